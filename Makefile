@@ -5,7 +5,7 @@ FUZZTIME ?= 30s
 BIN := $(CURDIR)/bin
 GOLANGCI := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
 
-.PHONY: check build test test-sdk test-browser test-agents report-bundle report-bundle-check lint fmt fmt-check tidy-check generate generate-check fuzz soak bench bench-docs bench-peers compare-peers bench-gateway outline-accuracy results golden
+.PHONY: check build test test-sdk test-browser test-agents test-fleet report-bundle report-bundle-check lint fmt fmt-check tidy-check generate generate-check fuzz soak bench bench-docs bench-peers compare-peers bench-gateway outline-accuracy results golden
 
 check: tidy-check build lint test
 
@@ -32,6 +32,11 @@ test-browser:
 # from npm: 1 GB, in the user's cache directory.
 test-agents:
 	cd test/agents && go mod tidy -diff && go vet ./... && go test ./...
+
+# Four gateways that share a PostgreSQL, killed at random, the database stopped for ten seconds. `make test` has a short form.
+FLEET ?= 200x60
+test-fleet:
+	CONDENSE_FLEET=$(FLEET) go test -count=1 -v -timeout 30m ./test/fleet
 
 # The script of the HTML pages, from internal/lab/report/web. The build is committed, so that
 # building the program does not need node.

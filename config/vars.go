@@ -25,6 +25,7 @@ var reservedVariables = []string{
 	"CONDENSE_TRACES_DIR",    // recorded sessions for tests
 	"CONDENSE_REQUIRE_PEERS", // tests fail instead of skipping if a program is not installed
 	"CONDENSE_GOLDEN_DIR",    // recorded inputs and outputs for tests
+	"CONDENSE_FLEET",         // the size of a test
 }
 
 // An environment is a list of "NAME=value", as [os.Environ] returns it.

@@ -76,6 +76,8 @@ func TestFleet(t *testing.T) {
 		if during == 0 && ctx.Err() == nil {
 			t.Error("without a database nothing went on")
 		}
+		// What a gateway could not store while the database was away is lost with it: two faults at once may cost a write of the cache.
+		pause(ctx, outage)
 		kills(all * 9 / 10)
 	})
 	clients := make([]*upstream.Client, conversations)
@@ -134,6 +136,7 @@ func play(ctx context.Context, c *upstream.Client, i int, played *atomic.Int64) 
 		if played.Add(1); !calls {
 			return nil
 		}
+		pause(ctx, time.Duration(rand.IntN(400))*time.Millisecond) //nolint:gosec // no secret; the agent works
 	}
 }
 
@@ -163,7 +166,7 @@ func check(t *testing.T, vendor *upstream.Vendor, address string, conversations 
 		}
 	}
 	epochs := epochsOf(t, address)
-	breaks, total, missed := map[string]int{}, 0, 0
+	breaks, total, unused, missed := map[string]int{}, 0, 0, 0
 	turnOf := map[int]upstream.Record{}
 	for _, r := range records {
 		turnOf[r.N] = r
@@ -179,7 +182,7 @@ func check(t *testing.T, vendor *upstream.Vendor, address string, conversations 
 		total += epochs[s]
 		if breaks[s] > epochs[s] {
 			t.Errorf("conversation %d: the prefix broke %d times in %d epochs: %s", i, breaks[s], epochs[s], strings.Join(where[s], "; "))
-			if dir := os.Getenv("CONDENSE_FLEET_KEEP"); dir != "" { // the requests, to look at
+			if dir := os.Getenv("FLEET_KEEP"); dir != "" { // the requests, to look at
 				for _, r := range records {
 					if r.Session == s {
 						_ = os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d-%05d-%d.json", i, r.N, r.Status)), r.Body, 0o600)
@@ -187,9 +190,11 @@ func check(t *testing.T, vendor *upstream.Vendor, address string, conversations 
 				}
 			}
 		}
-		if breaks[s] < epochs[s] {
-			t.Errorf("conversation %d: %d epochs are stored and %d were sent: some were lost", i, epochs[s], breaks[s])
-		}
+		// An epoch whose storing got no answer, because the database stopped in the middle, may be stored and not used.
+		unused += epochs[s] - breaks[s]
+	}
+	if unused > gateways {
+		t.Errorf("%d of %d epochs that are stored were not sent", unused, total)
 	}
 	if total < conversations {
 		t.Errorf("%d epochs in %d conversations: the test shows too little", total, conversations)
@@ -202,7 +207,7 @@ func check(t *testing.T, vendor *upstream.Vendor, address string, conversations 
 		largest = max(largest, r.Usage.Prompt)
 	}
 	read, ideal := vendor.Cached()
-	t.Logf("%d requests, %d epochs; %d tokens read from the cache of %d that an ideal one has; largest prompt %d", len(records), total, read, ideal, largest)
+	t.Logf("%d requests, %d epochs (%d not used); %d tokens read from the cache of %d that an ideal one has; largest prompt %d", len(records), total, unused, read, ideal, largest)
 	if missed > int(f.kills.Load())*gateways*largest {
 		t.Errorf("%d tokens were not read from the cache in %d kills", missed, f.kills.Load())
 	}
