@@ -306,6 +306,10 @@ var fields = []field{
 		doc: "The file with the hashes of the tokens of several tenants, which 'condense token new' writes; read again when it changes. Needs trust. Either this, token_env or token_file.",
 	},
 	{
+		key: "key_file", kind: kindPath, in: []place{inServe}, example: "/run/secrets/condense.key",
+		doc: "The file with the server key, at least 32 random bytes, the same for all gateways with one store: the hashes that tell clients apart and the seal of compactions are made with it. Absent means a key in the store. With another key, conversations begin anew. Needs trust. Read at the start only.",
+	},
+	{
 		key: "audit", kind: kindPath, in: []place{inServe}, example: "/var/log/condense/audit.log",
 		doc: "The file that records who did what, as lines of JSON: requests, refusals, epochs, recalls, uses of the admin pages; never what was said, and never a key. It may be renamed or cut while the gateway runs. Needs trust. Absent records nothing.",
 	},

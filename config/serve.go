@@ -18,6 +18,7 @@ type ServeValues struct {
 	TokenEnv   string                 `json:"token_env,omitempty"`
 	TokenFile  string                 `json:"token_file,omitempty"`
 	Tokens     string                 `json:"tokens,omitempty"`
+	KeyFile    string                 `json:"key_file,omitempty"`
 	Audit      string                 `json:"audit,omitempty"`
 	Limits     *LimitValues           `json:"limits,omitempty"`
 	Tenants    map[string]LimitValues `json:"tenants,omitempty"`
@@ -128,6 +129,7 @@ type Serve struct {
 	// TokenEnv is the variable and TokenFile the absolute path of the file with the token that
 	// clients must send, Tokens that of the file with those of tenants. At most one is set.
 	TokenEnv, TokenFile, Tokens string
+	KeyFile                     string                 // absolute path of the file with the server key; empty for that in the store
 	Audit                       string                 // absolute path of a file; empty for none
 	Limits                      ServeLimits            // of tenants that are not in Tenants
 	Tenants                     map[string]ServeLimits // complete; nil if there are none
@@ -156,7 +158,7 @@ func (c *Config) Serve() Serve {
 		Upstreams:  map[string]string{"anthropic": v.Upstreams.Anthropic, "openai": v.Upstreams.OpenAI},
 		Compaction: map[string]string{"openai": v.Compaction.OpenAI},
 		Store:      either(v.Store, defaultStore(environment(c.opts.Env))),
-		TokenEnv:   v.TokenEnv, TokenFile: v.TokenFile, Tokens: v.Tokens, Audit: v.Audit,
+		TokenEnv:   v.TokenEnv, TokenFile: v.TokenFile, Tokens: v.Tokens, KeyFile: v.KeyFile, Audit: v.Audit,
 		Cert: or(v.TLS).Cert, Key: or(v.TLS).Key, Proxied: *v.Proxied, Limits: or(v.Limits).over(ServeLimits{}),
 		Observe: *v.Observe, Record: v.Record, MaxBody: *v.MaxBody,
 		Lossless: *v.Ingest.Lossless, MaxResult: *v.Ingest.MaxResult,

@@ -24,6 +24,7 @@ serve:
   tls: {cert: tls.crt, key: /run/tls.key}
   behind_proxy: true
   token_env: CONDENSE_TOKEN
+  key_file: key
   audit: audit.log
   limits: {requests: 120, bytes: 10Mi, cost: 20}
   tenants: {acme: {requests: 1k, cost: 0}, other: }
@@ -77,7 +78,7 @@ func TestServeValues(t *testing.T) {
 		Upstreams:  map[string]string{"anthropic": "http://localhost:4000/anthropic", "openai": "https://api.openai.com"},
 		Compaction: map[string]string{"openai": "gateway"},
 		Store:      config.StoreMemory, TokenEnv: "CONDENSE_TOKEN",
-		Cert: filepath.Join(filepath.Dir(file), "tls.crt"), Key: "/run/tls.key", Proxied: true, Audit: filepath.Join(filepath.Dir(file), "audit.log"),
+		Cert: filepath.Join(filepath.Dir(file), "tls.crt"), Key: "/run/tls.key", KeyFile: filepath.Join(filepath.Dir(file), "key"), Proxied: true, Audit: filepath.Join(filepath.Dir(file), "audit.log"),
 		Limits: config.ServeLimits{Requests: 120, Bytes: 10 << 20, Cost: 20},
 		Tenants: map[string]config.ServeLimits{
 			"acme": {Requests: 1000, Bytes: 10 << 20}, "other": {Requests: 120, Bytes: 10 << 20, Cost: 20},
@@ -132,7 +133,7 @@ func TestServeShown(t *testing.T) {
 	for _, e := range all {
 		keys = append(keys, e.Key)
 	}
-	if got := strings.Join(keys, " "); got != "serve.listen serve.tls.cert serve.tls.key serve.behind_proxy serve.admin.listen serve.upstreams.anthropic serve.upstreams.openai serve.compaction.openai serve.store serve.token_env serve.audit serve.limits.requests serve.limits.bytes serve.limits.cost serve.tenants.acme.requests serve.tenants.acme.cost serve.tenants.other serve.observe serve.record serve.max_body serve.deadline serve.drain serve.ingest.lossless serve.ingest.max_result serve.recall.mcp serve.recall.tool serve.recall.max_size serve.recall.max_result serve.epoch.target serve.epoch.cold serve.epoch.payback serve.epoch.min_size serve.modes" {
+	if got := strings.Join(keys, " "); got != "serve.listen serve.tls.cert serve.tls.key serve.behind_proxy serve.admin.listen serve.upstreams.anthropic serve.upstreams.openai serve.compaction.openai serve.store serve.token_env serve.key_file serve.audit serve.limits.requests serve.limits.bytes serve.limits.cost serve.tenants.acme.requests serve.tenants.acme.cost serve.tenants.other serve.observe serve.record serve.max_body serve.deadline serve.drain serve.ingest.lossless serve.ingest.max_result serve.recall.mcp serve.recall.tool serve.recall.max_size serve.recall.max_result serve.epoch.target serve.epoch.cold serve.epoch.payback serve.epoch.min_size serve.modes" {
 		t.Errorf("got %s", got)
 	}
 	one, err := c.ExplainKey("serve.epoch.target")

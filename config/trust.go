@@ -189,6 +189,7 @@ var serveKeys = []struct{ key, does string }{
 	{"tokens", "lets in callers who know a token of this file"},
 	{"tls", "shows this certificate to callers"},
 	{"behind_proxy", "accepts keys and conversations unencrypted, from what is said to be a proxy"},
+	{"key_file", "hashes with the key in this file"},
 	{"audit", "writes who did what into this file"},
 	{"record", "writes your conversations into this folder"},
 }

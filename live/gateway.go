@@ -19,6 +19,8 @@ package live
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
 	"errors"
@@ -67,6 +69,9 @@ type Options struct {
 	// Tokens, if not empty, is in place of Token the path of a file with the hashes of tokens, each for a tenant, as 'condense token new' writes
 	// it. It is read again when it changes. What is remembered of one tenant no other one meets.
 	Tokens string
+	// Key, if not nil, is the secret of all gateways with this store, of at least 32 random bytes. What tells tenants apart, seals compactions and lets
+	// wrap recall is made of it. Without it the store has such a secret, so that a copy of the store has it too. It is fixed from the start.
+	Key []byte
 	// Limits are those of a tenant that is not in Tenants, or of all clients together without Tokens.
 	Limits  Limits
 	Tenants map[string]Limits
@@ -244,11 +249,17 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 	}
 	g.stats.faulted = func(kind string) { g.measure(&mFaults, 1, aKind.String(kind)) }
 	var own []byte
-	if g.secret, err = opened.Secret(g.life, "tenant"); err == nil {
-		own, err = opened.Secret(g.life, "recall")
-	}
-	if err == nil {
-		g.seals, err = opened.Secret(g.life, "compaction")
+	for name, to := range map[string]*[]byte{"tenant": &g.secret, "recall": &own, "compaction": &g.seals} {
+		if err != nil {
+			break
+		}
+		if s.Key == nil {
+			*to, err = opened.Secret(g.life, name)
+			continue
+		}
+		mac := hmac.New(sha256.New, s.Key)
+		mac.Write([]byte(name))
+		*to = mac.Sum(nil)
 	}
 	if err == nil {
 		g.builtin, err = condense.Open(g.life, nil)
@@ -370,6 +381,9 @@ func newSettings(opts *Options) (*settings, error) {
 		if limit.value < 0 {
 			errs = append(errs, fmt.Errorf("live: %s: %d is negative", limit.name, limit.value))
 		}
+	}
+	if s.Key != nil && len(s.Key) < sha256.Size {
+		errs = append(errs, fmt.Errorf("live: Key: it has %d bytes; use at least %d random ones", len(s.Key), sha256.Size))
 	}
 	if s.Tokens != "" {
 		var err error

@@ -25,7 +25,7 @@ type answered struct {
 
 // stalling starts a gateway before a vendor that stops in the middle of its first answer until
 // release is closed, and an agent that waits for it.
-func stalling(t *testing.T, env ...string) (cmd *exec.Cmd, log *testkit.Log, release chan struct{}, end chan answered) {
+func stalling(t *testing.T, env ...string) (cmd *exec.Cmd, admin string, log *testkit.Log, release chan struct{}, end chan answered) {
 	t.Helper()
 	testkit.Process(t)
 	release, begun := make(chan struct{}), make(chan struct{})
@@ -51,6 +51,9 @@ func stalling(t *testing.T, env ...string) (cmd *exec.Cmd, log *testkit.Log, rel
 		if !lines.Scan() {
 			t.Fatal(log)
 		}
+		if m := listens.FindStringSubmatch(lines.Text()); m != nil {
+			admin = m[2]
+		}
 	}
 	_, at, _ := strings.Cut(lines.Text(), "ANTHROPIC_BASE_URL=")
 	at, _, _ = strings.Cut(at, " ")
@@ -64,13 +67,20 @@ func stalling(t *testing.T, env ...string) (cmd *exec.Cmd, log *testkit.Log, rel
 		end <- answered{text, err}
 	}()
 	<-begun
-	return cmd, log, release, end
+	return cmd, admin, log, release, end
 }
 
 func TestFirstSignalLetsAnswersEnd(t *testing.T) {
-	cmd, log, release, end := stalling(t)
+	cmd, admin, log, release, end := stalling(t)
+	if got := statusOf(t, admin+"/readyz"); got != http.StatusOK {
+		t.Errorf("ready: %d", got)
+	}
 	interrupt(t, cmd, syscall.SIGTERM)
 	testkit.Eventually(t, "the gateway says that it ends", func() bool { return strings.Contains(log.String(), "ending: ") })
+	// Balancers and those who look after it can ask it to the end.
+	if ready, healthy := statusOf(t, admin+"/readyz"), statusOf(t, admin+"/healthz"); ready != http.StatusServiceUnavailable || healthy != http.StatusOK {
+		t.Errorf("while answers end: ready %d, healthy %d", ready, healthy)
+	}
 	close(release)
 	if got := <-end; got.err != nil || got.text != "Done." {
 		t.Errorf("the answer in progress: %+v\n%s", got, log)
@@ -81,8 +91,19 @@ func TestFirstSignalLetsAnswersEnd(t *testing.T) {
 	}
 }
 
+func statusOf(t *testing.T, url string) int {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	res, err := client.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	return res.StatusCode
+}
+
 func TestDrainCutsAnswers(t *testing.T) {
-	cmd, log, release, end := stalling(t, "CONDENSE_SERVE__DRAIN=100ms")
+	cmd, _, log, release, end := stalling(t, "CONDENSE_SERVE__DRAIN=100ms")
 	defer close(release)
 	interrupt(t, cmd, syscall.SIGTERM)
 	if got := <-end; got.err == nil {
@@ -95,7 +116,7 @@ func TestDrainCutsAnswers(t *testing.T) {
 }
 
 func TestSecondSignalCutsAnswersAtOnce(t *testing.T) {
-	cmd, log, release, end := stalling(t, "CONDENSE_SERVE__DRAIN=1h")
+	cmd, _, log, release, end := stalling(t, "CONDENSE_SERVE__DRAIN=1h")
 	defer close(release)
 	interrupt(t, cmd, syscall.SIGINT)
 	testkit.Eventually(t, "the gateway says that it ends", func() bool { return strings.Contains(log.String(), "ending: ") })

@@ -175,6 +175,7 @@ type gateway struct {
 	recorder  atomic.Pointer[record.Recorder] // nil if nothing is recorded
 	audit     *slog.Logger                    // nil if nothing is recorded
 	audited   io.Closer
+	key       []byte              // of the server; nil for that in the store
 	telemetry *telemetry          // nil if nothing is measured
 	tls       *access.Certified   // nil without a certificate
 	limit     func(time.Duration) // that the process may take to end
@@ -222,6 +223,14 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 	if s := g.settings; s.Cert != "" && !g.alone {
 		if g.tls, err = access.Certificate(s.Cert, s.Key, func(err error) { g.log.Warn("the changed certificate is not used", "err", err) }); err != nil {
 			return nil, fmt.Errorf("serve.tls: %w", err)
+		}
+	}
+	if path := g.settings.KeyFile; path != "" { // the store is shared with wrap
+		if g.key, err = os.ReadFile(path); err != nil {
+			return nil, fmt.Errorf("serve.key_file: %w", err)
+		}
+		if len(g.key) < shortestKey {
+			return nil, fmt.Errorf("serve.key_file: %s has %d bytes; use at least %d, as from 'openssl rand -hex 32'", cli.FromHere(path), len(g.key), shortestKey)
 		}
 	}
 	if path := g.settings.Audit; path != "" && !g.alone {
@@ -318,7 +327,7 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 		return nil, err
 	}
 	opts := &live.Options{
-		Upstreams: s.Upstreams, Compaction: map[string]live.Compaction{}, Store: s.Store, Token: token, Tokens: s.Tokens, Limits: limitsOf(s.Limits), Audit: g.audit, Profile: g.place.Profile, Mode: g.place.Mode,
+		Upstreams: s.Upstreams, Compaction: map[string]live.Compaction{}, Store: s.Store, Token: token, Tokens: s.Tokens, Key: g.key, Limits: limitsOf(s.Limits), Audit: g.audit, Profile: g.place.Profile, Mode: g.place.Mode,
 		Observe: s.Observe, MaxBody: s.MaxBody, Deadline: s.Deadline, Logger: g.log,
 		Recall: live.Recall{Off: !s.RecallMCP && !s.RecallTool, NoMCP: !s.RecallMCP, Tool: s.RecallTool, Own: g.recall, MaxSize: s.RecallMaxSize, MaxResult: s.RecallMaxResult},
 		Ingest: live.Ingest{Off: !s.Lossless, MaxResult: s.MaxResult},
@@ -360,6 +369,9 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 func limitsOf(l config.ServeLimits) live.Limits {
 	return live.Limits{Requests: int(l.Requests), Concurrent: int(l.Concurrent), Bytes: l.Bytes, ModelEpochs: int(l.ModelEpochs), Cost: l.Cost}
 }
+
+// shortestKey is the length in bytes below which a server key is refused.
+const shortestKey = 32
 
 // shortestToken is the length in bytes below which a token could be guessed.
 const shortestToken = 16
@@ -421,8 +433,8 @@ func (g *gateway) changed(before, after *config.Config) {
 	if s.Admin != old.Admin && s.Admin != g.settings.Admin {
 		g.log.Warn("serve.admin.listen has changed: restart to listen there", "now", g.settings.Admin, "changed", s.Admin)
 	}
-	if s.Cert != g.settings.Cert || s.Key != g.settings.Key || s.Audit != g.settings.Audit {
-		g.log.Warn("serve.tls or serve.audit has changed: restart to use it")
+	if s.Cert != g.settings.Cert || s.Key != g.settings.Key || s.Audit != g.settings.Audit || s.KeyFile != g.settings.KeyFile {
+		g.log.Warn("serve.tls, serve.key_file or serve.audit has changed: restart to use it")
 	}
 	if s.Store != old.Store && s.Store != g.settings.Store {
 		g.log.Warn("serve.store has changed: restart to use it", "now", g.settings.Store, "changed", s.Store)
