@@ -302,4 +302,3 @@ func printable(s string) bool {
 	}
 	return true
 }
-

@@ -352,7 +352,9 @@ func TestTokens(t *testing.T) {
 	tokens.add(t, &access.Token{Tenant: "ops", Admin: true})
 	clock := &clock{now: time.Date(2026, 11, 23, 20, 0, 0, 0, time.UTC)}
 	tokens.add(t, &access.Token{Tenant: "guest", Expires: clock.now.Add(time.Hour)})
-	g, s := serve(t, v, func(o *live.Options) { o.Tokens, o.Now, o.Names = tokens.path, clock.Now, []string{"gateway.example", "*.team.example"} })
+	g, s := serve(t, v, func(o *live.Options) {
+		o.Tokens, o.Now, o.Names = tokens.path, clock.Now, []string{"gateway.example", "*.team.example"}
+	})
 	admin := adminOf(t, g)
 	is := func(name, url, token, host string, want int) {
 		t.Helper()
