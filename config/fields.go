@@ -307,7 +307,7 @@ var fields = []field{
 	},
 	{
 		key: "key_file", kind: kindPath, in: []place{inServe}, example: "/run/secrets/condense.key",
-		doc: "The file with the server key, at least 32 random bytes, the same for all gateways with one store: the hashes that tell clients apart and the seal of compactions are made with it. Absent means a key in the store. With another key, conversations begin anew. Needs trust. Read at the start only.",
+		doc: "The file with the server key, at least 32 random bytes, the same for all gateways with one store: the hashes that tell clients apart and the seal of compactions are made with it. Absent means a key in the store. With another key, no conversation is recognized. Needs trust. Read at the start only.",
 	},
 	{
 		key: "audit", kind: kindPath, in: []place{inServe}, example: "/var/log/condense/audit.log",

@@ -129,7 +129,7 @@ func TestTenantsDoNotMeet(t *testing.T) {
 	}
 }
 
-// A stranger who has somebody else's database has nothing to send as that person: no key of a vendor, no token, no recall secret, in no
+// A copy of the database has nothing with which a request could be sent in the name of its users: no key of a vendor, no token, no recall secret, in no
 // form, and no hash of one that was made without a key.
 func TestLeakedDatabaseHasNoCredential(t *testing.T) {
 	for name, change := range map[string]func(*live.Options){
