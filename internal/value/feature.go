@@ -244,9 +244,6 @@ func (c *Conversation) usedStep(p *Passage) int {
 	return 4
 }
 
-// rarities are the steps of how many other projects have a term: none, 1, 2, 3, more.
-const rarities = 5
-
 func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
 // never is the age of what has not happened: more than any that was seen.

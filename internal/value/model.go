@@ -19,7 +19,7 @@ type Model struct {
 	terms, phrases []float32
 	// Trees correct what the weights say: of terms, and of the phrases of a line.
 	termTrees, phraseTrees *forest
-	common                 map[uint64]uint8 // term to the number of projects that have it
+	common                 map[uint64]uint8 // the rarity of the terms that several projects have
 }
 
 //go:embed weights.json
@@ -76,28 +76,38 @@ func layOut(features []Feature, w map[string][]float32) ([]float32, error) {
 	return out, nil
 }
 
-// parseCommon reads lines of a number of projects and the terms that so many have.
+// rareShares are the steps of the share of the projects that have a term: with a number of projects more terms would
+// be common the more projects are read. Of fewer than shareOf a share says little, and they count as so many.
+var rareShares = []float64{0.12, 0.2, 0.27, 0.36}
+
+const shareOf = 13
+
+// rarities is how many steps there are.
+const rarities = 5
+
+// parseCommon reads lines of the share of projects that have some terms, as a fraction, and the terms.
 func parseCommon(s string) (map[uint64]uint8, error) {
 	out := make(map[uint64]uint8, 16384)
 	for line := range strings.SplitSeq(s, "\n") {
-		count, rest, ok := strings.Cut(line, ":")
+		share, rest, ok := strings.Cut(line, ":")
 		if !ok {
 			continue
 		}
-		n, err := strconv.ParseUint(count, 10, 8)
-		if err != nil {
-			return nil, fmt.Errorf("common terms: %w", err)
+		count, all, _ := strings.Cut(share, "/")
+		n, err1 := strconv.ParseUint(count, 10, 32)
+		of, err2 := strconv.ParseUint(all, 10, 32)
+		if err1 != nil || err2 != nil || of == 0 {
+			return nil, fmt.Errorf("common terms: %q: want a share of projects like 3/16", share)
 		}
 		for t := range strings.FieldsSeq(rest) {
-			out[hashOf(t)] = uint8(n)
+			out[hashOf(t)] = uint8(thresholds(float64(n)/float64(max(of, shareOf)), rareShares))
 		}
 	}
 	return out, nil
 }
 
-// rarity returns the step of a term. The project that it is met in may be one of those
-// that are counted: in two projects means in one other.
-func (m *Model) rarity(h uint64) int { return min(max(0, int(m.common[h])-1), rarities-1) }
+// rarity returns the step of a term.
+func (m *Model) rarity(h uint64) int { return int(m.common[h]) }
 
 // An Estimate says what keeping a term or phrase is worth.
 type Estimate struct {

@@ -1,6 +1,7 @@
 package value_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -24,6 +25,27 @@ func TestParseFaults(t *testing.T) {
 			t.Errorf("got %v, want %s", err, tt.want)
 		}
 	}
+	for _, common := range []string{"2: please", "3/0: please", "x/3: please"} {
+		if _, err := value.ParseModel(zeroWeights(), common); err == nil || !strings.Contains(err.Error(), "share of projects") {
+			t.Errorf("%q: got %v", common, err)
+		}
+	}
+}
+
+// zeroWeights are weights of zero, in the form of weights.json.
+func zeroWeights() []byte {
+	of := func(features []value.Feature) map[string][]float32 {
+		out := map[string][]float32{}
+		for _, f := range features {
+			out[f.Name] = make([]float32, f.Steps)
+		}
+		return out
+	}
+	data, err := json.Marshal(map[string]any{"terms": of(value.TermFeatures()), "phrases": of(value.PhraseFeatures())})
+	if err != nil {
+		panic(err)
+	}
+	return data
 }
 
 func TestEstimatePrefersWhatIsUsed(t *testing.T) {

@@ -274,7 +274,7 @@ func TestReusedPhrases(t *testing.T) {
 }
 
 func TestWeight(t *testing.T) {
-	m := &Model{common: map[uint64]uint8{hashOf("usualName"): 3, hashOf("everyName"): 9}}
+	m := &Model{common: map[uint64]uint8{hashOf("usualName"): 2, hashOf("everyName"): 4}}
 	var messages []core.Message
 	for i := range 8 {
 		text := "commonName"

@@ -14,9 +14,16 @@ import (
 // leastProjects is the fewest projects of a common term.
 const leastProjects = 2
 
-// Common returns the terms that several projects have, in the form of common.txt.
-func Common(projects map[string][][]core.Message) string {
-	counts, names := map[uint64]int{}, map[uint64]string{}
+// A Vocabulary says which projects have which terms.
+type Vocabulary struct {
+	terms map[string]map[uint64]bool // of each project
+	count map[uint64]int             // projects that have a term
+	names map[uint64]string          // spellings, as terms have only hashes
+}
+
+// NewVocabulary reads the conversations of projects.
+func NewVocabulary(projects map[string][][]core.Message) *Vocabulary {
+	v := &Vocabulary{terms: map[string]map[uint64]bool{}, count: map[uint64]int{}, names: map[uint64]string{}}
 	for _, name := range slices.Sorted(maps.Keys(projects)) {
 		seen := map[uint64]bool{}
 		for _, messages := range projects[name] {
@@ -24,24 +31,38 @@ func Common(projects map[string][][]core.Message) string {
 			for n := range c.Terms() {
 				if t := c.Term(n); t.Messages > 0 && !seen[t.Key] {
 					seen[t.Key] = true
-					counts[t.Key]++
+					v.count[t.Key]++
 				}
 			}
-			for i := range c.Lines { // spellings, as terms have only hashes
-				nameTerms(c.Lines[i].Text, counts, names)
+			for i := range c.Lines {
+				nameTerms(c.Lines[i].Text, v.count, v.names)
 			}
 		}
+		v.terms[name] = seen
+	}
+	return v
+}
+
+// Common returns the terms that several projects have, in the form of common.txt. The named one is not counted: to
+// weights that are fitted to it, a project is what one that they never saw is to them later.
+func (v *Vocabulary) Common(without string) string {
+	all := len(v.terms)
+	if _, ok := v.terms[without]; ok {
+		all--
 	}
 	byCount := map[int][]string{}
-	for h, n := range counts {
-		if n >= leastProjects && names[h] != "" {
-			byCount[n] = append(byCount[n], names[h])
+	for h, n := range v.count {
+		if v.terms[without][h] {
+			n--
+		}
+		if n >= leastProjects && v.names[h] != "" {
+			byCount[n] = append(byCount[n], v.names[h])
 		}
 	}
 	var b strings.Builder
 	for _, n := range slices.Sorted(maps.Keys(byCount)) {
 		slices.Sort(byCount[n])
-		fmt.Fprintf(&b, "%d: %s\n", n, strings.Join(byCount[n], " "))
+		fmt.Fprintf(&b, "%d/%d: %s\n", n, all, strings.Join(byCount[n], " "))
 	}
 	return b.String()
 }

@@ -6,9 +6,8 @@
 // the agent and the user wrote after it, and writes weights.json and common.txt. The same sessions
 // give the same files.
 //
-// To judge weights on sessions that they were not fitted to, leave some out: with -without NAME those
-// of a source, with -fold 0/4 every fourth one, starting with the first, by the names of their files. The
-// command then also prints what the choice of lines by the new weights keeps on these.
+// With -folds 4 it writes no weights, but measures what the choice of lines keeps on projects that its weights were
+// not fitted to. With -save and -against it says how much that is more than before a change.
 package main
 
 import (
@@ -20,7 +19,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -42,80 +40,138 @@ func run(args []string, stderr io.Writer) error {
 	flags.SetOutput(stderr)
 	traces := flags.String("traces", os.Getenv("CONDENSE_TRACES_DIR"), "folder of the sessions")
 	out := flags.String("out", "internal/value", "folder that the files are written to")
-	without := flags.String("without", "", "sources whose sessions are left out, with commas between")
-	fold := flags.String("fold", "", "K/N: every Nth session from number K on, from 0, is left out")
+	folds := flags.Int("folds", 0, "write no weights: share the projects out among so many folds, and judge on each the weights fitted to the others")
+	save := flags.String("save", "", "file that the result of -folds is written to")
+	against := flags.String("against", "", "file of an earlier result: print the differences")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	isLeftOut, err := parseFold(*fold)
-	if err != nil {
-		return err
-	}
-	if *traces == "" {
+	switch {
+	case *traces == "":
 		return errors.New("no sessions: set -traces or CONDENSE_TRACES_DIR to a folder of them")
+	case *folds == 1 || *folds < 0:
+		return fmt.Errorf("-folds %d: want 2 at least", *folds)
 	}
-	if err := os.MkdirAll(*out, 0o750); err != nil { // before the work whose result it holds
-		return err
-	}
-	items, err := lab.Find(*traces)
+	before, err := readOutcome(*against)
 	if err != nil {
 		return err
+	}
+	sessions, err := readSessions(*traces)
+	if err != nil {
+		return err
+	}
+	if *folds == 0 {
+		return write(sessions, *out, stderr)
+	}
+	now, err := judgeFolds(foldsOf(sessions, *folds), sessions, stderr)
+	if err != nil {
+		return err
+	}
+	project := map[string]string{}
+	for i := range sessions {
+		project[sessions[i].item.Name] = sessions[i].project
+	}
+	now.print(stderr, before, project)
+	if *save == "" {
+		return nil
+	}
+	return now.write(*save)
+}
+
+func readSessions(folder string) ([]recorded, error) {
+	items, err := lab.Find(folder)
+	if err != nil {
+		return nil, err
 	}
 	encoding, err := tokens.Open(tokens.O200kBase)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	counter := tokens.NewCounter(encoding)
-	projects := map[string][][]core.Message{}
-	var lessons, unseen []Lesson
-	var unseenItems []lab.Item
+	out := make([]recorded, len(items))
 	for i, it := range items {
 		s, err := it.Read(counter)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if isLeftOut(i) || slices.Contains(strings.Split(*without, ","), s.Source) {
-			unseen, unseenItems = append(unseen, cut(s)...), append(unseenItems, it)
-			continue
-		}
-		projects[s.Source] = append(projects[s.Source], s.Messages)
-		lessons = append(lessons, cut(s)...)
+		out[i] = recorded{it, s.Source, s.Messages, cut(s)}
 	}
-	fmt.Fprintf(stderr, "%d sessions, %d lessons\n", len(items), len(lessons))
-	common := Common(projects)
-	model, err := Train(lessons, common, stderr)
+	return out, nil
+}
+
+// write fits weights to all sessions and writes the files.
+func write(sessions []recorded, folder string, log io.Writer) error {
+	if err := os.MkdirAll(folder, 0o750); err != nil { // before the work whose result it holds
+		return err
+	}
+	model, err := fitTo(sessions, log)
 	if err != nil {
 		return err
 	}
-	note := fmt.Sprintf("made by go run ./internal/lab/train from %d recorded sessions of %d projects", len(items), len(projects))
-	if err := os.WriteFile(filepath.Join(*out, "weights.json"), model.Weights(note), 0o600); err != nil {
+	note := fmt.Sprintf("made by go run ./internal/lab/train from %d recorded sessions of %d projects", len(sessions), len(model.words.terms))
+	if err := os.WriteFile(filepath.Join(folder, "weights.json"), model.Weights(note), 0o600); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(*out, "common.txt"), []byte(common), 0o600); err != nil {
-		return err
-	}
-	for _, l := range []struct {
-		name    string
-		lessons []Lesson
-	}{{"seen", lessons}, {"unseen", unseen}} {
-		if len(l.lessons) == 0 {
-			continue
-		}
-		terms, phrases, err := model.Loss(l.lessons)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(stderr, "%s: %d lessons, loss of terms %.4f, of phrases %.4f\n", l.name, len(l.lessons), terms, phrases)
-	}
-	return judge(model, unseenItems, stderr)
+	return os.WriteFile(filepath.Join(folder, "common.txt"), []byte(model.words.Common("")), 0o600)
 }
 
-// judge prints what the choice of lines by m keeps on sessions.
-func judge(m *Model, sessions []lab.Item, w io.Writer) error {
-	if len(sessions) == 0 {
-		return nil
+func fitTo(sessions []recorded, log io.Writer) (*Model, error) {
+	var lessons []Lesson
+	for i := range sessions {
+		lessons = append(lessons, sessions[i].lessons...)
 	}
-	model, err := m.open()
+	fmt.Fprintf(log, "%d sessions, %d lessons\n", len(sessions), len(lessons))
+	return Train(lessons, vocabularyOf(sessions), log)
+}
+
+func vocabularyOf(sessions []recorded) *Vocabulary {
+	projects := map[string][][]core.Message{}
+	for i := range sessions {
+		s := &sessions[i]
+		projects[s.project] = append(projects[s.project], s.messages)
+	}
+	return NewVocabulary(projects)
+}
+
+// judgeFolds leaves out the projects of each fold in turn, and measures what the weights fitted to the others keep of
+// them.
+func judgeFolds(folds [][]string, sessions []recorded, log io.Writer) (outcome, error) {
+	out := outcome{}
+	for k, fold := range folds {
+		var seen, unseen []recorded
+		for _, s := range sessions {
+			if slices.Contains(fold, s.project) {
+				unseen = append(unseen, s)
+			} else {
+				seen = append(seen, s)
+			}
+		}
+		m, err := fitTo(seen, log)
+		if err != nil {
+			return nil, err
+		}
+		var lessons []Lesson
+		var items []lab.Item
+		for i := range unseen {
+			items, lessons = append(items, unseen[i].item), append(lessons, unseen[i].lessons...)
+		}
+		terms, phrases, err := m.Loss(lessons)
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(log, "fold %d (%s): loss of terms %.4f, of phrases %.4f\n", k+1, strings.Join(fold, " "), terms, phrases)
+		if err := judge(m, items, out); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+const strategy = "lines"
+
+// judge adds to out what the choice of lines by m keeps of sessions.
+func judge(m *Model, sessions []lab.Item, out outcome) error {
+	model, err := m.open("")
 	if err != nil {
 		return err
 	}
@@ -123,33 +179,13 @@ func judge(m *Model, sessions []lab.Item, w io.Writer) error {
 		r, err := value.Shorten(ctx, req.Messages, value.Options{Room: req.Budget.Room(), Counter: req.Counter, Model: model})
 		return &core.Result{Messages: r.Messages}, err
 	})
-	r, err := lab.Run(context.Background(), sessions, []lab.Strategy{{Name: "lines", Provider: choice}}, nil)
+	budgets := []lab.Budget{{Share: 10}, {Share: 25}, {Share: 50}, {Real: true}}
+	r, err := lab.Run(context.Background(), sessions, []lab.Strategy{{Name: strategy, Provider: choice}}, &lab.Options{Budgets: budgets})
 	if err != nil {
 		return err
 	}
-	for _, t := range r.Tables {
-		for _, l := range t.Lines {
-			if e, ok := l.Values[lab.MeasurePanel]; ok && t.Mode == "" {
-				fmt.Fprintf(w, "unseen, %s: %s %.3f (%.3f to %.3f, %d sessions)\n", t.Budget, l.Strategy, e.Mean, e.Low, e.High, e.Sessions)
-			}
-		}
-	}
+	out.add(r)
 	return nil
-}
-
-// parseFold reads "K/N", K from 0 to N-1 and N at least 2, and returns whether a session is in the
-// fold. No session is in "".
-func parseFold(s string) (has func(session int) bool, err error) {
-	if s == "" {
-		return func(int) bool { return false }, nil
-	}
-	first, count, _ := strings.Cut(s, "/")
-	k, err1 := strconv.Atoi(first)
-	n, err2 := strconv.Atoi(count)
-	if err := errors.Join(err1, err2); err != nil || k < 0 || k >= n || n < 2 {
-		return nil, fmt.Errorf("fold %q: want K/N, K from 0 to N-1, N at least 2", s)
-	}
-	return func(session int) bool { return session%n == k }, nil
 }
 
 const (

@@ -14,12 +14,12 @@ import (
 type Model struct {
 	terms, phrases         []float32
 	termTrees, phraseTrees []tree
-	common                 string
+	words                  *Vocabulary
 }
 
 // NewModel returns a model whose weights are all zero.
-func NewModel(common string) *Model {
-	return &Model{terms: make([]float32, width(value.TermFeatures())), phrases: make([]float32, width(value.PhraseFeatures())), common: common}
+func NewModel(words *Vocabulary) *Model {
+	return &Model{terms: make([]float32, width(value.TermFeatures())), phrases: make([]float32, width(value.PhraseFeatures())), words: words}
 }
 
 func width(features []value.Feature) int {
@@ -30,8 +30,10 @@ func width(features []value.Feature) int {
 	return n
 }
 
-// open returns m as the program reads it.
-func (m *Model) open() (*value.Model, error) { return value.ParseModel(m.Weights(""), m.common) }
+// open returns m as the program reads it, to be used for a project. See [Vocabulary.Common].
+func (m *Model) open(project string) (*value.Model, error) {
+	return value.ParseModel(m.Weights(""), m.words.Common(project))
+}
 
 // Weights returns the weights of m in the form of weights.json.
 func (m *Model) Weights(note string) []byte {

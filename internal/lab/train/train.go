@@ -49,9 +49,9 @@ func newTrainer(lessons []Lesson, log io.Writer) *trainer {
 }
 
 // Train fits a model to lessons. The same lessons in the same order give the same model.
-func Train(lessons []Lesson, common string, log io.Writer) (*Model, error) {
+func Train(lessons []Lesson, words *Vocabulary, log io.Writer) (*Model, error) {
 	t := newTrainer(lessons, log)
-	m := NewModel(common)
+	m := NewModel(words)
 	samples, err := t.samples(m, (*trainer).terms)
 	if err != nil {
 		return nil, err
@@ -96,13 +96,18 @@ func lossOf(w []float32, trees []tree, samples []sample) float64 {
 
 // samples makes samples of all lessons. Their features depend on what m predicts so far.
 func (t *trainer) samples(m *Model, from func(*trainer, []sample, *value.Model, *Lesson) []sample) ([]sample, error) {
-	model, err := m.open()
-	if err != nil {
-		return nil, err
-	}
+	models := map[string]*value.Model{}
 	var out []sample
 	for i := range t.lessons {
-		out = from(t, out, model, &t.lessons[i])
+		l := &t.lessons[i]
+		if models[l.Project] == nil {
+			model, err := m.open(l.Project)
+			if err != nil {
+				return nil, err
+			}
+			models[l.Project] = model
+		}
+		out = from(t, out, models[l.Project], l)
 	}
 	return out, nil
 }

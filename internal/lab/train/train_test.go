@@ -3,11 +3,13 @@ package main
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/value"
 )
 
@@ -26,20 +28,24 @@ func lessons() []Lesson {
 	return out
 }
 
-func common(lessons []Lesson) string {
+func words(lessons []Lesson) *Vocabulary {
 	projects := map[string][][]core.Message{}
 	for _, l := range lessons {
 		projects[l.Project] = append(projects[l.Project], l.Before)
 	}
-	return Common(projects)
+	return NewVocabulary(projects)
 }
 
 // TestTrainReproduces trains twice: the files must be the same, and say what they hold.
 func TestTrainReproduces(t *testing.T) {
 	l := lessons()
-	words := common(l)
-	if !strings.Contains(words, "3: ") || !strings.Contains(words, "please") {
-		t.Errorf("words that three projects have are missing in %q", words)
+	words := words(l)
+	common := words.Common("")
+	if !strings.Contains(common, "3/3: ") || !strings.Contains(common, "please") {
+		t.Errorf("words that three projects have are missing in %q", common)
+	}
+	if without := words.Common("project1"); !strings.Contains(without, "2/2: ") || strings.Contains(without, "3/") {
+		t.Errorf("a project that is left out counts in %q", without)
 	}
 	var files [2]string
 	for i := range files {
@@ -48,7 +54,7 @@ func TestTrainReproduces(t *testing.T) {
 			t.Fatal(err)
 		}
 		files[i] = string(m.Weights("test"))
-		if _, err := value.ParseModel([]byte(files[i]), words); err != nil {
+		if _, err := value.ParseModel([]byte(files[i]), common); err != nil {
 			t.Errorf("its own file cannot be read: %v", err)
 		}
 	}
@@ -61,7 +67,7 @@ func TestTrainReproduces(t *testing.T) {
 // comes with the package with its weights at zero.
 func TestTrainLearns(t *testing.T) {
 	l := lessons()
-	words := common(l)
+	words := words(l)
 	m, err := Train(l, words, io.Discard)
 	if err != nil {
 		t.Fatal(err)
@@ -79,22 +85,43 @@ func TestTrainLearns(t *testing.T) {
 	}
 }
 
-func TestParseFold(t *testing.T) {
-	has, err := parseFold("1/3")
+func TestFolds(t *testing.T) {
+	var sessions []recorded
+	for _, p := range strings.Fields("b a a a c c d") {
+		sessions = append(sessions, recorded{project: p})
+	}
+	folds := foldsOf(sessions, 2)
+	if got := fmt.Sprint(folds); got != "[[a d] [c b]]" {
+		t.Errorf("projects of the folds are %s", got)
+	}
+}
+
+// TestOutcome: the means are over sessions and over projects, and differences are paired.
+func TestOutcome(t *testing.T) {
+	report := func(values ...float64) *lab.Report {
+		r := &lab.Report{}
+		for i, v := range values {
+			r.Rows = append(r.Rows, lab.Row{Strategy: strategy, Budget: "10%", Session: fmt.Sprint(i / 2), Values: map[string]float64{lab.MeasurePanel: v}})
+		}
+		r.Rows = append(r.Rows, lab.Row{Strategy: lab.Oracle, Budget: "10%", Session: "0", Values: map[string]float64{lab.MeasurePanel: 1}})
+		return r
+	}
+	before, now := outcome{}, outcome{}
+	before.add(report(0.1, 0.3, 0.4, 0.4, 0.6, 0.6))
+	now.add(report(0.2, 0.4, 0.5, 0.5, 0.7, 0.9))
+	file := filepath.Join(t.TempDir(), "before.json")
+	if err := before.write(file); err != nil {
+		t.Fatal(err)
+	}
+	before, err := readOutcome(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []bool{false, true, false, false, true} {
-		if has(i) != want {
-			t.Errorf("session %d is in fold 1/3: %v, want %v", i, has(i), want)
-		}
-	}
-	if has, err := parseFold(""); err != nil || has(0) {
-		t.Errorf("no fold: has session 0 or fails with %v", err)
-	}
-	for _, s := range []string{"1", "3/3", "-1/3", "0/1", "a/b", "1/3/5", "1/"} {
-		if _, err := parseFold(s); err == nil {
-			t.Errorf("fold %q is accepted", s)
+	var out strings.Builder
+	now.print(&out, before, map[string]string{"0": "a", "1": "a", "2": "b"})
+	for _, want := range []string{"10% panel: 0.5333 of 3, +0.1333 ± 0.0653", "10% panel, by project: 0.6000 of 2, +0.1500 ± 0.0980"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("got\n%s, want %q in it", out.String(), want)
 		}
 	}
 }
@@ -107,7 +134,7 @@ func TestWrongUse(t *testing.T) {
 	}{
 		{nil, "no sessions"},
 		{[]string{"-traces", t.TempDir(), "-out", t.TempDir()}, "no transcript in it"},
-		{[]string{"-fold", "x"}, "want K/N"},
+		{[]string{"-traces", t.TempDir(), "-folds", "1"}, "want 2 at least"},
 	} {
 		if err := run(c.args, io.Discard); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: got %v, want an error with %q", c.args, err, c.want)
