@@ -384,7 +384,7 @@ var fields = []field{
 	},
 	{
 		key: "target", kind: kindPercent, in: []place{inEpoch}, def: 0.0, max: 90, example: "25",
-		doc: "Percent of the context window that an epoch should end at. 0 is the target of the profile or, if it has none, two fifths of what is not system prompt and tools, or a quarter where reading the cache costs less than a tenth of the price of input: while the vendor's cache is warm, shallow cuts cost more than they save.",
+		doc: "Percent of the context window that an epoch should end at. 0 is the target of the profile or, if it has none, a quarter of what is not system prompt and tools, a fifth where reading the cache costs less than a tenth of the price of input, and three tenths where writing it costs nothing extra: while the vendor's cache is warm, shallow cuts cost more than they save.",
 	},
 	{
 		key: "cold", kind: kindBool, in: []place{inEpoch}, def: true, example: "true",
@@ -396,7 +396,11 @@ var fields = []field{
 	},
 	{
 		key: "min_size", kind: kindTokens, in: []place{inEpoch}, def: int64(0), max: maxTokens, example: "20k",
-		doc: "Tokens below which neither cold nor payback makes an epoch. 0 is half of the threshold of the profile, at most 100,000: the decision record on defaults has the measurement.",
+		doc: "Tokens below which neither cold nor payback makes an epoch. 0 is half of the threshold of the profile, at most 60,000: the decision record on defaults has the measurement.",
+	},
+	{
+		key: "risk", kind: kindPercent, in: []place{inEpoch}, def: 0.0, max: 100, example: "4",
+		doc: "The most that an epoch for payback may cost if the conversation ended with it, in percent of what the conversation has cost so far; what epochs have saved may be risked, too. 0 is 4, and 100 practically no limit.",
 	},
 	{
 		key: "modes", kind: kindObjects, of: inRule, in: []place{inServe},

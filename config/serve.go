@@ -102,7 +102,8 @@ type EpochValues struct {
 	Target  *float64 `json:"target,omitempty"` // percent of the window, 0 for that of the profile
 	Cold    *bool    `json:"cold,omitempty"`
 	Payback *bool    `json:"payback,omitempty"`
-	MinSize *int     `json:"min_size,omitempty"` // tokens, 0 for half of the threshold, at most 100,000
+	MinSize *int     `json:"min_size,omitempty"` // tokens, 0 for half of the threshold, at most 60,000
+	Risk    *float64 `json:"risk,omitempty"`     // percent of what the conversation has cost, 0 for 4
 }
 
 // A ServeRule chooses the profile or the mode of requests. An empty condition always holds.
@@ -145,7 +146,8 @@ type Serve struct {
 	RecallMaxResult             int         // tokens, 0 for no limit
 	Target                      float64     // of an epoch: percent of the window, 0 for that of the profile
 	Cold, Payback               bool        // reasons for an epoch
-	MinSize                     int         // tokens, for these reasons; 0 for half of the threshold, at most 100,000
+	MinSize                     int         // tokens, for these reasons; 0 for half of the threshold, at most 60,000
+	Risk                        float64     // of payback: percent of what the conversation has cost, 0 for 4
 	Rules                       []ServeRule // the first that holds decides
 }
 
@@ -163,7 +165,7 @@ func (c *Config) Serve() Serve {
 		Observe: *v.Observe, Record: v.Record, MaxBody: *v.MaxBody,
 		Lossless: *v.Ingest.Lossless, MaxResult: *v.Ingest.MaxResult,
 		RecallMCP: *v.Recall.MCP, RecallTool: *v.Recall.Tool, RecallMaxSize: *v.Recall.MaxSize, RecallMaxResult: *v.Recall.MaxResult,
-		Target: *v.Epoch.Target, Cold: *v.Epoch.Cold, Payback: *v.Epoch.Payback, MinSize: *v.Epoch.MinSize,
+		Target: *v.Epoch.Target, Cold: *v.Epoch.Cold, Payback: *v.Epoch.Payback, MinSize: *v.Epoch.MinSize, Risk: *v.Epoch.Risk,
 		Rules: slices.Clone(v.Modes),
 	}
 	for name, limits := range v.Tenants {

@@ -35,7 +35,7 @@ serve:
   drain: 1m
   ingest: {lossless: false, max_result: 8k}
   recall: {mcp: false, tool: true, max_size: 10Mi, max_result: 9k}
-  epoch: {target: "30%", cold: false, payback: false, min_size: 5k}
+  epoch: {target: "30%", cold: false, payback: false, min_size: 5k, risk: 7}
   modes:
     - {agent: claude-code, system: plan mode, mode: plan}
     - {model: "claude-haiku-*", profile: default}
@@ -85,7 +85,7 @@ func TestServeValues(t *testing.T) {
 		},
 		Observe: true, Record: filepath.Join(filepath.Dir(file), "sessions"),
 		MaxBody: 16 << 20, Deadline: 2 * time.Second, Drain: time.Minute,
-		MaxResult: 8000, RecallTool: true, RecallMaxSize: 10 << 20, RecallMaxResult: 9000, Target: 30, MinSize: 5000,
+		MaxResult: 8000, RecallTool: true, RecallMaxSize: 10 << 20, RecallMaxResult: 9000, Target: 30, MinSize: 5000, Risk: 7,
 		Rules: []config.ServeRule{{Agent: "claude-code", System: "plan mode", Mode: "plan"}, {Model: "claude-haiku-*", Profile: "default"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -133,7 +133,7 @@ func TestServeShown(t *testing.T) {
 	for _, e := range all {
 		keys = append(keys, e.Key)
 	}
-	if got := strings.Join(keys, " "); got != "serve.listen serve.tls.cert serve.tls.key serve.behind_proxy serve.admin.listen serve.upstreams.anthropic serve.upstreams.openai serve.compaction.openai serve.store serve.token_env serve.key_file serve.audit serve.limits.requests serve.limits.bytes serve.limits.cost serve.tenants.acme.requests serve.tenants.acme.cost serve.tenants.other serve.observe serve.record serve.max_body serve.deadline serve.drain serve.ingest.lossless serve.ingest.max_result serve.recall.mcp serve.recall.tool serve.recall.max_size serve.recall.max_result serve.epoch.target serve.epoch.cold serve.epoch.payback serve.epoch.min_size serve.modes" {
+	if got := strings.Join(keys, " "); got != "serve.listen serve.tls.cert serve.tls.key serve.behind_proxy serve.admin.listen serve.upstreams.anthropic serve.upstreams.openai serve.compaction.openai serve.store serve.token_env serve.key_file serve.audit serve.limits.requests serve.limits.bytes serve.limits.cost serve.tenants.acme.requests serve.tenants.acme.cost serve.tenants.other serve.observe serve.record serve.max_body serve.deadline serve.drain serve.ingest.lossless serve.ingest.max_result serve.recall.mcp serve.recall.tool serve.recall.max_size serve.recall.max_result serve.epoch.target serve.epoch.cold serve.epoch.payback serve.epoch.min_size serve.epoch.risk serve.modes" {
 		t.Errorf("got %s", got)
 	}
 	one, err := c.ExplainKey("serve.epoch.target")

@@ -244,15 +244,17 @@ func (x *exchange) measured(ctx context.Context, a wire.Answer) error {
 	x.claim.session.mu.Lock()
 	x.claim.refused = false
 	x.claim.session.mu.Unlock()
-	u := lineage.Usage{Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite}
+	u, rates := lineage.Usage{Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite}, x.rates(a.Input)
 	if x.s.Observe && x.original > 0 { // the vendor has seen the original
 		share := float64(x.ours) / float64(x.original)
 		u = lineage.Usage{Input: int(share * float64(u.Input)), Read: int(share * float64(u.Read)), Write: int(share * float64(u.Write))}
 	}
+	x.claim.state.Paid(u, a.Output, rates)
 	x.claim.state.Measured(x.ours, u)
 	err := x.claim.save(ctx, x.store, true, x.s.Now())
 	if errors.Is(err, store.ErrConflict) { // with the next request, another gateway was faster
 		if err = x.claim.again(ctx, x.store); err == nil {
+			x.claim.state.Paid(u, a.Output, rates)
 			x.claim.state.Measured(x.ours, u)
 			err = x.claim.save(ctx, x.store, true, x.s.Now())
 		}

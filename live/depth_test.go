@@ -25,3 +25,19 @@ func TestForcedEpochsAreDeep(t *testing.T) {
 		}
 	}
 }
+
+// A conversation that has cost little gets no epoch that would pay for itself only later, because it may end at once. What another
+// epoch has saved may be risked.
+func TestEpochsThatMayNotPay(t *testing.T) {
+	t.Parallel()
+	for risk, want := range map[float64]bool{100: true, 0.01: false} {
+		p := newPlay(t, upstream.Options{}, claude("s"), func(o *live.Options) { o.Epoch.Risk = risk })
+		if _, err := p.client.Say(t.Context(), task); err != nil {
+			t.Fatal(err)
+		}
+		epochs := p.Stats().Epochs
+		if len(epochs) == 0 || (epochs[0].Reason == "payback") != want {
+			t.Errorf("risk %v %%: the first epoch was for payback: %t, want %t: %+v", risk, !want, want, epochs)
+		}
+	}
+}

@@ -218,7 +218,7 @@ func (x *exchange) question(overflow bool) lineage.Question {
 	q := lineage.Question{
 		Now: x.start, Tokens: x.tokens, Fixed: fixed, Window: x.limit, Overflow: overflow || x.claim.overflowed(),
 		Threshold: x.threshold, Floor: x.minSize(), MinGain: int(x.resolved.MinGain / 100 * float64(max(0, x.tokens-fixed))), MinNew: x.minNew(),
-		Turns: x.turnsLeft(fixed), Write: write, Read: read, Lifetime: x.caching.Lifetime,
+		Turns: x.turnsLeft(fixed), Write: write, Read: read, Risk: x.s.Epoch.Risk / 100, Lifetime: x.caching.Lifetime,
 		IgnoreCold: x.s.Epoch.IgnoreCold || !auto, IgnorePayback: x.s.Epoch.IgnorePayback || !auto,
 	}
 	if target := x.targetTokens(); target > 0 && x.tokens > fixed {
@@ -231,8 +231,7 @@ func (x *exchange) question(overflow bool) lineage.Question {
 
 // leave is the share of what can be removed that an epoch leaves.
 func (x *exchange) leave() float64 {
-	_, read := x.caching.Prices(x.r.TTL)
-	return lineage.Leave(read)
+	return lineage.Leave(x.caching.Prices(x.r.TTL))
 }
 
 // turnsLeft is the number of turns in which an epoch can pay for itself: those that are expected, but only until the

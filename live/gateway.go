@@ -143,16 +143,19 @@ type Ingest struct {
 // how far. The zero value is right for most.
 type EpochOptions struct {
 	// Target is the size to condense to, in percent of the window. 0 means the target of the
-	// profile or, if it has none, two fifths of what there is, or a quarter where the
-	// vendor's cache is read for less than a tenth of the price of input: while it is warm, shallow
-	// cuts cost more than they save.
+	// profile or, if it has none, a quarter of what there is, a fifth where the vendor's
+	// cache is read for less than a tenth of the price of input, and three tenths where writing it costs nothing
+	// extra: while it is warm, shallow cuts cost more than they save.
 	Target float64
 	// IgnoreCold and IgnorePayback leave out an occasion: the vendor's cache has expired; the
 	// cost of writing a shorter history to the cache is less than what reading it saves.
 	IgnoreCold, IgnorePayback bool
 	// MinSize is the size in tokens below which only the limits count. Default: half of the threshold
-	// of the profile, at most 100,000. A conversation that is not there yet loses more than money by being cut.
+	// of the profile, at most 60,000. A conversation that is not there yet loses more than money by being cut.
 	MinSize int
+	// Risk is the most that an epoch that pays for itself only later may cost if the conversation ended with it: percent of
+	// what the conversation has cost so far, 0 to 100. What epochs have saved may be risked, too. Default: 4.
+	Risk float64
 }
 
 // An Exchange is a condensable request as the gateway saw it.
@@ -407,6 +410,9 @@ func newSettings(opts *Options) (*settings, error) {
 	errs = append(errs, s.compactions())
 	if p := s.Epoch.Target; !(p >= 0 && p < 100) { // NaN too
 		errs = append(errs, fmt.Errorf("live: Epoch.Target: %v is not a percentage", p))
+	}
+	if p := s.Epoch.Risk; !(p >= 0 && p <= 100) {
+		errs = append(errs, fmt.Errorf("live: Epoch.Risk: %v is not a percentage", p))
 	}
 	for i := range s.Rules {
 		if err := s.Rules[i].check(); err != nil {

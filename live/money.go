@@ -1,8 +1,10 @@
 package live
 
 import (
+	"cmp"
 	"time"
 
+	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
@@ -85,6 +87,16 @@ func (x *exchange) prices(input int) (p prices, known bool) {
 		p.write = p.input * x.caching.WriteHour
 	}
 	return p, known
+}
+
+// rates are the prices relative to that of input: as the vendor's cache has them, and of the answer if it is in the table.
+func (x *exchange) rates(input int) lineage.Rates {
+	write, read := x.caching.Prices(x.r.TTL)
+	r := lineage.Rates{Write: cmp.Or(write, 1), Read: cmp.Or(read, 1)}
+	if p, known := x.prices(input); known && p.input > 0 {
+		r.Answer = p.output / p.input
+	}
+	return r
 }
 
 // cost is what a request cost by the price table.

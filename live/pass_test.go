@@ -101,7 +101,8 @@ func serveWith(t *testing.T, vendor string, host *condense.Options, change func(
 	opts := &live.Options{
 		Upstreams: map[string]string{"anthropic": vendor, "openai": vendor},
 		Logger:    slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
-		Deadline:  time.Minute, // on a busy machine
+		Deadline:  time.Minute,                  // on a busy machine
+		Epoch:     live.EpochOptions{Risk: 100}, // conversations of tests are short
 	}
 	if change != nil {
 		change(opts)
@@ -441,6 +442,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		{`upstream openai: "api.example.com" must be a URL`, live.Options{Upstreams: map[string]string{"openai": "api.example.com"}}},
 		{`upstream "v1"`, live.Options{Upstreams: map[string]string{"v1": "http://a"}}},
 		{"MaxBody: -1 is negative", live.Options{MaxBody: -1}},
+		{"Epoch.Risk: 101 is not a percentage", live.Options{Epoch: live.EpochOptions{Risk: 101}}},
 		{"Epoch.Target: 100 is not a percentage", live.Options{Epoch: live.EpochOptions{Target: 100}}},
 		{"rules[0]: set a profile or a mode", live.Options{Rules: []live.Rule{{Model: "x"}}}},
 		{"rules[0]: set what it is for", live.Options{Rules: []live.Rule{{Mode: "plan"}}}},

@@ -37,6 +37,8 @@ type Policy struct {
 	Leave         float64
 	// Floor is the size in tokens below which money is no reason. Zeros are what the gateway does: see docs/decisions/0040-defaults.md.
 	Floor int
+	// Risk is the most that an epoch may cost if the session ends with it, as a share of what it has cost so far; below 0: no limit.
+	Risk float64
 }
 
 // Untouched is the policy that never condenses. It is in every replay: the others are compared with it.

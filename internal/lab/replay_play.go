@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -484,14 +485,14 @@ func (x *play) decide(k int) (due, bool) {
 	write, read := t.Caching.Prices(t.life())
 	leave := x.policy.Leave
 	if leave == 0 {
-		leave = lineage.Leave(read)
+		leave = lineage.Leave(write, read)
 	}
 	x.live.Turns = k + 1
 	r := &wire.Request{Model: t.Name, TTL: t.life()}
 	q := lineage.Question{
 		Now: x.starts[k], Tokens: used, Fixed: x.fixed, Window: limit, Threshold: threshold, Floor: floor,
 		MinGain: int(x.rule.MinGain / 100 * float64(x.tokens)), MinNew: max(1, x.rule.MinNewTokens), Share: leave, Turns: x.turnsLeft(k, leave),
-		Write: write, Read: read, Lifetime: t.Life, IgnoreCold: !x.policy.Cold, IgnorePayback: !x.policy.Payback,
+		Write: write, Read: read, Lifetime: t.Life, Risk: x.policy.Risk, IgnoreCold: !x.policy.Cold, IgnorePayback: !x.policy.Payback,
 	}
 	d := lineage.Due(&x.live, r, q)
 	out := due{reason: string(d.Reason), trigger: core.TriggerManual, target: x.fixed + int(leave*float64(x.tokens)), decision: d}
@@ -507,6 +508,13 @@ func (t *Tariff) life() time.Duration {
 		return 0
 	}
 	return t.Life
+}
+
+// rates are the prices of a tariff for a prompt of that size, relative to that of input.
+func (t *Tariff) rates(prompt int) lineage.Rates {
+	p := t.info.PriceFor(prompt)
+	write, read := t.Caching.Prices(t.life())
+	return lineage.Rates{Write: cmp.Or(write, 1), Read: cmp.Or(read, 1), Answer: p.Output / p.Input}
 }
 
 // turnsLeft is the number of turns in which an epoch can pay for itself, as the gateway reckons: those that are expected, but only until the
@@ -757,7 +765,9 @@ func (x *play) send(k, t int) {
 		d.last = now
 		if i == 0 {
 			x.live.Sent(&wire.Request{Model: d.tariff.Name, TTL: d.tariff.life()}, nil, now)
-			x.live.Measured(prompt, lineage.Usage{Input: prompt, Read: u.Read, Write: u.Write})
+			usage := lineage.Usage{Input: prompt, Read: u.Read, Write: u.Write}
+			x.live.Paid(usage, answer, d.tariff.rates(prompt))
+			x.live.Measured(prompt, usage)
 		}
 	}
 	x.summary = 0

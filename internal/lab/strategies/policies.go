@@ -104,6 +104,10 @@ func (b *Opener) policy(ctx context.Context, word string) (lab.Policy, error) {
 			changes = append(changes, func(r *policy.Rule) { r.MinNewTokens = int(n) })
 		case "leave":
 			p.Leave = n / 100
+		case "risk":
+			if p.Risk = n / 100; n == 0 {
+				p.Risk = -1
+			}
 		case "floor":
 			p.Floor = int(n)
 		case "ingest":
@@ -126,7 +130,7 @@ func (b *Opener) policy(ctx context.Context, word string) (lab.Policy, error) {
 	return p, nil
 }
 
-var policySettings = []string{"threshold", "target", "max", "gain", "new", "money", "cold", "payback", "leave", "floor", "ingest"}
+var policySettings = []string{"threshold", "target", "max", "gain", "new", "money", "cold", "payback", "leave", "floor", "risk", "ingest"}
 
 // ingest opens what shortens new tool results: without loss, and those above a size to that size; 0 is no size.
 func (b *Opener) ingest(ctx context.Context, most int) (lab.Strategy, error) {

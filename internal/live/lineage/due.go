@@ -38,6 +38,7 @@ type Question struct {
 	Turns     int           // that are still expected; 0 means [State.Expected]
 	Write     float64       // price of a token written to the cache, as a share of the input price; 0 if not known
 	Read      float64       // of one that is read from it
+	Risk      float64       // see [Risk], which 0 means; below 0 there is no limit
 	Lifetime  time.Duration // of cache entries, if the client asks for none; 0 if not known
 
 	IgnoreCold, IgnorePayback bool
@@ -56,19 +57,27 @@ type Decision struct {
 // 11 to 49 turns to pay for itself, one that leaves a quarter 4 to 16.
 const deep = 0.25
 
-// Leave returns the share of what can be removed that an epoch leaves, by the price of reading the vendor's cache: what lost little in replays
-// of whole sessions, unless reading is so cheap that a shallow cut takes too long to pay for itself. See docs/decisions/0040-defaults.md.
-func Leave(read float64) float64 {
-	if read >= 0.1 {
-		return 0.4
+// Leave returns the share of what can be removed that an epoch leaves, by the prices of the vendor's cache: the most that was lost little with in
+// replays of whole sessions. The cheaper reading is, the longer a shallow cut takes to pay for itself; where writing costs nothing
+// extra it takes no time. See docs/decisions/0040-defaults.md.
+func Leave(write, read float64) float64 {
+	switch {
+	case read < 0.1:
+		return 0.2
+	case write <= 1:
+		return 0.3
 	}
 	return deep
 }
 
+// Risk is the most that an epoch that pays for itself only later may cost if the conversation ended with it, as a share of what the
+// conversation has cost so far; what epochs have saved may be risked, too. See docs/decisions/0040-defaults.md.
+const Risk = 0.04
+
 // Floor returns the size from which on money is a reason, for the largest size that a conversation may have: half of it, but of a window of a
 // million tokens that is a size that no recorded session reaches. See docs/decisions/0040-defaults.md.
 func Floor(largest int) int {
-	const enough = 100_000
+	const enough = 60_000
 	return min(largest/2, enough)
 }
 
@@ -106,7 +115,7 @@ func Due(s *State, r *wire.Request, q Question) Decision {
 		if turns == 0 {
 			turns = s.Expected()
 		}
-		if d.Turns = max(0, share*(q.Write-q.Read)/(q.Read*(1-share))); d.Turns <= float64(turns) {
+		if d.Turns = max(0, share*(q.Write-q.Read)/(q.Read*(1-share))); d.Turns <= float64(turns) && s.affords(&d, &q) {
 			d.Reason = Payback
 		}
 	}
@@ -115,6 +124,16 @@ func Due(s *State, r *wire.Request, q Question) Decision {
 		d.Reason, d.Wait = None, true
 	}
 	return d
+}
+
+// affords reports whether an epoch costs little enough, compared with what was paid so far, for a conversation that may end at once.
+func (s *State) affords(d *Decision, q *Question) bool {
+	risk := q.Risk
+	if risk == 0 {
+		risk = Risk
+	}
+	extra := q.Write*float64(d.After-q.Fixed) - q.Read*float64(d.Before-q.Fixed)
+	return risk < 0 || extra <= risk*s.Spent+max(0, s.Saved)
 }
 
 // reason looks for the reasons that need no arithmetic.
@@ -222,6 +241,32 @@ func (s *State) Estimate(our int) int {
 		return max(0, s.Vendor+s.Scale(our)-s.Scale(s.Our))
 	}
 	return s.Scale(our)
+}
+
+// Rates are prices of a token, as shares of the price of one of input: written to the cache, read from it, and written by the model.
+type Rates struct{ Write, Read, Answer float64 }
+
+// Paid changes s: it adds what a request and its answer have cost, and what the epoch has saved with it. Call it before
+// [State.Measured]. Of a conversation that began elsewhere, it is assumed that it grew to its size step by step.
+func (s *State) Paid(u Usage, answer int, r Rates) {
+	if u.Input <= 0 {
+		return
+	}
+	prompt := float64(max(0, u.Input-u.Read-u.Write)) + r.Read*float64(u.Read) + r.Write*float64(u.Write)
+	if s.Spent == 0 {
+		s.Spent = r.Read * float64(u.Input) * float64(max(0, s.Turns-1)) / 2
+	}
+	s.Spent += prompt + r.Answer*float64(answer)
+	e := s.Epoch
+	switch {
+	case e == nil || e.Before <= e.After:
+	case len(e.Usage) > 0:
+		s.Saved += r.Read * float64(e.Before-e.After)
+	case e.Reason == Cold || e.Reason == Changed:
+		s.Saved += r.Write*float64(e.Before) - prompt
+	default:
+		s.Saved += r.Read*float64(e.Before) - prompt
+	}
 }
 
 // Measured changes s: it takes what the vendor reports of a request of which our count was our. The first two requests of

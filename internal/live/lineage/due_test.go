@@ -78,7 +78,12 @@ func TestDue(t *testing.T) {
 		{"another model", func(_ *lineage.Question, _ *lineage.State, r *wire.Request) { r.Model = "claude-opus-6" }, lineage.Changed, false},
 		{"another effort", func(_ *lineage.Question, _ *lineage.State, r *wire.Request) { r.Effort = "high" }, lineage.Changed, false},
 		{"other tools", func(_ *lineage.Question, _ *lineage.State, r *wire.Request) { r.Head[0]++ }, lineage.Changed, false},
-		{"it pays", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Turns = 4 }, lineage.Payback, false},
+		{"it pays", func(q *lineage.Question, s *lineage.State, _ *wire.Request) { q.Turns, s.Spent = 4, 1e6 }, lineage.Payback, false},
+		{"it would pay, but the conversation may end", func(q *lineage.Question, s *lineage.State, _ *wire.Request) { q.Turns, s.Spent = 4, 1e5 }, lineage.None, false},
+		{"and epochs have saved what this one may cost", func(q *lineage.Question, s *lineage.State, _ *wire.Request) {
+			q.Turns, s.Spent, s.Saved = 4, 1e5, 1e5
+		}, lineage.Payback, false},
+		{"and nobody cares", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Turns, q.Risk = 4, -1 }, lineage.Payback, false},
 		{"it pays, if that counted", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Turns, q.IgnorePayback = 4, true }, lineage.None, false},
 		{"prices are not known", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Turns, q.Read = 100, 0 }, lineage.None, false},
 		{"enabled, a bound model, inside a turn", func(q *lineage.Question, s *lineage.State, r *wire.Request) {
@@ -122,7 +127,7 @@ func TestPaybackAsCalculated(t *testing.T) {
 		{1, 1, 0.5, 0},
 	} {
 		s, r := sent(t, marked)
-		d := lineage.Due(s, r, lineage.Question{Now: begin, Tokens: 100_000, Write: tt.write, Read: tt.read, Share: tt.share, Turns: 1000})
+		d := lineage.Due(s, r, lineage.Question{Now: begin, Tokens: 100_000, Write: tt.write, Read: tt.read, Share: tt.share, Turns: 1000, Risk: -1})
 		if math.Abs(d.Turns-tt.want) > 0.06 || d.Reason != lineage.Payback {
 			t.Errorf("write %g, read %g, share %g: got %q after %.2f turns, want %.1f", tt.write, tt.read, tt.share, d.Reason, d.Turns, tt.want)
 		}
@@ -342,4 +347,38 @@ func TestBranchesOfAnEpochAreRecycled(t *testing.T) {
 	if len(states) > 6 {
 		t.Errorf("%d records for 41 branches of one epoch", len(states))
 	}
+}
+
+// What a conversation has cost, and what its epochs have saved, in prices of a token of input.
+func TestPaid(t *testing.T) {
+	rates := lineage.Rates{Write: 1.25, Read: 0.1, Answer: 5}
+	var s lineage.State
+	s.Paid(lineage.Usage{Input: 10_000, Write: 10_000}, 100, rates)
+	s.Paid(lineage.Usage{Input: 12_000, Read: 10_000, Write: 1500}, 100, rates)
+	if want := 12_500 + 500 + 1000 + 1875 + 500 + 500.0; s.Spent != want || s.Saved != 0 {
+		t.Errorf("spent %v, want %v; saved %v", s.Spent, want, s.Saved)
+	}
+	s.Epoch = &lineage.Epoch{Reason: lineage.Payback, Before: 12_000, After: 4000}
+	s.Paid(lineage.Usage{Input: 4000, Write: 4000}, 0, rates)
+	if want := 1200 - 5000.0; s.Saved != want {
+		t.Errorf("the first request of an epoch saved %v, want %v", s.Saved, want)
+	}
+	s.Epoch.Usage = []lineage.Usage{{Input: 4000}}
+	s.Paid(lineage.Usage{Input: 4500, Read: 4000}, 0, rates)
+	if want := 1200 - 5000 + 800.0; s.Saved != want {
+		t.Errorf("with the next request, %v, want %v", s.Saved, want)
+	}
+	// A cold cache would have been written again, at once more than the epoch writes.
+	cold := lineage.State{Epoch: &lineage.Epoch{Reason: lineage.Cold, Before: 12_000, After: 4000}}
+	cold.Paid(lineage.Usage{Input: 4000, Write: 4000}, 0, rates)
+	if want := 15_000 - 5000.0; cold.Saved != want {
+		t.Errorf("after a pause, %v, want %v", cold.Saved, want)
+	}
+	// The first request that is seen of an old conversation stands for those before it.
+	old := lineage.State{Turns: 41}
+	old.Paid(lineage.Usage{Input: 50_000, Write: 50_000}, 0, rates)
+	if want := 0.1*50_000*40/2 + 62_500; old.Spent != want {
+		t.Errorf("an old conversation: %v, want %v", old.Spent, want)
+	}
+	s.Paid(lineage.Usage{}, 100, rates)
 }

@@ -56,6 +56,8 @@ type State struct {
 	Vendor  int       `json:"vendor,omitempty"` // the vendor's count of the same; 0 if it was not to be trusted
 	Ratios  []float64 `json:"ratios,omitempty"` // the last few of vendor's count to ours
 	Wrong   int       `json:"wrong,omitempty"`  // predictions of epochs that did not come true
+	Spent   float64   `json:"spent,omitempty"`  // on prompts and answers so far, in prices of a token of input
+	Saved   float64   `json:"saved,omitempty"`  // by epochs, in the same; what a later one saves besides is not in it
 
 	counted []wire.Hash // the rolling hashes that Counts belongs to; nil: Rolling
 }

@@ -331,7 +331,7 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 		Observe: s.Observe, MaxBody: s.MaxBody, Deadline: s.Deadline, Logger: g.log,
 		Recall: live.Recall{Off: !s.RecallMCP && !s.RecallTool, NoMCP: !s.RecallMCP, Tool: s.RecallTool, Own: g.recall, MaxSize: s.RecallMaxSize, MaxResult: s.RecallMaxResult},
 		Ingest: live.Ingest{Off: !s.Lossless, MaxResult: s.MaxResult},
-		Epoch:  live.EpochOptions{Target: s.Target, IgnoreCold: !s.Cold, IgnorePayback: !s.Payback, MinSize: s.MinSize},
+		Epoch:  live.EpochOptions{Target: s.Target, IgnoreCold: !s.Cold, IgnorePayback: !s.Payback, MinSize: s.MinSize, Risk: s.Risk},
 	}
 	for name, l := range s.Tenants {
 		if opts.Tenants == nil {
