@@ -83,7 +83,7 @@ func TestDue(t *testing.T) {
 		{"and epochs have saved what this one may cost", func(q *lineage.Question, s *lineage.State, _ *wire.Request) {
 			q.Turns, s.Spent, s.Saved = 4, 1e5, 1e5
 		}, lineage.Payback, false},
-		{"and nobody cares", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Turns, q.Risk = 4, -1 }, lineage.Payback, false},
+		{"and there is no limit", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Turns, q.Risk = 4, -1 }, lineage.Payback, false},
 		{"it pays, if that counted", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Turns, q.IgnorePayback = 4, true }, lineage.None, false},
 		{"prices are not known", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Turns, q.Read = 100, 0 }, lineage.None, false},
 		{"enabled, a bound model, inside a turn", func(q *lineage.Question, s *lineage.State, r *wire.Request) {
@@ -374,7 +374,7 @@ func TestPaid(t *testing.T) {
 	if want := 15_000 - 5000.0; cold.Saved != want {
 		t.Errorf("after a pause, %v, want %v", cold.Saved, want)
 	}
-	// The first request that is seen of an old conversation stands for those before it.
+	// Of an old conversation, the requests before the first that is seen are estimated.
 	old := lineage.State{Turns: 41}
 	old.Paid(lineage.Usage{Input: 50_000, Write: 50_000}, 0, rates)
 	if want := 0.1*50_000*40/2 + 62_500; old.Spent != want {
