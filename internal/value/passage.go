@@ -3,6 +3,7 @@ package value
 import (
 	"regexp"
 	"strings"
+	"unicode"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
@@ -67,6 +68,7 @@ type Line struct {
 	// Outdated says that the user said something newer about the same.
 	Outdated bool
 	demand   dialog.Demand
+	under    int32     // the line with the path that it is of, in what a search found; 0 if it needs none
 	mentions core.Span // in Conversation.mentions
 	phrases  core.Span // in Conversation.phrases
 	start    int       // bytes of all lines before it
@@ -131,6 +133,7 @@ func read(messages []core.Message, from *dialog.Reader, demands bool) *Conversat
 	if demands {
 		c.demands()
 	}
+	c.findPaths()
 	c.index()
 	return c
 }
@@ -299,6 +302,36 @@ func (r *reader) close(at int) {
 	if p.Lines.Start == p.Lines.End {
 		r.c.Passages = r.c.Passages[:at]
 	}
+}
+
+// findPaths finds, in what searches found, the lines that are under a line with their path.
+func (c *Conversation) findPaths() {
+	for p := range c.Passages {
+		pass := &c.Passages[p]
+		if !pass.answers() {
+			continue
+		}
+		path := 0
+		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
+			switch {
+			case underPath(c.Lines[l].Text):
+				c.Lines[l].under = int32(path)
+			case l+1 < pass.Lines.End && isPath(c.Lines[l].Text) && underPath(c.Lines[l+1].Text):
+				path = l
+			}
+		}
+	}
+}
+
+// underPath reports whether a line begins like 12: or 12-.
+func underPath(line string) bool {
+	rest := strings.TrimLeft(line, "0123456789")
+	return rest != line && rest != "" && (rest[0] == ':' || rest[0] == '-')
+}
+
+// isPath reports whether a line is the path of a file and nothing else.
+func isPath(line string) bool {
+	return !strings.ContainsAny(line, " \t") && strings.ContainsAny(line, "./\\") && strings.ContainsFunc(line, unicode.IsLetter)
 }
 
 // text adds the lines of a text to the passage that is open.

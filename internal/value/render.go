@@ -162,6 +162,7 @@ func (w *selection) handle(p *Passage) string {
 func (w *selection) renderLines(b *strings.Builder, pass *Passage, k int32, extract *extractWriter) {
 	gap, above := 0, "" // lines left out since the last that was written, and that one
 	began, last := false, 0
+	path := int32(0) // the line above that lines under it belong to
 	indent := 0
 	if extract != nil {
 		indent = w.indent(pass, k)
@@ -183,6 +184,12 @@ func (w *selection) renderLines(b *strings.Builder, pass *Passage, k int32, extr
 			b.WriteString("\n" + gapOf(gap, above, line.Text) + "\n")
 		case began && !line.Joins:
 			b.WriteByte('\n')
+		}
+		if u := line.under; u > 0 && u != path && !w.kept(int(u), k) {
+			b.WriteString(w.c.Lines[u].Text + "\n")
+		}
+		if path = line.under; path == 0 {
+			path = int32(l)
 		}
 		text := line.Text
 		if !line.Joins {
@@ -337,7 +344,8 @@ func (w *selection) shortened(text string, first, end int, k int32) (kept string
 	at := 0 // in text, after the last line
 	have := 0
 	gap, above, counted := 0, "", false
-	marked := 0 // lines that marks of a former condensation replace
+	path := int32(0) // the line above that lines under it belong to
+	marked := 0      // lines that marks of a former condensation replace
 	for l := w.c.Passages[first].Lines.Start; l < w.c.Passages[end-1].Lines.End; l++ {
 		line := &w.c.Lines[l]
 		i := strings.Index(text[at:], line.Text)
@@ -347,6 +355,10 @@ func (w *selection) shortened(text string, first, end int, k int32) (kept string
 		between := text[at : at+i] // holds lines that say nothing, such as braces
 		at += i + len(line.Text)
 		counted = counted && line.Joins
+		below := "" // the path above it, if that is not kept
+		if u := line.under; w.kept(l, k) && u > 0 && u != path && !w.kept(int(u), k) {
+			below = w.c.Lines[u].Text + "\n"
+		}
 		switch {
 		case !w.kept(l, k):
 			more := linesOf(line.Text) - 1
@@ -363,7 +375,13 @@ func (w *selection) shortened(text string, first, end int, k int32) (kept string
 		if !counted {
 			have++
 		}
-		b.WriteString(line.Text)
+		b.WriteString(below + line.Text)
+		if below != "" {
+			have++
+		}
+		if path = line.under; path == 0 {
+			path = int32(l)
+		}
 		gap, above, counted = 0, line.Text, true
 	}
 	return b.String(), strings.Count(strings.TrimRight(text, "\r\n\t "), "\n") + 1 - have + marked

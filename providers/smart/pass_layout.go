@@ -13,11 +13,12 @@ type layoutSettings struct {
 	Terminal bool `json:"terminal" doc:"remove escape sequences of terminals; of overwritten lines keep the last state"`
 	Space    bool `json:"space" doc:"remove trailing space, and keep one of several empty lines"`
 	JSON     bool `json:"json" doc:"write JSON without indentation; numbers and keys stay unchanged"`
+	Matches  bool `json:"matches" doc:"write the path of lines that a search found once, above them, if the text can be put together again exactly"`
 }
 
 var layoutPass = define("layout", classLossless, "",
-	"Removes what carries no information from tool results: escape sequences, progress bars, trailing space, indentation of JSON. Results of reads stay unchanged, because edits quote them.",
-	layoutSettings{Terminal: true, Space: true, JSON: true},
+	"Removes what carries no information from tool results: escape sequences, progress bars, trailing space, indentation of JSON, paths that are repeated on every line of a search. Results of reads stay unchanged, because edits quote them.",
+	layoutSettings{Terminal: true, Space: true, JSON: true, Matches: true},
 	func(_ context.Context, w *work, c layoutSettings) error {
 		for i := range w.pieces {
 			p := &w.pieces[i]
@@ -40,6 +41,11 @@ var layoutPass = define("layout", classLossless, "",
 			}
 			if c.Space {
 				text = trimSpace(text)
+			}
+			if c.Matches {
+				if folded, ok := foldMatches(text); ok && w.count(folded) < w.count(text) {
+					text = folded
+				}
 			}
 			if text != p.text && strings.TrimSpace(text) != "" {
 				w.put(i, text)
