@@ -40,7 +40,7 @@ var mayImport = map[string]string{
 	"providers/native":                 "core internal/dialog registry model internal/outline internal/roo internal/size",
 	"providers/slidingwindow":          "core registry",
 	"providers/vendor":                 "core registry model internal/value",
-	".":                                "config core core/history core/policy github.com/google/uuid internal/dialog internal/disk internal/plain internal/plugins internal/remote internal/resolver internal/roo model model/extractive providers/slidingwindow registry tokens internal/size",
+	".":                                "config core core/history core/policy github.com/google/uuid internal/dialog internal/disk internal/plain internal/plugins internal/recall internal/remote internal/resolver internal/roo model model/extractive providers/slidingwindow registry tokens internal/size",
 	"internal/ingest":                  ". config core providers/smart",
 	"internal/hook":                    ". config core core/history internal/disk internal/ingest tokens transcript",
 	"live":                             ". config core core/history core/policy internal/catalog internal/ingest internal/live/access internal/live/agents internal/live/lineage internal/live/store internal/live/wire internal/mcpserver internal/rawjson internal/recall internal/remote model transcript github.com/andybalholm/brotli github.com/klauspost/compress github.com/modelcontextprotocol/go-sdk go.opentelemetry.io/otel golang.org/x/time",

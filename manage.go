@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,6 +14,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/internal/recall"
 	"github.com/condensehq/condense/internal/remote"
 	"github.com/condensehq/condense/internal/roo"
 	"github.com/condensehq/condense/internal/size"
@@ -197,6 +199,7 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 	if !p.decision.Act {
 		return p, nil
 	}
+	p.keepRecalled(c.journal.Appended())
 	// The exact floor takes a pass over all messages, so it is computed only when it matters.
 	size.Protected = core.FixedTokens(p.counter, p.view)
 	p.decision = p.rule.Decide(size, c.state, trigger)
@@ -222,6 +225,18 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 		p.request.Instructions = p.Prompt
 	}
 	return p, nil
+}
+
+// keepRecalled protects, for this condensation, what the agent recalled in the newest messages, in up to half of the target.
+func (p *plan) keepRecalled(newest int) {
+	const bytesPerToken = 4 // of most texts
+	fresh := recall.Fresh(p.view, len(p.view)-newest, p.decision.Budget.Room()/2*bytesPerToken)
+	if len(fresh) > 0 {
+		p.view = slices.Clone(p.view)
+	}
+	for _, i := range fresh {
+		p.view[i].Protected = true
+	}
 }
 
 // Overflow reports whether err, from a request to a model's API, says that the

@@ -1,10 +1,14 @@
 package condense_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
 )
 
 // The target of a turn replaces that of the configuration, and is kept within what a rule allows.
@@ -26,5 +30,68 @@ func TestTargetOfATurn(t *testing.T) {
 	}
 	if h.Config() == nil || len(h.Config().Profiles()) != len(config.Default().Profiles()) {
 		t.Error("the host has another configuration than the default")
+	}
+}
+
+// What the agent recalled was a mistake to leave out: it is not hidden by the next condensation, where the result of another tool is,
+// and later ones may.
+func TestRecalledIsNotHiddenAgain(t *testing.T) {
+	var lines strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&lines, "okapi %d walks past zebra %d\n", i, i*i)
+	}
+	for _, tool := range []string{"mcp__condense__recall", "shell"} {
+		h := start(t, nil)
+		c := condense.NewConversation()
+		turn := condense.Turn{Window: 20_000, MaxOutput: 2_000, Trigger: core.TriggerManual}
+		n := 0
+		add := func(messages ...core.Message) {
+			for _, m := range messages {
+				if err := c.Append(m); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		work := func() {
+			for range 60 {
+				n++
+				id := fmt.Sprint("w", n)
+				var made strings.Builder
+				for k := range 40 {
+					fmt.Fprintf(&made, "part%d of lion%d is made\n", n*1000+k, n*7000+k)
+				}
+				add(coretest.Assistant(core.ToolCall{ID: id, Name: "shell", Args: fmt.Sprintf(`{"command":"make part%d"}`, n)}),
+					coretest.User(core.ToolResult{CallID: id, Content: []core.Part{core.Text(made.String())}}))
+			}
+		}
+		kept := func() bool {
+			for _, m := range c.View() {
+				for _, p := range m.Parts {
+					if r, ok := p.(core.ToolResult); ok && r.CallID == "r" {
+						got, _ := r.Content[0].(core.Text)
+						return string(got) == lines.String()
+					}
+				}
+			}
+			return false
+		}
+		add(coretest.User(core.Text("Make all parts.")))
+		work()
+		if report, err := h.Manage(t.Context(), c, turn); err != nil || !report.Acted {
+			t.Fatalf("%s: %v, %v", tool, report, err)
+		}
+		add(coretest.Assistant(core.ToolCall{ID: "r", Name: tool, Args: `{"handle":"0123456789"}`}),
+			coretest.User(core.ToolResult{CallID: "r", Content: []core.Part{core.Text(lines.String())}}))
+		work()
+		for round, want := range []bool{tool != "shell", false, false} {
+			report, err := h.Manage(t.Context(), c, turn)
+			if err != nil || !report.Acted {
+				t.Fatalf("%s: %v, %v", tool, report, err)
+			}
+			if got := kept(); round == 0 && got != want || round > 0 && got {
+				t.Errorf("%s: after condensation %d the result is there: %v", tool, round+2, got)
+			}
+			work()
+		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/internal/recall"
 	"github.com/condensehq/condense/transcript"
 )
 
@@ -367,7 +368,9 @@ func (j *job) attempt(ctx context.Context, host *condense.Host, to extent, keep 
 		kept = append(kept, m.ID)
 	}
 	if keep < len(view) { // else everything was tried
-		kept = append(kept, fresh(view[:max(0, keep)], j.block, j.target/2*bytesPerToken)...)
+		for _, i := range recall.Fresh(view[:max(0, keep)], j.block, j.target/2*bytesPerToken) {
+			kept = append(kept, view[i].ID)
+		}
 	}
 	if j.pins != nil {
 		kept = append(kept, j.pins(view, keep < len(view))...)

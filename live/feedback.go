@@ -117,47 +117,6 @@ func added(all, more []Recalled) []Recalled {
 	return all
 }
 
-// isRecall reports whether a call is one of the tool recall.
-func isRecall(c *core.ToolCall) bool {
-	return isRecallTool(c.Name) || c.Name == "recall" && strings.Contains(c.Args, `"handle"`)
-}
-
-// isRecallTool reports whether a name is that of the tool recall of a server named condense. Agents write it as
-// mcp__condense__recall or condense_recall.
-func isRecallTool(name string) bool {
-	return strings.HasSuffix(strings.NewReplacer("_", "", "-", "", ".", "").Replace(name), "condenserecall")
-}
-
-// fresh returns which messages of a view, from an index on, hold the result of a recall: the newest, of no more than so many bytes
-// together. Older ones were there when the history was condensed last.
-func fresh(view []core.Message, from, most int) []string {
-	calls := map[string]bool{}
-	var found []string
-	for i := range view {
-		for _, p := range view[i].Parts {
-			if c, ok := p.(core.ToolCall); ok && isRecall(&c) {
-				calls[c.ID] = true
-			}
-		}
-	}
-	for i := len(view) - 1; i >= max(0, from); i-- {
-		size, recalled := 0, false
-		for _, p := range view[i].Parts {
-			size += len(recall.Text(p))
-			r, ok := p.(core.ToolResult)
-			recalled = recalled || ok && calls[r.CallID] && !r.IsError
-		}
-		if !recalled {
-			continue
-		}
-		if most -= size; most < 0 {
-			break
-		}
-		found = append(found, view[i].ID)
-	}
-	return found
-}
-
 // statsKey is the key of statistics in the store. It is no tenant's: those are longer.
 var statsKey = store.Key{Tenant: "stats"}
 

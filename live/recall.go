@@ -98,7 +98,7 @@ func toolIn(tools []byte, within string, depth int) bool {
 			f = function
 		}
 		name := within + rawjson.Text(rawjson.Field(f, "name"))
-		if isRecallTool(name) || toolIn(rawjson.Field(tool, "tools"), name, depth+1) {
+		if recall.IsTool(name) || toolIn(rawjson.Field(tool, "tools"), name, depth+1) {
 			return true
 		}
 	}

@@ -29,6 +29,21 @@ func (j *Journal) Settled() bool {
 	return false
 }
 
+// Appended returns how many messages were appended since the last active condensation; 0 if there is none. They are the
+// last ones of the view. The cost is linear in the records since.
+func (j *Journal) Appended() int {
+	n := 0
+	for _, r := range slices.Backward(j.log) {
+		switch a := r.condensation; {
+		case r.message != nil && !r.message.dropped:
+			n++
+		case a != nil && !a.undone && !a.dropped:
+			return n
+		}
+	}
+	return 0
+}
+
 // Tokens returns the sum of Tokens over the view, at constant cost. Messages that were not
 // measured count as zero; after [Journal.Measure] all are measured.
 func (j *Journal) Tokens() int { return j.tokens }

@@ -144,7 +144,7 @@ func LostMark(lines int, failed bool, handle string) string {
 // gapOf returns the mark of so many lines left out, which gives the number unless that would cost more than
 // it says: of few lines, or next to lines that have numbers of their own.
 func gapOf(lines int, above, below string) string {
-	const few = 10
+	const few = 20
 	if lines < few || hasNumber(above) || hasNumber(below) {
 		return GapMark
 	}

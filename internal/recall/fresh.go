@@ -1,0 +1,50 @@
+package recall
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+)
+
+// IsCall reports whether a call is one of the tool recall.
+func IsCall(c *core.ToolCall) bool {
+	return IsTool(c.Name) || c.Name == "recall" && strings.Contains(c.Args, `"handle"`)
+}
+
+// IsTool reports whether a name is that of the tool recall of a server named condense. Agents write it as
+// mcp__condense__recall or condense_recall.
+func IsTool(name string) bool {
+	return strings.HasSuffix(strings.NewReplacer("_", "", "-", "", ".", "").Replace(name), "condenserecall")
+}
+
+// Fresh returns the indices of the messages of a view, from an index on, that hold the result of a recall: the newest, of no more
+// than so many bytes together. What was recalled was a mistake to leave out, and stays at the next condensation.
+func Fresh(view []core.Message, from, most int) []int {
+	calls := map[string]bool{}
+	for i := range view {
+		for _, p := range view[i].Parts {
+			if c, ok := p.(core.ToolCall); ok && IsCall(&c) {
+				calls[c.ID] = true
+			}
+		}
+	}
+	var found []int
+	for i := len(view) - 1; i >= max(0, from) && len(calls) > 0; i-- {
+		size, recalled := 0, false
+		for _, p := range view[i].Parts {
+			size += len(Text(p))
+			r, ok := p.(core.ToolResult)
+			recalled = recalled || ok && calls[r.CallID] && !r.IsError
+		}
+		if !recalled {
+			continue
+		}
+		if most -= size; most < 0 {
+			break
+		}
+		found = append(found, i)
+	}
+	slices.Reverse(found)
+	return found
+}
