@@ -302,11 +302,10 @@ func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
 	if x.limits, err = x.limitsOf(x); err != nil {
 		return nil, err
 	}
-	guessed := false
 	if x.r.API == wire.Messages {
 		x.r.HeadMarkers = unknownMarkers
 		// The caller need not say how the model thinks. What older models do has the strictest rules.
-		if guessed = !x.caching.Bound && x.r.Thinking == "" && slices.ContainsFunc(x.r.Messages, func(m wire.Message) bool { return m.Thinking }); guessed {
+		if x.guessed = !x.caching.Bound && x.r.Thinking == "" && slices.ContainsFunc(x.r.Messages, func(m wire.Message) bool { return m.Thinking }); x.guessed {
 			x.r.Thinking = "enabled"
 		}
 	}
@@ -316,7 +315,7 @@ func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
 		x.limit = min(x.limit, q.budget)
 	}
 	if q.session == "" {
-		return x.alone(r.Context(), q, guessed)
+		return x.alone(r.Context(), q)
 	}
 	if q.budget > 0 {
 		x.window, x.threshold = min(x.window, q.budget), min(x.threshold, q.budget)
@@ -340,7 +339,7 @@ func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
 		return nil, err
 	}
 	before := x.claim.state.Rolling
-	if x.look(x.claim.state); guessed && (x.tokens > x.limit || x.check() != nil) {
+	if x.look(x.claim.state); x.guessed && (x.tokens > x.limit || x.check() != nil) {
 		x.r.Thinking = "" // too long is refused whatever the model does; and so it was before in this turn
 	}
 	if err := x.decide(r.Context()); err != nil {
@@ -425,14 +424,14 @@ func (q *question) pins(view []core.Message, all bool) []string {
 }
 
 // alone condenses messages of which nothing is known, and keeps nothing. No language model is asked.
-func (x *exchange) alone(ctx context.Context, q *question, guessed bool) (*compressed, error) {
+func (x *exchange) alone(ctx context.Context, q *question) (*compressed, error) {
 	x.claim = &claim{entry: &entry{}, session: &session{}, state: &lineage.State{}}
 	x.look(x.claim.state)
 	a := &compressed{messages: x.view, before: x.tokens, after: x.tokens}
 	d := lineage.Decision{Before: x.tokens}
 	switch {
 	case x.tokens > x.limit:
-		if d.Reason = lineage.Forced; guessed {
+		if d.Reason = lineage.Forced; x.guessed {
 			x.r.Thinking = ""
 		}
 	case x.threshold > 0 && x.tokens >= x.threshold, q.ratio > 0:

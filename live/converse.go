@@ -48,6 +48,7 @@ type exchange struct {
 	reads      string      // who can recall what the request brings; empty if no one can
 	recalls    bool        // this client can recall: views may have handles
 	pins       pins
+	guessed    bool // how the model thinks is not in the request
 	epoch      *Epoch
 	next       *lineage.State // of the epoch
 	kept       *store.Kept    // with it; nil for nothing
@@ -391,7 +392,9 @@ func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
 	if errors.Is(err, store.ErrConflict) && x.lost < mostLost {
 		return err
 	}
-	x.fault("commit", err)
+	if f := (*wire.RuleError)(nil); !x.guessed || !errors.As(err, &f) { // else it waits until the turn is over
+		x.fault("commit", err)
+	}
 	x.look(c.state)
 	if x.check() != nil {
 		x.view, x.altered = nil, false

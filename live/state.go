@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -342,8 +343,14 @@ func (c *claim) release() {
 func (c *claim) newEntry() (*entry, *store.Record) {
 	e := &entry{id: rand.Text(), turn: make(chan struct{}, 1), conversation: c.conversation, shadow: c.shadow}
 	e.turn <- struct{}{}
-	if c.based == 0 { // there is no record: two gateways meet at the name
-		e.id = c.id + "-1"
+	if c.based == 0 { // there is no record: two gateways meet at the name, the first that is free
+		c.session.mu.Lock()
+		defer c.session.mu.Unlock()
+		taken := true
+		for n := 1; taken; n++ {
+			e.id = fmt.Sprintf("%s-%d", c.id, n)
+			taken = slices.ContainsFunc(c.session.entries, func(o *entry) bool { return o.id == e.id })
+		}
 		return e, nil
 	}
 	return e, &store.Record{ID: c.id, Version: c.based}
