@@ -17,6 +17,7 @@ const (
 	inAdmin      place = "serve.admin"
 	inTLS        place = "serve.tls"
 	inLimits     place = "serve.limits"
+	inRetention  place = "serve.retention"
 	inUpstreams  place = "serve.upstreams"
 	inCompaction place = "serve.compaction"
 	inIngest     place = "serve.ingest"
@@ -294,6 +295,12 @@ var fields = []field{
 		doc: "The file that keeps what a restart must not lose: what was condensed, never a key. Absent means condense/serve.db in $XDG_STATE_HOME or ~/.local/state. Several gateways share the address of a PostgreSQL database, 15 or later: postgres://USER@HOST/DATABASE; its password comes from PGPASSWORD or the file in PGPASSFILE. With memory, a restart costs one write of the vendor's prompt cache for each conversation that was condensed. A file or a database needs trust. Read at the start only.",
 	},
 	{
+		key: "retention", kind: kindObject, of: inRetention, in: []place{inServe},
+		doc: "How long the store keeps what was condensed, and what it was condensed from. What is deleted costs one write of the vendor's prompt cache if its conversation goes on.",
+	},
+	{key: "age", kind: kindDuration, in: []place{inRetention}, def: "720h", example: "720h", doc: "Conversations that were not used for this long are deleted, once a day."},
+	{key: "size", kind: kindBytes, in: []place{inRetention}, def: int64(1 << 30), min: 1 << 20, max: 1 << 50, example: "1Gi", doc: "Bytes of condensed conversations above which the oldest are deleted, once a day. What is kept for recall has its own limit, serve.recall.max_size."},
+	{
 		key: "token_env", kind: kindVariable, in: []place{inServe}, example: "CONDENSE_TOKEN",
 		doc: "The environment variable with the token that clients must send. Required off the loopback. Needs trust. Either this or token_file; absent means that no token is needed.",
 	},
@@ -372,7 +379,7 @@ var fields = []field{
 	},
 	{
 		key: "max_size", kind: kindBytes, in: []place{inRecall}, def: int64(1 << 30), min: 1024, max: 1 << 40, example: "1Gi",
-		doc: "Bytes that may be kept for recall, compressed. When that is reached, no more is kept, and views that are condensed then have no handles; what is there remains until its conversation was not used for 30 days.",
+		doc: "Bytes that may be kept for recall, compressed. When that is reached, no more is kept, and views that are condensed then have no handles; what is there remains until its conversation is deleted (serve.retention).",
 	},
 	{
 		key: "max_result", kind: kindTokens, in: []place{inRecall}, def: int64(8000), max: maxTokens, example: "8k",

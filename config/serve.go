@@ -18,6 +18,7 @@ type ServeValues struct {
 	TokenEnv   string                 `json:"token_env,omitempty"`
 	TokenFile  string                 `json:"token_file,omitempty"`
 	Tokens     string                 `json:"tokens,omitempty"`
+	Retention  *RetentionValues       `json:"retention,omitempty"`
 	KeyFile    string                 `json:"key_file,omitempty"`
 	Audit      string                 `json:"audit,omitempty"`
 	Limits     *LimitValues           `json:"limits,omitempty"`
@@ -78,6 +79,12 @@ type UpstreamValues struct {
 	OpenAI    string `json:"openai,omitempty"`
 }
 
+// RetentionValues say how long the store keeps conversations.
+type RetentionValues struct {
+	Age  string `json:"age,omitempty"`
+	Size *int64 `json:"size,omitempty"` // bytes
+}
+
 // CompactionValues say who answers an agent that asks a vendor to compact its conversation.
 type CompactionValues struct {
 	OpenAI string `json:"openai,omitempty"` // auto, upstream or gateway
@@ -131,6 +138,8 @@ type Serve struct {
 	// clients must send, Tokens that of the file with those of tenants. At most one is set.
 	TokenEnv, TokenFile, Tokens string
 	KeyFile                     string                 // absolute path of the file with the server key; empty for that in the store
+	KeepFor                     time.Duration          // conversations since their last use
+	KeepBytes                   int64                  // of conversations
 	Audit                       string                 // absolute path of a file; empty for none
 	Limits                      ServeLimits            // of tenants that are not in Tenants
 	Tenants                     map[string]ServeLimits // complete; nil if there are none
@@ -179,6 +188,8 @@ func (c *Config) Serve() Serve {
 	}
 	s.Deadline, _ = time.ParseDuration(v.Deadline) // checked when it was read
 	s.Drain, _ = time.ParseDuration(v.Drain)
+	s.KeepFor, _ = time.ParseDuration(v.Retention.Age)
+	s.KeepBytes = *v.Retention.Size
 	return s
 }
 

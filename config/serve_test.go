@@ -46,6 +46,7 @@ func TestServeDefaults(t *testing.T) {
 	opts.Env = []string{"HOME=/home/me"}
 	opts.Dir = t.TempDir()
 	want := config.Serve{
+		KeepFor: 720 * time.Hour, KeepBytes: 1 << 30,
 		Listen:     "127.0.0.1:8765",
 		Upstreams:  map[string]string{"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com"},
 		Compaction: map[string]string{"openai": "auto"},
@@ -77,7 +78,7 @@ func TestServeValues(t *testing.T) {
 		Admin:      "127.0.0.1:0",
 		Upstreams:  map[string]string{"anthropic": "http://localhost:4000/anthropic", "openai": "https://api.openai.com"},
 		Compaction: map[string]string{"openai": "gateway"},
-		Store:      config.StoreMemory, TokenEnv: "CONDENSE_TOKEN",
+		Store:      config.StoreMemory, KeepFor: 720 * time.Hour, KeepBytes: 1 << 30, TokenEnv: "CONDENSE_TOKEN",
 		Cert: filepath.Join(filepath.Dir(file), "tls.crt"), Key: "/run/tls.key", KeyFile: filepath.Join(filepath.Dir(file), "key"), Proxied: true, Audit: filepath.Join(filepath.Dir(file), "audit.log"),
 		Limits: config.ServeLimits{Requests: 120, Bytes: 10 << 20, Cost: 20},
 		Tenants: map[string]config.ServeLimits{
@@ -133,7 +134,7 @@ func TestServeShown(t *testing.T) {
 	for _, e := range all {
 		keys = append(keys, e.Key)
 	}
-	if got := strings.Join(keys, " "); got != "serve.listen serve.tls.cert serve.tls.key serve.behind_proxy serve.admin.listen serve.upstreams.anthropic serve.upstreams.openai serve.compaction.openai serve.store serve.token_env serve.key_file serve.audit serve.limits.requests serve.limits.bytes serve.limits.cost serve.tenants.acme.requests serve.tenants.acme.cost serve.tenants.other serve.observe serve.record serve.max_body serve.deadline serve.drain serve.ingest.lossless serve.ingest.max_result serve.recall.mcp serve.recall.tool serve.recall.max_size serve.recall.max_result serve.epoch.target serve.epoch.cold serve.epoch.payback serve.epoch.min_size serve.epoch.risk serve.modes" {
+	if got := strings.Join(keys, " "); got != "serve.listen serve.tls.cert serve.tls.key serve.behind_proxy serve.admin.listen serve.upstreams.anthropic serve.upstreams.openai serve.compaction.openai serve.store serve.retention.age serve.retention.size serve.token_env serve.key_file serve.audit serve.limits.requests serve.limits.bytes serve.limits.cost serve.tenants.acme.requests serve.tenants.acme.cost serve.tenants.other serve.observe serve.record serve.max_body serve.deadline serve.drain serve.ingest.lossless serve.ingest.max_result serve.recall.mcp serve.recall.tool serve.recall.max_size serve.recall.max_result serve.epoch.target serve.epoch.cold serve.epoch.payback serve.epoch.min_size serve.epoch.risk serve.modes" {
 		t.Errorf("got %s", got)
 	}
 	one, err := c.ExplainKey("serve.epoch.target")

@@ -59,6 +59,10 @@ type Options struct {
 	// SQLite file, which is made if it does not exist, or the address of a PostgreSQL database, postgres://…, which several
 	// gateways can share. Empty or "memory" means memory.
 	Store string
+	// KeepFor and KeepBytes limit what the store keeps: conversations that were used in this time, and of them the latest
+	// with together this many bytes. Defaults: 30 days, 1 GiB.
+	KeepFor   time.Duration
+	KeepBytes int64
 	// Compaction says who answers an agent that asks its vendor to compact the conversation, by the name of the upstream. What is not
 	// named is [CompactAuto].
 	Compaction map[string]Compaction
@@ -283,10 +287,10 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 	return g, nil
 }
 
-// What the store keeps: conversations that were used in the last month, and at most a gigabyte.
+// What the store keeps if [Options] do not say: conversations that were used in the last month, and at most a gigabyte.
 const (
-	keptFor   = 30 * 24 * time.Hour
-	keptBytes = 1 << 30
+	defaultKeepFor   = 30 * 24 * time.Hour
+	defaultKeepBytes = 1 << 30
 )
 
 // expire deletes what was not used for long, once a day.
@@ -296,7 +300,7 @@ func (g *Gateway) expire() {
 	defer tick.Stop()
 	for {
 		s := g.current.Load()
-		if n, err := g.store.Expire(g.life, s.Now().Add(-keptFor), keptBytes); err != nil && g.life.Err() == nil {
+		if n, err := g.store.Expire(g.life, s.Now().Add(-s.KeepFor), s.KeepBytes); err != nil && g.life.Err() == nil {
 			g.fault("expire", err)
 		} else if n > 0 {
 			s.Logger.Info("old conversations were deleted from the store", "lineages", n)
@@ -373,6 +377,12 @@ func newSettings(opts *Options) (*settings, error) {
 	if s.Deadline == 0 {
 		s.Deadline = defaultDeadline
 	}
+	if s.KeepFor == 0 {
+		s.KeepFor = defaultKeepFor
+	}
+	if s.KeepBytes == 0 {
+		s.KeepBytes = defaultKeepBytes
+	}
 	if s.Recall.MaxSize == 0 {
 		s.Recall.MaxSize = defaultMaxKept
 	}
@@ -380,7 +390,7 @@ func newSettings(opts *Options) (*settings, error) {
 	for _, limit := range []struct {
 		name  string
 		value int64
-	}{{"MaxBody", s.MaxBody}, {"Deadline", int64(s.Deadline)}, {"ExpectedTurns", int64(s.ExpectedTurns)}, {"Ingest.MaxResult", int64(s.Ingest.MaxResult)}, {"Epoch.MinSize", int64(s.Epoch.MinSize)}, {"Recall.MaxSize", s.Recall.MaxSize}, {"Recall.MaxResult", int64(s.Recall.MaxResult)}} {
+	}{{"MaxBody", s.MaxBody}, {"KeepFor", int64(s.KeepFor)}, {"KeepBytes", s.KeepBytes}, {"Deadline", int64(s.Deadline)}, {"ExpectedTurns", int64(s.ExpectedTurns)}, {"Ingest.MaxResult", int64(s.Ingest.MaxResult)}, {"Epoch.MinSize", int64(s.Epoch.MinSize)}, {"Recall.MaxSize", s.Recall.MaxSize}, {"Recall.MaxResult", int64(s.Recall.MaxResult)}} {
 		if limit.value < 0 {
 			errs = append(errs, fmt.Errorf("live: %s: %d is negative", limit.name, limit.value))
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/condensehq/condense/internal/testkit"
+	"github.com/condensehq/condense/internal/testkit/pgtest"
 )
 
 // The test binary is the program that the scripts run; see plain.
@@ -53,7 +54,7 @@ func (p plain) Run() int {
 
 // TestScripts runs testdata/script: what a user types, and the output. A script has the recorded
 // sessions in $SESSIONS, testdata/plugin as a program in $PLUGIN, and at $SPY a server that records
-// requests in the file spied; serveCommands are for gateways. No process that it started may outlive it.
+// requests in the file spied; where PostgreSQL is installed (condition postgres), a database in $POSTGRES; serveCommands are for gateways. No process that it started may outlive it.
 func TestScripts(t *testing.T) {
 	testkit.Process(t)
 	sessions, err := filepath.Abs("../../testdata/traces")
@@ -64,6 +65,10 @@ func TestScripts(t *testing.T) {
 	plugin := filepath.Join(t.TempDir(), "plugin")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", plugin, "./testdata/plugin").CombinedOutput(); err != nil {
 		t.Fatalf("build the plugin: %v\n%s", err, out)
+	}
+	var database *pgtest.Server
+	if pgtest.Installed() {
+		database = pgtest.Start(t)
 	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
@@ -78,6 +83,9 @@ func TestScripts(t *testing.T) {
 			spy := httptest.NewServer(spying(filepath.Join(env.WorkDir, "spied")))
 			env.Defer(spy.Close)
 			env.Setenv("SPY", spy.URL)
+			if database != nil {
+				env.Setenv("POSTGRES", database.URL())
+			}
 			env.Values[servedKey{}] = &served{}
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, ".state"))
@@ -85,7 +93,13 @@ func TestScripts(t *testing.T) {
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // with -race every command would end with a second of sleep
 			return nil
 		},
-		Cmds:                serveCommands,
+		Cmds: serveCommands,
+		Condition: func(name string) (bool, error) {
+			if name != "postgres" {
+				return false, fmt.Errorf("no condition %s", name)
+			}
+			return database != nil, nil
+		},
 		UpdateScripts:       flag.Lookup("update").Value.String() == "true",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,

@@ -172,7 +172,15 @@ func check(t *testing.T, vendor *upstream.Vendor, address string, conversations 
 		turnOf[r.N] = r
 	}
 	where := map[string][]string{}
+	late := map[int]bool{}
 	for _, b := range vendor.Breaks() {
+		// A request of a gateway that was killed can be answered after the one that was sent again in its place, and the next one.
+		if b.To < b.From {
+			late[b.To] = true
+		}
+		if late[b.To] || late[b.From] {
+			continue
+		}
 		s := turnOf[b.To].Session
 		breaks[s]++
 		where[s] = append(where[s], fmt.Sprintf("%d (%d tokens) to %d (%d tokens) at %s, %d of them shared", b.From, turnOf[b.From].Tokens, b.To, turnOf[b.To].Tokens, b.Where, b.Shared))

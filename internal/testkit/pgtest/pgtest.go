@@ -69,9 +69,26 @@ func Start(tb testing.TB) *Server {
 	return s
 }
 
-// programs is the folder of the newest version of PostgreSQL that is installed.
+// Installed reports whether [Start] would not skip the test.
+func Installed() bool { return folder() != "" || os.Getenv("CONDENSE_REQUIRE_PEERS") != "" }
+
+// programs is the folder of PostgreSQL's programs.
 func programs(tb testing.TB) string {
 	tb.Helper()
+	const advice = "PostgreSQL is not installed: apt-get install postgresql"
+	found := folder()
+	switch {
+	case found != "":
+	case os.Getenv("CONDENSE_REQUIRE_PEERS") != "":
+		tb.Fatal(advice)
+	default:
+		tb.Skip(advice)
+	}
+	return found
+}
+
+// folder is that of the newest version that is installed; empty if none is.
+func folder() string {
 	found, version := "", -1
 	all, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb") // where Debian has them
 	for _, p := range all {
@@ -81,14 +98,6 @@ func programs(tb testing.TB) string {
 	}
 	if p, err := exec.LookPath("initdb"); found == "" && err == nil {
 		found = filepath.Dir(p)
-	}
-	const advice = "PostgreSQL is not installed: apt-get install postgresql"
-	switch {
-	case found != "":
-	case os.Getenv("CONDENSE_REQUIRE_PEERS") != "":
-		tb.Fatal(advice)
-	default:
-		tb.Skip(advice)
 	}
 	return found
 }

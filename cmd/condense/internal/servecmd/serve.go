@@ -37,7 +37,7 @@ import (
 
 // Commands returns the commands of this group.
 func Commands(a *cli.App) []*cobra.Command {
-	return []*cobra.Command{serveCommand(a), wrapCommand(a), agentCommand(a), statsCommand(a), tokenCommand(a)}
+	return []*cobra.Command{serveCommand(a), wrapCommand(a), agentCommand(a), statsCommand(a), storeCommand(a), tokenCommand(a)}
 }
 
 func serveCommand(a *cli.App) *cobra.Command {
@@ -327,7 +327,7 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 		return nil, err
 	}
 	opts := &live.Options{
-		Upstreams: s.Upstreams, Compaction: map[string]live.Compaction{}, Store: s.Store, Token: token, Tokens: s.Tokens, Key: g.key, Limits: limitsOf(s.Limits), Audit: g.audit, Profile: g.place.Profile, Mode: g.place.Mode,
+		Upstreams: s.Upstreams, Compaction: map[string]live.Compaction{}, Store: s.Store, KeepFor: s.KeepFor, KeepBytes: s.KeepBytes, Token: token, Tokens: s.Tokens, Key: g.key, Limits: limitsOf(s.Limits), Audit: g.audit, Profile: g.place.Profile, Mode: g.place.Mode,
 		Observe: s.Observe, MaxBody: s.MaxBody, Deadline: s.Deadline, Logger: g.log,
 		Recall: live.Recall{Off: !s.RecallMCP && !s.RecallTool, NoMCP: !s.RecallMCP, Tool: s.RecallTool, Own: g.recall, MaxSize: s.RecallMaxSize, MaxResult: s.RecallMaxResult},
 		Ingest: live.Ingest{Off: !s.Lossless, MaxResult: s.MaxResult},

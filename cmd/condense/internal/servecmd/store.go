@@ -1,0 +1,217 @@
+package servecmd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/live/store"
+)
+
+func storeCommand(a *cli.App) *cobra.Command {
+	s := &storeFlags{app: a}
+	cmd := &cobra.Command{
+		Use:   "store",
+		Short: "Look after what condense serve keeps: a file or a PostgreSQL database",
+		Long: `store brings up to date, cleans, exports and deletes what the gateways of condense serve keep of conversations. Gateways may run
+meanwhile: they notice at the next request.`,
+		Args: cobra.NoArgs,
+	}
+	cmd.PersistentFlags().StringVar(&s.address, "store", "", "`file` or postgres:// address (default: serve.store)")
+	cmd.AddCommand(
+		&cobra.Command{
+			Use: "migrate", Short: "Make the tables, or bring them up to date", Args: cobra.NoArgs,
+			Long: `migrate makes the tables of the store, or brings them up to date. condense serve does the same when it starts; with a database of which
+its user may not change the tables, run migrate as one who may, before the gateways are updated.`,
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				return s.with(cmd, true, func(store.Store, *config.Serve) error {
+					term.Printf(a.Stdout, "the tables are up to date\n")
+					return nil
+				})
+			},
+		},
+		s.gc(), s.export(), s.forget(),
+	)
+	return cmd
+}
+
+// storeFlags are what all commands of store share.
+type storeFlags struct {
+	app       *cli.App
+	address   string
+	age, size string
+}
+
+// with opens the store and calls f.
+func (s *storeFlags) with(cmd *cobra.Command, create bool, f func(store.Store, *config.Serve) error) error {
+	load := s.app.Names()
+	load.Path, load.Flags = s.app.ConfigPath, map[string]string{}
+	for key, value := range map[string]string{"serve.store": s.address, "serve.retention.age": s.age, "serve.retention.size": s.size} {
+		if value != "" {
+			load.Flags[key] = value
+		}
+	}
+	c, err := s.app.LoadWith(load)
+	if err != nil {
+		return named(cmd, err)
+	}
+	settings := c.Serve()
+	switch settings.Store {
+	case "":
+		return errors.New("there is no home folder with a store: name a file with --store")
+	case config.StoreMemory:
+		return errors.New("serve.store is memory: nothing is kept")
+	}
+	if _, err := os.Stat(settings.Store); !create && !store.IsPostgres(settings.Store) && errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no store %s: condense serve has not run with it yet", settings.Store)
+	}
+	opened, err := store.Open(cmd.Context(), settings.Store)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(opened, &settings), opened.Close())
+}
+
+func (s *storeFlags) gc() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "gc", Short: "Delete what is old, or too much", Args: cobra.NoArgs,
+		Long:    "gc deletes the conversations that were not used for serve.retention.age, and the oldest above serve.retention.size, as every gateway does once a day.",
+		Example: "  condense store gc --age 168h --size 100Mi",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return s.with(cmd, false, func(opened store.Store, c *config.Serve) error {
+				n, err := opened.Expire(cmd.Context(), time.Now().Add(-c.KeepFor), c.KeepBytes)
+				if err == nil {
+					term.Printf(s.app.Stdout, "%s deleted\n", count(n, "record"))
+				}
+				return err
+			})
+		},
+	}
+	cmd.Flags().StringVar(&s.age, "age", "", "`duration` since the last use (default: serve.retention.age)")
+	cmd.Flags().StringVar(&s.size, "size", "", "`bytes` that may remain (default: serve.retention.size)")
+	return cmd
+}
+
+// exported is a line of an export.
+type exported struct {
+	ID        string             `json:"id"`
+	Tenant    string             `json:"tenant"`
+	API       string             `json:"api"`
+	Agent     string             `json:"agent,omitempty"`
+	Session   string             `json:"session"`
+	Updated   time.Time          `json:"updated"`
+	State     json.RawMessage    `json:"state"`
+	Originals []exportedOriginal `json:"originals,omitempty"`
+}
+
+type exportedOriginal struct {
+	Kind    string          `json:"kind"`
+	Message json.RawMessage `json:"message"`
+}
+
+// raw returns what is JSON as it is, and anything else as a string.
+func raw(data []byte) json.RawMessage {
+	if json.Valid(data) {
+		return data
+	}
+	text, err := json.Marshal(string(data))
+	if err != nil {
+		return json.RawMessage("null") // a string can always be written
+	}
+	return text
+}
+
+func (s *storeFlags) export() *cobra.Command {
+	return &cobra.Command{
+		Use: "export [TENANT]", Short: "Print what is kept, of one tenant or all, as lines of JSON", Args: cobra.MaximumNArgs(1),
+		Long: `export prints each record of the store as a line of JSON: whose it is, its state, and the messages that are kept for recall. It holds
+parts of conversations. No key or token is in it: a tenant is its name and a keyed hash.`,
+		Example: "  condense store export acme > acme.jsonl",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			tenant := ""
+			if len(args) > 0 {
+				tenant = args[0]
+			}
+			return s.with(cmd, false, func(opened store.Store, _ *config.Serve) error {
+				all, err := opened.List(cmd.Context(), tenant)
+				if err != nil {
+					return err
+				}
+				out := json.NewEncoder(s.app.Stdout)
+				out.SetEscapeHTML(false)
+				done, sets := map[store.Key]bool{}, map[string]bool{}
+				for _, r := range all {
+					if done[r.Key] {
+						continue
+					}
+					done[r.Key] = true
+					records, err := opened.Load(cmd.Context(), r.Key)
+					if err != nil {
+						return err
+					}
+					for i := range records {
+						if err := exportRecord(cmd, opened, &records[i], sets, out); err != nil {
+							return err
+						}
+					}
+				}
+				return nil
+			})
+		},
+	}
+}
+
+// exportRecord prints a record, with the originals of its set if they were not printed before.
+func exportRecord(cmd *cobra.Command, opened store.Store, r *store.Record, sets map[string]bool, out *json.Encoder) error {
+	line := exported{ID: r.ID, Tenant: r.Key.Tenant, API: r.Key.API, Agent: r.Key.Agent, Session: r.Key.Session, Updated: r.Updated.UTC(), State: raw(r.Data)}
+	if set := r.Key.Tenant + " " + r.Set; r.Set != "" && !sets[set] {
+		sets[set] = true
+		kept, err := opened.Kept(cmd.Context(), r.Key.Tenant, r.Set)
+		if err != nil {
+			return err
+		}
+		for _, o := range kept {
+			line.Originals = append(line.Originals, exportedOriginal{o.Kind, raw(o.Data)})
+		}
+	}
+	return out.Encode(line)
+}
+
+func (s *storeFlags) forget() *cobra.Command {
+	return &cobra.Command{
+		Use: "forget TENANT", Short: "Delete everything that is kept of a tenant", Args: cobra.ExactArgs(1),
+		Long:    "forget deletes the conversations of a tenant, by its name in serve.tokens or by its hash, and what was kept for its recall. It cannot be undone.",
+		Example: "  condense store forget acme",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return s.with(cmd, false, func(opened store.Store, c *config.Serve) error {
+				n, err := opened.Forget(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				if n == 0 {
+					return fmt.Errorf("nothing is kept of a tenant %s; 'condense store export' has the tenants there are", args[0])
+				}
+				if c.Audit != "" {
+					log, file, err := openAudit(c.Audit)
+					if err != nil {
+						return err
+					}
+					log.Info("forget", "tenant", args[0], "records", n)
+					if err := file.Close(); err != nil {
+						return err
+					}
+				}
+				term.Printf(s.app.Stdout, "%s of %s deleted\n", count(n, "record"), args[0])
+				return nil
+			})
+		},
+	}
+}
