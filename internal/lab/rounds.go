@@ -8,7 +8,7 @@ import (
 )
 
 // A Round is one of several condensations of a session as it grows. The view is condensed whenever it
-// has a third of the tokens of the whole session, to half of that. A session has about five rounds.
+// has so many tokens, to half of that, that a session has as many rounds as were asked for.
 // After each, the view is written in a transcript format and read again, as between two runs of an
 // agent: a later round knows of the earlier ones what is in the file.
 type Round struct {
@@ -92,6 +92,10 @@ func (a *analysis) roundLines() []RoundLine {
 // shortestLong is the fewest tokens of a session that is condensed in rounds.
 const shortestLong = 30_000
 
+// roundsRoom is the part of a session that its rounds are spread over: views grow by whole turns, and what comes
+// after the last round says what was needed.
+const roundsRoom = 0.8
+
 // rounds condenses the session in rounds with every strategy.
 func (w *sessionWork) rounds(ctx context.Context, name string) ([]Round, error) {
 	total := 0
@@ -106,7 +110,7 @@ func (w *sessionWork) rounds(ctx context.Context, name string) ([]Round, error) 
 		s := &w.strategies[i]
 		runs, err := laps(w, s, func(run int) string {
 			return roundsKey(w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.fileFormat(), w.opts.Rounds, run)
-		}, func() ([]Round, error) { return w.along(ctx, name, s, total/3) })
+		}, func() ([]Round, error) { return w.along(ctx, name, s, int(roundsRoom*2*float64(total))/(w.opts.Rounds+1)) })
 		if err != nil {
 			return nil, err
 		}

@@ -12,9 +12,9 @@ import (
 
 // cutText returns the text of a user's message, that of the passages from first on and before
 // end, without the lines that are not kept: pieces of it in order, and a mark on a line of its
-// own wherever something is missing. The largest gap's mark says how many lines that is and
-// leads to the whole.
-func (w *selection) cutText(text string, first, end int, k int32) string {
+// own wherever something is missing. The largest gap's mark says how many lines that is and has
+// the handle.
+func (w *selection) cutText(text string, first, end int, k int32, handle string) string {
 	gaps := w.gaps(text, first, end, k)
 	largest := 0
 	for i, g := range gaps {
@@ -31,7 +31,7 @@ func (w *selection) cutText(text string, first, end int, k int32) string {
 		}
 		if i == largest {
 			lines := strings.Count(strings.Trim(text[g.Start:g.End], "\n"), "\n") + 1
-			b.WriteString(LostMark(lines, false, w.handle(&w.c.Passages[first])))
+			b.WriteString(LostMark(lines, false, handle))
 		} else {
 			b.WriteString(GapMark)
 		}

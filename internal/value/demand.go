@@ -2,9 +2,11 @@ package value
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
@@ -25,9 +27,12 @@ type said struct {
 	block    bool // it is in the block of an extract
 	demand   dialog.Demand
 	asks     bool     // it is a question
+	tells    bool     // it may say what only the user knows: see keepDemands
 	changes  bool     // it says that something changed
 	strongly bool     // and not only by the word now
 	words    []string // that say what it is about, sorted
+	all      []string // words, in their order
+	names    []string // of several parts
 	numbers  []numbered
 	dead     bool // a newer sentence replaces it
 }
@@ -41,6 +46,8 @@ const (
 	demandTail = 30
 	// A passage of more lines replaces nothing that was said before.
 	demandBrief = 12
+	// A longer sentence in bytes is one of a description.
+	tellsMost = 200
 )
 
 // demands finds the demands of the user, and splits lines so that each is one by itself.
@@ -79,8 +86,9 @@ func (s *said) read(text string) {
 	if s.block {
 		s.demand = max(s.demand, dialog.Prefers)
 	}
-	s.words, s.numbers = about(text)
-	if s.asks = strings.HasSuffix(strings.TrimSpace(text), "?"); len(s.words) > 0 && !s.asks {
+	s.about(text)
+	s.tells = s.brief && s.demand == 0 && len(text) <= tellsMost
+	if s.asks = dialog.Asks(text); len(s.words) > 0 && !s.asks {
 		s.changes, s.strongly = dialog.Changes(text)
 	}
 }
@@ -89,7 +97,7 @@ func (s *said) read(text string) {
 func spoken(text string) bool {
 	words, signs := 0, 0
 	for f := range strings.FieldsSeq(text) {
-		f = strings.Trim(f, "\"'`*_.,:;!?()")
+		f = strings.TrimFunc(f, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 		switch {
 		case f == "":
 		case strings.IndexFunc(f, func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' && r != '’' && r != '-' }) < 0:
@@ -101,10 +109,16 @@ func spoken(text string) bool {
 	return words >= 2 && words >= signs
 }
 
-// about returns the words that say what a sentence is about, and the numbers in it.
-func about(text string) (words []string, numbers []numbered) {
+// about fills in what the sentence is about: the words that say so, its numbers and its names.
+func (s *said) about(text string) {
 	before := ""
-	fields := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	low := strings.ToLower(text)
+	add := func(w string) {
+		if !slices.Contains(s.words, w) {
+			s.words = append(s.words, w)
+		}
+	}
+	fields := strings.FieldsFunc(low, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	for i, f := range fields {
 		if f[0] >= '0' && f[0] <= '9' {
 			value := strings.TrimRightFunc(f, unicode.IsLetter)
@@ -115,25 +129,102 @@ func about(text string) (words []string, numbers []numbered) {
 			if unit == "" {
 				unit = before
 			}
-			numbers = append(numbers, numbered{value, stem(unit)})
+			s.numbers = append(s.numbers, numbered{value, subject(unit)})
 			continue
 		}
-		if strings.ContainsFunc(f, unicode.IsDigit) { // a name: vendor1 is another one than vendor2
-			if !slices.Contains(words, f) {
-				words = append(words, f)
+		if r, _ := utf8.DecodeRuneInString(f); unicode.Is(unicode.Han, r) {
+			signs := []rune(f) // written without spaces: two signs in a row are a word, more or less
+			for k := 0; k+1 < len(signs); k++ {
+				if !strings.ContainsRune(helpers, signs[k]) && !strings.ContainsRune(helpers, signs[k+1]) {
+					add(string(signs[k : k+2]))
+				}
 			}
 			before = f
 			continue
 		}
-		if w := stem(f); len(f) > 2 && !common[f] && !common[w] && !slices.Contains(words, w) {
-			words = append(words, w)
+		if strings.ContainsFunc(f, unicode.IsDigit) { // a name: vendor1 is another one than vendor2
+			add(f)
+		} else if len(f) > 2 && !common[f] && !common[strings.TrimSuffix(f, "s")] {
+			add(subject(f))
 		}
 		if !common[f] {
 			before = f
 		}
 	}
-	slices.Sort(words)
-	return words, numbers
+	slices.Sort(s.words)
+	s.all = fields
+	if len(fields) > 0 && strings.ContainsFunc(low, func(r rune) bool { return unicode.Is(unicode.Han, r) }) {
+		s.all = nil
+		for _, f := range fields {
+			if r, _ := utf8.DecodeRuneInString(f); unicode.Is(unicode.Han, r) {
+				s.all = append(s.all, strings.Split(f, "")...)
+			} else {
+				s.all = append(s.all, f)
+			}
+		}
+	}
+	for f := range strings.FieldsSeq(low) {
+		f = strings.TrimFunc(f, func(r rune) bool {
+			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '(' && r != ')' && r != '/'
+		})
+		if len(f) < nameMost && strings.ContainsAny(f, "/_-.(") {
+			s.names = append(s.names, f)
+		}
+	}
+}
+
+// helpers are signs that words of a subject do not have.
+const helpers = "的了是在不要请也就都把被和我你他们这那个有改现别更"
+
+const nameMost = 120 // bytes
+
+// sibling reports whether two names differ in one part and agree in another: services/a and services/b.
+func sibling(a, b string) bool {
+	cut := func(s string) (parts []string, signs string) {
+		from := 0
+		for i := 0; i < len(s); i++ {
+			if strings.IndexByte("/_-.()", s[i]) >= 0 {
+				parts, signs, from = append(parts, s[from:i]), signs+s[i:i+1], i+1
+			}
+		}
+		return append(parts, s[from:]), signs
+	}
+	x, xs := cut(a)
+	y, ys := cut(b)
+	if len(x) != len(y) || xs != ys {
+		return false
+	}
+	same, other := strings.Contains(xs, "()"), 0
+	for i := range x {
+		if x[i] != y[i] {
+			other++
+		} else if len(x[i]) > 1 {
+			same = true
+		}
+	}
+	return same && other == 1
+}
+
+// frame returns the share of the shorter sentence that the other one says in the same words and order.
+func frame(a, b []string) float64 {
+	short := min(len(a), len(b))
+	if short < 4 || short > demandBrief*demandBrief {
+		return 0
+	}
+	row := make([]int, len(b)+1)
+	for _, x := range a {
+		diagonal := 0
+		for j, y := range b {
+			up := row[j+1]
+			if x == y {
+				row[j+1] = diagonal + 1
+			} else {
+				row[j+1] = max(up, row[j])
+			}
+			diagonal = up
+		}
+	}
+	return float64(row[len(b)]) / float64(short)
 }
 
 // stem returns what forms of a word have in common, mostly: its beginning, without the usual ends.
@@ -153,6 +244,55 @@ func stem(w string) string {
 	return w
 }
 
+// subject returns the stem of a word, or of the word that stands for all that mean nearly the same.
+func subject(w string) string {
+	w = stem(w)
+	if of, ok := kin[w]; ok {
+		return of
+	}
+	return w
+}
+
+// kin are words that people use for the same thing, by their stems.
+var kin = func() map[string]string {
+	m := map[string]string{}
+	for line := range strings.SplitSeq(`folder directory dir place location
+		database db
+		configuration config settings
+		registry mirror
+		answer reply respond response
+		limit cap ceiling budget maximum maximal quota tope
+		machine box host server computer
+		customer client
+		begin start first
+		release version
+		diagram picture drawing draw
+		secret credential password
+		delete remove erase
+		documentation docs doc wiki manual
+		demonstration demo audience
+		account login user
+		flag switch option
+		bug crash fault
+		colleague contact
+		endpoint route
+		approve approval sign nod
+		row record
+		job cron
+		ordner verzeichnis
+		carpeta directorio sitio
+		dossier répertoire
+		request call
+		second seconds sec
+		millisecond milliseconds ms`, "\n") {
+		words := strings.Fields(line)
+		for _, w := range words {
+			m[stem(w)] = stem(words[0])
+		}
+	}
+	return m
+}()
+
 // common are words that do not say what a sentence is about.
 var common = func() map[string]bool {
 	m := map[string]bool{}
@@ -160,8 +300,8 @@ var common = func() map[string]bool {
 		do does did don doesn didn has have had having can could will would should may might must need needs to of in on at by for from with without into onto over under above below within up out off about as
 		never always only ever just also too very more most less least much many any some all each every other another same such own one two first last next before after now again still yet once please ok okay thanks
 		let lets make made get got use used using keep go say says said want wants like prefer rather instead longer anymore sure what which who whom whose when where why how because while until unless though
-		called call named name know known new old earlier previous changed change wrong correction actually good look see thing things way really anything nothing everything something
-		der die das ein eine einen einem und oder aber nicht kein keine ist sind war im in an auf von mit für zu den dem des wir ihr ich du sie es bitte nur nie niemals immer darf jetzt doch ab sofort mehr als
+		called know known sorry wait look looked looking seen update correction mistake confused mixed else somebody someone people new old earlier previous changed change wrong correction actually good look see thing things way really anything nothing everything something
+		der die das ein eine einen einem und oder aber nicht kein keine ist sind war im in an auf von mit für zu den dem des wir ihr ich du sie es bitte hätte lieber liebsten gern gerne mir sind doch also nun nur nie niemals immer darf jetzt ab sofort mehr als
 		le la les un une des et ou mais ne pas est sont dans sur de du au aux pour avec je tu nous vous il elle ce cette jamais toujours faut maintenant désormais plus que
 		el los las una unos unas y o pero es son en sobre del al para con yo tú nosotros ustedes esta este nunca siempre por favor ahora más que`) {
 		m[w] = true
@@ -182,9 +322,9 @@ var units = func() map[string]bool {
 func supersede(all []said) {
 	const look = 60 // newest sentences with a word that are compared
 	having := map[string][]int{}
-	shared := make([]int32, len(all)) // words, with each older sentence
-	rare := make([]bool, len(all))    // shares a word that no other sentence has
-	var met []int                     // sentences that share any
+	shared := make([]int, len(all))     // words, with each older sentence
+	weight := make([]float64, len(all)) // of these: the more, the fewer sentences have it
+	var met []int                       // sentences that share any
 	for i := range all {
 		s := &all[i]
 		if s.brief && (s.changes || len(s.numbers) > 0 || s.demand > 0) {
@@ -194,19 +334,20 @@ func supersede(all []said) {
 					if shared[k]++; shared[k] == 1 {
 						met = append(met, k)
 					}
-					rare[k] = rare[k] || len(list) == 1
+					weight[k] += 1 / math.Sqrt(float64(len(list)))
 				}
 			}
 		}
 		best, most := -1, 0.0
 		for _, k := range met {
-			n := int(shared[k])
-			if old := &all[k]; !old.dead && old.passage != s.passage && s.replaces(old, n, rare[k]) {
-				if share := float64(n)/float64(min(len(s.words), len(old.words))) + float64(k)/float64(100*len(all)); share > most {
-					best, most = k, share
+			if old := &all[k]; !old.dead && old.passage != s.passage {
+				if score := s.replaces(old, shared[k], weight[k]); score > 0 {
+					if score += float64(k) / float64(100*len(all)); score > most {
+						best, most = k, score
+					}
 				}
 			}
-			shared[k], rare[k] = 0, false
+			shared[k], weight[k] = 0, 0
 		}
 		met = met[:0]
 		if best >= 0 {
@@ -219,25 +360,58 @@ func supersede(all []said) {
 	}
 }
 
-// replaces reports whether s, which shares so many words with an older sentence, says something newer about
-// the same.
-func (s *said) replaces(old *said, shared int, rare bool) bool {
+// replaces returns how surely s says something newer about the same as an older sentence; 0 if it does not. They
+// share so many words, of that weight: a word that no other sentence has is 1.
+func (s *said) replaces(old *said, shared int, weight float64) float64 {
 	least := min(len(s.words), len(old.words))
 	same := shared == len(s.words) && shared == len(old.words)
-	switch {
-	case same && slices.Equal(s.numbers, old.numbers):
-		return s.demand > 0 && s.demand >= old.demand // it is said again
-	case s.asks || old.asks:
-		return false
-	case s.renumbers(old): // "rule 1: …" and "rule 2: …" are two rules
-		return shared == least || s.changes && 2*shared >= least
-	case !s.changes || old.demand > dialog.Prefers && !s.strongly: // to lose a rule is worse than to keep one too many
-		return false
-	case shared >= 2:
-		return 2*shared >= least || s.strongly && 3*shared >= least
+	if same && slices.Equal(s.numbers, old.numbers) {
+		if s.demand > 0 && s.demand >= old.demand { // it is said again
+			return 10
+		}
+		return 0
 	}
-	const short = 14 // words
-	return rare && s.strongly && least <= 6 && max(len(s.words), len(old.words)) <= short && (old.demand <= dialog.Prefers || s.demand > 0)
+	if s.asks || old.asks || shared == len(s.words) && len(s.numbers) == 0 || shared == len(old.words) && shared <= 2 && len(old.numbers) == 0 {
+		return 0 // one of them has no value that could be another
+	}
+	score, renumbers := weight, s.renumbers(old)
+	if renumbers {
+		score++
+	}
+	if renumbers && (shared == least || s.changes && 2*shared >= least) { // "rule 1: …" and "rule 2: …" are two rules
+		return score + 1
+	}
+	if !s.changes {
+		return 0
+	}
+	kin := slices.ContainsFunc(s.names, func(a string) bool {
+		return slices.ContainsFunc(old.names, func(b string) bool { return sibling(a, b) })
+	})
+	if kin {
+		score++
+	}
+	words := frame(s.all, old.all)
+	score += words
+	rule := old.demand > dialog.Prefers // to lose one is worse than to keep one too many
+	switch {
+	case words >= 0.6 && (s.strongly || !rule || words >= 0.75):
+		return score
+	case s.strongly && (kin || renumbers) && weight >= 0.5:
+		return score
+	case kin && weight >= 0.5 && (!rule || s.demand > 0):
+		return score
+	case rule && !s.strongly:
+		return 0
+	case rule && s.demand == 0 && !kin && !renumbers:
+		return 0
+	case shared >= 2 && (2*shared >= least || s.strongly && 3*shared >= least):
+		return score
+	}
+	const short = 8 // words
+	if weight >= 1 && s.strongly && old.brief && least <= short/2 && max(len(s.words), len(old.words)) <= short && !rule {
+		return score
+	}
+	return 0
 }
 
 // renumbers reports whether s and an older sentence give different numbers of the same.
@@ -254,7 +428,7 @@ func (s *said) renumbers(old *said) bool {
 
 // split makes lines of the demands and of what is replaced.
 func (c *Conversation) split(all []said) {
-	all = slices.DeleteFunc(all, func(s said) bool { return s.demand == 0 && !s.dead })
+	all = slices.DeleteFunc(all, func(s said) bool { return s.demand == 0 && !s.dead && !s.tells })
 	if len(all) == 0 {
 		return
 	}
@@ -267,14 +441,14 @@ func (c *Conversation) split(all []said) {
 		pass.Lines.Start = len(c.Lines)
 		for l := lines.Start; l < lines.End; l++ {
 			from := 0
-			add := func(end int, demand dialog.Demand, dead bool) {
+			add := func(end int, demand dialog.Demand, tells, dead bool) {
 				if from >= end {
 					return
 				}
 				line := was[l]
 				line.Text, line.start = line.Text[from:end], line.start+from
 				if line.Outdated = dead; !dead {
-					line.demand = demand
+					line.demand, line.tells = demand, tells
 				}
 				if from > 0 {
 					line.Joins, line.Gap = true, 0
@@ -283,10 +457,10 @@ func (c *Conversation) split(all []said) {
 				from = end
 			}
 			for ; next < len(all) && all[next].line == l; next++ {
-				add(all[next].at.Start, 0, false)
-				add(all[next].at.End, all[next].demand, all[next].dead)
+				add(all[next].at.Start, 0, false, false)
+				add(all[next].at.End, all[next].demand, all[next].tells && all[next].demand == 0, all[next].dead)
 			}
-			add(len(was[l].Text), 0, false)
+			add(len(was[l].Text), 0, false, false)
 			if len(was[l].Text) == 0 {
 				c.Lines = append(c.Lines, was[l])
 			}
@@ -312,8 +486,28 @@ func (w *selection) keepDemands(context.Context) error {
 			}
 		}
 	}
+	// Then what the user told and nobody can find out again: a name or number that nothing had before.
+	for p, pass := range slices.Backward(w.c.Passages) {
+		if w.passages[p].mode == modeFixed {
+			continue
+		}
+		for l := pass.Lines.End - 1; l >= pass.Lines.Start; l-- {
+			if w.c.Lines[l].tells && w.c.newly(l) {
+				w.takeLine(l, limit)
+			}
+		}
+	}
 	w.demanded = w.spent() - from
 	return nil
+}
+
+// newly reports whether line l has a term that nothing before its message had.
+func (c *Conversation) newly(l int) bool {
+	line := &c.Lines[l]
+	message := int32(c.Passages[line.Passage].Message)
+	return slices.ContainsFunc(c.mentions[line.mentions.Start:line.mentions.End], func(t int32) bool {
+		return c.terms[t].first == message && c.terms[t].firstKind == dialog.KindUser
+	})
 }
 
 // inBlock reports whether line l, of a passage in an extract, is in the block of the demands.

@@ -1,6 +1,7 @@
 package value
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -280,7 +281,8 @@ func (w *selection) renderNative(i, from, to int, k int32) core.Message {
 		first := p
 		for p++; p < to && w.c.Passages[p].Part == pass.Part && w.c.Passages[p].Content == pass.Content; p++ { //nolint:revive // the passages of one text
 		}
-		if w.passages[first].mode != modeOpen || !w.lost(core.Span{Start: pass.Lines.Start, End: w.c.Passages[p-1].Lines.End}, k) {
+		replaced := w.passages[first].mode == modeFixed && slices.ContainsFunc(w.c.Passages[first:p], func(p Passage) bool { return w.replaced(&p) })
+		if w.passages[first].mode != modeOpen && !replaced || !w.lost(core.Span{Start: pass.Lines.Start, End: w.c.Passages[p-1].Lines.End}, k) {
 			continue
 		}
 		was, content := parts[pass.Part], -1
@@ -290,7 +292,11 @@ func (w *selection) renderNative(i, from, to int, k int32) core.Message {
 		}
 		text := w.inPlace(was, first, p, k)
 		if w.o.Counter.Count(text) >= w.o.Counter.Count(was) {
-			continue
+			if !replaced {
+				continue
+			}
+			t, _ := was.(core.Text)
+			text = core.Text(w.cutText(string(t), first, p, k, "")) // a handle is longer than what goes
 		}
 		if !changed {
 			parts = append([]core.Part(nil), parts...)
@@ -318,7 +324,7 @@ func (w *selection) inPlace(was core.Part, first, end int, k int32) core.Text {
 	text, _ := was.(core.Text)
 	pass := &w.c.Passages[first]
 	if _, ok := w.messages[pass.Message].Parts[pass.Part].(core.Text); ok {
-		return core.Text(w.cutText(string(text), first, end, k))
+		return core.Text(w.cutText(string(text), first, end, k, w.handle(pass)))
 	}
 	kept, missing := w.shortened(string(text), first, end, k)
 	if kept != "" {

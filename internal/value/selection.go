@@ -288,6 +288,18 @@ func (w *selection) long(pass *Passage) bool {
 	return false
 }
 
+// replaced reports whether p is of a text that stays, of which lines that the user replaced later are left out.
+func (w *selection) replaced(p *Passage) bool {
+	m := &w.messages[p.Message]
+	if p.Kind != dialog.KindUser || m.Protected || m.Role != core.RoleUser {
+		return false
+	}
+	if _, ok := m.Parts[p.Part].(core.Text); !ok {
+		return false
+	}
+	return slices.ContainsFunc(w.c.Lines[p.Lines.Start:p.Lines.End], func(l Line) bool { return l.Outdated })
+}
+
 // short returns the size in tokens up to which a result in message i is left unchanged.
 func (w *selection) short(i int) int {
 	if i >= w.recent {
@@ -360,8 +372,11 @@ func (w *selection) keepFixed() {
 			continue
 		}
 		lines := w.c.Passages[p].Lines
+		replaced := w.replaced(&w.c.Passages[p])
 		for l := lines.Start; l < lines.End; l++ {
-			w.lines[l].at = 1
+			if !replaced || !w.c.Lines[l].Outdated {
+				w.lines[l].at = 1
+			}
 		}
 		w.passages[p].opened = int32(lines.End - lines.Start)
 	}
