@@ -30,6 +30,15 @@ func TestDemandOf(t *testing.T) {
 		"I'd rather have one file than three.":                       dialog.Prefers,
 		"Let's go with the second layout.":                           dialog.Prefers,
 		"Tests take 40 seconds here.":                                dialog.Prefers,
+		"Could you make sure that commits end up on main?":           dialog.Requires,
+		"hands off the vendor folder pls":                            dialog.Forbids,
+		"Finger weg vom Ordner daten.":                               dialog.Forbids,
+		"不要修改这个目录下的文件。":                                              dialog.Forbids,
+		"文件上限是 300 KB，超过会被拒绝。":                                       dialog.Forbids,
+		"每次提交之前必须运行测试。":                                              dialog.Requires,
+		"我更喜欢用空格。":                                                   dialog.Prefers,
+		"测试在哪里？":                                                     dialog.NoDemand,
+		"Could you look at the parser?":                              dialog.NoDemand,
 		"Why do you never run the tests?":                            dialog.NoDemand,
 		"What does the parser do with an empty line?":                dialog.NoDemand,
 		"Look at the failing test in parser_test.go and mend it.":    dialog.NoDemand,
@@ -50,6 +59,11 @@ func TestChanges(t *testing.T) {
 		"Use pnpm instead of npm from now on.":    {true, true},
 		"I changed my mind, keep the old layout.": {true, true},
 		"The host is okapi now.":                  {true, false},
+		"update: the port is 99":                  {true, true},
+		"Korrektur: der Port ist 99.":             {true, true},
+		"更正：端口是 99。":                              {true, true},
+		"端口现在是 99。":                               {true, false},
+		"what did the port get replaced with":     {false, false},
 		"Now run the tests.":                      {false, false},
 		"You can now continue.":                   {false, false},
 		"Use tabs in Go, too, instead of spaces.": {false, false}, // it says one thing more
@@ -80,6 +94,9 @@ func TestSentences(t *testing.T) {
 			rt.Fatalf("%q became %q", line, got)
 		}
 	})
+	if got := dialog.Sentences("不要改。可以吗？好"); len(got) != 3 {
+		t.Errorf("%d sentences in Chinese", len(got))
+	}
 	got := dialog.Sentences("See e.g. the parser. It fails! 1. Why? I don't know")
 	if len(got) != 4 {
 		t.Errorf("%d sentences", len(got))

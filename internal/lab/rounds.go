@@ -110,7 +110,9 @@ func (w *sessionWork) rounds(ctx context.Context, name string) ([]Round, error) 
 		s := &w.strategies[i]
 		runs, err := laps(w, s, func(run int) string {
 			return roundsKey(w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.fileFormat(), w.opts.Rounds, run)
-		}, func() ([]Round, error) { return w.along(ctx, name, s, int(roundsRoom*2*float64(total))/(w.opts.Rounds+1)) })
+		}, func() ([]Round, error) {
+			return w.along(ctx, name, s, int(roundsRoom*2*float64(total))/(w.opts.Rounds+1))
+		})
 		if err != nil {
 			return nil, err
 		}

@@ -27,7 +27,6 @@ type said struct {
 	block    bool // it is in the block of an extract
 	demand   dialog.Demand
 	asks     bool     // it is a question
-	tells    bool     // it may say what only the user knows: see keepDemands
 	changes  bool     // it says that something changed
 	strongly bool     // and not only by the word now
 	words    []string // that say what it is about, sorted
@@ -46,8 +45,6 @@ const (
 	demandTail = 30
 	// A passage of more lines replaces nothing that was said before.
 	demandBrief = 12
-	// A longer sentence in bytes is one of a description.
-	tellsMost = 200
 )
 
 // demands finds the demands of the user, and splits lines so that each is one by itself.
@@ -87,7 +84,6 @@ func (s *said) read(text string) {
 		s.demand = max(s.demand, dialog.Prefers)
 	}
 	s.about(text)
-	s.tells = s.brief && s.demand == 0 && len(text) <= tellsMost
 	if s.asks = dialog.Asks(text); len(s.words) > 0 && !s.asks {
 		s.changes, s.strongly = dialog.Changes(text)
 	}
@@ -300,7 +296,7 @@ var common = func() map[string]bool {
 		do does did don doesn didn has have had having can could will would should may might must need needs to of in on at by for from with without into onto over under above below within up out off about as
 		never always only ever just also too very more most less least much many any some all each every other another same such own one two first last next before after now again still yet once please ok okay thanks
 		let lets make made get got use used using keep go say says said want wants like prefer rather instead longer anymore sure what which who whom whose when where why how because while until unless though
-		called know known sorry wait look looked looking seen update correction mistake confused mixed else somebody someone people new old earlier previous changed change wrong correction actually good look see thing things way really anything nothing everything something
+		called know known sorry wait follow following work works working look looked looking seen update correction mistake confused mixed else somebody someone people new old earlier previous changed change wrong correction actually good look see thing things way really anything nothing everything something
 		der die das ein eine einen einem und oder aber nicht kein keine ist sind war im in an auf von mit für zu den dem des wir ihr ich du sie es bitte hätte lieber liebsten gern gerne mir sind doch also nun nur nie niemals immer darf jetzt ab sofort mehr als
 		le la les un une des et ou mais ne pas est sont dans sur de du au aux pour avec je tu nous vous il elle ce cette jamais toujours faut maintenant désormais plus que
 		el los las una unos unas y o pero es son en sobre del al para con yo tú nosotros ustedes esta este nunca siempre por favor ahora más que`) {
@@ -402,7 +398,7 @@ func (s *said) replaces(old *said, shared int, weight float64) float64 {
 		return score
 	case rule && !s.strongly:
 		return 0
-	case rule && s.demand == 0 && !kin && !renumbers:
+	case rule && s.demand == 0 && !kin && !renumbers, (len(s.numbers) > 0) != (len(old.numbers) > 0): // a number for a name
 		return 0
 	case shared >= 2 && (2*shared >= least || s.strongly && 3*shared >= least):
 		return score
@@ -428,7 +424,7 @@ func (s *said) renumbers(old *said) bool {
 
 // split makes lines of the demands and of what is replaced.
 func (c *Conversation) split(all []said) {
-	all = slices.DeleteFunc(all, func(s said) bool { return s.demand == 0 && !s.dead && !s.tells })
+	all = slices.DeleteFunc(all, func(s said) bool { return s.demand == 0 && !s.dead })
 	if len(all) == 0 {
 		return
 	}
@@ -441,14 +437,14 @@ func (c *Conversation) split(all []said) {
 		pass.Lines.Start = len(c.Lines)
 		for l := lines.Start; l < lines.End; l++ {
 			from := 0
-			add := func(end int, demand dialog.Demand, tells, dead bool) {
+			add := func(end int, demand dialog.Demand, dead bool) {
 				if from >= end {
 					return
 				}
 				line := was[l]
 				line.Text, line.start = line.Text[from:end], line.start+from
 				if line.Outdated = dead; !dead {
-					line.demand, line.tells = demand, tells
+					line.demand = demand
 				}
 				if from > 0 {
 					line.Joins, line.Gap = true, 0
@@ -457,10 +453,10 @@ func (c *Conversation) split(all []said) {
 				from = end
 			}
 			for ; next < len(all) && all[next].line == l; next++ {
-				add(all[next].at.Start, 0, false, false)
-				add(all[next].at.End, all[next].demand, all[next].tells && all[next].demand == 0, all[next].dead)
+				add(all[next].at.Start, 0, false)
+				add(all[next].at.End, all[next].demand, all[next].dead)
 			}
-			add(len(was[l].Text), 0, false, false)
+			add(len(was[l].Text), 0, false)
 			if len(was[l].Text) == 0 {
 				c.Lines = append(c.Lines, was[l])
 			}
@@ -486,28 +482,8 @@ func (w *selection) keepDemands(context.Context) error {
 			}
 		}
 	}
-	// Then what the user told and nobody can find out again: a name or number that nothing had before.
-	for p, pass := range slices.Backward(w.c.Passages) {
-		if w.passages[p].mode == modeFixed {
-			continue
-		}
-		for l := pass.Lines.End - 1; l >= pass.Lines.Start; l-- {
-			if w.c.Lines[l].tells && w.c.newly(l) {
-				w.takeLine(l, limit)
-			}
-		}
-	}
 	w.demanded = w.spent() - from
 	return nil
-}
-
-// newly reports whether line l has a term that nothing before its message had.
-func (c *Conversation) newly(l int) bool {
-	line := &c.Lines[l]
-	message := int32(c.Passages[line.Passage].Message)
-	return slices.ContainsFunc(c.mentions[line.mentions.Start:line.mentions.End], func(t int32) bool {
-		return c.terms[t].first == message && c.terms[t].firstKind == dialog.KindUser
-	})
 }
 
 // inBlock reports whether line l, of a passage in an extract, is in the block of the demands.

@@ -92,6 +92,12 @@ func TestNewestHolds(t *testing.T) {
 		"other units":      {[]string{"The limit of a request is 30 seconds.", "Ok.", "The limit of a request is 5 MB."}, nil, []string{"30 seconds", "5 MB"}},
 		"a question":       {[]string{"The nightly job runs on the host zebra.", "Ok.", "Has the nightly job moved, or does it run on zebra still?"}, nil, []string{"runs on the host zebra"}},
 		"something to do":  {[]string{"Never rename the parser.", "Ok.", "Now look at the parser, it has changed."}, nil, []string{"Never rename the parser."}},
+		"one part":         {[]string{"Never edit vendor/lynx.", "Ok.", "We moved things: vendor/puma is the folder to leave alone."}, []string{"lynx"}, []string{"puma"}},
+		"in Chinese":       {[]string{"不要修改 lynx 目录下的文件。", "Ok.", "目录改成 puma 了，不要修改 puma 目录下的文件。"}, []string{"lynx"}, []string{"puma"}},
+		"the same words":   {[]string{"you get into the sandbox as zebra", "Ok.", "you get into the sandbox as okapi now"}, []string{"zebra"}, []string{"okapi"}},
+		"one word":         {[]string{"Never rename the parser of the walrus.", "Ok.", "I changed my mind about the walrus, feed it to the heron."}, nil, []string{"Never rename the parser of the walrus."}},
+		"a number, a name": {[]string{"Invoice numbers start at 4711 here.", "Ok.", "The tracker was replaced, write zebra-number for invoice tickets."}, nil, []string{"4711", "zebra"}},
+		"nothing new":      {[]string{"I counted 99 rows, sorry for interrupting.", "Ok.", "Sorry for interrupting."}, nil, []string{"99 rows"}},
 		"what tools claim": {[]string{"Never rename the parser.", "Ok."}, nil, []string{"Never rename the parser."}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -146,5 +152,22 @@ func TestDemandsAreCapped(t *testing.T) {
 	}
 	if got := block(res.Messages); got != nil {
 		t.Errorf("turned off, there is a block:\n%s", strings.Join(got, "\n"))
+	}
+}
+
+// TestReplacedInPlace: in a message that stays, the sentence that a newer one replaces is left out, and no other.
+func TestReplacedInPlace(t *testing.T) {
+	messages := uniqueCalls(append(session(60),
+		coretest.User(core.Text("Thanks for the walrus. Search must answer within 300 ms. Go on with the heron.")), coretest.Assistant(core.Text("I see.")),
+		coretest.User(core.Text("Search must answer within 450 ms now.")), coretest.Assistant(core.Text("Very well.")),
+		coretest.User(core.Text("Find the zebra."))))
+	got := text(shorten(t, messages, tokensOf(messages)/4).Messages)
+	if strings.Contains(got, "300 ms") {
+		t.Errorf("the old limit is still there:\n%.2000s", got)
+	}
+	for _, want := range []string{"Thanks for the walrus.", "Go on with the heron.", "450 ms now.", "Find the zebra."} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not there", want)
+		}
 	}
 }

@@ -69,7 +69,6 @@ type Line struct {
 	Outdated bool
 	demand   dialog.Demand
 	under    int32     // the line with the path that it is of, in what a search found; 0 if it needs none
-	tells    bool      // a short sentence of the user without a demand
 	mentions core.Span // in Conversation.mentions
 	phrases  core.Span // in Conversation.phrases
 	start    int       // bytes of all lines before it

@@ -376,8 +376,8 @@ func (w *selection) keepFixed() {
 		for l := lines.Start; l < lines.End; l++ {
 			if !replaced || !w.c.Lines[l].Outdated {
 				w.lines[l].at = 1
+				w.passages[p].opened++
 			}
 		}
-		w.passages[p].opened = int32(lines.End - lines.Start)
 	}
 }
