@@ -270,21 +270,23 @@ var (
 		},
 	}
 
-	changes = form{phrases: phrases(`instead no_longer not_any_more anymore from_now_on from_today from_here from_this these_days this_week this_sprint after_all rather_than retired is_gone are_gone the_old_one correction change_of_plans change_of_plan
+	changes = form{
+		phrases: phrases(`instead no_longer not_any_more anymore from_now_on from_today from_here from_this these_days this_week this_sprint after_all rather_than retired is_gone are_gone the_old_one correction change_of_plans change_of_plan
 		new_number new_numbers changed_my_mind on_second_thought second_thoughts scratch_that scratch_what scratch forget_what forget_the forget_that ignore_what_i disregard handover rethinking something_else something_different different_name as_of
 		not_the_one not_the_old not_the_other not_the_previous no_more i_was_wrong my_mistake my_bad my_fault i_misspoke i_meant oops going_forward reconsidered recounted thought_again looked_again looked_it_up_again
 		effective_immediately starting_today starting_now henceforth used_to came_back backed_out let's_be_more came_in the_other_one` +
-		both("was were is are been have has had they we i ops it got gets get it's i've i'm we've they've she he that's just",
-			`replaced renamed moved migrated switched swapped rotated upgraded updated downgraded changed mistaken corrected wrong mixed confused converted relocated reset resized reinstalled reconfigured reorganised reorganized rebased
+			both("was were is are been have has had they we i ops it got gets get it's i've i'm we've they've she he that's just",
+				`replaced renamed moved migrated switched swapped rotated upgraded updated downgraded changed mistaken corrected wrong mixed confused converted relocated reset resized reinstalled reconfigured reorganised reorganized rebased
 			revised raised lowered reduced increased extended shortened frozen froze tired new a_new a_different another retired off`) +
-		both("moved switched swapped mixed corrected changed upgraded renamed rotated handed reset resized reinstalled reconfigured revised raised lowered rebased voted", "its our the me things over hands house to it by us last") + `
+			both("moved switched swapped mixed corrected changed upgraded renamed rotated handed reset resized reinstalled reconfigured revised raised lowered rebased voted", "its our the me things over hands house to it by us last") + `
 		stattdessen nicht_mehr ab_jetzt ab_sofort doch_anders neue_vorgabe korrektur vertan geirrt umzug geändert getauscht umgestellt umbenannt umgezogen umgedacht umgeräumt verschoben nachverhandelt neuerdings inzwischen mittlerweile was_anderes
 		etwas_anderes nicht_an_dem désormais plutôt_que à_la_place nouveau_chiffre trompé changé déplacé renommé remplacé finalement a_partir_de_ahora en_lugar en_vez corrijo corrección equivoqué cambio_de_planes cambió cambiado cambiaron movido
 		movieron renombrado ampliaron borraron otro_destino pasa_a_ser lo_pensé ya_no 更正 改成 改为 改用 换成 换了 调整 迁移 升级了 不再 之前说 算了`),
 		pairs: [][2]map[string]bool{
 			pair("changed switched moved renamed swapped rotated reconfigured resized upgraded rebased", "now it's is to its are"),
 			pair("the our their your der die das la el", "changed switched renamed moved rotated swapped reconfigured"),
-		}}
+		},
+	}
 	adds   = form{phrases: phrases("also too can_now could_now another additionally as_well in_addition auch außerdem zusätzlich aussi también además 还有 另外 也")}
 	sorry  = set("sorry wait actually entschuldigung perdón perdona pardon")
 	before = form{phrases: phrases("update edit news correction change erratum nachtrag actualización 更新")} // before a colon

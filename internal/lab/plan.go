@@ -117,8 +117,9 @@ func (w *sessionWork) priceRounds(ctx context.Context, name string, p *Plan, sil
 // priceAlong adds to p what one run of [sessionWork.along] would cost.
 func (w *sessionWork) priceAlong(ctx context.Context, name string, s *Strategy, total int, p *Plan, silent map[string]bool) error {
 	tokens, round, first := 0, 0, task{}
+	size := w.opts.roundSize(total)
 	for i := range w.session.Messages {
-		if m := &w.session.Messages[i]; m.Role == core.RoleAssistant && round < w.opts.Rounds && tokens >= total/3+round*total/6 {
+		if m := &w.session.Messages[i]; m.Role == core.RoleAssistant && round < w.opts.Rounds && tokens >= size+round*size/2 {
 			cut, ok := score.CutAt(w.session, "round", i)
 			if !ok {
 				break

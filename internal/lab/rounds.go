@@ -96,6 +96,12 @@ const shortestLong = 30_000
 // after the last round says what was needed.
 const roundsRoom = 0.8
 
+// roundSize returns at how many tokens a session of so many is condensed, to half of that, so that it has the rounds
+// that were asked for.
+func (o *Options) roundSize(total int) int {
+	return int(roundsRoom * 2 * float64(total) / float64(o.Rounds+1))
+}
+
 // rounds condenses the session in rounds with every strategy.
 func (w *sessionWork) rounds(ctx context.Context, name string) ([]Round, error) {
 	total := 0
@@ -111,7 +117,7 @@ func (w *sessionWork) rounds(ctx context.Context, name string) ([]Round, error) 
 		runs, err := laps(w, s, func(run int) string {
 			return roundsKey(w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.fileFormat(), w.opts.Rounds, run)
 		}, func() ([]Round, error) {
-			return w.along(ctx, name, s, int(roundsRoom*2*float64(total))/(w.opts.Rounds+1))
+			return w.along(ctx, name, s, w.opts.roundSize(total))
 		})
 		if err != nil {
 			return nil, err

@@ -7,7 +7,7 @@ package canary
 var second = []family{
 	{Rule, []string{
 		"The folder legacy/«v» stays exactly as it is; work around it.", "hands off legacy/«v» pls, ops owns that one", "My boss said that nobody edits legacy/«v» while the audit runs.",
-	}, "Scratch what I said about the audit: the folder that stays exactly as it is is legacy/«v».", "audit moved on, they're looking at legacy/«v» this week so that's the one to leave in peace"},
+	}, "Scratch what I said about the audit: the folder that stays exactly as it is is legacy/«v».", "audit moved on, they're looking at legacy/«v» this week so that's the one to leave in peace"}, //nolint:dupword // as people say it
 	{Rule, []string{
 		"commits only ever go to «v», is that clear?", "Could you make sure that commits end up on «v» and nowhere else?", "Branch policy:\n- commits land on «v»\n- whatever lands elsewhere gets reverted",
 	}, "commits go to «v» as of today", "we froze that branch, work lands on «v» going forward"},
