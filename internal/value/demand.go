@@ -240,7 +240,7 @@ func stem(w string) string {
 	return w
 }
 
-// subject returns the stem of a word, or of the word that stands for all that mean nearly the same.
+// subject returns the stem of a word, or one stem for all words that mean nearly the same.
 func subject(w string) string {
 	w = stem(w)
 	if of, ok := kin[w]; ok {
