@@ -65,7 +65,7 @@ func plainly(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(text + "\n"))
+	_, _ = w.Write([]byte(text + "\n")) //nolint:gosec // as plain text, which no browser guesses about
 }
 
 // forAdmins answers those who may not use next.
@@ -116,12 +116,12 @@ func adminToken(r *http.Request) string {
 }
 
 // serveStatus answers GET /condense/status.
-func (g *Gateway) serveStatus(w http.ResponseWriter, _ *http.Request) {
+func (g *Gateway) serveStatus(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	if err := e.Encode(g.Stats()); err != nil {
-		g.current.Load().Logger.Debug("status could not be sent", "err", err)
+		g.current.Load().Logger.DebugContext(r.Context(), "status could not be sent", "err", err)
 	}
 }

@@ -53,7 +53,8 @@ func (g *Gateway) served(s *settings, t *target, r *http.Request, o *outcome, st
 
 // audit records who did what. What says a client must not be in it, except as one of a few known words.
 func (s *settings) audit(what string, who caller, more ...any) {
-	s.Audit.Info(what, append([]any{"tenant", who.tenant, "token", who.token}, more...)...)
+	s.Audit.Info(what, //nolint:sloglint // one of a few words
+		append([]any{"tenant", who.tenant, "token", who.token}, more...)...)
 }
 
 // limited records that a limit is reached.
@@ -71,6 +72,8 @@ func (t *target) kind() string {
 		return t.api
 	case t.mcp:
 		return "mcp"
+	case t.compress, t.usage:
+		return "compress"
 	}
 	return "other"
 }

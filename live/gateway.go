@@ -544,8 +544,8 @@ func (s *settings) called(host string) bool {
 	}
 	_, below, _ := strings.Cut(host, ".")
 	return net.ParseIP(strings.Trim(host, "[]")) != nil || slices.ContainsFunc(s.Names, func(name string) bool {
-		any, wild := strings.CutPrefix(name, "*.")
-		return strings.EqualFold(name, host) || wild && strings.EqualFold(any, below)
+		parent, wild := strings.CutPrefix(name, "*.")
+		return strings.EqualFold(name, host) || wild && strings.EqualFold(parent, below)
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -215,7 +216,7 @@ func (x *exchange) answered() {
 func (x *exchange) used(a wire.Answer, received, sent int, paid, saved float64, priced bool) {
 	about, tenant := x.about(), aTenant.String(x.t.who.tenant)
 	for kind, n := range map[string]int{"input": a.Input, "output": a.Output} {
-		x.measure(&mUsage, float64(n), append(about[:len(about):len(about)], aTokenType.String(kind))...)
+		x.measure(&mUsage, float64(n), append(slices.Clip(about), aTokenType.String(kind))...)
 	}
 	for kind, n := range map[string]int{
 		"received": received, "sent": sent, "saved": received - sent, "cache_read": a.CacheRead, "cache_write": a.CacheWrite, "output": a.Output,

@@ -95,27 +95,27 @@ func TestRequestsPerMinute(t *testing.T) {
 			v := newVendor(t)
 			as, clock, audit := limited(t, v, live.Limits{Requests: 3}, nil)
 			for range 3 {
-				if res, body := as("acme", path, []byte(`{}`)); res.StatusCode != 200 {
+				if res, body := as("acme", path, []byte(`{}`)); res.StatusCode != http.StatusOK {
 					t.Fatalf("%s %s", res.Status, body)
 				}
 			}
 			for range 2 {
 				res, body := as("acme", path, []byte(`{}`))
-				if res.StatusCode != 429 || !strings.HasPrefix(string(body), form) || res.Header.Get("Retry-After") != "20" || res.Header.Get("X-Should-Retry") != "" {
+				if res.StatusCode != http.StatusTooManyRequests || !strings.HasPrefix(string(body), form) || res.Header.Get("Retry-After") != "20" || res.Header.Get("X-Should-Retry") != "" {
 					t.Fatalf("%s %v %s", res.Status, res.Header, body)
 				}
 			}
-			if res, _ := as("other", path, []byte(`{}`)); res.StatusCode != 200 {
+			if res, _ := as("other", path, []byte(`{}`)); res.StatusCode != http.StatusOK {
 				t.Errorf("another tenant: %s", res.Status)
 			}
 			if len(v.got) != 4 {
 				t.Errorf("%d requests reached the vendor", len(v.got))
 			}
 			clock.add(20 * time.Second)
-			if res, _ := as("acme", path, []byte(`{}`)); res.StatusCode != 200 {
+			if res, _ := as("acme", path, []byte(`{}`)); res.StatusCode != http.StatusOK {
 				t.Errorf("after the time it was given: %s", res.Status)
 			}
-			if res, _ := as("acme", path, []byte(`{}`)); res.StatusCode != 429 {
+			if res, _ := as("acme", path, []byte(`{}`)); res.StatusCode != http.StatusTooManyRequests {
 				t.Errorf("one more: %s", res.Status)
 			}
 			if got := audit.String(); strings.Count(got, `"why":"limit requests"`) != 3 || strings.Contains(got, "sk-secret") || strings.Contains(got, "condense_") {
@@ -130,15 +130,15 @@ func TestBytesPerMinute(t *testing.T) {
 	v := newVendor(t)
 	as, clock, _ := limited(t, v, live.Limits{Bytes: 6000}, nil)
 	large := []byte(`{"x":"` + strings.Repeat("x", 11_992) + `"}`)
-	if res, _ := as("acme", "/v1/messages", large); res.StatusCode != 200 { // twice what a minute has
+	if res, _ := as("acme", "/v1/messages", large); res.StatusCode != http.StatusOK { // twice what a minute has
 		t.Fatalf("the first: %s", res.Status)
 	}
 	res, body := as("acme", "/v1/messages", []byte(`{}`))
-	if res.StatusCode != 429 || res.Header.Get("Retry-After") != "60" || !strings.Contains(string(body), "6000 bytes per minute") {
+	if res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Retry-After") != "60" || !strings.Contains(string(body), "6000 bytes per minute") {
 		t.Fatalf("the second: %s %v %s", res.Status, res.Header, body)
 	}
 	clock.add(61 * time.Second)
-	if res, _ := as("acme", "/v1/messages", []byte(`{}`)); res.StatusCode != 200 {
+	if res, _ := as("acme", "/v1/messages", []byte(`{}`)); res.StatusCode != http.StatusOK {
 		t.Errorf("after the time it was given: %s", res.Status)
 	}
 }
@@ -147,7 +147,7 @@ func TestBytesPerMinute(t *testing.T) {
 func TestConcurrentRequests(t *testing.T) {
 	v := newVendor(t)
 	reached, leave := make(chan struct{}, 2), make(chan struct{})
-	v.answer = func(w http.ResponseWriter, r *http.Request) {
+	v.answer = func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("{"))
 		_ = http.NewResponseController(w).Flush()
 		reached <- struct{}{}
@@ -161,14 +161,14 @@ func TestConcurrentRequests(t *testing.T) {
 		<-reached
 	}
 	res, body := as("acme", "/v1/messages", []byte(`{}`))
-	if res.StatusCode != 429 || res.Header.Get("Retry-After") == "" || !strings.Contains(string(body), "2 requests at the same time") {
+	if res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Retry-After") == "" || !strings.Contains(string(body), "2 requests at the same time") {
 		t.Errorf("the third: %s %s", res.Status, body)
 	}
 	close(leave)
 	both.Wait()
 	testkit.Eventually(t, "the third is let through", func() bool {
 		res, _ := as("acme", "/v1/messages", []byte(`{}`))
-		return res.StatusCode == 200
+		return res.StatusCode == http.StatusOK
 	})
 }
 
@@ -218,19 +218,19 @@ func TestMoneyPerDay(t *testing.T) {
 	}
 	end()
 	ask, end = start(0.5)
-	if res := ask(); res.StatusCode != 429 {
+	if res := ask(); res.StatusCode != http.StatusTooManyRequests {
 		t.Errorf("after a restart: %s", res.Status)
 	}
 	end()
 	ask, end = start(0.8)
-	if res := ask(); res.StatusCode != 200 {
+	if res := ask(); res.StatusCode != http.StatusOK {
 		t.Errorf("with a higher limit: %s", res.Status)
 	}
-	if res := ask(); res.StatusCode != 429 {
+	if res := ask(); res.StatusCode != http.StatusTooManyRequests {
 		t.Errorf("above it: %s", res.Status)
 	}
 	clock.add(4 * time.Hour)
-	if res := ask(); res.StatusCode != 200 {
+	if res := ask(); res.StatusCode != http.StatusOK {
 		t.Errorf("the next day: %s", res.Status)
 	}
 	end()
@@ -384,7 +384,7 @@ func TestTokens(t *testing.T) {
 	tokens.add(t, &access.Token{Tenant: "acme"})
 	testkit.Eventually(t, "the second token holds", func() bool {
 		res, _ := send(t, http.MethodGet, models, map[string]string{"X-Condense-Token": tokens.of["acme"]}, nil)
-		return res.StatusCode == 200
+		return res.StatusCode == http.StatusOK
 	})
 	is("the first one holds too", models, first, "localhost", 200)
 	for _, r := range v.got {

@@ -3,9 +3,9 @@ package access_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -24,7 +24,7 @@ func TestTokensSurviveTheirFile(t *testing.T) {
 	n := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		n++
-		path := filepath.Join(dir, fmt.Sprint(n))
+		path := filepath.Join(dir, strconv.Itoa(n))
 		var want []access.Token
 		var texts []string
 		for range rapid.IntRange(1, 5).Draw(rt, "tokens") {

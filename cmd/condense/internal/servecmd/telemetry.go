@@ -36,7 +36,7 @@ type telemetry struct {
 
 // openTelemetry prepares /metrics, and sends metrics and traces to a collector if the variables of OpenTelemetry name one.
 func openTelemetry(ctx context.Context, version string, log *slog.Logger) (*telemetry, error) {
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("telemetry", "err", err) }))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.WarnContext(ctx, "telemetry", "err", err) }))
 	about, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "condense"), attribute.String("service.version", version)), resource.WithFromEnv(), resource.WithTelemetrySDK())
 	if err != nil {
 		return nil, fmt.Errorf("telemetry: %w", err)
