@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/condensehq/condense"
@@ -14,8 +15,8 @@ import (
 	"github.com/condensehq/condense/transcript"
 )
 
-// ingest shortens tool results that were never sent. What it makes of a result depends on nothing but
-// the round of tools that the result belongs to, so that it is the same after a restart.
+// ingest shortens tool results that were never sent. What it makes of a result depends on nothing but the round of
+// tools that the result belongs to and the user's newest message before it, so that it is the same after a restart.
 func (x *exchange) ingest(ctx context.Context) error {
 	o := x.s.Ingest
 	if x.recalls && o.MaxResult == 0 {
@@ -66,6 +67,14 @@ func (x *exchange) shorten(ctx context.Context, from int, o Ingest) ([][]byte, e
 	}
 	round := x.r.Messages[from:]
 	raw := append(rawOf(round), []byte(closing[x.r.API]))
+	// What the user asked for last says what the results are read for.
+	asked := 0
+	for _, m := range slices.Backward(x.r.Messages[:from]) {
+		if m.Role == "user" && m.Typed && len(m.Results) == 0 {
+			raw, asked = slices.Insert(raw, 0, m.Raw), 1
+			break
+		}
+	}
 	doc, err := document(x.r.API, raw)
 	if err != nil {
 		return nil, err
@@ -91,8 +100,8 @@ func (x *exchange) shorten(ctx context.Context, from int, o Ingest) ([][]byte, e
 		return nil, fmt.Errorf("ingest: %d messages became %d", len(raw), len(after))
 	}
 	for i := range short {
-		if len(round[i].Results) > 0 && len(after[i]) < len(raw[i]) {
-			short[i] = after[i]
+		if now := after[asked+i]; len(round[i].Results) > 0 && len(now) < len(raw[asked+i]) {
+			short[i] = now
 		}
 	}
 	return short, nil

@@ -15,8 +15,8 @@ import (
 // Options say how results are shortened.
 type Options struct {
 	Lossless bool // where nothing is lost
-	// MaxResult is the most tokens that a result may have. Longer ones are cut to it by their type, with a handle.
-	// 0 means no limit.
+	// MaxResult is the size in tokens above which a result is shortened to its lines with the highest expected
+	// use: two thirds of its tokens, and that size at most; what the goal names stays, up to twice the size. It gets a handle. 0 means no limit.
 	MaxResult int
 	Tokenizer string // empty means the default one
 }
@@ -28,11 +28,24 @@ func Open(ctx context.Context, o Options) (*condense.Host, error) {
 		passes = smart.Lossless()
 	}
 	if o.MaxResult > 0 {
-		cut, err := json.Marshal(map[string]int{"start": o.MaxResult, "tokens": o.MaxResult, "keep": 0})
-		if err != nil {
-			return nil, err
+		const (
+			least = 40   // of cut
+			share = 0.65 // what agents used of long results in their next five turns: docs/serving-rules.md
+		)
+		most := max(2*o.MaxResult, least)
+		for _, pass := range []struct {
+			name     string
+			settings map[string]any
+		}{
+			{"results", map[string]any{"over": o.MaxResult, "share": share, "most": o.MaxResult}},
+			{"cut", map[string]any{"start": most, "tokens": most, "keep": 0}}, // what has no lines
+		} {
+			raw, err := json.Marshal(pass.settings)
+			if err != nil {
+				return nil, err
+			}
+			passes = append(passes, smart.PassConfig{Pass: pass.name, Settings: raw})
 		}
-		passes = append(passes, smart.PassConfig{Pass: "cut", Settings: cut})
 	}
 	settings, err := json.Marshal(map[string]any{"passes": passes})
 	if err != nil {

@@ -24,13 +24,18 @@ type Budget struct {
 	Window int
 	// Real selects the recorded compactions, each with the tokens that it left.
 	Real bool
+	// Results selects the results of more than [score.LongResult] tokens, each with half of its tokens.
+	Results bool
 }
 
-// ParseBudget reads "25%", "32k", "128000" or "real".
+// ParseBudget reads "25%", "32k", "128000", "real" or "results".
 func ParseBudget(s string) (Budget, error) {
 	t := strings.ToLower(strings.TrimSpace(s))
 	if t == "real" {
 		return Budget{Real: true}, nil
+	}
+	if t == "results" {
+		return Budget{Results: true}, nil
 	}
 	if n, ok := strings.CutSuffix(t, "%"); ok {
 		v, err := strconv.ParseFloat(n, 64)
@@ -41,7 +46,7 @@ func ParseBudget(s string) (Budget, error) {
 	}
 	v, ok := size.Parse(t)
 	if !ok || v < 1000 || v > 1e9 {
-		return Budget{}, fmt.Errorf(`budget %q: want a share of the prefix ("25%%"), a window of at least 1000 tokens ("32k") or "real"`, s)
+		return Budget{}, fmt.Errorf(`budget %q: want a share of the prefix ("25%%"), a window of at least 1000 tokens ("32k"), "real" or "results"`, s)
 	}
 	return Budget{Window: int(v)}, nil
 }
@@ -51,6 +56,8 @@ func (b Budget) String() string {
 	switch {
 	case b.Real:
 		return "real"
+	case b.Results:
+		return "results"
 	case b.Window > 0 && b.Window%1000 == 0:
 		return strconv.Itoa(b.Window/1000) + "k"
 	case b.Window > 0:
@@ -71,6 +78,10 @@ func (b Budget) tasks(s *score.Session, cuts []score.Cut, c core.Counter) []task
 	var out []task
 	name := b.String()
 	switch {
+	case b.Results:
+		for _, cut := range score.ResultCuts(s) {
+			out = append(out, task{name, cut, cut.Tokens / 2})
+		}
 	case b.Window > 0:
 		if cut, room, ok := firstDue(s, b.Window, c); ok {
 			out = append(out, task{name, cut, room})
@@ -103,6 +114,8 @@ func whyUncut(s *score.Session, cuts []score.Cut, budgets []Budget) string {
 		switch {
 		case b.Window > 0:
 			why = fmt.Sprintf("it never fills a window of %s, with %d turns of the assistant to follow", b, score.TurnsAfter)
+		case b.Results:
+			why = fmt.Sprintf("no result has more than %d tokens, with %d turns of the assistant to follow", score.LongResult, score.TurnsAfterResult)
 		case b.Real:
 			why = "no compaction with a summary is recorded, with enough before and after it"
 		case len(cuts) == 0 || !slices.ContainsFunc(cuts, func(c score.Cut) bool { return c.Compaction < 0 }):

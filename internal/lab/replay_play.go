@@ -727,7 +727,7 @@ func (x *play) judge(t int) (panel, user *float64) {
 }
 
 func (g *game) scorer(at, end int) *score.Scorer {
-	k := scorerKey{at, end}
+	k := scorerKey{nil, at, end}
 	if g.scorers[k] == nil {
 		g.scorers[k] = score.NewScorer(score.Cut{Session: g.session, At: at, End: end, Compaction: -1}, score.Common())
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/condensehq/condense/core"
@@ -81,11 +82,26 @@ func (b *trial) request(messages []core.Message, trigger core.Trigger) *core.Req
 		before += messages[i].Tokens
 	}
 	target := b.system + b.task.room
+	for i := range b.task.cut.Before {
+		target += b.task.cut.Before[i].Tokens
+	}
 	limit := max(target, b.system+before)
 	return &core.Request{
 		Messages: messages, Trigger: trigger, Mode: b.session.Mode, System: b.session.System, Counter: b.counter,
 		Budget: core.Budget{Window: limit, Overhead: b.system, Limit: limit, Target: target},
 	}
+}
+
+// shown returns the messages that a strategy condenses. After a result that is measured by itself comes an answer: the last
+// message of a conversation is never changed.
+func (b *trial) shown() []core.Message {
+	cut := &b.task.cut
+	if cut.Before == nil {
+		return cut.Prefix()
+	}
+	end := core.Message{ID: "answer", Role: core.RoleAssistant, Parts: []core.Part{core.Text(".")}}
+	end.Tokens = core.MessageTokens(b.counter, end)
+	return append(slices.Concat(cut.Before, cut.Prefix()), end)
 }
 
 // bounded returns the row of a bound.
@@ -116,7 +132,7 @@ func (b *trial) boundView(name string) []core.Message {
 // run returns the row of a strategy. Its only error is that of ctx.
 func (b *trial) run(ctx context.Context, s *Strategy) (Row, error) {
 	r := b.row(s.Name)
-	out, took, err := b.condense(ctx, s, b.task.cut.Prefix(), 1)
+	out, took, err := b.condense(ctx, s, b.shown(), 1)
 	if ctx.Err() != nil {
 		return r, ctx.Err()
 	}
@@ -131,6 +147,11 @@ func (b *trial) run(ctx context.Context, s *Strategy) (Row, error) {
 		r.Values["lawful"] = 0
 	}
 	if !r.measured() {
+		return r, nil
+	}
+	if b.task.cut.Before != nil {
+		id := b.task.cut.Prefix()[0].ID
+		b.judge(&r, slices.DeleteFunc(slices.Clone(out.Messages), func(m core.Message) bool { return m.ID != id }))
 		return r, nil
 	}
 	if s.Unchecked {

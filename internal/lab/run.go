@@ -232,12 +232,13 @@ type sessionWork struct {
 }
 
 type scorerKey struct {
+	session *score.Session
 	at, end int
 }
 
 // scorer returns the scorer of a cut. Budgets share it.
 func (w *sessionWork) scorer(cut score.Cut) *score.Scorer {
-	k := scorerKey{cut.At, cut.End}
+	k := scorerKey{cut.Session, cut.At, cut.End}
 	if s, ok := w.scorers[k]; ok {
 		return s
 	}

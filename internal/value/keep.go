@@ -10,6 +10,77 @@ import (
 	"github.com/condensehq/condense/internal/dialog"
 )
 
+// keepNamed takes, of results that alone may be shortened, the lines with what the goal names: what the user said last,
+// what the agent said last, and the call. A name in many lines, such as a pattern that was searched for, distinguishes
+// none. The room grows if these lines need more. Before them it takes some of both ends, where a reader looks first.
+func (w *selection) keepNamed(context.Context) error {
+	if w.o.Only == nil {
+		return nil
+	}
+	const many = 60 // lines of a result
+	named := map[int32]bool{}
+	name := func(p int) {
+		for l := w.c.Passages[p].Lines.Start; l < w.c.Passages[p].Lines.End; l++ {
+			for _, n := range w.c.TermsOf(l) {
+				named[n] = true
+			}
+		}
+	}
+	from, open := w.spent(), 0
+	for p := range w.passages {
+		if w.passages[p].mode == modeOpen {
+			open++
+		}
+	}
+	const (
+		ends     = 0.15 // of the room
+		leastEnd = 40   // tokens that the first and the last line may have in any case
+	)
+	each := ends * (float64(w.o.Room) - from) / float64(max(1, open))
+	for p := range w.c.Passages {
+		if w.passages[p].mode != modeOpen {
+			continue
+		}
+		lines := w.c.Passages[p].Lines
+		for _, l := range []int{lines.Start, lines.End - 1} {
+			w.takeLine(l, w.spent()+max(each, leastEnd))
+		}
+		w.takeEnds(lines, each)
+		clear(named)
+		var said [kinds]bool
+		for q := p - 1; q >= 0; q-- {
+			switch pass := &w.c.Passages[q]; {
+			case pass.Kind == dialog.KindToolCall && pass.Call == w.c.Passages[p].Call:
+				name(q)
+			case (pass.Kind == dialog.KindUser || pass.Kind == dialog.KindAssistant) && !said[pass.Kind]:
+				said[pass.Kind] = true
+				name(q)
+			}
+			if said[dialog.KindUser] {
+				break
+			}
+		}
+		in := map[int32]int{}
+		for l := lines.Start; l < lines.End; l++ {
+			for _, n := range w.c.TermsOf(l) {
+				if named[n] {
+					in[n]++
+				}
+			}
+		}
+		for l := lines.Start; l < lines.End; l++ {
+			if slices.ContainsFunc(w.c.TermsOf(l), func(n int32) bool { return named[n] && in[n] <= many }) {
+				w.takeLine(l, math.Inf(1))
+			}
+		}
+	}
+	const most = 0.5 // of what the results may have, before the room grows
+	if least := w.picks[0] + (w.spent()-from)/most; least > float64(w.o.Room) {
+		w.o.Room = int(least)
+	}
+	return nil
+}
+
 // keepUser takes the words of the user, up to their share of the room: the first message, then the
 // newest, then the rest.
 func (w *selection) keepUser(context.Context) error {

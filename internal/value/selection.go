@@ -165,6 +165,10 @@ type staying struct {
 // stay decides which messages stay: those that must, those that have to be answered, and the
 // newest. A message of the user's that is too large for what it has to fit in stays, too, and is cut.
 func (w *selection) stay() {
+	if w.o.Only != nil {
+		w.stayAll()
+		return
+	}
 	must, fixed := w.musts()
 	room := float64(w.o.Room)
 	s := staying{open: make([]bool, len(w.messages)), base: headTokens, tail: true, free: room - headTokens - fixed - w.rulesTokens()}
@@ -196,6 +200,33 @@ func (w *selection) stay() {
 			w.passages[p].mode = modeOpen
 		default:
 			w.passages[p].mode = modeFixed
+		}
+	}
+}
+
+// stayAll lets all messages stay, and shortens the results that Options.Only names.
+func (w *selection) stayAll() {
+	for g := range w.native {
+		w.native[g] = true
+	}
+	base := 0
+	for i := range w.messages {
+		base += w.messages[i].Tokens
+	}
+	w.picks = []float64{float64(base)}
+	for p := range w.c.Passages {
+		pass := &w.c.Passages[p]
+		w.passages[p].mode = modeFixed
+		m := &w.messages[pass.Message]
+		r, ok := m.Parts[pass.Part].(core.ToolResult)
+		if !ok || m.Protected || !w.o.Only(m, pass.Part) {
+			continue
+		}
+		if _, ok := r.Content[pass.Content].(core.Text); ok {
+			w.passages[p].mode = modeOpen
+			for l := pass.Lines.Start; l < pass.Lines.End; l++ {
+				w.picks[0] -= float64(w.lines[l].tokens)
+			}
 		}
 	}
 }

@@ -40,6 +40,8 @@ type Options struct {
 	// Original returns a part of a message as it was before anything else shortened it: its content is
 	// recalled by the handle of that. Nil means the part itself.
 	Original func(m *core.Message, part int) core.Part
+	// Only says which results may be shortened. If it is not nil, all messages stay, and nothing else of them is changed.
+	Only func(m *core.Message, part int) bool
 	// NoHandles leaves handles out of what is written: there is no way to recall by them.
 	NoHandles bool
 	// Model estimates what is used later; nil means [DefaultModel].
@@ -91,6 +93,9 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 	}
 	if o.Shares == nil {
 		s := DefaultShares()
+		if o.Only != nil { // of what is read for the first time, lines together are used together
+			s.Line, s.Adjacent = 0.2, 0.4
+		}
 		o.Shares = &s
 	}
 	w := newSelection(messages, &o)
@@ -100,6 +105,12 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 	res, err := w.shorten(ctx)
 	if err != nil {
 		return Result{}, err
+	}
+	if o.Only != nil {
+		if res.Tokens >= same.Tokens {
+			return same, nil
+		}
+		return res, nil
 	}
 	// What was to be kept may leave no room. Then only the newest message is kept, then nothing.
 	bare := *o.Shares
@@ -153,7 +164,7 @@ func (w *selection) shorten(ctx context.Context) (Result, error) {
 	w.arrange()
 	w.forget()
 	w.settle(0, len(w.lines))
-	for _, keep := range []func(context.Context) error{w.keepAsked, w.keepRules, w.keepDemands, w.keepUnread, w.keepUser, w.keepMedia, w.keepRecent, w.choose, w.keepRest} {
+	for _, keep := range []func(context.Context) error{w.keepNamed, w.keepAsked, w.keepRules, w.keepDemands, w.keepUnread, w.keepUser, w.keepMedia, w.keepRecent, w.choose, w.keepRest} {
 		if err := keep(ctx); err != nil {
 			return Result{}, err
 		}

@@ -13,7 +13,7 @@ import (
 // passes are all passes that there are, in the order in which they are documented.
 var passes = []pass{
 	layoutPass, duplicatesPass, environmentPass, supersededPass, nearPass,
-	maskPass, prunePass, valuePass, headTailPass, cutPass, windowPass, scorePass, argsPass, reasoningPass, prosePass, digestPass, summarizePass,
+	maskPass, prunePass, valuePass, headTailPass, cutPass, resultsPass, windowPass, scorePass, argsPass, reasoningPass, prosePass, digestPass, summarizePass,
 }
 
 func findPass(name string) (*pass, bool) {

@@ -61,27 +61,35 @@ var valuePass = onDemand(choosing(define("value", classLossy, "",
 		if err != nil {
 			return err
 		}
-		changed := 0
-		for kind, a := range res.Kinds {
-			w.step.Looked += a.Lines
-			changed += a.Lines - a.LinesKept
-			if gone := a.Tokens - a.TokensKept; gone > 0 {
-				w.step.Saved[kind] += gone
-			}
-		}
+		w.took(before, &res)
 		if res.Tokens >= size(before) {
 			return nil
-		}
-		w.step.Changed += max(1, changed) // at least 1: it may have removed only pictures
-		were := handlesIn(before)
-		for h := range handlesIn(res.Messages) {
-			if !were[h] {
-				w.step.Handles = append(w.step.Handles, h)
-			}
 		}
 		w.continueWith(slices.Insert(res.Messages, systems(before), digest...))
 		return nil
 	})))
+
+// took reports what the choice of lines made of messages.
+func (w *work) took(before []core.Message, res *value.Result) {
+	changed := 0
+	for kind, a := range res.Kinds {
+		w.step.Looked += a.Lines
+		changed += a.Lines - a.LinesKept
+		if gone := a.Tokens - a.TokensKept; gone > 0 {
+			w.step.Saved[kind] += gone
+		}
+	}
+	if res.Tokens >= size(before) {
+		return
+	}
+	w.step.Changed += max(1, changed) // at least 1: it may have removed only pictures
+	were := handlesIn(before)
+	for h := range handlesIn(res.Messages) {
+		if !were[h] {
+			w.step.Handles = append(w.step.Handles, h)
+		}
+	}
+}
 
 var handleMark = regexp.MustCompile(`\bh:([0-9a-f]{10})\b`)
 

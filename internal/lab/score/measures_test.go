@@ -299,3 +299,30 @@ func TestMoreIsNotLess(t *testing.T) {
 		}
 	})
 }
+
+// TestResultCuts: a cut after a long result measures that result alone, by the five turns after it.
+func TestResultCuts(t *testing.T) {
+	long := strings.Repeat("a line of the result with some_name\n", 100)
+	s := &score.Session{Messages: []core.Message{
+		{ID: "u", Role: core.RoleUser, Parts: []core.Part{core.Text("find it")}},
+		{ID: "c", Role: core.RoleAssistant, Parts: []core.Part{core.ToolCall{ID: "1", Name: "Bash", Args: `{"command":"x"}`}}},
+		{ID: "r", Role: core.RoleUser, Tokens: score.LongResult + 1, Parts: []core.Part{core.ToolResult{CallID: "1", Content: []core.Part{core.Text(long)}}}},
+	}}
+	for range score.TurnsAfterResult - 1 {
+		s.Messages = append(s.Messages, core.Message{Role: core.RoleAssistant, Parts: []core.Part{core.Text("some_name")}})
+	}
+	if cuts := score.ResultCuts(s); len(cuts) > 0 {
+		t.Errorf("%d cuts with too little after them", len(cuts))
+	}
+	for range 3 {
+		s.Messages = append(s.Messages, core.Message{Role: core.RoleAssistant, Parts: []core.Part{core.Text("more")}})
+	}
+	cuts := score.ResultCuts(s)
+	if len(cuts) != 1 {
+		t.Fatalf("%d cuts, want 1", len(cuts))
+	}
+	cut := &cuts[0]
+	if p := cut.Prefix(); len(p) != 1 || p[0].ID != "r" || cut.End != 1+score.TurnsAfterResult || len(cut.Before) != 2 || cut.Before[0].ID != "u" || cut.Before[1].ID != "c" {
+		t.Errorf("got %d messages, %d in all, after %d others", len(p), cut.End, len(cut.Before))
+	}
+}

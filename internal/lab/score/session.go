@@ -146,6 +146,8 @@ type Cut struct {
 	// Budget is the size in tokens of the recorded summary and of the messages kept with it; zero if
 	// Compaction is -1.
 	Budget int
+	// Before are messages that a strategy sees before those before At, and that are not measured.
+	Before []core.Message
 }
 
 // TurnsAfter is the number of assistant turns that must follow a cut. A shorter future says too little.
@@ -214,6 +216,58 @@ func Cuts(s *Session, c core.Counter) []Cut {
 		cut := s.cut("compaction "+strconv.Itoa(i+1), k.At, sizes[k.At], turns)
 		cut.Compaction = i
 		cut.Budget = core.MessageTokens(c, core.Message{Role: core.RoleUser, Parts: []core.Part{core.Text(k.Summary)}}) + sizes[k.At] - sizes[min(k.KeptFrom, k.At)]
+		out = append(out, cut)
+	}
+	return out
+}
+
+// The results that [ResultCuts] finds, and how many turns of the assistant are read after each.
+const (
+	LongResult       = 8000 // tokens
+	TurnsAfterResult = 5
+	mostResults      = 12 // of a session
+)
+
+// ResultCuts returns a cut after every result of more than [LongResult] tokens, the first twelve of s. Its session holds the message
+// with the result and the future of five turns, so that only what was used of the result counts; Before has the newest message of the user
+// before it and the call. Every message of s must be measured.
+func ResultCuts(s *Session) []Cut {
+	turns := s.turns()
+	asked := -1
+	var out []Cut
+	for i := range s.Messages {
+		m := &s.Messages[i]
+		results, bytes := 0, 0
+		for j, p := range m.Parts {
+			if _, ok := p.(core.ToolResult); ok {
+				results, bytes = results+1, core.ContentBytes(p)
+			} else if s.typed(i, j) {
+				asked = i
+			}
+		}
+		left := turnsFrom(turns, i)
+		if results != 1 || 10*bytes < 9*core.ContentBytes(m.Parts...) || m.Tokens <= LongResult || left < TurnsAfterResult || i == 0 || len(out) == mostResults {
+			continue
+		}
+		call := i - 1
+		for call > 0 && s.Messages[call].Role != core.RoleAssistant {
+			call--
+		}
+		k := len(turns) - left + TurnsAfterResult
+		end := len(s.Messages)
+		if k < len(turns) {
+			end = turns[k]
+		}
+		sub := *s
+		sub.Messages, sub.Compactions, sub.Usage = s.Messages[i:end], nil, nil
+		if sub.Origins = nil; i < len(s.Origins) {
+			sub.Origins = s.Origins[i:min(end, len(s.Origins))]
+		}
+		cut := Cut{Session: &sub, Name: "result " + strconv.Itoa(i), At: 1, End: end - i, Tokens: m.Tokens, Compaction: -1}
+		if asked >= 0 && asked < call {
+			cut.Before = append(cut.Before, s.Messages[asked])
+		}
+		cut.Before = append(cut.Before, s.Messages[call])
 		out = append(out, cut)
 	}
 	return out
