@@ -1,0 +1,163 @@
+package live_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/testkit"
+	"github.com/condensehq/condense/internal/testkit/upstream"
+	"github.com/condensehq/condense/live"
+	"github.com/condensehq/condense/registry"
+)
+
+// Many conversations that must be condensed at once take turns: as many at a time as there are processors.
+func TestCondensationsTakeTurns(t *testing.T) {
+	const conversations = 24
+	v := httptest.NewServer(upstream.New(upstream.Options{Window: 1_000_000}))
+	defer v.Close()
+	var running, most, done atomic.Int64
+	o := withWindow(20_000)
+	o.Strategies = []registry.Strategy{registry.Define("counted", "For a test.", func() struct{} { return struct{}{} },
+		func(context.Context, struct{}, registry.Env) (core.CondensationProvider, error) {
+			return core.ProviderFunc(func(_ context.Context, r *core.Request) (*core.Result, error) {
+				n := running.Add(1)
+				defer running.Add(-1)
+				for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
+				}
+				<-time.After(10 * time.Millisecond) // so that others come meanwhile
+				done.Add(1)
+				last := len(r.Messages)
+				return &core.Result{Messages: core.KeepGroups(r.Messages, func(i int) bool { return i < 1 || i >= last-3 })}, nil
+			}), nil
+		})}
+	o.Values.Chain = []string{"counted"}
+	g, s := serveWith(t, v.URL, o, nil)
+	var all sync.WaitGroup
+	for i := range conversations {
+		all.Go(func() {
+			res, body := send(t, http.MethodPost, s.URL+"/v1/messages", map[string]string{"X-Claude-Code-Session-Id": fmt.Sprint("s", i)}, loop(i, 100_000))
+			if res.StatusCode != http.StatusOK {
+				t.Errorf("%s: %s", res.Status, body)
+			}
+		})
+	}
+	all.Wait()
+	if got := g.Stats(); got.EpochCount != conversations || done.Load() < conversations {
+		t.Errorf("%d epochs of %d conversations: %v", got.EpochCount, conversations, got.Errors)
+	}
+	if limit := int64(runtime.GOMAXPROCS(0)); most.Load() > limit {
+		t.Errorf("%d condensations at a time, with %d processors", most.Load(), limit)
+	}
+}
+
+// A goneStore is a database that can be away.
+type goneStore struct {
+	store.Store
+	gone atomic.Bool
+}
+
+func (s *goneStore) err() error {
+	if s.gone.Load() {
+		return store.ErrAway
+	}
+	return nil
+}
+
+func (s *goneStore) Changes(ctx context.Context, k store.Key) (int64, error) {
+	if err := s.err(); err != nil {
+		return 0, err
+	}
+	return s.Store.Changes(ctx, k)
+}
+
+func (s *goneStore) Load(ctx context.Context, k store.Key) ([]store.Record, error) {
+	if err := s.err(); err != nil {
+		return nil, err
+	}
+	return s.Store.Load(ctx, k)
+}
+
+func (s *goneStore) Save(ctx context.Context, r *store.Record) error {
+	if err := s.err(); err != nil {
+		return err
+	}
+	return s.Store.Save(ctx, r)
+}
+
+// While the database is away, a conversation goes on where it is known, with the view that it had; elsewhere it waits. Nothing is
+// condensed, and afterwards nothing has changed.
+func TestDatabaseAway(t *testing.T) {
+	testkit.Slow(t)
+	vendor := upstream.New(upstream.Options{Window: 500_000})
+	v := httptest.NewServer(vendor)
+	t.Cleanup(v.Close)
+	database := &goneStore{Store: store.Memory()}
+	start := func() (*live.Gateway, string) {
+		h, err := condense.Open(t.Context(), withWindow(window))
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := live.NewWith(h, &live.Options{Upstreams: map[string]string{"anthropic": v.URL}}, database)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := httptest.NewServer(g)
+		t.Cleanup(func() { s.Close(); _ = g.Close(); _ = h.Close() })
+		return g, s.URL
+	}
+	first, url := start()
+	second, other := start()
+	c := claude("s")
+	c.URL = url
+	p := &play{Gateway: first, vendor: vendor, client: &c}
+	p.begin(t)
+	p.untilEpoch(t, 1)
+	p.step(t)
+	p.step(t)
+
+	database.gone.Store(true)
+	for range 3 {
+		p.step(t)
+	}
+	fresh := claude("new")
+	fresh.URL = url
+	n := &play{Gateway: first, vendor: vendor, client: &fresh}
+	n.begin(t)
+	n.step(t) // a conversation that began meanwhile goes on, too
+
+	c.URL = other
+	answered := make(chan error, 1)
+	go func() {
+		_, _, err := c.Step(t.Context())
+		answered <- err
+	}()
+	select {
+	case err := <-answered:
+		t.Fatalf("the gateway that does not know the conversation did not wait (%v)", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	database.gone.Store(false)
+	if err := <-answered; err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		p.step(t)
+	}
+	for _, r := range vendor.Refusals() {
+		t.Errorf("refused: %s: %s", r.Rule, r.Error)
+	}
+	epochs := first.Stats().EpochCount + second.Stats().EpochCount
+	if got := vendor.Breaks(); len(got) > epochs {
+		t.Errorf("%d breaks of the prefix in %d epochs", len(got), epochs)
+	}
+}
