@@ -49,6 +49,8 @@ const (
 	rulesName = "rules"
 	// demandsName follows the name of the user in the header of what the user demands.
 	demandsName = "demands"
+	// newestName follows it in the header of what the user said last.
+	newestName = "newest"
 )
 
 // headings are the words for kinds of passages in the headers of extracts. They are part of the
@@ -209,6 +211,8 @@ func (p *Passage) Header(known bool, handle string) string {
 		s = rulesName
 	case p.Demands:
 		s += " " + demandsName
+	case p.Newest:
+		s += " " + newestName
 	}
 	if _, h := cutHandle(s); h != "" {
 		s += GapMark // what the call is about ends like a handle

@@ -30,6 +30,7 @@ type Passage struct {
 	// Outdated says that a newer passage holds the rules of that name.
 	Outdated bool
 	Demands  bool // it is the block of a former extract with what the user demands
+	Newest   bool // it is what the user said last, and its message is hidden
 	Lines    core.Span
 	file     int32 // the term that names the file it is about; -1 if none
 	family   uint8 // of the tool; see families

@@ -191,6 +191,7 @@ func (w *selection) stay() {
 	w.picks = []float64{s.base}
 	w.picks[0] += w.listLeft()
 	hidden := w.hidden()
+	w.findNewest(hidden)
 	for p := range w.c.Passages {
 		pass := &w.c.Passages[p]
 		switch {
@@ -228,6 +229,16 @@ func (w *selection) stayAll() {
 				w.picks[0] -= float64(w.lines[l].tokens)
 			}
 		}
+	}
+}
+
+// findNewest finds what the user said last, if that is hidden.
+func (w *selection) findNewest(hidden []bool) {
+	found := false
+	for p := len(w.c.Passages) - 1; p >= 0; p-- {
+		pass := &w.c.Passages[p]
+		pass.Newest = !found && pass.Kind == dialog.KindUser && !pass.Demands && hidden[pass.Message]
+		found = found || pass.Kind == dialog.KindUser && !pass.Demands
 	}
 }
 

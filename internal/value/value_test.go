@@ -150,7 +150,7 @@ func TestKeepsWhatMatters(t *testing.T) {
 	got := text(res.Messages)
 	for _, want := range []string{
 		"Find out why parseHeader drops the last line, and mend it.", "¶ user demands\nNever touch vendor/.", // what was asked
-		"¶ user\n", "¶ assistant\n", "¶ read_file\n", value.GapMark,
+		"¶ user newest\n", "¶ assistant\n", "¶ read_file\n", value.GapMark,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in:\n%s", want, got)
@@ -321,7 +321,7 @@ func TestGrowth(t *testing.T) {
 		if n := strings.Count(got, "[Extract of the conversation so far"); n != 1 {
 			t.Fatalf("round %d: %d extracts, want 1", round, n)
 		}
-		if !strings.Contains(got, "¶ user\nFind out why parseHeader drops the last line") {
+		if !strings.Contains(got, "¶ user newest\nFind out why parseHeader drops the last line") {
 			t.Fatalf("round %d: the request is lost:\n%s", round, got)
 		}
 		messages = res.Messages
