@@ -487,6 +487,9 @@ func (x *play) decide(k int) (due, bool) {
 	if leave == 0 {
 		leave = lineage.Leave(write, read)
 	}
+	if x.rule.Target > 0 && used > x.fixed { // as in the gateway
+		leave = min(0.95, max(0.01, (x.rule.Target/100*float64(x.opts.Window)-float64(x.fixed))/float64(x.tokens)))
+	}
 	x.live.Turns = k + 1
 	r := &wire.Request{Model: t.Name, TTL: t.life()}
 	q := lineage.Question{

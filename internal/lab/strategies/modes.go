@@ -21,18 +21,18 @@ func Modes(r *lab.Report, chains map[string][]config.Provider) string {
 	for _, mode := range r.Modes {
 		winner, why := Winner(r, mode)
 		if winner == "" {
-			printf(&modes, "  # %s: %s\n", yamlName(mode), why)
+			printf(&modes, "  # %s: %s\n", YAMLName(mode), why)
 			continue
 		}
 		var names []string
 		for _, p := range chains[winner] {
-			names = append(names, yamlName(f.name(&p, mode)))
+			names = append(names, YAMLName(f.name(&p, mode)))
 		}
 		printf(&modes, "  # %s\n", why)
 		for _, loss := range lossesOf(r, mode) {
 			printf(&modes, "  # %s\n", loss)
 		}
-		printf(&modes, "  %s: {chain: [%s]}\n", yamlName(mode), strings.Join(names, ", "))
+		printf(&modes, "  %s: {chain: [%s]}\n", YAMLName(mode), strings.Join(names, ", "))
 		f.winners++
 	}
 	var b strings.Builder
@@ -42,7 +42,7 @@ func Modes(r *lab.Report, chains map[string][]config.Provider) string {
 	if len(f.order) > 0 {
 		b.WriteString("providers:\n")
 		for _, name := range f.order {
-			printf(&b, "  %s: %s\n", yamlName(name), f.declared[name])
+			printf(&b, "  %s: %s\n", YAMLName(name), f.declared[name])
 		}
 	}
 	switch {
@@ -133,8 +133,8 @@ var plainName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./-]*$`)
 // yamlWords must be quoted in YAML.
 var yamlWords = []string{"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 
-// yamlName returns s as a key or a value of YAML.
-func yamlName(s string) string {
+// YAMLName returns s as a key or a value of YAML.
+func YAMLName(s string) string {
 	if plainName.MatchString(s) && !slices.Contains(yamlWords, strings.ToLower(s)) {
 		return s
 	}

@@ -50,7 +50,7 @@ func TestYAMLName(t *testing.T) {
 	for name, want := range map[string]string{
 		"code": "code", "smart/balanced": "smart/balanced", "no": `"no"`, "True": `"True"`, "a b": `"a b"`, "": `""`, "1": `"1"`, "a:": `"a:"`, "x\n": `"x\n"`, "\u202e": `"\u202e"`,
 	} {
-		if got := yamlName(name); got != want {
+		if got := YAMLName(name); got != want {
 			t.Errorf("%q: got %s, want %s", name, got, want)
 		}
 	}

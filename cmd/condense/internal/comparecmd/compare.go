@@ -43,6 +43,7 @@ type comparison struct {
 	yes, perMode, quiet                 bool
 	replay                              bool
 	policies, tariffs                   []string
+	price                               string
 	fixed                               int
 }
 

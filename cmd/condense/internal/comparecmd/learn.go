@@ -54,6 +54,7 @@ clear winner, keeps the default.`,
 	f.StringArrayVar(&c.strategies, "strategies", nil, "`list` of strategies that call no model, as condense compare has them (default: "+byDefault+" and a few others)")
 	f.StringSliceVar(&c.budgets, "budgets", nil, "`shares` of the tokens before the cut that may be left (default: "+learnedBudget+" unless --windows is given)")
 	f.StringVarP(&c.output, "output", "o", "table", "`format`: table or json")
+	f.StringVar(&c.price, "price", tariffs[0], "`model` whose prices and prompt cache decide when to condense")
 	cli.Complete(cmd, "output", learnFormats)
 	return cmd
 }
@@ -70,7 +71,12 @@ type lesson struct {
 	Verdicts        []lab.Verdict    `json:"verdicts"`
 	Recommendations []recommendation `json:"recommendations"`
 	Fragment        string           `json:"fragment"` // of condense.yaml
-	Partial         bool             `json:"partial,omitempty"`
+	// Window and Prices are of the model whose cache was simulated for Sizes, which say when to condense.
+	Window  int              `json:"window,omitempty"`
+	Prices  string           `json:"prices,omitempty"`
+	Money   []lab.ReplayLine `json:"money,omitempty"`
+	Sizes   []lab.Choice     `json:"sizes,omitempty"`
+	Partial bool             `json:"partial,omitempty"`
 }
 
 // A recommendation is the strategy for a mode.
@@ -142,6 +148,11 @@ func learn(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error 
 		term.Printf(a.Stderr, "%v\n", missing)
 	}
 	l := learnFrom(r, set)
+	if err == nil {
+		if err = l.replay(a, cmd, c, items, opts); err != nil {
+			return err
+		}
+	}
 	if c.writeModes != "" {
 		if err := cli.WriteFile(c.writeModes, []byte(l.Fragment), cli.NewMode); err != nil {
 			return err
@@ -234,12 +245,16 @@ func (l *lesson) print(a *cli.App, c *comparison, r *lab.Report) error {
 	if len(few) > 0 {
 		term.Printf(&b, "  modes with too few sessions for a verdict, which keep the default: %s\n", strings.Join(few, ", "))
 	}
+	if len(l.Money) > 0 {
+		l.writeSizes(&b, width)
+	}
 	switch {
 	case c.writeModes != "":
 		term.Printf(&b, "\nwritten to %s\n", c.writeModes)
 	case len(r.Modes) == 0:
 		term.Printf(&b, "\nno session that was compared names a mode: --mode-of 'PATTERN=MODE' gives them one\n")
-	case !slices.ContainsFunc(l.Recommendations, func(x recommendation) bool { return x.Mode != "" && !x.Default && x.Strategy != "" }):
+	case !slices.ContainsFunc(l.Recommendations, func(x recommendation) bool { return x.Mode != "" && !x.Default && x.Strategy != "" }) &&
+		!slices.ContainsFunc(l.Sizes, func(x lab.Choice) bool { return x.Mode != "" && x.Policy != "" }):
 		term.Printf(&b, "\nnothing for condense.yaml: no mode has a clear winner\n")
 	default:
 		term.Printf(&b, "\nfor condense.yaml:\n\n")

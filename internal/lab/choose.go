@@ -1,0 +1,113 @@
+package lab
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A Choice is the policy that a replay recommends for the sessions of a mode.
+type Choice struct {
+	Mode     string `json:"mode"`     // empty: all
+	Sessions int    `json:"sessions"` // of the mode that some policy condensed
+	// Policy is empty if the sessions are too few, or if it is not shown to be cheaper than the default.
+	Policy string `json:"policy,omitempty"`
+	// Cheaper and Lost are means over sessions, each under the policy that the others choose: the share of the cost untouched that is saved,
+	// and what was used and not in the view. More is what Cheaper has more than the default.
+	Cheaper *Estimate `json:"cheaper,omitempty"`
+	Lost    *Estimate `json:"lost,omitempty"`
+	More    *Estimate `json:"more,omitempty"`
+	Why     string    `json:"why"`
+}
+
+// mostLost is how much of what is used a recommended policy may lose.
+const mostLost = 0.02
+
+// Choose returns the policy that saves most, under the first tariff, among those that lose at most 0.02 at the moment of use. The name of the
+// default is that of the policy to compare with.
+func (r *ReplayReport) Choose(mode, byDefault string) Choice {
+	plays := map[string]map[string]*Played{} // by session and policy
+	for i := range r.Plays {
+		p := &r.Plays[i]
+		if p.Tariff != r.Tariffs[0].Name || mode != "" && p.Mode != mode {
+			continue
+		}
+		if plays[p.Session] == nil {
+			plays[p.Session] = map[string]*Played{}
+		}
+		plays[p.Session][p.Policy] = p
+	}
+	var sessions []map[string]*Played
+	for i := range r.Sessions {
+		own := plays[r.Sessions[i].Name]
+		for _, p := range own {
+			if len(p.Epochs) > 0 && own[byDefault] != nil {
+				sessions = append(sessions, own)
+				break
+			}
+		}
+	}
+	out := Choice{Mode: mode, Sessions: len(sessions)}
+	if len(sessions) < fewSessions {
+		out.Why = fmt.Sprintf("not enough sessions that are long enough to be condensed (%d of the %d needed)", len(sessions), fewSessions)
+		return out
+	}
+	var cheaper, lost, more []float64
+	for i, own := range sessions {
+		p := own[r.cheapest(slices.Concat(sessions[:i:i], sessions[i+1:]), byDefault)]
+		cheaper = append(cheaper, p.cheaper())
+		more = append(more, p.cheaper()-own[byDefault].cheaper())
+		if p.Had != nil {
+			lost = append(lost, 1-*p.Had)
+		}
+	}
+	s := newSampler(r.Seed)
+	estimate := func(v []float64) *Estimate {
+		e, ok := s.estimate(v)
+		if !ok {
+			return nil
+		}
+		return &e
+	}
+	out.Cheaper, out.Lost, out.More = estimate(cheaper), estimate(lost), estimate(more)
+	best := r.cheapest(sessions, byDefault)
+	switch {
+	case best == byDefault:
+		out.Why = "no other saves more without losing more than 2 % of what is used"
+	case out.More.Low <= 0:
+		out.Why = best + " is not shown to be cheaper than the default"
+	default:
+		out.Policy, out.Why = best, "it is cheaper than the default, and loses at most 2 % of what is used"
+	}
+	return out
+}
+
+func (p *Played) cheaper() float64 {
+	if p.Untouched <= 0 {
+		return 0
+	}
+	return 1 - p.USD/p.Untouched
+}
+
+// cheapest returns the policy that saves most of sessions and loses little, the default if there is none.
+func (r *ReplayReport) cheapest(sessions []map[string]*Played, byDefault string) string {
+	best, most := byDefault, -1.0
+	for i := range r.Policies {
+		name := r.Policies[i].Name
+		if name == untouched {
+			continue
+		}
+		cheaper, lost, n := 0.0, 0.0, 0
+		for _, own := range sessions {
+			if p := own[name]; p != nil {
+				cheaper += p.cheaper()
+				if n++; p.Had != nil {
+					lost += 1 - *p.Had
+				}
+			}
+		}
+		if n == len(sessions) && lost <= mostLost*float64(n) && cheaper > most {
+			best, most = name, cheaper
+		}
+	}
+	return best
+}
