@@ -1,5 +1,5 @@
-// Package fleet has a test of several gateways that share a database: real processes, which are killed.
-package fleet
+// Package fleet_test has a test of several gateways that share a database: real processes, which are killed.
+package fleet_test
 
 import (
 	"bufio"
@@ -136,7 +136,7 @@ func play(ctx context.Context, c *upstream.Client, i int, played *atomic.Int64) 
 		if played.Add(1); !calls {
 			return nil
 		}
-		pause(ctx, time.Duration(rand.IntN(400))*time.Millisecond) //nolint:gosec // no secret; the agent works
+		pause(ctx, time.Duration(rand.IntN(400))*time.Millisecond)
 	}
 }
 
@@ -308,7 +308,7 @@ func newFleet(t *testing.T, vendor, database string) *fleet {
 
 // start starts a gateway and waits until it listens.
 func (f *fleet) start(i int) error {
-	cmd := exec.Command(f.program, f.args...) //nolint:gosec,noctx // the program that is tested; it is killed
+	cmd := exec.Command(f.program, f.args...) //nolint:noctx // the program that is tested; it is killed
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.dir, "TERM=dumb"}
 	cmd.Stderr = &f.log
 	out, err := cmd.StdoutPipe()
@@ -349,10 +349,10 @@ func (f *fleet) end(i int) {
 
 // kill kills one of the gateways, and starts it again after a while.
 func (f *fleet) kill(ctx context.Context) {
-	i := rand.IntN(gateways) //nolint:gosec // no secret
+	i := rand.IntN(gateways)
 	f.end(i)
 	f.kills.Add(1)
-	pause(ctx, time.Duration(rand.IntN(300))*time.Millisecond) //nolint:gosec // no secret
+	pause(ctx, time.Duration(rand.IntN(300))*time.Millisecond)
 	if err := f.start(i); err != nil && ctx.Err() == nil {
 		f.t.Error(err)
 	}

@@ -182,8 +182,8 @@ func layout(ctx context.Context, in execer) (int, error) {
 // isAway reports whether an error says that the database does not answer: nothing is wrong with the statement.
 func isAway(err error) bool {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
-		switch {
-		case e.Code == "57014", e.Code == "25006": // too slow; a copy that only reads, after a failover
+		switch e.Code {
+		case "57014", "25006": // too slow; a copy that only reads, after a failover
 			return true
 		}
 		return strings.HasPrefix(e.Code, "57P") || strings.HasPrefix(e.Code, "08") || strings.HasPrefix(e.Code, "53") || strings.HasPrefix(e.Code, "28")

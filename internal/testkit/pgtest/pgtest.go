@@ -35,7 +35,7 @@ func Start(tb testing.TB) *Server {
 	testkit.Process(tb)
 	bin := programs(tb)
 	// Not tb.TempDir: the path of a socket has at most 107 bytes, and the server's user must get there.
-	dir, err := os.MkdirTemp("", "pg")
+	dir, err := os.MkdirTemp("", "pg") //nolint:usetesting // see above
 	if err != nil {
 		tb.Fatal(err)
 	}
