@@ -251,8 +251,10 @@ func TestNobodyWritesAnExtract(t *testing.T) {
 
 // TestNewestWords: what the user said last has a header of its own where it is hidden, once, and later rounds read it as the user's.
 func TestNewestWords(t *testing.T) {
-	messages := append([]core.Message{coretest.User(core.Text("Mend the okapi first.")), coretest.Assistant(core.Text("It is done.")),
-		coretest.User(core.Text("Now paint the zebra, in the stable of the north."))}, session(40)[1:]...)
+	messages := append([]core.Message{
+		coretest.User(core.Text("Mend the okapi first.")), coretest.Assistant(core.Text("It is done.")),
+		coretest.User(core.Text("Now paint the zebra, in the stable of the north.")),
+	}, session(40)[1:]...)
 	messages = coretest.Conversation(messages...)
 	for range 2 {
 		res := shorten(t, messages, tokensOf(messages)/5)
