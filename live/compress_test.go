@@ -44,7 +44,7 @@ type answered struct {
 }
 
 // call sends a body, and returns the status and the answer.
-func call(t testing.TB, url string, body any, header ...string) (int, *answered) {
+func call(t *testing.T, url string, body any, header ...string) (int, *answered) {
 	t.Helper()
 	raw, ok := body.([]byte)
 	if !ok {
@@ -96,7 +96,7 @@ func talk(api wire.API, n int) []any {
 }
 
 // valid fails if the vendor would refuse messages.
-func valid(t testing.TB, api wire.API, messages []json.RawMessage) {
+func valid(t *testing.T, api wire.API, messages []json.RawMessage) {
 	t.Helper()
 	body, err := json.Marshal(object{"model": "m", "messages": messages})
 	if err != nil {
@@ -188,7 +188,7 @@ func equalMessages(a, b []json.RawMessage) bool {
 	return bytes.Equal(bytes.Join(rawBytes(a), []byte("\n")), bytes.Join(rawBytes(b), []byte("\n")))
 }
 
-func mustPost(t testing.TB, url string, body object) *answered {
+func mustPost(t *testing.T, url string, body object) *answered {
 	t.Helper()
 	status, a := call(t, url+"/v1/compress", body)
 	if status != http.StatusOK {
