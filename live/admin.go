@@ -18,6 +18,7 @@ import (
 //	/readyz           200 if requests should be sent here: the file of the store answers, and [Gateway.Drain] was not called; else 503
 //	/condense/status  [Stats] as JSON
 //	/metrics          [Options.Metrics], if there is one
+//	/condense/        [Options.Pages], if there are any
 //
 // With a token, everything but the first two needs it, or one of [Options.Tokens] for administrators: in the header
 // X-Condense-Token, as bearer token, or as the password of any user, for which browsers ask. Without one, only clients of this machine are answered.
@@ -26,6 +27,10 @@ func (g *Gateway) Admin() http.Handler {
 	own.HandleFunc("GET /condense/status", g.serveStatus)
 	if h := g.current.Load().Metrics; h != nil {
 		own.Handle("GET /metrics", h)
+	}
+
+	if h := g.current.Load().Pages; h != nil {
+		own.Handle("GET /condense/", h)
 	}
 
 	all := http.NewServeMux()

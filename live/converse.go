@@ -50,6 +50,8 @@ type exchange struct {
 	pins       pins
 	guessed    bool // how the model thinks is not in the request
 	epoch      *Epoch
+	journal    []byte         // of the epoch, for Options.Watch
+	shadowed   *job           // of the epoch, for Options.Shadow
 	next       *lineage.State // of the epoch
 	kept       *store.Kept    // with it; nil for nothing
 	ingested   int
@@ -138,6 +140,9 @@ func (g *Gateway) exchange(r *http.Request, s *settings, t *target, b *body) *ex
 	}
 	if x.r == nil {
 		return nil
+	}
+	if x.epoch == nil { // else it was shown
+		x.watch()
 	}
 	if x.claim != nil {
 		x.claim.release()

@@ -46,6 +46,7 @@ type prepared struct {
 	after   []wire.Message
 	handles bool // it may have some
 	passes  map[string]string
+	journal []byte // of the condensed conversation; nil without a watcher
 }
 
 // errNotDue means that the policy of the profile saw no reason, or no gain.
@@ -75,6 +76,10 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 	p := c.takePrepared(x.rolling)
 	if p != nil && p.handles && !x.recalls {
 		p = nil
+	}
+	x.shadowed = nil
+	if x.s.Watch != nil && len(x.s.Shadow) > 0 {
+		x.shadowed = x.job(d, overflow)
 	}
 	if p == nil {
 		job := x.job(d, overflow)
@@ -127,7 +132,7 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 	x.passes.add(p.passes)
 	predicted := *next.Epoch // the chain did what it could: that is the prediction
 	predicted.After, next.Epoch = x.tokens, &predicted
-	x.next = next
+	x.next, x.journal = next, p.journal
 	x.epoch = &Epoch{
 		Time: x.start, Agent: x.agent.Name, Model: x.r.Model, Lineage: c.conversation, Reason: string(d.Reason),
 		Before: before, After: x.tokens, Turns: d.Turns, Millis: float64(time.Since(began).Microseconds()) / 1000,
@@ -290,6 +295,7 @@ type job struct {
 	basis    *lineage.Basis
 	block    int // messages at the front that the last epoch left
 	pins     pins
+	journal  bool // is wanted
 }
 
 // Pins are the IDs of messages of a view that stay as they are because the caller says so; with all, those too that need not if there is no other way.
@@ -300,7 +306,7 @@ func (x *exchange) job(d lineage.Decision, overflow bool) *job {
 	j := &job{
 		api: x.r.API, volatile: x.volatile, body: x.r.With(x.view), tokens: x.tokens,
 		turn:  condense.Turn{Profile: x.profile, Mode: x.mode, Window: x.window, MaxOutput: x.output, NoRecall: !x.recalls, API: x.holds()},
-		basis: x.claim.state.Basis(x.rolling), pins: x.pins,
+		basis: x.claim.state.Basis(x.rolling), pins: x.pins, journal: x.s.Watch != nil,
 	}
 	if e := x.claim.state.Epoch; e != nil {
 		j.block = len(x.view) - (len(x.r.Messages) - min(e.Cut, len(x.r.Messages)))
@@ -414,7 +420,15 @@ func (j *job) attempt(ctx context.Context, host *condense.Host, to extent, keep 
 	if err != nil {
 		return nil, err
 	}
-	return &prepared{j.basis, after.Messages, !t.NoRecall, passesOf(report)}, nil
+	p := &prepared{basis: j.basis, after: after.Messages, handles: !t.NoRecall, passes: passesOf(report)}
+	if j.journal {
+		var text bytes.Buffer
+		if _, err := doc.Write(&text, "condense"); err != nil {
+			return nil, err
+		}
+		p.journal = text.Bytes()
+	}
+	return p, nil
 }
 
 // Bounds of the ratio of the host's count to the vendor's. What is outside is no count of the same.
@@ -496,6 +510,7 @@ func (x *exchange) announce() {
 	e := x.epoch
 	x.stats.epoch(*e)
 	x.condensed(e)
+	x.watch()
 	x.s.audit("epoch", x.t.who, "agent", e.Agent, "lineage", e.Lineage, "reason", e.Reason, "before", e.Before, "after", e.After)
 	x.s.Logger.Info("epoch", "agent", e.Agent, "model", e.Model, "reason", e.Reason, "before", e.Before, "after", e.After, "ms", e.Millis)
 }

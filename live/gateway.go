@@ -119,8 +119,13 @@ type Options struct {
 	// Default: nothing is measured. They are those of the start: [Gateway.Reload] does not change them.
 	Meter  metric.MeterProvider
 	Tracer trace.TracerProvider
-	// Metrics, if not nil, answers /metrics in [Gateway.Admin].
+	// Metrics, if not nil, answers /metrics in [Gateway.Admin], and Pages what is below /condense/ there.
 	Metrics http.Handler
+	Pages   http.Handler
+	// Watch, if not nil, sees the turns of conversations. Shadow are profiles whose chains condense at each epoch too, without being sent, for it to
+	// compare; a chain that would ask a language model does not run. Like Metrics and Pages they are those of the start.
+	Watch  Watcher
+	Shadow []string
 	// Now is the clock, for tests.
 	Now func() time.Time
 }
@@ -200,6 +205,8 @@ type Gateway struct {
 	asking    chan struct{} // has a value for each request to /mcp that is being answered
 	epochs    chan struct{} // has a value for each condensation that a request waits for
 	away      outage
+	waiting   chan struct{} // has a value for each condensation that is only for comparison
+	shading   sync.Mutex    // held by the one that runs
 
 	draining  atomic.Bool
 	tenants   tenants
@@ -247,7 +254,7 @@ func New(host *condense.Host, opts *Options) (*Gateway, error) {
 }
 
 func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, error) {
-	g := &Gateway{host: host, store: opened, parsed: wire.NewCache(), asking: make(chan struct{}, mostAsking), epochs: make(chan struct{}, runtime.GOMAXPROCS(0)), pingEvery: pingEvery}
+	g := &Gateway{host: host, store: opened, parsed: wire.NewCache(), asking: make(chan struct{}, mostAsking), epochs: make(chan struct{}, runtime.GOMAXPROCS(0)), waiting: make(chan struct{}, mostShadows), pingEvery: pingEvery}
 	g.life, g.stop = context.WithCancel(context.Background())
 	var err error
 	if g.telemetry, err = newTelemetry(&s.Options); err != nil {

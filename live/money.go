@@ -34,6 +34,11 @@ func (x *exchange) count(a wire.Answer) {
 	saved := x.saved(a, received, sent, paid)
 	x.paid(paid)
 	x.used(a, received, sent, paid, saved, known)
+	if x.s.Watch != nil && x.claim != nil {
+		x.s.Watch.Answer(x.claim.conversation, &Used{
+			Time: x.start, Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite, Output: a.Output, Cost: paid, Saved: saved, Priced: known,
+		})
+	}
 	x.stats.add(func(s *Stats) {
 		t := &s.Tokens
 		t.Received += received

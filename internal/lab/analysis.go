@@ -12,8 +12,9 @@ import (
 type analysis struct {
 	*Report
 	sampler *sampler
-	groups  map[group][]*Row // in the order of Rows
-	unfit   map[fitness]bool // strategies that no verdict may name
+	groups  map[group][]*Row   // in the order of Rows
+	unfit   map[fitness]bool   // strategies that no verdict may name
+	has     map[[2]string]bool // budgets and modes that have rows
 }
 
 type (
@@ -22,10 +23,11 @@ type (
 )
 
 func newAnalysis(r *Report) *analysis {
-	a := &analysis{Report: r, sampler: newSampler(r.Seed), groups: map[group][]*Row{}, unfit: map[fitness]bool{}}
+	a := &analysis{Report: r, sampler: newSampler(r.Seed), groups: map[group][]*Row{}, unfit: map[fitness]bool{}, has: map[[2]string]bool{}}
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		g := group{row.Budget, "", row.Strategy}
+		a.has[[2]string{row.Budget, row.Mode}] = true
 		a.groups[g] = append(a.groups[g], row)
 		if row.Mode != "" {
 			g.mode = row.Mode
@@ -39,7 +41,7 @@ func newAnalysis(r *Report) *analysis {
 func (a *analysis) scopes(f func(budget, mode string)) {
 	for _, b := range a.Budgets {
 		for _, m := range slices.Concat([]string{""}, a.Modes) {
-			if m == "" || len(a.groups[group{b, m, Oracle}]) > 0 {
+			if m == "" || a.has[[2]string{b, m}] {
 				f(b, m)
 			}
 		}

@@ -87,7 +87,7 @@ func (p *packer) add(d *lab.Detail, row int) {
 		b = &sessionBlock{Messages: map[int]*messageData{}, Needs: map[string][]needData{}}
 		p.blocks[d.Row.Session], p.needs[d.Row.Session] = b, map[string]map[needKey]int{}
 	}
-	v := viewData{Row: row, Cut: visible(d.Row.Cut), Entries: p.entries(b, d.Messages)}
+	v := viewData{Row: row, Cut: Visible(d.Row.Cut), Entries: p.entries(b, d.Messages)}
 	known := p.needs[d.Row.Session][d.Row.Cut]
 	if known == nil {
 		known = map[needKey]int{}
@@ -138,7 +138,7 @@ func (p *packer) parts(parts []lab.DetailPart) []lab.DetailPart {
 		if left > 0 {
 			p.cut++
 		}
-		out = append(out, lab.DetailPart{Type: x.Type, Name: line(x.Name, 200), Text: visible(text), Error: x.Error})
+		out = append(out, lab.DetailPart{Type: x.Type, Name: line(x.Name, 200), Text: Visible(text), Error: x.Error})
 	}
 	return out
 }

@@ -98,7 +98,7 @@ func repeated(r *lab.Report) bool {
 
 // Short returns the name of a session without the common folder.
 func (p *page) Short(name string) string {
-	return visible(strings.TrimPrefix(name, p.Folder))
+	return Visible(strings.TrimPrefix(name, p.Folder))
 }
 
 func kibibytes(bytes int) string {

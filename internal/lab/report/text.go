@@ -12,10 +12,10 @@ import (
 	"github.com/condensehq/condense/internal/size"
 )
 
-// visible returns s with visible signs in place of characters that are invisible or act on the text around
+// Visible returns s with visible signs in place of characters that are invisible or act on the text around
 // them: C0 and C1 controls, characters that change the direction of text, zero-width spaces, tags. Newlines
 // and tabs are unchanged. Invalid UTF-8 becomes U+FFFD.
-func visible(s string) string {
+func Visible(s string) string {
 	if strings.IndexFunc(s, acts) < 0 && utf8.ValidString(s) && !strings.Contains(s, "\r") {
 		return s
 	}
@@ -54,7 +54,7 @@ func acts(r rune) bool {
 
 // line returns s as one visible line of at most n runes.
 func line(s string, n int) string {
-	s = strings.Join(strings.Fields(visible(s)), " ")
+	s = strings.Join(strings.Fields(Visible(s)), " ")
 	if r := []rune(s); len(r) > n {
 		return string(r[:n-1]) + "…"
 	}
@@ -116,7 +116,7 @@ func each[T any](list []T, clean func(*T)) []T {
 
 func makeVisible(texts ...*string) {
 	for _, t := range texts {
-		*t = visible(*t)
+		*t = Visible(*t)
 	}
 }
 

@@ -58,7 +58,7 @@ func Write(w io.Writer, r *lab.Report, details []*lab.Detail, opts *Options) err
 	r = cleaned(r)
 	keep := map[string]bool{}
 	for _, d := range details {
-		keep[visible(d.Row.Session)] = true
+		keep[Visible(d.Row.Session)] = true
 	}
 	d := newData(r, o.MaxRows, keep)
 	text, err := embedDetails(d, r, details, o.MaxText)
@@ -77,13 +77,13 @@ func Write(w io.Writer, r *lab.Report, details []*lab.Detail, opts *Options) err
 }
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"visible": visible, "thousands": thousands, "line": line, "mode": modeName, "unit": unitOf, "kind": kindName, "item": item,
+	"visible": Visible, "thousands": thousands, "line": line, "mode": modeName, "unit": unitOf, "kind": kindName, "item": item,
 }).ParseFS(templateFiles, "templates/*.html"))
 
 type rowKey struct{ strategy, budget, session, cut string }
 
 func keyOf(r *lab.Row) rowKey {
-	return rowKey{visible(r.Strategy), r.Budget, visible(r.Session), visible(r.Cut)}
+	return rowKey{Visible(r.Strategy), r.Budget, Visible(r.Session), Visible(r.Cut)}
 }
 
 // rowIndex returns the indices in the page of the rows of r; -1 for those that are left out.
@@ -137,7 +137,7 @@ func modeName(m string) string {
 	if m == "" {
 		return "all modes"
 	}
-	return visible(m)
+	return Visible(m)
 }
 
 //go:embed assets/report.js
@@ -145,6 +145,9 @@ var script string
 
 //go:embed assets/report.css
 var style string
+
+// Style returns the style sheet of the pages, for others that show the same tables.
+func Style() string { return style }
 
 //go:embed assets/NOTICE.txt
 var notice string

@@ -1,0 +1,64 @@
+package lab
+
+import (
+	"strconv"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab/score"
+	"github.com/condensehq/condense/tokens"
+)
+
+// Live is the budget of rows of [Judge].
+const Live = "live"
+
+// A View is what a strategy made of the messages before a cut.
+type View struct {
+	Strategy string
+	Messages []core.Message
+}
+
+// Judge measures views of the messages of s before index at by those after it, as [Run] does: a row for each view, and what was needed
+// of the first one, by falling weight. The budget of all is the size of the first. It returns nothing if too little follows.
+func Judge(s *score.Session, at int, views []View, c *tokens.Counter) ([]Row, []score.Need) {
+	cut, ok := score.CutAt(s, strconv.Itoa(at), at)
+	if !ok || len(views) == 0 {
+		return nil, nil
+	}
+	b := &trial{session: s, name: s.ID, counter: c, scorer: score.NewScorer(cut, score.Common()), task: task{cut: cut, budget: Live}}
+	for i := range views[0].Messages {
+		b.task.room += core.MessageTokens(c, views[0].Messages[i])
+	}
+	b.task.room = max(1, b.task.room)
+	var rows []Row
+	for _, v := range views {
+		r := b.row(v.Strategy)
+		r.Outcome = core.OutcomeApplied
+		b.judge(&r, v.Messages)
+		rows = append(rows, r)
+	}
+	return rows, b.scorer.Needs(views[0].Messages)
+}
+
+// Judged returns the report on rows of [Judge], with the tables, differences and verdicts of [Run].
+func Judged(rows []Row, strategies []string, encoding string) *Report {
+	r := &Report{Format: ReportFormat, Encoding: encoding, Budgets: []string{Live}, Rows: rows}
+	for _, name := range strategies {
+		r.Strategies = append(r.Strategies, StrategyInfo{Name: name})
+	}
+	of := map[string]int{}
+	for i := range rows {
+		row := &rows[i]
+		at, known := of[row.Session]
+		if !known {
+			at = len(r.Sessions)
+			of[row.Session] = at
+			r.Sessions = append(r.Sessions, SessionInfo{Name: row.Session, ID: row.Session, Source: row.Source, Mode: row.Mode})
+		}
+		s := &r.Sessions[at]
+		if len(s.Cuts) == 0 || s.Cuts[len(s.Cuts)-1] != row.Cut {
+			s.Cuts = append(s.Cuts, row.Cut)
+		}
+	}
+	r.conclude()
+	return r
+}

@@ -1,0 +1,303 @@
+package hindsight
+
+import (
+	"bytes"
+	"cmp"
+	"embed"
+	"fmt"
+	"html/template"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/lab/report"
+	"github.com/condensehq/condense/internal/lab/score"
+	"github.com/condensehq/condense/internal/size"
+	"github.com/condensehq/condense/live"
+	"github.com/condensehq/condense/tokens"
+)
+
+//go:embed pages
+var files embed.FS
+
+var pages = template.Must(template.New("").Funcs(template.FuncMap{
+	"visible": report.Visible, "group": size.Group, "usd": usd,
+}).ParseFS(files, "pages/*.html"))
+
+// root is where the pages are.
+const root = "/condense/"
+
+// policy forbids what the pages do not need: everything but their own style, script and questions.
+const policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// Pages returns the pages below /condense/. Stats are those of the gateway. Texts reports whether those who read the pages may read the
+// conversations: it is asked for every request.
+func (w *Watch) Pages(stats func() live.Stats, texts func() bool) http.Handler {
+	m := http.NewServeMux()
+	m.HandleFunc("GET "+root+"{$}", func(out http.ResponseWriter, r *http.Request) {
+		w.show(out, r, "overview.html", func() any { return w.overview(stats()) })
+	})
+	m.HandleFunc("GET "+root+"conversations/{id}", func(out http.ResponseWriter, r *http.Request) {
+		w.show(out, r, "conversation.html", func() any { return w.conversation(r.PathValue("id"), texts()) })
+	})
+	m.HandleFunc("GET "+root+"conversations/{id}/{epoch}", func(out http.ResponseWriter, r *http.Request) {
+		if !texts() {
+			http.Error(out, "texts are shown only where a token is needed", http.StatusForbidden)
+			return
+		}
+		w.showText(out, r)
+	})
+	for name, kind := range map[string]string{"style.css": "text/css; charset=utf-8", "live.js": "text/javascript; charset=utf-8"} {
+		m.HandleFunc("GET "+root+name, func(out http.ResponseWriter, _ *http.Request) {
+			text := []byte(report.Style())
+			if name == "live.js" {
+				text, _ = files.ReadFile("pages/live.js")
+			}
+			header(out, kind)
+			_, _ = out.Write(text)
+		})
+	}
+	return m
+}
+
+func header(out http.ResponseWriter, kind string) {
+	h := out.Header()
+	h.Set("Content-Type", kind)
+	h.Set("Content-Security-Policy", policy)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+}
+
+// show answers with a page, or that it has not changed since the version that the reader has.
+func (w *Watch) show(out http.ResponseWriter, r *http.Request, name string, data func() any) {
+	w.mu.Lock()
+	version := strconv.Itoa(w.changes)
+	w.mu.Unlock()
+	if r.Header.Get("X-Version") == version {
+		out.WriteHeader(http.StatusNoContent)
+		return
+	}
+	d := data()
+	if d == nil {
+		http.Error(out, "there is no such conversation in memory", http.StatusNotFound)
+		return
+	}
+	var page bytes.Buffer
+	if err := pages.ExecuteTemplate(&page, name, d); err != nil {
+		w.log.Error("page", "err", err)
+		http.Error(out, "the page could not be made", http.StatusInternalServerError)
+		return
+	}
+	header(out, "text/html; charset=utf-8")
+	_, _ = out.Write(page.Bytes())
+}
+
+// showText answers with the page of condense inspect --html on what an epoch condensed.
+func (w *Watch) showText(out http.ResponseWriter, r *http.Request) {
+	n, _ := strconv.Atoi(r.PathValue("epoch"))
+	d, err := w.document(r.PathValue("id"), n)
+	if err != nil || d == nil {
+		http.Error(out, "the texts of this epoch are not in memory", http.StatusNotFound)
+		return
+	}
+	var page bytes.Buffer
+	if err := report.WriteConversation(&page, d, w.counter, &report.ConversationOptions{Name: "epoch " + strconv.Itoa(n), Encoding: tokens.O200kBase}); err != nil {
+		w.log.Error("page", "err", err)
+		http.Error(out, "the page could not be made", http.StatusInternalServerError)
+		return
+	}
+	header(out, "text/html; charset=utf-8")
+	out.Header().Del("Content-Security-Policy") // the page has its own, with the checksums of its script and style
+	_, _ = out.Write(page.Bytes())
+}
+
+type section struct{ ID, Title string }
+
+// A base is what all pages have.
+type base struct {
+	Title, Root string
+	Version     int
+	Least       int
+	Sections    []section
+}
+
+type overviewPage struct {
+	base
+	Stats         live.Stats
+	Scopes        []scope
+	Shadows       bool
+	Tenants       bool
+	Conversations []conversationRow
+	Epochs        []epochRow
+}
+
+type conversationPage struct {
+	base
+	C      conversation
+	Texts  bool
+	Rows   []epochRow
+	Epochs []epochDetail
+}
+
+// A scope is what the epochs of a mode were worth.
+type scope struct {
+	Title, Verdict string
+	Lines          []line
+}
+
+type line struct {
+	Name                        string
+	Conversations, Epochs       int
+	Kept, Reachable, User, Left string
+	Why                         string // there is nothing
+}
+
+type conversationRow struct {
+	conversation
+	Link       string
+	Epochs     int
+	CacheShare string
+}
+
+type epochRow struct {
+	live.Epoch
+	Link, Mode, Expected, Paid, Saved, Kept, Reachable, Measured string
+}
+
+type epochDetail struct {
+	N        int
+	ID, Text string
+	Measured int
+	Lines    []line
+	Missing  []score.Need
+}
+
+// mostRows is how many conversations and epochs the overview has.
+const mostRows = 50
+
+func (w *Watch) overview(stats live.Stats) any {
+	r := w.Report()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := &overviewPage{base: w.base("condense serve", "needed", "Needed later", "conversations", "Conversations", "epochs", "Epochs", "recalls", "Recalls"), Stats: stats, Shadows: len(w.shadows) > 0}
+	for i := range r.Tables {
+		t := &r.Tables[i]
+		s := scope{Title: "All modes", Verdict: r.Verdicts[i].Text}
+		if t.Mode != "" {
+			s.Title = "Mode " + t.Mode
+		}
+		for _, l := range t.Lines {
+			s.Lines = append(s.Lines, line{
+				Name: l.Strategy, Conversations: l.Sessions, Epochs: l.Cuts,
+				Kept: estimate(l.Values, lab.MeasurePanel), Reachable: estimate(l.Values, lab.MeasureReachable), User: estimate(l.Values, lab.MeasureUser), Left: estimate(l.Values, lab.MeasureKept),
+			})
+		}
+		p.Scopes = append(p.Scopes, s)
+	}
+	for _, c := range w.conversations {
+		p.Tenants = p.Tenants || c.Tenant != ""
+		row := conversationRow{conversation: *c, Link: root + "conversations/" + c.ID, Epochs: len(c.epochs), CacheShare: "–"}
+		if c.Input > 0 {
+			row.CacheShare = percent(float64(c.Read) / float64(c.Input))
+		}
+		p.Conversations = append(p.Conversations, row)
+	}
+	slices.SortFunc(p.Conversations, func(a, b conversationRow) int { return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.ID, b.ID)) })
+	p.Conversations = p.Conversations[:min(len(p.Conversations), mostRows)]
+	for i := len(w.epochs) - 1; i >= 0 && len(p.Epochs) < mostRows; i-- {
+		p.Epochs = append(p.Epochs, w.epochs[i].row())
+	}
+	return p
+}
+
+func (w *Watch) conversation(id string, texts bool) any {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := w.conversations[id]
+	if c == nil {
+		return nil
+	}
+	p := &conversationPage{base: w.base("Conversation of "+cmp.Or(c.Agent, "an agent"), "epochs", "Epochs"), C: *c, Texts: texts}
+	for _, e := range slices.Backward(c.epochs) {
+		p.Rows = append(p.Rows, e.row())
+		d := epochDetail{N: e.N, ID: "epoch-" + strconv.Itoa(e.N), Measured: e.After, Missing: e.Missing}
+		if e.journal != nil {
+			d.Text = fmt.Sprintf("%sconversations/%s/%d", root, c.ID, e.N)
+		}
+		for i := range e.Rows {
+			r := &e.Rows[i]
+			d.Lines = append(d.Lines, line{Name: r.Strategy, Kept: one(r, lab.MeasurePanel), Reachable: one(r, lab.MeasureReachable), User: one(r, lab.MeasureUser), Left: one(r, lab.MeasureKept)})
+		}
+		for _, name := range w.shadows {
+			if why := e.Refused[name]; why != "" && len(d.Lines) > 0 {
+				d.Lines = append(d.Lines, line{Name: name, Why: why})
+			}
+		}
+		p.Epochs = append(p.Epochs, d)
+	}
+	return p
+}
+
+func (w *Watch) base(title string, sections ...string) base {
+	b := base{Title: title, Root: root, Version: w.changes, Least: score.TurnsAfter}
+	for s := range slices.Chunk(sections, 2) {
+		b.Sections = append(b.Sections, section{s[0], s[1]})
+	}
+	return b
+}
+
+func (e *epoch) row() epochRow {
+	r := epochRow{
+		Epoch: e.Epoch, Link: fmt.Sprintf("%sconversations/%s#epoch-%d", root, e.conversation.ID, e.N), Mode: cmp.Or(e.Mode, e.Profile, "–"),
+		Paid: "not yet", Saved: "–", Kept: "–", Reachable: "–", Measured: "–",
+	}
+	if e.Epoch.Turns > 0 {
+		r.Expected = strconv.FormatFloat(e.Epoch.Turns, 'f', 1, 64)
+	}
+	if e.PaidAt > 0 {
+		r.Paid = strconv.Itoa(e.PaidAt)
+	}
+	if e.Priced {
+		r.Saved = usd(e.Saved)
+	} else {
+		r.Paid = "–"
+	}
+	if len(e.Rows) > 0 {
+		r.Kept, r.Reachable, r.Measured = one(&e.Rows[0], lab.MeasurePanel), one(&e.Rows[0], lab.MeasureReachable), strconv.Itoa(e.After)
+	}
+	return r
+}
+
+// one is a measure of a row.
+func one(r *lab.Row, measure string) string {
+	v, ok := r.Values[measure]
+	if !ok {
+		return "–"
+	}
+	return percent(v)
+}
+
+// estimate is a mean with its interval.
+func estimate(values map[string]lab.Estimate, measure string) string {
+	e, ok := values[measure]
+	switch {
+	case !ok:
+		return "–"
+	case e.Low == e.High:
+		return percent(e.Mean)
+	}
+	return fmt.Sprintf("%s (%s to %s)", percent(e.Mean), percent(e.Low), percent(e.High))
+}
+
+func percent(v float64) string { return strconv.FormatFloat(100*v, 'f', 0, 64) + " %" } //nolint:mnd // percent
+
+func usd(v float64) string {
+	digits := 2
+	if v != 0 && v > -1 && v < 1 {
+		digits = 4
+	}
+	return "$" + strconv.FormatFloat(v, 'f', digits, 64)
+}

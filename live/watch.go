@@ -1,0 +1,115 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/condensehq/condense/internal/live/wire"
+)
+
+// A Watcher sees conversations as they go on: for pages that show them, and to measure later what was worth keeping. Its methods are called
+// while requests wait, so they must return soon, and by several goroutines. They must not change what they are given. They may keep the
+// messages, which are slices of the bodies of requests, but a large body then stays in memory.
+type Watcher interface {
+	// Turn is called before a turn of a conversation is sent. With an epoch it is sent condensed for the first time.
+	Turn(*Turn)
+	// Shadow is called with what the chain of another profile would have sent at an epoch; see [Options.Shadow]. Err says why there is nothing.
+	Shadow(conversation string, epoch time.Time, profile string, view [][]byte, err error)
+	// Answer is called when the vendor has reported what a turn cost.
+	Answer(conversation string, u *Used)
+}
+
+// A Turn is a request with a conversation.
+type Turn struct {
+	Time         time.Time
+	Conversation string // the same for all of its turns
+	Tenant       string // the name of [Options.Tokens]; empty without
+	Agent        string
+	Model        string
+	Profile      string   // empty for the default
+	Mode         string   // empty for none
+	Format       string   // of the messages, as in package transcript
+	Messages     [][]byte // of the client, without marks for the vendor's cache
+	Tokens       int      // what is sent, by the vendor's count as estimated
+	Observe      bool
+	// Of an epoch; else nil. View is what is sent in place of Messages, Journal the condensed conversation in the format condense; that begins
+	// with what the epoch before it left, if there was one.
+	Epoch   *Epoch
+	View    [][]byte
+	Journal []byte
+}
+
+// Used is what the vendor reported of a turn, in tokens and US dollars.
+type Used struct {
+	Time                       time.Time // of the turn
+	Input, Read, Write, Output int
+	Cost                       float64
+	Saved                      float64 // against the client's own history; negative if the turn cost more
+	Priced                     bool    // the price of the model is known
+}
+
+// watch shows a turn to the watcher.
+func (x *exchange) watch() {
+	w := x.s.Watch
+	if w == nil || x.claim == nil || x.t.count {
+		return
+	}
+	t := &Turn{
+		Time: x.start, Conversation: x.claim.conversation, Tenant: x.t.who.tenant, Agent: x.agent.Name, Model: x.r.Model,
+		Profile: x.profile, Mode: x.mode, Format: formats[x.r.API], Messages: make([][]byte, len(x.r.Messages)), Tokens: x.tokens, Observe: x.s.Observe,
+	}
+	for i := range t.Messages {
+		t.Messages[i] = wire.Unmark(x.r.Messages[i].Raw)
+	}
+	if x.epoch != nil {
+		e := *x.epoch
+		t.Epoch, t.View, t.Journal = &e, x.view, x.journal
+	}
+	w.Turn(t)
+	if x.epoch != nil {
+		x.shadows(t)
+	}
+}
+
+// mostShadows is how many condensations for comparison may wait; those that come when so many do are left out.
+const mostShadows = 16
+
+// errNoShadow means that a condensation for comparison was left out.
+var errNoShadow = errors.New("too many epochs at the same time")
+
+// shadows condenses what an epoch condensed with the chains of other profiles too, one after the other, next to the requests.
+func (x *exchange) shadows(t *Turn) {
+	job := x.shadowed
+	if job == nil {
+		return
+	}
+	for _, profile := range x.s.Shadow {
+		report := func(view [][]byte, err error) { x.s.Watch.Shadow(t.Conversation, t.Time, profile, view, err) }
+		select {
+		case x.waiting <- struct{}{}:
+		default:
+			report(nil, errNoShadow)
+			continue
+		}
+		j := *job
+		j.turn.Profile, j.turn.Mode, j.journal = profile, "", false
+		x.background.Go(func() {
+			defer func() { <-x.waiting }()
+			x.shading.Lock()
+			defer x.shading.Unlock()
+			ctx, cancel := context.WithTimeout(x.life, backgroundDeadline)
+			defer cancel()
+			var p *prepared
+			err := x.safely("shadow", func() (err error) {
+				p, err = j.run(ctx, x.host, inline) // what is not sent is not worth a model's price
+				return err
+			})
+			if err != nil {
+				report(nil, err)
+				return
+			}
+			report(rawOf(p.after), nil)
+		})
+	}
+}
