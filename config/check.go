@@ -303,13 +303,14 @@ func badName(name string) string {
 }
 
 // emptyList is how to write a list without elements.
-var emptyList = map[kind]string{
-	kindNames:     "; write [] for truncation only, or remove the line to inherit",
-	kindVariables: "; write [] for none, or remove the line",
+var emptyList = map[reference]string{
+	toProvider: "; write [] for truncation only, or remove the line to inherit",
+	toProfile:  "; write [] for none, or remove the line",
+	"":         "; write [] for none, or remove the line",
 }
 
 // onceOnly is why a list has no duplicates.
-var onceOnly = map[kind]string{kindNames: "each provider is asked once", kindVariables: "once is enough"}
+var onceOnly = map[reference]string{toProvider: "each provider is asked once", toProfile: "once is enough", "": "once is enough"}
 
 // names reads a list of names. Whether they exist is checked when all layers are merged.
 func (c *checker) names(f field, n *tree.Node, p tree.Path) (any, bool) {
@@ -333,7 +334,7 @@ func (c *checker) names(f field, n *tree.Node, p tree.Path) (any, bool) {
 	}
 	if n.Shape != tree.Sequence {
 		if n.Shape == tree.Scalar && n.Value == nil {
-			wrong.allowed += emptyList[f.kind]
+			wrong.allowed += emptyList[f.refers]
 		}
 		c.fail(n.At, p, wrong)
 		return nil, false
@@ -353,7 +354,7 @@ func (c *checker) names(f field, n *tree.Node, p tree.Path) (any, bool) {
 		}
 		name, _ := v.(string)
 		if seen[name] {
-			c.fail(item.At, sub, &fault{problem: fmt.Sprintf("duplicate %q", plain.Abbreviate(name)), allowed: onceOnly[f.kind]})
+			c.fail(item.At, sub, &fault{problem: fmt.Sprintf("duplicate %q", plain.Abbreviate(name)), allowed: onceOnly[f.refers]})
 			continue
 		}
 		seen[name] = true

@@ -338,6 +338,10 @@ var fields = []field{
 		doc: "Forward every request untouched, and report what would have been saved.",
 	},
 	{
+		key: "shadow", kind: kindNames, refers: toProfile, in: []place{inServe}, example: "[default]",
+		doc: "At most three profiles whose chains condense at each epoch too, without being sent: the gateway's page compares what they would have kept. A chain that asks a language model does not run. Read at the start only.",
+	},
+	{
 		key: "record", kind: kindPath, enum: []string{RecordOff}, in: []place{inServe}, def: RecordOff, example: "./sessions",
 		doc: "The folder in which every conversation is recorded as a journal that only you can read, for condense view, recall and compare. off records nothing. A folder needs trust.",
 	},

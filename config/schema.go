@@ -81,6 +81,9 @@ func (s *schemaWriter) value(f field) schema {
 	case kindObject:
 		return s.object(f.of)
 	case kindNames:
+		if f.refers != toProvider {
+			return list(s.name(f))
+		}
 		return list(anyOf(enum(s.providerNames()), nonEmpty()))
 	case kindVariables:
 		return list(pattern(variableName.String()))

@@ -24,6 +24,7 @@ type ServeValues struct {
 	Limits     *LimitValues           `json:"limits,omitempty"`
 	Tenants    map[string]LimitValues `json:"tenants,omitempty"`
 	Observe    *bool                  `json:"observe,omitempty"`
+	Shadow     []string               `json:"shadow,omitzero"`
 	Record     string                 `json:"record,omitempty"`   // a folder, or [RecordOff]
 	MaxBody    *int64                 `json:"max_body,omitempty"` // bytes
 	Deadline   string                 `json:"deadline,omitempty"`
@@ -144,6 +145,7 @@ type Serve struct {
 	Limits                      ServeLimits            // of tenants that are not in Tenants
 	Tenants                     map[string]ServeLimits // complete; nil if there are none
 	Observe                     bool
+	Shadow                      []string      // profiles that condense for comparison; nil for none
 	Record                      string        // absolute path of the folder; empty to record nothing
 	MaxBody                     int64         // bytes
 	Deadline, Drain             time.Duration // positive
@@ -171,7 +173,7 @@ func (c *Config) Serve() Serve {
 		Store:      either(v.Store, defaultStore(environment(c.opts.Env))),
 		TokenEnv:   v.TokenEnv, TokenFile: v.TokenFile, Tokens: v.Tokens, KeyFile: v.KeyFile, Audit: v.Audit,
 		Cert: or(v.TLS).Cert, Key: or(v.TLS).Key, Proxied: *v.Proxied, Limits: or(v.Limits).over(ServeLimits{}),
-		Observe: *v.Observe, Record: v.Record, MaxBody: *v.MaxBody,
+		Observe: *v.Observe, Shadow: slices.Clone(v.Shadow), Record: v.Record, MaxBody: *v.MaxBody,
 		Lossless: *v.Ingest.Lossless, MaxResult: *v.Ingest.MaxResult,
 		RecallMCP: *v.Recall.MCP, RecallTool: *v.Recall.Tool, RecallMaxSize: *v.Recall.MaxSize, RecallMaxResult: *v.Recall.MaxResult,
 		Target: *v.Epoch.Target, Cold: *v.Epoch.Cold, Payback: *v.Epoch.Payback, MinSize: *v.Epoch.MinSize, Risk: *v.Epoch.Risk,

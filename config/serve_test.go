@@ -29,6 +29,7 @@ serve:
   limits: {requests: 120, bytes: 10Mi, cost: 20}
   tenants: {acme: {requests: 1k, cost: 0}, other: }
   observe: true
+  shadow: [default]
   record: sessions
   max_body: 16Mi
   deadline: 2s
@@ -84,7 +85,7 @@ func TestServeValues(t *testing.T) {
 		Tenants: map[string]config.ServeLimits{
 			"acme": {Requests: 1000, Bytes: 10 << 20}, "other": {Requests: 120, Bytes: 10 << 20, Cost: 20},
 		},
-		Observe: true, Record: filepath.Join(filepath.Dir(file), "sessions"),
+		Observe: true, Shadow: []string{"default"}, Record: filepath.Join(filepath.Dir(file), "sessions"),
 		MaxBody: 16 << 20, Deadline: 2 * time.Second, Drain: time.Minute,
 		MaxResult: 8000, RecallTool: true, RecallMaxSize: 10 << 20, RecallMaxResult: 9000, Target: 30, MinSize: 5000, Risk: 7,
 		Rules: []config.ServeRule{{Agent: "claude-code", System: "plan mode", Mode: "plan"}, {Model: "claude-haiku-*", Profile: "default"}},
@@ -134,7 +135,7 @@ func TestServeShown(t *testing.T) {
 	for _, e := range all {
 		keys = append(keys, e.Key)
 	}
-	if got := strings.Join(keys, " "); got != "serve.listen serve.tls.cert serve.tls.key serve.behind_proxy serve.admin.listen serve.upstreams.anthropic serve.upstreams.openai serve.compaction.openai serve.store serve.retention.age serve.retention.size serve.token_env serve.key_file serve.audit serve.limits.requests serve.limits.bytes serve.limits.cost serve.tenants.acme.requests serve.tenants.acme.cost serve.tenants.other serve.observe serve.record serve.max_body serve.deadline serve.drain serve.ingest.lossless serve.ingest.max_result serve.recall.mcp serve.recall.tool serve.recall.max_size serve.recall.max_result serve.epoch.target serve.epoch.cold serve.epoch.payback serve.epoch.min_size serve.epoch.risk serve.modes" {
+	if got := strings.Join(keys, " "); got != "serve.listen serve.tls.cert serve.tls.key serve.behind_proxy serve.admin.listen serve.upstreams.anthropic serve.upstreams.openai serve.compaction.openai serve.store serve.retention.age serve.retention.size serve.token_env serve.key_file serve.audit serve.limits.requests serve.limits.bytes serve.limits.cost serve.tenants.acme.requests serve.tenants.acme.cost serve.tenants.other serve.observe serve.shadow serve.record serve.max_body serve.deadline serve.drain serve.ingest.lossless serve.ingest.max_result serve.recall.mcp serve.recall.tool serve.recall.max_size serve.recall.max_result serve.epoch.target serve.epoch.cold serve.epoch.payback serve.epoch.min_size serve.epoch.risk serve.modes" {
 		t.Errorf("got %s", got)
 	}
 	one, err := c.ExplainKey("serve.epoch.target")

@@ -249,6 +249,9 @@ func (v *validator) models() {
 var tenantName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // serve checks the section serve: its addresses and tokens, and the names of its rules.
+// mostShadows is how many profiles may condense for comparison.
+const mostShadows = 3
+
 func (v *validator) serve() {
 	s := v.c.values.Serve
 	p := tree.Path{string(inServe)}
@@ -265,6 +268,12 @@ func (v *validator) serve() {
 	cert := or(s.TLS)
 	if (cert.Cert == "") != (cert.Key == "") {
 		v.fail(p.With("tls"), &fault{problem: "has no cert or no key", allowed: "set both"})
+	}
+	for i, name := range s.Shadow {
+		at := p.With("shadow").With(strconv.Itoa(i))
+		if v.profile(at, name); i >= mostShadows {
+			v.fail(at, &fault{problem: "is one too many", allowed: "name up to three profiles"})
+		}
 	}
 	encrypted := cert.Cert != "" || *s.Proxied
 	if *s.Proxied && tokens == "" {

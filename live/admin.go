@@ -80,7 +80,7 @@ func (g *Gateway) forAdmins(next *http.ServeMux) http.Handler {
 		who, text, ok := s.admit(adminToken(r))
 		out := &outcome{ResponseWriter: w}
 		defer func() {
-			if r.URL.Path == "/metrics" && out.code() == http.StatusOK { // every few seconds
+			if r.URL.Path == "/metrics" && out.code() == http.StatusOK || out.code() == http.StatusNoContent { // every few seconds
 				return
 			}
 			s.audit("admin", who, "page", page(next, r), "status", out.code(), "from", r.RemoteAddr)

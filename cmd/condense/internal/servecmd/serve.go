@@ -29,6 +29,7 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/live/access"
 	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/live/hindsight"
 	"github.com/condensehq/condense/internal/live/record"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/internal/suggest"
@@ -178,6 +179,8 @@ type gateway struct {
 	key       []byte              // of the server; nil for that in the store
 	telemetry *telemetry          // nil if nothing is measured
 	tls       *access.Certified   // nil without a certificate
+	pages     *hindsight.Watch    // nil for a child process alone, which has no pages
+	texts     atomic.Bool         // the pages may show what was said
 	limit     func(time.Duration) // that the process may take to end
 }
 
@@ -253,6 +256,12 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 	if err := g.record(g.settings.Record, opts); err != nil {
 		return nil, err
 	}
+	if !g.alone {
+		if g.pages, err = hindsight.New(g.settings.Shadow, g.log); err != nil {
+			return nil, err
+		}
+		g.watched(opts)
+	}
 	g.host, err = condense.Open(ctx, &condense.Options{
 		Load: &load, Watch: &config.WatchOptions{Changed: g.changed},
 		Reattach: os.Getenv("CONDENSE_REATTACH"), Logger: g.log,
@@ -281,6 +290,14 @@ func (g *gateway) setDrain(d time.Duration) {
 	g.limit(d + closing)
 }
 
+// watched makes opts show the pages, and what they show. It is that of the start.
+func (g *gateway) watched(opts *live.Options) {
+	if g.pages != nil {
+		opts.Watch, opts.Shadow = g.pages, g.settings.Shadow
+		opts.Pages = g.pages.Pages(func() live.Stats { return g.Stats() }, g.texts.Load)
+	}
+}
+
 // record makes opts record in a folder, and ends an earlier recording. An empty folder records
 // nothing.
 func (g *gateway) record(dir string, opts *live.Options) error {
@@ -303,6 +320,9 @@ func (g *gateway) closeRecorder() error { return g.record("", &live.Options{}) }
 // Close closes the gateway and the host.
 func (g *gateway) Close() error {
 	err := errors.Join(g.Gateway.Close(), g.host.Close(), g.closeRecorder())
+	if g.pages != nil {
+		g.pages.Close()
+	}
 	if g.audited != nil {
 		err = errors.Join(err, g.audited.Close())
 	}
@@ -326,6 +346,7 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 	if err != nil {
 		return nil, err
 	}
+	g.texts.Store(token != "" || s.Tokens != "")
 	opts := &live.Options{
 		Upstreams: s.Upstreams, Compaction: map[string]live.Compaction{}, Store: s.Store, KeepFor: s.KeepFor, KeepBytes: s.KeepBytes, Token: token, Tokens: s.Tokens, Key: g.key, Limits: limitsOf(s.Limits), Audit: g.audit, Profile: g.place.Profile, Mode: g.place.Mode,
 		Observe: s.Observe, MaxBody: s.MaxBody, Deadline: s.Deadline, Logger: g.log,
@@ -339,6 +360,7 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 		}
 		opts.Tenants[name] = limitsOf(l)
 	}
+	g.watched(opts)
 	if g.tls != nil {
 		opts.Names = g.tls.Names
 	}
@@ -464,7 +486,7 @@ func (g *gateway) serve(ctx context.Context, a *cli.App) error {
 	go func() { failed <- models.Serve(g.encrypted(l)) }()
 	go func() { failed <- admin.Serve(g.encrypted(pages)) }()
 	base := g.address(l.Addr())
-	term.Printf(a.Stdout, "condense listens on %s (what it does: %s/condense/status)\n", base, g.base(pages.Addr()))
+	term.Printf(a.Stdout, "condense listens on %s (what it does: %s/condense/)\n", base, g.base(pages.Addr()))
 	term.Printf(a.Stdout, "point an agent here: ANTHROPIC_BASE_URL=%[1]s claude, or OPENAI_BASE_URL=%[1]s/v1 for clients of OpenAI's APIs\n", base)
 	select {
 	case err := <-failed:
