@@ -178,7 +178,7 @@ func (w *Watch) follow(e *epoch, messages [][]byte) {
 		e.due++
 		select {
 		case w.due <- e:
-		default: // far behind: the next milestone
+		default: // too many are waiting: the next milestone
 		}
 	}
 }
