@@ -100,6 +100,7 @@ type desk struct {
 	node      string // folder of node
 	modules   string // node_modules
 	env       []string
+	more      string // lines of the user's configuration
 }
 
 // newDesk returns a desk whose vendor is served on the loopback.

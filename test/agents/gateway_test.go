@@ -45,7 +45,7 @@ func (d *desk) condense(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(d.home, ".config", "condense", "condense.yaml"), fmt.Sprintf("profiles: {small: {window: %d}}\n", window))
+	write(t, filepath.Join(d.home, ".config", "condense", "condense.yaml"), fmt.Sprintf("profiles: {small: {window: %d}}\n%s", window, d.more))
 	return path
 }
 

@@ -60,6 +60,8 @@ func TestRecallTool(t *testing.T) {
 			o.Script = script()
 			d := newDesk(t, o)
 			d.place(t, l.file)
+			// What these loops say is short, without an agent's instructions: after so little cost few epochs are allowed.
+			d.more = "serve: {epoch: {risk: 100}}\n"
 			check(t, d, d.wrap(t, []string{l.key}, "--recall", "tool", "--", "node", l.file, task))
 		})
 	}
