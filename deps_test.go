@@ -62,7 +62,7 @@ var mayImport = map[string]string{
 	"internal/resolver":                "config core internal/catalog internal/disk internal/remote internal/remote/anthropic internal/remote/openai internal/suggest model model/extractive providers registry tokens",
 	"internal/plugins":                 "config core google.golang.org/grpc/codes internal/resolver internal/supervise internal/trust internal/wire model model/extractive",
 	"internal/trust":                   "internal/disk",
-	"internal/live/hindsight":          "core internal/lab internal/lab/report internal/lab/score internal/rawjson internal/size live tokens transcript github.com/klauspost/compress",
+	"internal/live/hindsight":          "core internal/lab internal/lab/report internal/lab/score internal/live/agents internal/rawjson internal/size live tokens transcript github.com/klauspost/compress",
 	"internal/live/record":             "live core core/history internal/rawjson transcript github.com/google/uuid",
 	"internal/live/lineage":            "internal/live/wire",
 	"internal/rooimport":               "config internal/secret internal/suggest internal/tree",

@@ -32,6 +32,7 @@ type tab struct {
 	ctx context.Context //nolint:containedctx // chromedp keeps the tab in it
 
 	mu     sync.Mutex
+	own    string // address of the server of the pages; empty for files
 	faults []string
 }
 
@@ -78,7 +79,8 @@ func (tb *tab) hear(ev any) {
 	fault := ""
 	switch ev := ev.(type) {
 	case *network.EventRequestWillBeSent:
-		if url := ev.Request.URL; !strings.HasPrefix(url, "file://") || !strings.Contains(url, ".html") {
+		url := ev.Request.URL
+		if file := strings.HasPrefix(url, "file://") && strings.Contains(url, ".html"); !file && (tb.own == "" || !strings.HasPrefix(url, tb.own)) {
 			fault = "a request left the page: " + url
 		}
 	case *runtime.EventExceptionThrown:

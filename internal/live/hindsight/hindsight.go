@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -312,10 +313,7 @@ func (w *Watch) measure(e *epoch) (err error) {
 		}
 	}()
 	w.mu.Lock()
-	c, history, future, seen, packed := e.conversation, e.history, slices.Clone(e.future), e.seen, map[string][]byte{}
-	for name, v := range e.views {
-		packed[name] = v
-	}
+	c, history, future, seen, packed := e.conversation, e.history, slices.Clone(e.future), e.seen, maps.Clone(e.views)
 	w.mu.Unlock()
 	if history == nil {
 		return nil // dropped meanwhile

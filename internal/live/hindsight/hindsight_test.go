@@ -1,6 +1,7 @@
 package hindsight_test
 
 import (
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -31,9 +32,8 @@ func get(t *testing.T, url string, header ...string) (int, http.Header, string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
-	if err != nil {
+	if err := errors.Join(err, res.Body.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return res.StatusCode, res.Header, string(body)
@@ -70,7 +70,11 @@ func TestPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer g.Close()
+	defer func() {
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	s, admin := httptest.NewServer(g), httptest.NewServer(g.Admin())
 	defer s.Close()
 	defer admin.Close()
@@ -86,7 +90,7 @@ func TestPages(t *testing.T) {
 	if n := g.Stats().EpochCount; n == 0 {
 		t.Fatal("no epoch")
 	}
-	row := regexp.MustCompile(`<th scope="row">(sent|cut)</th><td>1</td><td>\d+</td><td>\d+ %`)
+	row := regexp.MustCompile(`<th scope="row">(sent|cut)</th><td>1</td><td>\d+</td><td>\d+ %`)
 	var page string
 	var header http.Header
 	testkit.Eventually(t, "what was sent and the shadow are measured", func() bool {

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/lab/report"
 	"github.com/condensehq/condense/internal/lab/score"
+	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/live"
 	"github.com/condensehq/condense/tokens"
@@ -48,12 +50,12 @@ func (w *Watch) Pages(stats func() live.Stats, texts func() bool) http.Handler {
 		}
 		w.showText(out, r)
 	})
-	for name, kind := range map[string]string{"style.css": "text/css; charset=utf-8", "live.js": "text/javascript; charset=utf-8"} {
+	for name, kind := range map[string]string{"style.css": "text/css; charset=utf-8", "live.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"} {
+		text, err := files.ReadFile("pages/" + name)
+		if err != nil { // it is not a file of this package
+			text = []byte(report.Style())
+		}
 		m.HandleFunc("GET "+root+name, func(out http.ResponseWriter, _ *http.Request) {
-			text := []byte(report.Style())
-			if name == "live.js" {
-				text, _ = files.ReadFile("pages/live.js")
-			}
 			header(out, kind)
 			_, _ = out.Write(text)
 		})
@@ -87,7 +89,7 @@ func (w *Watch) show(out http.ResponseWriter, r *http.Request, name string, data
 	}
 	var page bytes.Buffer
 	if err := pages.ExecuteTemplate(&page, name, d); err != nil {
-		w.log.Error("page", "err", err)
+		w.log.ErrorContext(r.Context(), "page", "err", err)
 		http.Error(out, "the page could not be made", http.StatusInternalServerError)
 		return
 	}
@@ -105,7 +107,7 @@ func (w *Watch) showText(out http.ResponseWriter, r *http.Request) {
 	}
 	var page bytes.Buffer
 	if err := report.WriteConversation(&page, d, w.counter, &report.ConversationOptions{Name: "epoch " + strconv.Itoa(n), Encoding: tokens.O200kBase}); err != nil {
-		w.log.Error("page", "err", err)
+		w.log.ErrorContext(r.Context(), "page", "err", err)
 		http.Error(out, "the page could not be made", http.StatusInternalServerError)
 		return
 	}
@@ -220,7 +222,7 @@ func (w *Watch) conversation(id string, texts bool) any {
 	if c == nil {
 		return nil
 	}
-	p := &conversationPage{base: w.base("Conversation of "+cmp.Or(c.Agent, "an agent"), "epochs", "Epochs"), C: *c, Texts: texts}
+	p := &conversationPage{base: w.base("Conversation of "+agentName(c.Agent), "epochs", "Epochs"), C: *c, Texts: texts}
 	for _, e := range slices.Backward(c.epochs) {
 		p.Rows = append(p.Rows, e.row())
 		d := epochDetail{N: e.N, ID: "epoch-" + strconv.Itoa(e.N), Measured: e.After, Missing: e.Missing}
@@ -271,6 +273,14 @@ func (e *epoch) row() epochRow {
 	return r
 }
 
+// agentName is how an agent is called in a sentence.
+func agentName(name string) string {
+	if name == "" || name == agents.Any.Name {
+		return "an unknown agent"
+	}
+	return name
+}
+
 // one is a measure of a row.
 func one(r *lab.Row, measure string) string {
 	v, ok := r.Values[measure]
@@ -292,12 +302,16 @@ func estimate(values map[string]lab.Estimate, measure string) string {
 	return fmt.Sprintf("%s (%s to %s)", percent(e.Mean), percent(e.Low), percent(e.High))
 }
 
-func percent(v float64) string { return strconv.FormatFloat(100*v, 'f', 0, 64) + " %" } //nolint:mnd // percent
+func percent(v float64) string { return strconv.FormatFloat(100*v, 'f', 0, 64) + "\u00a0%" } //nolint:mnd // percent
 
 func usd(v float64) string {
 	digits := 2
 	if v != 0 && v > -1 && v < 1 {
 		digits = 4
 	}
-	return "$" + strconv.FormatFloat(v, 'f', digits, 64)
+	sign := ""
+	if v < 0 {
+		sign = "-"
+	}
+	return sign + "$" + strconv.FormatFloat(math.Abs(v), 'f', digits, 64)
 }

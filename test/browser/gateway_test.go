@@ -1,0 +1,91 @@
+package browser_test
+
+import (
+	"log/slog"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/live/hindsight"
+	"github.com/condensehq/condense/internal/testkit/peers"
+	"github.com/condensehq/condense/internal/testkit/upstream"
+	"github.com/condensehq/condense/live"
+)
+
+// TestGateway opens the pages of a gateway while a conversation goes on.
+func TestGateway(t *testing.T) {
+	window := 60_000
+	host, err := condense.Open(t.Context(), &condense.Options{Values: &config.Values{DefaultProfile: "small", Profiles: map[string]config.ProfileValues{
+		"small": {Window: &window}, "cut": {Window: &window, Tuning: config.Tuning{Chain: []string{}}},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer host.Close()
+	watch, err := hindsight.New([]string{"cut"}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Close()
+	vendor := httptest.NewServer(upstream.New(upstream.Options{Window: window, Script: upstream.Loop(40, 6000, map[int]string{3: hostile})}))
+	defer vendor.Close()
+	var g *live.Gateway
+	g, err = live.New(host, &live.Options{
+		Upstreams: map[string]string{"anthropic": vendor.URL}, Watch: watch, Shadow: []string{"cut"}, Epoch: live.EpochOptions{Risk: 100},
+		Pages: watch.Pages(func() live.Stats { return g.Stats() }, func() bool { return true }),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	server, admin := httptest.NewServer(g), httptest.NewServer(g.Admin())
+	defer server.Close()
+	defer admin.Close()
+
+	// The page is open before the first request, and follows what happens.
+	tb := openTab(t)
+	tb.own = admin.URL + "/condense/"
+	tb.do(t, chromedp.Navigate(admin.URL+"/condense/"))
+	until[bool](t, tb, `document.querySelector("#conversations") !== null`)
+	tb.do(t, chromedp.Evaluate[chromedp.Void](`document.querySelector('a[href="#epochs"]').focus(); window.same = true; void 0`))
+	client := upstream.Client{API: upstream.Messages, Model: "claude-opus-5-5", Thinking: "adaptive", Stream: true, Session: "s", URL: server.URL}
+	if _, err := client.Say(t.Context(), "Read all the files. "+hostile); err != nil {
+		t.Fatal(err)
+	}
+	until[bool](t, tb, `document.querySelectorAll('section[aria-labelledby="needed"] tbody tr').length === 2`)
+	if !evaluate[bool](t, tb, `window.same && document.activeElement.getAttribute("href") === "#epochs"`) {
+		t.Error("the page was loaded again, or lost the focus, instead of being brought up to date")
+	}
+
+	_, dir := peers.Node(t, "browser-test", untried)
+	axe, err := os.ReadFile(filepath.Join(dir, "node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	overview := admin.URL + "/condense/"
+	one := admin.URL + evaluate[string](t, tb, `document.querySelector('section[aria-labelledby="conversations"] tbody a').getAttribute("href")`)
+	for _, page := range []string{overview, one} {
+		for _, scheme := range []string{"light", "dark"} {
+			tb.media(t, &emulation.MediaFeature{Name: "prefers-color-scheme", Value: scheme})
+			tb.do(t, chromedp.Navigate(page))
+			violations(t, tb, string(axe), `{}`, scheme+" "+page)
+		}
+		tb.do(t, chromedp.EmulateViewport(390, 844), chromedp.Navigate(page))
+		if got := evaluate[int](t, tb, `document.scrollingElement.scrollWidth`); got > 390 {
+			t.Errorf("%s is %d pixels wide on a screen of 390", page, got)
+		}
+		tb.do(t, chromedp.EmulateViewport(1400, 1000))
+	}
+	// With the keyboard alone: from the list to a conversation, to its texts.
+	tb.do(t, chromedp.Evaluate[chromedp.Void](`[...document.querySelectorAll("main a")].at(-1).focus(); void 0`), chromedp.KeyEvent("\r"))
+	until[bool](t, tb, `document.querySelector(".messages") !== null`)
+	if !evaluate[bool](t, tb, `window.broken === undefined`) {
+		t.Error("a text of the conversation ran as a script")
+	}
+}
