@@ -119,6 +119,9 @@ func (c *Client) generate(ctx context.Context, p *model.Prompt) (answer *model.A
 	if err := ctx.Err(); err != nil {
 		return answer, 0, stopped(ctx, "before the model was asked")
 	}
+	if p.Alternatives > 0 && !c.vendor.Alternatives {
+		return answer, 0, &Error{Kind: KindRefused, Message: "the vendor's API gives no probabilities of tokens", Err: core.ErrUnavailable}
+	}
 	for failures := 1; ; failures++ {
 		key, err := c.key()
 		if err != nil {
@@ -132,6 +135,7 @@ func (c *Client) generate(ctx context.Context, p *model.Prompt) (answer *model.A
 		}
 		if e == nil {
 			answer.Text, answer.Truncated = reply.Text.String(), reply.Truncated
+			answer.Tokens = reply.Tokens
 			c.doubt(ctx, p, reply)
 			return answer, attempts, nil
 		}

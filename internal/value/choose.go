@@ -18,6 +18,8 @@ const (
 // choose takes lines, best first, until the room is used. Then it drops lines that later ones made
 // unnecessary, and fills the room again.
 func (w *selection) choose(ctx context.Context) error {
+	clear(w.taken)
+	w.threshold = 0
 	from := int32(len(w.picks) - 1)
 	q := newQueue(w.candidates(0, len(w.passages), w.eligible))
 	limit := overshoot * float64(w.o.Room)
@@ -26,7 +28,11 @@ func (w *selection) choose(ctx context.Context) error {
 		for _, l := range w.prune(from, enough*last) {
 			w.offer(q, core.Span{Start: l, End: l + 1}, 0)
 		}
+		w.threshold = last
 		last, err = w.fill(ctx, q, limit)
+	}
+	if last > 0 {
+		w.threshold = last
 	}
 	if err == nil {
 		_, err = w.fill(ctx, q, w.most())
@@ -90,6 +96,9 @@ func (w *selection) fill(ctx context.Context, q *queue, limit float64) (last flo
 			continue
 		}
 		q.pop()
+		if p := w.lines[s.Start].passage; w.taken != nil && w.passages[p].opened == 0 {
+			w.taken[p] = r
+		}
 		w.take(s, w.cost(s))
 		last = r
 		// Lines next to kept ones became cheaper, and their value rose.
@@ -129,6 +138,9 @@ func (w *selection) rate(s core.Span) float32 {
 	gain := w.gain(s)
 	if gain <= 0 {
 		return 0
+	}
+	if w.factors != nil {
+		gain *= w.factors[w.lines[s.Start].passage]
 	}
 	return gain / float32(w.cost(s))
 }

@@ -286,5 +286,8 @@ func (w *selection) loss(t *tally, l int) float32 {
 			}
 		}
 	}
+	if w.factors != nil {
+		loss *= w.factors[w.lines[l].passage]
+	}
 	return loss
 }

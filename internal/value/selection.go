@@ -44,6 +44,10 @@ type selection struct {
 	parts   []leftPart          // of all messages; see leftParts
 	left    string              // the index of what is hidden
 
+	taken     []float32 // the value per token at which [selection.choose] took the first line of each passage; nil without a judge
+	threshold float32   // the value per token of the last that it took
+	factors   []float32 // by which the judge multiplies the values of each passage; nil without one
+
 	marks   []string // of media that an extract may mention
 	mediaAt []int32  // the pick that took the mark; 0 if none did
 }
@@ -81,6 +85,9 @@ func newSelection(messages []core.Message, o *Options) *selection {
 	}
 	if o.Original == nil {
 		o.Original = func(m *core.Message, part int) core.Part { return m.Parts[part] }
+	}
+	if o.Judge != nil {
+		w.taken = make([]float32, len(w.c.Passages))
 	}
 	w.native = make([]bool, len(w.groups))
 	w.cut = make([]bool, len(messages))

@@ -44,6 +44,10 @@ type Options struct {
 	Only func(m *core.Message, part int) bool
 	// NoHandles leaves handles out of what is written: there is no way to recall by them.
 	NoHandles bool
+	// Judge returns for passages, each in a few words, the probability that it is used later. It is asked
+	// once at most, about those for which the choice was closest. Nil, or another number of
+	// probabilities than of passages, changes nothing.
+	Judge func(ctx context.Context, passages []string) []float64
 	// Model estimates what is used later; nil means [DefaultModel].
 	Model *Model
 }
@@ -111,6 +115,17 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 			return same, nil
 		}
 		return res, nil
+	}
+	if o.Judge != nil {
+		judged, err := w.judge(ctx)
+		if err != nil {
+			return Result{}, err
+		}
+		if judged {
+			if res, err = w.shorten(ctx); err != nil {
+				return Result{}, err
+			}
+		}
 	}
 	// What was to be kept may leave no room. Then only the newest message is kept, then nothing.
 	bare := *o.Shares

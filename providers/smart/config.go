@@ -147,12 +147,14 @@ func steps(list []PassConfig, env registry.Env) ([]step, error) {
 			errs = append(errs, fmt.Errorf("passes: %d: no pass %q%s; there are %s", i+1, pc.Pass, suggest.DidYouMean(pc.Pass, passNames()), strings.Join(passNames(), ", ")))
 			continue
 		}
-		run, err := p.runner(pc.Settings, env)
+		asks, own := false, env
+		own.Model = func(name string) (model.Generator, error) { asks = true; return env.Model(name) }
+		run, err := p.runner(pc.Settings, own)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("passes: %d: %s: %w", i+1, pc.Pass, err))
 			continue
 		}
-		out = append(out, step{pass: p, always: pc.Always, run: run})
+		out = append(out, step{pass: p, always: pc.Always, asks: asks, run: run})
 	}
 	return out, errors.Join(errs...)
 }

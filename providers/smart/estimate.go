@@ -14,7 +14,7 @@ import (
 
 // asksModel reports whether a pass of p calls a language model.
 func (p *Provider) asksModel() bool {
-	return slices.ContainsFunc(p.steps, func(s step) bool { return s.pass.class == classModel })
+	return slices.ContainsFunc(p.steps, func(s step) bool { return s.asks })
 }
 
 // An asking provider has a pass that calls a language model. It is a separate type so that callers

@@ -105,6 +105,7 @@ func atLeast(least int, name string, n int) error {
 type step struct {
 	pass   *pass
 	always bool
+	asks   bool // it calls a language model
 	run    runner
 }
 

@@ -9,6 +9,8 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/value"
+	"github.com/condensehq/condense/model"
+	"github.com/condensehq/condense/registry"
 )
 
 type valueSettings struct {
@@ -17,6 +19,7 @@ type valueSettings struct {
 	Demands   float64 `json:"demands" doc:"share of the room for what the user forbids, requires, limits or prefers, which has a block of its own in the extract and counts against human; 0 means the measured default"`
 	NoDemands bool    `json:"no_demands" doc:"do not look for what the user forbids, requires, limits or prefers: it is treated like any other words of the user"`
 	NoIndex   bool    `json:"no_index" doc:"writes no index of what is hidden at the head of the extract: handles that lead to it, or without handles files with lines"`
+	Judge     string  `json:"judge" doc:"name of the configured model that is asked, in one request, which of the passages will be needed for which the choice was closest; it must return the probabilities of tokens (logprobs); empty means that none is asked"`
 }
 
 // Validate says which setting is out of range.
@@ -27,47 +30,64 @@ func (s *valueSettings) Validate() error {
 	return nil
 }
 
-var valuePass = onDemand(choosing(define("value", classLossy, "",
+var valuePass = onDemand(choosing(defineOpen("value", classLossy, "",
 	"Keeps the newest messages, and in one message the lines of all earlier ones with the highest expected use per token. The expected use of a line is learned from recorded sessions: see docs/decisions/0017-value.md.",
 	valueSettings{},
-	func(ctx context.Context, w *work, c valueSettings) error {
-		if w.met() {
-			return nil
+	func(c valueSettings, env registry.Env) (runner, error) {
+		if c.Judge == "" {
+			return func(ctx context.Context, w *work) error { return w.chooseLines(ctx, &c, nil) }, nil
 		}
-		shares := value.DefaultShares()
-		if c.Tail > 0 {
-			shares.Tail = c.Tail
-		}
-		if c.NoIndex {
-			shares.Index = 0
-		}
-		if c.Human > 0 {
-			shares.Human = c.Human
-		}
-		if c.Demands != 0 {
-			shares.Demands = c.Demands
-		}
-		if c.NoDemands {
-			shares.Demands = -1
-		}
-		w.shortenNewestCalls()
-		before, digest := w.withoutDigest()
-		before = w.withoutReferences(before)
-		room := w.room
-		for i := range digest {
-			room -= digest[i].Tokens
-		}
-		res, err := value.Shorten(ctx, before, value.Options{Room: room, Counter: w.req.Counter, Shares: &shares, Reader: w.reader, Original: w.originalOf, NoHandles: w.req.NoRecall})
+		gen, err := env.Model(c.Judge)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		w.took(before, &res)
-		if res.Tokens >= size(before) {
-			return nil
-		}
-		w.continueWith(slices.Insert(res.Messages, systems(before), digest...))
-		return nil
+		return func(ctx context.Context, w *work) error { return w.chooseLines(ctx, &c, gen) }, nil
 	})))
+
+// chooseLines keeps the newest messages and the best lines of the others. What the judge, if there is one, says
+// counts in that.
+func (w *work) chooseLines(ctx context.Context, c *valueSettings, judge model.Generator) error {
+	if w.met() {
+		return nil
+	}
+	shares := value.DefaultShares()
+	if c.Tail > 0 {
+		shares.Tail = c.Tail
+	}
+	if c.NoIndex {
+		shares.Index = 0
+	}
+	if c.Human > 0 {
+		shares.Human = c.Human
+	}
+	if c.Demands != 0 {
+		shares.Demands = c.Demands
+	}
+	if c.NoDemands {
+		shares.Demands = -1
+	}
+	w.shortenNewestCalls()
+	before, digest := w.withoutDigest()
+	before = w.withoutReferences(before)
+	room := w.room
+	for i := range digest {
+		room -= digest[i].Tokens
+	}
+	o := value.Options{Room: room, Counter: w.req.Counter, Shares: &shares, Reader: w.reader, Original: w.originalOf, NoHandles: w.req.NoRecall}
+	if judge != nil && !w.judged {
+		o.Judge = func(ctx context.Context, passages []string) []float64 { return w.ask(ctx, judge, passages) }
+	}
+	res, err := value.Shorten(ctx, before, o)
+	if err != nil {
+		return err
+	}
+	w.took(before, &res)
+	if res.Tokens >= size(before) {
+		return nil
+	}
+	w.continueWith(slices.Insert(res.Messages, systems(before), digest...))
+	return nil
+}
 
 // took reports what the choice of lines made of messages.
 func (w *work) took(before []core.Message, res *value.Result) {
@@ -247,7 +267,7 @@ func (w *work) continueWith(messages []core.Message) {
 	req.Messages = messages
 	next := newWork(&req, w.env, w.room, w.reader)
 	next.first, next.base, next.dry = w.first, w.base, w.dry
-	next.usage, next.step, next.steps, next.placed = w.usage, w.step, w.steps, w.placed
+	next.usage, next.step, next.steps, next.placed, next.judged = w.usage, w.step, w.steps, w.placed, w.judged
 	*w = *next
 }
 

@@ -5,6 +5,7 @@
 package smart
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -249,6 +250,7 @@ func addStep(d *core.Step, s core.Step) *core.Step {
 	d.Changed += s.Changed
 	d.TokensAfter -= s.TokensBefore - s.TokensAfter
 	d.Duration += s.Duration
+	d.Note = cmp.Or(d.Note, s.Note)
 	if d.Saved == nil { // its result was not used
 		d.Saved = map[string]int{}
 	}

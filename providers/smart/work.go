@@ -72,6 +72,7 @@ type work struct {
 	dry    bool       // estimate only: no model is called, the cost is added to usage
 	step   *core.Step // of the pass that runs
 	steps  int32      // how many ran, that one included
+	judged bool       // a model was asked which passages will be needed
 	placed bool       // a stub says where the agent can read originals
 }
 
