@@ -111,7 +111,7 @@ func TestComplaint01CacheReads(t *testing.T) {
 	}
 	for _, c := range clients() {
 		t.Run(string(c.API), func(t *testing.T) {
-			alone := upstream.New(upstream.Options{Window: 1_000_000})
+			alone := upstream.New(upstream.Options{Window: 1_000_000, Script: agentLoop})
 			s := httptest.NewServer(alone)
 			defer s.Close()
 			direct := c
@@ -182,7 +182,7 @@ func TestComplaint03SomethingIsCondensed(t *testing.T) {
 func TestComplaint04NoDrift(t *testing.T) {
 	for _, c := range clients() {
 		t.Run(string(c.API), func(t *testing.T) {
-			p := newPlay(t, upstream.Options{Script: upstream.Loop(90, 6000, nil)}, c, nil)
+			p := newPlay(t, upstream.Options{Script: upstream.Loop(60, 3000, nil)}, c, nil)
 			p.say(t)
 			if _, at := p.epochs(t); len(at) != p.Stats().EpochCount || len(at) < 2 {
 				t.Errorf("the bytes changed %d times in %d epochs", len(at), p.Stats().EpochCount)
@@ -244,7 +244,7 @@ func TestComplaint06Restart(t *testing.T) {
 // 7: sub-agents share the session's identifier, and their conversations get mixed up.
 func TestComplaint07SubAgents(t *testing.T) {
 	const agents = 8
-	p := newPlay(t, upstream.Options{Script: upstream.Loop(25, 6000, nil)}, claudeCode(), nil)
+	p := newPlay(t, upstream.Options{Script: upstream.Loop(25, 3000, nil)}, claudeCode(), nil)
 	var all sync.WaitGroup
 	for i := range agents {
 		all.Go(func() {
@@ -380,7 +380,7 @@ func TestComplaint12SlowStrategy(t *testing.T) {
 	small := host.Values.Profiles["small"]
 	small.Chain = []string{"slow"}
 	host.Values.Profiles["small"] = small
-	vendor := upstream.New(upstream.Options{Window: window, Script: upstream.Loop(9, 30_000, nil)}) // few requests, of which some wait
+	vendor := upstream.New(upstream.Options{Window: window, Script: upstream.Loop(9, 15_000, nil)}) // few requests, of which some wait
 	v := httptest.NewServer(vendor)
 	defer v.Close()
 	g, s := serveWith(t, v.URL, host, func(o *live.Options) { o.Deadline = 3 * time.Second })

@@ -13,7 +13,7 @@ import (
 func TestForcedEpochsAreDeep(t *testing.T) {
 	c := claude("s")
 	c.System = strings.Repeat("Some of the many rules that an agent has. ", 1800)
-	p := newPlay(t, upstream.Options{}, c, func(o *live.Options) { o.Epoch.IgnorePayback = true })
+	p := playIn(t, 60_000, upstream.Options{Window: 60_000}, c, func(o *live.Options) { o.Epoch.IgnorePayback = true })
 	if _, err := p.client.Say(t.Context(), task); err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,12 @@ import (
 	"github.com/condensehq/condense/live"
 )
 
-// window is that of the models in these tests, in tokens.
-const window = 60_000
+// window is that of the models in these tests, in tokens. Half of it and of the results take half the time: what a loop costs grows with
+// the bytes of all its requests.
+const window = 30_000
+
+// agentLoop is what agents do in these tests, more than the window holds.
+var agentLoop = upstream.Loop(45, 3000, nil)
 
 func withWindow(n int) *condense.Options {
 	return &condense.Options{Values: &config.Values{
@@ -33,6 +37,15 @@ func newPlay(t *testing.T, o upstream.Options, c upstream.Client, change func(*l
 	if o.Window == 0 {
 		o.Window = window
 	}
+	if o.Script == nil {
+		o.Script = agentLoop
+	}
+	return playIn(t, window, o, c, change)
+}
+
+// playIn plays through a gateway that is configured with that window.
+func playIn(t *testing.T, window int, o upstream.Options, c upstream.Client, change func(*live.Options)) *play {
+	t.Helper()
 	p := &play{vendor: upstream.New(o)}
 	v := httptest.NewServer(p.vendor)
 	t.Cleanup(v.Close)

@@ -23,7 +23,7 @@ import (
 // Many conversations that must be condensed at once take turns: as many at a time as there are processors.
 func TestCondensationsTakeTurns(t *testing.T) {
 	const conversations = 24
-	v := httptest.NewServer(upstream.New(upstream.Options{Window: 1_000_000}))
+	v := httptest.NewServer(upstream.New(upstream.Options{Window: 1_000_000, Script: agentLoop}))
 	defer v.Close()
 	var running, most, done atomic.Int64
 	o := withWindow(20_000)
@@ -98,7 +98,7 @@ func (s *goneStore) Save(ctx context.Context, r *store.Record) error {
 // condensed, and afterwards nothing has changed.
 func TestDatabaseAway(t *testing.T) {
 	testkit.Slow(t)
-	vendor := upstream.New(upstream.Options{Window: 500_000})
+	vendor := upstream.New(upstream.Options{Window: 500_000, Script: agentLoop})
 	v := httptest.NewServer(vendor)
 	t.Cleanup(v.Close)
 	database := &goneStore{Store: store.Memory()}

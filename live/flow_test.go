@@ -126,7 +126,7 @@ func (p *play) together(t *testing.T, n int, session string) {
 func TestParallelSubAgents(t *testing.T) {
 	for _, session := range []string{"shared", ""} { // Without a session all of the tenant's conversations have the same key.
 		t.Run("session="+session, func(t *testing.T) {
-			p := newPlay(t, upstream.Options{Script: upstream.Loop(14, 15_000, nil)}, claude(""), nil)
+			p := newPlay(t, upstream.Options{Script: upstream.Loop(14, 7_500, nil)}, claude(""), nil)
 			p.together(t, 20, session)
 			p.check(t, 20)
 		})
@@ -343,7 +343,7 @@ func TestLongResultsAreCutOnce(t *testing.T) {
 func TestOverflowIsRepaired(t *testing.T) {
 	for _, api := range []upstream.API{upstream.Messages, upstream.Chat, upstream.Responses} {
 		t.Run(string(api), func(t *testing.T) {
-			vendor := upstream.New(upstream.Options{Window: 30_000})
+			vendor := upstream.New(upstream.Options{Script: agentLoop, Window: window / 2})
 			v := httptest.NewServer(vendor)
 			defer v.Close()
 			g, s := serveWith(t, v.URL, withWindow(200_000), nil)
@@ -420,7 +420,7 @@ func TestRefusedViewIsRepaired(t *testing.T) {
 	}{{upstream.Messages, "claude-opus-5-5", "adaptive"}, {upstream.Messages, "claude-sonnet-4-5", "enabled"}, {upstream.Chat, "gpt-5.1", ""}, {upstream.Responses, "gpt-5.6", "medium"}} {
 		t.Run(tt.model, func(t *testing.T) {
 			n := 0
-			p := newPlay(t, upstream.Options{Script: upstream.Loop(33, 6000, nil), Fault: func(r upstream.Record) *upstream.Fault {
+			p := newPlay(t, upstream.Options{Script: upstream.Loop(33, 3000, nil), Fault: func(r upstream.Record) *upstream.Fault {
 				if !bytes.Contains(r.Body, []byte("[Extract of the conversation")) || n == 2 {
 					return nil
 				}
@@ -445,7 +445,7 @@ func TestRefusedViewIsRepaired(t *testing.T) {
 // What the client itself does wrong is refused in the vendor's words, and what we made of the conversation stays.
 func TestClientsFaultIsRefused(t *testing.T) {
 	wrong := false
-	p := newPlay(t, upstream.Options{Script: upstream.Loop(40, 6000, nil), Fault: func(upstream.Record) *upstream.Fault {
+	p := newPlay(t, upstream.Options{Script: upstream.Loop(40, 3000, nil), Fault: func(upstream.Record) *upstream.Fault {
 		if wrong {
 			return &upstream.Fault{Status: http.StatusBadRequest}
 		}
@@ -493,7 +493,7 @@ func TestFaultsOfTheChain(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			vendor := upstream.New(upstream.Options{Window: window})
+			vendor := upstream.New(upstream.Options{Window: window, Script: agentLoop})
 			v := httptest.NewServer(vendor)
 			defer v.Close()
 			g, s := serveWith(t, v.URL, faulty(do), func(o *live.Options) { o.Deadline = 50 * time.Millisecond })
@@ -515,7 +515,7 @@ func TestFaultsOfTheChain(t *testing.T) {
 // A store that cannot write: nothing is sent that would be forgotten. The vendor's window is
 // larger than the configured one, so that the conversation can go on.
 func TestStoreThatCannotWrite(t *testing.T) {
-	vendor := upstream.New(upstream.Options{Window: 500_000})
+	vendor := upstream.New(upstream.Options{Window: 500_000, Script: upstream.Loop(90, 3000, nil)})
 	v := httptest.NewServer(vendor)
 	t.Cleanup(v.Close)
 	h, err := condense.Open(t.Context(), withWindow(window))

@@ -41,7 +41,7 @@ func TestTenantsDoNotMeet(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "serve.db")
 	vendors := map[string]*upstream.Vendor{} // each says the same, call for call
 	for i := range n {
-		vendors[fmt.Sprintf("%02d", i)] = upstream.New(upstream.Options{Window: window, Script: upstream.Loop(26, 6000, nil)})
+		vendors[fmt.Sprintf("%02d", i)] = upstream.New(upstream.Options{Window: window, Script: upstream.Loop(22, 3000, nil)})
 	}
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { vendors[r.Header.Get("X-Test")].ServeHTTP(w, r) }))
 	t.Cleanup(front.Close)
@@ -139,7 +139,7 @@ func TestLeakedDatabaseHasNoCredential(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tokens := tokensFile(t, "acme")
 			dir := t.TempDir()
-			p := newPlay(t, upstream.Options{Script: upstream.Loop(40, 3000, nil)}, claude("s"), func(o *live.Options) {
+			p := newPlay(t, upstream.Options{Script: upstream.Loop(26, 3000, nil)}, claude("s"), func(o *live.Options) {
 				o.Tokens, o.Store = tokens.path, filepath.Join(dir, "serve.db")
 				change(o)
 			})

@@ -61,7 +61,7 @@ func TestKilledBetweenEpochAndAnswer(t *testing.T) {
 	var last atomic.Int64
 	epoch, hold := make(chan struct{}), make(chan struct{})
 	var killed atomic.Bool
-	vendor := upstream.New(upstream.Options{Window: window, Fault: func(r upstream.Record) *upstream.Fault {
+	vendor := upstream.New(upstream.Options{Window: window, Script: agentLoop, Fault: func(r upstream.Record) *upstream.Fault {
 		if before := last.Swap(int64(r.Tokens)); int64(r.Tokens) < before/2 && killed.CompareAndSwap(false, true) {
 			close(epoch)
 			return &upstream.Fault{Hold: hold}

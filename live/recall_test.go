@@ -438,7 +438,7 @@ func TestShortenedResultsAreKept(t *testing.T) {
 					with = recalls(c)
 				}
 				file := filepath.Join(t.TempDir(), "serve.db")
-				p := newPlay(t, upstream.Options{Script: upstream.Loop(25, 14_000, nil)}, with, func(o *live.Options) {
+				p := newPlay(t, upstream.Options{Script: upstream.Loop(25, 7_000, nil)}, with, func(o *live.Options) {
 					o.Store = file
 					if o.Recall.MaxResult = 2500; !can {
 						o.Ingest.MaxResult = 2500

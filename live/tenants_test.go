@@ -304,7 +304,7 @@ func (l *lockedBuffer) String() string {
 func TestAuditHasNoContent(t *testing.T) {
 	audit := &lockedBuffer{}
 	tokens := tokensFile(t, "acme")
-	p := newPlay(t, upstream.Options{Script: upstream.Loop(30, 6000, nil)}, claude("session-of-mine"), func(o *live.Options) {
+	p := newPlay(t, upstream.Options{Script: upstream.Loop(30, 3000, nil)}, claude("session-of-mine"), func(o *live.Options) {
 		o.Tokens, o.Audit = tokens.path, slog.New(slog.NewJSONHandler(audit, nil))
 	})
 	p.client.Tools = []string{"mcp__condense__recall"}

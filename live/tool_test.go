@@ -357,7 +357,7 @@ func TestRecallToolIsNotToggled(t *testing.T) {
 	shared := http.Header{"X-Condense-Session": {"shared"}}
 	c := claude("one")
 	c.Header = shared
-	p := newPlay(t, upstream.Options{Script: upstream.Loop(12, 6000, nil)}, c, func(o *live.Options) { o.Store = file })
+	p := newPlay(t, upstream.Options{Script: upstream.Loop(12, 3000, nil)}, c, func(o *live.Options) { o.Store = file })
 	p.steps(t, 3)
 	v := httptest.NewServer(p.vendor)
 	t.Cleanup(v.Close)

@@ -44,7 +44,7 @@ func TestVendorStrategy(t *testing.T) {
 				Profiles:       map[string]config.ProfileValues{"small": {Window: new(window), Tuning: config.Tuning{Chain: []string{"theirs", "smart"}}}},
 				Providers:      map[string]config.ProviderValues{"theirs": {Strategy: "vendor", Settings: []byte(`{"model":"signer"}`)}},
 			}
-			v := upstream.New(upstream.Options{Window: window})
+			v := upstream.New(upstream.Options{Window: window, Script: agentLoop})
 			server := httptest.NewServer(v)
 			t.Cleanup(server.Close)
 			g, front := serveWith(t, server.URL, &condense.Options{Values: values, Models: map[string]model.Generator{"signer": s}}, nil)
