@@ -15,7 +15,9 @@ import (
 func TestJudgeAgreesWithRun(t *testing.T) {
 	var mu sync.Mutex
 	made := map[string][]core.Message{} // by strategy, session and size of the prefix
-	key := func(strategy string, first core.Message, n int) string { return fmt.Sprint(strategy, first.ID, first.Parts, n) }
+	key := func(strategy string, first core.Message, n int) string {
+		return fmt.Sprint(strategy, first.ID, first.Parts, n)
+	}
 	capture := func(name string, f func(*core.Request) ([]core.Message, error)) lab.Strategy {
 		return provider(name, func(req *core.Request) ([]core.Message, error) {
 			m, err := f(req)
