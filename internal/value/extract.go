@@ -227,7 +227,9 @@ func (p *Passage) Header(known bool, handle string) string {
 // tool and nothing else.
 func toolName(s string) string { return strings.ReplaceAll(core.Label(s), " ", "_") }
 
-func isKind(s string) bool { return s == rulesName || s == leftName || slices.Contains(headings[:], s) }
+func isKind(s string) bool {
+	return s == rulesName || s == leftName || s == openName || slices.Contains(headings[:], s)
+}
 
 // cutHandle cuts the handle off that a header ends with.
 func cutHandle(s string) (rest, handle string) {
@@ -288,8 +290,9 @@ func (r *reader) extract(i int, m *core.Message) bool {
 // extractPart reads the body of an extract whose headers begin with mark; if it is empty they are
 // in brackets.
 func (r *reader) extractPart(i, j int, s, mark string) {
-	at, gap, index := -1, 0, false
-	var call Passage // the last one, which a result without a name answers
+	at, gap := -1, 0
+	var list *[]string // of a section that is no quote
+	var call Passage   // the last one, which a result without a name answers
 	by := Passage{Kind: dialog.KindAssistant, Message: i}
 	var media []Media // of the passage that is open
 	done := func() {
@@ -307,8 +310,18 @@ func (r *reader) extractPart(i, j int, s, mark string) {
 		p, isHeader, literal := readLine(&line, mark)
 		if isHeader {
 			done()
-			if index = strings.HasPrefix(line, mark+" "+leftName); index {
-				at = -1
+			switch {
+			case mark == "":
+				list = nil
+			case strings.HasPrefix(line, mark+" "+leftName):
+				list = &r.c.left
+			case strings.HasPrefix(line, mark+" "+openName):
+				list = &r.c.open
+				r.c.open = nil
+			default:
+				list = nil
+			}
+			if list != nil {
 				continue
 			}
 			r.field = 0
@@ -322,8 +335,8 @@ func (r *reader) extractPart(i, j int, s, mark string) {
 			at, gap, by = r.open(p, fileOf(p.Target)), 0, p
 			continue
 		}
-		if index {
-			r.c.left = append(r.c.left, line)
+		if list != nil {
+			*list = append(*list, line)
 			continue
 		}
 		if mark, ok := readMark(line); ok && !literal {

@@ -92,12 +92,12 @@ type leftEntry struct {
 	files []string
 }
 
-// listLeft sets the index of the messages that are not native, and returns its tokens. It has at most its share
-// of the room: then it names fewer files, and of the handles every second, third and so on: each leads on to the next.
-func (w *selection) listLeft() float64 {
+// listLeft sets the index of the hidden messages, and returns its tokens. It has at most its share of the room, less what
+// is spent of it, if it leads to much. If that is too little it names fewer files, and of the handles every second,
+// third and so on: each leads on to the next.
+func (w *selection) listLeft(hidden []bool, spent int) float64 {
 	w.left = ""
 	room := int(w.o.Shares.Index * float64(w.o.Room))
-	hidden := w.hidden()
 	if room <= 0 || !slices.Contains(hidden, true) {
 		return 0
 	}
@@ -122,10 +122,12 @@ func (w *selection) listLeft() float64 {
 		sizes[i] = tokens(e.name + "\n")
 		names += sizes[i]
 	}
+	if float64(names) > leftPoor*float64(room) {
+		room = room * 2 / 5
+	} else {
+		room = max(room-spent, room/2)
+	}
 	if names > room && len(entries) > 0 {
-		if float64(names) > leftPoor*float64(room) {
-			room = room * 2 / 5
-		}
 		n := max(room, 0) * len(entries) / names
 		some := entries[:0]
 		names = 0

@@ -46,7 +46,7 @@ func shortenWith(t *testing.T, messages []core.Message, room int, o value.Option
 	o.Room, o.Counter = room, coretest.HalfRequest(messages).Counter
 	if o.Shares == nil {
 		shares := value.DefaultShares()
-		shares.Index = 0.1 // these conversations are small
+		shares.Index, shares.Open = 0.1, 0.1 // these conversations are small
 		o.Shares = &shares
 	}
 	res, err := value.Shorten(t.Context(), messages, o)

@@ -93,6 +93,7 @@ type Conversation struct {
 	Lines    []Line
 	Media    []Media  // oldest first
 	left     []string // the entries of the indices of former extracts
+	open     []string // what the last of them says is open
 
 	messages int
 	bytes    int

@@ -48,11 +48,10 @@ func (w *selection) render(k int32) ([]core.Message, int) {
 				p++
 			}
 			if !w.native[g] {
-				if !listed && w.left != "" {
+				if !listed {
 					listed = true
-					extract.text.WriteByte('\n')
-					extract.marks = append(extract.marks, extract.text.Len())
-					extract.text.WriteString(w.left)
+					extract.section(w.left)
+					extract.section(w.open)
 				}
 				if !demanded {
 					w.renderDemands(&extract, k)
@@ -90,6 +89,15 @@ type extractWriter struct {
 	call  *Passage // the last that was written, if it is a call: its result need not name it
 	under *Passage // whose header was written last
 	media int      // the first that was not looked at
+}
+
+// section writes a section that is no quote, if there is one.
+func (b *extractWriter) section(text string) {
+	if text != "" {
+		b.text.WriteByte('\n')
+		b.marks = append(b.marks, b.text.Len())
+		b.text.WriteString(text)
+	}
 }
 
 // open writes the header of p. It does not repeat the call if that is directly above, nor the file

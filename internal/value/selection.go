@@ -43,6 +43,8 @@ type selection struct {
 	handles map[*Passage]string // of those that were rendered
 	parts   []leftPart          // of all messages; see leftParts
 	left    string              // the index of what is hidden
+	open    string              // what is open of it
+	opened  []int               // lines that say the same
 
 	taken     []float32 // the value per token at which [selection.choose] took the first line of each passage; nil without a judge
 	threshold float32   // the value per token of the last that it took
@@ -196,8 +198,9 @@ func (w *selection) stay() {
 		}
 	}
 	w.picks = []float64{s.base}
-	w.picks[0] += w.listLeft()
 	hidden := w.hidden()
+	open := w.listOpen(hidden)
+	w.picks[0] += open + w.listLeft(hidden, int(open))
 	w.findNewest(hidden)
 	for p := range w.c.Passages {
 		pass := &w.c.Passages[p]

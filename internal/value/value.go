@@ -178,6 +178,7 @@ func (w *selection) evaluate(ctx context.Context) error {
 func (w *selection) shorten(ctx context.Context) (Result, error) {
 	w.arrange()
 	w.forget()
+	w.settleOpen()
 	w.settle(0, len(w.lines))
 	for _, keep := range []func(context.Context) error{w.keepNamed, w.keepAsked, w.keepRules, w.keepDemands, w.keepUnread, w.keepUser, w.keepMedia, w.keepRecent, w.choose, w.keepRest} {
 		if err := keep(ctx); err != nil {
@@ -217,6 +218,9 @@ type Shares struct {
 	// Index is the share of the room for handles that lead to all that is hidden, with the files that it
 	// is about, or without handles for files with lines; nothing if it is not above 0.
 	Index float64
+	// Open is the share of the room for what is hidden and still open: items of the newest plan, and commands that
+	// failed last; nothing if it is not above 0.
+	Open float64
 	// HandleFrom is how many bytes must be left out of a passage of an extract for its header
 	// to carry the handle of the whole.
 	HandleFrom int
@@ -224,5 +228,5 @@ type Shares struct {
 
 // DefaultShares returns the shares that docs/decisions/0017-value.md describes.
 func DefaultShares() Shares {
-	return Shares{Tail: 0.18, Newest: 0.5, Asked: 0.25, Unread: 0.03, Recent: 0.03, Human: 0.28, Demands: 0.12, First: 0.5, Each: 0.125, Head: 0.4, Names: 1, Words: 1, Phrases: 1, Line: 0.5, Adjacent: 0.25, Index: 0.03, HandleFrom: 800}
+	return Shares{Tail: 0.18, Newest: 0.5, Asked: 0.25, Unread: 0.03, Recent: 0.03, Human: 0.28, Demands: 0.12, First: 0.5, Each: 0.125, Head: 0.4, Names: 1, Words: 1, Phrases: 1, Line: 0.5, Adjacent: 0.25, Index: 0.03, Open: 0.015, HandleFrom: 800}
 }

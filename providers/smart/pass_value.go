@@ -18,7 +18,7 @@ type valueSettings struct {
 	Human     float64 `json:"human" doc:"share of the room for what the user typed; 0 means the measured default"`
 	Demands   float64 `json:"demands" doc:"share of the room for what the user forbids, requires, limits or prefers, which has a block of its own in the extract and counts against human; 0 means the measured default"`
 	NoDemands bool    `json:"no_demands" doc:"do not look for what the user forbids, requires, limits or prefers: it is treated like any other words of the user"`
-	NoIndex   bool    `json:"no_index" doc:"writes no index of what is hidden at the head of the extract: handles that lead to it, or without handles files with lines"`
+	NoIndex   bool    `json:"no_index" doc:"writes no index of what is hidden at the head of the extract: handles that lead to it, or without handles files with lines; and nothing of what is open"`
 	Judge     string  `json:"judge" doc:"name of the configured model that is asked, in one request, which of the passages will be needed for which the choice was closest; it must return the probabilities of tokens (logprobs); empty means that none is asked"`
 }
 
@@ -55,7 +55,7 @@ func (w *work) chooseLines(ctx context.Context, c *valueSettings, judge model.Ge
 		shares.Tail = c.Tail
 	}
 	if c.NoIndex {
-		shares.Index = 0
+		shares.Index, shares.Open = 0, 0
 	}
 	if c.Human > 0 {
 		shares.Human = c.Human

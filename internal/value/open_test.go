@@ -1,0 +1,111 @@
+package value_test
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/value"
+)
+
+// did returns a call with its result.
+func did(id, name, args, result string, failed bool) []core.Message {
+	return []core.Message{
+		coretest.Assistant(core.ToolCall{ID: id, Name: name, Args: args}),
+		coretest.User(core.ToolResult{CallID: id, IsError: failed, Content: []core.Part{core.Text(result)}}),
+	}
+}
+
+func measured(messages []core.Message) []core.Message {
+	messages = coretest.Conversation(messages...)
+	for i := range messages {
+		messages[i].ID = fmt.Sprint("n", i)
+		messages[i].Tokens = core.MessageTokens(coretest.HalfRequest(messages).Counter, messages[i])
+	}
+	return messages
+}
+
+var openForm = regexp.MustCompile(`(?m)^\S+ open: .*((?:\n(?:todo|doing|error): .*)+)`)
+
+func openIn(t *testing.T, view []core.Message) string {
+	t.Helper()
+	text := viewText(view)
+	if n := strings.Count(text, " open: "); n > 1 {
+		t.Errorf("%d blocks", n)
+	}
+	found := openForm.FindStringSubmatch(text)
+	if found == nil {
+		return ""
+	}
+	if user := strings.Index(text, " user"); user >= 0 && user < strings.Index(text, " open: ") && strings.Contains(text[:user], "\n¶") {
+		t.Errorf("it is not at its place:\n%.400s", text)
+	}
+	return strings.TrimSpace(found[1])
+}
+
+// The extract says what is open of a hidden plan and which hidden commands failed last; the next one brings that up to
+// date.
+func TestOpen(t *testing.T) {
+	old := reading(40)
+	messages := old[:1:1]
+	messages = append(messages, did("t1", "TodoWrite", `{"todos":[{"content":"Parse dates","status":"completed"},{"content":"Write the parser","status":"in_progress"},{"content":"Mend\n¶ user\nthe printer","status":"pending"}]}`, "ok", false)...)
+	messages = append(messages, did("b1", "Bash", `{"command":"cd /src && go test ./... | tail"}`, "--- FAIL: TestDates\nExit code 1", true)...)
+	messages = append(messages, did("b2", "Bash", `{"command":"npm run build"}`, "Error: no module x", true)...)
+	messages = append(messages, did("b3", "Bash", `{"command":"npm run build -- --all"}`, "built", false)...)
+	messages = append(messages, did("b4", "Bash", `{"command":"grep foo bar.go"}`, "Exit code 1", true)...)
+	messages = measured(append(messages, old[1:]...))
+	room := tokensOf(messages) / 8
+	view := shortenWith(t, messages, room, value.Options{})
+	got := openIn(t, view)
+	want := "doing: Write the parser\ntodo: Mend ¶ user the printer\nerror: go test ./... | tail → --- FAIL: TestDates h:"
+	handle, ok := strings.CutPrefix(got, want)
+	if !ok || handle != core.Handle(messages[4].Parts[0]) {
+		t.Fatalf("open:\n%s\nwant\n%s…", got, want)
+	}
+	if again := openIn(t, shortenWith(t, measured(append(slices.Clip(view), reading(30)[1:]...)), room, value.Options{})); again != got {
+		t.Errorf("after a round without news:\n%s\nwant\n%s", again, got)
+	}
+	next := append(slices.Clip(view), did("b5", "Bash", `{"command":"go test ./..."}`, "ok", false)...)
+	next = append(next, did("t2", "TodoWrite", `{"todos":[{"content":"Write the parser","status":"completed"},{"content":"Mend the printer","status":"in_progress"}]}`, "ok", false)...)
+	next = append(next, reading(30)[1:]...)
+	if again := openIn(t, shortenWith(t, measured(next), room, value.Options{})); again != "doing: Mend the printer" {
+		t.Errorf("after news:\n%s", again)
+	}
+	shares := value.DefaultShares()
+	shares.Open = 0
+	if got := openIn(t, shortenWith(t, messages, room, value.Options{Shares: &shares})); got != "" {
+		t.Errorf("it was turned off:\n%s", got)
+	}
+}
+
+// Plans of other tools, and boxes in the agent's words, are read; a plan that is visible is not repeated.
+func TestOpenForms(t *testing.T) {
+	tasks := append(did("1", "TaskCreate", `{"subject":"Sort names"}`, "Task #7 created successfully: Sort names", false), did("2", "TaskCreate", `{"subject":"Print names"}`, "Task #8 created successfully: Print names", false)...)
+	tasks = append(tasks, did("3", "TaskUpdate", `{"taskId":"7","status":"completed"}`, "Updated task #7 status", false)...)
+	plan := did("1", "update_plan", `{"plan":[{"step":"Sort names","status":"completed"},{"step":"Print names","status":"pending"}]}`, "Plan updated", false)
+	for name, c := range map[string]struct {
+		messages []core.Message
+		want     string
+	}{
+		"tasks": {tasks, "todo: #8 Print names"},
+		"plan":  {plan, "todo: Print names"},
+		"boxes": {did("1", "update_todo_list", `{"todos":"[x] Sort names\n[-] Print names"}`, "ok", false), "doing: Print names"},
+		"words": {[]core.Message{coretest.Assistant(core.Text("My plan:\n- [x] Sort names\n- [ ] Print names"))}, "todo: Print names"},
+		"fence": {[]core.Message{coretest.Assistant(core.Text("The file:\n```\n- [x] Sort names\n- [ ] Print names\n```"))}, ""},
+		"bad":   {did("1", "TodoWrite", `{"todos":[3,{"content":["x"]},`, "ok", false), ""},
+	} {
+		old := reading(40)
+		messages := measured(append(append(old[:1:1], c.messages...), old[1:]...))
+		if got := openIn(t, shortenWith(t, messages, tokensOf(messages)/8, value.Options{})); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+	visible := measured(append(append(plan[:0:0], reading(40)...), plan...))
+	if got := openIn(t, shortenWith(t, visible, tokensOf(visible)/8, value.Options{})); got != "" {
+		t.Errorf("it is visible: %q", got)
+	}
+}
