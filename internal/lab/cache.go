@@ -62,7 +62,7 @@ func cacheKey(session, strategy, encoding string, seed uint64, t task, run int) 
 // roundsKey is cacheKey for the rounds along a session.
 func roundsKey(session, strategy, encoding, format string, rounds, run int) string {
 	h := sha256.New()
-	_, _ = fmt.Fprintf(h, "%s\nrounds 2 %d %s\n%s\n%q\n%s", cacheVersion, rounds, format, session, strategy, encoding)
+	_, _ = fmt.Fprintf(h, "%s\nrounds 3 %d %s\n%s\n%q\n%s", cacheVersion, rounds, format, session, strategy, encoding)
 	if run > 1 {
 		_, _ = fmt.Fprintf(h, "\nrun %d", run)
 	}

@@ -94,7 +94,7 @@ const shortestLong = 30_000
 
 // roundsRoom is the part of a session that its rounds are spread over: views grow by whole turns, and what comes
 // after the last round says what was needed.
-const roundsRoom = 0.8
+const roundsRoom = 0.75
 
 // roundSize returns at how many tokens a session of so many is condensed, to half of that, so that it has the rounds
 // that were asked for.

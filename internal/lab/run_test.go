@@ -12,8 +12,10 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/lab/score"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/providers/slidingwindow"
+	"github.com/condensehq/condense/tokens"
 )
 
 // still is a constant clock, so that reports can be compared byte for byte.
@@ -34,6 +36,26 @@ func small() []lab.Item {
 		}
 	}
 	return out
+}
+
+// session reads one of the sessions that come with the program.
+func session(t *testing.T, name string) *score.Session {
+	t.Helper()
+	e, err := tokens.Open(tokens.Chars4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, it := range lab.Demo() {
+		if it.Name == name {
+			s, err := it.Read(tokens.NewCounter(e))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+	}
+	t.Fatalf("no session %s", name)
+	return nil
 }
 
 func run(t *testing.T, items []lab.Item, opts lab.Options, strategies ...lab.Strategy) *lab.Report {
@@ -122,16 +144,25 @@ func TestDemo(t *testing.T) {
 		t.Errorf("%d sessions overflow a window of 32k, want 3 or more", l.Sessions)
 	}
 	most := 0
-	left := map[string]float64{}
+	firsts := map[string]*score.Scorer{}
+	before := map[string]lab.Round{}
 	for _, x := range r.Rounds {
 		most = max(most, x.Round)
-		// What truncation has dropped does not come back.
-		if x.FirstUser != nil {
-			if was, ok := left[x.Session]; ok && *x.FirstUser > was {
-				t.Errorf("%s: after round %d %.2f of the user's first words are left, before %.2f", x.Session, x.Round, *x.FirstUser, was)
+		// What truncation has dropped does not come back, unless a message since then quotes it, as tools of Roo Code do.
+		if was, ok := before[x.Session]; ok && was.FirstUser != nil && x.FirstUser != nil {
+			quoted := firsts[x.Session].Score(session(t, x.Session).Messages[was.At:x.At])
+			again, _ := quoted.UIR.Value()
+			if *x.FirstUser > *was.FirstUser+again+1e-9 {
+				t.Errorf("%s: after round %d %.2f of the user's first words are left, before %.2f, and %.2f were quoted", x.Session, x.Round, *x.FirstUser, *was.FirstUser, again)
 			}
-			left[x.Session] = *x.FirstUser
+		} else if x.Round == 1 {
+			cut, ok := score.CutAt(session(t, x.Session), "round", x.At)
+			if !ok {
+				t.Fatalf("%s has no cut at %d", x.Session, x.At)
+			}
+			firsts[x.Session] = score.NewScorer(cut, score.Common())
 		}
+		before[x.Session] = x
 		if x.Panel == nil && x.User == nil {
 			t.Errorf("round %d of %s measures nothing", x.Round, x.Session)
 		}
