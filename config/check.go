@@ -197,7 +197,7 @@ func (c *checker) field(f field, n *tree.Node, p tree.Path) (any, bool) {
 		}
 		return nil, false
 	}
-	if text, ok := v.(string); ok && f.kind == kindPath && !slices.Contains(f.enum, text) && !(f.database && isPostgres(text)) {
+	if text, ok := v.(string); ok && f.kind == kindPath && !slices.Contains(f.enum, text) && (!f.database || !isPostgres(text)) {
 		return c.absolute(text), true
 	}
 	return v, true

@@ -91,7 +91,7 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 		replaceBody(out, opened)
 	}
 	read := time.Now()
-	x := g.exchange(r, s, t, b)
+	x := g.exchange(r, s, t, b) //nolint:contextcheck // shadows outlive the request
 	g.measure(&mProcessing, time.Since(read).Seconds(), aAPI.String(t.kind()))
 	if x == nil {
 		g.stats.add(func(s *Stats) { s.Passed++ })
@@ -377,7 +377,7 @@ func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
 	if err == nil {
 		if x.epoch != nil {
 			<-old.turn
-			x.announce()
+			x.announce() //nolint:contextcheck // shadows outlive the request
 		}
 		return nil
 	}

@@ -32,7 +32,10 @@ func TestCondensationsTakeTurns(t *testing.T) {
 			return core.ProviderFunc(func(_ context.Context, r *core.Request) (*core.Result, error) {
 				n := running.Add(1)
 				defer running.Add(-1)
-				for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
+				for old := most.Load(); n > old; old = most.Load() {
+					if most.CompareAndSwap(old, n) {
+						break
+					}
 				}
 				<-time.After(10 * time.Millisecond) // so that others come meanwhile
 				done.Add(1)

@@ -480,7 +480,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case t.compress:
 		g.serveCompress(out, r, s, &t)
 	case t.usage:
-		g.serveUsage(out, r, s, &t)
+		g.serveUsage(out, r, s, &t) //nolint:contextcheck // shadows outlive the request
 	case t.api != "" && r.Method == http.MethodPost:
 		g.converse(out, r, s, &t)
 	default:

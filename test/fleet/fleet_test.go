@@ -308,7 +308,7 @@ func newFleet(t *testing.T, vendor, database string) *fleet {
 
 // start starts a gateway and waits until it listens.
 func (f *fleet) start(i int) error {
-	cmd := exec.Command(f.program, f.args...) //nolint:noctx // the program that is tested; it is killed
+	cmd := exec.Command(f.program, f.args...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.dir, "TERM=dumb"}
 	cmd.Stderr = &f.log
 	out, err := cmd.StdoutPipe()

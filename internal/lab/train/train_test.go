@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -87,7 +88,7 @@ func TestTrainLearns(t *testing.T) {
 
 func TestFolds(t *testing.T) {
 	var sessions []recorded
-	for _, p := range strings.Fields("b a a a c c d") {
+	for _, p := range []string{"b", "a", "a", "a", "c", "c", "d"} {
 		sessions = append(sessions, recorded{project: p})
 	}
 	folds := foldsOf(sessions, 2)
@@ -101,7 +102,7 @@ func TestOutcome(t *testing.T) {
 	report := func(values ...float64) *lab.Report {
 		r := &lab.Report{}
 		for i, v := range values {
-			r.Rows = append(r.Rows, lab.Row{Strategy: strategy, Budget: "10%", Session: fmt.Sprint(i / 2), Values: map[string]float64{lab.MeasurePanel: v}})
+			r.Rows = append(r.Rows, lab.Row{Strategy: strategy, Budget: "10%", Session: strconv.Itoa(i / 2), Values: map[string]float64{lab.MeasurePanel: v}})
 		}
 		r.Rows = append(r.Rows, lab.Row{Strategy: lab.Oracle, Budget: "10%", Session: "0", Values: map[string]float64{lab.MeasurePanel: 1}})
 		return r

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -89,6 +90,9 @@ func programs(tb testing.TB) string {
 
 // folder is that of the newest version that is installed; empty if none is.
 func folder() string {
+	if runtime.GOOS == "windows" { // Pause needs signals
+		return ""
+	}
 	found, version := "", -1
 	all, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb") // where Debian has them
 	for _, p := range all {
@@ -124,10 +128,7 @@ func (s *Server) command(program string, args ...string) *exec.Cmd {
 	cmd := exec.Command(program, args...) //nolint:gosec,noctx // what is installed; it ends by Cleanup
 	cmd.Dir = s.dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "LC_ALL=C", "TZ=UTC"}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if os.Geteuid() == 0 {
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: unprivileged, Gid: unprivileged}
-	}
+	isolate(cmd)
 	return cmd
 }
 
@@ -137,16 +138,18 @@ func (s *Server) URL() string {
 }
 
 // Pause stops all processes of the server, which answers nothing from then on, and keeps its connections. Resume lets them go on.
-func (s *Server) Pause() { s.signal(syscall.SIGSTOP) }
+func (s *Server) Pause() { s.signal(pause) }
 
 // Resume ends a [Server.Pause].
-func (s *Server) Resume() { s.signal(syscall.SIGCONT) }
+func (s *Server) Resume() { s.signal(resume) }
 
 // signal sends a signal to the server and its children. Each of these is a session of its own, so there is no group for all.
 func (s *Server) signal(sig syscall.Signal) {
 	_ = s.cmd.Process.Signal(sig)
 	for _, pid := range children(s.cmd.Process.Pid) {
-		_ = syscall.Kill(pid, sig)
+		if p, err := os.FindProcess(pid); err == nil {
+			_ = p.Signal(sig)
+		}
 	}
 }
 

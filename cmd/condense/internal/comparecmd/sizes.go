@@ -56,7 +56,7 @@ func (l *lesson) replay(a *cli.App, cmd *cobra.Command, c *comparison, items []l
 	if err != nil {
 		return err
 	}
-	defer h.Close() //nolint:errcheck // nothing is left to write
+	defer h.Close()
 	words := []string{byGateway + "=" + byDefault + "@money"}
 	all := sizings(o.Window)
 	for _, s := range all {
