@@ -28,7 +28,7 @@ func TestFaultsOfTheVendor(t *testing.T) {
 			"500":                     {Status: 500},
 		} {
 			t.Run(string(c.API)+"/"+name, func(t *testing.T) {
-				o := upstream.Options{Fault: func(r upstream.Record) *upstream.Fault {
+				o := upstream.Options{Window: window, Script: agentLoop, Fault: func(r upstream.Record) *upstream.Fault {
 					if r.N == 3 {
 						return &fault
 					}
