@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -72,6 +73,9 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 	if x.recalls {
 		n, err := x.store.KeptBytes(ctx)
 		x.recalls = err == nil && n < x.s.Recall.MaxSize
+	}
+	if forced {
+		x.awaitPrepared(ctx)
 	}
 	p := c.takePrepared(x.rolling)
 	if p != nil && p.handles && !x.recalls {
@@ -296,6 +300,7 @@ type job struct {
 	block    int // messages at the front that the last epoch left
 	pins     pins
 	journal  bool // is wanted
+	forced   bool // the vendor would refuse the body
 }
 
 // Pins are the IDs of messages of a view that stay as they are because the caller says so; with all, those too that need not if there is no other way.
@@ -315,7 +320,7 @@ func (x *exchange) job(d lineage.Decision, overflow bool) *job {
 	case overflow || x.claim.overflowed():
 		j.turn.Trigger = core.TriggerOverflow
 	case d.Reason == lineage.Forced || d.Reason == lineage.Threshold:
-		j.turn.Trigger = core.TriggerAutomatic
+		j.turn.Trigger, j.forced = core.TriggerAutomatic, d.Reason == lineage.Forced
 	default: // the policy knows nothing of the vendor's cache
 		j.turn.Trigger = core.TriggerManual
 	}
@@ -394,7 +399,14 @@ func (j *job) attempt(ctx context.Context, host *condense.Host, to extent, keep 
 	}
 	if d.Used > 0 && j.tokens > 0 { // in the host's tokens
 		ratio := min(max(float64(d.Used)/float64(j.tokens), leastRatio), mostRatio)
-		t.Window, t.MaxOutput, t.Target = int(ratio*float64(t.Window)), int(ratio*float64(t.MaxOutput)), int(ratio*float64(j.target))
+		t.Window, t.MaxOutput, t.Target = int(ratio*float64(t.Window)), int(math.Ceil(ratio*float64(t.MaxOutput))), int(ratio*float64(j.target))
+	}
+	if j.forced { // to the host it may fit, where it counts less than the bounds allow for: the vendor's count is the one that matters
+		if d, err = host.Check(c, t); err != nil {
+			return nil, err
+		} else if !d.Act {
+			t.Trigger = core.TriggerOverflow
+		}
 	}
 	if to != whole {
 		if asks, err := host.Estimate(ctx, c, t); err != nil || len(asks) > 0 {
@@ -441,10 +453,10 @@ func (x *exchange) prepare(j *job) {
 	if c.busy() || x.life.Err() != nil {
 		return
 	}
-	c.session.mu.Lock()
-	c.preparing = true
-	c.session.mu.Unlock()
-	e, s := c.entry, c.session
+	e, s, ended := c.entry, c.session, make(chan struct{})
+	s.mu.Lock()
+	e.preparing = ended
+	s.mu.Unlock()
 	x.background.Go(func() {
 		ctx, cancel := context.WithTimeout(x.life, backgroundDeadline)
 		defer cancel()
@@ -458,7 +470,8 @@ func (x *exchange) prepare(j *job) {
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		e.preparing, e.prepared = false, p
+		close(ended)
+		e.preparing, e.prepared = nil, p
 		if p == nil {
 			e.retry = j.tokens + x.minNew()
 		}
@@ -469,7 +482,23 @@ func (x *exchange) prepare(j *job) {
 func (c *claim) busy() bool {
 	c.session.mu.Lock()
 	defer c.session.mu.Unlock()
-	return c.preparing || c.prepared != nil
+	return c.preparing != nil || c.prepared != nil
+}
+
+// awaitPrepared waits for what is being prepared, as long as a condensation may take.
+func (x *exchange) awaitPrepared(ctx context.Context) {
+	x.claim.session.mu.Lock()
+	ended := x.claim.preparing
+	x.claim.session.mu.Unlock()
+	if ended == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, x.s.Deadline)
+	defer cancel()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+	}
 }
 
 // takePrepared returns what was prepared for the beginning of these messages; nil if nothing was.

@@ -1,12 +1,15 @@
 package live_test
 
 import (
+	"context"
 	"fmt"
 	"net/http/httptest"
 	"testing"
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
 )
@@ -106,5 +109,52 @@ func (p *play) check(t *testing.T, epochs int) {
 	t.Logf("%d turns, %d epochs, %d breaks, cache %d of %d, tokens %+v, cost %.2f saved %.2f", len(p.vendor.Turns()), s.EpochCount, len(breaks), read, ideal, s.Tokens, s.Cost, s.Saved)
 	for _, e := range s.Epochs {
 		t.Logf("%+v", e)
+	}
+}
+
+// In a small window the limit comes before the threshold of the profile. However the vendor counts, the chain of the profile condenses then, and
+// nothing is sent that would leave no room for the answer.
+func TestForcedEpochsAreOfTheProfile(t *testing.T) {
+	testkit.Slow(t)
+	const window = 60_000
+	for _, perToken := range []float64{0.5, 2.5, 3.5, 4.5, 6} {
+		for _, size := range []int{6_000, 20_000} {
+			t.Run(fmt.Sprint(perToken, " bytes per token, results of ", size), func(t *testing.T) {
+				asked := 0
+				o := faulty(func(_ context.Context, r *core.Request) (*core.Result, error) {
+					asked++
+					n := len(r.Messages)
+					return &core.Result{Messages: core.KeepGroups(r.Messages, func(i int) bool { return i < 1 || i >= n-3 })}, nil
+				})
+				o.Values.Profiles["small"] = config.ProfileValues{Window: new(window)}
+				size := int(float64(size) * perToken / 4)
+				vendor := upstream.New(upstream.Options{Window: window, BytesPerToken: perToken, Script: upstream.Loop(60, size, nil)})
+				v := httptest.NewServer(vendor)
+				defer v.Close()
+				g, s := serveWith(t, v.URL, o, func(o *live.Options) { o.Epoch.IgnorePayback, o.Epoch.IgnoreCold = true, true })
+				c := upstream.Client{API: upstream.Responses, Model: "gpt-5.5", Stream: true, Session: "s", URL: s.URL} // says nothing of the size of its answers
+				if _, err := c.Say(t.Context(), task); err != nil {
+					t.Fatal(err)
+				}
+				got := g.Stats()
+				if got.EpochCount < 2 || asked < got.EpochCount || len(got.Errors) > 0 {
+					t.Errorf("%d epochs, the strategy was asked %d times, errors %v", got.EpochCount, asked, got.Errors)
+				}
+				for _, e := range got.Epochs {
+					if e.Reason != "window" {
+						t.Errorf("an epoch for %s", e.Reason)
+					}
+				}
+				const limit = window - window/10 - 8192
+				for _, r := range vendor.Turns() {
+					if r.N > 4 && r.Tokens > limit*21/20 { // by then the ratio of the counts is known
+						t.Errorf("request %d: %d tokens, above the limit of %d", r.N, r.Tokens, limit)
+					}
+				}
+				for _, r := range vendor.Refusals() {
+					t.Errorf("refused: %s: %s", r.Rule, r.Error)
+				}
+			})
+		}
 	}
 }

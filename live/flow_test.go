@@ -609,6 +609,61 @@ func TestModelsWorkInTheBackground(t *testing.T) {
 	}
 }
 
+// When the vendor would refuse the request, it waits for the model that is at work, and what that has made is sent.
+func TestForcedEpochWaitsForTheModel(t *testing.T) {
+	vendor := upstream.New(upstream.Options{Window: window, Script: upstream.Loop(60, 1500, nil)})
+	v := httptest.NewServer(vendor)
+	defer v.Close()
+	hold, asked := make(chan struct{}), make(chan struct{}, 100)
+	o := withWindow(window)
+	o.Strategies = []registry.Strategy{registry.Define("faulty", "For a test.", func() struct{} { return struct{}{} },
+		func(context.Context, struct{}, registry.Env) (core.CondensationProvider, error) {
+			return &asking{func(_ context.Context, r *core.Request) (*core.Result, error) {
+				asked <- struct{}{}
+				<-hold
+				n := len(r.Messages)
+				kept := core.KeepGroups(r.Messages, func(i int) bool { return i < 1 || i >= n-3 })
+				said := core.Message{Role: core.RoleUser, Parts: []core.Part{core.Text("by the model")}}
+				return &core.Result{Messages: slices.Insert(kept, 1, said)}, nil
+			}}, nil
+		})}
+	o.Values.Chain = []string{"faulty"}
+	g, s := serveWith(t, v.URL, o, func(o *live.Options) { o.Epoch.IgnorePayback = true })
+	c := claude("s")
+	c.URL = s.URL
+	steps := make(chan error)
+	go func() {
+		defer close(steps)
+		c.History = []object{first(upstream.Messages, task)}
+		for g.Stats().EpochCount == 0 {
+			_, _, err := c.Step(t.Context())
+			steps <- err
+		}
+	}()
+	for held := true; held; {
+		select {
+		case err, more := <-steps:
+			if err != nil || !more {
+				t.Fatalf("an epoch without the model, %v", err)
+			}
+		case <-time.After(200 * time.Millisecond): // the agent waits
+			held = len(asked) == 0
+		}
+	}
+	close(hold)
+	for err := range steps {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := vendor.Turns(); !bytes.Contains(got[len(got)-1].Body, []byte("by the model")) {
+		t.Error("what the model made is not sent")
+	}
+	if errs := g.Stats().Errors; len(errs) > 0 {
+		t.Errorf("errors %v", errs)
+	}
+}
+
 type asking struct{ core.ProviderFunc }
 
 func (*asking) EstimateCost(context.Context, *core.Request) (core.Usage, error) {

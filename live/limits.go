@@ -89,7 +89,8 @@ func (g *Gateway) limitsOf(x *exchange) (limits, error) {
 	}
 	rule := r.Rule()
 	rule.Window, rule.MaxOutput = l.window, l.output
-	l.limit = rule.Budget(policy.Size{}, core.TriggerAutomatic).Limit
+	b := rule.Budget(policy.Size{}, core.TriggerAutomatic)
+	l.limit, l.output = b.Limit, b.Reserve // a default that the host does not know of would not grow with its count
 	if r.Auto {
 		l.threshold = int(r.Threshold / 100 * float64(l.window))
 		if r.MaxContextTokens > 0 {

@@ -64,11 +64,11 @@ type entry struct {
 	unsaved      bool  // the store was away when the state was to be saved
 	reader       string
 	state        *lineage.State
-	conversation string    // the same for all epochs of a conversation
-	prepared     *prepared // for the next epoch
-	preparing    bool
-	retry        int  // tokens below which another attempt has no use
-	refused      bool // the vendor has refused the last request as too long, in the middle of the answer
+	conversation string        // the same for all epochs of a conversation
+	prepared     *prepared     // for the next epoch
+	preparing    chan struct{} // closed when prepared is there, or is not to come; nil if nothing is under way
+	retry        int           // tokens below which another attempt has no use
+	refused      bool          // the vendor has refused the last request as too long, in the middle of the answer
 	shadow       shadow
 }
 
