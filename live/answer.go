@@ -22,8 +22,7 @@ type sender struct{ x *exchange }
 // more.
 func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	x := s.x
-	transport := x.t.upstream.transport
-	send := transport.RoundTrip
+	send := x.t.upstream.RoundTrip
 	if x.compacts && x.seen != nil {
 		send = x.compaction
 	}
@@ -38,7 +37,7 @@ func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 		if again != nil {
 			x.s.Logger.WarnContext(r.Context(), "the vendor refused a request, which is repaired and sent again", "why", why, "model", x.r.Model, "agent", x.agent.Name)
 			x.stats.fault("retry_" + why)
-			second, err := transport.RoundTrip(again)
+			second, err := x.t.upstream.RoundTrip(again)
 			if err != nil {
 				return nil, err
 			}
@@ -300,8 +299,11 @@ func (w *watcher) Read(p []byte) (int, error) {
 func (w *watcher) answer() wire.Answer {
 	if w.encoding != "" && w.packed.Len() <= mostPacked {
 		const ratio = 32
-		if text, _ := decode(w.packed.Bytes(), w.encoding, ratio*mostPacked); len(text) > 0 {
-			_, _ = w.sink.Write(text)
+		if from, err := decoder(w.packed.Bytes(), w.encoding, ratio*mostPacked); err == nil && from != nil {
+			_, _ = io.Copy(w.sink, io.LimitReader(from, ratio*mostPacked))
+			_ = from.Close()
+		} else if err == nil {
+			_, _ = w.sink.Write(w.packed.Bytes())
 		}
 		w.packed.Reset()
 	}

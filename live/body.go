@@ -38,13 +38,18 @@ func readBody(r *http.Request, limit int64) (*body, error) {
 	return b, nil
 }
 
-// body returns the whole body as it came. From is the client's.
-func (b *body) body(from io.ReadCloser) io.ReadCloser {
-	read := &passing{left: b.raw}
-	if b.rest == nil {
-		return read
+// fill makes r have the whole body as it came. From is the client's.
+func (b *body) fill(r *http.Request, from io.ReadCloser) {
+	hold(r, b.raw)
+	if b.rest != nil {
+		r.Body, r.GetBody = readCloser{io.MultiReader(r.Body, b.rest), from}, nil
 	}
-	return readCloser{io.MultiReader(read, b.rest), from}
+}
+
+// hold makes body that of r, so that it can be sent again.
+func hold(r *http.Request, body []byte) {
+	r.GetBody = func() (io.ReadCloser, error) { return &passing{left: body}, nil }
+	r.Body = &passing{left: body}
 }
 
 // Passing is a body that is not held once it was read: the transport keeps a request until it was answered.
@@ -78,37 +83,39 @@ func readUpTo(r io.Reader, limit, size int64) ([]byte, error) {
 
 // decode decompresses at most limit bytes. After an error it returns what it has.
 func decode(raw []byte, encoding string, limit int64) ([]byte, error) {
-	var from io.Reader
-	switch strings.ToLower(strings.TrimSpace(encoding)) {
-	case "", "identity":
+	from, err := decoder(raw, encoding, limit)
+	switch {
+	case err != nil:
+		return nil, err
+	case from == nil:
 		return raw, nil
-	case "gzip", "x-gzip":
-		z, err := gzip.NewReader(bytes.NewReader(raw))
-		if err != nil {
-			return nil, err
-		}
-		from = z
-	case "zstd":
-		z, err := zstd.NewReader(bytes.NewReader(raw), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(limit)+1))
-		if err != nil {
-			return nil, err
-		}
-		defer z.Close()
-		from = z
-	case "br":
-		from = brotli.NewReader(bytes.NewReader(raw))
-	case "deflate":
-		z, err := zlib.NewReader(bytes.NewReader(raw))
-		if err != nil {
-			return nil, err
-		}
-		from = z
-	default:
-		return nil, fmt.Errorf("unknown content encoding %s", clip(encoding))
 	}
+	defer func() { _ = from.Close() }()
 	out, err := readUpTo(from, limit, -1)
 	if err == nil && int64(len(out)) > limit {
 		err = fmt.Errorf("more than %d bytes after decompression", limit)
 	}
 	return out, err
+}
+
+// decoder returns a reader of what is compressed, which needs no more memory than limit; nil if it is not.
+func decoder(raw []byte, encoding string, limit int64) (io.ReadCloser, error) {
+	from := bytes.NewReader(raw)
+	switch strings.ToLower(strings.TrimSpace(encoding)) {
+	case "", "identity":
+		return nil, nil //nolint:nilnil // there is nothing to do
+	case "gzip", "x-gzip":
+		return gzip.NewReader(from)
+	case "zstd":
+		z, err := zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(limit)+1))
+		if err != nil {
+			return nil, err
+		}
+		return z.IOReadCloser(), nil
+	case "br":
+		return io.NopCloser(brotli.NewReader(from)), nil
+	case "deflate":
+		return zlib.NewReader(from)
+	}
+	return nil, fmt.Errorf("unknown content encoding %s", clip(encoding))
 }

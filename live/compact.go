@@ -185,14 +185,14 @@ func asksToCompact(messages []wire.Message) bool {
 func (x *exchange) compaction(r *http.Request) (*http.Response, error) {
 	u := x.t.upstream
 	if x.s.Observe || u.compaction == CompactUpstream {
-		return u.transport.RoundTrip(r)
+		return u.RoundTrip(r)
 	}
 	var res *http.Response
 	if u.compaction == CompactGateway {
 		_ = r.Body.Close()
 	} else {
 		var err error
-		if res, err = u.transport.RoundTrip(r); err != nil || x.compacted(res) {
+		if res, err = u.RoundTrip(r); err != nil || x.compacted(res) {
 			return res, err
 		}
 	}
@@ -233,9 +233,9 @@ func (x *exchange) compacted(res *http.Response) bool {
 		return true
 	}
 	var seen bytes.Buffer
-	lines := bufio.NewReader(io.TeeReader(res.Body, &seen))
+	lines := bufio.NewReader(io.TeeReader(io.LimitReader(res.Body, x.s.MaxBody), &seen))
 	found := false
-	for err := error(nil); err == nil && !found && int64(seen.Len()) < x.s.MaxBody; {
+	for err := error(nil); err == nil && !found; {
 		var line []byte
 		line, err = lines.ReadBytes('\n')
 		if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {

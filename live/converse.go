@@ -80,7 +80,7 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 	}
 	g.stats.add(func(s *Stats) { s.Requests++ })
 	out := r.Clone(r.Context())
-	out.Body = b.body(r.Body)
+	b.fill(out, r.Body)
 	opened, err := g.open(s, t, r.Header, b.decoded)
 	if err != nil {
 		t.refuse(w, http.StatusBadRequest, "condense: the compaction in this request cannot be opened: "+err.Error()+". Go back to before it, or begin a new session")
@@ -117,7 +117,7 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 
 // replaceBody makes body, which is not compressed, the body of a request.
 func replaceBody(r *http.Request, body []byte) {
-	r.Body = &passing{left: body}
+	hold(r, body)
 	r.ContentLength = int64(len(body))
 	r.TransferEncoding = nil
 	r.Header.Del("Content-Encoding")

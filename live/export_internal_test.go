@@ -31,6 +31,13 @@ func Unseal(g *Gateway, tenant, sealed string, now time.Time) ([][]byte, error) 
 // PingEvery sets how long a client waits in silence for the answer to a recall.
 func PingEvery(g *Gateway, d time.Duration) { g.pingEvery = d }
 
+// StaleAfter sets how long a connection to a vendor is idle before it may be closed.
+func StaleAfter(g *Gateway, d time.Duration) {
+	for _, u := range g.current.Load().upstreams {
+		u.stale = d
+	}
+}
+
 // MeasureAll measures a nothing of everything.
 func MeasureAll(g *Gateway) {
 	for _, m := range measures {

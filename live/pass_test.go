@@ -1,15 +1,18 @@
 package live_test
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -376,6 +379,64 @@ func TestUpstreamCannotBeReached(t *testing.T) {
 	res, body := send(t, http.MethodPost, s.URL+"/v1/messages", map[string]string{"X-Api-Key": "sk-secret"}, []byte(`{}`))
 	if res.StatusCode != http.StatusBadGateway || !strings.Contains(string(body), `"type":"api_error","message":"condense: upstream anthropic cannot be reached`) || bytes.Contains(body, []byte("sk-secret")) {
 		t.Errorf("got %s %s", res.Status, body)
+	}
+}
+
+// A vendor closes connections that were idle. A request that meets one, at the moment when it is closed, reaches the vendor whole over
+// another; where it may have been seen, the client decides.
+func TestStaleConnection(t *testing.T) {
+	body := loop(1, 300_000)
+	for _, c := range []struct {
+		name   string
+		stale  time.Duration
+		answer string // before the connection is closed
+		status int
+	}{{"stale", 1, "", 200}, {"in use until now", time.Hour, "", 502}, {"answered", 1, "HTTP/1.1 2", 502}} {
+		t.Run(c.name, func(t *testing.T) {
+			l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got [][]byte
+			var done sync.WaitGroup
+			done.Go(func() {
+				for n := 1; ; n++ {
+					conn, err := l.Accept()
+					if err != nil {
+						return
+					}
+					in := bufio.NewReader(conn)
+					for n == 1 || len(got) == 1 {
+						r, err := http.ReadRequest(in)
+						if err != nil {
+							t.Error(err)
+							break
+						}
+						text, _ := io.ReadAll(r.Body)
+						got = append(got, text)
+						fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")
+						if n == 1 { // the next one meets the end of the connection
+							_, _ = in.ReadByte()
+							fmt.Fprint(conn, c.answer)
+							break
+						}
+					}
+					_ = conn.Close()
+				}
+			})
+			g, s := serveWith(t, "http://"+l.Addr().String(), nil, func(o *live.Options) { o.Observe = true })
+			live.StaleAfter(g, c.stale)
+			send(t, http.MethodPost, s.URL+"/v1/messages", nil, loop(1, 1000))
+			res, text := send(t, http.MethodPost, s.URL+"/v1/messages", nil, body)
+			_ = l.Close()
+			done.Wait()
+			if res.StatusCode != c.status {
+				t.Errorf("got %s %s", res.Status, text)
+			}
+			if c.status == http.StatusOK && (len(got) != 2 || !bytes.Equal(got[1], body)) {
+				t.Errorf("the vendor got %d requests", len(got))
+			}
+		})
 	}
 }
 

@@ -213,17 +213,27 @@ func (x *exchange) spliceable(res *http.Response) bool {
 	return x.equipped != nil && !x.t.count && !x.compacts && res.StatusCode == http.StatusOK && res.Header.Get("Content-Encoding") == ""
 }
 
-// answerCalls makes the answer one in which the calls of the tool are answered. An answer that is no stream is read first.
+// answerCalls makes the answer one in which the calls of the tool are answered. An answer that is no stream is read first, unless it
+// is larger than a request may be.
 func (x *exchange) answerCalls(r *http.Request, res *http.Response) (*http.Response, error) {
 	ctx, stop := context.WithCancel(r.Context())
-	s := &spliced{x: x, r: r.WithContext(ctx), stop: stop, body: res.Body, splice: wire.NewSplice(x.r.API, recallTool.Name), buf: make([]byte, 32<<10)}
+	s := &spliced{x: x, r: r.WithContext(ctx), stop: stop, body: res.Body, splice: wire.NewSplice(x.r.API, recallTool.Name, x.s.MaxBody), buf: make([]byte, 32<<10)}
 	if strings.Contains(res.Header.Get("Content-Type"), "event-stream") {
 		res.Body = s
 		return res, nil
 	}
-	defer stop()
+	passes := false
+	defer func() {
+		if !passes {
+			stop()
+		}
+	}()
 	for {
-		body, err := io.ReadAll(s.body)
+		body, err := readUpTo(s.body, x.s.MaxBody, res.ContentLength)
+		if passes = err == nil && int64(len(body)) > x.s.MaxBody; passes {
+			res.Body = readCloser{io.MultiReader(bytes.NewReader(body), s.body), s}
+			return res, nil
+		}
 		_ = s.body.Close()
 		if err != nil {
 			return nil, err
@@ -252,7 +262,7 @@ func (x *exchange) answerCalls(r *http.Request, res *http.Response) (*http.Respo
 			_ = next.Body.Close()
 			return withBody(next, text), err
 		}
-		res.Header, s.body, s.sink = next.Header, next.Body, wire.Watch(x.r.API)
+		res.Header, res.ContentLength, s.body, s.sink = next.Header, next.ContentLength, next.Body, wire.Watch(x.r.API)
 		s.splice.Next()
 	}
 }
@@ -278,6 +288,9 @@ func (s *spliced) Read(p []byte) (int, error) {
 			_, _ = s.sink.Write(s.buf[:n])
 		}
 		s.out = append(s.out, s.splice.Write(s.buf[:n])...)
+		if s.splice.Broken() {
+			err = io.EOF
+		}
 		if err != nil {
 			s.err = err
 			s.out = append(s.out, s.splice.Close()...)
@@ -398,7 +411,7 @@ func (s *spliced) next(ctx context.Context) ([][]byte, error) {
 func (s *spliced) ask(messages [][]byte) (*http.Response, error) {
 	again := s.r.Clone(s.r.Context())
 	replaceBody(again, s.x.r.With(messages))
-	return s.x.t.upstream.transport.RoundTrip(again)
+	return s.x.t.upstream.RoundTrip(again)
 }
 
 // putBack keeps what the client does not know of the answer. It has to be on disk before the client can send the answer back.

@@ -426,6 +426,28 @@ func TestRecallToolVendorFails(t *testing.T) {
 	}
 }
 
+// An answer that is larger than what the gateway reads reaches the client as it came, with a call of the tool or without.
+func TestRecallToolLargeAnswer(t *testing.T) {
+	const most = 1 << 20
+	large := []byte(`{"id":"m","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"` + strings.Repeat("x", 3*most) +
+		`"},{"type":"tool_use","id":"t","name":"condense_recall","input":{}}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1}}`)
+	asked := make(chan []byte, 1)
+	v := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		asked <- body
+		_, _ = w.Write(large)
+	}))
+	defer v.Close()
+	_, s := serveWith(t, v.URL, nil, func(o *live.Options) { withTool(o); o.MaxBody = most })
+	_, body := send(t, http.MethodPost, s.URL+"/v1/messages", nil, loop(1, 0))
+	if !bytes.Contains(<-asked, []byte(recallName)) {
+		t.Error("the request is without the tool")
+	}
+	if !bytes.Equal(body, large) {
+		t.Errorf("%d bytes of %d: %.200s", len(body), len(large), body)
+	}
+}
+
 // While the vendor is asked again, the client hears that it is to wait, and when it leaves, the request ends.
 func TestRecallToolWaits(t *testing.T) {
 	for _, c := range clients() {

@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/http/httputil"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/condensehq/condense/internal/live/wire"
@@ -23,6 +26,7 @@ type upstream struct {
 	name      string
 	base      *url.URL
 	transport *http.Transport
+	stale     time.Duration // idle for so long, the vendor may have closed a connection without our knowing
 
 	compaction Compaction
 	vendors    bool // the address is a vendor's own
@@ -42,8 +46,8 @@ func newUpstream(name, base string) (*upstream, error) {
 		return nil, fmt.Errorf("live: upstream %s: %q must be a URL such as https://api.example.com, without user, query or fragment", name, base)
 	}
 	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), ""
-	const dial, idle, parallel = 30 * time.Second, 90 * time.Second, 64
-	return &upstream{name: name, base: u, transport: &http.Transport{
+	const dial, idle, parallel, silent, stale = 30 * time.Second, 90 * time.Second, 64, 30 * time.Second, 4 * time.Second // servers in Node and Python close after 5 s
+	return &upstream{name: name, base: u, stale: stale, transport: &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           (&net.Dialer{Timeout: dial}).DialContext,
 		TLSHandshakeTimeout:   dial,
@@ -52,6 +56,7 @@ func newUpstream(name, base string) (*upstream, error) {
 		MaxIdleConnsPerHost:   parallel,
 		IdleConnTimeout:       idle,
 		ExpectContinueTimeout: time.Second,
+		HTTP2:                 &http.HTTP2Config{SendPingTimeout: silent}, // or requests would wait on a dead connection for minutes
 		// No ResponseHeaderTimeout: a model may think for minutes before its first byte.
 	}}, nil
 }
@@ -159,6 +164,38 @@ func owner(t *target, h http.Header) string {
 	return openai
 }
 
+// soon is how fast a connection fails that the vendor has closed. One that fails later may have been used, and the request be paid for.
+const soon = 5 * time.Second
+
+// RoundTrip sends a request. One that meets a connection which the vendor has closed for being idle is sent again, if it has a
+// GetBody: the vendor has not seen it. What that needs is held until the answer begins.
+func (u *upstream) RoundTrip(r *http.Request) (*http.Response, error) {
+	whole := r.GetBody
+	if whole == nil {
+		return u.transport.RoundTrip(r)
+	}
+	var old, answered atomic.Bool
+	traced := r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
+		GotConn:              func(c httptrace.GotConnInfo) { old.Store(c.Reused && c.IdleTime >= u.stale) },
+		GotFirstResponseByte: func() { answered.Store(true) },
+	}))
+	traced.GetBody = func() (io.ReadCloser, error) { return whole() }
+	start := time.Now()
+	res, err := u.transport.RoundTrip(traced)
+	if err != nil && old.Load() && !answered.Load() && time.Since(start) < soon && r.Context().Err() == nil {
+		u.transport.CloseIdleConnections()           // they are as old
+		next := traced.WithContext(traced.Context()) // the first one may be read still
+		if next.Body, err = whole(); err == nil {
+			res, err = u.transport.RoundTrip(next)
+		}
+	}
+	whole = gone
+	return res, err
+}
+
+// gone is the body of a request that was answered, for the transport, which keeps the request.
+func gone() (io.ReadCloser, error) { return nil, errors.New("the request was answered") }
+
 // address is the URL at the upstream.
 func (u *upstream) address(t *target, query string) (*url.URL, error) {
 	path := t.path
@@ -183,15 +220,18 @@ func (s *settings) forward(w http.ResponseWriter, r *http.Request, t *target, vi
 		return
 	}
 	if via == nil {
-		via = u.transport
+		via = u
 	}
 	// A vendor may answer before it has read the request: the rest of it is sent nevertheless.
 	// HTTP/2 always does that.
 	_ = http.NewResponseController(w).EnableFullDuplex()
+	again := r.GetBody
+	r.GetBody = nil // ReverseProxy keeps r to the end of the answer
 	p := &httputil.ReverseProxy{
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.URL = to
 			p.Out.Host = ""
+			p.Out.GetBody, again = again, nil
 			for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
 				if v := p.In.Header[name]; v != nil { // ReverseProxy removes what it would set
 					p.Out.Header[name] = v

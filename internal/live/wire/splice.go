@@ -14,14 +14,17 @@ import (
 // tool that is the gateway's own. The client sees what the model said and its own calls, numbered as in one answer, and
 // the end of the last one. As long as there is no such call, everything passes as it came.
 //
-// The answers are written to it one after the other, streamed or not; a new one begins with [Splice.Next]. It is not safe for
+// The answers are written to it one after the other, streamed or not; a new one begins with [Splice.Next]. It holds what it has seen of
+// them. When that becomes too much, the rest passes as it comes, unless the client would miss something: see [Splice.Broken]. It is not safe for
 // concurrent use.
 type Splice struct {
 	api    API
 	tool   string
+	left   int64 // bytes that may still come
 	begun  bool
 	stream bool
 	ended  bool   // the client has the end
+	passes bool   // the rest is not looked at
 	rest   []byte // the beginning of an event, or what has come of a body
 
 	rounds int  // that are over, all of them with calls of the tool
@@ -57,12 +60,38 @@ type Call struct {
 	Arguments []byte // JSON, as the model wrote it
 }
 
-// NewSplice returns a splice of answers in which the gateway answers the calls of one tool.
-func NewSplice(api API, tool string) *Splice { return &Splice{api: api, tool: tool} }
+// NewSplice returns a splice of answers, of together so many bytes, in which the gateway answers the calls of one tool.
+func NewSplice(api API, tool string, most int64) *Splice {
+	return &Splice{api: api, tool: tool, left: most}
+}
+
+// Broken reports whether the answers became too large after something was held back: the client has an error in place of the rest.
+func (s *Splice) Broken() bool { return s.passes && s.ended }
+
+// giveUp returns what is left for the client.
+func (s *Splice) giveUp() []byte {
+	out := s.rest
+	if s.stream && s.held() {
+		const status = 502
+		s.ended = true
+		out = s.Failed(status, Refusal(s.api, status, "condense: the answer is longer than the gateway reads (serve.max_body)"))
+	}
+	s.passes, s.over, s.rest, s.parts, s.said, s.tail, s.seen = true, false, nil, nil, nil, nil, nil
+	return out
+}
 
 // Write reads the next bytes of an answer and returns those for the client.
 func (s *Splice) Write(p []byte) []byte {
+	switch {
+	case s.ended:
+		return nil
+	case s.passes:
+		return p
+	}
 	s.rest = append(s.rest, p...)
+	if s.left -= int64(len(p)); s.left < 0 {
+		return s.giveUp()
+	}
 	if !s.begun {
 		head := bytes.TrimLeft(s.rest, " \t\r\n\xef\xbb\xbf")
 		if len(head) == 0 {
@@ -93,7 +122,7 @@ func (s *Splice) Close() []byte {
 	s.rest = nil
 	var out []byte
 	switch {
-	case s.ended:
+	case s.ended, s.passes:
 		return nil
 	case !s.stream:
 		if s.body(rest); !s.over {

@@ -53,7 +53,7 @@ func played(t *testing.T) map[wire.API]map[bool][][]byte {
 
 // splice writes answers in pieces; all but the last are answered.
 func splice(api wire.API, size func() int, bodies ...[]byte) []byte {
-	s := wire.NewSplice(api, ours)
+	s := wire.NewSplice(api, ours, 1<<30)
 	var out []byte
 	for i, body := range bodies {
 		for len(body) > 0 {
@@ -109,6 +109,39 @@ func TestSplice(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// An answer that is too large passes as it came. If something of it was held back already, the client gets an error, and nothing of the tool.
+func TestSpliceGivesUp(t *testing.T) {
+	const piece = 50
+	broken := 0
+	for api, byStream := range played(t) {
+		for stream, all := range byStream {
+			for i, body := range all {
+				for most := 0; most < len(body); most += 7 {
+					s := wire.NewSplice(api, ours, int64(most))
+					var out []byte
+					for at := 0; at < len(body) && !s.Over() && !s.Broken(); at += piece {
+						out = append(out, s.Write(body[at:min(at+piece, len(body))])...)
+					}
+					if out = append(out, s.Close()...); s.Over() {
+						continue // it was whole, and only empty lines were too many
+					}
+					switch {
+					case !s.Broken() && !bytes.Equal(out, body):
+						t.Errorf("%s/%v/%d: other bytes with a limit of %d:\n%s", api, stream, i, most, out)
+					case s.Broken() && (bytes.Contains(out, []byte(ours)) || !bytes.Contains(out, []byte("max_body"))):
+						t.Errorf("%s/%v/%d: with a limit of %d:\n%s", api, stream, i, most, out)
+					case s.Broken():
+						broken++
+					}
+				}
+			}
+		}
+	}
+	if broken == 0 {
+		t.Error("nothing was held back")
 	}
 }
 
@@ -214,7 +247,7 @@ func FuzzSplice(f *testing.F) {
 				t.Errorf("%s: %q became %q", api, text, out)
 			}
 			splice(api, func() int { return size }, []byte(text), []byte(text))
-			s := wire.NewSplice(api, ours)
+			s := wire.NewSplice(api, ours, 1<<30)
 			s.Write([]byte(text))
 			s.Close()
 			if m := s.Message(); len(m) > 0 {
