@@ -38,6 +38,8 @@ type question struct {
 	ratio   float64 // tokens to leave of the whole; 0: as the profile says
 	budget  int     // tokens to fit into in place of the model's window; 0: the window
 	recalls bool    // handles are wanted
+
+	added []int // indices of messages that are ours, and not returned
 }
 
 // longestSession is the length in bytes of the ID of a session.
@@ -254,7 +256,11 @@ func (g *Gateway) serveCompress(w http.ResponseWriter, r *http.Request, s *setti
 		return
 	}
 	x := &exchange{Gateway: g, s: s, t: t, start: s.Now(), agent: agents.Any, subscribed: true} // nothing that needs a header
-	x.r, err = wire.Parse(shapeOf(body), body, &wire.Options{Cache: g.parsed})
+	if x.r, err = wire.Parse(shapeOf(body), body, &wire.Options{Cache: g.parsed}); err == nil && q.session == "" {
+		if all := q.complete(x.r.Messages); len(q.added) > 0 {
+			x.r, err = wire.Parse(x.r.API, x.r.With(all), nil)
+		}
+	}
 	if err != nil {
 		compressFault(w, http.StatusBadRequest, invalidRequest, err.Error())
 		return
@@ -285,7 +291,38 @@ func (g *Gateway) serveCompress(w http.ResponseWriter, r *http.Request, s *setti
 	if answer.session = q.id; !x.altered {
 		g.stats.add(func(s *Stats) { s.Passed++ })
 	}
+	for _, i := range slices.Backward(q.added) {
+		if len(answer.messages) > len(messages) {
+			n := tokensOf(answer.messages[i])
+			answer.messages = slices.Delete(answer.messages, i, i+1)
+			answer.before, answer.after = answer.before-n, answer.after-n
+		}
+	}
 	answer.write(w)
+}
+
+// complete returns messages with a call for each tool result that came without: LiteLLM withholds what the model said.
+func (q *question) complete(messages []wire.Message) [][]byte {
+	var all [][]byte
+	open := map[string]bool{}
+	frozen, recent := q.frozen, len(messages)-q.recent
+	for i, m := range messages {
+		for _, id := range m.Calls {
+			open[id] = true
+		}
+		if m.Role == "tool" && len(m.Results) == 1 && !open[m.Results[0]] {
+			q.added = append(q.added, len(all))
+			all = append(all, rawjson.Append(nil, `{"role":"assistant","content":null,"tool_calls":[{"id":?,"type":"function","function":{"name":"tool","arguments":"{}"}}]}`, m.Results[0]))
+			if i < frozen {
+				q.frozen++
+			}
+			if i >= recent {
+				q.recent++
+			}
+		}
+		all = append(all, m.Raw)
+	}
+	return all
 }
 
 // compress fills x, and returns what to send in place of the messages.
@@ -462,11 +499,30 @@ func (x *exchange) alone(ctx context.Context, q *question) (*compressed, error) 
 	return a, nil
 }
 
-// once makes the view what a condensation makes of the messages, and reports whether it has changed something.
+// once makes the view what a condensation makes of the messages, and reports whether it has changed something. One message stays one
+// message, as callers expect that match them by place, unless that would not fit.
 func (x *exchange) once(ctx context.Context, q *question, j *job, d lineage.Decision) (changed bool, err error) {
 	p, err := x.inTurn(ctx, j, d.Reason == lineage.Forced)
 	if errors.Is(err, errAsks) {
 		p, err = x.runBuiltin(ctx, j)
+	}
+	if err == nil && !x.sameRoles(p.after) {
+		was := *x
+		most := x.limit
+		if q.budget > 0 {
+			most = q.budget
+		}
+		own := *j
+		own.turn.Profile, own.turn.Mode, own.target = "", "", min(j.target, most)
+		instead, failed := own.run(ctx, x.inPlace, whole)
+		if failed == nil && x.sameRoles(instead.after) {
+			if changed, failed = x.freeze(q, instead, d); failed == nil && changed && x.tokens <= most {
+				return true, nil
+			}
+		}
+		if *x = was; len(q.added) > 0 {
+			return false, nil
+		}
 	}
 	if errors.Is(err, errNotDue) {
 		return false, nil
@@ -474,6 +530,16 @@ func (x *exchange) once(ctx context.Context, q *question, j *job, d lineage.Deci
 	if err != nil {
 		return false, err
 	}
+	return x.freeze(q, p, d)
+}
+
+// sameRoles reports whether a view has a message for each of the client's, by the same author.
+func (x *exchange) sameRoles(view []wire.Message) bool {
+	return slices.EqualFunc(view, x.r.Messages, func(a, b wire.Message) bool { return a.Role == b.Role })
+}
+
+// freeze makes the view what a condensation has made.
+func (x *exchange) freeze(q *question, p *prepared, d lineage.Decision) (changed bool, err error) {
 	next, err := x.claim.state.Freeze(x.r, x.rolling, lineage.Condensed{Basis: p.basis, After: p.after, Decision: d, Forced: d.Reason == lineage.Forced}, x.start)
 	if errors.Is(err, lineage.ErrNothing) || errors.Is(err, lineage.ErrRound) {
 		return false, nil

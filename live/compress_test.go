@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,6 +18,7 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/growing"
 	"github.com/condensehq/condense/live"
@@ -170,6 +172,52 @@ func TestCompressAlone(t *testing.T) {
 				t.Error("bypass changed messages")
 			}
 		})
+	}
+	if errs := g.Stats().Errors; len(errs) > 0 {
+		t.Errorf("faults: %v", errs)
+	}
+}
+
+// TestCompressRows: without a session there is a message by the same author for each that was sent, also if results come without their calls,
+// for callers that put them back by place.
+func TestCompressRows(t *testing.T) {
+	g, s := serveWith(t, "http://127.0.0.1:9", withWindow(compressWindow), nil)
+	role := func(m any) string {
+		raw, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rawjson.Text(rawjson.Field(raw, "role"))
+	}
+	for _, api := range []wire.API{wire.Chat, wire.Messages} {
+		all := talk(api, 40)
+		var results []any
+		for _, m := range all {
+			if api == wire.Chat && role(m) != "assistant" {
+				results = append(results, m)
+			}
+		}
+		for name, sent := range map[string][]any{"all": all, "without answers": results} {
+			for _, ratio := range []float64{0.6, 0.3, 0.01} {
+				if len(sent) == 0 {
+					continue
+				}
+				a := mustPost(t, s.URL, object{"model": "m", "messages": sent, "config": object{"target_ratio": ratio, "frozen_message_count": 3, "protect_recent": 2}})
+				if a.After > a.Before*2/3 || a.Skipped {
+					t.Errorf("%s, %s, ratio %v: %d of %d tokens left", api, name, ratio, a.After, a.Before)
+				}
+				if !slices.EqualFunc(a.Messages, sent, func(m json.RawMessage, was any) bool { return role(m) == role(was) }) {
+					t.Fatalf("%s, %s, ratio %v: %d messages were sent, %d came back, or by others", api, name, ratio, len(sent), len(a.Messages))
+				}
+				raw, err := json.Marshal(append(slices.Clone(sent[:3]), sent[len(sent)-2:]...))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if own := slices.Collect(rawjson.Elements(raw)); !equalMessages(append(slices.Clone(a.Messages[:3]), a.Messages[len(sent)-2:]...), []json.RawMessage{own[0], own[1], own[2], own[3], own[4]}) {
+					t.Errorf("%s, %s, ratio %v: what should stay was changed", api, name, ratio)
+				}
+			}
+		}
 	}
 	if errs := g.Stats().Errors; len(errs) > 0 {
 		t.Errorf("faults: %v", errs)

@@ -44,6 +44,7 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/ingest"
 	"github.com/condensehq/condense/internal/live/access"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
@@ -192,6 +193,7 @@ const (
 type Gateway struct {
 	host    *condense.Host
 	builtin *condense.Host // the built-in chain, which needs no language model
+	inPlace *condense.Host // shortens results, and neither drops nor adds a message
 	current atomic.Pointer[settings]
 	stats   counters
 	store   store.Store
@@ -278,6 +280,9 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 	if err == nil {
 		g.builtin, err = condense.Open(g.life, nil)
 	}
+	if err == nil {
+		g.inPlace, err = ingest.Open(g.life, ingest.Options{Lossless: true, Fit: true})
+	}
 	if err != nil {
 		g.stop()
 		return nil, errors.Join(err, opened.Close())
@@ -341,7 +346,7 @@ func (g *Gateway) Close() error {
 	for _, u := range g.current.Load().upstreams {
 		u.transport.CloseIdleConnections()
 	}
-	return errors.Join(g.builtin.Close(), g.ingesters.close(), g.store.Close())
+	return errors.Join(g.builtin.Close(), g.inPlace.Close(), g.ingesters.close(), g.store.Close())
 }
 
 // vendors are the upstreams that exist without configuration.

@@ -5,6 +5,7 @@ package ingest
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
@@ -18,6 +19,8 @@ type Options struct {
 	// MaxResult is the size in tokens above which a result is shortened to its lines with the highest expected
 	// use: two thirds of its tokens, and that size at most; what the goal names stays, up to twice the size. It gets a handle. 0 means no limit.
 	MaxResult int
+	// Fit cuts results, if need be, until the target of the turn is met.
+	Fit       bool
 	Tokenizer string // empty means the default one
 }
 
@@ -27,11 +30,12 @@ func Open(ctx context.Context, o Options) (*condense.Host, error) {
 	if o.Lossless {
 		passes = smart.Lossless()
 	}
+	const least = 40 // of cut
+	if o.Fit {
+		passes = append(passes, smart.PassConfig{Pass: "cut", Settings: fmt.Appendf(nil, `{"tokens": %d, "keep": 0}`, least)})
+	}
 	if o.MaxResult > 0 {
-		const (
-			least = 40   // of cut
-			share = 0.65 // what agents used of long results in their next five turns: docs/serving-rules.md
-		)
+		const share = 0.65 // what agents used of long results in their next five turns: docs/serving-rules.md
 		most := max(2*o.MaxResult, least)
 		for _, pass := range []struct {
 			name     string
