@@ -6,13 +6,14 @@ import (
 	"crypto/md5"
 	"crypto/sha1"
 	"crypto/sha256"
+	"crypto/sha512"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -22,7 +23,10 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/live/access"
+	"github.com/condensehq/condense/internal/live/hindsight"
 	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/testkit"
+	"github.com/condensehq/condense/internal/testkit/pgtest"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
 )
@@ -129,79 +133,229 @@ func TestTenantsDoNotMeet(t *testing.T) {
 	}
 }
 
-// A copy of the database has nothing with which a request could be sent in the name of its users: no key of a vendor, no token, no recall secret, in no
-// form, and no hash of one that was made without a key.
-func TestLeakedDatabaseHasNoCredential(t *testing.T) {
-	for name, change := range map[string]func(*live.Options){
-		"key in the store":  func(*live.Options) {},
-		"key of the server": func(o *live.Options) { o.Key = []byte("a key of the server that is long enough") },
-	} {
-		t.Run(name, func(t *testing.T) {
-			tokens := tokensFile(t, "acme")
-			dir := t.TempDir()
-			p := newPlay(t, upstream.Options{Script: upstream.Loop(26, 3000, nil)}, claude("s"), func(o *live.Options) {
-				o.Tokens, o.Store = tokens.path, filepath.Join(dir, "serve.db")
-				change(o)
+// A copy of the database, a backup and an export have nothing with which a request could be sent in the name of its users: no key of a vendor, no token,
+// no recall secret, in no form, and no hash of one that was made without a key. Nor has anything that the gateway shows or tells others: logs, metrics,
+// traces, pages, the text of its refusals.
+func TestNoCredentialLeaks(t *testing.T) {
+	testkit.Slow(t)
+	for _, database := range []string{"SQLite", "PostgreSQL"} {
+		for name, key := range map[string][]byte{"key in the store": nil, "key of the server": []byte("a key of the server that is long enough")} {
+			t.Run(database+", "+name, func(t *testing.T) {
+				var s *pgtest.Server
+				address := filepath.Join(t.TempDir(), "serve.db")
+				if database == "PostgreSQL" {
+					s = pgtest.Start(t)
+					address = s.URL()
+				}
+				credentials, found := leak(t, address, key)
+				if s != nil {
+					found["pg_dump"] = binary(s.Dump(t))
+					if !strings.Contains(found["pg_dump"], `{"conversation":`) {
+						t.Error("the dump has no state that can be read")
+					}
+				} else {
+					files, err := filepath.Glob(address + "*")
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, f := range files {
+						found["a file of the database"] += read(t, f)
+					}
+				}
+				for where, text := range found {
+					if where != "refusals" && !strings.Contains(text, "acme") {
+						t.Errorf("nothing of the tenant is in %s: %.500s", where, text)
+					}
+					text := strings.ToLower(text)
+					for _, c := range credentials {
+						for form, hidden := range formsOf(c) {
+							if strings.Contains(text, strings.ToLower(string(hidden))) {
+								t.Errorf("%s of %.20s… is in %s", form, c, where)
+							}
+						}
+					}
+				}
 			})
-			credentials := []string{tokens.of["acme"], "recall-secret-0123456789abcdef"}
-			if name == "key of the server" {
-				credentials = append(credentials, p.RecallSecret())
-			}
-			for i, header := range []http.Header{
-				{"X-Api-Key": {"sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789"}},
-				{"X-Api-Key": {""}, "Authorization": {"Bearer sk-ant-oat01-ABCDEFGHIJKLMNOPQRSTUVWXYZ"}, "Anthropic-Beta": {"oauth-2025-04-20"}},
-				{"Authorization": {"Bearer sk-proj-zyxwvutsrqponmlkjihgfedcba"}, "Api-Key": {"0123456789abcdefABCDEF"}},
-			} {
-				for _, v := range header {
-					if secret := strings.TrimPrefix(v[0], "Bearer "); len(secret) > 15 && !strings.HasPrefix(secret, "oauth") {
-						credentials = append(credentials, secret)
-					}
-				}
-				c := claude(fmt.Sprintf("session-%d", i))
-				c.Header, c.Tools = header.Clone(), []string{"mcp__condense__recall"}
-				c.URL = p.server.URL + "/token/" + tokens.of["acme"] + "/recall/" + credentials[1]
-				if _, err := c.Say(t.Context(), task); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if s := p.Stats(); s.EpochCount < 3 {
-				t.Fatalf("%d epochs", s.EpochCount)
-			}
-			if err := p.Close(); err != nil { // writes the statistics too
-				t.Fatal(err)
-			}
-			files, err := os.ReadDir(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var leaked []byte
-			for _, f := range files {
-				leaked = append(leaked, read(t, filepath.Join(dir, f.Name()))...)
-			}
-			if !bytes.Contains(leaked, []byte("acme:")) {
-				t.Fatal("nothing of the tenant is in the database")
-			}
-			for _, c := range credentials {
-				for form, hidden := range formsOf(c) {
-					if bytes.Contains(bytes.ToLower(leaked), bytes.ToLower(hidden)) {
-						t.Errorf("%s of %s… is in the database", form, c[:8])
-					}
-				}
-			}
-		})
+		}
 	}
+}
+
+// leak plays with a gateway whose store is at an address. It returns the credentials that it was given, and what it told others, by the name of the place.
+func leak(t *testing.T, address string, key []byte) (credentials []string, found map[string]string) {
+	t.Helper()
+	vendor := upstream.New(upstream.Options{Window: window, Script: upstream.Loop(26, 3000, nil)})
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Test") != "" { // some vendors repeat the key
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = fmt.Fprintf(w, `{"error":{"message":"Incorrect API key provided: %s"}}`, r.Header.Get("Authorization"))
+			return
+		}
+		vendor.ServeHTTP(w, r)
+	}))
+	t.Cleanup(front.Close)
+	tokens := tokensFile(t, "acme")
+	tokens.add(t, &access.Token{Tenant: "ops", Admin: true})
+	logs, audit := &lockedBuffer{}, &lockedBuffer{}
+	pages, err := hindsight.New(nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m *meter
+	var g *live.Gateway
+	g, server := serveWith(t, front.URL, withWindow(window), func(o *live.Options) {
+		m = newMeter(t, o)
+		o.Tokens, o.Store, o.Key, o.Watch, o.Upstreams["dead"] = tokens.path, address, key, pages, "http://127.0.0.1:1"
+		o.Pages = pages.Pages(func() live.Stats { return g.Stats() }, func() bool { return true })
+		o.Logger, o.Audit = slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug})), slog.New(slog.NewJSONHandler(audit, nil))
+	})
+	admin := adminOf(t, g)
+
+	const theirs, query, wrong = "recall-secret-0123456789abcdef", "AIzaSyA-0123456789abcdefghijklmnopq", "condense_0123456789ABCDEFGHIJKLMNOP"
+	credentials = []string{tokens.of["acme"], tokens.of["ops"], theirs, query, wrong}
+	if key != nil {
+		credentials = append(credentials, g.RecallSecret())
+	}
+	headers := []http.Header{
+		{"X-Api-Key": {"sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789"}},
+		{"X-Api-Key": {""}, "Authorization": {"Bearer sk-ant-oat01-ABCDEFGHIJKLMNOPQRSTUVWXYZ"}, "Anthropic-Beta": {"oauth-2025-04-20"}},
+		{"Authorization": {"Bearer sk-proj-zyxwvutsrqponmlkjihgfedcba"}, "Api-Key": {"0123456789abcdefABCDEF"}},
+	}
+	refusals := ""
+	for i, header := range headers {
+		for name, v := range header {
+			if name != "Anthropic-Beta" && v[0] != "" {
+				credentials = append(credentials, strings.TrimPrefix(v[0], "Bearer "))
+			}
+		}
+		c := claude(fmt.Sprintf("session-%d", i))
+		c.Header, c.Tools = header.Clone(), []string{"mcp__condense__recall"}
+		c.URL = server.URL + "/token/" + tokens.of["acme"] + "/recall/" + theirs
+		if _, err := c.Say(t.Context(), task); err != nil {
+			t.Fatal(err)
+		}
+		with := map[string]string{"X-Condense-Token": tokens.of["acme"], "X-Condense-Recall": theirs, "Content-Type": "application/json"}
+		for name, v := range header {
+			with[name] = v[0]
+		}
+		refused := func(token, path, body string) {
+			with["X-Condense-Token"] = token
+			_, answer := send(t, http.MethodPost, server.URL+path, with, []byte(body))
+			refusals += string(answer) + "\n"
+		}
+		refused(wrong, "/v1/messages?key="+query, "{}")
+		refused("", "/token/"+wrong+"/v1/messages", "{}")
+		refused(tokens.of["ops"], "/v1/messages?key="+query, "{}")
+		refused(tokens.of["acme"], "/dead/v1/messages?key="+query, `{"model":"m","messages":[{"role":"user","content":"hello"}]}`)
+		refused(tokens.of["acme"], "/dead/v1/models/"+query, "")
+		refused(tokens.of["acme"], "/nowhere?key="+query, "")
+		refused(tokens.of["acme"], "/v1/compress?key="+query, `{"messages":1}`)
+		refused(tokens.of["acme"], "/v1/usage", `{"session_id":"none","usage":{"input_tokens":1}}`)
+		refused(tokens.of["acme"], "/mcp?key="+query, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"recall","arguments":{"handle":"0123456789"}}}`)
+		with["X-Test"] = "repeat the key"
+		send(t, http.MethodPost, server.URL+"/v1/messages", with, []byte(`{"model":"claude-opus-5-5","max_tokens":9,"messages":[{"role":"user","content":"hello"}]}`))
+	}
+	if n := g.Stats().EpochCount; n < 3 {
+		t.Fatalf("%d epochs", n)
+	}
+	found = map[string]string{"refusals": refusals}
+	at := func(path string) string {
+		_, body := send(t, http.MethodGet, admin+path, map[string]string{"X-Condense-Token": tokens.of["ops"]}, nil)
+		return string(body)
+	}
+	found["/metrics"] = at("/metrics")
+	seen := map[string]bool{"/condense/": false, "/condense/status": false}
+	for more := true; more; {
+		more = false
+		for path, done := range seen {
+			if done {
+				continue
+			}
+			seen[path], more = true, true
+			page := at(path)
+			found["the pages"] += page
+			for _, to := range links.FindAllStringSubmatch(page, -1) {
+				if _, known := seen[to[1]]; !known {
+					seen[to[1]] = false
+				}
+			}
+		}
+	}
+	if len(seen) < 5 {
+		t.Errorf("only the pages %v were looked at", seen)
+	}
+	http.DefaultClient.CloseIdleConnections()
+	if err := g.Close(); err != nil { // writes the statistics too
+		t.Fatal(err)
+	}
+	pages.Close()
+	spans, err := json.Marshal(m.spans.GetSpans())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found["traces"], found["logs"] = string(spans), logs.String()+audit.String()
+	db, err := store.Open(t.Context(), address) // what is compressed there is not in the export
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	records, err := db.List(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range records {
+		all, err := db.Load(t.Context(), r.Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range all {
+			found["an export"] += fmt.Sprintf("%+v %s\n", one.Key, one.Data)
+		}
+		kept, err := db.Kept(t.Context(), r.Key.Tenant, r.Set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range kept {
+			found["an export"] += string(o.Data)
+		}
+	}
+	return credentials, found
+}
+
+var (
+	links = regexp.MustCompile(`(?:href|src)="(/condense/[^"#]*)"`)
+	inHex = regexp.MustCompile(`\\x([0-9a-f]+)`)
+)
+
+// binary adds to a dump its binary data as it is.
+func binary(dump []byte) string {
+	all := bytes.NewBuffer(dump)
+	for _, m := range inHex.FindAllSubmatch(dump, -1) {
+		data, err := hex.AppendDecode(nil, m[1])
+		if err == nil {
+			all.Write(data)
+		}
+	}
+	return all.String()
 }
 
 // formsOf are the forms in which a credential could be kept by mistake.
 func formsOf(c string) map[string][]byte {
-	forms := map[string][]byte{"the text": []byte(c), "hexadecimal": []byte(hex.EncodeToString([]byte(c))), "base64": []byte(base64.RawStdEncoding.EncodeToString([]byte(c)))}
+	forms := map[string][]byte{"the text": []byte(c), "hexadecimal": []byte(hex.EncodeToString([]byte(c)))}
 	if raw, err := hex.DecodeString(c); err == nil {
 		forms["the bytes"] = raw
 	}
-	sha, old, older := sha256.Sum256([]byte(c)), sha1.Sum([]byte(c)), md5.Sum([]byte(c))
-	for name, sum := range map[string][]byte{"SHA-256": sha[:], "SHA-1": old[:], "MD5": older[:]} {
-		forms[name], forms[name+" in hexadecimal"] = sum[:12], []byte(hex.EncodeToString(sum)[:24])
-		forms[name+" in base64"] = []byte(base64.RawStdEncoding.EncodeToString(sum)[:16])
+	for _, coding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+		for before, skip := range []int{0, 2, 3} { // at any place in a longer text
+			text := coding.EncodeToString(append(make([]byte, before), c...))
+			forms[fmt.Sprint("base64 after ", before, coding == base64.RawURLEncoding)] = []byte(text[skip : len(text)-3])
+		}
+	}
+	for _, text := range []string{c, "Bearer " + c, c + "\n"} {
+		sha, long, old, older := sha256.Sum256([]byte(text)), sha512.Sum512([]byte(text)), sha1.Sum([]byte(text)), md5.Sum([]byte(text))
+		for name, sum := range map[string][]byte{"SHA-256": sha[:], "SHA-512": long[:], "SHA-1": old[:], "MD5": older[:]} {
+			forms[name+" of "+text], forms[name+" in hexadecimal of "+text] = sum[:12], []byte(hex.EncodeToString(sum)[:24])
+			forms[name+" in base64 of "+text] = []byte(base64.RawStdEncoding.EncodeToString(sum)[:16])
+		}
 	}
 	return forms
 }

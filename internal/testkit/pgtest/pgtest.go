@@ -42,7 +42,7 @@ func Start(tb testing.TB) *Server {
 	}
 	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
 	s := &Server{dir: dir, ended: make(chan struct{})}
-	s.run(tb, filepath.Join(bin, "initdb"), "--pgdata="+filepath.Join(dir, "data"), "--auth=trust", "--username=condense", "--encoding=UTF8", "--no-locale", "--no-sync")
+	_ = s.run(tb, filepath.Join(bin, "initdb"), "--pgdata="+filepath.Join(dir, "data"), "--auth=trust", "--username=condense", "--encoding=UTF8", "--no-locale", "--no-sync")
 	s.cmd = s.command(filepath.Join(bin, "postgres"), "-D", filepath.Join(dir, "data"), "-k", dir, "-c", "listen_addresses=",
 		"-c", "max_connections=200", "-c", "shared_buffers=64MB", "-c", "fsync=off")
 	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
@@ -106,19 +106,27 @@ func folder() string {
 	return found
 }
 
-func (s *Server) run(tb testing.TB, program string, args ...string) {
+// Dump is what pg_dump writes of all tables: SQL, with binary data in hexadecimal.
+func (s *Server) Dump(tb testing.TB) []byte {
+	tb.Helper()
+	return s.run(tb, filepath.Join(programs(tb), "pg_dump"), "--host="+s.dir, "--username=condense", "--inserts", "postgres")
+}
+
+// run returns what a program writes to its standard output.
+func (s *Server) run(tb testing.TB, program string, args ...string) []byte {
 	tb.Helper()
 	if os.Geteuid() == 0 { // the server refuses to run as root
 		if err := os.Chown(s.dir, unprivileged, unprivileged); err != nil {
 			tb.Fatal(err)
 		}
 	}
-	var out bytes.Buffer
+	var out, errs bytes.Buffer
 	cmd := s.command(program, args...)
-	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
-		tb.Fatalf("%s: %v\n%s", program, err, out.String())
+		tb.Fatalf("%s: %v\n%s%s", program, err, out.String(), errs.String())
 	}
+	return out.Bytes()
 }
 
 // unprivileged is the user that owns no files, on Debian and elsewhere.
