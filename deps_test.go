@@ -51,7 +51,7 @@ var mayImport = map[string]string{
 	"cmd/condense/internal/configcmd":  "cmd/condense/internal/cli cmd/condense/internal/term config core core/policy internal/plugins internal/rooimport internal/size internal/trust registry github.com/spf13/cobra",
 	"cmd/condense/internal/plugincmd":  "cmd/condense/internal/cli cmd/condense/internal/term config core core/coretest internal/plugins internal/size internal/suggest internal/trust plugin-sdk/node plugin-sdk/proto plugin-sdk/python registry tokens github.com/spf13/cobra",
 	"cmd/condense/internal/comparecmd": ". cmd/condense/internal/cli cmd/condense/internal/term config core internal/lab internal/lab/report internal/lab/strategies internal/plain internal/resolver internal/size tokens github.com/spf13/cobra",
-	"cmd/condense/internal/servecmd":   ". cmd/condense/internal/cli cmd/condense/internal/term config internal/disk internal/live/access internal/live/agents internal/live/hindsight internal/live/record internal/live/store internal/settings internal/size internal/suggest live github.com/prometheus/client_golang github.com/prometheus/otlptranslator github.com/spf13/cobra go.opentelemetry.io/otel golang.org/x/sys",
+	"cmd/condense/internal/servecmd":   ". cmd/condense/internal/cli cmd/condense/internal/term config internal/disk internal/lab internal/live/access internal/live/agents internal/live/hindsight internal/live/record internal/live/store internal/settings internal/size internal/suggest live github.com/prometheus/client_golang github.com/prometheus/otlptranslator github.com/spf13/cobra go.opentelemetry.io/otel golang.org/x/sys",
 	"compare":                          "internal/lab",
 	"internal/lab/canary":              "core", // nor this one: what it plants is not what a provider looks for
 	"internal/lab":                     "internal/lab/canary internal/lab/score internal/catalog internal/live/lineage internal/live/wire internal/promptcache model core core/history core/policy internal/dialog internal/size internal/suggest tokens transcript",
@@ -62,7 +62,7 @@ var mayImport = map[string]string{
 	"internal/resolver":                "config core internal/catalog internal/disk internal/remote internal/remote/anthropic internal/remote/openai internal/suggest model model/extractive providers registry tokens",
 	"internal/plugins":                 "config core google.golang.org/grpc/codes internal/resolver internal/supervise internal/trust internal/wire model model/extractive",
 	"internal/trust":                   "internal/disk",
-	"internal/live/hindsight":          "core internal/lab internal/lab/report internal/lab/score internal/live/agents internal/rawjson internal/size live tokens transcript github.com/klauspost/compress",
+	"internal/live/hindsight":          "core internal/lab internal/lab/report internal/lab/score internal/live/agents internal/live/store internal/rawjson internal/size live tokens transcript github.com/klauspost/compress",
 	"internal/live/record":             "live core core/history internal/rawjson transcript github.com/google/uuid",
 	"internal/live/lineage":            "internal/live/wire",
 	"internal/rooimport":               "config internal/secret internal/suggest internal/tree",

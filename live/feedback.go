@@ -77,7 +77,7 @@ func passesOf(r *condense.Report) map[string]string {
 }
 
 // recalled is called with what was recalled in the conversation of a key whose record has an ID; the ID is empty if it is not known.
-func (g *Gateway) recalled(key store.Key, _ string, pieces []recall.Piece, bytes int) {
+func (g *Gateway) recalled(key store.Key, id string, pieces []recall.Piece, bytes int) {
 	var kinds []Recalled
 	for i := range pieces {
 		what := pieces[i].What
@@ -91,11 +91,34 @@ func (g *Gateway) recalled(key store.Key, _ string, pieces []recall.Piece, bytes
 		s.Tokens.Recalled += bytes / bytesPerToken
 		s.Recalled = added(s.Recalled, kinds)
 	})
+	if w := g.current.Load().Watch; w != nil {
+		if conversation, epoch := g.recordOf(key, id); conversation != "" {
+			w.Recall(conversation, epoch, bytes/bytesPerToken)
+		}
+	}
 	tenant := aTenant.String(tenantOf(key.Tenant))
 	g.measure(&mRecalls, 1, tenant)
 	g.measure(&mTokens, float64(bytes/bytesPerToken), tenant, aType.String("recalled"))
 	g.current.Load().audit("recall", caller{tenant: tenantOf(key.Tenant)}, "pieces", len(pieces), "bytes", bytes)
 	g.current.Load().Logger.Info("recalled", "pieces", len(pieces), "bytes", bytes)
+}
+
+// recordOf returns the conversation of a record, and when its epoch began.
+func (g *Gateway) recordOf(key store.Key, id string) (conversation string, epoch time.Time) {
+	if id == "" {
+		return "", time.Time{}
+	}
+	records, err := g.store.Load(g.life, key)
+	if err != nil {
+		return "", time.Time{} // it is counted without its conversation
+	}
+	for i := range records {
+		var s stored
+		if records[i].ID == id && json.Unmarshal(records[i].Data, &s) == nil {
+			return s.Conversation, began(s.State)
+		}
+	}
+	return "", time.Time{}
 }
 
 // added returns the sum of recalls, most first.
@@ -125,8 +148,8 @@ type saved struct {
 	Stats Stats `json:"stats"`
 }
 
-// recordOf returns a new record of what only this gateway writes.
-func recordOf(k store.Key) *store.Record {
+// newRecord returns a new record of what only this gateway writes.
+func newRecord(k store.Key) *store.Record {
 	return &store.Record{ID: k.Tenant + "-" + strings.ToLower(rand.Text()), Key: k}
 }
 
@@ -135,7 +158,7 @@ func (g *Gateway) saving(spent *store.Record) {
 	const often = time.Minute
 	tick := time.NewTicker(often)
 	defer tick.Stop()
-	r := recordOf(statsKey)
+	r := newRecord(statsKey)
 	done := 0
 	save := func() {
 		if err := g.share(context.WithoutCancel(g.life), spent); err != nil {

@@ -291,7 +291,7 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 	g.current.Store(s)
 	g.stats.since = s.Now()
 	g.background.Go(g.expire)
-	spent := recordOf(usageKey)
+	spent := newRecord(usageKey)
 	if err := g.share(g.life, spent); err != nil {
 		g.fault("usage", err)
 	}

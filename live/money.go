@@ -36,7 +36,7 @@ func (x *exchange) count(a wire.Answer) {
 	x.used(a, received, sent, paid, saved, known)
 	if x.s.Watch != nil && x.claim != nil {
 		x.s.Watch.Answer(x.claim.conversation, &Used{
-			Time: x.start, Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite, Output: a.Output, Cost: paid, Saved: saved, Priced: known,
+			Time: x.start, Epoch: began(x.claim.state), Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite, Output: a.Output, Cost: paid, Saved: saved, Priced: known,
 		})
 	}
 	x.stats.add(func(s *Stats) {
@@ -63,6 +63,14 @@ func (x *exchange) count(a wire.Answer) {
 			}
 		}
 	})
+}
+
+// began is when the epoch of a state began; zero if there was none.
+func began(s *lineage.State) time.Time {
+	if s == nil || s.Epoch == nil {
+		return time.Time{}
+	}
+	return s.Epoch.Time
 }
 
 // kindOf is the type of a vendor's error as the name of a counter: a vendor can send anything.

@@ -18,13 +18,16 @@ type Watcher interface {
 	Shadow(conversation string, epoch time.Time, profile string, view [][]byte, err error)
 	// Answer is called when the vendor has reported what a turn cost.
 	Answer(conversation string, u *Used)
+	// Recall is called when an agent has got back what was condensed, as a number of tokens, while it had the view of the epoch that began at
+	// that time; zero before the first.
+	Recall(conversation string, epoch time.Time, tokens int)
 }
 
 // A Turn is a request with a conversation.
 type Turn struct {
 	Time         time.Time
 	Conversation string // the same for all of its turns
-	Tenant       string // the name of [Options.Tokens]; empty without
+	Tenant       string // NAME:HASH with [Options.Tokens], else HASH: a keyed hash of the credentials
 	Agent        string
 	Model        string
 	Profile      string   // empty for the default
@@ -43,6 +46,7 @@ type Turn struct {
 // Used is what the vendor reported of a turn, in tokens and US dollars.
 type Used struct {
 	Time                       time.Time // of the turn
+	Epoch                      time.Time // when the epoch began whose view was sent; zero before the first
 	Input, Read, Write, Output int
 	Cost                       float64
 	Saved                      float64 // against the client's own history; negative if the turn cost more
@@ -56,7 +60,7 @@ func (x *exchange) watch() {
 		return
 	}
 	t := &Turn{
-		Time: x.start, Conversation: x.claim.conversation, Tenant: x.t.who.tenant, Agent: x.agent.Name, Model: x.r.Model,
+		Time: x.start, Conversation: x.claim.conversation, Tenant: x.key.Tenant, Agent: x.agent.Name, Model: x.r.Model,
 		Profile: x.profile, Mode: x.mode, Format: formats[x.r.API], Messages: make([][]byte, len(x.r.Messages)), Tokens: x.tokens, Observe: x.s.Observe,
 	}
 	for i := range t.Messages {

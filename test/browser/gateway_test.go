@@ -28,11 +28,15 @@ func TestGateway(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer host.Close()
-	watch, err := hindsight.New([]string{"cut"}, slog.New(slog.DiscardHandler))
+	watch, err := hindsight.New(t.Context(), "", []string{"cut"}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer watch.Close()
+	defer func() {
+		if err := watch.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	vendor := httptest.NewServer(upstream.New(upstream.Options{Window: window, Script: upstream.Loop(40, 6000, map[int]string{3: hostile})}))
 	defer vendor.Close()
 	var g *live.Gateway

@@ -2,15 +2,19 @@
 // condensed the agent needed later and did not find, what the condensations of other profiles would have kept of it, and what was saved. It
 // shows that in pages. The measure is that of condense compare: a conversation that goes on is a recorded session whose end has not come yet.
 //
-// Everything is in memory, and bounded: the newest conversations, and of those the texts that fit.
+// Texts are in memory only, and bounded: the newest conversations, and of those what fits. The numbers are written to the store of the gateway, as
+// [Evidence], so that they survive the process, and are those of all gateways with that store.
 package hindsight
 
 import (
 	"bytes"
+	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,6 +23,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/lab/score"
+	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/live"
 	"github.com/condensehq/condense/tokens"
@@ -47,11 +52,17 @@ type Watch struct {
 	pack    *zstd.Encoder
 	unpack  *zstd.Decoder
 
+	store  store.Store // nil if nothing is kept
+	source string      // begins the IDs of the records of this process
+	end    context.CancelFunc
+
 	mu            sync.Mutex
 	conversations map[string]*conversation
-	epochs        []*epoch // the oldest first
-	bytes         int      // of their texts
-	changes       int      // what the pages show has changed so often
+	others        map[string]*Evidence // of other processes, by the ID of the record
+	epochs        []*epoch             // the oldest first
+	bytes         int                  // of their texts
+	changes       int                  // what the pages show has changed so often
+	report        *lab.Report          // of what is measured; nil if that has changed
 
 	due  chan *epoch
 	done sync.WaitGroup
@@ -59,48 +70,35 @@ type Watch struct {
 
 // A conversation is what is known of one. Guarded by Watch.mu, like all below.
 type conversation struct {
-	ID                                  string
-	Tenant, Agent, Model, Profile, Mode string
-	Observe                             bool
-	First, Last                         time.Time
-	Turns, Messages, Tokens             int
-	Input, Read, Write, Output          int
-	Cost, Saved                         float64
-	Unpriced                            int
-	epochs                              []*epoch
+	Evidence
+
+	epochs  []*epoch // of this process
+	changed bool     // since it was written
+	written time.Time
+	record  store.Record // of the one goroutine that writes
 }
 
-// An epoch is a condensation of a conversation and what followed.
+// An epoch is one that this process has made, with the texts that it is measured by.
 type epoch struct {
-	live.Epoch
-	N            int // in its conversation, from 1
-	Profile      string
-	Mode         string
+	*Epoch
+
 	format       string
 	conversation *conversation
-
-	Turns  int     // answers since
-	Saved  float64 // US dollars since; negative until it has paid for itself
-	PaidAt int     // turns after which Saved was not negative any more; 0 if it has not
-	Priced bool
 
 	at      int               // messages of the client that it condensed
 	last    []byte            // the last of them
 	history []byte            // they, compressed
 	views   map[string][]byte // what was sent, and what the shadows made, compressed
-	Refused map[string]string // why a shadow made nothing
 	journal []byte            // compressed
 	future  [][]byte          // messages after them
 	seen    int               // turns of the assistant in future
 	due     int               // index in milestones
-
-	After   int // turns of the future that it was measured with; 0 if it was not yet
-	Rows    []lab.Row
-	Missing []score.Need // the names that were needed, and are not in what was sent
+	missing []score.Need      // the names that were needed, and are not in what was sent
 }
 
-// New returns a watch that compares what is sent with the shadows, which are names of profiles.
-func New(shadows []string, log *slog.Logger) (*Watch, error) {
+// New returns a watch that compares what is sent with the shadows, which are names of profiles. It keeps the numbers in the store at an address, as
+// [live.Options] has it; empty or "memory" means memory.
+func New(ctx context.Context, address string, shadows []string, log *slog.Logger) (*Watch, error) {
 	encoding, err := tokens.Open(tokens.O200kBase)
 	if err != nil {
 		return nil, err
@@ -113,16 +111,34 @@ func New(shadows []string, log *slog.Logger) (*Watch, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Watch{shadows: shadows, counter: tokens.NewCounter(encoding), log: log, pack: pack, unpack: unpack, conversations: map[string]*conversation{}, due: make(chan *epoch, mostEpochs)}
+	w := &Watch{
+		shadows: shadows, counter: tokens.NewCounter(encoding), log: log, pack: pack, unpack: unpack, conversations: map[string]*conversation{},
+		due: make(chan *epoch, mostEpochs), source: strings.ToLower(rand.Text()[:firstSource]) + "-",
+	}
+	if address != "" && address != "memory" {
+		if w.store, err = store.Open(ctx, address); err != nil {
+			unpack.Close()
+			return nil, err
+		}
+	}
 	w.done.Go(w.measureAll)
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	if w.end = end; w.store != nil {
+		w.done.Go(func() { w.keeping(life) })
+	}
 	return w, nil
 }
 
-// Close ends the work in the background. No method but those of the pages may be called after it.
-func (w *Watch) Close() {
+// Close ends the work in the background, and writes what was measured. No method but those of the pages may be called after it.
+func (w *Watch) Close() error {
 	close(w.due)
+	w.end()
 	w.done.Wait()
 	w.unpack.Close()
+	if w.store == nil {
+		return nil
+	}
+	return w.store.Close()
 }
 
 // Turn implements [live.Watcher].
@@ -133,10 +149,15 @@ func (w *Watch) Turn(t *live.Turn) {
 	c := w.conversations[t.Conversation]
 	if c == nil {
 		w.forgetOldest()
-		c = &conversation{ID: t.Conversation, First: t.Time}
+		c = &conversation{Evidence: Evidence{ID: t.Conversation, First: t.Time, Epochs: []*Epoch{}}}
+		c.record = store.Record{ID: w.source + t.Conversation, Key: store.Key{Tenant: t.Tenant, API: api, Session: t.Conversation}}
+		if name, _, named := strings.Cut(t.Tenant, ":"); named {
+			c.Tenant = name
+		}
 		w.conversations[t.Conversation] = c
 	}
-	c.Tenant, c.Agent, c.Model, c.Profile, c.Mode, c.Observe = t.Tenant, t.Agent, t.Model, t.Profile, t.Mode, t.Observe
+	c.changed = true
+	c.Agent, c.Model, c.Profile, c.Mode, c.Observe = t.Agent, t.Model, t.Profile, t.Mode, t.Observe
 	c.Last, c.Messages, c.Tokens = t.Time, len(t.Messages), t.Tokens
 	c.Turns++
 	for _, e := range c.epochs {
@@ -150,14 +171,25 @@ func (w *Watch) Turn(t *live.Turn) {
 // begin remembers an epoch.
 func (w *Watch) begin(c *conversation, t *live.Turn) {
 	e := &epoch{
-		Epoch: *t.Epoch, N: len(c.epochs) + 1, Profile: t.Profile, Mode: t.Mode, format: t.Format, conversation: c, Priced: true,
+		Epoch: c.epoch(t.Epoch.Time), format: t.Format, conversation: c,
 		at: len(t.Messages), last: bytes.Clone(t.Messages[len(t.Messages)-1]), history: w.packed(t.Messages), journal: w.pack.EncodeAll(t.Journal, nil),
-		views: map[string][]byte{Sent: w.packed(t.View)}, Refused: map[string]string{},
+		views: map[string][]byte{Sent: w.packed(t.View)},
 	}
+	e.Epoch.Epoch, e.Profile, e.Mode = *t.Epoch, t.Profile, t.Mode
 	c.epochs = append(c.epochs, e)
 	w.epochs = append(w.epochs, e)
 	w.bytes += len(e.history) + len(e.journal) + len(e.views[Sent])
 	w.shrink()
+}
+
+// epoch returns the epoch that began at a time: a new one, if this process has not heard of it.
+func (c *conversation) epoch(began time.Time) *Epoch {
+	i := slices.IndexFunc(c.Epochs, func(e *Epoch) bool { return e.Time.Equal(began) })
+	if i < 0 {
+		i = len(c.Epochs)
+		c.Epochs = append(c.Epochs, &Epoch{Epoch: live.Epoch{Time: began, Lineage: c.ID}})
+	}
+	return c.Epochs[i]
 }
 
 // follow adds what the client's history has after an epoch.
@@ -206,6 +238,9 @@ func (w *Watch) Shadow(id string, at time.Time, profile string, view [][]byte, e
 	e := c.epochs[i]
 	switch {
 	case err != nil:
+		if e.Refused == nil {
+			e.Refused = map[string]string{}
+		}
 		e.Refused[profile] = err.Error()
 	case e.history != nil:
 		e.views[profile] = w.packed(view)
@@ -232,20 +267,36 @@ func (w *Watch) Answer(id string, u *live.Used) {
 	if !u.Priced {
 		c.Unpriced++
 	}
-	if n := len(c.epochs); n > 0 { // what is saved now is due to the newest
-		e := c.epochs[n-1]
+	c.changed = true
+	if !u.Epoch.IsZero() { // what is saved now is due to it
+		e := c.epoch(u.Epoch)
 		if e.Time.Equal(u.Time) {
 			e.CacheRead, e.CacheWrite = u.Read, u.Write
 		}
-		e.Turns++
+		e.Answers++
 		e.Saved += u.Saved
-		e.Priced = e.Priced && u.Priced
+		e.Unpriced = e.Unpriced || !u.Priced
 		if e.PaidAt == 0 && e.Saved > 0 {
-			e.PaidAt = e.Turns
+			e.PaidAt = e.Answers
 		} else if e.Saved < 0 {
 			e.PaidAt = 0
 		}
 	}
+}
+
+// Recall implements [live.Watcher].
+func (w *Watch) Recall(id string, began time.Time, tokens int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := w.conversations[id]
+	if c == nil || began.IsZero() {
+		return
+	}
+	w.changes++
+	c.changed = true
+	e := c.epoch(began)
+	e.Recalls++
+	e.Recalled += tokens
 }
 
 // forgetOldest makes room for a conversation.
@@ -259,11 +310,18 @@ func (w *Watch) forgetOldest() {
 			oldest = c
 		}
 	}
-	for _, e := range oldest.epochs {
+	w.remove(oldest)
+}
+
+// remove forgets a conversation.
+func (w *Watch) remove(c *conversation) {
+	for _, e := range c.epochs {
 		w.drop(e)
 	}
-	w.epochs = slices.DeleteFunc(w.epochs, func(e *epoch) bool { return e.conversation == oldest })
-	delete(w.conversations, oldest.ID)
+	w.epochs = slices.DeleteFunc(w.epochs, func(e *epoch) bool { return e.conversation == c })
+	delete(w.conversations, c.ID)
+	w.report = nil
+	w.changes++
 }
 
 // shrink drops the texts of the oldest epochs until the rest fits. What was measured stays.
@@ -288,7 +346,7 @@ func (w *Watch) drop(e *epoch) {
 	for _, m := range e.future {
 		w.bytes -= len(m)
 	}
-	e.history, e.journal, e.views, e.future, e.Missing = nil, nil, nil, nil, nil
+	e.history, e.journal, e.views, e.future, e.missing = nil, nil, nil, nil, nil
 }
 
 // packed compresses messages.
@@ -342,12 +400,21 @@ func (w *Watch) measure(e *epoch) (err error) {
 		views = append(views, lab.View{Strategy: name, Messages: view})
 	}
 	rows, needs := lab.Judge(s, len(before), views, w.counter)
+	for i := range rows {
+		rows[i].KindsBefore, rows[i].KindsAfter = nil, nil
+		maps.DeleteFunc(rows[i].Values, func(name string, _ float64) bool { return !slices.Contains(keptMeasures, name) })
+	}
+	needed := len(needs)
 	needs = slices.DeleteFunc(needs, func(n score.Need) bool { return n.Present || n.Verdict == score.Reachable })
+	rereads, reread := lab.Rereads(all, len(before), views[0].Messages, w.counter)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	e.After, e.Rows = seen, rows
+	w.report = nil
+	e.Rereads, e.Reread = rereads, reread
+	e.Followed, e.Rows, e.Needed, e.Missing = seen, rows, needed, len(needs)
+	c.changed = true
 	if e.history != nil {
-		e.Missing = needs[:min(len(needs), mostNeeds)]
+		e.missing = needs[:min(len(needs), mostNeeds)]
 	}
 	w.changes++
 	return nil
@@ -379,12 +446,8 @@ func (w *Watch) read(format string, packed []byte, more [][]byte) ([]core.Messag
 func (w *Watch) document(conversation string, n int) (*transcript.Document, error) {
 	w.mu.Lock()
 	var journal []byte
-	if c := w.conversations[conversation]; c != nil {
-		for _, e := range c.epochs {
-			if e.N == n {
-				journal = e.journal
-			}
-		}
+	if _, texts := w.find(conversation); n > 0 && n <= len(texts) && texts[n-1] != nil {
+		journal = texts[n-1].journal
 	}
 	w.mu.Unlock()
 	if journal == nil {
@@ -397,13 +460,30 @@ func (w *Watch) document(conversation string, n int) (*transcript.Document, erro
 	return transcript.Read(bytes.NewReader(text), &transcript.ReadOptions{Format: "condense"})
 }
 
-// Report returns the comparison of what was sent with the shadows, on all measured epochs.
-func (w *Watch) Report() *lab.Report {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	var rows []lab.Row
-	for _, e := range w.epochs {
-		rows = append(rows, e.Rows...)
+// find returns what all gateways know of a conversation, nil if nothing, and of each of its epochs the texts, nil for those of other processes. The caller
+// holds w.mu.
+func (w *Watch) find(id string) (*Evidence, []*epoch) {
+	var parts []*Evidence
+	for _, c := range w.others {
+		if c.ID == id {
+			parts = append(parts, c)
+		}
 	}
-	return lab.Judged(rows, append([]string{Sent}, w.shadows...), tokens.O200kBase)
+	c := w.conversations[id]
+	if c != nil {
+		parts = append(parts, &c.Evidence)
+	}
+	if len(parts) == 0 {
+		return nil, nil
+	}
+	known := Merge(parts)[0]
+	texts := make([]*epoch, len(known.Epochs))
+	for i, e := range known.Epochs {
+		if c != nil {
+			if own := slices.IndexFunc(c.epochs, func(o *epoch) bool { return o.Time.Equal(e.Time) }); own >= 0 {
+				texts[i] = c.epochs[own]
+			}
+		}
+	}
+	return known, texts
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -43,7 +44,7 @@ func get(t *testing.T, url string, header ...string) (int, http.Header, string) 
 const hostile = `</script><script>document.title='owned'</script><img src=x onerror=alert(1)> \u202Egpj.exe`
 
 func TestPages(t *testing.T) {
-	window := 60_000
+	window, file := 60_000, filepath.Join(t.TempDir(), "gateway.db")
 	host, err := condense.Open(t.Context(), &condense.Options{Values: &config.Values{
 		DefaultProfile: "small", Profiles: map[string]config.ProfileValues{
 			"small": {Window: &window}, "cut": {Window: &window, Tuning: config.Tuning{Chain: []string{}}},
@@ -53,11 +54,15 @@ func TestPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer host.Close()
-	watch, err := hindsight.New([]string{"cut"}, slog.New(slog.DiscardHandler))
+	watch, err := hindsight.New(t.Context(), file, []string{"cut"}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer watch.Close()
+	defer func() {
+		if err := watch.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	vendor := upstream.New(upstream.Options{Window: window, Script: upstream.Loop(45, 6000, map[int]string{3: hostile})})
 	v := httptest.NewServer(vendor)
 	defer v.Close()
@@ -101,7 +106,7 @@ func TestPages(t *testing.T) {
 		t.Errorf("policy %q", csp)
 	}
 	if !strings.Contains(page, "not enough sessions") {
-		t.Error("one conversation gives a verdict")
+		t.Errorf("one conversation gives a verdict: %s", page)
 	}
 	link := regexp.MustCompile(`/condense/conversations/\w+`).FindString(page)
 	_, _, one := get(t, admin.URL+link)

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
+	"maps"
 	"math"
 	"net/http"
 	"slices"
@@ -129,7 +130,7 @@ type base struct {
 type overviewPage struct {
 	base
 	Stats         live.Stats
-	Scopes        []scope
+	Modes         []modeRow
 	Shadows       bool
 	Tenants       bool
 	Conversations []conversationRow
@@ -138,16 +139,17 @@ type overviewPage struct {
 
 type conversationPage struct {
 	base
-	C      conversation
+	C      *Evidence
 	Texts  bool
 	Rows   []epochRow
 	Epochs []epochDetail
 }
 
-// A scope is what the epochs of a mode were worth.
-type scope struct {
-	Title, Verdict string
-	Lines          []line
+// A modeRow is what the epochs of a mode were worth.
+type modeRow struct {
+	Mode
+	Title, Expected, Measured, Share, Worth string
+	Lines                                   []line
 }
 
 type line struct {
@@ -158,14 +160,14 @@ type line struct {
 }
 
 type conversationRow struct {
-	conversation
+	*Evidence
 	Link       string
 	Epochs     int
 	CacheShare string
 }
 
 type epochRow struct {
-	live.Epoch
+	*Epoch
 	Link, Mode, Expected, Paid, Saved, Kept, Reachable, Measured string
 }
 
@@ -181,61 +183,88 @@ type epochDetail struct {
 const mostRows = 50
 
 func (w *Watch) overview(stats live.Stats) any {
-	r := w.Report()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	p := &overviewPage{base: w.base("condense serve", "needed", "Needed later", "conversations", "Conversations", "epochs", "Epochs", "recalls", "Recalls"), Stats: stats, Shadows: len(w.shadows) > 0}
-	for i := range r.Tables {
-		t := &r.Tables[i]
-		s := scope{Title: "All modes", Verdict: r.Verdicts[i].Text}
-		if t.Mode != "" {
-			s.Title = "Mode " + t.Mode
-		}
-		for _, l := range t.Lines {
-			s.Lines = append(s.Lines, line{
-				Name: l.Strategy, Conversations: l.Sessions, Epochs: l.Cuts,
-				Kept: estimate(l.Values, lab.MeasurePanel), Reachable: estimate(l.Values, lab.MeasureReachable), User: estimate(l.Values, lab.MeasureUser), Left: estimate(l.Values, lab.MeasureKept),
-			})
-		}
-		p.Scopes = append(p.Scopes, s)
+	all := w.all()
+	if w.report == nil {
+		w.report = judged(all, w.shadows)
 	}
-	for _, c := range w.conversations {
+	p := &overviewPage{
+		base:  w.base("condense serve", "worth", "Worth", "needed", "Needed later", "conversations", "Conversations", "epochs", "Epochs", "recalls", "Recalls"),
+		Stats: stats, Shadows: len(w.shadows) > 0,
+	}
+	for _, m := range sum(all, w.report) {
+		if m.Epochs > 0 {
+			p.Modes = append(p.Modes, m.row())
+		}
+	}
+	var epochs []epochRow
+	for _, c := range all {
 		p.Tenants = p.Tenants || c.Tenant != ""
-		row := conversationRow{conversation: *c, Link: root + "conversations/" + c.ID, Epochs: len(c.epochs), CacheShare: "–"}
-		if c.Input > 0 {
-			row.CacheShare = percent(float64(c.Read) / float64(c.Input))
+		if len(p.Conversations) < mostRows {
+			row := conversationRow{Evidence: c, Link: root + "conversations/" + c.ID, Epochs: len(c.Epochs), CacheShare: "–"}
+			if c.Input > 0 {
+				row.CacheShare = percent(float64(c.Read) / float64(c.Input))
+			}
+			p.Conversations = append(p.Conversations, row)
 		}
-		p.Conversations = append(p.Conversations, row)
+		for i, e := range c.Epochs {
+			epochs = append(epochs, e.row(c.ID, i+1))
+		}
 	}
-	slices.SortFunc(p.Conversations, func(a, b conversationRow) int { return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.ID, b.ID)) })
-	p.Conversations = p.Conversations[:min(len(p.Conversations), mostRows)]
-	for i := len(w.epochs) - 1; i >= 0 && len(p.Epochs) < mostRows; i-- {
-		p.Epochs = append(p.Epochs, w.epochs[i].row())
-	}
+	slices.SortStableFunc(epochs, func(a, b epochRow) int { return b.Time.Compare(a.Time) })
+	p.Epochs = epochs[:min(len(epochs), mostRows)]
 	return p
+}
+
+func (m *Mode) row() modeRow {
+	r := modeRow{Mode: *m, Title: "All modes", Expected: "–", Measured: "–", Share: "–", Worth: "–"}
+	if m.Mode != "" {
+		r.Title = "Mode " + m.Mode
+	}
+	if m.Predicted > 0 {
+		r.Expected = strconv.FormatFloat(m.Predicted, 'f', 1, 64)
+	}
+	if m.PaidAfter > 0 {
+		r.Measured = strconv.FormatFloat(m.PaidAfter, 'f', 1, 64)
+	}
+	if priced := m.Epochs - m.Unpriced; priced > 0 {
+		r.Share, r.Worth = fmt.Sprintf("%d of %d", m.Paid, priced), usd(m.Saved)
+	}
+	for _, c := range m.Chains {
+		r.Lines = append(r.Lines, line{
+			Name: c.Name, Conversations: c.Conversations, Epochs: c.Epochs,
+			Kept: estimate(c.Values, lab.MeasurePanel), Reachable: estimate(c.Values, lab.MeasureReachable), User: estimate(c.Values, lab.MeasureUser), Left: estimate(c.Values, lab.MeasureKept),
+		})
+	}
+	return r
 }
 
 func (w *Watch) conversation(id string, texts bool) any {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c := w.conversations[id]
+	c, own := w.find(id)
 	if c == nil {
 		return nil
 	}
-	p := &conversationPage{base: w.base("Conversation of "+agentName(c.Agent), "epochs", "Epochs"), C: *c, Texts: texts}
-	for _, e := range slices.Backward(c.epochs) {
-		p.Rows = append(p.Rows, e.row())
-		d := epochDetail{N: e.N, ID: "epoch-" + strconv.Itoa(e.N), Measured: e.After, Missing: e.Missing}
-		if e.journal != nil {
-			d.Text = fmt.Sprintf("%sconversations/%s/%d", root, c.ID, e.N)
+	p := &conversationPage{base: w.base("Conversation of "+agentName(c.Agent), "epochs", "Epochs"), C: c, Texts: texts}
+	for i, e := range slices.Backward(c.Epochs) {
+		n := i + 1
+		p.Rows = append(p.Rows, e.row(c.ID, n))
+		d := epochDetail{N: n, ID: "epoch-" + strconv.Itoa(n), Measured: e.Followed}
+		if own[i] != nil {
+			d.Missing = own[i].missing
+			if own[i].journal != nil {
+				d.Text = fmt.Sprintf("%sconversations/%s/%d", root, c.ID, n)
+			}
 		}
 		for i := range e.Rows {
 			r := &e.Rows[i]
 			d.Lines = append(d.Lines, line{Name: r.Strategy, Kept: one(r, lab.MeasurePanel), Reachable: one(r, lab.MeasureReachable), User: one(r, lab.MeasureUser), Left: one(r, lab.MeasureKept)})
 		}
-		for _, name := range w.shadows {
-			if why := e.Refused[name]; why != "" && len(d.Lines) > 0 {
-				d.Lines = append(d.Lines, line{Name: name, Why: why})
+		for _, name := range slices.Sorted(maps.Keys(e.Refused)) {
+			if len(d.Lines) > 0 {
+				d.Lines = append(d.Lines, line{Name: name, Why: e.Refused[name]})
 			}
 		}
 		p.Epochs = append(p.Epochs, d)
@@ -251,24 +280,22 @@ func (w *Watch) base(title string, sections ...string) base {
 	return b
 }
 
-func (e *epoch) row() epochRow {
+func (e *Epoch) row(conversation string, n int) epochRow {
 	r := epochRow{
-		Epoch: e.Epoch, Link: fmt.Sprintf("%sconversations/%s#epoch-%d", root, e.conversation.ID, e.N), Mode: cmp.Or(e.Mode, e.Profile, "–"),
-		Paid: "not yet", Saved: "–", Kept: "–", Reachable: "–", Measured: "–",
+		Epoch: e, Link: fmt.Sprintf("%sconversations/%s#epoch-%d", root, conversation, n), Mode: cmp.Or(e.Mode, e.Profile, "–"),
+		Expected: "–", Paid: "not yet", Saved: usd(e.Saved), Kept: "–", Reachable: "–", Measured: "–",
 	}
-	if e.Epoch.Turns > 0 {
-		r.Expected = strconv.FormatFloat(e.Epoch.Turns, 'f', 1, 64)
+	if e.Turns > 0 {
+		r.Expected = strconv.FormatFloat(e.Turns, 'f', 1, 64)
 	}
 	if e.PaidAt > 0 {
 		r.Paid = strconv.Itoa(e.PaidAt)
 	}
-	if e.Priced {
-		r.Saved = usd(e.Saved)
-	} else {
-		r.Paid = "–"
+	if e.Unpriced {
+		r.Paid, r.Saved = "–", "–"
 	}
 	if len(e.Rows) > 0 {
-		r.Kept, r.Reachable, r.Measured = one(&e.Rows[0], lab.MeasurePanel), one(&e.Rows[0], lab.MeasureReachable), strconv.Itoa(e.After)
+		r.Kept, r.Reachable, r.Measured = one(&e.Rows[0], lab.MeasurePanel), one(&e.Rows[0], lab.MeasureReachable), strconv.Itoa(e.Followed)
 	}
 	return r
 }

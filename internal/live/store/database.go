@@ -315,6 +315,34 @@ func (s *database) List(ctx context.Context, tenant string) ([]Record, error) {
 	return s.list(ctx, "WHERE $1 = '' OR "+ofTenant+" ORDER BY updated DESC, id", tenant)
 }
 
+// Since implements [Store]. There is no index of APIs: what it is for asks for all records when a process starts, and then for the newest.
+func (s *database) Since(ctx context.Context, api string, since time.Time, limit int) ([]Record, error) {
+	var found []Record
+	err := s.do(ctx, "read", longTimeout, func(ctx context.Context) error {
+		found = nil
+		rows, err := s.db.QueryContext(ctx, `SELECT id, tenant, agent, session, version, updated, data FROM lineage
+			WHERE api = $1 AND updated >= $2 ORDER BY updated DESC, id LIMIT $3`, api, since.UnixMilli(), limit)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = rows.Close() }() // the error that matters is rows.Err
+		for rows.Next() {
+			r := Record{Key: Key{API: api}}
+			var updated int64
+			if err := rows.Scan(&r.ID, &r.Key.Tenant, &r.Key.Agent, &r.Key.Session, &r.Version, &updated, &r.Data); err != nil {
+				return err
+			}
+			r.Updated = time.UnixMilli(updated)
+			found = append(found, r)
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
 // list returns records without their data.
 func (s *database) list(ctx context.Context, where string, args ...any) ([]Record, error) {
 	var found []Record

@@ -255,6 +255,21 @@ func (s *memory) List(ctx context.Context, tenant string) ([]Record, error) {
 	return found, ctx.Err()
 }
 
+// Since implements [Store].
+func (s *memory) Since(ctx context.Context, api string, since time.Time, limit int) ([]Record, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []Record
+	for _, r := range s.records {
+		if r.Key.API == api && !r.Updated.Before(since) {
+			r.Data = bytes.Clone(r.Data)
+			found = append(found, r)
+		}
+	}
+	slices.SortFunc(found, latestFirst)
+	return found[:min(len(found), limit)], ctx.Err()
+}
+
 // Forget implements [Store].
 func (s *memory) Forget(ctx context.Context, tenant string) (int, error) {
 	if err := ctx.Err(); err != nil {

@@ -63,6 +63,8 @@ type Store interface { //nolint:interfacebloat // a store without one of these w
 	// List returns the records of a tenant, or all if it is empty, without their data; the latest saved first. A tenant with a name has
 	// several keys, NAME:HASH; the name alone means all of them.
 	List(ctx context.Context, tenant string) ([]Record, error)
+	// Since returns the records of an API, of all tenants, that were saved at a time or later, the latest saved first, at most limit.
+	Since(ctx context.Context, api string, since time.Time, limit int) ([]Record, error)
 	// Changes returns a number that is another one when another user may have saved or deleted a record of the key since the
 	// last call. What was saved through this Store may count or not.
 	Changes(ctx context.Context, k Key) (int64, error)

@@ -179,7 +179,7 @@ type gateway struct {
 	key       []byte              // of the server; nil for that in the store
 	telemetry *telemetry          // nil if nothing is measured
 	tls       *access.Certified   // nil without a certificate
-	pages     *hindsight.Watch    // nil for a child process alone, which has no pages
+	pages     *hindsight.Watch    // shown unless a child process is alone
 	texts     atomic.Bool         // the pages may show what was said
 	limit     func(time.Duration) // that the process may take to end
 }
@@ -256,27 +256,34 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 	if err := g.record(g.settings.Record, opts); err != nil {
 		return nil, err
 	}
+	var shadows []string
 	if !g.alone {
-		if g.pages, err = hindsight.New(g.settings.Shadow, g.log); err != nil {
-			return nil, err
-		}
-		g.watched(opts)
+		shadows = g.settings.Shadow
 	}
+	if g.pages, err = hindsight.New(ctx, opts.Store, shadows, g.log); err != nil {
+		return nil, errors.Join(badStore(err), g.closeRecorder())
+	}
+	g.watched(opts)
 	g.host, err = condense.Open(ctx, &condense.Options{
 		Load: &load, Watch: &config.WatchOptions{Changed: g.changed},
 		Reattach: os.Getenv("CONDENSE_REATTACH"), Logger: g.log,
 	})
 	if err != nil {
 		close(g.ready)
-		return nil, errors.Join(err, g.closeRecorder())
+		return nil, errors.Join(err, g.pages.Close(), g.closeRecorder())
 	}
 	g.Gateway, err = live.New(g.host, opts)
 	close(g.ready)
 	if err != nil { // the other options are those of a valid configuration
-		return nil, errors.Join(fmt.Errorf("%w; name another file with --store or serve.store, or --store memory", err), g.host.Close(), g.closeRecorder())
+		return nil, errors.Join(badStore(err), g.host.Close(), g.pages.Close(), g.closeRecorder())
 	}
 	g.setDrain(g.settings.Drain)
 	return g, nil
+}
+
+// badStore says what to do if the store cannot be used.
+func badStore(err error) error {
+	return fmt.Errorf("%w; name another file with --store or serve.store, or --store memory", err)
 }
 
 // closing is how long it may take to close the store and the plugins after the last answer.
@@ -292,8 +299,11 @@ func (g *gateway) setDrain(d time.Duration) {
 
 // watched makes opts show the pages, and what they show. It is that of the start.
 func (g *gateway) watched(opts *live.Options) {
-	if g.pages != nil {
-		opts.Watch, opts.Shadow = g.pages, g.settings.Shadow
+	if g.pages == nil { // it is made later
+		return
+	}
+	if opts.Watch = g.pages; !g.alone {
+		opts.Shadow = g.settings.Shadow
 		opts.Pages = g.pages.Pages(func() live.Stats { return g.Stats() }, g.texts.Load)
 	}
 }
@@ -319,10 +329,7 @@ func (g *gateway) closeRecorder() error { return g.record("", &live.Options{}) }
 
 // Close closes the gateway and the host.
 func (g *gateway) Close() error {
-	err := errors.Join(g.Gateway.Close(), g.host.Close(), g.closeRecorder())
-	if g.pages != nil {
-		g.pages.Close()
-	}
+	err := errors.Join(g.Gateway.Close(), g.host.Close(), g.closeRecorder(), g.pages.Close())
 	if g.audited != nil {
 		err = errors.Join(err, g.audited.Close())
 	}

@@ -7,13 +7,17 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/live/hindsight"
 	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/live"
 )
 
@@ -23,13 +27,16 @@ func statsCommand(a *cli.App) *cobra.Command {
 	var top int
 	cmd := &cobra.Command{
 		Use:   "stats",
-		Short: "Show what condense serve saved, and what agents recalled",
-		Long: `stats shows what the gateways of condense serve did that use the store: the tokens that were sent and saved, what agents recalled,
-and of what kind that was, the most frequent first, with the pass that had left it out. What is recalled often is worth more
-room: see the settings of that pass. What condense wrap did is in its last lines.
+		Short: "Show what condense saved in agents' conversations, and what of it was needed later",
+		Long: `stats shows what all gateways that use the store did, those of condense serve and of condense wrap: the tokens that were sent and
+saved, and what agents recalled, the most frequent first, with the pass that had left it out.
 
-A gateway saves its numbers every minute and when it ends; they are kept for 30 days after that. Of a running one,
-/condense/status at its admin address has the newest.`,
+Of the epochs it shows by mode what the pages of condense serve show: tokens before and after, the turns after which they were
+expected to pay for themselves and did, money, recalls, what of the condensed history was needed in the turns after, and whether
+another chain (serve.shadow) would have kept more of it. Numbers are kept as long as conversations (serve.retention).
+
+A gateway saves its numbers every minute, those of a conversation that goes on every five, and all when it ends. Of a running
+one, the pages at its admin address have the newest.`,
 		Example: `  condense stats
   condense stats --store gateway.db --json`,
 		Args: cobra.NoArgs,
@@ -60,10 +67,21 @@ A gateway saves its numbers every minute and when it ends; they are kept for 30 
 			if err != nil {
 				return err
 			}
+			conversations, err := hindsight.Stored(cmd.Context(), path)
+			if err != nil {
+				return err
+			}
+			modes := hindsight.Modes(conversations)
 			if asJSON {
-				return term.PrintJSON(a.Stdout, s)
+				return term.PrintJSON(a.Stdout, struct {
+					live.Stats
+
+					Modes         []hindsight.Mode      `json:"modes"`
+					Conversations []*hindsight.Evidence `json:"conversations"` // with epochs
+				}{s, modes, conversations})
 			}
 			printStats(a.Stdout, &s, top)
+			printModes(a.Stdout, modes)
 			return nil
 		},
 	}
@@ -112,4 +130,56 @@ func printStats(w io.Writer, s *live.Stats, top int) {
 	if more := len(s.Recalled) - top; top > 0 && more > 0 {
 		term.Printf(w, "  and %s more; --top 0 lists all\n", count(more, "kind"))
 	}
+}
+
+// printModes prints what epochs were worth, by mode.
+func printModes(w io.Writer, modes []hindsight.Mode) {
+	worth := term.NewTable("epochs of", ">number", ">tokens before", ">after", ">turns to pay", ">measured", ">have paid", ">saved", ">recalls", ">re-reads")
+	later := term.NewTable("needed later", "chain", ">epochs", ">kept", ">reachable", ">user's words", ">tokens left")
+	var verdicts []string
+	for i := range modes {
+		m := &modes[i]
+		if m.Epochs == 0 {
+			continue
+		}
+		name := cmp.Or(m.Mode, "all modes")
+		paid, saved := "-", "-"
+		if priced := m.Epochs - m.Unpriced; priced > 0 {
+			paid, saved = fmt.Sprintf("%d of %d", m.Paid, priced), fmt.Sprintf("$%.4f", m.Saved)
+		}
+		worth.Row(name, m.Epochs, m.Before, m.After, turns(m.Predicted), turns(m.PaidAfter), paid, saved, m.Recalls, m.Rereads)
+		for _, c := range m.Chains {
+			later.Row(name, c.Name, c.Epochs, interval(c.Values, lab.MeasurePanel), interval(c.Values, lab.MeasureReachable), interval(c.Values, lab.MeasureUser), interval(c.Values, lab.MeasureKept))
+		}
+		if len(m.Chains) > 0 {
+			verdicts = append(verdicts, fmt.Sprintf("%s: %s; of %s needed, %s could not be found any more", name, m.Verdict, count(m.Needed, "name"), size.Group(m.Missing)))
+		}
+	}
+	if len(modes) == 0 || modes[0].Epochs == 0 { // the first is all of them
+		return
+	}
+	_ = term.PrintText(w, "\n"+worth.Text("  ")+"\n")
+	if len(verdicts) > 0 {
+		_ = term.PrintText(w, "\n"+later.Text("  ")+"\n  "+strings.Join(verdicts, "\n  ")+"\n")
+	}
+}
+
+func turns(n float64) string {
+	if n == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f", n)
+}
+
+// interval is a mean with its interval, in percent.
+func interval(values map[string]lab.Estimate, measure string) string {
+	const percent = 100
+	e, ok := values[measure]
+	switch {
+	case !ok:
+		return "-"
+	case e.Low == e.High:
+		return fmt.Sprintf("%.0f %%", percent*e.Mean)
+	}
+	return fmt.Sprintf("%.0f %% (%.0f to %.0f)", percent*e.Mean, percent*e.Low, percent*e.High)
 }

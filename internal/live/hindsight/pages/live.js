@@ -10,10 +10,15 @@ async function refresh() {
       if (answer.status === 200) {
         const next = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("main");
         if (next) {
-          const focused = document.activeElement && document.activeElement.getAttribute("href");
+          const active = document.activeElement;
+          const focused = active && active.getAttribute("href");
+          const summary = active && active.tagName === "SUMMARY" && active.parentElement.id;
+          const open = [...main.querySelectorAll("details[open]")].map((e) => e.id);
           const scrolled = [...main.querySelectorAll(".scroll")].map((e) => e.scrollLeft);
+          for (const id of open) next.querySelector("#" + id)?.setAttribute("open", "");
           main.replaceWith(next);
           next.querySelectorAll(".scroll").forEach((e, i) => (e.scrollLeft = scrolled[i] || 0));
+          if (summary) next.querySelector("#" + summary + " > summary")?.focus({ preventScroll: true });
           if (focused) for (const a of next.querySelectorAll("a")) if (a.getAttribute("href") === focused) { a.focus({ preventScroll: true }); break; }
         }
       }

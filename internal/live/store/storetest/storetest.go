@@ -35,6 +35,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, reopen func(t *testi
 		"originals have one reader":        reads,
 		"one record goes on from another":  decisions,
 		"a tenant is forgotten":            forgetsTenant,
+		"records of an API, of all":        since,
 		"keeping and deleting meet":        keepsWhileDeleting,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,6 +111,30 @@ func records(t *testing.T, s store.Store) {
 	}
 	if got := load(t, s, mine)[0]; got.Version != 2 || string(got.Data) != "one more" {
 		t.Errorf("got version %d with %q", got.Version, got.Data)
+	}
+}
+
+func since(t *testing.T, s store.Store) {
+	for i, k := range []store.Key{{Tenant: "t1", API: "evidence"}, {Tenant: "t2", API: "evidence", Session: "s"}, mine, {Tenant: "acme:t3", API: "evidence"}} {
+		save(t, s, &store.Record{ID: "r" + strconv.Itoa(i), Key: k, Updated: noon.Add(time.Duration(i) * time.Second), Data: []byte(k.Tenant)})
+	}
+	for _, want := range []struct {
+		since time.Time
+		limit int
+		ids   string
+	}{{time.Time{}, 10, "r3 r1 r0"}, {noon.Add(time.Second), 10, "r3 r1"}, {time.Time{}, 1, "r3"}, {noon.Add(time.Hour), 10, ""}} {
+		got, err := s.Since(t.Context(), "evidence", want.since, want.limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ids(got) != want.ids {
+			t.Errorf("since %v, at most %d: got %q, want %q", want.since, want.limit, ids(got), want.ids)
+		}
+		for _, r := range got {
+			if string(r.Data) != r.Key.Tenant || r.Key.API != "evidence" || r.Version != 1 || r.Updated.Before(want.since) {
+				t.Errorf("got %+v", r)
+			}
+		}
 	}
 }
 

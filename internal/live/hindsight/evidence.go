@@ -1,0 +1,313 @@
+package hindsight
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/live"
+	"github.com/condensehq/condense/tokens"
+)
+
+// Evidence is what is known of a conversation: numbers, and no text of it. It is what the store keeps.
+type Evidence struct {
+	ID       string    `json:"id"`
+	Tenant   string    `json:"tenant,omitempty"` // its name
+	Agent    string    `json:"agent,omitempty"`
+	Model    string    `json:"model"`
+	Profile  string    `json:"profile,omitempty"`
+	Mode     string    `json:"mode,omitempty"`
+	Observe  bool      `json:"observe,omitempty"`
+	First    time.Time `json:"first"`
+	Last     time.Time `json:"last"`
+	Turns    int       `json:"turns"`
+	Messages int       `json:"messages"` // of the client, in the last turn
+	Tokens   int       `json:"tokens"`   // what was sent in it
+	// What the vendor reported of all turns, in tokens and US dollars.
+	Input    int      `json:"input"`
+	Read     int      `json:"cache_read"`
+	Write    int      `json:"cache_write"`
+	Output   int      `json:"output"`
+	Cost     float64  `json:"cost"`
+	Saved    float64  `json:"cost_saved"`
+	Unpriced int      `json:"unpriced,omitempty"`
+	Epochs   []*Epoch `json:"epochs"` // the oldest first
+}
+
+// An Epoch is a condensation of a conversation and what followed.
+type Epoch struct {
+	live.Epoch
+
+	Profile  string  `json:"profile,omitempty"`
+	Mode     string  `json:"mode,omitempty"`
+	Answers  int     `json:"answers"`           // since, that the vendor has reported
+	Saved    float64 `json:"cost_saved"`        // US dollars since; negative until it has paid for itself
+	PaidAt   int     `json:"paid_at,omitempty"` // answers after which Saved was not negative any more; 0 if it has not. Of several gateways, at most
+	Unpriced bool    `json:"unpriced,omitempty"`
+	Recalls  int     `json:"recalls"`
+	Recalled int     `json:"recalled"` // tokens
+
+	Followed int               `json:"followed"`          // turns after it by which it was measured; 0 if it was not yet
+	Needed   int               `json:"needed"`            // names that were needed in them
+	Missing  int               `json:"missing"`           // of these, in what was sent neither visible nor reachable
+	Rereads  int               `json:"rereads"`           // calls that brought back what was hidden, see [lab.Rereads]
+	Reread   int               `json:"reread_tokens"`     // in their results
+	Rows     []lab.Row         `json:"rows,omitempty"`    // of what was sent and of the shadows
+	Refused  map[string]string `json:"refused,omitempty"` // why a shadow made nothing
+}
+
+// A Mode sums up the epochs of a mode.
+type Mode struct {
+	Mode          string `json:"mode,omitempty"` // empty: all together
+	Conversations int    `json:"conversations"`
+	Epochs        int    `json:"epochs"`
+	Before        int    `json:"before"` // tokens, of all epochs together; so are the following numbers
+	After         int    `json:"after"`
+	CacheRead     int    `json:"cache_read"` // of the first request after each
+	CacheWrite    int    `json:"cache_write"`
+	// Of the epochs before which that was predicted, or that have paid for themselves: mean numbers of answers.
+	Predicted float64 `json:"turns,omitempty"`
+	PaidAfter float64 `json:"paid_after,omitempty"`
+	Paid      int     `json:"paid"` // epochs that have paid for themselves
+	Saved     float64 `json:"cost_saved"`
+	Unpriced  int     `json:"unpriced,omitempty"` // epochs without a known price, which are not in Paid and Saved
+	Recalls   int     `json:"recalls"`
+	Recalled  int     `json:"recalled"`
+	Measured  int     `json:"measured"` // epochs by which enough turns have followed
+	Needed    int     `json:"needed"`
+	Missing   int     `json:"missing"`
+	Rereads   int     `json:"rereads"`
+	Reread    int     `json:"reread_tokens"`
+	Chains    []Chain `json:"chains"` // what was sent first, then the shadows
+	Verdict   string  `json:"verdict,omitempty"`
+}
+
+// A Chain is how much of what was needed later a chain has left, on the measured epochs.
+type Chain struct {
+	Name          string                  `json:"name"`
+	Conversations int                     `json:"conversations"`
+	Epochs        int                     `json:"epochs"`
+	Values        map[string]lab.Estimate `json:"values"` // measures as in package lab
+}
+
+// Of a row the measures are kept that are shown, and those that a verdict needs besides.
+var (
+	shownMeasures = []string{lab.MeasurePanel, lab.MeasureReachable, lab.MeasureUser, lab.MeasureKept}
+	keptMeasures  = append([]string{lab.MeasureSize, "artefacts", "errors", "recent", "foretold", "plain", "grounded"}, shownMeasures...)
+)
+
+// Modes sums up epochs: all of them, and then by mode.
+func Modes(all []*Evidence) []Mode { return sum(all, judged(all, nil)) }
+
+// judged compares what was sent with the shadows, on all measured epochs. Shadows are named first, in their order; others that the epochs have follow.
+func judged(all []*Evidence, shadows []string) *lab.Report {
+	names := append([]string{Sent}, shadows...)
+	var rows []lab.Row
+	for _, c := range all {
+		for _, e := range c.Epochs {
+			for i := range e.Rows {
+				if !slices.Contains(names, e.Rows[i].Strategy) {
+					names = append(names, e.Rows[i].Strategy)
+				}
+			}
+			rows = append(rows, e.Rows...)
+		}
+	}
+	slices.Sort(names[1+len(shadows):])
+	return lab.Judged(rows, names, tokens.O200kBase)
+}
+
+func sum(all []*Evidence, report *lab.Report) []Mode {
+	sums := map[string]*Mode{"": {}}
+	predicted, paid := map[string]int{}, map[string]int{}
+	for _, c := range all {
+		in := map[string]bool{}
+		for _, e := range c.Epochs {
+			scopes := []string{""}
+			if e.Mode != "" {
+				scopes = append(scopes, e.Mode)
+			}
+			for _, mode := range scopes {
+				if sums[mode] == nil {
+					sums[mode] = &Mode{Mode: mode}
+				}
+				m := sums[mode]
+				if !in[mode] {
+					in[mode] = true
+					m.Conversations++
+				}
+				m.add(e)
+				if e.Turns > 0 {
+					predicted[mode]++
+					m.Predicted += e.Turns
+				}
+				if e.PaidAt > 0 && !e.Unpriced {
+					paid[mode]++
+					m.PaidAfter += float64(e.PaidAt)
+				}
+			}
+		}
+	}
+	out := make([]Mode, 0, len(sums))
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
+		m := sums[name]
+		m.Predicted /= float64(max(1, predicted[name]))
+		m.PaidAfter /= float64(max(1, paid[name]))
+		m.Chains = []Chain{} // not null in JSON
+		for i := range report.Tables {
+			if report.Tables[i].Mode != name {
+				continue
+			}
+			m.Verdict = report.Verdicts[i].Text
+			for _, l := range report.Tables[i].Lines {
+				c := Chain{l.Strategy, l.Sessions, l.Cuts, map[string]lab.Estimate{}}
+				for _, measure := range shownMeasures {
+					if v, ok := l.Values[measure]; ok {
+						c.Values[measure] = v
+					}
+				}
+				m.Chains = append(m.Chains, c)
+			}
+		}
+		out = append(out, *m)
+	}
+	return out
+}
+
+// add adds what an epoch was worth.
+func (m *Mode) add(e *Epoch) {
+	m.Epochs++
+	m.Before += e.Before
+	m.After += e.After
+	m.CacheRead += e.CacheRead
+	m.CacheWrite += e.CacheWrite
+	switch {
+	case e.Unpriced:
+		m.Unpriced++
+	default:
+		m.Saved += e.Saved
+		if e.PaidAt > 0 {
+			m.Paid++
+		}
+	}
+	m.Recalls += e.Recalls
+	m.Recalled += e.Recalled
+	m.Needed += e.Needed
+	m.Missing += e.Missing
+	m.Rereads += e.Rereads
+	m.Reread += e.Reread
+	if e.Followed > 0 {
+		m.Measured++
+	}
+}
+
+// Merge returns the conversations, of each what all gateways that served it know together; those of the latest turns first.
+func Merge(all []*Evidence) []*Evidence {
+	of := map[string]*Evidence{}
+	out := make([]*Evidence, 0, len(all))
+	for _, c := range all {
+		known := of[c.ID]
+		if known == nil {
+			copied := *c
+			copied.Epochs = slices.Clone(c.Epochs)
+			of[c.ID] = &copied
+			out = append(out, &copied)
+			continue
+		}
+		known.merge(c)
+	}
+	for _, c := range out {
+		c.Epochs = slices.DeleteFunc(c.Epochs, func(e *Epoch) bool { return e.Before == 0 }) // of a gateway that has not said more yet
+		slices.SortFunc(c.Epochs, func(a, b *Epoch) int { return a.Time.Compare(b.Time) })
+	}
+	slices.SortFunc(out, func(a, b *Evidence) int { return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.ID, b.ID)) })
+	return out
+}
+
+func (c *Evidence) merge(o *Evidence) {
+	if o.Last.After(c.Last) {
+		c.Agent, c.Model, c.Profile, c.Mode, c.Observe, c.Last, c.Messages, c.Tokens = o.Agent, o.Model, o.Profile, o.Mode, o.Observe, o.Last, o.Messages, o.Tokens
+	}
+	if o.First.Before(c.First) {
+		c.First = o.First
+	}
+	c.Turns += o.Turns
+	c.Input += o.Input
+	c.Read += o.Read
+	c.Write += o.Write
+	c.Output += o.Output
+	c.Cost += o.Cost
+	c.Saved += o.Saved
+	c.Unpriced += o.Unpriced
+	for _, e := range o.Epochs {
+		i := slices.IndexFunc(c.Epochs, func(k *Epoch) bool { return k.Time.Equal(e.Time) })
+		if i < 0 {
+			c.Epochs = append(c.Epochs, e)
+			continue
+		}
+		c.Epochs[i] = c.Epochs[i].merged(e)
+	}
+}
+
+// merged returns what two gateways know of an epoch. One has made it; what followed may have come to both.
+func (e *Epoch) merged(o *Epoch) *Epoch {
+	if o.Before > 0 || e.Before == 0 && o.Followed > e.Followed {
+		e, o = o, e
+	}
+	sum := *e
+	sum.CacheRead, sum.CacheWrite = max(e.CacheRead, o.CacheRead), max(e.CacheWrite, o.CacheWrite)
+	sum.Answers += o.Answers
+	sum.Saved += o.Saved
+	sum.Unpriced = e.Unpriced || o.Unpriced
+	sum.Recalls += o.Recalls
+	sum.Recalled += o.Recalled
+	if e.Answers > 0 && o.Answers > 0 { // in which order is not known
+		if sum.PaidAt = 0; sum.Saved > 0 {
+			sum.PaidAt = sum.Answers
+		}
+	} else {
+		sum.PaidAt = max(e.PaidAt, o.PaidAt)
+	}
+	return &sum
+}
+
+// api is that of the records of evidence in the store.
+const api = "evidence"
+
+// mostStored is how many conversations [Stored] reads.
+const mostStored = 100_000
+
+// Stored returns what all gateways that use the store at an address have measured, as far as it is kept.
+func Stored(ctx context.Context, address string) ([]*Evidence, error) {
+	db, err := store.Open(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close() //nolint:errcheck // it was only read
+	found, err := stored(ctx, db, time.Time{}, mostStored)
+	if err != nil {
+		return nil, err
+	}
+	return Merge(slices.Collect(maps.Values(found))), nil
+}
+
+// stored returns evidence by the ID of its record.
+func stored(ctx context.Context, db store.Store, since time.Time, limit int) (map[string]*Evidence, error) {
+	records, err := db.Since(ctx, api, since, limit)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]*Evidence{}
+	for i := range records {
+		var c Evidence
+		if json.Unmarshal(records[i].Data, &c) == nil { // else of another version
+			found[records[i].ID] = &c
+		}
+	}
+	return found, nil
+}

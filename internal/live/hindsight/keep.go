@@ -1,0 +1,128 @@
+package hindsight
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/condensehq/condense/internal/live/store"
+)
+
+// How often evidence is written and read. A process that is killed loses what was measured since.
+const (
+	tick        = time.Minute
+	idle        = time.Minute     // without a turn, a conversation is written at the next tick
+	often       = 5 * time.Minute // and any other one so often
+	allOver     = time.Hour       // everything is read again: what was deleted is forgotten
+	slack       = 5 * time.Minute // that clocks and transactions may differ
+	mostOthers  = 1000            // conversations of other processes that are shown
+	lastWrite   = 5 * time.Second // at the end
+	firstSource = 8               // characters that tell processes apart
+)
+
+// keeping writes evidence and reads that of other processes until the watch is closed.
+func (w *Watch) keeping(ctx context.Context) {
+	t := time.NewTicker(tick)
+	defer t.Stop()
+	var last, all time.Time
+	for {
+		now := time.Now()
+		if now.Sub(all) >= allOver {
+			last, all = time.Time{}, now
+		}
+		if w.load(ctx, last) {
+			last = now.Add(-slack)
+		}
+		select {
+		case <-t.C:
+			w.save(ctx, time.Now())
+		case <-ctx.Done():
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWrite)
+			defer cancel()
+			w.save(ctx, time.Time{})
+			return
+		}
+	}
+}
+
+// load reads what other processes have written since a time; the zero time means all, and forgets what is not there.
+func (w *Watch) load(ctx context.Context, since time.Time) bool {
+	found, err := stored(ctx, w.store, since, mostOthers)
+	if err != nil {
+		if ctx.Err() == nil {
+			w.log.WarnContext(ctx, "what other gateways measured could not be read", "err", err)
+		}
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if since.IsZero() || w.others == nil {
+		w.others = map[string]*Evidence{}
+	}
+	for id, c := range found {
+		if !strings.HasPrefix(id, w.source) {
+			w.others[id], w.report = c, nil
+			w.changes++
+		}
+	}
+	return true
+}
+
+// save writes the conversations with epochs that have changed and are idle, or were not written for some time; at the zero time all.
+func (w *Watch) save(ctx context.Context, now time.Time) {
+	var due []*conversation
+	w.mu.Lock()
+	for _, c := range w.conversations {
+		if c.changed && len(c.Epochs) > 0 && (now.IsZero() || now.Sub(c.Last) >= idle || now.Sub(c.written) >= often) {
+			due = append(due, c)
+		}
+	}
+	w.mu.Unlock()
+	for _, c := range due {
+		if err := w.write(ctx, c); err != nil {
+			w.log.WarnContext(ctx, "what was measured could not be stored", "err", err)
+			return
+		}
+	}
+}
+
+// write stores the evidence of a conversation.
+func (w *Watch) write(ctx context.Context, c *conversation) error {
+	w.mu.Lock()
+	text, err := json.Marshal(&c.Evidence)
+	c.changed = false
+	w.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	c.record.Data, c.record.Updated = text, time.Now()
+	err = w.store.Save(ctx, &c.record)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case errors.Is(err, store.ErrConflict): // it was deleted, as with 'condense store forget': what is known is forgotten too
+		w.remove(c)
+		return nil
+	case err != nil:
+		c.changed = true
+		return err
+	}
+	c.written = c.record.Updated
+	return nil
+}
+
+// all returns the evidence of this process and of others. The caller holds w.mu.
+func (w *Watch) all() []*Evidence {
+	all := make([]*Evidence, 0, len(w.conversations)+len(w.others))
+	for _, c := range w.conversations {
+		all = append(all, &c.Evidence)
+	}
+	for _, c := range w.others {
+		all = append(all, c)
+	}
+	all = Merge(all)
+	return slices.Clip(all[:min(len(all), mostOthers)])
+}
