@@ -196,7 +196,7 @@ func leak(t *testing.T, address string, key []byte) (credentials []string, found
 	tokens := tokensFile(t, "acme")
 	tokens.add(t, &access.Token{Tenant: "ops", Admin: true})
 	logs, audit := &lockedBuffer{}, &lockedBuffer{}
-	pages, err := hindsight.New(nil, slog.New(slog.DiscardHandler))
+	pages, err := hindsight.New(t.Context(), address, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +287,9 @@ func leak(t *testing.T, address string, key []byte) (credentials []string, found
 	if err := g.Close(); err != nil { // writes the statistics too
 		t.Fatal(err)
 	}
-	pages.Close()
+	if err := pages.Close(); err != nil { // and this what was measured
+		t.Fatal(err)
+	}
 	spans, err := json.Marshal(m.spans.GetSpans())
 	if err != nil {
 		t.Fatal(err)
