@@ -62,7 +62,7 @@ func TestKubernetes(t *testing.T) {
 			t.Errorf("the pod opens %v, condense listens on %s: %v", pod.Containers[0].Ports, address, err)
 		}
 	}
-	if s.Drain.Seconds() >= pod.Grace {
-		t.Errorf("a pod is killed after %v seconds, and may drain for %v", pod.Grace, s.Drain)
+	if s.Drain.Seconds()+s.DrainDelay.Seconds() >= pod.Grace {
+		t.Errorf("a pod is killed after %v seconds, and may drain for %v", pod.Grace, s.DrainDelay+s.Drain)
 	}
 }

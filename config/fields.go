@@ -358,6 +358,10 @@ var fields = []field{
 		doc: "How long answers in progress may go on after the first signal to end. A second signal ends at once.",
 	},
 	{
+		key: "drain_delay", kind: kindDuration, enum: []string{durationOff}, in: []place{inServe}, example: "5s",
+		doc: "How long after that signal new requests are served still, while /readyz answers 503 and balancers learn of it. Then the address is closed, and drain begins. Absent, it is 5s, and off where the gateway listens on the loopback.",
+	},
+	{
 		key: "ingest", kind: kindObject, of: inIngest, in: []place{inServe},
 		doc: "What happens to a tool result before it is sent for the first time.",
 	},
@@ -443,6 +447,7 @@ var fields = []field{
 const (
 	StoreMemory = "memory" // nothing outlives the process
 	RecordOff   = "off"
+	durationOff = "off"
 )
 
 const (

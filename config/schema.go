@@ -98,6 +98,9 @@ func (s *schemaWriter) value(f field) schema {
 	case kindEnum:
 		return enum(f.enum)
 	case kindDuration:
+		if f.enum != nil {
+			return anyOf(enum(f.enum), pattern(durationPattern))
+		}
 		return pattern(durationPattern)
 	case kindHash:
 		return pattern("^[0-9a-fA-F]{64}$")

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net"
 	"path/filepath"
 	"slices"
 	"time"
@@ -29,6 +30,7 @@ type ServeValues struct {
 	MaxBody    *int64                 `json:"max_body,omitempty"` // bytes
 	Deadline   string                 `json:"deadline,omitempty"`
 	Drain      string                 `json:"drain,omitempty"`
+	DrainDelay string                 `json:"drain_delay,omitempty"`
 	Ingest     *IngestValues          `json:"ingest,omitempty"`
 	Recall     *RecallValues          `json:"recall,omitempty"`
 	Epoch      *EpochValues           `json:"epoch,omitempty"`
@@ -149,6 +151,7 @@ type Serve struct {
 	Record                      string        // absolute path of the folder; empty to record nothing
 	MaxBody                     int64         // bytes
 	Deadline, Drain             time.Duration // positive
+	DrainDelay                  time.Duration // 0 for none
 	Lossless                    bool          // ingest
 	MaxResult                   int           // ingest: tokens, 0 for no limit
 	RecallMCP                   bool
@@ -190,6 +193,11 @@ func (c *Config) Serve() Serve {
 	}
 	s.Deadline, _ = time.ParseDuration(v.Deadline) // checked when it was read
 	s.Drain, _ = time.ParseDuration(v.Drain)
+	host, _, err := net.SplitHostPort(s.Listen)
+	const delay = 5 * time.Second // balancers ask every few seconds, or hear of it with some delay
+	if s.DrainDelay, _ = time.ParseDuration(v.DrainDelay); v.DrainDelay == "" && err == nil && !Loopback(host) {
+		s.DrainDelay = delay
+	}
 	s.KeepFor, _ = time.ParseDuration(v.Retention.Age)
 	s.KeepBytes = *v.Retention.Size
 	return s

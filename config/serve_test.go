@@ -34,6 +34,7 @@ serve:
   max_body: 16Mi
   deadline: 2s
   drain: 1m
+  drain_delay: 7s
   ingest: {lossless: false, max_result: 8k}
   recall: {mcp: false, tool: true, max_size: 10Mi, max_result: 9k}
   epoch: {target: "30%", cold: false, payback: false, min_size: 5k, risk: 7}
@@ -86,12 +87,26 @@ func TestServeValues(t *testing.T) {
 			"acme": {Requests: 1000, Bytes: 10 << 20}, "other": {Requests: 120, Bytes: 10 << 20, Cost: 20},
 		},
 		Observe: true, Shadow: []string{"default"}, Record: filepath.Join(filepath.Dir(file), "sessions"),
-		MaxBody: 16 << 20, Deadline: 2 * time.Second, Drain: time.Minute,
+		MaxBody: 16 << 20, Deadline: 2 * time.Second, Drain: time.Minute, DrainDelay: 7 * time.Second,
 		MaxResult: 8000, RecallTool: true, RecallMaxSize: 10 << 20, RecallMaxResult: 9000, Target: 30, MinSize: 5000, Risk: 7,
 		Rules: []config.ServeRule{{Agent: "claude-code", System: "plan mode", Mode: "plan"}, {Model: "claude-haiku-*", Profile: "default"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Off the loopback a balancer may send requests for a while; locally nobody wants to wait.
+func TestServeDrainDelay(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"listen: localhost:1":                    0,
+		"listen: 0.0.0.0:1":                      5 * time.Second,
+		"listen: 0.0.0.0:1, drain_delay: off":    0,
+		"listen: localhost:1, drain_delay: 10ms": 10 * time.Millisecond,
+	} {
+		if got := load(t, "serve: {tokens: tokens, behind_proxy: true, "+text+"}\n").Serve().DrainDelay; got != want {
+			t.Errorf("%s: %v", text, got)
+		}
 	}
 }
 
@@ -135,7 +150,7 @@ func TestServeShown(t *testing.T) {
 	for _, e := range all {
 		keys = append(keys, e.Key)
 	}
-	if got := strings.Join(keys, " "); got != "serve.listen serve.tls.cert serve.tls.key serve.behind_proxy serve.admin.listen serve.upstreams.anthropic serve.upstreams.openai serve.compaction.openai serve.store serve.retention.age serve.retention.size serve.token_env serve.key_file serve.audit serve.limits.requests serve.limits.bytes serve.limits.cost serve.tenants.acme.requests serve.tenants.acme.cost serve.tenants.other serve.observe serve.shadow serve.record serve.max_body serve.deadline serve.drain serve.ingest.lossless serve.ingest.max_result serve.recall.mcp serve.recall.tool serve.recall.max_size serve.recall.max_result serve.epoch.target serve.epoch.cold serve.epoch.payback serve.epoch.min_size serve.epoch.risk serve.modes" {
+	if got := strings.Join(keys, " "); got != "serve.listen serve.tls.cert serve.tls.key serve.behind_proxy serve.admin.listen serve.upstreams.anthropic serve.upstreams.openai serve.compaction.openai serve.store serve.retention.age serve.retention.size serve.token_env serve.key_file serve.audit serve.limits.requests serve.limits.bytes serve.limits.cost serve.tenants.acme.requests serve.tenants.acme.cost serve.tenants.other serve.observe serve.shadow serve.record serve.max_body serve.deadline serve.drain serve.drain_delay serve.ingest.lossless serve.ingest.max_result serve.recall.mcp serve.recall.tool serve.recall.max_size serve.recall.max_result serve.epoch.target serve.epoch.cold serve.epoch.payback serve.epoch.min_size serve.epoch.risk serve.modes" {
 		t.Errorf("got %s", got)
 	}
 	one, err := c.ExplainKey("serve.epoch.target")

@@ -123,7 +123,7 @@ func (f *field) checkEnum(s string, wrong *fault) *fault {
 
 func (f *field) checkDuration(s string, wrong *fault) *fault {
 	d, err := time.ParseDuration(s)
-	if err == nil && d > 0 {
+	if err == nil && d > 0 || slices.Contains(f.enum, s) {
 		return nil
 	}
 	if v, err := strconv.ParseFloat(s, 64); err == nil && v > 0 {
@@ -313,7 +313,9 @@ func (f *field) allowed() string {
 		if f.secure {
 			s = "an https address, or an http address of this machine"
 		}
-	case kindBool, kindDollars, kindDuration, kindHash, kindAddress, kindFree:
+	case kindDuration:
+		s = strings.Join(append([]string{allowedTexts[f.kind]}, f.enum...), ", or ")
+	case kindBool, kindDollars, kindHash, kindAddress, kindFree:
 		s = allowedTexts[f.kind]
 	}
 	if f.inherits {

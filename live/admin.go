@@ -41,7 +41,7 @@ func (g *Gateway) Admin() http.Handler {
 }
 
 // Drain makes /readyz say that no new requests should be sent here. They are served nevertheless, so that a balancer has the time
-// to ask.
+// to ask, and each is the last of its connection.
 func (g *Gateway) Drain() { g.draining.Store(true) }
 
 func (g *Gateway) serveReady(w http.ResponseWriter, r *http.Request) {

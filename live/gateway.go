@@ -449,6 +449,9 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s := g.current.Load()
 	t := s.route(r)
 	out := &outcome{ResponseWriter: w}
+	if g.draining.Load() {
+		w.Header().Set("Connection", "close")
+	}
 	r, span := g.began(r, &t)
 	defer g.served(s, &t, r, out, time.Now(), span)
 	status, text := s.refuse(r, &t)

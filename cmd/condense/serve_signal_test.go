@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -25,7 +26,7 @@ type answered struct {
 
 // stalling starts a gateway before a vendor that stops in the middle of its first answer until
 // release is closed, and an agent that waits for it.
-func stalling(t *testing.T, env ...string) (cmd *exec.Cmd, admin string, log *testkit.Log, release chan struct{}, end chan answered) {
+func stalling(t *testing.T, env ...string) (cmd *exec.Cmd, admin, base string, log *testkit.Log, release chan struct{}, end chan answered) {
 	t.Helper()
 	testkit.Process(t)
 	release, begun := make(chan struct{}), make(chan struct{})
@@ -67,11 +68,11 @@ func stalling(t *testing.T, env ...string) (cmd *exec.Cmd, admin string, log *te
 		end <- answered{text, err}
 	}()
 	<-begun
-	return cmd, admin, log, release, end
+	return cmd, admin, at, log, release, end
 }
 
 func TestFirstSignalLetsAnswersEnd(t *testing.T) {
-	cmd, admin, log, release, end := stalling(t)
+	cmd, admin, base, log, release, end := stalling(t, "CONDENSE_SERVE__DRAIN_DELAY=200ms")
 	if got := statusOf(t, admin+"/readyz"); got != http.StatusOK {
 		t.Errorf("ready: %d", got)
 	}
@@ -81,6 +82,13 @@ func TestFirstSignalLetsAnswersEnd(t *testing.T) {
 	if ready, healthy := statusOf(t, admin+"/readyz"), statusOf(t, admin+"/healthz"); ready != http.StatusServiceUnavailable || healthy != http.StatusOK {
 		t.Errorf("while answers end: ready %d, healthy %d", ready, healthy)
 	}
+	testkit.Eventually(t, "the address is closed", func() bool {
+		c, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
+		if err == nil {
+			_ = c.Close()
+		}
+		return err != nil
+	})
 	close(release)
 	if got := <-end; got.err != nil || got.text != "Done." {
 		t.Errorf("the answer in progress: %+v\n%s", got, log)
@@ -89,6 +97,30 @@ func TestFirstSignalLetsAnswersEnd(t *testing.T) {
 	if strings.Contains(log.String(), "were cut") {
 		t.Error(log)
 	}
+}
+
+// In the delay after the signal, the gateway is not ready, and new requests are served, each as the last of its connection.
+func TestDrainDelayServesNewRequests(t *testing.T) {
+	cmd, admin, base, _, release, end := stalling(t, "CONDENSE_SERVE__DRAIN_DELAY=1h")
+	interrupt(t, cmd, syscall.SIGTERM)
+	testkit.Eventually(t, "the gateway is not ready any more", func() bool { return statusOf(t, admin+"/readyz") == http.StatusServiceUnavailable })
+	c := &upstream.Client{URL: base, API: upstream.Messages, Model: "claude-opus-5", Stream: true}
+	if text, err := c.Say(t.Context(), "Hello."); err != nil || text != "Done." {
+		t.Errorf("a new request: %q, %v", text, err)
+	}
+	res, err := http.Get(base + "/v1/models")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _ = res.Body.Close(); !res.Close {
+		t.Error("the client may use the connection again")
+	}
+	close(release)
+	if got := <-end; got.err != nil {
+		t.Errorf("the answer in progress: %+v", got)
+	}
+	interrupt(t, cmd, syscall.SIGTERM)
+	wantExit(t, cmd, 143)
 }
 
 func statusOf(t *testing.T, url string) int {
@@ -103,7 +135,7 @@ func statusOf(t *testing.T, url string) int {
 }
 
 func TestDrainCutsAnswers(t *testing.T) {
-	cmd, _, log, release, end := stalling(t, "CONDENSE_SERVE__DRAIN=100ms")
+	cmd, _, _, log, release, end := stalling(t, "CONDENSE_SERVE__DRAIN=100ms")
 	defer close(release)
 	interrupt(t, cmd, syscall.SIGTERM)
 	if got := <-end; got.err == nil {
@@ -116,7 +148,7 @@ func TestDrainCutsAnswers(t *testing.T) {
 }
 
 func TestSecondSignalCutsAnswersAtOnce(t *testing.T) {
-	cmd, _, log, release, end := stalling(t, "CONDENSE_SERVE__DRAIN=1h")
+	cmd, _, _, log, release, end := stalling(t, "CONDENSE_SERVE__DRAIN=1h")
 	defer close(release)
 	interrupt(t, cmd, syscall.SIGINT)
 	testkit.Eventually(t, "the gateway says that it ends", func() bool { return strings.Contains(log.String(), "ending: ") })

@@ -94,7 +94,7 @@ func TestTelemetryReachesACollector(t *testing.T) {
 
 // A collector that is away neither holds up a request nor the end.
 func TestTelemetryWithoutItsCollector(t *testing.T) {
-	cmd, _, log, release, end := stalling(t, "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:9")
+	cmd, _, _, log, release, end := stalling(t, "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:9")
 	close(release)
 	if got := <-end; got.err != nil {
 		t.Error(got.err)

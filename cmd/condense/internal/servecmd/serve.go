@@ -172,7 +172,7 @@ type gateway struct {
 	recall    bool
 	alone     bool
 	ready     chan struct{} // closed when Gateway is set, or never will be
-	drain     atomic.Int64
+	ending    atomic.Pointer[ending]
 	recorder  atomic.Pointer[record.Recorder] // nil if nothing is recorded
 	audit     *slog.Logger                    // nil if nothing is recorded
 	audited   io.Closer
@@ -183,6 +183,9 @@ type gateway struct {
 	texts     atomic.Bool         // the pages may show what was said
 	limit     func(time.Duration) // that the process may take to end
 }
+
+// ending is how long the process may take to end: new requests are served for a delay, then answers in progress may go on.
+type ending struct{ delay, drain time.Duration }
 
 // open makes the gateway that the configuration and the flags ask for. More has keys of the
 // configuration that override it; upstreams are the addresses of vendors for which neither the
@@ -221,7 +224,7 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 	g := &gateway{
 		settings: c.Serve(), place: f.place, recall: f.recall, alone: f.alone, upstreams: upstreams, ready: make(chan struct{}),
 		log:   slog.New(lines),
-		limit: func(drain time.Duration) { cli.EndWithin(ctx, drain) },
+		limit: func(d time.Duration) { cli.EndWithin(ctx, d) },
 	}
 	if s := g.settings; s.Cert != "" && !g.alone {
 		if g.tls, err = access.Certificate(s.Cert, s.Key, func(err error) { g.log.Warn("the changed certificate is not used", "err", err) }); err != nil {
@@ -277,7 +280,7 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 	if err != nil { // the other options are those of a valid configuration
 		return nil, errors.Join(badStore(err), g.host.Close(), g.pages.Close(), g.closeRecorder())
 	}
-	g.setDrain(g.settings.Drain)
+	g.setEnding(&g.settings)
 	return g, nil
 }
 
@@ -292,9 +295,13 @@ const closing = 5 * time.Second
 // flush is how long the last numbers may take to reach a collector.
 const flush = 2 * time.Second
 
-func (g *gateway) setDrain(d time.Duration) {
-	g.drain.Store(int64(d))
-	g.limit(d + closing)
+func (g *gateway) setEnding(s *config.Serve) {
+	e := &ending{s.DrainDelay, s.Drain}
+	if g.alone { // its client ends first
+		e.delay = 0
+	}
+	g.ending.Store(e)
+	g.limit(e.delay + e.drain + closing)
 }
 
 // watched makes opts show the pages, and what they show. It is that of the start.
@@ -455,7 +462,7 @@ func (g *gateway) changed(before, after *config.Config) {
 		g.log.Warn("the changed section serve is not used", "err", err)
 		return
 	}
-	g.setDrain(s.Drain)
+	g.setEnding(&s)
 	if s.Listen != old.Listen && s.Listen != g.settings.Listen {
 		g.log.Warn("serve.listen has changed: restart to listen there", "now", g.settings.Listen, "changed", s.Listen)
 	}
@@ -500,8 +507,16 @@ func (g *gateway) serve(ctx context.Context, a *cli.App) error {
 		return errors.Join(err, models.Close(), admin.Close())
 	case <-ctx.Done():
 	}
-	drain := time.Duration(g.drain.Load())
+	e, drain := g.ending.Load(), g.ending.Load().drain
 	g.Drain()
+	if e.delay > 0 {
+		g.log.InfoContext(ctx, "ending soon: new requests are served until balancers know", "delay", e.delay)
+		select {
+		case err := <-failed:
+			return errors.Join(err, models.Close(), admin.Close())
+		case <-time.After(e.delay):
+		}
+	}
 	g.log.InfoContext(ctx, "ending: no new requests; answers in progress may go on, unless there is a second signal", "limit", drain)
 	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()
