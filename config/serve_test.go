@@ -96,7 +96,7 @@ func TestServeValues(t *testing.T) {
 	}
 }
 
-// Off the loopback a balancer may send requests for a while; locally nobody wants to wait.
+// Off the loopback a balancer may send requests for a while; for local clients there is no balancer.
 func TestServeDrainDelay(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"listen: localhost:1":                    0,
