@@ -1,12 +1,18 @@
 package live_test
 
 import (
+	"bufio"
+	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
@@ -123,5 +129,117 @@ func TestMoreMessagesThanAConversationHas(t *testing.T) {
 	}
 	if s := p.Stats(); s.EpochCount != 0 || s.Passed != 1 {
 		t.Errorf("%d epochs, %d passed", s.EpochCount, s.Passed)
+	}
+}
+
+// A path of the longest size that servers take, full of parts for the gateway, costs little: no token is needed to send it.
+func TestPathsAreReadOnce(t *testing.T) {
+	for _, part := range []string{"/mode/x", "/token//", "/recall/a"} {
+		testkit.Linear(t, 100_000, func(n int) func() {
+			r := httptest.NewRequest(http.MethodPost, strings.Repeat(part, n/len(part)), http.NoBody)
+			return func() { live.Route(r) }
+		})
+	}
+}
+
+// An upstream with a path is all that a client can reach of its host, and a conversation is one however its path is written.
+func TestPathsCannotBeDisguised(t *testing.T) {
+	v := newVendor(t)
+	g, s := serve(t, v, func(o *live.Options) { o.Upstreams["team"] = v.URL + "/team/v1" })
+	for _, path := range []string{"/team/../other/messages", "/team/%2e%2e/other", "/team/x%2f..%2f..%2fother", "/team/./v1/messages", "/team/..%5cother", "/token/t/../v1/messages", "/.."} {
+		if got, body := raw(t, s, "POST "+path+" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"); got != http.StatusBadRequest {
+			t.Errorf("%s: %d %s", path, got, body)
+		}
+	}
+	if len(v.got) != 0 {
+		t.Errorf("the vendor got %s", v.got[0].uri)
+	}
+	for n, path := range []string{"/v1/messages", "//v1/messages", "/v1/%6dessages", "/v1/messages/", "/anthropic//v1//messages"} {
+		if got, body := raw(t, s, "POST "+path+" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"); got != http.StatusOK {
+			t.Errorf("%s: %d %s", path, got, body)
+		}
+		if requests := g.Stats().Requests; requests != n+1 {
+			t.Errorf("%s is not seen as a conversation", path)
+		}
+	}
+	if got, _ := raw(t, s, "GET /v1/models/..a HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); got != http.StatusOK {
+		t.Errorf("a name with dots: %d", got)
+	}
+}
+
+// raw sends a request as it is written, and returns the answer.
+func raw(t *testing.T, s *httptest.Server, request string) (status int, body string) {
+	t.Helper()
+	c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	if _, err := c.Write([]byte(request)); err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(res.Body)
+	if err := errors.Join(err, res.Body.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(text)
+}
+
+// A client that begins requests to /mcp and never ends them takes no one else's turn.
+func TestSlowRequestsToRecallTakeNoTurns(t *testing.T) {
+	v := newVendor(t)
+	_, s := serve(t, v, nil)
+	for range 8 {
+		c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close() }()
+		head := "POST /recall/0123456789abcdef/mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nExpect: 100-continue\r\nContent-Length: 100\r\n\r\n"
+		if _, err := c.Write([]byte(head)); err != nil {
+			t.Fatal(err)
+		}
+		if line, err := bufio.NewReader(c).ReadString('\n'); err != nil || !strings.Contains(line, "100") { // the body is being read
+			t.Fatalf("%q %v", line, err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/recall/fedcba9876543210/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+}
+
+// A panicking watcher is one that no one sees the faults of.
+type panicking struct{}
+
+func (panicking) Turn(*live.Turn)                                   { panic("turn") }
+func (panicking) Shadow(string, time.Time, string, [][]byte, error) { panic("shadow") }
+func (panicking) Recall(string, time.Time, int)                     { panic("recall") }
+func (panicking) Answer(string, *live.Used)                         { panic("answer") }
+
+// Who watches a conversation cannot cost it anything: not its requests, nor its epochs, nor the process.
+func TestWatcherPanics(t *testing.T) {
+	p := newPlay(t, upstream.Options{}, claude("s"), func(o *live.Options) { o.Watch, o.Shadow = panicking{}, []string{""} })
+	p.begin(t)
+	p.untilEpoch(t, 2)
+	testkit.Eventually(t, "each fault is counted", func() bool { s := p.Stats(); return s.Errors["watch"] > 2*s.Requests })
+	if breaks, epochs := p.vendor.Breaks(), p.Stats().EpochCount; len(breaks) > epochs {
+		t.Errorf("%d breaks of the prefix in %d epochs: %+v", len(breaks), epochs, breaks)
+	}
+	if s := p.Stats(); s.Errors["request"]+s.Errors["epoch"]+s.Errors["answer"] > 0 || s.Tokens.Sent == 0 {
+		t.Errorf("faults: %v, %d tokens sent", s.Errors, s.Tokens.Sent)
 	}
 }

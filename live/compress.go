@@ -607,6 +607,9 @@ type told struct {
 	openAI        bool
 }
 
+// mostTokens is more than any model takes. Sums of larger numbers would be no one's truth.
+const mostTokens = 100_000_000
+
 // usageOf reads what a vendor reports.
 func usageOf(raw []byte) (u told, err error) {
 	if nested := rawjson.Field(raw, "usage"); rawjson.IsObject(nested) {
@@ -637,8 +640,12 @@ func usageOf(raw []byte) (u told, err error) {
 	}
 	u.openAI = u.Cached != nil || got.Prompt != nil
 	for _, n := range []*int{u.Input, u.Output, u.Read, u.Write, u.Cached} {
-		if n != nil && *n < 0 {
+		switch {
+		case n == nil:
+		case *n < 0:
 			return u, fmt.Errorf("usage: %d is negative", *n)
+		case *n > mostTokens:
+			return u, fmt.Errorf("usage: %d tokens are more than any model takes", *n)
 		}
 	}
 	if u.Input == nil && u.Read == nil && u.Write == nil && u.Cached == nil {

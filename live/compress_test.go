@@ -369,6 +369,7 @@ func TestCompressRefuses(t *testing.T) {
 		"usage: no object": {"usage", object{"session_id": "s", "usage": "x"}, 400, "usage"},
 		"usage: empty":     {"usage", object{"session_id": "s", "usage": object{}}, 400, "usage"},
 		"usage: negative":  {"usage", object{"session_id": "s", "usage": object{"cache_read_input_tokens": -1}}, 400, "negative"},
+		"usage: too many":  {"usage", object{"session_id": "s", "usage": object{"input_tokens": 9_000_000_000_000_000_000, "cache_read_input_tokens": 9_000_000_000_000_000_000}}, 400, "more than any model"},
 		"usage: type":      {"usage", object{"session_id": "s", "usage": object{"cache_read_input_tokens": true}}, 400, "usage"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -86,7 +86,10 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 		x.shadowed = x.job(d, overflow)
 	}
 	if p == nil {
-		job := x.job(d, overflow)
+		job := x.shadowed
+		if job == nil {
+			job = x.job(d, overflow)
+		}
 		var err error
 		p, err = x.inTurn(ctx, job, forced)
 		switch {

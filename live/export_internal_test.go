@@ -1,6 +1,7 @@
 package live
 
 import (
+	"net/http"
 	"time"
 
 	"github.com/condensehq/condense"
@@ -44,3 +45,6 @@ func MeasureAll(g *Gateway) {
 		g.measure(m, 0)
 	}
 }
+
+// Route reads the path of a request.
+func Route(r *http.Request) { (&settings{}).route(r) }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -93,7 +94,7 @@ func (g *Gateway) recalled(key store.Key, id string, pieces []recall.Piece, byte
 	})
 	if w := g.current.Load().Watch; w != nil {
 		if conversation, epoch := g.recordOf(key, id); conversation != "" {
-			w.Recall(conversation, epoch, bytes/bytesPerToken)
+			g.watched(func() { w.Recall(conversation, epoch, bytes/bytesPerToken) })
 		}
 	}
 	tenant := aTenant.String(tenantOf(key.Tenant))
@@ -153,6 +154,26 @@ func newRecord(k store.Key) *store.Record {
 	return &store.Record{ID: k.Tenant + "-" + strings.ToLower(rand.Text()), Key: k}
 }
 
+// saveOwn saves a record that only this gateway writes, whatever has become of it: it can have been deleted as old, and what was stored
+// when the database went away counts though no one heard of it.
+func (g *Gateway) saveOwn(ctx context.Context, r *store.Record) error {
+	err := g.store.Save(ctx, r)
+	if !errors.Is(err, store.ErrConflict) {
+		return err
+	}
+	all, err := g.store.Load(ctx, r.Key)
+	if err != nil {
+		return err
+	}
+	r.Version = 0
+	for i := range all {
+		if all[i].ID == r.ID {
+			r.Version = all[i].Version
+		}
+	}
+	return g.store.Save(ctx, r)
+}
+
 // saving saves the statistics now and then, for [StoredStats], and what tenants have spent.
 func (g *Gateway) saving(spent *store.Record) {
 	const often = time.Minute
@@ -173,7 +194,7 @@ func (g *Gateway) saving(spent *store.Record) {
 		var err error
 		if r.Data, err = json.Marshal(saved{s}); err == nil {
 			r.Updated = g.current.Load().Now()
-			err = g.store.Save(context.WithoutCancel(g.life), r)
+			err = g.saveOwn(context.WithoutCancel(g.life), r)
 		}
 		if err != nil {
 			g.fault("stats", err)

@@ -466,6 +466,9 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case t.own:
 		t.refuse(out, http.StatusNotFound, "condense: here are only the models; the gateway's own pages are at its admin address (serve.admin.listen)")
 		return
+	case t.odd:
+		t.refuse(out, http.StatusBadRequest, "condense: a path with . or .. as a part is not forwarded")
+		return
 	case t.path == "/" && r.Method == http.MethodHead: // the probe of Claude Code
 		out.WriteHeader(http.StatusOK)
 		return
@@ -480,7 +483,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.measure(&mActive, 1)
 	defer g.measure(&mActive, -1)
 	if s.limitsFor(t.who.tenant).Bytes > 0 {
-		r.Body = &metered{r.Body, func(n int) { g.received(s, t.who, n) }}
+		r.Body = &metered{r.Body, func(n int) { g.received(t.who, n) }}
 	}
 	switch {
 	case t.mcp:

@@ -35,8 +35,10 @@ func (x *exchange) count(a wire.Answer) {
 	x.paid(paid)
 	x.used(a, received, sent, paid, saved, known)
 	if x.s.Watch != nil && x.claim != nil {
-		x.s.Watch.Answer(x.claim.conversation, &Used{
-			Time: x.start, Epoch: began(x.claim.state), Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite, Output: a.Output, Cost: paid, Saved: saved, Priced: known,
+		x.watched(func() {
+			x.s.Watch.Answer(x.claim.conversation, &Used{
+				Time: x.start, Epoch: began(x.claim.state), Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite, Output: a.Output, Cost: paid, Saved: saved, Priced: known,
+			})
 		})
 	}
 	x.stats.add(func(s *Stats) {

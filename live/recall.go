@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -570,8 +571,9 @@ type askedKey struct{}
 
 // What requests to /mcp may cost.
 const (
-	mostAsking     = 4       // at the same time; others wait
-	mostAskedBytes = 1 << 20 // of a request
+	mostAsking     = 4           // at the same time; others wait
+	mostAskedBytes = 1 << 20     // of a request
+	mostAsked      = time.Minute // until the answer is sent
 )
 
 // newMCP returns the handler of /mcp. It keeps nothing between requests.
@@ -611,11 +613,24 @@ func (g *Gateway) serveMCP(w http.ResponseWriter, r *http.Request, s *settings, 
 		t.refuse(w, http.StatusBadRequest, "condense: the session is no ID")
 		return
 	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostAskedBytes)) // a slow client must take no turn
+	if err != nil {
+		status := http.StatusBadRequest
+		if _, large := errors.AsType[*http.MaxBytesError](err); large {
+			status = http.StatusRequestEntityTooLarge
+		}
+		t.refuse(w, status, "condense: the request could not be read: "+reason(err))
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	select {
 	case g.asking <- struct{}{}:
 		defer func() { <-g.asking }()
 	case <-r.Context().Done():
 		return
 	}
+	whole := http.NewResponseController(w)
+	_ = whole.SetWriteDeadline(time.Now().Add(mostAsked)) // nor must one that does not read
+	defer func() { _ = whole.SetWriteDeadline(time.Time{}) }()
 	g.mcp.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), askedKey{}, a)))
 }

@@ -183,8 +183,8 @@ func (m *metered) Read(p []byte) (int, error) {
 }
 
 // received counts bytes of a request.
-func (g *Gateway) received(s *settings, c caller, n int) {
-	t := &g.tenants
+func (g *Gateway) received(c caller, n int) {
+	t, s := &g.tenants, g.current.Load() // a request with the settings of before must not bring back their limits
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	u := t.get(c.tenant, s.limitsFor(c.tenant))
@@ -205,7 +205,7 @@ func (x *exchange) spend(how func(*usage)) {
 	t, now := &x.tenants, x.s.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	u := t.get(x.t.who.tenant, x.s.limitsFor(x.t.who.tenant))
+	u := t.get(x.t.who.tenant, x.current.Load().limitsFor(x.t.who.tenant))
 	u.today(now)
 	how(u)
 	t.dirty = true
@@ -247,7 +247,7 @@ func (g *Gateway) share(ctx context.Context, r *store.Record) error {
 			return err
 		}
 		r.Updated = now
-		if err := g.store.Save(ctx, r); err != nil {
+		if err := g.saveOwn(ctx, r); err != nil {
 			t.mu.Lock()
 			t.dirty = true
 			t.mu.Unlock()

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -391,5 +393,50 @@ func TestTokens(t *testing.T) {
 		if r.header.Get("X-Condense-Token") != "" || strings.Contains(r.uri, "condense_") {
 			t.Errorf("a token reached the vendor: %s %v", r.uri, r.header)
 		}
+	}
+}
+
+// A request that began before the limits were changed does not bring the old ones back, with a full bucket.
+func TestChangedLimitsHold(t *testing.T) {
+	v := newVendor(t)
+	tokens := tokensFile(t, "acme")
+	var opts live.Options
+	g, s := serve(t, v, func(o *live.Options) {
+		o.Tokens, o.Limits, o.Now = tokens.path, live.Limits{Bytes: 1000}, (&clock{now: time.Now()}).Now
+		opts = *o
+	})
+	header := map[string]string{"X-Condense-Token": tokens.of["acme"]}
+	body, more := io.Pipe()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/v1/files", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("X-Condense-Token", tokens.of["acme"])
+	done := make(chan error, 1)
+	go func() {
+		res, err := http.DefaultClient.Do(r)
+		if err == nil {
+			err = res.Body.Close()
+		}
+		done <- err
+	}()
+	if _, err := more.Write(make([]byte, 10)); err != nil {
+		t.Fatal(err)
+	}
+	opts.Limits.Bytes = 500
+	if err := g.Reload(&opts); err != nil {
+		t.Fatal(err)
+	}
+	if res, _ := send(t, http.MethodPost, s.URL+"/v1/files", header, make([]byte, 600)); res.StatusCode != http.StatusOK {
+		t.Fatal(res.Status)
+	}
+	if _, err := more.Write(make([]byte, 10)); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(more.Close(), <-done); err != nil {
+		t.Fatal(err)
+	}
+	if res, _ := send(t, http.MethodPost, s.URL+"/v1/files", header, nil); res.StatusCode != http.StatusTooManyRequests {
+		t.Errorf("%s, after more than the limit", res.Status)
 	}
 }

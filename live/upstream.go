@@ -11,6 +11,7 @@ import (
 	"net/http/httptrace"
 	"net/http/httputil"
 	"net/url"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -77,6 +78,7 @@ type target struct {
 	who      caller
 	changed  bool   // what was sent is not what came
 	recall   string // the secret of who can recall
+	odd      bool   // the path has . or .. as a part, which could lead out of that of the upstream
 
 	profile, mode string // named by the request
 }
@@ -101,10 +103,11 @@ func (s *settings) route(r *http.Request) target {
 	named := ""
 	for named == "" {
 		first, rest, more := strings.Cut(strings.TrimPrefix(t.path, "/"), "/")
+		from := func(rest string) string { return t.path[len(t.path)-len(rest)-1:] } // with the slash before it, and not copied
 		value, after, deeper := strings.Cut(rest, "/")
 		switch {
 		case s.upstreams[first] != nil && more:
-			named, t.path = first, "/"+rest
+			named, t.path = first, from(rest)
 			continue
 		case first == "token" && deeper:
 			t.token = value
@@ -135,9 +138,11 @@ func (s *settings) route(r *http.Request) target {
 			named = "-"
 			continue
 		}
-		t.path = "/" + after
+		t.path = from(after)
 	}
-	c := conversations[strings.TrimPrefix(t.path, "/v1")]
+	clean := ""
+	clean, t.odd = cleaned(t.path)
+	c := conversations[strings.TrimPrefix(clean, "/v1")]
 	t.api, t.count, t.compact = c.api, c.count, c.compact
 	if named == "-" {
 		named = owner(&t, h)
@@ -147,6 +152,18 @@ func (s *settings) route(r *http.Request) target {
 	}
 	t.upstream = s.upstreams[named]
 	return t
+}
+
+// cleaned returns an escaped path as servers may read it, and whether it has . or .. as a part, which none needs.
+func cleaned(escaped string) (clean string, odd bool) {
+	decoded, err := url.PathUnescape(escaped)
+	if err != nil {
+		return "", true
+	}
+	for part := range strings.FieldsFuncSeq(decoded, func(r rune) bool { return r == '/' || r == '\\' }) {
+		odd = odd || part == "." || part == ".."
+	}
+	return path.Clean(decoded), odd
 }
 
 // owner returns the vendor that a path belongs to. Some, such as /v1/models and /v1/files, exist
@@ -198,12 +215,12 @@ func gone() (io.ReadCloser, error) { return nil, errors.New("the request was ans
 
 // address is the URL at the upstream.
 func (u *upstream) address(t *target, query string) (*url.URL, error) {
-	path := t.path
+	below := t.path
 	if u.name == chatGPT || strings.HasSuffix(u.base.Path, "/v1") { // a base URL as SDKs of OpenAI want it
-		path = strings.TrimPrefix(path, "/v1")
+		below = strings.TrimPrefix(below, "/v1")
 	}
 	out := *u.base
-	out.RawPath = u.base.EscapedPath() + path
+	out.RawPath = u.base.EscapedPath() + below
 	out.RawQuery = query
 	var err error
 	out.Path, err = url.PathUnescape(out.RawPath)

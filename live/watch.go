@@ -53,12 +53,22 @@ type Used struct {
 	Priced                     bool    // the price of the model is known
 }
 
+// watched lets the watcher see something. A fault of it costs the conversation nothing.
+func (g *Gateway) watched(f func()) {
+	if err := g.safely("watch", func() error { f(); return nil }); err != nil {
+		g.fault("watch", err)
+	}
+}
+
 // watch shows a turn to the watcher.
 func (x *exchange) watch() {
-	w := x.s.Watch
-	if w == nil || x.claim == nil || x.t.count {
+	if x.s.Watch == nil || x.claim == nil || x.t.count {
 		return
 	}
+	x.watched(x.show)
+}
+
+func (x *exchange) show() {
 	t := &Turn{
 		Time: x.start, Conversation: x.claim.conversation, Tenant: x.key.Tenant, Agent: x.agent.Name, Model: x.r.Model,
 		Profile: x.profile, Mode: x.mode, Format: formats[x.r.API], Messages: make([][]byte, len(x.r.Messages)), Tokens: x.tokens, Observe: x.s.Observe,
@@ -69,11 +79,9 @@ func (x *exchange) watch() {
 	if x.epoch != nil {
 		e := *x.epoch
 		t.Epoch, t.View, t.Journal = &e, x.view, x.journal
+		defer x.shadows(t)
 	}
-	w.Turn(t)
-	if x.epoch != nil {
-		x.shadows(t)
-	}
+	x.s.Watch.Turn(t)
 }
 
 // mostShadows is how many condensations for comparison may wait; those that come when so many do are left out.
@@ -82,7 +90,11 @@ const mostShadows = 16
 // errNoShadow means that a condensation for comparison was left out.
 var errNoShadow = errors.New("too many epochs at the same time")
 
-// shadows condenses what an epoch condensed with the chains of other profiles too, one after the other, next to the requests.
+// idle is how often a condensation for comparison looks whether requests still wait for theirs.
+const idle = 20 * time.Millisecond
+
+// shadows condenses what an epoch condensed with the chains of other profiles too, one after the other, next to the requests: each begins
+// when no request waits for a condensation.
 func (x *exchange) shadows(t *Turn) {
 	job := x.shadowed
 	if job == nil {
@@ -102,18 +114,20 @@ func (x *exchange) shadows(t *Turn) {
 			defer func() { <-x.waiting }()
 			x.shading.Lock()
 			defer x.shading.Unlock()
+			for len(x.epochs) > 0 && x.life.Err() == nil {
+				time.Sleep(idle)
+			}
 			ctx, cancel := context.WithTimeout(x.life, backgroundDeadline)
 			defer cancel()
-			var p *prepared
-			err := x.safely("shadow", func() (err error) {
-				p, err = j.run(ctx, x.host, inline) // what is not sent is not worth a model's price
+			var view [][]byte
+			err := x.safely("shadow", func() error {
+				p, err := j.run(ctx, x.host, inline) // what is not sent is not worth a model's price
+				if err == nil {
+					view = rawOf(p.after)
+				}
 				return err
 			})
-			if err != nil {
-				report(nil, err)
-				return
-			}
-			report(rawOf(p.after), nil)
+			x.watched(func() { report(view, err) })
 		})
 	}
 }

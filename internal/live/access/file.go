@@ -17,6 +17,7 @@ type file[T any] struct {
 	mu     sync.Mutex
 	looked time.Time
 	seen   []stamp
+	fault  string // of the last attempt to read them
 	value  T
 }
 
@@ -62,7 +63,7 @@ func (f *file[T]) get() T {
 	}
 	f.looked = now
 	seen := f.stamps()
-	changed := false
+	changed := f.fault != "" // perhaps only the moment was bad: what is revoked must not hold on until the next change
 	for i := range seen {
 		changed = changed || !seen[i].same(f.seen[i])
 	}
@@ -70,10 +71,13 @@ func (f *file[T]) get() T {
 		return f.value
 	}
 	f.seen = seen
-	if value, err := f.read(); err != nil {
+	was := f.fault
+	switch value, err := f.read(); {
+	case err == nil:
+		f.value, f.fault = value, ""
+	case err.Error() != was: // once
+		f.fault = err.Error()
 		f.failed(err)
-	} else {
-		f.value = value
 	}
 	return f.value
 }

@@ -280,6 +280,7 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 	if err != nil { // the other options are those of a valid configuration
 		return nil, errors.Join(badStore(err), g.host.Close(), g.pages.Close(), g.closeRecorder())
 	}
+	g.texts.Store(opts.Token != "" || opts.Tokens != "")
 	g.setEnding(&g.settings)
 	return g, nil
 }
@@ -360,7 +361,6 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.texts.Store(token != "" || s.Tokens != "")
 	opts := &live.Options{
 		Upstreams: s.Upstreams, Compaction: map[string]live.Compaction{}, Store: s.Store, KeepFor: s.KeepFor, KeepBytes: s.KeepBytes, Token: token, Tokens: s.Tokens, Key: g.key, Limits: limitsOf(s.Limits), Audit: g.audit, Profile: g.place.Profile, Mode: g.place.Mode,
 		Observe: s.Observe, MaxBody: s.MaxBody, Deadline: s.Deadline, Logger: g.log,
@@ -456,7 +456,11 @@ func (g *gateway) changed(before, after *config.Config) {
 		opts.Record = r.Record
 	}
 	if err == nil {
-		err = g.Reload(opts)
+		texts := g.texts.Swap(false) // not between the settings
+		if err = g.Reload(opts); err == nil {
+			texts = opts.Token != "" || opts.Tokens != ""
+		}
+		g.texts.Store(texts)
 	}
 	if err != nil {
 		g.log.Warn("the changed section serve is not used", "err", err)

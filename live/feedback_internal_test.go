@@ -1,0 +1,31 @@
+package live
+
+import (
+	"testing"
+	"time"
+
+	"github.com/condensehq/condense/internal/live/store"
+)
+
+// What a gateway alone writes is saved again after it was deleted as old, and after a database went away before it said that it had saved it.
+func TestOwnRecordsAreSavedAgain(t *testing.T) {
+	g := &Gateway{store: store.Memory()}
+	ctx := t.Context()
+	r := newRecord(usageKey)
+	for _, between := range []func() error{
+		func() error { return nil },
+		func() error { _, err := g.store.Expire(ctx, time.Now().Add(time.Hour), 0); return err },
+		func() error { unheard := *r; return g.store.Save(ctx, &unheard) },
+	} {
+		if err := between(); err != nil {
+			t.Fatal(err)
+		}
+		r.Data = append(r.Data, 'x')
+		if err := g.saveOwn(ctx, r); err != nil {
+			t.Fatal(err)
+		}
+		if all, err := g.store.Load(ctx, usageKey); err != nil || len(all) != 1 || string(all[0].Data) != string(r.Data) {
+			t.Errorf("%v %v", all, err)
+		}
+	}
+}
