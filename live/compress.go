@@ -193,9 +193,7 @@ func (c *compressed) write(w http.ResponseWriter) {
 		tail = []byte("{}")
 	}
 	out := append([]byte(`{"messages":`), rawjson.Array(c.messages)...)
-	out = append(append(out, ','), tail[1:]...)
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(out)
+	writeJSON(w, append(append(out, ','), tail[1:]...))
 }
 
 // compressFault writes an error in the shape of the contract.
@@ -236,24 +234,54 @@ func (g *Gateway) serveCompress(w http.ResponseWriter, r *http.Request, s *setti
 	if body == nil {
 		return
 	}
+	if rawjson.Field(body, "eventType") == nil {
+		if a := g.compress(w, r, s, t, body); a != nil {
+			a.write(w)
+		}
+		return
+	}
+	// A guardrail of the type webhook of Portkey's gateway, which has none for headroom: https://portkey.ai/docs/integrations/guardrails/bring-your-own-guardrails
+	request := rawjson.Field(rawjson.Field(body, "request"), "json")
+	if !rawjson.IsArray(rawjson.Field(request, "messages")) || rawjson.Text(rawjson.Field(body, "eventType")) != "beforeRequestHook" {
+		writeJSON(w, []byte(`{"verdict":true}`))
+		return
+	}
+	asked := request
+	if id := rawjson.Field(rawjson.Field(body, "metadata"), "session_id"); id != nil {
+		asked = rawjson.SetField(request, "session_id", id)
+	}
+	if a := g.compress(w, r, s, t, asked); a != nil && len(a.applied) == 0 {
+		writeJSON(w, []byte(`{"verdict":true}`))
+	} else if a != nil {
+		request = rawjson.SetField(request, "messages", rawjson.Array(a.messages))
+		writeJSON(w, rawjson.Append(nil, `{"verdict":true,"transformedData":{"request":{"json":?}}}`, request))
+	}
+}
+
+func writeJSON(w http.ResponseWriter, text []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(text) //nolint:gosec // JSON, with texts encoded
+}
+
+// compress answers a call. If it returns nil, the call is answered.
+func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, t *target, body []byte) *compressed {
 	raw := rawjson.Field(body, "messages")
 	switch {
 	case !rawjson.IsArray(raw):
 		compressFault(w, http.StatusBadRequest, invalidRequest, "messages is missing or not an array")
-		return
+		return nil
 	case rawjson.Text(rawjson.Field(body, "model")) == "":
 		compressFault(w, http.StatusBadRequest, invalidRequest, "model is missing: name the model that the messages are for")
-		return
+		return nil
 	}
 	messages := slices.Collect(rawjson.Elements(raw))
 	if len(messages) == 0 || strings.EqualFold(r.Header.Get("X-Headroom-Bypass"), "true") {
-		(&compressed{messages: messages}).write(w)
-		return
+		return &compressed{messages: messages}
 	}
 	q, err := questionOf(body)
 	if err != nil {
 		compressFault(w, http.StatusBadRequest, invalidRequest, err.Error())
-		return
+		return nil
 	}
 	x := &exchange{Gateway: g, s: s, t: t, start: s.Now(), agent: agents.Any, subscribed: true} // nothing that needs a header
 	if x.r, err = wire.Parse(shapeOf(body), body, &wire.Options{Cache: g.parsed}); err == nil && q.session == "" {
@@ -263,7 +291,7 @@ func (g *Gateway) serveCompress(w http.ResponseWriter, r *http.Request, s *setti
 	}
 	if err != nil {
 		compressFault(w, http.StatusBadRequest, invalidRequest, err.Error())
-		return
+		return nil
 	}
 	g.stats.add(func(s *Stats) { s.Requests++ })
 	var answer *compressed
@@ -275,13 +303,13 @@ func (g *Gateway) serveCompress(w http.ResponseWriter, r *http.Request, s *setti
 		x.claim.release()
 	}
 	if err != nil && r.Context().Err() != nil {
-		return
+		return nil
 	}
 	if err != nil {
 		g.fault("compress", err)
 		if q.session != "" { // the vendor's cache has what was returned, which is not what came
 			compressFault(w, http.StatusServiceUnavailable, "compression_error", "the messages could not be condensed: try again, or send what came with another session_id")
-			return
+			return nil
 		}
 		answer = &compressed{messages: messages, skipped: "compression_error"}
 		if errors.Is(err, errQueue) || errors.Is(err, context.DeadlineExceeded) {
@@ -298,7 +326,7 @@ func (g *Gateway) serveCompress(w http.ResponseWriter, r *http.Request, s *setti
 			answer.before, answer.after = answer.before-n, answer.after-n
 		}
 	}
-	answer.write(w)
+	return answer
 }
 
 // complete returns messages with a call for each tool result that came without: LiteLLM withholds what the model said.
@@ -701,8 +729,7 @@ func (g *Gateway) serveUsage(w http.ResponseWriter, r *http.Request, s *settings
 		}
 	}
 	out := rawjson.Append(nil, `{"session_id":?,"frozen_message_count":?,"applied":?}`, id, strconv.AppendInt(nil, int64(one.returned), 10), strconv.AppendBool(nil, fresh))
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(out) //nolint:gosec // JSON, with the text encoded
+	writeJSON(w, out)
 }
 
 // report takes what the vendor reported of the messages that x returned into the statistics and, if the size of all that was sent is

@@ -178,6 +178,52 @@ func TestCompressAlone(t *testing.T) {
 	}
 }
 
+// TestCompressWebhook: a guardrail of the type webhook of Portkey's gateway gets its whole request back, with other messages, if there is
+// something to change; else only that it may go on.
+func TestCompressWebhook(t *testing.T) {
+	_, s := serveWith(t, "http://127.0.0.1:9", withWindow(compressWindow), nil)
+	hook := func(event string, metadata, request object) string {
+		raw, err := json.Marshal(object{"eventType": event, "metadata": metadata, "requestType": "chatComplete", "request": object{"json": request, "text": "x"}, "response": object{"json": object{}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.Post(s.URL+"/v1/compress", "application/json", bytes.NewReader(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(res.Body)
+		if err := errors.Join(err, res.Body.Close()); err != nil || res.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %s %v", res.Status, text, err)
+		}
+		return string(text)
+	}
+	const goOn = `{"verdict":true}`
+	long := talk(wire.Chat, 40)
+	for name, got := range map[string]string{
+		"an answer": hook("afterRequestHook", nil, object{"model": "m", "messages": long}), "no messages": hook("beforeRequestHook", nil, object{"model": "m", "input": "x"}),
+		"a short conversation": hook("beforeRequestHook", object{"session_id": "a"}, object{"model": "m", "messages": long[:5]}),
+	} {
+		if got != goOn {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	for _, metadata := range []object{nil, {"session_id": "b"}} {
+		var first string
+		for _, n := range []int{len(long) - 2, len(long)} {
+			got := []byte(hook("beforeRequestHook", metadata, object{"model": "m", "temperature": 0.5, "messages": long[:n]}))
+			request := rawjson.Field(rawjson.Field(rawjson.Field(got, "transformedData"), "request"), "json")
+			if !rawjson.IsTrue(rawjson.Field(got, "verdict")) || string(rawjson.Field(request, "temperature")) != "0.5" || rawjson.Field(request, "session_id") != nil {
+				t.Fatalf("%v: %.300s", metadata, got)
+			}
+			messages := string(rawjson.Field(request, "messages"))
+			if metadata != nil && first != "" && !strings.HasPrefix(messages, strings.TrimSuffix(first, "]")) {
+				t.Error("in a session the beginning was changed")
+			}
+			first = messages
+		}
+	}
+}
+
 // TestCompressRows: without a session there is a message by the same author for each that was sent, also if results come without their calls,
 // for callers that put them back by place.
 func TestCompressRows(t *testing.T) {

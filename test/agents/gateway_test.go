@@ -102,7 +102,7 @@ func (g *gateway) epochs(t *testing.T) int {
 // status is what the gateway counts.
 func (g *gateway) status(t *testing.T) map[string]any {
 	t.Helper()
-	resp, err := http.Get(g.own)
+	resp, err := http.Get(g.own + "status")
 	if err != nil {
 		t.Fatal(err)
 	}
