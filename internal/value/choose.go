@@ -184,6 +184,7 @@ func (w *selection) price() {
 	scale(e.Names, s.Names, e.NameSum)
 	scale(e.Words, s.Words, e.WordSum)
 	scale(e.Phrases, s.Phrases, e.PhraseSum)
+	w.discountTemplates()
 	w.items = make([]int32, 0, 4*len(w.lines))
 	for l := range w.lines {
 		line := &w.lines[l]

@@ -39,6 +39,8 @@ const (
 	formerHead = headStart + "; … stands for lines left out]"
 	// GapMark is the line that replaces lines left out.
 	GapMark = "…"
+	// alikeMark follows the number of lines left out that repeat a shape.
+	alikeMark = " alike"
 	// UsualMark begins headers unless the content has it.
 	UsualMark = "¶"
 
@@ -143,14 +145,19 @@ func LostMark(lines int, failed bool, handle string) string {
 	return markStart + strings.Join(says, " ") + "]"
 }
 
-// gapOf returns the mark of so many lines left out, which gives the number unless that would cost more than
-// it says: of few lines, or next to lines that have numbers of their own.
-func gapOf(lines int, above, below string) string {
-	const few = 20
-	if lines < few || hasNumber(above) || hasNumber(below) {
+// gapOf returns the mark of so many lines left out, some of them of templates. It gives the number unless that would cost
+// more than it says: of few lines, or next to lines that have numbers of their own.
+func gapOf(lines, templates int, above, below string) string {
+	const few, most = 20, 0.75
+	alike := templates >= templateLines && float64(templates) >= most*float64(lines)
+	if lines < few && !alike || hasNumber(above) || hasNumber(below) {
 		return GapMark
 	}
-	return GapMark + strconv.Itoa(lines)
+	s := GapMark + strconv.Itoa(lines)
+	if alike {
+		s += alikeMark
+	}
+	return s
 }
 
 // hasNumber reports whether a line begins with its number in a file, as tools write it.
@@ -163,6 +170,7 @@ func hasNumber(line string) bool {
 // readGap returns how many lines a mark of lines left out replaces, at least; 0 if line is none.
 func readGap(line string) int {
 	rest, ok := strings.CutPrefix(line, GapMark)
+	rest = strings.TrimSuffix(rest, alikeMark)
 	if !ok || len(rest) > 9 || strings.Trim(rest, "0123456789") != "" {
 		return 0
 	}

@@ -74,6 +74,7 @@ type Line struct {
 	phrases  core.Span // in Conversation.phrases
 	start    int       // bytes of all lines before it
 	shape    uint8     // see shapeOf
+	template bool      // see findTemplates
 	field    uint8     // of a call; see fieldOf
 	hot      [2]int32  // the last two messages in which the user or the agent wrote one of its rare terms
 	hotTerm  int32     // the term that hot[0] is of
@@ -136,6 +137,7 @@ func read(messages []core.Message, from *dialog.Reader, demands bool) *Conversat
 		c.demands()
 	}
 	c.findPaths()
+	c.findTemplates()
 	c.index()
 	return c
 }

@@ -204,3 +204,31 @@ func TestMarksOfFailures(t *testing.T) {
 		}
 	}
 }
+
+// TestTemplates: of a log in which most lines repeat a shape, those that do not are kept, and a mark says of the others
+// that they are alike; not where every line has a value of its own.
+func TestTemplates(t *testing.T) {
+	name := func(i int) string {
+		return "zeb" + strings.Map(func(r rune) rune { return r - '0' + 'a' }, strconv.Itoa(i*7919+1000))
+	}
+	show := func(form string) string {
+		var b strings.Builder
+		for i := range 120 {
+			fmt.Fprintf(&b, form+"\n", name(i))
+			if i%20 == 10 {
+				fmt.Fprintf(&b, "okapi_%s is not what walrus_%s wants of it\n", name(500+i), name(900+i))
+			}
+		}
+		return b.String()
+	}
+	got := left(t, shown(show("Generated %s app")))
+	if n := strings.Count(got, "okapi_"); n < 5 {
+		t.Errorf("%d of 6 lines without a shape are left: %s", n, got)
+	}
+	if n := strings.Count(got, "Generated"); n > 30 || !strings.Contains(got, " alike\n") {
+		t.Errorf("%d of 120 lines of one shape are left, and no mark says how many are not: %s", n, got)
+	}
+	if got := left(t, shown(show("id: %s"))); strings.Contains(got, " alike") {
+		t.Errorf("values are no template: %s", got)
+	}
+}

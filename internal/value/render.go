@@ -170,6 +170,7 @@ func (w *selection) handle(p *Passage) string {
 // extract, unless it is nil, without the space that all begin with.
 func (w *selection) renderLines(b *strings.Builder, pass *Passage, k int32, extract *extractWriter) {
 	gap, above := 0, "" // lines left out since the last that was written, and that one
+	alike := 0          // of the gap
 	began, last := false, 0
 	path := int32(0) // the line above that lines under it belong to
 	indent := 0
@@ -186,11 +187,14 @@ func (w *selection) renderLines(b *strings.Builder, pass *Passage, k int32, extr
 			if gap == 0 || !line.Joins {
 				gap++
 			}
+			if line.template {
+				alike++
+			}
 			continue
 		}
 		switch {
 		case began && gap > 0:
-			b.WriteString("\n" + gapOf(gap, above, line.Text) + "\n")
+			b.WriteString("\n" + gapOf(gap, alike, above, line.Text) + "\n")
 		case began && !line.Joins:
 			b.WriteByte('\n')
 		}
@@ -214,7 +218,7 @@ func (w *selection) renderLines(b *strings.Builder, pass *Passage, k int32, extr
 			}
 		}
 		b.WriteString(text)
-		began, gap, above, last = true, 0, line.Text, l
+		began, gap, alike, above, last = true, 0, 0, line.Text, l
 	}
 	if extract != nil && began && w.halfBelow(last, k) {
 		b.WriteString(GapMark)
@@ -357,7 +361,7 @@ func (w *selection) shortened(text string, first, end int, k int32) (kept string
 	var b strings.Builder
 	at := 0 // in text, after the last line
 	have := 0
-	gap, above, counted := 0, "", false
+	gap, alike, above, counted := 0, 0, "", false
 	path := int32(0) // the line above that lines under it belong to
 	marked := 0      // lines that marks of a former condensation replace
 	for l := w.c.Passages[first].Lines.Start; l < w.c.Passages[end-1].Lines.End; l++ {
@@ -378,10 +382,13 @@ func (w *selection) shortened(text string, first, end int, k int32) (kept string
 			more := linesOf(line.Text) - 1
 			gap = max(gap+strings.Count(between, "\n"), 1) + more
 			marked += more
+			if line.template {
+				alike++
+			}
 			continue
 		case b.Len() == 0:
 		case gap > 0:
-			b.WriteString("\n" + gapOf(gap, above, line.Text) + "\n")
+			b.WriteString("\n" + gapOf(gap, alike, above, line.Text) + "\n")
 		default:
 			b.WriteString(between)
 			have += max(0, strings.Count(between, "\n")-1)
@@ -396,7 +403,7 @@ func (w *selection) shortened(text string, first, end int, k int32) (kept string
 		if path = line.under; path == 0 {
 			path = int32(l)
 		}
-		gap, above, counted = 0, line.Text, true
+		gap, alike, above, counted = 0, 0, line.Text, true
 	}
 	return b.String(), strings.Count(strings.TrimRight(text, "\r\n\t "), "\n") + 1 - have + marked
 }

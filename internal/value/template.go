@@ -1,0 +1,109 @@
+package value
+
+import (
+	"slices"
+	"strings"
+)
+
+// A log repeats lines of one shape with another name in each: "Generated oban_web app", "PASS checkpoint-queue". Every such
+// name is rare, and few are written again. The values were not learned.
+const (
+	templateLines = 8   // of one shape, at least
+	templateRare  = 3   // a word in fewer lines of the passage differs from line to line
+	templateWord  = 6   // bytes: a longer one with digits is a name, not a number
+	templateLong  = 120 // bytes: a longer line says more
+)
+
+// findTemplates finds the lines of results that repeat a shape.
+func (c *Conversation) findTemplates() {
+	often, count := map[string]int{}, map[uint64]int{}
+	var shapes []uint64
+	for p := range c.Passages {
+		pass := &c.Passages[p]
+		lines := c.Lines[pass.Lines.Start:pass.Lines.End]
+		if len(lines) < templateLines || !pass.answers() {
+			continue
+		}
+		clear(often)
+		clear(count)
+		shapes = shapes[:0]
+		for l := range lines {
+			for w := range strings.FieldsSeq(lines[l].Text) {
+				often[w]++
+			}
+		}
+		for l := range lines {
+			shape := uint64(0)
+			if text := lines[l].Text; !lines[l].Flat && len(text) < templateLong && !hasNumber(text) {
+				shape = shapeIn(text, often)
+			}
+			shapes = append(shapes, shape)
+			count[shape]++
+		}
+		for l := range lines {
+			lines[l].template = shapes[l] != 0 && count[shapes[l]] >= templateLines
+		}
+	}
+}
+
+// shapeIn returns a hash of a line without its numbers and the words that few lines have; 0 if nothing is left, what
+// differs is a place or a value, or the line speaks of a failure.
+func shapeIn(line string, often map[string]int) uint64 {
+	shape, stays, differs := uint64(hashSeed), false, false
+	for w := range strings.FieldsSeq(line) {
+		digit := strings.ContainsAny(w, "0123456789")
+		rare := often[w] < templateRare
+		switch {
+		case !rare && !digit:
+			if shape == hashSeed && strings.HasSuffix(w, ":") {
+				return 0 // the name of a value
+			}
+			stays = stays || len(w) > 1
+			shape ^= hashOf(w)
+		case strings.ContainsAny(w, "/\\:=\"'`(){};,"), rare && !digit && strings.Contains(w, "."), rare && digit && len(w) >= templateWord:
+			return 0
+		default:
+			differs = true
+		}
+		shape *= hashPrime
+	}
+	if !stays || !differs || saysFailure(line) {
+		return 0
+	}
+	return shape
+}
+
+func saysFailure(line string) bool {
+	low := strings.ToLower(line)
+	return slices.ContainsFunc([]string{"error", "fail", "warn", "panic"}, func(w string) bool { return strings.Contains(low, w) })
+}
+
+// discountTemplates takes the value off all terms and phrases that only lines of templates have.
+func (w *selection) discountTemplates() {
+	if !slices.ContainsFunc(w.c.Lines, func(l Line) bool { return l.template }) {
+		return
+	}
+	terms, phrases := make([]bool, w.c.Terms()), make([]bool, w.c.Phrases()) // of other lines
+	for l := range w.c.Lines {
+		if w.c.Lines[l].template {
+			continue
+		}
+		for _, n := range w.c.TermsOf(l) {
+			terms[n] = true
+		}
+		for _, n := range w.c.PhrasesOf(l) {
+			phrases[max(n, ^n)] = true
+		}
+	}
+	e := w.estimate
+	for n, other := range terms {
+		if !other {
+			e.Names[n], e.Words[n] = 0, 0
+		}
+	}
+	for n, other := range phrases {
+		if !other {
+			e.Phrases[n] = 0
+		}
+	}
+}
