@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -241,5 +242,30 @@ func TestWatcherPanics(t *testing.T) {
 	}
 	if s := p.Stats(); s.Errors["request"]+s.Errors["epoch"]+s.Errors["answer"] > 0 || s.Tokens.Sent == 0 {
 		t.Errorf("faults: %v, %d tokens sent", s.Errors, s.Tokens.Sent)
+	}
+}
+
+// counting counts turns.
+type counting struct {
+	panicking
+	turns *atomic.Int32
+}
+
+func (c counting) Turn(*live.Turn)           { c.turns.Add(1) }
+func (c counting) Answer(string, *live.Used) {}
+
+// A name of a model that is none is not kept: a client could fill the memory with them.
+func TestLongModelsPass(t *testing.T) {
+	for model, want := range map[string]int32{"claude-opus-4-6": 3, strings.Repeat("m", 300): 0} {
+		var turns atomic.Int32
+		client := claude("s")
+		client.Model = model
+		p := newPlay(t, upstream.Options{}, client, func(o *live.Options) { o.Watch = counting{turns: &turns} })
+		p.begin(t)
+		p.step(t)
+		p.step(t)
+		if got := turns.Load(); (got == 0) != (want == 0) {
+			t.Errorf("%.10s: %d turns", model, got)
+		}
 	}
 }

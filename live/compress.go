@@ -273,6 +273,9 @@ func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, 
 	case rawjson.Text(rawjson.Field(body, "model")) == "":
 		compressFault(w, http.StatusBadRequest, invalidRequest, "model is missing: name the model that the messages are for")
 		return nil
+	case len(rawjson.Field(body, "model")) > longestModel:
+		compressFault(w, http.StatusBadRequest, invalidRequest, fmt.Sprintf("model: use at most %d bytes", longestModel))
+		return nil
 	}
 	messages := slices.Collect(rawjson.Elements(raw))
 	if len(messages) == 0 || strings.EqualFold(r.Header.Get("X-Headroom-Bypass"), "true") {

@@ -400,6 +400,7 @@ func TestCompressRefuses(t *testing.T) {
 		"no messages":      {"compress", object{"model": "m"}, 400, "messages"},
 		"messages no list": {"compress", object{"model": "m", "messages": "hi"}, 400, "messages"},
 		"no model":         {"compress", object{"messages": one}, 400, "model"},
+		"long model":       {"compress", object{"model": strings.Repeat("m", 300), "messages": one}, 400, "model"},
 		"mode":             {"compress", with(object{"mode": "fast"}), 400, "config.mode"},
 		"frozen":           {"compress", with(object{"frozen_message_count": -1}), 400, "frozen_message_count"},
 		"frozen type":      {"compress", with(object{"frozen_message_count": true}), 400, "frozen_message_count"},

@@ -176,6 +176,9 @@ func (g *Gateway) fault(kind string, err error) {
 // a body of a million tiny messages would take half a minute and gigabytes.
 const mostMessages = 50_000
 
+// longestModel is the length in bytes of the longest name of a model, which is kept and shown.
+const longestModel = 256
+
 // plan reads the request and fills x.
 func (x *exchange) plan(r *http.Request, body []byte) error {
 	ctx := r.Context()
@@ -194,7 +197,7 @@ func (x *exchange) plan(r *http.Request, body []byte) error {
 		x.agent = agents.Of(r.Header, head)
 	}
 	x.r = request
-	if n := len(request.Messages); n == 0 || n > mostMessages || request.Stateful {
+	if n := len(request.Messages); n == 0 || n > mostMessages || request.Stateful || len(request.Model) > longestModel {
 		return nil
 	}
 	last := len(request.Messages) - 1

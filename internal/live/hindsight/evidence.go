@@ -102,12 +102,14 @@ var (
 )
 
 // Modes sums up epochs: all of them, and then by mode.
-func Modes(all []*Evidence) []Mode { return sum(all, judged(all, nil)) }
+func Modes(all []*Evidence) []Mode {
+	rows, names := rowsOf(all, nil)
+	return sum(all, lab.Judged(rows, names, tokens.O200kBase))
+}
 
-// judged compares what was sent with the shadows, on all measured epochs. Shadows are named first, in their order; others that the epochs have follow.
-func judged(all []*Evidence, shadows []string) *lab.Report {
-	names := append([]string{Sent}, shadows...)
-	var rows []lab.Row
+// rowsOf returns what was measured of what was sent and of the shadows, and their names: shadows in their order, then others that the epochs have.
+func rowsOf(all []*Evidence, shadows []string) (rows []lab.Row, names []string) {
+	names = append([]string{Sent}, shadows...)
 	for _, c := range all {
 		for _, e := range c.Epochs {
 			for i := range e.Rows {
@@ -119,7 +121,7 @@ func judged(all []*Evidence, shadows []string) *lab.Report {
 		}
 	}
 	slices.Sort(names[1+len(shadows):])
-	return lab.Judged(rows, names, tokens.O200kBase)
+	return rows, names
 }
 
 func sum(all []*Evidence, report *lab.Report) []Mode {

@@ -62,7 +62,7 @@ type Watch struct {
 	epochs        []*epoch             // the oldest first
 	bytes         int                  // of their texts
 	changes       int                  // what the pages show has changed so often
-	report        *lab.Report          // of what is measured; nil if that has changed
+	report        func() *lab.Report   // of what is measured, made once; nil if that has changed. It is not called with mu held: it takes long
 
 	due  chan *epoch
 	done sync.WaitGroup
@@ -143,6 +143,13 @@ func (w *Watch) Close() error {
 
 // Turn implements [live.Watcher].
 func (w *Watch) Turn(t *live.Turn) {
+	var begins *epoch
+	if t.Epoch != nil && len(t.Messages) > 0 { // compressed before w is locked, for which all requests wait
+		begins = &epoch{
+			format: t.Format, at: len(t.Messages), last: bytes.Clone(t.Messages[len(t.Messages)-1]), history: w.packed(t.Messages),
+			journal: w.pack.EncodeAll(t.Journal, nil), views: map[string][]byte{Sent: w.packed(t.View)},
+		}
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.changes++
@@ -163,22 +170,13 @@ func (w *Watch) Turn(t *live.Turn) {
 	for _, e := range c.epochs {
 		w.follow(e, t.Messages)
 	}
-	if t.Epoch != nil && len(t.Messages) > 0 {
-		w.begin(c, t)
+	if e := begins; e != nil {
+		e.conversation, e.Epoch = c, c.epoch(t.Epoch.Time)
+		e.Epoch.Epoch, e.Profile, e.Mode = *t.Epoch, t.Profile, t.Mode
+		c.epochs = append(c.epochs, e)
+		w.epochs = append(w.epochs, e)
+		w.bytes += len(e.last) + len(e.history) + len(e.journal) + len(e.views[Sent])
 	}
-}
-
-// begin remembers an epoch.
-func (w *Watch) begin(c *conversation, t *live.Turn) {
-	e := &epoch{
-		Epoch: c.epoch(t.Epoch.Time), format: t.Format, conversation: c,
-		at: len(t.Messages), last: bytes.Clone(t.Messages[len(t.Messages)-1]), history: w.packed(t.Messages), journal: w.pack.EncodeAll(t.Journal, nil),
-		views: map[string][]byte{Sent: w.packed(t.View)},
-	}
-	e.Epoch.Epoch, e.Profile, e.Mode = *t.Epoch, t.Profile, t.Mode
-	c.epochs = append(c.epochs, e)
-	w.epochs = append(w.epochs, e)
-	w.bytes += len(e.history) + len(e.journal) + len(e.views[Sent])
 	w.shrink()
 }
 
@@ -224,6 +222,10 @@ func isOutput(m []byte) bool {
 
 // Shadow implements [live.Watcher].
 func (w *Watch) Shadow(id string, at time.Time, profile string, view [][]byte, err error) {
+	var packed []byte
+	if err == nil {
+		packed = w.packed(view)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.changes++
@@ -243,8 +245,8 @@ func (w *Watch) Shadow(id string, at time.Time, profile string, view [][]byte, e
 		}
 		e.Refused[profile] = err.Error()
 	case e.history != nil:
-		e.views[profile] = w.packed(view)
-		w.bytes += len(e.views[profile])
+		e.views[profile] = packed
+		w.bytes += len(packed)
 		w.shrink()
 	}
 }
@@ -339,14 +341,14 @@ func (w *Watch) shrink() {
 
 // drop frees the texts of an epoch.
 func (w *Watch) drop(e *epoch) {
-	w.bytes -= len(e.history) + len(e.journal)
+	w.bytes -= len(e.last) + len(e.history) + len(e.journal)
 	for _, v := range e.views {
 		w.bytes -= len(v)
 	}
 	for _, m := range e.future {
 		w.bytes -= len(m)
 	}
-	e.history, e.journal, e.views, e.future, e.missing = nil, nil, nil, nil, nil
+	e.last, e.history, e.journal, e.views, e.future, e.missing = nil, nil, nil, nil, nil, nil
 }
 
 // packed compresses messages.

@@ -1,6 +1,7 @@
 package hindsight_test
 
 import (
+	"crypto/rand"
 	"errors"
 	"io"
 	"log/slog"
@@ -8,6 +9,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -137,5 +139,60 @@ func TestPages(t *testing.T) {
 		if status, _, _ := get(t, admin.URL+path); status != http.StatusNotFound {
 			t.Errorf("%s: status %d", path, status)
 		}
+	}
+}
+
+// What follows epochs is bounded as they are, whatever the clients send.
+func TestTextsAreBounded(t *testing.T) {
+	watch, err := hindsight.New(t.Context(), "", nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := watch.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	message := func(role string, size int) []byte {
+		return []byte(`{"role":"` + role + `","content":"` + strings.Repeat(rand.Text(), size/26) + `"}`)
+	}
+	const conversations, rounds, size = 40, 5, 1 << 20
+	turns := make([]*live.Turn, conversations)
+	for round := range 1 + rounds {
+		for i := range turns {
+			if round == 0 {
+				first := [][]byte{message("user", 1000)}
+				turns[i] = &live.Turn{Conversation: strconv.Itoa(i), Format: "anthropic", Messages: first, View: first, Epoch: &live.Epoch{}}
+			} else {
+				turns[i].Epoch, turns[i].Messages = nil, append(turns[i].Messages, message("user", size))
+			}
+			watch.Turn(turns[i])
+		}
+	}
+	is, counted := watch.Bytes()
+	if is != counted || is > hindsight.MostBytes+rounds*size || is < hindsight.MostBytes/2 {
+		t.Errorf("%d bytes of texts, counted as %d, and at most %d are wanted", is, counted, hindsight.MostBytes)
+	}
+}
+
+// Requests do not wait for a page, which takes seconds to compare hundreds of conversations.
+func TestPagesDelayNoRequests(t *testing.T) {
+	watch, err := hindsight.New(t.Context(), "", nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	began, end, shown := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	watch.Reporting(func() { close(began); <-end })
+	pages := watch.Pages(func() live.Stats { return live.Stats{} }, func() bool { return false })
+	go func() {
+		defer close(shown)
+		pages.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/condense/", http.NoBody))
+	}()
+	<-began
+	watch.Turn(&live.Turn{Conversation: "c"}) // else the test does not end
+	close(end)
+	<-shown
+	if err := watch.Close(); err != nil {
+		t.Error(err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/lab/report"
@@ -184,16 +185,21 @@ const mostRows = 50
 
 func (w *Watch) overview(stats live.Stats) any {
 	w.mu.Lock()
+	if w.report == nil {
+		rows, names := rowsOf(w.all(), w.shadows)
+		w.report = sync.OnceValue(func() *lab.Report { return lab.Judged(rows, names, tokens.O200kBase) })
+	}
+	report := w.report
+	w.mu.Unlock()
+	judged := report()
+	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := w.all()
-	if w.report == nil {
-		w.report = judged(all, w.shadows)
-	}
 	p := &overviewPage{
 		base:  w.base("condense serve", "worth", "Worth", "needed", "Needed later", "conversations", "Conversations", "epochs", "Epochs", "recalls", "Recalls"),
 		Stats: stats, Shadows: len(w.shadows) > 0,
 	}
-	for _, m := range sum(all, w.report) {
+	for _, m := range sum(all, judged) {
 		if m.Epochs > 0 {
 			p.Modes = append(p.Modes, m.row())
 		}
