@@ -406,6 +406,7 @@ func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
 	if err := x.take(r.Context(), session); err != nil {
 		return nil, err
 	}
+	x.durable = true // else only the usage, which need not come, stores where the session was before another one's epoch
 	before := x.claim.state.Rolling
 	if x.look(x.claim.state); x.guessed && (x.tokens > x.limit || x.check() != nil) {
 		x.r.Thinking = "" // too long is refused whatever the model does; and so it was before in this turn
