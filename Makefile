@@ -5,7 +5,7 @@ FUZZTIME ?= 30s
 BIN := $(CURDIR)/bin
 GOLANGCI := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
 
-.PHONY: check build test test-sdk test-browser test-agents test-fleet report-bundle report-bundle-check lint fmt fmt-check tidy-check generate generate-check fuzz soak bench bench-docs bench-peers compare-peers bench-gateway outline-accuracy results golden
+.PHONY: check build test test-sdk test-browser test-agents test-fleet report-bundle report-bundle-check lint fmt fmt-check tidy-check generate generate-check fuzz soak soak-gateway bench bench-docs bench-peers compare-peers bench-gateway outline-accuracy results golden
 
 check: tidy-check build lint test
 
@@ -86,14 +86,18 @@ fuzz:
 		done; \
 	done
 
-# First 16,000 conversations with a plugin that crashes repeatedly, in about two minutes (`make
+# First a day of the gateway in simulated time, HOURSxCONVERSATIONS, in some minutes (`make test` has 6x12). Then 16,000 conversations with a plugin that crashes repeatedly, in about two minutes (`make
 # test` has 200). Then HISTORIES random histories through Manage and undo, checked independently:
 # 10,000,000 at 0.3 ms of processor time each take half an hour on two idle processors (`make test`
 # has 2,000). Memory does not grow with their number.
 HISTORIES ?= 10000000
-soak:
+soak: soak-gateway
 	CONDENSE_SOAK=1 go test -race -count=1 -v -run '^TestSoak$$' -timeout 30m ./internal/supervise
 	CONDENSE_SOAK_HISTORIES=$(HISTORIES) go test -count=1 -v -run '^TestSoakHistories$$' -timeout 24h .
+
+GATEWAY ?= 24x125
+soak-gateway:
+	CONDENSE_SOAK_GATEWAY=$(GATEWAY) go test -count=1 -v -run '^TestSoakGateway$$' -timeout 60m ./live
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./...

@@ -164,6 +164,9 @@ func (g *Gateway) safely(what string, f func() error) (err error) {
 
 // fault records an error of ours that the client does not see.
 func (g *Gateway) fault(kind string, err error) {
+	if errors.Is(err, context.Canceled) {
+		return // the client has gone
+	}
 	g.stats.fault(kind)
 	if errors.Is(err, store.ErrAway) {
 		g.away.begin(g, err)

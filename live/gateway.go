@@ -311,17 +311,21 @@ func (g *Gateway) expire() {
 	tick := time.NewTicker(daily)
 	defer tick.Stop()
 	for {
-		s := g.current.Load()
-		if n, err := g.store.Expire(g.life, s.Now().Add(-s.KeepFor), s.KeepBytes); err != nil && g.life.Err() == nil {
-			g.fault("expire", err)
-		} else if n > 0 {
-			s.Logger.Info("old conversations were deleted from the store", "lineages", n)
-		}
+		g.expireNow()
 		select {
 		case <-tick.C:
 		case <-g.life.Done():
 			return
 		}
+	}
+}
+
+func (g *Gateway) expireNow() {
+	s := g.current.Load()
+	if n, err := g.store.Expire(g.life, s.Now().Add(-s.KeepFor), s.KeepBytes); err != nil && g.life.Err() == nil {
+		g.fault("expire", err)
+	} else if n > 0 {
+		s.Logger.Info("old conversations were deleted from the store", "lineages", n)
 	}
 }
 
@@ -332,8 +336,17 @@ func (g *Gateway) Reload(opts *Options) error {
 	if err != nil {
 		return err
 	}
-	for _, u := range g.current.Swap(s).upstreams {
-		u.transport.CloseIdleConnections()
+	before := g.current.Load().upstreams
+	for name, u := range s.upstreams {
+		if old := before[name]; old != nil && *old.base == *u.base {
+			u.transport = old.transport // its connections are good
+		}
+	}
+	g.current.Store(s)
+	for name, old := range before {
+		if u := s.upstreams[name]; u == nil || u.transport != old.transport {
+			old.transport.CloseIdleConnections()
+		}
 	}
 	return nil
 }
