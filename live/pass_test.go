@@ -18,6 +18,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -379,6 +380,30 @@ func TestUpstreamCannotBeReached(t *testing.T) {
 	res, body := send(t, http.MethodPost, s.URL+"/v1/messages", map[string]string{"X-Api-Key": "sk-secret"}, []byte(`{}`))
 	if res.StatusCode != http.StatusBadGateway || !strings.Contains(string(body), `"type":"api_error","message":"condense: upstream anthropic cannot be reached`) || bytes.Contains(body, []byte("sk-secret")) {
 		t.Errorf("got %s %s", res.Status, body)
+	}
+}
+
+// A reload goes on with the connections to an upstream whose address is the same.
+func TestReloadKeepsConnections(t *testing.T) {
+	var opened atomic.Int32
+	v := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }))
+	v.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	v.Start()
+	defer v.Close()
+	opts := live.Options{}
+	g, s := serveWith(t, v.URL, nil, func(o *live.Options) { opts = *o })
+	for range 3 {
+		send(t, http.MethodGet, s.URL+"/v1/models", nil, nil)
+		if err := g.Reload(&opts); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := opened.Load(); n != 1 {
+		t.Errorf("%d connections", n)
 	}
 }
 

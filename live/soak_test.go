@@ -57,13 +57,13 @@ type soakTalk struct {
 // soakNumber is in the first message of a conversation, and in a header, which the gateway forwards.
 var soakNumber = regexp.MustCompile(`conversation no\. (\d+)\.`)
 
-// A counting watcher counts the epochs of each conversation.
-type counting struct {
+// A soakWatcher counts the epochs of each conversation.
+type soakWatcher struct {
 	live.Watcher
 	epochs *sync.Map
 }
 
-func (c counting) Turn(t *live.Turn) {
+func (c soakWatcher) Turn(t *live.Turn) {
 	if t.Epoch != nil {
 		if m := soakNumber.FindSubmatch(t.Messages[0]); m != nil {
 			n, _ := c.epochs.LoadOrStore(string(m[1]), new(atomic.Int64))
@@ -307,7 +307,7 @@ func TestSoakGateway(t *testing.T) {
 	s.opts = live.Options{
 		Upstreams: map[string]string{"anthropic": vendor.URL, "openai": vendor.URL}, Store: file, KeepFor: 2 * time.Hour, Tokens: s.tokens, Now: s.now,
 		Deadline: time.Minute, Epoch: live.EpochOptions{Risk: 100}, Logger: quiet,
-		Watch: counting{watch, &s.epochs}, Shadow: []string{"cut"},
+		Watch: soakWatcher{watch, &s.epochs}, Shadow: []string{"cut"},
 		Pages: watch.Pages(func() live.Stats { return s.g.Stats() }, func() bool { return true }),
 	}
 	if s.g, err = live.New(host, &s.opts); err != nil {
