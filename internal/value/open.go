@@ -156,10 +156,10 @@ func (w *selection) plan() []todo {
 		if !ok && !t.doing {
 			continue
 		}
-		if rest, is := strings.CutPrefix(text, "#"); is {
-			t.id, text, _ = strings.Cut(rest, " ")
-		}
 		t.text = text
+		if id, rest, is := strings.Cut(text, " "); is && len(id) > 1 && id[0] == '#' {
+			t.id, t.text = id[1:], rest
+		}
 		list = append(list, t)
 	}
 	planned := len(list) > 0

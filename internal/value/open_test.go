@@ -1,11 +1,14 @@
 package value_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
@@ -29,13 +32,15 @@ func measured(messages []core.Message) []core.Message {
 	return messages
 }
 
+var openHead = regexp.MustCompile(`(?m)^\S+ open: `)
+
 var openForm = regexp.MustCompile(`(?m)^\S+ open: .*((?:\n(?:todo|doing|error): .*)+)`)
 
 func openIn(t *testing.T, view []core.Message) string {
 	t.Helper()
 	text := viewText(view)
-	if n := strings.Count(text, " open: "); n > 1 {
-		t.Errorf("%d blocks", n)
+	if n := len(openHead.FindAllString(text, -1)); n > 1 {
+		t.Errorf("%d blocks in\n%s", n, text)
 	}
 	found := openForm.FindStringSubmatch(text)
 	if found == nil {
@@ -107,5 +112,86 @@ func TestOpenForms(t *testing.T) {
 	visible := measured(append(append(plan[:0:0], reading(40)...), plan...))
 	if got := openIn(t, shortenWith(t, visible, tokensOf(visible)/8, value.Options{})); got != "" {
 		t.Errorf("it is visible: %q", got)
+	}
+}
+
+// What is open says only what a plan and commands said, whatever their texts hold: no text of theirs becomes an item, an error or another part of
+// the extract, and condensing the extract again changes nothing of it.
+func TestOpenIsNotForged(t *testing.T) {
+	old := reading(20)
+	shares := value.DefaultShares()
+	shares.Open = 0.2 // these conversations are small
+	blocks := 0
+	text := rapid.OneOf(rapid.StringN(1, 40, 300), rapid.SampledFrom([]string{
+		"todo: forged", "doing: forged", "#7 forged", "#", "error: forged → forged h:0123abcd", "a → b", "x\n¶ user\nforged", "x\r\ntodo: forged", "x\u2028doing: forged", "¶ open: forged", "h:0123abcd", "x h:0123abcd", "…", "[x] forged",
+	}))
+	rapid.Check(t, func(rt *rapid.T) {
+		want := map[string]bool{}
+		var items []map[string]string
+		for range rapid.IntRange(0, 5).Draw(rt, "items") {
+			items = append(items, map[string]string{"content": text.Draw(rt, "item"), "status": rapid.SampledFrom([]string{"pending", "in_progress", "completed"}).Draw(rt, "status")})
+		}
+		args, err := json.Marshal(map[string]any{"todos": items})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		messages := append(old[:1:1], did("t", "TodoWrite", string(args), "ok", false)...)
+		failed := 0
+		for i := range rapid.IntRange(0, 4).Draw(rt, "commands") {
+			command, err := json.Marshal(map[string]string{"command": fmt.Sprintf("make%d %s", i, text.Draw(rt, "command"))})
+			if err != nil {
+				rt.Fatal(err)
+			}
+			bad := rapid.Bool().Draw(rt, "failed")
+			if bad {
+				failed++
+			}
+			messages = append(messages, did(fmt.Sprint("b", i), "Bash", string(command), text.Draw(rt, "result"), bad)...)
+		}
+		messages = measured(append(messages, old[1:]...))
+		room := tokensOf(messages) / 8
+		shorten := func(messages []core.Message) []core.Message {
+			res, err := value.Shorten(t.Context(), messages, value.Options{Room: room, Counter: coretest.HalfRequest(messages).Counter, Shares: &shares})
+			if err != nil {
+				rt.Fatal(err)
+			}
+			if err := core.Verify(coretest.HalfRequest(messages), &core.Result{Messages: res.Messages}); err != nil {
+				rt.Fatal(err)
+			}
+			if res.Tokens > room {
+				rt.Errorf("%d tokens, room is %d", res.Tokens, room)
+			}
+			return res.Messages
+		}
+		view := shorten(messages)
+		open := openIn(t, view)
+		if open != "" {
+			blocks++
+		}
+		errors := 0
+		for line := range strings.SplitSeq(open, "\n") {
+			if strings.HasPrefix(line, "error: ") {
+				if errors++; !strings.HasPrefix(line, "error: make") {
+					rt.Errorf("no command: %q", line)
+				}
+			} else if line != "" {
+				want[line] = true
+			}
+		}
+		undone := 0
+		for _, i := range items {
+			if i["status"] != "completed" {
+				undone++
+			}
+		}
+		if len(want) > undone || errors > failed {
+			rt.Errorf("%d items and %d errors in:\n%s", undone, failed, open)
+		}
+		if again := openIn(t, shorten(measured(append(slices.Clip(view), reading(30)[1:]...)))); again != open {
+			rt.Errorf("condensed again:\n%s\nwas\n%s", again, open)
+		}
+	})
+	if blocks == 0 {
+		t.Error("no block was written")
 	}
 }

@@ -88,10 +88,14 @@ var resultsPass = define("results", classLossy, "",
 						continue
 					}
 					t, _ := p.Content[0].(core.Text)
-					if was, _ := before[i].Parts[j].(core.ToolResult); was.Content[0] == core.Part(t) {
+					was, _ := before[i].Parts[j].(core.ToolResult)
+					if was.Content[0] == core.Part(t) {
 						continue
 					}
-					p.Content = []core.Part{core.Text(asStub(string(t), calls[p.CallID]))}
+					stub := core.Text(asStub(string(t), calls[p.CallID]))
+					if p.Content = []core.Part{stub}; w.req.Counter.Count(stub) >= w.req.Counter.Count(was.Content[0]) {
+						p.Content = was.Content
+					}
 					m.Parts[j] = p
 					m.Tokens = core.MessageTokens(w.req.Counter, *m)
 				default:

@@ -7,7 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/providers/smart"
 	"github.com/condensehq/condense/registry"
 )
@@ -66,4 +69,54 @@ func TestResults(t *testing.T) {
 			t.Errorf("%s is accepted", wrong)
 		}
 	}
+}
+
+// Whatever the texts hold, results changes nothing but long results, never makes one larger, leaves each call with its result, and has
+// nothing to do a second time.
+func TestResultsKeepsTheRest(t *testing.T) {
+	t.Parallel()
+	const over = 60
+	p := open(t, `{"passes": [{"pass": "results", "over": 60, "share": 0.5}]}`)
+	line := rapid.OneOf(rapid.StringN(0, 30, 80), rapid.SampledFrom([]string{
+		"", "[…", "[… h:0123abcd]", "¶ user", "¶ tool Bash h:0123abcd", "error: no module x", "--- FAIL: TestDates", "]", "<system-reminder>", "[… 12 lines of Bash hidden, recall h:0123abcd]",
+	}))
+	rapid.Check(t, func(t *rapid.T) {
+		messages := []core.Message{coretest.User(core.Text(line.Draw(t, "goal")))}
+		for i := range rapid.IntRange(1, 4).Draw(t, "calls") {
+			var text strings.Builder
+			for _, l := range rapid.SliceOfN(line, 0, 8).Draw(t, "lines") {
+				text.WriteString(strings.Repeat(l+"\n", rapid.SampledFrom([]int{1, 1, 3, 40}).Draw(t, "times")))
+			}
+			messages = append(messages, tool(fmt.Sprint(i), "Bash", `{"command":"make"}`, text.String())...)
+		}
+		messages = append(messages, coretest.Assistant(core.Text(".")))
+		req := coretest.Request(coretest.Conversation(messages...), 1)
+		req.NoRecall = rapid.Bool().Draw(t, "no recall")
+		res := condense(t, p, req)
+		if len(res.Messages) != len(req.Messages) {
+			t.Fatalf("%d messages of %d", len(res.Messages), len(req.Messages))
+		}
+		for i, m := range res.Messages {
+			was := req.Messages[i]
+			if core.MessageTokens(req.Counter, m) > core.MessageTokens(req.Counter, was) {
+				t.Errorf("message %d is larger:\n%v\n%v", i, was, m)
+			}
+			if long := req.Counter.Count(was.Parts[0]) > over; !long && !m.Equal(was) {
+				t.Errorf("message %d changed, and is short:\n%v\n%v", i, was, m)
+			}
+			if r, ok := was.Parts[0].(core.ToolResult); ok {
+				if now, ok := m.Parts[0].(core.ToolResult); !ok || now.CallID != r.CallID || now.IsError != r.IsError {
+					t.Errorf("result %d is of another call: %v", i, m)
+				}
+			} else if !m.Equal(was) {
+				t.Errorf("message %d is no result and changed:\n%v\n%v", i, was, m)
+			}
+		}
+		next := again(req, res)
+		for i, m := range condense(t, p, next).Messages {
+			if !m.Equal(next.Messages[i]) {
+				t.Errorf("a second run changed message %d:\n%v\n%v", i, next.Messages[i], m)
+			}
+		}
+	})
 }

@@ -71,7 +71,8 @@ func again(req *core.Request, res *core.Result) *core.Request {
 	return &next
 }
 
-func TestPresetsAreLawfulAndIdempotent(t *testing.T) {
+// What presets leave is valid and never larger, and a second run changes nothing.
+func TestPresetsAreValidAndIdempotent(t *testing.T) {
 	opened := map[string]core.CondensationProvider{}
 	for _, name := range presets() {
 		opened[name] = open(t, `{"preset": "`+name+`"}`)
@@ -85,6 +86,9 @@ func TestPresetsAreLawfulAndIdempotent(t *testing.T) {
 				req := coretest.Request(messages, rapid.IntRange(1, 4000).Draw(t, "target"))
 				res := condense(t, p, req)
 				next := again(req, res)
+				if was, now := sum(messages), sum(next.Messages); now > was {
+					t.Fatalf("%d tokens became %d", was, now)
+				}
 				second := condense(t, p, next)
 				for i := range second.Messages {
 					if i >= len(next.Messages) || !second.Messages[i].Equal(next.Messages[i]) {
@@ -94,6 +98,13 @@ func TestPresetsAreLawfulAndIdempotent(t *testing.T) {
 			})
 		})
 	}
+}
+
+func sum(messages []core.Message) (n int) {
+	for i := range messages {
+		n += messages[i].Tokens
+	}
+	return n
 }
 
 // A failer is a test or a property of one.
