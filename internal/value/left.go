@@ -17,11 +17,14 @@ const (
 	// for models, and may change.
 	leftName  = "hidden:"
 	leftHand  = leftName + " h:…+ recalls all from there on"
+	leftShort = leftName + " recall"
 	leftPaths = leftName + " files read and not changed since"
 	// From follows a handle that names everything from its part on.
 	From = "+"
 	// leftPage is how much one entry should lead to, in bytes: what one recall returns.
 	leftPage = 20_000
+	// leftLeast is the share of the room that one handle may have where all of the index is too small for any.
+	leftLeast = 0.035
 	// leftLabels is the share of the index that the names of files may have.
 	leftLabels = 0.1
 	// leftPoor is how many times larger than its share of the room an index must be to have only two fifths of that: it
@@ -121,6 +124,14 @@ func (w *selection) listLeft(hidden []bool, spent int) float64 {
 	for i, e := range entries {
 		sizes[i] = tokens(e.name + "\n")
 		names += sizes[i]
+	}
+	if len(entries) > 0 && !w.o.NoHandles && room < slices.Min(sizes) { // of little room one handle has more
+		w.left = " " + leftShort + "\n" + entries[0].name
+		if n := float64(tokens(UsualMark + w.left + "\n")); n <= leftLeast*float64(w.o.Room) {
+			return n
+		}
+		w.left = ""
+		return 0
 	}
 	if float64(names) > leftPoor*float64(room) {
 		room = room * 2 / 5

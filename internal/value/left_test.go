@@ -91,6 +91,18 @@ func TestIndexLeadsToAllThatIsHidden(t *testing.T) {
 	}
 }
 
+// A small view has one handle, from which a reader can go on to the rest; the smallest has none.
+func TestIndexOfASmallView(t *testing.T) {
+	messages := reading(3)
+	shares := value.DefaultShares()
+	for room, want := range map[int]int{700: 1, 200: 0} {
+		view := viewText(shortenWith(t, messages, room, value.Options{Shares: &shares}))
+		if found := entryForm.FindAllString(view, -1); len(found) != want || want > 0 && found[0] != "h:"+core.Handle(messages[0].Parts[0])+"+" {
+			t.Errorf("%d tokens: handles %q, want %d, of the first message:\n%.400s", room, found, want, view)
+		}
+	}
+}
+
 // The next condensation keeps the entries, whose content is not in the conversation any more.
 func TestIndexStaysOverRounds(t *testing.T) {
 	messages := reading(40)
