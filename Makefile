@@ -134,12 +134,14 @@ compare-peers:
 		$(foreach p,$(PEERS),--strategies '$(p)=external["node","bench/peers/compact.mjs","$(p)"],smart~$(p)') \
 		$(foreach s,$(SERVED),--strategies '$(firstword $(subst =, ,$(s)))=external["node","bench/peers/compact.mjs","$(lastword $(subst =, ,$(s)))"],smart~$(firstword $(subst =, ,$(s)))')
 
-# What `condense serve` adds to a request, next to a bare reverse proxy and another gateway.
+# What `condense serve` adds to a request, next to a bare reverse proxy and another gateway. STEPS='-steps streams -peers=' measures 500 parallel
+# streams only, without that gateway, in four minutes; see the flags of bench/gateway.
+STEPS =
 bench-gateway:
 	mkdir -p $(BIN)
 	go build -o $(BIN)/condense ./cmd/condense
-	cd bench/peers && npm ci --ignore-scripts --no-audit --no-fund
-	go run ./bench/gateway
+	$(if $(findstring -peers=,$(STEPS)),,cd bench/peers && npm ci --ignore-scripts --no-audit --no-fund)
+	go run ./bench/gateway $(STEPS)
 
 # docs/results.md, and the table in docs/smart.md: every preset on the recorded sessions in
 # CONDENSE_TRACES_DIR.

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -40,6 +41,9 @@ func run(args []string, out io.Writer) error {
 	condense := flags.String("condense", "bin/condense", "the `program`")
 	peers := flags.String("peers", "bench/peers", "the `folder` with @portkey-ai/gateway in node_modules; empty leaves it out")
 	turns := flags.Int("turns", 200, "requests for each gateway and size")
+	only := flags.String("steps", "", "`names` of what is measured, with commas: streams, first-byte, epochs, rate (default: all)")
+	parallel := flags.Int("parallel", 500, "streams at a time")
+	long := flags.Duration("for", time.Minute, "how long the streams are measured at each gateway")
 	proxy := flags.String("reverse-proxy", "", "be a bare reverse proxy before `URL`, on the address in the first argument")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -47,13 +51,19 @@ func run(args []string, out io.Writer) error {
 	if *proxy != "" {
 		return reverseProxy(flags.Arg(0), *proxy)
 	}
-	b := &bench{out: out, turns: *turns}
+	b := &bench{out: out, turns: *turns, parallel: *parallel, long: *long}
 	defer b.stop()
 	if err := b.start(*condense, *peers); err != nil {
 		return err
 	}
-	for _, step := range []func() error{b.firstByte, b.epochs, b.rate, b.streams} {
-		if err := step(); err != nil {
+	for _, step := range []struct {
+		name string
+		run  func() error
+	}{{"streams", b.streams}, {"first-byte", b.firstByte}, {"epochs", b.epochs}, {"rate", b.rate}} { // the memory is that of a fresh process
+		if *only != "" && !slices.Contains(strings.Split(*only, ","), step.name) {
+			continue
+		}
+		if err := step.run(); err != nil {
 			return err
 		}
 	}
@@ -65,7 +75,7 @@ func reverseProxy(addr, upstream string) error {
 	if err != nil {
 		return err
 	}
-	transport := &http.Transport{MaxIdleConnsPerHost: 256}
+	transport := &http.Transport{MaxIdleConnsPerHost: 1024, DisableCompression: true}
 	h := &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(u) }}
 	duplex := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// Without it the server closes the request's body when the answer begins, which breaks some streams.
@@ -85,13 +95,15 @@ type target struct {
 }
 
 type bench struct {
-	out     io.Writer
-	turns   int
-	dir     string
-	stub    *stub
-	targets []*target
-	client  *http.Client
-	kill    []func()
+	out      io.Writer
+	turns    int
+	parallel int
+	long     time.Duration
+	dir      string
+	stub     *stub
+	targets  []*target
+	client   *http.Client
+	kill     []func()
 }
 
 func (b *bench) stop() {
@@ -108,8 +120,8 @@ func (b *bench) start(condense, peers string) error {
 	}
 	b.dir = dir
 	b.kill = append(b.kill, func() { _ = os.RemoveAll(dir) })
-	b.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true}}
-	b.stub = &stub{hold: make(chan struct{})}
+	b.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1024, DisableCompression: true}}
+	b.stub = &stub{}
 	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it lives as long as the process
 	if err != nil {
 		return err
@@ -199,19 +211,27 @@ func (b *bench) process(name, url string, header http.Header, program string, ar
 	return fmt.Errorf("%s does not answer: %w\n%s", name, err, text)
 }
 
-// send sends a request and returns the time to the first byte of the answer's body.
-func (b *bench) send(t *target, session string, body []byte) (time.Duration, error) {
+// post sends a request.
+func (b *bench) post(t *target, session string, body []byte, paced int) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, t.url+"/v1/messages", bytes.NewReader(body))
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	req.Header = http.Header{
 		"Content-Type": {"application/json"}, "X-Api-Key": {"dummy"}, "Anthropic-Version": {"2023-06-01"},
 		"X-Claude-Code-Session-Id": {session},
 	}
+	if paced > 0 {
+		req.Header.Set(pacedBy, strconv.Itoa(paced))
+	}
 	maps.Copy(req.Header, t.header)
+	return b.client.Do(req)
+}
+
+// send sends a request and returns the time to the first byte of the answer's body.
+func (b *bench) send(t *target, session string, body []byte) (time.Duration, error) {
 	start := time.Now()
-	resp, err := b.client.Do(req)
+	resp, err := b.post(t, session, body, 0)
 	if err != nil {
 		return 0, err
 	}
@@ -338,41 +358,117 @@ func (b *bench) rate() error {
 	return nil
 }
 
-// streams measures the memory of 200 answers at a time.
+// pacedBy is the header with the number of events of an answer that comes as a model writes: one every [pace], with the time when it was sent.
+const (
+	pacedBy = "X-Bench-Events"
+	pace    = 100 * time.Millisecond
+)
+
+// streams measures parallel answers of ten seconds to requests of 20,000 tokens: how much later each event arrives, and memory.
 func (b *bench) streams() error {
-	fmt.Fprintln(b.out, "\n| gateway | MB at most, 200 streams at a time of 20,000 tokens each |\n|---|---|")
-	const parallel = 200
-	body := request(messages(20_000/tokensPerMessage/4*4+1), "hold")
-	for _, t := range b.targets[1:] {
-		b.stub.holdAll()
-		var wait sync.WaitGroup
-		faults := make(chan error, parallel)
-		for i := range parallel {
-			wait.Go(func() {
-				_, err := b.send(t, "hold-"+strconv.Itoa(i), body)
-				faults <- err
+	const events = 100
+	fmt.Fprintf(b.out, "%d streams at a time for %v, each an answer of %d events, one every %v, to a request of 20,000 tokens. Times in ms:\n\n", b.parallel, b.long, events, pace)
+	fmt.Fprintln(b.out, "| gateway | answers | first byte p50 | p99 | added p99 | an event p50 | p99 | added p99 | MB at most | MB more than idle, each | CPU, s |\n|---|---|---|---|---|---|---|---|---|---|---|")
+	var base99 [2]time.Duration
+	for _, t := range b.targets {
+		if strings.Contains(t.name, smaller) {
+			continue
+		}
+		idle, worked := memory(t.pid), processor(t.pid)
+		var mu sync.Mutex
+		var first, late []time.Duration
+		var fault error
+		end, most := time.Now().Add(b.long), idle
+		var all sync.WaitGroup
+		for i := range b.parallel {
+			all.Go(func() {
+				time.Sleep(events * pace * time.Duration(i) / time.Duration(b.parallel)) //nolint:forbidigo // they begin one after the other
+				for n := 0; time.Now().Before(end); n++ {
+					body := request(messages(20_000/tokensPerMessage/4*4+1+2*n), "stream-"+strconv.Itoa(i))
+					took, each, err := b.follow(t, "stream-"+strconv.Itoa(i), body, events)
+					mu.Lock()
+					if n > 0 { // the first request of a conversation is counted whole, and opens connections
+						first, late = append(first, took), append(late, each...)
+					}
+					fault = errors.Join(fault, err)
+					mu.Unlock()
+					if err != nil {
+						return
+					}
+				}
 			})
 		}
-		most := 0
-		for b.stub.held() < parallel {
+		done := make(chan struct{})
+		go func() { all.Wait(); close(done) }()
+		for over := false; !over; {
+			select {
+			case <-done:
+				over = true
+			case <-time.After(pace):
+			}
 			most = max(most, memory(t.pid))
-			time.Sleep(5 * time.Millisecond) //nolint:forbidigo // it waits for streams to open
-			if len(faults) > 0 {
-				break
-			}
 		}
-		most = max(most, memory(t.pid))
-		b.stub.release()
-		wait.Wait()
-		close(faults)
-		for err := range faults {
-			if err != nil {
-				return fmt.Errorf("%s: %w", t.name, err)
-			}
+		if fault != nil {
+			return fmt.Errorf("%s: %w", t.name, fault)
 		}
-		fmt.Fprintf(b.out, "| %s | %d |\n", t.name, most/1024)
+		if t.name == "none" {
+			base99 = [2]time.Duration{percentile(first, 99), percentile(late, 99)}
+		}
+		fmt.Fprintf(b.out, "| %s | %d | %s | %s | %s | %s | %s | %s | %d | %.2f | %.1f |\n", t.name, len(first),
+			ms(percentile(first, 50)), ms(percentile(first, 99)), ms(percentile(first, 99)-base99[0]),
+			ms(percentile(late, 50)), ms(percentile(late, 99)), ms(percentile(late, 99)-base99[1]),
+			most/1024, float64(most-idle)/1024/float64(b.parallel), processor(t.pid)-worked)
 	}
+	fmt.Fprintln(b.out)
 	return nil
+}
+
+// follow reads a paced answer and returns the time to its first byte, and how late each event was.
+func (b *bench) follow(t *target, session string, body []byte, events int) (first time.Duration, late []time.Duration, err error) {
+	start := time.Now()
+	resp, err := b.post(t, session, body, events)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	lines := bufio.NewReader(resp.Body)
+	for {
+		line, err := lines.ReadSlice('\n')
+		if first == 0 {
+			first = time.Since(start)
+		}
+		if err != nil {
+			if errors.Is(err, io.EOF) && len(late) == events {
+				return first, late, nil
+			}
+			return 0, nil, fmt.Errorf("status %d, %d of %d events: %w", resp.StatusCode, len(late), events, err)
+		}
+		if _, text, ok := bytes.Cut(line, []byte(`"sent `)); ok {
+			text, _, _ = bytes.Cut(text, []byte(`"`))
+			at, err := strconv.ParseInt(string(text), 10, 64)
+			if err != nil {
+				return 0, nil, err
+			}
+			late = append(late, time.Since(time.Unix(0, at)))
+		}
+	}
+}
+
+// processor returns the processor time of a process in seconds, in Linux's units of a hundredth.
+func processor(pid int) float64 {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(text), ") ")
+	const user, system, unit = 11, 12, 100
+	f := strings.Fields(rest)
+	if len(f) <= system {
+		return 0
+	}
+	u, _ := strconv.Atoi(f[user])
+	k, _ := strconv.Atoi(f[system])
+	return float64(u+k) / unit
 }
 
 // memory returns the resident memory of a process in kB.
@@ -423,64 +519,45 @@ func percentile(d []time.Duration, p int) time.Duration {
 
 func ms(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d.Microseconds())/1000) }
 
-// A stub answers every request with a short stream.
+// A stub answers every request with a short stream, or a paced one.
 type stub struct {
-	mu      sync.Mutex
-	size    int
-	holding bool
-	waiting int
-	hold    chan struct{}
+	mu   sync.Mutex
+	size int
 }
 
 func (s *stub) last() int { s.mu.Lock(); defer s.mu.Unlock(); return s.size }
-func (s *stub) held() int { s.mu.Lock(); defer s.mu.Unlock(); return s.waiting }
-
-func (s *stub) holdAll() {
-	s.mu.Lock()
-	s.holding, s.waiting, s.hold = true, 0, make(chan struct{})
-	s.mu.Unlock()
-}
-
-func (s *stub) release() {
-	s.mu.Lock()
-	s.holding = false
-	close(s.hold)
-	s.mu.Unlock()
-}
 
 func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n, err := io.Copy(io.Discard, r.Body)
 	if err != nil {
 		return
 	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	usage := fmt.Sprintf(`{"input_tokens":%d,"output_tokens":1}`, n/5)
-	fmt.Fprintf(w, "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"claude-opus-4-6\",\"content\":[],\"usage\":%s}}\n\n", usage)
-	_ = http.NewResponseController(w).Flush()
 	s.mu.Lock()
 	s.size = int(n)
-	wait := s.hold
-	if s.holding {
-		s.waiting++
-	} else {
-		wait = nil
-	}
 	s.mu.Unlock()
-	if wait != nil {
-		select {
-		case <-wait:
-		case <-r.Context().Done():
-		}
-	}
-	for _, e := range []string{
-		`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`,
-		`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Yes."}}`,
-		`{"type":"content_block_stop","index":0}`,
-		`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2}}`,
-		`{"type":"message_stop"}`,
-	} {
-		name, _, _ := strings.Cut(e[len(`{"type":"`):], `"`)
-		fmt.Fprintf(w, "event: %s\ndata: %s\n\n", name, e)
+	w.Header().Set("Content-Type", "text/event-stream")
+	usage := fmt.Sprintf(`{"input_tokens":%d,"output_tokens":1}`, n/5)
+	send := func(name, data string) {
+		fmt.Fprintf(w, "event: %s\ndata: %s\n\n", name, data)
 		_ = http.NewResponseController(w).Flush()
 	}
+	send("message_start", `{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-opus-4-6","content":[],"usage":`+usage+`}}`)
+	send("content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`)
+	if paced, _ := strconv.Atoi(r.Header.Get(pacedBy)); paced > 0 {
+		tick := time.NewTicker(pace)
+		defer tick.Stop()
+		for range paced {
+			select {
+			case <-tick.C:
+			case <-r.Context().Done():
+				return
+			}
+			send("content_block_delta", fmt.Sprintf(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"sent %d"}}`, time.Now().UnixNano()))
+		}
+	} else {
+		send("content_block_delta", `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Yes."}}`)
+	}
+	send("content_block_stop", `{"type":"content_block_stop","index":0}`)
+	send("message_delta", `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2}}`)
+	send("message_stop", `{"type":"message_stop"}`)
 }
