@@ -307,7 +307,8 @@ func (p *bufferPool) Get() []byte {
 	if b, ok := p.pool.Get().(*[]byte); ok {
 		return *b
 	}
-	return make([]byte, 32<<10)
+	const size = 8 << 10 // of each stream, in all of its time; events are smaller
+	return make([]byte, size)
 }
 
 // Put takes a buffer back.
