@@ -102,6 +102,9 @@ func isPostgres(s string) bool {
 
 // checkPath refuses a database's address with its password: files are shared and shown.
 func (f *field) checkPath(s string, wrong *fault) *fault {
+	if f.database && !isPostgres(s) && strings.Contains(s, "://") {
+		return &fault{problem: "is the address of something that is no store", allowed: "must be a file, postgres://user@host/database, or memory"}
+	}
 	if !f.database || !isPostgres(s) {
 		return notBlank(f, s, wrong)
 	}

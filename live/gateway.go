@@ -427,6 +427,8 @@ func newSettings(opts *Options) (*settings, error) {
 		var err error
 		if s.tokens, err = access.OpenTokens(s.Tokens, func(err error) { s.Logger.Warn("the changed tokens are not used", "err", err) }); err != nil {
 			errs = append(errs, fmt.Errorf("live: tokens: %w", err))
+		} else {
+			s.warnOfTokens()
 		}
 		if s.Token != "" {
 			errs = append(errs, errors.New("live: Token and Tokens: set one of the two"))

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -284,4 +286,21 @@ func tenantOf(key string) string {
 		return ""
 	}
 	return name
+}
+
+// warnOfTokens logs a file without tokens, and limits of tenants without one.
+func (s *settings) warnOfTokens() {
+	named := map[string]bool{}
+	for _, t := range s.tokens.All() {
+		named[t.Tenant] = true
+	}
+	if len(named) == 0 {
+		s.Logger.Warn("there is no token: every request is refused until 'condense token new' makes one", "file", s.Tokens)
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Tenants)) {
+		if !named[name] {
+			s.Logger.Warn("a tenant has limits, but no token: is its name right?", "tenant", name, "file", s.Tokens)
+		}
+	}
 }

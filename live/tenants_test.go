@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -438,5 +439,22 @@ func TestChangedLimitsHold(t *testing.T) {
 	}
 	if res, _ := send(t, http.MethodPost, s.URL+"/v1/files", header, nil); res.StatusCode != http.StatusTooManyRequests {
 		t.Errorf("%s, after more than the limit", res.Status)
+	}
+}
+
+// TestTokensThatNobodyHas: a tenant whose name is mistyped in the limits, and a file without tokens, are in the log.
+func TestTokensThatNobodyHas(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{tokensFile(t, "acme").path: "tenant=acmee", empty: "condense token new"} {
+		log := &lockedBuffer{}
+		serve(t, newVendor(t), func(o *live.Options) {
+			o.Tokens, o.Tenants, o.Logger = path, map[string]live.Limits{"acme": {}, "acmee": {}}, slog.New(slog.NewTextHandler(log, nil))
+		})
+		if got := log.String(); !strings.Contains(got, want) || strings.Contains(got, "tenant=acme ") {
+			t.Errorf("the log has %q, want %s", got, want)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -212,10 +213,16 @@ func redacted(address string) string {
 	return out.String()
 }
 
-// plainReason is an error of the driver without the address that it repeats.
+// plainReason is an error of the driver without what it repeats: the address, and a line for each way to connect.
 func plainReason(err error) string {
 	if e, ok := errors.AsType[*pgconn.ParseConfigError](err); ok && e.Unwrap() != nil {
 		err = e.Unwrap()
 	}
-	return strings.Join(strings.Fields(err.Error()), " ")
+	var lines []string
+	for line := range strings.Lines(err.Error()) {
+		if line = strings.Join(strings.Fields(line), " "); !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, " ")
 }

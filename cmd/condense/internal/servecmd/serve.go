@@ -30,6 +30,7 @@ import (
 	"github.com/condensehq/condense/internal/live/access"
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/hindsight"
+	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/record"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/internal/suggest"
@@ -264,7 +265,7 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 		shadows = g.settings.Shadow
 	}
 	if g.pages, err = hindsight.New(ctx, opts.Store, shadows, g.log); err != nil {
-		return nil, errors.Join(badStore(err), g.closeRecorder())
+		return nil, errors.Join(badStore(opts.Store, err), g.closeRecorder())
 	}
 	g.watched(opts)
 	g.host, err = condense.Open(ctx, &condense.Options{
@@ -278,7 +279,7 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 	g.Gateway, err = live.New(g.host, opts)
 	close(g.ready)
 	if err != nil { // the other options are those of a valid configuration
-		return nil, errors.Join(badStore(err), g.host.Close(), g.pages.Close(), g.closeRecorder())
+		return nil, errors.Join(badStore(opts.Store, err), g.host.Close(), g.pages.Close(), g.closeRecorder())
 	}
 	g.texts.Store(opts.Token != "" || opts.Tokens != "")
 	g.setEnding(&g.settings)
@@ -286,7 +287,10 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 }
 
 // badStore says what to do if the store cannot be used.
-func badStore(err error) error {
+func badStore(address string, err error) error {
+	if store.IsPostgres(address) {
+		return fmt.Errorf("%w; a gateway starts only if it reaches its database: is that running, and are --store or serve.store, PGPASSWORD or PGPASSFILE right", err)
+	}
 	return fmt.Errorf("%w; name another file with --store or serve.store, or --store memory", err)
 }
 

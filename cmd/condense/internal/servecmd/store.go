@@ -145,6 +145,9 @@ parts of conversations. No key or token is in it: a tenant is its name and a key
 				if err != nil {
 					return err
 				}
+				if len(all) == 0 && tenant != "" {
+					return noTenant(tenant)
+				}
 				out := json.NewEncoder(s.app.Stdout)
 				out.SetEscapeHTML(false)
 				done, sets := map[store.Key]bool{}, map[string]bool{}
@@ -167,6 +170,10 @@ parts of conversations. No key or token is in it: a tenant is its name and a key
 			})
 		},
 	}
+}
+
+func noTenant(name string) error {
+	return fmt.Errorf("nothing is kept of a tenant %s; 'condense store export' has the tenants there are", name)
 }
 
 // exportRecord prints a record, with the originals of its set if they were not printed before.
@@ -197,7 +204,7 @@ func (s *storeFlags) forget() *cobra.Command {
 					return err
 				}
 				if n == 0 {
-					return fmt.Errorf("nothing is kept of a tenant %s; 'condense store export' has the tenants there are", args[0])
+					return noTenant(args[0])
 				}
 				if c.Audit != "" {
 					log, file, err := openAudit(c.Audit)
