@@ -13,7 +13,7 @@ import (
 // docs/decisions/0044-fleet.md.
 
 const (
-	mostAway  = 15 * time.Second       // how long requests wait that another gateway may know more about, from the beginning of an outage
+	mostWait  = 15 * time.Second       // how long requests wait that another gateway may know more about, from the beginning of an outage
 	awayProbe = 200 * time.Millisecond // between attempts to reach the database
 	awayGrace = 3 * time.Second        // after an outage, in which the other gateways store what they could not store
 	awayPoll  = 50 * time.Millisecond  // between looks for it
@@ -21,6 +21,7 @@ const (
 
 // An outage is a time in which the store does not answer.
 type outage struct {
+	most  time.Duration // how long requests wait
 	mu    sync.Mutex
 	since time.Time     // zero if the store answers
 	back  time.Time     // when it answered again; the outage is over a little later
@@ -45,7 +46,7 @@ func (o *outage) left() (ended <-chan struct{}, left time.Duration) {
 	case !o.back.IsZero():
 		return o.ended, max(0, awayGrace-time.Since(o.back))
 	}
-	return o.ended, max(0, mostAway-time.Since(o.since))
+	return o.ended, max(0, o.most-time.Since(o.since))
 }
 
 // begin notes that the store is away, and looks for it in the background.

@@ -53,6 +53,8 @@ type exchange struct {
 	journal    []byte         // of the epoch, for Options.Watch
 	shadowed   *job           // of the epoch, for Options.Shadow
 	next       *lineage.State // of the epoch
+	made       *prepared      // for it
+	repairs    bool           // the vendor has refused what was sent
 	kept       *store.Kept    // with it; nil for nothing
 	ingested   int
 	lost       int  // decisions to other gateways
@@ -375,6 +377,9 @@ func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
 		c.based, c.state = 0, x.next
 	}
 	err := x.check()
+	if err == nil && c.unread {
+		err = store.ErrAway
+	}
 	if err == nil {
 		c.state.Sent(x.r, x.rolling, x.start)
 		x.durable = x.durable || x.ingested > 0 || x.epoch != nil || !x.s.Observe && (c.state.Epoch != nil || len(c.state.Ingest) > 0 || c.state.Tool)
@@ -385,6 +390,11 @@ func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
 			<-old.turn
 			x.announce() //nolint:contextcheck // shadows outlive the request
 		}
+		return nil
+	}
+	if errors.Is(err, store.ErrAway) && (x.repairs || x.epoch != nil && x.epoch.Reason == string(lineage.Forced)) {
+		x.fault("commit", err)
+		x.guess(old, based, before)
 		return nil
 	}
 	if errors.Is(err, store.ErrFull) && x.recalls { // without handles, then
@@ -416,6 +426,20 @@ func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
 	c.state.Sent(x.r, x.rolling, x.start)
 	c.late(err)
 	return c.save(ctx, x.store, false, x.start)
+}
+
+// guess lets the view be sent although it cannot be stored, because the vendor refuses every other one. It is not remembered: the next request
+// makes it again, of the same, and stores it if it can.
+func (x *exchange) guess(old *entry, based int64, before *lineage.State) {
+	c := x.claim
+	c.entry, c.based, c.over, c.state, c.keep = old, based, nil, before, nil
+	c.session.mu.Lock()
+	c.prepared, c.guessed = x.made, x.rolling[len(x.rolling)-1]
+	if c.unread {
+		c.session.guess = c.entry
+	}
+	c.session.mu.Unlock()
+	x.kept, x.next, x.epoch, x.ingested = nil, nil, nil, 0
 }
 
 // check reports what the vendor would refuse in the view and not in the request.

@@ -66,7 +66,7 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 	if x.tokens < c.triedAt() && !forced {
 		return nil
 	}
-	if x.away.now() {
+	if x.away.now() && !forced {
 		return nil // what must be sent again could not be stored
 	}
 	began := time.Now()
@@ -78,9 +78,10 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 		x.awaitPrepared(ctx)
 	}
 	p := c.takePrepared(x.rolling)
-	if p != nil && p.handles && !x.recalls {
+	if p != nil && (p.handles && !x.recalls || p == x.made) { // what was sent of this one the vendor has refused
 		p = nil
 	}
+	taken := p != nil
 	x.shadowed = nil
 	if x.s.Watch != nil && len(x.s.Shadow) > 0 {
 		x.shadowed = x.job(d, overflow)
@@ -120,6 +121,10 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 	was := *x
 	x.look(next)
 	smaller := x.ours < ours
+	if forced && taken && x.tokens > x.limit { // too much has come since it was made
+		x.view, x.altered, x.ours, x.tokens, x.original = was.view, was.altered, was.ours, was.tokens, was.original
+		return x.epochIfDue(ctx, overflow)
+	}
 	if smaller && x.recalls {
 		var kept *store.Kept
 		if kept, err = x.keep(ctx, next, was.view); kept != nil {
@@ -139,7 +144,7 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 	x.passes.add(p.passes)
 	predicted := *next.Epoch // the chain did what it could: that is the prediction
 	predicted.After, next.Epoch = x.tokens, &predicted
-	x.next, x.journal = next, p.journal
+	x.next, x.journal, x.made = next, p.journal, p
 	x.epoch = &Epoch{
 		Time: x.start, Agent: x.agent.Name, Model: x.r.Model, Lineage: c.conversation, Reason: string(d.Reason),
 		Before: before, After: x.tokens, Turns: d.Turns, Millis: float64(time.Since(began).Microseconds()) / 1000,

@@ -101,23 +101,7 @@ func (s *goneStore) Save(ctx context.Context, r *store.Record) error {
 // condensed, and afterwards nothing has changed.
 func TestDatabaseAway(t *testing.T) {
 	testkit.Slow(t)
-	vendor := upstream.New(upstream.Options{Window: 500_000, Script: agentLoop})
-	v := httptest.NewServer(vendor)
-	t.Cleanup(v.Close)
-	database := &goneStore{Store: store.Memory()}
-	start := func() (*live.Gateway, string) {
-		h, err := condense.Open(t.Context(), withWindow(window))
-		if err != nil {
-			t.Fatal(err)
-		}
-		g, err := live.NewWith(h, &live.Options{Upstreams: map[string]string{"anthropic": v.URL}}, database)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := httptest.NewServer(g)
-		t.Cleanup(func() { s.Close(); _ = g.Close(); _ = h.Close() })
-		return g, s.URL
-	}
+	vendor, database, start := goneFleet(t, 500_000)
 	first, url := start()
 	second, other := start()
 	c := claude("s")
@@ -162,5 +146,79 @@ func TestDatabaseAway(t *testing.T) {
 	epochs := first.Stats().EpochCount + second.Stats().EpochCount
 	if got := vendor.Breaks(); len(got) > epochs {
 		t.Errorf("%d breaks of the prefix in %d epochs", len(got), epochs)
+	}
+}
+
+// goneFleet is a vendor, the database of a fleet, and what starts a gateway.
+func goneFleet(t *testing.T, size int) (vendor *upstream.Vendor, database *goneStore, start func() (g *live.Gateway, url string)) {
+	t.Helper()
+	vendor = upstream.New(upstream.Options{Window: size, Script: upstream.Loop(300, 3000, nil)})
+	v := httptest.NewServer(vendor)
+	t.Cleanup(v.Close)
+	database = &goneStore{Store: store.Memory()}
+	return vendor, database, func() (*live.Gateway, string) {
+		h, err := condense.Open(t.Context(), withWindow(window))
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := live.NewWith(h, &live.Options{Upstreams: map[string]string{"anthropic": v.URL}, Deadline: time.Minute}, database)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := httptest.NewServer(g)
+		t.Cleanup(func() { s.Close(); _ = g.Close(); _ = h.Close() })
+		return g, s.URL
+	}
+}
+
+// While the database is away for long, no agent sees an error: a conversation that this gateway does not know is sent without the thinking that its vendor
+// refuses, one that gets too long is condensed, and both go on as if nothing had been when the database is back.
+func TestDatabaseAwayForLong(t *testing.T) {
+	testkit.Slow(t)
+	for _, size := range []int{500_000, window} { // what the client sends fits, or does not
+		for _, known := range []bool{true, false} {
+			t.Run(fmt.Sprintf("window %d, known %t", size, known), func(t *testing.T) {
+				vendor, database, start := goneFleet(t, size)
+				first, url := start()
+				second, other := start()
+				live.WaitForStore(second, 0)
+				c := claude("s")
+				c.URL = url
+				p := &play{Gateway: first, vendor: vendor, client: &c}
+				p.begin(t)
+				p.untilEpoch(t, 1)
+				p.step(t)
+				p.step(t)
+				epochs := first.Stats().EpochCount
+				database.gone.Store(true)
+				if !known {
+					c.URL = other
+				}
+				before := len(vendor.Breaks())
+				for range 40 {
+					p.step(t)
+				}
+				broken := len(vendor.Breaks()) - before
+				if got := first.Stats().EpochCount + second.Stats().EpochCount; got != epochs {
+					t.Errorf("%d epochs were begun, of which the database knows nothing", got-epochs)
+				}
+				database.gone.Store(false)
+				testkit.Eventually(t, "an epoch when the database is back", func() bool {
+					p.step(t)
+					return first.Stats().EpochCount+second.Stats().EpochCount > epochs
+				})
+				for range 5 {
+					p.step(t)
+				}
+				rules := map[string]int{}
+				for _, r := range vendor.Refusals() {
+					rules[r.Rule]++
+				}
+				t.Logf("%d breaks of the prefix in 40 requests, refused and sent again: %v", broken, rules)
+				if broken > 4 || len(rules) > 0 {
+					t.Errorf("%d breaks of the prefix, refused: %v", broken, rules)
+				}
+			})
+		}
 	}
 }

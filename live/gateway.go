@@ -257,6 +257,7 @@ func New(host *condense.Host, opts *Options) (*Gateway, error) {
 
 func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, error) {
 	g := &Gateway{host: host, store: opened, parsed: wire.NewCache(), asking: make(chan struct{}, mostAsking), epochs: make(chan struct{}, runtime.GOMAXPROCS(0)), waiting: make(chan struct{}, mostShadows), pingEvery: pingEvery}
+	g.away.most = mostWait
 	g.life, g.stop = context.WithCancel(context.Background())
 	var err error
 	if g.telemetry, err = newTelemetry(&s.Options); err != nil {

@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -360,6 +361,135 @@ func formsOf(c string) map[string][]byte {
 		}
 	}
 	return forms
+}
+
+// What is forgotten of a tenant is gone, from the files of the database too, and a gateway that runs meanwhile, with answers under way, does not bring it
+// back. Others keep theirs. The conversation goes on from what its client sends.
+func TestForgottenTenant(t *testing.T) {
+	testkit.Slow(t)
+	for _, database := range []string{"SQLite", "PostgreSQL"} {
+		t.Run(database, func(t *testing.T) {
+			var s *pgtest.Server
+			address := filepath.Join(t.TempDir(), "serve.db")
+			if database == "PostgreSQL" {
+				s = pgtest.Start(t)
+				address = s.URL()
+			}
+			tokens := tokensFile(t, "acme", "other")
+			hold, reached := make(chan struct{}), make(chan struct{}, 1)
+			var holding atomic.Bool
+			p := newPlay(t, upstream.Options{Script: upstream.Loop(60, 3000, nil), Fault: func(upstream.Record) *upstream.Fault {
+				if !holding.CompareAndSwap(true, false) {
+					return nil
+				}
+				reached <- struct{}{}
+				return &upstream.Fault{Hold: hold}
+			}}, claude("s"), func(o *live.Options) { o.Tokens, o.Store = tokens.path, address })
+			p.client.Tools = []string{"mcp__condense__recall"}
+			as := func(name string) map[string]string {
+				return map[string]string{"X-Condense-Token": tokens.of[name], "X-Condense-Recall": secret}
+			}
+			p.client.Header = http.Header{"X-Condense-Token": {tokens.of["other"]}, "X-Condense-Recall": {secret}}
+			other := *p.client
+			o := &play{Gateway: p.Gateway, vendor: p.vendor, client: &other}
+			o.begin(t)
+			o.untilEpoch(t, 1)
+			p.client.Header = http.Header{"X-Condense-Token": {tokens.of["acme"]}, "X-Condense-Recall": {secret}}
+			p.begin(t)
+			p.untilEpoch(t, 2)
+			p.step(t)
+			handles := promises(t, p.lastBody())
+			if len(handles) == 0 {
+				t.Fatal("no handles")
+			}
+			recalled := func(name string) (n int) {
+				for h := range handles {
+					if _, failed, _ := ask(t, p.server.URL+"/mcp", as(name), "recall", object{"handle": h}); !failed {
+						n++
+					}
+				}
+				return n
+			}
+			if recalled("acme") == 0 {
+				t.Fatal("nothing can be recalled")
+			}
+
+			holding.Store(true)
+			answered := make(chan error, 1)
+			go func() {
+				_, _, err := p.client.Step(t.Context())
+				answered <- err
+			}()
+			<-reached
+			db, err := store.Open(t.Context(), address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = db.Close() }()
+			before, err := db.List(t.Context(), "acme")
+			if err != nil {
+				t.Fatal(err)
+			}
+			bytesBefore, err := db.KeptBytes(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n, err := db.Forget(t.Context(), "acme"); err != nil || n != len(before) {
+				t.Fatalf("%d records of %d were deleted, %v", n, len(before), err)
+			}
+			close(hold)
+			if err := <-answered; err != nil {
+				t.Fatal(err)
+			}
+			http.DefaultClient.CloseIdleConnections()
+			gone := func(when string) {
+				t.Helper()
+				if records, err := db.List(t.Context(), "acme"); err != nil || len(records) > 0 {
+					t.Errorf("%s: %d records, %v", when, len(records), err)
+				}
+				for _, r := range before {
+					if kept, err := db.Kept(t.Context(), r.Key.Tenant, r.Set); err != nil || len(kept) > 0 {
+						t.Errorf("%s: %d originals, %v", when, len(kept), err)
+					}
+				}
+			}
+			gone("when the answer under way has ended")
+			if n := recalled("acme"); n > 0 {
+				t.Errorf("%d handles can be recalled", n)
+			}
+			if after, err := db.KeptBytes(t.Context()); err != nil || after == 0 || after >= bytesBefore {
+				t.Errorf("%d bytes of originals, of %d before: %v", after, bytesBefore, err)
+			}
+			var text string
+			if s != nil {
+				text = string(s.Dump(t))
+			} else {
+				files, err := filepath.Glob(address + "*")
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, f := range files {
+					text += read(t, f)
+				}
+			}
+			if strings.Contains(text, "acme:") || !strings.Contains(text, "other:") {
+				t.Error("the database still has records of the tenant, or has none of the other")
+			}
+
+			o.step(t)
+			for range 6 {
+				p.step(t)
+			}
+			for _, r := range p.vendor.Refusals() {
+				if r.Rule != "binding" { // of what was written after the view that is forgotten: it is left out, and sent again
+					t.Errorf("refused: %s: %s", r.Rule, r.Error)
+				}
+			}
+			if n := p.Stats().EpochCount; n < 3 {
+				t.Errorf("%d epochs", n)
+			}
+		})
+	}
 }
 
 // Whatever two tenants send as session, agent, account and key, also the same, their conversations are two, and one's is under its own name.

@@ -49,6 +49,7 @@ type session struct {
 	changes int64    // of the store, when it was loaded
 	failed  error    // why the store could not be read last
 	entries []*entry // the latest first
+	guess   *entry   // of what was sent while nothing could be read
 	asides  asides
 }
 
@@ -70,6 +71,7 @@ type entry struct {
 	retry        int           // tokens below which another attempt has no use
 	refused      bool          // the vendor has refused the last request as too long, in the middle of the answer
 	shadow       shadow
+	guessed      wire.Hash // the end of what was sent on a guess
 }
 
 // A stored lineage is what a record holds.
@@ -200,7 +202,7 @@ func (s *session) read(ctx context.Context, from store.Store) error {
 			entries = append(entries, e)
 		}
 	}
-	s.entries, s.loaded, s.changes = entries, true, changes
+	s.entries, s.loaded, s.changes, s.guess = entries, true, changes, nil
 	return nil
 }
 
@@ -212,6 +214,7 @@ type claim struct {
 	based   int64          // the version that it is a copy of
 	kind    lineage.Kind
 	mine    bool          // the request may change it; otherwise another one does
+	unread  bool          // the store, which is away, may know more: what is sent is a guess, and not remembered
 	over    *store.Record // of an epoch: the record that it goes on from
 
 	reads string      // who can recall what the request brings
@@ -261,14 +264,15 @@ func (s *session) claim(ctx context.Context, r *wire.Request, rolling []wire.Has
 func (s *session) find(r *wire.Request, rolling []wire.Hash) (*claim, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.known(); err != nil && (!errors.Is(err, store.ErrAway) || answered(r)) {
+	err := s.known()
+	if err != nil && !errors.Is(err, store.ErrAway) {
 		return nil, err
 	}
 	states := make([]*lineage.State, len(s.entries))
 	for i, e := range s.entries {
 		states[i] = e.state
 	}
-	c := &claim{session: s}
+	c := &claim{session: s, unread: err != nil && answered(r)}
 	c.state, c.kind = lineage.Follow(states, r, rolling)
 	id := c.state.ID
 	if id == "" {
@@ -279,6 +283,9 @@ func (s *session) find(r *wire.Request, rolling []wire.Hash) (*claim, error) {
 		if e.id == id {
 			c.entry, c.based, c.reads = e, e.version, e.reader
 		}
+	}
+	if c.unread {
+		c.entry = s.guess
 	}
 	if c.entry == nil {
 		c.entry = &entry{id: s.newID(rolling), turn: make(chan struct{}, 1), conversation: rand.Text()}
@@ -328,7 +335,10 @@ func (s *session) current(r *wire.Request, rolling []wire.Hash) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.entries, func(e *entry) bool { return e.state != nil && slices.Contains(e.state.Ends, rolling[last-1]) })
+	sent := rolling[last-1]
+	return s.guess != nil && s.guess.guessed == sent || slices.ContainsFunc(s.entries, func(e *entry) bool {
+		return e.state != nil && (e.guessed == sent || slices.Contains(e.state.Ends, sent))
+	})
 }
 
 // release ends the claim.
@@ -439,6 +449,7 @@ func (c *claim) latest(ctx context.Context) bool {
 	c.session.mu.Lock()
 	defer c.session.mu.Unlock()
 	if c.entry.state == nil {
+		c.release()
 		return false
 	}
 	s := *c.entry.state

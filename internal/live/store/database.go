@@ -17,6 +17,8 @@ type database struct {
 	db      *sql.DB
 	changes func(ctx context.Context, k Key, n *int64) error
 
+	purge func(context.Context) error // overwrites what was deleted; nil if the database does that by itself
+
 	// Of a database that can be away; nil for a file.
 	breaker *gobreaker.CircuitBreaker[struct{}]
 	away    func(error) bool
@@ -388,7 +390,11 @@ func (s *database) Expire(ctx context.Context, before time.Time, maxBytes int64)
 
 // Forget implements [Store].
 func (s *database) Forget(ctx context.Context, tenant string) (int, error) {
-	return s.remove(ctx, "delete the records of a tenant", "DELETE FROM lineage WHERE "+ofTenant, tenant)
+	n, err := s.remove(ctx, "delete the records of a tenant", "DELETE FROM lineage WHERE "+ofTenant, tenant)
+	if err == nil && n > 0 && s.purge != nil {
+		err = s.do(ctx, "overwrite what was deleted", longTimeout, s.purge)
+	}
+	return n, err
 }
 
 // ofTenant is the condition of [isOf].

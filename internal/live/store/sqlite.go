@@ -85,6 +85,17 @@ func openSQLite(ctx context.Context, path string) (*database, error) {
 		changes: func(ctx context.Context, _ Key, n *int64) error {
 			return db.QueryRowContext(ctx, "PRAGMA data_version").Scan(n)
 		},
+		purge: func(ctx context.Context) error { // free pages keep what was on them, and so does the log
+			if _, err := db.ExecContext(ctx, "VACUUM"); err != nil {
+				return err
+			}
+			var busy, pages, moved int
+			err := db.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &moved)
+			if err == nil && busy != 0 {
+				err = errors.New("another process uses the file: what was deleted is in its log until it is closed")
+			}
+			return err
+		},
 	}, nil
 }
 

@@ -75,7 +75,8 @@ type Store interface { //nolint:interfacebloat // a store without one of these w
 	// maxBytes of data are left; 0 means no limit. It returns how many it deleted. Originals that
 	// no record needs any more are deleted too.
 	Expire(ctx context.Context, before time.Time, maxBytes int64) (int, error)
-	// Forget deletes the records of a tenant, as in List, and what was kept for it, and returns how many records it deleted.
+	// Forget deletes the records of a tenant, as in List, and what was kept for it, and returns how many records it deleted, which can be
+	// some together with an error: a file may hold what was deleted until it is overwritten.
 	Forget(ctx context.Context, tenant string) (int, error)
 	// Close releases the store. No other method may be called afterwards.
 	Close() error

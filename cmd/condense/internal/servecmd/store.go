@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"time"
 
@@ -199,22 +200,24 @@ func (s *storeFlags) forget() *cobra.Command {
 		Example: "  condense store forget acme",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return s.with(cmd, false, func(opened store.Store, c *config.Serve) error {
+				var log *slog.Logger
+				if c.Audit != "" { // nothing is deleted without a line
+					audit, file, err := openAudit(c.Audit)
+					if err != nil {
+						return err
+					}
+					defer func() { _ = file.Close() }()
+					log = audit
+				}
 				n, err := opened.Forget(cmd.Context(), args[0])
+				if n > 0 && log != nil {
+					log.Info("forget", "tenant", args[0], "records", n)
+				}
 				if err != nil {
 					return err
 				}
 				if n == 0 {
 					return noTenant(args[0])
-				}
-				if c.Audit != "" {
-					log, file, err := openAudit(c.Audit)
-					if err != nil {
-						return err
-					}
-					log.Info("forget", "tenant", args[0], "records", n)
-					if err := file.Close(); err != nil {
-						return err
-					}
 				}
 				term.Printf(s.app.Stdout, "%s of %s deleted\n", count(n, "record"), args[0])
 				return nil
