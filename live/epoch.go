@@ -184,6 +184,8 @@ func (x *exchange) inTurn(all context.Context, j *job, forced bool) (*prepared, 
 		x.resolved.asks.Store(true)
 	}
 	switch {
+	case asks && !forced && !x.claim.busy() && len(x.preparing) == cap(x.preparing):
+		return nil, errQueue
 	case asks && !forced && (x.claim.busy() || x.mayAsk()):
 		return nil, errAsks // next to the request
 	case err != nil && (asks || forced):
@@ -212,9 +214,18 @@ func (x *exchange) prepareEarly(ctx context.Context, d lineage.Decision) error {
 	if float64(x.tokens) < early*float64(due) || d.Wait || x.tokens < x.claim.triedAt() || x.resolved.asksNot.Load() || x.claim.busy() {
 		return nil
 	}
+	if len(x.preparing) == cap(x.preparing) {
+		return nil // the next request tries again
+	}
 	j := x.job(d, false)
 	if !x.resolved.asks.Load() {
+		select {
+		case x.epochs <- struct{}{}:
+		default:
+			return nil
+		}
 		_, err := j.attempt(ctx, x.host, probe, len(x.r.Messages))
+		<-x.epochs
 		if !errors.Is(err, errAsks) {
 			x.resolved.asksNot.Store(err == nil)
 			return err
@@ -454,11 +465,20 @@ func (j *job) attempt(ctx context.Context, host *condense.Host, to extent, keep 
 // Bounds of the ratio of the host's count to the vendor's. What is outside is no count of the same.
 const leastRatio, mostRatio = 0.2, 5
 
-// prepare runs a job next to the requests. A later request of the lineage uses the result, if what
+// mostPreparing is how many condensations for later requests run at a time. They wait for language models most of the time, but each holds its
+// conversation several times.
+const mostPreparing = 16
+
+// prepare runs a job next to the requests, unless too many others run. A later request of the lineage uses the result, if what
 // it condensed is still the beginning.
 func (x *exchange) prepare(j *job) {
 	c := x.claim
 	if c.busy() || x.life.Err() != nil {
+		return
+	}
+	select {
+	case x.preparing <- struct{}{}:
+	default:
 		return
 	}
 	e, s, ended := c.entry, c.session, make(chan struct{})
@@ -466,6 +486,7 @@ func (x *exchange) prepare(j *job) {
 	e.preparing = ended
 	s.mu.Unlock()
 	x.background.Go(func() {
+		defer func() { <-x.preparing }()
 		ctx, cancel := context.WithTimeout(x.life, backgroundDeadline)
 		defer cancel()
 		var p *prepared

@@ -63,6 +63,64 @@ func TestCondensationsTakeTurns(t *testing.T) {
 	}
 }
 
+// Of 200 conversations that come near their limit at once, a bounded number is prepared by a language model at a time, and none of the others is held.
+func TestPreparationsAreBounded(t *testing.T) {
+	testkit.Slow(t)
+	const conversations, size, most, mostBytes = 200, 100_000, 16, 90 << 20
+	v := httptest.NewServer(upstream.New(upstream.Options{Window: 1_000_000, Script: agentLoop}))
+	defer v.Close()
+	var running, peak, done atomic.Int64
+	hold := make(chan struct{})
+	o := withWindow(40_000)
+	o.Strategies = []registry.Strategy{registry.Define("faulty", "For a test.", func() struct{} { return struct{}{} },
+		func(context.Context, struct{}, registry.Env) (core.CondensationProvider, error) {
+			return &asking{func(_ context.Context, r *core.Request) (*core.Result, error) {
+				n := running.Add(1)
+				defer running.Add(-1)
+				for old := peak.Load(); n > old && !peak.CompareAndSwap(old, n); old = peak.Load() {
+				}
+				<-hold
+				done.Add(1)
+				last := len(r.Messages)
+				return &core.Result{Messages: core.KeepGroups(r.Messages, func(i int) bool { return i < 1 || i >= last-3 })}, nil
+			}}, nil
+		})}
+	o.Values.Chain = []string{"faulty"}
+	g, s := serveWith(t, v.URL, o, func(o *live.Options) { o.Epoch.IgnorePayback = true })
+	burst := func() {
+		var all sync.WaitGroup
+		for i := range conversations {
+			all.Go(func() {
+				res, body := send(t, http.MethodPost, s.URL+"/v1/messages", map[string]string{"X-Claude-Code-Session-Id": fmt.Sprint("s", i)}, loop(i, size))
+				if res.StatusCode != http.StatusOK {
+					t.Errorf("%s: %s", res.Status, body)
+				}
+			})
+		}
+		all.Wait()
+		http.DefaultClient.CloseIdleConnections()
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	burst()
+	burst() // by now it is known that the chain asks
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	used := int64(after.HeapAlloc) - int64(before.HeapAlloc)
+	t.Logf("%d preparations at a time, %d MB held, of %d MB of requests", peak.Load(), used>>20, conversations*size>>20)
+	if n := peak.Load(); n == 0 || n > most || used > mostBytes {
+		t.Errorf("%d preparations at a time, %d MB held", n, used>>20)
+	}
+	close(hold)
+	testkit.Eventually(t, "the preparations have ended", func() bool { return running.Load() == 0 && done.Load() > 0 })
+	burst() // those that were left out have their turn
+	testkit.Eventually(t, "others are prepared", func() bool { return done.Load() > most })
+	if errs := g.Stats().Errors; len(errs) > 0 {
+		t.Errorf("errors %v", errs)
+	}
+}
+
 // A goneStore is a database that can be away.
 type goneStore struct {
 	store.Store

@@ -206,6 +206,7 @@ type Gateway struct {
 	shelf     shelf
 	asking    chan struct{} // has a value for each request to /mcp that is being answered
 	epochs    chan struct{} // has a value for each condensation that a request waits for
+	preparing chan struct{} // has a value for each condensation for a later request
 	away      outage
 	waiting   chan struct{} // has a value for each condensation that is only for comparison
 	shading   sync.Mutex    // held by the one that runs
@@ -256,7 +257,7 @@ func New(host *condense.Host, opts *Options) (*Gateway, error) {
 }
 
 func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, error) {
-	g := &Gateway{host: host, store: opened, parsed: wire.NewCache(), asking: make(chan struct{}, mostAsking), epochs: make(chan struct{}, runtime.GOMAXPROCS(0)), waiting: make(chan struct{}, mostShadows), pingEvery: pingEvery}
+	g := &Gateway{host: host, store: opened, parsed: wire.NewCache(), asking: make(chan struct{}, mostAsking), epochs: make(chan struct{}, runtime.GOMAXPROCS(0)), preparing: make(chan struct{}, mostPreparing), waiting: make(chan struct{}, mostShadows), pingEvery: pingEvery}
 	g.away.most = mostWait
 	g.life, g.stop = context.WithCancel(context.Background())
 	var err error
