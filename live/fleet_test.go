@@ -77,7 +77,8 @@ func TestPreparationsAreBounded(t *testing.T) {
 			return &asking{func(_ context.Context, r *core.Request) (*core.Result, error) {
 				n := running.Add(1)
 				defer running.Add(-1)
-				for old := peak.Load(); n > old && !peak.CompareAndSwap(old, n); old = peak.Load() {
+				for old := peak.Load(); n > old; old = peak.Load() {
+					peak.CompareAndSwap(old, n)
 				}
 				<-hold
 				done.Add(1)
