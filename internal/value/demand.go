@@ -326,11 +326,12 @@ func supersede(all []said) {
 		if s.brief && (s.changes || len(s.numbers) > 0 || s.demand > 0) {
 			for _, w := range s.words {
 				list := having[w]
+				weighs := 1 / math.Sqrt(float64(len(list)))
 				for _, k := range list[max(0, len(list)-look):] {
 					if shared[k]++; shared[k] == 1 {
 						met = append(met, k)
 					}
-					weight[k] += 1 / math.Sqrt(float64(len(list)))
+					weight[k] += weighs
 				}
 			}
 		}

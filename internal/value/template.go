@@ -8,10 +8,11 @@ import (
 // A log repeats lines of one shape with another name in each: "Generated oban_web app", "PASS checkpoint-queue". Every such
 // name is rare, and few are written again. The values were not learned.
 const (
-	templateLines = 8   // of one shape, at least
-	templateRare  = 3   // a word in fewer lines of the passage differs from line to line
-	templateWord  = 6   // bytes: a longer one with digits is a name, not a number
-	templateLong  = 120 // bytes: a longer line says more
+	templateLines = 8    // of one shape, at least
+	templateRare  = 3    // a word in fewer lines of the passage differs from line to line
+	templateWord  = 6    // bytes: a longer one with digits is a name, not a number
+	templateLong  = 120  // bytes: a longer line says more
+	templateMany  = 4096 // words that are worth new maps
 )
 
 // findTemplates finds the lines of results that repeat a shape.
@@ -23,6 +24,9 @@ func (c *Conversation) findTemplates() {
 		lines := c.Lines[pass.Lines.Start:pass.Lines.End]
 		if len(lines) < templateLines || !pass.answers() {
 			continue
+		}
+		if len(often) > templateMany { // clearing takes as long as the largest so far
+			often, count = map[string]int{}, map[uint64]int{}
 		}
 		clear(often)
 		clear(count)
@@ -51,7 +55,7 @@ func (c *Conversation) findTemplates() {
 func shapeIn(line string, often map[string]int) uint64 {
 	shape, stays, differs := uint64(hashSeed), false, false
 	for w := range strings.FieldsSeq(line) {
-		digit := strings.ContainsAny(w, "0123456789")
+		digit := hasDigit(w)
 		rare := often[w] < templateRare
 		switch {
 		case !rare && !digit:
@@ -71,6 +75,15 @@ func shapeIn(line string, often map[string]int) uint64 {
 		return 0
 	}
 	return shape
+}
+
+func hasDigit(s string) bool {
+	for i := range len(s) {
+		if bytesOf[s[i]] == isDigit {
+			return true
+		}
+	}
+	return false
 }
 
 func saysFailure(line string) bool {
