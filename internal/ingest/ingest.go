@@ -24,8 +24,8 @@ type Options struct {
 	Tokenizer string // empty means the default one
 }
 
-// Open returns a host that shortens results. It reads no configuration.
-func Open(ctx context.Context, o Options) (*condense.Host, error) {
+// Settings returns the settings of the strategy smart that shortens results.
+func Settings(o Options) (json.RawMessage, error) {
 	var passes []smart.PassConfig
 	if o.Lossless {
 		passes = smart.Lossless()
@@ -51,7 +51,12 @@ func Open(ctx context.Context, o Options) (*condense.Host, error) {
 			passes = append(passes, smart.PassConfig{Pass: pass.name, Settings: raw})
 		}
 	}
-	settings, err := json.Marshal(map[string]any{"passes": passes})
+	return json.Marshal(map[string]any{"passes": passes})
+}
+
+// Open returns a host that shortens results. It reads no configuration.
+func Open(ctx context.Context, o Options) (*condense.Host, error) {
+	settings, err := Settings(o)
 	if err != nil {
 		return nil, err
 	}

@@ -2,12 +2,12 @@ package strategies
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/internal/ingest"
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/suggest"
 )
@@ -132,13 +132,9 @@ func (b *Opener) policy(ctx context.Context, word string) (lab.Policy, error) {
 
 var policySettings = []string{"threshold", "target", "max", "gain", "new", "money", "cold", "payback", "leave", "floor", "risk", "ingest"}
 
-// ingest opens what shortens new tool results: without loss, and those above a size to that size; 0 is no size.
+// ingest opens what shortens new tool results as the gateway does: without loss, and those above a size; 0 is no size.
 func (b *Opener) ingest(ctx context.Context, most int) (lab.Strategy, error) {
-	passes := []any{"layout", "environment", "superseded", "near_duplicates", "duplicates"}
-	if most > 0 {
-		passes = append(passes, map[string]any{"pass": "cut", "start": most, "tokens": most, "keep": 0})
-	}
-	settings, err := json.Marshal(map[string]any{"passes": passes})
+	settings, err := ingest.Settings(ingest.Options{Lossless: true, MaxResult: most})
 	if err != nil {
 		return lab.Strategy{}, err
 	}
