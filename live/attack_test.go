@@ -223,7 +223,7 @@ func TestSlowRequestsToRecallTakeNoTurns(t *testing.T) {
 	_ = res.Body.Close()
 }
 
-// A panicking watcher is one that no one sees the faults of.
+// A panicking watcher panics whenever it is called.
 type panicking struct{}
 
 func (panicking) Turn(*live.Turn)                                   { panic("turn") }

@@ -51,7 +51,7 @@ func (g *Gateway) served(s *settings, t *target, r *http.Request, o *outcome, st
 	s.audit("request", t.who, more...)
 }
 
-// audit records who did what. What says a client must not be in it, except as one of a few known words.
+// audit records who did what. Nothing that a client sends may be in it, except as one of a few known words.
 func (s *settings) audit(what string, who caller, more ...any) {
 	s.Audit.Info(what, //nolint:sloglint // one of a few words
 		append([]any{"tenant", who.tenant, "token", who.token}, more...)...)

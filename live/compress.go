@@ -639,7 +639,7 @@ type told struct {
 	openAI        bool
 }
 
-// mostTokens is more than any model takes. Sums of larger numbers would be no one's truth.
+// mostTokens is more than any model takes. Sums of larger numbers could overflow.
 const mostTokens = 100_000_000
 
 // usageOf reads what a vendor reports.

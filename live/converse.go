@@ -93,7 +93,7 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 		replaceBody(out, opened)
 	}
 	read := time.Now()
-	x := g.exchange(r, s, t, b) //nolint:contextcheck // shadows outlive the request
+	x := g.exchange(r, s, t, b)
 	g.measure(&mProcessing, time.Since(read).Seconds(), aAPI.String(t.kind()))
 	if x == nil {
 		g.stats.add(func(s *Stats) { s.Passed++ })
@@ -388,7 +388,7 @@ func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
 	if err == nil {
 		if x.epoch != nil {
 			<-old.turn
-			x.announce() //nolint:contextcheck // shadows outlive the request
+			x.announce()
 		}
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 // A Watcher sees conversations as they go on: for pages that show them, and to measure later what was worth keeping. Its methods are called
 // while requests wait, so they must return soon, and by several goroutines. They must not change what they are given. They may keep the
 // messages, which are slices of the bodies of requests, but a large body then stays in memory.
-type Watcher interface {
+type Watcher interface { //nolint:interfacebloat // all that a conversation has
 	// Turn is called before a turn of a conversation is sent. With an epoch it is sent condensed for the first time.
 	Turn(*Turn)
 	// Shadow is called with what the chain of another profile would have sent at an epoch; see [Options.Shadow]. Err says why there is nothing.
@@ -115,7 +115,10 @@ func (x *exchange) shadows(t *Turn) {
 			x.shading.Lock()
 			defer x.shading.Unlock()
 			for len(x.epochs) > 0 && x.life.Err() == nil {
-				time.Sleep(idle)
+				select {
+				case <-time.After(idle):
+				case <-x.life.Done():
+				}
 			}
 			ctx, cancel := context.WithTimeout(x.life, backgroundDeadline)
 			defer cancel()

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -87,7 +88,7 @@ func TestResultsKeepsTheRest(t *testing.T) {
 			for _, l := range rapid.SliceOfN(line, 0, 8).Draw(t, "lines") {
 				text.WriteString(strings.Repeat(l+"\n", rapid.SampledFrom([]int{1, 1, 3, 40}).Draw(t, "times")))
 			}
-			messages = append(messages, tool(fmt.Sprint(i), "Bash", `{"command":"make"}`, text.String())...)
+			messages = append(messages, tool(strconv.Itoa(i), "Bash", `{"command":"make"}`, text.String())...)
 		}
 		messages = append(messages, coretest.Assistant(core.Text(".")))
 		req := coretest.Request(coretest.Conversation(messages...), 1)

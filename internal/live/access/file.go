@@ -89,7 +89,7 @@ type Certified struct {
 }
 
 // Certificate reads a certificate and its key. The files are read again when they have changed; what is wrong then is given to failed, and what
-// was read before holds on.
+// was read before stays in use.
 func Certificate(cert, key string, failed func(error)) (*Certified, error) {
 	f, err := open(failed, func() (*tls.Certificate, error) {
 		pair, err := tls.LoadX509KeyPair(cert, key)

@@ -41,7 +41,7 @@ func (t *Token) ID() string {
 	return hex.EncodeToString(t.Hash[:size])
 }
 
-// Expired reports whether the token does not count any more.
+// Expired reports whether the token is no longer valid.
 func (t *Token) Expired(now time.Time) bool { return !t.Expires.IsZero() && !now.Before(t.Expires) }
 
 // prefix begins every token, so that one in a file or a log is recognized for what it is.
@@ -201,7 +201,7 @@ func change(path string, to func([]byte) ([]byte, error)) (err error) {
 type Tokens struct{ file *file[[]Token] }
 
 // OpenTokens reads a file of tokens, and reads it again when it has changed. What is wrong then is given to failed; what was read before
-// holds on.
+// stays in use.
 func OpenTokens(path string, failed func(error)) (*Tokens, error) {
 	f, err := open(failed, func() ([]Token, error) {
 		text, err := os.ReadFile(path)

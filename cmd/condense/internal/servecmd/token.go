@@ -20,7 +20,7 @@ func tokenCommand(a *cli.App) *cobra.Command {
 		Use:   "token",
 		Short: "Make, list and remove the tokens of the clients of condense serve",
 		Long: `token changes the file with the tokens of tenants, serve.tokens. The file has only hashes, and a running gateway reads it again when it
-changes. To replace a token without a pause, make a new one for the tenant, hand it out, then remove the old one: both hold meanwhile.`,
+changes. To replace a token without a pause, make a new one for the tenant, hand it out, then remove the old one: until then both are valid.`,
 		Args: cobra.NoArgs,
 	}
 	cmd.PersistentFlags().StringVar(&file, "file", "", "`file` with the tokens (default: serve.tokens)")
@@ -81,7 +81,7 @@ func newTokenCommand(a *cli.App, path func() (string, error)) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().DurationVar(&until, "expires", 0, "`time` until the token does not count any more, as in 2160h (default: never)")
+	cmd.Flags().DurationVar(&until, "expires", 0, "`time` until the token expires, as in 2160h (default: never)")
 	cmd.Flags().BoolVar(&t.Admin, "admin", false, "for the gateway's own pages, in place of models")
 	cmd.Flags().StringVar(&t.Note, "note", "", "a `word` to recognize it by")
 	return cmd
