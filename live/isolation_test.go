@@ -288,7 +288,7 @@ func leak(t *testing.T, address string, key []byte) (credentials []string, found
 	if err := g.Close(); err != nil { // writes the statistics too
 		t.Fatal(err)
 	}
-	if err := pages.Close(); err != nil { // and this what was measured
+	if err := pages.Close(t.Context()); err != nil { // and this what was measured
 		t.Fatal(err)
 	}
 	spans, err := json.Marshal(m.spans.GetSpans())

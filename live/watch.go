@@ -34,7 +34,9 @@ type Turn struct {
 	Mode         string   // empty for none
 	Format       string   // of the messages, as in package transcript
 	Messages     [][]byte // of the client, without marks for the vendor's cache
-	Tokens       int      // what is sent, by the vendor's count as estimated
+	System       []byte   // JSON, like Tools; nil if the request has none, or has it as a message
+	Tools        []byte
+	Tokens       int // what is sent, by the vendor's count as estimated
 	Observe      bool
 	// Of an epoch; else nil. View is what is sent in place of Messages, Journal the condensed conversation in the format condense; that begins
 	// with what the epoch before it left, if there was one.
@@ -71,7 +73,7 @@ func (x *exchange) watch() {
 func (x *exchange) show() {
 	t := &Turn{
 		Time: x.start, Conversation: x.claim.conversation, Tenant: x.key.Tenant, Agent: x.agent.Name, Model: x.r.Model,
-		Profile: x.profile, Mode: x.mode, Format: formats[x.r.API], Messages: make([][]byte, len(x.r.Messages)), Tokens: x.tokens, Observe: x.s.Observe,
+		Profile: x.profile, Mode: x.mode, Format: formats[x.r.API], Messages: make([][]byte, len(x.r.Messages)), System: x.r.System, Tools: x.r.Tools, Tokens: x.tokens, Observe: x.s.Observe,
 	}
 	for i := range t.Messages {
 		t.Messages[i] = wire.Unmark(x.r.Messages[i].Raw)

@@ -36,9 +36,8 @@ func ReadSession(r io.Reader, name string, c core.Counter) (*score.Session, erro
 	if err != nil {
 		return nil, err
 	}
-	s := &score.Session{Format: d.Format, System: d.System, Tools: toolNames(d.Tools)}
+	s := SessionOf(d, c)
 	s.ID, s.Source = called(name)
-	readJournal(d, s)
 	if d.Format == "trace" {
 		if err := readTrace(data, s); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -47,11 +46,18 @@ func ReadSession(r io.Reader, name string, c core.Counter) (*score.Session, erro
 	if s.Mode == "" {
 		s.Mode = cmp.Or(announcedMode(s.Messages), recordedMode(d.Format, data))
 	}
+	return s, nil
+}
+
+// SessionOf returns what a conversation is for the measures, without a name and a mode. Its messages are measured with c.
+func SessionOf(d *transcript.Document, c core.Counter) *score.Session {
+	s := &score.Session{Format: d.Format, System: d.System, Tools: toolNames(d.Tools)}
+	readJournal(d, s)
 	for i := range s.Messages {
 		s.Messages[i].Source = nil
 	}
 	core.Measure(c, s.Messages)
-	return s, nil
+	return s
 }
 
 // Read reads the session. Its messages are measured with c.

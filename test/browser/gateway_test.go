@@ -33,7 +33,7 @@ func TestGateway(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := watch.Close(); err != nil {
+		if err := watch.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}()

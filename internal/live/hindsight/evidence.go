@@ -216,7 +216,11 @@ func Merge(all []*Evidence) []*Evidence {
 		known := of[c.ID]
 		if known == nil {
 			copied := *c
-			copied.Epochs = slices.Clone(c.Epochs)
+			copied.Epochs = []*Epoch{} // those of c go on while what is returned is read
+			for _, e := range c.Epochs {
+				epoch := *e
+				copied.Epochs = append(copied.Epochs, &epoch)
+			}
 			of[c.ID] = &copied
 			out = append(out, &copied)
 			continue
@@ -249,7 +253,8 @@ func (c *Evidence) merge(o *Evidence) {
 	for _, e := range o.Epochs {
 		i := slices.IndexFunc(c.Epochs, func(k *Epoch) bool { return k.Time.Equal(e.Time) })
 		if i < 0 {
-			c.Epochs = append(c.Epochs, e)
+			epoch := *e
+			c.Epochs = append(c.Epochs, &epoch)
 			continue
 		}
 		c.Epochs[i] = c.Epochs[i].merged(e)

@@ -54,7 +54,7 @@ func TestEvidenceIsKept(t *testing.T) {
 	a.Turn(turn(noon.Add(2*time.Minute), false))
 	a.Answer("C1", answer(noon.Add(2*time.Minute), 0.5))
 	for _, w := range []*hindsight.Watch{a, b} {
-		if err := w.Close(); err != nil {
+		if err := w.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -109,7 +109,7 @@ func TestEvidenceIsKept(t *testing.T) {
 		t.Errorf("forgot %d records: %v", n, err)
 	}
 	w.Answer("C1", answer(noon, 1))
-	if err := w.Close(); err != nil {
+	if err := w.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if all, err = hindsight.Stored(t.Context(), file); err != nil || len(all) != 0 {

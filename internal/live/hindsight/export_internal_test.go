@@ -15,7 +15,7 @@ func (w *Watch) Bytes() (is, counted int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, e := range w.epochs {
-		is += len(e.last) + len(e.history) + len(e.journal)
+		is += len(e.last) + len(e.history) + len(e.head) + len(e.journal)
 		for _, v := range e.views {
 			is += len(v)
 		}

@@ -64,8 +64,10 @@ type Watch struct {
 	changes       int                  // what the pages show has changed so often
 	report        func() *lab.Report   // of what is measured, made once; nil if that has changed. It is not called with mu held: it takes long
 
-	due  chan *epoch
-	done sync.WaitGroup
+	due             chan *epoch
+	hurry           context.Context //nolint:containedctx // ends when nothing more should be measured
+	stop            context.CancelFunc
+	measuring, kept sync.WaitGroup
 }
 
 // A conversation is what is known of one. Guarded by Watch.mu, like all below.
@@ -88,6 +90,7 @@ type epoch struct {
 	at      int               // messages of the client that it condensed
 	last    []byte            // the last of them
 	history []byte            // they, compressed
+	head    []byte            // system prompt and tools as members of the request, compressed
 	views   map[string][]byte // what was sent, and what the shadows made, compressed
 	journal []byte            // compressed
 	future  [][]byte          // messages after them
@@ -121,19 +124,25 @@ func New(ctx context.Context, address string, shadows []string, log *slog.Logger
 			return nil, err
 		}
 	}
-	w.done.Go(w.measureAll)
-	life, end := context.WithCancel(context.WithoutCancel(ctx))
-	if w.end = end; w.store != nil {
-		w.done.Go(func() { w.keeping(life) })
+	var life context.Context
+	life, w.end = context.WithCancel(context.WithoutCancel(ctx))
+	w.hurry, w.stop = context.WithCancel(context.WithoutCancel(ctx))
+	w.measuring.Go(w.measureAll)
+	if w.store != nil {
+		w.kept.Go(func() { w.keeping(life) })
 	}
 	return w, nil
 }
 
-// Close ends the work in the background, and writes what was measured. No method but those of the pages may be called after it.
-func (w *Watch) Close() error {
+// Close measures the epochs that wait for it until ctx ends, and writes what was measured. No method but those of the pages may be called
+// after it.
+func (w *Watch) Close(ctx context.Context) error {
 	close(w.due)
+	defer context.AfterFunc(ctx, w.stop)()
+	w.measuring.Wait()
+	w.stop()
 	w.end()
-	w.done.Wait()
+	w.kept.Wait()
 	w.unpack.Close()
 	if w.store == nil {
 		return nil
@@ -146,7 +155,7 @@ func (w *Watch) Turn(t *live.Turn) {
 	var begins *epoch
 	if t.Epoch != nil && len(t.Messages) > 0 { // compressed before w is locked, for which all requests wait
 		begins = &epoch{
-			format: t.Format, at: len(t.Messages), last: bytes.Clone(t.Messages[len(t.Messages)-1]), history: w.packed(t.Messages),
+			format: t.Format, at: len(t.Messages), last: bytes.Clone(t.Messages[len(t.Messages)-1]), history: w.packed(t.Messages), head: w.pack.EncodeAll(headOf(t), nil),
 			journal: w.pack.EncodeAll(t.Journal, nil), views: map[string][]byte{Sent: w.packed(t.View)},
 		}
 	}
@@ -175,7 +184,7 @@ func (w *Watch) Turn(t *live.Turn) {
 		e.Epoch.Epoch, e.Profile, e.Mode = *t.Epoch, t.Profile, t.Mode
 		c.epochs = append(c.epochs, e)
 		w.epochs = append(w.epochs, e)
-		w.bytes += len(e.last) + len(e.history) + len(e.journal) + len(e.views[Sent])
+		w.bytes += len(e.last) + len(e.history) + len(e.head) + len(e.journal) + len(e.views[Sent])
 	}
 	w.shrink()
 }
@@ -341,14 +350,14 @@ func (w *Watch) shrink() {
 
 // drop frees the texts of an epoch.
 func (w *Watch) drop(e *epoch) {
-	w.bytes -= len(e.last) + len(e.history) + len(e.journal)
+	w.bytes -= len(e.last) + len(e.history) + len(e.head) + len(e.journal)
 	for _, v := range e.views {
 		w.bytes -= len(v)
 	}
 	for _, m := range e.future {
 		w.bytes -= len(m)
 	}
-	e.last, e.history, e.journal, e.views, e.future, e.missing = nil, nil, nil, nil, nil, nil
+	e.last, e.history, e.head, e.journal, e.views, e.future, e.missing = nil, nil, nil, nil, nil, nil, nil
 }
 
 // packed compresses messages.
@@ -359,6 +368,9 @@ func (w *Watch) packed(messages [][]byte) []byte {
 // measureAll measures the epochs that are due, one after the other.
 func (w *Watch) measureAll() {
 	for e := range w.due {
+		if w.hurry.Err() != nil {
+			continue
+		}
 		if err := w.measure(e); err != nil {
 			w.log.Warn("an epoch could not be measured", "err", err)
 		}
@@ -373,20 +385,20 @@ func (w *Watch) measure(e *epoch) (err error) {
 		}
 	}()
 	w.mu.Lock()
-	c, history, future, seen, packed := e.conversation, e.history, slices.Clone(e.future), e.seen, maps.Clone(e.views)
+	c, head, history, future, seen, packed := e.conversation, e.head, e.history, slices.Clone(e.future), e.seen, maps.Clone(e.views)
 	w.mu.Unlock()
 	if history == nil {
 		return nil // dropped meanwhile
 	}
-	before, err := w.read(e.format, history, nil)
+	before, err := w.read(e.format, head, history, nil)
 	if err != nil {
 		return err
 	}
-	all, err := w.read(e.format, history, future)
+	s, err := w.read(e.format, head, history, future)
 	if err != nil {
 		return err
 	}
-	s := &score.Session{ID: c.ID, Source: c.ID, Format: e.format, Mode: e.Mode, Messages: all}
+	s.ID, s.Source, s.Mode = c.ID, c.ID, e.Mode
 	if e.Mode != "" {
 		s.ID += " in " + e.Mode
 	}
@@ -395,20 +407,20 @@ func (w *Watch) measure(e *epoch) (err error) {
 		if packed[name] == nil {
 			continue
 		}
-		view, err := w.read(e.format, packed[name], nil)
+		view, err := w.read(e.format, head, packed[name], nil)
 		if err != nil {
 			return err
 		}
-		views = append(views, lab.View{Strategy: name, Messages: view})
+		views = append(views, lab.View{Strategy: name, Messages: view.Messages})
 	}
-	rows, needs := lab.Judge(s, len(before), views, w.counter)
+	rows, needs := lab.Judge(s, len(before.Messages), views, w.counter)
 	for i := range rows {
 		rows[i].KindsBefore, rows[i].KindsAfter = nil, nil
 		maps.DeleteFunc(rows[i].Values, func(name string, _ float64) bool { return !slices.Contains(keptMeasures, name) })
 	}
 	needed := len(needs)
 	needs = slices.DeleteFunc(needs, func(n score.Need) bool { return n.Present || n.Verdict == score.Reachable })
-	rereads, reread := lab.Rereads(all, len(before), views[0].Messages, w.counter)
+	rereads, reread := lab.Rereads(s.Messages, len(before.Messages), views[0].Messages, w.counter)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.report = nil
@@ -422,8 +434,29 @@ func (w *Watch) measure(e *epoch) (err error) {
 	return nil
 }
 
-// read returns packed messages and what follows them, measured.
-func (w *Watch) read(format string, packed []byte, more [][]byte) ([]core.Message, error) {
+// headOf returns what a request has besides its messages, as members of an object that others follow.
+func headOf(t *live.Turn) []byte {
+	system := "system"
+	if t.Format == "responses" {
+		system = "instructions"
+	}
+	var out []byte
+	if t.System != nil {
+		out = fmt.Appendf(out, "%q:%s,", system, t.System)
+	}
+	if t.Tools != nil {
+		out = fmt.Appendf(out, "%q:%s,", "tools", t.Tools)
+	}
+	return out
+}
+
+// read returns packed messages and what follows them as package lab reads a recorded session: with the system prompt and the tools, which need not be in the
+// conversation, and with who wrote what.
+func (w *Watch) read(format string, head, packed []byte, more [][]byte) (*score.Session, error) {
+	body, err := w.unpack.DecodeAll(head, []byte("{"))
+	if err != nil {
+		return nil, err
+	}
 	text, err := w.unpack.DecodeAll(packed, nil)
 	if err != nil {
 		return nil, err
@@ -432,16 +465,16 @@ func (w *Watch) read(format string, packed []byte, more [][]byte) ([]core.Messag
 	for m := range rawjson.Elements(text) {
 		messages = append(messages, m)
 	}
-	d, err := transcript.Read(bytes.NewReader(rawjson.Array(append(messages, more...))), &transcript.ReadOptions{Format: format})
+	member := "messages"
+	if format == "responses" {
+		member = "input"
+	}
+	body = fmt.Appendf(body, "%q:%s}", member, rawjson.Array(append(messages, more...)))
+	d, err := transcript.Read(bytes.NewReader(body), &transcript.ReadOptions{Format: format})
 	if err != nil {
 		return nil, err
 	}
-	view := d.Journal.View()
-	for i := range view {
-		view[i].Source = nil
-	}
-	core.Measure(w.counter, view)
-	return view, nil
+	return lab.SessionOf(d, w.counter), nil
 }
 
 // document returns the condensed conversation of an epoch; nil if it was dropped.

@@ -61,7 +61,7 @@ func TestPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := watch.Close(); err != nil {
+		if err := watch.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -149,7 +149,7 @@ func TestTextsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := watch.Close(); err != nil {
+		if err := watch.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -192,7 +192,7 @@ func TestPagesDelayNoRequests(t *testing.T) {
 	watch.Turn(&live.Turn{Conversation: "c"}) // else the test does not end
 	close(end)
 	<-shown
-	if err := watch.Close(); err != nil {
+	if err := watch.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

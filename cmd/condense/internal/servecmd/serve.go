@@ -274,12 +274,12 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 	})
 	if err != nil {
 		close(g.ready)
-		return nil, errors.Join(err, g.pages.Close(), g.closeRecorder())
+		return nil, errors.Join(err, g.pages.Close(ctx), g.closeRecorder())
 	}
 	g.Gateway, err = live.New(g.host, opts)
 	close(g.ready)
 	if err != nil { // the other options are those of a valid configuration
-		return nil, errors.Join(badStore(opts.Store, err), g.host.Close(), g.pages.Close(), g.closeRecorder())
+		return nil, errors.Join(badStore(opts.Store, err), g.host.Close(), g.pages.Close(ctx), g.closeRecorder())
 	}
 	g.texts.Store(opts.Token != "" || opts.Tokens != "")
 	g.setEnding(&g.settings)
@@ -296,6 +296,9 @@ func badStore(address string, err error) error {
 
 // closing is how long it may take to close the store and the plugins after the last answer.
 const closing = 5 * time.Second
+
+// lastMeasures is how long what epochs were worth may be measured after the last answer.
+const lastMeasures = 2 * time.Second
 
 // flush is how long the last numbers may take to reach a collector.
 const flush = 2 * time.Second
@@ -341,7 +344,9 @@ func (g *gateway) closeRecorder() error { return g.record("", &live.Options{}) }
 
 // Close closes the gateway and the host.
 func (g *gateway) Close() error {
-	err := errors.Join(g.Gateway.Close(), g.host.Close(), g.closeRecorder(), g.pages.Close())
+	measured, cancel := context.WithTimeout(context.Background(), lastMeasures)
+	defer cancel()
+	err := errors.Join(g.Gateway.Close(), g.host.Close(), g.closeRecorder(), g.pages.Close(measured))
 	if g.audited != nil {
 		err = errors.Join(err, g.audited.Close())
 	}

@@ -1,0 +1,23 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/condensehq/condense/internal/lab/score"
+	"github.com/condensehq/condense/tokens"
+)
+
+// RunAt runs a strategy as [Run] does, on the messages of s before index at, with that many tokens to leave.
+func RunAt(ctx context.Context, s *score.Session, at, room int, strategy *Strategy, c *tokens.Counter) (Row, error) {
+	cut, ok := score.CutAt(s, strconv.Itoa(at), at)
+	if !ok {
+		return Row{}, fmt.Errorf("no cut at %d", at)
+	}
+	w := &sessionWork{runner: &runner{opts: Options{Now: time.Now}}, session: s, counter: c}
+	b := w.trial(s.ID, task{budget: Live, cut: cut, room: room})
+	b.scorer = w.scorer(cut)
+	return b.run(ctx, strategy)
+}
