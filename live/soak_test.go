@@ -362,7 +362,7 @@ func TestSoakGateway(t *testing.T) {
 		t.Error("nothing was condensed")
 	}
 	front.Close()
-	if err := errors.Join(s.g.Close(), watch.Close(), host.Close()); err != nil {
+	if err := errors.Join(s.g.Close(), watch.Close(context.Background()), host.Close()); err != nil {
 		t.Error(err)
 	}
 	s.client.CloseIdleConnections()
