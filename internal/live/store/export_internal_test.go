@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"strconv"
 )
 
@@ -30,10 +31,15 @@ func MakeOld(path string) error {
 
 // SetPostgresVersion sets the layout version of a store that is not open.
 func SetPostgresVersion(address string, version int) error {
+	return RunPostgres(address, fmt.Sprint("UPDATE layout SET version = ", version))
+}
+
+// RunPostgres runs statements.
+func RunPostgres(address, statements string) error {
 	s, err := openPostgres(context.Background(), address)
 	if err != nil {
 		return err
 	}
-	_, err = s.db.ExecContext(context.Background(), "UPDATE layout SET version = $1", version)
+	_, err = s.db.ExecContext(context.Background(), statements)
 	return errors.Join(err, s.db.Close())
 }

@@ -152,7 +152,17 @@ func (s *database) migrate(ctx context.Context, schema string) error {
 	defer func() { _ = tx.Rollback() }() // after Commit it does nothing
 	if version == 0 {
 		first := pgx.Identifier{strings.Trim(strings.TrimSpace(strings.Split(schema, ",")[0]), `"`)}.Sanitize()
-		if _, err := tx.ExecContext(ctx, "CREATE SCHEMA IF NOT EXISTS "+first+"; CREATE TABLE layout (version int NOT NULL); INSERT INTO layout VALUES (0)"); err != nil {
+		// IF NOT EXISTS demands the right to create one also where there is one.
+		var exists bool
+		if err := tx.QueryRowContext(ctx, "SELECT to_regnamespace($1) IS NOT NULL", first).Scan(&exists); err != nil {
+			return err
+		}
+		if !exists {
+			if _, err := tx.ExecContext(ctx, "CREATE SCHEMA "+first); err != nil {
+				return fmt.Errorf("schema %s: %w: let an administrator make one that belongs to the user, or grant the right to CREATE in the database", first, err)
+			}
+		}
+		if _, err := tx.ExecContext(ctx, "CREATE TABLE layout (version int NOT NULL); INSERT INTO layout VALUES (0)"); err != nil {
 			return err
 		}
 	}

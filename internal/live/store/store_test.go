@@ -101,6 +101,19 @@ func TestPostgres(t *testing.T) {
 		}
 		wait.Wait()
 	})
+	t.Run("a user who may make no schema", func(t *testing.T) {
+		if err := store.RunPostgres(server.URL(), "CREATE ROLE guest LOGIN; CREATE SCHEMA theirs AUTHORIZATION guest"); err != nil {
+			t.Fatal(err)
+		}
+		guest, _, _ := strings.Cut(strings.Replace(server.URL(), "condense@", "guest@", 1), "&search_path")
+		if _, err := store.Postgres(t.Context(), guest+"&search_path=other"); err == nil || !strings.Contains(err.Error(), "let an administrator make one") {
+			t.Errorf("got error %v, want what an administrator can do", err)
+		}
+		address = guest + "&search_path=theirs"
+		if err := open(t).Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	t.Run("refused", func(t *testing.T) {
 		newer := server.URL()
 		address = newer

@@ -289,7 +289,7 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 // badStore says what to do if the store cannot be used.
 func badStore(address string, err error) error {
 	if store.IsPostgres(address) {
-		return fmt.Errorf("%w; a gateway starts only if it reaches its database: is that running, and are --store or serve.store, PGPASSWORD or PGPASSFILE right", err)
+		return fmt.Errorf("%w; a gateway starts only if it can use its database; the address is that of --store or serve.store, the password that in PGPASSWORD or PGPASSFILE", err)
 	}
 	return fmt.Errorf("%w; name another file with --store or serve.store, or --store memory", err)
 }
