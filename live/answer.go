@@ -112,7 +112,7 @@ func (x *exchange) repair(r *http.Request, res *http.Response) (again *http.Requ
 		return nil, ""
 	case overflow:
 		why = "overflow"
-	case (x.altered || x.equipped != nil || x.unknown()) && bytes.Contains(text, []byte("thinking")) && aboutThinking(string(text)):
+	case (x.altered || x.equipped != nil || x.claim.unread || x.claim.lost) && bytes.Contains(text, []byte("thinking")) && aboutThinking(string(text)):
 		why = "thinking"
 	case x.altered && x.claim.state.Scale(x.original) <= x.window:
 		why = refused
@@ -139,9 +139,6 @@ func (x *exchange) repair(r *http.Request, res *http.Response) (again *http.Requ
 	x.announceBlock(again)
 	return again, why
 }
-
-// unknown reports whether a conversation that is not new is not known here: what was sent of it before is forgotten, or cannot be read now.
-func (x *exchange) unknown() bool { return x.claim.kind == lineage.New && answered(x.r) }
 
 // refused is why a request is sent again for no reason that we know: the vendor may not like what we made of it.
 const refused = "refused"

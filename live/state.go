@@ -50,6 +50,7 @@ type session struct {
 	failed  error    // why the store could not be read last
 	entries []*entry // the latest first
 	guess   *entry   // of what was sent while nothing could be read
+	lost    bool     // records of it were deleted
 	asides  asides
 }
 
@@ -202,6 +203,9 @@ func (s *session) read(ctx context.Context, from store.Store) error {
 			entries = append(entries, e)
 		}
 	}
+	for _, e := range s.entries {
+		s.lost = s.lost || e.version > 0 && !slices.Contains(entries, e)
+	}
 	s.entries, s.loaded, s.changes, s.guess = entries, true, changes, nil
 	return nil
 }
@@ -214,6 +218,7 @@ type claim struct {
 	based   int64          // the version that it is a copy of
 	kind    lineage.Kind
 	mine    bool          // the request may change it; otherwise another one does
+	lost    bool          // the conversation is not new, but its record was deleted
 	unread  bool          // the store, which is away, may know more: what is sent is a guess, and not remembered
 	over    *store.Record // of an epoch: the record that it goes on from
 
@@ -274,6 +279,7 @@ func (s *session) find(r *wire.Request, rolling []wire.Hash) (*claim, error) {
 	}
 	c := &claim{session: s, unread: err != nil && answered(r)}
 	c.state, c.kind = lineage.Follow(states, r, rolling)
+	c.lost = s.lost && c.kind == lineage.New && answered(r)
 	id := c.state.ID
 	if id == "" {
 		c.state.Recycle(states)
