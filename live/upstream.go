@@ -200,10 +200,10 @@ func (u *upstream) RoundTrip(r *http.Request) (*http.Response, error) {
 	start := time.Now()
 	res, err := u.transport.RoundTrip(traced)
 	if err != nil && old.Load() && !answered.Load() && time.Since(start) < soon && r.Context().Err() == nil {
-		u.transport.CloseIdleConnections()           // they are as old
-		next := traced.WithContext(traced.Context()) // the first one may be read still
+		u.transport.CloseIdleConnections() // they are as old
+		next := *traced                    // which may be read still
 		if next.Body, err = whole(); err == nil {
-			res, err = u.transport.RoundTrip(next)
+			res, err = u.transport.RoundTrip(&next)
 		}
 	}
 	whole = gone
