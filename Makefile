@@ -22,16 +22,16 @@ test:
 # The official SDKs of the vendors accept what the program writes. A module of its own, not in
 # `make check`: its first build takes minutes and up to 3 GB of memory.
 test-sdk:
-	cd test/sdk && go mod tidy -diff && go vet ./... && go test ./...
+	cd test/sdk && go mod tidy -diff && go vet ./... && go test -timeout 30m ./...
 
 # The HTML pages in a real Chromium, found in PATH or named by CONDENSE_CHROMIUM.
 test-browser:
-	cd test/browser && go mod tidy -diff && go vet ./... && go test ./...
+	cd test/browser && go mod tidy -diff && go vet ./... && go test -timeout 30m ./...
 
 # Real agents (Claude Code, Codex, OpenCode, pi) against a scripted vendor on the loopback. The first run installs them
 # from npm: 1 GB, in the user's cache directory.
 test-agents:
-	cd test/agents && go mod tidy -diff && go vet ./... && go test ./...
+	cd test/agents && go mod tidy -diff && go vet ./... && go test -timeout 30m ./...
 
 # Four gateways that share a PostgreSQL, killed at random, the database stopped for ten seconds. `make test` has a short form.
 FLEET ?= 200x60
