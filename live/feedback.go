@@ -242,19 +242,21 @@ func (s *Stats) add(o *Stats) {
 	s.Passed += o.Passed
 	t, u := &s.Tokens, &o.Tokens
 	t.Received += u.Received
-	t.Sent += u.Sent
 	t.Recalled += u.Recalled
 	t.CacheRead += u.CacheRead
 	t.CacheWrite += u.CacheWrite
 	t.Output += u.Output
 	s.Cost += o.Cost
 	s.Unpriced += o.Unpriced
-	if !o.Observe { // else nothing was saved
+	if o.Observe { // everything was sent as it came
+		t.Sent += u.Received
+	} else {
+		t.Sent += u.Sent
+		s.EpochCount += o.EpochCount
 		t.Saved += u.Saved
 		t.Net += u.Net
 		s.Saved += o.Saved
 	}
-	s.EpochCount += o.EpochCount
 	s.Compactions += o.Compactions
 	s.Ingested += o.Ingested
 	s.Recalls += o.Recalls

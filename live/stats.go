@@ -10,7 +10,7 @@ import (
 // not sent is estimated from how the vendor counted the rest.
 type Stats struct {
 	Since    time.Time `json:"since"`
-	Observe  bool      `json:"observe,omitempty"` // nothing was changed: Saved is what would have been
+	Observe  bool      `json:"observe,omitempty"` // nothing was changed: Sent and Saved are what would have been
 	Requests int       `json:"requests"`          // with a conversation
 	Passed   int       `json:"passed"`            // of those, as they came
 	Tokens   Tokens    `json:"tokens"`
