@@ -55,7 +55,7 @@ func (w *Watch) Pages(stats func() live.Stats, texts func() bool) http.Handler {
 	for name, kind := range map[string]string{"style.css": "text/css; charset=utf-8", "live.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"} {
 		text, err := files.ReadFile("pages/" + name)
 		if err != nil { // it is not a file of this package
-			text = []byte(report.Style())
+			text = []byte(report.Style() + terms)
 		}
 		m.HandleFunc("GET "+root+name, func(out http.ResponseWriter, _ *http.Request) {
 			header(out, kind)
@@ -64,6 +64,13 @@ func (w *Watch) Pages(stats func() live.Stats, texts func() bool) http.Handler {
 	}
 	return m
 }
+
+// terms is the style of the explanations below tables.
+const terms = `
+.terms { max-width: 72ch; font-size: .9375rem; margin-top: .4rem; }
+.terms dt { font-weight: 600; }
+.terms dd { margin: 0 0 .4rem; color: var(--soft); }
+`
 
 func header(out http.ResponseWriter, kind string) {
 	h := out.Header()
@@ -329,7 +336,7 @@ func estimate(values map[string]lab.Estimate, measure string) string {
 	switch {
 	case !ok:
 		return "–"
-	case e.Low == e.High:
+	case percent(e.Low) == percent(e.High):
 		return percent(e.Mean)
 	}
 	return fmt.Sprintf("%s (%s to %s)", percent(e.Mean), percent(e.Low), percent(e.High))
