@@ -54,6 +54,7 @@ type exchange struct {
 	shadowed   *job           // of the epoch, for Options.Shadow
 	next       *lineage.State // of the epoch
 	made       *prepared      // for it
+	must       bool           // the vendor refuses the request without it
 	repairs    bool           // the vendor has refused what was sent
 	kept       *store.Kept    // with it; nil for nothing
 	ingested   int
@@ -392,7 +393,7 @@ func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
 		}
 		return nil
 	}
-	if errors.Is(err, store.ErrAway) && (x.repairs || x.epoch != nil && x.epoch.Reason == string(lineage.Forced)) {
+	if errors.Is(err, store.ErrAway) && (x.repairs || x.epoch != nil && x.must) {
 		x.fault("commit", err)
 		x.guess(old, based, before)
 		return nil

@@ -66,7 +66,8 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 	if x.tokens < c.triedAt() && !forced {
 		return nil
 	}
-	if x.away.now() && !forced {
+	x.must = overflow || c.overflowed() || x.tokens > x.window
+	if x.away.now() && !x.must {
 		return nil // what must be sent again could not be stored
 	}
 	began := time.Now()
