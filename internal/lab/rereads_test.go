@@ -2,6 +2,7 @@ package lab_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -22,7 +23,7 @@ func TestRereads(t *testing.T) {
 	n := 0
 	tool := func(name, args, result string) []core.Message {
 		n++
-		id := fmt.Sprint(n)
+		id := strconv.Itoa(n)
 		return []core.Message{
 			{Role: core.RoleAssistant, Parts: []core.Part{core.ToolCall{ID: id, Name: name, Args: args}}},
 			{Role: core.RoleTool, Parts: []core.Part{core.ToolResult{CallID: id, Content: []core.Part{core.Text(result)}}}},

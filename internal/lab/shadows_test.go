@@ -228,7 +228,7 @@ func play(t *testing.T, url, path string, a *api) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	d, err := transcript.Read(f, &transcript.ReadOptions{Name: path})
 	if err != nil {
 		t.Fatal(err)
