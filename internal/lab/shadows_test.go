@@ -137,6 +137,10 @@ func TestShadowsAgreeWithCompare(t *testing.T) {
 	differences := map[string][]float64{}
 	for _, c := range all {
 		counter := tokens.NewCounter(encoding)
+		if played[c.ID] == nil { // a branch with more than a hundred epochs after it in the same session: [live.Stats] names no older ones
+			t.Logf("%s is left out", c.ID)
+			continue
+		}
 		d, err := transcript.Read(bytes.NewReader(played[c.ID]), nil)
 		if err != nil {
 			t.Fatal(err)
