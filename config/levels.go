@@ -160,7 +160,7 @@ func (f *finder) tokens(key string, window int) int {
 	case string:
 		var a Amount
 		if text, err := json.Marshal(v); err == nil && a.UnmarshalJSON(text) == nil {
-			return a.Of(window)
+			return a.of(window)
 		}
 	case int64:
 		return int(v)

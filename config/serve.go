@@ -195,7 +195,7 @@ func (c *Config) Serve() Serve {
 	s.Drain, _ = time.ParseDuration(v.Drain)
 	host, _, err := net.SplitHostPort(s.Listen)
 	const delay = 5 * time.Second // balancers ask every few seconds, or hear of it with some delay
-	if s.DrainDelay, _ = time.ParseDuration(v.DrainDelay); v.DrainDelay == "" && err == nil && !Loopback(host) {
+	if s.DrainDelay, _ = time.ParseDuration(v.DrainDelay); v.DrainDelay == "" && err == nil && !loopback(host) {
 		s.DrainDelay = delay
 	}
 	s.KeepFor, _ = time.ParseDuration(v.Retention.Age)

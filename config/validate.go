@@ -285,7 +285,7 @@ func (v *validator) serve() {
 	}{{p.With("listen"), s.Listen}, {p.With("admin").With("listen"), or(s.Admin).Listen}} {
 		host, _, err := net.SplitHostPort(l.address)
 		switch {
-		case err != nil || v.faulty(l.p) || Loopback(host):
+		case err != nil || v.faulty(l.p) || loopback(host):
 		case tokens == "":
 			v.fail(l.p, &fault{
 				problem: "is not on the loopback, and no token is set: everyone who reaches it could send requests",

@@ -152,15 +152,15 @@ func (f *field) checkURL(s string, wrong *fault) *fault {
 		return wrong
 	}
 	ok := err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
-	if ok && f.secure && u.Scheme == "http" && !Loopback(u.Hostname()) {
+	if ok && f.secure && u.Scheme == "http" && !loopback(u.Hostname()) {
 		wrong.problem = "would send keys and conversations unencrypted"
 		return wrong
 	}
 	return unless(ok, wrong)
 }
 
-// Loopback reports whether a host name or address is that of the machine itself.
-func Loopback(host string) bool {
+// loopback reports whether a host name or address is that of the machine itself.
+func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

@@ -113,8 +113,8 @@ type Amount struct {
 	Percent float64
 }
 
-// Of returns the amount in tokens for a window of that size, rounded up.
-func (a Amount) Of(window int) int {
+// of returns the amount in tokens for a window of that size, rounded up.
+func (a Amount) of(window int) int {
 	if a.Percent == 0 {
 		return a.Tokens
 	}

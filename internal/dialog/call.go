@@ -87,13 +87,13 @@ type LineRange struct{ First, Last int }
 // SeveralRanges means more than one run. It covers nothing, and only the whole file covers it.
 var SeveralRanges = LineRange{-1, -1}
 
-// Whole reports whether r is the whole file.
-func (r LineRange) Whole() bool { return r.First <= 1 && r.Last == 0 }
+// whole reports whether r is the whole file.
+func (r LineRange) whole() bool { return r.First <= 1 && r.Last == 0 }
 
 // Covers reports whether every line of s lies in r.
 func (r LineRange) Covers(s LineRange) bool {
 	if r == SeveralRanges || s == SeveralRanges {
-		return r.Whole() && r != SeveralRanges
+		return r.whole() && r != SeveralRanges
 	}
 	return max(r.First, 1) <= max(s.First, 1) && (r.Last == 0 || s.Last != 0 && s.Last <= r.Last)
 }
@@ -140,13 +140,13 @@ func ParseCall(name, args string) CallInfo {
 	a := appendFields(known[:0], raw)
 	u.Family = refine(u.Family, rawjson.Text(a.get("command")))
 	if file := a.first(pathKeys); file != "" {
-		u.Files = append(u.Files, File{CleanPath(file), ranges(a)})
+		u.Files = append(u.Files, File{cleanPath(file), ranges(a)})
 	}
 	if files := slices.Collect(rawjson.Elements(a.get("files"))); !slices.ContainsFunc(files, notObject) {
 		for _, raw := range files {
 			f := appendFields(nil, raw)
 			if p := rawjson.Text(f.get("path")); p != "" {
-				u.Files = append(u.Files, File{CleanPath(p), ranges(f)})
+				u.Files = append(u.Files, File{cleanPath(p), ranges(f)})
 			}
 		}
 	}
@@ -218,7 +218,7 @@ func refine(f Family, command string) Family {
 // ranges returns the lines that a call asks for. Agents have five ways to give them.
 func ranges(a fields) LineRange {
 	if s := rawjson.Text(a.get("line_range")); s != "" {
-		return ParseRange(s)
+		return parseRange(s)
 	}
 	for _, k := range []string{"view_range", "line_ranges", "lineRanges"} {
 		raw := a.get(k)
@@ -234,7 +234,7 @@ func ranges(a fields) LineRange {
 		}
 		if len(pair) == 1 {
 			if s := rawjson.Text(pair[0]); s != "" {
-				return ParseRange(s)
+				return parseRange(s)
 			}
 			if inner := slices.Collect(rawjson.Elements(pair[0])); len(inner) == 2 {
 				return LineRange{number(inner[0]), max(number(inner[1]), 0)}
@@ -258,8 +258,8 @@ func ranges(a fields) LineRange {
 	return LineRange{first, first + limit - 1}
 }
 
-// ParseRange reads "10-50"; what is not of that form is the whole file.
-func ParseRange(s string) LineRange {
+// parseRange reads "10-50"; what is not of that form is the whole file.
+func parseRange(s string) LineRange {
 	from, to, ok := strings.Cut(strings.TrimSpace(s), "-")
 	if !ok {
 		return LineRange{}
@@ -272,8 +272,8 @@ func ParseRange(s string) LineRange {
 	return LineRange{first, last}
 }
 
-// CleanPath returns p in the form in which paths are compared: with slashes and without "./".
-func CleanPath(p string) string {
+// cleanPath returns p in the form in which paths are compared: with slashes and without "./".
+func cleanPath(p string) string {
 	if strings.Contains(p, "\\") {
 		p = strings.ReplaceAll(p, "\\", "/")
 	}

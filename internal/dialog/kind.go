@@ -19,10 +19,10 @@ const (
 	KindSystem                   // a system message
 	KindSummary                  // what a condensation put there: summaries, extracts and markers
 	KindOther                    // anything else, such as a text next to a result
-	Kinds                        // how many there are
+	kinds                        // how many there are
 )
 
-var kindNames = [Kinds]string{
+var kindNames = [kinds]string{
 	"user", "injected", "assistant", "reasoning", "tool_call", "tool_result", "error",
 	"project_rules", "environment", "header", "system", "summary", "other",
 }

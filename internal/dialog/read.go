@@ -319,7 +319,7 @@ func (k *linker) find(s Segment) *Use {
 	}
 	info := CallInfo{Family: FamilyOf(s.Tool), Target: s.Target}
 	if s.Target != "" && info.Family == FamilyRead {
-		info.Files = []File{{Path: CleanPath(s.Target)}}
+		info.Files = []File{{Path: cleanPath(s.Target)}}
 	}
 	u := k.use(s.Tool, info, false)
 	u.Message = 0
@@ -384,7 +384,7 @@ func (k *linker) answered(u *Use, text string) {
 	shown := splitFiles(text)
 	if files := u.Info.Files; len(shown) == 1 && shown[0].File.Path == "" && len(files) == 1 {
 		shown[0].File = files[0]
-		if files[0].Range.Whole() && cutByTool(text) {
+		if files[0].Range.whole() && cutByTool(text) {
 			shown[0].File.Range = LineRange{First: 1, Last: CountLines(text)}
 		}
 	}
@@ -454,7 +454,7 @@ func fileOf(block string) (File, bool) {
 	if p == "" {
 		return File{}, false
 	}
-	f := File{Path: CleanPath(p)}
+	f := File{Path: cleanPath(p)}
 	runs := strings.Count(block, "\n<content lines=\"")
 	_, lines, ok := strings.Cut(block, "<content lines=\"")
 	if !ok {
@@ -466,7 +466,7 @@ func fileOf(block string) (File, bool) {
 		return f, true
 	}
 	lines, _, _ = strings.Cut(lines, "\"")
-	f.Range = ParseRange(lines)
+	f.Range = parseRange(lines)
 	if strings.Contains(block, "<notice>") {
 		return f, true // only the first lines were shown
 	}

@@ -441,7 +441,7 @@ func headerIn(text string, low, end int) (h header, ok bool) {
 		}
 		if at < end && text[at] == '[' {
 			tool, rest, _ := strings.Cut(text[at+1:end], " ")
-			known := IsTextTool(tool)
+			known := isTextTool(tool)
 			if several && known && strings.HasPrefix(rest, "for '") && strings.HasSuffix(rest, "'") ||
 				!several && tool != "" && (known || strings.Contains(tool, "_") || strings.HasPrefix(rest, "for ")) {
 				return header{found: true, at: at, tool: tool, target: quoted(rest)}, true

@@ -12,7 +12,7 @@ import (
 // is content.
 var protocolTags = func() map[string]bool {
 	m := map[string]bool{}
-	for n := range TextTools() {
+	for n := range textTools() {
 		m[n] = true
 	}
 	for n := range Elements() {

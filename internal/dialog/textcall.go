@@ -29,7 +29,7 @@ func SplitCalls(text string) []CallRun {
 			continue
 		}
 		name, ok := Tag(text[i:])
-		if !ok || !IsTextTool(name) || open[name] {
+		if !ok || !isTextTool(name) || open[name] {
 			continue
 		}
 		end := callEnd(text[i:], name)
@@ -114,13 +114,13 @@ func nextElement(s, name string) (in, after string, ok bool) {
 
 func xmlUse(name, call string) CallInfo {
 	u := CallInfo{Family: FamilyOf(name)}
-	lines := ParseRange(Element(call, "line_range"))
+	lines := parseRange(Element(call, "line_range"))
 	for rest := call; ; {
 		p, after, ok := nextElement(rest, "path")
 		if !ok || p == "" {
 			break
 		}
-		u.Files = append(u.Files, File{Path: CleanPath(p), Range: lines})
+		u.Files = append(u.Files, File{Path: cleanPath(p), Range: lines})
 		rest = after
 		if u.Family != FamilyRead {
 			break // what follows is the content of a file
@@ -158,8 +158,8 @@ var textual = func() map[string]bool {
 	return m
 }()
 
-// IsTextTool reports whether a tool of this name is called in texts.
-func IsTextTool(name string) bool { return textual[name] }
+// isTextTool reports whether a tool of this name is called in texts.
+func isTextTool(name string) bool { return textual[name] }
 
-// TextTools yields the names of the tools that are called in texts, in no order.
-func TextTools() iter.Seq[string] { return maps.Keys(textual) }
+// textTools yields the names of the tools that are called in texts, in no order.
+func textTools() iter.Seq[string] { return maps.Keys(textual) }

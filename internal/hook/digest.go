@@ -83,9 +83,9 @@ func session(path string) ([]byte, error) {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return nil, errors.Join(fmt.Errorf("%s is not a regular file", path), err)
 	}
-	data, err := io.ReadAll(io.LimitReader(f, MaxInput+1))
-	if len(data) > MaxInput {
-		err = fmt.Errorf("%s has more than %d MiB", path, MaxInput>>20)
+	data, err := io.ReadAll(io.LimitReader(f, maxInput+1))
+	if len(data) > maxInput {
+		err = fmt.Errorf("%s has more than %d MiB", path, maxInput>>20)
 	}
 	return data, err
 }

@@ -22,8 +22,8 @@ import (
 	"github.com/condensehq/condense/tokens"
 )
 
-// MaxInput is the most that an agent may pass, in bytes.
-const MaxInput = 64 << 20
+// maxInput is the most that an agent may pass, in bytes.
+const maxInput = 64 << 20
 
 // The agents.
 const (
@@ -63,12 +63,12 @@ type event struct {
 
 // Answer returns the answer to one call of a hook; nil if there is nothing to say, so that the agent does as it would without.
 func Answer(ctx context.Context, agent string, in io.Reader, o *Options) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(in, MaxInput+1))
+	data, err := io.ReadAll(io.LimitReader(in, maxInput+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(data) > MaxInput {
-		return nil, fmt.Errorf("the input has more than %d MiB", MaxInput>>20)
+	if len(data) > maxInput {
+		return nil, fmt.Errorf("the input has more than %d MiB", maxInput>>20)
 	}
 	var e event
 	if err := json.Unmarshal(data, &e); err != nil {
@@ -244,7 +244,7 @@ func (s *shortener) kept(ctx context.Context, text, short string) bool {
 	if !strings.Contains(short, "recall h:"+handle) {
 		return false // nothing was cut
 	}
-	if err := s.Store.Keep(s.agent, s.event.Session, s.project(), handle, messages); err != nil {
+	if err := s.Store.keep(s.agent, s.event.Session, s.project(), handle, messages); err != nil {
 		s.Logger.WarnContext(ctx, "the result is not cut, because its original cannot be kept", "error", err)
 		return false
 	}

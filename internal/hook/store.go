@@ -61,9 +61,9 @@ func (s *Store) folder(agent, session string) (string, error) {
 	return filepath.Join(s.Dir, agent, session), nil
 }
 
-// Keep keeps messages with the content of a handle. It refuses what does not fit, and never removes what is younger than
+// keep keeps messages with the content of a handle. It refuses what does not fit, and never removes what is younger than
 // MaxAge for it.
-func (s *Store) Keep(agent, session, project, handle string, messages []core.Message) error {
+func (s *Store) keep(agent, session, project, handle string, messages []core.Message) error {
 	dir, err := s.folder(agent, session)
 	if err != nil {
 		return err

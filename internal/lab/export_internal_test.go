@@ -17,7 +17,7 @@ func RunAt(ctx context.Context, s *score.Session, at, room int, strategy *Strate
 		return Row{}, fmt.Errorf("no cut at %d", at)
 	}
 	w := &sessionWork{runner: &runner{opts: Options{Now: time.Now}}, session: s, counter: c}
-	b := w.trial(s.ID, task{budget: Live, cut: cut, room: room})
+	b := w.trial(s.ID, task{budget: liveBudget, cut: cut, room: room})
 	b.scorer = w.scorer(cut)
 	return b.run(ctx, strategy)
 }

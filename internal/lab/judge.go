@@ -8,8 +8,8 @@ import (
 	"github.com/condensehq/condense/tokens"
 )
 
-// Live is the budget of rows of [Judge].
-const Live = "live"
+// liveBudget is the budget of rows of [Judge].
+const liveBudget = "live"
 
 // A View is what a strategy made of the messages before a cut.
 type View struct {
@@ -24,7 +24,7 @@ func Judge(s *score.Session, at int, views []View, c *tokens.Counter) ([]Row, []
 	if !ok || len(views) == 0 {
 		return nil, nil
 	}
-	b := &trial{session: s, name: s.ID, counter: c, scorer: score.NewScorer(cut, score.Common()), task: task{cut: cut, budget: Live}}
+	b := &trial{session: s, name: s.ID, counter: c, scorer: score.NewScorer(cut, score.Common()), task: task{cut: cut, budget: liveBudget}}
 	for i := range views[0].Messages {
 		b.task.room += core.MessageTokens(c, views[0].Messages[i])
 	}
@@ -41,7 +41,7 @@ func Judge(s *score.Session, at int, views []View, c *tokens.Counter) ([]Row, []
 
 // Judged returns the report on rows of [Judge], with the tables, differences and verdicts of [Run].
 func Judged(rows []Row, strategies []string, encoding string) *Report {
-	r := &Report{Format: ReportFormat, Encoding: encoding, Budgets: []string{Live}, Rows: rows}
+	r := &Report{Format: ReportFormat, Encoding: encoding, Budgets: []string{liveBudget}, Rows: rows}
 	for _, name := range strategies {
 		r.Strategies = append(r.Strategies, StrategyInfo{Name: name})
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// IsCall reports whether a call is one of the tool recall.
-func IsCall(c *core.ToolCall) bool {
+// isCall reports whether a call is one of the tool recall.
+func isCall(c *core.ToolCall) bool {
 	return IsTool(c.Name) || c.Name == "recall" && strings.Contains(c.Args, `"handle"`)
 }
 
@@ -24,7 +24,7 @@ func Fresh(view []core.Message, from, most int) []int {
 	calls := map[string]bool{}
 	for i := range view {
 		for _, p := range view[i].Parts {
-			if c, ok := p.(core.ToolCall); ok && IsCall(&c) {
+			if c, ok := p.(core.ToolCall); ok && isCall(&c) {
 				calls[c.ID] = true
 			}
 		}
@@ -33,7 +33,7 @@ func Fresh(view []core.Message, from, most int) []int {
 	for i := len(view) - 1; i >= max(0, from) && len(calls) > 0; i-- {
 		size, recalled := 0, false
 		for _, p := range view[i].Parts {
-			size += len(Text(p))
+			size += len(textOf(p))
 			r, ok := p.(core.ToolResult)
 			recalled = recalled || ok && calls[r.CallID] && !r.IsError
 		}

@@ -95,7 +95,7 @@ type Piece struct {
 }
 
 // Text returns the content as text, for users and models.
-func (p *Piece) Text() string { return Text(p.Part) }
+func (p *Piece) Text() string { return textOf(p.Part) }
 
 // Heading describes the piece and its places.
 func (p *Piece) Heading() string {
@@ -130,19 +130,19 @@ func (p *Piece) State() string {
 // the conversation itself is taken from the first of the others that has it. Without any the result
 // is nil.
 func (c *Conversation) Handle(handle string) []Piece {
-	if pieces := c.Own.Handle(handle); pieces != nil {
+	if pieces := c.Own.handle(handle); pieces != nil {
 		return pieces
 	}
 	for _, s := range c.Others {
-		if pieces := s.Handle(handle); pieces != nil {
+		if pieces := s.handle(handle); pieces != nil {
 			return pieces
 		}
 	}
 	return nil
 }
 
-// Handle is [Conversation.Handle] for one journal.
-func (s *Source) Handle(handle string) []Piece {
+// handle is [Conversation.Handle] for one journal.
+func (s *Source) handle(handle string) []Piece {
 	var pieces []Piece
 	for _, f := range s.Journal.Recall(handle) {
 		same := slices.IndexFunc(pieces, func(p Piece) bool { return sameContent(p.Part, f.Part) })
@@ -155,9 +155,6 @@ func (s *Source) Handle(handle string) []Piece {
 	}
 	return pieces
 }
-
-// Has reports whether there is content with a handle.
-func (s *Source) Has(handle string) bool { return len(s.Journal.Recall(handle)) > 0 }
 
 // A Ref is what a text names: the content with a handle or, if a + follows it, everything from the first part of a message
 // with that content on.
@@ -373,7 +370,7 @@ func mentioned(messages []core.Message) iter.Seq[Ref] {
 	return func(yield func(Ref) bool) {
 		for _, m := range messages {
 			for _, p := range m.Parts {
-				for _, at := range leftHandle.FindAllStringSubmatch(Text(p), -1) {
+				for _, at := range leftHandle.FindAllStringSubmatch(textOf(p), -1) {
 					if !yield(Ref{at[1], at[2] != ""}) {
 						return
 					}
@@ -383,8 +380,8 @@ func mentioned(messages []core.Message) iter.Seq[Ref] {
 	}
 }
 
-// Text returns content as text, for users and models.
-func Text(p core.Part) string {
+// textOf returns content as text, for users and models.
+func textOf(p core.Part) string {
 	switch p := p.(type) {
 	case core.Text:
 		return string(p)
@@ -393,7 +390,7 @@ func Text(p core.Part) string {
 	case core.ToolResult:
 		var texts []string
 		for _, c := range p.Content {
-			texts = append(texts, Text(c))
+			texts = append(texts, textOf(c))
 		}
 		return strings.Join(texts, "\n")
 	case core.Image:

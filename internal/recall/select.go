@@ -86,8 +86,8 @@ type Selection struct {
 	Head, Tail int // lines; 0 means all
 }
 
-// Check reports what cannot be combined.
-func (s *Selection) Check() error {
+// check reports what cannot be combined.
+func (s *Selection) check() error {
 	switch {
 	case s.Head < 0 || s.Tail < 0:
 		return errors.New("head and tail are numbers of lines, 1 or more")
@@ -211,7 +211,7 @@ type Page struct {
 // most limit bytes, a few more if a character would be cut. A page ends with a line where that
 // leaves it at least half full. The texts of all pages, put together, are what was selected.
 func Select(ctx context.Context, pieces []Piece, s *Selection, offset, limit int) (*Page, error) {
-	if err := s.Check(); err != nil {
+	if err := s.check(); err != nil {
 		return nil, err
 	}
 	page := &Page{Offset: offset}

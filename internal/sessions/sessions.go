@@ -277,8 +277,8 @@ type Session struct {
 // ErrNone reports that there is no such session.
 var ErrNone = errors.New("no session found")
 
-// Folder returns the folder of the agent's sessions.
-func (a *Agent) Folder() (string, error) {
+// folder returns the folder of the agent's sessions.
+func (a *Agent) folder() (string, error) {
 	top, _, _ := strings.Cut(a.files, "/")
 	if dir := os.Getenv(a.home[0]); dir != "" {
 		if a.above {
@@ -369,7 +369,7 @@ func (s *Session) Close() {
 
 // latest returns the session that was written to last, of those that are wanted.
 func (a *Agent) latest(wanted func(*Session) bool, what string) (*Session, error) {
-	folder, err := a.Folder()
+	folder, err := a.folder()
 	if err != nil {
 		return nil, err
 	}

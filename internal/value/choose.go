@@ -199,7 +199,7 @@ func (w *selection) price() {
 			}
 		}
 		line.phrases = int32(len(w.items))
-		for _, n := range w.c.PhrasesOf(l) {
+		for _, n := range w.c.phrasesOf(l) {
 			if e.Phrases[max(n, ^n)] > 0 {
 				w.items = append(w.items, n)
 			}
@@ -211,7 +211,7 @@ func (w *selection) price() {
 // termsOf returns the numbers of the terms of a line that are worth something.
 func (w *selection) termsOf(line *lineState) []int32 { return w.items[line.terms:line.phrases] }
 
-// phrasesOf returns the numbers of its phrases that are. See [Conversation.PhrasesOf].
+// phrasesOf returns the numbers of its phrases that are. See Conversation.phrasesOf.
 func (w *selection) phrasesOf(line *lineState) []int32 { return w.items[line.phrases:line.end] }
 
 // forget marks all terms and phrases as missing from the kept lines.

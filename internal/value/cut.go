@@ -31,7 +31,7 @@ func (w *selection) cutText(text string, first, end int, k int32, handle string)
 		}
 		if i == largest {
 			lines := strings.Count(strings.Trim(text[g.Start:g.End], "\n"), "\n") + 1
-			b.WriteString(LostMark(lines, false, handle))
+			b.WriteString(lostMark(lines, false, handle))
 		} else {
 			b.WriteString(GapMark)
 		}

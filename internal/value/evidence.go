@@ -171,7 +171,7 @@ func (c *Conversation) reused(m *Model, s *Sequel, from *dialog.Reader) (terms, 
 					total += c.weight(int(at), m.rarity(h))
 				}
 			}
-			for _, n := range f.PhrasesOf(i) {
+			for _, n := range f.phrasesOf(i) {
 				n = max(n, ^n)
 				isNew := seenPhrase[n] < 0 || seenPhrase[n] == int32(msg)
 				if seenPhrase[n] < 0 {

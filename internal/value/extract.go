@@ -122,9 +122,9 @@ func cutHead(text string) (body, mark string, ok bool) {
 	return body, mark, ok
 }
 
-// LostMark returns the mark that ends a result of which so many lines, or only pieces of lines,
+// lostMark returns the mark that ends a result of which so many lines, or only pieces of lines,
 // are missing, and says whether the call failed: "[… 120 lines (error) h:0123456789]". The handle may be empty.
-func LostMark(lines int, failed bool, handle string) string {
+func lostMark(lines int, failed bool, handle string) string {
 	var says []string
 	switch lines {
 	case 0:
@@ -204,7 +204,7 @@ func (p *Passage) Header(known bool, handle string) string {
 			if s = name; isKind(name) { // a tool must not pass for the user
 				s = headings[dialog.KindToolCall] + " " + name
 			}
-			if f := p.File(); !known && isTarget(f) {
+			if f := p.fileName(); !known && isTarget(f) {
 				s += " " + f
 			}
 		}
@@ -248,8 +248,8 @@ func cutHandle(s string) (rest, handle string) {
 	return s[:i], s[i+1+len(handleMark):]
 }
 
-// File returns the name of the file that p is about; empty if it is about none.
-func (p *Passage) File() string {
+// fileName returns the name of the file that p is about; empty if it is about none.
+func (p *Passage) fileName() string {
 	if p.file < 0 {
 		return ""
 	}

@@ -33,18 +33,15 @@ const habitGroups = kinds * familyCount
 // another never does.
 type Habits [estimates][habitGroups]float32
 
-// Habits compares the model's estimates for a part of messages with what was written after that
+// habits compares the model's estimates for a part of messages with what was written after that
 // part. It is nil if either is too short. Messages must be measured.
 // The cost is bounded.
-func (m *Model) Habits(messages []core.Message) *Habits {
-	return m.habits(messages, new(dialog.Reader))
-}
-
-func (m *Model) habits(messages []core.Message, from *dialog.Reader) *Habits {
+func (m *Model) habits(messages []core.Message) *Habits {
 	before, after := habitSides(messages)
 	if len(before) < leastSide || len(after) < leastSide {
 		return nil
 	}
+	from := new(dialog.Reader)
 	c := read(before, from, false)
 	e := m.Estimate(c)
 	terms, phrases := c.reused(m, &Sequel{Before: before, After: after}, from)
@@ -110,8 +107,8 @@ func (c *Conversation) habitGroup(line int32) int {
 	return int(p.Kind)*familyCount + int(p.family)
 }
 
-// Follow corrects e, which is of c, by habits; nil corrects nothing.
-func (e *Estimate) Follow(h *Habits, c *Conversation) {
+// follow corrects e, which is of c, by habits; nil corrects nothing.
+func (e *Estimate) follow(h *Habits, c *Conversation) {
 	if h == nil {
 		return
 	}

@@ -45,7 +45,7 @@ func TestHabits(t *testing.T) {
 		t.Fatal(err)
 	}
 	messages := quoting(12)
-	h := m.Habits(messages)
+	h := m.habits(messages)
 	if h == nil {
 		t.Fatal("no habits")
 	}
@@ -56,13 +56,13 @@ func TestHabits(t *testing.T) {
 	}
 	c := Read(messages)
 	e, plain := m.Estimate(c), m.Estimate(c)
-	e.Follow(h, c)
+	e.follow(h, c)
 	at := func(e *Estimate, name string) float32 { return e.Names[c.termAt.find(hashOf(name))] }
 	if was, is := at(plain, "shownThing11_3")/at(plain, "foundThing11_3"), at(e, "shownThing11_3")/at(e, "foundThing11_3"); is < 1.2*was {
 		t.Errorf("a name that was read is worth %.2f times one that was found, %.2f without habits", is, was)
 	}
-	e.Follow(nil, c)
-	if m.Habits(messages[:6]) != nil || m.Habits(nil) != nil {
+	e.follow(nil, c)
+	if m.habits(messages[:6]) != nil || m.habits(nil) != nil {
 		t.Error("habits of a conversation that hardly began")
 	}
 }

@@ -308,18 +308,15 @@ func shapeOf(s string, words int) uint8 {
 // Terms returns how many terms there are. They are numbered from 0.
 func (c *Conversation) Terms() int { return len(c.terms) }
 
-// Phrases returns how many phrases there are. They are numbered from 0.
-func (c *Conversation) Phrases() int { return len(c.phrases) }
-
 // TermsOf returns the numbers of the terms of line l, each once.
 func (c *Conversation) TermsOf(l int) []int32 {
 	s := c.Lines[l].mentions
 	return c.mentions[s.Start:s.End]
 }
 
-// PhrasesOf returns the numbers of the phrases that end in line l. A phrase that begins in
+// phrasesOf returns the numbers of the phrases that end in line l. A phrase that begins in
 // the line before is ^n.
-func (c *Conversation) PhrasesOf(l int) []int32 {
+func (c *Conversation) phrasesOf(l int) []int32 {
 	s := c.Lines[l].phrases
 	return c.phrased[s.Start:s.End]
 }

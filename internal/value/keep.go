@@ -135,7 +135,7 @@ func (w *selection) said(pass core.Span, left float64) []int {
 	var out []int
 	for l := pass.Start; l < pass.End; l++ {
 		head -= float64(w.lines[l].tokens)
-		if w.lines[l].at == 0 && !w.c.Lines[l].Outdated && (!long || head > 0 || w.c.Lines[l].Prose()) {
+		if w.lines[l].at == 0 && !w.c.Lines[l].Outdated && (!long || head > 0 || w.c.Lines[l].prose()) {
 			out = append(out, l)
 		}
 	}
@@ -160,7 +160,7 @@ func (w *selection) keepAsked(ctx context.Context) error {
 			}
 			w.takeEnds(pass.Lines, left)
 			for l := pass.Lines.Start; human && l < pass.Lines.End; l++ {
-				if w.c.Lines[l].Prose() {
+				if w.c.Lines[l].prose() {
 					w.takeLine(l, limit)
 				}
 			}
@@ -330,13 +330,13 @@ func (w *selection) keepMedia(context.Context) error {
 	for _, images := range []bool{true, false} {
 		for k := len(w.c.Media) - 1; k >= 0; k-- {
 			m := &w.c.Media[k]
-			if m.Image() != images || !hidden[m.By.Message] {
+			if m.image() != images || !hidden[m.By.Message] {
 				continue
 			}
 			if left < leastMark {
 				return nil
 			}
-			w.marks[k] = m.Mark()
+			w.marks[k] = m.line()
 			cost := float64(w.o.Counter.Count(core.Text(w.marks[k])) + 1)
 			if cost > left {
 				continue

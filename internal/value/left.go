@@ -19,8 +19,8 @@ const (
 	leftHand  = leftName + " h:…+ recalls all from there on"
 	leftShort = leftName + " recall"
 	leftPaths = leftName + " files read and not changed since"
-	// From follows a handle that names everything from its part on.
-	From = "+"
+	// fromMark follows a handle that names everything from its part on.
+	fromMark = "+"
 	// leftPage is how much one entry should lead to, in bytes: what one recall returns.
 	leftPage = 20_000
 	// leftLeast is the share of the room that one handle may have where all of the index is too small for any.
@@ -192,7 +192,7 @@ func (w *selection) leftHandles(hidden []bool) []leftEntry {
 		case p.bytes > leftPage || !p.first:
 			out, page = append(out, leftEntry{name: handleMark + p.handle}), 0
 		default:
-			out, page = append(out, leftEntry{name: handleMark + p.handle + From}), leftPage-p.bytes
+			out, page = append(out, leftEntry{name: handleMark + p.handle + fromMark}), leftPage-p.bytes
 		}
 		if len(out) == 0 {
 			continue

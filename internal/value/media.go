@@ -19,14 +19,14 @@ type Media struct {
 	mark string
 }
 
-// Image reports whether m is a picture.
-func (m *Media) Image() bool {
+// image reports whether m is a picture.
+func (m *Media) image() bool {
 	_, ok := m.part.(core.Image)
 	return ok || strings.HasPrefix(m.mark, markStart+imageName+" ")
 }
 
-// Mark returns the line that replaces m: its kind and its handle.
-func (m *Media) Mark() string {
+// line returns the line that replaces m: its kind and its handle.
+func (m *Media) line() string {
 	if m.mark != "" || m.part == nil {
 		return m.mark
 	}
@@ -57,7 +57,7 @@ func isName(s string) bool {
 	return s != "" && len(s) <= maxName
 }
 
-// readMark parses what Mark wrote.
+// readMark parses what line wrote.
 func readMark(line string) (mark string, ok bool) {
 	s, ok := strings.CutPrefix(line, markStart)
 	if !ok {

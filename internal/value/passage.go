@@ -84,8 +84,8 @@ type Line struct {
 	backAbove, backBelow uint16
 }
 
-// Prose reports whether the line is made of words, four or more: neither code nor data.
-func (l *Line) Prose() bool { return l.shape == shapeProse }
+// prose reports whether the line is made of words, four or more: neither code nor data.
+func (l *Line) prose() bool { return l.shape == shapeProse }
 
 // A Conversation is a conversation as lines. It refers to the texts of the messages that
 // it was read from.

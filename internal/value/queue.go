@@ -164,7 +164,7 @@ func (h *heap) pop() {
 type tally struct{ terms, phrases []int32 }
 
 func (w *selection) tally() *tally {
-	t := &tally{terms: make([]int32, w.c.Terms()), phrases: make([]int32, w.c.Phrases())}
+	t := &tally{terms: make([]int32, w.c.Terms()), phrases: make([]int32, len(w.c.phrases))}
 	for l := range w.c.Lines {
 		if w.lines[l].at != 0 {
 			w.note(t, l, 1)

@@ -119,14 +119,14 @@ func (w *selection) renderExtract(b *extractWriter, i, from, to int, k int32) {
 	for p := from; p < to; p++ {
 		pass := &w.c.Passages[p]
 		kept, lost := 0, 0
-		known := pass.Kind == dialog.KindToolCall && pass.File() == ""
+		known := pass.Kind == dialog.KindToolCall && pass.fileName() == ""
 		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
 			if w.inBlock(l, k) {
 				continue
 			}
 			if w.kept(l, k) {
 				kept++
-				known = known || pass.Kind == dialog.KindToolCall && strings.Contains(w.c.Lines[l].Text, pass.File())
+				known = known || pass.Kind == dialog.KindToolCall && strings.Contains(w.c.Lines[l].Text, pass.fileName())
 			} else {
 				lost += len(w.c.Lines[l].Text)
 			}
@@ -247,7 +247,7 @@ func (w *selection) halfBelow(l int, k int32) bool {
 // prose reports whether line l is made of words and is no value of a call.
 func (w *selection) prose(l int) bool {
 	line := &w.c.Lines[l]
-	return line.Prose() && !line.Flat && w.c.Passages[line.Passage].Kind != dialog.KindToolCall
+	return line.prose() && !line.Flat && w.c.Passages[line.Passage].Kind != dialog.KindToolCall
 }
 
 func endsSentence(s string) bool {
@@ -342,7 +342,7 @@ func (w *selection) inPlace(was core.Part, first, end int, k int32) core.Text {
 	if kept != "" {
 		kept += "\n"
 	}
-	return core.Text(kept + LostMark(missing, pass.failed(string(text)), w.handle(pass)))
+	return core.Text(kept + lostMark(missing, pass.failed(string(text)), w.handle(pass)))
 }
 
 // lost reports whether any of the lines is missing.

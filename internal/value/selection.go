@@ -97,7 +97,7 @@ func newSelection(messages []core.Message, o *Options) *selection {
 	w.lines = make([]lineState, len(w.c.Lines))
 	w.passages = make([]passageState, len(w.c.Passages))
 	w.terms = make([]termState, w.c.Terms())
-	w.phrases = make([]float32, w.c.Phrases())
+	w.phrases = make([]float32, len(w.c.phrases))
 	for p := range w.c.Passages {
 		lines := w.c.Passages[p].Lines
 		for l := lines.Start; l < lines.End; l++ {

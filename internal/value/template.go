@@ -96,7 +96,7 @@ func (w *selection) discountTemplates() {
 	if !slices.ContainsFunc(w.c.Lines, func(l Line) bool { return l.template }) {
 		return
 	}
-	terms, phrases := make([]bool, w.c.Terms()), make([]bool, w.c.Phrases()) // of other lines
+	terms, phrases := make([]bool, w.c.Terms()), make([]bool, len(w.c.phrases)) // of other lines
 	for l := range w.c.Lines {
 		if w.c.Lines[l].template {
 			continue
@@ -104,7 +104,7 @@ func (w *selection) discountTemplates() {
 		for _, n := range w.c.TermsOf(l) {
 			terms[n] = true
 		}
-		for _, n := range w.c.PhrasesOf(l) {
+		for _, n := range w.c.phrasesOf(l) {
 			phrases[max(n, ^n)] = true
 		}
 	}

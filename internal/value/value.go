@@ -168,8 +168,8 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 // evaluate computes the cost and the value of every line.
 func (w *selection) evaluate(ctx context.Context) error {
 	var habits *Habits
-	parallel.Do(w.count, func() { w.estimate = w.o.Model.Estimate(w.c) }, func() { habits = w.o.Model.Habits(w.messages) })
-	w.estimate.Follow(habits, w.c)
+	parallel.Do(w.count, func() { w.estimate = w.o.Model.Estimate(w.c) }, func() { habits = w.o.Model.habits(w.messages) })
+	w.estimate.follow(habits, w.c)
 	w.price()
 	return ctx.Err()
 }

@@ -163,7 +163,6 @@ type cell struct {
 	Text    string
 	Range   string // the interval
 	Runs    string // how far apart single runs are
-	Title   string
 	// Mean, Low and High are positions of a bar, in percent of the axis from 0 to 1.
 	Mean, Low, High float64
 }

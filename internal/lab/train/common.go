@@ -14,16 +14,16 @@ import (
 // leastProjects is the fewest projects of a common term.
 const leastProjects = 2
 
-// A Vocabulary says which projects have which terms.
-type Vocabulary struct {
+// A vocabulary says which projects have which terms.
+type vocabulary struct {
 	terms map[string]map[uint64]bool // of each project
 	count map[uint64]int             // projects that have a term
 	names map[uint64]string          // spellings, as terms have only hashes
 }
 
-// NewVocabulary reads the conversations of projects.
-func NewVocabulary(projects map[string][][]core.Message) *Vocabulary {
-	v := &Vocabulary{terms: map[string]map[uint64]bool{}, count: map[uint64]int{}, names: map[uint64]string{}}
+// newVocabulary reads the conversations of projects.
+func newVocabulary(projects map[string][][]core.Message) *vocabulary {
+	v := &vocabulary{terms: map[string]map[uint64]bool{}, count: map[uint64]int{}, names: map[uint64]string{}}
 	for _, name := range slices.Sorted(maps.Keys(projects)) {
 		seen := map[uint64]bool{}
 		for _, messages := range projects[name] {
@@ -43,9 +43,9 @@ func NewVocabulary(projects map[string][][]core.Message) *Vocabulary {
 	return v
 }
 
-// Common returns the terms that several projects have, in the form of common.txt. The named one is not counted: to
+// common returns the terms that several projects have, in the form of common.txt. The named one is not counted: to
 // weights that are fitted to it, a project is what one that they never saw is to them later.
-func (v *Vocabulary) Common(without string) string {
+func (v *vocabulary) common(without string) string {
 	all := len(v.terms)
 	if _, ok := v.terms[without]; ok {
 		all--

@@ -19,7 +19,7 @@ type recorded struct {
 	item     lab.Item
 	project  string
 	messages []core.Message
-	lessons  []Lesson
+	lessons  []lesson
 }
 
 // foldsOf shares the projects of sessions out among n folds, the largest first, each to the smallest fold.

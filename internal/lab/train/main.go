@@ -109,28 +109,28 @@ func write(sessions []recorded, folder string, log io.Writer) error {
 		return err
 	}
 	note := fmt.Sprintf("made by go run ./internal/lab/train from %d recorded sessions of %d projects", len(sessions), len(model.words.terms))
-	if err := os.WriteFile(filepath.Join(folder, "weights.json"), model.Weights(note), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "weights.json"), model.weights(note), 0o600); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(folder, "common.txt"), []byte(model.words.Common("")), 0o600)
+	return os.WriteFile(filepath.Join(folder, "common.txt"), []byte(model.words.common("")), 0o600)
 }
 
-func fitTo(sessions []recorded, log io.Writer) (*Model, error) {
-	var lessons []Lesson
+func fitTo(sessions []recorded, log io.Writer) (*model, error) {
+	var lessons []lesson
 	for i := range sessions {
 		lessons = append(lessons, sessions[i].lessons...)
 	}
 	fmt.Fprintf(log, "%d sessions, %d lessons\n", len(sessions), len(lessons))
-	return Train(lessons, vocabularyOf(sessions), log)
+	return train(lessons, vocabularyOf(sessions), log)
 }
 
-func vocabularyOf(sessions []recorded) *Vocabulary {
+func vocabularyOf(sessions []recorded) *vocabulary {
 	projects := map[string][][]core.Message{}
 	for i := range sessions {
 		s := &sessions[i]
 		projects[s.project] = append(projects[s.project], s.messages)
 	}
-	return NewVocabulary(projects)
+	return newVocabulary(projects)
 }
 
 // judgeFolds leaves out the projects of each fold in turn, and measures what the weights fitted to the others keep of
@@ -150,12 +150,12 @@ func judgeFolds(folds [][]string, sessions []recorded, log io.Writer) (outcome, 
 		if err != nil {
 			return nil, err
 		}
-		var lessons []Lesson
+		var lessons []lesson
 		var items []lab.Item
 		for i := range unseen {
 			items, lessons = append(items, unseen[i].item), append(lessons, unseen[i].lessons...)
 		}
-		terms, phrases, err := m.Loss(lessons)
+		terms, phrases, err := m.loss(lessons)
 		if err != nil {
 			return nil, err
 		}
@@ -170,7 +170,7 @@ func judgeFolds(folds [][]string, sessions []recorded, log io.Writer) (outcome, 
 const strategy = "lines"
 
 // judge adds to out what the choice of lines by m keeps of sessions.
-func judge(m *Model, sessions []lab.Item, out outcome) error {
+func judge(m *model, sessions []lab.Item, out outcome) error {
 	model, err := m.open("")
 	if err != nil {
 		return err
@@ -196,14 +196,14 @@ const (
 )
 
 // cut makes lessons of a session, by cutting it before assistant turns at even distances.
-func cut(s *score.Session) []Lesson {
+func cut(s *score.Session) []lesson {
 	var turns []int
 	for i := range s.Messages {
 		if s.Messages[i].Role == core.RoleAssistant {
 			turns = append(turns, i)
 		}
 	}
-	var out []Lesson
+	var out []lesson
 	last := -1
 	for k := range cuts {
 		share := firstShare + (1-firstShare)*float64(k)/cuts
@@ -216,7 +216,7 @@ func cut(s *score.Session) []Lesson {
 		if t+turnsWithin < len(turns) {
 			end = turns[t+turnsWithin]
 		}
-		out = append(out, Lesson{
+		out = append(out, lesson{
 			Sequel:  value.Sequel{Before: slices.Clip(s.Messages[:turns[t]]), After: s.Messages[turns[t]:end], System: s.System},
 			Project: s.Source,
 		})

@@ -9,17 +9,17 @@ import (
 	"github.com/condensehq/condense/internal/value"
 )
 
-// A Model is what training makes: weights of every step of every feature, trees that correct them,
+// A model is what training makes: weights of every step of every feature, trees that correct them,
 // and the terms that are common to unrelated projects.
-type Model struct {
+type model struct {
 	terms, phrases         []float32
 	termTrees, phraseTrees []tree
-	words                  *Vocabulary
+	words                  *vocabulary
 }
 
-// NewModel returns a model whose weights are all zero.
-func NewModel(words *Vocabulary) *Model {
-	return &Model{terms: make([]float32, width(value.TermFeatures())), phrases: make([]float32, width(value.PhraseFeatures())), words: words}
+// newModel returns a model whose weights are all zero.
+func newModel(words *vocabulary) *model {
+	return &model{terms: make([]float32, width(value.TermFeatures())), phrases: make([]float32, width(value.PhraseFeatures())), words: words}
 }
 
 func width(features []value.Feature) int {
@@ -30,13 +30,13 @@ func width(features []value.Feature) int {
 	return n
 }
 
-// open returns m as the program reads it, to be used for a project. See [Vocabulary.Common].
-func (m *Model) open(project string) (*value.Model, error) {
-	return value.ParseModel(m.Weights(""), m.words.Common(project))
+// open returns m as the program reads it, to be used for a project. See vocabulary.common.
+func (m *model) open(project string) (*value.Model, error) {
+	return value.ParseModel(m.weights(""), m.words.common(project))
 }
 
-// Weights returns the weights of m in the form of weights.json.
-func (m *Model) Weights(note string) []byte {
+// weights returns the weights of m in the form of weights.json.
+func (m *model) weights(note string) []byte {
 	lines := func(features []value.Feature, w []float32) string {
 		list := make([]string, len(features))
 		for i, f := range features {

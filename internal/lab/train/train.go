@@ -10,8 +10,8 @@ import (
 	"github.com/condensehq/condense/internal/value"
 )
 
-// A Lesson is a conversation that was cut, and what was written after the cut.
-type Lesson struct {
+// A lesson is a conversation that was cut, and what was written after the cut.
+type lesson struct {
 	value.Sequel
 
 	Project string // lessons of one project are not independent
@@ -39,19 +39,19 @@ const (
 
 // A trainer makes samples of lessons. The same lessons give the same samples.
 type trainer struct {
-	lessons []Lesson
+	lessons []lesson
 	rng     *rand.Rand
 	log     io.Writer
 }
 
-func newTrainer(lessons []Lesson, log io.Writer) *trainer {
+func newTrainer(lessons []lesson, log io.Writer) *trainer {
 	return &trainer{lessons, rand.New(rand.NewPCG(17, 4)), log} //nolint:gosec // no secret
 }
 
-// Train fits a model to lessons. The same lessons in the same order give the same model.
-func Train(lessons []Lesson, words *Vocabulary, log io.Writer) (*Model, error) {
+// train fits a model to lessons. The same lessons in the same order give the same model.
+func train(lessons []lesson, words *vocabulary, log io.Writer) (*model, error) {
 	t := newTrainer(lessons, log)
-	m := NewModel(words)
+	m := newModel(words)
 	samples, err := t.samples(m, (*trainer).terms)
 	if err != nil {
 		return nil, err
@@ -64,9 +64,9 @@ func Train(lessons []Lesson, words *Vocabulary, log io.Writer) (*Model, error) {
 	return m, nil
 }
 
-// Loss returns the log loss of m on the terms and on the phrases of lessons, weighted as in
+// loss returns the log loss of m on the terms and on the phrases of lessons, weighted as in
 // training.
-func (m *Model) Loss(lessons []Lesson) (terms, phrases float64, err error) {
+func (m *model) loss(lessons []lesson) (terms, phrases float64, err error) {
 	t := newTrainer(lessons, io.Discard)
 	samples, err := t.samples(m, (*trainer).terms)
 	if err != nil {
@@ -95,7 +95,7 @@ func lossOf(w []float32, trees []tree, samples []sample) float64 {
 }
 
 // samples makes samples of all lessons. Their features depend on what m predicts so far.
-func (t *trainer) samples(m *Model, from func(*trainer, []sample, *value.Model, *Lesson) []sample) ([]sample, error) {
+func (t *trainer) samples(m *model, from func(*trainer, []sample, *value.Model, *lesson) []sample) ([]sample, error) {
 	models := map[string]*value.Model{}
 	var out []sample
 	for i := range t.lessons {
@@ -112,7 +112,7 @@ func (t *trainer) samples(m *Model, from func(*trainer, []sample, *value.Model, 
 	return out, nil
 }
 
-func (t *trainer) terms(out []sample, m *value.Model, l *Lesson) []sample {
+func (t *trainer) terms(out []sample, m *value.Model, l *lesson) []sample {
 	c := value.Read(l.Before)
 	reused, _ := c.Reused(m, &l.Sequel)
 	v := m.Evidence(c)
@@ -146,7 +146,7 @@ func (t *trainer) terms(out []sample, m *value.Model, l *Lesson) []sample {
 	return out
 }
 
-func (t *trainer) phrases(out []sample, m *value.Model, l *Lesson) []sample {
+func (t *trainer) phrases(out []sample, m *value.Model, l *lesson) []sample {
 	c := value.Read(l.Before)
 	_, reused := c.Reused(m, &l.Sequel)
 	total := 0.0

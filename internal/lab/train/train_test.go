@@ -15,8 +15,8 @@ import (
 )
 
 // lessons are small sessions in which the agent changes what it has just read.
-func lessons() []Lesson {
-	var out []Lesson
+func lessons() []lesson {
+	var out []lesson
 	for i := range 12 {
 		read := coretest.Conversation(
 			coretest.User(core.Text(fmt.Sprintf("Mend parseHeader%d in src/header%d.go, please.", i, i))),
@@ -24,37 +24,37 @@ func lessons() []Lesson {
 			coretest.User(coretest.Result("a", fmt.Sprintf("func parseHeader%d(input []byte) error {\n\treturn nil\n}\nfunc unrelated%d() {}", i, i))),
 		)
 		after := []core.Message{coretest.Assistant(core.Text(fmt.Sprintf("I change parseHeader%d(input []byte) error so that it keeps the last line.", i)))}
-		out = append(out, Lesson{value.Sequel{Before: read, After: after}, fmt.Sprint("project", i%3)})
+		out = append(out, lesson{value.Sequel{Before: read, After: after}, fmt.Sprint("project", i%3)})
 	}
 	return out
 }
 
-func words(lessons []Lesson) *Vocabulary {
+func words(lessons []lesson) *vocabulary {
 	projects := map[string][][]core.Message{}
 	for _, l := range lessons {
 		projects[l.Project] = append(projects[l.Project], l.Before)
 	}
-	return NewVocabulary(projects)
+	return newVocabulary(projects)
 }
 
 // TestTrainReproduces trains twice: the files must be the same, and say what they hold.
 func TestTrainReproduces(t *testing.T) {
 	l := lessons()
 	words := words(l)
-	common := words.Common("")
+	common := words.common("")
 	if !strings.Contains(common, "3/3: ") || !strings.Contains(common, "please") {
 		t.Errorf("words that three projects have are missing in %q", common)
 	}
-	if without := words.Common("project1"); !strings.Contains(without, "2/2: ") || strings.Contains(without, "3/") {
+	if without := words.common("project1"); !strings.Contains(without, "2/2: ") || strings.Contains(without, "3/") {
 		t.Errorf("a project that is left out counts in %q", without)
 	}
 	var files [2]string
 	for i := range files {
-		m, err := Train(l, words, io.Discard)
+		m, err := train(l, words, io.Discard)
 		if err != nil {
 			t.Fatal(err)
 		}
-		files[i] = string(m.Weights("test"))
+		files[i] = string(m.weights("test"))
 		if _, err := value.ParseModel([]byte(files[i]), common); err != nil {
 			t.Errorf("its own file cannot be read: %v", err)
 		}
@@ -69,15 +69,15 @@ func TestTrainReproduces(t *testing.T) {
 func TestTrainLearns(t *testing.T) {
 	l := lessons()
 	words := words(l)
-	m, err := Train(l, words, io.Discard)
+	m, err := train(l, words, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, _, err := m.Loss(l)
+	after, _, err := m.loss(l)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, _, err := NewModel(words).Loss(l)
+	before, _, err := newModel(words).loss(l)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -208,8 +208,8 @@ func (m *Mode) add(e *Epoch) {
 	}
 }
 
-// Merge returns the conversations, of each what all gateways that served it know together; those of the latest turns first.
-func Merge(all []*Evidence) []*Evidence {
+// merge returns the conversations, of each what all gateways that served it know together; those of the latest turns first.
+func merge(all []*Evidence) []*Evidence {
 	of := map[string]*Evidence{}
 	out := make([]*Evidence, 0, len(all))
 	for _, c := range all {
@@ -300,7 +300,7 @@ func Stored(ctx context.Context, address string) ([]*Evidence, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Merge(slices.Collect(maps.Values(found))), nil
+	return merge(slices.Collect(maps.Values(found))), nil
 }
 
 // stored returns evidence by the ID of its record.

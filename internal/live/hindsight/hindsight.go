@@ -511,7 +511,7 @@ func (w *Watch) find(id string) (*Evidence, []*epoch) {
 	if len(parts) == 0 {
 		return nil, nil
 	}
-	known := Merge(parts)[0]
+	known := merge(parts)[0]
 	texts := make([]*epoch, len(known.Epochs))
 	for i, e := range known.Epochs {
 		if c != nil {

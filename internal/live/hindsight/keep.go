@@ -123,6 +123,6 @@ func (w *Watch) all() []*Evidence {
 	for _, c := range w.others {
 		all = append(all, c)
 	}
-	all = Merge(all)
+	all = merge(all)
 	return slices.Clip(all[:min(len(all), mostOthers)])
 }

@@ -273,9 +273,6 @@ func (s *Splice) Ping() []byte {
 	return []byte(": ping\n\n")
 }
 
-// Stream reports whether the answer is a stream of events.
-func (s *Splice) Stream() bool { return s.stream }
-
 func oneLine(raw []byte) []byte {
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {

@@ -13,15 +13,15 @@ import (
 	"testing"
 )
 
-// Require makes a test fail instead of skip if programs of others are missing. CI sets it to 1.
-const Require = "CONDENSE_REQUIRE_PEERS"
+// require makes a test fail instead of skip if programs of others are missing. CI sets it to 1.
+const require = "CONDENSE_REQUIRE_PEERS"
 
 // Missing ends a test for which a program of others is missing. Untried names what is not tested.
 func Missing(t *testing.T, untried, format string, args ...any) {
 	t.Helper()
 	why := fmt.Sprintf(format, args...)
-	if os.Getenv(Require) == "1" {
-		t.Fatalf("%s, and %s=1 demands it", why, Require)
+	if os.Getenv(require) == "1" {
+		t.Fatalf("%s, and %s=1 demands it", why, require)
 	}
 	t.Skipf("%s: %s", untried, why)
 }

@@ -17,9 +17,9 @@ import (
 
 // The tags: members that name a summary or a truncation marker.
 const (
-	CondenseID       = "condenseId"       // the name of this summary
+	condenseID       = "condenseId"       // the name of this summary
 	CondenseParent   = "condenseParent"   // the summary that covers this message
-	TruncationID     = "truncationId"     // the name of this marker
+	truncationID     = "truncationId"     // the name of this marker
 	TruncationParent = "truncationParent" // the marker that hides this message
 )
 
@@ -141,10 +141,10 @@ func Effective(messages []*Message) []*Message {
 			break
 		}
 		if i == 0 {
-			summaries = names(messages, (*Message).IsSummary, CondenseID)
+			summaries = names(messages, (*Message).IsSummary, condenseID)
 		}
 	}
-	markers := names(visible, (*Message).IsTruncationMarker, TruncationID)
+	markers := names(visible, (*Message).IsTruncationMarker, truncationID)
 	return slices.DeleteFunc(slices.Clone(visible), func(m *Message) bool {
 		return summaries[m.Tag(CondenseParent)] || markers[m.Tag(TruncationParent)]
 	})
@@ -191,8 +191,8 @@ func withoutOrphans(messages []*Message) []*Message {
 // Cleanup returns messages without tags that name a summary or a marker that is not among
 // them: cleanupAfterTruncation.
 func Cleanup(messages []*Message) []*Message {
-	summaries := names(messages, (*Message).IsSummary, CondenseID)
-	markers := names(messages, (*Message).IsTruncationMarker, TruncationID)
+	summaries := names(messages, (*Message).IsSummary, condenseID)
+	markers := names(messages, (*Message).IsTruncationMarker, truncationID)
 	out := slices.Clone(messages)
 	for i, m := range messages {
 		condensed, truncated := m.Tag(CondenseParent), m.Tag(TruncationParent)

@@ -51,7 +51,7 @@ type Options struct {
 	// NoCompaction is what the vendor does when it is asked for a compaction: "refuse" it as unknown, or "ignore" it and answer as always.
 	// "" is to compact.
 	NoCompaction string
-	// Model says what is checked for a model; nil is ModelOf.
+	// Model says what is checked for a model; nil is modelOf.
 	Model func(name string) Model
 	// Now is the clock; nil is a clock that never moves.
 	Now func() time.Time
@@ -112,8 +112,8 @@ var models = []struct {
 	{"gpt-6", Model{Minimum: 1024, Writes: true}},
 }
 
-// ModelOf returns what the vendor checks for the model of that name.
-func ModelOf(name string) Model {
+// modelOf returns what the vendor checks for the model of that name.
+func modelOf(name string) Model {
 	for _, m := range models {
 		if strings.Contains(name, m.part) {
 			return m.Model
@@ -176,7 +176,7 @@ func New(o Options) *Vendor {
 		o.BytesPerToken = 4
 	}
 	if o.Model == nil {
-		o.Model = ModelOf
+		o.Model = modelOf
 	}
 	if o.Now == nil {
 		o.Now = func() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }

@@ -117,9 +117,9 @@ func NoArguments(hint string) cobra.PositionalArgs {
 	}
 }
 
-// Cleanup is how long a command may usually take to end after a signal, to stop plugins and to
+// cleanupTime is how long a command may usually take to end after a signal, to stop plugins and to
 // remove unfinished files.
-const Cleanup = 5 * time.Second
+const cleanupTime = 5 * time.Second
 
 type cleanupKey struct{}
 
@@ -127,7 +127,7 @@ type cleanupKey struct{}
 // that time.
 func WithCleanup(ctx context.Context) (in context.Context, limit func() time.Duration) {
 	asked := new(atomic.Int64)
-	asked.Store(int64(Cleanup))
+	asked.Store(int64(cleanupTime))
 	return context.WithValue(ctx, cleanupKey{}, asked), func() time.Duration { return time.Duration(asked.Load()) }
 }
 
