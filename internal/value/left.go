@@ -9,8 +9,8 @@ import (
 	"github.com/condensehq/condense/internal/dialog"
 )
 
-// An extract begins with an index of what its messages had: handles that together lead to all of it, each with the
-// files that its content is about. A handle with a + names everything from its part on.
+// An extract begins with an index of what its messages had: handles that together lead to all of it, each with
+// labels of what its content is about. A handle with a + names everything from its part on.
 
 const (
 	// leftName begins the header of the index. It is part of the form of an extract, but what follows it is
@@ -25,8 +25,9 @@ const (
 	leftPage = 20_000
 	// leftLeast is the share of the room that one handle may have where all of the index is too small for any.
 	leftLeast = 0.035
-	// leftLabels is the share of the index that the names of files may have.
-	leftLabels = 0.1
+	// leftLabels is the largest share of the index that labels may have, and leftNames that of handles if there are more of them. A
+	// handle without a label tells a model nothing but its place.
+	leftLabels, leftNames = 0.25, 0.8
 	// leftPoor is how many times larger than its share of the room an index must be to have only two fifths of that: it
 	// leads to too little to be worth more.
 	leftPoor = 1.5
@@ -38,7 +39,7 @@ type leftPart struct {
 	handle  string
 	first   bool // no part before it has the same content
 	bytes   int
-	file    string // that it was read from
+	about   string // a label, of a result
 }
 
 // leftParts returns the parts of all messages, as they were before anything was shortened.
@@ -46,7 +47,7 @@ func (w *selection) leftParts() []leftPart {
 	if w.parts != nil {
 		return w.parts
 	}
-	files := map[string]string{}
+	labels := map[string]string{} // by call
 	seen := map[string]bool{}
 	for i := range w.messages {
 		m := &w.messages[i]
@@ -55,11 +56,9 @@ func (w *selection) leftParts() []leftPart {
 			at := leftPart{message: i, handle: core.Handle(was), bytes: textBytes(was)}
 			switch p := p.(type) {
 			case core.ToolCall:
-				if info := dialog.ParseCall(p.Name, p.Args); info.File() != "" && info.Family != dialog.FamilyCommand {
-					files[p.ID] = digest(info.File())
-				}
+				labels[p.ID] = leftLabel(p)
 			case core.ToolResult:
-				at.file = files[p.CallID]
+				at.about = labels[p.CallID]
 			case core.Text, core.Image, core.Reasoning, core.Opaque:
 			}
 			at.first = !seen[at.handle]
@@ -91,12 +90,20 @@ func textBytes(p core.Part) int {
 
 // A leftEntry is a line of the index: a handle, with + or without, or a path with lines.
 type leftEntry struct {
-	name  string
-	files []string
+	name   string
+	labels []string
+}
+
+// cutLabels reads the labels of an entry.
+func cutLabels(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return strings.Split(s, ", ")
 }
 
 // listLeft sets the index of the hidden messages, and returns its tokens. It has at most its share of the room, less what
-// is spent of it, if it leads to much. If that is too little it names fewer files, and of the handles every second,
+// is spent of it, if it leads to much. If that is too little it has fewer labels, and of the handles every second,
 // third and so on: each leads on to the next.
 func (w *selection) listLeft(hidden []bool, spent int) float64 {
 	w.left = ""
@@ -106,9 +113,9 @@ func (w *selection) listLeft(hidden []bool, spent int) float64 {
 	}
 	var entries []leftEntry
 	for _, line := range w.c.left {
-		name, files, _ := strings.Cut(line, " ")
+		name, labels, _ := strings.Cut(line, " ")
 		if strings.HasPrefix(name, handleMark) != w.o.NoHandles {
-			entries = append(entries, leftEntry{name: name, files: strings.Fields(files)})
+			entries = append(entries, leftEntry{name: name, labels: cutLabels(labels)})
 		}
 	}
 	head := leftHand
@@ -138,8 +145,8 @@ func (w *selection) listLeft(hidden []bool, spent int) float64 {
 	} else {
 		room = max(room-spent, room/2)
 	}
-	if names > room && len(entries) > 0 {
-		n := max(room, 0) * len(entries) / names
+	if most := int(leftNames * float64(room)); names > most && len(entries) > 0 {
+		n := max(most, 0) * len(entries) / names
 		some := entries[:0]
 		names = 0
 		for i, e := range entries {
@@ -150,15 +157,18 @@ func (w *selection) listLeft(hidden []bool, spent int) float64 {
 		entries = some
 	}
 	room = min(room-names, int(leftLabels*w.o.Shares.Index*float64(w.o.Room)))
-	said := make([]int, len(entries)) // files that are named
+	for _, e := range entries { // files say more than programs
+		slices.SortStableFunc(e.labels, func(a, b string) int { return strings.Count(a, " ") - strings.Count(b, " ") })
+	}
+	said := make([]int, len(entries)) // labels
 	for more := true; more; {         // the newest first, one of each at a time
 		more = false
 		for i := len(entries) - 1; i >= 0; i-- {
 			e := &entries[i]
-			if said[i] == len(e.files) {
+			if said[i] == len(e.labels) {
 				continue
 			}
-			n := tokens(" " + e.files[said[i]])
+			n := tokens(", " + e.labels[said[i]])
 			if n > room {
 				continue
 			}
@@ -172,7 +182,10 @@ func (w *selection) listLeft(hidden []bool, spent int) float64 {
 	}
 	var b strings.Builder
 	for i, e := range entries {
-		b.WriteString("\n" + strings.Join(append([]string{e.name}, e.files[:said[i]]...), " "))
+		b.WriteString("\n" + e.name)
+		if said[i] > 0 {
+			b.WriteString(" " + strings.Join(e.labels[:said[i]], ", "))
+		}
 	}
 	w.left = " " + head + b.String()
 	return float64(tokens(UsualMark + w.left + "\n"))
@@ -198,8 +211,8 @@ func (w *selection) leftHandles(hidden []bool) []leftEntry {
 			continue
 		}
 		last := &out[len(out)-1]
-		if isTarget(p.file) && !slices.Contains(last.files, p.file) {
-			last.files = append(last.files, p.file)
+		if p.about != "" && !slices.Contains(last.labels, p.about) {
+			last.labels = append(last.labels, p.about)
 		}
 	}
 	return out
@@ -255,4 +268,44 @@ func (w *selection) unchanged(entries []leftEntry) []leftEntry {
 		}
 		return changed
 	})
+}
+
+// A display prints the files that it names: they say more than its name does.
+var displays = []string{"sed", "cat", "head", "tail", "nl", "bat", "less"}
+
+// leftLabel says in a word or two what a call is about: the name of a file, or a program with what follows it.
+func leftLabel(c core.ToolCall) string {
+	info := dialog.ParseCall(c.Name, c.Args)
+	if info.Family != dialog.FamilyCommand {
+		if f := digest(info.File()); isTarget(f) && !strings.Contains(f, ",") {
+			return f
+		}
+		return ""
+	}
+	command := info.Target
+	for {
+		first, rest, ok := strings.Cut(command, "&&")
+		if w := strings.Fields(first); !ok || len(w) > 0 && w[0] != "cd" && w[0] != "export" && w[0] != "source" {
+			break
+		}
+		command = rest
+	}
+	command, _, _ = strings.Cut(strings.TrimSpace(command), "\n")
+	var label []string
+	for _, f := range strings.Fields(command) {
+		f = strings.Trim(f, "\"'")
+		switch {
+		case strings.ContainsAny(f, "|<>;&") && len(label) > 0, slices.Contains([]string{"for", "while", "if", "{", "("}, f):
+			return strings.Join(label, " ")
+		case f == "" || f[0] == '-' || strings.ContainsAny(f, "=\"'`$|<>;&,(){}[]*?\\:"):
+			continue
+		}
+		if label = append(label, digest(f)); len(label) == 2 {
+			break
+		}
+	}
+	if len(label) > 0 && slices.Contains(displays, label[0]) {
+		label = label[1:]
+	}
+	return strings.Join(label, " ")
 }

@@ -91,6 +91,35 @@ func TestIndexLeadsToAllThatIsHidden(t *testing.T) {
 	}
 }
 
+// Commands are labels of what they printed, the files that they show by their names; a handle has more than one.
+func TestIndexLabels(t *testing.T) {
+	messages := reading(60)
+	commands := []string{"cd /src && git diff --stat HEAD~3", "sed -n '1,40p' 'docs/plan.md'", "for f in *; do wc $f; done", "FOO=1 go test -run X ./...", "cat x.log | grep y"}
+	for i := range messages {
+		for j, p := range messages[i].Parts {
+			if c, ok := p.(core.ToolCall); ok {
+				c.Name, c.Args = "Bash", fmt.Sprintf(`{"command":%q}`, commands[i/2%len(commands)])
+				messages[i].Parts[j] = c
+			}
+		}
+	}
+	shares := value.DefaultShares()
+	shares.Index = 0.3
+	view := viewText(shortenWith(t, messages, tokensOf(messages)/12, value.Options{Shares: &shares}))
+	_, index, _ := strings.Cut(view, "hidden:")
+	index, _, _ = strings.Cut(index, "\n¶")
+	for _, want := range []string{"git diff", "plan.md", "go test", "x.log", "plan.md, "} {
+		if !strings.Contains(index, want) {
+			t.Errorf("no %q in\n%s", want, index)
+		}
+	}
+	for _, not := range []string{"sed", "for", "FOO", "src", "cat", "grep", "*"} {
+		if strings.Contains(strings.SplitN(index, "\n", 2)[1], not) {
+			t.Errorf("%q in\n%s", not, index)
+		}
+	}
+}
+
 // A small view has one handle, from which a reader can go on to the rest; the smallest has none.
 func TestIndexOfASmallView(t *testing.T) {
 	messages := reading(3)
