@@ -18,10 +18,9 @@ import (
 // A Hit is a passage of a piece that has words of a query.
 type Hit struct {
 	Piece *Piece
-	Lines Lines   // of the passage
-	Score float64 // by BM25; larger is better
-	Best  []Line  // the lines with most of the words, in order
-	Other int     // passages of the same piece that have some of the words too
+	Lines Lines  // of the passage
+	Best  []Line // the lines with most of the words, in order
+	Other int    // passages of the same piece that have some of the words too
 }
 
 // A Line is one line of a text.
@@ -127,7 +126,7 @@ func Search(ctx context.Context, pieces []Piece, query string) ([]Hit, error) {
 			continue
 		}
 		at[x.piece] = len(hits)
-		hits = append(hits, Hit{Piece: &pieces[x.piece], Lines: x.lines, Score: x.score, Best: best(x.text, x.lines.From, words)})
+		hits = append(hits, Hit{Piece: &pieces[x.piece], Lines: x.lines, Best: best(x.text, x.lines.From, words)})
 	}
 	return hits, nil
 }

@@ -46,7 +46,7 @@ func (w *selection) most() float64 { return (overshoot+reserve)*float64(w.o.Room
 // eligible reports whether lines of passage p may be chosen: it is not whole already, and no
 // newer version of the rules in it is to stay.
 func (w *selection) eligible(p int) bool {
-	return w.passages[p].mode == modeOpen || w.passages[p].mode == modeExtract && !w.c.Passages[p].Outdated
+	return w.passages[p].mode == modeOpen || w.passages[p].mode == modeExtract && !w.c.Passages[p].outdated
 }
 
 // candidates returns, in several lists, the runs of lines that may be chosen at first from the
@@ -121,7 +121,7 @@ func (w *selection) offer(q *queue, s core.Span, more int) {
 // neighbours.
 func (w *selection) spans(near, pass core.Span, yield func(core.Span)) {
 	for l := near.Start; l < near.End; l++ {
-		if w.lines[l].at != 0 || w.c.Lines[l].Outdated {
+		if w.lines[l].at != 0 || w.c.Lines[l].outdated {
 			continue
 		}
 		yield(core.Span{Start: l, End: l + 1})
@@ -149,7 +149,7 @@ func (w *selection) rate(s core.Span) float32 {
 func (w *selection) cost(s core.Span) float64 {
 	n := 0.0
 	for l := s.Start; l < s.End; l++ {
-		if line := &w.lines[l]; line.at == 0 && !w.c.Lines[l].Outdated {
+		if line := &w.lines[l]; line.at == 0 && !w.c.Lines[l].outdated {
 			n += float64(line.tokens)
 		}
 	}
@@ -181,15 +181,15 @@ func (w *selection) price() {
 			v[i] *= f
 		}
 	}
-	scale(e.Names, s.Names, e.NameSum)
-	scale(e.Words, s.Words, e.WordSum)
-	scale(e.Phrases, s.Phrases, e.PhraseSum)
+	scale(e.Names, s.Names, e.nameSum)
+	scale(e.Words, s.Words, e.wordSum)
+	scale(e.Phrases, s.Phrases, e.phraseSum)
 	w.discountTemplates()
 	w.items = make([]int32, 0, 4*len(w.lines))
 	for l := range w.lines {
 		line := &w.lines[l]
 		line.terms = int32(len(w.items))
-		if w.c.Lines[l].Outdated {
+		if w.c.Lines[l].outdated {
 			line.phrases, line.end = line.terms, line.terms
 			continue
 		}
@@ -292,7 +292,7 @@ func (w *selection) take(s core.Span, cost float64) {
 	at := w.pick(cost)
 	pass := &w.passages[w.lines[s.Start].passage]
 	for l := s.Start; l < s.End; l++ {
-		if w.lines[l].at == 0 && !w.c.Lines[l].Outdated {
+		if w.lines[l].at == 0 && !w.c.Lines[l].outdated {
 			w.lines[l].at = at
 			pass.opened++
 		}

@@ -52,7 +52,7 @@ func (c *Conversation) demands() {
 	var all []said
 	for p := range c.Passages {
 		pass := &c.Passages[p]
-		if pass.Kind != dialog.KindUser || pass.Rules != "" {
+		if pass.Kind != dialog.KindUser || pass.rules != "" {
 			continue
 		}
 		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
@@ -60,7 +60,7 @@ func (c *Conversation) demands() {
 				l = max(l, pass.Lines.End-demandTail)
 			}
 			for _, at := range dialog.Sentences(c.Lines[l].Text) {
-				all = append(all, said{line: l, at: at, passage: p, brief: pass.Demands || pass.Lines.End-pass.Lines.Start <= demandBrief, block: pass.Demands})
+				all = append(all, said{line: l, at: at, passage: p, brief: pass.demands || pass.Lines.End-pass.Lines.Start <= demandBrief, block: pass.demands})
 			}
 		}
 	}
@@ -444,11 +444,11 @@ func (c *Conversation) split(all []said) {
 				}
 				line := was[l]
 				line.Text, line.start = line.Text[from:end], line.start+from
-				if line.Outdated = dead; !dead {
+				if line.outdated = dead; !dead {
 					line.demand = demand
 				}
 				if from > 0 {
-					line.Joins, line.Gap = true, 0
+					line.joins, line.Gap = true, 0
 				}
 				c.Lines = append(c.Lines, line)
 				from = end
@@ -503,7 +503,7 @@ func (w *selection) renderDemands(b *extractWriter, k int32) {
 				continue
 			}
 			if !began {
-				b.open(&Passage{Kind: dialog.KindUser, Demands: true}, "", true)
+				b.open(&Passage{Kind: dialog.KindUser, demands: true}, "", true)
 				began = true
 			}
 			b.text.WriteByte('\n')

@@ -215,11 +215,11 @@ func (p *Passage) Header(known bool, handle string) string {
 				s += " " + t
 			}
 		}
-	case p.Rules != "":
+	case p.rules != "":
 		s = rulesName
-	case p.Demands:
+	case p.demands:
 		s += " " + demandsName
-	case p.Newest:
+	case p.newest:
 		s += " " + newestName
 	}
 	if _, h := cutHandle(s); h != "" {
@@ -309,7 +309,7 @@ func (r *reader) extractPart(i, j int, s, mark string) {
 			r.close(at)
 		}
 		for _, m := range media {
-			m.Before = len(r.c.Passages)
+			m.before = len(r.c.Passages)
 			r.c.Media = append(r.c.Media, m)
 		}
 		at, media = -1, nil
@@ -339,7 +339,7 @@ func (r *reader) extractPart(i, j int, s, mark string) {
 			if p.Kind == dialog.KindToolCall {
 				call = p
 			}
-			p.Message, p.Part, p.Partial = i, j, true
+			p.Message, p.part, p.partial = i, j, true
 			at, gap, by = r.open(p, fileOf(p.Target)), 0, p
 			continue
 		}
@@ -348,7 +348,7 @@ func (r *reader) extractPart(i, j int, s, mark string) {
 			continue
 		}
 		if mark, ok := readMark(line); ok && !literal {
-			media = append(media, Media{By: by, mark: mark})
+			media = append(media, Media{by: by, mark: mark})
 			continue
 		}
 		if n := readGap(line); n > 0 && !literal {
@@ -356,9 +356,9 @@ func (r *reader) extractPart(i, j int, s, mark string) {
 			continue
 		}
 		if at < 0 {
-			at = r.open(Passage{Kind: dialog.KindAssistant, Message: i, Part: j, Partial: true}, "")
+			at = r.open(Passage{Kind: dialog.KindAssistant, Message: i, part: j, partial: true}, "")
 		}
-		if says(line) || r.c.Passages[at].Rules != "" {
+		if says(line) || r.c.Passages[at].rules != "" {
 			if r.c.Passages[at].Kind == dialog.KindToolCall {
 				if key, _, ok := strings.Cut(line, ": "); ok && fields[key] != 0 {
 					r.field = fields[key]
@@ -375,7 +375,7 @@ func (r *reader) extractPart(i, j int, s, mark string) {
 // nameRules finds the name of the rules that passage at of a former extract holds.
 func (r *reader) nameRules(at int) {
 	p := &r.c.Passages[at]
-	if p.Rules == "" {
+	if p.rules == "" {
 		return
 	}
 	const most = 10 // lines that may hold the name
@@ -383,9 +383,9 @@ func (r *reader) nameRules(at int) {
 	for _, l := range r.c.Lines[p.Lines.Start:min(p.Lines.Start+most, len(r.c.Lines))] {
 		text.WriteString(l.Text + "\n")
 	}
-	if p.Rules = dialog.RulesName(text.String()); p.Rules == "" {
-		p.Rules, _, _ = strings.Cut(text.String(), "\n") // its own
-		p.Rules = rulesName + " " + p.Rules
+	if p.rules = dialog.RulesName(text.String()); p.rules == "" {
+		p.rules, _, _ = strings.Cut(text.String(), "\n") // its own
+		p.rules = rulesName + " " + p.rules
 	}
 }
 
@@ -422,7 +422,7 @@ func readHeader(s string) Passage {
 	s, p.Handle = cutHandle(s)
 	who, rest, _ := strings.Cut(s, " ")
 	if who == rulesName {
-		p.Kind, p.Rules = dialog.KindInjected, rulesName
+		p.Kind, p.rules = dialog.KindInjected, rulesName
 		return p
 	}
 	k := slices.Index(headings[:], who)
@@ -430,7 +430,7 @@ func readHeader(s string) Passage {
 		p.Kind, p.Name, p.Target = dialog.KindToolCall, who, rest
 		return p
 	}
-	p.Demands = s == headings[dialog.KindUser]+" "+demandsName
+	p.demands = s == headings[dialog.KindUser]+" "+demandsName
 	if p.Kind = dialog.Kind(k); p.Kind >= dialog.KindToolCall {
 		p.Name, p.Target, _ = strings.Cut(rest, " ")
 	}

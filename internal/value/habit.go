@@ -27,16 +27,16 @@ const (
 // habitGroups is how many groups of passages there are: a kind and a family of tools each.
 const habitGroups = kinds * familyCount
 
-// Habits compare estimates with the earlier part of a conversation: how much more or less of each
+// habits compare estimates with the earlier part of a conversation: how much more or less of each
 // kind of passage the user and the agent use again than the model expects. One agent reads files
 // again before it changes them, another does not; one project quotes the output of commands,
 // another never does.
-type Habits [estimates][habitGroups]float32
+type habits [estimates][habitGroups]float32
 
 // habits compares the model's estimates for a part of messages with what was written after that
 // part. It is nil if either is too short. Messages must be measured.
 // The cost is bounded.
-func (m *Model) habits(messages []core.Message) *Habits {
+func (m *Model) habits(messages []core.Message) *habits {
 	before, after := habitSides(messages)
 	if len(before) < leastSide || len(after) < leastSide {
 		return nil
@@ -68,7 +68,7 @@ func (m *Model) habits(messages []core.Message) *Habits {
 			got[ofPhrases][g] += float64(phrases[n])
 		}
 	}
-	h := &Habits{}
+	h := &habits{}
 	for f := range h {
 		prior := habitPrior
 		if f == ofPhrases {
@@ -108,7 +108,7 @@ func (c *Conversation) habitGroup(line int32) int {
 }
 
 // follow corrects e, which is of c, by habits; nil corrects nothing.
-func (e *Estimate) follow(h *Habits, c *Conversation) {
+func (e *Estimate) follow(h *habits, c *Conversation) {
 	if h == nil {
 		return
 	}
@@ -122,7 +122,7 @@ func (e *Estimate) follow(h *Habits, c *Conversation) {
 		return sum
 	}
 	lineOfTerm := func(n int) int32 { return c.terms[n].lastLine }
-	e.NameSum = follow(e.Names, ofNames, lineOfTerm)
-	e.WordSum = follow(e.Words, ofWords, lineOfTerm)
-	e.PhraseSum = follow(e.Phrases, ofPhrases, func(n int) int32 { return c.phrases[n].lastLine })
+	e.nameSum = follow(e.Names, ofNames, lineOfTerm)
+	e.wordSum = follow(e.Words, ofWords, lineOfTerm)
+	e.phraseSum = follow(e.Phrases, ofPhrases, func(n int) int32 { return c.phrases[n].lastLine })
 }

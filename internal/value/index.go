@@ -347,9 +347,9 @@ func (c *Conversation) superseded(p *Passage) bool { return p.old }
 func (c *Conversation) findOutdated() {
 	seen := map[string]bool{}
 	for p := len(c.Passages) - 1; p >= 0; p-- {
-		if pass := &c.Passages[p]; pass.Rules != "" {
-			pass.Outdated = seen[pass.Rules]
-			seen[pass.Rules] = true
+		if pass := &c.Passages[p]; pass.rules != "" {
+			pass.outdated = seen[pass.rules]
+			seen[pass.rules] = true
 		}
 	}
 }

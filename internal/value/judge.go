@@ -104,7 +104,7 @@ func (w *selection) excerpt(u uncertainty) string {
 	var b strings.Builder
 	b.WriteString(pass.Header(false, ""))
 	for l := u.line; l < pass.Lines.End && b.Len() < judgedBytes; l++ {
-		if !w.c.Lines[l].Outdated {
+		if !w.c.Lines[l].outdated {
 			b.WriteByte('\n')
 			b.WriteString(w.c.Lines[l].Text)
 		}

@@ -50,7 +50,7 @@ func (w *selection) keepNamed(context.Context) error {
 		var said [kinds]bool
 		for q := p - 1; q >= 0; q-- {
 			switch pass := &w.c.Passages[q]; {
-			case pass.Kind == dialog.KindToolCall && pass.Call == w.c.Passages[p].Call:
+			case pass.Kind == dialog.KindToolCall && pass.call == w.c.Passages[p].call:
 				name(q)
 			case (pass.Kind == dialog.KindUser || pass.Kind == dialog.KindAssistant) && !said[pass.Kind]:
 				said[pass.Kind] = true
@@ -135,7 +135,7 @@ func (w *selection) said(pass core.Span, left float64) []int {
 	var out []int
 	for l := pass.Start; l < pass.End; l++ {
 		head -= float64(w.lines[l].tokens)
-		if w.lines[l].at == 0 && !w.c.Lines[l].Outdated && (!long || head > 0 || w.c.Lines[l].prose()) {
+		if w.lines[l].at == 0 && !w.c.Lines[l].outdated && (!long || head > 0 || w.c.Lines[l].prose()) {
 			out = append(out, l)
 		}
 	}
@@ -151,7 +151,7 @@ func (w *selection) keepAsked(ctx context.Context) error {
 	for _, human := range []bool{true, false} {
 		for p := len(w.passages) - 1; p >= first; p-- {
 			pass := &w.c.Passages[p]
-			if !w.cut[pass.Message] || w.passages[p].mode != modeOpen || (pass.Kind == dialog.KindUser) != human || pass.Rules != "" {
+			if !w.cut[pass.Message] || w.passages[p].mode != modeOpen || (pass.Kind == dialog.KindUser) != human || pass.rules != "" {
 				continue
 			}
 			left := limit - w.spent()
@@ -184,7 +184,7 @@ func (w *selection) takeEnds(lines core.Span, room float64) {
 // takeLine takes line l unless that would exceed the limit. It reports whether the line is kept,
 // or is one to leave out anyway.
 func (w *selection) takeLine(l int, limit float64) bool {
-	if w.lines[l].at != 0 || w.c.Lines[l].Outdated {
+	if w.lines[l].at != 0 || w.c.Lines[l].outdated {
 		return true
 	}
 	s := core.Span{Start: l, End: l + 1}
@@ -204,7 +204,7 @@ func (w *selection) passageOf(i int) int {
 // keepRules takes the newest version of each of the project's rules. They are removed last.
 func (w *selection) keepRules(context.Context) error {
 	for p := range w.c.Passages {
-		if pass := &w.c.Passages[p]; pass.Rules != "" && !pass.Outdated && w.passages[p].mode != modeFixed {
+		if pass := &w.c.Passages[p]; pass.rules != "" && !pass.outdated && w.passages[p].mode != modeFixed {
 			for l := pass.Lines.Start; l < pass.Lines.End; l++ {
 				w.takeLine(l, math.Inf(1))
 			}
@@ -270,7 +270,7 @@ func (w *selection) keepRest(ctx context.Context) error {
 		}
 		lines := w.c.Passages[p].Lines
 		for l := lines.Start; l < lines.End; l++ {
-			if w.lines[l].at == 0 && !w.c.Lines[l].Outdated {
+			if w.lines[l].at == 0 && !w.c.Lines[l].outdated {
 				s := core.Span{Start: l, End: l + 1}
 				r := max(w.alone(l)/w.lines[l].tokens, 1e-9)
 				q.push(candidate{r, int32(s.Start), int32(s.End)})
@@ -330,7 +330,7 @@ func (w *selection) keepMedia(context.Context) error {
 	for _, images := range []bool{true, false} {
 		for k := len(w.c.Media) - 1; k >= 0; k-- {
 			m := &w.c.Media[k]
-			if m.image() != images || !hidden[m.By.Message] {
+			if m.image() != images || !hidden[m.by.Message] {
 				continue
 			}
 			if left < leastMark {
@@ -356,14 +356,14 @@ const leastMark = 6
 func (w *selection) renderMedia(b *extractWriter, i, p int, k int32) {
 	for ; b.media < len(w.c.Media); b.media++ {
 		m := &w.c.Media[b.media]
-		if m.By.Message > i || m.By.Message == i && m.Before > p {
+		if m.by.Message > i || m.by.Message == i && m.before > p {
 			return
 		}
-		if at := w.mediaAt[b.media]; m.By.Message < i || at == 0 || at > k {
+		if at := w.mediaAt[b.media]; m.by.Message < i || at == 0 || at > k {
 			continue
 		}
-		if u := b.under; u == nil || u.Message != i || u.Kind != m.By.Kind || u.Name != m.By.Name || u.Target != m.By.Target {
-			b.open(&m.By, "", false)
+		if u := b.under; u == nil || u.Message != i || u.Kind != m.by.Kind || u.Name != m.by.Name || u.Target != m.by.Target {
+			b.open(&m.by, "", false)
 		}
 		b.text.WriteByte('\n')
 		b.text.WriteString(w.marks[b.media])

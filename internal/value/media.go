@@ -10,10 +10,10 @@ import (
 // In an extract a mark replaces it, "[… image h:0123456789]", in the form of the
 // one that ends a result in which lines are missing.
 type Media struct {
-	// By describes the passage that it is in: its kind, name, target and message.
-	By Passage
-	// Before is the index of the first passage that comes after it.
-	Before int
+	// by describes the passage that it is in: its kind, name, target and message.
+	by Passage
+	// before is the index of the first passage that comes after it.
+	before int
 
 	part core.Part // nil if a former extract had the mark
 	mark string
@@ -73,5 +73,5 @@ func readMark(line string) (mark string, ok bool) {
 
 // media adds content without lines that follows the last passage.
 func (r *reader) media(by Passage, p core.Part) {
-	r.c.Media = append(r.c.Media, Media{By: by, Before: len(r.c.Passages), part: p})
+	r.c.Media = append(r.c.Media, Media{by: by, before: len(r.c.Passages), part: p})
 }

@@ -117,7 +117,7 @@ type Estimate struct {
 	// Phrases holds a value for every phrase.
 	Phrases []float32
 	// Rates hold the sum of each.
-	NameSum, WordSum, PhraseSum float64
+	nameSum, wordSum, phraseSum float64
 }
 
 // Estimate values all terms and phrases of c. The cost is linear.
@@ -141,10 +141,10 @@ func (m *Model) Estimate(c *Conversation) *Estimate {
 	}, func(n int, v float64) {
 		if c.terms[n].class == classWord {
 			e.Words[n] = float32(v)
-			e.WordSum += v
+			e.wordSum += v
 		} else {
 			e.Names[n] = float32(v)
-			e.NameSum += v
+			e.nameSum += v
 		}
 	})
 	more := make([]float64, len(c.Lines))
@@ -164,7 +164,7 @@ func (m *Model) Estimate(c *Conversation) *Estimate {
 		}
 	}, func(n int, p float64) {
 		e.Phrases[n] = float32(p)
-		e.PhraseSum += p
+		e.phraseSum += p
 	})
 	return e
 }

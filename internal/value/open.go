@@ -128,14 +128,14 @@ func (w *selection) settleOpen() {
 
 // original returns the text that passage p was read from, as it was before anything was shortened.
 func (w *selection) original(p *Passage) string {
-	switch q := w.o.Original(&w.messages[p.Message], p.Part).(type) {
+	switch q := w.o.Original(&w.messages[p.Message], p.part).(type) {
 	case core.Text:
 		return string(q)
 	case core.ToolCall:
 		return q.Args
 	case core.ToolResult:
-		if p.Content < len(q.Content) {
-			t, _ := q.Content[p.Content].(core.Text)
+		if p.content < len(q.Content) {
+			t, _ := q.Content[p.content].(core.Text)
 			return string(t)
 		}
 	case core.Image, core.Reasoning, core.Opaque, nil:
@@ -166,11 +166,11 @@ func (w *selection) plan() []todo {
 	made := map[string]int{} // items by the call that made them
 	for p := range w.c.Passages {
 		pass := &w.c.Passages[p]
-		if pass.Partial || pass.family != families[dialog.FamilyPlan] {
+		if pass.partial || pass.family != families[dialog.FamilyPlan] {
 			continue
 		}
 		if pass.answers() {
-			i, ok := made[pass.Call]
+			i, ok := made[pass.call]
 			if number := taskNumber.FindStringSubmatch(w.c.Lines[pass.Lines.Start].Text); ok && number != nil && i < len(list) {
 				list[i].id = number[1]
 			}
@@ -194,7 +194,7 @@ func (w *selection) plan() []todo {
 		state.is(rawjson.Text(rawjson.Field(raw, "status")))
 		switch i := slices.IndexFunc(list, func(t todo) bool { return t.id == id }); {
 		case id == "" && text != "":
-			made[pass.Call] = len(list)
+			made[pass.call] = len(list)
 			list, planned = append(list, state), true
 		case id != "" && i >= 0 && rawjson.Field(raw, "status") != nil:
 			list[i].doing, list[i].done = state.doing, state.done
@@ -210,7 +210,7 @@ func (w *selection) plan() []todo {
 func (w *selection) boxes() []todo {
 	const few = 2
 	for p, pass := range slices.Backward(w.c.Passages) {
-		if pass.Kind != dialog.KindAssistant || pass.Partial || w.messages[pass.Message].Role != core.RoleAssistant {
+		if pass.Kind != dialog.KindAssistant || pass.partial || w.messages[pass.Message].Role != core.RoleAssistant {
 			continue
 		}
 		text := w.original(&pass)
@@ -312,7 +312,7 @@ func (w *selection) failures() []failure {
 		if len(out) == openErrors || looked == openLook {
 			return out
 		}
-		if !pass.answers() || pass.Partial || pass.family != families[dialog.FamilyCommand] {
+		if !pass.answers() || pass.partial || pass.family != families[dialog.FamilyCommand] {
 			continue
 		}
 		key := commandKey(pass.Target)

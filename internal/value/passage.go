@@ -17,20 +17,20 @@ const kinds = int(dialog.KindError) + 1
 type Passage struct {
 	Kind    dialog.Kind
 	Message int    // its index
-	Part    int    // the index of the part in the message
-	Content int    // the index in the content of a result
+	part    int    // the index of the part in the message
+	content int    // the index in the content of a result
 	Name    string // of the tool that was called
 	Target  string // what the call was about: a path, a command
-	Call    string // the ID of the call, if it is one or a result; empty in a former extract
+	call    string // the ID of the call, if it is one or a result; empty in a former extract
 	Handle  string // of the part that it was taken from, if a former extract says so
-	Partial bool   // a former extract holds it, not all of it
-	// Rules is the name of the project rules that it holds; empty if it holds none. All lines of
+	partial bool   // a former extract holds it, not all of it
+	// rules is the name of the project rules that it holds; empty if it holds none. All lines of
 	// rules are read, the empty ones, too.
-	Rules string
-	// Outdated says that a newer passage holds the rules of that name.
-	Outdated bool
-	Demands  bool // it is the block of a former extract with what the user demands
-	Newest   bool // it is what the user said last, and its message is hidden
+	rules string
+	// outdated says that a newer passage holds the rules of that name.
+	outdated bool
+	demands  bool // it is the block of a former extract with what the user demands
+	newest   bool // it is what the user said last, and its message is hidden
 	Lines    core.Span
 	file     int32 // the term that names the file it is about; -1 if none
 	family   uint8 // of the tool; see families
@@ -60,14 +60,14 @@ func (p *Passage) failed(text string) bool {
 type Line struct {
 	Text    string
 	Passage int32
-	// Joins says that the line continues the one before it: a long line was taken apart.
-	Joins bool
+	// joins says that the line continues the one before it: a long line was taken apart.
+	joins bool
 	// Gap is how many lines a former condensation left out before it, at least.
 	Gap int32
-	// Flat says that it is made of a value of JSON: no line of the text is the same.
-	Flat bool
-	// Outdated says that the user said something newer about the same.
-	Outdated bool
+	// flat says that it is made of a value of JSON: no line of the text is the same.
+	flat bool
+	// outdated says that the user said something newer about the same.
+	outdated bool
 	demand   dialog.Demand
 	under    int32     // the line with the path that it is of, in what a search found; 0 if it needs none
 	mentions core.Span // in Conversation.mentions
@@ -166,7 +166,7 @@ func (r *reader) message(i int, m *core.Message, parts []dialog.Part) {
 	for j, p := range m.Parts {
 		switch p := p.(type) {
 		case core.Text:
-			at := Passage{Kind: dialog.KindAssistant, Message: i, Part: j}
+			at := Passage{Kind: dialog.KindAssistant, Message: i, part: j}
 			if body, mark, ok := cutHead(string(p)); ok && m.Role == core.RoleUser && answered.name == "" {
 				r.extractPart(i, j, body, mark) // from a file that does not record what was inserted
 				continue
@@ -188,7 +188,7 @@ func (r *reader) message(i int, m *core.Message, parts []dialog.Part) {
 			}
 			r.add(at, "", string(p))
 		case core.Reasoning:
-			r.add(Passage{Kind: dialog.KindReasoning, Message: i, Part: j}, "", p.Text)
+			r.add(Passage{Kind: dialog.KindReasoning, Message: i, part: j}, "", p.Text)
 		case core.ToolCall:
 			r.call(i, j, &p, parts[j].Use)
 		case core.ToolResult:
@@ -232,7 +232,7 @@ func (r *reader) segment(p Passage, s dialog.Segment, answered announced) announ
 	}
 	p.Kind = dialog.KindUser
 	if s.Kind == dialog.KindProjectRules {
-		p.Kind, p.Rules = dialog.KindInjected, dialog.RulesName(s.Text)
+		p.Kind, p.rules = dialog.KindInjected, dialog.RulesName(s.Text)
 	}
 	if s.Kind == dialog.KindInjected || s.Kind == dialog.KindEnvironment {
 		p.Kind = dialog.KindInjected
@@ -242,7 +242,7 @@ func (r *reader) segment(p Passage, s dialog.Segment, answered announced) announ
 }
 
 func (r *reader) call(i, j int, p *core.ToolCall, u *dialog.Use) {
-	at := r.open(Passage{Kind: dialog.KindToolCall, Message: i, Part: j, Name: p.Name, Target: u.Info.Target, Call: p.ID}, u.Info.File())
+	at := r.open(Passage{Kind: dialog.KindToolCall, Message: i, part: j, Name: p.Name, Target: u.Info.Target, call: p.ID}, u.Info.File())
 	if !flatten(p.Args, func(key, s string) { r.field = fieldOf(key); r.text(s) }) {
 		r.text(p.Args)
 	}
@@ -251,7 +251,7 @@ func (r *reader) call(i, j int, p *core.ToolCall, u *dialog.Use) {
 }
 
 func (r *reader) result(i, j int, p *core.ToolResult, part *dialog.Part) {
-	of := Passage{Kind: dialog.KindToolResult, Message: i, Part: j, Call: p.CallID}
+	of := Passage{Kind: dialog.KindToolResult, Message: i, part: j, call: p.CallID}
 	file := ""
 	if u := part.Use; u.Called {
 		of.Name, of.Target, file = u.Name, u.Info.Target, u.Info.File()
@@ -263,7 +263,7 @@ func (r *reader) result(i, j int, p *core.ToolResult, part *dialog.Part) {
 		of.Kind = dialog.KindUser // what it answers is what the user said
 	}
 	for k, q := range p.Content {
-		of.Content = k
+		of.content = k
 		t, ok := q.(core.Text)
 		if !ok {
 			r.media(of, q)
@@ -273,7 +273,7 @@ func (r *reader) result(i, j int, p *core.ToolResult, part *dialog.Part) {
 			if s.Kind == dialog.KindToolResult {
 				r.add(of, file, s.Text)
 			} else {
-				r.add(Passage{Kind: dialog.KindInjected, Message: i, Part: j, Content: k, Call: p.CallID}, "", s.Text)
+				r.add(Passage{Kind: dialog.KindInjected, Message: i, part: j, content: k, call: p.CallID}, "", s.Text)
 			}
 		}
 	}
@@ -341,7 +341,7 @@ func isPath(line string) bool {
 // text adds the lines of a text to the passage that is open.
 func (r *reader) text(s string) {
 	at := int32(len(r.c.Passages) - 1)
-	rules := r.c.Passages[at].Rules != ""
+	rules := r.c.Passages[at].rules != ""
 	if rules {
 		s = strings.Trim(s, "\n")
 	}
@@ -374,7 +374,7 @@ func (r *reader) lines(s string, at int32) {
 		first := true
 		pieces(line, func(piece string) {
 			if says(piece) {
-				r.line(Line{Text: piece, Passage: at, Joins: !first})
+				r.line(Line{Text: piece, Passage: at, joins: !first})
 				first = false
 			}
 		})
@@ -382,7 +382,7 @@ func (r *reader) lines(s string, at int32) {
 }
 
 func (r *reader) line(l Line) {
-	l.start, l.field, l.Flat = r.c.bytes, r.field, r.flat
+	l.start, l.field, l.flat = r.c.bytes, r.field, r.flat
 	r.c.bytes += len(l.Text) + 1
 	r.c.Lines = append(r.c.Lines, l)
 }

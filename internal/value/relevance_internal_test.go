@@ -331,8 +331,8 @@ func TestEstimateWithoutWeights(t *testing.T) {
 			t.Errorf("phrase %d is worth %v, want 0.5", n, v)
 		}
 	}
-	if sum := 0.5 * float64(len(e.Phrases)); e.PhraseSum != sum {
-		t.Errorf("the phrases are worth %v together, want %v", e.PhraseSum, sum)
+	if sum := 0.5 * float64(len(e.Phrases)); e.phraseSum != sum {
+		t.Errorf("the phrases are worth %v together, want %v", e.phraseSum, sum)
 	}
 }
 

@@ -103,7 +103,7 @@ func (b *extractWriter) section(text string) {
 // open writes the header of p. It does not repeat the call if that is directly above, nor the file
 // of p if it is known.
 func (b *extractWriter) open(p *Passage, handle string, known bool) {
-	answers := b.call != nil && b.call.Call == p.Call && b.call.Name == p.Name && b.call.Target == p.Target
+	answers := b.call != nil && b.call.call == p.call && b.call.Name == p.Name && b.call.Target == p.Target
 	b.text.WriteByte('\n')
 	b.marks = append(b.marks, b.text.Len())
 	b.text.WriteString(" " + p.Header(answers || known, handle))
@@ -137,14 +137,14 @@ func (w *selection) renderExtract(b *extractWriter, i, from, to int, k int32) {
 		handle := pass.Handle // something was left out before
 		if w.o.NoHandles {
 			handle = ""
-		} else if handle == "" && (lost >= w.o.Shares.HandleFrom || lost > 0 && pass.Rules != "") {
+		} else if handle == "" && (lost >= w.o.Shares.HandleFrom || lost > 0 && pass.rules != "") {
 			handle = w.handle(pass)
 		}
 		w.renderMedia(b, i, p, k)
 		b.open(pass, handle, known)
 		b.text.WriteByte('\n')
 		w.renderLines(&b.text, pass, k, b)
-		if pass.Rules != "" && !w.kept(pass.Lines.End-1, k) { // rules never end unseen
+		if pass.rules != "" && !w.kept(pass.Lines.End-1, k) { // rules never end unseen
 			b.text.WriteString("\n" + GapMark)
 		}
 	}
@@ -155,12 +155,12 @@ func (w *selection) handle(p *Passage) string {
 	if w.o.NoHandles {
 		return ""
 	}
-	if p.Handle != "" || p.Partial {
+	if p.Handle != "" || p.partial {
 		return p.Handle
 	}
 	h, ok := w.handles[p]
 	if !ok {
-		h = core.Handle(w.o.Original(&w.messages[p.Message], p.Part))
+		h = core.Handle(w.o.Original(&w.messages[p.Message], p.part))
 		w.handles[p] = h
 	}
 	return h
@@ -184,7 +184,7 @@ func (w *selection) renderLines(b *strings.Builder, pass *Passage, k int32, extr
 		}
 		gap += int(line.Gap)
 		if !w.kept(l, k) {
-			if gap == 0 || !line.Joins {
+			if gap == 0 || !line.joins {
 				gap++
 			}
 			if line.template {
@@ -195,7 +195,7 @@ func (w *selection) renderLines(b *strings.Builder, pass *Passage, k int32, extr
 		switch {
 		case began && gap > 0:
 			b.WriteString("\n" + gapOf(gap, alike, above, line.Text) + "\n")
-		case began && !line.Joins:
+		case began && !line.joins:
 			b.WriteByte('\n')
 		}
 		if u := line.under; u > 0 && u != path && !w.kept(int(u), k) {
@@ -205,14 +205,14 @@ func (w *selection) renderLines(b *strings.Builder, pass *Passage, k int32, extr
 			path = int32(l)
 		}
 		text := line.Text
-		if !line.Joins {
+		if !line.joins {
 			text = text[min(indent, len(text)):]
 		}
 		if extract != nil {
 			if !began && w.halfAbove(l, k) && !Literal(GapMark+text) {
 				text = GapMark + text
 			}
-			if (!line.Joins || gap > 0) && Literal(text) {
+			if (!line.joins || gap > 0) && Literal(text) {
 				extract.marks = append(extract.marks, b.Len())
 				b.WriteByte('|')
 			}
@@ -231,7 +231,7 @@ func (w *selection) halfAbove(l int, k int32) bool {
 	if w.lines[l].first || w.kept(l-1, k) || endsSentence(w.c.Lines[l-1].Text) {
 		return false
 	}
-	return line.Joins || w.prose(l-1) && w.prose(l) && continues(line.Text)
+	return line.joins || w.prose(l-1) && w.prose(l) && continues(line.Text)
 }
 
 // halfBelow reports whether line l ends within a sentence or a line whose end is missing.
@@ -241,13 +241,13 @@ func (w *selection) halfBelow(l int, k int32) bool {
 		return false
 	}
 	next := &w.c.Lines[l+1]
-	return next.Joins || w.prose(l) && w.prose(l+1) && continues(next.Text)
+	return next.joins || w.prose(l) && w.prose(l+1) && continues(next.Text)
 }
 
 // prose reports whether line l is made of words and is no value of a call.
 func (w *selection) prose(l int) bool {
 	line := &w.c.Lines[l]
-	return line.prose() && !line.Flat && w.c.Passages[line.Passage].Kind != dialog.KindToolCall
+	return line.prose() && !line.flat && w.c.Passages[line.Passage].Kind != dialog.KindToolCall
 }
 
 func endsSentence(s string) bool {
@@ -266,7 +266,7 @@ func (w *selection) indent(pass *Passage, k int32) int {
 	common, found := "", false
 	for l := pass.Lines.Start; l < pass.Lines.End; l++ {
 		line := &w.c.Lines[l]
-		if !w.kept(l, k) || line.Joins || w.inBlock(l, k) {
+		if !w.kept(l, k) || line.joins || w.inBlock(l, k) {
 			continue
 		}
 		space := line.Text[:len(line.Text)-len(strings.TrimLeft(line.Text, " \t"))]
@@ -291,16 +291,16 @@ func (w *selection) renderNative(i, from, to int, k int32) core.Message {
 	for p := from; p < to; {
 		pass := &w.c.Passages[p]
 		first := p
-		for p++; p < to && w.c.Passages[p].Part == pass.Part && w.c.Passages[p].Content == pass.Content; p++ { //nolint:revive // the passages of one text
+		for p++; p < to && w.c.Passages[p].part == pass.part && w.c.Passages[p].content == pass.content; p++ { //nolint:revive // the passages of one text
 		}
 		replaced := w.passages[first].mode == modeFixed && slices.ContainsFunc(w.c.Passages[first:p], func(p Passage) bool { return w.replaced(&p) })
 		if w.passages[first].mode != modeOpen && !replaced || !w.lost(core.Span{Start: pass.Lines.Start, End: w.c.Passages[p-1].Lines.End}, k) {
 			continue
 		}
-		was, content := parts[pass.Part], -1
+		was, content := parts[pass.part], -1
 		r, isResult := was.(core.ToolResult)
 		if isResult {
-			was, content = r.Content[pass.Content], pass.Content
+			was, content = r.Content[pass.content], pass.content
 		}
 		text := w.inPlace(was, first, p, k)
 		if w.o.Counter.Count(text) >= w.o.Counter.Count(was) {
@@ -315,12 +315,12 @@ func (w *selection) renderNative(i, from, to int, k int32) core.Message {
 			changed = true
 		}
 		if !isResult {
-			parts[pass.Part] = text
+			parts[pass.part] = text
 			continue
 		}
 		r.Content = append([]core.Part(nil), r.Content...)
 		r.Content[content] = text
-		parts[pass.Part] = r
+		parts[pass.part] = r
 	}
 	if changed {
 		m.Parts = parts
@@ -335,7 +335,7 @@ func (w *selection) renderNative(i, from, to int, k int32) core.Message {
 func (w *selection) inPlace(was core.Part, first, end int, k int32) core.Text {
 	text, _ := was.(core.Text)
 	pass := &w.c.Passages[first]
-	if _, ok := w.messages[pass.Message].Parts[pass.Part].(core.Text); ok {
+	if _, ok := w.messages[pass.Message].Parts[pass.part].(core.Text); ok {
 		return core.Text(w.cutText(string(text), first, end, k, w.handle(pass)))
 	}
 	kept, missing := w.shortened(string(text), first, end, k)
@@ -367,12 +367,12 @@ func (w *selection) shortened(text string, first, end int, k int32) (kept string
 	for l := w.c.Passages[first].Lines.Start; l < w.c.Passages[end-1].Lines.End; l++ {
 		line := &w.c.Lines[l]
 		i := strings.Index(text[at:], line.Text)
-		if line.Flat || i < 0 {
+		if line.flat || i < 0 {
 			return w.shortenedValues(first, end, k), 0
 		}
 		between := text[at : at+i] // holds lines that say nothing, such as braces
 		at += i + len(line.Text)
-		counted = counted && line.Joins
+		counted = counted && line.joins
 		below := "" // the path above it, if that is not kept
 		if u := line.under; w.kept(l, k) && u > 0 && u != path && !w.kept(int(u), k) {
 			below = w.c.Lines[u].Text + "\n"
@@ -427,7 +427,7 @@ func (w *selection) account(k int32) map[string]Account {
 	for p := range w.c.Passages {
 		pass := &w.c.Passages[p]
 		kind := pass.Kind
-		if pass.Rules != "" {
+		if pass.rules != "" {
 			kind = dialog.KindProjectRules
 		}
 		a := out[kind.String()]

@@ -112,7 +112,7 @@ func newSelection(messages []core.Message, o *Options) *selection {
 func (w *selection) findRecent() {
 	w.former = make([]bool, len(w.messages))
 	for p := range w.c.Passages {
-		if pass := &w.c.Passages[p]; pass.Partial {
+		if pass := &w.c.Passages[p]; pass.partial {
 			w.former[pass.Message] = true
 		}
 	}
@@ -152,7 +152,7 @@ func (w *selection) count() {
 	parallel.Ranges(len(w.c.Lines), least, func(from, to int) {
 		for l := from; l < to; l++ {
 			n := w.o.Counter.Count(core.Text(w.c.Lines[l].Text))
-			if !w.c.Lines[l].Joins {
+			if !w.c.Lines[l].joins {
 				n++ // its end
 			}
 			w.lines[l].tokens = float32(n)
@@ -229,11 +229,11 @@ func (w *selection) stayAll() {
 		pass := &w.c.Passages[p]
 		w.passages[p].mode = modeFixed
 		m := &w.messages[pass.Message]
-		r, ok := m.Parts[pass.Part].(core.ToolResult)
-		if !ok || m.Protected || !w.o.Only(m, pass.Part) {
+		r, ok := m.Parts[pass.part].(core.ToolResult)
+		if !ok || m.Protected || !w.o.Only(m, pass.part) {
 			continue
 		}
-		if _, ok := r.Content[pass.Content].(core.Text); ok {
+		if _, ok := r.Content[pass.content].(core.Text); ok {
 			w.passages[p].mode = modeOpen
 			for l := pass.Lines.Start; l < pass.Lines.End; l++ {
 				w.picks[0] -= float64(w.lines[l].tokens)
@@ -247,8 +247,8 @@ func (w *selection) findNewest(hidden []bool) {
 	found := false
 	for p := len(w.c.Passages) - 1; p >= 0; p-- {
 		pass := &w.c.Passages[p]
-		pass.Newest = !found && pass.Kind == dialog.KindUser && !pass.Demands && hidden[pass.Message]
-		found = found || pass.Kind == dialog.KindUser && !pass.Demands
+		pass.newest = !found && pass.Kind == dialog.KindUser && !pass.demands && hidden[pass.Message]
+		found = found || pass.Kind == dialog.KindUser && !pass.demands
 	}
 }
 
@@ -329,9 +329,9 @@ func (w *selection) stays(s *staying, g int, must bool) {
 // is so much smaller than that it is worth it.
 func (w *selection) long(pass *Passage) bool {
 	m := &w.messages[pass.Message]
-	switch p := m.Parts[pass.Part].(type) {
+	switch p := m.Parts[pass.part].(type) {
 	case core.ToolResult:
-		t, ok := p.Content[pass.Content].(core.Text)
+		t, ok := p.Content[pass.content].(core.Text)
 		return ok && w.o.Counter.Count(t) > w.short(pass.Message)
 	case core.Text:
 		return w.cut[pass.Message] && w.o.Counter.Count(p) > shortText
@@ -346,10 +346,10 @@ func (w *selection) replaced(p *Passage) bool {
 	if p.Kind != dialog.KindUser || m.Protected || m.Role != core.RoleUser {
 		return false
 	}
-	if _, ok := m.Parts[p.Part].(core.Text); !ok {
+	if _, ok := m.Parts[p.part].(core.Text); !ok {
 		return false
 	}
-	return slices.ContainsFunc(w.c.Lines[p.Lines.Start:p.Lines.End], func(l Line) bool { return l.Outdated })
+	return slices.ContainsFunc(w.c.Lines[p.Lines.Start:p.Lines.End], func(l Line) bool { return l.outdated })
 }
 
 // short returns the size in tokens up to which a result in message i is left unchanged.
@@ -408,7 +408,7 @@ func (w *selection) shortens(m *core.Message) (results, texts int) {
 func (w *selection) rulesTokens() float64 {
 	n := 0.0
 	for p := range w.c.Passages {
-		if pass := &w.c.Passages[p]; pass.Rules != "" && !pass.Outdated {
+		if pass := &w.c.Passages[p]; pass.rules != "" && !pass.outdated {
 			for l := pass.Lines.Start; l < pass.Lines.End; l++ {
 				n += float64(w.lines[l].tokens)
 			}
@@ -426,7 +426,7 @@ func (w *selection) keepFixed() {
 		lines := w.c.Passages[p].Lines
 		replaced := w.replaced(&w.c.Passages[p])
 		for l := lines.Start; l < lines.End; l++ {
-			if !replaced || !w.c.Lines[l].Outdated {
+			if !replaced || !w.c.Lines[l].outdated {
 				w.lines[l].at = 1
 				w.passages[p].opened++
 			}

@@ -38,7 +38,7 @@ func (c *Conversation) findTemplates() {
 		}
 		for l := range lines {
 			shape := uint64(0)
-			if text := lines[l].Text; !lines[l].Flat && len(text) < templateLong && !hasNumber(text) {
+			if text := lines[l].Text; !lines[l].flat && len(text) < templateLong && !hasNumber(text) {
 				shape = shapeIn(text, often)
 			}
 			shapes = append(shapes, shape)

@@ -167,7 +167,7 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 
 // evaluate computes the cost and the value of every line.
 func (w *selection) evaluate(ctx context.Context) error {
-	var habits *Habits
+	var habits *habits
 	parallel.Do(w.count, func() { w.estimate = w.o.Model.Estimate(w.c) }, func() { habits = w.o.Model.habits(w.messages) })
 	w.estimate.follow(habits, w.c)
 	w.price()
