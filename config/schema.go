@@ -121,7 +121,7 @@ func (s *schemaWriter) value(f field) schema {
 		}
 	case kindPath:
 		if f.database {
-			return schema{"type": "string", "pattern": `\S`, "not": pattern("^postgres(ql)?://([^/@]*:[^/@]*@|[^?]*[?](.*&)?password=)")}
+			return schema{"type": "string", "pattern": `\S`, "anyOf": []any{pattern("^postgres(ql)?://"), schema{"not": pattern("://")}}, "not": pattern("^postgres(ql)?://([^/@]*:[^/@]*@|[^?]*[?](.*&)?password=)")}
 		}
 	}
 	return pattern(`\S`)

@@ -59,12 +59,15 @@ var (
 	noteRule   = regexp.MustCompile(`^[A-Za-z0-9._:@+=-]{1,64}$`)
 )
 
+// Reserved reports whether the store keeps its own records under a name, which no tenant can have.
+func Reserved(name string) bool { return name == "stats" || name == "usage" }
+
 // Check reports what is wrong with the words of a token.
 func (t *Token) Check() error {
 	if !tenantRule.MatchString(t.Tenant) {
 		return fmt.Errorf("tenant %q: use at most 64 letters, digits and ._-, with a letter or digit first", t.Tenant)
 	}
-	if t.Tenant == "stats" || t.Tenant == "usage" {
+	if Reserved(t.Tenant) {
 		return fmt.Errorf("tenant %q: the store has something else of that name", t.Tenant)
 	}
 	if t.Note != "" && !noteRule.MatchString(t.Note) {

@@ -14,6 +14,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/live/access"
 	"github.com/condensehq/condense/internal/live/store"
 )
 
@@ -199,6 +200,9 @@ func (s *storeFlags) forget() *cobra.Command {
 		Long:    "forget deletes the conversations of a tenant, by its name in serve.tokens or by its hash, and what was kept for its recall. It cannot be undone.",
 		Example: "  condense store forget acme",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if access.Reserved(args[0]) {
+				return fmt.Errorf("%s is no tenant: what gateways count is kept under that name", args[0])
+			}
 			return s.with(cmd, false, func(opened store.Store, c *config.Serve) error {
 				var log *slog.Logger
 				if c.Audit != "" { // nothing is deleted without a line
