@@ -2,6 +2,7 @@ package live_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -221,6 +222,40 @@ func TestSlowRequestsToRecallTakeNoTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = res.Body.Close()
+}
+
+// A client that begins a request and sends no more of it is refused, and its connection ends. An answer may take longer.
+func TestSlowBodies(t *testing.T) {
+	p := newPlay(t, upstream.Options{}, claude("s"), nil)
+	live.BodyPatience(p.Gateway, time.Second)
+	c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", p.server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	if _, err := c.Write([]byte("POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")); err != nil {
+		t.Fatal(err)
+	}
+	all, err := io.ReadAll(c) // ends with the connection
+	if err != nil || !bytes.HasPrefix(all, []byte("HTTP/1.1 408 ")) {
+		t.Errorf("%q %v", all, err)
+	}
+	v := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-r.Context().Done():
+			t.Error("the request ended before its answer")
+		case <-time.After(1500 * time.Millisecond): // longer than the patience
+		}
+		_, _ = io.WriteString(w, "late")
+	}))
+	t.Cleanup(v.Close)
+	g, s := serveWith(t, v.URL, withWindow(window), nil)
+	live.BodyPatience(g, time.Second)
+	if status, text := post(t, s.URL+"/v1/messages", "key", []byte(`{"model":"claude-sonnet-4-5","max_tokens":1,"messages":[{"role":"user","content":"x"}]}`)); status != http.StatusOK || string(text) != "late" {
+		t.Errorf("%d %q", status, text)
+	}
 }
 
 // A panicking watcher panics whenever it is called.

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"compress/gzip"
 	"compress/zlib"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
@@ -68,6 +70,22 @@ func (p *passing) Read(to []byte) (int, error) {
 
 // Close does nothing: the body may be read in the background still.
 func (p *passing) Close() error { return nil }
+
+// A patient body ends with an error if the client sends nothing for so long. Where w cannot have that, it waits.
+type patient struct {
+	io.ReadCloser
+	w        *http.ResponseController
+	patience time.Duration
+}
+
+func (p *patient) Read(to []byte) (int, error) {
+	_ = p.w.SetReadDeadline(time.Now().Add(p.patience))
+	n, err := p.ReadCloser.Read(to)
+	if err == nil || errors.Is(err, io.EOF) { // else the server must not wait for the rest
+		_ = p.w.SetReadDeadline(time.Time{}) // it reads on, to notice a client that leaves
+	}
+	return n, err
+}
 
 // readUpTo reads at most limit+1 bytes. Size is the number of bytes that are expected, -1 if
 // it is unknown.

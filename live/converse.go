@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"runtime/debug"
 	"strconv"
 	"time"
@@ -78,7 +79,11 @@ type exchange struct {
 func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, t *target) {
 	b, err := readBody(r, s.MaxBody)
 	if err != nil {
-		t.refuse(w, http.StatusBadRequest, "condense: the request could not be read: "+reason(err))
+		status := http.StatusBadRequest
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			status = http.StatusRequestTimeout
+		}
+		t.refuse(w, status, "condense: the request could not be read: "+reason(err))
 		return
 	}
 	g.stats.add(func(s *Stats) { s.Requests++ })

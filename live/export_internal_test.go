@@ -32,6 +32,9 @@ func Unseal(g *Gateway, tenant, sealed string, now time.Time) ([][]byte, error) 
 // PingEvery sets how long a client waits in silence for the answer to a recall.
 func PingEvery(g *Gateway, d time.Duration) { g.pingEvery = d }
 
+// BodyPatience sets how long a client may send nothing of a body.
+func BodyPatience(g *Gateway, d time.Duration) { g.patience = d }
+
 // WaitForStore sets how long a request waits for a database that is away.
 func WaitForStore(g *Gateway, d time.Duration) { g.away.most = d }
 

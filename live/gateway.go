@@ -186,6 +186,7 @@ const (
 	defaultMaxBody  = 32 << 20
 	defaultDeadline = 5 * time.Second
 	pingEvery       = 10 * time.Second
+	bodyPatience    = time.Minute // between two parts of a request's body
 )
 
 // A Gateway forwards the requests of agents and condenses their conversations. It is safe for
@@ -225,6 +226,7 @@ type Gateway struct {
 	}
 
 	pingEvery  time.Duration   // while a client waits for the answer to a recall
+	patience   time.Duration   // with a client that sends nothing more of a body
 	life       context.Context //nolint:containedctx // of the work in the background; ends with Close
 	stop       context.CancelFunc
 	background sync.WaitGroup
@@ -257,7 +259,7 @@ func New(host *condense.Host, opts *Options) (*Gateway, error) {
 }
 
 func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, error) {
-	g := &Gateway{host: host, store: opened, parsed: wire.NewCache(), asking: make(chan struct{}, mostAsking), epochs: make(chan struct{}, runtime.GOMAXPROCS(0)), preparing: make(chan struct{}, mostPreparing), waiting: make(chan struct{}, mostShadows), pingEvery: pingEvery}
+	g := &Gateway{host: host, store: opened, parsed: wire.NewCache(), asking: make(chan struct{}, mostAsking), epochs: make(chan struct{}, runtime.GOMAXPROCS(0)), preparing: make(chan struct{}, mostPreparing), waiting: make(chan struct{}, mostShadows), pingEvery: pingEvery, patience: bodyPatience}
 	g.away.most = mostWait
 	g.life, g.stop = context.WithCancel(context.Background())
 	var err error
@@ -499,6 +501,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer leave()
 	g.measure(&mActive, 1)
 	defer g.measure(&mActive, -1)
+	r.Body = &patient{r.Body, http.NewResponseController(w), g.patience}
 	if s.limitsFor(t.who.tenant).Bytes > 0 {
 		r.Body = &metered{r.Body, func(n int) { g.received(t.who, n) }}
 	}

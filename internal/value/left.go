@@ -292,7 +292,7 @@ func leftLabel(c core.ToolCall) string {
 	}
 	command, _, _ = strings.Cut(strings.TrimSpace(command), "\n")
 	var label []string
-	for _, f := range strings.Fields(command) {
+	for f := range strings.FieldsSeq(command) {
 		f = strings.Trim(f, "\"'")
 		switch {
 		case strings.ContainsAny(f, "|<>;&") && len(label) > 0, slices.Contains([]string{"for", "while", "if", "{", "("}, f):
