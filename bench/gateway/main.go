@@ -6,6 +6,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -341,7 +342,7 @@ func (b *bench) rate() error {
 					_, err := b.send(t, session, body)
 					mu.Lock()
 					done++
-					fault = errors.Join(fault, err)
+					fault = cmp.Or(fault, err) // one of many that are alike
 					mu.Unlock()
 					if err != nil {
 						return
@@ -390,7 +391,7 @@ func (b *bench) streams() error {
 					if n > 0 { // the first request of a conversation is counted whole, and opens connections
 						first, late = append(first, took), append(late, each...)
 					}
-					fault = errors.Join(fault, err)
+					fault = cmp.Or(fault, err) // one of many that are alike
 					mu.Unlock()
 					if err != nil {
 						return
