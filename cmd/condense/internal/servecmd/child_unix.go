@@ -26,10 +26,11 @@ func runChild(program string, argv, env []string, a *cli.App) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	// The handlers of main end this process; here the program decides.
+	// The handlers of main end this process; here the program decides. SIGTSTP too: if this process stopped
+	// first, the shell would prompt while the program can still read what is typed for the shell.
 	signal.Reset(unix.SIGINT, unix.SIGTERM)
 	received := make(chan os.Signal, 16)
-	for _, s := range []unix.Signal{unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP, unix.SIGUSR1, unix.SIGUSR2} {
+	for _, s := range []unix.Signal{unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP, unix.SIGTSTP, unix.SIGUSR1, unix.SIGUSR2} {
 		if !signal.Ignored(s) { // under nohup the program must ignore it too
 			signal.Notify(received, s)
 		}
@@ -124,7 +125,7 @@ func stopWith(pid int) (status unix.WaitStatus, ok bool, err error) {
 
 // fromTerminal reports whether the terminal has sent a signal, and so to the whole foreground group.
 func fromTerminal(s os.Signal) bool {
-	if s != unix.SIGINT && s != unix.SIGQUIT {
+	if s != unix.SIGINT && s != unix.SIGQUIT && s != unix.SIGTSTP {
 		return false
 	}
 	tty, err := os.Open("/dev/tty")
