@@ -345,7 +345,7 @@ func TestPropertyEveryFormatKeepsRolesPairsAndFailures(t *testing.T) {
 					var words []string
 					for _, q := range p.Content {
 						if s, ok := q.(core.Text); ok && !strings.HasPrefix(string(s), "(") && !strings.HasPrefix(string(s), "[") {
-							words = append(words, strings.Fields(string(s))...)
+							words = append(words, strings.Fields(withoutNotes(string(s)))...) // notes that a format writes into the text
 						}
 					}
 					all = append(all, fmt.Sprintf("result %d: %v %s", calls[p.CallID], failures && p.IsError, strings.Join(words, " ")))
