@@ -103,11 +103,11 @@ func cutLabels(s string) []string {
 }
 
 // listLeft sets the index of the hidden messages, and returns its tokens. It has at most its share of the room, less what
-// is spent of it, if it leads to much. If that is too little it has fewer labels, and of the handles every second,
+// is spent of it, if it leads to much, and at most what is free. If that is too little it has fewer labels, and of the handles every second,
 // third and so on: each leads on to the next.
-func (w *selection) listLeft(hidden []bool, spent int) float64 {
+func (w *selection) listLeft(hidden []bool, spent int, free float64) float64 {
 	w.left = ""
-	room := int(w.o.Shares.Index * float64(w.o.Room))
+	room := int(min(w.o.Shares.Index*float64(w.o.Room), free))
 	if room <= 0 || !slices.Contains(hidden, true) {
 		return 0
 	}
@@ -134,7 +134,7 @@ func (w *selection) listLeft(hidden []bool, spent int) float64 {
 	}
 	if len(entries) > 0 && !w.o.NoHandles && room < slices.Min(sizes) { // of little room one handle has more
 		w.left = " " + leftShort + "\n" + entries[0].name
-		if n := float64(tokens(UsualMark + w.left + "\n")); n <= leftLeast*float64(w.o.Room) {
+		if n := float64(tokens(UsualMark + w.left + "\n")); n <= min(leftLeast*float64(w.o.Room), free) {
 			return n
 		}
 		w.left = ""

@@ -50,10 +50,11 @@ func (t *todo) entry() string {
 	return name + t.text
 }
 
-// listOpen sets the block of what is open and hidden, and returns its tokens. It has at most its share of the room.
-func (w *selection) listOpen(hidden []bool) float64 {
+// listOpen sets the block of what is open and hidden, and returns its tokens. It has at most its share of the room,
+// and at most what is free.
+func (w *selection) listOpen(hidden []bool, free float64) float64 {
 	w.open, w.opened = "", nil
-	room := int(w.o.Shares.Open * float64(w.o.Room))
+	room := int(min(w.o.Shares.Open*float64(w.o.Room), free))
 	tokens := func(text string) int { return w.o.Counter.Count(core.Text(text + "\n")) }
 	if room < openLeast {
 		return 0

@@ -199,8 +199,9 @@ func (w *selection) stay() {
 	}
 	w.picks = []float64{s.base}
 	hidden := w.hidden()
-	open := w.listOpen(hidden)
-	w.picks[0] += open + w.listLeft(hidden, int(open))
+	free := float64(w.o.Room) - w.picks[0]
+	open := w.listOpen(hidden, free)
+	w.picks[0] += open + w.listLeft(hidden, int(open), free-open)
 	w.findNewest(hidden)
 	for p := range w.c.Passages {
 		pass := &w.c.Passages[p]

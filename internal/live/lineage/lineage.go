@@ -168,8 +168,8 @@ func Follow(states []*State, r *wire.Request, rolling []wire.Hash) (*State, Kind
 			best, longest = s, n
 		}
 	}
-	for _, s := range states[:min(len(states), mostStates)] { // of branches of the same epoch, the one that knows the next answer
-		if best != nil && !best.ended(rolling, longest) && s.ended(rolling, longest) && s.Epoch.same(best.Epoch) {
+	for _, s := range states[:min(len(states), mostStates)] { // the next answer is to a request of this one
+		if best != nil && !best.ended(rolling, longest) && s.ended(rolling, longest) && s.Epoch.covers(rolling) {
 			best = s
 		}
 	}

@@ -141,3 +141,24 @@ func TestFollow(t *testing.T) {
 		}
 	}
 }
+
+// A conversation that went back is answered with its epoch. Another branch, which was used since and has the same first messages without the
+// epoch, must not get the next request: the thinking of the answer is bound to what the epoch sends.
+func TestFollowKnowsTheAnswer(t *testing.T) {
+	back := frozen(t, 1, true)
+	r, rolling := parse(t, conversation(3))
+	back, kind := lineage.Follow([]*lineage.State{back}, r, rolling)
+	if kind != lineage.Rewind {
+		t.Fatalf("got kind %v, want Rewind", kind)
+	}
+	back.Sent(r, rolling, begin.Add(time.Minute))
+	back.ID = "back"
+	other := &lineage.State{ID: "other"}
+	r, rolling = parse(t, append(conversation(3), `{"role":"assistant","content":"Otherwise."}`, `{"role":"user","content":"Yes."}`))
+	other.Sent(r, rolling, begin.Add(time.Hour))
+	r, rolling = parse(t, conversation(5))
+	got, _ := lineage.Follow([]*lineage.State{other, back}, r, rolling)
+	if got.ID != "back" {
+		t.Errorf("got the state %q, want the one whose request was answered", got.ID)
+	}
+}
