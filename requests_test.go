@@ -59,7 +59,7 @@ func (w *requestWriter) anthropic(tail func() string) {
 			server = fmt.Sprintf(`{"type":"server_tool_use","id":"s%d","name":"web_search","input":{}},{"type":"web_search_tool_result","tool_use_id":"s%d","content":[]},`, w.calls, w.calls)
 		}
 		w.say(`{"role":"assistant","content":[%s%s{"type":"text","text":"step %d"},{"type":"tool_use","id":"t%d","name":"Bash","input":{"command":"cat f/%d"}}]}`, thinking, server, w.calls, w.calls, w.calls)
-		w.say(`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t%d","content":[{"type":"text","text":"%s"}]%s}]}`, w.calls, w.text(w.IntN(60)), tail())
+		w.say(`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t%d","content":[{"type":"text","text":"%s"}]%s}]}`, w.calls, w.text(w.IntN(30)), tail())
 		if w.chance(8) {
 			w.say(`{"role":"system","content":[{"type":"text","text":"note %d"}]}`, w.IntN(99))
 		}
@@ -72,7 +72,7 @@ func (w *requestWriter) openai(func() string) {
 	for range w.IntN(12) {
 		w.calls++
 		w.say(`{"role":"assistant","content":null,"reasoning_content":"hm","tool_calls":[{"id":"c%d","type":"function","function":{"name":"bash","arguments":"{\"command\": \"cat f/%d\"}"}}]}`, w.calls, w.calls)
-		w.say(`{"role":"tool","tool_call_id":"c%d","content":"%s"}`, w.calls, w.text(w.IntN(60)))
+		w.say(`{"role":"tool","tool_call_id":"c%d","content":"%s"}`, w.calls, w.text(w.IntN(30)))
 	}
 	w.say(`{"role":"assistant","content":"done %d"}`, w.IntN(99))
 }
@@ -83,7 +83,7 @@ func (w *requestWriter) responses(func() string) {
 		w.calls++
 		w.say(`{"type":"reasoning","id":"rs_%d","summary":[],"encrypted_content":"%x"}`, w.calls, w.Uint64())
 		w.say(`{"type":"function_call","id":"fc_%d","name":"exec_command","arguments":"{\"cmd\":\"cat f/%d\"}","call_id":"c%d"}`, w.calls, w.calls, w.calls)
-		w.say(`{"type":"function_call_output","call_id":"c%d","output":"%s"}`, w.calls, w.text(w.IntN(60)))
+		w.say(`{"type":"function_call_output","call_id":"c%d","output":"%s"}`, w.calls, w.text(w.IntN(30)))
 		if w.chance(8) {
 			w.say(`{"type":"web_search_call","id":"ws_%d","status":"completed","action":{"type":"search","query":"q"}}`, w.calls)
 		}

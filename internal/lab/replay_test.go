@@ -196,7 +196,11 @@ func TestReplayRecorded(t *testing.T) {
 	t.Parallel()
 	testkit.Slow(t)
 	tariffs := []lab.Tariff{tariff(t, "claude-opus-4-6")}
-	r := replay(t, lab.Demo(), tariffs, lab.Policy{Name: "recorded", Recorded: true})
+	items, err := lab.Find("demo:context") // the only one that has one
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := replay(t, items, tariffs, lab.Policy{Name: "recorded", Recorded: true})
 	epochs := 0
 	for i := range r.Plays {
 		p := &r.Plays[i]

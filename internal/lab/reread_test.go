@@ -41,7 +41,7 @@ func trusting(_ context.Context, req *core.Request) (*core.Result, error) {
 func TestRoundsAreFiles(t *testing.T) {
 	t.Parallel()
 	testkit.Slow(t)
-	items, err := lab.Find("demo:oh-my", "demo:context")
+	items, err := lab.Find("demo:super", "demo:roo")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -145,18 +145,22 @@ func TestDemo(t *testing.T) {
 	}
 	most := 0
 	firsts := map[string]*score.Scorer{}
+	sessions := map[string]*score.Session{}
 	before := map[string]lab.Round{}
 	for _, x := range r.Rounds {
 		most = max(most, x.Round)
+		if sessions[x.Session] == nil {
+			sessions[x.Session] = session(t, x.Session)
+		}
 		// What truncation has dropped does not come back, unless a message since then quotes it, as tools of Roo Code do.
 		if was, ok := before[x.Session]; ok && was.FirstUser != nil && x.FirstUser != nil {
-			quoted := firsts[x.Session].Score(session(t, x.Session).Messages[was.At:x.At])
+			quoted := firsts[x.Session].Score(sessions[x.Session].Messages[was.At:x.At])
 			again, _ := quoted.UIR.Value()
 			if *x.FirstUser > *was.FirstUser+again+1e-9 {
 				t.Errorf("%s: after round %d %.2f of the user's first words are left, before %.2f, and %.2f were quoted", x.Session, x.Round, *x.FirstUser, *was.FirstUser, again)
 			}
 		} else if x.Round == 1 {
-			cut, ok := score.CutAt(session(t, x.Session), "round", x.At)
+			cut, ok := score.CutAt(sessions[x.Session], "round", x.At)
 			if !ok {
 				t.Fatalf("%s has no cut at %d", x.Session, x.At)
 			}
@@ -179,13 +183,16 @@ func TestSameSeedSameReport(t *testing.T) {
 	t.Parallel()
 	testkit.Slow(t)
 	items := small()[3:]
+	opts := func(jobs int, seed uint64) lab.Options {
+		return lab.Options{Jobs: jobs, Seed: seed, Rounds: 3, Budgets: budgets(t, "25%")}
+	}
 	strategies := []lab.Strategy{window("window", "budget"), window("half", "half")}
-	one := run(t, items, lab.Options{Jobs: 1, Rounds: 3}, strategies...)
-	three := run(t, items, lab.Options{Jobs: 3, Rounds: 3}, strategies...)
+	one := run(t, items, opts(1, 0), strategies...)
+	three := run(t, items, opts(3, 0), strategies...)
 	if encode(t, one) != encode(t, three) {
 		t.Error("three jobs at a time gave another report than one")
 	}
-	if other := run(t, items, lab.Options{Seed: 7}, strategies...); encode(t, one) == encode(t, other) {
+	if other := run(t, items, opts(3, 7), strategies...); encode(t, one) == encode(t, other) {
 		t.Error("another seed gave the same report")
 	}
 	back, err := lab.ReadReport(strings.NewReader(encode(t, one)))

@@ -94,7 +94,7 @@ func TestShadowsAgreeWithCompare(t *testing.T) {
 	}
 	played := map[string][]byte{} // the last request, by the conversation
 	for i, path := range testkit.Sessions(t) {
-		if info, err := os.Stat(path); err != nil || info.Size() > 150_000 && os.Getenv(testkit.Traces) == "" { // half a minute each
+		if info, err := os.Stat(path); err != nil || info.Size() > 100_000 && os.Getenv(testkit.Traces) == "" { // half a minute each
 			continue
 		}
 		body := play(t, server.URL, path, &apis[i%len(apis)])

@@ -49,7 +49,7 @@ func isIn(cut, text string) bool {
 func TestLargeLastMessageLeavesTheTail(t *testing.T) {
 	testkit.Slow(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		before := session(rapid.IntRange(20, 60).Draw(rt, "turns"))
+		before := sessionOf(rapid.IntRange(20, 60).Draw(rt, "turns"), 8)
 		room := tokensOf(coretest.Conversation(before...)) * rapid.IntRange(5, 60).Draw(rt, "percent") / 100
 		counter := coretest.HalfRequest(before).Counter
 		shorten := func(last core.Message) []core.Message {

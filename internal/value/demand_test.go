@@ -15,7 +15,7 @@ import (
 // said returns a session of 60 turns in which the user says something after every second one.
 func said(sentences ...string) []core.Message {
 	var out []core.Message
-	for i, m := range session(60) {
+	for i, m := range sessionOf(60, 12) {
 		if k := i/4 - 1; i%4 == 0 && k >= 0 && k < len(sentences) {
 			at := len(out) - 1 // before the turn of the assistant
 			for at >= 0 && out[at].Role != core.RoleAssistant {

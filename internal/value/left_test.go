@@ -12,12 +12,15 @@ import (
 )
 
 // reading returns a conversation that reads files, each once, of many lines.
-func reading(files int) []core.Message {
+func reading(files int) []core.Message { return readingOf(files, 60) }
+
+// readingOf returns the same, of files with so many lines.
+func readingOf(files, lines int) []core.Message {
 	messages := []core.Message{coretest.User(core.Text("Read all of it, please, and say what you think."))}
 	for i := range files {
 		id := fmt.Sprint("c", i)
 		var text strings.Builder
-		for k := range 60 {
+		for k := range lines {
 			fmt.Fprintf(&text, "value%d_%d is set to the number %d here\n", i, k, i*1000+k)
 		}
 		messages = append(messages,

@@ -32,13 +32,22 @@ func measured(messages []core.Message) []core.Message {
 	return messages
 }
 
-var openHead = regexp.MustCompile(`(?m)^\S+ open: `)
+// extractHead is the first line of an extract, which says what its headers begin with: a line of
+// a result that looks like a header begins with another mark.
+var extractHead = regexp.MustCompile(`(?m)^\[Extract of the conversation so far(?:, quoted; (\S+): |: quotes, no summary\. A line that begins with (\S+) )`)
 
-var openForm = regexp.MustCompile(`(?m)^\S+ open: .*((?:\n(?:todo|doing|error): .*)+)`)
+func openHeads(text string) (head, form *regexp.Regexp) {
+	mark := `\S+`
+	if m := extractHead.FindStringSubmatch(text); m != nil {
+		mark = regexp.QuoteMeta(m[1] + m[2])
+	}
+	return regexp.MustCompile(`(?m)^` + mark + ` open: `), regexp.MustCompile(`(?m)^` + mark + ` open: .*((?:\n(?:todo|doing|error): .*)+)`)
+}
 
 func openIn(t *testing.T, view []core.Message) string {
 	t.Helper()
 	text := viewText(view)
+	openHead, openForm := openHeads(text)
 	if n := len(openHead.FindAllString(text, -1)); n > 1 {
 		t.Errorf("%d blocks in\n%s", n, text)
 	}
@@ -118,7 +127,7 @@ func TestOpenForms(t *testing.T) {
 // What is open says only what a plan and commands said, whatever their texts hold: no text of theirs becomes an item, an error or another part of
 // the extract, and condensing the extract again changes nothing of it.
 func TestOpenIsNotForged(t *testing.T) {
-	old := reading(20)
+	old := readingOf(20, 15) // the block is what is looked at
 	shares := value.DefaultShares()
 	shares.Open = 0.2 // these conversations are small
 	blocks := 0
@@ -187,7 +196,7 @@ func TestOpenIsNotForged(t *testing.T) {
 		if len(want) > undone || errors > failed {
 			rt.Errorf("%d items and %d errors in:\n%s", undone, failed, open)
 		}
-		if again := openIn(t, shorten(measured(append(slices.Clip(view), reading(30)[1:]...)))); again != open {
+		if again := openIn(t, shorten(measured(append(slices.Clip(view), readingOf(30, 15)[1:]...)))); again != open {
 			rt.Errorf("condensed again:\n%s\nwas\n%s", again, open)
 		}
 	})

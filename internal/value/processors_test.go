@@ -10,7 +10,7 @@ import (
 // The same conversation is shortened to the same on every machine, however many processors
 // share the work.
 func TestProcessors(t *testing.T) {
-	messages := session(500)
+	messages := session(150)
 	room := tokensOf(messages) / 5
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	want := shorten(t, messages, room)

@@ -410,7 +410,7 @@ func TestQueue(t *testing.T) {
 func TestEveryRoom(t *testing.T) {
 	testkit.Slow(t)
 	var messages []core.Message
-	for i := range 60 {
+	for i := range 30 {
 		id := fmt.Sprint("c", i)
 		messages = append(messages,
 			coretest.Assistant(core.Text(fmt.Sprintf("I look at part%d.", i)), core.ToolCall{ID: id, Name: "read_file", Args: fmt.Sprintf(`{"path":"src/part%d.go"}`, i)}),

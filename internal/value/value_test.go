@@ -101,12 +101,15 @@ func least(messages []core.Message) int {
 
 // session returns a session of n turns, each of which reads a file and says something
 // about it.
-func session(n int) []core.Message {
+func session(n int) []core.Message { return sessionOf(n, 30) }
+
+// sessionOf returns the same, of files with so many lines.
+func sessionOf(n, lines int) []core.Message {
 	out := []core.Message{coretest.User(core.Text("Find out why parseHeader drops the last line, and mend it. Never touch vendor/."))}
 	for i := range n {
 		id := fmt.Sprint("call", i)
 		var body strings.Builder
-		for k := range 30 {
+		for k := range lines {
 			fmt.Fprintf(&body, "%d\tfunc helper%d_%d(input []byte) error { return check%d(input, %d) }\n", k, i, k, k%7, i*100+k)
 		}
 		out = append(out,
@@ -408,17 +411,17 @@ func TestManyPictures(t *testing.T) {
 
 func TestExtremes(t *testing.T) {
 	testkit.Slow(t)
-	big := strings.Repeat("lorem ipsum dolor sit amet, consectetur 12345; ", 5<<20/47)
+	big := strings.Repeat("lorem ipsum dolor sit amet, consectetur 12345; ", 1<<20/47)
 	for _, tt := range []struct {
 		name     string
 		messages []core.Message
 		room     int
 	}{
-		{"one line of 5 MB", []core.Message{coretest.User(core.Text(big))}, 2000},
-		{"5 MB without a space", []core.Message{coretest.User(core.Text(strings.Repeat("x", 5<<20)))}, 2000},
-		{"a result of 5 MB of JSON", []core.Message{
+		{"one line of 1 MB", []core.Message{coretest.User(core.Text(big))}, 2000},
+		{"1 MB without a space", []core.Message{coretest.User(core.Text(strings.Repeat("x", 1<<20)))}, 2000},
+		{"a result of 1 MB of JSON", []core.Message{
 			coretest.User(core.Text("go")), coretest.Assistant(coretest.Call("c")),
-			coretest.User(coretest.Result("c", `{"rows":["`+strings.Repeat(`a b c","`, 5<<17)+`"]}`)),
+			coretest.User(coretest.Result("c", `{"rows":["`+strings.Repeat(`a b c","`, 1<<17)+`"]}`)),
 		}, 2000},
 		{"only images", []core.Message{coretest.User(coretest.Image(1), coretest.Image(2)), coretest.Assistant(core.Text("I see.")), coretest.User(coretest.Image(3))}, 30},
 		{"only reasoning", []core.Message{coretest.Assistant(core.Reasoning{Text: strings.Repeat("hm ", 1000), Signature: "eA=="})}, 100},
@@ -437,8 +440,9 @@ func TestExtremes(t *testing.T) {
 
 func TestManyMessages(t *testing.T) {
 	testkit.Slow(t)
-	messages := make([]core.Message, 0, 100_000)
-	for i := range 100_000 {
+	const many = 30_000
+	messages := make([]core.Message, 0, many)
+	for i := range many {
 		m := coretest.User(core.Text(fmt.Sprint("ping ", i)))
 		if i%2 == 1 {
 			m = coretest.Assistant(core.Text(fmt.Sprint("pong ", i)))

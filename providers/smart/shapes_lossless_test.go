@@ -2,6 +2,7 @@ package smart_test
 
 import (
 	"math"
+	"sync"
 	"testing"
 
 	"github.com/condensehq/condense/core"
@@ -10,12 +11,21 @@ import (
 
 func counter(tb testing.TB) *tokens.Counter {
 	tb.Helper()
-	e, err := tokens.Open(tokens.O200kBase)
+	c, err := sharedCounter()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return tokens.NewCounter(e)
+	return c
 }
+
+// sharedCounter is one for all tests: they count the same sessions, and it remembers the counts.
+var sharedCounter = sync.OnceValues(func() (*tokens.Counter, error) {
+	e, err := tokens.Open(tokens.O200kBase)
+	if err != nil {
+		return nil, err
+	}
+	return tokens.NewCounter(e), nil
+})
 
 // request asks for the messages, measured by c, to be brought to target tokens.
 func request(messages []core.Message, c core.Counter, target int) *core.Request {

@@ -27,7 +27,7 @@ func TestLinear(t *testing.T) {
 		"invalid":        "\xff",
 	} {
 		t.Run(name, func(t *testing.T) {
-			testkit.Linear(t, 1<<20, func(n int) func() {
+			testkit.Linear(t, 1<<18, func(n int) func() {
 				view := []core.Message{user(strings.Repeat(unit, n/len(unit)) + "}")}
 				return func() { s.Score(view) }
 			})

@@ -179,7 +179,7 @@ func TestCacheOpenAI(t *testing.T) {
 func TestIdeal(t *testing.T) {
 	for api, model := range models {
 		for _, unmarked := range []bool{false, true} {
-			v, s := serve(t, upstream.Options{})
+			v, s := serve(t, upstream.Options{Script: upstream.Loop(22, 6000, nil)})
 			c := &upstream.Client{URL: s.URL, API: api, Model: model, Unmarked: unmarked, HTTP: s.Client()}
 			if _, err := c.Say(t.Context(), "Play."); err != nil {
 				t.Fatal(err)
