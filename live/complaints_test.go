@@ -70,16 +70,17 @@ func first(api upstream.API, text string) object {
 	return object{"role": "user", "content": text}
 }
 
+var unmarked = strings.NewReplacer(`"cache_control":{"type":"ephemeral"},`, "", `,"cache_control":{"type":"ephemeral"}`, "")
+
 // elements are the messages of a body, without cache markers.
 func elements(t *testing.T, body []byte) []string {
 	t.Helper()
-	var o struct{ Messages, Input []json.RawMessage }
-	if err := json.Unmarshal(body, &o); err != nil {
+	out, err := upstream.Elements(body)
+	if err != nil {
 		t.Fatal(err)
 	}
-	var out []string
-	for _, m := range append(o.Messages, o.Input...) {
-		out = append(out, strings.NewReplacer(`"cache_control":{"type":"ephemeral"},`, "", `,"cache_control":{"type":"ephemeral"}`, "").Replace(string(m)))
+	for i, m := range out {
+		out[i] = unmarked.Replace(m)
 	}
 	return out
 }
@@ -89,13 +90,15 @@ func (p *play) epochs(t *testing.T) (turns []upstream.Record, at map[int]bool) {
 	t.Helper()
 	at = map[int]bool{}
 	turns = p.vendor.Turns()
-	for i := 1; i < len(turns); i++ {
-		before, after := elements(t, turns[i-1].Body), elements(t, turns[i].Body)
+	var before []string
+	for i := range turns {
+		after := elements(t, turns[i].Body)
 		for k := range before {
 			if k >= len(after) || before[k] != after[k] {
 				at[i] = true
 			}
 		}
+		before = after
 	}
 	return turns, at
 }

@@ -89,6 +89,27 @@ func promises(t *testing.T, body []byte) map[string]bool {
 	return all
 }
 
+// promised returns the handles in the texts of requests, each with the body of the last one that has it.
+func promised(t *testing.T, requests []upstream.Record) map[string][]byte {
+	t.Helper()
+	all := map[string][]byte{}
+	known := map[string]map[string]bool{} // by the text of an element: most are in many requests
+	for _, r := range requests {
+		rest, elements := upstream.Split(r.Body)
+		for _, part := range append(elements, rest) {
+			found, ok := known[string(part)]
+			if !ok {
+				found = promises(t, part)
+				known[string(part)] = found
+			}
+			for h := range found {
+				all[h] = r.Body
+			}
+		}
+	}
+	return all
+}
+
 // textsOf returns all strings of a body.
 func textsOf(t *testing.T, body []byte) []string {
 	t.Helper()
@@ -149,12 +170,7 @@ func recalls(c upstream.Client) upstream.Client {
 // keptPromises reports handles in the requests that lead nowhere, and returns how many there are.
 func (p *play) keptPromises(t *testing.T) int {
 	t.Helper()
-	all := map[string][]byte{} // the last request with each
-	for _, r := range p.vendor.Records() {
-		for h := range promises(t, r.Body) {
-			all[h] = r.Body
-		}
-	}
+	all := promised(t, p.vendor.Records())
 	for _, h := range slices.Sorted(maps.Keys(all))[:min(len(all), 60)] {
 		text, ok := recallAll(t, p.server.URL+"/recall/"+secret+"/mcp", h)
 		if !ok || text == "" {
@@ -173,17 +189,14 @@ func (p *play) keptPromises(t *testing.T) int {
 }
 
 // onward returns how many handles of all requests lead to everything from there on.
-func (p *play) onward(t *testing.T) int {
+func (p *play) onward(t *testing.T) (n int) {
 	t.Helper()
-	all := map[string]bool{}
-	for _, r := range p.vendor.Records() {
-		for h := range promises(t, r.Body) {
-			if strings.HasSuffix(h, "+") {
-				all[h] = true
-			}
+	for h := range promised(t, p.vendor.Records()) {
+		if strings.HasSuffix(h, "+") {
+			n++
 		}
 	}
-	return len(all)
+	return n
 }
 
 // hiddenFrom returns the client's tool results from the part with a handle on that a request has not, up to the last one that it has.

@@ -57,12 +57,21 @@ func (p *play) toolResults(t *testing.T) []string {
 			all = append(all, s)
 		}
 	}
+	known := map[string]bool{}
 	for _, r := range p.vendor.Turns() {
-		var body struct{ Messages, Input []object }
-		if err := json.Unmarshal(r.Body, &body); err != nil {
+		messages, err := upstream.Elements(r.Body)
+		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range append(body.Messages, body.Input...) {
+		for _, text := range messages {
+			if known[text] {
+				continue
+			}
+			known[text] = true
+			var m object
+			if err := json.Unmarshal([]byte(text), &m); err != nil {
+				t.Fatal(err)
+			}
 			blocks, _ := m["content"].([]any)
 			for _, b := range blocks {
 				if o, ok := b.(object); ok && o["type"] == "tool_result" {
