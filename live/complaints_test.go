@@ -114,6 +114,7 @@ func TestComplaint01CacheReads(t *testing.T) {
 	}
 	for _, c := range clients() {
 		t.Run(string(c.API), func(t *testing.T) {
+			t.Parallel()
 			alone := upstream.New(upstream.Options{Window: 1_000_000, Script: agentLoop})
 			s := httptest.NewServer(alone)
 			defer s.Close()
@@ -137,6 +138,7 @@ func TestComplaint01CacheReads(t *testing.T) {
 func TestComplaint02SameBytes(t *testing.T) {
 	for _, c := range clients() {
 		t.Run(string(c.API), func(t *testing.T) {
+			t.Parallel()
 			now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 			p := newPlay(t, upstream.Options{}, c, func(o *live.Options) { o.Now = func() time.Time { return now } })
 			p.steps(t, 40)
@@ -185,6 +187,7 @@ func TestComplaint03SomethingIsCondensed(t *testing.T) {
 func TestComplaint04NoDrift(t *testing.T) {
 	for _, c := range clients() {
 		t.Run(string(c.API), func(t *testing.T) {
+			t.Parallel()
 			p := newPlay(t, upstream.Options{Script: upstream.Loop(60, 3000, nil)}, c, nil)
 			p.say(t)
 			if _, at := p.epochs(t); len(at) != p.Stats().EpochCount || len(at) < 2 {
@@ -198,6 +201,7 @@ func TestComplaint04NoDrift(t *testing.T) {
 func TestComplaint05TwoLevers(t *testing.T) {
 	for _, c := range clients() {
 		t.Run(string(c.API), func(t *testing.T) {
+			t.Parallel()
 			p := newPlay(t, upstream.Options{}, c, func(o *live.Options) { o.Ingest.MaxResult = 500 })
 			p.say(t)
 			p.check(t, 0)
@@ -215,6 +219,7 @@ func TestComplaint05TwoLevers(t *testing.T) {
 func TestComplaint06Restart(t *testing.T) {
 	for _, c := range clients() {
 		t.Run(string(c.API), func(t *testing.T) {
+			t.Parallel()
 			file := filepath.Join(t.TempDir(), "live.db")
 			p := newPlay(t, upstream.Options{}, c, func(o *live.Options) { o.Store = file })
 			v := httptest.NewServer(p.vendor)
@@ -460,6 +465,7 @@ func (c *counted) Read(b []byte) (int, error) {
 func TestComplaint14ResultsAreWhole(t *testing.T) {
 	for _, c := range clients() {
 		t.Run(string(c.API), func(t *testing.T) {
+			t.Parallel()
 			var last string
 			c.Run = func(command string) string {
 				last = upstream.Output(command)
@@ -494,6 +500,7 @@ func TestComplaint15LeftAlone(t *testing.T) {
 	const words = "Fix this bug in the library source – it is only  a “one-liner”, and don't touch tests."
 	for _, c := range clients() {
 		t.Run(string(c.API), func(t *testing.T) {
+			t.Parallel()
 			c.Agent = "agent-7"
 			c.Header = http.Header{"X-Client-Request-Id": {"request-1"}, "X-Codex-Window-Id": {"s1:0"}, "Anthropic-Beta": {"b, a", "c"}, "User-Agent": {"claude-cli/2.1.330"}}
 			p := newPlay(t, upstream.Options{}, c, nil)

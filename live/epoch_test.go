@@ -74,6 +74,7 @@ func TestLongLoops(t *testing.T) {
 	} {
 		for _, stream := range []bool{false, true} {
 			t.Run(fmt.Sprint(tt.api, "/", tt.model, "/", tt.thinking, "/stream=", stream), func(t *testing.T) {
+				t.Parallel()
 				p := newPlay(t, upstream.Options{}, upstream.Client{API: tt.api, Model: tt.model, Thinking: tt.thinking, Stream: stream, Session: "s1"}, nil)
 				if _, err := p.client.Say(t.Context(), "Read all the files, one after the other."); err != nil {
 					t.Fatal(err)
@@ -120,6 +121,7 @@ func TestForcedEpochsAreOfTheProfile(t *testing.T) {
 	for _, perToken := range []float64{0.5, 2.5, 3.5, 4.5, 6} {
 		for _, size := range []int{6_000, 20_000} {
 			t.Run(fmt.Sprint(perToken, " bytes per token, results of ", size), func(t *testing.T) {
+				t.Parallel()
 				asked := 0
 				o := faulty(func(_ context.Context, r *core.Request) (*core.Result, error) {
 					asked++

@@ -237,6 +237,7 @@ func TestDatabaseAwayForLong(t *testing.T) {
 	for _, size := range []int{500_000, window} { // what the client sends fits, or does not
 		for _, known := range []bool{true, false} {
 			t.Run(fmt.Sprintf("window %d, known %t", size, known), func(t *testing.T) {
+				t.Parallel() // it waits, for the most part
 				vendor, database, start := goneFleet(t, size)
 				first, url := start()
 				second, other := start()

@@ -126,7 +126,8 @@ func (p *play) together(t *testing.T, n int, session string) {
 func TestParallelSubAgents(t *testing.T) {
 	for _, session := range []string{"shared", ""} { // Without a session all of the tenant's conversations have the same key.
 		t.Run("session="+session, func(t *testing.T) {
-			p := newPlay(t, upstream.Options{Script: upstream.Loop(14, 7_500, nil)}, claude(""), nil)
+			t.Parallel()
+			p := newPlay(t, upstream.Options{Script: upstream.Loop(14, 5_000, nil)}, claude(""), nil)
 			p.together(t, 20, session)
 			p.check(t, 20)
 		})

@@ -30,7 +30,7 @@ func wants(input map[string]any) upstream.Call { return upstream.Call{Tool: reca
 
 // looking returns a script of n calls whose first result has a needle. In some steps the model recalls it.
 func looking(n int, needle string, at map[int]upstream.Step) []upstream.Step {
-	loop := upstream.Loop(n, 6000, map[int]string{1: needle})
+	loop := upstream.Loop(n, 3000, map[int]string{1: needle})
 	var script []upstream.Step
 	for i, s := range loop {
 		if before, ok := at[i+1]; ok {
@@ -91,6 +91,8 @@ func each(t *testing.T, run func(*testing.T, upstream.Client)) {
 	for _, c := range clients() {
 		for _, stream := range []bool{false, true} {
 			t.Run(fmt.Sprint(c.API, "/stream=", stream), func(t *testing.T) {
+				t.Parallel()
+				c := c
 				c.Stream = stream
 				run(t, c)
 			})
@@ -118,14 +120,14 @@ func TestRecallTool(t *testing.T) {
 	const needle = `NEEDLE-71c4 <&> \u00e9 é`
 	each(t, func(t *testing.T, c upstream.Client) {
 		step := upstream.Step{Text: "I look it up.", Calls: []upstream.Call{wants(map[string]any{"grep": "NEEDLE-71c4"})}}
-		p := newPlay(t, upstream.Options{Script: looking(60, needle, map[int]upstream.Step{3: step, 20: step, 40: step, 60: step})}, c, withTool)
+		p := newPlay(t, upstream.Options{Script: looking(45, needle, map[int]upstream.Step{3: step, 15: step, 30: step, 45: step})}, c, withTool)
 		answer, err := p.client.Say(t.Context(), task)
 		if err != nil {
 			t.Fatal(err)
 		}
 		p.check(t, 3)
 		p.unseen(t)
-		if !strings.HasSuffix(answer, "All 60 steps are done.") {
+		if !strings.HasSuffix(answer, "All 45 steps are done.") {
 			t.Errorf("the last answer is %q", answer)
 		}
 		if all := p.toolResults(t); len(all) != 4 {
@@ -146,7 +148,7 @@ var stub = regexp.MustCompile(`lines h:([0-9a-f]{10})`)
 func TestRecallToolHandles(t *testing.T) {
 	each(t, func(t *testing.T, c upstream.Client) {
 		at := map[int]upstream.Step{}
-		for i := 20; i <= 60; i += 10 {
+		for i := 17; i <= 45; i += 7 {
 			at[i] = upstream.Step{Text: "One of those.", Make: func(body []byte) []upstream.Call {
 				var calls []upstream.Call
 				for _, m := range stub.FindAllSubmatch(body, 3) {
@@ -155,7 +157,7 @@ func TestRecallToolHandles(t *testing.T) {
 				return calls
 			}}
 		}
-		p := newPlay(t, upstream.Options{Script: looking(60, "x", at)}, c, withTool)
+		p := newPlay(t, upstream.Options{Script: looking(45, "x", at)}, c, withTool)
 		p.say(t)
 		p.check(t, 3)
 		all := p.toolResults(t)
@@ -542,8 +544,8 @@ var onward = regexp.MustCompile(`h:([0-9a-f]{10}\+)`)
 // A handle with a + leads to what followed it too.
 func TestRecallToolOnward(t *testing.T) {
 	each(t, func(t *testing.T, c upstream.Client) {
-		script := upstream.Loop(90, 2000, nil)
-		for _, i := range []int{80, 60, 40} {
+		script := upstream.Loop(60, 2500, nil)
+		for _, i := range []int{56, 48, 40} {
 			script = slices.Insert(script, i, upstream.Step{Text: "All of that.", Make: func(body []byte) []upstream.Call {
 				calls := []upstream.Call{wants(map[string]any{"message": 1})}
 				for _, m := range onward.FindAllSubmatch(body, 2) {

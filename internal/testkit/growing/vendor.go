@@ -38,6 +38,7 @@ type Vendor struct {
 	fault   error
 	sent    []exchange
 	last    map[int]int // the last exchange of a branch, by branch
+	words   map[string][]string
 
 	Requests, Epochs, Replaced int // how much was tested
 }
@@ -100,11 +101,13 @@ func (v *Vendor) settle(t *rapid.T, call Call, epoch bool) {
 		e.cut--
 	}
 	own := map[string]bool{}
-	for _, word := range words.FindAllString(string(call.Body), -1) {
-		own[word] = true
+	for i := range v.client.Messages {
+		for _, word := range v.wordsOf(v.client.Messages[i].Raw) {
+			own[word] = true
+		}
 	}
 	for i := range v.got.Messages {
-		for _, word := range words.FindAllString(string(v.got.Messages[i].Raw), -1) {
+		for _, word := range v.wordsOf(v.got.Messages[i].Raw) {
 			if !own[word] {
 				t.Fatalf("%s on branch %d: %s is from another conversation\nclient: %s\nsent: %s", call.Kind, call.Branch, word, call.Body, v.got.Body)
 			}
@@ -127,6 +130,19 @@ func (v *Vendor) settle(t *rapid.T, call Call, epoch bool) {
 }
 
 var words = regexp.MustCompile(`\b(?:tok|ans|call)\d+`)
+
+// wordsOf returns the words that a message has of one conversation. Each message is looked at once, though it is in many requests.
+func (v *Vendor) wordsOf(message []byte) []string {
+	found, ok := v.words[string(message)]
+	if !ok {
+		if v.words == nil {
+			v.words = map[string][]string{}
+		}
+		found = words.FindAllString(string(message), -1)
+		v.words[string(message)] = found
+	}
+	return found
+}
 
 // unchanged checks that what was sent before was sent again. A branch that goes on has the view of its last request; one that
 // goes back or divides has that of some request that it has most messages in common with.
