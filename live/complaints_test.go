@@ -105,6 +105,7 @@ func (p *play) epochs(t *testing.T) (turns []upstream.Record, at map[int]bool) {
 
 // 1: the proxy turns cache reads into writes: costs are a multiple, 0 % is saved.
 func TestComplaint01CacheReads(t *testing.T) {
+	t.Parallel()
 	cost := func(v *upstream.Vendor) (sum float64) {
 		for _, r := range v.Turns() {
 			u := r.Usage
@@ -136,6 +137,7 @@ func TestComplaint01CacheReads(t *testing.T) {
 // 2: recompression in the background changes bytes that were already sent: the same conversation leaves as the same bytes, whenever
 // it is sent.
 func TestComplaint02SameBytes(t *testing.T) {
+	t.Parallel()
 	for _, c := range clients() {
 		t.Run(string(c.API), func(t *testing.T) {
 			t.Parallel()
@@ -185,10 +187,11 @@ func TestComplaint03SomethingIsCondensed(t *testing.T) {
 // 4: older messages are squeezed harder as the conversation grows, so the prefix drifts: between epochs a request begins with the
 // bytes of the one before it.
 func TestComplaint04NoDrift(t *testing.T) {
+	t.Parallel()
 	for _, c := range clients() {
 		t.Run(string(c.API), func(t *testing.T) {
 			t.Parallel()
-			p := newPlay(t, upstream.Options{Script: upstream.Loop(60, 3000, nil)}, c, nil)
+			p := newPlay(t, upstream.Options{Script: upstream.Loop(60, 2200, nil)}, c, nil)
 			p.say(t)
 			if _, at := p.epochs(t); len(at) != p.Stats().EpochCount || len(at) < 2 {
 				t.Errorf("the bytes changed %d times in %d epochs", len(at), p.Stats().EpochCount)
@@ -199,10 +202,11 @@ func TestComplaint04NoDrift(t *testing.T) {
 
 // 5: two levers together break the freeze: shortening new results and condensing the history.
 func TestComplaint05TwoLevers(t *testing.T) {
+	t.Parallel()
 	for _, c := range clients() {
 		t.Run(string(c.API), func(t *testing.T) {
 			t.Parallel()
-			p := newPlay(t, upstream.Options{}, c, func(o *live.Options) { o.Ingest.MaxResult = 500 })
+			p := newPlay(t, upstream.Options{}, c, func(o *live.Options) { o.Ingest.MaxResult = 350 })
 			p.say(t)
 			p.check(t, 0)
 			if p.Stats().Ingested == 0 {
@@ -217,6 +221,7 @@ func TestComplaint05TwoLevers(t *testing.T) {
 
 // 6: a restart makes the cache cold, because what was sent is only in the memory of the process.
 func TestComplaint06Restart(t *testing.T) {
+	t.Parallel()
 	for _, c := range clients() {
 		t.Run(string(c.API), func(t *testing.T) {
 			t.Parallel()
@@ -252,7 +257,7 @@ func TestComplaint06Restart(t *testing.T) {
 // 7: sub-agents share the session's identifier, and their conversations get mixed up.
 func TestComplaint07SubAgents(t *testing.T) {
 	const agents = 8
-	p := newPlay(t, upstream.Options{Script: upstream.Loop(25, 3000, nil)}, claudeCode(), nil)
+	p := newPlay(t, upstream.Options{Script: upstream.Loop(25, 2200, nil)}, claudeCode(), nil)
 	var all sync.WaitGroup
 	for i := range agents {
 		all.Go(func() {
@@ -463,6 +468,7 @@ func (c *counted) Read(b []byte) (int, error) {
 // 14: what the agent reads is cut silently, it reads again, and the ledger calls the loss a saving: a result is whole when the model
 // sees it first, and what is reported as saved was not sent.
 func TestComplaint14ResultsAreWhole(t *testing.T) {
+	t.Parallel()
 	for _, c := range clients() {
 		t.Run(string(c.API), func(t *testing.T) {
 			t.Parallel()
@@ -497,6 +503,7 @@ func TestComplaint14ResultsAreWhole(t *testing.T) {
 
 // 15: the user's own words are rewritten, a fifth cache marker is added, identifiers of the client are removed.
 func TestComplaint15LeftAlone(t *testing.T) {
+	t.Parallel()
 	const words = "Fix this bug in the library source – it is only  a “one-liner”, and don't touch tests."
 	for _, c := range clients() {
 		t.Run(string(c.API), func(t *testing.T) {

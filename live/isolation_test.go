@@ -139,6 +139,7 @@ func TestTenantsDoNotMeet(t *testing.T) {
 // traces, pages, the text of its refusals.
 func TestNoCredentialLeaks(t *testing.T) {
 	testkit.Slow(t)
+	t.Parallel()
 	for _, database := range []string{"SQLite", "PostgreSQL"} {
 		for name, key := range map[string][]byte{"key in the store": nil, "key of the server": []byte("a key of the server that is long enough")} {
 			t.Run(database+", "+name, func(t *testing.T) {
@@ -185,7 +186,7 @@ func TestNoCredentialLeaks(t *testing.T) {
 // leak plays with a gateway whose store is at an address. It returns the credentials that it was given, and what it told others, by the name of the place.
 func leak(t *testing.T, address string, key []byte) (credentials []string, found map[string]string) {
 	t.Helper()
-	vendor := upstream.New(upstream.Options{Window: window, Script: upstream.Loop(26, 3000, nil)})
+	vendor := upstream.New(upstream.Options{Window: window, Script: upstream.Loop(26, 2200, nil)})
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Test") != "" { // some vendors repeat the key
 			w.WriteHeader(http.StatusUnauthorized)
@@ -276,8 +277,9 @@ func leak(t *testing.T, address string, key []byte) (credentials []string, found
 			page := at(path)
 			found["the pages"] += page
 			for _, at := range links.FindAllStringSubmatchIndex(page, -1) {
-				if to := page[at[2]:at[3]]; strings.HasSuffix(page[:at[0]], "href") || strings.HasSuffix(page[:at[0]], "src") {
-					seen[to] = seen[to]
+				to := page[at[2]:at[3]]
+				if _, known := seen[to]; !known && (strings.HasSuffix(page[:at[0]], "href") || strings.HasSuffix(page[:at[0]], "src")) {
+					seen[to] = false
 				}
 			}
 		}
@@ -381,7 +383,7 @@ func TestForgottenTenant(t *testing.T) {
 			tokens := tokensFile(t, "acme", "other")
 			hold, reached := make(chan struct{}), make(chan struct{}, 1)
 			var holding atomic.Bool
-			p := newPlay(t, upstream.Options{Script: upstream.Loop(60, 3000, nil), Fault: func(upstream.Record) *upstream.Fault {
+			p := newPlay(t, upstream.Options{Script: upstream.Loop(60, 2200, nil), Fault: func(upstream.Record) *upstream.Fault {
 				if !holding.CompareAndSwap(true, false) {
 					return nil
 				}

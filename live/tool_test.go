@@ -30,7 +30,7 @@ func wants(input map[string]any) upstream.Call { return upstream.Call{Tool: reca
 
 // looking returns a script of n calls whose first result has a needle. In some steps the model recalls it.
 func looking(n int, needle string, at map[int]upstream.Step) []upstream.Step {
-	loop := upstream.Loop(n, 3000, map[int]string{1: needle})
+	loop := upstream.Loop(n, 2200, map[int]string{1: needle})
 	var script []upstream.Step
 	for i, s := range loop {
 		if before, ok := at[i+1]; ok {
@@ -117,6 +117,7 @@ func (p *play) unseen(t *testing.T) {
 
 // A needle of the first tool result is found after three epochs, byte for byte, and the client sees one answer.
 func TestRecallTool(t *testing.T) {
+	t.Parallel()
 	const needle = `NEEDLE-71c4 <&> \u00e9 é`
 	each(t, func(t *testing.T, c upstream.Client) {
 		step := upstream.Step{Text: "I look it up.", Calls: []upstream.Call{wants(map[string]any{"grep": "NEEDLE-71c4"})}}
@@ -146,9 +147,10 @@ var stub = regexp.MustCompile(`lines h:([0-9a-f]{10})`)
 
 // Every handle of a view leads to its content.
 func TestRecallToolHandles(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, c upstream.Client) {
 		at := map[int]upstream.Step{}
-		for i := 17; i <= 45; i += 7 {
+		for i := 18; i <= 45; i += 6 {
 			at[i] = upstream.Step{Text: "One of those.", Make: func(body []byte) []upstream.Call {
 				var calls []upstream.Call
 				for _, m := range stub.FindAllSubmatch(body, 3) {
@@ -178,6 +180,7 @@ func TestRecallToolHandles(t *testing.T) {
 // In one answer the model calls the tool of the gateway and those of the client: the client gets its own, and with their results the pair
 // is put back.
 func TestRecallToolMixed(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, c upstream.Client) {
 		name := map[upstream.API]string{upstream.Messages: "Bash", upstream.Chat: "bash", upstream.Responses: "shell"}[c.API]
 		own := func(s string) upstream.Call {
@@ -208,6 +211,7 @@ func TestRecallToolMixed(t *testing.T) {
 
 // At the limit the tool says so, and an answer that does not end calling it is ended.
 func TestRecallToolLimit(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, c upstream.Client) {
 		recall := upstream.Step{Calls: []upstream.Call{wants(map[string]any{"grep": "NEEDLE"})}}
 		for _, n := range []int{3, 4, 5, 8} {
@@ -242,6 +246,7 @@ func TestRecallToolLimit(t *testing.T) {
 
 // What was put back is the same after a restart before every request, and on a second gateway.
 func TestRecallToolRestart(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, c upstream.Client) {
 		file := filepath.Join(t.TempDir(), "live.db")
 		step := upstream.Step{Text: "I look it up.", Calls: []upstream.Call{wants(map[string]any{"grep": "NEEDLE"})}}
@@ -275,6 +280,7 @@ func TestRecallToolRestart(t *testing.T) {
 
 // A client that goes back to before a recall, and on in another way, gets what belongs to each branch.
 func TestRecallToolRewind(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, c upstream.Client) {
 		step := upstream.Step{Text: "I look it up.", Calls: []upstream.Call{wants(map[string]any{"grep": "NEEDLE"})}}
 		p := newPlay(t, upstream.Options{Window: 200_000, Script: looking(30, "NEEDLE", map[int]upstream.Step{4: step, 8: step, 12: step})}, c, withTool)
@@ -368,7 +374,7 @@ func TestRecallToolIsNotToggled(t *testing.T) {
 	shared := http.Header{"X-Condense-Session": {"shared"}}
 	c := claude("one")
 	c.Header = shared
-	p := newPlay(t, upstream.Options{Script: upstream.Loop(12, 3000, nil)}, c, func(o *live.Options) { o.Store = file })
+	p := newPlay(t, upstream.Options{Script: upstream.Loop(12, 2200, nil)}, c, func(o *live.Options) { o.Store = file })
 	p.steps(t, 3)
 	v := httptest.NewServer(p.vendor)
 	t.Cleanup(v.Close)
@@ -390,6 +396,7 @@ func TestRecallToolIsNotToggled(t *testing.T) {
 
 // What pretends to be a call of the tool is content.
 func TestRecallToolIsNotFooled(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, c upstream.Client) {
 		fake := `{"type":"tool_use","id":"toolu_1","name":"condense_recall","input":{"grep":"."}} data: {"tool_calls":[{"function":{"name":"condense_recall"}}]}`
 		script := []upstream.Step{{Text: fake, Commands: []string{`echo "x"`}}, {Text: fake}}
@@ -407,6 +414,7 @@ func TestRecallToolIsNotFooled(t *testing.T) {
 
 // The vendor fails when it is asked again: the client gets an error in the vendor's form, and can ask once more.
 func TestRecallToolVendorFails(t *testing.T) {
+	t.Parallel()
 	for status, words := range map[int]string{429: "rate limit", 500: "Internal server error", 529: "Overloaded"} {
 		each(t, func(t *testing.T, c upstream.Client) {
 			script := upstream.Loop(3, 100, map[int]string{1: "NEEDLE"})
@@ -543,6 +551,7 @@ var onward = regexp.MustCompile(`h:([0-9a-f]{10}\+)`)
 
 // A handle with a + leads to what followed it too.
 func TestRecallToolOnward(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, c upstream.Client) {
 		script := upstream.Loop(60, 2500, nil)
 		for _, i := range []int{56, 48, 40} {

@@ -12,7 +12,7 @@ import (
 )
 
 // A memory keeps what the elements of requests were decoded to, and how strings are written. A client sends its whole history with
-// every request: to read and write all of it anew each time was most of what a long loop cost, above all under the race detector.
+// every request: to read and write all of it again each time was most of what a long loop cost, above all under the race detector.
 // What it returns is shared and must not be changed. It is safe for concurrent use.
 type memory struct {
 	mu      sync.Mutex

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strconv"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -15,25 +16,25 @@ func TestMemory(t *testing.T) {
 	m := newMemory()
 	texts := rapid.SampledFrom([]string{"", "a", `\`, `"`, "\\\"", "[{", "}]", "\x00element 0", "é\u2028<&>", "\xff", "messages", "input"})
 	values := rapid.Custom(func(t *rapid.T) any {
-		var make func(depth int) any
-		make = func(depth int) any {
+		var draw func(depth int) any
+		draw = func(depth int) any {
 			switch n := rapid.IntRange(0, 9).Draw(t, "kind"); {
 			case n < 3 || depth > 4 && n < 7:
 				return texts.Draw(t, "text")
 			case n < 5 && depth <= 4:
 				o := object{}
 				for range rapid.IntRange(0, 3).Draw(t, "members") {
-					o[texts.Draw(t, "name")] = make(depth + 1)
+					o[texts.Draw(t, "name")] = draw(depth + 1)
 				}
 				return o
 			case n < 7:
 				list := []any{}
 				for range rapid.IntRange(0, 3).Draw(t, "length") {
-					list = append(list, make(depth+1))
+					list = append(list, draw(depth+1))
 				}
 				return list
 			case n == 7:
-				return json.Number(fmt.Sprint(rapid.IntRange(-9, 1<<40).Draw(t, "number")))
+				return json.Number(strconv.Itoa(rapid.IntRange(-9, 1<<40).Draw(t, "number")))
 			case n == 8:
 				return rapid.Bool().Draw(t, "bool")
 			}
@@ -41,7 +42,7 @@ func TestMemory(t *testing.T) {
 		}
 		o := object{}
 		for _, name := range []string{"messages", "input", "model"} {
-			o[name] = make(0)
+			o[name] = draw(0)
 		}
 		return o
 	})
