@@ -56,7 +56,7 @@ func TestCompactionInPlaceOfTheVendor(t *testing.T) {
 		for _, stream := range []bool{true, false} {
 			t.Run(fmt.Sprint(tt.vendor, "/", tt.who, "/stream=", stream), func(t *testing.T) {
 				needle := "the needle 8f31c9 of the first result"
-				script := upstream.Loop(45, 3000, nil)
+				script := upstream.Loop(45, 2200, nil)
 				c := codex(stream)
 				c.Run = func(command string) string {
 					if command == script[0].Commands[0] {

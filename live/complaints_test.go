@@ -70,16 +70,17 @@ func first(api upstream.API, text string) object {
 	return object{"role": "user", "content": text}
 }
 
+var unmarked = strings.NewReplacer(`"cache_control":{"type":"ephemeral"},`, "", `,"cache_control":{"type":"ephemeral"}`, "")
+
 // elements are the messages of a body, without cache markers.
 func elements(t *testing.T, body []byte) []string {
 	t.Helper()
-	var o struct{ Messages, Input []json.RawMessage }
-	if err := json.Unmarshal(body, &o); err != nil {
+	out, err := upstream.Elements(body)
+	if err != nil {
 		t.Fatal(err)
 	}
-	var out []string
-	for _, m := range append(o.Messages, o.Input...) {
-		out = append(out, strings.NewReplacer(`"cache_control":{"type":"ephemeral"},`, "", `,"cache_control":{"type":"ephemeral"}`, "").Replace(string(m)))
+	for i, m := range out {
+		out[i] = unmarked.Replace(m)
 	}
 	return out
 }
@@ -89,19 +90,22 @@ func (p *play) epochs(t *testing.T) (turns []upstream.Record, at map[int]bool) {
 	t.Helper()
 	at = map[int]bool{}
 	turns = p.vendor.Turns()
-	for i := 1; i < len(turns); i++ {
-		before, after := elements(t, turns[i-1].Body), elements(t, turns[i].Body)
+	var before []string
+	for i := range turns {
+		after := elements(t, turns[i].Body)
 		for k := range before {
 			if k >= len(after) || before[k] != after[k] {
 				at[i] = true
 			}
 		}
+		before = after
 	}
 	return turns, at
 }
 
 // 1: the proxy turns cache reads into writes: costs are a multiple, 0 % is saved.
 func TestComplaint01CacheReads(t *testing.T) {
+	t.Parallel()
 	cost := func(v *upstream.Vendor) (sum float64) {
 		for _, r := range v.Turns() {
 			u := r.Usage
@@ -111,6 +115,7 @@ func TestComplaint01CacheReads(t *testing.T) {
 	}
 	for _, c := range clients() {
 		t.Run(string(c.API), func(t *testing.T) {
+			t.Parallel()
 			alone := upstream.New(upstream.Options{Window: 1_000_000, Script: agentLoop})
 			s := httptest.NewServer(alone)
 			defer s.Close()
@@ -132,8 +137,10 @@ func TestComplaint01CacheReads(t *testing.T) {
 // 2: recompression in the background changes bytes that were already sent: the same conversation leaves as the same bytes, whenever
 // it is sent.
 func TestComplaint02SameBytes(t *testing.T) {
+	t.Parallel()
 	for _, c := range clients() {
 		t.Run(string(c.API), func(t *testing.T) {
+			t.Parallel()
 			now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 			p := newPlay(t, upstream.Options{}, c, func(o *live.Options) { o.Now = func() time.Time { return now } })
 			p.steps(t, 40)
@@ -180,9 +187,11 @@ func TestComplaint03SomethingIsCondensed(t *testing.T) {
 // 4: older messages are squeezed harder as the conversation grows, so the prefix drifts: between epochs a request begins with the
 // bytes of the one before it.
 func TestComplaint04NoDrift(t *testing.T) {
+	t.Parallel()
 	for _, c := range clients() {
 		t.Run(string(c.API), func(t *testing.T) {
-			p := newPlay(t, upstream.Options{Script: upstream.Loop(60, 3000, nil)}, c, nil)
+			t.Parallel()
+			p := newPlay(t, upstream.Options{Script: upstream.Loop(60, 2200, nil)}, c, nil)
 			p.say(t)
 			if _, at := p.epochs(t); len(at) != p.Stats().EpochCount || len(at) < 2 {
 				t.Errorf("the bytes changed %d times in %d epochs", len(at), p.Stats().EpochCount)
@@ -193,9 +202,11 @@ func TestComplaint04NoDrift(t *testing.T) {
 
 // 5: two levers together break the freeze: shortening new results and condensing the history.
 func TestComplaint05TwoLevers(t *testing.T) {
+	t.Parallel()
 	for _, c := range clients() {
 		t.Run(string(c.API), func(t *testing.T) {
-			p := newPlay(t, upstream.Options{}, c, func(o *live.Options) { o.Ingest.MaxResult = 500 })
+			t.Parallel()
+			p := newPlay(t, upstream.Options{}, c, func(o *live.Options) { o.Ingest.MaxResult = 350 })
 			p.say(t)
 			p.check(t, 0)
 			if p.Stats().Ingested == 0 {
@@ -210,8 +221,10 @@ func TestComplaint05TwoLevers(t *testing.T) {
 
 // 6: a restart makes the cache cold, because what was sent is only in the memory of the process.
 func TestComplaint06Restart(t *testing.T) {
+	t.Parallel()
 	for _, c := range clients() {
 		t.Run(string(c.API), func(t *testing.T) {
+			t.Parallel()
 			file := filepath.Join(t.TempDir(), "live.db")
 			p := newPlay(t, upstream.Options{}, c, func(o *live.Options) { o.Store = file })
 			v := httptest.NewServer(p.vendor)
@@ -244,7 +257,7 @@ func TestComplaint06Restart(t *testing.T) {
 // 7: sub-agents share the session's identifier, and their conversations get mixed up.
 func TestComplaint07SubAgents(t *testing.T) {
 	const agents = 8
-	p := newPlay(t, upstream.Options{Script: upstream.Loop(25, 3000, nil)}, claudeCode(), nil)
+	p := newPlay(t, upstream.Options{Script: upstream.Loop(25, 2200, nil)}, claudeCode(), nil)
 	var all sync.WaitGroup
 	for i := range agents {
 		all.Go(func() {
@@ -455,8 +468,10 @@ func (c *counted) Read(b []byte) (int, error) {
 // 14: what the agent reads is cut silently, it reads again, and the ledger calls the loss a saving: a result is whole when the model
 // sees it first, and what is reported as saved was not sent.
 func TestComplaint14ResultsAreWhole(t *testing.T) {
+	t.Parallel()
 	for _, c := range clients() {
 		t.Run(string(c.API), func(t *testing.T) {
+			t.Parallel()
 			var last string
 			c.Run = func(command string) string {
 				last = upstream.Output(command)
@@ -488,9 +503,11 @@ func TestComplaint14ResultsAreWhole(t *testing.T) {
 
 // 15: the user's own words are rewritten, a fifth cache marker is added, identifiers of the client are removed.
 func TestComplaint15LeftAlone(t *testing.T) {
+	t.Parallel()
 	const words = "Fix this bug in the library source – it is only  a “one-liner”, and don't touch tests."
 	for _, c := range clients() {
 		t.Run(string(c.API), func(t *testing.T) {
+			t.Parallel()
 			c.Agent = "agent-7"
 			c.Header = http.Header{"X-Client-Request-Id": {"request-1"}, "X-Codex-Window-Id": {"s1:0"}, "Anthropic-Beta": {"b, a", "c"}, "User-Agent": {"claude-cli/2.1.330"}}
 			p := newPlay(t, upstream.Options{}, c, nil)

@@ -452,6 +452,7 @@ func TestCompressRefuses(t *testing.T) {
 // the real one refuses, and any change of what was sent before outside of epochs.
 func TestCompressGrowing(t *testing.T) {
 	testkit.Slow(t)
+	t.Parallel()
 	host, err := condense.Open(t.Context(), withWindow(4_000))
 	if err != nil {
 		t.Fatal(err)

@@ -16,10 +16,10 @@ import (
 
 // window is that of the models in these tests, in tokens. Half of it and of the results take half the time: what a loop costs grows with
 // the bytes of all its requests.
-const window = 30_000
+const window = 22_000
 
 // agentLoop is what agents do in these tests, more than the window holds.
-var agentLoop = upstream.Loop(45, 3000, nil)
+var agentLoop = upstream.Loop(45, 2200, nil)
 
 func withWindow(n int) *condense.Options {
 	return &condense.Options{Values: &config.Values{
@@ -61,6 +61,7 @@ func playIn(t *testing.T, window int, o upstream.Options, c upstream.Client, cha
 // The loop of an agent is several times as long as the window: it ends, the vendor refuses nothing,
 // and the prefix breaks only where an epoch begins.
 func TestLongLoops(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		api             upstream.API
 		model, thinking string
@@ -74,6 +75,7 @@ func TestLongLoops(t *testing.T) {
 	} {
 		for _, stream := range []bool{false, true} {
 			t.Run(fmt.Sprint(tt.api, "/", tt.model, "/", tt.thinking, "/stream=", stream), func(t *testing.T) {
+				t.Parallel()
 				p := newPlay(t, upstream.Options{}, upstream.Client{API: tt.api, Model: tt.model, Thinking: tt.thinking, Stream: stream, Session: "s1"}, nil)
 				if _, err := p.client.Say(t.Context(), "Read all the files, one after the other."); err != nil {
 					t.Fatal(err)
@@ -116,10 +118,12 @@ func (p *play) check(t *testing.T, epochs int) {
 // nothing is sent that would leave no room for the answer.
 func TestForcedEpochsAreOfTheProfile(t *testing.T) {
 	testkit.Slow(t)
+	t.Parallel()
 	const window = 60_000
 	for _, perToken := range []float64{0.5, 2.5, 3.5, 4.5, 6} {
 		for _, size := range []int{6_000, 20_000} {
 			t.Run(fmt.Sprint(perToken, " bytes per token, results of ", size), func(t *testing.T) {
+				t.Parallel()
 				asked := 0
 				o := faulty(func(_ context.Context, r *core.Request) (*core.Result, error) {
 					asked++

@@ -211,7 +211,7 @@ func TestDatabaseAway(t *testing.T) {
 // goneFleet is a vendor, the database of a fleet, and what starts a gateway.
 func goneFleet(t *testing.T, size int) (vendor *upstream.Vendor, database *goneStore, start func() (g *live.Gateway, url string)) {
 	t.Helper()
-	vendor = upstream.New(upstream.Options{Window: size, Script: upstream.Loop(300, 3000, nil)})
+	vendor = upstream.New(upstream.Options{Window: size, Script: upstream.Loop(300, 2200, nil)})
 	v := httptest.NewServer(vendor)
 	t.Cleanup(v.Close)
 	database = &goneStore{Store: store.Memory()}
@@ -234,9 +234,11 @@ func goneFleet(t *testing.T, size int) (vendor *upstream.Vendor, database *goneS
 // refuses, one that gets too long is condensed, and both go on as if nothing had been when the database is back.
 func TestDatabaseAwayForLong(t *testing.T) {
 	testkit.Slow(t)
+	t.Parallel()
 	for _, size := range []int{500_000, window} { // what the client sends fits, or does not
 		for _, known := range []bool{true, false} {
 			t.Run(fmt.Sprintf("window %d, known %t", size, known), func(t *testing.T) {
+				t.Parallel() // it waits, for the most part
 				vendor, database, start := goneFleet(t, size)
 				first, url := start()
 				second, other := start()

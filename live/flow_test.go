@@ -124,9 +124,11 @@ func (p *play) together(t *testing.T, n int, session string) {
 
 // Sub-agents share the session, and in older versions there is nothing else to tell them apart.
 func TestParallelSubAgents(t *testing.T) {
+	t.Parallel()
 	for _, session := range []string{"shared", ""} { // Without a session all of the tenant's conversations have the same key.
 		t.Run("session="+session, func(t *testing.T) {
-			p := newPlay(t, upstream.Options{Script: upstream.Loop(14, 7_500, nil)}, claude(""), nil)
+			t.Parallel()
+			p := newPlay(t, upstream.Options{Script: upstream.Loop(14, 5_000, nil)}, claude(""), nil)
 			p.together(t, 20, session)
 			p.check(t, 20)
 		})
@@ -420,7 +422,7 @@ func TestRefusedViewIsRepaired(t *testing.T) {
 	}{{upstream.Messages, "claude-opus-5-5", "adaptive"}, {upstream.Messages, "claude-sonnet-4-5", "enabled"}, {upstream.Chat, "gpt-5.1", ""}, {upstream.Responses, "gpt-5.6", "medium"}} {
 		t.Run(tt.model, func(t *testing.T) {
 			n := 0
-			p := newPlay(t, upstream.Options{Script: upstream.Loop(33, 3000, nil), Fault: func(r upstream.Record) *upstream.Fault {
+			p := newPlay(t, upstream.Options{Script: upstream.Loop(33, 2200, nil), Fault: func(r upstream.Record) *upstream.Fault {
 				if !bytes.Contains(r.Body, []byte("[Extract of the conversation")) || n == 2 {
 					return nil
 				}
@@ -445,7 +447,7 @@ func TestRefusedViewIsRepaired(t *testing.T) {
 // What the client itself does wrong is refused in the vendor's words, and what we made of the conversation stays.
 func TestClientsFaultIsRefused(t *testing.T) {
 	wrong := false
-	p := newPlay(t, upstream.Options{Script: upstream.Loop(40, 3000, nil), Fault: func(upstream.Record) *upstream.Fault {
+	p := newPlay(t, upstream.Options{Script: upstream.Loop(40, 2200, nil), Fault: func(upstream.Record) *upstream.Fault {
 		if wrong {
 			return &upstream.Fault{Status: http.StatusBadRequest}
 		}
@@ -515,7 +517,7 @@ func TestFaultsOfTheChain(t *testing.T) {
 // A store that cannot write: nothing is sent that would be forgotten. The vendor's window is
 // larger than the configured one, so that the conversation can go on.
 func TestStoreThatCannotWrite(t *testing.T) {
-	vendor := upstream.New(upstream.Options{Window: 500_000, Script: upstream.Loop(90, 3000, nil)})
+	vendor := upstream.New(upstream.Options{Window: 500_000, Script: upstream.Loop(90, 2200, nil)})
 	v := httptest.NewServer(vendor)
 	t.Cleanup(v.Close)
 	h, err := condense.Open(t.Context(), withWindow(window))

@@ -24,6 +24,7 @@ import (
 // what the real one refuses. See growing.Vendor for what must never happen.
 func TestL2L3L5L6Growing(t *testing.T) {
 	testkit.Slow(t)
+	t.Parallel()
 	const small = 4_000 // tokens
 	host, err := condense.Open(t.Context(), withWindow(small))
 	if err != nil {

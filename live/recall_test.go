@@ -89,6 +89,27 @@ func promises(t *testing.T, body []byte) map[string]bool {
 	return all
 }
 
+// promised returns the handles in the texts of requests, each with the body of the last one that has it.
+func promised(t *testing.T, requests []upstream.Record) map[string][]byte {
+	t.Helper()
+	all := map[string][]byte{}
+	known := map[string]map[string]bool{} // by the text of an element: most are in many requests
+	for _, r := range requests {
+		rest, elements := upstream.Split(r.Body)
+		for _, part := range append(elements, rest) {
+			found, ok := known[string(part)]
+			if !ok {
+				found = promises(t, part)
+				known[string(part)] = found
+			}
+			for h := range found {
+				all[h] = r.Body
+			}
+		}
+	}
+	return all
+}
+
 // textsOf returns all strings of a body.
 func textsOf(t *testing.T, body []byte) []string {
 	t.Helper()
@@ -149,19 +170,14 @@ func recalls(c upstream.Client) upstream.Client {
 // keptPromises reports handles in the requests that lead nowhere, and returns how many there are.
 func (p *play) keptPromises(t *testing.T) int {
 	t.Helper()
-	all := map[string][]byte{} // the last request with each
-	for _, r := range p.vendor.Records() {
-		for h := range promises(t, r.Body) {
-			all[h] = r.Body
-		}
-	}
+	all, messages := promised(t, p.vendor.Records()), p.messages(t)
 	for _, h := range slices.Sorted(maps.Keys(all))[:min(len(all), 60)] {
 		text, ok := recallAll(t, p.server.URL+"/recall/"+secret+"/mcp", h)
 		if !ok || text == "" {
 			t.Errorf("the handle %s leads to %q", h, text)
 		}
 		if handle, onward := strings.CutSuffix(h, "+"); onward {
-			for i, hidden := range p.hiddenFrom(t, handle, all[h]) {
+			for i, hidden := range hiddenFrom(t, messages, handle, all[h]) {
 				if !strings.Contains(text, hidden) {
 					t.Errorf("h:%s does not lead to result %d from there on, %.100q", h, i, hidden)
 					break
@@ -173,21 +189,18 @@ func (p *play) keptPromises(t *testing.T) int {
 }
 
 // onward returns how many handles of all requests lead to everything from there on.
-func (p *play) onward(t *testing.T) int {
+func (p *play) onward(t *testing.T) (n int) {
 	t.Helper()
-	all := map[string]bool{}
-	for _, r := range p.vendor.Records() {
-		for h := range promises(t, r.Body) {
-			if strings.HasSuffix(h, "+") {
-				all[h] = true
-			}
+	for h := range promised(t, p.vendor.Records()) {
+		if strings.HasSuffix(h, "+") {
+			n++
 		}
 	}
-	return len(all)
+	return n
 }
 
-// hiddenFrom returns the client's tool results from the part with a handle on that a request has not, up to the last one that it has.
-func (p *play) hiddenFrom(t *testing.T, handle string, body []byte) []string {
+// messages reads the client's history.
+func (p *play) messages(t *testing.T) []core.Message {
 	t.Helper()
 	history, err := json.Marshal(p.client.History)
 	if err != nil {
@@ -198,13 +211,19 @@ func (p *play) hiddenFrom(t *testing.T, handle string, body []byte) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return doc.Journal.Messages()
+}
+
+// hiddenFrom returns the tool results of a history, from the part with a handle on, that a request has not, up to the last one that it has.
+func hiddenFrom(t *testing.T, messages []core.Message, handle string, body []byte) []string {
+	t.Helper()
 	there := map[string]bool{}
 	for _, s := range textsOf(t, body) {
 		there[s] = true
 	}
 	var hidden, since []string
 	found := false
-	for _, m := range doc.Journal.Messages() {
+	for _, m := range messages {
 		for _, part := range m.Parts {
 			found = found || core.Handle(part) == handle
 			r, ok := part.(core.ToolResult)
@@ -225,8 +244,10 @@ func (p *play) hiddenFrom(t *testing.T, handle string, body []byte) []string {
 // After three epochs every handle that any request had leads to its content, and the first result is found byte for byte: also after a
 // restart, after the client has compacted itself, and from another session.
 func TestPromisesAreKept(t *testing.T) {
+	t.Parallel()
 	for _, c := range clients() {
 		t.Run(string(c.API)+"/"+c.Model, func(t *testing.T) {
+			t.Parallel()
 			file := filepath.Join(t.TempDir(), "serve.db")
 			p := newPlay(t, upstream.Options{}, recalls(c), func(o *live.Options) { o.Store = file })
 			p.client.Session = "s1"
@@ -282,10 +303,10 @@ func TestOnwardOfAnotherConversation(t *testing.T) {
 	if p.keptPromises(t) == 0 || p.onward(t) == 0 {
 		t.Error("no handle leads to everything from there on")
 	}
-	most := 0
+	most, messages := 0, p.messages(t)
 	for h := range promises(t, p.lastBody()) {
 		if handle, ok := strings.CutSuffix(h, "+"); ok {
-			most = max(most, len(p.hiddenFrom(t, handle, p.lastBody())))
+			most = max(most, len(hiddenFrom(t, messages, handle, p.lastBody())))
 		}
 	}
 	if most < 3 {
@@ -432,9 +453,11 @@ func TestRecallAttacks(t *testing.T) {
 // A long result that is shortened before it is first sent has a handle where the client can recall, and it leads to the whole result, at
 // once and after epochs. Where it cannot, nothing is promised, though the result is cut if the user wants that.
 func TestShortenedResultsAreKept(t *testing.T) {
+	t.Parallel()
 	for _, c := range clients() {
 		for _, can := range []bool{true, false} {
 			t.Run(fmt.Sprint(c.API, "/", c.Model, "/recalls=", can), func(t *testing.T) {
+				t.Parallel()
 				with := c
 				if can {
 					with = recalls(c)

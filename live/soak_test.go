@@ -88,7 +88,7 @@ func (s *soak) begin(n int) *soakTalk {
 	k.client.Header = http.Header{"X-Soak": {strconv.Itoa(n)}, "X-Condense-Token": {s.token}, "X-Condense-Recall": {strings.Repeat("recall", 3)}}
 	k.client.History = []object{first(c.API, fmt.Sprintf("Read all the files, one after the other: conversation no. %d.", n))}
 	faults := []upstream.Fault{{Status: 429}, {Status: 529}, {Status: 500}, {Reset: true}, {Reset: true, At: 300}, {Error: true, At: 300}, {Unended: true}, {Chunk: 3}}
-	k.vendor = upstream.New(upstream.Options{Window: window, Script: upstream.Loop(steps, 3000, nil), Now: s.now, Fault: func(r upstream.Record) *upstream.Fault {
+	k.vendor = upstream.New(upstream.Options{Window: window, Script: upstream.Loop(steps, 2200, nil), Now: s.now, Fault: func(r upstream.Record) *upstream.Fault {
 		if n%10 == 9 && r.N == 4 {
 			return &upstream.Fault{At: 200, Stall: k.stall}
 		}

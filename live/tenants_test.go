@@ -255,7 +255,7 @@ func TestModelEpochsPerDay(t *testing.T) {
 				return &core.Result{Messages: core.KeepGroups(r.Messages, func(i int) bool { return i < 1 || i >= n-3 })}, nil
 			}}, nil
 		})}
-	vendor := upstream.New(upstream.Options{Window: window, Script: upstream.Loop(120, 3000, nil)})
+	vendor := upstream.New(upstream.Options{Window: window, Script: upstream.Loop(120, 2200, nil)})
 	front := httptest.NewServer(vendor)
 	defer front.Close()
 	audit := &lockedBuffer{}
@@ -307,7 +307,7 @@ func (l *lockedBuffer) String() string {
 func TestAuditHasNoContent(t *testing.T) {
 	audit := &lockedBuffer{}
 	tokens := tokensFile(t, "acme")
-	p := newPlay(t, upstream.Options{Script: upstream.Loop(30, 3000, nil)}, claude("session-of-mine"), func(o *live.Options) {
+	p := newPlay(t, upstream.Options{Script: upstream.Loop(30, 2200, nil)}, claude("session-of-mine"), func(o *live.Options) {
 		o.Tokens, o.Audit = tokens.path, slog.New(slog.NewJSONHandler(audit, nil))
 	})
 	p.client.Tools = []string{"mcp__condense__recall"}

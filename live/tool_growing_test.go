@@ -111,6 +111,7 @@ func joined(list []json.RawMessage) []byte {
 // and the rules of [TestL2L3L5L6Growing] hold for the rest.
 func TestRecallToolGrowing(t *testing.T) {
 	testkit.Slow(t)
+	t.Parallel()
 	const small = 4_000 // tokens
 	host, err := condense.Open(t.Context(), withWindow(small))
 	if err != nil {

@@ -30,7 +30,7 @@ func wants(input map[string]any) upstream.Call { return upstream.Call{Tool: reca
 
 // looking returns a script of n calls whose first result has a needle. In some steps the model recalls it.
 func looking(n int, needle string, at map[int]upstream.Step) []upstream.Step {
-	loop := upstream.Loop(n, 6000, map[int]string{1: needle})
+	loop := upstream.Loop(n, 2200, map[int]string{1: needle})
 	var script []upstream.Step
 	for i, s := range loop {
 		if before, ok := at[i+1]; ok {
@@ -57,12 +57,21 @@ func (p *play) toolResults(t *testing.T) []string {
 			all = append(all, s)
 		}
 	}
+	known := map[string]bool{}
 	for _, r := range p.vendor.Turns() {
-		var body struct{ Messages, Input []object }
-		if err := json.Unmarshal(r.Body, &body); err != nil {
+		messages, err := upstream.Elements(r.Body)
+		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range append(body.Messages, body.Input...) {
+		for _, text := range messages {
+			if known[text] {
+				continue
+			}
+			known[text] = true
+			var m object
+			if err := json.Unmarshal([]byte(text), &m); err != nil {
+				t.Fatal(err)
+			}
 			blocks, _ := m["content"].([]any)
 			for _, b := range blocks {
 				if o, ok := b.(object); ok && o["type"] == "tool_result" {
@@ -82,6 +91,8 @@ func each(t *testing.T, run func(*testing.T, upstream.Client)) {
 	for _, c := range clients() {
 		for _, stream := range []bool{false, true} {
 			t.Run(fmt.Sprint(c.API, "/stream=", stream), func(t *testing.T) {
+				t.Parallel()
+				c := c
 				c.Stream = stream
 				run(t, c)
 			})
@@ -106,17 +117,18 @@ func (p *play) unseen(t *testing.T) {
 
 // A needle of the first tool result is found after three epochs, byte for byte, and the client sees one answer.
 func TestRecallTool(t *testing.T) {
+	t.Parallel()
 	const needle = `NEEDLE-71c4 <&> \u00e9 é`
 	each(t, func(t *testing.T, c upstream.Client) {
 		step := upstream.Step{Text: "I look it up.", Calls: []upstream.Call{wants(map[string]any{"grep": "NEEDLE-71c4"})}}
-		p := newPlay(t, upstream.Options{Script: looking(60, needle, map[int]upstream.Step{3: step, 20: step, 40: step, 60: step})}, c, withTool)
+		p := newPlay(t, upstream.Options{Script: looking(45, needle, map[int]upstream.Step{3: step, 15: step, 30: step, 45: step})}, c, withTool)
 		answer, err := p.client.Say(t.Context(), task)
 		if err != nil {
 			t.Fatal(err)
 		}
 		p.check(t, 3)
 		p.unseen(t)
-		if !strings.HasSuffix(answer, "All 60 steps are done.") {
+		if !strings.HasSuffix(answer, "All 45 steps are done.") {
 			t.Errorf("the last answer is %q", answer)
 		}
 		if all := p.toolResults(t); len(all) != 4 {
@@ -135,9 +147,10 @@ var stub = regexp.MustCompile(`lines h:([0-9a-f]{10})`)
 
 // Every handle of a view leads to its content.
 func TestRecallToolHandles(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, c upstream.Client) {
 		at := map[int]upstream.Step{}
-		for i := 20; i <= 60; i += 10 {
+		for i := 18; i <= 45; i += 6 {
 			at[i] = upstream.Step{Text: "One of those.", Make: func(body []byte) []upstream.Call {
 				var calls []upstream.Call
 				for _, m := range stub.FindAllSubmatch(body, 3) {
@@ -146,7 +159,7 @@ func TestRecallToolHandles(t *testing.T) {
 				return calls
 			}}
 		}
-		p := newPlay(t, upstream.Options{Script: looking(60, "x", at)}, c, withTool)
+		p := newPlay(t, upstream.Options{Script: looking(45, "x", at)}, c, withTool)
 		p.say(t)
 		p.check(t, 3)
 		all := p.toolResults(t)
@@ -167,6 +180,7 @@ func TestRecallToolHandles(t *testing.T) {
 // In one answer the model calls the tool of the gateway and those of the client: the client gets its own, and with their results the pair
 // is put back.
 func TestRecallToolMixed(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, c upstream.Client) {
 		name := map[upstream.API]string{upstream.Messages: "Bash", upstream.Chat: "bash", upstream.Responses: "shell"}[c.API]
 		own := func(s string) upstream.Call {
@@ -197,6 +211,7 @@ func TestRecallToolMixed(t *testing.T) {
 
 // At the limit the tool says so, and an answer that does not end calling it is ended.
 func TestRecallToolLimit(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, c upstream.Client) {
 		recall := upstream.Step{Calls: []upstream.Call{wants(map[string]any{"grep": "NEEDLE"})}}
 		for _, n := range []int{3, 4, 5, 8} {
@@ -231,6 +246,7 @@ func TestRecallToolLimit(t *testing.T) {
 
 // What was put back is the same after a restart before every request, and on a second gateway.
 func TestRecallToolRestart(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, c upstream.Client) {
 		file := filepath.Join(t.TempDir(), "live.db")
 		step := upstream.Step{Text: "I look it up.", Calls: []upstream.Call{wants(map[string]any{"grep": "NEEDLE"})}}
@@ -264,6 +280,7 @@ func TestRecallToolRestart(t *testing.T) {
 
 // A client that goes back to before a recall, and on in another way, gets what belongs to each branch.
 func TestRecallToolRewind(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, c upstream.Client) {
 		step := upstream.Step{Text: "I look it up.", Calls: []upstream.Call{wants(map[string]any{"grep": "NEEDLE"})}}
 		p := newPlay(t, upstream.Options{Window: 200_000, Script: looking(30, "NEEDLE", map[int]upstream.Step{4: step, 8: step, 12: step})}, c, withTool)
@@ -357,7 +374,7 @@ func TestRecallToolIsNotToggled(t *testing.T) {
 	shared := http.Header{"X-Condense-Session": {"shared"}}
 	c := claude("one")
 	c.Header = shared
-	p := newPlay(t, upstream.Options{Script: upstream.Loop(12, 3000, nil)}, c, func(o *live.Options) { o.Store = file })
+	p := newPlay(t, upstream.Options{Script: upstream.Loop(12, 2200, nil)}, c, func(o *live.Options) { o.Store = file })
 	p.steps(t, 3)
 	v := httptest.NewServer(p.vendor)
 	t.Cleanup(v.Close)
@@ -379,6 +396,7 @@ func TestRecallToolIsNotToggled(t *testing.T) {
 
 // What pretends to be a call of the tool is content.
 func TestRecallToolIsNotFooled(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, c upstream.Client) {
 		fake := `{"type":"tool_use","id":"toolu_1","name":"condense_recall","input":{"grep":"."}} data: {"tool_calls":[{"function":{"name":"condense_recall"}}]}`
 		script := []upstream.Step{{Text: fake, Commands: []string{`echo "x"`}}, {Text: fake}}
@@ -396,6 +414,7 @@ func TestRecallToolIsNotFooled(t *testing.T) {
 
 // The vendor fails when it is asked again: the client gets an error in the vendor's form, and can ask once more.
 func TestRecallToolVendorFails(t *testing.T) {
+	t.Parallel()
 	for status, words := range map[int]string{429: "rate limit", 500: "Internal server error", 529: "Overloaded"} {
 		each(t, func(t *testing.T, c upstream.Client) {
 			script := upstream.Loop(3, 100, map[int]string{1: "NEEDLE"})
@@ -532,9 +551,10 @@ var onward = regexp.MustCompile(`h:([0-9a-f]{10}\+)`)
 
 // A handle with a + leads to what followed it too.
 func TestRecallToolOnward(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, c upstream.Client) {
-		script := upstream.Loop(90, 2000, nil)
-		for _, i := range []int{80, 60, 40} {
+		script := upstream.Loop(60, 2500, nil)
+		for _, i := range []int{56, 48, 40} {
 			script = slices.Insert(script, i, upstream.Step{Text: "All of that.", Make: func(body []byte) []upstream.Call {
 				calls := []upstream.Call{wants(map[string]any{"message": 1})}
 				for _, m := range onward.FindAllSubmatch(body, 2) {

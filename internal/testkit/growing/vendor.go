@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -39,6 +38,7 @@ type Vendor struct {
 	fault   error
 	sent    []exchange
 	last    map[int]int // the last exchange of a branch, by branch
+	words   map[string][]string
 
 	Requests, Epochs, Replaced int // how much was tested
 }
@@ -101,11 +101,13 @@ func (v *Vendor) settle(t *rapid.T, call Call, epoch bool) {
 		e.cut--
 	}
 	own := map[string]bool{}
-	for _, word := range words(string(call.Body)) {
-		own[word] = true
+	for i := range v.client.Messages {
+		for _, word := range v.wordsOf(v.client.Messages[i].Raw) {
+			own[word] = true
+		}
 	}
 	for i := range v.got.Messages {
-		for _, word := range words(string(v.got.Messages[i].Raw)) {
+		for _, word := range v.wordsOf(v.got.Messages[i].Raw) {
 			if !own[word] {
 				t.Fatalf("%s on branch %d: %s is from another conversation\nclient: %s\nsent: %s", call.Kind, call.Branch, word, call.Body, v.got.Body)
 			}
@@ -127,30 +129,19 @@ func (v *Vendor) settle(t *rapid.T, call Call, epoch bool) {
 	v.sent = append(v.sent, e)
 }
 
-// words yields what only one conversation holds: the words that begin with tok, ans or call and a number.
-// It searches for them as strings: a regular expression took most of the time of a run.
-func words(text string) iter.Seq2[int, string] {
-	isDigit := func(c byte) bool { return '0' <= c && c <= '9' }
-	inWord := func(c byte) bool { return c == '_' || isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' }
-	return func(yield func(int, string) bool) {
-		for _, kind := range []string{"tok", "ans", "call"} {
-			for at := 0; ; {
-				i := strings.Index(text[at:], kind)
-				if i < 0 {
-					break
-				}
-				start := at + i
-				number := start + len(kind)
-				at = number
-				for at < len(text) && isDigit(text[at]) {
-					at++
-				}
-				if at > number && (start == 0 || !inWord(text[start-1])) && !yield(start, text[start:at]) {
-					return
-				}
-			}
+var words = regexp.MustCompile(`\b(?:tok|ans|call)\d+`)
+
+// wordsOf returns the words that a message has of one conversation. Each message is looked at once, though it is in many requests.
+func (v *Vendor) wordsOf(message []byte) []string {
+	found, ok := v.words[string(message)]
+	if !ok {
+		if v.words == nil {
+			v.words = map[string][]string{}
 		}
+		found = words.FindAllString(string(message), -1)
+		v.words[string(message)] = found
 	}
+	return found
 }
 
 // unchanged checks that what was sent before was sent again. A branch that goes on has the view of its last request; one that

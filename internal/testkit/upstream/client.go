@@ -34,6 +34,8 @@ type Client struct {
 	Body    []byte   // of the last request
 	Answer  []byte   // of the last request: body or stream, as it came
 	Prompt  int      // tokens of the last prompt, by the vendor's report
+
+	memory *memory
 }
 
 // ErrRefused is the error of an answer that is none: a status other than 200, or an error in the stream.
@@ -59,7 +61,10 @@ func (c *Client) Say(ctx context.Context, message string) (string, error) {
 
 // Step sends the history once and adds the answer and the results of its calls to it.
 func (c *Client) Step(ctx context.Context) (answer string, calls bool, err error) {
-	c.Body = encode(c.request())
+	if c.memory == nil {
+		c.memory = newMemory()
+	}
+	c.Body = c.memory.encode(make([]byte, 0, len(c.Body)*9/8), c.request())
 	path := map[API]string{Messages: "/v1/messages", Chat: "/v1/chat/completions", Responses: "/v1/responses"}[c.API]
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL+path, bytes.NewReader(c.Body))
 	if err != nil {

@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -34,6 +33,8 @@ type prompt struct {
 	known    string // the conversation that the calls' identifiers name
 	format   object // the schema that the answer must follow
 	forced   bool   // a tool, or none, is demanded
+	memory   *memory
+	raw      []byte // of the last block
 }
 
 // A block is a part of the prompt: a tool, a block of the system prompt or of a message, an item.
@@ -68,11 +69,10 @@ const imageBytes = 6400
 var sealed = regexp.MustCompile(`_([0-9a-f]{12})_\d+_\d+`)
 
 // parse reads a request. It refuses only what has no meaning; check does the rest.
-func parse(api API, body []byte, h http.Header) (*prompt, *refusal) {
-	p := &prompt{api: api}
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.UseNumber()
-	if err := d.Decode(&p.doc); err != nil {
+func parse(api API, body []byte, h http.Header, m *memory) (*prompt, *refusal) {
+	p := &prompt{api: api, memory: m}
+	var err error
+	if p.doc, err = m.decode(body); err != nil {
 		return nil, invalid("json", "The request body is not valid JSON: "+err.Error())
 	}
 	p.model, _ = p.doc["model"].(string)
@@ -185,7 +185,8 @@ func (p *prompt) add(where, role string, message int, o object) *block {
 		}
 	}
 	extra += image(o)
-	raw := encode(plain)
+	raw := p.memory.encode(p.raw[:0], plain)
+	p.raw = raw
 	p.size += len(raw) + extra
 	b.end = p.size
 	var before block

@@ -15,7 +15,12 @@ import (
 
 // ServeHTTP answers a request as the vendor of its path does.
 func (v *Vendor) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	body, err := io.ReadAll(req.Body)
+	var read bytes.Buffer
+	if req.ContentLength > 0 {
+		read.Grow(int(req.ContentLength) + bytes.MinRead) // a large body is not copied again and again
+	}
+	_, err := read.ReadFrom(req.Body)
+	body := read.Bytes()
 	if err != nil {
 		return // the client is gone
 	}
@@ -55,7 +60,7 @@ func (v *Vendor) prompt(w http.ResponseWriter, req *http.Request, r *Record) {
 		v.refuse(w, r, f)
 		return
 	}
-	p, f := parse(r.API, body, req.Header)
+	p, f := parse(r.API, body, req.Header, v.memory)
 	if p != nil {
 		p.count = strings.HasSuffix(r.Path, "/count_tokens")
 		v.mu.Lock()

@@ -155,7 +155,8 @@ type Usage struct{ Prompt, CacheRead, CacheWrite, Output int }
 
 // A Vendor answers requests. It is safe for concurrent use.
 type Vendor struct {
-	o Options
+	o      Options
+	memory *memory
 
 	mu            sync.Mutex
 	records       []*Record
@@ -181,7 +182,7 @@ func New(o Options) *Vendor {
 	if o.Now == nil {
 		o.Now = func() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
 	}
-	return &Vendor{o: o, conversations: map[string]*conversation{}, cache: cache{ever: map[prefix]bool{}}}
+	return &Vendor{o: o, memory: newMemory(), conversations: map[string]*conversation{}, cache: cache{ever: map[prefix]bool{}}}
 }
 
 // Records returns all requests so far, in the order of arrival.
