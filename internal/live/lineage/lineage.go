@@ -168,8 +168,9 @@ func Follow(states []*State, r *wire.Request, rolling []wire.Hash) (*State, Kind
 			best, longest = s, n
 		}
 	}
-	for _, s := range states[:min(len(states), mostStates)] { // the next answer is to a request of this one
-		if best != nil && !best.ended(rolling, longest) && s.ended(rolling, longest) && s.Epoch.covers(rolling) {
+	// The answer that comes next in r is to a request of this one, whatever epoch it has. Without one, branches of another epoch are no better.
+	for _, s := range states[:min(len(states), mostStates)] {
+		if best != nil && !best.ended(rolling, longest) && s.ended(rolling, longest) && s.Epoch.covers(rolling) && (longest < len(rolling) || s.Epoch.same(best.Epoch)) {
 			best = s
 		}
 	}
