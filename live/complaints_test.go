@@ -75,14 +75,21 @@ var unmarked = strings.NewReplacer(`"cache_control":{"type":"ephemeral"},`, "", 
 // elements are the messages of a body, without cache markers.
 func elements(t *testing.T, body []byte) []string {
 	t.Helper()
-	out, err := upstream.Elements(body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, m := range out {
-		out[i] = unmarked.Replace(m)
+	var out []string
+	for _, m := range rawElements(t, body) {
+		out = append(out, unmarked.Replace(string(m)))
 	}
 	return out
+}
+
+// rawElements are the messages or items of a body.
+func rawElements(t *testing.T, body []byte) []json.RawMessage {
+	t.Helper()
+	var o struct{ Messages, Input []json.RawMessage }
+	if err := json.Unmarshal(body, &o); err != nil {
+		t.Fatal(err)
+	}
+	return append(o.Messages, o.Input...)
 }
 
 // epochs are the numbers of the turns at which the history became another one.

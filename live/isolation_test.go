@@ -276,10 +276,9 @@ func leak(t *testing.T, address string, key []byte) (credentials []string, found
 			seen[path], more = true, true
 			page := at(path)
 			found["the pages"] += page
-			for _, at := range links.FindAllStringSubmatchIndex(page, -1) {
-				to := page[at[2]:at[3]]
-				if _, known := seen[to]; !known && (strings.HasSuffix(page[:at[0]], "href") || strings.HasSuffix(page[:at[0]], "src")) {
-					seen[to] = false
+			for _, to := range links.FindAllStringSubmatch(page, -1) {
+				if _, known := seen[to[1]]; !known {
+					seen[to[1]] = false
 				}
 			}
 		}
@@ -330,7 +329,7 @@ func leak(t *testing.T, address string, key []byte) (credentials []string, found
 }
 
 var (
-	links = regexp.MustCompile(`="(/condense/[^"#]*)"`)
+	links = regexp.MustCompile(`(?:href|src)="(/condense/[^"#]*)"`)
 	inHex = regexp.MustCompile(`\\x([0-9a-f]+)`)
 )
 

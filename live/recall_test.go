@@ -95,15 +95,24 @@ func promised(t *testing.T, requests []upstream.Record) map[string][]byte {
 	all := map[string][]byte{}
 	known := map[string]map[string]bool{} // by the text of an element: most are in many requests
 	for _, r := range requests {
-		rest, elements := upstream.Split(r.Body)
-		for _, part := range append(elements, rest) {
-			found, ok := known[string(part)]
-			if !ok {
-				found = promises(t, part)
-				known[string(part)] = found
+		var body map[string]json.RawMessage
+		if err := json.Unmarshal(r.Body, &body); err != nil {
+			t.Fatal(err)
+		}
+		for _, value := range body {
+			var elements []json.RawMessage
+			if json.Unmarshal(value, &elements) != nil { // no array
+				elements = []json.RawMessage{value}
 			}
-			for h := range found {
-				all[h] = r.Body
+			for _, e := range elements {
+				found, ok := known[string(e)]
+				if !ok {
+					found = promises(t, e)
+					known[string(e)] = found
+				}
+				for h := range found {
+					all[h] = r.Body
+				}
 			}
 		}
 	}

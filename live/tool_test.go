@@ -59,17 +59,13 @@ func (p *play) toolResults(t *testing.T) []string {
 	}
 	known := map[string]bool{}
 	for _, r := range p.vendor.Turns() {
-		messages, err := upstream.Elements(r.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, text := range messages {
-			if known[text] {
+		for _, raw := range rawElements(t, r.Body) {
+			if known[string(raw)] {
 				continue
 			}
-			known[text] = true
+			known[string(raw)] = true
 			var m object
-			if err := json.Unmarshal([]byte(text), &m); err != nil {
+			if err := json.Unmarshal(raw, &m); err != nil {
 				t.Fatal(err)
 			}
 			blocks, _ := m["content"].([]any)

@@ -24,7 +24,7 @@ func newMemory() *memory { return &memory{decoded: map[string]any{}, quoted: map
 
 // decode returns the object of a body, as encoding/json reads it.
 func (m *memory) decode(body []byte) (object, error) {
-	if rest, elements := Split(body); len(elements) > 0 {
+	if rest, elements := split(body); len(elements) > 0 {
 		if doc, err := unmarshal(rest); err == nil {
 			if doc, _ := doc.(object); m.putBack(doc, elements) {
 				return doc, nil
@@ -82,10 +82,9 @@ func unmarshal(data []byte) (v any, err error) {
 // placeholder and a number are in the place of an element.
 const placeholder = "\x00element "
 
-// Split returns the objects in the arrays of a body, such as its messages, and the body with a short text in the place of each. If all of
-// these are JSON, the body is. They are nearly all of it, and most are those of the request before: who keeps what was found in each
-// need not read a history as often as it was sent.
-func Split(body []byte) (rest []byte, elements [][]byte) {
+// split returns the objects in the arrays of a body, such as its messages, and the body with a short text in the place of each. If all of
+// these are JSON, the body is. They are nearly all of it, and most are those of the request before.
+func split(body []byte) (rest []byte, elements [][]byte) {
 	var in [2]byte // the brackets around an element
 	depth, begin, done := 0, 0, 0
 	for i := 0; i < len(body); i++ {
@@ -115,24 +114,6 @@ func Split(body []byte) (rest []byte, elements [][]byte) {
 		}
 	}
 	return append(rest, body[done:]...), elements
-}
-
-// Elements returns the messages or items of a body as they are written.
-func Elements(body []byte) ([]string, error) {
-	rest, elements := Split(body)
-	var o struct{ Messages, Input []string }
-	if err := json.Unmarshal(rest, &o); err != nil {
-		return nil, err
-	}
-	out := append(o.Messages, o.Input...)
-	for i, e := range out {
-		n, err := strconv.Atoi(strings.TrimPrefix(e, placeholder))
-		if err != nil || n >= len(elements) {
-			return nil, fmt.Errorf("element %d is no object: %.100s", i, e)
-		}
-		out[i] = string(elements[n])
-	}
-	return out, nil
 }
 
 // stringEnd returns the index of the quote that ends the string which begins at i, or -1.
