@@ -12,6 +12,7 @@ type outcome struct {
 	http.ResponseWriter
 	status  int
 	refused string // why; empty if it is not
+	unsent  string // why it could not be sent to the upstream
 }
 
 // WriteHeader notes the status.
@@ -43,6 +44,9 @@ func (g *Gateway) served(s *settings, t *target, r *http.Request, o *outcome, st
 		return
 	}
 	g.ended(t, o, span)
+	if o.unsent != "" {
+		g.unreached(s, t.upstream, o.unsent)
+	}
 	more := []any{"api", t.kind(), "method", method(r), "status", o.code(), "from", r.RemoteAddr, "ms", time.Since(start).Milliseconds()}
 	if o.refused != "" {
 		s.audit("refused", t.who, append(more, "why", o.refused)...)

@@ -48,6 +48,7 @@ type prepared struct {
 	handles bool // it may have some
 	passes  map[string]string
 	journal []byte // of the condensed conversation; nil without a watcher
+	maker   maker
 }
 
 // errNotDue means that the policy of the profile saw no reason, or no gain.
@@ -149,6 +150,7 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 	x.epoch = &Epoch{
 		Time: x.start, Agent: x.agent.Name, Model: x.r.Model, Lineage: c.conversation, Reason: string(d.Reason),
 		Before: before, After: x.tokens, Turns: d.Turns, Millis: float64(time.Since(began).Microseconds()) / 1000,
+		Provider: p.maker.provider, Outcome: p.maker.outcome, Fallback: p.maker.cause != "", Cause: p.maker.cause,
 	}
 	if overflow {
 		x.epoch.Reason = overflowed
@@ -319,8 +321,11 @@ type job struct {
 	basis    *lineage.Basis
 	block    int // messages at the front that the last epoch left
 	pins     pins
-	journal  bool // is wanted
-	forced   bool // the vendor would refuse the body
+	journal  bool                   // is wanted
+	forced   bool                   // the vendor would refuse the body
+	tries    func(*condense.Report) // counts what the providers did; nil: nothing
+	instead  string                 // why the chain of the profile came to nothing, for the one that takes its place
+	asker    string                 // the provider of that chain that would have asked a language model
 }
 
 // Pins are the IDs of messages of a view that stay as they are because the caller says so; with all, those too that need not if there is no other way.
@@ -331,7 +336,7 @@ func (x *exchange) job(d lineage.Decision, overflow bool) *job {
 	j := &job{
 		api: x.r.API, volatile: x.volatile, body: x.r.With(x.view), tokens: x.tokens,
 		turn:  condense.Turn{Profile: x.profile, Mode: x.mode, Window: x.window, MaxOutput: x.output, NoRecall: !x.recalls, API: x.holds()},
-		basis: x.claim.state.Basis(x.rolling), pins: x.pins, journal: x.s.Watch != nil,
+		basis: x.claim.state.Basis(x.rolling), pins: x.pins, journal: x.s.Watch != nil, tries: x.tries(),
 	}
 	if e := x.claim.state.Epoch; e != nil {
 		j.block = len(x.view) - (len(x.r.Messages) - min(e.Cut, len(x.r.Messages)))
@@ -383,7 +388,13 @@ func (x *exchange) runBuiltin(ctx context.Context, j *job) (*prepared, error) {
 	ctx, stop := context.WithTimeout(ctx, max(x.s.Deadline, defaultDeadline))
 	defer stop()
 	j.turn.Profile, j.turn.Mode = "", ""
-	return j.run(ctx, x.builtin, whole)
+	why := j.instead
+	x.replaced(j)
+	p, err := j.run(ctx, x.builtin, whole)
+	if err == nil {
+		p.maker.cause = cmp.Or(why, p.maker.cause)
+	}
+	return p, err
 }
 
 // attempt is run with the messages from an index on unchanged.
@@ -430,6 +441,7 @@ func (j *job) attempt(ctx context.Context, host *condense.Host, to extent, keep 
 	}
 	if to != whole {
 		if asks, err := host.Estimate(ctx, c, t); err != nil || len(asks) > 0 {
+			j.asks(asks, err)
 			return nil, errors.Join(err, errAsks)
 		}
 	}
@@ -437,6 +449,7 @@ func (j *job) attempt(ctx context.Context, host *condense.Host, to extent, keep 
 		return nil, nil
 	}
 	report, err := host.Manage(ctx, c, t)
+	j.tried(report, err)
 	if err != nil {
 		return nil, err
 	}
@@ -452,7 +465,7 @@ func (j *job) attempt(ctx context.Context, host *condense.Host, to extent, keep 
 	if err != nil {
 		return nil, err
 	}
-	p := &prepared{basis: j.basis, after: after.Messages, handles: !t.NoRecall, passes: passesOf(report)}
+	p := &prepared{basis: j.basis, after: after.Messages, handles: !t.NoRecall, passes: passesOf(report), maker: makerOf(report)}
 	if j.journal {
 		var text bytes.Buffer
 		if _, err := doc.Write(&text, "condense"); err != nil {
@@ -571,5 +584,9 @@ func (x *exchange) announce() {
 	x.condensed(e)
 	x.watch()
 	x.s.audit("epoch", x.t.who, "agent", e.Agent, "lineage", e.Lineage, "reason", e.Reason, "before", e.Before, "after", e.After)
-	x.s.Logger.Info("epoch", "agent", e.Agent, "model", e.Model, "reason", e.Reason, "before", e.Before, "after", e.After, "ms", e.Millis)
+	by := []any{"provider", e.Provider, "outcome", e.Outcome, "fallback", e.Fallback}
+	if e.Fallback {
+		by = append(by, "cause", e.Cause)
+	}
+	x.s.Logger.Info("epoch", append([]any{"agent", e.Agent, "model", e.Model, "reason", e.Reason, "before", e.Before, "after", e.After, "ms", e.Millis}, by...)...)
 }

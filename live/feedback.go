@@ -213,7 +213,7 @@ func (g *Gateway) saving(spent *store.Record) {
 
 // StoredStats returns what all gateways that use the store did, as far as it is kept: they save it every minute and when they end.
 func StoredStats(ctx context.Context, address string) (Stats, error) {
-	sum := Stats{Errors: map[string]int{}, Epochs: []Epoch{}}
+	sum := Stats{Errors: map[string]int{}, Epochs: []Epoch{}, Attempts: []Attempt{}}
 	db, err := store.Open(ctx, address)
 	if err != nil {
 		return sum, err
@@ -263,5 +263,11 @@ func (s *Stats) add(o *Stats) {
 	s.Recalled = added(s.Recalled, o.Recalled)
 	for kind, n := range o.Errors {
 		s.Errors[kind] += n
+	}
+	for i := range o.Attempts {
+		s.Attempts = addAttempt(s.Attempts, &o.Attempts[i])
+	}
+	for i := range o.Unreachable {
+		s.Unreachable = addUnreachable(s.Unreachable, &o.Unreachable[i])
 	}
 }

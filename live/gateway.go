@@ -199,6 +199,7 @@ type Gateway struct {
 	stats   counters
 	store   store.Store
 	passes  passes
+	causes  causes
 	secret  []byte // for the hash of credentials
 	seals   []byte // the secret of sealed compactions
 

@@ -2,6 +2,7 @@ package live
 
 import (
 	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -27,6 +28,10 @@ type Stats struct {
 	Recalls     int            `json:"recalls"`     // how often an agent asked for what was condensed, and got it
 	Recalled    []Recalled     `json:"recalled"`    // what they asked for, the most frequent first
 	Errors      map[string]int `json:"errors"`      // by kind
+	// Attempts are what providers did, by their name; a provider that was not needed is not among them. Unreachable are the upstreams to which
+	// requests could not be sent.
+	Attempts    []Attempt     `json:"attempts"`
+	Unreachable []Unreachable `json:"unreachable,omitempty"`
 }
 
 // Tokens of requests and answers.
@@ -56,6 +61,12 @@ type Epoch struct {
 	CacheRead  int     `json:"cache_read"`
 	CacheWrite int     `json:"cache_write"`
 	Millis     float64 `json:"ms"`
+	// Provider is the last one that contributed, and Outcome that of its [core.Attempt]. If it condensed in place of another one, Fallback is
+	// set, and Cause says why: which provider failed, was rejected, or was not ready.
+	Provider string `json:"provider,omitempty"`
+	Outcome  string `json:"outcome,omitempty"`
+	Fallback bool   `json:"fallback,omitempty"`
+	Cause    string `json:"cause,omitempty"`
 }
 
 // keptEpochs is how many epochs the statistics remember.
@@ -107,5 +118,7 @@ func (g *Gateway) Stats() Stats {
 	s.Tokens.Net = s.Tokens.Saved - s.Tokens.Recalled
 	s.Errors = map[string]int{}
 	maps.Copy(s.Errors, g.stats.s.Errors)
+	s.Attempts = append([]Attempt{}, s.Attempts...)
+	s.Unreachable = slices.Clone(s.Unreachable)
 	return s
 }

@@ -55,6 +55,7 @@ var (
 	mUnpriced   = measure{"condense.requests.unpriced", "{request}", "Answers of models without a known price.", counter, nil}
 	mEpochs     = measure{"condense.epochs", "{epoch}", "Condensations of a history.", counter, nil}
 	mRemoved    = measure{"condense.epoch.removed", "{token}", "Tokens that condensations removed from histories.", counter, nil}
+	mAttempts   = measure{"condense.attempts", "{attempt}", "What providers did when it was their turn to condense.", counter, nil}
 	mEpoch      = measure{"condense.epoch.duration", "s", "What a condensation took while its request waited.", histogram, ownSeconds}
 	mResults    = measure{"condense.results.shortened", "{result}", "Tool results that were shortened before they were first sent.", counter, nil}
 	mRecalls    = measure{"condense.recalls", "{recall}", "How often an agent asked for what was condensed, and got it.", counter, nil}
@@ -65,7 +66,7 @@ var (
 
 var measures = []*measure{
 	&mOperation, &mUsage, &mRequests, &mActive, &mProcessing, &mTokens, &mCost, &mSaved, &mUnpriced,
-	&mEpochs, &mRemoved, &mEpoch, &mResults, &mRecalls, &mCompaction, &mFaults, &mRefusals,
+	&mEpochs, &mAttempts, &mRemoved, &mEpoch, &mResults, &mRecalls, &mCompaction, &mFaults, &mRefusals,
 }
 
 // scope is the name of the instrumentation.
@@ -118,6 +119,7 @@ const (
 	aOutcome   = attribute.Key("condense.outcome")
 	aReason    = attribute.Key("condense.reason")
 	aMode      = attribute.Key("condense.mode")
+	aCondenser = attribute.Key("condense.provider")
 	aKind      = attribute.Key("condense.kind")
 	aLimit     = attribute.Key("condense.limit")
 	aType      = attribute.Key("condense.token.type")

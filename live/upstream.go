@@ -268,6 +268,9 @@ func (s *settings) forward(w http.ResponseWriter, r *http.Request, t *target, vi
 			if r.Context().Err() != nil { // the client has gone
 				panic(http.ErrAbortHandler)
 			}
+			if o, ok := w.(*outcome); ok {
+				o.unsent = reason(err)
+			}
 			t.refuse(w, http.StatusBadGateway, "condense: upstream "+u.name+" cannot be reached: "+reason(err))
 		},
 	}

@@ -111,7 +111,7 @@ func (x *exchange) shadows(t *Turn) {
 			continue
 		}
 		j := *job
-		j.turn.Profile, j.turn.Mode, j.journal = profile, "", false
+		j.turn.Profile, j.turn.Mode, j.journal, j.tries = profile, "", false, nil // what is not sent is not counted
 		x.background.Go(func() {
 			defer func() { <-x.waiting }()
 			x.shading.Lock()

@@ -1,0 +1,182 @@
+package live_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/testkit"
+	"github.com/condensehq/condense/internal/testkit/upstream"
+	"github.com/condensehq/condense/live"
+	"github.com/condensehq/condense/registry"
+)
+
+// asks is a strategy that asks a language model.
+func asks(do core.ProviderFunc) *condense.Options {
+	o := faulty(do)
+	o.Strategies = []registry.Strategy{registry.Define("faulty", "For a test.", func() struct{} { return struct{}{} },
+		func(context.Context, struct{}, registry.Env) (core.CondensationProvider, error) {
+			return &asking{do}, nil
+		})}
+	return o
+}
+
+// A loudPlay is one whose gateway says what it does in a log, metrics and pages.
+type loudPlay struct {
+	*play
+	log    *lockedBuffer
+	meter  *meter
+	status string // its address
+}
+
+func tell(t *testing.T, o *condense.Options, vendor upstream.Options) *loudPlay {
+	t.Helper()
+	p := &loudPlay{play: &play{vendor: upstream.New(vendor)}, log: &lockedBuffer{}}
+	v := httptest.NewServer(p.vendor)
+	t.Cleanup(v.Close)
+	p.Gateway, p.server = serveWith(t, v.URL, o, func(o *live.Options) {
+		p.meter = newMeter(t, o)
+		o.Logger, o.Epoch.IgnorePayback = slog.New(slog.NewJSONHandler(p.log, nil)), true
+	})
+	c := claude("s")
+	c.URL = p.server.URL
+	p.client, p.status = &c, adminOf(t, p.Gateway)+"/condense/status"
+	return p
+}
+
+// count is how often a provider had an outcome, as /condense/status has it. The metric must say the same.
+func (p *loudPlay) count(t *testing.T, provider, outcome string) *live.Attempt {
+	t.Helper()
+	_, body := send(t, http.MethodGet, p.status, nil, nil)
+	var s live.Stats
+	if err := json.Unmarshal(body, &s); err != nil {
+		t.Fatalf("%v in %s", err, body)
+	}
+	i := slices.IndexFunc(s.Attempts, func(a live.Attempt) bool { return a.Provider == provider && a.Outcome == outcome })
+	if i < 0 {
+		return &live.Attempt{}
+	}
+	n := 0.0
+	for _, m := range p.meter.families(t)["condense_attempts_total"].GetMetric() {
+		labels := map[string]string{}
+		for _, l := range m.GetLabel() {
+			labels[l.GetName()] = l.GetValue()
+		}
+		if labels["condense_provider"] == provider && labels["condense_outcome"] == outcome && labels["condense_mode"] == "small" {
+			n = m.GetCounter().GetValue()
+		}
+	}
+	if now := p.Stats().Attempts; n < float64(s.Attempts[i].Count) || n > float64(now[i].Count) {
+		t.Errorf("%s %s: %d by the status, %v by the metric", provider, outcome, s.Attempts[i].Count, n)
+	}
+	return &s.Attempts[i]
+}
+
+// lines are those of the log with a message.
+func (p *loudPlay) lines(t *testing.T, message string) (found []map[string]any) {
+	t.Helper()
+	for line := range strings.Lines(p.log.String()) {
+		fields := map[string]any{}
+		if err := json.Unmarshal([]byte(line), &fields); err != nil {
+			t.Fatalf("%v in %q", err, line)
+		}
+		if fields["msg"] == message {
+			found = append(found, fields)
+		}
+	}
+	return found
+}
+
+const notCondensed = "a provider did not condense"
+
+// A model that refuses the key while the conversation is below its limit condenses nothing: that is counted, and named once in the log, without the key.
+func TestModelThatFailsIsNotSilent(t *testing.T) {
+	t.Parallel()
+	const key = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz"
+	var n int
+	p := tell(t, asks(func(context.Context, *core.Request) (*core.Result, error) {
+		n++
+		return nil, errors.New("401 Unauthorized: invalid x-api-key " + key + " (request req_0" + strings.Repeat("1", n) + ")")
+	}), upstream.Options{Window: 500_000, Script: upstream.Loop(60, 900, nil)})
+	p.begin(t)
+	testkit.Eventually(t, "the model has failed three times", func() bool {
+		p.step(t)
+		return p.count(t, "faulty", "failed").Count >= 3
+	})
+	if a := p.count(t, "faulty", "failed"); !a.Failed() || !strings.HasPrefix(a.Reason, "401 Unauthorized: invalid x-api-key [redacted]") {
+		t.Errorf("got %+v", a)
+	}
+	if got := p.lines(t, notCondensed); len(got) != 1 || got[0]["level"] != "WARN" || got[0]["provider"] != "faulty" || got[0]["outcome"] != "failed" {
+		t.Errorf("the log has %v", got)
+	}
+	if strings.Contains(p.log.String(), key) {
+		t.Error("the key is in the log")
+	}
+}
+
+// An epoch says which provider has condensed and, if it was not the first of the chain, why not that one.
+func TestEpochsNameTheirProvider(t *testing.T) {
+	t.Parallel()
+	fails := func(context.Context, *core.Request) (*core.Result, error) { panic("a fault") }
+	for name, tt := range map[string]struct {
+		options  *condense.Options
+		provider string
+		cause    string // begins so
+		outcome  string // that is counted of faulty
+	}{
+		"the chain": {faulty(func(_ context.Context, r *core.Request) (*core.Result, error) {
+			n := len(r.Messages)
+			return &core.Result{Messages: core.KeepGroups(r.Messages, func(i int) bool { return i < 1 || i >= n-3 })}, nil
+		}), "faulty", "", "applied"},
+		"truncation for a provider that crashes":                {faulty(fails), condense.Truncation, "faulty failed: panic: a fault", "failed"},
+		"the built-in chain for a model that was not asked yet": {asks(fails), "smart", "faulty replaced: it asks a language model", "replaced"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := tell(t, tt.options, upstream.Options{Window: window})
+			send(t, http.MethodPost, p.server.URL+"/v1/messages", nil, loop(1, 4*window))
+			s := p.Stats()
+			if len(s.Epochs) != 1 {
+				t.Fatalf("got %+v", s)
+			}
+			e := s.Epochs[0]
+			if e.Provider != tt.provider || e.Outcome == "" || e.Fallback != (tt.cause != "") || !strings.HasPrefix(e.Cause, tt.cause) {
+				t.Errorf("got %+v", e)
+			}
+			if a := p.count(t, "faulty", tt.outcome); a.Count == 0 || a.Failed() != e.Fallback {
+				t.Errorf("got %+v", s.Attempts)
+			}
+			if got := p.lines(t, "epoch"); len(got) != 1 || got[0]["provider"] != e.Provider || got[0]["outcome"] != e.Outcome || got[0]["fallback"] != e.Fallback || e.Fallback && got[0]["cause"] != e.Cause {
+				t.Errorf("the log has %v", got)
+			}
+			if got := p.lines(t, notCondensed); (len(got) == 1) != e.Fallback {
+				t.Errorf("the log has %v", got)
+			}
+		})
+	}
+}
+
+// An upstream that cannot be reached is named with its address, without what is in its path, and once in the log.
+func TestUnreachableUpstreamIsNamed(t *testing.T) {
+	t.Parallel()
+	log := &lockedBuffer{}
+	g, s := serveWith(t, "http://127.0.0.1:9/of/mine", nil, func(o *live.Options) { o.Logger = slog.New(slog.NewTextHandler(log, nil)) })
+	for range 3 {
+		send(t, http.MethodPost, s.URL+"/v1/messages", map[string]string{"X-Api-Key": "sk-secret"}, loop(1, 1000))
+	}
+	testkit.Eventually(t, "three are counted", func() bool {
+		u := g.Stats().Unreachable
+		return len(u) == 1 && u[0].Count == 3 && u[0].Upstream == "anthropic" && u[0].Address == "http://127.0.0.1:9" && u[0].Reason != ""
+	})
+	if got := log.String(); strings.Count(got, "an upstream cannot be reached") != 1 || strings.Contains(got, "of/mine") || strings.Contains(got, "sk-secret") {
+		t.Errorf("the log:\n%s", got)
+	}
+}
