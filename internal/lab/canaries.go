@@ -29,7 +29,8 @@ type Canary struct {
 	Stale    []int       `json:"stale"`   // of these, those whose old value is still there
 	// Misled are those of Stale whose new value is not there.
 	Misled []int `json:"misled"`
-	// Failed is the number of rounds without a result; the view is then as before.
+	// Failed is the number of rounds in which a provider of the chain failed, was rejected or could not work. Without any result
+	// the view is as before.
 	Failed int        `json:"failed,omitempty"`
 	Error  string     `json:"error,omitempty"` // the first
 	Usage  core.Usage `json:"usage,omitzero"`  // of all types together; with the first type only
@@ -48,7 +49,7 @@ type CanaryLine struct {
 	// that of those whose new one is not. Absent if none was changed.
 	Stale  *Estimate `json:"stale,omitempty"`
 	Misled *Estimate `json:"misled,omitempty"`
-	// Failed is the number of rounds without a result.
+	// Failed is the number of rounds in which a provider failed, was rejected or could not work.
 	Failed int `json:"failed,omitempty"`
 }
 
@@ -140,9 +141,7 @@ func (w *sessionWork) plantAndRun(ctx context.Context, name string, s *Strategy,
 				why := ""
 				if err == nil {
 					sum[0].Usage = sum[0].Usage.Add(next.Usage)
-					if o, text := outcome(next); o == core.OutcomeRejected || o == core.OutcomeFailed {
-						why = text
-					}
+					_, why, _ = setbacks(next)
 					view, err = reread(next.Messages, w.fileFormat(), round, w.counter)
 				}
 				if err != nil {

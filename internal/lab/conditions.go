@@ -12,7 +12,7 @@ import (
 	"github.com/condensehq/condense/internal/suggest"
 )
 
-// A Condition is a change of a measure that is not accepted.
+// A Condition is a change of a measure that is not accepted, or a share of failures.
 type Condition struct {
 	Measure string
 	Text    string // as it was written
@@ -55,14 +55,35 @@ func ParseConditions(s string) ([]Condition, error) {
 	return out, nil
 }
 
+// OfFailures reports whether c is about the share of cuts at which a strategy failed, as it is, and not about a change.
+func (c Condition) OfFailures() bool { return c.Measure == MeasureFailed }
+
+// Failing returns a text for every strategy and budget of r whose share of failed cuts c does not accept.
+func (c Condition) Failing(r *Report) []string {
+	var out []string
+	for i := range r.Tables {
+		t := &r.Tables[i]
+		if t.Mode != "" {
+			continue
+		}
+		for j := range t.Lines {
+			if e, ok := t.Lines[j].Values[c.Measure]; ok && c.exceeded(e.Mean) {
+				out = append(out, fmt.Sprintf("%s of %s at %s is %.3f (%s)", c.Measure, t.Lines[j].Strategy, t.Budget, e.Mean, c.Text))
+			}
+		}
+	}
+	return out
+}
+
 // Broken reports whether d is a change that is not accepted. A change that chance alone may have made
 // is accepted.
 func (c Condition) Broken(d Difference) bool {
-	if !d.Shown {
-		return false
-	}
+	return d.Shown && c.exceeded(d.Mean)
+}
+
+func (c Condition) exceeded(v float64) bool {
 	if c.below {
-		return d.Mean < c.by
+		return v < c.by
 	}
-	return d.Mean > c.by
+	return v > c.by
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/condensehq/condense/core"
@@ -107,9 +109,18 @@ func fingerprint(m core.Message) string {
 	return s
 }
 
+// followed returns a strategy whose provider calls f and is followed by truncation.
+func followed(name string, f func(context.Context, *core.Request) (*core.Result, error)) lab.Strategy {
+	return lab.Strategy{Name: name, Key: name, Truncation: "truncation", Chain: []core.NamedProvider{
+		{Name: "first", Provider: core.ProviderFunc(f)},
+		{Name: "truncation", Provider: window("window", "budget").Provider},
+	}}
+}
+
 func TestGuards(t *testing.T) {
 	t.Parallel()
 	items := small()
+	var crashes, once atomic.Int64
 	r := run(
 		t, items, lab.Options{Budgets: budgets(t, "25%"), Jobs: 2},
 		window("window", "budget"),
@@ -119,17 +130,26 @@ func TestGuards(t *testing.T) {
 		provider("everything", func(req *core.Request) ([]core.Message, error) { return req.Messages, nil }),
 		provider("emptied", func(*core.Request) ([]core.Message, error) { return nil, nil }),
 		provider("broken", func(*core.Request) ([]core.Message, error) { return nil, errors.New("out of luck") }),
-		lab.Strategy{Name: "saved", Chain: []core.NamedProvider{
-			{Name: "first", Provider: core.ProviderFunc(func(context.Context, *core.Request) (*core.Result, error) { return &core.Result{}, nil })},
-			{Name: "last", Provider: window("window", "budget").Provider},
-		}},
+		followed("rejected", func(context.Context, *core.Request) (*core.Result, error) { return &core.Result{}, nil }),
+		followed("crashing", func(context.Context, *core.Request) (*core.Result, error) {
+			if crashes.Add(1) > 3 { // as the host does with a plugin
+				return nil, fmt.Errorf("its last calls failed: %w", core.ErrUnavailable)
+			}
+			return nil, errors.New("it crashed")
+		}),
+		followed("stumbling", func(_ context.Context, req *core.Request) (*core.Result, error) {
+			if once.Add(1) == 1 {
+				return nil, errors.New("it stumbled")
+			}
+			return &core.Result{Messages: req.Messages}, nil
+		}),
 	)
 	warned := map[string]string{}
 	for _, w := range r.Warnings {
-		if w.Strategy == "saved" && w.Unfit {
+		if w.Strategy == "stumbling" && w.Unfit {
 			t.Errorf("a chain that works is unfit: %s", w.Text)
 		}
-		if w.Unfit || w.Strategy == "saved" {
+		if w.Unfit || w.Strategy == "stumbling" {
 			warned[w.Strategy] += w.Text + "; "
 		}
 	}
@@ -145,7 +165,9 @@ func TestGuards(t *testing.T) {
 		{"everything", 1, 1, "over the budget"},
 		{"emptied", -1, -1, "rejected"},
 		{"broken", -1, -1, "out of luck"},
-		{"saved", 0.2, 0.9, "another one contributed"},
+		{"rejected", 0.2, 0.9, "another one did its work"},
+		{"crashing", 0.2, 0.9, "another one did its work. The first: first: it crashed"},
+		{"stumbling", 0.2, 0.9, "at 1 of "},
 	} {
 		l := line(t, r, "25%", c.strategy)
 		panel, ok := l.Values["panel"]
@@ -167,12 +189,61 @@ func TestGuards(t *testing.T) {
 	if l := line(t, r, "25%", "emptied"); l.Values["lawful"].Mean != 0 || l.Failed != l.Cuts {
 		t.Errorf("emptied: lawful %v, %d of %d failed", l.Values["lawful"].Mean, l.Failed, l.Cuts)
 	}
-	if l := line(t, r, "25%", "saved"); l.Values["lawful"].Mean != 0 || l.Failed != 0 {
-		t.Errorf("saved: lawful %v, %d failed", l.Values["lawful"].Mean, l.Failed)
+	if l := line(t, r, "25%", "rejected"); l.Values["lawful"].Mean != 0 || l.Failed != 0 {
+		t.Errorf("rejected: lawful %v, %d failed", l.Values["lawful"].Mean, l.Failed)
+	}
+	// By its panel, a provider that crashed or was not asked any more looks like truncation: these two measures show it.
+	for strategy, want := range map[string][2]float64{"rejected": {1, 0}, "crashing": {1, 0}, "window": {0, 1}} {
+		v := line(t, r, "25%", strategy).Values
+		if got := [2]float64{v[lab.MeasureFailed].Mean, v[lab.MeasureOwn].Mean}; got != want {
+			t.Errorf("%s: failed at %v of the cuts and saved %v by itself, want %v", strategy, got[0], got[1], want)
+		}
 	}
 	for _, v := range r.Verdicts {
-		if v.Best != "window" && v.Best != "" {
-			t.Errorf("the verdict on %s %s names %s", v.Budget, v.Mode, v.Best)
+		for _, n := range slices.Concat([]string{v.Best}, v.Ties) {
+			if n != "window" && n != "stumbling" && n != "" {
+				t.Errorf("the verdict on %s %s names %s", v.Budget, v.Mode, n)
+			}
 		}
+	}
+}
+
+// A plugin that crashed yesterday is asked again today: its failure is not its result for ever.
+func TestAPassingFailureIsNotKeptInTheCache(t *testing.T) {
+	t.Parallel()
+	var broken bool
+	var asked int
+	s := followed("mended", func(_ context.Context, req *core.Request) (*core.Result, error) {
+		asked++
+		if broken {
+			return nil, fmt.Errorf("the model does not answer: %w", core.ErrUnavailable)
+		}
+		return &core.Result{Messages: req.Messages}, nil
+	})
+	opts := lab.Options{Budgets: budgets(t, "25%"), Cache: t.TempDir()}
+	items := small()[:1]
+	for _, c := range []struct {
+		name   string
+		broken bool
+		failed float64
+	}{{"while it fails", true, 1}, {"when it works", false, 0}, {"from the cache", true, 0}} {
+		broken, asked = c.broken, 0
+		r := run(t, items, opts, s)
+		if got := line(t, r, "25%", "mended").Values[lab.MeasureFailed].Mean; got != c.failed {
+			t.Errorf("%s: failed at %v of the cuts, want %v", c.name, got, c.failed)
+		}
+		if fromCache := asked == 0; fromCache != (c.name == "from the cache") {
+			t.Errorf("%s: asked %d times", c.name, asked)
+		}
+	}
+}
+
+// One that works without truncation, but is not asked any more, has no result.
+func TestASkippedProviderIsNoResult(t *testing.T) {
+	t.Parallel()
+	s := provider("skipped", func(*core.Request) ([]core.Message, error) { return nil, core.ErrUnavailable })
+	r := run(t, small()[:1], lab.Options{Budgets: budgets(t, "25%")}, s)
+	if l := line(t, r, "25%", "skipped"); l.Failed != l.Cuts || !l.Unfit {
+		t.Errorf("%d of %d cuts failed, unfit %v", l.Failed, l.Cuts, l.Unfit)
 	}
 }

@@ -25,6 +25,10 @@ const (
 	MeasureUser      = "user"
 	MeasureSize      = "size"
 	MeasureKept      = "kept"
+	// MeasureOwn is the share of the saving that the strategy itself made; the rest was made by the truncation that follows it.
+	MeasureOwn = "own"
+	// MeasureFailed is 1 where a provider of the strategy failed, was rejected or could not work, else 0.
+	MeasureFailed = "failed"
 )
 
 // measures are all measures, in the order of a report.
@@ -45,6 +49,8 @@ var measures = []Measure{
 	{Name: "recent", Title: "last ten messages", Unit: "share", Better: 1, Doc: "The share of the last ten messages that is kept verbatim."},
 	{Name: MeasureKept, Title: "tokens left", Unit: "share", Better: -1, Doc: "Tokens after, as a share of those before."},
 	{Name: MeasureSize, Title: "of the budget", Unit: "share", Better: 0, Doc: "Tokens after, as a share of the budget. Above 1.03 the strategy missed the budget."},
+	{Name: MeasureOwn, Title: "saved by itself", Unit: "share", Better: 0, Doc: "Of the tokens saved, the share that the strategy itself saved. The truncation that follows it saved the rest."},
+	{Name: MeasureFailed, Title: "failed", Unit: "share", Better: -1, Doc: "The share of the cuts at which a provider of the strategy failed, was rejected or could not work, also if truncation did its work."},
 	{Name: "lawful", Title: "valid", Unit: "share", Better: 1, Doc: "Whether every rule of core.Verify was kept. Anything below 1 is a defect."},
 	{Name: "faults", Title: "faults added", Unit: "faults", Better: -1, Doc: "Calls without results, results without calls, repeated IDs and blank messages that were not there before."},
 	{Name: "stable", Title: "stable", Unit: "share", Better: 1, Doc: "Whether a second run on the result with the same budget changes nothing. Not measured for strategies that call a model."},

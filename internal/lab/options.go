@@ -146,6 +146,9 @@ type Strategy struct {
 	// Unchecked measures what the provider returns even if it breaks rules, and does not run it a second time: for
 	// programs of others. There is no chain.
 	Unchecked bool
+	// Truncation is the name of the provider in Chain that truncates what the others leave; empty if none does. What it saves is
+	// not counted as saved by the strategy itself.
+	Truncation string
 	// SizeOf is the name of a strategy earlier in the list. Its result is the budget, so that both are compared at the
 	// same size; empty means the budget of the run. In rounds and with canaries it has no effect.
 	SizeOf string

@@ -75,10 +75,11 @@ func merged(runs []Row) Row {
 	out.Usage, out.Error = usage, ""
 	values := map[string][]float64{}
 	after, measured := 0, 0
-	kinds := map[tokens.Kind]int{}
+	kinds, savedBy := map[tokens.Kind]int{}, map[string]int{}
 	for i := range runs {
 		r := &runs[i]
 		out.Runs = append(out.Runs, Repetition{r.Outcome, r.Error, r.Values})
+		out.passing = out.passing || r.passing
 		out.Setbacks = max(out.Setbacks, r.Setbacks)
 		out.Error = cmp.Or(out.Error, r.Error)
 		for name, v := range r.Values {
@@ -89,6 +90,9 @@ func merged(runs []Row) Row {
 			after += r.After
 			for k, n := range r.KindsAfter {
 				kinds[k] += n
+			}
+			for p, n := range r.SavedBy {
+				savedBy[p] += n
 			}
 		}
 	}
@@ -102,7 +106,10 @@ func merged(runs []Row) Row {
 		for k := range kinds {
 			kinds[k] = average(kinds[k])
 		}
-		out.KindsAfter = kinds
+		for p := range savedBy {
+			savedBy[p] = average(savedBy[p])
+		}
+		out.KindsAfter, out.SavedBy = kinds, savedBy
 	}
 	return out
 }

@@ -26,6 +26,8 @@ type Round struct {
 	Outcome core.Outcome `json:"outcome"`
 	// Error is why the view could not be written and read again; then it is the last round.
 	Error string `json:"error,omitempty"`
+	// Setbacks is the number of providers of the chain that failed, were rejected or could not work.
+	Setbacks int `json:"setbacks,omitempty"`
 	// Usage is what both condensations spent on models.
 	Usage core.Usage `json:"usage,omitzero"`
 	// Panel and User measure the view against the whole session so far. Once and OnceUser measure a
@@ -161,6 +163,7 @@ func (w *sessionWork) along(ctx context.Context, name string, s *Strategy, size 
 			r.Outcome = core.OutcomeFailed
 			if err == nil {
 				r.Outcome, _ = outcome(next)
+				r.Setbacks, _, _ = setbacks(next)
 				r.Usage = r.Usage.Add(next.Usage)
 				r.Format = w.fileFormat()
 				if view, err = reread(next.Messages, r.Format, len(out)+1, w.counter); err != nil {
@@ -196,7 +199,9 @@ func (w *sessionWork) along(ctx context.Context, name string, s *Strategy, size 
 	return out, nil
 }
 
-func (r Round) lap() (core.Usage, bool) { return r.Usage, r.Outcome == core.OutcomeFailed }
+func (r Round) lap() (core.Usage, bool) {
+	return r.Usage, r.Outcome == core.OutcomeFailed || r.Setbacks > 0
+}
 
 func value(v float64, ok bool) *float64 {
 	if !ok {

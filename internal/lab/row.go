@@ -32,9 +32,11 @@ type Row struct {
 	Provider string `json:"provider,omitempty"`
 	// Error is why it was rejected or failed.
 	Error string `json:"error,omitempty"`
-	// Setbacks is the number of providers of the chain that failed or were rejected while another one
+	// Setbacks is the number of providers of the chain that failed, were rejected or could not work while another one
 	// contributed. Error is then the first of their errors.
 	Setbacks int `json:"setbacks,omitempty"`
+	// SavedBy are the tokens that each provider of the chain saved, without those that saved none.
+	SavedBy map[string]int `json:"saved_by,omitempty"`
 	// Values are the measures by name, without those that are not defined.
 	Values map[string]float64 `json:"values"`
 	// KindsBefore and KindsAfter are tokens by kind, see tokens.Kind.
@@ -45,6 +47,8 @@ type Row struct {
 	// Runs are present if the strategy ran several times. Values, After and KindsAfter are then means over the runs that
 	// have a result, and Outcome is that of the first of them.
 	Runs []Repetition `json:"runs,omitempty"`
+	// passing reports that a provider failed or could not work: the next run may have another result.
+	passing bool
 }
 
 // measured reports whether there is a result to measure.
@@ -136,7 +140,7 @@ func (b *trial) run(ctx context.Context, s *Strategy) (Row, error) {
 	if ctx.Err() != nil {
 		return r, ctx.Err()
 	}
-	r.Values["ms"] = milliseconds(took)
+	r.Values["ms"], r.Values[MeasureFailed] = milliseconds(took), 1
 	if err != nil {
 		r.Outcome, r.Error = core.OutcomeFailed, err.Error()
 		return r, nil //nolint:nilerr // that a strategy fails is a result
@@ -149,6 +153,11 @@ func (b *trial) run(ctx context.Context, s *Strategy) (Row, error) {
 	if !r.measured() {
 		return r, nil
 	}
+	r.Values[MeasureFailed] = 0
+	if r.Setbacks, r.Error, r.passing = setbacks(out); r.Setbacks > 0 {
+		r.Values[MeasureFailed] = 1
+	}
+	r.attribute(out, s.Truncation)
 	if b.task.cut.Before != nil {
 		id := b.task.cut.Prefix()[0].ID
 		b.judge(&r, slices.DeleteFunc(slices.Clone(out.Messages), func(m core.Message) bool { return m.ID != id }))
@@ -162,11 +171,6 @@ func (b *trial) run(ctx context.Context, s *Strategy) (Row, error) {
 	for _, a := range out.Attempts {
 		if a.Outcome == core.OutcomeRejected {
 			r.Values["lawful"] = 0
-		}
-		if a.Outcome == core.OutcomeRejected || a.Outcome == core.OutcomeFailed {
-			if r.Setbacks++; r.Error == "" && a.Err != nil {
-				r.Error = a.Provider + ": " + a.Err.Error()
-			}
 		}
 	}
 	r.Values["calls"], r.Values["usd"] = float64(out.Usage.Calls), out.Usage.USD
@@ -227,6 +231,36 @@ func (b *trial) unchecked(ctx context.Context, s *Strategy, messages []core.Mess
 	return out, took, nil
 }
 
+// setbacks returns how many providers of a chain failed, were rejected or could not work, and the first of their errors.
+// Passing reports whether one of them may do better the next time: a rejected result would be the same again.
+func setbacks(c *core.ChainResult) (n int, first string, passing bool) {
+	for _, a := range c.Attempts {
+		if a.Err == nil { // also if it was not needed
+			continue
+		}
+		if n++; n == 1 {
+			first = a.Provider + ": " + a.Err.Error()
+		}
+		passing = passing || a.Outcome != core.OutcomeRejected
+	}
+	return n, first, passing
+}
+
+// attribute notes what each provider of the chain saved. Truncation is the one that closes it.
+func (r *Row) attribute(c *core.ChainResult, truncation string) {
+	r.SavedBy = map[string]int{}
+	all := 0
+	for _, a := range c.Attempts {
+		if saved := a.TokensBefore - a.TokensAfter; saved > 0 {
+			r.SavedBy[a.Provider] += saved
+			all += saved
+		}
+	}
+	if all > 0 {
+		r.Values[MeasureOwn] = 1 - float64(r.SavedBy[truncation])/float64(all)
+	}
+}
+
 // outcome returns the outcome of a chain as a whole, and the error if there is no result.
 func outcome(c *core.ChainResult) (core.Outcome, string) {
 	worst := core.OutcomeNoOp
@@ -235,12 +269,19 @@ func outcome(c *core.ChainResult) (core.Outcome, string) {
 		switch a.Outcome {
 		case core.OutcomeApplied:
 			return core.OutcomeApplied, ""
-		case core.OutcomeRejected, core.OutcomeFailed:
-			errs = append(errs, a.Err)
-			if worst == core.OutcomeNoOp {
-				worst = a.Outcome
+		case core.OutcomeRejected, core.OutcomeFailed, core.OutcomeSkipped:
+			if a.Err == nil {
+				continue // it was not needed
 			}
-		case core.OutcomeInsufficient, core.OutcomeNoOp, core.OutcomeSkipped:
+			errs = append(errs, a.Err)
+			switch {
+			case worst != core.OutcomeNoOp:
+			case a.Outcome == core.OutcomeRejected:
+				worst = core.OutcomeRejected
+			default:
+				worst = core.OutcomeFailed
+			}
+		case core.OutcomeInsufficient, core.OutcomeNoOp:
 		}
 	}
 	if c.Provider != "" {

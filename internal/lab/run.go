@@ -303,8 +303,8 @@ func (b *trial) sizedAs(other string, rows []Row) (*trial, bool) {
 	return nil, false
 }
 
-// remember returns the row from the cache, or measures it and adds it to the cache. Failures are not
-// cached, as the next run may succeed.
+// remember returns the row from the cache, or measures it and adds it to the cache. A row is not cached if a provider failed or
+// could not work, even if another one did its work: the next run may succeed.
 func (w *sessionWork) remember(b *trial, strategy, key string, run int, measure func() (Row, error)) (Row, error) {
 	if w.cache == nil || key == "" {
 		return measure()
@@ -318,7 +318,7 @@ func (w *sessionWork) remember(b *trial, strategy, key string, run int, measure 
 		return row, nil
 	}
 	row, err := measure()
-	if err != nil || row.Outcome == core.OutcomeFailed {
+	if err != nil || row.Outcome == core.OutcomeFailed || row.passing {
 		return row, err
 	}
 	return row, w.cache.put(k, row)

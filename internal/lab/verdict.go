@@ -141,6 +141,8 @@ type Loss struct {
 	Value   float64 `json:"value"` // mean of the best
 	To      string  `json:"to"`    // the other
 	Other   float64 `json:"other"` // its mean
+	// Why says what the measure does not see, or what the verdict counts instead.
+	Why string `json:"why,omitempty"`
 }
 
 // WorseIn returns the losses as a sentence, or "".
@@ -160,8 +162,25 @@ func (v *Verdict) WorseIn() string {
 	return v.Best + " is worse in: " + strings.Join(out, ", ")
 }
 
-// lossMeasures are the measures of [Verdict.Losses].
-var lossMeasures = []string{MeasureUser, "artefacts", "errors", "recent", "ms"}
+// Explained returns a sentence for each loss: how to read it.
+func (v *Verdict) Explained() []string {
+	var out []string
+	for _, l := range v.Losses {
+		if l.Why != "" {
+			out = append(out, measureOf(l.Measure).Title+": "+l.Why)
+		}
+	}
+	return out
+}
+
+// lossMeasures are the measures of [Verdict.Losses], each with an explanation.
+var lossMeasures = []struct{ name, why string }{
+	{MeasureUser, "counts the user's sentences only word for word; the verdict counts those that were needed later"},
+	{"artefacts", "half of it is the last state of each file, which the agent can read again"},
+	{"errors", "counts errors that were fixed long ago, too; the verdict counts those that were needed later"},
+	{"recent", "counts only what is kept word for word: shortening long recent results makes room for older content; the verdict counts what was needed of both"},
+	{"ms", "is what one condensation takes, next to the seconds of every answer of a model"},
+}
 
 // More time is a loss if it is at least lossFactor times that of another strategy and lossMillis.
 const (
@@ -176,7 +195,8 @@ func (a *analysis) losses(t *Table, best string, others []string) []Loss {
 		values[t.Lines[i].Strategy] = t.Lines[i].Values
 	}
 	var out []Loss
-	for _, name := range lossMeasures {
+	for _, m := range lossMeasures {
+		name := m.name
 		own, ok := values[best][name]
 		if !ok {
 			continue
@@ -191,7 +211,7 @@ func (a *analysis) losses(t *Table, best string, others []string) []Loss {
 		for _, s := range rivals {
 			d := a.difference(a.groups[group{t.Budget, t.Mode, s}], a.groups[group{t.Budget, t.Mode, best}], name)
 			if d.Shown && float64(better)*d.Mean > 0 {
-				out = append(out, Loss{name, own.Mean, s, values[s][name].Mean})
+				out = append(out, Loss{name, own.Mean, s, values[s][name].Mean, m.why})
 				break
 			}
 		}

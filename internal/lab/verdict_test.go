@@ -79,6 +79,9 @@ func TestAVerdictSaysWhatTheWinnerLoses(t *testing.T) {
 	if want := "a is worse in: errors (0.07; 0.24 with b), time (140.0 ms; 0.2 ms with b)"; v.WorseIn() != want {
 		t.Errorf("got %q, want %q", v.WorseIn(), want)
 	}
+	if why := strings.Join(v.Explained(), "; "); !strings.Contains(why, "errors: counts errors that were fixed") || !strings.Contains(why, "time: ") {
+		t.Errorf("the losses are explained as %q", why)
+	}
 	newer := lab.Verdict{Best: "a", Losses: []lab.Loss{{Measure: "charm", To: "b", Value: 0.1, Other: 0.2}}}
 	if want := "a is worse in: charm (0.10; 0.20 with b)"; newer.WorseIn() != want {
 		t.Errorf("a measure of a newer report: got %q, want %q", newer.WorseIn(), want)

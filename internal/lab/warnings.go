@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/condensehq/condense/core"
@@ -10,6 +11,7 @@ import (
 // Limits above which a strategy gets a warning, and below which there is no verdict.
 const (
 	warnFailed   = 0.02 // share of the cuts at which it failed or was rejected
+	warnSetback  = 0.10 // share of the cuts at which a provider did nothing and another one did its work
 	warnOver     = 0.05 // share of the cuts at which it was over the budget
 	warnForetold = 0.05 // share of the words that first appear after the cut
 	warnBare     = 0.30 // plain recall minus grounded recall
@@ -29,7 +31,7 @@ func (a *analysis) warnings() []Warning {
 	for _, s := range a.compared() {
 		out = append(out, a.once(s)...)
 		out = append(out, a.setbacks(s)...)
-		for _, check := range []func(*tally) string{(*tally).failed, (*tally).over, (*tally).foretold, (*tally).bare, (*tally).nothing} {
+		for _, check := range []func(*tally) string{(*tally).failed, (*tally).setback, (*tally).over, (*tally).foretold, (*tally).bare, (*tally).nothing} {
 			out = append(out, a.warn(s, check)...)
 		}
 	}
@@ -73,23 +75,37 @@ func (a *analysis) warn(strategy string, check func(*tally) string) []Warning {
 	return out
 }
 
-// setbacks warns about a chain in which a provider failed and another one contributed.
+// setbacks warns about a chain in which a provider failed and another one contributed, at the budgets at which that is rare enough
+// for a verdict, and about rounds in which that happened.
 func (a *analysis) setbacks(strategy string) []Warning {
-	n, all, example := 0, 0, ""
+	few := tally{}
 	for _, b := range a.Budgets {
+		t := tally{}
 		for _, r := range a.groups[group{b, "", strategy}] {
-			all++
-			if r.measured() && r.Setbacks > 0 {
-				if n++; n == 1 {
-					example = r.Error
-				}
+			t.add(r)
+		}
+		if t.setback() == "" {
+			few.rows += t.rows
+			few.setbacks += t.setbacks
+			few.second = cmp.Or(few.second, t.second)
+		}
+	}
+	var out []Warning
+	if few.setbacks > 0 {
+		out = append(out, Warning{Strategy: strategy, Text: few.setbackText()})
+	}
+	rounds, failed := 0, 0
+	for i := range a.Rounds {
+		if r := &a.Rounds[i]; r.Strategy == strategy {
+			if rounds++; r.Setbacks > 0 || r.Outcome == core.OutcomeFailed {
+				failed++
 			}
 		}
 	}
-	if n == 0 {
-		return nil
+	if failed > 0 {
+		out = append(out, Warning{Strategy: strategy, Text: fmt.Sprintf("in %d of %s a provider failed, was rejected or could not work", failed, size.Plural(rounds, "round"))})
 	}
-	return []Warning{{Strategy: strategy, Text: fmt.Sprintf("at %d of %d cuts a provider of the chain failed or was rejected and another one contributed. The first: %s", n, all, example)}}
+	return out
 }
 
 // A tally counts the problems of rows.
@@ -97,6 +113,8 @@ type tally struct {
 	rows, rejected, broken, above, empty int
 	repeated                             bool // rows are single runs
 	example                              string
+	setbacks                             int    // rows with a result to which a provider contributed nothing, because it failed
+	second                               string // why, at the first of them
 	told, gap                            []float64
 }
 
@@ -112,6 +130,10 @@ func (t *tally) add(r *Row) {
 			t.example = r.Error
 		}
 		return
+	}
+	if r.Values[MeasureFailed] > 0 {
+		t.setbacks++
+		t.second = cmp.Or(t.second, r.Error)
 	}
 	if r.Values[MeasureSize] > overSize {
 		t.above++
@@ -141,6 +163,18 @@ func (t *tally) failed() string {
 			n, t.rows, t.what(), t.rejected, t.broken, t.example)
 	}
 	return ""
+}
+
+func (t *tally) setback() string {
+	if float64(t.setbacks) > warnSetback*float64(t.rows) {
+		return t.setbackText()
+	}
+	return ""
+}
+
+func (t *tally) setbackText() string {
+	return fmt.Sprintf("at %d of %d %s a provider failed, was rejected or could not work, and another one did its work. The first: %s",
+		t.setbacks, t.rows, t.what(), t.second)
 }
 
 func (t *tally) over() string {

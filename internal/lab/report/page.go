@@ -151,6 +151,7 @@ type verdict struct {
 	Word   string
 	Text   string
 	Worse  string // in which measures the best strategy is worse
+	Why    []string
 	AtSize []string
 	// Names are the strategies that the table of all verdicts shows, More is the number of others.
 	Names []string
@@ -180,7 +181,7 @@ const maxNames = 2
 
 func newVerdict(v *lab.Verdict) verdict {
 	const none = "no difference shown"
-	out := verdict{Budget: v.Budget, Shown: v.Shown, Word: none, Text: strings.TrimPrefix(v.Text, none+" "), Worse: v.WorseIn(), AtSize: v.AtSize}
+	out := verdict{Budget: v.Budget, Shown: v.Shown, Word: none, Text: strings.TrimPrefix(v.Text, none+" "), Worse: v.WorseIn(), Why: v.Explained(), AtSize: v.AtSize}
 	switch {
 	case v.Shown:
 		out.Word = "better"
@@ -314,7 +315,7 @@ type measureRow struct {
 // groups are the tables of measures. The last has all measures that the others do not name.
 var groups = []struct{ id, title, measures string }{
 	{"kept", "What is kept", "panel far cfrr fnr4 rw grounded plain user artefacts errors recent"},
-	{"cost", "Size, time and cost", "kept size ms calls usd payback head_messages head_bytes"},
+	{"cost", "Size, time and cost", "kept size own ms calls usd payback head_messages head_bytes"},
 	{"safety", "Safety", ""},
 }
 

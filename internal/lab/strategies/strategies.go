@@ -248,6 +248,7 @@ func (b *Opener) strategy(ctx context.Context, word string) (lab.Strategy, []con
 	}
 	if !alone {
 		s.Chain = append(s.Chain, core.NamedProvider{Name: condense.Truncation, Provider: slidingwindow.New(slidingwindow.DefaultConfig())})
+		s.Truncation = condense.Truncation
 		about = append(about, "truncation")
 	}
 	s.About = strings.Join(about, ", then ")

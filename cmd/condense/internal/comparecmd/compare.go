@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -82,6 +83,7 @@ them.`,
   condense compare sessions/ --strategies profile:code,smart/aggressive --output html >report.html
   condense compare sessions/ --replay --prices claude-opus-5-5
   condense compare sessions/ --against base.json --fail-on 'recall<-0.03'
+  condense compare sessions/ --strategies ours,smart/balanced --against smart/balanced --fail-on 'recall<-0.02,failed>0'
   condense compare canaries:sessions/ --strategies smart/balanced,slidingwindow --budgets 20%
   condense compare sessions/ --mode-of 'reviews=review' --mode-of '*=code' --write-modes modes.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error { return compare(a, cmd, &c, args) },
@@ -92,8 +94,8 @@ them.`,
 	f.StringSliceVar(&c.budgets, "budgets", nil, "`shares` of the tokens before the cut that may be left, such as 25%; real for the size that recorded compactions left (default: 10%,25%,50%)")
 	f.StringVarP(&c.output, "output", "o", "table", "`format`: table, md, csv, json or html")
 	f.StringVar(&c.save, "save", "", "`file` for the whole result as JSON, for --against and for condense compare merge")
-	f.StringVar(&c.against, "against", "", "`file` of an earlier result to compare with")
-	f.StringVar(&c.failOn, "fail-on", "", "`conditions` under which the exit code is 1, such as 'recall<-0.03,size>0.05': changes since --against that the data show")
+	f.StringVar(&c.against, "against", "", "`file` of an earlier result, or a strategy of this one, to compare the others with")
+	f.StringVar(&c.failOn, "fail-on", "", "`conditions` under which the exit code is 1, such as 'recall<-0.03,size>0.05,failed>0': differences from --against that the data show, and shares of failed cuts")
 	f.StringVar(&c.shard, "shard", "", "compare only part `i/n` of the sessions")
 	f.IntVar(&c.rounds, "rounds", 0, "also condense long sessions this many times as they grow (for canaries: at most this many, default 6)")
 	f.StringVar(&c.roundsFormat, "rounds-format", "", "transcript `format` in which the view is written and read again after every round (default: that of the session; anthropic for one that is only read)")
@@ -139,7 +141,8 @@ func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) erro
 		return err
 	}
 	old, err := readComparison(c.against)
-	if err != nil {
+	missing := errors.Is(err, fs.ErrNotExist) // then it may be a strategy
+	if err != nil && !missing {
 		return err
 	}
 	if len(paths) == 0 {
@@ -154,6 +157,9 @@ func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) erro
 		return err
 	}
 	defer h.Close()
+	if missing && !c.names(set.Strategies) {
+		return cli.Usage(cmd, "--against: there is no file %s, and no strategy of that name in this comparison", c.against)
+	}
 	if err := agree(a, cmd, c, items, set.Strategies, opts); err != nil {
 		return err
 	}
@@ -303,10 +309,7 @@ func conclude(ctx context.Context, a *cli.App, c *comparison, r, old *lab.Report
 	if err := printComparison(ctx, a, c, r, e); err != nil {
 		return err
 	}
-	if old == nil {
-		return nil
-	}
-	return since(a, c, r, old, conditions)
+	return against(a, c, r, old, conditions)
 }
 
 func saveReport(path string, r *lab.Report) error {
@@ -398,12 +401,14 @@ func (c *comparison) options(cmd *cobra.Command) (*lab.Options, []lab.Condition,
 	if !slices.Contains(reportFormats, c.output) {
 		return nil, nil, cli.Usage(cmd, "--output: no format %q; there are %s", c.output, strings.Join(reportFormats, ", "))
 	}
-	if c.failOn != "" && c.against == "" {
-		return nil, nil, cli.Usage(cmd, "--fail-on needs --against: its conditions are about changes")
-	}
 	conditions, err := lab.ParseConditions(c.failOn)
 	if err != nil {
 		return nil, nil, fault("fail-on", err)
+	}
+	for _, cond := range conditions {
+		if c.against == "" && !cond.OfFailures() {
+			return nil, nil, cli.Usage(cmd, "--fail-on: %s needs --against: it is about a difference", cond.Text)
+		}
 	}
 	opts.Cache, err = c.cacheDir()
 	return opts, conditions, err

@@ -12,45 +12,69 @@ import (
 	"github.com/condensehq/condense/internal/size"
 )
 
-// since prints the changes since an older result, and returns an error if a condition is broken.
-func since(a *cli.App, c *comparison, r, old *lab.Report, conditions []lab.Condition) error {
+// names reports whether --against names one of the strategies.
+func (c *comparison) names(strategies []lab.Strategy) bool {
+	return slices.ContainsFunc(strategies, func(s lab.Strategy) bool { return s.Name == c.against })
+}
+
+// against prints the differences from what --against names, and returns an error if a condition is broken.
+func against(a *cli.App, c *comparison, r, old *lab.Report, conditions []lab.Condition) error {
+	var broken []string
+	for _, cond := range conditions {
+		if cond.OfFailures() {
+			broken = append(broken, cond.Failing(r)...)
+		}
+	}
+	worse, err := differences(a, c, r, old, conditions)
+	if broken = append(broken, worse...); len(broken) > 0 {
+		err = errors.Join(err, errors.New("not accepted: "+strings.Join(broken, "; ")))
+	}
+	return err
+}
+
+// differences prints how the strategies of r differ from those of old or, without one, from the strategy that --against names.
+func differences(a *cli.App, c *comparison, r, old *lab.Report, conditions []lab.Condition) ([]string, error) {
+	if c.against == "" {
+		return nil, nil
+	}
+	title, other := "since", func(s, measure string) lab.Difference { return r.Since(old, s, measure) }
+	if old == nil {
+		title, other = "against", func(s, measure string) lab.Difference { return r.Difference(s, c.against, measure) }
+	}
 	asked := []string{lab.MeasurePanel, lab.MeasureUser, lab.MeasureKept}
 	for _, cond := range conditions {
-		if !slices.Contains(asked, cond.Measure) {
+		if !cond.OfFailures() && !slices.Contains(asked, cond.Measure) {
 			asked = append(asked, cond.Measure)
 		}
 	}
 	var broken []string
 	compared := 0
-	term.Printf(a.Stderr, "since %s:\n", c.against)
+	term.Printf(a.Stderr, "%s %s:\n", title, c.against)
 	for _, s := range r.Strategies {
-		if s.Bound || !slices.ContainsFunc(old.Strategies, func(o lab.StrategyInfo) bool { return o.Name == s.Name }) {
+		if s.Bound || old == nil && s.Name == c.against || old != nil && !slices.ContainsFunc(old.Strategies, func(o lab.StrategyInfo) bool { return o.Name == s.Name }) {
 			continue
 		}
 		for _, measure := range asked {
-			d := r.Since(old, s.Name, measure)
+			d := other(s.Name, measure)
 			if d.Sessions == 0 {
 				continue
 			}
 			compared++
-			change := "no change shown"
+			result := "no difference shown"
 			if d.Shown {
-				change = "changed"
+				result = "different"
 			}
 			term.Printf(a.Stderr, "  %-28s %-8s %+.3f (95 %% interval %+.3f to %+.3f, %s): %s\n",
-				s.Name, measure, d.Mean, d.Low, d.High, size.Plural(d.Sessions, "session"), change)
+				s.Name, measure, d.Mean, d.Low, d.High, size.Plural(d.Sessions, "session"), result)
 			for _, cond := range conditions {
 				if cond.Measure == measure && cond.Broken(d) {
-					broken = append(broken, fmt.Sprintf("%s of %s is %+.3f (%s)", measure, s.Name, d.Mean, cond.Text))
+					broken = append(broken, fmt.Sprintf("%s of %s is %+.3f %s %s (%s)", measure, s.Name, d.Mean, title, c.against, cond.Text))
 				}
 			}
 		}
 	}
-	switch {
-	case compared == 0:
-		return fmt.Errorf("%s has no strategy and session in common with this result", c.against)
-	case len(broken) > 0:
-		return errors.New("worse than " + c.against + ": " + strings.Join(broken, "; "))
+	if compared == 0 {
+		return nil, fmt.Errorf("%s has no strategy and session in common with this result", c.against)
 	}
-	return nil
+	return broken, nil
 }

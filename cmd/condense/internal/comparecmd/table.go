@@ -81,6 +81,8 @@ var tableColumns = []column{
 	{"artefacts", "files"},
 	{"errors", "errors"},
 	{lab.MeasureKept, "tokens left"},
+	{lab.MeasureOwn, "saved by itself"},
+	{lab.MeasureFailed, "failed"},
 	{"head_bytes", "cached prefix"},
 	{"ms", "ms"},
 	{"calls", "model calls"},
@@ -152,6 +154,9 @@ func writeVerdict(w io.Writer, v *lab.Verdict, scope string) {
 	term.Printf(w, "%s: %s\n", scope, v.Text)
 	if losses := v.WorseIn(); losses != "" {
 		term.Printf(w, "  %s\n", losses)
+	}
+	for _, text := range v.Explained() {
+		term.Printf(w, "    %s\n", text)
 	}
 	for _, text := range v.AtSize {
 		term.Printf(w, "  %s\n", text)
