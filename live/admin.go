@@ -52,16 +52,30 @@ func (g *Gateway) serveReady(w http.ResponseWriter, r *http.Request) {
 	const patience = 2 * time.Second
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
-	_, err := g.store.Changes(ctx, store.Key{})
+	err := g.storeReady(ctx)
 	if errors.Is(err, store.ErrAway) { // requests go on, and no other gateway has another database
 		plainly(w, http.StatusOK, "ok, and the database does not answer")
 		return
 	}
 	if err != nil {
-		plainly(w, http.StatusServiceUnavailable, "the store does not answer")
+		plainly(w, http.StatusServiceUnavailable, "the store cannot be used")
 		return
 	}
 	plainly(w, http.StatusOK, "ok")
+}
+
+// storeReady reports whether the store can be used, and logs once if it cannot.
+func (g *Gateway) storeReady(ctx context.Context) error {
+	err := g.store.Ready(ctx)
+	switch {
+	case err == nil:
+		g.unusable.Store(false)
+	case errors.Is(err, store.ErrAway), ctx.Err() != nil:
+	case !g.unusable.Swap(true):
+		g.stats.fault("store")
+		g.current.Load().Logger.Warn("the store cannot be used: requests go on", "err", err)
+	}
+	return err
 }
 
 // plainly answers with a line of text.

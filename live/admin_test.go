@@ -79,11 +79,11 @@ type deafStore struct {
 	deaf bool
 }
 
-func (d *deafStore) Changes(ctx context.Context, k store.Key) (int64, error) {
+func (d *deafStore) Ready(ctx context.Context) error {
 	if d.deaf {
-		return 0, errors.New("connection refused")
+		return errors.New("connection refused")
 	}
-	return d.Store.Changes(ctx, k)
+	return d.Store.Ready(ctx)
 }
 
 // A gateway is ready while its store answers and it does not end; it serves in any case.

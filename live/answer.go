@@ -258,7 +258,7 @@ func (x *exchange) measured(ctx context.Context, a wire.Answer) error {
 			err = x.claim.save(ctx, x.store, true, x.s.Now())
 		}
 	}
-	if errors.Is(err, store.ErrAway) {
+	if unstored(err) {
 		x.claim.late(err)
 		err = errors.Join(err, x.claim.save(ctx, x.store, false, x.s.Now()))
 	}

@@ -384,7 +384,7 @@ func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
 	}
 	err := x.check()
 	if err == nil && c.unread {
-		err = store.ErrAway
+		err = c.session.failure()
 	}
 	if err == nil {
 		c.state.Sent(x.r, x.rolling, x.start)
@@ -398,12 +398,17 @@ func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
 		}
 		return nil
 	}
-	if errors.Is(err, store.ErrAway) && (x.repairs || x.epoch != nil && x.must) {
+	must := x.repairs || x.epoch != nil && x.must
+	if must && (errors.Is(err, store.ErrAway) || unstored(err) && c.unread) {
 		x.fault("commit", err)
 		x.guess(old, based, before)
 		return nil
 	}
-	if errors.Is(err, store.ErrFull) && x.recalls { // without handles, then
+	full := must && errors.Is(err, store.ErrFile)
+	if full && x.kept == nil {
+		return x.hold(ctx, old, err)
+	}
+	if (full || errors.Is(err, store.ErrFull)) && x.recalls { // without handles, then
 		x.recalls = false
 		unchanged := *before
 		x.stats.fault("recall_full")
@@ -432,6 +437,22 @@ func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
 	c.state.Sent(x.r, x.rolling, x.start)
 	c.late(err)
 	return c.save(ctx, x.store, false, x.start)
+}
+
+// hold remembers what the vendor forces although the file of the store cannot be written: it costs recall, and is lost with the process unless
+// a later request can store it.
+func (x *exchange) hold(ctx context.Context, old *entry, why error) error {
+	c := x.claim
+	x.fault("commit", why)
+	c.late(why)
+	if err := c.save(ctx, x.store, false, x.start); err != nil {
+		return err
+	}
+	if x.epoch != nil {
+		<-old.turn
+		x.announce()
+	}
+	return nil
 }
 
 // guess lets the view be sent although it cannot be stored, because the vendor refuses every other one. It is not remembered: the next request

@@ -204,6 +204,7 @@ func (g *Gateway) saving(spent *store.Record) {
 		select {
 		case <-tick.C:
 			save()
+			_ = g.storeReady(g.life) // it is logged
 		case <-g.life.Done():
 			save()
 			return
@@ -224,6 +225,9 @@ func StoredStats(ctx context.Context, address string) (Stats, error) {
 		return sum, err
 	}
 	for _, r := range records {
+		if r.Damaged {
+			continue
+		}
 		var s saved
 		if err := json.Unmarshal(r.Data, &s); err != nil {
 			return sum, err

@@ -559,9 +559,16 @@ type brokenStore struct {
 
 func (s *brokenStore) Save(ctx context.Context, r *store.Record) error {
 	if s.full.Load() {
-		return errors.New("no space left on device")
+		return fmt.Errorf("%w: no space left on device", store.ErrFile)
 	}
 	return s.Store.Save(ctx, r)
+}
+
+func (s *brokenStore) Keep(ctx context.Context, r *store.Record, k *store.Kept, maxBytes int64) error {
+	if s.full.Load() {
+		return fmt.Errorf("%w: no space left on device", store.ErrFile)
+	}
+	return s.Store.Keep(ctx, r, k, maxBytes)
 }
 
 // A chain that asks a model works next to the requests: none of them waits for it.

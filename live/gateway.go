@@ -214,6 +214,7 @@ type Gateway struct {
 	shading   sync.Mutex    // held by the one that runs
 
 	draining  atomic.Bool
+	unusable  atomic.Bool // the store, and that was logged
 	tenants   tenants
 	telemetry *telemetry
 	sessions  sessions

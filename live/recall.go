@@ -435,6 +435,9 @@ func (g *Gateway) kept(ctx context.Context, key store.Key, set string) (*keptSet
 	if err != nil {
 		return nil, err
 	}
+	if len(originals) < n {
+		g.fault("store_damaged", fmt.Errorf("%d of %d originals of a conversation are damaged, and cannot be recalled", n-len(originals), n))
+	}
 	k, err := remember(wire.API(key.API), originals)
 	if err == nil {
 		g.shelf.put(name, k)

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -46,11 +47,13 @@ type session struct {
 	used    time.Time // guarded by sessions.mu
 	mu      sync.Mutex
 	loaded  bool
-	changes int64    // of the store, when it was loaded
-	failed  error    // why the store could not be read last
-	entries []*entry // the latest first
-	guess   *entry   // of what was sent while nothing could be read
-	lost    bool     // records of it were deleted
+	changes int64           // of the store, when it was loaded
+	failed  error           // why the store could not be read last
+	entries []*entry        // the latest first
+	guess   *entry          // of what was sent while nothing could be read
+	lost    bool            // records of it were deleted, or damaged
+	damaged map[string]bool // IDs of records that cannot be read
+	found   []string        // those of them that were not yet reported
 	asides  asides
 }
 
@@ -158,6 +161,13 @@ func (s *session) known() error {
 	return s.failed
 }
 
+// failure returns why the records of the session could not be read.
+func (s *session) failure() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return cmp.Or(s.failed, store.ErrAway)
+}
+
 func (s *session) read(ctx context.Context, from store.Store) error {
 	changes, err := from.Changes(ctx, s.key)
 	if err != nil || s.loaded && changes == s.changes {
@@ -177,6 +187,10 @@ func (s *session) read(ctx context.Context, from store.Store) error {
 	}
 	for i := range records {
 		r := &records[i]
+		if r.Damaged {
+			s.damage(r.ID)
+			continue
+		}
 		if isAside(r.ID) {
 			s.asides.add(r)
 			continue
@@ -208,6 +222,27 @@ func (s *session) read(ctx context.Context, from store.Store) error {
 	}
 	s.entries, s.loaded, s.changes, s.guess = entries, true, changes, nil
 	return nil
+}
+
+// damage notes a record that cannot be read: the conversation goes on as if nothing had been stored of it, under another ID. The caller holds s.mu.
+func (s *session) damage(id string) {
+	if s.damaged[id] {
+		return
+	}
+	if s.damaged == nil {
+		s.damaged = map[string]bool{}
+	}
+	s.damaged[id], s.lost = true, true
+	s.found = append(s.found, id)
+}
+
+// news returns the damaged records that were found since it was last called.
+func (s *session) news() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := s.found
+	s.found = nil
+	return found
 }
 
 // A claim is a lineage that a request decides about.
@@ -270,7 +305,7 @@ func (s *session) find(r *wire.Request, rolling []wire.Hash) (*claim, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := s.known()
-	if err != nil && !errors.Is(err, store.ErrAway) {
+	if err != nil && !unstored(err) {
 		return nil, err
 	}
 	states := make([]*lineage.State, len(s.entries))
@@ -312,6 +347,11 @@ func (s *session) newID(rolling []wire.Hash) string {
 	id, known := hex.EncodeToString(h.Sum(nil)[:size]), 0
 	for _, e := range s.entries {
 		if strings.HasPrefix(e.id, id) {
+			known++
+		}
+	}
+	for taken := range s.damaged {
+		if strings.HasPrefix(taken, id) {
 			known++
 		}
 	}
@@ -365,7 +405,7 @@ func (c *claim) newEntry() (*entry, *store.Record) {
 		taken := true
 		for n := 1; taken; n++ {
 			e.id = fmt.Sprintf("%s-%d", c.id, n)
-			taken = slices.ContainsFunc(c.session.entries, func(o *entry) bool { return o.id == e.id })
+			taken = c.session.damaged[e.id] || slices.ContainsFunc(c.session.entries, func(o *entry) bool { return o.id == e.id })
 		}
 		return e, nil
 	}
@@ -423,9 +463,12 @@ func (c *claim) save(ctx context.Context, in store.Store, durable bool, now time
 	return nil
 }
 
-// late notes that the state is to be stored later if the store is away.
+// unstored reports whether an error is that of the store as a whole: what is known here counts meanwhile.
+func unstored(err error) bool { return errors.Is(err, store.ErrAway) || errors.Is(err, store.ErrFile) }
+
+// late notes that the state is to be stored later if the store cannot be used now.
 func (c *claim) late(err error) {
-	if errors.Is(err, store.ErrAway) {
+	if unstored(err) {
 		c.session.mu.Lock()
 		c.unsaved = true
 		c.session.mu.Unlock()

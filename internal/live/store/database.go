@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ type database struct {
 	name    string // of the file or the address, for errors
 	db      *sql.DB
 	changes func(ctx context.Context, k Key, n *int64) error
+	ready   func(context.Context) error // nil for a database that says so with every statement
 
 	purge func(context.Context) error // overwrites what was deleted; nil if the database does that by itself
 
@@ -29,7 +31,9 @@ type database struct {
 func (s *database) do(ctx context.Context, doing string, limit time.Duration, f func(context.Context) error) error {
 	err := error(nil)
 	if s.breaker == nil {
-		err = f(ctx)
+		if err = f(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrFull) {
+			err = fmt.Errorf("%w: %w", ErrFile, err)
+		}
 	} else {
 		_, err = s.breaker.Execute(func() (struct{}, error) {
 			inner, cancel := context.WithTimeout(ctx, limit)
@@ -56,21 +60,55 @@ type execer interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// query calls scan with each row.
-func (s *database) query(ctx context.Context, doing string, scan func(*sql.Rows) error, query string, args ...any) error {
-	return s.do(ctx, doing, statementTimeout, func(ctx context.Context) error {
-		rows, err := s.db.QueryContext(ctx, query, args...)
-		if err != nil {
+// A querier can also return several rows.
+type querier interface {
+	execer
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// each calls scan with each row.
+func each(ctx context.Context, of querier, scan func(*sql.Rows) error, query string, args ...any) error {
+	rows, err := of.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }() // the error that matters is rows.Err
+	for rows.Next() {
+		if err := scan(rows); err != nil {
 			return err
 		}
-		defer func() { _ = rows.Close() }() // the error that matters is rows.Err
-		for rows.Next() {
-			if err := scan(rows); err != nil {
-				return err
-			}
-		}
-		return rows.Err()
+	}
+	return rows.Err()
+}
+
+// records reads records with their data.
+func (s *database) records(ctx context.Context, limit time.Duration, where string, args ...any) ([]Record, error) {
+	var found []Record
+	err := s.do(ctx, "read", limit, func(ctx context.Context) error {
+		found = nil
+		return each(ctx, s.db, func(rows *sql.Rows) error {
+			var r Record
+			var sum []byte
+			err := scanRecord(rows, &r, &sum)
+			r.check(sum)
+			found = append(found, r)
+			return err
+		}, "SELECT "+recordColumns+" FROM lineage "+where, args...)
 	})
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// recordColumns are those that scanRecord reads.
+const recordColumns = "id, tenant, api, agent, session, version, updated, reader, kept, checksum, data"
+
+func scanRecord(row interface{ Scan(to ...any) error }, r *Record, sum *[]byte) error {
+	var updated int64
+	err := row.Scan(&r.ID, &r.Key.Tenant, &r.Key.API, &r.Key.Agent, &r.Key.Session, &r.Version, &updated, &r.Reader, &r.Set, sum, &r.Data)
+	r.Updated = time.UnixMilli(updated)
+	return err
 }
 
 // one scans the only row and column of a result.
@@ -110,20 +148,9 @@ func (s *database) Load(ctx context.Context, k Key) ([]Record, error) {
 	if err := k.Validate(); err != nil {
 		return nil, err
 	}
-	var found []Record
-	err := s.query(ctx, "read", func(rows *sql.Rows) error {
-		r := Record{Key: k}
-		var updated int64
-		err := rows.Scan(&r.ID, &r.Version, &updated, &r.Data, &r.Reader, &r.Set)
-		r.Updated = time.UnixMilli(updated)
-		found = append(found, r)
-		return err
-	}, `SELECT id, version, updated, data, reader, kept FROM lineage
-		WHERE tenant = $1 AND api = $2 AND agent = $3 AND session = $4 ORDER BY updated DESC, id`, k.Tenant, k.API, k.Agent, k.Session)
-	if err != nil {
-		return nil, err
-	}
-	return found, nil
+	found, err := s.records(ctx, statementTimeout, "WHERE tenant = $1 AND api = $2 AND agent = $3 AND session = $4 ORDER BY updated DESC, id",
+		k.Tenant, k.API, k.Agent, k.Session)
+	return slices.DeleteFunc(found, func(r Record) bool { return !r.Damaged && r.Key != k }), err // a damaged index leads anywhere
 }
 
 // Save implements [Store].
@@ -147,7 +174,7 @@ func save(ctx context.Context, to execer, r *Record) error {
 	if data == nil {
 		data = []byte{} // nil would be NULL
 	}
-	k, updated := r.Key, r.Updated.UnixMilli()
+	k, updated, sum := r.Key, r.Updated.UnixMilli(), checksum(r)
 	var err error
 	if r.From != nil {
 		err = changed(r.From.ID)(to.ExecContext(ctx, `UPDATE lineage SET version = version + 1
@@ -158,12 +185,13 @@ func save(ctx context.Context, to execer, r *Record) error {
 	case err != nil:
 		return err
 	case r.Version == 0:
-		return changed(r.ID)(to.ExecContext(ctx, `INSERT INTO lineage (id, tenant, api, agent, session, version, updated, data, reader, kept)
-			VALUES ($1, $2, $3, $4, $5, 1, $6, $7, $8, $9) ON CONFLICT DO NOTHING`, r.ID, k.Tenant, k.API, k.Agent, k.Session, updated, data, r.Reader, r.Set))
+		return changed(r.ID)(to.ExecContext(ctx, `INSERT INTO lineage (id, tenant, api, agent, session, version, updated, data, reader, kept, checksum)
+			VALUES ($1, $2, $3, $4, $5, 1, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING`,
+			r.ID, k.Tenant, k.API, k.Agent, k.Session, updated, data, r.Reader, r.Set, sum))
 	}
-	return changed(r.ID)(to.ExecContext(ctx, `UPDATE lineage SET version = version + 1, updated = $1, data = $2, reader = $3, kept = $4
-		WHERE id = $5 AND version = $6 AND tenant = $7 AND api = $8 AND agent = $9 AND session = $10`,
-		updated, data, r.Reader, r.Set, r.ID, r.Version, k.Tenant, k.API, k.Agent, k.Session))
+	return changed(r.ID)(to.ExecContext(ctx, `UPDATE lineage SET version = version + 1, updated = $1, data = $2, reader = $3, kept = $4, checksum = $5
+		WHERE id = $6 AND version = $7 AND tenant = $8 AND api = $9 AND agent = $10 AND session = $11`,
+		updated, data, r.Reader, r.Set, sum, r.ID, r.Version, k.Tenant, k.API, k.Agent, k.Session))
 }
 
 // changed returns a conflict if a statement about the record of an ID has changed nothing.
@@ -219,8 +247,9 @@ func keep(ctx context.Context, tx execer, r *Record, handles []string, all []pac
 	if err := tx.QueryRowContext(ctx, "SELECT coalesce(max(n), -1) FROM kept WHERE tenant = $1 AND name = $2", r.Key.Tenant, r.Set).Scan(&n); err != nil {
 		return err
 	}
-	if _, err := insert(ctx, tx, "kept (tenant, name, n, kind, original)", "($, $, $, $, (SELECT min(id) FROM original WHERE tenant = $ AND hash = $))", len(all), func(i int) []any {
-		return []any{r.Key.Tenant, r.Set, n + 1 + int64(i), all[i].kind, r.Key.Tenant, all[i].hash[:]}
+	if _, err := insert(ctx, tx, "kept (tenant, name, n, kind, checksum, original)", "($, $, $, $, $, (SELECT min(id) FROM original WHERE tenant = $ AND hash = $))", len(all), func(i int) []any {
+		at, p := n+1+int64(i), &all[i]
+		return []any{r.Key.Tenant, r.Set, at, p.kind, keptSum(r.Key.Tenant, r.Set, at, p.kind, p.hash[:]), r.Key.Tenant, p.hash[:]}
 	}); err != nil {
 		return err
 	}
@@ -269,17 +298,23 @@ func insert(ctx context.Context, to execer, into, row string, n int, args func(i
 // Kept implements [Store].
 func (s *database) Kept(ctx context.Context, tenant, set string) ([]Original, error) {
 	var all []Original
-	err := s.query(ctx, "read originals", func(rows *sql.Rows) error {
-		var o Original
-		var data []byte
-		err := rows.Scan(&o.Kind, &data)
-		if err == nil {
-			o.Data, err = unpack(data)
-		}
-		all = append(all, o)
-		return err
-	}, `SELECT kind, data FROM kept JOIN original ON original.id = kept.original
-		WHERE kept.tenant = $1 AND name = $2 ORDER BY n`, tenant, set)
+	err := s.do(ctx, "read originals", statementTimeout, func(ctx context.Context) error {
+		all = nil
+		return each(ctx, s.db, func(rows *sql.Rows) error {
+			var o Original
+			var n int64
+			var hash, sum, data []byte
+			if err := rows.Scan(&n, &o.Kind, &sum, &hash, &data); err != nil {
+				return err
+			}
+			var err error
+			if o.Data, err = unpack(data); err == nil && isOriginal(&o, tenant, set, n, hash, sum) {
+				all = append(all, o)
+			}
+			return nil
+		}, `SELECT n, kind, checksum, hash, data FROM kept JOIN original ON original.id = kept.original AND original.tenant = kept.tenant
+			WHERE kept.tenant = $1 AND name = $2 ORDER BY n`, tenant, set)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -307,9 +342,10 @@ func (s *database) Readable(ctx context.Context, reader, session, handle string,
 	if err := readable(reader); err != nil {
 		return nil, err
 	}
-	return s.list(ctx, `WHERE reader = $1 AND kept <> '' AND ($2 = '' OR session = $2)
+	found, err := s.list(ctx, `WHERE reader = $1 AND kept <> '' AND ($2 = '' OR session = $2)
 		AND ($3 = '' OR EXISTS (SELECT 1 FROM handle WHERE handle = $3 AND tenant = l.tenant AND name = l.kept))
 		ORDER BY updated DESC, id LIMIT $4`, reader, session, handle, limit)
+	return slices.DeleteFunc(found, func(r Record) bool { return r.Damaged || r.Reader != reader }), err
 }
 
 // List implements [Store].
@@ -319,43 +355,25 @@ func (s *database) List(ctx context.Context, tenant string) ([]Record, error) {
 
 // Since implements [Store]. There is no index of APIs: what it is for asks for all records when a process starts, and then for the newest.
 func (s *database) Since(ctx context.Context, api string, since time.Time, limit int) ([]Record, error) {
-	var found []Record
-	err := s.do(ctx, "read", longTimeout, func(ctx context.Context) error {
-		found = nil
-		rows, err := s.db.QueryContext(ctx, `SELECT id, tenant, agent, session, version, updated, data FROM lineage
-			WHERE api = $1 AND updated >= $2 ORDER BY updated DESC, id LIMIT $3`, api, since.UnixMilli(), limit)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = rows.Close() }() // the error that matters is rows.Err
-		for rows.Next() {
-			r := Record{Key: Key{API: api}}
-			var updated int64
-			if err := rows.Scan(&r.ID, &r.Key.Tenant, &r.Key.Agent, &r.Key.Session, &r.Version, &updated, &r.Data); err != nil {
-				return err
-			}
-			r.Updated = time.UnixMilli(updated)
-			found = append(found, r)
-		}
-		return rows.Err()
-	})
-	if err != nil {
-		return nil, err
-	}
-	return found, nil
+	return s.records(ctx, longTimeout, "WHERE api = $1 AND updated >= $2 ORDER BY updated DESC, id LIMIT $3", api, since.UnixMilli(), limit)
 }
 
 // list returns records without their data.
 func (s *database) list(ctx context.Context, where string, args ...any) ([]Record, error) {
 	var found []Record
-	err := s.query(ctx, "read", func(rows *sql.Rows) error {
-		var r Record
-		var updated int64
-		err := rows.Scan(&r.ID, &r.Key.Tenant, &r.Key.API, &r.Key.Agent, &r.Key.Session, &r.Version, &updated, &r.Reader, &r.Set)
-		r.Updated = time.UnixMilli(updated)
-		found = append(found, r)
-		return err
-	}, "SELECT id, tenant, api, agent, session, version, updated, reader, kept FROM lineage AS l "+where, args...)
+	err := s.do(ctx, "read", statementTimeout, func(ctx context.Context) error {
+		found = nil
+		return each(ctx, s.db, func(rows *sql.Rows) error {
+			var r Record
+			var updated int64
+			var sum []byte
+			err := rows.Scan(&r.ID, &r.Key.Tenant, &r.Key.API, &r.Key.Agent, &r.Key.Session, &r.Version, &updated, &r.Reader, &r.Set, &sum)
+			r.Updated = time.UnixMilli(updated)
+			r.checkHead(sum)
+			found = append(found, r)
+			return err
+		}, "SELECT id, tenant, api, agent, session, version, updated, reader, kept, checksum FROM lineage AS l "+where, args...)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -367,6 +385,15 @@ func (s *database) Changes(ctx context.Context, k Key) (int64, error) {
 	var n int64
 	err := s.do(ctx, "read", statementTimeout, func(ctx context.Context) error { return s.changes(ctx, k, &n) })
 	return n, err
+}
+
+// Ready implements [Store].
+func (s *database) Ready(ctx context.Context) error {
+	if s.ready == nil {
+		_, err := s.Changes(ctx, Key{})
+		return err
+	}
+	return s.do(ctx, "look", statementTimeout, s.ready)
 }
 
 // Secret implements [Store].

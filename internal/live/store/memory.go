@@ -197,6 +197,9 @@ func (s *memory) Readable(ctx context.Context, reader, session, handle string, l
 // Changes implements [Store]: it has no other users.
 func (s *memory) Changes(ctx context.Context, _ Key) (int64, error) { return 0, ctx.Err() }
 
+// Ready implements [Store].
+func (s *memory) Ready(ctx context.Context) error { return ctx.Err() }
+
 // Secret implements [Store].
 func (s *memory) Secret(ctx context.Context, name string) ([]byte, error) {
 	if err := ctx.Err(); err != nil {

@@ -68,7 +68,12 @@ CREATE INDEX original_bytes ON original (bytes);
 CREATE TABLE kept (tenant text NOT NULL, name text NOT NULL, n bigint NOT NULL, kind text NOT NULL, original bigint NOT NULL REFERENCES original,
 	PRIMARY KEY (tenant, name, n));
 CREATE INDEX kept_original ON kept (original);
-CREATE TABLE handle (handle text NOT NULL, tenant text NOT NULL, name text NOT NULL, PRIMARY KEY (handle, tenant, name));`}
+CREATE TABLE handle (handle text NOT NULL, tenant text NOT NULL, name text NOT NULL, PRIMARY KEY (handle, tenant, name));`, `
+ALTER TABLE lineage ADD COLUMN checksum bytea NOT NULL DEFAULT '';
+ALTER TABLE kept ADD COLUMN checksum bytea NOT NULL DEFAULT '';`}
+
+// postgresChecksums is the version of the layout from which on there are checksums.
+const postgresChecksums = 2
 
 func openPostgres(ctx context.Context, address string) (*database, error) {
 	config, err := pgx.ParseConfig(address)
@@ -168,6 +173,11 @@ func (s *database) migrate(ctx context.Context, schema string) error {
 	}
 	for _, statements := range postgresSchema[version:] {
 		if _, err := tx.ExecContext(ctx, statements); err != nil {
+			return err
+		}
+	}
+	if version < postgresChecksums {
+		if err := addChecksums(ctx, tx); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -49,7 +50,13 @@ CREATE TABLE kept (tenant TEXT NOT NULL, name TEXT NOT NULL, n INTEGER NOT NULL,
 	PRIMARY KEY (tenant, name, n)) WITHOUT ROWID;
 CREATE INDEX kept_original ON kept (original);
 CREATE TABLE handle (handle TEXT NOT NULL, tenant TEXT NOT NULL, name TEXT NOT NULL, PRIMARY KEY (handle, tenant, name)) WITHOUT ROWID;
-PRAGMA user_version = 2;`}
+PRAGMA user_version = 2;`, `
+ALTER TABLE lineage ADD COLUMN checksum BLOB NOT NULL DEFAULT x'';
+ALTER TABLE kept ADD COLUMN checksum BLOB NOT NULL DEFAULT x'';
+PRAGMA user_version = 3;`}
+
+// sqliteChecksums is the version of the layout from which on there are checksums.
+const sqliteChecksums = 3
 
 func openSQLite(ctx context.Context, path string) (*database, error) {
 	path, err := filepath.Abs(path)
@@ -64,7 +71,8 @@ func openSQLite(ctx context.Context, path string) (*database, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(f.Chmod(0o600), f.Close()); err != nil {
+	opened, err := f.Stat()
+	if err := errors.Join(err, f.Chmod(0o600), f.Close()); err != nil {
 		return nil, err
 	}
 	// FULL: in a log (WAL) that is not synced, the last records could be lost with the machine.
@@ -84,6 +92,17 @@ func openSQLite(ctx context.Context, path string) (*database, error) {
 		// Of the connection: it counts what others commit.
 		changes: func(ctx context.Context, _ Key, n *int64) error {
 			return db.QueryRowContext(ctx, "PRAGMA data_version").Scan(n)
+		},
+		ready: func(ctx context.Context) error {
+			now, err := os.Stat(path)
+			switch {
+			case errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(opened, now):
+				return errors.New("the file was deleted or replaced: a restart will know nothing of what is condensed now; restart to make a new one")
+			case err != nil:
+				return err
+			}
+			var n int
+			return db.QueryRowContext(ctx, "SELECT count(*) FROM secret").Scan(&n)
 		},
 		purge: func(ctx context.Context) error { // free pages keep what was on them, and so does the log
 			if _, err := db.ExecContext(ctx, "VACUUM"); err != nil {
@@ -114,6 +133,11 @@ func migrateSQLite(ctx context.Context, db *sql.DB) error {
 	}
 	for _, statements := range schema[version:] {
 		if _, err := tx.ExecContext(ctx, statements); err != nil {
+			return err
+		}
+	}
+	if version < sqliteChecksums {
+		if err := addChecksums(ctx, tx); err != nil {
 			return err
 		}
 	}

@@ -27,6 +27,10 @@ var ErrFull = errors.New("the limit of kept originals is reached")
 // ErrAway means that the database does not answer now. What was to be saved may have been saved or not.
 var ErrAway = errors.New("the database does not answer")
 
+// ErrFile means that the file of the store could not be read or written: the disk is full, or the file is damaged or locked. What was
+// to be saved was not saved.
+var ErrFile = errors.New("the file cannot be used")
+
 // Open opens the store at an address: that of a PostgreSQL database, or the path of a file.
 func Open(ctx context.Context, address string) (Store, error) {
 	if IsPostgres(address) {
@@ -40,7 +44,8 @@ func Open(ctx context.Context, address string) (Store, error) {
 //
 // Errors name the store and what to do, and hold nothing of a record's data.
 type Store interface { //nolint:interfacebloat // a store without one of these would not do
-	// Load returns the records of a key, the latest saved first. Data is the caller's.
+	// Load returns the records of a key, the latest saved first. Data is the caller's. A record that is not what was saved is
+	// [Record.Damaged]; so in Since and List.
 	Load(ctx context.Context, k Key) ([]Record, error)
 	// Save stores r and increments r.Version. When it returns nil, the record survives a
 	// crash of the process and, if the disk keeps its word, of the machine. A record that was
@@ -51,7 +56,7 @@ type Store interface { //nolint:interfacebloat // a store without one of these w
 	// must not be empty. Equal originals of a tenant are kept once. The error wraps [ErrFull] if all originals
 	// would have more than maxBytes, compressed; then nothing has changed. 0 means no limit.
 	Keep(ctx context.Context, r *Record, k *Kept, maxBytes int64) error
-	// Kept returns the originals of a set of a tenant in the order in which they were added; nil if there are none.
+	// Kept returns the originals of a set of a tenant in the order in which they were added, without damaged ones; nil if there are none.
 	Kept(ctx context.Context, tenant, set string) ([]Original, error)
 	// KeptCount returns how many originals a set of a tenant has. Sets only grow until they are deleted.
 	KeptCount(ctx context.Context, tenant, set string) (int, error)
@@ -68,6 +73,8 @@ type Store interface { //nolint:interfacebloat // a store without one of these w
 	// Changes returns a number that is another one when another user may have saved or deleted a record of the key since the
 	// last call. What was saved through this Store may count or not.
 	Changes(ctx context.Context, k Key) (int64, error)
+	// Ready reports why what is saved now would not be there after a restart, or nil: the database is away, the file was deleted.
+	Ready(ctx context.Context) error
 	// Secret returns 32 random bytes that are made when the name is first asked for, and are
 	// the same from then on for everyone who uses the store.
 	Secret(ctx context.Context, name string) ([]byte, error)
@@ -92,6 +99,10 @@ type Record struct {
 
 	Reader string // who may read its originals: a keyed hash; empty for no one
 	Set    string // the originals that the record needs; records can share a set. Empty for none
+
+	// Damaged says that what was read is not what was saved: there is nothing but ID and Key, and no record can have this ID until it
+	// has expired. A [Store] sets it; it is not stored.
+	Damaged bool
 
 	// From, if not nil, is what the caller read of another record of the key, which this one goes on from: of several writers that
 	// read the same, one wins. Its version is incremented with that of this record. It is not stored.
@@ -201,8 +212,13 @@ func readable(reader string) error {
 // zstd is at its best with one encoder for the process: EncodeAll is safe for concurrent use.
 var (
 	packer   = sync.OnceValues(func() (*zstd.Encoder, error) { return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)) })
-	unpacker = sync.OnceValues(func() (*zstd.Decoder, error) { return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1)) })
+	unpacker = sync.OnceValues(func() (*zstd.Decoder, error) {
+		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(mostUnpacked))
+	})
 )
+
+// mostUnpacked is the size of the largest original in bytes: damaged ones can claim any.
+const mostUnpacked = 1 << 30
 
 // A packed original, with the hash by which equal ones of a tenant are known.
 type packed struct {

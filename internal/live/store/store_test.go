@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -101,6 +103,7 @@ func TestPostgres(t *testing.T) {
 		}
 		wait.Wait()
 	})
+	t.Run("a database without checksums", func(t *testing.T) { takenOver(t, server.URL()) })
 	t.Run("a user who may make no schema", func(t *testing.T) {
 		if err := store.RunPostgres(server.URL(), "CREATE ROLE guest LOGIN; CREATE SCHEMA theirs AUTHORIZATION guest"); err != nil {
 			t.Fatal(err)
@@ -347,5 +350,126 @@ func TestOldLayout(t *testing.T) {
 	found[0].Set = "set"
 	if err := s.Keep(t.Context(), &found[0], &store.Kept{Originals: []store.Original{{Data: []byte("x")}}}, 0); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestStoreWithoutChecksums(t *testing.T) { takenOver(t, filepath.Join(t.TempDir(), "serve.db")) }
+
+// takenOver tests that records and originals of the layout before checksums are there after an update.
+func takenOver(t *testing.T, address string) {
+	t.Helper()
+	k := store.Key{Tenant: "t", Session: "s"}
+	for round := range 2 {
+		s, err := store.Open(t.Context(), address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if round == 0 {
+			r := &store.Record{ID: "r", Key: k, Updated: time.UnixMilli(7), Data: []byte("data"), Reader: "reader", Set: "set"}
+			kept := &store.Kept{Originals: []store.Original{{Kind: "x", Data: []byte("first")}, {Kind: "y", Data: []byte("second")}}}
+			if err := errors.Join(s.Keep(t.Context(), r, kept, 0), s.Close(), store.DropChecksums(address)); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		found, err := s.Load(t.Context(), k)
+		if err != nil || len(found) != 1 || found[0].Damaged || string(found[0].Data) != "data" {
+			t.Errorf("found %+v (%v)", found, err)
+		}
+		originals, err := s.Kept(t.Context(), "t", "set")
+		if err != nil || len(originals) != 2 || string(originals[1].Data) != "second" {
+			t.Errorf("found %v (%v)", originals, err)
+		}
+		if listed, err := s.Readable(t.Context(), "reader", "", "", 5); err != nil || len(listed) != 1 {
+			t.Errorf("found %v (%v)", listed, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestFlippedByteChangesNoText: whatever byte of the file is another one, a record or an original is the one that was saved, or none.
+// CONDENSE_FLIPS=1 tries every byte, which takes minutes.
+func TestFlippedByteChangesNoText(t *testing.T) {
+	ctx, path := t.Context(), filepath.Join(t.TempDir(), "serve.db")
+	s := sqlite(t, path)
+	saved, kept := map[string]store.Record{}, map[string][]string{}
+	for i, id := range []string{"a", "b", "c", "q", "qa"} { // with one bit changed some are others
+		r := store.Record{
+			ID: id, Key: store.Key{Tenant: "t" + id, API: "messages", Session: "s" + id}, Updated: time.UnixMilli(int64(1000 + i)),
+			Data: []byte(`{"text":"` + strings.Repeat("of "+id+" ", 100) + `"}`), Reader: "reader" + id, Set: "set" + id,
+		}
+		var all []store.Original
+		for n := range 4 {
+			text := fmt.Sprintf("original %d of %s", n, id)
+			kept[id] = append(kept[id], "client "+text)
+			all = append(all, store.Original{Kind: "client", Data: []byte(text)})
+		}
+		if err := s.Keep(ctx, &r, &store.Kept{Originals: all, Handles: []string{"h" + id}}, 0); err != nil {
+			t.Fatal(err)
+		}
+		saved[id] = r
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := func(got, want store.Record, data bool) bool {
+		return got.ID == want.ID && got.Key == want.Key && got.Updated.Equal(want.Updated) && got.Reader == want.Reader && got.Set == want.Set &&
+			(!data || bytes.Equal(got.Data, want.Data))
+	}
+	stride, found, damaged, refused := 173, 0, 0, 0
+	if os.Getenv("CONDENSE_FLIPS") != "" {
+		stride = 1
+	}
+	for at := 0; at < len(whole); at += stride {
+		flipped := bytes.Clone(whole)
+		flipped[at] ^= 1 << (at % 8)
+		if err := os.WriteFile(path, flipped, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := store.SQLite(ctx, path)
+		if err != nil {
+			refused++
+			continue
+		}
+		for id, want := range saved {
+			records, _ := s.Load(ctx, want.Key) // the file may be refused here too
+			for _, got := range records {
+				switch {
+				case got.Damaged && got.Data == nil:
+					damaged++
+				case same(got, want, true):
+					found++
+				default:
+					t.Errorf("byte %d: of %s got %+v", at, id, got)
+				}
+			}
+			readable, _ := s.Readable(ctx, want.Reader, "", "", 10)
+			for _, got := range readable {
+				if !same(got, saved[got.ID], false) || got.ID != id {
+					t.Errorf("byte %d: the reader of %s gets %+v", at, id, got)
+				}
+			}
+			originals, _ := s.Kept(ctx, want.Key.Tenant, want.Set)
+			rest := kept[id]
+			for _, o := range originals {
+				i := slices.Index(rest, o.Kind+" "+string(o.Data))
+				if i < 0 {
+					t.Fatalf("byte %d: of %s got the original %s %q after %q", at, id, o.Kind, o.Data, kept[id])
+				}
+				rest = rest[i+1:]
+			}
+		}
+		_ = s.Close()
+		_, _ = os.Remove(path+"-wal"), os.Remove(path+"-shm")
+	}
+	t.Logf("%d bytes, each %d: %d records as they were, %d damaged, the file refused %d times", len(whole), stride, found, damaged, refused)
+	if found == 0 {
+		t.Error("no record was read")
 	}
 }

@@ -110,6 +110,7 @@ type exported struct {
 	Agent     string             `json:"agent,omitempty"`
 	Session   string             `json:"session"`
 	Updated   time.Time          `json:"updated"`
+	Damaged   bool               `json:"damaged,omitempty"` // nothing else can be read
 	State     json.RawMessage    `json:"state"`
 	Originals []exportedOriginal `json:"originals,omitempty"`
 }
@@ -123,6 +124,9 @@ type exportedOriginal struct {
 func raw(data []byte) json.RawMessage {
 	if json.Valid(data) {
 		return data
+	}
+	if data == nil { // of a damaged record
+		return json.RawMessage("null")
 	}
 	text, err := json.Marshal(string(data))
 	if err != nil {
@@ -180,7 +184,7 @@ func noTenant(name string) error {
 
 // exportRecord prints a record, with the originals of its set if they were not printed before.
 func exportRecord(cmd *cobra.Command, opened store.Store, r *store.Record, sets map[string]bool, out *json.Encoder) error {
-	line := exported{ID: r.ID, Tenant: r.Key.Tenant, API: r.Key.API, Agent: r.Key.Agent, Session: r.Key.Session, Updated: r.Updated.UTC(), State: raw(r.Data)}
+	line := exported{ID: r.ID, Tenant: r.Key.Tenant, API: r.Key.API, Agent: r.Key.Agent, Session: r.Key.Session, Updated: r.Updated.UTC(), Damaged: r.Damaged, State: raw(r.Data)}
 	if set := r.Key.Tenant + " " + r.Set; r.Set != "" && !sets[set] {
 		sets[set] = true
 		kept, err := opened.Kept(cmd.Context(), r.Key.Tenant, r.Set)

@@ -1,0 +1,104 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"errors"
+	"strconv"
+)
+
+// sumBytes is the length of each checksum: half of a SHA-256, which no damage repeats by chance.
+const sumBytes = 16
+
+// A checksum of a record has two halves: of its data, and of everything else that is stored with that data, including the first half.
+// Listings, which do not read the data, check the second one. The version is in neither: another record's save can count it up.
+func checksum(r *Record) []byte {
+	data := sha256.Sum256(r.Data)
+	return append(data[:sumBytes:sumBytes], headSum(r, data[:sumBytes])...)
+}
+
+// headSum is the second half of a checksum.
+func headSum(r *Record, data []byte) []byte {
+	return sumOf(r.ID, r.Key.Tenant, r.Key.API, r.Key.Agent, r.Key.Session, r.Reader, r.Set, strconv.FormatInt(r.Updated.UnixMilli(), 10), string(data))
+}
+
+// keptSum is the checksum of the row by which an original is the n-th of a set.
+func keptSum(tenant, set string, n int64, kind string, hash []byte) []byte {
+	return sumOf(tenant, set, strconv.FormatInt(n, 10), kind, string(hash))
+}
+
+// sumOf is the checksum of some fields. Each has its length before it, so that text that moves from one to the next changes it.
+func sumOf(fields ...string) []byte {
+	h := sha256.New()
+	for _, f := range fields {
+		h.Write([]byte(strconv.Itoa(len(f)) + ":" + f))
+	}
+	return h.Sum(nil)[:sumBytes]
+}
+
+// check compares a record that was read with its checksum. Of a damaged one only the ID and the key are left.
+func (r *Record) check(sum []byte) {
+	if !bytes.Equal(sum, checksum(r)) {
+		r.damaged()
+	}
+}
+
+// checkHead is check for a record that was read without its data.
+func (r *Record) checkHead(sum []byte) {
+	if len(sum) != 2*sumBytes || !bytes.Equal(sum[sumBytes:], headSum(r, sum[:sumBytes])) {
+		r.damaged()
+	}
+}
+
+func (r *Record) damaged() {
+	r.Damaged, r.Data, r.Reader, r.Set = true, nil, "", ""
+}
+
+// isOriginal reports whether data is that of an original which the n-th row of a set refers to.
+func isOriginal(o *Original, tenant, set string, n int64, hash, sum []byte) bool {
+	got := sha256.Sum256(o.Data)
+	return bytes.Equal(got[:], hash) && bytes.Equal(sum, keptSum(tenant, set, n, o.Kind, hash))
+}
+
+// addChecksums fills in the checksums of what was stored by a version of condense that knew none.
+func addChecksums(ctx context.Context, tx querier) error {
+	var ids []string
+	err := each(ctx, tx, func(rows *sql.Rows) error {
+		var id string
+		err := rows.Scan(&id)
+		ids = append(ids, id)
+		return err
+	}, "SELECT id FROM lineage")
+	for _, id := range ids {
+		if err != nil {
+			return err
+		}
+		r, sum := Record{}, []byte(nil) // one at a time: all could be a gigabyte
+		row := tx.QueryRowContext(ctx, "SELECT "+recordColumns+" FROM lineage WHERE id = $1", id)
+		if err = scanRecord(row, &r, &sum); err == nil {
+			_, err = tx.ExecContext(ctx, "UPDATE lineage SET checksum = $1 WHERE id = $2", checksum(&r), id)
+		}
+	}
+	type keptRow struct {
+		tenant, set, kind string
+		n                 int64
+		hash              []byte
+	}
+	var kept []keptRow
+	err = errors.Join(err, each(ctx, tx, func(rows *sql.Rows) error {
+		var k keptRow
+		err := rows.Scan(&k.tenant, &k.set, &k.n, &k.kind, &k.hash)
+		kept = append(kept, k)
+		return err
+	}, "SELECT kept.tenant, name, n, kind, hash FROM kept JOIN original ON original.id = kept.original"))
+	for _, k := range kept {
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "UPDATE kept SET checksum = $1 WHERE tenant = $2 AND name = $3 AND n = $4",
+			keptSum(k.tenant, k.set, k.n, k.kind, k.hash), k.tenant, k.set, k.n)
+	}
+	return err
+}
