@@ -96,10 +96,10 @@ func (c *Conversation) UndoRewind() (to string, err error) {
 	return to, c.reset(err)
 }
 
-// Protect keeps the message id verbatim from now on or, if on is false, no longer: see
+// Protect keeps messages, by their IDs, verbatim from now on or, if on is false, no longer: see
 // [history.Journal.Protect].
-func (c *Conversation) Protect(id string, on bool) error {
-	if err := c.journal.Protect(id, on); err != nil {
+func (c *Conversation) Protect(on bool, ids ...string) error {
+	if err := c.journal.Protect(on, ids...); err != nil {
 		return err
 	}
 	c.changed()

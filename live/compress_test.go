@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -175,6 +176,48 @@ func TestCompressAlone(t *testing.T) {
 	}
 	if errs := g.Stats().Errors; len(errs) > 0 {
 		t.Errorf("faults: %v", errs)
+	}
+}
+
+// Many tiny messages cost in proportion to their number: two such calls stopped condensation for everyone for minutes. What is allocated is
+// compared, which does not depend on the other work of the machine.
+func TestCompressOfManyTinyMessagesIsLinear(t *testing.T) {
+	_, s := serveWith(t, "http://127.0.0.1:9", nil, nil)
+	allocated := func(message func(i int) string, n int) (bytes float64) {
+		var messages []string
+		for i := range n {
+			messages = append(messages, message(i))
+		}
+		body := []byte(`{"model":"claude-sonnet-4-5","config":{"target_ratio":0.1},"messages":[` + strings.Join(messages, ",") + `]}`)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		status, got := call(t, s.URL+"/v1/compress", body)
+		runtime.ReadMemStats(&after)
+		if status != http.StatusOK || got.Skipped || got.After >= got.Before {
+			t.Fatalf("%d messages: status %d, skipped %q, %d of %d tokens left", n, status, got.Why, got.After, got.Before)
+		}
+		return float64(after.TotalAlloc - before.TotalAlloc)
+	}
+	for name, message := range map[string]func(i int) string{
+		"words": func(i int) string {
+			return fmt.Sprintf(`{"role":%q,"content":"a 17"}`, []string{"user", "assistant"}[i%2])
+		},
+		"demands": func(i int) string { return fmt.Sprintf(`{"role":"user","content":"please fix file%d.go"}`, i) },
+		"calls": func(i int) string {
+			if i%2 == 1 {
+				return fmt.Sprintf(`{"role":"tool","tool_call_id":"c%d","content":"x %d"}`, i-1, i)
+			}
+			return fmt.Sprintf(`{"role":"assistant","content":null,"tool_calls":[{"id":"c%d","type":"function","function":{"name":"bash","arguments":"{}"}}]}`, i)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const few, factor = 500, 8
+			allocated(message, few) // what is needed once
+			small, large := allocated(message, few), allocated(message, factor*few)
+			if large > 2*factor*small {
+				t.Errorf("%.1f MB for %d messages, %.1f MB for %d", small/1e6, few, large/1e6, factor*few)
+			}
+		})
 	}
 }
 

@@ -1,58 +1,16 @@
 package live
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"math"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/condensehq/condense"
-	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/store"
-	"github.com/condensehq/condense/internal/live/wire"
-	"github.com/condensehq/condense/internal/rawjson"
-	"github.com/condensehq/condense/internal/recall"
-	"github.com/condensehq/condense/transcript"
 )
-
-// formats are the names of the APIs in package transcript.
-var formats = map[wire.API]string{wire.Messages: "anthropic", wire.Chat: "openai", wire.Responses: "responses"}
-
-// document reads messages.
-func document(api wire.API, messages [][]byte) (*transcript.Document, error) {
-	return transcript.Read(bytes.NewReader(rawjson.Array(messages)), &transcript.ReadOptions{Format: formats[api]})
-}
-
-// rawOf returns messages as they were in the request.
-func rawOf(messages []wire.Message) [][]byte {
-	raw := make([][]byte, len(messages))
-	for i := range messages {
-		raw[i] = messages[i].Raw
-	}
-	return raw
-}
-
-// backgroundDeadline limits a condensation that no request waits for.
-const backgroundDeadline = 10 * time.Minute
-
-// A prepared view is the result of a condensation, and what it is of.
-type prepared struct {
-	basis   *lineage.Basis
-	after   []wire.Message
-	handles bool // it may have some
-	passes  map[string]string
-	journal []byte // of the condensed conversation; nil without a watcher
-	maker   maker
-}
-
-// errNotDue means that the policy of the profile saw no reason, or no gain.
-var errNotDue = errors.New("not due")
 
 // epochIfDue begins an epoch if there is a reason for one.
 func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
@@ -201,46 +159,6 @@ func (x *exchange) inTurn(all context.Context, j *job, forced bool) (*prepared, 
 	return p, err
 }
 
-// overflowed is the reason of an epoch after the vendor has refused the request as too long.
-const overflowed = "overflow"
-
-// early is the share of the size at which a conversation is due from which on a chain that asks a
-// language model begins to work.
-const early = 0.85
-
-// prepareEarly starts the preparation of the next epoch if the chain asks a language model.
-func (x *exchange) prepareEarly(ctx context.Context, d lineage.Decision) error {
-	due := x.limit
-	if x.threshold > 0 {
-		due = min(due, x.threshold)
-	}
-	if float64(x.tokens) < early*float64(due) || d.Wait || x.tokens < x.claim.triedAt() || x.resolved.asksNot.Load() || x.claim.busy() {
-		return nil
-	}
-	if len(x.preparing) == cap(x.preparing) {
-		return nil // the next request tries again
-	}
-	j := x.job(d, false)
-	if !x.resolved.asks.Load() {
-		select {
-		case x.epochs <- struct{}{}:
-		default:
-			return nil
-		}
-		_, err := j.attempt(ctx, x.host, probe, len(x.r.Messages))
-		<-x.epochs
-		if !errors.Is(err, errAsks) {
-			x.resolved.asksNot.Store(err == nil)
-			return err
-		}
-		x.resolved.asks.Store(true)
-	}
-	if x.mayAsk() {
-		x.prepare(j) //nolint:contextcheck // it outlives the request
-	}
-	return nil
-}
-
 // question is what lineage needs to decide.
 func (x *exchange) question(overflow bool) lineage.Question {
 	s := x.claim.state
@@ -310,252 +228,6 @@ func (x *exchange) targetTokens() int {
 	return int(percent / 100 * float64(x.window))
 }
 
-// A job is a condensation that can run next to the request.
-type job struct {
-	api      wire.API
-	volatile []wire.Volatile
-	body     []byte // of the request, with the view that is to be condensed
-	turn     condense.Turn
-	tokens   int // of the body, by the vendor's count
-	target   int // tokens, by the vendor's count
-	basis    *lineage.Basis
-	block    int // messages at the front that the last epoch left
-	pins     pins
-	journal  bool                   // is wanted
-	forced   bool                   // the vendor would refuse the body
-	tries    func(*condense.Report) // counts what the providers did; nil: nothing
-	instead  string                 // why the chain of the profile came to nothing, for the one that takes its place
-	asker    string                 // the provider of that chain that would have asked a language model
-}
-
-// Pins are the IDs of messages of a view that stay as they are because the caller says so; with all, those too that need not if there is no other way.
-// Nil for none.
-type pins func(view []core.Message, all bool) []string
-
-func (x *exchange) job(d lineage.Decision, overflow bool) *job {
-	j := &job{
-		api: x.r.API, volatile: x.volatile, body: x.r.With(x.view), tokens: x.tokens,
-		turn:  condense.Turn{Profile: x.profile, Mode: x.mode, Window: x.window, MaxOutput: x.output, NoRecall: !x.recalls, API: x.holds()},
-		basis: x.claim.state.Basis(x.rolling), pins: x.pins, journal: x.s.Watch != nil, tries: x.tries(),
-	}
-	if e := x.claim.state.Epoch; e != nil {
-		j.block = len(x.view) - (len(x.r.Messages) - min(e.Cut, len(x.r.Messages)))
-	}
-	switch {
-	case overflow || x.claim.overflowed():
-		j.turn.Trigger = core.TriggerOverflow
-	case d.Reason == lineage.Forced || d.Reason == lineage.Threshold:
-		j.turn.Trigger, j.forced = core.TriggerAutomatic, d.Reason == lineage.Forced
-	default: // the policy knows nothing of the vendor's cache
-		j.turn.Trigger = core.TriggerManual
-	}
-	if j.target = x.targetTokens(); j.target == 0 {
-		fixed := x.claim.state.Scale(x.claim.state.HeadOur)
-		j.target = fixed + int(x.leave()*float64(max(0, x.tokens-fixed)))
-	}
-	return j
-}
-
-// errAsks means that the chain would ask a language model, which takes too long for a request to wait.
-var errAsks = errors.New("the chain asks a language model")
-
-// How far a condensation goes.
-type extent int
-
-const (
-	whole  extent = iota // to the end
-	inline               // not if it would ask a language model: [errAsks]
-	probe                // only to find that out
-)
-
-// run condenses the body as condense run does.
-func (j *job) run(ctx context.Context, host *condense.Host, to extent) (*prepared, error) {
-	r, err := wire.Parse(j.api, j.body, &wire.Options{Volatile: j.volatile})
-	if err != nil {
-		return nil, err
-	}
-	// What the model has not answered yet stays as it is: a result that is cut before the agent has
-	// read it makes it ask again. If that leaves too little room, it is condensed like the rest.
-	p, err := j.attempt(ctx, host, to, min(wire.OpenRound(r.Messages), len(r.Messages)-1))
-	if err == nil || errors.Is(err, errAsks) || ctx.Err() != nil {
-		return p, err
-	}
-	return j.attempt(ctx, host, to, len(r.Messages))
-}
-
-// runBuiltin condenses with the built-in chain, where that of the profile has failed.
-func (x *exchange) runBuiltin(ctx context.Context, j *job) (*prepared, error) {
-	ctx, stop := context.WithTimeout(ctx, max(x.s.Deadline, defaultDeadline))
-	defer stop()
-	j.turn.Profile, j.turn.Mode = "", ""
-	why := j.instead
-	x.replaced(j)
-	p, err := j.run(ctx, x.builtin, whole)
-	if err == nil {
-		p.maker.cause = cmp.Or(why, p.maker.cause)
-	}
-	return p, err
-}
-
-// attempt is run with the messages from an index on unchanged.
-func (j *job) attempt(ctx context.Context, host *condense.Host, to extent, keep int) (*prepared, error) {
-	doc, err := transcript.Read(bytes.NewReader(j.body), &transcript.ReadOptions{Format: formats[j.api]})
-	if err != nil {
-		return nil, err
-	}
-	c := condense.ResumeConversation(doc.Journal)
-	view := c.View()
-	var kept []string
-	for _, m := range view[min(keep, len(view)):] {
-		kept = append(kept, m.ID)
-	}
-	if keep < len(view) { // else everything was tried
-		for _, i := range recall.Fresh(view[:max(0, keep)], j.block, j.target/2*bytesPerToken) {
-			kept = append(kept, view[i].ID)
-		}
-	}
-	if j.pins != nil {
-		kept = append(kept, j.pins(view, keep < len(view))...)
-	}
-	for _, id := range kept {
-		if err := c.Protect(id, true); err != nil {
-			return nil, err
-		}
-	}
-	t := j.turn
-	t.System, t.Tools = doc.System, doc.Tools
-	d, err := host.Check(c, t)
-	if err != nil {
-		return nil, err
-	}
-	if d.Used > 0 && j.tokens > 0 { // in the host's tokens
-		ratio := min(max(float64(d.Used)/float64(j.tokens), leastRatio), mostRatio)
-		t.Window, t.MaxOutput, t.Target = int(ratio*float64(t.Window)), int(math.Ceil(ratio*float64(t.MaxOutput))), int(ratio*float64(j.target))
-	}
-	if j.forced { // to the host it may fit, where it counts less than the bounds allow for: the vendor's count is the one that matters
-		if d, err = host.Check(c, t); err != nil {
-			return nil, err
-		} else if !d.Act {
-			t.Trigger = core.TriggerOverflow
-		}
-	}
-	if to != whole {
-		if asks, err := host.Estimate(ctx, c, t); err != nil || len(asks) > 0 {
-			j.asks(asks, err)
-			return nil, errors.Join(err, errAsks)
-		}
-	}
-	if to == probe {
-		return nil, nil
-	}
-	report, err := host.Manage(ctx, c, t)
-	j.tried(report, err)
-	if err != nil {
-		return nil, err
-	}
-	if !report.Acted {
-		return nil, fmt.Errorf("%w: %s", errNotDue, report.Reason)
-	}
-	var out bytes.Buffer
-	apart := j.api != wire.Chat // many servers speak this API, and some refuse two user messages in a row
-	if _, err := doc.WriteWith(&out, &transcript.WriteOptions{Format: formats[j.api], Apart: apart}); err != nil {
-		return nil, err
-	}
-	after, err := wire.Parse(j.api, out.Bytes(), &wire.Options{Volatile: j.volatile})
-	if err != nil {
-		return nil, err
-	}
-	p := &prepared{basis: j.basis, after: after.Messages, handles: !t.NoRecall, passes: passesOf(report), maker: makerOf(report)}
-	if j.journal {
-		var text bytes.Buffer
-		if _, err := doc.Write(&text, "condense"); err != nil {
-			return nil, err
-		}
-		p.journal = text.Bytes()
-	}
-	return p, nil
-}
-
-// Bounds of the ratio of the host's count to the vendor's. What is outside is no count of the same.
-const leastRatio, mostRatio = 0.2, 5
-
-// mostPreparing is how many condensations for later requests run at a time. They wait for language models most of the time, but each holds its
-// conversation several times.
-const mostPreparing = 16
-
-// prepare runs a job next to the requests, unless too many others run. A later request of the lineage uses the result, if what
-// it condensed is still the beginning.
-func (x *exchange) prepare(j *job) {
-	c := x.claim
-	if c.busy() || x.life.Err() != nil {
-		return
-	}
-	select {
-	case x.preparing <- struct{}{}:
-	default:
-		return
-	}
-	e, s, ended := c.entry, c.session, make(chan struct{})
-	s.mu.Lock()
-	e.preparing = ended
-	s.mu.Unlock()
-	x.background.Go(func() {
-		defer func() { <-x.preparing }()
-		ctx, cancel := context.WithTimeout(x.life, backgroundDeadline)
-		defer cancel()
-		var p *prepared
-		err := x.safely("preparation", func() (err error) {
-			p, err = j.run(ctx, x.host, whole)
-			return err
-		})
-		if err != nil && !errors.Is(err, errNotDue) {
-			x.fault("preparation", err)
-		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		close(ended)
-		e.preparing, e.prepared = nil, p
-		if p == nil {
-			e.retry = j.tokens + x.minNew()
-		}
-	})
-}
-
-// busy reports whether the next epoch is being prepared, or is ready.
-func (c *claim) busy() bool {
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
-	return c.preparing != nil || c.prepared != nil
-}
-
-// awaitPrepared waits for what is being prepared, as long as a condensation may take.
-func (x *exchange) awaitPrepared(ctx context.Context) {
-	x.claim.session.mu.Lock()
-	ended := x.claim.preparing
-	x.claim.session.mu.Unlock()
-	if ended == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, x.s.Deadline)
-	defer cancel()
-	select {
-	case <-ended:
-	case <-ctx.Done():
-	}
-}
-
-// takePrepared returns what was prepared for the beginning of these messages; nil if nothing was.
-func (c *claim) takePrepared(rolling []wire.Hash) *prepared {
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
-	p := c.prepared
-	c.prepared = nil
-	if p == nil || !p.basis.Fits(c.state, rolling) {
-		return nil
-	}
-	return p
-}
-
 // tried notes that there is no use in another attempt below a size.
 func (c *claim) tried(until int) {
 	c.session.mu.Lock()
@@ -576,6 +248,9 @@ func (c *claim) overflowed() bool {
 	defer c.session.mu.Unlock()
 	return c.refused
 }
+
+// overflowed is the reason of an epoch after the vendor has refused the request as too long.
+const overflowed = "overflow"
 
 // announce counts an epoch and says so in the log.
 func (x *exchange) announce() {

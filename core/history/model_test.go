@@ -295,7 +295,7 @@ func (w *walk) protect() {
 		return
 	}
 	id, on := rapid.SampledFrom(timeline).Draw(w.T, "message").Original.ID, rapid.Bool().Draw(w.T, "on")
-	w.must(w.journal.Protect(id, on))
+	w.must(w.journal.Protect(on, id))
 	w.model.step(false, func(m *model) { m.protected[id] = on })
 	w.undos++ // a rewind does not undo it
 }

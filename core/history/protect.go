@@ -2,24 +2,32 @@ package history
 
 import "fmt"
 
-// Protect sets or clears the protection of the message id: condensations keep a protected
+// Protect sets or clears the protection of messages by their IDs: condensations keep a protected
 // message verbatim. It overrides [core.Message.Protected] as recorded. It has no effect on
 // earlier condensations: a hidden message stays hidden. Rewinds and undos do not change it.
-// It is an error if the message is not part of the conversation; then nothing changes. The
-// cost is linear in the timeline.
-func (j *Journal) Protect(id string, on bool) error {
-	n, err := j.protectable(id)
-	if err != nil {
+// It is an error if a message is not part of the conversation; then nothing changes. The
+// cost is linear in the timeline, however many messages are named.
+func (j *Journal) Protect(on bool, ids ...string) error {
+	named, records := make([]*node, len(ids)), make([]record, len(ids))
+	for i, id := range ids {
+		n, err := j.protectable(id)
+		if err != nil {
+			return err
+		}
+		named[i], records[i] = n, record{protect: id}
+		if !on {
+			records[i] = record{unprotect: id}
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	if err := j.keep(true, records...); err != nil {
 		return err
 	}
-	r := record{protect: id}
-	if !on {
-		r = record{unprotect: id}
+	for _, n := range named {
+		j.protect(n, on)
 	}
-	if err := j.keep(true, r); err != nil {
-		return err
-	}
-	j.protect(n, on)
 	j.refresh()
 	return nil
 }

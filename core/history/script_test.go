@@ -70,7 +70,7 @@ func do(t *testing.T, j *history.Journal, step string) error {
 	case "rewind":
 		return j.Rewind(rest)
 	case "protect", "unprotect":
-		return j.Protect(rest, verb == "protect")
+		return j.Protect(verb == "protect", rest)
 	case "undo-rewind":
 		_, err := j.UndoRewind()
 		return err

@@ -78,7 +78,7 @@ func protect(a *cli.App, d *transcript.Document, names []string, on bool) error 
 			state = "is no longer protected"
 		}
 		if entries[id].Message.Protected != on {
-			if err := d.Journal.Protect(id, on); err != nil {
+			if err := d.Journal.Protect(on, id); err != nil {
 				return err
 			}
 		}

@@ -1,0 +1,110 @@
+package live
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/wire"
+)
+
+// alone condenses messages of which nothing is known, and keeps nothing. No language model is asked.
+func (x *exchange) alone(ctx context.Context, q *question) (*compressed, error) {
+	x.claim = &claim{entry: &entry{}, session: &session{}, state: &lineage.State{}}
+	x.look(x.claim.state)
+	a := &compressed{messages: x.view, before: x.tokens, after: x.tokens}
+	d := lineage.Decision{Before: x.tokens}
+	switch {
+	case x.tokens > x.limit:
+		if d.Reason = lineage.Forced; x.guessed {
+			x.r.Thinking = ""
+		}
+	case x.threshold > 0 && x.tokens >= x.threshold, q.ratio > 0:
+		d.Reason = lineage.Threshold
+	}
+	if d.Reason == lineage.None || q.ratio == 1 && d.Reason != lineage.Forced {
+		return a, nil
+	}
+	j := x.job(d, false)
+	target := int(q.ratio * float64(x.tokens))
+	if q.budget > 0 && x.tokens > q.budget {
+		target = min(cmp.Or(target, q.budget), q.budget)
+	}
+	if target > 0 {
+		j.turn.Trigger, j.target = core.TriggerManual, target
+	}
+	for again := true; ; again = false {
+		changed, err := x.once(ctx, q, j, d)
+		if err != nil || !changed {
+			return a, err
+		}
+		if q.budget == 0 || x.tokens <= q.budget || !again {
+			break
+		}
+		j.target = int(0.95 * float64(q.budget) / float64(x.tokens) * float64(target)) // we and the chain count differently
+	}
+	a.messages, a.after, a.applied = x.view, x.tokens, []string{"condense:" + string(d.Reason)}
+	return a, nil
+}
+
+// once makes the view what a condensation makes of the messages, and reports whether it has changed something. One message stays one
+// message, as callers expect that match them by place, unless that would not fit.
+func (x *exchange) once(ctx context.Context, q *question, j *job, d lineage.Decision) (changed bool, err error) {
+	p, err := x.inTurn(ctx, j, d.Reason == lineage.Forced)
+	if errors.Is(err, errAsks) {
+		p, err = x.runBuiltin(ctx, j)
+	}
+	if err == nil && !x.sameRoles(p.after) {
+		was := *x
+		most := x.limit
+		if q.budget > 0 {
+			most = q.budget
+		}
+		own := *j
+		own.turn.Profile, own.turn.Mode, own.target = "", "", min(j.target, most)
+		instead, failed := own.run(ctx, x.inPlace, whole)
+		if failed == nil && x.sameRoles(instead.after) {
+			if changed, failed = x.freeze(q, instead, d); failed == nil && changed && x.tokens <= most {
+				return true, nil
+			}
+		}
+		if *x = was; len(q.added) > 0 {
+			return false, nil
+		}
+	}
+	if errors.Is(err, errNotDue) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return x.freeze(q, p, d)
+}
+
+// sameRoles reports whether a view has a message for each of the client's, by the same author.
+func (x *exchange) sameRoles(view []wire.Message) bool {
+	return slices.EqualFunc(view, x.r.Messages, func(a, b wire.Message) bool { return a.Role == b.Role })
+}
+
+// freeze makes the view what a condensation has made.
+func (x *exchange) freeze(q *question, p *prepared, d lineage.Decision) (changed bool, err error) {
+	next, err := x.claim.state.Freeze(x.r, x.rolling, lineage.Condensed{Basis: p.basis, After: p.after, Decision: d, Forced: d.Reason == lineage.Forced}, x.start)
+	if errors.Is(err, lineage.ErrNothing) || errors.Is(err, lineage.ErrRound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	x.look(next)
+	for i := range min(q.frozen, next.Epoch.Cut) { // they may be written differently
+		if i >= len(p.after) || i >= len(x.view) || p.after[i].Hash != x.r.Messages[i].Hash {
+			return false, fmt.Errorf("the chain changed message %d, which is frozen", i)
+		}
+		x.view[i] = x.r.Messages[i].Raw
+	}
+	return x.ours < x.original, x.check()
+}
