@@ -186,7 +186,7 @@ var all = []Agent{
 	{
 		Name: "gemini", Aliases: []string{"gemini-cli"}, Title: "Gemini CLI", Command: "gemini",
 		Get:        "npm install -g @google/gemini-cli",
-		Refuse:     "it speaks Gemini's own API, which the gateway does not read yet",
+		Refuse:     "it speaks Gemini's own API, which the gateway does not read yet; run it without, and 'condense resume gemini' goes on with a condensed copy of a session",
 		userAgents: []string{"GeminiCLI/"},
 	},
 	{

@@ -56,7 +56,7 @@ func agentNamed(cmd *cobra.Command, args []string) (*agents.Agent, error) {
 	agent := agents.Find(args[0])
 	switch {
 	case agent == nil || agent == agents.Any:
-		return nil, cli.Usage(cmd, "no agent %q%s; there are %s", args[0], suggest.DidYouMean(args[0], installable()), strings.Join(installable(), ", "))
+		return nil, cli.Usage(cmd, "no agent %q; there are %s%s", args[0], strings.Join(installable(), ", "), suggest.DidYouMean(args[0], installable()))
 	case agent.Refuse != "":
 		return nil, fmt.Errorf("%s cannot be served: %s", agent.Title, agent.Refuse)
 	case len(agent.Point.Settings) == 0:
@@ -291,10 +291,7 @@ func printStatus(ctx context.Context, a *cli.App, agent *agents.Agent) error {
 	if err != nil {
 		return err
 	}
-	version := "not in PATH"
-	if v := programVersion(ctx, agent.Command); v != "" {
-		version = v + " in PATH"
-	}
+	version := programVersion(ctx, agent.Command)
 	term.Printf(a.Stdout, "%s: tested with %s, %s\n", agent.Title, agent.Tested, version)
 	if in == nil {
 		term.Printf(a.Stdout, "  not installed\n")
@@ -353,17 +350,17 @@ func answers(ctx context.Context, address string) bool {
 
 var versionRule = regexp.MustCompile(`\d+\.\d+\.\d+[^\s)]*`)
 
-// programVersion returns what a program says about its version; empty if it cannot be asked.
+// programVersion returns which version of a program is in PATH.
 func programVersion(ctx context.Context, program string) string {
 	path, err := exec.LookPath(program)
 	if err != nil {
-		return ""
+		return "not in PATH"
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, path, "--version").Output() //nolint:gosec // a program of the table, as the user has it
-	if err != nil {
-		return ""
+	out, _ := exec.CommandContext(ctx, path, "--version").CombinedOutput() //nolint:gosec // a program of the table, as the user has it; pi says it on standard error
+	if v := versionRule.FindString(string(out)); v != "" {
+		return v + " in PATH"
 	}
-	return versionRule.FindString(string(out))
+	return "in PATH, but it does not say its version"
 }

@@ -41,7 +41,7 @@ func wrapCommand(a *cli.App) *cobra.Command {
 ends with the agent. Nothing is written into your files, and no key or account is needed: the agent's own key passes
 through. Terminal, signals and exit code are those of the agent. At the end wrap prints what it did on standard error.
 
-The agents are ` + strings.Join(agents.Names(), ", ") + `. Everything after the agent's name is for the agent. A command after --
+The agents are ` + strings.Join(wrappable(), ", ") + `. Everything after the agent's name is for the agent. A command after --
 that is none of them gets ANTHROPIC_BASE_URL and OPENAI_BASE_URL. Addresses that the agent has already, in these
 variables or in its settings, become the gateway's upstreams.`,
 		Example: `  condense wrap claude
@@ -50,7 +50,7 @@ variables or in its settings, become the gateway's upstreams.`,
   condense wrap -- python my_agent.py`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return cli.Usage(cmd, "no agent; name one of %s, or a command after --", strings.Join(agents.Names(), ", "))
+				return cli.Usage(cmd, "no agent; name one of %s, or a command after --", strings.Join(wrappable(), ", "))
 			}
 			return nil
 		},
@@ -58,7 +58,7 @@ variables or in its settings, become the gateway's upstreams.`,
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveDefault
 			}
-			return agents.Names(), cobra.ShellCompDirectiveNoFileComp
+			return wrappable(), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			agent, command, err := chosen(cmd, args)
@@ -78,6 +78,14 @@ variables or in its settings, become the gateway's upstreams.`,
 	return cmd
 }
 
+// wrappable are the names of the agents that wrap knows, without that of all others.
+func wrappable() []string {
+	return slices.DeleteFunc(agents.Names(), func(name string) bool {
+		agent := agents.Find(name)
+		return agent == agents.Any || agent.Refuse != ""
+	})
+}
+
 // chosen returns the agent and the command to run. A command after -- can be an agent's program
 // at another place.
 func chosen(cmd *cobra.Command, args []string) (*agents.Agent, []string, error) {
@@ -90,8 +98,8 @@ func chosen(cmd *cobra.Command, args []string) (*agents.Agent, []string, error) 
 	}
 	agent := agents.Find(args[0])
 	if agent == nil || agent == agents.Any {
-		return nil, nil, cli.Usage(cmd, "no agent %q%s; there are %s. For any other command: condense wrap -- %s",
-			args[0], suggest.DidYouMean(args[0], agents.Names()), strings.Join(agents.Names(), ", "), strings.Join(args, " "))
+		return nil, nil, cli.Usage(cmd, "no agent %q; there are %s; for any other command: condense wrap -- COMMAND%s",
+			args[0], strings.Join(wrappable(), ", "), suggest.DidYouMean(args[0], wrappable()))
 	}
 	return agent, append([]string{agent.Command}, args[1:]...), nil
 }
@@ -155,8 +163,8 @@ func wrap(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, agent *agents.Age
 		term.Printf(a.Stderr, "condense: %v\n", err)
 		return &cli.ExitError{Code: exitCannotRun}
 	}
-	if !quiet {
-		report(a.Stderr, g.Stats())
+	if s := g.Stats(); !quiet && (s.Requests > 0 || talks(agent, command[1:])) {
+		report(a.Stderr, s, g.settings.Record)
 	}
 	if code != 0 {
 		return &cli.ExitError{Code: code}
@@ -233,16 +241,19 @@ func (w *laterWriter) release() error {
 	return err
 }
 
-// report prints the three lines at the end.
-func report(w io.Writer, s live.Stats) {
+// report prints the lines at the end. Record is the folder with what was said; empty for none.
+func report(w io.Writer, s live.Stats, record string) {
 	if s.Requests == 0 {
-		term.Printf(w, "condense: no conversation came through the gateway; if the agent had one, it uses an address that wrap could not change\n")
+		term.Printf(w, "condense: no conversation came through, so there was nothing to condense\n")
+		for _, line := range unreachable(s.Unreachable) {
+			term.Printf(w, "condense: %s\n", line)
+		}
 		return
 	}
-	sent, saved, condensed := s.Tokens.Sent, "saved", "history condensed "
+	sent, saved := s.Tokens.Sent, "saved"
 	cost := fmt.Sprintf("$%.2f instead of $%.2f", s.Cost, s.Cost+s.Saved)
 	if s.Observe {
-		sent, saved, condensed = s.Tokens.Received, "would have been saved", "history would have been condensed "
+		sent, saved = s.Tokens.Received, "would have been saved"
 		cost = fmt.Sprintf("$%.2f, would have been $%.2f", s.Cost, s.Cost-s.Saved)
 	}
 	switch {
@@ -253,25 +264,9 @@ func report(w io.Writer, s live.Stats) {
 	}
 	term.Printf(w, "condense: %s, %s tokens sent, %s %s%s\n", count(s.Requests, "request"), size.Group(sent), size.Group(s.Tokens.Net), saved, share(s.Tokens))
 	term.Printf(w, "condense: cache: %s tokens read, %s written; %s\n", size.Group(s.Tokens.CacheRead), size.Group(s.Tokens.CacheWrite), cost)
-	var parts []string
-	const shown = 3
-	for _, e := range s.Epochs[:min(shown, len(s.Epochs))] {
-		parts = append(parts, fmt.Sprintf("%s to %s tokens (%s)", size.Group(e.Before), size.Group(e.After), e.Reason))
+	for _, line := range lastLines(&s, record) {
+		term.Printf(w, "condense: %s\n", line)
 	}
-	if len(s.Epochs) > shown {
-		parts = append(parts, "…")
-	}
-	line := "the history was never too long"
-	if s.EpochCount > 0 {
-		line = condensed + count(s.EpochCount, "time") + ": " + strings.Join(parts, ", ")
-	}
-	if s.Ingested > 0 {
-		line += "; " + count(s.Ingested, "tool result") + " shortened"
-	}
-	if n := total(s.Errors); n > 0 {
-		line += "; " + count(n, "error") + ", see --log info"
-	}
-	term.Printf(w, "condense: %s\n", line)
 }
 
 func count(n int, of string) string {
@@ -330,8 +325,8 @@ func launch(agent *agents.Agent, args []string, own addresses, base, secret stri
 	texts := []string{"{base}", base, "{openai}", v1(agents.OpenAI), "{anthropic/v1}", v1(agents.Anthropic), "{mcp}", base + "/mcp", "{secret}", secret}
 	fill := strings.NewReplacer(texts...).Replace
 	recall := p.Recall
-	talks := len(args) == 0 || !slices.Contains(p.Without, args[0])
-	if secret == "" || !talks {
+	begins := len(args) == 0 || !slices.Contains(p.Without, args[0])
+	if secret == "" || !begins {
 		recall = nil
 	}
 	for name, value := range p.Env {
@@ -349,7 +344,7 @@ func launch(agent *agents.Agent, args []string, own addresses, base, secret stri
 		}
 		fill = strings.NewReplacer(append(texts, "{file}", file)...).Replace
 	}
-	if talks {
+	if begins {
 		for _, arg := range p.Args {
 			l.args = append(l.args, fill(arg))
 		}

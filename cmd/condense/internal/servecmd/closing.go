@@ -1,0 +1,144 @@
+package servecmd
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/size"
+	"github.com/condensehq/condense/live"
+)
+
+// reasons say in a few words why a history was condensed.
+var reasons = map[string]string{
+	"window": "the window was nearly full", "threshold": "the threshold of the profile was reached", "cold": "the vendor's cache had expired",
+	"changed": "the vendor's cache was lost anyway", "payback": "it was to save more than it costs", "overflow": "the vendor refused it as too long",
+}
+
+// setbacks say what a provider did that did not condense.
+var setbacks = map[string]string{
+	string(core.OutcomeFailed): "failed", string(core.OutcomeRejected): "broke a rule for results", string(core.OutcomeSkipped): "could not work",
+	live.Replaced: "was replaced by the built-in chain",
+}
+
+// lastLines is what wrap says at the end about the history, and about what did not work: a line each.
+func lastLines(s *live.Stats, record string) []string {
+	failed, away := failures(s.Attempts), unreachable(s.Unreachable)
+	line, others := "the history was never too long", failed
+	switch {
+	case s.EpochCount > 0:
+		line = condensed(s)
+	case len(failed) > 0:
+		line, others = "the history was not condensed: "+failed[0], failed[1:]
+	case len(away) > 0 && s.Tokens.Received == 0:
+		line = "no request was answered"
+	case total(s.Errors) > 0 || len(away) > 0:
+		line = "the history was not condensed"
+	}
+	if s.Ingested > 0 {
+		line += "; " + count(s.Ingested, "tool result") + " shortened"
+	}
+	if n := total(s.Errors); n > 0 {
+		line += "; " + count(n, "error") + ", see --log info"
+	}
+	lines := slices.Concat([]string{line}, others, away)
+	switch {
+	case s.EpochCount == 0 || s.Observe:
+	case record != "":
+		lines = append(lines, "to see what was removed: condense view --all FILE, with a file of "+record)
+	default:
+		lines = append(lines, "to see what is removed: run it with --record DIR before the agent's name, then condense view --all with a file of DIR")
+	}
+	return lines
+}
+
+// condensed says how often the history was condensed, by which providers, how far and why.
+func condensed(s *live.Stats) string {
+	const shown = 3
+	var parts []string
+	explained, made := map[string]bool{}, map[string]int{}
+	for i := range s.Epochs {
+		e := &s.Epochs[i]
+		if made[e.Provider]++; i >= shown {
+			continue
+		}
+		why := e.Reason
+		if words := reasons[why]; words != "" && !explained[why] {
+			explained[why] = true
+			why += ": " + words
+		}
+		parts = append(parts, fmt.Sprintf("%s to %s tokens (%s)", size.Group(e.Before), size.Group(e.After), why))
+	}
+	if len(s.Epochs) > shown {
+		parts = append(parts, "…")
+	}
+	text := "history condensed "
+	if s.Observe {
+		text = "history would have been condensed "
+	}
+	return text + count(s.EpochCount, "time") + makers(made) + ": " + strings.Join(parts, ", ")
+}
+
+// makers says how many of the newest epochs each provider has made.
+func makers(made map[string]int) string {
+	delete(made, "") // of a guess
+	var names []string
+	for name := range made {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(made[b]-made[a], cmp.Compare(a, b)) })
+	for i, name := range names {
+		if len(names) == 1 {
+			return " by " + name
+		}
+		names[i] = fmt.Sprintf("%d by %s", made[name], name)
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(names, ", ") + ")"
+}
+
+// failures are sentences on the providers that did not condense, the most frequent first.
+func failures(attempts []live.Attempt) []string {
+	var all []live.Attempt
+	for i := range attempts {
+		a := attempts[i]
+		if !a.Failed() {
+			continue
+		}
+		if k := slices.IndexFunc(all, func(o live.Attempt) bool { return o.Provider == a.Provider && o.Outcome == a.Outcome }); k >= 0 { // of another mode
+			all[k].Count += a.Count
+			continue
+		}
+		all = append(all, a)
+	}
+	slices.SortStableFunc(all, func(a, b live.Attempt) int { return b.Count - a.Count })
+	var lines []string
+	for i := range all {
+		a := &all[i]
+		line := a.Provider + " " + setbacks[a.Outcome] + " " + count(a.Count, "time")
+		if a.Reason != "" {
+			line += ": " + a.Reason
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// unreachable are sentences on the upstreams to which requests could not be sent.
+func unreachable(all []live.Unreachable) []string {
+	var lines []string
+	for _, u := range all {
+		lines = append(lines, fmt.Sprintf("%s at %s could not be reached %s: %s", u.Upstream, u.Address, count(u.Count, "time"), u.Reason))
+	}
+	return lines
+}
+
+// talks reports whether a command with these arguments may have a conversation.
+func talks(agent *agents.Agent, args []string) bool {
+	return len(args) == 0 || !slices.Contains(agent.Point.Without, args[0]) && !slices.Contains([]string{"--version", "-v", "-V", "--help", "-h", "mcp"}, args[0])
+}
