@@ -232,10 +232,15 @@ func (a *analysis) verdicts() []Verdict {
 	var out []Verdict
 	for i := range a.Tables {
 		t := &a.Tables[i]
-		var names []string
+		var names, unfit []string
 		panel := map[string]Estimate{}
 		for _, l := range t.Lines {
-			if e, ok := l.Values[MeasurePanel]; ok && !l.Bound && !l.Unfit {
+			e, ok := l.Values[MeasurePanel]
+			switch {
+			case !ok || l.Bound:
+			case l.Unfit:
+				unfit = append(unfit, l.Strategy)
+			default:
 				names = append(names, l.Strategy)
 				panel[l.Strategy] = e
 			}
@@ -244,10 +249,13 @@ func (a *analysis) verdicts() []Verdict {
 		v := Verdict{Budget: t.Budget, Mode: t.Mode}
 		switch {
 		case len(names) == 0:
-			v.Text = "no strategy to choose"
+			v.Text = "no strategy to choose" + ruledOut(unfit)
 		case panel[names[0]].Sessions < fewSessions:
 			v.Few, v.Best, v.Ties = true, names[0], names[1:]
 			v.Text = fmt.Sprintf("not enough sessions (%d of the %d needed)", panel[names[0]].Sessions, fewSessions)
+		case len(names) == 1 && len(unfit) > 0:
+			v.Best = names[0]
+			v.Text = fmt.Sprintf("%s keeps %.2f of what was needed later, and is compared with nothing%s", v.Best, panel[v.Best].Mean, ruledOut(unfit))
 		case len(names) == 1:
 			v.Best = names[0]
 			v.Text = fmt.Sprintf("%s keeps %.2f of what was needed later; there is no other to compare it with", v.Best, panel[v.Best].Mean)
@@ -275,6 +283,14 @@ func (a *analysis) verdicts() []Verdict {
 		out = append(out, v)
 	}
 	return out
+}
+
+// ruledOut says which strategies no verdict may name.
+func ruledOut(unfit []string) string {
+	if len(unfit) == 0 {
+		return ""
+	}
+	return ": warnings rule out " + strings.Join(unfit, ", ")
 }
 
 // atSize returns a sentence for every strategy that has the size of another one as its budget.

@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/live"
 	"github.com/condensehq/condense/tokens"
 )
@@ -85,6 +88,15 @@ type Mode struct {
 	Reread    int     `json:"reread_tokens"`
 	Chains    []Chain `json:"chains"` // what was sent first, then the shadows
 	Verdict   string  `json:"verdict,omitempty"`
+	Unfit     []Unfit `json:"unfit,omitempty"` // what speaks against shadows
+
+	refused map[string]refusal // by shadow
+}
+
+// Unfit says why a verdict leaves out a shadow, or at how many epochs the shadow made nothing.
+type Unfit struct {
+	Name string `json:"name"`
+	Why  string `json:"why"`
 }
 
 // A Chain is how much of what was needed later a chain has left, on the measured epochs.
@@ -139,6 +151,7 @@ func sum(all []*Evidence, report *lab.Report) []Mode {
 					sums[mode] = &Mode{Mode: mode}
 				}
 				m := sums[mode]
+				m.refuse(e.Refused)
 				if !in[mode] {
 					in[mode] = true
 					m.Conversations++
@@ -161,12 +174,19 @@ func sum(all []*Evidence, report *lab.Report) []Mode {
 		m.Predicted /= float64(max(1, predicted[name]))
 		m.PaidAfter /= float64(max(1, paid[name]))
 		m.Chains = []Chain{} // not null in JSON
+		for _, shadow := range slices.Sorted(maps.Keys(m.refused)) {
+			r := m.refused[shadow]
+			m.Unfit = append(m.Unfit, Unfit{shadow, fmt.Sprintf("made nothing at %d of %s: %s", r.count, size.Plural(m.Epochs, "epoch"), r.why)})
+		}
 		for i := range report.Tables {
 			if report.Tables[i].Mode != name {
 				continue
 			}
 			m.Verdict = report.Verdicts[i].Text
 			for _, l := range report.Tables[i].Lines {
+				if l.Unfit {
+					m.Unfit = append(m.Unfit, unfit(report, l.Strategy)...)
+				}
 				c := Chain{l.Strategy, l.Sessions, l.Cuts, map[string]lab.Estimate{}}
 				for _, measure := range shownMeasures {
 					if v, ok := l.Values[measure]; ok {
@@ -179,6 +199,35 @@ func sum(all []*Evidence, report *lab.Report) []Mode {
 		out = append(out, *m)
 	}
 	return out
+}
+
+// liveWords are those of an epoch for those of a comparison of recorded sessions.
+var liveWords = strings.NewReplacer("over the budget", "larger than what was sent", "at that size", "at its own size", "of the budget", "of what was sent", "cuts", "epochs", "the cut", "the epoch")
+
+// unfit returns why a verdict leaves out a chain.
+func unfit(report *lab.Report, name string) (out []Unfit) {
+	for _, w := range report.Warnings {
+		if w.Strategy == name && w.Unfit {
+			out = append(out, Unfit{name, "not compared: " + liveWords.Replace(w.Text)})
+		}
+	}
+	return out
+}
+
+// A refusal is how often a shadow made nothing, and why the last time.
+type refusal struct {
+	count int
+	why   string
+}
+
+// refuse counts shadows that made nothing of an epoch.
+func (m *Mode) refuse(shadows map[string]string) {
+	for name, why := range shadows {
+		if m.refused == nil {
+			m.refused = map[string]refusal{}
+		}
+		m.refused[name] = refusal{m.refused[name].count + 1, why}
+	}
 }
 
 // add adds what an epoch was worth.

@@ -1,6 +1,7 @@
 package hindsight_test
 
 import (
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/live/hindsight"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/testkit"
@@ -39,6 +42,65 @@ func turn(at time.Time, begins bool) *live.Turn {
 
 func answer(at time.Time, saved float64) *live.Used {
 	return &live.Used{Time: at, Epoch: noon, Input: 300, Read: 200, Cost: 1, Saved: saved, Priced: true}
+}
+
+// Two shadows are compared with what was sent. One left more than that, the other made nothing: the verdict says so, and not that there is no other.
+func TestVerdictSaysWhyShadowsAreUnfit(t *testing.T) {
+	var all []*hindsight.Evidence
+	for i := range 9 {
+		id := fmt.Sprint("C", i)
+		row := func(chain string, kept, size float64) lab.Row {
+			return lab.Row{Session: id, Source: id, Budget: "live", Cut: "1", Strategy: chain, Outcome: core.OutcomeApplied, Values: map[string]float64{lab.MeasurePanel: kept, lab.MeasureSize: size}}
+		}
+		all = append(all, &hindsight.Evidence{ID: id, Epochs: []*hindsight.Epoch{{
+			Epoch: live.Epoch{Time: noon, Before: 1000, After: 300}, Followed: 6, Needed: 10,
+			Rows: []lab.Row{row(hindsight.Sent, 0.79, 1), row("balanced", 0.81, 1.2)}, Refused: map[string]string{"native": "the chain asks a language model"},
+		}}})
+	}
+	m := hindsight.Modes(all)[0]
+	if want := "sent keeps 0.79 of what was needed later, and is compared with nothing: warnings rule out balanced"; m.Verdict != want {
+		t.Errorf("the verdict is %q", m.Verdict)
+	}
+	want := []hindsight.Unfit{
+		{Name: "native", Why: "made nothing at 9 of 9 epochs: the chain asks a language model"},
+		{Name: "balanced", Why: "not compared: larger than what was sent at 9 of 9 epochs, and measured at its own size"},
+	}
+	if !reflect.DeepEqual(m.Unfit, want) {
+		t.Errorf("got %+v", m.Unfit)
+	}
+}
+
+// A reader of the pages sees who condensed, why not the first of the chain, which provider failed, and which vendor was away.
+func TestPagesNameWhatFailed(t *testing.T) {
+	w := watch(t, "")
+	defer func() { _ = w.Close(t.Context()) }()
+	begins := turn(noon, true)
+	begins.Profile, begins.Mode = "main", ""
+	begins.Epoch.Provider, begins.Epoch.Fallback, begins.Epoch.Cause = "truncation", true, "y failed: exit status 7"
+	w.Turn(begins)
+	pages := httptest.NewServer(w.Pages(func() live.Stats {
+		return live.Stats{
+			Attempts:    []live.Attempt{{Provider: "y", Outcome: "failed", Mode: "main", Count: 3, Reason: "exit status 7", Last: noon}},
+			Unreachable: []live.Unreachable{{Upstream: "anthropic", Address: "http://127.0.0.1:9", Count: 8, Reason: "connection refused", Last: noon}},
+		}
+	}, func() bool { return false }))
+	defer pages.Close()
+	defer http.DefaultClient.CloseIdleConnections()
+	_, _, overview := get(t, pages.URL+"/condense/")
+	_, _, conversation := get(t, pages.URL+"/condense/conversations/C1")
+	for _, tt := range []struct{ page, has string }{
+		{overview, `<td class="words">truncation <small>in place of another</small></td>`},
+		{overview, `<td class="words">claude</td><td class="words">–</td><td class="words">window</td>`}, // no mode is configured
+		{overview, `A provider did not condense when it was its turn`},
+		{overview, `<th scope="row">y</th><td class="words">main</td><td class="words">failed</td><td>3</td><td class="words">11-23 12:00:00</td><td class="words">exit status 7</td>`},
+		{overview, `anthropic at http://127.0.0.1:9 could not be reached by 8 requests, the last time at 2026-11-23 12:00:00: connection refused`},
+		{conversation, `Condensed by truncation in place of another provider: y failed: exit status 7`},
+		{conversation, `<dt>Mode</dt><dd>–</dd></div>` + "\n" + `<div><dt>Profile</dt><dd>main</dd>`},
+	} {
+		if !strings.Contains(tt.page, tt.has) {
+			t.Errorf("no %s in:\n%s", tt.has, tt.page)
+		}
+	}
 }
 
 // TestEvidenceIsKept: what was measured survives the process, is the sum over those that served a conversation, and goes with its tenant.

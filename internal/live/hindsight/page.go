@@ -140,6 +140,7 @@ type overviewPage struct {
 	Stats         live.Stats
 	Modes         []modeRow
 	Shadows       bool
+	Failed        bool // a provider did not condense
 	Tenants       bool
 	Conversations []conversationRow
 	Epochs        []epochRow
@@ -176,13 +177,15 @@ type conversationRow struct {
 
 type epochRow struct {
 	*Epoch
-	Link, Mode, Expected, Paid, Saved, Kept, Reachable, Measured string
+	Link, Mode, By, Expected, Paid, Saved, Kept, Reachable, Measured string
 }
 
 type epochDetail struct {
+	epochRow
+
 	N        int
 	ID, Text string
-	Measured int
+	Turns    int // after which it was measured
 	Lines    []line
 	Missing  []score.Need
 }
@@ -203,8 +206,8 @@ func (w *Watch) overview(stats live.Stats) any {
 	defer w.mu.Unlock()
 	all := w.all()
 	p := &overviewPage{
-		base:  w.base("condense serve", "worth", "Worth", "needed", "Needed later", "conversations", "Conversations", "epochs", "Epochs", "recalls", "Recalls"),
-		Stats: stats, Shadows: len(w.shadows) > 0,
+		base:  w.base("condense serve", "worth", "Worth", "needed", "Needed later", "conversations", "Conversations", "epochs", "Epochs", "providers", "Providers", "recalls", "Recalls"),
+		Stats: stats, Shadows: len(w.shadows) > 0, Failed: slices.ContainsFunc(stats.Attempts, func(a live.Attempt) bool { return a.Failed() }),
 	}
 	for _, m := range sum(all, judged) {
 		if m.Epochs > 0 {
@@ -264,7 +267,7 @@ func (w *Watch) conversation(id string, texts bool) any {
 	for i, e := range slices.Backward(c.Epochs) {
 		n := i + 1
 		p.Rows = append(p.Rows, e.row(c.ID, n))
-		d := epochDetail{N: n, ID: "epoch-" + strconv.Itoa(n), Measured: e.Followed}
+		d := epochDetail{epochRow: p.Rows[len(p.Rows)-1], N: n, ID: "epoch-" + strconv.Itoa(n), Turns: e.Followed}
 		if own[i] != nil {
 			d.Missing = own[i].missing
 			if own[i].journal != nil {
@@ -295,7 +298,7 @@ func (w *Watch) base(title string, sections ...string) base {
 
 func (e *Epoch) row(conversation string, n int) epochRow {
 	r := epochRow{
-		Epoch: e, Link: fmt.Sprintf("%sconversations/%s#epoch-%d", root, conversation, n), Mode: cmp.Or(e.Mode, e.Profile, "–"),
+		Epoch: e, Link: fmt.Sprintf("%sconversations/%s#epoch-%d", root, conversation, n), Mode: cmp.Or(e.Mode, "–"), By: cmp.Or(e.Provider, "–"),
 		Expected: "–", Paid: "not yet", Saved: usd(e.Saved), Kept: "–", Reachable: "–", Measured: "–",
 	}
 	if e.Turns > 0 {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -116,6 +117,9 @@ func printStats(w io.Writer, s *live.Stats, top int) {
 		table.Row(row.name, row.n)
 	}
 	_ = term.PrintText(w, "\n"+table.Text("  ")+"\n") // like Printf, it ignores a broken pipe
+	if faults := slices.Concat(failures(s.Attempts), unreachable(s.Unreachable)); len(faults) > 0 {
+		_ = term.PrintText(w, "\n  "+strings.Join(faults, "\n  ")+"\n")
+	}
 	if len(s.Recalled) == 0 {
 		return
 	}
@@ -153,6 +157,9 @@ func printModes(w io.Writer, modes []hindsight.Mode) {
 		}
 		if len(m.Chains) > 0 {
 			verdicts = append(verdicts, fmt.Sprintf("%s: %s; of %s needed, %s could not be found any more", name, m.Verdict, count(m.Needed, "name"), size.Group(m.Missing)))
+			for _, u := range m.Unfit {
+				verdicts = append(verdicts, fmt.Sprintf("  %s: %s", u.Name, u.Why))
+			}
 		}
 	}
 	if len(modes) == 0 || modes[0].Epochs == 0 { // the first is all of them
