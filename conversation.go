@@ -2,7 +2,6 @@ package condense
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -177,10 +176,24 @@ func (c *Conversation) Recall(handle string) []history.Recalled { return c.journ
 // partName returns the name of the file with the originals of the n-th condensation.
 func partName(n int) string { return "part-" + strconv.Itoa(n) + ".jsonl" }
 
-// nextPart returns the path of the file that comes after those in dir.
+// nextPart returns the path of the file that comes after those in dir, in which files can be made.
 func nextPart(dir string) (string, error) {
 	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	isNew := errors.Is(err, fs.ErrNotExist)
+	if isNew {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	if err != nil {
+		return "", err
+	}
+	trial, err := os.CreateTemp(dir, ".trial-*") // before a summary says that the file is there
+	if err == nil {
+		err = errors.Join(trial.Close(), os.Remove(trial.Name()))
+	}
+	if isNew {
+		err = errors.Join(err, os.Remove(dir)) // it is made when it is needed
+	}
+	if err != nil {
 		return "", err
 	}
 	last := 0
@@ -248,7 +261,7 @@ func (p *plan) keepOriginals(c *Conversation, e *core.Edit) (path string, undo f
 	written, err := c.writeOriginals(p.part, e)
 	switch {
 	case err != nil:
-		return "", none, fmt.Errorf("originals: %w", err)
+		return "", none, err
 	case !written:
 		return "", none, nil
 	}

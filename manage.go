@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -139,8 +141,12 @@ func (s *setup) condense(ctx context.Context, c *Conversation, p *plan, r *Repor
 	}
 	// The originals first: the summary points there.
 	originals, undo, err := p.keepOriginals(c, &got.Edit)
-	if err != nil {
-		return err
+	switch {
+	case err == nil:
+	case names(got.Messages, p.request.Originals) && (errors.Is(err, fs.ErrExist) || p.decision.Used <= p.decision.Budget.Limit):
+		return fmt.Errorf("originals: %w", err) // a summary names what is another's, or not there; the next turn tries again
+	default:
+		r.Warnings = append(r.Warnings, onlyInJournal(err))
 	}
 	err = c.journal.Condense(history.Condensation{
 		ID: id.String(), Provider: got.Provider, Trigger: p.decision.Trigger, Time: time.Now(),
@@ -162,6 +168,20 @@ func (s *setup) condense(ctx context.Context, c *Conversation, p *plan, r *Repor
 	return nil
 }
 
+// names reports whether a message that is not from the conversation names a path.
+func names(messages []core.Message, path string) bool {
+	return slices.ContainsFunc(messages, func(m core.Message) bool {
+		return m.Kind != core.KindOriginal && slices.ContainsFunc(m.Parts, func(p core.Part) bool {
+			t, ok := p.(core.Text)
+			return ok && strings.Contains(string(t), path)
+		})
+	})
+}
+
+func onlyInJournal(err error) string {
+	return fmt.Sprintf("originals: no file could be written, so only the journal has them: %v", err)
+}
+
 // A plan is what one turn will do.
 type plan struct {
 	*settings
@@ -171,6 +191,7 @@ type plan struct {
 	decision policy.Decision
 	request  *core.Request // nil unless the decision is to act
 	part     string        // the file for the originals; empty for none
+	partErr  error         // why there is none
 }
 
 // free reports whether the turn may spend nothing, because the user did not ask for it.
@@ -216,10 +237,9 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 		p.request.FilesRead = filesRead(c.journal.Messages(), t.Dir)
 	}
 	if p.Originals == config.OriginalsParts && c.originals != "" {
-		if p.part, err = nextPart(c.originals); err != nil {
-			return nil, fmt.Errorf("originals: %w", err)
+		if p.part, p.partErr = nextPart(c.originals); p.partErr == nil {
+			p.request.Originals = fromDir(t.Dir, p.part)
 		}
-		p.request.Originals = fromDir(t.Dir, p.part)
 	}
 	if p.request.Instructions == "" {
 		p.request.Instructions = p.Prompt

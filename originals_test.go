@@ -156,6 +156,27 @@ func TestOriginalsOnlyOfASmallerConversation(t *testing.T) {
 	}
 }
 
+// TestOriginalsThatCannotBeWritten: where no folder for them can be made, conversations are condensed nevertheless: the journal has them.
+func TestOriginalsThatCannotBeWritten(t *testing.T) {
+	h, _, err := openAsker(t, keepsOriginals, ours("in short"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "s.jsonl")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := talk(300)
+	c.KeepOriginals(filepath.Join(file, "history"))
+	r, err := h.Manage(t.Context(), c, condense.Turn{})
+	if err != nil || !r.Acted || r.Originals != "" || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "only the journal has them") {
+		t.Errorf("got %+v, %v", r, err)
+	}
+	if got := c.View()[0].Parts[0]; got != core.Text(core.Frame("asker")+"\nin short ") {
+		t.Errorf("the summary says %q, and there is no file", got)
+	}
+}
+
 // TestOriginalsUnlessAsked: without the setting, or without a directory, nothing is written.
 func TestOriginalsUnlessAsked(t *testing.T) {
 	for name, text := range map[string]string{"no setting": "profiles: {p: {window: 20000, chain: [asker]}}\n", "no place": keepsOriginals} {

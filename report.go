@@ -91,7 +91,10 @@ func newReport(p *plan) *Report {
 		Messages: MessageReport{Before: len(p.view), After: len(p.view)},
 		Attempts: []AttemptReport{},
 	}
-	if p.Originals == config.OriginalsParts && p.request != nil && p.part == "" {
+	switch {
+	case p.partErr != nil:
+		r.Warnings = append(r.Warnings, onlyInJournal(p.partErr))
+	case p.Originals == config.OriginalsParts && p.request != nil && p.part == "":
 		r.Warnings = append(r.Warnings, "originals: parts has no effect, because the conversation has no file to write them next to")
 	}
 	return r

@@ -12,17 +12,71 @@ import (
 // Cut shortens the messages of one tool group to room tokens and returns them with their
 // tokens. The largest pieces of content shrink most: all are cut to one common size, the
 // largest with which the group fits, and a note in each says what is missing. The result
-// breaks none of the [Rules]. What cannot fit is returned as small as possible. The
+// breaks none of the [Rules]. Where the notes alone are too many, those of neighboring texts,
+// images and blocks become one. What cannot fit is returned as small as possible. The
 // messages must be measured by c; they are not modified.
 func Cut(c Counter, messages []Message, room int) (out []Message, tokens int) {
-	pieces := newPieces(c, messages)
-	for size := pieces.size(room); ; size = size * 7 / 8 {
-		out := pieces.cut(size)
-		tokens := TotalTokens(out)
-		if tokens <= room || size == 0 {
-			return out, tokens
+	if out, tokens = newPieces(c, messages).fit(room); tokens > room {
+		if merged, ok := mergePieces(c, messages); ok {
+			if less, n := newPieces(c, merged).fit(room); n < tokens {
+				return less, n
+			}
 		}
 	}
+	return out, tokens
+}
+
+// mergePieces returns the messages with one text for neighboring texts, images and blocks. It reports whether there were any.
+func mergePieces(c Counter, messages []Message) ([]Message, bool) {
+	out, merged := slices.Clone(messages), false
+	for i := range out {
+		if parts, ok := mergeParts(c, out[i].Parts); ok {
+			out[i].Parts, merged = parts, true
+			out[i].Tokens = MessageTokens(c, out[i])
+		}
+	}
+	return out, merged
+}
+
+func mergeParts(c Counter, parts []Part) (out []Part, merged bool) {
+	for i := 0; i < len(parts); {
+		if r, ok := parts[i].(ToolResult); ok {
+			content, ok := mergeParts(c, r.Content)
+			r.Content, merged = content, merged || ok
+			out = append(out, r)
+			i++
+			continue
+		}
+		var texts []string
+		media, tokens, from := 0, 0, i
+		for ; i < len(parts); i++ {
+			t, isText := parts[i].(Text)
+			_, isImage := parts[i].(Image)
+			_, isBlock := parts[i].(Opaque)
+			if !isText && !isImage && !isBlock {
+				break
+			}
+			if isText {
+				texts = append(texts, string(t))
+			} else {
+				media++
+				tokens += c.Count(parts[i])
+			}
+		}
+		if i-from < 2 { // nothing to merge, and perhaps a call or reasoning
+			i = from + 1
+			out = append(out, parts[from])
+			continue
+		}
+		merged = true
+		if len(texts) > 0 {
+			out = append(out, Text(strings.Join(texts, "\n")))
+		}
+		if media > 0 {
+			out = append(out, Text(fmt.Sprintf("[… %d images or blocks of about %d tokens left out to fit the context window]", media, tokens)))
+		}
+	}
+	return out, merged
 }
 
 // unlimited is a size that no piece reaches.
@@ -58,6 +112,17 @@ func (p *pieces) collect(parts []Part) {
 			continue
 		}
 		p.sizes = append(p.sizes, p.counter.Count(part))
+	}
+}
+
+// fit cuts the pieces until the group has room tokens, or can have no less.
+func (p *pieces) fit(room int) (out []Message, tokens int) {
+	for size := p.size(room); ; size = size * 7 / 8 {
+		out := p.cut(size)
+		tokens := TotalTokens(out)
+		if tokens <= room || size == 0 {
+			return out, tokens
+		}
 	}
 }
 

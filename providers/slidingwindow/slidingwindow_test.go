@@ -172,19 +172,30 @@ func TestMarkerSaysWhatIsMissing(t *testing.T) {
 
 // TestOversize holds that a conversation always ends on target, whatever part of its
 // newest message is too large.
+func repeated(n int, p core.Part) []core.Part {
+	all := make([]core.Part, n)
+	for i := range all {
+		all[i] = p
+	}
+	return all
+}
+
 func TestOversize(t *testing.T) {
 	big := strings.Repeat("0123456789abcdef", 4000) // 16,000 tokens
 	call := core.ToolCall{ID: "c", Name: "write", Args: `{"path":"x","text":"` + big + `"}`}
 	for name, parts := range map[string][2][]core.Part{
-		"text":        {{core.Text("go")}, {core.Text(big)}},
-		"many texts":  {{core.Text("go")}, {core.Text(big), core.Text("short"), core.Text(big)}},
-		"arguments":   {{call}, {core.ToolResult{CallID: "c", Content: []core.Part{core.Text("written")}}}},
-		"tool result": {{core.ToolCall{ID: "c", Name: "read", Args: "{}"}}, {core.ToolResult{CallID: "c", Content: []core.Part{core.Text(big), core.Text("end")}}}},
-		"both":        {{call}, {core.ToolResult{CallID: "c", Content: []core.Part{core.Text(big)}, IsError: true}}},
-		"images":      {{core.Text("look")}, {core.Image{MediaType: "image/png", Data: "AAAA"}, core.Image{MediaType: "image/png", Data: "BBBB"}, core.Text("?")}},
-		"opaque":      {{core.Text("go")}, {core.Opaque{Kind: "document", JSON: `"` + big + `"`}}},
-		"no UTF-8":    {{core.Text("go")}, {core.Text(strings.Repeat("\xff\xfe", 40000))}},
-		"wide runes":  {{core.Text("go")}, {core.Text(strings.Repeat("汉字", 10000))}},
+		"text":                {{core.Text("go")}, {core.Text(big)}},
+		"many texts":          {{core.Text("go")}, {core.Text(big), core.Text("short"), core.Text(big)}},
+		"texts without end":   {{core.Text("go")}, repeated(1000, core.Text(big[:160]))}, // each would keep a note
+		"results without end": {{core.ToolCall{ID: "c", Name: "read", Args: "{}"}}, {core.ToolResult{CallID: "c", Content: repeated(1000, core.Text(big[:160]))}}},
+		"images without end":  {{core.Text("look")}, append(repeated(500, core.Image{MediaType: "image/png", Data: "AAAA"}), core.Text("?"))},
+		"arguments":           {{call}, {core.ToolResult{CallID: "c", Content: []core.Part{core.Text("written")}}}},
+		"tool result":         {{core.ToolCall{ID: "c", Name: "read", Args: "{}"}}, {core.ToolResult{CallID: "c", Content: []core.Part{core.Text(big), core.Text("end")}}}},
+		"both":                {{call}, {core.ToolResult{CallID: "c", Content: []core.Part{core.Text(big)}, IsError: true}}},
+		"images":              {{core.Text("look")}, {core.Image{MediaType: "image/png", Data: "AAAA"}, core.Image{MediaType: "image/png", Data: "BBBB"}, core.Text("?")}},
+		"opaque":              {{core.Text("go")}, {core.Opaque{Kind: "document", JSON: `"` + big + `"`}}},
+		"no UTF-8":            {{core.Text("go")}, {core.Text(strings.Repeat("\xff\xfe", 40000))}},
+		"wide runes":          {{core.Text("go")}, {core.Text(strings.Repeat("汉字", 10000))}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			messages := append(chat("ua"),
