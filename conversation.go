@@ -153,7 +153,9 @@ func (c *Conversation) nothingNew() bool {
 // cost nothing.
 func (c *Conversation) kinds(counter *tokens.Counter) map[tokens.Kind]int {
 	view := c.journal.View()
-	by := counter.BreakdownMeasured(view[min(c.booked, len(view)):]...)
+	fresh := view[min(c.booked, len(view)):]
+	by := counter.BreakdownMeasured(fresh...)
+	dialog.Regroup(by, counter, fresh...)
 	for kind, n := range c.byKind {
 		by[kind] += n
 	}

@@ -47,7 +47,7 @@ var mayImport = map[string]string{
 	"cmd/condense":                     "cmd/condense/internal/cli cmd/condense/internal/filecmd cmd/condense/internal/configcmd cmd/condense/internal/plugincmd cmd/condense/internal/comparecmd cmd/condense/internal/servecmd cmd/condense/internal/term config internal/resolver github.com/spf13/cobra",
 	"cmd/condense/internal/term":       "internal/plain internal/size github.com/jedib0t/go-pretty github.com/mattn/go-isatty golang.org/x/sys",
 	"cmd/condense/internal/cli":        "cmd/condense/internal/term config core core/history transcript registry internal/disk internal/plain internal/plugins internal/resolver internal/size internal/suggest github.com/spf13/cobra github.com/spf13/pflag",
-	"cmd/condense/internal/filecmd":    ". cmd/condense/internal/cli cmd/condense/internal/term config core core/history core/policy internal/hook internal/lab/report internal/mcpserver internal/plain internal/recall internal/sessions internal/size internal/suggest providers/smart tokens transcript github.com/spf13/cobra",
+	"cmd/condense/internal/filecmd":    ". cmd/condense/internal/cli cmd/condense/internal/term config core core/history core/policy internal/dialog internal/hook internal/lab/report internal/mcpserver internal/plain internal/recall internal/sessions internal/size internal/suggest providers/smart tokens transcript github.com/spf13/cobra",
 	"cmd/condense/internal/configcmd":  "cmd/condense/internal/cli cmd/condense/internal/term config core core/policy internal/plugins internal/rooimport internal/size internal/trust registry github.com/spf13/cobra",
 	"cmd/condense/internal/plugincmd":  "cmd/condense/internal/cli cmd/condense/internal/term config core core/coretest internal/plugins internal/size internal/suggest internal/trust plugin-sdk/node plugin-sdk/proto plugin-sdk/python registry tokens github.com/spf13/cobra",
 	"cmd/condense/internal/comparecmd": ". cmd/condense/internal/cli cmd/condense/internal/term config core internal/lab internal/lab/report internal/lab/strategies internal/plain internal/resolver internal/size tokens github.com/spf13/cobra",
@@ -55,7 +55,7 @@ var mayImport = map[string]string{
 	"compare":                          "internal/lab",
 	"internal/lab/canary":              "core", // nor this one: what it plants is not what a provider looks for
 	"internal/lab":                     "internal/lab/canary internal/lab/score internal/catalog internal/live/lineage internal/live/wire internal/promptcache model core core/history core/policy internal/dialog internal/size internal/suggest tokens transcript",
-	"internal/lab/report":              "internal/lab internal/lab/score internal/size core core/history tokens transcript",
+	"internal/lab/report":              "internal/dialog internal/lab internal/lab/score internal/size core core/history tokens transcript",
 	"internal/lab/strategies":          ". config core core/policy internal/ingest internal/lab internal/plain internal/size internal/suggest model registry providers/slidingwindow",
 	"internal/lab/score":               "core", // and no provider imports it: see its documentation
 	"internal/disk":                    "",

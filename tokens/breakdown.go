@@ -20,9 +20,18 @@ const (
 	KindImage      Kind = "image" // in a message or in a tool result
 	// KindSummary is inserted by a condensation, in any role: summaries, extracts and stubs.
 	KindSummary Kind = "summary"
+
+	// What programs write into the texts of users. No [Counter] returns them, because only a reader of texts can tell them
+	// apart; reports have them.
+	KindInjected     Kind = "injected"      // reminders, commands, notices
+	KindEnvironment  Kind = "environment"   // the state of the surroundings
+	KindProjectRules Kind = "project_rules" // as in AGENTS.md
 )
 
-var kinds = [...]Kind{KindSystem, KindUser, KindAssistant, KindReasoning, KindToolCall, KindToolResult, KindImage, KindSummary}
+var kinds = [...]Kind{
+	KindSystem, KindUser, KindAssistant, KindReasoning, KindToolCall, KindToolResult, KindImage, KindSummary,
+	KindInjected, KindEnvironment, KindProjectRules,
+}
 
 // Kinds returns all kinds in the order in which a report should list them.
 func Kinds() []Kind { return slices.Clone(kinds[:]) }
@@ -74,7 +83,7 @@ func (c *Counter) breakDown(by *amounts, m *core.Message) {
 }
 
 // amounts has a number for each kind, by its index.
-type amounts [len(kinds)]int
+type amounts [atSummary + 1]int
 
 // The indices.
 const (

@@ -34,9 +34,6 @@ type ToolSpending struct {
 // Tokens returns the tokens of calls and results.
 func (t *ToolSpending) Tokens() int { return t.CallTokens + t.ResultTokens }
 
-// KindInjected is text in the role of the user that an agent added. It is a kind of [Spending] only.
-const KindInjected tokens.Kind = "injected"
-
 // The names of tools that a session does not name: of a result without a call, and of results that the agent sent as text.
 const (
 	unknownTool = "(unknown)"
@@ -81,7 +78,7 @@ func spentBy(s *score.Session, c *tokens.Counter) *spent {
 					t.ResultTokens += n
 					out.move(tokens.KindToolResult, n)
 				case score.OriginInjected:
-					out.move(KindInjected, n)
+					out.move(tokens.KindInjected, n)
 				case score.OriginUnknown, score.OriginUser, score.OriginAgent:
 				}
 			case core.Image, core.Reasoning, core.Opaque:

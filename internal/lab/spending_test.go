@@ -45,8 +45,8 @@ func TestSpendingCountsByModeKindAndTool(t *testing.T) {
 		return n
 	}
 	want := map[tokens.Kind]int{
-		tokens.KindSystem: count("You are an agent."),
-		lab.KindInjected:  count(reminder),
+		tokens.KindSystem:   count("You are an agent."),
+		tokens.KindInjected: count(reminder),
 		// Results are in messages of the user, whose framing is the user's.
 		tokens.KindUser:       count("Please list the files.") + 3*core.FramingTokens,
 		tokens.KindAssistant:  count("I look.") + 2*core.FramingTokens,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/tokens"
 	"github.com/condensehq/condense/transcript"
@@ -175,7 +176,7 @@ func (p *conversationPage) measure(d *conversationData, timeline []history.Entry
 		e := &timeline[i]
 		if len(e.HiddenBy) == 0 {
 			p.Sent++
-			add(sent, c.Breakdown(e.Message))
+			add(sent, breakdown(c, e.Message))
 		} else {
 			p.Hidden++
 		}
@@ -186,7 +187,7 @@ func (p *conversationPage) measure(d *conversationData, timeline []history.Entry
 		}
 		p.Messages++
 		at[e.Message.ID] = p.Messages
-		add(said, c.Breakdown(e.Original))
+		add(said, breakdown(c, e.Original))
 		series = append(series, step{p.Messages, maps.Clone(said)})
 	}
 	for _, k := range tokens.Kinds() {
@@ -219,6 +220,12 @@ func (p *conversationPage) measure(d *conversationData, timeline []history.Entry
 		p.Condensations = append(p.Condensations, m)
 		d.Condensations = append(d.Condensations, m)
 	}
+}
+
+func breakdown(c *tokens.Counter, m core.Message) map[tokens.Kind]int {
+	by := c.Breakdown(m)
+	dialog.Regroup(by, c, m)
+	return by
 }
 
 func add(to, n map[tokens.Kind]int) {

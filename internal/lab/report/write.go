@@ -128,7 +128,9 @@ func kindName(k tokens.Kind) string {
 		return "tool results"
 	case tokens.KindImage:
 		return "images"
-	case tokens.KindSystem, tokens.KindUser, tokens.KindAssistant, tokens.KindReasoning, tokens.KindSummary:
+	case tokens.KindProjectRules:
+		return "project rules"
+	case tokens.KindInjected, tokens.KindEnvironment, tokens.KindSystem, tokens.KindUser, tokens.KindAssistant, tokens.KindReasoning, tokens.KindSummary:
 	}
 	return string(k)
 }

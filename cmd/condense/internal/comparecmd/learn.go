@@ -320,7 +320,7 @@ func writeSpending(w io.Writer, all []lab.Spending, width int) {
 	}
 	var kinds []tokens.Kind
 	titles := []string{"mode", ">sessions", ">tokens"}
-	for _, k := range append(tokens.Kinds(), lab.KindInjected) {
+	for _, k := range tokens.Kinds() {
 		if all[0].ByKind[k] > 0 {
 			kinds = append(kinds, k)
 			titles = append(titles, ">"+strings.ReplaceAll(string(k), "_", " "))

@@ -14,6 +14,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/lab/report"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/providers/smart"
@@ -161,15 +162,20 @@ func inspect(path string, d *transcript.Document, counter *tokens.Counter, top i
 	}
 	tools := newToolTable(counter)
 	copies := newCopies(counter)
+	read := dialog.Read(view)
 	for i := range view {
 		m := &view[i]
 		n := 0
-		for k, size := range counter.Breakdown(*m) {
-			add(k, size)
-			n += size
+		by := counter.Breakdown(*m)
+		dialog.Regroup(by, counter, *m)
+		for k, size := range by {
+			if size > 0 {
+				add(k, size)
+				n += size
+			}
 		}
 		in.Largest = append(in.Largest, large{ID: m.ID, Role: m.Role, Tokens: n})
-		tools.add(m)
+		tools.add(m, read.Messages[i])
 		copies.add(m.ID, m.Parts)
 	}
 	for _, k := range tokens.Kinds() {
@@ -210,9 +216,14 @@ func (t *toolTable) row(tool string) *toolShare {
 	return t.rows[tool]
 }
 
-func (t *toolTable) add(m *core.Message) {
-	for _, p := range m.Parts {
+// add counts a message of which the parts were read.
+func (t *toolTable) add(m *core.Message, parts []dialog.Part) {
+	for j, p := range m.Parts {
 		switch p := p.(type) {
+		case core.Text:
+			for _, s := range parts[j].Passages {
+				t.inText(&s)
+			}
 		case core.ToolCall:
 			t.names[p.ID] = p.Name
 			r := t.row(p.Name)
@@ -228,8 +239,33 @@ func (t *toolTable) add(m *core.Message) {
 			if p.IsError {
 				r.Errors++
 			}
-		case core.Text, core.Image, core.Reasoning, core.Opaque:
+		case core.Image, core.Reasoning, core.Opaque:
 		}
+	}
+}
+
+// inText counts a call or a result that is in a text.
+func (t *toolTable) inText(s *dialog.Passage) {
+	if s.Use == nil {
+		return
+	}
+	name := s.Use.Name
+	if !s.Use.Called && s.Use.Info.Family == "" {
+		name = "(in text)" // a result whose call is not known
+	}
+	switch s.Kind {
+	case dialog.KindToolCall:
+		r := t.row(name)
+		r.Calls++
+		r.CallTokens += t.counter.Count(core.Text(s.Text))
+	case dialog.KindToolResult, dialog.KindError:
+		r := t.row(name)
+		r.ResultTokens += t.counter.Count(core.Text(s.Text))
+		if s.Use.IsError {
+			r.Errors++
+		}
+	case dialog.KindUser, dialog.KindInjected, dialog.KindAssistant, dialog.KindReasoning, dialog.KindProjectRules, dialog.KindEnvironment,
+		dialog.KindHeader, dialog.KindSystem, dialog.KindSummary, dialog.KindOther:
 	}
 }
 

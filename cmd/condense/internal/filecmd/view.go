@@ -14,6 +14,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/transcript"
@@ -88,14 +89,20 @@ type viewLine struct {
 func listing(d *transcript.Document, all bool, only only) []viewLine {
 	lines := []viewLine{}
 	n := 0
-	for _, e := range d.Journal.Timeline() {
+	timeline := d.Journal.Timeline()
+	said := make([]core.Message, len(timeline))
+	for i := range timeline {
+		said[i] = timeline[i].Message
+	}
+	read := dialog.Read(said)
+	for i, e := range timeline {
 		l := viewLine{HiddenBy: e.HiddenBy, InsertedBy: e.InsertedBy, RewrittenBy: e.RewrittenBy, Message: e.Message}
 		l.Message.Source = nil
 		if e.InsertedBy == "" {
 			n++
 			l.Number = n
 		}
-		if (all || len(e.HiddenBy) == 0) && only.leaves(&l.Message) {
+		if (all || len(e.HiddenBy) == 0) && only.leaves(&l.Message, read.Messages[i]) {
 			lines = append(lines, l)
 		}
 	}
@@ -222,8 +229,8 @@ func (o *only) choosesMessages() bool {
 	return slices.Contains(*o, onlyUser) || slices.Contains(*o, onlySummary)
 }
 
-// leaves removes from m what is not listed and reports whether anything remains.
-func (o *only) leaves(m *core.Message) bool {
+// leaves removes from m, of which the parts were read, what is not listed, and reports whether anything remains.
+func (o *only) leaves(m *core.Message, read []dialog.Part) bool {
 	user := slices.Contains(*o, onlyUser) && m.Role == core.RoleUser && m.Kind == core.KindOriginal
 	summary := slices.Contains(*o, onlySummary) && m.Kind != core.KindOriginal
 	if o.choosesMessages() && !user && !summary {
@@ -231,8 +238,12 @@ func (o *only) leaves(m *core.Message) bool {
 	}
 	before := len(m.Parts)
 	var parts []core.Part
-	for _, p := range m.Parts {
+	for j, p := range m.Parts {
 		switch p := p.(type) {
+		case core.Text:
+			if t := o.text(m, p, read[j].Passages); t != "" || p == "" {
+				parts = append(parts, t)
+			}
 		case core.ToolResult:
 			if slices.Contains(*o, onlyNoResults) || slices.Contains(*o, onlyUser) {
 				continue // API formats have results in user messages
@@ -243,10 +254,33 @@ func (o *only) leaves(m *core.Message) bool {
 				p.Args = ""
 			}
 			parts = append(parts, p)
-		case core.Text, core.Image, core.Reasoning, core.Opaque:
+		case core.Image, core.Reasoning, core.Opaque:
 			parts = append(parts, p)
 		}
 	}
 	m.Parts = parts
 	return len(parts) > 0 || before == 0
+}
+
+// text returns what is listed of a text, which can hold calls, results and what a program added.
+func (o *only) text(m *core.Message, t core.Text, passages []dialog.Passage) core.Text {
+	if len(*o) == 0 || m.Kind != core.KindOriginal || m.Role == core.RoleSystem {
+		return t
+	}
+	var b strings.Builder
+	for _, s := range passages {
+		result := s.Kind == dialog.KindToolResult || s.Kind == dialog.KindError || s.Kind == dialog.KindHeader
+		switch {
+		case slices.Contains(*o, onlyUser) && m.Role == core.RoleUser && s.Kind != dialog.KindUser:
+		case slices.Contains(*o, onlyNoResults) && result:
+		case slices.Contains(*o, onlyNoParams) && s.Kind == dialog.KindToolCall && s.Use != nil:
+			b.WriteString("<" + s.Use.Name + ">\n")
+		default:
+			b.WriteString(s.Text)
+		}
+	}
+	if strings.TrimSpace(b.String()) == "" {
+		return ""
+	}
+	return core.Text(b.String())
 }
