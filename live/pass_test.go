@@ -525,7 +525,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		opts live.Options
 	}{
 		{`upstream openai: "api.example.com" must be a URL`, live.Options{Upstreams: map[string]string{"openai": "api.example.com"}}},
-		{`upstream "v1"`, live.Options{Upstreams: map[string]string{"v1": "http://a"}}},
+		{`upstream v1`, live.Options{Upstreams: map[string]string{"v1": "http://a"}}},
 		{"MaxBody: -1 is negative", live.Options{MaxBody: -1}},
 		{"Epoch.Risk: 101 is not a percentage", live.Options{Epoch: live.EpochOptions{Risk: 101}}},
 		{"Epoch.Target: 100 is not a percentage", live.Options{Epoch: live.EpochOptions{Target: 100}}},

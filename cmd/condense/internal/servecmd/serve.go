@@ -227,6 +227,7 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 		log:   slog.New(lines),
 		limit: func(d time.Duration) { cli.EndWithin(ctx, d) },
 	}
+	logStandard(g.log)
 	if s := g.settings; s.Cert != "" && !g.alone {
 		if g.tls, err = access.Certificate(s.Cert, s.Key, func(err error) { g.log.Warn("the changed certificate is not used", "err", err) }); err != nil {
 			return nil, fmt.Errorf("serve.tls: %w", err)
