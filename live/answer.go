@@ -6,7 +6,9 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
+	"sync/atomic"
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/internal/live/lineage"
@@ -28,10 +30,16 @@ func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	x.announceBlock(r)
 	x.asks(r.Context())
+	written := new(atomic.Bool)
+	x.written = written
+	r = r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
+		WroteRequest: func(i httptrace.WroteRequestInfo) { written.Store(i.Err == nil) },
+	}))
 	res, err := send(r)
 	if err != nil {
 		return nil, err
 	}
+	x.free = res.Header.Get(ownCompaction) != ""
 	if x.claim != nil && !x.s.Observe && (refusal(res.StatusCode) || x.late(res)) {
 		again, why := x.repair(r, res)
 		if again != nil {
@@ -219,7 +227,10 @@ func (x *exchange) turn() condense.Turn { return condense.Turn{Profile: x.profil
 
 // learn takes what the vendor reports into the statistics and the state.
 func (x *exchange) learn(ctx context.Context) error {
-	a := x.watcher.answer()
+	var a wire.Answer
+	if x.watcher != nil {
+		a = x.watcher.answer()
+	}
 	x.count(a)
 	if x.claim == nil || x.t.count {
 		return nil
@@ -271,6 +282,7 @@ type watcher struct {
 	sink     *wire.Watcher
 	encoding string
 	packed   bytes.Buffer // what was read of a compressed answer
+	bytes    int          // that were read
 }
 
 // mostPacked limits what is kept of a compressed answer. What is longer is not understood.
@@ -286,6 +298,7 @@ func (w *watcher) Read(p []byte) (int, error) {
 	if n == 0 {
 		return n, err
 	}
+	w.bytes += n
 	switch {
 	case w.encoding == "":
 		_, _ = w.sink.Write(p[:n])
@@ -293,6 +306,14 @@ func (w *watcher) Read(p []byte) (int, error) {
 		w.packed.Write(p[:n])
 	}
 	return n, err
+}
+
+// size is how much the model wrote so far, in bytes. Of a compressed answer that is too long it is at least that.
+func (w *watcher) size() int {
+	if size := w.sink.Size(); size > 0 {
+		return size
+	}
+	return w.bytes
 }
 
 // answer is what the vendor has reported so far.

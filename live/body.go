@@ -2,6 +2,7 @@ package live
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"compress/zlib"
 	"errors"
@@ -9,10 +10,13 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/condensehq/condense/internal/live/wire"
 )
 
 // A body is that of a request.
@@ -20,6 +24,37 @@ type body struct {
 	raw     []byte // as it came
 	decoded []byte // the same as raw if it is not compressed; nil if it cannot be looked at
 	rest    io.Reader
+	weight  *weight // of one that cannot be looked at
+}
+
+// A weight is what is known of a body that cannot be looked at, for its price: its size and the model. It is written to while the body is sent.
+type weight struct {
+	mu    sync.Mutex
+	model wire.ModelReader
+	bytes int
+
+	counted int // tokens, of a body that is there whole; else 0
+}
+
+func weigh(body []byte) *weight {
+	w := &weight{}
+	_, _ = w.Write(body)
+	return w
+}
+
+// Write reads the next bytes of the body.
+func (w *weight) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.bytes += len(p)
+	return w.model.Write(p)
+}
+
+// tokens estimates those of the body.
+func (w *weight) tokens() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return cmp.Or(w.counted, w.bytes/bytesPerToken)
 }
 
 // readBody reads the body of r. One that is larger than limit, before or after decompression, or
@@ -30,13 +65,21 @@ func readBody(r *http.Request, limit int64) (*body, error) {
 		return nil, err
 	}
 	b := &body{raw: raw}
+	encoding := r.Header.Get("Content-Encoding")
 	if int64(len(raw)) > limit {
-		b.rest = r.Body
+		b.weight = weigh(raw)
+		b.rest = io.TeeReader(r.Body, b.weight)
 		return b, nil
 	}
-	if decoded, err := decode(raw, r.Header.Get("Content-Encoding"), limit); err == nil { // else it is forwarded
+	decoded, err := decode(raw, encoding, limit)
+	if err == nil {
 		b.decoded = decoded
+		return b, nil
 	}
+	if len(decoded) == 0 {
+		decoded = raw
+	}
+	b.weight = weigh(decoded) // it is forwarded
 	return b, nil
 }
 

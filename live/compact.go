@@ -340,11 +340,14 @@ func compactionAnswer(endpoint bool, r *wire.Request, sealed string, now time.Ti
 	return "text/event-stream", body, nil
 }
 
+// ownCompaction is the header of an answer of the gateway's own.
+const ownCompaction = "X-Condense-Compaction"
+
 // respond returns an answer of the gateway's own to a request that is not sent.
 func respond(r *http.Request, status int, kind string, body []byte) *http.Response {
 	return &http.Response{
 		StatusCode: status, Status: fmt.Sprintf("%d %s", status, http.StatusText(status)), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{"Content-Type": {kind}, "X-Condense-Compaction": {"gateway"}}, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: r,
+		Header: http.Header{"Content-Type": {kind}, ownCompaction: {"gateway"}}, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: r,
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -62,12 +63,16 @@ type exchange struct {
 	lost       int  // decisions to other gateways
 	durable    bool // something is sent for the first time that must be sent again
 
-	received []byte // the body as it came
-	sent     []byte // nil: as it came
+	received []byte  // the body as it came
+	sent     []byte  // nil: as it came
+	weight   *weight // of a request that is no turn of a conversation
 	watcher  *watcher
-	status   int        // of the answer
-	asked    time.Time  // when the request was sent
-	span     trace.Span // of the request to the vendor
+	status   int          // of the answer
+	free     bool         // the answer is the gateway's own
+	written  *atomic.Bool // the vendor has got the whole request; nil before it is sent
+	left     bool         // the client has gone
+	asked    time.Time    // when the request was sent
+	span     trace.Span   // of the request to the vendor
 
 	// Of a conversation with the tool of the gateway. Then r is the request with it, and with what is put back.
 	equipped   *session         // nil if it has none
@@ -106,7 +111,10 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 		s.forward(w, out, t, nil)
 		return
 	}
-	defer x.done(context.WithoutCancel(r.Context()))
+	defer func() {
+		x.left = r.Context().Err() != nil
+		x.done(context.WithoutCancel(r.Context()))
+	}()
 	if (x.altered || x.equipped != nil) && !s.Observe {
 		t.changed = true
 		x.sent = x.r.Body
@@ -134,20 +142,27 @@ func replaceBody(r *http.Request, body []byte) {
 	}
 }
 
-// exchange decides what is sent in place of the request. It returns nil if the request is
-// forwarded as it came and nothing can be learned from the answer.
+// exchange decides what is sent in place of the request. It returns nil if the request is empty.
 func (g *Gateway) exchange(r *http.Request, s *settings, t *target, b *body) *exchange {
-	if len(b.decoded) == 0 {
+	if len(b.raw) == 0 {
 		return nil
 	}
-	x := &exchange{Gateway: g, s: s, t: t, start: s.Now(), received: b.decoded}
-	err := g.safely("request", func() error { return x.plan(r, b.decoded) })
-	if err != nil {
-		g.fault("request", err)
-		x.frozen()
+	x := &exchange{Gateway: g, s: s, t: t, start: s.Now(), received: b.decoded, weight: b.weight}
+	if x.weight == nil {
+		if err := g.safely("request", func() error { return x.plan(r, b.decoded) }); err != nil {
+			g.fault("request", err)
+			x.frozen()
+		}
+	}
+	if x.claim == nil && x.seen == nil && x.weight == nil { // what it costs is counted whatever it is
+		x.weight = &weight{}
+		if x.r == nil {
+			x.weight = weigh(b.decoded)
+		}
+		x.weight.counted = tokensOf(b.decoded)
 	}
 	if x.r == nil {
-		return nil
+		x.r = &wire.Request{API: wire.API(t.api)}
 	}
 	if x.epoch == nil { // else it was shown
 		x.watch()
@@ -208,6 +223,7 @@ func (x *exchange) plan(r *http.Request, body []byte) error {
 		x.agent = agents.Of(r.Header, head)
 	}
 	x.r = request
+	x.priced(request.Model)
 	if n := len(request.Messages); n == 0 || n > mostMessages || request.Stateful || len(request.Model) > longestModel {
 		return nil
 	}
@@ -488,7 +504,7 @@ func (x *exchange) checkView(view [][]byte) error {
 // done records the answer.
 func (x *exchange) done(ctx context.Context) {
 	x.answered()
-	if x.watcher == nil {
+	if x.watcher == nil && !(x.left && x.written != nil && x.written.Load()) {
 		return
 	}
 	if err := x.safely("answer", func() error { return x.learn(ctx) }); err != nil {

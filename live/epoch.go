@@ -107,7 +107,7 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 	x.next, x.journal, x.made = next, p.journal, p
 	x.epoch = &Epoch{
 		Time: x.start, Agent: x.agent.Name, Model: x.r.Model, Lineage: c.conversation, Reason: string(d.Reason),
-		Before: before, After: x.tokens, Turns: d.Turns, Millis: float64(time.Since(began).Microseconds()) / 1000,
+		Before: before, After: x.tokens, Turns: d.Turns, Millis: float64(time.Since(began).Microseconds()) / 1000, Observed: x.s.Observe,
 		Provider: p.maker.provider, Outcome: p.maker.outcome, Fallback: p.maker.cause != "", Cause: p.maker.cause,
 	}
 	if overflow {
@@ -258,10 +258,10 @@ func (x *exchange) announce() {
 	x.stats.epoch(*e)
 	x.condensed(e)
 	x.watch()
-	x.s.audit("epoch", x.t.who, "agent", e.Agent, "lineage", e.Lineage, "reason", e.Reason, "before", e.Before, "after", e.After)
+	x.s.audit("epoch", x.t.who, "agent", e.Agent, "lineage", e.Lineage, "reason", e.Reason, "before", e.Before, "after", e.After, "observed", e.Observed)
 	by := []any{"provider", e.Provider, "outcome", e.Outcome, "fallback", e.Fallback}
 	if e.Fallback {
 		by = append(by, "cause", e.Cause)
 	}
-	x.s.Logger.Info("epoch", append([]any{"agent", e.Agent, "model", e.Model, "reason", e.Reason, "before", e.Before, "after", e.After, "ms", e.Millis}, by...)...)
+	x.s.Logger.Info("epoch", append([]any{"agent", e.Agent, "model", e.Model, "reason", e.Reason, "before", e.Before, "after", e.After, "ms", e.Millis, "observed", e.Observed}, by...)...)
 }

@@ -252,7 +252,19 @@ func (s *Stats) add(o *Stats) {
 	t.Output += u.Output
 	s.Cost += o.Cost
 	s.Unpriced += o.Unpriced
-	if o.Observe { // everything was sent as it came
+	s.Estimated += o.Estimated
+	if o.AsOf.After(s.AsOf) {
+		s.AsOf = o.AsOf
+	}
+	if h := o.Observed; h != nil {
+		sum := s.observed()
+		sum.Epochs += h.Epochs
+		sum.Ingested += h.Ingested
+		sum.Sent += h.Sent
+		sum.Saved += h.Saved
+		sum.CostSaved += h.CostSaved
+	}
+	if o.Observe && o.Observed == nil { // of an earlier version: everything was sent as it came
 		t.Sent += u.Received
 	} else {
 		t.Sent += u.Sent
@@ -260,9 +272,9 @@ func (s *Stats) add(o *Stats) {
 		t.Saved += u.Saved
 		t.Net += u.Net
 		s.Saved += o.Saved
+		s.Ingested += o.Ingested
 	}
 	s.Compactions += o.Compactions
-	s.Ingested += o.Ingested
 	s.Recalls += o.Recalls
 	s.Recalled = added(s.Recalled, o.Recalled)
 	for kind, n := range o.Errors {

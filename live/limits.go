@@ -19,6 +19,7 @@ type limits struct {
 	profile, mode string
 	resolved      *resolved
 	window        int // tokens of the model
+	known         int // the same, as the table or the section models has it; 0 if it is not known
 	output        int // of them, what is kept free for the answer
 	limit         int // the most tokens that a request may have
 	threshold     int // from which on the profile wants a condensation; 0 for never
@@ -68,18 +69,10 @@ func (g *Gateway) limitsOf(x *exchange) (limits, error) {
 	if err != nil {
 		return limits{}, err
 	}
-	l := limits{profile: r.Profile, mode: r.Mode, resolved: r, window: r.Window, model: model.Info{Name: x.r.Model}}
-	known := modelOf(g.host.Config(), x.r.Model)
-	if known != nil {
-		l.model.Price, l.model.Tiers, l.model.Free = known.Price, known.Tiers, known.Free
-		// The user's own number counts, even if it is smaller than the truth.
-		if k := r.Origin("window").Kind; known.Window > 0 && (k == config.FromDefault || k == config.FromComputed || k == config.FromModel) {
-			l.window = known.Window
-		}
-	}
-	l.caching = catalog.CachingOf(x.r.Model, l.model.Price)
-	if x.r.API != wire.Messages {
-		l.caching.Bound = false
+	l := limits{profile: r.Profile, mode: r.Mode, resolved: r, window: r.Window, known: x.known, model: x.model, caching: x.caching}
+	// The user's own number counts, even if it is smaller than the truth.
+	if k := r.Origin("window").Kind; x.known > 0 && (k == config.FromDefault || k == config.FromComputed || k == config.FromModel) {
+		l.window = x.known
 	}
 	// Vendors accept a request whose longest answer would exceed the window, so that a large limit says
 	// little about the answer: Claude Code asks for 128,000 tokens.
@@ -98,6 +91,18 @@ func (g *Gateway) limitsOf(x *exchange) (limits, error) {
 		}
 	}
 	return l, nil
+}
+
+// priced sets what a model costs and how its vendor caches. That holds for every request, whether it is a turn of a conversation or not.
+func (x *exchange) priced(name string) {
+	x.model, x.known = model.Info{Name: name}, 0
+	if known := modelOf(x.host.Config(), name); known != nil {
+		x.model.Price, x.model.Tiers, x.model.Free, x.known = known.Price, known.Tiers, known.Free, known.Window
+	}
+	x.caching = catalog.CachingOf(name, x.model.Price)
+	if x.r.API != wire.Messages {
+		x.caching.Bound = false
+	}
 }
 
 // modelOf returns what is known about a model: a name of the section models, its ID, or a name of the table.

@@ -11,15 +11,19 @@ import (
 // not sent is estimated from how the vendor counted the rest.
 type Stats struct {
 	Since    time.Time `json:"since"`
-	Observe  bool      `json:"observe,omitempty"` // nothing was changed: Sent and Saved are what would have been
+	AsOf     time.Time `json:"as_of"`             // when this was true
+	Observe  bool      `json:"observe,omitempty"` // nothing is changed now; see Observed
 	Requests int       `json:"requests"`          // with a conversation
 	Passed   int       `json:"passed"`            // of those, as they came
 	Tokens   Tokens    `json:"tokens"`
 	// Cost is by the price table, in US dollars. Requests to models without a known price are
-	// not in it; Unpriced counts them.
-	Cost     float64 `json:"cost"`
-	Saved    float64 `json:"cost_saved"`
-	Unpriced int     `json:"unpriced,omitempty"`
+	// not in it; Unpriced counts them. Estimated counts those whose tokens and cost are our own count, because the vendor did not report them.
+	Cost      float64 `json:"cost"`
+	Saved     float64 `json:"cost_saved"`
+	Unpriced  int     `json:"unpriced,omitempty"`
+	Estimated int     `json:"estimated,omitempty"`
+	// Observed is what would have been while the gateway only observed, and is in no other number; nil if it never did.
+	Observed *Observed `json:"observed,omitempty"`
 	// Epochs are the newest, oldest first; EpochCount counts all.
 	Epochs      []Epoch        `json:"epochs"`
 	EpochCount  int            `json:"epoch_count"`
@@ -36,7 +40,7 @@ type Stats struct {
 
 // Tokens of requests and answers.
 type Tokens struct {
-	Received   int `json:"received"` // what the clients' histories are
+	Received   int `json:"received"` // what the clients' histories are, of each as much as fits into the window: vendors refuse more
 	Sent       int `json:"sent"`     // what the vendors counted
 	Saved      int `json:"saved"`    // the difference
 	CacheRead  int `json:"cache_read"`
@@ -44,6 +48,23 @@ type Tokens struct {
 	Output     int `json:"output"`
 	Recalled   int `json:"recalled"` // given back to agents that asked for them
 	Net        int `json:"net"`      // Saved without what was recalled
+}
+
+// Observed is what a gateway that changes nothing would have done: all of it is hypothetical. Tokens and US dollars.
+type Observed struct {
+	Epochs    int     `json:"would_have_condensed"`
+	Ingested  int     `json:"would_have_shortened"` // tool results
+	Sent      int     `json:"would_have_sent"`
+	Saved     int     `json:"would_have_saved"`
+	CostSaved float64 `json:"would_have_saved_cost"`
+}
+
+// observed returns s.Observed, which it makes if there is none.
+func (s *Stats) observed() *Observed {
+	if s.Observed == nil {
+		s.Observed = &Observed{}
+	}
+	return s.Observed
 }
 
 // An Epoch is one condensation of a history. All numbers are tokens.
@@ -67,6 +88,7 @@ type Epoch struct {
 	Outcome  string `json:"outcome,omitempty"`
 	Fallback bool   `json:"fallback,omitempty"`
 	Cause    string `json:"cause,omitempty"`
+	Observed bool   `json:"observed,omitempty"` // it was not made: the gateway only observed
 }
 
 // keptEpochs is how many epochs the statistics remember.
@@ -98,10 +120,14 @@ func (c *counters) fault(kind string) {
 	})
 }
 
-// epoch adds an epoch and returns a function that changes it later.
+// epoch adds an epoch.
 func (c *counters) epoch(e Epoch) {
 	c.add(func(s *Stats) {
-		s.EpochCount++
+		if e.Observed {
+			s.observed().Epochs++
+		} else {
+			s.EpochCount++
+		}
 		s.Epochs = append(s.Epochs[max(0, len(s.Epochs)-keptEpochs+1):], e)
 	})
 }
@@ -111,7 +137,11 @@ func (g *Gateway) Stats() Stats {
 	g.stats.mu.Lock()
 	defer g.stats.mu.Unlock()
 	s := g.stats.s
-	s.Since = g.stats.since
+	s.Since, s.AsOf = g.stats.since, g.current.Load().Now()
+	if s.Observed != nil {
+		o := *s.Observed
+		s.Observed = &o
+	}
 	s.Observe = g.current.Load().Observe
 	s.Epochs = append([]Epoch{}, s.Epochs...) // not null in JSON
 	s.Recalled = append([]Recalled{}, s.Recalled...)

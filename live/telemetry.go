@@ -53,6 +53,8 @@ var (
 	mCost       = measure{"condense.cost", "{USD}", "Cost of requests by the table of prices.", counter, nil}
 	mSaved      = measure{"condense.cost.saved", "{USD}", "Cost of the clients' own histories, less what was paid.", upDown, nil}
 	mUnpriced   = measure{"condense.requests.unpriced", "{request}", "Answers of models without a known price.", counter, nil}
+	mEstimated  = measure{"condense.requests.estimated", "{request}", "Answers whose tokens and cost are estimated, because the vendor did not report them.", counter, nil}
+	mObserved   = measure{"condense.epochs.observed", "{epoch}", "Condensations that would have been made, where the gateway only observes.", counter, nil}
 	mEpochs     = measure{"condense.epochs", "{epoch}", "Condensations of a history.", counter, nil}
 	mRemoved    = measure{"condense.epoch.removed", "{token}", "Tokens that condensations removed from histories.", counter, nil}
 	mAttempts   = measure{"condense.attempts", "{attempt}", "What providers did when it was their turn to condense.", counter, nil}
@@ -65,8 +67,8 @@ var (
 )
 
 var measures = []*measure{
-	&mOperation, &mUsage, &mRequests, &mActive, &mProcessing, &mTokens, &mCost, &mSaved, &mUnpriced,
-	&mEpochs, &mAttempts, &mRemoved, &mEpoch, &mResults, &mRecalls, &mCompaction, &mFaults, &mRefusals,
+	&mOperation, &mUsage, &mRequests, &mActive, &mProcessing, &mTokens, &mCost, &mSaved, &mUnpriced, &mEstimated,
+	&mEpochs, &mObserved, &mAttempts, &mRemoved, &mEpoch, &mResults, &mRecalls, &mCompaction, &mFaults, &mRefusals,
 }
 
 // scope is the name of the instrumentation.
@@ -180,14 +182,7 @@ func (x *exchange) asks(ctx context.Context) {
 
 // about are the attributes of a request to a vendor.
 func (x *exchange) about() []attribute.KeyValue {
-	vendor := speaksOpenAI
-	switch {
-	case x.t.upstream != nil:
-		vendor = x.t.upstream.name
-	case x.r != nil && x.r.API == wire.Messages: // the caller of /v1/compress asks the vendor itself
-		vendor = speaksAnthropic
-	}
-	return []attribute.KeyValue{aOperation.String("chat"), aProvider.String(vendor), aModel.String(x.modelName())}
+	return []attribute.KeyValue{aOperation.String("chat"), aProvider.String(x.t.upstream.name), aModel.String(x.modelName())}
 }
 
 // answered ends the span of a request to a vendor, and counts it. Without a watcher there was no answer.
@@ -222,23 +217,33 @@ func (x *exchange) answered() {
 }
 
 // used counts what an answer reports.
-func (x *exchange) used(a wire.Answer, received, sent int, paid, saved float64, priced bool) {
+func (x *exchange) used(a wire.Answer, b bill) {
 	about, tenant := x.about(), aTenant.String(x.t.who.tenant)
-	for kind, n := range map[string]int{"input": a.Input, "output": a.Output} {
-		x.measure(&mUsage, float64(n), append(slices.Clip(about), aTokenType.String(kind))...)
+	if b.estimated {
+		x.measure(&mEstimated, 1, tenant, aModel.String(x.modelName()))
+	} else {
+		for kind, n := range map[string]int{"input": a.Input, "output": a.Output} {
+			x.measure(&mUsage, float64(n), append(slices.Clip(about), aTokenType.String(kind))...)
+		}
 	}
-	for kind, n := range map[string]int{
-		"received": received, "sent": sent, "saved": received - sent, "cache_read": a.CacheRead, "cache_write": a.CacheWrite, "output": a.Output,
-	} {
+	tokens := map[string]int{"received": b.received, "sent": b.sent, "saved": b.received - b.sent, "cache_read": a.CacheRead, "cache_write": a.CacheWrite, "output": a.Output}
+	if x.s.Observe {
+		tokens["sent"], tokens["saved"], tokens["would_save"] = b.received, 0, b.received-b.sent
+	}
+	for kind, n := range tokens {
 		x.measure(&mTokens, float64(n), tenant, aType.String(kind))
 	}
-	if priced {
-		x.measure(&mCost, paid, tenant, aModel.String(x.modelName()))
-		x.measure(&mSaved, saved, tenant)
-	} else {
+	switch {
+	case !b.known && b.again:
+	case !b.known:
 		x.measure(&mUnpriced, 1, tenant, aModel.String(x.modelName()))
+	default:
+		x.measure(&mCost, b.paid, tenant, aModel.String(x.modelName()))
+		if !x.s.Observe {
+			x.measure(&mSaved, b.saved, tenant)
+		}
 	}
-	if x.ingested > 0 {
+	if x.ingested > 0 && !x.s.Observe && !b.again {
 		x.measure(&mResults, float64(x.ingested), tenant)
 	}
 }
@@ -247,6 +252,10 @@ func (x *exchange) used(a wire.Answer, received, sent int, paid, saved float64, 
 func (x *exchange) condensed(e *Epoch) {
 	tenant, reason := aTenant.String(x.t.who.tenant), aReason.String(e.Reason)
 	mode := aMode.String(cmp.Or(x.mode, x.profile))
+	if x.s.Observe {
+		x.measure(&mObserved, 1, tenant, reason, mode)
+		return
+	}
 	x.measure(&mEpochs, 1, tenant, reason, mode)
 	x.measure(&mRemoved, float64(e.Before-e.After), tenant, reason, mode)
 	x.measure(&mEpoch, e.Millis/1000, reason) //nolint:mnd // milliseconds

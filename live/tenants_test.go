@@ -342,7 +342,7 @@ func TestAuditHasNoContent(t *testing.T) {
 			known[key] = true
 		}
 	}
-	want := "after agent api before bytes from level lineage method ms msg pieces reason status tenant time token why"
+	want := "after agent api before bytes from level lineage method ms msg observed pieces reason status tenant time token why"
 	if keys := strings.Join(slices.Sorted(maps.Keys(known)), " "); keys != want {
 		t.Errorf("fields: %s", keys)
 	}

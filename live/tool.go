@@ -440,14 +440,6 @@ func (x *exchange) later(a wire.Answer) {
 	if a.Input == 0 {
 		return
 	}
-	paid, _ := x.cost(a)
-	x.stats.add(func(s *Stats) {
-		t := &s.Tokens
-		t.Received += a.Input
-		t.Sent += a.Input
-		t.CacheRead += a.CacheRead
-		t.CacheWrite += a.CacheWrite
-		t.Output += a.Output
-		s.Cost += paid
-	})
+	paid, known := x.cost(a)
+	x.bill(a, bill{received: a.Input, sent: a.Input, paid: paid, known: known, again: true})
 }

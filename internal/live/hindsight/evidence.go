@@ -66,7 +66,8 @@ type Epoch struct {
 
 // A Mode sums up the epochs of a mode.
 type Mode struct {
-	Mode          string `json:"mode,omitempty"` // empty: all together
+	Mode          string `json:"mode,omitempty"`     // empty: all together
+	Observed      bool   `json:"observed,omitempty"` // nothing was changed: all of it is what would have been
 	Conversations int    `json:"conversations"`
 	Epochs        int    `json:"epochs"`
 	Before        int    `json:"before"` // tokens, of all epochs together; so are the following numbers
@@ -113,10 +114,35 @@ var (
 	keptMeasures  = append([]string{lab.MeasureSize, "artefacts", "errors", "recent", "foretold", "plain", "grounded"}, shownMeasures...)
 )
 
-// Modes sums up epochs: all of them, and then by mode.
-func Modes(all []*Evidence) []Mode {
-	rows, names := rowsOf(all, nil)
-	return sum(all, lab.Judged(rows, names, tokens.O200kBase))
+// Modes sums up epochs: all that were made, those by mode, and then in the same way those that were only observed, if there are any.
+func Modes(all []*Evidence) []Mode { return judge(all, nil)().sum(all) }
+
+// Verdicts are on what was sent, and on what would have been where a gateway only observed.
+type verdicts struct{ sent, observed *lab.Report }
+
+// judge returns what is measured by conversations as they are now.
+func judge(all []*Evidence, shadows []string) func() verdicts {
+	made, names := rowsOf(observed(all, false), shadows)
+	seen, others := rowsOf(observed(all, true), shadows)
+	return func() verdicts {
+		return verdicts{lab.Judged(made, names, tokens.O200kBase), lab.Judged(seen, others, tokens.O200kBase)}
+	}
+}
+
+func (v verdicts) sum(all []*Evidence) []Mode {
+	out := sum(observed(all, false), v.sent)
+	for _, m := range sum(observed(all, true), v.observed) {
+		if m.Epochs > 0 {
+			m.Observed = true
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// observed returns the conversations in which nothing was changed, or the others.
+func observed(all []*Evidence, is bool) []*Evidence {
+	return slices.DeleteFunc(slices.Clone(all), func(c *Evidence) bool { return c.Observe != is })
 }
 
 // rowsOf returns what was measured of what was sent and of the shadows, and their names: shadows in their order, then others that the epochs have.

@@ -178,3 +178,14 @@ func TestEvidenceIsKept(t *testing.T) {
 		t.Errorf("after it was forgotten: %+v %v", all, err)
 	}
 }
+
+// What was only observed is summed up apart: it has saved nothing.
+func TestObservedEpochsAreNoSavings(t *testing.T) {
+	epoch := func() []*hindsight.Epoch {
+		return []*hindsight.Epoch{{Epoch: live.Epoch{Time: time.Unix(1, 0), Before: 1000, After: 100}, Saved: 2, PaidAt: 1, Answers: 3}}
+	}
+	modes := hindsight.Modes([]*hindsight.Evidence{{ID: "made", Epochs: epoch()}, {ID: "seen", Observe: true, Epochs: epoch()}, {ID: "too", Observe: true, Epochs: epoch()}})
+	if len(modes) != 2 || modes[0].Observed || modes[0].Saved != 2 || modes[0].Epochs != 1 || !modes[1].Observed || modes[1].Epochs != 2 || modes[1].Saved != 4 {
+		t.Errorf("%+v", modes)
+	}
+}

@@ -62,7 +62,7 @@ type Watch struct {
 	epochs        []*epoch             // the oldest first
 	bytes         int                  // of their texts
 	changes       int                  // what the pages show has changed so often
-	report        func() *lab.Report   // of what is measured, made once; nil if that has changed. It is not called with mu held: it takes long
+	report        func() verdicts      // of what is measured, made once; nil if that has changed. It is not called with mu held: it takes long
 
 	due             chan *epoch
 	hurry           context.Context //nolint:containedctx // ends when nothing more should be measured
@@ -74,9 +74,8 @@ type Watch struct {
 type conversation struct {
 	Evidence
 
-	epochs  []*epoch // of this process
-	changed bool     // since it was written
-	written time.Time
+	epochs  []*epoch     // of this process
+	changed bool         // since it was written
 	record  store.Record // of the one goroutine that writes
 }
 

@@ -14,8 +14,6 @@ import (
 // How often evidence is written and read. A process that is killed loses what was measured since.
 const (
 	tick        = time.Minute
-	idle        = time.Minute     // without a turn, a conversation is written at the next tick
-	often       = 5 * time.Minute // and any other one so often
 	allOver     = time.Hour       // everything is read again: what was deleted is forgotten
 	slack       = 5 * time.Minute // that clocks and transactions may differ
 	mostOthers  = 1000            // conversations of other processes that are shown
@@ -38,11 +36,11 @@ func (w *Watch) keeping(ctx context.Context) {
 		}
 		select {
 		case <-t.C:
-			w.save(ctx, time.Now())
+			w.save(ctx)
 		case <-ctx.Done():
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWrite)
 			defer cancel()
-			w.save(ctx, time.Time{})
+			w.save(ctx)
 			return
 		}
 	}
@@ -71,12 +69,12 @@ func (w *Watch) load(ctx context.Context, since time.Time) bool {
 	return true
 }
 
-// save writes the conversations with epochs that have changed and are idle, or were not written for some time; at the zero time all.
-func (w *Watch) save(ctx context.Context, now time.Time) {
+// save writes the conversations with epochs that have changed.
+func (w *Watch) save(ctx context.Context) {
 	var due []*conversation
 	w.mu.Lock()
 	for _, c := range w.conversations {
-		if c.changed && len(c.Epochs) > 0 && (now.IsZero() || now.Sub(c.Last) >= idle || now.Sub(c.written) >= often) {
+		if c.changed && len(c.Epochs) > 0 {
 			due = append(due, c)
 		}
 	}
@@ -110,7 +108,6 @@ func (w *Watch) write(ctx context.Context, c *conversation) error {
 		c.changed = true
 		return err
 	}
-	c.written = c.record.Updated
 	return nil
 }
 

@@ -173,6 +173,7 @@ type conversationRow struct {
 	Link       string
 	Epochs     int
 	CacheShare string
+	Worth      string
 }
 
 type epochRow struct {
@@ -196,8 +197,7 @@ const mostRows = 50
 func (w *Watch) overview(stats live.Stats) any {
 	w.mu.Lock()
 	if w.report == nil {
-		rows, names := rowsOf(w.all(), w.shadows)
-		w.report = sync.OnceValue(func() *lab.Report { return lab.Judged(rows, names, tokens.O200kBase) })
+		w.report = sync.OnceValue(judge(w.all(), w.shadows))
 	}
 	report := w.report
 	w.mu.Unlock()
@@ -209,7 +209,7 @@ func (w *Watch) overview(stats live.Stats) any {
 		base:  w.base("condense serve", "worth", "Worth", "needed", "Needed later", "conversations", "Conversations", "epochs", "Epochs", "providers", "Providers", "recalls", "Recalls"),
 		Stats: stats, Shadows: len(w.shadows) > 0, Failed: slices.ContainsFunc(stats.Attempts, func(a live.Attempt) bool { return a.Failed() }),
 	}
-	for _, m := range sum(all, judged) {
+	for _, m := range judged.sum(all) {
 		if m.Epochs > 0 {
 			p.Modes = append(p.Modes, m.row())
 		}
@@ -218,7 +218,7 @@ func (w *Watch) overview(stats live.Stats) any {
 	for _, c := range all {
 		p.Tenants = p.Tenants || c.Tenant != ""
 		if len(p.Conversations) < mostRows {
-			row := conversationRow{Evidence: c, Link: root + "conversations/" + c.ID, Epochs: len(c.Epochs), CacheShare: "–"}
+			row := conversationRow{Evidence: c, Link: root + "conversations/" + c.ID, Epochs: len(c.Epochs), CacheShare: "–", Worth: worth(c.Saved, c.Observe)}
 			if c.Input > 0 {
 				row.CacheShare = percent(float64(c.Read) / float64(c.Input))
 			}
@@ -238,6 +238,9 @@ func (m *Mode) row() modeRow {
 	if m.Mode != "" {
 		r.Title = "Mode " + m.Mode
 	}
+	if m.Observed {
+		r.Title += ", only observed"
+	}
 	if m.Predicted > 0 {
 		r.Expected = strconv.FormatFloat(m.Predicted, 'f', 1, 64)
 	}
@@ -245,7 +248,7 @@ func (m *Mode) row() modeRow {
 		r.Measured = strconv.FormatFloat(m.PaidAfter, 'f', 1, 64)
 	}
 	if priced := m.Epochs - m.Unpriced; priced > 0 {
-		r.Share, r.Worth = fmt.Sprintf("%d of %d", m.Paid, priced), usd(m.Saved)
+		r.Share, r.Worth = fmt.Sprintf("%d of %d", m.Paid, priced), worth(m.Saved, m.Observed)
 	}
 	for _, c := range m.Chains {
 		r.Lines = append(r.Lines, line{
@@ -299,7 +302,7 @@ func (w *Watch) base(title string, sections ...string) base {
 func (e *Epoch) row(conversation string, n int) epochRow {
 	r := epochRow{
 		Epoch: e, Link: fmt.Sprintf("%sconversations/%s#epoch-%d", root, conversation, n), Mode: cmp.Or(e.Mode, "–"), By: cmp.Or(e.Provider, "–"),
-		Expected: "–", Paid: "not yet", Saved: usd(e.Saved), Kept: "–", Reachable: "–", Measured: "–",
+		Expected: "–", Paid: "not yet", Saved: worth(e.Saved, e.Observed), Kept: "–", Reachable: "–", Measured: "–",
 	}
 	if e.Turns > 0 {
 		r.Expected = strconv.FormatFloat(e.Turns, 'f', 1, 64)
@@ -346,6 +349,14 @@ func estimate(values map[string]lab.Estimate, measure string) string {
 }
 
 func percent(v float64) string { return strconv.FormatFloat(100*v, 'f', 0, 64) + "\u00a0%" } //nolint:mnd // percent
+
+// worth says what was saved, or would have been.
+func worth(saved float64, observed bool) string {
+	if observed {
+		return "would be " + usd(saved)
+	}
+	return usd(saved)
+}
 
 func usd(v float64) string {
 	digits := 2

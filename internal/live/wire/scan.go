@@ -23,6 +23,7 @@ type leafScanner struct {
 	key    bool    // the string is the name of a member
 	keep   bool    // the value is wanted
 	value  []byte  // with its first quote if it is a string
+	size   int     // of the value, without the cut
 	ended  bool    // the outermost value has ended
 }
 
@@ -85,6 +86,7 @@ func (s *leafScanner) end() {
 // add appends to the value.
 func (s *leafScanner) add(piece []byte) {
 	if s.keep {
+		s.size += len(piece)
 		s.value = append(s.value, piece[:min(len(piece), longestValue-len(s.value))]...)
 	}
 }
@@ -143,7 +145,7 @@ func (s *leafScanner) structure(c byte) {
 
 // begin begins a string that is no name, a number or a word.
 func (s *leafScanner) begin() {
-	s.key, s.value = false, s.value[:0]
+	s.key, s.value, s.size = false, s.value[:0], 0
 	s.keep = s.deeper == 0 && s.wanted(s.path)
 }
 

@@ -36,6 +36,7 @@ type Watcher struct {
 	last    promptUsage // at its end
 
 	begun, stream, said bool
+	size                int // see [Watcher.Size]
 
 	field []byte // the name of the field in this line of the stream, until the colon
 	state lineState
@@ -83,6 +84,7 @@ func (w *Watcher) Write(p []byte) (int, error) {
 	if w.stream {
 		w.lines(p)
 	} else {
+		w.size += len(p)
 		w.json.write(p)
 	}
 	return n, nil
@@ -118,6 +120,10 @@ func (e *vendorError) RawJSON() string { return string(e.a.ErrorBody()) }
 func (a Answer) ErrorBody() []byte {
 	return rawjson.Append(nil, `{"error":{"type":?,"code":?,"message":?}}`, a.ErrorType, a.ErrorType, a.ErrorText)
 }
+
+// Size returns the bytes of what the model wrote, as far as they have come: of a stream those of its texts, thinking and arguments of calls, else
+// those of the body.
+func (w *Watcher) Size() int { return w.size }
 
 // Said reports whether more has come than the announcement of an answer.
 func (w *Watcher) Said() bool { return w.said }
@@ -240,6 +246,7 @@ const (
 	leafErrorText
 	leafMessage
 	leafCode
+	leafText // a piece of what the model writes, in a stream
 )
 
 // leaves are the paths of the fields in the answers of each API, streamed or not.
@@ -250,11 +257,14 @@ var leaves = map[API]map[string]leaf{
 		"usage.input_tokens": leafFresh, "usage.cache_read_input_tokens": leafFreshRead, "usage.cache_creation_input_tokens": leafFreshWrite, "usage.output_tokens": leafOutput,
 		"message.usage.input_tokens": leafFresh, "message.usage.cache_read_input_tokens": leafFreshRead, "message.usage.cache_creation_input_tokens": leafFreshWrite,
 		"message.usage.output_tokens": leafOutput, "error.type": leafErrorType, "error.message": leafErrorText, "error": leafErrorText, "detail": leafErrorText, "message": leafMessage,
+		"delta.text": leafText, "delta.thinking": leafText, "delta.partial_json": leafText,
 	},
 	Chat: {
 		"": leafKind, "id": leafID, "model": leafModel, "choices.finish_reason": leafStop, "usage.prompt_tokens": leafInput, "usage.completion_tokens": leafOutput,
 		"usage.prompt_tokens_details.cached_tokens": leafRead, "usage.prompt_cache_hit_tokens": leafRead, "usage.prompt_tokens_details.cache_write_tokens": leafWrite,
 		"error.type": leafErrorType, "error.code": leafErrorCode, "error.message": leafErrorText, "error": leafErrorText, "detail": leafErrorText,
+		"choices.delta.content": leafText, "choices.delta.reasoning_content": leafText, "choices.delta.reasoning": leafText, "choices.delta.refusal": leafText,
+		"choices.delta.tool_calls.function.name": leafText, "choices.delta.tool_calls.function.arguments": leafText,
 	},
 	Responses: {
 		"type": leafKind, "id": leafID, "model": leafModel, "status": leafStatus, "incomplete_details.reason": leafStop, "usage.input_tokens": leafInput, "usage.output_tokens": leafOutput,
@@ -263,6 +273,7 @@ var leaves = map[API]map[string]leaf{
 		"response.usage.output_tokens": leafOutput, "response.usage.input_tokens_details.cached_tokens": leafRead, "response.usage.input_tokens_details.cache_write_tokens": leafWrite,
 		"error.type": leafErrorType, "error.code": leafErrorCode, "error.message": leafErrorText, "error": leafErrorText, "detail": leafErrorText,
 		"response.error.code": leafErrorCode, "response.error.message": leafErrorText, "code": leafCode, "message": leafMessage,
+		"delta": leafText,
 	},
 }
 
@@ -319,6 +330,8 @@ func (w *Watcher) leaf(path []byte, value string) {
 		w.message = value
 	case leafCode:
 		w.code = value
+	case leafText:
+		w.size += w.json.size - 1 // without its quote
 	}
 }
 

@@ -29,7 +29,7 @@ func lastLines(s *live.Stats, record string) []string {
 	failed, away := failures(s.Attempts), unreachable(s.Unreachable)
 	line, others := "the history was never too long", failed
 	switch {
-	case s.EpochCount > 0:
+	case s.EpochCount > 0 || s.Observed != nil && s.Observed.Epochs > 0:
 		line = condensed(s)
 	case len(failed) > 0:
 		line, others = "the history was not condensed: "+failed[0], failed[1:]
@@ -75,11 +75,11 @@ func condensed(s *live.Stats) string {
 	if len(s.Epochs) > shown {
 		parts = append(parts, "…")
 	}
-	text := "history condensed "
-	if s.Observe {
-		text = "history would have been condensed "
+	text, n := "history condensed ", s.EpochCount
+	if s.EpochCount == 0 {
+		text, n = "history would have been condensed ", s.Observed.Epochs
 	}
-	return text + count(s.EpochCount, "time") + makers(made) + ": " + strings.Join(parts, ", ")
+	return text + count(n, "time") + makers(made) + ": " + strings.Join(parts, ", ")
 }
 
 // makers says how many of the newest epochs each provider has made.

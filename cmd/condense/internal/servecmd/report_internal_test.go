@@ -59,8 +59,8 @@ func TestReport(t *testing.T) {
 				"condense: history condensed 1 time by smart: 48,100 to 27,000 tokens (window: the window was nearly full)\ncondense: to see what was removed: condense view --all FILE, with a file of /tmp/said\n",
 		},
 		"observed": {
-			live.Stats{Observe: true, Requests: 46, Tokens: live.Tokens{Received: 2000, Sent: 1500, Saved: 500, Net: 500}, Cost: 4, Saved: 1, Epochs: []live.Epoch{epoch}, EpochCount: 1}, "",
-			"condense: 46 requests, 2,000 tokens sent, 500 would have been saved (25 %)\ncondense: cache: 0 tokens read, 0 written; $4.00, would have been $3.00\n" +
+			live.Stats{Observe: true, Requests: 46, Tokens: live.Tokens{Received: 2000, Sent: 2000}, Cost: 4, Epochs: []live.Epoch{epoch}, Observed: &live.Observed{Epochs: 1, Sent: 1500, Saved: 500, CostSaved: 1}, Estimated: 2}, "",
+			"condense: only observed, nothing was changed: 46 requests, 2,000 tokens sent, 500 would have been saved (25 %)\ncondense: cache: 0 tokens read, 0 written; $4.00, would have been $3.00; 2 requests estimated, because the vendor did not report tokens\n" +
 				"condense: history would have been condensed 1 time by smart: 48,100 to 27,000 tokens (window: the window was nearly full)\n",
 		},
 	} {

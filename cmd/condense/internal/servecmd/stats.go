@@ -36,8 +36,10 @@ Of the epochs it shows by mode what the pages of condense serve show: tokens bef
 expected to pay for themselves and did, money, recalls, what of the condensed history was needed in the turns after, and whether
 another chain (serve.shadow) would have kept more of it. Numbers are kept as long as conversations (serve.retention).
 
-A gateway saves its numbers every minute, those of a conversation that goes on every five, and all when it ends. Of a running
-one, the pages at its admin address have the newest.`,
+What gateways only observed (--observe) was not changed: it is shown apart, as what would have been.
+
+A gateway saves its numbers every minute and when it ends; the first line says when the latest were saved. Of a running one, the pages
+at its admin address have the newest.`,
 		Example: `  condense stats
   condense stats --store gateway.db --json`,
 		Args: cobra.NoArgs,
@@ -99,13 +101,13 @@ func printStats(w io.Writer, s *live.Stats, top int) {
 		return
 	}
 	t := &s.Tokens
-	term.Printf(w, "since %s: %s, %s, %s\n", s.Since.Format("2006-01-02 15:04"), count(s.Requests, "request"), count(s.EpochCount, "condensation"), count(s.Recalls, "recall"))
+	term.Printf(w, "since %s%s: %s, %s, %s\n", s.Since.Format("2006-01-02 15:04"), asOf(s), count(s.Requests, "request"), count(s.EpochCount, "condensation"), count(s.Recalls, "recall"))
 	table := term.NewTable("", ">tokens")
 	for _, row := range []struct {
 		name string
 		n    int
 	}{
-		{"received from agents", t.Received},
+		{"received, at most a window each", t.Received},
 		{"sent to vendors", t.Sent},
 		{"saved", t.Saved},
 		{"recalled", t.Recalled},
@@ -117,7 +119,7 @@ func printStats(w io.Writer, s *live.Stats, top int) {
 		table.Row(row.name, row.n)
 	}
 	_ = term.PrintText(w, "\n"+table.Text("  ")+"\n") // like Printf, it ignores a broken pipe
-	if faults := slices.Concat(failures(s.Attempts), unreachable(s.Unreachable)); len(faults) > 0 {
+	if faults := slices.Concat(remarks(s), failures(s.Attempts), unreachable(s.Unreachable)); len(faults) > 0 {
 		_ = term.PrintText(w, "\n  "+strings.Join(faults, "\n  ")+"\n")
 	}
 	if len(s.Recalled) == 0 {
@@ -136,6 +138,29 @@ func printStats(w io.Writer, s *live.Stats, top int) {
 	}
 }
 
+// asOf says when the latest numbers were saved.
+func asOf(s *live.Stats) string {
+	if s.AsOf.IsZero() {
+		return ""
+	}
+	return ", as of " + s.AsOf.Format("2006-01-02 15:04:05")
+}
+
+// remarks say what the table does not have, and what of it is no report of a vendor.
+func remarks(s *live.Stats) []string {
+	var lines []string
+	if o := s.Observed; o != nil {
+		lines = append(lines, fmt.Sprintf("only observed, nothing was changed: %s would have been made, and %s tokens and $%.2f saved", count(o.Epochs, "condensation"), size.Group(o.Saved), o.CostSaved))
+	}
+	if s.Unpriced > 0 {
+		lines = append(lines, count(s.Unpriced, "request")+" to models of unknown price")
+	}
+	if s.Estimated > 0 {
+		lines = append(lines, count(s.Estimated, "request")+" estimated, because the vendor did not report tokens")
+	}
+	return lines
+}
+
 // printModes prints what epochs were worth, by mode.
 func printModes(w io.Writer, modes []hindsight.Mode) {
 	worth := term.NewTable("epochs of", ">number", ">tokens before", ">after", ">turns to pay", ">measured", ">have paid", ">saved", ">recalls", ">re-reads")
@@ -147,9 +172,15 @@ func printModes(w io.Writer, modes []hindsight.Mode) {
 			continue
 		}
 		name := cmp.Or(m.Mode, "all modes")
+		if m.Observed {
+			name += ", only observed"
+		}
 		paid, saved := "-", "-"
 		if priced := m.Epochs - m.Unpriced; priced > 0 {
 			paid, saved = fmt.Sprintf("%d of %d", m.Paid, priced), fmt.Sprintf("$%.4f", m.Saved)
+		}
+		if m.Observed && saved != "-" {
+			saved = "would be " + saved
 		}
 		worth.Row(name, m.Epochs, m.Before, m.After, turns(m.Predicted), turns(m.PaidAfter), paid, saved, m.Recalls, m.Rereads)
 		for _, c := range m.Chains {
@@ -162,7 +193,7 @@ func printModes(w io.Writer, modes []hindsight.Mode) {
 			}
 		}
 	}
-	if len(modes) == 0 || modes[0].Epochs == 0 { // the first is all of them
+	if !slices.ContainsFunc(modes, func(m hindsight.Mode) bool { return m.Epochs > 0 }) {
 		return
 	}
 	_ = term.PrintText(w, "\n"+worth.Text("  ")+"\n")

@@ -250,11 +250,15 @@ func report(w io.Writer, s live.Stats, record string) {
 		}
 		return
 	}
-	sent, saved := s.Tokens.Sent, "saved"
+	first, saved := "", size.Group(s.Tokens.Net)+" saved"+share(s.Tokens)
 	cost := fmt.Sprintf("$%.2f instead of $%.2f", s.Cost, s.Cost+s.Saved)
 	if s.Observe {
-		sent, saved = s.Tokens.Received, "would have been saved"
-		cost = fmt.Sprintf("$%.2f, would have been $%.2f", s.Cost, s.Cost-s.Saved)
+		o := s.Observed
+		if o == nil {
+			o = &live.Observed{}
+		}
+		first, saved = "only observed, nothing was changed: ", size.Group(o.Saved)+" would have been saved"+share(live.Tokens{Received: s.Tokens.Received, Net: o.Saved})
+		cost = fmt.Sprintf("$%.2f, would have been $%.2f", s.Cost, s.Cost-o.CostSaved)
 	}
 	switch {
 	case s.Unpriced >= s.Requests:
@@ -262,7 +266,10 @@ func report(w io.Writer, s live.Stats, record string) {
 	case s.Unpriced > 0:
 		cost += fmt.Sprintf(", without %s to models of unknown price", count(s.Unpriced, "request"))
 	}
-	term.Printf(w, "condense: %s, %s tokens sent, %s %s%s\n", count(s.Requests, "request"), size.Group(sent), size.Group(s.Tokens.Net), saved, share(s.Tokens))
+	if s.Estimated > 0 {
+		cost += fmt.Sprintf("; %s estimated, because the vendor did not report tokens", count(s.Estimated, "request"))
+	}
+	term.Printf(w, "condense: %s%s, %s tokens sent, %s\n", first, count(s.Requests, "request"), size.Group(s.Tokens.Sent), saved)
 	term.Printf(w, "condense: cache: %s tokens read, %s written; %s\n", size.Group(s.Tokens.CacheRead), size.Group(s.Tokens.CacheWrite), cost)
 	for _, line := range lastLines(&s, record) {
 		term.Printf(w, "condense: %s\n", line)
