@@ -253,6 +253,13 @@ func settingSchema(set registry.Setting) schema {
 	if len(set.Default) > 0 {
 		out["default"] = set.Default
 	}
+	if len(set.Fields) > 0 {
+		properties := schema{}
+		for _, f := range set.Fields {
+			properties[f.Name] = settingSchema(f)
+		}
+		out["properties"], out["additionalProperties"] = properties, false
+	}
 	return out
 }
 

@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -212,14 +213,22 @@ func (o *output) lastLines(n int) string {
 	return strings.Join(short, " / ")
 }
 
-// crash returns the output of a crash: the headline, and everything that was kept.
+// crash returns the output of a crash: the headline and everything from there on, or the last output without debug lines.
 func (o *output) crash() (headline, text string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.head) > 0 {
 		return headlineOf(o.head), strings.Join(o.head, "\n")
 	}
-	return "", strings.Join(o.tail, "\n")
+	var said []string
+	for _, l := range o.tail {
+		e := parseEntry(l)
+		if e.level == slog.LevelDebug {
+			continue // as what SDKs write about their start
+		}
+		said = append(said, cmp.Or(e.message, l))
+	}
+	return "", strings.Join(said, "\n")
 }
 
 // A bucket is a token bucket: a rate with a burst.

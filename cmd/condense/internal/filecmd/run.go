@@ -11,9 +11,11 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -245,20 +247,34 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
 					return cli.Usage(cmd, "--to: the format %s is read-only, and the conversation would change; choose one of %s", to, strings.Join(cli.OutputFormats(), ", "))
 				}
 			}
+			toFile := out != "" && out != "-"
+			if toFile { // it must be written even if the reader of the report goes away
+				gone := make(chan os.Signal, 1)
+				signal.Notify(gone, syscall.SIGPIPE)
+				defer signal.Stop(gone)
+			}
 			r, err := h.Manage(cmd.Context(), conversation, turn)
+			if err != nil {
+				err = fmt.Errorf("%s: %w", args[0], err)
+			}
+			finish := func() {
+				if err == nil && (r.Acted || !cli.SameFile(args[0], out) || cmp.Or(to, d.Format) != d.Format) {
+					err = file.Finish(a)
+				}
+			}
+			if toFile {
+				finish()
+			}
 			if r != nil && report != "" {
 				err = errors.Join(err, printReportJSON(reportTo, r))
 			}
 			if r != nil && !quiet {
 				printReport(a.Stderr, args[0], d.Format, cmp.Or(to, d.Format), request, r)
 			}
+			if !toFile {
+				finish()
+			}
 			if err != nil {
-				return fmt.Errorf("%s: %w", args[0], err)
-			}
-			if !r.Acted && cli.SameFile(args[0], out) && cmp.Or(to, d.Format) == d.Format {
-				return cli.ErrNothing
-			}
-			if err := file.Finish(a); err != nil {
 				return err
 			}
 			if !r.Acted {

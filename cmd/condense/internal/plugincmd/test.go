@@ -115,8 +115,8 @@ type testListing struct {
 	ReadyMS       float64            `json:"ready_ms"`
 	Cases         []caseListing      `json:"cases"`
 	Findings      []findingListing   `json:"findings"`
-	Acted         int                `json:"acted"`         // cases in which it changed a conversation
-	Deterministic *bool              `json:"deterministic"` // null if it gave no answer that could be compared
+	Acted         int                `json:"acted"`             // cases in which it changed a conversation
+	Deterministic *bool              `json:"deterministic"`     // null if it gave no answer that could be compared
 	Stopped       string             `json:"stopped,omitempty"` // why cases were left out
 	// Conversations are those that it was asked to halve, in a chain.
 	Conversations []tryListing `json:"conversations"`
