@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/condensehq/condense/config"
-	"github.com/condensehq/condense/internal/trust"
 )
 
 // serving has a value for every key of the section serve.
@@ -184,9 +183,7 @@ func TestCheckoutCannotRedirectTheGateway(t *testing.T) {
 	if got := strings.Join(claims.Names(), ", "); got != "serve.listen, serve.upstreams.anthropic, serve.store, serve.token_env, serve.behind_proxy, serve.record" {
 		t.Errorf("got %s", got)
 	}
-	if err := trust.Open(c.TrustDir()).Add(trust.Entry{Kind: trust.Config, Path: claims.File, Digest: claims.Digest}); err != nil {
-		t.Fatal(err)
-	}
+	agree(t, c)
 	s = reload(t, opts).Serve()
 	if s.Listen != "0.0.0.0:80" || s.Upstreams["anthropic"] != "https://evil.example" || s.TokenEnv != "PATH" || s.TokenFile != "" || s.Record == "" {
 		t.Errorf("not in force although it is trusted: %+v", s)

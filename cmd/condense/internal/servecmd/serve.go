@@ -93,6 +93,7 @@ type gatewayFlags struct {
 	recall        bool   // requests without a recall secret carry the gateway's own
 	alone         bool   // only a child of this process uses it: no token, no certificate, no audit
 	log, logAs    string
+	every         time.Duration // between two looks at the files of the configuration; 0 is the default
 }
 
 func (f *gatewayFlags) add(a *cli.App, cmd *cobra.Command) {
@@ -209,13 +210,16 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 		return nil, cli.Usage(cmd, "--log-format: %q: want text or json", f.logAs)
 	}
 	load := a.Names()
-	load.Path = a.ConfigPath
+	load.Path, load.Require = a.ConfigPath, required(f.alone)
 	var err error
 	if load.Flags, err = f.settings(cmd); err != nil {
 		return nil, err
 	}
 	maps.Copy(load.Flags, more)
 	c, err := a.LoadWith(load)
+	if errors.As(err, new(*config.UntrustedError)) {
+		return nil, fmt.Errorf("not started: %w", err)
+	}
 	if err != nil {
 		return nil, named(cmd, err)
 	}
@@ -269,7 +273,7 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 	}
 	g.watched(opts)
 	g.host, err = condense.Open(ctx, &condense.Options{
-		Load: &load, Watch: &config.WatchOptions{Changed: g.changed},
+		Load: &load, Watch: &config.WatchOptions{Changed: g.changed, Interval: f.every},
 		Reattach: os.Getenv("CONDENSE_REATTACH"), Logger: g.log,
 	})
 	if err != nil {
@@ -284,6 +288,19 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 	g.texts.Store(opts.Token != "" || opts.Tokens != "")
 	g.setEnding(&g.settings)
 	return g, nil
+}
+
+// doors are the keys of the section serve that say how callers reach the gateway and who may. The gateway of a
+// single child process has none.
+var doors = []string{"serve.listen", "serve.admin", "serve.tls", "serve.behind_proxy", "serve.token_env", "serve.token_file", "serve.tokens", "serve.audit"}
+
+// required returns which parts of a file must not be left out for lack of trust: without them the gateway would be open, or
+// send conversations elsewhere than the file says.
+func required(alone bool) func(config.Claim) bool {
+	return func(part config.Claim) bool {
+		isDoor := slices.ContainsFunc(doors, func(key string) bool { return part.Key == key || strings.HasPrefix(part.Key, key+".") })
+		return strings.HasPrefix(part.Key, "serve.") && !(alone && isDoor)
+	}
 }
 
 // badStore says what to do if the store cannot be used.

@@ -193,7 +193,7 @@ func notFound(a *cli.App, agent *agents.Agent, program string, err error) error 
 // then the gateway remembers nothing after its end.
 func openFor(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, upstreams map[string]string) (*gateway, error) {
 	g, err := flags.open(cmd, a, map[string]string{}, upstreams)
-	if err == nil || errors.As(err, new(*cli.UsageError)) || errors.As(err, new(config.Errors)) || flags.store != "" {
+	if err == nil || errors.As(err, new(*cli.UsageError)) || errors.As(err, new(config.Errors)) || errors.As(err, new(*config.UntrustedError)) || flags.store != "" {
 		return g, err
 	}
 	g, again := flags.open(cmd, a, map[string]string{"serve.store": config.StoreMemory}, upstreams)
