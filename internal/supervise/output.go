@@ -158,12 +158,17 @@ func (o *output) take(line, stream string) {
 		e.level = slog.LevelDebug
 	}
 	attrs := []slog.Attr{slog.String("stream", stream)}
-	if len(e.attrs) > 0 {
-		// In a separate group, so that a plugin cannot set the host's attributes.
-		attrs = append(attrs, slog.Attr{Key: "fields", Value: slog.GroupValue(e.attrs...)})
+	for _, a := range e.attrs {
+		if slices.Contains(hostKeys, a.Key) {
+			a.Key = "fields." + a.Key
+		}
+		attrs = append(attrs, a)
 	}
 	o.log.LogAttrs(ctx, e.level, e.message, attrs...) //nolint:sloglint // the plugin's message
 }
+
+// hostKeys are the attributes of a line that the host sets. A plugin's own of such a name have another one, so that it cannot set the host's.
+var hostKeys = []string{"plugin", "stream", slog.TimeKey, slog.LevelKey, slog.MessageKey, slog.SourceKey}
 
 // room reports whether a line may be logged, and counts it.
 func (o *output) room() bool {

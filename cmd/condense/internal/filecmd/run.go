@@ -45,8 +45,9 @@ type selection struct {
 	logger                             *slog.Logger // nil: nothing is logged
 	observe                            func(condense.Event)
 
-	config   *config.Config   // set by open
-	resolved *config.Resolved // without the flags
+	config   *config.Config    // set by open
+	resolved *config.Resolved  // without the flags
+	chain    []config.Provider // with them
 }
 
 func (s *selection) flags(a *cli.App, cmd *cobra.Command) {
@@ -108,6 +109,9 @@ func (s *selection) open(ctx context.Context, cmd *cobra.Command, a *cli.App) (*
 			return nil, err
 		}
 		flags.Chain = []config.Provider{*chosen}
+	}
+	if s.chain = flags.Chain; s.chain == nil {
+		s.chain = r.Chain
 	}
 	h, err := condense.Open(ctx, &condense.Options{
 		Config: c.Override(flags), Reattach: os.Getenv("CONDENSE_REATTACH"), Model: a.Model, Logger: s.logger, Observe: s.observe,
@@ -190,11 +194,14 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
 			if o := sel.originals; o != "" && o != config.OriginalsNone && o != config.OriginalsParts {
 				return cli.Usage(cmd, "--originals: %q is neither %s nor %s", o, config.OriginalsNone, config.OriginalsParts)
 			}
+			var w *wait
 			if !quiet {
+				w = sel.newWait(a)
 				sel.observe = func(e condense.Event) {
 					if e.Kind == condense.EventEstimated {
 						term.Printf(a.Stderr, "%s: %s\n", args[0], estimateText(e.Estimate))
 					}
+					w.see(&e)
 				}
 			}
 			if sel.logger, err = a.Logger(cmd, log, loud); err != nil {
@@ -253,7 +260,7 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
 				signal.Notify(gone, syscall.SIGPIPE)
 				defer signal.Stop(gone)
 			}
-			r, err := h.Manage(cmd.Context(), conversation, turn)
+			r, err := h.Manage(w.listen(cmd.Context()), conversation, turn)
 			if err != nil {
 				err = fmt.Errorf("%s: %w", args[0], err)
 			}

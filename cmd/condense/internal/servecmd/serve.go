@@ -99,7 +99,7 @@ type gatewayFlags struct {
 func (f *gatewayFlags) add(a *cli.App, cmd *cobra.Command) {
 	f.place.Flags(a, cmd)
 	set := cmd.Flags()
-	set.StringArrayVar(&f.upstreams, "upstream", nil, "`NAME=URL` of the API to forward to: anthropic=… or openai=…; repeat it for both (default: serve.upstreams, the vendors' own)")
+	set.StringArrayVar(&f.upstreams, "upstream", nil, "`NAME=URL` of an API to forward to: anthropic=…, openai=…, or another name, /NAME in the base URL, with what is spoken there: openrouter=openai+https://…; repeat it for each (default: serve.upstreams, the vendors' own)")
 	set.StringVar(&f.store, "store", "", "`file` that keeps what a restart must not lose, postgres://… or memory (default: serve.store)")
 	set.StringVar(&f.record, "record", "", "`folder` to record conversations in, or off (default: serve.record, off)")
 	set.StringVar(&f.way, "recall", "", "`way` in which agents get back what was condensed: mcp, tool (a tool that the gateway adds and answers) or off (default: serve.recall, mcp)")
@@ -152,8 +152,8 @@ func named(cmd *cobra.Command, err error) error {
 		name := strings.TrimPrefix(e.Origin.Name, "serve.")
 		if of, isUpstream := strings.CutPrefix(name, "upstreams."); isUpstream {
 			name = "upstream " + of
-			if strings.HasPrefix(e.Suggestion, "serve.") { // the name is unknown
-				e.Problem, e.Suggestion = "there is no such upstream; there are anthropic and openai", ""
+			if strings.HasPrefix(e.Suggestion, "serve.") { // the name is none
+				e.Problem, e.Suggestion = "the name of an upstream has up to 64 letters, digits, dots and dashes", ""
 			}
 		}
 		e.Key, e.Origin = "", config.Origin{Kind: config.OriginKind("--" + name)}
@@ -231,6 +231,7 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 		log:   slog.New(lines),
 		limit: func(d time.Duration) { cli.EndWithin(ctx, d) },
 	}
+	logStandard(g.log)
 	if s := g.settings; s.Cert != "" && !g.alone {
 		if g.tls, err = access.Certificate(s.Cert, s.Key, func(err error) { g.log.Warn("the changed certificate is not used", "err", err) }); err != nil {
 			return nil, fmt.Errorf("serve.tls: %w", err)
@@ -393,6 +394,11 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 		Recall: live.Recall{Off: !s.RecallMCP && !s.RecallTool, NoMCP: !s.RecallMCP, Tool: s.RecallTool, Own: g.recall, MaxSize: s.RecallMaxSize, MaxResult: s.RecallMaxResult},
 		Ingest: live.Ingest{Off: !s.Lossless, MaxResult: s.MaxResult},
 		Epoch:  live.EpochOptions{Target: s.Target, IgnoreCold: !s.Cold, IgnorePayback: !s.Payback, MinSize: s.MinSize, Risk: s.Risk},
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Upstreams)) {
+		if err := live.CheckUpstream(name, s.Upstreams[name]); err != nil {
+			return nil, fmt.Errorf("serve.upstreams.%s: %w", name, err)
+		}
 	}
 	for name, l := range s.Tenants {
 		if opts.Tenants == nil {
