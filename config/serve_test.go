@@ -116,12 +116,13 @@ func TestServeLayers(t *testing.T) {
 	opts.Path = write(t, "condense.yaml", serving)
 	opts.Env = []string{
 		"CONDENSE_SERVE__EPOCH__TARGET=10", "CONDENSE_SERVE__TOKEN_FILE=/run/token", "CONDENSE_TOKEN=not a setting",
-		"CONDENSE_SERVE__MODES=[{agent: pi, mode: plan}]", "CONDENSE_SERVE__UPSTREAMS__OPENAI=https://a.example",
+		"CONDENSE_SERVE__MODES=[{agent: pi, mode: plan}]", "CONDENSE_SERVE__UPSTREAMS__OPENAI=https://a.example", "CONDENSE_SERVE__UPSTREAMS__GEMINI=pass+https://b.example", "CONDENSE_SERVE__UPSTREAMS__MINE=both+http://localhost:1",
 	}
-	opts.Flags = map[string]string{"serve.listen": "127.0.0.1:0", "serve.record": "off", "serve.epoch.target": "12"}
+	opts.Flags = map[string]string{"serve.listen": "127.0.0.1:0", "serve.record": "off", "serve.epoch.target": "12", "serve.upstreams.my.proxy": "openai+https://c.example"}
 	got := reload(t, opts).Serve()
 	if got.Target != 12 || got.Listen != "127.0.0.1:0" || got.Record != "" || got.TokenEnv != "" || got.TokenFile != "/run/token" ||
 		got.Upstreams["openai"] != "https://a.example" || got.Upstreams["anthropic"] != "http://localhost:4000/anthropic" ||
+		got.Upstreams["gemini"] != "pass+https://b.example" || got.Upstreams["mine"] != "both+http://localhost:1" || got.Upstreams["my.proxy"] != "openai+https://c.example" ||
 		!slices.Equal(got.Rules, []config.ServeRule{{Agent: "pi", Mode: "plan"}}) {
 		t.Errorf("got %+v", got)
 	}

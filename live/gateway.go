@@ -57,6 +57,9 @@ type Options struct {
 	// upstream NAME. Before the URL of other names can be what the upstream speaks, and a +: "anthropic", "openai", "both" by the path (the
 	// default), or "pass" for another API: then every path below /NAME is forwarded unread, as in pass+https://api.example.com.
 	Upstreams map[string]string
+	// Unversioned are the names of upstreams whose paths have no /v1. Of others, a path that a client sends without it gets it, if the base
+	// URL has no path.
+	Unversioned []string
 	// Store keeps what must outlive the process, so that a restart costs nothing: the path of a
 	// SQLite file, which is made if it does not exist, or the address of a PostgreSQL database, postgres://…, which several
 	// gateways can share. Empty or "memory" means memory.
@@ -219,6 +222,7 @@ type Gateway struct {
 	tenants   tenants
 	telemetry *telemetry
 	sessions  sessions
+	strays    sync.Map // what the log has of requests that were not forwarded: reason and kind, of which there are few
 	parsed    *wire.Cache
 	ingesters ingesters
 	relays    relays
@@ -449,6 +453,7 @@ func newSettings(opts *Options) (*settings, error) {
 			errs = append(errs, fmt.Errorf("live: upstream %s: %w", name, err))
 			continue
 		}
+		u.host.Unversioned = u.host.Unversioned || slices.Contains(s.Unversioned, name)
 		s.upstreams[name] = u
 	}
 	errs = append(errs, s.compactions())
@@ -493,6 +498,9 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	case t.stray != nil:
 		out.refused = t.stray.why
+		if _, said := g.strays.LoadOrStore([2]string{t.stray.why, t.stray.what}, nil); !said {
+			s.Logger.Warn("a request was not forwarded, because it belongs to no upstream; the agent was given the reason", "why", t.stray.why, "what", t.stray.what)
+		}
 		t.stray.answer(out, &t)
 		return
 	}

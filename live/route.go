@@ -38,6 +38,7 @@ type handler func(*Gateway, http.ResponseWriter, *http.Request, *settings, *targ
 // A stray is why a request is not forwarded to any upstream.
 type stray struct {
 	why    string // for the record: path, method or credential
+	what   string // kind of it, in our words
 	status int
 	text   string
 	allow  []string // methods
@@ -126,7 +127,7 @@ func (s *settings) answers(t *target, h http.Header) bool {
 func (s *settings) direct(t *target, r *http.Request, named string) {
 	clean, odd := cleaned(t.path)
 	if t.endpoint = wire.Locate(clean); odd {
-		t.stray = &stray{why: "path", status: http.StatusBadRequest, text: "condense: a path with . or .. as a part is not forwarded"}
+		t.stray = &stray{why: "path", what: "with . or ..", status: http.StatusBadRequest, text: "condense: a path with . or .. as a part is not forwarded"}
 	}
 	e, who := &t.endpoint, wire.Credentials(r.Header, r.URL.RawQuery)
 	t.api, t.count, t.compact = string(e.API), e.Count, e.Compact
@@ -140,25 +141,25 @@ func (s *settings) direct(t *target, r *http.Request, named string) {
 	}
 	switch shown := clip(t.path); {
 	case e.Foreign == "" && len(e.Of) == 0 && named == "":
-		t.stray = &stray{why: "path", status: http.StatusNotFound, text: "condense: " + shown + " is in neither Anthropic's nor OpenAI's API, so no upstream was asked. For one that knows it, put its name " +
+		t.stray = &stray{why: "path", what: "unknown", status: http.StatusNotFound, text: "condense: " + shown + " is in neither Anthropic's nor OpenAI's API, so no upstream was asked. For one that knows it, put its name " +
 			"before the path, as in /openai" + shown + ", or add it: --upstream NAME=pass+URL, with /NAME in the base URL"}
 		if shown == "/" {
 			t.stray.text = "condense: this is a gateway to language models. It is the base URL of an agent: ANTHROPIC_BASE_URL, or OPENAI_BASE_URL with /v1 at the end. What it does is shown at its admin address"
 		}
-		*e = wire.Endpoint{Of: apiOf(r.Header)}
+		*e = wire.Endpoint{Of: apiOf(r.Header)} // for the form of the answer
 	case e.Foreign != "" && (u == nil || !u.takes(e)):
-		t.stray = &stray{why: "path", status: http.StatusNotFound, text: "condense: " + shown + " is a path of " + e.Foreign + ", which this gateway does not read, so no upstream was asked. " + e.Advice}
+		t.stray = &stray{why: "path", what: e.Foreign, status: http.StatusNotFound, text: "condense: " + shown + " is a path of " + e.Foreign + ", which this gateway does not read, so no upstream was asked. " + e.Advice}
 	case u == nil: // only without any
 	case !u.takes(e):
-		t.stray = &stray{why: "path", status: http.StatusNotFound, text: "condense: " + shown + " is a path of " + string(e.Of[0]) + "'s API, and the upstream " + u.name + " (" + u.base.Host + ") does not speak it, so it was not asked. " +
+		t.stray = &stray{why: "path", what: "of " + string(e.Of[0]) + ", for " + u.name, status: http.StatusNotFound, text: "condense: " + shown + " is a path of " + string(e.Of[0]) + "'s API, and the upstream " + u.name + " (" + u.base.Host + ") does not speak it, so it was not asked. " +
 			"Use the base URL of the gateway without /" + u.name + ", or add an upstream that does: --upstream NAME=both+URL"}
 	case u.speaks != speaksPass && !e.Allows(r.Method):
-		t.stray = &stray{why: "method", status: http.StatusMethodNotAllowed, text: "condense: " + shown + " is asked with " + strings.Join(e.Methods, " or "), allow: e.Methods}
+		t.stray = &stray{why: "method", what: string(e.API), status: http.StatusMethodNotAllowed, text: "condense: " + shown + " is asked with " + strings.Join(e.Methods, " or "), allow: e.Methods}
 	default:
 		t.upstream = u
 		for _, c := range who {
 			if u.refuses(c) {
-				t.stray = &stray{why: "credential", status: http.StatusBadRequest, text: "condense: the request carries " + c.Name + ", which is for " + string(c.Of) + ", and the upstream " + u.name + " is " + u.base.Host +
+				t.stray = &stray{why: "credential", what: c.Name + ", for " + u.name, status: http.StatusBadRequest, text: "condense: the request carries " + c.Name + ", which is for " + string(c.Of) + ", and the upstream " + u.name + " is " + u.base.Host +
 					", so nothing was sent. Give the agent a key for this upstream, or the gateway the upstream that the key is for: --upstream NAME=URL"}
 			}
 		}

@@ -60,7 +60,7 @@ func (e *Endpoint) Allows(method string) bool {
 	return e.Methods == nil || slices.Contains(e.Methods, method)
 }
 
-// A row of a table of paths: in a pattern, * is any part, and ** at the end any parts, or none. Other signs are those of [path.Match], within a part.
+// A row of a table of paths: in a pattern, * is any text within a part, and ** at the end any parts, or none.
 type row struct {
 	pattern string
 	is      Endpoint
@@ -94,6 +94,7 @@ var endpoints = []row{
 	{"v1/environment_providers/**", Endpoint{Of: anthropic}},
 	{"v1/ultrareview/**", Endpoint{Of: anthropic}},
 	{"v1/oauth/**", Endpoint{Of: anthropic}},
+	{"mcp-registry/**", Endpoint{Of: anthropic}},
 	{"api/hello", Endpoint{Of: anthropic}},
 	{"api/event_logging/**", Endpoint{Of: anthropic}},
 	{"api/claude_*/**", Endpoint{Of: anthropic}},
@@ -232,6 +233,9 @@ func match(pattern, parts []string) bool {
 		}
 		if p == parts[i] {
 			continue
+		}
+		if !strings.Contains(p, "*") {
+			return false
 		}
 		if ok, err := path.Match(p, parts[i]); err != nil || !ok {
 			return false

@@ -89,9 +89,10 @@ type gatewayFlags struct {
 	upstreams     []string
 	store, record string
 	observe       bool
-	way           string // of recall
-	recall        bool   // requests without a recall secret carry the gateway's own
-	alone         bool   // only a child of this process uses it: no token, no certificate, no audit
+	way           string   // of recall
+	recall        bool     // requests without a recall secret carry the gateway's own
+	alone         bool     // only a child of this process uses it: no token, no certificate, no audit
+	unversioned   []string // upstreams of the agent's own settings whose paths have no /v1
 	log, logAs    string
 	every         time.Duration // between two looks at the files of the configuration; 0 is the default
 }
@@ -171,6 +172,7 @@ type gateway struct {
 	host      *condense.Host
 	log       *slog.Logger
 	upstreams map[string]string // for vendors without a configured one
+	plain     []string          // of these, whose paths have no /v1
 	recall    bool
 	alone     bool
 	ready     chan struct{} // closed when Gateway is set, or never will be
@@ -227,7 +229,7 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 		return nil, err
 	}
 	g := &gateway{
-		settings: c.Serve(), place: f.place, recall: f.recall, alone: f.alone, upstreams: upstreams, ready: make(chan struct{}),
+		settings: c.Serve(), place: f.place, recall: f.recall, alone: f.alone, upstreams: upstreams, plain: f.unversioned, ready: make(chan struct{}),
 		log:   slog.New(lines),
 		limit: func(d time.Duration) { cli.EndWithin(ctx, d) },
 	}
@@ -419,6 +421,9 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 	for name, address := range g.upstreams {
 		if o, _ := c.Origin("serve", "upstreams", name); o.Kind == config.FromDefault || o.Kind == "" {
 			opts.Upstreams[name] = address
+			if slices.Contains(g.plain, name) {
+				opts.Unversioned = append(opts.Unversioned, name)
+			}
 		}
 	}
 	for i, r := range s.Rules {
