@@ -74,17 +74,17 @@ func (w *wait) see(e *condense.Event) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch e.Kind {
-	case condense.EventEstimated:
+	switch k := e.Kind; {
+	case k == condense.EventEstimated:
 		w.costly[e.Provider] = e.Estimate.Usage.Calls > 0
-	case condense.EventAsking:
+	case k == condense.EventAsking:
 		w.end()
 		w.provider, w.began, w.doing, w.stop = e.Provider, time.Now(), "", make(chan struct{})
 		if w.costly[e.Provider] {
 			w.show()
 		}
 		go w.tick(w.stop)
-	case condense.EventAttempt, condense.EventFinished:
+	case k == condense.EventAttempt, k == condense.EventFinished:
 		w.end()
 	}
 }
