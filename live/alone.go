@@ -56,7 +56,7 @@ func (x *exchange) alone(ctx context.Context, q *question) (*compressed, error) 
 func (x *exchange) once(ctx context.Context, q *question, j *job, d lineage.Decision) (changed bool, err error) {
 	p, err := x.inTurn(ctx, j, d.Reason == lineage.Forced)
 	if errors.Is(err, errAsks) {
-		p, err = x.runBuiltin(ctx, j)
+		p, err = x.nextTurn(ctx, func(ctx context.Context) (*prepared, error) { return x.runBuiltin(ctx, j) })
 	}
 	if err == nil && !x.sameRoles(p.after) {
 		was := *x
@@ -66,7 +66,7 @@ func (x *exchange) once(ctx context.Context, q *question, j *job, d lineage.Deci
 		}
 		own := *j
 		own.turn.Profile, own.turn.Mode, own.target = "", "", min(j.target, most)
-		instead, failed := own.run(ctx, x.inPlace, whole)
+		instead, failed := x.nextTurn(ctx, func(ctx context.Context) (*prepared, error) { return own.run(ctx, x.inPlace, whole) })
 		if failed == nil && x.sameRoles(instead.after) {
 			if changed, failed = x.freeze(q, instead, d); failed == nil && changed && x.tokens <= most {
 				return true, nil

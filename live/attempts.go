@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -25,8 +26,8 @@ type Attempt struct {
 	Last     time.Time `json:"last"`
 }
 
-// Replaced is the outcome of a provider that would have asked a language model when the vendor would have refused the request: nothing was
-// prepared, so that the built-in chain condensed at once.
+// Replaced is the outcome of a provider that would have taken too long when the vendor would have refused the request: it would have asked a
+// language model, and nothing was prepared, so that the built-in chain condensed at once; or others waited too, and truncation did it.
 const Replaced = "replaced"
 
 // Failed reports whether the provider did not do its work. To find nothing to condense is no failure.
@@ -143,15 +144,14 @@ func (g *Gateway) attempted(a Attempt) {
 	a.Count, a.Last = 1, s.Now()
 	g.measure(&mAttempts, 1, aCondenser.String(a.Provider), aOutcome.String(a.Outcome), aMode.String(a.Mode))
 	g.stats.add(func(s *Stats) { s.Attempts = addAttempt(s.Attempts, &a) })
-	about := []any{"provider", a.Provider, "outcome", a.Outcome, "mode", a.Mode, "reason", a.Reason}
-	switch {
-	case !a.Failed():
-		s.Logger.DebugContext(g.life, "a provider was asked to condense", about...)
-	case g.causes.first(a.Provider+" "+a.Outcome+" "+a.Mode, a.Reason, a.Last):
-		s.Logger.WarnContext(g.life, "a provider did not condense", about...)
-	default:
-		s.Logger.DebugContext(g.life, "a provider did not condense", about...)
+	level, text := slog.LevelDebug, "a provider was asked to condense"
+	if a.Failed() {
+		text = "a provider did not condense"
+		if g.causes.first(a.Provider+" "+a.Outcome+" "+a.Mode, a.Reason, a.Last) {
+			level = slog.LevelWarn
+		}
 	}
+	s.Logger.Log(g.life, level, text, "provider", a.Provider, "outcome", a.Outcome, "mode", a.Mode, "reason", a.Reason)
 }
 
 // addAttempt returns the sum of attempts, by name.

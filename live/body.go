@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"compress/gzip"
 	"compress/zlib"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -55,6 +56,48 @@ func (w *weight) tokens() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return cmp.Or(w.counted, w.bytes/bytesPerToken)
+}
+
+const (
+	// mostLooked is how many bytes of large requests are looked at at a time. To condense one takes many times its size for a while.
+	mostLooked = 32 << 20
+	// largeBody is the size in bytes of a request that takes part in that. Smaller ones do not wait.
+	largeBody = 256 << 10
+	// slowBody is after what time a body that still arrives makes room for others.
+	slowBody = time.Second
+)
+
+// takeBody reads the body of a request, a large one when there is room for it. Leave, which is never nil, must be called when the body was
+// looked at; another call does nothing.
+func (g *Gateway) takeBody(r *http.Request, s *settings, t *target) (b *body, leave func(), err error) {
+	nothing := func() {}
+	room := func(size int64) func() {
+		if size < largeBody {
+			return nothing
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), longestWait)
+		defer cancel()
+		leave, err := g.bodies.enter(ctx, cmp.Or(t.who.tenant, g.tenant(t.who, credentials(t, r.Header), nil)), size)
+		if err != nil {
+			return nothing // the client has gone, or has waited long enough
+		}
+		return leave
+	}
+	inTime, leave := false, nothing
+	if e := r.Header.Get("Content-Encoding"); r.ContentLength > 0 && (e == "" || strings.EqualFold(e, "identity")) {
+		leave = room(min(r.ContentLength, s.MaxBody))
+		slow := time.AfterFunc(slowBody, leave)
+		defer slow.Stop()
+		b, err = readBody(r, s.MaxBody)
+		inTime = slow.Stop()
+	} else { // the size is known when it was read
+		b, err = readBody(r, s.MaxBody)
+	}
+	if err == nil && !inTime {
+		leave()
+		leave = room(int64(len(b.decoded)))
+	}
+	return b, leave, err
 }
 
 // readBody reads the body of r. One that is larger than limit, before or after decompression, or

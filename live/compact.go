@@ -282,9 +282,8 @@ func (x *exchange) compact(r *http.Request) (*http.Response, error) {
 	if err != nil && !errors.Is(err, errNotDue) {
 		return nil, err
 	}
-	by := maker{}
 	if p != nil { // else it is short already
-		items, by = rawOf(p.after), p.maker
+		items = rawOf(p.after)
 	}
 	if err := x.checkView(items); err != nil {
 		return nil, err
@@ -299,7 +298,7 @@ func (x *exchange) compact(r *http.Request) (*http.Response, error) {
 	}
 	x.stats.add(func(s *Stats) { s.Compactions++ })
 	x.measure(&mCompaction, 1, aTenant.String(x.t.who.tenant))
-	x.s.Logger.InfoContext(r.Context(), "compaction in place of the vendor", "agent", x.agent.Name, "model", x.r.Model, "upstream", x.t.upstream.name, "before", x.tokens, "after", x.seen.state.Scale(after), "provider", by.provider, "outcome", by.outcome, "fallback", by.cause != "")
+	x.s.Logger.InfoContext(r.Context(), "compaction in place of the vendor", "agent", x.agent.Name, "model", x.r.Model, "upstream", x.t.upstream.name, "before", x.tokens, "after", x.seen.state.Scale(after))
 	kind, body, err := compactionAnswer(x.t.compact, x.r, sealed, x.start)
 	return respond(r, http.StatusOK, kind, body), err
 }

@@ -204,14 +204,15 @@ func compressFault(w http.ResponseWriter, status int, kind, text string) {
 
 const invalidRequest = "invalid_request"
 
-// jsonBody reads the body of a request of our own API. If it returns nil, the request is answered.
-func jsonBody(w http.ResponseWriter, r *http.Request, s *settings) []byte {
+// jsonBody reads the body of a request of our own API. If it returns nil, the request is answered. Leave must be called when the body was
+// looked at.
+func (g *Gateway) jsonBody(w http.ResponseWriter, r *http.Request, s *settings, t *target) (text []byte, leave func()) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 		compressFault(w, http.StatusMethodNotAllowed, invalidRequest, "use POST")
-		return nil
+		return nil, func() {}
 	}
-	b, err := readBody(r, s.MaxBody)
+	b, leave, err := g.takeBody(r, s, t)
 	switch {
 	case err != nil:
 		compressFault(w, http.StatusBadRequest, invalidRequest, "the request could not be read: "+reason(err))
@@ -222,14 +223,15 @@ func jsonBody(w http.ResponseWriter, r *http.Request, s *settings) []byte {
 	case !json.Valid(b.decoded) || !rawjson.IsObject(bytes.TrimSpace(b.decoded)):
 		compressFault(w, http.StatusBadRequest, invalidRequest, "the body is not a JSON object")
 	default:
-		return bytes.TrimSpace(b.decoded)
+		return bytes.TrimSpace(b.decoded), leave
 	}
-	return nil
+	return nil, leave
 }
 
 // serveCompress answers /v1/compress.
 func (g *Gateway) serveCompress(w http.ResponseWriter, r *http.Request, s *settings, t *target) {
-	body := jsonBody(w, r, s)
+	body, leave := g.jsonBody(w, r, s, t)
+	defer leave()
 	if body == nil {
 		return
 	}
@@ -285,7 +287,7 @@ func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, 
 		compressFault(w, http.StatusBadRequest, invalidRequest, err.Error())
 		return nil
 	}
-	x := &exchange{Gateway: g, s: s, t: t, start: s.Now(), agent: agents.Any, subscribed: true} // nothing that needs a header
+	x := &exchange{Gateway: g, s: s, t: t, start: s.Now(), agent: agents.Any, subscribed: true, calls: true} // nothing that needs a header
 	if x.r, err = wire.Parse(shapeOf(body), body, &wire.Options{Cache: g.parsed}); err == nil && q.session == "" {
 		if all := q.complete(x.r.Messages); len(q.added) > 0 {
 			x.r, err = wire.Parse(x.r.API, x.r.With(all), nil)

@@ -49,6 +49,7 @@ type exchange struct {
 	tokens     int         // the vendor's tokens of the view, as we estimate them
 	reads      string      // who can recall what the request brings; empty if no one can
 	recalls    bool        // this client can recall: views may have handles
+	calls      bool        // the client asks for a condensation, and waits for it
 	pins       pins
 	guessed    bool // how the model thinks is not in the request
 	epoch      *Epoch
@@ -82,7 +83,8 @@ type exchange struct {
 
 // converse forwards a request with a conversation.
 func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, t *target) {
-	b, err := readBody(r, s.MaxBody)
+	b, leave, err := g.takeBody(r, s, t)
+	defer leave()
 	if err != nil {
 		status := http.StatusBadRequest
 		if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -106,6 +108,7 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 	read := time.Now()
 	x := g.exchange(r, s, t, b)
 	g.measure(&mProcessing, time.Since(read).Seconds(), aAPI.String(t.kind()))
+	leave() // the vendor may take long
 	if x == nil {
 		g.stats.add(func(s *Stats) { s.Passed++ })
 		s.forward(w, out, t, nil)
@@ -113,7 +116,9 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 	}
 	defer func() {
 		x.left = r.Context().Err() != nil
-		x.done(context.WithoutCancel(r.Context()))
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), longestNote)
+		defer cancel()
+		x.done(ctx)
 	}()
 	if (x.altered || x.equipped != nil) && !s.Observe {
 		t.changed = true
@@ -130,6 +135,9 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 	}
 	s.forward(w, out, t, &sender{x})
 }
+
+// longestNote is how long it may take to record an answer, whose client may have gone.
+const longestNote = time.Minute
 
 // replaceBody makes body, which is not compressed, the body of a request.
 func replaceBody(r *http.Request, body []byte) {

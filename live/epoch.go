@@ -12,12 +12,14 @@ import (
 	"github.com/condensehq/condense/internal/live/store"
 )
 
-// epochIfDue begins an epoch if there is a reason for one.
+// epochIfDue begins an epoch if there is a reason for one. Only a request that the vendor would refuse waits for its condensation, and a caller of
+// /v1/compress, who asks for it. Every other epoch is prepared next to the request, and begins with the next one.
 func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 	c := x.claim
 	d := lineage.Due(c.state, x.r, x.question(overflow))
 	if d.Reason == lineage.None {
-		return x.prepareEarly(ctx, d)
+		x.prepareEarly(d) //nolint:contextcheck // it outlives the request
+		return nil
 	}
 	ctx, span := x.telemetry.tracer.Start(ctx, "condense", trace.WithAttributes(aReason.String(string(d.Reason)), aMode.String(cmp.Or(x.mode, x.profile))))
 	defer span.End()
@@ -34,7 +36,7 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 		n, err := x.store.KeptBytes(ctx)
 		x.recalls = err == nil && n < x.s.Recall.MaxSize
 	}
-	if forced {
+	if forced && !x.s.Observe {
 		x.awaitPrepared(ctx)
 	}
 	p := c.takePrepared(x.rolling)
@@ -42,6 +44,10 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 		p = nil
 	}
 	taken := p != nil
+	if !taken && (x.s.Observe || !forced && !x.calls) {
+		x.prepare(d, whole, overflow) //nolint:contextcheck // it outlives the request
+		return nil
+	}
 	x.shadowed = nil
 	if x.s.Watch != nil && len(x.s.Shadow) > 0 {
 		x.shadowed = x.job(d, overflow)
@@ -54,11 +60,8 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 		var err error
 		p, err = x.inTurn(ctx, job, forced)
 		switch {
-		case errors.Is(err, errAsks):
-			x.prepare(job) //nolint:contextcheck // it outlives the request
-			return nil
-		case errors.Is(err, errQueue):
-			x.stats.fault("queue") // the next request tries again
+		case errors.Is(err, errAsks), errors.Is(err, errQueue):
+			x.prepare(d, whole, overflow) //nolint:contextcheck // it outlives the request
 			return nil
 		case err != nil:
 			c.tried(x.tokens + x.minNew())
@@ -114,49 +117,6 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 		x.epoch.Reason = overflowed
 	}
 	return nil
-}
-
-// errQueue means that too many other condensations were under way.
-var errQueue = errors.New("too many condensations at the same time")
-
-// inTurn runs a job that a request waits for, when fewer others run than there are processors: more at a time would only take longer, each of
-// them. The wait is part of the deadline; a forced one waits longer, because without it the vendor refuses the request.
-func (x *exchange) inTurn(all context.Context, j *job, forced bool) (*prepared, error) {
-	ctx, cancel := context.WithTimeout(all, x.s.Deadline)
-	defer cancel()
-	select {
-	case x.epochs <- struct{}{}:
-	case <-ctx.Done():
-		if !forced {
-			return nil, errQueue
-		}
-		select {
-		case x.epochs <- struct{}{}:
-		case <-all.Done():
-			return nil, all.Err()
-		}
-		ctx, cancel = context.WithTimeout(all, x.s.Deadline)
-		defer cancel()
-	}
-	defer func() { <-x.epochs }()
-	p, err := j.run(ctx, x.host, inline)
-	asks := errors.Is(err, errAsks)
-	if asks {
-		x.resolved.asks.Store(true)
-	}
-	switch {
-	case asks && !forced && !x.claim.busy() && len(x.preparing) == cap(x.preparing):
-		return nil, errQueue
-	case asks && !forced && (x.claim.busy() || x.mayAsk()):
-		return nil, errAsks // next to the request
-	case err != nil && (asks || forced):
-		// If it is forced, the vendor refuses the request without it: that is worse than a wait.
-		if !asks {
-			x.fault("chain", err)
-		}
-		return x.runBuiltin(context.WithoutCancel(all), j)
-	}
-	return p, err
 }
 
 // question is what lineage needs to decide.

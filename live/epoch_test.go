@@ -53,6 +53,7 @@ func playIn(t *testing.T, window int, o upstream.Options, c upstream.Client, cha
 	v := httptest.NewServer(p.vendor)
 	t.Cleanup(v.Close)
 	p.Gateway, p.server = serveWith(t, v.URL, withWindow(window), change)
+	p.server.Config.Handler = live.Settled(p.Gateway)
 	c.URL = p.server.URL
 	p.client = &c
 	return p

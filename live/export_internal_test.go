@@ -17,6 +17,21 @@ func NewWith(host *condense.Host, opts *Options, s store.Store) (*Gateway, error
 	return start(host, settings, s)
 }
 
+// Settled answers as g does, and ends each answer when nothing is prepared any more: what a test sees does not depend on how fast its agent is.
+func Settled(g *Gateway) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g.ServeHTTP(w, r)
+		Settle(g)
+	})
+}
+
+// Settle waits until nothing is prepared.
+func Settle(g *Gateway) {
+	for g.preparing.busy() && g.life.Err() == nil {
+		time.Sleep(time.Millisecond) //nolint:forbidigo // until it is done
+	}
+}
+
 // TokensOf is for tests of its cost.
 var TokensOf = tokensOf
 
@@ -57,18 +72,3 @@ func MeasureAll(g *Gateway) {
 
 // Route reads the path of a request.
 func Route(r *http.Request) { (&settings{}).route(r) }
-
-// Reaches returns the host of the upstream that a request is for; empty if it is for none.
-func Reaches(g *Gateway, r *http.Request) string {
-	if t := g.current.Load().route(r); t.stray == nil && t.upstream != nil {
-		return t.upstream.base.Host
-	}
-	return ""
-}
-
-// Record gives what is sent to upstreams with an http address to a transport of a test.
-func Record(g *Gateway, to http.RoundTripper) {
-	for _, u := range g.current.Load().upstreams {
-		u.transport.RegisterProtocol("http", to)
-	}
-}

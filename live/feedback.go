@@ -182,7 +182,9 @@ func (g *Gateway) saving(spent *store.Record) {
 	r := newRecord(statsKey)
 	done := 0
 	save := func() {
-		if err := g.share(context.WithoutCancel(g.life), spent); err != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(g.life), longestNote)
+		defer cancel()
+		if err := g.share(ctx, spent); err != nil {
 			g.fault("usage", err)
 		}
 		s := g.Stats()
@@ -194,7 +196,7 @@ func (g *Gateway) saving(spent *store.Record) {
 		var err error
 		if r.Data, err = json.Marshal(saved{s}); err == nil {
 			r.Updated = g.current.Load().Now()
-			err = g.saveOwn(context.WithoutCancel(g.life), r)
+			err = g.saveOwn(ctx, r)
 		}
 		if err != nil {
 			g.fault("stats", err)

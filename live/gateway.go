@@ -30,7 +30,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -53,13 +52,9 @@ import (
 // Options adjust a [Gateway]. A nil pointer and the zero value of every field mean the defaults.
 type Options struct {
 	// Upstreams are the base URLs of the APIs by name. The default of "anthropic" and "openai" is
-	// the vendor's own, and with the login of a ChatGPT plan "chatgpt" in place of "openai". A path /NAME/… of the gateway leads to the
-	// upstream NAME. Before the URL of other names can be what the upstream speaks, and a +: "anthropic", "openai", "both" by the path (the
-	// default), or "pass" for another API: then every path below /NAME is forwarded unread, as in pass+https://api.example.com.
+	// the vendor's own, and with the login of a ChatGPT plan "chatgpt" in place of "openai"; a path /NAME/… of the gateway leads to the upstream NAME, which may speak
+	// any of the APIs that the gateway knows.
 	Upstreams map[string]string
-	// Unversioned are the names of upstreams whose paths have no /v1. Of others, a path that a client sends without it gets it, if the base
-	// URL has no path.
-	Unversioned []string
 	// Store keeps what must outlive the process, so that a restart costs nothing: the path of a
 	// SQLite file, which is made if it does not exist, or the address of a PostgreSQL database, postgres://…, which several
 	// gateways can share. Empty or "memory" means memory.
@@ -110,7 +105,8 @@ type Options struct {
 	// MaxBody is the size in bytes of the largest request body that is looked at, after
 	// decompression; larger ones are passed through. Default 32 MB.
 	MaxBody int64
-	// Deadline limits the time that condensing may take while a request waits. Default 5 s.
+	// Deadline limits the time that condensing may take while a request waits that the vendor would refuse without it. Where several wait, each has
+	// its share of it. After that the request is truncated. Default 5 s.
 	Deadline time.Duration
 	// ExpectedTurns is how many requests are expected to follow, for the question whether
 	// shortening a cached conversation pays. Default: as many as there were, at most 50.
@@ -199,30 +195,36 @@ type Gateway struct {
 	host    *condense.Host
 	builtin *condense.Host // the built-in chain, which needs no language model
 	inPlace *condense.Host // shortens results, and neither drops nor adds a message
-	current atomic.Pointer[settings]
-	stats   counters
-	store   store.Store
-	passes  passes
-	causes  causes
-	secret  []byte // for the hash of credentials
-	seals   []byte // the secret of sealed compactions
+	// truncation only hides old messages, which takes the least time.
+	truncation *condense.Host
+	current    atomic.Pointer[settings]
+	stats      counters
+	store      store.Store
+	passes     passes
+	causes     causes
+	secret     []byte // for the hash of credentials
+	seals      []byte // the secret of sealed compactions
 
 	ownRecall string
 	mcp       http.Handler
 	shelf     shelf
 	asking    chan struct{} // has a value for each request to /mcp that is being answered
-	epochs    chan struct{} // has a value for each condensation that a request waits for
-	preparing chan struct{} // has a value for each condensation for a later request
-	away      outage
-	waiting   chan struct{} // has a value for each condensation that is only for comparison
-	shading   sync.Mutex    // held by the one that runs
+
+	bodies      *queue // the bytes of large requests that are looked at
+	epochs      *queue // the condensations that requests wait for
+	preparing   *queue // the bytes of requests whose condensation is for a later one
+	idle        *queue // of these, the ones that need a processor
+	builtinPace pace
+
+	away    outage
+	waiting chan struct{} // has a value for each condensation that is only for comparison
+	shading sync.Mutex    // held by the one that runs
 
 	draining  atomic.Bool
 	unusable  atomic.Bool // the store, and that was logged
 	tenants   tenants
 	telemetry *telemetry
 	sessions  sessions
-	strays    sync.Map // what the log has of requests that were not forwarded: reason and kind, of which there are few
 	parsed    *wire.Cache
 	ingesters ingesters
 	relays    relays
@@ -266,7 +268,8 @@ func New(host *condense.Host, opts *Options) (*Gateway, error) {
 }
 
 func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, error) {
-	g := &Gateway{host: host, store: opened, parsed: wire.NewCache(), asking: make(chan struct{}, mostAsking), epochs: make(chan struct{}, runtime.GOMAXPROCS(0)), preparing: make(chan struct{}, mostPreparing), waiting: make(chan struct{}, mostShadows), pingEvery: pingEvery, patience: bodyPatience}
+	g := &Gateway{host: host, store: opened, parsed: wire.NewCache(), asking: make(chan struct{}, mostAsking), waiting: make(chan struct{}, mostShadows), pingEvery: pingEvery, patience: bodyPatience}
+	g.bodies, g.epochs, g.preparing, g.idle = newQueue(mostLooked), newQueue(turnsAtOnce()), newQueue(mostPrepared), newQueue(alongsideAtOnce())
 	g.away.most = mostWait
 	g.life, g.stop = context.WithCancel(context.Background())
 	var err error
@@ -293,6 +296,9 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 	}
 	if err == nil {
 		g.inPlace, err = ingest.Open(g.life, ingest.Options{Lossless: true, Fit: true})
+	}
+	if err == nil {
+		g.truncation, err = condense.Open(g.life, &condense.Options{Values: &config.Values{Tuning: config.Tuning{Chain: []string{condense.Truncation}}}})
 	}
 	if err != nil {
 		g.stop()
@@ -370,7 +376,7 @@ func (g *Gateway) Close() error {
 	for _, u := range g.current.Load().upstreams {
 		u.transport.CloseIdleConnections()
 	}
-	return errors.Join(g.builtin.Close(), g.inPlace.Close(), g.ingesters.close(), g.store.Close())
+	return errors.Join(g.builtin.Close(), g.inPlace.Close(), g.truncation.Close(), g.ingesters.close(), g.store.Close())
 }
 
 // vendors are the upstreams that exist without configuration.
@@ -382,10 +388,10 @@ var vendors = map[string]string{
 
 // chatGPT serves the requests that clients of OpenAI's API send with the login of a ChatGPT plan:
 // the same paths, without /v1.
-const (
-	chatGPT   = "chatgpt"
-	codexPath = "/backend-api/codex" // at its host
-)
+const chatGPT = "chatgpt"
+
+// reserved are first parts of paths with a meaning of their own.
+var reserved = []string{"condense", "mcp", "mode", "profile", "recall", "token", "v1"}
 
 func newSettings(opts *Options) (*settings, error) {
 	s := &settings{upstreams: map[string]*upstream{}}
@@ -450,10 +456,9 @@ func newSettings(opts *Options) (*settings, error) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		u, err := newUpstream(name, all[name])
 		if err != nil {
-			errs = append(errs, fmt.Errorf("live: upstream %s: %w", name, err))
+			errs = append(errs, err)
 			continue
 		}
-		u.host.Unversioned = u.host.Unversioned || slices.Contains(s.Unversioned, name)
 		s.upstreams[name] = u
 	}
 	errs = append(errs, s.compactions())
@@ -493,15 +498,11 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case t.own:
 		t.refuse(out, http.StatusNotFound, "condense: here are only the models; the gateway's own pages are at its admin address (serve.admin.listen)")
 		return
+	case t.odd:
+		t.refuse(out, http.StatusBadRequest, "condense: a path with . or .. as a part is not forwarded")
+		return
 	case t.path == "/" && r.Method == http.MethodHead: // the probe of Claude Code
 		out.WriteHeader(http.StatusOK)
-		return
-	case t.stray != nil:
-		out.refused = t.stray.why
-		if _, said := g.strays.LoadOrStore([2]string{t.stray.why, t.stray.what}, nil); !said {
-			s.Logger.Warn("a request was not forwarded, because it belongs to no upstream; the agent was given the reason", "why", t.stray.why, "what", t.stray.what)
-		}
-		t.stray.answer(out, &t)
 		return
 	}
 	leave, no := g.enter(s, t.who)
@@ -520,8 +521,10 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case t.mcp:
 		g.serveMCP(out, r, s, &t)
-	case t.headroom != nil:
-		t.headroom(g, out, r, s, &t)
+	case t.compress:
+		g.serveCompress(out, r, s, &t)
+	case t.usage:
+		g.serveUsage(out, r, s, &t) //nolint:contextcheck // shadows outlive the request
 	case t.api != "" && r.Method == http.MethodPost:
 		g.converse(out, r, s, &t)
 	default:
@@ -576,7 +579,7 @@ func (s *settings) outside(r *http.Request) (status int, text string) {
 		return http.StatusForbidden, "condense: this gateway is not called " + clip(r.Host) + "; use 127.0.0.1 or localhost"
 	case !free && !s.called(r.Host):
 		return http.StatusForbidden, "condense: this gateway is not called " + clip(r.Host)
-	case !allowedOrigin(r) || strays(r):
+	case !allowedOrigin(r):
 		return http.StatusForbidden, "condense: requests from web pages of other origins are not answered"
 	}
 	return 0, ""
@@ -608,26 +611,15 @@ func isUpgrade(r *http.Request) bool {
 	return r.Method == http.MethodConnect || r.Header.Get("Upgrade") != ""
 }
 
-// allowedOrigin reports whether a request is from no web page, or from one of the loopback or of the gateway's own name. It can
-// have more than one origin: then each counts.
+// allowedOrigin reports whether the request is from no web page, or from one of the loopback or of
+// the gateway's own name.
 func allowedOrigin(r *http.Request) bool {
-	for _, origin := range r.Header["Origin"] {
-		if origin == "" {
-			continue
-		}
-		u, err := url.Parse(origin)
-		if err != nil || u.Host == "" || !isLoopback(u.Host) && u.Host != r.Host {
-			return false
-		}
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return true
 	}
-	return true
-}
-
-// strays reports whether a request is from a page of another site that does not say which, as for an image. Links that a user follows
-// are not.
-func strays(r *http.Request) bool {
-	return r.Header.Get("Origin") == "" && slices.ContainsFunc(r.Header["Sec-Fetch-Site"], func(site string) bool { return strings.EqualFold(site, "cross-site") }) &&
-		(r.Method != http.MethodGet || r.Header.Get("Sec-Fetch-Mode") != "navigate")
+	u, err := url.Parse(origin)
+	return err == nil && u.Host != "" && (isLoopback(u.Host) || u.Host == r.Host)
 }
 
 // isLoopback reports whether a host, with or without a port, names this machine.

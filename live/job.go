@@ -2,7 +2,6 @@ package live
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -110,24 +109,13 @@ func (j *job) run(ctx context.Context, host *condense.Host, to extent) (*prepare
 	return j.attempt(ctx, host, to, len(r.Messages))
 }
 
-// runBuiltin condenses with the built-in chain, where that of the profile has failed.
-func (x *exchange) runBuiltin(ctx context.Context, j *job) (*prepared, error) {
-	ctx, stop := context.WithTimeout(ctx, max(x.s.Deadline, defaultDeadline))
-	defer stop()
-	j.turn.Profile, j.turn.Mode = "", ""
-	why := j.instead
-	x.replaced(j)
-	p, err := j.run(ctx, x.builtin, whole)
-	if err == nil {
-		p.maker.cause = cmp.Or(why, p.maker.cause)
-	}
-	return p, err
-}
-
 // attempt is run with the messages from an index on unchanged.
 func (j *job) attempt(ctx context.Context, host *condense.Host, to extent, keep int) (*prepared, error) {
 	doc, err := transcript.Read(bytes.NewReader(j.body), &transcript.ReadOptions{Format: formats[j.api]})
 	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil { // a large body takes a while to read
 		return nil, err
 	}
 	c := condense.ResumeConversation(doc.Journal)
@@ -150,7 +138,7 @@ func (j *job) attempt(ctx context.Context, host *condense.Host, to extent, keep 
 	t := j.turn
 	t.System, t.Tools = doc.System, doc.Tools
 	d, err := host.Check(c, t)
-	if err != nil {
+	if err := errors.Join(err, ctx.Err()); err != nil {
 		return nil, err
 	}
 	if d.Used > 0 && j.tokens > 0 { // in the host's tokens

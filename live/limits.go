@@ -31,6 +31,7 @@ type limits struct {
 type resolved struct {
 	*config.Resolved
 	asks, asksNot atomic.Bool // whether the chain asks a language model, once that is known
+	pace          pace
 }
 
 // A profileKey names what a configuration resolves to.

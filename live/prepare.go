@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"errors"
+	"runtime"
 	"time"
 
 	"github.com/condensehq/condense/internal/live/lineage"
@@ -27,77 +28,105 @@ type prepared struct {
 const early = 0.85
 
 // prepareEarly starts the preparation of the next epoch if the chain asks a language model.
-func (x *exchange) prepareEarly(ctx context.Context, d lineage.Decision) error {
+func (x *exchange) prepareEarly(d lineage.Decision) {
 	due := x.limit
 	if x.threshold > 0 {
 		due = min(due, x.threshold)
 	}
-	if float64(x.tokens) < early*float64(due) || d.Wait || x.tokens < x.claim.triedAt() || x.resolved.asksNot.Load() || x.claim.busy() {
-		return nil
+	if float64(x.tokens) < early*float64(due) || d.Wait || x.tokens < x.claim.triedAt() || x.resolved.asksNot.Load() {
+		return
 	}
-	if len(x.preparing) == cap(x.preparing) {
-		return nil // the next request tries again
-	}
-	j := x.job(d, false)
-	if !x.resolved.asks.Load() {
-		select {
-		case x.epochs <- struct{}{}:
-		default:
-			return nil
-		}
-		_, err := j.attempt(ctx, x.host, probe, len(x.r.Messages))
-		<-x.epochs
-		if !errors.Is(err, errAsks) {
-			x.resolved.asksNot.Store(err == nil)
-			return err
-		}
-		x.resolved.asks.Store(true)
-	}
-	if x.mayAsk() {
-		x.prepare(j) //nolint:contextcheck // it outlives the request
-	}
-	return nil
+	x.prepare(d, probe, false)
 }
 
-// mostPreparing is how many condensations for later requests run at a time. They wait for language models most of the time, but each holds its
-// conversation several times.
-const mostPreparing = 16
+// What is prepared at a time: so many bytes of requests, and so many of them. Each is held several times, and those that wait for a language
+// model wait for most of the time.
+const (
+	mostPrepared  = 64 << 20
+	mostPreparing = 16
+)
 
-// prepare runs a job next to the requests, unless too many others run. A later request of the lineage uses the result, if what
-// it condensed is still the beginning.
-func (x *exchange) prepare(j *job) {
+// alongsideAtOnce is how many condensations of those run at a time: requests find the other processors free.
+func alongsideAtOnce() int64 { return int64(max(1, runtime.GOMAXPROCS(0)/2)) }
+
+// prepare condenses next to the requests, unless too much else is prepared: then the next request of the lineage tries again. A later request uses
+// the result, if what it condensed is still the beginning. With probe as the extent it does so only if the chain asks a language model.
+func (x *exchange) prepare(d lineage.Decision, to extent, overflow bool) {
 	c := x.claim
 	if c.busy() || x.life.Err() != nil {
 		return
 	}
-	select {
-	case x.preparing <- struct{}{}:
-	default:
+	leave, ok := x.preparing.try(x.payer(), max(int64(len(x.r.Body)), mostPrepared/mostPreparing))
+	if !ok {
 		return
 	}
+	j := x.job(d, overflow)
 	e, s, ended := c.entry, c.session, make(chan struct{})
+	ctx, cancel := context.WithTimeout(x.life, backgroundDeadline)
 	s.mu.Lock()
-	e.preparing = ended
+	e.preparing, e.abandon = ended, cancel
 	s.mu.Unlock()
 	x.background.Go(func() {
-		defer func() { <-x.preparing }()
-		ctx, cancel := context.WithTimeout(x.life, backgroundDeadline)
+		defer leave()
 		defer cancel()
 		var p *prepared
 		err := x.safely("preparation", func() (err error) {
-			p, err = j.run(ctx, x.host, whole)
+			p, err = x.alongside(ctx, j, to)
 			return err
 		})
-		if err != nil && !errors.Is(err, errNotDue) {
+		abandoned := errors.Is(err, context.Canceled) && ctx.Err() != nil
+		if err != nil && !errors.Is(err, errNotDue) && !errors.Is(err, errNotEarly) && !abandoned {
 			x.fault("preparation", err)
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		close(ended)
-		e.preparing, e.prepared = nil, p
-		if p == nil {
+		e.preparing, e.abandon, e.prepared = nil, nil, p
+		if p == nil && !abandoned && !errors.Is(err, errNotEarly) {
 			e.retry = j.tokens + x.minNew()
 		}
+	})
+}
+
+// errNotEarly means that a chain asks no language model, so that nothing is prepared before it is due.
+var errNotEarly = errors.New("not early")
+
+// alongside condenses next to the requests. What needs a processor takes its turn; what asks a language model waits for that.
+func (x *exchange) alongside(ctx context.Context, j *job, to extent) (*prepared, error) {
+	inTurn := func(run func() (*prepared, error)) (*prepared, error) {
+		leave, err := x.idle.enter(ctx, x.payer(), 1)
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
+		return run()
+	}
+	if !x.resolved.asks.Load() {
+		try := inline
+		if to == probe {
+			try = probe
+		}
+		p, err := inTurn(func() (*prepared, error) { return j.run(ctx, x.host, try) })
+		switch {
+		case errors.Is(err, errAsks):
+			x.resolved.asks.Store(true)
+		case to == probe && err == nil:
+			x.resolved.asksNot.Store(true)
+			return nil, errNotEarly
+		default:
+			return p, err
+		}
+	}
+	switch {
+	case x.mayAsk():
+		return j.run(ctx, x.host, whole)
+	case to == probe:
+		return nil, errNotEarly
+	}
+	return inTurn(func() (*prepared, error) {
+		limited, cancel := context.WithTimeout(ctx, backgroundDeadline)
+		defer cancel()
+		return x.runBuiltin(limited, j)
 	})
 }
 
@@ -108,12 +137,17 @@ func (c *claim) busy() bool {
 	return c.preparing != nil || c.prepared != nil
 }
 
-// awaitPrepared waits for what is being prepared, as long as a condensation may take.
+// awaitPrepared waits for what is being prepared, as long as a condensation may take, if a language model works at it. Anything else it ends:
+// the request has a turn of its own, before what no request waits for.
 func (x *exchange) awaitPrepared(ctx context.Context) {
 	x.claim.session.mu.Lock()
-	ended := x.claim.preparing
+	ended, abandon := x.claim.preparing, x.claim.abandon
 	x.claim.session.mu.Unlock()
 	if ended == nil {
+		return
+	}
+	if !x.resolved.asks.Load() {
+		abandon()
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, x.s.Deadline)

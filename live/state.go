@@ -72,6 +72,7 @@ type entry struct {
 	conversation string        // the same for all epochs of a conversation
 	prepared     *prepared     // for the next epoch
 	preparing    chan struct{} // closed when prepared is there, or is not to come; nil if nothing is under way
+	abandon      func()        // ends that
 	retry        int           // tokens below which another attempt has no use
 	refused      bool          // the vendor has refused the last request as too long, in the middle of the answer
 	shadow       shadow

@@ -34,6 +34,9 @@ var recallTool = &wire.Tool{
 	}(),
 }
 
+// noRoom is what a call returns whose result would not fit.
+const noRoom = "[condense recall: this does not fit into what is left of the context window. Ask for less of it: lines, or a pattern.]"
+
 // mostRounds is how often the vendor is asked again in one answer to the client. What is called after that returns that the limit is reached.
 const mostRounds = 3
 
@@ -388,6 +391,9 @@ func (s *spliced) next(ctx context.Context) ([][]byte, error) {
 		if s.asked < mostRounds {
 			text, failed = x.recall(ctx, c)
 		}
+		if size := x.tokens + tokensOf(rawjson.Array(s.added)) + tokensOf(rawjson.Array(results)) + len(text)/bytesPerToken; size > x.limit+(x.window-x.limit)/2 {
+			text, failed = noRoom, true // the vendor would refuse the request, and the client its answer
+		}
 		results = append(results, wire.Result(x.r.API, c.ID, text, failed))
 	}
 	s.calls = append(s.calls, calls...)
@@ -420,7 +426,8 @@ func (x *exchange) putBack(ctx context.Context, messages, results [][]byte, call
 	if err != nil {
 		return err
 	}
-	ctx = context.WithoutCancel(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), longestNote)
+	defer cancel()
 	if err := x.equipped.keep(ctx, x.store, roundPrefix, &aside{At: x.at, Round: round}, x.s.Now()); err != nil {
 		return err
 	}

@@ -128,7 +128,8 @@ func (u *told) answer() wire.Answer {
 
 // serveUsage answers /v1/usage.
 func (g *Gateway) serveUsage(w http.ResponseWriter, r *http.Request, s *settings, t *target) {
-	body := jsonBody(w, r, s)
+	body, leave := g.jsonBody(w, r, s, t)
+	defer leave()
 	if body == nil {
 		return
 	}

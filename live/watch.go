@@ -116,7 +116,7 @@ func (x *exchange) shadows(t *Turn) {
 			defer func() { <-x.waiting }()
 			x.shading.Lock()
 			defer x.shading.Unlock()
-			for len(x.epochs) > 0 && x.life.Err() == nil {
+			for x.epochs.busy() && x.life.Err() == nil {
 				select {
 				case <-time.After(idle):
 				case <-x.life.Done():

@@ -42,7 +42,7 @@ func run(args []string, out io.Writer) error {
 	condense := flags.String("condense", "bin/condense", "the `program`")
 	peers := flags.String("peers", "bench/peers", "the `folder` with @portkey-ai/gateway in node_modules; empty leaves it out")
 	turns := flags.Int("turns", 200, "requests for each gateway and size")
-	only := flags.String("steps", "", "`names` of what is measured, with commas: streams, first-byte, epochs, rate (default: all)")
+	only := flags.String("steps", "", "`names` of what is measured, with commas: streams, first-byte, epochs, rate, herd (default: all)")
 	parallel := flags.Int("parallel", 500, "streams at a time")
 	long := flags.Duration("for", time.Minute, "how long the streams are measured at each gateway")
 	proxy := flags.String("reverse-proxy", "", "be a bare reverse proxy before `URL`, on the address in the first argument")
@@ -60,7 +60,7 @@ func run(args []string, out io.Writer) error {
 	for _, step := range []struct {
 		name string
 		run  func() error
-	}{{"streams", b.streams}, {"first-byte", b.firstByte}, {"epochs", b.epochs}, {"rate", b.rate}} { // the memory is that of a fresh process
+	}{{"streams", b.streams}, {"first-byte", b.firstByte}, {"epochs", b.epochs}, {"rate", b.rate}, {"herd", func() error { return b.herd(*condense) }}} { // the memory is that of a fresh process
 		if *only != "" && !slices.Contains(strings.Split(*only, ","), step.name) {
 			continue
 		}
@@ -140,7 +140,7 @@ func (b *bench) start(condense, peers string) error {
 		return err
 	}
 	for _, w := range []int{1_600_000, 500_000} { // only the epochs reach their window
-		if err := b.condense(condense, upstream, w); err != nil {
+		if err := b.condense(condense, upstream, w, "threshold: 80\nserve: {epoch: {payback: false}}\n"); err != nil {
 			return err
 		}
 	}
@@ -155,8 +155,8 @@ func (b *bench) start(condense, peers string) error {
 		filepath.Join(peers, "node_modules/@portkey-ai/gateway/build/start-server.js"), "--port="+port, "--headless")
 }
 
-// condense starts the program for models with a window of that many tokens.
-func (b *bench) condense(program, upstream string, window int) error {
+// condense starts the program for models with a window of that many tokens, with more lines of the configuration.
+func (b *bench) condense(program, upstream string, window int, more string) error {
 	if program == "" {
 		return nil
 	}
@@ -164,12 +164,13 @@ func (b *bench) condense(program, upstream string, window int) error {
 	if window < 1_000_000 {
 		name += smaller
 	}
-	config := filepath.Join(b.dir, name+".yaml")
-	if err := os.WriteFile(config, fmt.Appendf(nil, "threshold: 80\nprofiles:\n  default:\n    window: %d\nserve: {epoch: {payback: false}}\n", window), 0o600); err != nil {
+	file := filepath.Join(b.dir, strings.ReplaceAll(addr, ":", "-"))
+	config := file + ".yaml"
+	if err := os.WriteFile(config, fmt.Appendf(nil, "profiles:\n  default:\n    window: %d\n%s", window, more), 0o600); err != nil {
 		return err
 	}
 	return b.process(name, "http://"+addr, nil, program, "serve", "--listen", addr, "--config", config,
-		"--upstream", "anthropic="+upstream, "--store", filepath.Join(b.dir, name+".db"))
+		"--upstream", "anthropic="+upstream, "--store", file+".db")
 }
 
 // smaller marks the name of a gateway that only the epochs use.
@@ -199,7 +200,7 @@ func (b *bench) process(name, url string, header http.Header, program string, ar
 	}
 	b.kill = append(b.kill, func() { _ = cmd.Process.Kill(); _ = cmd.Wait(); _ = log.Close() })
 	t := &target{name, url, header, cmd.Process.Pid}
-	body := request(messages(2), "warm-up")
+	body := request(messages(1), "warm-up")
 	for range 200 {
 		if _, err = b.send(t, "warm-up", body); err == nil {
 			b.targets = append(b.targets, t)
@@ -536,8 +537,13 @@ func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.size = int(n)
 	s.mu.Unlock()
+	answer(w, r, int(n)/5)
+}
+
+// answer streams an answer to a prompt of so many tokens.
+func answer(w http.ResponseWriter, r *http.Request, tokens int) {
 	w.Header().Set("Content-Type", "text/event-stream")
-	usage := fmt.Sprintf(`{"input_tokens":%d,"output_tokens":1}`, n/5)
+	usage := fmt.Sprintf(`{"input_tokens":%d,"output_tokens":1}`, tokens)
 	send := func(name, data string) {
 		fmt.Fprintf(w, "event: %s\ndata: %s\n\n", name, data)
 		_ = http.NewResponseController(w).Flush()

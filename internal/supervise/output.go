@@ -2,7 +2,6 @@ package supervise
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -158,17 +157,12 @@ func (o *output) take(line, stream string) {
 		e.level = slog.LevelDebug
 	}
 	attrs := []slog.Attr{slog.String("stream", stream)}
-	for _, a := range e.attrs {
-		if slices.Contains(hostKeys, a.Key) {
-			a.Key = "fields." + a.Key
-		}
-		attrs = append(attrs, a)
+	if len(e.attrs) > 0 {
+		// In a separate group, so that a plugin cannot set the host's attributes.
+		attrs = append(attrs, slog.Attr{Key: "fields", Value: slog.GroupValue(e.attrs...)})
 	}
 	o.log.LogAttrs(ctx, e.level, e.message, attrs...) //nolint:sloglint // the plugin's message
 }
-
-// hostKeys are the attributes of a line that the host sets. A plugin's own of such a name have another one, so that it cannot set the host's.
-var hostKeys = []string{"plugin", "stream", slog.TimeKey, slog.LevelKey, slog.MessageKey, slog.SourceKey}
 
 // room reports whether a line may be logged, and counts it.
 func (o *output) room() bool {
@@ -218,22 +212,14 @@ func (o *output) lastLines(n int) string {
 	return strings.Join(short, " / ")
 }
 
-// crash returns the output of a crash: the headline and everything from there on, or the last output without debug lines.
+// crash returns the output of a crash: the headline, and everything that was kept.
 func (o *output) crash() (headline, text string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.head) > 0 {
 		return headlineOf(o.head), strings.Join(o.head, "\n")
 	}
-	var said []string
-	for _, l := range o.tail {
-		e := parseEntry(l)
-		if e.level == slog.LevelDebug {
-			continue // as what SDKs write about their start
-		}
-		said = append(said, cmp.Or(e.message, l))
-	}
-	return "", strings.Join(said, "\n")
+	return "", strings.Join(o.tail, "\n")
 }
 
 // A bucket is a token bucket: a rate with a burst.

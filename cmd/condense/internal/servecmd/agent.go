@@ -136,9 +136,7 @@ func gatewayAddress(cmd *cobra.Command, a *cli.App, given string) (string, error
 		}
 		return strings.TrimSuffix(strings.TrimRight(given, "/"), "/v1"), nil
 	}
-	load := a.Names()
-	load.Path, load.Require = a.ConfigPath, required(false)
-	c, err := a.LoadWith(load)
+	c, err := a.Load("")
 	if err != nil {
 		return "", err
 	}

@@ -1,0 +1,167 @@
+package live
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// A queue lets work begin as far as there is room, fairly between tenants: of those that wait, the one with the least under way is next, and
+// of several the one that came first. A tenant with nothing under way does not wait for the work of others: it may use as much again as the
+// room. Work has a weight, which is 1 or bytes.
+type queue struct {
+	room int64
+
+	mu    sync.Mutex
+	used  int64
+	lines map[string]*line // by tenant, of those that wait or have something under way
+	count int              // of waiters
+	work  int              // pieces under way
+	turns uint64
+}
+
+// A line is what waits of a tenant, the first to come first.
+type line struct {
+	used  int64
+	waits []*place
+}
+
+type place struct {
+	turn   uint64 // of arrival
+	weight int64
+	ready  chan struct{} // closed when it is its turn
+}
+
+func newQueue(room int64) *queue {
+	return &queue{room: max(1, room), lines: map[string]*line{}}
+}
+
+// enter waits for room until ctx is done. Leave must be called when the work is done; another call does nothing.
+func (q *queue) enter(ctx context.Context, tenant string, weight int64) (leave func(), err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	p := q.join(tenant, weight)
+	select {
+	case <-p.ready:
+	case <-ctx.Done():
+		if q.quit(tenant, p) {
+			return nil, ctx.Err()
+		}
+	}
+	return sync.OnceFunc(func() { q.done(tenant, p.weight) }), nil
+}
+
+// try is enter for work that does not wait.
+func (q *queue) try(tenant string, weight int64) (leave func(), ok bool) {
+	p := q.join(tenant, weight)
+	if q.quit(tenant, p) {
+		return nil, false
+	}
+	return sync.OnceFunc(func() { q.done(tenant, p.weight) }), true
+}
+
+func (q *queue) join(tenant string, weight int64) *place {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.turns++
+	p := &place{turn: q.turns, weight: min(max(1, weight), q.room), ready: make(chan struct{})}
+	l := q.lines[tenant]
+	if l == nil {
+		l = &line{}
+		q.lines[tenant] = l
+	}
+	l.waits = append(l.waits, p)
+	q.count++
+	q.admit()
+	return p
+}
+
+// quit takes a place out of its line. It reports false if it is its turn already.
+func (q *queue) quit(tenant string, p *place) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l := q.lines[tenant]
+	if l == nil {
+		return false
+	}
+	i := slices.Index(l.waits, p)
+	if i < 0 {
+		return false
+	}
+	l.waits = slices.Delete(l.waits, i, i+1)
+	q.count--
+	q.forget(tenant, l)
+	q.admit() // what waited after it may be smaller
+	return true
+}
+
+func (q *queue) done(tenant string, weight int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l := q.lines[tenant]
+	l.used -= weight
+	q.used -= weight
+	q.work--
+	q.forget(tenant, l)
+	q.admit()
+}
+
+// forget removes the line of a tenant that has nothing. The caller holds mu, as that of the functions below.
+func (q *queue) forget(tenant string, l *line) {
+	if l.used == 0 && len(l.waits) == 0 {
+		delete(q.lines, tenant)
+	}
+}
+
+// admit lets begin what there is room for.
+func (q *queue) admit() {
+	for q.count > 0 {
+		var next *line
+		for _, l := range q.lines {
+			if len(l.waits) == 0 || !q.fits(l) {
+				continue
+			}
+			if next == nil || l.used < next.used || l.used == next.used && l.waits[0].turn < next.waits[0].turn {
+				next = l
+			}
+		}
+		if next == nil {
+			return
+		}
+		p := next.waits[0]
+		next.waits = next.waits[1:]
+		next.used += p.weight
+		q.used += p.weight
+		q.count--
+		q.work++
+		close(p.ready)
+	}
+}
+
+// fits reports whether the first of a line may begin.
+func (q *queue) fits(l *line) bool {
+	after := q.used + l.waits[0].weight
+	return after <= q.room || l.used == 0 && after <= 2*q.room
+}
+
+// waiting returns how many pieces of work wait, and how many are under way.
+func (q *queue) waiting() (waiting, underWay int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.count, q.work
+}
+
+// busy reports whether something is under way.
+func (q *queue) busy() bool {
+	_, underWay := q.waiting()
+	return underWay > 0
+}
+
+// share is the part of a time that one piece of work may take for all that wait, here and before, to be done in it. It counts the work under
+// way as not begun.
+func (q *queue) share(of time.Duration, before int) time.Duration {
+	waiting, underWay := q.waiting()
+	return min(of, of*time.Duration(q.room)/time.Duration(max(1, waiting+underWay+before)))
+}

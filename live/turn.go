@@ -1,0 +1,170 @@
+package live
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/condensehq/condense"
+)
+
+const (
+	// longestWait is how long a request that the vendor would refuse waits for its turn: without it the agent stops.
+	longestWait = 30 * time.Second
+	// leastTurns is how many condensations run at a time that requests wait for, where there are fewer processors.
+	leastTurns = 2
+)
+
+// errQueue means that too many other condensations were under way.
+var errQueue = errors.New("too many condensations at the same time")
+
+// turnsAtOnce is how many condensations run at a time: more would only take longer, each of them.
+func turnsAtOnce() int64 { return int64(max(leastTurns, runtime.GOMAXPROCS(0))) }
+
+// A pace is how long a chain takes for a conversation, by those that it has condensed.
+type pace struct{ perThousand atomic.Int64 } // nanoseconds for a thousand tokens; 0 if it is not known
+
+// of returns how long a conversation of so many tokens may take.
+func (p *pace) of(tokens int) time.Duration {
+	return time.Duration(p.perThousand.Load() * int64(tokens) / 1000)
+}
+
+// took notes how long a conversation took.
+func (p *pace) took(tokens int, d time.Duration) {
+	const weight = 4 // of what is known
+	n := int64(d) * 1000 / int64(max(1, tokens))
+	if known := p.perThousand.Load(); known > 0 {
+		n = ((weight-1)*known + n) / weight
+	}
+	p.perThousand.Store(max(1, n))
+}
+
+// stopped notes that a conversation was not done in a time.
+func (p *pace) stopped(tokens int, d time.Duration) {
+	p.perThousand.Store(max(p.perThousand.Load(), 2*int64(d)*1000/int64(max(1, tokens))))
+}
+
+// payer is in whose name a request waits: the tenant, or without tokens the credential.
+func (x *exchange) payer() string { return cmp.Or(x.t.who.tenant, x.key.Tenant) }
+
+// inTurn runs a job that the request waits for. It waits for its turn; then the chain has its share of the deadline, which is less the more
+// wait. A forced job whose chain fails is done by the built-in chain, and past its share by truncation: without it the vendor refuses the
+// request. A job that is not forced is left: [errAsks] if the chain would ask a language model, [errQueue] if there is too little time.
+func (x *exchange) inTurn(all context.Context, j *job, forced bool) (*prepared, error) {
+	leave, err := x.turnOf(all, forced)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	waiting, _ := x.bodies.waiting()
+	share := x.epochs.share(x.s.Deadline, waiting)
+	ctx, cancel := context.WithTimeout(all, share)
+	defer cancel()
+	p, err := x.paced(ctx, j, x.host, inline, &x.resolved.pace)
+	asks := errors.Is(err, errAsks)
+	switch {
+	case err == nil || all.Err() != nil:
+		return p, err
+	case asks && !forced:
+		x.resolved.asks.Store(true)
+		return nil, errAsks
+	case !forced:
+		return nil, err
+	case asks:
+		x.resolved.asks.Store(true)
+	case !late(err):
+		x.fault("chain", err)
+	}
+	if !late(err) {
+		p, err = x.runBuiltin(ctx, j)
+	}
+	if late(err) && all.Err() == nil {
+		return x.truncate(all, j)
+	}
+	return p, err
+}
+
+// turnOf waits until a job may run. Leave must be called when it is done.
+func (x *exchange) turnOf(ctx context.Context, forced bool) (leave func(), err error) {
+	wait := x.s.Deadline
+	if forced {
+		wait = max(wait, longestWait)
+	}
+	limited, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	if leave, err = x.epochs.enter(limited, x.payer(), 1); err != nil && ctx.Err() == nil {
+		x.stats.fault("queue")
+		err = errQueue
+	}
+	return leave, err
+}
+
+// nextTurn runs a job, of a caller of /v1/compress that names no session, in a turn and a deadline of its own.
+func (x *exchange) nextTurn(ctx context.Context, run func(context.Context) (*prepared, error)) (*prepared, error) {
+	leave, err := x.turnOf(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	ctx, cancel := context.WithTimeout(ctx, x.s.Deadline)
+	defer cancel()
+	return run(ctx)
+}
+
+// late reports whether a job had too little time.
+func late(err error) bool {
+	return errors.Is(err, errQueue) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// paced runs a job if there is enough time, as far as that is known. Else the error is [errQueue].
+func (x *exchange) paced(ctx context.Context, j *job, host *condense.Host, to extent, known *pace) (*prepared, error) {
+	end, _ := ctx.Deadline()
+	began := time.Now()
+	if known.of(j.tokens) > end.Sub(began) {
+		return nil, errQueue
+	}
+	p, err := j.run(ctx, host, to)
+	switch took := time.Since(began); {
+	case err == nil:
+		known.took(j.tokens, took)
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		known.stopped(j.tokens, took)
+	}
+	return p, err
+}
+
+// runBuiltin condenses with the built-in chain, where that of the profile has failed or would ask a language model.
+func (x *exchange) runBuiltin(ctx context.Context, j *job) (*prepared, error) {
+	j.turn.Profile, j.turn.Mode = "", ""
+	why := j.instead
+	x.replaced(j)
+	p, err := x.paced(ctx, j, x.builtin, whole, &x.builtinPace)
+	if err == nil {
+		p.maker.cause = cmp.Or(why, p.maker.cause)
+	}
+	return p, err
+}
+
+// hurried is why truncation took the place of a chain.
+const hurried = "too many requests waited for a condensation, or it took too long: truncation did it at once"
+
+// truncate condenses in the least time, which is in proportion to the conversation.
+func (x *exchange) truncate(all context.Context, j *job) (*prepared, error) {
+	ctx, cancel := context.WithTimeout(all, max(x.s.Deadline, defaultDeadline))
+	defer cancel()
+	x.stats.fault("queue")
+	by := condense.Truncation
+	if len(x.resolved.Chain) > 0 {
+		by = x.resolved.Chain[0].Name
+	}
+	x.attempted(Attempt{Provider: by, Outcome: Replaced, Mode: cmp.Or(x.mode, x.profile), Reason: hurried})
+	j.turn.Profile, j.turn.Mode = "", ""
+	p, err := j.run(ctx, x.truncation, whole)
+	if err == nil {
+		p.maker.cause = hurried
+	}
+	return p, err
+}
