@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -88,7 +89,7 @@ func join(segments []dialog.Segment) string {
 }
 
 // wordsBlock returns a block of words with at most so many tokens, "" if there is no room
-// for any: the first, which set the task, if it takes no more than half of it, then the
+// for any: the first, which set the task, if it takes no more than half of it, then the rules in the others, and the
 // newest ones. A message that is too long for what is left is cut in its middle if a good
 // part of it can stay.
 func wordsBlock(counter core.Counter, words []string, open bool, budget int) string {
@@ -122,12 +123,18 @@ func wordsBlock(counter core.Counter, words []string, open bool, budget int) str
 		half = budget
 	}
 	budget -= take(0, half)
+	rules := rulesIn(words[1:], budget/rulesPart, func(entry string) int { return tokens(entry) })
+	cost := make([]int, len(words))
+	for i, rule := range rules {
+		entries[i+1], cost[i+1] = rule, tokens(rule)
+		budget -= cost[i+1]
+	}
 	for i := len(words) - 1; i > 0; i-- {
-		n := take(i, budget)
+		n := take(i, budget+cost[i])
 		if n == 0 {
 			break // a gap inside would look as if nothing had been said
 		}
-		budget -= n
+		budget -= n - cost[i]
 	}
 	var kept []string
 	missing := 0
@@ -151,6 +158,63 @@ func wordsBlock(counter core.Counter, words []string, open bool, budget int) str
 	}
 	return dialog.Repeat(wordsIntro, kept, end)
 }
+
+// rulesPart is the part of the room, its inverse, that rules get before the newest messages do.
+const rulesPart = 3
+
+// rulesIn returns entries with the sentences of words, by their index, that bind the agent for longer than the next step (see
+// [dialog.DemandOf]): prohibitions first, then the newest, as many as have room. What else such a message says is left out visibly.
+func rulesIn(words []string, room int, tokens func(string) int) map[int]string {
+	type sentence struct {
+		of, at int
+		text   string
+	}
+	found := map[dialog.Demand][]sentence{}
+	known := map[string]bool{}
+	for i, text := range slices.Backward(words) {
+		at := 0
+		for line := range strings.Lines(text) {
+			for _, s := range dialog.Sentences(line) {
+				said := strings.TrimSpace(line[s.Start:s.End])
+				if d := dialog.DemandOf(said); d != dialog.NoDemand && !known[said] {
+					known[said] = true
+					found[d] = append(found[d], sentence{i, at, said})
+				}
+				at++
+			}
+		}
+	}
+	kept := map[int][]sentence{}
+	for _, d := range []dialog.Demand{dialog.Forbids, dialog.Requires, dialog.Prefers} {
+		for _, s := range found[d] {
+			n := tokens(s.text)
+			if kept[s.of] == nil {
+				n += tokens(dialog.Entry("")) + leftOutTokens
+			}
+			if n <= room {
+				room -= n
+				kept[s.of] = append(kept[s.of], s)
+			}
+		}
+	}
+	rules := make(map[int]string, len(kept))
+	for i, all := range kept {
+		slices.SortFunc(all, func(a, b sentence) int { return cmp.Compare(a.at, b.at) })
+		var b strings.Builder
+		for _, s := range all {
+			b.WriteString(s.text + "\n")
+		}
+		if text := strings.TrimSpace(b.String()); text != strings.TrimSpace(words[i]) {
+			rules[i] = dialog.Entry(text + "\n" + elsewhere)
+		} else {
+			rules[i] = dialog.Entry(text)
+		}
+	}
+	return rules
+}
+
+// elsewhere marks a message of which only the rules are repeated.
+const elsewhere = "[… the rest of the message left out]"
 
 // leftOutTokens is about what leftOut takes.
 const leftOutTokens = 12
