@@ -40,15 +40,16 @@ func BenchmarkRun(b *testing.B) {
 	for _, c := range []struct {
 		name string
 		args string
+		code int // of a run that does what it should
 	}{
-		{"start", "version"}, // the time of any command
-		{"check", "check SESSION --window 1000000"},
-		{"run-200k", "run SESSION --window 200000 --provider slidingwindow -o OUT"},
-		{"run-1M", "run SESSION --window 1000000 --provider slidingwindow -o OUT"},
-		{"run-1M-journal", "run SESSION --window 1000000 --provider slidingwindow --to condense -o OUT"},
-		{"run-200k-default", "run SESSION --window 200000 -o OUT"}, // the default chain
-		{"run-1M-default", "run SESSION --window 1000000 -o OUT"},
-		{"run-unchanged", "run SESSION --window 2000000 -o OUT"},
+		{"start", "version", 0}, // the time of any command
+		{"check", "check SESSION --window 1000000", 0},
+		{"run-200k", "run SESSION --window 200000 --provider slidingwindow -o OUT", 0},
+		{"run-1M", "run SESSION --window 1000000 --provider slidingwindow -o OUT", 0},
+		{"run-1M-journal", "run SESSION --window 1000000 --provider slidingwindow --to condense -o OUT", 0},
+		{"run-200k-default", "run SESSION --window 200000 -o OUT", 0}, // the default chain
+		{"run-1M-default", "run SESSION --window 1000000 -o OUT", 0},
+		{"run-unchanged", "run SESSION --window 2000000 -o OUT", notDue},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			args := strings.Fields(strings.NewReplacer(
@@ -62,8 +63,8 @@ func BenchmarkRun(b *testing.B) {
 				cmd.Dir = dir
 				var stderr bytes.Buffer
 				cmd.Stderr = &stderr
-				if err := cmd.Run(); err != nil {
-					b.Fatalf("%v\n%s", err, &stderr)
+				if err := cmd.Run(); cmd.ProcessState.ExitCode() != c.code {
+					b.Fatalf("%v, want exit code %d\n%s", err, c.code, &stderr)
 				}
 				cpu += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 				peak = max(peak, resident(cmd.ProcessState))
@@ -78,6 +79,9 @@ func BenchmarkRun(b *testing.B) {
 		})
 	}
 }
+
+// notDue is the exit code if nothing was to be done.
+const notDue = 3
 
 // resident returns the maximum resident memory of a process in bytes.
 func resident(p *os.ProcessState) int64 {

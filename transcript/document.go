@@ -3,6 +3,7 @@ package transcript
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -150,12 +151,25 @@ func ReadAll(r io.Reader, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gzip: %w", err)
 	}
-	data, err = readUpTo(z, limit)
+	size := int64(binary.LittleEndian.Uint32(data[len(data)-4:]))
+	if limit > 0 {
+		size = min(size, limit)
+	}
+	data, err = readUpTo(sized{z, int(size)}, limit)
 	if err != nil && !errors.As(err, new(*TooLargeError)) {
 		return nil, fmt.Errorf("gzip: after %d bytes: %w", len(data), err)
 	}
 	return data, err
 }
+
+// A sized reader is one that says how much it probably has, as the end of a gzip file does, modulo 2^32: room that grows step by step
+// would cost several times as much memory.
+type sized struct {
+	io.Reader
+	bytes int
+}
+
+func (s sized) Len() int { return s.bytes }
 
 // readUpTo reads r to its end. On an error it returns what was read before, unless r has more
 // than limit bytes.
@@ -168,7 +182,7 @@ func readUpTo(r io.Reader, limit int64) ([]byte, error) {
 		return nil, &TooLargeError{Limit: limit}
 	}
 	var b bytes.Buffer
-	b.Grow(hint + bytes.MinRead)
+	b.Grow(hint + 2*bytes.MinRead) // it looks for more when it has all
 	_, err := b.ReadFrom(io.LimitReader(r, limit+1))
 	if int64(b.Len()) > limit {
 		return nil, &TooLargeError{Limit: limit}

@@ -26,7 +26,7 @@ func TestGuides(t *testing.T) {
 	testkit.Process(t)
 	for file, least := range map[string]int{
 		"../../docs/switching-providers.md": 10,
-		"../../README.md":                   2,
+		"../../README.md":                   1,
 		"../../docs/smart.md":               1,
 		"../../docs/serving.md":             1,
 	} {
@@ -52,11 +52,17 @@ func TestGuides(t *testing.T) {
 	}
 }
 
-// The commands of README's section on the user's own sessions, run in order: each succeeds and
+// The commands of README, and of the guide to files, for the user's own sessions, run in order: each succeeds and
 // prints something, and the last ones undo everything.
-func TestReadmeCommandsWorkInOrder(t *testing.T) {
+func TestCommandsForFilesWorkInOrder(t *testing.T) {
 	testkit.Process(t)
-	text := read(t, "../../README.md")
+	for file, least := range map[string]int{"../../README.md": 6, "../../docs/files.md": 12} {
+		t.Run(filepath.Base(file), func(t *testing.T) { inOrder(t, read(t, file), least) })
+	}
+}
+
+func inOrder(t *testing.T, text string, least int) {
+	t.Helper()
 	_, section, _ := strings.Cut(text, "\n## On your own sessions\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	dir := t.TempDir()
@@ -90,7 +96,7 @@ func TestReadmeCommandsWorkInOrder(t *testing.T) {
 			t.Errorf("condense %s shows %.100q and %.100q", line, stdout, stderr)
 		}
 	}
-	if typed < 10 {
+	if typed < least {
 		t.Errorf("only %d commands were found", typed)
 	}
 	if after, _ := sh("condense view session.condense.jsonl"); after != before {

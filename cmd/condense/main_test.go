@@ -83,6 +83,9 @@ func TestScripts(t *testing.T) {
 			spy := httptest.NewServer(spying(filepath.Join(env.WorkDir, "spied")))
 			env.Defer(spy.Close)
 			env.Setenv("SPY", spy.URL)
+			nobody := httptest.NewServer(http.NotFoundHandler()) // at a port of its own: no gateway answers there
+			env.Defer(nobody.Close)
+			env.Setenv("NOBODY", nobody.URL)
 			if database != nil {
 				env.Setenv("POSTGRES", database.URL())
 			}

@@ -84,6 +84,15 @@ func TestWrapForwardsSignals(t *testing.T) {
 	}
 }
 
+// An agent whose wrap was killed would go on with an address at which nothing answers: it is asked to end.
+func TestKilledWrapEndsAgent(t *testing.T) {
+	cmd, _, out := wrapped(t, "-q")
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	out.wait(t, "got terminated", 1)
+}
+
 // Requests go to the vendor with the agent's own key, and the end says what was done.
 func TestWrapReports(t *testing.T) {
 	vendor := upstream.New(upstream.Options{Window: 200_000})

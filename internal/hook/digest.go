@@ -75,14 +75,16 @@ func session(path string) ([]byte, error) {
 	if path == "" {
 		return nil, errors.New("the event names no transcript")
 	}
+	if info, err := os.Stat(path); err != nil { // before it is opened: a pipe would block
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close() //nolint:errcheck // it was only read
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(fmt.Errorf("%s is not a regular file", path), err)
-	}
 	data, err := io.ReadAll(io.LimitReader(f, maxInput+1))
 	if len(data) > maxInput {
 		err = fmt.Errorf("%s has more than %d MiB", path, maxInput>>20)

@@ -273,6 +273,39 @@ func TestHostileNames(t *testing.T) {
 }
 
 // TestAnyInput: no input makes it panic, and no file is written that was not cut for.
+func TestNoPipeIsOpened(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "session.jsonl")
+	if err := makePipe(pipe); err != nil {
+		t.Skip(err)
+	}
+	o, _ := options(t)
+	event := fmt.Sprintf(`{"hook_event_name": "PreCompact", "session_id": "s", "transcript_path": %q}`, pipe)
+	if _, err := hook.Answer(t.Context(), hook.Claude, strings.NewReader(event), o); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("got error %v", err)
+	}
+}
+
+// A link in the state folder, with the name of a session, leads no original to another place.
+func TestLinkedSessionIsNotFollowed(t *testing.T) {
+	o, log := options(t)
+	elsewhere := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(o.Store.Dir, hook.Claude), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(elsewhere, filepath.Join(o.Store.Dir, hook.Claude, "linked")); err != nil {
+		t.Skip(err)
+	}
+	if got := answerOf(t, o, "linked", "Bash", map[string]any{"stdout": lines(4000), "stderr": "", "interrupted": false}); got != nil {
+		t.Errorf("a result was cut, and its original is elsewhere: %.200v", got)
+	}
+	if left, err := os.ReadDir(elsewhere); err != nil || len(left) > 0 {
+		t.Errorf("%v (%v) was written through the link", left, err)
+	}
+	if !strings.Contains(log.String(), "is a link") {
+		t.Errorf("the log does not say why: %s", log.String())
+	}
+}
+
 func TestAnyInput(t *testing.T) {
 	o, _ := options(t)
 	rapid.Check(t, func(rt *rapid.T) {

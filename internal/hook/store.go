@@ -86,6 +86,9 @@ func (s *Store) keep(agent, session, project, handle string, messages []core.Mes
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+		return fmt.Errorf("%s is not a folder, or is a link: originals are kept in folders of their own", dir)
+	}
 	for _, f := range []struct{ path, text string }{{filepath.Join(dir, projectFile), project}, {path, b.String()}} {
 		err := disk.Create(f.path, func(w io.Writer) error {
 			_, err := io.WriteString(w, f.text)

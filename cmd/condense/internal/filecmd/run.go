@@ -215,6 +215,8 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
 			defer h.Close()
 			turn, request := sel.turn(d)
 			turn.API = cmp.Or(to, d.Format)
+			// A handle is a promise: in a file that has only what would be sent it would lead nowhere.
+			turn.NoRecall = !cli.RecordCondensations[turn.API] && cmp.Or(sel.originals, sel.resolved.Originals) != config.OriginalsParts
 			turn.Instructions, turn.Estimate = ask, !quiet || report != ""
 			if dir != "" {
 				if turn.Dir, err = workingDir(dir); err != nil {

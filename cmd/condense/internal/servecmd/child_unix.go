@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -36,7 +37,9 @@ func runChild(program string, argv, env []string, a *cli.App) (int, error) {
 		}
 	}
 	defer signal.Stop(received)
-	child, err := os.StartProcess(program, argv, &os.ProcAttr{Env: env, Files: files})
+	attr, undo := endsWithParent()
+	defer undo()
+	child, err := os.StartProcess(program, argv, &os.ProcAttr{Env: env, Files: files, Sys: attr})
 	if err != nil {
 		return 0, fmt.Errorf("start %s: %w", program, cause(err))
 	}
@@ -60,6 +63,12 @@ func runChild(program string, argv, env []string, a *cli.App) (int, error) {
 	close(ended)
 	<-forwarded
 	return code, errors.Join(err, child.Release())
+}
+
+// ownedByUser reports whether a file belongs to the user of this process.
+func ownedByUser(info os.FileInfo) bool {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(s.Uid) == os.Getuid()
 }
 
 // settle is how long a signal for the whole group may take to reach all of it.

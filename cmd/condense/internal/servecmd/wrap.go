@@ -306,14 +306,25 @@ func share(t live.Tokens) string {
 type launched struct {
 	args, env []string
 	notes     []string
-	dir       string // temporary
+	folder    *runFolder // nil if the agent needs no file
 }
 
 func (l *launched) remove() error {
-	if l.dir == "" {
+	if l.folder == nil {
 		return nil
 	}
-	return os.RemoveAll(l.dir)
+	return l.folder.remove()
+}
+
+// file writes a file for the agent and returns its path.
+func (l *launched) file(name, text string) (path string, err error) {
+	if l.folder == nil {
+		if l.folder, err = newRunFolder(); err != nil {
+			return "", err
+		}
+	}
+	path = filepath.Join(l.folder.path, name)
+	return path, os.WriteFile(path, []byte(text), 0o600)
 }
 
 // launch returns the arguments and the environment with which an agent sends its requests to the
@@ -340,13 +351,8 @@ func launch(agent *agents.Agent, args []string, own addresses, base, secret stri
 		l.set(name, fill(value))
 	}
 	if p.File != "" {
-		dir, err := os.MkdirTemp("", "condense-")
+		file, err := l.file(p.FileName, fill(p.File))
 		if err != nil {
-			return nil, err
-		}
-		l.dir = dir
-		file := filepath.Join(dir, p.FileName)
-		if err := os.WriteFile(file, []byte(fill(p.File)), 0o600); err != nil {
 			return nil, errors.Join(err, l.remove())
 		}
 		fill = strings.NewReplacer(append(texts, "{file}", file)...).Replace
@@ -390,14 +396,8 @@ func launch(agent *agents.Agent, args []string, own addresses, base, secret stri
 func (l *launched) recall(r *agents.Recall, fill func(string) string) error {
 	file := ""
 	if r.File != "" {
-		if l.dir == "" {
-			var err error
-			if l.dir, err = os.MkdirTemp("", "condense-"); err != nil {
-				return err
-			}
-		}
-		file = filepath.Join(l.dir, "mcp.json")
-		if err := os.WriteFile(file, []byte(fill(r.File)), 0o600); err != nil {
+		var err error
+		if file, err = l.file("mcp.json", fill(r.File)); err != nil {
 			return err
 		}
 	}
