@@ -55,7 +55,8 @@ const (
 
 // shown is an error as it may be shown: on one line, without keys, and not long. A provider's error can quote anything.
 func shown(text string) string {
-	text = secret.Redact(plain.Line(text))
+	const read = 4 << 10 // bytes; what follows is not shown
+	text = secret.Redact(plain.Line(text[:min(len(text), read)]))
 	if len(text) > longestReason {
 		text = strings.ToValidUTF8(text[:longestReason], "") + "…"
 	}

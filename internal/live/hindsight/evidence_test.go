@@ -90,7 +90,7 @@ func TestPagesNameWhatFailed(t *testing.T) {
 	_, _, conversation := get(t, pages.URL+"/condense/conversations/C1")
 	for _, tt := range []struct{ page, has string }{
 		{overview, `<td class="words">truncation <small>in place of another</small></td>`},
-		{overview, `<td class="words">claude</td><td class="words">–</td><td class="words">window</td>`}, // no mode is configured
+		{overview, `<td class="words agent">claude</td><td class="words">–</td><td class="words">window</td>`}, // no mode is configured
 		{overview, `A provider did not condense when it was its turn`},
 		{overview, `<th scope="row">y</th><td class="words">main</td><td class="words">failed</td><td>3</td><td class="words">11-23 12:00:00</td><td class="words">exit status 7</td>`},
 		{overview, `anthropic at http://127.0.0.1:9 could not be reached by 8 requests, the last time at 2026-11-23 12:00:00: connection refused`},

@@ -65,8 +65,9 @@ func (w *Watch) Pages(stats func() live.Stats, texts func() bool) http.Handler {
 	return m
 }
 
-// terms is the style of the explanations below tables.
+// terms is the style of the explanations below tables, and of what is only on these pages.
 const terms = `
+td.agent { white-space: nowrap; }
 .terms { max-width: 72ch; font-size: .9375rem; margin-top: .4rem; }
 .terms dt { font-weight: 600; }
 .terms dd { margin: 0 0 .4rem; color: var(--soft); }
