@@ -67,8 +67,9 @@ type Options struct {
 	Config *config.Config
 
 	// Watch loads the files of Load again whenever they change, until the host is closed.
-	// Invalid files change nothing and are reported to Observe and Logger. What a changed
-	// file needs the user's trust for is not used before the user has given it.
+	// Invalid files change nothing and are reported to Observe, Logger and [Host.ReloadErr]. What
+	// a changed file needs the user's trust for is not used before the user has given it; what
+	// [config.Options.Require] demands of it keeps the whole change waiting.
 	Watch *config.WatchOptions
 
 	// Strategies are available to the configuration in addition to the built-in ones.
@@ -150,11 +151,11 @@ type Host struct {
 	watcher   *config.Watcher // nil unless the files are watched
 	stopWatch context.CancelFunc
 
-	mu        sync.Mutex
-	current   *setup
-	reloadErr error                // of the last change of the files
-	pool      map[string][]*opened // open providers by identity; those of one identity differ in models
-	counters  map[string]*tokens.Counter
+	mu       sync.Mutex
+	current  *setup
+	applyErr error                // of the last valid change of the files
+	pool     map[string][]*opened // open providers by identity; those of one identity differ in models
+	counters map[string]*tokens.Counter
 }
 
 // Open returns a host. It opens every provider that a chain names, so that a wrong setting
@@ -193,13 +194,16 @@ func (h *Host) watch(ctx context.Context) error {
 	on.Changed = func(before, after *config.Config) {
 		<-opened
 		err := h.apply(life, after)
-		h.reloaded(life, err)
+		h.mu.Lock()
+		h.applyErr = err
+		h.mu.Unlock()
+		h.report(life, err)
 		if err == nil && changed != nil {
 			changed(before, after)
 		}
 	}
 	on.Failed = func(err error) {
-		h.reloaded(life, err)
+		h.report(life, err)
 		if failed != nil {
 			failed(err)
 		}
@@ -218,16 +222,31 @@ func (h *Host) watch(ctx context.Context) error {
 	return nil
 }
 
-func (h *Host) reloaded(ctx context.Context, err error) {
-	h.mu.Lock()
-	h.reloadErr = err
-	h.mu.Unlock()
-	if err != nil {
-		h.opts.Logger.WarnContext(ctx, "the changed configuration is invalid and not used", "err", err)
-	} else {
+// report says what has become of a change of the files.
+func (h *Host) report(ctx context.Context, err error) {
+	switch {
+	case err == nil:
 		h.opts.Logger.InfoContext(ctx, "configuration changed")
+	case errors.As(err, new(*config.UntrustedError)):
+		h.opts.Logger.WarnContext(ctx, "the changed configuration waits for trust and is not used", "why", err)
+	default:
+		h.opts.Logger.WarnContext(ctx, "the changed configuration is invalid and not used", "err", err)
 	}
 	h.observe(Event{Kind: EventReloaded, Err: err})
+}
+
+// ReloadErr returns why the watched files are not used as they are: they are invalid, or wait for the
+// user's trust ([*config.UntrustedError]). It is nil if they are used, or if nothing is watched.
+func (h *Host) ReloadErr() error {
+	if h.watcher == nil {
+		return nil
+	}
+	if err := h.watcher.Err(); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.applyErr
 }
 
 // Config returns the configuration that the next turn will use.
@@ -244,12 +263,10 @@ func (h *Host) Config() *config.Config {
 // settings nor the models that they use, stay open.
 func (h *Host) Reload(ctx context.Context, c *config.Config) error {
 	if c == nil && h.watcher != nil {
-		if err := h.watcher.Reload(); err != nil { // calls reloaded
+		if err := h.watcher.Reload(); err != nil {
 			return err
 		}
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		return h.reloadErr
+		return h.ReloadErr()
 	}
 	if c == nil {
 		var err error

@@ -63,11 +63,16 @@ type Options struct {
 	CheckProvider func(*Config, Provider) []ProviderFault
 	// Trust reports whether the parts of a file that need trust have it, see [Claims]. It is
 	// called for every file with such parts, found or named by Path, except those in the
-	// user's own configuration folder. Nil means what the user has agreed to with 'condense
-	// trust'. A program that ships a file of its own returns true for that file. Providers and
-	// models without trust are in the configuration, but are not used: see
+	// user's own configuration folder, perhaps more than once. Nil means what the user has agreed
+	// to with 'condense trust'. A program that ships a file of its own returns true for that file.
+	// Providers and models without trust are in the configuration, but are not used: see
 	// [Provider.Withheld] and [Model.Withheld].
 	Trust func(Claims) bool
+	// Require reports whether a part that needs trust must not be withheld: then Load returns an
+	// [*UntrustedError] in its place, and a [Watcher] keeps the configuration that it has. A gateway
+	// requires its section serve, because without it anyone may call it, and conversations go
+	// elsewhere. It may be called several times. Nil requires nothing.
+	Require func(Claim) bool
 	// IgnoreEnv are variables that begin with CONDENSE_ but belong to other programs.
 	IgnoreEnv []string
 }
@@ -110,14 +115,32 @@ func Default() *Config {
 }
 
 // Load reads the configuration: defaults, the user's file, the project's file, environment,
-// flags. The error is an [Errors] with every fault.
+// flags. The error is an [Errors] with every fault, or an [*UntrustedError]. Parts without trust are
+// checked as all others, before they are withheld.
 func Load(opts Options) (*Config, error) {
 	if opts.Env == nil {
 		opts.Env = os.Environ()
 	}
+	c, err := load(opts, false)
+	if err == nil && slices.ContainsFunc(c.claims, func(claims Claims) bool { return !claims.Trusted }) {
+		if err = c.required(); err == nil {
+			c, err = load(opts, true)
+		}
+	}
+	if err == nil {
+		err = c.required() // the files may have changed
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func load(opts Options, withholds bool) (*Config, error) {
 	env := environment(opts.Env)
 	files, errs := find(&opts, env)
 	b := newBuilder(opts)
+	b.withholds = withholds
 	b.errs = append(b.errs, errs...)
 	for _, file := range files {
 		layer, errs := readFile(file, &b.opts)
@@ -192,8 +215,9 @@ type builder struct {
 	soft    []softError
 	errs    Errors
 
-	claims   []Claims
-	withheld map[string]string
+	claims    []Claims
+	withheld  map[string]string
+	withholds bool // removes what has no trust; else it is only marked
 }
 
 func newBuilder(opts Options) *builder {
@@ -341,7 +365,9 @@ func (b *builder) replaceChoices(c *checker, before map[string]any) {
 		old, _ := below.(map[string]any)
 		for _, key := range []string{"strategy", "plugin"} {
 			if above[key] != nil && old != nil && above[key] != old[key] {
-				delete(b.withheld, p.ID())
+				if b.withholds { // else nothing is opened with what takes its place
+					delete(b.withheld, p.ID())
+				}
 				b.remove(p)
 			}
 		}

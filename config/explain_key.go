@@ -59,7 +59,7 @@ func (c *Config) explainMatch(m keyMatch) []KeyExplanation {
 	inner, isMap := value.(map[string]any)
 	if m.field.kind == kindObject || m.field.kind == kindSection {
 		var out []KeyExplanation
-		for _, f := range fieldsAt(m.field.of) {
+		for _, f := range fieldsOf(m.field.of, inner) {
 			if _, set := inner[f.key]; set && m.field.kind == kindObject {
 				out = append(out, c.explainMatch(keyMatch{m.path.With(f.key), f})...)
 			}

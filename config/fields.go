@@ -1,6 +1,9 @@
 package config
 
-import "slices"
+import (
+	"regexp"
+	"slices"
+)
 
 // A place is a part of a file that has fields.
 type place string
@@ -78,6 +81,7 @@ type field struct {
 	inherits bool    // -1 inherits
 	soft     bool    // a preset may lift the limits, see [policy.Exceptions]
 	secure   bool    // of addresses: https, or on this machine
+	spoken   bool    // of addresses: begins with an API that is spoken there
 	database bool    // of paths: the address of a PostgreSQL database is allowed too
 	refers   reference
 	enum     []string
@@ -278,10 +282,14 @@ var fields = []field{
 	},
 	{
 		key: "upstreams", kind: kindObject, of: inUpstreams, in: []place{inServe},
-		doc: "The APIs that requests are forwarded to, without /v1. Needs trust.",
+		doc: "The APIs that requests are forwarded to, without /v1, by name: each is also at the path /NAME of the gateway. Needs trust.",
 	},
 	{key: "anthropic", kind: kindURL, secure: true, in: []place{inUpstreams}, def: "https://api.anthropic.com", example: "https://api.anthropic.com", doc: "The API for requests in Anthropic's protocol."},
 	{key: "openai", kind: kindURL, secure: true, in: []place{inUpstreams}, def: "https://api.openai.com", example: "https://api.openai.com", doc: "The API for requests in OpenAI's protocols, Chat Completions and Responses."},
+	{
+		key: anyName, kind: kindURL, secure: true, spoken: true, in: []place{inUpstreams}, example: "openai+https://openrouter.ai/api/v1",
+		doc: "An upstream of any other name, for clients whose base URL is the gateway's with /NAME. Before its address is what it speaks, and a +: anthropic, openai, both (by the path), or pass for another API, such as Gemini's, all of which is forwarded unread.",
+	},
 	{
 		key: "compaction", kind: kindObject, of: inCompaction, in: []place{inServe},
 		doc: "Who answers an agent that asks the vendor to compact its conversation, as Codex does of OpenAI.",
@@ -484,7 +492,28 @@ func fieldAt(p place, key string) (field, bool) {
 			return f, true
 		}
 	}
+	if p == inUpstreams && key != anyName && upstreamName.MatchString(key) {
+		f, ok := fieldAt(p, anyName)
+		f.key = key
+		return f, ok
+	}
 	return field{}, false
+}
+
+// anyName is the key of the field that describes all keys of a place that have no field of their own.
+const anyName = "NAME"
+
+var upstreamName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// fieldsOf returns the fields of p, and those of the other names in values.
+func fieldsOf(p place, values map[string]any) []field {
+	at := fieldsAt(p)
+	for _, name := range sortedKeys(values) {
+		if f, ok := fieldAt(p, name); ok && !slices.ContainsFunc(at, func(f field) bool { return f.key == name }) {
+			at = append(at, f)
+		}
+	}
+	return at
 }
 
 func keysAt(p place) []string {

@@ -15,7 +15,7 @@ func TestTableMatchesTypes(t *testing.T) {
 	for at, v := range map[place]any{
 		atTop: Values{}, inProfile: ProfileValues{}, inMode: ModeValues{},
 		inProvider: ProviderValues{}, inModel: ModelValues{}, inServe: ServeValues{},
-		inUpstreams: UpstreamValues{}, inIngest: IngestValues{}, inRecall: RecallValues{}, inEpoch: EpochValues{}, inRule: ServeRule{},
+		inIngest: IngestValues{}, inRecall: RecallValues{}, inEpoch: EpochValues{}, inRule: ServeRule{},
 	} {
 		got := jsonNames(reflect.TypeOf(v))
 		want := keysAt(at)

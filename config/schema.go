@@ -40,10 +40,15 @@ type schemaWriter struct {
 
 func (s *schemaWriter) object(at place) schema {
 	properties := schema{}
+	out := schema{"type": "object", "properties": properties, "additionalProperties": false}
 	for _, f := range fieldsAt(at) {
+		if f.key == anyName {
+			out["additionalProperties"] = s.field(f)
+			continue
+		}
 		properties[f.key] = s.field(f)
 	}
-	return schema{"type": "object", "properties": properties, "additionalProperties": false}
+	return out
 }
 
 // field returns the schema of a field, with its documentation.
@@ -61,6 +66,7 @@ const (
 	countPattern    = `^[0-9][0-9_]*(\.[0-9]+)?\s*([kKmM]i?)?$`
 	addressPattern  = `^(\[[0-9A-Fa-f:.%]+\]|[0-9A-Za-z._-]+):[0-9]{1,5}$`
 	securePattern   = `^(https://[^/@]+|http://(localhost|127(\.[0-9]+){3}|\[::1\])(:[0-9]+)?)(/.*)?$`
+	spokenPattern   = `^(anthropic|openai|both|pass)\+`
 	durationPattern = `^\+?([0-9]*\.?[0-9]+(ns|us|µs|μs|ms|s|m|h))+$`
 	namePattern     = `^\S(.*\S)?$` // what of badName a pattern can express
 )
@@ -109,6 +115,9 @@ func (s *schemaWriter) value(f field) schema {
 	case kindAddress:
 		return pattern(addressPattern)
 	case kindURL:
+		if f.spoken {
+			return schema{"type": "string", "pattern": spokenPattern + securePattern[1:]}
+		}
 		if f.secure {
 			return schema{"type": "string", "format": "uri", "pattern": securePattern}
 		}
@@ -252,6 +261,13 @@ func settingSchema(set registry.Setting) schema {
 	}
 	if len(set.Default) > 0 {
 		out["default"] = set.Default
+	}
+	if len(set.Fields) > 0 {
+		properties := schema{}
+		for _, f := range set.Fields {
+			properties[f.Name] = settingSchema(f)
+		}
+		out["properties"], out["additionalProperties"] = properties, false
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"net"
 	"path/filepath"
 	"slices"
@@ -13,7 +14,7 @@ type ServeValues struct {
 	TLS        *TLSValues             `json:"tls,omitempty"`
 	Proxied    *bool                  `json:"behind_proxy,omitempty"`
 	Admin      *AdminValues           `json:"admin,omitempty"`
-	Upstreams  *UpstreamValues        `json:"upstreams,omitempty"`
+	Upstreams  map[string]string      `json:"upstreams,omitempty"` // base URLs by name; of other names than anthropic and openai after what they speak, and a +
 	Compaction *CompactionValues      `json:"compaction,omitempty"`
 	Store      string                 `json:"store,omitempty"` // a path, the address of a PostgreSQL database, or [StoreMemory]
 	TokenEnv   string                 `json:"token_env,omitempty"`
@@ -76,12 +77,6 @@ func (v LimitValues) over(l ServeLimits) ServeLimits {
 	return l
 }
 
-// UpstreamValues are the base URLs of the vendors' APIs.
-type UpstreamValues struct {
-	Anthropic string `json:"anthropic,omitempty"`
-	OpenAI    string `json:"openai,omitempty"`
-}
-
 // RetentionValues say how long the store keeps conversations.
 type RetentionValues struct {
 	Age  string `json:"age,omitempty"`
@@ -128,11 +123,13 @@ type ServeRule struct {
 // Serve has the values of the section serve, complete. It shares no memory with the
 // configuration.
 type Serve struct {
-	Listen     string            // host and port
-	Admin      string            // host and port of the gateway's own pages; empty if none are set
-	Cert, Key  string            // absolute paths of the certificate and its key; empty for none
-	Proxied    bool              // clients reach it through a reverse proxy only
-	Upstreams  map[string]string // base URLs without /v1 of "anthropic" and "openai"
+	Listen    string // host and port
+	Admin     string // host and port of the gateway's own pages; empty if none are set
+	Cert, Key string // absolute paths of the certificate and its key; empty for none
+	Proxied   bool   // clients reach it through a reverse proxy only
+	// Upstreams are base URLs by name: of "anthropic" and "openai" as they are, of other names after what they speak, as in
+	// openai+https://openrouter.ai/api/v1.
+	Upstreams  map[string]string
 	Compaction map[string]string // of "openai": auto, upstream or gateway
 	// Store is the absolute path of a file, the address of a PostgreSQL database, postgres://…, or [StoreMemory]. It is empty if none is set and the
 	// user has no home folder.
@@ -171,7 +168,7 @@ func (c *Config) Serve() Serve {
 	s := Serve{
 		Listen:     v.Listen,
 		Admin:      or(v.Admin).Listen,
-		Upstreams:  map[string]string{"anthropic": v.Upstreams.Anthropic, "openai": v.Upstreams.OpenAI},
+		Upstreams:  maps.Clone(v.Upstreams),
 		Compaction: map[string]string{"openai": v.Compaction.OpenAI},
 		Store:      either(v.Store, defaultStore(environment(c.opts.Env))),
 		TokenEnv:   v.TokenEnv, TokenFile: v.TokenFile, Tokens: v.Tokens, KeyFile: v.KeyFile, Audit: v.Audit,

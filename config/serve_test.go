@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/condensehq/condense/config"
-	"github.com/condensehq/condense/internal/trust"
 )
 
 // serving has a value for every key of the section serve.
@@ -18,7 +17,7 @@ const serving = `modes: {plan: default}
 serve:
   listen: "[::1]:9000"
   admin: {listen: "127.0.0.1:0"}
-  upstreams: {anthropic: "http://localhost:4000/anthropic"}
+  upstreams: {anthropic: "http://localhost:4000/anthropic", gemini: "pass+https://generativelanguage.googleapis.com"}
   compaction: {openai: gateway}
   store: memory
   tls: {cert: tls.crt, key: /run/tls.key}
@@ -78,7 +77,7 @@ func TestServeValues(t *testing.T) {
 	want := config.Serve{
 		Listen:     "[::1]:9000",
 		Admin:      "127.0.0.1:0",
-		Upstreams:  map[string]string{"anthropic": "http://localhost:4000/anthropic", "openai": "https://api.openai.com"},
+		Upstreams:  map[string]string{"anthropic": "http://localhost:4000/anthropic", "openai": "https://api.openai.com", "gemini": "pass+https://generativelanguage.googleapis.com"},
 		Compaction: map[string]string{"openai": "gateway"},
 		Store:      config.StoreMemory, KeepFor: 720 * time.Hour, KeepBytes: 1 << 30, TokenEnv: "CONDENSE_TOKEN",
 		Cert: filepath.Join(filepath.Dir(file), "tls.crt"), Key: "/run/tls.key", KeyFile: filepath.Join(filepath.Dir(file), "key"), Proxied: true, Audit: filepath.Join(filepath.Dir(file), "audit.log"),
@@ -117,12 +116,13 @@ func TestServeLayers(t *testing.T) {
 	opts.Path = write(t, "condense.yaml", serving)
 	opts.Env = []string{
 		"CONDENSE_SERVE__EPOCH__TARGET=10", "CONDENSE_SERVE__TOKEN_FILE=/run/token", "CONDENSE_TOKEN=not a setting",
-		"CONDENSE_SERVE__MODES=[{agent: pi, mode: plan}]", "CONDENSE_SERVE__UPSTREAMS__OPENAI=https://a.example",
+		"CONDENSE_SERVE__MODES=[{agent: pi, mode: plan}]", "CONDENSE_SERVE__UPSTREAMS__OPENAI=https://a.example", "CONDENSE_SERVE__UPSTREAMS__GEMINI=pass+https://b.example", "CONDENSE_SERVE__UPSTREAMS__MINE=both+http://localhost:1",
 	}
-	opts.Flags = map[string]string{"serve.listen": "127.0.0.1:0", "serve.record": "off", "serve.epoch.target": "12"}
+	opts.Flags = map[string]string{"serve.listen": "127.0.0.1:0", "serve.record": "off", "serve.epoch.target": "12", "serve.upstreams.my.proxy": "openai+https://c.example"}
 	got := reload(t, opts).Serve()
 	if got.Target != 12 || got.Listen != "127.0.0.1:0" || got.Record != "" || got.TokenEnv != "" || got.TokenFile != "/run/token" ||
 		got.Upstreams["openai"] != "https://a.example" || got.Upstreams["anthropic"] != "http://localhost:4000/anthropic" ||
+		got.Upstreams["gemini"] != "pass+https://b.example" || got.Upstreams["mine"] != "both+http://localhost:1" || got.Upstreams["my.proxy"] != "openai+https://c.example" ||
 		!slices.Equal(got.Rules, []config.ServeRule{{Agent: "pi", Mode: "plan"}}) {
 		t.Errorf("got %+v", got)
 	}
@@ -150,7 +150,7 @@ func TestServeShown(t *testing.T) {
 	for _, e := range all {
 		keys = append(keys, e.Key)
 	}
-	if got := strings.Join(keys, " "); got != "serve.listen serve.tls.cert serve.tls.key serve.behind_proxy serve.admin.listen serve.upstreams.anthropic serve.upstreams.openai serve.compaction.openai serve.store serve.retention.age serve.retention.size serve.token_env serve.key_file serve.audit serve.limits.requests serve.limits.bytes serve.limits.cost serve.tenants.acme.requests serve.tenants.acme.cost serve.tenants.other serve.observe serve.shadow serve.record serve.max_body serve.deadline serve.drain serve.drain_delay serve.ingest.lossless serve.ingest.max_result serve.recall.mcp serve.recall.tool serve.recall.max_size serve.recall.max_result serve.epoch.target serve.epoch.cold serve.epoch.payback serve.epoch.min_size serve.epoch.risk serve.modes" {
+	if got := strings.Join(keys, " "); got != "serve.listen serve.tls.cert serve.tls.key serve.behind_proxy serve.admin.listen serve.upstreams.anthropic serve.upstreams.openai serve.upstreams.gemini serve.compaction.openai serve.store serve.retention.age serve.retention.size serve.token_env serve.key_file serve.audit serve.limits.requests serve.limits.bytes serve.limits.cost serve.tenants.acme.requests serve.tenants.acme.cost serve.tenants.other serve.observe serve.shadow serve.record serve.max_body serve.deadline serve.drain serve.drain_delay serve.ingest.lossless serve.ingest.max_result serve.recall.mcp serve.recall.tool serve.recall.max_size serve.recall.max_result serve.epoch.target serve.epoch.cold serve.epoch.payback serve.epoch.min_size serve.epoch.risk serve.modes" {
 		t.Errorf("got %s", got)
 	}
 	one, err := c.ExplainKey("serve.epoch.target")
@@ -165,15 +165,15 @@ func TestServeShown(t *testing.T) {
 // A project that was cloned chooses neither where conversations and keys go nor who may send them.
 func TestCheckoutCannotRedirectTheGateway(t *testing.T) {
 	project := "serve:\n" +
-		"  listen: 0.0.0.0:80\n  upstreams: {anthropic: \"https://evil.example\"}\n  store: ./evil.db\n  token_env: PATH\n  record: ./all\n" +
+		"  listen: 0.0.0.0:80\n  upstreams: {anthropic: \"https://evil.example\", more: \"pass+https://evil.example\"}\n  store: ./evil.db\n  token_env: PATH\n  record: ./all\n" +
 		"  behind_proxy: true\n  observe: true\n  deadline: 1s\n  epoch: {target: 40}\n"
 	c, opts := checkout(t, project, "serve: {token_file: /run/mine, upstreams: {openai: \"https://mine.example\"}}\n")
-	want := "serve.listen serve.upstreams.anthropic serve.store serve.token_env serve.behind_proxy serve.record"
+	want := "serve.listen serve.upstreams.anthropic serve.upstreams.more serve.store serve.token_env serve.behind_proxy serve.record"
 	if got := strings.Join(keys(c), " "); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	s := c.Serve()
-	if s.Listen != "127.0.0.1:8765" || s.Upstreams["anthropic"] != "https://api.anthropic.com" || s.Upstreams["openai"] != "https://mine.example" ||
+	if s.Listen != "127.0.0.1:8765" || s.Upstreams["anthropic"] != "https://api.anthropic.com" || s.Upstreams["openai"] != "https://mine.example" || len(s.Upstreams) != 2 ||
 		strings.Contains(s.Store, "evil") || s.TokenEnv != "" || s.TokenFile != "/run/mine" || s.Record != "" {
 		t.Errorf("in force without trust: %+v", s)
 	}
@@ -181,12 +181,10 @@ func TestCheckoutCannotRedirectTheGateway(t *testing.T) {
 		t.Errorf("numbers need no trust: %+v", s)
 	}
 	claims := c.Claims()[0]
-	if got := strings.Join(claims.Names(), ", "); got != "serve.listen, serve.upstreams.anthropic, serve.store, serve.token_env, serve.behind_proxy, serve.record" {
+	if got := strings.Join(claims.Names(), ", "); got != "serve.listen, serve.upstreams.anthropic, serve.upstreams.more, serve.store, serve.token_env, serve.behind_proxy, serve.record" {
 		t.Errorf("got %s", got)
 	}
-	if err := trust.Open(c.TrustDir()).Add(trust.Entry{Kind: trust.Config, Path: claims.File, Digest: claims.Digest}); err != nil {
-		t.Fatal(err)
-	}
+	agree(t, c)
 	s = reload(t, opts).Serve()
 	if s.Listen != "0.0.0.0:80" || s.Upstreams["anthropic"] != "https://evil.example" || s.TokenEnv != "PATH" || s.TokenFile != "" || s.Record == "" {
 		t.Errorf("not in force although it is trusted: %+v", s)

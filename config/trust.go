@@ -1,8 +1,6 @@
 package config
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -19,11 +17,19 @@ import (
 // start a program, name an address, or read a variable or a file. Strategies, numbers and
 // prompts need no trust, and neither does a model at its vendor's own address with its
 // vendor's own key.
+//
+// A file has two sets of them, which are trusted independently: those of its providers and
+// models, and those of its section serve.
 type Claims struct {
-	File    string  `json:"file"`   // absolute, without links
-	Digest  string  `json:"sha256"` // of the parts; other values may change
+	File    string  `json:"file"`              // absolute, without links
+	Gateway bool    `json:"gateway,omitempty"` // of the section serve
+	Digest  string  `json:"sha256"`            // of the parts; other values may change
 	Trusted bool    `json:"trusted"`
 	Parts   []Claim `json:"parts"` // in order of key
+	// Gone are the locks of the gateway, such as its token, that an earlier content of the file
+	// had, and that it has no more. Parts is empty then: the file says nothing of the gateway, and
+	// that needs trust too. It is set with [Options.Require] only.
+	Gone []Claim `json:"gone,omitempty"`
 }
 
 // A Claim is one such part.
@@ -36,12 +42,32 @@ type Claim struct {
 	path tree.Path
 }
 
+// An UntrustedError says that a configuration cannot be used because parts that
+// [Options.Require] demands are withheld, or would no longer hold.
+type UntrustedError struct {
+	Claims Claims // of one file: Parts and Gone are those that are missing
+	// Dropped reports that the file is not read any more, or has lost its trust and its parts, while
+	// a watched configuration had them. Only a new start of the program can accept that.
+	Dropped bool
+}
+
+func (e *UntrustedError) Error() string {
+	names := strings.Join(e.Claims.Names(), ", ")
+	switch {
+	case e.Dropped:
+		return fmt.Sprintf("%s would no longer hold, because %s does not say so any more: start condense again if that is meant", names, disk.FromHere(e.Claims.File))
+	case len(e.Claims.Gone) > 0:
+		return fmt.Sprintf("%s would no longer hold: %s", names, e.Claims.Remedy())
+	}
+	return fmt.Sprintf("%s would not be used: %s", names, e.Claims.Remedy())
+}
+
 // Claims returns the parts of each file that need trust, whether or not they have it. It omits
 // files without such parts.
 func (c *Config) Claims() []Claims {
 	all := slices.Clone(c.claims)
 	for i := range all {
-		all[i].Parts = slices.Clone(all[i].Parts)
+		all[i].Parts, all[i].Gone = slices.Clone(all[i].Parts), slices.Clone(all[i].Gone)
 	}
 	return all
 }
@@ -57,7 +83,7 @@ func (c *Claims) Remedy() string {
 // Names returns what the claims are about: "provider ours", "model cheap", "serve.listen".
 func (c *Claims) Names() []string {
 	var names []string
-	for _, part := range c.Parts {
+	for _, part := range slices.Concat(c.Parts, c.Gone) {
 		name := strings.TrimSuffix(part.path[0], "s") + " " + part.path[1:2].String()
 		if part.path[0] == string(inServe) {
 			name = part.Key
@@ -89,36 +115,91 @@ func users(file string, env environment) bool {
 	return false
 }
 
-// judge finds the parts of a file's layer that need trust. Without trust, it removes those of the
-// section serve and those that change a provider or model of a lower layer, and withholds the
-// providers and models that this layer declares.
+// agreement returns what the store of agreements has if the user trusts the parts.
+func (c *Claims) agreement() trust.Entry {
+	kind := trust.Config
+	if c.Gateway {
+		kind = trust.Gateway
+	}
+	parts := make([]trust.Claim, len(c.Parts))
+	for i, p := range c.Parts {
+		parts[i] = trust.Claim{Key: p.Key, Value: p.Value, Does: p.Does}
+	}
+	return trust.ConfigEntry(kind, c.File, parts)
+}
+
+// judge finds the parts of a file's layer that need trust. Without trust, it withholds the
+// providers and models that the layer declares. If the builder is to withhold everything, it
+// removes the parts of the section serve and those that change a provider or model of a lower
+// layer; else these are marked too, so that nothing is started with them while they are checked.
 func (b *builder) judge(file string, c *checker) {
 	if users(file, environment(b.opts.Env)) {
 		return
 	}
-	claims := Claims{File: trust.RealPath(file), Parts: b.claimsOf(c)}
-	if len(claims.Parts) == 0 {
-		return
-	}
-	claims.Digest = claims.digest()
-	if b.opts.Trust != nil {
-		claims.Trusted = b.opts.Trust(claims)
-	} else {
-		trusted, err := trust.Open(trustDir(environment(b.opts.Env))).Config(claims.File, claims.Digest)
-		if err != nil {
-			b.errs = append(b.errs, &Error{Origin: Origin{Kind: FromFile, File: disk.FromHere(file)}, Problem: "cannot read whether the file is trusted: " + err.Error()})
+	declared, serve := b.claimsOf(c)
+	for _, claims := range []Claims{{Parts: declared}, {Parts: serve, Gateway: true}} {
+		if claims.File = trust.RealPath(file); len(claims.Parts) == 0 && !b.remember(&claims) {
+			continue
 		}
-		claims.Trusted = trusted
+		claims.Digest = claims.agreement().Digest
+		claims.Trusted = b.trusts(&claims)
+		b.claims = append(b.claims, claims)
+		if !claims.Trusted {
+			b.keepFrom(c, &claims)
+		}
 	}
-	b.claims = append(b.claims, claims)
-	if claims.Trusted {
-		return
+}
+
+func (b *builder) trusts(claims *Claims) bool {
+	if b.opts.Trust != nil {
+		return b.opts.Trust(*claims)
 	}
+	trusted, err := b.agreements().Trusts(claims.agreement())
+	b.unreadable(claims, err)
+	return trusted
+}
+
+// remember adds the locks that the gateway had by an agreement to a file without any, and reports
+// whether there are some.
+func (b *builder) remember(claims *Claims) bool {
+	if !claims.Gateway || b.opts.Require == nil {
+		return false
+	}
+	former, err := b.agreements().Of(trust.Gateway, claims.File)
+	b.unreadable(claims, err)
+	for _, e := range former {
+		for _, part := range e.Claims {
+			if p := tree.Path(strings.SplitN(part.Key, ".", 3)); locks(p) { //nolint:mnd // section, key, rest
+				claims.Gone = append(claims.Gone, Claim{Key: part.Key, Value: part.Value, Does: part.Does, path: p})
+			}
+		}
+		if len(claims.Gone) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (b *builder) agreements() trust.Store {
+	return trust.Open(trustDir(environment(b.opts.Env)))
+}
+
+func (b *builder) unreadable(claims *Claims, err error) {
+	if err != nil {
+		b.errs = append(b.errs, &Error{Origin: Origin{Kind: FromFile, File: disk.FromHere(claims.File)}, Problem: "cannot read whether the file is trusted: " + err.Error()})
+	}
+}
+
+func (b *builder) keepFrom(c *checker, claims *Claims) {
 	before := b.k.Raw()
 	for _, part := range claims.Parts {
 		entry := part.path[:2]
-		if _, below := lookup(before, entry); !below && entry[0] != string(inServe) {
+		_, below := lookup(before, entry)
+		if !claims.Gateway && !(b.withholds && below) {
 			b.withheld[entry.ID()] = disk.FromHere(claims.File) + " is not trusted ('condense trust')"
+			continue
+		}
+		if !b.withholds {
 			continue
 		}
 		if at, ok := lookup(c.values, part.path[:len(part.path)-1]); ok {
@@ -134,18 +215,48 @@ func (b *builder) judge(file string, c *checker) {
 	}
 }
 
-// digest identifies the parts. It includes what they do: another wording would ask every user
-// again.
-func (c *Claims) digest() string {
-	h := sha256.New()
-	for _, part := range c.Parts {
-		fmt.Fprintf(h, "%q %q %q\n", part.Key, part.Value, part.Does)
+// required returns an error if a part that must not be withheld has no trust. What a variable or a
+// flag sets in its place is not missing.
+func (c *Config) required() error {
+	for _, claims := range c.claims {
+		if missing := c.demanded(claims, func(Claim) bool { return true }); !claims.Trusted && len(missing.Parts)+len(missing.Gone) > 0 {
+			return &UntrustedError{Claims: missing}
+		}
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	return nil
 }
 
-// claimsOf returns the parts of a layer that need trust, given the layers below.
-func (b *builder) claimsOf(c *checker) []Claim {
+// demanded returns the parts for which [Options.Require] and which both hold.
+func (c *Config) demanded(claims Claims, which func(Claim) bool) Claims {
+	other := func(p Claim) bool {
+		kind := c.origins[p.path.ID()].Kind
+		v, _ := lookup(c.raw, p.path)
+		_, several := v.(map[string]any) // of which a variable may set some
+		replaced := !several && (kind == FromEnv || kind == FromFlag)
+		return c.opts.Require == nil || replaced || !c.opts.Require(p) || !which(p)
+	}
+	claims.Parts = slices.DeleteFunc(slices.Clone(claims.Parts), other)
+	claims.Gone = slices.DeleteFunc(slices.Clone(claims.Gone), other)
+	return claims
+}
+
+// dropped returns an error if a lock of the gateway that c has by a file would be open in after,
+// although the user has not agreed to that: another file has taken the place of the file, or its
+// agreement was removed with its parts.
+func (c *Config) dropped(after *Config) error {
+	for _, claims := range c.claims {
+		same := func(other Claims) bool { return other.File == claims.File && other.Gateway == claims.Gateway }
+		missing := c.demanded(claims, func(p Claim) bool { return locks(p.path) })
+		if missing.Gone = nil; claims.Gateway && len(missing.Parts) > 0 && !slices.ContainsFunc(after.claims, same) {
+			return &UntrustedError{Claims: missing, Dropped: true}
+		}
+	}
+	return nil
+}
+
+// claimsOf returns the parts of a layer that need trust, given the layers below: those of its
+// models and providers, and those of its section serve.
+func (b *builder) claimsOf(c *checker) (declared, gateway []Claim) {
 	var parts []Claim
 	before := b.k.Raw()
 	add := func(p tree.Path, v any, does string) {
@@ -172,26 +283,42 @@ func (b *builder) claimsOf(c *checker) []Claim {
 			section.claims(entry, below, p, add)
 		}
 	}
+	declared, parts = parts, nil
 	serve, _ := c.values[string(inServe)].(map[string]any)
 	serveClaims(serve, add)
-	return parts
+	return declared, parts
 }
 
 // serveKeys are the keys of the section serve that say where conversations and keys go and who
-// may send them.
-var serveKeys = []struct{ key, does string }{
-	{"listen", "listens on this address"},
-	{"admin", "shows what the gateway does at this address"},
-	{"upstreams", "sends conversations, with the keys of your agents, to this address"},
-	{"store", "keeps what it condensed in this file or database"},
-	{"token_env", "lets in callers who know the value of this environment variable"},
-	{"token_file", "lets in callers who know the content of this file"},
-	{"tokens", "lets in callers who know a token of this file"},
-	{"tls", "shows this certificate to callers"},
-	{"behind_proxy", "accepts keys and conversations unencrypted, from what is said to be a proxy"},
-	{"key_file", "hashes with the key in this file"},
-	{"audit", "writes who did what into this file"},
-	{"record", "writes your conversations into this folder"},
+// may send them. Those that are locks let in more, or send it elsewhere, if they are absent.
+var serveKeys = []struct {
+	key, does string
+	lock      bool
+}{
+	{"listen", "listens on this address", false},
+	{"admin", "shows what the gateway does at this address", false},
+	{"upstreams", "sends conversations, with the keys of your agents, to this address", true},
+	{"store", "keeps what it condensed in this file or database", false},
+	{"token_env", "lets in callers who know the value of this environment variable", true},
+	{"token_file", "lets in callers who know the content of this file", true},
+	{"tokens", "lets in callers who know a token of this file", true},
+	{"tls", "shows this certificate to callers", true},
+	{"behind_proxy", "accepts keys and conversations unencrypted, from what is said to be a proxy", false},
+	{"key_file", "hashes with the key in this file", true},
+	{"audit", "writes who did what into this file", true},
+	{"limits", "lets each caller use this much", true},
+	{"tenants", "lets this caller use this much", true},
+	{"record", "writes your conversations into this folder", false},
+}
+
+// locks reports whether the value at p is such a lock.
+func locks(p tree.Path) bool {
+	for _, k := range serveKeys {
+		if k.lock && len(p) > 1 && p[0] == string(inServe) && p[1] == k.key {
+			return true
+		}
+	}
+	return false
 }
 
 func serveClaims(serve map[string]any, add func(tree.Path, any, string)) {

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/trust"
 )
 
@@ -38,6 +40,24 @@ func reload(t *testing.T, opts config.Options) *config.Config {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// agree trusts all that a configuration asks for.
+func agree(t *testing.T, c *config.Config) {
+	t.Helper()
+	for _, claims := range c.Claims() {
+		kind, parts := trust.Config, []trust.Claim{}
+		if claims.Gateway {
+			kind = trust.Gateway
+		}
+		for _, p := range claims.Parts {
+			parts = append(parts, trust.Claim{Key: p.Key, Value: p.Value, Does: p.Does})
+		}
+		e := trust.ConfigEntry(kind, claims.File, parts)
+		if err := trust.Open(c.TrustDir()).Add(e); err != nil || e.Digest != claims.Digest {
+			t.Fatal(err, e.Digest, claims.Digest)
+		}
+	}
 }
 
 func keys(c *config.Config) []string {
@@ -105,10 +125,7 @@ func TestCheckoutNeedsTrust(t *testing.T) {
 		if !withheld(reload(t, named)) {
 			t.Errorf("%s is in force without trust if it is named", text)
 		}
-		claims := c.Claims()[0]
-		if err := trust.Open(c.TrustDir()).Add(trust.Entry{Kind: trust.Config, Path: claims.File, Digest: claims.Digest}); err != nil {
-			t.Fatal(err)
-		}
+		agree(t, c)
 		if withheld(reload(t, opts)) || withheld(reload(t, named)) {
 			t.Errorf("%s is withheld although it is trusted", text)
 		}
@@ -138,10 +155,7 @@ func TestChangeOfWhatIsTrusted(t *testing.T) {
 	text := "providers: {x: {plugin: ./a, sha256: " + strings.Repeat("b", 64) + ", env: [A], settings: {to: a}}}\n" +
 		"models: {m: {api: openai, base_url: \"https://a.example\", api_key_env: AK}}\n"
 	c, opts := checkout(t, text, "")
-	claims := c.Claims()[0]
-	if err := trust.Open(c.TrustDir()).Add(trust.Entry{Kind: trust.Config, Path: claims.File, Digest: claims.Digest}); err != nil {
-		t.Fatal(err)
-	}
+	agree(t, c)
 	if got := reload(t, opts).Claims(); !got[0].Trusted {
 		t.Fatal("not trusted to begin with")
 	}
@@ -199,5 +213,98 @@ func TestUsersOwnFile(t *testing.T) {
 	p, err := reload(t, opts).Provider("x")
 	if err != nil || p.Plugin != "/bin/mine" || p.Withheld != "" {
 		t.Errorf("a program that the user named: %+v %v", p, err)
+	}
+}
+
+// required loads what a gateway needs.
+func required(opts config.Options) (*config.Config, error) {
+	opts.Require = func(p config.Claim) bool { return strings.HasPrefix(p.Key, "serve.") }
+	return config.Load(opts)
+}
+
+// TestPluginAndGatewayAreTrustedSeparately: an edit of a plugin's settings does not withdraw the trust in the token and the upstream of
+// the gateway, nor the other way round.
+func TestPluginAndGatewayAreTrustedSeparately(t *testing.T) {
+	text := "providers: {x: {plugin: ./a, settings: {to: a}}}\n" +
+		"serve: {token_env: A, upstreams: {openai: \"https://a.example\"}, limits: {cost: 2}, tenants: {acme: {cost: 1}}}\n"
+	c, opts := checkout(t, text, "")
+	if _, err := required(opts); err == nil || !strings.Contains(err.Error(), "serve.limits.cost") || !strings.Contains(err.Error(), "condense trust") {
+		t.Errorf("a gateway starts without trust: %v", err)
+	}
+	agree(t, c)
+	trusted := func() (program, gateway bool) {
+		t.Helper()
+		for _, claims := range reload(t, opts).Claims() {
+			if claims.Gateway {
+				gateway = claims.Trusted
+			} else {
+				program = claims.Trusted
+			}
+		}
+		return program, gateway
+	}
+	for _, step := range []struct {
+		from, to         string
+		program, gateway bool
+	}{
+		{"", "", true, true}, {"to: a", "to: b", false, true}, {"a.example", "b.example", true, false},
+		{"_env: A", "_env: B", true, false}, {"cost: 2", "cost: 2000", true, false}, {"cost: 1", "cost: 1000", true, false},
+	} {
+		if err := os.WriteFile(filepath.Join(opts.Dir, "condense.yaml"), []byte(strings.Replace(text, step.from, step.to, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if program, gateway := trusted(); program != step.program || gateway != step.gateway {
+			t.Errorf("%s: the program is trusted: %t, the gateway: %t", step.to, program, gateway)
+		}
+		if _, err := required(opts); (err == nil) != step.gateway {
+			t.Errorf("%s: a gateway has %v", step.to, err)
+		}
+	}
+}
+
+// TestWhatWaitsForTrustIsChecked: a mistake in a part that is not trusted is reported, not hidden until it is.
+func TestWhatWaitsForTrustIsChecked(t *testing.T) {
+	_, opts := checkout(t, "", "models: {m: {api: openai, model: gpt-4.1, api_key_env: MINE}}\n")
+	for text, want := range map[string]string{
+		"serve: {listen: \"0.0.0.0:8765\"}\n":                        "no token is set",
+		"serve: {token_env: A, tokens: ./tokens}\n":                  "cannot be combined with token_env",
+		"serve: {tls: {cert: a.crt}}\n":                              "has no cert or no key",
+		"models: {m: {api_key_env: A, api_key_file: ./key}}\n":       "cannot be combined with api_key_env",
+		"providers: {x: {plugin: ./a/b, folder: ./c, env: [A]}}\n":   "does not contain the plugin",
+		"providers: {x: {plugin: ./a, strategy: smart, env: [A]}}\n": "cannot be combined with strategy",
+	} {
+		if err := os.WriteFile(filepath.Join(opts.Dir, "condense.yaml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := config.Load(opts); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestNearerFileDropsNoLock: a running gateway does not lose its token because a file without one appears in a nearer folder.
+func TestNearerFileDropsNoLock(t *testing.T) {
+	root := tree(t, map[string]string{"repo/.git/HEAD": "", "repo/sub/x": "", "repo/condense.yaml": "serve: {token_env: A}\n", "home/x": ""})
+	opts := known
+	opts.Dir, opts.Env, opts.Trust = filepath.Join(root, "repo/sub"), []string{"XDG_CONFIG_HOME=" + filepath.Join(root, "home")}, nil
+	agree(t, reload(t, opts))
+	opts.Require = func(config.Claim) bool { return true }
+	var n notebook
+	w := watch(t, opts, n.options(tick))
+	nearer := filepath.Join(root, "repo/sub/condense.yaml")
+	overwrite(t, nearer, "threshold: 50\n")
+	testkit.Eventually(t, "the loss is reported", func() bool { return errors.As(w.Err(), new(*config.UntrustedError)) })
+	if got := w.Err().Error(); !strings.Contains(got, "serve.token_env would no longer hold") || !strings.Contains(got, "start condense again") {
+		t.Errorf("got %s", got)
+	}
+	if s := w.Current().Serve(); s.TokenEnv != "A" || threshold(w) != 80 {
+		t.Errorf("the gateway runs with the token %q and the threshold %v", s.TokenEnv, threshold(w))
+	}
+	if err := os.Remove(nearer); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, "nothing waits", func() bool { return w.Err() == nil })
+	if f := n.failures(); len(f) != 1 {
+		t.Errorf("reported %q", f)
 	}
 }

@@ -143,6 +143,14 @@ func (f *field) checkVariable(s string, wrong *fault) *fault {
 }
 
 func (f *field) checkURL(s string, wrong *fault) *fault {
+	if f.spoken {
+		said := spoken.FindString(s)
+		if said == "" {
+			wrong.problem = "does not say what is spoken there"
+			return wrong
+		}
+		s = s[len(said):]
+	}
 	u, err := url.Parse(s)
 	if err == nil && u.User != nil {
 		wrong.problem, wrong.allowed = "contains a user or password", "must be "+f.allowed()+" without them"
@@ -158,6 +166,9 @@ func (f *field) checkURL(s string, wrong *fault) *fault {
 	}
 	return unless(ok, wrong)
 }
+
+// spoken is what an upstream speaks, before its address.
+var spoken = regexp.MustCompile(spokenPattern)
 
 // loopback reports whether a host name or address is that of the machine itself.
 func loopback(host string) bool {
@@ -315,6 +326,9 @@ func (f *field) allowed() string {
 		s = "an http or https address"
 		if f.secure {
 			s = "an https address, or an http address of this machine"
+		}
+		if f.spoken {
+			s = "anthropic+, openai+, both+ or pass+ and " + s + ", as in " + f.example
 		}
 	case kindDuration:
 		s = strings.Join(append([]string{allowedTexts[f.kind]}, f.enum...), ", or ")

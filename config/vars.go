@@ -102,6 +102,9 @@ func (s spelling) matches(key string, merged map[string]any) []keyMatch {
 
 func (s spelling) matchFields(key string, at place, p tree.Path, merged map[string]any) []keyMatch {
 	var found []keyMatch
+	if f, ok := fieldAt(at, s.name(key, merged)); ok && f.spoken {
+		return []keyMatch{{p.With(f.key), f}}
+	}
 	for _, f := range fieldsAt(at) {
 		rest, exact, ok := s.cut(key, f.key)
 		switch {
@@ -148,21 +151,25 @@ func (s spelling) cut(key, name string) (rest string, exact, ok bool) {
 	return rest, false, ok && rest != ""
 }
 
+// name reads a key as a name: an existing one in its own spelling, another one in lower case if the source has no case.
+func (s spelling) name(key string, existing map[string]any) string {
+	for _, name := range sortedKeys(existing) {
+		if s.write(name) == key {
+			return name
+		}
+	}
+	if s.between == envSpelling.between {
+		return strings.ToLower(key)
+	}
+	return key
+}
+
 // free reads the rest of a key as keys of a provider's settings: existing ones in their own
 // spelling, others in lower case if the source has no case.
 func (s spelling) free(rest string, p tree.Path, settings any) tree.Path {
 	for part := range strings.SplitSeq(rest, s.between) {
 		m, _ := settings.(map[string]any)
-		name := part
-		if s.between == envSpelling.between {
-			name = strings.ToLower(part)
-		}
-		for _, existing := range sortedKeys(m) {
-			if s.write(existing) == part {
-				name = existing
-				break
-			}
-		}
+		name := s.name(part, m)
 		p, settings = p.With(name), m[name]
 	}
 	return p

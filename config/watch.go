@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -21,16 +22,18 @@ type WatchOptions struct {
 	Interval time.Duration
 	// Changed is called after a new configuration has replaced an old one.
 	Changed func(before, after *Config)
-	// Failed is called if changed files are invalid, once for each state of the files. The
-	// running configuration stays.
+	// Failed is called if changed files are invalid, once for each state of the files, or need
+	// trust, once for each set of parts. The running configuration stays.
 	Failed func(error)
 }
 
 // A Watcher keeps a configuration current while its files change. All methods may be called
 // by any number of goroutines.
 //
-// Parts of a change that need trust which the user has not given are withheld, as by [Load].
-// When the user gives it, the files are loaded again.
+// Parts of a change that need trust which the user has not given are withheld, as by [Load]. If
+// [Options.Require] demands one of them, the whole running configuration stays, as with an invalid
+// file, and Failed is called with an [*UntrustedError]; so it does if a file that sets a lock of the
+// gateway is no longer read. When the user gives trust, the files are loaded again.
 //
 // It checks the content of files instead of waiting for events, which are lost if a file is
 // deleted and made again, if an editor replaces it, or if a volume swaps a symbolic link. A
@@ -108,6 +111,9 @@ func (w *Watcher) Reload() error {
 	defer w.mu.Unlock()
 	seen := w.look()
 	c, err := Load(w.opts)
+	if err == nil {
+		err = w.Current().dropped(c)
+	}
 	if err != nil {
 		w.refuse(seen, err)
 		return err
@@ -164,6 +170,9 @@ func (w *Watcher) poll() bool {
 	if err == nil {
 		err = w.missing(now)
 	}
+	if err == nil {
+		err = w.Current().dropped(c)
+	}
 	if err != nil {
 		w.refuse(now, err)
 		return false
@@ -183,7 +192,11 @@ func (w *Watcher) accept(seen snapshot, c *Config) {
 
 func (w *Watcher) refuse(seen snapshot, err error) {
 	w.state = pending{sum: seen.sum, refused: seen.sum}
+	before := w.Err()
 	w.err.Store(&err)
+	if errors.As(err, new(*UntrustedError)) && before != nil && before.Error() == err.Error() {
+		return // the same change waits
+	}
 	if w.on.Failed != nil {
 		w.on.Failed(err)
 	}
@@ -223,7 +236,7 @@ func (w *Watcher) look() snapshot {
 		s.empty[file] = err == nil && len(bytes.TrimSpace(text)) == 0
 	}
 	// The user's agreements are watched like a file.
-	fmt.Fprintln(h, trust.Open(trustDir(environment(w.opts.Env))).Changed().UnixNano())
+	fmt.Fprintln(h, trust.Open(trustDir(environment(w.opts.Env))).State())
 	h.Sum(s.sum[:0])
 	return s
 }

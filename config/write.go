@@ -36,7 +36,7 @@ func writeYAML(root *yaml.Node) (string, error) {
 // defaults: the window of the built-in profile, once written, would override that of a model.
 func (c *Config) showObject(values map[string]any, at place, p tree.Path) *yaml.Node {
 	out := &yaml.Node{Kind: yaml.MappingNode}
-	for _, f := range fieldsAt(at) {
+	for _, f := range fieldsOf(at, values) {
 		v, ok := values[f.key]
 		if !ok {
 			continue

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/live/store"
 )
 
@@ -15,7 +16,8 @@ import (
 // loopback if possible.
 //
 //	/healthz          200 while the process serves
-//	/readyz           200 if requests should be sent here: the file of the store answers, and [Gateway.Drain] was not called; else 503
+//	/readyz           200 if requests should be sent here: the file of the store answers, and [Gateway.Drain] was not called; else 503.
+//	                  The text also says if a change of the configuration is not used: waiting for trust, or invalid.
 //	/condense/status  [Stats] as JSON
 //	/metrics          [Options.Metrics], if there is one
 //	/condense/        [Options.Pages], if there are any
@@ -53,15 +55,24 @@ func (g *Gateway) serveReady(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
 	err := g.storeReady(ctx)
-	if errors.Is(err, store.ErrAway) { // requests go on, and no other gateway has another database
-		plainly(w, http.StatusOK, "ok, and the database does not answer")
-		return
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, store.ErrAway) {
 		plainly(w, http.StatusServiceUnavailable, "the store cannot be used")
 		return
 	}
-	plainly(w, http.StatusOK, "ok")
+	text := "ok"
+	if err != nil { // requests go on, and no other gateway has another database
+		text += ", and the database does not answer"
+	}
+	// The former configuration serves on: an edit of a file must not take the gateway out of service. Everybody
+	// may ask, so that the text names no file and no key.
+	switch err := g.host.ReloadErr(); {
+	case err == nil:
+	case errors.As(err, new(*config.UntrustedError)):
+		text += ", and a change of the configuration waits for trust ('condense trust')"
+	default:
+		text += ", and a change of the configuration is invalid and not used"
+	}
+	plainly(w, http.StatusOK, text)
 }
 
 // storeReady reports whether the store can be used, and logs once if it cannot.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -145,14 +144,15 @@ func (g *Gateway) attempted(a Attempt) {
 	a.Count, a.Last = 1, s.Now()
 	g.measure(&mAttempts, 1, aCondenser.String(a.Provider), aOutcome.String(a.Outcome), aMode.String(a.Mode))
 	g.stats.add(func(s *Stats) { s.Attempts = addAttempt(s.Attempts, &a) })
-	level, text := slog.LevelDebug, "a provider was asked to condense"
-	if a.Failed() {
-		text = "a provider did not condense"
-		if g.causes.first(a.Provider+" "+a.Outcome+" "+a.Mode, a.Reason, a.Last) {
-			level = slog.LevelWarn
-		}
+	about := []any{"provider", a.Provider, "outcome", a.Outcome, "mode", a.Mode, "reason", a.Reason}
+	switch {
+	case !a.Failed():
+		s.Logger.DebugContext(g.life, "a provider was asked to condense", about...)
+	case g.causes.first(a.Provider+" "+a.Outcome+" "+a.Mode, a.Reason, a.Last):
+		s.Logger.WarnContext(g.life, "a provider did not condense", about...)
+	default:
+		s.Logger.DebugContext(g.life, "a provider did not condense", about...)
 	}
-	s.Logger.Log(g.life, level, text, "provider", a.Provider, "outcome", a.Outcome, "mode", a.Mode, "reason", a.Reason)
 }
 
 // addAttempt returns the sum of attempts, by name.

@@ -76,7 +76,7 @@ func (t *target) kind() string {
 		return t.api
 	case t.mcp:
 		return "mcp"
-	case t.compress, t.usage:
+	case t.compress:
 		return "compress"
 	}
 	return "other"

@@ -282,8 +282,9 @@ func (x *exchange) compact(r *http.Request) (*http.Response, error) {
 	if err != nil && !errors.Is(err, errNotDue) {
 		return nil, err
 	}
+	by := maker{}
 	if p != nil { // else it is short already
-		items = rawOf(p.after)
+		items, by = rawOf(p.after), p.maker
 	}
 	if err := x.checkView(items); err != nil {
 		return nil, err
@@ -298,7 +299,7 @@ func (x *exchange) compact(r *http.Request) (*http.Response, error) {
 	}
 	x.stats.add(func(s *Stats) { s.Compactions++ })
 	x.measure(&mCompaction, 1, aTenant.String(x.t.who.tenant))
-	x.s.Logger.InfoContext(r.Context(), "compaction in place of the vendor", "agent", x.agent.Name, "model", x.r.Model, "upstream", x.t.upstream.name, "before", x.tokens, "after", x.seen.state.Scale(after))
+	x.s.Logger.InfoContext(r.Context(), "compaction in place of the vendor", "agent", x.agent.Name, "model", x.r.Model, "upstream", x.t.upstream.name, "before", x.tokens, "after", x.seen.state.Scale(after), "provider", by.provider, "outcome", by.outcome, "fallback", by.cause != "")
 	kind, body, err := compactionAnswer(x.t.compact, x.r, sealed, x.start)
 	return respond(r, http.StatusOK, kind, body), err
 }

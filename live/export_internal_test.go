@@ -72,3 +72,18 @@ func MeasureAll(g *Gateway) {
 
 // Route reads the path of a request.
 func Route(r *http.Request) { (&settings{}).route(r) }
+
+// Reaches returns the host of the upstream that a request is for; empty if it is for none.
+func Reaches(g *Gateway, r *http.Request) string {
+	if t := g.current.Load().route(r); t.stray == nil && t.upstream != nil {
+		return t.upstream.base.Host
+	}
+	return ""
+}
+
+// Record gives what is sent to upstreams with an http address to a transport of a test.
+func Record(g *Gateway, to http.RoundTripper) {
+	for _, u := range g.current.Load().upstreams {
+		u.transport.RegisterProtocol("http", to)
+	}
+}

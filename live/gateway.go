@@ -52,9 +52,13 @@ import (
 // Options adjust a [Gateway]. A nil pointer and the zero value of every field mean the defaults.
 type Options struct {
 	// Upstreams are the base URLs of the APIs by name. The default of "anthropic" and "openai" is
-	// the vendor's own, and with the login of a ChatGPT plan "chatgpt" in place of "openai"; a path /NAME/… of the gateway leads to the upstream NAME, which may speak
-	// any of the APIs that the gateway knows.
+	// the vendor's own, and with the login of a ChatGPT plan "chatgpt" in place of "openai". A path /NAME/… of the gateway leads to the
+	// upstream NAME. Before the URL of other names can be what the upstream speaks, and a +: "anthropic", "openai", "both" by the path (the
+	// default), or "pass" for another API: then every path below /NAME is forwarded unread, as in pass+https://api.example.com.
 	Upstreams map[string]string
+	// Unversioned are the names of upstreams whose paths have no /v1. Of others, a path that a client sends without it gets it, if the base
+	// URL has no path.
+	Unversioned []string
 	// Store keeps what must outlive the process, so that a restart costs nothing: the path of a
 	// SQLite file, which is made if it does not exist, or the address of a PostgreSQL database, postgres://…, which several
 	// gateways can share. Empty or "memory" means memory.
@@ -225,6 +229,7 @@ type Gateway struct {
 	tenants   tenants
 	telemetry *telemetry
 	sessions  sessions
+	strays    sync.Map // what the log has of requests that were not forwarded: reason and kind, of which there are few
 	parsed    *wire.Cache
 	ingesters ingesters
 	relays    relays
@@ -388,10 +393,10 @@ var vendors = map[string]string{
 
 // chatGPT serves the requests that clients of OpenAI's API send with the login of a ChatGPT plan:
 // the same paths, without /v1.
-const chatGPT = "chatgpt"
-
-// reserved are first parts of paths with a meaning of their own.
-var reserved = []string{"condense", "mcp", "mode", "profile", "recall", "token", "v1"}
+const (
+	chatGPT   = "chatgpt"
+	codexPath = "/backend-api/codex" // at its host
+)
 
 func newSettings(opts *Options) (*settings, error) {
 	s := &settings{upstreams: map[string]*upstream{}}
@@ -456,9 +461,10 @@ func newSettings(opts *Options) (*settings, error) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		u, err := newUpstream(name, all[name])
 		if err != nil {
-			errs = append(errs, err)
+			errs = append(errs, fmt.Errorf("live: upstream %s: %w", name, err))
 			continue
 		}
+		u.host.Unversioned = u.host.Unversioned || slices.Contains(s.Unversioned, name)
 		s.upstreams[name] = u
 	}
 	errs = append(errs, s.compactions())
@@ -498,11 +504,15 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case t.own:
 		t.refuse(out, http.StatusNotFound, "condense: here are only the models; the gateway's own pages are at its admin address (serve.admin.listen)")
 		return
-	case t.odd:
-		t.refuse(out, http.StatusBadRequest, "condense: a path with . or .. as a part is not forwarded")
-		return
 	case t.path == "/" && r.Method == http.MethodHead: // the probe of Claude Code
 		out.WriteHeader(http.StatusOK)
+		return
+	case t.stray != nil:
+		out.refused = t.stray.why
+		if _, said := g.strays.LoadOrStore([2]string{t.stray.why, t.stray.what}, nil); !said {
+			s.Logger.Warn("a request was not forwarded, because it belongs to no upstream; the agent was given the reason", "why", t.stray.why, "what", t.stray.what)
+		}
+		t.stray.answer(out, &t)
 		return
 	}
 	leave, no := g.enter(s, t.who)
@@ -521,10 +531,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case t.mcp:
 		g.serveMCP(out, r, s, &t)
-	case t.compress:
-		g.serveCompress(out, r, s, &t)
-	case t.usage:
-		g.serveUsage(out, r, s, &t) //nolint:contextcheck // shadows outlive the request
+	case t.headroom != nil:
+		t.headroom(g, out, r, s, &t)
 	case t.api != "" && r.Method == http.MethodPost:
 		g.converse(out, r, s, &t)
 	default:
@@ -579,7 +587,7 @@ func (s *settings) outside(r *http.Request) (status int, text string) {
 		return http.StatusForbidden, "condense: this gateway is not called " + clip(r.Host) + "; use 127.0.0.1 or localhost"
 	case !free && !s.called(r.Host):
 		return http.StatusForbidden, "condense: this gateway is not called " + clip(r.Host)
-	case !allowedOrigin(r):
+	case !allowedOrigin(r) || strays(r):
 		return http.StatusForbidden, "condense: requests from web pages of other origins are not answered"
 	}
 	return 0, ""
@@ -611,15 +619,26 @@ func isUpgrade(r *http.Request) bool {
 	return r.Method == http.MethodConnect || r.Header.Get("Upgrade") != ""
 }
 
-// allowedOrigin reports whether the request is from no web page, or from one of the loopback or of
-// the gateway's own name.
+// allowedOrigin reports whether a request is from no web page, or from one of the loopback or of the gateway's own name. It can
+// have more than one origin: then each counts.
 func allowedOrigin(r *http.Request) bool {
-	origin := r.Header.Get("Origin")
-	if origin == "" {
-		return true
+	for _, origin := range r.Header["Origin"] {
+		if origin == "" {
+			continue
+		}
+		u, err := url.Parse(origin)
+		if err != nil || u.Host == "" || !isLoopback(u.Host) && u.Host != r.Host {
+			return false
+		}
 	}
-	u, err := url.Parse(origin)
-	return err == nil && u.Host != "" && (isLoopback(u.Host) || u.Host == r.Host)
+	return true
+}
+
+// strays reports whether a request is from a page of another site that does not say which, as for an image. Links that a user follows
+// are not.
+func strays(r *http.Request) bool {
+	return r.Header.Get("Origin") == "" && slices.ContainsFunc(r.Header["Sec-Fetch-Site"], func(site string) bool { return strings.EqualFold(site, "cross-site") }) &&
+		(r.Method != http.MethodGet || r.Header.Get("Sec-Fetch-Mode") != "navigate")
 }
 
 // isLoopback reports whether a host, with or without a port, names this machine.

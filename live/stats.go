@@ -36,6 +36,8 @@ type Stats struct {
 	// requests could not be sent.
 	Attempts    []Attempt     `json:"attempts"`
 	Unreachable []Unreachable `json:"unreachable,omitempty"`
+	// Pending says why the files of the configuration are not used as they are: a change waits for trust, or is invalid. Empty if they are.
+	Pending string `json:"configuration_pending,omitempty"`
 }
 
 // Tokens of requests and answers.
@@ -134,6 +136,7 @@ func (c *counters) epoch(e Epoch) {
 
 // Stats returns what the gateway did so far.
 func (g *Gateway) Stats() Stats {
+	pending := g.host.ReloadErr()
 	g.stats.mu.Lock()
 	defer g.stats.mu.Unlock()
 	s := g.stats.s
@@ -143,6 +146,9 @@ func (g *Gateway) Stats() Stats {
 		s.Observed = &o
 	}
 	s.Observe = g.current.Load().Observe
+	if pending != nil {
+		s.Pending = pending.Error()
+	}
 	s.Epochs = append([]Epoch{}, s.Epochs...) // not null in JSON
 	s.Recalled = append([]Recalled{}, s.Recalled...)
 	s.Tokens.Net = s.Tokens.Saved - s.Tokens.Recalled

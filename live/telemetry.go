@@ -182,7 +182,14 @@ func (x *exchange) asks(ctx context.Context) {
 
 // about are the attributes of a request to a vendor.
 func (x *exchange) about() []attribute.KeyValue {
-	return []attribute.KeyValue{aOperation.String("chat"), aProvider.String(x.t.upstream.name), aModel.String(x.modelName())}
+	vendor := speaksOpenAI
+	switch {
+	case x.t.upstream != nil:
+		vendor = x.t.upstream.name
+	case x.r != nil && x.r.API == wire.Messages: // the caller of /v1/compress asks the vendor itself
+		vendor = speaksAnthropic
+	}
+	return []attribute.KeyValue{aOperation.String("chat"), aProvider.String(vendor), aModel.String(x.modelName())}
 }
 
 // answered ends the span of a request to a vendor, and counts it. Without a watcher there was no answer.

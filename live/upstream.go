@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 	"net/http/httptrace"
 	"net/http/httputil"
 	"net/url"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,6 +25,8 @@ import (
 // An upstream is an API that requests are forwarded to.
 type upstream struct {
 	name      string
+	speaks    string    // one of the spoken
+	host      wire.Host // of base
 	base      *url.URL
 	transport *http.Transport
 	stale     time.Duration // idle for so long, the vendor may have closed a connection without our knowing
@@ -33,22 +35,54 @@ type upstream struct {
 	vendors    bool // the address is a vendor's own
 }
 
+// What an upstream speaks.
+const (
+	speaksAnthropic = "anthropic"
+	speaksOpenAI    = "openai"
+	speaksBoth      = "both" // by the path
+	speaksPass      = "pass" // another API, which is not read
+)
+
+var spoken = []string{speaksAnthropic, speaksOpenAI, speaksBoth, speaksPass}
+
+// fixed is what upstreams speak that exist without configuration.
+var fixed = map[string]string{"anthropic": speaksAnthropic, "openai": speaksOpenAI, chatGPT: speaksOpenAI}
+
 var nameRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-func newUpstream(name, base string) (*upstream, error) {
+// reserved are first parts of paths with a meaning of their own.
+var reserved = []string{"condense", "mcp", "mode", "profile", "recall", "token", "v1", "api", "backend-api", "health", "livez", "readyz", "stats"}
+
+// CheckUpstream reports what is wrong with an entry of [Options].Upstreams.
+func CheckUpstream(name, address string) error {
+	_, err := newUpstream(name, address)
+	return err
+}
+
+func newUpstream(name, address string) (*upstream, error) {
 	if !nameRule.MatchString(name) || slices.Contains(reserved, name) {
-		return nil, fmt.Errorf("live: upstream %q: use letters, digits, dots and dashes, and none of %s", name, strings.Join(reserved, ", "))
+		return nil, fmt.Errorf("use letters, digits, dots and dashes as name, and none of %s", strings.Join(reserved, ", "))
+	}
+	if wire.Begins(name) {
+		return nil, errors.New("paths of a vendor's API begin with this name; use another one")
+	}
+	speaks, base, ok := strings.Cut(address, "+")
+	if !ok || !slices.Contains(spoken, speaks) {
+		speaks, base = cmp.Or(fixed[name], speaksBoth), address
+	}
+	if own := fixed[name]; own != "" && own != speaks {
+		return nil, fmt.Errorf("an upstream of this name speaks %s, not %s; use another name", own, speaks)
 	}
 	u, err := url.Parse(base)
 	if err != nil {
-		return nil, fmt.Errorf("live: upstream %s: %w", name, err)
+		return nil, err
 	}
 	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return nil, fmt.Errorf("live: upstream %s: %q must be a URL such as https://api.example.com, without user, query or fragment", name, base)
+		return nil, fmt.Errorf("%q must be a URL such as https://api.example.com, without user, query or fragment; before it can be what it speaks: %s, and a +", address, strings.Join(spoken, ", "))
 	}
 	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), ""
 	const dial, idle, parallel, silent, stale = 30 * time.Second, 90 * time.Second, 64, 30 * time.Second, 4 * time.Second // servers in Node and Python close after 5 s
-	return &upstream{name: name, base: u, stale: stale, transport: &http.Transport{
+	return &upstream{name: name, speaks: speaks, host: wire.HostOf(u.Hostname()), base: u, stale: stale, transport: &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           (&net.Dialer{Timeout: dial}).DialContext,
 		TLSHandshakeTimeout:   dial,
@@ -62,131 +96,21 @@ func newUpstream(name, base string) (*upstream, error) {
 	}}, nil
 }
 
-// An api is the form of a request, as [wire.API] has it; empty if it has no conversation.
-type target struct {
-	upstream *upstream
-	path     string // escaped, without the parts for the gateway
-	api      string
-	count    bool // asks for the number of tokens only
-	compact  bool // asks for a compaction
-	own      bool // a page of the gateway's own
-	mcp      bool
-	compress bool // asks for messages to send itself
-	usage    bool // reports what the vendor said to them
-	token    string
-	bearer   bool // it is the Authorization
-	who      caller
-	changed  bool   // what was sent is not what came
-	recall   string // the secret of who can recall
-	odd      bool   // the path has . or .. as a part, which could lead out of that of the upstream
-
-	profile, mode string // named by the request
-}
-
-// conversations are the paths below /v1 whose requests carry a conversation.
-var conversations = map[string]target{
-	"/messages":               {api: "messages"},
-	"/messages/count_tokens":  {api: "messages", count: true},
-	"/chat/completions":       {api: "chat"},
-	"/responses":              {api: "responses"},
-	"/responses/compact":      {api: "responses", compact: true},
-	"/responses/input_tokens": {api: "responses", count: true},
-}
-
-// route reads the path of a request: parts for the gateway, then the path for the upstream.
-func (s *settings) route(r *http.Request) target {
-	h := r.Header
-	t := target{
-		path: r.URL.EscapedPath(), token: h.Get("X-Condense-Token"),
-		profile: h.Get("X-Condense-Profile"), mode: h.Get("X-Condense-Mode"), recall: h.Get("X-Condense-Recall"),
-	}
-	named := ""
-	for named == "" {
-		first, rest, more := strings.Cut(strings.TrimPrefix(t.path, "/"), "/")
-		from := func(rest string) string { return t.path[len(t.path)-len(rest)-1:] } // with the slash before it, and not copied
-		value, after, deeper := strings.Cut(rest, "/")
-		switch {
-		case s.upstreams[first] != nil && more:
-			named, t.path = first, from(rest)
-			continue
-		case first == "token" && deeper:
-			t.token = value
-		case first == "recall" && deeper:
-			t.recall = value
-		case first == "mode" && deeper && nameRule.MatchString(value):
-			t.mode = value
-		case first == "profile" && deeper && nameRule.MatchString(value):
-			t.profile = value
-		case t.path == "/mcp":
-			t.mcp = true
-			if secret, ok := strings.CutPrefix(h.Get("Authorization"), "Bearer "); ok && t.recall == "" {
-				t.recall = secret // some agents can be given no other header
-			}
-			named = "-"
-			continue
-		case t.path == "/v1/compress" || t.path == "/v1/usage":
-			t.compress, t.usage = t.path == "/v1/compress", t.path == "/v1/usage"
-			if token, ok := strings.CutPrefix(h.Get("Authorization"), "Bearer "); ok && t.token == "" && (s.Token != "" || s.tokens != nil) {
-				t.token, t.bearer = token, true // callers of this API can be given no other header
-			}
-			named = "-"
-			continue
-		case first == "condense":
-			t.own = true
-			fallthrough
-		default:
-			named = "-"
-			continue
-		}
-		t.path = from(after)
-	}
-	clean := ""
-	clean, t.odd = cleaned(t.path)
-	c := conversations[strings.TrimPrefix(clean, "/v1")]
-	t.api, t.count, t.compact = c.api, c.count, c.compact
-	if named == "-" {
-		named = owner(&t, h)
-	}
-	if u := s.upstreams[named]; named == "openai" && h.Get("Chatgpt-Account-Id") != "" && u.base.String() == vendors[named] {
-		named = chatGPT
-	}
-	t.upstream = s.upstreams[named]
-	return t
-}
-
-// cleaned returns an escaped path as servers may read it, and whether it has . or .. as a part, which none needs.
-func cleaned(escaped string) (clean string, odd bool) {
-	decoded, err := url.PathUnescape(escaped)
-	if err != nil {
-		return "", true
-	}
-	for part := range strings.FieldsFuncSeq(decoded, func(r rune) bool { return r == '/' || r == '\\' }) {
-		odd = odd || part == "." || part == ".."
-	}
-	return path.Clean(decoded), odd
-}
-
-// owner returns the vendor that a path belongs to. Some, such as /v1/models and /v1/files, exist
-// at both: then the headers that only one of them knows decide.
-func owner(t *target, h http.Header) string {
-	const anthropic, openai = "anthropic", "openai"
-	switch {
-	case t.api == "messages" || strings.HasPrefix(t.path, "/v1/messages/") || strings.HasPrefix(t.path, "/api/"):
-		return anthropic
-	case t.api != "" || strings.HasPrefix(t.path, "/v1/responses") || strings.HasPrefix(t.path, "/v1/chat/"):
-		return openai
-	case h.Get("Anthropic-Version") != "" || h.Get("X-Api-Key") != "":
-		return anthropic
-	}
-	return openai
-}
-
 // soon is how fast a connection fails that the vendor has closed. One that fails later may have been used, and the request be paid for.
 const soon = 5 * time.Second
 
 // RoundTrip sends a request. One that meets a connection which the vendor has closed for being idle is sent again, if it has a
 // GetBody: the vendor has not seen it. What that needs is held until the answer begins.
 func (u *upstream) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := u.send(r)
+	if err == nil && res.StatusCode < http.StatusContinue { // which no server can send on
+		err = fmt.Errorf("it answered with the status %03d, which HTTP does not have", res.StatusCode)
+		return nil, errors.Join(err, res.Body.Close())
+	}
+	return res, err
+}
+
+func (u *upstream) send(r *http.Request) (*http.Response, error) {
 	whole := r.GetBody
 	if whole == nil {
 		return u.transport.RoundTrip(r)
@@ -216,8 +140,12 @@ func gone() (io.ReadCloser, error) { return nil, errors.New("the request was ans
 // address is the URL at the upstream.
 func (u *upstream) address(t *target, query string) (*url.URL, error) {
 	below := t.path
-	if u.name == chatGPT || strings.HasSuffix(u.base.Path, "/v1") { // a base URL as SDKs of OpenAI want it
+	switch {
+	case u.speaks == speaksPass:
+	case u.name == chatGPT || strings.HasSuffix(u.base.Path, "/v1"): // a base URL as SDKs of OpenAI want it
 		below = strings.TrimPrefix(below, "/v1")
+	case t.endpoint.Unversioned && u.base.Path == "" && !u.host.Unversioned: // from a client whose base URL should have /v1
+		below = "/v1" + below
 	}
 	out := *u.base
 	out.RawPath = u.base.EscapedPath() + below
@@ -277,7 +205,7 @@ func (s *settings) forward(w http.ResponseWriter, r *http.Request, t *target, vi
 	p.ServeHTTP(w, r)
 }
 
-// reason is an error of the transport without the URL, which may hold a key.
+// reason is an error of the transport without the URL, which may hold a key, and without what the vendor sent, which may be a text.
 func reason(err error) string {
 	if e := (*url.Error)(nil); errors.As(err, &e) {
 		err = e.Err
@@ -285,19 +213,13 @@ func reason(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return "time-out"
 	}
-	return clip(err.Error())
-}
-
-// refuse answers with an error in the form of the vendor's API, so that the client's own handling
-// of errors works.
-func (t *target) refuse(w http.ResponseWriter, status int, text string) {
-	api := wire.API(t.api)
-	if t.upstream != nil && t.upstream.name == "anthropic" {
-		api = wire.Messages
+	text := err.Error()
+	for _, begin := range []string{"malformed HTTP response", "malformed HTTP version", "malformed HTTP status code", "malformed MIME header"} {
+		if before, _, ok := strings.Cut(text, begin); ok {
+			text = before + begin
+		}
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_, _ = w.Write(wire.Refusal(api, status, text)) //nolint:gosec // JSON, with the text encoded
+	return clip(text)
 }
 
 // buffers are for copying answers.

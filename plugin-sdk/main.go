@@ -245,13 +245,13 @@ func (p *program) help(w io.Writer) {
 		}
 		fmt.Fprintf(w, "\nSettings, with their defaults:\n\n")
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		for _, set := range settings {
+		registry.Nested(settings, func(set registry.Setting, _ int) {
 			doc := set.Doc
 			if len(set.Enum) > 0 {
 				doc = strings.TrimSpace(doc + " One of " + strings.Join(set.Enum, ", ") + ".")
 			}
 			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\n", set.Name, set.Type, set.Default, doc)
-		}
+		})
 		_ = t.Flush()
 	}
 	fmt.Fprintf(w, "\nTest it with     condense plugin test %s\n", path)

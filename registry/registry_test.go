@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -118,6 +119,25 @@ func TestSettingsAreDocumented(t *testing.T) {
 		`{"name":"extra","type":"object","default":{"x":"y"},"doc":""}]`
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// The settings in a struct are documented like the others: what a user sees is not just an object.
+func TestNestedSettingsAreDocumented(t *testing.T) {
+	type mark struct {
+		Style string `json:"style" doc:"how it looks" enum:"dots|dashes"`
+	}
+	type config struct {
+		Mark mark `json:"mark" doc:"the mark"`
+	}
+	s := registry.Settings[config](func() config { return config{mark{"dots"}} }).List()
+	var got []string
+	registry.Nested(s, func(s registry.Setting, depth int) {
+		got = append(got, fmt.Sprintf("%d %s %s %s %s %q", depth, s.Name, s.Type, s.Default, s.Doc, s.Enum))
+	})
+	want := []string{`0 mark object {"style":"dots"} the mark []`, `1 mark.style string "dots" how it looks ["dots" "dashes"]`}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
 

@@ -52,6 +52,20 @@ type Setting struct {
 	Default json.RawMessage `json:"default"`
 	Doc     string          `json:"doc"`
 	Enum    []string        `json:"enum,omitempty"` // the values allowed, if they are few
+	// Fields are the settings in an object, if it is a struct.
+	Fields []Setting `json:"fields,omitempty"`
+}
+
+// Nested calls f with every setting in settings and in their Fields, each before its own. A nested one has its place in the name:
+// "mark.style". Depth is 0 for the outermost.
+func Nested(settings []Setting, f func(s Setting, depth int)) { nested(settings, "", 0, f) }
+
+func nested(settings []Setting, prefix string, depth int, f func(s Setting, depth int)) {
+	for _, s := range settings {
+		s.Name = prefix + s.Name
+		f(s, depth)
+		nested(s.Fields, s.Name+".", depth+1, f)
+	}
 }
 
 // Settings are settings of type C, a struct with json tags, given by a function that returns
@@ -182,6 +196,9 @@ func describe(config any) []Setting {
 		s := Setting{Name: name, Type: jsonType(f.Type), Default: def, Doc: f.Tag.Get("doc")}
 		if enum := f.Tag.Get("enum"); enum != "" {
 			s.Enum = strings.Split(enum, "|")
+		}
+		if f.Type.Kind() == reflect.Struct && !reflect.PointerTo(f.Type).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+			s.Fields = describe(v.Field(i).Interface())
 		}
 		out = append(out, s)
 	}

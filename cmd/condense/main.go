@@ -58,6 +58,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	case errors.As(err, new(config.Errors)):
 		term.Printf(stderr, "condense: invalid configuration:\n%v\n", err)
 		return cli.ExitUsage
+	case errors.As(err, new(*config.UntrustedError)):
+		term.Printf(stderr, "condense: %v\n", err)
+		return cli.ExitUsage
 	default:
 		term.Printf(stderr, "condense: %v\n", err)
 		return cli.ExitFailed

@@ -85,7 +85,7 @@ func (c *testCase) run(ctx context.Context, p core.CondensationProvider) Verdict
 	}
 	return Verdict{
 		Case: c.name, About: c.about, Rule: c.rule, Must: c.must,
-		Declined: e.declined, Err: errors.Join(e.failures...), Duration: time.Since(start),
+		Declined: e.declined, Acted: e.acted, Err: errors.Join(e.failures...), Duration: time.Since(start),
 		hung: e.hung,
 	}
 }

@@ -29,6 +29,9 @@ func TestGoodProvidersPass(t *testing.T) {
 			if !report.Deterministic {
 				t.Error("got a report that it is not deterministic; it is")
 			}
+			if acted := report.Acted(); (acted == 0) != (name == "Keeps") {
+				t.Errorf("it acted in %d of %d cases", acted, len(report.Verdicts))
+			}
 			for _, v := range report.Verdicts {
 				if v.Declined != nil {
 					t.Errorf("%s: got declined, %v", v.Case, v.Declined)

@@ -20,6 +20,7 @@ type examiner struct {
 	must     bool
 	failures []error
 	declined error
+	acted    bool // an answer differs from its request
 	hung     bool // a call did not end in time; it may still be running
 }
 
@@ -67,6 +68,7 @@ func (e *examiner) judge(ctx context.Context, before, req *core.Request, res *co
 	case err != nil:
 		e.declined = err
 	default:
+		e.acted = e.acted || res != nil && sameMessages(before.Messages, res.Messages) != nil
 		return e.valid(before, res)
 	}
 	return nil
@@ -228,6 +230,7 @@ type Verdict struct {
 	Rule     string // the name of the rule that the case is mainly about
 	Must     bool   // it may not be declined
 	Declined error  // the provider's error, if it declined
+	Acted    bool   // it changed a conversation; a case in which it changes none says little about it
 	Err      error  // its failures, joined; each is a [*FailureError]
 	Duration time.Duration
 
@@ -238,8 +241,8 @@ type Verdict struct {
 type Report struct {
 	Verdicts []Verdict
 	// Deterministic is set if the provider gave the same result for the same request twice.
-	// That is not required, but makes tests of its callers easier.
-	Deterministic bool
+	// That is not required, but makes tests of its callers easier. Unmeasured is set if it gave none at all.
+	Deterministic, Unmeasured bool
 	// Stopped says why cases were left out; nil if none was.
 	Stopped error
 }
@@ -252,6 +255,17 @@ func (r *Report) Err() error {
 		errs = append(errs, r.Verdicts[i].Err)
 	}
 	return errors.Join(append(errs, r.Stopped)...)
+}
+
+// Acted returns in how many cases the provider changed a conversation.
+func (r *Report) Acted() int {
+	n := 0
+	for i := range r.Verdicts {
+		if r.Verdicts[i].Acted {
+			n++
+		}
+	}
+	return n
 }
 
 // Examine runs every case against p. It ends early if ctx does or if a call did not end in
@@ -270,7 +284,7 @@ func Examine(ctx context.Context, p core.CondensationProvider) *Report {
 			return r
 		}
 	}
-	r.Deterministic = deterministic(ctx, p)
+	r.Deterministic, r.Unmeasured = deterministic(ctx, p)
 	return r
 }
 
@@ -281,14 +295,18 @@ func TestProvider(ctx context.Context, p core.CondensationProvider) error {
 }
 
 // Run runs every case as a subtest of t, each with a provider that open returns. Open
-// releases its resources with t.Cleanup.
+// releases its resources with t.Cleanup. It logs in how many cases the provider changed a conversation.
 func Run(t *testing.T, open func(t *testing.T) core.CondensationProvider) {
 	t.Helper()
+	acted := 0
 	for i := range cases {
 		hung := false
 		t.Run(cases[i].name, func(t *testing.T) {
 			v := cases[i].run(t.Context(), open(t))
 			hung = v.hung
+			if v.Acted {
+				acted++
+			}
 			switch {
 			case v.Err != nil:
 				t.Error(v.Err)
@@ -300,12 +318,13 @@ func Run(t *testing.T, open func(t *testing.T) core.CondensationProvider) {
 			t.Fatalf("%d of %d cases left out: a call did not end in time", len(cases)-i-1, len(cases))
 		}
 	}
+	t.Logf("acted in %d of %d cases", acted, len(cases))
 }
 
-// deterministic sends p the same request twice and compares the results.
-func deterministic(ctx context.Context, p core.CondensationProvider) bool {
+// deterministic sends p the same request twice and compares the results. Unmeasured reports that there is none.
+func deterministic(ctx context.Context, p core.CondensationProvider) (same, unmeasured bool) {
 	e := examiner{provider: p}
 	req := HalfRequest(Session())
 	a, b := e.ask(ctx, req.Clone()), e.ask(ctx, req.Clone())
-	return a != nil && b != nil && sameMessages(a.Messages, b.Messages) == nil
+	return a != nil && b != nil && sameMessages(a.Messages, b.Messages) == nil, a == nil && b == nil
 }

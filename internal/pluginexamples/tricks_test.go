@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -102,13 +104,25 @@ func testDescription(t *testing.T, l *language, p *plugin) {
 }
 
 // testErrors checks how the errors of a strategy arrive.
-func testErrors(t *testing.T, _ *language, p *plugin) {
+// Those of a bug have the author's file and line.
+func testErrors(t *testing.T, l *language, p *plugin) {
 	t.Helper()
+	source := filepath.Join("testdata", l.tricks.program)
+	line := 0
+	text, err := os.ReadFile(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range strings.Split(string(text), "\n") {
+		if strings.Contains(s, "Error('boom')") || strings.Contains(s, `Error("boom")`) {
+			line = i + 1
+		}
+	}
 	for _, tt := range []struct {
 		trick, text string
 		is          error
 	}{
-		{"fail", "boom", nil},
+		{"fail", "boom at " + filepath.Base(source) + ":" + strconv.Itoa(line), nil},
 		{"invalid", "cannot be answered", core.ErrInvalidRequest},
 		{"unavailable", "not today", core.ErrUnavailable},
 		{"unsupported", "not my kind of work", errors.ErrUnsupported},
@@ -235,7 +249,8 @@ func testRequest(t *testing.T, _ *language, p *plugin) {
 	req.Trigger, req.Profile, req.Mode = core.TriggerOverflow, "sonnet", "code"
 	req.System, req.Environment, req.FilesRead = "system é", "environment", []string{"b.go", "a.go"}
 	req.Budget.Target, req.NoRecall = 42, true
-	if got, want := ask(t, p, req)[0], "overflow sonnet code system é environment b.go a.go 42 1"; got != want {
+	req.API = "anthropic"
+	if got, want := ask(t, p, req)[0], "overflow sonnet code system é environment b.go a.go 42 1 anthropic"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

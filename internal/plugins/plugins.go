@@ -10,6 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path"
+	"runtime/debug"
+	"strings"
+	"sync"
 
 	"google.golang.org/grpc/codes"
 
@@ -100,6 +104,7 @@ type Env struct {
 
 func (e *Env) options() *supervise.Options {
 	opts := &supervise.Options{Logger: e.Logger}
+	opts.Client.Host = host()
 	opts.Client.Model = func(req *core.Request, name string) (model.Generator, error) {
 		m := e.Models()
 		return m.Model(m.Agent(req), name)
@@ -149,13 +154,33 @@ func (r Running) Open(p config.Provider, env *Env) (core.CondensationProvider, e
 
 // Describe starts a configured plugin with its settings, asks what it is, and stops it.
 func Describe(ctx context.Context, p config.Provider, pin string) (_ *wire.Description, err error) {
-	process, err := supervise.Open(spec(p, pin), nil)
+	process, err := supervise.Open(spec(p, pin), &supervise.Options{Client: wire.ClientOptions{Host: host()}})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, process.Close()) }()
 	return process.Describe(ctx)
 }
+
+// host returns the name and version of this program for the plugins that it starts: "condense v1.2.3", or what condense is a part of.
+var host = sync.OnceValue(func() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "condense"
+	}
+	version := func(m *debug.Module) string { return strings.TrimSpace(path.Base(m.Path) + " " + m.Version) }
+	if info.Main.Path == module {
+		return version(&info.Main)
+	}
+	for _, m := range info.Deps {
+		if m.Path == module {
+			return version(&info.Main) + ", " + version(m)
+		}
+	}
+	return "condense"
+})
+
+const module = "github.com/condensehq/condense"
 
 // Broken reports whether the error of a call means that the plugin is broken, and not that
 // it declined: its process ended, its code panicked, or it broke the protocol.

@@ -30,7 +30,7 @@ func (t *Trial) Open() (*supervise.Process, error) {
 	s := spec(t.Plugin, "")
 	s.Unpinned = true
 	opts := &supervise.Options{Logger: t.Output}
-	opts.Client.Logger = t.Calls
+	opts.Client.Host, opts.Client.Logger = host(), t.Calls
 	m := extractive.New()
 	opts.Client.Model = func(*core.Request, string) (model.Generator, error) { return m, nil }
 	if t.Persistent {

@@ -187,16 +187,16 @@ func headlineOf(lines []string) string {
 	switch first := lines[0]; {
 	case strings.HasPrefix(first, "Traceback"):
 		// Python writes the error at the end, in the first line that is not indented.
-		for _, l := range lines[1:] {
+		for i, l := range lines[1:] {
 			if l[0] != ' ' && l[0] != '\t' {
-				return clip(l, 300)
+				return clip(l, 300) + pythonFrame(lines[1:i+1])
 			}
 		}
 		return clip(first, 300)
 	case strings.HasPrefix(first, "node:internal/"):
 		for _, l := range lines[1:] {
 			if strings.Contains(l, "Error") && !strings.HasPrefix(strings.TrimSpace(l), "at ") {
-				return clip(l, 300)
+				return clip(l, 300) + nodeFrame(lines)
 			}
 		}
 		return clip(first, 300)
@@ -214,6 +214,34 @@ func goFrame(lines []string) string {
 		}
 		file, _, _ = strings.Cut(strings.TrimSpace(file), " ")
 		return " at " + clip(path.Base(file), 100)
+	}
+	return ""
+}
+
+// pythonFrame finds the line of Python code that failed: the last frame outside of the SDK, which is in a folder named condense.
+func pythonFrame(lines []string) string {
+	for _, l := range slices.Backward(lines) {
+		file, rest, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(l), `File "`), `", line `)
+		if !ok || strings.HasPrefix(file, "<") || path.Base(path.Dir(file)) == "condense" {
+			continue
+		}
+		number, _, _ := strings.Cut(rest, ",")
+		return " at " + clip(path.Base(file)+":"+number, 100)
+	}
+	return ""
+}
+
+// nodeFrame finds the line of JavaScript that failed: the first frame that belongs to no library.
+func nodeFrame(lines []string) string {
+	for _, l := range lines {
+		frame, ok := strings.CutPrefix(strings.TrimSpace(l), "at ")
+		if !ok || strings.Contains(frame, "node:") || strings.Contains(frame, "/node_modules/") || strings.Contains(frame, "/condense/") {
+			continue
+		}
+		file, _, _ := strings.Cut(strings.TrimSuffix(path.Base(frame), ")"), " ")
+		if i := strings.LastIndexByte(file, ':'); i > 0 { // the column
+			return " at " + clip(file[:i], 100)
+		}
 	}
 	return ""
 }

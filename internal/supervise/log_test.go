@@ -39,14 +39,14 @@ func TestLogOfNonsense(t *testing.T) {
 	}
 	_, got, _ := strings.Cut(b.log.String(), "\n") // after "plugin started"
 	want := `level=INFO msg="{\"@message\":123}" stream=stderr
-level=INFO msg=level stream=stderr fields.@level=5
+level=INFO msg=level stream=stderr @level=5
 level=INFO msg=time stream=stderr
 level=INFO msg={ stream=stderr
 level=INFO msg=[] stream=stderr
 level=INFO msg=null stream=stderr
 level=INFO msg=[2J]0;ownedcleared stream=stderr
 level=INFO msg="� not text" stream=stderr
-level=WARN msg="well formed" stream=stderr fields.n=1
+level=WARN msg="well formed" stream=stderr n=1 fields.stream=mine
 level=INFO msg="plugin stopped" calls=1
 `
 	if got != want {

@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -157,12 +158,17 @@ func (o *output) take(line, stream string) {
 		e.level = slog.LevelDebug
 	}
 	attrs := []slog.Attr{slog.String("stream", stream)}
-	if len(e.attrs) > 0 {
-		// In a separate group, so that a plugin cannot set the host's attributes.
-		attrs = append(attrs, slog.Attr{Key: "fields", Value: slog.GroupValue(e.attrs...)})
+	for _, a := range e.attrs {
+		if slices.Contains(hostKeys, a.Key) {
+			a.Key = "fields." + a.Key
+		}
+		attrs = append(attrs, a)
 	}
 	o.log.LogAttrs(ctx, e.level, e.message, attrs...) //nolint:sloglint // the plugin's message
 }
+
+// hostKeys are the attributes of a line that the host sets. A plugin's own of such a name have another one, so that it cannot set the host's.
+var hostKeys = []string{"plugin", "stream", slog.TimeKey, slog.LevelKey, slog.MessageKey, slog.SourceKey}
 
 // room reports whether a line may be logged, and counts it.
 func (o *output) room() bool {
@@ -212,14 +218,22 @@ func (o *output) lastLines(n int) string {
 	return strings.Join(short, " / ")
 }
 
-// crash returns the output of a crash: the headline, and everything that was kept.
+// crash returns the output of a crash: the headline and everything from there on, or the last output without debug lines.
 func (o *output) crash() (headline, text string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.head) > 0 {
 		return headlineOf(o.head), strings.Join(o.head, "\n")
 	}
-	return "", strings.Join(o.tail, "\n")
+	var said []string
+	for _, l := range o.tail {
+		e := parseEntry(l)
+		if e.level == slog.LevelDebug {
+			continue // as what SDKs write about their start
+		}
+		said = append(said, cmp.Or(e.message, l))
+	}
+	return "", strings.Join(said, "\n")
 }
 
 // A bucket is a token bucket: a rate with a burst.

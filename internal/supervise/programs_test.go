@@ -425,7 +425,7 @@ func endless(f *os.File, text string) {
 func logNonsense(context.Context, *core.Request) {
 	for _, line := range []string{
 		`{"@message":123}`, `{"@level":5,"@message":"level"}`, `{"@message":"time","@timestamp":7}`, `{`, `[]`, `null`,
-		"\x1b[2J\x1b]0;owned\x07cleared", "\xff\xfe not text", `{"@level":"warn","@message":"well formed","n":1}`,
+		"\x1b[2J\x1b]0;owned\x07cleared", "\xff\xfe not text", `{"@level":"warn","@message":"well formed","n":1,"stream":"mine"}`,
 	} {
 		fmt.Fprintln(os.NewFile(2, ""), line)
 	}

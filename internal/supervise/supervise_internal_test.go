@@ -118,8 +118,8 @@ func TestHeadline(t *testing.T) {
 		"panic: boom\ngoroutine 1 [running]:\nmain.f(0x1)\n\t/src/acme/f.go:12 +0x1d":                                                                         "panic: boom at f.go:12",
 		"panic: boom [recovered, repanicked]\ngoroutine 1 [running]:\npanic({0x1, 0x2})\n\t/go/src/runtime/panic.go:783 +0x132\nmain.f()\n\t/src/f.go:3 +0x1": "panic: boom [recovered, repanicked] at f.go:3",
 		"fatal error: all goroutines are asleep - deadlock!":                                                                                                  "fatal error: all goroutines are asleep - deadlock!",
-		"Traceback (most recent call last):\n  File \"/p/plugin.py\", line 3, in condense\n    raise ValueError(\"bad\")\nValueError: bad":                    "ValueError: bad",
-		"node:internal/process/promises:394\n      triggerUncaughtException(err, true);\nTypeError: x is not a function\n    at f (/p/plugin.mjs:3:1)":        "TypeError: x is not a function",
+		"Traceback (most recent call last):\n  File \"/p/plugin.py\", line 3, in condense\n    raise ValueError(\"bad\")\nValueError: bad":                    "ValueError: bad at plugin.py:3",
+		"node:internal/process/promises:394\n      triggerUncaughtException(err, true);\nTypeError: x is not a function\n    at f (/p/plugin.mjs:3:1)":        "TypeError: x is not a function at plugin.mjs:3",
 		"thread 'main' panicked at src/main.rs:2:5:\nboom":                                                                                                    "thread 'main' panicked at src/main.rs:2:5:",
 	} {
 		lines := strings.Split(text, "\n")
@@ -129,6 +129,20 @@ func TestHeadline(t *testing.T) {
 		if got := headlineOf(lines); got != want {
 			t.Errorf("%q: got %q; want %q", text, got, want)
 		}
+	}
+}
+
+// TestDebugLinesAreNoCrash: of a plugin that ended without a word, the report quotes nothing; what it did say, without JSON.
+func TestDebugLinesAreNoCrash(t *testing.T) {
+	o := newOutput(slog.New(slog.DiscardHandler))
+	o.hurry()
+	o.write([]byte(`{"@level":"debug","@message":"described","@timestamp":"now","host":"condense"}`+"\n"), "stderr")
+	if _, text := o.crash(); text != "" {
+		t.Errorf("quoted: %s", text)
+	}
+	o.write([]byte(`{"@level":"error","@message":"no space left","@timestamp":"now"}`+"\ngood bye\n"), "stderr")
+	if _, text := o.crash(); text != "no space left\ngood bye" {
+		t.Errorf("quoted: %s", text)
 	}
 }
 

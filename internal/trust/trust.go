@@ -29,9 +29,11 @@ type Kind string
 
 // The kinds of agreements.
 const (
-	// Config trusts the sensitive parts of a configuration file. A file may have several
-	// agreements, one for each content that was trusted: branches are switched.
-	Config Kind = "config"
+	// Config trusts what a configuration file says of programs and models, Gateway what it says
+	// of the section serve: a change of one does not end the other. A file may have several
+	// agreements of a kind, one for each content that was trusted: branches are switched.
+	Config  Kind = "config"
+	Gateway Kind = "gateway"
 	// Plugin approves a program, PluginFolder a folder with a program and its files. Each
 	// path has one agreement: the last.
 	Plugin       Kind = "plugin"
@@ -43,6 +45,53 @@ type Entry struct {
 	Kind   Kind   `json:"kind"`
 	Digest string `json:"sha256"` // 64 hexadecimal digits in lower case
 	Path   string `json:"path"`   // absolute
+	// Claims are what the digest of a configuration is of, to show later what has changed; nil if
+	// they are not known.
+	Claims []Claim `json:"claims,omitempty"`
+	// Time is when the user agreed. Add ignores it.
+	Time time.Time `json:"-"`
+}
+
+// A Claim is a part of a configuration file that needs trust: a key, its value and what it does.
+type Claim struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+	Does  string `json:"does"`
+}
+
+// ConfigEntry returns the agreement to these parts of a configuration file.
+func ConfigEntry(kind Kind, path string, claims []Claim) Entry {
+	sum := sha256.Sum256(text(claims))
+	return Entry{Kind: kind, Digest: hex.EncodeToString(sum[:]), Path: path, Claims: append([]Claim{}, claims...)}
+}
+
+// text is what the digest of claims is of.
+func text(claims []Claim) []byte {
+	var b []byte
+	for _, c := range claims {
+		b = fmt.Appendf(b, "%q %q %q\n", c.Key, c.Value, c.Does)
+	}
+	return b
+}
+
+// claimsOf reads what text has written. False means that it has not.
+func claimsOf(s string) ([]Claim, bool) {
+	claims := []Claim{}
+	for s != "" {
+		var c Claim
+		for _, to := range []*string{&c.Key, &c.Value, &c.Does} {
+			quoted, err := strconv.QuotedPrefix(s)
+			if err != nil || len(s) == len(quoted) {
+				return nil, false
+			}
+			if *to, err = strconv.Unquote(quoted); err != nil {
+				return nil, false
+			}
+			s = s[len(quoted)+1:] // the space or the end of the line
+		}
+		claims = append(claims, c)
+	}
+	return claims, true
 }
 
 // A Store is a folder of agreements. The zero value has none and accepts none. It is safe
@@ -66,13 +115,26 @@ func RealPath(path string) string {
 	return filepath.Clean(path)
 }
 
-// Config reports whether the content with this digest of a configuration file is trusted.
-func (s Store) Config(path, digest string) (bool, error) {
-	e, err := s.read(s.file(Entry{Config, digest, RealPath(path)}))
+// Trusts reports whether the user has agreed to a content of a configuration file.
+func (s Store) Trusts(want Entry) (bool, error) {
+	want.Path = RealPath(want.Path)
+	e, err := s.read(s.file(want))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	return err == nil && e.Kind == Config && e.Digest == digest && e.Path == RealPath(path), err
+	return err == nil && e.Kind == want.Kind && e.Digest == want.Digest && e.Path == want.Path, err
+}
+
+// Of returns the agreements of a kind about a path, the newest first.
+func (s Store) Of(kind Kind, path string) ([]Entry, error) {
+	all, err := s.All()
+	if err != nil {
+		return nil, err
+	}
+	path = RealPath(path)
+	all = slices.DeleteFunc(all, func(e Entry) bool { return e.Kind != kind || e.Path != path })
+	slices.SortStableFunc(all, func(a, b Entry) int { return b.Time.Compare(a.Time) })
+	return all, nil
 }
 
 // Pin returns the approved digest of a plugin's program or folder; empty if there is none.
@@ -98,7 +160,7 @@ func (s Store) SetPin(path string, folder bool, digest string) error {
 
 // PluginEntry returns the approval of a plugin's program or folder with this digest.
 func PluginEntry(path string, folder bool, digest string) Entry {
-	return Entry{pluginKind(folder), strings.ToLower(digest), path}
+	return Entry{Kind: pluginKind(folder), Digest: strings.ToLower(digest), Path: path}
 }
 
 func pluginKind(folder bool) Kind {
@@ -122,7 +184,7 @@ func (s Store) Add(e Entry) error {
 	}
 	// The temporary file is outside of the folder, so that the folder's time changes once, when
 	// the file is complete.
-	return disk.Put(s.file(e), filepath.Dir(s.dir), fmt.Appendf(nil, "%s %s %s\n", e.Kind, e.Digest, strconv.Quote(e.Path)))
+	return disk.Put(s.file(e), filepath.Dir(s.dir), append(fmt.Appendf(nil, "%s %s %s\n", e.Kind, e.Digest, strconv.Quote(e.Path)), text(e.Claims)...))
 }
 
 // Remove forgets every agreement about a path and returns them.
@@ -167,18 +229,27 @@ func (s Store) All() ([]Entry, error) {
 	return all, nil
 }
 
-// Changed returns when the store last changed; zero if it does not exist.
-func (s Store) Changed() time.Time {
-	if info, err := os.Stat(s.dir); err == nil && s.dir != "" {
-		return info.ModTime()
+// State identifies what the store has: it changes with every agreement that is added, repeated or
+// removed. The time of the folder alone would not do, because two changes can have the same.
+func (s Store) State() string {
+	if s.dir == "" {
+		return ""
 	}
-	return time.Time{}
+	files, err := os.ReadDir(s.dir)
+	b := fmt.Appendf(nil, "%v\n", err)
+	for _, f := range files {
+		b = fmt.Append(b, f.Name())
+		if info, err := f.Info(); err == nil {
+			b = fmt.Appendf(b, " %d %d\n", info.ModTime().UnixNano(), info.Size())
+		}
+	}
+	return string(b)
 }
 
 // file returns where an agreement is kept.
 func (s Store) file(e Entry) string {
 	name := string(e.Kind) + "\x00" + e.Path
-	if e.Kind == Config {
+	if e.Kind == Config || e.Kind == Gateway {
 		name += "\x00" + e.Digest
 	}
 	sum := sha256.Sum256([]byte(name))
@@ -187,24 +258,37 @@ func (s Store) file(e Entry) string {
 
 var (
 	digits = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	entry  = regexp.MustCompile(`^(config|plugin|plugin-folder) ([0-9a-f]{64}) (".*")\n$`)
+	entry  = regexp.MustCompile(`^(config|gateway|plugin|plugin-folder) ([0-9a-f]{64}) (".*")\n`)
 )
 
 func (s Store) read(file string) (Entry, error) {
 	if s.dir == "" {
 		return Entry{}, fs.ErrNotExist
 	}
-	text, err := os.ReadFile(file)
+	content, err := os.ReadFile(file)
 	if err != nil {
 		return Entry{}, err
 	}
-	m := entry.FindStringSubmatch(string(text))
+	damaged := fmt.Errorf("%s: was not written by condense; remove the file and trust again", file)
+	m := entry.FindStringSubmatch(string(content))
 	if m == nil {
-		return Entry{}, fmt.Errorf("%s: was not written by condense; remove the file and trust again", file)
+		return Entry{}, damaged
 	}
-	path, err := strconv.Unquote(m[3])
-	if err != nil {
-		return Entry{}, fmt.Errorf("%s: was not written by condense; remove the file and trust again", file)
+	e := Entry{Kind: Kind(m[1]), Digest: m[2]}
+	if e.Path, err = strconv.Unquote(m[3]); err != nil {
+		return Entry{}, damaged
 	}
-	return Entry{Kind(m[1]), m[2], path}, nil
+	if info, err := os.Stat(file); err == nil {
+		e.Time = info.ModTime()
+	}
+	rest := content[len(m[0]):]
+	sum := sha256.Sum256(rest)
+	known := hex.EncodeToString(sum[:]) == e.Digest
+	switch claims, ok := claimsOf(string(rest)); {
+	case known && ok:
+		e.Claims = claims
+	case len(rest) > 0:
+		return Entry{}, damaged
+	}
+	return e, nil
 }

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/condensehq/condense/internal/trust"
 )
@@ -30,7 +32,7 @@ func TestTrustIsForOneContent(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "condense.yaml")
 	trusted := func(path, digest string, want bool) {
 		t.Helper()
-		if got, err := s.Config(path, digest); err != nil || got != want {
+		if got, err := s.Trusts(trust.Entry{Kind: trust.Config, Digest: digest, Path: path}); err != nil || got != want {
 			t.Errorf("trusted %t %v, want %t", got, err, want)
 		}
 	}
@@ -47,6 +49,61 @@ func TestTrustIsForOneContent(t *testing.T) {
 	}
 	trusted(file, one, false)
 	trusted(file, two, false)
+}
+
+// TestAgreementIsKept: what the user has agreed to can be shown later, the newest first, and is not
+// that of another kind; text that something else has changed trusts nothing.
+func TestAgreementIsKept(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "trust")
+	s, file := trust.Open(dir), filepath.Join(t.TempDir(), "condense.yaml")
+	odd := []trust.Claim{{Key: `serve.tenants."a b"`, Value: "a \"b\"\n\x1b\xff", Does: "x"}, {Key: "k", Value: "", Does: ""}}
+	for i, claims := range [][]trust.Claim{odd, {}, odd[:1]} {
+		e := trust.ConfigEntry(trust.Gateway, file, claims)
+		before := s.State()
+		if must(t, s.Add(e)); before == s.State() {
+			t.Errorf("%d: the store looks unchanged", i)
+		}
+		if got, err := s.Trusts(e); err != nil || !got {
+			t.Errorf("%d: trusted %t %v", i, got, err)
+		}
+		if got, err := s.Trusts(trust.ConfigEntry(trust.Config, file, claims)); err != nil || got {
+			t.Errorf("%d: trusted as another kind: %t %v", i, got, err)
+		}
+		at := time.Now().Add(time.Duration(i) * time.Minute)
+		all, err := s.Of(trust.Gateway, file)
+		must(t, err)
+		for _, stored := range all {
+			if stored.Digest == e.Digest && !reflect.DeepEqual(stored.Claims, claims) {
+				t.Errorf("stored %q, want %q", stored.Claims, claims)
+			}
+		}
+		files, err := os.ReadDir(dir)
+		must(t, err)
+		for _, f := range files {
+			if text, err := os.ReadFile(filepath.Join(dir, f.Name())); err == nil && strings.Contains(string(text), e.Digest) {
+				must(t, os.Chtimes(filepath.Join(dir, f.Name()), at, at))
+			}
+		}
+	}
+	all, err := s.Of(trust.Gateway, file)
+	if err != nil || len(all) != 3 || len(all[0].Claims) != 1 || all[1].Claims == nil || len(all[1].Claims) != 0 {
+		t.Errorf("got %+v %v", all, err)
+	}
+	before := s.State()
+	if _, err := s.Remove(file); err != nil || s.State() == before {
+		t.Errorf("removed: %v", err)
+	}
+	e := trust.ConfigEntry(trust.Gateway, file, odd)
+	must(t, s.Add(e))
+	files, err := os.ReadDir(dir)
+	must(t, err)
+	stored := filepath.Join(dir, files[0].Name())
+	text, err := os.ReadFile(stored)
+	must(t, err)
+	must(t, os.WriteFile(stored, []byte(strings.Replace(string(text), "serve", "swerve", 1)), 0o600))
+	if got, err := s.Trusts(e); err == nil || got {
+		t.Errorf("trusted although it was changed: %t %v", got, err)
+	}
 }
 
 // TestPin: a plugin has one digest, the last approved one; a file and a folder of the
@@ -109,7 +166,7 @@ func TestDamage(t *testing.T) {
 // TestNoFolder: without a home directory nothing is or can be trusted.
 func TestNoFolder(t *testing.T) {
 	s := trust.Open("")
-	if got, err := s.Config("/x", one); got || err != nil {
+	if got, err := s.Trusts(trust.Entry{Kind: trust.Config, Digest: one, Path: "/x"}); got || err != nil {
 		t.Errorf("%t %v", got, err)
 	}
 	if err := s.SetPin("/x", false, one); err == nil || !strings.Contains(err.Error(), "HOME") {

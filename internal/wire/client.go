@@ -84,18 +84,33 @@ func (c *Client) Describe(ctx context.Context) (*Description, error) {
 		Name: printable(res.GetName()), Version: printable(res.GetVersion()),
 		Doc: printable(res.GetDoc()), SDK: printable(res.GetSdk()),
 	}
-	for _, s := range res.GetSettings() {
+	d.Settings = fromSettings(res.GetSettings(), nestedSettings)
+	return d, nil
+}
+
+// nestedSettings is how deep settings may be nested. Deeper ones are not shown.
+const nestedSettings = 4
+
+func fromSettings(settings []*condensepb.Setting, levels int) []registry.Setting {
+	if levels == 0 {
+		return nil
+	}
+	var all []registry.Setting
+	for _, s := range settings {
 		def := json.RawMessage(s.GetDefault())
 		if !json.Valid(def) {
 			def = json.RawMessage("null")
 		}
-		out := registry.Setting{Name: printable(s.GetName()), Type: printable(s.GetType()), Default: def, Doc: printable(s.GetDoc())}
+		out := registry.Setting{
+			Name: printable(s.GetName()), Type: printable(s.GetType()), Default: def, Doc: printable(s.GetDoc()),
+			Fields: fromSettings(s.GetFields(), levels-1),
+		}
 		for _, e := range s.GetEnum() {
 			out.Enum = append(out.Enum, printable(e))
 		}
-		d.Settings = append(d.Settings, out)
+		all = append(all, out)
 	}
-	return d, nil
+	return all
 }
 
 // A SettingsError lists the problems that a plugin reports about its settings.

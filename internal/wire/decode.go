@@ -245,7 +245,7 @@ func toStart(req *core.Request) *condensepb.Start {
 			Window: int64(b.Window), Reserve: int64(b.Reserve), Overhead: int64(b.Overhead),
 			Limit: int64(b.Limit), Target: int64(b.Target),
 		},
-		Trigger: name(string(req.Trigger)), Profile: name(req.Profile), Mode: name(req.Mode),
+		Trigger: name(string(req.Trigger)), Profile: name(req.Profile), Mode: name(req.Mode), Api: name(req.API),
 		System: bytesOf(req.System), Environment: bytesOf(req.Environment), Instructions: bytesOf(req.Instructions),
 		Dir: bytesOf(req.Dir), Tools: bytesOf(req.Tools), Originals: bytesOf(req.Originals), NoRecall: req.NoRecall,
 	}
@@ -263,7 +263,7 @@ func fromStart(s *condensepb.Start) *core.Request {
 			Window: int(b.GetWindow()), Reserve: int(b.GetReserve()), Overhead: int(b.GetOverhead()),
 			Limit: int(b.GetLimit()), Target: int(b.GetTarget()),
 		},
-		Trigger: core.Trigger(unname(s.GetTrigger())), Profile: unname(s.GetProfile()), Mode: unname(s.GetMode()),
+		Trigger: core.Trigger(unname(s.GetTrigger())), Profile: unname(s.GetProfile()), Mode: unname(s.GetMode()), API: unname(s.GetApi()),
 		System: stringOf(s.GetSystem()), Environment: stringOf(s.GetEnvironment()), Instructions: stringOf(s.GetInstructions()),
 		Dir: stringOf(s.GetDir()), Tools: stringOf(s.GetTools()), Originals: stringOf(s.GetOriginals()), NoRecall: s.GetNoRecall(),
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -45,7 +46,12 @@ func TestSame(t *testing.T) {
 		req.System, req.Environment, req.Instructions = "sys\xfftem", "env", "do\x80"
 		req.FilesRead = []string{"a", "", "b\xff"}
 		req.Dir, req.Tools, req.Originals = "/work\xff", `[{"name":"t"}]`, "history/part-1.jsonl"
-		req.NoRecall = r.IntN(2) == 0
+		req.API, req.NoRecall = "responses", r.IntN(2) == 0
+		for f, v := range reflect.ValueOf(*req).Fields() {
+			if v.IsZero() && f.Name != "NoRecall" && f.Name != "Messages" {
+				rt.Fatalf("Request.%s is not tested: a plugin must get it", f.Name)
+			}
+		}
 		want, _ := random(rt.Context(), req.Clone())
 		got, err := plugin.Condense(rt.Context(), req)
 		if err != nil {
@@ -59,9 +65,8 @@ func TestSame(t *testing.T) {
 		}
 		g, w := *given.Load(), *req
 		g.Messages, g.Counter, w.Messages, w.Counter = nil, nil, nil, nil
-		if g.Budget != w.Budget || g.Trigger != w.Trigger || g.Profile != w.Profile || g.Mode != w.Mode || g.System != w.System ||
-			g.Environment != w.Environment || g.Dir != w.Dir || g.Tools != w.Tools || g.Originals != w.Originals || g.NoRecall != w.NoRecall || g.Instructions != w.Instructions || strings.Join(g.FilesRead, "\n") != strings.Join(w.FilesRead, "\n") {
-			rt.Errorf("given %+v; want %+v", g, w)
+		if diff := cmp.Diff(w, g); diff != "" {
+			rt.Errorf("what was given differs (-want +got):\n%s", diff)
 		}
 		sameMessages(rt, "answered", got.Messages, want.Messages)
 		if got.Usage != want.Usage {

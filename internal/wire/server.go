@@ -67,14 +67,20 @@ func (s *Server) Describe(_ context.Context, req *condensepb.DescribeRequest) (*
 	res := &condensepb.DescribeResponse{
 		Name: valid(s.strategy.Name), Version: valid(s.opts.Version), Doc: valid(s.strategy.Doc), Sdk: valid(s.opts.SDK),
 	}
-	for _, set := range s.strategy.Settings() {
-		out := &condensepb.Setting{Name: valid(set.Name), Type: valid(set.Type), Default: set.Default, Doc: valid(set.Doc)}
+	res.Settings = toSettings(s.strategy.Settings())
+	return res, nil
+}
+
+func toSettings(settings []registry.Setting) []*condensepb.Setting {
+	var all []*condensepb.Setting
+	for _, set := range settings {
+		out := &condensepb.Setting{Name: valid(set.Name), Type: valid(set.Type), Default: set.Default, Doc: valid(set.Doc), Fields: toSettings(set.Fields)}
 		for _, e := range set.Enum {
 			out.Enum = append(out.Enum, valid(e))
 		}
-		res.Settings = append(res.Settings, out)
+		all = append(all, out)
 	}
-	return res, nil
+	return all
 }
 
 // Configure opens a provider with new settings, for all later calls. The previous one is

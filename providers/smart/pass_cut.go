@@ -53,7 +53,7 @@ func (w *work) cutResults(ctx context.Context, start, least, keep int, all bool,
 			}
 			for i := u.results.Start; i < u.results.End; i++ {
 				if limit == start {
-					w.looked()
+					w.looked(1)
 				}
 				if w.pieces[i].kind == dialog.KindToolResult {
 					cut(i, limit)

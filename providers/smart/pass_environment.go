@@ -27,7 +27,7 @@ var environmentPass = define("environment", classSuperseded, "",
 			if p.kind != dialog.KindEnvironment || w.hidden[w.message(i)] || isStub(p.text) {
 				continue
 			}
-			w.looked()
+			w.looked(1)
 			own := sections(p.text)
 			switch {
 			case kept < c.Keep:

@@ -28,7 +28,7 @@ var layoutPass = define("layout", classLossless, "",
 			if p.use.Info.Family == dialog.FamilyRead {
 				continue // an edit quotes a file as it is, to the last space
 			}
-			w.looked()
+			w.looked(1)
 			text := p.text
 			if c.JSON {
 				if compact, ok := compactJSON(text); ok {

@@ -30,7 +30,10 @@ var maskPass = define("mask", classLossy,
 			if c.UntilTarget && w.met() {
 				break
 			}
-			w.looked()
+			w.looked(u.results.End - u.results.Start)
+			if c.Inputs && u.Called {
+				w.looked(1)
+			}
 			if u.IsError && !c.Errors || slices.Contains(c.Except, u.Name) {
 				continue
 			}
@@ -81,7 +84,7 @@ var prunePass = define("prune", classLossy,
 			if w.pieces[u.results.Start].fixed {
 				continue
 			}
-			w.looked()
+			w.looked(u.results.End - u.results.Start)
 			n := 0
 			for _, p := range w.pieces[u.results.Start:u.results.End] {
 				n += p.tokens

@@ -45,7 +45,7 @@ var nearPass = referring(define("near_duplicates", classLossless, "",
 				}
 				continue
 			}
-			w.looked()
+			w.looked(1)
 			if !ok {
 				newest[k] = i
 				continue
@@ -99,7 +99,7 @@ var duplicatesPass = referring(define("duplicates", classLossless, "",
 			if p.gone || p.needed || w.hidden[w.message(i)] || p.tokens < c.Tokens || !repeats(p.kind) || hasStub(p.text) {
 				continue
 			}
-			w.looked()
+			w.looked(1)
 			h := maphash.String(seed, p.text)
 			at := -1
 			for _, k := range newest[h] {
@@ -182,7 +182,7 @@ var supersededPass = referring(define("superseded", classSuperseded, "",
 				if isStub(p.text) {
 					continue
 				}
-				w.looked()
+				w.looked(1)
 				if at := covered(p.of.File); at >= 0 && c.Reads {
 					what := seeNewer
 					if w.pieces[at].text == p.text {
@@ -195,7 +195,7 @@ var supersededPass = referring(define("superseded", classSuperseded, "",
 					below[p.of.File.Path] = append(below[p.of.File.Path], sight{p.of.File.Range, i})
 				}
 			case p.kind == dialog.KindToolCall && u.Info.Family == dialog.FamilyWrite && len(u.Info.Files) == 1 && !u.IsError:
-				w.looked()
+				w.looked(1)
 				f := dialog.File{Path: u.Info.Files[0].Path}
 				if at := covered(f); at >= 0 && c.Writes {
 					w.shortenCall(i, 0, w.refer(i, seeNewer, at))
@@ -234,7 +234,7 @@ func (w *work) supersedeRuns() {
 			newest[r] = u.results.Start
 			continue
 		}
-		w.looked()
+		w.looked(1)
 		w.leave(u.results.Start, stub{where: w.refer(u.results.Start, seeNewer, at)})
 	}
 }

@@ -34,7 +34,7 @@ var argsPass = define("args", classLossy,
 			if w.met() {
 				break
 			}
-			w.looked()
+			w.looked(1)
 			if len(w.pieces[i].text) > c.Over {
 				w.shortenCall(i, c.Head, "")
 			}
@@ -64,7 +64,7 @@ var reasoningPass = define("reasoning", classLossy,
 			if w.met() {
 				break
 			}
-			w.looked()
+			w.looked(1)
 			if w.saysMore(msg) {
 				w.drop(i)
 			}
@@ -107,7 +107,7 @@ var prosePass = define("prose", classLossy, "",
 			if p.kind != dialog.KindAssistant && p.kind != dialog.KindInjected || w.hidden[w.message(i)] {
 				continue
 			}
-			w.looked()
+			w.looked(1)
 			w.headTail(i, c.Tokens, 0.5)
 		}
 		return nil

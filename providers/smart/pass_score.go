@@ -43,7 +43,7 @@ func (w *work) hideByPoints(c *scoreSettings) {
 	users := c.KeepUsers
 	for k := len(groups) - 1; k >= 0; k-- {
 		g := &groups[k]
-		w.looked()
+		w.looked(g.End - g.Start)
 		s := about.group(g.Span)
 		points[k] = s.points(c)
 		if s.user && !s.calls && users > 0 {

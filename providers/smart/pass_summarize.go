@@ -151,7 +151,7 @@ func (w *work) blockJobs(c *summarizeSettings) []job {
 		if p.kind != dialog.KindToolResult || p.fixed || p.gone || p.tokens < c.Over || w.hidden[w.message(i)] || hasStub(p.text) {
 			continue
 		}
-		w.looked()
+		w.looked(1)
 		saved += p.tokens - c.Tokens
 		jobs = append(jobs, job{text: p.text, tokens: p.tokens, adopt: func(summary string) {
 			s := stub{where: "summary by a model"}
@@ -179,7 +179,7 @@ func (w *work) sectionJobs(c *summarizeSettings) []job {
 			return
 		}
 		for _, g := range groups {
-			w.looked()
+			w.looked(g.End - g.Start)
 			for i := g.Start; i < g.End; i++ {
 				w.write(&b, i)
 			}

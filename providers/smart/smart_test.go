@@ -85,6 +85,11 @@ func TestPresetsAreValidAndIdempotent(t *testing.T) {
 				messages := coretest.Random(r, &coretest.RandomOptions{Tidy: rapid.Bool().Draw(t, "tidy")})
 				req := coretest.Request(messages, rapid.IntRange(1, 4000).Draw(t, "target"))
 				res := condense(t, p, req)
+				for _, s := range res.Steps {
+					if s.Looked > 0 && s.Changed > s.Looked {
+						t.Fatalf("%s says that it changed %d of %d", s.Name, s.Changed, s.Looked)
+					}
+				}
 				next := again(req, res)
 				if was, now := sum(messages), sum(next.Messages); now > was {
 					t.Fatalf("%d tokens became %d", was, now)

@@ -152,8 +152,8 @@ func (w *work) met() bool { return w.tokens <= w.room }
 // count returns the tokens of a text.
 func (w *work) count(s string) int { return w.req.Counter.Count(core.Text(s)) }
 
-// looked counts a piece that the pass considered.
-func (w *work) looked() { w.step.Looked++ }
+// looked counts pieces, or messages of a pass that hides them, that the pass considered: of these, Changed are changed.
+func (w *work) looked(n int) { w.step.Looked += n }
 
 // put gives piece i another text, if that is smaller. It reports whether it did.
 func (w *work) put(i int, text string) bool {

@@ -17,6 +17,26 @@ var errorTypes = map[int]struct{ anthropic, openai string }{
 	http.StatusGatewayTimeout:        {"timeout_error", "server_error"},
 }
 
+// foreignErrors are the shapes of errors of APIs that the gateway does not read, for their clients; ? is the message. Others are OpenAI's.
+var foreignErrors = map[Vendor]string{
+	google: `{"error":{"code":404,"message":?,"status":"NOT_FOUND"}}`,
+	amazon: `{"message":?}`,
+	azure:  `{"error":{"code":"404","message":?}}`,
+	ollama: `{"error":?}`,
+}
+
+// NotFound returns the body of an answer with the status 404, in the shape of the errors of the API that a path belongs to.
+func (e *Endpoint) NotFound(message string) []byte {
+	if shape, ok := foreignErrors[e.Owner]; ok {
+		return rawjson.Append(nil, shape, message)
+	}
+	api := e.API
+	if len(e.Of) > 0 && e.Of[0] == Anthropic {
+		api = Messages
+	}
+	return Refusal(api, http.StatusNotFound, message)
+}
+
 // Refusal returns the body of an answer of the gateway's own with a status, in the shape of the vendor's errors.
 func Refusal(api API, status int, message string) []byte {
 	types, ok := errorTypes[status]

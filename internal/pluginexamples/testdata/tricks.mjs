@@ -30,7 +30,7 @@ const tricks = {
   echo: (call) => say(call, call.messages[0].parts[0].text),
   start: (call) => {
     const s = call.start
-    say(call, [s.trigger, s.profile, s.mode, s.system, s.environment, ...s.files_read, s.budget.target, Number(s.no_recall)].join(' '))
+    say(call, [s.trigger, s.profile, s.mode, s.system, s.environment, ...s.files_read, s.budget.target, Number(s.no_recall), s.api].join(' '))
   },
   keep_parts: (call) => {
     for (const m of call.messages) call.rewrite(m.id, [...m.parts.keys()].reverse().map((i) => ({ keep: i })))

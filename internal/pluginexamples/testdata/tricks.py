@@ -46,7 +46,7 @@ def wait(call, settings):
 def start(call, settings):
     s = call.start
     files = " ".join(f.decode() for f in s.files_read)
-    say(call, f"{s.trigger} {s.profile} {s.mode} {s.system.decode()} {s.environment.decode()} {files} {s.budget.target} {int(s.no_recall)}")
+    say(call, f"{s.trigger} {s.profile} {s.mode} {s.system.decode()} {s.environment.decode()} {files} {s.budget.target} {int(s.no_recall)} {s.api}")
 
 
 def hide_rest(call, settings):

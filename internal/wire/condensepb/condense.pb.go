@@ -230,7 +230,8 @@ type Setting struct {
 	Type          string                 `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`       // of JSON: string, integer, number, boolean, array, object
 	Default       []byte                 `protobuf:"bytes,3,opt,name=default,proto3" json:"default,omitempty"` // JSON
 	Doc           string                 `protobuf:"bytes,4,opt,name=doc,proto3" json:"doc,omitempty"`
-	Enum          []string               `protobuf:"bytes,5,rep,name=enum,proto3" json:"enum,omitempty"` // the allowed values, if they are few
+	Enum          []string               `protobuf:"bytes,5,rep,name=enum,proto3" json:"enum,omitempty"`     // the allowed values, if they are few
+	Fields        []*Setting             `protobuf:"bytes,6,rep,name=fields,proto3" json:"fields,omitempty"` // of an object: its own settings, if they are known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -296,6 +297,13 @@ func (x *Setting) GetDoc() string {
 func (x *Setting) GetEnum() []string {
 	if x != nil {
 		return x.Enum
+	}
+	return nil
+}
+
+func (x *Setting) GetFields() []*Setting {
+	if x != nil {
+		return x.Fields
 	}
 	return nil
 }
@@ -776,6 +784,7 @@ type Start struct {
 	Originals     []byte                 `protobuf:"bytes,13,opt,name=originals,proto3" json:"originals,omitempty"`                 // path at which the agent can read what the answer hides or rewrites; empty if there is none
 	Models        []*LentModel           `protobuf:"bytes,14,rep,name=models,proto3" json:"models,omitempty"`                       // known models for Generate
 	NoRecall      bool                   `protobuf:"varint,15,opt,name=no_recall,json=noRecall,proto3" json:"no_recall,omitempty"`  // the agent cannot recall by a handle what the answer hides or rewrites: write none
+	Api           string                 `protobuf:"bytes,16,opt,name=api,proto3" json:"api,omitempty"`                             // API in whose form the conversation is sent: anthropic, openai, responses; empty if unknown or none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -913,6 +922,13 @@ func (x *Start) GetNoRecall() bool {
 		return x.NoRecall
 	}
 	return false
+}
+
+func (x *Start) GetApi() string {
+	if x != nil {
+		return x.Api
+	}
+	return ""
 }
 
 // A LentModel is a language model that the host provides. Sizes are in tokens, 0 if unknown.
@@ -3286,13 +3302,14 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x10\n" +
 	"\x03doc\x18\x03 \x01(\tR\x03doc\x120\n" +
 	"\bsettings\x18\x04 \x03(\v2\x14.condense.v1.SettingR\bsettings\x12\x10\n" +
-	"\x03sdk\x18\x05 \x01(\tR\x03sdk\"q\n" +
+	"\x03sdk\x18\x05 \x01(\tR\x03sdk\"\x9f\x01\n" +
 	"\aSetting\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x18\n" +
 	"\adefault\x18\x03 \x01(\fR\adefault\x12\x10\n" +
 	"\x03doc\x18\x04 \x01(\tR\x03doc\x12\x12\n" +
-	"\x04enum\x18\x05 \x03(\tR\x04enum\".\n" +
+	"\x04enum\x18\x05 \x03(\tR\x04enum\x12,\n" +
+	"\x06fields\x18\x06 \x03(\v2\x14.condense.v1.SettingR\x06fields\".\n" +
 	"\x10ConfigureRequest\x12\x1a\n" +
 	"\bsettings\x18\x01 \x01(\fR\bsettings\"E\n" +
 	"\x11ConfigureResponse\x120\n" +
@@ -3316,7 +3333,7 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"\x04kind\"2\n" +
 	"\bFragment\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x12\n" +
-	"\x04last\x18\x02 \x01(\bR\x04last\"\xce\x03\n" +
+	"\x04last\x18\x02 \x01(\bR\x04last\"\xe0\x03\n" +
 	"\x05Start\x12#\n" +
 	"\rmessage_count\x18\x01 \x01(\x03R\fmessageCount\x12+\n" +
 	"\x06budget\x18\x02 \x01(\v2\x13.condense.v1.BudgetR\x06budget\x12\x18\n" +
@@ -3334,7 +3351,8 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"\x05tools\x18\f \x01(\fR\x05tools\x12\x1c\n" +
 	"\toriginals\x18\r \x01(\fR\toriginals\x12.\n" +
 	"\x06models\x18\x0e \x03(\v2\x16.condense.v1.LentModelR\x06models\x12\x1b\n" +
-	"\tno_recall\x18\x0f \x01(\bR\bnoRecall\"n\n" +
+	"\tno_recall\x18\x0f \x01(\bR\bnoRecall\x12\x10\n" +
+	"\x03api\x18\x10 \x01(\tR\x03api\"n\n" +
 	"\tLentModel\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06window\x18\x02 \x01(\x03R\x06window\x12\x1d\n" +
@@ -3574,66 +3592,67 @@ var file_condense_v1_condense_proto_goTypes = []any{
 }
 var file_condense_v1_condense_proto_depIdxs = []int32{
 	3,  // 0: condense.v1.DescribeResponse.settings:type_name -> condense.v1.Setting
-	6,  // 1: condense.v1.ConfigureResponse.problems:type_name -> condense.v1.Problem
-	10, // 2: condense.v1.CondenseRequest.start:type_name -> condense.v1.Start
-	13, // 3: condense.v1.CondenseRequest.messages:type_name -> condense.v1.Messages
-	31, // 4: condense.v1.CondenseRequest.reply:type_name -> condense.v1.Reply
-	9,  // 5: condense.v1.CondenseRequest.fragment:type_name -> condense.v1.Fragment
-	30, // 6: condense.v1.CondenseResponse.callback:type_name -> condense.v1.Callback
-	42, // 7: condense.v1.CondenseResponse.log:type_name -> condense.v1.Log
-	44, // 8: condense.v1.CondenseResponse.progress:type_name -> condense.v1.Progress
-	22, // 9: condense.v1.CondenseResponse.edit:type_name -> condense.v1.Edit
-	27, // 10: condense.v1.CondenseResponse.done:type_name -> condense.v1.Done
-	9,  // 11: condense.v1.CondenseResponse.fragment:type_name -> condense.v1.Fragment
-	12, // 12: condense.v1.Start.budget:type_name -> condense.v1.Budget
-	11, // 13: condense.v1.Start.models:type_name -> condense.v1.LentModel
-	14, // 14: condense.v1.Messages.messages:type_name -> condense.v1.Message
-	15, // 15: condense.v1.Message.parts:type_name -> condense.v1.Part
-	16, // 16: condense.v1.Part.tool_call:type_name -> condense.v1.ToolCall
-	17, // 17: condense.v1.Part.tool_result:type_name -> condense.v1.ToolResult
-	18, // 18: condense.v1.Part.image:type_name -> condense.v1.Image
-	19, // 19: condense.v1.Part.reasoning:type_name -> condense.v1.Reasoning
-	20, // 20: condense.v1.Part.opaque:type_name -> condense.v1.Opaque
-	15, // 21: condense.v1.ToolResult.content:type_name -> condense.v1.Part
-	21, // 22: condense.v1.Edit.hide:type_name -> condense.v1.MessageRange
-	23, // 23: condense.v1.Edit.rewrite:type_name -> condense.v1.Rewrite
-	26, // 24: condense.v1.Edit.insert:type_name -> condense.v1.Insert
-	24, // 25: condense.v1.Rewrite.parts:type_name -> condense.v1.NewPart
-	25, // 26: condense.v1.NewPart.result:type_name -> condense.v1.ResultEdit
-	15, // 27: condense.v1.NewPart.put:type_name -> condense.v1.Part
-	24, // 28: condense.v1.ResultEdit.content:type_name -> condense.v1.NewPart
-	15, // 29: condense.v1.Insert.parts:type_name -> condense.v1.Part
-	29, // 30: condense.v1.Done.usage:type_name -> condense.v1.Usage
-	28, // 31: condense.v1.Done.steps:type_name -> condense.v1.Step
-	45, // 32: condense.v1.Step.saved:type_name -> condense.v1.Step.SavedEntry
-	33, // 33: condense.v1.Callback.count_tokens:type_name -> condense.v1.CountTokens
-	38, // 34: condense.v1.Callback.generate:type_name -> condense.v1.Generate
-	37, // 35: condense.v1.Reply.token_counts:type_name -> condense.v1.TokenCounts
-	41, // 36: condense.v1.Reply.generated:type_name -> condense.v1.Generated
-	32, // 37: condense.v1.Reply.error:type_name -> condense.v1.CallbackError
-	0,  // 38: condense.v1.CallbackError.code:type_name -> condense.v1.CallbackError.Code
-	34, // 39: condense.v1.CountTokens.items:type_name -> condense.v1.CountItem
-	21, // 40: condense.v1.CountItem.messages:type_name -> condense.v1.MessageRange
-	35, // 41: condense.v1.CountItem.part:type_name -> condense.v1.PartRef
-	36, // 42: condense.v1.CountItem.content:type_name -> condense.v1.Content
-	15, // 43: condense.v1.Content.parts:type_name -> condense.v1.Part
-	39, // 44: condense.v1.Generate.input:type_name -> condense.v1.GenerateInput
-	21, // 45: condense.v1.GenerateInput.messages:type_name -> condense.v1.MessageRange
-	40, // 46: condense.v1.GenerateInput.message:type_name -> condense.v1.NewMessage
-	15, // 47: condense.v1.NewMessage.parts:type_name -> condense.v1.Part
-	29, // 48: condense.v1.Generated.usage:type_name -> condense.v1.Usage
-	43, // 49: condense.v1.Log.fields:type_name -> condense.v1.LogField
-	1,  // 50: condense.v1.ProviderService.Describe:input_type -> condense.v1.DescribeRequest
-	4,  // 51: condense.v1.ProviderService.Configure:input_type -> condense.v1.ConfigureRequest
-	7,  // 52: condense.v1.ProviderService.Condense:input_type -> condense.v1.CondenseRequest
-	2,  // 53: condense.v1.ProviderService.Describe:output_type -> condense.v1.DescribeResponse
-	5,  // 54: condense.v1.ProviderService.Configure:output_type -> condense.v1.ConfigureResponse
-	8,  // 55: condense.v1.ProviderService.Condense:output_type -> condense.v1.CondenseResponse
-	53, // [53:56] is the sub-list for method output_type
-	50, // [50:53] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	3,  // 1: condense.v1.Setting.fields:type_name -> condense.v1.Setting
+	6,  // 2: condense.v1.ConfigureResponse.problems:type_name -> condense.v1.Problem
+	10, // 3: condense.v1.CondenseRequest.start:type_name -> condense.v1.Start
+	13, // 4: condense.v1.CondenseRequest.messages:type_name -> condense.v1.Messages
+	31, // 5: condense.v1.CondenseRequest.reply:type_name -> condense.v1.Reply
+	9,  // 6: condense.v1.CondenseRequest.fragment:type_name -> condense.v1.Fragment
+	30, // 7: condense.v1.CondenseResponse.callback:type_name -> condense.v1.Callback
+	42, // 8: condense.v1.CondenseResponse.log:type_name -> condense.v1.Log
+	44, // 9: condense.v1.CondenseResponse.progress:type_name -> condense.v1.Progress
+	22, // 10: condense.v1.CondenseResponse.edit:type_name -> condense.v1.Edit
+	27, // 11: condense.v1.CondenseResponse.done:type_name -> condense.v1.Done
+	9,  // 12: condense.v1.CondenseResponse.fragment:type_name -> condense.v1.Fragment
+	12, // 13: condense.v1.Start.budget:type_name -> condense.v1.Budget
+	11, // 14: condense.v1.Start.models:type_name -> condense.v1.LentModel
+	14, // 15: condense.v1.Messages.messages:type_name -> condense.v1.Message
+	15, // 16: condense.v1.Message.parts:type_name -> condense.v1.Part
+	16, // 17: condense.v1.Part.tool_call:type_name -> condense.v1.ToolCall
+	17, // 18: condense.v1.Part.tool_result:type_name -> condense.v1.ToolResult
+	18, // 19: condense.v1.Part.image:type_name -> condense.v1.Image
+	19, // 20: condense.v1.Part.reasoning:type_name -> condense.v1.Reasoning
+	20, // 21: condense.v1.Part.opaque:type_name -> condense.v1.Opaque
+	15, // 22: condense.v1.ToolResult.content:type_name -> condense.v1.Part
+	21, // 23: condense.v1.Edit.hide:type_name -> condense.v1.MessageRange
+	23, // 24: condense.v1.Edit.rewrite:type_name -> condense.v1.Rewrite
+	26, // 25: condense.v1.Edit.insert:type_name -> condense.v1.Insert
+	24, // 26: condense.v1.Rewrite.parts:type_name -> condense.v1.NewPart
+	25, // 27: condense.v1.NewPart.result:type_name -> condense.v1.ResultEdit
+	15, // 28: condense.v1.NewPart.put:type_name -> condense.v1.Part
+	24, // 29: condense.v1.ResultEdit.content:type_name -> condense.v1.NewPart
+	15, // 30: condense.v1.Insert.parts:type_name -> condense.v1.Part
+	29, // 31: condense.v1.Done.usage:type_name -> condense.v1.Usage
+	28, // 32: condense.v1.Done.steps:type_name -> condense.v1.Step
+	45, // 33: condense.v1.Step.saved:type_name -> condense.v1.Step.SavedEntry
+	33, // 34: condense.v1.Callback.count_tokens:type_name -> condense.v1.CountTokens
+	38, // 35: condense.v1.Callback.generate:type_name -> condense.v1.Generate
+	37, // 36: condense.v1.Reply.token_counts:type_name -> condense.v1.TokenCounts
+	41, // 37: condense.v1.Reply.generated:type_name -> condense.v1.Generated
+	32, // 38: condense.v1.Reply.error:type_name -> condense.v1.CallbackError
+	0,  // 39: condense.v1.CallbackError.code:type_name -> condense.v1.CallbackError.Code
+	34, // 40: condense.v1.CountTokens.items:type_name -> condense.v1.CountItem
+	21, // 41: condense.v1.CountItem.messages:type_name -> condense.v1.MessageRange
+	35, // 42: condense.v1.CountItem.part:type_name -> condense.v1.PartRef
+	36, // 43: condense.v1.CountItem.content:type_name -> condense.v1.Content
+	15, // 44: condense.v1.Content.parts:type_name -> condense.v1.Part
+	39, // 45: condense.v1.Generate.input:type_name -> condense.v1.GenerateInput
+	21, // 46: condense.v1.GenerateInput.messages:type_name -> condense.v1.MessageRange
+	40, // 47: condense.v1.GenerateInput.message:type_name -> condense.v1.NewMessage
+	15, // 48: condense.v1.NewMessage.parts:type_name -> condense.v1.Part
+	29, // 49: condense.v1.Generated.usage:type_name -> condense.v1.Usage
+	43, // 50: condense.v1.Log.fields:type_name -> condense.v1.LogField
+	1,  // 51: condense.v1.ProviderService.Describe:input_type -> condense.v1.DescribeRequest
+	4,  // 52: condense.v1.ProviderService.Configure:input_type -> condense.v1.ConfigureRequest
+	7,  // 53: condense.v1.ProviderService.Condense:input_type -> condense.v1.CondenseRequest
+	2,  // 54: condense.v1.ProviderService.Describe:output_type -> condense.v1.DescribeResponse
+	5,  // 55: condense.v1.ProviderService.Configure:output_type -> condense.v1.ConfigureResponse
+	8,  // 56: condense.v1.ProviderService.Condense:output_type -> condense.v1.CondenseResponse
+	54, // [54:57] is the sub-list for method output_type
+	51, // [51:54] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_condense_v1_condense_proto_init() }

@@ -55,7 +55,7 @@ export function main(meta, strategy) {
 async function serve(strategy, options, program) {
   try {
     const server = await import('./server.mjs')
-    await server.serve(strategy, options)
+    await server.serve(strategy, options, realpathSync(program))
   } catch (err) {
     console.error(err.code === 'ERR_MODULE_NOT_FOUND' ? `${err.message}: run "npm ci --ignore-scripts" in the folder of ${program}` : err)
     process.exit(1)

@@ -1,7 +1,8 @@
 // The plugin as a process: handshake, gRPC, the services that go-plugin expects.
 import { mkdtempSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join, relative, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
 import grpc from '@grpc/grpc-js'
 
@@ -19,12 +20,12 @@ const STATUS = [
   [Unsupported, grpc.status.UNIMPLEMENTED],
 ]
 
-// serve serves strategy to the host that started the process, or with debug to one that attaches.
+// serve serves strategy, of the given program, to the host that started the process, or with debug to one that attaches.
 // It returns when it listens.
-export async function serve(strategy, { debug }) {
+export async function serve(strategy, { debug }, program) {
   if (process.platform === 'win32') throw new Error('plugins in JavaScript need unix sockets, which Windows has not for Node')
   const server = new grpc.Server()
-  server.addService(passBuffers(service), provider(strategy))
+  server.addService(passBuffers(service), provider(strategy, dirname(program)))
   addHostServices(server, () => stop(server))
   const dir = process.env.PLUGIN_UNIX_SOCKET_DIR || mkdtempSync(join(tmpdir(), 'condense-'))
   const socket = join(dir, `plugin${process.pid}`)
@@ -56,8 +57,8 @@ export async function serve(strategy, { debug }) {
   writeSync(1, `1|1|unix|${socket}|grpc|${announced}\n`)
 }
 
-// provider returns the handlers of ProviderService for strategy.
-function provider(strategy) {
+// provider returns the handlers of ProviderService for strategy, whose files are in the folder home.
+function provider(strategy, home) {
   let settings // in force
   return {
     Describe(_, done) {
@@ -71,7 +72,7 @@ function provider(strategy) {
         if (next.problems.length === 0) settings = next.settings
         done(null, { problems: next.problems })
       } catch (err) {
-        done(failure(err)) // strategy.check failed
+        done(failure(err, home)) // strategy.check failed
       }
     },
 
@@ -81,7 +82,7 @@ function provider(strategy) {
       const stopped = new AbortController()
       const call = new Call((data) => { if (!stopped.signal.aborted) stream.write(data) }, stopped.signal)
       const fail = (err) => {
-        if (!stopped.signal.aborted) stream.emit('error', failure(err))
+        if (!stopped.signal.aborted) stream.emit('error', failure(err, home))
         stopped.abort(err)
       }
       stream.on('cancelled', () => stopped.abort(new Error('the host does not wait any longer')))
@@ -104,11 +105,22 @@ function provider(strategy) {
 
 // failure returns err as the status of a call. The stack goes to the host's log if the strategy
 // has a bug.
-function failure(err) {
+function failure(err, home) {
   const known = STATUS.find(([type]) => err instanceof type)
   if (known) return { code: known[1], details: err.message }
-  log('error', 'the strategy failed', { error: String(err?.stack ?? err) })
-  return { code: grpc.status.UNKNOWN, details: String(err?.message ?? err) }
+  const text = String(err?.message ?? err) + place(err, home)
+  log('error', `the strategy failed: ${text}`, { error: String(err?.stack ?? err) })
+  return { code: grpc.status.UNKNOWN, details: text }
+}
+
+// place returns the line of the author's files, in the folder home, that failed, as " at plugin.mjs:12"; '' if there is none.
+function place(err, home) {
+  const sdk = dirname(fileURLToPath(import.meta.url))
+  for (const [, url, line] of String(err?.stack).matchAll(/(file:\/\/[^\s()]+):(\d+):\d+\)?$/gm)) {
+    const file = fileURLToPath(url)
+    if (file.startsWith(home + sep) && dirname(file) !== sdk && !file.includes(`${sep}node_modules${sep}`)) return ` at ${relative(home, file)}:${line}`
+  }
+  return ''
 }
 
 // log writes a line to standard error in the format of go-plugin.

@@ -27,6 +27,8 @@ STATUS = [
     (Unsupported, grpc.StatusCode.UNIMPLEMENTED),
 ]
 
+SDK_FOLDER = os.path.dirname(os.path.abspath(__file__))
+
 # A call uses a thread of gRPC's and one of its own. By default a host makes four calls at a
 # time, in addition to health checks.
 MAX_CALLS = 64
@@ -187,9 +189,28 @@ def _fail(context, err):
     for kind, code in STATUS:
         if isinstance(err, kind):
             context.abort(code, str(err))
-    trace = "".join(traceback.format_exception(type(err), err, err.__traceback__))
-    _log("error", "the strategy failed", error=trace)
-    context.abort(grpc.StatusCode.UNKNOWN, f"{type(err).__name__}: {err}")
+    text = f"{type(err).__name__}: {err}{_place(err)}"
+    _log("error", f"the strategy failed: {text}", error="".join(traceback.format_exception(type(err), err, _outside(err.__traceback__))))
+    context.abort(grpc.StatusCode.UNKNOWN, text)
+
+
+def _outside(trace):
+    """Returns trace without the frames of this SDK at its beginning."""
+    first = trace
+    while trace and os.path.dirname(os.path.abspath(trace.tb_frame.f_code.co_filename)) == SDK_FOLDER:
+        trace = trace.tb_next
+    return trace or first
+
+
+def _place(err):
+    """Returns the line of the author's files that failed, as " at plugin.py:12"; "" if there is none."""
+    home = os.path.dirname(os.path.abspath(sys.argv[0])) + os.sep
+    for frame in reversed(traceback.extract_tb(err.__traceback__)):
+        file = os.path.abspath(frame.filename)
+        own = file.startswith(home) and "site-packages" not in file and os.path.dirname(file) != SDK_FOLDER
+        if own and not frame.filename.startswith("<"):
+            return f" at {file[len(home):]}:{frame.lineno}"
+    return ""
 
 
 def _try(f):

@@ -3,6 +3,7 @@ package configcmd
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -159,28 +161,28 @@ func providersCommand(a *cli.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "providers [NAME]",
-		Short: "List the strategies, or describe one and its settings",
+		Short: "List the strategies, or describe a strategy or a provider of the configuration",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return cli.Usage(cmd, "want at most one name; got %d", len(args))
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			var list []registry.Strategy
+		RunE: func(cmd *cobra.Command, args []string) error {
+			list := []strategyListing{}
 			if len(args) == 1 {
-				s, err := a.Strategies.Get(args[0])
+				s, err := describe(cmd.Context(), a, args[0])
 				if err != nil {
 					return err
 				}
 				list = append(list, s)
 			} else {
 				for s := range a.Strategies.All() {
-					list = append(list, s)
+					list = append(list, strategyListing{s.Name, s.Doc, s.Settings()})
 				}
 			}
 			if asJSON {
-				return printStrategiesJSON(a.Stdout, list)
+				return term.PrintJSON(a.Stdout, list)
 			}
 			if len(args) == 1 {
 				printStrategy(a.Stdout, list[0])
@@ -196,26 +198,75 @@ func providersCommand(a *cli.App) *cobra.Command {
 			return nil
 		},
 	}
-	cli.CompleteArgument(cmd, a.Strategies.Names)
+	cli.CompleteArgument(cmd, func() []string {
+		return slices.Concat(a.Strategies.Names(), []string{config.Truncation}, a.Configured((*config.Config).Providers))
+	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-func printStrategy(w io.Writer, s registry.Strategy) {
-	term.Printf(w, "%s\n\n%s\n\nSettings:\n", s.Name, s.Doc)
-	for _, set := range s.Settings() {
-		term.Printf(w, "  %-12s %s (%s, default %s)", set.Name, set.Doc, set.Type, set.Default)
+// describe returns the strategy of that name, the truncation at the end of every chain, or a provider of the configuration. A plugin is
+// started to describe itself, if it is approved.
+func describe(ctx context.Context, a *cli.App, name string) (strategyListing, error) {
+	s, unknown := a.Strategies.Get(name)
+	switch {
+	case unknown == nil:
+		return strategyListing{s.Name, s.Doc, s.Settings()}, nil
+	case name == config.Truncation:
+		return strategyListing{Name: name, Doc: truncation, Settings: []registry.Setting{}}, nil
+	}
+	declared, c, err := a.LoadPlugins()
+	if err != nil || !slices.Contains(c.Providers(), name) {
+		return strategyListing{}, unknown // the configuration is not what was asked about
+	}
+	for _, p := range declared {
+		if p.Name != name {
+			continue
+		}
+		if p.Withheld != "" {
+			return strategyListing{}, fmt.Errorf("provider %s: %s", name, p.Withheld)
+		}
+		pin, err := plugins.Pin(c, p.Provider)
+		if err != nil {
+			return strategyListing{}, err
+		}
+		d, err := plugins.Describe(ctx, p.Provider, pin)
+		if err != nil {
+			return strategyListing{}, err
+		}
+		doc := fmt.Sprintf("Provider of the configuration: plugin %s, which describes itself as %s %s.\n\n%s", cli.FromHere(p.Plugin), d.Name, d.Version, d.Doc)
+		return strategyListing{name, doc, d.Settings}, nil
+	}
+	p, err := c.Provider(name)
+	if err != nil {
+		return strategyListing{}, err
+	}
+	if s, err = a.Strategies.Get(p.Strategy); err != nil {
+		return strategyListing{}, err
+	}
+	doc := fmt.Sprintf("Provider of the configuration: strategy %s with the settings %s.\n\n%s", s.Name, p.Settings, s.Doc)
+	return strategyListing{name, doc, s.Settings()}, nil
+}
+
+// truncation describes what no configuration declares.
+const truncation = `The end of every chain: hides the oldest messages until the conversation fits, as slidingwindow does with its default settings.
+It is added to every chain and acts when the conversation is still above its limit; a chain that names it last lets it act at the threshold, too. It has no settings of its own:
+to truncate in another way, declare a provider of the strategy slidingwindow and name it in the chain.`
+
+func printStrategy(w io.Writer, s strategyListing) {
+	term.Printf(w, "%s\n\n%s\n", s.Name, term.Indented{Text: s.Doc, By: ""})
+	if len(s.Settings) > 0 {
+		term.Printf(w, "\nSettings:\n")
+	}
+	registry.Nested(s.Settings, func(set registry.Setting, depth int) {
+		term.Printf(w, "  %s%-12s %s (%s", strings.Repeat("  ", depth), set.Name, set.Doc, set.Type)
+		if len(set.Fields) == 0 {
+			term.Printf(w, ", default %s", set.Default)
+		}
+		term.Printf(w, ")")
 		if len(set.Enum) > 0 {
 			term.Printf(w, ": %s", strings.Join(set.Enum, ", "))
 		}
 		term.Printf(w, "\n")
-	}
-}
-
-func printStrategiesJSON(w io.Writer, list []registry.Strategy) error {
-	out := make([]strategyListing, len(list))
-	for i, s := range list {
-		out[i] = strategyListing{s.Name, s.Doc, s.Settings()}
-	}
-	return term.PrintJSON(w, out)
+	})
 }

@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/spf13/cobra"
@@ -19,17 +22,21 @@ import (
 )
 
 func trustCommand(a *cli.App) *cobra.Command {
-	var yes, list, remove bool
+	var yes, list, remove, diff bool
 	cmd := &cobra.Command{
 		Use:   "trust [FILE]",
 		Short: "Show what a configuration file would start, send and read, and trust it",
 		Long: `A configuration file of a project may choose strategies and numbers freely. To start a program, name an address, or
 read an environment variable or a file, it needs your agreement. trust shows every such part of FILE, or of the active
-configuration, and asks. It approves the programs as they are now.
+configuration, and asks; if you have agreed before, it shows what has changed since. It approves the programs as they
+are now.
 
 The agreement is stored in your own configuration folder, for this file and these parts only: a part that changes is
-not used until you agree again. Files in your own configuration folder need no agreement.`,
+not used until you agree again. The section serve is agreed to independently of programs and models: a gateway whose
+section has changed does not start, or goes on with the former one. Files in your own configuration folder need no
+agreement.`,
 		Example: `  condense trust
+  condense trust --diff
   condense trust --list
   condense trust --remove condense.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -42,6 +49,8 @@ not used until you agree again. Files in your own configuration folder need no a
 				return cli.Usage(cmd, "--list cannot be combined with anything else")
 			case remove && yes:
 				return cli.Usage(cmd, "--remove and --yes cannot be combined")
+			case diff && (list || remove || yes):
+				return cli.Usage(cmd, "--diff changes nothing and cannot be combined with --list, --remove or --yes")
 			case remove && len(args) == 0 && a.ConfigPath == "":
 				return cli.Usage(cmd, "name the file or program to remove; --list shows them")
 			}
@@ -59,11 +68,12 @@ not used until you agree again. Files in your own configuration folder need no a
 			case remove:
 				return removeTrust(a, store, file)
 			}
-			return trustFile(a, cmd, store, file, yes)
+			return trustFile(a, cmd, store, file, yes, diff)
 		},
 	}
 	f := cmd.Flags()
 	f.BoolVar(&yes, "yes", false, "agree without a question, for scripts")
+	f.BoolVar(&diff, "diff", false, "show what has changed since you agreed, and do nothing")
 	f.BoolVar(&list, "list", false, "list what you trust")
 	f.BoolVar(&remove, "remove", false, "stop trusting FILE, a configuration or a program")
 	return cmd
@@ -108,13 +118,31 @@ type approval struct {
 
 // A trustRequest is what a file needs trust for.
 type trustRequest struct {
-	config.Claims
-	digests   []string // of the claims, for every way to load the file
-	approvals map[string]approval
+	file       string
+	parts      []part
+	since      time.Time     // of the former agreement; zero if there is none
+	agreements []trust.Entry // to the parts, for every way to load the file
+	approvals  map[string]approval
 }
 
+// A part is a claim and what has become of it since the former agreement.
+type part struct {
+	trust.Claim
+	change change
+	was    string // the former value
+}
+
+type change string
+
+const (
+	unchanged change = " "
+	added     change = "+"
+	changed   change = "~"
+	removed   change = "-"
+)
+
 // trustFile shows what the file needs trust for and records the user's agreement.
-func trustFile(a *cli.App, cmd *cobra.Command, store trust.Store, file string, yes bool) error {
+func trustFile(a *cli.App, cmd *cobra.Command, store trust.Store, file string, yes, diff bool) error {
 	requests, err := trustRequests(a, store, file)
 	if err != nil {
 		return err
@@ -125,13 +153,16 @@ func trustFile(a *cli.App, cmd *cobra.Command, store trust.Store, file string, y
 	}
 	for i := range requests {
 		r := &requests[i]
-		printRequest(a, r)
 		known, err := r.known(store)
 		if err != nil {
 			return err
 		}
+		printRequest(a, r, known)
 		if known {
 			term.Printf(a.Stdout, "already trusted\n")
+			continue
+		}
+		if diff {
 			continue
 		}
 		if !yes {
@@ -142,7 +173,7 @@ func trustFile(a *cli.App, cmd *cobra.Command, store trust.Store, file string, y
 		if err := r.agree(store); err != nil {
 			return err
 		}
-		term.Printf(a.Stdout, "%s is trusted\n", visible(cli.FromHere(r.File)))
+		term.Printf(a.Stdout, "%s is trusted\n", visible(cli.FromHere(r.file)))
 	}
 	return nil
 }
@@ -172,20 +203,53 @@ func ask(a *cli.App, cmd *cobra.Command) error {
 	return nil
 }
 
-func printRequest(a *cli.App, r *trustRequest) {
-	term.Printf(a.Stdout, "%s\n", visible(cli.FromHere(r.File)))
-	for _, part := range r.Parts {
-		term.Printf(a.Stdout, "  %s  %s\n      %s\n", part.Key, visible(cli.FromHere(part.Value)), visible(part.Does))
-		ap, ok := r.approvals[part.Key]
-		switch {
-		case !ok:
-		case ap.why != nil:
-			term.Printf(a.Stdout, "      cannot be approved yet: %s\n", visible(ap.why.Error()))
-		case ap.was != "" && ap.was != ap.is:
-			term.Printf(a.Stdout, "      current checksum %s; approved was %s\n", ap.is, ap.was)
-		default:
-			term.Printf(a.Stdout, "      current checksum %s\n", ap.is)
+// printRequest prints the parts: those that have changed, if the user has agreed to others before.
+func printRequest(a *cli.App, r *trustRequest, known bool) {
+	file := visible(cli.FromHere(r.file))
+	if known || r.since.IsZero() {
+		term.Printf(a.Stdout, "%s\n", file)
+		for _, p := range r.parts {
+			if p.change != removed {
+				printPart(a, r, p, unchanged)
+			}
 		}
+		return
+	}
+	term.Printf(a.Stdout, "%s, changed since you agreed (%s)\n", file, r.since.Format(time.DateTime))
+	var same []string
+	for _, p := range r.parts {
+		if ap := r.approvals[p.Key]; p.change == unchanged && (ap.is != ap.was || ap.why != nil) {
+			p.change = changed
+		}
+		if p.change == unchanged {
+			same = append(same, visible(p.Key))
+			continue
+		}
+		printPart(a, r, p, p.change)
+	}
+	if len(same) > 0 {
+		term.Printf(a.Stdout, "  unchanged: %s\n", strings.Join(same, ", "))
+	}
+}
+
+func printPart(a *cli.App, r *trustRequest, p part, sign change) {
+	does := visible(p.Does)
+	if sign == removed {
+		does = "no longer " + does
+	}
+	term.Printf(a.Stdout, "%s %s  %s\n      %s\n", sign, p.Key, visible(cli.FromHere(p.Value)), does)
+	if sign == changed && p.was != p.Value {
+		term.Printf(a.Stdout, "      was %s\n", visible(cli.FromHere(p.was)))
+	}
+	ap, ok := r.approvals[p.Key]
+	switch {
+	case !ok:
+	case ap.why != nil:
+		term.Printf(a.Stdout, "      cannot be approved yet: %s\n", visible(ap.why.Error()))
+	case ap.was != "" && ap.was != ap.is:
+		term.Printf(a.Stdout, "      current checksum %s; approved was %s\n", ap.is, ap.was)
+	default:
+		term.Printf(a.Stdout, "      current checksum %s\n", ap.is)
 	}
 }
 
@@ -194,7 +258,8 @@ func trustRequests(a *cli.App, store trust.Store, file string) ([]trustRequest, 
 	load := func(path, dir string) (*config.Config, error) {
 		opts := a.Names()
 		opts.Path, opts.Dir, opts.CheckProvider = path, dir, nil
-		opts.Trust = func(config.Claims) bool { return true } // nothing is started here
+		opts.Trust = func(config.Claims) bool { return true }  // nothing is started here
+		opts.Require = func(config.Claim) bool { return true } // what a gateway would miss is shown too
 		return config.Load(opts)
 	}
 	c, err := load(file, "")
@@ -215,11 +280,11 @@ func trustRequests(a *cli.App, store trust.Store, file string) ([]trustRequest, 
 		return nil, err
 	}
 	for _, r := range more {
-		if r.File != trust.RealPath(file) {
+		if r.file != trust.RealPath(file) {
 			continue
 		}
 		if len(requests) > 0 {
-			r.digests = append(r.digests, requests[0].digests...)
+			r.agreements = append(r.agreements, requests[0].agreements...)
 		}
 		requests = []trustRequest{r}
 	}
@@ -229,7 +294,13 @@ func trustRequests(a *cli.App, store trust.Store, file string) ([]trustRequest, 
 func requestsOf(c *config.Config, store trust.Store) ([]trustRequest, error) {
 	var requests []trustRequest
 	for _, claims := range c.Claims() {
-		r := trustRequest{Claims: claims, digests: []string{claims.Digest}, approvals: map[string]approval{}}
+		if n := len(requests); n == 0 || requests[n-1].file != claims.File {
+			requests = append(requests, trustRequest{file: claims.File, approvals: map[string]approval{}})
+		}
+		r := &requests[len(requests)-1]
+		if err := r.add(claims, store); err != nil {
+			return nil, err
+		}
 		for _, name := range c.Providers() {
 			p, err := c.Provider(name)
 			if err != nil {
@@ -249,15 +320,58 @@ func requestsOf(c *config.Config, store trust.Store) ([]trustRequest, error) {
 				}
 			}
 		}
-		requests = append(requests, r)
 	}
 	return requests, nil
 }
 
+// add adds a set of claims, compared with what the user has agreed to last.
+func (r *trustRequest) add(claims config.Claims, store trust.Store) error {
+	now := []trust.Claim{}
+	for _, p := range claims.Parts {
+		now = append(now, trust.Claim{Key: p.Key, Value: p.Value, Does: p.Does})
+	}
+	kind := trust.Config
+	if claims.Gateway {
+		kind = trust.Gateway
+	}
+	r.agreements = append(r.agreements, trust.ConfigEntry(kind, claims.File, now))
+	former, err := store.Of(kind, claims.File)
+	if err != nil {
+		return err
+	}
+	before := map[string]trust.Claim{}
+	if i := slices.IndexFunc(former, func(e trust.Entry) bool { return e.Claims != nil }); i >= 0 {
+		if r.since.Before(former[i].Time) {
+			r.since = former[i].Time
+		}
+		for _, c := range former[i].Claims {
+			before[c.Key] = c
+		}
+	}
+	for _, c := range now {
+		old, known := before[c.Key]
+		p := part{Claim: c, was: old.Value}
+		switch {
+		case !known:
+			p.change = added
+		case old != c:
+			p.change = changed
+		default:
+			p.change = unchanged
+		}
+		r.parts = append(r.parts, p)
+		delete(before, c.Key)
+	}
+	for _, key := range slices.Sorted(maps.Keys(before)) {
+		r.parts = append(r.parts, part{Claim: before[key], change: removed})
+	}
+	return nil
+}
+
 // known reports whether the user has agreed to all of it.
 func (r *trustRequest) known(store trust.Store) (bool, error) {
-	for _, digest := range r.digests {
-		if ok, err := store.Config(r.File, digest); !ok || err != nil {
+	for _, e := range r.agreements {
+		if ok, err := store.Trusts(e); !ok || err != nil {
 			return false, err
 		}
 	}
@@ -270,8 +384,8 @@ func (r *trustRequest) known(store trust.Store) (bool, error) {
 }
 
 func (r *trustRequest) agree(store trust.Store) error {
-	for _, digest := range r.digests {
-		if err := store.Add(trust.Entry{Kind: trust.Config, Digest: digest, Path: r.File}); err != nil {
+	for _, e := range r.agreements {
+		if err := store.Add(e); err != nil {
 			return err
 		}
 	}

@@ -225,20 +225,25 @@ func stepText(s *core.Step) string {
 	if s.Looked == 0 && s.Changed == 0 && s.Note == "" && n == 0 {
 		return ""
 	}
-	saving := "saving " + size.Group(n) + " tokens"
-	if n != 0 && len(kinds) > 0 {
-		saving += " (" + strings.Join(kinds, ", ") + ")"
+	var done []string
+	switch { // a plugin need not report how many it looked at, or what it saved
+	case s.Name == "value" && s.Looked > 0:
+		done = append(done, "dropped "+size.Group(s.Changed)+" of "+size.Group(s.Looked)+" lines")
+	case s.Looked > 0:
+		done = append(done, "changed "+size.Group(s.Changed)+" of "+size.Group(s.Looked))
+	case s.Changed > 0:
+		done = append(done, "changed "+size.Group(s.Changed))
+	}
+	if n != 0 || len(done) > 0 && (len(s.Saved) > 0 || s.TokensBefore != 0 || s.TokensAfter != 0) {
+		saving := "saving " + size.Group(n) + " tokens"
+		if n != 0 && len(kinds) > 0 {
+			saving += " (" + strings.Join(kinds, ", ") + ")"
+		}
+		done = append(done, saving)
 	}
 	var words []string
-	switch {
-	case s.Name == "value" && s.Looked > 0:
-		words = append(words, "dropped "+size.Group(s.Changed)+" of "+size.Group(s.Looked)+" lines, "+saving)
-	case s.Looked > 0:
-		words = append(words, "changed "+size.Group(s.Changed)+" of "+size.Group(s.Looked)+", "+saving)
-	case s.Changed > 0: // a plugin need not report how many it looked at
-		words = append(words, "changed "+size.Group(s.Changed)+", "+saving)
-	case n != 0:
-		words = append(words, saving)
+	if len(done) > 0 {
+		words = append(words, strings.Join(done, ", "))
 	}
 	if s.Note != "" {
 		words = append(words, s.Note)

@@ -17,13 +17,15 @@ func TestStepsInReports(t *testing.T) {
 		{Name: "looked", Looked: 2},
 		{Name: "plugged", Saved: map[string]int{"tool_result": 1200, "user": 300}},
 		{Name: "replaced", Changed: 3},
+		{Name: "none", Looked: 2, Changed: 1, TokensBefore: 50, TokensAfter: 50},
 		{Name: "noted", Note: "as said"},
 		{Name: "both", Note: "as said", Saved: map[string]int{"user": 7}},
 	})
 	const want = `  cut         changed 3 of 1,200, saving 100 tokens (results) (1.5 ms)
-  looked      changed 0 of 2, saving 0 tokens
+  looked      changed 0 of 2
   plugged     saving 1,500 tokens (results, user)
-  replaced    changed 3, saving 0 tokens
+  replaced    changed 3
+  none        changed 1 of 2, saving 0 tokens
   noted       as said
   both        saving 7 tokens (user) as said
 `

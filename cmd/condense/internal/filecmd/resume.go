@@ -122,11 +122,14 @@ func (r *resumption) do(cmd *cobra.Command, show, quiet bool) error {
 	if err != nil {
 		return err
 	}
+	var w *wait
 	if !quiet {
+		w = r.newWait(r.App)
 		r.observe = func(e condense.Event) {
 			if e.Kind == condense.EventEstimated {
 				term.Printf(r.Stderr, "%s: %s\n", s.Where(), estimateText(e.Estimate))
 			}
+			w.see(&e)
 		}
 	}
 	h, err := r.open(cmd.Context(), cmd, r.App)
@@ -149,7 +152,7 @@ func (r *resumption) do(cmd *cobra.Command, show, quiet bool) error {
 	if show {
 		return r.show(cmd, h, c, turn, request, copied)
 	}
-	report, err := h.Manage(cmd.Context(), c, turn)
+	report, err := h.Manage(w.listen(cmd.Context()), c, turn)
 	if report != nil && !quiet {
 		printReport(r.Stderr, s.Where(), d.Format, d.Format, request, report)
 	}
@@ -157,7 +160,7 @@ func (r *resumption) do(cmd *cobra.Command, show, quiet bool) error {
 		return fmt.Errorf("%s: %w", s.Where(), err)
 	}
 	if !report.Acted {
-		return r.unchanged()
+		return r.unchanged(report.Decision)
 	}
 	if err := r.write(cmd.Context(), d, copied); err != nil {
 		return err
@@ -182,7 +185,7 @@ func (r *resumption) show(cmd *cobra.Command, h *condense.Host, c *condense.Conv
 		return fmt.Errorf("%s: %w", r.session.Where(), err)
 	}
 	if !decision.Act {
-		return r.unchanged()
+		return r.unchanged(decision.Reason)
 	}
 	term.Printf(r.Stderr, "a condensed copy would be written, with a new ID, as in\n  %s\nand the command to go on would be, with that ID,\n", copied.Where())
 	term.Printf(r.Stderr, "  %s\n", r.command(copied.ID))
@@ -190,9 +193,16 @@ func (r *resumption) show(cmd *cobra.Command, h *condense.Host, c *condense.Conv
 }
 
 // unchanged prints the command for the session itself.
-func (r *resumption) unchanged() error {
+func (r *resumption) unchanged(why policy.Reason) error {
 	term.Printf(r.Stdout, "%s\n", r.command(r.session.ID))
-	return cli.NothingError(fmt.Sprintf("session %s goes on as it is: nothing was condensed; --force condenses a copy that is not due", r.session.ID))
+	text := "nothing was condensed; --force condenses a copy that is not due"
+	switch {
+	case why == policy.ReasonNothingNew:
+		text = fmt.Sprintf("nothing was said since it was last condensed, by condense or by %s itself (as with /compact)", r.session.Agent.Title)
+	case r.turn.Trigger == core.TriggerManual:
+		text = "nothing of it can be removed, with --force neither"
+	}
+	return cli.NothingError(fmt.Sprintf("session %s goes on as it is: %s", r.session.ID, text))
 }
 
 // write writes the copy.

@@ -11,9 +11,11 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -43,8 +45,9 @@ type selection struct {
 	logger                             *slog.Logger // nil: nothing is logged
 	observe                            func(condense.Event)
 
-	config   *config.Config   // set by open
-	resolved *config.Resolved // without the flags
+	config   *config.Config    // set by open
+	resolved *config.Resolved  // without the flags
+	chain    []config.Provider // with them
 }
 
 func (s *selection) flags(a *cli.App, cmd *cobra.Command) {
@@ -106,6 +109,9 @@ func (s *selection) open(ctx context.Context, cmd *cobra.Command, a *cli.App) (*
 			return nil, err
 		}
 		flags.Chain = []config.Provider{*chosen}
+	}
+	if s.chain = flags.Chain; s.chain == nil {
+		s.chain = r.Chain
 	}
 	h, err := condense.Open(ctx, &condense.Options{
 		Config: c.Override(flags), Reattach: os.Getenv("CONDENSE_REATTACH"), Model: a.Model, Logger: s.logger, Observe: s.observe,
@@ -188,11 +194,14 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
 			if o := sel.originals; o != "" && o != config.OriginalsNone && o != config.OriginalsParts {
 				return cli.Usage(cmd, "--originals: %q is neither %s nor %s", o, config.OriginalsNone, config.OriginalsParts)
 			}
+			var w *wait
 			if !quiet {
+				w = sel.newWait(a)
 				sel.observe = func(e condense.Event) {
 					if e.Kind == condense.EventEstimated {
 						term.Printf(a.Stderr, "%s: %s\n", args[0], estimateText(e.Estimate))
 					}
+					w.see(&e)
 				}
 			}
 			if sel.logger, err = a.Logger(cmd, log, loud); err != nil {
@@ -247,20 +256,34 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
 					return cli.Usage(cmd, "--to: the format %s is read-only, and the conversation would change; choose one of %s", to, strings.Join(cli.OutputFormats(), ", "))
 				}
 			}
-			r, err := h.Manage(cmd.Context(), conversation, turn)
+			toFile := out != "" && out != "-"
+			if toFile { // it must be written even if the reader of the report goes away
+				gone := make(chan os.Signal, 1)
+				signal.Notify(gone, syscall.SIGPIPE)
+				defer signal.Stop(gone)
+			}
+			r, err := h.Manage(w.listen(cmd.Context()), conversation, turn)
+			if err != nil {
+				err = fmt.Errorf("%s: %w", args[0], err)
+			}
+			finish := func() {
+				if err == nil && (r.Acted || !cli.SameFile(args[0], out) || cmp.Or(to, d.Format) != d.Format) {
+					err = file.Finish(a)
+				}
+			}
+			if toFile {
+				finish()
+			}
 			if r != nil && report != "" {
 				err = errors.Join(err, printReportJSON(reportTo, r))
 			}
 			if r != nil && !quiet {
 				printReport(a.Stderr, args[0], d.Format, cmp.Or(to, d.Format), request, r)
 			}
+			if !toFile {
+				finish()
+			}
 			if err != nil {
-				return fmt.Errorf("%s: %w", args[0], err)
-			}
-			if !r.Acted && cli.SameFile(args[0], out) && cmp.Or(to, d.Format) == d.Format {
-				return cli.ErrNothing
-			}
-			if err := file.Finish(a); err != nil {
 				return err
 			}
 			if !r.Acted {

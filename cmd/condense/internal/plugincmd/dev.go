@@ -15,7 +15,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/registry"
@@ -185,9 +185,8 @@ func (d *dev) request(ctx context.Context) (*core.Request, string, error) {
 	req := &core.Request{Trigger: core.TriggerManual, Counter: tokens.NewCounter(encoding)}
 	name := "a session that comes with condense"
 	if d.trace == "" {
-		req.Messages = coretest.Session()
-		for i := range req.Messages {
-			req.Messages[i].Tokens = 0 // measured by another counter
+		if req.Messages, req.System, err = bundled(req.Counter); err != nil {
+			return nil, "", err
 		}
 	} else {
 		doc, err := d.app.Read(ctx, d.trace, d.format)
@@ -205,6 +204,21 @@ func (d *dev) request(ctx context.Context) (*core.Request, string, error) {
 	req.Budget.Window, req.Budget.Limit, req.Budget.Target = 2*total, total, total/2
 	return req, fmt.Sprintf("%s: %s messages, %s tokens, wanted %s", name,
 		size.Group(len(req.Messages)), size.Group(total), size.Group(req.Budget.Target)), nil
+}
+
+// bundled returns a recorded session that comes with condense, its first message protected as a host may do. It has everything that a
+// strategy may act on: prose, code, results of tools, long and short.
+func bundled(counter core.Counter) ([]core.Message, string, error) {
+	items, err := lab.Find("demo:entire-cli")
+	if err != nil {
+		return nil, "", err
+	}
+	s, err := items[0].Read(counter)
+	if err != nil {
+		return nil, "", err
+	}
+	s.Messages[0].Protected = true
+	return s.Messages, s.System, nil
 }
 
 // chain returns the chain of the plugin and truncation.

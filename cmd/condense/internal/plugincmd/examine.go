@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -145,8 +146,7 @@ func printVerdicts(w io.Writer, r *coretest.Report, findings []finding, took tim
 	for _, f := range findings {
 		wrong[f.name] = true
 	}
-	passed := 0
-	var declined []coretest.Verdict
+	passed, declined := 0, 0
 	if verbose {
 		term.Printf(w, "\n")
 	}
@@ -157,7 +157,7 @@ func printVerdicts(w io.Writer, r *coretest.Report, findings []finding, took tim
 			result = "FAILED"
 		case v.Declined != nil:
 			result = "declined"
-			declined = append(declined, v)
+			declined++
 		default:
 			passed++
 		}
@@ -165,11 +165,12 @@ func printVerdicts(w io.Writer, r *coretest.Report, findings []finding, took tim
 			term.Printf(w, "  %-8s  %-26s %s (%s ms)\n", result, v.Case, v.About, term.Number(millis(v.Duration)))
 		}
 	}
-	term.Printf(w, "\nconformance: %s in %.1f s: %d passed, %d declined, %d failed\n",
-		size.Plural(len(r.Verdicts), "case"), took.Seconds(), passed, len(declined), len(wrong))
-	for _, v := range declined {
-		term.Printf(w, "  declined  %s (%s): %v\n", v.Case, v.About, v.Declined)
+	term.Printf(w, "\nconformance: %s in %.1f s: %d passed, %d declined, %d failed; it acted in %d of %d\n",
+		size.Plural(len(r.Verdicts), "case"), took.Seconds(), passed, declined, len(wrong), r.Acted(), len(r.Verdicts))
+	if r.Acted() == 0 {
+		term.Printf(w, "  it changed no conversation, so the cases tested next to nothing: --settings may make it act on small conversations\n")
 	}
+	printDeclined(w, r.Verdicts, wrong)
 	for _, rule := range append(core.Rules(), coretest.Contract()...) {
 		printFindings(w, rule, findings)
 	}
@@ -177,12 +178,48 @@ func printVerdicts(w io.Writer, r *coretest.Report, findings []finding, took tim
 		term.Printf(w, "  stopped   %v\n", r.Stopped)
 		return
 	}
-	if r.Deterministic {
+	switch {
+	case r.Unmeasured:
+		term.Printf(w, "deterministic: not measured, it gave no answer that could be compared\n")
+	case r.Deterministic:
 		term.Printf(w, "deterministic: yes, the same request had the same answer twice\n")
-	} else {
-		term.Printf(w, "deterministic: no, the same request had two answers or none (not a fault, but harder to test)\n")
+	default:
+		term.Printf(w, "deterministic: no, the same request had two answers, or one and an error (not a fault, but harder to test)\n")
 	}
 }
+
+// printDeclined prints why cases were declined, equal reasons together. Reasons that differ in numbers are equal.
+func printDeclined(w io.Writer, verdicts []coretest.Verdict, wrong map[string]bool) {
+	const shown = 4 // cases of a reason
+	names := map[string][]string{}
+	var reasons []string
+	first := map[string]coretest.Verdict{}
+	for _, v := range verdicts {
+		if v.Declined == nil || wrong[v.Case] {
+			continue
+		}
+		reason := digits.ReplaceAllString(v.Declined.Error(), "0")
+		if names[reason] == nil {
+			reasons, first[reason] = append(reasons, reason), v
+		}
+		names[reason] = append(names[reason], v.Case)
+	}
+	for _, reason := range reasons {
+		v, all := first[reason], names[reason]
+		if len(all) == 1 {
+			term.Printf(w, "  declined  %s (%s): %v\n", v.Case, v.About, v.Declined)
+			continue
+		}
+		more := ""
+		if n := len(all) - shown; n > 0 {
+			more = fmt.Sprintf(" and %d more", n)
+			all = all[:shown]
+		}
+		term.Printf(w, "  declined  %s (%s%s): %v\n", size.Plural(len(names[reason]), "case"), strings.Join(all, ", "), more, v.Declined)
+	}
+}
+
+var digits = regexp.MustCompile(`[0-9]+`)
 
 // printFindings prints where and how a rule was broken, and what to do.
 func printFindings(w io.Writer, rule core.Rule, findings []finding) {

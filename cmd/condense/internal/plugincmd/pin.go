@@ -101,7 +101,7 @@ func pluginsNamed(arg string, declared []plugins.Plugin, c *config.Config) ([]pl
 func pin(a *cli.App, store trust.Store, chosen []plugins.Plugin) error {
 	var errs []error
 	var said bytes.Buffer
-	sums := map[trust.Entry]bool{}
+	var sums []trust.Entry
 	for _, p := range chosen {
 		sum, err := pinOne(&said, p)
 		if err != nil {
@@ -109,13 +109,13 @@ func pin(a *cli.App, store trust.Store, chosen []plugins.Plugin) error {
 		}
 		if sum != "" {
 			target, folder := p.Target()
-			sums[trust.PluginEntry(target, folder, sum)] = true
+			sums = append(sums, trust.PluginEntry(target, folder, sum))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("nothing was pinned: %w", err)
 	}
-	for e := range sums {
+	for _, e := range sums {
 		if err := store.Add(e); err != nil {
 			return err
 		}

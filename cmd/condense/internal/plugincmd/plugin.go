@@ -162,11 +162,15 @@ func printAbout(w io.Writer, doc string, settings []registry.Setting) {
 	if doc != "" {
 		term.Printf(w, "            %s\n", strings.Join(strings.Fields(doc), " "))
 	}
-	for _, s := range settings {
+	registry.Nested(settings, func(s registry.Setting, _ int) {
 		term.Printf(w, "  setting   %s: %s (%s", s.Name, s.Doc, s.Type)
-		if len(s.Default) > 0 {
+		if len(s.Default) > 0 && len(s.Fields) == 0 {
 			term.Printf(w, ", default %s", firstRunes(string(s.Default), 60))
 		}
-		term.Printf(w, ")\n")
-	}
+		term.Printf(w, ")")
+		if len(s.Enum) > 0 {
+			term.Printf(w, ": %s", strings.Join(s.Enum, ", "))
+		}
+		term.Printf(w, "\n")
+	})
 }

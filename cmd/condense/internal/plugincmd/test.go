@@ -115,7 +115,8 @@ type testListing struct {
 	ReadyMS       float64            `json:"ready_ms"`
 	Cases         []caseListing      `json:"cases"`
 	Findings      []findingListing   `json:"findings"`
-	Deterministic bool               `json:"deterministic"`
+	Acted         int                `json:"acted"`             // cases in which it changed a conversation
+	Deterministic *bool              `json:"deterministic"`     // null if it gave no answer that could be compared
 	Stopped       string             `json:"stopped,omitempty"` // why cases were left out
 	// Conversations are those that it was asked to halve, in a chain.
 	Conversations []tryListing `json:"conversations"`
@@ -125,6 +126,7 @@ type caseListing struct {
 	Name   string  `json:"name"`
 	About  string  `json:"about"`
 	Result string  `json:"result"`           // passed, declined, failed
+	Acted  bool    `json:"acted"`            // it changed a conversation
 	Reason string  `json:"reason,omitempty"` // why it was declined
 	MS     float64 `json:"ms"`
 }
@@ -143,7 +145,10 @@ type tryListing struct {
 
 // examined adds the results of the conformance suite.
 func (l *testListing) examined(r *coretest.Report, findings []finding) {
-	l.Cases, l.Findings, l.Deterministic = []caseListing{}, []findingListing{}, r.Deterministic
+	l.Cases, l.Findings, l.Acted = []caseListing{}, []findingListing{}, r.Acted()
+	if r.Stopped == nil && !r.Unmeasured {
+		l.Deterministic = &r.Deterministic
+	}
 	if r.Stopped != nil {
 		l.Stopped = r.Stopped.Error()
 	}
@@ -153,7 +158,7 @@ func (l *testListing) examined(r *coretest.Report, findings []finding) {
 		l.Findings = append(l.Findings, findingListing{f.rule, f.name, f.text, repairs[f.rule]})
 	}
 	for _, v := range r.Verdicts {
-		c := caseListing{Name: v.Case, About: v.About, Result: "passed", MS: millis(v.Duration)}
+		c := caseListing{Name: v.Case, About: v.About, Result: "passed", Acted: v.Acted, MS: millis(v.Duration)}
 		switch {
 		case wrong[v.Case]:
 			c.Result = "failed"

@@ -136,7 +136,9 @@ func gatewayAddress(cmd *cobra.Command, a *cli.App, given string) (string, error
 		}
 		return strings.TrimSuffix(strings.TrimRight(given, "/"), "/v1"), nil
 	}
-	c, err := a.Load("")
+	load := a.Names()
+	load.Path, load.Require = a.ConfigPath, required(false)
+	c, err := a.LoadWith(load)
 	if err != nil {
 		return "", err
 	}

@@ -33,6 +33,17 @@ func (own addresses) upstreams() map[string]string {
 	return urls
 }
 
+// unversioned returns the APIs whose address would have /v1 at the end, and has not: the user's server is asked without it.
+func (own addresses) unversioned() []string {
+	var names []string
+	for api, a := range own {
+		if a.versioned && !strings.HasSuffix(strings.TrimRight(a.url, "/"), "/v1") {
+			names = append(names, api)
+		}
+	}
+	return names
+}
+
 // unless returns the addresses without those that flags replace.
 func (own addresses) unless(flags []string) addresses {
 	rest := addresses{}

@@ -31,7 +31,8 @@ func TestReport(t *testing.T) {
 	}{
 		"nothing": {live.Stats{}, "", "condense: no conversation came through, so there was nothing to condense\n"},
 		"an upstream that is away": {
-			live.Stats{Requests: 8, Unreachable: away}, "",
+			live.Stats{Requests: 8, Unreachable: away},
+			"",
 			"condense: 8 requests, 0 tokens sent, 0 saved\ncondense: cache: 0 tokens read, 0 written; $0.00 instead of $0.00\ncondense: no request was answered\n" +
 				"condense: anthropic at http://127.0.0.1:9 could not be reached 8 times: dial tcp 127.0.0.1:9: connect: connection refused\n",
 		},
@@ -41,25 +42,29 @@ func TestReport(t *testing.T) {
 		},
 		"a fault": {faulty, "", unchanged + "condense: the history was not condensed; 1 error, see --log info\n"},
 		"short": {
-			live.Stats{Requests: 1, Tokens: live.Tokens{Received: 1200, Sent: 1200, CacheWrite: 1000}, Unpriced: 1}, "",
+			live.Stats{Requests: 1, Tokens: live.Tokens{Received: 1200, Sent: 1200, CacheWrite: 1000}, Unpriced: 1},
+			"",
 			"condense: 1 request, 1,200 tokens sent, 0 saved\ncondense: cache: 0 tokens read, 1,000 written; no price known for the model\ncondense: the history was never too long\n",
 		},
 		"condensed": {
 			live.Stats{
 				Requests: 46, Tokens: live.Tokens{Received: 2000, Sent: 1500, Saved: 700, Recalled: 200, Net: 500, CacheRead: 900}, Cost: 3.214, Saved: 1, Unpriced: 2,
 				Epochs: []live.Epoch{epoch, epoch, pays, epoch}, EpochCount: 4, Ingested: 1, Errors: map[string]int{"vendor_overloaded_error": 2},
-			}, "",
+			},
+			"",
 			"condense: 46 requests, 1,500 tokens sent, 500 saved (25 %), without 200 that the agent recalled\ncondense: cache: 900 tokens read, 0 written; $3.21 instead of $4.21, without 2 requests to models of unknown price\n" +
 				"condense: history condensed 4 times (3 by smart, 1 by truncation): 48,100 to 27,000 tokens (window: the window was nearly full), 48,100 to 27,000 tokens (window), " +
 				"25,407 to 23,125 tokens (payback: it was to save more than it costs), …; 1 tool result shortened; 2 errors, see --log info\n" + toSee,
 		},
 		"recorded": {
-			live.Stats{Requests: 1, Epochs: []live.Epoch{epoch}, EpochCount: 1, Unpriced: 1}, "/tmp/said",
+			live.Stats{Requests: 1, Epochs: []live.Epoch{epoch}, EpochCount: 1, Unpriced: 1},
+			"/tmp/said",
 			"condense: 1 request, 0 tokens sent, 0 saved\ncondense: cache: 0 tokens read, 0 written; no price known for the model\n" +
 				"condense: history condensed 1 time by smart: 48,100 to 27,000 tokens (window: the window was nearly full)\ncondense: to see what was removed: condense view --all FILE, with a file of /tmp/said\n",
 		},
 		"observed": {
-			live.Stats{Observe: true, Requests: 46, Tokens: live.Tokens{Received: 2000, Sent: 2000}, Cost: 4, Epochs: []live.Epoch{epoch}, Observed: &live.Observed{Epochs: 1, Sent: 1500, Saved: 500, CostSaved: 1}, Estimated: 2}, "",
+			live.Stats{Observe: true, Requests: 46, Tokens: live.Tokens{Received: 2000, Sent: 2000}, Cost: 4, Epochs: []live.Epoch{epoch}, Observed: &live.Observed{Epochs: 1, Sent: 1500, Saved: 500, CostSaved: 1}, Estimated: 2},
+			"",
 			"condense: only observed, nothing was changed: 46 requests, 2,000 tokens sent, 500 would have been saved (25 %)\ncondense: cache: 0 tokens read, 0 written; $4.00, would have been $3.00; 2 requests estimated, because the vendor did not report tokens\n" +
 				"condense: history would have been condensed 1 time by smart: 48,100 to 27,000 tokens (window: the window was nearly full)\n",
 		},

@@ -89,16 +89,18 @@ type gatewayFlags struct {
 	upstreams     []string
 	store, record string
 	observe       bool
-	way           string // of recall
-	recall        bool   // requests without a recall secret carry the gateway's own
-	alone         bool   // only a child of this process uses it: no token, no certificate, no audit
+	way           string   // of recall
+	recall        bool     // requests without a recall secret carry the gateway's own
+	alone         bool     // only a child of this process uses it: no token, no certificate, no audit
+	unversioned   []string // upstreams of the agent's own settings whose paths have no /v1
 	log, logAs    string
+	every         time.Duration // between two looks at the files of the configuration; 0 is the default
 }
 
 func (f *gatewayFlags) add(a *cli.App, cmd *cobra.Command) {
 	f.place.Flags(a, cmd)
 	set := cmd.Flags()
-	set.StringArrayVar(&f.upstreams, "upstream", nil, "`NAME=URL` of the API to forward to: anthropic=… or openai=…; repeat it for both (default: serve.upstreams, the vendors' own)")
+	set.StringArrayVar(&f.upstreams, "upstream", nil, "`NAME=URL` of an API to forward to: anthropic=…, openai=…, or another name, /NAME in the base URL, with what is spoken there: openrouter=openai+https://…; repeat it for each (default: serve.upstreams, the vendors' own)")
 	set.StringVar(&f.store, "store", "", "`file` that keeps what a restart must not lose, postgres://… or memory (default: serve.store)")
 	set.StringVar(&f.record, "record", "", "`folder` to record conversations in, or off (default: serve.record, off)")
 	set.StringVar(&f.way, "recall", "", "`way` in which agents get back what was condensed: mcp, tool (a tool that the gateway adds and answers) or off (default: serve.recall, mcp)")
@@ -151,8 +153,8 @@ func named(cmd *cobra.Command, err error) error {
 		name := strings.TrimPrefix(e.Origin.Name, "serve.")
 		if of, isUpstream := strings.CutPrefix(name, "upstreams."); isUpstream {
 			name = "upstream " + of
-			if strings.HasPrefix(e.Suggestion, "serve.") { // the name is unknown
-				e.Problem, e.Suggestion = "there is no such upstream; there are anthropic and openai", ""
+			if strings.HasPrefix(e.Suggestion, "serve.") { // the name is none
+				e.Problem, e.Suggestion = "the name of an upstream has up to 64 letters, digits, dots and dashes", ""
 			}
 		}
 		e.Key, e.Origin = "", config.Origin{Kind: config.OriginKind("--" + name)}
@@ -170,6 +172,7 @@ type gateway struct {
 	host      *condense.Host
 	log       *slog.Logger
 	upstreams map[string]string // for vendors without a configured one
+	plain     []string          // of these, whose paths have no /v1
 	recall    bool
 	alone     bool
 	ready     chan struct{} // closed when Gateway is set, or never will be
@@ -209,13 +212,16 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 		return nil, cli.Usage(cmd, "--log-format: %q: want text or json", f.logAs)
 	}
 	load := a.Names()
-	load.Path = a.ConfigPath
+	load.Path, load.Require = a.ConfigPath, required(f.alone)
 	var err error
 	if load.Flags, err = f.settings(cmd); err != nil {
 		return nil, err
 	}
 	maps.Copy(load.Flags, more)
 	c, err := a.LoadWith(load)
+	if errors.As(err, new(*config.UntrustedError)) {
+		return nil, fmt.Errorf("not started: %w", err)
+	}
 	if err != nil {
 		return nil, named(cmd, err)
 	}
@@ -223,10 +229,11 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 		return nil, err
 	}
 	g := &gateway{
-		settings: c.Serve(), place: f.place, recall: f.recall, alone: f.alone, upstreams: upstreams, ready: make(chan struct{}),
+		settings: c.Serve(), place: f.place, recall: f.recall, alone: f.alone, upstreams: upstreams, plain: f.unversioned, ready: make(chan struct{}),
 		log:   slog.New(lines),
 		limit: func(d time.Duration) { cli.EndWithin(ctx, d) },
 	}
+	logStandard(g.log)
 	if s := g.settings; s.Cert != "" && !g.alone {
 		if g.tls, err = access.Certificate(s.Cert, s.Key, func(err error) { g.log.Warn("the changed certificate is not used", "err", err) }); err != nil {
 			return nil, fmt.Errorf("serve.tls: %w", err)
@@ -269,7 +276,7 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 	}
 	g.watched(opts)
 	g.host, err = condense.Open(ctx, &condense.Options{
-		Load: &load, Watch: &config.WatchOptions{Changed: g.changed},
+		Load: &load, Watch: &config.WatchOptions{Changed: g.changed, Interval: f.every},
 		Reattach: os.Getenv("CONDENSE_REATTACH"), Logger: g.log,
 	})
 	if err != nil {
@@ -284,6 +291,19 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 	g.texts.Store(opts.Token != "" || opts.Tokens != "")
 	g.setEnding(&g.settings)
 	return g, nil
+}
+
+// doors are the keys of the section serve that say how callers reach the gateway and who may. The gateway of a
+// single child process has none.
+var doors = []string{"serve.listen", "serve.admin", "serve.tls", "serve.behind_proxy", "serve.token_env", "serve.token_file", "serve.tokens", "serve.audit"}
+
+// required returns which parts of a file must not be left out for lack of trust: without them the gateway would be open, or
+// send conversations elsewhere than the file says.
+func required(alone bool) func(config.Claim) bool {
+	return func(part config.Claim) bool {
+		isDoor := slices.ContainsFunc(doors, func(key string) bool { return part.Key == key || strings.HasPrefix(part.Key, key+".") })
+		return strings.HasPrefix(part.Key, "serve.") && !(alone && isDoor)
+	}
 }
 
 // badStore says what to do if the store cannot be used.
@@ -377,6 +397,11 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 		Ingest: live.Ingest{Off: !s.Lossless, MaxResult: s.MaxResult},
 		Epoch:  live.EpochOptions{Target: s.Target, IgnoreCold: !s.Cold, IgnorePayback: !s.Payback, MinSize: s.MinSize, Risk: s.Risk},
 	}
+	for _, name := range slices.Sorted(maps.Keys(s.Upstreams)) {
+		if err := live.CheckUpstream(name, s.Upstreams[name]); err != nil {
+			return nil, fmt.Errorf("serve.upstreams.%s: %w", name, err)
+		}
+	}
 	for name, l := range s.Tenants {
 		if opts.Tenants == nil {
 			opts.Tenants = map[string]live.Limits{}
@@ -396,6 +421,9 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 	for name, address := range g.upstreams {
 		if o, _ := c.Origin("serve", "upstreams", name); o.Kind == config.FromDefault || o.Kind == "" {
 			opts.Upstreams[name] = address
+			if slices.Contains(g.plain, name) {
+				opts.Unversioned = append(opts.Unversioned, name)
+			}
 		}
 	}
 	for i, r := range s.Rules {

@@ -125,6 +125,7 @@ func wrap(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, agent *agents.Age
 	later := &laterWriter{to: a.Stderr} // the screen is the agent's while it runs
 	quietApp := *a
 	quietApp.Stderr = later
+	flags.unversioned = own.unless(flags.upstreams).unversioned()
 	g, err := openFor(cmd, &quietApp, flags, own.upstreams())
 	if err != nil {
 		return err
@@ -193,7 +194,7 @@ func notFound(a *cli.App, agent *agents.Agent, program string, err error) error 
 // then the gateway remembers nothing after its end.
 func openFor(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, upstreams map[string]string) (*gateway, error) {
 	g, err := flags.open(cmd, a, map[string]string{}, upstreams)
-	if err == nil || errors.As(err, new(*cli.UsageError)) || errors.As(err, new(config.Errors)) || flags.store != "" {
+	if err == nil || errors.As(err, new(*cli.UsageError)) || errors.As(err, new(config.Errors)) || errors.As(err, new(*config.UntrustedError)) || flags.store != "" {
 		return g, err
 	}
 	g, again := flags.open(cmd, a, map[string]string{"serve.store": config.StoreMemory}, upstreams)
@@ -335,7 +336,7 @@ func launch(agent *agents.Agent, args []string, own addresses, base, secret stri
 	// Clients append the last part of the path to what they are given. If the user's own address has no
 	// /v1, neither has the gateway's, and the path at the upstream is the same as without it.
 	v1 := func(api string) string {
-		if address, ok := own[api]; ok && address.versioned && !strings.HasSuffix(strings.TrimRight(address.url, "/"), "/v1") {
+		if slices.Contains(own.unversioned(), api) {
 			return base
 		}
 		return base + "/v1"

@@ -19,7 +19,7 @@ func main() { pluginsdk.Main(strategy) }
 
 var strategy = registry.Define("keep_last",
 	"Keeps the first question and the last messages. A plugin for tests.",
-	func() config { return config{Last: 10} },
+	func() config { return config{Last: 10, Mark: mark{"none"}} },
 	func(_ context.Context, c config, env registry.Env) (core.CondensationProvider, error) {
 		m, err := env.Model(c.Model)
 		if err != nil {
@@ -37,6 +37,11 @@ type config struct {
 	Last  int    `json:"last" doc:"Messages to keep at the end."`
 	Do    string `json:"do"   doc:"What to do instead." enum:"|panic|exit|fail|hang|deaf|protected|empty|env|ask"`
 	Model string `json:"model" doc:"The language model to ask."`
+	Mark  mark   `json:"mark" doc:"What stands for messages that are left out."`
+}
+
+type mark struct {
+	Style string `json:"style" doc:"How it looks." enum:"none|dots"`
 }
 
 // ask puts what a language model of the host says of the user's words in the place of

@@ -1,0 +1,167 @@
+package wire
+
+import (
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+)
+
+// A Credential is what a request carries to say who pays, by its shape.
+type Credential struct {
+	Name  string // for people, and never the value
+	Of    Vendor // who issued it
+	Cloud bool   // it is for the API of this vendor only; others are accepted by gateways of any kind
+}
+
+// A shape is how a credential is recognized: by a header or parameter that only one vendor has, or by how the value begins.
+type shape struct {
+	header, parameter string // empty: any that has a credential
+	prefix, within    string // of the value
+	is                Credential
+}
+
+var shapes = []shape{
+	{header: "X-Goog-Api-Key", is: Credential{"the header x-goog-api-key", google, true}},
+	{prefix: "ya29.", is: Credential{"a token ya29.…", google, true}},
+	{prefix: "AIza", is: Credential{"a key AIza…", google, false}},
+	{parameter: "key", is: Credential{"the parameter key", google, false}},
+
+	{header: "Authorization", prefix: "AWS4-", is: Credential{"a signature of AWS", amazon, true}},
+	{header: "X-Amz-Security-Token", is: Credential{"the header x-amz-security-token", amazon, true}},
+	{parameter: "X-Amz-Signature", is: Credential{"a signature of AWS", amazon, true}},
+	{parameter: "X-Amz-Security-Token", is: Credential{"a signature of AWS", amazon, true}},
+	{prefix: "AKIA", is: Credential{"a key AKIA…", amazon, true}},
+	{prefix: "ASIA", is: Credential{"a key ASIA…", amazon, true}},
+	{prefix: "ABSK", is: Credential{"a key ABSK…", amazon, false}},
+	{prefix: "bedrock-api-key-", is: Credential{"a key bedrock-api-key-…", amazon, false}},
+
+	{header: "Api-Key", is: Credential{"the header api-key", azure, false}},
+
+	{prefix: "sk-ant-", is: Credential{"a key sk-ant-…", Anthropic, false}},
+	{prefix: "sk-proj-", is: Credential{"a key sk-proj-…", OpenAI, false}},
+	{prefix: "sk-svcacct-", is: Credential{"a key sk-svcacct-…", OpenAI, false}},
+	{prefix: "sk-admin-", is: Credential{"a key sk-admin-…", OpenAI, false}},
+	{prefix: "sk-", within: "T3BlbkFJ", is: Credential{"a key sk-…", OpenAI, false}}, // in all older ones; plain sk- has many issuers
+	{header: "Chatgpt-Account-Id", is: Credential{"the login of a ChatGPT plan", OpenAI, false}},
+	{prefix: "sk-or-", is: Credential{"a key sk-or-…", openRouter, false}},
+
+	{prefix: "gsk_", is: Credential{"a key gsk_…", "Groq", false}},
+	{prefix: "xai-", is: Credential{"a key xai-…", "xAI", false}},
+	{prefix: "pplx-", is: Credential{"a key pplx-…", "Perplexity", false}},
+	{prefix: "hf_", is: Credential{"a token hf_…", "Hugging Face", false}},
+	{prefix: "nvapi-", is: Credential{"a key nvapi-…", "NVIDIA", false}},
+	{prefix: "csk-", is: Credential{"a key csk-…", "Cerebras", false}},
+	{prefix: "ghp_", is: Credential{"a token ghp_…", gitHub, false}},
+	{prefix: "gho_", is: Credential{"a token gho_…", gitHub, false}},
+	{prefix: "ghu_", is: Credential{"a token ghu_…", gitHub, false}},
+	{prefix: "ghs_", is: Credential{"a token ghs_…", gitHub, false}},
+	{prefix: "github_pat_", is: Credential{"a token github_pat_…", gitHub, false}},
+	{prefix: "tid=", is: Credential{"a token of GitHub Copilot", gitHub, false}},
+}
+
+// carriers are the headers with keys and tokens, and parameters likewise.
+var (
+	carriers   = []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "X-Amz-Security-Token", "Chatgpt-Account-Id"}
+	parameters = []string{"key", "api_key", "api-key", "access_token", "X-Amz-Signature", "X-Amz-Security-Token"}
+)
+
+// Credentials returns the credentials of a request whose issuers are known by their shape, from its headers and its query.
+func Credentials(h http.Header, query string) []Credential {
+	var found []Credential
+	see := func(value string, of func(*shape) bool) {
+		for i := range shapes {
+			if s := &shapes[i]; of(s) && s.fits(value) {
+				found = append(found, s.is)
+			}
+		}
+	}
+	for _, name := range carriers {
+		for _, value := range h[name] {
+			see(value, func(s *shape) bool { return s.header == name || s.header == "" && s.parameter == "" })
+		}
+	}
+	for pair := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == ';' }) {
+		raw, value, _ := strings.Cut(pair, "=")
+		name, err := url.QueryUnescape(raw)
+		if err != nil {
+			continue
+		}
+		if plain, err := url.QueryUnescape(value); err == nil {
+			value = plain
+		}
+		for _, known := range parameters {
+			if strings.EqualFold(name, known) {
+				see(value, func(s *shape) bool { return s.parameter == known || s.header == "" && s.parameter == "" })
+			}
+		}
+	}
+	return found
+}
+
+// fits reports whether a value has the shape: one of its words, because it can follow a scheme.
+func (s *shape) fits(value string) bool {
+	if s.prefix == "" {
+		return strings.TrimSpace(value) != ""
+	}
+	for word := range strings.FieldsSeq(value) {
+		if strings.HasPrefix(word, s.prefix) && strings.Contains(word, s.within) {
+			return true
+		}
+	}
+	return false
+}
+
+// A Host is what is known of the public host of a vendor.
+type Host struct {
+	Of          Vendor // whose it is; empty for a host that may be a gateway of the user's own
+	Unversioned bool   // its paths have no /v1
+}
+
+// hosts are the public hosts of vendors. Hosts that clouds rent out are none of them.
+var hosts = []struct {
+	pattern string // of [path.Match]
+	is      Host
+}{
+	{"*.anthropic.com", Host{Of: Anthropic}},
+	{"*.claude.com", Host{Of: Anthropic}},
+	{"claude.ai", Host{Of: Anthropic}},
+	{"*.openai.com", Host{Of: OpenAI}},
+	{"chatgpt.com", Host{Of: OpenAI}},
+	{"*.googleapis.com", Host{Of: google}},
+	{"bedrock*.amazonaws.com*", Host{Of: amazon}},
+	{"*.api.aws", Host{Of: amazon}},
+	{"models.inference.ai.azure.com", Host{Of: gitHub}},
+	{"*.openai.azure.*", Host{Of: azure}},
+	{"*.cognitiveservices.azure.*", Host{Of: azure}},
+	{"*.services.ai.azure.com", Host{Of: azure}},
+	{"*.models.ai.azure.com", Host{Of: azure}},
+	{"*.inference.ai.azure.com", Host{Of: azure}},
+	{"openrouter.ai", Host{Of: openRouter}},
+	{"*.openrouter.ai", Host{Of: openRouter}},
+	{"*.githubcopilot.com", Host{Of: gitHub, Unversioned: true}},
+	{"models.github.ai", Host{Of: gitHub, Unversioned: true}},
+	{"api.groq.com", Host{Of: "Groq"}},
+	{"api.x.ai", Host{Of: "xAI"}},
+	{"api.perplexity.ai", Host{Of: "Perplexity", Unversioned: true}},
+	{"*.huggingface.co", Host{Of: "Hugging Face"}},
+	{"*.nvidia.com", Host{Of: "NVIDIA"}},
+	{"api.cerebras.ai", Host{Of: "Cerebras"}},
+	{"api.deepseek.com", Host{Of: "DeepSeek"}},
+	{"api.mistral.ai", Host{Of: "Mistral"}},
+	{"api.moonshot.*", Host{Of: "Moonshot"}},
+	{"api.together.*", Host{Of: "Together"}},
+	{"api.fireworks.ai", Host{Of: "Fireworks"}},
+	{"api.z.ai", Host{Of: "Z.ai"}},
+}
+
+// HostOf returns what is known of a host, without its port.
+func HostOf(name string) Host {
+	name = strings.TrimSuffix(strings.ToLower(name), ".")
+	for _, h := range hosts {
+		if ok, err := path.Match(h.pattern, name); err == nil && ok {
+			return h.is
+		}
+	}
+	return Host{}
+}

@@ -1,0 +1,250 @@
+package wire
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// A Vendor is the owner of an API, by the name that people know.
+type Vendor string
+
+// The vendors whose APIs a gateway forwards to.
+const (
+	Anthropic Vendor = "Anthropic"
+	OpenAI    Vendor = "OpenAI"
+)
+
+// Vendors whose paths, keys and hosts are recognized, so that they reach no other one.
+const (
+	google     Vendor = "Google"
+	amazon     Vendor = "Amazon Web Services"
+	azure      Vendor = "Microsoft Azure"
+	openRouter Vendor = "OpenRouter"
+	gitHub     Vendor = "GitHub"
+	chatGPT    Vendor = "ChatGPT"
+	ollama     Vendor = "Ollama"
+	lmStudio   Vendor = "LM Studio"
+	anyVendor  Vendor = "" // a mistake in the path that clients of all vendors make
+)
+
+// An Endpoint is what is known of a path. The zero value is that of an unknown one.
+type Endpoint struct {
+	// Of are the vendors whose API has the path: more than one if their APIs share it. It is empty for an unknown path, and for one of an
+	// API in Foreign.
+	Of []Vendor
+	// Also is another vendor whose servers answer the path, for clients that ask it on purpose.
+	Also Vendor
+	// Methods are what the path can be asked with; nil for all.
+	Methods []string
+	// API is the shape of a conversation in the request; empty if it has none.
+	API API
+	// Count asks for the number of tokens only, and Compact for a compaction.
+	Count, Compact bool
+	// Unversioned means that the path is without the /v1 that the API has.
+	Unversioned bool
+
+	// Foreign is the name of an API that the gateway does not read, Owner its vendor, and Advice says what to do.
+	Foreign string
+	Owner   Vendor
+	Advice  string
+}
+
+// Has reports whether a path is in the API of a vendor, or in that of none: then it says nothing.
+func (e *Endpoint) Has(v Vendor) bool {
+	return len(e.Of) == 0 && e.Foreign == "" || slices.Contains(e.Of, v) || e.Also == v || e.Foreign != "" && e.Owner == v
+}
+
+// Allows reports whether a path can be asked with a method.
+func (e *Endpoint) Allows(method string) bool {
+	return e.Methods == nil || slices.Contains(e.Methods, method)
+}
+
+// A row of a table of paths: in a pattern, * is any text within a part, and ** at the end any parts, or none.
+type row struct {
+	pattern string
+	is      Endpoint
+}
+
+var (
+	post      = []string{"POST"}
+	anthropic = []Vendor{Anthropic}
+	openAI    = []Vendor{OpenAI}
+	both      = []Vendor{Anthropic, OpenAI}
+)
+
+// endpoints are the paths of the APIs that the gateway speaks or passes. Those below v1 are found without it too. The first row that matches counts.
+var endpoints = []row{
+	{"v1/messages", Endpoint{Of: anthropic, Methods: post, API: Messages}},
+	{"v1/messages/count_tokens", Endpoint{Of: anthropic, Methods: post, API: Messages, Count: true}},
+	{"v1/messages/batches/**", Endpoint{Of: anthropic}},
+	{"v1/complete", Endpoint{Of: anthropic, Methods: post}},
+	{"v1/organizations/**", Endpoint{Of: anthropic}},
+	{"v1/experimental/**", Endpoint{Of: anthropic}}, // prompt tools
+	{"v1/sessions/**", Endpoint{Of: anthropic}},     // managed agents, to the next empty row
+	{"v1/environments/**", Endpoint{Of: anthropic}},
+	{"v1/deployments/**", Endpoint{Of: anthropic}},
+	{"v1/vaults/**", Endpoint{Of: anthropic}},
+	{"v1/memory_stores/**", Endpoint{Of: anthropic}},
+	{"v1/user_profiles/**", Endpoint{Of: anthropic}},
+
+	{"v1/mcp_servers/**", Endpoint{Of: anthropic}}, // Claude Code, to the next empty row
+	{"v1/code/**", Endpoint{Of: anthropic}},
+	{"v1/session_ingress/**", Endpoint{Of: anthropic}},
+	{"v1/environment_providers/**", Endpoint{Of: anthropic}},
+	{"v1/ultrareview/**", Endpoint{Of: anthropic}},
+	{"v1/oauth/**", Endpoint{Of: anthropic}},
+	{"mcp-registry/**", Endpoint{Of: anthropic}},
+	{"api/hello", Endpoint{Of: anthropic}},
+	{"api/event_logging/**", Endpoint{Of: anthropic}},
+	{"api/claude_*/**", Endpoint{Of: anthropic}},
+	{"api/oauth/**", Endpoint{Of: anthropic}},
+	{"api/organization/**", Endpoint{Of: anthropic}},
+	{"api/organizations/**", Endpoint{Of: anthropic}},
+	{"api/eval/**", Endpoint{Of: anthropic}},
+	{"api/web/**", Endpoint{Of: anthropic}},
+	{"api/auth/**", Endpoint{Of: anthropic}},
+	{"api/account/**", Endpoint{Of: anthropic}},
+	{"api/bootstrap/**", Endpoint{Of: anthropic}},
+
+	{"v1/models/**", Endpoint{Of: both}},
+	{"v1/files/**", Endpoint{Of: both}},
+	{"v1/skills/**", Endpoint{Of: both}},
+	{"v1/agents/**", Endpoint{Of: both}},
+
+	{"v1/chat/completions", Endpoint{Of: openAI, Also: Anthropic, API: Chat, Methods: []string{"GET", "POST"}}},
+	{"v1/chat/completions/**", Endpoint{Of: openAI}}, // stored ones
+	{"v1/completions", Endpoint{Of: openAI, Methods: post}},
+	{"v1/responses", Endpoint{Of: openAI, Methods: post, API: Responses}},
+	{"v1/responses/compact", Endpoint{Of: openAI, Methods: post, API: Responses, Compact: true}},
+	{"v1/responses/input_tokens", Endpoint{Of: openAI, Methods: post, API: Responses, Count: true}},
+	{"v1/responses/**", Endpoint{Of: openAI}},
+	{"v1/conversations/**", Endpoint{Of: openAI}},
+	{"v1/embeddings", Endpoint{Of: openAI, Methods: post}},
+	{"v1/moderations", Endpoint{Of: openAI, Methods: post}},
+	{"v1/uploads/**", Endpoint{Of: openAI}},
+	{"v1/batches/**", Endpoint{Of: openAI}},
+	{"v1/images/**", Endpoint{Of: openAI}},
+	{"v1/audio/**", Endpoint{Of: openAI}},
+	{"v1/videos/**", Endpoint{Of: openAI}},
+	{"v1/realtime/**", Endpoint{Of: openAI}},
+	{"v1/assistants/**", Endpoint{Of: openAI}},
+	{"v1/threads/**", Endpoint{Of: openAI}},
+	{"v1/vector_stores/**", Endpoint{Of: openAI}},
+	{"v1/fine_tuning/**", Endpoint{Of: openAI}},
+	{"v1/containers/**", Endpoint{Of: openAI}},
+	{"v1/evals/**", Endpoint{Of: openAI}},
+	{"v1/chatkit/**", Endpoint{Of: openAI}},
+	{"v1/organization/**", Endpoint{Of: openAI}},
+	{"v1/projects/**", Endpoint{Of: openAI}},
+	{"v1/memories/**", Endpoint{Of: openAI}}, // Codex
+	{"v1/alpha/**", Endpoint{Of: openAI}},    // Codex: search
+}
+
+// What to do with requests of APIs that the gateway does not read.
+const (
+	adviceGemini = "Send them to Google without condense, or pass them unread: --upstream gemini=pass+https://generativelanguage.googleapis.com, with /gemini at the end of the base URL. " +
+		"Gemini's API for clients of OpenAI is --upstream openai=https://generativelanguage.googleapis.com/v1beta/openai, with a base URL without /v1"
+	adviceVertex  = "Send them to Google without condense, or pass them unread: --upstream vertex=pass+https://REGION-aiplatform.googleapis.com, with /vertex before /v1 in the base URL"
+	adviceBedrock = "Its requests are signed for their host, so a gateway cannot pass them. Send them to Amazon without condense, or use its API for clients of OpenAI: " +
+		"--upstream openai=https://bedrock-runtime.REGION.amazonaws.com/openai/v1, with a key of Bedrock"
+	adviceAzure = "Set --upstream openai=https://RESOURCE.openai.azure.com/openai, and this gateway as the endpoint: Azure's v1 API is condensed, deployments are passed unread"
+	adviceRoute = "Set --upstream openai=https://openrouter.ai/api/v1, and this gateway with /v1 as base URL"
+	adviceLocal = "Use the server's API for clients of OpenAI: --upstream openai=http://localhost:PORT/v1 (Ollama: 11434, LM Studio: 1234), and this gateway with /v1 as base URL. " +
+		"To pass its own API unread: --upstream local=pass+http://localhost:PORT, with /local at the end of the base URL"
+	adviceChatGPT = "Codex needs only openai_base_url for condense; leave chatgpt_base_url as it was"
+	adviceTwice   = "The client adds /v1 itself: remove it from the base URL"
+)
+
+func foreign(name string, of Vendor, advice string, patterns ...string) []row {
+	rows := make([]row, len(patterns))
+	for i, p := range patterns {
+		rows[i] = row{p, Endpoint{Foreign: name, Owner: of, Advice: advice}}
+	}
+	return rows
+}
+
+// foreigners are paths of other vendors' APIs, of those that are sent to a gateway by mistake. They are looked for first, and after them the endpoints.
+var foreigners = slices.Concat(
+	foreign("Vertex AI", google, adviceVertex, "v1/projects/*/locations/**", "v1beta1/**", "projects/*/locations/**", "v1/publishers/**"),
+	foreign("Gemini", google, adviceGemini, "v1beta/**", "v1alpha/**", "v1internal*", "upload/v1*/**", "v1/tunedModels/**",
+		"v1/models/*:generate*", "v1/models/*:stream*", "v1/models/*:count*", "v1/models/*:embed*", "v1/models/*:batch*", "v1/models/*:predict*", "v1/models/*:bidi*"),
+	foreign("Amazon Bedrock", amazon, adviceBedrock, "model/**", "v1/model/**", "foundation-models/**", "inference-profiles/**", "guardrail/**", "async-invoke/**"),
+	foreign("Azure OpenAI", azure, adviceAzure, "deployments/**"),
+	foreign("OpenRouter", openRouter, adviceRoute, "api/v1/**", "api/alpha/**"),
+	foreign("LM Studio", lmStudio, adviceLocal, "api/v0/**"),
+	foreign("Ollama", ollama, adviceLocal, "api/chat", "api/generate", "api/tags", "api/show", "api/embed", "api/embeddings", "api/pull", "api/push",
+		"api/create", "api/copy", "api/delete", "api/ps", "api/version", "api/blobs/**"),
+	foreign("ChatGPT", chatGPT, adviceChatGPT, "backend-api/**", "api/codex/**", "wham/**"),
+	foreign("/v1 twice", anyVendor, adviceTwice, "v1/v1/**"),
+)
+
+var table = slices.Concat(foreigners, endpoints)
+
+// patterns are those of the table, by parts.
+var patterns = func() [][]string {
+	all := make([][]string, len(table))
+	for i, r := range table {
+		all[i] = strings.Split(r.pattern, "/")
+	}
+	return all
+}()
+
+// longestPath is the length in bytes above which no path is known.
+const longestPath = 4 << 10
+
+const version = "v1"
+
+// Locate returns what is known of a path, unescaped and without . and .. as parts.
+func Locate(clean string) Endpoint {
+	if len(clean) > longestPath {
+		return Endpoint{}
+	}
+	parts := strings.FieldsFunc(clean, func(r rune) bool { return r == '/' })
+	if len(parts) == 0 {
+		return Endpoint{}
+	}
+	for i := range table {
+		if match(patterns[i], parts) {
+			return table[i].is
+		}
+	}
+	if parts[0] == version {
+		return Endpoint{}
+	}
+	for i := range table {
+		if p := patterns[i]; p[0] == version && match(p[1:], parts) {
+			e := table[i].is
+			e.Unversioned = true
+			return e
+		}
+	}
+	return Endpoint{}
+}
+
+// match reports whether a path matches a pattern, by parts.
+func match(pattern, parts []string) bool {
+	for i, p := range pattern {
+		if p == "**" {
+			return true
+		}
+		if i == len(parts) {
+			return false
+		}
+		if p == parts[i] {
+			continue
+		}
+		if !strings.Contains(p, "*") {
+			return false
+		}
+		if ok, err := path.Match(p, parts[i]); err != nil || !ok {
+			return false
+		}
+	}
+	return len(pattern) == len(parts)
+}
+
+// Begins reports whether a name is the first part of a known path, so that an upstream cannot have it.
+func Begins(name string) bool {
+	return slices.ContainsFunc(patterns, func(p []string) bool { return p[0] == name || p[0] == version && len(p) > 1 && p[1] == name })
+}

@@ -1,0 +1,118 @@
+package live
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/internal/recall"
+)
+
+// retrievePath gives back what was condensed, by handle.
+const retrievePath = "/v1/retrieve"
+
+// headroomPaths are what clients of headroom's proxy ask it for. They are answered here: no vendor has them.
+var headroomPaths = map[string]handler{
+	"/v1/compress": (*Gateway).serveCompress,
+	"/v1/usage":    (*Gateway).serveUsage,
+	retrievePath:   (*Gateway).serveRetrieve,
+	"/health":      (*Gateway).serveHealth,
+	"/livez":       (*Gateway).serveHealth,
+	"/readyz":      func(g *Gateway, w http.ResponseWriter, r *http.Request, _ *settings, _ *target) { g.serveReady(w, r) },
+	"/stats":       (*Gateway).serveSums,
+}
+
+// serveHealth answers that the process serves.
+func (g *Gateway) serveHealth(w http.ResponseWriter, _ *http.Request, _ *settings, _ *target) {
+	writeJSON(w, []byte(`{"status":"healthy","service":"condense"}`))
+}
+
+// serveSums answers with the sums of the statistics, to the one user of a gateway.
+func (g *Gateway) serveSums(w http.ResponseWriter, _ *http.Request, s *settings, _ *target) {
+	if s.tokens != nil {
+		compressFault(w, http.StatusNotFound, "not_found", "statistics are for those who run the gateway, at its admin address (serve.admin.listen): /condense/status")
+		return
+	}
+	all := g.Stats()
+	text, err := json.Marshal(map[string]any{
+		"requests":     map[string]int{"total": all.Requests, "passed": all.Passed},
+		"tokens":       map[string]int{"received": all.Tokens.Received, "sent": all.Tokens.Sent, "saved": all.Tokens.Saved},
+		"compressions": all.EpochCount,
+	})
+	if err != nil { // numbers only
+		text = []byte("{}")
+	}
+	writeJSON(w, text)
+}
+
+// serveRetrieve answers with what a handle leads to, for callers that carry the recall secret that brought it.
+func (g *Gateway) serveRetrieve(w http.ResponseWriter, r *http.Request, s *settings, t *target) {
+	name := strings.Trim(strings.TrimPrefix(t.path, retrievePath), "/")
+	query := r.URL.Query().Get("query")
+	if name == "" {
+		body, leave := g.jsonBody(w, r, s, t)
+		defer leave()
+		if body == nil {
+			return
+		}
+		name, query = rawjson.Text(rawjson.Field(body, "hash")), rawjson.Text(rawjson.Field(body, "query"))
+	}
+	missing := func(text string) { compressFault(w, http.StatusNotFound, "not_found", text) }
+	reader, session := g.readerOf(s, t), r.Header.Get(agents.SessionHeader)
+	ref, ok := recall.ParseRef(name)
+	switch {
+	case !ok:
+		missing("the hash is no handle of this gateway: these have ten digits of 0-9 and a-f")
+		return
+	case s.Recall.Off || s.Recall.NoMCP:
+		missing("recall is off")
+		return
+	case reader == "":
+		missing("recall needs the secret that the agent's requests carry: in the path, /recall/SECRET" + retrievePath + "/HASH, or in the header X-Condense-Recall")
+		return
+	case query != "":
+		compressFault(w, http.StatusBadRequest, invalidRequest, "query is not supported: leave it out to get the whole, or use the tool recall at /mcp, which takes lines and patterns")
+		return
+	case !store.ValidID(session):
+		compressFault(w, http.StatusBadRequest, invalidRequest, "the session is no ID")
+		return
+	}
+	select {
+	case g.asking <- struct{}{}:
+		defer func() { <-g.asking }()
+	case <-r.Context().Done():
+		return
+	}
+	st, err := g.memory(r.Context(), reader, session)
+	var pieces []recall.Piece
+	if err == nil {
+		pieces, err = st.Find(r.Context(), ref)
+	}
+	switch {
+	case errors.Is(err, errNothing), err == nil && len(pieces) == 0:
+		missing("nothing that this caller can recall has the handle")
+		return
+	case err != nil:
+		g.fault("recall", err)
+		compressFault(w, http.StatusServiceUnavailable, "unavailable", "what was kept cannot be read now")
+		return
+	}
+	texts := make([]string, len(pieces))
+	for i, p := range pieces {
+		texts[i] = p.Text()
+	}
+	text := strings.Join(texts, "\n")
+	st.Recalled(pieces, len(text))
+	answer, err := json.Marshal(map[string]any{
+		"hash": name, "original_content": text, "original_tokens": tokensOf([]byte(text)), "original_item_count": len(pieces),
+		"compressed_item_count": 0, "tool_name": nil, "retrieval_count": 1,
+	})
+	if err != nil { // texts and numbers only
+		answer = []byte("{}")
+	}
+	writeJSON(w, answer)
+}
