@@ -1,10 +1,13 @@
 package lab
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 
+	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -92,7 +95,7 @@ func (a *analysis) line(s *StrategyInfo, rows, oracle []*Row) Line {
 	l.Unfit = s.Apart || a.unfit[fitness{rows[0].Budget, s.Name}]
 	for i := range a.Measures {
 		m := &a.Measures[i]
-		e, ok := a.sampler.estimate(sessionMeans(rows, valueOf(m.Name)))
+		e, ok := a.estimate(rows, valueOf(m.Name))
 		if !ok {
 			continue
 		}
@@ -107,28 +110,47 @@ func (a *analysis) line(s *StrategyInfo, rows, oracle []*Row) Line {
 	return l
 }
 
+// estimate returns the mean of value over sessions.
+func (a *analysis) estimate(rows []*Row, value func(*Row) (float64, bool)) (Estimate, bool) {
+	v, sessions := meansBySession(rows, value)
+	if !a.ByFolder {
+		return a.sampler.estimate(v)
+	}
+	folders := make([]string, len(sessions))
+	for i, name := range sessions {
+		folders[i] = filepath.Dir(name)
+	}
+	return a.sampler.clustered(v, folders)
+}
+
 // sessionMeans returns the mean of value over the rows of each session, in the order of the rows.
 // Rows for which value is not defined are skipped.
 func sessionMeans(rows []*Row, value func(*Row) (float64, bool)) []float64 {
-	var out []float64
+	means, _ := meansBySession(rows, value)
+	return means
+}
+
+func meansBySession(rows []*Row, value func(*Row) (float64, bool)) (means []float64, sessions []string) {
 	sum, n := 0.0, 0
-	flush := func() {
+	flush := func(session string) {
 		if n > 0 {
-			out = append(out, sum/float64(n))
+			means, sessions = append(means, sum/float64(n)), append(sessions, session)
 		}
 		sum, n = 0, 0
 	}
 	for i, r := range rows {
 		if i > 0 && rows[i-1].Session != r.Session {
-			flush()
+			flush(rows[i-1].Session)
 		}
 		if v, ok := value(r); ok {
 			sum += v
 			n++
 		}
 	}
-	flush()
-	return out
+	if len(rows) > 0 {
+		flush(rows[len(rows)-1].Session)
+	}
+	return means, sessions
 }
 
 // valueOf returns a function that gives the value of a measure in a row.
@@ -171,11 +193,24 @@ type Estimate struct {
 	Low      float64 `json:"low"`
 	High     float64 `json:"high"`
 	Sessions int     `json:"sessions"`
+	// Folders is the number of folders that the sessions are in, if the interval is over folders: see [Options.ByFolder].
+	Folders int `json:"folders,omitempty"`
 	// OfOracle is Mean divided by the mean of the oracle on the same sessions. It is absent for
 	// measures of which the oracle is no upper bound.
 	OfOracle *float64 `json:"of_oracle,omitempty"`
 	// Runs is present if the strategy ran several times.
 	Runs *Spread `json:"runs,omitempty"`
+}
+
+// samples is the number of independent samples of e.
+func (e Estimate) samples() int { return cmp.Or(e.Folders, e.Sessions) }
+
+// Of returns the sessions of e in words, with the folders if these count.
+func (e Estimate) Of() string {
+	if e.Folders == 0 {
+		return size.Plural(e.Sessions, "session")
+	}
+	return size.Plural(e.Sessions, "session") + " in " + size.Plural(e.Folders, "folder")
 }
 
 // A sampler draws sessions at random. Every estimate over n sessions uses the same draws, so equal
@@ -227,6 +262,41 @@ func (s *sampler) estimate(v []float64) (Estimate, bool) {
 			sum += v[at]
 		}
 		means[i] = sum / float64(n)
+	}
+	slices.Sort(means)
+	cut := int(math.Round(tail(n) * resamples))
+	e.Low, e.High = means[cut], means[resamples-1-cut]
+	return e, true
+}
+
+// clustered returns the mean of v, one value for each session, with an interval over the folders of the sessions: sessions in one folder
+// are alike, and count as independent only if they are in different ones.
+func (s *sampler) clustered(v []float64, folders []string) (Estimate, bool) {
+	if len(v) == 0 {
+		return Estimate{}, false
+	}
+	at := map[string]int{}
+	var sums, counts []float64
+	for i, f := range folders {
+		k, ok := at[f]
+		if !ok {
+			k = len(sums)
+			at[f], sums, counts = k, append(sums, 0), append(counts, 0)
+		}
+		sums[k] += v[i]
+		counts[k]++
+	}
+	n := len(sums)
+	e := Estimate{Mean: mean(v), Sessions: len(v), Folders: n}
+	draws := s.drawn(n)
+	means := make([]float64, resamples)
+	for i := range means {
+		sum, count := 0.0, 0.0
+		for _, k := range draws[i*n : (i+1)*n] {
+			sum += sums[k]
+			count += counts[k]
+		}
+		means[i] = sum / count
 	}
 	slices.Sort(means)
 	cut := int(math.Round(tail(n) * resamples))

@@ -112,7 +112,7 @@ func fingerprint(m core.Message) string {
 // followed returns a strategy whose provider calls f and is followed by truncation.
 func followed(name string, f func(context.Context, *core.Request) (*core.Result, error)) lab.Strategy {
 	return lab.Strategy{Name: name, Key: name, Truncation: "truncation", Chain: []core.NamedProvider{
-		{Name: "first", Provider: core.ProviderFunc(f)},
+		{Name: "tried", Provider: core.ProviderFunc(f)},
 		{Name: "truncation", Provider: window("window", "budget").Provider},
 	}}
 }
@@ -166,7 +166,7 @@ func TestGuards(t *testing.T) {
 		{"emptied", -1, -1, "rejected"},
 		{"broken", -1, -1, "out of luck"},
 		{"rejected", 0.2, 0.9, "another one did its work"},
-		{"crashing", 0.2, 0.9, "another one did its work. The first: first: it crashed"},
+		{"crashing", 0.2, 0.9, "another one did its work. The first: tried: it crashed"},
 		{"stumbling", 0.2, 0.9, "at 1 of "},
 	} {
 		l := line(t, r, "25%", c.strategy)

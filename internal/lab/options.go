@@ -34,6 +34,9 @@ type Options struct {
 	// Repeat is how often a strategy that asks a language model runs at every cut and budget; default 3.
 	// Rows have the means. Other strategies are deterministic and run once; so do rounds and canaries.
 	Repeat int
+	// ByFolder counts the folders of sessions as samples, not the sessions: those of one project are alike. Intervals of tables,
+	// differences and verdicts are then over folders; means stay over sessions.
+	ByFolder bool
 	// Spending asks for [Report.Spending].
 	Spending bool
 	// Cache is a folder for results; empty means none. See [Strategy.Key].

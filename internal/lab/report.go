@@ -27,6 +27,8 @@ type Report struct {
 	Encoding string `json:"encoding"`
 	// Repeat is the number of runs of strategies that ask a language model.
 	Repeat int `json:"repeat,omitempty"`
+	// ByFolder reports whether intervals are over the folders of sessions.
+	ByFolder bool `json:"by_folder,omitempty"`
 	// Partial reports whether the run stopped before all sessions were finished.
 	Partial bool `json:"partial,omitempty"`
 	// Shard is the part of the sessions; absent for all sessions and for merged shards.
@@ -131,7 +133,7 @@ func describe(name string, s *score.Session) SessionInfo {
 
 // report returns the report on the finished sessions.
 func (r *runner) report(partial bool) *Report {
-	out := &Report{Format: ReportFormat, Seed: r.opts.Seed, Encoding: r.opts.Encoding, Repeat: r.opts.Repeat, Partial: partial, Strategies: slices.Clone(bounds)}
+	out := &Report{Format: ReportFormat, Seed: r.opts.Seed, Encoding: r.opts.Encoding, Repeat: r.opts.Repeat, ByFolder: r.opts.ByFolder, Partial: partial, Strategies: slices.Clone(bounds)}
 	if r.opts.Shard.Count > 1 {
 		sh := r.opts.Shard
 		out.Shard = &sh
@@ -242,7 +244,7 @@ func Merge(reports ...*Report) (*Report, error) {
 		return nil, errors.New("merge: no reports")
 	}
 	first := reports[0]
-	out := &Report{Format: first.Format, Seed: first.Seed, Encoding: first.Encoding, Repeat: first.Repeat, Strategies: first.Strategies, Budgets: first.Budgets}
+	out := &Report{Format: first.Format, Seed: first.Seed, Encoding: first.Encoding, Repeat: first.Repeat, ByFolder: first.ByFolder, Strategies: first.Strategies, Budgets: first.Budgets}
 	have := map[int]bool{}
 	for i, r := range reports {
 		switch {
@@ -254,6 +256,8 @@ func Merge(reports ...*Report) (*Report, error) {
 			return nil, fmt.Errorf("merge: report %d was made with another format, seed or encoding than the first", i+1)
 		case r.Repeat != first.Repeat:
 			return nil, fmt.Errorf("merge: report %d has %d runs of strategies that ask a model, the first %d", i+1, r.Repeat, first.Repeat)
+		case r.ByFolder != first.ByFolder:
+			return nil, fmt.Errorf("merge: report %d and the first do not both have intervals over folders", i+1)
 		case !reflect.DeepEqual(r.Strategies, first.Strategies):
 			return nil, fmt.Errorf("merge: report %d has other strategies than the first", i+1)
 		case !reflect.DeepEqual(r.Budgets, first.Budgets):

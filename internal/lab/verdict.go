@@ -22,12 +22,12 @@ type Difference struct {
 // NotBelow reports whether the data show that A is at most margin below B: the interval is above
 // -margin, on at least six sessions.
 func (d Difference) NotBelow(margin float64) bool {
-	return d.Sessions >= fewSessions && d.Low >= -margin
+	return d.samples() >= fewSessions && d.Low >= -margin
 }
 
 // Below reports whether the data show that A is more than margin below B, on at least six sessions.
 func (d Difference) Below(margin float64) bool {
-	return d.Sessions >= fewSessions && d.High < -margin
+	return d.samples() >= fewSessions && d.High < -margin
 }
 
 // String returns d as a sentence.
@@ -38,7 +38,7 @@ func (d Difference) String() string {
 	} else if d.Shown {
 		what = "worse:"
 	}
-	return fmt.Sprintf("%s: %s %s and %s, %+.3f (95 %% interval %+.3f to %+.3f, %d sessions)", d.Measure, what, d.A, d.B, d.Mean, d.Low, d.High, d.Sessions)
+	return fmt.Sprintf("%s: %s %s and %s, %+.3f (95 %% interval %+.3f to %+.3f, %s)", d.Measure, what, d.A, d.B, d.Mean, d.Low, d.High, d.Of())
 }
 
 // pairMeasures are the measures of [Report.Differences], over all modes. The first is also there for
@@ -77,7 +77,7 @@ func (a *analysis) difference(x, y []*Row, measure string) Difference {
 	for _, r := range y {
 		other[place{r.Session, r.Budget, r.Cut}] = r
 	}
-	v := sessionMeans(x, func(r *Row) (float64, bool) {
+	e, _ := a.estimate(x, func(r *Row) (float64, bool) {
 		o := other[place{r.Session, r.Budget, r.Cut}]
 		if o == nil {
 			return 0, false
@@ -86,8 +86,7 @@ func (a *analysis) difference(x, y []*Row, measure string) Difference {
 		q, ok2 := o.Values[measure]
 		return p - q, ok1 && ok2
 	})
-	e, _ := a.sampler.estimate(v)
-	return Difference{Measure: measure, Estimate: e, Shown: e.Sessions >= fewSessions && (e.Low > 0 || e.High < 0)}
+	return Difference{Measure: measure, Estimate: e, Shown: e.samples() >= fewSessions && (e.Low > 0 || e.High < 0)}
 }
 
 // Difference returns by how much strategy a is above b in a measure, over all budgets and modes. It is
@@ -250,9 +249,9 @@ func (a *analysis) verdicts() []Verdict {
 		switch {
 		case len(names) == 0:
 			v.Text = "no strategy to choose" + ruledOut(unfit)
-		case panel[names[0]].Sessions < fewSessions:
+		case panel[names[0]].samples() < fewSessions:
 			v.Few, v.Best, v.Ties = true, names[0], names[1:]
-			v.Text = fmt.Sprintf("not enough sessions (%d of the %d needed)", panel[names[0]].Sessions, fewSessions)
+			v.Text = fmt.Sprintf("not enough %s (%d of the %d needed)", a.sampled(), panel[names[0]].samples(), fewSessions)
 		case len(names) == 1 && len(unfit) > 0:
 			v.Best = names[0]
 			v.Text = fmt.Sprintf("%s keeps %.2f of what was needed later, and is compared with nothing%s", v.Best, panel[v.Best].Mean, ruledOut(unfit))
@@ -268,8 +267,8 @@ func (a *analysis) verdicts() []Verdict {
 			}
 			if v.Shown = len(v.Ties) == 0; v.Shown {
 				second := diff[[4]string{t.Budget, t.Mode, v.Best, names[1]}]
-				v.Text = fmt.Sprintf("%s keeps most of what was needed later: %.2f, %+.2f against %s (95 %% interval %+.2f to %+.2f, %d sessions)",
-					v.Best, panel[v.Best].Mean, second.Mean, names[1], second.Low, second.High, second.Sessions)
+				v.Text = fmt.Sprintf("%s keeps most of what was needed later: %.2f, %+.2f against %s (95 %% interval %+.2f to %+.2f, %s)",
+					v.Best, panel[v.Best].Mean, second.Mean, names[1], second.Low, second.High, second.Of())
 			} else {
 				v.Text = fmt.Sprintf("no difference shown between %s", strings.Join(append([]string{v.Best}, v.Ties...), ", "))
 			}
@@ -293,6 +292,14 @@ func ruledOut(unfit []string) string {
 	return ": warnings rule out " + strings.Join(unfit, ", ")
 }
 
+// sampled names the independent samples.
+func (a *analysis) sampled() string {
+	if a.ByFolder {
+		return "folders"
+	}
+	return "sessions"
+}
+
 // atSize returns a sentence for every strategy that has the size of another one as its budget.
 func (a *analysis) atSize(diff map[[4]string]Difference, t *Table) []string {
 	var out []string
@@ -306,7 +313,7 @@ func (a *analysis) atSize(diff map[[4]string]Difference, t *Table) []string {
 		if d.Shown {
 			what = fmt.Sprintf("%+.2f of what was needed later", d.Mean)
 		}
-		out = append(out, fmt.Sprintf("%s against %s at the same size: %s (95 %% interval %+.2f to %+.2f, %d sessions)", s.Name, s.SizeOf, what, d.Low, d.High, d.Sessions))
+		out = append(out, fmt.Sprintf("%s against %s at the same size: %s (95 %% interval %+.2f to %+.2f, %s)", s.Name, s.SizeOf, what, d.Low, d.High, d.Of()))
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package lab_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -111,6 +112,38 @@ func TestIntervalsCover(t *testing.T) {
 		if share := float64(missed) / samples; share > 0.09 || share < 0.02 {
 			t.Errorf("%d sessions: %.0f %% of the intervals miss the truth, want about 5 %%", sessions, 100*share)
 		}
+	}
+}
+
+// Sessions of one project are alike: five copies of each must not make the interval narrower.
+func TestIntervalsOverFolders(t *testing.T) {
+	t.Parallel()
+	effect := func(i int) float64 { return 0.5 + 0.01*float64(i*i%7) }
+	one := rows(8, effect).Difference("a", "b", "panel")
+	copies := rows(40, func(i int) float64 { return effect(i / 5) })
+	for i := range copies.Rows {
+		copies.Rows[i].Session = fmt.Sprintf("project%d/%d", i/10, i)
+		if i%2 == 1 {
+			copies.Rows[i].Session = copies.Rows[i-1].Session
+		}
+	}
+	narrow := copies.Difference("a", "b", "panel")
+	copies.ByFolder = true
+	wide := copies.Difference("a", "b", "panel")
+	if math.Abs(wide.Low-one.Low) > 1e-9 || math.Abs(wide.High-one.High) > 1e-9 || wide.Folders != 8 || wide.Sessions != 40 {
+		t.Errorf("over folders %v; want the interval of 8 sessions, %v", wide, one)
+	}
+	if narrow.Low <= wide.Low || narrow.High >= wide.High {
+		t.Errorf("over sessions %v, over folders %v: the test tests nothing", narrow, wide)
+	}
+	few := rows(20, func(i int) float64 { return 0.6 + float64(i%3)/100 })
+	few.ByFolder = true // all are in one
+	r, err := lab.Merge(few)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := r.Verdicts[0]; v.Text != "not enough folders (1 of the 6 needed)" || v.Shown {
+		t.Errorf("20 sessions in a folder: %q, shown %v", v.Text, v.Shown)
 	}
 }
 

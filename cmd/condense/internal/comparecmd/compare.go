@@ -42,6 +42,7 @@ type comparison struct {
 	roundsFormat                        string
 	maxUSD                              float64
 	yes, perMode, quiet                 bool
+	byFolder                            bool
 	replay                              bool
 	policies, tariffs                   []string
 	price                               string
@@ -105,6 +106,7 @@ them.`,
 	f.StringSliceVar(&c.tariffs, "prices", nil, "with --replay, `models` whose prices and prompt caches count; /1h after one for entries of an hour (default: "+strings.Join(tariffs, ",")+")")
 	f.IntVar(&c.fixed, "fixed", 0, "with --replay, `tokens` of the system prompt and the tools where a session records none (default: 20000)")
 	f.Float64Var(&c.maxUSD, "max-cost", 0, "stop when language models have cost this many US `dollars`; finished sessions are reported")
+	f.BoolVar(&c.byFolder, "by-folder", false, "intervals over the folders of the sessions: those of one project are alike")
 	f.BoolVarP(&c.yes, "yes", "y", false, "do not ask before spending money")
 	f.BoolVar(&c.perMode, "per-mode", false, "also print a table for every mode")
 	f.StringVar(&c.profile, "profile", "", "`name` of the profile whose language model providers use that name none")
@@ -341,7 +343,10 @@ const demoSessions = "demo:"
 // options returns the checked options of the flags.
 func (c *comparison) options(cmd *cobra.Command) (*lab.Options, []lab.Condition, error) {
 	fault := func(flag string, err error) error { return cli.Usage(cmd, "--%s: %w", flag, err) }
-	opts := &lab.Options{Modes: c.modes, Encoding: c.tokenizer, Seed: c.seed, Jobs: c.jobs, Rounds: c.rounds, Repeat: c.repeat, RoundsFormat: c.roundsFormat, MaxUSD: c.maxUSD}
+	opts := &lab.Options{
+		Modes: c.modes, Encoding: c.tokenizer, Seed: c.seed, Jobs: c.jobs, Rounds: c.rounds, Repeat: c.repeat,
+		ByFolder: c.byFolder, RoundsFormat: c.roundsFormat, MaxUSD: c.maxUSD,
+	}
 	for _, text := range c.modeOf {
 		rule, err := lab.ParseModeRule(text)
 		if err != nil {
@@ -428,46 +433,6 @@ func (c *comparison) cacheDir() (string, error) {
 	default:
 		return c.cache, os.MkdirAll(c.cache, 0o700)
 	}
-}
-
-func compareMergeCommand(a *cli.App) *cobra.Command {
-	var c comparison
-	cmd := &cobra.Command{
-		Use:   "merge FILE...",
-		Short: "Merge the results of shards",
-		Long: `merge reads the files that condense compare --shard i/n --save FILE wrote, one for every i, and prints the
-report that a single run over all sessions would have printed.`,
-		Example: `  condense compare sessions/ --shard 1/2 --save 1.json --quiet
-  condense compare sessions/ --shard 2/2 --save 2.json --quiet
-  condense compare merge 1.json 2.json`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cli.Usage(cmd, "no file: name the results of all shards")
-			}
-			if !slices.Contains(reportFormats, c.output) {
-				return cli.Usage(cmd, "--output: no format %q; there are %s", c.output, strings.Join(reportFormats, ", "))
-			}
-			var reports []*lab.Report
-			for _, path := range args {
-				r, err := readComparison(path)
-				if err != nil {
-					return err
-				}
-				reports = append(reports, r)
-			}
-			r, err := lab.Merge(reports...)
-			if err != nil {
-				return err
-			}
-			return conclude(cmd.Context(), a, &c, r, nil, nil, nil)
-		},
-	}
-	f := cmd.Flags()
-	f.StringVarP(&c.output, "output", "o", "table", "`format`: table, md, csv, json or html")
-	f.StringVar(&c.save, "save", "", "`file` for the whole result as JSON")
-	f.BoolVar(&c.perMode, "per-mode", false, "also print a table for every mode")
-	cli.Complete(cmd, "output", reportFormats)
-	return cmd
 }
 
 // An evidence is the input of a report, for showing single rows.

@@ -9,7 +9,6 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/internal/lab"
-	"github.com/condensehq/condense/internal/size"
 )
 
 // names reports whether --against names one of the strategies.
@@ -51,7 +50,8 @@ func differences(a *cli.App, c *comparison, r, old *lab.Report, conditions []lab
 	compared := 0
 	term.Printf(a.Stderr, "%s %s:\n", title, c.against)
 	for _, s := range r.Strategies {
-		if s.Bound || old == nil && s.Name == c.against || old != nil && !slices.ContainsFunc(old.Strategies, func(o lab.StrategyInfo) bool { return o.Name == s.Name }) {
+		same := func(o lab.StrategyInfo) bool { return o.Name == s.Name }
+		if s.Bound || old == nil && s.Name == c.against || old != nil && !slices.ContainsFunc(old.Strategies, same) {
 			continue
 		}
 		for _, measure := range asked {
@@ -65,7 +65,7 @@ func differences(a *cli.App, c *comparison, r, old *lab.Report, conditions []lab
 				result = "different"
 			}
 			term.Printf(a.Stderr, "  %-28s %-8s %+.3f (95 %% interval %+.3f to %+.3f, %s): %s\n",
-				s.Name, measure, d.Mean, d.Low, d.High, size.Plural(d.Sessions, "session"), result)
+				s.Name, measure, d.Mean, d.Low, d.High, d.Of(), result)
 			for _, cond := range conditions {
 				if cond.Measure == measure && cond.Broken(d) {
 					broken = append(broken, fmt.Sprintf("%s of %s is %+.3f %s %s (%s)", measure, s.Name, d.Mean, title, c.against, cond.Text))

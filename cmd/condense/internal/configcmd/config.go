@@ -234,7 +234,8 @@ func describe(ctx context.Context, a *cli.App, name string) (strategyListing, er
 		if err != nil {
 			return strategyListing{}, err
 		}
-		doc := fmt.Sprintf("Provider of the configuration: plugin %s, which describes itself as %s %s.\n\n%s", cli.FromHere(p.Plugin), d.Name, d.Version, d.Doc)
+		doc := fmt.Sprintf("Provider of the configuration: plugin %s, which describes itself as %s %s.\n\n%s",
+			cli.FromHere(p.Plugin), d.Name, d.Version, d.Doc)
 		return strategyListing{name, doc, d.Settings}, nil
 	}
 	p, err := c.Provider(name)
@@ -249,9 +250,10 @@ func describe(ctx context.Context, a *cli.App, name string) (strategyListing, er
 }
 
 // truncation describes what no configuration declares.
-const truncation = `The end of every chain: hides the oldest messages until the conversation fits, as slidingwindow does with its default settings.
-It is added to every chain and acts when the conversation is still above its limit; a chain that names it last lets it act at the threshold, too. It has no settings of its own:
-to truncate in another way, declare a provider of the strategy slidingwindow and name it in the chain.`
+const truncation = `The end of every chain: hides the oldest messages until the conversation fits, as slidingwindow does with its
+default settings. It is added to every chain and acts when the conversation is still above its limit; a chain that
+names it last lets it act at the threshold, too. It has no settings of its own: to truncate in another way,
+declare a provider of the strategy slidingwindow and name it in the chain.`
 
 func printStrategy(w io.Writer, s strategyListing) {
 	term.Printf(w, "%s\n\n%s\n", s.Name, term.Indented{Text: s.Doc, By: ""})

@@ -246,7 +246,9 @@ func printFindings(w io.Writer, rule core.Rule, findings []finding) {
 
 // tryTraces lets the plugin halve conversations, as the first of a chain, and reports whether
 // any of its answers was invalid.
-func tryTraces(ctx context.Context, a *cli.App, plugin core.CondensationProvider, name string, t *pluginTest) (tried []tryListing, faulty bool, err error) {
+func tryTraces(
+	ctx context.Context, a *cli.App, plugin core.CondensationProvider, name string, t *pluginTest,
+) (tried []tryListing, faulty bool, err error) {
 	term.Printf(a.Stdout, "\nin a chain with truncation, to half the tokens:\n")
 	for _, trace := range append([]string{""}, t.traces...) {
 		d := &dev{app: a, trace: trace, format: t.format}
