@@ -21,7 +21,7 @@ var reasons = map[string]string{
 // setbacks say what a provider did that did not condense.
 var setbacks = map[string]string{
 	string(core.OutcomeFailed): "failed", string(core.OutcomeRejected): "broke a rule for results", string(core.OutcomeSkipped): "could not work",
-	live.Replaced: "was replaced by the built-in chain",
+	live.Replaced: "was replaced",
 }
 
 // lastLines is what wrap says at the end about the history, and about what did not work: a line each.

@@ -38,7 +38,7 @@ func TestReport(t *testing.T) {
 		},
 		"providers that fail": {
 			failing, "", unchanged + "condense: the history was not condensed: native failed 3 times: ask the model fail: 401: invalid x-api-key\n" +
-				"condense: native was replaced by the built-in chain 1 time: it asks a language model, and nothing was prepared\n",
+				"condense: native was replaced 1 time: it asks a language model, and nothing was prepared\n",
 		},
 		"a fault": {faulty, "", unchanged + "condense: the history was not condensed; 1 error, see --log info\n"},
 		"short": {
