@@ -44,7 +44,7 @@ func (p *Provider) instructions(req *core.Request, t *task) string {
 	var b strings.Builder
 	b.WriteString(strings.TrimSpace(p.prompt))
 	if own := strings.TrimSpace(req.Instructions); own != "" {
-		b.WriteString("\n\nWhat the person wants of this summary in particular:\n" + own)
+		b.WriteString("\n\nWhat the user wants from this summary in particular:\n" + own)
 	}
 	if t.kept > 0 {
 		fmt.Fprintf(&b, "\n\nThe last %d messages before this one stay as they are, behind your summary. Do not repeat them; end where they begin.", t.kept)

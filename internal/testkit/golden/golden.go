@@ -50,7 +50,7 @@ var Unread = map[string]string{ //nolint:gosec // names of files, not credential
 	"buildRequestHistory":                "merges the messages that Roo sends; the program that sends a request does that",
 	"contextTokens":                      "reads Roo's messages for the user interface, which no part of this module does",
 	"generateFoldedFileContextReal":      "uses the names of tree-sitter's queries; our outline is lexical (docs/decisions/0013-outline.md)",
-	"getFilesReadByRoo":                  "reads Roo's task metadata; the host finds the files in the messages (host.FilesRead)",
+	"getFilesReadByRoo":                  "reads Roo's task metadata; the host finds the files in the messages (condense.Turn.FilesRead)",
 	"getMessagesSinceLastSummary":        "is a part of getEffectiveApiHistory, which is replayed",
 	"getModelMaxOutputTokens":            "depends on flags of Roo's model catalogue; the reserve comes from our table or the configuration (docs/decisions/0007-policy.md)",
 	"legacy.getMessagesSinceLastSummary": "is part of legacy.summarizeConversation, whose recorded requests hold the same messages",
@@ -58,7 +58,7 @@ var Unread = map[string]string{ //nolint:gosec // names of files, not credential
 	"mergeConsecutiveApiMessages":        "merges the messages that Roo sends; the program that sends a request does that",
 	"parseSourceCodeDefinitionsForFile":  "records the output of tree-sitter; our outline is lexical (docs/decisions/0013-outline.md)",
 	"tiktokenCount":                      "adds Roo's safety margin to a count; package tokens has its own oracle",
-	"trackFiles":                         "writes Roo's task metadata; the host finds the files in the messages (host.FilesRead)",
+	"trackFiles":                         "writes Roo's task metadata; the host finds the files in the messages (condense.Turn.FilesRead)",
 	"validateAndFixToolResultIds":        "repairs a message before Roo stores it; we leave a conversation's own faults as they are (docs/rules.md)",
 }
 
