@@ -510,7 +510,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case t.stray != nil:
 		out.refused = t.stray.why
 		if _, said := g.strays.LoadOrStore([2]string{t.stray.why, t.stray.what}, nil); !said {
-			s.Logger.Warn("a request was not forwarded, because it belongs to no upstream; the agent was given the reason", "why", t.stray.why, "what", t.stray.what)
+			s.Logger.WarnContext(r.Context(), "a request was not forwarded: it belongs to no upstream, and the agent was given the reason",
+				"why", t.stray.why, "what", t.stray.what)
 		}
 		t.stray.answer(out, &t)
 		return

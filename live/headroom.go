@@ -34,7 +34,8 @@ func (g *Gateway) serveHealth(w http.ResponseWriter, _ *http.Request, _ *setting
 // serveSums answers with the sums of the statistics, to the one user of a gateway.
 func (g *Gateway) serveSums(w http.ResponseWriter, _ *http.Request, s *settings, _ *target) {
 	if s.tokens != nil {
-		compressFault(w, http.StatusNotFound, "not_found", "statistics are for those who run the gateway, at its admin address (serve.admin.listen): /condense/status")
+		const text = "statistics are for those who run the gateway, at its admin address (serve.admin.listen): /condense/status"
+		compressFault(w, http.StatusNotFound, "not_found", text)
 		return
 	}
 	all := g.Stats()
@@ -72,10 +73,12 @@ func (g *Gateway) serveRetrieve(w http.ResponseWriter, r *http.Request, s *setti
 		missing("recall is off")
 		return
 	case reader == "":
-		missing("recall needs the secret that the agent's requests carry: in the path, /recall/SECRET" + retrievePath + "/HASH, or in the header X-Condense-Recall")
+		missing("recall needs the secret that the agent's requests carry: in the path, /recall/SECRET" + retrievePath +
+			"/HASH, or in the header X-Condense-Recall")
 		return
 	case query != "":
-		compressFault(w, http.StatusBadRequest, invalidRequest, "query is not supported: leave it out to get the whole, or use the tool recall at /mcp, which takes lines and patterns")
+		const text = "query is not supported: leave it out to get the whole, or use the tool recall at /mcp, which takes lines and patterns"
+		compressFault(w, http.StatusBadRequest, invalidRequest, text)
 		return
 	case !store.ValidID(session):
 		compressFault(w, http.StatusBadRequest, invalidRequest, "the session is no ID")

@@ -26,7 +26,8 @@ func (h *hosts) RoundTrip(r *http.Request) (*http.Response, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.got = append(h.got, r)
-	return &http.Response{StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("{}")), Request: r}, nil
+	return &http.Response{StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{},
+		Body: io.NopCloser(strings.NewReader("{}")), Request: r}, nil
 }
 
 func (h *hosts) take() []*http.Request {
@@ -39,7 +40,8 @@ func (h *hosts) take() []*http.Request {
 
 // public are the vendors' own hosts, without TLS.
 func public() map[string]string {
-	return map[string]string{"anthropic": "http://api.anthropic.com", "openai": "http://api.openai.com", "chatgpt": "http://chatgpt.com/backend-api/codex"}
+	return map[string]string{"anthropic": "http://api.anthropic.com", "openai": "http://api.openai.com",
+		"chatgpt": "http://chatgpt.com/backend-api/codex"}
 }
 
 // recorded returns a gateway whose upstreams are recorded.
@@ -49,7 +51,8 @@ func recorded(t *testing.T, upstreams map[string]string, unversioned ...string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := live.New(h, &live.Options{Upstreams: upstreams, Unversioned: unversioned, Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))})
+	g, err := live.New(h, &live.Options{Upstreams: upstreams, Unversioned: unversioned,
+		Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,11 +86,13 @@ func visit(g http.Handler, r *http.Request) (status int, body string) {
 	return w.Code, w.Body.String()
 }
 
-// A prompt for a model of another vendor, sent here by mistake, is not forwarded to Anthropic or OpenAI. The client reads why, in its own form.
+// A prompt for a model of another vendor, sent here by mistake, is not forwarded to Anthropic or OpenAI. The client reads why, in its
+// own form.
 func TestPromptsForOtherVendorsAreNotForwarded(t *testing.T) {
 	g, to := recorded(t, public())
 	for _, tt := range []struct{ path, says, form string }{
-		{"/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse", "Gemini, which this gateway does not read", `{"error":{"code":404,"message":"`},
+		{"/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse", "Gemini, which this gateway does not read",
+			`{"error":{"code":404,"message":"`},
 		{"/v1/models/gemini-3-pro:generateContent", "--upstream gemini=pass+https://", `"status":"NOT_FOUND"`},
 		{"/v1beta/openai/chat/completions", "v1beta/openai, with a base URL without /v1", `{"error":{`},
 		{"/v1/projects/p/locations/us/publishers/anthropic/models/claude-opus-4-8:streamRawPredict", "Vertex AI", `{"error":{"code":404`},
@@ -102,7 +107,8 @@ func TestPromptsForOtherVendorsAreNotForwarded(t *testing.T) {
 		{"/v1/rerank", "/openai/v1/rerank", `{"error":{"message":"`},
 		{"/mode/a%2Fb/v1/messages", "in neither Anthropic's nor OpenAI's API", `{"error":{"message":"`},
 		{"/", "ANTHROPIC_BASE_URL", `{"error":{"message":"`},
-		{"/anthropic/v1/responses", "path of OpenAI's API, and the upstream anthropic (api.anthropic.com) does not speak it", `{"error":{"message":"`},
+		{"/anthropic/v1/responses", "path of OpenAI's API, and the upstream anthropic (api.anthropic.com) does not speak it",
+			`{"error":{"message":"`},
 		{"/openai/v1/messages", "path of Anthropic's API", `{"type":"error"`},
 	} {
 		status, body := visit(g, request(http.MethodPost, tt.path))
@@ -110,10 +116,12 @@ func TestPromptsForOtherVendorsAreNotForwarded(t *testing.T) {
 			t.Errorf("%s: %d %s", tt.path, status, body)
 		}
 	}
-	if _, body := visit(g, request(http.MethodPost, "/v1/none", "Anthropic-Version", "2023-06-01")); !strings.HasPrefix(body, `{"type":"error","error":{"type":"not_found_error"`) {
+	if _, body := visit(g, request(http.MethodPost, "/v1/none", "Anthropic-Version", "2023-06-01")); !strings.HasPrefix(body,
+		`{"type":"error","error":{"type":"not_found_error"`) {
 		t.Errorf("for a client of Anthropic: %s", body)
 	}
-	if status, body := visit(g, request(http.MethodGet, "/v1/messages")); status != http.StatusMethodNotAllowed || !strings.Contains(body, "asked with POST") {
+	if status, body := visit(g, request(http.MethodGet, "/v1/messages")); status != http.StatusMethodNotAllowed ||
+		!strings.Contains(body, "asked with POST") {
 		t.Errorf("GET /v1/messages: %d %s", status, body)
 	}
 	if got := to.take(); len(got) > 0 {
@@ -126,9 +134,11 @@ func TestPromptsForOtherVendorsAreNotForwarded(t *testing.T) {
 func TestKeysOfOneVendorReachNoOther(t *testing.T) {
 	upstreams := public()
 	maps.Copy(upstreams, map[string]string{
-		"router": "openai+http://openrouter.ai/api/v1", "azure": "openai+http://mine.openai.azure.com/openai/v1", "mine": "both+http://llm.example.com",
-		"gemini": "pass+http://generativelanguage.googleapis.com", "copilot": "openai+http://api.githubcopilot.com", "bedrock": "openai+http://bedrock-runtime.eu-west-1.amazonaws.com/openai/v1",
-		"own": "pass+http://gateway.example.com",
+		"router": "openai+http://openrouter.ai/api/v1", "azure": "openai+http://mine.openai.azure.com/openai/v1",
+		"mine":   "both+http://llm.example.com",
+		"gemini": "pass+http://generativelanguage.googleapis.com", "copilot": "openai+http://api.githubcopilot.com",
+		"bedrock": "openai+http://bedrock-runtime.eu-west-1.amazonaws.com/openai/v1",
+		"own":     "pass+http://gateway.example.com",
 	})
 	g, to := recorded(t, upstreams)
 	const chat, messages = "/v1/chat/completions", "/v1/messages"
@@ -177,7 +187,8 @@ func TestKeysOfOneVendorReachNoOther(t *testing.T) {
 		status, body := visit(g, r)
 		got := to.take()
 		if tt.host == "" {
-			if status != http.StatusBadRequest || len(got) > 0 || !strings.Contains(body, "nothing was sent") || tt.value != "" && strings.Contains(body, `"`+tt.value) {
+			if status != http.StatusBadRequest || len(got) > 0 || !strings.Contains(body, "nothing was sent") || tt.value != "" &&
+				strings.Contains(body, `"`+tt.value) {
 				t.Errorf("%s with %s: %d %s, sent %d", tt.path, tt.value, status, body, len(got))
 			}
 			continue
@@ -188,7 +199,8 @@ func TestKeysOfOneVendorReachNoOther(t *testing.T) {
 	}
 }
 
-// Clients of some SDKs take the base URL as one with /v1, and get none from 'condense wrap'. A vendor that has only /v1/… is asked for that.
+// Clients of some SDKs take the base URL as one with /v1, and get none from 'condense wrap'. A vendor that has only /v1/… is asked for
+// that.
 func TestClientsThatOmitV1(t *testing.T) {
 	v := newVendor(t)
 	v.answer = func(w http.ResponseWriter, r *http.Request) {
@@ -198,7 +210,8 @@ func TestClientsThatOmitV1(t *testing.T) {
 	}
 	_, s := serve(t, v, func(o *live.Options) { o.Upstreams["versioned"] = v.URL + "/v1" })
 	for _, prefix := range []string{"", "/versioned"} {
-		for _, path := range []string{"/messages", "/messages/count_tokens", "/chat/completions", "/responses", "/responses/resp_1", "/models", "/embeddings", "/files/f/content"} {
+		for _, path := range []string{"/messages", "/messages/count_tokens", "/chat/completions", "/responses", "/responses/resp_1",
+			"/models", "/embeddings", "/files/f/content"} {
 			for _, path := range []string{prefix + path, prefix + "/v1" + path} {
 				if res, _ := send(t, http.MethodPost, s.URL+path, nil, []byte("{}")); res.StatusCode != http.StatusOK {
 					t.Errorf("%s arrived as %s", path, v.last(t).uri)
@@ -206,8 +219,10 @@ func TestClientsThatOmitV1(t *testing.T) {
 			}
 		}
 	}
-	g, to := recorded(t, map[string]string{"openai": "http://api.githubcopilot.com", "anthropic": "http://llm.example.com/claude", "plain": "both+http://llm.example.com"}, "plain")
-	for path, want := range map[string]string{"/chat/completions": "/chat/completions", "/messages": "/claude/messages", "/plain/responses": "/responses", "/plain/v1/responses": "/v1/responses"} {
+	g, to := recorded(t, map[string]string{"openai": "http://api.githubcopilot.com", "anthropic": "http://llm.example.com/claude",
+		"plain": "both+http://llm.example.com"}, "plain")
+	for path, want := range map[string]string{"/chat/completions": "/chat/completions", "/messages": "/claude/messages",
+		"/plain/responses": "/responses", "/plain/v1/responses": "/v1/responses"} {
 		visit(g, request(http.MethodPost, path))
 		if got := to.take(); len(got) != 1 || got[0].URL.Path != want {
 			t.Errorf("%s, where the vendor's API has no /v1, or the address has a path: %v", path, got)
@@ -215,10 +230,12 @@ func TestClientsThatOmitV1(t *testing.T) {
 	}
 }
 
-// Upstreams of other names say what they speak. One that passes another API gets its requests as they came, with the answers of the gateway in none.
+// Upstreams of other names say what they speak. One that passes another API gets its requests as they came, with the answers of the
+// gateway in none.
 func TestUpstreamsOfOtherNames(t *testing.T) {
 	upstreams := public()
-	upstreams["gemini"], upstreams["groq"], upstreams["lite"] = "pass+http://generativelanguage.googleapis.com", "openai+http://api.groq.com/openai/v1", "both+http://llm.example.com"
+	upstreams["gemini"], upstreams["groq"], upstreams["lite"] = "pass+http://generativelanguage.googleapis.com",
+		"openai+http://api.groq.com/openai/v1", "both+http://llm.example.com"
 	g, to := recorded(t, upstreams)
 	for _, tt := range []struct{ path, want string }{
 		{"/gemini/v1beta/models/m:generateContent?alt=sse", "http://generativelanguage.googleapis.com/v1beta/models/m:generateContent?alt=sse"},
@@ -244,7 +261,8 @@ func TestUpstreamsOfOtherNames(t *testing.T) {
 		}
 	}
 	for name, address := range map[string]string{
-		"openai": "pass+http://localhost", "messages": "http://localhost", "v1": "http://localhost", "health": "http://localhost", "x": "gemini+http://localhost", "y": "pass+", "a b": "http://localhost",
+		"openai": "pass+http://localhost", "messages": "http://localhost", "v1": "http://localhost", "health": "http://localhost",
+		"x": "gemini+http://localhost", "y": "pass+", "a b": "http://localhost",
 	} {
 		if err := live.CheckUpstream(name, address); err == nil {
 			t.Errorf("%s=%s is allowed", name, address)
@@ -280,7 +298,8 @@ func TestClientsOfHeadroomAreAnsweredHere(t *testing.T) {
 	tokens := tokensFile(t, "acme")
 	_, s := serve(t, newVendor(t), func(o *live.Options) { o.Tokens = tokens.path })
 	for path, want := range map[string]int{"/health": 200, "/stats": 404} {
-		if res, _ := send(t, http.MethodGet, s.URL+path, map[string]string{"Authorization": "Bearer " + tokens.of["acme"]}, nil); res.StatusCode != want {
+		if res, _ := send(t, http.MethodGet, s.URL+path, map[string]string{"Authorization": "Bearer " + tokens.of["acme"]},
+			nil); res.StatusCode != want {
 			t.Errorf("%s for a tenant: %s", path, res.Status)
 		}
 	}
@@ -291,7 +310,8 @@ func TestClientsOfHeadroomAreAnsweredHere(t *testing.T) {
 
 // A vendor that answers with a status that HTTP does not have gets its client an error, and not the end of the connection.
 func TestStatusThatHTTPDoesNotHave(t *testing.T) {
-	for _, answer := range []string{"HTTP/1.1 000 x\r\nContent-Length: 2\r\n\r\n{}", "HTTP/1.1 099 x\r\nContent-Length: 2\r\n\r\n{}", "MODEL-TEXT\r\n\r\n"} {
+	for _, answer := range []string{"HTTP/1.1 000 x\r\nContent-Length: 2\r\n\r\n{}", "HTTP/1.1 099 x\r\nContent-Length: 2\r\n\r\n{}",
+		"MODEL-TEXT\r\n\r\n"} {
 		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)

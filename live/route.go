@@ -49,13 +49,14 @@ func (n *stray) answer(w http.ResponseWriter, t *target) {
 	if n.allow != nil {
 		w.Header().Set("Allow", strings.Join(n.allow, ", "))
 	}
+	text := "condense: " + n.text
 	if n.status != http.StatusNotFound {
-		t.refuse(w, n.status, n.text)
+		t.refuse(w, n.status, text)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(n.status)
-	_, _ = w.Write(t.endpoint.NotFound(n.text)) //nolint:gosec // JSON, with the text encoded
+	_, _ = w.Write(t.endpoint.NotFound(text))
 }
 
 // route reads the path of a request: parts for the gateway, then the path for the upstream.
@@ -123,50 +124,76 @@ func (s *settings) answers(t *target, h http.Header) bool {
 	return true
 }
 
-// direct chooses the upstream of a request, and says in t if it belongs to none. Named is the upstream that the request names; empty if none.
+// direct chooses the upstream of a request, and says in t if it belongs to none. Named is the upstream that the request names; empty if
+// it names none.
 func (s *settings) direct(t *target, r *http.Request, named string) {
 	clean, odd := cleaned(t.path)
-	if t.endpoint = wire.Locate(clean); odd {
-		t.stray = &stray{why: "path", what: "with . or ..", status: http.StatusBadRequest, text: "condense: a path with . or .. as a part is not forwarded"}
-	}
+	t.endpoint = wire.Locate(clean)
 	e, who := &t.endpoint, wire.Credentials(r.Header, r.URL.RawQuery)
 	t.api, t.count, t.compact = string(e.API), e.Count, e.Compact
-	name := cmp.Or(named, owner(e, who, r.Header))
-	if u := s.upstreams[name]; u != nil && name == "openai" && r.Header.Get("Chatgpt-Account-Id") != "" && u.base.String() == vendors[name] {
-		name = chatGPT
-	}
-	u := s.upstreams[name]
-	if t.stray != nil {
+	if odd {
+		t.stray = &stray{why: "path", what: "with . or ..", status: http.StatusBadRequest, text: "a path with . or .. as a part is not forwarded"}
 		return
 	}
-	switch shown := clip(t.path); {
-	case e.Foreign == "" && len(e.Of) == 0 && named == "":
-		t.stray = &stray{why: "path", what: "unknown", status: http.StatusNotFound, text: "condense: " + shown + " is in neither Anthropic's nor OpenAI's API, so no upstream was asked. For one that knows it, put its name " +
-			"before the path, as in /openai" + shown + ", or add it: --upstream NAME=pass+URL, with /NAME in the base URL"}
-		if shown == "/" {
-			t.stray.text = "condense: this is a gateway to language models. It is the base URL of an agent: ANTHROPIC_BASE_URL, or OPENAI_BASE_URL with /v1 at the end. What it does is shown at its admin address"
-		}
-		*e = wire.Endpoint{Of: apiOf(r.Header)} // for the form of the answer
-	case e.Foreign != "" && (u == nil || !u.takes(e)):
-		t.stray = &stray{why: "path", what: e.Foreign, status: http.StatusNotFound, text: "condense: " + shown + " is a path of " + e.Foreign + ", which this gateway does not read, so no upstream was asked. " + e.Advice}
-	case u == nil: // only without any
-	case !u.takes(e):
-		t.stray = &stray{why: "path", what: "of " + string(e.Of[0]) + ", for " + u.name, status: http.StatusNotFound, text: "condense: " + shown + " is a path of " + string(e.Of[0]) + "'s API, and the upstream " + u.name + " (" + u.base.Host + ") does not speak it, so it was not asked. " +
-			"Use the base URL of the gateway without /" + u.name + ", or add an upstream that does: --upstream NAME=both+URL"}
-	case u.speaks != speaksPass && !e.Allows(r.Method):
-		t.stray = &stray{why: "method", what: string(e.API), status: http.StatusMethodNotAllowed, text: "condense: " + shown + " is asked with " + strings.Join(e.Methods, " or "), allow: e.Methods}
-	default:
-		t.upstream = u
-		for _, c := range who {
-			if u.refuses(c) {
-				t.stray = &stray{why: "credential", what: c.Name + ", for " + u.name, status: http.StatusBadRequest, text: "condense: the request carries " + c.Name + ", which is for " + string(c.Of) + ", and the upstream " + u.name + " is " + u.base.Host +
-					", so nothing was sent. Give the agent a key for this upstream, or the gateway the upstream that the key is for: --upstream NAME=URL"}
+	name := cmp.Or(named, owner(e, who, r.Header))
+	u := s.upstreams[name]
+	if u != nil && name == "openai" && r.Header.Get("Chatgpt-Account-Id") != "" && u.base.String() == vendors[name] {
+		u = s.upstreams[chatGPT]
+	}
+	if t.stray = misplaced(t, u, r); t.stray != nil || u == nil {
+		return
+	}
+	t.upstream = u
+	for _, c := range who {
+		if u.refuses(c) {
+			t.stray = &stray{
+				why: "credential", what: c.Name + ", for " + u.name, status: http.StatusBadRequest,
+				text: "the request carries " + c.Name + ", which is for " + string(c.Of) + ", and the upstream " + u.name + " is " + u.base.Host +
+					", so nothing was sent. Give the agent a key for this upstream, or the gateway the upstream that the key is for: --upstream NAME=URL",
 			}
 		}
-		if u.speaks == speaksPass {
-			t.api, t.count, t.compact = "", false, false
-		}
 	}
+	if u.speaks == speaksPass {
+		t.api, t.count, t.compact = "", false, false
+	}
+}
+
+// misplaced returns why the path of a request is not for an upstream, which is nil if there is none; nil if it is for it.
+func misplaced(t *target, u *upstream, r *http.Request) *stray {
+	e, shown := &t.endpoint, clip(t.path)
+	n := &stray{why: "path", status: http.StatusNotFound}
+	switch {
+	case u != nil && u.takes(e):
+		if u.speaks == speaksPass || e.Allows(r.Method) {
+			return nil
+		}
+		return &stray{
+			why: "method", what: string(e.Of[0]), status: http.StatusMethodNotAllowed, allow: e.Methods,
+			text: shown + " is asked with " + strings.Join(e.Methods, " or "),
+		}
+	case e.Foreign != "":
+		n.what = e.Foreign
+		n.text = shown + " is a path of " + e.Foreign + ", which this gateway does not read, so no upstream was asked. " + e.Advice
+		return n
+	case u != nil:
+		n.what = "of " + string(e.Of[0]) + ", for " + u.name
+		n.text = shown + " is a path of " + string(e.Of[0]) + "'s API, and the upstream " + u.name + " (" + u.base.Host +
+			") does not speak it, " +
+			"so it was not asked. Use the base URL of the gateway without /" + u.name + ", or add an upstream that does: --upstream NAME=both+URL"
+		return n
+	case shown == "/":
+		n.what = "none"
+		n.text = "this is a gateway to language models. It is the base URL of an agent: ANTHROPIC_BASE_URL, or OPENAI_BASE_URL with /v1 " +
+			"at the end. " +
+			"What it does is shown at its admin address"
+	default:
+		n.what = "unknown"
+		n.text = shown + " is in neither Anthropic's nor OpenAI's API, so no upstream was asked. For one that knows it, " +
+			"put its name before the path, " +
+			"as in /openai" + shown + ", or add it: --upstream NAME=pass+URL, with /NAME in the base URL"
+	}
+	e.Of = apiOf(r.Header) // for the form of the answer
+	return n
 }
 
 // takes reports whether a path belongs to an upstream. One that is in no table does: it was sent there on purpose.
@@ -186,8 +213,8 @@ func (u *upstream) takes(e *wire.Endpoint) bool {
 	return true
 }
 
-// refuses reports whether a credential must not reach an upstream. A vendor's own host gets no key of another one. Other hosts, such as gateways of
-// the user's own, accept keys of any kind, but not those that only a cloud's API can use.
+// refuses reports whether a credential must not reach an upstream. A vendor's own host gets no key of another one. Other hosts, such as
+// gateways of the user's own, accept keys of any kind, but not those that only a cloud's API can use.
 func (u *upstream) refuses(c wire.Credential) bool {
 	switch {
 	case c.Of == u.host.Of:
@@ -221,8 +248,8 @@ func cleaned(escaped string) (clean string, odd bool) {
 	return path.Clean(decoded), odd
 }
 
-// owner returns the upstream of a path. Some, such as /v1/models and /v1/files, exist at both vendors: then the credentials decide, or headers that only
-// one of the two knows.
+// owner returns the upstream of a path. Some, such as /v1/models and /v1/files, exist at both vendors: then the credentials decide, or
+// headers that only one of the two knows.
 func owner(e *wire.Endpoint, who []wire.Credential, h http.Header) string {
 	of := e.Of
 	if len(of) == 0 {

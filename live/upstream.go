@@ -51,7 +51,9 @@ var fixed = map[string]string{"anthropic": speaksAnthropic, "openai": speaksOpen
 var nameRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // reserved are first parts of paths with a meaning of their own.
-var reserved = []string{"condense", "mcp", "mode", "profile", "recall", "token", "v1", "api", "backend-api", "health", "livez", "readyz", "stats"}
+var reserved = []string{
+	"condense", "mcp", "mode", "profile", "recall", "token", "v1", "api", "backend-api", "health", "livez", "readyz", "stats",
+}
 
 // CheckUpstream reports what is wrong with an entry of [Options].Upstreams.
 func CheckUpstream(name, address string) error {
@@ -78,7 +80,8 @@ func newUpstream(name, address string) (*upstream, error) {
 		return nil, err
 	}
 	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return nil, fmt.Errorf("%q must be a URL such as https://api.example.com, without user, query or fragment; before it can be what it speaks: %s, and a +", address, strings.Join(spoken, ", "))
+		return nil, fmt.Errorf("%q must be a URL such as https://api.example.com, without user, query or fragment; before it can be "+
+			"what it speaks: %s, and a +", address, strings.Join(spoken, ", "))
 	}
 	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), ""
 	const dial, idle, parallel, silent, stale = 30 * time.Second, 90 * time.Second, 64, 30 * time.Second, 4 * time.Second // servers in Node and Python close after 5 s
@@ -213,13 +216,12 @@ func reason(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return "time-out"
 	}
-	text := err.Error()
-	for _, begin := range []string{"malformed HTTP response", "malformed HTTP version", "malformed HTTP status code", "malformed MIME header"} {
-		if before, _, ok := strings.Cut(text, begin); ok {
-			text = before + begin
-		}
+	text, _, _ := strings.Cut(err.Error(), `"`)
+	const header = "malformed MIME header"
+	if before, _, ok := strings.Cut(text, header); ok {
+		text = before + header
 	}
-	return clip(text)
+	return clip(strings.TrimSpace(text))
 }
 
 // buffers are for copying answers.

@@ -73,7 +73,8 @@ var (
 	both      = []Vendor{Anthropic, OpenAI}
 )
 
-// endpoints are the paths of the APIs that the gateway speaks or passes. Those below v1 are found without it too. The first row that matches counts.
+// endpoints are the paths of the APIs that the gateway speaks or passes. Those below v1 are found without it too. The first row that
+// matches counts.
 var endpoints = []row{
 	{"v1/messages", Endpoint{Of: anthropic, Methods: post, API: Messages}},
 	{"v1/messages/count_tokens", Endpoint{Of: anthropic, Methods: post, API: Messages, Count: true}},
@@ -143,15 +144,18 @@ var endpoints = []row{
 
 // What to do with requests of APIs that the gateway does not read.
 const (
-	adviceGemini = "Send them to Google without condense, or pass them unread: --upstream gemini=pass+https://generativelanguage.googleapis.com, with /gemini at the end of the base URL. " +
-		"Gemini's API for clients of OpenAI is --upstream openai=https://generativelanguage.googleapis.com/v1beta/openai, with a base URL without /v1"
-	adviceVertex  = "Send them to Google without condense, or pass them unread: --upstream vertex=pass+https://REGION-aiplatform.googleapis.com, with /vertex before /v1 in the base URL"
-	adviceBedrock = "Its requests are signed for their host, so a gateway cannot pass them. Send them to Amazon without condense, or use its API for clients of OpenAI: " +
-		"--upstream openai=https://bedrock-runtime.REGION.amazonaws.com/openai/v1, with a key of Bedrock"
-	adviceAzure = "Set --upstream openai=https://RESOURCE.openai.azure.com/openai, and this gateway as the endpoint: Azure's v1 API is condensed, deployments are passed unread"
+	adviceGemini = "Send them to Google without condense, or pass them unread: --upstream gemini=pass+https://generativelanguage.googleapis.com, " +
+		"with /gemini at the end of the base URL. Gemini's API for clients of OpenAI is " +
+		"--upstream openai=https://generativelanguage.googleapis.com/v1beta/openai, with a base URL without /v1"
+	adviceVertex = "Send them to Google without condense, or pass them unread: --upstream vertex=pass+https://REGION-aiplatform.googleapis.com, " +
+		"with /vertex before /v1 in the base URL"
+	adviceBedrock = "Its requests are signed for their host, so a gateway cannot pass them. Send them to Amazon without condense, or use its API " +
+		"for clients of OpenAI: --upstream openai=https://bedrock-runtime.REGION.amazonaws.com/openai/v1, with a key of Bedrock"
+	adviceAzure = "Set --upstream openai=https://RESOURCE.openai.azure.com/openai, and this gateway as the endpoint: " +
+		"Azure's v1 API is condensed, deployments are passed unread"
 	adviceRoute = "Set --upstream openai=https://openrouter.ai/api/v1, and this gateway with /v1 as base URL"
-	adviceLocal = "Use the server's API for clients of OpenAI: --upstream openai=http://localhost:PORT/v1 (Ollama: 11434, LM Studio: 1234), and this gateway with /v1 as base URL. " +
-		"To pass its own API unread: --upstream local=pass+http://localhost:PORT, with /local at the end of the base URL"
+	adviceLocal = "Use the server's API for clients of OpenAI: --upstream openai=http://localhost:PORT/v1 (Ollama: 11434, LM Studio: 1234), and " +
+		"this gateway with /v1 as base URL. To pass its own API unread: --upstream local=pass+http://localhost:PORT, with /local in the base URL"
 	adviceChatGPT = "Codex needs only openai_base_url for condense; leave chatgpt_base_url as it was"
 	adviceTwice   = "The client adds /v1 itself: remove it from the base URL"
 )
@@ -164,16 +168,19 @@ func foreign(name string, of Vendor, advice string, patterns ...string) []row {
 	return rows
 }
 
-// foreigners are paths of other vendors' APIs, of those that are sent to a gateway by mistake. They are looked for first, and after them the endpoints.
+// foreigners are paths of other vendors' APIs that are sent to a gateway by mistake. They are looked for first, then the endpoints.
 var foreigners = slices.Concat(
 	foreign("Vertex AI", google, adviceVertex, "v1/projects/*/locations/**", "v1beta1/**", "projects/*/locations/**", "v1/publishers/**"),
 	foreign("Gemini", google, adviceGemini, "v1beta/**", "v1alpha/**", "v1internal*", "upload/v1*/**", "v1/tunedModels/**",
-		"v1/models/*:generate*", "v1/models/*:stream*", "v1/models/*:count*", "v1/models/*:embed*", "v1/models/*:batch*", "v1/models/*:predict*", "v1/models/*:bidi*"),
-	foreign("Amazon Bedrock", amazon, adviceBedrock, "model/**", "v1/model/**", "foundation-models/**", "inference-profiles/**", "guardrail/**", "async-invoke/**"),
+		"v1/models/*:generate*", "v1/models/*:stream*", "v1/models/*:count*", "v1/models/*:embed*", "v1/models/*:batch*",
+		"v1/models/*:predict*", "v1/models/*:bidi*"),
+	foreign("Amazon Bedrock", amazon, adviceBedrock,
+		"model/**", "v1/model/**", "foundation-models/**", "inference-profiles/**", "guardrail/**", "async-invoke/**"),
 	foreign("Azure OpenAI", azure, adviceAzure, "deployments/**"),
 	foreign("OpenRouter", openRouter, adviceRoute, "api/v1/**", "api/alpha/**"),
 	foreign("LM Studio", lmStudio, adviceLocal, "api/v0/**"),
-	foreign("Ollama", ollama, adviceLocal, "api/chat", "api/generate", "api/tags", "api/show", "api/embed", "api/embeddings", "api/pull", "api/push",
+	foreign("Ollama", ollama, adviceLocal,
+		"api/chat", "api/generate", "api/tags", "api/show", "api/embed", "api/embeddings", "api/pull", "api/push",
 		"api/create", "api/copy", "api/delete", "api/ps", "api/version", "api/blobs/**"),
 	foreign("ChatGPT", chatGPT, adviceChatGPT, "backend-api/**", "api/codex/**", "wham/**"),
 	foreign("/v1 twice", anyVendor, adviceTwice, "v1/v1/**"),

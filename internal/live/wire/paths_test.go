@@ -10,15 +10,18 @@ import (
 // IDs of models and of other things can hold signs that other vendors' APIs use.
 func TestIDsAreNoPathsOfOtherVendors(t *testing.T) {
 	for path, of := range map[string]wire.Vendor{
-		"/v1/models/ft:gpt-4o:orgName::abCd": wire.OpenAI, "/v1/models/qwen3:32b": wire.OpenAI, "/v1/models/meta/llama": wire.OpenAI, "/models/gpt-5": wire.OpenAI,
-		"/v1/files/a:generate/content": wire.OpenAI, "/v1/organizations/model/x": wire.Anthropic, "/v1/projects/p/roles": wire.OpenAI, "/api/claude_code/settings": wire.Anthropic,
-		"/api/claude_cli_feedback": wire.Anthropic, "/v1/chat/completions/chatcmpl-1/messages": wire.OpenAI,
+		"/v1/models/ft:gpt-4o:orgName::abCd": wire.OpenAI, "/v1/models/qwen3:32b": wire.OpenAI, "/v1/models/meta/llama": wire.OpenAI,
+		"/models/gpt-5":                wire.OpenAI,
+		"/v1/files/a:generate/content": wire.OpenAI, "/v1/organizations/model/x": wire.Anthropic, "/v1/projects/p/roles": wire.OpenAI,
+		"/api/claude_code/settings": wire.Anthropic,
+		"/api/claude_cli_feedback":  wire.Anthropic, "/v1/chat/completions/chatcmpl-1/messages": wire.OpenAI,
 	} {
 		if e := wire.Locate(path); !e.Has(of) || e.Foreign != "" || len(e.Of) == 0 {
 			t.Errorf("%s is %+v", path, e)
 		}
 	}
-	for _, path := range []string{"", "/", "/v1", "/v1/", "/x", "/v1/message", "/v1/messages/x", "/V1/messages", "/chat", "/v1/chat", "/messagesx"} {
+	for _, path := range []string{"", "/", "/v1", "/v1/", "/x", "/v1/message", "/v1/messages/x", "/V1/messages", "/chat", "/v1/chat",
+		"/messagesx"} {
 		if e := wire.Locate(path); len(e.Of) > 0 || e.Foreign != "" {
 			t.Errorf("%s is %+v", path, e)
 		}
@@ -53,7 +56,8 @@ func TestShapesOfCredentials(t *testing.T) {
 		}
 	}
 	for host, of := range map[string]wire.Vendor{
-		"api.anthropic.com": wire.Anthropic, "API.OpenAI.com.": wire.OpenAI, "eu.api.openai.com": wire.OpenAI, "openai.com.example.com": "", "myapi.anthropic.com.evil.example": "",
+		"api.anthropic.com": wire.Anthropic, "API.OpenAI.com.": wire.OpenAI, "eu.api.openai.com": wire.OpenAI,
+		"openai.com.example.com": "", "myapi.anthropic.com.evil.example": "",
 		"ec2-1-2-3-4.compute.amazonaws.com": "", "vm.westus.cloudapp.azure.com": "", "localhost": "", "192.0.2.1": "",
 	} {
 		if got := wire.HostOf(host).Of; got != of {

@@ -2,12 +2,12 @@ package servecmd
 
 import (
 	"bytes"
-	"log"
+	"log" //nolint:depguard // it is what is redirected
 	"log/slog"
 )
 
-// logStandard sends what packages write to the standard logger to to, without what is in quotes: net/http quotes the first bytes of an answer that
-// nothing asked for, and these are a text of a model.
+// logStandard sends what packages write to the standard logger to to, without what is in quotes: net/http quotes the first bytes of an
+// answer that nothing asked for, and these are a text of a model.
 func logStandard(to *slog.Logger) {
 	log.SetFlags(0)
 	log.SetOutput(standardLog{to})
