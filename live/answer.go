@@ -54,6 +54,8 @@ func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 				if err := x.safely("forget", func() error { return x.forget(ctx) }); err != nil {
 					x.fault("forget", err)
 				}
+			} else if why == thinking && !refusal(second.StatusCode) {
+				x.bound.add(x)
 			}
 			res = second
 		}
@@ -121,7 +123,7 @@ func (x *exchange) repair(r *http.Request, res *http.Response) (again *http.Requ
 	case overflow:
 		why = "overflow"
 	case (x.altered || x.equipped != nil || x.claim.unread || x.claim.lost) && bytes.Contains(text, []byte("thinking")) && aboutThinking(string(text)):
-		why = "thinking"
+		why = thinking
 	case x.altered && x.claim.state.Scale(x.original) <= x.window:
 		why = refused
 	default:
@@ -147,6 +149,9 @@ func (x *exchange) repair(r *http.Request, res *http.Response) (again *http.Requ
 	x.announceBlock(again)
 	return again, why
 }
+
+// thinking is why a request is sent again without older thinking.
+const thinking = "thinking"
 
 // refused is why a request is sent again for no reason that we know: the vendor may not like what we made of it.
 const refused = "refused"
@@ -197,7 +202,7 @@ func (x *exchange) again(ctx context.Context, why string) error {
 	x.epoch, x.next, x.kept, x.ingested, x.repairs = nil, nil, nil, 0, true
 	x.look(c.state)
 	size := len(x.r.With(x.view))
-	if why == "thinking" {
+	if why == thinking {
 		c.state.Strip(x.r, x.rolling)
 		x.look(c.state)
 	} else if err := x.epochIfDue(ctx, true); err != nil {
@@ -245,7 +250,7 @@ func (x *exchange) measured(ctx context.Context, a wire.Answer) error {
 		x.claim.refused = true
 		x.claim.session.mu.Unlock()
 	}
-	if a.Input == 0 || !x.claim.latest(ctx) {
+	if a.Input == 0 || x.truncated(a) || !x.claim.latest(ctx) { // the size of what was cut says nothing about the rest
 		return nil
 	}
 	defer x.claim.release()

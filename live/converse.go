@@ -45,6 +45,7 @@ type exchange struct {
 	altered    bool        // the view differs from them
 	ours       int         // our tokens of the view
 	original   int         // our tokens of the request as it came
+	media      int         // of them, about those of images and files
 	untouched  int         // our tokens of the client's messages; 0 if not counted yet
 	tokens     int         // the vendor's tokens of the view, as we estimate them
 	reads      string      // who can recall what the request brings; empty if no one can
@@ -162,6 +163,7 @@ func (g *Gateway) exchange(r *http.Request, s *settings, t *target, b *body) *ex
 			x.frozen()
 		}
 	}
+	x.media = mediaTokens(b.decoded)
 	if x.claim == nil && x.seen == nil && x.weight == nil { // what it costs is counted whatever it is
 		x.weight = &weight{}
 		if x.r == nil {

@@ -87,3 +87,9 @@ func Record(g *Gateway, to http.RoundTripper) {
 		u.transport.RegisterProtocol("http", to)
 	}
 }
+
+// Nearby reports whether the upstream at an address may be asked about its models.
+func Nearby(address string) bool {
+	u, err := newUpstream("openai", address)
+	return err == nil && u.nearby()
+}

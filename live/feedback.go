@@ -285,6 +285,9 @@ func (s *Stats) add(o *Stats) {
 	for i := range o.Attempts {
 		s.Attempts = addAttempt(s.Attempts, &o.Attempts[i])
 	}
+	for _, w := range o.Windows {
+		s.Windows = addWindow(s.Windows, w)
+	}
 	for i := range o.Unreachable {
 		s.Unreachable = addUnreachable(s.Unreachable, &o.Unreachable[i])
 	}

@@ -412,6 +412,15 @@ func TestRefusedThinkingIsRepaired(t *testing.T) {
 	if n == 0 || n != s.Errors["retry_thinking"] || n > s.EpochCount {
 		t.Errorf("%d refusals, %+v", n, s)
 	}
+	// The next conversation on this model needs none: its requests are sent as those of a model that binds.
+	c := *p.client
+	c.Session, c.History = "another", nil
+	if _, err := c.Say(t.Context(), task+" Once more."); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Stats(); got.Errors["retry_thinking"] != n || got.EpochCount == s.EpochCount {
+		t.Errorf("refused again: %+v", got.Errors)
+	}
 }
 
 // The vendor refuses what we made of a request for a reason of its own: the client's own messages are sent, and its conversation goes on.

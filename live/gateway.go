@@ -231,6 +231,8 @@ type Gateway struct {
 	sessions  sessions
 	strays    sync.Map // what the log has of requests that were not forwarded: reason and kind, of which there are few
 	parsed    *wire.Cache
+	windows   windows
+	bound     binding
 	ingesters ingesters
 	relays    relays
 	profiles  struct {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/condensehq/condense/config"
@@ -18,11 +19,12 @@ import (
 type limits struct {
 	profile, mode string
 	resolved      *resolved
-	window        int // tokens of the model
-	known         int // the same, as the table or the section models has it; 0 if it is not known
-	output        int // of them, what is kept free for the answer
-	limit         int // the most tokens that a request may have
-	threshold     int // from which on the profile wants a condensation; 0 for never
+	window        int  // tokens of the model
+	known         int  // the same, as the table or the section models has it; 0 if it is not known
+	declared      bool // it is that of the section models
+	output        int  // of them, what is kept free for the answer
+	limit         int  // the most tokens that a request may have
+	threshold     int  // from which on the profile wants a condensation; 0 for never
 	model         model.Info
 	caching       catalog.Caching
 }
@@ -70,10 +72,10 @@ func (g *Gateway) limitsOf(x *exchange) (limits, error) {
 	if err != nil {
 		return limits{}, err
 	}
-	l := limits{profile: r.Profile, mode: r.Mode, resolved: r, window: r.Window, known: x.known, model: x.model, caching: x.caching}
+	l := limits{profile: r.Profile, mode: r.Mode, resolved: r, window: r.Window, known: x.known, declared: x.declared, model: x.model, caching: x.caching}
 	// The user's own number counts, even if it is smaller than the truth.
-	if k := r.Origin("window").Kind; x.known > 0 && (k == config.FromDefault || k == config.FromComputed || k == config.FromModel) {
-		l.window = x.known
+	if !usersOwn(r) {
+		l.window = x.windowOf(r.Window)
 	}
 	// Vendors accept a request whose longest answer would exceed the window, so that a large limit says
 	// little about the answer: Claude Code asks for 128,000 tokens.
@@ -96,14 +98,40 @@ func (g *Gateway) limitsOf(x *exchange) (limits, error) {
 
 // priced sets what a model costs and how its vendor caches. That holds for every request, whether it is a turn of a conversation or not.
 func (x *exchange) priced(name string) {
-	x.model, x.known = model.Info{Name: name}, 0
+	x.model, x.known, x.declared = model.Info{Name: name}, 0, false
 	if known := modelOf(x.host.Config(), name); known != nil {
+		_, x.declared = x.host.Config().Origin("models", known.Name, "window")
 		x.model.Price, x.model.Tiers, x.model.Free, x.known = known.Price, known.Tiers, known.Free, known.Window
 	}
 	x.caching = catalog.CachingOf(name, x.model.Price)
-	if x.r.API != wire.Messages {
+	switch {
+	case x.r.API != wire.Messages:
 		x.caching.Bound = false
+	case x.bound.has(x):
+		x.caching.Bound = true
 	}
+}
+
+// binding are the models that were seen to bind their thinking, which the table does not say of them. A vendor has refused thinking, and taken the
+// request without it.
+type binding struct {
+	mu sync.Mutex
+	of map[windowKey]bool
+}
+
+func (b *binding) has(x *exchange) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return x.t.upstream != nil && b.of[windowKey{x.t.upstream.base.String(), x.r.Model}]
+}
+
+func (b *binding) add(x *exchange) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.of == nil || len(b.of) >= mostWindows {
+		b.of = map[windowKey]bool{}
+	}
+	b.of[windowKey{x.t.upstream.base.String(), x.r.Model}] = true
 }
 
 // modelOf returns what is known about a model: a name of the section models, its ID, or a name of the table.
@@ -154,10 +182,13 @@ func inSystem(r *wire.Request, phrase string) bool {
 // bytesPerToken is of text and code, with the usual tokenizers.
 const bytesPerToken = 4
 
+// mediaSize is an image of usual size, in tokens.
+const mediaSize = 1600
+
 // tokensOf estimates the tokens of JSON: what vendors report corrects it. The data of images and files
 // counts as an image of usual size. It is linear: each byte is looked at a few times, whatever the texts hold.
 func tokensOf(raw []byte) int {
-	const media = 1600
+	const media = mediaSize
 	const near = 200 // an Anthropic source has its data after the mark and a short media type
 	n, size := 0, len(raw)
 	for _, mark := range []string{`"base64"`, ";base64,"} {

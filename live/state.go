@@ -76,6 +76,7 @@ type entry struct {
 	retry        int           // tokens below which another attempt has no use
 	refused      bool          // the vendor has refused the last request as too long, in the middle of the answer
 	shadow       shadow
+	counted      counted   // of the last answer
 	guessed      wire.Hash // the end of what was sent on a guess
 }
 

@@ -24,6 +24,8 @@ type Stats struct {
 	Estimated int     `json:"estimated,omitempty"`
 	// Observed is what would have been while the gateway only observed, and is in no other number; nil if it never did.
 	Observed *Observed `json:"observed,omitempty"`
+	// Windows are those of models that only their server tells, or nothing, or whose server cuts prompts.
+	Windows []Window `json:"windows,omitempty"`
 	// Epochs are the newest, oldest first; EpochCount counts all.
 	Epochs      []Epoch        `json:"epochs"`
 	EpochCount  int            `json:"epoch_count"`
@@ -145,6 +147,7 @@ func (g *Gateway) Stats() Stats {
 		o := *s.Observed
 		s.Observed = &o
 	}
+	s.Windows = g.windows.known()
 	s.Observe = g.current.Load().Observe
 	if pending != nil {
 		s.Pending = pending.Error()

@@ -54,6 +54,7 @@ var (
 	mSaved      = measure{"condense.cost.saved", "{USD}", "Cost of the clients' own histories, less what was paid.", upDown, nil}
 	mUnpriced   = measure{"condense.requests.unpriced", "{request}", "Answers of models without a known price.", counter, nil}
 	mEstimated  = measure{"condense.requests.estimated", "{request}", "Answers whose tokens and cost are estimated, because the vendor did not report them.", counter, nil}
+	mTruncated  = measure{"condense.requests.truncated", "{request}", "Prompts that a server has cut: it counts far fewer tokens than were sent.", counter, nil}
 	mObserved   = measure{"condense.epochs.observed", "{epoch}", "Condensations that would have been made, where the gateway only observes.", counter, nil}
 	mEpochs     = measure{"condense.epochs", "{epoch}", "Condensations of a history.", counter, nil}
 	mRemoved    = measure{"condense.epoch.removed", "{token}", "Tokens that condensations removed from histories.", counter, nil}
@@ -67,7 +68,7 @@ var (
 )
 
 var measures = []*measure{
-	&mOperation, &mUsage, &mRequests, &mActive, &mProcessing, &mTokens, &mCost, &mSaved, &mUnpriced, &mEstimated,
+	&mOperation, &mUsage, &mRequests, &mActive, &mProcessing, &mTokens, &mCost, &mSaved, &mUnpriced, &mEstimated, &mTruncated,
 	&mEpochs, &mObserved, &mAttempts, &mRemoved, &mEpoch, &mResults, &mRecalls, &mCompaction, &mFaults, &mRefusals,
 }
 

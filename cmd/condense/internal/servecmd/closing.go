@@ -44,7 +44,7 @@ func lastLines(s *live.Stats, record string) []string {
 	if n := total(s.Errors); n > 0 {
 		line += "; " + count(n, "error") + ", see --log info"
 	}
-	lines := slices.Concat([]string{line}, others, away)
+	lines := slices.Concat([]string{line}, others, away, unsure(s.Windows))
 	switch {
 	case s.EpochCount == 0 || s.Observe:
 	case record != "":
@@ -134,6 +134,21 @@ func unreachable(all []live.Unreachable) []string {
 	var lines []string
 	for _, u := range all {
 		lines = append(lines, fmt.Sprintf("%s at %s could not be reached %s: %s", u.Upstream, u.Address, count(u.Count, "time"), u.Reason))
+	}
+	return lines
+}
+
+// unsure are sentences on the models whose window has to be set.
+func unsure(all []live.Window) []string {
+	var lines []string
+	for i := range all {
+		switch w := &all[i]; {
+		case w.Truncated > 0:
+			lines = append(lines, fmt.Sprintf("the server of %s has cut %s without a word: it took %s of about %s tokens, and the model does not see the rest; to condense for its window: %s",
+				w.Model, count(w.Truncated, "prompt"), size.Group(w.Taken), size.Group(w.Counted), w.Remedy()))
+		case w.From == live.WindowNotKnown:
+			lines = append(lines, fmt.Sprintf("the window of %s is not known, and %s tokens are assumed; to set it: %s", w.Model, size.Group(w.Tokens), w.Remedy()))
+		}
 	}
 	return lines
 }

@@ -119,7 +119,7 @@ func printStats(w io.Writer, s *live.Stats, top int) {
 		table.Row(row.name, row.n)
 	}
 	_ = term.PrintText(w, "\n"+table.Text("  ")+"\n") // like Printf, it ignores a broken pipe
-	if faults := slices.Concat(remarks(s), failures(s.Attempts), unreachable(s.Unreachable)); len(faults) > 0 {
+	if faults := slices.Concat(remarks(s), unsure(s.Windows), failures(s.Attempts), unreachable(s.Unreachable)); len(faults) > 0 {
 		_ = term.PrintText(w, "\n  "+strings.Join(faults, "\n  ")+"\n")
 	}
 	if len(s.Recalled) == 0 {

@@ -1,0 +1,214 @@
+package live_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/testkit"
+	"github.com/condensehq/condense/internal/testkit/upstream"
+	"github.com/condensehq/condense/live"
+)
+
+// A modelServer answers questions about its models, by path, and records them.
+type modelServer struct {
+	*httptest.Server
+	mu    sync.Mutex
+	asked []*http.Request
+	wait  chan struct{} // not nil: questions are not answered before it is closed
+}
+
+func newModelServer(t *testing.T, talk http.Handler, tells map[string]string) *modelServer {
+	t.Helper()
+	s := &modelServer{}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/completions") {
+			talk.ServeHTTP(w, r)
+			return
+		}
+		s.mu.Lock()
+		s.asked = append(s.asked, r)
+		wait := s.wait
+		s.mu.Unlock()
+		if wait != nil {
+			select {
+			case <-wait:
+			case <-r.Context().Done():
+			}
+		}
+		text, ok := tells[r.Method+" "+r.URL.Path]
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = io.WriteString(w, text)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// A server of models tells its window, in the words of each kind, and the conversation is condensed for it: without that the server would cut it, or refuse it.
+func TestLocalModelsAreCondensedForTheirWindow(t *testing.T) {
+	for name, tells := range map[string]map[string]string{
+		"llama.cpp":          {"GET /props": fmt.Sprintf(`{"default_generation_settings":{"n_ctx":%d}}`, window)},
+		"Ollama, loaded":     {"POST /api/show": `{"model_info":{"qwen3.context_length":40960}}`, "GET /api/ps": fmt.Sprintf(`{"models":[{"name":"other:1b","context_length":1},{"name":"qwen3:32b","context_length":%d}]}`, window)},
+		"Ollama, configured": {"POST /api/show": fmt.Sprintf(`{"parameters":"stop x\nnum_ctx    %d","model_info":{"qwen3.context_length":40960}}`, window)},
+		"LM Studio":          {"GET /api/v0/models": fmt.Sprintf(`{"data":[{"id":"qwen3:32b","max_context_length":99999,"loaded_context_length":%d}]}`, window)},
+		"vLLM":               {"GET /v1/models": fmt.Sprintf(`{"data":[{"id":"qwen3:32b","max_model_len":%d}]}`, window)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := upstream.New(upstream.Options{Window: window, Script: agentLoop})
+			server := newModelServer(t, v, tells)
+			g, s := serveWith(t, server.URL, nil, func(o *live.Options) { o.Upstreams = map[string]string{"openai": server.URL + "/v1"} })
+			c := upstream.Client{API: upstream.Chat, Model: "qwen3:32b", Session: "s", URL: s.URL, Stream: true, Header: http.Header{"Authorization": {"Bearer secret"}}}
+			c.History = []object{first(upstream.Chat, task)}
+			for calls := true; calls; {
+				var err error
+				if _, calls, err = c.Step(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				testkit.Eventually(t, "the server has told its window", func() bool { return len(g.Stats().Windows) > 0 })
+			}
+			st := g.Stats()
+			if want := (live.Window{Upstream: "openai", Model: "qwen3:32b", Tokens: window, From: live.WindowServer}); len(st.Windows) != 1 || st.Windows[0] != want || st.EpochCount == 0 {
+				t.Errorf("%d epochs, %+v", st.EpochCount, st.Windows)
+			}
+			for _, r := range v.Refusals() {
+				t.Errorf("refused: %s: %s", r.Rule, r.Error)
+			}
+			server.mu.Lock()
+			defer server.mu.Unlock()
+			for _, r := range server.asked {
+				if r.Header.Get("Authorization")+r.Header.Get("X-Api-Key") != "" {
+					t.Errorf("%s got credentials", r.URL)
+				}
+			}
+			if n := len(server.asked); n == 0 || n > 12 {
+				t.Errorf("asked %d times", n)
+			}
+		})
+	}
+}
+
+// turn is a request of a conversation in the Chat API with a long history.
+func turn(t *testing.T, model string, rounds int) []byte {
+	t.Helper()
+	all := []object{{"role": "user", "content": task}}
+	for i := range rounds {
+		id := fmt.Sprint("call_", i)
+		all = append(all, object{"role": "assistant", "tool_calls": []object{{"id": id, "type": "function", "function": object{"name": "read", "arguments": "{}"}}}},
+			object{"role": "tool", "tool_call_id": id, "content": strings.Repeat(fmt.Sprintf("line %d of a file\n", i), 400)})
+	}
+	body, err := json.Marshal(object{"model": model, "messages": all, "tools": []object{{"type": "function", "function": object{"name": "read", "parameters": object{"type": "object"}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+// inFront serves a gateway in front of a server of models, with its log.
+func inFront(t *testing.T, server *modelServer, host *condense.Options, change func(*live.Options)) (g *live.Gateway, ask func(body []byte), log *lockedBuffer) {
+	t.Helper()
+	log = &lockedBuffer{}
+	g, s := serveWith(t, server.URL, host, func(o *live.Options) {
+		o.Logger = slog.New(slog.NewTextHandler(log, nil))
+		if change != nil {
+			change(o)
+		}
+	})
+	return g, func(body []byte) {
+		t.Helper()
+		if res, text := send(t, http.MethodPost, s.URL+"/v1/chat/completions", nil, body); res.StatusCode != http.StatusOK {
+			t.Fatalf("%s %s", res.Status, text)
+		}
+	}, log
+}
+
+// A window that nothing tells is said once, with what to do; and a server that cuts prompts without a word is reported, once for each conversation.
+func TestCutPromptsAreReported(t *testing.T) {
+	talk := jsonAnswer(`{"id":"c","choices":[{"finish_reason":"stop","message":{"role":"assistant","content":"ok"}}],"usage":{"prompt_tokens":4096,"completion_tokens":1}}`)
+	server := newModelServer(t, talk, nil)
+	var m *meter
+	g, ask, log := inFront(t, server, nil, func(o *live.Options) { m = newMeter(t, o) })
+	for rounds := range 4 {
+		ask(turn(t, "my-local", 12+rounds))
+		testkit.Eventually(t, "the answer is counted", func() bool { return g.Stats().Tokens.Output == rounds+1 })
+	}
+	testkit.Eventually(t, "the server was asked", func() bool { return strings.Contains(log.String(), "the window of a model is not known") })
+	got := log.String()
+	if strings.Count(got, "the window of a model is not known") != 1 || strings.Count(got, "the server has cut a prompt") != 1 || !strings.Contains(got, `models: {\"my-local\": {window: `) {
+		t.Errorf("log:\n%s", got)
+	}
+	all := g.Stats().Windows
+	if len(all) != 1 || all[0].From != live.WindowNotKnown || all[0].Truncated != 4 || all[0].Taken != 4096 || all[0].Counted < 20_000 || all[0].Remedy() != `models: {"my-local": {window: 4096}} in condense.yaml` {
+		t.Errorf("%+v", all)
+	}
+	if n := sum(m.families(t)["condense_requests_truncated_total"], "", ""); n != 4 {
+		t.Errorf("the metric counts %v", n)
+	}
+}
+
+// What the remedy says is a configuration, and it works: nothing is asked, said or assumed any more.
+func TestTheRemedyForAWindowWorks(t *testing.T) {
+	var values config.Values
+	if err := json.Unmarshal([]byte(`{"models": {"my-local": {"window": 9000}}}`), &values); err != nil {
+		t.Fatal(err)
+	}
+	talk := jsonAnswer(`{"id":"c","choices":[],"usage":{"prompt_tokens":5000,"completion_tokens":1}}`)
+	server := newModelServer(t, talk, nil)
+	g, ask, log := inFront(t, server, &condense.Options{Values: &values}, nil)
+	ask(turn(t, "my-local", 12))
+	if s := g.Stats(); s.EpochCount != 1 || len(s.Windows) != 0 || strings.Contains(log.String(), "window of a model") || len(server.asked) != 0 {
+		t.Errorf("%d epochs, %+v\n%s", s.EpochCount, s.Windows, log)
+	}
+}
+
+// A server that does not answer delays no request, and of one that says nothing about what it uses the usual is taken, once it has had the time to load the model.
+func TestQuestionsAboutWindowsDelayNothing(t *testing.T) {
+	talk := jsonAnswer(`{"id":"c","choices":[],"usage":{"prompt_tokens":700,"completion_tokens":1}}`)
+	server := newModelServer(t, talk, map[string]string{"POST /api/show": `{"model_info":{"llama.context_length":131072},"parameters":""}`})
+	server.wait = make(chan struct{})
+	c := &clock{now: time.Date(2026, 11, 23, 20, 0, 0, 0, time.UTC)}
+	g, ask, _ := inFront(t, server, nil, func(o *live.Options) { o.Now = c.Now })
+	ask(turn(t, "llama3", 1)) // while the server answers no question
+	if all := g.Stats().Windows; len(all) != 0 {
+		t.Errorf("%+v", all)
+	}
+	close(server.wait)
+	for range 2 {
+		testkit.Eventually(t, "the server has answered", func() bool { return len(g.Stats().Windows) > 0 })
+		c.add(time.Hour)
+		ask(turn(t, "llama3", 1))
+	}
+	if w := g.Stats().Windows[0]; w.From != live.WindowUsual || w.Tokens != 4096 || w.Remedy() != "" {
+		t.Errorf("%+v", w)
+	}
+}
+
+// Vendors, addresses of the internet and models that only their vendor runs are not asked about.
+func TestOnlyServersInReachAreAsked(t *testing.T) {
+	for address, want := range map[string]bool{
+		"http://127.0.0.1:1/v1": true, "http://[::1]:1": true, "http://192.168.1.7:11434/v1": true, "http://10.0.0.1": true, "http://ollama:11434": true,
+		"https://api.openai.com/v1": false, "https://api.anthropic.com": false, "https://openrouter.ai/api/v1": false, "http://8.8.8.8/v1": false, "http://100.64.0.1": false,
+	} {
+		if got := live.Nearby(address); got != want {
+			t.Errorf("%s: %t", address, got)
+		}
+	}
+	server := newModelServer(t, jsonAnswer(`{"usage":{"prompt_tokens":7,"completion_tokens":1}}`), nil)
+	_, ask, _ := inFront(t, server, nil, nil)
+	ask(turn(t, "gpt-4.1", 2))
+	if len(server.asked) != 0 {
+		t.Errorf("asked about a vendor's own model: %v", server.asked[0].URL)
+	}
+}
