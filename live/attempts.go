@@ -112,7 +112,7 @@ func (j *job) tried(r *condense.Report, err error) {
 	case r != nil && r.Acted:
 		return
 	case r != nil && makerOf(r).setback != "":
-		j.instead = makerOf(r).setback
+		j.instead, j.named = makerOf(r).setback, j.tries != nil
 	case err != nil:
 		j.instead = shown(err.Error())
 	default:

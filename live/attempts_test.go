@@ -44,7 +44,7 @@ func tell(t *testing.T, o *condense.Options, vendor upstream.Options) *loudPlay 
 	t.Cleanup(v.Close)
 	p.Gateway, p.server = serveWith(t, v.URL, o, func(o *live.Options) {
 		p.meter = newMeter(t, o)
-		o.Logger, o.Epoch.IgnorePayback = slog.New(slog.NewJSONHandler(p.log, nil)), true
+		o.Logger = slog.New(slog.NewJSONHandler(p.log, nil))
 	})
 	c := claude("s")
 	c.URL = p.server.URL
@@ -119,6 +119,9 @@ func TestModelThatFailsIsNotSilent(t *testing.T) {
 	}
 	if strings.Contains(p.log.String(), key) {
 		t.Error("the key is in the log")
+	}
+	if s := p.Stats(); len(s.Errors) > 0 || strings.Count(p.log.String(), `"level":"WARN"`) != 1 {
+		t.Errorf("the same failure is another fault too: %v, %s", s.Errors, p.log.String())
 	}
 }
 

@@ -276,7 +276,9 @@ func (x *exchange) compact(r *http.Request) (*http.Response, error) {
 		}
 	}
 	if err != nil && !errors.Is(err, errNotDue) && r.Context().Err() == nil {
-		x.fault("chain", err)
+		if !j.named {
+			x.fault("chain", err)
+		}
 		p, err = x.runBuiltin(r.Context(), j)
 	}
 	if err != nil && !errors.Is(err, errNotDue) {

@@ -50,6 +50,7 @@ type job struct {
 	journal  bool                   // is wanted
 	forced   bool                   // the vendor would refuse the body
 	tries    func(*condense.Report) // counts what the providers did; nil: nothing
+	named    bool                   // it has, and a provider failed: that is no other fault
 	instead  string                 // why the chain of the profile came to nothing, for the one that takes its place
 	asker    string                 // the provider of that chain that would have asked a language model
 }

@@ -75,7 +75,7 @@ func (x *exchange) prepare(d lineage.Decision, to extent, overflow bool) {
 			return err
 		})
 		abandoned := errors.Is(err, context.Canceled) && ctx.Err() != nil
-		if err != nil && !errors.Is(err, errNotDue) && !errors.Is(err, errNotEarly) && !abandoned {
+		if err != nil && !j.named && !errors.Is(err, errNotDue) && !errors.Is(err, errNotEarly) && !abandoned {
 			x.fault("preparation", err)
 		}
 		s.mu.Lock()

@@ -75,7 +75,7 @@ func (x *exchange) inTurn(all context.Context, j *job, forced bool) (*prepared, 
 		return nil, err
 	case asks:
 		x.resolved.asks.Store(true)
-	case !late(err):
+	case !late(err) && !j.named:
 		x.fault("chain", err)
 	}
 	if !late(err) {
