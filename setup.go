@@ -127,7 +127,7 @@ func (s *settings) forRequest(t Turn) (*settings, error) {
 	}
 	r := *s.Resolved
 	if t.Window > 0 {
-		r.Window = t.Window
+		r = *s.ForWindow(t.Window)
 	}
 	if t.MaxOutput > 0 {
 		r.MaxOutput = t.MaxOutput

@@ -156,7 +156,12 @@ func (f *finder) percent(key string) float64 {
 }
 
 func (f *finder) tokens(key string, window int) int {
-	switch v := f.find(key).(type) {
+	return tokensOf(f.find(key), window)
+}
+
+// tokensOf returns a number of tokens, or a share of a window in tokens.
+func tokensOf(v any, window int) int {
+	switch v := v.(type) {
 	case string:
 		var a Amount
 		if text, err := json.Marshal(v); err == nil && a.UnmarshalJSON(text) == nil {

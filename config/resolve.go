@@ -184,19 +184,14 @@ func (c *Config) resolve(profile, mode string, window int) (*Resolved, Errors) {
 		return nil, Errors{c.noWindow(r, &f)}
 	}
 	r.MaxOutput = f.tokens("max_output", r.Window)
-	r.Reserve = r.MaxOutput
-	if r.Reserve == 0 {
-		if r.Reserve = rule.UnknownReserve; r.Reserve == 0 {
-			r.Reserve = min(unknownOutput, r.Window/unknownShare)
-		}
-	}
+	r.Reserve = r.reserve()
 	r.Auto, _ = f.find("auto").(bool)
 	r.Threshold = f.percent("threshold")
 	r.Buffer = f.percent("buffer")
 	r.MinGain = f.percent("min_gain")
-	r.MaxContextTokens = f.tokens("max_context_tokens", r.Window)
-	r.MinNewTokens = f.tokens("min_new_tokens", r.Window)
-	r.MinSize = f.tokens("min_size", r.Window)
+	for key, to := range r.amounts() {
+		*to = f.tokens(key, r.Window)
+	}
 	r.Tokenizer = f.text("tokenizer")
 	r.Originals = f.text("originals")
 	r.Prompt = f.text("prompt")
@@ -204,6 +199,41 @@ func (c *Config) resolve(profile, mode string, window int) (*Resolved, Errors) {
 	errs := c.fit(r)
 	f.find("chain")
 	return r, errs
+}
+
+// amounts are the numbers of tokens that may be written as a share of the window.
+func (r *Resolved) amounts() map[string]*int {
+	return map[string]*int{"max_context_tokens": &r.MaxContextTokens, "min_new_tokens": &r.MinNewTokens, "min_size": &r.MinSize}
+}
+
+func (r *Resolved) reserve() int {
+	if r.MaxOutput != 0 {
+		return r.MaxOutput
+	}
+	if r.UnknownReserve > 0 {
+		return r.UnknownReserve
+	}
+	return min(unknownOutput, r.Window/unknownShare)
+}
+
+// ForWindow returns r with another window, in tokens, and what follows from it: the reserve for the answer, and the
+// amounts that are written as a share of the window. A MinSize that was not above MaxContextTokens stays so. The
+// result shares memory with r.
+func (r *Resolved) ForWindow(window int) *Resolved {
+	own := *r
+	own.Window = window
+	own.Reserve = own.reserve()
+	for key, to := range own.amounts() {
+		for _, s := range r.steps[key] {
+			if share, ok := s.Value.(string); ok && s.Used {
+				*to = tokensOf(share, window)
+			}
+		}
+	}
+	if r.MinSize <= r.MaxContextTokens {
+		own.MinSize = min(own.MinSize, own.MaxContextTokens)
+	}
+	return &own
 }
 
 // providers makes the chain of r.
@@ -290,7 +320,7 @@ func (c *Config) originOf(p tree.Path) Origin {
 // An Override replaces values of every profile and mode, as the flags of a command line do.
 // The zero value of a field replaces nothing.
 type Override struct {
-	Window    int // tokens
+	Window    int // tokens; what is written as a share of the window follows it
 	MaxOutput int // tokens
 	Tokenizer string
 	Originals string     // [OriginalsNone] or [OriginalsParts]
@@ -306,7 +336,9 @@ func (c *Config) Override(o Override) *Config {
 }
 
 func (o *Override) apply(r *Resolved) {
-	r.Window = either(o.Window, r.Window)
+	if o.Window > 0 {
+		*r = *r.ForWindow(o.Window)
+	}
 	r.MaxOutput = either(o.MaxOutput, r.MaxOutput)
 	r.Tokenizer = either(o.Tokenizer, r.Tokenizer)
 	r.Originals = either(o.Originals, r.Originals)

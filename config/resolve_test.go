@@ -154,3 +154,34 @@ func TestPlugin(t *testing.T) {
 		t.Errorf("another plugin by a variable: got %+v", *got)
 	}
 }
+
+// TestSharesFollowTheWindow: a cap that is written as a share of the window holds for the window that is used, not for
+// the one of the profile, where it would never apply.
+func TestSharesFollowTheWindow(t *testing.T) {
+	for _, tt := range []struct {
+		text                     string
+		window                   int
+		most, fresh, least, kept int
+	}{
+		{"max_context_tokens: 50%\nmin_new_tokens: 10%\nmin_size: 20%\n", 32_000, 16_000, 3_200, 6_400, 6_400},
+		{"max_context_tokens: 50%\n", 1_000_000, 500_000, 50_000, 0, 8_192},
+		{"max_context_tokens: 20k\nmin_new_tokens: 1k\nmax_output: 4k\n", 32_000, 20_000, 1_000, 0, 4_000},
+		{"max_context_tokens: 50%\nmin_size: 20k\n", 32_000, 16_000, 1_600, 16_000, 6_400}, // it fitted the profile
+	} {
+		c := load(t, tt.text)
+		before := resolve(t, c, "", "")
+		for name, r := range map[string]*config.Resolved{
+			"ForWindow": before.ForWindow(tt.window), "Override": resolve(t, c.Override(config.Override{Window: tt.window}), "", ""),
+		} {
+			if r.Window != tt.window || r.MaxContextTokens != tt.most || r.MinNewTokens != tt.fresh || r.MinSize != tt.least || r.Reserve != tt.kept {
+				t.Errorf("%s: %s: %+v", tt.text, name, r)
+			}
+			if err := r.Rule().Validate(); err != nil {
+				t.Errorf("%s: %s: %v", tt.text, name, err)
+			}
+		}
+		if again := resolve(t, c, "", ""); again.MaxContextTokens != before.MaxContextTokens || before.Window != 200_000 {
+			t.Errorf("%s: the profile has changed", tt.text)
+		}
+	}
+}

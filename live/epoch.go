@@ -170,14 +170,12 @@ func (x *exchange) turnsLeft(fixed int) int {
 // minSize is the size from which on money is a reason.
 func (x *exchange) minSize() int {
 	if x.s.Epoch.MinSize > 0 {
-		return x.s.Epoch.MinSize
+		return max(x.s.Epoch.MinSize, x.least)
 	}
-	return lineage.Floor(max(x.threshold, x.limit))
+	return max(lineage.Floor(max(x.threshold, x.limit)), x.least)
 }
 
-func (x *exchange) minNew() int {
-	return max(1, x.resolved.MinNewTokens*x.window/max(1, x.resolved.Window))
-}
+func (x *exchange) minNew() int { return max(1, x.fresh) }
 
 // targetTokens is the configured target; 0 if there is none.
 func (x *exchange) targetTokens() int {

@@ -163,3 +163,30 @@ func TestForcedEpochsAreOfTheProfile(t *testing.T) {
 		}
 	}
 }
+
+// TestCapFollowsTheModelsWindow: a cap that is written as a share of the window holds for the model of the request. Of the window of the
+// profile, which is larger, it would never apply.
+func TestCapFollowsTheModelsWindow(t *testing.T) {
+	t.Parallel()
+	const window, model = 40_000, "claude-opus-5-5"
+	v := upstream.New(upstream.Options{Window: window, Script: upstream.Loop(12, 6_000, nil)})
+	vendor := httptest.NewServer(v)
+	t.Cleanup(vendor.Close)
+	g, s := serveWith(t, vendor.URL, &condense.Options{Values: &config.Values{
+		Tuning: config.Tuning{MaxContextTokens: &config.Amount{Percent: 40}},
+		Models: map[string]config.ModelValues{model: {API: "anthropic", Model: model, Window: window}},
+	}}, func(o *live.Options) { o.Epoch.IgnoreCold, o.Epoch.IgnorePayback = true, true })
+	client := &upstream.Client{URL: s.URL, API: upstream.Messages, Model: model, Session: "s1"}
+	if _, err := client.Say(t.Context(), "Read all the files, one after the other."); err != nil {
+		t.Fatal(err)
+	}
+	const largest = window*40/100 + 3_000 // one result more than the cap
+	for _, turn := range v.Turns() {
+		if turn.Tokens > largest {
+			t.Errorf("%d tokens were sent, the cap is %d", turn.Tokens, window*40/100)
+		}
+	}
+	if n := g.Stats().EpochCount; n == 0 {
+		t.Error("the cap was never applied")
+	}
+}

@@ -25,6 +25,8 @@ type limits struct {
 	output        int  // of them, what is kept free for the answer
 	limit         int  // the most tokens that a request may have
 	threshold     int  // from which on the profile wants a condensation; 0 for never
+	least         int  // below which it wants none but for the limit
+	fresh         int  // that must be new since the last condensation
 	model         model.Info
 	caching       catalog.Caching
 }
@@ -83,15 +85,18 @@ func (g *Gateway) limitsOf(x *exchange) (limits, error) {
 	if l.output = min(x.r.MaxOutput, l.window/share); l.output == 0 {
 		l.output = r.MaxOutput
 	}
-	rule := r.Rule()
-	rule.Window, rule.MaxOutput = l.window, l.output
+	own := r.ForWindow(l.window)
+	l.least, l.fresh = own.MinSize, own.MinNewTokens
+	rule := own.Rule()
+	rule.MaxOutput = l.output
 	b := rule.Budget(policy.Size{}, core.TriggerAutomatic)
 	l.limit, l.output = b.Limit, b.Reserve // a default that the host does not know of would not grow with its count
 	if r.Auto {
 		l.threshold = int(r.Threshold / 100 * float64(l.window))
-		if r.MaxContextTokens > 0 {
-			l.threshold = min(l.threshold, r.MaxContextTokens)
+		if own.MaxContextTokens > 0 {
+			l.threshold = min(l.threshold, own.MaxContextTokens)
 		}
+		l.threshold = max(l.threshold, l.least)
 	}
 	return l, nil
 }
