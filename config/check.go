@@ -74,6 +74,10 @@ func (c *checker) error(at tree.Position, p tree.Path, f *fault) *Error {
 	}
 }
 
+// ownPrefix begins the keys of the top level that are the user's: a place for what YAML's anchors
+// refer to. They are not read, but a secret is not accepted there either.
+const ownPrefix = "x-"
+
 // object reads a mapping whose keys are the fields of a place.
 func (c *checker) object(n *tree.Node, at place, p tree.Path) map[string]any {
 	c.origins[p.ID()] = c.source(n.At)
@@ -81,6 +85,9 @@ func (c *checker) object(n *tree.Node, at place, p tree.Path) map[string]any {
 	for _, pair := range n.Pairs {
 		sub := p.With(pair.Key)
 		f, ok := fieldAt(at, pair.Key)
+		if !ok && at == atTop && strings.HasPrefix(pair.Key, ownPrefix) {
+			continue
+		}
 		if !ok {
 			c.unknown(pair, at, sub)
 			continue

@@ -8,7 +8,7 @@
 // and a mode. [Watch] keeps a configuration current while its files change.
 //
 // A value that is absent or -1 inherits: a mode from its profile, a profile from the one it
-// extends, that from the top level of the file, and the top level from the built-in defaults.
+// extends, that from the top level, and the top level of a file from the layers below.
 //
 // The package knows no strategies and does not interpret their settings. [Options] lists the
 // names that exist and has a function that checks settings.
@@ -297,9 +297,7 @@ func (b *builder) add(c *checker) {
 	c.errs = nil
 	b.soft = append(b.soft, c.soft...)
 	before := b.k.Raw()
-	if c.vars {
-		b.inheritBelow(c)
-	}
+	b.inheritBelow(c)
 	b.replaceChoices(c, before)
 	if err := b.k.Load(confmap.Provider(c.values, ""), nil); err != nil {
 		b.errs = append(b.errs, &Error{Origin: Origin{Kind: FromProgram}, Problem: err.Error()})
@@ -322,13 +320,14 @@ func (b *builder) add(c *checker) {
 	maps.Copy(b.keys, c.keys)
 }
 
-// inheritBelow drops each -1 of the environment and the flags, which inherits the value of the
-// files. In a file, -1 inherits from the next level, such as a profile.
+// inheritBelow drops each -1 that inherits the value of the layers below, as if it were absent: at
+// the top level of a file, and everywhere in the environment and the flags. In a profile or a mode
+// of a file, -1 inherits from the next level.
 func (b *builder) inheritBelow(c *checker) {
 	for _, id := range sortedKeys(c.origins) {
 		p := tree.Path(strings.Split(id, tree.Sep))
 		v, ok := lookup(c.values, p)
-		if !ok || !isInherit(v) || !inherits(p) {
+		if !ok || !isInherit(v) || !inherits(p) || len(p) > 1 && !c.vars {
 			continue
 		}
 		b.history[id] = append(b.history[id], Setting{Key: p.String(), Value: v, Origin: c.origins[id]})

@@ -136,13 +136,8 @@ func (c *Config) overrides(key string) []Setting {
 func (e KeyExplanation) counting() int {
 	for i, s := range slices.Backward(e.Layers) {
 		outside := s.Origin.Kind == FromEnv || s.Origin.Kind == FromFlag
-		switch {
-		case !isInherit(s.Value):
+		if !isInherit(s.Value) || !outside && len(e.Steps) > 0 {
 			return i
-		case !outside && len(e.Steps) > 0:
-			return i
-		case !outside: // the default, whatever a lower file says
-			return slices.IndexFunc(e.Layers, func(s Setting) bool { return s.Origin.Kind == FromDefault })
 		}
 	}
 	return -1

@@ -349,3 +349,29 @@ func TestMinusOneInTheEnvironmentInheritsTheFile(t *testing.T) {
 		t.Errorf("of a profile: got %v, %v, want 60", r.Threshold, err)
 	}
 }
+
+// TestMinusOneOfAProjectInheritsTheUsersFile: -1 at the top level of a project's file is as if it were absent, and the explanation
+// says where it is.
+func TestMinusOneOfAProjectInheritsTheUsersFile(t *testing.T) {
+	for project, want := range map[string]float64{"threshold: -1\n": 60, "auto: true\n": 60, "threshold: 70\n": 70} {
+		c, _ := checkout(t, project+"profiles: {p: {window: 100000}}\n", "threshold: 60\n")
+		if got := resolve(t, c, "", "").Threshold; got != want {
+			t.Errorf("%s: got %v, want %v", project, got, want)
+		}
+		if !strings.Contains(project, "-1") {
+			continue
+		}
+		list, err := c.ExplainKey("threshold")
+		if err != nil || !strings.Contains(list[0].String(), ", this counts\n  -1  from ") || !strings.Contains(list[0].String(), "condense.yaml:1:12, inherits\n") {
+			t.Errorf("%v\n%s", err, list)
+		}
+		e, err := c.Explain("", "", 0)
+		if err != nil || !strings.Contains(e.String(), "top level: -1, inherits") {
+			t.Errorf("%v\n%s", err, e)
+		}
+	}
+	// Without a lower file it is the default.
+	if got := resolve(t, load(t, "threshold: -1\n"), "", "").Threshold; got != 80 {
+		t.Errorf("got %v", got)
+	}
+}

@@ -103,6 +103,9 @@ type finder struct {
 // find returns the value of a field, nil if no level has one.
 func (f *finder) find(key string) any {
 	for _, l := range f.levels {
+		if l.label == topLevel {
+			f.inherited(key)
+		}
 		v, has := l.values[key]
 		step := Step{Level: l.label, Value: v, Origin: l.origin}
 		if l.path != nil || l.label == topLevel {
@@ -132,6 +135,16 @@ func (f *finder) find(key string) any {
 		}
 	}
 	return nil
+}
+
+// inherited records where the top level of a file says -1, which counts as absent: the newest layer first.
+func (f *finder) inherited(key string) {
+	for _, s := range slices.Backward(f.c.history[key]) {
+		if !isInherit(s.Value) {
+			return
+		}
+		f.steps[key] = append(f.steps[key], Step{Level: topLevel, Value: s.Value, Origin: s.Origin, Note: "inherits"})
+	}
 }
 
 // knowsWindow reports whether a level after that of the built-in window has a window.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/condensehq/condense/internal/catalog"
 	"github.com/condensehq/condense/registry"
@@ -18,6 +19,7 @@ func Schema(strategies []registry.Strategy, opts Options) ([]byte, error) {
 	root := s.object(atTop)
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["title"] = "Configuration of condense"
+	root["patternProperties"] = schema{"^" + ownPrefix: schema{"description": "Yours, and not read: a place for the anchors of YAML."}}
 	root["$defs"] = schema{
 		string(inProfile):  s.profile(),
 		string(inMode):     s.mode(),
@@ -90,7 +92,7 @@ func (s *schemaWriter) value(f field) schema {
 		if f.refers != toProvider {
 			return list(s.name(f))
 		}
-		return list(anyOf(enum(s.providerNames()), nonEmpty()))
+		return list(suggested(enum(s.providerNames()), nonEmpty(), "a built-in provider"))
 	case kindVariables:
 		return list(pattern(variableName.String()))
 	case kindName:
@@ -105,7 +107,7 @@ func (s *schemaWriter) value(f field) schema {
 		return enum(f.enum)
 	case kindDuration:
 		if f.enum != nil {
-			return anyOf(enum(f.enum), pattern(durationPattern))
+			return pattern("^(" + strings.Join(f.enum, "|") + ")$|" + durationPattern)
 		}
 		return pattern(durationPattern)
 	case kindHash:
@@ -145,18 +147,20 @@ func numberSchema(f field) schema {
 	if f.kind == kindDollars {
 		return number
 	}
-	alternatives := []schema{number}
+	// One schema for numbers and texts: editors show the title of the whole for each alternative of anyOf.
+	is, texts := "number", []string{}
 	if f.kind == kindTokens || f.kind == kindBytes || f.kind == kindCount || f.kind == kindAmount {
-		number["type"] = "integer"
-		alternatives = append(alternatives, pattern(countPattern))
+		is, texts = "integer", append(texts, countPattern)
 	}
 	if f.kind == kindPercent || f.kind == kindAmount {
-		alternatives = append(alternatives, pattern(percentPattern))
+		texts = append(texts, percentPattern)
 	}
-	if f.inherits {
-		alternatives = append(alternatives, schema{"const": inherit})
+	number["type"], number["pattern"] = []string{is, "string"}, strings.Join(texts, "|")
+	if f.inherits && f.min > inherit {
+		number["minimum"] = inherit
+		number["not"] = schema{"type": "number", "exclusiveMinimum": inherit, "exclusiveMaximum": f.min}
 	}
-	return anyOf(alternatives...)
+	return number
 }
 
 func (s *schemaWriter) name(f field) schema {
@@ -171,7 +175,7 @@ func (s *schemaWriter) name(f field) schema {
 		slices.Sort(names)
 		return enum(names)
 	case f.refers == toModel:
-		return anyOf(enum(vendorModels()), nonEmpty())
+		return suggested(enum(vendorModels()), nonEmpty(), "a model of the built-in table")
 	}
 	return nonEmpty()
 }
@@ -222,7 +226,8 @@ func (s *schemaWriter) mode() schema {
 	out := s.object(inMode)
 	out["type"] = optionalObject
 	name := nonEmpty()
-	name["description"] = "The profile of this mode."
+	name["title"], name["description"] = "profile", "The profile of this mode."
+	out["title"] = "mode"
 	return anyOf(name, out)
 }
 
@@ -284,3 +289,11 @@ func enum(values []string) schema { return schema{"type": "string", "enum": valu
 func list(items schema) schema { return schema{"type": "array", "uniqueItems": true, "items": items} }
 
 func anyOf(alternatives ...schema) schema { return schema{"anyOf": alternatives} }
+
+// suggested is what an editor offers, or something else. Without titles of their own the alternatives
+// are shown with that of the whole.
+func suggested(known, other schema, title string) schema {
+	known["title"], known["description"] = title, title
+	other["title"], other["description"] = "another", "another"
+	return anyOf(known, other)
+}

@@ -77,12 +77,55 @@ func TestSchemaAccepts(t *testing.T) {
 		"threshold: 70%\nprofiles:\n  a: {window: 32Ki, preset: roo, threshold: 120, max_output: -5000}\n",
 		"profiles:\n  a/b.c: {window: 1M}\nmodes:\n  x: a/b.c\n  y:\nproviders:\n",
 		serving,
+		"x-base: &b {threshold: 60}\nprofiles: {p: {<<: *b, window: 1000}}\nserve: {drain_delay: off}\n",
 		"chain: [native, mine]\nproviders:\n  mine: {plugin: ./x, settings: {anything: [1]}}\n",
 	} {
 		load(t, text) // or the test proves nothing
 		if err := s.Validate(decodeYAML(t, text)); err != nil {
 			t.Errorf("%s\n%v", text, err)
 		}
+	}
+}
+
+// TestHoverHasOneTitle: an editor that shows a value whose alternatives have no titles of their own repeats the title of the whole for each.
+func TestHoverHasOneTitle(t *testing.T) {
+	text, err := config.Schema(nil, known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var root any
+	if err := json.Unmarshal(text, &root); err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	var walk func(v any, where string)
+	walk = func(v any, where string) {
+		switch v := v.(type) {
+		case map[string]any:
+			// A condition is not shown, and the alternatives of store are patterns of the same text.
+			if alternatives, ok := v["anyOf"].([]any); ok && !strings.HasSuffix(where, "/not") && !strings.HasSuffix(where, "/store") {
+				titles := map[any]bool{nil: true}
+				for _, a := range alternatives {
+					title := a.(map[string]any)["title"]
+					if titles[title] {
+						t.Errorf("%s: an alternative has the title %v", where, title)
+					}
+					titles[title] = true
+					seen++
+				}
+			}
+			for key, inner := range v {
+				walk(inner, where+"/"+key)
+			}
+		case []any:
+			for _, inner := range v {
+				walk(inner, where)
+			}
+		}
+	}
+	walk(root, "")
+	if seen == 0 {
+		t.Error("no alternatives were seen")
 	}
 }
 

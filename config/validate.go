@@ -45,6 +45,7 @@ func (v *validator) validate() {
 			v.profile(p.With("profile"), mode.Profile)
 		}
 	}
+	v.unusedProfiles()
 	v.providers()
 	v.models()
 	v.serve()
@@ -207,6 +208,26 @@ func (v *validator) providers() {
 	}
 }
 
+// unusedProfiles warns of profiles that nothing of the configuration names.
+func (v *validator) unusedProfiles() {
+	c := v.c
+	used := append([]string{c.values.DefaultProfile}, c.values.Serve.Shadow...)
+	for _, m := range c.values.Modes {
+		used = append(used, m.Profile)
+	}
+	for _, p := range c.values.Profiles {
+		used = append(used, p.Extends)
+	}
+	for _, r := range c.values.Serve.Modes {
+		used = append(used, r.Profile)
+	}
+	for _, name := range c.Profiles() {
+		if p := (tree.Path{"profiles", name}); !slices.Contains(used, name) && c.origins[p.ID()].Kind != FromDefault {
+			v.warn(p, "no mode, profile or rule names this profile: only --profile and requests that name it use it")
+		}
+	}
+}
+
 // within reports whether the file is in the folder or below it.
 func within(folder, file string) bool {
 	rel, err := filepath.Rel(folder, file)
@@ -305,12 +326,19 @@ func (v *validator) serve() {
 	}
 	for i, rule := range s.Modes {
 		at := p.With("modes").With(strconv.Itoa(i))
+		faulty := func(keys ...string) bool {
+			return slices.ContainsFunc(keys, func(key string) bool { return v.faulty(at.With(key)) })
+		}
+		if slices.ContainsFunc(v.errs, func(e *Error) bool { return e.id == at.ID() }) {
+			continue // it is no rule
+		}
+		if rule.Model == "" && rule.Agent == "" && rule.System == "" && !faulty("model", "agent", "system") {
+			v.fail(at, &fault{problem: "has no condition", allowed: "must have model, agent or system; for all other requests set default_profile"})
+		}
 		switch {
-		case v.faulty(at):
+		case faulty("mode", "profile"):
 		case (rule.Mode == "") == (rule.Profile == ""):
 			v.fail(at, &fault{problem: "does not choose", allowed: "must have either mode or profile"})
-		case rule.Model == "" && rule.Agent == "" && rule.System == "":
-			v.fail(at, &fault{problem: "has no condition", allowed: "must have model, agent or system; for all other requests set default_profile"})
 		case rule.Profile != "":
 			v.profile(at.With("profile"), rule.Profile)
 		case !slices.Contains(v.c.Modes(), rule.Mode):

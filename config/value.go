@@ -188,9 +188,16 @@ func checkAddress(_ *field, s string, wrong *fault) *fault {
 func (f *field) boolValue(n *tree.Node, wrong *fault) (any, *fault) {
 	v, ok := n.Value.(bool)
 	if !ok {
+		text, _ := n.Value.(string)
+		wrong.suggestion = truths[strings.ToLower(text)]
 		return nil, wrong
 	}
 	return v, nil
+}
+
+// truths are words that are true and false in older YAML and in other tools, but texts here.
+var truths = map[string]string{
+	"yes": "true", "y": "true", "on": "true", "true": "true", "no": "false", "n": "false", "off": "false", "false": "false",
 }
 
 func (f *field) dollarsValue(n *tree.Node, wrong *fault) (any, *fault) {
@@ -241,6 +248,8 @@ func (f *field) percentValue(n *tree.Node, wrong *fault) (any, *fault) {
 		wrong := f.outside(n)
 		if share := math.Round(v * 100); v > 0 && v < 1 && share >= f.min {
 			wrong.suggestion = strconv.FormatFloat(share, 'f', -1, 64)
+		} else if v >= 1000 && f.key == "threshold" { // no typing error of a percentage
+			wrong.allowed += "; for a number of tokens set max_context_tokens: " + n.Text
 		}
 		return v, wrong
 	}

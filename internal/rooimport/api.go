@@ -2,6 +2,7 @@ package rooimport
 
 import (
 	"fmt"
+	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -114,6 +115,9 @@ func (r *importer) declare(name, id string, how api, settings map[string]any, fr
 			if !strings.HasSuffix(m.BaseURL, how.urlTail) {
 				m.BaseURL += how.urlTail
 			}
+			if u.Scheme == "http" && m.APIKeyEnv != "" && !local(u.Hostname()) {
+				r.check(from+"."+how.urlKey, to, "the key is not sent there: it goes to an https address or this machine only; use https, or remove api_key_env")
+			}
 		}
 	}
 	r.Values.Models[name] = m
@@ -121,6 +125,12 @@ func (r *importer) declare(name, id string, how api, settings map[string]any, fr
 		r.Variables = append(r.Variables, m.APIKeyEnv)
 		slices.Sort(r.Variables)
 	}
+}
+
+// local reports whether a host is this machine.
+func local(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // windowOf returns the window that a profile sets.

@@ -162,6 +162,23 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
+// TestKeyForPlainHTTPIsSaid: a key is not sent unencrypted to another machine, so that an imported model there would never be used; the
+// import says so, and says nothing of this machine or of https.
+func TestKeyForPlainHTTPIsSaid(t *testing.T) {
+	for address, want := range map[string]bool{"http://llm.corp:4000": true, "https://llm.corp:4000": false, "http://localhost:4000/v1": false, "http://127.0.0.1:1": false} {
+		imported, err := rooimport.Read([]byte(`{"providerProfiles": {"currentApiConfigName": "a", "apiConfigs": {"a": {"apiProvider": "openai", "openAiModelId": "m", "openAiBaseUrl": "`+address+`"}}}}`), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := slices.ContainsFunc(imported.Check, func(n rooimport.Note) bool {
+			return strings.Contains(n.String(), "the key is not sent there") && strings.Contains(n.String(), "base_url")
+		})
+		if said != want {
+			t.Errorf("%s: %v", address, imported.Check)
+		}
+	}
+}
+
 // An import never panics, never copies a secret, and gives a file that loads.
 func FuzzRead(f *testing.F) {
 	text, err := os.ReadFile("testdata/roo-settings.json")

@@ -8,15 +8,16 @@ import (
 )
 
 // Name returns the one of names closest to got, or "" if none is close enough to be a
-// likely typing error: at most a third of the letters may differ. Case is ignored.
+// likely typing error: at most a third of the letters may differ. Of several that are as close, one
+// of the same length is meant: letters are swapped more often than added. Case is ignored.
 func Name(got string, names []string) string {
-	best, bestDistance := "", 0
+	best, bestDistance, bestLonger := "", 0, 0
 	g := []rune(strings.ToLower(got))
 	for _, c := range names {
 		r := []rune(strings.ToLower(c))
-		d := distance(g, r)
-		if d <= max(1, max(len(r), len(g))/3) && (best == "" || d < bestDistance) {
-			best, bestDistance = c, d
+		d, longer := distance(g, r), max(len(r)-len(g), len(g)-len(r))
+		if d <= max(1, max(len(r), len(g))/3) && (best == "" || d < bestDistance || d == bestDistance && longer < bestLonger) {
+			best, bestDistance, bestLonger = c, d, longer
 		}
 	}
 	return best

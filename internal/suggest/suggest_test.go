@@ -10,7 +10,7 @@ import (
 )
 
 func TestName(t *testing.T) {
-	known := []string{"threshold", "target", "chain", "middle_out", "half"}
+	known := []string{"threshold", "target", "chain", "middle_out", "half", "mode", "model"}
 	for got, want := range map[string]string{
 		"thresholdd": "threshold",
 		"Threshold":  "threshold",
@@ -18,6 +18,7 @@ func TestName(t *testing.T) {
 		"chian":      "chain",
 		"middleout":  "middle_out",
 		"hlaf":       "half",
+		"modle":      "model",
 		"window":     "",
 		"":           "",
 	} {

@@ -181,7 +181,7 @@ func TestNoEditOpensTheGateway(t *testing.T) {
 			}
 		})
 	}
-	const steps = 120
+	const steps = 80
 	for range steps {
 		text := contents[names[random.IntN(len(names))]]
 		switch random.IntN(10) {
