@@ -176,11 +176,12 @@ func TestCapFollowsTheModelsWindow(t *testing.T) {
 		Tuning: config.Tuning{MaxContextTokens: &config.Amount{Percent: 40}},
 		Models: map[string]config.ModelValues{model: {API: "anthropic", Model: model, Window: window}},
 	}}, func(o *live.Options) { o.Epoch.IgnoreCold, o.Epoch.IgnorePayback = true, true })
+	s.Config.Handler = live.Settled(g)
 	client := &upstream.Client{URL: s.URL, API: upstream.Messages, Model: model, Session: "s1"}
 	if _, err := client.Say(t.Context(), "Read all the files, one after the other."); err != nil {
 		t.Fatal(err)
 	}
-	const largest = window*40/100 + 3_000 // one result more than the cap
+	const largest = window*40/100 + 3_000 // the request that exceeds the cap is sent, with one result more
 	for _, turn := range v.Turns() {
 		if turn.Tokens > largest {
 			t.Errorf("%d tokens were sent, the cap is %d", turn.Tokens, window*40/100)
