@@ -74,17 +74,17 @@ func (w *wait) see(e *condense.Event) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch k := e.Kind; {
-	case k == condense.EventEstimated:
+	switch e.Kind { //nolint:exhaustive // of the others there is nothing to show
+	case condense.EventEstimated:
 		w.costly[e.Provider] = e.Estimate.Usage.Calls > 0
-	case k == condense.EventAsking:
+	case condense.EventAsking:
 		w.end()
 		w.provider, w.began, w.doing, w.stop = e.Provider, time.Now(), "", make(chan struct{})
 		if w.costly[e.Provider] {
 			w.show()
 		}
 		go w.tick(w.stop)
-	case k == condense.EventAttempt, k == condense.EventFinished:
+	case condense.EventAttempt, condense.EventFinished:
 		w.end()
 	}
 }
