@@ -84,7 +84,7 @@ func (g *Gateway) storeReady(ctx context.Context) error {
 	case errors.Is(err, store.ErrAway), ctx.Err() != nil:
 	case !g.unusable.Swap(true):
 		g.stats.fault("store")
-		g.current.Load().Logger.Warn("the store cannot be used: requests go on", "err", err)
+		g.current.Load().Logger.WarnContext(ctx, "the store cannot be used: requests go on", "err", err)
 	}
 	return err
 }

@@ -465,22 +465,6 @@ func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
 	return c.save(ctx, x.store, false, x.start)
 }
 
-// hold remembers what the vendor forces although the file of the store cannot be written: it costs recall, and is lost with the process unless
-// a later request can store it.
-func (x *exchange) hold(ctx context.Context, old *entry, why error) error {
-	c := x.claim
-	x.fault("commit", why)
-	c.late(why)
-	if err := c.save(ctx, x.store, false, x.start); err != nil {
-		return err
-	}
-	if x.epoch != nil {
-		<-old.turn
-		x.announce()
-	}
-	return nil
-}
-
 // guess lets the view be sent although it cannot be stored, because the vendor refuses every other one. It is not remembered: the next request
 // makes it again, of the same, and stores it if it can.
 func (x *exchange) guess(old *entry, based int64, before *lineage.State) {

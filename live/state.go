@@ -1,7 +1,6 @@
 package live
 
 import (
-	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -163,13 +162,6 @@ func (s *session) known() error {
 	return s.failed
 }
 
-// failure returns why the records of the session could not be read.
-func (s *session) failure() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return cmp.Or(s.failed, store.ErrAway)
-}
-
 func (s *session) read(ctx context.Context, from store.Store) error {
 	changes, err := from.Changes(ctx, s.key)
 	if err != nil || s.loaded && changes == s.changes {
@@ -224,27 +216,6 @@ func (s *session) read(ctx context.Context, from store.Store) error {
 	}
 	s.entries, s.loaded, s.changes, s.guess = entries, true, changes, nil
 	return nil
-}
-
-// damage notes a record that cannot be read: the conversation goes on as if nothing had been stored of it, under another ID. The caller holds s.mu.
-func (s *session) damage(id string) {
-	if s.damaged[id] {
-		return
-	}
-	if s.damaged == nil {
-		s.damaged = map[string]bool{}
-	}
-	s.damaged[id], s.lost = true, true
-	s.found = append(s.found, id)
-}
-
-// news returns the damaged records that were found since it was last called.
-func (s *session) news() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	found := s.found
-	s.found = nil
-	return found
 }
 
 // A claim is a lineage that a request decides about.
@@ -464,9 +435,6 @@ func (c *claim) save(ctx context.Context, in store.Store, durable bool, now time
 	}
 	return nil
 }
-
-// unstored reports whether an error is that of the store as a whole: what is known here counts meanwhile.
-func unstored(err error) bool { return errors.Is(err, store.ErrAway) || errors.Is(err, store.ErrFile) }
 
 // late notes that the state is to be stored later if the store cannot be used now.
 func (c *claim) late(err error) {

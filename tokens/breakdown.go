@@ -21,11 +21,13 @@ const (
 	// KindSummary is inserted by a condensation, in any role: summaries, extracts and stubs.
 	KindSummary Kind = "summary"
 
-	// What programs write into the texts of users. No [Counter] returns them, because only a reader of texts can tell them
-	// apart; reports have them.
-	KindInjected     Kind = "injected"      // reminders, commands, notices
-	KindEnvironment  Kind = "environment"   // the state of the surroundings
-	KindProjectRules Kind = "project_rules" // as in AGENTS.md
+	// KindInjected and the two after it are written into the texts of users by programs. No [Counter] returns them, because only a
+	// reader of texts can tell them apart; reports have them. These are reminders, commands and notices.
+	KindInjected Kind = "injected"
+	// KindEnvironment is the state of the surroundings.
+	KindEnvironment Kind = "environment"
+	// KindProjectRules are instructions as in AGENTS.md.
+	KindProjectRules Kind = "project_rules"
 )
 
 var kinds = [...]Kind{

@@ -169,6 +169,7 @@ type sized struct {
 	bytes int
 }
 
+// Len is for sizeHint.
 func (s sized) Len() int { return s.bytes }
 
 // readUpTo reads r to its end. On an error it returns what was read before, unless r has more

@@ -2,9 +2,9 @@ package dialog
 
 import "github.com/condensehq/condense/core"
 
-// Regroup corrects what the texts of messages count for, by the role of their messages: in by, the tokens of a call in an assistant's
-// text, and of results, reminders and surroundings in a user's, move from the kind of the role to their own. The sum stays. The keys are the
-// names of kinds; those of headers and failed results are that of a result. The messages follow each other in a conversation.
+// Regroup counts passages of texts by their own kind, in place of the kind of their message's role: a call in an assistant's text;
+// results, reminders and the state of the surroundings in a user's. The sum of by stays. Its keys are the names of kinds; headers and
+// failed results count as results. The messages follow each other in a conversation.
 func Regroup[K ~string](by map[K]int, c core.Counter, messages ...core.Message) {
 	d := Read(messages)
 	for i := range messages {

@@ -75,15 +75,18 @@ func TestShortRuleStaysBeforeNewerChatter(t *testing.T) {
 	t.Parallel()
 	talk := func(n int) (m []core.Message) {
 		for i := range n {
-			m = append(m, coretest.User(core.Text(fmt.Sprintf("And %d: %s", i, strings.Repeat("something about this and that ", 30)))), coretest.Assistant(core.Text("Yes.")))
+			said := fmt.Sprintf("And %d: %s", i, strings.Repeat("something about this and that ", 30))
+			m = append(m, coretest.User(core.Text(said)), coretest.Assistant(core.Text("Yes.")))
 		}
 		return m
 	}
 	m := append(talk(3), coretest.User(core.Text("RULE-BETA: keep the tests green.")), coretest.Assistant(core.Text("Yes.")),
 		coretest.User(core.Text("The build is slow today. Never push to main without a review! It took an hour.")), coretest.Assistant(core.Text("Yes.")))
 	got := wordsOf(t, `{"user_words_tokens":1000}`, append(m, talk(12)...)...)
-	wantAll(t, "rules", got, "<said>\nRULE-BETA: keep the tests green.\n</said>", "<said>\nNever push to main without a review!\n[… the rest", "And 11: ", "The latest question.", "<left_out ")
-	again := wordsOf(t, `{"user_words_tokens":1000}`, append([]core.Message{{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text("In short."), core.Text(got)}}}, talk(12)...)...)
+	wantAll(t, "rules", got, "<said>\nRULE-BETA: keep the tests green.\n</said>", "<said>\nNever push to main without a review!\n[… the rest",
+		"And 11: ", "The latest question.", "<left_out ")
+	summary := core.Message{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text("In short."), core.Text(got)}}
+	again := wordsOf(t, `{"user_words_tokens":1000}`, append([]core.Message{summary}, talk(12)...)...)
 	wantAll(t, "rules, condensed again", again, "RULE-BETA: keep the tests green.", "Never push to main without a review!")
 }
 

@@ -21,7 +21,8 @@ func checksum(r *Record) []byte {
 
 // headSum is the second half of a checksum.
 func headSum(r *Record, data []byte) []byte {
-	return sumOf(r.ID, r.Key.Tenant, r.Key.API, r.Key.Agent, r.Key.Session, r.Reader, r.Set, strconv.FormatInt(r.Updated.UnixMilli(), 10), string(data))
+	k, updated := r.Key, strconv.FormatInt(r.Updated.UnixMilli(), 10)
+	return sumOf(r.ID, k.Tenant, k.API, k.Agent, k.Session, r.Reader, r.Set, updated, string(data))
 }
 
 // keptSum is the checksum of the row by which an original is the n-th of a set.
