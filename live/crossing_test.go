@@ -16,13 +16,19 @@ import (
 // What generated requests are made of, with the vendors that they belong to.
 var (
 	paths = map[string][]string{
-		"anthropic": {"/v1/messages", "/v1/messages/count_tokens", "/v1/messages/batches/ID", "/v1/organizations/ID/users",
-			"/v1/complete", "/messages", "/api/event_logging/batch", "/v1/sessions/ID/events"},
-		"openai": {"/v1/chat/completions", "/v1/responses", "/v1/responses/ID/cancel", "/v1/embeddings", "/v1/audio/speech",
-			"/v1/vector_stores/ID/files", "/chat/completions", "/responses", "/v1/conversations/ID"},
+		"anthropic": {
+			"/v1/messages", "/v1/messages/count_tokens", "/v1/messages/batches/ID", "/v1/organizations/ID/users",
+			"/v1/complete", "/messages", "/api/event_logging/batch", "/v1/sessions/ID/events",
+		},
+		"openai": {
+			"/v1/chat/completions", "/v1/responses", "/v1/responses/ID/cancel", "/v1/embeddings", "/v1/audio/speech",
+			"/v1/vector_stores/ID/files", "/chat/completions", "/responses", "/v1/conversations/ID",
+		},
 		"both": {"/v1/models", "/v1/models/ID", "/v1/files/ID/content", "/files", "/v1/skills"},
-		"google": {"/v1beta/models/ID:generateContent", "/v1beta/models/ID:streamGenerateContent",
-			"/v1/projects/ID/locations/ID/publishers/google/models/ID:rawPredict", "/v1/models/ID:countTokens", "/v1internal:generateContent"},
+		"google": {
+			"/v1beta/models/ID:generateContent", "/v1beta/models/ID:streamGenerateContent",
+			"/v1/projects/ID/locations/ID/publishers/google/models/ID:rawPredict", "/v1/models/ID:countTokens", "/v1internal:generateContent",
+		},
 		"amazon":     {"/model/ID/invoke", "/model/ID/converse-stream", "/foundation-models"},
 		"azure":      {"/deployments/ID/chat/completions"},
 		"ollama":     {"/api/chat", "/api/generate", "/api/tags"},
@@ -99,8 +105,10 @@ func TestNothingReachesAnotherVendor(t *testing.T) {
 		{"openai": "http://openrouter.ai/api/v1"},
 		{"openai": "http://mine.openai.azure.com/openai"},
 		{"openai": "http://llm.example.com", "anthropic": "http://llm.example.com", "lite": "both+http://llm.example.com"},
-		{"gemini": "pass+http://generativelanguage.googleapis.com", "groq": "openai+http://api.groq.com/openai/v1",
-			"own": "pass+http://own.example.com"},
+		{
+			"gemini": "pass+http://generativelanguage.googleapis.com", "groq": "openai+http://api.groq.com/openai/v1",
+			"own": "pass+http://own.example.com",
+		},
 	}
 	for _, more := range sets {
 		upstreams := public()
@@ -119,8 +127,10 @@ func TestNothingReachesAnotherVendor(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				r := &http.Request{Method: http.MethodPost, URL: u, Host: u.Host, RemoteAddr: "127.0.0.1:1", Body: http.NoBody,
-					Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}}
+				r := &http.Request{
+					Method: http.MethodPost, URL: u, Host: u.Host, RemoteAddr: "127.0.0.1:1", Body: http.NoBody,
+					Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{},
+				}
 				if key.name != "" && at == path[0] {
 					r.Header.Set(key.name, key.value)
 				}

@@ -510,12 +510,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		out.WriteHeader(http.StatusOK)
 		return
 	case t.stray != nil:
-		out.refused = t.stray.why
-		if _, said := g.strays.LoadOrStore([2]string{t.stray.why, t.stray.what}, nil); !said {
-			s.Logger.WarnContext(r.Context(), "a request was not forwarded: it belongs to no upstream, and the agent was given the reason",
-				"why", t.stray.why, "what", t.stray.what)
-		}
-		t.stray.answer(out, &t)
+		g.turnAway(out, r, s, &t)
 		return
 	}
 	leave, no := g.enter(s, t.who)

@@ -26,8 +26,10 @@ func (h *hosts) RoundTrip(r *http.Request) (*http.Response, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.got = append(h.got, r)
-	return &http.Response{StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{},
-		Body: io.NopCloser(strings.NewReader("{}")), Request: r}, nil
+	return &http.Response{
+		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{},
+		Body: io.NopCloser(strings.NewReader("{}")), Request: r,
+	}, nil
 }
 
 func (h *hosts) take() []*http.Request {
@@ -40,8 +42,10 @@ func (h *hosts) take() []*http.Request {
 
 // public are the vendors' own hosts, without TLS.
 func public() map[string]string {
-	return map[string]string{"anthropic": "http://api.anthropic.com", "openai": "http://api.openai.com",
-		"chatgpt": "http://chatgpt.com/backend-api/codex"}
+	return map[string]string{
+		"anthropic": "http://api.anthropic.com", "openai": "http://api.openai.com",
+		"chatgpt": "http://chatgpt.com/backend-api/codex",
+	}
 }
 
 // recorded returns a gateway whose upstreams are recorded.
@@ -51,8 +55,10 @@ func recorded(t *testing.T, upstreams map[string]string, unversioned ...string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := live.New(h, &live.Options{Upstreams: upstreams, Unversioned: unversioned,
-		Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))})
+	g, err := live.New(h, &live.Options{
+		Upstreams: upstreams, Unversioned: unversioned,
+		Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,8 +97,10 @@ func visit(g http.Handler, r *http.Request) (status int, body string) {
 func TestPromptsForOtherVendorsAreNotForwarded(t *testing.T) {
 	g, to := recorded(t, public())
 	for _, tt := range []struct{ path, says, form string }{
-		{"/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse", "Gemini, which this gateway does not read",
-			`{"error":{"code":404,"message":"`},
+		{
+			"/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse", "Gemini, which this gateway does not read",
+			`{"error":{"code":404,"message":"`,
+		},
 		{"/v1/models/gemini-3-pro:generateContent", "--upstream gemini=pass+https://", `"status":"NOT_FOUND"`},
 		{"/v1beta/openai/chat/completions", "v1beta/openai, with a base URL without /v1", `{"error":{`},
 		{"/v1/projects/p/locations/us/publishers/anthropic/models/claude-opus-4-8:streamRawPredict", "Vertex AI", `{"error":{"code":404`},
@@ -107,8 +115,10 @@ func TestPromptsForOtherVendorsAreNotForwarded(t *testing.T) {
 		{"/v1/rerank", "/openai/v1/rerank", `{"error":{"message":"`},
 		{"/mode/a%2Fb/v1/messages", "in neither Anthropic's nor OpenAI's API", `{"error":{"message":"`},
 		{"/", "ANTHROPIC_BASE_URL", `{"error":{"message":"`},
-		{"/anthropic/v1/responses", "path of OpenAI's API, and the upstream anthropic (api.anthropic.com) does not speak it",
-			`{"error":{"message":"`},
+		{
+			"/anthropic/v1/responses", "path of OpenAI's API, and the upstream anthropic (api.anthropic.com) does not speak it",
+			`{"error":{"message":"`,
+		},
 		{"/openai/v1/messages", "path of Anthropic's API", `{"type":"error"`},
 	} {
 		status, body := visit(g, request(http.MethodPost, tt.path))
@@ -210,8 +220,10 @@ func TestClientsThatOmitV1(t *testing.T) {
 	}
 	_, s := serve(t, v, func(o *live.Options) { o.Upstreams["versioned"] = v.URL + "/v1" })
 	for _, prefix := range []string{"", "/versioned"} {
-		for _, path := range []string{"/messages", "/messages/count_tokens", "/chat/completions", "/responses", "/responses/resp_1",
-			"/models", "/embeddings", "/files/f/content"} {
+		for _, path := range []string{
+			"/messages", "/messages/count_tokens", "/chat/completions", "/responses", "/responses/resp_1",
+			"/models", "/embeddings", "/files/f/content",
+		} {
 			for _, path := range []string{prefix + path, prefix + "/v1" + path} {
 				if res, _ := send(t, http.MethodPost, s.URL+path, nil, []byte("{}")); res.StatusCode != http.StatusOK {
 					t.Errorf("%s arrived as %s", path, v.last(t).uri)
@@ -219,10 +231,14 @@ func TestClientsThatOmitV1(t *testing.T) {
 			}
 		}
 	}
-	g, to := recorded(t, map[string]string{"openai": "http://api.githubcopilot.com", "anthropic": "http://llm.example.com/claude",
-		"plain": "both+http://llm.example.com"}, "plain")
-	for path, want := range map[string]string{"/chat/completions": "/chat/completions", "/messages": "/claude/messages",
-		"/plain/responses": "/responses", "/plain/v1/responses": "/v1/responses"} {
+	g, to := recorded(t, map[string]string{
+		"openai": "http://api.githubcopilot.com", "anthropic": "http://llm.example.com/claude",
+		"plain": "both+http://llm.example.com",
+	}, "plain")
+	for path, want := range map[string]string{
+		"/chat/completions": "/chat/completions", "/messages": "/claude/messages",
+		"/plain/responses": "/responses", "/plain/v1/responses": "/v1/responses",
+	} {
 		visit(g, request(http.MethodPost, path))
 		if got := to.take(); len(got) != 1 || got[0].URL.Path != want {
 			t.Errorf("%s, where the vendor's API has no /v1, or the address has a path: %v", path, got)
@@ -310,8 +326,10 @@ func TestClientsOfHeadroomAreAnsweredHere(t *testing.T) {
 
 // A vendor that answers with a status that HTTP does not have gets its client an error, and not the end of the connection.
 func TestStatusThatHTTPDoesNotHave(t *testing.T) {
-	for _, answer := range []string{"HTTP/1.1 000 x\r\nContent-Length: 2\r\n\r\n{}", "HTTP/1.1 099 x\r\nContent-Length: 2\r\n\r\n{}",
-		"MODEL-TEXT\r\n\r\n"} {
+	for _, answer := range []string{
+		"HTTP/1.1 000 x\r\nContent-Length: 2\r\n\r\n{}", "HTTP/1.1 099 x\r\nContent-Length: 2\r\n\r\n{}",
+		"MODEL-TEXT\r\n\r\n",
+	} {
 		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)

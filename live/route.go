@@ -44,6 +44,17 @@ type stray struct {
 	allow  []string // methods
 }
 
+// turnAway answers a request that is not forwarded. The log has each kind once.
+func (g *Gateway) turnAway(w *outcome, r *http.Request, s *settings, t *target) {
+	n := t.stray
+	w.refused = n.why
+	if _, said := g.strays.LoadOrStore([2]string{n.why, n.what}, nil); !said {
+		s.Logger.WarnContext(r.Context(), "a request was not forwarded: it belongs to no upstream, and the agent was given the reason",
+			"why", n.why, "what", n.what)
+	}
+	n.answer(w, t)
+}
+
 // answer writes it in the form of the API that the client speaks.
 func (n *stray) answer(w http.ResponseWriter, t *target) {
 	if n.allow != nil {
@@ -56,7 +67,7 @@ func (n *stray) answer(w http.ResponseWriter, t *target) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(n.status)
-	_, _ = w.Write(t.endpoint.NotFound(text))
+	_, _ = w.Write(t.endpoint.NotFound(text)) //nolint:gosec // JSON, with the text encoded
 }
 
 // route reads the path of a request: parts for the gateway, then the path for the upstream.

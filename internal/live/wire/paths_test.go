@@ -20,8 +20,10 @@ func TestIDsAreNoPathsOfOtherVendors(t *testing.T) {
 			t.Errorf("%s is %+v", path, e)
 		}
 	}
-	for _, path := range []string{"", "/", "/v1", "/v1/", "/x", "/v1/message", "/v1/messages/x", "/V1/messages", "/chat", "/v1/chat",
-		"/messagesx"} {
+	for _, path := range []string{
+		"", "/", "/v1", "/v1/", "/x", "/v1/message", "/v1/messages/x", "/V1/messages", "/chat", "/v1/chat",
+		"/messagesx",
+	} {
 		if e := wire.Locate(path); len(e.Of) > 0 || e.Foreign != "" {
 			t.Errorf("%s is %+v", path, e)
 		}
