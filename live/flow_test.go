@@ -3,6 +3,7 @@ package live_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -173,6 +174,28 @@ func TestTokensOfPlansChange(t *testing.T) {
 	_, _, _ = p.client.Step(t.Context()) // refused: the newer thinking was written after the view
 	if !bytes.Equal(p.lastBody(), p.client.Body) {
 		t.Error("another account got a view that was made for the first")
+	}
+}
+
+// The subject of a plan's token tells accounts apart that name the same ID, and stays when the token changes.
+func TestLoginsOfPlansAreToldApart(t *testing.T) {
+	token := func(subject, rest string) string {
+		return "Bearer e30." + base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"`+subject+`","exp":`+rest+`}`)) + ".c2ln"
+	}
+	c := claude("s")
+	c.Header = http.Header{"X-Api-Key": {""}, "Authorization": {token("me", "1")}, "Chatgpt-Account-Id": {"account"}}
+	p := newPlay(t, upstream.Options{}, c, nil)
+	p.begin(t)
+	p.untilEpoch(t, 1)
+	p.client.Header.Set("Authorization", token("me", "2"))
+	p.step(t)
+	if bytes.Equal(p.lastBody(), p.client.Body) {
+		t.Error("with a new token of the same login the history is sent in full again")
+	}
+	p.client.Header.Set("Authorization", token("somebody", "2"))
+	_, _, _ = p.client.Step(t.Context()) // refused: the newer thinking was written after the view
+	if !bytes.Equal(p.lastBody(), p.client.Body) {
+		t.Error("another login that names the account got its view")
 	}
 }
 

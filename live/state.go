@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -87,8 +88,8 @@ type stored struct {
 
 // tenant is a keyed hash of the credentials of a request: what identifies a client to us without being
 // usable as its key. The tokens of a plan change every few hours, in the middle of conversations: then the account counts,
-// as the client names it. A conversation is found by its content, so that a client which names another's account gets
-// nothing but a condensation of what it sent. Of a client with the token of a tenant, the name of the tenant is in front, and in the hash.
+// as the client names it, and with it the subject of the token, if that has one. Both are only claims here: the vendor checks them later. A
+// conversation is found by its content, so that a client which names another's account gets nothing but a condensation of what it sent. Of a client with the token of a tenant, the name of the tenant is in front, and in the hash.
 func (g *Gateway) tenant(c caller, h http.Header, body []byte) string {
 	mac, name := hmac.New(sha256.New, g.secret), ""
 	if c.tenant != "" {
@@ -99,6 +100,9 @@ func (g *Gateway) tenant(c caller, h http.Header, body []byte) string {
 	if agents.Subscription(h) {
 		if account = h.Get("Chatgpt-Account-Id"); account == "" {
 			account = rawjson.Text(rawjson.Field(rawjson.Field(body, "metadata"), "user_id"))
+		}
+		if login := loginOf(h.Get("Authorization")); account != "" && login != "" {
+			account += "\x00login\x00" + login
 		}
 	}
 	if account != "" {
@@ -112,6 +116,22 @@ func (g *Gateway) tenant(c caller, h http.Header, body []byte) string {
 	}
 	const size = 16
 	return name + hex.EncodeToString(mac.Sum(nil)[:size])
+}
+
+// loginOf returns the part of the token of a plan that is the same in all tokens of a login: whose it is, if the token is a JWT. It is not checked here,
+// but by the vendor. The tokens of Claude's plans have no such part.
+func loginOf(authorization string) string {
+	_, token, _ := strings.Cut(authorization, " ")
+	parts := strings.Split(token, ".")
+	const inJWT = 3
+	if len(parts) != inJWT {
+		return ""
+	}
+	claims, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(parts[1], "="))
+	if err != nil || !json.Valid(claims) || !rawjson.IsObject(claims) {
+		return ""
+	}
+	return rawjson.Text(rawjson.Field(claims, "sub"))
 }
 
 // opening replaces the session of clients that name none. Without it all their conversations would be one session,

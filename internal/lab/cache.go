@@ -87,6 +87,17 @@ func replayKey(session string, s *score.Session, policy, encoding, what string, 
 	return hex.EncodeToString(h.Sum(nil))
 }
 
+// saidHash returns a hash of what is said in s: a session and its journal have the same, whatever else each of them records.
+func saidHash(s *score.Session) string {
+	h := sha256.New()
+	e := json.NewEncoder(h)
+	for i := range s.Messages {
+		_ = e.Encode(s.Messages[i].Role)
+		_ = e.Encode(s.Messages[i].Parts)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
 // sessionHash returns a hash of everything in s that a row depends on, except its name and source.
 func sessionHash(s *score.Session) string {
 	h := sha256.New()

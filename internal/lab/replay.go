@@ -173,6 +173,7 @@ type PlayedSession struct {
 	Timed   bool   `json:"timed"`   // the times between its messages are recorded
 	Counted bool   `json:"counted"` // so is what the vendor counted
 	Hash    string `json:"hash"`
+	Said    string `json:"said,omitempty"`
 	// Check holds the simulated cache against what the vendor recorded; absent if it recorded nothing.
 	Check *CacheCheck `json:"check,omitempty"`
 }

@@ -59,11 +59,15 @@ func (r *ReplayReport) conclude() {
 	}
 	slices.SortFunc(r.Sessions, func(a, b PlayedSession) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(r.Skipped, func(a, b Skipped) int { return strings.Compare(a.Name, b.Name) })
-	seen := map[string]string{}
+	infos := make([]SessionInfo, 0, len(r.Sessions))
+	for i := range r.Sessions {
+		s := &r.Sessions[i]
+		infos = append(infos, SessionInfo{Name: s.Name, Mode: s.Mode, Hash: s.Hash, Said: s.Said})
+	}
+	again := copies(infos)
 	r.Sessions = slices.DeleteFunc(r.Sessions, func(s PlayedSession) bool {
-		of, again := seen[s.Hash]
-		if !again {
-			seen[s.Hash] = s.Name
+		of := again[s.Name]
+		if of == "" {
 			return false
 		}
 		r.Skipped = append(r.Skipped, Skipped{s.Name, "the same conversation as " + of})

@@ -152,7 +152,7 @@ func (g *game) findRepeats() {
 func (g *game) info(ctx context.Context, key string) (PlayedSession, error) {
 	s := describe(g.name, g.session)
 	out := PlayedSession{
-		Name: g.name, Source: s.Source, Mode: s.Mode, Tokens: s.Tokens, Fixed: g.fixed, Timed: g.timed, Counted: len(g.session.Usage) > 0, Hash: g.hash,
+		Name: g.name, Source: s.Source, Mode: s.Mode, Tokens: s.Tokens, Fixed: g.fixed, Timed: g.timed, Counted: len(g.session.Usage) > 0, Hash: g.hash, Said: s.Said,
 	}
 	var kept struct{ Check *CacheCheck }
 	k := g.key(key, "check")

@@ -66,8 +66,36 @@ type SessionInfo struct {
 	Messages int      `json:"messages"`
 	Tokens   int      `json:"tokens"`
 	Cuts     []string `json:"cuts"`
-	// Hash identifies the conversation: sessions with the same hash are copies.
+	// Hash identifies the conversation: sessions with the same hash are copies. So are those in which the same is Said, unless both have a mode,
+	// and not the same.
 	Hash string `json:"hash"`
+	Said string `json:"said,omitempty"`
+}
+
+// journalSuffix ends the name of a journal, next to the session that it is of.
+const journalSuffix = ".condense"
+
+// copies returns the sessions that are copies of others, by name. The first by name counts, and journals come last.
+func copies(all []SessionInfo) map[string]string {
+	all = slices.Clone(all)
+	journal := func(s SessionInfo) int { return len(s.Name) - len(strings.TrimSuffix(s.Name, journalSuffix)) }
+	slices.SortFunc(all, func(a, b SessionInfo) int { return cmp.Or(journal(a)-journal(b), strings.Compare(a.Name, b.Name)) })
+	first, of := map[string][]SessionInfo{}, map[string]string{}
+	for _, s := range all {
+		for _, key := range []string{s.Hash, s.Said} {
+			same := slices.IndexFunc(first[key], func(o SessionInfo) bool {
+				return o.Hash == s.Hash || o.Mode == s.Mode || o.Mode == "" || s.Mode == ""
+			})
+			if key != "" && same >= 0 {
+				of[s.Name] = first[key][same].Name
+				break
+			}
+		}
+		if of[s.Name] == "" {
+			first[s.Hash], first[s.Said] = append(first[s.Hash], s), append(first[s.Said], s)
+		}
+	}
+	return of
 }
 
 // A Skipped is a session that was not compared.
@@ -124,7 +152,7 @@ func ReadReport(rd io.Reader) (*Report, error) {
 }
 
 func describe(name string, s *score.Session) SessionInfo {
-	info := SessionInfo{Name: name, ID: s.ID, Source: s.Source, Mode: s.Mode, Messages: len(s.Messages), Hash: sessionHash(s)}
+	info := SessionInfo{Name: name, ID: s.ID, Source: s.Source, Mode: s.Mode, Messages: len(s.Messages), Hash: sessionHash(s), Said: saidHash(s)}
 	for i := range s.Messages {
 		info.Tokens += s.Messages[i].Tokens
 	}
@@ -196,23 +224,20 @@ func some[T any](s []T) []T {
 // dropCopies skips all but the first of sessions with the same content. A folder of logs often has
 // copies, and counting them twice would make intervals too narrow.
 func (r *Report) dropCopies() {
-	first, copies := map[string]string{}, map[string]bool{}
-	r.Sessions = slices.DeleteFunc(r.Sessions, func(s SessionInfo) bool {
-		of, ok := first[s.Hash]
-		if s.Hash == "" || !ok {
-			first[s.Hash] = s.Name
-			return false
-		}
-		copies[s.Name] = true
-		r.Skipped = append(r.Skipped, Skipped{s.Name, "the same conversation as " + of})
-		return true
-	})
+	copies := copies(r.Sessions)
 	if len(copies) == 0 {
 		return
 	}
-	r.Rows = slices.DeleteFunc(r.Rows, func(row Row) bool { return copies[row.Session] })
-	r.Rounds = slices.DeleteFunc(r.Rounds, func(x Round) bool { return copies[x.Session] })
-	r.Canaries = slices.DeleteFunc(r.Canaries, func(x Canary) bool { return copies[x.Session] })
+	r.Sessions = slices.DeleteFunc(r.Sessions, func(s SessionInfo) bool {
+		of := copies[s.Name]
+		if of != "" {
+			r.Skipped = append(r.Skipped, Skipped{s.Name, "the same conversation as " + of})
+		}
+		return of != ""
+	})
+	r.Rows = slices.DeleteFunc(r.Rows, func(row Row) bool { return copies[row.Session] != "" })
+	r.Rounds = slices.DeleteFunc(r.Rounds, func(x Round) bool { return copies[x.Session] != "" })
+	r.Canaries = slices.DeleteFunc(r.Canaries, func(x Canary) bool { return copies[x.Session] != "" })
 	r.sort()
 }
 

@@ -123,13 +123,16 @@ func (s *spent) move(to tokens.Kind, n int) {
 func spending(sessions []outcomeOf) []Spending {
 	sessions = slices.DeleteFunc(slices.Clone(sessions), func(o outcomeOf) bool { return o.spent == nil })
 	slices.SortFunc(sessions, func(a, b outcomeOf) int { return strings.Compare(a.info.Name, b.info.Name) })
-	seen := map[string]bool{}
+	infos := make([]SessionInfo, 0, len(sessions))
+	for i := range sessions {
+		infos = append(infos, sessions[i].info)
+	}
+	again := copies(infos)
 	sums, counts := map[string]*spent{}, map[string]int{}
 	for _, o := range sessions {
-		if seen[o.info.Hash] {
+		if again[o.info.Name] != "" {
 			continue
 		}
-		seen[o.info.Hash] = true
 		for _, mode := range slices.Compact([]string{"", o.info.Mode}) {
 			if sums[mode] == nil {
 				sums[mode] = &spent{kinds: map[tokens.Kind]int{}, tools: map[string]*ToolSpending{}}
