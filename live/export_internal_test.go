@@ -32,6 +32,9 @@ func Settle(g *Gateway) {
 	}
 }
 
+// Turns returns how many condensations wait that requests wait for, and how many are under way.
+func Turns(g *Gateway) (waiting, underWay int) { return g.epochs.waiting() }
+
 // TokensOf is for tests of its cost.
 var TokensOf = tokensOf
 
