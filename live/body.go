@@ -64,7 +64,7 @@ const (
 	// largeBody is the size in bytes of a request that takes part in that. Smaller ones do not wait.
 	largeBody = 256 << 10
 	// slowBody is after what time a body that still arrives makes room for others.
-	slowBody = time.Second
+	slowBody = 10 * time.Second
 )
 
 // takeBody reads the body of a request, a large one when there is room for it. Leave, which is never nil, must be called when the body was

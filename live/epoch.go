@@ -39,7 +39,7 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 	if forced && !x.s.Observe {
 		x.awaitPrepared(ctx)
 	}
-	p := c.takePrepared(x.rolling)
+	p := c.takePrepared(x.rolling, forced)
 	if p != nil && (p.handles && !x.recalls || p == x.made) { // what was sent of this one the vendor has refused
 		p = nil
 	}

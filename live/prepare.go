@@ -158,11 +158,15 @@ func (x *exchange) awaitPrepared(ctx context.Context) {
 	}
 }
 
-// takePrepared returns what was prepared for the beginning of these messages; nil if nothing was.
-func (c *claim) takePrepared(rolling []wire.Hash) *prepared {
+// takePrepared returns what was prepared for the beginning of these messages; nil if nothing was. A request that is sent again has the same bytes
+// as before, unless an epoch is forced: it waits for the next one.
+func (c *claim) takePrepared(rolling []wire.Hash, forced bool) *prepared {
 	c.session.mu.Lock()
 	defer c.session.mu.Unlock()
 	p := c.prepared
+	if p != nil && !forced && p.basis.Fits(c.state, rolling) && !p.basis.Before(rolling) {
+		return nil
+	}
 	c.prepared = nil
 	if p == nil || !p.basis.Fits(c.state, rolling) {
 		return nil

@@ -119,6 +119,9 @@ func (b *Basis) Fits(s *State, rolling []wire.Hash) bool {
 	return b.upto <= len(rolling) && *s.Basis(rolling[:b.upto]) == *b
 }
 
+// Before reports whether the messages go on after the basis.
+func (b *Basis) Before(rolling []wire.Hash) bool { return b.upto < len(rolling) }
+
 // Errors of [State.Freeze].
 var (
 	ErrStale   = errors.New("the condensation is of other messages, or an epoch began since it was prepared")
