@@ -106,7 +106,8 @@ func TestHoverHasOneTitle(t *testing.T) {
 			if alternatives, ok := v["anyOf"].([]any); ok && !strings.HasSuffix(where, "/not") && !strings.HasSuffix(where, "/store") {
 				titles := map[any]bool{nil: true}
 				for _, a := range alternatives {
-					title := a.(map[string]any)["title"]
+					of, _ := a.(map[string]any)
+					title := of["title"]
 					if titles[title] {
 						t.Errorf("%s: an alternative has the title %v", where, title)
 					}

@@ -195,7 +195,7 @@ func (b *builder) keepFrom(c *checker, claims *Claims) {
 	for _, part := range claims.Parts {
 		entry := part.path[:2]
 		_, below := lookup(before, entry)
-		if !claims.Gateway && !(b.withholds && below) {
+		if !claims.Gateway && (!b.withholds || !below) {
 			b.withheld[entry.ID()] = disk.FromHere(claims.File) + " is not trusted ('condense trust')"
 			continue
 		}

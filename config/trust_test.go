@@ -247,8 +247,12 @@ func TestPluginAndGatewayAreTrustedSeparately(t *testing.T) {
 		from, to         string
 		program, gateway bool
 	}{
-		{"", "", true, true}, {"to: a", "to: b", false, true}, {"a.example", "b.example", true, false},
-		{"_env: A", "_env: B", true, false}, {"cost: 2", "cost: 2000", true, false}, {"cost: 1", "cost: 1000", true, false},
+		{"", "", true, true},
+		{"to: a", "to: b", false, true},
+		{"a.example", "b.example", true, false},
+		{"_env: A", "_env: B", true, false},
+		{"cost: 2", "cost: 2000", true, false},
+		{"cost: 1", "cost: 1000", true, false},
 	} {
 		if err := os.WriteFile(filepath.Join(opts.Dir, "condense.yaml"), []byte(strings.Replace(text, step.from, step.to, 1)), 0o600); err != nil {
 			t.Fatal(err)

@@ -18,7 +18,7 @@ func TestName(t *testing.T) {
 		"chian":      "chain",
 		"middleout":  "middle_out",
 		"hlaf":       "half",
-		"modle":      "model",
+		"mo" + "dle": "model", // not mode
 		"window":     "",
 		"":           "",
 	} {

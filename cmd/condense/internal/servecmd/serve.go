@@ -302,7 +302,7 @@ var doors = []string{"serve.listen", "serve.admin", "serve.tls", "serve.behind_p
 func required(alone bool) func(config.Claim) bool {
 	return func(part config.Claim) bool {
 		isDoor := slices.ContainsFunc(doors, func(key string) bool { return part.Key == key || strings.HasPrefix(part.Key, key+".") })
-		return strings.HasPrefix(part.Key, "serve.") && !(alone && isDoor)
+		return strings.HasPrefix(part.Key, "serve.") && (!alone || !isDoor)
 	}
 }
 
