@@ -30,12 +30,7 @@ func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	x.announceBlock(r)
 	x.asks(r.Context())
-	written := new(atomic.Bool)
-	x.written = written
-	r = r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
-		WroteRequest: func(i httptrace.WroteRequestInfo) { written.Store(i.Err == nil) },
-	}))
-	res, err := send(r)
+	res, err := send(x.noted(r))
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +62,15 @@ func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	x.letGo()
 	return res, nil
+}
+
+// noted returns the request so that it is known when the vendor has got it whole.
+func (x *exchange) noted(r *http.Request) *http.Request {
+	written := new(atomic.Bool)
+	x.written = written
+	return r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
+		WroteRequest: func(i httptrace.WroteRequestInfo) { written.Store(i.Err == nil) },
+	}))
 }
 
 // refusal reports whether a status can mean that the history was refused.

@@ -368,7 +368,7 @@ func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
 	}
 	x.key = store.Key{Tenant: x.tenant(x.t.who, credentials(x.t, r.Header), nil), API: string(x.r.API), Session: q.session}
 	var err error
-	if x.limits, err = x.limitsOf(x); err != nil {
+	if x.limits, err = x.limitsOf(x); err != nil { //nolint:contextcheck // a server is asked for its window next to the request
 		return nil, err
 	}
 	if x.r.API == wire.Messages {

@@ -260,7 +260,7 @@ func (x *exchange) plan(r *http.Request, body []byte) error {
 	if x.session = x.key.Session; x.key.Session == "" {
 		x.key.Session = opening(request.Messages, x.rolling)
 	}
-	if x.limits, err = x.limitsOf(x); err != nil {
+	if x.limits, err = x.limitsOf(x); err != nil { //nolint:contextcheck // a server is asked for its window next to the request
 		return err
 	}
 	session := x.sessions.of(x.key, x.start)
@@ -498,7 +498,7 @@ func (x *exchange) checkView(view [][]byte) error {
 // done records the answer.
 func (x *exchange) done(ctx context.Context) {
 	x.answered()
-	if x.watcher == nil && !(x.left && x.written != nil && x.written.Load()) {
+	if x.watcher == nil && (!x.left || x.written == nil || !x.written.Load()) {
 		return
 	}
 	if err := x.safely("answer", func() error { return x.learn(ctx) }); err != nil {

@@ -58,6 +58,7 @@ func newModelServer(t *testing.T, talk http.Handler, tells map[string]string) *m
 
 // A server of models tells its window, in the words of each kind, and the conversation is condensed for it: without that the server would cut it, or refuse it.
 func TestLocalModelsAreCondensedForTheirWindow(t *testing.T) {
+	t.Parallel()
 	for name, tells := range map[string]map[string]string{
 		"llama.cpp":          {"GET /props": fmt.Sprintf(`{"default_generation_settings":{"n_ctx":%d}}`, window)},
 		"Ollama, loaded":     {"POST /api/show": `{"model_info":{"qwen3.context_length":40960}}`, "GET /api/ps": fmt.Sprintf(`{"models":[{"name":"other:1b","context_length":1},{"name":"qwen3:32b","context_length":%d}]}`, window)},
