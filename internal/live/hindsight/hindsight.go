@@ -154,8 +154,8 @@ func (w *Watch) Turn(t *live.Turn) {
 	var begins *epoch
 	if t.Epoch != nil && len(t.Messages) > 0 { // compressed before w is locked, for which all requests wait
 		begins = &epoch{
-			format: t.Format, at: len(t.Messages), last: bytes.Clone(t.Messages[len(t.Messages)-1]), history: w.packed(t.Messages), head: w.pack.EncodeAll(headOf(t), nil),
-			journal: w.pack.EncodeAll(t.Journal, nil), views: map[string][]byte{Sent: w.packed(t.View)},
+			format: t.Format, at: len(t.Messages), last: bytes.Clone(t.Messages[len(t.Messages)-1]), history: w.packed(t.Messages), head: w.compressed(headOf(t)),
+			journal: w.compressed(t.Journal), views: map[string][]byte{Sent: w.packed(t.View)},
 		}
 	}
 	w.mu.Lock()
@@ -361,8 +361,11 @@ func (w *Watch) drop(e *epoch) {
 
 // packed compresses messages.
 func (w *Watch) packed(messages [][]byte) []byte {
-	return w.pack.EncodeAll(rawjson.Array(messages), nil)
+	return w.compressed(rawjson.Array(messages))
 }
+
+// compressed returns a text as it is kept. The encoder returns an array as large as the text, of which only the beginning is used.
+func (w *Watch) compressed(text []byte) []byte { return bytes.Clone(w.pack.EncodeAll(text, nil)) }
 
 // measureAll measures the epochs that are due, one after the other.
 func (w *Watch) measureAll() {

@@ -6,6 +6,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -234,7 +235,7 @@ func pack(originals []Original) ([]packed, error) {
 	}
 	all := make([]packed, len(originals))
 	for i, o := range originals {
-		all[i] = packed{sha256.Sum256(o.Data), o.Kind, z.EncodeAll(o.Data, nil)}
+		all[i] = packed{sha256.Sum256(o.Data), o.Kind, bytes.Clone(z.EncodeAll(o.Data, nil))} // the encoder's array is as large as the text
 	}
 	return all, nil
 }
