@@ -124,55 +124,33 @@ func (x *exchange) question(overflow bool) lineage.Question {
 	s := x.claim.state
 	write, read := x.caching.Prices(x.r.TTL)
 	fixed := s.Scale(s.HeadOur)
-	auto := x.resolved.Auto
+	money := x.resolved.Auto && x.tokens >= x.least
 	q := lineage.Question{
-		Now: x.start, Tokens: x.tokens, Fixed: fixed, Window: x.limit, Overflow: overflow || x.claim.overflowed(),
-		Threshold: x.threshold, Floor: x.minSize(), MinGain: int(x.resolved.MinGain / 100 * float64(max(0, x.tokens-fixed))), MinNew: x.minNew(),
-		Turns: x.turnsLeft(fixed), Write: write, Read: read, Risk: x.s.Epoch.Risk / 100, Lifetime: x.caching.Lifetime,
-		IgnoreCold: x.s.Epoch.IgnoreCold || !auto, IgnorePayback: x.s.Epoch.IgnorePayback || !auto,
+		Now: x.start, Tokens: x.tokens, Fixed: fixed, Window: x.window, Limit: x.limit, Overflow: overflow || x.claim.overflowed(),
+		Threshold: x.threshold, Floor: x.s.Epoch.MinSize, MinGain: int(x.resolved.MinGain / 100 * float64(max(0, x.tokens-fixed))), MinNew: x.minNew(),
+		Turns: x.s.ExpectedTurns, Write: write, Read: read, Risk: x.s.Epoch.Risk / 100, Lifetime: x.caching.Lifetime,
+		IgnoreCold: x.s.Epoch.IgnoreCold || !money, IgnorePayback: x.s.Epoch.IgnorePayback || !money,
 	}
 	if target := x.targetTokens(); target > 0 && x.tokens > fixed {
 		q.Share = float64(max(1, target-fixed)) / float64(x.tokens-fixed)
-	} else if q.Share = x.leave(); s.Epoch != nil && s.Epoch.Before > fixed { // what the last one left is a better guess
-		q.Share = max(q.Share, float64(s.Epoch.After-fixed)/float64(s.Epoch.Before-fixed))
 	}
+	q.Grown, q.Answers = x.grown()
 	return q
 }
 
-// leave is the share of what can be removed that an epoch leaves.
-func (x *exchange) leave() float64 {
-	return lineage.Leave(x.caching.Prices(x.r.TTL))
-}
-
-// turnsLeft is the number of turns in which an epoch can pay for itself: those that are expected, but only until the
-// conversation is as long again as it is now.
-func (x *exchange) turnsLeft(fixed int) int {
+// grown returns how many tokens came since the last epoch, or since the beginning, and how many answers of the model.
+func (x *exchange) grown() (size, answers int) {
 	s := x.claim.state
-	expected := x.s.ExpectedTurns
-	if expected == 0 {
-		expected = s.Expected()
-	}
 	from, size := 0, x.ours-s.HeadOur
 	if s.Epoch != nil {
 		from, size = min(s.Epoch.Cut, len(x.r.Messages)), size-s.Epoch.Our
 	}
-	answers := 0
 	for i := from; i < len(x.r.Messages); i++ {
 		if x.r.Messages[i].Role == "assistant" && (i == from || x.r.Messages[i-1].Role != "assistant") {
 			answers++
 		}
 	}
-	growth := s.Scale(size) / max(1, answers)
-	removed := int((1 - x.leave()) * float64(x.tokens-fixed))
-	return max(1, min(expected, removed/max(1, growth)))
-}
-
-// minSize is the size from which on money is a reason.
-func (x *exchange) minSize() int {
-	if x.s.Epoch.MinSize > 0 {
-		return max(x.s.Epoch.MinSize, x.least)
-	}
-	return max(lineage.Floor(max(x.threshold, x.limit)), x.least)
+	return s.Scale(size), max(1, answers)
 }
 
 func (x *exchange) minNew() int { return max(1, x.fresh) }

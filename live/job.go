@@ -61,7 +61,7 @@ type pins func(view []core.Message, all bool) []string
 
 func (x *exchange) job(d lineage.Decision, overflow bool) *job {
 	j := &job{
-		api: x.r.API, volatile: x.volatile, body: x.r.With(x.view), tokens: x.tokens,
+		api: x.r.API, volatile: x.volatile, body: x.r.With(x.view), tokens: x.tokens, target: d.Target,
 		turn:  condense.Turn{Profile: x.profile, Mode: x.mode, Window: x.window, MaxOutput: x.output, NoRecall: !x.recalls, API: x.holds()},
 		basis: x.claim.state.Basis(x.rolling), pins: x.pins, journal: x.s.Watch != nil, tries: x.tries(),
 	}
@@ -76,9 +76,9 @@ func (x *exchange) job(d lineage.Decision, overflow bool) *job {
 	default: // the policy knows nothing of the vendor's cache
 		j.turn.Trigger = core.TriggerManual
 	}
-	if j.target = x.targetTokens(); j.target == 0 {
-		fixed := x.claim.state.Scale(x.claim.state.HeadOur)
-		j.target = fixed + int(x.leave()*float64(max(0, x.tokens-fixed)))
+	if j.target == 0 { // it was asked for
+		q := x.question(false)
+		j.target = q.Target()
 	}
 	return j
 }

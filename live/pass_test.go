@@ -108,6 +108,11 @@ func serveWith(t *testing.T, vendor string, host *condense.Options, change func(
 		Deadline:  time.Minute,                  // on a busy machine
 		Epoch:     live.EpochOptions{Risk: 100}, // conversations of tests are short
 	}
+	if host != nil && host.Values != nil {
+		if w := host.Values.Profiles["small"].Window; w != nil && *w <= window { // an epoch for money, which leaves 20,000 tokens, would remove nothing
+			opts.Epoch.Target, opts.Epoch.MinSize = 14, 3500
+		}
+	}
 	if change != nil {
 		change(opts)
 	}

@@ -112,3 +112,23 @@ func TestLifetimesOfCaches(t *testing.T) {
 		}
 	}
 }
+
+// Windows and bills of Claude are in Claude's tokens: a replay that counted ours found sessions half as long and half as dear as they are.
+func TestClaudeCountsMoreTokensThanWe(t *testing.T) {
+	for name, want := range map[string]float64{
+		"claude-opus-4-6":                             1.25,
+		"anthropic/claude-sonnet-4.5:beta":            1.25,
+		"us.anthropic.claude-haiku-4-5-20251001-v1:0": 1.25,
+		"claude-opus-4-8":                             1.7,
+		"claude-opus-5":                               1.7,
+		"anthropic/claude-opus-5.5":                   1.7,
+		"claude-next":                                 1.7,
+		"gpt-5.6-sol":                                 1,
+		"gemini-3.1-pro-preview":                      1,
+		"":                                            1,
+	} {
+		if got := catalog.TokenFactor(name); got != want {
+			t.Errorf("%s: got %g tokens for one of ours, want %g", name, got, want)
+		}
+	}
+}

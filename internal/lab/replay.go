@@ -31,11 +31,12 @@ type Policy struct {
 	// Recorded condenses where the session was, with the summary that is recorded.
 	Recorded bool
 	// Money asks the gateway's questions before every request, not only the rule: has the vendor's cache forgotten the
-	// conversation, would an epoch pay for itself? Epochs then leave the share Leave of what can be removed.
+	// conversation, would an epoch pay for itself? Epochs then leave the share Leave of the conversation.
 	Money         bool
 	Cold, Payback bool // reasons that count if Money is set
 	Leave         float64
-	// Floor is the size in tokens below which money is no reason. Zeros are what the gateway does: see docs/decisions/0040-defaults.md.
+	// Floor is the size of the conversation in tokens below which money is no reason. Zeros are what the gateway does: see
+	// docs/decisions/0040-defaults.md.
 	Floor int
 	// Risk is the most that an epoch may cost if the session ends with it, as a share of what it has cost so far; below 0: no limit.
 	Risk float64
@@ -55,7 +56,9 @@ type Tariff struct {
 	// themselves, what is assumed if the vendor does not say.
 	Life    time.Duration   `json:"life"`
 	Caching catalog.Caching `json:"caching"`
-	info    model.Info
+	// Scale is how many of the vendor's tokens one of ours is: see [catalog.TokenFactor].
+	Scale float64 `json:"scale"`
+	info  model.Info
 }
 
 // unsaid is the lifetime of an entry of a cache without markers whose vendor does not say how long it lives: what OpenAI says is the
@@ -69,7 +72,7 @@ func ParseTariff(s string) (Tariff, error) {
 	if err != nil {
 		return Tariff{}, err
 	}
-	t := Tariff{Name: s, Caching: catalog.CachingOf(name, m.Price), info: model.Info{Name: name, Price: m.Price, Tiers: m.Tiers}}
+	t := Tariff{Name: s, Caching: catalog.CachingOf(name, m.Price), Scale: catalog.TokenFactor(name), info: model.Info{Name: name, Price: m.Price, Tiers: m.Tiers}}
 	switch {
 	case m.Price.Input <= 0:
 		return Tariff{}, fmt.Errorf("%s: the price is not known", name)
@@ -102,12 +105,13 @@ type ReplayOptions struct {
 	Options
 	Window  int      // of the model, in tokens
 	Tariffs []Tariff // at least one
-	// Fixed is the size of the system prompt and the tools of a session that records neither them nor the vendor's count of its
-	// first request; 0 is 20,000 tokens, about what Claude Code sends.
+	// Fixed is the size of the system prompt and the tools, in the vendor's tokens, of a session that records neither them nor the vendor's
+	// count of its first request. See [AssumedFixed].
 	Fixed int
 }
 
-const assumedFixed = 20_000
+// AssumedFixed is about what Claude Code sends as system prompt and tools, in tokens.
+const AssumedFixed = 20_000
 
 // A Played is one session under one policy and tariff.
 type Played struct {

@@ -39,29 +39,15 @@ func (c *CacheCheck) add(o *CacheCheck) {
 	c.Recorded, c.Simulated = c.Read/max(1, c.Input), c.Cached/max(1, c.Size)
 }
 
-// check plays the session as it was, with its own model, and compares; nil if the vendor's numbers are not recorded, or nothing is known
-// about the model.
+// check plays the session as it was, with its own models, times and lifetimes, and compares; nil if the vendor's numbers are not recorded, or
+// nothing is known about the model.
 func (g *game) check(ctx context.Context) *CacheCheck {
-	life, name := 5*time.Minute, ""
-	for _, u := range g.session.Usage {
-		if u.Hour > 0 {
-			life = time.Hour
-		}
-	}
-	for _, t := range g.turns {
-		if u, ok := g.session.Usage[t]; ok && u.Model != "" {
-			name = u.Model
-			break
-		}
-	}
-	t, err := ParseTariff(name)
-	if err != nil {
+	t, requests, ok := g.recorded()
+	if !ok {
 		return nil
 	}
-	if !t.Caching.Automatic {
-		t.Life = life
-	}
 	x := newPlay(g, &Policy{Recorded: true}, []Tariff{t})
+	x.wanted = requests
 	if x.play(ctx) != nil {
 		return nil
 	}
@@ -89,6 +75,36 @@ func (g *game) check(ctx context.Context) *CacheCheck {
 		return nil
 	}
 	return &c
+}
+
+// recorded returns the tariff of the first model that the session names, and what each of its requests asked for: an agent changes its model, and
+// asks for an hour in one and for five minutes in the next.
+func (g *game) recorded() (Tariff, []wanted, bool) {
+	var t Tariff
+	all := make([]wanted, len(g.turns))
+	was := wanted{}
+	for k := len(g.turns) - 1; k >= 0; k-- { // of what is not known, the next that is
+		u := g.session.Usage[g.turns[k]]
+		if u.Model != "" {
+			was.model = u.Model
+		}
+		if u.Hour > 0 {
+			was.life = time.Hour
+		} else if u.Write > 0 {
+			was.life = 5 * time.Minute
+		}
+		all[k] = was
+	}
+	if len(all) == 0 {
+		return t, nil, false
+	}
+	t, err := ParseTariff(all[0].model)
+	for k := range all {
+		if t.Caching.Automatic || all[k].life == 0 {
+			all[k].life = t.Life
+		}
+	}
+	return t, all, err == nil
 }
 
 // readUsage returns what a line of a session file says about the request that it answers, in the forms of Claude Code, pi,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/internal/catalog"
 	"github.com/condensehq/condense/internal/lab/score"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/wire"
@@ -25,7 +26,8 @@ type game struct {
 	name    string
 	counter *tokens.Counter
 	opts    *ReplayOptions
-	fixed   int
+	fixed   int  // tokens of the system prompt and the tools, by our count
+	assumed bool // nothing is recorded of them
 	hash    string
 	turns   []int       // of every request, the message that answers it
 	starts  []time.Time // and when it began
@@ -108,16 +110,12 @@ func hasResult(parts []core.Part) bool {
 }
 
 // measureFixed finds the size of the system prompt and the tools: as recorded, or the difference between the vendor's count of the
-// first request and ours of its messages.
+// first request and that of its messages.
 func (g *game) measureFixed() {
 	s := g.session
 	if s.System != "" {
 		g.fixed = g.counter.Count(core.Text(s.System))
 		return
-	}
-	g.fixed = g.opts.Fixed
-	if g.fixed == 0 {
-		g.fixed = assumedFixed
 	}
 	if len(g.turns) > 0 {
 		if u, ok := s.Usage[g.turns[0]]; ok {
@@ -125,9 +123,11 @@ func (g *game) measureFixed() {
 			for i := range s.Messages[:g.turns[0]] {
 				ours += s.Messages[i].Tokens
 			}
-			g.fixed = max(0, u.Input-ours)
+			g.fixed = max(0, int(float64(u.Input)/catalog.TokenFactor(u.Model))-ours)
+			return
 		}
 	}
+	g.fixed, g.assumed = g.opts.Fixed, true
 }
 
 // findRepeats finds the calls that were made before with the same arguments.
@@ -187,8 +187,8 @@ func (g *game) all(ctx context.Context, policies []Policy) ([]Played, error) {
 	var out []Played
 	for i := range policies {
 		p := &policies[i]
-		// What is sent without questions of money is the same under all tariffs, but for thinking that is bound.
-		sets := map[bool][]Tariff{}
+		// What is sent without questions of money is the same under all tariffs that count alike, but for thinking that is bound.
+		sets := map[kin][]Tariff{}
 		for _, t := range g.opts.Tariffs {
 			var kept Played
 			if g.found(g.key(p.Key, t.Name), &kept) {
@@ -197,7 +197,8 @@ func (g *game) all(ctx context.Context, policies []Policy) ([]Played, error) {
 				continue
 			}
 			if !p.Money {
-				sets[t.Caching.Bound] = append(sets[t.Caching.Bound], t)
+				k := kin{t.Caching.Bound, t.Scale}
+				sets[k] = append(sets[k], t)
 				continue
 			}
 			plays, err := g.play(ctx, p, []Tariff{t})
@@ -206,17 +207,21 @@ func (g *game) all(ctx context.Context, policies []Policy) ([]Played, error) {
 			}
 			out = append(out, plays...)
 		}
-		for _, bound := range []bool{false, true} {
-			if len(sets[bound]) > 0 {
-				plays, err := g.play(ctx, p, sets[bound])
-				if err != nil {
-					return nil, err
-				}
-				out = append(out, plays...)
+		for _, set := range sets {
+			plays, err := g.play(ctx, p, set)
+			if err != nil {
+				return nil, err
 			}
+			out = append(out, plays...)
 		}
 	}
 	return out, nil
+}
+
+// kin is what tariffs have in common that share what is sent.
+type kin struct {
+	bound bool
+	scale float64
 }
 
 // play plays a policy under tariffs that share what is sent.
@@ -243,10 +248,12 @@ type play struct {
 	rule     policy.Rule
 	state    policy.State
 	live     lineage.State
-	desks    []desk // one per tariff
+	scale    float64 // the vendor's tokens of one of ours: prompts, limits and prices are the vendor's, messages ours
+	head     int     // the vendor's tokens of the system prompt and the tools
+	desks    []desk  // one per tariff
 	memory   *score.Memory
 	view     []core.Message
-	tokens   int // of the view
+	tokens   int // of the view, by our count
 	blocks   []promptcache.Block
 	run      int // number of the last run of blocks
 	ends     [2]int
@@ -260,6 +267,13 @@ type play struct {
 	sum      struct{ sent, peak, cut, repeats, gone int }
 	size     []int
 	fault    string
+	wanted   []wanted // by request, where another was recorded than the tariff says; nil: nowhere
+}
+
+// wanted is what a recorded request asked for: a model, and a lifetime of what is cached.
+type wanted struct {
+	model string
+	life  time.Duration
 }
 
 // A desk settles the bill of a play under one tariff.
@@ -295,15 +309,35 @@ func newPlay(g *game, p *Policy, tariffs []Tariff) *play {
 	for i := range tariffs {
 		x.desks = append(x.desks, desk{tariff: &tariffs[i]})
 	}
+	x.scale = cmp.Or(tariffs[0].Scale, 1)
+	if x.head = g.fixed; !g.assumed {
+		x.head = x.scaled(g.fixed)
+	}
+	x.live.HeadOur = x.head
 	x.reset(nil)
 	return x
 }
+
+// scaled returns our count of something in the vendor's tokens.
+func (x *play) scaled(our int) int { return int(x.scale*float64(our) + 0.5) }
+
+// ours returns what the vendor counts in our tokens.
+func (x *play) ours(vendor int) int { return int(float64(vendor) / x.scale) }
+
+// talk is the vendor's count of the view.
+func (x *play) talk() int { return x.scaled(x.tokens) }
+
+// prompt is the vendor's count of a request with the view.
+func (x *play) prompt() int { return x.head + x.talk() }
+
+// sizes are the parts of a prompt.
+func (x *play) sizes() policy.Size { return policy.Size{System: x.head, Messages: x.talk()} }
 
 // reset begins a view.
 func (x *play) reset(view []core.Message) {
 	x.view, x.tokens, x.blocks = nil, 0, nil
 	x.push([]byte("fixed"), 0)
-	x.blocks[0].End = x.fixed
+	x.blocks[0].End = x.head
 	for i := range view {
 		x.add(view[i])
 	}
@@ -316,7 +350,7 @@ func (x *play) push(content []byte, run int) {
 		_, _ = h.Write(x.blocks[n-1].Sum[:])
 	}
 	_, _ = h.Write(content)
-	b := promptcache.Block{Run: run, End: x.fixed + x.tokens}
+	b := promptcache.Block{Run: run, End: x.prompt()}
 	copy(b.Sum[:], h.Sum(nil))
 	x.blocks = append(x.blocks, b)
 }
@@ -352,7 +386,7 @@ func (x *play) add(m core.Message) {
 	}
 	x.tokens = before + m.Tokens
 	if len(m.Parts) > 0 {
-		x.blocks[len(x.blocks)-1].End = x.fixed + x.tokens
+		x.blocks[len(x.blocks)-1].End = x.prompt()
 	}
 	x.view = append(x.view, m)
 }
@@ -455,54 +489,50 @@ func (x *play) ingest(ctx context.Context, from, to int) ([]core.Message, []bool
 
 // A due is a decision to condense.
 type due struct {
-	reason   string
-	trigger  core.Trigger
-	target   int // tokens of the whole prompt; 0 for the rule's
-	decision lineage.Decision
+	reason  string
+	trigger core.Trigger
+	target  int // tokens of the whole prompt; 0 for the rule's
 }
 
 // decide says whether the next request should be condensed, and why.
 func (x *play) decide(k int) (due, bool) {
-	used := x.fixed + x.tokens
-	size := policy.Size{System: x.fixed, Messages: x.tokens}
 	if !x.policy.Money {
-		d := x.rule.Decide(size, x.state, core.TriggerAutomatic)
+		d := x.rule.Decide(x.sizes(), x.state, core.TriggerAutomatic)
 		return due{reason: string(d.Reason), trigger: core.TriggerAutomatic}, d.Act
 	}
-	limit := x.rule.Budget(policy.Size{}, core.TriggerAutomatic).Limit
-	threshold := 0
-	if x.rule.Auto {
-		threshold = int(x.rule.Threshold / 100 * float64(x.opts.Window))
-		if x.rule.MaxContextTokens > 0 {
-			threshold = min(threshold, x.rule.MaxContextTokens)
-		}
-	}
-	floor := x.policy.Floor
-	if floor == 0 {
-		floor = lineage.Floor(max(threshold, limit))
-	}
 	t := x.desks[0].tariff
-	write, read := t.Caching.Prices(t.life())
-	leave := x.policy.Leave
-	if leave == 0 {
-		leave = lineage.Leave(write, read)
-	}
-	if x.rule.Target > 0 && used > x.fixed { // as in the gateway
-		leave = min(0.95, max(0.01, (x.rule.Target/100*float64(x.opts.Window)-float64(x.fixed))/float64(x.tokens)))
-	}
 	x.live.Turns = k + 1
-	r := &wire.Request{Model: t.Name, TTL: t.life()}
-	q := lineage.Question{
-		Now: x.starts[k], Tokens: used, Fixed: x.fixed, Window: limit, Threshold: threshold, Floor: floor,
-		MinGain: int(x.rule.MinGain / 100 * float64(x.tokens)), MinNew: max(1, x.rule.MinNewTokens), Share: leave, Turns: x.turnsLeft(k, leave),
-		Write: write, Read: read, Lifetime: t.Life, Risk: x.policy.Risk, IgnoreCold: !x.policy.Cold, IgnorePayback: !x.policy.Payback,
-	}
-	d := lineage.Due(&x.live, r, q)
-	out := due{reason: string(d.Reason), trigger: core.TriggerManual, target: x.fixed + int(leave*float64(x.tokens)), decision: d}
+	d := lineage.Due(&x.live, &wire.Request{Model: t.Name, TTL: t.life()}, x.question(k))
+	out := due{reason: string(d.Reason), trigger: core.TriggerManual, target: d.Target}
 	if d.Reason == lineage.Forced || d.Reason == lineage.Threshold {
 		out.trigger = core.TriggerAutomatic
 	}
 	return out, d.Reason != lineage.None
+}
+
+// question is what the gateway would ask before request k.
+func (x *play) question(k int) lineage.Question {
+	t := x.desks[0].tariff
+	write, read := t.Caching.Prices(t.life())
+	q := lineage.Question{
+		Now: x.starts[k], Tokens: x.prompt(), Fixed: x.head, Grown: x.talk(), Answers: max(1, k),
+		Window: x.opts.Window, Limit: x.rule.Budget(policy.Size{}, core.TriggerAutomatic).Limit, Floor: x.policy.Floor,
+		MinGain: int(x.rule.MinGain / 100 * float64(x.talk())), MinNew: max(1, x.rule.MinNewTokens), Share: x.policy.Leave,
+		Write: write, Read: read, Lifetime: t.Life, Risk: x.policy.Risk, IgnoreCold: !x.policy.Cold, IgnorePayback: !x.policy.Payback,
+	}
+	if n := len(x.epochs); n > 0 {
+		q.Grown, q.Answers = x.prompt()-x.epochs[n-1].After, max(1, k-x.epochs[n-1].Request)
+	}
+	if x.rule.Auto {
+		q.Threshold = int(x.rule.Threshold / 100 * float64(x.opts.Window))
+		if x.rule.MaxContextTokens > 0 {
+			q.Threshold = min(q.Threshold, x.rule.MaxContextTokens)
+		}
+	}
+	if target := int(x.rule.Target / 100 * float64(x.opts.Window)); target > 0 && x.tokens > 0 {
+		q.Share = float64(max(1, target-x.head)) / float64(x.talk())
+	}
+	return q
 }
 
 // life is what the client asks for; 0 where prefixes are cached by themselves.
@@ -520,17 +550,6 @@ func (t *Tariff) rates(prompt int) lineage.Rates {
 	return lineage.Rates{Write: cmp.Or(write, 1), Read: cmp.Or(read, 1), Answer: p.Output / p.Input}
 }
 
-// turnsLeft is the number of turns in which an epoch can pay for itself, as the gateway reckons: those that are expected, but only until the
-// conversation is as long again as it is now.
-func (x *play) turnsLeft(k int, leave float64) int {
-	since, size := 0, x.tokens
-	if n := len(x.epochs); n > 0 {
-		since, size = x.epochs[n-1].Request, x.fixed+x.tokens-x.epochs[n-1].After
-	}
-	growth := max(1, size) / max(1, k-since)
-	return max(1, min(x.live.Expected(), int((1-leave)*float64(x.tokens))/max(1, growth)))
-}
-
 // epoch condenses the view if it is due.
 func (x *play) epoch(ctx context.Context, k, t int) error {
 	if x.policy.Recorded {
@@ -541,14 +560,14 @@ func (x *play) epoch(ctx context.Context, k, t int) error {
 		return nil
 	}
 	d, ok := x.decide(k)
-	before := x.fixed + x.tokens
+	before := x.prompt()
 	if !ok || before < x.retry && d.reason != string(lineage.Forced) && d.reason != string(policy.ReasonLimit) {
 		return nil
 	}
-	decision := x.rule.Decide(policy.Size{System: x.fixed, Messages: x.tokens}, x.state, d.trigger)
+	decision := x.rule.Decide(x.sizes(), x.state, d.trigger)
 	budget := decision.Budget
 	if d.target > 0 {
-		budget.Target = min(budget.Limit, max(d.target, x.fixed+1))
+		budget.Target = min(budget.Limit, max(d.target, x.head+1))
 	}
 	after := before
 	view, err := x.condense(ctx, budget, d.trigger)
@@ -556,10 +575,11 @@ func (x *play) epoch(ctx context.Context, k, t int) error {
 		return ctx.Err()
 	}
 	if err == nil {
-		after = x.fixed
+		left := 0
 		for i := range view {
-			after += view[i].Tokens
+			left += view[i].Tokens
 		}
+		after = x.head + x.scaled(left)
 	} else if x.fault == "" {
 		x.fault = err.Error()
 	}
@@ -572,8 +592,11 @@ func (x *play) epoch(ctx context.Context, k, t int) error {
 	return nil
 }
 
-// condense runs the strategy. What the model has not answered yet stays as it is, unless that leaves too little room.
+// condense runs the strategy, which counts as we do. What the model has not answered yet stays as it is, unless that leaves too little room.
 func (x *play) condense(ctx context.Context, budget core.Budget, trigger core.Trigger) ([]core.Message, error) {
+	budget = core.Budget{
+		Window: x.ours(budget.Window), Reserve: x.ours(budget.Reserve), Overhead: x.ours(budget.Overhead), Limit: x.ours(budget.Limit), Target: x.ours(budget.Target),
+	}
 	key := viewKey{x.policy.Strategy, x.blocks[len(x.blocks)-1].Sum, budget, trigger, len(x.epochs) + 1, x.policy.Money}
 	if view, ok := x.views[key]; ok {
 		return view, nil
@@ -636,9 +659,9 @@ func (x *play) compacted(k, t int) {
 		}
 		view := []core.Message{{ID: "summary-" + string(rune('a'+x.compact)), Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(c.Summary)}}}
 		view[0].Tokens = core.MessageTokens(x.counter, view[0])
-		x.summary += view[0].Tokens
+		x.summary += x.scaled(view[0].Tokens)
 		view = append(view, s.Messages[c.KeptFrom:t]...)
-		x.begin(k, t, due{reason: "recorded"}, x.fixed+x.tokens, view)
+		x.begin(k, t, due{reason: "recorded"}, x.prompt(), view)
 	}
 }
 
@@ -662,7 +685,7 @@ func (x *play) begin(k, t int, d due, before int, view []core.Message) {
 			x.gone[i] = true
 		}
 	}
-	after := x.fixed + x.tokens
+	after := x.prompt()
 	e := PlayedEpoch{Request: k, At: t, Reason: d.reason, Before: before, After: after}
 	e.Panel, e.User = x.judge(t)
 	x.live.Epoch = &lineage.Epoch{N: len(x.epochs) + 1, Cut: 1, Reason: lineage.Reason(d.reason), Time: x.starts[k], Before: before, After: after}
@@ -749,6 +772,7 @@ func (x *play) send(k, t int) {
 			answer += x.session.Messages[i].Tokens
 		}
 	}
+	answer = x.scaled(answer)
 	now := x.starts[k]
 	last := len(x.blocks) - 1
 	prompt := x.blocks[last].End
@@ -757,7 +781,11 @@ func (x *play) send(k, t int) {
 	x.size = append(x.size, prompt)
 	for i := range x.desks {
 		d := &x.desks[i]
-		u := d.send(x.blocks, []int{0, x.ends[0], x.ends[1], last}, now)
+		as := wanted{"", d.tariff.Life}
+		if x.wanted != nil {
+			as = x.wanted[k]
+		}
+		u := d.send(x.blocks, []int{0, x.ends[0], x.ends[1], last}, as, now)
 		usd := d.tariff.usd(u.Prompt, u.Read, u.Write, u.Hour, answer)
 		if x.summary > 0 { // the agent had asked for it, with the conversation as it was
 			before := x.epochs[len(x.epochs)-1].Before
@@ -779,16 +807,16 @@ func (x *play) send(k, t int) {
 }
 
 // send looks a prompt up and writes it.
-func (d *desk) send(blocks []promptcache.Block, marks []int, now time.Time) promptcache.Use {
+func (d *desk) send(blocks []promptcache.Block, marks []int, as wanted, now time.Time) promptcache.Use {
 	c := d.tariff.Caching
-	p := promptcache.Prompt{Blocks: blocks}
+	p := promptcache.Prompt{Blocks: blocks, Scope: as.model}
 	rules := promptcache.Rules{Minimum: c.MinPrefix}
 	if c.Automatic {
-		rules = promptcache.Rules{Automatic: true, Minimum: c.MinPrefix, Life: d.tariff.Life, Step: 128, Writes: c.Write > 1}
+		rules = promptcache.Rules{Automatic: true, Minimum: c.MinPrefix, Life: as.life, Step: 128, Writes: c.Write > 1}
 	} else {
 		slices.Sort(marks)
 		for _, m := range slices.Compact(marks) {
-			p.Marks = append(p.Marks, promptcache.Mark{Block: m, Life: d.tariff.Life})
+			p.Marks = append(p.Marks, promptcache.Mark{Block: m, Life: as.life})
 		}
 	}
 	u := d.cache.Lookup(&p, rules, now)

@@ -103,6 +103,11 @@ func TestReplayUntouched(t *testing.T) {
 		t.Fatalf("sizes: %v", p.Size)
 	}
 	a, b, c := float64(p.Size[0]), float64(p.Size[1]), float64(p.Size[2])
+	others := played(t, r, "untouched", "gpt-5.6-sol") // whose tokens are larger
+	oa, ob, oc := float64(others.Size[0]), float64(others.Size[1]), float64(others.Size[2])
+	if ratio := a / oa; ratio < 1.24 || ratio > 1.26 {
+		t.Errorf("the same prompt has %v times as many tokens with Claude as with GPT", ratio)
+	}
 	steps := func(n float64) float64 { return math.Floor(n/128) * 128 }
 	const answers = 3 * 10 // tokens at most
 	for _, tt := range []struct {
@@ -113,8 +118,8 @@ func TestReplayUntouched(t *testing.T) {
 	}{
 		{"claude-opus-4-6", []float64{0, a, 0}, 5, 25, 1.25*a + .1*a + 1.25*(b-a) + 1.25*c},
 		{"claude-opus-4-6/1h", []float64{0, a, b}, 5, 25, 2*a + .1*a + 2*(b-a) + .1*b + 2*(c-b)},
-		{"gpt-5.6-sol", []float64{0, steps(a), steps(b)}, 4, 20, 1.25*a + .1*steps(a) + 1.25*(b-steps(a)) + .1*steps(b) + 1.25*(c-steps(b))},
-		{"gemini-3.1-pro-preview", []float64{0, steps(a), steps(b)}, 2, 12, a + .1*steps(a) + b - steps(a) + .1*steps(b) + c - steps(b)},
+		{"gpt-5.6-sol", []float64{0, steps(oa), steps(ob)}, 4, 20, 1.25*oa + .1*steps(oa) + 1.25*(ob-steps(oa)) + .1*steps(ob) + 1.25*(oc-steps(ob))},
+		{"gemini-3.1-pro-preview", []float64{0, steps(oa), steps(ob)}, 2, 12, oa + .1*steps(oa) + ob - steps(oa) + .1*steps(ob) + oc - steps(ob)},
 	} {
 		p := played(t, r, "untouched", tt.tariff)
 		for i, want := range tt.cached {
@@ -188,6 +193,65 @@ func TestReplayEpoch(t *testing.T) {
 	}
 	if p.USD >= plain.USD || p.Untouched != plain.USD {
 		t.Errorf("%v dollars, untouched %v", p.USD, plain.USD)
+	}
+}
+
+// TestReplayFixed: what is lost does not depend on how large the system prompt is that a session does not record, and none is none.
+func TestReplayFixed(t *testing.T) {
+	t.Parallel()
+	all := []said{{0, "user", "The port of the server is 48213 and its name is quiet-harbour.", ""}}
+	for i := range 30 {
+		pause := 5 * time.Second
+		if i == 25 {
+			pause = time.Hour // the cache is cold
+		}
+		all = append(all, said{5 * time.Second, "assistant", fmt.Sprintf("Step %d on quiet-harbour.", i), ""}, said{pause, "user", words(i, 4_000), ""})
+	}
+	all = append(all, said{5 * time.Second, "assistant", "Done on 48213.", ""})
+	items := []lab.Item{recording("fixed", all...)}
+	money := lab.Policy{Name: "money", Strategy: &lab.Strategy{Name: "money", Provider: core.ProviderFunc(emptied)}, Money: true, Cold: true, Payback: true}
+	names := []string{"claude-opus-4-6", "gpt-5.6-sol"}
+	first := map[string]*lab.Played{}
+	for _, fixed := range []int{0, 50_000} {
+		o := &lab.ReplayOptions{Options: lab.Options{Now: still}, Window: 1_000_000, Tariffs: []lab.Tariff{tariff(t, names[0]), tariff(t, names[1])}, Fixed: fixed}
+		r, err := lab.Replay(t.Context(), items, []lab.Policy{money}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			got, want := played(t, r, "money", name), first[name]
+			if want == nil {
+				if first[name] = got; len(got.Epochs) == 0 || *got.Had == 1 || got.Size[0] > 100 {
+					t.Fatalf("%s: a first request of %d tokens, %d epochs, had %v", name, got.Size[0], len(got.Epochs), *got.Had)
+				}
+				continue
+			}
+			if *got.Had != *want.Had || len(got.Epochs) != len(want.Epochs) {
+				t.Errorf("%s, %d tokens fixed: had %v in %d epochs; without them %v in %d", name, fixed, *got.Had, len(got.Epochs), *want.Had, len(want.Epochs))
+				continue
+			}
+			for i, e := range got.Epochs {
+				if w := want.Epochs[i]; e.Request != w.Request || e.Reason != w.Reason || e.After-fixed != w.After {
+					t.Errorf("%s, %d tokens fixed: epoch %+v; without them %+v", name, fixed, e, w)
+				}
+			}
+		}
+	}
+}
+
+// TestReplayForetells: an agent that asks for an hour at times, and then for five minutes, with another model, is foretold request by request.
+func TestReplayForetells(t *testing.T) {
+	t.Parallel()
+	const hour, minutes = `"input_tokens":3,"cache_creation_input_tokens":%d,"cache_read_input_tokens":%d,"cache_creation":{"ephemeral_1h_input_tokens":%d}`, `"input_tokens":3,"cache_creation_input_tokens":%d,"cache_read_input_tokens":%d`
+	r := replay(t, []lab.Item{recording("lives",
+		said{0, "user", words(1, 4000), ""}, said{5 * time.Second, "assistant", "One.", fmt.Sprintf(hour, 14_000, 0, 14_000)},
+		said{20 * time.Minute, "user", "Still there?", ""}, said{5 * time.Second, "assistant", "Two.", fmt.Sprintf(hour, 10, 14_000, 10)},
+		said{2 * time.Hour, "user", "And now?", ""}, said{5 * time.Second, "assistant", "Three.", fmt.Sprintf(minutes, 14_020, 0)},
+		said{20 * time.Minute, "user", "And now?", ""}, said{5 * time.Second, "assistant", "Four.", fmt.Sprintf(minutes, 14_030, 0)},
+		said{time.Minute, "user", "And now?", ""}, said{5 * time.Second, "assistant", "Five.", fmt.Sprintf(minutes, 10, 14_030)},
+	)}, []lab.Tariff{tariff(t, "claude-opus-4-6")})
+	if c := r.Check; c == nil || c.Requests != 4 || c.Within != 4 || c.Cold != 2 || c.Foretold != 2 {
+		t.Errorf("against the recorded numbers: %+v", c)
 	}
 }
 

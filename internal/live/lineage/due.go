@@ -26,15 +26,18 @@ type Question struct {
 	Now      time.Time // when the request began
 	Tokens   int       // of the request, as it would be sent
 	Fixed    int       // of them, what no condensation can remove: system prompt and tools
+	Grown    int       // of them, what came since the last epoch, or since the beginning
+	Answers  int       // of the model in Grown; 0 if not known
 	Output   int       // the longest answer
-	Window   int       // 0 if not known
+	Window   int       // of the model; 0 if not known
+	Limit    int       // the most that may be sent, answer included; 0 if not known
 	Overflow bool      // the vendor has refused the request as too long
 
 	Threshold int           // from this size on the profile wants an epoch; 0 for never
-	Floor     int           // below this size money is no reason
+	Floor     int           // money is no reason while the conversation, without Fixed, is smaller; 0 is what the record on defaults says
 	MinGain   int           // what an epoch has to save
 	MinNew    int           // what has to be added after an epoch before there is another one
-	Share     float64       // of what can be removed, what an epoch leaves; 0 means a quarter
+	Share     float64       // of the conversation, what an epoch leaves; 0 is what the record on defaults says
 	Turns     int           // that are still expected; 0 means [State.Expected]
 	Write     float64       // price of a token written to the cache, as a share of the input price; 0 if not known
 	Read      float64       // of one that is read from it
@@ -49,7 +52,8 @@ type Decision struct {
 	Reason Reason
 	Wait   bool    // there would be a reason, but not before the model's turn is over
 	Before int     // tokens of the request without an epoch
-	After  int     // and with one
+	After  int     // and with one, as far as it can be foreseen
+	Target int     // and what the epoch aims at
 	Turns  float64 // after which the epoch pays for itself; 0 if at once or not known
 }
 
@@ -57,10 +61,9 @@ type Decision struct {
 // 11 to 49 turns to pay for itself, one that leaves a quarter 4 to 16.
 const deep = 0.25
 
-// Leave returns the share of what can be removed that an epoch leaves, by the prices of the vendor's cache: the most that was lost little with in
-// replays of whole sessions. The cheaper reading is, the longer a shallow cut takes to pay for itself; where writing costs nothing
-// extra it takes no time. See docs/decisions/0040-defaults.md.
-func Leave(write, read float64) float64 {
+// leave returns the share of the conversation that an epoch leaves, by the prices of the vendor's cache. The cheaper reading is, the longer a
+// shallow cut takes to pay for itself; where writing costs nothing extra it takes no time. See docs/decisions/0040-defaults.md.
+func leave(write, read float64) float64 {
 	switch {
 	case read < 0.1:
 		return 0.2
@@ -70,16 +73,33 @@ func Leave(write, read float64) float64 {
 	return deep
 }
 
-// Risk is the most that an epoch that pays for itself only later may cost if the conversation ended with it, as a share of what the
-// conversation has cost so far; what epochs have saved may be risked, too. See docs/decisions/0040-defaults.md.
-const Risk = 0.04
+// What an epoch leaves at least where nothing has to go: a conversation that is cut deep loses more than money.
+// See docs/decisions/0040-defaults.md.
+const (
+	leastLeft   = 20_000  // tokens of the conversation, for money
+	largeWindow = 200_000 // from this window on
+	largeShare  = 0.5     // of the conversation
+)
 
-// Floor returns the size from which on money is a reason, for the largest size that a conversation may have: half of it, but of a window of a
-// million tokens that is a size that no recorded session reaches. See docs/decisions/0040-defaults.md.
-func Floor(largest int) int {
+// floor returns the size of the conversation from which on money is a reason: half of the largest that it may have, but of a window of a
+// million tokens that is a size that no recorded session reaches. The system prompt and the tools do not count: nobody loses them, and
+// how large they are says nothing about how much conversation there is.
+func (q *Question) floor() int {
 	const enough = 60_000
-	return min(largest/2, enough)
+	largest := max(q.Threshold, q.Limit)
+	switch {
+	case q.Floor > 0:
+		return q.Floor
+	case largest <= 0:
+		return enough
+	}
+	return min(max(0, largest-q.Fixed)/2, enough)
 }
+
+// Risk is the most that an epoch that pays for itself only later may cost if the conversation ended with it, as a share of what the
+// conversation, without the system prompt and the tools, has cost so far; what epochs have saved may be risked, too. See
+// docs/decisions/0040-defaults.md.
+const Risk = 0.04
 
 // grace is how much longer than the lifetime asked for a cache counts as alive. To take a live cache for dead
 // costs about twelve times as much as the opposite.
@@ -95,28 +115,25 @@ const grace = 1.1
 // An epoch writes what it leaves, the share c, at the price w, where otherwise everything would be read at r; every later
 // turn reads less: it pays for itself after T = c (w - r) / (r (1 - c)) turns.
 func Due(s *State, r *wire.Request, q Question) Decision {
-	share := q.Share
-	if share <= 0 || share >= 1 {
-		share = deep
-	}
-	if s.Wrong > 0 && s.Epoch != nil && s.Epoch.Before > 0 { // what the last one left is the better guess
-		share = min(max(share, float64(s.Epoch.After)/float64(s.Epoch.Before)), 0.95)
-	}
-	d := Decision{Before: q.Tokens, After: q.Fixed + int(share*float64(max(0, q.Tokens-q.Fixed)))}
-	if q.Overflow || q.Window > 0 && q.Tokens+q.Output > q.Window {
+	d := s.predict(&q, false)
+	switch {
+	case q.Overflow || q.Limit > 0 && q.Tokens+q.Output > q.Limit:
 		d.Reason = Forced
 		return d
-	}
-	if d.Before-d.After < max(1, q.MinGain) || s.Epoch != nil && s.Epoch.After > 0 && q.Tokens-s.Epoch.After < q.MinNew {
+	case s.Epoch != nil && s.Epoch.After > 0 && q.Tokens-s.Epoch.After < q.MinNew:
 		return d
-	}
-	if d.Reason = s.reason(r, &q); d.Reason == None && !q.IgnorePayback && q.Tokens >= q.Floor && s.renewed(&q) && q.Read > 0 && q.Write > 0 {
-		turns := q.Turns
-		if turns == 0 {
-			turns = s.Expected()
+	case q.Threshold > 0 && q.Tokens >= q.Threshold:
+		if d.gains(&q) {
+			d.Reason = Threshold
 		}
-		if d.Turns = max(0, share*(q.Write-q.Read)/(q.Read*(1-share))); d.Turns <= float64(turns) && s.affords(&d, &q) {
-			d.Reason = Payback
+	default:
+		if money := s.predict(&q, true); money.gains(&q) && q.Tokens-q.Fixed >= q.floor() {
+			if money.Reason = s.cold(r, &q); money.Reason == None {
+				s.payback(&money, &q)
+			}
+			if money.Reason != None {
+				d = money
+			}
 		}
 	}
 	// In a turn that began with thinking, a vendor wants it back with "enabled". Of a bound model it would be invalid.
@@ -124,6 +141,63 @@ func Due(s *State, r *wire.Request, q Question) Decision {
 		d.Reason, d.Wait = None, true
 	}
 	return d
+}
+
+// share is what an epoch is to leave of the conversation, for money or for the window.
+func (q *Question) share(money bool) float64 {
+	if q.Share > 0 {
+		return min(q.Share, 1)
+	}
+	share := leave(q.Write, q.Read)
+	if q.Window >= largeWindow {
+		share = largeShare
+	}
+	if money {
+		share = max(share, leastLeft/float64(max(1, q.Tokens-q.Fixed)))
+	}
+	return min(share, 1)
+}
+
+// Target returns the tokens of the request that an epoch aims at which is not for money.
+func (q *Question) Target() int { return q.leaves(q.share(false)) }
+
+// leaves returns the tokens of the request if a share of the conversation is left.
+func (q *Question) leaves(share float64) int {
+	return q.Fixed + int(share*float64(max(0, q.Tokens-q.Fixed)))
+}
+
+// predict returns the sizes of an epoch, for money or for the window. What the last one left is a better guess than what this one wishes.
+func (s *State) predict(q *Question, money bool) Decision {
+	share := q.share(money)
+	d := Decision{Before: q.Tokens, Target: q.leaves(share)}
+	if e := s.Epoch; e != nil && e.Before > q.Fixed && (s.Wrong > 0 || q.Share <= 0) {
+		left := float64(max(0, e.After-q.Fixed)) / float64(e.Before-q.Fixed)
+		share = max(share, min(left, 0.95))
+	}
+	d.After = q.leaves(share)
+	return d
+}
+
+// gains reports whether an epoch saves enough.
+func (d *Decision) gains(q *Question) bool { return d.Before-d.After >= max(1, q.MinGain) }
+
+// payback sets the reason of d if the epoch pays for itself in the turns that are still to come, but only until the conversation is as
+// long again as it is now.
+func (s *State) payback(d *Decision, q *Question) {
+	if q.IgnorePayback || !s.renewed(q) || q.Read <= 0 || q.Write <= 0 {
+		return
+	}
+	turns := q.Turns
+	if turns == 0 {
+		turns = s.Expected()
+	}
+	if q.Answers > 0 {
+		turns = max(1, min(turns, (d.Before-d.After)/max(1, q.Grown/q.Answers)))
+	}
+	left, removed := float64(d.After-q.Fixed), float64(d.Before-d.After)
+	if d.Turns = max(0, left*(q.Write-q.Read)/(q.Read*removed)); d.Turns <= float64(turns) && s.affords(d, q) {
+		d.Reason = Payback
+	}
 }
 
 // renewed reports whether enough is new since the last epoch for one that pays for itself only later: epochs that follow each other closely save
@@ -147,12 +221,9 @@ func (s *State) affords(d *Decision, q *Question) bool {
 	return risk < 0 || extra <= risk*s.Spent+max(0, s.Saved)
 }
 
-// reason looks for the reasons that need no arithmetic.
-func (s *State) reason(r *wire.Request, q *Question) Reason {
-	if q.Threshold > 0 && q.Tokens >= q.Threshold {
-		return Threshold
-	}
-	if q.IgnoreCold || q.Tokens < q.Floor || len(s.Caches) == 0 {
+// cold looks for the reasons that need no arithmetic: nothing is lost by an epoch but the conversation.
+func (s *State) cold(r *wire.Request, q *Question) Reason {
+	if q.IgnoreCold || len(s.Caches) == 0 {
 		return None
 	}
 	used, ok := s.Caches[cacheOf(r)]
@@ -257,15 +328,19 @@ func (s *State) Estimate(our int) int {
 // Rates are prices of a token, as shares of the price of one of input: written to the cache, read from it, and written by the model.
 type Rates struct{ Write, Read, Answer float64 }
 
-// Paid changes s: it adds what a request and its answer have cost, and what the epoch has saved with it. Call it before
-// [State.Measured]. Of a conversation that began elsewhere, it is assumed that it grew to its size step by step.
+// Paid changes s: it adds what a request and its answer have cost without the system prompt and the tools, and what the epoch has saved with it.
+// Call it before [State.Measured]. Of a conversation that began elsewhere, it is assumed that it grew to its size step by step.
 func (s *State) Paid(u Usage, answer int, r Rates) {
 	if u.Input <= 0 {
 		return
 	}
-	prompt := float64(max(0, u.Input-u.Read-u.Write)) + r.Read*float64(u.Read) + r.Write*float64(u.Write)
+	// A prompt begins with what is fixed, and what was read is at its beginning.
+	fixed := min(s.Scale(s.HeadOur), u.Input)
+	read := max(0, u.Read-fixed)
+	write := min(u.Write, u.Input-max(fixed, u.Read))
+	prompt := r.Read*float64(read) + r.Write*float64(write) + float64(u.Input-max(fixed, u.Read)-write)
 	if s.Spent == 0 {
-		s.Spent = r.Read * float64(u.Input) * float64(max(0, s.Turns-1)) / 2
+		s.Spent = r.Read * float64(u.Input-fixed) * float64(max(0, s.Turns-1)) / 2
 	}
 	s.Spent += prompt + r.Answer*float64(answer)
 	e := s.Epoch
@@ -274,9 +349,9 @@ func (s *State) Paid(u Usage, answer int, r Rates) {
 	case len(e.Usage) > 0:
 		s.Saved += r.Read * float64(e.Before-e.After)
 	case e.Reason == Cold || e.Reason == Changed:
-		s.Saved += r.Write*float64(e.Before) - prompt
+		s.Saved += r.Write*float64(e.Before-fixed) - prompt
 	default:
-		s.Saved += r.Read*float64(e.Before) - prompt
+		s.Saved += r.Read*float64(e.Before-fixed) - prompt
 	}
 }
 

@@ -26,7 +26,7 @@ const marked = `"system":[{"type":"text","text":"Be brief.","cache_control":{"ty
 
 func TestDue(t *testing.T) {
 	warm := lineage.Question{
-		Now: begin.Add(time.Minute), Tokens: 100_000, Fixed: 20_000, Output: 8_000, Window: 200_000, Threshold: 160_000,
+		Now: begin.Add(time.Minute), Tokens: 100_000, Fixed: 20_000, Output: 8_000, Window: 200_000, Limit: 170_000, Threshold: 160_000,
 		Floor: 50_000, MinGain: 10_000, MinNew: 5_000, Write: 1.25, Read: 0.1, Turns: 3,
 	}
 	tests := []struct {
@@ -36,8 +36,8 @@ func TestDue(t *testing.T) {
 		wait   bool
 	}{
 		{"warm, and it does not pay", func(*lineage.Question, *lineage.State, *wire.Request) {}, lineage.None, false},
-		{"request and answer just fit", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Window = 108_000 }, lineage.None, false},
-		{"one token more does not", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Window = 107_999 }, lineage.Forced, false},
+		{"request and answer just fit", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Limit = 108_000 }, lineage.None, false},
+		{"one token more does not", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Limit = 107_999 }, lineage.Forced, false},
 		{"the vendor says it is too long", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Overflow = true }, lineage.Forced, false},
 		{"forced, though nothing is gained", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Overflow, q.MinGain = true, 100_000 }, lineage.Forced, false},
 		{"at the threshold", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Threshold = 100_000 }, lineage.Threshold, false},
@@ -78,13 +78,13 @@ func TestDue(t *testing.T) {
 		{"another model", func(_ *lineage.Question, _ *lineage.State, r *wire.Request) { r.Model = "claude-opus-6" }, lineage.Changed, false},
 		{"another effort", func(_ *lineage.Question, _ *lineage.State, r *wire.Request) { r.Effort = "high" }, lineage.Changed, false},
 		{"other tools", func(_ *lineage.Question, _ *lineage.State, r *wire.Request) { r.Head[0]++ }, lineage.Changed, false},
-		{"it pays", func(q *lineage.Question, s *lineage.State, _ *wire.Request) { q.Turns, s.Spent = 4, 1e6 }, lineage.Payback, false},
-		{"it would pay, but the conversation may end", func(q *lineage.Question, s *lineage.State, _ *wire.Request) { q.Turns, s.Spent = 4, 1e5 }, lineage.None, false},
+		{"it pays", func(q *lineage.Question, s *lineage.State, _ *wire.Request) { q.Turns, s.Spent = 12, 2e6 }, lineage.Payback, false},
+		{"it would pay, but the conversation may end", func(q *lineage.Question, s *lineage.State, _ *wire.Request) { q.Turns, s.Spent = 12, 1e5 }, lineage.None, false},
 		{"and epochs have saved what this one may cost", func(q *lineage.Question, s *lineage.State, _ *wire.Request) {
-			q.Turns, s.Spent, s.Saved = 4, 1e5, 1e5
+			q.Turns, s.Spent, s.Saved = 12, 1e5, 1e5
 		}, lineage.Payback, false},
-		{"and there is no limit", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Turns, q.Risk = 4, -1 }, lineage.Payback, false},
-		{"it pays, if that counted", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Turns, q.IgnorePayback = 4, true }, lineage.None, false},
+		{"and there is no limit", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Turns, q.Risk = 12, -1 }, lineage.Payback, false},
+		{"it pays, if that counted", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Turns, q.IgnorePayback = 12, true }, lineage.None, false},
 		{"prices are not known", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Turns, q.Read = 100, 0 }, lineage.None, false},
 		{"enabled, a bound model, inside a turn", func(q *lineage.Question, s *lineage.State, r *wire.Request) {
 			q.Threshold, s.Bound, r.Thinking = 100_000, true, "enabled"
@@ -131,6 +131,68 @@ func TestPaybackAsCalculated(t *testing.T) {
 		if math.Abs(d.Turns-tt.want) > 0.06 || d.Reason != lineage.Payback {
 			t.Errorf("write %g, read %g, share %g: got %q after %.2f turns, want %.1f", tt.write, tt.read, tt.share, d.Reason, d.Turns, tt.want)
 		}
+	}
+}
+
+// For money nothing has to go: an epoch that leaves a few thousand tokens of a conversation loses the work that is under way.
+func TestAnEpochForMoneyLeavesTheConversation(t *testing.T) {
+	s, r := sent(t, marked)
+	s.Spent = 1e9
+	for _, window := range []int{0, 64_000, 128_000, 200_000, 1_000_000} {
+		for _, fixed := range []int{0, 20_000, 50_000} {
+			for talk := 5_000; talk <= 300_000; talk += 5_000 {
+				for _, read := range []float64{0.025, 0.05, 0.1, 0.25} {
+					for _, q := range []lineage.Question{
+						{Now: begin.Add(time.Hour), Floor: 1}, // cold
+						{Now: begin.Add(time.Minute), Turns: 1000},
+					} {
+						q.Tokens, q.Fixed, q.Window, q.Write, q.Read, q.MinGain = fixed+talk, fixed, window, 1.25, read, 1000
+						d := lineage.Due(s, r, q)
+						if d.Reason == lineage.None {
+							continue
+						}
+						least := 20_000
+						if window >= 200_000 {
+							least = max(least, talk/2)
+						}
+						if left := d.Target - fixed; left < least || d.After < d.Target {
+							t.Fatalf("window %d, %d fixed, conversation of %d, read %g: %s leaves %d of it, want %d", window, fixed, talk, read, d.Reason, left, least)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// A large system prompt is no reason to cut the conversation, neither sooner nor deeper.
+func TestTheSystemPromptIsNoReason(t *testing.T) {
+	decide := func(fixed, talk int) lineage.Decision {
+		s, r := sent(t, marked)
+		rates := lineage.Rates{Write: 1.25, Read: 0.1, Answer: 5}
+		s.HeadOur = fixed
+		s.Paid(lineage.Usage{Input: fixed + talk/2, Write: fixed + talk/2}, 500, rates)
+		for range 20 {
+			s.Paid(lineage.Usage{Input: fixed + talk, Read: fixed + talk/2, Write: talk - talk/2}, 500, rates)
+		}
+		return lineage.Due(s, r, lineage.Question{
+			Now: begin.Add(time.Minute), Tokens: fixed + talk, Fixed: fixed, Window: 1_000_000, Limit: 900_000, Write: 1.25, Read: 0.1, Turns: 50, MinGain: 1000,
+		})
+	}
+	for talk := 10_000; talk <= 120_000; talk += 10_000 {
+		want := decide(0, talk)
+		for _, fixed := range []int{1, 20_000, 35_000, 50_000} {
+			got := decide(fixed, talk)
+			if got.Reason != want.Reason || got.Target-fixed != want.Target || got.Turns != want.Turns {
+				t.Errorf("conversation of %d, with a system prompt of %d: %+v, without one %+v", talk, fixed, got, want)
+			}
+		}
+		if talk < 60_000 && want.Reason != lineage.None {
+			t.Errorf("a conversation of %d tokens is cut for money: %+v", talk, want)
+		}
+	}
+	if got := decide(0, 120_000); got.Reason != lineage.Payback {
+		t.Errorf("a long conversation: %+v, want %s", got, lineage.Payback)
 	}
 }
 

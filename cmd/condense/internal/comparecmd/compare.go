@@ -104,7 +104,7 @@ them.`,
 	f.BoolVar(&c.replay, "replay", false, "play sessions turn by turn: what a policy costs, and what it loses")
 	f.StringArrayVar(&c.policies, "policies", nil, "with --replay, `list` of policies (default: the usual ones)")
 	f.StringSliceVar(&c.tariffs, "prices", nil, "with --replay, `models` whose prices and prompt caches count; /1h after one for entries of an hour (default: "+strings.Join(tariffs, ",")+")")
-	f.IntVar(&c.fixed, "fixed", 0, "with --replay, `tokens` of the system prompt and the tools where a session records none (default: 20000)")
+	f.IntVar(&c.fixed, "fixed", lab.AssumedFixed, "with --replay, `tokens` of the system prompt and the tools where a session records none")
 	f.Float64Var(&c.maxUSD, "max-cost", 0, "stop when language models have cost this many US `dollars`; finished sessions are reported")
 	f.BoolVar(&c.byFolder, "by-folder", false, "intervals over the folders of the sessions: those of one project are alike")
 	f.BoolVarP(&c.yes, "yes", "y", false, "do not ask before spending money")
@@ -135,7 +135,7 @@ func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) erro
 	if c.replay {
 		return replay(a, cmd, c, paths)
 	}
-	if len(c.policies) > 0 || len(c.tariffs) > 0 || c.fixed != 0 {
+	if len(c.policies) > 0 || len(c.tariffs) > 0 || cmd.Flags().Changed("fixed") {
 		return cli.Usage(cmd, "--policies, --prices and --fixed need --replay")
 	}
 	opts, conditions, err := c.options(cmd)

@@ -38,6 +38,9 @@ func replay(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error
 	if len(c.windows) > 1 {
 		return cli.Usage(cmd, "--windows: --replay plays sessions with one window")
 	}
+	if c.fixed < 0 {
+		return cli.Usage(cmd, "--fixed: %d is negative; want the tokens of a system prompt and its tools, 0 for none", c.fixed)
+	}
 	opts, _, err := c.options(cmd)
 	if err != nil {
 		return err

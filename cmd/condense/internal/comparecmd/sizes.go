@@ -41,7 +41,7 @@ const byGateway = "default"
 
 // replay plays the sessions under a few policies, and adds to the lesson which of them is cheapest.
 func (l *lesson) replay(a *cli.App, cmd *cobra.Command, c *comparison, items []lab.Item, opts *lab.Options) error {
-	o := &lab.ReplayOptions{Options: *opts, Window: replayWindow}
+	o := &lab.ReplayOptions{Options: *opts, Window: replayWindow, Fixed: lab.AssumedFixed}
 	for _, b := range opts.Budgets {
 		if b.Window > 0 {
 			o.Window = b.Window
