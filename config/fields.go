@@ -407,7 +407,7 @@ var fields = []field{
 	},
 	{
 		key: "target", kind: kindPercent, in: []place{inEpoch}, def: 0.0, max: 90, example: "25",
-		doc: "Percent of the context window that an epoch should end at. 0 is the target of the profile or, if it has none, a quarter of what is not system prompt and tools, a fifth where reading the cache costs less than a tenth of the price of input, and three tenths where writing it costs nothing extra: while the vendor's cache is warm, shallow cuts cost more than they save.",
+		doc: "Percent of the context window that an epoch should end at. 0 is the target of the profile or, if it has none, half of the conversation, without system prompt and tools, in windows of 200,000 tokens or more. In smaller ones it is a quarter, a fifth where reading the cache costs less than a tenth of the price of input, and three tenths where writing it costs nothing extra; but for cold and payback at least 20,000 tokens of the conversation.",
 	},
 	{
 		key: "cold", kind: kindBool, in: []place{inEpoch}, def: true, example: "true",
@@ -419,7 +419,7 @@ var fields = []field{
 	},
 	{
 		key: "min_size", kind: kindTokens, in: []place{inEpoch}, def: int64(0), max: maxTokens, example: "20k",
-		doc: "Tokens below which neither cold nor payback makes an epoch. 0 is half of the threshold of the profile, at most 60,000: the decision record on defaults has the measurement.",
+		doc: "Tokens of the conversation, without system prompt and tools, below which neither cold nor payback makes an epoch. 0 is half of the most that it can have, at most 60,000: the decision record on defaults has the measurement.",
 	},
 	{
 		key: "risk", kind: kindPercent, in: []place{inEpoch}, def: 0.0, max: 100, example: "4",

@@ -107,7 +107,7 @@ type EpochValues struct {
 	Target  *float64 `json:"target,omitempty"` // percent of the window, 0 for that of the profile
 	Cold    *bool    `json:"cold,omitempty"`
 	Payback *bool    `json:"payback,omitempty"`
-	MinSize *int     `json:"min_size,omitempty"` // tokens, 0 for half of the threshold, at most 60,000
+	MinSize *int     `json:"min_size,omitempty"` // tokens of the conversation, 0 for half of the most, at most 60,000
 	Risk    *float64 `json:"risk,omitempty"`     // percent of what the conversation has cost, 0 for 4
 }
 
@@ -157,7 +157,7 @@ type Serve struct {
 	RecallMaxResult             int         // tokens, 0 for no limit
 	Target                      float64     // of an epoch: percent of the window, 0 for that of the profile
 	Cold, Payback               bool        // reasons for an epoch
-	MinSize                     int         // tokens, for these reasons; 0 for half of the threshold, at most 60,000
+	MinSize                     int         // tokens of the conversation, for these reasons; 0 for half of the most, at most 60,000
 	Risk                        float64     // of payback: percent of what the conversation has cost, 0 for 4
 	Rules                       []ServeRule // the first that holds decides
 }

@@ -44,7 +44,7 @@ func tell(t *testing.T, o *condense.Options, vendor upstream.Options) *loudPlay 
 	t.Cleanup(v.Close)
 	p.Gateway, p.server = serveWith(t, v.URL, o, func(o *live.Options) {
 		p.meter = newMeter(t, o)
-		o.Logger = slog.New(slog.NewJSONHandler(p.log, nil))
+		o.Logger, o.Epoch = slog.New(slog.NewJSONHandler(p.log, nil)), live.EpochOptions{Risk: 100}
 	})
 	c := claude("s")
 	c.URL = p.server.URL

@@ -157,15 +157,17 @@ type Ingest struct {
 // how far. The zero value is right for most.
 type EpochOptions struct {
 	// Target is the size to condense to, in percent of the window. 0 means the target of the
-	// profile or, if it has none, a quarter of what there is, a fifth where the vendor's
-	// cache is read for less than a tenth of the price of input, and three tenths where writing it costs nothing
-	// extra: while it is warm, shallow cuts cost more than they save.
+	// profile or, if it has none, half of the conversation, without system prompt and tools, in windows of 200,000
+	// tokens or more. In smaller ones it is a quarter, a fifth where the vendor's cache is read for less than a tenth
+	// of the price of input, and three tenths where writing it costs nothing extra; but at least 20,000 tokens of the
+	// conversation where the vendor's cache is the only reason.
 	Target float64
 	// IgnoreCold and IgnorePayback leave out an occasion: the vendor's cache has expired; the
 	// cost of writing a shorter history to the cache is less than what reading it saves.
 	IgnoreCold, IgnorePayback bool
-	// MinSize is the size in tokens below which only the limits count. Default: half of the threshold
-	// of the profile, at most 60,000. A conversation that is not there yet loses more than money by being cut.
+	// MinSize is the size of the conversation in tokens, without system prompt and tools, below which only the limits
+	// count. Default: half of the most that it can have, at most 60,000. A conversation that is not there yet loses
+	// more than money by being cut.
 	MinSize int
 	// Risk is the most that an epoch that pays for itself only later may cost if the conversation ended with it: percent of
 	// what the conversation has cost so far, 0 to 100. What epochs have saved may be risked, too. Default: 4.

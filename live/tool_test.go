@@ -559,7 +559,10 @@ func TestRecallToolOnward(t *testing.T) {
 				return calls
 			}})
 		}
-		p := newPlay(t, upstream.Options{Script: script}, c, withTool)
+		p := newPlay(t, upstream.Options{Script: script}, c, func(o *live.Options) {
+			withTool(o)
+			o.Epoch = live.EpochOptions{Risk: 100, Target: 20, MinSize: 3500}
+		})
 		p.say(t)
 		p.unseen(t)
 		more := 0

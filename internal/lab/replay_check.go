@@ -39,7 +39,7 @@ func (c *CacheCheck) add(o *CacheCheck) {
 	c.Recorded, c.Simulated = c.Read/max(1, c.Input), c.Cached/max(1, c.Size)
 }
 
-// check plays the session as it was, with its own models, times and lifetimes, and compares; nil if the vendor's numbers are not recorded, or
+// check plays the session as it was, with its own models, times and lifetimes, and compares; nil if the numbers are not recorded, or
 // nothing is known about the model.
 func (g *game) check(ctx context.Context) *CacheCheck {
 	t, requests, ok := g.recorded()

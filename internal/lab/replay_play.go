@@ -261,6 +261,7 @@ type play struct {
 	played   int          // messages of the session in the view
 	compact  int          // recorded compactions so far
 	retry    int          // below this size there is no use in another attempt
+	ready    bool         // an epoch was prepared next to an earlier request
 	requests int
 	epochs   []PlayedEpoch
 	summary  int // tokens of the recorded summary that was written before the next request
@@ -564,6 +565,11 @@ func (x *play) epoch(ctx context.Context, k, t int) error {
 	if !ok || before < x.retry && d.reason != string(lineage.Forced) && d.reason != string(policy.ReasonLimit) {
 		return nil
 	}
+	if x.policy.Money && !x.ready && d.reason != string(lineage.Forced) { // as in the gateway, no request waits for it
+		x.ready = true
+		return nil
+	}
+	x.ready = false
 	decision := x.rule.Decide(x.sizes(), x.state, d.trigger)
 	budget := decision.Budget
 	if d.target > 0 {
@@ -592,7 +598,8 @@ func (x *play) epoch(ctx context.Context, k, t int) error {
 	return nil
 }
 
-// condense runs the strategy, which counts as we do. What the model has not answered yet stays as it is, unless that leaves too little room.
+// condense runs the strategy, which counts as we do. What the model has not answered yet stays as it is, unless that leaves
+// too little room.
 func (x *play) condense(ctx context.Context, budget core.Budget, trigger core.Trigger) ([]core.Message, error) {
 	budget = core.Budget{
 		Window: x.ours(budget.Window), Reserve: x.ours(budget.Reserve), Overhead: x.ours(budget.Overhead), Limit: x.ours(budget.Limit), Target: x.ours(budget.Target),

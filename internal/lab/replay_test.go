@@ -202,7 +202,7 @@ func TestReplayFixed(t *testing.T) {
 	all := []said{{0, "user", "The port of the server is 48213 and its name is quiet-harbour.", ""}}
 	for i := range 30 {
 		pause := 5 * time.Second
-		if i == 25 {
+		if i >= 25 {
 			pause = time.Hour // the cache is cold
 		}
 		all = append(all, said{5 * time.Second, "assistant", fmt.Sprintf("Step %d on quiet-harbour.", i), ""}, said{pause, "user", words(i, 4_000), ""})

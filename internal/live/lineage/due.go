@@ -82,7 +82,7 @@ const (
 )
 
 // floor returns the size of the conversation from which on money is a reason: half of the largest that it may have, but of a window of a
-// million tokens that is a size that no recorded session reaches. The system prompt and the tools do not count: nobody loses them, and
+// million tokens that is a size that no recorded session reaches. The system prompt and the tools do not count: an epoch keeps them, and
 // how large they are says nothing about how much conversation there is.
 func (q *Question) floor() int {
 	const enough = 60_000
