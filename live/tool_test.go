@@ -155,7 +155,10 @@ func TestRecallToolHandles(t *testing.T) {
 				return calls
 			}}
 		}
-		p := newPlay(t, upstream.Options{Script: looking(45, "x", at)}, c, withTool)
+		p := newPlay(t, upstream.Options{Script: looking(45, "x", at)}, c, func(o *live.Options) {
+			withTool(o)
+			o.Epoch = live.EpochOptions{Risk: 100, Target: 10, MinSize: 2000}
+		})
 		p.say(t)
 		p.check(t, 3)
 		all := p.toolResults(t)
