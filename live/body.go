@@ -59,7 +59,7 @@ func (w *weight) tokens() int {
 }
 
 const (
-	// mostLooked is how many bytes of large requests are looked at at a time. To condense one takes many times its size for a while.
+	// mostLooked is how many bytes of large requests are looked at together. To condense one takes many times its size for a while.
 	mostLooked = 16 << 20
 	// largeBody is the size in bytes of a request that takes part in that. Smaller ones do not wait.
 	largeBody = 256 << 10

@@ -84,7 +84,7 @@ type exchange struct {
 
 // converse forwards a request with a conversation.
 func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, t *target) {
-	b, leave, err := g.takeBody(r, s, t)
+	b, leave, err := g.takeBody(r, s, t) //nolint:contextcheck // that of the request
 	defer leave()
 	if err != nil {
 		status := http.StatusBadRequest

@@ -28,7 +28,7 @@ func Settled(g *Gateway) http.Handler {
 // Settle waits until nothing is prepared.
 func Settle(g *Gateway) {
 	for g.preparing.busy() && g.life.Err() == nil {
-		time.Sleep(time.Millisecond) //nolint:forbidigo // until it is done
+		time.Sleep(time.Millisecond) // until it is done
 	}
 }
 

@@ -73,7 +73,7 @@ func together(t *testing.T, url string, bodies [][]byte) {
 	var all sync.WaitGroup
 	for _, body := range bodies {
 		all.Go(func() {
-			res, err := http.Post(url+"/v1/messages", "application/json", bytes.NewReader(body)) //nolint:noctx // the test ends with it
+			res, err := http.Post(url+"/v1/messages", "application/json", bytes.NewReader(body))
 			if err != nil {
 				t.Error(err)
 				return

@@ -20,10 +20,11 @@ func TestAHerdOfOneTenantDoesNotStopAnother(t *testing.T) {
 		}
 		return ok
 	}
-	if !enter("herd") || !enter("herd") || enter("herd") {
+	first, second, third := enter("herd"), enter("herd"), enter("herd")
+	if !first || !second || third {
 		t.Fatal("want room for two of one tenant")
 	}
-	if !enter("bystander") || enter("bystander") {
+	if first, second := enter("bystander"), enter("bystander"); !first || second {
 		t.Fatal("want room for one of another tenant, and no more")
 	}
 	order := make(chan string, 10)
@@ -67,7 +68,7 @@ func TestACallerThatHangsUpLeavesTheQueue(t *testing.T) {
 		large <- err
 	}()
 	for w := 0; w == 0; w, _ = q.waiting() {
-		time.Sleep(time.Millisecond) //nolint:forbidigo // until it waits
+		time.Sleep(time.Millisecond) // until it waits
 	}
 	small := q.join("a", 3)
 	select {

@@ -28,8 +28,10 @@ func (b *bench) herd(program string) error {
 		n      int
 		more   string
 	}{
-		{"over the limit", 200_000, 200, ""}, {"over the limit", 200_000, 20, ""},
-		{"over the threshold", 300_000, 60, "threshold: 60\n" + never}, {"nothing is due", 1_600_000, 60, never},
+		{"over the limit", 200_000, 200, ""},
+		{"over the limit", 200_000, 20, ""},
+		{"over the threshold", 300_000, 60, "threshold: 60\n" + never},
+		{"nothing is due", 1_600_000, 60, never},
 	} {
 		p, err := b.alone(program, h.window, h.more)
 		if err != nil {
