@@ -30,7 +30,13 @@ func TestAHerdOfOneTenantDoesNotStopAnother(t *testing.T) {
 	order := make(chan string, 10)
 	begin := func(tenant string) {
 		p := q.join(tenant, 1)
-		go func() { <-p.ready; order <- tenant }()
+		go func() {
+			select {
+			case <-p.ready:
+				order <- tenant
+			case <-t.Context().Done(): // the test is over
+			}
+		}()
 	}
 	for range 3 {
 		begin("herd")
