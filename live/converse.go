@@ -115,7 +115,7 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 		s.forward(w, out, t, nil)
 		return
 	}
-	defer func() {
+	defer func() { //nolint:contextcheck // the answer is recorded though the client has gone
 		x.left = r.Context().Err() != nil
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), longestNote)
 		defer cancel()

@@ -55,7 +55,7 @@ func (g *Gateway) serveRetrieve(w http.ResponseWriter, r *http.Request, s *setti
 	name := strings.Trim(strings.TrimPrefix(t.path, retrievePath), "/")
 	query := r.URL.Query().Get("query")
 	if name == "" {
-		body, leave := g.jsonBody(w, r, s, t)
+		body, leave := g.jsonBody(w, r, s, t) //nolint:contextcheck // that of the request
 		defer leave()
 		if body == nil {
 			return

@@ -43,7 +43,7 @@ func (b *bench) herd(program string) error {
 			return err
 		}
 		fmt.Fprintf(b.out, "| %s | %d | %d | %s | %s | %.1f | %d | %d | %d | %.1f |\n", h.name, h.window, h.n,
-			ms(percentile(times, 50)), ms(percentile(times, 99)), percentile(times, 100).Seconds(), p.refused, p.shorter, most/1024, processor(p.target.pid))
+			ms(percentile(times, 50)), ms(percentile(times, 99)), percentile(times, 100).Seconds(), p.refused, p.shorter, most/1024, processor(p.pid))
 		p.stop()
 	}
 	return b.bystander(program)
