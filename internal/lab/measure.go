@@ -46,6 +46,10 @@ var measures = []Measure{
 	{Name: MeasureUser, Title: "user's words", Unit: "share", Better: 1, Doc: "Sentences that the user typed, verbatim, weighted by length up to 40 words."},
 	{Name: "artefacts", Title: "files touched", Unit: "share", Better: 1, Doc: "Files that the agent touched: half for the name, half for the lines of the last state."},
 	{Name: "errors", Title: "errors", Unit: "share", Better: 1, Doc: "Lines of tool results that report an error, the newest 200."},
+	{Name: "gain", Title: "predicts what follows", Unit: "share", Better: 1, Doc: "Conditional compression gain: how many of the bytes that everything before the cut saves in compressing what was written next the result saves."},
+	{Name: "anchors", Title: "lines edited next", Unit: "share", Better: 1, Doc: "Lines that the agent quotes in its next edits, and that no tool showed again."},
+	{Name: "torn", Title: "messages torn", Unit: "share", Better: -1, Doc: "Typed messages of which sentences were moved, or closed up without a mark."},
+	{Name: "legible", Title: "results in readable units", Unit: "share", Better: 1, Doc: "Lines of tool results in runs of five or more as they were, or in whole results."},
 	{Name: "recent", Title: "last ten messages", Unit: "share", Better: 1, Doc: "The share of the last ten messages that is kept verbatim."},
 	{Name: MeasureKept, Title: "tokens left", Unit: "share", Better: -1, Doc: "Tokens after, as a share of those before."},
 	{Name: MeasureSize, Title: "of the budget", Unit: "share", Better: 0, Doc: "Tokens after, as a share of the budget. Above 1.03 the strategy missed the budget."},
@@ -88,7 +92,7 @@ func scores(values map[string]float64, s score.Score) {
 	put(MeasurePanel, p, ok)
 	for name, share := range map[string]score.Share{
 		"cfrr": s.CFRR, "fnr4": s.FNR4, "rw": s.RW, MeasureFar: s.CFAR, "grounded": s.GFRR, "plain": s.FRR, MeasureReachable: s.Reach, "altered": s.Altered, "stale": s.Stale,
-		MeasureUser: s.UIR, "artefacts": s.Artefacts, "errors": s.Errors, "recent": s.Recent, "foretold": s.Foretold,
+		MeasureUser: s.UIR, "artefacts": s.Artefacts, "errors": s.Errors, "recent": s.Recent, "gain": s.Gain, "anchors": s.Anchors, "torn": s.Torn, "legible": s.Legible, "foretold": s.Foretold,
 	} {
 		v, ok := share.Value()
 		put(name, v, ok)
