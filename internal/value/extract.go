@@ -366,6 +366,8 @@ func (r *reader) extractPart(i, j int, s, mark string) {
 			}
 			r.line(Line{Text: line, Passage: int32(at), Gap: int32(gap)})
 			gap = 0
+		} else if gap == 0 {
+			r.follow(line, int32(at))
 		}
 	}
 	r.field = 0

@@ -60,6 +60,9 @@ func (p *Passage) failed(text string) bool {
 type Line struct {
 	Text    string
 	Passage int32
+	// after are the lines without a letter or digit that follow it, such as a closing brace: they belong to it. Of the
+	// user they are all lines up to the next, as they are; elsewhere those that are not blank.
+	after string
 	// joins says that the line continues the one before it: a long line was taken apart.
 	joins bool
 	// Gap is how many lines a former condensation left out before it, at least.
@@ -346,8 +349,12 @@ func (r *reader) text(s string) {
 		s = strings.Trim(s, "\n")
 	}
 	for line := range strings.SplitSeq(s, "\n") {
-		if rules && !says(line) {
-			r.line(Line{Text: line, Passage: at})
+		if !says(line) {
+			if rules {
+				r.line(Line{Text: line, Passage: at})
+			} else {
+				r.follow(line, at)
+			}
 			continue
 		}
 		if !r.plain && isJSON(line) {
@@ -360,6 +367,20 @@ func (r *reader) text(s string) {
 		}
 		r.lines(line, at)
 	}
+}
+
+// follow adds a line that says nothing to the line before it.
+func (r *reader) follow(line string, at int32) {
+	const most = 200 // bytes: more is decoration
+	pass := &r.c.Passages[at]
+	if len(r.c.Lines) == pass.Lines.Start || Literal(line) {
+		return
+	}
+	last := &r.c.Lines[len(r.c.Lines)-1]
+	if blank := strings.TrimSpace(line) == ""; last.flat || blank && pass.Kind != dialog.KindUser || len(last.after)+len(line) > most {
+		return
+	}
+	last.after += "\n" + line
 }
 
 // lines adds lines that hold no JSON.

@@ -16,7 +16,7 @@ func (w *selection) render(k int32) ([]core.Message, int) {
 	var extract extractWriter
 	extract.text.Grow(bytesPerToken * max(0, int(w.picks[min(int(k), len(w.picks)-1)]-w.picks[0])))
 	p, tokens := 0, 0
-	first, demanded := true, false
+	first := true
 	add := func(m core.Message) {
 		tokens += m.Tokens
 		out = append(out, m)
@@ -52,10 +52,6 @@ func (w *selection) render(k int32) ([]core.Message, int) {
 					listed = true
 					extract.section(w.left)
 					extract.section(w.open)
-				}
-				if !demanded {
-					w.renderDemands(&extract, k)
-					demanded = true
 				}
 				hidden = true
 				w.renderExtract(&extract, i, from, p, k)
@@ -121,9 +117,6 @@ func (w *selection) renderExtract(b *extractWriter, i, from, to int, k int32) {
 		kept, lost := 0, 0
 		known := pass.Kind == dialog.KindToolCall && pass.fileName() == ""
 		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
-			if w.inBlock(l, k) {
-				continue
-			}
 			if w.kept(l, k) {
 				kept++
 				known = known || pass.Kind == dialog.KindToolCall && strings.Contains(w.c.Lines[l].Text, pass.fileName())
@@ -179,9 +172,6 @@ func (w *selection) renderLines(b *strings.Builder, pass *Passage, k int32, extr
 	}
 	for l := pass.Lines.Start; l < pass.Lines.End; l++ {
 		line := &w.c.Lines[l]
-		if extract != nil && w.inBlock(l, k) {
-			continue
-		}
 		gap += int(line.Gap)
 		if !w.kept(l, k) {
 			if gap == 0 || !line.joins {
@@ -218,11 +208,23 @@ func (w *selection) renderLines(b *strings.Builder, pass *Passage, k int32, extr
 			}
 		}
 		b.WriteString(text)
+		if extract != nil {
+			b.WriteString(w.closing(l, k))
+		}
 		began, gap, alike, above, last = true, 0, 0, line.Text, l
 	}
 	if extract != nil && began && w.halfBelow(last, k) {
 		b.WriteString(GapMark)
 	}
+}
+
+// closing returns the lines that belong to line l and say nothing. Before a gap and at the end blank ones are left out.
+func (w *selection) closing(l int, k int32) string {
+	after := w.c.Lines[l].after
+	if w.lines[l].last || !w.kept(l+1, k) {
+		after = strings.TrimRight(after, " \t\r\n")
+	}
+	return after
 }
 
 // halfAbove reports whether line l begins within a sentence or a line whose beginning is missing.
@@ -266,7 +268,7 @@ func (w *selection) indent(pass *Passage, k int32) int {
 	common, found := "", false
 	for l := pass.Lines.Start; l < pass.Lines.End; l++ {
 		line := &w.c.Lines[l]
-		if !w.kept(l, k) || line.joins || w.inBlock(l, k) {
+		if !w.kept(l, k) || line.joins {
 			continue
 		}
 		space := line.Text[:len(line.Text)-len(strings.TrimLeft(line.Text, " \t"))]

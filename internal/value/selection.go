@@ -38,8 +38,6 @@ type selection struct {
 	phrases  []float32 // the value of each; 0 if a kept line holds it
 	items    []int32   // numbers of the terms and phrases of all lines that are worth anything
 
-	demanded float64 // tokens of what the user demands that are kept
-
 	handles map[*Passage]string // of those that were rendered
 	parts   []leftPart          // of all messages; see leftParts
 	left    string              // the index of what is hidden
@@ -151,7 +149,7 @@ func (w *selection) count() {
 	const least = 256 // lines that are worth a goroutine
 	parallel.Ranges(len(w.c.Lines), least, func(from, to int) {
 		for l := from; l < to; l++ {
-			n := w.o.Counter.Count(core.Text(w.c.Lines[l].Text))
+			n := w.o.Counter.Count(core.Text(w.c.Lines[l].Text + w.c.Lines[l].after))
 			if !w.c.Lines[l].joins {
 				n++ // its end
 			}
@@ -415,7 +413,7 @@ func (w *selection) rulesTokens() float64 {
 			}
 		}
 	}
-	return n
+	return min(n, w.rulesRoom())
 }
 
 // keepFixed takes the lines of fixed passages as kept.

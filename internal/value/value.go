@@ -201,11 +201,11 @@ type Shares struct {
 	Unread float64 // of the room, for lines of results that the model has not read yet
 	Recent float64 // of the room, for lines of the newest results of which none would stay
 	Human  float64 // of the room, for the words of the user
-	// Demands is the share of the room for what the user forbids, requires, limits or prefers. What is
-	// kept of it counts against Human. Negative: it is not looked for.
+	// Demands is the share of the room that what the user forbids, requires, limits or prefers claims before all
+	// other words of the user. Negative: it is not looked for.
 	Demands float64
-	First   float64 // of Human, for the first message of the user
-	Each    float64 // of Human, for every other thing said, before the rest is shared out
+	Whole   float64 // of Human, for a message of the user that stays whole
+	Each    float64 // of Human, for every larger one, before the rest is shared out
 	// Head is the share of what a message of the user gets, if that is too little for it, for
 	// its beginning. The rest is for prose: not for what was pasted.
 	Head float64
@@ -228,5 +228,5 @@ type Shares struct {
 
 // DefaultShares returns the shares that docs/decisions/0017-value.md describes.
 func DefaultShares() Shares {
-	return Shares{Tail: 0.18, Newest: 0.5, Asked: 0.25, Unread: 0.03, Recent: 0.03, Human: 0.28, Demands: 0.12, First: 0.5, Each: 0.125, Head: 0.4, Names: 1, Words: 1, Phrases: 1, Line: 0.5, Adjacent: 0.25, Index: 0.03, Open: 0.015, HandleFrom: 800}
+	return Shares{Tail: 0.18, Newest: 0.25, Asked: 0.25, Unread: 0.03, Recent: 0.03, Human: 0.5, Demands: 0.12, Whole: 0.5, Each: 0.125, Head: 0.4, Names: 1, Words: 1, Phrases: 1, Line: 0.5, Adjacent: 0.25, Index: 0.01, Open: 0.015, HandleFrom: 800}
 }
