@@ -118,10 +118,21 @@ func (w *selection) offer(q *queue, s core.Span, more int) {
 }
 
 // spans yields the candidates around the lines of near: each line by itself, and each with its
-// neighbours.
+// neighbours; of results units and blocks.
 func (w *selection) spans(near, pass core.Span, yield func(core.Span)) {
 	for l := near.Start; l < near.End; l++ {
 		if w.lines[l].at != 0 || w.c.Lines[l].outdated {
+			continue
+		}
+		if w.blocks[l] > 0 {
+			if line := &w.lines[l]; line.terms == line.end {
+				continue // worth nothing
+			}
+			s := w.unit(l)
+			yield(s)
+			if block := w.blockOf(l); l == block.Start || block.End-block.Start <= 2*unitLines {
+				yield(block)
+			}
 			continue
 		}
 		yield(core.Span{Start: l, End: l + 1})

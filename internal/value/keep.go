@@ -291,9 +291,8 @@ func (w *selection) keepRest(ctx context.Context) error {
 		lines := w.c.Passages[p].Lines
 		for l := lines.Start; l < lines.End; l++ {
 			if w.lines[l].at == 0 && !w.c.Lines[l].outdated {
-				s := core.Span{Start: l, End: l + 1}
 				r := max(w.alone(l)/w.lines[l].tokens, 1e-9)
-				q.push(candidate{r, int32(s.Start), int32(s.End)})
+				q.push(candidate{r, int32(l), int32(l + 1)})
 			}
 		}
 	}
@@ -306,7 +305,13 @@ func (w *selection) keepRest(ctx context.Context) error {
 			break
 		}
 		q.pop()
-		w.takeLine(int(top.start), math.Inf(1))
+		if l := int(top.start); w.lines[l].at == 0 {
+			s := core.Span{Start: l, End: l + 1}
+			if w.blocks[l] > 0 {
+				s = w.unit(l)
+			}
+			w.take(s, w.cost(s))
+		}
 	}
 	return nil
 }

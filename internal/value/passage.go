@@ -69,6 +69,8 @@ type Line struct {
 	Gap int32
 	// flat says that it is made of a value of JSON: no line of the text is the same.
 	flat bool
+	// apart says that a blank line is before it.
+	apart bool
 	// outdated says that the user said something newer about the same.
 	outdated bool
 	demand   dialog.Demand
@@ -152,6 +154,7 @@ type reader struct {
 	c     *Conversation
 	field uint8
 	flat  bool // a value of JSON is read
+	apart bool // the line before was blank
 	plain bool // what the user sent is read: its lines are as they came, be they JSON or not
 }
 
@@ -373,6 +376,7 @@ func (r *reader) text(s string) {
 func (r *reader) follow(line string, at int32) {
 	const most = 200 // bytes: more is decoration
 	pass := &r.c.Passages[at]
+	r.apart = true
 	if len(r.c.Lines) == pass.Lines.Start || Literal(line) {
 		return
 	}
@@ -403,7 +407,8 @@ func (r *reader) lines(s string, at int32) {
 }
 
 func (r *reader) line(l Line) {
-	l.start, l.field, l.flat = r.c.bytes, r.field, r.flat
+	l.start, l.field, l.flat, l.apart = r.c.bytes, r.field, r.flat, r.apart
+	r.apart = false
 	r.c.bytes += len(l.Text) + 1
 	r.c.Lines = append(r.c.Lines, l)
 }

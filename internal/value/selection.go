@@ -32,6 +32,7 @@ type selection struct {
 	estimate *Estimate
 
 	lines    []lineState
+	blocks   []int32 // of each line of a result: the number of its block in the passage; see findBlocks
 	passages []passageState
 	picks    []float64 // tokens of all picks up to each; picks[0] is what is there before any
 	terms    []termState
@@ -103,6 +104,7 @@ func newSelection(messages []core.Message, o *Options) *selection {
 		}
 		w.lines[lines.Start].first, w.lines[lines.End-1].last = true, true
 	}
+	w.findBlocks()
 	return w
 }
 
