@@ -121,7 +121,7 @@ func (w *selection) offer(q *queue, s core.Span, more int) {
 // neighbours; of results units and blocks.
 func (w *selection) spans(near, pass core.Span, yield func(core.Span)) {
 	for l := near.Start; l < near.End; l++ {
-		if w.lines[l].at != 0 || w.c.Lines[l].outdated {
+		if w.lines[l].at != 0 || w.gone(l) {
 			continue
 		}
 		if w.blocks[l] > 0 {
@@ -160,7 +160,7 @@ func (w *selection) rate(s core.Span) float32 {
 func (w *selection) cost(s core.Span) float64 {
 	n := 0.0
 	for l := s.Start; l < s.End; l++ {
-		if line := &w.lines[l]; line.at == 0 && !w.c.Lines[l].outdated {
+		if line := &w.lines[l]; line.at == 0 && !w.gone(l) {
 			n += float64(line.tokens)
 		}
 	}
@@ -200,7 +200,7 @@ func (w *selection) price() {
 	for l := range w.lines {
 		line := &w.lines[l]
 		line.terms = int32(len(w.items))
-		if w.c.Lines[l].outdated {
+		if w.gone(l) {
 			line.phrases, line.end = line.terms, line.terms
 			continue
 		}
@@ -303,7 +303,7 @@ func (w *selection) take(s core.Span, cost float64) {
 	at := w.pick(cost)
 	pass := &w.passages[w.lines[s.Start].passage]
 	for l := s.Start; l < s.End; l++ {
-		if w.lines[l].at == 0 && !w.c.Lines[l].outdated {
+		if w.lines[l].at == 0 && !w.gone(l) {
 			w.lines[l].at = at
 			pass.opened++
 		}

@@ -393,6 +393,7 @@ func (r *reader) nameRules(at int) {
 
 // fileOf returns target if it can be the path of a file.
 func fileOf(target string) string {
+	target, _ = splitPlace(target)
 	if strings.ContainsAny(target, " …") {
 		return ""
 	}

@@ -122,7 +122,7 @@ func (w *selection) keepUser(context.Context) error {
 // alive reports whether any line of a passage may be kept and is not.
 func (w *selection) alive(lines core.Span) bool {
 	for l := lines.Start; l < lines.End; l++ {
-		if w.lines[l].at == 0 && !w.c.Lines[l].outdated {
+		if w.lines[l].at == 0 && !w.gone(l) {
 			return true
 		}
 	}
@@ -185,7 +185,7 @@ func (w *selection) takeEnds(lines core.Span, room float64) {
 // takeLine takes line l unless that would exceed the limit. It reports whether the line is kept,
 // or is one to leave out anyway.
 func (w *selection) takeLine(l int, limit float64) bool {
-	if w.lines[l].at != 0 || w.c.Lines[l].outdated {
+	if w.lines[l].at != 0 || w.gone(l) {
 		return true
 	}
 	s := core.Span{Start: l, End: l + 1}
@@ -290,7 +290,7 @@ func (w *selection) keepRest(ctx context.Context) error {
 		}
 		lines := w.c.Passages[p].Lines
 		for l := lines.Start; l < lines.End; l++ {
-			if w.lines[l].at == 0 && !w.c.Lines[l].outdated {
+			if w.lines[l].at == 0 && !w.gone(l) {
 				r := max(w.alone(l)/w.lines[l].tokens, 1e-9)
 				q.push(candidate{r, int32(l), int32(l + 1)})
 			}

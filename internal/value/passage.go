@@ -381,7 +381,7 @@ func (r *reader) follow(line string, at int32) {
 		return
 	}
 	last := &r.c.Lines[len(r.c.Lines)-1]
-	if blank := strings.TrimSpace(line) == ""; last.flat || blank && pass.Kind != dialog.KindUser || len(last.after)+len(line) > most {
+	if blank := strings.TrimSpace(line) == ""; last.flat || blank && pass.Kind != dialog.KindUser && !(pass.partial && pass.Name == fileName) || len(last.after)+len(line) > most {
 		return
 	}
 	last.after += "\n" + line

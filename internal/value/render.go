@@ -52,6 +52,7 @@ func (w *selection) render(k int32) ([]core.Message, int) {
 					listed = true
 					extract.section(w.left)
 					extract.section(w.open)
+					extract.renderFiles(w.files)
 				}
 				hidden = true
 				w.renderExtract(&extract, i, from, p, k)

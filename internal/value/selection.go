@@ -5,6 +5,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/ledger"
 	"github.com/condensehq/condense/internal/parallel"
 )
 
@@ -39,11 +40,15 @@ type selection struct {
 	phrases  []float32 // the value of each; 0 if a kept line holds it
 	items    []int32   // numbers of the terms and phrases of all lines that are worth anything
 
-	handles map[*Passage]string // of those that were rendered
-	parts   []leftPart          // of all messages; see leftParts
-	left    string              // the index of what is hidden
-	open    string              // what is open of it
-	opened  []int               // lines that say the same
+	handles  map[*Passage]string // of those that were rendered
+	parts    []leftPart          // of all messages; see leftParts
+	left     string              // the index of what is hidden
+	open     string              // what is open of it
+	files    []string            // blocks of files, see listFiles
+	filed    []int               // lines that are shown there
+	out      []bool              // lines that are not chosen
+	replayed *ledger.Ledger
+	opened   []int // lines that say the same
 
 	taken     []float32 // the value per token at which [selection.choose] took the first line of each passage; nil without a judge
 	threshold float32   // the value per token of the last that it took
@@ -104,6 +109,7 @@ func newSelection(messages []core.Message, o *Options) *selection {
 		}
 		w.lines[lines.Start].first, w.lines[lines.End-1].last = true, true
 	}
+	w.out = make([]bool, len(w.lines))
 	w.findBlocks()
 	return w
 }
@@ -202,6 +208,7 @@ func (w *selection) stay() {
 	free := float64(w.o.Room) - w.picks[0]
 	open := w.listOpen(hidden, free)
 	w.picks[0] += open + w.listLeft(hidden, int(open), free-open)
+	w.picks[0] += w.listFiles(hidden, float64(w.o.Room)-w.picks[0]-w.rulesTokens())
 	w.findNewest(hidden)
 	for p := range w.c.Passages {
 		pass := &w.c.Passages[p]
