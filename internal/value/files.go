@@ -21,7 +21,7 @@ const (
 	// fileName is the name of the tool in the headers of these blocks.
 	fileName = "file"
 
-	filesMost  = 3000 // tokens
+	filesMost  = 2500 // tokens
 	filesLeast = 300  // with less room there is none
 	// filesNear is in how many of the newest messages a file must have been read or changed.
 	filesNear = 40

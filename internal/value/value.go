@@ -221,7 +221,7 @@ type Shares struct {
 	// Open is the share of the room for what is hidden and still open: items of the newest plan, and commands that
 	// failed last; nothing if it is not above 0.
 	Open float64
-	// Files is the share of the room for blocks of the newest text of files, 3,000 tokens at most; nothing if it is not above 0.
+	// Files is the share of the room for blocks of the newest text of files, 2,500 tokens at most; nothing if it is not above 0.
 	Files float64
 	// HandleFrom is how many bytes must be left out of a passage of an extract for its header
 	// to carry the handle of the whole.
@@ -230,5 +230,5 @@ type Shares struct {
 
 // DefaultShares returns the shares that docs/decisions/0017-value.md describes.
 func DefaultShares() Shares {
-	return Shares{Tail: 0.18, Newest: 0.25, Asked: 0.25, Unread: 0.03, Recent: 0.03, Human: 0.5, Demands: 0.12, Whole: 0.5, Each: 0.125, Head: 0.4, Names: 1, Words: 1, Phrases: 1, Line: 0.5, Adjacent: 0.25, Index: 0.01, Open: 0.015, Files: 0.2, HandleFrom: 800}
+	return Shares{Tail: 0.18, Newest: 0.25, Asked: 0.25, Unread: 0.03, Recent: 0.03, Human: 0.5, Demands: 0.12, Whole: 0.5, Each: 0.125, Head: 0.4, Names: 1, Words: 1, Phrases: 1, Line: 0.5, Adjacent: 0.25, Index: 0.01, Open: 0.015, Files: 0.12, HandleFrom: 800}
 }

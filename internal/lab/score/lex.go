@@ -137,28 +137,10 @@ var class = func() (t [256]uint8) {
 	return t
 }()
 
-// unnumbered returns a line without the number in its file that a tool wrote before it: the line is the same without.
-func unnumbered(line string) string {
-	rest := strings.TrimLeft(line, " ")
-	digits := 0
-	for digits < len(rest) && rest[digits] >= '0' && rest[digits] <= '9' {
-		digits++
-	}
-	const most = 6
-	if after, ok := strings.CutPrefix(rest[digits:], "→"); ok && digits > 0 && digits <= most {
-		return after
-	}
-	if after, ok := strings.CutPrefix(rest[digits:], "\t"); ok && digits > 0 && digits <= most {
-		return after
-	}
-	return line
-}
-
-// lineHash returns a hash of line without its number, without space, quotes, brackets and separating punctuation, so that the
+// lineHash returns a hash of line without space, quotes, brackets and separating punctuation, so that the
 // arguments of a call are the same lines as JSON and as text. It is zero if no word is left.
 func lineHash(line string) uint64 {
 	h, n := uint64(fnvOffset), 0
-	line = unnumbered(line)
 	for i := range len(line) {
 		if b := line[i]; class[b]&isSilent == 0 {
 			h = hashByte(h, b)
