@@ -1,7 +1,7 @@
 package ledger
 
 import (
-	"encoding/json"
+	"bytes"
 	"regexp"
 	"strconv"
 	"strings"
@@ -11,18 +11,19 @@ import (
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
-// Replay reads what the calls and results of messages say of files. Messages are numbered by their index. An edit counts
-// when its result has come and is no error.
-func (l *Ledger) Replay(messages []core.Message) {
-	calls := map[string]*core.ToolCall{}
+// Replay reads what the calls and results of messages, which d was read from, say of files. Messages are numbered by their
+// index. An edit counts when its result has come and is no error.
+func (l *Ledger) Replay(messages []core.Message, d *dialog.Dialog) {
+	calls := map[string]core.ToolCall{}
 	for i := range messages {
-		for _, p := range messages[i].Parts {
+		for j, p := range messages[i].Parts {
 			switch p := p.(type) {
 			case core.ToolCall:
-				calls[p.ID] = &p
+				calls[p.ID] = p
 			case core.ToolResult:
-				if c := calls[p.CallID]; c != nil && !p.IsError {
-					l.result(c, textOf(p), i)
+				part := &d.Messages[i][j]
+				if c, ok := calls[p.CallID]; ok && !p.IsError && part.Use != nil && part.Use.Called {
+					l.result(&c, &part.Use.Info, part, &p, i)
 				}
 			case core.Text, core.Image, core.Reasoning, core.Opaque:
 			}
@@ -30,34 +31,39 @@ func (l *Ledger) Replay(messages []core.Message) {
 	}
 }
 
-func textOf(r core.ToolResult) string {
-	var b strings.Builder
-	for _, p := range r.Content {
+// textOf returns what the tool wrote of a result, without what other programs added.
+func textOf(part *dialog.Part, r *core.ToolResult) string {
+	var texts []string
+	for k, p := range r.Content {
 		t, ok := p.(core.Text)
 		if !ok {
 			continue
 		}
-		for _, s := range dialog.SplitResult(string(t)) {
+		for _, s := range part.Answer(k, t) {
 			if s.Kind == dialog.KindToolResult {
-				b.WriteString(s.Text)
+				texts = append(texts, s.Text)
 			}
 		}
 	}
-	return b.String()
+	return strings.Join(texts, "")
 }
 
-func (l *Ledger) result(c *core.ToolCall, text string, m int) {
+func (l *Ledger) result(c *core.ToolCall, info *dialog.CallInfo, part *dialog.Part, r *core.ToolResult, m int) {
+	args := []byte(c.Args)
+	switch info.Family {
+	case dialog.FamilyRead, dialog.FamilyWrite, dialog.FamilyEdit, dialog.FamilyCommand:
+	default:
+		return
+	}
+	text := textOf(part, r)
 	if failed(text) {
 		return
 	}
-	info := dialog.ParseCall(c.Name, c.Args)
-	args := []byte(c.Args)
-	if !json.Valid(args) {
-		return
-	}
-	if patch := patchIn(args); patch != "" {
-		l.patch(patch, m)
-		return
+	if info.Family != dialog.FamilyRead {
+		if patch := patchIn(args); patch != "" {
+			l.patch(patch, m)
+			return
+		}
 	}
 	switch info.Family {
 	case dialog.FamilyRead:
@@ -142,7 +148,7 @@ const patchStart = "*** Begin Patch\n"
 
 // patchIn returns the patch in a value of the arguments: of apply_patch, or of a shell that runs it.
 func patchIn(args []byte) string {
-	if !strings.Contains(string(args), "*** Begin Patch") {
+	if !bytes.Contains(args, []byte("*** Begin Patch")) {
 		return ""
 	}
 	for _, k := range []string{"input", "patch", "cmd", "command", "diff", "patch_text", "patchText"} {
@@ -216,11 +222,34 @@ func failed(text string) bool {
 	return false
 }
 
-var (
-	numbered = regexp.MustCompile(`^ *(\d{1,7})(?:→|\t|: |\| ?|:$)`)
-	// cut matches what a program writes where it left lines out.
-	cut = regexp.MustCompile(`^\s*(?:…|\.\.\.|\[… )`)
-)
+// isCut reports whether a line stands for lines that a program left out.
+func isCut(line string) bool {
+	line = strings.TrimLeft(line, " \t")
+	return strings.HasPrefix(line, "…") || strings.HasPrefix(line, "[…") || strings.HasPrefix(line, "...") && len(line) < 40
+}
+
+// numbered returns the number of a line as tools write it, such as "12→", "12:" and "00012| ", and the line; 0 if it has none.
+func numbered(line string) (n int, text string) {
+	rest := strings.TrimLeft(line, " ")
+	digits := 0
+	for digits < len(rest) && digits < 8 && rest[digits] >= '0' && rest[digits] <= '9' {
+		n = 10*n + int(rest[digits]-'0')
+		digits++
+	}
+	if digits == 0 || digits == 8 {
+		return 0, line
+	}
+	rest = rest[digits:]
+	for _, sign := range []string{"→", "\t", ": ", " | ", "| ", "|"} {
+		if text, ok := strings.CutPrefix(rest, sign); ok {
+			return n, text
+		}
+	}
+	if rest == ":" {
+		return n, ""
+	}
+	return 0, line
+}
 
 // shows puts the lines of the result of a read: at the numbers that they have, else from first on.
 func (l *Ledger) shows(file string, first int, text string, m int) {
@@ -232,9 +261,8 @@ func (l *Ledger) shows(file string, first int, text string, m int) {
 	var numbers []int
 	count := 0
 	for _, line := range lines {
-		n := 0
-		if at := numbered.FindStringSubmatch(line); at != nil {
-			n, _ = strconv.Atoi(at[1])
+		n, _ := numbered(line)
+		if n > 0 {
 			count++
 		}
 		numbers = append(numbers, n)
@@ -243,7 +271,7 @@ func (l *Ledger) shows(file string, first int, text string, m int) {
 	if float64(count) < most*float64(len(lines)) {
 		from, number := 0, max(first, 1)
 		for i := 0; i <= len(lines); i++ {
-			if i == len(lines) || cut.MatchString(lines[i]) {
+			if i == len(lines) || isCut(lines[i]) {
 				if i > from {
 					f.Show(number, lines[from:i], m)
 				}
@@ -265,7 +293,8 @@ func (l *Ledger) shows(file string, first int, text string, m int) {
 		if run == nil {
 			start = numbers[i]
 		}
-		last, run = numbers[i], append(run, line[len(numbered.FindString(line)):])
+		_, text := numbered(line)
+		last, run = numbers[i], append(run, text)
 	}
 	if run != nil {
 		f.Show(start, run, m)

@@ -1,6 +1,7 @@
 package value
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -24,6 +25,9 @@ func (w *selection) findBlocks() {
 		pass := &w.c.Passages[p]
 		if !pass.answers() || pass.family == families[dialog.FamilySearch] || pass.family == families[dialog.FamilyList] {
 			continue // each line of a search or a list is a unit
+		}
+		if lines := w.c.Lines[pass.Lines.Start:pass.Lines.End]; slices.ContainsFunc(lines, func(l Line) bool { return l.template }) {
+			continue // and of a log
 		}
 		block := int32(0) // number of the block, from 1; 0 is no block
 		start := pass.Lines.Start

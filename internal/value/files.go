@@ -1,6 +1,7 @@
 package value
 
 import (
+	"iter"
 	"math"
 	"regexp"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/ledger"
+	"github.com/condensehq/condense/internal/rawjson"
 )
 
 // Files under work. What an agent edits next stands, for the most part, in files that it read once and has not edited yet,
@@ -112,7 +114,7 @@ func (w *selection) ledger() *ledger.Ledger {
 		}
 		l.File(path).Show(first, lines, pass.Message)
 	}
-	l.Replay(w.messages)
+	l.Replay(w.messages, w.o.Reader.Read(w.messages))
 	w.replayed = l
 	return l
 }
@@ -163,6 +165,8 @@ func (b *fileBlock) write(root string) string {
 // not seen; none was fitted.
 const (
 	talkTexts   = 5 // newest texts of the assistant
+	talkUsers   = 3 // and of the user
+	nameLeast   = 5 // bytes
 	mentioned   = 1.0
 	mentionedBy = 0.5 // more if two of plan, assistant and user do
 	defines     = 1.0 // for each name that a block defines, two at most
@@ -177,36 +181,57 @@ type talk struct {
 
 func (w *selection) talk() talk {
 	t := talk{names: map[string]bool{}}
+	var texts [3]strings.Builder
 	said, users := 0, 0
 	for _, pass := range slices.Backward(w.c.Passages) {
 		k := -1
 		switch {
 		case pass.Kind == dialog.KindAssistant && said < talkTexts:
 			k, said = 0, said+1
-		case pass.Kind == dialog.KindToolCall && pass.family == families[dialog.FamilyPlan] && t.texts[1] == "":
+		case pass.Kind == dialog.KindToolCall && pass.family == families[dialog.FamilyPlan] && texts[1].Len() == 0:
 			k = 1
-		case pass.Kind == dialog.KindUser && users < 3:
+		case pass.Kind == dialog.KindUser && users < talkUsers:
 			k, users = 2, users+1
 		}
 		if k < 0 {
 			continue
 		}
 		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
-			t.texts[k] += w.c.Lines[l].Text + "\n"
+			texts[k].WriteString(w.c.Lines[l].Text + "\n")
 		}
 	}
-	for _, text := range t.texts {
-		for _, n := range nameForm.FindAllString(text, -1) {
-			t.names[n] = true
+	for k := range texts {
+		t.texts[k] = texts[k].String()
+		for name := range names(t.texts[k]) {
+			t.names[name] = true
 		}
 	}
 	return t
 }
 
-var (
-	nameForm   = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]{4,}`)
-	definition = regexp.MustCompile(`\b(?:func|function|def|class|const|let|var|type|interface|struct|enum|fn|impl|trait|module|test|describe|it)\b[ ("'*]*(?:\([^)]*\)\s*)?([A-Za-z_][A-Za-z0-9_]{2,})`)
-)
+// names yields the names in s that say something: words as programs have them, of five or more bytes, each with the word
+// before it.
+func names(s string) iter.Seq2[string, string] {
+	return func(yield func(name, before string) bool) {
+		before := ""
+		for i := 0; i < len(s); {
+			start := i
+			for i < len(s) && bytesOf[s[i]]&isWord != 0 {
+				i++
+			}
+			if word := s[start:i]; word != "" {
+				if len(word) >= nameLeast && bytesOf[word[0]]&isDigit == 0 && !yield(word, before) {
+					return
+				}
+				before = word
+			}
+			i = max(i, start+1)
+		}
+	}
+}
+
+// defining are words before the name that a line defines.
+var defining = rawjson.Set("func", "function", "def", "class", "const", "let", "var", "type", "interface", "struct", "enum", "fn", "impl", "trait", "module")
 
 // rateFiles returns the blocks that may be shown, the best first.
 func (w *selection) rateFiles(l *ledger.Ledger, hidden []bool) []fileBlock {
@@ -281,15 +306,12 @@ func (w *selection) isShown(b *ledger.Block, visible map[string]bool) bool {
 func (t *talk) rate(b *ledger.Block) float64 {
 	defined, used := map[string]bool{}, map[string]bool{}
 	for i := range b.Lines {
-		text := b.Lines[i].Text
-		for _, at := range definition.FindAllStringSubmatch(text, 2) {
-			if t.names[at[1]] {
-				defined[at[1]] = true
-			}
-		}
-		for _, n := range nameForm.FindAllString(text, -1) {
-			if t.names[n] {
-				used[n] = true
+		for name, before := range names(b.Lines[i].Text) {
+			if t.names[name] {
+				used[name] = true
+				if defining[before] {
+					defined[name] = true
+				}
 			}
 		}
 	}

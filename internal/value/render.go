@@ -437,7 +437,7 @@ func (w *selection) account(k int32) map[string]Account {
 		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
 			a.Lines++
 			a.Tokens += int(w.lines[l].tokens)
-			if w.kept(l, k) {
+			if w.kept(l, k) || w.out[l] {
 				a.LinesKept++
 				a.TokensKept += int(w.lines[l].tokens)
 			}

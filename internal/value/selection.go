@@ -295,9 +295,13 @@ func (w *selection) stays(s *staying, g int, must bool) {
 	}
 	newest := group.End > w.unread
 	cut := false
+	asked := s.asked
+	if w.messages[group.Start].Kind == core.KindOriginal && texts > 0 && group.End-group.Start == 1 {
+		asked *= 2 // the user's words, not a result
+	}
 	switch {
-	case must, newest && cost <= s.asked, s.tail && cost <= s.left:
-	case newest && texts > 0 && cost-texts <= s.asked, s.tail && texts > 0 && cost > s.most && cost-texts <= s.left:
+	case must, newest && cost <= asked, s.tail && cost <= s.left:
+	case newest && texts > 0 && cost-texts <= asked, s.tail && texts > 0 && cost > s.most && cost-texts <= s.left:
 		cost, cut = cost-texts, true
 	case newest: // it does not fit however it is cut; what was before it keeps its share
 		return
