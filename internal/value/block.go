@@ -23,6 +23,10 @@ func (w *selection) findBlocks() {
 	w.blocks = make([]int32, len(w.lines))
 	for p := range w.c.Passages {
 		pass := &w.c.Passages[p]
+		if pass.Kind == dialog.KindToolCall && !pass.partial && (pass.family == families[dialog.FamilyWrite] || pass.family == families[dialog.FamilyEdit]) {
+			w.findWritten(pass)
+			continue
+		}
 		if !pass.answers() || pass.family == families[dialog.FamilySearch] || pass.family == families[dialog.FamilyList] {
 			continue // each line of a search or a list is a unit
 		}
@@ -37,6 +41,21 @@ func (w *selection) findBlocks() {
 			}
 			w.blocks[l] = block
 		}
+	}
+}
+
+// findWritten divides what a call writes into blocks. Its other arguments are none.
+func (w *selection) findWritten(pass *Passage) {
+	block, start := int32(0), pass.Lines.Start
+	for l := pass.Lines.Start; l < pass.Lines.End; l++ {
+		if f := w.c.Lines[l].field; f != fieldNew && f != fieldOld {
+			continue
+		}
+		first := l == pass.Lines.Start || w.c.Lines[l-1].field != w.c.Lines[l].field
+		if first || w.begins(l, start, pass.Lines.End) {
+			block, start = block+1, l
+		}
+		w.blocks[l] = block
 	}
 }
 

@@ -77,7 +77,7 @@ func (w *selection) listFiles(hidden []bool, free float64) float64 {
 		return a.First - b.First
 	})
 	shown := map[string]map[string]bool{} // by name of the file
-	for _, b := range chosen {
+	for _, b := range joined(chosen, w.rootOf(l)) {
 		w.files = append(w.files, b.text)
 		base := b.File.Path[strings.LastIndexByte(b.File.Path, '/')+1:]
 		if shown[base] == nil {
@@ -89,6 +89,25 @@ func (w *selection) listFiles(hidden []bool, free float64) float64 {
 	}
 	w.settleFiles(shown, hidden)
 	return used
+}
+
+// joined returns blocks, in order, of which those that follow each other are one.
+func joined(blocks []*fileBlock, root string) (out []*fileBlock) {
+	for _, b := range blocks {
+		if n := len(out); n > 0 && b.First > 0 && out[n-1].File == b.File && out[n-1].First > 0 {
+			last := out[n-1]
+			if end := last.First + len(last.Lines); b.First >= end && b.First-end <= 2 { // blank lines between them
+				for range b.First - end {
+					last.Lines = append(slices.Clip(last.Lines), ledger.Line{})
+				}
+				last.Lines = append(slices.Clip(last.Lines), b.Lines...)
+				last.text = last.write(root)
+				continue
+			}
+		}
+		out = append(out, b)
+	}
+	return out
 }
 
 // ledger returns the files as the conversation shows them.
