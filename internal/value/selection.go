@@ -1,6 +1,7 @@
 package value
 
 import (
+	"math"
 	"slices"
 
 	"github.com/condensehq/condense/core"
@@ -48,6 +49,7 @@ type selection struct {
 	filed    []int               // lines that are shown there
 	out      []bool              // lines that are not chosen
 	replayed *ledger.Ledger
+	talks    bool  // it is talk; see isTalk
 	opened   []int // lines that say the same
 
 	taken     []float32 // the value per token at which [selection.choose] took the first line of each passage; nil without a judge
@@ -111,6 +113,15 @@ func newSelection(messages []core.Message, o *Options) *selection {
 	}
 	w.out = make([]bool, len(w.lines))
 	w.findBlocks()
+	if w.talks = o.Only == nil && w.c.isTalk(); w.talks {
+		shares := *o.Shares
+		shares.Tail, shares.Index, shares.Open, shares.Files, shares.Demands = talkTail, 0, 0, 0, 0
+		shares.HandleFrom = math.MaxInt
+		o.Shares = &shares
+		for l := range w.c.Lines { // of talk, the old value is a part of what was said
+			w.c.Lines[l].outdated = false
+		}
+	}
 	return w
 }
 
