@@ -45,28 +45,38 @@ type Ledger struct {
 // File returns the file of that path, which may be relative: a file is the same if one path ends with the other. It adds a
 // file that is new.
 func (l *Ledger) File(name string) *File {
-	name = path.Clean(strings.ReplaceAll(name, "\\", "/"))
-	base := path.Base(name)
-	for _, f := range l.byBase[base] {
-		long, short := f.Path, strings.TrimPrefix(name, "./")
-		if len(long) < len(short) {
-			long, short = short, long
+	name = clean(name)
+	if f := l.known(name); f != nil {
+		if len(name) > len(f.Path) {
+			f.Path = name
 		}
-		if long == short || strings.HasSuffix(long, "/"+strings.TrimPrefix(short, "/")) {
-			if len(name) > len(f.Path) {
-				f.Path = name
-			}
-			return f
-		}
+		return f
 	}
 	f := &File{Path: name, Edited: -1}
 	l.Files = append(l.Files, f)
 	if l.byBase == nil {
 		l.byBase = map[string][]*File{}
 	}
-	l.byBase[base] = append(l.byBase[base], f)
+	l.byBase[path.Base(name)] = append(l.byBase[path.Base(name)], f)
 	return f
 }
+
+// known returns the file of that path; nil if it is new.
+func (l *Ledger) known(name string) *File {
+	name = clean(name)
+	for _, f := range l.byBase[path.Base(name)] {
+		long, short := f.Path, name
+		if len(long) < len(short) {
+			long, short = short, long
+		}
+		if long == short || strings.HasSuffix(long, "/"+strings.TrimPrefix(short, "/")) {
+			return f
+		}
+	}
+	return nil
+}
+
+func clean(name string) string { return path.Clean(strings.ReplaceAll(name, "\\", "/")) }
 
 // fewestKnown is the share of the lines of a run without a place that a read shows if it shows that run.
 const fewestKnown = 0.6

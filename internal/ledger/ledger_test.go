@@ -77,6 +77,10 @@ func TestReplay(t *testing.T) {
 		"a patch that adds": {[][3]string{
 			{"shell", `{"command":["apply_patch","*** Begin Patch\n*** Add File: src/a.go\n+one\n+two\n*** End Patch"]}`, "Success."},
 		}, "@1\none\ntwo\n"},
+		"a file that was removed": {[][3]string{
+			{"Write", `{"file_path":"/r/a.go","content":"one"}`, "done"},
+			{"Bash", `{"command":"cd /r && rm -f a.go && ls"}`, "b.go"},
+		}, ""},
 		"blocks of SEARCH": {[][3]string{
 			{"read_file", `{"path":"a.go"}`, "1 | one\n2 | two"},
 			{"apply_diff", `{"path":"a.go","diff":"<<<<<<< SEARCH\n:start_line:2\n-------\ntwo\n=======\n2\n>>>>>>> REPLACE"}`, "done"},

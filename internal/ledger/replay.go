@@ -79,6 +79,7 @@ func (l *Ledger) result(c *core.ToolCall, info *dialog.CallInfo, part *dialog.Pa
 			l.edits(l.File(info.File()), args, m)
 		}
 	case dialog.FamilyCommand:
+		l.removed(info.Target)
 		if file, first, ok := displayed(info.Target); ok {
 			_, body, cut := strings.Cut(text, "\nOutput:\n") // Codex says first how the command ended
 			if !cut {
@@ -298,6 +299,26 @@ func (l *Ledger) shows(file string, first int, text string, m int) {
 	}
 	if run != nil {
 		f.Show(start, run, m)
+	}
+}
+
+// removed forgets the files that a command removes, or brings back to a state that is not known.
+func (l *Ledger) removed(command string) {
+	if !strings.Contains(command, "rm ") && !strings.Contains(command, "git ") {
+		return
+	}
+	for part := range strings.FieldsFuncSeq(command, func(r rune) bool { return r == '&' || r == ';' || r == '|' || r == '\n' }) {
+		words := strings.Fields(part)
+		if len(words) < 2 || words[0] != "rm" && (words[0] != "git" || words[1] != "rm" && words[1] != "checkout" && words[1] != "restore") {
+			continue
+		}
+		for _, w := range words[1:] {
+			if w = strings.Trim(w, `'"`); !strings.HasPrefix(w, "-") && strings.Contains(w, ".") {
+				if f := l.known(w); f != nil {
+					f.Runs = nil
+				}
+			}
+		}
 	}
 }
 

@@ -85,6 +85,9 @@ func (w *selection) keepNamed(context.Context) error {
 // keepUser takes the words of the user, up to their share of the room: the first message, then the newest. A message
 // that fits stays whole. What does not fit is then cut, in rounds that leave something for each.
 func (w *selection) keepUser(context.Context) error {
+	if w.talks {
+		return nil // keepTalk took them
+	}
 	var order []int
 	for p := range w.c.Passages {
 		if w.c.Passages[p].Kind == dialog.KindUser && w.passages[p].mode != modeFixed {

@@ -94,6 +94,9 @@ func (w *selection) keepTalk(context.Context) error {
 		return cmp.Compare(b.worth/float64(b.bytes+talkHeader), a.worth/float64(a.bytes+talkHeader))
 	})
 	limit := float64(w.o.Room)
+	if len(w.c.Media) > 0 {
+		limit -= mediaShare * limit
+	}
 	for _, u := range order {
 		if cost := w.cost(u.lines); w.spent()+cost <= limit && w.alive(u.lines) {
 			w.take(u.lines, cost)
