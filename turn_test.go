@@ -18,7 +18,7 @@ func TestTargetOfATurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	for _, tt := range []struct{ target, want int }{{0, 40_000}, {30_000, 30_000}, {1, 10_000}, {1_000_000, 70_000}} {
+	for _, tt := range []struct{ target, want int }{{0, 40_000}, {30_000, 30_000}, {1, 5_000}, {1_000_000, 72_000}} {
 		c := condense.NewConversation()
 		d, err := h.Check(c, condense.Turn{Window: 100_000, MaxOutput: 8_000, Target: tt.target})
 		if err != nil {

@@ -223,7 +223,7 @@ func failed(text string) bool {
 	return false
 }
 
-// isCut reports whether a line stands for lines that a program left out.
+// isCut reports whether a line marks lines that a program left out.
 func isCut(line string) bool {
 	line = strings.TrimLeft(line, " \t")
 	return strings.HasPrefix(line, "…") || strings.HasPrefix(line, "[…") || strings.HasPrefix(line, "...") && len(line) < 40

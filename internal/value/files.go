@@ -14,7 +14,7 @@ import (
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
-// Files under work. What an agent edits next stands, for the most part, in files that it read once and has not edited yet,
+// Files under work. What an agent edits next is, for the most part, in files that it read once and has not edited yet,
 // and a reader who goes on needs the text as it is now: whole blocks, each once, without what a later edit replaced. So an
 // extract begins with blocks of the newest text of the files, as far as hidden messages showed it: those near in time,
 // those whose file is talked about, and those that define what is talked about.
@@ -321,7 +321,7 @@ func (w *selection) isShown(b *ledger.Block, visible map[string]bool) bool {
 	return float64(seen) >= filesSeen*float64(n)
 }
 
-// rate returns how much a block has to do with what was said last.
+// rate returns how closely a block is related to what was said last.
 func (t *talk) rate(b *ledger.Block) float64 {
 	defined, used := map[string]bool{}, map[string]bool{}
 	for i := range b.Lines {

@@ -108,7 +108,7 @@ func TestRulesThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestRulesBesideMuch: rules that take less than 15 % of the room are whole, whatever must stay beside them, and however
+// TestRulesBesideMuch: rules that take less than 15 % of the room are whole, whatever else must stay, and however
 // large the newest message is.
 func TestRulesBesideMuch(t *testing.T) {
 	is := withRules["Codex"](rules("now", 60))

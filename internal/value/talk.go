@@ -21,7 +21,7 @@ const (
 	talkTools = 0.1  // of them may be calls or results
 	talkSigns = 0.05 // of the text may be signs of programs
 	talkTail  = 0.08
-	// talkHeader is what a message costs beside its text, in bytes.
+	// talkHeader is what a message costs in addition to its text, in bytes.
 	talkHeader = 15
 	// talkAnswers is how many times as long as the user's messages the others' are in a chat with an assistant. There the
 	// user's come first: what is asked for later is mostly what the user said.

@@ -11,7 +11,7 @@ import (
 )
 
 // The measures of this file do not look for names, words or runs of them. The panel pays for a needed line wherever it
-// stands; these ask whether the view predicts what was written next, whether it has the text that the agent edited
+// is; these ask whether the view predicts what was written next, whether it has the text that the agent edited
 // next, and whether a reader can read it.
 
 const (
