@@ -3,6 +3,7 @@ package ledger
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -50,9 +51,7 @@ func textOf(part *dialog.Part, r *core.ToolResult) string {
 
 func (l *Ledger) result(c *core.ToolCall, info *dialog.CallInfo, part *dialog.Part, r *core.ToolResult, m int) {
 	args := []byte(c.Args)
-	switch info.Family {
-	case dialog.FamilyRead, dialog.FamilyWrite, dialog.FamilyEdit, dialog.FamilyCommand:
-	default:
+	if !slices.Contains([]dialog.Family{dialog.FamilyRead, dialog.FamilyWrite, dialog.FamilyEdit, dialog.FamilyCommand}, info.Family) {
 		return
 	}
 	text := textOf(part, r)
@@ -87,7 +86,7 @@ func (l *Ledger) result(c *core.ToolCall, info *dialog.CallInfo, part *dialog.Pa
 			}
 			l.shows(file, first, body, m)
 		}
-	default:
+	case dialog.FamilyUnknown, dialog.FamilyList, dialog.FamilySearch, dialog.FamilyWeb, dialog.FamilyPlan, dialog.FamilyAsk, dialog.FamilyDelegate, dialog.FamilyDone:
 	}
 }
 

@@ -216,7 +216,7 @@ func (w *selection) talk() talk {
 			continue
 		}
 		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
-			texts[k].WriteString(w.c.Lines[l].Text + "\n")
+			_, _ = texts[k].WriteString(w.c.Lines[l].Text + "\n")
 		}
 	}
 	for k := range texts {

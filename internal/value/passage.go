@@ -381,7 +381,8 @@ func (r *reader) follow(line string, at int32) {
 		return
 	}
 	last := &r.c.Lines[len(r.c.Lines)-1]
-	if blank := strings.TrimSpace(line) == ""; last.flat || blank && pass.Kind != dialog.KindUser && !(pass.partial && pass.Name == fileName) || len(last.after)+len(line) > most {
+	exact := pass.Kind == dialog.KindUser || pass.partial && pass.Name == fileName
+	if last.flat || !exact && strings.TrimSpace(line) == "" || len(last.after)+len(line) > most {
 		return
 	}
 	last.after += "\n" + line

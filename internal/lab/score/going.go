@@ -170,8 +170,8 @@ func quoted(args string) (out []string) {
 				walk(key, e)
 			}
 		case string:
-			switch {
-			case key == "old_string" || key == "old_str" || key == "oldText" || key == "old_text" || key == "oldString" || key == "search":
+			switch key {
+			case "old_string", "old_str", "oldText", "old_text", "oldString", "search":
 				out = append(out, strings.Split(v, "\n")...)
 			default:
 				out = append(out, patched(v)...)
