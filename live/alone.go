@@ -66,11 +66,23 @@ func (x *exchange) once(ctx context.Context, q *question, j *job, d lineage.Deci
 		}
 		own := *j
 		own.turn.Profile, own.turn.Mode, own.target = "", "", min(j.target, most)
-		instead, failed := x.nextTurn(ctx, func(ctx context.Context) (*prepared, error) { return own.run(ctx, x.inPlace, whole) })
-		if failed == nil && x.sameRoles(instead.after) {
-			if changed, failed = x.freeze(q, instead, d); failed == nil && changed && x.tokens <= most {
+		const tries = 4 // we and the chain count differently
+		for n := 1; ; n++ {
+			instead, failed := x.nextTurn(ctx, func(ctx context.Context) (*prepared, error) { return own.run(ctx, x.inPlace, whole) })
+			if failed != nil || !x.sameRoles(instead.after) {
+				break
+			}
+			if changed, failed = x.freeze(q, instead, d); failed != nil || !changed {
+				break
+			}
+			if x.tokens <= most {
 				return true, nil
 			}
+			if n == tries {
+				break
+			}
+			own.target = int(0.95 * float64(most) / float64(x.tokens) * float64(own.target))
+			*x = was
 		}
 		if *x = was; len(q.added) > 0 {
 			return false, nil
