@@ -345,7 +345,7 @@ func (w *selection) settleFiles(shown map[string]map[string]bool, hidden []bool)
 	}
 	for p := range w.c.Passages {
 		pass := &w.c.Passages[p]
-		if !hidden[pass.Message] || pass.Kind != dialog.KindToolCall && !pass.answers() {
+		if !hidden[pass.Message] || pass.Message >= w.unread || pass.Kind != dialog.KindToolCall && !pass.answers() {
 			continue
 		}
 		target, _ := splitPlace(pass.Target)

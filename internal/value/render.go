@@ -61,7 +61,8 @@ func (w *selection) render(k int32) ([]core.Message, int) {
 			add(w.renderNative(i, from, p, k))
 		}
 	}
-	if hidden && first && extract.text.Len() == 0 {
+	// A conversation goes on with what the user or a tool said: it does not end with the model's words if it did not before.
+	if hidden && extract.text.Len() == 0 && (first || out[len(out)-1].Role == core.RoleAssistant) {
 		extract.text.WriteByte('\n')
 	}
 	flush()
