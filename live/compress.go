@@ -367,6 +367,7 @@ func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
 		return &compressed{messages: own, skipped: fmt.Sprintf("more than %d messages", mostMessages)}, nil
 	}
 	x.key = store.Key{Tenant: x.tenant(x.t.who, credentials(x.t, r.Header), nil), API: string(x.r.API), Session: q.session}
+	x.priced(x.r.Model)
 	var err error
 	if x.limits, err = x.limitsOf(x); err != nil { //nolint:contextcheck // a server is asked for its window next to the request
 		return nil, err
