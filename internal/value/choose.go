@@ -118,21 +118,10 @@ func (w *selection) offer(q *queue, s core.Span, more int) {
 }
 
 // spans yields the candidates around the lines of near: each line by itself, and each with its
-// neighbours; of results units and blocks.
+// neighbours.
 func (w *selection) spans(near, pass core.Span, yield func(core.Span)) {
 	for l := near.Start; l < near.End; l++ {
-		if w.lines[l].at != 0 || w.gone(l) {
-			continue
-		}
-		if w.blocks[l] > 0 {
-			if line := &w.lines[l]; line.terms == line.end {
-				continue // worth nothing
-			}
-			s := w.unit(l)
-			yield(s)
-			if block := w.blockOf(l); l == block.Start || block.End-block.Start <= 2*unitLines {
-				yield(block)
-			}
+		if w.lines[l].at != 0 || w.c.Lines[l].outdated {
 			continue
 		}
 		yield(core.Span{Start: l, End: l + 1})
@@ -160,7 +149,7 @@ func (w *selection) rate(s core.Span) float32 {
 func (w *selection) cost(s core.Span) float64 {
 	n := 0.0
 	for l := s.Start; l < s.End; l++ {
-		if line := &w.lines[l]; line.at == 0 && !w.gone(l) {
+		if line := &w.lines[l]; line.at == 0 && !w.c.Lines[l].outdated {
 			n += float64(line.tokens)
 		}
 	}
@@ -200,7 +189,7 @@ func (w *selection) price() {
 	for l := range w.lines {
 		line := &w.lines[l]
 		line.terms = int32(len(w.items))
-		if w.gone(l) {
+		if w.c.Lines[l].outdated {
 			line.phrases, line.end = line.terms, line.terms
 			continue
 		}
@@ -303,7 +292,7 @@ func (w *selection) take(s core.Span, cost float64) {
 	at := w.pick(cost)
 	pass := &w.passages[w.lines[s.Start].passage]
 	for l := s.Start; l < s.End; l++ {
-		if w.lines[l].at == 0 && !w.gone(l) {
+		if w.lines[l].at == 0 && !w.c.Lines[l].outdated {
 			w.lines[l].at = at
 			pass.opened++
 		}

@@ -114,7 +114,7 @@ func (w *selection) listOpen(hidden []bool, free float64) float64 {
 
 // settleOpen takes off the value of a line what the block says of it.
 func (w *selection) settleOpen() {
-	for _, l := range slices.Concat(w.opened, w.filed) {
+	for _, l := range w.opened {
 		line := &w.lines[l]
 		for _, n := range w.termsOf(line) {
 			w.terms[n].credit = max(w.terms[n].credit, float32(w.o.Shares.Line))

@@ -60,17 +60,12 @@ func (p *Passage) failed(text string) bool {
 type Line struct {
 	Text    string
 	Passage int32
-	// after are the lines without a letter or digit that follow it, such as a closing brace: they belong to it. Of the
-	// user they are all lines up to the next, as they are; elsewhere those that are not blank.
-	after string
 	// joins says that the line continues the one before it: a long line was taken apart.
 	joins bool
 	// Gap is how many lines a former condensation left out before it, at least.
 	Gap int32
 	// flat says that it is made of a value of JSON: no line of the text is the same.
 	flat bool
-	// apart says that a blank line is before it.
-	apart bool
 	// outdated says that the user said something newer about the same.
 	outdated bool
 	demand   dialog.Demand
@@ -154,7 +149,6 @@ type reader struct {
 	c     *Conversation
 	field uint8
 	flat  bool // a value of JSON is read
-	apart bool // the line before was blank
 	plain bool // what the user sent is read: its lines are as they came, be they JSON or not
 }
 
@@ -352,12 +346,8 @@ func (r *reader) text(s string) {
 		s = strings.Trim(s, "\n")
 	}
 	for line := range strings.SplitSeq(s, "\n") {
-		if !says(line) {
-			if rules {
-				r.line(Line{Text: line, Passage: at})
-			} else {
-				r.follow(line, at)
-			}
+		if rules && !says(line) {
+			r.line(Line{Text: line, Passage: at})
 			continue
 		}
 		if !r.plain && isJSON(line) {
@@ -370,22 +360,6 @@ func (r *reader) text(s string) {
 		}
 		r.lines(line, at)
 	}
-}
-
-// follow adds a line that says nothing to the line before it.
-func (r *reader) follow(line string, at int32) {
-	const most = 200 // bytes: more is decoration
-	pass := &r.c.Passages[at]
-	r.apart = true
-	if len(r.c.Lines) == pass.Lines.Start || Literal(line) {
-		return
-	}
-	last := &r.c.Lines[len(r.c.Lines)-1]
-	exact := pass.Kind == dialog.KindUser || pass.partial && pass.Name == fileName
-	if last.flat || !exact && strings.TrimSpace(line) == "" || len(last.after)+len(line) > most {
-		return
-	}
-	last.after += "\n" + line
 }
 
 // lines adds lines that hold no JSON.
@@ -408,8 +382,7 @@ func (r *reader) lines(s string, at int32) {
 }
 
 func (r *reader) line(l Line) {
-	l.start, l.field, l.flat, l.apart = r.c.bytes, r.field, r.flat, r.apart
-	r.apart = false
+	l.start, l.field, l.flat = r.c.bytes, r.field, r.flat
 	r.c.bytes += len(l.Text) + 1
 	r.c.Lines = append(r.c.Lines, l)
 }

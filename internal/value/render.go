@@ -16,7 +16,7 @@ func (w *selection) render(k int32) ([]core.Message, int) {
 	var extract extractWriter
 	extract.text.Grow(bytesPerToken * max(0, int(w.picks[min(int(k), len(w.picks)-1)]-w.picks[0])))
 	p, tokens := 0, 0
-	first := true
+	first, demanded := true, false
 	add := func(m core.Message) {
 		tokens += m.Tokens
 		out = append(out, m)
@@ -52,7 +52,10 @@ func (w *selection) render(k int32) ([]core.Message, int) {
 					listed = true
 					extract.section(w.left)
 					extract.section(w.open)
-					extract.renderFiles(w.files)
+				}
+				if !demanded {
+					w.renderDemands(&extract, k)
+					demanded = true
 				}
 				hidden = true
 				w.renderExtract(&extract, i, from, p, k)
@@ -61,8 +64,7 @@ func (w *selection) render(k int32) ([]core.Message, int) {
 			add(w.renderNative(i, from, p, k))
 		}
 	}
-	// A conversation goes on with what the user or a tool said: it does not end with the model's words if it did not before.
-	if hidden && extract.text.Len() == 0 && (first || out[len(out)-1].Role == core.RoleAssistant) {
+	if hidden && first && extract.text.Len() == 0 {
 		extract.text.WriteByte('\n')
 	}
 	flush()
@@ -119,6 +121,9 @@ func (w *selection) renderExtract(b *extractWriter, i, from, to int, k int32) {
 		kept, lost := 0, 0
 		known := pass.Kind == dialog.KindToolCall && pass.fileName() == ""
 		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
+			if w.inBlock(l, k) {
+				continue
+			}
 			if w.kept(l, k) {
 				kept++
 				known = known || pass.Kind == dialog.KindToolCall && strings.Contains(w.c.Lines[l].Text, pass.fileName())
@@ -174,6 +179,9 @@ func (w *selection) renderLines(b *strings.Builder, pass *Passage, k int32, extr
 	}
 	for l := pass.Lines.Start; l < pass.Lines.End; l++ {
 		line := &w.c.Lines[l]
+		if extract != nil && w.inBlock(l, k) {
+			continue
+		}
 		gap += int(line.Gap)
 		if !w.kept(l, k) {
 			if gap == 0 || !line.joins {
@@ -210,23 +218,11 @@ func (w *selection) renderLines(b *strings.Builder, pass *Passage, k int32, extr
 			}
 		}
 		b.WriteString(text)
-		if extract != nil {
-			b.WriteString(w.closing(l, k))
-		}
 		began, gap, alike, above, last = true, 0, 0, line.Text, l
 	}
 	if extract != nil && began && w.halfBelow(last, k) {
 		b.WriteString(GapMark)
 	}
-}
-
-// closing returns the lines that belong to line l and say nothing. Before a gap and at the end blank ones are left out.
-func (w *selection) closing(l int, k int32) string {
-	after := w.c.Lines[l].after
-	if w.lines[l].last || !w.kept(l+1, k) {
-		after = strings.TrimRight(after, " \t\r\n")
-	}
-	return after
 }
 
 // halfAbove reports whether line l begins within a sentence or a line whose beginning is missing.
@@ -270,7 +266,7 @@ func (w *selection) indent(pass *Passage, k int32) int {
 	common, found := "", false
 	for l := pass.Lines.Start; l < pass.Lines.End; l++ {
 		line := &w.c.Lines[l]
-		if !w.kept(l, k) || line.joins {
+		if !w.kept(l, k) || line.joins || w.inBlock(l, k) {
 			continue
 		}
 		space := line.Text[:len(line.Text)-len(strings.TrimLeft(line.Text, " \t"))]
@@ -438,7 +434,7 @@ func (w *selection) account(k int32) map[string]Account {
 		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
 			a.Lines++
 			a.Tokens += int(w.lines[l].tokens)
-			if w.kept(l, k) || w.out[l] {
+			if w.kept(l, k) {
 				a.LinesKept++
 				a.TokensKept += int(w.lines[l].tokens)
 			}

@@ -1,12 +1,10 @@
 package value
 
 import (
-	"math"
 	"slices"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
-	"github.com/condensehq/condense/internal/ledger"
 	"github.com/condensehq/condense/internal/parallel"
 )
 
@@ -34,23 +32,19 @@ type selection struct {
 	estimate *Estimate
 
 	lines    []lineState
-	blocks   []int32 // of each line of a result: the number of its block in the passage; see findBlocks
 	passages []passageState
 	picks    []float64 // tokens of all picks up to each; picks[0] is what is there before any
 	terms    []termState
 	phrases  []float32 // the value of each; 0 if a kept line holds it
 	items    []int32   // numbers of the terms and phrases of all lines that are worth anything
 
-	handles  map[*Passage]string // of those that were rendered
-	parts    []leftPart          // of all messages; see leftParts
-	left     string              // the index of what is hidden
-	open     string              // what is open of it
-	files    []string            // blocks of files, see listFiles
-	filed    []int               // lines that are shown there
-	out      []bool              // lines that are not chosen
-	replayed *ledger.Ledger
-	talks    bool  // it is talk; see isTalk
-	opened   []int // lines that say the same
+	demanded float64 // tokens of what the user demands that are kept
+
+	handles map[*Passage]string // of those that were rendered
+	parts   []leftPart          // of all messages; see leftParts
+	left    string              // the index of what is hidden
+	open    string              // what is open of it
+	opened  []int               // lines that say the same
 
 	taken     []float32 // the value per token at which [selection.choose] took the first line of each passage; nil without a judge
 	threshold float32   // the value per token of the last that it took
@@ -111,17 +105,6 @@ func newSelection(messages []core.Message, o *Options) *selection {
 		}
 		w.lines[lines.Start].first, w.lines[lines.End-1].last = true, true
 	}
-	w.out = make([]bool, len(w.lines))
-	w.findBlocks()
-	if w.talks = o.Only == nil && w.c.isTalk(); w.talks {
-		shares := *o.Shares
-		shares.Tail, shares.Index, shares.Open, shares.Files, shares.Demands = talkTail, 0, 0, 0, 0
-		shares.HandleFrom = math.MaxInt
-		o.Shares = &shares
-		for l := range w.c.Lines { // of talk, the old value is a part of what was said
-			w.c.Lines[l].outdated = false
-		}
-	}
 	return w
 }
 
@@ -168,7 +151,7 @@ func (w *selection) count() {
 	const least = 256 // lines that are worth a goroutine
 	parallel.Ranges(len(w.c.Lines), least, func(from, to int) {
 		for l := from; l < to; l++ {
-			n := w.o.Counter.Count(core.Text(w.c.Lines[l].Text + w.c.Lines[l].after))
+			n := w.o.Counter.Count(core.Text(w.c.Lines[l].Text))
 			if !w.c.Lines[l].joins {
 				n++ // its end
 			}
@@ -219,7 +202,6 @@ func (w *selection) stay() {
 	free := float64(w.o.Room) - w.picks[0]
 	open := w.listOpen(hidden, free)
 	w.picks[0] += open + w.listLeft(hidden, int(open), free-open)
-	w.picks[0] += w.listFiles(hidden, float64(w.o.Room)-w.picks[0]-w.rulesTokens())
 	w.findNewest(hidden)
 	for p := range w.c.Passages {
 		pass := &w.c.Passages[p]
@@ -306,13 +288,9 @@ func (w *selection) stays(s *staying, g int, must bool) {
 	}
 	newest := group.End > w.unread
 	cut := false
-	asked := s.asked
-	if w.messages[group.Start].Kind == core.KindOriginal && texts > 0 && group.End-group.Start == 1 {
-		asked *= 2 // the user's words, not a result
-	}
 	switch {
-	case must, newest && cost <= asked, s.tail && cost <= s.left:
-	case newest && texts > 0 && cost-texts <= asked, s.tail && texts > 0 && cost > s.most && cost-texts <= s.left:
+	case must, newest && cost <= s.asked, s.tail && cost <= s.left:
+	case newest && texts > 0 && cost-texts <= s.asked, s.tail && texts > 0 && cost > s.most && cost-texts <= s.left:
 		cost, cut = cost-texts, true
 	case newest: // it does not fit however it is cut; what was before it keeps its share
 		return
@@ -437,7 +415,7 @@ func (w *selection) rulesTokens() float64 {
 			}
 		}
 	}
-	return min(n, w.rulesRoom())
+	return n
 }
 
 // keepFixed takes the lines of fixed passages as kept.

@@ -152,7 +152,7 @@ func TestKeepsWhatMatters(t *testing.T) {
 	}
 	got := text(res.Messages)
 	for _, want := range []string{
-		"Find out why parseHeader drops the last line, and mend it. Never touch vendor/.", // what was asked
+		"Find out why parseHeader drops the last line, and mend it.", "¶ user demands\nNever touch vendor/.", // what was asked
 		"¶ user newest\n", "¶ assistant\n", "¶ read_file\n", value.GapMark,
 	} {
 		if !strings.Contains(got, want) {
