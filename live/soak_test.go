@@ -239,6 +239,7 @@ type sizes struct {
 }
 
 func (s *soak) measure(dir string) (m sizes) {
+	live.Settle(s.g) // a condensation that is under way holds its tables
 	s.client.CloseIdleConnections()
 	http.DefaultClient.CloseIdleConnections()
 	for before := -1; before != runtime.NumGoroutine(); { // connections end
