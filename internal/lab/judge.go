@@ -17,8 +17,8 @@ type View struct {
 	Messages []core.Message
 }
 
-// Judge measures views of the messages of s before index at by those after it, as [Run] does: a row for each view, and what was needed
-// of the first one, by falling weight. The budget of all is the size of the first. It returns nothing if too little follows.
+// Judge measures views of the messages of s before index at by those after it, as [Run] does but for the measures of [score.Beside]: a row for
+// each view, and what was needed of the first one, by falling weight. The budget of all is the size of the first. It returns nothing if too little follows.
 func Judge(s *score.Session, at int, views []View, c *tokens.Counter) ([]Row, []score.Need) {
 	cut, ok := score.CutAt(s, strconv.Itoa(at), at)
 	if !ok || len(views) == 0 {
@@ -33,7 +33,7 @@ func Judge(s *score.Session, at int, views []View, c *tokens.Counter) ([]Row, []
 	for _, v := range views {
 		r := b.row(v.Strategy)
 		r.Outcome = core.OutcomeApplied
-		b.judge(&r, v.Messages)
+		b.measure(&r, v.Messages)
 		rows = append(rows, r)
 	}
 	return rows, b.scorer.Needs(views[0].Messages)

@@ -3,6 +3,7 @@ package lab_test
 import (
 	"fmt"
 	"math"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -101,5 +102,29 @@ func TestJudgeAgreesWithRun(t *testing.T) {
 	}
 	if len(live.Verdicts) == 0 {
 		t.Error("no verdict")
+	}
+}
+
+// A gateway judges its views next to the requests. A judgement took 150 MB, for measures that its pages do not show.
+func TestJudgeLeavesMemoryToTheRequests(t *testing.T) {
+	encoding, err := tokens.Open(tokens.O200kBase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := tokens.NewCounter(encoding)
+	s, err := lab.Demo()[0].Read(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := len(s.Messages) / 2
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	rows, _ := lab.Judge(s, at, []lab.View{{Strategy: "sent", Messages: s.Messages[at/2 : at]}, {Strategy: "other", Messages: s.Messages[:at/2]}}, c)
+	runtime.ReadMemStats(&after)
+	if len(rows) != 2 {
+		t.Fatalf("%d rows", len(rows))
+	}
+	if used := after.TotalAlloc - before.TotalAlloc; used > 16<<20 {
+		t.Errorf("it took %d MB", used>>20)
 	}
 }

@@ -92,10 +92,19 @@ func scores(values map[string]float64, s score.Score) {
 	put(MeasurePanel, p, ok)
 	for name, share := range map[string]score.Share{
 		"cfrr": s.CFRR, "fnr4": s.FNR4, "rw": s.RW, MeasureFar: s.CFAR, "grounded": s.GFRR, "plain": s.FRR, MeasureReachable: s.Reach, "altered": s.Altered, "stale": s.Stale,
-		MeasureUser: s.UIR, "artefacts": s.Artefacts, "errors": s.Errors, "recent": s.Recent, "gain": s.Gain, "anchors": s.Anchors, "torn": s.Torn, "legible": s.Legible, "foretold": s.Foretold,
+		MeasureUser: s.UIR, "artefacts": s.Artefacts, "errors": s.Errors, "recent": s.Recent, "foretold": s.Foretold,
 	} {
 		v, ok := share.Value()
 		put(name, v, ok)
 	}
 	values["faults"] = float64(s.PairErrors)
+}
+
+// besides does the same for the measures beside the panel.
+func besides(values map[string]float64, s score.Beside) {
+	for name, share := range map[string]score.Share{"gain": s.Gain, "anchors": s.Anchors, "torn": s.Torn, "legible": s.Legible} {
+		if v, ok := share.Value(); ok {
+			values[name] = v
+		}
+	}
 }

@@ -293,8 +293,14 @@ func outcome(c *core.ChainResult) (core.Outcome, string) {
 	return worst, ""
 }
 
-// judge adds the measures of view to r.
+// judge adds all measures of view to r.
 func (b *trial) judge(r *Row, view []core.Message) {
+	b.measure(r, view)
+	besides(r.Values, b.scorer.Beside(view))
+}
+
+// measure adds the measures of view to r that take little memory.
+func (b *trial) measure(r *Row, view []core.Message) {
 	prefix := b.task.cut.Prefix()
 	for i := range view {
 		r.After += core.MessageTokens(b.counter, view[i])

@@ -14,6 +14,24 @@ import (
 // is; these ask whether the view predicts what was written next, whether it has the text that the agent edited
 // next, and whether a reader can read it.
 
+// Beside has them.
+type Beside struct {
+	// Gain is the conditional compression gain: how much of what the prefix tells a compressor about the future the view tells it.
+	Gain Share `json:"gain"`
+	// Anchors is the share of the lines that the agent quotes in its next edits.
+	Anchors Share `json:"anchors"`
+	// Torn is the share of the typed messages whose sentences were moved or closed up, Legible the share of the lines of
+	// results in runs that can be read.
+	Torn    Share `json:"torn"`
+	Legible Share `json:"legible"`
+}
+
+// Beside measures view as [Scorer.Score] does, by what is not in the panel. It compresses the future with the view before it, which takes
+// tens of megabytes for a while, and more time than everything else.
+func (s *Scorer) Beside(view []core.Message) Beside {
+	return Beside{Gain: s.gain(view), Anchors: s.anchorsKept(view), Torn: s.torn(view), Legible: s.legible(view)}
+}
+
 const (
 	anchorMessages = 120 // after the cut, in which edits are read
 	anchorBytes    = 14  // a shorter line is in many files

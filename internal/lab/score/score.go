@@ -42,14 +42,6 @@ type Score struct {
 	// Foretold is the share of the runs of four words that first appear after the cut. A strategy that has
 	// more than a few of them knows the future.
 	Foretold Share `json:"foretold"`
-	// Gain is the conditional compression gain: how much of what the prefix tells a compressor about the future the view tells it.
-	Gain Share `json:"gain"`
-	// Anchors is the share of the lines that the agent quotes in its next edits.
-	Anchors Share `json:"anchors"`
-	// Torn is the share of the typed messages whose sentences were moved or closed up, Legible the share of the lines of
-	// results in runs that can be read.
-	Torn    Share `json:"torn"`
-	Legible Share `json:"legible"`
 	// PairErrors is the number of added faults, such as calls without results.
 	PairErrors int `json:"pair_errors"`
 }
@@ -119,8 +111,6 @@ func (s *Scorer) Score(view []core.Message) Score {
 	out.Recent = s.recentKept(view)
 	out.Artefacts, out.Errors = s.keptLines(r.have, r.names)
 	out.Foretold = Share{Kept: float64(len(r.told)), Needed: float64(len(s.unseen))}
-	out.Gain, out.Anchors = s.gain(view), s.anchorsKept(view)
-	out.Torn, out.Legible = s.torn(view), s.legible(view)
 	out.PairErrors = max(0, faults(view)-s.faults)
 	return out
 }
