@@ -197,10 +197,10 @@ func (h *Host) watch(ctx context.Context) error {
 		h.mu.Lock()
 		h.applyErr = err
 		h.mu.Unlock()
-		h.report(life, err)
 		if err == nil && changed != nil {
 			changed(before, after)
 		}
+		h.report(life, err) // when all that follows the configuration does so
 	}
 	on.Failed = func(err error) {
 		h.report(life, err)

@@ -249,3 +249,32 @@ func TestCheckoutIsNotTrustedByAHost(t *testing.T) {
 		t.Error("the address that is trusted is not asked")
 	}
 }
+
+// "configuration changed" is not said before the change holds: an administrator who reads it would find the former settings.
+func TestAChangeIsSaidWhenItHolds(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "condense.yaml")
+	replace(t, file, "threshold: 20\n", 0o600)
+	var holds atomic.Bool
+	early := make(chan bool, 10)
+	h := start(t, &condense.Options{
+		Load:  &config.Options{Path: file, Env: []string{}},
+		Watch: &config.WatchOptions{Interval: time.Millisecond, Changed: func(_, _ *config.Config) { holds.Store(true) }},
+		Observe: func(e condense.Event) {
+			if e.Kind == condense.EventReloaded {
+				early <- !holds.Load()
+			}
+		},
+	})
+	replace(t, file, "threshold: 40\n", 0o600)
+	select {
+	case e := <-early:
+		if e {
+			t.Error("it is said first")
+		}
+	case <-time.After(testkit.Patience(t)):
+		t.Fatal("the change was not noticed")
+	}
+	if r, err := h.Manage(t.Context(), talk(1), condense.Turn{}); err != nil || r.Budget.ThresholdPercent != 40 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
