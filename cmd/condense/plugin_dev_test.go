@@ -35,7 +35,7 @@ func TestDevFollowsChanges(t *testing.T) {
 	defer cancel()
 	ended := make(chan int, 1)
 	go func() { ended <- run(ctx, []string{"plugin", "dev", "tidy"}, nil, &said, &said) }()
-	await(t, &said, "tidy             insufficient 3,716 -> 3,573 tokens", "truncation       applied", "waiting for a change")
+	await(t, &said, "tidy             insufficient 23,813 -> 13,625 tokens", "truncation       applied", "waiting for a change")
 
 	source := filepath.Join("tidy", "provider.go")
 	text, err := os.ReadFile(source)
@@ -53,7 +53,7 @@ func TestDevFollowsChanges(t *testing.T) {
 		}
 	}
 	save("if m.Protected {", "if m.Protected { messages[i].Parts = nil")
-	await(t, &said, "provider.go changed", "tidy             rejected", "keep-protected: message m2: ",
+	await(t, &said, "provider.go changed", "tidy             rejected", "keep-protected: message m1: ",
 		"repair: skip messages with Protected set", "truncation       applied", "waiting for a change")
 	save("return nil, err", "return err")
 	await(t, &said, "provider.go changed", "./provider.go:", "waiting for a change")

@@ -101,3 +101,25 @@ func TestSnapshotIgnoresWhatIsNoChange(t *testing.T) {
 		}
 	}
 }
+
+// An author who saves a file while it is being built, at the same size and in the same moment of the file system's clock, sees it tried.
+func TestAChangeInTheSameMomentIsNotMissed(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.go")
+	at := time.Now()
+	save := func(text string) {
+		t.Helper()
+		if err := errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Chtimes(path, at, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	save("keep(1)")
+	before, err := takeSnapshot(t.Context(), dir, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	save("keep(2)")
+	if after, err := takeSnapshot(t.Context(), dir, "", before); err != nil || !after.differs(before) {
+		t.Errorf("it is missed (%v)", err)
+	}
+}

@@ -136,14 +136,18 @@ type fileState struct {
 	size    int64
 	modTime time.Time
 	sum     [sha256.Size]byte
+	fresh   bool // changed shortly before it was read
 }
+
+// freshFor is how long a file system may give another change the same time.
+const freshFor = 3 * time.Second
 
 // maxSource is in bytes. A larger file is not a source but probably the plugin itself, built
 // in the folder of its sources.
 const maxSource = 1 << 20
 
 // takeSnapshot reads the files of a folder, and the file extra if it is not empty. A file
-// with the size and time that it has in before is not read again. Hidden folders and those of
+// with the size and time that it has in before is not read again, unless it was fresh then. Hidden folders and those of
 // installed packages are ignored.
 func takeSnapshot(ctx context.Context, root, extra string, before snapshot) (snapshot, error) {
 	s := snapshot{}
@@ -177,10 +181,11 @@ func (s snapshot) add(path string, before snapshot) error {
 		return err
 	}
 	state := fileState{size: info.Size(), modTime: info.ModTime()}
-	if b, ok := before[path]; ok && b.size == state.size && b.modTime.Equal(state.modTime) {
+	if b, ok := before[path]; ok && !b.fresh && b.size == state.size && b.modTime.Equal(state.modTime) {
 		s[path] = b
 		return nil
 	}
+	state.fresh = time.Since(state.modTime) < freshFor
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
