@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -47,9 +48,16 @@ func TestGzipBombIsRefused(t *testing.T) {
 	if bomb.Len() > 1<<20 {
 		t.Fatalf("%d bytes are no bomb", bomb.Len())
 	}
-	_, err := transcript.ReadAll(&bomb, 1<<20)
+	const limit = 32 << 20
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := transcript.ReadAll(&bomb, limit)
+	runtime.ReadMemStats(&after)
 	if !errors.As(err, new(*transcript.TooLargeError)) {
 		t.Errorf("got %v, want it refused", err)
+	}
+	if used := after.TotalAlloc - before.TotalAlloc; used > 2*limit { // room that doubles would take four times the limit
+		t.Errorf("%d MB were allocated before it was refused at %d", used>>20, limit>>20)
 	}
 }
 

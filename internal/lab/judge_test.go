@@ -105,7 +105,7 @@ func TestJudgeAgreesWithRun(t *testing.T) {
 	}
 }
 
-// A gateway judges its views next to the requests. A judgement took 150 MB, for measures that its pages do not show.
+// A gateway judges its views next to the requests. A judgement took 280 MB, for measures that its pages do not show.
 func TestJudgeLeavesMemoryToTheRequests(t *testing.T) {
 	encoding, err := tokens.Open(tokens.O200kBase)
 	if err != nil {
