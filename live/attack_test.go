@@ -209,7 +209,7 @@ func TestSlowRequestsToRecallTakeNoTurns(t *testing.T) {
 			t.Fatalf("%q %v", line, err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience(t))
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/recall/fedcba9876543210/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
 	if err != nil {

@@ -26,6 +26,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/live"
 )
 
@@ -489,7 +490,7 @@ func TestStreamsAreNotCollected(t *testing.T) {
 		}
 	}
 	_, s := serve(t, v, nil)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience(t))
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/v1/messages", strings.NewReader(`{"model":"m","messages":[]}`))
 	if err != nil {
@@ -514,7 +515,7 @@ func TestStreamsAreNotCollected(t *testing.T) {
 	cancel()
 	select {
 	case <-gone:
-	case <-time.After(10 * time.Second):
+	case <-time.After(testkit.Patience(t)):
 		t.Error("the request to the vendor goes on")
 	}
 }
