@@ -182,7 +182,11 @@ func TestNoEditOpensTheGateway(t *testing.T) {
 		})
 	}
 	const steps = 80
-	for range steps {
+	enough := func() bool { // on a busy machine the requests are few in the time of the steps
+		return asked.Load() >= 3*steps && a.private.Load() >= steps && strings.Contains(a.log.String(), "waits for trust")
+	}
+	end := time.Now().Add(testkit.Patience(t) / 2)
+	for n := 0; n < steps || !enough() && !t.Failed() && time.Now().Before(end); n++ {
 		text := contents[names[random.IntN(len(names))]]
 		switch random.IntN(10) {
 		case 0: // in two pieces
@@ -225,8 +229,7 @@ func TestNoEditOpensTheGateway(t *testing.T) {
 	if n := a.evil.Load(); n > 0 {
 		t.Errorf("%d requests went to the address of an edit", n)
 	}
-	waited := strings.Count(a.log.String(), "waits for trust")
-	if asked.Load() < 3*steps || a.private.Load() < steps || waited == 0 {
-		t.Errorf("%d requests, %d passed on, %d changes that waited: they prove little", asked.Load(), a.private.Load(), waited)
+	if !enough() {
+		t.Errorf("%d requests and %d passed on, with or without a change that waited: they prove little", asked.Load(), a.private.Load())
 	}
 }
