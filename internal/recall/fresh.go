@@ -12,10 +12,13 @@ func isCall(c *core.ToolCall) bool {
 	return IsTool(c.Name) || c.Name == "recall" && strings.Contains(c.Args, `"handle"`)
 }
 
+// separators are what agents put between the words of a tool's name.
+var separators = strings.NewReplacer("_", "", "-", "", ".", "")
+
 // IsTool reports whether a name is that of the tool recall of a server named condense. Agents write it as
 // mcp__condense__recall or condense_recall.
 func IsTool(name string) bool {
-	return strings.HasSuffix(strings.NewReplacer("_", "", "-", "", ".", "").Replace(name), "condenserecall")
+	return strings.HasSuffix(separators.Replace(name), "condenserecall")
 }
 
 // Fresh returns the indices of the messages of a view, from an index on, that hold the result of a recall: the newest, of no more
