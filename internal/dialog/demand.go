@@ -31,13 +31,15 @@ func DemandOf(sentence string) Demand {
 	if len(s) > demandLong || Asks(s) {
 		return NoDemand
 	}
-	return demands().of(s)
+	return demands().of(s, (strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？")) && !confirms(s))
 }
 
-// Asks reports whether a sentence asks for an answer. "Could you …?" asks for something else.
+// Asks reports whether a sentence asks for an answer. "Could you …?" asks for something else, and so does what is only
+// asked to be confirmed: "no new files, ok?".
 func Asks(sentence string) bool {
 	s := strings.TrimRight(strings.TrimSpace(sentence), "\"'”»)")
-	if !strings.HasSuffix(s, "?") && !strings.HasSuffix(s, "？") && !strings.HasSuffix(s, "吗") {
+	marked := strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？")
+	if !marked && !strings.HasSuffix(s, "吗") && !strings.HasSuffix(s, "吗。") {
 		return false
 	}
 	w := wordsOf(s)
@@ -54,7 +56,18 @@ func Asks(sentence string) bool {
 			return true
 		}
 	}
-	return false
+	for _, end := range favors {
+		if strings.HasSuffix(strings.TrimRight(s, "?？"), end) {
+			return false
+		}
+	}
+	return !confirms(s)
+}
+
+// confirms reports whether all that a question asks is whether the other one agrees: "no new files, ok?".
+func confirms(s string) bool {
+	tag := strings.LastIndexAny(s, ",，、;–—")
+	return tag >= 0 && tags[strings.ToLower(strings.Trim(s[tag:], ",，、;–—?？ ¿"))]
 }
 
 // Changes reports whether a sentence says that something holds no longer: instead, no longer, from now on,
@@ -171,6 +184,15 @@ func set(list string) map[string]bool {
 	return out
 }
 
+// phraseSet returns the phrases of a list, with a "_" for a space in one.
+func phraseSet(list string) map[string]bool {
+	out := map[string]bool{}
+	for p := range strings.FieldsSeq(list) {
+		out[strings.ReplaceAll(p, "_", " ")] = true
+	}
+	return out
+}
+
 func pair(first, second string) [2]map[string]bool {
 	return [2]map[string]bool{set(first), set(second)}
 }
@@ -187,10 +209,13 @@ func both(first, second string) string {
 }
 
 var (
-	asking   = set("so and but well why what how where who which when can could would should is are am do does did has have had will was were warum wie was wo wer kannst pourquoi comment peux por cómo puedes 为 什 怎 哪 谁")
+	asking   = set("so and but well why what how where who which when can could would should is are am do does did has have had will was were warum wieso wie was wo wer kannst pourquoi comment peux por cómo puedes onde como quando perché dove quando 为 什 怎 哪 谁")
 	asked    = set("what why how where who which when whose warum wie wo wer pourquoi comment où qui por cómo dónde 为 怎 哪 谁") // at the start of what no mark ends
 	politely = form{phrases: phrases(both("could can would will", "you we i") + ` would_it_be_possible could_it is_it_possible_to would_you_mind how_about what_about
-		kannst_du könntest_du können_wir könnten_wir wäre_es_möglich peux-tu pourrais-tu pouvez-vous est-il_possible puedes podrías podemos podríamos 能不能 可以`)}
+		kannst_du könntest_du können_wir könnten_wir wäre_es_möglich peux-tu pourrais-tu pouvez-vous est-il_possible puedes podrías podemos podríamos pode poderia podes você_pode você_poderia puoi potresti può 能不能 可以 能否 麻烦`)}
+	// favors end a question of Japanese that asks for something; tags, after a comma, one that asks for agreement.
+	favors  = strings.Fields("てくれますか てもらえますか ていただけますか てくれませんか てもらえませんか てくれる てもらえる")
+	tags    = phraseSet(`ok okay yes deal please pls clear understood got_it is_that_clear alright agreed verstanden klar ja oder gell einverstanden d'accord compris vale entendido de_acuerdo sí certo viu tá combinado beleza capito va_bene chiaro 好吗 行吗 可以吗 明白吗 いい いいですか`)
 	softens = set("please pls plz also just and but so ok okay again really remember note bitte")
 	joins   = set("and but so then also or please pls bitte und aber")
 

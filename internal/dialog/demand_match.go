@@ -290,7 +290,8 @@ type token struct {
 	text   string // without accents and apostrophes
 }
 
-func (x *lexicon) of(s string) Demand {
+// of returns the demand of s. Of a question, weak patterns do not count.
+func (x *lexicon) of(s string, asked bool) Demand {
 	var room [maxDemandWords]token
 	w, in := x.read(s, room[:0])
 	for i := range w {
@@ -298,7 +299,7 @@ func (x *lexicon) of(s string) Demand {
 			x.excuse(&x.excuses[w[i].id][k], w, i, in)
 		}
 	}
-	best, bestWeak, hedged := NoDemand, NoDemand, false
+	best, bestWeak, hedged := NoDemand, NoDemand, asked
 	for i := range w {
 		if w[i].idle {
 			continue
