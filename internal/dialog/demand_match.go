@@ -1,6 +1,7 @@
 package dialog
 
 import (
+	"math/bits"
 	"slices"
 	"strings"
 	"sync"
@@ -93,8 +94,10 @@ type lexicon struct {
 	latin    uint16
 }
 
-// demands returns the lexicon, which takes about a millisecond to make.
-var demands = sync.OnceValue(func() *lexicon {
+// demands returns the lexicon, which takes a few milliseconds to make: a program that reads no sentence does not make it.
+var demands = sync.OnceValue(newLexicon)
+
+func newLexicon() *lexicon {
 	x := &lexicon{ids: map[string]uint16{}}
 	for _, t := range tongues {
 		x.learn(t.marks, t.subjects, t.soft, t.joins, t.asks, t.excuses, t.hedges, t.forbids, t.requires, t.prefers)
@@ -130,7 +133,7 @@ var demands = sync.OnceValue(func() *lexicon {
 		c.add(t.prefers, roleDemand, Prefers)
 	}
 	return x
-})
+}
 
 // learn gives every word in lists an ID.
 func (x *lexicon) learn(lists ...string) {
@@ -194,8 +197,9 @@ func (c *compiler) put(p pattern, slots []slot) {
 	case slotOne:
 		to[first.one] = append(to[first.one], p)
 	case slotSet:
-		for id := range to {
-			if first.set.has(uint16(id)) {
+		for k, word := range first.set {
+			for ; word != 0; word &= word - 1 {
+				id := k<<6 | bits.TrailingZeros64(word)
 				to[id] = append(to[id], p)
 			}
 		}
@@ -418,7 +422,8 @@ func (s *slot) takes(w *token) bool {
 	case slotNot:
 		return !s.set.has(w.id)
 	default:
-		return len(w.text) > len(s.suffix)+1 && strings.HasSuffix(w.text, s.suffix)
+		n := len(w.text) - len(s.suffix) // "feed" is not of the kind of "added"
+		return n > 1 && w.text[n:] == s.suffix && w.text[n-1] != s.suffix[0]
 	}
 }
 

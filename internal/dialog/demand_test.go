@@ -43,6 +43,7 @@ func TestDemandOf(t *testing.T) {
 		"What does the parser do with an empty line?":                dialog.NoDemand,
 		"Look at the failing test in parser_test.go and mend it.":    dialog.NoDemand,
 		"The function returns an error when the file is missing.":    dialog.NoDemand,
+		"Never feed the walrus.":                                     dialog.Forbids,
 		"No worries, thanks!":                                        dialog.NoDemand,
 		"Never mind.":                                                dialog.NoDemand,
 		"One more thing before you go on.":                           dialog.NoDemand,

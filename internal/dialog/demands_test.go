@@ -73,7 +73,7 @@ func (t tally) String() string {
 }
 
 // TestDemandsOfUsers: of the sentences that were not tuned on, at least nine of ten that are taken for a demand are
-// one, and nine of ten demands are found. It prints figures only, so that nobody tunes on them.
+// one, and nine of ten demands are found. It prints figures only, since they must not be tuned on.
 func TestDemandsOfUsers(t *testing.T) {
 	for name, held := range map[string]bool{"tuned": false, "held": true} {
 		t.Run(name, func(t *testing.T) {
@@ -114,5 +114,16 @@ func BenchmarkDemandOf(b *testing.B) {
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		dialog.DemandOf(all[i%len(all)].text)
+	}
+}
+
+// BenchmarkDemandOfHostile measures a sentence of words with the most patterns, which begin all over again.
+func BenchmarkDemandOfHostile(b *testing.B) {
+	for _, s := range []string{strings.Repeat("use keep no ", 33), strings.Repeat("{do} every all never ", 19), strings.Repeat("不要每个所有先", 18), strings.Repeat("a ", 199)} {
+		b.Run(s[:9], func(b *testing.B) {
+			for b.Loop() {
+				dialog.DemandOf(s)
+			}
+		})
 	}
 }

@@ -10,7 +10,7 @@ type insertion struct {
 	inside bool   // it can begin at any line, and not only the text
 }
 
-// insertions are all that are known. Each is fixed by the program, and no person writes its first words.
+// insertions are all that are known. Each is fixed by the program, and begins as no user writes.
 var insertions = []insertion{
 	// Codex in an editor puts what is open there before the request.
 	{begins: "# Context from my IDE setup:\n", ends: "## My request for Codex:"},
@@ -121,7 +121,7 @@ const (
 	feedbackMark = "the user said:"
 )
 
-// mostAnswers is how many answers are told apart. Claude Code asks four questions at once.
+// mostAnswers is how many answers are split. Claude Code asks four questions at once.
 const mostAnswers = 16
 
 // SplitAnswer returns the segments of what a tool that asks the user answered: what the user said, and what the program
