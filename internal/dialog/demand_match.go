@@ -203,7 +203,7 @@ func (c *compiler) put(p pattern, slots []slot) {
 				to[id] = append(to[id], p)
 			}
 		}
-	default:
+	case slotNot, slotSuffix, slotGap, slotBorder, slotEnd:
 		panic("dialog: a pattern does not begin with a word")
 	}
 }
@@ -324,7 +324,8 @@ func (x *lexicon) of(s string, asked bool) Demand {
 					}
 				case roleHedge:
 					hedged = true
-				default:
+				case roleExcuse: // they are in a list of their own
+				case roleDemand:
 					if p.weak {
 						bestWeak = max(bestWeak, p.is)
 					} else {
@@ -365,6 +366,7 @@ func (x *lexicon) excuse(p *pattern, w []token, i int, in uint16) {
 // match reports whether p, whose first word is w[i], matches, and where it ends.
 func (x *lexicon) match(p *pattern, w []token, i int) (end int, ok bool) {
 	switch p.at {
+	case anywhere:
 	case atClause:
 		if w[i].begins>>p.tongue&1 == 0 {
 			return 0, false
@@ -382,6 +384,7 @@ func match(slots []slot, w []token, at int, border bool) (end int, ok bool) {
 	for k := range slots {
 		s := &slots[k]
 		switch s.kind {
+		case slotOne, slotSet, slotNot, slotSuffix:
 		case slotEnd:
 			if at < len(w) {
 				return 0, false
@@ -421,10 +424,12 @@ func (s *slot) takes(w *token) bool {
 		return s.set.has(w.id)
 	case slotNot:
 		return !s.set.has(w.id)
-	default:
+	case slotSuffix:
 		n := len(w.text) - len(s.suffix) // "feed" is not of the kind of "added"
 		return n > 1 && w.text[n:] == s.suffix && w.text[n-1] != s.suffix[0]
+	case slotGap, slotBorder, slotEnd:
 	}
+	return false
 }
 
 // read appends the words of s to w, and returns the tongues that it can be in, a bit each.

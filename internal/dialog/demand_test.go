@@ -43,6 +43,8 @@ func TestDemandOf(t *testing.T) {
 		"What does the parser do with an empty line?":                dialog.NoDemand,
 		"Look at the failing test in parser_test.go and mend it.":    dialog.NoDemand,
 		"The function returns an error when the file is missing.":    dialog.NoDemand,
+		"1. Only load the first 10 rows of each set.":                dialog.Forbids,
+		"no, we removed the walrus on purpose":                       dialog.NoDemand,
 		"Never feed the walrus.":                                     dialog.Forbids,
 		"No worries, thanks!":                                        dialog.NoDemand,
 		"Never mind.":                                                dialog.NoDemand,

@@ -20,11 +20,11 @@ type labelled struct {
 var demandNames = map[string]dialog.Demand{"none": dialog.NoDemand, "prefers": dialog.Prefers, "requires": dialog.Requires, "forbids": dialog.Forbids}
 
 // readDemands returns the half of the sentences that the detector was tuned on, or the other one.
-func readDemands(t testing.TB, held bool) []labelled {
-	t.Helper()
+func readDemands(tb testing.TB, held bool) []labelled {
+	tb.Helper()
 	data, err := os.ReadFile("testdata/demands.tsv")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	var out []labelled
 	for line := range strings.Lines(string(data)) {
@@ -34,7 +34,7 @@ func readDemands(t testing.TB, held bool) []labelled {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		want, ok := demandNames[f[1]]
 		if len(f) != 4 || !ok {
-			t.Fatalf("not a sentence with its demand: %q", line)
+			tb.Fatalf("not a sentence with its demand: %q", line)
 		}
 		h := fnv.New32a()
 		h.Write([]byte(f[3]))
@@ -64,10 +64,10 @@ func (t *tally) add(want, got dialog.Demand) {
 	}
 }
 
-func (t tally) precision() float64 { return float64(t.found) / float64(max(t.found+t.wrong, 1)) }
-func (t tally) recall() float64    { return float64(t.found) / float64(max(t.found+t.missed, 1)) }
+func (t *tally) precision() float64 { return float64(t.found) / float64(max(t.found+t.wrong, 1)) }
+func (t *tally) recall() float64    { return float64(t.found) / float64(max(t.found+t.missed, 1)) }
 
-func (t tally) String() string {
+func (t *tally) String() string {
 	return fmt.Sprintf("found %d of %d (as another kind %d), taken for one %d of %d; precision %.3f, recall %.3f",
 		t.found, t.found+t.missed, t.other, t.wrong, t.wrong+t.none, t.precision(), t.recall())
 }
@@ -98,9 +98,9 @@ func TestDemandsOfUsers(t *testing.T) {
 			}
 			slices.Sort(names)
 			for _, p := range names {
-				t.Logf("%-15s %v", p, *parts[p])
+				t.Logf("%-15s %v", p, parts[p])
 			}
-			t.Logf("%-15s %v", "all", all)
+			t.Logf("%-15s %v", "all", &all)
 			if all.precision() < .9 || all.recall() < .9 {
 				t.Errorf("precision %.3f, recall %.3f", all.precision(), all.recall())
 			}

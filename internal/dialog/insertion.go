@@ -82,7 +82,7 @@ func insertionAt(text string, at int, first bool, none map[string]bool) int {
 			continue
 		}
 		begin := len(text) - len(rest) + len(n.begins)
-		k := -1
+		var k int
 		switch {
 		case n.ends == "\n":
 			if k = strings.IndexByte(text[begin:], '\n'); k < 0 {
