@@ -87,7 +87,6 @@ func Changes(sentence string) (yes, surely bool) {
 type word struct {
 	text   string
 	begins bool // a clause begins with it
-	number bool
 }
 
 // wordsOf returns the words of a sentence.
@@ -115,7 +114,7 @@ func wordsOf(s string) []word {
 			}
 			i += n
 		}
-		w := word{text: strings.TrimRight(s[start:i], "'-"), begins: begins, number: s[start] >= '0' && s[start] <= '9'}
+		w := word{text: strings.TrimRight(s[start:i], "'-"), begins: begins}
 		out = append(out, w)
 		begins = begins && softens[w.text] || joins[w.text]
 	}

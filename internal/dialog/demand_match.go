@@ -13,13 +13,13 @@ import (
 // phrases that demand nothing are taken out; the patterns of the languages are looked up by their first word, and the
 // strongest that matches counts. The cost is linear in the sentence, for any of them: a pattern has one gap at most.
 
-// gapLong is the most words that a gap in a pattern stands for.
+// gapLong is the most words that a gap in a pattern can be.
 const gapLong = 9
 
 // maxDemandWords is the most words that are read of a sentence.
 const maxDemandWords = 160
 
-// Words that stand for many.
+// Words that are any of many.
 const (
 	unknown uint16 = iota
 	aNumber
@@ -208,7 +208,7 @@ func (c *compiler) put(p pattern, slots []slot) {
 	}
 }
 
-// expand returns the slots that a pattern stands for, once for each of the phrases that are alternatives in it.
+// expand returns the slots of a pattern, once for each of the phrases that are alternatives in it.
 func (c *compiler) expand(items []string) [][]slot {
 	out := [][]slot{nil}
 	for _, item := range items {
@@ -238,7 +238,7 @@ func (c *compiler) expand(items []string) [][]slot {
 	return out
 }
 
-// slots returns what one item of a pattern stands for: signs of Chinese and Japanese are a slot each.
+// slots returns those of one item of a pattern: signs of Chinese and Japanese are a slot each.
 func (c *compiler) slots(item string) []slot {
 	switch {
 	case item == "..":
@@ -281,7 +281,7 @@ func (c *compiler) set(alternatives string) wordSet {
 			s[id>>6] |= 1 << (id & 63)
 		}
 	}
-	s[0] &^= 1 // words that nobody knows are in no set
+	s[0] &^= 1 // words that are not in the lexicon are in no set
 	return s
 }
 

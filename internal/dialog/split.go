@@ -71,7 +71,6 @@ var blocks = []block{
 	{"editorContext", KindEnvironment},
 	{"session_context", KindEnvironment},
 	{"hook_context", KindInjected},
-	{"uploaded_files", KindInjected},
 	{"user_instructions", KindProjectRules},
 	{"INSTRUCTIONS", KindProjectRules},
 	{"command-name", KindInjected},
