@@ -23,29 +23,23 @@ const (
 const demandLong = 400
 
 // DemandOf returns what a sentence of the user demands, by its form: by words that forbid, require, limit or
-// prefer, in English, German, French, Spanish and Chinese. Questions demand nothing, but what is only politely put as one does. It does not know what the sentence is about, and
-// errs to both sides: "you never know" is not meant, and "I leave that to the others" is.
+// prefer, in the languages of [tongues]. Questions demand nothing, but what is only politely put as one does. It does
+// not know what the sentence is about, and errs to both sides: "the team never ships on a Friday" is meant, and "I
+// leave that to the others" too.
 func DemandOf(sentence string) Demand {
 	s := strings.TrimSpace(sentence)
-	if len(s) > demandLong || len(s) < 8 {
+	if len(s) > demandLong || Asks(s) {
 		return NoDemand
 	}
-	w := wordsOf(s)
-	if len(w) == 0 || Asks(s) {
-		return NoDemand
-	}
-	for i := range demands {
-		if demands[i].in(w) {
-			return demands[i].is
-		}
-	}
-	return NoDemand
+	return demands().of(s, (strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？")) && !confirms(s))
 }
 
-// Asks reports whether a sentence asks for an answer. "Could you …?" asks for something else.
+// Asks reports whether a sentence asks for an answer. "Could you …?" asks for something else, and so does what is only
+// asked to be confirmed: "no new files, ok?".
 func Asks(sentence string) bool {
 	s := strings.TrimRight(strings.TrimSpace(sentence), "\"'”»)")
-	if !strings.HasSuffix(s, "?") && !strings.HasSuffix(s, "？") && !strings.HasSuffix(s, "吗") {
+	marked := strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？")
+	if !marked && !strings.HasSuffix(s, "吗") && !strings.HasSuffix(s, "吗。") {
 		return false
 	}
 	w := wordsOf(s)
@@ -62,7 +56,18 @@ func Asks(sentence string) bool {
 			return true
 		}
 	}
-	return false
+	for _, end := range favors {
+		if strings.HasSuffix(strings.TrimRight(s, "?？"), end) {
+			return false
+		}
+	}
+	return !confirms(s)
+}
+
+// confirms reports whether all that a question asks is whether the other one agrees: "no new files, ok?".
+func confirms(s string) bool {
+	tag := strings.LastIndexAny(s, ",，、;–—")
+	return tag >= 0 && tags[strings.ToLower(strings.Trim(s[tag:], ",，、;–—?？ ¿"))]
 }
 
 // Changes reports whether a sentence says that something holds no longer: instead, no longer, from now on,
@@ -82,7 +87,6 @@ func Changes(sentence string) (yes, surely bool) {
 type word struct {
 	text   string
 	begins bool // a clause begins with it
-	number bool
 }
 
 // wordsOf returns the words of a sentence.
@@ -110,7 +114,7 @@ func wordsOf(s string) []word {
 			}
 			i += n
 		}
-		w := word{text: strings.TrimRight(s[start:i], "'-"), begins: begins, number: s[start] >= '0' && s[start] <= '9'}
+		w := word{text: strings.TrimRight(s[start:i], "'-"), begins: begins}
 		out = append(out, w)
 		begins = begins && softens[w.text] || joins[w.text]
 	}
@@ -121,12 +125,8 @@ func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) 
 
 // A form is how sentences of one kind are recognized: any of these is enough.
 type form struct {
-	is       Demand
-	phrases  map[string][][]string // by their first word
-	starts   map[string]bool       // words with which a clause begins, or two of them with a "_" between
-	pairs    [][2]map[string]bool  // a word, and not far after it another one
-	measures map[string]bool       // words before a number
-	units    map[string]bool       // words after a number
+	phrases map[string][][]string // by their first word
+	pairs   [][2]map[string]bool  // a word, and not far after it another one
 }
 
 const farAfter = 10 // words
@@ -136,18 +136,6 @@ func (f *form) in(w []word) bool {
 		t := w[i].text
 		for _, rest := range f.phrases[t] {
 			if follows(w[i+1:], rest) {
-				return true
-			}
-		}
-		if w[i].begins && i+1 < len(w) && (f.starts[t] || f.starts[t+"_"+w[i+1].text]) {
-			return true
-		}
-		if w[i].number {
-			digits := strings.TrimRightFunc(t, unicode.IsLetter)
-			if f.units[t[len(digits):]] || i+1 < len(w) && f.units[w[i+1].text] {
-				return true
-			}
-			if i > 0 && f.measures[w[i-1].text] || i > 1 && (w[i-1].text == "than" || w[i-1].text == "de") && f.measures[w[i-2].text] {
 				return true
 			}
 		}
@@ -195,6 +183,15 @@ func set(list string) map[string]bool {
 	return out
 }
 
+// phraseSet returns the phrases of a list, with a "_" for a space in one.
+func phraseSet(list string) map[string]bool {
+	out := map[string]bool{}
+	for p := range strings.FieldsSeq(list) {
+		out[strings.ReplaceAll(p, "_", " ")] = true
+	}
+	return out
+}
+
 func pair(first, second string) [2]map[string]bool {
 	return [2]map[string]bool{set(first), set(second)}
 }
@@ -211,64 +208,15 @@ func both(first, second string) string {
 }
 
 var (
-	asking   = set("so and but well why what how where who which when can could would should is are am do does did has have had will was were warum wie was wo wer kannst pourquoi comment peux por cómo puedes 为 什 怎 哪 谁")
+	asking   = set("so and but well why what how where who which when can could would should is are am do does did has have had will was were warum wieso wie was wo wer kannst pourquoi comment peux por cómo puedes onde como quando perché dove quando 为 什 怎 哪 谁")
 	asked    = set("what why how where who which when whose warum wie wo wer pourquoi comment où qui por cómo dónde 为 怎 哪 谁") // at the start of what no mark ends
 	politely = form{phrases: phrases(both("could can would will", "you we i") + ` would_it_be_possible could_it is_it_possible_to would_you_mind how_about what_about
-		kannst_du könntest_du können_wir könnten_wir wäre_es_möglich peux-tu pourrais-tu pouvez-vous est-il_possible puedes podrías podemos podríamos 能不能 可以`)}
+		kannst_du könntest_du können_wir könnten_wir wäre_es_möglich peux-tu pourrais-tu pouvez-vous est-il_possible puedes podrías podemos podríamos pode poderia podes você_pode você_poderia puoi potresti può 能不能 可以 能否 麻烦`)}
+	// favors end a question of Japanese that asks for something; tags, after a comma, one that asks for agreement.
+	favors  = strings.Fields("てくれますか てもらえますか ていただけますか てくれませんか てもらえませんか てくれる てもらえる")
+	tags    = phraseSet(`ok okay yes deal please pls clear understood got_it is_that_clear alright agreed verstanden klar ja oder gell einverstanden d'accord compris vale entendido de_acuerdo sí certo viu tá combinado beleza capito va_bene chiaro 好吗 行吗 可以吗 明白吗 いい いいですか`)
 	softens = set("please pls plz also just and but so ok okay again really remember note bitte")
 	joins   = set("and but so then also or please pls bitte und aber")
-
-	demands = []form{
-		{
-			is: Forbids,
-			phrases: phrases(`must_not mustn't may_not should_not shouldn't should_never must_never may_never can_never to_never you_never we_never never_ever never_be never_to not_allowed not_permitted forbidden
-				prohibited off-limits off_limits out_of_bounds under_no_circumstances on_no_account in_no_case by_no_means avoid refrain_from stay_away stay_clear steer_clear keep_away keep_out hands_off untouched unchanged
-				read-only read_only is_frozen is_locked is_taboo stays_as stay_as as_it_is as_is in_peace leave_alone won't_change nowhere_else nothing_else no_one_else nobody no_one full_stop not_one_more and_no_more
-				without_asking without_my without_approval without_the_approval without_permission without_telling without_the_ok unless` +
-				both("not do_not", "touch change edit modify delete remove push commit add log print rename merge install") +
-				both("nothing", "of in from below that newer larger else") + ` at_most at_the_most no_more_than not_more_than not_more no_longer_than no_larger_than no_fewer_than no_less_than at_least
-				not_exceed maximum minimum max min tops upper_limit lower_limit is_the_limit is_the_ceiling the_ceiling is_the_maximum is_the_cap the_cap limited_to limit_is limit_of limit_to ceiling budget_for budget_of budget_is timeout_in
-				timeout_is timeout_of quota deadline strictly exclusively only larger_than bigger_than longer_than greater_than higher_than
-				niemals nie auf_keinen_fall keinesfalls unter_keinen_umständen verboten untersagt tabu gesperrt schreibgeschützt finger_weg in_ruhe bleibt_wie bleiben_wie wird_nichts höchstens mindestens maximal obergrenze nur ausschließlich
-				nicht_mehr_als länger_als größer_als jamais interdit interdite touche_pas en_lecture_seule au_maximum au_plus uniquement seulement sauf_si à_condition
-				nunca jamás prohibido prohibida prohibidos prohibidas bloqueada bloqueado como_máximo como_mínimo como_mucho a_lo_sumo no_más ni_te ni_se en_paz tope límite únicamente solamente solo sólo no_toques no_borres no_cambies no_uses no_hagas
-				no_modifiques 不要 不能 不得 不准 不许 不可 禁止 严禁 切勿 请勿 别动 别改 别碰 别删 别用 别提 别在 别把 只能 只读 只许 仅限 最多 最少 至少 不超过 超过 上限 下限 以内 锁住 锁定`),
-			starts:   set("never don't dont do_not no not ne"),
-			measures: set("less fewer more under below above within over beyond max maximum min minimum tops moins menos bis hasta"),
-			pairs: [][2]map[string]bool{
-				pair("keep stay stays must leave take", "under below within less fewer shorter smaller"),
-				pair("leave leaves lass lasst deja dejad laisse", "alone peace ruhe paz tranquille"),
-				pair("darf dürfen sollst soll sollen bitte", "nicht nichts kein keine keinen"),
-				pair("doit doivent dois devez faut", "pas rien plus"),
-				pair("mehr länger", "darf dürfen"),
-				pair("gets get is are", "killed rejected dropped reverted refused"),
-			},
-		},
-		{
-			is: Requires,
-			phrases: phrases(`must always make_sure be_sure ensure required requires mandatory compulsory obliged i_insist i_expect make_it_a_habit from_now_on going_forward every_time each_time whenever as_a_rule remember_to
-				remember_that keep_in_mind reminder ask_me check_with_me before_you after_you once_you before_anything before_any stick_to sign-off signs_off approve approval protected stuck_with stuck_on has_got_to have_got_to got_to gotta
-				or_it_doesn't or_not_at_all take_it_or_leave_it supposed_to is_to_be are_to_be` +
-				both("you it they that this we everything there", "have_to need_to needs_to has_to ought_to should") +
-				both("has_to have_to needs_to need_to", "be run stay finish arrive pass work keep use go have get follow match fit") + `
-				muss müssen immer stets ab_jetzt ab_sofort künftig geschützt achte_darauf sorge_dafür jedes_mal pflicht doit doivent toujours il_faut désormais protégé protégée obligatoire
-				siempre debe deben debes hay_que tiene_que tienen_que tienes_que a_partir_de_ahora protegida protegido obligatorio cada_vez 必须 务必 一定 需要 应该 应当 要求 每次 总是 始终 记得 确保 保证`),
-			pairs: [][2]map[string]bool{
-				pair("every each all any whoever whatever everything anything", "need needs have has gets goes go should must"),
-				pair("without", "isn't not won't"),
-			},
-		},
-		{
-			is: Prefers,
-			phrases: phrases(`prefer preferred prefers preferably rather favorite favourite ideally if_possible if_you_can i'd_like i_would_like i_like i_love i'd_love best better nicer my_choice would_be_nice would_be_great
-				it'd_be_nice instead_of let's_go_with go_with let's_use let's_stick keep_it keep_your try_to if_it's_all_the_same would_you_mind fine_with_me fine_by_me would_do so_i_can
-				the_goal the_aim the_point the_job the_plan end_state done_means we_are_done happy eventually in_the_end
-				lieber am_liebsten gern gerne gefällt bevorzuge vorzugsweise wenn_möglich wenn's_geht am_ende_soll ziel préfère préférerais plutôt de_préférence si_possible j'aimerais le_but prefiero preferiría preferentemente si_es_posible
-				mejor me_gusta me_gustaría la_meta el_objetivo lo_que_busco al_final 喜欢 最好 希望 尽量 优先 更好 习惯 目标 想要 为了`),
-			starts: set("use keep answer reply name mention format follow write wrap draw call"),
-			units:  set("ms µs us ns sec second seconds min minute minutes hour hours day days b kb mb gb kib mib gib bytes percent px rows lines columns characters words tokens requests"),
-		},
-	}
 
 	changes = form{
 		phrases: phrases(`instead no_longer not_any_more anymore from_now_on from_today from_here from_this these_days this_week this_sprint after_all rather_than retired is_gone are_gone the_old_one correction change_of_plans change_of_plan

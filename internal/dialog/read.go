@@ -368,13 +368,17 @@ func (k *linker) result(t core.ToolResult, part *Part) {
 // Roo-Code's form, and else one; and what the user said about it.
 func (k *linker) answered(u *Use, text string) {
 	if u.Info.Family != FamilyRead {
-		kind := KindToolResult
-		if u.Info.Family == FamilyAsk {
-			kind = KindUser
-		}
 		result, said := SplitFeedback(u.Name, text)
-		if result != "" || said == "" {
-			k.add(kind, u, result)
+		switch {
+		case u.Info.Family == FamilyAsk && (said == "" || strings.HasPrefix(said, feedbackMark)):
+			for _, s := range SplitAnswer(text) {
+				k.add(s.Kind, u, s.Text)
+			}
+			return
+		case u.Info.Family == FamilyAsk && result != "":
+			k.add(KindUser, u, result)
+		case u.Info.Family != FamilyAsk && (result != "" || said == ""):
+			k.add(KindToolResult, u, result)
 		}
 		if said != "" {
 			k.add(KindUser, u, said)

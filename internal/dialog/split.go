@@ -17,7 +17,8 @@ type block struct {
 
 // blocks are all that are known. Sources: Roo-Code and Cline (environment_details), Claude Code
 // (system-reminder, commands and their output, notices of tasks and of the editor), Codex
-// (environment_context, user_instructions), and the words that a summary of native repeats.
+// (environment_context, user_instructions, subagent_notification), Copilot (current_datetime,
+// system_reminder, workspace_info), Gemini CLI (session_context, hook_context), and the words that a summary of native repeats.
 var blocks = []block{
 	{"environment_details", KindEnvironment},
 	{"environment_context", KindEnvironment},
@@ -53,6 +54,23 @@ var blocks = []block{
 	{"system_warning", KindInjected},
 	{"command", KindInjected},
 	{"user_words", KindInjected},
+	{"user-prompt-submit-hook", KindInjected},
+	{"session-start-hook", KindInjected},
+	{"bash-notification", KindInjected},
+	{"agent-notification", KindInjected},
+	{"teammate-message", KindInjected},
+	{"subagent_notification", KindInjected},
+	{"user_shell_command", KindInjected},
+	{"model_switch", KindInjected},
+	{"system_reminder", KindInjected},
+	{"system_notification", KindInjected},
+	{"current_datetime", KindEnvironment},
+	{"environment_info", KindEnvironment},
+	{"workspace_info", KindEnvironment},
+	{"reminderInstructions", KindInjected},
+	{"editorContext", KindEnvironment},
+	{"session_context", KindEnvironment},
+	{"hook_context", KindInjected},
 	{"user_instructions", KindProjectRules},
 	{"INSTRUCTIONS", KindProjectRules},
 	{"command-name", KindInjected},

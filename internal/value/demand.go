@@ -96,6 +96,8 @@ func spoken(text string) bool {
 		f = strings.TrimFunc(f, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 		switch {
 		case f == "":
+		case utf8.RuneCountInString(f) > 3 && strings.IndexFunc(f, unspaced) == 0: // a sentence without spaces
+			words += 2
 		case strings.IndexFunc(f, func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' && r != '’' && r != '-' }) < 0:
 			words++
 		default:
@@ -104,6 +106,9 @@ func spoken(text string) bool {
 	}
 	return words >= 2 && words >= signs
 }
+
+// unspaced reports whether r is of a script that puts no spaces between words.
+func unspaced(r rune) bool { return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) }
 
 // about fills in what the sentence is about: the words that say so, its numbers and its names.
 func (s *said) about(text string) {

@@ -43,10 +43,11 @@ func block(messages []core.Message) []string {
 // of its own, also after files that do not record what was inserted; what tools and the model say is not.
 func TestDemandsSurvive(t *testing.T) {
 	want := []string{
+		"スキーマを変更しないでください。", "不要改动这个目录下的文件。", "I don't want any new dependency on zebra.", "Non modificare mai lo schema.", "Não altere o esquema do banco.",
 		"Never touch vendor/.", "An answer may take at most 300 ms.", "You must run make seal before you commit.", "I prefer tabs to spaces.",
 		"Bitte niemals die Datei okapi.yml löschen.", "Il ne faut jamais renommer le dossier lamantin.", "No toques la carpeta tejón.",
 	}
-	messages := said("Thanks. "+want[1]+" Go on.", want[2], "That walrus looks right. "+want[3], want[4], want[5]+" And so on.", want[6])
+	messages := said(want[0], want[1], want[2], want[3], want[4], "Thanks. "+want[6]+" Go on.", want[7], "That walrus looks right. "+want[8], want[9], want[10]+" And so on.", want[11])
 	for i := range messages {
 		for j, p := range messages[i].Parts {
 			if r, ok := p.(core.ToolResult); ok && i%3 == 0 {

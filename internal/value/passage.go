@@ -270,9 +270,16 @@ func (r *reader) result(i, j int, p *core.ToolResult, part *dialog.Part) {
 			continue
 		}
 		for _, s := range part.Answer(k, t) {
-			if s.Kind == dialog.KindToolResult {
+			switch {
+			case s.Kind == dialog.KindToolResult && of.Kind == dialog.KindUser:
+				for _, a := range dialog.SplitAnswer(s.Text) {
+					said := of
+					said.Kind = a.Kind
+					r.add(said, file, a.Text)
+				}
+			case s.Kind == dialog.KindToolResult:
 				r.add(of, file, s.Text)
-			} else {
+			default:
 				r.add(Passage{Kind: dialog.KindInjected, Message: i, part: j, content: k, call: p.CallID}, "", s.Text)
 			}
 		}

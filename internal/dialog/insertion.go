@@ -1,0 +1,222 @@
+package dialog
+
+import "strings"
+
+// An insertion is a text without a tag of its own that a program puts among the user's words.
+type insertion struct {
+	begins string
+	then   string // what follows on the same line or the next, if begins alone is too common
+	ends   string // its last words; what follows them is the user's. A line break: it ends with its line.
+	inside bool   // it can begin at any line, and not only the text
+}
+
+// insertions are all that are known. Each is fixed by the program, and begins as no user writes.
+var insertions = []insertion{
+	// Codex in an editor puts what is open there before the request.
+	{begins: "# Context from my IDE setup:\n", ends: "## My request for Codex:"},
+	{begins: "# Files mentioned by the user:\n", ends: "## My request for Codex:"},
+	// Claude Code, after the plan that it goes on with.
+	{begins: "If you need specific details from before exiting plan mode (", ends: "\n", inside: true},
+	// OpenCode, with the files that the user named, and to go on after a compaction, a command or a sub-agent.
+	{begins: "Called the ", then: " tool with the following input: {", ends: "\n", inside: true},
+	{begins: "<path>", then: "</path>\n<type>file</type>", ends: "</content>", inside: true},
+	{begins: "<path>", then: "</path>\n<type>directory</type>", ends: "</entries>", inside: true},
+	{begins: "Continue if you have next steps, or stop and ask for clarification if you are unsure how to proceed.", ends: "\n"},
+	{begins: "The following tool was executed by the user", ends: "\n"},
+	{begins: "Summarize the task tool output above and continue with your task.", ends: "\n"},
+	{begins: "Use the above message and context to generate a prompt and call the task tool with subagent: ", ends: "\n", inside: true},
+	// Gemini CLI, with the files that the user named.
+	{begins: "--- Content from referenced files ---", ends: "--- End of content ---", inside: true},
+}
+
+// insertionLine is the most bytes of a line that are read to recognize it.
+const insertionLine = 1 << 12
+
+// appendSaid appends text of the user that may have insertions of programs in it. The cost is linear.
+func appendSaid(out []Segment, text string) []Segment {
+	none := map[string]bool{} // ends that the rest of the text does not have
+	from := 0
+	add := func(k Kind, end int) {
+		if k == KindUser && strings.TrimSpace(text[from:end]) == "" && end < len(text) {
+			return // it goes to the insertion that follows
+		}
+		out = append(out, Segment{Kind: k, Text: text[from:end]})
+		from = end
+	}
+	first := true // nothing but space and insertions was read
+	for at := 0; at < len(text); {
+		line := len(text)
+		if k := strings.IndexByte(text[at:], '\n'); k >= 0 {
+			line = at + k + 1
+		}
+		if end := insertionAt(text, at, first, none); end > 0 {
+			add(KindUser, at)
+			if strings.TrimSpace(text[end:]) == "" {
+				end = len(text)
+			}
+			add(KindInjected, end)
+			at = end
+			continue
+		}
+		first = first && strings.TrimSpace(text[at:line]) == ""
+		at = line
+	}
+	if from < len(text) || len(text) == 0 {
+		add(KindUser, len(text))
+	}
+	return out
+}
+
+// insertionAt returns where the insertion ends that the line at text[at:] begins; 0 if none does.
+func insertionAt(text string, at int, first bool, none map[string]bool) int {
+	rest := text[at:]
+	if first {
+		rest = strings.TrimLeft(rest, " \t")
+	}
+	for i := range insertions {
+		n := &insertions[i]
+		if !first && !n.inside || !strings.HasPrefix(rest, n.begins) || none[n.ends] {
+			continue
+		}
+		if n.then != "" && !n.goesOn(rest) {
+			continue
+		}
+		begin := len(text) - len(rest) + len(n.begins)
+		var k int
+		switch {
+		case n.ends == "\n":
+			if k = strings.IndexByte(text[begin:], '\n'); k < 0 {
+				return len(text)
+			}
+		case n.inside: // what it shows can hold the end, too
+			k = strings.LastIndex(text[begin:], n.ends)
+		default:
+			k = strings.Index(text[begin:], n.ends)
+		}
+		if k >= 0 {
+			return begin + k + len(n.ends)
+		}
+		none[n.ends] = true
+	}
+	return 0
+}
+
+// goesOn reports whether then follows in the line that rest begins with.
+func (n *insertion) goesOn(rest string) bool {
+	head := rest[:min(len(rest), insertionLine)]
+	k := strings.Index(head, n.then)
+	line := strings.IndexByte(head, '\n')
+	return k >= 0 && (line < 0 || k < line)
+}
+
+// How Claude Code reports what the user answered to questions of the model: each question, what was chosen, the
+// preview that the model had written for that, and what the user noted.
+const (
+	answersMark  = "User has answered your questions: "
+	answersEnd   = ". You can now continue with the user's answers in mind."
+	previewMark  = " selected preview:\n"
+	notesMark    = " user notes: "
+	clarifyMark  = "The user wants to clarify these questions."
+	answerMark   = "\n  Answer: "
+	feedbackMark = "the user said:"
+)
+
+// mostAnswers is how many answers are split. Claude Code asks four questions at once.
+const mostAnswers = 16
+
+// SplitAnswer returns the segments of what a tool that asks the user answered: what the user said, and what the program
+// wrote around it or repeats of the model's questions. Put together, they are the text.
+func SplitAnswer(text string) []Segment {
+	rest := strings.TrimLeft(text, " \t\r\n")
+	switch {
+	case strings.HasPrefix(rest, answersMark):
+		return splitAnswers(text, len(text)-len(rest)+len(answersMark))
+	case strings.HasPrefix(rest, told[0].begins):
+		at := strings.LastIndex(text, feedbackMark)
+		if at < 0 {
+			return []Segment{{Kind: KindInjected, Text: text}}
+		}
+		at += len(feedbackMark)
+		return append([]Segment{{Kind: KindInjected, Text: text[:at]}}, splitClarify(text[at:])...)
+	}
+	return splitClarify(text)
+}
+
+// splitAnswers splits answers that begin at text[at:].
+func splitAnswers(text string, at int) []Segment {
+	var out []Segment
+	add := func(k Kind, end int) {
+		if end > at {
+			out = append(out, Segment{Kind: k, Text: text[at:end]})
+			at = end
+		}
+	}
+	last := strings.LastIndex(text, answersEnd)
+	if last < 0 {
+		return []Segment{{Text: text}}
+	}
+	from := at
+	at = 0
+	for n := 0; n < mostAnswers && from < last; n++ {
+		q := strings.Index(text[from:last], `"="`)
+		if q < 0 {
+			break
+		}
+		add(KindInjected, from+q+2)
+		end, mark := last, ""
+		for _, m := range []string{previewMark, notesMark, `, "`} {
+			if k := strings.Index(text[at:end], `"`+m); k > 0 {
+				end, mark = at+k+1, m
+			}
+		}
+		add(KindUser, end)
+		if mark == previewMark {
+			end = last
+			for _, m := range []string{notesMark, `, "`} {
+				if k := strings.Index(text[at:end], m); k > 0 {
+					end, mark = at+k, m
+				}
+			}
+			add(KindInjected, end)
+		}
+		if mark == notesMark {
+			add(KindInjected, at+len(notesMark))
+			end = last
+			if k := strings.Index(text[at:end], `, "`); k > 0 && strings.Contains(text[at+k:last], `"="`) {
+				end = at + k
+			}
+			add(KindUser, end)
+		}
+		from = at
+	}
+	if from < last && strings.Contains(text[from:last], `"="`) {
+		add(KindUser, last)
+	}
+	add(KindInjected, len(text))
+	return out
+}
+
+// splitClarify splits what Claude Code writes if the user wants to talk about questions of the model first. Anything
+// else the user said.
+func splitClarify(text string) []Segment {
+	if !strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), clarifyMark) {
+		return []Segment{{Text: text}}
+	}
+	var out []Segment
+	for text != "" {
+		k := strings.Index(text, answerMark)
+		if k < 0 {
+			return append(out, Segment{Kind: KindInjected, Text: text})
+		}
+		k += len(answerMark)
+		out = append(out, Segment{Kind: KindInjected, Text: text[:k]})
+		text = text[k:]
+		line := strings.IndexByte(text, '\n')
+		if line < 0 {
+			line = len(text)
+		}
+		out = append(out, Segment{Text: text[:line]})
+		text = text[line:]
+	}
+	return out
+}
