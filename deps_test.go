@@ -136,7 +136,8 @@ var mayImport = map[string]string{
 	"examples/plugins/keepfirst":                  "core registry plugin-sdk", // each a module of its own
 	"examples/plugins/redact":                     "core registry",
 	"examples/plugins/redact/cmd/condense-redact": "plugin-sdk example.com/condense-redact",
-	"internal/value":                              "core internal/dialog internal/parallel internal/rawjson",
+	"internal/ledger":                             "core internal/dialog internal/rawjson",
+	"internal/value":                              "core internal/dialog internal/ledger internal/parallel internal/rawjson",
 	"internal/lab/train":                          "core internal/lab internal/lab/score internal/value tokens",
 	"tools/protogen":                              "github.com/bufbuild/protocompile google.golang.org/protobuf", // a module of its own
 }

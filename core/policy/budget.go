@@ -11,6 +11,7 @@ import "github.com/condensehq/condense/core"
 // is. It is half way between the two, or at Rule.Target, and not below MinSize. It keeps a
 // distance of MinNewTokens to the top, so that the conversation is not due again at once,
 // and to the floor, so that some messages can be kept; without room for both, it is half way.
+// At least a sixteenth of what can be removed is kept: a target below the floor would leave nothing.
 // Finally it is lowered if a conversation within its limit would not save MinGain by
 // reaching it. For a manual trigger, summaries count as part of the floor.
 //
@@ -50,7 +51,8 @@ func (r Rule) budget(size Size, trigger core.Trigger) (b core.Budget, wish int) 
 	}
 	wish = max(wish, r.MinSize)
 	gap := min(max(1, r.MinNewTokens), (top-floor)/2)
-	b.Target = min(max(wish, floor+gap), top-max(1, gap)) // at the top it would be due
+	least := max(gap, (top-floor)/leastKept)
+	b.Target = min(max(wish, floor+least), top-max(1, gap)) // at the top it would be due
 	if used <= b.Limit {
 		whole := max(used, top)
 		b.Target = min(b.Target, max(floor, whole-r.minGain(whole-floor)))

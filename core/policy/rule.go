@@ -16,6 +16,8 @@ const (
 	unknownReserveShare = 5
 	// A threshold has an effect only if the share 1/leastRemovable of it can be removed.
 	leastRemovable = 4
+	// A target leaves at least the share 1/leastKept of what can be removed.
+	leastKept = 16
 	// regrowPercent is how much of the window a conversation must grow by after attempts
 	// that did not help. It is deliberately not configurable.
 	regrowPercent = 10

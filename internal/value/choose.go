@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/parallel"
 )
 
@@ -118,10 +119,21 @@ func (w *selection) offer(q *queue, s core.Span, more int) {
 }
 
 // spans yields the candidates around the lines of near: each line by itself, and each with its
-// neighbours.
+// neighbours; of results units and blocks.
 func (w *selection) spans(near, pass core.Span, yield func(core.Span)) {
 	for l := near.Start; l < near.End; l++ {
-		if w.lines[l].at != 0 || w.c.Lines[l].outdated {
+		if w.lines[l].at != 0 || w.gone(l) {
+			continue
+		}
+		if w.blocks[l] > 0 {
+			if line := &w.lines[l]; line.terms == line.end {
+				continue // worth nothing
+			}
+			s := w.unit(l)
+			yield(s)
+			if block := w.blockOf(l); l == block.Start || block.End-block.Start <= 2*unitLines {
+				yield(block)
+			}
 			continue
 		}
 		yield(core.Span{Start: l, End: l + 1})
@@ -130,6 +142,10 @@ func (w *selection) spans(near, pass core.Span, yield func(core.Span)) {
 		}
 	}
 }
+
+// thoughtFactor multiplies the value of thoughts. They share the words of what was done then, and readers of extracts learned little
+// from them.
+const thoughtFactor = 0.25
 
 func (w *selection) spent() float64 { return w.picks[len(w.picks)-1] }
 
@@ -142,6 +158,9 @@ func (w *selection) rate(s core.Span) float32 {
 	if w.factors != nil {
 		gain *= w.factors[w.lines[s.Start].passage]
 	}
+	if w.c.Passages[w.lines[s.Start].passage].Kind == dialog.KindReasoning {
+		gain *= thoughtFactor
+	}
 	return gain / float32(w.cost(s))
 }
 
@@ -149,13 +168,16 @@ func (w *selection) rate(s core.Span) float32 {
 func (w *selection) cost(s core.Span) float64 {
 	n := 0.0
 	for l := s.Start; l < s.End; l++ {
-		if line := &w.lines[l]; line.at == 0 && !w.c.Lines[l].outdated {
+		if line := &w.lines[l]; line.at == 0 && !w.gone(l) {
 			n += float64(line.tokens)
 		}
 	}
 	start, end := &w.lines[s.Start], &w.lines[s.End-1]
 	if pass := &w.passages[start.passage]; pass.opened == 0 {
 		n += float64(pass.opens)
+		if first := w.heading(s.Start); first >= 0 && first < s.Start {
+			n += float64(w.lines[first].tokens)
+		}
 	}
 	before := start.first || w.lines[s.Start-1].at != 0
 	after := end.last || w.lines[s.End].at != 0
@@ -189,7 +211,7 @@ func (w *selection) price() {
 	for l := range w.lines {
 		line := &w.lines[l]
 		line.terms = int32(len(w.items))
-		if w.c.Lines[l].outdated {
+		if w.gone(l) {
 			line.phrases, line.end = line.terms, line.terms
 			continue
 		}
@@ -291,14 +313,34 @@ func (w *selection) adjacent(s core.Span) (from, to int) {
 func (w *selection) take(s core.Span, cost float64) {
 	at := w.pick(cost)
 	pass := &w.passages[w.lines[s.Start].passage]
+	if first := w.heading(s.Start); first >= 0 && pass.opened == 0 && first < s.Start {
+		w.lines[first].at = at
+		pass.opened++
+		w.settle(w.adjacent(core.Span{Start: first, End: first + 1}))
+	}
 	for l := s.Start; l < s.End; l++ {
-		if w.lines[l].at == 0 && !w.c.Lines[l].outdated {
+		if w.lines[l].at == 0 && !w.gone(l) {
 			w.lines[l].at = at
 			pass.opened++
 		}
 	}
 	w.settle(w.adjacent(s))
 }
+
+// heading returns the first line of the command that line l is of, if it may be chosen; -1 if there is none. What a command is for, or
+// a line of a script, says nothing without it.
+func (w *selection) heading(l int) int {
+	p := w.lines[l].passage
+	pass := &w.c.Passages[p]
+	first := pass.Lines.Start
+	if pass.Kind != dialog.KindToolCall || pass.family != families[dialog.FamilyCommand] || w.passages[p].mode != modeExtract || w.lines[first].at != 0 || w.gone(first) || w.lines[first].tokens > headingLong {
+		return -1
+	}
+	return first
+}
+
+// headingLong is how many tokens the first line of a command may have to be kept with any other.
+const headingLong = 60
 
 // pick records a choice with its cost, and returns its number.
 func (w *selection) pick(cost float64) int32 {

@@ -428,9 +428,15 @@ func (s *said) renumbers(old *said) bool {
 	return false
 }
 
-// split makes lines of the demands and of what is replaced.
+// split makes a line of each sentence of a line that is shortened at the ends of sentences: a long one, or one with a
+// demand or a sentence that was replaced.
 func (c *Conversation) split(all []said) {
-	all = slices.DeleteFunc(all, func(s said) bool { return s.demand == 0 && !s.dead })
+	const long = 160 // bytes
+	split := map[int]bool{}
+	for i := range all {
+		split[all[i].line] = split[all[i].line] || all[i].demand > 0 || all[i].dead || len(c.Lines[all[i].line].Text) > long
+	}
+	all = slices.DeleteFunc(all, func(s said) bool { return !split[s.line] })
 	if len(all) == 0 {
 		return
 	}
@@ -455,6 +461,9 @@ func (c *Conversation) split(all []said) {
 				if from > 0 {
 					line.joins, line.Gap = true, 0
 				}
+				if end < len(was[l].Text) {
+					line.after = ""
+				}
 				c.Lines = append(c.Lines, line)
 				from = end
 			}
@@ -474,8 +483,7 @@ func (c *Conversation) split(all []said) {
 // keepDemands takes the demands of the user, up to their share of the room: the strongest first, and of these the
 // newest.
 func (w *selection) keepDemands(context.Context) error {
-	from := w.spent()
-	limit := from + w.o.Shares.Demands*float64(w.o.Room)
+	limit := w.spent() + w.o.Shares.Demands*float64(w.o.Room)
 	for demand := dialog.Forbids; demand > 0; demand-- {
 		for p, pass := range slices.Backward(w.c.Passages) {
 			if w.passages[p].mode == modeFixed {
@@ -488,36 +496,5 @@ func (w *selection) keepDemands(context.Context) error {
 			}
 		}
 	}
-	w.demanded = w.spent() - from
 	return nil
-}
-
-// inBlock reports whether line l, of a passage in an extract, is in the block of the demands.
-func (w *selection) inBlock(l int, k int32) bool { return w.c.Lines[l].demand > 0 && w.kept(l, k) }
-
-// renderDemands writes the block: the demands of hidden messages, the oldest first.
-func (w *selection) renderDemands(b *extractWriter, k int32) {
-	hidden, began := w.hidden(), false
-	for p := range w.c.Passages {
-		pass := &w.c.Passages[p]
-		if !hidden[pass.Message] {
-			continue
-		}
-		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
-			if !w.inBlock(l, k) {
-				continue
-			}
-			if !began {
-				b.open(&Passage{Kind: dialog.KindUser, demands: true}, "", true)
-				began = true
-			}
-			b.text.WriteByte('\n')
-			text := strings.TrimSpace(w.c.Lines[l].Text)
-			if Literal(text) {
-				b.marks = append(b.marks, b.text.Len())
-				b.text.WriteByte('|')
-			}
-			b.text.WriteString(text)
-		}
-	}
 }

@@ -1,7 +1,6 @@
 package value_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,19 +27,22 @@ func said(sentences ...string) []core.Message {
 	return uniqueCalls(out)
 }
 
-// block returns the lines of the block of demands in a conversation.
-func block(messages []core.Message) []string {
-	before, rest, ok := strings.Cut(text(messages), " user demands\n")
-	if !ok {
-		return nil
+// words returns the lines that a conversation quotes as the user's, and those of messages that stayed.
+func words(messages []core.Message) []string {
+	var out []string
+	user := true
+	for line := range strings.SplitSeq(text(messages), "\n") {
+		if rest, ok := strings.CutPrefix(line, value.UsualMark+" "); ok {
+			user = rest == "user" || strings.HasPrefix(rest, "user ")
+		} else if user {
+			out = append(out, line)
+		}
 	}
-	mark := before[strings.LastIndexByte(before, '\n')+1:] // of the first one: the block begins the extract
-	rest, _, _ = strings.Cut(rest, "\n"+mark+" ")
-	return strings.Split(rest, "\n")
+	return out
 }
 
-// TestDemandsSurvive condenses again and again: what the user demands is there every time, once, in a block
-// of its own, also after files that do not record what was inserted; what tools and the model say is not.
+// TestDemandsSurvive condenses again and again: what the user demands is there every time, once, as the user's words where
+// they were said, also after files that do not record what was inserted.
 func TestDemandsSurvive(t *testing.T) {
 	want := []string{
 		"スキーマを変更しないでください。", "不要改动这个目录下的文件。", "I don't want any new dependency on zebra.", "Non modificare mai lo schema.", "Não altere o esquema do banco.",
@@ -60,14 +62,11 @@ func TestDemandsSurvive(t *testing.T) {
 	room := tokensOf(messages) / 8
 	for round := range 8 {
 		res := shorten(t, messages, room)
-		got := block(res.Messages)
+		got := strings.Join(words(res.Messages), "\n")
 		for _, w := range want {
-			if n := strings.Count(text(res.Messages), w); n != 1 || !slices.Contains(got, w) {
-				t.Errorf("round %d: %q is there %d times, the block is\n%s", round, w, n, strings.Join(got, "\n"))
+			if n := strings.Count(text(res.Messages), w); n != 1 || !strings.Contains(got, w) {
+				t.Errorf("round %d: %q is there %d times; the user's words are\n%s", round, w, n, got)
 			}
-		}
-		if len(got) != len(want) {
-			t.Errorf("round %d: the block has more than what the user demands:\n%s", round, strings.Join(got, "\n"))
 		}
 		messages = slices.Clone(res.Messages)
 		for i := range messages {
@@ -129,30 +128,39 @@ func TestNewestHolds(t *testing.T) {
 	}
 }
 
-// TestDemandsAreCapped: however much is demanded, the block has its share of the room, and what forbids
-// comes first. Turned off, there is no block.
-func TestDemandsAreCapped(t *testing.T) {
+// TestForbiddenFirst: however much is demanded, what forbids is kept first, and the user's words leave room for the rest.
+func TestForbiddenFirst(t *testing.T) {
 	var many []string
 	for i := range 14 {
 		many = append(many, strings.Repeat(fmt.Sprintf("I prefer the heron%d to the ibis%d when it comes to birds of that kind. ", i, i), 4))
 	}
 	messages := said(append([]string{"Never feed the walrus."}, many...)...)
 	room := tokensOf(messages) / 8
-	got := block(shorten(t, messages, room).Messages)
-	if len(got) < 3 || !slices.Contains(got, "Never feed the walrus.") {
-		t.Errorf("the block is\n%s", strings.Join(got, "\n"))
+	got := words(shorten(t, messages, room).Messages)
+	if !slices.Contains(got, "Never feed the walrus.") {
+		t.Errorf("the user's words are\n%s", strings.Join(got, "\n"))
 	}
-	if n := (coretest.Counter{}).Count(core.Text(strings.Join(got, "\n"))); n > room*2/5 { // what is chosen later of the user's words is in it as well
-		t.Errorf("the block has %d tokens of %d", n, room)
+	if n := (coretest.Counter{}).Count(core.Text(strings.Join(got, "\n"))); n > room*9/10 {
+		t.Errorf("the user's words have %d tokens of %d", n, room)
 	}
-	shares := value.DefaultShares()
-	shares.Demands = -1
-	res, err := value.Shorten(context.Background(), messages, value.Options{Room: room, Counter: coretest.Counter{}, Shares: &shares})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := block(res.Messages); got != nil {
-		t.Errorf("turned off, there is a block:\n%s", strings.Join(got, "\n"))
+}
+
+// TestWholeInPlace: a message of the user stays whole and in its order, whatever sentence of it demands something, and
+// what is left out of one that is too large has a mark in its place.
+func TestWholeInPlace(t *testing.T) {
+	const billing = "Start with billing/charge.go. Do not touch billing/legacy, the auditors froze it. If a test there fails, tell me first."
+	const client = "The old client retries three times. That is wrong for refunds, never retry those. For charges it is fine."
+	long := "Read this.\n" + strings.Repeat("The walrus number 4711 lives in a zoo. It eats fish every day. Nobody may pet it. ", 60)
+	messages := said(billing, "Ok.", client, "Ok.", long)
+	for round := range 3 {
+		res := shorten(t, messages, tokensOf(messages)/7)
+		got := text(res.Messages)
+		for _, want := range []string{billing, client} {
+			if !strings.Contains(got, want) {
+				t.Errorf("round %d: %q is torn:\n%s", round, want, strings.Join(words(res.Messages), "\n"))
+			}
+		}
+		messages = uniqueCalls(append(slices.Clone(res.Messages), session(10)[1:]...))
 	}
 }
 

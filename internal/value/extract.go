@@ -366,6 +366,8 @@ func (r *reader) extractPart(i, j int, s, mark string) {
 			}
 			r.line(Line{Text: line, Passage: int32(at), Gap: int32(gap)})
 			gap = 0
+		} else if gap == 0 {
+			r.follow(line, int32(at))
 		}
 	}
 	r.field = 0
@@ -391,6 +393,7 @@ func (r *reader) nameRules(at int) {
 
 // fileOf returns target if it can be the path of a file.
 func fileOf(target string) string {
+	target, _ = splitPlace(target)
 	if strings.ContainsAny(target, " …") {
 		return ""
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"strings"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
@@ -81,9 +82,12 @@ func (w *selection) keepNamed(context.Context) error {
 	return nil
 }
 
-// keepUser takes the words of the user, up to their share of the room: the first message, then the
-// newest, then the rest.
+// keepUser takes the words of the user, up to their share of the room: the first message, then the newest. A message
+// that fits stays whole. What does not fit is then cut, in rounds that leave something for each.
 func (w *selection) keepUser(context.Context) error {
+	if w.talks {
+		return nil // keepTalk took them
+	}
 	var order []int
 	for p := range w.c.Passages {
 		if w.c.Passages[p].Kind == dialog.KindUser && w.passages[p].mode != modeFixed {
@@ -95,51 +99,51 @@ func (w *selection) keepUser(context.Context) error {
 	}
 	slices.Reverse(order[1:])
 	room := w.o.Shares.Human * float64(w.o.Room)
-	room -= min(w.demanded, room/2)
-	each := w.o.Shares.Each * room
+	limit := w.spent() + room
+	large := order[:0:0]
+	for _, p := range order {
+		lines := w.c.Passages[p].Lines
+		if cost := w.cost(lines); cost > w.o.Shares.Whole*room || w.spent()+cost > limit {
+			large = append(large, p)
+		} else if w.alive(lines) {
+			w.take(lines, cost)
+		}
+	}
 	// Pasted text must not crowd out requests: at first every message gets at most a part.
-	for round := range 2 {
-		for k, p := range order {
-			left := room
-			switch {
-			case k == 0 && len(order) > 1:
-				left *= w.o.Shares.First
-			case round == 0:
-				left = min(left, each)
+	for _, part := range []float64{w.o.Shares.Each, 1} {
+		for _, p := range large {
+			left := max(w.o.Shares.Each*room, 2*part*w.o.Shares.Each*(limit-w.spent()))
+			if part == 1 {
+				left = limit - w.spent()
 			}
-			for _, l := range w.said(w.c.Passages[p].Lines, left) {
-				span := core.Span{Start: l, End: l + 1}
-				cost := w.cost(span)
-				if cost > left {
-					continue
-				}
-				w.take(span, cost)
-				left -= cost
-				room -= cost
-			}
+			w.takeSaid(w.c.Passages[p].Lines, min(w.spent()+left, limit))
 		}
 	}
 	return nil
 }
 
-// said returns the lines of a passage of the user that are kept if there is room for
-// them: all that are not kept yet, or, where left tokens are too few for the passage, its
-// head and the prose in the rest. What was pasted has to compete with all other lines.
-func (w *selection) said(pass core.Span, left float64) []int {
-	all := float32(0)
-	for l := pass.Start; l < pass.End; l++ {
-		all += w.lines[l].tokens
-	}
-	long := float64(all) > left
-	head := w.o.Shares.Head * left
-	var out []int
-	for l := pass.Start; l < pass.End; l++ {
-		head -= float64(w.lines[l].tokens)
-		if w.lines[l].at == 0 && !w.c.Lines[l].outdated && (!long || head > 0 || w.c.Lines[l].prose()) {
-			out = append(out, l)
+// alive reports whether any line of a passage may be kept and is not.
+func (w *selection) alive(lines core.Span) bool {
+	for l := lines.Start; l < lines.End; l++ {
+		if w.lines[l].at == 0 && !w.gone(l) {
+			return true
 		}
 	}
-	return out
+	return false
+}
+
+// takeSaid takes the head of a passage of the user that is too large, then the prose in the rest, up to the limit. The
+// rest of what was pasted has to compete with all other lines.
+func (w *selection) takeSaid(lines core.Span, limit float64) {
+	head := w.spent() + w.o.Shares.Head*(limit-w.spent())
+	l := lines.Start
+	for ; l < lines.End && w.takeLine(l, head); l++ { //nolint:revive // it takes them
+	}
+	for ; l < lines.End; l++ {
+		if w.c.Lines[l].prose() {
+			w.takeLine(l, limit)
+		}
+	}
 }
 
 // keepAsked takes, of messages that have to be answered and are too large to stay whole, the
@@ -184,7 +188,7 @@ func (w *selection) takeEnds(lines core.Span, room float64) {
 // takeLine takes line l unless that would exceed the limit. It reports whether the line is kept,
 // or is one to leave out anyway.
 func (w *selection) takeLine(l int, limit float64) bool {
-	if w.lines[l].at != 0 || w.c.Lines[l].outdated {
+	if w.lines[l].at != 0 || w.gone(l) {
 		return true
 	}
 	s := core.Span{Start: l, End: l + 1}
@@ -201,12 +205,33 @@ func (w *selection) passageOf(i int) int {
 	return sort.Search(len(w.c.Passages), func(p int) bool { return w.c.Passages[p].Message >= i })
 }
 
-// keepRules takes the newest version of each of the project's rules. They are removed last.
+// The project's rules may take a share of the room, but always so many tokens. A view of 10 % in which they had all they
+// wanted was half rules.
+const (
+	rulesShare = 0.15
+	rulesLeast = 600
+)
+
+// rulesRoom returns the tokens that the project's rules may have.
+func (w *selection) rulesRoom() float64 {
+	return max(rulesShare*float64(w.o.Room), rulesLeast)
+}
+
+// keepRules takes the newest version of each of the project's rules: all of them if there is room, else sentences that
+// forbid or require something first. The rest competes with all other lines.
 func (w *selection) keepRules(context.Context) error {
-	for p := range w.c.Passages {
-		if pass := &w.c.Passages[p]; pass.rules != "" && !pass.outdated && w.passages[p].mode != modeFixed {
+	limit := w.spent() + w.rulesRoom()
+	for _, imperative := range []bool{true, false} {
+		for p := range w.c.Passages {
+			pass := &w.c.Passages[p]
+			if pass.rules == "" || pass.outdated || w.passages[p].mode == modeFixed {
+				continue
+			}
+			whole := w.spent()+w.cost(pass.Lines) <= limit
 			for l := pass.Lines.Start; l < pass.Lines.End; l++ {
-				w.takeLine(l, math.Inf(1))
+				if text := w.c.Lines[l].Text; whole || !imperative || l == pass.Lines.Start || dialog.DemandOf(strings.TrimLeft(text, " \t-*+#>")) > dialog.Prefers {
+					w.takeLine(l, limit)
+				}
 			}
 		}
 	}
@@ -263,6 +288,7 @@ func (w *selection) keepRest(ctx context.Context) error {
 	if w.spent() >= limit {
 		return nil
 	}
+	w.filling = true
 	q := newQueue(nil)
 	for p := range w.c.Passages {
 		if !w.eligible(p) {
@@ -270,10 +296,9 @@ func (w *selection) keepRest(ctx context.Context) error {
 		}
 		lines := w.c.Passages[p].Lines
 		for l := lines.Start; l < lines.End; l++ {
-			if w.lines[l].at == 0 && !w.c.Lines[l].outdated {
-				s := core.Span{Start: l, End: l + 1}
+			if w.lines[l].at == 0 && !w.gone(l) {
 				r := max(w.alone(l)/w.lines[l].tokens, 1e-9)
-				q.push(candidate{r, int32(s.Start), int32(s.End)})
+				q.push(candidate{r, int32(l), int32(l + 1)})
 			}
 		}
 	}
@@ -286,7 +311,13 @@ func (w *selection) keepRest(ctx context.Context) error {
 			break
 		}
 		q.pop()
-		w.takeLine(int(top.start), math.Inf(1))
+		if l := int(top.start); w.lines[l].at == 0 {
+			s := core.Span{Start: l, End: l + 1}
+			if w.blocks[l] > 0 {
+				s = w.unit(l)
+			}
+			w.take(s, w.cost(s))
+		}
 	}
 	return nil
 }

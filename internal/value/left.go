@@ -27,7 +27,7 @@ const (
 	leftLeast = 0.035
 	// leftLabels is the largest share of the index that labels may have, and leftNames that of handles if there are more of them. A
 	// handle without a label tells a model nothing but its place.
-	leftLabels, leftNames = 0.25, 0.8
+	leftLabels, leftNames = 0.6, 0.5
 	// leftPoor is how many times larger than its share of the room an index must be to have only two fifths of that: it
 	// leads to too little to be worth more.
 	leftPoor = 1.5
@@ -145,6 +145,23 @@ func (w *selection) listLeft(hidden []bool, spent int, free float64) float64 {
 	} else {
 		room = max(room-spent, room/2)
 	}
+	var lead *leftEntry // from which a reader can go on to all that follows
+	for i := range entries {
+		if strings.HasSuffix(entries[i].name, fromMark) {
+			lead = &leftEntry{name: entries[i].name}
+			break
+		}
+	}
+	if most := int(leftNames * float64(room)); names > most && len(entries) > 0 {
+		if labelled := slices.DeleteFunc(slices.Clone(entries), func(e leftEntry) bool { return len(e.labels) == 0 }); !w.o.NoHandles && len(labelled) > 0 {
+			entries = labelled // nobody can know what a bare handle leads to
+			sizes, names = sizes[:0], 0
+			for _, e := range entries {
+				sizes = append(sizes, tokens(e.name+"\n"))
+				names += sizes[len(sizes)-1]
+			}
+		}
+	}
 	if most := int(leftNames * float64(room)); names > most && len(entries) > 0 {
 		n := max(most, 0) * len(entries) / names
 		some := entries[:0]
@@ -155,6 +172,13 @@ func (w *selection) listLeft(hidden []bool, spent int, free float64) float64 {
 			}
 		}
 		entries = some
+		if n := 0; lead != nil && !slices.ContainsFunc(entries, func(e leftEntry) bool { return strings.HasSuffix(e.name, fromMark) }) {
+			if n = tokens(lead.name + "\n"); len(entries) > 0 {
+				names -= tokens(entries[0].name + "\n")
+				entries = entries[1:]
+			}
+			entries, names = append([]leftEntry{*lead}, entries...), names+n
+		}
 	}
 	room = min(room-names, int(leftLabels*w.o.Shares.Index*float64(w.o.Room)))
 	for _, e := range entries { // files say more than programs
@@ -277,10 +301,14 @@ var displays = []string{"sed", "cat", "head", "tail", "nl", "bat", "less"}
 func leftLabel(c core.ToolCall) string {
 	info := dialog.ParseCall(c.Name, c.Args)
 	if info.Family != dialog.FamilyCommand {
-		if f := digest(info.File()); isTarget(f) && !strings.Contains(f, ",") {
-			return f
+		f := digest(info.File())
+		if !isTarget(f) || strings.Contains(f, ",") {
+			return ""
 		}
-		return ""
+		if r := info.Files[0].Range; len(info.Files) == 1 && r.First > 0 && r.Last > r.First {
+			f += ":" + strconv.Itoa(r.First) + "-" + strconv.Itoa(r.Last)
+		}
+		return f
 	}
 	command := info.Target
 	for {

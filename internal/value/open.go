@@ -17,18 +17,22 @@ import (
 const (
 	// openName begins its header. It is part of the form of an extract, but what follows it is for models.
 	openName = "open:"
-	openHand = openName + " plan of the assistant, commands that failed"
+	openHand = openName + " plan, failures, changes so far"
 	// These begin its lines, which a later condensation reads. Doing is an item that was begun.
-	todoName  = "todo: "
-	doingName = "doing: "
-	errorName = "error: "
+	todoName    = "todo: "
+	doingName   = "doing: "
+	errorName   = "error: "
+	fixedName   = "fixed: "
+	changedName = "changed: "
 
-	openLeast  = 60 // tokens: with less, the lines are worth more
-	openItems  = 8
-	openErrors = 3
-	openLong   = 160 // bytes of an entry
+	openLeast   = 60 // tokens: with less, the lines are worth more
+	openItems   = 8
+	openErrors  = 3
+	openFixed   = 3
+	openChanged = 20
+	openLong    = 160 // bytes of an entry
 	// openLook is how many of the newest commands are looked at: an error from before them is no news.
-	openLook = 60
+	openLook = 20
 )
 
 // A todo is an item of a plan.
@@ -62,7 +66,7 @@ func (w *selection) listOpen(hidden []bool, free float64) float64 {
 	if room -= tokens(UsualMark + " " + openHand); room <= 0 || !slices.Contains(hidden, true) {
 		return 0
 	}
-	var items, errors []string
+	var items, errors, fixed []string
 	from := map[string]int{} // the passage that an entry is of
 	for _, t := range w.plan() {
 		if !t.done && len(items) < openItems && (t.passage < 0 || hidden[w.c.Passages[t.passage].Message]) {
@@ -70,17 +74,26 @@ func (w *selection) listOpen(hidden []bool, free float64) float64 {
 			from[t.entry()] = t.passage
 		}
 	}
-	for _, f := range w.failures() {
+	failures, mended := w.failures()
+	for _, f := range failures {
 		if f.passage < 0 || hidden[w.c.Passages[f.passage].Message] {
 			errors = append(errors, f.entry)
 			from[f.entry] = f.passage
 		}
 	}
+	for _, f := range mended {
+		fixed = append(fixed, f.entry)
+		from[f.entry] = f.passage
+	}
+	changed := w.changed()
+	for _, e := range changed {
+		from[e] = -1
+	}
 	// One of each at a time, the first item and the newest error first.
 	fits := map[string]bool{}
 	used := 0
-	for i := range max(len(items), len(errors)) {
-		for _, list := range [][]string{items, errors} {
+	for i := range max(len(items), len(errors), len(fixed), len(changed)) {
+		for _, list := range [][]string{items, errors, changed, fixed} {
 			if i < len(list) {
 				if n := tokens(list[i]); n <= room {
 					fits[list[i]] = true
@@ -90,8 +103,10 @@ func (w *selection) listOpen(hidden []bool, free float64) float64 {
 		}
 	}
 	slices.Reverse(errors) // the newest last
+	slices.Reverse(fixed)
+	slices.Reverse(changed)
 	var b strings.Builder
-	for _, e := range slices.Concat(items, errors) {
+	for _, e := range slices.Concat(items, errors, fixed, changed) {
 		if !fits[e] {
 			continue
 		}
@@ -114,7 +129,7 @@ func (w *selection) listOpen(hidden []bool, free float64) float64 {
 
 // settleOpen takes off the value of a line what the block says of it.
 func (w *selection) settleOpen() {
-	for _, l := range w.opened {
+	for _, l := range slices.Concat(w.opened, w.filed) {
 		line := &w.lines[l]
 		for _, n := range w.termsOf(line) {
 			w.terms[n].credit = max(w.terms[n].credit, float32(w.o.Shares.Line))
@@ -301,26 +316,34 @@ func readBoxes(text string) (list []todo) {
 // A failure is a command that failed when it was last run.
 type failure struct {
 	entry   string
-	passage int // of its result; -1 if only a former extract says so
+	passage int    // of its result; -1 if only a former extract says so
+	key     string // see commandKey
 }
 
-// failures returns the commands among the newest that failed and did not succeed since, the newest first.
-func (w *selection) failures() []failure {
-	var out []failure
+// failures returns the commands among the newest that failed and did not succeed since, and those that did, the newest first.
+func (w *selection) failures() (out, fixed []failure) {
 	seen := map[string]bool{}
+	mended := map[string]bool{}
 	looked := 0
 	for p, pass := range slices.Backward(w.c.Passages) {
 		if len(out) == openErrors || looked == openLook {
-			return out
+			return out, fixed
 		}
 		if !pass.answers() || pass.partial || pass.family != families[dialog.FamilyCommand] {
 			continue
 		}
 		key := commandKey(pass.Target)
-		if looked++; key == "" || seen[key] {
+		if looked++; key == "" || seen[key] && (mended[key] || len(fixed) == openFixed) {
 			continue
 		}
 		text := w.original(&pass)
+		if seen[key] {
+			if pass.failed(text) && !refused(text) && !slices.ContainsFunc(out, func(f failure) bool { return f.key == key }) {
+				mended[key] = true
+				fixed = append(fixed, failure{entry: fixedName + oneLine(bareCommand(pass.Target), openLong/2) + " (was: " + oneLine(errorLine(text), openLong/2) + ")", passage: p, key: key})
+			}
+			continue
+		}
 		if refused(text) {
 			continue
 		}
@@ -330,21 +353,36 @@ func (w *selection) failures() []failure {
 			if h := w.handle(&pass); h != "" {
 				e += " " + handleMark + h
 			}
-			out = append(out, failure{e, p})
+			out = append(out, failure{entry: e, passage: p, key: key})
 		}
 	}
 	for _, line := range slices.Backward(w.c.open) {
 		e, ok := strings.CutPrefix(line, errorName)
-		command, _, _ := strings.Cut(e, " → ")
-		if key := commandKey(command); ok && !seen[key] && len(out) < openErrors {
+		command, was, _ := strings.Cut(e, " → ")
+		key := commandKey(command)
+		if ok && seen[key] && !mended[key] && len(fixed) < openFixed && !slices.ContainsFunc(out, func(f failure) bool { return f.key == key }) {
+			mended[key] = true
+			was, _ = cutHandle(was)
+			fixed = append(fixed, failure{entry: fixedName + command + " (was: " + was + ")", passage: -1, key: key})
+		}
+		if ok && !seen[key] && len(out) < openErrors {
 			seen[key] = true
 			if rest, h := cutHandle(line); h != "" && w.o.NoHandles {
 				line = rest
 			}
-			out = append(out, failure{line, -1})
+			out = append(out, failure{entry: line, passage: -1, key: key})
 		}
 	}
-	return out
+	for _, line := range slices.Backward(w.c.open) {
+		e, ok := strings.CutPrefix(line, fixedName)
+		command, _, _ := strings.Cut(e, " (was: ")
+		key := commandKey(command)
+		if ok && !mended[key] && len(fixed) < openFixed && !slices.ContainsFunc(out, func(f failure) bool { return f.key == key }) {
+			mended[key] = true
+			fixed = append(fixed, failure{entry: line, passage: -1, key: key})
+		}
+	}
+	return out, fixed
 }
 
 // refused reports whether a result says that the user did not let the command run.

@@ -41,7 +41,7 @@ func openHeads(text string) (head, form *regexp.Regexp) {
 	if m := extractHead.FindStringSubmatch(text); m != nil {
 		mark = regexp.QuoteMeta(m[1] + m[2])
 	}
-	return regexp.MustCompile(`(?m)^` + mark + ` open: `), regexp.MustCompile(`(?m)^` + mark + ` open: .*((?:\n(?:todo|doing|error): .*)+)`)
+	return regexp.MustCompile(`(?m)^` + mark + ` open: `), regexp.MustCompile(`(?m)^` + mark + ` open: .*((?:\n(?:todo|doing|error|fixed|changed): .*)+)`)
 }
 
 func openIn(t *testing.T, view []core.Message) string {
@@ -76,8 +76,9 @@ func TestOpen(t *testing.T) {
 	view := shortenWith(t, messages, room, value.Options{})
 	got := openIn(t, view)
 	want := "doing: Write the parser\ntodo: Mend ¶ user the printer\nerror: go test ./... | tail → --- FAIL: TestDates h:"
-	handle, ok := strings.CutPrefix(got, want)
-	if !ok || handle != core.Handle(messages[4].Parts[0]) {
+	rest, ok := strings.CutPrefix(got, want)
+	handle, fixed, _ := strings.Cut(rest, "\n")
+	if !ok || handle != core.Handle(messages[4].Parts[0]) || fixed != "fixed: npm run build (was: Error: no module x)" {
 		t.Fatalf("open:\n%s\nwant\n%s…", got, want)
 	}
 	if again := openIn(t, shortenWith(t, measured(append(slices.Clip(view), reading(30)[1:]...)), room, value.Options{})); again != got {
@@ -86,7 +87,7 @@ func TestOpen(t *testing.T) {
 	next := append(slices.Clip(view), did("b5", "Bash", `{"command":"go test ./..."}`, "ok", false)...)
 	next = append(next, did("t2", "TodoWrite", `{"todos":[{"content":"Write the parser","status":"completed"},{"content":"Mend the printer","status":"in_progress"}]}`, "ok", false)...)
 	next = append(next, reading(30)[1:]...)
-	if again := openIn(t, shortenWith(t, measured(next), room, value.Options{})); again != "doing: Mend the printer" {
+	if again := openIn(t, shortenWith(t, measured(next), room, value.Options{})); again != "doing: Mend the printer\nfixed: npm run build (was: Error: no module x)\nfixed: go test ./... | tail (was: --- FAIL: TestDates)" {
 		t.Errorf("after news:\n%s", again)
 	}
 	shares := value.DefaultShares()

@@ -60,14 +60,21 @@ func (p *Passage) failed(text string) bool {
 type Line struct {
 	Text    string
 	Passage int32
+	// after are the lines without a letter or digit that follow it, such as a closing brace: they belong to it. Of the
+	// user they are all lines up to the next, as they are; elsewhere those that are not blank.
+	after string
 	// joins says that the line continues the one before it: a long line was taken apart.
 	joins bool
 	// Gap is how many lines a former condensation left out before it, at least.
 	Gap int32
 	// flat says that it is made of a value of JSON: no line of the text is the same.
 	flat bool
+	// apart says that a blank line is before it.
+	apart bool
 	// outdated says that the user said something newer about the same.
 	outdated bool
+	replaced bool // the text that an edit replaced; see findReplaced
+	repeated bool // a newer message has a line of the same shape; see findRepeated
 	demand   dialog.Demand
 	under    int32     // the line with the path that it is of, in what a search found; 0 if it needs none
 	mentions core.Span // in Conversation.mentions
@@ -139,6 +146,10 @@ func read(messages []core.Message, from *dialog.Reader, demands bool) *Conversat
 	c.findPaths()
 	c.findTemplates()
 	c.index()
+	if demands {
+		c.findRepeated()
+		c.findReplaced()
+	}
 	return c
 }
 
@@ -149,6 +160,7 @@ type reader struct {
 	c     *Conversation
 	field uint8
 	flat  bool // a value of JSON is read
+	apart bool // the line before was blank
 	plain bool // what the user sent is read: its lines are as they came, be they JSON or not
 }
 
@@ -353,8 +365,12 @@ func (r *reader) text(s string) {
 		s = strings.Trim(s, "\n")
 	}
 	for line := range strings.SplitSeq(s, "\n") {
-		if rules && !says(line) {
-			r.line(Line{Text: line, Passage: at})
+		if !says(line) {
+			if rules {
+				r.line(Line{Text: line, Passage: at})
+			} else {
+				r.follow(line, at)
+			}
 			continue
 		}
 		if !r.plain && isJSON(line) {
@@ -367,6 +383,22 @@ func (r *reader) text(s string) {
 		}
 		r.lines(line, at)
 	}
+}
+
+// follow adds a line that says nothing to the line before it.
+func (r *reader) follow(line string, at int32) {
+	const most = 200 // bytes: more is decoration
+	pass := &r.c.Passages[at]
+	r.apart = true
+	if len(r.c.Lines) == pass.Lines.Start || Literal(line) {
+		return
+	}
+	last := &r.c.Lines[len(r.c.Lines)-1]
+	exact := pass.Kind == dialog.KindUser || pass.partial && pass.Name == fileName
+	if last.flat || !exact && strings.TrimSpace(line) == "" || len(last.after)+len(line) > most {
+		return
+	}
+	last.after += "\n" + line
 }
 
 // lines adds lines that hold no JSON.
@@ -389,7 +421,8 @@ func (r *reader) lines(s string, at int32) {
 }
 
 func (r *reader) line(l Line) {
-	l.start, l.field, l.flat = r.c.bytes, r.field, r.flat
+	l.start, l.field, l.flat, l.apart = r.c.bytes, r.field, r.flat, r.apart
+	r.apart = false
 	r.c.bytes += len(l.Text) + 1
 	r.c.Lines = append(r.c.Lines, l)
 }

@@ -129,7 +129,7 @@ func TestCallsAndResults(t *testing.T) {
 	messages[8] = coretest.User(core.ToolResult{CallID: "c", Content: []core.Part{core.Text("done")}})
 	messages = append(messages, coretest.Assistant(core.Text("zebra37 okapi41 walrus43 pelican12 heron34 stork56 crane78 again: I go on with these.")))
 	got := text(shorten(t, coretest.Conversation(messages...), tokensOf(messages)/10).Messages)
-	if i := strings.Index(got, "zebra37"); i < 0 || !strings.Contains(got[strings.LastIndex(got[:i], "\n¶")+1:i], "¶ result Read one.go") {
+	if i := strings.Index(got, "zebra37"); i < 0 || !strings.Contains(got[strings.LastIndex(got[:i], "\n¶")+1:i], "¶ result Read src/one.go") {
 		t.Errorf("the result of the first of two calls does not name its own:\n%s", got)
 	}
 	if i := strings.Index(got, "pelican12"); i < 0 || !strings.Contains(got[strings.LastIndex(got[:i], "\n¶")+1:i], "one.go") {
@@ -208,9 +208,7 @@ func TestMarksOfFailures(t *testing.T) {
 // TestTemplates: of a log in which most lines repeat a shape, those that do not are kept, and a mark says of the others
 // that they are alike; not where every line has a value of its own.
 func TestTemplates(t *testing.T) {
-	name := func(i int) string {
-		return "zeb" + strings.Map(func(r rune) rune { return r - '0' + 'a' }, strconv.Itoa(i*7919+1000))
-	}
+	name := letters
 	show := func(form string) string {
 		var b strings.Builder
 		for i := range 120 {

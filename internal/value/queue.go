@@ -200,7 +200,7 @@ func (w *selection) prune(from int32, least float32) (dropped []int) {
 	}
 	var list []weak
 	for l := range w.c.Lines {
-		if w.lines[l].at > from {
+		if w.lines[l].at > from && w.blocks[l] == 0 { // a unit of a result stays whole
 			if r := w.loss(t, l) / float32(w.saves(l)); r < least {
 				list = append(list, weak{l, r})
 			}

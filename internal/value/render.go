@@ -15,8 +15,11 @@ func (w *selection) render(k int32) ([]core.Message, int) {
 	var out []core.Message
 	var extract extractWriter
 	extract.text.Grow(bytesPerToken * max(0, int(w.picks[min(int(k), len(w.picks)-1)]-w.picks[0])))
+	if w.replayed != nil {
+		extract.root = w.rootOf(w.replayed)
+	}
 	p, tokens := 0, 0
-	first, demanded := true, false
+	first := true
 	add := func(m core.Message) {
 		tokens += m.Tokens
 		out = append(out, m)
@@ -52,10 +55,7 @@ func (w *selection) render(k int32) ([]core.Message, int) {
 					listed = true
 					extract.section(w.left)
 					extract.section(w.open)
-				}
-				if !demanded {
-					w.renderDemands(&extract, k)
-					demanded = true
+					extract.renderFiles(w.files)
 				}
 				hidden = true
 				w.renderExtract(&extract, i, from, p, k)
@@ -64,7 +64,8 @@ func (w *selection) render(k int32) ([]core.Message, int) {
 			add(w.renderNative(i, from, p, k))
 		}
 	}
-	if hidden && first && extract.text.Len() == 0 {
+	// A conversation goes on with what the user or a tool said: it does not end with the model's words if it did not before.
+	if hidden && extract.text.Len() == 0 && (first || out[len(out)-1].Role == core.RoleAssistant) {
 		extract.text.WriteByte('\n')
 	}
 	flush()
@@ -85,10 +86,12 @@ func (w *selection) kept(l int, k int32) bool { at := w.lines[l].at; return at !
 // An extractWriter writes an extract.
 type extractWriter struct {
 	text  strings.Builder
-	marks []int    // where in text the mark goes that headers and literal lines begin with
-	call  *Passage // the last that was written, if it is a call: its result need not name it
-	under *Passage // whose header was written last
-	media int      // the first that was not looked at
+	marks []int             // where in text the mark goes that headers and literal lines begin with
+	call  *Passage          // the last that was written, if it is a call: its result need not name it
+	under *Passage          // whose header was written last
+	media int               // the first that was not looked at
+	named map[string]string // paths of files by their names, which headers had
+	root  string            // the folder that all files are in
 }
 
 // section writes a section that is no quote, if there is one.
@@ -106,11 +109,44 @@ func (b *extractWriter) open(p *Passage, handle string, known bool) {
 	answers := b.call != nil && b.call.call == p.call && b.call.Name == p.Name && b.call.Target == p.Target
 	b.text.WriteByte('\n')
 	b.marks = append(b.marks, b.text.Len())
-	b.text.WriteString(" " + p.Header(answers || known, handle))
+	b.text.WriteString(" " + b.placed(p, p.Header(answers || known, handle)))
 	b.call, b.under = nil, p
 	if p.Kind == dialog.KindToolCall {
 		b.call = p
 	}
+}
+
+// pathLong is how many bytes of its path the first header with a file has.
+const pathLong = 60
+
+// shortPath returns a path below root, without its first folders if it is longer than pathLong.
+func shortPath(path, root string) string {
+	path = strings.TrimPrefix(strings.TrimSpace(path), root)
+	for len(path) > pathLong {
+		_, rest, ok := strings.Cut(path, "/")
+		if !ok {
+			break
+		}
+		path = rest
+	}
+	return core.Label(path)
+}
+
+// placed returns the header of p with the path of its file in place of the name, the first time the file is named.
+func (b *extractWriter) placed(p *Passage, header string) string {
+	name := digest(p.Target)
+	if name == "" || !strings.Contains(header, " "+name) || !strings.HasSuffix(strings.TrimSpace(p.Target), "/"+name) || b.named[name] == p.Target {
+		return header
+	}
+	if b.named == nil {
+		b.named = map[string]string{}
+	}
+	b.named[name] = p.Target
+	path := shortPath(p.Target, b.root)
+	if !isTarget(path) {
+		return header
+	}
+	return strings.Replace(header, " "+name, " "+path, 1)
 }
 
 // renderExtract writes the kept lines of the passages between from and to, those of message i, and
@@ -121,9 +157,6 @@ func (w *selection) renderExtract(b *extractWriter, i, from, to int, k int32) {
 		kept, lost := 0, 0
 		known := pass.Kind == dialog.KindToolCall && pass.fileName() == ""
 		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
-			if w.inBlock(l, k) {
-				continue
-			}
 			if w.kept(l, k) {
 				kept++
 				known = known || pass.Kind == dialog.KindToolCall && strings.Contains(w.c.Lines[l].Text, pass.fileName())
@@ -166,12 +199,16 @@ func (w *selection) handle(p *Passage) string {
 	return h
 }
 
+// fieldLabels begin the old and the new text of an edit of which the first line is missing.
+var fieldLabels = [fieldCount]string{fieldOld: "old_string: " + GapMark + "\n", fieldNew: "new_string: " + GapMark + "\n"}
+
 // renderLines writes the kept lines of a passage with a mark where others are missing; in an
 // extract, unless it is nil, without the space that all begin with.
 func (w *selection) renderLines(b *strings.Builder, pass *Passage, k int32, extract *extractWriter) {
 	gap, above := 0, "" // lines left out since the last that was written, and that one
 	alike := 0          // of the gap
 	began, last := false, 0
+	edits, field := pass.family == families[dialog.FamilyEdit], uint8(0)
 	path := int32(0) // the line above that lines under it belong to
 	indent := 0
 	if extract != nil {
@@ -179,9 +216,6 @@ func (w *selection) renderLines(b *strings.Builder, pass *Passage, k int32, extr
 	}
 	for l := pass.Lines.Start; l < pass.Lines.End; l++ {
 		line := &w.c.Lines[l]
-		if extract != nil && w.inBlock(l, k) {
-			continue
-		}
 		gap += int(line.Gap)
 		if !w.kept(l, k) {
 			if gap == 0 || !line.joins {
@@ -204,6 +238,10 @@ func (w *selection) renderLines(b *strings.Builder, pass *Passage, k int32, extr
 		if path = line.under; path == 0 {
 			path = int32(l)
 		}
+		if label := fieldLabels[line.field]; extract != nil && label != "" && line.field != field && edits && (l == pass.Lines.Start || w.c.Lines[l-1].field == line.field) {
+			b.WriteString(label)
+		}
+		field = line.field
 		text := line.Text
 		if !line.joins {
 			text = text[min(indent, len(text)):]
@@ -218,11 +256,23 @@ func (w *selection) renderLines(b *strings.Builder, pass *Passage, k int32, extr
 			}
 		}
 		b.WriteString(text)
+		if extract != nil {
+			b.WriteString(w.closing(l, k))
+		}
 		began, gap, alike, above, last = true, 0, 0, line.Text, l
 	}
 	if extract != nil && began && w.halfBelow(last, k) {
 		b.WriteString(GapMark)
 	}
+}
+
+// closing returns the lines that belong to line l and say nothing. Before a gap and at the end blank ones are left out.
+func (w *selection) closing(l int, k int32) string {
+	after := w.c.Lines[l].after
+	if w.lines[l].last || !w.kept(l+1, k) {
+		after = strings.TrimRight(after, " \t\r\n")
+	}
+	return after
 }
 
 // halfAbove reports whether line l begins within a sentence or a line whose beginning is missing.
@@ -266,7 +316,7 @@ func (w *selection) indent(pass *Passage, k int32) int {
 	common, found := "", false
 	for l := pass.Lines.Start; l < pass.Lines.End; l++ {
 		line := &w.c.Lines[l]
-		if !w.kept(l, k) || line.joins || w.inBlock(l, k) {
+		if !w.kept(l, k) || line.joins {
 			continue
 		}
 		space := line.Text[:len(line.Text)-len(strings.TrimLeft(line.Text, " \t"))]
@@ -434,7 +484,7 @@ func (w *selection) account(k int32) map[string]Account {
 		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
 			a.Lines++
 			a.Tokens += int(w.lines[l].tokens)
-			if w.kept(l, k) {
+			if w.kept(l, k) || w.out[l] {
 				a.LinesKept++
 				a.TokensKept += int(w.lines[l].tokens)
 			}

@@ -101,19 +101,19 @@ func TestRulesThatDoNotFit(t *testing.T) {
 	if res.Tokens > room || res.Tokens < room*9/10 {
 		t.Errorf("%d tokens, room is %d", res.Tokens, room)
 	}
-	for _, want := range []string{" rules h:" + core.Handle(core.Text(body)) + "\n# AGENTS.md instructions for /home/me/okapi\n", "Rule 0 now", "\n…\n", "Find the zebra."} {
+	for _, want := range []string{"# AGENTS.md instructions for /home/me/okapi\n", "h:" + core.Handle(core.Text(body)), "Rule 0 now", "Find the zebra."} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in\n%.2000s", want, got)
 		}
 	}
 }
 
-// TestRulesBesideMuch: where what must stay leaves little, the rules are whole as long as they
-// fit, however large the newest message is.
+// TestRulesBesideMuch: rules that take less than 15 % of the room are whole, whatever else must stay, and however
+// large the newest message is.
 func TestRulesBesideMuch(t *testing.T) {
 	is := withRules["Codex"](rules("now", 60))
 	size := core.MessageTokens(coretest.Counter{}, coretest.User(core.Text(is)))
-	for _, share := range []int{20, 40, 60} { // of the rules in the room that is left
+	for _, share := range []int{10, 20, 30} { // of the rules in the room that is left, which is two fifths of all
 		for _, newest := range []int{1, 10, 45, 300} {
 			left := size * 100 / share
 			room := left * 5 / 2

@@ -1,10 +1,12 @@
 package value
 
 import (
+	"math"
 	"slices"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/ledger"
 	"github.com/condensehq/condense/internal/parallel"
 )
 
@@ -32,19 +34,24 @@ type selection struct {
 	estimate *Estimate
 
 	lines    []lineState
+	blocks   []int32 // of each line of a result: the number of its block in the passage; see findBlocks
 	passages []passageState
 	picks    []float64 // tokens of all picks up to each; picks[0] is what is there before any
 	terms    []termState
 	phrases  []float32 // the value of each; 0 if a kept line holds it
 	items    []int32   // numbers of the terms and phrases of all lines that are worth anything
 
-	demanded float64 // tokens of what the user demands that are kept
-
-	handles map[*Passage]string // of those that were rendered
-	parts   []leftPart          // of all messages; see leftParts
-	left    string              // the index of what is hidden
-	open    string              // what is open of it
-	opened  []int               // lines that say the same
+	handles  map[*Passage]string // of those that were rendered
+	parts    []leftPart          // of all messages; see leftParts
+	left     string              // the index of what is hidden
+	open     string              // what is open of it
+	files    []string            // blocks of files, see listFiles
+	filed    []int               // lines that are shown there
+	out      []bool              // lines that are not chosen
+	replayed *ledger.Ledger
+	filling  bool  // all lines that are worth anything are kept; see gone
+	talks    bool  // it is talk; see isTalk
+	opened   []int // lines that say the same
 
 	taken     []float32 // the value per token at which [selection.choose] took the first line of each passage; nil without a judge
 	threshold float32   // the value per token of the last that it took
@@ -105,6 +112,17 @@ func newSelection(messages []core.Message, o *Options) *selection {
 		}
 		w.lines[lines.Start].first, w.lines[lines.End-1].last = true, true
 	}
+	w.out = make([]bool, len(w.lines))
+	w.findBlocks()
+	if w.talks = o.Only == nil && w.c.isTalk(); w.talks {
+		shares := *o.Shares
+		shares.Tail, shares.Index, shares.Open, shares.Files, shares.Demands = talkTail, 0, 0, 0, 0
+		shares.HandleFrom = math.MaxInt
+		o.Shares = &shares
+		for l := range w.c.Lines { // of talk, the old value is a part of what was said
+			w.c.Lines[l].outdated, w.c.Lines[l].repeated = false, false
+		}
+	}
 	return w
 }
 
@@ -151,7 +169,7 @@ func (w *selection) count() {
 	const least = 256 // lines that are worth a goroutine
 	parallel.Ranges(len(w.c.Lines), least, func(from, to int) {
 		for l := from; l < to; l++ {
-			n := w.o.Counter.Count(core.Text(w.c.Lines[l].Text))
+			n := w.o.Counter.Count(core.Text(w.c.Lines[l].Text + w.c.Lines[l].after))
 			if !w.c.Lines[l].joins {
 				n++ // its end
 			}
@@ -202,6 +220,7 @@ func (w *selection) stay() {
 	free := float64(w.o.Room) - w.picks[0]
 	open := w.listOpen(hidden, free)
 	w.picks[0] += open + w.listLeft(hidden, int(open), free-open)
+	w.picks[0] += w.listFiles(hidden, float64(w.o.Room)-w.picks[0]-w.rulesTokens())
 	w.findNewest(hidden)
 	for p := range w.c.Passages {
 		pass := &w.c.Passages[p]
@@ -279,8 +298,10 @@ func (w *selection) musts() (must []bool, tokens float64) {
 func (w *selection) stays(s *staying, g int, must bool) {
 	group := w.groups[g]
 	cost, texts := 0.0, 0.0
+	answers := false
 	for i := group.Start; i < group.End; i++ {
 		results, own := w.shortens(&w.messages[i])
+		answers = answers || hasResult(&w.messages[i])
 		cost += float64(w.messages[i].Tokens - results)
 		if !w.former[i] {
 			texts += float64(own)
@@ -288,9 +309,13 @@ func (w *selection) stays(s *staying, g int, must bool) {
 	}
 	newest := group.End > w.unread
 	cut := false
+	asked := s.asked
+	if first := &w.messages[group.Start]; first.Role == core.RoleUser && first.Kind == core.KindOriginal && !answers {
+		asked *= 2 // the user's words, not a result
+	}
 	switch {
-	case must, newest && cost <= s.asked, s.tail && cost <= s.left:
-	case newest && texts > 0 && cost-texts <= s.asked, s.tail && texts > 0 && cost > s.most && cost-texts <= s.left:
+	case must, newest && cost <= asked, s.tail && cost <= s.left:
+	case newest && texts > 0 && cost-texts <= asked, s.tail && texts > 0 && cost > s.most && cost-texts <= s.left:
 		cost, cut = cost-texts, true
 	case newest: // it does not fit however it is cut; what was before it keeps its share
 		return
@@ -326,6 +351,10 @@ func (w *selection) stays(s *staying, g int, must bool) {
 	}
 }
 
+func hasResult(m *core.Message) bool {
+	return slices.ContainsFunc(m.Parts, func(p core.Part) bool { _, ok := p.(core.ToolResult); return ok })
+}
+
 // long reports whether a passage is of a text that may be shortened in place, and that a mark
 // is so much smaller than that it is worth it.
 func (w *selection) long(pass *Passage) bool {
@@ -358,7 +387,7 @@ func (w *selection) short(i int) int {
 	if i >= w.recent {
 		return shortText
 	}
-	return stubTokens
+	return smallText
 }
 
 // hidden returns for every message whether it is hidden.
@@ -380,6 +409,8 @@ const (
 	// shortText is the size up to which unread texts and the newest results are left unchanged: a
 	// mark would save little.
 	shortText = 60
+	// smallText is the same for other results that stay: a mark in their place says less and takes half as much.
+	smallText = 30
 	// recentResults is how many results are the newest.
 	recentResults = 10
 )
@@ -415,7 +446,7 @@ func (w *selection) rulesTokens() float64 {
 			}
 		}
 	}
-	return n
+	return min(n, w.rulesRoom())
 }
 
 // keepFixed takes the lines of fixed passages as kept.

@@ -176,11 +176,12 @@ func (w *selection) evaluate(ctx context.Context) error {
 
 // shorten makes all choices.
 func (w *selection) shorten(ctx context.Context) (Result, error) {
+	w.filling = false
 	w.arrange()
 	w.forget()
 	w.settleOpen()
 	w.settle(0, len(w.lines))
-	for _, keep := range []func(context.Context) error{w.keepNamed, w.keepAsked, w.keepRules, w.keepDemands, w.keepUnread, w.keepUser, w.keepMedia, w.keepRecent, w.choose, w.keepRest} {
+	for _, keep := range []func(context.Context) error{w.keepNamed, w.keepAsked, w.keepRules, w.keepDemands, w.keepUnread, w.keepTalk, w.keepUser, w.keepMedia, w.keepQuestions, w.keepNewestResults, w.keepDecisions, w.keepOutcomes, w.keepRecent, w.choose, w.keepRest} {
 		if err := keep(ctx); err != nil {
 			return Result{}, err
 		}
@@ -201,11 +202,11 @@ type Shares struct {
 	Unread float64 // of the room, for lines of results that the model has not read yet
 	Recent float64 // of the room, for lines of the newest results of which none would stay
 	Human  float64 // of the room, for the words of the user
-	// Demands is the share of the room for what the user forbids, requires, limits or prefers. What is
-	// kept of it counts against Human. Negative: it is not looked for.
+	// Demands is the share of the room that what the user forbids, requires, limits or prefers claims before all
+	// other words of the user. Negative: it is not looked for.
 	Demands float64
-	First   float64 // of Human, for the first message of the user
-	Each    float64 // of Human, for every other thing said, before the rest is shared out
+	Whole   float64 // of Human, for a message of the user that stays whole
+	Each    float64 // of Human, for every larger one, before the rest is shared out
 	// Head is the share of what a message of the user gets, if that is too little for it, for
 	// its beginning. The rest is for prose: not for what was pasted.
 	Head float64
@@ -221,6 +222,8 @@ type Shares struct {
 	// Open is the share of the room for what is hidden and still open: items of the newest plan, and commands that
 	// failed last; nothing if it is not above 0.
 	Open float64
+	// Files is the share of the room for blocks of the newest text of files, 2,500 tokens at most; nothing if it is not above 0.
+	Files float64
 	// HandleFrom is how many bytes must be left out of a passage of an extract for its header
 	// to carry the handle of the whole.
 	HandleFrom int
@@ -228,5 +231,5 @@ type Shares struct {
 
 // DefaultShares returns the shares that docs/decisions/0017-value.md describes.
 func DefaultShares() Shares {
-	return Shares{Tail: 0.18, Newest: 0.5, Asked: 0.25, Unread: 0.03, Recent: 0.03, Human: 0.28, Demands: 0.12, First: 0.5, Each: 0.125, Head: 0.4, Names: 1, Words: 1, Phrases: 1, Line: 0.5, Adjacent: 0.25, Index: 0.03, Open: 0.015, HandleFrom: 800}
+	return Shares{Tail: 0.18, Newest: 0.25, Asked: 0.25, Unread: 0.03, Recent: 0.05, Human: 0.5, Demands: 0.12, Whole: 0.5, Each: 0.125, Head: 0.4, Names: 1, Words: 1, Phrases: 1, Line: 0.5, Adjacent: 0.25, Index: 0.01, Open: 0.05, Files: 0.12, HandleFrom: 800}
 }

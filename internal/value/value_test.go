@@ -113,11 +113,16 @@ func sessionOf(n, lines int) []core.Message {
 			fmt.Fprintf(&body, "%d\tfunc helper%d_%d(input []byte) error { return check%d(input, %d) }\n", k, i, k, k%7, i*100+k)
 		}
 		out = append(out,
-			coretest.Assistant(core.Text(fmt.Sprintf("I look at src/file%d.go, where helper%d_3 is called by parseHeader.", i, i)),
+			coretest.Assistant(core.Text(fmt.Sprintf("I look at src/file%d.go, where helper%d_3 is called by parseHeader for %s.", i, i, letters(i))),
 				core.ToolCall{ID: id, Name: "read_file", Args: fmt.Sprintf(`{"path":"module%d/src/file%d.go"}`, i, i)}),
 			coretest.User(core.ToolResult{CallID: id, Content: []core.Part{core.Text(body.String())}}))
 	}
 	return coretest.Conversation(append(out, coretest.Assistant(core.Text("Now I know: helper3_3 returns too early.")))...)
+}
+
+// letters returns a word for a number, without digits: no two lines with it have one shape.
+func letters(i int) string {
+	return "zeb" + strings.Map(func(r rune) rune { return r - '0' + 'a' }, strconv.Itoa(i*7919+1000))
 }
 
 func text(messages []core.Message) string {
@@ -152,7 +157,7 @@ func TestKeepsWhatMatters(t *testing.T) {
 	}
 	got := text(res.Messages)
 	for _, want := range []string{
-		"Find out why parseHeader drops the last line, and mend it.", "¶ user demands\nNever touch vendor/.", // what was asked
+		"Find out why parseHeader drops the last line, and mend it. Never touch vendor/.", // what was asked
 		"¶ user newest\n", "¶ assistant\n", "¶ read_file\n", value.GapMark,
 	} {
 		if !strings.Contains(got, want) {

@@ -16,7 +16,7 @@ import (
 type valueSettings struct {
 	Tail      float64 `json:"tail" doc:"share of the room for the newest messages, which are kept except for lines of long results; 0 means the measured default"`
 	Human     float64 `json:"human" doc:"share of the room for what the user typed; 0 means the measured default"`
-	Demands   float64 `json:"demands" doc:"share of the room for what the user forbids, requires, limits or prefers, which has a block of its own in the extract and counts against human; 0 means the measured default"`
+	Demands   float64 `json:"demands" doc:"share of the room that what the user forbids, requires, limits or prefers claims before the user's other words; 0 means the measured default"`
 	NoDemands bool    `json:"no_demands" doc:"do not look for what the user forbids, requires, limits or prefers: it is treated like any other words of the user"`
 	NoIndex   bool    `json:"no_index" doc:"writes no index of what is hidden at the head of the extract: handles that lead to it, or without handles files with lines; and nothing of what is open"`
 	Judge     string  `json:"judge" doc:"name of the configured model that is asked, in one request, which of the passages will be needed for which the choice was closest; it must return the probabilities of tokens (logprobs); empty means that none is asked"`
@@ -31,7 +31,7 @@ func (s *valueSettings) Validate() error {
 }
 
 var valuePass = onDemand(choosing(defineOpen("value", classLossy, "",
-	"Keeps the newest messages, and in one message the lines of all earlier ones with the highest expected use per token. The expected use of a line is learned from recorded sessions: see docs/decisions/0017-value.md.",
+	"Keeps the newest messages, and in one message what is most likely to be used of all earlier ones: the user's messages whole, blocks of the files under work, and of the rest what has the highest expected use per token, which was learned from recorded sessions (docs/decisions/0017-value.md).",
 	valueSettings{},
 	func(c valueSettings, env registry.Env) (runner, error) {
 		if c.Judge == "" {

@@ -1,0 +1,67 @@
+package ledger
+
+import (
+	"strings"
+	"unicode"
+)
+
+// A Block is lines of a file that belong together: a definition, a section.
+type Block struct {
+	File  *File
+	First int // the number of its first line; 0 if unknown
+	Lines []Line
+}
+
+// Bounds of blocks, in lines.
+const (
+	mostLines  = 30
+	splitLines = 15 // a longer block is divided after so many lines at least
+	leastLines = 4  // a shorter one is a part of the block before it
+)
+
+// Blocks divides what is known of a file: a block begins at a line without indentation after a blank or a closing line.
+func (f *File) Blocks() []Block {
+	var out []Block
+	for i := range f.Runs {
+		r := &f.Runs[i]
+		start := 0
+		add := func(end int) {
+			b := Block{File: f, Lines: r.Lines[start:end]}
+			if r.First > 0 {
+				b.First = r.First + start
+			}
+			out = append(out, b.trimmed())
+			start = end
+		}
+		for k := 1; k < len(r.Lines); k++ {
+			n := k - start
+			apart := !says(r.Lines[k-1].Text)
+			text := r.Lines[k].Text
+			outer := text != "" && text[0] != ' ' && text[0] != '\t' && says(text)
+			if n >= leastLines && len(r.Lines)-k >= leastLines && outer && apart || n >= splitLines && apart && says(text) || n >= mostLines {
+				add(k)
+			}
+		}
+		add(len(r.Lines))
+	}
+	return out
+}
+
+// trimmed returns b without blank lines at its ends.
+func (b Block) trimmed() Block {
+	for len(b.Lines) > 0 && strings.TrimSpace(b.Lines[0].Text) == "" {
+		b.Lines = b.Lines[1:]
+		if b.First > 0 {
+			b.First++
+		}
+	}
+	for len(b.Lines) > 0 && strings.TrimSpace(b.Lines[len(b.Lines)-1].Text) == "" {
+		b.Lines = b.Lines[:len(b.Lines)-1]
+	}
+	return b
+}
+
+// says reports whether a line has a letter or a digit.
+func says(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
+}

@@ -1,0 +1,327 @@
+// Package ledger replays a conversation's reads, writes, edits and patches, and knows afterwards the newest text of every
+// region of every file that the conversation showed. It reads no file system: what no tool showed, it does not know.
+//
+// A file is a list of runs. A run is lines in a row; where its place in the file is known, it has the number of its first
+// line. A read puts lines at their numbers. An edit finds its old text and replaces it, and moves the numbers below. An
+// edit whose old text is not known leaves its new text as a run without a place.
+package ledger
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// A Line is a line of a file as it was last seen.
+type Line struct {
+	Text   string
+	Seen   int // the last message that showed or wrote it
+	Times  int // in how many messages
+	Edited int // the message whose edit wrote it; -1 if none did
+}
+
+// A Run is lines in a row.
+type Run struct {
+	First int // the number of its first line; 0 if unknown
+	Lines []Line
+}
+
+// A File is what is known of one.
+type File struct {
+	Path    string
+	Runs    []Run // those with numbers first, by number
+	Touched int   // the last message that read or changed it
+	Edited  int   // the last message that changed it; -1 if none did
+	// Edits counts its changes, Found those whose old text was known.
+	Edits, Found int
+}
+
+// A Ledger is what is known of all files. The zero value knows none.
+type Ledger struct {
+	Files  []*File // in the order in which they were first touched
+	byBase map[string][]*File
+}
+
+// File returns the file of that path, which may be relative: a file is the same if one path ends with the other. It adds a
+// file that is new.
+func (l *Ledger) File(name string) *File {
+	name = clean(name)
+	if f := l.known(name); f != nil {
+		if len(name) > len(f.Path) {
+			f.Path = name
+		}
+		return f
+	}
+	f := &File{Path: name, Edited: -1}
+	l.Files = append(l.Files, f)
+	if l.byBase == nil {
+		l.byBase = map[string][]*File{}
+	}
+	l.byBase[path.Base(name)] = append(l.byBase[path.Base(name)], f)
+	return f
+}
+
+// known returns the file of that path; nil if it is new. A name without a folder is a file of its own: every folder may have one.
+func (l *Ledger) known(name string) *File {
+	name = clean(name)
+	for _, f := range l.byBase[path.Base(name)] {
+		long, short := f.Path, name
+		if len(long) < len(short) {
+			long, short = short, long
+		}
+		if long == short || strings.Contains(short, "/") && strings.HasSuffix(long, "/"+strings.TrimPrefix(short, "/")) {
+			return f
+		}
+	}
+	return nil
+}
+
+func clean(name string) string { return path.Clean(strings.ReplaceAll(name, "\\", "/")) }
+
+// fewestKnown is the share of the lines of a run without a place that a read shows if it shows that run.
+const fewestKnown = 0.6
+
+// Show puts the lines that message m showed at their numbers, from first on; 0 if the place is unknown.
+func (f *File) Show(first int, texts []string, m int) {
+	f.Touched = m
+	if len(texts) == 0 {
+		return
+	}
+	lines := make([]Line, len(texts))
+	shown := make(map[string]bool, len(texts))
+	for i, t := range texts {
+		lines[i] = Line{Text: t, Seen: m, Times: 1, Edited: -1}
+		shown[t] = true
+	}
+	f.Runs = slices.DeleteFunc(f.Runs, func(r Run) bool {
+		if r.First > 0 {
+			return false
+		}
+		n := 0
+		for _, l := range r.Lines {
+			if shown[l.Text] {
+				n++
+			}
+		}
+		return float64(n) >= fewestKnown*float64(len(r.Lines))
+	})
+	if first <= 0 {
+		f.Runs = append(f.Runs, Run{Lines: lines})
+		return
+	}
+	f.put(Run{First: first, Lines: lines})
+}
+
+// put places a run, over what was there. Lines that did not change keep their history.
+func (f *File) put(r Run) {
+	end := r.First + len(r.Lines)
+	var before, after, loose []Run
+	for _, old := range f.Runs {
+		last := old.First + len(old.Lines)
+		switch {
+		case old.First == 0:
+			loose = append(loose, old)
+			continue
+		case last <= r.First:
+			before = append(before, old)
+			continue
+		case old.First >= end:
+			after = append(after, old)
+			continue
+		}
+		for n := max(old.First, r.First); n < min(last, end); n++ {
+			if was, now := &old.Lines[n-old.First], &r.Lines[n-r.First]; was.Text == now.Text {
+				now.Times += was.Times
+				now.Edited = max(now.Edited, was.Edited)
+			}
+		}
+		if old.First < r.First {
+			before = append(before, Run{First: old.First, Lines: old.Lines[:r.First-old.First]})
+		}
+		if last > end {
+			after = append(after, Run{First: end, Lines: old.Lines[end-old.First:]})
+		}
+	}
+	f.Runs = before
+	for _, next := range append([]Run{r}, after...) {
+		if n := len(f.Runs); n > 0 && f.Runs[n-1].First+len(f.Runs[n-1].Lines) == next.First {
+			f.Runs[n-1].Lines = slices.Concat(f.Runs[n-1].Lines, next.Lines)
+			continue
+		}
+		f.Runs = append(f.Runs, next)
+	}
+	f.Runs = append(f.Runs, loose...)
+}
+
+// Write replaces all of the file by what message m wrote.
+func (f *File) Write(text string, m int) {
+	f.Touched, f.Edited = m, m
+	was := map[string]Line{}
+	for _, r := range f.Runs {
+		for _, l := range r.Lines {
+			was[l.Text] = l
+		}
+	}
+	r := Run{First: 1}
+	for _, t := range linesOf(text) {
+		l, known := was[t]
+		if !known {
+			l = Line{Text: t, Edited: m}
+		}
+		l.Seen, l.Times = m, l.Times+1
+		r.Lines = append(r.Lines, l)
+	}
+	f.Runs = []Run{r}
+}
+
+// Edit replaces old by new as message m did, everywhere if all is set. It reports whether old is known.
+func (f *File) Edit(old, text string, all bool, m int) bool {
+	f.Touched, f.Edited = m, m
+	f.Edits++
+	found := false
+	for i := 0; i < len(f.Runs); i++ {
+		for from := 0; old != ""; {
+			at := f.replace(i, from, old, text, m)
+			if at < 0 {
+				break
+			}
+			found, from = true, at
+			if !all {
+				break
+			}
+		}
+		if found && !all {
+			break
+		}
+	}
+	if found {
+		f.Found++
+	} else {
+		f.doubt(old)
+	}
+	if !found && strings.TrimSpace(text) != "" {
+		r := Run{}
+		for _, t := range linesOf(text) {
+			r.Lines = append(r.Lines, Line{Text: t, Seen: m, Times: 1, Edited: m})
+		}
+		f.Runs = append(f.Runs, r)
+	}
+	return found
+}
+
+// An edit whose old text is not known as a whole changed something near the lines of it that are known.
+const (
+	doubtLong = 14 // bytes: a shorter line is in many places
+	doubtNear = 15 // lines above and below
+)
+
+// doubt forgets the lines near those of old: an edit of unknown place may have changed them.
+func (f *File) doubt(old string) {
+	lines := map[string]bool{}
+	for _, t := range linesOf(old) {
+		if t = strings.TrimSpace(t); len(t) >= doubtLong {
+			lines[t] = true
+		}
+	}
+	if len(lines) == 0 {
+		return
+	}
+	var runs []Run
+	for _, r := range f.Runs {
+		from, unsure := 0, 0 // lines from here on are kept unless they are before unsure
+		for k := range r.Lines {
+			if !lines[strings.TrimSpace(r.Lines[k].Text)] {
+				continue
+			}
+			if end := k - doubtNear; end > max(from, unsure) {
+				runs = append(runs, r.part(max(from, unsure), end))
+			}
+			unsure = k + doubtNear + 1
+			from = unsure
+		}
+		if from < len(r.Lines) {
+			runs = append(runs, r.part(from, len(r.Lines)))
+		}
+	}
+	f.Runs = runs
+}
+
+// part returns the lines of r between from and to.
+func (r *Run) part(from, to int) Run {
+	p := Run{Lines: r.Lines[from:to]}
+	if r.First > 0 {
+		p.First = r.First + from
+	}
+	return p
+}
+
+// replace replaces the first old in run i that begins at line from or below. It returns the line after it; -1 if there is
+// none.
+func (f *File) replace(i, from int, old, text string, m int) int {
+	r := &f.Runs[i]
+	wants := strings.Split(old, "\n")
+	for k := from; k+len(wants) <= len(r.Lines); k++ {
+		head, tail, ok := matches(r.Lines[k:k+len(wants)], wants)
+		if !ok {
+			continue
+		}
+		was := r.Lines[k : k+len(wants)]
+		now := strings.Split(head+text+tail, "\n")
+		if head+text+tail == "" && (len(wants) > 1 || old == was[0].Text) {
+			now = nil
+		}
+		fresh := make([]Line, len(now))
+		for j, t := range now {
+			fresh[j] = Line{Text: t, Seen: m, Times: 1, Edited: m}
+		}
+		same := func(a, b *Line) bool {
+			if a.Text != b.Text {
+				return false
+			}
+			b.Times, b.Edited = a.Times+1, a.Edited
+			return true
+		}
+		start := 0
+		for start < min(len(was), len(fresh)) && same(&was[start], &fresh[start]) {
+			start++
+		}
+		for end := 1; end <= min(len(was), len(fresh))-start && same(&was[len(was)-end], &fresh[len(fresh)-end]); end++ { //nolint:revive // it counts
+		}
+		delta := len(fresh) - len(was)
+		r.Lines = slices.Concat(r.Lines[:k], fresh, r.Lines[k+len(wants):])
+		for j := range f.Runs {
+			if j != i && r.First > 0 && f.Runs[j].First > r.First {
+				f.Runs[j].First += delta
+			}
+		}
+		return k + len(fresh)
+	}
+	return -1
+}
+
+// matches reports whether the lines are those of wants, of which the first may be the end of a line and the last the
+// beginning of one, and returns the rest of these two lines.
+func matches(lines []Line, wants []string) (head, tail string, ok bool) {
+	first, last := lines[0].Text, lines[len(lines)-1].Text
+	if len(wants) == 1 {
+		at := strings.Index(first, wants[0])
+		if at < 0 {
+			return "", "", false
+		}
+		return first[:at], first[at+len(wants[0]):], true
+	}
+	if !strings.HasSuffix(first, wants[0]) || !strings.HasPrefix(last, wants[len(wants)-1]) {
+		return "", "", false
+	}
+	for i := 1; i < len(wants)-1; i++ {
+		if lines[i].Text != wants[i] {
+			return "", "", false
+		}
+	}
+	return first[:len(first)-len(wants[0])], last[len(wants[len(wants)-1]):], true
+}
+
+// linesOf returns the lines of a text, without the empty one after its end.
+func linesOf(text string) []string {
+	return strings.Split(strings.TrimSuffix(strings.ReplaceAll(text, "\r\n", "\n"), "\n"), "\n")
+}

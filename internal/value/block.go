@@ -1,0 +1,169 @@
+package value
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/dialog"
+)
+
+// Lines of results are chosen in units that can be read: a block (a definition, a paragraph, a hunk), or some lines of it in
+// a row. A line by itself says little to a reader, although it may hold the very word that is needed.
+const (
+	blockMost  = 30 // lines of a block
+	blockSplit = 15 // a longer one is divided after so many lines at least, and has so many at most
+	blockLeast = 4  // a shorter one is a part of the one before it
+	// unitLines is how many lines of a block are chosen at least, unless it has fewer.
+	unitLines = 5
+)
+
+// findBlocks divides the results into blocks.
+func (w *selection) findBlocks() {
+	w.blocks = make([]int32, len(w.lines))
+	for p := range w.c.Passages {
+		pass := &w.c.Passages[p]
+		if pass.Kind == dialog.KindToolCall && !pass.partial && (pass.family == families[dialog.FamilyWrite] || pass.family == families[dialog.FamilyEdit]) {
+			w.findWritten(pass)
+			continue
+		}
+		if pass.Kind == dialog.KindToolCall && !pass.partial {
+			if pass.family == families[dialog.FamilyCommand] && pass.Lines.End-pass.Lines.Start <= unitLines {
+				for l := pass.Lines.Start; l < pass.Lines.End; l++ {
+					w.blocks[l] = 1
+				}
+			}
+			continue
+		}
+		if pass.Kind == dialog.KindAssistant {
+			w.findParagraphs(pass)
+			continue
+		}
+		if !pass.answers() || pass.family == families[dialog.FamilySearch] || pass.family == families[dialog.FamilyList] {
+			continue // each line of a search or a list is a unit
+		}
+		if lines := w.c.Lines[pass.Lines.Start:pass.Lines.End]; slices.ContainsFunc(lines, func(l Line) bool { return l.template }) {
+			continue // and of a log
+		}
+		block := int32(0) // number of the block, from 1; 0 is no block
+		start := pass.Lines.Start
+		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
+			if l == pass.Lines.Start || w.begins(l, start, pass.Lines.End) {
+				block, start = block+1, l
+			}
+			w.blocks[l] = block
+		}
+	}
+}
+
+// findParagraphs divides what the assistant said into paragraphs. A line that announces what follows, and the items of a list, are
+// parts of one.
+func (w *selection) findParagraphs(pass *Passage) {
+	block, start := int32(1), pass.Lines.Start
+	for l := pass.Lines.Start; l < pass.Lines.End; l++ {
+		line := &w.c.Lines[l]
+		if l > pass.Lines.Start && !line.joins && l-start < blockMost {
+			above := strings.TrimRight(w.c.Lines[l-1].Text, " *_")
+			if !strings.HasSuffix(above, ":") && !strings.HasPrefix(above, "#") && (line.apart && !isItem(line.Text) || l-start >= blockSplit) {
+				block, start = block+1, l
+			}
+		}
+		w.blocks[l] = block
+	}
+}
+
+// isItem reports whether a line is an item of a list, or of a table.
+func isItem(s string) bool {
+	s = strings.TrimLeft(s, " \t")
+	rest := strings.TrimLeft(s, "0123456789")
+	return strings.HasPrefix(s, "- ") || strings.HasPrefix(s, "* ") || strings.HasPrefix(s, "| ") || rest != s && (strings.HasPrefix(rest, ". ") || strings.HasPrefix(rest, ") "))
+}
+
+// findWritten divides what a call writes into blocks. Its other arguments are none.
+func (w *selection) findWritten(pass *Passage) {
+	block, start := int32(0), pass.Lines.Start
+	for l := pass.Lines.Start; l < pass.Lines.End; l++ {
+		if f := w.c.Lines[l].field; f != fieldNew && f != fieldOld {
+			continue
+		}
+		first := l == pass.Lines.Start || w.c.Lines[l-1].field != w.c.Lines[l].field
+		if first || w.begins(l, start, pass.Lines.End) {
+			block, start = block+1, l
+		}
+		w.blocks[l] = block
+	}
+}
+
+// begins reports whether a block begins at line l, which is not the first of its passage. The block before it began at start.
+func (w *selection) begins(l, start, end int) bool {
+	line, above := &w.c.Lines[l], &w.c.Lines[l-1]
+	if line.joins {
+		return false
+	}
+	if line.Gap > 0 || line.under != above.under && line.under != int32(l-1) {
+		return true
+	}
+	text, outer := content(line.Text)
+	last, _ := content(above.Text)
+	parts := above.after != "" || line.apart || !hasLetter(last)
+	switch n := l - start; {
+	case n < blockLeast || end-l < blockLeast:
+		return false
+	case outer && text != "" && parts:
+		return true
+	case n >= blockSplit && (parts || n >= blockMost):
+		return true
+	}
+	return false
+}
+
+// content returns a line of a file without its number, and whether it has no indentation.
+func content(line string) (text string, outer bool) {
+	if hasNumber(line) {
+		rest := strings.TrimLeft(line, " ")
+		rest = strings.TrimLeft(rest, "0123456789")
+		line = strings.TrimPrefix(rest, "→")
+		if len(line) == len(rest) {
+			line = rest[1:]
+		}
+	}
+	return strings.TrimSpace(line), line != "" && line[0] != ' ' && line[0] != '\t'
+}
+
+// blockOf returns the lines of the block that line l is in; only l if it is in none.
+func (w *selection) blockOf(l int) core.Span {
+	s := core.Span{Start: l, End: l + 1}
+	if w.blocks[l] == 0 {
+		return s
+	}
+	for !w.lines[s.Start].first && w.blocks[s.Start-1] == w.blocks[l] {
+		s.Start--
+	}
+	for !w.lines[s.End-1].last && w.blocks[s.End] == w.blocks[l] {
+		s.End++
+	}
+	return s
+}
+
+// unit returns the lines that are chosen with line l of a result: itself if it continues lines that are kept, else some
+// around it in the same block.
+func (w *selection) unit(l int) core.Span {
+	s := core.Span{Start: l, End: l + 1}
+	if w.keptAbove(l) || w.keptBelow(l) {
+		return s
+	}
+	inBlock := func(k int) bool { return w.blocks[k] == w.blocks[l] }
+	for below := true; s.End-s.Start < unitLines; below = !below {
+		up := !w.lines[s.Start].first && inBlock(s.Start-1)
+		down := !w.lines[s.End-1].last && inBlock(s.End)
+		switch {
+		case down && (below || !up):
+			s.End++
+		case up:
+			s.Start--
+		default:
+			return s
+		}
+	}
+	return s
+}

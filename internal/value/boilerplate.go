@@ -1,0 +1,123 @@
+package value
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/internal/dialog"
+)
+
+// Agents and tools repeat themselves: the header of every shell result, reminders, "description: run the tests". Of lines of one
+// shape in many messages the newest copy says all that they say. (The bounds are those of a prototype that was checked on sessions
+// of projects it had not seen; docs/decisions/0049-view.md.)
+const (
+	repeatedIn   = 6   // messages
+	repeatedLong = 200 // bytes: a longer line says something of its own
+)
+
+// findRepeated marks the lines of a shape that is in many messages, all but those of the newest. The user's lines, project rules and
+// lines of files are not counted: a function is not complete without its usual lines.
+func (c *Conversation) findRepeated() {
+	type shape struct{ messages, last int32 }
+	shapes := map[uint64]*shape{}
+	of := make([]*shape, len(c.Lines))
+	for p := range c.Passages {
+		pass := &c.Passages[p]
+		if pass.Kind == dialog.KindUser || pass.rules != "" || pass.partial || pass.family == families[dialog.FamilyRead] {
+			continue
+		}
+		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
+			line := &c.Lines[l]
+			if line.field != 0 && line.field != fieldCommand || line.joins || len(line.Text) > repeatedLong || line.shape == shapeData || pass.failed(line.Text) {
+				continue
+			}
+			h := shapeWithoutNumbers(line.Text)
+			s := shapes[h]
+			if s == nil {
+				s = &shape{last: -1}
+				shapes[h] = s
+			}
+			if m := int32(pass.Message); s.last != m {
+				s.messages, s.last = s.messages+1, m
+			}
+			of[l] = s
+		}
+	}
+	for l, s := range of {
+		if s != nil && s.messages >= repeatedIn {
+			c.Lines[l].repeated = s.last != int32(c.Passages[c.Lines[l].Passage].Message)
+		}
+	}
+}
+
+// shapeWithoutNumbers returns a hash of a line in which every word that has a digit is the same.
+func shapeWithoutNumbers(s string) uint64 {
+	h := uint64(hashSeed)
+	for w := range strings.FieldsSeq(s) {
+		if hasDigit(w) {
+			h ^= 1
+		} else {
+			h ^= hashOf(w)
+		}
+		h *= hashPrime
+	}
+	return h
+}
+
+// findReplaced marks the old text of edits that did not fail: it is in no file any more, and what an edit put in its place says more.
+func (c *Conversation) findReplaced() {
+	failed := map[string]bool{}
+	for p := range c.Passages {
+		if pass := &c.Passages[p]; pass.Kind == dialog.KindError {
+			failed[pass.call] = true
+		}
+	}
+	for p := range c.Passages {
+		pass := &c.Passages[p]
+		lines := c.Lines[pass.Lines.Start:pass.Lines.End]
+		if pass.answers() && pass.family == families[dialog.FamilyCommand] {
+			for i := range lines[:min(len(wrapperForms), len(lines))] {
+				lines[i].replaced = isWrapper(lines[i].Text)
+			}
+		}
+		if pass.Kind != dialog.KindToolCall || pass.partial || failed[pass.call] {
+			continue
+		}
+		put := false
+		for i := range lines {
+			put = put || lines[i].field == fieldNew && !strings.HasPrefix(lines[i].Text, "-")
+		}
+		for i := range lines {
+			line := &lines[i]
+			line.replaced = isSwitch(line, pass.family) || put && (line.field == fieldOld || line.field == fieldNew && isPatch(lines) && strings.HasPrefix(line.Text, "-"))
+		}
+	}
+}
+
+// isSwitch reports whether a line is an option of a call that says nothing of the work: true or false, or a number of a command.
+func isSwitch(line *Line, family uint8) bool {
+	key, value, ok := strings.Cut(line.Text, ": ")
+	if !ok || line.field != fieldOther || strings.ContainsAny(key, " \t") {
+		return false
+	}
+	return value == "true" || value == "false" || value == "null" || family == families[dialog.FamilyCommand] && strings.Trim(value, "0123456789") == ""
+}
+
+// wrapperForms begin the lines that Codex puts before the output of a command.
+var wrapperForms = []string{"Chunk ID: ", "Wall time: ", "Process exited with code 0", "Original token count: ", "Output:"}
+
+// isWrapper reports whether a line at the head of a command's result says nothing of what the command did.
+func isWrapper(line string) bool {
+	return slices.ContainsFunc(wrapperForms, func(form string) bool { return strings.HasPrefix(line, form) })
+}
+
+// isPatch reports whether the lines of a call have a patch in the form of apply_patch.
+func isPatch(lines []Line) bool {
+	const look = 4 // lines
+	for i := range lines[:min(look, len(lines))] {
+		if strings.Contains(lines[i].Text, "*** Begin Patch") || strings.HasPrefix(lines[i].Text, "*** Update File: ") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,137 @@
+package value
+
+import (
+	"context"
+	"regexp"
+	"slices"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/dialog"
+)
+
+// What the assistant decided or found out, and how the commands that check the work ended, is read again by whoever goes on, and
+// seldom quoted: so it is found by its form, the newest first.
+const (
+	decisionShare = 0.05 // of the room
+	decisionLong  = 150  // tokens of a paragraph that is taken whole
+	outcomeShare  = 0.02 // of the room
+	outcomeLong   = 200  // bytes
+	questionShare = 0.03 // of the room
+	questionLong  = 150  // tokens of one
+	answerLong    = 300  // bytes of a message of the user that answers rather than asks
+	newestShare   = 0.08 // of the room
+	newestEach    = 0.04
+)
+
+// decisionForm matches sentences that give a cause, a choice or a finding.
+var decisionForm = regexp.MustCompile(`(?i)\b(?:root cause|decid(?:e|ed|ing)|decision|(?:going|go|went) with|instead of|rul(?:e|ed|ing) out|turns out|` +
+	`the (?:(?:real|actual|main|underlying) )?(?:problem|issue|bug|reason|fix|cause|culprit|catch) (?:is|was)|because|since|found that|measured|confirm(?:ed|s)|` +
+	`remaining|still (?:needs?|open|fails?|missing)|not (?:done|needed|possible|supported)|follow[- ]up|cho(?:se|osing)|trade-?off|workaround|caused by|` +
+	`works now|now (?:passes|works)|verified|blocked|Ursache|entschieden|stattdessen|liegt daran|behoben|verworfen|porque|causa|en lugar de|parce que|au lieu de|la cause)\b|原因|决定|改用|因为|原来`)
+
+// outcomeForm matches lines that say how a test, a build or a check ended.
+var outcomeForm = regexp.MustCompile(`(?i)\b\d+ (?:tests?|specs?|passed|passing|failed|failing|failures?|errors?|warnings?|problems?|skipped)\b|\btests?:? +(?:passed|failed|\d)|` +
+	`\ball (?:\w+ )?(?:tests? |checks? )?pass|\bbuild (?:succeeded|failed|complete)|\bBUILD (?:SUCCESS|FAIL)|^(?:PASS|FAIL|ok)\b|\btest result:|\bcompiled? (?:successfully|with)|\bexit(?:ed)?(?: with)? (?:code|status) [1-9]`)
+
+// keepDecisions takes sentences of the assistant that give a cause, a choice or a finding.
+func (w *selection) keepDecisions(context.Context) error {
+	if w.talks || w.o.Only != nil {
+		return nil
+	}
+	limit := w.spent() + decisionShare*float64(w.o.Room)
+	for p, pass := range slices.Backward(w.c.Passages) {
+		if pass.Kind != dialog.KindAssistant || w.passages[p].mode != modeExtract {
+			continue
+		}
+		for l := pass.Lines.End - 1; l >= pass.Lines.Start; l-- {
+			if w.lines[l].at != 0 || w.c.Lines[l].shape != shapeProse || !decisionForm.MatchString(w.c.Lines[l].Text) {
+				continue
+			}
+			s := w.blockOf(l)
+			cost := w.cost(s)
+			if cost > decisionLong {
+				s = core.Span{Start: l, End: l + 1}
+				cost = w.cost(s)
+			}
+			if w.spent()+cost > limit {
+				return nil
+			}
+			w.take(s, cost)
+		}
+	}
+	return nil
+}
+
+// keepQuestions takes what the assistant said last before a short message of the user, the newest first: "yes" answers something.
+func (w *selection) keepQuestions(context.Context) error {
+	if w.talks || w.o.Only != nil {
+		return nil
+	}
+	limit := w.spent() + questionShare*float64(w.o.Room)
+	for p, pass := range slices.Backward(w.c.Passages) {
+		if p == 0 || pass.Kind != dialog.KindUser || pass.partial || w.size(pass.Lines) > answerLong {
+			continue
+		}
+		q := p - 1
+		for q > 0 && w.c.Passages[q].Kind == dialog.KindUser && w.c.Passages[q].Message == pass.Message {
+			q--
+		}
+		if w.c.Passages[q].Kind != dialog.KindAssistant || w.passages[q].mode != modeExtract {
+			continue
+		}
+		lines := w.c.Passages[q].Lines
+		most := min(limit, w.spent()+questionLong)
+		for l := lines.End - 1; l >= lines.Start && w.takeLine(l, most); l-- { //nolint:revive // it takes them
+		}
+	}
+	return nil
+}
+
+// size returns the bytes of lines.
+func (w *selection) size(lines core.Span) (n int) {
+	for l := lines.Start; l < lines.End; l++ {
+		n += len(w.c.Lines[l].Text)
+	}
+	return n
+}
+
+// keepNewestResults takes the newest results whole, the newest first: the next step needs them.
+func (w *selection) keepNewestResults(context.Context) error {
+	if w.talks || w.o.Only != nil {
+		return nil
+	}
+	room := float64(w.o.Room)
+	limit := w.spent() + newestShare*room
+	for p := len(w.passages) - 1; p >= 0 && w.c.Passages[p].Message >= w.recent; p-- {
+		if !w.answers(p) || w.passages[p].mode != modeOpen {
+			continue
+		}
+		lines := w.c.Passages[p].Lines
+		if cost := w.cost(lines); cost <= newestEach*room && w.spent()+cost <= limit && w.alive(lines) {
+			w.take(lines, cost)
+		}
+	}
+	return nil
+}
+
+// keepOutcomes takes of each command that checks something the line that says how it ended.
+func (w *selection) keepOutcomes(context.Context) error {
+	if w.talks || w.o.Only != nil {
+		return nil
+	}
+	limit := w.spent() + outcomeShare*float64(w.o.Room)
+	for p, pass := range slices.Backward(w.c.Passages) {
+		if !pass.answers() || pass.family != families[dialog.FamilyCommand] || w.passages[p].mode != modeExtract || commandKey(pass.Target) == "" {
+			continue
+		}
+		for l := pass.Lines.End - 1; l >= pass.Lines.Start; l-- {
+			if text := w.c.Lines[l].Text; len(text) <= outcomeLong && outcomeForm.MatchString(text) {
+				if !w.takeLine(l, limit) {
+					return nil
+				}
+				break
+			}
+		}
+	}
+	return nil
+}

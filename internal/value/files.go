@@ -1,0 +1,406 @@
+package value
+
+import (
+	"iter"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/ledger"
+	"github.com/condensehq/condense/internal/rawjson"
+)
+
+// Files under work. What an agent edits next is, for the most part, in files that it read once and has not edited yet,
+// and a reader who goes on needs the text as it is now: whole blocks, each once, without what a later edit replaced. So an
+// extract begins with blocks of the newest text of the files, as far as hidden messages showed it: those near in time,
+// those whose file is talked about, and those that define what is talked about.
+
+const (
+	// fileName is the name of the tool in the headers of these blocks.
+	fileName = "file"
+
+	filesMost  = 2500 // tokens
+	filesLeast = 300  // with less room there is none
+	// filesNear is in how many of the newest messages a file must have been read or changed.
+	filesNear = 40
+	// filesSeen is the share of a block's lines that is visible elsewhere if the block is left out.
+	filesSeen = 0.7
+	fileLine  = 14 // bytes: a shorter line is in many files
+)
+
+// A fileBlock is a block that may be shown.
+type fileBlock struct {
+	ledger.Block
+	score  float64
+	text   string // as it is written
+	tokens int
+}
+
+// listFiles chooses the blocks of files that are shown, and returns their tokens, at most so many.
+func (w *selection) listFiles(hidden []bool, free float64) float64 {
+	w.files, w.filed = nil, nil
+	room := min(w.o.Shares.Files*float64(w.o.Room), filesMost, free)
+	if room < filesLeast || w.o.Only != nil {
+		return 0
+	}
+	l := w.ledger()
+	near := len(w.messages) - filesNear
+	if !slices.ContainsFunc(l.Files, func(f *ledger.File) bool { return f.Touched >= near || f.Edited >= 0 }) {
+		return 0
+	}
+	blocks := w.rateFiles(l, hidden)
+	used := 0.0
+	var chosen []*fileBlock
+	for i := range blocks {
+		b := &blocks[i]
+		b.text = b.write(w.rootOf(l))
+		b.tokens = w.o.Counter.Count(core.Text(UsualMark+" "+b.text)) + 1
+		if used+float64(b.tokens) <= room {
+			used += float64(b.tokens)
+			chosen = append(chosen, b)
+		}
+		if room-used < 80 { // tokens: no block is that small
+			break
+		}
+	}
+	slices.SortStableFunc(chosen, func(a, b *fileBlock) int {
+		if a.File != b.File {
+			if a.File.Touched != b.File.Touched {
+				return a.File.Touched - b.File.Touched
+			}
+			return strings.Compare(a.File.Path, b.File.Path)
+		}
+		return a.First - b.First
+	})
+	shown := map[string]map[string]bool{} // by name of the file
+	for _, b := range joined(chosen, w.rootOf(l)) {
+		w.files = append(w.files, b.text)
+		base := b.File.Path[strings.LastIndexByte(b.File.Path, '/')+1:]
+		if shown[base] == nil {
+			shown[base] = map[string]bool{}
+		}
+		for _, line := range b.Lines {
+			shown[base][strings.TrimSpace(line.Text)] = true
+		}
+	}
+	w.settleFiles(shown, hidden)
+	return used
+}
+
+// joined returns blocks, in order, of which those that follow each other are one.
+func joined(blocks []*fileBlock, root string) (out []*fileBlock) {
+	for _, b := range blocks {
+		if n := len(out); n > 0 && b.First > 0 && out[n-1].File == b.File && out[n-1].First > 0 {
+			last := out[n-1]
+			if end := last.First + len(last.Lines); b.First >= end && b.First-end <= 2 { // blank lines between them
+				for range b.First - end {
+					last.Lines = append(slices.Clip(last.Lines), ledger.Line{})
+				}
+				last.Lines = append(slices.Clip(last.Lines), b.Lines...)
+				last.text = last.write(root)
+				continue
+			}
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+// ledger returns the files as the conversation shows them.
+func (w *selection) ledger() *ledger.Ledger {
+	if w.replayed != nil {
+		return w.replayed
+	}
+	l := new(ledger.Ledger)
+	for p := range w.c.Passages { // blocks of a former extract
+		pass := &w.c.Passages[p]
+		if !pass.partial || pass.Name != fileName {
+			continue
+		}
+		path, first := splitPlace(pass.Target)
+		var lines []string
+		for k := pass.Lines.Start; k < pass.Lines.End; k++ {
+			line := &w.c.Lines[k]
+			if text := line.Text + line.after; line.joins && len(lines) > 0 {
+				lines[len(lines)-1] += text
+			} else {
+				lines = append(lines, strings.Split(text, "\n")...)
+			}
+		}
+		l.File(path).Show(first, lines, pass.Message)
+	}
+	l.Replay(w.messages, w.o.Reader.Read(w.messages))
+	w.replayed = l
+	return l
+}
+
+var placeForm = regexp.MustCompile(`:(\d{1,7})(?:-\d{1,7})?$`)
+
+// splitPlace splits the target of a block, such as a/b.go:12-40, in the path and the number of the first line; 0 if it has
+// none.
+func splitPlace(target string) (path string, first int) {
+	at := placeForm.FindStringSubmatchIndex(target)
+	if at == nil {
+		return target, 0
+	}
+	first, _ = strconv.Atoi(target[at[2]:at[3]])
+	return target[:at[0]], first
+}
+
+// rootOf returns the folder that most of the files with whole paths are in.
+func (w *selection) rootOf(l *ledger.Ledger) string {
+	const most = 2.0 / 3
+	in, all := map[string]int{}, 0
+	for _, f := range l.Files {
+		if !strings.HasPrefix(f.Path, "/") {
+			continue
+		}
+		all++
+		for i := range len(f.Path) {
+			if f.Path[i] == '/' {
+				in[f.Path[:i+1]]++
+			}
+		}
+	}
+	root := ""
+	for dir, n := range in {
+		if len(dir) > len(root) && n > 1 && float64(n) >= most*float64(all) {
+			root = dir
+		}
+	}
+	return root[:strings.LastIndexByte(strings.TrimSuffix(root, "/"), '/')+1] // the last folder says where a file is
+}
+
+// write returns the header of b without its mark, and its lines.
+func (b *fileBlock) write(root string) string {
+	name := shortPath(b.File.Path, root)
+	if b.First > 0 {
+		name += ":" + strconv.Itoa(b.First) + "-" + strconv.Itoa(b.First+len(b.Lines)-1)
+	}
+	var s strings.Builder
+	s.WriteString(headings[dialog.KindToolResult] + " " + fileName + " " + name)
+	for i := range b.Lines {
+		s.WriteString("\n" + strings.TrimRight(b.Lines[i].Text, " \t\r"))
+	}
+	return s.String()
+}
+
+// What the newest texts talk about. The weights are those of a prototype that was checked on sessions of projects it had
+// not seen; none was fitted.
+const (
+	talkTexts   = 5 // newest texts of the assistant
+	talkUsers   = 3 // and of the user
+	nameLeast   = 5 // bytes
+	mentioned   = 1.0
+	mentionedBy = 0.5 // more if two of plan, assistant and user do
+	defines     = 1.0 // for each name that a block defines, two at most
+	uses        = 0.5
+)
+
+// A talk is what was said last.
+type talk struct {
+	texts [3]string // of the assistant, the plan, the user
+	names map[string]bool
+}
+
+func (w *selection) talk() talk {
+	t := talk{names: map[string]bool{}}
+	var texts [3]strings.Builder
+	said, users := 0, 0
+	for _, pass := range slices.Backward(w.c.Passages) {
+		k := -1
+		switch {
+		case pass.Kind == dialog.KindAssistant && said < talkTexts:
+			k, said = 0, said+1
+		case pass.Kind == dialog.KindToolCall && pass.family == families[dialog.FamilyPlan] && texts[1].Len() == 0:
+			k = 1
+		case pass.Kind == dialog.KindUser && users < talkUsers:
+			k, users = 2, users+1
+		}
+		if k < 0 {
+			continue
+		}
+		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
+			_, _ = texts[k].WriteString(w.c.Lines[l].Text + "\n")
+		}
+	}
+	for k := range texts {
+		t.texts[k] = texts[k].String()
+		for name := range names(t.texts[k]) {
+			t.names[name] = true
+		}
+	}
+	return t
+}
+
+// names yields the names in s that say something: words as programs have them, of five or more bytes, each with the word
+// before it.
+func names(s string) iter.Seq2[string, string] {
+	return func(yield func(name, before string) bool) {
+		before := ""
+		for i := 0; i < len(s); {
+			start := i
+			for i < len(s) && bytesOf[s[i]]&isWord != 0 {
+				i++
+			}
+			if word := s[start:i]; word != "" {
+				if len(word) >= nameLeast && bytesOf[word[0]]&isDigit == 0 && !yield(word, before) {
+					return
+				}
+				before = word
+			}
+			i = max(i, start+1)
+		}
+	}
+}
+
+// defining are words before the name that a line defines.
+var defining = rawjson.Set("func", "function", "def", "class", "const", "let", "var", "type", "interface", "struct", "enum", "fn", "impl", "trait", "module")
+
+// rateFiles returns the blocks that may be shown, the best first.
+func (w *selection) rateFiles(l *ledger.Ledger, hidden []bool) []fileBlock {
+	since := make([]float64, len(w.messages)+1) // tokens from a message to the end
+	for i := len(w.messages) - 1; i >= 0; i-- {
+		since[i] = since[i+1] + float64(w.messages[i].Tokens)
+	}
+	visible := map[string]bool{}
+	for p := range w.c.Passages {
+		if pass := &w.c.Passages[p]; !hidden[pass.Message] {
+			for k := pass.Lines.Start; k < pass.Lines.End; k++ {
+				text, _ := content(w.c.Lines[k].Text)
+				visible[text] = true
+			}
+		}
+	}
+	talk := w.talk()
+	var out []fileBlock
+	for _, f := range l.Files {
+		about := 0
+		base := f.Path[strings.LastIndexByte(f.Path, '/')+1:]
+		for _, text := range talk.texts {
+			if strings.Contains(text, base) {
+				about++
+			}
+		}
+		for _, b := range f.Blocks() {
+			if len(b.Lines) == 0 || w.isShown(&b, visible) {
+				continue
+			}
+			seen := 0
+			for i := range b.Lines {
+				seen = max(seen, b.Lines[i].Seen)
+			}
+			score := -math.Log1p(since[min(seen+1, len(since)-1)]) - 0.5*math.Log1p(since[min(f.Touched+1, len(since)-1)])
+			if about > 0 {
+				score += mentioned
+			}
+			if about > 1 {
+				score += mentionedBy
+			}
+			out = append(out, fileBlock{Block: b, score: score + talk.rate(&b)})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b fileBlock) int {
+		switch {
+		case a.score > b.score:
+			return -1
+		case a.score < b.score:
+			return 1
+		}
+		return 0
+	})
+	return out
+}
+
+// isShown reports whether most of b is visible elsewhere.
+func (w *selection) isShown(b *ledger.Block, visible map[string]bool) bool {
+	n, seen := 0, 0
+	for i := range b.Lines {
+		if text := strings.TrimSpace(b.Lines[i].Text); len(text) >= fileLine {
+			n++
+			if visible[text] {
+				seen++
+			}
+		}
+	}
+	return float64(seen) >= filesSeen*float64(n)
+}
+
+// rate returns how closely a block is related to what was said last.
+func (t *talk) rate(b *ledger.Block) float64 {
+	defined, used := map[string]bool{}, map[string]bool{}
+	for i := range b.Lines {
+		for name, before := range names(b.Lines[i].Text) {
+			if t.names[name] {
+				used[name] = true
+				if defining[before] {
+					defined[name] = true
+				}
+			}
+		}
+	}
+	return defines*float64(min(2, len(defined))) + uses*min(3, float64(len(used))/math.Sqrt(float64(len(b.Lines))))
+}
+
+// settleFiles takes the lines that are shown, and those of which a newer text is known, out of the choice.
+func (w *selection) settleFiles(shown map[string]map[string]bool, hidden []bool) {
+	clear(w.out)
+	if len(shown) == 0 {
+		return
+	}
+	for p := range w.c.Passages {
+		pass := &w.c.Passages[p]
+		if !hidden[pass.Message] || pass.Message >= w.unread || pass.Kind != dialog.KindToolCall && !pass.answers() {
+			continue
+		}
+		target, _ := splitPlace(pass.Target)
+		lines := shown[target[strings.LastIndexByte(target, '/')+1:]]
+		if pass.family == families[dialog.FamilyCommand] {
+			lines = nil
+			for base, of := range shown {
+				if strings.Contains(target, base) {
+					lines = of
+				}
+			}
+		}
+		for l := pass.Lines.Start; lines != nil && l < pass.Lines.End; l++ {
+			text, _ := content(w.c.Lines[l].Text)
+			if lines[text] {
+				w.out[l] = true
+				w.filed = append(w.filed, l)
+			}
+		}
+	}
+}
+
+// gone reports whether line l is not chosen: something newer was said, or it is shown already. What only repeats a newer line, and the old
+// text of edits, comes last, if there is room for all other lines.
+func (w *selection) gone(l int) bool {
+	line := &w.c.Lines[l]
+	return line.outdated || w.out[l] || (line.repeated || line.replaced) && !w.filling && w.o.Only == nil
+}
+
+// renderFiles writes the blocks of files.
+func (b *extractWriter) renderFiles(files []string) {
+	for _, text := range files {
+		for i, line := range strings.Split(text, "\n") {
+			b.text.WriteByte('\n')
+			switch {
+			case i == 0:
+				b.marks = append(b.marks, b.text.Len())
+				b.text.WriteByte(' ')
+			case Literal(line):
+				b.marks = append(b.marks, b.text.Len())
+				b.text.WriteByte('|')
+			}
+			b.text.WriteString(line)
+		}
+	}
+	if len(files) > 0 {
+		b.call, b.under = nil, nil
+	}
+}

@@ -1,0 +1,187 @@
+package value
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/dialog"
+)
+
+// Talk: a conversation without tools, of many messages in prose. There, what is asked for later is what somebody said,
+// all of it; and messages differ little in what they are worth, but much in what they cost. So whole messages are kept, by
+// value for their length. Found on chats with gold evidence by others (BEAM, LoCoMo, Lost in Compaction), on which lines
+// chosen by names and phrases keep less than half of that.
+const (
+	talkLeast = 50   // messages
+	talkTools = 0.1  // of them may be calls or results
+	talkSigns = 0.05 // of the text may be signs of programs
+	talkTail  = 0.08
+	// talkHeader is what a message costs in addition to its text, in bytes.
+	talkHeader = 15
+	// talkAnswers is how many times as long as the user's messages the others' are in a chat with an assistant. There the
+	// user's come first: what is asked for later is mostly what the user said.
+	talkAnswers = 3
+)
+
+// isTalk reports whether the conversation is talk.
+func (c *Conversation) isTalk() bool {
+	if c.messages < talkLeast {
+		return false
+	}
+	tools, signs, all := 0, 0, 0
+	seen := -1
+	for p := range c.Passages {
+		pass := &c.Passages[p]
+		if (pass.Kind == dialog.KindToolCall || pass.answers()) && pass.Message != seen {
+			tools, seen = tools+1, pass.Message
+		}
+		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
+			text := c.Lines[l].Text
+			all += len(text)
+			for i := range len(text) {
+				if strings.IndexByte("{}();=<>_|\\", text[i]) >= 0 {
+					signs++
+				}
+			}
+		}
+	}
+	return float64(tools) < talkTools*float64(c.messages) && float64(signs) < talkSigns*float64(all)
+}
+
+// An utterance is what one side said in a message.
+type utterance struct {
+	lines core.Span
+	user  bool
+	bytes int
+	asks  bool // it ends with a question
+	worth float64
+}
+
+// keepTalk takes whole messages, those of the most value for their length first.
+func (w *selection) keepTalk(context.Context) error {
+	if !w.talks {
+		return nil
+	}
+	all := w.utterances()
+	var long, count [2]float64
+	for i := range all {
+		k := 0
+		if all[i].user {
+			k = 1
+		}
+		long[k] += float64(all[i].bytes)
+		count[k]++
+	}
+	userFirst := count[0] > 0 && count[1] > 0 && long[0]/count[0] >= talkAnswers*long[1]/count[1]
+	order := make([]*utterance, 0, len(all))
+	for i := range all {
+		if w.passages[w.lines[all[i].lines.Start].passage].mode == modeExtract {
+			order = append(order, &all[i])
+		}
+	}
+	slices.SortStableFunc(order, func(a, b *utterance) int {
+		if userFirst && a.user != b.user {
+			if a.user {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(b.worth/float64(b.bytes+talkHeader), a.worth/float64(a.bytes+talkHeader))
+	})
+	limit := float64(w.o.Room)
+	if len(w.c.Media) > 0 {
+		limit -= mediaShare * limit
+	}
+	for _, u := range order {
+		if cost := w.cost(u.lines); w.spent()+cost <= limit && w.alive(u.lines) {
+			w.take(u.lines, cost)
+		}
+	}
+	return nil
+}
+
+// The weights of an utterance's value, in [utterance.rate]: a logistic regression on whether a message is evidence for a
+// question, fitted to conversations 1 to 5 of LoCoMo. None is a word of a language.
+var talkWeights = struct{ bias, names, rarity, rarest, answers, asks float64 }{-6.5, 0.134, 0.141, 0.878, 1.189, -1.537}
+
+// utterances returns what was said, rated.
+func (w *selection) utterances() []utterance {
+	var all []utterance
+	var words [][]string
+	in := map[string]int{}
+	for p := range w.c.Passages {
+		pass := &w.c.Passages[p]
+		if pass.Kind != dialog.KindUser && pass.Kind != dialog.KindAssistant || pass.outdated {
+			continue
+		}
+		u := utterance{lines: pass.Lines, user: pass.Kind == dialog.KindUser}
+		seen := map[string]bool{}
+		var of []string
+		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
+			text := w.c.Lines[l].Text
+			u.bytes += len(text) + 1
+			for f := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+				of = append(of, f)
+				if low := strings.ToLower(f); !seen[low] {
+					seen[low] = true
+					in[low]++
+				}
+			}
+		}
+		u.asks = strings.ContainsAny(lastOf(w.c.Lines[pass.Lines.End-1].Text, 80), "?？")
+		all, words = append(all, u), append(words, of)
+	}
+	for i := range all {
+		answers := i > 0 && all[i-1].asks && all[i-1].user != all[i].user
+		all[i].rate(words[i], in, len(all), answers, w.c)
+	}
+	return all
+}
+
+func lastOf(s string, n int) string { return strings.ToValidUTF8(s[max(0, len(s)-n):], "") }
+
+// rate sets how likely it is that the message is asked for later.
+func (u *utterance) rate(words []string, in map[string]int, messages int, answers bool, c *Conversation) {
+	const most, rarest = 5, 5
+	var rarity []float64
+	names, sum := 0, 0.0
+	for i, f := range words {
+		low := strings.ToLower(f)
+		r := math.Log(float64(messages) / float64(in[low]))
+		rarity = append(rarity, r)
+		sum += r
+		if i > 0 && low != f && unicode.IsLower(rune(words[i-1][len(words[i-1])-1])) && len(f) > 2 {
+			names++
+		}
+	}
+	if len(words) == 0 {
+		return
+	}
+	slices.Sort(rarity)
+	top := rarity[max(0, len(rarity)-rarest):]
+	topSum := 0.0
+	for _, r := range top {
+		topSum += r
+	}
+	sentences, questions := 0.0, 0.0
+	for l := u.lines.Start; l < u.lines.End; l++ {
+		for _, at := range dialog.Sentences(c.Lines[l].Text) {
+			sentences++
+			if strings.ContainsAny(lastOf(c.Lines[l].Text[at.Start:at.End], 4), "?？") {
+				questions++
+			}
+		}
+	}
+	k := &talkWeights
+	x := k.bias + k.names*float64(min(names, most)) + k.rarity*sum/float64(len(words)) + k.rarest*topSum/float64(len(top))
+	if answers {
+		x += k.answers
+	}
+	x += k.asks * questions / max(1, sentences)
+	u.worth = 1 / (1 + math.Exp(-x))
+}
