@@ -17,7 +17,7 @@ type View struct {
 	Messages []core.Message
 }
 
-// Judge measures views of the messages of s before index at by those after it, as [Run] does but for the measures of [score.Beside]: a row for
+// Judge measures views of the messages of s before index at by those after it, as [Run] does but for the measures of [score.Continuation]: a row for
 // each view, and what was needed of the first one, by falling weight. The budget of all is the size of the first. It returns nothing if too little follows.
 func Judge(s *score.Session, at int, views []View, c *tokens.Counter) ([]Row, []score.Need) {
 	cut, ok := score.CutAt(s, strconv.Itoa(at), at)

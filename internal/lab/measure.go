@@ -21,10 +21,14 @@ const (
 	MeasurePanel = "panel"
 	// MeasureReachable is the panel of what is kept, or that a visible handle or path with lines leads to.
 	MeasureReachable = "reachable"
-	MeasureFar       = "far"
-	MeasureUser      = "user"
-	MeasureSize      = "size"
-	MeasureKept      = "kept"
+	// MeasureLabelled is the same by handles alone whose label says what they lead to.
+	MeasureLabelled = "labelled"
+	// MeasureGain is the conditional compression gain, which knows nothing of what the panel counts: a verdict needs both.
+	MeasureGain = "gain"
+	MeasureFar  = "far"
+	MeasureUser = "user"
+	MeasureSize = "size"
+	MeasureKept = "kept"
 	// MeasureOwn is the share of the saving that the strategy itself made; the rest was made by the truncation that follows it.
 	MeasureOwn = "own"
 	// MeasureFailed is 1 where a provider of the strategy failed, was rejected or could not work, else 0.
@@ -35,6 +39,7 @@ const (
 var measures = []Measure{
 	{Name: MeasurePanel, Title: "needed later", Unit: "share", Better: 1, OfOracle: true, Doc: "Mean of cfrr, fnr4 and rw: how much of what the agent needed later is left. The headline number."},
 	{Name: MeasureReachable, Title: "reachable", Unit: "share", Better: 1, Doc: "The panel, with everything counted as kept that a handle or a path with lines in the result leads to: one recall or one read brings it back."},
+	{Name: MeasureLabelled, Title: "reachable by label", Unit: "share", Better: 1, Doc: "The panel, with everything counted as kept that a handle leads to whose label names its file, with the lines if it gives any, or its command. A bare handle does not count: nobody can know what it leads to."},
 	{Name: "cfrr", Title: "names in context", Unit: "share", Better: 1, OfOracle: true, Doc: "Paths, identifiers, numbers and quotes that were needed later, by weight, with credit for the text around them."},
 	{Name: "fnr4", Title: "word for word", Unit: "share", Better: 1, OfOracle: true, Doc: "Runs of four words that were written again later."},
 	{Name: "rw", Title: "rare words", Unit: "share", Better: 1, OfOracle: true, Doc: "Rare plain words that were needed later, by weight."},
@@ -46,10 +51,11 @@ var measures = []Measure{
 	{Name: MeasureUser, Title: "user's words", Unit: "share", Better: 1, Doc: "Sentences that the user typed, verbatim, weighted by length up to 40 words."},
 	{Name: "artefacts", Title: "files touched", Unit: "share", Better: 1, Doc: "Files that the agent touched: half for the name, half for the lines of the last state."},
 	{Name: "errors", Title: "errors", Unit: "share", Better: 1, Doc: "Lines of tool results that report an error, the newest 200."},
-	{Name: "gain", Title: "predicts what follows", Unit: "share", Better: 1, Doc: "Conditional compression gain: how many of the bytes that everything before the cut saves in compressing what was written next the result saves."},
+	{Name: MeasureGain, Title: "predicts what follows", Unit: "share", Better: 1, Doc: "Conditional compression gain: how many of the bytes that everything before the cut saves in compressing what was written next the result saves."},
 	{Name: "anchors", Title: "lines edited next", Unit: "share", Better: 1, Doc: "Lines that the agent quotes in its next edits, and that no tool showed again."},
 	{Name: "torn", Title: "messages torn", Unit: "share", Better: -1, Doc: "Typed messages of which sentences were moved, or closed up without a mark."},
 	{Name: "legible", Title: "results in readable units", Unit: "share", Better: 1, Doc: "Lines of tool results in runs of five or more as they were, or in whole results."},
+	{Name: "decisions", Title: "decisions", Unit: "share", Better: 1, Doc: "Sentences of the assistant that state a cause, a choice or a finding, verbatim, without those of the last twelve messages."},
 	{Name: "recent", Title: "last ten messages", Unit: "share", Better: 1, Doc: "The share of the last ten messages that is kept verbatim."},
 	{Name: MeasureKept, Title: "tokens left", Unit: "share", Better: -1, Doc: "Tokens after, as a share of those before."},
 	{Name: MeasureSize, Title: "of the budget", Unit: "share", Better: 0, Doc: "Tokens after, as a share of the budget. Above 1.03 the strategy missed the budget."},
@@ -91,7 +97,7 @@ func scores(values map[string]float64, s score.Score) {
 	p, ok := s.Panel()
 	put(MeasurePanel, p, ok)
 	for name, share := range map[string]score.Share{
-		"cfrr": s.CFRR, "fnr4": s.FNR4, "rw": s.RW, MeasureFar: s.CFAR, "grounded": s.GFRR, "plain": s.FRR, MeasureReachable: s.Reach, "altered": s.Altered, "stale": s.Stale,
+		"cfrr": s.CFRR, "fnr4": s.FNR4, "rw": s.RW, MeasureFar: s.CFAR, "grounded": s.GFRR, "plain": s.FRR, MeasureReachable: s.Reach, MeasureLabelled: s.Labelled, "altered": s.Altered, "stale": s.Stale,
 		MeasureUser: s.UIR, "artefacts": s.Artefacts, "errors": s.Errors, "recent": s.Recent, "foretold": s.Foretold,
 	} {
 		v, ok := share.Value()
@@ -100,9 +106,9 @@ func scores(values map[string]float64, s score.Score) {
 	values["faults"] = float64(s.PairErrors)
 }
 
-// besides does the same for the measures beside the panel.
-func besides(values map[string]float64, s score.Beside) {
-	for name, share := range map[string]score.Share{"gain": s.Gain, "anchors": s.Anchors, "torn": s.Torn, "legible": s.Legible} {
+// continuation does the same for the measures that are not in the panel.
+func continuation(values map[string]float64, s score.Continuation) {
+	for name, share := range map[string]score.Share{MeasureGain: s.Gain, "anchors": s.Anchors, "torn": s.Torn, "legible": s.Legible, "decisions": s.Decisions} {
 		if v, ok := share.Value(); ok {
 			values[name] = v
 		}

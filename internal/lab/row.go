@@ -296,7 +296,7 @@ func outcome(c *core.ChainResult) (core.Outcome, string) {
 // judge adds all measures of view to r.
 func (b *trial) judge(r *Row, view []core.Message) {
 	b.measure(r, view)
-	besides(r.Values, b.scorer.Beside(view))
+	continuation(r.Values, b.scorer.Continuation(view))
 }
 
 // measure adds the measures of view to r that take little memory.

@@ -41,9 +41,9 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s: %s %s and %s, %+.3f (95 %% interval %+.3f to %+.3f, %s)", d.Measure, what, d.A, d.B, d.Mean, d.Low, d.High, d.Of())
 }
 
-// pairMeasures are the measures of [Report.Differences], over all modes. The first is also there for
-// each mode.
-var pairMeasures = []string{MeasurePanel, MeasureFar, MeasureUser, "artefacts", "errors"}
+// pairMeasures are the measures of [Report.Differences], over all modes. The first two, which verdicts need, are also there
+// for each mode.
+var pairMeasures = []string{MeasurePanel, MeasureGain, MeasureFar, MeasureUser, "artefacts", "errors"}
 
 // differences returns the paired differences between all strategies except the bounds.
 func (a *analysis) differences() []Difference {
@@ -53,7 +53,7 @@ func (a *analysis) differences() []Difference {
 		for i := range names {
 			for _, b := range names[i+1:] {
 				for _, m := range pairMeasures {
-					if mode != "" && m != MeasurePanel {
+					if mode != "" && m != MeasurePanel && m != MeasureGain {
 						continue
 					}
 					d := a.difference(a.groups[group{budget, mode, names[i]}], a.groups[group{budget, mode, b}], m)
@@ -115,7 +115,8 @@ func (r *Report) bySession(strategy string) []*Row {
 	return out
 }
 
-// A Verdict names the strategy that keeps most of what was needed later, if the data show one.
+// A Verdict names the strategy that keeps most of what was needed later, if the data show one and no other is shown to
+// be better by [MeasureGain].
 type Verdict struct {
 	Budget string `json:"budget"`
 	Mode   string `json:"mode"` // empty: all modes together
@@ -123,7 +124,11 @@ type Verdict struct {
 	Best string `json:"best,omitempty"`
 	// Ties are the strategies that Best is not shown to be better than.
 	Ties []string `json:"ties,omitempty"`
-	// Shown reports whether Best is shown to be better than all others.
+	// ByGain are the strategies that are shown to be better than Best by [MeasureGain], the best first.
+	ByGain []string `json:"by_gain,omitempty"`
+	// Disagreement is a sentence about these; empty if there are none.
+	Disagreement string `json:"disagreement,omitempty"`
+	// Shown reports whether Best is shown to be better than all others, and none of them better by gain.
 	Shown bool `json:"shown"`
 	// Few reports whether there are too few sessions for a verdict.
 	Few  bool   `json:"few,omitempty"`
@@ -220,12 +225,12 @@ func (a *analysis) losses(t *Table, best string, others []string) []Loss {
 
 // verdicts returns a verdict for every budget and mode.
 func (a *analysis) verdicts() []Verdict {
-	diff := map[[4]string]Difference{}
+	diff, gain := map[[4]string]Difference{}, map[[4]string]Difference{}
 	for _, d := range a.Differences {
-		if d.Measure == MeasurePanel {
-			diff[[4]string{d.Budget, d.Mode, d.A, d.B}] = d
+		if of := map[string]map[[4]string]Difference{MeasurePanel: diff, MeasureGain: gain}[d.Measure]; of != nil {
+			of[[4]string{d.Budget, d.Mode, d.A, d.B}] = d
 			d.Mean, d.Low, d.High = -d.Mean, -d.High, -d.Low
-			diff[[4]string{d.Budget, d.Mode, d.B, d.A}] = d
+			of[[4]string{d.Budget, d.Mode, d.B, d.A}] = d
 		}
 	}
 	var out []Verdict
@@ -265,11 +270,16 @@ func (a *analysis) verdicts() []Verdict {
 					v.Ties = append(v.Ties, n)
 				}
 			}
-			if v.Shown = len(v.Ties) == 0; v.Shown {
+			v.byGain(gain, names[1:])
+			switch {
+			case len(v.Ties) == 0:
 				second := diff[[4]string{t.Budget, t.Mode, v.Best, names[1]}]
 				v.Text = fmt.Sprintf("%s keeps most of what was needed later: %.2f, %+.2f against %s (95 %% interval %+.2f to %+.2f, %s)",
 					v.Best, panel[v.Best].Mean, second.Mean, names[1], second.Low, second.High, second.Of())
-			} else {
+				if v.Shown = len(v.ByGain) == 0; !v.Shown {
+					v.Text = noBest + v.Text
+				}
+			default:
 				v.Text = fmt.Sprintf("no difference shown between %s", strings.Join(append([]string{v.Best}, v.Ties...), ", "))
 			}
 		}
@@ -282,6 +292,31 @@ func (a *analysis) verdicts() []Verdict {
 		out = append(out, v)
 	}
 	return out
+}
+
+// noBest begins the text of a verdict whose best strategy is not the best by gain.
+const noBest = "none is called the best: "
+
+// byGain notes which of the others are shown to be better than the best strategy by gain, and says so.
+func (v *Verdict) byGain(gain map[[4]string]Difference, others []string) {
+	of := func(n string) Difference { return gain[[4]string{v.Budget, v.Mode, n, v.Best}] }
+	for _, n := range others {
+		if d := of(n); d.Shown && d.Mean > 0 {
+			v.ByGain = append(v.ByGain, n)
+		}
+	}
+	if len(v.ByGain) == 0 {
+		return
+	}
+	slices.SortStableFunc(v.ByGain, func(x, y string) int { return cmp.Compare(of(y).Mean, of(x).Mean) })
+	first := v.ByGain[0]
+	panel := v.Best + " keeps more of what was needed later"
+	if slices.Contains(v.Ties, first) {
+		panel = fmt.Sprintf("of what was needed later no difference is shown between %s and %s", v.Best, first)
+	}
+	d := of(first)
+	v.Disagreement = fmt.Sprintf("The two yardsticks disagree: %s, but %s predicts better what was written next (gain %+.2f, 95 %% interval %+.2f to %+.2f, %s).",
+		panel, first, d.Mean, d.Low, d.High, d.Of())
 }
 
 // ruledOut says which strategies no verdict may name.

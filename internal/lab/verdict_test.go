@@ -159,3 +159,40 @@ func TestSince(t *testing.T) {
 		t.Errorf("no change is %v", d)
 	}
 }
+
+// None is called the best if another one is shown to be better by gain, and the verdict says so in a sentence.
+func TestAVerdictNeedsGain(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		panel func(i int) float64
+		gain  func(i int) float64 // of b, where a has 0.5
+		text  string
+		shown bool
+		want  string // begins the disagreement
+	}{
+		{"gain agrees", func(i int) float64 { return 0.6 + float64(i%3)/100 }, func(int) float64 { return 0.4 }, "a keeps most", true, ""},
+		{"no difference in gain", func(i int) float64 { return 0.6 + float64(i%3)/100 }, func(i int) float64 { return 0.4 + float64(i%2)/5 }, "a keeps most", true, ""},
+		{"gain disagrees", func(i int) float64 { return 0.6 + float64(i%3)/100 }, func(i int) float64 { return 0.6 + float64(i%3)/100 }, "none is called the best: a keeps most", false,
+			"The two yardsticks disagree: a keeps more of what was needed later, but b predicts better what was written next (gain +0.11, "},
+		{"gain alone sees a difference", func(i int) float64 { return 0.41 + float64(i%2)/5 }, func(i int) float64 { return 0.6 + float64(i%3)/100 }, "no difference shown between a, b", false,
+			"The two yardsticks disagree: of what was needed later no difference is shown between a and b, but b predicts better"},
+	} {
+		in := rows(12, c.panel)
+		for i := range in.Rows {
+			in.Rows[i].Values[lab.MeasureGain] = 0.5
+			if in.Rows[i].Strategy == "b" {
+				in.Rows[i].Values[lab.MeasureGain] = c.gain(i / 2)
+			}
+		}
+		r, err := lab.Merge(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range r.Verdicts { // over all modes, and of the mode
+			if v.Shown != c.shown || !strings.HasPrefix(v.Text, c.text) || !strings.HasPrefix(v.Disagreement, c.want) || (c.want == "") != (v.Disagreement == "") || len(v.ByGain) > 0 != (c.want != "") {
+				t.Errorf("%s: got %q, %q, shown %v", c.name, v.Text, v.Disagreement, v.Shown)
+			}
+		}
+	}
+}

@@ -150,9 +150,11 @@ type verdict struct {
 	Shown  bool
 	Word   string
 	Text   string
-	Worse  string // in which measures the best strategy is worse
-	Why    []string
-	AtSize []string
+	// Disagreement says that the two yardsticks name different strategies.
+	Disagreement string
+	Worse        string // in which measures the best strategy is worse
+	Why          []string
+	AtSize       []string
 	// Names are the strategies that the table of all verdicts shows, More is the number of others.
 	Names []string
 	More  int
@@ -181,10 +183,12 @@ const maxNames = 2
 
 func newVerdict(v *lab.Verdict) verdict {
 	const none = "no difference shown"
-	out := verdict{Budget: v.Budget, Shown: v.Shown, Word: none, Text: strings.TrimPrefix(v.Text, none+" "), Worse: v.WorseIn(), Why: v.Explained(), AtSize: v.AtSize}
+	out := verdict{Budget: v.Budget, Shown: v.Shown, Word: none, Text: strings.TrimPrefix(v.Text, none+" "), Disagreement: v.Disagreement, Worse: v.WorseIn(), Why: v.Explained(), AtSize: v.AtSize}
 	switch {
 	case v.Shown:
 		out.Word = "better"
+	case len(v.Ties) == 0 && len(v.ByGain) > 0:
+		out.Word = "disagreement"
 	case v.Few:
 		out.Word, out.Text = tooFew, strings.TrimPrefix(v.Text, tooFew+" ")
 		return out
@@ -315,6 +319,7 @@ type measureRow struct {
 // groups are the tables of measures. The last has all measures that the others do not name.
 var groups = []struct{ id, title, measures string }{
 	{"kept", "What is kept", "panel far cfrr fnr4 rw grounded plain user artefacts errors recent"},
+	{"going-on", "Going on", "gain anchors decisions reachable labelled torn legible"},
 	{"cost", "Size, time and cost", "kept size own ms calls usd payback head_messages head_bytes"},
 	{"safety", "Safety", ""},
 }

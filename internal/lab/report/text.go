@@ -96,7 +96,7 @@ func cleaned(r *lab.Report) *lab.Report {
 	})
 	out.Differences = each(r.Differences, func(d *lab.Difference) { makeVisible(&d.Mode, &d.A, &d.B) })
 	out.Verdicts = each(r.Verdicts, func(v *lab.Verdict) {
-		makeVisible(&v.Mode, &v.Best, &v.Text)
+		makeVisible(&v.Mode, &v.Best, &v.Text, &v.Disagreement)
 		v.Ties = each(v.Ties, func(s *string) { makeVisible(s) })
 		v.AtSize = each(v.AtSize, func(s *string) { makeVisible(s) })
 	})

@@ -42,7 +42,7 @@ func newReport() *lab.Report {
 		Budgets:    []string{"25%"}, Modes: []string{"code" + hostile}, Measures: lab.Measures(),
 		Skipped:  []lab.Skipped{{Name: hostile, Reason: hostile}},
 		Warnings: []lab.Warning{{Strategy: "mine" + hostile, Text: hostile, Unfit: true}},
-		Verdicts: []lab.Verdict{{Budget: "25%", Best: "mine" + hostile, Shown: true, Text: "mine keeps most " + hostile, AtSize: []string{"mine against other at the same size" + hostile}}},
+		Verdicts: []lab.Verdict{{Budget: "25%", Best: "mine" + hostile, Shown: true, Text: "mine keeps most " + hostile, Disagreement: "the yardsticks disagree" + hostile, AtSize: []string{"mine against other at the same size" + hostile}}},
 		CanaryLines: []lab.CanaryLine{
 			{Strategy: "mine" + hostile, Budget: "20%", Type: "rule", Kept: []lab.Estimate{share(0.75), {Mean: 0.5, Low: 0.5, High: 0.5, Sessions: 1}}, FirstLost: 2, Stale: &lab.Estimate{Mean: 0.25, Low: 0.25, High: 0.25}},
 			{Strategy: "other", Budget: "20%", Type: "rule", Kept: []lab.Estimate{{Mean: 1, Low: 1, High: 1, Sessions: 3}}},
@@ -202,6 +202,7 @@ func TestNumbers(t *testing.T) {
 		`<td data-v="3">3</td><td data-v="0.75">0.75 <small>0.65–0.85</small></td><td data-v="0.5">0.50</td><td data-v="2">round 2</td><td data-v="0.25">0.25</td><td class="none">`,
 		`<td data-v="1">1.00</td><td class="none"><span class="hush">not defined</span>–</td><td>never</td>`,
 		`<span class="at-size">mine against other at the same size`,
+		`<span class="worse">the yardsticks disagree`,
 	} {
 		if !strings.Contains(page, s) {
 			t.Errorf("the page lacks %s", s)

@@ -14,8 +14,8 @@ import (
 // is; these ask whether the view predicts what was written next, whether it has the text that the agent edited
 // next, and whether a reader can read it.
 
-// Beside has them.
-type Beside struct {
+// Continuation has them.
+type Continuation struct {
 	// Gain is the conditional compression gain: how much of what the prefix tells a compressor about the future the view tells it.
 	Gain Share `json:"gain"`
 	// Anchors is the share of the lines that the agent quotes in its next edits.
@@ -24,12 +24,16 @@ type Beside struct {
 	// results in runs that can be read.
 	Torn    Share `json:"torn"`
 	Legible Share `json:"legible"`
+	// Decisions is the share of the agent's sentences that state a cause, a choice or a finding, without the newest.
+	Decisions Share `json:"decisions"`
 }
 
-// Beside measures view as [Scorer.Score] does, by what is not in the panel. It compresses the future with the view before it, which takes
+// Continuation measures view as [Scorer.Score] does, by measures that are not in the panel. It compresses the future with the view before it, which takes
 // tens of megabytes for a while, and more time than everything else.
-func (s *Scorer) Beside(view []core.Message) Beside {
-	return Beside{Gain: s.gain(view), Anchors: s.anchorsKept(view), Torn: s.torn(view), Legible: s.legible(view)}
+func (s *Scorer) Continuation(view []core.Message) Continuation {
+	return Continuation{
+		Gain: s.gain(view), Anchors: s.anchorsKept(view), Torn: s.torn(view), Legible: s.legible(view), Decisions: s.decisionsKept(view),
+	}
 }
 
 const (
@@ -49,6 +53,8 @@ type going struct {
 	full    int // the same, given all of the prefix
 	anchors map[uint64]bool
 	said    []saying
+	// decisions are sentences of the agent.
+	decisions []string
 }
 
 // A saying is a typed message of several sentences.
@@ -72,6 +78,7 @@ func (s *Scorer) readGoing() *going {
 		g.future = []byte(future.String())
 		g.alone, g.full = compressed(g.future, nil), compressed(g.future, historyOf(prefix))
 		g.anchors = s.readAnchors()
+		g.decisions = s.readDecisions()
 		for m := range prefix {
 			for p, part := range prefix[m].Parts {
 				if !session.typed(m, p) {

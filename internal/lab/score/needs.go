@@ -31,7 +31,7 @@ type Need struct {
 // Needs returns the names that were needed after the cut and how view keeps them, by falling weight.
 func (s *Scorer) Needs(view []core.Message) []Need {
 	r := s.read(view)
-	reach := r.withReach(view)
+	reach := r.with(s.reached(view))
 	out := make([]Need, len(s.units))
 	for i := range s.units {
 		u := &s.units[i]

@@ -33,6 +33,8 @@ var (
 type reachIndex struct {
 	parts   []core.Span      // the lines of every part before the cut, in order
 	bytes   []int            // of the text of every part
+	names   []partName       // how a label can name every part
+	readOf  []int            // for every part one more than its index in reads; zero if it is none
 	handles map[string][]int // indices of parts
 	reads   []fileRead
 	byCall  map[uint64][]int // indices of reads, by name and arguments of the call
@@ -61,6 +63,7 @@ func (s *Scorer) readReach() *reachIndex {
 		from int
 	}
 	calls := map[string]call{}
+	named := map[string]partName{}        // by call
 	state := map[uint64]map[uint64]bool{} // lines of a file when it was last read or written
 	at := 0                               // index of a line
 	for m, msg := range s.cut.Prefix() {
@@ -92,9 +95,11 @@ func (s *Scorer) readReach() *reachIndex {
 				}
 			})
 			x.parts, x.bytes = append(x.parts, core.Span{Start: start, End: at}), append(x.bytes, size)
+			x.names, x.readOf = append(x.names, nameOf(p)), append(x.readOf, 0)
 			x.add(core.Handle(p), i)
 			switch p := p.(type) {
 			case core.ToolCall:
+				named[p.ID] = x.names[i]
 				path, from, wrote := access(p.Args)
 				if path != "" && !wrote {
 					calls[p.ID] = call{callKey(p), path, from}
@@ -103,6 +108,7 @@ func (s *Scorer) readReach() *reachIndex {
 				x.write(p.Args)
 				x.replace(p.Args, state)
 			case core.ToolResult:
+				x.names[i] = named[p.CallID]
 				if len(p.Content) == 1 {
 					x.add(core.Handle(p.Content[0]), i)
 				}
@@ -110,6 +116,7 @@ func (s *Scorer) readReach() *reachIndex {
 					read.path = answer.path
 					x.byCall[answer.key] = append(x.byCall[answer.key], len(x.reads))
 					x.reads = append(x.reads, read)
+					x.readOf[i] = len(x.reads)
 					if name, ok := pathName(answer.path); ok {
 						if state[name] == nil {
 							state[name] = map[uint64]bool{}
@@ -373,10 +380,10 @@ func (r *reader) fresh(u int) bool {
 	return r.sound[u] || slices.ContainsFunc(r.stale[int32(u)], func(now uint64) bool { _, ok := r.have[now]; return ok })
 }
 
-// withReach returns what the view of r has together with what can be reached from it.
-func (r *reader) withReach(view []core.Message) *reader {
+// with returns what the view of r has together with the reached lines of the prefix.
+func (r *reader) with(reached []bool) *reader {
 	out := &reader{s: r.s, credit: slices.Clone(r.credit), words: slices.Clone(r.words), grams: slices.Clone(r.grams)}
-	for l, ok := range r.s.reached(view) {
+	for l, ok := range reached {
 		if !ok {
 			continue
 		}

@@ -27,8 +27,10 @@ type Score struct {
 	FNR4 Share `json:"fnr4"` // runs of four words
 	RW   Share `json:"rw"`   // rare plain words
 	// Reach is the panel with everything that one recall or one read brings back counted as kept; Needed is 1.
+	// Labelled counts only recalls by handles whose label says what they lead to.
+	Reach    Share `json:"reach"`
+	Labelled Share `json:"labelled"`
 	// Altered and Stale are the shares of the weight of the names with that verdict.
-	Reach   Share `json:"reach"`
 	Altered Share `json:"altered"`
 	Stale   Share `json:"stale"`
 	// UIR is the share of the user's sentences that are kept verbatim, weighted by length.
@@ -90,11 +92,8 @@ func (s *Scorer) Score(view []core.Message) Score {
 		}
 	}
 	r.plain(&out)
-	reach := r.withReach(view)
-	all := Score{CFRR: Share{Needed: out.CFRR.Needed}}
-	reach.plain(&all)
+	reach := r.with(s.reached(view))
 	for i := range s.units {
-		all.CFRR.Kept += s.units[i].weight * reach.credit[i]
 		switch r.verdict(i, reach) {
 		case Altered:
 			out.Altered.Kept += s.units[i].weight
@@ -104,15 +103,27 @@ func (s *Scorer) Score(view []core.Message) Score {
 		}
 	}
 	out.Altered.Needed, out.Stale.Needed = out.CFRR.Needed, out.CFRR.Needed
-	if v, ok := all.Panel(); ok {
-		out.Reach = Share{Kept: v, Needed: 1}
-	}
+	out.Reach, out.Labelled = reach.panel(), r.with(s.labelled(view)).panel()
 	out.UIR = s.userKept(view)
 	out.Recent = s.recentKept(view)
 	out.Artefacts, out.Errors = s.keptLines(r.have, r.names)
 	out.Foretold = Share{Kept: float64(len(r.told)), Needed: float64(len(s.unseen))}
 	out.PairErrors = max(0, faults(view)-s.faults)
 	return out
+}
+
+// panel returns the panel of what r has, of 1.
+func (r *reader) panel() Share {
+	var all Score
+	for i := range r.s.units {
+		all.CFRR.Needed += r.s.units[i].weight
+		all.CFRR.Kept += r.s.units[i].weight * r.credit[i]
+	}
+	r.plain(&all)
+	if v, ok := all.Panel(); ok {
+		return Share{Kept: v, Needed: 1}
+	}
+	return Share{}
 }
 
 // plain adds the shares of words and 4-grams to out.

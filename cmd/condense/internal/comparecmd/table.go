@@ -75,6 +75,7 @@ type column struct{ measure, title string }
 
 var tableColumns = []column{
 	{lab.MeasurePanel, "needed later"},
+	{lab.MeasureGain, "predicts"},
 	{lab.MeasureFar, "far back"},
 	{lab.MeasureUser, "user's words"},
 	{lab.MeasureReachable, "reachable"},
@@ -152,6 +153,9 @@ func writeVerdicts(w io.Writer, r *lab.Report, bullet string) {
 // writeVerdict writes a verdict and the losses of its winner.
 func writeVerdict(w io.Writer, v *lab.Verdict, scope string) {
 	term.Printf(w, "%s: %s\n", scope, v.Text)
+	if v.Disagreement != "" {
+		term.Printf(w, "  %s\n", v.Disagreement)
+	}
 	if losses := v.WorseIn(); losses != "" {
 		term.Printf(w, "  %s\n", losses)
 	}

@@ -1,0 +1,93 @@
+package score
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+)
+
+const (
+	decisionMessages = 12 // before the cut that do not count: every strategy keeps some of them
+	decisionBytes    = 24 // of the shortest sentence that counts
+)
+
+// The forms of sentences that state a cause, a choice or a finding. They are the yardstick's own: no strategy may import
+// them, and none of a strategy was copied.
+var (
+	causes = regexp.MustCompile(`(?i)\b(?:because|due to|stems? from|(?:is|was|are|were) caused by|the (?:\w+ )?(?:cause|reason|culprit)|(?:this|that|which) is why|traced? (?:it )?(?:back )?to|` +
+		`weil|deshalb|Grund dafür|parce que|à cause d|a causa de|debido a|por causa d)|因为|由于|导致`)
+	choices = regexp.MustCompile(`(?i)\b(?:(?:I|we)(?:'ve| have)? (?:decided|chose|opted|settled|agreed|picked|rejected|dropped|discarded)|decision|decided (?:to|against|on|that)|rather than|instead of|` +
+		`(?:go|going|went|stick|sticking|stuck) with|in favou?r of|rul(?:e|es|ed|ing) out|ruled it out|out of scope|won't (?:fix|do|change|support)|not worth|` +
+		`wir nehmen|entschieden|statt dessen|stattdessen|verworfen|nous avons choisi|plutôt que|décidé|decid(?:imos|í|ido)|en vez de|em vez de)|决定|选择了|改为|放弃`)
+	findings = regexp.MustCompile(`(?i)\b(?:turn(?:s|ed) out|(?:I|we)(?:'ve| have)? (?:found|confirmed|verified|measured|reproduced|noticed|discovered|established)|(?:found|confirmed|verified|proves?|proved|shows?|showed) that|` +
+		`the (?:\w+ )?(?:bug|problem|issue|fault|defect|fix|difference|failure|error) (?:is|was|lies|comes|came)|measured|reproduc(?:es|ed|ible)|only (?:fails?|happens?|occurs?) (?:when|if|on|with)|` +
+		`(?:still|remains?) (?:to do|open|unfixed|unresolved|broken|failing)|remaining|stellt sich heraus|liegt (?:daran|an)|gemessen|behoben|il s'avère|resulta que|a falha é)|发现|原来|问题是|根本原因`)
+)
+
+// listMark is what a line of a list, a quote or a heading begins with.
+var listMark = regexp.MustCompile(`^(?:[-*•>#]+|\d+[.)])\s+`)
+
+// decisionsOf calls yield with every sentence of text, white space folded, that states a cause, a choice or a finding. Code
+// between fences and questions do not count.
+func decisionsOf(text string, yield func(sentence string)) {
+	code := false
+	for line := range strings.SplitSeq(text, "\n") {
+		if strings.HasPrefix(strings.TrimSpace(line), "```") {
+			code = !code
+			continue
+		}
+		if code {
+			continue
+		}
+		line = listMark.ReplaceAllString(folded(line), "")
+		sentences(line, func(start, end int) {
+			s := strings.TrimSpace(line[start:end])
+			if len(s) >= decisionBytes && !strings.HasSuffix(s, "?") && (causes.MatchString(s) || choices.MatchString(s) || findings.MatchString(s)) {
+				yield(s)
+			}
+		})
+	}
+}
+
+// readDecisions returns the decisions that the agent wrote before the cut, except in the newest messages, each once.
+func (s *Scorer) readDecisions() []string {
+	var out []string
+	seen := map[string]bool{}
+	prefix := s.cut.Prefix()
+	for m := range prefix[:max(0, len(prefix)-decisionMessages)] {
+		for p, part := range prefix[m].Parts {
+			t, ok := part.(core.Text)
+			if !ok || s.cut.Session.origin(m, p) != OriginAgent {
+				continue
+			}
+			decisionsOf(string(t), func(sentence string) {
+				if !seen[sentence] {
+					seen[sentence] = true
+					out = append(out, sentence)
+				}
+			})
+		}
+	}
+	return out
+}
+
+// decisionsKept returns the share of these sentences that are in view as they were, white space folded.
+func (s *Scorer) decisionsKept(view []core.Message) Share {
+	decisions := s.readGoing().decisions
+	out := Share{Needed: float64(len(decisions))}
+	if len(decisions) == 0 {
+		return out
+	}
+	var b strings.Builder
+	for i := range view {
+		blocks(view[i].Parts, func(_ int, text string) { b.WriteString(folded(text) + "\n") })
+	}
+	text := b.String()
+	for _, d := range decisions {
+		if strings.Contains(text, d) {
+			out.Kept++
+		}
+	}
+	return out
+}
