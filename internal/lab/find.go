@@ -22,6 +22,8 @@ type Item struct {
 	Name string // path of the file; unique
 	// Canaries names the sentences that are planted in the session, and measured instead of what was needed later.
 	Canaries canary.Set
+	// Evidence says that the file is a conversation with gold evidence, and no transcript.
+	Evidence bool
 	Open     func() (io.ReadCloser, error)
 }
 
@@ -39,7 +41,7 @@ var companions = []string{"ui_messages.json", "task_metadata.json", "index.json"
 // Find returns the sessions that paths name, sorted by name: files, folders with everything in them
 // that looks like a transcript, patterns as of [filepath.Glob], and "demo:" for the sessions that come
 // with the program. "canaries:" or "canaries2:" before any of these plants sentences in the sessions; by itself it
-// means those that come with the program. Links to files and folders are followed; each folder is read once. Find reads no
+// means those that come with the program. "evidence:" before a path means that its files are conversations with gold evidence. Links to files and folders are followed; each folder is read once. Find reads no
 // file: a file or folder that cannot be opened is an item that fails when it is read. A path that names
 // nothing is an error.
 func Find(paths ...string) ([]Item, error) {
@@ -67,6 +69,13 @@ func find(p string) ([]Item, error) {
 		if of, ok := strings.CutPrefix(p, string(set)+":"); ok {
 			return withCanaries(set, cmp.Or(of, "demo:"))
 		}
+	}
+	if of, ok := strings.CutPrefix(p, evidencePrefix); ok {
+		items, err := find(of)
+		for i := range items {
+			items[i].Name, items[i].Evidence = evidencePrefix+items[i].Name, true
+		}
+		return items, err
 	}
 	if name, ok := strings.CutPrefix(p, "demo:"); ok {
 		return demo(name)

@@ -65,6 +65,9 @@ func NewPlan(ctx context.Context, items []Item, strategies []Strategy, opts *Opt
 
 // plan adds to p what the run would do with a session, and returns the number of its tasks.
 func (r *runner) plan(ctx context.Context, it Item, p *Plan, silent map[string]bool) (int, error) {
+	if it.Evidence {
+		return r.priceGold(ctx, it, p, silent)
+	}
 	s, counter, err := r.read(it)
 	if err != nil || r.opts.unwanted(s.Mode) != "" {
 		return 0, ctx.Err()

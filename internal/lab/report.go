@@ -45,6 +45,8 @@ type Report struct {
 	Rounds []Round `json:"rounds,omitempty"`
 	// Canaries are what was left of planted sentences, by session, budget, strategy and type.
 	Canaries []Canary `json:"canaries,omitempty"`
+	// Evidence is what was left of gold evidence, by conversation, budget and strategy.
+	Evidence []Evidence `json:"evidence,omitempty"`
 	// Spending says where tokens are, with [Options.Spending]: of all sessions that could be read, also of those too short
 	// to be compared, first all together, then by mode.
 	Spending []Spending `json:"spending,omitempty"`
@@ -52,9 +54,11 @@ type Report struct {
 	Tables      []Table      `json:"tables"`
 	RoundLines  []RoundLine  `json:"round_lines,omitempty"`
 	CanaryLines []CanaryLine `json:"canary_lines,omitempty"`
-	Differences []Difference `json:"differences"`
-	Verdicts    []Verdict    `json:"verdicts"`
-	Warnings    []Warning    `json:"warnings"`
+	// EvidenceLines are the means, by budget and strategy.
+	EvidenceLines []EvidenceLine `json:"evidence_lines,omitempty"`
+	Differences   []Difference   `json:"differences"`
+	Verdicts      []Verdict      `json:"verdicts"`
+	Warnings      []Warning      `json:"warnings"`
 }
 
 // A SessionInfo describes a session that was compared.
@@ -183,6 +187,7 @@ func (r *runner) report(partial bool) *Report {
 		out.Rows = append(out.Rows, s.rows...)
 		out.Rounds = append(out.Rounds, s.rounds...)
 		out.Canaries = append(out.Canaries, s.planted...)
+		out.Evidence = append(out.Evidence, s.evidence...)
 	}
 	out.conclude()
 	return out
@@ -207,6 +212,7 @@ func (r *Report) conclude() {
 	r.Tables = a.tables()
 	r.RoundLines = a.roundLines()
 	r.CanaryLines = a.canaryLines()
+	r.EvidenceLines = a.evidenceLines()
 	r.Differences = a.differences()
 	r.Verdicts = a.verdicts()
 	// Empty lists are arrays in JSON, not null.
@@ -238,6 +244,7 @@ func (r *Report) dropCopies() {
 	r.Rows = slices.DeleteFunc(r.Rows, func(row Row) bool { return copies[row.Session] != "" })
 	r.Rounds = slices.DeleteFunc(r.Rounds, func(x Round) bool { return copies[x.Session] != "" })
 	r.Canaries = slices.DeleteFunc(r.Canaries, func(x Canary) bool { return copies[x.Session] != "" })
+	r.Evidence = slices.DeleteFunc(r.Evidence, func(x Evidence) bool { return copies[x.Session] != "" })
 	r.sort()
 }
 
@@ -259,6 +266,7 @@ func (r *Report) sort() {
 		return cmp.Or(strings.Compare(a.Session, b.Session), rank[a.Strategy]-rank[b.Strategy], a.Run-b.Run, a.Round-b.Round)
 	})
 	slices.SortStableFunc(r.Canaries, func(a, b Canary) int { return strings.Compare(a.Session, b.Session) }) // they come in order
+	slices.SortStableFunc(r.Evidence, func(a, b Evidence) int { return strings.Compare(a.Session, b.Session) })
 }
 
 // Merge returns the report on all sessions of reports, which are those of all shards. It is the report
@@ -302,6 +310,7 @@ func Merge(reports ...*Report) (*Report, error) {
 		out.Rows = append(out.Rows, r.Rows...)
 		out.Rounds = append(out.Rounds, r.Rounds...)
 		out.Canaries = append(out.Canaries, r.Canaries...)
+		out.Evidence = append(out.Evidence, r.Evidence...)
 	}
 	if first.Shard != nil {
 		for i := 1; i <= first.Shard.Count; i++ {

@@ -65,8 +65,10 @@ type outcomeOf struct {
 	rows    []Row
 	planted []Canary
 	rounds  []Round
-	spent   *spent
-	cached  int
+	// evidence is that of a conversation with gold evidence.
+	evidence []Evidence
+	spent    *spent
+	cached   int
 }
 
 // each calls work for all sessions, Options.Jobs at a time, and adds the results to r.sessions. After an
@@ -161,6 +163,9 @@ func (r *runner) afford(s *Strategy) error {
 // session compares the strategies on one session. The error is that of ctx, ErrMaxCost, or one of the
 // cache.
 func (r *runner) session(ctx context.Context, it Item) (outcomeOf, error) {
+	if it.Evidence {
+		return r.goldSession(ctx, it)
+	}
 	out := outcomeOf{info: SessionInfo{Name: it.Name}}
 	s, counter, err := r.read(it)
 	if err != nil {

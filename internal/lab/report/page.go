@@ -35,9 +35,12 @@ type page struct {
 	Scopes     []scope
 	Rounds     []roundRow
 	Canaries   []canaryTable
-	Planted    bool // there is nothing but canaries
-	Priced     bool // some strategy called a model
-	Repeated   bool // and ran several times
+	Evidence   []evidenceRow
+	Golds      []string // budgets of Evidence
+	Planted    bool     // there is nothing but canaries
+	Gold       bool     // there is nothing but conversations with gold evidence
+	Priced     bool     // some strategy called a model
+	Repeated   bool     // and ran several times
 }
 
 func newPage(r *lab.Report, d *data, text *embedding, o *Options) *page {
@@ -49,6 +52,10 @@ func newPage(r *lab.Report, d *data, text *embedding, o *Options) *page {
 	p.Planted = len(r.Rows) == 0 && len(r.CanaryLines) > 0
 	if p.Title == "" && p.Planted {
 		p.Title = "What is left of planted sentences"
+	}
+	p.Gold = len(r.Rows) == 0 && len(r.CanaryLines) == 0 && len(r.EvidenceLines) > 0
+	if p.Title == "" && p.Gold {
+		p.Title = "What is left of the evidence for questions"
 	}
 	if p.Title == "" {
 		p.Title = "Which strategy keeps what was needed later"
@@ -74,6 +81,7 @@ func newPage(r *lab.Report, d *data, text *embedding, o *Options) *page {
 	}
 	p.Rounds = roundRows(r)
 	p.Canaries = canaryTables(r)
+	p.Evidence, p.Golds = evidenceRows(r), r.EvidenceBudgets()
 	p.Repeated = repeated(r)
 	return p
 }
@@ -93,8 +101,11 @@ func repeated(r *lab.Report) bool {
 	}) || slices.ContainsFunc(r.RoundLines, func(l lab.RoundLine) bool { return several(l.Values) }) ||
 		slices.ContainsFunc(r.CanaryLines, func(l lab.CanaryLine) bool {
 			return slices.ContainsFunc(l.Kept, func(e lab.Estimate) bool { return e.Runs != nil })
-		})
+		}) || slices.ContainsFunc(r.EvidenceLines, func(l lab.EvidenceLine) bool { return l.Kept.Runs != nil })
 }
+
+// Compared reports whether there are results of cuts.
+func (p *page) Compared() bool { return !p.Planted && !p.Gold }
 
 // Short returns the name of a session without the common folder.
 func (p *page) Short(name string) string {
@@ -489,4 +500,23 @@ func shareCell(e *lab.Estimate) cell {
 		return cell{}
 	}
 	return estimate(&lab.Measure{Name: "share", Unit: "share"}, map[string]lab.Estimate{"share": *e})
+}
+
+// An evidenceRow has what a strategy keeps of gold evidence, by budget.
+type evidenceRow struct {
+	Strategy, What string
+	Questions      int
+	Cells          []cell
+}
+
+func evidenceRows(r *lab.Report) []evidenceRow {
+	var out []evidenceRow
+	for _, row := range r.EvidenceRows() {
+		x := evidenceRow{Strategy: row.Strategy, What: row.What, Questions: row.Questions}
+		for _, b := range r.EvidenceBudgets() {
+			x.Cells = append(x.Cells, estimate(&lab.Measure{Name: b, Unit: "share"}, row.Budgets))
+		}
+		out = append(out, x)
+	}
+	return out
 }

@@ -295,6 +295,19 @@ func TestCanariesAlone(t *testing.T) {
 	}
 }
 
+// A page of conversations with evidence alone has their table, and no parts about what was needed.
+func TestEvidenceAlone(t *testing.T) {
+	r := newReport()
+	r.Rows, r.Tables, r.Verdicts, r.CanaryLines = nil, nil, nil, nil
+	r.EvidenceLines = []lab.EvidenceLine{{Strategy: "mine" + hostile, Budget: "25%", Ability: "order" + hostile, Questions: 1234, Kept: lab.Estimate{Mean: 0.5, Low: 0.5, High: 0.5, Sessions: 3}}}
+	page := write(t, r, nil, nil)
+	for s, want := range map[string]bool{`id="evidence"`: true, "3 conversations were condensed": true, `<td data-v="1234">1,234</td><td data-v="0.5">0.50`: true, `id="verdicts"`: false, "were cut at": false, "planted": false} {
+		if strings.Contains(page, s) != want {
+			t.Errorf("the page has %q: %v, want %v", s, !want, want)
+		}
+	}
+}
+
 // The script gets the verdict on every name.
 func TestFiveVerdicts(t *testing.T) {
 	r := newReport()

@@ -59,7 +59,8 @@ func Command(a *cli.App) *cobra.Command {
 before the cut, and measures the result against what the agent used afterwards. PATH is a transcript, a
 folder of them or a pattern. The default, demo:, is the small sessions that come with the program.
 canaries:PATH plants rules, facts and wishes in the sessions and counts what is left of them, round by round;
-canaries2:PATH plants texts of another author.
+canaries2:PATH plants texts of another author. evidence:PATH is conversations with questions and the messages
+that answer them: what is left of those messages is counted.
 
 A strategy is, with commas between several:
   NAME              a provider of the configuration, or a strategy with its default settings
@@ -86,6 +87,7 @@ them.`,
   condense compare sessions/ --against base.json --fail-on 'recall<-0.03'
   condense compare sessions/ --strategies ours,smart/balanced --against smart/balanced --fail-on 'recall<-0.02,failed>0'
   condense compare canaries:sessions/ --strategies smart/balanced,slidingwindow --budgets 20%
+  condense compare evidence:outside/ --strategies bare:smart/balanced,slidingwindow --budgets 10%,25%
   condense compare sessions/ --mode-of 'reviews=review' --mode-of '*=code' --write-modes modes.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error { return compare(a, cmd, &c, args) },
 	}
@@ -175,7 +177,7 @@ func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) erro
 	if err != nil {
 		err = stopped(err, r, opts)
 	}
-	if len(r.Rows) == 0 && len(r.Canaries) == 0 {
+	if len(r.Rows) == 0 && len(r.Canaries) == 0 && len(r.Evidence) == 0 {
 		switch {
 		case err != nil:
 			return err

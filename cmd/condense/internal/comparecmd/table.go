@@ -118,6 +118,7 @@ func writeTables(w io.Writer, r *lab.Report, markdown, perMode bool, width int) 
 	}
 	writeRounds(w, r, markdown, width)
 	writeCanaries(w, r, markdown, width)
+	writeEvidence(w, r, markdown, width)
 	term.Printf(w, "\nShares of 1, means over sessions, with the half width of the 95 %% interval. 'condense compare --output html' shows the sessions and messages that they come from.\n")
 }
 
@@ -304,12 +305,18 @@ func cell(l *lab.Line, measure string) string {
 	return s
 }
 
+func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+// fieldsOf returns the fields of a share that no table of measures has, up to the runs.
+func fieldsOf(budget, strategy, measure string, e *lab.Estimate) []string {
+	return []string{budget, "", strategy, "false", measure, "share", number(e.Mean), number(e.Low), number(e.High), strconv.Itoa(e.Sessions), ""}
+}
+
 // writeCSV writes every number of every table on a line of its own.
 func writeCSV(w io.Writer, r *lab.Report) error {
 	out := csv.NewWriter(w)
 	var errs []error
 	write := func(fields ...string) { errs = append(errs, out.Write(fields)) }
-	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	runs := func(e *lab.Estimate) []string {
 		if s := e.Runs; s != nil {
 			return []string{strconv.Itoa(s.Runs), number(s.Least), number(s.Most), number(s.Deviation)}
@@ -342,8 +349,7 @@ func writeCSV(w io.Writer, r *lab.Report) error {
 		l := &r.CanaryLines[i]
 		share := func(name string, e *lab.Estimate) {
 			if e != nil {
-				fields := []string{l.Budget, "", l.Strategy, "false", "canary_" + string(l.Type) + "_" + name, "share", number(e.Mean), number(e.Low), number(e.High), strconv.Itoa(e.Sessions), ""}
-				write(append(fields, runs(e)...)...)
+				write(append(fieldsOf(l.Budget, l.Strategy, "canary_"+string(l.Type)+"_"+name, e), runs(e)...)...)
 			}
 		}
 		for k := range l.Kept {
@@ -351,6 +357,22 @@ func writeCSV(w io.Writer, r *lab.Report) error {
 		}
 		share("stale", l.Stale)
 		share("misled", l.Misled)
+	}
+	for i := range r.EvidenceLines {
+		l := &r.EvidenceLines[i]
+		measure := "evidence"
+		switch {
+		case l.Role != "":
+			measure += "_role_" + string(l.Role)
+		case l.Ability != "":
+			measure += "_ability_" + l.Ability
+		}
+		if l.Questions > 0 {
+			write(append(fieldsOf(l.Budget, l.Strategy, measure, &l.Kept), runs(&l.Kept)...)...)
+		}
+		if l.Left != nil {
+			write(append(fieldsOf(l.Budget, l.Strategy, "evidence_left", l.Left), runs(l.Left)...)...)
+		}
 	}
 	out.Flush()
 	return errors.Join(append(errs, out.Error())...)

@@ -1,0 +1,286 @@
+// Command outside writes conversations with gold evidence, which others published, in the form that condense compare
+// evidence:FOLDER reads:
+//
+//	outside beam CHATS OUT FROM-TO        the folders FROM to TO of CHATS, such as chats/100K of BEAM
+//	outside locomo FILE OUT FROM-TO       the conversations FROM to TO of locomo10.json, from 1
+//	outside lost CONTEXT.json... OUT      contexts of Lost in Compaction, each with its _meta.json
+//
+// A file in OUT is a conversation. Questions without evidence that is a message of the conversation are left out.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A conversation is a file that is written.
+type conversation struct {
+	ID        string     `json:"id"`
+	Messages  []message  `json:"messages"`
+	Questions []question `json:"questions"`
+}
+
+type message struct {
+	ID   string `json:"id"`
+	Role string `json:"role"`
+	Time string `json:"time,omitempty"`
+	Text string `json:"text"`
+}
+
+type question struct {
+	ID       string   `json:"id"`
+	Ability  string   `json:"ability"`
+	Evidence []string `json:"evidence"`
+}
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "outside:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) < 3 {
+		return errors.New("want beam CHATS OUT FROM-TO, locomo FILE OUT FROM-TO or lost CONTEXT.json... OUT")
+	}
+	if args[0] == "lost" {
+		for _, name := range args[1 : len(args)-1] {
+			if err := lost(name, args[len(args)-1]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var from, to int
+	if _, err := fmt.Sscanf(args[len(args)-1], "%d-%d", &from, &to); err != nil || len(args) != 4 {
+		return fmt.Errorf("%s: want a source, a folder to write to, and FROM-TO", args[0])
+	}
+	switch args[0] {
+	case "beam":
+		for n := from; n <= to; n++ {
+			if err := beam(filepath.Join(args[1], strconv.Itoa(n)), args[2]); err != nil {
+				return err
+			}
+		}
+		return nil
+	case "locomo":
+		return locomo(args[1], args[2], from, to)
+	}
+	return fmt.Errorf("no source %q", args[0])
+}
+
+func read(name string, v any) error {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// write writes c with the evidence that is a message of it, each once.
+func write(folder string, c conversation) error {
+	known := map[string]bool{}
+	for _, m := range c.Messages {
+		known[m.ID] = true
+	}
+	for i := range c.Questions {
+		q := &c.Questions[i]
+		var ids []string
+		for _, id := range q.Evidence {
+			if known[id] && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+		q.Evidence = ids
+	}
+	all := len(c.Questions)
+	c.Questions = slices.DeleteFunc(c.Questions, func(q question) bool { return len(q.Evidence) == 0 })
+	fmt.Printf("%s: %d messages, %d of %d questions\n", c.ID, len(c.Messages), len(c.Questions), all)
+	data, err := json.MarshalIndent(c, "", " ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, c.ID+".json"), append(data, '\n'), 0o644)
+}
+
+func beam(folder, out string) error {
+	var batches []struct {
+		Turns [][]struct {
+			ID      int    `json:"id"`
+			Role    string `json:"role"`
+			Time    string `json:"time_anchor"`
+			Content string `json:"content"`
+		} `json:"turns"`
+	}
+	var probing map[string][]struct {
+		Source any `json:"source_chat_ids"` // numbers, in lists or in lists by what they say
+	}
+	err := errors.Join(read(filepath.Join(folder, "chat.json"), &batches), read(filepath.Join(folder, "probing_questions", "probing_questions.json"), &probing))
+	if err != nil {
+		return err
+	}
+	c := conversation{ID: "beam-" + filepath.Base(folder)}
+	for _, b := range batches {
+		for _, turn := range b.Turns {
+			for _, m := range turn {
+				if strings.TrimSpace(m.Content) != "" {
+					c.Messages = append(c.Messages, message{strconv.Itoa(m.ID), m.Role, m.Time, m.Content})
+				}
+			}
+		}
+	}
+	for _, ability := range sorted(probing) {
+		for i, q := range probing[ability] {
+			c.Questions = append(c.Questions, question{fmt.Sprintf("%s-%d", ability, i+1), ability, numbers(q.Source)})
+		}
+	}
+	return write(out, c)
+}
+
+// numbers returns all numbers in v as text.
+func numbers(v any) []string {
+	switch v := v.(type) {
+	case float64:
+		return []string{strconv.Itoa(int(v))}
+	case []any:
+		var out []string
+		for _, e := range v {
+			out = append(out, numbers(e)...)
+		}
+		return out
+	case map[string]any:
+		var out []string
+		for _, k := range sorted(v) {
+			out = append(out, numbers(v[k])...)
+		}
+		return out
+	}
+	return nil
+}
+
+func sorted[T any](m map[string]T) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// abilities are the categories of LoCoMo's questions.
+var abilities = map[int]string{1: "several turns", 2: "time", 3: "inference", 4: "one turn", 5: "adversarial"}
+
+var dialogueID = regexp.MustCompile(`D\d+:\d+`)
+
+func locomo(name, out string, from, to int) error {
+	var samples []struct {
+		ID           string                     `json:"sample_id"`
+		Conversation map[string]json.RawMessage `json:"conversation"`
+		Questions    []struct {
+			Evidence []string `json:"evidence"`
+			Category int      `json:"category"`
+		} `json:"qa"`
+	}
+	if err := read(name, &samples); err != nil {
+		return err
+	}
+	if from < 1 || to > len(samples) {
+		return fmt.Errorf("%s has the conversations 1 to %d", name, len(samples))
+	}
+	for _, s := range samples[from-1 : to] {
+		c := conversation{ID: s.ID}
+		text := func(key string) string {
+			var v string
+			_ = json.Unmarshal(s.Conversation[key], &v)
+			return v
+		}
+		for n := 1; ; n++ {
+			session := "session_" + strconv.Itoa(n)
+			if s.Conversation[session+"_date_time"] == nil && s.Conversation[session] == nil {
+				break
+			}
+			var turns []struct {
+				Speaker string `json:"speaker"`
+				ID      string `json:"dia_id"`
+				Text    string `json:"text"`
+				Caption string `json:"blip_caption"`
+			}
+			if raw := s.Conversation[session]; raw != nil {
+				if err := json.Unmarshal(raw, &turns); err != nil {
+					return fmt.Errorf("%s, %s: %w", s.ID, session, err)
+				}
+			}
+			for _, t := range turns {
+				m := message{t.ID, "user", text(session + "_date_time"), t.Speaker + ": " + t.Text}
+				if t.Speaker != text("speaker_a") {
+					m.Role = "assistant"
+				}
+				if t.Caption != "" {
+					m.Text += " (shares " + t.Caption + ")"
+				}
+				c.Messages = append(c.Messages, m)
+			}
+		}
+		for i, q := range s.Questions {
+			c.Questions = append(c.Questions, question{strconv.Itoa(i + 1), abilities[q.Category], dialogueID.FindAllString(strings.Join(q.Evidence, " "), -1)})
+		}
+		if err := write(out, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lost writes a context of Lost in Compaction. The evidence of a fact is the first message of its session that has all of its keywords; a
+// fact that is in the summary that the context begins with has none.
+func lost(name, out string) error {
+	var messages []struct {
+		Role    string `json:"role"`
+		Content string `json:"content"`
+	}
+	var meta struct {
+		Facts []struct {
+			ID        string   `json:"fact_id"`
+			Type      string   `json:"question_type"`
+			Keywords  []string `json:"keywords"`
+			Start     int      `json:"message_start"`
+			End       int      `json:"message_end"`
+			Compacted bool     `json:"compacted"`
+		} `json:"facts"`
+	}
+	base := strings.TrimSuffix(name, ".json")
+	if err := errors.Join(read(name, &messages), read(base+"_meta.json", &meta)); err != nil {
+		return err
+	}
+	c := conversation{ID: filepath.Base(base)}
+	for i, m := range messages {
+		if strings.TrimSpace(m.Content) != "" {
+			c.Messages = append(c.Messages, message{ID: strconv.Itoa(i), Role: m.Role, Text: m.Content})
+		}
+	}
+	for _, f := range meta.Facts {
+		q := question{ID: f.ID, Ability: f.Type}
+		for i := f.Start; i <= f.End && i < len(messages) && !f.Compacted && len(f.Keywords) > 0 && q.Evidence == nil; i++ {
+			text := strings.ToLower(messages[i].Content)
+			if !slices.ContainsFunc(f.Keywords, func(k string) bool { return !strings.Contains(text, strings.ToLower(k)) }) {
+				q.Evidence = []string{strconv.Itoa(i)}
+			}
+		}
+		c.Questions = append(c.Questions, q)
+	}
+	return write(out, c)
+}

@@ -1,0 +1,53 @@
+package comparecmd
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/internal/lab"
+)
+
+// writeEvidence writes what is left of gold evidence, if there is any, with a column for every budget.
+func writeEvidence(w io.Writer, r *lab.Report, markdown bool, width int) {
+	rows := r.EvidenceRows()
+	if len(rows) == 0 {
+		return
+	}
+	budgets := r.EvidenceBudgets()
+	titles := []string{"strategy", "what", ">questions"}
+	for _, b := range budgets {
+		titles = append(titles, ">"+b)
+	}
+	t, spread := term.NewTable(titles...), term.NewTable(titles...)
+	t.Repeat(2)
+	spread.Repeat(2)
+	last, repeated := "", false
+	for _, row := range rows {
+		if !markdown && last != "" && row.Strategy != last {
+			t.Divide()
+		}
+		last = row.Strategy
+		cells, apart, several := []any{row.Strategy, row.What, row.Questions}, []any{row.Strategy, row.What, row.Questions}, false
+		for _, b := range budgets {
+			text, between := "", ""
+			if e, ok := row.Budgets[b]; ok {
+				text = fmt.Sprintf("%.3f ±%.3f", e.Mean, (e.High-e.Low)/2)
+				if s := e.Runs; s != nil {
+					between, several = spreadText(s, 3), true
+				}
+			}
+			cells, apart = append(cells, text), append(apart, between)
+		}
+		t.Row(cells...)
+		if several {
+			spread.Row(apart...)
+			repeated = true
+		}
+	}
+	const title = "evidence kept, by budget"
+	printTable(w, t, title, markdown, width)
+	if repeated {
+		printTable(w, spread, title+", "+spreadTitle, markdown, width)
+	}
+}
