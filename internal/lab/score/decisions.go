@@ -22,14 +22,17 @@ var (
 		`wir nehmen|entschieden|statt dessen|stattdessen|verworfen|nous avons choisi|plutôt que|décidé|decid(?:imos|í|ido)|en vez de|em vez de)|决定|选择了|改为|放弃`)
 	findings = regexp.MustCompile(`(?i)\b(?:turn(?:s|ed) out|(?:I|we)(?:'ve| have)? (?:found|confirmed|verified|measured|reproduced|noticed|discovered|established)|(?:found|confirmed|verified|proves?|proved|shows?|showed) that|` +
 		`the (?:\w+ )?(?:bug|problem|issue|fault|defect|fix|difference|failure|error) (?:is|was|lies|comes|came)|measured|reproduc(?:es|ed|ible)|only (?:fails?|happens?|occurs?) (?:when|if|on|with)|` +
-		`(?:still|remains?) (?:to do|open|unfixed|unresolved|broken|failing)|remaining|stellt sich heraus|liegt (?:daran|an)|gemessen|behoben|il s'avère|resulta que|a falha é)|发现|原来|问题是|根本原因`)
+		`(?:still|remains?) (?:to do|open|unfixed|unresolved|broken|failing)|the (?:only )?remaining (?:\w+ )?(?:is|are)|stellt sich heraus|liegt (?:daran|an)|gemessen|behoben|il s'avère|resulta que|a falha é)|发现|原来|问题是|根本原因`)
 )
+
+// plans begin sentences that say only what is done next.
+var plans = regexp.MustCompile(`(?i)^(?:(?:now|so|ok|okay|next|then|first)[, ]+)?let me\b`)
 
 // listMark is what a line of a list, a quote or a heading begins with.
 var listMark = regexp.MustCompile(`^(?:[-*•>#]+|\d+[.)])\s+`)
 
 // decisionsOf calls yield with every sentence of text, white space folded, that states a cause, a choice or a finding. Code
-// between fences and questions do not count.
+// between fences, questions, plans and the heads of lists do not count.
 func decisionsOf(text string, yield func(sentence string)) {
 	code := false
 	for line := range strings.SplitSeq(text, "\n") {
@@ -43,7 +46,7 @@ func decisionsOf(text string, yield func(sentence string)) {
 		line = listMark.ReplaceAllString(folded(line), "")
 		sentences(line, func(start, end int) {
 			s := strings.TrimSpace(line[start:end])
-			if len(s) >= decisionBytes && !strings.HasSuffix(s, "?") && (causes.MatchString(s) || choices.MatchString(s) || findings.MatchString(s)) {
+			if len(s) >= decisionBytes && !strings.HasSuffix(s, "?") && !strings.HasSuffix(s, ":") && !plans.MatchString(s) && (causes.MatchString(s) || choices.MatchString(s) || findings.MatchString(s)) {
 				yield(s)
 			}
 		})

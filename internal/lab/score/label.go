@@ -2,7 +2,6 @@ package score
 
 import (
 	"encoding/json"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -27,6 +26,9 @@ type partName struct {
 	files []string // base names
 	says  []string // beginnings of commands, queries and texts, white space folded
 }
+
+// commandKeys are the names of the parameters for what a call runs, looks for or asks.
+var commandKeys = []string{"command", "cmd", "commands", "script", "code", "pattern", "regex", "query", "url", "prompt", "description", "question"}
 
 var (
 	labelWord   = regexp.MustCompile(`[\pL\pN]{2}`)
@@ -55,12 +57,10 @@ func nameOf(p core.Part) partName {
 		if json.Unmarshal([]byte(p.Args), &fields) != nil {
 			break
 		}
-		for _, k := range slices.Sorted(maps.Keys(fields)) {
+		for _, k := range commandKeys {
 			switch v := fields[k].(type) {
 			case string:
-				if !slices.Contains(pathKeys, k) && !slices.Contains(oldKeys, k) && !slices.Contains(newKeys, k) && !slices.Contains(allKeys, k) {
-					n.command(v)
-				}
+				n.command(v)
 			case []any: // of words, the last of which a shell reads
 				if len(v) > 0 {
 					if s, ok := v[len(v)-1].(string); ok {

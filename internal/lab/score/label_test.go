@@ -88,7 +88,7 @@ func TestDecisions(t *testing.T) {
 	t.Parallel()
 	before := []core.Message{
 		user("I decided to rewrite the whole of the parser."),
-		agent(core.Text("Let me look at the tests first.\n- It turns out that the lexer drops the last byte of a file. Shall we stop here because of that?\n```go\n// the cause is a missing flush of the writer\n```")),
+		agent(core.Text("Let me look at the tests first, because they fail.\nThe reasons are these, because of which it fails:\n- It turns out that the lexer drops the last byte of a file. Shall we stop here because of that?\n```go\n// the cause is a missing flush of the writer\n```")),
 		agent(core.Text("We ruled out the cache as a source of this.\nDer Fehler liegt daran, dass der Puffer zu klein ist.\n我们决定改用互斥锁来保护缓冲区。")),
 	}
 	for range 12 {
