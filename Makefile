@@ -5,7 +5,7 @@ FUZZTIME ?= 30s
 BIN := $(CURDIR)/bin
 GOLANGCI := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
 
-.PHONY: check build test test-sdk test-browser test-agents test-fleet report-bundle report-bundle-check lint fmt fmt-check tidy-check generate generate-check fuzz soak soak-gateway bench bench-docs bench-peers compare-peers bench-gateway outline-accuracy results golden
+.PHONY: outside check build test test-sdk test-browser test-agents test-fleet report-bundle report-bundle-check lint fmt fmt-check tidy-check generate generate-check fuzz soak soak-gateway bench bench-docs bench-peers compare-peers bench-gateway outline-accuracy results golden
 
 check: tidy-check build lint test
 
@@ -161,6 +161,20 @@ results:
 	awk -f tools/scores.awk docs/results.md >>$(BIN)/smart.md
 	sed -n '/^<!-- end of scores -->$$/,$$p' docs/smart.md >>$(BIN)/smart.md
 	mv $(BIN)/smart.md docs/smart.md
+
+# What is left of the messages that answer questions, on published conversations whose gold nobody here made. Fetch the repositories,
+# convert them, and name the folders: make outside OUTSIDE='beam locomo'. The data have licences of their own and stay outside.
+OUTSIDE ?=
+OUTSIDE_STRATEGIES ?= smart=bare:smart{}
+outside:
+	@test -n "$(OUTSIDE)" || { printf '%s\n' \
+	  'https://github.com/mohammadtavakoli78/BEAM        go run ./bench/outside beam BEAM/chats/100K OUT 1-10' \
+	  'https://github.com/snap-research/locomo           go run ./bench/outside locomo locomo10.json OUT 1-5' \
+	  'https://github.com/profff/lost-in-compaction      go run ./bench/outside lost .../contexts/d40_C1.json OUT' \
+	  'then: make outside OUTSIDE="OUT ..."' >&2; exit 2; }
+	mkdir -p $(BIN)
+	go build -o $(BIN)/condense ./cmd/condense
+	@set -e; for d in $(OUTSIDE); do echo "$$d"; $(BIN)/condense compare "evidence:$$d" --budgets 10%,25%,50% --cache none --quiet --strategies '$(OUTSIDE_STRATEGIES)'; done
 
 # How well the outline finds definitions, against tree-sitter. Needs Debian or Ubuntu, npm
 # and the network.

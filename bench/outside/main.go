@@ -43,7 +43,7 @@ type question struct {
 func main() {
 	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "outside:", err)
-		os.Exit(1)
+		os.Exit(2) //nolint:forbidigo // it is main
 	}
 }
 
@@ -245,8 +245,9 @@ func locomo(name, out string, from, to int) error {
 	return nil
 }
 
-// lost writes a context of Lost in Compaction. The evidence of a fact is the first message of its session that has all of its keywords; a
-// fact that is in the summary that the context begins with has none.
+// lost writes a context of Lost in Compaction. The evidence of a fact is the first message of its session that has all of its keywords,
+// of the assistant if the fact is one that the assistant told, else of the user, if there is one. A fact that is in the summary that
+// the context begins with has none.
 func lost(name, out string) error {
 	var messages []struct {
 		Role    string `json:"role"`
@@ -274,9 +275,14 @@ func lost(name, out string) error {
 	}
 	for _, f := range meta.Facts {
 		q := question{ID: f.ID, Ability: f.Type}
-		for i := f.Start; i <= f.End && i < len(messages) && !f.Compacted && len(f.Keywords) > 0 && q.Evidence == nil; i++ {
+		byTeller := false
+		for i := f.Start; i <= f.End && i < len(messages) && !f.Compacted && len(f.Keywords) > 0 && !byTeller; i++ {
 			text := strings.ToLower(messages[i].Content)
-			if !slices.ContainsFunc(f.Keywords, func(k string) bool { return !strings.Contains(text, strings.ToLower(k)) }) {
+			if slices.ContainsFunc(f.Keywords, func(k string) bool { return !strings.Contains(text, strings.ToLower(k)) }) {
+				continue
+			}
+			byTeller = (messages[i].Role == "assistant") == strings.Contains(f.Type, "assistant")
+			if q.Evidence == nil || byTeller {
 				q.Evidence = []string{strconv.Itoa(i)}
 			}
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab/score"
+	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/tokens"
 	"github.com/condensehq/condense/transcript"
 )
@@ -330,6 +331,22 @@ func (a *analysis) evidenceLines() []EvidenceLine {
 				}
 			}
 		}
+	}
+	return out
+}
+
+// evidenceWarnings returns a warning for each strategy and budget with conversations in which it failed or missed the budget.
+func evidenceWarnings(lines []EvidenceLine) []Warning {
+	var out []Warning
+	for i := range lines {
+		l := &lines[i]
+		warn := func(n int, what string) {
+			if n > 0 {
+				out = append(out, Warning{Strategy: l.Strategy, Budget: l.Budget, Text: fmt.Sprintf("budget %s: it %s in %s with evidence", l.Budget, what, size.Plural(n, "conversation"))})
+			}
+		}
+		warn(l.Failed, "failed, or a provider of it did,")
+		warn(l.Over, "ended above 1.03 of the budget")
 	}
 	return out
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -110,6 +111,11 @@ func TestEvidence(t *testing.T) {
 	}
 	if len(want) > 0 {
 		t.Errorf("no lines of %v", want)
+	}
+	if !slices.ContainsFunc(r.Warnings, func(w lab.Warning) bool {
+		return w.Strategy == "all" && w.Text == "budget 50%: it ended above 1.03 of the budget in 8 conversations with evidence"
+	}) {
+		t.Errorf("warnings: %v", r.Warnings)
 	}
 }
 

@@ -213,6 +213,7 @@ func (r *Report) conclude() {
 	r.RoundLines = a.roundLines()
 	r.CanaryLines = a.canaryLines()
 	r.EvidenceLines = a.evidenceLines()
+	r.Warnings = append(r.Warnings, evidenceWarnings(r.EvidenceLines)...)
 	r.Differences = a.differences()
 	r.Verdicts = a.verdicts()
 	// Empty lists are arrays in JSON, not null.

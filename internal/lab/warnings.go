@@ -25,7 +25,7 @@ func (a *analysis) warnings() []Warning {
 	if a.Partial {
 		out = append(out, Warning{Text: "stopped early: the numbers are those of the finished sessions"})
 	}
-	if n := len(a.Sessions); n < fewSessions {
+	if n := len(a.Sessions); n < fewSessions && (len(a.Rows) > 0 || len(a.Evidence) == 0) { // evidence has no verdict
 		out = append(out, Warning{Text: fmt.Sprintf("%s: not enough for a verdict, which needs %d of a mode", size.Plural(n, "session"), fewSessions)})
 	}
 	for _, s := range a.compared() {

@@ -32,7 +32,9 @@ func writeEvidence(w io.Writer, r *lab.Report, markdown bool, width int) {
 		for _, b := range budgets {
 			text, between := "", ""
 			if e, ok := row.Budgets[b]; ok {
-				text = fmt.Sprintf("%.3f ±%.3f", e.Mean, (e.High-e.Low)/2)
+				if text = fmt.Sprintf("%.3f", e.Mean); e.Sessions > 1 {
+					text += fmt.Sprintf(" ±%.3f", (e.High-e.Low)/2)
+				}
 				if s := e.Runs; s != nil {
 					between, several = spreadText(s, 3), true
 				}

@@ -119,6 +119,10 @@ func writeTables(w io.Writer, r *lab.Report, markdown, perMode bool, width int) 
 	writeRounds(w, r, markdown, width)
 	writeCanaries(w, r, markdown, width)
 	writeEvidence(w, r, markdown, width)
+	if len(r.Rows)+len(r.Canaries) == 0 && len(r.Evidence) > 0 {
+		term.Printf(w, "\nShares of 1, means over questions, with the half width of the 95 %% interval over conversations.\n")
+		return
+	}
 	term.Printf(w, "\nShares of 1, means over sessions, with the half width of the 95 %% interval. 'condense compare --output html' shows the sessions and messages that they come from.\n")
 }
 
