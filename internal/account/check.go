@@ -89,7 +89,7 @@ func (h *History) checkCode(span string, c *Checks) string {
 		return ""
 	}
 	for _, token := range strings.FieldsFunc(span, func(r rune) bool { return strings.ContainsRune(" \t()[]{},;'\"|&", r) }) {
-		token = strings.Trim(token, ".,:=!?")
+		token = strings.TrimLeft(strings.TrimRight(token, ".,:=!?"), ",:=!?")
 		if !h.knows(kindOf(token, true), token) {
 			c.Unknown++
 			return " " + unknown

@@ -229,7 +229,15 @@ func (h *History) knows(k kind, token string) bool {
 // knowsHash also knows a hash that is longer or shorter than the one in the history.
 func (h *History) knowsHash(text string) bool {
 	const least = 7
-	return holds(h.all, text, false) || len(text) > least && has(h.all, text[:least]) || len(text) > 2*least && has(h.all, text[:2*least-2])
+	if holds(h.all, text, false) {
+		return true
+	}
+	for n := len(text) - 1; n >= least; n-- {
+		if has(h.all, text[:n]) {
+			return true
+		}
+	}
+	return false
 }
 
 func (h *History) knowsNumbers(text string) bool {
