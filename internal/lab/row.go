@@ -190,6 +190,7 @@ func (b *trial) run(ctx context.Context, s *Strategy) (Row, error) {
 
 // condense runs s, and returns the time that its providers took.
 func (b *trial) condense(ctx context.Context, s *Strategy, messages []core.Message, round int) (*core.ChainResult, time.Duration, error) {
+	ctx = b.withSummary(ctx)
 	if s.Unchecked {
 		return b.unchecked(ctx, s, messages, round)
 	}

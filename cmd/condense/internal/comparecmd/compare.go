@@ -26,6 +26,7 @@ import (
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/internal/size"
+	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -198,17 +199,20 @@ func opener(a *cli.App, cmd *cobra.Command, c *comparison) (*condense.Host, *str
 	if err != nil {
 		return nil, nil, err
 	}
+	own := map[string]model.Generator{lab.RecordedModel: lab.Recorded()}
 	// Chains of profiles that are not compared need not be opened.
 	h, err := condense.Open(cmd.Context(), &condense.Options{
 		Config: conf.Override(config.Override{Chain: []config.Provider{}}),
-		Model:  a.Model, Reattach: os.Getenv("CONDENSE_REATTACH"),
+		Model:  a.Model, Models: own, Reattach: os.Getenv("CONDENSE_REATTACH"),
 	})
 	if err != nil {
 		return nil, nil, err
 	}
+	models := a.Models()
+	models.Own = own
 	return h, &strategies.Opener{
 		Host: h, Config: conf, Registry: a.Strategies, Profile: c.profile, Path: cli.FromHere,
-		Models: resolver.NewModels(conf, a.Models()),
+		Models: resolver.NewModels(conf, models),
 	}, nil
 }
 
