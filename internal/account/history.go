@@ -168,7 +168,7 @@ const (
 	aQuote
 	aLink
 	aHandle
-	kinds
+	aList // of words, or a folder: as in fmt/lint/test
 )
 
 var (
@@ -176,6 +176,7 @@ var (
 	hashForm   = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
 	nameForm   = regexp.MustCompile(`_|\p{Ll}\p{Lu}|\p{L}\d|\d\p{L}|::|->|\p{L}\(|^--?\p{L}|^[@$]\p{L}`)
 	dotted     = regexp.MustCompile(`^[\p{L}\d_-]{2,}(?:\.[\p{L}\d_-]{2,}|\.[chr])+$`)
+	listForm   = regexp.MustCompile(`^[\p{L}\d_:-]+(?:/[\p{L}\d_:-]+){2,}$`)
 	pathForm   = regexp.MustCompile(`^(?:~|\.{1,2})?[/\\]\S*\p{L}|/[^/]*\.[\p{L}\d]{1,6}(?::\d+(?:-\d+)?)?$|[/\\].*[/\\].`)
 )
 
@@ -191,6 +192,8 @@ func kindOf(token string, code bool) kind {
 		return aHash
 	case numberForm.MatchString(lower):
 		return aNumber
+	case listForm.MatchString(token) && !code:
+		return aList
 	case pathForm.MatchString(token), code && strings.ContainsAny(token, `/\`) && len(token) > 1:
 		return aPath
 	case nameForm.MatchString(token), dotted.MatchString(token):
@@ -216,12 +219,13 @@ func (h *History) knows(k kind, token string) bool {
 	case aNumber:
 		return has(h.all, text) || h.knowsNumbers(text)
 	case aPath:
-		return h.knowsPath(text)
+		return h.knowsPath(plain(strings.ReplaceAll(token, "*", "{}"))) // which plain leaves out
 	case aName:
 		return h.knowsName(text)
 	case aQuote:
 		return quoted(h.all, text)
-	case kinds:
+	case aList:
+		return has(h.all, text) || !slices.ContainsFunc(strings.Split(text, "/"), func(s string) bool { return !has(h.all, s) })
 	}
 	return false
 }
@@ -252,6 +256,8 @@ func (h *History) knowsNumbers(text string) bool {
 
 var (
 	placeForm = regexp.MustCompile(`(?:#l|[:(]l?)(\d+)(?:[-–:,]l?(\d+))?\)?$`)
+	arityForm = regexp.MustCompile(`^([\p{L}\d_.!?]+)/\d$`) // of functions
+	holeForm  = regexp.MustCompile(`<[^<>]*>`)
 	driveForm = regexp.MustCompile(`^(?:[a-z]:)?[/\\]`)
 )
 
@@ -269,8 +275,11 @@ func (h *History) knowsPath(text string) bool {
 		}
 	}
 	text = strings.TrimRight(text, `/\.…`)
-	if text == "" || has(h.all, text) || has(h.all, strings.ReplaceAll(text, `\`, `/`)) || strings.ContainsAny(text, "*{") && h.knowsPattern(text) {
+	if text == "" || has(h.all, text) || has(h.all, strings.ReplaceAll(text, `\`, `/`)) || strings.ContainsAny(text, "{<") && h.knowsPattern(text) {
 		return true
+	}
+	if f := arityForm.FindStringSubmatch(text); f != nil {
+		return h.knowsName(f[1])
 	}
 	if !driveForm.MatchString(text) {
 		return false
@@ -302,7 +311,8 @@ func (h *History) relative(path string) bool {
 
 // knowsPattern knows a pattern of file names by the names in it.
 func (h *History) knowsPattern(text string) bool {
-	return !slices.ContainsFunc(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(`*{},/\`, r) }), func(s string) bool { return !holds(h.all, s, false) })
+	text = holeForm.ReplaceAllString(text, "{}")
+	return !slices.ContainsFunc(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(`{},/\`, r) }), func(s string) bool { return s != "." && !strings.Contains(h.all, s) })
 }
 
 // knowsName also knows a name by its parts, as in type.method.
@@ -311,7 +321,11 @@ func (h *History) knowsName(text string) bool {
 	if text == "" || has(h.all, text) {
 		return true
 	}
-	parts := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(`.:>()[]{}<=,;"'&|!`, r) })
+	cuts := `.:>()[]{}<=,;"'&|!`
+	if strings.ContainsAny(text, "0123456789") { // as in gqc.1-3
+		cuts += "-–"
+	}
+	parts := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(cuts, r) })
 	return len(parts) > 1 && !slices.ContainsFunc(parts, func(p string) bool { return p != "-" && p != "" && !has(h.all, p) })
 }
 

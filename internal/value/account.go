@@ -1,21 +1,22 @@
 package value
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/dialog"
 )
 
-// How what an account says counts: names in it by namedValue, words and runs of words not at all, and lines about what it names, unless
-// they only repeat it, aboutValue times.
 const (
-	namedValue = 0.5
-	aboutValue = 1.5
+	// aboutValue is by what the value of a line is multiplied that is about something which an account names.
+	aboutValue = 1.25
 	// repeating is the share of the runs of words in a line that an account has, above which the line only repeats it.
 	repeating = 0.6
 )
 
-// heed makes lines count by what the account says: what it repeats counts nothing, what it names without quoting it more.
+// heed makes lines count by what the account says: what it repeats counts nothing, and goes if the model said it; what it names without
+// quoting it counts more.
 func (w *selection) heed(account string) {
 	if account == "" {
 		return
@@ -37,14 +38,10 @@ func (w *selection) heed(account string) {
 	}
 	named := make([]bool, len(w.c.terms))
 	for n, key := range w.c.termAt.keys {
-		if !names[key] {
-			continue
+		if names[key] {
+			named[n] = w.estimate.Names[n] > 0
+			w.estimate.Words[n] = 0
 		}
-		if w.estimate.Names[n] > 0 {
-			named[n] = true
-			w.estimate.Names[n] *= namedValue
-		}
-		w.estimate.Words[n] = 0
 	}
 	repeated := make([]bool, len(w.c.phrases))
 	for n, key := range w.c.phraseAt.keys {
@@ -53,7 +50,7 @@ func (w *selection) heed(account string) {
 			w.estimate.Phrases[n] = 0
 		}
 	}
-	w.about = make([]bool, len(w.lines))
+	w.heeded = make([]float32, len(w.lines))
 	for l := range w.lines {
 		again, all := 0, 0
 		for _, n := range w.c.phrasesOf(l) {
@@ -62,21 +59,27 @@ func (w *selection) heed(account string) {
 				again++
 			}
 		}
-		if float64(again) > repeating*float64(all) {
-			continue
-		}
-		for _, n := range w.c.TermsOf(l) {
-			w.about[l] = w.about[l] || named[n]
+		switch only := again > 0 && float64(again) > repeating*float64(all); {
+		case only && w.c.Passages[w.c.Lines[l].Passage].Kind == dialog.KindAssistant:
+			w.c.Lines[l].outdated = true
+		case only: // it may be in the middle of others
+			w.heeded[l] = 0
+		case slices.ContainsFunc(w.c.TermsOf(l), func(n int32) bool { return named[n] }):
+			w.heeded[l] = aboutValue
+		default:
+			w.heeded[l] = 1
 		}
 	}
 }
 
-// heeded returns by what the value of the lines of s is multiplied.
-func (w *selection) heeded(s core.Span) float32 {
-	for l := s.Start; l < s.End && w.about != nil; l++ {
-		if w.about[l] {
-			return aboutValue
-		}
+// weight returns by what the value of the lines of s is multiplied.
+func (w *selection) weight(s core.Span) float32 {
+	if w.heeded == nil {
+		return 1
 	}
-	return 1
+	sum := float32(0)
+	for _, v := range w.heeded[s.Start:s.End] {
+		sum += v
+	}
+	return sum / float32(s.End-s.Start)
 }

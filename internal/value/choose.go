@@ -142,7 +142,7 @@ func (w *selection) rate(s core.Span) float32 {
 	if w.factors != nil {
 		gain *= w.factors[w.lines[s.Start].passage]
 	}
-	return gain * w.heeded(s) / float32(w.cost(s))
+	return gain * w.weight(s) / float32(w.cost(s))
 }
 
 // cost returns the tokens of the lines of s that are not kept, and of the text around them.

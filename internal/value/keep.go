@@ -272,7 +272,7 @@ func (w *selection) keepRest(ctx context.Context) error {
 		for l := lines.Start; l < lines.End; l++ {
 			if w.lines[l].at == 0 && !w.c.Lines[l].outdated {
 				s := core.Span{Start: l, End: l + 1}
-				r := max(w.alone(l)/w.lines[l].tokens, 1e-9)
+				r := max(w.alone(l)*w.weight(s)/w.lines[l].tokens, 1e-9)
 				q.push(candidate{r, int32(s.Start), int32(s.End)})
 			}
 		}

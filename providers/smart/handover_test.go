@@ -102,23 +102,35 @@ func TestHandoverHasBoth(t *testing.T) {
 // TestHandoverSmartKnowsTheAccount: what the account repeats is not kept a second time, and what it names without quoting it comes first.
 func TestHandoverSmartKnowsTheAccount(t *testing.T) {
 	t.Parallel()
+	named := func(i int) string { return fmt.Sprintf("serviceUnit%c%c", 'A'+i/10, 'A'+i%10) }
 	var m []core.Message
 	m = append(m, coretest.User(core.Text("Find out what the services do.")))
-	for i := range 40 {
-		name := fmt.Sprintf("serviceUnit%c%c", 'A'+i/10, 'A'+i%10)
+	for i := range 80 {
 		m = append(m, tool(fmt.Sprint(i), "bash", fmt.Sprintf(`{"command":"describe %d"}`, i),
-			fmt.Sprintf("%s rotates ledgers every %d minutes for accounting\n%s", name, 100+i, text(i, 700)))...)
+			text(i, 400)+fmt.Sprintf("\n%s rotates ledgers every %d minutes for accounting\n", named(i), 100+i)+text(i+100, 400))...)
+		m = append(m, coretest.Assistant(core.Text(fmt.Sprintf("So the unit number %d was slow because of its retries.", 500+i))))
 	}
 	m = append(m, coretest.Assistant(core.Text("All services are described.")))
-	req := coretest.Request(coretest.Conversation(m...), 3000)
-	repeats := "serviceUnitBC rotates ledgers every 112 minutes for accounting"
-	gen := &clerk{info: model.Info{Name: "clerk", Window: 1 << 20}, answer: writes("## Done\n- " + repeats + "\n## Open\n- serviceUnitAD is broken\n")}
-	with := textOf(condense(t, openHandover(t, `{}`, gen), req).Messages[1:]...)
-	if strings.Contains(with, repeats) {
-		t.Error("what the account says is repeated")
+	req := coretest.Request(coretest.Conversation(m...), 4000)
+	said := func(i int) string { return fmt.Sprintf("the unit number %d was slow because of its retries", 500+i) }
+	shown := func(i int) string { return fmt.Sprintf("%s rotates ledgers every %d minutes", named(i), 100+i) }
+	after := func(p core.CondensationProvider) string { return textOf(condense(t, p, req).Messages...) }
+	without := after(open(t, `{}`))
+	told, about := 0, 0 // what smart keeps by itself, and what it does not
+	for !strings.Contains(without, said(told)) {
+		told++
 	}
-	if want := "serviceUnitAD rotates ledgers every 103 minutes"; !strings.Contains(with, want) {
-		t.Errorf("%q is missing: the account names it without saying it", want)
+	for strings.Contains(without, shown(about)) {
+		about++
+	}
+	repeats, wanted := said(told), shown(about)
+	gen := &clerk{info: model.Info{Name: "clerk", Window: 1 << 20}, answer: writes("## Failures\n- " + repeats + "\n## Open\n- " + named(about) + " is broken\n")}
+	with := after(openHandover(t, `{}`, gen))
+	if n := strings.Count(with, repeats); n != 1 {
+		t.Errorf("what the account says is there %d times", n)
+	}
+	if !strings.Contains(with, wanted) {
+		t.Errorf("%q is missing: the account names it without saying it", wanted)
 	}
 }
 
