@@ -49,7 +49,7 @@ type Item struct {
 // An Account is what a model says of the work.
 type Account struct {
 	Items   []Item   // by section, and in it by number
-	Changed []string // what the last update took back, and why
+	Changed []string // what the last update withdrew, and why
 	Marks   []string // of the newest messages that it covers; see [Mark]
 	last    int      // the highest number that was given
 }
@@ -145,7 +145,7 @@ func Read(text string) *Account {
 			a.last = max(a.last, n)
 		}
 	}
-	// A handle stands for the items above it, too.
+	// A handle is of the items above it, too.
 	for k := len(a.Items) - 2; k >= 0; k-- {
 		if next := &a.Items[k+1]; a.Items[k].Handle == "" && a.Items[k].Section == next.Section {
 			a.Items[k].Handle = next.Handle

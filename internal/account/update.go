@@ -10,7 +10,7 @@ import (
 type Update struct {
 	Checks
 	New, Changed, Gone int
-	Refused            int // items that the model wanted to take back, and that stay: too many at once
+	Refused            int // items that the model wanted to withdraw, and that stay: too many at once
 }
 
 // Add adds what another answer made.
@@ -19,7 +19,7 @@ func (u *Update) Add(o Update) {
 	u.New, u.Changed, u.Gone, u.Refused = u.New+o.New, u.Changed+o.Changed, u.Gone+o.Gone, u.Refused+o.Refused
 }
 
-// most is the share of the items that one answer may take back, and leastBack how many it may in any case.
+// most is the share of the items that one answer may withdraw, and leastBack how many it may in any case.
 const (
 	most      = 3 // its inverse
 	leastBack = 5

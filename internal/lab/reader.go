@@ -160,7 +160,7 @@ type interviews struct {
 	*runner
 	author, reader model.Generator
 	report         *ReaderReport
-	dry            bool // add up what it costs, and ask nobody
+	dry            bool // add up what it costs, and ask no model
 }
 
 func newInterviews(strategies []Strategy, opts *ReaderOptions) (*interviews, error) {

@@ -11,7 +11,7 @@ import (
 // RecordedModel is the name of the model of [Recorded].
 const RecordedModel = "recorded"
 
-// Recorded returns a model that answers with the summary that a session records at the cut which is compared. Nobody is asked. At a cut
+// Recorded returns a model that answers with the summary that a session records at the cut which is compared. No model is asked. At a cut
 // without a summary it is unavailable.
 func Recorded() model.Generator { return recorded{} }
 

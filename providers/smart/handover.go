@@ -142,10 +142,10 @@ func (a *writing) run(ctx context.Context, w *work) error {
 
 // reportAccount says what an account has, in numbers: what a model wrote is in no report.
 func reportAccount(gen model.Generator, a *account.Account, u *account.Update, tokens, left int) string {
-	s := fmt.Sprintf("%s in %s tokens by %s: %d new, %d changed, %d taken back; %d of %d paths, numbers, names and quotes are not in the history and marked",
+	s := fmt.Sprintf("%s in %s tokens by %s: %d new, %d changed, %d withdrawn; %d of %d paths, numbers, names and quotes are not in the history and marked",
 		numbers.Plural(len(a.Items), "item"), numbers.Group(tokens), core.Label(gen.Info().Name), u.New, u.Changed, u.Gone, u.Unknown, u.Looked)
 	if u.Refused > 0 {
-		s += fmt.Sprintf("; %d more were to be taken back and stay", u.Refused)
+		s += fmt.Sprintf("; %d more were to be withdrawn and stay", u.Refused)
 	}
 	if u.Secrets > 0 {
 		s += "; " + numbers.Plural(u.Secrets, "secret") + " left out"

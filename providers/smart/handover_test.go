@@ -264,8 +264,8 @@ func TestHandoverInParts(t *testing.T) {
 	}
 }
 
-// TestHandoverOverFiveRounds: facts that stay true stay, whether the model does as it is told, writes everything anew and forgets a third,
-// or takes back all it can; what it invents is marked in every round, and what changed is named.
+// TestHandoverOverFiveRounds: facts that stay true stay, whether the model follows its instructions, writes everything again and forgets a third,
+// or withdraws all it can; what it invents is marked in every round, and what changed is named.
 func TestHandoverOverFiveRounds(t *testing.T) {
 	t.Parallel()
 	const rounds, each = 5, 8
@@ -289,7 +289,7 @@ func TestHandoverOverFiveRounds(t *testing.T) {
 			}
 			return out
 		},
-		"takes back": func(round int, p *model.Prompt) string {
+		"withdraws": func(round int, p *model.Prompt) string {
 			out := "## Files\n- " + strings.Join(shown.FindAllString(textOf(p.Messages[0]), -1), "\n- ") + "\n"
 			if round == rounds-1 {
 				for n := range 60 {
@@ -352,7 +352,7 @@ func TestHandoverOverFiveRounds(t *testing.T) {
 				}
 			}
 			want := 0.98
-			if name == "takes back" { // a third, and each is named
+			if name == "withdraws" { // a third, and each is named
 				want = 0.6
 				if c := strings.Count(said, " — now item "); c == 0 || c > n/3+2 {
 					t.Errorf("%d changed items are named in %s", c, said)
