@@ -75,7 +75,7 @@ func In(m *core.Message) (text string, alone bool) {
 	}
 	for _, p := range m.Parts {
 		if t, ok := p.(core.Text); ok && Is(string(t)) {
-			return string(t), len(m.Parts) == 1 && m.Kind == core.KindSummary
+			return string(t), len(m.Parts) == 1
 		}
 	}
 	return "", false
@@ -127,7 +127,7 @@ func Read(text string) *Account {
 		if name, ok := strings.CutPrefix(line, "## "); ok {
 			changes = name == changed
 			if k := slices.Index(titles[:], name); k >= 0 {
-				at = Section(k) //nolint:gosec // an index of titles
+				at = Section(k)
 			}
 			continue
 		}
@@ -140,7 +140,7 @@ func Read(text string) *Account {
 			continue
 		}
 		if f := itemForm.FindStringSubmatch(line); f != nil && !changes {
-			n, _ := strconv.Atoi(f[1]) //nolint:errcheck // it is digits
+			n, _ := strconv.Atoi(f[1]) // digits
 			a.Items = append(a.Items, Item{Number: n, Section: at, Text: f[2], Handle: f[3]})
 			a.last = max(a.last, n)
 		}

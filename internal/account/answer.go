@@ -24,19 +24,21 @@ const (
 	opGone
 )
 
-// sectionNames are words in the headings that models write, the first that occurs says which section it is.
+// sectionNames are words in the headings that models write: the first that occurs says which section it is.
 var sectionNames = []struct {
-	word string
-	of   Section
+	words string
+	of    Section
 }{
 	{"next", Next},
-	{"constraint", Constraints}, {"rule", Constraints}, {"preference", Constraints},
-	{"pending", Open}, {"current", Open}, {"remaining", Open}, {"in progress", Open}, {"todo", Open}, {"open", Open},
-	{"request", Request}, {"goal", Request}, {"objective", Request}, {"intent", Request}, {"user message", Request},
-	{"decision", Decisions}, {"error", Failures}, {"failure", Failures}, {"problem", Failures},
-	{"file", Files}, {"code", Files}, {"command", Commands},
-	{"done", Done}, {"complete", Done}, {"accomplish", Done}, {"progress", Done},
-	{"concept", Notes}, {"background", Notes}, {"context", Notes}, {"note", Notes},
+	{"constraint|rule|preference", Constraints},
+	{"pending|current|remaining|in progress|todo|open", Open},
+	{"request|goal|objective|intent|user message", Request},
+	{"decision", Decisions},
+	{"error|failure|problem", Failures},
+	{"file|code", Files},
+	{"command", Commands},
+	{"done|complete|accomplish|progress", Done},
+	{"concept|background|context|note", Notes},
 }
 
 var (
@@ -68,8 +70,10 @@ func heading(line string) string {
 func sectionOf(name string) (Section, bool) {
 	name = strings.ToLower(name)
 	for _, s := range sectionNames {
-		if strings.Contains(name, s.word) {
-			return s.of, true
+		for word := range strings.SplitSeq(s.words, "|") {
+			if strings.Contains(name, word) {
+				return s.of, true
+			}
 		}
 	}
 	return Notes, false
@@ -86,7 +90,7 @@ func parse(answer string) []entry {
 			if strings.EqualFold(f[1], "gone") {
 				e.op = opGone
 			}
-			e.number, _ = strconv.Atoi(f[2]) //nolint:errcheck // it is digits
+			e.number, _ = strconv.Atoi(f[2]) // digits
 		}
 		out = append(out, e)
 		open = true

@@ -33,8 +33,8 @@ var (
 	codeForm  = "`([^`]{1,400})`"
 	quoteForm = `"([^"]{3,600})"|“([^”]{3,600})”|„([^“”]{3,600})[“”]`
 	linkForm  = `https?://[^\s<>"')\]]+`
-	tokenForm = `[\p{L}\p{N}_./\\:@#$€£%~+<>=±-]+(?:\(\))?`
-	claimForm = regexp.MustCompile(codeForm + "|" + quoteForm + "|(" + linkForm + ")|(" + tokenForm + ")")
+	wordsForm = `[\p{L}\p{N}_./\\:@#$€£%~+<>=±-]+(?:\(\))?`
+	claimForm = regexp.MustCompile(codeForm + "|" + quoteForm + "|(" + linkForm + ")|(" + wordsForm + ")")
 	// leading matches the number that models write before an item.
 	leading = regexp.MustCompile(`^#?\d{1,3}[.)] `)
 )
@@ -141,7 +141,7 @@ func (h *History) checkQuote(whole, inner string, of Section, c *Checks) string 
 // after returns what follows inner at the end of whole.
 func after(whole, inner string) string { return whole[strings.Index(whole, inner)+len(inner):] }
 
-var shortToken = regexp.MustCompile(tokenForm)
+var shortToken = regexp.MustCompile(wordsForm)
 
 func (h *History) checkTokens(text string, c *Checks) string {
 	return shortToken.ReplaceAllStringFunc(text, func(t string) string { return h.checkToken(t, c) })

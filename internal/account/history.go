@@ -145,7 +145,7 @@ func holds(where, text string, whole bool) bool {
 		i += at
 		before, _ := utf8.DecodeLastRuneInString(where[:i])
 		after, _ := utf8.DecodeRuneInString(where[i+len(text):])
-		if !(inWord(begins) && inWord(before)) && !(whole && inWord(ends) && inWord(after)) {
+		if joins := inWord(begins) && inWord(before) || whole && inWord(ends) && inWord(after); !joins {
 			return true
 		}
 		at = i + len(text)

@@ -346,7 +346,7 @@ func (v *interviews) view(ctx context.Context, w *sessionWork, name string, t ta
 	if v.dry {
 		u := core.Usage{}
 		for _, c := range s.providers() {
-			if e, err := core.EstimateCost(ctx, c.Provider, b.request(b.shown(), core.TriggerAutomatic).Clone()); err == nil {
+			if e, err := core.EstimateCost(ctx, c.Provider, b.request(b.shown()).Clone()); err == nil {
 				u = u.Add(e)
 			}
 		}

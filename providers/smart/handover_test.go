@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -106,7 +107,7 @@ func TestHandoverSmartKnowsTheAccount(t *testing.T) {
 	var m []core.Message
 	m = append(m, coretest.User(core.Text("Find out what the services do.")))
 	for i := range 80 {
-		m = append(m, tool(fmt.Sprint(i), "bash", fmt.Sprintf(`{"command":"describe %d"}`, i),
+		m = append(m, tool(strconv.Itoa(i), "bash", fmt.Sprintf(`{"command":"describe %d"}`, i),
 			text(i, 400)+fmt.Sprintf("\n%s rotates ledgers every %d minutes for accounting\n", named(i), 100+i)+text(i+100, 400))...)
 		m = append(m, coretest.Assistant(core.Text(fmt.Sprintf("So the unit number %d was slow because of its retries.", 500+i))))
 	}
@@ -274,7 +275,7 @@ func TestHandoverOverFiveRounds(t *testing.T) {
 	}
 	shown := regexp.MustCompile(`service s(\d+) listens on port \d+ and is configured in conf/s\d+\.yaml`)
 	for name, answer := range map[string]func(round int, p *model.Prompt) string{
-		"follows": func(round int, p *model.Prompt) string {
+		"follows": func(_ int, p *model.Prompt) string {
 			return "## Files\n- " + strings.Join(shown.FindAllString(textOf(p.Messages[0]), -1), "\n- ")
 		},
 		"forgets": func(round int, p *model.Prompt) string {
@@ -362,7 +363,7 @@ func TestHandoverOverFiveRounds(t *testing.T) {
 				t.Errorf("%.2f of %d facts are kept", share, n)
 			}
 			for k := range rounds {
-				for _, invented := range []string{fmt.Sprintf("invented/path%d.go", k), fmt.Sprint(990_000 + k), fmt.Sprintf("I love the number %d dearly", k)} {
+				for _, invented := range []string{fmt.Sprintf("invented/path%d.go", k), strconv.Itoa(990_000 + k), fmt.Sprintf("I love the number %d dearly", k)} {
 					if i := strings.Index(said, invented); i >= 0 && !strings.HasPrefix(said[i+len(invented):], " [?]") {
 						t.Errorf("%q is not marked", invented)
 					}
