@@ -212,7 +212,7 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 		return nil, cli.Usage(cmd, "--log-format: %q: want text or json", f.logAs)
 	}
 	load := a.Names()
-	load.Path, load.Require = a.ConfigPath, required(f.alone)
+	load.Path, load.Require, load.Serving = a.ConfigPath, required(f.alone), true
 	var err error
 	if load.Flags, err = f.settings(cmd); err != nil {
 		return nil, err
@@ -392,7 +392,7 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 	}
 	opts := &live.Options{
 		Upstreams: s.Upstreams, Compaction: map[string]live.Compaction{}, Store: s.Store, KeepFor: s.KeepFor, KeepBytes: s.KeepBytes, Token: token, Tokens: s.Tokens, Key: g.key, Limits: limitsOf(s.Limits), Audit: g.audit, Profile: g.place.Profile, Mode: g.place.Mode,
-		Observe: s.Observe, MaxBody: s.MaxBody, Deadline: s.Deadline, Logger: g.log,
+		Observe: s.Observe, Account: s.Account != "", MaxBody: s.MaxBody, Deadline: s.Deadline, Logger: g.log,
 		Recall: live.Recall{Off: !s.RecallMCP && !s.RecallTool, NoMCP: !s.RecallMCP, Tool: s.RecallTool, Own: g.recall, MaxSize: s.RecallMaxSize, MaxResult: s.RecallMaxResult},
 		Ingest: live.Ingest{Off: !s.Lossless, MaxResult: s.MaxResult},
 		Epoch:  live.EpochOptions{Target: s.Target, IgnoreCold: !s.Cold, IgnorePayback: !s.Payback, MinSize: s.MinSize, Risk: s.Risk},
