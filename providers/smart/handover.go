@@ -33,11 +33,11 @@ const (
 // HandoverConfig are the settings of the strategy handover.
 type HandoverConfig struct {
 	Model    string  `json:"model" doc:"name of the configured model that writes; empty means the host's choice"`
-	Request  string  `json:"request" enum:"text|prefix" doc:"how the model is shown the conversation: as text, or by the unchanged request of the agent with one message more, which the vendor's prompt cache serves if the model is the agent's own"`
+	Request  string  `json:"request" enum:"text|prefix" doc:"how the model is shown the conversation: as text, or by the agent's own request with one message more, for the vendor's prompt cache"`
 	Tokens   int     `json:"tokens" doc:"largest size of the account, 200 to 8000"`
 	Share    float64 `json:"share" doc:"largest share of the room for the account, above 0 and at most 0.9"`
-	Unknown  float64 `json:"unknown" doc:"share of the paths, numbers, names and quotes in an answer that the history may lack; above it the account is refused"`
-	MaxCalls int     `json:"max_calls" doc:"largest number of calls for one account: a conversation that is longer than the model's window is read in parts, each bringing the account up to date"`
+	Unknown  float64 `json:"unknown" doc:"share of paths, numbers, names and quotes that may be unknown; above it the account is refused"`
+	MaxCalls int     `json:"max_calls" doc:"largest number of calls for one account"`
 }
 
 // DefaultHandover returns the default settings.
