@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -117,13 +118,13 @@ func (a *writing) run(ctx context.Context, w *work) error {
 	former, at := w.formerAccount()
 	from := 0
 	if former != nil {
-		from = w.since(former.Marks)
+		from = w.covered(former.Marks)
 	}
 	now, u, err := a.write(ctx, w, former, from, room)
 	if err != nil || w.dry {
 		return err
 	}
-	now.Marks = w.digestMarks()
+	now.Marks = append(w.digestMarks(), w.contentMarks()...)
 	left := now.Fit(room, w.count)
 	if len(now.Items) == 0 {
 		return errors.New("the model wrote no account")
@@ -157,17 +158,72 @@ func reportAccount(gen model.Generator, a *account.Account, u *account.Update, t
 }
 
 // formerAccount returns the newest account in the conversation, and the message that holds nothing else; -1 if there is other content
-// in it, which stays.
+// in it, which stays, and if the model has not answered since: then it is what the user says.
 func (w *work) formerAccount() (former *account.Account, at int) {
+	answered := false
 	for i := len(w.msgs) - 1; i >= 0; i-- {
+		answered = answered || w.msgs[i].Role == core.RoleAssistant
 		if text, alone := account.In(&w.msgs[i]); text != "" {
-			if alone && !w.msgs[i].Protected {
+			if alone && !w.msgs[i].Protected && (answered || w.msgs[i].Kind != core.KindOriginal) {
 				return account.Read(text), i
 			}
 			return account.Read(text), -1
 		}
 	}
 	return nil, -1
+}
+
+// markedMessages is how many of the newest messages are marked by their content, and leastMarked the least size of it in bytes.
+const (
+	markedMessages = 3
+	leastMarked    = 60
+)
+
+// contentMarks returns marks of what the newest messages hold, for formats in which messages have other IDs whenever they are read.
+func (w *work) contentMarks() []string {
+	var marks []string
+	for i := len(w.msgs) - 1; i >= 0 && len(marks) < markedMessages; i-- {
+		if n := len(w.msgs[i].Parts); n > 0 {
+			if mark := contentMark(w.msgs[i].Parts[n-1]); mark != "" {
+				marks = append(marks, mark)
+			}
+		}
+	}
+	return marks
+}
+
+// contentMark names what a part holds in few tokens; "" if it is too short to be told from others.
+func contentMark(p core.Part) string {
+	switch p := p.(type) {
+	case core.Text:
+		if len(p) < leastMarked || account.Is(string(p)) {
+			return ""
+		}
+	case core.ToolCall:
+		if len(p.Args) < leastMarked {
+			return ""
+		}
+	case core.ToolResult, core.Image:
+	case core.Reasoning, core.Opaque:
+		return ""
+	}
+	return "=" + core.Handle(p)[:8]
+}
+
+// covered returns the first message that an account with those marks does not cover: by the ID of the newest one that it does, or else
+// after the first one with a content that it marked, so that nothing new is taken for old.
+func (w *work) covered(marks []string) int {
+	if from := w.since(marks); from > 0 {
+		return from
+	}
+	for i := range w.msgs {
+		for _, p := range w.msgs[i].Parts {
+			if mark := contentMark(p); mark != "" && slices.Contains(marks, mark) {
+				return i + 1
+			}
+		}
+	}
+	return 0
 }
 
 // isAccount reports whether m is an account and nothing else.
