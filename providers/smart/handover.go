@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/account"
@@ -78,8 +79,19 @@ func Handover() registry.Strategy {
 			}
 			ask := &writing{c: c, gen: gen, err: err}
 			first := step{pass: &accountPass, always: true, asks: true, run: ask.run}
-			return asking{&Provider{c: DefaultConfig(), env: env, land: 1, steps: append([]step{first}, rest...)}}, nil
+			return accounting{&Provider{c: DefaultConfig(), env: env, land: 1, steps: append([]step{first}, rest...)}}, nil
 		})
+}
+
+// An accounting provider asks a model in its first step.
+type accounting struct{ *Provider }
+
+// EstimateCost implements [core.CostEstimator]. It says what an account costs at the most, of nothing from a cache. Nothing is sent.
+func (a accounting) EstimateCost(ctx context.Context, req *core.Request) (core.Usage, error) {
+	return a.estimate(ctx, req, func(ctx context.Context, w *work) ([]core.Step, error) {
+		done, err := a.steps[0].do(ctx, w, time.Now)
+		return []core.Step{done}, err
+	})
 }
 
 // handoverPasses follow the account.
