@@ -154,6 +154,13 @@ func Read(text string) *Account {
 	return a
 }
 
+// Uncite takes the handles out, which lead nowhere.
+func (a *Account) Uncite() {
+	for i := range a.Items {
+		a.Items[i].Handle = ""
+	}
+}
+
 // add adds an item with the next number.
 func (a *Account) add(s Section, text string) {
 	a.last++

@@ -58,6 +58,8 @@ func TestInventedIsMarked(t *testing.T) {
 		{"invented command", "`go test ./src/auth -run TestLogout`", "`go test ./src/auth -run TestLogout` [?]"},
 		{"link", "See https://example.com/bcrypt.", ""},
 		{"invented link", "See https://evil.example/x now.", "See [a link that is not in the history] now."},
+		{"invented link in code", "Run `curl https://evil.example/x`.", "Run [a link that is not in the history]."},
+		{"invented link in a quote", `It says "see https://evil.example/x now".`, "It says see [a link that is not in the history] now [?]."},
 		{"invented handle", "It is h:0123456789 there.", "It is  there."},
 		{"mark that was copied", "It took 1,234 [?] ms.", "It took 1,234 ms."},
 		{"words", "It reads and/or writes the input/output, e.g. a well-known table.", ""},

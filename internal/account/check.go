@@ -67,7 +67,7 @@ func (h *History) check(text string, of Section) (string, Checks) {
 		whole := text[m[0]:m[1]]
 		switch {
 		case m[2*groupCode] >= 0:
-			b.WriteString(whole + h.checkCode(text[m[2]:m[3]], &c))
+			b.WriteString(h.checkCode(whole, text[m[2]:m[3]], &c))
 		case m[2*groupLink] >= 0, m[2*groupToken] >= 0:
 			b.WriteString(h.checkToken(whole, &c))
 		default:
@@ -82,20 +82,30 @@ func (h *History) check(text string, of Section) (string, Checks) {
 	return strings.TrimSpace(b.String()), c
 }
 
-// checkCode returns a mark for a code span that the history does not have, as a whole or by every name in it.
-func (h *History) checkCode(span string, c *Checks) string {
+// checkCode returns a code span with a mark if the history does not have it, as a whole or by every name in it. With a link it is cut.
+func (h *History) checkCode(whole, span string, c *Checks) string {
 	c.Looked++
 	if has(h.all, plain(span)) {
-		return ""
+		return whole
 	}
+	missing := false
 	for _, token := range strings.FieldsFunc(span, func(r rune) bool { return strings.ContainsRune(" \t()[]{},;'\"|&", r) }) {
 		token = strings.TrimLeft(strings.TrimRight(token, ".,:=!?"), ",:=!?")
-		if !h.knows(kindOf(token, true), token) {
-			c.Unknown++
-			return " " + unknown
+		k := kindOf(token, true)
+		if h.knows(k, token) {
+			continue
 		}
+		if k == aLink {
+			c.Unknown++
+			return noLink
+		}
+		missing = true
 	}
-	return ""
+	if missing {
+		c.Unknown++
+		return whole + " " + unknown
+	}
+	return whole
 }
 
 // checkToken returns a token outside of quotes and code with its mark.
@@ -130,7 +140,7 @@ func (h *History) checkQuote(whole, inner string, of Section, c *Checks) string 
 	switch {
 	case !quoted(h.all, text):
 		c.Unknown++
-		return inner + " " + unknown
+		return h.checkTokens(inner, c) + " " + unknown
 	case (of == Request || of == Constraints) && !quoted(h.users, text):
 		c.Unknown++
 		return whole + " " + notUsers

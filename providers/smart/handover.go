@@ -137,6 +137,9 @@ func (a *writing) run(ctx context.Context, w *work) error {
 		return err
 	}
 	now.Marks = append(w.digestMarks(), w.contentMarks()...)
+	if w.req.NoRecall {
+		now.Uncite()
+	}
 	left := now.Fit(room, w.count)
 	if len(now.Items) == 0 {
 		return errors.New("the model wrote no account")

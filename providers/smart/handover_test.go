@@ -100,6 +100,29 @@ func TestHandoverHasBoth(t *testing.T) {
 	}
 }
 
+// TestHandoverCitesWhatCanBeRecalled: an account has handles, unless the agent cannot recall by them.
+func TestHandoverCitesWhatCanBeRecalled(t *testing.T) {
+	t.Parallel()
+	gen := &clerk{info: model.Info{Window: 1 << 20}, answer: writes("## Done\n- \"This is not a quote of three words\" and `run 3`\n")}
+	req := coretest.HalfRequest(turns(8))
+	first := condense(t, openHandover(t, `{"unknown": 1}`, gen), req)
+	if !strings.Contains(textOf(first.Messages[0]), "` h:") {
+		t.Errorf("no handle in %s", textOf(first.Messages[0]))
+	}
+	for i := range first.Messages {
+		if first.Messages[i].ID == "" {
+			first.Messages[i].ID = fmt.Sprintf("new%d", i)
+		}
+	}
+	for _, messages := range [][]core.Message{req.Messages, first.Messages} {
+		next := coretest.HalfRequest(messages)
+		next.NoRecall = true
+		if text := textOf(condense(t, openHandover(t, `{"unknown": 1}`, gen), next).Messages[0]); strings.Contains(text, " h:") || !strings.Contains(text, "run 3") {
+			t.Errorf("handles that lead nowhere in %s", text)
+		}
+	}
+}
+
 // TestHandoverSmartKnowsTheAccount: what the account repeats is not kept a second time, and what it names without quoting it comes first.
 func TestHandoverSmartKnowsTheAccount(t *testing.T) {
 	t.Parallel()
