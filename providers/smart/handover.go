@@ -207,7 +207,7 @@ func (w *work) contentMarks() []string {
 	return marks
 }
 
-// contentMark names what a part holds in few tokens; "" if it is too short to be told from others.
+// contentMark names what a part holds in few tokens; "" if it is too short to differ from others.
 func contentMark(p core.Part) string {
 	switch p := p.(type) {
 	case core.Text:
