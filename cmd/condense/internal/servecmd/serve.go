@@ -88,6 +88,7 @@ type gatewayFlags struct {
 	place         cli.Place
 	upstreams     []string
 	store, record string
+	account       string // a model
 	observe       bool
 	way           string   // of recall
 	recall        bool     // requests without a recall secret carry the gateway's own
@@ -103,6 +104,7 @@ func (f *gatewayFlags) add(a *cli.App, cmd *cobra.Command) {
 	set.StringArrayVar(&f.upstreams, "upstream", nil, "`NAME=URL` of an API to forward to: anthropic=…, openai=…, or another name, /NAME in the base URL, with what is spoken there: openrouter=openai+https://…; repeat it for each (default: serve.upstreams, the vendors' own)")
 	set.StringVar(&f.store, "store", "", "`file` that keeps what a restart must not lose, postgres://… or memory (default: serve.store)")
 	set.StringVar(&f.record, "record", "", "`folder` to record conversations in, or off (default: serve.record, off)")
+	set.StringVar(&f.account, "account", "", "`model` of the configuration that writes an account of each conversation next to its requests, or off (default: serve.account, off)")
 	set.StringVar(&f.way, "recall", "", "`way` in which agents get back what was condensed: mcp, tool (a tool that the gateway adds and answers) or off (default: serve.recall, mcp)")
 	cli.Complete(cmd, "recall", []string{"mcp", "tool", "off"})
 	set.BoolVar(&f.observe, "observe", false, "forward everything untouched and report what would have been saved")
@@ -122,7 +124,7 @@ func (f *gatewayFlags) settings(cmd *cobra.Command) (map[string]string, error) {
 		}
 		set["serve.upstreams."+name] = address
 	}
-	for key, value := range map[string]string{"serve.store": f.store, "serve.record": f.record} {
+	for key, value := range map[string]string{"serve.store": f.store, "serve.record": f.record, "serve.account": f.account} {
 		if value != "" {
 			set[key] = value
 		}
