@@ -48,6 +48,9 @@ func NewHistory(messages []core.Message, read *dialog.Dialog, handle func(m *cor
 				continue
 			}
 			all.WriteString(text + "\n")
+			if call, ok := p.(core.ToolCall); ok && strings.Contains(call.Args, `\`) { // a model may quote it as it is written
+				all.WriteString(plain(call.Args) + "\n")
+			}
 			if m.Kind != core.KindOriginal || dialog.HoldsInserted(m) {
 				users.WriteString(text + "\n")
 				continue
