@@ -73,6 +73,8 @@ type Options struct {
 	// requires its section serve, because without it anyone may call it, and conversations go
 	// elsewhere. It may be called several times. Nil requires nothing.
 	Require func(Claim) bool
+	// Serving adds what [Serve.Account] names as the first provider of every chain that has one. A gateway sets it.
+	Serving bool
 	// IgnoreEnv are variables that begin with CONDENSE_ but belong to other programs.
 	IgnoreEnv []string
 }

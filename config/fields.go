@@ -346,6 +346,10 @@ var fields = []field{
 		doc: "Forward every request untouched, and report what would have been saved.",
 	},
 	{
+		key: "account", kind: kindName, refers: toModel, in: []place{inServe}, def: AccountOff, example: "cheap",
+		doc: "The model that writes an account of each conversation next to its requests, when an epoch comes near; off for none. An epoch has it if it is ready, next to verbatim parts; no request waits for it. A model needs trust.",
+	},
+	{
 		key: "shadow", kind: kindNames, refers: toProfile, in: []place{inServe}, example: "[default]",
 		doc: "At most three profiles whose chains condense at each epoch too, without being sent: the gateway's page compares what they would have kept. A chain that asks a language model does not run. Read at the start only.",
 	},

@@ -137,8 +137,31 @@ func (c *Config) resolveWindow(profile, mode string, window int) (*Resolved, err
 	if err != nil {
 		return nil, err
 	}
-	r.Chain = chain
+	r.Chain = c.withAccount(chain)
 	return r, nil
+}
+
+// AccountOff is the value of serve.account for none.
+const AccountOff = "off"
+
+// accountStrategy is the strategy of the provider that serve.account adds.
+const accountStrategy = "handover"
+
+// withAccount returns the chain of a gateway: serve.account names the model of its first provider. A chain that has none stays, and one with
+// an account of its own.
+func (c *Config) withAccount(chain []Provider) []Provider {
+	name := or(c.values.Serve).Account
+	if !c.opts.Serving || name == "" || name == AccountOff || len(chain) == 0 || slices.ContainsFunc(chain, func(p Provider) bool { return p.Strategy == accountStrategy }) {
+		return chain
+	}
+	settings, err := json.Marshal(map[string]string{"model": name})
+	if err != nil {
+		return chain
+	}
+	f, _ := fieldAt(inProvider, "timeout")
+	standard, _ := f.def.(string)
+	timeout, _ := time.ParseDuration(standard)
+	return append([]Provider{{Name: "serve.account", Strategy: accountStrategy, Timeout: timeout, Settings: settings, Origin: Origin{Kind: FromDefault}}}, chain...)
 }
 
 // The labels of levels that have no name.

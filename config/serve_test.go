@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -150,7 +151,7 @@ func TestServeShown(t *testing.T) {
 	for _, e := range all {
 		keys = append(keys, e.Key)
 	}
-	if got := strings.Join(keys, " "); got != "serve.listen serve.tls.cert serve.tls.key serve.behind_proxy serve.admin.listen serve.upstreams.anthropic serve.upstreams.openai serve.upstreams.gemini serve.compaction.openai serve.store serve.retention.age serve.retention.size serve.token_env serve.key_file serve.audit serve.limits.requests serve.limits.bytes serve.limits.cost serve.tenants.acme.requests serve.tenants.acme.cost serve.tenants.other serve.observe serve.shadow serve.record serve.max_body serve.deadline serve.drain serve.drain_delay serve.ingest.lossless serve.ingest.max_result serve.recall.mcp serve.recall.tool serve.recall.max_size serve.recall.max_result serve.epoch.target serve.epoch.cold serve.epoch.payback serve.epoch.min_size serve.epoch.risk serve.modes" {
+	if got := strings.Join(keys, " "); got != "serve.listen serve.tls.cert serve.tls.key serve.behind_proxy serve.admin.listen serve.upstreams.anthropic serve.upstreams.openai serve.upstreams.gemini serve.compaction.openai serve.store serve.retention.age serve.retention.size serve.token_env serve.key_file serve.audit serve.limits.requests serve.limits.bytes serve.limits.cost serve.tenants.acme.requests serve.tenants.acme.cost serve.tenants.other serve.observe serve.account serve.shadow serve.record serve.max_body serve.deadline serve.drain serve.drain_delay serve.ingest.lossless serve.ingest.max_result serve.recall.mcp serve.recall.tool serve.recall.max_size serve.recall.max_result serve.epoch.target serve.epoch.cold serve.epoch.payback serve.epoch.min_size serve.epoch.risk serve.modes" {
 		t.Errorf("got %s", got)
 	}
 	one, err := c.ExplainKey("serve.epoch.target")
@@ -192,5 +193,51 @@ func TestCheckoutCannotRedirectTheGateway(t *testing.T) {
 	// Nothing that stays on the machine and in memory needs trust.
 	if c, _ := checkout(t, "serve: {store: memory, record: off, max_body: 1M}\n", ""); len(c.Claims()) > 0 {
 		t.Errorf("got %+v", c.Claims())
+	}
+}
+
+// TestServeAccount: the chains of a gateway begin with the account, but for those that have none or one of their own; other commands do not see it.
+func TestServeAccount(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "condense.yaml")
+	text := `
+default_profile: a
+profiles:
+  a: {window: 100000, chain: [tidy]}
+  b: {window: 100000, chain: []}
+  c: {window: 100000, chain: [own, tidy]}
+providers:
+  tidy: {strategy: smart}
+  own: {strategy: handover, settings: {model: cheap}}
+models:
+  cheap: {api: openai, model: small, base_url: "http://localhost:1/v1"}
+serve: {account: cheap}
+`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		serving bool
+		trusted bool
+		profile string
+		want    string
+	}{
+		{true, true, "a", "serve.account tidy"}, {true, true, "b", ""}, {true, true, "c", "own tidy"}, {false, true, "a", "tidy"}, {true, false, "a", "tidy"},
+	} {
+		c, err := config.Load(config.Options{Path: file, Env: []string{}, Serving: tt.serving, Trust: func(config.Claims) bool { return tt.trusted }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := c.Resolve(tt.profile, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, p := range r.Chain {
+			names = append(names, p.Name)
+		}
+		if got := strings.Join(names, " "); got != tt.want {
+			t.Errorf("%+v: the chain is %q", tt, got)
+		}
 	}
 }

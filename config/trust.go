@@ -309,6 +309,7 @@ var serveKeys = []struct {
 	{"limits", "lets each caller use this much", true},
 	{"tenants", "lets this caller use this much", true},
 	{"record", "writes your conversations into this folder", false},
+	{"account", "has this model read your conversations", false},
 }
 
 // locks reports whether the value at p is such a lock.
@@ -331,7 +332,7 @@ func serveClaims(serve map[string]any, add func(tree.Path, any, string)) {
 				add(p.With(name), v[name], k.does)
 			}
 		case string:
-			if !slices.Contains(f.enum, v) {
+			if !slices.Contains(f.enum, v) && (k.key != "account" || v != AccountOff) {
 				add(p, v, k.does)
 			}
 		case bool:

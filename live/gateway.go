@@ -99,6 +99,9 @@ type Options struct {
 
 	// Observe forwards every request as it came, and counts in [Stats] what would have been saved.
 	Observe bool
+	// Account says that the chains begin with a provider that has a language model write an account: a request that the vendor would refuse does
+	// not wait for it, as for other models, but is condensed without it.
+	Account bool
 	// Ingest says what happens to a tool result before it is sent for the first time, and Epoch
 	// when and how far the history is condensed.
 	Ingest Ingest

@@ -137,7 +137,7 @@ func (c *claim) busy() bool {
 	return c.preparing != nil || c.prepared != nil
 }
 
-// awaitPrepared waits for what is being prepared, as long as a condensation may take, if a language model works at it. Anything else it ends:
+// awaitPrepared waits for what is being prepared, as long as a condensation may take, if a language model works at it and not at an account. Anything else it ends:
 // the request has a turn of its own, before what no request waits for.
 func (x *exchange) awaitPrepared(ctx context.Context) {
 	x.claim.session.mu.Lock()
@@ -146,7 +146,7 @@ func (x *exchange) awaitPrepared(ctx context.Context) {
 	if ended == nil {
 		return
 	}
-	if !x.resolved.asks.Load() {
+	if !x.resolved.asks.Load() || x.s.Account {
 		abandon()
 		return
 	}

@@ -13,6 +13,7 @@ import (
 // Builtin returns the strategies that come with condense.
 func Builtin() []registry.Strategy {
 	return []registry.Strategy{
+		smart.Handover(),
 		native.Strategy(),
 		slidingwindow.Strategy(),
 		smart.Strategy(),

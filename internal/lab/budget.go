@@ -14,7 +14,7 @@ import (
 )
 
 // A Budget says where sessions are cut and how many tokens a strategy may leave. Exactly one field is
-// set.
+// set, or Share and Real: the recorded compactions, each with that share of the prefix.
 type Budget struct {
 	// Share is a percentage of the prefix, between 0 and 100. A session is cut where it would exceed
 	// 32k, 64k and 100k tokens: see [score.Cuts].
@@ -28,9 +28,14 @@ type Budget struct {
 	Results bool
 }
 
-// ParseBudget reads "25%", "32k", "128000", "real" or "results".
+// ParseBudget reads "25%", "32k", "128000", "real", "25%@real" or "results".
 func ParseBudget(s string) (Budget, error) {
 	t := strings.ToLower(strings.TrimSpace(s))
+	if n, ok := strings.CutSuffix(t, "@real"); ok && strings.HasSuffix(n, "%") {
+		b, err := ParseBudget(n)
+		b.Real = true
+		return b, err
+	}
 	if t == "real" {
 		return Budget{Real: true}, nil
 	}
@@ -54,6 +59,8 @@ func ParseBudget(s string) (Budget, error) {
 // String returns b as ParseBudget reads it.
 func (b Budget) String() string {
 	switch {
+	case b.Real && b.Share > 0:
+		return Budget{Share: b.Share}.String() + "@real"
 	case b.Real:
 		return "real"
 	case b.Results:
@@ -92,7 +99,7 @@ func (b Budget) tasks(s *score.Session, cuts []score.Cut, c core.Counter) []task
 				continue
 			}
 			room := cut.Budget
-			if !b.Real {
+			if b.Share > 0 {
 				room = int(math.Round(float64(cut.Tokens) * b.Share / 100))
 			}
 			if room > 0 {

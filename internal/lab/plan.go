@@ -168,7 +168,7 @@ func (w *sessionWork) price(ctx context.Context, b *trial, s *Strategy, p *Plan,
 // spend adds to p what one condensation would cost.
 func (w *sessionWork) spend(ctx context.Context, b *trial, s *Strategy, p *Plan, silent map[string]bool) error {
 	for _, c := range s.providers() {
-		u, err := core.EstimateCost(ctx, c.Provider, b.request(b.task.cut.Prefix(), core.TriggerAutomatic).Clone())
+		u, err := core.EstimateCost(ctx, c.Provider, b.request(b.task.cut.Prefix()).Clone())
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()

@@ -80,7 +80,7 @@ func (b *trial) row(strategy string) Row {
 
 // request returns the request of a host, but with the size of the conversation as its limit: a strategy
 // that misses the target is measured at the size that it reached.
-func (b *trial) request(messages []core.Message, trigger core.Trigger) *core.Request {
+func (b *trial) request(messages []core.Message) *core.Request {
 	before := 0
 	for i := range messages {
 		before += messages[i].Tokens
@@ -91,7 +91,7 @@ func (b *trial) request(messages []core.Message, trigger core.Trigger) *core.Req
 	}
 	limit := max(target, b.system+before)
 	return &core.Request{
-		Messages: messages, Trigger: trigger, Mode: b.session.Mode, System: b.session.System, Counter: b.counter,
+		Messages: messages, Trigger: core.TriggerAutomatic, Mode: b.session.Mode, System: b.session.System, Counter: b.counter,
 		Budget: core.Budget{Window: limit, Overhead: b.system, Limit: limit, Target: target},
 	}
 }
@@ -190,6 +190,7 @@ func (b *trial) run(ctx context.Context, s *Strategy) (Row, error) {
 
 // condense runs s, and returns the time that its providers took.
 func (b *trial) condense(ctx context.Context, s *Strategy, messages []core.Message, round int) (*core.ChainResult, time.Duration, error) {
+	ctx = b.withSummary(ctx)
 	if s.Unchecked {
 		return b.unchecked(ctx, s, messages, round)
 	}
@@ -197,7 +198,7 @@ func (b *trial) condense(ctx context.Context, s *Strategy, messages []core.Messa
 	if err != nil {
 		return nil, 0, err
 	}
-	out, err := chain.Run(ctx, b.request(messages, core.TriggerAutomatic))
+	out, err := chain.Run(ctx, b.request(messages))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -211,7 +212,7 @@ func (b *trial) condense(ctx context.Context, s *Strategy, messages []core.Messa
 // unchecked returns what the provider of s makes of messages as a chain would return it, valid or not.
 func (b *trial) unchecked(ctx context.Context, s *Strategy, messages []core.Message, round int) (*core.ChainResult, time.Duration, error) {
 	start := b.now()
-	res, err := s.Provider.Condense(ctx, b.request(messages, core.TriggerAutomatic))
+	res, err := s.Provider.Condense(ctx, b.request(messages))
 	took := b.now().Sub(start)
 	if err != nil {
 		return nil, took, err

@@ -161,7 +161,7 @@ func (w *selection) rate(s core.Span) float32 {
 	if w.c.Passages[w.lines[s.Start].passage].Kind == dialog.KindReasoning {
 		gain *= thoughtFactor
 	}
-	return gain / float32(w.cost(s))
+	return gain * w.weight(s) / float32(w.cost(s))
 }
 
 // cost returns the tokens of the lines of s that are not kept, and of the text around them.

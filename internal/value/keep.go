@@ -297,7 +297,7 @@ func (w *selection) keepRest(ctx context.Context) error {
 		lines := w.c.Passages[p].Lines
 		for l := lines.Start; l < lines.End; l++ {
 			if w.lines[l].at == 0 && !w.gone(l) {
-				r := max(w.alone(l)/w.lines[l].tokens, 1e-9)
+				r := max(w.alone(l)*w.weight(core.Span{Start: l, End: l + 1})/w.lines[l].tokens, 1e-9)
 				q.push(candidate{r, int32(l), int32(l + 1)})
 			}
 		}

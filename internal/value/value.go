@@ -48,6 +48,9 @@ type Options struct {
 	// once at most, about those for which the choice was closest. Nil, or another number of
 	// probabilities than of passages, changes nothing.
 	Judge func(ctx context.Context, passages []string) []float64
+	// Account is what is said of the messages elsewhere in the conversation; empty means nothing. What it names without quoting it
+	// counts more, what it repeats counts nothing.
+	Account string
 	// Model estimates what is used later; nil means [DefaultModel].
 	Model *Model
 }
@@ -170,6 +173,7 @@ func (w *selection) evaluate(ctx context.Context) error {
 	var habits *habits
 	parallel.Do(w.count, func() { w.estimate = w.o.Model.Estimate(w.c) }, func() { habits = w.o.Model.habits(w.messages) })
 	w.estimate.follow(habits, w.c)
+	w.heed(w.o.Account)
 	w.price()
 	return ctx.Err()
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/prefix"
 	"github.com/condensehq/condense/internal/testkit/golden"
 	"github.com/condensehq/condense/internal/testkit/roo"
 )
@@ -173,7 +174,7 @@ func (r *rooReader) write(parts []core.Part) []any {
 				b["content"] = r.write(p.Content)
 			}
 			if len(p.Content) == 1 {
-				if t, ok := p.Content[0].(core.Text); ok && (r.alone[inResult+string(t)] || t == deferred) {
+				if t, ok := p.Content[0].(core.Text); ok && (r.alone[inResult+string(t)] || t == prefix.Deferred) {
 					b["content"] = string(t)
 				}
 			}
@@ -248,7 +249,7 @@ func TestGoldenInjectSyntheticToolResults(t *testing.T) {
 	golden.Run(t, "injectSyntheticToolResults", func(in input) (any, error) {
 		r := newRooReader()
 		messages := r.read(in.Messages)
-		with := withDeferredResults(messages)
+		with := prefix.WithResults(messages)
 		out := output{Messages: []any{}, Same: len(with) == len(messages)}
 		for i := range messages {
 			out.Messages = append(out.Messages, in.Messages[i])

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/prefix"
 	"github.com/condensehq/condense/model"
 )
 
@@ -87,24 +88,5 @@ func userText(text string) core.Message {
 // prefixPrompt returns the agent's own request followed by the instructions, word for
 // word what the vendor has in its cache.
 func (p *Provider) prefixPrompt(req *core.Request, t *task) *model.Prompt {
-	prompt := &model.Prompt{System: req.System, Tools: req.Tools, MaxOutput: t.tokens, Cached: true}
-	last := core.Message{Role: core.RoleUser}
-	messages := req.Messages
-	for len(messages) > 0 && messages[0].Role == core.RoleSystem {
-		for _, part := range messages[0].Parts {
-			if text, ok := part.(core.Text); ok {
-				prompt.System = strings.TrimPrefix(prompt.System+"\n\n"+string(text), "\n\n")
-			}
-		}
-		messages = messages[1:]
-	}
-	if with := withDeferredResults(messages); len(with) > len(messages) {
-		last.Parts = with[len(messages)].Parts
-	}
-	for i := range messages {
-		prompt.Messages = append(prompt.Messages, core.Message{Role: messages[i].Role, Parts: messages[i].Parts})
-	}
-	last.Parts = append(last.Parts, core.Text(strings.TrimSpace(p.system)+"\n\n"+p.instructions(req, t)))
-	prompt.Messages = append(prompt.Messages, last)
-	return prompt
+	return prefix.Prompt(req, strings.TrimSpace(p.system)+"\n\n"+p.instructions(req, t), t.tokens)
 }

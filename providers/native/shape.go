@@ -7,12 +7,9 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/prefix"
 	"github.com/condensehq/condense/internal/roo"
 )
-
-// deferred is the result of a call that has none: every vendor's API demands one, and the
-// model must not think that the call was answered.
-const deferred = "Context condensation triggered. Tool execution deferred."
 
 // A shaper turns messages into what a model is shown.
 type shaper struct {
@@ -198,7 +195,7 @@ func describeOpaque(o core.Opaque) string {
 func (s *shaper) shapeRoo(messages []core.Message) []core.Message {
 	out := make([]core.Message, 0, len(messages)+1)
 	if !s.raw {
-		messages = withDeferredResults(messages)
+		messages = prefix.WithResults(messages)
 	}
 	for _, m := range messages {
 		shaped := core.Message{Role: m.Role, Parts: make([]core.Part, 0, len(m.Parts))}
@@ -221,31 +218,4 @@ func (s *shaper) shapeRoo(messages []core.Message) []core.Message {
 		out = append(out, shaped)
 	}
 	return out
-}
-
-// withDeferredResults returns messages with a message at the end that answers every call
-// of an assistant that no message of a user answers, wherever they are; messages
-// itself if there is none.
-func withDeferredResults(messages []core.Message) []core.Message {
-	answered, seen := map[string]bool{}, map[string]bool{}
-	for i := range messages {
-		for _, p := range messages[i].Parts {
-			if r, ok := p.(core.ToolResult); ok && messages[i].Role != core.RoleAssistant {
-				answered[r.CallID] = true
-			}
-		}
-	}
-	var results []core.Part
-	for i := range messages {
-		for _, p := range messages[i].Parts {
-			if c, ok := p.(core.ToolCall); ok && messages[i].Role == core.RoleAssistant && !answered[c.ID] && !seen[c.ID] {
-				seen[c.ID] = true
-				results = append(results, core.ToolResult{CallID: c.ID, Content: []core.Part{core.Text(deferred)}})
-			}
-		}
-	}
-	if len(results) == 0 {
-		return messages
-	}
-	return append(slices.Clone(messages), core.Message{Role: core.RoleUser, Parts: results})
 }

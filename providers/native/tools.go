@@ -1,6 +1,9 @@
 package native
 
-import "github.com/condensehq/condense/core"
+import (
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/prefix"
+)
 
 // A partAt is the position of a part: message and index in it.
 type partAt struct{ message, part int }
@@ -32,7 +35,7 @@ func pairTools(messages []core.Message) map[partAt]toolUse {
 				shown := messages[i].Role == core.RoleAssistant && !used[p.ID] && p.ID != ""
 				if shown {
 					used[p.ID] = true
-					uses[partAt{i, j}] = toolUse{answer: &core.ToolResult{CallID: p.ID, Content: []core.Part{core.Text(deferred)}}}
+					uses[partAt{i, j}] = toolUse{answer: &core.ToolResult{CallID: p.ID, Content: []core.Part{core.Text(prefix.Deferred)}}}
 				}
 				open[p.ID] = append(open[p.ID], call{partAt{i, j}, shown})
 			case core.ToolResult:

@@ -41,6 +41,35 @@ func TestDocument(t *testing.T) {
 	}
 }
 
+// TestHandoverDocument holds the settings in docs/handover.md up to date.
+func TestHandoverDocument(t *testing.T) {
+	const file, begin, end = "../../docs/handover.md", "<!-- settings: generated -->\n", "<!-- end of settings -->"
+	was, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(was), begin)
+	_, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("%s: no %q with %q behind it", file, begin, end)
+	}
+	var b strings.Builder
+	b.WriteString("| setting | default | |\n|---|---|---|\n")
+	for _, s := range Handover().Settings() {
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", s.Name, s.Default, s.Doc)
+	}
+	got := before + begin + b.String() + end + after
+	if *update && got != string(was) {
+		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if got != string(was) {
+		t.Errorf("%s is stale: run go test ./providers/smart -run Document -update", file)
+	}
+}
+
 // describe writes the presets and the passes, with their settings and sources, in Markdown:
 // the generated parts of docs/smart.md, which come from the tables that the code runs on.
 func describe() (presetsDoc, passesDoc string) {

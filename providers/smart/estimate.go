@@ -25,6 +25,11 @@ type asking struct{ *Provider }
 // tokens and US dollars: the passes run, but no call is made. So the first model pass leaves the
 // conversation unchanged, and every answer counts with its maximum length. Nothing is sent.
 func (a asking) EstimateCost(ctx context.Context, req *core.Request) (core.Usage, error) {
+	return a.estimate(ctx, req, a.run)
+}
+
+// estimate returns what run would spend.
+func (p *Provider) estimate(ctx context.Context, req *core.Request, run func(context.Context, *work) ([]core.Step, error)) (core.Usage, error) {
 	if err := ctx.Err(); err != nil {
 		return core.Usage{}, err
 	}
@@ -34,9 +39,9 @@ func (a asking) EstimateCost(ctx context.Context, req *core.Request) (core.Usage
 	if len(req.Messages) == 0 || req.Tokens() <= req.Budget.Target {
 		return core.Usage{}, nil
 	}
-	w := newWork(req, a.env, int(a.land*float64(req.Budget.Room())), new(dialog.Reader))
+	w := newWork(req, p.env, int(p.land*float64(req.Budget.Room())), new(dialog.Reader))
 	w.first, w.dry = req.Messages, true
-	_, err := a.run(ctx, w)
+	_, err := run(ctx, w)
 	return w.usage, err
 }
 

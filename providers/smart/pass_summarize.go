@@ -181,7 +181,7 @@ func (w *work) sectionJobs(c *summarizeSettings) []job {
 		for _, g := range groups {
 			w.looked(g.End - g.Start)
 			for i := g.Start; i < g.End; i++ {
-				w.write(&b, i)
+				w.write(&b, i, 0)
 			}
 		}
 		jobs = append(jobs, job{text: b.String(), tokens: tokens, adopt: func(summary string) {
@@ -218,8 +218,9 @@ func (w *work) sectionJobs(c *summarizeSettings) []job {
 	return jobs
 }
 
-// write writes message i in the form for the model that shortens it.
-func (w *work) write(b *strings.Builder, i int) {
+// write writes message i in the form for a model that shortens it, with at most so many bytes of every result and of the arguments of
+// every call; 0 means all.
+func (w *work) write(b *strings.Builder, i, most int) {
 	fmt.Fprintf(b, "<%s>\n", w.msgs[i].Role)
 	for k := w.ofMsg[i].Start; k < w.ofMsg[i].End; k++ {
 		box := &w.boxes[k]
@@ -235,7 +236,11 @@ func (w *work) write(b *strings.Builder, i int) {
 				of, isError := w.label(p)
 				fmt.Fprintf(b, "[result of %s%s]\n", strings.TrimSpace(of), map[bool]string{true: ", an error"}[isError])
 			}
-			b.WriteString(p.text + "\n")
+			text := p.text
+			if most > 0 && len(text) > most && (p.kind == dialog.KindToolCall || p.kind == dialog.KindToolResult || p.kind == dialog.KindError) {
+				text = strings.ToValidUTF8(text[:most*2/3], "") + fmt.Sprintf("\n[%d bytes left out here]\n", len(text)-most) + strings.ToValidUTF8(text[len(text)-most/3:], "")
+			}
+			b.WriteString(text + "\n")
 		}
 	}
 	fmt.Fprintf(b, "</%s>\n", w.msgs[i].Role)

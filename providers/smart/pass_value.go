@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/account"
 	"github.com/condensehq/condense/internal/value"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
@@ -67,13 +68,16 @@ func (w *work) chooseLines(ctx context.Context, c *valueSettings, judge model.Ge
 		shares.Demands = -1
 	}
 	w.shortenNewestCalls()
-	before, digest := w.withoutDigest()
+	before, head := w.withoutHead()
 	before = w.withoutReferences(before)
-	room := w.room
-	for i := range digest {
-		room -= digest[i].Tokens
+	room, told := w.room, ""
+	for i := range head {
+		room -= head[i].Tokens
+		if text, _ := account.In(&head[i]); text != "" {
+			told = text
+		}
 	}
-	o := value.Options{Room: room, Counter: w.req.Counter, Shares: &shares, Reader: w.reader, Original: w.originalOf, NoHandles: w.req.NoRecall}
+	o := value.Options{Room: room, Account: told, Counter: w.req.Counter, Shares: &shares, Reader: w.reader, Original: w.originalOf, NoHandles: w.req.NoRecall}
 	if judge != nil && !w.judged {
 		o.Judge = func(ctx context.Context, passages []string) []float64 { return w.ask(ctx, judge, passages) }
 	}
@@ -85,7 +89,7 @@ func (w *work) chooseLines(ctx context.Context, c *valueSettings, judge model.Ge
 	if res.Tokens >= size(before) {
 		return nil
 	}
-	w.continueWith(slices.Insert(res.Messages, systems(before), digest...))
+	w.continueWith(slices.Insert(res.Messages, systems(before), head...))
 	return nil
 }
 
@@ -167,15 +171,17 @@ func (w *work) shortenNewestCalls() {
 	w.settle()
 }
 
-// withoutDigest returns the conversation as it is now, and separately the digest at its head.
-// The digest is kept, and lines that it repeats need not be.
-func (w *work) withoutDigest() (rest, digest []core.Message) {
+// withoutHead returns the conversation as it is now, and separately the digest and the account at its head. These are kept unless
+// they take more than half of the room, and lines that they repeat need not be.
+func (w *work) withoutHead() (rest, head []core.Message) {
 	rest = w.result()
-	if n := systems(rest); n < len(rest) && isDigest(&rest[n]) {
-		digest = []core.Message{rest[n]}
-		rest = slices.Delete(rest, n, n+1)
+	n := systems(rest)
+	end := n
+	for end < len(rest) && (isDigest(&rest[end]) || isAccount(&rest[end]) && rest[end].Tokens < w.room/2) {
+		end++
 	}
-	return rest, digest
+	head = slices.Clone(rest[n:end])
+	return slices.Delete(rest, n, end), head
 }
 
 // systems returns how many system messages a conversation begins with.

@@ -98,7 +98,7 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 	before := w.tokens
 	done, err := p.run(ctx, w)
 	if err != nil {
-		return nil, err
+		return &core.Result{Usage: w.usage}, err
 	}
 	out := &core.Result{Messages: w.result(), Usage: w.usage, Steps: done}
 	why := ""

@@ -171,7 +171,11 @@ func (b *Opener) everything(ctx context.Context) []string {
 			if p != "" {
 				settings, name = preset(presets.Name, p), s.Name+"/"+p
 			}
-			if opened, err := s.Open(ctx, settings, registry.Env{}); err == nil && core.Close(opened) == nil {
+			opened, err := s.Open(ctx, settings, registry.Env{})
+			if err != nil || core.Close(opened) != nil {
+				continue
+			}
+			if _, asks := opened.(core.CostEstimator); !asks {
 				out = append(out, name)
 			}
 		}

@@ -26,6 +26,7 @@ import (
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/internal/size"
+	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -47,6 +48,7 @@ type comparison struct {
 	policies, tariffs                   []string
 	price                               string
 	fixed                               int
+	reader, author                      string
 }
 
 // Command returns condense compare.
@@ -77,6 +79,9 @@ earlier in the list, leaves as its budget. LABEL=external["program","argument"] 
 {"messages","tokens","budget"} as JSON from its input, messages as Anthropic's API has them, and writes
 {"messages"}. What it returns is measured whether or not it is valid.
 
+With --reader, a model writes questions about each session, other calls answer them from what every strategy leaves, and the
+first model grades the answers without knowing whose they are. What that costs is said first.
+
 With --replay, sessions are played whole, turn by turn, under policies: untouched, recorded, roo, or a strategy with
 settings after @, such as smart/balanced@threshold=60 or smart/balanced@money@floor=60000. docs/comparing.md lists
 them.`,
@@ -86,6 +91,7 @@ them.`,
   condense compare sessions/ --replay --prices claude-opus-5-5
   condense compare sessions/ --against base.json --fail-on 'recall<-0.03'
   condense compare sessions/ --strategies ours,smart/balanced --against smart/balanced --fail-on 'recall<-0.02,failed>0'
+  condense compare sessions/ --reader cheap --author strong --budgets 12% --strategies smart,slidingwindow
   condense compare canaries:sessions/ --strategies smart/balanced,slidingwindow --budgets 20%
   condense compare evidence:outside/ --strategies bare:smart/balanced,slidingwindow --budgets 10%,25%
   condense compare sessions/ --mode-of 'reviews=review' --mode-of '*=code' --write-modes modes.yaml`,
@@ -111,6 +117,8 @@ them.`,
 	f.BoolVar(&c.byFolder, "by-folder", false, "intervals over the folders of the sessions: those of one project are alike")
 	f.BoolVarP(&c.yes, "yes", "y", false, "do not ask before spending money")
 	f.BoolVar(&c.perMode, "per-mode", false, "also print a table for every mode")
+	f.StringVar(&c.reader, "reader", "", "`model` that answers questions about each session from what every strategy leaves of it: how much can still be answered")
+	f.StringVar(&c.author, "author", "", "with --reader, `model` that writes the questions from the whole session and grades the answers blindly (default: the reader)")
 	f.StringVar(&c.profile, "profile", "", "`name` of the profile whose language model providers use that name none")
 	f.StringVar(&a.Model, "model", "", "`name` of the language model for providers whose settings name none")
 	cli.Complete(cmd, "output", reportFormats)
@@ -136,6 +144,9 @@ func (c *comparison) sharedFlags(cmd *cobra.Command) {
 func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error {
 	if c.replay {
 		return replay(a, cmd, c, paths)
+	}
+	if c.reader != "" || c.author != "" {
+		return interview(a, cmd, c, paths)
 	}
 	if len(c.policies) > 0 || len(c.tariffs) > 0 || cmd.Flags().Changed("fixed") {
 		return cli.Usage(cmd, "--policies, --prices and --fixed need --replay")
@@ -200,17 +211,20 @@ func opener(a *cli.App, cmd *cobra.Command, c *comparison) (*condense.Host, *str
 	if err != nil {
 		return nil, nil, err
 	}
+	own := map[string]model.Generator{lab.RecordedModel: lab.Recorded()}
 	// Chains of profiles that are not compared need not be opened.
 	h, err := condense.Open(cmd.Context(), &condense.Options{
 		Config: conf.Override(config.Override{Chain: []config.Provider{}}),
-		Model:  a.Model, Reattach: os.Getenv("CONDENSE_REATTACH"),
+		Model:  a.Model, Models: own, Reattach: os.Getenv("CONDENSE_REATTACH"),
 	})
 	if err != nil {
 		return nil, nil, err
 	}
+	models := a.Models()
+	models.Own = own
 	return h, &strategies.Opener{
 		Host: h, Config: conf, Registry: a.Strategies, Profile: c.profile, Path: cli.FromHere,
-		Models: resolver.NewModels(conf, a.Models()),
+		Models: resolver.NewModels(conf, models),
 	}, nil
 }
 

@@ -88,6 +88,7 @@ type gatewayFlags struct {
 	place         cli.Place
 	upstreams     []string
 	store, record string
+	account       string // a model
 	observe       bool
 	way           string   // of recall
 	recall        bool     // requests without a recall secret carry the gateway's own
@@ -103,6 +104,7 @@ func (f *gatewayFlags) add(a *cli.App, cmd *cobra.Command) {
 	set.StringArrayVar(&f.upstreams, "upstream", nil, "`NAME=URL` of an API to forward to: anthropic=…, openai=…, or another name, /NAME in the base URL, with what is spoken there: openrouter=openai+https://…; repeat it for each (default: serve.upstreams, the vendors' own)")
 	set.StringVar(&f.store, "store", "", "`file` that keeps what a restart must not lose, postgres://… or memory (default: serve.store)")
 	set.StringVar(&f.record, "record", "", "`folder` to record conversations in, or off (default: serve.record, off)")
+	set.StringVar(&f.account, "account", "", "`model` of the configuration that writes an account of each conversation next to its requests, or off (default: serve.account, off)")
 	set.StringVar(&f.way, "recall", "", "`way` in which agents get back what was condensed: mcp, tool (a tool that the gateway adds and answers) or off (default: serve.recall, mcp)")
 	cli.Complete(cmd, "recall", []string{"mcp", "tool", "off"})
 	set.BoolVar(&f.observe, "observe", false, "forward everything untouched and report what would have been saved")
@@ -122,7 +124,7 @@ func (f *gatewayFlags) settings(cmd *cobra.Command) (map[string]string, error) {
 		}
 		set["serve.upstreams."+name] = address
 	}
-	for key, value := range map[string]string{"serve.store": f.store, "serve.record": f.record} {
+	for key, value := range map[string]string{"serve.store": f.store, "serve.record": f.record, "serve.account": f.account} {
 		if value != "" {
 			set[key] = value
 		}
@@ -212,7 +214,7 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 		return nil, cli.Usage(cmd, "--log-format: %q: want text or json", f.logAs)
 	}
 	load := a.Names()
-	load.Path, load.Require = a.ConfigPath, required(f.alone)
+	load.Path, load.Require, load.Serving = a.ConfigPath, required(f.alone), true
 	var err error
 	if load.Flags, err = f.settings(cmd); err != nil {
 		return nil, err
@@ -392,7 +394,7 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 	}
 	opts := &live.Options{
 		Upstreams: s.Upstreams, Compaction: map[string]live.Compaction{}, Store: s.Store, KeepFor: s.KeepFor, KeepBytes: s.KeepBytes, Token: token, Tokens: s.Tokens, Key: g.key, Limits: limitsOf(s.Limits), Audit: g.audit, Profile: g.place.Profile, Mode: g.place.Mode,
-		Observe: s.Observe, MaxBody: s.MaxBody, Deadline: s.Deadline, Logger: g.log,
+		Observe: s.Observe, Account: s.Account != "", MaxBody: s.MaxBody, Deadline: s.Deadline, Logger: g.log,
 		Recall: live.Recall{Off: !s.RecallMCP && !s.RecallTool, NoMCP: !s.RecallMCP, Tool: s.RecallTool, Own: g.recall, MaxSize: s.RecallMaxSize, MaxResult: s.RecallMaxResult},
 		Ingest: live.Ingest{Off: !s.Lossless, MaxResult: s.MaxResult},
 		Epoch:  live.EpochOptions{Target: s.Target, IgnoreCold: !s.Cold, IgnorePayback: !s.Payback, MinSize: s.MinSize, Risk: s.Risk},

@@ -1,0 +1,173 @@
+package comparecmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/internal/size"
+)
+
+// readerBudget is what strategies may leave if --budgets and --windows name nothing.
+const readerBudget = "12%"
+
+// interview compares strategies by the questions that a reader can still answer.
+func interview(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error {
+	for flag, set := range map[string]bool{
+		"rounds": c.rounds > 0, "shard": c.shard != "", "write-modes": c.writeModes != "", "against": c.against != "", "fail-on": c.failOn != "",
+		"repeat": cmd.Flags().Changed("repeat"), "per-mode": c.perMode, "by-folder": c.byFolder,
+	} {
+		if set {
+			return cli.Usage(cmd, "--%s has no meaning with --reader", flag)
+		}
+	}
+	if c.reader == "" {
+		return cli.Usage(cmd, "--author needs --reader")
+	}
+	if len(c.budgets) == 0 && len(c.windows) == 0 {
+		c.budgets = []string{readerBudget}
+	}
+	switch c.output {
+	case "table", "md", "json":
+	default:
+		return cli.Usage(cmd, "--output: with --reader there are table, md and json")
+	}
+	opts, _, err := c.options(cmd)
+	if err != nil {
+		return err
+	}
+	if len(paths) == 0 {
+		paths = []string{demoSessions}
+	}
+	items, err := lab.Find(paths...)
+	if err != nil {
+		return cli.Usage(cmd, "%w", err)
+	}
+	h, open, err := opener(a, cmd, c)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	set, err := open.Open(cmd.Context(), c.strategies)
+	if err != nil {
+		return cli.Usage(cmd, "--strategies: %w", err)
+	}
+	o := &lab.ReaderOptions{Options: *opts}
+	if o.Reader, err = open.Models.Model("", c.reader); err != nil {
+		return cli.Usage(cmd, "--reader: %w", err)
+	}
+	o.Author = o.Reader
+	if c.author != "" {
+		if o.Author, err = open.Models.Model("", c.author); err != nil {
+			return cli.Usage(cmd, "--author: %w", err)
+		}
+	}
+	if err := agreeToRead(a, cmd, c, items, set.Strategies, o); err != nil {
+		return err
+	}
+	p := newProgress(a, c.quiet)
+	o.Progress = p.show
+	r, err := lab.Interview(cmd.Context(), items, set.Strategies, o)
+	p.end()
+	if r == nil {
+		return err
+	}
+	if err == nil && r.Sessions == 0 {
+		err = errors.New("no session could be read")
+	}
+	for _, s := range r.Skipped {
+		term.Printf(a.Stderr, "skipped %s: %s\n", s.Name, s.Reason)
+	}
+	var b strings.Builder
+	if c.output == "json" {
+		err = errors.Join(err, r.WriteJSON(&b))
+	} else if r.Sessions > 0 {
+		writeReader(&b, r, c.output == "md", term.Width(a.Stdout))
+	}
+	text := b.String()
+	if c.output == "json" {
+		text = plain.JSON(text)
+	}
+	if c.save != "" {
+		var all strings.Builder
+		err = errors.Join(err, r.WriteJSON(&all), cli.WriteFile(c.save, []byte(all.String()), cli.PrivateMode))
+	}
+	_, printed := io.WriteString(a.Stdout, text)
+	return errors.Join(err, printed)
+}
+
+// agreeToRead says what the questions and the answers cost at the most, and asks if that is money.
+func agreeToRead(a *cli.App, cmd *cobra.Command, c *comparison, items []lab.Item, strategies []lab.Strategy, o *lab.ReaderOptions) error {
+	n, u, err := lab.PlanInterview(cmd.Context(), items, strategies, o)
+	if err != nil || u.Calls == 0 {
+		return err
+	}
+	term.Printf(a.Stderr, "%s to read: at most %s\n", size.Plural(n, "session"), cli.UsageText(u))
+	if u.USD == 0 && u.Unpriced == 0 || c.yes || c.maxUSD > 0 {
+		return nil
+	}
+	if !term.IsTerminal(a.Stdin) {
+		return cli.Usage(cmd, "a reader would spend money: agree with --yes, or limit it with --max-cost")
+	}
+	if !term.Confirm(a.Stdin, a.Stderr, "continue?") {
+		return errors.New("not agreed; nothing was spent")
+	}
+	return nil
+}
+
+// writeReader writes a table for every budget.
+func writeReader(w io.Writer, r *lab.ReaderReport, md bool, width int) {
+	for _, budget := range r.Budgets {
+		heads := []string{"strategy", ">tokens", ">answered"}
+		for _, k := range r.Kinds {
+			heads = append(heads, ">"+k)
+		}
+		table := term.NewTable(append(heads, ">wrong", ">could go on")...)
+		var names []string
+		lines := map[string]*struct{ n, tokens, wrong, yes, partly int }{}
+		for i := range r.Answers {
+			x := &r.Answers[i]
+			if x.Budget != budget {
+				continue
+			}
+			l := lines[x.Strategy]
+			if l == nil {
+				l = &struct{ n, tokens, wrong, yes, partly int }{}
+				lines[x.Strategy] = l
+				names = append(names, x.Strategy)
+			}
+			l.n, l.tokens, l.wrong = l.n+1, l.tokens+x.Tokens, l.wrong+x.Wrong
+			switch x.GoOn {
+			case "yes":
+				l.yes++
+			case "partly":
+				l.partly++
+			}
+		}
+		for _, name := range names {
+			l := lines[name]
+			share, asked := r.Share(budget, name, "")
+			row := []any{name, size.Group(l.tokens / l.n), fmt.Sprintf("%.2f of %d", share, asked)}
+			for _, k := range r.Kinds {
+				of, n := r.Share(budget, name, k)
+				row = append(row, fmt.Sprintf("%.2f of %d", of, n))
+			}
+			table.Row(append(row, l.wrong, fmt.Sprintf("yes %d, partly %d of %d", l.yes, l.partly, l.n))...)
+		}
+		printTable(w, table, "budget "+budget+": questions answered", md, width)
+	}
+	term.Printf(w, "%s; %s asked and graded, %s read; %s. A right answer is a point, one that is half right half a point; wrong counts answers that\nclaim something else. One reader a view and session: differences under 0.05 are noise.\n",
+		size.Plural(r.Sessions, "session"), plain.Line(r.Author), plain.Line(r.Reader), cli.UsageText(r.Usage))
+	for i := range r.Answers {
+		if x := &r.Answers[i]; x.Hinder != "" {
+			term.Printf(w, "hindered by %s in %s: %s\n", x.Strategy, plain.Line(x.Session), plain.Line(x.Hinder))
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package account
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// An entry is one statement in the answer of a model.
+type entry struct {
+	section Section
+	text    string
+	op      op
+	number  int // of the item that op is about
+}
+
+// An op says what an entry does to an item of the account that came before.
+type op uint8
+
+const (
+	opNew op = iota
+	opChanged
+	opGone
+)
+
+// sectionNames are words in the headings that models write: the first that occurs says which section it is.
+var sectionNames = []struct {
+	words string
+	of    Section
+}{
+	{"next", Next},
+	{"constraint|rule|preference", Constraints},
+	{"pending|current|remaining|in progress|todo|open", Open},
+	{"request|goal|objective|intent|user message", Request},
+	{"decision", Decisions},
+	{"error|failure|problem", Failures},
+	{"file|code", Files},
+	{"command", Commands},
+	{"done|complete|accomplish|progress", Done},
+	{"concept|background|context|note", Notes},
+}
+
+var (
+	hashHeading = regexp.MustCompile(`^#{1,6}\s+(.+?)\s*#*$`)
+	boldHeading = regexp.MustCompile(`^\*\*([^*]{2,80})\*\*:?$`)
+	lineHeading = regexp.MustCompile(`^(?:\d{1,2}[.)]\s+)?([A-Z][A-Za-z ,&/()'-]{2,60}):$`)
+	bullet      = regexp.MustCompile(`^(\s*)(?:[-*•+]|\d{1,5}[.)])\s+(.+)$`)
+	change      = regexp.MustCompile(`^(?i:\*{0,2}(changed|gone)\s+#?(\d{1,5})\*{0,2})\s*[:.—-]\s*(.+)$`)
+)
+
+// longest is the largest size of an item in bytes, and of one to which a line below it is added.
+const (
+	longestItem = 900
+	longestJoin = 400
+)
+
+// heading returns the words of a heading, "" if line is none.
+func heading(line string) string {
+	line = strings.TrimSpace(line)
+	for _, form := range []*regexp.Regexp{hashHeading, boldHeading, lineHeading} {
+		if f := form.FindStringSubmatch(line); f != nil {
+			return strings.Trim(f[1], "*: ")
+		}
+	}
+	return ""
+}
+
+// sectionOf returns the section that a heading means.
+func sectionOf(name string) (Section, bool) {
+	name = strings.ToLower(name)
+	for _, s := range sectionNames {
+		for word := range strings.SplitSeq(s.words, "|") {
+			if strings.Contains(name, word) {
+				return s.of, true
+			}
+		}
+	}
+	return Notes, false
+}
+
+// parse takes the answer of a model apart. Whatever form it has, none of its text is lost but empty lines and marks.
+func parse(answer string) []entry {
+	var out []entry
+	at, open, fenced := Notes, false, false // open: the next line may continue the last entry
+	begin := func(text string) {
+		e := entry{section: at, text: text}
+		if f := change.FindStringSubmatch(text); f != nil {
+			e.op, e.text = opChanged, f[3]
+			if strings.EqualFold(f[1], "gone") {
+				e.op = opGone
+			}
+			e.number, _ = strconv.Atoi(f[2]) // digits
+		}
+		out = append(out, e)
+		open = true
+	}
+	join := func(sep, text string) bool {
+		if !open || len(out) == 0 || len(out[len(out)-1].text)+len(text) > longestJoin {
+			return false
+		}
+		out[len(out)-1].text += sep + text
+		return true
+	}
+	for line := range strings.SplitSeq(answer, "\n") {
+		line = strings.TrimRight(line, " \t\r")
+		text := strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(text, "```"):
+			fenced = !fenced
+			continue
+		case text == "" || strings.Trim(text, "-=_*") == "":
+			open = open && fenced
+			continue
+		case fenced:
+			if !join(" ⏎ ", text) {
+				begin(text)
+			}
+			continue
+		}
+		if name := heading(line); name != "" {
+			if s, ok := sectionOf(name); ok {
+				at, open = s, false
+			} else {
+				begin(name + ":")
+			}
+			continue
+		}
+		if f := bullet.FindStringSubmatch(line); f != nil {
+			if f[1] == "" || !join("; ", f[2]) {
+				begin(f[2])
+			}
+			continue
+		}
+		if !join(" ", text) {
+			begin(text)
+		}
+	}
+	kept := out[:0]
+	for _, e := range out {
+		e.text = harmless(e.text)
+		if strings.Trim(e.text, "-*:. ") != "" && !strings.EqualFold(strings.Trim(e.text, "-*:.() "), "none") {
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}
+
+var (
+	spaces = regexp.MustCompile(`\s+`)
+	// speaks matches what would look like the beginning of somebody's turn.
+	speaks = regexp.MustCompile("(?i)^[\\s#>*_`\\[(-]*(user|human|person|assistant|system|developer|tool|ai|model)[\\s*_`\\])]*[:：]\\s*")
+	// tags matches tags that agents and vendors give a meaning.
+	tags = regexp.MustCompile(`(?i)<(/?\s*[\x{2060}]?\s*(?:system|user|human|assistant|developer|said|left_out|environment|task|feedback|command|function|invoke|tool|antml|project|instruction|local-|im_|\|)[^<>]{0,80}>)`)
+	// written matches the marks of condensations.
+	written = regexp.MustCompile(`\[(Written by provider|Extract of the conversation|Digest of the conversation|Condensed |Sliding window|… )`)
+)
+
+// harmless returns text on one line, in which nothing is a heading, a turn, a tag or a mark of somebody else.
+func harmless(text string) string {
+	text = strings.TrimSpace(spaces.ReplaceAllString(strings.ToValidUTF8(text, ""), " "))
+	text = strings.TrimLeft(text, "#> ")
+	if f := speaks.FindStringSubmatchIndex(text); f != nil {
+		if text[f[1]:] == "" {
+			return ""
+		}
+		text = "(reported: " + strings.ToLower(text[f[2]:f[3]]) + ") " + text[f[1]:]
+	}
+	text = tags.ReplaceAllString(text, "‹$1")
+	text = written.ReplaceAllString(text, "($1")
+	if len(text) > longestItem {
+		cut := longestItem
+		for !utf8.RuneStart(text[cut]) {
+			cut--
+		}
+		text = text[:cut] + "…"
+	}
+	return text
+}

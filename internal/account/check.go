@@ -1,0 +1,192 @@
+package account
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/condensehq/condense/internal/secret"
+)
+
+// Marks of what an account says and the history does not.
+const (
+	unknown    = "[?]"
+	notUsers   = "[not said by the user]"
+	noLink     = "[a link that is not in the history]"
+	leastQuote = 3 // words: shorter quotes are names and are looked up as such
+)
+
+// Checks counts what was looked up.
+type Checks struct {
+	Looked  int // paths, numbers, names, quotes, links and handles
+	Unknown int // of them, those that the history does not have
+	Secrets int // that were left out
+}
+
+// Share returns the share that is unknown.
+func (c *Checks) Share() float64 { return float64(c.Unknown) / float64(max(1, c.Looked)) }
+
+func (c *Checks) add(o Checks) {
+	c.Looked, c.Unknown, c.Secrets = c.Looked+o.Looked, c.Unknown+o.Unknown, c.Secrets+o.Secrets
+}
+
+var (
+	codeForm  = "`([^`]{1,400})`"
+	quoteForm = `"([^"]{3,600})"|“([^”]{3,600})”|„([^“”]{3,600})[“”]`
+	linkForm  = `https?://[^\s<>"')\]]+`
+	wordsForm = `[\p{L}\p{N}_./\\:@#$€£%~+<>=±-]+(?:\(\))?`
+	claimForm = regexp.MustCompile(codeForm + "|" + quoteForm + "|(" + linkForm + ")|(" + wordsForm + ")")
+	// leading matches the number that models write before an item.
+	leading = regexp.MustCompile(`^#?\d{1,3}[.)] `)
+)
+
+// Groups of claimForm.
+const (
+	groupCode  = 1
+	groupLink  = 5
+	groupToken = 6
+)
+
+// check returns the text of an item with marks at what the history does not have. Links and handles of this kind, and secrets, are cut.
+func (h *History) check(text string, of Section) (string, Checks) {
+	var c Checks
+	redacted := secret.Redact(text)
+	c.Secrets = strings.Count(redacted, secret.Redacted) - strings.Count(text, secret.Redacted)
+	text = leading.ReplaceAllString(redacted, "")
+	for _, mark := range []string{unknown, notUsers} { // the model copied them
+		text = strings.ReplaceAll(text, " "+mark, "")
+		text = strings.ReplaceAll(text, mark, "")
+	}
+	var b strings.Builder
+	at := 0
+	for _, m := range claimForm.FindAllStringSubmatchIndex(text, -1) {
+		if m[0] < at {
+			continue
+		}
+		b.WriteString(text[at:m[0]])
+		at = m[1]
+		whole := text[m[0]:m[1]]
+		switch {
+		case m[2*groupCode] >= 0:
+			b.WriteString(h.checkCode(whole, text[m[2]:m[3]], &c))
+		case m[2*groupLink] >= 0, m[2*groupToken] >= 0:
+			b.WriteString(h.checkToken(whole, &c))
+		default:
+			for g := groupCode + 1; g < groupLink; g++ {
+				if m[2*g] >= 0 {
+					b.WriteString(h.checkQuote(whole, text[m[2*g]:m[2*g+1]], of, &c))
+				}
+			}
+		}
+	}
+	b.WriteString(text[at:])
+	return strings.TrimSpace(b.String()), c
+}
+
+// checkCode returns a code span with a mark if the history does not have it, as a whole or by every name in it. With a link it is cut.
+func (h *History) checkCode(whole, span string, c *Checks) string {
+	c.Looked++
+	if has(h.all, plain(span)) {
+		return whole
+	}
+	missing := false
+	for _, token := range strings.FieldsFunc(span, func(r rune) bool { return strings.ContainsRune(" \t()[]{},;'\"|&", r) }) {
+		token = strings.TrimLeft(strings.TrimRight(token, ".,:=!?"), ",:=!?")
+		k := kindOf(token, true)
+		if h.knows(k, token) {
+			continue
+		}
+		if k == aLink {
+			c.Unknown++
+			return noLink
+		}
+		missing = true
+	}
+	if missing {
+		c.Unknown++
+		return whole + " " + unknown
+	}
+	return whole
+}
+
+// checkToken returns a token outside of quotes and code with its mark.
+func (h *History) checkToken(token string, c *Checks) string {
+	bare := strings.TrimRight(strings.TrimLeft(token, "<>=~+±"), ".,:;!?<>=+-")
+	k := kindOf(bare, false)
+	if k == aWord || bare == "" {
+		return token
+	}
+	c.Looked++
+	if h.knows(k, bare) {
+		return token
+	}
+	c.Unknown++
+	switch k { //nolint:exhaustive // others stay, with a mark
+	case aLink:
+		return noLink
+	case aHandle:
+		return ""
+	}
+	end := strings.LastIndex(token, bare) + len(bare)
+	return token[:end] + " " + unknown + token[end:]
+}
+
+// checkQuote returns a quote as it is if somebody said it. Of the request and its constraints that must be the user.
+func (h *History) checkQuote(whole, inner string, of Section, c *Checks) string {
+	if len(strings.Fields(inner)) < leastQuote {
+		return whole[:len(whole)-len(after(whole, inner))-len(inner)] + h.checkTokens(inner, c) + after(whole, inner)
+	}
+	c.Looked++
+	text := plain(inner)
+	switch {
+	case !quoted(h.all, text):
+		c.Unknown++
+		return h.checkTokens(inner, c) + " " + unknown
+	case (of == Request || of == Constraints) && !quoted(h.users, text):
+		c.Unknown++
+		return whole + " " + notUsers
+	}
+	return whole
+}
+
+// after returns what follows inner at the end of whole.
+func after(whole, inner string) string { return whole[strings.Index(whole, inner)+len(inner):] }
+
+var shortToken = regexp.MustCompile(wordsForm)
+
+func (h *History) checkTokens(text string, c *Checks) string {
+	return shortToken.ReplaceAllStringFunc(text, func(t string) string { return h.checkToken(t, c) })
+}
+
+// cite returns the handle of the part of the conversation that has most of what text names, the newest of equal ones; "" if none has any.
+func (h *History) cite(text string) string {
+	var names []string
+	for _, m := range claimForm.FindAllStringSubmatch(text, -1) {
+		switch {
+		case m[groupCode] != "":
+			names = append(names, plain(m[groupCode]))
+		case m[groupToken] != "":
+			if t := strings.Trim(m[groupToken], ".,:;!?"); kindOf(t, false) != aWord {
+				names = append(names, plain(t))
+			}
+		default:
+			for g := groupCode + 1; g < groupLink; g++ {
+				if len(strings.Fields(m[g])) >= leastQuote {
+					names = append(names, strings.Trim(plain(m[g]), " .,;:!?"))
+				}
+			}
+		}
+	}
+	best, handle := 0, ""
+	for i := range h.parts {
+		n := 0
+		for _, name := range names {
+			if len(name) > 1 && strings.Contains(h.parts[i].text, name) {
+				n += min(len(name), 40)
+			}
+		}
+		if n >= best && n > 3 {
+			best, handle = n, h.parts[i].handle
+		}
+	}
+	return handle
+}

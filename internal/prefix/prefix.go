@@ -1,0 +1,66 @@
+// Package prefix asks a model about a conversation with the agent's own request and one message more, so that the vendor's prompt
+// cache serves all but the end.
+package prefix
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/model"
+)
+
+// Deferred is the result of a call that has none: every vendor's API demands one, and the
+// model must not think that the call was answered.
+const Deferred = "Context condensation triggered. Tool execution deferred."
+
+// Prompt returns the agent's own request followed by last, word for word what the vendor has in its cache.
+func Prompt(req *core.Request, last string, maxOutput int) *model.Prompt {
+	prompt := &model.Prompt{System: req.System, Tools: req.Tools, MaxOutput: maxOutput, Cached: true}
+	end := core.Message{Role: core.RoleUser}
+	messages := req.Messages
+	for len(messages) > 0 && messages[0].Role == core.RoleSystem {
+		for _, part := range messages[0].Parts {
+			if text, ok := part.(core.Text); ok {
+				prompt.System = strings.TrimPrefix(prompt.System+"\n\n"+string(text), "\n\n")
+			}
+		}
+		messages = messages[1:]
+	}
+	if with := WithResults(messages); len(with) > len(messages) {
+		end.Parts = with[len(messages)].Parts
+	}
+	for i := range messages {
+		prompt.Messages = append(prompt.Messages, core.Message{Role: messages[i].Role, Parts: messages[i].Parts})
+	}
+	end.Parts = append(end.Parts, core.Text(last))
+	prompt.Messages = append(prompt.Messages, end)
+	return prompt
+}
+
+// WithResults returns messages with a message at the end that answers every call
+// of an assistant that no message of a user answers, wherever they are; messages
+// itself if there is none.
+func WithResults(messages []core.Message) []core.Message {
+	answered, seen := map[string]bool{}, map[string]bool{}
+	for i := range messages {
+		for _, p := range messages[i].Parts {
+			if r, ok := p.(core.ToolResult); ok && messages[i].Role != core.RoleAssistant {
+				answered[r.CallID] = true
+			}
+		}
+	}
+	var results []core.Part
+	for i := range messages {
+		for _, p := range messages[i].Parts {
+			if c, ok := p.(core.ToolCall); ok && messages[i].Role == core.RoleAssistant && !answered[c.ID] && !seen[c.ID] {
+				seen[c.ID] = true
+				results = append(results, core.ToolResult{CallID: c.ID, Content: []core.Part{core.Text(Deferred)}})
+			}
+		}
+	}
+	if len(results) == 0 {
+		return messages
+	}
+	return append(slices.Clone(messages), core.Message{Role: core.RoleUser, Parts: results})
+}
