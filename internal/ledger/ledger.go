@@ -10,6 +10,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/condensehq/condense/internal/rawjson"
 )
 
 // A Line is a line of a file as it was last seen.
@@ -61,7 +63,11 @@ func (l *Ledger) File(name string) *File {
 	return f
 }
 
-// known returns the file of that path; nil if it is new. A name without a folder is a file of its own: every folder may have one.
+// everywhere are names that many folders of a project have. Without a folder, such a name is the file of the folder that is worked in.
+var everywhere = rawjson.Set(".env", ".gitignore", "AGENTS.md", "CLAUDE.md", "Cargo.toml", "Dockerfile", "Makefile", "README.md", "__init__.py", "config.json", "go.mod",
+	"index.html", "index.js", "index.ts", "index.tsx", "lib.rs", "main.go", "main.py", "main.rs", "mod.rs", "package.json", "page.tsx", "pyproject.toml", "tsconfig.json")
+
+// known returns the file of that path; nil if it is new.
 func (l *Ledger) known(name string) *File {
 	name = clean(name)
 	for _, f := range l.byBase[path.Base(name)] {
@@ -69,7 +75,7 @@ func (l *Ledger) known(name string) *File {
 		if len(long) < len(short) {
 			long, short = short, long
 		}
-		if long == short || strings.Contains(short, "/") && strings.HasSuffix(long, "/"+strings.TrimPrefix(short, "/")) {
+		if long == short || (strings.Contains(short, "/") || !everywhere[short]) && strings.HasSuffix(long, "/"+strings.TrimPrefix(short, "/")) {
 			return f
 		}
 	}

@@ -143,10 +143,6 @@ func (w *selection) spans(near, pass core.Span, yield func(core.Span)) {
 	}
 }
 
-// thoughtFactor multiplies the value of thoughts. They share the words of what was done then, and readers of extracts learned little
-// from them.
-const thoughtFactor = 0.25
-
 func (w *selection) spent() float64 { return w.picks[len(w.picks)-1] }
 
 // rate returns the value per token of taking s; 0 if it has none.
@@ -157,9 +153,6 @@ func (w *selection) rate(s core.Span) float32 {
 	}
 	if w.factors != nil {
 		gain *= w.factors[w.lines[s.Start].passage]
-	}
-	if w.c.Passages[w.lines[s.Start].passage].Kind == dialog.KindReasoning {
-		gain *= thoughtFactor
 	}
 	return gain * w.weight(s) / float32(w.cost(s))
 }

@@ -99,7 +99,8 @@ func (w *selection) keepUser(context.Context) error {
 	}
 	slices.Reverse(order[1:])
 	room := w.o.Shares.Human * float64(w.o.Room)
-	limit := w.spent() + room
+	start := w.spent()
+	limit := start + room
 	large := order[:0:0]
 	for _, p := range order {
 		lines := w.c.Passages[p].Lines
@@ -109,6 +110,7 @@ func (w *selection) keepUser(context.Context) error {
 			w.take(lines, cost)
 		}
 	}
+	limit = min(limit, max(w.spent(), start+w.o.Shares.Cut*float64(w.o.Room)))
 	// Pasted text must not crowd out requests: at first every message gets at most a part.
 	for _, part := range []float64{w.o.Shares.Each, 1} {
 		for _, p := range large {

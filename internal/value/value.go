@@ -210,6 +210,7 @@ type Shares struct {
 	// other words of the user. Negative: it is not looked for.
 	Demands float64
 	Whole   float64 // of Human, for a message of the user that stays whole
+	Cut     float64 // of the room, at most, for messages of the user that are cut: a pasted document must not take what all others need
 	Each    float64 // of Human, for every larger one, before the rest is shared out
 	// Head is the share of what a message of the user gets, if that is too little for it, for
 	// its beginning. The rest is for prose: not for what was pasted.
@@ -235,5 +236,5 @@ type Shares struct {
 
 // DefaultShares returns the shares that docs/decisions/0017-value.md describes.
 func DefaultShares() Shares {
-	return Shares{Tail: 0.18, Newest: 0.25, Asked: 0.25, Unread: 0.03, Recent: 0.05, Human: 0.5, Demands: 0.12, Whole: 0.5, Each: 0.125, Head: 0.4, Names: 1, Words: 1, Phrases: 1, Line: 0.5, Adjacent: 0.25, Index: 0.01, Open: 0.05, Files: 0.12, HandleFrom: 800}
+	return Shares{Tail: 0.18, Newest: 0.25, Asked: 0.25, Unread: 0.03, Recent: 0.05, Human: 0.5, Demands: 0.12, Whole: 0.5, Cut: 0.28, Each: 0.125, Head: 0.4, Names: 1, Words: 1, Phrases: 1, Line: 0.5, Adjacent: 0.25, Index: 0.01, Open: 0.05, Files: 0.08, HandleFrom: 800}
 }
