@@ -1,6 +1,7 @@
 package value
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -13,6 +14,11 @@ const (
 	aboutValue = 1.25
 	// repeating is the share of the runs of words in a line that an account has, above which the line only repeats it.
 	repeating = 0.6
+	// namedShare is the share of the room for the lines about what an account names, namedLong how many tokens a block of them may have, and
+	// namedIn how many messages: what more of them have is no news.
+	namedShare = 0.15
+	namedLong  = 150
+	namedIn    = 12
 )
 
 // heed makes lines count by what the account says: what it repeats counts nothing, and goes if the model said it; what it names without
@@ -36,7 +42,8 @@ func (w *selection) heed(account string) {
 			runs[p.hash] = true
 		}
 	}
-	named := make([]bool, len(w.c.terms))
+	w.named = make([]bool, len(w.c.terms))
+	named := w.named
 	for n, key := range w.c.termAt.keys {
 		if names[key] {
 			named[n] = w.estimate.Names[n] > 0
@@ -82,4 +89,34 @@ func (w *selection) weight(s core.Span) float32 {
 		sum += v
 	}
 	return sum / float32(s.End-s.Start)
+}
+
+// keepNamedByAccount takes, for each thing that the account names and no kept line has, the newest lines about it: the account tells a reader
+// that it matters, and not what it says.
+func (w *selection) keepNamedByAccount(context.Context) error {
+	if w.named == nil {
+		return nil
+	}
+	limit := w.spent() + namedShare*float64(w.o.Room)
+	for p := len(w.passages) - 1; p >= 0; p-- {
+		if w.passages[p].mode != modeExtract || !w.eligible(p) {
+			continue
+		}
+		lines := w.c.Passages[p].Lines
+		for l := lines.End - 1; l >= lines.Start; l-- {
+			if w.lines[l].at != 0 || w.gone(l) || w.heeded[l] == 0 || !slices.ContainsFunc(w.c.TermsOf(l), func(n int32) bool {
+				return w.named[n] && w.terms[n].credit == 0 && w.c.terms[n].messages <= namedIn
+			}) {
+				continue
+			}
+			s := w.blockOf(l)
+			if w.cost(s) > namedLong {
+				s = core.Span{Start: l, End: l + 1}
+			}
+			if cost := w.cost(s); w.spent()+cost <= limit {
+				w.take(s, cost)
+			}
+		}
+	}
+	return nil
 }

@@ -55,6 +55,7 @@ type selection struct {
 
 	taken     []float32 // the value per token at which [selection.choose] took the first line of each passage; nil without a judge
 	threshold float32   // the value per token of the last that it took
+	named     []bool    // terms that the account has; nil without one
 	heeded    []float32 // by which an account multiplies the values of each line; nil without one
 	factors   []float32 // by which the judge multiplies the values of each passage; nil without one
 

@@ -127,16 +127,16 @@ func TestHandoverCitesWhatCanBeRecalled(t *testing.T) {
 func TestHandoverSmartKnowsTheAccount(t *testing.T) {
 	t.Parallel()
 	named := func(i int) string { return fmt.Sprintf("serviceUnit%c%c", 'A'+i/10, 'A'+i%10) }
+	said := func(i int) string { return fmt.Sprintf("the unit of zeb%c%c was slow because of its retries", 'a'+i/10, 'a'+i%10) }
 	var m []core.Message
 	m = append(m, coretest.User(core.Text("Find out what the services do.")))
 	for i := range 80 {
 		m = append(m, tool(strconv.Itoa(i), "bash", fmt.Sprintf(`{"command":"describe %d"}`, i),
 			text(i, 400)+fmt.Sprintf("\n%s rotates ledgers every %d minutes for accounting\n", named(i), 100+i)+text(i+100, 400))...)
-		m = append(m, coretest.Assistant(core.Text(fmt.Sprintf("So the unit number %d was slow because of its retries.", 500+i))))
+		m = append(m, coretest.Assistant(core.Text("So "+said(i)+".")))
 	}
 	m = append(m, coretest.Assistant(core.Text("All services are described.")))
 	req := coretest.Request(coretest.Conversation(m...), 4000)
-	said := func(i int) string { return fmt.Sprintf("the unit number %d was slow because of its retries", 500+i) }
 	shown := func(i int) string { return fmt.Sprintf("%s rotates ledgers every %d minutes", named(i), 100+i) }
 	after := func(p core.CondensationProvider) string { return textOf(condense(t, p, req).Messages...) }
 	without := after(open(t, `{}`))
