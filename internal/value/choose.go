@@ -135,14 +135,14 @@ func (w *selection) spent() float64 { return w.picks[len(w.picks)-1] }
 
 // rate returns the value per token of taking s; 0 if it has none.
 func (w *selection) rate(s core.Span) float32 {
-	gain := w.gain(s) * w.weight(s)
+	gain := w.gain(s)
 	if gain <= 0 {
 		return 0
 	}
 	if w.factors != nil {
 		gain *= w.factors[w.lines[s.Start].passage]
 	}
-	return gain / float32(w.cost(s))
+	return gain * w.weight(s) / float32(w.cost(s))
 }
 
 // cost returns the tokens of the lines of s that are not kept, and of the text around them.

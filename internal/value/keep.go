@@ -272,7 +272,7 @@ func (w *selection) keepRest(ctx context.Context) error {
 		for l := lines.Start; l < lines.End; l++ {
 			if w.lines[l].at == 0 && !w.c.Lines[l].outdated {
 				s := core.Span{Start: l, End: l + 1}
-				r := max(w.alone(l)/w.lines[l].tokens, 1e-9)
+				r := max(w.alone(l)*w.weight(s)/w.lines[l].tokens, 1e-9)
 				q.push(candidate{r, int32(s.Start), int32(s.End)})
 			}
 		}
@@ -300,7 +300,7 @@ func (w *selection) alone(l int) (sum float32) {
 	for _, n := range w.phrasesOf(line) {
 		sum += w.estimate.Phrases[max(n, ^n)]
 	}
-	return sum * w.weight(core.Span{Start: l, End: l + 1})
+	return sum
 }
 
 // fillFrom takes the best lines of the passages from first on that are wanted, until so much is
