@@ -19,7 +19,7 @@ import (
 const (
 	talkLeast = 50   // messages
 	talkTools = 0.1  // of them may be calls or results
-	talkSigns = 0.05 // of the text may be signs of programs
+	talkSigns = 0.05 // of the user's text may be signs of programs; the answers may be code
 	talkTail  = 0.08
 	// talkHeader is what a message costs in addition to its text, in bytes.
 	talkHeader = 15
@@ -42,6 +42,9 @@ func (c *Conversation) isTalk() bool {
 		}
 		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
 			text := c.Lines[l].Text
+			if pass.Kind != dialog.KindUser {
+				continue
+			}
 			all += len(text)
 			for i := range len(text) {
 				if strings.IndexByte("{}();=<>_|\\", text[i]) >= 0 {
@@ -50,7 +53,7 @@ func (c *Conversation) isTalk() bool {
 			}
 		}
 	}
-	return float64(tools) < talkTools*float64(c.messages) && float64(signs) < talkSigns*float64(all)
+	return float64(tools) < talkTools*float64(c.messages) && all > 0 && float64(signs) < talkSigns*float64(all)
 }
 
 // An utterance is what one side said in a message.
