@@ -162,7 +162,7 @@ results:
 	sed -n '/^<!-- end of scores -->$$/,$$p' docs/smart.md >>$(BIN)/smart.md
 	mv $(BIN)/smart.md docs/smart.md
 
-# What is left of the messages that answer questions, on published conversations whose gold nobody here made. Fetch the repositories,
+# What is left of the messages that answer questions, on published conversations whose gold others made. Fetch the repositories,
 # convert them, and name the folders: make outside OUTSIDE='beam locomo'. The data have licences of their own and stay outside.
 OUTSIDE ?=
 OUTSIDE_STRATEGIES ?= smart=bare:smart{}

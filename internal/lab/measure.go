@@ -39,7 +39,7 @@ const (
 var measures = []Measure{
 	{Name: MeasurePanel, Title: "needed later", Unit: "share", Better: 1, OfOracle: true, Doc: "Mean of cfrr, fnr4 and rw: how much of what the agent needed later is left. The headline number."},
 	{Name: MeasureReachable, Title: "reachable", Unit: "share", Better: 1, Doc: "The panel, with everything counted as kept that a handle or a path with lines in the result leads to: one recall or one read brings it back."},
-	{Name: MeasureLabelled, Title: "reachable by label", Unit: "share", Better: 1, Doc: "The panel, with everything counted as kept that a handle leads to whose label names its file, with the lines if it gives any, or its command. A bare handle does not count: nobody can know what it leads to."},
+	{Name: MeasureLabelled, Title: "reachable by label", Unit: "share", Better: 1, Doc: "The panel, with everything counted as kept that a handle leads to whose label names its file, with the lines if it gives any, or its command. A bare handle does not count: no reader can know what it leads to."},
 	{Name: "cfrr", Title: "names in context", Unit: "share", Better: 1, OfOracle: true, Doc: "Paths, identifiers, numbers and quotes that were needed later, by weight, with credit for the text around them."},
 	{Name: "fnr4", Title: "word for word", Unit: "share", Better: 1, OfOracle: true, Doc: "Runs of four words that were written again later."},
 	{Name: "rw", Title: "rare words", Unit: "share", Better: 1, OfOracle: true, Doc: "Rare plain words that were needed later, by weight."},

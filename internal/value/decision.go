@@ -9,7 +9,7 @@ import (
 	"github.com/condensehq/condense/internal/dialog"
 )
 
-// What the assistant decided or found out, and how the commands that check the work ended, is read again by whoever goes on, and
+// What the assistant decided or learned, and how the commands that check the work ended, is read again by a reader who goes on, and
 // seldom quoted: so it is found by its form, the newest first.
 const (
 	decisionShare = 0.05 // of the room

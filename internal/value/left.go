@@ -154,7 +154,7 @@ func (w *selection) listLeft(hidden []bool, spent int, free float64) float64 {
 	}
 	if most := int(leftNames * float64(room)); names > most && len(entries) > 0 {
 		if labelled := slices.DeleteFunc(slices.Clone(entries), func(e leftEntry) bool { return len(e.labels) == 0 }); !w.o.NoHandles && len(labelled) > 0 {
-			entries = labelled // nobody can know what a bare handle leads to
+			entries = labelled // no reader can know what a bare handle leads to
 			sizes, names = sizes[:0], 0
 			for _, e := range entries {
 				sizes = append(sizes, tokens(e.name+"\n"))
