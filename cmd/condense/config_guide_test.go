@@ -27,7 +27,7 @@ func TestGuides(t *testing.T) {
 	for file, least := range map[string]int{
 		"../../docs/switching-providers.md": 10,
 		"../../README.md":                   1,
-		"../../docs/smart.md":               1,
+		"../../docs/smart-passes.md":        1,
 		"../../docs/serving.md":             1,
 	} {
 		t.Run(filepath.Base(file), func(t *testing.T) {

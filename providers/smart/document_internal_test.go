@@ -11,54 +11,27 @@ import (
 
 var update = flag.Bool("update", false, "rewrite generated documents")
 
-// TestDocument holds the tables of docs/smart.md, which are made from those of the code, up
-// to date.
+// TestDocument holds the tables of docs/smart.md and docs/smart-passes.md, which are made from those of the code, up to date.
 func TestDocument(t *testing.T) {
-	const file = "../../docs/smart.md"
-	was, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := string(was)
 	presets, passes := describe()
-	for name, text := range map[string]string{"presets": presets, "passes": passes} {
-		begin, end := "<!-- "+name+": generated -->\n", "<!-- end of "+name+" -->"
-		before, rest, ok := strings.Cut(got, begin)
-		_, after, ok2 := strings.Cut(rest, end)
-		if !ok || !ok2 {
-			t.Fatalf("%s: no %q with %q behind it", file, begin, end)
-		}
-		got = before + begin + text + end + after
-	}
-	if *update && got != string(was) {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if got != string(was) {
-		t.Errorf("%s is stale: run go test ./providers/smart -update", file)
-	}
+	upToDate(t, "../../docs/smart.md", "presets", presets)
+	upToDate(t, "../../docs/smart-passes.md", "passes", passes)
 }
 
-// TestHandoverDocument holds the settings in docs/handover.md up to date.
-func TestHandoverDocument(t *testing.T) {
-	const file, begin, end = "../../docs/handover.md", "<!-- settings: generated -->\n", "<!-- end of settings -->"
+// upToDate checks that the part of file that is marked with a name is text, or rewrites it.
+func upToDate(t *testing.T, file, name, text string) {
+	t.Helper()
 	was, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
+	begin, end := "<!-- "+name+": generated -->\n", "<!-- end of "+name+" -->"
 	before, rest, ok := strings.Cut(string(was), begin)
 	_, after, ok2 := strings.Cut(rest, end)
 	if !ok || !ok2 {
-		t.Fatalf("%s: no %q with %q behind it", file, begin, end)
+		t.Fatalf("%s: no %q with %q after it", file, begin, end)
 	}
-	var b strings.Builder
-	b.WriteString("| setting | default | |\n|---|---|---|\n")
-	for _, s := range Handover().Settings() {
-		fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", s.Name, s.Default, s.Doc)
-	}
-	got := before + begin + b.String() + end + after
+	got := before + begin + text + end + after
 	if *update && got != string(was) {
 		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
 			t.Fatal(err)
@@ -70,8 +43,18 @@ func TestHandoverDocument(t *testing.T) {
 	}
 }
 
+// TestHandoverDocument holds the settings in docs/handover.md up to date.
+func TestHandoverDocument(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("| setting | default | |\n|---|---|---|\n")
+	for _, s := range Handover().Settings() {
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", s.Name, s.Default, s.Doc)
+	}
+	upToDate(t, "../../docs/handover.md", "settings", b.String())
+}
+
 // describe writes the presets and the passes, with their settings and sources, in Markdown:
-// the generated parts of docs/smart.md, which come from the tables that the code runs on.
+// the generated parts of docs/smart.md and docs/smart-passes.md, which come from the tables that the code runs on.
 func describe() (presetsDoc, passesDoc string) {
 	var b strings.Builder
 	b.WriteString("| preset | what it does | passes | source |\n|---|---|---|---|\n")

@@ -18,10 +18,10 @@ import (
 	"github.com/condensehq/condense/registry"
 )
 
-// hybrid is the chain of the configuration file in docs/smart.md.
+// hybrid is the chain of the configuration file in docs/smart-passes.md.
 func hybrid(t *testing.T) *core.Chain {
 	t.Helper()
-	doc, err := os.ReadFile("../../docs/smart.md")
+	doc, err := os.ReadFile("../../docs/smart-passes.md")
 	if err != nil {
 		t.Fatal(err)
 	}
