@@ -10,7 +10,7 @@ import (
 
 const (
 	// aboutValue is by what the value of a line is multiplied that is about something which an account names.
-	aboutValue = 1.5
+	aboutValue = 1.25
 	// repeating is the share of the runs of words in a line that an account has, above which the line only repeats it.
 	repeating = 0.6
 )
@@ -72,17 +72,14 @@ func (w *selection) heed(account string) {
 	}
 }
 
-// weight returns by what the value of the lines of s is multiplied: one line that is about what the account names is enough.
+// weight returns by what the value of the lines of s is multiplied.
 func (w *selection) weight(s core.Span) float32 {
 	if w.heeded == nil {
 		return 1
 	}
-	sum, most := float32(0), float32(0)
+	sum := float32(0)
 	for _, v := range w.heeded[s.Start:s.End] {
-		sum, most = sum+v, max(most, v)
-	}
-	if most > 1 {
-		return most
+		sum += v
 	}
 	return sum / float32(s.End-s.Start)
 }
