@@ -78,7 +78,7 @@ func run(args []string) error {
 }
 
 func read(name string, v any) error {
-	data, err := os.ReadFile(name)
+	data, err := os.ReadFile(name) //nolint:gosec // the user names the files
 	if err != nil {
 		return err
 	}
@@ -106,15 +106,15 @@ func write(folder string, c conversation) error {
 	}
 	all := len(c.Questions)
 	c.Questions = slices.DeleteFunc(c.Questions, func(q question) bool { return len(q.Evidence) == 0 })
-	fmt.Printf("%s: %d messages, %d of %d questions\n", c.ID, len(c.Messages), len(c.Questions), all)
+	_, _ = fmt.Fprintf(os.Stdout, "%s: %d messages, %d of %d questions\n", c.ID, len(c.Messages), len(c.Questions), all)
 	data, err := json.MarshalIndent(c, "", " ")
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if err := os.MkdirAll(folder, 0o750); err != nil { //nolint:gosec // the user names the folder
 		return err
 	}
-	return os.WriteFile(filepath.Join(folder, c.ID+".json"), append(data, '\n'), 0o644)
+	return os.WriteFile(filepath.Join(folder, filepath.Base(c.ID)+".json"), append(data, '\n'), 0o600) //nolint:gosec // a name in that folder
 }
 
 func beam(folder, out string) error {

@@ -173,10 +173,14 @@ func TestAVerdictNeedsGain(t *testing.T) {
 	}{
 		{"gain agrees", func(i int) float64 { return 0.6 + float64(i%3)/100 }, func(int) float64 { return 0.4 }, "a keeps most", true, ""},
 		{"no difference in gain", func(i int) float64 { return 0.6 + float64(i%3)/100 }, func(i int) float64 { return 0.4 + float64(i%2)/5 }, "a keeps most", true, ""},
-		{"gain disagrees", func(i int) float64 { return 0.6 + float64(i%3)/100 }, func(i int) float64 { return 0.6 + float64(i%3)/100 }, "none is called the best: a keeps most", false,
-			"The two yardsticks disagree: a keeps more of what was needed later, but b predicts better what was written next (gain +0.11, "},
-		{"gain alone sees a difference", func(i int) float64 { return 0.41 + float64(i%2)/5 }, func(i int) float64 { return 0.6 + float64(i%3)/100 }, "no difference shown between a, b", false,
-			"The two yardsticks disagree: of what was needed later no difference is shown between a and b, but b predicts better"},
+		{
+			"gain disagrees", func(i int) float64 { return 0.6 + float64(i%3)/100 }, func(i int) float64 { return 0.6 + float64(i%3)/100 }, "none is called the best: a keeps most", false,
+			"The two yardsticks disagree: a keeps more of what was needed later, but b predicts better what was written next (gain +0.11, ",
+		},
+		{
+			"gain alone sees a difference", func(i int) float64 { return 0.41 + float64(i%2)/5 }, func(i int) float64 { return 0.6 + float64(i%3)/100 }, "no difference shown between a, b", false,
+			"The two yardsticks disagree: of what was needed later no difference is shown between a and b, but b predicts better",
+		},
 	} {
 		in := rows(12, c.panel)
 		for i := range in.Rows {

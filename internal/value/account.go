@@ -98,7 +98,7 @@ func (w *selection) keepNamedByAccount(context.Context) error {
 		return nil
 	}
 	limit := w.spent() + namedShare*float64(w.o.Room)
-	for p := len(w.passages) - 1; p >= 0; p-- {
+	for p := range slices.Backward(w.passages) {
 		if w.passages[p].mode != modeExtract || !w.eligible(p) {
 			continue
 		}

@@ -154,11 +154,10 @@ func (w *selection) listLeft(hidden []bool, spent int, free float64) float64 {
 	}
 	if most := int(leftNames * float64(room)); names > most && len(entries) > 0 {
 		if labelled := slices.DeleteFunc(slices.Clone(entries), func(e leftEntry) bool { return len(e.labels) == 0 }); !w.o.NoHandles && len(labelled) > 0 {
-			entries = labelled // no reader can know what a bare handle leads to
-			sizes, names = sizes[:0], 0
-			for _, e := range entries {
-				sizes = append(sizes, tokens(e.name+"\n"))
-				names += sizes[len(sizes)-1]
+			entries, names = labelled, 0 // no reader can know what a bare handle leads to
+			for i, e := range entries {
+				sizes[i] = tokens(e.name + "\n")
+				names += sizes[i]
 			}
 		}
 	}

@@ -127,7 +127,9 @@ func TestHandoverCitesWhatCanBeRecalled(t *testing.T) {
 func TestHandoverSmartKnowsTheAccount(t *testing.T) {
 	t.Parallel()
 	named := func(i int) string { return fmt.Sprintf("serviceUnit%c%c", 'A'+i/10, 'A'+i%10) }
-	said := func(i int) string { return fmt.Sprintf("the unit of zeb%c%c was slow because of its retries", 'a'+i/10, 'a'+i%10) }
+	said := func(i int) string {
+		return fmt.Sprintf("the unit of zeb%c%c was slow because of its retries", 'a'+i/10, 'a'+i%10)
+	}
 	var m []core.Message
 	m = append(m, coretest.User(core.Text("Find out what the services do.")))
 	for i := range 80 {

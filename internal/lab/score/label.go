@@ -110,7 +110,7 @@ func (n *partName) in(label string) (from, to int, ok bool) {
 		base := baseName(strings.TrimSuffix(label[at[0]:at[1]], "."))
 		stem, short := strings.CutSuffix(base, "…")
 		for _, f := range n.files {
-			if f == "" || f != base && !(short && len(stem) >= labelStem && strings.HasPrefix(f, stem)) {
+			if f == "" || f != base && (!short || len(stem) < labelStem || !strings.HasPrefix(f, stem)) {
 				continue
 			}
 			r := labelRange.FindStringSubmatch(label[at[1]:])

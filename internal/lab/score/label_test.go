@@ -71,8 +71,11 @@ func TestLabelledIsBetweenThePanelAndReach(t *testing.T) {
 	t.Parallel()
 	s, read, call := reachCut(t)
 	for _, parts := range [][]core.Part{
-		{core.Text("the limit is flushIntervalMs for all of them")}, {core.Text("nothing")}, {call},
-		{core.Text("h:" + core.Handle(read) + " flush.go")}, {core.Text("h:" + core.Handle(read))},
+		{core.Text("the limit is flushIntervalMs for all of them")},
+		{core.Text("nothing")},
+		{call},
+		{core.Text("h:" + core.Handle(read) + " flush.go")},
+		{core.Text("h:" + core.Handle(read))},
 	} {
 		got := s.Score([]core.Message{{Role: core.RoleUser, Parts: parts}})
 		panel, _ := got.Panel()
