@@ -96,8 +96,8 @@ func TestEvidence(t *testing.T) {
 		t.Errorf("the strategies saw %q; %d rows of %d conversations", seen, len(r.Rows), len(r.Sessions))
 	}
 	want := map[string]float64{
-		"user":      (1 + 0.5 + 0) / 3,
-		"user user": 1, //nolint:dupword // one is a kind of question, one a role
+		"user":           (1 + 0.5 + 0) / 3,
+		"user user":      1, //nolint:dupword // one is a kind of question, one a role
 		"user assistant": (1.0/3 + 0) / 2, "user order": 0.75, "user facts": 0,
 		"all": 1, "all user": 1, "all assistant": 1, "all order": 1, "all facts": 1,
 		"torn": (0 + 0.25 + 0) / 3, "torn user": 0, "torn assistant": 1.0 / 6, "torn order": 0.125, "torn facts": 0,
