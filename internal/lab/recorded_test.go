@@ -39,8 +39,8 @@ func TestRecordedModel(t *testing.T) {
 			continue
 		}
 		at[row.Budget] = true
-		real := strings.HasSuffix(row.Budget, "real")
-		if real != (row.Outcome == core.OutcomeApplied) {
+		recorded := strings.HasSuffix(row.Budget, "real")
+		if recorded != (row.Outcome == core.OutcomeApplied) {
 			t.Errorf("%s: %s, %s", row.Budget, row.Outcome, row.Error)
 		}
 		if row.Budget == "10%@real" && (row.Cut != "compaction 1" || row.Room < row.Before/10-1 || row.Room > row.Before/10+1) {
