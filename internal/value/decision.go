@@ -4,6 +4,7 @@ import (
 	"context"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
@@ -16,6 +17,8 @@ const (
 	decisionLong  = 150  // tokens of a paragraph that is taken whole
 	outcomeShare  = 0.02 // of the room
 	outcomeLong   = 200  // bytes
+	reportShare   = 0.12 // of the room
+	reportEach    = 0.04
 	questionShare = 0.03 // of the room
 	questionLong  = 150  // tokens of one
 	answerLong    = 300  // bytes of a message of the user that answers rather than asks
@@ -32,6 +35,41 @@ var decisionForm = regexp.MustCompile(`(?i)\b(?:root cause|decid(?:e|ed|ing)|dec
 // outcomeForm matches lines that say how a test, a build or a check ended.
 var outcomeForm = regexp.MustCompile(`(?i)\b\d+ (?:tests?|specs?|passed|passing|failed|failing|failures?|errors?|warnings?|problems?|skipped)\b|\btests?:? +(?:passed|failed|\d)|` +
 	`\ball (?:\w+ )?(?:tests? |checks? )?pass|\bbuild (?:succeeded|failed|complete)|\bBUILD (?:SUCCESS|FAIL)|^(?:PASS|FAIL|ok)\b|\btest result:|\bcompiled? (?:successfully|with)|\bexit(?:ed)?(?: with)? (?:code|status) [1-9]`)
+
+// reportForms begin texts in which another agent, of a team or of a task, says what it did.
+var reportForms = []string{"<teammate-message", "<task-notification", "<agent-message", "<subagent"}
+
+// keepReports takes what other agents reported, the newest first, as far as it is prose: no other text of the conversation says it.
+func (w *selection) keepReports(context.Context) error {
+	if w.talks || w.o.Only != nil {
+		return nil
+	}
+	limit := w.spent() + reportShare*float64(w.o.Room)
+	for p, pass := range slices.Backward(w.c.Passages) {
+		if pass.Kind != dialog.KindInjected || pass.rules != "" || w.passages[p].mode != modeExtract || !w.reports(&pass) {
+			continue
+		}
+		each := reportEach * float64(w.o.Room)
+		if cost := w.cost(pass.Lines); cost <= each && w.spent()+cost <= limit && w.alive(pass.Lines) {
+			w.take(pass.Lines, cost)
+			continue
+		}
+		if limit-w.spent() < each/2 {
+			return nil
+		}
+		w.takeEnds(pass.Lines, min(each, limit-w.spent()))
+	}
+	return nil
+}
+
+// reports reports whether an injected text is another agent's report, and not a notice in JSON.
+func (w *selection) reports(pass *Passage) bool {
+	first := w.c.Lines[pass.Lines.Start].Text
+	if !slices.ContainsFunc(reportForms, func(form string) bool { return strings.HasPrefix(first, form) }) {
+		return false
+	}
+	return !slices.ContainsFunc(w.c.Lines[pass.Lines.Start:pass.Lines.End], func(l Line) bool { return l.flat || strings.HasPrefix(l.Text, "{\"") })
+}
 
 // keepDecisions takes sentences of the assistant that give a cause, a choice or a finding.
 func (w *selection) keepDecisions(context.Context) error {

@@ -185,7 +185,7 @@ func (w *selection) shorten(ctx context.Context) (Result, error) {
 	w.forget()
 	w.settleOpen()
 	w.settle(0, len(w.lines))
-	for _, keep := range []func(context.Context) error{w.keepNamed, w.keepAsked, w.keepRules, w.keepDemands, w.keepNamedByAccount, w.keepUnread, w.keepTalk, w.keepUser, w.keepMedia, w.keepQuestions, w.keepNewestResults, w.keepDecisions, w.keepOutcomes, w.keepRecent, w.choose, w.keepRest} {
+	for _, keep := range []func(context.Context) error{w.keepNamed, w.keepAsked, w.keepRules, w.keepDemands, w.keepNamedByAccount, w.keepUnread, w.keepTalk, w.keepUser, w.keepMedia, w.keepQuestions, w.keepReports, w.keepNewestResults, w.keepDecisions, w.keepOutcomes, w.keepRecent, w.choose, w.keepRest} {
 		if err := keep(ctx); err != nil {
 			return Result{}, err
 		}
