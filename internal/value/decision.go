@@ -62,7 +62,7 @@ func (w *selection) keepReports(context.Context) error {
 	return nil
 }
 
-// reports reports whether an injected text is another agent's report, and not a notice in JSON.
+// reports says whether an injected text is another agent's report, and not a notice in JSON.
 func (w *selection) reports(pass *Passage) bool {
 	first := w.c.Lines[pass.Lines.Start].Text
 	if !slices.ContainsFunc(reportForms, func(form string) bool { return strings.HasPrefix(first, form) }) {
