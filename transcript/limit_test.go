@@ -56,7 +56,8 @@ func TestGzipBombIsRefused(t *testing.T) {
 	if !errors.As(err, new(*transcript.TooLargeError)) {
 		t.Errorf("got %v, want it refused", err)
 	}
-	if used := after.TotalAlloc - before.TotalAlloc; used > 2*limit { // room that doubles would take four times the limit
+	// The limit itself, what is read beyond it, and the reader of gzip: twice the limit and a little. Room that doubles would take four times.
+	if used := after.TotalAlloc - before.TotalAlloc; used > 3*limit {
 		t.Errorf("%d MB were allocated before it was refused at %d", used>>20, limit>>20)
 	}
 }
