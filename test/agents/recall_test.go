@@ -26,7 +26,7 @@ func TestRecall(t *testing.T) {
 			const needle = "the quokka lives at 7731"
 			var promises []string
 			o := scenario()
-			loop := upstream.Loop(calls, size, map[int]string{1: needle})
+			loop := upstream.Loop(longCalls, size, map[int]string{1: needle})
 			last := loop[len(loop)-1]
 			o.Script = append(slices.Clone(loop[:len(loop)-1]),
 				upstream.Step{Calls: []upstream.Call{{Tool: prefix + "search", Input: map[string]any{"query": "quokka"}}}},
@@ -57,11 +57,11 @@ func TestRecall(t *testing.T) {
 			lines := strings.SplitAfter(upstream.Output(loop[0].Commands[0]), "\n")
 			first := strings.Join(lines[:6], "")
 			turns := d.vendor.Turns()
-			before, after := turns[calls].Body, turns[len(turns)-1].Body
+			before, after := turns[longCalls].Body, turns[len(turns)-1].Body
 			if within(t, before, first) {
 				t.Error("the needle is still in the condensed history: the test proves nothing")
 			}
-			if !within(t, turns[calls+2].Body, first) {
+			if !within(t, turns[longCalls+2].Body, first) {
 				t.Errorf("the needle has not come back byte for byte\n%s\n%s", d.list(), tail(got.out))
 			}
 			if len(promises) == 0 {

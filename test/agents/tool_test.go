@@ -16,10 +16,10 @@ func TestRecallTool(t *testing.T) {
 	const needle = "the quokka lives at 7731"
 	recall := upstream.Call{Tool: "condense_recall", Input: map[string]any{"grep": "quokka lives"}}
 	script := func() []upstream.Step {
-		loop := upstream.Loop(calls, size, map[int]string{1: needle})
-		middle := loop[calls/2]
+		loop := upstream.Loop(longCalls, size, map[int]string{1: needle})
+		middle := loop[longCalls/2]
 		middle.Calls = []upstream.Call{recall} // next to the agent's own call
-		loop[calls/2] = middle
+		loop[longCalls/2] = middle
 		look := upstream.Step{Text: "I look it up.", Calls: []upstream.Call{recall}}
 		return slices.Insert(slices.Insert(loop, len(loop)-1, look), 3, look)
 	}

@@ -9,10 +9,12 @@ import (
 
 // The scenario: 45 tool calls of 6 kB, about 68,000 tokens, against a window of 60,000.
 const (
-	calls  = 45
-	size   = 6000
-	window = 60_000
-	task   = "Run the commands of the checklist, one after the other."
+	calls = 45
+	// longCalls are enough for three epochs, where the test needs them.
+	longCalls = 75
+	size      = 6000
+	window    = 60_000
+	task      = "Run the commands of the checklist, one after the other."
 )
 
 func scenario() upstream.Options {
