@@ -15,7 +15,7 @@ const changedNames = 4
 // that changed lines define. What a former extract says of other files follows.
 func (w *selection) changed() (out []string) {
 	l := w.ledger()
-	root := w.rootOf(l)
+	root := w.root
 	files := slices.DeleteFunc(slices.Clone(l.Files), func(f *ledger.File) bool { return f.Edited < 0 })
 	slices.SortStableFunc(files, func(a, b *ledger.File) int { return b.Edited - a.Edited })
 	said := map[string]bool{}

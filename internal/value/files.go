@@ -57,7 +57,7 @@ func (w *selection) listFiles(hidden []bool, free float64) float64 {
 	var chosen []*fileBlock
 	for i := range blocks {
 		b := &blocks[i]
-		b.text = b.write(w.rootOf(l))
+		b.text = b.write(w.root)
 		b.tokens = w.o.Counter.Count(core.Text(UsualMark+" "+b.text)) + 1
 		if used+float64(b.tokens) <= room {
 			used += float64(b.tokens)
@@ -77,7 +77,7 @@ func (w *selection) listFiles(hidden []bool, free float64) float64 {
 		return a.First - b.First
 	})
 	shown := map[string]map[string]bool{} // by name of the file
-	for _, b := range joined(chosen, w.rootOf(l)) {
+	for _, b := range joined(chosen, w.root) {
 		w.files = append(w.files, b.text)
 		base := b.File.Path[strings.LastIndexByte(b.File.Path, '/')+1:]
 		if shown[base] == nil {
@@ -134,7 +134,7 @@ func (w *selection) ledger() *ledger.Ledger {
 		l.File(path).Show(first, lines, pass.Message)
 	}
 	l.Replay(w.messages, w.o.Reader.Read(w.messages))
-	w.replayed = l
+	w.replayed, w.root = l, rootOf(l)
 	return l
 }
 
@@ -152,7 +152,7 @@ func splitPlace(target string) (path string, first int) {
 }
 
 // rootOf returns the folder that most of the files with whole paths are in.
-func (w *selection) rootOf(l *ledger.Ledger) string {
+func rootOf(l *ledger.Ledger) string {
 	const most = 2.0 / 3
 	in, all := map[string]int{}, 0
 	for _, f := range l.Files {

@@ -49,9 +49,10 @@ type selection struct {
 	filed    []int               // lines that are shown there
 	out      []bool              // lines that are not chosen
 	replayed *ledger.Ledger
-	filling  bool  // all lines that are worth anything are kept; see gone
-	talks    bool  // it is talk; see isTalk
-	opened   []int // lines that say the same
+	root     string // the folder of its files; see rootOf
+	filling  bool   // all lines that are worth anything are kept; see gone
+	talks    bool   // it is talk; see isTalk
+	opened   []int  // lines that say the same
 
 	taken     []float32 // the value per token at which [selection.choose] took the first line of each passage; nil without a judge
 	threshold float32   // the value per token of the last that it took
