@@ -14,8 +14,8 @@ import (
 )
 
 // What the user forbids, requires, limits or prefers is needed as long as the conversation goes on, and never
-// shows that: a rule that is obeyed is not mentioned again. So such sentences are found by their form, kept
-// before all else but the project's rules, and have a block of their own in an extract. Only the user's words
+// shows that: a rule that is obeyed is not mentioned again. So such sentences are found by their form and kept
+// before all else but the project's rules, where they were said. Only the user's words
 // count. Of two sentences about the same, the newer one holds, and the older one is left out.
 
 // A said is a sentence of the user.

@@ -171,12 +171,12 @@ func (w *selection) listLeft(hidden []bool, spent int, free float64) float64 {
 			}
 		}
 		entries = some
-		if n := 0; lead != nil && !slices.ContainsFunc(entries, func(e leftEntry) bool { return strings.HasSuffix(e.name, fromMark) }) {
-			if n = tokens(lead.name + "\n"); len(entries) > 0 {
+		if lead != nil && !slices.ContainsFunc(entries, func(e leftEntry) bool { return strings.HasSuffix(e.name, fromMark) }) {
+			if len(entries) > 0 {
 				names -= tokens(entries[0].name + "\n")
 				entries = entries[1:]
 			}
-			entries, names = append([]leftEntry{*lead}, entries...), names+n
+			entries, names = slices.Insert(entries, 0, *lead), names+tokens(lead.name+"\n")
 		}
 	}
 	room = min(room-names, int(leftLabels*w.o.Shares.Index*float64(w.o.Room)))

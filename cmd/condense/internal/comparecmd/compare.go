@@ -160,12 +160,9 @@ func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) erro
 	if err != nil && !missing {
 		return err
 	}
-	if len(paths) == 0 {
-		paths = []string{demoSessions}
-	}
-	items, err := lab.Find(paths...)
+	items, err := sessionsAt(cmd, paths)
 	if err != nil {
-		return cli.Usage(cmd, "%w", err)
+		return err
 	}
 	h, set, err := openStrategies(a, cmd, c)
 	if err != nil {
@@ -355,6 +352,18 @@ func readComparison(path string) (*lab.Report, error) {
 }
 
 const demoSessions = "demo:"
+
+// sessionsAt finds the sessions at paths; without any, those that come with the program.
+func sessionsAt(cmd *cobra.Command, paths []string) ([]lab.Item, error) {
+	if len(paths) == 0 {
+		paths = []string{demoSessions}
+	}
+	items, err := lab.Find(paths...)
+	if err != nil {
+		return nil, cli.Usage(cmd, "%w", err)
+	}
+	return items, nil
+}
 
 // options returns the checked options of the flags.
 func (c *comparison) options(cmd *cobra.Command) (*lab.Options, []lab.Condition, error) {

@@ -43,12 +43,9 @@ func interview(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) er
 	if err != nil {
 		return err
 	}
-	if len(paths) == 0 {
-		paths = []string{demoSessions}
-	}
-	items, err := lab.Find(paths...)
+	items, err := sessionsAt(cmd, paths)
 	if err != nil {
-		return cli.Usage(cmd, "%w", err)
+		return err
 	}
 	h, open, err := opener(a, cmd, c)
 	if err != nil {

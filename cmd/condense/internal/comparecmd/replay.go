@@ -62,12 +62,9 @@ func replay(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error
 		}
 		o.Tariffs = append(o.Tariffs, t)
 	}
-	if len(paths) == 0 {
-		paths = []string{demoSessions}
-	}
-	items, err := lab.Find(paths...)
+	items, err := sessionsAt(cmd, paths)
 	if err != nil {
-		return cli.Usage(cmd, "%w", err)
+		return err
 	}
 	h, open, err := opener(a, cmd, c)
 	if err != nil {
