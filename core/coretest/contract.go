@@ -195,6 +195,7 @@ func (e *examiner) interrupted(ctx context.Context, req *core.Request, mayAnswer
 	if errors.Is(e.declined, ctx.Err()) {
 		e.declined = nil // the error is required
 	}
+	e.acted = false // whether it is done before the caller gives up depends on the machine
 }
 
 // concurrently makes all calls at the same time, and checks the results after the last has

@@ -41,6 +41,7 @@ type Vendor struct {
 	words   map[string][]string
 
 	Requests, Epochs, Replaced int // how much was tested
+	Past                       int // answers to requests that did not go through the gateway
 }
 
 // An exchange is what a client sent, and what arrived.
@@ -59,10 +60,7 @@ func (v *Vendor) expect(call Call) {
 
 // Answer receives a request and returns the answer, or an error if the real vendor would refuse it.
 func (v *Vendor) Answer(body []byte) (Answer, error) {
-	r, err := parse(body)
-	if err == nil {
-		err = check(r)
-	}
+	r, err := accept(body)
 	if err != nil {
 		v.fault = errors.Join(v.fault, err)
 		return nil, err
@@ -71,12 +69,28 @@ func (v *Vendor) Answer(body []byte) (Answer, error) {
 	return v.answer(r), nil
 }
 
+// Check returns the error with which the real vendor would refuse a request.
+func (*Vendor) Check(body []byte) error {
+	_, err := accept(body)
+	return err
+}
+
+// accept reads a request that the real vendor would take.
+func accept(body []byte) (*wire.Request, error) {
+	r, err := parse(body)
+	if err != nil {
+		return nil, err
+	}
+	return r, check(r)
+}
+
 // past answers a request that does not go through the gateway: what the client sends is its own affair.
 func (v *Vendor) past(body []byte) Answer {
 	r, err := parse(body)
 	if err != nil {
 		panic(err) // the generator's own fault
 	}
+	v.Past++
 	return v.answer(r)
 }
 
