@@ -347,7 +347,7 @@ var fields = []field{
 	},
 	{
 		key: "account", kind: kindName, refers: toModel, in: []place{inServe}, def: AccountOff, example: "cheap",
-		doc: "The model that writes an account of each conversation next to its requests, when an epoch comes near; off for none. An epoch has it if it is ready, next to verbatim parts; no request waits for it. A model needs trust.",
+		doc: "The model that writes an account of each conversation next to its requests, when an epoch comes near; off for none. client asks the agent's own model with the agent's own key, but not with the login of a plan; client-plan with that too. An epoch has the account if it is ready, next to verbatim parts; no request waits for it. All but off need trust.",
 	},
 	{
 		key: "shadow", kind: kindNames, refers: toProfile, in: []place{inServe}, example: "[default]",

@@ -141,8 +141,12 @@ func (c *Config) resolveWindow(profile, mode string, window int) (*Resolved, err
 	return r, nil
 }
 
-// AccountOff is the value of serve.account for none.
-const AccountOff = "off"
+// Values of serve.account that are no models: off, and the client's own model with its own key, without or with the login of a plan.
+const (
+	AccountOff    = "off"
+	AccountClient = "client"
+	AccountPlan   = "client-plan"
+)
 
 // accountStrategy is the strategy of the provider that serve.account adds.
 const accountStrategy = "handover"
@@ -153,6 +157,9 @@ func (c *Config) withAccount(chain []Provider) []Provider {
 	name := or(c.values.Serve).Account
 	if !c.opts.Serving || name == "" || name == AccountOff || len(chain) == 0 || slices.ContainsFunc(chain, func(p Provider) bool { return p.Strategy == accountStrategy }) {
 		return chain
+	}
+	if name == AccountPlan {
+		name = AccountClient // who may be asked, the gateway decides
 	}
 	settings, err := json.Marshal(map[string]string{"model": name})
 	if err != nil {

@@ -26,7 +26,7 @@ type ServeValues struct {
 	Limits     *LimitValues           `json:"limits,omitempty"`
 	Tenants    map[string]LimitValues `json:"tenants,omitempty"`
 	Observe    *bool                  `json:"observe,omitempty"`
-	Account    string                 `json:"account,omitempty"` // a model, or [AccountOff]
+	Account    string                 `json:"account,omitempty"` // a model, [AccountOff], [AccountClient] or [AccountPlan]
 	Shadow     []string               `json:"shadow,omitzero"`
 	Record     string                 `json:"record,omitempty"`   // a folder, or [RecordOff]
 	MaxBody    *int64                 `json:"max_body,omitempty"` // bytes
@@ -145,7 +145,7 @@ type Serve struct {
 	Limits                      ServeLimits            // of tenants that are not in Tenants
 	Tenants                     map[string]ServeLimits // complete; nil if there are none
 	Observe                     bool
-	Account                     string        // the model that writes accounts of conversations; empty for none
+	Account                     string        // the model that writes accounts of conversations, [AccountClient] or [AccountPlan]; empty for none
 	Shadow                      []string      // profiles that condense for comparison; nil for none
 	Record                      string        // absolute path of the folder; empty to record nothing
 	MaxBody                     int64         // bytes

@@ -312,6 +312,12 @@ var serveKeys = []struct {
 	{"account", "has this model read your conversations", false},
 }
 
+// accountDoes says what the values of serve.account do that are no models.
+var accountDoes = map[string]string{
+	AccountClient: "has the models of your agents write about your conversations, with your agents' API keys",
+	AccountPlan:   "has the models of your agents write about your conversations, with your agents' API keys and the logins of your plans",
+}
+
 // locks reports whether the value at p is such a lock.
 func locks(p tree.Path) bool {
 	for _, k := range serveKeys {
@@ -332,8 +338,16 @@ func serveClaims(serve map[string]any, add func(tree.Path, any, string)) {
 				add(p.With(name), v[name], k.does)
 			}
 		case string:
-			if !slices.Contains(f.enum, v) && (k.key != "account" || v != AccountOff) {
-				add(p, v, k.does)
+			does := k.does
+			switch {
+			case k.key != "account":
+			case v == AccountOff:
+				continue
+			case v == AccountClient, v == AccountPlan:
+				does = accountDoes[v]
+			}
+			if !slices.Contains(f.enum, v) {
+				add(p, v, does)
 			}
 		case bool:
 			if v {

@@ -43,7 +43,7 @@ serve: {account: own}
 	g, s := serveWith(t, v.URL, &condense.Options{Load: &config.Options{
 		Path: file, Env: []string{}, Serving: true, Trust: func(config.Claims) bool { return true },
 	}}, func(o *live.Options) {
-		o.Account, o.Epoch.IgnorePayback, o.Epoch.Target, o.Epoch.MinSize = true, true, 40, 3500
+		o.Account, o.Epoch.IgnorePayback, o.Epoch.Target, o.Epoch.MinSize = live.AccountModel, true, 40, 3500
 	})
 	c := claude("s")
 	c.URL = s.URL

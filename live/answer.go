@@ -30,6 +30,9 @@ func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	x.announceBlock(r)
 	x.asks(r.Context())
+	if x.postponed != nil {
+		x.postponed.url, x.postponed.header = r.URL, r.Header.Clone()
+	}
 	res, err := send(x.noted(r))
 	if err != nil {
 		return nil, err
@@ -38,6 +41,7 @@ func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	if x.claim != nil && !x.s.Observe && (refusal(res.StatusCode) || x.late(res)) {
 		again, why := x.repair(r, res)
 		if again != nil {
+			x.cancelLater()
 			x.s.Logger.WarnContext(r.Context(), "the vendor refused a request, which is repaired and sent again", "why", why, "model", x.r.Model, "agent", x.agent.Name)
 			x.stats.fault("retry_" + why)
 			second, err := x.t.upstream.RoundTrip(again)

@@ -40,6 +40,8 @@ type exchange struct {
 	seen       *claim      // what is known, of a request that changes nothing
 	compacts   bool        // asks for a compaction
 	subscribed bool        // the credentials are the login of a plan
+	ofPlan     bool        // they are, or may be
+	postponed  *postponed  // to be prepared when the request was answered; nil for nothing
 	rolling    []wire.Hash // of the client's messages
 	view       [][]byte    // in place of the client's messages
 	altered    bool        // the view differs from them
@@ -120,6 +122,7 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), longestNote)
 		defer cancel()
 		x.done(ctx)
+		x.prepareLater()
 	}()
 	if (x.altered || x.equipped != nil) && !s.Observe {
 		t.changed = true
@@ -177,6 +180,7 @@ func (g *Gateway) exchange(r *http.Request, s *settings, t *target, b *body) *ex
 	if x.epoch == nil { // else it was shown
 		x.watch()
 	}
+	x.postpone()
 	if x.claim != nil {
 		x.claim.release()
 	}
@@ -225,6 +229,7 @@ func (x *exchange) plan(r *http.Request, body []byte) error {
 		return nil //nolint:nilerr // not for us: the vendor says what is wrong with it
 	}
 	x.agent, x.volatile, x.subscribed = known, known.Volatile, agents.Subscription(r.Header)
+	x.ofPlan = isPlan(x.t, r.Header, x.subscribed)
 	if known == agents.Any {
 		head := request.System
 		if head == nil && len(request.Messages) > 0 {
@@ -337,7 +342,7 @@ func (x *exchange) look(s *lineage.State) {
 
 // frozen falls back to the view that the vendor has seen last, or to the client's own messages.
 func (x *exchange) frozen() {
-	x.view, x.altered, x.epoch, x.next = nil, false, nil, nil
+	x.view, x.altered, x.epoch, x.next, x.postponed = nil, false, nil, nil, nil
 	if x.claim == nil || x.claim.state == nil {
 		return
 	}
@@ -386,6 +391,7 @@ func (x *exchange) decideOnce(ctx context.Context) error {
 		return nil
 	}
 	before := *c.state
+	x.postponed = nil
 	if err := x.safely("ingest", func() error { return x.ingest(ctx) }); err != nil {
 		x.fault("ingest", err)
 		ingested := before

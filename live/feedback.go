@@ -276,6 +276,7 @@ func (s *Stats) add(o *Stats) {
 		s.Saved += o.Saved
 		s.Ingested += o.Ingested
 	}
+	s.Accounts = addAccounts(s.Accounts, o.Accounts)
 	s.Compactions += o.Compactions
 	s.Recalls += o.Recalls
 	s.Recalled = added(s.Recalled, o.Recalled)

@@ -99,9 +99,9 @@ type Options struct {
 
 	// Observe forwards every request as it came, and counts in [Stats] what would have been saved.
 	Observe bool
-	// Account says that the chains begin with a provider that has a language model write an account: a request that the vendor would refuse does
-	// not wait for it, as for other models, but is condensed without it.
-	Account bool
+	// Account says that the chains begin with a provider that has a language model write an account, and whose: a request that the vendor would
+	// refuse does not wait for it, as for other models, but is condensed without it.
+	Account Account
 	// Ingest says what happens to a tool result before it is sent for the first time, and Epoch
 	// when and how far the history is condensed.
 	Ingest Ingest
@@ -474,7 +474,7 @@ func newSettings(opts *Options) (*settings, error) {
 		u.host.Unversioned = u.host.Unversioned || slices.Contains(s.Unversioned, name)
 		s.upstreams[name] = u
 	}
-	errs = append(errs, s.compactions())
+	errs = append(errs, s.compactions(), s.checkAccount())
 	if p := s.Epoch.Target; !(p >= 0 && p < 100) { // NaN too
 		errs = append(errs, fmt.Errorf("live: Epoch.Target: %v is not a percentage", p))
 	}

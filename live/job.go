@@ -52,6 +52,7 @@ type job struct {
 	tries    func(*condense.Report) // counts what the providers did; nil: nothing
 	named    bool                   // it has, and a provider failed: that is no other fault
 	instead  string                 // why the chain of the profile came to nothing, for the one that takes its place
+	client   *client                // whose model may be asked; nil for none
 	asker    string                 // the provider of that chain that would have asked a language model
 }
 

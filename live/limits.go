@@ -34,7 +34,8 @@ type limits struct {
 // Resolved are the values of a profile and mode.
 type resolved struct {
 	*config.Resolved
-	asks, asksNot atomic.Bool // whether the chain asks a language model, once that is known
+	asks, asksNot atomic.Bool // whether the chain asks a language model other than the client's own, once that is known
+	client        bool        // it asks that
 	pace          pace
 }
 
@@ -63,6 +64,7 @@ func (g *Gateway) resolve(k profileKey) (*resolved, error) {
 		return nil, err
 	}
 	r := &resolved{Resolved: values}
+	r.client = r.asksClient()
 	g.profiles.all[k] = r
 	return r, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/prefix"
 )
 
 // backgroundDeadline limits a condensation that no request waits for.
@@ -33,7 +34,7 @@ func (x *exchange) prepareEarly(d lineage.Decision) {
 	if x.threshold > 0 {
 		due = min(due, x.threshold)
 	}
-	if float64(x.tokens) < early*float64(due) || d.Wait || x.tokens < x.claim.triedAt() || x.resolved.asksNot.Load() {
+	if float64(x.tokens) < early*float64(due) || d.Wait || x.tokens < x.claim.triedAt() || x.resolved.asksNot.Load() && !x.asksClient() {
 		return
 	}
 	x.prepare(d, probe, false)
@@ -52,18 +53,31 @@ func alongsideAtOnce() int64 { return int64(max(1, runtime.GOMAXPROCS(0)/2)) }
 // prepare condenses next to the requests, unless too much else is prepared: then the next request of the lineage tries again. A later request uses
 // the result, if what it condensed is still the beginning. With probe as the extent it does so only if the chain asks a language model.
 func (x *exchange) prepare(d lineage.Decision, to extent, overflow bool) {
-	c := x.claim
-	if c.busy() || x.life.Err() != nil {
+	if x.asksClient() {
+		x.postponed = &postponed{d: d, to: to, overflow: overflow}
+		return
+	}
+	if x.claim.busy() {
 		return
 	}
 	leave, ok := x.preparing.try(x.payer(), max(int64(len(x.r.Body)), mostPrepared/mostPreparing))
 	if !ok {
 		return
 	}
-	j := x.job(d, overflow)
-	e, s, ended := c.entry, c.session, make(chan struct{})
+	x.begin(x.job(d, overflow), to, leave)
+}
+
+// begin runs a preparation, unless the lineage has one. Leave is called when it has ended.
+func (x *exchange) begin(j *job, to extent, leave func()) {
+	e, s, ended := x.claim.entry, x.claim.session, make(chan struct{})
 	ctx, cancel := context.WithTimeout(x.life, backgroundDeadline)
 	s.mu.Lock()
+	if e.preparing != nil || e.prepared != nil || x.life.Err() != nil {
+		s.mu.Unlock()
+		cancel()
+		leave()
+		return
+	}
 	e.preparing, e.abandon = ended, cancel
 	s.mu.Unlock()
 	x.background.Go(func() {
@@ -100,6 +114,15 @@ func (x *exchange) alongside(ctx context.Context, j *job, to extent) (*prepared,
 		}
 		defer leave()
 		return run()
+	}
+	if j.client != nil {
+		defer j.client.forget()
+		if x.mayAsk() {
+			return j.run(prefix.WithAsker(ctx, j.client.ask), x.host, whole)
+		}
+		if to == probe {
+			return nil, errNotEarly
+		}
 	}
 	if !x.resolved.asks.Load() {
 		try := inline
@@ -146,7 +169,7 @@ func (x *exchange) awaitPrepared(ctx context.Context) {
 	if ended == nil {
 		return
 	}
-	if !x.resolved.asks.Load() || x.s.Account {
+	if !x.resolved.asks.Load() || x.s.Account != AccountOff {
 		abandon()
 		return
 	}

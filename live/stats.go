@@ -38,6 +38,8 @@ type Stats struct {
 	// requests could not be sent.
 	Attempts    []Attempt     `json:"attempts"`
 	Unreachable []Unreachable `json:"unreachable,omitempty"`
+	// Accounts are what clients' own models were asked for; nil if nothing.
+	Accounts *Accounts `json:"accounts,omitempty"`
 	// Pending says why the files of the configuration are not used as they are: a change waits for trust, or is invalid. Empty if they are.
 	Pending string `json:"configuration_pending,omitempty"`
 }
@@ -146,6 +148,10 @@ func (g *Gateway) Stats() Stats {
 	if s.Observed != nil {
 		o := *s.Observed
 		s.Observed = &o
+	}
+	s.Accounts = addAccounts(s.Accounts, &Accounts{})
+	if s.Accounts.Asked == 0 {
+		s.Accounts = nil
 	}
 	s.Windows = g.windows.known()
 	s.Observe = g.current.Load().Observe

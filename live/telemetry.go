@@ -63,13 +63,20 @@ var (
 	mResults    = measure{"condense.results.shortened", "{result}", "Tool results that were shortened before they were first sent.", counter, nil}
 	mRecalls    = measure{"condense.recalls", "{recall}", "How often an agent asked for what was condensed, and got it.", counter, nil}
 	mCompaction = measure{"condense.compactions", "{compaction}", "Compactions that the gateway answered in place of the vendor.", counter, nil}
+	mAccounts   = measure{"condense.accounts", "{account}", "Accounts that clients' own models were asked for.", counter, nil}
 	mFaults     = measure{"condense.faults", "{fault}", "Errors of the gateway, and of vendors, by kind.", counter, nil}
 	mRefusals   = measure{"condense.refusals", "{request}", "Requests that the gateway refused, and limits that were reached.", counter, nil}
 )
 
+var (
+	mAccountTokens = measure{"condense.account.tokens", "{token}", "Tokens of the requests for these accounts, as the vendors count them.", counter, nil}
+	mAccountCost   = measure{"condense.account.cost", "{USD}", "Cost of these requests by the table of prices.", counter, nil}
+)
+
 var measures = []*measure{
 	&mOperation, &mUsage, &mRequests, &mActive, &mProcessing, &mTokens, &mCost, &mSaved, &mUnpriced, &mEstimated, &mTruncated,
-	&mEpochs, &mObserved, &mAttempts, &mRemoved, &mEpoch, &mResults, &mRecalls, &mCompaction, &mFaults, &mRefusals,
+	&mEpochs, &mObserved, &mAttempts, &mRemoved, &mEpoch, &mResults, &mRecalls, &mCompaction,
+	&mAccounts, &mAccountTokens, &mAccountCost, &mFaults, &mRefusals,
 }
 
 // scope is the name of the instrumentation.

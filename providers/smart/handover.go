@@ -34,7 +34,7 @@ const (
 
 // HandoverConfig are the settings of the strategy handover.
 type HandoverConfig struct {
-	Model    string  `json:"model" doc:"name of the configured model that writes; empty means the host's choice"`
+	Model    string  `json:"model" doc:"name of the configured model that writes; empty means the host's choice, client the agent's own with its key, which only a gateway with serve.account can ask"`
 	Request  string  `json:"request" enum:"text|prefix" doc:"how the model is shown the conversation: as text, or by the agent's own request with one message more, for the vendor's prompt cache"`
 	Tokens   int     `json:"tokens" doc:"largest size of the account, 200 to 8000"`
 	Share    float64 `json:"share" doc:"largest share of the room for the account, above 0 and at most 0.9"`
@@ -69,8 +69,11 @@ func (c *HandoverConfig) Validate() error {
 func Handover() registry.Strategy {
 	return registry.Define(HandoverName, handoverDoc, DefaultHandover,
 		func(_ context.Context, c HandoverConfig, env registry.Env) (core.CondensationProvider, error) {
-			gen, err := env.Model(c.Model)
-			if err != nil && c.Model != "" {
+			var gen model.Generator = prefix.Agent{}
+			var err error
+			if c.Model == prefix.AgentName {
+				c.Request = requestPrefix
+			} else if gen, err = env.Model(c.Model); err != nil && c.Model != "" {
 				return nil, fmt.Errorf("settings: model: %w", err)
 			}
 			rest, faults := steps(handoverPasses, env)
@@ -114,6 +117,12 @@ const leastAccount = 100
 func (a *writing) run(ctx context.Context, w *work) error {
 	if a.gen == nil {
 		return fmt.Errorf("%w: no model to write an account: %w", core.ErrUnavailable, a.err)
+	}
+	if a.c.Model == prefix.AgentName && !prefix.CanAsk(ctx) {
+		if w.dry { // nothing will be asked
+			return nil
+		}
+		return fmt.Errorf("%w: no account by the agent's own model was ready", core.ErrUnavailable)
 	}
 	if c, ok := a.gen.(model.Checker); ok {
 		if err := c.CheckKey(); err != nil {
@@ -342,6 +351,9 @@ func (a *writing) prompts(w *work, former *account.Account, from, room int) ([]f
 		}
 		if w.promptTokens(agents(former)) <= limit {
 			return []func(*account.Account) *model.Prompt{agents}, nil
+		}
+		if a.c.Model == prefix.AgentName {
+			return nil, errors.New("the agent's request and the question do not fit into the window")
 		}
 	}
 	about := func(text string) func(*account.Account) *model.Prompt {

@@ -382,6 +382,17 @@ func (g *gateway) Close() error {
 	return err
 }
 
+// accountOf says whose model a value of serve.account names.
+func accountOf(value string) live.Account {
+	switch value {
+	case "":
+		return live.AccountOff
+	case config.AccountClient, config.AccountPlan:
+		return live.Account(value)
+	}
+	return live.AccountModel
+}
+
 // options returns the options of a gateway for a configuration.
 func (g *gateway) options(c *config.Config) (*live.Options, error) {
 	s := c.Serve()
@@ -394,7 +405,7 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 	}
 	opts := &live.Options{
 		Upstreams: s.Upstreams, Compaction: map[string]live.Compaction{}, Store: s.Store, KeepFor: s.KeepFor, KeepBytes: s.KeepBytes, Token: token, Tokens: s.Tokens, Key: g.key, Limits: limitsOf(s.Limits), Audit: g.audit, Profile: g.place.Profile, Mode: g.place.Mode,
-		Observe: s.Observe, Account: s.Account != "", MaxBody: s.MaxBody, Deadline: s.Deadline, Logger: g.log,
+		Observe: s.Observe, Account: accountOf(s.Account), MaxBody: s.MaxBody, Deadline: s.Deadline, Logger: g.log,
 		Recall: live.Recall{Off: !s.RecallMCP && !s.RecallTool, NoMCP: !s.RecallMCP, Tool: s.RecallTool, Own: g.recall, MaxSize: s.RecallMaxSize, MaxResult: s.RecallMaxResult},
 		Ingest: live.Ingest{Off: !s.Lossless, MaxResult: s.MaxResult},
 		Epoch:  live.EpochOptions{Target: s.Target, IgnoreCold: !s.Cold, IgnorePayback: !s.Payback, MinSize: s.MinSize, Risk: s.Risk},

@@ -1,0 +1,390 @@
+package live
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/prefix"
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/model"
+)
+
+// Account says which language model writes accounts of conversations, for the chains that begin with a provider for that. Such an account is prepared
+// next to the requests: none waits for it, and a condensation for which it is not ready is made without it.
+type Account string
+
+// The models that write accounts. With the client's own, the vendor is asked right after it has answered a request: with that request, whose beginning its
+// cache has, one message more and the key that the request brought. The key is held until that is answered, and no longer.
+const (
+	AccountOff    Account = ""
+	AccountModel  Account = "model"       // one of the configuration
+	AccountClient Account = "client"      // the client's own, with an API key
+	AccountPlan   Account = "client-plan" // the same, and with the login of a plan
+)
+
+// Accounts sum up what was asked of clients' own models. Cost and Expected are US dollars: by the vendors' reports, and before they were asked,
+// for a prompt from the cache and the longest answer. Cost is part of [Stats.Cost]; the tokens are in no other number.
+type Accounts struct {
+	Asked     int     `json:"asked"`
+	Failed    int     `json:"failed"` // no answer, or none with a text
+	Input     int     `json:"input"`  // tokens of prompts
+	CacheRead int     `json:"cache_read"`
+	Output    int     `json:"output"`
+	Cost      float64 `json:"cost"`
+	Expected  float64 `json:"cost_expected"`
+	Estimated int     `json:"estimated,omitempty"` // that the vendor did not report
+}
+
+// A postponed preparation begins when the request was answered: then the vendor's cache has it.
+type postponed struct {
+	d        lineage.Decision
+	to       extent
+	overflow bool
+
+	j      *job
+	leave  func()
+	url    *url.URL    // of the request to the vendor
+	header http.Header // the same: it has the client's key
+}
+
+// asksClient reports whether the chain may have the client's own model write an account, with the key of this request.
+func (x *exchange) asksClient() bool {
+	if x.s.Observe || x.calls || x.t.upstream == nil || !x.resolved.client {
+		return false
+	}
+	return x.s.Account == AccountPlan || x.s.Account == AccountClient && !x.ofPlan
+}
+
+// isPlan reports whether the credentials of a request are, or may be, the login of a plan: what a vendor's own host gets that is no API key.
+func isPlan(t *target, h http.Header, known bool) bool {
+	if known || t.upstream != nil && t.upstream.name == chatGPT {
+		return true
+	}
+	if t.upstream == nil || !t.upstream.vendors {
+		return false
+	}
+	_, token, bearer := strings.Cut(h.Get("Authorization"), " ")
+	return bearer && !strings.HasPrefix(token, "sk-") || strings.HasPrefix(token, "sk-ant-oat")
+}
+
+// asksClient reports whether a provider of the chain wants the client's own model.
+func (r *resolved) asksClient() bool {
+	for i := range r.Chain {
+		var c struct {
+			Model string `json:"model"`
+		}
+		if r.Chain[i].Strategy == "handover" && json.Unmarshal(r.Chain[i].Settings, &c) == nil && c.Model == prefix.AgentName {
+			return true
+		}
+	}
+	return false
+}
+
+// postpone keeps for the time after the answer what a preparation needs of the request. It must be called when it is known what is sent.
+func (x *exchange) postpone() {
+	p := x.postponed
+	x.postponed = nil
+	if p == nil || x.claim == nil || !x.claim.mine || x.epoch != nil || x.claim.busy() {
+		return
+	}
+	leave, ok := x.preparing.try(x.payer(), max(int64(len(x.r.Body)), mostPrepared/mostPreparing))
+	if ok {
+		p.j, p.leave = x.job(p.d, p.overflow), leave
+		x.postponed = p
+	}
+}
+
+// cancelLater forgets a postponed preparation: what it is of was not sent, or not answered.
+func (x *exchange) cancelLater() {
+	if x.postponed != nil {
+		x.postponed.leave()
+	}
+	x.postponed = nil
+}
+
+// prepareLater begins a postponed preparation.
+func (x *exchange) prepareLater() {
+	p := x.postponed
+	x.postponed = nil
+	if p == nil {
+		return
+	}
+	var a wire.Answer
+	if x.watcher != nil {
+		a = x.watcher.answer()
+	}
+	answered := x.status == http.StatusOK && a.Complete && p.url != nil
+	cached := x.r.API != wire.Messages || a.CacheRead+a.CacheWrite > 0 // else the client has not asked for it, and all would be paid in full
+	switch {
+	case answered && cached:
+		p.j.client = &client{x: x, url: p.url, header: p.header, body: p.j.body}
+	case !answered || p.to == probe:
+		p.leave()
+		return
+	}
+	x.begin(p.j, p.to, p.leave)
+}
+
+// A client is asked once with its own key.
+type client struct {
+	x *exchange
+
+	mu     sync.Mutex
+	asked  bool
+	url    *url.URL
+	header http.Header // what the client sent, with its key; nil once it was used
+	body   []byte      // the request that the vendor has answered
+	answer *model.Answer
+	err    error
+}
+
+// forget lets go of the key.
+func (c *client) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked, c.url, c.header, c.body = true, nil, nil, nil
+	if c.answer == nil && c.err == nil {
+		c.err = fmt.Errorf("%w: the key is not held any more", core.ErrUnavailable)
+	}
+}
+
+// ask is a [prefix.Asker]. Who asks again gets the same answer.
+func (c *client) ask(ctx context.Context, message string, most int) (*model.Answer, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.asked {
+		if c.answer == nil {
+			return nil, c.err
+		}
+		again := *c.answer
+		again.Usage = core.Usage{}
+		return &again, c.err
+	}
+	c.asked = true
+	c.answer, c.err = c.once(ctx, message, most)
+	c.url, c.header, c.body = nil, nil, nil
+	return c.answer, c.err
+}
+
+// once sends the request and reads the answer.
+func (c *client) once(ctx context.Context, message string, most int) (*model.Answer, error) {
+	x := c.x
+	req, err := c.request(ctx, message, most)
+	if err != nil {
+		return nil, err
+	}
+	n := accounted{began: time.Now(), most: most, question: tokensOf([]byte(message))}
+	res, err := x.t.upstream.RoundTrip(req)
+	if err != nil {
+		n.sent = ctx.Err() != nil // it may be answered, and paid for
+		return nil, errors.Join(ctx.Err(), x.accounted(n, nil, errors.New("the vendor cannot be reached: "+reason(err))))
+	}
+	defer res.Body.Close() //nolint:errcheck // nothing can be done, and nothing depends on it
+	n.sent = res.StatusCode == http.StatusOK
+	w := wire.Watch(x.r.API)
+	s := wire.NewSplice(x.r.API, "", mostAccount)
+	in := io.LimitReader(res.Body, mostAccount+1)
+	buf := make([]byte, 8<<10)
+	size := 0
+	for err == nil && size <= mostAccount {
+		var k int
+		k, err = in.Read(buf)
+		size += k
+		_, _ = w.Write(buf[:k])
+		s.Write(buf[:k])
+	}
+	s.Close()
+	n.answer, n.written = w.Answer(), w.Size()
+	switch {
+	case ctx.Err() != nil:
+		err = ctx.Err()
+	case res.StatusCode != http.StatusOK: // what the vendor says may quote anything
+		err = fmt.Errorf("the vendor refuses the request: %d %s", res.StatusCode, kindOf(n.answer.ErrorType))
+	case size > mostAccount:
+		err = fmt.Errorf("the answer is larger than %d bytes", mostAccount)
+	case err != nil && !errors.Is(err, io.EOF):
+		err = errors.New("the answer broke off: " + reason(err))
+	case !n.answer.Complete:
+		err = errors.New("the answer has no end")
+	default:
+		err = nil
+	}
+	answer := &model.Answer{Usage: core.Usage{}, Truncated: cutShort[n.answer.Stop]}
+	if err == nil {
+		if answer.Text = textOf(x.r.API, s.Message()); answer.Text == "" {
+			err = model.ErrNoText
+		}
+	}
+	return answer, x.accounted(n, &answer.Usage, err)
+}
+
+// mostAccount is how many bytes of an answer are read. A stream has some 300 for a token.
+const mostAccount = 4 << 20
+
+// cutShort are the reasons of vendors to stop that mean that the answer is not whole.
+var cutShort = map[string]bool{"max_tokens": true, "length": true, "incomplete": true, "max_output_tokens": true, "model_context_window_exceeded": true}
+
+// request is the client's own, which was just answered, with one message more.
+func (c *client) request(ctx context.Context, message string, most int) (*http.Request, error) {
+	r, err := wire.Parse(c.x.r.API, c.body, nil)
+	if err != nil {
+		return nil, err
+	}
+	form := `{"role":"user","content":?}`
+	switch r.API {
+	case wire.Messages:
+		form = `{"role":"user","content":[{"type":"text","text":?}]}`
+	case wire.Responses:
+		form = `{"type":"message","role":"user","content":[{"type":"input_text","text":?}]}`
+	case wire.Chat:
+	}
+	body := r.With(append(rawOf(r.Messages), rawjson.Append(nil, form, message)))
+	if limit := most + thought(r); r.MaxOutput > limit { // no vendor's cache depends on it
+		for _, name := range []string{"max_tokens", "max_completion_tokens", "max_output_tokens"} {
+			if rawjson.Int(rawjson.Field(body, name)) > limit {
+				body = rawjson.SetField(body, name, rawjson.Append(nil, `?`, limit))
+			}
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url.String(), http.NoBody)
+	if err != nil {
+		return nil, errors.New("the address of the request is invalid") // it can hold a key
+	}
+	req.Header = c.header
+	for _, name := range []string{"Content-Encoding", "Content-Length", "Idempotency-Key", "X-Client-Request-Id"} {
+		req.Header.Del(name)
+	}
+	req.Header.Set("Accept-Encoding", "identity") // the answer is read
+	replaceBody(req, body)
+	return req, nil
+}
+
+// thought is how many tokens the model may think: to ask it not to would be another prompt to the vendor's cache.
+func thought(r *wire.Request) int {
+	const most = 8000
+	switch {
+	case r.Thinking == "enabled":
+		return rawjson.Int(rawjson.Field(rawjson.Field(r.Body, "thinking"), "budget_tokens"))
+	case r.API == wire.Messages && r.Thinking == "":
+		return 0
+	}
+	return most
+}
+
+// textOf returns what the model said in messages.
+func textOf(api wire.API, messages [][]byte) string {
+	var b strings.Builder
+	for _, m := range messages {
+		if api == wire.Responses && rawjson.Text(rawjson.Field(m, "type")) != "message" {
+			continue
+		}
+		content := rawjson.Field(m, "content")
+		if !rawjson.IsArray(content) {
+			b.WriteString(rawjson.Text(content))
+			continue
+		}
+		for part := range rawjson.Elements(content) {
+			if kind := rawjson.Text(rawjson.Field(part, "type")); kind == "text" || kind == "output_text" {
+				b.WriteString(rawjson.Text(rawjson.Field(part, "text")))
+			}
+		}
+	}
+	return b.String()
+}
+
+// Accounted is what is known of a request for an account.
+type accounted struct {
+	began    time.Time
+	most     int // tokens of the answer
+	question int // tokens
+	sent     bool
+	answer   wire.Answer
+	written  int // bytes that the model wrote
+}
+
+// accounted counts a request for an account, and returns the error that it ended with. Used gets what the vendor counted.
+func (x *exchange) accounted(n accounted, used *core.Usage, err error) error {
+	a, estimated := n.answer, false
+	if n.sent && a.Input == 0 {
+		a.Input, a.CacheRead, estimated = x.tokens+n.question, x.tokens, true
+	}
+	if n.sent && !a.Complete {
+		a.Output, estimated = max(a.Output, (n.written+bytesPerToken-1)/bytesPerToken), true
+	}
+	cost, known := x.cost(a)
+	p, _ := x.prices(x.tokens)
+	expected := float64(x.tokens)*p.read + float64(n.question)*p.input + float64(n.most)*p.output
+	x.paid(cost)
+	x.stats.add(func(s *Stats) {
+		if s.Accounts == nil {
+			s.Accounts = &Accounts{}
+		}
+		sum := s.Accounts
+		sum.Asked++
+		if err != nil {
+			sum.Failed++
+		}
+		if estimated {
+			sum.Estimated++
+		}
+		sum.Input += a.Input
+		sum.CacheRead += a.CacheRead
+		sum.Output += a.Output
+		sum.Cost += cost
+		sum.Expected += expected
+		s.Cost += cost
+		s.Saved -= cost
+	})
+	if used != nil {
+		*used = core.Usage{Calls: 1, InputTokens: a.Input, OutputTokens: a.Output, CachedTokens: a.CacheRead, USD: cost}
+		if !known {
+			used.Unpriced = 1
+		}
+	}
+	outcome := "written"
+	if err != nil {
+		outcome = "failed"
+	}
+	tenant := aTenant.String(x.t.who.tenant)
+	x.measure(&mAccounts, 1, tenant, aOutcome.String(outcome))
+	for kind, k := range map[string]int{"input": a.Input, "cache_read": a.CacheRead, "output": a.Output} {
+		x.measure(&mAccountTokens, float64(k), tenant, aType.String(kind))
+	}
+	x.measure(&mAccountCost, cost, tenant, aModel.String(x.modelName()))
+	x.s.audit("account", x.t.who, "agent", x.agent.Name, "lineage", x.claim.conversation, "tokens", a.Input, "outcome", outcome)
+	x.s.Logger.InfoContext(x.life, "account by the agent's own model", "agent", x.agent.Name, "model", x.r.Model, "outcome", outcome,
+		"tokens", a.Input, "cache_read", a.CacheRead, "output", a.Output, "cost", cost, "cost_expected", expected, "ms", time.Since(n.began).Milliseconds())
+	return err
+}
+
+// addAccounts returns the sum of two, each nil if there were none.
+func addAccounts(a, b *Accounts) *Accounts {
+	if a == nil || b == nil {
+		return cmp.Or(a, b)
+	}
+	return &Accounts{
+		a.Asked + b.Asked, a.Failed + b.Failed, a.Input + b.Input, a.CacheRead + b.CacheRead, a.Output + b.Output,
+		a.Cost + b.Cost, a.Expected + b.Expected, a.Estimated + b.Estimated,
+	}
+}
+
+// checkAccount reports a value that is none.
+func (s *settings) checkAccount() error {
+	if !slices.Contains([]Account{AccountOff, AccountModel, AccountClient, AccountPlan}, s.Account) {
+		return fmt.Errorf("live: Account: %q is none of %s, %s and %s", s.Account, AccountModel, AccountClient, AccountPlan)
+	}
+	return nil
+}
