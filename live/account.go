@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -62,7 +63,7 @@ type postponed struct {
 
 // asksClient reports whether the chain may have the client's own model write an account, with the key of this request.
 func (x *exchange) asksClient() bool {
-	if x.s.Observe || x.calls || x.t.upstream == nil || !x.resolved.client {
+	if x.s.Observe || x.calls || x.repairs || x.t.upstream == nil || !x.resolved.client {
 		return false
 	}
 	return x.s.Account == AccountPlan || x.s.Account == AccountClient && !x.ofPlan
@@ -255,7 +256,7 @@ func (c *client) request(ctx context.Context, message string, most int) (*http.R
 	if limit := most + thought(r); r.MaxOutput > limit { // no vendor's cache depends on it
 		for _, name := range []string{"max_tokens", "max_completion_tokens", "max_output_tokens"} {
 			if rawjson.Int(rawjson.Field(body, name)) > limit {
-				body = rawjson.SetField(body, name, rawjson.Append(nil, `?`, limit))
+				body = rawjson.SetField(body, name, strconv.AppendInt(nil, int64(limit), 10))
 			}
 		}
 	}

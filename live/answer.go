@@ -39,9 +39,9 @@ func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	x.free = res.Header.Get(ownCompaction) != ""
 	if x.claim != nil && !x.s.Observe && (refusal(res.StatusCode) || x.late(res)) {
+		x.cancelLater()
 		again, why := x.repair(r, res)
 		if again != nil {
-			x.cancelLater()
 			x.s.Logger.WarnContext(r.Context(), "the vendor refused a request, which is repaired and sent again", "why", why, "model", x.r.Model, "agent", x.agent.Name)
 			x.stats.fault("retry_" + why)
 			second, err := x.t.upstream.RoundTrip(again)

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"bytes"
 	"fmt"
 	"regexp"
 	"slices"
@@ -81,6 +82,11 @@ func (v *Vendor) script(p *prompt) []Step {
 	return v.o.Script
 }
 
+// IsAccount reports whether a prompt, or the body of a request, asks for an account of the work as condense does.
+func IsAccount(body []byte) bool {
+	return bytes.Contains(body, []byte("[System operation: this is not a message from the user.]")) && bytes.Contains(body, []byte("account of the work "))
+}
+
 // side returns why the request is no turn of a conversation, or "".
 func (v *Vendor) side(p *prompt) string {
 	switch n := len(p.blocks); {
@@ -94,6 +100,8 @@ func (v *Vendor) side(p *prompt) string {
 		return "format"
 	case slices.ContainsFunc(summaries, func(s string) bool { return strings.Contains(p.last, s) }):
 		return "summary"
+	case v.o.Account != nil && IsAccount([]byte(p.last)):
+		return "account"
 	case p.shell() == nil && slices.ContainsFunc(v.script(p), func(s Step) bool { return len(s.Commands) > 0 }):
 		return "no tool"
 	}
@@ -176,6 +184,8 @@ func (v *Vendor) play(p *prompt, r *Record) *answer {
 		if p.thinking != "" && len(a.calls) > 0 {
 			v.think(a, p, r.Step)
 		}
+	case "account":
+		a.text = v.o.Account(*r)
 	case "probe":
 		a.text, a.stop = "Hi", "max_tokens"
 	case "summary":

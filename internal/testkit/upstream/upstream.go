@@ -60,6 +60,8 @@ type Options struct {
 	// ByCredential makes one conversation of all turns with one credential and sub-agent. It is for agents that send no identifier
 	// of a session: without it, the identifiers of calls and the first text of the user tell conversations apart.
 	ByCredential bool
+	// Account returns the answer to a request for an account of the work, which is no turn; nil answers it like a turn.
+	Account func(Record) string
 	// Fault says what goes wrong with the answer to a request; nil, or a nil result, is nothing. It is called for every request
 	// that is not refused, from several goroutines.
 	Fault func(Record) *Fault
