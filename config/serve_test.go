@@ -3,6 +3,7 @@ package config_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -193,6 +194,39 @@ func TestCheckoutCannotRedirectTheGateway(t *testing.T) {
 	// Nothing that stays on the machine and in memory needs trust.
 	if c, _ := checkout(t, "serve: {store: memory, record: off, max_body: 1M}\n", ""); len(c.Claims()) > 0 {
 		t.Errorf("got %+v", c.Claims())
+	}
+}
+
+// A project cannot have the keys or the plan of the user's agents used without trust, which says what it is asked for.
+func TestServeAccountOfTheClientNeedsTrust(t *testing.T) {
+	t.Parallel()
+	for value, does := range map[string]string{"off": "", "client": "with your agents' API keys$", "client-plan": "the logins of your plans$", "cheap": "has this model read"} {
+		file := filepath.Join(t.TempDir(), "condense.yaml")
+		if err := os.WriteFile(file, []byte("serve: {account: "+value+"}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, trusted := range []bool{false, true} {
+			c, err := config.Load(config.Options{Path: file, Env: []string{}, Serving: true, Trust: func(config.Claims) bool { return trusted }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := ""
+			if trusted && value != "off" {
+				want = value
+			}
+			if got := c.Serve().Account; got != want {
+				t.Errorf("%s, trusted %v: the account is by %q", value, trusted, got)
+			}
+			var said []string
+			for _, claims := range c.Claims() {
+				for _, p := range claims.Parts {
+					said = append(said, p.Key+" "+p.Does)
+				}
+			}
+			if text := strings.Join(said, "\n"); (does == "") != (text == "") || !regexp.MustCompile(does).MatchString(text) {
+				t.Errorf("%s: trust is asked for %q", value, text)
+			}
+		}
 	}
 }
 

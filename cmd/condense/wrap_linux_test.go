@@ -287,3 +287,38 @@ func TestWrapInATerminal(t *testing.T) {
 		t.Errorf("the screen:\n%s", text)
 	}
 }
+
+// The keys of the user are used for accounts only after a yes on a terminal, which shows the cost first and is remembered for that agent and that value alone.
+func TestWrapAsksBeforeItUsesTheKey(t *testing.T) {
+	keys, out := terminal(t)
+	say(t, keys, "stty -echo\n")
+	out.wait(t, "prompt", 2)
+	ready := 0
+	run := func(account, answer string) {
+		t.Helper()
+		asked := strings.Count(out.String(), "use it?")
+		say(t, keys, "condense wrap -q --store memory --account "+account+" -- agent\n")
+		if answer != "" {
+			out.wait(t, "use it?", asked+1)
+			say(t, keys, answer+"\n")
+		}
+		ready++
+		out.wait(t, "ready", ready)
+		say(t, keys, "exit 0\n")
+		say(t, keys, fmt.Sprintf("echo run %d is over\n", ready))
+		out.wait(t, fmt.Sprintf("run %d is over", ready), 1)
+		if n := strings.Count(out.String(), "use it?"); answer == "" && n != asked {
+			t.Errorf("run %d asks again: %d questions after %d", ready, n, asked)
+		}
+	}
+	run("client", "n")
+	run("client", "y")
+	run("client", "")
+	run("client-plan", "n") // to agree to a key is not to agree to a plan
+	run("off", "")
+	say(t, keys, "condense trust --list\n")
+	out.wait(t, "account", 1)
+	if text := out.String(); !strings.Contains(text, "with claude-sonnet-4-5") || strings.Count(text, "there will be no accounts in this run") != 2 {
+		t.Errorf("the screen:\n%s", text)
+	}
+}

@@ -38,6 +38,8 @@ const (
 	// path has one agreement: the last.
 	Plugin       Kind = "plugin"
 	PluginFolder Kind = "plugin-folder"
+	// Account lets a gateway ask an agent's model with the agent's key, for the program at a path; the digest is of the value of serve.account.
+	Account Kind = "account"
 )
 
 // An Entry is one agreement.
@@ -249,7 +251,7 @@ func (s Store) State() string {
 // file returns where an agreement is kept.
 func (s Store) file(e Entry) string {
 	name := string(e.Kind) + "\x00" + e.Path
-	if e.Kind == Config || e.Kind == Gateway {
+	if e.Kind == Config || e.Kind == Gateway || e.Kind == Account {
 		name += "\x00" + e.Digest
 	}
 	sum := sha256.Sum256([]byte(name))
@@ -258,7 +260,7 @@ func (s Store) file(e Entry) string {
 
 var (
 	digits = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	entry  = regexp.MustCompile(`^(config|gateway|plugin|plugin-folder) ([0-9a-f]{64}) (".*")\n`)
+	entry  = regexp.MustCompile(`^(config|gateway|plugin|plugin-folder|account) ([0-9a-f]{64}) (".*")\n`)
 )
 
 func (s Store) read(file string) (Entry, error) {

@@ -41,6 +41,9 @@ func lastLines(s *live.Stats, record string) []string {
 	if s.Ingested > 0 {
 		line += "; " + count(s.Ingested, "tool result") + " shortened"
 	}
+	if s.Accounts != nil {
+		line += "; " + accounts(s.Accounts)
+	}
 	if n := total(s.Errors); n > 0 {
 		line += "; " + count(n, "error") + ", see --log info"
 	}
@@ -80,6 +83,22 @@ func condensed(s *live.Stats) string {
 		text, n = "history would have been condensed ", s.Observed.Epochs
 	}
 	return text + count(n, "time") + makers(made) + ": " + strings.Join(parts, ", ")
+}
+
+// accounts says what clients' own models were asked for, and what that was expected to cost and did.
+func accounts(n *live.Accounts) string {
+	text := count(n.Asked, "account") + " by the agent's own model"
+	if n.Failed > 0 {
+		text += fmt.Sprintf(", %s failed", size.Group(n.Failed))
+	}
+	text += fmt.Sprintf(": $%.2f, at most $%.2f was expected", n.Cost, n.Expected)
+	if n.Input > 0 {
+		text += fmt.Sprintf("; %d %% of %s tokens were read from the cache", 100*n.CacheRead/n.Input, size.Group(n.Input))
+	}
+	if n.Estimated > 0 {
+		text += fmt.Sprintf("; %s estimated", size.Group(n.Estimated))
+	}
+	return text
 }
 
 // makers says how many of the newest epochs each provider has made.

@@ -158,6 +158,9 @@ func remarks(s *live.Stats) []string {
 	if s.Estimated > 0 {
 		lines = append(lines, count(s.Estimated, "request")+" estimated, because the vendor did not report tokens")
 	}
+	if s.Accounts != nil {
+		lines = append(lines, accounts(s.Accounts))
+	}
 	return lines
 }
 

@@ -43,7 +43,10 @@ through. Terminal, signals and exit code are those of the agent. At the end wrap
 
 The agents are ` + strings.Join(wrappable(), ", ") + `. Everything after the agent's name is for the agent. A command after --
 that is none of them gets ANTHROPIC_BASE_URL and OPENAI_BASE_URL. Addresses that the agent has already, in these
-variables or in its settings, become the gateway's upstreams.`,
+variables or in its settings, become the gateway's upstreams.
+
+--account client has the agent's own model write an account of the work before the window is full, with the agent's API key, and client-plan
+also with the login of a plan. wrap shows what that costs and asks once for each agent; condense trust --list shows what you agreed to.`,
 		Example: `  condense wrap claude
   condense wrap codex exec "Fix the failing test"
   condense wrap --observe opencode
@@ -118,6 +121,7 @@ func wrap(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, agent *agents.Age
 	if err != nil {
 		return notFound(a, agent, command[0], err)
 	}
+	flags.account = consent(a, agent, program, flags.account)
 	own, err := ownAddresses(agent, command[1:])
 	if err != nil {
 		return err

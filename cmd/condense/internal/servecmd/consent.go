@@ -1,0 +1,89 @@
+package servecmd
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/size"
+	"github.com/condensehq/condense/internal/trust"
+)
+
+// consent returns the value of --account for an agent, whose program is at a path: the user's keys are used only after a yes on a terminal, which is
+// remembered for that program and value. A no turns accounts off for this run, and without a terminal the configuration decides.
+func consent(a *cli.App, agent *agents.Agent, program, value string) string {
+	if value != config.AccountClient && value != config.AccountPlan {
+		return value
+	}
+	store := trust.Open(config.Default().TrustDir())
+	sum := sha256.Sum256([]byte(value))
+	agreed := trust.Entry{Kind: trust.Account, Digest: hex.EncodeToString(sum[:]), Path: program}
+	known, err := store.Trusts(agreed)
+	switch {
+	case err != nil:
+		term.Printf(a.Stderr, "condense: --account %s: it is not known whether you agreed: %v\n", value, err)
+	case known:
+		return value
+	}
+	if !term.IsTerminal(a.Stdin) {
+		term.Printf(a.Stderr, "condense: --account %s is not used: there is no terminal to ask on. Agree once on one, or set serve.account in a configuration of your own\n", value)
+		return ""
+	}
+	of := "the agent's API key, never the login of a plan"
+	if value == config.AccountPlan {
+		of = "the agent's API key or the login of your plan"
+	}
+	term.Printf(a.Stderr, "condense: --account %s has the agent's own model write an account of the conversation, about once each time that the window fills, with %s.\n"+
+		"condense: by the price table, with the conversation in the vendor's cache, one of %s tokens costs about %s\n", value, of, size.Group(accountPrompt), accountCosts(agent))
+	if !term.Confirm(a.Stdin, a.Stderr, "condense: use it?") {
+		term.Printf(a.Stderr, "condense: there will be no accounts in this run\n")
+		return config.AccountOff
+	}
+	if err := store.Add(agreed); err != nil {
+		term.Printf(a.Stderr, "condense: your answer is not remembered: %v\n", err)
+	}
+	return value
+}
+
+// What an account is assumed to take, in tokens.
+const (
+	accountPrompt   = 160_000
+	accountQuestion = 700
+	accountAnswer   = 2_000
+)
+
+// priced are models whose prices give an idea of those of an agent.
+var priced = map[string][]string{
+	agents.Anthropic: {"claude-haiku-4-5", "claude-sonnet-4-5", "claude-opus-5-5"},
+	agents.OpenAI:    {"gpt-5.6-terra", "gpt-5.6-sol"},
+}
+
+// accountCosts says what an account costs with models of the agent's vendors.
+func accountCosts(agent *agents.Agent) string {
+	apis := []string{agents.Anthropic, agents.OpenAI}
+	switch agent.Name {
+	case "claude":
+		apis = apis[:1]
+	case "codex":
+		apis = apis[1:]
+	}
+	var parts []string
+	for _, api := range apis {
+		for _, name := range priced[api] {
+			m, err := config.Default().Model(name)
+			if err != nil {
+				continue
+			}
+			const million = 1e6
+			p := m.Price
+			cost := (accountPrompt*p.CacheRead + accountQuestion*p.Input + accountAnswer*p.Output) / million
+			parts = append(parts, fmt.Sprintf("$%.3f with %s", cost, name))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
