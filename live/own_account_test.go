@@ -306,7 +306,7 @@ func TestOwnAccountKeepsKeysApartAndNowhere(t *testing.T) {
 		t.Fatalf("keys used: %v", used)
 	}
 	stats := fmt.Sprintf("%+v", p.Stats())
-	if err := p.Gateway.Close(); err != nil {
+	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
 	texts := map[string]string{"log": logged.String(), "audit": audited.String(), "statistics": stats}
