@@ -63,7 +63,7 @@ type postponed struct {
 
 // asksClient reports whether the chain may have the client's own model write an account, with the key of this request.
 func (x *exchange) asksClient() bool {
-	if x.s.Observe || x.calls || x.repairs || x.t.upstream == nil || !x.resolved.client {
+	if x.s.Observe || x.calls || x.repairs || x.t.upstream == nil || !x.resolved.client || x.r.Structured { // the answer would not be a text
 		return false
 	}
 	return x.s.Account == AccountPlan || x.s.Account == AccountClient && !x.ofPlan

@@ -96,3 +96,13 @@ func Nearby(address string) bool {
 	u, err := newUpstream("openai", address)
 	return err == nil && u.nearby()
 }
+
+// Spent is what all tenants have spent today, in US dollars.
+func Spent(g *Gateway) (sum float64) {
+	g.tenants.mu.Lock()
+	defer g.tenants.mu.Unlock()
+	for _, u := range g.tenants.of {
+		sum += u.spent.Cost
+	}
+	return sum
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -330,5 +331,52 @@ func TestOwnAccountKeepsKeysApartAndNowhere(t *testing.T) {
 	}
 	if !strings.Contains(texts["log"], "account by the agent's own model") {
 		t.Error("the log does not say that an account was asked for")
+	}
+}
+
+// An account counts as a condensation by a model and by its cost: a tenant that has reached a limit pays for no further one, and its agent goes on.
+func TestOwnAccountIsLimitedWithoutStoppingTheAgent(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		limits live.Limits
+		most   int
+	}{
+		"one by a model in a day":     {live.Limits{ModelEpochs: 1}, 1},
+		"as many as there are epochs": {live.Limits{ModelEpochs: 1000}, 1000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := ownAccount(t, upstream.Options{Account: rounds()}, claude("s"), func(o *live.Options) { o.Limits = tt.limits })
+			p.server.Config.Handler = live.Settled(p.Gateway)
+			if _, err := p.client.Say(t.Context(), task); err != nil {
+				t.Fatal(err)
+			}
+			p.check(t, 3)
+			if n := len(p.asked()); n == 0 || n > tt.most {
+				t.Errorf("%d accounts, want 1 to %d", n, tt.most)
+			}
+			s := p.Stats()
+			if spent := live.Spent(p.Gateway); s.Accounts.Cost <= 0 || math.Abs(spent-s.Cost) > 1e-9 {
+				t.Errorf("the limit counts $%.6f, and $%.6f were paid, $%.6f of it for accounts", spent, s.Cost, s.Accounts.Cost)
+			}
+		})
+	}
+}
+
+// A client that does not use the vendor's cache would pay for the whole conversation: it is not asked for accounts.
+func TestOwnAccountIsNotPaidInFull(t *testing.T) {
+	t.Parallel()
+	c := claude("s")
+	c.Unmarked = true
+	p := ownAccount(t, upstream.Options{Account: rounds(), Script: upstream.Loop(40, 3000, nil)}, c, nil)
+	p.server.Config.Handler = live.Settled(p.Gateway)
+	if _, err := p.client.Say(t.Context(), task); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(p.asked()); n > 0 {
+		t.Errorf("%d accounts", n)
+	}
+	if p.Stats().EpochCount == 0 {
+		t.Error("no epoch")
 	}
 }
