@@ -364,7 +364,10 @@ func (x *exchange) accounted(n accounted, used *core.Usage, err error) error {
 	for kind, k := range map[string]int{"input": a.Input, "cache_read": a.CacheRead, "output": a.Output} {
 		x.measure(&mAccountTokens, float64(k), tenant, aType.String(kind))
 	}
-	x.measure(&mAccountCost, cost, tenant, aModel.String(x.modelName()))
+	for _, m := range []*measure{&mAccountCost, &mCost} {
+		x.measure(m, cost, tenant, aModel.String(x.modelName()))
+	}
+	x.measure(&mSaved, -cost, tenant)
 	x.s.audit("account", x.t.who, "agent", x.agent.Name, "lineage", x.claim.conversation, "tokens", a.Input, "outcome", outcome)
 	x.s.Logger.InfoContext(x.life, "account by the agent's own model", "agent", x.agent.Name, "model", x.r.Model, "outcome", outcome,
 		"tokens", a.Input, "cache_read", a.CacheRead, "output", a.Output, "cost", cost, "cost_expected", expected, "ms", time.Since(n.began).Milliseconds())

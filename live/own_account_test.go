@@ -346,7 +346,8 @@ func TestOwnAccountIsLimitedWithoutStoppingTheAgent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := ownAccount(t, upstream.Options{Account: rounds()}, claude("s"), func(o *live.Options) { o.Limits = tt.limits })
+			var m *meter
+			p := ownAccount(t, upstream.Options{Account: rounds()}, claude("s"), func(o *live.Options) { o.Limits, m = tt.limits, newMeter(t, o) })
 			p.server.Config.Handler = live.Settled(p.Gateway)
 			if _, err := p.client.Say(t.Context(), task); err != nil {
 				t.Fatal(err)
@@ -358,6 +359,15 @@ func TestOwnAccountIsLimitedWithoutStoppingTheAgent(t *testing.T) {
 			s := p.Stats()
 			if spent := live.Spent(p.Gateway); s.Accounts.Cost <= 0 || math.Abs(spent-s.Cost) > 1e-9 {
 				t.Errorf("the limit counts $%.6f, and $%.6f were paid, $%.6f of it for accounts", spent, s.Cost, s.Accounts.Cost)
+			}
+			all := m.families(t)
+			for name, want := range map[string]float64{
+				"condense_cost_total": s.Cost, "condense_cost_saved": s.Saved, "condense_account_cost_total": s.Accounts.Cost, "condense_accounts_total": float64(s.Accounts.Asked),
+				"condense_account_tokens_total": float64(s.Accounts.Input + s.Accounts.CacheRead + s.Accounts.Output),
+			} {
+				if got := sum(all[name], "", ""); math.Abs(got-want) > math.Abs(want)/1e6 {
+					t.Errorf("%s is %v; the statistics have %v", name, got, want)
+				}
 			}
 		})
 	}
