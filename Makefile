@@ -14,7 +14,7 @@ build:
 	go vet ./...
 
 # Every test, and then those of concurrent code again with the race detector: see tools/race.sh. `make test-race` runs every test with it,
-# in 20 minutes on two processors, and more random cases: for the night.
+# in 20 minutes on two processors: for the night.
 # The time-out is per package. It is long because a busy machine can take many times as long
 # as an idle one, and no test asserts a duration.
 # Packages begin in this order, and live and the command take longest: last, they would keep one processor waiting.
