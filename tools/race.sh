@@ -12,7 +12,7 @@ for must in live internal/supervise core internal/live/store; do # where the lis
 done
 [ "$1" != -l ] || { echo "$packages"; exit; }
 
-# Tests that take a minute or more with the detector and run no code at once that other tests of the package do not.
+# Tests that are long with the detector. Other tests of their packages call the same concurrent code.
 skipped='TestWords TestGuards TestARuleGivesAnySessionAMode TestJudgeAgreesWithRun TestCache TestRecordedModel TestPlan TestSkipped
 	TestExamineReadsASessionOnceAndSaysHowFarItIs TestHandoverWithAFlood TestHandoverConforms TestHandoverSmartKnowsTheAccount
 	TestNewestResultsCanBeRead TestReadsOnce'
