@@ -191,6 +191,7 @@ func TestOwnAccountThatFailsCostsOnlyItself(t *testing.T) {
 			if slowest > 20*time.Second { // the deadline of the account is two minutes
 				t.Errorf("a request took %v", slowest)
 			}
+			t.Logf("%d epochs, %d requests, the slowest took %v", s.EpochCount, s.Requests, slowest)
 			live.Settle(p.Gateway)
 			if s = p.Stats(); s.Accounts == nil {
 				t.Fatal("the vendor was not asked: the test shows nothing")
