@@ -21,6 +21,7 @@ type prepared struct {
 	passes  map[string]string
 	journal []byte // of the condensed conversation; nil without a watcher
 	maker   maker
+	order   int // number of that which asked for it; 0 for none
 }
 
 // early is the share of the size at which a conversation is due from which on a chain that asks a
@@ -52,15 +53,23 @@ func alongsideAtOnce() int64 { return int64(max(1, runtime.GOMAXPROCS(0)/2)) }
 // prepare condenses next to the requests, unless too much else is prepared: then the next request of the lineage tries again. A later request uses
 // the result, if what it condensed is still the beginning. With probe as the extent it does so only if the chain asks a language model.
 func (x *exchange) prepare(d lineage.Decision, to extent, overflow bool) {
-	c := x.claim
-	if c.busy() || x.life.Err() != nil {
-		return
-	}
-	leave, ok := x.preparing.try(x.payer(), max(int64(len(x.r.Body)), mostPrepared/mostPreparing))
-	if !ok {
+	if x.claim.busy() { // before the work of a job
 		return
 	}
 	j := x.job(d, overflow)
+	x.prepareWith(j, func(ctx context.Context) (*prepared, error) { return x.alongside(ctx, j, to) })
+}
+
+// prepareWith runs the condensation of a job next to the requests, and reports whether it began.
+func (x *exchange) prepareWith(j *job, run func(context.Context) (*prepared, error)) bool {
+	c := x.claim
+	if c.busy() || x.life.Err() != nil {
+		return false
+	}
+	leave, ok := x.preparing.try(x.payer(), max(int64(len(x.r.Body)), mostPrepared/mostPreparing))
+	if !ok {
+		return false
+	}
 	e, s, ended := c.entry, c.session, make(chan struct{})
 	ctx, cancel := context.WithTimeout(x.life, backgroundDeadline)
 	s.mu.Lock()
@@ -71,7 +80,7 @@ func (x *exchange) prepare(d lineage.Decision, to extent, overflow bool) {
 		defer cancel()
 		var p *prepared
 		err := x.safely("preparation", func() (err error) {
-			p, err = x.alongside(ctx, j, to)
+			p, err = run(ctx)
 			return err
 		})
 		abandoned := errors.Is(err, context.Canceled) && ctx.Err() != nil
@@ -85,7 +94,11 @@ func (x *exchange) prepare(d lineage.Decision, to extent, overflow bool) {
 		if p == nil && !abandoned && !errors.Is(err, errNotEarly) {
 			e.retry = j.tokens + x.minNew()
 		}
+		if p == nil && err != nil && j.order > 0 {
+			e.failed = failure{j.order, reasonOf(err)}
+		}
 	})
+	return true
 }
 
 // errNotEarly means that a chain asks no language model, so that nothing is prepared before it is due.
