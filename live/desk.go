@@ -393,7 +393,7 @@ func (d *Desk) Protect(ctx context.Context, c *Conversation, p Protection, on bo
 type Shown struct {
 	Number    int    `json:"number,omitempty"` // in the client's history
 	Hidden    bool   `json:"hidden,omitempty"`
-	Condensed bool   `json:"condensed,omitempty"` // it is in place of hidden ones
+	Condensed bool   `json:"condensed,omitempty"` // it is none of the client's, but in place of hidden ones
 	Protected bool   `json:"protected,omitempty"`
 	Role      string `json:"role"`
 	Text      string `json:"text"`
@@ -405,7 +405,7 @@ type View struct {
 	Conversation *Conversation `json:"conversation"`
 	Messages     []Shown       `json:"messages"`
 	Hidden       int           `json:"hidden"`          // messages that are condensed
-	Unknown      int           `json:"unknown"`         // of them, those that were not stored, because nothing refers to them
+	Unknown      int           `json:"unknown"`         // of them, those that were not stored, because the agent cannot recall them
 	Rest         int           `json:"rest"`            // messages that follow, as the client has them
 	Shortened    int           `json:"shortened"`       // of these, tool results that were shortened before they were first sent
 	Whole        bool          `json:"whole,omitempty"` // nothing is condensed: what is sent is the client's own
@@ -432,7 +432,7 @@ func (d *Desk) Show(ctx context.Context, c *Conversation) (*View, error) {
 		}
 	}
 	for _, raw := range s.Epoch.Block {
-		one := Shown{Condensed: true}
+		one := Shown{Condensed: len(own) > 0} // else it is not known which of them are
 		if i := slices.IndexFunc(own, func(o []byte) bool { return string(lineage.Shape(wire.API(c.API), o)) == string(raw) }); i >= 0 {
 			one.Number, one.Condensed = i+1, false
 		}

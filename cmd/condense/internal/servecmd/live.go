@@ -473,7 +473,7 @@ A model that binds its thinking to what was sent before it gets the messages bac
 					return fmt.Errorf("%s: %w", c.Short(), err)
 				}
 				if l.output != "json" {
-					term.Printf(l.app.Stdout, "%s", planned(c, p))
+					_ = term.PrintText(l.app.Stdout, planned(c, p)) // like Printf, it ignores a broken pipe
 				}
 				switch {
 				case yes:
@@ -616,7 +616,7 @@ func printShown(w io.Writer, v *live.View) {
 		term.Printf(w, "%5s %-9s %s%s\n", number, m.Role, note, text)
 	}
 	if v.Unknown > 0 {
-		term.Printf(w, "%s more hidden, and not stored: nothing in the view leads to them\n", count(v.Unknown, "message"))
+		term.Printf(w, "the above is sent in place of messages 1 to %d; %s of them are not stored, because the agent cannot recall them\n", v.Hidden, size.Group(v.Unknown))
 	}
 	term.Printf(w, "messages %d to %d follow as the client has them%s\n", v.Hidden+1, v.Hidden+v.Rest, shortened(v))
 }
