@@ -115,7 +115,7 @@ func (x *exchange) control() *control {
 	return &control{}
 }
 
-// order is what the user wants done with this request; nil for nothing. A request that leaves the branch, as a question beside the conversation
+// order is what the user wants done with this request; nil for nothing. A request that leaves the branch, as a side question
 // does, is not the next one.
 func (x *exchange) order(do string) *Order {
 	c := x.claim
@@ -294,7 +294,7 @@ func (x *exchange) orderedJob(d lineage.Decision, o *Order, overflow bool) *job 
 	return j
 }
 
-// obey condenses as an order asks. If that asks a language model it happens beside the requests, and the result is used when it is there: then
+// obey condenses as an order asks. If that asks a language model it happens next to the requests, and the result is used when it is there: then
 // the error is [errAsks].
 func (x *exchange) obey(ctx context.Context, j *job, o *Order) (*prepared, error) {
 	if o.Profile != "" && !slices.Contains(x.host.Config().Profiles(), o.Profile) {
@@ -327,7 +327,7 @@ type failure struct {
 	why   string
 }
 
-// failure is why what an order asked for came to nothing beside the requests; empty if it did not.
+// failure is why what an order asked for came to nothing next to the requests; empty if it did not.
 func (c *claim) failure(o *Order) string {
 	c.session.mu.Lock()
 	defer c.session.mu.Unlock()

@@ -29,7 +29,7 @@ type Stats struct {
 	// Epochs are the newest, oldest first; EpochCount counts all.
 	Epochs      []Epoch        `json:"epochs"`
 	EpochCount  int            `json:"epoch_count"`
-	Undone      int            `json:"undone,omitempty"` // epochs that the user took back
+	Undone      int            `json:"undone,omitempty"` // epochs that the user has undone
 	Compactions int            `json:"compactions"`      // that the gateway answered in place of the vendor
 	Ingested    int            `json:"ingested"`         // tool results that were shortened before they were first sent
 	Recalls     int            `json:"recalls"`          // how often an agent asked for what was condensed, and got it

@@ -74,7 +74,7 @@ type liveFlags struct {
 	config               *config.Config
 }
 
-// A desk is a [live.Desk], or one behind an admin address.
+// A desk is a [live.Desk], or that of a gateway at an admin address.
 type desk interface {
 	Conversations(ctx context.Context, since time.Time) ([]*live.Conversation, error)
 	Do(ctx context.Context, c *live.Conversation, action string, a *live.Ask) error
@@ -130,7 +130,7 @@ func (l *liveFlags) with(cmd *cobra.Command, f func(desk) error) error {
 	return errors.Join(f(near{d}), d.Close())
 }
 
-// far calls f with the desk behind an admin address.
+// far calls f with the desk of the gateway at an admin address.
 func (l *liveFlags) far(cmd *cobra.Command, f func(desk) error) error {
 	u, err := url.Parse(l.admin)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -143,7 +143,7 @@ func (l *liveFlags) far(cmd *cobra.Command, f func(desk) error) error {
 	return f(&farDesk{base: strings.TrimRight(u.Scheme+"://"+u.Host, "/"), token: token})
 }
 
-// A farDesk is behind an admin address.
+// A farDesk is that of the gateway at an admin address.
 type farDesk struct{ base, token string }
 
 func (d *farDesk) ask(ctx context.Context, method, path string, body, answer any) error {
@@ -364,7 +364,7 @@ func (l *liveFlags) chosenOne(cmd *cobra.Command, d desk, args []string) (*live.
 	return nil, cli.Usage(cmd, "%d conversations are running, name one: %s", len(all), strings.Join(ids, "; "))
 }
 
-// do does something with the conversation that the user means, and says what comes of it.
+// do does something with the conversation that the user means, and says so.
 func (l *liveFlags) do(cmd *cobra.Command, args []string, action string, ask *live.Ask, said func(*live.Conversation) string) error {
 	return l.with(cmd, func(d desk) error {
 		c, err := l.chosenOne(cmd, d, args)
