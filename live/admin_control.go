@@ -190,5 +190,5 @@ func controlFault(w http.ResponseWriter, status int, err error) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(cmp.Or(status, http.StatusInternalServerError))
-	_, _ = w.Write(append(text, '\n')) //nolint:gosec // JSON, with the text encoded
+	_, _ = w.Write(append(text, '\n'))
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -220,7 +221,7 @@ func (x *exchange) undoIfAsked() (bool, error) {
 		x.dropped(o, fmt.Sprintf("without it the request has about %d tokens, and at most %d fit", size, min(x.limit, x.window)))
 		return false, nil
 	}
-	if err := x.check(); err != nil {
+	if x.check() != nil {
 		restore()
 		x.waits(o, "the vendor would refuse the request in the middle of this turn")
 		return false, nil
@@ -415,7 +416,7 @@ func (x *exchange) isProtected(raw []byte) bool {
 }
 
 // atOf identifies a message of a conversation.
-func atOf(h wire.Hash) string { return fmt.Sprintf("%x", h[:]) }
+func atOf(h wire.Hash) string { return hex.EncodeToString(h[:]) }
 
 // identity is the same for messages that say the same, whatever the model thought.
 func identity(m core.Message) string {

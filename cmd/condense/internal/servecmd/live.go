@@ -75,7 +75,7 @@ type liveFlags struct {
 }
 
 // A desk is a [live.Desk], or that of a gateway at an admin address.
-type desk interface {
+type desk interface { //nolint:interfacebloat // all that the commands do
 	Conversations(ctx context.Context, since time.Time) ([]*live.Conversation, error)
 	Do(ctx context.Context, c *live.Conversation, action string, a *live.Ask) error
 	Plan(ctx context.Context, c *live.Conversation) (*live.UndoPlan, error)
@@ -85,6 +85,7 @@ type desk interface {
 // near is the desk of a store.
 type near struct{ *live.Desk }
 
+// Plan says what an undo means.
 func (n near) Plan(_ context.Context, c *live.Conversation) (*live.UndoPlan, error) {
 	return n.PlanUndo(c)
 }
@@ -162,7 +163,7 @@ func (d *farDesk) ask(ctx context.Context, method, path string, body, answer any
 	if d.token != "" {
 		r.Header.Set("X-Condense-Token", d.token)
 	}
-	res, err := http.DefaultClient.Do(r) //nolint:gosec // the address is the user's
+	res, err := http.DefaultClient.Do(r)
 	if err != nil {
 		if ctx.Err() == nil {
 			return fmt.Errorf("no gateway answers at %s: %s, and use the second address that it prints", d.base, startOne)
@@ -187,6 +188,7 @@ func (d *farDesk) ask(ctx context.Context, method, path string, body, answer any
 	return nil
 }
 
+// Conversations is [live.Desk.Conversations].
 func (d *farDesk) Conversations(ctx context.Context, since time.Time) ([]*live.Conversation, error) {
 	var got struct{ Conversations []*live.Conversation }
 	const always = 10 * 365 * 24 * time.Hour
@@ -198,15 +200,18 @@ func (d *farDesk) Conversations(ctx context.Context, since time.Time) ([]*live.C
 	return got.Conversations, err
 }
 
+// Do is [live.Desk.Do].
 func (d *farDesk) Do(ctx context.Context, c *live.Conversation, action string, a *live.Ask) error {
 	return d.ask(ctx, http.MethodPost, "/condense/live/"+c.ID+"/"+action, a, c)
 }
 
+// Plan is [live.Desk.PlanUndo].
 func (d *farDesk) Plan(ctx context.Context, c *live.Conversation) (*live.UndoPlan, error) {
 	p := &live.UndoPlan{}
 	return p, d.ask(ctx, http.MethodGet, "/condense/live/"+c.ID+"/undo", nil, p)
 }
 
+// Show is [live.Desk.Show].
 func (d *farDesk) Show(ctx context.Context, c *live.Conversation) (*live.View, error) {
 	v := &live.View{}
 	return v, d.ask(ctx, http.MethodGet, "/condense/live/"+c.ID, nil, v)
