@@ -95,6 +95,7 @@ type Conversation struct {
 
 	key   store.Key
 	state *lineage.State
+	names []string // that its branches have on the pages
 	about about
 }
 
@@ -112,8 +113,14 @@ func (d *Desk) Conversations(ctx context.Context, since time.Time) ([]*Conversat
 			}
 			for i := range records {
 				if c := conversationOf(&records[i], controls); c != nil {
-					if known := byFamily[c.ID]; known == nil || c.Last.After(known.Last) {
+					known := byFamily[c.ID]
+					if known != nil {
+						c.names = append(c.names, known.names...)
+					}
+					if known == nil || c.Last.After(known.Last) {
 						byFamily[c.ID] = c
+					} else {
+						known.names = c.names
 					}
 				}
 			}
@@ -173,7 +180,7 @@ func conversationOf(r *store.Record, controls map[string]*control) *Conversation
 	c := &Conversation{
 		ID: cmp.Or(data.Family, data.Conversation), API: strings.TrimSuffix(r.Key.API, observed), SubAgent: r.Key.Agent, Model: data.Model, Last: data.Last,
 		Messages: len(data.Rolling), Condensed: data.Condensed(), Observed: strings.HasSuffix(r.Key.API, observed), Undone: data.Held, Bound: data.Bound,
-		key: r.Key, state: data.State,
+		key: r.Key, state: data.State, names: []string{data.Conversation},
 	}
 	if !strings.HasPrefix(r.Key.Session, "opening:") {
 		c.Session = r.Key.Session
@@ -219,7 +226,7 @@ func Find(all []*Conversation, id string) (*Conversation, error) {
 	var found []*Conversation
 	var ids []string
 	for _, c := range all {
-		if strings.EqualFold(c.ID, id) {
+		if strings.EqualFold(c.ID, id) || slices.Contains(c.names, id) {
 			return c, nil
 		}
 		if id != "" && len(id) <= len(c.ID) && strings.EqualFold(c.ID[:len(id)], id) {
