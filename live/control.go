@@ -224,7 +224,7 @@ func (x *exchange) undoIfAsked() (bool, error) {
 	if x.check() != nil {
 		restore()
 		x.waits(o, "the vendor would refuse the request in the middle of this turn")
-		return false, nil
+		return false, nil //nolint:nilerr // another request will do
 	}
 	next.Orders = o.Number
 	x.next, x.undone = next, true
