@@ -78,7 +78,7 @@ type Epoch struct {
 	Agent   string    `json:"agent,omitempty"`
 	Model   string    `json:"model"`
 	Lineage string    `json:"lineage"`
-	Reason  string    `json:"reason"` // window, threshold, cold, changed, payback, overflow
+	Reason  string    `json:"reason"` // window, threshold, cold, changed, payback, overflow, asked
 	Before  int       `json:"before"`
 	After   int       `json:"after"`
 	// Turns is how many requests it was expected to take until the epoch has paid for itself.
