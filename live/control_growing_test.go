@@ -166,9 +166,14 @@ func (w *ordered) ask(t *rapid.T, d *live.Desk, n int) {
 			w.paused++
 		}
 	case 7:
+		if len(c.Protections) == 2 { // more may not fit into the window
+			p := c.Protections[0]
+			err = d.Protect(t.Context(), c, live.Protection{Text: p.Text, Message: p.Message}, false)
+			break
+		}
 		p := live.Protection{Message: 1 + n%c.Messages}
 		if n%3 == 0 {
-			p = live.Protection{Text: fmt.Sprint("tok", n%20)}
+			p = live.Protection{Text: fmt.Sprint("tok", n%20, ".")}
 		}
 		if no := d.Protect(t.Context(), c, p, true); no != nil && !c.Condensed {
 			err = no

@@ -262,3 +262,37 @@ func TestLiveAtTheAdminAddress(t *testing.T) {
 		}
 	}
 }
+
+// If all that there is is protected, the vendor's own words reach the agent, and with less protected it goes on.
+func TestTooMuchIsProtected(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t, upstream.Options{}, upstream.Client{API: upstream.Messages, Model: "claude-sonnet-4-5", Session: "s"}, nil)
+	d := p.Desk()
+	steps(t, p, 1)
+	if err := d.Pause(t.Context(), only(t, d), true); err != nil { // else it is condensed before it is full
+		t.Fatal(err)
+	}
+	var refused error
+	for n := 1; n < 40 && refused == nil; n++ {
+		c := only(t, d)
+		for m := range c.Messages {
+			if err := d.Protect(t.Context(), c, live.Protection{Message: m + 1}, true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, _, refused = p.client.Step(t.Context())
+	}
+	if refused == nil || !strings.Contains(refused.Error(), "prompt is too long") {
+		t.Fatalf("want the vendor's refusal, got %v", refused)
+	}
+	c := only(t, d)
+	for _, one := range c.Protections {
+		if err := d.Protect(t.Context(), c, live.Protection{Message: one.Message}, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	steps(t, p, 2)
+	if c := only(t, d); !c.Condensed {
+		t.Errorf("%+v", c)
+	}
+}
