@@ -136,7 +136,7 @@ func (x *exchange) prepareLater() {
 		p.leave()
 		return
 	}
-	x.begin(p.j, p.to, p.leave)
+	x.begin(p.j, p.leave, func(ctx context.Context) (*prepared, error) { return x.alongside(ctx, p.j, p.to) })
 }
 
 // A client is asked once with its own key.

@@ -19,6 +19,8 @@ import (
 //	/readyz           200 if requests should be sent here: the file of the store answers, and [Gateway.Drain] was not called; else 503.
 //	                  The text also says if a change of the configuration is not used: waiting for trust, or invalid.
 //	/condense/status  [Stats] as JSON
+//	/condense/live    the conversations that were used in the last hour, as JSON; below it, /ID is what the model has of one, and a POST of
+//	                  JSON to /ID/ACTION does one of [Actions], as [Desk.Do] does
 //	/metrics          [Options.Metrics], if there is one
 //	/condense/        [Options.Pages], if there are any
 //
@@ -27,6 +29,7 @@ import (
 func (g *Gateway) Admin() http.Handler {
 	own := http.NewServeMux() // what needs a token; other pages are added here
 	own.HandleFunc("GET /condense/status", g.serveStatus)
+	g.control(own)
 	if h := g.current.Load().Metrics; h != nil {
 		own.Handle("GET /metrics", h)
 	}

@@ -140,7 +140,7 @@ func (x *exchange) repair(r *http.Request, res *http.Response) (again *http.Requ
 	ctx := r.Context()
 	err = x.safely("repair", func() error {
 		if why == refused {
-			x.epoch, x.next, x.kept = nil, nil, nil
+			x.epoch, x.next, x.kept, x.undone = nil, nil, nil, false
 			x.look(x.own())
 			return nil
 		}
@@ -207,7 +207,7 @@ func (x *exchange) again(ctx context.Context, why string) error {
 	c := x.claim
 	defer func() { x.claim.release() }()
 	before := *c.state
-	x.epoch, x.next, x.kept, x.ingested, x.repairs = nil, nil, nil, 0, true
+	x.epoch, x.next, x.kept, x.ingested, x.repairs, x.undone = nil, nil, nil, 0, true, false
 	x.look(c.state)
 	size := len(x.r.With(x.view))
 	if why == thinking {

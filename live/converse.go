@@ -57,6 +57,8 @@ type exchange struct {
 	guessed    bool // how the model thinks is not in the request
 	epoch      *Epoch
 	journal    []byte         // of the epoch, for Options.Watch
+	undone     bool           // next takes the last epoch back
+	obeys      *Order         // what became of what the user asked for; nil if there is nothing new
 	shadowed   *job           // of the epoch, for Options.Shadow
 	next       *lineage.State // of the epoch
 	made       *prepared      // for it
@@ -256,7 +258,7 @@ func (x *exchange) plan(r *http.Request, body []byte) error {
 	}
 	x.key = store.Key{Tenant: x.tenant(x.t.who, r.Header, request.Body), API: x.t.api, Agent: x.agent.SubAgent(r.Header), Session: x.agent.Session(r.Header, request.Session)}
 	if x.s.Observe {
-		x.key.API += ".observe" // its state is not true of what the vendor has seen
+		x.key.API += observed // its state is not true of what the vendor has seen
 	}
 	if err := x.key.Validate(); err != nil {
 		x.key.Agent, x.key.Session = "", ""
@@ -342,7 +344,7 @@ func (x *exchange) look(s *lineage.State) {
 
 // frozen falls back to the view that the vendor has seen last, or to the client's own messages.
 func (x *exchange) frozen() {
-	x.view, x.altered, x.epoch, x.next, x.postponed = nil, false, nil, nil, nil
+	x.view, x.altered, x.epoch, x.next, x.postponed, x.undone = nil, false, nil, nil, nil, false
 	if x.claim == nil || x.claim.state == nil {
 		return
 	}
@@ -410,8 +412,11 @@ func (x *exchange) decideOnce(ctx context.Context) error {
 func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
 	c, old, based := x.claim, x.claim.entry, x.claim.based
 	c.keep = x.kept
-	if x.epoch != nil { // the old record stays: a rewind to before the epoch finds it
+	if x.next != nil { // the old record stays: a rewind to before the epoch finds it
 		c.entry, c.over = c.newEntry()
+		if c.over != nil && !x.undone {
+			x.next.Epoch.Over = c.over.ID
+		}
 		c.based, c.state = 0, x.next
 	}
 	err := x.check()
@@ -420,14 +425,21 @@ func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
 	}
 	if err == nil {
 		c.state.Sent(x.r, x.rolling, x.start)
-		x.durable = x.durable || x.ingested > 0 || x.epoch != nil || !x.s.Observe && (c.state.Epoch != nil || len(c.state.Ingest) > 0 || c.state.Tool)
+		x.describe()
+		x.durable = x.durable || x.ingested > 0 || x.next != nil || !x.s.Observe && (c.state.Epoch != nil || len(c.state.Ingest) > 0 || c.state.Tool)
 		err = c.save(ctx, x.store, x.durable, x.start)
 	}
 	if err == nil {
-		if x.epoch != nil {
+		if x.next != nil {
 			<-old.turn
+		}
+		if x.epoch != nil {
 			x.announce()
 		}
+		if x.undone {
+			x.stats.add(func(s *Stats) { s.Undone++ })
+		}
+		x.reportOrder(ctx)
 		return nil
 	}
 	must := x.repairs || x.epoch != nil && x.must
@@ -445,14 +457,14 @@ func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
 		unchanged := *before
 		x.stats.fault("recall_full")
 		overflow := x.epoch != nil && x.epoch.Reason == overflowed
-		c.entry, c.based, c.over, c.state, c.keep, x.kept, x.next, x.ingested, x.epoch = old, based, nil, &unchanged, nil, nil, nil, 0, nil
+		c.entry, c.based, c.over, c.state, c.keep, x.kept, x.next, x.ingested, x.epoch, x.undone, x.obeys = old, based, nil, &unchanged, nil, nil, nil, 0, nil, false, nil
 		x.look(c.state)
 		if err := x.safely("epoch", func() error { return x.epochIfDue(ctx, overflow) }); err != nil {
 			x.fault("epoch", err)
 		}
 		return x.commit(ctx, before)
 	}
-	c.entry, c.based, c.over, c.state, c.keep, x.kept, x.next, x.ingested, x.epoch, x.durable = old, based, nil, before, nil, nil, nil, 0, nil, false
+	c.entry, c.based, c.over, c.state, c.keep, x.kept, x.next, x.ingested, x.epoch, x.durable, x.undone, x.obeys = old, based, nil, before, nil, nil, nil, 0, nil, false, false, nil
 	if errors.Is(err, store.ErrConflict) && x.lost < mostLost {
 		return err
 	}
@@ -482,7 +494,7 @@ func (x *exchange) guess(old *entry, based int64, before *lineage.State) {
 		c.session.guess = c.entry
 	}
 	c.session.mu.Unlock()
-	x.kept, x.next, x.epoch, x.ingested = nil, nil, nil, 0
+	x.kept, x.next, x.epoch, x.ingested, x.undone, x.obeys = nil, nil, nil, 0, false, nil
 }
 
 // check reports what the vendor would refuse in the view and not in the request.

@@ -16,20 +16,34 @@ import (
 // /v1/compress, who asks for it. Every other epoch is prepared next to the request, and begins with the next one.
 func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 	c := x.claim
-	d := lineage.Due(c.state, x.r, x.question(overflow))
+	if !overflow {
+		if undone, err := x.undoIfAsked(); undone || err != nil {
+			return err
+		}
+	}
+	d, o := x.wished(lineage.Due(c.state, x.r, x.question(overflow)), overflow)
 	if d.Reason == lineage.None {
-		x.prepareEarly(d) //nolint:contextcheck // it outlives the request
+		if !x.paused() && !c.state.Held {
+			x.prepareEarly(d) //nolint:contextcheck // it outlives the request
+		}
 		return nil
 	}
 	ctx, span := x.telemetry.tracer.Start(ctx, "condense", trace.WithAttributes(aReason.String(string(d.Reason)), aMode.String(cmp.Or(x.mode, x.profile))))
 	defer span.End()
 	forced := d.Reason == lineage.Forced
-	if x.tokens < c.triedAt() && !forced {
+	if x.tokens < c.triedAt() && !forced && o == nil {
 		return nil
 	}
 	x.must = overflow || c.overflowed() || x.tokens > x.window
 	if x.away.now() && !x.must {
 		return nil // what must be sent again could not be stored
+	}
+	if o != nil {
+		if why := c.failure(o); why != "" {
+			x.dropped(o, why)
+			return nil
+		}
+		c.unordered(o)
 	}
 	began := time.Now()
 	if x.recalls {
@@ -44,13 +58,30 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 		p = nil
 	}
 	taken := p != nil
-	if !taken && (x.s.Observe || !forced && !x.calls) {
+	if !taken && (x.s.Observe || !forced && !x.calls && o == nil) {
 		x.prepare(d, whole, overflow) //nolint:contextcheck // it outlives the request
 		return nil
 	}
 	x.shadowed = nil
 	if x.s.Watch != nil && len(x.s.Shadow) > 0 {
 		x.shadowed = x.job(d, overflow)
+	}
+	if p == nil && o != nil {
+		j := x.orderedJob(d, o, overflow)
+		x.shadowed = nil
+		var err error
+		switch p, err = x.obey(ctx, j, o); {
+		case err == nil:
+		case errors.Is(err, errAsks):
+			x.waits(o, "a language model works at it")
+		case ctx.Err() != nil:
+			return err
+		default:
+			x.dropped(o, reasonOf(err))
+		}
+		if p == nil && !forced {
+			return nil
+		}
 	}
 	if p == nil {
 		job := x.shadowed
@@ -75,10 +106,18 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 	if err != nil {
 		c.tried(x.tokens + x.minNew())
 		if errors.Is(err, lineage.ErrRound) { // until the turn is over
+			if o != nil {
+				x.waits(o, "the model thinks in this turn: it can be had when the turn is over")
+			}
+			return nil
+		}
+		if o != nil {
+			x.dropped(o, reasonOf(err))
 			return nil
 		}
 		return err
 	}
+	next.Held = false
 	before := x.tokens
 	ours := x.ours
 	was := *x
@@ -102,7 +141,14 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 			return x.epochIfDue(ctx, overflow)
 		}
 		c.tried(x.tokens + x.minNew())
+		if o != nil {
+			x.dropped(o, "the condensation is not smaller")
+		}
 		return nil
+	}
+	if o != nil && o.Number == p.order {
+		x.obeyed(o, "")
+		x.obeys.Before, x.obeys.After, x.obeys.Changed, next.Orders = before, x.tokens, true, o.Number
 	}
 	x.passes.add(p.passes)
 	predicted := *next.Epoch // the chain did what it could: that is the prediction

@@ -38,7 +38,7 @@ func (x *exchange) ingest(ctx context.Context) error {
 			errs = err
 			return nil
 		}
-		if raw := all[i-from]; raw != nil {
+		if raw := all[i-from]; raw != nil && !x.isProtected(x.r.Messages[i].Raw) {
 			x.ingested++
 			shortened = append(shortened, raw)
 			return raw

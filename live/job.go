@@ -53,6 +53,7 @@ type job struct {
 	named    bool                   // it has, and a provider failed: that is no other fault
 	instead  string                 // why the chain of the profile came to nothing, for the one that takes its place
 	client   *client                // whose model may be asked; nil for none
+	order    int                    // number of that which asks for it; 0 for none
 	asker    string                 // the provider of that chain that would have asked a language model
 }
 
@@ -64,7 +65,7 @@ func (x *exchange) job(d lineage.Decision, overflow bool) *job {
 	j := &job{
 		api: x.r.API, volatile: x.volatile, body: x.r.With(x.view), tokens: x.tokens, target: d.Target,
 		turn:  condense.Turn{Profile: x.profile, Mode: x.mode, Window: x.window, MaxOutput: x.output, NoRecall: !x.recalls, API: x.holds()},
-		basis: x.claim.state.Basis(x.rolling), pins: x.pins, journal: x.s.Watch != nil, tries: x.tries(),
+		basis: x.claim.state.Basis(x.rolling), pins: x.protected(), journal: x.s.Watch != nil, tries: x.tries(),
 	}
 	if e := x.claim.state.Epoch; e != nil {
 		j.block = len(x.view) - (len(x.r.Messages) - min(e.Cut, len(x.r.Messages)))
@@ -180,7 +181,7 @@ func (j *job) attempt(ctx context.Context, host *condense.Host, to extent, keep 
 	if err != nil {
 		return nil, err
 	}
-	p := &prepared{basis: j.basis, after: after.Messages, handles: !t.NoRecall, passes: passesOf(report), maker: makerOf(report)}
+	p := &prepared{order: j.order, basis: j.basis, after: after.Messages, handles: !t.NoRecall, passes: passesOf(report), maker: makerOf(report)}
 	if j.journal {
 		var text bytes.Buffer
 		if _, err := doc.Write(&text, "condense"); err != nil {

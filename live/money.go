@@ -161,7 +161,7 @@ func (x *exchange) named(answered string) {
 
 // began is when the epoch of a state began; zero if there was none.
 func began(s *lineage.State) time.Time {
-	if s == nil || s.Epoch == nil {
+	if s == nil || s.Epoch == nil || s.Epoch.Reason == lineage.Undone {
 		return time.Time{}
 	}
 	return s.Epoch.Time

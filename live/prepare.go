@@ -22,6 +22,7 @@ type prepared struct {
 	passes  map[string]string
 	journal []byte // of the condensed conversation; nil without a watcher
 	maker   maker
+	order   int // number of that which asked for it; 0 for none
 }
 
 // early is the share of the size at which a conversation is due from which on a chain that asks a
@@ -57,18 +58,24 @@ func (x *exchange) prepare(d lineage.Decision, to extent, overflow bool) {
 		x.postponed = &postponed{d: d, to: to, overflow: overflow}
 		return
 	}
-	if x.claim.busy() {
+	if x.claim.busy() { // before the work of a job
 		return
 	}
-	leave, ok := x.preparing.try(x.payer(), max(int64(len(x.r.Body)), mostPrepared/mostPreparing))
-	if !ok {
-		return
-	}
-	x.begin(x.job(d, overflow), to, leave)
+	j := x.job(d, overflow)
+	x.prepareWith(j, func(ctx context.Context) (*prepared, error) { return x.alongside(ctx, j, to) })
 }
 
-// begin runs a preparation, unless the lineage has one. Leave is called when it has ended.
-func (x *exchange) begin(j *job, to extent, leave func()) {
+// prepareWith runs the condensation of a job next to the requests, and reports whether it began.
+func (x *exchange) prepareWith(j *job, run func(context.Context) (*prepared, error)) bool {
+	if x.claim.busy() || x.life.Err() != nil {
+		return false
+	}
+	leave, ok := x.preparing.try(x.payer(), max(int64(len(x.r.Body)), mostPrepared/mostPreparing))
+	return ok && x.begin(j, leave, run)
+}
+
+// begin runs a condensation next to the requests, unless the lineage has one, and reports whether it began. Leave is called when it has ended.
+func (x *exchange) begin(j *job, leave func(), run func(context.Context) (*prepared, error)) bool {
 	e, s, ended := x.claim.entry, x.claim.session, make(chan struct{})
 	ctx, cancel := context.WithTimeout(x.life, backgroundDeadline)
 	s.mu.Lock()
@@ -76,7 +83,7 @@ func (x *exchange) begin(j *job, to extent, leave func()) {
 		s.mu.Unlock()
 		cancel()
 		leave()
-		return
+		return false
 	}
 	e.preparing, e.abandon = ended, cancel
 	s.mu.Unlock()
@@ -85,7 +92,7 @@ func (x *exchange) begin(j *job, to extent, leave func()) {
 		defer cancel()
 		var p *prepared
 		err := x.safely("preparation", func() (err error) {
-			p, err = x.alongside(ctx, j, to)
+			p, err = run(ctx)
 			return err
 		})
 		abandoned := errors.Is(err, context.Canceled) && ctx.Err() != nil
@@ -99,7 +106,11 @@ func (x *exchange) begin(j *job, to extent, leave func()) {
 		if p == nil && !abandoned && !errors.Is(err, errNotEarly) {
 			e.retry = j.tokens + x.minNew()
 		}
+		if p == nil && err != nil && j.order > 0 {
+			e.failed = failure{j.order, reasonOf(err)}
+		}
 	})
+	return true
 }
 
 // errNotEarly means that a chain asks no language model, so that nothing is prepared before it is due.

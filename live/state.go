@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -43,18 +44,19 @@ type sessions struct {
 
 // A session has the lineages of a key: of a conversation, its branches and its sub-agents.
 type session struct {
-	key     store.Key
-	used    time.Time // guarded by sessions.mu
-	mu      sync.Mutex
-	loaded  bool
-	changes int64           // of the store, when it was loaded
-	failed  error           // why the store could not be read last
-	entries []*entry        // the latest first
-	guess   *entry          // of what was sent while nothing could be read
-	lost    bool            // records of it were deleted, or damaged
-	damaged map[string]bool // IDs of records that cannot be read
-	found   []string        // those of them that were not yet reported
-	asides  asides
+	key      store.Key
+	used     time.Time // guarded by sessions.mu
+	mu       sync.Mutex
+	loaded   bool
+	changes  int64           // of the store, when it was loaded
+	failed   error           // why the store could not be read last
+	entries  []*entry        // the latest first
+	guess    *entry          // of what was sent while nothing could be read
+	lost     bool            // records of it were deleted, or damaged
+	damaged  map[string]bool // IDs of records that cannot be read
+	found    []string        // those of them that were not yet reported
+	asides   asides
+	controls map[string]*control // by family
 }
 
 // An entry is a lineage in memory.
@@ -78,11 +80,14 @@ type entry struct {
 	shadow       shadow
 	counted      counted   // of the last answer
 	guessed      wire.Hash // the end of what was sent on a guess
+	about        *about
+	failed       failure // of what was asked for
 }
 
 // A stored lineage is what a record holds.
 type stored struct {
 	Conversation string `json:"conversation"`
+	About        *about `json:"about,omitempty"`
 	*lineage.State
 }
 
@@ -209,6 +214,12 @@ func (s *session) read(ctx context.Context, from store.Store) error {
 			s.asides.add(r)
 			continue
 		}
+		if strings.HasPrefix(r.ID, controlPrefix) {
+			if c := (&control{}); json.Unmarshal(r.Data, c) == nil {
+				s.addControl(c)
+			}
+			continue
+		}
 		e := known[r.ID]
 		if e == nil {
 			e = &entry{id: r.ID, turn: make(chan struct{}, 1)}
@@ -219,9 +230,9 @@ func (s *session) read(ctx context.Context, from store.Store) error {
 			if err := json.Unmarshal(r.Data, &data); err != nil || data.State == nil {
 				continue // of another version: the lineage begins again
 			}
-			data.ID = r.ID
+			data.ID, data.Family = r.ID, cmp.Or(data.Family, data.Conversation)
 			if e.version = r.Version; !e.unsaved || !e.state.Follows(data.State) { // else what could not be stored is newer
-				e.state, e.reader, e.unsaved = data.State, r.Reader, false
+				e.state, e.reader, e.unsaved, e.about = data.State, r.Reader, false, data.About
 			}
 			if isNew {
 				e.conversation = data.Conversation
@@ -324,6 +335,7 @@ func (s *session) find(r *wire.Request, rolling []wire.Hash) (*claim, error) {
 	if c.entry == nil {
 		c.entry = &entry{id: s.newID(rolling), turn: make(chan struct{}, 1), conversation: rand.Text()}
 	}
+	c.state.Family = cmp.Or(c.state.Family, c.conversation)
 	return c, nil
 }
 
@@ -390,7 +402,7 @@ func (c *claim) release() {
 
 // newEntry returns the entry of a new record for the same conversation, which the caller has claimed, and what it goes on from.
 func (c *claim) newEntry() (*entry, *store.Record) {
-	e := &entry{id: rand.Text(), turn: make(chan struct{}, 1), conversation: c.conversation, shadow: c.shadow}
+	e := &entry{id: rand.Text(), turn: make(chan struct{}, 1), conversation: c.conversation, shadow: c.shadow, about: c.about}
 	e.turn <- struct{}{}
 	if c.based == 0 { // there is no record: two gateways meet at the name, the first that is free
 		c.session.mu.Lock()
@@ -411,7 +423,7 @@ func (c *claim) save(ctx context.Context, in store.Store, durable bool, now time
 		return errors.New("another request decides about this conversation")
 	}
 	if durable {
-		data, err := json.Marshal(stored{c.conversation, c.state})
+		data, err := json.Marshal(stored{c.conversation, c.said(), c.state})
 		if err != nil {
 			return err
 		}
@@ -454,6 +466,13 @@ func (c *claim) save(ctx context.Context, in store.Store, durable bool, now time
 		s.entries = slices.Delete(s.entries, mostLineages, len(s.entries))
 	}
 	return nil
+}
+
+// said is what is stored about the conversation.
+func (c *claim) said() *about {
+	c.session.mu.Lock()
+	defer c.session.mu.Unlock()
+	return c.about
 }
 
 // late notes that the state is to be stored later if the store cannot be used now.

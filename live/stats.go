@@ -29,11 +29,12 @@ type Stats struct {
 	// Epochs are the newest, oldest first; EpochCount counts all.
 	Epochs      []Epoch        `json:"epochs"`
 	EpochCount  int            `json:"epoch_count"`
-	Compactions int            `json:"compactions"` // that the gateway answered in place of the vendor
-	Ingested    int            `json:"ingested"`    // tool results that were shortened before they were first sent
-	Recalls     int            `json:"recalls"`     // how often an agent asked for what was condensed, and got it
-	Recalled    []Recalled     `json:"recalled"`    // what they asked for, the most frequent first
-	Errors      map[string]int `json:"errors"`      // by kind
+	Undone      int            `json:"undone,omitempty"` // epochs that the user has undone
+	Compactions int            `json:"compactions"`      // that the gateway answered in place of the vendor
+	Ingested    int            `json:"ingested"`         // tool results that were shortened before they were first sent
+	Recalls     int            `json:"recalls"`          // how often an agent asked for what was condensed, and got it
+	Recalled    []Recalled     `json:"recalled"`         // what they asked for, the most frequent first
+	Errors      map[string]int `json:"errors"`           // by kind
 	// Attempts are what providers did, by their name; a provider that was not needed is not among them. Unreachable are the upstreams to which
 	// requests could not be sent.
 	Attempts    []Attempt     `json:"attempts"`
@@ -79,7 +80,7 @@ type Epoch struct {
 	Agent   string    `json:"agent,omitempty"`
 	Model   string    `json:"model"`
 	Lineage string    `json:"lineage"`
-	Reason  string    `json:"reason"` // window, threshold, cold, changed, payback, overflow
+	Reason  string    `json:"reason"` // window, threshold, cold, changed, payback, overflow, asked
 	Before  int       `json:"before"`
 	After   int       `json:"after"`
 	// Turns is how many requests it was expected to take until the epoch has paid for itself.

@@ -41,6 +41,7 @@ type served struct {
 	out     chan string // everything on standard output, once the process has ended
 	log     testkit.Log
 	sums    sums
+	client  *upstream.Client // of the last converse
 }
 
 type servedKey struct{}
@@ -57,6 +58,9 @@ const patience = time.Minute
 //	converse API MODEL [PATH [HEADER…]]
 //		plays the loop with an agent through $GATEWAY/PATH; "System: …" is its system prompt. It prints what the
 //		vendor saw: requests, those that were changed, the largest in tokens, the messages left by the first epoch
+//	say TEXT
+//		goes on with the last conversation by a message; prints how many messages the client has, how many were sent, whether they are the
+//		client's own bytes, and what was refused
 //	seen
 //		prints path and header of the requests that the vendor got
 //	http METHOD URL [HEADER…]
@@ -69,7 +73,7 @@ const patience = time.Minute
 //	end SIGNAL CODE
 //		sends a signal to the gateway, which must exit with that code; prints its output and log
 var serveCommands = map[string]func(*testscript.TestScript, bool, []string){
-	"vendor": startVendor, "gateway": startGateway, "converse": converse, "seen": seen, "http": request, "certificate": certificate, "logged": logged, "end": end,
+	"vendor": startVendor, "gateway": startGateway, "converse": converse, "say": goOn, "seen": seen, "http": request, "certificate": certificate, "logged": logged, "end": end,
 }
 
 func of(ts *testscript.TestScript) *served { return ts.Value(servedKey{}).(*served) }
@@ -245,6 +249,26 @@ func (s *sums) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
+func goOn(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: say TEXT")
+	}
+	s := of(ts)
+	before, refused := len(s.vendor.Records()), len(s.vendor.Refusals())
+	s.sums = sums{}
+	s.client.URL = ts.Getenv("GATEWAY")
+	_, err := s.client.Say(context.Background(), args[0])
+	ts.Check(err)
+	records := s.vendor.Records()[before:]
+	var sent, own struct{ Messages, Input []json.RawMessage }
+	ts.Check(json.Unmarshal(records[0].Body, &sent))
+	ts.Check(json.Unmarshal(s.client.Body, &own))
+	_, _ = fmt.Fprintf(ts.Stdout(), "requests: %d\nhas: %d\nsent: %d\nown: %t\n", len(records), len(own.Messages)+len(own.Input), len(sent.Messages)+len(sent.Input), records[0].Sum == s.sums.all[0])
+	for _, r := range s.vendor.Refusals()[refused:] {
+		_, _ = fmt.Fprintf(ts.Stdout(), "refused: %s: %s\n", r.Rule, r.Error)
+	}
+}
+
 func converse(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 2 {
 		ts.Fatalf("usage: converse API MODEL [PATH [HEADER…]]")
@@ -267,6 +291,7 @@ func converse(ts *testscript.TestScript, neg bool, args []string) {
 			c.Header.Del(name)
 		}
 	}
+	s.client = c
 	text, err := c.Say(context.Background(), "Please read every file and report.")
 	records := s.vendor.Records()[seen:]
 	changed, largest := 0, 0

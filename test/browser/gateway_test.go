@@ -1,11 +1,13 @@
 package browser_test
 
 import (
+	"fmt"
 	"log/slog"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
@@ -86,6 +88,42 @@ func TestGateway(t *testing.T) {
 		}
 		tb.do(t, chromedp.EmulateViewport(1400, 1000))
 	}
+	// The buttons direct the conversation, also with the keyboard: it is paused and resumed, and its last condensation undone with its next request.
+	tb.do(t, chromedp.Navigate(one))
+	press := func(button, said string) {
+		t.Helper()
+		tb.do(t, chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`window.confirm = (text) => { window.asked = text; return true; }; document.querySelector('button[data-do=%q]').focus(); void 0`, button)), chromedp.KeyEvent("\r"))
+		until[bool](t, tb, fmt.Sprintf(`document.getElementById("said").textContent.startsWith(%q)`, said))
+	}
+	conversation := func() *live.Conversation {
+		t.Helper()
+		all, err := g.Desk().Conversations(t.Context(), time.Time{})
+		if err != nil || len(all) != 1 {
+			t.Fatalf("%d conversations, %v", len(all), err)
+		}
+		return all[0]
+	}
+	if press("pause", "It is condensed only where"); !conversation().Paused {
+		t.Error("the button pauses nothing")
+	}
+	if press("resume", "It is condensed as ever"); conversation().Paused {
+		t.Error("the button resumes nothing")
+	}
+	press("now", "It is condensed before its next request")
+	if _, err := client.Say(t.Context(), "Go on."); err != nil {
+		t.Fatal(err)
+	}
+	if o := conversation().LastOrder; o == nil || !o.Changed {
+		t.Errorf("the button condenses nothing: %+v", o)
+	}
+	press("undo", "Its last condensation is undone")
+	if !evaluate[bool](t, tb, `window.asked.startsWith("The next request sends about")`) {
+		t.Error("an undo does not say what it costs")
+	}
+	if o := conversation().Order; o == nil || o.Do != live.OrderUndo {
+		t.Errorf("the button undoes nothing: %+v", o)
+	}
+
 	// With the keyboard alone: from the list to a conversation, to its texts.
 	tb.do(t, chromedp.Evaluate[chromedp.Void](`[...document.querySelectorAll("main a")].at(-1).focus(); void 0`), chromedp.KeyEvent("\r"))
 	until[bool](t, tb, `document.querySelector(".messages") !== null`)

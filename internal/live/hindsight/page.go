@@ -68,6 +68,9 @@ func (w *Watch) Pages(stats func() live.Stats, texts func() bool) http.Handler {
 // terms is the style of the explanations below tables, and of what is only on these pages.
 const terms = `
 td.agent { white-space: nowrap; }
+.actions { display: flex; flex-wrap: wrap; gap: .5rem; }
+.actions button { font: inherit; padding: .4rem .8rem; min-height: 2.75rem; border: 1px solid currentColor; border-radius: .4rem; background: none; color: inherit; cursor: pointer; }
+#said:empty { display: none; }
 .terms { max-width: 72ch; font-size: .9375rem; margin-top: .4rem; }
 .terms dt { font-weight: 600; }
 .terms dd { margin: 0 0 .4rem; color: var(--soft); }

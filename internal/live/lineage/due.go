@@ -20,6 +20,12 @@ const (
 	Payback   Reason = "payback"   // it costs less than it saves in the turns that are still expected
 )
 
+// The reasons that are the user's: [Due] never returns them.
+const (
+	Asked  Reason = "asked"  // the user wants a condensation
+	Undone Reason = "undone" // the user wants that of the last epoch no more
+)
+
 // A Question is what [Due] has to know besides the lineage. All numbers of tokens are the vendor's, as
 // far as they are known: see [State.Estimate].
 type Question struct {

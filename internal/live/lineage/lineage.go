@@ -59,6 +59,10 @@ type State struct {
 	Spent   float64   `json:"spent,omitempty"`  // on prompts and answers so far, in prices of a token of input
 	Saved   float64   `json:"saved,omitempty"`  // by epochs, in the same; what a later one saves besides is not in it
 
+	Family string `json:"family,omitempty"` // the caller's name of a conversation with all its branches
+	Orders int    `json:"orders,omitempty"` // the number of the caller's last order that was carried out
+	Held   bool   `json:"held,omitempty"`   // the last epoch was undone: nothing but the window, or the user, asks for another one
+
 	counted []wire.Hash // the rolling hashes that Counts belongs to; nil: Rolling
 }
 
@@ -70,6 +74,7 @@ type Epoch struct {
 	Block [][]byte  `json:"block"`           // messages, without cache markers
 	Whole bool      `json:"whole,omitempty"` // Block replaces all messages of its request
 	Bare  Hashes    `json:"bare,omitempty"`  // rolling hashes of messages whose thinking is not sent
+	Over  string    `json:"over,omitempty"`  // ID of the state that it goes on from, for [State.Undo]; empty if that has none
 
 	Reason  Reason    `json:"reason,omitempty"`
 	Time    time.Time `json:"time,omitzero"`
@@ -341,6 +346,9 @@ func (s *State) Shorten(r *wire.Request, rolling []wire.Hash, replace func(i int
 		s.Ingest = added
 	}
 }
+
+// Shape returns a message as the block of an epoch has it: a copy without cache markers.
+func Shape(api wire.API, raw []byte) []byte { return shape(api, raw) }
 
 // shape returns a copy of a message without cache markers, in a form to which a marker can be added without another change.
 func shape(api wire.API, raw []byte) []byte {

@@ -27,6 +27,7 @@ type World struct {
 	Send    func(Call) (answer Answer, epoch bool)
 	Restart func()      // the gateway ends and starts again; nil if it cannot
 	Epoch   func(n int) // the next request is to be condensed, n is random; nil if it cannot
+	Ask     func(n int) // the user asks for something between two requests, n is random; nil if that cannot be
 	Words   int         // how many words a tool result has more than it needs
 }
 
@@ -73,9 +74,13 @@ func Run(t *rapid.T, v *Vendor, w World, steps int) {
 		}
 	}
 	c.send(c.branches[0], "grow", true)
+	last := 29
+	if w.Ask != nil {
+		last = 37
+	}
 	for range rapid.IntRange(1, steps).Draw(t, "steps") {
 		b := c.branches[rapid.IntRange(0, len(c.branches)-1).Draw(t, "branch")]
-		switch n := rapid.IntRange(0, 29).Draw(t, "action"); {
+		switch n := rapid.IntRange(0, last).Draw(t, "action"); {
 		case n < 12:
 			c.grow(b)
 			c.send(b, "grow", true)
@@ -118,6 +123,12 @@ func Run(t *rapid.T, v *Vendor, w World, steps int) {
 			b.model = models[rapid.IntRange(0, 1).Draw(t, "switch")]
 		case n < 26 && w.Restart != nil:
 			w.Restart()
+		case n > 29: // every other time it meets another branch's request
+			w.Ask(rapid.IntRange(0, 1<<20).Draw(t, "ask"))
+			if rapid.Bool().Draw(t, "at once") {
+				c.grow(b)
+				c.send(b, "grow", true)
+			}
 		case w.Epoch != nil:
 			w.Epoch(rapid.IntRange(0, 1<<20).Draw(t, "epoch"))
 			c.grow(b)

@@ -84,6 +84,16 @@ func accept(body []byte) (*wire.Request, error) {
 	return r, check(r)
 }
 
+// Own reports whether the last request arrived as its client sent it, but for cache markers and thinking.
+func (v *Vendor) Own() bool {
+	return v.got != nil && slices.EqualFunc(v.got.Messages, v.client.Messages, func(a, b wire.Message) bool { return bare(string(a.Raw)) == bare(string(b.Raw)) })
+}
+
+// Identical reports whether the last request arrived as its client sent it, but for cache markers.
+func (v *Vendor) Identical() bool {
+	return v.got != nil && slices.EqualFunc(v.got.Messages, v.client.Messages, func(a, b wire.Message) bool { return string(wire.Unmark(a.Raw)) == string(wire.Unmark(b.Raw)) })
+}
+
 // past answers a request that does not go through the gateway: what the client sends is its own affair.
 func (v *Vendor) past(body []byte) Answer {
 	r, err := parse(body)

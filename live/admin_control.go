@@ -1,0 +1,194 @@
+package live
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// An Ask is what a user asks for, in the body of a POST to /condense/live/ID/ACTION and of [Desk.Do]. What is not of the action is ignored.
+type Ask struct {
+	Profile  string  `json:"profile,omitempty"` // now
+	Provider string  `json:"provider,omitempty"`
+	Tokens   int     `json:"tokens,omitempty"`
+	Percent  float64 `json:"percent,omitempty"`
+	Text     string  `json:"text,omitempty"` // protect, unprotect
+	Message  int     `json:"message,omitempty"`
+}
+
+// Actions are what [Desk.Do] does.
+var Actions = []string{OrderNow, OrderUndo, "pause", "resume", "protect", "unprotect"}
+
+// Do does one of [Actions] with a conversation.
+func (d *Desk) Do(ctx context.Context, c *Conversation, action string, a *Ask) error {
+	p := Protection{Text: a.Text, Message: a.Message}
+	switch action {
+	case OrderNow:
+		return d.Now(ctx, c, Order{Profile: a.Profile, Provider: a.Provider, Tokens: a.Tokens, Percent: a.Percent})
+	case OrderUndo:
+		return d.Undo(ctx, c)
+	case "pause", "resume":
+		return d.Pause(ctx, c, action == "pause")
+	case "protect", "unprotect":
+		return d.Protect(ctx, c, p, action == "protect")
+	}
+	return fmt.Errorf("there is no action %q: there are %s", clip(action), strings.Join(Actions, ", "))
+}
+
+// recently is how long ago a conversation may have been used to be listed, if the user does not say.
+const recently = time.Hour
+
+// control adds the pages with which a user directs running conversations.
+func (g *Gateway) control(own *http.ServeMux) {
+	own.HandleFunc("GET /condense/live", func(w http.ResponseWriter, r *http.Request) {
+		since := recently
+		if text := r.URL.Query().Get("since"); text != "" {
+			var err error
+			if since, err = time.ParseDuration(text); err != nil || since <= 0 {
+				controlFault(w, http.StatusBadRequest, errors.New("since is no duration such as 1h"))
+				return
+			}
+		}
+		d := g.Desk()
+		all, err := d.Conversations(r.Context(), d.now().Add(-since))
+		if err != nil {
+			controlFault(w, http.StatusServiceUnavailable, errors.New("the store cannot be read now"))
+			return
+		}
+		for _, c := range all {
+			g.withhold(c)
+		}
+		controlAnswer(w, map[string]any{"conversations": all})
+	})
+	own.HandleFunc("GET /condense/live/{id}", g.found(func(w http.ResponseWriter, r *http.Request, d *Desk, c *Conversation) {
+		if !g.tellsTexts() {
+			controlFault(w, http.StatusForbidden, errors.New("texts are shown only where a token is needed; on this machine: condense live show"))
+			return
+		}
+		v, err := d.Show(r.Context(), c)
+		if err != nil {
+			controlFault(w, http.StatusServiceUnavailable, errors.New("the conversation cannot be read now"))
+			return
+		}
+		controlAnswer(w, v)
+	}))
+	own.HandleFunc("GET /condense/live/{id}/undo", g.found(func(w http.ResponseWriter, _ *http.Request, d *Desk, c *Conversation) {
+		p, err := d.PlanUndo(c)
+		if err != nil {
+			controlFault(w, http.StatusConflict, err)
+			return
+		}
+		controlAnswer(w, p)
+	}))
+	own.HandleFunc("POST /condense/live/{id}/{action}", g.found(g.serveAction))
+}
+
+// serveAction does what a user asks for.
+func (g *Gateway) serveAction(w http.ResponseWriter, r *http.Request, d *Desk, c *Conversation) {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" { // a web page of another origin cannot send it
+		controlFault(w, http.StatusUnsupportedMediaType, errors.New("send the header Content-Type: application/json"))
+		return
+	}
+	var a Ask
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 2*longestText))
+	if err == nil && len(strings.TrimSpace(string(body))) > 0 {
+		err = json.Unmarshal(body, &a)
+	}
+	if err != nil {
+		controlFault(w, http.StatusBadRequest, fmt.Errorf("the body is no such JSON object: %w", err))
+		return
+	}
+	configured := g.host.Config()
+	switch action := r.PathValue("action"); {
+	case !slices.Contains(Actions, action):
+		controlFault(w, http.StatusNotFound, d.Do(r.Context(), c, action, &a))
+		return
+	case action == OrderNow && a.Profile != "" && !slices.Contains(configured.Profiles(), a.Profile):
+		controlFault(w, http.StatusBadRequest, fmt.Errorf("there is no profile %q: there are %s", clip(a.Profile), strings.Join(configured.Profiles(), ", ")))
+		return
+	case action == OrderNow && a.Provider != "":
+		if _, err := configured.Provider(a.Provider); err != nil {
+			controlFault(w, http.StatusBadRequest, err)
+			return
+		}
+	}
+	if err := d.Do(r.Context(), c, r.PathValue("action"), &a); err != nil {
+		controlFault(w, http.StatusConflict, err)
+		return
+	}
+	g.withhold(c)
+	controlAnswer(w, c)
+}
+
+// tellsTexts reports whether those who see the pages may see texts of conversations: without a token, anyone on the machine sees them.
+func (g *Gateway) tellsTexts() bool {
+	s := g.current.Load()
+	return s.Token != "" || s.tokens != nil
+}
+
+// withhold takes the texts from a conversation that those who ask may not see.
+func (g *Gateway) withhold(c *Conversation) {
+	if g.tellsTexts() {
+		return
+	}
+	c.Title, c.Folder = "", ""
+	c.Protections = slices.Clone(c.Protections)
+	for i := range c.Protections {
+		if c.Protections[i].Text != "" {
+			c.Protections[i].Text = "…"
+		}
+	}
+}
+
+// found calls f with the conversation that the path names.
+func (g *Gateway) found(f func(http.ResponseWriter, *http.Request, *Desk, *Conversation)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		d := g.Desk()
+		all, err := d.Conversations(r.Context(), time.Time{})
+		if err != nil {
+			controlFault(w, http.StatusServiceUnavailable, errors.New("the store cannot be read now"))
+			return
+		}
+		c, err := Find(all, r.PathValue("id"))
+		if err != nil {
+			if !g.tellsTexts() {
+				for _, c := range all {
+					g.withhold(c)
+				}
+				_, err = Find(all, r.PathValue("id"))
+			}
+			controlFault(w, http.StatusNotFound, err)
+			return
+		}
+		f(w, r, d, c)
+	}
+}
+
+func controlAnswer(w http.ResponseWriter, v any) {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil { // texts and numbers only
+		text = []byte("{}")
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	writeJSON(w, append(text, '\n'))
+}
+
+func controlFault(w http.ResponseWriter, status int, err error) {
+	text, bad := json.Marshal(map[string]string{"error": err.Error()})
+	if bad != nil {
+		text = []byte("{}")
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(cmp.Or(status, http.StatusInternalServerError))
+	_, _ = w.Write(append(text, '\n'))
+}

@@ -1,0 +1,558 @@
+package live
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/internal/secret"
+)
+
+// What the user asks for a running conversation is a record of its own next to those of the lineages: a [Desk] writes it, and the gateway that
+// gets the next request reads it. So it outlives the process, and it does not matter which gateway of a store that is.
+
+// An Order is what the user asked to be done with the next request of a conversation.
+type Order struct {
+	Number int       `json:"number"` // of those of the conversation, from 1
+	Do     string    `json:"do"`     // [OrderNow] or [OrderUndo]
+	Time   time.Time `json:"time"`
+
+	// Of [OrderNow]: the profile, or the only provider of the chain, and how far, in tokens of the request or percent of the window. Empty
+	// and 0 mean those that the gateway would use.
+	Profile  string  `json:"profile,omitempty"`
+	Provider string  `json:"provider,omitempty"`
+	Tokens   int     `json:"tokens,omitempty"`
+	Percent  float64 `json:"percent,omitempty"`
+
+	Waits string `json:"waits,omitempty"` // why it could not be done with the last request, and waits for another one
+
+	Done    time.Time `json:"done,omitzero"`
+	Result  string    `json:"result,omitempty"` // why nothing was done; empty if it was
+	Before  int       `json:"before,omitempty"` // tokens of the request, without and with it
+	After   int       `json:"after,omitempty"`
+	Changed bool      `json:"changed"` // what is sent
+}
+
+// What can be ordered.
+const (
+	OrderNow  = "now"  // condense
+	OrderUndo = "undo" // take the last condensation back
+)
+
+// A Protection is content that no condensation may touch.
+type Protection struct {
+	Text    string `json:"text,omitempty"`    // all messages that contain it
+	Message int    `json:"message,omitempty"` // or one, by its number from 1 in the client's history
+	At      string `json:"at,omitempty"`      // identifies that one, whatever its number becomes
+}
+
+// A control is what the user asked for a conversation and its branches.
+type control struct {
+	Family      string       `json:"family"`
+	Paused      bool         `json:"paused,omitempty"`
+	Protections []Protection `json:"protections,omitempty"`
+	Number      int          `json:"number,omitempty"` // of the last order
+	Order       *Order       `json:"order,omitempty"`  // that waits for a request
+	Last        *Order       `json:"last,omitempty"`   // that was carried out
+}
+
+// controlPrefix begins the ID of a control's record.
+const controlPrefix = "control:"
+
+// change changes the control of a family in a store. What is asked for at the same time elsewhere is not lost.
+func change(ctx context.Context, in store.Store, key store.Key, family string, now time.Time, f func(*control) error) (*control, error) {
+	const tries = 8
+	for n := 1; ; n++ {
+		records, err := in.Load(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		r, c := &store.Record{ID: controlPrefix + family, Key: key}, &control{}
+		for i := range records {
+			if records[i].ID == r.ID && !records[i].Damaged && json.Unmarshal(records[i].Data, c) == nil {
+				r = &records[i]
+			}
+		}
+		c.Family = family
+		if err := f(c); err != nil {
+			return nil, err
+		}
+		if r.Data, err = json.Marshal(c); err != nil {
+			return nil, err
+		}
+		r.Updated = now
+		if err = in.Save(ctx, r); !errors.Is(err, store.ErrConflict) || n == tries {
+			return c, err
+		}
+	}
+}
+
+// control is what the user asked for the conversation; never nil.
+func (x *exchange) control() *control {
+	c := x.claim
+	if c == nil || c.state == nil || c.state.Family == "" {
+		return &control{}
+	}
+	c.session.mu.Lock()
+	defer c.session.mu.Unlock()
+	if found := c.session.controls[c.state.Family]; found != nil {
+		return found
+	}
+	return &control{}
+}
+
+// order is what the user wants done with this request; nil for nothing. A request that leaves the branch, as a side question
+// does, is not the next one.
+func (x *exchange) order(do string) *Order {
+	c := x.claim
+	o := x.control().Order
+	if o == nil || o.Do != do || o.Number <= c.state.Orders || c.unread || x.s.Observe || c.kind != lineage.Continue && c.kind != lineage.Rewind {
+		return nil
+	}
+	return o
+}
+
+// paused reports whether the user wants no epoch that the vendor's refusal does not force.
+func (x *exchange) paused() bool { return x.control().Paused }
+
+// obeyed notes that an order was carried out, or came to nothing for a reason.
+func (x *exchange) obeyed(o *Order, result string) {
+	done := *o
+	done.Waits, done.Done, done.Result, done.Before = "", x.start, result, x.tokens
+	x.obeys = &done
+}
+
+// dropped notes that an order came to nothing.
+func (x *exchange) dropped(o *Order, why string) {
+	x.obeyed(o, why)
+	x.obeys.After = x.tokens
+	x.claim.state.Orders, x.durable = o.Number, true
+}
+
+// waits notes why an order waits for another request.
+func (x *exchange) waits(o *Order, why string) {
+	if o.Waits != why {
+		waiting := *o
+		waiting.Waits = why
+		x.obeys = &waiting
+	}
+}
+
+// report stores what became of an order, if it is still the one that is asked for. That is for the user only: what counts is in the state.
+func (x *exchange) reportOrder(ctx context.Context) {
+	o := x.obeys
+	if x.obeys = nil; o == nil {
+		return
+	}
+	c := x.claim
+	known, err := change(ctx, x.store, c.session.key, c.state.Family, x.start, func(all *control) error {
+		same := all.Order != nil && all.Order.Number == o.Number
+		switch {
+		case !o.Done.IsZero():
+			all.Last = o
+			if same {
+				all.Order = nil
+			}
+		case same:
+			all.Order.Waits = o.Waits
+		}
+		return nil
+	})
+	if err != nil {
+		x.fault("order", err)
+		return
+	}
+	c.session.mu.Lock()
+	c.session.addControl(known)
+	c.session.mu.Unlock()
+	if !o.Done.IsZero() {
+		x.s.Logger.InfoContext(ctx, "order", "do", o.Do, "changed", o.Changed, "before", o.Before, "after", o.After, "result", o.Result)
+	}
+}
+
+func (s *session) addControl(c *control) {
+	if s.controls == nil {
+		s.controls = map[string]*control{}
+	}
+	s.controls[c.Family] = c
+}
+
+// undoIfAsked takes the last epoch back if the user wants that, and reports whether it did.
+func (x *exchange) undoIfAsked() (bool, error) {
+	o := x.order(OrderUndo)
+	if o == nil {
+		return false, nil
+	}
+	c := x.claim
+	next, err := c.state.Undo(c.former(), x.r, x.rolling, x.start)
+	switch {
+	case errors.Is(err, lineage.ErrNothing):
+		x.dropped(o, "there is no condensation to undo")
+		return false, nil
+	case errors.Is(err, lineage.ErrRound):
+		x.waits(o, "the model thinks in this turn: it can be had when the turn is over")
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	was := *x
+	restore := func() {
+		x.view, x.altered, x.ours, x.tokens, x.original = was.view, was.altered, was.ours, was.tokens, was.original
+	}
+	x.look(next)
+	size := x.tokens
+	if size > x.limit || size > x.window {
+		restore()
+		x.dropped(o, fmt.Sprintf("without it the request has about %d tokens, and at most %d fit", size, min(x.limit, x.window)))
+		return false, nil
+	}
+	if x.check() != nil {
+		restore()
+		x.waits(o, "the vendor would refuse the request in the middle of this turn")
+		return false, nil //nolint:nilerr // another request will do
+	}
+	next.Orders = o.Number
+	x.next, x.undone = next, true
+	x.obeyed(o, "")
+	x.obeys.Before, x.obeys.After, x.obeys.Changed = was.tokens, size, true
+	return true, nil
+}
+
+// former is the state that the latest epoch goes on from; nil if it is not known any more.
+func (c *claim) former() *lineage.State {
+	if c.state.Epoch == nil || c.state.Epoch.Over == "" {
+		return nil
+	}
+	c.session.mu.Lock()
+	defer c.session.mu.Unlock()
+	for _, e := range c.session.entries {
+		if e.id == c.state.Epoch.Over {
+			return e.state
+		}
+	}
+	return nil
+}
+
+// wished changes a decision to what the user wants, and returns the order that it carries out; nil for none.
+func (x *exchange) wished(d lineage.Decision, overflow bool) (lineage.Decision, *Order) {
+	c, o := x.claim, x.order(OrderNow)
+	refused := overflow || c.overflowed() || x.tokens > x.window
+	switch {
+	case o != nil && d.Reason != lineage.Forced:
+		d.Reason, d.Wait, d.Turns = lineage.Asked, false, 0
+	case o != nil:
+	case x.paused() && !refused, c.state.Held && d.Reason != lineage.Forced:
+		d.Reason = lineage.None
+	}
+	if o != nil {
+		if d.Target = o.Tokens; o.Percent > 0 {
+			d.Target = int(o.Percent / 100 * float64(x.window))
+		}
+	}
+	return d, o
+}
+
+// hostFor opens the host that an order asks for, and closes it with leave.
+func (x *exchange) hostFor(ctx context.Context, o *Order) (host *condense.Host, leave func() error, err error) {
+	none := func() error { return nil }
+	if o.Provider == "" {
+		return x.host, none, nil
+	}
+	c := x.host.Config()
+	p, err := c.Provider(o.Provider)
+	if err != nil {
+		return nil, none, err
+	}
+	host, err = condense.Open(context.WithoutCancel(ctx), &condense.Options{Config: c.Override(config.Override{Chain: []config.Provider{*p}}), Logger: x.s.Logger})
+	if err != nil {
+		return nil, none, err
+	}
+	return host, host.Close, nil
+}
+
+// orderedJob is the condensation that an order asks for.
+func (x *exchange) orderedJob(d lineage.Decision, o *Order, overflow bool) *job {
+	j := x.job(d, overflow)
+	j.order = o.Number
+	if o.Profile != "" {
+		j.turn.Profile, j.turn.Mode = o.Profile, ""
+	}
+	return j
+}
+
+// obey condenses as an order asks. If that asks a language model it happens next to the requests, and the result is used when it is there: then
+// the error is [errAsks].
+func (x *exchange) obey(ctx context.Context, j *job, o *Order) (*prepared, error) {
+	if o.Profile != "" && !slices.Contains(x.host.Config().Profiles(), o.Profile) {
+		return nil, fmt.Errorf("this gateway has no profile %q", clip(o.Profile))
+	}
+	host, leave, err := x.hostFor(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	p, err := x.nextTurn(ctx, func(ctx context.Context) (*prepared, error) { return j.run(ctx, host, inline) })
+	if !errors.Is(err, errAsks) {
+		return p, errors.Join(err, leave())
+	}
+	if !x.mayAsk() {
+		return nil, errors.Join(errors.New("the limit of condensations by a language model is reached"), leave())
+	}
+	started := x.prepareWith(j, func(ctx context.Context) (*prepared, error) { //nolint:contextcheck // it outlives the request
+		p, err := j.run(ctx, host, whole)
+		return p, errors.Join(err, leave())
+	})
+	if !started {
+		return nil, errors.Join(errAsks, leave())
+	}
+	return nil, errAsks
+}
+
+// A failure is of the condensation that an order asked for.
+type failure struct {
+	order int
+	why   string
+}
+
+// failure is why what an order asked for came to nothing next to the requests; empty if it did not.
+func (c *claim) failure(o *Order) string {
+	c.session.mu.Lock()
+	defer c.session.mu.Unlock()
+	if c.failed.order == o.Number {
+		return c.failed.why
+	}
+	return ""
+}
+
+// unordered drops what was prepared, unless it is for the order.
+func (c *claim) unordered(o *Order) {
+	c.session.mu.Lock()
+	defer c.session.mu.Unlock()
+	if c.prepared != nil && c.prepared.order != o.Number {
+		c.prepared = nil
+	}
+}
+
+// reasonOf is why a condensation that was asked for came to nothing, in a line.
+func reasonOf(err error) string {
+	if errors.Is(err, errNotDue) {
+		return shown(strings.TrimPrefix(err.Error(), errNotDue.Error()+": "))
+	}
+	return shown(err.Error())
+}
+
+// protected are the pins of the request and of what the user protects.
+func (x *exchange) protected() pins {
+	all := x.control().Protections
+	if len(all) == 0 {
+		return x.pins
+	}
+	own := x.pins
+	var texts []string
+	is := map[string]bool{}
+	for _, p := range all {
+		if p.Text != "" {
+			texts = append(texts, p.Text)
+			continue
+		}
+		at := slices.IndexFunc(x.rolling, func(h wire.Hash) bool { return atOf(h) == p.At })
+		if at < 0 {
+			continue // the client went back to before it
+		}
+		doc, err := document(x.r.API, [][]byte{x.r.Messages[at].Raw})
+		if err != nil {
+			continue
+		}
+		for _, m := range doc.Journal.View() {
+			is[identity(m)] = true
+		}
+	}
+	return func(view []core.Message, rest bool) []string {
+		var ids []string
+		if own != nil {
+			ids = own(view, rest)
+		}
+		for _, m := range view {
+			said := saidIn(m.Parts)
+			if is[identity(m)] || slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(said, t) }) {
+				ids = append(ids, m.ID)
+			}
+		}
+		return ids
+	}
+}
+
+// isProtected reports whether a message has a text that the user protects.
+func (x *exchange) isProtected(raw []byte) bool {
+	all := x.control().Protections
+	if !slices.ContainsFunc(all, func(p Protection) bool { return p.Text != "" }) {
+		return false
+	}
+	doc, err := document(x.r.API, [][]byte{raw})
+	if err != nil {
+		return true
+	}
+	for _, m := range doc.Journal.View() {
+		said := saidIn(m.Parts)
+		if slices.ContainsFunc(all, func(p Protection) bool { return p.Text != "" && strings.Contains(said, p.Text) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// atOf identifies a message of a conversation.
+func atOf(h wire.Hash) string { return hex.EncodeToString(h[:]) }
+
+// identity is the same for messages that say the same, whatever the model thought.
+func identity(m core.Message) string {
+	var b bytes.Buffer
+	b.WriteString(string(m.Role))
+	for _, p := range m.Parts {
+		switch p := p.(type) {
+		case core.ToolCall:
+			fmt.Fprintf(&b, "\x00call %s %s %s", p.ID, p.Name, p.Args)
+		case core.ToolResult:
+			fmt.Fprintf(&b, "\x00result %s %s", p.CallID, saidIn(p.Content))
+		case core.Text:
+			b.WriteString("\x00" + string(p))
+		case core.Image, core.Reasoning, core.Opaque:
+		}
+	}
+	return b.String()
+}
+
+// saidIn is the text of parts, that of calls and results too.
+func saidIn(parts []core.Part) string {
+	var b strings.Builder
+	for _, p := range parts {
+		switch p := p.(type) {
+		case core.Text:
+			b.WriteString(string(p) + "\n")
+		case core.ToolCall:
+			b.WriteString(p.Args + "\n")
+		case core.ToolResult:
+			b.WriteString(saidIn(p.Content))
+		case core.Image, core.Reasoning, core.Opaque:
+		}
+	}
+	return b.String()
+}
+
+// About is what a gateway knows of a conversation besides its state, with the last request. Tokens are the vendor's, as estimated.
+type about struct {
+	Agent     string  `json:"agent,omitempty"`
+	Folder    string  `json:"folder,omitempty"`
+	Title     string  `json:"title,omitempty"`
+	Profile   string  `json:"profile,omitempty"`
+	Provider  string  `json:"provider,omitempty"` // that made the last epoch
+	Chain     string  `json:"chain,omitempty"`    // the provider that comes first
+	Window    int     `json:"window,omitempty"`
+	Limit     int     `json:"limit,omitempty"`
+	Threshold int     `json:"threshold,omitempty"`
+	Tokens    int     `json:"tokens,omitempty"`
+	Original  int     `json:"original,omitempty"` // of the client's own history
+	Grows     int     `json:"grows,omitempty"`    // with each answer
+	Input     float64 `json:"input,omitempty"`    // US dollars for a token: sent, written to the cache, read from it; 0 if not known
+	Write     float64 `json:"write,omitempty"`
+	Read      float64 `json:"read,omitempty"`
+}
+
+// describe notes what is shown of a conversation, before its state is stored.
+func (x *exchange) describe() {
+	c := x.claim
+	a := about{}
+	c.session.mu.Lock()
+	if c.about != nil {
+		a = *c.about
+	}
+	c.session.mu.Unlock()
+	if a.Agent == "" {
+		a.Folder, a.Title = folderOf(x.r), titleOf(x.r)
+	}
+	a.Agent, a.Profile, a.Window, a.Limit, a.Threshold = x.agent.Name, cmp.Or(x.mode, x.profile), x.window, x.limit, x.threshold
+	a.Tokens, a.Original = x.tokens, c.state.Estimate(x.original)
+	if grown, answers := x.grown(); answers > 0 {
+		a.Grows = grown / answers
+	}
+	if len(x.resolved.Chain) > 0 {
+		a.Chain = x.resolved.Chain[0].Name
+	}
+	if x.epoch != nil {
+		a.Provider = x.epoch.Provider
+	}
+	if p, known := x.prices(x.tokens); known {
+		a.Input, a.Write, a.Read = p.input, p.write, p.read
+	}
+	c.session.mu.Lock()
+	c.about = &a
+	c.session.mu.Unlock()
+}
+
+// The most that is read for a folder or a title, and that is shown of one, in bytes.
+const (
+	mostRead    = 256 << 10
+	mostMessage = 4 // messages at the front that can name it
+	longestName = 80
+)
+
+// folders are the ways in which agents name the folder that they work in.
+var folders = regexp.MustCompile(`(?:[Ww]orking directory: |<cwd>)([^<\\"\n]+)`)
+
+// folderOf is the folder that the agent works in, if the request names it.
+func folderOf(r *wire.Request) string {
+	texts := [][]byte{r.System}
+	for i := range min(mostMessage, len(r.Messages)) {
+		texts = append(texts, r.Messages[i].Raw)
+	}
+	for _, text := range texts {
+		if m := folders.FindSubmatch(text[:min(len(text), mostRead)]); m != nil {
+			return shortName(string(m[1]))
+		}
+	}
+	return ""
+}
+
+// titleOf is the beginning of what the user typed first.
+func titleOf(r *wire.Request) string {
+	for i := range min(mostMessage, len(r.Messages)) {
+		m := &r.Messages[i]
+		if m.Role != "user" || len(m.Raw) > mostRead {
+			continue
+		}
+		doc, err := document(r.API, [][]byte{m.Raw})
+		if err != nil {
+			continue
+		}
+		for _, m := range doc.Journal.View() {
+			for _, p := range m.Parts {
+				if t, ok := p.(core.Text); ok && t != "" && !strings.HasPrefix(strings.TrimSpace(string(t)), "<") { // else a program's
+					return shortName(string(t))
+				}
+			}
+		}
+	}
+	return ""
+}
+
+func shortName(text string) string {
+	text = strings.TrimSpace(secret.Redact(plain.Line(text[:min(len(text), mostRead)])))
+	if len(text) > longestName {
+		text = strings.ToValidUTF8(text[:longestName], "") + "…"
+	}
+	return text
+}

@@ -1,0 +1,298 @@
+package live_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/condensehq/condense/internal/testkit/upstream"
+	"github.com/condensehq/condense/live"
+)
+
+// steps lets the agent of a play go on for some requests.
+func steps(t *testing.T, p *play, n int) {
+	t.Helper()
+	if len(p.client.History) == 0 {
+		p.client.History = append(p.client.History, map[string]any{"role": "user", "content": []any{map[string]any{"type": "text", "text": "Read every file."}}})
+	}
+	for range n {
+		if _, _, err := p.client.Step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// only is the only conversation of a gateway.
+func only(t *testing.T, d *live.Desk) *live.Conversation {
+	t.Helper()
+	all, err := d.Conversations(t.Context(), time.Time{})
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%d conversations, %v", len(all), err)
+	}
+	return all[0]
+}
+
+// sent are the messages that the vendor got last.
+func sent(t *testing.T, p *play) (messages []json.RawMessage) {
+	t.Helper()
+	records := p.vendor.Records()
+	var body struct{ Messages []json.RawMessage }
+	if err := json.Unmarshal(records[len(records)-1].Body, &body); err != nil {
+		t.Fatal(err)
+	}
+	return body.Messages
+}
+
+// What the user asks for is done with the next request, in the middle of the agent's loop, whether the model binds its thinking or not: nothing is
+// refused, and what was undone is the client's own.
+func TestNowAndUndoInALoop(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ model, thinking string }{
+		{"claude-opus-5-5", "adaptive"}, // thinking is bound to what was sent before it
+		{"claude-sonnet-4-5", "enabled"},
+		{"claude-sonnet-4-5", ""},
+	} {
+		t.Run(tt.model+"/"+tt.thinking, func(t *testing.T) {
+			t.Parallel()
+			p := newPlay(t, upstream.Options{}, upstream.Client{API: upstream.Messages, Model: tt.model, Thinking: tt.thinking, Session: "s"}, nil)
+			d := p.Desk()
+			steps(t, p, 6)
+			if c := only(t, d); c.Epochs != 0 || c.Condensed || c.Title != "Read every file." || c.Window != window {
+				t.Errorf("before: %+v", c)
+			}
+			if err := d.Now(t.Context(), only(t, d), live.Order{Percent: 10}); err != nil {
+				t.Fatal(err)
+			}
+			steps(t, p, 1)
+			c := only(t, d)
+			if c.Epochs != 1 || !c.Condensed || c.Order != nil || c.LastOrder == nil || !c.LastOrder.Changed || c.LastOrder.After >= c.LastOrder.Before {
+				t.Fatalf("asked for a condensation: %+v, %+v", c, c.LastOrder)
+			}
+			condensed := len(p.vendor.Records())
+			steps(t, p, 1)
+			plan, err := d.PlanUndo(only(t, d))
+			if err != nil || !plan.Own || plan.Size <= c.Size || plan.Cost <= plan.Instead {
+				t.Fatalf("%+v, %v", plan, err)
+			}
+			if err := d.Undo(t.Context(), only(t, d)); err != nil {
+				t.Fatal(err)
+			}
+			steps(t, p, 1)
+			if c := only(t, d); c.Condensed || !c.Undone || c.Epochs != 2 {
+				t.Errorf("undone: %+v, %+v", c, c.LastOrder)
+			}
+			records := p.vendor.Records()
+			if identical := bytes.Equal(records[len(records)-1].Body, p.client.Body); identical != (tt.model == "claude-sonnet-4-5") {
+				t.Errorf("the client's own bytes: %t; of a model that binds its thinking, that of the last turns is left out", identical)
+			}
+			var own struct{ Messages []json.RawMessage }
+			if err := json.Unmarshal(p.client.Body, &own); err != nil {
+				t.Fatal(err)
+			}
+			if got := sent(t, p); len(got) != len(own.Messages) {
+				t.Errorf("%d messages were sent, the client has %d", len(got), len(own.Messages))
+			}
+			steps(t, p, 2)
+			for _, r := range p.vendor.Refusals() {
+				t.Errorf("refused: %s: %s (%d requests before the undo)", r.Rule, r.Error, condensed)
+			}
+			if s := p.Stats(); s.Undone != 1 || len(s.Errors) > 0 {
+				t.Errorf("%d undone, errors %v", s.Undone, s.Errors)
+			}
+		})
+	}
+}
+
+// An undone conversation is condensed again only when its window is full, and a paused one only when the vendor would refuse it.
+func TestUndoneAndPausedConversationsGrow(t *testing.T) {
+	t.Parallel()
+	grown := func(prepare func(*play, *live.Desk)) (largest int, p *play) {
+		p = newPlay(t, upstream.Options{}, upstream.Client{API: upstream.Messages, Model: "claude-sonnet-4-5", Session: "s"}, nil)
+		steps(t, p, 6)
+		before := p.Stats().EpochCount
+		if prepare != nil {
+			prepare(p, p.Desk())
+			before = p.Stats().EpochCount
+		}
+		for range 38 { // the loop has 45 steps
+			largest = max(largest, only(t, p.Desk()).Size)
+			if p.Stats().EpochCount > before {
+				return largest, p
+			}
+			steps(t, p, 1)
+		}
+		t.Fatalf("no epoch, %+v", only(t, p.Desk()))
+		return 0, nil
+	}
+	plain, _ := grown(nil)
+	undone, p := grown(func(p *play, d *live.Desk) {
+		if err := d.Now(t.Context(), only(t, d), live.Order{}); err != nil {
+			t.Fatal(err)
+		}
+		steps(t, p, 1)
+		if err := d.Undo(t.Context(), only(t, d)); err != nil {
+			t.Fatal(err)
+		}
+		steps(t, p, 1)
+		if c := only(t, d); c.Condensed || !c.Undone {
+			t.Fatalf("%+v %+v", c, c.LastOrder)
+		}
+	})
+	if e := p.Stats().Epochs; e[len(e)-1].Reason != "window" {
+		t.Errorf("an undone conversation was condensed again for %s", e[len(e)-1].Reason)
+	}
+	paused, p := grown(func(_ *play, d *live.Desk) {
+		if err := d.Pause(t.Context(), only(t, d), true); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if paused <= plain || undone <= plain {
+		t.Errorf("largest: %d as ever, %d undone, %d paused", plain, undone, paused)
+	}
+	if paused <= undone {
+		t.Errorf("a paused conversation was condensed at %d tokens, before the vendor would refuse it; an undone one at %d", paused, undone)
+	}
+	if n := len(p.vendor.Refusals()); n > 1 { // the last one forces the epoch
+		t.Errorf("%d refusals", n)
+	}
+}
+
+// What the user protects is sent verbatim by every strategy, through several condensations.
+func TestProtectedIsKeptVerbatim(t *testing.T) {
+	t.Parallel()
+	for _, provider := range []string{"", "slidingwindow"} {
+		p := newPlay(t, upstream.Options{}, upstream.Client{API: upstream.Messages, Model: "claude-sonnet-4-5", Session: "s"}, nil)
+		d := p.Desk()
+		steps(t, p, 5)
+		original := sent(t, p)
+		if err := d.Protect(t.Context(), only(t, d), live.Protection{Message: 5}, true); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Protect(t.Context(), only(t, d), live.Protection{Text: "unit1061_test.go"}, true); err != nil && provider == "" {
+			t.Fatal(err)
+		}
+		var text struct {
+			Content []struct{ Content []struct{ Text string } }
+		}
+		var flat struct{ Content []struct{ Content string } }
+		said := ""
+		if json.Unmarshal(original[4], &text) == nil && len(text.Content) > 0 && len(text.Content[0].Content) > 0 {
+			said = text.Content[0].Content[0].Text
+		} else if json.Unmarshal(original[4], &flat) == nil && len(flat.Content) > 0 {
+			said = flat.Content[0].Content
+		}
+		if len(said) < 1000 {
+			t.Fatalf("message 5 is no long result: %s", original[4])
+		}
+		quoted, err := json.Marshal(said)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			if err := d.Now(t.Context(), only(t, d), live.Order{Percent: 10, Provider: provider}); err != nil {
+				t.Fatal(err)
+			}
+			steps(t, p, 3)
+			if c := only(t, d); c.LastOrder == nil || !c.LastOrder.Changed {
+				t.Errorf("%s: %+v", provider, c.LastOrder)
+			}
+			records := p.vendor.Records()
+			if !bytes.Contains(records[len(records)-1].Body, bytes.Trim(quoted, `"`)) {
+				t.Errorf("%s: the protected result is not in what is sent", provider)
+			}
+		}
+		if len(p.vendor.Refusals()) > 0 {
+			t.Errorf("%s: %d refusals", provider, len(p.vendor.Refusals()))
+		}
+	}
+}
+
+// At the admin address everything is to be had that the command has. Without a token no texts are shown; web pages of other origins cannot post.
+func TestLiveAtTheAdminAddress(t *testing.T) {
+	t.Parallel()
+	for _, token := range []string{"", "s3cret-s3cret-s3cret"} {
+		p := newPlay(t, upstream.Options{}, upstream.Client{API: upstream.Messages, Model: "claude-sonnet-4-5", Session: "s", Header: http.Header{"X-Condense-Token": {token}}}, func(o *live.Options) { o.Token = token })
+		steps(t, p, 6)
+		admin := adminOf(t, p.Gateway)
+		id := only(t, p.Desk()).ID
+		ask := func(method, path, kind, body string) (int, string) {
+			header := map[string]string{"X-Condense-Token": token}
+			if kind != "" {
+				header["Content-Type"] = kind
+			}
+			res, answer := send(t, method, admin+path, header, []byte(body))
+			return res.StatusCode, string(answer)
+		}
+		for _, tt := range []struct {
+			method, path, kind, body string
+			want                     int
+			says                     string
+		}{
+			{"GET", "/condense/live", "", "", 200, id},
+			{"GET", "/condense/live?since=none", "", "", 400, "duration"},
+			{"POST", "/condense/live/" + id + "/now", "", `{}`, 415, "application/json"},
+			{"POST", "/condense/live/" + id + "/now", "application/json", `{`, 400, "JSON"},
+			{"POST", "/condense/live/" + id + "/now", "application/json", `{"profile": "none"}`, 400, "none"},
+			{"POST", "/condense/live/" + id + "/now", "application/json", `{"provider": "none"}`, 400, "none"},
+			{"POST", "/condense/live/" + id + "/stop", "application/json", `{}`, 404, "now, undo, pause"},
+			{"POST", "/condense/live/" + id[:6] + "x/now", "application/json", `{}`, 404, "unknown conversation"},
+			{"POST", "/condense/live/" + id + "/undo", "application/json", `{}`, 409, "nothing to undo"},
+			{"GET", "/condense/live/" + id + "/undo", "", "", 409, "nothing to undo"},
+			{"POST", "/condense/live/" + id + "/protect", "application/json", `{"text": "Read every file"}`, 200, `"protections"`},
+			{"POST", "/condense/live/" + id + "/protect", "application/json", `{"message": 999}`, 409, "no message 999"},
+			{"POST", "/condense/live/" + id + "/pause", "application/json", "", 200, `"paused": true`},
+			{"POST", "/condense/live/" + id + "/resume", "application/json", "", 200, id},
+			{"POST", "/condense/live/" + strings.ToLower(id[:6]) + "/now", "application/json", `{"percent": 10}`, 200, `"do": "now"`},
+		} {
+			if status, text := ask(tt.method, tt.path, tt.kind, tt.body); status != tt.want || !strings.Contains(text, tt.says) {
+				t.Errorf("%s %s %s: %d %s, want %d and %s", tt.method, tt.path, tt.body, status, text, tt.want, tt.says)
+			}
+		}
+		steps(t, p, 1)
+		_, all := ask("GET", "/condense/live", "", "")
+		status, view := ask("GET", "/condense/live/"+id, "", "")
+		if texts := strings.Contains(all, "Read every file"); texts != (token != "") || (status == 200) != texts {
+			t.Errorf("token %q: texts are shown: %t, view %d %s", token, texts, status, view[:min(len(view), 300)])
+		}
+		if c := only(t, p.Desk()); !c.Condensed || !c.LastOrder.Changed {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// If all that there is is protected, the vendor's own words reach the agent, and with less protected it goes on.
+func TestTooMuchIsProtected(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t, upstream.Options{}, upstream.Client{API: upstream.Messages, Model: "claude-sonnet-4-5", Session: "s"}, nil)
+	d := p.Desk()
+	steps(t, p, 1)
+	if err := d.Pause(t.Context(), only(t, d), true); err != nil { // else it is condensed before it is full
+		t.Fatal(err)
+	}
+	var refused error
+	for n := 1; n < 40 && refused == nil; n++ {
+		c := only(t, d)
+		for m := range c.Messages {
+			if err := d.Protect(t.Context(), c, live.Protection{Message: m + 1}, true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, _, refused = p.client.Step(t.Context())
+	}
+	if refused == nil || !strings.Contains(refused.Error(), "prompt is too long") {
+		t.Fatalf("want the vendor's refusal, got %v", refused)
+	}
+	c := only(t, d)
+	for _, one := range c.Protections {
+		if err := d.Protect(t.Context(), c, live.Protection{Message: one.Message}, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	steps(t, p, 2)
+	if c := only(t, d); !c.Condensed {
+		t.Errorf("%+v", c)
+	}
+}

@@ -1,0 +1,471 @@
+package live
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/suggest"
+)
+
+// A Desk is where a user sees the conversations of all gateways with a store, and asks for something: what is asked for is done with the next
+// request of the conversation, by the gateway that gets it, and survives restarts.
+type Desk struct {
+	store store.Store
+	now   func() time.Time
+	told  func(store.Key) // the record of a session has changed
+	own   bool            // the store is the desk's own
+}
+
+// OpenDesk opens the desk of the gateways with a store: the path of a file, or the address of a PostgreSQL database.
+func OpenDesk(ctx context.Context, address string) (*Desk, error) {
+	opened, err := store.Open(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	return &Desk{store: opened, now: time.Now, told: func(store.Key) {}, own: true}, nil
+}
+
+// Desk returns the desk of the gateway's store. It must not be used after the gateway is closed.
+func (g *Gateway) Desk() *Desk {
+	return &Desk{store: g.store, now: g.current.Load().Now, told: g.sessions.changed}
+}
+
+// changed makes the next request of a session read its records again.
+func (s *sessions) changed(key store.Key) {
+	s.mu.Lock()
+	found := s.all[key]
+	s.mu.Unlock()
+	if found != nil {
+		found.mu.Lock()
+		found.loaded = false
+		found.mu.Unlock()
+	}
+}
+
+// Close closes the store, if [OpenDesk] has opened it.
+func (d *Desk) Close() error {
+	if !d.own {
+		return nil
+	}
+	return d.store.Close()
+}
+
+// A Conversation is one that a gateway has seen, with its branches: what is shown is the latest of them. Sizes are tokens of the last request,
+// by the vendor's count as estimated.
+type Conversation struct {
+	ID        string    `json:"id"`
+	API       string    `json:"api"`
+	Agent     string    `json:"agent,omitempty"`
+	SubAgent  string    `json:"sub_agent,omitempty"`
+	Session   string    `json:"session,omitempty"` // as the client names it
+	Folder    string    `json:"folder,omitempty"`
+	Title     string    `json:"title,omitempty"`
+	Model     string    `json:"model,omitempty"`
+	Profile   string    `json:"profile,omitempty"`
+	Last      time.Time `json:"last"`
+	Messages  int       `json:"messages"` // of the client
+	Size      int       `json:"size"`     // that was sent
+	History   int       `json:"history"`  // of the client's own
+	Window    int       `json:"window"`
+	Limit     int       `json:"limit"` // the most that is sent
+	DueAt     int       `json:"due_at,omitempty"`
+	DueIn     int       `json:"due_in,omitempty"` // requests, if it grows as it has; 0 if not known
+	Epochs    int       `json:"epochs"`
+	Saved     float64   `json:"saved"` // by epochs, in US dollars
+	Priced    bool      `json:"priced"`
+	Provider  string    `json:"provider,omitempty"` // that made the last epoch, or comes first
+	Condensed bool      `json:"condensed"`          // something is sent in place of the first messages
+	Observed  bool      `json:"observed,omitempty"` // nothing is changed
+	Paused    bool      `json:"paused,omitempty"`
+	Bound     bool      `json:"bound,omitempty"`  // its model binds its thinking to what was sent before it
+	Undone    bool      `json:"undone,omitempty"` // the last epoch was: only the window, or the user, asks for another one
+
+	Protections []Protection `json:"protections,omitempty"`
+	Order       *Order       `json:"order,omitempty"`      // that waits for the next request
+	LastOrder   *Order       `json:"last_order,omitempty"` // that was carried out
+
+	key   store.Key
+	state *lineage.State
+	names []string // that its branches have on the pages
+	about about
+}
+
+// mostListed is how many records of an API are read for a list.
+const mostListed = 2000
+
+// Conversations returns those that were used since a time, the latest first.
+func (d *Desk) Conversations(ctx context.Context, since time.Time) ([]*Conversation, error) {
+	byFamily, controls := map[string]*Conversation{}, map[string]*control{}
+	for _, api := range []wire.API{wire.Messages, wire.Chat, wire.Responses} {
+		for _, name := range []string{string(api), string(api) + observed} {
+			records, err := d.store.Since(ctx, name, since, mostListed)
+			if err != nil {
+				return nil, err
+			}
+			for i := range records {
+				if c := conversationOf(&records[i], controls); c != nil {
+					known := byFamily[c.ID]
+					if known != nil {
+						c.names = append(c.names, known.names...)
+					}
+					if known == nil || c.Last.After(known.Last) {
+						byFamily[c.ID] = c
+					} else {
+						known.names = c.names
+					}
+				}
+			}
+		}
+	}
+	all := make([]*Conversation, 0, len(byFamily))
+	for id, c := range byFamily {
+		if asked := controls[id]; asked != nil {
+			c.Paused, c.Protections, c.Order, c.LastOrder = asked.Paused, asked.Protections, asked.Order, asked.Last
+		} else if err := d.controlled(ctx, c); err != nil { // it is older
+			return nil, err
+		}
+		c.due()
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b *Conversation) int { return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.ID, b.ID)) })
+	return all, nil
+}
+
+// controlled reads what was asked for a conversation.
+func (d *Desk) controlled(ctx context.Context, c *Conversation) error {
+	records, err := d.store.Load(ctx, c.key)
+	if err != nil {
+		return err
+	}
+	controls := map[string]*control{}
+	for i := range records {
+		if strings.HasPrefix(records[i].ID, controlPrefix) {
+			conversationOf(&records[i], controls)
+		}
+	}
+	if asked := controls[c.ID]; asked != nil {
+		c.Paused, c.Protections, c.Order, c.LastOrder = asked.Paused, asked.Protections, asked.Order, asked.Last
+	}
+	return nil
+}
+
+// observed ends the name of the API of what was only observed.
+const observed = ".observe"
+
+// conversationOf reads the record of a lineage; nil for another one. Controls are collected.
+func conversationOf(r *store.Record, controls map[string]*control) *Conversation {
+	switch {
+	case r.Damaged, isAside(r.ID):
+		return nil
+	case strings.HasPrefix(r.ID, controlPrefix):
+		if c := (&control{}); json.Unmarshal(r.Data, c) == nil {
+			controls[c.Family] = c
+		}
+		return nil
+	}
+	data := stored{State: &lineage.State{}}
+	if json.Unmarshal(r.Data, &data) != nil || data.State == nil || data.Conversation == "" || len(data.Rolling) == 0 {
+		return nil
+	}
+	data.ID = r.ID
+	c := &Conversation{
+		ID: cmp.Or(data.Family, data.Conversation), API: strings.TrimSuffix(r.Key.API, observed), SubAgent: r.Key.Agent, Model: data.Model, Last: data.Last,
+		Messages: len(data.Rolling), Condensed: data.Condensed(), Observed: strings.HasSuffix(r.Key.API, observed), Undone: data.Held, Bound: data.Bound,
+		key: r.Key, state: data.State, names: []string{data.Conversation},
+	}
+	if !strings.HasPrefix(r.Key.Session, "opening:") {
+		c.Session = r.Key.Session
+	}
+	if data.Epoch != nil {
+		c.Epochs = data.Epoch.N
+	}
+	if data.About != nil {
+		a := data.About
+		c.about, c.Agent, c.Folder, c.Title, c.Profile = *a, a.Agent, a.Folder, a.Title, a.Profile
+		c.Window, c.Limit, c.Size, c.History = a.Window, a.Limit, a.Tokens, a.Original
+		c.Provider, c.Priced, c.Saved = cmp.Or(a.Provider, a.Chain), a.Input > 0, data.Saved*a.Input
+	}
+	return c
+}
+
+// due says when the next epoch is expected.
+func (c *Conversation) due() {
+	at := c.Limit
+	if t := c.about.Threshold; t > 0 && !c.Undone && !c.Paused {
+		at = min(cmp.Or(at, t), t)
+	}
+	if c.Paused {
+		at = c.Window
+	}
+	if c.Observed || at == 0 {
+		return
+	}
+	c.DueAt = at
+	if c.about.Grows > 0 {
+		c.DueIn = max(1, (at-c.Size+c.about.Grows-1)/c.about.Grows)
+	}
+	if c.Order != nil && c.Order.Do == OrderNow {
+		c.DueIn = 1
+	}
+}
+
+// ErrUnknown means that there is no such conversation.
+var ErrUnknown = errors.New("unknown conversation")
+
+// Find returns the conversation with an ID, or with one that begins so. The error names those that are near; it wraps [ErrUnknown].
+func Find(all []*Conversation, id string) (*Conversation, error) {
+	var found []*Conversation
+	var ids []string
+	for _, c := range all {
+		if strings.EqualFold(c.ID, id) || slices.Contains(c.names, id) {
+			return c, nil
+		}
+		if id != "" && len(id) <= len(c.ID) && strings.EqualFold(c.ID[:len(id)], id) {
+			found = append(found, c)
+		}
+		ids = append(ids, c.Short())
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return nil, fmt.Errorf("%w: %d begin with %q: %s", ErrUnknown, len(found), clip(id), named(found))
+	case len(all) == 0:
+		return nil, fmt.Errorf("%w %q: there is none", ErrUnknown, clip(id))
+	}
+	return nil, fmt.Errorf("%w %q%s; there are %s", ErrUnknown, clip(id), suggest.DidYouMean(strings.ToLower(id), ids), named(all))
+}
+
+// named lists conversations for a message.
+func named(all []*Conversation) string {
+	const most = 5
+	var names []string
+	for _, c := range all[:min(most, len(all))] {
+		about := strings.Join(slices.DeleteFunc([]string{c.Agent, cmp.Or(c.Folder, c.Title)}, func(s string) bool { return s == "" }), ", ")
+		if about != "" {
+			about = " (" + about + ")"
+		}
+		names = append(names, c.Short()+about)
+	}
+	if more := len(all) - most; more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+// Short is the beginning of the ID, which is enough to tell conversations apart.
+func (c *Conversation) Short() string {
+	const enough = 8
+	return strings.ToLower(c.ID[:min(enough, len(c.ID))])
+}
+
+// change changes what is asked for a conversation.
+func (d *Desk) change(ctx context.Context, c *Conversation, f func(*control) error) error {
+	if c.Observed {
+		return errors.New("this gateway only observes the conversation (serve.observe): nothing of it can be changed")
+	}
+	asked, err := change(ctx, d.store, c.key, c.ID, d.now(), f)
+	if err != nil {
+		return err
+	}
+	d.told(c.key)
+	c.Paused, c.Protections, c.Order, c.LastOrder = asked.Paused, asked.Protections, asked.Order, asked.Last
+	c.due()
+	return nil
+}
+
+// Now asks for a condensation before the next request, with what o has for it. It takes the place of an order that still waits.
+func (d *Desk) Now(ctx context.Context, c *Conversation, o Order) error {
+	switch {
+	case o.Tokens < 0 || o.Percent < 0 || o.Percent >= 100 || o.Tokens > 0 && o.Percent > 0:
+		return errors.New("the target is a number of tokens, or percent of the window below 100")
+	case o.Tokens > 0 && c.Window > 0 && o.Tokens >= c.Window:
+		return fmt.Errorf("the target is %d tokens, and the window has %d", o.Tokens, c.Window)
+	}
+	o = Order{Do: OrderNow, Profile: o.Profile, Provider: o.Provider, Tokens: o.Tokens, Percent: o.Percent}
+	return d.change(ctx, c, func(all *control) error { return all.put(&o, d.now()) })
+}
+
+// put makes an order the one that waits.
+func (c *control) put(o *Order, now time.Time) error {
+	c.Number++
+	o.Number, o.Time = c.Number, now
+	c.Order = o
+	return nil
+}
+
+// An UndoPlan is what it means to take the last epoch back. Tokens and US dollars, as estimated.
+type UndoPlan struct {
+	Size     int     `json:"size"` // of the next request, with it
+	Fits     bool    `json:"fits"`
+	Most     int     `json:"most"`     // that fits
+	Own      bool    `json:"own"`      // the client's own history is sent; else what was sent before the last epoch
+	Cost     float64 `json:"cost"`     // of the prompt of the next request, all of it written to the vendor's cache
+	Instead  float64 `json:"instead"`  // of the same without it, read from the cache
+	Each     float64 `json:"each"`     // that every request after costs more, read from the cache
+	Priced   bool    `json:"priced"`   // the prices are known
+	Thinking bool    `json:"thinking"` // the model binds its thinking: what it thought since is left out
+}
+
+// PlanUndo says what it means to take the last epoch back. The error says why that cannot be.
+func (d *Desk) PlanUndo(c *Conversation) (*UndoPlan, error) {
+	switch {
+	case c.Observed:
+		return nil, errors.New("this gateway only observes the conversation: nothing is condensed")
+	case !c.Condensed && c.Undone:
+		return nil, errors.New("its last condensation is undone already")
+	case !c.Condensed:
+		return nil, errors.New("it is not condensed: there is nothing to undo")
+	}
+	e, a := c.state.Epoch, &c.about
+	p := &UndoPlan{Own: e.Over == "" || e.N == 1, Most: min(c.Window, c.Limit), Priced: c.Priced, Thinking: c.state.Bound}
+	p.Size = c.History
+	if !p.Own && e.Before > e.After {
+		p.Size = min(p.Size, c.Size+e.Before-e.After)
+	}
+	p.Fits = p.Most == 0 || p.Size <= p.Most
+	p.Cost, p.Instead = float64(p.Size)*a.Write, float64(c.Size)*a.Read
+	p.Each = float64(p.Size-c.Size) * a.Read
+	if !p.Fits {
+		return p, fmt.Errorf("without its last condensation the request would have about %d tokens, and at most %d fit; 'condense live show' prints what is hidden", p.Size, p.Most)
+	}
+	return p, nil
+}
+
+// Undo asks to take the last epoch back with the next request. It takes the place of an order that still waits.
+func (d *Desk) Undo(ctx context.Context, c *Conversation) error {
+	if _, err := d.PlanUndo(c); err != nil {
+		return err
+	}
+	return d.change(ctx, c, func(all *control) error { return all.put(&Order{Do: OrderUndo}, d.now()) })
+}
+
+// Pause asks for no more epochs but those without which the vendor refuses a request; with on false, for epochs as ever.
+func (d *Desk) Pause(ctx context.Context, c *Conversation, on bool) error {
+	return d.change(ctx, c, func(all *control) error { all.Paused = on; return nil })
+}
+
+// mostProtections is how many a conversation may have, and shortestText the length in bytes below which a text would protect everything.
+const (
+	mostProtections = 200
+	shortestText    = 3
+	longestText     = 64 << 10
+)
+
+// Protect asks to keep content verbatim in every epoch from now on: all messages with a text, or the message with a number. With on false that is
+// asked for no more. What is condensed already stays so.
+func (d *Desk) Protect(ctx context.Context, c *Conversation, p Protection, on bool) error {
+	p.At = ""
+	switch {
+	case (p.Text == "") == (p.Message == 0):
+		return errors.New("name a text, or the number of a message")
+	case p.Text != "" && (len(p.Text) < shortestText || len(p.Text) > longestText):
+		return fmt.Errorf("a protected text has %d to %d bytes", shortestText, longestText)
+	case p.Message != 0 && (p.Message < 1 || p.Message > len(c.state.Rolling)):
+		return fmt.Errorf("there is no message %d: the conversation has %d", p.Message, len(c.state.Rolling))
+	case p.Message != 0:
+		p.At = atOf(c.state.Rolling[p.Message-1])
+	}
+	if on && c.Condensed && p.Message != 0 && p.Message <= c.state.Epoch.Cut {
+		return fmt.Errorf("message %d is among the first %d, which are condensed already: undo that first, or protect a text of what is left", p.Message, c.state.Epoch.Cut)
+	}
+	return d.change(ctx, c, func(all *control) error {
+		same := func(o Protection) bool { return o.Text == p.Text && (o.At == p.At || p.Text != "") }
+		known := slices.ContainsFunc(all.Protections, same)
+		switch {
+		case !on && !known:
+			return errors.New("that is not protected")
+		case !on:
+			all.Protections = slices.DeleteFunc(all.Protections, same)
+		case known:
+		case len(all.Protections) >= mostProtections:
+			return fmt.Errorf("a conversation has at most %d protections", mostProtections)
+		default:
+			all.Protections = append(all.Protections, p)
+		}
+		return nil
+	})
+}
+
+// A Shown message is one of the client's that is hidden, or one of the view.
+type Shown struct {
+	Number    int    `json:"number,omitempty"` // in the client's history
+	Hidden    bool   `json:"hidden,omitempty"`
+	Condensed bool   `json:"condensed,omitempty"` // it is none of the client's, but in place of hidden ones
+	Protected bool   `json:"protected,omitempty"`
+	Role      string `json:"role"`
+	Text      string `json:"text"`
+}
+
+// A View is what the model has of a conversation, as far as it is stored: what the last epoch has made of the first messages, and what is hidden
+// of these. The client's own messages after them are sent as they are, and not stored.
+type View struct {
+	Conversation *Conversation `json:"conversation"`
+	Messages     []Shown       `json:"messages"`
+	Hidden       int           `json:"hidden"`          // messages that are condensed
+	Unknown      int           `json:"unknown"`         // of them, those that were not stored, because the agent cannot recall them
+	Rest         int           `json:"rest"`            // messages that follow, as the client has them
+	Shortened    int           `json:"shortened"`       // of these, tool results that were shortened before they were first sent
+	Whole        bool          `json:"whole,omitempty"` // nothing is condensed: what is sent is the client's own
+}
+
+// Show returns what the model has of a conversation.
+func (d *Desk) Show(ctx context.Context, c *Conversation) (*View, error) {
+	s := c.state
+	v := &View{Conversation: c, Messages: []Shown{}, Rest: len(s.Rolling), Shortened: len(s.Ingest), Whole: !s.Condensed()}
+	if v.Whole {
+		return v, nil
+	}
+	v.Hidden, v.Rest = s.Epoch.Cut, len(s.Rolling)-s.Epoch.Cut
+	kept, err := d.store.Kept(ctx, c.key.Tenant, s.Originals)
+	if err != nil {
+		return nil, err
+	}
+	own := ofKind(kept, clients)
+	own = own[:min(len(own), s.Epoch.Cut)]
+	v.Unknown = s.Epoch.Cut - len(own)
+	for i, raw := range own {
+		if err := v.add(wire.API(c.API), raw, Shown{Number: i + 1, Hidden: true}); err != nil {
+			return nil, err
+		}
+	}
+	for _, raw := range s.Epoch.Block {
+		one := Shown{Condensed: len(own) > 0} // else it is not known which of them are
+		if i := slices.IndexFunc(own, func(o []byte) bool { return string(lineage.Shape(wire.API(c.API), o)) == string(raw) }); i >= 0 {
+			one.Number, one.Condensed = i+1, false
+		}
+		if err := v.add(wire.API(c.API), raw, one); err != nil {
+			return nil, err
+		}
+	}
+	sent := map[int]bool{}
+	for _, m := range v.Messages {
+		sent[m.Number] = sent[m.Number] || !m.Hidden && m.Number > 0
+	}
+	v.Messages = slices.DeleteFunc(v.Messages, func(m Shown) bool { return m.Hidden && sent[m.Number] })
+	return v, nil
+}
+
+// add adds a message.
+func (v *View) add(api wire.API, raw []byte, as Shown) error {
+	doc, err := document(api, [][]byte{raw})
+	if err != nil {
+		return err
+	}
+	for _, m := range doc.Journal.View() {
+		one := as
+		one.Role, one.Text = string(m.Role), strings.TrimSpace(saidIn(m.Parts))
+		one.Protected = slices.ContainsFunc(v.Conversation.Protections, func(p Protection) bool { return p.Text != "" && strings.Contains(one.Text, p.Text) })
+		v.Messages = append(v.Messages, one)
+	}
+	return nil
+}
