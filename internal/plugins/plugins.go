@@ -5,7 +5,6 @@ package plugins
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -150,16 +149,6 @@ func ParseRunning(value string) (Running, error) {
 func (r Running) Open(p config.Provider, env *Env) (core.CondensationProvider, error) {
 	attach := r[p.Name]
 	return supervise.Open(supervise.Spec{Name: p.Name, Path: p.Plugin, Settings: p.Settings, Attach: &attach}, env.options())
-}
-
-// Describe starts a configured plugin with its settings, asks what it is, and stops it.
-func Describe(ctx context.Context, p config.Provider, pin string) (_ *wire.Description, err error) {
-	process, err := supervise.Open(spec(p, pin), &supervise.Options{Client: wire.ClientOptions{Host: host()}})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, process.Close()) }()
-	return process.Describe(ctx)
 }
 
 // host returns the name and version of this program for the plugins that it starts: "condense v1.2.3", or what condense is a part of.
