@@ -48,13 +48,11 @@ func Examine(ctx context.Context, p config.Provider, pin string) ([]config.Provi
 		}
 		found := refusedFaults(d, bad, settings)
 		faults = append(faults, found...)
-		before := len(settings)
+		removed := false
 		for _, f := range found {
-			if len(f.Key) > 1 {
-				delete(settings, f.Key[1])
-			}
+			removed = remove(settings, f.Key[1:]) || removed
 		}
-		if len(settings) == before || len(settings) == 0 {
+		if !removed || len(settings) == 0 {
 			return faults, nil
 		}
 		if p.Settings, err = json.Marshal(settings); err != nil {
@@ -83,6 +81,21 @@ func refusedFaults(d *wire.Description, bad *wire.SettingsError, settings map[st
 		}
 	}
 	return faults
+}
+
+// remove deletes the setting at a path, or what contains it, and reports whether there was one.
+func remove(settings map[string]json.RawMessage, path []string) bool {
+	if len(path) == 0 || settings[path[0]] == nil {
+		return false
+	}
+	if inner := map[string]json.RawMessage{}; len(path) > 1 && json.Unmarshal(settings[path[0]], &inner) == nil && remove(inner, path[1:]) {
+		if text, err := json.Marshal(inner); err == nil {
+			settings[path[0]] = text
+			return true
+		}
+	}
+	delete(settings, path[0])
+	return true
 }
 
 // keyPath splits the key of a problem. A setting may have a dot in its name.
@@ -129,7 +142,7 @@ func unknownSetting(plugin string, key []string, known, all []registry.Setting) 
 		names = append(names, s.Name)
 	}
 	registry.Nested(all, func(s registry.Setting, _ int) {
-		if s.Name == name || strings.HasSuffix(s.Name, "."+name) {
+		if s.Name == name || strings.HasSuffix(s.Name, "."+name) || suggest.Fold(s.Name) == suggest.Fold(name) {
 			elsewhere = append(elsewhere, s.Name)
 		}
 	})
@@ -137,7 +150,7 @@ func unknownSetting(plugin string, key []string, known, all []registry.Setting) 
 		f.Suggestion = suggest.Name(name, names)
 	}
 	switch {
-	case len(elsewhere) > 0:
+	case f.Suggestion == "" && len(elsewhere) > 0:
 		f.Suggestion = elsewhere[0]
 	case f.Suggestion != "":
 	case len(names) > 0:

@@ -163,27 +163,23 @@ func pinWarnings(c *config.Config, problems map[string]error) (config.Errors, er
 		default:
 			continue
 		}
-		key := "providers." + p.Name
-		warnings = append(warnings, &config.Error{Origin: p.Origin, Key: key, Problem: problem})
-		if o, ok := c.Origin("providers", p.Name, "settings"); ok {
-			warnings = append(warnings, &config.Error{Origin: o, Key: key + ".settings", Problem: notChecked(&p, problems[p.Name])})
+		if _, set := c.Origin("providers", p.Name, "settings"); set {
+			problem += notChecked(&p, problems[p.Name])
 		}
+		warnings = append(warnings, &config.Error{Origin: p.Origin, Key: "providers." + p.Name, Problem: problem})
 	}
 	return warnings, nil
 }
 
-// notChecked says what to do so that the settings of a plugin are checked.
+// notChecked says that the settings of a plugin were not checked, and when they will be. The plugin was not started, or did not start.
 func notChecked(p *plugins.Plugin, problem error) string {
-	const after = ", then 'condense config check' checks them"
-	switch _, known := plugins.Known(p.Pin); {
-	case p.Withheld != "":
-		return "not checked, because the file is not trusted: 'condense trust' shows what it would start and asks" + after
-	case problem != nil && known:
-		return "checked against the description that the plugin gave of itself before"
-	case problem != nil:
-		return fmt.Sprintf("not checked, because the plugin does not start: 'condense plugin test %s' tries it", cli.FromHere(p.Plugin))
+	if problem == nil {
+		return "; until then its settings are not checked"
 	}
-	return fmt.Sprintf("not checked, because only a plugin that is approved is started: 'condense plugin pin %s' approves it%s", p.Name, after)
+	if _, known := plugins.Known(p.Pin); known {
+		return "; its settings were compared with the description that it gave of itself before"
+	}
+	return fmt.Sprintf("; its settings were not checked: 'condense plugin test %s' tries the plugin", cli.FromHere(p.Plugin))
 }
 
 func printConfigListing(stdout, stderr io.Writer, l configListing) {
