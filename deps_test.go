@@ -60,7 +60,7 @@ var mayImport = map[string]string{
 	"internal/lab/score":               "core github.com/klauspost/compress", // and no provider imports it: see its documentation
 	"internal/disk":                    "",
 	"internal/resolver":                "config core internal/catalog internal/disk internal/remote internal/remote/anthropic internal/remote/openai internal/suggest model model/extractive providers registry tokens",
-	"internal/plugins":                 "config core google.golang.org/grpc/codes internal/resolver internal/supervise internal/trust internal/wire model model/extractive",
+	"internal/plugins":                 "config core google.golang.org/grpc/codes internal/disk internal/resolver internal/suggest internal/supervise internal/trust internal/wire model model/extractive registry",
 	"internal/trust":                   "internal/disk",
 	"internal/live/hindsight":          "core internal/lab internal/lab/report internal/lab/score internal/live/agents internal/live/store internal/rawjson internal/size live tokens transcript github.com/klauspost/compress",
 	"internal/live/record":             "live core core/history internal/rawjson transcript github.com/google/uuid",

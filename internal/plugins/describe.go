@@ -55,6 +55,22 @@ func Known(pin string) (*wire.Description, bool) {
 	return &d, true
 }
 
+// About returns how an approved plugin describes itself: the description that is kept or, without one, that of a start with its
+// settings, which may be wrong.
+func About(ctx context.Context, p Plugin) (*wire.Description, error) {
+	if p.Pin == "" {
+		return nil, notPinned(p.Provider)
+	}
+	if d, known := Known(p.Pin); known {
+		return d, nil
+	}
+	d, err := Describe(ctx, p.Provider, p.Pin)
+	if errors.As(err, new(*wire.SettingsError)) && d != nil {
+		err = nil
+	}
+	return d, err
+}
+
 // mostDescription is the most bytes of a description that is kept.
 const mostDescription = 4 << 20
 

@@ -83,10 +83,14 @@ func Pin(c *config.Config, p config.Provider) (string, error) {
 		return "", fmt.Errorf("plugin %s: %w", p.Name, err)
 	}
 	if pin == "" {
-		return "", fmt.Errorf("plugin %s: %s is not pinned, and only what was approved is started: if you trust it, run 'condense plugin pin %s'",
-			p.Name, p.Plugin, p.Name)
+		return "", notPinned(p)
 	}
 	return pin, nil
+}
+
+func notPinned(p config.Provider) error {
+	return fmt.Errorf("plugin %s: %s is not pinned, and only what was approved is started: if you trust it, run 'condense plugin pin %s'",
+		p.Name, p.Plugin, p.Name)
 }
 
 // Digest returns the checksum of the program or folder of a plugin as it is now.
@@ -170,6 +174,9 @@ var host = sync.OnceValue(func() string {
 })
 
 const module = "github.com/condensehq/condense"
+
+// RefusesSettings reports whether the error of a start means that the plugin does not accept its settings.
+func RefusesSettings(err error) bool { return errors.As(err, new(*wire.SettingsError)) }
 
 // Broken reports whether the error of a call means that the plugin is broken, and not that
 // it declined: its process ended, its code panicked, or it broke the protocol.
