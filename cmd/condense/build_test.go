@@ -233,13 +233,13 @@ func TestBuildRefuses(t *testing.T) {
 		"tidy":                      "neither the path of a Go package, such as example.com/acme/tidy, nor a folder",
 		"./silent":                  "example.com/local/silent has no strategy to build in: it needs 'func Strategy() registry.Strategy'",
 		"./program":                 "example.com/local/program is a program; its strategy must be in a package of its own",
-		"./broken":                  "undefined: none",
+		"./broken":                  "broken.go:21:18: undefined: none\ncondense: go build failed (exit status 1): see above",
 		"./other":                   "cannot use p0.Strategy()",
 		"./taken":                   "the program was built, but does not start: ",
-		"./bare":                    "--with ./bare: go list: exit status 1\ngo: go.mod file not found in current directory",
+		"./bare":                    "go: go.mod file not found in current directory",
 		"./fine ./fine":             "the package example.com/local/fine is named twice",
-		w.module + "/late@v7":       w.module + "/late@v7: go get: ",
-		w.module + "/nothing@v1":    w.module + "/nothing@v1: go get: ",
+		w.module + "/late@v7":       w.module + "/late@v7: go get failed (exit status 1): see above",
+		w.module + "/nothing@v1":    w.module + "/nothing@v1: go get failed (exit status 1): see above",
 		"./fine -o fine":            "fine is a folder: name a file with -o",
 		"./fine --replace " + w.dir: "is not a checkout of condense",
 	} {
@@ -247,7 +247,7 @@ func TestBuildRefuses(t *testing.T) {
 		if !strings.Contains(with, "--replace") {
 			args = append(args, "--replace", checkout)
 		}
-		for _, arg := range strings.Fields(with) {
+		for arg := range strings.FieldsSeq(with) {
 			if strings.HasPrefix(arg, "./") || strings.Contains(arg, w.module) || arg == "tidy" {
 				args = append(args, "--with")
 			}

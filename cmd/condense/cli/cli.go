@@ -65,6 +65,7 @@ type received struct{ signal os.Signal }
 
 func (r received) Error() string { return r.signal.String() + " signal received" }
 
+// Is reports that the end by a signal is a cancellation.
 func (r received) Is(target error) bool { return target == context.Canceled }
 
 func signalCode(s os.Signal) int {

@@ -184,11 +184,12 @@ func Version() string {
 
 // VersionText returns the version of condense and those of the modules that were built in, in lines.
 func VersionText() string {
-	text := fmt.Sprintf("condense %s %s %s/%s\n", Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	var text strings.Builder
+	fmt.Fprintf(&text, "condense %s %s %s/%s\n", Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	for m := range strings.SplitSeq(with, ",") {
 		if m != "" {
-			text += "  with " + strings.Replace(m, "@", " ", 1) + "\n"
+			fmt.Fprintf(&text, "  with %s\n", strings.Replace(m, "@", " ", 1))
 		}
 	}
-	return text
+	return text.String()
 }

@@ -9,6 +9,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,7 +52,7 @@ release is built from a checkout.`,
 			if len(with) == 0 {
 				return cli.Usage(cmd, "name at least one package with --with, such as example.com/acme/tidy@v1 or ./tidy")
 			}
-			b := &building{core: naming{Version: "v0.0.0"}, out: cmp.Or(out, "condense"+executableSuffix(targetOS()))}
+			b := &building{said: a.Stderr, core: naming{Version: "v0.0.0"}, out: cmp.Or(out, "condense"+executableSuffix(targetOS()))}
 			if err := b.core.require(cli.Version(), replace); err != nil {
 				return cli.Usage(cmd, "%w", err)
 			}
@@ -83,7 +84,8 @@ type building struct {
 	tool    string // the command go
 	dir     string // of the module that is built
 	out     string
-	version string // what the program says of itself
+	version string    // what the program says of itself
+	said    io.Writer // gets what the command go reports
 }
 
 // An addition is a package whose strategies are built in.
@@ -256,7 +258,7 @@ func (b *building) link(ctx context.Context, all []*addition) error {
 	b.version = "built for another system, and not tried\n"
 	if targetOS() == runtime.GOOS && cmp.Or(os.Getenv("GOARCH"), runtime.GOARCH) == runtime.GOARCH {
 		// A name that is not valid, or taken, is reported by the registry.
-		said, err := exec.CommandContext(ctx, temp, "version").CombinedOutput()
+		said, err := exec.CommandContext(ctx, temp, "version").CombinedOutput() //nolint:gosec // what was just built
 		if err != nil {
 			return fmt.Errorf("the program was built, but does not start: %s", strings.TrimSpace(string(said)))
 		}
@@ -265,9 +267,9 @@ func (b *building) link(ctx context.Context, all []*addition) error {
 	return os.Rename(temp, out)
 }
 
-// run runs the command go in a folder and returns its output. The error has what it reported.
+// run runs the command go in a folder and returns its output. What it reports when it fails is printed.
 func (b *building) run(ctx context.Context, dir string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, b.tool, args...)
+	cmd := exec.CommandContext(ctx, b.tool, args...) //nolint:gosec // the command go, for the packages that the user named
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	var stdout, stderr bytes.Buffer
@@ -276,7 +278,8 @@ func (b *building) run(ctx context.Context, dir string, args ...string) (string,
 		if ctx.Err() != nil {
 			return "", context.Cause(ctx)
 		}
-		return "", fmt.Errorf("go %s: %w\n%s", args[0], err, strings.TrimSpace(stderr.String()))
+		term.Printf(b.said, "%s\n", term.Indented{Text: strings.TrimSpace(stderr.String()), By: ""})
+		return "", fmt.Errorf("go %s failed (%w): see above", args[0], err)
 	}
 	return stdout.String(), nil
 }
