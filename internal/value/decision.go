@@ -13,8 +13,8 @@ import (
 // What the assistant decided or learned, and how the commands that check the work ended, is read again by a reader who goes on, and
 // seldom quoted: so it is found by its form, the newest first.
 const (
-	decisionShare = 0.05 // of the room
-	decisionLong  = 150  // tokens of a paragraph that is taken whole
+	decisionShare = 0.15 // of the room
+	decisionLong  = 50   // tokens of a paragraph that is taken whole
 	outcomeShare  = 0.02 // of the room
 	outcomeLong   = 200  // bytes
 	reportShare   = 0.12 // of the room
@@ -30,7 +30,10 @@ const (
 var decisionForm = regexp.MustCompile(`(?i)\b(?:root cause|decid(?:e|ed|ing)|decision|(?:going|go|went) with|instead of|rul(?:e|ed|ing) out|turns out|` +
 	`the (?:(?:real|actual|main|underlying) )?(?:problem|issue|bug|reason|fix|cause|culprit|catch) (?:is|was)|because|since|found that|measured|confirm(?:ed|s)|` +
 	`remaining|still (?:needs?|open|fails?|missing)|not (?:done|needed|possible|supported)|follow[- ]up|cho(?:se|osing)|trade-?off|workaround|caused by|` +
-	`works now|now (?:passes|works)|verified|blocked|Ursache|entschieden|stattdessen|liegt daran|behoben|verworfen|porque|causa|en lugar de|parce que|au lieu de|la cause)\b|原因|决定|改用|因为|原来`)
+	`works now|now (?:passes|works)|verified|blocked|found it|(?:points?|pointed) (?:at|to)|comes from|rather than|for (?:that|this) reason|therefore|which (?:means|makes)|` +
+	`I(?:'m| am) (?:taking|dropping|keeping|leaving|doing)|I(?:'ll| will) (?:leave|keep|stay|drop|solve)|so I(?:'ll| will|'m| am)|hard-?cod\w+|undocumented|no longer|explains|` +
+	`Ursache|entscheide|entschieden|stattdessen|statt|liegt daran|kommt daher|behoben|verworfen|weil|deshalb|daher|damit|werfe|nehme|porque|causa|en lugar de|parce que|au lieu de|la cause)\b|` +
+	`原因|决定|改用|因为|原来|根源|选择|打算|所以|考虑到|只有|\b\d[\d.,]* ?(?:%|ms\b|µs\b|s\b|[kKMG]i?B\b)`)
 
 // outcomeForm matches lines that say how a test, a build or a check ended.
 var outcomeForm = regexp.MustCompile(`(?i)\b\d+ (?:tests?|specs?|passed|passing|failed|failing|failures?|errors?|warnings?|problems?|skipped)\b|\btests?:? +(?:passed|failed|\d)|` +
@@ -92,7 +95,7 @@ func (w *selection) keepDecisions(context.Context) error {
 				cost = w.cost(s)
 			}
 			if w.spent()+cost > limit {
-				return nil
+				continue // a shorter one may fit
 			}
 			w.take(s, cost)
 		}
