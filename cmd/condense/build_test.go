@@ -62,6 +62,7 @@ func openWorkshop(t *testing.T) *workshop {
 			if err := os.RemoveAll(filepath.Join(dir, filepath.FromSlash(w.module))); err != nil {
 				t.Error(err)
 			}
+			_ = os.Remove(filepath.Join(dir, "example.com")) // unless it has others
 		}
 	})
 	w.env = append(os.Environ(), "HOME="+w.dir, "XDG_CONFIG_HOME=", "XDG_CACHE_HOME=", "XDG_STATE_HOME="+filepath.Join(w.dir, "state"),

@@ -27,8 +27,8 @@ const mostStarts = 6
 func Examine(ctx context.Context, p config.Provider, pin string) ([]config.ProviderFault, error) {
 	settings := map[string]json.RawMessage{}
 	if len(bytes.TrimSpace(p.Settings)) > 0 {
-		if err := json.Unmarshal(p.Settings, &settings); err != nil { //nolint:nilerr // it is the fault that is reported
-			return []config.ProviderFault{{Key: []string{"settings"}, Problem: "must be a mapping"}}, nil
+		if err := json.Unmarshal(p.Settings, &settings); err != nil {
+			return []config.ProviderFault{{Key: []string{"settings"}, Problem: "must be a mapping"}}, nil //nolint:nilerr // this is the report
 		}
 	}
 	var faults []config.ProviderFault
