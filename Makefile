@@ -5,7 +5,7 @@ FUZZTIME ?= 30s
 BIN := $(CURDIR)/bin
 GOLANGCI := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
 
-.PHONY: outside check build test test-sdk test-browser test-agents test-fleet report-bundle report-bundle-check lint fmt fmt-check tidy-check generate generate-check fuzz soak soak-gateway bench bench-docs bench-peers compare-peers bench-gateway outline-accuracy results golden
+.PHONY: outside check build test test-race test-sdk test-browser test-agents test-fleet report-bundle report-bundle-check lint fmt fmt-check tidy-check generate generate-check fuzz soak soak-gateway bench bench-docs bench-peers compare-peers bench-gateway outline-accuracy results golden
 
 check: tidy-check build lint test
 
@@ -13,13 +13,22 @@ build:
 	go build ./...
 	go vet ./...
 
+# Every test, and then those of concurrent code again with the race detector: see tools/race.sh. `make test-race` runs every test with it,
+# in 20 minutes on two processors: for the night.
 # The time-out is per package. It is long because a busy machine can take many times as long
 # as an idle one, and no test asserts a duration.
-# Packages begin in this order, and live alone takes minutes: last, it would keep one processor waiting.
+# Packages begin in this order, and live and the command take longest: last, they would keep one processor waiting.
 # Without a C compiler there is no race detector. Tests of programs that are missing are skipped, and named at the end.
 RACE := $(if $(shell command -v cc || command -v gcc || command -v clang),-race)
+LONG := ./live ./cmd/condense
+OTHERS = $$(go list ./... | grep -v -e '/condense/live$$' -e '/cmd/condense$$')
 test:
-	@status=0; go test $(RACE) -shuffle=on -timeout 60m ./live $$(go list ./... | grep -v '/condense/live$$') || status=$$?; \
+	@status=0; go test -shuffle=on -timeout 60m $(LONG) $(OTHERS) || status=$$?; \
+	$(if $(RACE),sh tools/race.sh || status=$$?;) \
+	sh tools/skipped.sh; exit $$status
+
+test-race:
+	@status=0; go test -race -shuffle=on -timeout 60m $(LONG) $(OTHERS) || status=$$?; \
 	sh tools/skipped.sh; exit $$status
 
 # The official SDKs of the vendors accept what the program writes. A module of its own, not in
