@@ -44,7 +44,9 @@ var mayImport = map[string]string{
 	"internal/ingest":                  ". config core providers/smart",
 	"internal/hook":                    ". config core core/history internal/disk internal/ingest tokens transcript",
 	"live":                             ". config core core/history core/policy internal/catalog internal/ingest internal/live/access internal/live/agents internal/live/lineage internal/live/store internal/live/wire internal/mcpserver internal/plain internal/prefix internal/rawjson internal/recall internal/remote internal/secret internal/suggest model transcript github.com/andybalholm/brotli github.com/klauspost/compress github.com/modelcontextprotocol/go-sdk go.opentelemetry.io/otel golang.org/x/time",
-	"cmd/condense":                     "cmd/condense/internal/cli cmd/condense/internal/filecmd cmd/condense/internal/configcmd cmd/condense/internal/plugincmd cmd/condense/internal/comparecmd cmd/condense/internal/servecmd cmd/condense/internal/term config internal/resolver github.com/spf13/cobra",
+	"cmd/condense":                     "cmd/condense/cli",
+	"cmd/condense/cli":                 "cmd/condense/internal/cli cmd/condense/internal/command registry", // public: a program with strategies of its own calls its Main
+	"cmd/condense/internal/command":    "cmd/condense/internal/cli cmd/condense/internal/filecmd cmd/condense/internal/configcmd cmd/condense/internal/plugincmd cmd/condense/internal/comparecmd cmd/condense/internal/servecmd cmd/condense/internal/term config internal/resolver registry github.com/spf13/cobra",
 	"cmd/condense/internal/term":       "internal/plain internal/size github.com/jedib0t/go-pretty github.com/mattn/go-isatty golang.org/x/sys",
 	"cmd/condense/internal/cli":        "cmd/condense/internal/term config core core/history transcript registry internal/disk internal/plain internal/plugins internal/resolver internal/size internal/suggest github.com/spf13/cobra github.com/spf13/pflag",
 	"cmd/condense/internal/filecmd":    ". cmd/condense/internal/cli cmd/condense/internal/term config core core/history core/policy internal/dialog internal/hook internal/lab/report internal/mcpserver internal/plain internal/recall internal/sessions internal/size internal/suggest providers/smart tokens transcript github.com/spf13/cobra",
@@ -60,7 +62,7 @@ var mayImport = map[string]string{
 	"internal/lab/score":               "core github.com/klauspost/compress", // and no provider imports it: see its documentation
 	"internal/disk":                    "",
 	"internal/resolver":                "config core internal/catalog internal/disk internal/remote internal/remote/anthropic internal/remote/openai internal/suggest model model/extractive providers registry tokens",
-	"internal/plugins":                 "config core google.golang.org/grpc/codes internal/resolver internal/supervise internal/trust internal/wire model model/extractive",
+	"internal/plugins":                 "config core google.golang.org/grpc/codes internal/disk internal/resolver internal/suggest internal/supervise internal/trust internal/wire model model/extractive registry",
 	"internal/trust":                   "internal/disk",
 	"internal/live/hindsight":          "core internal/lab internal/lab/report internal/lab/score internal/live/agents internal/live/store internal/rawjson internal/size live tokens transcript github.com/klauspost/compress",
 	"internal/live/record":             "live core core/history internal/rawjson transcript github.com/google/uuid",

@@ -258,7 +258,7 @@ func (h *Host) Config() *config.Config {
 
 // Reload makes the host use another configuration from the next turn on; if c is nil, that
 // of [Options], of which the files are read again. If anything is wrong with it, the host
-// keeps the one that it has and the error says what. Turns in progress end with the
+// keeps the one that it has and the error says what; a plugin is started to see whether it accepts its settings. Turns in progress end with the
 // configuration that they began with. Providers for which nothing changed, neither their
 // settings nor the models that they use, stay open.
 func (h *Host) Reload(ctx context.Context, c *config.Config) error {
@@ -289,6 +289,14 @@ func (h *Host) apply(ctx context.Context, c *config.Config) error {
 	}
 	h.mu.Lock()
 	old := h.current
+	h.mu.Unlock()
+	if old != nil {
+		if err := s.startable(ctx, old); err != nil {
+			return errors.Join(err, s.close())
+		}
+	}
+	h.mu.Lock()
+	old = h.current
 	h.current = s
 	h.mu.Unlock()
 	s.activate()

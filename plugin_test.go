@@ -246,3 +246,59 @@ func TestWatchPins(t *testing.T) {
 		t.Errorf("another threshold: %s, processes %q, before %q", got, p.pids(), before)
 	}
 }
+
+// TestReloadKeepsWhatWorks: a change that would replace a working plugin by one that cannot start is refused, says why, and the
+// former one goes on; one that does not work anyway may be replaced.
+func TestReloadKeepsWhatWorks(t *testing.T) {
+	p := plug(t)
+	p.pin(t)
+	h := openConfig(t, p.configure(t, "{}"))
+	works := func(when string) {
+		t.Helper()
+		if got := attempts(t, h); !strings.HasPrefix(got, "ours applied ") {
+			t.Errorf("%s: %s", when, got)
+		}
+	}
+	works("at first")
+	before := p.pids()
+	for settings, want := range map[string]string{
+		"{lsat: 3}":  `unknown setting "lsat"; did you mean "last"?`,
+		"{last: -3}": "last: must not be negative",
+	} {
+		err := h.Reload(t.Context(), p.configure(t, settings))
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "condense.yaml:3:3: provider ours does not start, and the former one goes on: ") {
+			t.Errorf("%s: got error %v", settings, err)
+		}
+		works(settings)
+	}
+	if now := p.pids(); !slices.Equal(now, before) {
+		t.Errorf("processes %q, before %q", now, before)
+	}
+
+	// A program that has been replaced by one that was not approved.
+	if err := os.Rename(p.program, p.program+".old"); err != nil {
+		t.Fatal(err)
+	}
+	replace(t, p.program, "#!/bin/sh\nexit 1\n", 0o700)
+	c := p.configure(t, "{last: 12}")
+	if err := h.Reload(t.Context(), c); err == nil || !strings.Contains(err.Error(), "is not the plugin that was pinned") {
+		t.Errorf("replaced: got error %v", err)
+	}
+	works("with another program on the disk")
+
+	// One that is approved and ends at once.
+	p.pin(t)
+	if err := h.Reload(t.Context(), c); err == nil || !strings.Contains(err.Error(), "does not start, and the former one goes on") {
+		t.Errorf("dead: got error %v", err)
+	}
+	works("with a dead program on the disk")
+
+	// A host that never had one that works has nothing to lose: the next provider is asked.
+	broken := openConfig(t, c)
+	if err := broken.Reload(t.Context(), p.configure(t, "{last: 13}")); err != nil {
+		t.Errorf("of two that do not work: %v", err)
+	}
+	if got := attempts(t, broken); !strings.HasPrefix(got, "ours failed ") {
+		t.Errorf("got %s", got)
+	}
+}

@@ -27,10 +27,16 @@ type opened struct {
 	id     string
 	agent  string                          // the model of the profile that it was opened for
 	users  int                             // setups that hold it; guarded by host.mu
+	plugin pinger                          // the process of a plugin; nil for other providers
 	models atomic.Pointer[resolver.Models] // of the current configuration
 
 	mu    sync.Mutex
 	asked map[string]string // signatures of the models that it asked for, by name
+}
+
+// A pinger is a plugin that can be started without a call.
+type pinger interface {
+	Ping(ctx context.Context) error
 }
 
 // model returns a model to the provider and remembers which.
@@ -103,6 +109,8 @@ func (s *setup) acquire(ctx context.Context, c config.Provider, agent string) (*
 	if err != nil {
 		return nil, err
 	}
+	o.plugin, _ = o.CondensationProvider.(pinger)
+	s.fresh = append(s.fresh, fresh{o, c.Name, c.Origin})
 	s.host.mu.Lock()
 	s.host.pool[id] = append(s.host.pool[id], o)
 	s.host.mu.Unlock()

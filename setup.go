@@ -11,6 +11,7 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/providers/slidingwindow"
 	"github.com/condensehq/condense/tokens"
@@ -28,6 +29,15 @@ type setup struct {
 	mu        sync.Mutex
 	resolved  map[turnKey]*settings
 	providers map[string]*opened // by name, settings and the model of the profile
+	fresh     []fresh            // what was opened for this setup, and is not shared with the former one
+}
+
+// A fresh provider was opened for a setup.
+type fresh struct {
+	*opened
+
+	name   string
+	origin config.Origin
 }
 
 // A turnKey is the part of a [Turn] that selects the settings.
@@ -68,6 +78,37 @@ func (h *Host) newSetup(ctx context.Context, c *config.Config) (*setup, error) {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
+}
+
+// startable starts the plugins that were opened for s and returns why s must not replace the former setup: a plugin refuses its
+// settings, as a strategy does when it is opened, or it does not start and would take the place of a provider that works. Any other
+// plugin may fail: its place in a chain is taken by the next provider.
+func (s *setup) startable(ctx context.Context, former *setup) error {
+	var errs []error
+	for _, f := range s.fresh {
+		if f.plugin == nil {
+			continue
+		}
+		err := f.plugin.Ping(ctx)
+		if err != nil && (plugins.RefusesSettings(err) || former.works(ctx, f.name)) {
+			errs = append(errs, fmt.Errorf("%s: provider %s does not start, and the former one goes on: %w", f.origin, f.name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// works reports whether a provider of that name is open and can be asked.
+func (s *setup) works(ctx context.Context, name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, p := range s.providers {
+		if provider, _, _ := strings.Cut(id, "\x00"); provider != name {
+			continue
+		}
+		_, skipped := p.CondensationProvider.(withheld)
+		return !skipped && (p.plugin == nil || p.plugin.Ping(ctx) == nil)
+	}
+	return false
 }
 
 func (s *setup) prepare(ctx context.Context, k turnKey) []error {

@@ -13,9 +13,20 @@ import (
 // Schema returns a JSON schema (draft 2020-12) of configuration files, for completion and
 // checks in editors. It knows the keys, their types and limits, the strategies with their
 // settings, and the names in opts.Builtin, opts.Chain and opts.Tokenizers. It does not know
-// whether a name refers to something in the same file: [Load] checks that.
+// whether a name refers to something in the same file: [Load] checks that, and [Config.Schema] knows it.
 func Schema(strategies []registry.Strategy, opts Options) ([]byte, error) {
-	s := schemaWriter{strategies, opts}
+	s := schemaWriter{strategies: strategies, opts: opts}
+	return s.text()
+}
+
+// Schema returns the schema of the function Schema for the files of this configuration: a name must be one that is declared in it,
+// and plugins, by the names of their providers, have these settings. It is to be written again when a name is added.
+func (c *Config) Schema(strategies []registry.Strategy, plugins map[string][]registry.Setting) ([]byte, error) {
+	s := schemaWriter{strategies, c.opts, c, plugins}
+	return s.text()
+}
+
+func (s *schemaWriter) text() ([]byte, error) {
 	root := s.object(atTop)
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["title"] = "Configuration of condense"
@@ -38,6 +49,8 @@ type schema map[string]any
 type schemaWriter struct {
 	strategies []registry.Strategy
 	opts       Options
+	config     *Config // whose names are declared; nil if any may be
+	plugins    map[string][]registry.Setting
 }
 
 func (s *schemaWriter) object(at place) schema {
@@ -81,16 +94,23 @@ func (s *schemaWriter) value(f field) schema {
 		if slices.Contains(f.in, atTop) {
 			of = schema{"$ref": "#/$defs/" + string(f.of)}
 		}
-		return schema{
+		out := schema{
 			"type":                 optionalObject,
 			"propertyNames":        schema{"type": "string", "minLength": 1, "maxLength": 200, "pattern": namePattern},
 			"additionalProperties": of,
 		}
+		if f.of == inProvider && len(s.plugins) > 0 {
+			out["properties"] = s.pluginProviders(of)
+		}
+		return out
 	case kindObject:
 		return s.object(f.of)
 	case kindNames:
 		if f.refers != toProvider {
 			return list(s.name(f))
+		}
+		if s.config != nil {
+			return list(enum(s.config.chainNames()))
 		}
 		return list(suggested(enum(s.providerNames()), nonEmpty(), "a built-in provider"))
 	case kindVariables:
@@ -176,6 +196,10 @@ func (s *schemaWriter) name(f field) schema {
 		return enum(names)
 	case f.refers == toModel:
 		return suggested(enum(vendorModels()), nonEmpty(), "a model of the built-in table")
+	case f.refers == toProfile && s.config != nil:
+		return enum(s.config.Profiles())
+	case f.refers == toMode && s.config != nil && len(s.config.Modes()) > 0:
+		return enum(s.config.Modes())
 	}
 	return nonEmpty()
 }
@@ -225,7 +249,7 @@ func (s *schemaWriter) profile() schema {
 func (s *schemaWriter) mode() schema {
 	out := s.object(inMode)
 	out["type"] = optionalObject
-	name := nonEmpty()
+	name := s.name(field{refers: toProfile})
 	name["title"], name["description"] = "profile", "The profile of this mode."
 	out["title"] = "mode"
 	return anyOf(name, out)
@@ -253,6 +277,26 @@ func (s *schemaWriter) provider() schema {
 		})
 	}
 	out["allOf"] = rules
+	return out
+}
+
+// pluginProviders returns the schemas of the declared providers that are plugins: those of any provider, with settings of their own.
+func (s *schemaWriter) pluginProviders(provider schema) schema {
+	out := schema{}
+	for name, settings := range s.plugins {
+		properties := schema{}
+		for _, set := range settings {
+			properties[set.Name] = settingSchema(set)
+		}
+		out[name] = schema{
+			"allOf": []any{provider},
+			"if":    schema{"required": []string{"plugin"}},
+			"then": schema{"properties": schema{"settings": schema{
+				"type": optionalObject, "description": "Settings of the plugin.",
+				"properties": properties, "additionalProperties": false,
+			}}},
+		}
+	}
 	return out
 }
 

@@ -87,6 +87,48 @@ func TestSchemaAccepts(t *testing.T) {
 	}
 }
 
+// The schema of one configuration knows its names, and the settings of its plugins.
+func TestSchemaOfConfiguration(t *testing.T) {
+	const text = "providers:\n  ours: {plugin: ./x, settings: {recent: 2}}\n  half: {strategy: slidingwindow}\n" +
+		"profiles: {code: {window: 1000, chain: [ours]}}\ndefault_profile: code\nmodes: {ask: code}\n"
+	schemaText, err := load(t, text).Schema(strategies, map[string][]registry.Setting{"ours": {
+		{Name: "recent", Type: "integer"}, {Name: "mark", Type: "object", Fields: []registry.Setting{{Name: "style", Type: "string", Enum: []string{"dots"}}}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s jsonschema.Schema
+	if err := json.Unmarshal(schemaText, &s); err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		from, to string
+		fine     bool
+	}{
+		{"", "", true},
+		{"recent: 2", "mark: {style: dots}", true},
+		{"[ours]", "[half, smart, truncation]", true},
+		{"{plugin: ./x, settings: {recent: 2}}", "{strategy: slidingwindow, settings: {mode: half}}", true},
+		{"recent: 2", "recnt: 2", false},
+		{"recent: 2", "recent: two", false},
+		{"recent: 2", "mark: {stile: dots}", false},
+		{"recent: 2", "mark: {style: lines}", false},
+		{"[ours]", "[our]", false},
+		{"default_profile: code", "default_profile: cod", false},
+		{"ask: code", "ask: cod", false},
+		{"ask: code", "ask: {profile: cod}", false},
+		{"window: 1000", "window: 1000, extends: cod", false},
+	} {
+		if err := r.Validate(decodeYAML(t, strings.Replace(text, c.from, c.to, 1))); (err == nil) != c.fine {
+			t.Errorf("%s: got %v", c.to, err)
+		}
+	}
+}
+
 // TestHoverHasOneTitle: an editor that shows a value whose alternatives have no titles of their own repeats the title of the whole for each.
 func TestHoverHasOneTitle(t *testing.T) {
 	text, err := config.Schema(nil, known)

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/command"
 	"github.com/condensehq/condense/internal/testkit"
 )
 
@@ -27,14 +28,14 @@ func TestDevFollowsChanges(t *testing.T) {
 	}
 	t.Chdir(work)
 	var said testkit.Log
-	if code := run(t.Context(), []string{"plugin", "new", "tidy"}, nil, &said, &said); code != cli.ExitDone {
+	if code := command.Run(t.Context(), []string{"plugin", "new", "tidy"}, nil, &said, &said); code != cli.ExitDone {
 		t.Fatalf("plugin new: exit code %d\n%s", code, said.String())
 	}
 	goroutines := goleak.IgnoreCurrent()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan int, 1)
-	go func() { ended <- run(ctx, []string{"plugin", "dev", "tidy"}, nil, &said, &said) }()
+	go func() { ended <- command.Run(ctx, []string{"plugin", "dev", "tidy"}, nil, &said, &said) }()
 	await(t, &said, "tidy             insufficient 23,813 -> 13,625 tokens", "truncation       applied", "waiting for a change")
 
 	source := filepath.Join("tidy", "provider.go")

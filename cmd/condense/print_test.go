@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/command"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
@@ -58,7 +59,7 @@ func hostile(t *rapid.T, label string) string {
 func in(tb testing.TB, args ...string) string {
 	tb.Helper()
 	var out, errs bytes.Buffer
-	code := run(tb.Context(), args, strings.NewReader(""), &out, &errs)
+	code := command.Run(tb.Context(), args, strings.NewReader(""), &out, &errs)
 	if code < 0 || code > cli.ExitNothing {
 		tb.Errorf("%q: exit code %d", args, code)
 	}

@@ -5,7 +5,6 @@ package plugins
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -84,10 +83,14 @@ func Pin(c *config.Config, p config.Provider) (string, error) {
 		return "", fmt.Errorf("plugin %s: %w", p.Name, err)
 	}
 	if pin == "" {
-		return "", fmt.Errorf("plugin %s: %s is not pinned, and only what was approved is started: if you trust it, run 'condense plugin pin %s'",
-			p.Name, p.Plugin, p.Name)
+		return "", notPinned(p)
 	}
 	return pin, nil
+}
+
+func notPinned(p config.Provider) error {
+	return fmt.Errorf("plugin %s: %s is not pinned, and only what was approved is started: if you trust it, run 'condense plugin pin %s'",
+		p.Name, p.Plugin, p.Name)
 }
 
 // Digest returns the checksum of the program or folder of a plugin as it is now.
@@ -152,16 +155,6 @@ func (r Running) Open(p config.Provider, env *Env) (core.CondensationProvider, e
 	return supervise.Open(supervise.Spec{Name: p.Name, Path: p.Plugin, Settings: p.Settings, Attach: &attach}, env.options())
 }
 
-// Describe starts a configured plugin with its settings, asks what it is, and stops it.
-func Describe(ctx context.Context, p config.Provider, pin string) (_ *wire.Description, err error) {
-	process, err := supervise.Open(spec(p, pin), &supervise.Options{Client: wire.ClientOptions{Host: host()}})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, process.Close()) }()
-	return process.Describe(ctx)
-}
-
 // host returns the name and version of this program for the plugins that it starts: "condense v1.2.3", or what condense is a part of.
 var host = sync.OnceValue(func() string {
 	info, ok := debug.ReadBuildInfo()
@@ -181,6 +174,9 @@ var host = sync.OnceValue(func() string {
 })
 
 const module = "github.com/condensehq/condense"
+
+// RefusesSettings reports whether the error of a start means that the plugin does not accept its settings.
+func RefusesSettings(err error) bool { return errors.As(err, new(*wire.SettingsError)) }
 
 // Broken reports whether the error of a call means that the plugin is broken, and not that
 // it declined: its process ended, its code panicked, or it broke the protocol.

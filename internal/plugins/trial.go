@@ -10,6 +10,7 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/supervise"
+	"github.com/condensehq/condense/internal/wire"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/model/extractive"
 )
@@ -38,6 +39,20 @@ func (t *Trial) Open() (*supervise.Process, error) {
 		opts.Breaker = supervise.Breaker{Failures: 1_000_000}
 	}
 	return supervise.Open(s, opts)
+}
+
+// Describe starts the plugin, asks what it is, and stops it. Its settings may be wrong.
+func (t *Trial) Describe(ctx context.Context) (_ *wire.Description, err error) {
+	p, err := t.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	d, err := p.Describe(ctx)
+	if bad, refused := errors.AsType[*wire.SettingsError](err); refused && bad.About != nil {
+		return bad.About, nil
+	}
+	return d, err
 }
 
 // A cancelled call returns to the host at once, whatever the plugin does. Whether the

@@ -22,6 +22,9 @@ import (
 type Checker struct {
 	Registry *registry.Registry
 	Models   ModelOptions
+	// Plugin returns what is wrong with the settings of a plugin whose program exists. It must not start one that is withheld.
+	// Nil checks no settings of plugins.
+	Plugin func(*config.Config, config.Provider) []config.ProviderFault
 
 	uses []use
 }
@@ -30,10 +33,14 @@ type Checker struct {
 type use struct{ provider, agent, model string }
 
 // Declared returns what is wrong with a provider of c, for [config.Options]: one of a
-// strategy is opened and closed again, a plugin must be an executable file.
+// strategy is opened and closed again, a plugin must be an executable file and is given to Plugin.
 func (k *Checker) Declared(c *config.Config, p config.Provider) []config.ProviderFault {
 	if p.Plugin != "" {
-		return programFaults(p.Plugin)
+		faults := programFaults(p.Plugin)
+		if len(faults) == 0 && k.Plugin != nil {
+			faults = k.Plugin(c, p)
+		}
+		return faults
 	}
 	s, err := k.Registry.Get(p.Strategy)
 	if err != nil {

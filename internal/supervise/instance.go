@@ -176,6 +176,7 @@ func (i *instance) prepare(ctx context.Context, connect func() (plugin.ClientPro
 	i.phase.Store("it did not accept its settings (Configure)")
 	if err := i.wire.Configure(ctx, i.spec.Settings); err != nil {
 		if bad := new(wire.SettingsError); errors.As(err, &bad) {
+			bad.About = i.about
 			return fmt.Errorf("settings: %w", err)
 		}
 		return err

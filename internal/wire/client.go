@@ -116,6 +116,8 @@ func fromSettings(settings []*condensepb.Setting, levels int) []registry.Setting
 // A SettingsError lists the problems that a plugin reports about its settings.
 type SettingsError struct {
 	Problems []Problem // at least one
+	// About is the description that the plugin gave of itself before; nil if it was not asked.
+	About *Description
 }
 
 // A Problem is a problem of a setting.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -65,9 +66,10 @@ func Usage(cmd *cobra.Command, format string, args ...any) error {
 type App struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	Strategies     *registry.Registry // those of the program
-	ConfigPath     string             // --config
-	Model          string             // --model: for providers that name none
+	Strategies     *registry.Registry  // those of the program
+	Own            []registry.Strategy // those of Strategies that are not built in
+	ConfigPath     string              // --config
+	Model          string              // --model: for providers that name none
 
 	maxInput SizeFlag        // of a transcript, in bytes
 	reported map[string]bool // digests of untrusted claims that were already reported
@@ -145,8 +147,7 @@ func (a *App) VersionCommand() *cobra.Command {
 		Short: "Print the version",
 		Args:  NoArguments("version takes none"),
 		RunE: func(*cobra.Command, []string) error {
-			term.Printf(a.Stdout, "condense %s %s %s/%s\n", Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return nil
+			return term.PrintText(a.Stdout, VersionText())
 		},
 	}
 }
@@ -155,14 +156,40 @@ func (a *App) VersionCommand() *cobra.Command {
 // -ldflags "-X github.com/condensehq/condense/cmd/condense/internal/cli.version=v1.2.3".
 var version string
 
-// Version returns the version that the linker or the go command recorded in the program.
+// with is set by 'condense build': the modules that were built in, each with its version, separated by commas.
+var with string
+
+// module is the module of this package.
+const module = "github.com/condensehq/condense"
+
+// Version returns the version of condense that the linker or the go command recorded in the program.
 func Version() string {
 	if version != "" {
 		return version
 	}
 	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
+	switch {
+	case !ok:
+		return "(devel)"
+	case info.Main.Path == module && info.Main.Version != "":
+		return info.Main.Version
+	}
+	// In a program with strategies of its own, condense is a dependency.
+	i := slices.IndexFunc(info.Deps, func(m *debug.Module) bool { return m.Path == module && m.Replace == nil })
+	if i < 0 {
 		return "(devel)"
 	}
-	return info.Main.Version
+	return info.Deps[i].Version
+}
+
+// VersionText returns the version of condense and those of the modules that were built in, in lines.
+func VersionText() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "condense %s %s %s/%s\n", Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	for m := range strings.SplitSeq(with, ",") {
+		if m != "" {
+			fmt.Fprintf(&text, "  with %s\n", strings.Replace(m, "@", " ", 1))
+		}
+	}
+	return text.String()
 }

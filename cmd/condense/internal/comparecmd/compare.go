@@ -211,8 +211,9 @@ func opener(a *cli.App, cmd *cobra.Command, c *comparison) (*condense.Host, *str
 	own := map[string]model.Generator{lab.RecordedModel: lab.Recorded()}
 	// Chains of profiles that are not compared need not be opened.
 	h, err := condense.Open(cmd.Context(), &condense.Options{
-		Config: conf.Override(config.Override{Chain: []config.Provider{}}),
-		Model:  a.Model, Models: own, Reattach: os.Getenv("CONDENSE_REATTACH"),
+		Strategies: a.Own,
+		Config:     conf.Override(config.Override{Chain: []config.Provider{}}),
+		Model:      a.Model, Models: own, Reattach: os.Getenv("CONDENSE_REATTACH"),
 	})
 	if err != nil {
 		return nil, nil, err

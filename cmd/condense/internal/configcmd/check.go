@@ -1,6 +1,8 @@
 package configcmd
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -28,22 +30,22 @@ func configCheckCommand(a *cli.App) *cobra.Command {
 		Use:   "check [FILE...]",
 		Short: "Report every fault of the configuration, with its position",
 		Long: `check reads the configuration as every command does, or each FILE instead, and reports all faults at once: file, line
-and column, the key, what is allowed, and the name that was probably meant. It opens every provider with its settings.
-It exits with 0 if there are no faults (there may be warnings), with 2 if there are any.`,
+and column, the key, what is allowed, and the name that was probably meant. It opens every provider with its settings;
+a plugin is started for that, if you have approved it, and ended. It exits with 0 if there are no faults (there may be warnings), with 2 if there are any.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && a.ConfigPath != "" {
 				return cli.Usage(cmd, "--config cannot be combined with files as arguments")
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				args = []string{""}
 			}
 			var faults config.Errors
 			list := []configListing{}
 			for _, file := range args {
-				l, err := checkConfig(a, file)
+				l, err := checkConfig(cmd.Context(), a, file)
 				if err != nil {
 					return err
 				}
@@ -70,12 +72,17 @@ It exits with 0 if there are no faults (there may be warnings), with 2 if there 
 }
 
 // checkConfig checks the configuration in a file, or the active one if file is empty.
-func checkConfig(a *cli.App, file string) (configListing, error) {
+func checkConfig(ctx context.Context, a *cli.App, file string) (configListing, error) {
 	l := configListing{Files: []string{}, Faults: config.Errors{}, Warnings: config.Errors{}}
 	if file != "" {
 		l.Files = append(l.Files, file)
 	}
-	c, err := a.Load(file)
+	examined := examinations{ctx: ctx, faults: map[string][]config.ProviderFault{}, problems: map[string]error{}}
+	checker := a.Checker()
+	checker.Plugin = examined.of
+	opts := a.Names()
+	opts.Path, opts.CheckProvider = cmp.Or(file, a.ConfigPath), checker.Declared
+	c, err := a.LoadWith(opts)
 	if err != nil {
 		if !errors.As(err, &l.Faults) {
 			return l, err
@@ -87,20 +94,50 @@ func checkConfig(a *cli.App, file string) (configListing, error) {
 		l.Files = append(l.Files, cli.FromHere(f))
 	}
 	l.Warnings = append(l.Warnings, c.Warnings()...)
-	checker := a.Checker()
+	checker = a.Checker()
 	l.Faults, err = checker.Chains(c)
 	l.Warnings = append(l.Warnings, checker.Warnings(c)...)
 	if err != nil {
 		return l, err
 	}
-	pins, err := pinWarnings(c)
+	pins, err := pinWarnings(c, examined.problems)
 	l.Warnings = append(l.Warnings, pins...)
 	return l, err
 }
 
-// pinWarnings reports which plugins would not be started, because they are not approved or have
-// changed since.
-func pinWarnings(c *config.Config) (config.Errors, error) {
+// The examinations of the plugins of a configuration, each started once although a configuration may be loaded twice.
+type examinations struct {
+	ctx      context.Context //nolint:containedctx // of the command; CheckProvider has none
+	faults   map[string][]config.ProviderFault
+	problems map[string]error // why a plugin did not start, by provider
+}
+
+// of returns what is wrong with the settings of a plugin. One that is not approved, or has changed since, is not started.
+func (e *examinations) of(c *config.Config, p config.Provider) []config.ProviderFault {
+	if p.Withheld != "" {
+		return nil
+	}
+	pin, err := plugins.Pin(c, p)
+	if err != nil {
+		return nil // pinWarnings says so
+	}
+	if is, err := plugins.Digest(p); err != nil || is != pin {
+		return nil // likewise
+	}
+	id := strings.Join([]string{p.Name, p.Plugin, p.Folder, pin, string(p.Settings), strings.Join(p.Env, ",")}, "\x00")
+	faults, done := e.faults[id]
+	if !done {
+		if faults, err = plugins.Examine(e.ctx, p, pin); err != nil {
+			e.problems[p.Name] = err
+		}
+		e.faults[id] = faults
+	}
+	return faults
+}
+
+// pinWarnings reports which plugins would not be started, because they are not approved, have changed since, or did not start when
+// they were examined; and that their settings are not checked.
+func pinWarnings(c *config.Config, problems map[string]error) (config.Errors, error) {
 	declared, err := plugins.Declared(c)
 	if err != nil {
 		return nil, err
@@ -121,12 +158,28 @@ func pinWarnings(c *config.Config) (config.Errors, error) {
 			problem = fmt.Sprintf("is not pinned and would not be started: if you trust it, run 'condense plugin pin %s'", p.Name)
 		case is != p.Pin:
 			problem = fmt.Sprintf("is not what was pinned and would not be started: it has the checksum %s, pinned is %s; if you trust it, run 'condense plugin pin %s'", is, p.Pin, p.Name)
+		case problems[p.Name] != nil:
+			problem = fmt.Sprintf("does not start: %v", problems[p.Name])
 		default:
 			continue
+		}
+		if _, set := c.Origin("providers", p.Name, "settings"); set {
+			problem += notChecked(&p, problems[p.Name])
 		}
 		warnings = append(warnings, &config.Error{Origin: p.Origin, Key: "providers." + p.Name, Problem: problem})
 	}
 	return warnings, nil
+}
+
+// notChecked says that the settings of a plugin were not checked, and when they will be. The plugin was not started, or did not start.
+func notChecked(p *plugins.Plugin, problem error) string {
+	if problem == nil {
+		return "; until then its settings are not checked"
+	}
+	if _, known := plugins.Known(p.Pin); known {
+		return "; its settings were compared with the description that it gave of itself before"
+	}
+	return fmt.Sprintf("; its settings were not checked: 'condense plugin test %s' tries the plugin", cli.FromHere(p.Plugin))
 }
 
 func printConfigListing(stdout, stderr io.Writer, l configListing) {

@@ -4,6 +4,7 @@ package configcmd
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -54,12 +55,16 @@ func configSchemaCommand(a *cli.App) *cobra.Command {
 		Short: "Write the JSON schema of configuration files",
 		Long: `schema writes the JSON schema of configuration files: the keys with their documentation, types and limits, and the
 strategies of this program with their settings. Editors use it to complete and check configurations. 'config init'
-writes it next to the configuration; this command updates it:
+writes it next to the configuration.
+
+If there is a configuration, the schema is for it: it has the names of its profiles, modes and providers, so that an
+editor completes them and marks others, and the settings of its plugins, as far as they are approved. A plugin that was
+never started is started to describe itself. Write it again after an update, or when you add a name:
 
   condense config schema -o condense.schema.json`,
 		Args: cli.NoArguments("name a file with --output"),
-		RunE: func(*cobra.Command, []string) error {
-			text, err := schema(a)
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			text, err := ownSchema(cmd.Context(), a)
 			if err != nil {
 				return err
 			}
@@ -77,6 +82,34 @@ writes it next to the configuration; this command updates it:
 // schema returns the JSON schema of configurations with the strategies of this program.
 func schema(a *cli.App) ([]byte, error) {
 	return config.Schema(slices.Collect(a.Strategies.All()), a.Names())
+}
+
+// ownSchema returns the schema of the active configuration; that of any configuration if there is none.
+func ownSchema(ctx context.Context, a *cli.App) ([]byte, error) {
+	declared, c, err := a.LoadPlugins()
+	if errors.As(err, new(config.Errors)) {
+		term.Printf(a.Stderr, "the configuration has faults, so the schema is without its names and plugins: 'condense config check' shows them\n")
+		return schema(a)
+	}
+	if err != nil || len(c.Files()) == 0 {
+		text, wrong := schema(a)
+		return text, errors.Join(err, wrong)
+	}
+	settings := map[string][]registry.Setting{}
+	for _, p := range declared {
+		if p.Withheld != "" || p.Pin == "" {
+			term.Printf(a.Stderr, "provider %s is not approved, so its settings are not in the schema\n", p.Name)
+			continue
+		}
+		d, err := plugins.About(ctx, p)
+		switch {
+		case err != nil:
+			term.Printf(a.Stderr, "the settings of provider %s are not in the schema: %v\n", p.Name, err)
+		case len(d.Settings) > 0:
+			settings[p.Name] = d.Settings
+		}
+	}
+	return c.Schema(slices.Collect(a.Strategies.All()), settings)
 }
 
 func configShowCommand(a *cli.App) *cobra.Command {
@@ -161,7 +194,10 @@ func providersCommand(a *cli.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "providers [NAME]",
-		Short: "List the strategies, or describe a strategy or a provider of the configuration",
+		Short: "List the strategies and providers, or describe one",
+		Long: `providers lists the strategies of this program, those that were compiled into it included, and the providers that the
+configuration declares; with --json only the strategies. With a NAME it describes one and its settings. An approved plugin
+that was never started is started to describe itself.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return cli.Usage(cmd, "want at most one name; got %d", len(args))
@@ -190,10 +226,10 @@ func providersCommand(a *cli.App) *cobra.Command {
 			}
 			t := term.NewTable("", "")
 			for _, s := range list {
-				first, _, _ := strings.Cut(s.Doc, ".")
-				t.Row(s.Name, strings.Join(strings.Fields(first), " ")+".")
+				t.Row(s.Name, firstSentence(s.Doc))
 			}
 			_ = term.PrintText(a.Stdout, t.Text(""))
+			printConfigured(a)
 			term.Printf(a.Stdout, "\nEvery chain ends with truncation to the budget, which is added if the chain does not name it.\n'condense providers NAME' describes one and its settings.\n")
 			return nil
 		},
@@ -203,6 +239,51 @@ func providersCommand(a *cli.App) *cobra.Command {
 	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+// printConfigured lists the providers that the configuration declares. It starts nothing.
+func printConfigured(a *cli.App) {
+	declared, c, err := a.LoadPlugins()
+	if err != nil {
+		return // 'config check' reports it; the strategies exist without a configuration
+	}
+	t := term.NewTable("", "", "")
+	n := 0
+	for _, name := range c.Providers() {
+		if o, _ := c.Origin("providers", name); o.Kind == config.FromPreset {
+			continue
+		}
+		n++
+		if i := slices.IndexFunc(declared, func(p plugins.Plugin) bool { return p.Name == name }); i >= 0 {
+			about := "Not described yet: 'condense providers " + name + "' starts it."
+			switch d, known := plugins.Known(declared[i].Pin); {
+			case declared[i].Withheld != "" || declared[i].Pin == "":
+				about = "Not approved, so it is not started."
+			case known:
+				about = firstSentence(d.Doc)
+			}
+			t.Row(name, "plugin "+cli.FromHere(declared[i].Plugin), about)
+			continue
+		}
+		about := ""
+		p, err := c.Provider(name)
+		if err != nil {
+			continue
+		}
+		if s, err := a.Strategies.Get(p.Strategy); err == nil {
+			about = firstSentence(s.Doc)
+		}
+		t.Row(name, "strategy "+p.Strategy, about)
+	}
+	if n > 0 {
+		term.Printf(a.Stdout, "\nProviders of the configuration:\n")
+		_ = term.PrintText(a.Stdout, t.Text("  "))
+	}
+}
+
+func firstSentence(doc string) string {
+	first, _, _ := strings.Cut(doc, ".")
+	return strings.Join(strings.Fields(first), " ") + "."
 }
 
 // describe returns the strategy of that name, the truncation at the end of every chain, or a provider of the configuration. A plugin is
@@ -220,23 +301,9 @@ func describe(ctx context.Context, a *cli.App, name string) (strategyListing, er
 		return strategyListing{}, unknown // the configuration is not what was asked about
 	}
 	for _, p := range declared {
-		if p.Name != name {
-			continue
+		if p.Name == name {
+			return describePlugin(ctx, p)
 		}
-		if p.Withheld != "" {
-			return strategyListing{}, fmt.Errorf("provider %s: %s", name, p.Withheld)
-		}
-		pin, err := plugins.Pin(c, p.Provider)
-		if err != nil {
-			return strategyListing{}, err
-		}
-		d, err := plugins.Describe(ctx, p.Provider, pin)
-		if err != nil {
-			return strategyListing{}, err
-		}
-		doc := fmt.Sprintf("Provider of the configuration: plugin %s, which describes itself as %s %s.\n\n%s",
-			cli.FromHere(p.Plugin), d.Name, d.Version, d.Doc)
-		return strategyListing{name, doc, d.Settings}, nil
 	}
 	p, err := c.Provider(name)
 	if err != nil {
@@ -247,6 +314,19 @@ func describe(ctx context.Context, a *cli.App, name string) (strategyListing, er
 	}
 	doc := fmt.Sprintf("Provider of the configuration: strategy %s with the settings %s.\n\n%s", s.Name, p.Settings, s.Doc)
 	return strategyListing{name, doc, s.Settings()}, nil
+}
+
+func describePlugin(ctx context.Context, p plugins.Plugin) (strategyListing, error) {
+	if p.Withheld != "" {
+		return strategyListing{}, fmt.Errorf("provider %s: %s", p.Name, p.Withheld)
+	}
+	d, err := plugins.About(ctx, p)
+	if err != nil {
+		return strategyListing{}, err
+	}
+	doc := fmt.Sprintf("Provider of the configuration: plugin %s, which describes itself as %s %s.\n\n%s",
+		cli.FromHere(p.Plugin), d.Name, d.Version, d.Doc)
+	return strategyListing{p.Name, doc, d.Settings}, nil
 }
 
 // truncation describes what no configuration declares.

@@ -19,7 +19,7 @@ import (
 func Command(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plugin",
-		Short: "Write, test, pin and list providers that are separate programs",
+		Short: "Write, test, pin, list and document providers that are separate programs",
 		Long: `A plugin is a program that condense starts and asks to shorten conversations. The configuration names it,
 and condense starts it only if its checksum was approved with 'condense plugin pin'.`,
 		Args: cli.UnknownCommand,
@@ -31,6 +31,7 @@ and condense starts it only if its checksum was approved with 'condense plugin p
 		pluginTestCommand(a),
 		pluginPinCommand(a),
 		pluginListCommand(a),
+		pluginDocsCommand(a),
 	)
 	return cmd
 }
@@ -122,7 +123,8 @@ func listPlugin(ctx context.Context, p plugins.Plugin) (pluginListing, error) {
 		d, err := plugins.Describe(ctx, p.Provider, p.Pin)
 		if err != nil {
 			l.Problem = err.Error()
-		} else {
+		}
+		if d != nil { // one that refuses its settings describes itself too
 			l.About = &pluginAbout{d.Name, d.Version, d.Doc, d.SDK, d.Settings}
 		}
 	}

@@ -5,6 +5,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"time"
@@ -19,7 +21,7 @@ func main() { pluginsdk.Main(strategy) }
 
 var strategy = registry.Define("keep_last",
 	"Keeps the first question and the last messages. A plugin for tests.",
-	func() config { return config{Last: 10, Mark: mark{"none"}} },
+	func() config { return config{Last: 10, Mark: mark{Style: "none", Ink: ink{Color: "black"}}} },
 	func(_ context.Context, c config, env registry.Env) (core.CondensationProvider, error) {
 		m, err := env.Model(c.Model)
 		if err != nil {
@@ -38,10 +40,23 @@ type config struct {
 	Do    string `json:"do"   doc:"What to do instead." enum:"|panic|exit|fail|hang|deaf|protected|empty|env|ask"`
 	Model string `json:"model" doc:"The language model to ask."`
 	Mark  mark   `json:"mark" doc:"What stands for messages that are left out."`
+
+	// What follows changes nothing. It is there to be written wrongly.
+	Share  float64        `json:"share" doc:"A number from 0 to 1."`
+	Quiet  bool           `json:"quiet" doc:"Yes or no."`
+	Tools  []string       `json:"tools" doc:"A list."`
+	Limits map[string]int `json:"limits" doc:"Numbers by name."`
 }
 
 type mark struct {
 	Style string `json:"style" doc:"How it looks." enum:"none|dots"`
+	Width int    `json:"width" doc:"How wide it is."`
+	Ink   ink    `json:"ink" doc:"What it is drawn with."`
+}
+
+type ink struct {
+	Color string `json:"color" doc:"Its color." enum:"black|blue"`
+	Bold  bool   `json:"bold" doc:"Whether it is thick."`
 }
 
 // ask puts what a language model of the host says of the user's words in the place of
@@ -64,10 +79,31 @@ func ask(ctx context.Context, m model.Generator, req *core.Request) (*core.Resul
 }
 
 func (c *config) Validate() error {
+	var errs []error
 	if c.Last < 0 {
-		return errors.New("last: must not be negative")
+		errs = append(errs, errors.New("last: must not be negative"))
 	}
-	return nil
+	if c.Share < 0 || c.Share > 1 {
+		errs = append(errs, errors.New("share: must be from 0 to 1"))
+	}
+	if c.Mark.Width > 80 {
+		errs = append(errs, errors.New("mark.width: must be 80 at most"))
+	}
+	if len(c.Tools) > 2 {
+		errs = append(errs, errors.New("tools.2: is one too many"))
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Limits)) {
+		if c.Limits[name] < 1 {
+			errs = append(errs, fmt.Errorf("limits.%s: must be positive", name))
+		}
+	}
+	if !slices.Contains([]string{"none", "dots"}, c.Mark.Style) {
+		errs = append(errs, errors.New("mark.style: is none of none, dots"))
+	}
+	if !slices.Contains([]string{"black", "blue"}, c.Mark.Ink.Color) {
+		errs = append(errs, errors.New("mark.ink.color: is none of black, blue"))
+	}
+	return errors.Join(errs...)
 }
 
 func (c *config) condense(_ context.Context, req *core.Request) (*core.Result, error) {

@@ -1,0 +1,87 @@
+// Package command is the command line of condense: its root, its commands, and what errors mean for the exit code.
+package command
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/comparecmd"
+	"github.com/condensehq/condense/cmd/condense/internal/configcmd"
+	"github.com/condensehq/condense/cmd/condense/internal/filecmd"
+	"github.com/condensehq/condense/cmd/condense/internal/plugincmd"
+	"github.com/condensehq/condense/cmd/condense/internal/servecmd"
+	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/resolver"
+	"github.com/condensehq/condense/registry"
+)
+
+// Run is the program with strategies of its own in addition to the built-in ones: it executes one command and returns the exit code.
+func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, own ...registry.Strategy) int {
+	strategies, err := resolver.Strategies(own...)
+	if err != nil {
+		term.Printf(stderr, "condense: %v\n", err)
+		return cli.ExitFailed
+	}
+	root := root(&cli.App{Stdin: stdin, Stdout: stdout, Stderr: stderr, Strategies: strategies, Own: own})
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err = root.ExecuteContext(ctx)
+	exit := (*cli.ExitError)(nil)
+	switch usage := (*cli.UsageError)(nil); {
+	case err == nil:
+		return cli.ExitDone
+	case errors.As(err, &exit):
+		return exit.Code
+	case errors.Is(err, cli.ErrNothing):
+		if errors.As(err, new(cli.NothingError)) {
+			term.Printf(stderr, "condense: %v\n", err)
+		}
+		return cli.ExitNothing
+	case errors.As(err, &usage):
+		term.Printf(stderr, "condense: %v\n", err)
+		if usage.Command != "" {
+			term.Printf(stderr, "Try '%s --help'.\n", usage.Command)
+		}
+		return cli.ExitUsage
+	case errors.As(err, new(config.Errors)):
+		term.Printf(stderr, "condense: invalid configuration:\n%v\n", err)
+		return cli.ExitUsage
+	case errors.As(err, new(*config.UntrustedError)):
+		term.Printf(stderr, "condense: %v\n", err)
+		return cli.ExitUsage
+	default:
+		term.Printf(stderr, "condense: %v\n", err)
+		return cli.ExitFailed
+	}
+}
+
+func root(a *cli.App) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "condense",
+		Short: "Shorten conversations with language models, losing nothing",
+		Long: `condense shortens recorded conversations between users, language models and their tools, so that the work can go
+on when the context window is nearly full. It reads and writes the files of other tools. Only providers that call a
+language model need a key and a network; they report the cost first.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cli.UnknownCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(cli.FlagError)
+	root.Version = cli.VersionText()
+	root.SetVersionTemplate("{{.Version}}")
+	root.PersistentFlags().StringVar(&a.ConfigPath, "config", "", "configuration `file` (default: condense.yaml, upward to the root of the repository)")
+	root.AddCommand(filecmd.Commands(a)...)
+	root.AddCommand(comparecmd.Command(a), comparecmd.LearnCommand(a))
+	root.AddCommand(servecmd.Commands(a)...)
+	root.AddCommand(configcmd.Commands(a)...)
+	root.AddCommand(plugincmd.Command(a), plugincmd.BuildCommand(a), a.VersionCommand())
+	return root
+}

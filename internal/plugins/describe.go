@@ -1,0 +1,103 @@
+package plugins
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/disk"
+	"github.com/condensehq/condense/internal/supervise"
+	"github.com/condensehq/condense/internal/wire"
+)
+
+// Describe starts a configured plugin with its settings, asks what it is, and stops it. If the plugin refuses its settings, there
+// is a description and an error that is a [*wire.SettingsError].
+//
+// The description of a plugin with a pin is kept, for [Known].
+func Describe(ctx context.Context, p config.Provider, pin string) (_ *wire.Description, err error) {
+	process, err := supervise.Open(spec(p, pin), &supervise.Options{Client: wire.ClientOptions{Host: host()}})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, process.Close()) }()
+	d, err := process.Describe(ctx)
+	if bad, refused := errors.AsType[*wire.SettingsError](err); refused {
+		d = bad.About
+	}
+	if d != nil {
+		remember(pin, d)
+	}
+	return d, err
+}
+
+// Known returns the description that the program or folder with this checksum gave of itself when it was last started. It
+// starts nothing. What it returns says nothing about another checksum, and approves nothing.
+func Known(pin string) (*wire.Description, bool) {
+	file, ok := descriptionFile(pin)
+	if !ok {
+		return nil, false
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, false
+	}
+	defer f.Close() //nolint:errcheck // only read
+	text, err := io.ReadAll(io.LimitReader(f, mostDescription))
+	var d wire.Description
+	if err != nil || json.Unmarshal(text, &d) != nil || d.Name == "" {
+		return nil, false // as if it had never been started
+	}
+	return &d, true
+}
+
+// About returns how an approved plugin describes itself: the description that is kept or, without one, that of a start with its
+// settings, which may be wrong.
+func About(ctx context.Context, p Plugin) (*wire.Description, error) {
+	if p.Pin == "" {
+		return nil, notPinned(p.Provider)
+	}
+	if d, known := Known(p.Pin); known {
+		return d, nil
+	}
+	d, err := Describe(ctx, p.Provider, p.Pin)
+	if errors.As(err, new(*wire.SettingsError)) && d != nil {
+		err = nil
+	}
+	return d, err
+}
+
+// mostDescription is the most bytes of a description that is kept.
+const mostDescription = 4 << 20
+
+// remember keeps a description. It is worth a start of the plugin, so no error is reported.
+func remember(pin string, d *wire.Description) {
+	file, ok := descriptionFile(pin)
+	if !ok {
+		return
+	}
+	text, err := json.Marshal(d)
+	if err != nil || len(text) > mostDescription {
+		return
+	}
+	dir := filepath.Dir(file)
+	if os.MkdirAll(dir, 0o700) == nil {
+		_ = disk.Put(file, dir, text)
+	}
+}
+
+var checksum = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// descriptionFile returns where the description of what has this checksum is kept. False means that it is not kept: there is no
+// checksum or no home folder.
+func descriptionFile(pin string) (string, bool) {
+	dir, err := os.UserCacheDir()
+	if err != nil || !checksum.MatchString(pin) {
+		return "", false
+	}
+	return filepath.Join(dir, "condense", "plugins", pin+".json"), true
+}

@@ -1,0 +1,209 @@
+package plugins
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/suggest"
+	"github.com/condensehq/condense/internal/wire"
+	"github.com/condensehq/condense/registry"
+)
+
+// mostStarts is how often a plugin is started to find all faults of its settings: one fault may hide others.
+const mostStarts = 6
+
+// Examine starts a configured plugin with its settings and returns what is wrong with them, each fault under its setting. The
+// plugin decides: settings that it accepts have no faults. Its description says where a fault is, and what was meant.
+//
+// If the plugin does not start, the error says why, and the settings are compared with the last description, if there is one.
+func Examine(ctx context.Context, p config.Provider, pin string) ([]config.ProviderFault, error) {
+	settings := map[string]json.RawMessage{}
+	if len(bytes.TrimSpace(p.Settings)) > 0 {
+		if err := json.Unmarshal(p.Settings, &settings); err != nil {
+			return []config.ProviderFault{{Key: []string{"settings"}, Problem: "must be a mapping"}}, nil //nolint:nilerr // this is the report
+		}
+	}
+	var faults []config.ProviderFault
+	for range mostStarts {
+		d, err := Describe(ctx, p, pin)
+		bad, refused := errors.AsType[*wire.SettingsError](err)
+		switch {
+		case err == nil:
+			return faults, nil
+		case !refused && len(faults) > 0:
+			return faults, nil // it was started before, and its faults are known
+		case !refused:
+			if d, known := Known(pin); known {
+				faults = describedFaults(d.Name, d.Settings, settings, []string{"settings"}, d.Settings)
+			}
+			return faults, err
+		}
+		found := refusedFaults(d, bad, settings)
+		faults = append(faults, found...)
+		removed := false
+		for _, f := range found {
+			removed = remove(settings, f.Key[1:]) || removed
+		}
+		if !removed || len(settings) == 0 {
+			return faults, nil
+		}
+		if p.Settings, err = json.Marshal(settings); err != nil {
+			return nil, err
+		}
+	}
+	return faults, nil
+}
+
+// refusedFaults returns the faults of settings that a plugin refused: what the description shows, and what the plugin reported of
+// other settings.
+func refusedFaults(d *wire.Description, bad *wire.SettingsError, settings map[string]json.RawMessage) []config.ProviderFault {
+	var faults []config.ProviderFault
+	if d != nil {
+		faults = describedFaults(d.Name, d.Settings, settings, []string{"settings"}, d.Settings)
+	}
+	shown := len(faults)
+	for _, p := range bad.Problems {
+		key := []string{"settings"}
+		if p.Key != "" {
+			key = append(key, keyPath(p.Key, settings)...)
+		}
+		hidden := slices.ContainsFunc(faults[:shown], func(f config.ProviderFault) bool { return isBelow(f.Key, key) || isBelow(key, f.Key) })
+		if !hidden {
+			faults = append(faults, config.ProviderFault{Key: key, Problem: p.Message})
+		}
+	}
+	return faults
+}
+
+// remove deletes the setting at a path, or what contains it, and reports whether there was one.
+func remove(settings map[string]json.RawMessage, path []string) bool {
+	if len(path) == 0 || settings[path[0]] == nil {
+		return false
+	}
+	if inner := map[string]json.RawMessage{}; len(path) > 1 && json.Unmarshal(settings[path[0]], &inner) == nil && remove(inner, path[1:]) {
+		if text, err := json.Marshal(inner); err == nil {
+			settings[path[0]] = text
+			return true
+		}
+	}
+	delete(settings, path[0])
+	return true
+}
+
+// keyPath splits the key of a problem. A setting may have a dot in its name.
+func keyPath(key string, settings map[string]json.RawMessage) []string {
+	if _, whole := settings[key]; whole {
+		return []string{key}
+	}
+	return strings.Split(key, ".")
+}
+
+// isBelow reports whether the path of a setting is that of another, or leads through it.
+func isBelow(path, other []string) bool {
+	return len(path) >= len(other) && slices.Equal(path[:len(other)], other)
+}
+
+// describedFaults compares settings with a description: names, types and values. All are the settings of the plugin, to find a
+// name that belongs elsewhere.
+func describedFaults(plugin string, known []registry.Setting, settings map[string]json.RawMessage, at []string, all []registry.Setting) []config.ProviderFault {
+	var faults []config.ProviderFault
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		key := append(slices.Clone(at), name)
+		i := slices.IndexFunc(known, func(s registry.Setting) bool { return s.Name == name })
+		if i < 0 {
+			faults = append(faults, unknownSetting(plugin, key, known, all))
+			continue
+		}
+		if inner := map[string]json.RawMessage{}; len(known[i].Fields) > 0 && json.Unmarshal(settings[name], &inner) == nil {
+			faults = append(faults, describedFaults(plugin, known[i].Fields, inner, key, all)...)
+			continue
+		}
+		if f, wrong := valueFault(&known[i], settings[name]); wrong {
+			f.Key = key
+			faults = append(faults, f)
+		}
+	}
+	return faults
+}
+
+func unknownSetting(plugin string, key []string, known, all []registry.Setting) config.ProviderFault {
+	f := config.ProviderFault{Key: key, AtName: true, Problem: "unknown setting of " + plugin}
+	name := key[len(key)-1]
+	var names, elsewhere []string
+	for _, s := range known {
+		names = append(names, s.Name)
+	}
+	registry.Nested(all, func(s registry.Setting, _ int) {
+		if s.Name == name || strings.HasSuffix(s.Name, "."+name) || suggest.Fold(s.Name) == suggest.Fold(name) {
+			elsewhere = append(elsewhere, s.Name)
+		}
+	})
+	if f.Suggestion = suggest.Key(name, names); f.Suggestion == "" {
+		f.Suggestion = suggest.Name(name, names)
+	}
+	switch {
+	case f.Suggestion == "" && len(elsewhere) > 0:
+		f.Suggestion = elsewhere[0]
+	case f.Suggestion != "":
+	case len(names) > 0:
+		f.Allowed = "there are " + strings.Join(names, ", ")
+	default:
+		f.Allowed = "there are none"
+	}
+	return f
+}
+
+// valueFault returns what a description does not allow of a value. Values of types that it does not describe, and null, are the
+// plugin's to judge.
+func valueFault(s *registry.Setting, raw json.RawMessage) (config.ProviderFault, bool) {
+	have := typeOf(raw)
+	isNumber := s.Type == "integer" || s.Type == "number"
+	switch {
+	case have == "null":
+	case s.Type == "integer" && have == "number":
+		if _, err := strconv.ParseInt(string(raw), 10, 64); err != nil {
+			return config.ProviderFault{Problem: fmt.Sprintf("is %s; want an integer", raw)}, true
+		}
+	case isNumber && have != "number", s.Type == "string" && have != "string", s.Type == "boolean" && have != "boolean",
+		s.Type == "array" && have != "array", s.Type == "object" && len(s.Fields) > 0 && have != "object":
+		return config.ProviderFault{Problem: fmt.Sprintf("got a JSON %s; want %s", have, s.Type)}, true
+	}
+	var text string
+	if len(s.Enum) == 0 || json.Unmarshal(raw, &text) != nil || slices.Contains(s.Enum, text) {
+		return config.ProviderFault{}, false
+	}
+	values := slices.Clone(s.Enum)
+	for i, v := range values {
+		if v == "" {
+			values[i] = `""`
+		}
+	}
+	return config.ProviderFault{
+		Problem: fmt.Sprintf("%q is none of %s", text, strings.Join(values, ", ")), Suggestion: suggest.Key(text, s.Enum),
+	}, true
+}
+
+// typeOf names the JSON type of a value.
+func typeOf(raw json.RawMessage) string {
+	switch raw = bytes.TrimSpace(raw); {
+	case len(raw) == 0, raw[0] == 'n':
+		return "null"
+	case raw[0] == '"':
+		return "string"
+	case raw[0] == 't', raw[0] == 'f':
+		return "boolean"
+	case raw[0] == '[':
+		return "array"
+	case raw[0] == '{':
+		return "object"
+	}
+	return "number"
+}
