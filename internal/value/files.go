@@ -2,6 +2,7 @@ package value
 
 import (
 	"iter"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -352,6 +353,7 @@ func (w *selection) settleFiles(shown map[string]map[string]bool, hidden []bool)
 	if len(shown) == 0 {
 		return
 	}
+	bases := slices.Sorted(maps.Keys(shown)) // a command may name several
 	for p := range w.c.Passages {
 		pass := &w.c.Passages[p]
 		if !hidden[pass.Message] || pass.Message >= w.unread || pass.Kind != dialog.KindToolCall && !pass.answers() {
@@ -361,9 +363,9 @@ func (w *selection) settleFiles(shown map[string]map[string]bool, hidden []bool)
 		lines := shown[target[strings.LastIndexByte(target, '/')+1:]]
 		if pass.family == families[dialog.FamilyCommand] {
 			lines = nil
-			for base, of := range shown {
+			for _, base := range bases {
 				if strings.Contains(target, base) {
-					lines = of
+					lines = shown[base]
 				}
 			}
 		}

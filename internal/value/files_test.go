@@ -42,3 +42,34 @@ func TestFilesUnderWork(t *testing.T) {
 		messages = uniqueCalls(append(res.Messages, session(20)[1:]...))
 	}
 }
+
+// TestCommandNamesTwoFiles: the result is the same each time if a command names two of the files that are shown.
+func TestCommandNamesTwoFiles(t *testing.T) {
+	var texts [2]string
+	var work []core.Message
+	for f, name := range []string{"farm", "zoo"} {
+		for i := range 24 {
+			texts[f] += fmt.Sprintf("\t%s%d := okapi%d(walrus%d)\n", name, i, i, f)
+		}
+		id := fmt.Sprint("r", f)
+		work = append(work,
+			coretest.Assistant(core.ToolCall{ID: id, Name: "Read", Args: fmt.Sprintf(`{"file_path":"/r/src/%s.go"}`, name)}),
+			coretest.User(coretest.Result(id, texts[f])))
+	}
+	work = append(work,
+		coretest.Assistant(core.ToolCall{ID: "b", Name: "Bash", Args: `{"command":"tail farm.go zoo.go"}`}),
+		coretest.User(coretest.Result("b", texts[0]+texts[1])),
+		coretest.Assistant(core.Text("In farm.go and zoo.go I go on with zoo7 and farm7.")))
+	s := session(40)
+	messages := uniqueCalls(append(append(append(s[:len(s)/2:len(s)/2], work...), s[len(s)/2:]...), coretest.User(core.Text("Now go on in zoo.go."))))
+	room := tokensOf(messages) / 3
+	want := text(shorten(t, messages, room).Messages)
+	if strings.Count(want, "¶ result file ") < 2 {
+		t.Fatalf("the files are not there:\n%.2000s", want)
+	}
+	for range 20 {
+		if got := text(shorten(t, messages, room).Messages); got != want {
+			t.Fatalf("got\n%s\nwant\n%s", got, want)
+		}
+	}
+}
