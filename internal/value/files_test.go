@@ -7,6 +7,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/value"
 )
 
 // TestFilesUnderWork: an extract begins with the newest text of a file under work, with its path and lines, once; a line
@@ -61,14 +62,22 @@ func TestCommandNamesTwoFiles(t *testing.T) {
 		coretest.User(coretest.Result("b", texts[0]+texts[1])),
 		coretest.Assistant(core.Text("In farm.go and zoo.go I go on with zoo7 and farm7.")))
 	s := session(40)
-	messages := uniqueCalls(append(append(append(s[:len(s)/2:len(s)/2], work...), s[len(s)/2:]...), coretest.User(core.Text("Now go on in zoo.go."))))
-	room := tokensOf(messages) / 3
-	want := text(shorten(t, messages, room).Messages)
-	if strings.Count(want, "¶ result file ") < 2 {
+	messages := uniqueCalls(append(append(append(s[:41:41], work...), s[41:]...), coretest.User(core.Text("Now go on in zoo.go and farm.go."))))
+	shares := value.DefaultShares()
+	shares.Files = 0.5
+	shortened := func() string {
+		res, err := value.Shorten(t.Context(), messages, value.Options{Room: tokensOf(messages) / 3, Counter: coretest.Counter{}, Shares: &shares})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text(res.Messages)
+	}
+	want := shortened()
+	if !strings.Contains(want, "¶ result file src/farm.go") || !strings.Contains(want, "¶ result file src/zoo.go") {
 		t.Fatalf("the files are not there:\n%.2000s", want)
 	}
 	for range 20 {
-		if got := text(shorten(t, messages, room).Messages); got != want {
+		if got := shortened(); got != want {
 			t.Fatalf("got\n%s\nwant\n%s", got, want)
 		}
 	}
