@@ -200,7 +200,7 @@ func (w *selection) price() {
 	scale(e.Words, s.Words, e.wordSum)
 	scale(e.Phrases, s.Phrases, e.phraseSum)
 	w.discountTemplates()
-	w.items = make([]int32, 0, 4*len(w.lines))
+	w.items = make([]int32, 0, len(w.c.mentions)+len(w.c.phrased))
 	for l := range w.lines {
 		line := &w.lines[l]
 		line.terms = int32(len(w.items))

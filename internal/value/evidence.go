@@ -85,6 +85,11 @@ func (v *Evidence) LineVector(l int, x []float32) { v.c.lineVector(v.focus, l, v
 // line, then its own.
 func (v *Evidence) TermVector(n int, x []float32) {
 	v.LineVector(int(v.c.terms[n].lastLine), x)
+	v.ofTerm(n, x)
+}
+
+// ofTerm writes what trees see of term n besides its line.
+func (v *Evidence) ofTerm(n int, x []float32) {
 	v.c.termVector(n, int(v.rarity[n]), float32(sigmoid(v.odds[n])), x)
 }
 
@@ -132,7 +137,7 @@ func (c *Conversation) Reused(m *Model, s *Sequel) (terms, phrases []float32) {
 func (c *Conversation) reused(m *Model, s *Sequel, from *dialog.Reader) (terms, phrases []float32) {
 	terms, phrases = make([]float32, len(c.terms)), make([]float32, len(c.phrases))
 	known := knownTerms(s)
-	f := read(s.After, from, false)
+	f := read(s.After, from.Read(s.After), false)
 	seenTerm, seenPhrase := firsts(len(f.terms)), firsts(len(f.phrases))
 	var ours []int32                    // terms that the message at hand asks for
 	taken := make([]bool, len(c.terms)) // it or one before did

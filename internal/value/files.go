@@ -111,11 +111,17 @@ func joined(blocks []*fileBlock, root string) (out []*fileBlock) {
 	return out
 }
 
-// ledger returns the files as the conversation shows them.
+// ledger returns the files as the conversation shows them. From then on their folder is left out of paths.
 func (w *selection) ledger() *ledger.Ledger {
-	if w.replayed != nil {
-		return w.replayed
+	if w.replayed == nil {
+		w.replay()
 	}
+	w.root = w.folder
+	return w.replayed
+}
+
+// replay finds the files as the conversation shows them, and the folder that they are in.
+func (w *selection) replay() {
 	l := new(ledger.Ledger)
 	for p := range w.c.Passages { // blocks of a former extract
 		pass := &w.c.Passages[p]
@@ -134,9 +140,8 @@ func (w *selection) ledger() *ledger.Ledger {
 		}
 		l.File(path).Show(first, lines, pass.Message)
 	}
-	l.Replay(w.messages, w.o.Reader.Read(w.messages))
-	w.replayed, w.root = l, rootOf(l)
-	return l
+	l.Replay(w.messages, w.said)
+	w.replayed, w.folder = l, rootOf(l)
 }
 
 var placeForm = regexp.MustCompile(`:(\d{1,7})(?:-\d{1,7})?$`)
@@ -183,6 +188,11 @@ func (b *fileBlock) write(root string) string {
 		name += ":" + strconv.Itoa(b.First) + "-" + strconv.Itoa(b.First+len(b.Lines)-1)
 	}
 	var s strings.Builder
+	size := len(name) + 20
+	for i := range b.Lines {
+		size += len(b.Lines[i].Text) + 1
+	}
+	s.Grow(size)
 	s.WriteString(headings[dialog.KindToolResult] + " " + fileName + " " + name)
 	for i := range b.Lines {
 		s.WriteString("\n" + strings.TrimRight(b.Lines[i].Text, " \t\r"))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/parallel"
 )
 
 // An extract begins with an index of what its messages had: handles that together lead to all of it, each with
@@ -47,13 +48,26 @@ func (w *selection) leftParts() []leftPart {
 	if w.parts != nil {
 		return w.parts
 	}
-	labels := map[string]string{} // by call
-	seen := map[string]bool{}
+	var was []core.Part
 	for i := range w.messages {
-		m := &w.messages[i]
-		for j, p := range m.Parts {
-			was := w.o.Original(m, j)
-			at := leftPart{message: i, handle: core.Handle(was), bytes: textBytes(was)}
+		for j := range w.messages[i].Parts {
+			was = append(was, w.o.Original(&w.messages[i], j))
+			w.parts = append(w.parts, leftPart{message: i})
+		}
+	}
+	const least = 64 // parts that are worth a goroutine
+	parallel.Ranges(len(was), least, func(from, to int) {
+		for k := from; k < to; k++ {
+			w.parts[k].handle, w.parts[k].bytes = core.Handle(was[k]), textBytes(was[k])
+		}
+	})
+	labels := map[string]string{} // by call
+	seen := make(map[string]bool, len(was))
+	next := w.parts
+	for i := range w.messages {
+		for _, p := range w.messages[i].Parts {
+			at := &next[0]
+			next = next[1:]
 			switch p := p.(type) {
 			case core.ToolCall:
 				labels[p.ID] = leftLabel(p)
@@ -63,7 +77,6 @@ func (w *selection) leftParts() []leftPart {
 			}
 			at.first = !seen[at.handle]
 			seen[at.handle] = true
-			w.parts = append(w.parts, at)
 		}
 	}
 	return w.parts

@@ -118,11 +118,12 @@ type Conversation struct {
 }
 
 // Read takes messages apart. The cost is linear.
-func Read(messages []core.Message) *Conversation { return read(messages, new(dialog.Reader), true) }
+func Read(messages []core.Message) *Conversation {
+	return read(messages, new(dialog.Reader).Read(messages), true)
+}
 
-// read takes messages apart by what from read, or has read, of them. Demands says whether those of the user
-// are found.
-func read(messages []core.Message, from *dialog.Reader, demands bool) *Conversation {
+// read takes messages apart, of which d was read. Demands says whether those of the user are found.
+func read(messages []core.Message, d *dialog.Dialog, demands bool) *Conversation {
 	size := 0
 	for i := range messages {
 		size += messages[i].Tokens * 4
@@ -136,7 +137,6 @@ func read(messages []core.Message, from *dialog.Reader, demands bool) *Conversat
 		terms: make([]term, 0, size/64), phrases: make([]phrase, 0, size/12),
 	}
 	r := reader{c: c}
-	d := from.Read(messages)
 	for i := range messages {
 		r.message(i, &messages[i], d.Messages[i])
 	}

@@ -15,9 +15,7 @@ func (w *selection) render(k int32) ([]core.Message, int) {
 	var out []core.Message
 	var extract extractWriter
 	extract.text.Grow(bytesPerToken * max(0, int(w.picks[min(int(k), len(w.picks)-1)]-w.picks[0])))
-	if w.replayed != nil {
-		extract.root = w.root
-	}
+	extract.root = w.root
 	p, tokens := 0, 0
 	first := true
 	add := func(m core.Message) {

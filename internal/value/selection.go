@@ -23,6 +23,7 @@ const (
 type selection struct {
 	o        *Options
 	messages []core.Message
+	said     *dialog.Dialog // what they were read as
 	groups   []core.Span
 	native   []bool  // groups whose messages stay
 	cut      []bool  // messages of these whose own texts are cut in place
@@ -49,7 +50,8 @@ type selection struct {
 	filed    []int               // lines that are shown there
 	out      []bool              // lines that are not chosen
 	replayed *ledger.Ledger
-	root     string // the folder of its files; see rootOf
+	folder   string // of its files; see rootOf
+	root     string // the same, once it is used
 	filling  bool   // all lines that are worth anything are kept; see gone
 	talks    bool   // it is talk; see isTalk
 	opened   []int  // lines that say the same
@@ -91,8 +93,9 @@ type termState struct {
 }
 
 func newSelection(messages []core.Message, o *Options) *selection {
+	said := o.Reader.Read(messages)
 	w := &selection{
-		o: o, messages: messages, groups: core.Groups(messages), c: read(messages, o.Reader, o.Shares.Demands >= 0),
+		o: o, messages: messages, said: said, groups: core.Groups(messages), c: read(messages, said, o.Shares.Demands >= 0),
 		handles: map[*Passage]string{},
 	}
 	if o.Original == nil {

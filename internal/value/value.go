@@ -171,7 +171,14 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 // evaluate computes the cost and the value of every line.
 func (w *selection) evaluate(ctx context.Context) error {
 	var habits *habits
-	parallel.Do(w.count, func() { w.estimate = w.o.Model.Estimate(w.c) }, func() { habits = w.o.Model.habits(w.messages) })
+	tasks := []func(){w.count, func() { w.estimate = w.o.Model.Estimate(w.c) }, func() { habits = w.o.Model.habits(w.messages) }}
+	if w.o.Only == nil && w.o.Shares.Files > 0 {
+		tasks = append(tasks, w.replay)
+	}
+	if w.o.Only == nil && w.o.Shares.Index > 0 && !w.o.NoHandles {
+		tasks = append(tasks, func() { w.leftParts() })
+	}
+	parallel.Do(tasks...)
 	w.estimate.follow(habits, w.c)
 	w.heed(w.o.Account)
 	w.price()
