@@ -62,9 +62,9 @@ func TestCommandNamesTwoFiles(t *testing.T) {
 		coretest.User(coretest.Result("b", texts[0]+texts[1])),
 		coretest.Assistant(core.Text("In farm.go and zoo.go I go on with zoo7 and farm7.")))
 	s := session(40)
-	messages := uniqueCalls(append(append(append(s[:41:41], work...), s[41:]...), coretest.User(core.Text("Now go on in zoo.go and farm.go."))))
+	messages := uniqueCalls(append(append(append(s[:73:73], work...), s[73:]...), coretest.User(core.Text("Now go on in zoo.go and farm.go."))))
 	shares := value.DefaultShares()
-	shares.Files = 0.5
+	shares.Files, shares.Tail = 0.5, 0.02
 	shortened := func() string {
 		res, err := value.Shorten(t.Context(), messages, value.Options{Room: tokensOf(messages) / 3, Counter: coretest.Counter{}, Shares: &shares})
 		if err != nil {
@@ -74,7 +74,7 @@ func TestCommandNamesTwoFiles(t *testing.T) {
 	}
 	want := shortened()
 	if !strings.Contains(want, "¶ result file src/farm.go") || !strings.Contains(want, "¶ result file src/zoo.go") {
-		t.Fatalf("the files are not there:\n%.2000s", want)
+		t.Fatalf("the files are not there:\n%s", want)
 	}
 	for range 20 {
 		if got := shortened(); got != want {
