@@ -12,6 +12,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/ledger"
+	"github.com/condensehq/condense/internal/parallel"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -288,33 +289,14 @@ func (w *selection) rateFiles(l *ledger.Ledger, hidden []bool) []fileBlock {
 		}
 	}
 	talk := w.talk()
-	var out []fileBlock
-	for _, f := range l.Files {
-		about := 0
-		base := f.Path[strings.LastIndexByte(f.Path, '/')+1:]
-		for _, text := range talk.texts {
-			if strings.Contains(text, base) {
-				about++
-			}
+	rated := make([][]fileBlock, len(l.Files))
+	const least = 16 // files that are worth a goroutine
+	parallel.Ranges(len(l.Files), least, func(from, to int) {
+		for i := from; i < to; i++ {
+			rated[i] = talk.blocks(l.Files[i], visible, since)
 		}
-		for _, b := range f.Blocks() {
-			if len(b.Lines) == 0 || w.isShown(&b, visible) {
-				continue
-			}
-			seen := 0
-			for i := range b.Lines {
-				seen = max(seen, b.Lines[i].Seen)
-			}
-			score := -math.Log1p(since[min(seen+1, len(since)-1)]) - 0.5*math.Log1p(since[min(f.Touched+1, len(since)-1)])
-			if about > 0 {
-				score += mentioned
-			}
-			if about > 1 {
-				score += mentionedBy
-			}
-			out = append(out, fileBlock{Block: b, score: score + talk.rate(&b)})
-		}
-	}
+	})
+	out := slices.Concat(rated...)
 	slices.SortStableFunc(out, func(a, b fileBlock) int {
 		switch {
 		case a.score > b.score:
@@ -327,8 +309,37 @@ func (w *selection) rateFiles(l *ledger.Ledger, hidden []bool) []fileBlock {
 	return out
 }
 
+// blocks returns the blocks of a file, rated, that are not visible elsewhere. Since has the tokens from each message to the end.
+func (t *talk) blocks(f *ledger.File, visible map[string]bool, since []float64) (out []fileBlock) {
+	about := 0
+	base := f.Path[strings.LastIndexByte(f.Path, '/')+1:]
+	for _, text := range t.texts {
+		if strings.Contains(text, base) {
+			about++
+		}
+	}
+	for _, b := range f.Blocks() {
+		if len(b.Lines) == 0 || isShown(&b, visible) {
+			continue
+		}
+		seen := 0
+		for i := range b.Lines {
+			seen = max(seen, b.Lines[i].Seen)
+		}
+		score := -math.Log1p(since[min(seen+1, len(since)-1)]) - 0.5*math.Log1p(since[min(f.Touched+1, len(since)-1)])
+		if about > 0 {
+			score += mentioned
+		}
+		if about > 1 {
+			score += mentionedBy
+		}
+		out = append(out, fileBlock{Block: b, score: score + t.rate(&b)})
+	}
+	return out
+}
+
 // isShown reports whether most of b is visible elsewhere.
-func (w *selection) isShown(b *ledger.Block, visible map[string]bool) bool {
+func isShown(b *ledger.Block, visible map[string]bool) bool {
 	n, seen := 0, 0
 	for i := range b.Lines {
 		if text := strings.TrimSpace(b.Lines[i].Text); len(text) >= fileLine {
