@@ -43,7 +43,7 @@ type fileBlock struct {
 }
 
 // listFiles chooses the blocks of files that are shown, and returns their tokens, at most so many.
-func (w *selection) listFiles(hidden []bool, free float64) float64 {
+func (w *preface) listFiles(hidden []bool, free float64) float64 {
 	w.files, w.filed = nil, nil
 	room := min(w.o.Shares.Files*float64(w.o.Room), filesMost, free)
 	if room < filesLeast || w.o.Only != nil {
@@ -113,16 +113,16 @@ func joined(blocks []*fileBlock, root string) (out []*fileBlock) {
 }
 
 // ledger returns the files as the conversation shows them. From then on their folder is left out of paths.
-func (w *selection) ledger() *ledger.Ledger {
+func (w *preface) ledger() *ledger.Ledger {
 	if w.replayed == nil {
-		w.replay()
+		w.replayed, w.folder = w.replay()
 	}
 	w.root = w.folder
 	return w.replayed
 }
 
 // replay finds the files as the conversation shows them, and the folder that they are in.
-func (w *selection) replay() {
+func (w *reading) replay() (files *ledger.Ledger, folder string) {
 	l := new(ledger.Ledger)
 	for p := range w.c.Passages { // blocks of a former extract
 		pass := &w.c.Passages[p]
@@ -142,7 +142,7 @@ func (w *selection) replay() {
 		l.File(path).Show(first, lines, pass.Message)
 	}
 	l.Replay(w.messages, w.said)
-	w.replayed, w.folder = l, rootOf(l)
+	return l, rootOf(l)
 }
 
 var placeForm = regexp.MustCompile(`:(\d{1,7})(?:-\d{1,7})?$`)
@@ -219,7 +219,7 @@ type talk struct {
 	names map[string]bool
 }
 
-func (w *selection) talk() talk {
+func (w *reading) talk() talk {
 	t := talk{names: map[string]bool{}}
 	var texts [3]strings.Builder
 	said, users := 0, 0
@@ -274,7 +274,7 @@ func names(s string) iter.Seq2[string, string] {
 var defining = rawjson.Set("func", "function", "def", "class", "const", "let", "var", "type", "interface", "struct", "enum", "fn", "impl", "trait", "module")
 
 // rateFiles returns the blocks that may be shown, the best first.
-func (w *selection) rateFiles(l *ledger.Ledger, hidden []bool) []fileBlock {
+func (w *preface) rateFiles(l *ledger.Ledger, hidden []bool) []fileBlock {
 	since := make([]float64, len(w.messages)+1) // tokens from a message to the end
 	for i := len(w.messages) - 1; i >= 0; i-- {
 		since[i] = since[i+1] + float64(w.messages[i].Tokens)
@@ -369,7 +369,7 @@ func (t *talk) rate(b *ledger.Block) float64 {
 }
 
 // settleFiles takes the lines that are shown, and those of which a newer text is known, out of the choice.
-func (w *selection) settleFiles(shown map[string]map[string]bool, hidden []bool) {
+func (w *preface) settleFiles(shown map[string]map[string]bool, hidden []bool) {
 	clear(w.out)
 	if len(shown) == 0 {
 		return
@@ -402,9 +402,9 @@ func (w *selection) settleFiles(shown map[string]map[string]bool, hidden []bool)
 
 // gone reports whether line l is not chosen: something newer was said, or it is shown already. What only repeats a newer line, and the old
 // text of edits, comes last, if there is room for all other lines.
-func (w *selection) gone(l int) bool {
+func (w *choice) gone(l int) bool {
 	line := &w.c.Lines[l]
-	return line.outdated || w.out[l] || (line.repeated || line.replaced) && !w.filling && w.o.Only == nil
+	return line.outdated || w.out[l] || line.stale() && !w.filling && w.o.Only == nil
 }
 
 // renderFiles writes the blocks of files.

@@ -44,26 +44,24 @@ type leftPart struct {
 }
 
 // leftParts returns the parts of all messages, as they were before anything was shortened.
-func (w *selection) leftParts() []leftPart {
-	if w.parts != nil {
-		return w.parts
-	}
+func (w *reading) leftParts() []leftPart {
+	var parts []leftPart
 	var was []core.Part
 	for i := range w.messages {
 		for j := range w.messages[i].Parts {
 			was = append(was, w.o.Original(&w.messages[i], j))
-			w.parts = append(w.parts, leftPart{message: i})
+			parts = append(parts, leftPart{message: i})
 		}
 	}
 	const least = 64 // parts that are worth a goroutine
 	parallel.Ranges(len(was), least, func(from, to int) {
 		for k := from; k < to; k++ {
-			w.parts[k].handle, w.parts[k].bytes = core.Handle(was[k]), textBytes(was[k])
+			parts[k].handle, parts[k].bytes = core.Handle(was[k]), textBytes(was[k])
 		}
 	})
 	labels := map[string]string{} // by call
 	seen := make(map[string]bool, len(was))
-	next := w.parts
+	next := parts
 	for i := range w.messages {
 		for _, p := range w.messages[i].Parts {
 			at := &next[0]
@@ -79,7 +77,7 @@ func (w *selection) leftParts() []leftPart {
 			seen[at.handle] = true
 		}
 	}
-	return w.parts
+	return parts
 }
 
 func textBytes(p core.Part) int {
@@ -118,7 +116,7 @@ func cutLabels(s string) []string {
 // listLeft sets the index of the hidden messages, and returns its tokens. It has at most its share of the room, less what
 // is spent of it, if it leads to much, and at most what is free. If that is too little it has fewer labels, and of the handles every second,
 // third and so on: each leads on to the next.
-func (w *selection) listLeft(hidden []bool, spent int, free float64) float64 {
+func (w *preface) listLeft(hidden []bool, spent int, free float64) float64 {
 	w.left = ""
 	room := int(min(w.o.Shares.Index*float64(w.o.Room), free))
 	if room <= 0 || !slices.Contains(hidden, true) {
@@ -228,10 +226,13 @@ func (w *selection) listLeft(hidden []bool, spent int, free float64) float64 {
 }
 
 // leftHandles returns handles that lead to all content of the hidden messages, each to what one recall returns.
-func (w *selection) leftHandles(hidden []bool) []leftEntry {
+func (w *preface) leftHandles(hidden []bool) []leftEntry {
 	var out []leftEntry
 	page := 0 // bytes that the last entry still leads to
-	for _, p := range w.leftParts() {
+	if w.parts == nil {
+		w.parts = w.leftParts()
+	}
+	for _, p := range w.parts {
 		switch {
 		case p.bytes <= page:
 			page -= p.bytes
@@ -255,7 +256,7 @@ func (w *selection) leftHandles(hidden []bool) []leftEntry {
 }
 
 // leftFiles returns the files that calls in hidden messages read, with the lines.
-func (w *selection) leftFiles(hidden []bool) []leftEntry {
+func (w *reading) leftFiles(hidden []bool) []leftEntry {
 	reads := map[string]dialog.File{} // by call
 	var out []leftEntry
 	for i := range w.messages {
@@ -286,7 +287,7 @@ func (w *selection) leftFiles(hidden []bool) []leftEntry {
 }
 
 // unchanged returns the entries whose files no call but reads names after they were read.
-func (w *selection) unchanged(entries []leftEntry) []leftEntry {
+func (w *reading) unchanged(entries []leftEntry) []leftEntry {
 	return slices.DeleteFunc(entries, func(e leftEntry) bool {
 		path, _, _ := strings.Cut(e.name, ":")
 		base := path[strings.LastIndexByte(path, '/')+1:]

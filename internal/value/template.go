@@ -100,7 +100,7 @@ func saysFailure(line string) bool {
 }
 
 // discountTemplates takes the value off all terms and phrases that only lines of templates have.
-func (w *selection) discountTemplates() {
+func (w *rating) discountTemplates() {
 	if !slices.ContainsFunc(w.c.Lines, func(l Line) bool { return l.template }) {
 		return
 	}

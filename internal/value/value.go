@@ -24,7 +24,6 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
-	"github.com/condensehq/condense/internal/parallel"
 )
 
 // Options say how far to shorten.
@@ -105,10 +104,11 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 		}
 		o.Shares = &s
 	}
-	w := newSelection(messages, &o)
-	if err := w.evaluate(ctx); err != nil {
+	rated, err := prepare(ctx, readAll(messages, &o))
+	if err != nil {
 		return Result{}, err
 	}
+	w := newChoice(rated)
 	res, err := w.shorten(ctx)
 	if err != nil {
 		return Result{}, err
@@ -166,39 +166,6 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 		return same, nil
 	}
 	return res, nil
-}
-
-// evaluate computes the cost and the value of every line.
-func (w *selection) evaluate(ctx context.Context) error {
-	var habits *habits
-	tasks := []func(){w.count, func() { w.estimate = w.o.Model.Estimate(w.c) }, func() { habits = w.o.Model.habits(w.messages) }}
-	if w.o.Only == nil && w.o.Shares.Files > 0 {
-		tasks = append(tasks, w.replay)
-	}
-	if w.o.Only == nil && w.o.Shares.Index > 0 && !w.o.NoHandles {
-		tasks = append(tasks, func() { w.leftParts() })
-	}
-	parallel.Do(tasks...)
-	w.estimate.follow(habits, w.c)
-	w.heed(w.o.Account)
-	w.price()
-	return ctx.Err()
-}
-
-// shorten makes all choices.
-func (w *selection) shorten(ctx context.Context) (Result, error) {
-	w.filling = false
-	w.arrange()
-	w.forget()
-	w.settleOpen()
-	w.settle(0, len(w.lines))
-	for _, keep := range []func(context.Context) error{w.keepNamed, w.keepAsked, w.keepRules, w.keepDemands, w.keepNamedByAccount, w.keepUnread, w.keepTalk, w.keepUser, w.keepMedia, w.keepQuestions, w.keepReports, w.keepNewestResults, w.keepDecisions, w.keepOutcomes, w.keepRecent, w.choose, w.keepRest} {
-		if err := keep(ctx); err != nil {
-			return Result{}, err
-		}
-	}
-	out, tokens, pick := w.fit()
-	return Result{Messages: out, Tokens: tokens, Kinds: w.account(pick)}, nil
 }
 
 // Shares divide the room among kinds of content and weight what is chosen.
