@@ -58,8 +58,8 @@ func (m *Model) Evidence(c *Conversation) *Evidence {
 			}
 		}
 	})
-	v.best = c.bestTerms(odds)
-	v.focus = c.focus()
+	v.best = bestTerms(c, odds)
+	v.focus = focusOf(c)
 	return v
 }
 
@@ -67,30 +67,11 @@ func (m *Model) Evidence(c *Conversation) *Evidence {
 // 0 for one that appears everywhere.
 func (v *Evidence) Weight(n int) float64 { return v.c.weight(n, int(v.rarity[n])) }
 
-// TermSteps returns the step of every feature of term n, in buf. A term's step k is the weight
-// number k of all features in order.
-func (v *Evidence) TermSteps(n int, buf *Steps) []uint16 {
-	return v.c.termSteps(n, int(v.rarity[n]), buf)
-}
-
-// PhraseSteps does so for phrase n.
-func (v *Evidence) PhraseSteps(n int, buf *Steps) []uint16 {
-	return v.c.phraseSteps(n, v.best[v.c.phrases[n].lastLine], buf)
-}
-
-// LineVector writes what trees see of line l to x, which has [LineSize] elements.
-func (v *Evidence) LineVector(l int, x []float32) { v.c.lineVector(v.focus, l, v.best[l], x) }
-
 // TermVector writes what trees see of term n to x, which has [TermSize] elements: that of its last
 // line, then its own.
 func (v *Evidence) TermVector(n int, x []float32) {
 	v.LineVector(int(v.c.terms[n].lastLine), x)
 	v.ofTerm(n, x)
-}
-
-// ofTerm writes what trees see of term n besides its line.
-func (v *Evidence) ofTerm(n int, x []float32) {
-	v.c.termVector(n, int(v.rarity[n]), float32(sigmoid(v.odds[n])), x)
 }
 
 // A TermInfo holds the properties of a term that training needs besides its features.

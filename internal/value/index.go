@@ -340,9 +340,6 @@ func (c *Conversation) findSuperseded() {
 	}
 }
 
-// superseded reports whether p is about what a later passage is about, too.
-func (c *Conversation) superseded(p *Passage) bool { return p.old }
-
 // findOutdated finds the project rules of which a newer passage holds a newer version.
 func (c *Conversation) findOutdated() {
 	seen := map[string]bool{}

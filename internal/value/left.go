@@ -164,8 +164,8 @@ func (w *preface) listLeft(hidden []bool, spent int, free float64) float64 {
 		}
 	}
 	if most := int(leftNames * float64(room)); names > most && len(entries) > 0 {
-		if labelled := slices.DeleteFunc(slices.Clone(entries), func(e leftEntry) bool { return len(e.labels) == 0 }); !w.o.NoHandles && len(labelled) > 0 {
-			entries, names = labelled, 0 // no reader can know what a bare handle leads to
+		if known := slices.DeleteFunc(slices.Clone(entries), func(e leftEntry) bool { return len(e.labels) == 0 }); !w.o.NoHandles && len(known) > 0 {
+			entries, names = known, 0 // no reader can know what a bare handle leads to
 			for i, e := range entries {
 				sizes[i] = tokens(e.name + "\n")
 				names += sizes[i]
@@ -191,6 +191,15 @@ func (w *preface) listLeft(hidden []bool, spent int, free float64) float64 {
 		}
 	}
 	room = min(room-names, int(leftLabels*w.o.Shares.Index*float64(w.o.Room)))
+	if len(entries) == 0 {
+		return 0
+	}
+	w.left = " " + head + labelled(entries, room, tokens)
+	return float64(tokens(UsualMark + w.left + "\n"))
+}
+
+// labelled returns a line for each entry, with the labels that there is room for.
+func labelled(entries []leftEntry, room int, tokens func(string) int) string {
 	for _, e := range entries { // files say more than programs
 		slices.SortStableFunc(e.labels, func(a, b string) int { return strings.Count(a, " ") - strings.Count(b, " ") })
 	}
@@ -211,9 +220,6 @@ func (w *preface) listLeft(hidden []bool, spent int, free float64) float64 {
 			more = true
 		}
 	}
-	if len(entries) == 0 {
-		return 0
-	}
 	var b strings.Builder
 	for i, e := range entries {
 		b.WriteString("\n" + e.name)
@@ -221,8 +227,7 @@ func (w *preface) listLeft(hidden []bool, spent int, free float64) float64 {
 			b.WriteString(" " + strings.Join(e.labels[:said[i]], ", "))
 		}
 	}
-	w.left = " " + head + b.String()
-	return float64(tokens(UsualMark + w.left + "\n"))
+	return b.String()
 }
 
 // leftHandles returns handles that lead to all content of the hidden messages, each to what one recall returns.

@@ -230,7 +230,7 @@ func (c *Conversation) weight(n, rarity int) float64 {
 }
 
 // bestTerms returns, for every line, the greatest of the odds of its terms.
-func (c *Conversation) bestTerms(odds []float32) []float32 {
+func bestTerms(c *Conversation, odds []float32) []float32 {
 	best := make([]float32, len(c.Lines))
 	for l := range c.Lines {
 		for _, n := range c.TermsOf(l) {

@@ -83,10 +83,15 @@ type Line struct {
 	shape    uint8     // see shapeOf
 	template bool      // see findTemplates
 	field    uint8     // of a call; see fieldOf
-	hot      [2]int32  // the last two messages in which the user or the agent wrote one of its rare terms
-	hotTerm  int32     // the term that hot[0] is of
-	near     int32     // the last message in which such a term of a line close by was written
-	back     bool      // whether a term came back from here; see cameBack
+	lineUse
+}
+
+// A lineUse says when what a line is about was used.
+type lineUse struct {
+	hot     [2]int32 // the last two messages in which the user or the agent wrote one of its rare terms
+	hotTerm int32    // the term that hot[0] is of
+	near    int32    // the last message in which such a term of a line close by was written
+	back    bool     // whether a term came back from here; see cameBack
 	// How many lines above and below the next line is that a term came back from.
 	backAbove, backBelow uint16
 }

@@ -87,22 +87,8 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 	if same.Tokens <= o.Room || len(messages) == 0 {
 		return same, nil
 	}
-	if o.Model == nil {
-		m, err := DefaultModel()
-		if err != nil {
-			return Result{}, err
-		}
-		o.Model = m
-	}
-	if o.Reader == nil {
-		o.Reader = new(dialog.Reader)
-	}
-	if o.Shares == nil {
-		s := DefaultShares()
-		if o.Only != nil { // of what is read for the first time, lines together are used together
-			s.Line, s.Adjacent = 0.2, 0.4
-		}
-		o.Shares = &s
+	if err := o.complete(); err != nil {
+		return Result{}, err
 	}
 	rated, err := prepare(ctx, readAll(messages, &o))
 	if err != nil {
@@ -130,40 +116,76 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 			}
 		}
 	}
-	// What was to be kept may leave no room. Then only the newest message is kept, then nothing.
-	bare := *o.Shares
+	for _, again := range []func(context.Context, *choice, Result) (Result, error){less, more} {
+		if res, err = again(ctx, w, res); err != nil {
+			return Result{}, err
+		}
+	}
+	if res.Tokens >= same.Tokens {
+		return same, nil
+	}
+	return res, nil
+}
+
+// complete sets the model, the reader and the shares if o has none.
+func (o *Options) complete() error {
+	if o.Model == nil {
+		m, err := DefaultModel()
+		if err != nil {
+			return err
+		}
+		o.Model = m
+	}
+	if o.Reader == nil {
+		o.Reader = new(dialog.Reader)
+	}
+	if o.Shares == nil {
+		s := DefaultShares()
+		if o.Only != nil { // of what is read for the first time, lines together are used together
+			s.Line, s.Adjacent = 0.2, 0.4
+		}
+		o.Shares = &s
+	}
+	return nil
+}
+
+// less returns a smaller result than res where what was to be kept leaves no room: only the newest message is kept, then nothing.
+func less(ctx context.Context, w *choice, res Result) (Result, error) {
+	bare := *w.o.Shares
 	for _, share := range []*float64{&bare.Tail, &bare.Newest} {
-		if res.Tokens <= o.Room {
+		if res.Tokens <= w.o.Room {
 			break
 		}
 		if *share == 0 {
 			continue // it was left out already
 		}
 		*share = 0
-		o.Shares = &bare
-		less, err := w.shorten(ctx)
+		w.o.Shares = &bare
+		smaller, err := w.shorten(ctx)
 		if err != nil {
 			return Result{}, err
 		}
-		if less.Tokens < res.Tokens {
-			res = less
+		if smaller.Tokens < res.Tokens {
+			res = smaller
 		}
 	}
-	// A message is more than its lines. Where even all of them leave room, more of the newest messages stay.
-	for more := *o.Shares; w.spent() < w.most() && res.Tokens < o.Room && more.Tail < 1; {
+	return res, nil
+}
+
+// more returns a larger result than res: a message is more than its lines, and where even all of them leave room, more of the newest
+// messages stay.
+func more(ctx context.Context, w *choice, res Result) (Result, error) {
+	for more := *w.o.Shares; w.spent() < w.most() && res.Tokens < w.o.Room && more.Tail < 1; {
 		more.Tail = min(1, 2*max(more.Tail, 0.1))
-		o.Shares = &more
+		w.o.Shares = &more
 		larger, err := w.shorten(ctx)
 		if err != nil {
 			return Result{}, err
 		}
-		if larger.Tokens <= res.Tokens || larger.Tokens > o.Room {
+		if larger.Tokens <= res.Tokens || larger.Tokens > w.o.Room {
 			break
 		}
 		res = larger
-	}
-	if res.Tokens >= same.Tokens {
-		return same, nil
 	}
 	return res, nil
 }
