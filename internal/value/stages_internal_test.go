@@ -11,10 +11,10 @@ import (
 	"github.com/condensehq/condense/internal/dialog"
 )
 
-// workOn returns a request, reads of n files with an answer to each, and a question at the end.
-func workOn(n int) []core.Message {
+// workOn returns a request, reads of 20 files with an answer to each, and a question at the end.
+func workOn() []core.Message {
 	messages := []core.Message{coretest.User(core.Text("Mend parseHeader. Never touch the folder vendor."))}
-	for i := range n {
+	for i := range 20 {
 		id := fmt.Sprint("r", i)
 		var file strings.Builder
 		for k := range 30 {
@@ -27,12 +27,13 @@ func workOn(n int) []core.Message {
 	return coretest.Conversation(append(messages, coretest.Assistant(core.Text("It returns too early.")), coretest.User(core.Text("And why does it?")))...)
 }
 
-func optionsFor(messages []core.Message, share float64) *Options {
+// optionsFor returns options with room for three tenths of messages.
+func optionsFor(messages []core.Message) *Options {
 	tokens := 0
 	for i := range messages {
 		tokens += messages[i].Tokens
 	}
-	o := &Options{Room: int(share * float64(tokens)), Counter: coretest.Counter{}}
+	o := &Options{Room: tokens * 3 / 10, Counter: coretest.Counter{}}
 	if err := o.complete(); err != nil {
 		panic(err)
 	}
@@ -67,8 +68,8 @@ func lineOf(t *testing.T, c *Conversation, text string) int {
 // TestReading: a reading says which messages the model has not answered yet and which have the newest results, and divides the text of
 // files into blocks, but not what the user said.
 func TestReading(t *testing.T) {
-	messages := workOn(20)
-	r := readAll(messages, optionsFor(messages, 0.3))
+	messages := workOn()
+	r := readAll(messages, optionsFor(messages))
 	if want := len(messages) - 1; r.unread != want {
 		t.Errorf("unread from message %d on, want %d", r.unread, want)
 	}
@@ -89,9 +90,9 @@ func TestReading(t *testing.T) {
 // TestRating: a line costs its tokens and its end, its names are worth more if they are used again at the end, and what an account says
 // again counts nothing.
 func TestRating(t *testing.T) {
-	messages := workOn(20)
+	messages := workOn()
 	messages = coretest.Conversation(append(messages[:len(messages)-2], coretest.Assistant(core.Text("So zebra4_5 is what breaks, and zebra4_5 must change.")), messages[len(messages)-1])...)
-	o := optionsFor(messages, 0.3)
+	o := optionsFor(messages)
 	said := "I read number7, which heron7 needs."
 	o.Account = said
 	w, err := rate(t.Context(), readAll(messages, o))
@@ -113,9 +114,9 @@ func TestRating(t *testing.T) {
 
 // TestLayout: protected messages and the newest stay in place, results of those may be shortened, and older ones are hidden.
 func TestLayout(t *testing.T) {
-	messages := workOn(20)
+	messages := workOn()
 	messages[3].Protected, messages[4].Protected = true, true
-	w := chosenFrom(t, messages, optionsFor(messages, 0.3))
+	w := chosenFrom(t, messages, optionsFor(messages))
 	hidden := w.hidden()
 	for i, want := range map[int]bool{1: true, 3: false, 4: false, len(messages) - 1: false} {
 		if hidden[i] != want {
@@ -135,10 +136,10 @@ func TestLayout(t *testing.T) {
 // TestClaims: what the user forbids and a cause that the assistant gave are kept before lines compete, and leave them room.
 func TestClaims(t *testing.T) {
 	const cause = "The root cause is the flag early."
-	messages := workOn(20)
+	messages := workOn()
 	messages[1].Parts[0] = core.Text(cause)
 	messages = coretest.Conversation(messages...)
-	w := chosenFrom(t, messages, optionsFor(messages, 0.3))
+	w := chosenFrom(t, messages, optionsFor(messages))
 	if err := (claims{w}).meet(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +159,7 @@ func TestWorkClaims(t *testing.T) {
 	defer func() { allClaims = was }()
 	met := 0
 	allClaims = []claim{{take: func(claims, context.Context) error { met++; return nil }, work: true}}
-	messages := workOn(20)
+	messages := workOn()
 	for _, tt := range []struct {
 		name string
 		set  func(w *choice)
@@ -168,7 +169,7 @@ func TestWorkClaims(t *testing.T) {
 		{"talk", func(w *choice) { w.talks = true }, 0},
 		{"results", func(w *choice) { w.o.Only = func(*core.Message, int) bool { return true } }, 0},
 	} {
-		w := chosenFrom(t, messages, optionsFor(messages, 0.3))
+		w := chosenFrom(t, messages, optionsFor(messages))
 		tt.set(w)
 		met = 0
 		if err := (claims{w}).meet(t.Context()); err != nil || met != tt.want {
@@ -179,8 +180,8 @@ func TestWorkClaims(t *testing.T) {
 
 // TestChoose: the lines that are chosen fill the room, and none that is left is worth more by the token.
 func TestChoose(t *testing.T) {
-	messages := workOn(20)
-	w := chosenFrom(t, messages, optionsFor(messages, 0.3))
+	messages := workOn()
+	w := chosenFrom(t, messages, optionsFor(messages))
 	if err := w.choose(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -204,8 +205,8 @@ func TestChoose(t *testing.T) {
 
 // TestExtract: an extract has the lines that were picked, a mark between lines with others left out, and those of the room only.
 func TestExtract(t *testing.T) {
-	messages := workOn(20)
-	w := chosenFrom(t, messages, optionsFor(messages, 0.3))
+	messages := workOn()
+	w := chosenFrom(t, messages, optionsFor(messages))
 	l := lineOf(t, w.c, "zebra2_3 ")
 	for _, k := range []int{l, l + 1, l + 9} {
 		w.take(core.Span{Start: k, End: k + 1}, 10)

@@ -220,8 +220,8 @@ type Shares struct {
 	// Index is the share of the room for handles that lead to all that is hidden, with the files that it
 	// is about, or without handles for files with lines; nothing if it is not above 0.
 	Index float64
-	// Open is the share of the room for what is hidden and still open: items of the newest plan, and commands that
-	// failed last; nothing if it is not above 0.
+	// Open is the share of the room for the state of the work, as far as it is hidden: items of the newest plan that are not done, commands
+	// that failed last or were mended, and the files that were changed; nothing if it is not above 0.
 	Open float64
 	// Files is the share of the room for blocks of the newest text of files, 2,500 tokens at most; nothing if it is not above 0.
 	Files float64
