@@ -23,7 +23,7 @@ const (
 
 // heed makes lines count by what the account says: what it repeats counts nothing, and goes if the model said it; what it names without
 // quoting it counts more.
-func (w *selection) heed(account string) {
+func (w *rating) heed(account string) {
 	if account == "" {
 		return
 	}
@@ -80,7 +80,7 @@ func (w *selection) heed(account string) {
 }
 
 // weight returns by what the value of the lines of s is multiplied.
-func (w *selection) weight(s core.Span) float32 {
+func (w *rating) weight(s core.Span) float32 {
 	if w.heeded == nil {
 		return 1
 	}
@@ -93,7 +93,7 @@ func (w *selection) weight(s core.Span) float32 {
 
 // keepNamedByAccount takes, for each thing that the account names and no kept line has, the newest lines about it: the account tells a reader
 // that it matters, and not what it says.
-func (w *selection) keepNamedByAccount(context.Context) error {
+func (w claims) keepNamedByAccount(context.Context) error {
 	if w.named == nil {
 		return nil
 	}

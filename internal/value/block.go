@@ -19,8 +19,8 @@ const (
 )
 
 // findBlocks divides the results into blocks.
-func (w *selection) findBlocks() {
-	w.blocks = make([]int32, len(w.lines))
+func (w *reading) findBlocks() {
+	w.blocks = make([]int32, len(w.c.Lines))
 	for p := range w.c.Passages {
 		pass := &w.c.Passages[p]
 		if pass.Kind == dialog.KindToolCall && !pass.partial && (pass.family == families[dialog.FamilyWrite] || pass.family == families[dialog.FamilyEdit]) {
@@ -58,7 +58,7 @@ func (w *selection) findBlocks() {
 
 // findParagraphs divides what the assistant said into paragraphs. A line that announces what follows, and the items of a list, are
 // parts of one.
-func (w *selection) findParagraphs(pass *Passage) {
+func (w *reading) findParagraphs(pass *Passage) {
 	block, start := int32(1), pass.Lines.Start
 	for l := pass.Lines.Start; l < pass.Lines.End; l++ {
 		line := &w.c.Lines[l]
@@ -80,7 +80,7 @@ func isItem(s string) bool {
 }
 
 // findWritten divides what a call writes into blocks. Its other arguments are none.
-func (w *selection) findWritten(pass *Passage) {
+func (w *reading) findWritten(pass *Passage) {
 	block, start := int32(0), pass.Lines.Start
 	for l := pass.Lines.Start; l < pass.Lines.End; l++ {
 		if f := w.c.Lines[l].field; f != fieldNew && f != fieldOld {
@@ -95,7 +95,7 @@ func (w *selection) findWritten(pass *Passage) {
 }
 
 // begins reports whether a block begins at line l, which is not the first of its passage. The block before it began at start.
-func (w *selection) begins(l, start, end int) bool {
+func (w *reading) begins(l, start, end int) bool {
 	line, above := &w.c.Lines[l], &w.c.Lines[l-1]
 	if line.joins {
 		return false
@@ -131,7 +131,7 @@ func content(line string) (text string, outer bool) {
 }
 
 // blockOf returns the lines of the block that line l is in; only l if it is in none.
-func (w *selection) blockOf(l int) core.Span {
+func (w *rating) blockOf(l int) core.Span {
 	s := core.Span{Start: l, End: l + 1}
 	if w.blocks[l] == 0 {
 		return s
@@ -147,7 +147,7 @@ func (w *selection) blockOf(l int) core.Span {
 
 // unit returns the lines that are chosen with line l of a result: itself if it continues lines that are kept, else some
 // around it in the same block.
-func (w *selection) unit(l int) core.Span {
+func (w *choice) unit(l int) core.Span {
 	s := core.Span{Start: l, End: l + 1}
 	if w.keptAbove(l) || w.keptBelow(l) {
 		return s

@@ -121,3 +121,6 @@ func isPatch(lines []Line) bool {
 	}
 	return false
 }
+
+// stale reports whether a newer line says what l says.
+func (l *Line) stale() bool { return l.repeated || l.replaced }

@@ -13,7 +13,7 @@ const changedNames = 4
 
 // changed returns an entry for each file that the conversation changed, the newest change first: its path, how often, and the names
 // that changed lines define. What a former extract says of other files follows.
-func (w *selection) changed() (out []string) {
+func (w *preface) changed() (out []string) {
 	l := w.ledger()
 	root := w.root
 	files := slices.DeleteFunc(slices.Clone(l.Files), func(f *ledger.File) bool { return f.Edited < 0 })

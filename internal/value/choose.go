@@ -18,7 +18,7 @@ const (
 
 // choose takes lines, best first, until the room is used. Then it drops lines that later ones made
 // unnecessary, and fills the room again.
-func (w *selection) choose(ctx context.Context) error {
+func (w *choice) choose(ctx context.Context) error {
 	clear(w.taken)
 	w.threshold = 0
 	from := int32(len(w.picks) - 1)
@@ -41,18 +41,59 @@ func (w *selection) choose(ctx context.Context) error {
 	return err
 }
 
+// rest fills the remaining room with lines that add nothing to the others: those first that would be worth most by
+// themselves, and of equal ones the newest. A line that is kept elsewhere is left out first.
+func (w *choice) rest(ctx context.Context) error {
+	limit := w.most()
+	if w.spent() >= limit {
+		return nil
+	}
+	w.filling = true
+	q := newQueue(nil)
+	for p := range w.c.Passages {
+		if !w.eligible(p) {
+			continue
+		}
+		lines := w.c.Passages[p].Lines
+		for l := lines.Start; l < lines.End; l++ {
+			if w.lines[l].at == 0 && !w.gone(l) {
+				r := max(w.alone(l)*w.weight(core.Span{Start: l, End: l + 1})/w.lines[l].tokens, 1e-9)
+				q.push(candidate{r, int32(l), int32(l + 1)})
+			}
+		}
+	}
+	for n := 0; w.spent() < limit; n++ {
+		if n%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		top, ok := q.top()
+		if !ok {
+			break
+		}
+		q.pop()
+		if l := int(top.start); w.lines[l].at == 0 {
+			s := core.Span{Start: l, End: l + 1}
+			if w.blocks[l] > 0 {
+				s = w.unit(l)
+			}
+			w.take(s, w.cost(s))
+		}
+	}
+	return nil
+}
+
 // most is how much is chosen in all, in tokens; what there is no room for is left out again.
-func (w *selection) most() float64 { return (overshoot+reserve)*float64(w.o.Room) + leastReserve }
+func (w *choice) most() float64 { return (overshoot+reserve)*float64(w.o.Room) + leastReserve }
 
 // eligible reports whether lines of passage p may be chosen: it is not whole already, and no
 // newer version of the rules in it is to stay.
-func (w *selection) eligible(p int) bool {
+func (w *choice) eligible(p int) bool {
 	return w.passages[p].mode == modeOpen || w.passages[p].mode == modeExtract && !w.c.Passages[p].outdated
 }
 
 // candidates returns, in several lists, the runs of lines that may be chosen at first from the
 // wanted passages between from and to. A queue does not depend on their order.
-func (w *selection) candidates(from, to int, wanted func(p int) bool) (lists [][]candidate) {
+func (w *choice) candidates(from, to int, wanted func(p int) bool) (lists [][]candidate) {
 	const least = 64 // passages that are worth a goroutine
 	var mu sync.Mutex
 	parallel.Ranges(to-from, least, func(start, end int) {
@@ -77,7 +118,7 @@ func (w *selection) candidates(from, to int, wanted func(p int) bool) (lists [][
 
 // fill takes the best candidates of q until so many tokens are used. It returns the value per token
 // of the last one; 0 if it took none.
-func (w *selection) fill(ctx context.Context, q *queue, limit float64) (last float32, err error) {
+func (w *choice) fill(ctx context.Context, q *queue, limit float64) (last float32, err error) {
 	for n := 0; w.spent() < limit; n++ {
 		if n%4096 == 0 && ctx.Err() != nil {
 			return last, ctx.Err()
@@ -109,7 +150,7 @@ func (w *selection) fill(ctx context.Context, q *queue, limit float64) (last flo
 }
 
 // offer adds to q the candidates around the lines of s and around so many more on each side.
-func (w *selection) offer(q *queue, s core.Span, more int) {
+func (w *choice) offer(q *queue, s core.Span, more int) {
 	pass := w.c.Passages[w.lines[s.Start].passage].Lines
 	w.spans(core.Span{Start: max(pass.Start, s.Start-more), End: min(pass.End, s.End+more)}, pass, func(s core.Span) {
 		if r := w.rate(s); r > 0 {
@@ -120,7 +161,7 @@ func (w *selection) offer(q *queue, s core.Span, more int) {
 
 // spans yields the candidates around the lines of near: each line by itself, and each with its
 // neighbours; of results units and blocks.
-func (w *selection) spans(near, pass core.Span, yield func(core.Span)) {
+func (w *choice) spans(near, pass core.Span, yield func(core.Span)) {
 	for l := near.Start; l < near.End; l++ {
 		if w.lines[l].at != 0 || w.gone(l) {
 			continue
@@ -143,10 +184,10 @@ func (w *selection) spans(near, pass core.Span, yield func(core.Span)) {
 	}
 }
 
-func (w *selection) spent() float64 { return w.picks[len(w.picks)-1] }
+func (w *choice) spent() float64 { return w.picks[len(w.picks)-1] }
 
 // rate returns the value per token of taking s; 0 if it has none.
-func (w *selection) rate(s core.Span) float32 {
+func (w *choice) rate(s core.Span) float32 {
 	gain := w.gain(s)
 	if gain <= 0 {
 		return 0
@@ -158,7 +199,7 @@ func (w *selection) rate(s core.Span) float32 {
 }
 
 // cost returns the tokens of the lines of s that are not kept, and of the text around them.
-func (w *selection) cost(s core.Span) float64 {
+func (w *choice) cost(s core.Span) float64 {
 	n := 0.0
 	for l := s.Start; l < s.End; l++ {
 		if line := &w.lines[l]; line.at == 0 && !w.gone(l) {
@@ -183,54 +224,8 @@ func (w *selection) cost(s core.Span) float64 {
 	return max(n, 1)
 }
 
-// price scales the values of the families, so that each is a share of what is expected to be
-// needed of it, and finds what is worth something in every line: half of it is, or less.
-func (w *selection) price() {
-	s, e := w.o.Shares, w.estimate
-	scale := func(v []float32, by, sum float64) {
-		f := float32(0)
-		if sum > 0 {
-			f = float32(1e4 * by / sum)
-		}
-		for i := range v {
-			v[i] *= f
-		}
-	}
-	scale(e.Names, s.Names, e.nameSum)
-	scale(e.Words, s.Words, e.wordSum)
-	scale(e.Phrases, s.Phrases, e.phraseSum)
-	w.discountTemplates()
-	w.items = make([]int32, 0, 4*len(w.lines))
-	for l := range w.lines {
-		line := &w.lines[l]
-		line.terms = int32(len(w.items))
-		if w.gone(l) {
-			line.phrases, line.end = line.terms, line.terms
-			continue
-		}
-		for _, n := range w.c.TermsOf(l) {
-			if e.Names[n] > 0 || e.Words[n] > 0 {
-				w.items = append(w.items, n)
-			}
-		}
-		line.phrases = int32(len(w.items))
-		for _, n := range w.c.phrasesOf(l) {
-			if e.Phrases[max(n, ^n)] > 0 {
-				w.items = append(w.items, n)
-			}
-		}
-		line.end = int32(len(w.items))
-	}
-}
-
-// termsOf returns the numbers of the terms of a line that are worth something.
-func (w *selection) termsOf(line *lineState) []int32 { return w.items[line.terms:line.phrases] }
-
-// phrasesOf returns the numbers of its phrases that are. See Conversation.phrasesOf.
-func (w *selection) phrasesOf(line *lineState) []int32 { return w.items[line.phrases:line.end] }
-
 // forget marks all terms and phrases as missing from the kept lines.
-func (w *selection) forget() {
+func (w *choice) forget() {
 	for n := range w.terms {
 		w.terms[n] = termState{name: w.estimate.Names[n], word: w.estimate.Words[n]}
 	}
@@ -239,7 +234,7 @@ func (w *selection) forget() {
 
 // lineCredit is the share of the value of its names that line l gives, if the lines of s
 // are kept.
-func (w *selection) lineCredit(l int, s core.Span) float32 {
+func (w *choice) lineCredit(l int, s core.Span) float32 {
 	credit := w.o.Shares.Line
 	if w.lines[l].first || within(l-1, s) || w.lines[l-1].at != 0 {
 		credit += w.o.Shares.Adjacent
@@ -251,13 +246,13 @@ func (w *selection) lineCredit(l int, s core.Span) float32 {
 }
 
 // keptAbove and keptBelow report whether the line next to line l is of its passage and kept.
-func (w *selection) keptAbove(l int) bool { return !w.lines[l].first && w.lines[l-1].at != 0 }
-func (w *selection) keptBelow(l int) bool { return !w.lines[l].last && w.lines[l+1].at != 0 }
+func (w *choice) keptAbove(l int) bool { return !w.lines[l].first && w.lines[l-1].at != 0 }
+func (w *choice) keptBelow(l int) bool { return !w.lines[l].last && w.lines[l+1].at != 0 }
 
 func within(l int, s core.Span) bool { return l >= s.Start && l < s.End }
 
 // gain returns what keeping the lines of s adds.
-func (w *selection) gain(s core.Span) float32 {
+func (w *choice) gain(s core.Span) float32 {
 	gain := float32(0)
 	from, to := w.adjacent(s)
 	for l := from; l < to; l++ {
@@ -291,7 +286,7 @@ func (w *selection) gain(s core.Span) float32 {
 }
 
 // adjacent returns the span of s and the lines next to it, if they are of its passage.
-func (w *selection) adjacent(s core.Span) (from, to int) {
+func (w *choice) adjacent(s core.Span) (from, to int) {
 	from, to = s.Start, s.End
 	if !w.lines[from].first {
 		from--
@@ -303,7 +298,7 @@ func (w *selection) adjacent(s core.Span) (from, to int) {
 }
 
 // take keeps the lines of s, at the cost given.
-func (w *selection) take(s core.Span, cost float64) {
+func (w *choice) take(s core.Span, cost float64) {
 	at := w.pick(cost)
 	pass := &w.passages[w.lines[s.Start].passage]
 	if first := w.heading(s.Start); first >= 0 && pass.opened == 0 && first < s.Start {
@@ -322,7 +317,7 @@ func (w *selection) take(s core.Span, cost float64) {
 
 // heading returns the first line of the command that line l is of, if it may be chosen; -1 if there is none. What a command is for, or
 // a line of a script, says nothing without it.
-func (w *selection) heading(l int) int {
+func (w *choice) heading(l int) int {
 	p := w.lines[l].passage
 	pass := &w.c.Passages[p]
 	first := pass.Lines.Start
@@ -336,7 +331,7 @@ func (w *selection) heading(l int) int {
 const headingLong = 60
 
 // pick records a choice with its cost, and returns its number.
-func (w *selection) pick(cost float64) int32 {
+func (w *choice) pick(cost float64) int32 {
 	at := int32(len(w.picks))
 	if at == 1 {
 		at = 2 // 1 is what was there
@@ -347,7 +342,7 @@ func (w *selection) pick(cost float64) int32 {
 }
 
 // settle adds the terms and phrases of the kept lines between from and to.
-func (w *selection) settle(from, to int) {
+func (w *choice) settle(from, to int) {
 	for l := from; l < to; l++ {
 		line := &w.lines[l]
 		if line.at == 0 {

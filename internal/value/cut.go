@@ -14,7 +14,7 @@ import (
 // end, without the lines that are not kept: pieces of it in order, and a mark on a line of its
 // own wherever something is missing. The largest gap's mark says how many lines that is and has
 // the handle.
-func (w *selection) cutText(text string, first, end int, k int32, handle string) string {
+func (w extraction) cutText(text string, first, end int, k int32, handle string) string {
 	gaps := w.gaps(text, first, end, k)
 	largest := 0
 	for i, g := range gaps {
@@ -47,7 +47,7 @@ func (w *selection) cutText(text string, first, end int, k int32, handle string)
 // gaps returns the bytes of a text that are not kept, in order. Lines without a letter or digit
 // between two removed lines are removed, too. Text of no passage, such as the header of a result,
 // is kept.
-func (w *selection) gaps(text string, first, end int, k int32) []core.Span {
+func (w extraction) gaps(text string, first, end int, k int32) []core.Span {
 	var out []core.Span
 	at, gap := 0, true // gap: what is before at may go
 	for l := w.c.Passages[first].Lines.Start; l < w.c.Passages[end-1].Lines.End; l++ {

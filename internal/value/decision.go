@@ -43,10 +43,7 @@ var outcomeForm = regexp.MustCompile(`(?i)\b\d+ (?:tests?|specs?|passed|passing|
 var reportForms = []string{"<teammate-message", "<task-notification", "<agent-message", "<subagent"}
 
 // keepReports takes what other agents reported, the newest first, as far as it is prose: no other text of the conversation says it.
-func (w *selection) keepReports(context.Context) error {
-	if w.talks || w.o.Only != nil {
-		return nil
-	}
+func (w claims) keepReports(context.Context) error {
 	limit := w.spent() + reportShare*float64(w.o.Room)
 	for p, pass := range slices.Backward(w.c.Passages) {
 		if pass.Kind != dialog.KindInjected || pass.rules != "" || w.passages[p].mode != modeExtract || !w.reports(&pass) {
@@ -66,7 +63,7 @@ func (w *selection) keepReports(context.Context) error {
 }
 
 // reports says whether an injected text is another agent's report, and not a notice in JSON.
-func (w *selection) reports(pass *Passage) bool {
+func (w *reading) reports(pass *Passage) bool {
 	first := w.c.Lines[pass.Lines.Start].Text
 	if !slices.ContainsFunc(reportForms, func(form string) bool { return strings.HasPrefix(first, form) }) {
 		return false
@@ -75,10 +72,7 @@ func (w *selection) reports(pass *Passage) bool {
 }
 
 // keepDecisions takes sentences of the assistant that give a cause, a choice or a finding.
-func (w *selection) keepDecisions(context.Context) error {
-	if w.talks || w.o.Only != nil {
-		return nil
-	}
+func (w claims) keepDecisions(context.Context) error {
 	limit := w.spent() + decisionShare*float64(w.o.Room)
 	for p, pass := range slices.Backward(w.c.Passages) {
 		if pass.Kind != dialog.KindAssistant || w.passages[p].mode != modeExtract {
@@ -104,10 +98,7 @@ func (w *selection) keepDecisions(context.Context) error {
 }
 
 // keepQuestions takes what the assistant said last before a short message of the user, the newest first: "yes" answers something.
-func (w *selection) keepQuestions(context.Context) error {
-	if w.talks || w.o.Only != nil {
-		return nil
-	}
+func (w claims) keepQuestions(context.Context) error {
 	limit := w.spent() + questionShare*float64(w.o.Room)
 	for p, pass := range slices.Backward(w.c.Passages) {
 		if p == 0 || pass.Kind != dialog.KindUser || pass.partial || w.size(pass.Lines) > answerLong {
@@ -128,19 +119,8 @@ func (w *selection) keepQuestions(context.Context) error {
 	return nil
 }
 
-// size returns the bytes of lines.
-func (w *selection) size(lines core.Span) (n int) {
-	for l := lines.Start; l < lines.End; l++ {
-		n += len(w.c.Lines[l].Text)
-	}
-	return n
-}
-
 // keepNewestResults takes the newest results whole, the newest first: the next step needs them.
-func (w *selection) keepNewestResults(context.Context) error {
-	if w.talks || w.o.Only != nil {
-		return nil
-	}
+func (w claims) keepNewestResults(context.Context) error {
 	room := float64(w.o.Room)
 	limit := w.spent() + newestShare*room
 	for p := len(w.passages) - 1; p >= 0 && w.c.Passages[p].Message >= w.recent; p-- {
@@ -156,10 +136,7 @@ func (w *selection) keepNewestResults(context.Context) error {
 }
 
 // keepOutcomes takes of each command that checks something the line that says how it ended.
-func (w *selection) keepOutcomes(context.Context) error {
-	if w.talks || w.o.Only != nil {
-		return nil
-	}
+func (w claims) keepOutcomes(context.Context) error {
 	limit := w.spent() + outcomeShare*float64(w.o.Room)
 	for p, pass := range slices.Backward(w.c.Passages) {
 		if !pass.answers() || pass.family != families[dialog.FamilyCommand] || w.passages[p].mode != modeExtract || commandKey(pass.Target) == "" {

@@ -482,7 +482,7 @@ func (c *Conversation) split(all []said) {
 
 // keepDemands takes the demands of the user, up to their share of the room: the strongest first, and of these the
 // newest.
-func (w *selection) keepDemands(context.Context) error {
+func (w claims) keepDemands(context.Context) error {
 	limit := w.spent() + w.o.Shares.Demands*float64(w.o.Room)
 	for demand := dialog.Forbids; demand > 0; demand-- {
 		for p, pass := range slices.Backward(w.c.Passages) {

@@ -58,8 +58,8 @@ func (m *Model) Evidence(c *Conversation) *Evidence {
 			}
 		}
 	})
-	v.best = c.bestTerms(odds)
-	v.focus = c.focus()
+	v.best = bestTerms(c, odds)
+	v.focus = focusOf(c)
 	return v
 }
 
@@ -67,25 +67,11 @@ func (m *Model) Evidence(c *Conversation) *Evidence {
 // 0 for one that appears everywhere.
 func (v *Evidence) Weight(n int) float64 { return v.c.weight(n, int(v.rarity[n])) }
 
-// TermSteps returns the step of every feature of term n, in buf. A term's step k is the weight
-// number k of all features in order.
-func (v *Evidence) TermSteps(n int, buf *Steps) []uint16 {
-	return v.c.termSteps(n, int(v.rarity[n]), buf)
-}
-
-// PhraseSteps does so for phrase n.
-func (v *Evidence) PhraseSteps(n int, buf *Steps) []uint16 {
-	return v.c.phraseSteps(n, v.best[v.c.phrases[n].lastLine], buf)
-}
-
-// LineVector writes what trees see of line l to x, which has [LineSize] elements.
-func (v *Evidence) LineVector(l int, x []float32) { v.c.lineVector(v.focus, l, v.best[l], x) }
-
 // TermVector writes what trees see of term n to x, which has [TermSize] elements: that of its last
 // line, then its own.
 func (v *Evidence) TermVector(n int, x []float32) {
 	v.LineVector(int(v.c.terms[n].lastLine), x)
-	v.c.termVector(n, int(v.rarity[n]), float32(sigmoid(v.odds[n])), x)
+	v.ofTerm(n, x)
 }
 
 // A TermInfo holds the properties of a term that training needs besides its features.
@@ -132,7 +118,7 @@ func (c *Conversation) Reused(m *Model, s *Sequel) (terms, phrases []float32) {
 func (c *Conversation) reused(m *Model, s *Sequel, from *dialog.Reader) (terms, phrases []float32) {
 	terms, phrases = make([]float32, len(c.terms)), make([]float32, len(c.phrases))
 	known := knownTerms(s)
-	f := read(s.After, from, false)
+	f := read(s.After, from.Read(s.After), false)
 	seenTerm, seenPhrase := firsts(len(f.terms)), firsts(len(f.phrases))
 	var ours []int32                    // terms that the message at hand asks for
 	taken := make([]bool, len(c.terms)) // it or one before did

@@ -74,8 +74,10 @@ var termFeatures = []Feature{
 	{"later and last kind", laterSteps * kinds},
 }
 
-// termSteps writes the step of every feature of term n.
-func (c *Conversation) termSteps(n int, rarity int, out *Steps) []uint16 {
+// TermSteps returns the step of every feature of term n, in buf. A term's step k is the weight
+// number k of all features in order.
+func (v *Evidence) TermSteps(n int, buf *Steps) []uint16 {
+	c, rarity := v.c, int(v.rarity[n])
 	t := &c.terms[n]
 	line := &c.Lines[t.lastLine]
 	p := &c.Passages[line.Passage]
@@ -92,7 +94,7 @@ func (c *Conversation) termSteps(n int, rarity int, out *Steps) []uint16 {
 	}
 	cl, last := int(t.class), int(t.lastKind)
 	msgs := steps2(int(t.messages), 9) - 1
-	v := [...]int{
+	steps := [...]int{
 		cl,
 		cl*rarities + rarity,
 		cl*6 + thresholds(float64(t.size), []float64{5, 7, 10, 14, 20}),
@@ -113,8 +115,8 @@ func (c *Conversation) termSteps(n int, rarity int, out *Steps) []uint16 {
 		thresholds(float64(t.messages)/float64(c.messages), []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5}),
 		flag(t.inFailure),
 		steps2(int(t.head), 7)*kinds + last,
-		c.lengthStep(p)*kinds + last,
-		c.usedStep(p)*2 + flag(c.superseded(p)),
+		p.lengthStep()*kinds + last,
+		c.usedStep(p)*2 + flag(p.old),
 		int(line.shape)*kinds + last,
 		steps2(line.mentions.End-line.mentions.Start, 6) - 1,
 		int(p.family)*kinds + last,
@@ -130,7 +132,7 @@ func (c *Conversation) termSteps(n int, rarity int, out *Steps) []uint16 {
 		int(p.later)*familyCount + int(p.family),
 		int(p.later)*kinds + last,
 	}
-	return pack(termFeatures, v[:], out)
+	return pack(termFeatures, steps[:], buf)
 }
 
 var phraseFeatures = []Feature{
@@ -161,7 +163,9 @@ var phraseFeatures = []Feature{
 	{"later and last kind", laterSteps * kinds},
 }
 
-func (c *Conversation) phraseSteps(n int, best float32, out *Steps) []uint16 {
+// PhraseSteps does so for phrase n.
+func (v *Evidence) PhraseSteps(n int, buf *Steps) []uint16 {
+	c := v.c
 	f := &c.phrases[n]
 	line := &c.Lines[f.lastLine]
 	p := &c.Passages[line.Passage]
@@ -175,7 +179,7 @@ func (c *Conversation) phraseSteps(n int, best float32, out *Steps) []uint16 {
 	}
 	content := int(f.content) - 2
 	used := c.usedStep(p)
-	v := [...]int{
+	steps := [...]int{
 		content,
 		last*3 + content,
 		msgs*4 + min(int(f.ours), 3),
@@ -185,11 +189,11 @@ func (c *Conversation) phraseSteps(n int, best float32, out *Steps) []uint16 {
 		ownAge,
 		int(f.first)*kinds + last,
 		steps2(int(f.lastLine)-p.Lines.Start, 7)*kinds + last,
-		c.lengthStep(p)*kinds + last,
-		used*2 + flag(c.superseded(p)),
+		p.lengthStep()*kinds + last,
+		used*2 + flag(p.old),
 		int(line.shape)*kinds + last,
 		used*shapes + int(line.shape),
-		thresholds(float64(best), []float64{0.005, 0.01, 0.03, 0.08, 0.2}),
+		thresholds(float64(v.best[f.lastLine]), []float64{0.005, 0.01, 0.03, 0.08, 0.2}),
 		int(p.family)*kinds + last,
 		int(line.field)*ages + age,
 		int(line.field)*3 + content,
@@ -202,7 +206,7 @@ func (c *Conversation) phraseSteps(n int, best float32, out *Steps) []uint16 {
 		int(p.later)*familyCount + int(p.family),
 		int(p.later)*kinds + last,
 	}
-	return pack(phraseFeatures, v[:], out)
+	return pack(phraseFeatures, steps[:], buf)
 }
 
 func pack(features []Feature, v []int, out *Steps) []uint16 {
@@ -222,7 +226,7 @@ func flag(b bool) int {
 	return 0
 }
 
-func (c *Conversation) lengthStep(p *Passage) int {
+func (p *Passage) lengthStep() int {
 	return thresholds(float64(p.Lines.End-p.Lines.Start), []float64{2, 6, 21, 61, 151})
 }
 
@@ -267,7 +271,7 @@ type focus struct {
 // focusReach is after how many messages a term counts half.
 const focusReach = 12
 
-func (c *Conversation) focus() *focus {
+func focusOf(c *Conversation) *focus {
 	f := &focus{
 		terms: make([]float32, len(c.terms)), lines: make([]float32, len(c.Lines)),
 		best: make([]float32, len(c.Lines)), passages: make([]float32, len(c.Passages)),
@@ -310,9 +314,9 @@ func (c *Conversation) since(m int32) float32 {
 // around is how many lines above and below the trees look at.
 const around = 3
 
-// lineVector writes what the trees see of line l, whose terms are written again with odds
-// of at most best.
-func (c *Conversation) lineVector(f *focus, l int, best float32, x []float32) {
+// LineVector writes what trees see of line l to x, which has [LineSize] elements.
+func (v *Evidence) LineVector(l int, x []float32) {
+	c, f, best := v.c, v.focus, v.best[l]
 	line := &c.Lines[l]
 	p := &c.Passages[line.Passage]
 	above, below := float32(0), float32(0)
@@ -323,7 +327,7 @@ func (c *Conversation) lineVector(f *focus, l int, best float32, x []float32) {
 		below = max(below, f.best[k])
 	}
 	after := c.bytes - line.start
-	v := [lineSize]float32{
+	seen := [lineSize]float32{
 		float32(after),
 		float32(after) / float32(c.bytes+1),
 		float32(c.messages - 1 - p.Message),
@@ -331,7 +335,7 @@ func (c *Conversation) lineVector(f *focus, l int, best float32, x []float32) {
 		float32(p.Lines.End - 1 - l),
 		float32(p.Lines.End - p.Lines.Start),
 		float32(c.usedStep(p)),
-		float32(flag(c.superseded(p))),
+		float32(flag(p.old)),
 		float32(line.shape),
 		float32(line.mentions.End - line.mentions.Start),
 		float32(line.phrases.End - line.phrases.Start),
@@ -358,14 +362,15 @@ func (c *Conversation) lineVector(f *focus, l int, best float32, x []float32) {
 	}
 	if p.file >= 0 {
 		t := &c.terms[p.file]
-		v[fileAt], v[fileAt+1] = c.since(t.lastByUs), float32(t.by[byCall])
-		v[fileAt+2], v[fileAt+3] = c.since(t.edited), float32(int(t.edited)-p.Message)
+		seen[fileAt], seen[fileAt+1] = c.since(t.lastByUs), float32(t.by[byCall])
+		seen[fileAt+2], seen[fileAt+3] = c.since(t.edited), float32(int(t.edited)-p.Message)
 	}
-	copy(x, v[:])
+	copy(x, seen[:])
 }
 
-// termVector adds what the trees see of term n to what they see of its last line.
-func (c *Conversation) termVector(n, rarity int, odds float32, x []float32) {
+// ofTerm adds what trees see of term n to what they see of its last line.
+func (v *Evidence) ofTerm(n int, x []float32) {
+	c, rarity, odds := v.c, int(v.rarity[n]), float32(sigmoid(v.odds[n]))
 	t := &c.terms[n]
 	line := &c.Lines[t.lastLine]
 	partMean, partBest := c.partFocus(n)
@@ -373,7 +378,7 @@ func (c *Conversation) termVector(n, rarity int, odds float32, x []float32) {
 	if line.hotTerm == int32(n) {
 		hot = line.hot[1]
 	}
-	v := [termSize - lineSize]float32{
+	seen := [termSize - lineSize]float32{
 		float32(t.class),
 		float32(rarity),
 		float32(t.size),
@@ -398,5 +403,5 @@ func (c *Conversation) termVector(n, rarity int, odds float32, x []float32) {
 		partBest,
 		float32(t.partCount),
 	}
-	copy(x[lineSize:], v[:])
+	copy(x[lineSize:], seen[:])
 }

@@ -2,6 +2,7 @@ package value
 
 import (
 	"iter"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/ledger"
+	"github.com/condensehq/condense/internal/parallel"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -41,7 +43,7 @@ type fileBlock struct {
 }
 
 // listFiles chooses the blocks of files that are shown, and returns their tokens, at most so many.
-func (w *selection) listFiles(hidden []bool, free float64) float64 {
+func (w *preface) listFiles(hidden []bool, free float64) float64 {
 	w.files, w.filed = nil, nil
 	room := min(w.o.Shares.Files*float64(w.o.Room), filesMost, free)
 	if room < filesLeast || w.o.Only != nil {
@@ -110,11 +112,17 @@ func joined(blocks []*fileBlock, root string) (out []*fileBlock) {
 	return out
 }
 
-// ledger returns the files as the conversation shows them.
-func (w *selection) ledger() *ledger.Ledger {
-	if w.replayed != nil {
-		return w.replayed
+// ledger returns the files as the conversation shows them. From then on their folder is left out of paths.
+func (w *preface) ledger() *ledger.Ledger {
+	if w.replayed == nil {
+		w.replayed, w.folder = w.replay()
 	}
+	w.root = w.folder
+	return w.replayed
+}
+
+// replay finds the files as the conversation shows them, and the folder that they are in.
+func (w *reading) replay() (files *ledger.Ledger, folder string) {
 	l := new(ledger.Ledger)
 	for p := range w.c.Passages { // blocks of a former extract
 		pass := &w.c.Passages[p]
@@ -133,9 +141,8 @@ func (w *selection) ledger() *ledger.Ledger {
 		}
 		l.File(path).Show(first, lines, pass.Message)
 	}
-	l.Replay(w.messages, w.o.Reader.Read(w.messages))
-	w.replayed, w.root = l, rootOf(l)
-	return l
+	l.Replay(w.messages, w.said)
+	return l, rootOf(l)
 }
 
 var placeForm = regexp.MustCompile(`:(\d{1,7})(?:-\d{1,7})?$`)
@@ -182,6 +189,11 @@ func (b *fileBlock) write(root string) string {
 		name += ":" + strconv.Itoa(b.First) + "-" + strconv.Itoa(b.First+len(b.Lines)-1)
 	}
 	var s strings.Builder
+	size := len(name) + 20
+	for i := range b.Lines {
+		size += len(b.Lines[i].Text) + 1
+	}
+	s.Grow(size)
 	s.WriteString(headings[dialog.KindToolResult] + " " + fileName + " " + name)
 	for i := range b.Lines {
 		s.WriteString("\n" + strings.TrimRight(b.Lines[i].Text, " \t\r"))
@@ -207,7 +219,7 @@ type talk struct {
 	names map[string]bool
 }
 
-func (w *selection) talk() talk {
+func (w *reading) talk() talk {
 	t := talk{names: map[string]bool{}}
 	var texts [3]strings.Builder
 	said, users := 0, 0
@@ -262,7 +274,7 @@ func names(s string) iter.Seq2[string, string] {
 var defining = rawjson.Set("func", "function", "def", "class", "const", "let", "var", "type", "interface", "struct", "enum", "fn", "impl", "trait", "module")
 
 // rateFiles returns the blocks that may be shown, the best first.
-func (w *selection) rateFiles(l *ledger.Ledger, hidden []bool) []fileBlock {
+func (w *preface) rateFiles(l *ledger.Ledger, hidden []bool) []fileBlock {
 	since := make([]float64, len(w.messages)+1) // tokens from a message to the end
 	for i := len(w.messages) - 1; i >= 0; i-- {
 		since[i] = since[i+1] + float64(w.messages[i].Tokens)
@@ -277,33 +289,14 @@ func (w *selection) rateFiles(l *ledger.Ledger, hidden []bool) []fileBlock {
 		}
 	}
 	talk := w.talk()
-	var out []fileBlock
-	for _, f := range l.Files {
-		about := 0
-		base := f.Path[strings.LastIndexByte(f.Path, '/')+1:]
-		for _, text := range talk.texts {
-			if strings.Contains(text, base) {
-				about++
-			}
+	rated := make([][]fileBlock, len(l.Files))
+	const least = 16 // files that are worth a goroutine
+	parallel.Ranges(len(l.Files), least, func(from, to int) {
+		for i := from; i < to; i++ {
+			rated[i] = talk.blocks(l.Files[i], visible, since)
 		}
-		for _, b := range f.Blocks() {
-			if len(b.Lines) == 0 || w.isShown(&b, visible) {
-				continue
-			}
-			seen := 0
-			for i := range b.Lines {
-				seen = max(seen, b.Lines[i].Seen)
-			}
-			score := -math.Log1p(since[min(seen+1, len(since)-1)]) - 0.5*math.Log1p(since[min(f.Touched+1, len(since)-1)])
-			if about > 0 {
-				score += mentioned
-			}
-			if about > 1 {
-				score += mentionedBy
-			}
-			out = append(out, fileBlock{Block: b, score: score + talk.rate(&b)})
-		}
-	}
+	})
+	out := slices.Concat(rated...)
 	slices.SortStableFunc(out, func(a, b fileBlock) int {
 		switch {
 		case a.score > b.score:
@@ -316,8 +309,37 @@ func (w *selection) rateFiles(l *ledger.Ledger, hidden []bool) []fileBlock {
 	return out
 }
 
+// blocks returns the blocks of a file, rated, that are not visible elsewhere. Since has the tokens from each message to the end.
+func (t *talk) blocks(f *ledger.File, visible map[string]bool, since []float64) (out []fileBlock) {
+	about := 0
+	base := f.Path[strings.LastIndexByte(f.Path, '/')+1:]
+	for _, text := range t.texts {
+		if strings.Contains(text, base) {
+			about++
+		}
+	}
+	for _, b := range f.Blocks() {
+		if len(b.Lines) == 0 || isShown(&b, visible) {
+			continue
+		}
+		seen := 0
+		for i := range b.Lines {
+			seen = max(seen, b.Lines[i].Seen)
+		}
+		score := -math.Log1p(since[min(seen+1, len(since)-1)]) - 0.5*math.Log1p(since[min(f.Touched+1, len(since)-1)])
+		if about > 0 {
+			score += mentioned
+		}
+		if about > 1 {
+			score += mentionedBy
+		}
+		out = append(out, fileBlock{Block: b, score: score + t.rate(&b)})
+	}
+	return out
+}
+
 // isShown reports whether most of b is visible elsewhere.
-func (w *selection) isShown(b *ledger.Block, visible map[string]bool) bool {
+func isShown(b *ledger.Block, visible map[string]bool) bool {
 	n, seen := 0, 0
 	for i := range b.Lines {
 		if text := strings.TrimSpace(b.Lines[i].Text); len(text) >= fileLine {
@@ -347,11 +369,12 @@ func (t *talk) rate(b *ledger.Block) float64 {
 }
 
 // settleFiles takes the lines that are shown, and those of which a newer text is known, out of the choice.
-func (w *selection) settleFiles(shown map[string]map[string]bool, hidden []bool) {
+func (w *preface) settleFiles(shown map[string]map[string]bool, hidden []bool) {
 	clear(w.out)
 	if len(shown) == 0 {
 		return
 	}
+	bases := slices.Sorted(maps.Keys(shown)) // a command may name several
 	for p := range w.c.Passages {
 		pass := &w.c.Passages[p]
 		if !hidden[pass.Message] || pass.Message >= w.unread || pass.Kind != dialog.KindToolCall && !pass.answers() {
@@ -361,9 +384,9 @@ func (w *selection) settleFiles(shown map[string]map[string]bool, hidden []bool)
 		lines := shown[target[strings.LastIndexByte(target, '/')+1:]]
 		if pass.family == families[dialog.FamilyCommand] {
 			lines = nil
-			for base, of := range shown {
+			for _, base := range bases {
 				if strings.Contains(target, base) {
-					lines = of
+					lines = shown[base]
 				}
 			}
 		}
@@ -379,9 +402,9 @@ func (w *selection) settleFiles(shown map[string]map[string]bool, hidden []bool)
 
 // gone reports whether line l is not chosen: something newer was said, or it is shown already. What only repeats a newer line, and the old
 // text of edits, comes last, if there is room for all other lines.
-func (w *selection) gone(l int) bool {
+func (w *choice) gone(l int) bool {
 	line := &w.c.Lines[l]
-	return line.outdated || w.out[l] || (line.repeated || line.replaced) && !w.filling && w.o.Only == nil
+	return line.outdated || w.out[l] || line.stale() && !w.filling && w.o.Only == nil
 }
 
 // renderFiles writes the blocks of files.

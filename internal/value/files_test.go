@@ -7,6 +7,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/value"
 )
 
 // TestFilesUnderWork: an extract begins with the newest text of a file under work, with its path and lines, once; a line
@@ -40,5 +41,44 @@ func TestFilesUnderWork(t *testing.T) {
 			t.Errorf("round %d: a line is there %d times", round, n)
 		}
 		messages = uniqueCalls(append(res.Messages, session(20)[1:]...))
+	}
+}
+
+// TestCommandNamesTwoFiles: the result is the same each time if a command names two of the files that are shown.
+func TestCommandNamesTwoFiles(t *testing.T) {
+	var texts [2]string
+	var work []core.Message
+	for f, name := range []string{"farm", "zoo"} {
+		for i := range 24 {
+			texts[f] += fmt.Sprintf("\t%s%d := okapi%d(walrus%d)\n", name, i, i, f)
+		}
+		id := fmt.Sprint("r", f)
+		work = append(work,
+			coretest.Assistant(core.ToolCall{ID: id, Name: "Read", Args: fmt.Sprintf(`{"file_path":"/r/src/%s.go"}`, name)}),
+			coretest.User(coretest.Result(id, texts[f])))
+	}
+	work = append(work,
+		coretest.Assistant(core.ToolCall{ID: "b", Name: "Bash", Args: `{"command":"tail farm.go zoo.go"}`}),
+		coretest.User(coretest.Result("b", texts[0]+texts[1])),
+		coretest.Assistant(core.Text("In farm.go and zoo.go I go on with zoo7 and farm7.")))
+	s := session(40)
+	messages := uniqueCalls(append(append(append(s[:73:73], work...), s[73:]...), coretest.User(core.Text("Now go on in zoo.go and farm.go."))))
+	shares := value.DefaultShares()
+	shares.Files, shares.Tail = 0.5, 0.02
+	shortened := func() string {
+		res, err := value.Shorten(t.Context(), messages, value.Options{Room: tokensOf(messages) / 3, Counter: coretest.Counter{}, Shares: &shares})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text(res.Messages)
+	}
+	want := shortened()
+	if !strings.Contains(want, "¶ result file src/farm.go") || !strings.Contains(want, "¶ result file src/zoo.go") {
+		t.Fatalf("the files are not there:\n%s", want)
+	}
+	for range 20 {
+		if got := shortened(); got != want {
+			t.Fatalf("got\n%s\nwant\n%s", got, want)
+		}
 	}
 }

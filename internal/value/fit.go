@@ -16,9 +16,19 @@ const (
 	leastReserve = 300
 )
 
+// An extraction writes what was chosen.
+type extraction struct{ *choice }
+
+// extract returns the messages with what was chosen of w, as far as there is room for it.
+func extract(w *choice) Result {
+	x := extraction{w}
+	out, tokens, pick := x.fit()
+	return Result{Messages: out, Tokens: tokens, Kinds: x.account(pick)}
+}
+
 // fit returns the messages of as many picks as there is room for, their tokens, and the last of
 // these picks.
-func (w *selection) fit() (messages []core.Message, tokens int, pick int32) {
+func (w extraction) fit() (messages []core.Message, tokens int, pick int32) {
 	last := int32(len(w.picks) - 1)
 	k := w.pickAt(float64(w.o.Room), last)
 	var best []core.Message
@@ -53,13 +63,13 @@ func (w *selection) fit() (messages []core.Message, tokens int, pick int32) {
 }
 
 // pickAt returns the last pick that ends within an estimated size tokens.
-func (w *selection) pickAt(size float64, last int32) int32 {
+func (w extraction) pickAt(size float64, last int32) int32 {
 	return int32(sort.Search(int(last), func(k int) bool { return w.picks[k+1] > size }))
 }
 
 // topUp gives what is left of the room to later picks that are small enough, and returns
 // what it is given if there are none.
-func (w *selection) topUp(best []core.Message, size int, k int32, scale float64) ([]core.Message, int) {
+func (w extraction) topUp(best []core.Message, size int, k int32, scale float64) ([]core.Message, int) {
 	const tries, look = 6, 300 // picks
 	later := make([][]int32, min(look, len(w.picks)-1-int(k)))
 	for l := range w.lines {

@@ -185,6 +185,9 @@ func (c *Conversation) numberMentions(list []found) {
 	for mentions := range slices.Chunk(list, batch) {
 		start := len(c.mentions)
 		c.mentions = c.termAt.numbers(mentions, c.mentions)
+		if more := len(c.termAt.keys) - cap(c.terms); more > 0 {
+			c.terms = slices.Grow(c.terms, len(c.terms)+more) // they are large: to move them often takes longer than to clear more
+		}
 		for len(c.terms) < len(c.termAt.keys) {
 			c.terms = append(c.terms, term{lastByUs: -1, last: -1, asked: -1, edited: -1, planned: -1})
 		}
@@ -339,9 +342,6 @@ func (c *Conversation) findSuperseded() {
 		}
 	}
 }
-
-// superseded reports whether p is about what a later passage is about, too.
-func (c *Conversation) superseded(p *Passage) bool { return p.old }
 
 // findOutdated finds the project rules of which a newer passage holds a newer version.
 func (c *Conversation) findOutdated() {

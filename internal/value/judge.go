@@ -19,7 +19,7 @@ const (
 
 // judge asks about the passages for which the choice was closest, and weighs them by the answer. It
 // reports whether there was one.
-func (w *selection) judge(ctx context.Context) (bool, error) {
+func (w *choice) judge(ctx context.Context) (bool, error) {
 	asked := w.uncertain()
 	if len(asked) < 2 {
 		return false, nil
@@ -54,7 +54,7 @@ type uncertainty struct {
 }
 
 // uncertain returns the passages for which the choice was closest, in the order of the conversation.
-func (w *selection) uncertain() []uncertainty {
+func (w *choice) uncertain() []uncertainty {
 	if w.threshold <= 0 {
 		return nil
 	}
@@ -99,7 +99,7 @@ func (w *selection) uncertain() []uncertainty {
 }
 
 // excerpt returns who wrote a passage, and the beginning of it from the line that decides.
-func (w *selection) excerpt(u uncertainty) string {
+func (w *reading) excerpt(u uncertainty) string {
 	pass := &w.c.Passages[u.passage]
 	var b strings.Builder
 	b.WriteString(pass.Header(false, ""))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -14,7 +13,7 @@ import (
 // keepNamed takes, of results that alone may be shortened, the lines with what the goal names: what the user said last,
 // what the agent said last, and the call. A name in many lines, such as a pattern that was searched for, distinguishes
 // none. The room grows if these lines need more. Before them it takes some of both ends, where a reader looks first.
-func (w *selection) keepNamed(context.Context) error {
+func (w claims) keepNamed(context.Context) error {
 	if w.o.Only == nil {
 		return nil
 	}
@@ -84,7 +83,7 @@ func (w *selection) keepNamed(context.Context) error {
 
 // keepUser takes the words of the user, up to their share of the room: the first message, then the newest. A message
 // that fits stays whole. What does not fit is then cut, in rounds that leave something for each.
-func (w *selection) keepUser(context.Context) error {
+func (w claims) keepUser(context.Context) error {
 	if w.talks {
 		return nil // keepTalk took them
 	}
@@ -125,7 +124,7 @@ func (w *selection) keepUser(context.Context) error {
 }
 
 // alive reports whether any line of a passage may be kept and is not.
-func (w *selection) alive(lines core.Span) bool {
+func (w *choice) alive(lines core.Span) bool {
 	for l := lines.Start; l < lines.End; l++ {
 		if w.lines[l].at == 0 && !w.gone(l) {
 			return true
@@ -136,7 +135,7 @@ func (w *selection) alive(lines core.Span) bool {
 
 // takeSaid takes the head of a passage of the user that is too large, then the prose in the rest, up to the limit. The
 // rest of what was pasted has to compete with all other lines.
-func (w *selection) takeSaid(lines core.Span, limit float64) {
+func (w claims) takeSaid(lines core.Span, limit float64) {
 	head := w.spent() + w.o.Shares.Head*(limit-w.spent())
 	l := lines.Start
 	for ; l < lines.End && w.takeLine(l, head); l++ { //nolint:revive // it takes them
@@ -151,7 +150,7 @@ func (w *selection) takeSaid(lines core.Span, limit float64) {
 // keepAsked takes, of messages that have to be answered and are too large to stay whole, the
 // newest first, the beginning, the end and the prose of what the user said, then the beginning
 // and the end of the rest, and the best of all other lines.
-func (w *selection) keepAsked(ctx context.Context) error {
+func (w claims) keepAsked(ctx context.Context) error {
 	limit := w.spent() + w.o.Shares.Asked*w.asking
 	first := w.passageOf(w.unread)
 	for _, human := range []bool{true, false} {
@@ -176,7 +175,7 @@ func (w *selection) keepAsked(ctx context.Context) error {
 }
 
 // takeEnds takes lines from both ends of a passage, up to room tokens.
-func (w *selection) takeEnds(lines core.Span, room float64) {
+func (w *choice) takeEnds(lines core.Span, room float64) {
 	const head, tail = 0.4, 0.3 // of the room
 	from := w.spent()
 	l := lines.Start
@@ -189,7 +188,7 @@ func (w *selection) takeEnds(lines core.Span, room float64) {
 
 // takeLine takes line l unless that would exceed the limit. It reports whether the line is kept,
 // or is one to leave out anyway.
-func (w *selection) takeLine(l int, limit float64) bool {
+func (w *choice) takeLine(l int, limit float64) bool {
 	if w.lines[l].at != 0 || w.gone(l) {
 		return true
 	}
@@ -202,11 +201,6 @@ func (w *selection) takeLine(l int, limit float64) bool {
 	return true
 }
 
-// passageOf returns the first passage of message i or a later one.
-func (w *selection) passageOf(i int) int {
-	return sort.Search(len(w.c.Passages), func(p int) bool { return w.c.Passages[p].Message >= i })
-}
-
 // The project's rules may take a share of the room, but always so many tokens. A view of 10 % in which they had all they
 // wanted was half rules.
 const (
@@ -215,13 +209,13 @@ const (
 )
 
 // rulesRoom returns the tokens that the project's rules may have.
-func (w *selection) rulesRoom() float64 {
+func (w *reading) rulesRoom() float64 {
 	return max(rulesShare*float64(w.o.Room), rulesLeast)
 }
 
 // keepRules takes the newest version of each of the project's rules: all of them if there is room, else sentences that
 // forbid or require something first. The rest competes with all other lines.
-func (w *selection) keepRules(context.Context) error {
+func (w claims) keepRules(context.Context) error {
 	limit := w.spent() + w.rulesRoom()
 	for _, imperative := range []bool{true, false} {
 		for p := range w.c.Passages {
@@ -243,7 +237,7 @@ func (w *selection) keepRules(context.Context) error {
 // keepUnread takes the best lines of the results that the model has not read yet, those after
 // its last message, as far as the share goes, and then what else there is room for in it. It asked
 // for them, and earlier use does not predict what it will use of them.
-func (w *selection) keepUnread(ctx context.Context) error {
+func (w claims) keepUnread(ctx context.Context) error {
 	first := w.passageOf(w.unread)
 	limit := w.spent() + w.o.Shares.Unread*float64(w.o.Room)
 	err := w.fillFrom(ctx, first, limit, w.answers)
@@ -256,14 +250,14 @@ func (w *selection) keepUnread(ctx context.Context) error {
 }
 
 // answers reports whether passage p is a result that may be shortened.
-func (w *selection) answers(p int) bool {
+func (w *choice) answers(p int) bool {
 	k := w.c.Passages[p].Kind
 	return w.eligible(p) && (k == dialog.KindToolResult || k == dialog.KindError)
 }
 
 // keepRecent takes the best line of each of the newest results, newest first, up to their share of
 // the room.
-func (w *selection) keepRecent(ctx context.Context) error {
+func (w claims) keepRecent(ctx context.Context) error {
 	limit := w.spent() + w.o.Shares.Recent*float64(w.o.Room)
 	for p := len(w.passages) - 1; p >= 0 && w.c.Passages[p].Message >= w.recent; p-- {
 		if !w.answers(p) || w.passages[p].mode != modeOpen || w.passages[p].opened > 0 {
@@ -283,62 +277,9 @@ func (w *selection) keepRecent(ctx context.Context) error {
 	return nil
 }
 
-// keepRest fills the remaining room with lines that add nothing to the others: those first that would be worth most by
-// themselves, and of equal ones the newest. A line that is kept elsewhere is left out first.
-func (w *selection) keepRest(ctx context.Context) error {
-	limit := w.most()
-	if w.spent() >= limit {
-		return nil
-	}
-	w.filling = true
-	q := newQueue(nil)
-	for p := range w.c.Passages {
-		if !w.eligible(p) {
-			continue
-		}
-		lines := w.c.Passages[p].Lines
-		for l := lines.Start; l < lines.End; l++ {
-			if w.lines[l].at == 0 && !w.gone(l) {
-				r := max(w.alone(l)*w.weight(core.Span{Start: l, End: l + 1})/w.lines[l].tokens, 1e-9)
-				q.push(candidate{r, int32(l), int32(l + 1)})
-			}
-		}
-	}
-	for n := 0; w.spent() < limit; n++ {
-		if n%4096 == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		top, ok := q.top()
-		if !ok {
-			break
-		}
-		q.pop()
-		if l := int(top.start); w.lines[l].at == 0 {
-			s := core.Span{Start: l, End: l + 1}
-			if w.blocks[l] > 0 {
-				s = w.unit(l)
-			}
-			w.take(s, w.cost(s))
-		}
-	}
-	return nil
-}
-
-// alone returns what line l would add if no other were kept.
-func (w *selection) alone(l int) (sum float32) {
-	line := &w.lines[l]
-	for _, n := range w.termsOf(line) {
-		sum += float32(w.o.Shares.Line)*w.estimate.Names[n] + w.estimate.Words[n]
-	}
-	for _, n := range w.phrasesOf(line) {
-		sum += w.estimate.Phrases[max(n, ^n)]
-	}
-	return sum
-}
-
 // fillFrom takes the best lines of the passages from first on that are wanted, until so much is
 // spent.
-func (w *selection) fillFrom(ctx context.Context, first int, limit float64, wanted func(p int) bool) error {
+func (w claims) fillFrom(ctx context.Context, first int, limit float64, wanted func(p int) bool) error {
 	_, err := w.fill(ctx, newQueue(w.candidates(first, len(w.passages), wanted)), limit)
 	return err
 }
@@ -354,7 +295,7 @@ const (
 
 // keepMedia takes the marks of what has no lines: pictures first, the newest first. They
 // come after the words of the user, and are left out before anything is too large.
-func (w *selection) keepMedia(context.Context) error {
+func (w claims) keepMedia(context.Context) error {
 	w.mediaAt = make([]int32, len(w.c.Media))
 	w.marks = make([]string, len(w.c.Media))
 	hidden := w.hidden()
@@ -386,7 +327,7 @@ const leastMark = 6
 
 // renderMedia writes the marks of message i that come before passage p and were not
 // written, each under the header of its passage.
-func (w *selection) renderMedia(b *extractWriter, i, p int, k int32) {
+func (w extraction) renderMedia(b *extractWriter, i, p int, k int32) {
 	for ; b.media < len(w.c.Media); b.media++ {
 		m := &w.c.Media[b.media]
 		if m.by.Message > i || m.by.Message == i && m.before > p {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/parallel"
 )
 
 // An extract begins with an index of what its messages had: handles that together lead to all of it, each with
@@ -43,17 +44,28 @@ type leftPart struct {
 }
 
 // leftParts returns the parts of all messages, as they were before anything was shortened.
-func (w *selection) leftParts() []leftPart {
-	if w.parts != nil {
-		return w.parts
-	}
-	labels := map[string]string{} // by call
-	seen := map[string]bool{}
+func (w *reading) leftParts() []leftPart {
+	var parts []leftPart
+	var was []core.Part
 	for i := range w.messages {
-		m := &w.messages[i]
-		for j, p := range m.Parts {
-			was := w.o.Original(m, j)
-			at := leftPart{message: i, handle: core.Handle(was), bytes: textBytes(was)}
+		for j := range w.messages[i].Parts {
+			was = append(was, w.o.Original(&w.messages[i], j))
+			parts = append(parts, leftPart{message: i})
+		}
+	}
+	const least = 64 // parts that are worth a goroutine
+	parallel.Ranges(len(was), least, func(from, to int) {
+		for k := from; k < to; k++ {
+			parts[k].handle, parts[k].bytes = core.Handle(was[k]), textBytes(was[k])
+		}
+	})
+	labels := map[string]string{} // by call
+	seen := make(map[string]bool, len(was))
+	next := parts
+	for i := range w.messages {
+		for _, p := range w.messages[i].Parts {
+			at := &next[0]
+			next = next[1:]
 			switch p := p.(type) {
 			case core.ToolCall:
 				labels[p.ID] = leftLabel(p)
@@ -63,10 +75,9 @@ func (w *selection) leftParts() []leftPart {
 			}
 			at.first = !seen[at.handle]
 			seen[at.handle] = true
-			w.parts = append(w.parts, at)
 		}
 	}
-	return w.parts
+	return parts
 }
 
 func textBytes(p core.Part) int {
@@ -105,7 +116,7 @@ func cutLabels(s string) []string {
 // listLeft sets the index of the hidden messages, and returns its tokens. It has at most its share of the room, less what
 // is spent of it, if it leads to much, and at most what is free. If that is too little it has fewer labels, and of the handles every second,
 // third and so on: each leads on to the next.
-func (w *selection) listLeft(hidden []bool, spent int, free float64) float64 {
+func (w *preface) listLeft(hidden []bool, spent int, free float64) float64 {
 	w.left = ""
 	room := int(min(w.o.Shares.Index*float64(w.o.Room), free))
 	if room <= 0 || !slices.Contains(hidden, true) {
@@ -153,8 +164,8 @@ func (w *selection) listLeft(hidden []bool, spent int, free float64) float64 {
 		}
 	}
 	if most := int(leftNames * float64(room)); names > most && len(entries) > 0 {
-		if labelled := slices.DeleteFunc(slices.Clone(entries), func(e leftEntry) bool { return len(e.labels) == 0 }); !w.o.NoHandles && len(labelled) > 0 {
-			entries, names = labelled, 0 // no reader can know what a bare handle leads to
+		if known := slices.DeleteFunc(slices.Clone(entries), func(e leftEntry) bool { return len(e.labels) == 0 }); !w.o.NoHandles && len(known) > 0 {
+			entries, names = known, 0 // no reader can know what a bare handle leads to
 			for i, e := range entries {
 				sizes[i] = tokens(e.name + "\n")
 				names += sizes[i]
@@ -180,6 +191,15 @@ func (w *selection) listLeft(hidden []bool, spent int, free float64) float64 {
 		}
 	}
 	room = min(room-names, int(leftLabels*w.o.Shares.Index*float64(w.o.Room)))
+	if len(entries) == 0 {
+		return 0
+	}
+	w.left = " " + head + labelled(entries, room, tokens)
+	return float64(tokens(UsualMark + w.left + "\n"))
+}
+
+// labelled returns a line for each entry, with the labels that there is room for.
+func labelled(entries []leftEntry, room int, tokens func(string) int) string {
 	for _, e := range entries { // files say more than programs
 		slices.SortStableFunc(e.labels, func(a, b string) int { return strings.Count(a, " ") - strings.Count(b, " ") })
 	}
@@ -200,9 +220,6 @@ func (w *selection) listLeft(hidden []bool, spent int, free float64) float64 {
 			more = true
 		}
 	}
-	if len(entries) == 0 {
-		return 0
-	}
 	var b strings.Builder
 	for i, e := range entries {
 		b.WriteString("\n" + e.name)
@@ -210,15 +227,17 @@ func (w *selection) listLeft(hidden []bool, spent int, free float64) float64 {
 			b.WriteString(" " + strings.Join(e.labels[:said[i]], ", "))
 		}
 	}
-	w.left = " " + head + b.String()
-	return float64(tokens(UsualMark + w.left + "\n"))
+	return b.String()
 }
 
 // leftHandles returns handles that lead to all content of the hidden messages, each to what one recall returns.
-func (w *selection) leftHandles(hidden []bool) []leftEntry {
+func (w *preface) leftHandles(hidden []bool) []leftEntry {
 	var out []leftEntry
 	page := 0 // bytes that the last entry still leads to
-	for _, p := range w.leftParts() {
+	if w.parts == nil {
+		w.parts = w.leftParts()
+	}
+	for _, p := range w.parts {
 		switch {
 		case p.bytes <= page:
 			page -= p.bytes
@@ -242,7 +261,7 @@ func (w *selection) leftHandles(hidden []bool) []leftEntry {
 }
 
 // leftFiles returns the files that calls in hidden messages read, with the lines.
-func (w *selection) leftFiles(hidden []bool) []leftEntry {
+func (w *reading) leftFiles(hidden []bool) []leftEntry {
 	reads := map[string]dialog.File{} // by call
 	var out []leftEntry
 	for i := range w.messages {
@@ -273,7 +292,7 @@ func (w *selection) leftFiles(hidden []bool) []leftEntry {
 }
 
 // unchanged returns the entries whose files no call but reads names after they were read.
-func (w *selection) unchanged(entries []leftEntry) []leftEntry {
+func (w *reading) unchanged(entries []leftEntry) []leftEntry {
 	return slices.DeleteFunc(entries, func(e leftEntry) bool {
 		path, _, _ := strings.Cut(e.name, ":")
 		base := path[strings.LastIndexByte(path, '/')+1:]

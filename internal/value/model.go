@@ -127,6 +127,7 @@ func (m *Model) Estimate(c *Conversation) *Estimate {
 	// Sums are made in the order of the numbers: another order gives others in the last digit.
 	inOrder(len(c.terms), func(from, to int, values []float64) {
 		var x [termSize]float32
+		line := int32(-1) // that x has: terms come by lines, mostly
 		for n := from; n < to; n++ {
 			if c.terms[n].messages == 0 {
 				continue
@@ -135,7 +136,11 @@ func (m *Model) Estimate(c *Conversation) *Estimate {
 			if weight == 0 {
 				continue
 			}
-			v.TermVector(n, x[:])
+			if c.terms[n].lastLine != line {
+				line = c.terms[n].lastLine
+				v.LineVector(int(line), x[:])
+			}
+			v.ofTerm(n, x[:])
 			values[n-from] = sigmoid(v.odds[n]+m.termTrees.sum(x[:])) * weight
 		}
 	}, func(n int, v float64) {
@@ -157,10 +162,21 @@ func (m *Model) Estimate(c *Conversation) *Estimate {
 	})
 	inOrder(len(c.phrases), func(from, to int, values []float64) {
 		var buf Steps
+		type rated struct {
+			phrase
+			value float64
+		}
+		var last [4]rated // of each number of words that are no fillers: phrases of a line are mostly seen alike, and what is alike is worth the same
 		for n := from; n < to; n++ {
-			if f := &c.phrases[n]; f.messages <= phraseMessages {
-				values[n-from] = sigmoid(logit(m.phrases, v.PhraseSteps(n, &buf)) + more[f.lastLine])
+			f := &c.phrases[n]
+			if f.messages > phraseMessages {
+				continue
 			}
+			alike := &last[f.content&3]
+			if alike.phrase != *f {
+				alike.phrase, alike.value = *f, sigmoid(logit(m.phrases, v.PhraseSteps(n, &buf))+more[f.lastLine])
+			}
+			values[n-from] = alike.value
 		}
 	}, func(n int, p float64) {
 		e.Phrases[n] = float32(p)
@@ -214,7 +230,7 @@ func (c *Conversation) weight(n, rarity int) float64 {
 }
 
 // bestTerms returns, for every line, the greatest of the odds of its terms.
-func (c *Conversation) bestTerms(odds []float32) []float32 {
+func bestTerms(c *Conversation, odds []float32) []float32 {
 	best := make([]float32, len(c.Lines))
 	for l := range c.Lines {
 		for _, n := range c.TermsOf(l) {

@@ -56,7 +56,7 @@ func (t *todo) entry() string {
 
 // listOpen sets the block of what is open and hidden, and returns its tokens. It has at most its share of the room,
 // and at most what is free.
-func (w *selection) listOpen(hidden []bool, free float64) float64 {
+func (w *preface) listOpen(hidden []bool, free float64) float64 {
 	w.open, w.opened = "", nil
 	room := int(min(w.o.Shares.Open*float64(w.o.Room), free))
 	tokens := func(text string) int { return w.o.Counter.Count(core.Text(text + "\n")) }
@@ -128,7 +128,7 @@ func (w *selection) listOpen(hidden []bool, free float64) float64 {
 }
 
 // settleOpen takes off the value of a line what the block says of it.
-func (w *selection) settleOpen() {
+func (w *choice) settleOpen() {
 	for _, l := range slices.Concat(w.opened, w.filed) {
 		line := &w.lines[l]
 		for _, n := range w.termsOf(line) {
@@ -142,26 +142,9 @@ func (w *selection) settleOpen() {
 	}
 }
 
-// original returns the text that passage p was read from, as it was before anything was shortened.
-func (w *selection) original(p *Passage) string {
-	switch q := w.o.Original(&w.messages[p.Message], p.part).(type) {
-	case core.Text:
-		return string(q)
-	case core.ToolCall:
-		return q.Args
-	case core.ToolResult:
-		if p.content < len(q.Content) {
-			t, _ := q.Content[p.content].(core.Text)
-			return string(t)
-		}
-	case core.Image, core.Reasoning, core.Opaque, nil:
-	}
-	return ""
-}
-
 // plan returns the newest plan: the last list that a call gave, with what later calls changed of it; without such calls
 // the last list of boxes in the agent's words.
-func (w *selection) plan() []todo {
+func (w *reading) plan() []todo {
 	var list []todo
 	for _, line := range w.c.open {
 		text, ok := strings.CutPrefix(line, todoName)
@@ -223,7 +206,7 @@ func (w *selection) plan() []todo {
 }
 
 // boxes returns the last list of boxes in what the agent wrote.
-func (w *selection) boxes() []todo {
+func (w *reading) boxes() []todo {
 	const few = 2
 	for p, pass := range slices.Backward(w.c.Passages) {
 		if pass.Kind != dialog.KindAssistant || pass.partial || w.messages[pass.Message].Role != core.RoleAssistant {
@@ -321,7 +304,7 @@ type failure struct {
 }
 
 // failures returns the commands among the newest that failed and did not succeed since, and those that did, the newest first.
-func (w *selection) failures() (out, fixed []failure) {
+func (w *reading) failures() (out, fixed []failure) {
 	seen := map[string]bool{}
 	mended := map[string]bool{}
 	looked := 0

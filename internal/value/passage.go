@@ -83,10 +83,15 @@ type Line struct {
 	shape    uint8     // see shapeOf
 	template bool      // see findTemplates
 	field    uint8     // of a call; see fieldOf
-	hot      [2]int32  // the last two messages in which the user or the agent wrote one of its rare terms
-	hotTerm  int32     // the term that hot[0] is of
-	near     int32     // the last message in which such a term of a line close by was written
-	back     bool      // whether a term came back from here; see cameBack
+	lineUse
+}
+
+// A lineUse says when what a line is about was used.
+type lineUse struct {
+	hot     [2]int32 // the last two messages in which the user or the agent wrote one of its rare terms
+	hotTerm int32    // the term that hot[0] is of
+	near    int32    // the last message in which such a term of a line close by was written
+	back    bool     // whether a term came back from here; see cameBack
 	// How many lines above and below the next line is that a term came back from.
 	backAbove, backBelow uint16
 }
@@ -118,11 +123,12 @@ type Conversation struct {
 }
 
 // Read takes messages apart. The cost is linear.
-func Read(messages []core.Message) *Conversation { return read(messages, new(dialog.Reader), true) }
+func Read(messages []core.Message) *Conversation {
+	return read(messages, new(dialog.Reader).Read(messages), true)
+}
 
-// read takes messages apart by what from read, or has read, of them. Demands says whether those of the user
-// are found.
-func read(messages []core.Message, from *dialog.Reader, demands bool) *Conversation {
+// read takes messages apart, of which d was read. Demands says whether those of the user are found.
+func read(messages []core.Message, d *dialog.Dialog, demands bool) *Conversation {
 	size := 0
 	for i := range messages {
 		size += messages[i].Tokens * 4
@@ -136,7 +142,6 @@ func read(messages []core.Message, from *dialog.Reader, demands bool) *Conversat
 		terms: make([]term, 0, size/64), phrases: make([]phrase, 0, size/12),
 	}
 	r := reader{c: c}
-	d := from.Read(messages)
 	for i := range messages {
 		r.message(i, &messages[i], d.Messages[i])
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // worth returns what the kept lines hold, from scratch.
-func (w *selection) worth() float64 {
+func (w *choice) worth() float64 {
 	w.forget()
 	w.settle(0, len(w.c.Lines))
 	sum := 0.0
@@ -41,12 +41,15 @@ func TestLoss(t *testing.T) {
 			total += messages[i].Tokens
 		}
 		shares := DefaultShares()
-		w := newSelection(messages, &Options{Room: total / 3, Counter: coretest.HalfRequest(messages).Counter, Shares: &shares, Model: model, Reader: new(dialog.Reader)})
-		w.estimate = model.Estimate(w.c)
-		w.price()
+		o := &Options{Room: total / 3, Counter: coretest.HalfRequest(messages).Counter, Shares: &shares, Model: model, Reader: new(dialog.Reader)}
+		rated, err := prepare(t.Context(), readAll(messages, o))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := newChoice(rated)
 		w.arrange()
 		w.forget()
-		if err := w.keepUser(t.Context()); err != nil {
+		if err := (claims{w}).keepUser(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		from := int32(len(w.picks) - 1)
@@ -81,7 +84,7 @@ func TestLoss(t *testing.T) {
 	}
 }
 
-func kept(w *selection, lines core.Span) (n int32) {
+func kept(w *choice, lines core.Span) (n int32) {
 	for l := lines.Start; l < lines.End; l++ {
 		if w.lines[l].at != 0 {
 			n++

@@ -163,7 +163,7 @@ func (h *heap) pop() {
 // A tally counts the kept lines that hold each term and each phrase.
 type tally struct{ terms, phrases []int32 }
 
-func (w *selection) tally() *tally {
+func (w *choice) tally() *tally {
 	t := &tally{terms: make([]int32, w.c.Terms()), phrases: make([]int32, len(w.c.phrases))}
 	for l := range w.c.Lines {
 		if w.lines[l].at != 0 {
@@ -175,7 +175,7 @@ func (w *selection) tally() *tally {
 
 // note adds to t the terms and phrases of line l, and the phrases that begin in the line before it
 // if that is kept.
-func (w *selection) note(t *tally, l int, by int32) {
+func (w *choice) note(t *tally, l int, by int32) {
 	for _, n := range w.termsOf(&w.lines[l]) {
 		t.terms[n] += by
 	}
@@ -192,7 +192,7 @@ func (w *selection) note(t *tally, l int, by int32) {
 // all others that are kept: what was best of them was said again by a line that was picked
 // later, or they came along as neighbours. The picks that they are of become cheaper. It
 // returns the lines.
-func (w *selection) prune(from int32, least float32) (dropped []int) {
+func (w *choice) prune(from int32, least float32) (dropped []int) {
 	t := w.tally()
 	type weak struct {
 		line int
@@ -240,7 +240,7 @@ func (w *selection) prune(from int32, least float32) (dropped []int) {
 }
 
 // saves returns what dropping line l saves, in tokens: what it would cost if it were not there.
-func (w *selection) saves(l int) float64 {
+func (w *choice) saves(l int) float64 {
 	at, opened := w.lines[l].at, &w.passages[w.lines[l].passage].opened
 	w.lines[l].at = 0
 	*opened--
@@ -252,7 +252,7 @@ func (w *selection) saves(l int) float64 {
 
 // loss returns the value lost by dropping line l: that of terms and phrases in no other kept
 // line, and what it adds to adjacent lines.
-func (w *selection) loss(t *tally, l int) float32 {
+func (w *choice) loss(t *tally, l int) float32 {
 	e := w.estimate
 	loss := float32(0)
 	for _, n := range w.termsOf(&w.lines[l]) {

@@ -348,7 +348,7 @@ func TestSuperseded(t *testing.T) {
 	var got []bool
 	for p := range c.Passages {
 		if c.Passages[p].Kind == dialog.KindToolResult {
-			got = append(got, c.superseded(&c.Passages[p]))
+			got = append(got, c.Passages[p].old)
 		}
 	}
 	if want := []bool{true, false, false}; !slices.Equal(got, want) {

@@ -9,15 +9,13 @@ import (
 )
 
 // render returns the messages with the lines of the first k picks, and their tokens.
-func (w *selection) render(k int32) ([]core.Message, int) {
+func (w extraction) render(k int32) ([]core.Message, int) {
 	k = max(k, 1)
 	const bytesPerToken = 5 // a little more than most texts have, and their headers
 	var out []core.Message
 	var extract extractWriter
 	extract.text.Grow(bytesPerToken * max(0, int(w.picks[min(int(k), len(w.picks)-1)]-w.picks[0])))
-	if w.replayed != nil {
-		extract.root = w.root
-	}
+	extract.root = w.root
 	p, tokens := 0, 0
 	first := true
 	add := func(m core.Message) {
@@ -72,16 +70,7 @@ func (w *selection) render(k int32) ([]core.Message, int) {
 	return out, tokens
 }
 
-func (w *selection) allSystem(g core.Span) bool {
-	for i := g.Start; i < g.End; i++ {
-		if w.messages[i].Role != core.RoleSystem {
-			return false
-		}
-	}
-	return true
-}
-
-func (w *selection) kept(l int, k int32) bool { at := w.lines[l].at; return at != 0 && at <= k }
+func (w extraction) kept(l int, k int32) bool { at := w.lines[l].at; return at != 0 && at <= k }
 
 // An extractWriter writes an extract.
 type extractWriter struct {
@@ -151,7 +140,7 @@ func (b *extractWriter) placed(p *Passage, header string) string {
 
 // renderExtract writes the kept lines of the passages between from and to, those of message i, and
 // the marks of its other content.
-func (w *selection) renderExtract(b *extractWriter, i, from, to int, k int32) {
+func (w extraction) renderExtract(b *extractWriter, i, from, to int, k int32) {
 	for p := from; p < to; p++ {
 		pass := &w.c.Passages[p]
 		kept, lost := 0, 0
@@ -184,27 +173,12 @@ func (w *selection) renderExtract(b *extractWriter, i, from, to int, k int32) {
 	w.renderMedia(b, i, to, k)
 }
 
-func (w *selection) handle(p *Passage) string {
-	if w.o.NoHandles {
-		return ""
-	}
-	if p.Handle != "" || p.partial {
-		return p.Handle
-	}
-	h, ok := w.handles[p]
-	if !ok {
-		h = core.Handle(w.o.Original(&w.messages[p.Message], p.part))
-		w.handles[p] = h
-	}
-	return h
-}
-
 // fieldLabels begin the old and the new text of an edit of which the first line is missing.
 var fieldLabels = [fieldCount]string{fieldOld: "old_string: " + GapMark + "\n", fieldNew: "new_string: " + GapMark + "\n"}
 
 // renderLines writes the kept lines of a passage with a mark where others are missing; in an
 // extract, unless it is nil, without the space that all begin with.
-func (w *selection) renderLines(b *strings.Builder, pass *Passage, k int32, extract *extractWriter) {
+func (w extraction) renderLines(b *strings.Builder, pass *Passage, k int32, extract *extractWriter) {
 	gap, above := 0, "" // lines left out since the last that was written, and that one
 	alike := 0          // of the gap
 	began, last := false, 0
@@ -267,7 +241,7 @@ func (w *selection) renderLines(b *strings.Builder, pass *Passage, k int32, extr
 }
 
 // closing returns the lines that belong to line l and say nothing. Before a gap and at the end blank ones are left out.
-func (w *selection) closing(l int, k int32) string {
+func (w extraction) closing(l int, k int32) string {
 	after := w.c.Lines[l].after
 	if w.lines[l].last || !w.kept(l+1, k) {
 		after = strings.TrimRight(after, " \t\r\n")
@@ -276,7 +250,7 @@ func (w *selection) closing(l int, k int32) string {
 }
 
 // halfAbove reports whether line l begins within a sentence or a line whose beginning is missing.
-func (w *selection) halfAbove(l int, k int32) bool {
+func (w extraction) halfAbove(l int, k int32) bool {
 	line := &w.c.Lines[l]
 	if w.lines[l].first || w.kept(l-1, k) || endsSentence(w.c.Lines[l-1].Text) {
 		return false
@@ -285,19 +259,13 @@ func (w *selection) halfAbove(l int, k int32) bool {
 }
 
 // halfBelow reports whether line l ends within a sentence or a line whose end is missing.
-func (w *selection) halfBelow(l int, k int32) bool {
+func (w extraction) halfBelow(l int, k int32) bool {
 	line := &w.c.Lines[l]
 	if w.lines[l].last || w.kept(l+1, k) || endsSentence(line.Text) {
 		return false
 	}
 	next := &w.c.Lines[l+1]
 	return next.joins || w.prose(l) && w.prose(l+1) && continues(next.Text)
-}
-
-// prose reports whether line l is made of words and is no value of a call.
-func (w *selection) prose(l int) bool {
-	line := &w.c.Lines[l]
-	return line.prose() && !line.flat && w.c.Passages[line.Passage].Kind != dialog.KindToolCall
 }
 
 func endsSentence(s string) bool {
@@ -312,7 +280,7 @@ func continues(s string) bool {
 }
 
 // indent returns the bytes of white space that all kept lines of a passage begin with.
-func (w *selection) indent(pass *Passage, k int32) int {
+func (w extraction) indent(pass *Passage, k int32) int {
 	common, found := "", false
 	for l := pass.Lines.Start; l < pass.Lines.End; l++ {
 		line := &w.c.Lines[l]
@@ -334,7 +302,7 @@ func (w *selection) indent(pass *Passage, k int32) int {
 }
 
 // renderNative returns message i with the lines that are kept.
-func (w *selection) renderNative(i, from, to int, k int32) core.Message {
+func (w extraction) renderNative(i, from, to int, k int32) core.Message {
 	m := w.messages[i]
 	changed := false
 	parts := m.Parts
@@ -382,7 +350,7 @@ func (w *selection) renderNative(i, from, to int, k int32) core.Message {
 
 // inPlace returns the kept lines of the text of the passages between first and end, with marks for
 // those that are missing.
-func (w *selection) inPlace(was core.Part, first, end int, k int32) core.Text {
+func (w extraction) inPlace(was core.Part, first, end int, k int32) core.Text {
 	text, _ := was.(core.Text)
 	pass := &w.c.Passages[first]
 	if _, ok := w.messages[pass.Message].Parts[pass.part].(core.Text); ok {
@@ -396,7 +364,7 @@ func (w *selection) inPlace(was core.Part, first, end int, k int32) core.Text {
 }
 
 // lost reports whether any of the lines is missing.
-func (w *selection) lost(lines core.Span, k int32) bool {
+func (w extraction) lost(lines core.Span, k int32) bool {
 	for l := lines.Start; l < lines.End; l++ {
 		if !w.kept(l, k) {
 			return true
@@ -407,7 +375,7 @@ func (w *selection) lost(lines core.Span, k int32) bool {
 
 // shortened returns what is kept of the text of a result, that of the passages from first on
 // and before end, and how many of its lines are missing; 0 if they cannot be counted.
-func (w *selection) shortened(text string, first, end int, k int32) (kept string, missing int) {
+func (w extraction) shortened(text string, first, end int, k int32) (kept string, missing int) {
 	var b strings.Builder
 	at := 0 // in text, after the last line
 	have := 0
@@ -459,7 +427,7 @@ func (w *selection) shortened(text string, first, end int, k int32) (kept string
 }
 
 // shortenedValues returns what is kept of a result that holds JSON, a value in a line.
-func (w *selection) shortenedValues(first, end int, k int32) string {
+func (w extraction) shortenedValues(first, end int, k int32) string {
 	var b strings.Builder
 	for p := first; p < end; p++ {
 		if b.Len() > 0 {
@@ -471,7 +439,7 @@ func (w *selection) shortenedValues(first, end int, k int32) string {
 }
 
 // account returns how much of every kind is kept with the first k picks.
-func (w *selection) account(k int32) map[string]Account {
+func (w extraction) account(k int32) map[string]Account {
 	k = max(k, 1)
 	out := map[string]Account{}
 	for p := range w.c.Passages {

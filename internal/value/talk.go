@@ -66,7 +66,7 @@ type utterance struct {
 }
 
 // keepTalk takes whole messages, those of the most value for their length first.
-func (w *selection) keepTalk(context.Context) error {
+func (w claims) keepTalk(context.Context) error {
 	if !w.talks {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (w *selection) keepTalk(context.Context) error {
 var talkWeights = struct{ bias, names, rarity, rarest, answers, asks float64 }{-6.5, 0.134, 0.141, 0.878, 1.189, -1.537}
 
 // utterances returns what was said, rated.
-func (w *selection) utterances() []utterance {
+func (w *reading) utterances() []utterance {
 	var all []utterance
 	var words [][]string
 	in := map[string]int{}

@@ -3,6 +3,8 @@ package value
 import (
 	"slices"
 	"strings"
+
+	"github.com/condensehq/condense/internal/parallel"
 )
 
 // A log repeats lines of one shape with another name in each: "Generated oban_web app", "PASS checkpoint-queue". Every such
@@ -17,9 +19,15 @@ const (
 
 // findTemplates finds the lines of results that repeat a shape.
 func (c *Conversation) findTemplates() {
+	const least = 64 // passages that are worth a goroutine
+	parallel.Ranges(len(c.Passages), least, c.findTemplatesIn)
+}
+
+// findTemplatesIn finds those of the passages between from and to.
+func (c *Conversation) findTemplatesIn(from, to int) {
 	often, count := map[string]int{}, map[uint64]int{}
 	var shapes []uint64
-	for p := range c.Passages {
+	for p := from; p < to; p++ {
 		pass := &c.Passages[p]
 		lines := c.Lines[pass.Lines.Start:pass.Lines.End]
 		if len(lines) < templateLines || !pass.answers() {
@@ -92,7 +100,7 @@ func saysFailure(line string) bool {
 }
 
 // discountTemplates takes the value off all terms and phrases that only lines of templates have.
-func (w *selection) discountTemplates() {
+func (w *rating) discountTemplates() {
 	if !slices.ContainsFunc(w.c.Lines, func(l Line) bool { return l.template }) {
 		return
 	}

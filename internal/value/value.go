@@ -24,7 +24,6 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
-	"github.com/condensehq/condense/internal/parallel"
 )
 
 // Options say how far to shorten.
@@ -88,27 +87,14 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 	if same.Tokens <= o.Room || len(messages) == 0 {
 		return same, nil
 	}
-	if o.Model == nil {
-		m, err := DefaultModel()
-		if err != nil {
-			return Result{}, err
-		}
-		o.Model = m
-	}
-	if o.Reader == nil {
-		o.Reader = new(dialog.Reader)
-	}
-	if o.Shares == nil {
-		s := DefaultShares()
-		if o.Only != nil { // of what is read for the first time, lines together are used together
-			s.Line, s.Adjacent = 0.2, 0.4
-		}
-		o.Shares = &s
-	}
-	w := newSelection(messages, &o)
-	if err := w.evaluate(ctx); err != nil {
+	if err := o.complete(); err != nil {
 		return Result{}, err
 	}
+	rated, err := prepare(ctx, readAll(messages, &o))
+	if err != nil {
+		return Result{}, err
+	}
+	w := newChoice(rated)
 	res, err := w.shorten(ctx)
 	if err != nil {
 		return Result{}, err
@@ -130,37 +116,10 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 			}
 		}
 	}
-	// What was to be kept may leave no room. Then only the newest message is kept, then nothing.
-	bare := *o.Shares
-	for _, share := range []*float64{&bare.Tail, &bare.Newest} {
-		if res.Tokens <= o.Room {
-			break
-		}
-		if *share == 0 {
-			continue // it was left out already
-		}
-		*share = 0
-		o.Shares = &bare
-		less, err := w.shorten(ctx)
-		if err != nil {
+	for _, again := range []func(context.Context, *choice, Result) (Result, error){less, more} {
+		if res, err = again(ctx, w, res); err != nil {
 			return Result{}, err
 		}
-		if less.Tokens < res.Tokens {
-			res = less
-		}
-	}
-	// A message is more than its lines. Where even all of them leave room, more of the newest messages stay.
-	for more := *o.Shares; w.spent() < w.most() && res.Tokens < o.Room && more.Tail < 1; {
-		more.Tail = min(1, 2*max(more.Tail, 0.1))
-		o.Shares = &more
-		larger, err := w.shorten(ctx)
-		if err != nil {
-			return Result{}, err
-		}
-		if larger.Tokens <= res.Tokens || larger.Tokens > o.Room {
-			break
-		}
-		res = larger
 	}
 	if res.Tokens >= same.Tokens {
 		return same, nil
@@ -168,30 +127,67 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 	return res, nil
 }
 
-// evaluate computes the cost and the value of every line.
-func (w *selection) evaluate(ctx context.Context) error {
-	var habits *habits
-	parallel.Do(w.count, func() { w.estimate = w.o.Model.Estimate(w.c) }, func() { habits = w.o.Model.habits(w.messages) })
-	w.estimate.follow(habits, w.c)
-	w.heed(w.o.Account)
-	w.price()
-	return ctx.Err()
+// complete sets the model, the reader and the shares if o has none.
+func (o *Options) complete() error {
+	if o.Model == nil {
+		m, err := DefaultModel()
+		if err != nil {
+			return err
+		}
+		o.Model = m
+	}
+	if o.Reader == nil {
+		o.Reader = new(dialog.Reader)
+	}
+	if o.Shares == nil {
+		s := DefaultShares()
+		if o.Only != nil { // of what is read for the first time, lines together are used together
+			s.Line, s.Adjacent = 0.2, 0.4
+		}
+		o.Shares = &s
+	}
+	return nil
 }
 
-// shorten makes all choices.
-func (w *selection) shorten(ctx context.Context) (Result, error) {
-	w.filling = false
-	w.arrange()
-	w.forget()
-	w.settleOpen()
-	w.settle(0, len(w.lines))
-	for _, keep := range []func(context.Context) error{w.keepNamed, w.keepAsked, w.keepRules, w.keepDemands, w.keepNamedByAccount, w.keepUnread, w.keepTalk, w.keepUser, w.keepMedia, w.keepQuestions, w.keepReports, w.keepNewestResults, w.keepDecisions, w.keepOutcomes, w.keepRecent, w.choose, w.keepRest} {
-		if err := keep(ctx); err != nil {
+// less returns a smaller result than res where what was to be kept leaves no room: only the newest message is kept, then nothing.
+func less(ctx context.Context, w *choice, res Result) (Result, error) {
+	bare := *w.o.Shares
+	for _, share := range []*float64{&bare.Tail, &bare.Newest} {
+		if res.Tokens <= w.o.Room {
+			break
+		}
+		if *share == 0 {
+			continue // it was left out already
+		}
+		*share = 0
+		w.o.Shares = &bare
+		smaller, err := w.shorten(ctx)
+		if err != nil {
 			return Result{}, err
 		}
+		if smaller.Tokens < res.Tokens {
+			res = smaller
+		}
 	}
-	out, tokens, pick := w.fit()
-	return Result{Messages: out, Tokens: tokens, Kinds: w.account(pick)}, nil
+	return res, nil
+}
+
+// more returns a larger result than res: a message is more than its lines, and where even all of them leave room, more of the newest
+// messages stay.
+func more(ctx context.Context, w *choice, res Result) (Result, error) {
+	for more := *w.o.Shares; w.spent() < w.most() && res.Tokens < w.o.Room && more.Tail < 1; {
+		more.Tail = min(1, 2*max(more.Tail, 0.1))
+		w.o.Shares = &more
+		larger, err := w.shorten(ctx)
+		if err != nil {
+			return Result{}, err
+		}
+		if larger.Tokens <= res.Tokens || larger.Tokens > w.o.Room {
+			break
+		}
+		res = larger
+	}
+	return res, nil
 }
 
 // Shares divide the room among kinds of content and weight what is chosen.
@@ -224,8 +220,8 @@ type Shares struct {
 	// Index is the share of the room for handles that lead to all that is hidden, with the files that it
 	// is about, or without handles for files with lines; nothing if it is not above 0.
 	Index float64
-	// Open is the share of the room for what is hidden and still open: items of the newest plan, and commands that
-	// failed last; nothing if it is not above 0.
+	// Open is the share of the room for the state of the work, as far as it is hidden: items of the newest plan that are not done, commands
+	// that failed last or were mended, and the files that were changed; nothing if it is not above 0.
 	Open float64
 	// Files is the share of the room for blocks of the newest text of files, 2,500 tokens at most; nothing if it is not above 0.
 	Files float64

@@ -1,0 +1,38 @@
+package value
+
+import (
+	"context"
+
+	"github.com/condensehq/condense/internal/ledger"
+	"github.com/condensehq/condense/internal/parallel"
+)
+
+// A preface is what an extract begins with before the first quote: an index of what is hidden, what is open, and the newest text of files.
+type preface struct {
+	rating
+	left     string     // the index of what is hidden
+	open     string     // what is open of it
+	opened   []int      // lines that say the same
+	files    []string   // blocks of files, see listFiles
+	filed    []int      // lines that are shown there
+	out      []bool     // lines that are not chosen, because they are shown there
+	parts    []leftPart // of all messages; see leftParts
+	replayed *ledger.Ledger
+	folder   string // of its files; see rootOf
+	root     string // the same, once it is used
+}
+
+// prepare rates r, and finds meanwhile what does not depend on the values.
+func prepare(ctx context.Context, r reading) (preface, error) {
+	w := preface{out: make([]bool, len(r.c.Lines))}
+	var err error
+	tasks := []func(){func() { w.rating, err = rate(ctx, r) }}
+	if r.o.Only == nil && r.o.Shares.Files > 0 {
+		tasks = append(tasks, func() { w.replayed, w.folder = r.replay() })
+	}
+	if r.o.Only == nil && r.o.Shares.Index > 0 && !r.o.NoHandles {
+		tasks = append(tasks, func() { w.parts = r.leftParts() })
+	}
+	parallel.Do(tasks...)
+	return w, err
+}

@@ -1,0 +1,199 @@
+package value
+
+import (
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/dialog"
+)
+
+// A reading is a conversation as the passages that it was taken apart into, with what is known of its messages before anything is
+// rated or chosen.
+type reading struct {
+	o        *Options
+	messages []core.Message
+	said     *dialog.Dialog // what they were read as
+	groups   []core.Span
+	c        *Conversation
+	blocks   []int32             // of each line of a result: the number of its block in the passage; see findBlocks
+	former   []bool              // messages that a former condensation made
+	unread   int                 // the first message after the last of the model's
+	recent   int                 // the first message that was not read or has one of the newest results
+	talks    bool                // it is talk; see isTalk
+	handles  map[*Passage]string // of those that were asked for
+}
+
+// readAll takes messages apart. It sets what o leaves open, and the shares of talk.
+func readAll(messages []core.Message, o *Options) reading {
+	if o.Original == nil {
+		o.Original = func(m *core.Message, part int) core.Part { return m.Parts[part] }
+	}
+	said := o.Reader.Read(messages)
+	w := reading{
+		o: o, messages: messages, said: said, groups: core.Groups(messages), c: read(messages, said, o.Shares.Demands >= 0),
+		handles: map[*Passage]string{},
+	}
+	w.findRecent()
+	w.findBlocks()
+	if w.talks = o.Only == nil && w.c.isTalk(); w.talks {
+		shares := *o.Shares
+		shares.Tail, shares.Index, shares.Open, shares.Files, shares.Demands = talkTail, 0, 0, 0, 0
+		shares.HandleFrom = math.MaxInt
+		o.Shares = &shares
+		for l := range w.c.Lines { // of talk, the old value is a part of what was said
+			w.c.Lines[l].outdated, w.c.Lines[l].repeated = false, false
+		}
+	}
+	return w
+}
+
+// findRecent finds the messages that the model has not read and those with the newest results.
+func (w *reading) findRecent() {
+	w.former = make([]bool, len(w.messages))
+	for p := range w.c.Passages {
+		if pass := &w.c.Passages[p]; pass.partial {
+			w.former[pass.Message] = true
+		}
+	}
+	w.unread = len(w.messages)
+	for i := w.unread - 1; i >= 0 && w.messages[i].Role != core.RoleAssistant; i-- {
+		w.former[i] = w.former[i] || w.messages[i].Kind != core.KindOriginal
+		if w.former[i] {
+			break
+		}
+		w.unread = i
+	}
+	w.recent = w.unread
+	for n, i := 0, len(w.messages)-1; i >= 0 && n < recentResults; i-- {
+		for _, p := range w.messages[i].Parts {
+			if _, ok := p.(core.ToolResult); ok {
+				n, w.recent = n+1, min(w.recent, i)
+			}
+		}
+	}
+}
+
+// musts returns the groups that must be kept, and their tokens.
+func (w *reading) musts() (must []bool, tokens float64) {
+	first := len(w.messages) // of a turn that is not over
+	if pending := core.Pending(w.messages); len(pending) > 0 {
+		first = pending[0]
+	}
+	must = make([]bool, len(w.groups))
+	for g, group := range w.groups {
+		must[g] = group.End > first
+		n := 0
+		for i := group.Start; i < group.End; i++ {
+			m := &w.messages[i]
+			must[g] = must[g] || m.Protected || m.Role == core.RoleSystem
+			n += m.Tokens
+		}
+		if must[g] {
+			tokens += float64(n)
+		}
+	}
+	return must, tokens
+}
+
+// shortens returns how many tokens of m can go if its results are shortened, and how many
+// more if its own texts are, which only those of a user may be.
+func (w *reading) shortens(m *core.Message) (results, texts int) {
+	for _, p := range m.Parts {
+		switch p := p.(type) {
+		case core.ToolResult:
+			for _, q := range p.Content {
+				if t, ok := q.(core.Text); ok {
+					results += max(0, w.o.Counter.Count(t)-stubTokens)
+				}
+			}
+		case core.Text:
+			if n := w.o.Counter.Count(p); m.Role == core.RoleUser && n > shortText {
+				texts += n - stubTokens
+			}
+		case core.ToolCall, core.Reasoning, core.Image, core.Opaque:
+		}
+	}
+	return results, texts
+}
+
+// short returns the size in tokens up to which a result in message i is left unchanged.
+func (w *reading) short(i int) int {
+	if i >= w.recent {
+		return shortText
+	}
+	return smallText
+}
+
+// replaced reports whether p is of a text that stays, of which lines that the user replaced later are left out.
+func (w *reading) replaced(p *Passage) bool {
+	m := &w.messages[p.Message]
+	if p.Kind != dialog.KindUser || m.Protected || m.Role != core.RoleUser {
+		return false
+	}
+	if _, ok := m.Parts[p.part].(core.Text); !ok {
+		return false
+	}
+	return slices.ContainsFunc(w.c.Lines[p.Lines.Start:p.Lines.End], func(l Line) bool { return l.outdated })
+}
+
+// original returns the text that passage p was read from, as it was before anything was shortened.
+func (w *reading) original(p *Passage) string {
+	switch q := w.o.Original(&w.messages[p.Message], p.part).(type) {
+	case core.Text:
+		return string(q)
+	case core.ToolCall:
+		return q.Args
+	case core.ToolResult:
+		if p.content < len(q.Content) {
+			t, _ := q.Content[p.content].(core.Text)
+			return string(t)
+		}
+	case core.Image, core.Reasoning, core.Opaque, nil:
+	}
+	return ""
+}
+
+func (w *reading) handle(p *Passage) string {
+	if w.o.NoHandles {
+		return ""
+	}
+	if p.Handle != "" || p.partial {
+		return p.Handle
+	}
+	h, ok := w.handles[p]
+	if !ok {
+		h = core.Handle(w.o.Original(&w.messages[p.Message], p.part))
+		w.handles[p] = h
+	}
+	return h
+}
+
+func (w *reading) allSystem(g core.Span) bool {
+	for i := g.Start; i < g.End; i++ {
+		if w.messages[i].Role != core.RoleSystem {
+			return false
+		}
+	}
+	return true
+}
+
+// prose reports whether line l is made of words and is no value of a call.
+func (w *reading) prose(l int) bool {
+	line := &w.c.Lines[l]
+	return line.prose() && !line.flat && w.c.Passages[line.Passage].Kind != dialog.KindToolCall
+}
+
+// size returns the bytes of lines.
+func (w *reading) size(lines core.Span) (n int) {
+	for l := lines.Start; l < lines.End; l++ {
+		n += len(w.c.Lines[l].Text)
+	}
+	return n
+}
+
+// passageOf returns the first passage of message i or a later one.
+func (w *reading) passageOf(i int) int {
+	return sort.Search(len(w.c.Passages), func(p int) bool { return w.c.Passages[p].Message >= i })
+}
