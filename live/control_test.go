@@ -263,7 +263,7 @@ func TestLiveAtTheAdminAddress(t *testing.T) {
 	}
 }
 
-// If all that there is is protected, the vendor's own words reach the agent, and with less protected it goes on.
+// If everything is protected, the vendor's own words reach the agent, and with less protected it goes on.
 func TestTooMuchIsProtected(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t, upstream.Options{}, upstream.Client{API: upstream.Messages, Model: "claude-sonnet-4-5", Session: "s"}, nil)

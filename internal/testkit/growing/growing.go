@@ -117,7 +117,7 @@ func Run(t *rapid.T, v *Vendor, w World, steps int) {
 			c.send(b, "side", false)
 			b.messages = old
 		// Past the gateway; not where a user asks for epochs at any time: the answer to a request that went past it, and later through it, cannot
-		// be told from the answer of the other.
+		// be distinguished from the answer of the other.
 		case n < 24 && c.thinking != "enabled" && w.Ask == nil:
 			c.grow(b)
 			c.bypass(b)
