@@ -144,6 +144,9 @@ func (w claims) keepOutcomes(context.Context) error {
 		}
 		for l := pass.Lines.End - 1; l >= pass.Lines.Start; l-- {
 			if text := w.c.Lines[l].Text; len(text) <= outcomeLong && outcomeForm.MatchString(text) {
+				if exitForm.MatchString(text) { // which says that it failed, and not why
+					w.takeReason(pass.Lines, limit)
+				}
 				if !w.takeLine(l, limit) {
 					return nil
 				}
@@ -152,4 +155,14 @@ func (w claims) keepOutcomes(context.Context) error {
 		}
 	}
 	return nil
+}
+
+// takeReason takes the first of some lines that says what failed.
+func (w claims) takeReason(lines core.Span, limit float64) {
+	for l := lines.Start; l < lines.End; l++ {
+		if text := w.c.Lines[l].Text; len(text) <= outcomeLong && says(text) && errorForm.MatchString(text) && !exitForm.MatchString(text) {
+			w.takeLine(l, limit)
+			return
+		}
+	}
 }

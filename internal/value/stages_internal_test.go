@@ -231,3 +231,22 @@ func TestExtract(t *testing.T) {
 		t.Errorf("%d of %d lines of results are kept", a.LinesKept, a.Lines)
 	}
 }
+
+// TestOutcomes: of a check that failed, a reader sees why and not only that it exited.
+func TestOutcomes(t *testing.T) {
+	messages := workOn()
+	run := []core.Message{
+		coretest.Assistant(core.ToolCall{ID: "c", Name: "Bash", Args: `{"command":"pnpm check"}`}),
+		coretest.User(coretest.Result("c", "linting 41 heron files\nsrc/zebra.ts:4:1 error: walrus is not assignable\nsrc/okapi.ts:9:2 error: stork has no call signature\nCommand exited with code 2")),
+	}
+	messages = coretest.Conversation(append(append(append([]core.Message(nil), messages[:3]...), run...), messages[3:]...)...)
+	w := chosenFrom(t, messages, optionsFor(messages))
+	if err := (claims{w}).keepOutcomes(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]bool{"exited with code 2": true, "walrus is not": true, "stork has": false} {
+		if got := w.lines[lineOf(t, w.c, text)].at != 0; got != want {
+			t.Errorf("%q is kept: %v, want %v", text, got, want)
+		}
+	}
+}
