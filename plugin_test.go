@@ -165,8 +165,6 @@ func TestPlugin(t *testing.T) {
 		"{do: exit}":  "exit status 3",
 		"{do: empty}": "all 400 messages are gone",
 		"{do: fail}":  "no wish to work",
-		"{lest: 4}":   `start plugin ours: settings: unknown setting "lest"; did you mean "last"?`,
-		"{last: -1}":  "last: must not be negative",
 	} {
 		// Another configuration replaces the process.
 		if err := h.Reload(t.Context(), p.configure(t, settings)); err != nil {
@@ -177,15 +175,36 @@ func TestPlugin(t *testing.T) {
 			t.Errorf("%s: got\n%s\nwant %s", settings, got, want)
 		}
 	}
+	for settings, want := range map[string]string{
+		"{lest: 4}":  `start plugin ours: settings: unknown setting "lest"; did you mean "last"?`,
+		"{last: -1}": "last: must not be negative",
+	} {
+		// One that does not start does not replace a process that works.
+		if err := h.Reload(t.Context(), p.configure(t, "{last: 4}")); err != nil {
+			t.Fatal(err)
+		}
+		works := attempts(t, h)
+		if err := h.Reload(t.Context(), p.configure(t, settings)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got error %v\nwant %s", settings, err, want)
+		}
+		if got := attempts(t, h); got != works || !strings.HasPrefix(got, "ours applied ") {
+			t.Errorf("%s: got\n%s\nwant as before\n%s", settings, got, works)
+		}
+		// Where none works, it takes its place, and the chain goes on without it.
+		other := openConfig(t, p.configure(t, settings))
+		if got := attempts(t, other); !strings.Contains(got, want) || !strings.HasPrefix(got, "ours failed ") || !strings.Contains(got, "truncation applied") {
+			t.Errorf("%s: got\n%s\nwant %s", settings, got, want)
+		}
+	}
 
 	// Another program than the one that was pinned does not run.
 	if err := os.WriteFile(p.program, []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Reload(t.Context(), c); err != nil {
-		t.Fatal(err)
+	if err := h.Reload(t.Context(), c); err == nil || !strings.Contains(err.Error(), "is not the plugin that was pinned") {
+		t.Errorf("another program: got error %v", err)
 	}
-	if got := attempts(t, h); !strings.Contains(got, "is not the plugin that was pinned") || !strings.Contains(got, "truncation applied") {
+	if got := attempts(t, openConfig(t, c)); !strings.Contains(got, "is not the plugin that was pinned") || !strings.Contains(got, "truncation applied") {
 		t.Errorf("another program: %s", got)
 	}
 	if err := os.Remove(p.program); err != nil {
