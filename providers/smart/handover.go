@@ -44,7 +44,7 @@ type HandoverConfig struct {
 
 // DefaultHandover returns the default settings.
 func DefaultHandover() HandoverConfig {
-	return HandoverConfig{Request: requestText, Tokens: 2000, Share: 0.25, Unknown: 0.25, MaxCalls: 8}
+	return HandoverConfig{Request: requestText, Tokens: 4000, Share: 0.45, Unknown: 0.25, MaxCalls: 8}
 }
 
 // Validate reports every setting that is out of range.
