@@ -31,7 +31,7 @@ const (
 	openFixed   = 3
 	openChanged = 20
 	openLong    = 160 // bytes of an entry
-	// openLook is how many of the newest commands are looked at: an error from before them is no news.
+	// openLook is how many of the newest commands that can be mended are looked at: an error from before them is no news.
 	openLook = 20
 )
 
@@ -316,7 +316,10 @@ func (w *reading) failures() (out, fixed []failure) {
 			continue
 		}
 		key := commandKey(pass.Target)
-		if looked++; key == "" || seen[key] && (mended[key] || len(fixed) == openFixed) {
+		if key == "" {
+			continue
+		}
+		if looked++; seen[key] && (mended[key] || len(fixed) == openFixed) {
 			continue
 		}
 		text := w.original(&pass)
@@ -332,7 +335,7 @@ func (w *reading) failures() (out, fixed []failure) {
 		}
 		seen[key] = true
 		if pass.failed(text) {
-			e := errorName + oneLine(bareCommand(pass.Target), openLong/2) + " → " + oneLine(errorLine(text), openLong/2)
+			e := errorName + oneLine(bareCommand(pass.Target), openLong/2) + " → " + oneLine(errorLine(text), openLong)
 			if h := w.handle(&pass); h != "" {
 				e += " " + handleMark + h
 			}
