@@ -22,6 +22,7 @@ const (
 	todoName    = "todo: "
 	doingName   = "doing: "
 	errorName   = "error: "
+	errorSign   = " → " // between the command and what it said
 	fixedName   = "fixed: "
 	changedName = "changed: "
 
@@ -56,7 +57,8 @@ func (t *todo) entry() string {
 
 // listOpen sets the block of what is open and hidden, and returns its tokens. It has at most its share of the room,
 // and at most what is free.
-func (w *preface) listOpen(hidden []bool, free float64) float64 {
+// A failure is open to the reader as long as its result says so: it is listed if that is hidden, or if unsure says that lines of it may go.
+func (w *preface) listOpen(hidden []bool, unsure func(*Passage) bool, free float64) float64 {
 	w.open, w.opened = "", nil
 	room := int(min(w.o.Shares.Open*float64(w.o.Room), free))
 	tokens := func(text string) int { return w.o.Counter.Count(core.Text(text + "\n")) }
@@ -76,7 +78,7 @@ func (w *preface) listOpen(hidden []bool, free float64) float64 {
 	}
 	failures, mended := w.failures()
 	for _, f := range failures {
-		if f.passage < 0 || hidden[w.c.Passages[f.passage].Message] {
+		if f.passage < 0 || hidden[w.c.Passages[f.passage].Message] || unsure(&w.c.Passages[f.passage]) {
 			errors = append(errors, f.entry)
 			from[f.entry] = f.passage
 		}
@@ -324,7 +326,7 @@ func (w *reading) failures() (out, fixed []failure) {
 		}
 		text := w.original(&pass)
 		if seen[key] {
-			if pass.failed(text) && !refused(text) && !slices.ContainsFunc(out, func(f failure) bool { return f.key == key }) {
+			if bad(&pass, text) && !refused(text) && !slices.ContainsFunc(out, func(f failure) bool { return f.key == key }) {
 				mended[key] = true
 				fixed = append(fixed, failure{entry: fixedName + oneLine(bareCommand(pass.Target), openLong/2) + " (was: " + oneLine(errorLine(text), openLong/2) + ")", passage: p, key: key})
 			}
@@ -333,9 +335,16 @@ func (w *reading) failures() (out, fixed []failure) {
 		if refused(text) {
 			continue
 		}
+		line := errorLine(text)
+		if endMark(text) != "" && !errorForm.MatchString(line) && w.saidOpen(key) {
+			continue // a former extract says what failed, of which nothing is left here
+		}
 		seen[key] = true
-		if pass.failed(text) {
-			e := errorName + oneLine(bareCommand(pass.Target), openLong/2) + " → " + oneLine(errorLine(text), openLong)
+		if bad(&pass, text) {
+			e := errorName + oneLine(bareCommand(pass.Target), openLong/2)
+			if line != "" {
+				e += errorSign + oneLine(line, openLong)
+			}
 			if h := w.handle(&pass); h != "" {
 				e += " " + handleMark + h
 			}
@@ -344,7 +353,7 @@ func (w *reading) failures() (out, fixed []failure) {
 	}
 	for _, line := range slices.Backward(w.c.open) {
 		e, ok := strings.CutPrefix(line, errorName)
-		command, was, _ := strings.Cut(e, " → ")
+		command, was, _ := strings.Cut(e, errorSign)
 		key := commandKey(command)
 		if ok && seen[key] && !mended[key] && len(fixed) < openFixed && !slices.ContainsFunc(out, func(f failure) bool { return f.key == key }) {
 			mended[key] = true
@@ -369,6 +378,25 @@ func (w *reading) failures() (out, fixed []failure) {
 		}
 	}
 	return out, fixed
+}
+
+// saidOpen reports whether a former extract lists a command of that key as failed.
+func (w *reading) saidOpen(key string) bool {
+	return slices.ContainsFunc(w.c.open, func(line string) bool {
+		e, ok := strings.CutPrefix(line, errorName)
+		command, _, _ := strings.Cut(e, errorSign)
+		return ok && commandKey(command) == key
+	})
+}
+
+// testsFailed matches the last lines of runs of tests that failed: of pytest, Go, Rust, Jest and make. Not every agent says how a command
+// ended, and after a pipe nobody knows.
+var testsFailed = regexp.MustCompile(`(?m)^=+ .*\b[1-9]\d* failed\b.*=$|^FAIL(?:ED)?(?:\s|$)|^test result: FAILED\b|^Tests: +[1-9]\d* failed\b|^make(?:\[\d+\])?: \*\*\* `)
+
+// bad reports whether the result of a command says that it failed, or that its tests did.
+func bad(p *Passage, text string) bool {
+	const end = 400 // bytes
+	return p.failed(text) || testsFailed.MatchString(text[max(0, len(text)-end):])
 }
 
 // refused reports whether a result says that the user did not let the command run.
@@ -426,7 +454,7 @@ var errorForm = regexp.MustCompile(`(?i)\berror\b|error:|\bfail(?:ed|ure)?\b|pan
 func errorLine(text string) string {
 	last := ""
 	for line := range strings.SplitSeq(text, "\n") {
-		if !says(line) || exitForm.MatchString(line) {
+		if !says(line) || exitForm.MatchString(line) || strings.HasPrefix(line, markStart) || readGap(line) > 0 {
 			continue
 		}
 		if errorForm.MatchString(line) {

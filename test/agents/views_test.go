@@ -277,7 +277,7 @@ var questions = []question{
 	{"What was decided, and why?", []answer{{decision, is("I decided to round in export/rounding.py and not in billing/invoice.py", "because partners add up the lines of the file")}}},
 	{"What failed first, and is it fixed?", []answer{
 		{"Now the failing case.", is("test_many_lines", failedTotals)},
-		{"test_many_lines passes", [][]string{{failedTotals, "test_many_lines"}, {"test_many_lines passes now", "9 passed in 0.39s"}}},
+		{"test_many_lines passes", [][]string{{failedTotals, "test_many_lines"}, {"test_many_lines passes now", "9 passed in 0.39s", "fixed: ./check.sh totals"}}},
 	}},
 	{"Which file was changed, and how?", []answer{{"The change:", is("export/rounding.py", "return amount.quantize(unit, rounding=ROUND_HALF_UP)")}}},
 	{"What is the signature now?", []answer{{"The change:", is("def round_line(amount: Decimal, unit: Decimal = CENT) -> Decimal:")}}},
