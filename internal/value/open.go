@@ -21,6 +21,7 @@ const (
 	// These begin its lines, which a later condensation reads. Doing is an item that was begun.
 	todoName    = "todo: "
 	doingName   = "doing: "
+	nextName    = "next: "
 	errorName   = "error: "
 	errorSign   = " → " // between the command and what it said
 	fixedName   = "fixed: "
@@ -70,6 +71,10 @@ func (w *preface) listOpen(hidden []bool, unsure func(*Passage) bool, free float
 	}
 	var items, errors, fixed []string
 	from := map[string]int{} // the passage that an entry is of
+	if said, p := w.next(); said != "" && (p < 0 || hidden[w.c.Passages[p].Message]) {
+		items = append(items, nextName+said)
+		from[nextName+said] = p
+	}
 	for _, t := range w.plan() {
 		if !t.done && len(items) < openItems && (t.passage < 0 || hidden[w.c.Passages[t.passage].Message]) {
 			items = append(items, t.entry())
@@ -296,6 +301,38 @@ func readBoxes(text string) (list []todo) {
 		}
 	}
 	return list
+}
+
+// nextForm matches how an agent says what it does next: "Next step: …", "**Next:** …", "Next, …".
+var nextForm = regexp.MustCompile(`(?im)^[ \t>*_#-]*next(?: steps?)?[*_]*[:,][*_]*[ \t]+(\S.*)$`)
+
+// next returns what the agent said last that it does next, and the passage that says it; -1 if only a former extract does. A newer plan, or what
+// the user said since, may have made that void: then it is empty.
+func (w *reading) next() (said string, passage int) {
+	for p, pass := range slices.Backward(w.c.Passages) {
+		if pass.partial { // what is above the extract is older than its list
+			break
+		}
+		switch {
+		case pass.Kind == dialog.KindUser, pass.family == families[dialog.FamilyPlan]:
+			return "", -1
+		case pass.Kind != dialog.KindAssistant || w.messages[pass.Message].Role != core.RoleAssistant:
+			continue
+		}
+		text := w.original(&pass)
+		if m := nextForm.FindAllStringSubmatch(text, -1); m != nil {
+			return oneLine(m[len(m)-1][1], openLong), p
+		}
+		if len(readBoxes(text)) > 0 {
+			return "", -1
+		}
+	}
+	for _, line := range slices.Backward(w.c.open) {
+		if said, ok := strings.CutPrefix(line, nextName); ok {
+			return said, -1
+		}
+	}
+	return "", -1
 }
 
 // A failure is a command that failed when it was last run.
