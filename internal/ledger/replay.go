@@ -234,6 +234,11 @@ func isCut(line string) bool {
 	return strings.HasPrefix(line, "…") || strings.HasPrefix(line, "[…") || strings.HasPrefix(line, "...") && len(line) < 40
 }
 
+// shortened reports whether the last line says that lines were left out, be it here or above the first.
+func shortened(lines []string) bool {
+	return len(lines) > 0 && strings.HasPrefix(lines[len(lines)-1], "[…")
+}
+
 // numbered returns the number of a line as tools write it, such as "12→", "12:" and "00012| ", and the line; 0 if it has none.
 func numbered(line string) (n int, text string) {
 	rest := strings.TrimLeft(line, " ")
@@ -276,6 +281,9 @@ func (l *Ledger) shows(file string, first int, text string, m int) {
 	f := l.File(file)
 	if float64(count) < most*float64(len(lines)) {
 		from, number := 0, max(first, 1)
+		if shortened(lines) {
+			number = 0
+		}
 		for i := 0; i <= len(lines); i++ {
 			if i == len(lines) || isCut(lines[i]) {
 				if i > from {

@@ -45,7 +45,8 @@ const (
 	UsualMark = "¶"
 
 	handleMark  = "h:"
-	literalMark = "|" // after the mark: the rest of the line is content
+	failedMark  = "(error)" // in the mark at the end of a result
+	literalMark = "|"       // after the mark: the rest of the line is content
 
 	// rulesName is in the header of project rules, in place of the name of their kind.
 	rulesName = "rules"
@@ -134,7 +135,7 @@ func lostMark(lines int, failed bool, handle string) string {
 		says = append(says, strconv.Itoa(lines)+" lines")
 	}
 	if failed {
-		says = append(says, "(error)")
+		says = append(says, failedMark)
 	}
 	if handle != "" {
 		says = append(says, handleMark+handle)
@@ -144,6 +145,18 @@ func lostMark(lines int, failed bool, handle string) string {
 	}
 	return markStart + strings.Join(says, " ") + "]"
 }
+
+// endMark returns the mark at the end of a result of which a former condensation left out lines; empty if there is none.
+func endMark(text string) string {
+	text = strings.TrimRight(text, " \t\r\n")
+	if last := text[strings.LastIndexByte(text, '\n')+1:]; strings.HasPrefix(last, markStart) && strings.HasSuffix(last, "]") {
+		return last
+	}
+	return ""
+}
+
+// endsFailed reports whether the mark at the end of a result says that its call failed.
+func endsFailed(text string) bool { return strings.Contains(endMark(text), " "+failedMark) }
 
 // gapOf returns the mark of so many lines left out, some of them of templates. It gives the number unless that would cost
 // more than it says: of few lines, or next to lines that have numbers of their own.

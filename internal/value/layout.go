@@ -85,7 +85,7 @@ func (w *layout) stay() {
 	w.picks = []float64{s.base}
 	hidden := w.hidden()
 	free := float64(w.o.Room) - w.picks[0]
-	open := w.listOpen(hidden, free)
+	open := w.listOpen(hidden, func(p *Passage) bool { return s.open[p.Message] && w.long(p) }, free)
 	w.picks[0] += open + w.listLeft(hidden, int(open), free-open)
 	w.picks[0] += w.listFiles(hidden, float64(w.o.Room)-w.picks[0]-w.rulesTokens())
 	w.findNewest(hidden)

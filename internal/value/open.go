@@ -21,7 +21,9 @@ const (
 	// These begin its lines, which a later condensation reads. Doing is an item that was begun.
 	todoName    = "todo: "
 	doingName   = "doing: "
+	nextName    = "next: "
 	errorName   = "error: "
+	errorSign   = " → " // between the command and what it said
 	fixedName   = "fixed: "
 	changedName = "changed: "
 
@@ -31,7 +33,7 @@ const (
 	openFixed   = 3
 	openChanged = 20
 	openLong    = 160 // bytes of an entry
-	// openLook is how many of the newest commands are looked at: an error from before them is no news.
+	// openLook is how many of the newest commands that can be mended are looked at: an error from before them is no news.
 	openLook = 20
 )
 
@@ -56,7 +58,8 @@ func (t *todo) entry() string {
 
 // listOpen sets the block of what is open and hidden, and returns its tokens. It has at most its share of the room,
 // and at most what is free.
-func (w *preface) listOpen(hidden []bool, free float64) float64 {
+// A failure is open to the reader as long as its result says so: it is listed if that is hidden, or if unsure says that lines of it may go.
+func (w *preface) listOpen(hidden []bool, unsure func(*Passage) bool, free float64) float64 {
 	w.open, w.opened = "", nil
 	room := int(min(w.o.Shares.Open*float64(w.o.Room), free))
 	tokens := func(text string) int { return w.o.Counter.Count(core.Text(text + "\n")) }
@@ -68,6 +71,10 @@ func (w *preface) listOpen(hidden []bool, free float64) float64 {
 	}
 	var items, errors, fixed []string
 	from := map[string]int{} // the passage that an entry is of
+	if said, p := w.next(); said != "" && (p < 0 || hidden[w.c.Passages[p].Message]) {
+		items = append(items, nextName+said)
+		from[nextName+said] = p
+	}
 	for _, t := range w.plan() {
 		if !t.done && len(items) < openItems && (t.passage < 0 || hidden[w.c.Passages[t.passage].Message]) {
 			items = append(items, t.entry())
@@ -76,7 +83,7 @@ func (w *preface) listOpen(hidden []bool, free float64) float64 {
 	}
 	failures, mended := w.failures()
 	for _, f := range failures {
-		if f.passage < 0 || hidden[w.c.Passages[f.passage].Message] {
+		if f.passage < 0 || hidden[w.c.Passages[f.passage].Message] || unsure(&w.c.Passages[f.passage]) {
 			errors = append(errors, f.entry)
 			from[f.entry] = f.passage
 		}
@@ -296,6 +303,38 @@ func readBoxes(text string) (list []todo) {
 	return list
 }
 
+// nextForm matches how an agent says what it does next: "Next step: …", "**Next:** …", "Next, …".
+var nextForm = regexp.MustCompile(`(?im)^[ \t>*_#-]*next(?: steps?)?[*_]*[:,][*_]*[ \t]+(\S.*)$`)
+
+// next returns what the agent said last that it does next, and the passage that says it; -1 if only a former extract does. A newer plan, or what
+// the user said since, may have made that void: then it is empty.
+func (w *reading) next() (said string, passage int) {
+	for p, pass := range slices.Backward(w.c.Passages) {
+		if pass.partial { // what is above the extract is older than its list
+			break
+		}
+		switch {
+		case pass.Kind == dialog.KindUser, pass.family == families[dialog.FamilyPlan]:
+			return "", -1
+		case pass.Kind != dialog.KindAssistant || w.messages[pass.Message].Role != core.RoleAssistant:
+			continue
+		}
+		text := w.original(&pass)
+		if m := nextForm.FindAllStringSubmatch(text, -1); m != nil {
+			return oneLine(m[len(m)-1][1], openLong), p
+		}
+		if len(readBoxes(text)) > 0 {
+			return "", -1
+		}
+	}
+	for _, line := range slices.Backward(w.c.open) {
+		if said, ok := strings.CutPrefix(line, nextName); ok {
+			return said, -1
+		}
+	}
+	return "", -1
+}
+
 // A failure is a command that failed when it was last run.
 type failure struct {
 	entry   string
@@ -316,12 +355,15 @@ func (w *reading) failures() (out, fixed []failure) {
 			continue
 		}
 		key := commandKey(pass.Target)
-		if looked++; key == "" || seen[key] && (mended[key] || len(fixed) == openFixed) {
+		if key == "" {
+			continue
+		}
+		if looked++; seen[key] && (mended[key] || len(fixed) == openFixed) {
 			continue
 		}
 		text := w.original(&pass)
 		if seen[key] {
-			if pass.failed(text) && !refused(text) && !slices.ContainsFunc(out, func(f failure) bool { return f.key == key }) {
+			if bad(&pass, text) && !refused(text) && !slices.ContainsFunc(out, func(f failure) bool { return f.key == key }) {
 				mended[key] = true
 				fixed = append(fixed, failure{entry: fixedName + oneLine(bareCommand(pass.Target), openLong/2) + " (was: " + oneLine(errorLine(text), openLong/2) + ")", passage: p, key: key})
 			}
@@ -330,9 +372,16 @@ func (w *reading) failures() (out, fixed []failure) {
 		if refused(text) {
 			continue
 		}
+		line := errorLine(text)
+		if endMark(text) != "" && !errorForm.MatchString(line) && w.saidOpen(key) {
+			continue // a former extract says what failed, of which nothing is left here
+		}
 		seen[key] = true
-		if pass.failed(text) {
-			e := errorName + oneLine(bareCommand(pass.Target), openLong/2) + " → " + oneLine(errorLine(text), openLong/2)
+		if bad(&pass, text) {
+			e := errorName + oneLine(bareCommand(pass.Target), openLong/2)
+			if line != "" {
+				e += errorSign + oneLine(line, openLong)
+			}
 			if h := w.handle(&pass); h != "" {
 				e += " " + handleMark + h
 			}
@@ -341,7 +390,7 @@ func (w *reading) failures() (out, fixed []failure) {
 	}
 	for _, line := range slices.Backward(w.c.open) {
 		e, ok := strings.CutPrefix(line, errorName)
-		command, was, _ := strings.Cut(e, " → ")
+		command, was, _ := strings.Cut(e, errorSign)
 		key := commandKey(command)
 		if ok && seen[key] && !mended[key] && len(fixed) < openFixed && !slices.ContainsFunc(out, func(f failure) bool { return f.key == key }) {
 			mended[key] = true
@@ -366,6 +415,25 @@ func (w *reading) failures() (out, fixed []failure) {
 		}
 	}
 	return out, fixed
+}
+
+// saidOpen reports whether a former extract lists a command of that key as failed.
+func (w *reading) saidOpen(key string) bool {
+	return slices.ContainsFunc(w.c.open, func(line string) bool {
+		e, ok := strings.CutPrefix(line, errorName)
+		command, _, _ := strings.Cut(e, errorSign)
+		return ok && commandKey(command) == key
+	})
+}
+
+// testsFailed matches the last lines of runs of tests that failed: of pytest, Go, Rust, Jest and make. Not every agent says how a command
+// ended, and after a pipe nobody knows.
+var testsFailed = regexp.MustCompile(`(?m)^=+ .*\b[1-9]\d* failed\b.*=$|^FAIL(?:ED)?(?:\s|$)|^test result: FAILED\b|^Tests: +[1-9]\d* failed\b|^make(?:\[\d+\])?: \*\*\* `)
+
+// bad reports whether the result of a command says that it failed, or that its tests did.
+func bad(p *Passage, text string) bool {
+	const end = 400 // bytes
+	return p.failed(text) || testsFailed.MatchString(text[max(0, len(text)-end):])
 }
 
 // refused reports whether a result says that the user did not let the command run.
@@ -423,7 +491,7 @@ var errorForm = regexp.MustCompile(`(?i)\berror\b|error:|\bfail(?:ed|ure)?\b|pan
 func errorLine(text string) string {
 	last := ""
 	for line := range strings.SplitSeq(text, "\n") {
-		if !says(line) || exitForm.MatchString(line) {
+		if !says(line) || exitForm.MatchString(line) || strings.HasPrefix(line, markStart) || readGap(line) > 0 {
 			continue
 		}
 		if errorForm.MatchString(line) {

@@ -53,7 +53,7 @@ var exitForm = regexp.MustCompile(`(?i)\bexit(?:ed)?(?: with)?[ _]?(?:code|statu
 func (p *Passage) failed(text string) bool {
 	const end = 200 // bytes
 	return p.Kind == dialog.KindError || p.answers() && dialog.FamilyOf(p.Name) == dialog.FamilyCommand &&
-		(exitForm.MatchString(text[:min(len(text), end)]) || exitForm.MatchString(text[max(0, len(text)-end):]))
+		(exitForm.MatchString(text[:min(len(text), end)]) || exitForm.MatchString(text[max(0, len(text)-end):]) || endsFailed(text))
 }
 
 // A Line is one of a passage. Lines without a letter or digit are left out.

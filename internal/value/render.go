@@ -382,6 +382,8 @@ func (w extraction) shortened(text string, first, end int, k int32) (kept string
 	gap, alike, above, counted := 0, 0, "", false
 	path := int32(0) // the line above that lines under it belong to
 	marked := 0      // lines that marks of a former condensation replace
+	// That at the end counts those of the marks above it, too.
+	whole := linesOf(endMark(text)) > 1
 	for l := w.c.Passages[first].Lines.Start; l < w.c.Passages[end-1].Lines.End; l++ {
 		line := &w.c.Lines[l]
 		i := strings.Index(text[at:], line.Text)
@@ -399,6 +401,9 @@ func (w extraction) shortened(text string, first, end int, k int32) (kept string
 		case !w.kept(l, k):
 			more := linesOf(line.Text) - 1
 			gap = max(gap+strings.Count(between, "\n"), 1) + more
+			if whole && readGap(line.Text) > 0 {
+				more = -1
+			}
 			marked += more
 			if line.template {
 				alike++
