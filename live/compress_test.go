@@ -585,7 +585,7 @@ func TestCompressGrowing(t *testing.T) {
 		requests, epochs = requests+vendor.Requests, epochs+vendor.Epochs
 	})
 	t.Logf("%d requests, %d epochs", requests, epochs)
-	if !t.Failed() && epochs == 0 {
+	if requests >= 200 && !t.Failed() && epochs == 0 {
 		t.Error("no epoch: the runs test too little")
 	}
 	http.DefaultClient.CloseIdleConnections()

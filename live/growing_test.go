@@ -71,7 +71,7 @@ func TestL2L3L5L6Growing(t *testing.T) {
 		requests, epochs = requests+vendor.Requests, epochs+vendor.Epochs
 	})
 	t.Logf("%d requests, %d epochs", requests, epochs)
-	if !t.Failed() && epochs == 0 {
+	if runs >= 20 && !t.Failed() && epochs == 0 {
 		t.Error("no epoch: the runs test too little")
 	}
 	http.DefaultClient.CloseIdleConnections()

@@ -175,7 +175,7 @@ func TestRecallToolGrowing(t *testing.T) {
 		epochs, answered = epochs+model.vendor.Epochs, answered+len(model.recalled)
 	})
 	t.Logf("%d epochs, %d recalls", epochs, answered)
-	if !t.Failed() && (epochs == 0 || answered == 0) {
+	if runs >= 20 && !t.Failed() && (epochs == 0 || answered == 0) {
 		t.Error("no epoch or no recall: the runs test too little")
 	}
 	http.DefaultClient.CloseIdleConnections()
