@@ -43,7 +43,8 @@ func TestReplay(t *testing.T) {
 		calls [][3]string
 		want  string
 	}{
-		"a read with numbers": {[][3]string{{"Read", `{"file_path":"/r/a.go","offset":10}`, "    10→one\n    11→two"}}, "@10\none\ntwo\n"},
+		"a read with numbers":                   {[][3]string{{"Read", `{"file_path":"/r/a.go","offset":10}`, "    10→one\n    11→two"}}, "@10\none\ntwo\n"},
+		"what a condensation left has no place": {[][3]string{{"Bash", `{"command":"sed -n 20,90p a.go"}`, "far below\n[… 70 lines h:0123456789]"}}, "@0\nfar below\n"},
 		"two reads that meet": {[][3]string{
 			{"Read", `{"file_path":"/r/a.go","offset":1}`, "1→one\n2→two"},
 			{"Read", `{"file_path":"/r/a.go","offset":3}`, "3→three"},

@@ -427,7 +427,7 @@ func (w *reading) saidOpen(key string) bool {
 }
 
 // testsFailed matches the last lines of runs of tests that failed: of pytest, Go, Rust, Jest and make. Not every agent says how a command
-// ended, and after a pipe nobody knows.
+// ended, and a pipe hides it.
 var testsFailed = regexp.MustCompile(`(?m)^=+ .*\b[1-9]\d* failed\b.*=$|^FAIL(?:ED)?(?:\s|$)|^test result: FAILED\b|^Tests: +[1-9]\d* failed\b|^make(?:\[\d+\])?: \*\*\* `)
 
 // bad reports whether the result of a command says that it failed, or that its tests did.

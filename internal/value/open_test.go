@@ -41,7 +41,7 @@ func openHeads(text string) (head, form *regexp.Regexp) {
 	if m := extractHead.FindStringSubmatch(text); m != nil {
 		mark = regexp.QuoteMeta(m[1] + m[2])
 	}
-	return regexp.MustCompile(`(?m)^` + mark + ` open: `), regexp.MustCompile(`(?m)^` + mark + ` open: .*((?:\n(?:todo|doing|error|fixed|changed): .*)+)`)
+	return regexp.MustCompile(`(?m)^` + mark + ` open: `), regexp.MustCompile(`(?m)^` + mark + ` open: .*((?:\n(?:next|todo|doing|error|fixed|changed): .*)+)`)
 }
 
 func openIn(t *testing.T, view []core.Message) string {
@@ -122,6 +122,60 @@ func TestOpenForms(t *testing.T) {
 	visible := measured(append(append(plan[:0:0], reading(40)...), plan...))
 	if got := openIn(t, shortenWith(t, visible, tokensOf(visible)/8, value.Options{})); got != "" {
 		t.Errorf("it is visible: %q", got)
+	}
+}
+
+// The next step that the agent named stays until a plan or the user says something newer, however often it is condensed.
+func TestOpenNext(t *testing.T) {
+	said := []core.Message{coretest.Assistant(core.Text("The parser is done.\nNext step: teach `print` the new names."))}
+	const want = "next: teach `print` the new names."
+	room := 0
+	condensed := func(messages []core.Message) []core.Message {
+		t.Helper()
+		messages = measured(messages)
+		room = max(room, tokensOf(messages)/8)
+		return shortenWith(t, messages, room, value.Options{})
+	}
+	silent := func(files int) []core.Message { // the user says no more
+		all := reading(files)
+		return all[:len(all)-2]
+	}
+	old := silent(40)
+	view := condensed(slices.Concat(old[:1], said, old[1:]))
+	if got := openIn(t, view); got != want {
+		t.Errorf("open: %q, want %q", got, want)
+	}
+	if got := openIn(t, condensed(slices.Concat(view, silent(30)[1:]))); got != want {
+		t.Errorf("after a round without news: %q, want %q", got, want)
+	}
+	for name, newer := range map[string]core.Message{
+		"user": coretest.User(core.Text("Leave the names. Mend the dates.")),
+		"plan": coretest.Assistant(core.Text("- [x] names\n- [x] dates")),
+		"step": coretest.Assistant(core.Text("**Next:** mend the dates")),
+	} {
+		got := openIn(t, condensed(slices.Concat(view, []core.Message{newer}, silent(30)[1:])))
+		if name == "step" && got != "next: mend the dates" || name != "step" && strings.Contains(got, "next: ") {
+			t.Errorf("after a newer %s: %q", name, got)
+		}
+	}
+}
+
+// A command that failed is open however many files were printed since, also if no exit code says so, and although a former condensation shortened
+// its result.
+func TestOpenLasts(t *testing.T) {
+	for name, result := range map[string]string{
+		"exit code": "--- FAIL: TestDates\nProcess exited with code 1",
+		"tests":     "=== FAILURES ===\nE error: two dates\n===== 1 failed, 3 passed in 0.1s =====",
+		"shortened": "--- FAIL: TestDates\n[… 40 lines (error) h:0123456789]",
+	} {
+		messages := append(reading(4), did("b", "Bash", `{"command":"./check.sh dates"}`, result, false)...)
+		for i := range 40 {
+			messages = append(messages, did(fmt.Sprint("c", i), "Bash", fmt.Sprintf(`{"command":"cat notes%d.txt"}`, i), strings.Repeat(fmt.Sprintf("note %d of the day\n", i), 40), false)...)
+		}
+		messages = measured(messages)
+		if got := openIn(t, shortenWith(t, messages, tokensOf(messages)/8, value.Options{})); !strings.HasPrefix(got, "error: ./check.sh dates → ") {
+			t.Errorf("%s: %q", name, got)
+		}
 	}
 }
 

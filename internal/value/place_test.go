@@ -155,6 +155,27 @@ func TestNewestBesideMuch(t *testing.T) {
 	}
 }
 
+// TestInPlaceAgain: a result that is shortened again counts all its lines once, those of the marks within it, too.
+func TestInPlaceAgain(t *testing.T) {
+	var b strings.Builder
+	for i := range 80 {
+		fmt.Fprintf(&b, "    func zebra%d(okapi%d int) {\n\n        walrus%d()\n    }\n", i, i*37, i*11)
+	}
+	whole := strings.Count(b.String(), "\n")
+	count := regexp.MustCompile(`\[… (\d+) lines h:[0-9a-f]{10}\]$`)
+	text := b.String()
+	for round := range 3 {
+		text = left(t, shown(text))
+		m := count.FindStringSubmatch(text)
+		if m == nil {
+			t.Fatalf("round %d: no mark at the end of %q", round, text)
+		}
+		if n, err := strconv.Atoi(m[1]); err != nil || n > whole || round > 0 && n < whole/2 {
+			t.Errorf("round %d: %d lines are missing of %d: %v", round, n, whole, err)
+		}
+	}
+}
+
 // TestRepeatedLinesFillTheRoom: lines that are repeated go only for want of room, and a result
 // that was not read yet stays as it is while there is room for it.
 func TestRepeatedLinesFillTheRoom(t *testing.T) {

@@ -126,14 +126,14 @@ head() {
 	echo "platform linux -- Python 3.12.4, pytest-8.3.2, pluggy-1.5.0"
 	echo "rootdir: /srv/shop-export"
 	echo "configfile: pyproject.toml"
-	echo
+	echo ""
 }
 case "$1" in
 totals)
 	head
 	if grep -q ROUND_HALF_UP export/rounding.py; then
 		echo "tests/test_totals.py .........                                           [100%]"
-		echo
+		echo ""
 		echo "============================== 9 passed in 0.39s ==============================="
 		exit 0
 	fi
@@ -159,13 +159,13 @@ END
 currency)
 	head
 	echo "tests/test_currency.py ...F..                                            [100%]"
-	echo
+	echo ""
 	echo "=================================== FAILURES ==================================="
 	echo "___________________________________ test_yen ___________________________________"
-	echo
+	echo ""
 	echo "    def test_yen():"
 	echo ">       exported = export_order(order_of(lines=3, price=\"980\"), \"JPY\")"
-	echo
+	echo ""
 	if grep -q '"JPY": 0' export/currency.py; then
 		cat <<'END'
 tests/test_currency.py:31:
