@@ -24,7 +24,8 @@ func newMemory() *memory { return &memory{decoded: map[string]any{}, quoted: map
 
 // decode returns the object of a body, as encoding/json reads it.
 func (m *memory) decode(body []byte) (object, error) {
-	if rest, elements := split(body); len(elements) > 0 {
+	// A text that begins with a NUL could be taken for a placeholder. JSON has one way to write it.
+	if rest, elements := split(body); len(elements) > 0 && !bytes.Contains(body, []byte(`\u0000`)) {
 		if doc, err := unmarshal(rest); err == nil {
 			if doc, _ := doc.(object); m.putBack(doc, elements) {
 				return doc, nil
