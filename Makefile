@@ -104,7 +104,7 @@ fuzz:
 # has 2,000). Memory does not grow with their number.
 HISTORIES ?= 10000000
 soak: soak-gateway
-	CONDENSE_SOAK=1 go test -race -count=1 -v -run '^TestSoak$$' -timeout 30m ./internal/supervise
+	CONDENSE_SOAK=1 go test -race -count=1 -v -run '^TestSoak$$' -timeout 30m ./internal/plugins/supervise
 	CONDENSE_SOAK_HISTORIES=$(HISTORIES) go test -count=1 -v -run '^TestSoakHistories$$' -timeout 24h .
 
 GATEWAY ?= 24x125

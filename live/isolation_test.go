@@ -23,8 +23,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/condensehq/condense/internal/lab/hindsight"
 	"github.com/condensehq/condense/internal/live/access"
-	"github.com/condensehq/condense/internal/live/hindsight"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/pgtest"

@@ -7,7 +7,7 @@ packages=$(go list -f '{{.ImportPath}} {{.Dir}}' ./... | grep -v '/condense/\(te
 		echo "$package"
 	fi
 done)
-for must in live internal/supervise core internal/live/store; do # where the list would be wrong without them
+for must in live internal/plugins/supervise core internal/live/store; do # where the list would be wrong without them
 	echo "$packages" | grep -q "/condense/$must\$" || { echo "race.sh: $must is missing in the list of packages" >&2; exit 1; }
 done
 [ "$1" != -l ] || { echo "$packages"; exit; }
@@ -25,6 +25,6 @@ done
 status=0
 # Nearly all of these two is concurrent: with the tests that -short skips. Five generated clients show a race as well as forty.
 go test -race -shuffle=on -timeout 60m ./live -rapid.checks=5 || status=$?
-go test -race -shuffle=on -timeout 60m ./internal/supervise || status=$?
-go test -race -short -shuffle=on -timeout 60m -skip "^(${pattern#|})\$" $(echo "$packages" | grep -v '/condense/\(live\|internal/supervise\)$') || status=$?
+go test -race -shuffle=on -timeout 60m ./internal/plugins/supervise || status=$?
+go test -race -short -shuffle=on -timeout 60m -skip "^(${pattern#|})\$" $(echo "$packages" | grep -v '/condense/\(live\|internal/plugins/supervise\)$') || status=$?
 exit $status

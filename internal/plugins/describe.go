@@ -11,7 +11,7 @@ import (
 
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/disk"
-	"github.com/condensehq/condense/internal/supervise"
+	"github.com/condensehq/condense/internal/plugins/supervise"
 	"github.com/condensehq/condense/internal/wire"
 )
 

@@ -18,8 +18,8 @@ import (
 
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plugins/supervise"
 	"github.com/condensehq/condense/internal/resolver"
-	"github.com/condensehq/condense/internal/supervise"
 	"github.com/condensehq/condense/internal/trust"
 	"github.com/condensehq/condense/internal/wire"
 	"github.com/condensehq/condense/model"

@@ -13,7 +13,7 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/plugins"
-	"github.com/condensehq/condense/internal/supervise"
+	"github.com/condensehq/condense/internal/plugins/supervise"
 	"github.com/condensehq/condense/internal/trust"
 	"github.com/condensehq/condense/internal/wire"
 )

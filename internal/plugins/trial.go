@@ -9,7 +9,7 @@ import (
 
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/supervise"
+	"github.com/condensehq/condense/internal/plugins/supervise"
 	"github.com/condensehq/condense/internal/wire"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/model/extractive"

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/condensehq/condense/internal/ledger"
+	"github.com/condensehq/condense/internal/value/ledger"
 )
 
 // changedNames is how many names an entry has of what was changed in a file.

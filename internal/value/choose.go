@@ -6,7 +6,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
-	"github.com/condensehq/condense/internal/parallel"
+	"github.com/condensehq/condense/internal/value/parallel"
 )
 
 // After the room is full, lines that add less than enough by the token to what else is kept, as

@@ -10,7 +10,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
-	"github.com/condensehq/condense/internal/parallel"
+	"github.com/condensehq/condense/internal/value/parallel"
 )
 
 // What the user forbids, requires, limits or prefers is needed as long as the conversation goes on, and never

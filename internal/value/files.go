@@ -11,9 +11,9 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
-	"github.com/condensehq/condense/internal/ledger"
-	"github.com/condensehq/condense/internal/parallel"
 	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/internal/value/ledger"
+	"github.com/condensehq/condense/internal/value/parallel"
 )
 
 // Files under work. What an agent edits next is, for the most part, in files that it read once and has not edited yet,

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/internal/dialog"
-	"github.com/condensehq/condense/internal/parallel"
+	"github.com/condensehq/condense/internal/value/parallel"
 )
 
 // who may have written something, for counting.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/condensehq/condense/internal/parallel"
+	"github.com/condensehq/condense/internal/value/parallel"
 )
 
 // A Model holds the weights of every step of every feature, and the terms that are common

@@ -3,8 +3,8 @@ package value
 import (
 	"context"
 
-	"github.com/condensehq/condense/internal/ledger"
-	"github.com/condensehq/condense/internal/parallel"
+	"github.com/condensehq/condense/internal/value/ledger"
+	"github.com/condensehq/condense/internal/value/parallel"
 )
 
 // A preface is what an extract begins with before the first quote: an index of what is hidden, what is open, and the newest text of files.

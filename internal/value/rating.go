@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/parallel"
+	"github.com/condensehq/condense/internal/value/parallel"
 )
 
 // A rating is a conversation of which each line has a cost and a value.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/condensehq/condense/internal/parallel"
+	"github.com/condensehq/condense/internal/value/parallel"
 )
 
 // A log repeats lines of one shape with another name in each: "Generated oban_web app", "PASS checkpoint-queue". Every such

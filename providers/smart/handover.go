@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/account"
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/prefix"
 	numbers "github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/model"
+	"github.com/condensehq/condense/providers/smart/internal/account"
 	"github.com/condensehq/condense/registry"
 )
 

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/account"
 	"github.com/condensehq/condense/internal/value"
 	"github.com/condensehq/condense/model"
+	"github.com/condensehq/condense/providers/smart/internal/account"
 	"github.com/condensehq/condense/registry"
 )
 

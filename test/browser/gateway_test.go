@@ -14,7 +14,7 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
-	"github.com/condensehq/condense/internal/live/hindsight"
+	"github.com/condensehq/condense/internal/lab/hindsight"
 	"github.com/condensehq/condense/internal/testkit/peers"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"

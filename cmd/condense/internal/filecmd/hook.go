@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
-	"github.com/condensehq/condense/internal/hook"
+	"github.com/condensehq/condense/cmd/condense/internal/hook"
 )
 
 const (

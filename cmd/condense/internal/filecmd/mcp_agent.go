@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/hook"
+	"github.com/condensehq/condense/cmd/condense/internal/sessions"
 	"github.com/condensehq/condense/core/history"
-	"github.com/condensehq/condense/internal/hook"
 	"github.com/condensehq/condense/internal/mcpserver"
 	"github.com/condensehq/condense/internal/recall"
-	"github.com/condensehq/condense/internal/sessions"
 )
 
 // served are the agents whose session is found.

@@ -14,10 +14,10 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/sessions"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
-	"github.com/condensehq/condense/internal/sessions"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/transcript"
 )

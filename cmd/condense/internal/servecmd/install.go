@@ -14,9 +14,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/condensehq/condense/cmd/condense/internal/settings"
 	"github.com/condensehq/condense/internal/disk"
 	"github.com/condensehq/condense/internal/live/agents"
-	"github.com/condensehq/condense/internal/settings"
 )
 
 // An installation is what was changed in an agent's settings file, as it is kept until the change

@@ -9,8 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/condensehq/condense/cmd/condense/internal/settings"
 	"github.com/condensehq/condense/internal/live/agents"
-	"github.com/condensehq/condense/internal/settings"
 	"github.com/condensehq/condense/internal/testkit"
 )
 

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/condensehq/condense/cmd/condense/internal/settings"
 	"github.com/condensehq/condense/internal/live/agents"
-	"github.com/condensehq/condense/internal/settings"
 )
 
 // An address that the user has given an agent, for one API.

@@ -16,7 +16,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/lab"
-	"github.com/condensehq/condense/internal/live/hindsight"
+	"github.com/condensehq/condense/internal/lab/hindsight"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/live"

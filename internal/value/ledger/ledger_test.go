@@ -1,0 +1,141 @@
+package ledger_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/value/ledger"
+)
+
+// shown returns the runs of a file as text, the number of the first line before each.
+func shown(f *ledger.File) string {
+	var b strings.Builder
+	for _, r := range f.Runs {
+		fmt.Fprintf(&b, "@%d\n", r.First)
+		for _, l := range r.Lines {
+			b.WriteString(l.Text + "\n")
+		}
+	}
+	return b.String()
+}
+
+func replay(calls ...[3]string) *ledger.Ledger {
+	messages := []core.Message{coretest.User(core.Text("Go on."))}
+	for i, c := range calls {
+		id := fmt.Sprint("c", i)
+		messages = append(messages, coretest.Assistant(core.ToolCall{ID: id, Name: c[0], Args: c[1]}), coretest.User(coretest.Result(id, c[2])))
+	}
+	messages = coretest.Conversation(messages...)
+	l := new(ledger.Ledger)
+	l.Replay(messages, dialog.Read(messages))
+	return l
+}
+
+func TestReplay(t *testing.T) {
+	for name, c := range map[string]struct {
+		calls [][3]string
+		want  string
+	}{
+		"a read with numbers":                   {[][3]string{{"Read", `{"file_path":"/r/a.go","offset":10}`, "    10→one\n    11→two"}}, "@10\none\ntwo\n"},
+		"what a condensation left has no place": {[][3]string{{"Bash", `{"command":"sed -n 20,90p a.go"}`, "far below\n[… 70 lines h:0123456789]"}}, "@0\nfar below\n"},
+		"two reads that meet": {[][3]string{
+			{"Read", `{"file_path":"/r/a.go","offset":1}`, "1→one\n2→two"},
+			{"Read", `{"file_path":"/r/a.go","offset":3}`, "3→three"},
+		}, "@1\none\ntwo\nthree\n"},
+		"a newer read replaces": {[][3]string{
+			{"Read", `{"file_path":"/r/a.go"}`, "1→one\n2→two\n3→three"},
+			{"Read", `{"file_path":"a.go","offset":2,"limit":1}`, "2→second"},
+		}, "@1\none\nsecond\nthree\n"},
+		"an edit moves what is below": {[][3]string{
+			{"Read", `{"file_path":"/r/a.go"}`, "1→one\n2→two"},
+			{"Read", `{"file_path":"/r/a.go","offset":20}`, "20→far"},
+			{"Edit", `{"file_path":"/r/a.go","old_string":"two","new_string":"two\nand more"}`, "done"},
+		}, "@1\none\ntwo\nand more\n@21\nfar\n"},
+		"within lines": {[][3]string{
+			{"read", `{"path":"a.go"}`, "f(a, b)\ng(c)"},
+			{"edit", `{"path":"a.go","oldText":"b)\ng(","newText":"x)\nh("}`, "done"},
+		}, "@1\nf(a, x)\nh(c)\n"},
+		"everywhere": {[][3]string{
+			{"Write", `{"file_path":"a.go","content":"a a\nb\na\n"}`, "done"},
+			{"Edit", `{"file_path":"a.go","old_string":"a","new_string":"aa","replace_all":true}`, "done"},
+		}, "@1\naa a\nb\naa\n"},
+		"an edit that failed": {[][3]string{
+			{"Read", `{"file_path":"a.go"}`, "1→one"},
+			{"Edit", `{"file_path":"a.go","old_string":"one","new_string":"1"}`, "Error: String to replace not found in file."},
+		}, "@1\none\n"},
+		"of what is not known": {[][3]string{{"Edit", `{"file_path":"a.go","old_string":"one","new_string":"1\n2"}`, "done"}}, "@0\n1\n2\n"},
+		"a patch": {[][3]string{
+			{"exec_command", `{"cmd":"sed -n '5,7p' src/a.go"}`, "Process exited with code 0\nOutput:\nfive\nsix\nseven"},
+			{"apply_patch", `{"input":"*** Begin Patch\n*** Update File: src/a.go\n@@\n five\n-six\n+6\n seven\n*** End Patch"}`, "Success."},
+		}, "@5\nfive\n6\nseven\n"},
+		"a patch that adds": {[][3]string{
+			{"shell", `{"command":["apply_patch","*** Begin Patch\n*** Add File: src/a.go\n+one\n+two\n*** End Patch"]}`, "Success."},
+		}, "@1\none\ntwo\n"},
+		"a file that was removed": {[][3]string{
+			{"Write", `{"file_path":"/r/a.go","content":"one"}`, "done"},
+			{"Bash", `{"command":"cd /r && rm -f a.go && ls"}`, "b.go"},
+		}, ""},
+		"blocks of SEARCH": {[][3]string{
+			{"read_file", `{"path":"a.go"}`, "1 | one\n2 | two"},
+			{"apply_diff", `{"path":"a.go","diff":"<<<<<<< SEARCH\n:start_line:2\n-------\ntwo\n=======\n2\n>>>>>>> REPLACE"}`, "done"},
+		}, "@1\none\n2\n"},
+		"what was left out has no place": {[][3]string{{"Read", `{"file_path":"a.go"}`, "one\n[… 40 lines h:0123456789]\nfar"}}, "@0\nfar\n@1\none\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := replay(c.calls...)
+			if len(l.Files) != 1 {
+				t.Fatalf("%d files, want 1", len(l.Files))
+			}
+			got := shown(l.Files[0])
+			if name == "what was left out has no place" {
+				got = shown(&ledger.File{Runs: []ledger.Run{l.Files[0].Runs[1], l.Files[0].Runs[0]}})
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestWrittenIsKnown: after any edits of a file that was written, the ledger has the file, and each line that an edit
+// replaced is gone.
+func TestWrittenIsKnown(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		line := rapid.StringMatching(`[a-c]{1,3}`)
+		file := rapid.SliceOfN(line, 1, 12).Draw(t, "file")
+		text := strings.Join(file, "\n")
+		l := new(ledger.Ledger)
+		f := l.File("a.go")
+		f.Write(text, 0)
+		for m := range rapid.IntRange(1, 8).Draw(t, "edits") {
+			from := rapid.IntRange(0, len(text)).Draw(t, "from")
+			to := rapid.IntRange(from, len(text)).Draw(t, "to")
+			old := text[from:to]
+			if old == "" || strings.Count(text, old) != 1 || strings.TrimSuffix(text[:from]+text[to:], "\n") == "" {
+				continue
+			}
+			fresh := strings.Join(rapid.SliceOfN(line, 1, 4).Draw(t, "new"), "\n")
+			if !f.Edit(old, fresh, false, m+1) {
+				t.Fatalf("%q is not found in\n%s", old, shown(f))
+			}
+			text = strings.Replace(text, old, fresh, 1)
+			if got := shown(f); got != "@1\n"+text+"\n" {
+				t.Fatalf("after the edit of %q the ledger has\n%s\nthe file is\n%s", old, got, text)
+			}
+		}
+		n := 0
+		for _, b := range f.Blocks() {
+			n += len(b.Lines)
+		}
+		if n != strings.Count(text, "\n")+1 {
+			t.Fatalf("blocks have %d lines of\n%s", n, text)
+		}
+	})
+}
