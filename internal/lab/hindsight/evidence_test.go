@@ -44,7 +44,8 @@ func answer(at time.Time, saved float64) *live.Used {
 	return &live.Used{Time: at, Epoch: noon, Input: 300, Read: 200, Cost: 1, Saved: saved, Priced: true}
 }
 
-// Two shadows are compared with what was sent. One left more than that, the other made nothing: the verdict says so, and not that there is no other.
+// Two shadows are compared with what was sent. One left more than that, the other made nothing: the verdict says so,
+// and not that there is no other.
 func TestVerdictSaysWhyShadowsAreUnfit(t *testing.T) {
 	var all []*hindsight.Evidence
 	for i := range 9 {
@@ -70,7 +71,8 @@ func TestVerdictSaysWhyShadowsAreUnfit(t *testing.T) {
 	}
 }
 
-// A reader of the pages sees who condensed, why not the first of the chain, which provider failed, and which vendor was away.
+// A reader of the pages sees who condensed, why not the first of the chain, which provider failed, and which vendor
+// was away.
 func TestPagesNameWhatFailed(t *testing.T) {
 	w := watch(t, "")
 	defer func() { _ = w.Close(t.Context()) }()
@@ -103,7 +105,8 @@ func TestPagesNameWhatFailed(t *testing.T) {
 	}
 }
 
-// TestEvidenceIsKept: what was measured survives the process, is the sum over those that served a conversation, and goes with its tenant.
+// TestEvidenceIsKept: what was measured survives the process, is the sum over those that served a conversation, and
+// goes with its tenant.
 func TestEvidenceIsKept(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "gateway.db")
 	a, b := watch(t, file), watch(t, file)

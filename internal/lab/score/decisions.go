@@ -12,8 +12,8 @@ const (
 	decisionBytes    = 24 // of the shortest sentence that counts
 )
 
-// The forms of sentences that state a cause, a choice or a finding. They are the yardstick's own: no strategy may import
-// them, and none of a strategy was copied.
+// The forms of sentences that state a cause, a choice or a finding. They are the yardstick's own: no strategy may
+// import them, and none of a strategy was copied.
 var (
 	causes = regexp.MustCompile(`(?i)\b(?:because|due to|stems? from|(?:is|was|are|were) caused by|the (?:\w+ )?(?:cause|reason|culprit)|(?:this|that|which) is why|traced? (?:it )?(?:back )?to|` +
 		`weil|deshalb|Grund dafür|parce que|à cause d|a causa de|debido a|por causa d)|因为|由于|导致`)
@@ -31,8 +31,8 @@ var plans = regexp.MustCompile(`(?i)^(?:(?:now|so|ok|okay|next|then|first)[, ]+)
 // listMark is what a line of a list, a quote or a heading begins with.
 var listMark = regexp.MustCompile(`^(?:[-*•>#]+|\d+[.)])\s+`)
 
-// decisionsOf calls yield with every sentence of text, white space folded, that states a cause, a choice or a finding. Code
-// between fences, questions, plans and the heads of lists do not count.
+// decisionsOf calls yield with every sentence of text, white space folded, that states a cause, a choice or a
+// finding. Code between fences, questions, plans and the heads of lists do not count.
 func decisionsOf(text string, yield func(sentence string)) {
 	code := false
 	for line := range strings.SplitSeq(text, "\n") {

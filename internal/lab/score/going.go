@@ -16,20 +16,21 @@ import (
 
 // Continuation has them.
 type Continuation struct {
-	// Gain is the conditional compression gain: how much of what the prefix tells a compressor about the future the view tells it.
+	// Gain is the conditional compression gain: how much of what the prefix tells a compressor about the future the
+	// view tells it.
 	Gain Share `json:"gain"`
 	// Anchors is the share of the lines that the agent quotes in its next edits.
 	Anchors Share `json:"anchors"`
-	// Torn is the share of the typed messages whose sentences were moved or closed up, Legible the share of the lines of
-	// results in runs that can be read.
+	// Torn is the share of the typed messages whose sentences were moved or closed up, Legible the share of the lines
+	// of results in runs that can be read.
 	Torn    Share `json:"torn"`
 	Legible Share `json:"legible"`
 	// Decisions is the share of the agent's sentences that state a cause, a choice or a finding, without the newest.
 	Decisions Share `json:"decisions"`
 }
 
-// Continuation measures view as [Scorer.Score] does, by measures that are not in the panel. It compresses the future with the view before it, which takes
-// tens of megabytes for a while, and more time than everything else.
+// Continuation measures view as [Scorer.Score] does, by measures that are not in the panel. It compresses the future
+// with the view before it, which takes tens of megabytes for a while, and more time than everything else.
 func (s *Scorer) Continuation(view []core.Message) Continuation {
 	return Continuation{
 		Gain: s.gain(view), Anchors: s.anchorsKept(view), Torn: s.torn(view), Legible: s.legible(view), Decisions: s.decisionsKept(view),
@@ -41,7 +42,8 @@ const (
 	anchorBytes    = 14  // a shorter line is in many files
 	fewestAnchors  = 5
 	leastRun       = 5 // lines of a result that can be read without their neighbours
-	// mostHistory bounds what a compressor may refer to. 8 MiB is the largest window that decoders must support (RFC 8878).
+	// mostHistory bounds what a compressor may refer to. 8 MiB is the largest window that decoders must support (RFC
+	// 8878).
 	mostHistory = 8 << 20
 )
 
@@ -137,8 +139,8 @@ func (s *Scorer) gain(view []core.Message) Share {
 	return Share{Kept: max(0, float64(g.alone-compressed(g.future, historyOf(view)))), Needed: float64(g.alone - g.full)}
 }
 
-// readAnchors returns the lines that the agent quotes in its next edits, that were in the prefix, and that no tool showed
-// again in between.
+// readAnchors returns the lines that the agent quotes in its next edits, that were in the prefix, and that no tool
+// showed again in between.
 func (s *Scorer) readAnchors() map[uint64]bool {
 	anchors, shown := map[uint64]bool{}, map[uint64]bool{}
 	before := map[uint64]bool{}
@@ -171,7 +173,8 @@ func anchorLines(parts []core.Part, yield func(h uint64)) {
 	})
 }
 
-// anchorHash returns the hash of a line without its number and its white space; false if it is too short to say where it is.
+// anchorHash returns the hash of a line without its number and its white space; false if it is too short to say where
+// it is.
 func anchorHash(line string) (uint64, bool) {
 	if m := numberedLine.FindString(line); m != "" {
 		line = line[len(m):]

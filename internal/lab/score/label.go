@@ -10,10 +10,10 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// A handle is of use only to a reader who knows what it leads to. Labelled reach is reach by handles whose label names the
-// part: its file, the lines of it if the label gives any, its command, or the words that a text begins with. The
-// label of a handle is the line that it is in. If that has other words, so that it heads or ends something, up to two lines on
-// either side without a handle belong to it; and the call that a result with the handle answers.
+// A handle is of use only to a reader who knows what it leads to. Labelled reach is reach by handles whose label
+// names the part: its file, the lines of it if the label gives any, its command, or the words that a text begins
+// with. The label of a handle is the line that it is in. If that has other words, so that it heads or ends something,
+// up to two lines on either side without a handle belong to it; and the call that a result with the handle answers.
 
 const (
 	labelLines = 2 // on either side of a handle
@@ -98,8 +98,8 @@ func (n *partName) say(s string, words int) {
 	}
 }
 
-// in returns the lines of the part that label names: from and to, or false if it does not name it. A file that is cut short at
-// its end with an ellipsis is named if enough of it is left.
+// in returns the lines of the part that label names: from and to, or false if it does not name it. A file that is cut
+// short at its end with an ellipsis is named if enough of it is left.
 func (n *partName) in(label string) (from, to int, ok bool) {
 	for _, s := range n.says {
 		if strings.Contains(label, s) {

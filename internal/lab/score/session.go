@@ -228,9 +228,9 @@ const (
 	mostResults      = 12 // of a session
 )
 
-// ResultCuts returns a cut after every result of more than [LongResult] tokens, the first twelve of s. Its session holds the message
-// with the result and the future of five turns, so that only what was used of the result counts; Before has the newest message of the user
-// before it and the call. Every message of s must be measured.
+// ResultCuts returns a cut after every result of more than [LongResult] tokens, the first twelve of s. Its session
+// holds the message with the result and the future of five turns, so that only what was used of the result counts;
+// Before has the newest message of the user before it and the call. Every message of s must be measured.
 func ResultCuts(s *Session) []Cut {
 	turns := s.turns()
 	asked := -1

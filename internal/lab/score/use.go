@@ -16,9 +16,9 @@ type use struct {
 	weight float32
 }
 
-// Uses are what every message of a session takes from the messages before it, at the moment when it does. Unlike the needs of a
-// [Cut] they have no future of their own, so they can be followed through several condensations. Uses is safe for
-// concurrent use.
+// Uses are what every message of a session takes from the messages before it, at the moment when it does. Unlike the
+// needs of a [Cut] they have no future of their own, so they can be followed through several condensations. Uses is
+// safe for concurrent use.
 type Uses struct {
 	uses   [][]use
 	said   [][]uint64 // what each message says that some later one uses
@@ -121,8 +121,8 @@ type Memory struct {
 // NewMemory returns the memory of an empty view.
 func (u *Uses) NewMemory() *Memory { return &Memory{uses: u, have: map[uint64]struct{}{}} }
 
-// Use counts what message m of the session takes from what was before it, and what of that the view still has. Call it before
-// [Memory.Add].
+// Use counts what message m of the session takes from what was before it, and what of that the view still has. Call
+// it before [Memory.Add].
 func (m *Memory) Use(message int) {
 	for _, x := range m.uses.uses[message] {
 		m.sum[x.family].Needed += float64(x.weight)
@@ -158,8 +158,8 @@ func (m *Memory) Append(message core.Message) {
 	})
 }
 
-// Had returns how much of all that was used was in the view when it was used: the mean over names, runs of four words and rare words.
-// It is false if nothing was used.
+// Had returns how much of all that was used was in the view when it was used: the mean over names, runs of four words
+// and rare words. It is false if nothing was used.
 func (m *Memory) Had() (float64, bool) {
 	sum, n := 0.0, 0
 	for _, s := range m.sum {

@@ -19,8 +19,8 @@ var usualPolicies = []string{
 	"library=smart/balanced", "gateway=smart/balanced@money",
 }
 
-// Policies opens the policies of lists, each with commas between several; none is the usual ones. See the help of condense
-// compare for their form.
+// Policies opens the policies of lists, each with commas between several; none is the usual ones. See the help of
+// condense compare for their form.
 func (b *Opener) Policies(ctx context.Context, lists []string) ([]lab.Policy, error) {
 	var words []string
 	for _, list := range lists {

@@ -31,7 +31,8 @@ var usual = []string{
 	"smart/balanced", "smart/headtail", "smart/lossless", "smart/observation_masking", fittedMasking, "slidingwindow/budget", "slidingwindow/half",
 }
 
-// fittedMasking removes old results until the target is met, so that no truncation follows, which presets with a fixed number need.
+// fittedMasking removes old results until the target is met, so that no truncation follows, which presets with a
+// fixed number need.
 const fittedMasking = `masking fitted=smart{"passes":[{"pass":"mask","keep":0,"until_target":true}]}`
 
 // presetSettings are the settings that NAME/PRESET may set: the first of them that a strategy has.
