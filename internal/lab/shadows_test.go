@@ -19,7 +19,7 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab"
-	"github.com/condensehq/condense/internal/lab/hindsight"
+	"github.com/condensehq/condense/internal/lab/online"
 	"github.com/condensehq/condense/internal/lab/strategies"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/resolver"
@@ -77,7 +77,7 @@ func TestShadowsAgreeWithCompare(t *testing.T) {
 	defer vendor.Close()
 	file := filepath.Join(t.TempDir(), "gateway.db")
 	shadows := []string{"head", "mask", "slide"}
-	watch, err := hindsight.New(t.Context(), file, shadows, slog.New(slog.DiscardHandler))
+	watch, err := online.New(t.Context(), file, shadows, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestShadowsAgreeWithCompare(t *testing.T) {
 	if err := watch.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	all, err := hindsight.Stored(t.Context(), file)
+	all, err := online.Stored(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,10 +120,10 @@ func TestShadowsAgreeWithCompare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := append([]string{hindsight.Sent}, shadows...)
+	names := append([]string{online.Sent}, shadows...)
 	var words []string
 	for _, name := range names {
-		profile := "profile:" + strings.Replace(name, hindsight.Sent, "main", 1)
+		profile := "profile:" + strings.Replace(name, online.Sent, "main", 1)
 		words = append(words, name+"=bare:"+profile, name+" and truncation="+profile)
 	}
 	opened, err := (&strategies.Opener{Host: host, Config: values, Registry: known, Models: resolver.NewModels(values, resolver.ModelOptions{})}).Open(t.Context(), words)

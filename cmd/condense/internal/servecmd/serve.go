@@ -27,7 +27,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
-	"github.com/condensehq/condense/internal/lab/hindsight"
+	"github.com/condensehq/condense/internal/lab/online"
 	"github.com/condensehq/condense/internal/live/access"
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/record"
@@ -185,7 +185,7 @@ type gateway struct {
 	key       []byte              // of the server; nil for that in the store
 	telemetry *telemetry          // nil if nothing is measured
 	tls       *access.Certified   // nil without a certificate
-	pages     *hindsight.Watch    // shown unless a child process is alone
+	pages     *online.Watch    // shown unless a child process is alone
 	texts     atomic.Bool         // the pages may show what was said
 	limit     func(time.Duration) // that the process may take to end
 }
@@ -273,7 +273,7 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 	if !g.alone {
 		shadows = g.settings.Shadow
 	}
-	if g.pages, err = hindsight.New(ctx, opts.Store, shadows, g.log); err != nil {
+	if g.pages, err = online.New(ctx, opts.Store, shadows, g.log); err != nil {
 		return nil, errors.Join(badStore(opts.Store, err), g.closeRecorder())
 	}
 	g.watched(opts)

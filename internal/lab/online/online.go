@@ -5,7 +5,7 @@
 //
 // Texts are in memory only, and bounded: those of the newest conversations that fit. The numbers are written to the
 // gateway's store, as [Evidence], so that they survive the process and include all gateways with that store.
-package hindsight
+package online
 
 import (
 	"bytes"
