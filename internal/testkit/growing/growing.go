@@ -1,5 +1,5 @@
-// Package growing draws what the clients of a vendor do with conversations over many requests, and plays the vendor, which
-// checks every one of them. Between the two a test puts what it tests: a gateway that sends other messages than
+// Package growing draws what the clients of a vendor do with conversations over many requests, and plays the vendor,
+// which checks every one of them. Between the two a test puts what it tests: a gateway that sends other messages than
 // it was given. It is for tests only.
 package growing
 
@@ -22,8 +22,8 @@ type Call struct {
 
 // A World is what a run talks to.
 type World struct {
-	// Send forwards the call to the vendor and returns its answer. Epoch reports whether what was sent for earlier messages
-	// was allowed to change.
+	// Send forwards the call to the vendor and returns its answer. Epoch reports whether what was sent for earlier
+	// messages was allowed to change.
 	Send    func(Call) (answer Answer, epoch bool)
 	Restart func()      // the gateway ends and starts again; nil if it cannot
 	Epoch   func(n int) // the next request is to be condensed, n is random; nil if it cannot
@@ -55,7 +55,8 @@ type client struct {
 	texts    int
 }
 
-// Run draws a run of up to steps actions of the clients of one session, with the vendor v. A fault that the vendor finds fails t.
+// Run draws a run of up to steps actions of the clients of one session, with the vendor v. A fault that the vendor
+// finds fails t.
 func Run(t *rapid.T, v *Vendor, w World, steps int) {
 	c := &client{t: t, w: w, v: v}
 	c.thinking = rapid.SampledFrom([]string{"", "adaptive", "adaptive", "enabled"}).Draw(t, "thinking")
@@ -116,8 +117,8 @@ func Run(t *rapid.T, v *Vendor, w World, steps int) {
 			c.grow(b)
 			c.send(b, "side", false)
 			b.messages = old
-		// Past the gateway; not where a user asks for epochs at any time: the answer to a request that went past it, and later through it, cannot
-		// be distinguished from the answer of the other.
+		// Past the gateway; not where a user asks for epochs at any time: the answer to a request that went past it,
+		// and later through it, cannot be distinguished from the answer of the other.
 		case n < 24 && c.thinking != "enabled" && w.Ask == nil:
 			c.grow(b)
 			c.bypass(b)

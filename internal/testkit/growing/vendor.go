@@ -24,10 +24,11 @@ type Shape struct {
 	Think, Text bool
 }
 
-// A Vendor answers requests of the Messages API and checks what the real one checks: calls and results, roles, cache markers, and that
-// thinking of a bound model was written after exactly what is sent before it. It also checks what the real one makes
-// expensive: below what was sent before, nothing may change but cache markers; and what it cannot know: that a request has
-// nothing that its client did not send. The zero value is ready. It is not for concurrent use.
+// A Vendor answers requests of the Messages API and checks what the real one checks: calls and results, roles, cache
+// markers, and that thinking of a bound model was written after exactly what is sent before it. It also checks what
+// the real one makes expensive: below what was sent before, nothing may change but cache markers; and what it cannot
+// know: that a request has nothing that its client did not send. The zero value is ready. It is not for concurrent
+// use.
 type Vendor struct {
 	Next Shape
 
@@ -155,7 +156,8 @@ func (v *Vendor) settle(t *rapid.T, call Call, epoch bool) {
 
 var words = regexp.MustCompile(`\b(?:tok|ans|call)\d+`)
 
-// wordsOf returns the words that a message has of one conversation. Each message is looked at once, though it is in many requests.
+// wordsOf returns the words that a message has of one conversation. Each message is looked at once, though it is in
+// many requests.
 func (v *Vendor) wordsOf(message []byte) []string {
 	found, ok := v.words[string(message)]
 	if !ok {
@@ -168,8 +170,8 @@ func (v *Vendor) wordsOf(message []byte) []string {
 	return found
 }
 
-// unchanged checks that what was sent before was sent again. A branch that goes on has the view of its last request; one that
-// goes back or divides has that of some request that it has most messages in common with.
+// unchanged checks that what was sent before was sent again. A branch that goes on has the view of its last request;
+// one that goes back or divides has that of some request that it has most messages in common with.
 func (v *Vendor) unchanged(t *rapid.T, call Call, e exchange) {
 	t.Helper()
 	candidates, longest := v.sent, 0
@@ -243,8 +245,8 @@ func (v *Vendor) answer(r *wire.Request) Answer {
 	return Answer(`{"role":"assistant","content":[` + strings.Join(blocks, ",") + `]}`)
 }
 
-// sign returns the signature of thinking in message n: a hash of the head and of all messages before it, without their thinking
-// and markers. Without their thinking, because a vendor accepts that older thinking is left out.
+// sign returns the signature of thinking in message n: a hash of the head and of all messages before it, without
+// their thinking and markers. Without their thinking, because a vendor accepts that older thinking is left out.
 func sign(r *wire.Request, n int) string {
 	h := sha256.New()
 	h.Write(r.Head[:])

@@ -1,5 +1,5 @@
-// Package pgtest starts a PostgreSQL of its own for tests: the programs that Debian installs, in a temporary folder, reached by a socket
-// there. It is for tests only.
+// Package pgtest starts a PostgreSQL of its own for tests: the programs that Debian installs, in a temporary folder,
+// reached by a socket there. It is for tests only.
 package pgtest
 
 import (
@@ -145,13 +145,15 @@ func (s *Server) URL() string {
 	return fmt.Sprintf("postgres://condense@/postgres?host=%s&search_path=s%d", url.QueryEscape(s.dir), s.names.Add(1))
 }
 
-// Pause stops all processes of the server, which answers nothing from then on, and keeps its connections. Resume lets them go on.
+// Pause stops all processes of the server, which answers nothing from then on, and keeps its connections. Resume lets
+// them go on.
 func (s *Server) Pause() { s.signal(pause) }
 
 // Resume ends a [Server.Pause].
 func (s *Server) Resume() { s.signal(resume) }
 
-// signal sends a signal to the server and its children. Each of these is a session of its own, so there is no group for all.
+// signal sends a signal to the server and its children. Each of these is a session of its own, so there is no group
+// for all.
 func (s *Server) signal(sig syscall.Signal) {
 	_ = s.cmd.Process.Signal(sig)
 	for _, pid := range children(s.cmd.Process.Pid) {

@@ -13,7 +13,8 @@ type prefix struct {
 	sum   [16]byte
 }
 
-// A cache simulates the vendors' prompt caches. Every prefix that was ever sent is also kept for ever, as an ideal cache would.
+// A cache simulates the vendors' prompt caches. Every prefix that was ever sent is also kept for ever, as an ideal
+// cache would.
 type cache struct {
 	promptcache.Cache
 	ever map[prefix]bool

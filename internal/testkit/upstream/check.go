@@ -314,9 +314,9 @@ func unseal(signature string) (s seal, ok bool) {
 
 func hashOf(kind, text string) [16]byte { return roll([16]byte{}, kind, []byte(text)) }
 
-// checkThinking demands that thinking is as it was issued; for bound models, that everything before it is too. Thinking may be
-// removed from the start or the end of the conversation, or all of it; never from the middle, and never put in again.
-// With "enabled", an open round of tools must begin with thinking.
+// checkThinking demands that thinking is as it was issued; for bound models, that everything before it is too.
+// Thinking may be removed from the start or the end of the conversation, or all of it; never from the middle, and
+// never put in again. With "enabled", an open round of tools must begin with thinking.
 func checkThinking(p *prompt, m Model) *refusal {
 	latest := -1
 	for _, b := range p.blocks {

@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// A Client is a small agent for tests. It sends its whole history, runs the calls of each answer with [Output], and goes on
-// until an answer has no calls. It moves its cache markers as agents do, and returns thinking as it came. It is not safe for
-// concurrent use.
+// A Client is a small agent for tests. It sends its whole history, runs the calls of each answer with [Output], and
+// goes on until an answer has no calls. It moves its cache markers as agents do, and returns thinking as it came. It
+// is not safe for concurrent use.
 type Client struct {
 	URL      string // such as that of an httptest.Server, without /v1
 	API      API

@@ -1,16 +1,18 @@
-// Package upstream is a vendor of language models for tests: an HTTP handler that speaks Anthropic Messages, OpenAI Chat
-// Completions and OpenAI Responses, plays an agent's loop by a script, and is as strict as the vendors are.
+// Package upstream is a vendor of language models for tests: an HTTP handler that speaks Anthropic Messages, OpenAI
+// Chat Completions and OpenAI Responses, plays an agent's loop by a script, and is as strict as the vendors are.
 //
-// It refuses what they refuse, in their words: prompts above its window, calls without results, misplaced roles, too many
-// cache markers, thinking that was changed or whose prefix was. It is deterministic: identifiers, signatures and numbers are
-// functions of the requests, and its clock is set by the test. What a client sent, and what was wrong with it, is recorded.
+// It refuses what they refuse, in their words: prompts above its window, calls without results, misplaced roles, too
+// many cache markers, thinking that was changed or whose prefix was. It is deterministic: identifiers, signatures and
+// numbers are functions of the requests, and its clock is set by the test. What a client sent, and what was wrong
+// with it, is recorded.
 //
-// Tokens are counted by a fixed rule: the bytes of the prompt's blocks as compact JSON with sorted keys and without cache markers,
-// divided by [Options.BytesPerToken], rounded up. The data of an image counts as 6,400 bytes.
+// Tokens are counted by a fixed rule: the bytes of the prompt's blocks as compact JSON with sorted keys and without
+// cache markers, divided by [Options.BytesPerToken], rounded up. The data of an image counts as 6,400 bytes.
 //
-// The cache of prompts works like the vendors': of Anthropic, entries at markers, found up to 20 positions before a marker, for five
-// minutes or an hour from the start of the last request that used them; of OpenAI, all prefixes, in steps of 128 tokens. Not simulated:
-// edits of the vendor (context_management, compaction) and older models that drop thinking when the user says something.
+// The cache of prompts works like the vendors': of Anthropic, entries at markers, found up to 20 positions before a
+// marker, for five minutes or an hour from the start of the last request that used them; of OpenAI, all prefixes, in
+// steps of 128 tokens. Not simulated: edits of the vendor (context_management, compaction) and older models that drop
+// thinking when the user says something.
 //
 // Sources of rules and texts: the vendors' API references and the errors that the APIs return.
 package upstream
@@ -39,8 +41,8 @@ const (
 
 // Options configure a vendor. The zero value is usable.
 type Options struct {
-	// Script is what the model does in each conversation, one step per request that counts as a turn. Nil is Loop(45, 6000, nil).
-	// After the last step every turn is answered with the text "Done.".
+	// Script is what the model does in each conversation, one step per request that counts as a turn. Nil is Loop(45,
+	// 6000, nil). After the last step every turn is answered with the text "Done.".
 	Script []Step
 	// Window is the number of tokens that a prompt may have; 0 is 200,000.
 	Window int
@@ -48,8 +50,8 @@ type Options struct {
 	BytesPerToken float64
 	// StreamOverflow reports a prompt above the window in a stream after a status of 200: Responses only.
 	StreamOverflow bool
-	// NoCompaction is what the vendor does when it is asked for a compaction: "refuse" it as unknown, or "ignore" it and answer as always.
-	// "" is to compact.
+	// NoCompaction is what the vendor does when it is asked for a compaction: "refuse" it as unknown, or "ignore" it
+	// and answer as always. "" is to compact.
 	NoCompaction string
 	// Model says what is checked for a model; nil is modelOf.
 	Model func(name string) Model
@@ -57,13 +59,14 @@ type Options struct {
 	Now func() time.Time
 	// SubAgents is the script of conversations whose requests name a sub-agent; nil is Script.
 	SubAgents []Step
-	// ByCredential makes one conversation of all turns with one credential and sub-agent. It is for agents that send no identifier
-	// of a session: without it, the identifiers of calls and the first text of the user tell conversations apart.
+	// ByCredential makes one conversation of all turns with one credential and sub-agent. It is for agents that send
+	// no identifier of a session: without it, the identifiers of calls and the first text of the user tell
+	// conversations apart.
 	ByCredential bool
 	// Account returns the answer to a request for an account of the work, which is no turn; nil answers it like a turn.
 	Account func(Record) string
-	// Fault says what goes wrong with the answer to a request; nil, or a nil result, is nothing. It is called for every request
-	// that is not refused, from several goroutines.
+	// Fault says what goes wrong with the answer to a request; nil, or a nil result, is nothing. It is called for
+	// every request that is not refused, from several goroutines.
 	Fault func(Record) *Fault
 }
 
@@ -76,7 +79,8 @@ type Step struct {
 	Make func(body []byte) []Call
 }
 
-// A Call is a call of the client's tool of that name, after that of its namespace if it has one. It is left out if the client has none.
+// A Call is a call of the client's tool of that name, after that of its namespace if it has one. It is left out if
+// the client has none.
 type Call struct {
 	Tool  string
 	Input map[string]any
