@@ -102,7 +102,7 @@ type Record struct {
 	Updated time.Time // when it was saved last, as its writer says, in milliseconds
 	Data    []byte
 
-	Reader string // keyed hash of those permitted to read its originals; empty: nobody is
+	Reader string // keyed hash of the permitted readers of its originals; empty: none
 	Set    string // the originals that the record needs; records can share a set. Empty for none
 
 	// Damaged marks a corrupted record, of which only ID and Key are valid. No record can have this ID until it has

@@ -88,7 +88,7 @@ func programs(tb testing.TB) string {
 	return found
 }
 
-// folder is that of the newest version that is installed; empty if none is.
+// folder is the folder of the newest installed version; empty if there is none.
 func folder() string {
 	if runtime.GOOS == "windows" { // Pause needs signals
 		return ""
@@ -106,13 +106,13 @@ func folder() string {
 	return found
 }
 
-// Dump is what pg_dump writes of all tables: SQL, with binary data in hexadecimal.
+// Dump is the output of pg_dump for all tables: SQL, with binary data in hexadecimal.
 func (s *Server) Dump(tb testing.TB) []byte {
 	tb.Helper()
 	return s.run(tb, filepath.Join(programs(tb), "pg_dump"), "--host="+s.dir, "--username=condense", "--inserts", "postgres")
 }
 
-// run returns what a program writes to its standard output.
+// run returns a program's standard output.
 func (s *Server) run(tb testing.TB, program string, args ...string) []byte {
 	tb.Helper()
 	if os.Geteuid() == 0 { // the server refuses to run as root
@@ -133,7 +133,7 @@ func (s *Server) run(tb testing.TB, program string, args ...string) []byte {
 const unprivileged = 65534
 
 func (s *Server) command(program string, args ...string) *exec.Cmd {
-	cmd := exec.Command(program, args...) //nolint:gosec,noctx // what is installed; it ends by Cleanup
+	cmd := exec.Command(program, args...) //nolint:gosec,noctx // an installed program; Cleanup ends it
 	cmd.Dir = s.dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "LC_ALL=C", "TZ=UTC"}
 	isolate(cmd)

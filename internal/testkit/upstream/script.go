@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// lines are the formats of what the commands of Loop print, for seq -f.
+// lines are the formats of the output of Loop's commands, for seq -f.
 var lines = []string{
 	"ok   internal/part/unit%04g_test.go  passed in 12 ms, 3 assertions, no allocation",
 	"src/service/handler%04g.ts:41:  const result = await repository.find(query, options)",
@@ -40,7 +40,7 @@ var (
 	seq  = regexp.MustCompile(`^seq -f "(.*)" (\d+) (\d+)$`)
 )
 
-// Output returns what a shell would print for a command of Loop. It is for clients without a shell.
+// Output returns a shell's output for a command of Loop. It is for clients without a shell.
 func Output(command string) string {
 	var b strings.Builder
 	for c := range strings.SplitSeq(command, " && ") {
@@ -133,7 +133,7 @@ func (v *Vendor) next(p *prompt, n int) (id string, step int) {
 	return id, c.played
 }
 
-// An answer is what the model says, in no wire format.
+// An answer is the model's answer, in no wire format.
 type answer struct {
 	id       string
 	thinking string
@@ -329,7 +329,7 @@ func (t *tool) run(command string) (input object, raw string) {
 	return input, ""
 }
 
-// example returns a value that a JSON schema accepts: only what is required.
+// example returns a value that a JSON schema accepts, with only the required members.
 func example(schema object) any {
 	if list, ok := schema["enum"].([]any); ok && len(list) > 0 {
 		return list[0]

@@ -146,7 +146,7 @@ func asOf(s *live.Stats) string {
 	return ", as of " + s.AsOf.Format("2006-01-02 15:04:05")
 }
 
-// remarks say what the table does not have, and what of it is no report of a vendor.
+// remarks are remarks below the table: missing numbers, and numbers that no vendor reported.
 func remarks(s *live.Stats) []string {
 	var lines []string
 	if o := s.Observed; o != nil {
@@ -164,7 +164,7 @@ func remarks(s *live.Stats) []string {
 	return lines
 }
 
-// printModes prints what epochs were worth, by mode.
+// printModes prints the results of epochs, by mode.
 func printModes(w io.Writer, modes []online.Mode) {
 	worth := term.NewTable("epochs of", ">number", ">tokens before", ">after", ">turns to pay", ">measured", ">have paid", ">saved", ">recalls", ">re-reads")
 	later := term.NewTable("needed later", "chain", ">epochs", ">kept", ">reachable", ">user's words", ">tokens left")
