@@ -1,6 +1,5 @@
-// Command outline compares the definitions found by package outline with those of tree-sitter. It
-// reads the output of oracle.mjs from standard input and prints a table: see
-// `make outline-accuracy`.
+// Command outline compares the definitions found by package outline with tree-sitter's. It reads the output of
+// oracle.mjs from standard input and prints a table: see `make outline-accuracy`.
 package main
 
 import (

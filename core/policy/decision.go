@@ -18,7 +18,7 @@ type Decision struct {
 	Trigger core.Trigger `json:"trigger"`
 	Size    Size         `json:"size"`
 	Used    int          `json:"used"`
-	Floor   int          `json:"floor"`   // what cannot be removed
+	Floor   int          `json:"floor"`   // tokens that cannot be removed
 	Percent float64      `json:"percent"` // 0 if there is no window
 	// Threshold, MaxContextTokens and MinSize are the rule's.
 	Threshold        float64 `json:"threshold"`
@@ -168,8 +168,8 @@ const (
 	// ReasonStuck: it is over the limit, and attempts have not helped since it last changed.
 	// [Decision.Err] is an error.
 	ReasonStuck Reason = "stuck"
-	// ReasonFloor: it is over the limit, and so is what cannot be removed.
-	// [Decision.Err] is a [*FloorError].
+	// ReasonFloor: it is over the limit, and so are the tokens that cannot be removed. [Decision.Err] is a
+	// [*FloorError].
 	ReasonFloor Reason = "floor_exceeds_window"
 )
 
@@ -191,10 +191,10 @@ var ErrFloorExceedsWindow = errors.New("what cannot be removed exceeds the windo
 type FloorError struct {
 	Size    Size
 	Budget  core.Budget
-	Refused int // what the model's API refused; 0 if it was not asked
+	Refused int // the size that the model's API refused; 0 if it was not asked
 }
 
-// Error returns the numbers and what to do.
+// Error returns the numbers and the remedy.
 func (e *FloorError) Error() string {
 	s := e.Size
 	text := fmt.Sprintf("%v: system prompt %s + tools %s + protected messages %s = %s tokens; ",
