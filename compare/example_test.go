@@ -20,6 +20,5 @@ func ExampleRun() {
 	}
 	d := report.Difference("mine", "other", compare.MeasurePanel)
 	fmt.Println(d.NotBelow(0.02), d)
-	// Output: true panel: no difference shown between mine and other, +0.000 (95 % interval +0.000 to +0.000, 10
-	// sessions)
+	// Output: true panel: no difference shown between mine and other, +0.000 (95 % interval +0.000 to +0.000, 10 sessions)
 }
