@@ -39,7 +39,7 @@ import (
 
 // Commands returns the commands of this group.
 func Commands(a *cli.App) []*cobra.Command {
-	return []*cobra.Command{serveCommand(a), wrapCommand(a), agentCommand(a), statsCommand(a), liveCommand(a), storeCommand(a), tokenCommand(a)}
+	return []*cobra.Command{serveCommand(a), wrapCommand(a), agentCommand(a), statsCommand(a), liveCommand(a), statuslineCommand(a), storeCommand(a), tokenCommand(a)}
 }
 
 func serveCommand(a *cli.App) *cobra.Command {
