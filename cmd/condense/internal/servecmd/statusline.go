@@ -121,7 +121,7 @@ func statusOf(c *live.Conversation) string {
 	case c.Paused:
 		parts = append(parts, "paused")
 	case c.DueAt > 0:
-		due := "condenses at " + short(c.DueAt)
+		due := "condenses at " + size.Short(c.DueAt)
 		if c.DueIn > 0 {
 			due += fmt.Sprintf(", in ~%d", c.DueIn)
 		}
@@ -131,7 +131,7 @@ func statusOf(c *live.Conversation) string {
 	case c.Undone:
 		parts = append(parts, "last condensation undone")
 	case e != nil && c.Condensed:
-		parts = append(parts, fmt.Sprintf("last %s→%s by %s; undo: condense live undo %s", short(e.Before), short(e.After), cmp.Or(c.Provider, "truncation"), c.Short()))
+		parts = append(parts, fmt.Sprintf("last %s→%s by %s; undo: condense live undo %s", size.Short(e.Before), size.Short(e.After), cmp.Or(c.Provider, "truncation"), c.Short()))
 	}
 	if c.Priced && c.Saved >= .005 { // half a cent
 		parts = append(parts, "saved "+money(c))
@@ -142,19 +142,7 @@ func statusOf(c *live.Conversation) string {
 // filled is the size of a conversation, with its window.
 func filled(c *live.Conversation) string {
 	if c.Window <= 0 {
-		return short(c.Size)
+		return size.Short(c.Size)
 	}
-	return fmt.Sprintf("%s/%s %d%%", short(c.Size), short(c.Window), 100*c.Size/c.Window)
-}
-
-// short is a number of tokens in a few characters.
-func short(tokens int) string {
-	const thousand, million = 1000, 1_000_000
-	switch {
-	case tokens < thousand:
-		return size.Group(tokens)
-	case tokens < million:
-		return fmt.Sprintf("%dk", (tokens+thousand/2)/thousand)
-	}
-	return fmt.Sprintf("%.1fM", float64(tokens)/million)
+	return fmt.Sprintf("%s/%s %d%%", size.Short(c.Size), size.Short(c.Window), 100*c.Size/c.Window)
 }
