@@ -70,7 +70,7 @@ func (c *Evidence) curve(page string) template.HTML {
 	for i := range curveTicks + 1 {
 		tokens := top * i / curveTicks
 		fmt.Fprintf(&b, `<line class="tick" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/><text class="tick" x="%d" y="%.1f" text-anchor="end">%s</text>`,
-			curveLeft, curveWidth-curveRight, y(tokens), y(tokens), curveLeft-6, y(tokens)+4, size.Short(tokens)) //nolint:mnd // beside the line
+			curveLeft, curveWidth-curveRight, y(tokens), y(tokens), curveLeft-6, y(tokens)+4, size.Short(tokens)) //nolint:mnd // left of the line
 	}
 	fmt.Fprintf(&b, `<text class="tick" x="%d" y="%d">first request</text><text class="tick" x="%d" y="%d" text-anchor="end">request %s</text>`,
 		curveLeft, curveHeight-6, curveWidth-curveRight, curveHeight-6, size.Group(c.Turns)) //nolint:mnd // below the curve
@@ -143,7 +143,7 @@ func (c *Evidence) money() template.HTML {
 	}
 	for _, saved := range levels {
 		fmt.Fprintf(&b, `<line class="tick" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/><text class="tick" x="%d" y="%.1f" text-anchor="end">%s</text>`,
-			curveLeft, curveWidth-curveRight, y(saved), y(saved), curveLeft-6, y(saved)+4, usd(saved)) //nolint:mnd // beside the line
+			curveLeft, curveWidth-curveRight, y(saved), y(saved), curveLeft-6, y(saved)+4, usd(saved)) //nolint:mnd // left of the line
 	}
 	b.WriteString(`<polyline class="money" points="`)
 	for i, p := range c.Curve {

@@ -82,6 +82,7 @@ also with the login of a plan. wrap shows what that costs and asks once for each
 	level.Usage = strings.Replace(level.Usage, "logged on standard error", "logged on standard error when the agent has ended", 1)
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing at the end")
 	cmd.Flags().BoolVar(&status, "status", false, "show 'condense statusline' in the agent's status line in this run (Claude Code)")
+	cmd.Flags().BoolVar(&flags.page, "page", false, "print the address of a page with this run's conversations, their texts and buttons, for the browser of this machine")
 	cmd.Flags().SetInterspersed(false)
 	return cmd
 }
@@ -150,6 +151,14 @@ func wrap(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, agent *agents.Age
 			g.log.Error("the gateway has ended; the agent goes on without it", "err", err)
 		}
 	}()
+	if flags.page {
+		address, end, err := g.servePage(cmd.Context())
+		if err != nil {
+			return errors.Join(err, server.Close())
+		}
+		defer func() { _ = end() }()
+		term.Printf(a.Stderr, "condense: the page of this run: %s\n", address)
+	}
 	secret := ""
 	if flags.recall && g.settings.RecallMCP && !g.settings.Observe {
 		secret = g.RecallSecret()
