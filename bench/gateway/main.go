@@ -42,7 +42,7 @@ func run(args []string, out io.Writer) error {
 	condense := flags.String("condense", "bin/condense", "the `program`")
 	peers := flags.String("peers", "bench/peers", "the `folder` with @portkey-ai/gateway in node_modules; empty leaves it out")
 	turns := flags.Int("turns", 200, "requests for each gateway and size")
-	only := flags.String("steps", "", "`names` of what is measured, with commas: streams, first-byte, epochs, rate, herd (default: all)")
+	only := flags.String("steps", "", "`names` of the measurements, with commas: streams, first-byte, epochs, rate, herd (default: all)")
 	parallel := flags.Int("parallel", 500, "streams at a time")
 	long := flags.Duration("for", time.Minute, "how long the streams are measured at each gateway")
 	proxy := flags.String("reverse-proxy", "", "be a bare reverse proxy before `URL`, on the address in the first argument")

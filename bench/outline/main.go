@@ -60,7 +60,7 @@ func run(args []string, stdin io.Reader, stdout io.Writer) error {
 	flags := flag.NewFlagSet("outline", flag.ContinueOnError)
 	set := flags.String("set", "report", "files to count: report (projects that no rule was fitted to) or tune")
 	broken := flags.Bool("broken", false, "count only files that the oracle could not parse without an error")
-	show := flags.String("show", "", "list what differs in this language")
+	show := flags.String("show", "", "list the differences in this language")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func Repair(r io.Reader) (*Journal, []*LineError, error) {
 	}
 	faults := d.repair.faults
 	if len(d.journal.log) == 0 && len(faults) > 0 && faults[0].Line == 1 {
-		return nil, nil, fmt.Errorf("no line is that of a journal: %w", faults[0])
+		return nil, nil, fmt.Errorf("no line belongs to a journal: %w", faults[0])
 	}
 	d.journal.unsealed = false
 	return d.journal, faults, nil
@@ -68,7 +68,7 @@ func (r *repair) line(d *decoder, text []byte, err error) {
 		}
 	}
 	if saved > 0 {
-		r.add(d.line, fmt.Errorf("%w; what is whole in it is kept: records: %d", err, saved))
+		r.add(d.line, fmt.Errorf("%w; intact records kept: %d", err, saved))
 		return
 	}
 	r.add(d.line, fmt.Errorf("%w; it is left out", err))

@@ -43,7 +43,7 @@ func TestRepairKeepsEverythingBeforeAndAfterTheDamage(t *testing.T) {
 		},
 		{
 			"a newline", func(l []string) { l[3] = strings.Replace(l[3], "\n", "\v", 1) }, "S c d e g",
-			[]string{"line 4: the line is damaged: it does not have its checksum; what is whole in it is kept: records: 2"},
+			[]string{"line 4: the line is damaged: it does not have its checksum; intact records kept: 2"},
 		},
 		{
 			"the header", func(l []string) { l[0] = strings.Replace(l[0], "condense", "cOndense", 1) }, "S c d e g",

@@ -119,7 +119,7 @@ func (d Decision) why() string {
 			return fmt.Sprintf("nothing of the %s tokens can be removed (system prompt, tools, protected messages)", used)
 		}
 		return fmt.Sprintf("%s, but %s of them cannot be removed (system prompt, tools, protected messages): "+
-			"below the threshold of %s too little of what was said could stay, so nothing is done up to the limit of %s",
+			"below the threshold of %s too little of the conversation could be kept, so nothing is condensed below the limit of %s",
 			share, size.Group(d.Floor), threshold, limit)
 	case ReasonNothingNew:
 		return fmt.Sprintf("nothing was said since the last condensation, and %s tokens are within the limit of %s", used, limit)

@@ -217,7 +217,7 @@ func Replay(ctx context.Context, items []Item, policies []Policy, opts *ReplayOp
 	for _, p := range policies {
 		if p.Name == untouched {
 			if p.Strategy != nil || p.Recorded {
-				return nil, fmt.Errorf("replay: %s is what the others are compared with: give the policy another name", untouched)
+				return nil, fmt.Errorf("replay: %s is the policy that the others are compared with: give yours another name", untouched)
 			}
 			all[0].Key = p.Key
 			continue

@@ -132,7 +132,7 @@ func (p *Provider) plan(ctx context.Context, req *core.Request) (*plan, error) {
 		l.tokens += l.head[i].Tokens
 	}
 	if window := p.gen.Info().Window; window > 0 && l.tokens+p.c.MaxOutput > window {
-		return nil, fmt.Errorf("%w: the vendor compacts what fits its window of %d tokens, and this has %d", model.ErrTooLong, window, l.tokens)
+		return nil, fmt.Errorf("%w: the vendor compacts only conversations that fit its window of %d tokens, and this has %d", model.ErrTooLong, window, l.tokens)
 	}
 	return l, nil
 }

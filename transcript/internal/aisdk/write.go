@@ -43,7 +43,7 @@ func convertFile(f *codec.File, out *codec.Output) error {
 		for _, r := range t.Results {
 			add(core.Message{ID: t.ID, Role: core.RoleTool, Parts: []core.Part{r}})
 			if slices.ContainsFunc(r.Content, func(p core.Part) bool { _, ok := p.(core.Opaque); return ok }) {
-				out.Warn(t.ID, "what is neither text nor an image in the result of a tool became a note")
+				out.Warn(t.ID, "content of a tool result other than texts and images became a note")
 			}
 		}
 	}

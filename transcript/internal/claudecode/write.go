@@ -60,7 +60,7 @@ func (w *sessionWriter) empty() error {
 	}
 	s.findBranch()
 	if slices.ContainsFunc(s.lines, func(l sessionLine) bool { return l.live && l.said() }) {
-		return errors.New("no message would be left, and Claude Code would show again what its compaction hid: undo that first, or keep a message")
+		return errors.New("no message would be left, and Claude Code would show the messages again that its compaction hid: undo that first, or keep a message")
 	}
 	if !detect(w.out.Bytes()) {
 		w.out.Add(appendLastPrompt(nil, "", "", lineID("")))

@@ -68,7 +68,7 @@ func convertFile(f *codec.File, out *codec.Output) error {
 	if system != "" {
 		out.Warn("", "the system prompt was left out: Gemini CLI has its own")
 	}
-	out.Warn("", "the directory of the session is not known: it is that of no project")
+	out.Warn("", "the directory of the session is not known: it belongs to no project")
 	entries, begin, end := convert.Entries(f.Journal, turns)
 	w := writer{model: f.Model, out: out}
 	w.view(entries)

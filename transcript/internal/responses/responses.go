@@ -257,7 +257,7 @@ func arrange(f *codec.File, out *codec.Output) []core.Message {
 			held[to] = append(held[to], m)
 			continue
 		case ok:
-			out.Warn(m.ID, "reasoning was left out: what it led to is hidden")
+			out.Warn(m.ID, "reasoning was left out: the item after it is hidden")
 			continue
 		}
 		arranged = append(arranged, held[m.ID]...)

@@ -80,7 +80,7 @@ func (f *conversation) journal() (*history.Journal, []codec.Warning, error) {
 	}
 	var warnings []codec.Warning
 	if len(records) > 0 {
-		warnings = []codec.Warning{{Text: "tags and records of condensations disagree; what Roo would send was taken as one condensation"}}
+		warnings = []codec.Warning{{Text: "tags and records of condensations disagree; the view that Roo would send was imported as one condensation"}}
 	}
 	var all []history.Condensation
 	if c := f.asOne(); !c.Edit.Empty() {

@@ -91,7 +91,7 @@ func installCommand(a *cli.App) *cobra.Command {
 		},
 	}
 	cli.CompleteArgument(cmd, installable)
-	cmd.Flags().StringVar(&address, "url", "", "`address` of the gateway (default: that of serve.listen)")
+	cmd.Flags().StringVar(&address, "url", "", "`address` of the gateway (default: from serve.listen)")
 	cmd.Flags().BoolVar(&recall, "recall", false, "let the agent's model recall what was condensed: the settings get a secret for that, and the gateway's server of MCP")
 	cmd.Flags().BoolVar(&yes, "yes", false, "write without a question, for scripts")
 	return cmd

@@ -103,13 +103,13 @@ func (f *gatewayFlags) add(a *cli.App, cmd *cobra.Command) {
 	f.place.Flags(a, cmd)
 	set := cmd.Flags()
 	set.StringArrayVar(&f.upstreams, "upstream", nil, "`NAME=URL` of an API to forward to: anthropic=…, openai=…, or another name, /NAME in the base URL, with what is spoken there: openrouter=openai+https://…; repeat it for each (default: serve.upstreams, the vendors' own)")
-	set.StringVar(&f.store, "store", "", "`file` that keeps what a restart must not lose, postgres://… or memory (default: serve.store)")
+	set.StringVar(&f.store, "store", "", "`file` for state that must survive a restart, postgres://… or memory (default: serve.store)")
 	set.StringVar(&f.record, "record", "", "`folder` to record conversations in, or off (default: serve.record, off)")
 	set.StringVar(&f.account, "account", "", "`model` of the configuration that writes an account of each conversation next to its requests; client for the agent's own with its API key, client-plan also with the login of a plan; or off (default: serve.account, off)")
 	set.StringVar(&f.way, "recall", "", "`way` in which agents get back what was condensed: mcp, tool (a tool that the gateway adds and answers) or off (default: serve.recall, mcp)")
 	cli.Complete(cmd, "recall", []string{"mcp", "tool", "off"})
 	set.BoolVar(&f.observe, "observe", false, "forward everything untouched and report what would have been saved")
-	set.StringVar(&f.log, "log", "info", "`level` of what is logged on standard error: "+strings.Join(cli.LogLevels, ", "))
+	set.StringVar(&f.log, "log", "info", "`level` of the log on standard error: "+strings.Join(cli.LogLevels, ", "))
 	cli.Complete(cmd, "log", cli.LogLevels)
 	set.StringVar(&f.logAs, "log-format", "text", "`form` of its lines: text or json")
 	cli.Complete(cmd, "log-format", []string{"text", "json"})
@@ -314,7 +314,7 @@ func required(alone bool) func(config.Claim) bool {
 // badStore adds advice to the error of a store that cannot be used.
 func badStore(address string, err error) error {
 	if store.IsPostgres(address) {
-		return fmt.Errorf("%w; a gateway starts only if it can use its database; the address is that of --store or serve.store, the password that in PGPASSWORD or PGPASSFILE", err)
+		return fmt.Errorf("%w; a gateway starts only if it can use its database; the address is in --store or serve.store, the password in PGPASSWORD or PGPASSFILE", err)
 	}
 	return fmt.Errorf("%w; name another file with --store or serve.store, or --store memory", err)
 }
