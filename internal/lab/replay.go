@@ -36,7 +36,7 @@ type Policy struct {
 	Cold, Payback bool // reasons that count if Money is set
 	Leave         float64
 	// Floor is the size of the conversation in tokens below which money is no reason. Zeros are what the gateway does: see
-	// docs/decisions/0040-defaults.md.
+	// docs/decisions/0032-epoch-defaults.md.
 	Floor int
 	// Risk is the most that an epoch may cost if the session ends with it, as a share of what it has cost so far; below 0: no limit.
 	Risk float64

@@ -9,7 +9,7 @@ import (
 
 // Agents and tools repeat themselves: the header of every shell result, reminders, "description: run the tests". Of lines of one
 // shape in many messages the newest copy says all that they say. (The bounds are those of a prototype that was checked on sessions
-// of projects it had not seen; docs/decisions/0049-view.md.)
+// of projects it had not seen; docs/decisions/0040-condensed-view.md.)
 const (
 	repeatedIn   = 6   // messages
 	repeatedLong = 200 // bytes: a longer line says something of its own

@@ -7,7 +7,7 @@ import (
 
 // Settings of habits. With 0.6 to 0.85 of the tokens taken for what was known, and 1 to 20
 // needs, the choice is better or the same on sessions and projects that the weights never
-// saw: docs/decisions/0017-value.md.
+// saw: docs/decisions/0017-line-selection.md.
 const (
 	habitTokens = 150_000 // at the end of the conversation are looked at
 	habitKnown  = 0.75    // of these are taken for what was known, the rest for what came
