@@ -30,7 +30,7 @@ var (
 		{"internal/lab/", 127}, {"internal/live/", 122}, {"internal/testkit/", 126}, {"internal/value/", 176}, {"live/", 193}, {"model/", 129},
 		{"plugin-sdk/", 87}, {"providers/", 166}, {"registry/", 39}, {"tokens/", 51}, {"transcript/", 110},
 	}
-	inDocuments = []ceiling{{"", 20}, {"docs/", 16}, {"docs/decisions/", 70}, {"plugins/", 150}}
+	inDocuments = []ceiling{{"", 20}, {"docs/", 16}, {"docs/decisions/", 5}, {"plugins/", 150}}
 )
 
 var (
