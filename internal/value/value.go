@@ -75,7 +75,7 @@ type Account struct {
 // must be measured by o.Counter. A conversation that fits is returned as it is; so is one
 // that cannot be made smaller. The result breaks none of [core.Rules]. The same input
 // gives the same output. The cost is linear in the conversation but for the choice among
-// lines, which looks at some of them more often the more there are: docs/benchmarks.md.
+// lines, which looks at some of them more often the more there are: docs/decisions/appendix-benchmarks.md.
 func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, error) {
 	if o.Counter == nil {
 		return Result{}, fmt.Errorf("%w: no counter", core.ErrInvalidRequest)

@@ -9,7 +9,7 @@
 // be tuned to one of them, but so far not to all three.
 //
 // The scorer measures what was referred to, not what was understood. It underrates a good paraphrase, and
-// what the agent read again counts as not needed. docs/comparing.md has the formulas and their
+// what the agent read again counts as not needed. docs/comparing-measures.md has the formulas and their
 // weaknesses.
 //
 // No provider may import this package. A strategy that shares the metric's idea of a name would be tuned
