@@ -49,8 +49,8 @@ returning the messages unchanged breaks no rule.
 	}
 }
 
-// generated are the parts of documents that tests and make write, and the output of commands, which tests write too.
-var generated = []*regexp.Regexp{
+// writtenByTests are the parts of documents that tests and make write, and the output of commands, which tests write too.
+var writtenByTests = []*regexp.Regexp{
 	regexp.MustCompile(`(?s)<!-- table: .*?<!-- end -->`),
 	regexp.MustCompile(`(?s)<!-- (?:presets|passes|settings|scores|records)\b.*?<!-- end of \w+ -->`),
 	regexp.MustCompile(`(?m)^[^$\n].*\n`), // within ```console
@@ -76,9 +76,9 @@ func TestDocsLength(t *testing.T) {
 		if file == filepath.Join("docs", "results.md") || file == filepath.Join("docs", "rules.md") {
 			continue
 		}
-		text := generated[0].ReplaceAllString(readText(t, file), "")
-		text = generated[1].ReplaceAllString(text, "")
-		text = console.ReplaceAllStringFunc(text, func(s string) string { return generated[2].ReplaceAllString(s, "") })
+		text := writtenByTests[0].ReplaceAllString(readText(t, file), "")
+		text = writtenByTests[1].ReplaceAllString(text, "")
+		text = console.ReplaceAllStringFunc(text, func(s string) string { return writtenByTests[2].ReplaceAllString(s, "") })
 		n := len(aWord.FindAllString(text, -1))
 		t.Logf("%-32s %5d", file, n)
 		total += n
