@@ -28,16 +28,16 @@ var (
 	inComments = []ceiling{
 		{"", 78}, // the root package, and folders without a line of their own
 		{"bench/", 50},
-		{"cmd/", 116},
+		{"cmd/", 15},
 		{"compare/", 60},
 		{"config/", 54},
 		{"core/", 63},
-		{"internal/", 80},
+		{"internal/", 15},
 		{"internal/dialog/", 140},
-		{"internal/lab/", 130},
-		{"internal/live/", 126},
-		{"internal/testkit/", 130},
-		{"internal/value/", 180},
+		{"internal/lab/", 15},
+		{"internal/live/", 47},
+		{"internal/testkit/", 15},
+		{"internal/value/", 15},
 		{"live/", 195},
 		{"model/", 140},
 		{"plugin-sdk/", 105},
@@ -113,7 +113,7 @@ func reach(c ceiling, file string) int {
 
 // houseWords are names that only we understand, with the number of identifiers that still have them. The field's names are
 // online evaluation, tool rounds, cache, plugin, queue and unreachable.
-var houseWords = map[string]int{"hindsight": 1, "aside": 2, "asides": 1, "shelf": 1, "seat": 2, "desk": 4, "away": 7}
+var houseWords = map[string]int{"hindsight": 0, "aside": 2, "asides": 1, "shelf": 1, "seat": 0, "seats": 0, "desk": 4, "away": 7}
 
 var part = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+`)
 
