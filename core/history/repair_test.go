@@ -103,7 +103,7 @@ func TestRepairTakesVersion1AndRefusesWhatIsNoJournal(t *testing.T) {
 		t.Errorf("got %v, %v", faults, err)
 	}
 	for _, text := range []string{"", "# notes\nnone\n", `[{"role":"user","content":"hi"}]`} {
-		if _, _, err := history.Repair(strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), "no line is that of a journal: line 1: ") {
+		if _, _, err := history.Repair(strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), "no line belongs to a journal: line 1: ") {
 			t.Errorf("%q: got error %v", text, err)
 		}
 	}
