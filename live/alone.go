@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/wire"
 )
@@ -17,16 +18,16 @@ func (x *exchange) alone(ctx context.Context, q *question) (*compressed, error) 
 	x.claim = &claim{entry: &entry{}, session: &session{}, state: &lineage.State{}}
 	x.look(x.claim.state)
 	a := &compressed{messages: x.view, before: x.tokens, after: x.tokens}
-	d := lineage.Decision{Before: x.tokens}
+	d := epoch.Decision{Before: x.tokens}
 	switch {
-	case x.tokens > x.limit:
-		if d.Reason = lineage.Forced; x.guessed {
+	case x.tokens > x.policy.Limit:
+		if d.Reason = epoch.Forced; x.guessed {
 			x.r.Thinking = ""
 		}
-	case x.threshold > 0 && x.tokens >= x.threshold, q.ratio > 0:
-		d.Reason = lineage.Threshold
+	case x.policy.Threshold > 0 && x.tokens >= x.policy.Threshold, q.ratio > 0:
+		d.Reason = epoch.Threshold
 	}
-	if d.Reason == lineage.None || q.ratio == 1 && d.Reason != lineage.Forced {
+	if d.Reason == epoch.None || q.ratio == 1 && d.Reason != epoch.Forced {
 		return a, nil
 	}
 	j := x.job(d, false)
@@ -53,14 +54,14 @@ func (x *exchange) alone(ctx context.Context, q *question) (*compressed, error) 
 
 // once makes the view what a condensation makes of the messages, and reports whether it has changed something. One message stays one
 // message, as callers expect that match them by place, unless that would not fit.
-func (x *exchange) once(ctx context.Context, q *question, j *job, d lineage.Decision) (changed bool, err error) {
-	p, err := x.inTurn(ctx, j, d.Reason == lineage.Forced)
+func (x *exchange) once(ctx context.Context, q *question, j *job, d epoch.Decision) (changed bool, err error) {
+	p, err := x.inTurn(ctx, j, d.Reason == epoch.Forced)
 	if errors.Is(err, errAsks) {
 		p, err = x.nextTurn(ctx, func(ctx context.Context) (*prepared, error) { return x.runBuiltin(ctx, j) })
 	}
 	if err == nil && !x.sameRoles(p.after) {
 		was := *x
-		most := x.limit
+		most := x.policy.Limit
 		if q.budget > 0 {
 			most = q.budget
 		}
@@ -103,8 +104,8 @@ func (x *exchange) sameRoles(view []wire.Message) bool {
 }
 
 // freeze makes the view what a condensation has made.
-func (x *exchange) freeze(q *question, p *prepared, d lineage.Decision) (changed bool, err error) {
-	next, err := x.claim.state.Freeze(x.r, x.rolling, lineage.Condensed{Basis: p.basis, After: p.after, Decision: d, Forced: d.Reason == lineage.Forced}, x.start)
+func (x *exchange) freeze(q *question, p *prepared, d epoch.Decision) (changed bool, err error) {
+	next, err := x.claim.state.Freeze(x.r, x.rolling, lineage.Condensed{Basis: p.basis, After: p.after, Decision: d, Forced: d.Reason == epoch.Forced}, x.start)
 	if errors.Is(err, lineage.ErrNothing) || errors.Is(err, lineage.ErrRound) {
 		return false, nil
 	}

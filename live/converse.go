@@ -308,7 +308,7 @@ func (x *exchange) peek(session *session, summary bool) error {
 	}
 	x.seen = c
 	x.look(c.state)
-	if summary && x.altered && c.state.Scale(x.original) <= x.limit {
+	if summary && x.altered && c.state.Scale(x.original) <= x.policy.Limit {
 		originals := lineage.State{}
 		if x.caching.Bound { // the newer thinking was written after the view
 			originals.Strip(x.r, x.rolling)

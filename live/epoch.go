@@ -8,6 +8,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/store"
 )
@@ -21,8 +22,8 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 			return err
 		}
 	}
-	d, o := x.wished(lineage.Due(c.state, x.r, x.question(overflow)), overflow)
-	if d.Reason == lineage.None {
+	d, o := x.wished(x.due(ctx, overflow), overflow)
+	if d.Reason == epoch.None {
 		if !x.paused() && !c.state.Held {
 			x.prepareEarly(d) //nolint:contextcheck // it outlives the request
 		}
@@ -30,11 +31,8 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 	}
 	ctx, span := x.telemetry.tracer.Start(ctx, "condense", trace.WithAttributes(aReason.String(string(d.Reason)), aMode.String(cmp.Or(x.mode, x.profile))))
 	defer span.End()
-	forced := d.Reason == lineage.Forced
-	if x.tokens < c.triedAt() && !forced && o == nil {
-		return nil
-	}
-	x.must = overflow || c.overflowed() || x.tokens > x.window
+	forced := d.Reason == epoch.Forced
+	x.must = overflow || c.overflowed() || x.tokens > x.policy.Window
 	if x.away.now() && !x.must {
 		return nil // what must be sent again could not be stored
 	}
@@ -95,7 +93,7 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 			x.prepare(d, whole, overflow) //nolint:contextcheck // it outlives the request
 			return nil
 		case err != nil:
-			c.tried(x.tokens + x.minNew())
+			c.tried(x.policy.RetryAfter(x.tokens))
 			if errors.Is(err, errNotDue) {
 				return nil
 			}
@@ -104,7 +102,7 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 	}
 	next, err := c.state.Freeze(x.r, x.rolling, lineage.Condensed{Basis: p.basis, After: p.after, Forced: forced, Decision: d}, x.start)
 	if err != nil {
-		c.tried(x.tokens + x.minNew())
+		c.tried(x.policy.RetryAfter(x.tokens))
 		if errors.Is(err, lineage.ErrRound) { // until the turn is over
 			if o != nil {
 				x.waits(o, "the model thinks in this turn: it can be had when the turn is over")
@@ -123,7 +121,7 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 	was := *x
 	x.look(next)
 	smaller := x.ours < ours
-	if forced && taken && x.tokens > x.limit { // too much has come since it was made
+	if forced && taken && x.tokens > x.policy.Limit { // too much has come since it was made
 		x.view, x.altered, x.ours, x.tokens, x.original = was.view, was.altered, was.ours, was.tokens, was.original
 		return x.epochIfDue(ctx, overflow)
 	}
@@ -140,7 +138,7 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 			x.recalls = false
 			return x.epochIfDue(ctx, overflow)
 		}
-		c.tried(x.tokens + x.minNew())
+		c.tried(x.policy.RetryAfter(x.tokens))
 		if o != nil {
 			x.dropped(o, "the condensation is not smaller")
 		}
@@ -165,49 +163,21 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 	return nil
 }
 
-// question is what lineage needs to decide.
-func (x *exchange) question(overflow bool) lineage.Question {
-	s := x.claim.state
-	write, read := x.caching.Prices(x.r.TTL)
-	fixed := s.Scale(s.HeadOur)
-	money := x.resolved.Auto && x.tokens >= x.least
-	q := lineage.Question{
-		Now: x.start, Tokens: x.tokens, Fixed: fixed, Window: x.window, Limit: x.limit, Overflow: overflow || x.claim.overflowed(),
-		Threshold: x.threshold, Floor: x.s.Epoch.MinSize, MinGain: int(x.resolved.MinGain / 100 * float64(max(0, x.tokens-fixed))), MinNew: x.minNew(),
-		Turns: x.s.ExpectedTurns, Write: write, Read: read, Risk: x.s.Epoch.Risk / 100, Lifetime: x.caching.Lifetime,
-		IgnoreCold: x.s.Epoch.IgnoreCold || !money, IgnorePayback: x.s.Epoch.IgnorePayback || !money,
-	}
-	if target := x.targetTokens(); target > 0 && x.tokens > fixed {
-		q.Share = float64(max(1, target-fixed)) / float64(x.tokens-fixed)
-	}
-	q.Grown, q.Answers = x.grown()
-	return q
+// facts returns the numbers that the decision about an epoch rests on.
+func (x *exchange) facts(overflow bool) epoch.Facts {
+	f := x.claim.state.Facts(x.r, x.ours, x.start)
+	f.Overflow, f.Retry = overflow || x.claim.overflowed(), x.claim.triedAt()
+	f.Cache.Write, f.Cache.Read = x.caching.Prices(x.r.TTL)
+	f.Cache.Usual = x.caching.Lifetime
+	return f
 }
 
-// grown returns how many tokens came since the last epoch, or since the beginning, and how many answers of the model.
-func (x *exchange) grown() (size, answers int) {
-	s := x.claim.state
-	from, size := 0, x.ours-s.HeadOur
-	if s.Epoch != nil {
-		from, size = min(s.Epoch.Cut, len(x.r.Messages)), size-s.Epoch.Our
-	}
-	for i := from; i < len(x.r.Messages); i++ {
-		if x.r.Messages[i].Role == "assistant" && (i == from || x.r.Messages[i-1].Role != "assistant") {
-			answers++
-		}
-	}
-	return s.Scale(size), max(1, answers)
-}
-
-func (x *exchange) minNew() int { return max(1, x.fresh) }
-
-// targetTokens is the configured target; 0 if there is none.
-func (x *exchange) targetTokens() int {
-	percent := x.s.Epoch.Target
-	if percent == 0 {
-		percent = x.resolved.Target
-	}
-	return int(percent / 100 * float64(x.window))
+// due decides whether the request begins an epoch.
+func (x *exchange) due(ctx context.Context, overflow bool) epoch.Decision {
+	f := x.facts(overflow)
+	d := epoch.Decide(f, x.policy)
+	x.s.Logger.DebugContext(ctx, "decision", "facts", f, "policy", x.policy, "decision", d)
+	return d
 }
 
 // tried notes that there is no use in another attempt below a size.

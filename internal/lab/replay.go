@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -108,6 +109,9 @@ type ReplayOptions struct {
 	// Fixed is the size of the system prompt and the tools, in the vendor's tokens, of a session that records neither them nor the vendor's
 	// count of its first request. See [AssumedFixed].
 	Fixed int
+
+	// Logger receives every decision of policies with Money, with the facts behind it, at debug level; default: nothing is logged.
+	Logger *slog.Logger
 }
 
 // AssumedFixed is about what Claude Code sends as system prompt and tools, in tokens.
