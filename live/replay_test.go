@@ -90,7 +90,7 @@ func recordingOf(t *testing.T, c *upstream.Client, starts []time.Time, prompts [
 }
 
 // TestReplayDecidesAsTheGateway plays an agent's loop with pauses through the gateway and its recording through a replay. Both must know the same
-// before every request, and decide the same: otherwise a replay measures something that nobody runs.
+// before every request, and decide the same: otherwise a replay does not measure the gateway.
 func TestReplayDecidesAsTheGateway(t *testing.T) {
 	t.Parallel()
 	const model, window, longest = "claude-opus-4-6", 100_000, 8192

@@ -110,7 +110,7 @@ type ReplayOptions struct {
 	// count of its first request. See [AssumedFixed].
 	Fixed int
 
-	// Logger receives every decision of policies with Money, with the facts behind it, at debug level; default: nothing is logged.
+	// Logger receives every decision of policies with Money and its facts, at debug level; default: nothing is logged.
 	Logger *slog.Logger
 }
 
