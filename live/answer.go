@@ -141,7 +141,7 @@ func (x *exchange) repair(r *http.Request, res *http.Response) (again *http.Requ
 	err = x.safely("repair", func() error {
 		if why == refused {
 			x.epoch, x.next, x.kept, x.undone = nil, nil, nil, false
-			x.look(x.own())
+			x.plan = x.planOf(x.own())
 			return nil
 		}
 		return x.again(ctx, why)
@@ -208,18 +208,18 @@ func (x *exchange) again(ctx context.Context, why string) error {
 	defer func() { x.claim.release() }()
 	before := *c.state
 	x.epoch, x.next, x.kept, x.ingested, x.repairs, x.undone = nil, nil, nil, 0, true, false
-	x.look(c.state)
+	x.plan = x.planOf(c.state)
 	size := len(x.r.With(x.view))
 	if why == thinking {
 		c.state.Strip(x.r, x.rolling)
-		x.look(c.state)
+		x.plan = x.planOf(c.state)
 	} else if err := x.epochIfDue(ctx, true); err != nil {
 		return err
 	}
 	if len(x.r.With(x.view)) >= size {
 		return errUnchanged
 	}
-	if err := x.check(); err != nil {
+	if err := x.check(&x.plan); err != nil {
 		return err
 	}
 	x.durable = true

@@ -410,7 +410,7 @@ func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
 	}
 	x.durable = true // else only the usage, which need not come, stores where the session was before another one's epoch
 	before := x.claim.state.Rolling
-	if x.look(x.claim.state); x.guessed && (x.tokens > x.policy.Limit || x.check() != nil) {
+	if x.plan = x.planOf(x.claim.state); x.guessed && (x.tokens > x.policy.Limit || x.check(&x.plan) != nil) {
 		x.r.Thinking = "" // too long is refused whatever the model does; and so it was before in this turn
 	}
 	if err := x.decide(r.Context()); err != nil {

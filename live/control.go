@@ -211,26 +211,21 @@ func (x *exchange) undoIfAsked() (bool, error) {
 	case err != nil:
 		return false, err
 	}
-	was := *x
-	restore := func() {
-		x.view, x.altered, x.ours, x.tokens, x.original = was.view, was.altered, was.ours, was.tokens, was.original
-	}
-	x.look(next)
-	size := x.tokens
+	trial := x.planOf(next)
+	size := trial.tokens
 	if size > x.policy.Limit || size > x.policy.Window {
-		restore()
 		x.dropped(o, fmt.Sprintf("without it the request has about %d tokens, and at most %d fit", size, min(x.policy.Limit, x.policy.Window)))
 		return false, nil
 	}
-	if x.check() != nil {
-		restore()
+	if x.check(&trial) != nil {
 		x.waits(o, "the vendor would refuse the request in the middle of this turn")
 		return false, nil //nolint:nilerr // another request will do
 	}
 	next.Orders = o.Number
 	x.next, x.undone = next, true
 	x.obeyed(o, "")
-	x.obeys.Before, x.obeys.After, x.obeys.Changed = was.tokens, size, true
+	x.obeys.Before, x.obeys.After, x.obeys.Changed = x.tokens, size, true
+	x.plan = trial
 	return true, nil
 }
 

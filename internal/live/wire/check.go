@@ -47,6 +47,12 @@ const mostMarkers = 4
 // fault of the client's own is only reported if there is no other. It cannot see whether thinking is
 // still valid for what is before it. Messages of view that are slices of r's are not read again.
 func Check(api API, r *Request, view [][]byte) error {
+	var none *Cache
+	return none.Check(api, r, view)
+}
+
+// Check is [Check] for messages that come with many requests: those of an epoch are read once.
+func (c *Cache) Check(api API, r *Request, view [][]byte) error {
 	known := make(map[*byte]int, len(r.Messages))
 	for i := range r.Messages {
 		known[&r.Messages[i].Raw[0]] = i
@@ -59,7 +65,7 @@ func Check(api API, r *Request, view [][]byte) error {
 				continue
 			}
 		}
-		m, err := parseMessage(api, element(api, raw))
+		m, err := c.checked(api, element(api, raw))
 		if err != nil {
 			return &RuleError{Index: i, Rule: err.Error()}
 		}
