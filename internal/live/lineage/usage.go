@@ -82,7 +82,8 @@ func (s *State) Count(r *wire.Request, rolling []wire.Hash, count func(raw []byt
 	return total
 }
 
-// Bounds of ratios of the vendor's count to ours. Vocabularies differ by less; what is outside is no count of this request.
+// Bounds of ratios of the vendor's count to ours. Vocabularies differ by less; what is outside is no count of this
+// request.
 const (
 	leastRatio, mostRatio = 0.1, 10
 	samples               = 5   // the median of so many counts: two odd ones do not matter
@@ -111,11 +112,13 @@ func (s *State) Estimate(our int) int {
 	return s.Scale(our)
 }
 
-// Rates are prices of a token, as shares of the price of one of input: written to the cache, read from it, and written by the model.
+// Rates are prices of a token, as shares of the price of one of input: written to the cache, read from it, and
+// written by the model.
 type Rates struct{ Write, Read, Answer float64 }
 
-// Paid changes s: it adds what a request and its answer have cost without the system prompt and the tools, and what the epoch has saved with it.
-// Call it before [State.Measured]. Of a conversation that began elsewhere, it is assumed that it grew to its size step by step.
+// Paid changes s: it adds what a request and its answer have cost without the system prompt and the tools, and what
+// the epoch has saved with it. Call it before [State.Measured]. Of a conversation that began elsewhere, it is assumed
+// that it grew to its size step by step.
 func (s *State) Paid(u Usage, answer int, r Rates) {
 	if u.Input <= 0 {
 		return
@@ -141,9 +144,9 @@ func (s *State) Paid(u Usage, answer int, r Rates) {
 	}
 }
 
-// Measured changes s: it takes what the vendor reports of a request of which our count was our. The first two requests of
-// an epoch are held against its prediction: the first must have about the size, and the second must find the first in
-// the cache.
+// Measured changes s: it takes what the vendor reports of a request of which our count was our. The first two
+// requests of an epoch are held against its prediction: the first must have about the size, and the second must find
+// the first in the cache.
 func (s *State) Measured(our int, u Usage) {
 	if u.Input <= 0 || our <= 0 {
 		return
