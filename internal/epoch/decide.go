@@ -5,7 +5,7 @@ package epoch
 const defaultShare = 0.25
 
 // shareBy returns the share of the conversation that an epoch leaves, by the prices of the vendor's cache. The cheaper reading is, the longer a
-// shallow cut takes to pay for itself; where writing costs nothing extra it takes no time. See docs/decisions/0040-defaults.md.
+// shallow cut takes to pay for itself; where writing costs nothing extra it takes no time. See docs/decisions/0032-epoch-defaults.md.
 func shareBy(write, read float64) float64 {
 	switch {
 	case read < 0.1:
@@ -16,7 +16,7 @@ func shareBy(write, read float64) float64 {
 	return defaultShare
 }
 
-// The least that an epoch leaves where the limit does not force it: a deep cut loses more than money. See docs/decisions/0040-defaults.md.
+// The least that an epoch leaves where the limit does not force it: a deep cut loses more than money. See docs/decisions/0032-epoch-defaults.md.
 const (
 	leastLeft   = 20_000  // tokens of the conversation, for money
 	largeWindow = 200_000 // from this window on
@@ -25,7 +25,7 @@ const (
 
 // Risk is the largest cost of an epoch that pays for itself only later, if the conversation ended with it: a share of the cost of the
 // conversation so far, without the system prompt and the tools. Savings of earlier epochs may be risked, too. See
-// docs/decisions/0040-defaults.md.
+// docs/decisions/0032-epoch-defaults.md.
 const Risk = 0.04
 
 // grace is how much longer than its lifetime a cache counts as alive. Taking a live cache for dead costs about twelve times as much as the

@@ -96,7 +96,7 @@ type Policy struct {
 	IgnorePayback bool
 }
 
-// Of returns the policy of a profile's rule. See docs/decisions/0040-defaults.md for the fields that a rule does not have.
+// Of returns the policy of a profile's rule. See docs/decisions/0032-epoch-defaults.md for the fields that a rule does not have.
 func Of(r policy.Rule) Policy {
 	p := Policy{
 		Window: r.Window, Limit: r.Budget(policy.Size{}, core.TriggerAutomatic).Limit, Smallest: r.MinSize, Target: r.Target,
