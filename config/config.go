@@ -181,7 +181,7 @@ func (c *Config) Warnings() Errors { return slices.Clone(c.warnings) }
 
 // Values returns a copy of the merged values, defaults included.
 func (c *Config) Values() Values {
-	values, err := decode(c.raw)
+	values, err := decode(c.raw, c.opts.Env)
 	if err != nil {
 		return c.values // it was decoded before and cannot fail now
 	}
@@ -245,7 +245,7 @@ func newBuilder(opts Options) *builder {
 // def returns the default of a field, nil if it has none.
 func (o *Options) def(f field) any {
 	if f.key != "chain" || len(o.Chain) == 0 {
-		return f.def
+		return f.def()
 	}
 	names := make([]any, len(o.Chain))
 	for i, name := range o.Chain {
@@ -425,9 +425,9 @@ func lookup(m map[string]any, p tree.Path) (any, bool) {
 func (b *builder) build(c *Config) (*Config, error) {
 	c.raw, c.origins, c.keys, c.history, c.opts = b.k.Raw(), b.origins, b.keys, b.history, b.opts
 	c.claims, c.withheld = b.claims, b.withheld
-	values, err := decode(c.raw)
+	values, err := decode(c.raw, c.opts.Env)
 	if err != nil {
-		// The table of fields and the types disagree.
+		// The kinds of fields and the types disagree.
 		b.errs = append(b.errs, &Error{Origin: Origin{Kind: FromProgram}, Problem: err.Error()})
 		return nil, b.errs.ordered()
 	}
@@ -441,11 +441,16 @@ func (b *builder) build(c *Config) (*Config, error) {
 	return c, nil
 }
 
-func decode(raw map[string]any) (Values, error) {
+// decode returns merged values, with those that depend on others.
+func decode(raw map[string]any, env environment) (Values, error) {
 	var values Values
 	text, err := json.Marshal(raw)
 	if err != nil {
 		return values, err
 	}
-	return values, json.Unmarshal(text, &values)
+	if err := json.Unmarshal(text, &values); err != nil || values.Serve == nil {
+		return values, err
+	}
+	serve, _ := raw["serve"].(map[string]any)
+	return values, values.Serve.complete(serve, env)
 }

@@ -68,7 +68,7 @@ func referenceTable(at place) string {
 	cell := func(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
 	b.WriteString("| Key | Value | Default | Meaning |\n|---|---|---|---|\n")
 	for _, f := range fieldsAt(at) {
-		if f.in[0] != at {
+		if f.at != at {
 			inherited = append(inherited, "`"+f.key+"`")
 			continue
 		}

@@ -141,21 +141,14 @@ func (c *Config) resolveWindow(profile, mode string, window int) (*Resolved, err
 	return r, nil
 }
 
-// Values of serve.account that are no models: off, and the client's own model with its own key, without or with the login of a plan.
-const (
-	AccountOff    = "off"
-	AccountClient = "client"
-	AccountPlan   = "client-plan"
-)
-
 // accountStrategy is the strategy of the provider that serve.account adds.
 const accountStrategy = "handover"
 
 // withAccount returns the chain of a gateway: serve.account names the model of its first provider. A chain that has none stays, and one with
 // an account of its own.
 func (c *Config) withAccount(chain []Provider) []Provider {
-	name := or(c.values.Serve).Account
-	if !c.opts.Serving || name == "" || name == AccountOff || len(chain) == 0 || slices.ContainsFunc(chain, func(p Provider) bool { return p.Strategy == accountStrategy }) {
+	name := c.values.Serve.Account
+	if !c.opts.Serving || name == "" || len(chain) == 0 || slices.ContainsFunc(chain, func(p Provider) bool { return p.Strategy == accountStrategy }) {
 		return chain
 	}
 	if name == AccountPlan {
@@ -166,7 +159,7 @@ func (c *Config) withAccount(chain []Provider) []Provider {
 		return chain
 	}
 	f, _ := fieldAt(inProvider, "timeout")
-	standard, _ := f.def.(string)
+	standard, _ := f.def().(string)
 	timeout, _ := time.ParseDuration(standard)
 	return append([]Provider{{Name: "serve.account", Strategy: accountStrategy, Timeout: timeout, Settings: settings, Origin: Origin{Kind: FromDefault}}}, chain...)
 }
@@ -296,7 +289,7 @@ const truncates = "slidingwindow"
 // Provider returns one provider: declared, or built in.
 func (c *Config) Provider(name string) (*Provider, error) {
 	f, _ := fieldAt(inProvider, "timeout")
-	standard, _ := f.def.(string)
+	standard, _ := f.def().(string)
 	p := &Provider{Name: name, Settings: json.RawMessage("{}"), Origin: Origin{Kind: FromDefault}}
 	p.SettingsDir = c.dirOf(tree.Path{"providers", name, "settings"})
 	declared, ok := c.values.Providers[name]

@@ -91,7 +91,7 @@ func (s *schemaWriter) value(f field) schema {
 	case kindSection:
 		of := s.object(f.of)
 		of["type"] = optionalObject
-		if slices.Contains(f.in, atTop) {
+		if f.at == atTop {
 			of = schema{"$ref": "#/$defs/" + string(f.of)}
 		}
 		out := schema{

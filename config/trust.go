@@ -289,58 +289,36 @@ func (b *builder) claimsOf(c *checker) (declared, gateway []Claim) {
 	return declared, parts
 }
 
-// serveKeys are the keys of the section serve that say where conversations and keys go and who
-// may send them. Those that are locks let in more, or send it elsewhere, if they are absent.
-var serveKeys = []struct {
-	key, does string
-	lock      bool
-}{
-	{"listen", "listens on this address", false},
-	{"admin", "shows what the gateway does at this address", false},
-	{"upstreams", "sends conversations, with the keys of your agents, to this address", true},
-	{"store", "keeps what it condensed in this file or database", false},
-	{"token_env", "lets in callers who know the value of this environment variable", true},
-	{"token_file", "lets in callers who know the content of this file", true},
-	{"tokens", "lets in callers who know a token of this file", true},
-	{"tls", "shows this certificate to callers", true},
-	{"behind_proxy", "accepts keys and conversations unencrypted, from what is said to be a proxy", false},
-	{"key_file", "hashes with the key in this file", true},
-	{"audit", "writes who did what into this file", true},
-	{"limits", "lets each caller use this much", true},
-	{"tenants", "lets this caller use this much", true},
-	{"record", "writes your conversations into this folder", false},
-	{"account", "has this model read your conversations", false},
-}
-
 // accountDoes says what the values of serve.account do that are no models.
 var accountDoes = map[string]string{
 	AccountClient: "has the models of your agents write about your conversations, with your agents' API keys",
 	AccountPlan:   "has the models of your agents write about your conversations, with your agents' API keys and the logins of your plans",
 }
 
-// locks reports whether the value at p is such a lock.
+// locks reports whether the value at p, of the gateway, lets in more callers or sends requests elsewhere if it is absent.
 func locks(p tree.Path) bool {
-	for _, k := range serveKeys {
-		if k.lock && len(p) > 1 && p[0] == string(inServe) && p[1] == k.key {
-			return true
-		}
+	if len(p) < 2 || p[0] != string(inServe) { //nolint:mnd // section and key
+		return false
 	}
-	return false
+	f, _ := fieldAt(inServe, p[1])
+	return f.lock
 }
 
 func serveClaims(serve map[string]any, add func(tree.Path, any, string)) {
-	for _, k := range serveKeys {
-		f, _ := fieldAt(inServe, k.key)
-		p := tree.Path{string(inServe), k.key}
-		switch v := serve[k.key].(type) {
+	for _, f := range fieldsAt(inServe) {
+		if f.trust == "" {
+			continue
+		}
+		p := tree.Path{string(inServe), f.key}
+		switch v := serve[f.key].(type) {
 		case map[string]any:
 			for _, name := range sortedKeys(v) {
-				add(p.With(name), v[name], k.does)
+				add(p.With(name), v[name], f.trust)
 			}
 		case string:
-			does := k.does
+			does := f.trust
 			switch {
-			case k.key != "account":
+			case f.key != "account":
 			case v == AccountOff:
 				continue
 			case v == AccountClient, v == AccountPlan:
@@ -351,20 +329,10 @@ func serveClaims(serve map[string]any, add func(tree.Path, any, string)) {
 			}
 		case bool:
 			if v {
-				add(p, v, k.does)
+				add(p, v, f.trust)
 			}
 		}
 	}
-}
-
-// providerKeys are the keys that say which program runs and with what input. They include
-// settings, because condense does not know what a program does with its own.
-var providerKeys = []struct{ key, does string }{
-	{"plugin", "starts this program"},
-	{"folder", "runs it from this folder"},
-	{"sha256", "approves the program with this checksum"},
-	{"env", "hands the program these environment variables"},
-	{"settings", "hands the program these settings"},
 }
 
 // fileSetting ends the names of settings that are files to read. Case is ignored, as in the
@@ -373,9 +341,9 @@ const fileSetting = "_file"
 
 func providerClaims(entry, below map[string]any, p tree.Path, add func(tree.Path, any, string)) {
 	if entry["plugin"] != nil || entry["strategy"] == nil && below["plugin"] != nil {
-		for _, k := range providerKeys {
-			if v, ok := entry[k.key]; ok {
-				add(p.With(k.key), v, k.does)
+		for _, f := range fieldsAt(inProvider) {
+			if v, ok := entry[f.key]; ok && f.trust != "" { // settings too: condense does not know their effect on the program
+				add(p.With(f.key), v, f.trust)
 			}
 		}
 		return

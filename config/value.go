@@ -323,7 +323,8 @@ func (f *field) allowed() string {
 	case kindObject:
 		s = "a mapping with the keys " + strings.Join(keysAt(f.of), ", ")
 	case kindSection:
-		s = "a mapping of names to " + string(f.of) + "s"
+		of := string(f.of[strings.LastIndexByte(string(f.of), '.')+1:])
+		s = "a mapping of names to " + strings.TrimSuffix(of, "s") + "s"
 	case kindObjects:
 		s = "a list of mappings with the keys " + strings.Join(keysAt(f.of), ", ")
 	case kindPath:

@@ -151,11 +151,11 @@ func Init(schema string, opts Options) string {
 // initObject writes the fields of a place that have a default, as comments.
 func initObject(b *strings.Builder, at place, indent string) {
 	for _, f := range fieldsAt(at) {
-		line := fmt.Sprintf("%s%s: %s", indent, f.key, compact(f.def))
+		line := fmt.Sprintf("%s%s: %s", indent, f.key, compact(f.def()))
 		switch {
 		case f.kind == kindObject:
 			line = indent + f.key + ":"
-		case f.def == nil:
+		case f.def() == nil:
 			continue
 		case f.kind == kindBytes:
 			line = indent + f.key + ": " + f.example

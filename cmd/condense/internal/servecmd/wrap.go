@@ -146,7 +146,7 @@ func wrap(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, agent *agents.Age
 		}
 	}()
 	secret := ""
-	if flags.recall && g.settings.RecallMCP && !g.settings.Observe {
+	if flags.recall && g.settings.Recall.MCP && !g.settings.Observe {
 		secret = g.RecallSecret()
 	}
 	start, err := launch(agent, command[1:], own.unless(flags.upstreams), "http://"+listener.Addr().String(), secret, os.Environ())
