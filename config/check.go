@@ -31,7 +31,7 @@ type softError struct {
 	err   *Error
 }
 
-// A checker checks one tree against the table of fields and collects its values.
+// A checker checks one tree against the settings of each place and collects its values.
 type checker struct {
 	layer
 	source func(tree.Position) Origin

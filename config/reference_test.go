@@ -14,7 +14,7 @@ import (
 	"github.com/condensehq/condense/providers"
 )
 
-// The tables of docs/configuration.md are made from the table of fields.
+// The tables of docs/configuration.md are made from the tags of the settings.
 func TestReferenceIsCurrent(t *testing.T) {
 	const page = "../docs/configuration.md"
 	text, err := os.ReadFile(page)

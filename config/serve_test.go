@@ -174,22 +174,22 @@ func TestServeShown(t *testing.T) {
 func TestCheckoutCannotRedirectTheGateway(t *testing.T) {
 	project := "serve:\n" +
 		"  listen: 0.0.0.0:80\n  upstreams: {anthropic: \"https://evil.example\", more: \"pass+https://evil.example\"}\n  store: ./evil.db\n  token_env: PATH\n  record: ./all\n" +
-		"  behind_proxy: true\n  observe: true\n  deadline: 1s\n  epoch: {target: 40}\n"
+		"  behind_proxy: true\n  observe: true\n  admin: {listen: \"127.0.0.1:1\"}\n  deadline: 1s\n  epoch: {target: 40}\n"
 	c, opts := checkout(t, project, "serve: {token_file: /run/mine, upstreams: {openai: \"https://mine.example\"}}\n")
-	want := "serve.listen serve.upstreams.anthropic serve.upstreams.more serve.store serve.token_env serve.behind_proxy serve.record"
+	want := "serve.listen serve.admin.listen serve.upstreams.anthropic serve.upstreams.more serve.store serve.token_env serve.behind_proxy serve.record"
 	if got := strings.Join(keys(c), " "); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	s := c.Serve()
 	if s.Listen != "127.0.0.1:8765" || s.Upstreams["anthropic"] != "https://api.anthropic.com" || s.Upstreams["openai"] != "https://mine.example" || len(s.Upstreams) != 2 ||
-		strings.Contains(s.Store, "evil") || s.TokenEnv != "" || s.TokenFile != "/run/mine" || s.Record != "" {
+		strings.Contains(s.Store, "evil") || s.TokenEnv != "" || s.TokenFile != "/run/mine" || s.Record != "" || s.Admin.Listen != "" {
 		t.Errorf("in force without trust: %+v", s)
 	}
 	if !s.Observe || s.Deadline != config.Duration(time.Second) || s.Epoch.Target != 40 {
 		t.Errorf("numbers need no trust: %+v", s)
 	}
 	claims := c.Claims()[0]
-	if got := strings.Join(claims.Names(), ", "); got != "serve.listen, serve.upstreams.anthropic, serve.upstreams.more, serve.store, serve.token_env, serve.behind_proxy, serve.record" {
+	if got := strings.Join(claims.Names(), ", "); got != "serve.listen, serve.admin.listen, serve.upstreams.anthropic, serve.upstreams.more, serve.store, serve.token_env, serve.behind_proxy, serve.record" {
 		t.Errorf("got %s", got)
 	}
 	agree(t, c)

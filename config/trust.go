@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -25,7 +26,7 @@ type Claims struct {
 	Gateway bool    `json:"gateway,omitempty"` // of the section serve
 	Digest  string  `json:"sha256"`            // of the parts; other values may change
 	Trusted bool    `json:"trusted"`
-	Parts   []Claim `json:"parts"` // in order of key
+	Parts   []Claim `json:"parts"` // in the order of the settings
 	// Gone are the locks of the gateway, such as its token, that an earlier content of the file
 	// had, and that it has no more. Parts is empty then: the file says nothing of the gateway, and
 	// that needs trust too. It is set with [Options.Require] only.
@@ -285,7 +286,7 @@ func (b *builder) claimsOf(c *checker) (declared, gateway []Claim) {
 	}
 	declared, parts = parts, nil
 	serve, _ := c.values[string(inServe)].(map[string]any)
-	serveClaims(serve, add)
+	serveClaims(inServe, tree.Path{string(inServe)}, serve, add)
 	return declared, parts
 }
 
@@ -304,31 +305,30 @@ func locks(p tree.Path) bool {
 	return f.lock
 }
 
-func serveClaims(serve map[string]any, add func(tree.Path, any, string)) {
-	for _, f := range fieldsAt(inServe) {
-		if f.trust == "" {
-			continue
-		}
-		p := tree.Path{string(inServe), f.key}
-		switch v := serve[f.key].(type) {
+// serveClaims adds the values at a place of the section serve whose settings have the tag trust.
+func serveClaims(at place, p tree.Path, values map[string]any, add func(tree.Path, any, string)) {
+	for _, f := range fieldsAt(at) {
+		p := p.With(f.key)
+		switch v := values[f.key].(type) {
+		case nil:
 		case map[string]any:
+			if f.trust == "" {
+				serveClaims(f.of, p, v, add)
+				continue
+			}
 			for _, name := range sortedKeys(v) {
 				add(p.With(name), v[name], f.trust)
 			}
 		case string:
 			does := f.trust
-			switch {
-			case f.key != "account":
-			case v == AccountOff:
-				continue
-			case v == AccountClient, v == AccountPlan:
-				does = accountDoes[v]
+			if f.key == "account" {
+				does = either(accountDoes[v], does)
 			}
-			if !slices.Contains(f.enum, v) {
+			if does != "" && !slices.Contains(f.enum, v) && (f.key != "account" || v != AccountOff) {
 				add(p, v, does)
 			}
-		case bool:
-			if v {
+		default:
+			if f.trust != "" && !reflect.DeepEqual(v, f.def()) {
 				add(p, v, f.trust)
 			}
 		}
