@@ -74,7 +74,7 @@ func (c *checker) error(at tree.Position, p tree.Path, f *fault) *Error {
 	}
 }
 
-// ownPrefix begins the keys of the top level that are the user's: a place for what YAML's anchors
+// ownPrefix begins the keys of the top level that are the user's: a place for values that YAML's anchors
 // refer to. They are not read, but a secret is not accepted there either.
 const ownPrefix = "x-"
 

@@ -126,7 +126,7 @@ func tableOf(all ...placed) *table {
 	return t
 }
 
-// add adds the settings of a place, and those of the objects in them.
+// add adds the settings of a place and of the objects in it.
 func (t *table) add(at place, settings []registry.Setting) {
 	t.order = append(t.order, at)
 	for _, s := range settings {
@@ -180,7 +180,7 @@ func (f *field) rule(word string) *bool {
 	}[word]
 }
 
-// kindOf returns the kind of a setting: that of its unit or, without one, that of its type.
+// kindOf returns the kind of a setting by its unit or, without one, by its type.
 func kindOf(s registry.Setting) kind {
 	unit, list, refers := s.Tag.Get("unit"), s.Type == "array", s.Tag.Get("refers") != ""
 	switch k, ok := units[unit]; {
@@ -289,7 +289,7 @@ const anyName = "NAME"
 
 var upstreamName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// fieldsOf returns the fields of p, and those of the other names in values.
+// fieldsOf returns the fields of p, and a field for each other name in values.
 func fieldsOf(p place, values map[string]any) []field {
 	at := slices.Clone(fieldsAt(p))
 	for _, name := range sortedKeys(values) {

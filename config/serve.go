@@ -92,7 +92,7 @@ type ServeRule struct {
 type upstreams struct {
 	Anthropic string `json:"anthropic" unit:"url" default:"https://api.anthropic.com" rule:"secure" example:"https://api.anthropic.com" doc:"The API for requests in Anthropic's protocol."`
 	OpenAI    string `json:"openai" unit:"url" default:"https://api.openai.com" rule:"secure" example:"https://api.openai.com" doc:"The API for requests in OpenAI's protocols, Chat Completions and Responses."`
-	Other     string `json:"NAME" unit:"url" rule:"secure spoken" example:"openai+https://openrouter.ai/api/v1" doc:"An upstream of any other name, for clients whose base URL is the gateway's with /NAME. Before its address is what it speaks, and a +: anthropic, openai, both (by the path), or pass for another API, such as Gemini's, all of which is forwarded unread."`
+	Other     string `json:"NAME" unit:"url" rule:"secure spoken" example:"openai+https://openrouter.ai/api/v1" doc:"An upstream of any other name, for clients whose base URL is the gateway's with /NAME. Its address begins with the API that it speaks, and a +: anthropic, openai, both (by the path), or pass for another API, such as Gemini's, all of which is forwarded unread."`
 }
 
 // The words that the keys store, record and account accept in place of a path or a model.

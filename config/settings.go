@@ -18,7 +18,7 @@ import (
 //	refers   the kind of thing that a name refers to
 //	of       the place of the settings of each entry
 //	rule     exceptions, see field
-//	trust    what the setting does, as a predicate: a project's file needs the user's trust for it
+//	trust    the effect of the setting, as a predicate: a project's file needs the user's trust for it
 //	restart  says that the gateway reads it at its start only
 //	example  a value for the documentation
 

@@ -19,8 +19,8 @@ import (
 // prompts need no trust, and neither does a model at its vendor's own address with its
 // vendor's own key.
 //
-// A file has two sets of them, which are trusted independently: those of its providers and
-// models, and those of its section serve.
+// A file has two sets of them, which are trusted independently: one of its providers and
+// models, and one of its section serve.
 type Claims struct {
 	File    string  `json:"file"`              // absolute, without links
 	Gateway bool    `json:"gateway,omitempty"` // of the section serve
@@ -37,7 +37,7 @@ type Claims struct {
 type Claim struct {
 	Key    string `json:"key"`   // as users write it: providers.ours.plugin
 	Value  string `json:"value"` // strings verbatim, everything else as JSON
-	Does   string `json:"does"`  // what it does, as a predicate of the key
+	Does   string `json:"does"`  // its effect, as a predicate of the key
 	Origin Origin `json:"origin"`
 
 	path tree.Path
@@ -76,12 +76,12 @@ func (c *Config) Claims() []Claims {
 // Is reports whether the claim is about key.
 func (c Claim) Is(key ...string) bool { return slices.Equal(c.path, key) }
 
-// Remedy returns a message that the file is not trusted, and what to do.
+// Remedy returns a message that the file is not trusted, and how to change that.
 func (c *Claims) Remedy() string {
 	return fmt.Sprintf("%s is not trusted: 'condense trust %s' shows what it would do and asks", disk.FromHere(c.File), disk.FromHere(c.File))
 }
 
-// Names returns what the claims are about: "provider ours", "model cheap", "serve.listen".
+// Names returns the subjects of the claims: "provider ours", "model cheap", "serve.listen".
 func (c *Claims) Names() []string {
 	var names []string
 	for _, part := range slices.Concat(c.Parts, c.Gone) {
@@ -116,7 +116,7 @@ func users(file string, env environment) bool {
 	return false
 }
 
-// agreement returns what the store of agreements has if the user trusts the parts.
+// agreement returns the entry in the store of agreements if the user trusts the parts.
 func (c *Claims) agreement() trust.Entry {
 	kind := trust.Config
 	if c.Gateway {
@@ -216,8 +216,8 @@ func (b *builder) keepFrom(c *checker, claims *Claims) {
 	}
 }
 
-// required returns an error if a part that must not be withheld has no trust. What a variable or a
-// flag sets in its place is not missing.
+// required returns an error if a part that must not be withheld has no trust. A part that a variable or a
+// flag replaces is not missing.
 func (c *Config) required() error {
 	for _, claims := range c.claims {
 		if missing := c.demanded(claims, func(Claim) bool { return true }); !claims.Trusted && len(missing.Parts)+len(missing.Gone) > 0 {
@@ -255,8 +255,8 @@ func (c *Config) dropped(after *Config) error {
 	return nil
 }
 
-// claimsOf returns the parts of a layer that need trust, given the layers below: those of its
-// models and providers, and those of its section serve.
+// claimsOf returns the parts of a layer that need trust, given the layers below: of its
+// models and providers, and of its section serve.
 func (b *builder) claimsOf(c *checker) (declared, gateway []Claim) {
 	var parts []Claim
 	before := b.k.Raw()
@@ -290,7 +290,7 @@ func (b *builder) claimsOf(c *checker) (declared, gateway []Claim) {
 	return declared, parts
 }
 
-// accountDoes says what the values of serve.account do that are no models.
+// accountDoes has the effects of the values of serve.account that are no models.
 var accountDoes = map[string]string{
 	AccountClient: "has the models of your agents write about your conversations, with your agents' API keys",
 	AccountPlan:   "has the models of your agents write about your conversations, with your agents' API keys and the logins of your plans",

@@ -13,7 +13,7 @@ import (
 )
 
 // YAML returns v as a configuration file, without the values that v leaves to the defaults. The
-// error is that of [New] for values that are not valid by themselves.
+// error is the error of [New] for values that are not valid by themselves.
 func (v Values) YAML() (string, error) {
 	layer, errs := v.layer(&Options{})
 	if err := errs.ordered(); err != nil {

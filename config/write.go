@@ -33,7 +33,7 @@ func writeYAML(root *yaml.Node) (string, error) {
 }
 
 // showObject writes the fields of a place in their order. From a declared entry it omits the
-// defaults: the window of the built-in profile, once written, would override that of a model.
+// defaults: the window of the built-in profile, once written, would override the window of a model.
 func (c *Config) showObject(values map[string]any, at place, p tree.Path) *yaml.Node {
 	out := &yaml.Node{Kind: yaml.MappingNode}
 	for _, f := range fieldsOf(at, values) {
@@ -198,7 +198,7 @@ const initServe = `
 type starter struct {
 	needs     []string // strategies
 	one, two  string   // chains
-	providers string   // what they name
+	providers string   // the providers in the chains
 }
 
 // starters are in order of preference. The last one needs no optional strategy.
