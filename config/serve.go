@@ -11,10 +11,10 @@ import (
 	"github.com/condensehq/condense/internal/tree"
 )
 
-// Serve are the settings of the gateway between agents and the APIs of vendors, complete: what
-// [Config.Serve] returns has the defaults where nothing is set. Paths are absolute; an empty
-// Store says that the user has no home folder, any other empty text that there is no such thing.
-// Tenants have the limits of Limits where they set none.
+// Serve are the settings of the gateway between agents and the APIs of vendors, complete:
+// [Config.Serve] fills in the defaults. Paths are absolute, and empty if there are none; Store is
+// empty only if the user has no home folder. Account is a model, [AccountClient] or [AccountPlan].
+// A tenant has the limits of Limits where it sets none.
 type Serve struct {
 	Listen string `json:"listen,omitempty" unit:"address" default:"127.0.0.1:8765" trust:"listens on this address" restart:"true" example:"127.0.0.1:8765" doc:"The address to listen on. Port 0 takes a free one. An address that is not on this machine's loopback needs tokens, and tls or behind_proxy."`
 	Admin  struct {

@@ -3,6 +3,7 @@ package config_test
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -167,6 +168,46 @@ func TestServeShown(t *testing.T) {
 	}
 	if !slices.Contains(c.Keys(), "serve.upstreams.openai") {
 		t.Errorf("completion does not offer serve.upstreams.openai: %q", c.Keys())
+	}
+}
+
+// The settings are the caller's own: no map and no list of them is the configuration's.
+func TestServeIsACopy(t *testing.T) {
+	c := load(t, serving)
+	v := reflect.ValueOf(c.Serve())
+	for i := range v.NumField() {
+		if f := v.Field(i); f.Kind() == reflect.Map || f.Kind() == reflect.Slice {
+			name := v.Type().Field(i).Name
+			if f.Len() == 0 {
+				t.Errorf("%s is empty: the test proves nothing of it", name)
+			}
+			if f.Pointer() == reflect.ValueOf(c.Serve()).Field(i).Pointer() {
+				t.Errorf("%s is shared", name)
+			}
+		}
+	}
+	again, err := config.New(c.Values(), known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(c.Serve(), again.Serve()); diff != "" {
+		t.Errorf("as values of a program (-file +program):\n%s", diff)
+	}
+}
+
+// The settings that a running gateway does not take over are known by key.
+func TestServeReadAtStart(t *testing.T) {
+	at, was := load(t, serving).ReadAtStart(), load(t, "").ReadAtStart()
+	for key, want := range map[string][2]string{
+		"serve.listen": {"127.0.0.1:8765", "[::1]:9000"}, "serve.admin.listen": {"", "127.0.0.1:0"}, "serve.store": {"", "memory"},
+		"serve.tls.key": {"", "/run/tls.key"}, "serve.shadow": {"", `["default"]`},
+	} {
+		if got := [2]string{was[key], at[key]}; got != want {
+			t.Errorf("%s: got %q, want %q", key, got, want)
+		}
+	}
+	if _, ok := at["serve.deadline"]; ok {
+		t.Error("serve.deadline is read again when the file changes")
 	}
 }
 
