@@ -52,7 +52,7 @@ const (
 	maxDepth = 100
 )
 
-// Describe names n, for messages about wrong types. It never quotes a long string.
+// Describe returns the type or value of n, for messages about wrong types. It never quotes a long string.
 func (n *Node) Describe() string {
 	switch n.Shape {
 	case Mapping:
@@ -142,7 +142,7 @@ func (x *textIndex) position(offset int) Position {
 	return Position{line + 1, utf8.RuneCount(x.text[x.lines[line]:offset]) + 1}
 }
 
-// A budget bounds the cost of one text.
+// A budget bounds the nodes of one text.
 type budget struct{ nodes int }
 
 // take counts a value at a depth of the tree.
