@@ -36,7 +36,7 @@ func (r *Resolved) limit() float64 {
 	return float64(r.Window)*(1-r.Buffer/100) - float64(r.Reserve)
 }
 
-// trigger is the number of tokens at which a conversation is condensed, and the setting behind it.
+// trigger is the number of tokens at which a conversation is condensed, and the setting that says so.
 func (r *Resolved) trigger() (tokens float64, by string) {
 	tokens, by = r.Threshold*float64(r.Window)/100, "threshold"
 	if l := r.limit(); l < tokens {
