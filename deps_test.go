@@ -69,7 +69,7 @@ var mayImport = map[string]string{
 	"internal/live/lineage":            "internal/epoch internal/live/wire",
 	"internal/epoch":                   "core core/policy",
 	"cmd/condense/internal/rooimport":  "config internal/secret internal/suggest internal/tree",
-	"internal/tree":                    "internal/plain internal/secret github.com/pelletier/go-toml go.yaml.in/yaml",
+	"internal/tree":                    "internal/plain internal/secret go.yaml.in/yaml",
 	"internal/mcpserver":               "core internal/plain internal/recall internal/size github.com/modelcontextprotocol/go-sdk",
 	"internal/recall":                  "core core/history internal/dialog internal/size",
 	"providers/smart/internal/account": "core internal/dialog internal/secret",
@@ -96,7 +96,7 @@ var mayImport = map[string]string{
 	"internal/testkit":                 "golang.org/x/sys",
 	"internal/testkit/pgtest":          "internal/testkit",
 	"cmd/condense/internal/sessions":   "internal/disk internal/rawjson github.com/google/uuid",
-	"cmd/condense/internal/settings":   "internal/tree github.com/pelletier/go-toml github.com/tailscale/hujson",
+	"cmd/condense/internal/settings":   "github.com/pelletier/go-toml github.com/tailscale/hujson",
 	"internal/live/agents":             "internal/live/wire internal/rawjson",
 
 	// No format imports another one or the front.

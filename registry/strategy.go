@@ -54,6 +54,8 @@ type Setting struct {
 	Enum    []string        `json:"enum,omitempty"` // the values allowed, if they are few
 	// Fields are the settings in an object, if it is a struct.
 	Fields []Setting `json:"fields,omitempty"`
+	// Tag has all tags of the field, those above included; empty for a setting of a plugin.
+	Tag reflect.StructTag `json:"-"`
 }
 
 // Nested calls f with every setting in settings and in their Fields, each before its own. A nested one has its place
@@ -186,6 +188,10 @@ func describe(config any) []Setting {
 		if !f.IsExported() || name == "-" {
 			continue
 		}
+		if f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct { // its fields are in this object
+			out = append(out, describe(v.Field(i).Interface())...)
+			continue
+		}
 		if name == "" {
 			name = f.Name
 		}
@@ -193,12 +199,17 @@ func describe(config any) []Setting {
 		if err != nil {
 			def = []byte("null")
 		}
-		s := Setting{Name: name, Type: jsonType(f.Type), Default: def, Doc: f.Tag.Get("doc")}
+		s := Setting{Name: name, Type: jsonType(f.Type), Default: def, Doc: f.Tag.Get("doc"), Tag: f.Tag}
 		if enum := f.Tag.Get("enum"); enum != "" {
 			s.Enum = strings.Split(enum, "|")
 		}
-		if f.Type.Kind() == reflect.Struct && !reflect.PointerTo(f.Type).Implements(reflect.TypeFor[json.Unmarshaler]()) {
-			s.Fields = describe(v.Field(i).Interface())
+		inner := v.Field(i)
+		if inner.Kind() == reflect.Pointer && inner.IsNil() {
+			inner = reflect.New(f.Type.Elem())
+		}
+		inner = reflect.Indirect(inner)
+		if inner.Kind() == reflect.Struct && !reflect.PointerTo(inner.Type()).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+			s.Fields = describe(inner.Interface())
 		}
 		out = append(out, s)
 	}

@@ -149,7 +149,7 @@ func gatewayAddress(cmd *cobra.Command, a *cli.App, given string) (string, error
 		return "", cli.Usage(cmd, "serve.listen is %q: give the address with --url", s.Listen)
 	case s.TokenEnv != "" || s.TokenFile != "" || s.Tokens != "":
 		return "", cli.Usage(cmd, "the gateway asks for a token: give the address with it, --url http://%s/token/TOKEN", s.Listen)
-	case s.Cert != "":
+	case s.TLS.Cert != "":
 		return "", cli.Usage(cmd, "the gateway speaks HTTPS: give the address as in its certificate, --url https://HOST:%s", port)
 	case host == "" || ip != nil && ip.IsUnspecified():
 		host = "127.0.0.1"

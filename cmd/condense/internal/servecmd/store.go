@@ -89,7 +89,7 @@ func (s *storeFlags) gc() *cobra.Command {
 		Example: "  condense store gc --age 168h --size 100Mi",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return s.with(cmd, false, func(opened store.Store, c *config.Serve) error {
-				n, err := opened.Expire(cmd.Context(), time.Now().Add(-c.KeepFor), c.KeepBytes)
+				n, err := opened.Expire(cmd.Context(), time.Now().Add(-time.Duration(c.Retention.Age)), c.Retention.Size)
 				if err == nil {
 					term.Printf(s.app.Stdout, "%s deleted\n", count(n, "record"))
 				}

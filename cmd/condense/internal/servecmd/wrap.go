@@ -160,7 +160,7 @@ func wrap(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, agent *agents.Age
 		term.Printf(a.Stderr, "condense: the page of this run: %s\n", address)
 	}
 	secret := ""
-	if flags.recall && g.settings.RecallMCP && !g.settings.Observe {
+	if flags.recall && g.settings.Recall.MCP && !g.settings.Observe {
 		secret = g.RecallSecret()
 	}
 	to := pointing{base: "http://" + listener.Addr().String(), secret: secret}
