@@ -34,13 +34,13 @@ var mayImport = map[string]string{
 	"tokens":                           "core github.com/pkoukk/tiktoken-go-loader",
 	"internal/roo":                     "internal/rawjson",
 	"internal/catalog":                 "model",
-	"config":                           "core/policy model registry internal/disk internal/tree internal/catalog internal/suggest internal/plain internal/secret internal/size internal/trust github.com/knadh/koanf go.yaml.in/yaml",
+	"config":                           "core/policy model registry internal/disk internal/tree internal/catalog internal/suggest internal/plain internal/secret internal/size internal/trust go.yaml.in/yaml",
 	"providers":                        "registry providers/native providers/slidingwindow providers/smart providers/vendor",
 	"providers/smart":                  "core registry model providers/smart/internal/account internal/dialog internal/suggest internal/size internal/outline internal/prefix internal/value",
 	"providers/native":                 "core internal/dialog registry model internal/outline internal/prefix internal/roo internal/size",
 	"providers/slidingwindow":          "core registry",
 	"providers/vendor":                 "core registry model internal/value",
-	".":                                "config core core/history core/policy github.com/google/uuid internal/dialog internal/disk internal/plain internal/plugins internal/recall internal/remote internal/resolver internal/roo model model/extractive providers/slidingwindow registry tokens internal/size",
+	".":                                "config core core/history core/policy github.com/google/uuid internal/dialog internal/disk internal/plain internal/recall internal/remote internal/resolver internal/roo model model/extractive providers/slidingwindow registry tokens internal/size",
 	"internal/ingest":                  ". config core providers/smart",
 	"cmd/condense/internal/hook":       ". config core core/history internal/disk internal/ingest tokens transcript",
 	"live":                             ". config core core/history core/policy internal/catalog internal/ingest internal/live/access internal/live/agents internal/live/lineage internal/live/store internal/live/wire internal/mcpserver internal/plain internal/prefix internal/rawjson internal/recall internal/remote internal/secret internal/suggest model transcript github.com/andybalholm/brotli github.com/klauspost/compress github.com/modelcontextprotocol/go-sdk go.opentelemetry.io/otel golang.org/x/time",
@@ -48,7 +48,7 @@ var mayImport = map[string]string{
 	"cmd/condense/cli":                 "cmd/condense/internal/cli cmd/condense/internal/command registry", // public: a program with strategies of its own calls its Main
 	"cmd/condense/internal/command":    "cmd/condense/internal/cli cmd/condense/internal/filecmd cmd/condense/internal/configcmd cmd/condense/internal/plugincmd cmd/condense/internal/comparecmd cmd/condense/internal/servecmd cmd/condense/internal/term config internal/resolver registry github.com/spf13/cobra",
 	"cmd/condense/internal/term":       "internal/plain internal/size github.com/jedib0t/go-pretty github.com/mattn/go-isatty golang.org/x/sys",
-	"cmd/condense/internal/cli":        "cmd/condense/internal/term config core core/history transcript registry internal/disk internal/plain internal/plugins internal/resolver internal/size internal/suggest github.com/spf13/cobra github.com/spf13/pflag",
+	"cmd/condense/internal/cli":        ". cmd/condense/internal/term config core core/history transcript registry internal/disk internal/plain internal/plugins internal/resolver internal/size internal/suggest github.com/spf13/cobra github.com/spf13/pflag",
 	"cmd/condense/internal/filecmd":    ". cmd/condense/internal/cli cmd/condense/internal/term config core core/history core/policy internal/dialog cmd/condense/internal/hook internal/lab/report internal/mcpserver internal/plain internal/recall cmd/condense/internal/sessions internal/size internal/suggest providers/smart tokens transcript github.com/spf13/cobra",
 	"cmd/condense/internal/configcmd":  "cmd/condense/internal/cli cmd/condense/internal/term config core core/policy internal/plugins cmd/condense/internal/rooimport internal/size internal/trust registry github.com/spf13/cobra",
 	"cmd/condense/internal/plugincmd":  "cmd/condense/internal/cli cmd/condense/internal/term config core core/coretest internal/lab internal/plugins internal/size internal/suggest internal/trust plugin-sdk/node plugin-sdk/proto plugin-sdk/python registry tokens github.com/spf13/cobra",
@@ -62,7 +62,7 @@ var mayImport = map[string]string{
 	"internal/lab/score":               "core github.com/klauspost/compress", // and no provider imports it: see its documentation
 	"internal/disk":                    "",
 	"internal/resolver":                "config core internal/catalog internal/disk internal/remote internal/remote/anthropic internal/remote/openai internal/suggest model model/extractive providers registry tokens",
-	"internal/plugins":                 "config core google.golang.org/grpc/codes internal/disk internal/resolver internal/suggest internal/plugins/supervise internal/trust internal/wire model model/extractive registry",
+	"internal/plugins":                 ". config core google.golang.org/grpc/codes internal/disk internal/suggest internal/plugins/supervise internal/trust internal/wire model model/extractive registry",
 	"internal/trust":                   "internal/disk",
 	"internal/lab/hindsight":           "core internal/lab internal/lab/report internal/lab/score internal/live/agents internal/live/store internal/rawjson internal/size live tokens transcript github.com/klauspost/compress",
 	"internal/live/record":             "live core core/history internal/rawjson transcript github.com/google/uuid",
@@ -137,6 +137,7 @@ var mayImport = map[string]string{
 	"plugin-sdk/node":                             "", // files that plugin new writes
 	"plugin-sdk/python":                           "",
 	"plugin-sdk/proto":                            "",
+	"plugin-sdk/host":                             ". internal/plugins",
 	"plugin-sdk/sdktest":                          "core model registry internal/wire google.golang.org/grpc",
 	"examples/plugins/keepfirst":                  "core registry plugin-sdk", // each a module of its own
 	"examples/plugins/redact":                     "core registry",

@@ -12,6 +12,7 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/testkit"
+	"github.com/condensehq/condense/plugin-sdk/host"
 	"github.com/condensehq/condense/transcript"
 )
 
@@ -53,7 +54,7 @@ func follow(t *testing.T, load config.Options) (h *condense.Host, reloaded func(
 	t.Helper()
 	reloads := make(chan error, 100)
 	h = start(t, &condense.Options{
-		Load: &load, Watch: &config.WatchOptions{Interval: time.Millisecond},
+		Load: &load, Watch: &config.WatchOptions{Interval: time.Millisecond}, Plugins: host.Plugins(""),
 		Observe: func(e condense.Event) {
 			if e.Kind == condense.EventReloaded {
 				reloads <- e.Err

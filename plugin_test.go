@@ -19,6 +19,7 @@ import (
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/trust"
+	"github.com/condensehq/condense/plugin-sdk/host"
 )
 
 // A plugged is a folder with a plugin in it, and a configuration that names it.
@@ -85,7 +86,7 @@ func (p *plugged) configure(t *testing.T, settings string) *config.Config {
 
 func openConfig(t *testing.T, c *config.Config) *condense.Host {
 	t.Helper()
-	return start(t, &condense.Options{Config: c})
+	return start(t, &condense.Options{Config: c, Plugins: host.Plugins("")})
 }
 
 // attempts manages a long conversation and returns the outcome of each provider.
@@ -122,7 +123,7 @@ func TestReattach(t *testing.T) {
 	if !ok {
 		t.Fatal("the plugin printed no line to attach with")
 	}
-	h, err := condense.Open(t.Context(), &condense.Options{Config: p.configure(t, "{}"), Reattach: `{"ours":` + value})
+	h, err := condense.Open(t.Context(), &condense.Options{Config: p.configure(t, "{}"), Plugins: host.Plugins(`{"ours":` + value)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +139,7 @@ func TestReattach(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Log(err)
 	}
-	if _, err := condense.Open(t.Context(), &condense.Options{Config: p.configure(t, "{}"), Reattach: "tidy"}); err == nil ||
+	if _, err := condense.Open(t.Context(), &condense.Options{Config: p.configure(t, "{}"), Plugins: host.Plugins("tidy")}); err == nil ||
 		!strings.Contains(err.Error(), "want the line that a plugin prints with -debug") {
 		t.Errorf("got %v", err)
 	}
@@ -149,10 +150,16 @@ func TestReattach(t *testing.T) {
 func TestPlugin(t *testing.T) {
 	p := plug(t)
 	c := p.configure(t, "{last: 4}")
-	_, err := condense.Open(t.Context(), &condense.Options{Config: c})
+	_, err := condense.Open(t.Context(), &condense.Options{Config: c, Plugins: host.Plugins("")})
 	want := p.file + ":3:3: plugin ours: " + p.program + " is not pinned, and only what was approved is started: if you trust it, run 'condense plugin pin ours'"
 	if err == nil || err.Error() != want {
 		t.Errorf("not pinned: got error %v\nwant %s", err, want)
+	}
+
+	// A program that was built without plugins says so, and not in the middle of a conversation.
+	_, err = condense.Open(t.Context(), &condense.Options{Config: c})
+	if err == nil || !strings.Contains(err.Error(), "plugin ours: this program runs no plugins") || !strings.Contains(err.Error(), "Options.Plugins") {
+		t.Errorf("no plugins: got error %v", err)
 	}
 
 	p.pin(t)

@@ -22,9 +22,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/knadh/koanf/providers/confmap"
-	"github.com/knadh/koanf/v2"
-
 	"github.com/condensehq/condense/internal/tree"
 )
 
@@ -152,12 +149,12 @@ func load(opts Options, withholds bool) (*Config, error) {
 			b.add(layer)
 		}
 	}
-	b.add(checkVariables(env.variables(opts.IgnoreEnv), envSpelling, FromEnv, b.k.Raw(), &b.opts))
+	b.add(checkVariables(env.variables(opts.IgnoreEnv), envSpelling, FromEnv, b.merged, &b.opts))
 	var flags []variable
 	for _, key := range sortedKeys(opts.Flags) {
 		flags = append(flags, variable{key, key, opts.Flags[key]})
 	}
-	b.add(checkVariables(flags, dottedSpelling, FromFlag, b.k.Raw(), &b.opts))
+	b.add(checkVariables(flags, dottedSpelling, FromFlag, b.merged, &b.opts))
 	return b.build(&Config{files: files})
 }
 
@@ -209,7 +206,7 @@ func (c *Config) Origin(key ...string) (Origin, bool) {
 
 // A builder merges layers.
 type builder struct {
-	k       *koanf.Koanf
+	merged  map[string]any
 	opts    Options
 	origins map[string]Origin
 	keys    map[string]Origin
@@ -233,9 +230,7 @@ func newBuilder(opts Options) *builder {
 		opts.Dir = dir
 	}
 	b := &builder{
-		// A koanf is not safe for concurrent use while loading, so each load makes its own. It
-		// splits keys at its delimiter, so that is one that no name contains.
-		k: koanf.New(tree.Sep), opts: opts, origins: map[string]Origin{}, keys: map[string]Origin{},
+		merged: map[string]any{}, opts: opts, origins: map[string]Origin{}, keys: map[string]Origin{},
 		history: map[string][]Setting{}, withheld: map[string]string{},
 	}
 	b.add(defaults(opts))
@@ -298,13 +293,10 @@ func (b *builder) add(c *checker) {
 	b.errs = append(b.errs, c.errs...)
 	c.errs = nil
 	b.soft = append(b.soft, c.soft...)
-	before := b.k.Raw()
+	before := copied(b.merged)
 	b.inheritBelow(c)
 	b.replaceChoices(c, before)
-	if err := b.k.Load(confmap.Provider(c.values, ""), nil); err != nil {
-		b.errs = append(b.errs, &Error{Origin: Origin{Kind: FromProgram}, Problem: err.Error()})
-		return
-	}
+	merge(copied(c.values), b.merged)
 	for _, id := range sortedKeys(c.origins) {
 		p := tree.Path(strings.Split(id, tree.Sep))
 		if v, ok := lookup(c.values, p); ok {
@@ -391,7 +383,7 @@ func (b *builder) replaceChoices(c *checker, before map[string]any) {
 }
 
 func (b *builder) remove(p tree.Path) {
-	b.k.Delete(p.ID())
+	remove(b.merged, p)
 	delete(b.origins, p.ID())
 	delete(b.history, p.ID())
 	b.forget(p.ID())
@@ -423,7 +415,7 @@ func lookup(m map[string]any, p tree.Path) (any, bool) {
 
 // build decodes and checks the merged layers as a whole.
 func (b *builder) build(c *Config) (*Config, error) {
-	c.raw, c.origins, c.keys, c.history, c.opts = b.k.Raw(), b.origins, b.keys, b.history, b.opts
+	c.raw, c.origins, c.keys, c.history, c.opts = b.merged, b.origins, b.keys, b.history, b.opts
 	c.claims, c.withheld = b.claims, b.withheld
 	values, err := decode(c.raw)
 	if err != nil {

@@ -191,7 +191,7 @@ func (b *builder) unreadable(claims *Claims, err error) {
 }
 
 func (b *builder) keepFrom(c *checker, claims *Claims) {
-	before := b.k.Raw()
+	before := copied(b.merged)
 	for _, part := range claims.Parts {
 		entry := part.path[:2]
 		_, below := lookup(before, entry)
@@ -258,7 +258,7 @@ func (c *Config) dropped(after *Config) error {
 // models and providers, and those of its section serve.
 func (b *builder) claimsOf(c *checker) (declared, gateway []Claim) {
 	var parts []Claim
-	before := b.k.Raw()
+	before := copied(b.merged)
 	add := func(p tree.Path, v any, does string) {
 		text, isText := v.(string)
 		if !isText {

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"unicode"
 
-	kmaps "github.com/knadh/koanf/maps"
-
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/internal/tree"
 )
@@ -195,7 +193,7 @@ func checkVariables(vars []variable, s spelling, k OriginKind, merged map[string
 		}
 		all.errs = append(all.errs, c.errs...)
 		all.soft = append(all.soft, c.soft...)
-		kmaps.Merge(c.values, all.values)
+		merge(c.values, all.values)
 		maps.Copy(all.origins, c.origins)
 		maps.Copy(all.keys, c.keys)
 	}
