@@ -26,7 +26,7 @@ import (
 	"github.com/condensehq/condense/internal/remote/openai"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/model/extractive"
-	"github.com/condensehq/condense/providers/vendor"
+	"github.com/condensehq/condense/providers/internal/vendor"
 )
 
 type object = map[string]any

@@ -1,4 +1,4 @@
-package condense_test
+package house_test
 
 import (
 	"go/ast"
@@ -43,7 +43,7 @@ func replayedVectors(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
 	err := filepath.WalkDir(".", func(p string, _ fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(p, "_test.go") || p == "vectors_test.go" {
+		if err != nil || !strings.HasSuffix(p, "_test.go") || p == "test/house/vectors_test.go" {
 			return err
 		}
 		data, err := os.ReadFile(p)

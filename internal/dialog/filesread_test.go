@@ -1,12 +1,12 @@
-package condense_test
+package dialog_test
 
 import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/dialog"
 )
 
 func TestFilesRead(t *testing.T) {
@@ -32,7 +32,7 @@ func TestFilesRead(t *testing.T) {
 			call("Read", `{"file_path":"/work/proj/a.go"}`),
 		}},
 	}
-	got := condense.FilesRead(messages, "/work/proj")
+	got := dialog.FilesRead(messages, "/work/proj")
 	want := []string{"a.go", "sub/d.go", "sub/c.go", "y.ts", "x.ts", "sub/b.go", "old.go"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("-want +got:\n%s", d)
@@ -49,7 +49,7 @@ func TestFoldingSeesFilesReadInText(t *testing.T) {
 		{ID: "4", Role: core.RoleAssistant, Parts: []core.Part{core.Text("<execute_command>\n<command>cat c.go</command>\n</execute_command>")}},
 		{ID: "5", Role: core.RoleAssistant, Parts: []core.Part{core.Text("<write_to_file>\n<path>w.go</path>\n<content>x</content>\n</write_to_file>")}},
 	}
-	if d := cmp.Diff([]string{"c.go", "b.go", "a.go", "sub/m.go"}, condense.FilesRead(messages, "/work/proj")); d != "" {
+	if d := cmp.Diff([]string{"c.go", "b.go", "a.go", "sub/m.go"}, dialog.FilesRead(messages, "/work/proj")); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
 }

@@ -1,4 +1,4 @@
-package condense_test
+package house_test
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package condense_test
+package runtime_test
 
 import (
 	"bytes"
@@ -107,8 +107,8 @@ func TestCondensedRequestsAreAccepted(t *testing.T) {
 		"responses": {"input", (*requestWriter).responses, apilint.Responses, `"instructions":"be kind","store":false,"prompt_cache_key":"k"`},
 	}
 	for strategy, settings := range map[string]string{"smart": `{}`, "slidingwindow": `{"mode":"budget"}`} {
-		h := open(t, config.Values{}, func(r *config.Resolved) {
-			r.Chain = []config.Provider{{Name: "it", Strategy: strategy, Settings: json.RawMessage(settings)}}
+		h := open(t, config.Values{}, config.Override{
+			Chain: []config.Provider{{Name: "it", Strategy: strategy, Settings: json.RawMessage(settings)}},
 		})
 		for api, of := range apis {
 			t.Run(strategy+"/"+api, func(t *testing.T) {

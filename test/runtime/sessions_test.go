@@ -1,4 +1,4 @@
-package condense_test
+package runtime_test
 
 import (
 	"bytes"
@@ -31,9 +31,9 @@ func TestRealSessions(t *testing.T) {
 			modes = append(modes, "half", "recent", "middle_out")
 		}
 		for _, mode := range modes {
-			h := open(t, config.Values{}, func(r *config.Resolved) {
-				r.Window = window
-				r.Chain = []config.Provider{{Name: "first", Strategy: "slidingwindow", Settings: fmt.Appendf(nil, `{"mode":%q}`, mode)}}
+			h := open(t, config.Values{}, config.Override{
+				Window: window,
+				Chain:  []config.Provider{{Name: "first", Strategy: "slidingwindow", Settings: fmt.Appendf(nil, `{"mode":%q}`, mode)}},
 			})
 			for _, path := range testkit.Sessions(t) {
 				t.Run(fmt.Sprintf("%d/%s/%.24s", window, mode, filepath.Base(path)), func(t *testing.T) {
@@ -93,10 +93,11 @@ func TestDefaultChain(t *testing.T) {
 		windows = append(windows, 8192)
 	}
 	for _, window := range windows {
-		h := start(t, nil)
-		if err := h.Adjust(func(r *config.Resolved) { r.Window = window }); err != nil {
+		c, err := condense.Load(nil)
+		if err != nil {
 			t.Fatal(err)
 		}
+		h := start(t, &condense.Options{Config: c.Override(config.Override{Window: window})})
 		formats := slices.DeleteFunc(transcript.Formats(), func(f transcript.Format) bool { return f.ReadOnly })
 		for i, path := range testkit.Sessions(t) {
 			some := formats[i%len(formats):][:1]

@@ -1,4 +1,4 @@
-package condense_test
+package house_test
 
 import (
 	"errors"
@@ -7,8 +7,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/google/uuid"
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/core"
@@ -22,7 +20,7 @@ func TestRulesDocument(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# The rules that every result must respect
 
-Made from ` + "`core.Rules`" + ` by ` + "`go test . -update`" + `. The host checks every result of every provider against them, built
+Made from ` + "`core.Rules`" + ` by ` + "`go test ./test/house -update`" + `. The host checks every result of every provider against them, built
 in or not, and rejects what breaks one; the next provider is asked. They are stated relative to the request:
 conversations arrive with faults of their own, and returning the messages as they came breaks no rule.
 
@@ -43,44 +41,7 @@ conversations arrive with faults of their own, and returning the messages as the
 		t.Fatal(err)
 	}
 	if string(got) != b.String() {
-		t.Errorf("%s is stale: run go test . -update", file)
-	}
-}
-
-// Messages without IDs, as a program makes them, are accepted.
-func TestAppendGivesIDs(t *testing.T) {
-	t.Parallel()
-	c := condense.NewConversation()
-	say := func(id, text string) core.Message {
-		return core.Message{ID: id, Role: core.RoleUser, Parts: []core.Part{core.Text(text)}}
-	}
-	mine := []core.Message{say("", "one"), say("own", "two"), say("", "three")}
-	if err := c.Append(mine...); err != nil {
-		t.Fatal(err)
-	}
-	if mine[0].ID != "" || mine[2].ID != "" {
-		t.Error("the messages of the caller were changed")
-	}
-	view := c.View()
-	if len(view) != 3 || view[1].ID != "own" || view[0].ID == view[2].ID {
-		t.Fatalf("got %v", view)
-	}
-	for _, i := range []int{0, 2} {
-		if id, err := uuid.Parse(view[i].ID); err != nil || id.Version() != 7 {
-			t.Errorf("message %d has the ID %q; want a UUID of version 7", i, view[i].ID)
-		}
-	}
-	if err := c.Rewind(view[0].ID); err != nil {
-		t.Errorf("the ID names no message: %v", err)
-	}
-	// All or none, also where only one is wrong.
-	if err := c.Append(say("", "four"), say("own", "again")); err == nil || len(c.View()) != 1 {
-		t.Errorf("got %v and %d messages", err, len(c.View()))
-	}
-	// The journal itself gives none, and says what to do.
-	err := c.Journal().Append(say("a", "x"), say("", "y"))
-	if err == nil || !strings.Contains(err.Error(), "message 2 of the 2 to append has no ID") {
-		t.Errorf("got %v", err)
+		t.Errorf("%s is stale: run go test ./test/house -update", file)
 	}
 }
 
@@ -122,7 +83,7 @@ func TestReadmeProgramIsTheOneThatIsTested(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := os.ReadFile("docs_test.go")
+	source, err := os.ReadFile("test/house/docs_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package condense
+package dialog
 
 import (
 	"path"
@@ -8,16 +8,15 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/dialog"
 )
 
-// filesRead returns the files below dir that the agent read in messages, which are oldest
+// FilesRead returns the files below dir that the agent read in messages, which are oldest
 // first: newest first, each once, with slashes and relative to dir. It detects them by the
 // tool calls, including calls in the text of older sessions of Roo-Code and Cline and shell
 // commands such as cat, and by the files that the user mentioned and the agent's program
 // inserted into the message. It reads no file.
-func filesRead(messages []core.Message, dir string) []string {
-	read := dialog.Read(messages)
+func FilesRead(messages []core.Message, dir string) []string {
+	read := Read(messages)
 	var names []string // in order
 	for i := range messages {
 		names = append(names, filesIn(&messages[i], read.Messages[i])...)
@@ -34,14 +33,14 @@ func filesRead(messages []core.Message, dir string) []string {
 }
 
 // filesIn returns the files that are read in m or shown by it, in order.
-func filesIn(m *core.Message, parts []dialog.Part) []string {
+func filesIn(m *core.Message, parts []Part) []string {
 	var names []string
 	for i := range parts {
 		for k := range parts[i].Passages {
 			switch p := &parts[i].Passages[k]; {
-			case p.Kind == dialog.KindToolCall:
+			case p.Kind == KindToolCall:
 				names = append(names, filesOf(&p.Use.Info)...)
-			case p.Kind == dialog.KindInjected && p.Use == nil && m.Kind == core.KindOriginal:
+			case p.Kind == KindInjected && p.Use == nil && m.Kind == core.KindOriginal:
 				names = append(names, mentioned(p.Text)...)
 			}
 		}
@@ -61,17 +60,17 @@ func mentioned(text string) []string {
 }
 
 // filesOf returns the files that a call reads.
-func filesOf(use *dialog.CallInfo) []string {
+func filesOf(use *CallInfo) []string {
 	switch use.Family {
-	case dialog.FamilyCommand:
-		return shown(use.Target)
-	case dialog.FamilyRead:
+	case FamilyCommand:
+		return printed(use.Target)
+	case FamilyRead:
 		var names []string
 		for _, f := range use.Files {
 			names = append(names, f.Path)
 		}
 		return names
-	case dialog.FamilyUnknown, dialog.FamilyWrite, dialog.FamilyEdit, dialog.FamilyList, dialog.FamilySearch, dialog.FamilyWeb, dialog.FamilyPlan, dialog.FamilyAsk, dialog.FamilyDelegate, dialog.FamilyDone:
+	case FamilyUnknown, FamilyWrite, FamilyEdit, FamilyList, FamilySearch, FamilyWeb, FamilyPlan, FamilyAsk, FamilyDelegate, FamilyDone:
 	}
 	return nil
 }
@@ -79,9 +78,9 @@ func filesOf(use *dialog.CallInfo) []string {
 // showing are the programs that print the files in their arguments.
 var showing = map[string]bool{"cat": true, "bat": true, "nl": true, "less": true, "more": true, "head": true, "tail": true}
 
-// shown returns the files that a command line prints. A command with other than plain words is
+// printed returns the files that a command line prints. A command with other than plain words is
 // ignored: a wrong guess would name a file that was not read.
-func shown(command string) []string {
+func printed(command string) []string {
 	var names []string
 	in := ""
 	for _, part := range strings.FieldsFunc(command, func(r rune) bool { return r == ';' || r == '&' || r == '|' || r == '\n' }) {

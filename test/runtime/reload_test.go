@@ -1,4 +1,4 @@
-package condense_test
+package runtime_test
 
 import (
 	"net/http"

@@ -1,4 +1,4 @@
-package condense_test
+package runtime_test
 
 import (
 	"encoding/json"
@@ -14,7 +14,7 @@ import (
 // TestReportAddsUp: the numbers of a report agree with each other and with the
 // conversation.
 func TestReportAddsUp(t *testing.T) {
-	h := open(t, config.Values{}, func(r *config.Resolved) { r.Window = 20000 })
+	h := open(t, config.Values{}, config.Override{Window: 20000})
 	for _, path := range testkit.Sessions(t) {
 		d := read(t, plain(t, path))
 		c := condense.ResumeConversation(d.Journal)
@@ -61,7 +61,7 @@ func TestSwitchingTokenizers(t *testing.T) {
 			"rough": {Window: new(100000), Tuning: config.Tuning{Tokenizer: new("chars4")}},
 		},
 		DefaultProfile: "exact",
-	}, nil)
+	}, config.Override{})
 	c := condense.NewConversation()
 	if err := c.Append(core.Message{ID: "1", Role: core.RoleUser, Parts: []core.Part{core.Text("Antidisestablishmentarianism, internationalization.")}}); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package condense_test
+package runtime_test
 
 import (
 	"context"
@@ -51,7 +51,7 @@ func TestSoakHistories(t *testing.T) {
 				p := &soakPlay{Rand: rand.New(rand.NewPCG(first+n, 1)), host: h, sums: &sums}
 				if err := p.play(t.Context(), profiles); err != nil {
 					failed.Store(true)
-					t.Errorf("history %d: %v\nagain: CONDENSE_SOAK_HISTORIES=1 CONDENSE_SOAK_FIRST=%d go test . -run '^TestSoakHistories$'", first+n, err, first+n)
+					t.Errorf("history %d: %v\nagain: CONDENSE_SOAK_HISTORIES=1 CONDENSE_SOAK_FIRST=%d go test ./test/runtime -run '^TestSoakHistories$'", first+n, err, first+n)
 				}
 				if n%1_000_000 == 999_999 {
 					t.Logf("%d histories in %v", n+1, time.Since(begun).Round(time.Second))

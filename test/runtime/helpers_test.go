@@ -1,4 +1,4 @@
-package condense_test
+package runtime_test
 
 import (
 	"bytes"
@@ -6,11 +6,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/plugin-sdk/host"
 	"github.com/condensehq/condense/transcript"
@@ -31,21 +34,15 @@ func start(tb testing.TB, opts *condense.Options) *condense.Host {
 	return h
 }
 
-// open starts a host with values over the defaults, which truncates unless they name a
-// chain. Adjust, if it is not nil, changes what they resolve to.
-func open(tb testing.TB, v config.Values, adjust func(*config.Resolved)) *condense.Host {
+// open starts a host with values over the defaults, which truncates unless they or the override name a
+// chain.
+func open(tb testing.TB, v config.Values, o config.Override) *condense.Host {
 	tb.Helper()
 	c, err := config.New(v, config.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	h := start(tb, &condense.Options{Config: c})
-	if adjust != nil {
-		if err := h.Adjust(adjust); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	return h
+	return start(tb, &condense.Options{Config: c.Override(o)})
 }
 
 // follow starts a host that watches the files of a configuration, and returns a function
@@ -135,4 +132,21 @@ func write(tb testing.TB, d *transcript.Document, format string) []byte {
 		tb.Fatal(err)
 	}
 	return b.Bytes()
+}
+
+// talk returns a conversation of n messages of about 100 tokens each.
+func talk(n int) *condense.Conversation {
+	var messages []core.Message
+	for i := range n {
+		m := core.Message{ID: strconv.Itoa(i + 1), Role: core.RoleUser, Parts: []core.Part{core.Text(strings.Repeat("word ", 96))}}
+		if i%2 == 1 {
+			m.Role = core.RoleAssistant
+		}
+		messages = append(messages, m)
+	}
+	c := condense.NewConversation()
+	if err := c.Append(messages...); err != nil {
+		panic(err) // they have IDs
+	}
+	return c
 }

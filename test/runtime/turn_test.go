@@ -1,9 +1,11 @@
-package condense_test
+package runtime_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/google/uuid"
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
@@ -93,5 +95,42 @@ func TestRecalledIsNotHiddenAgain(t *testing.T) {
 			}
 			work()
 		}
+	}
+}
+
+// Messages without IDs, as a program makes them, are accepted.
+func TestAppendGivesIDs(t *testing.T) {
+	t.Parallel()
+	c := condense.NewConversation()
+	say := func(id, text string) core.Message {
+		return core.Message{ID: id, Role: core.RoleUser, Parts: []core.Part{core.Text(text)}}
+	}
+	mine := []core.Message{say("", "one"), say("own", "two"), say("", "three")}
+	if err := c.Append(mine...); err != nil {
+		t.Fatal(err)
+	}
+	if mine[0].ID != "" || mine[2].ID != "" {
+		t.Error("the messages of the caller were changed")
+	}
+	view := c.View()
+	if len(view) != 3 || view[1].ID != "own" || view[0].ID == view[2].ID {
+		t.Fatalf("got %v", view)
+	}
+	for _, i := range []int{0, 2} {
+		if id, err := uuid.Parse(view[i].ID); err != nil || id.Version() != 7 {
+			t.Errorf("message %d has the ID %q; want a UUID of version 7", i, view[i].ID)
+		}
+	}
+	if err := c.Rewind(view[0].ID); err != nil {
+		t.Errorf("the ID names no message: %v", err)
+	}
+	// All or none, also where only one is wrong.
+	if err := c.Append(say("", "four"), say("own", "again")); err == nil || len(c.View()) != 1 {
+		t.Errorf("got %v and %d messages", err, len(c.View()))
+	}
+	// The journal itself gives none, and says what to do.
+	err := c.Journal().Append(say("a", "x"), say("", "y"))
+	if err == nil || !strings.Contains(err.Error(), "message 2 of the 2 to append has no ID") {
+		t.Errorf("got %v", err)
 	}
 }

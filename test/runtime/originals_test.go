@@ -1,4 +1,4 @@
-package condense_test
+package runtime_test
 
 import (
 	"bytes"
@@ -213,7 +213,7 @@ func TestHandlesOutlive(t *testing.T) {
 	}
 	for _, name := range []string{"aider--sec0013.json.gz", "roo-tasks--bc93a6f7-cd2e-4686-a832-46e3cd14d338.json.gz", "swe-agent--i_got_id_demo.json.gz", "tau-airline--task2-trial1.json.gz"} {
 		t.Run(name, func(t *testing.T) {
-			f, err := os.Open(filepath.Join("testdata/traces", name))
+			f, err := os.Open(filepath.Join("../../testdata/traces", name))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package condense_test
+package runtime_test
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/internal/testkit/golden"
 )
 
@@ -45,25 +46,30 @@ func TestRooProfileDecides(t *testing.T) {
 			Profiles:       map[string]config.ProfileValues{"roo": p},
 			DefaultProfile: "roo",
 		}
-		var past func(*config.Resolved)
+		size := int(in.TotalTokens + in.LastMessageTokens)
 		if _, err := config.New(v, config.Options{}); err != nil {
 			if in.ContextWindow > 0 && in.AutoCondenseContextPct >= 5 && in.AutoCondenseContextPct <= 100 {
 				return nil, fmt.Errorf("the configuration is refused: %w", err)
 			}
+			// The rule decides by such values, too.
 			refused++
 			v.Threshold = nil
 			p.Window = new(1)
 			v.Profiles["roo"] = p
-			past = func(r *config.Resolved) {
-				if r.RooRule {
-					r.Window, r.Threshold = int(in.ContextWindow), in.AutoCondenseContextPct
-				}
+			c, err := config.New(v, config.Options{})
+			if err != nil {
+				return nil, err
 			}
+			r, err := c.Resolve("roo", "")
+			if err != nil {
+				return nil, err
+			}
+			r.Window, r.Threshold = int(in.ContextWindow), in.AutoCondenseContextPct
+			return r.Rule().Decide(policy.Size{Messages: size}, policy.State{}, core.TriggerAutomatic).Act, nil
 		}
-		h := open(t, v, past)
+		h := open(t, v, config.Override{})
 		// The message has its size, so no counter is used.
 		c := condense.NewConversation()
-		size := int(in.TotalTokens + in.LastMessageTokens)
 		d, err := h.Check(c, condense.Turn{})
 		if err != nil {
 			return nil, err
@@ -108,7 +114,7 @@ func TestRooProfileRecognizesOverflow(t *testing.T) {
 			Body     map[string]any  `json:"body"`
 		} `json:"error"`
 	}
-	h := open(t, config.Values{Profiles: map[string]config.ProfileValues{"roo": {Preset: "roo", Window: new(100000)}}}, nil)
+	h := open(t, config.Values{Profiles: map[string]config.ProfileValues{"roo": {Preset: "roo", Window: new(100000)}}}, config.Override{})
 	golden.Run(t, "checkContextWindowExceededError", func(in input) (any, error) {
 		e := in.Error
 		err := &sdkError{json: string(e.Value), apiError: strings.HasPrefix(e.Kind, "APIError")}

@@ -1,4 +1,4 @@
-package condense_test
+package house_test
 
 import (
 	"go/parser"
@@ -35,11 +35,11 @@ var mayImport = map[string]string{
 	"internal/roo":                     "internal/rawjson",
 	"internal/catalog":                 "model",
 	"config":                           "core/policy model registry internal/disk internal/tree internal/catalog internal/suggest internal/plain internal/secret internal/size internal/trust go.yaml.in/yaml",
-	"providers":                        "registry providers/native providers/slidingwindow providers/smart providers/vendor",
+	"providers":                        "registry providers/internal/vendor providers/native providers/slidingwindow providers/smart",
 	"providers/smart":                  "core registry model providers/smart/internal/account internal/dialog internal/suggest internal/size internal/outline internal/prefix internal/value",
 	"providers/native":                 "core internal/dialog registry model internal/outline internal/prefix internal/roo internal/size",
 	"providers/slidingwindow":          "core registry",
-	"providers/vendor":                 "core registry model internal/value",
+	"providers/internal/vendor":        "core registry model internal/value",
 	".":                                "config core core/history core/policy github.com/google/uuid internal/dialog internal/disk internal/plain internal/recall internal/remote internal/resolver internal/roo model model/extractive providers/slidingwindow registry tokens internal/size",
 	"internal/ingest":                  ". config core providers/smart",
 	"cmd/condense/internal/hook":       ". config core core/history internal/disk internal/ingest tokens transcript",
@@ -51,7 +51,7 @@ var mayImport = map[string]string{
 	"cmd/condense/internal/cli":        ". cmd/condense/internal/term config core core/history transcript registry internal/disk internal/plain internal/plugins internal/resolver internal/size internal/suggest github.com/spf13/cobra github.com/spf13/pflag",
 	"cmd/condense/internal/filecmd":    ". cmd/condense/internal/cli cmd/condense/internal/term config core core/history core/policy internal/dialog cmd/condense/internal/hook internal/lab/report internal/mcpserver internal/plain internal/recall cmd/condense/internal/sessions internal/size internal/suggest providers/smart tokens transcript github.com/spf13/cobra",
 	"cmd/condense/internal/configcmd":  "cmd/condense/internal/cli cmd/condense/internal/term config core core/policy internal/plugins cmd/condense/internal/rooimport internal/size internal/trust registry github.com/spf13/cobra",
-	"cmd/condense/internal/plugincmd":  "cmd/condense/internal/cli cmd/condense/internal/term config core core/coretest internal/lab internal/plugins internal/size internal/suggest internal/trust plugin-sdk/node plugin-sdk/proto plugin-sdk/python registry tokens github.com/spf13/cobra",
+	"cmd/condense/internal/plugincmd":  "cmd/condense/internal/cli cmd/condense/internal/term config core core/coretest internal/lab internal/plugins internal/size internal/suggest internal/trust plugin-sdk registry tokens github.com/spf13/cobra",
 	"cmd/condense/internal/comparecmd": ". cmd/condense/internal/cli cmd/condense/internal/term config core internal/lab internal/lab/report internal/lab/strategies internal/plain internal/resolver internal/size model tokens github.com/spf13/cobra",
 	"cmd/condense/internal/servecmd":   ". cmd/condense/internal/cli cmd/condense/internal/term config core internal/disk internal/lab internal/live/access internal/live/agents internal/lab/hindsight internal/live/record internal/live/store cmd/condense/internal/settings internal/size internal/suggest internal/trust live github.com/gofrs/flock github.com/prometheus/client_golang github.com/prometheus/otlptranslator github.com/spf13/cobra go.opentelemetry.io/otel golang.org/x/sys",
 	"compare":                          "internal/lab",
@@ -134,9 +134,6 @@ var mayImport = map[string]string{
 	"internal/wire":                               "core internal/plain registry model internal/wire/condensepb github.com/hashicorp/go-plugin google.golang.org/grpc google.golang.org/protobuf",
 	"internal/wire/condensepb":                    "google.golang.org/grpc google.golang.org/protobuf",
 	"plugin-sdk":                                  "registry internal/wire github.com/hashicorp/go-plugin github.com/hashicorp/go-hclog google.golang.org/grpc",
-	"plugin-sdk/node":                             "", // files that plugin new writes
-	"plugin-sdk/python":                           "",
-	"plugin-sdk/proto":                            "",
 	"plugin-sdk/host":                             ". internal/plugins",
 	"plugin-sdk/sdktest":                          "core model registry internal/wire google.golang.org/grpc",
 	"examples/plugins/keepfirst":                  "core registry plugin-sdk", // each a module of its own
