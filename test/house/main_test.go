@@ -12,7 +12,7 @@ import (
 func TestMain(m *testing.M) {
 	if err := os.Chdir("../.."); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1) //nolint:forbidigo // as TestMain must
+		os.Exit(1)
 	}
-	os.Exit(m.Run()) //nolint:forbidigo // as TestMain must
+	os.Exit(m.Run())
 }
