@@ -263,8 +263,8 @@ func (h *Host) Config() *config.Config {
 
 // Reload makes the host use another configuration from the next turn on; if c is nil, that
 // of [Options], of which the files are read again. If anything is wrong with it, the host
-// keeps the one that it has and the error says what; a plugin is started to see whether it accepts its settings. Turns in progress end with the
-// configuration that they began with. Providers for which nothing changed, neither their
+// keeps the one that it has and the error says what; a plugin is started to see whether it accepts its settings. Turns
+// in progress end with the configuration that they began with. Providers for which nothing changed, neither their
 // settings nor the models that they use, stay open.
 func (h *Host) Reload(ctx context.Context, c *config.Config) error {
 	if c == nil && h.watcher != nil {

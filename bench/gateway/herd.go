@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// herd measures conversations that arrive at once at a gateway which has seen none of them: 200 that are over the limit, 60 that are only over
-// the threshold, next to the same in a window where nothing is due, and a bystander's turns next to calls of /v1/compress that were abandoned.
-// Each gateway is a fresh process.
+// herd measures conversations that arrive at once at a gateway which has seen none of them: 200 that are over the
+// limit, 60 that are only over the threshold, next to the same in a window where nothing is due, and a bystander's
+// turns next to calls of /v1/compress that were abandoned. Each gateway is a fresh process.
 func (b *bench) herd(program string) error {
 	fmt.Fprintln(b.out, "Conversations of 200,000 tokens that arrive at once. Times in ms to the first byte:")
 	fmt.Fprintln(b.out, "\n| | window | at once | p50 | p99 | in all, s | refused | sent shorter | MB at most | CPU, s |\n|---|---|---|---|---|---|---|---|---|---|")
@@ -55,8 +55,8 @@ const (
 	bytesPerToken = 4       // as the gateway counts until the vendor reports it
 )
 
-// A lone gateway has a vendor of its own, which refuses what is longer than its window. It only counts bytes: the scripted vendor, which checks
-// every rule, takes more processor time for a request than the gateway.
+// A lone gateway has a vendor of its own, which refuses what is longer than its window. It only counts bytes: the
+// scripted vendor, which checks every rule, takes more processor time for a request than the gateway.
 type lone struct {
 	*target
 	mu               sync.Mutex
