@@ -31,7 +31,7 @@ var mayImport = map[string]string{
 	"internal/remote/openai":           "core model internal/apimessage internal/rawjson internal/remote",
 	"model/extractive":                 "core model",
 	"internal/outline":                 "",
-	"tokens":                           "core github.com/pkoukk/tiktoken-go-loader",
+	"tokens":                           "core",
 	"internal/roo":                     "internal/rawjson",
 	"internal/catalog":                 "model",
 	"config":                           "core/policy model registry internal/disk internal/tree internal/catalog internal/suggest internal/plain internal/secret internal/size internal/trust go.yaml.in/yaml",

@@ -55,7 +55,7 @@ var fineEnglish = regexp.MustCompile(`(?i)stand-?in\b|stand-?alone|standing on i
 var codeSpan = regexp.MustCompile("`[^`]*`")
 
 // quoted are files that others wrote, or that are lists of words or of what users say.
-var quoted = []string{"test/house/words_test.go", "providers/native/prompts", "internal/value/common.txt", "LICENSE", "internal/lab/report/assets", "internal/lab/canary/second.go", "internal/dialog/demand.go", "internal/dialog/demand_words.go", "internal/lab/score/lex.go", "internal/testkit/benchdata/writer.go"}
+var quoted = []string{"test/house/words_test.go", "providers/native/prompts", "internal/value/common.txt", "LICENSE", "tokens/vocabularies", "internal/lab/report/assets", "internal/lab/canary/second.go", "internal/dialog/demand.go", "internal/dialog/demand_words.go", "internal/lab/score/lex.go", "internal/testkit/benchdata/writer.go"}
 
 // TestWords holds comments, messages and documents to plain English.
 func TestWords(t *testing.T) {
