@@ -14,7 +14,7 @@ const Units = "64000, 64k (64,000) or 64Ki (65,536)"
 
 var form = regexp.MustCompile(`^([0-9][0-9_]*(?:\.[0-9]+)?)\s*([kKmMgG]i?)?$`)
 
-// units are those of vendors of models: 128k is 128,000; 32Ki is 32,768.
+// units are the units of vendors of models: 128k is 128,000; 32Ki is 32,768.
 var units = map[string]float64{"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30}
 
 // Parse reads 64000, 64_000, 64k, 1.5M, 64Ki or 1Gi. It reports false for anything else, such as

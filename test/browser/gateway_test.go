@@ -14,7 +14,7 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
-	"github.com/condensehq/condense/internal/lab/hindsight"
+	"github.com/condensehq/condense/internal/lab/online"
 	"github.com/condensehq/condense/internal/testkit/peers"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
@@ -30,7 +30,7 @@ func TestGateway(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer host.Close()
-	watch, err := hindsight.New(t.Context(), "", []string{"cut"}, slog.New(slog.DiscardHandler))
+	watch, err := online.New(t.Context(), "", []string{"cut"}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

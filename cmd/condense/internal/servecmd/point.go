@@ -33,7 +33,8 @@ func (own addresses) upstreams() map[string]string {
 	return urls
 }
 
-// unversioned returns the APIs whose address would have /v1 at the end, and has not: the user's server is asked without it.
+// unversioned returns the APIs whose address would end with /v1, but does not: requests to the user's server go
+// without it.
 func (own addresses) unversioned() []string {
 	var names []string
 	for api, a := range own {
@@ -44,7 +45,7 @@ func (own addresses) unversioned() []string {
 	return names
 }
 
-// unless returns the addresses without those that flags replace.
+// unless returns the addresses that flags do not replace.
 func (own addresses) unless(flags []string) addresses {
 	rest := addresses{}
 	for api, a := range own {
@@ -77,7 +78,7 @@ func ownAddresses(agent *agents.Agent, args []string) (addresses, error) {
 	for i := range p.Settings {
 		s := &p.Settings[i]
 		if !filepath.IsAbs(s.Path) && (i == 0 || filepath.IsAbs(p.Settings[i-1].Path)) {
-			own.flagged(p, args) // wins over all files but those of an administrator
+			own.flagged(p, args) // takes precedence over all files but an administrator's
 		}
 		for _, file := range paths(s) {
 			text, err := os.ReadFile(file)

@@ -81,7 +81,7 @@ also with the login of a plan. wrap shows what that costs and asks once for each
 	return cmd
 }
 
-// wrappable are the names of the agents that wrap knows, without that of all others.
+// wrappable are the names of the agents that wrap knows, without the name for all others.
 func wrappable() []string {
 	return slices.DeleteFunc(agents.Names(), func(name string) bool {
 		agent := agents.Find(name)
@@ -159,7 +159,7 @@ func wrap(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, agent *agents.Age
 	}
 	later.hold()
 	code, err := runChild(program, slices.Concat(command[:1], start.args), start.env, a)
-	// The agent has ended, so answers in progress are read by no one; what they reported so far is counted.
+	// The agent has ended, so no client reads answers in progress; their reports so far are counted.
 	ended, cancel := context.WithTimeout(context.Background(), afterAgent)
 	_ = server.Shutdown(ended)
 	cancel()
@@ -209,7 +209,7 @@ func openFor(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, upstreams map[
 	return g, nil
 }
 
-// A laterWriter passes on what is written, and collects it between hold and release.
+// A laterWriter passes on its input, and collects it between hold and release.
 type laterWriter struct {
 	mu      sync.Mutex
 	to      io.Writer
@@ -246,7 +246,7 @@ func (w *laterWriter) release() error {
 	return err
 }
 
-// report prints the lines at the end. Record is the folder with what was said; empty for none.
+// report prints the lines at the end. Record is the folder with recorded conversations; empty for none.
 func report(w io.Writer, s live.Stats, record string) {
 	if s.Requests == 0 {
 		term.Printf(w, "condense: no conversation came through, so there was nothing to condense\n")
@@ -337,8 +337,8 @@ func (l *launched) file(name, text string) (path string, err error) {
 func launch(agent *agents.Agent, args []string, own addresses, base, secret string, environ []string) (*launched, error) {
 	l := &launched{env: slices.Clone(environ)}
 	p := agent.Point
-	// Clients append the last part of the path to what they are given. If the user's own address has no
-	// /v1, neither has the gateway's, and the path at the upstream is the same as without it.
+	// Clients append the last part of the path to the address. If the user's own address has no /v1, neither has the
+	// gateway's, and the path at the upstream is the same as without the gateway.
 	v1 := func(api string) string {
 		if slices.Contains(own.unversioned(), api) {
 			return base
@@ -420,8 +420,8 @@ func (l *launched) set(name, value string) {
 	l.env = append(l.env, name+"="+value)
 }
 
-// bypassProxy keeps the agent from sending what is for the gateway to a proxy of the network. The
-// gateway itself uses the proxy for its upstreams.
+// bypassProxy keeps the agent from sending requests for the gateway to a proxy of the network. The gateway itself
+// uses the proxy for its upstreams.
 func (l *launched) bypassProxy(environ []string) {
 	const local = "127.0.0.1"
 	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"} {

@@ -1,4 +1,4 @@
-package hindsight
+package online
 
 import (
 	"bytes"
@@ -29,14 +29,14 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"visible": report.Visible, "group": size.Group, "usd": usd,
 }).ParseFS(files, "pages/*.html"))
 
-// root is where the pages are.
+// root is the path of the pages.
 const root = "/condense/"
 
-// policy forbids what the pages do not need: everything but their own style, script and questions.
+// policy allows the pages only their own style, script and requests.
 const policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// Pages returns the pages below /condense/. Stats are those of the gateway. Texts reports whether those who read the pages may read the
-// conversations: it is asked for every request.
+// Pages returns the pages below /condense/. Stats returns the gateway's statistics. Texts reports whether the readers
+// of the pages may read the conversations; it is called for every request.
 func (w *Watch) Pages(stats func() live.Stats, texts func() bool) http.Handler {
 	m := http.NewServeMux()
 	m.HandleFunc("GET "+root+"{$}", func(out http.ResponseWriter, r *http.Request) {
@@ -65,7 +65,7 @@ func (w *Watch) Pages(stats func() live.Stats, texts func() bool) http.Handler {
 	return m
 }
 
-// terms is the style of the explanations below tables, and of what is only on these pages.
+// terms is the style of the explanations below tables, and of elements that only these pages have.
 const terms = `
 td.agent { white-space: nowrap; }
 .actions { display: flex; flex-wrap: wrap; gap: .5rem; }
@@ -86,7 +86,7 @@ func header(out http.ResponseWriter, kind string) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
-// show answers with a page, or that it has not changed since the version that the reader has.
+// show answers with a page, or with "not changed" if the reader has the current version.
 func (w *Watch) show(out http.ResponseWriter, r *http.Request, name string, data func() any) {
 	w.mu.Lock()
 	version := strconv.Itoa(w.changes)
@@ -110,7 +110,7 @@ func (w *Watch) show(out http.ResponseWriter, r *http.Request, name string, data
 	_, _ = out.Write(page.Bytes())
 }
 
-// showText answers with the page of condense inspect --html on what an epoch condensed.
+// showText answers with the page of condense inspect --html about the messages that an epoch condensed.
 func (w *Watch) showText(out http.ResponseWriter, r *http.Request) {
 	n, _ := strconv.Atoi(r.PathValue("epoch"))
 	d, err := w.document(r.PathValue("id"), n)
@@ -131,7 +131,7 @@ func (w *Watch) showText(out http.ResponseWriter, r *http.Request) {
 
 type section struct{ ID, Title string }
 
-// A base is what all pages have.
+// A base is the data that all pages have.
 type base struct {
 	Title, Root string
 	Version     int
@@ -158,7 +158,7 @@ type conversationPage struct {
 	Epochs []epochDetail
 }
 
-// A modeRow is what the epochs of a mode were worth.
+// A modeRow has the results of the epochs of a mode.
 type modeRow struct {
 	Mode
 	Title, Expected, Measured, Share, Worth string
@@ -323,7 +323,7 @@ func (e *Epoch) row(conversation string, n int) epochRow {
 	return r
 }
 
-// agentName is how an agent is called in a sentence.
+// agentName returns the name of an agent for a sentence.
 func agentName(name string) string {
 	if name == "" || name == agents.Any.Name {
 		return "an unknown agent"
@@ -331,7 +331,7 @@ func agentName(name string) string {
 	return name
 }
 
-// one is a measure of a row.
+// one formats a measure of a row.
 func one(r *lab.Row, measure string) string {
 	v, ok := r.Values[measure]
 	if !ok {
@@ -340,7 +340,7 @@ func one(r *lab.Row, measure string) string {
 	return percent(v)
 }
 
-// estimate is a mean with its interval.
+// estimate formats a mean with its interval.
 func estimate(values map[string]lab.Estimate, measure string) string {
 	e, ok := values[measure]
 	switch {
@@ -354,7 +354,7 @@ func estimate(values map[string]lab.Estimate, measure string) string {
 
 func percent(v float64) string { return strconv.FormatFloat(100*v, 'f', 0, 64) + "\u00a0%" } //nolint:mnd // percent
 
-// worth says what was saved, or would have been.
+// worth formats actual or hypothetical savings.
 func worth(saved float64, observed bool) string {
 	if observed {
 		return "would be " + usd(saved)
