@@ -2,7 +2,7 @@ package lab
 
 import "github.com/condensehq/condense/internal/lab/score"
 
-// A Measure is one number of a [Row]. docs/comparing.md has the formulas.
+// A Measure is one number of a [Row]. docs/comparing-measures.md has the formulas.
 type Measure struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`

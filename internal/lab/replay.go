@@ -37,7 +37,7 @@ type Policy struct {
 	Cold, Payback bool // reasons that count if Money is set
 	Leave         float64
 	// Floor is the size of the conversation, in tokens, below which money is no reason to condense. Zero means the
-	// gateway's default: see docs/decisions/0040-defaults.md.
+	// gateway's default: see docs/decisions/0032-epoch-defaults.md.
 	Floor int
 	// Risk is the most that an epoch may cost if the session ends with it, as a share of the session's cost so far;
 	// below 0: no limit.

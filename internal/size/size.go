@@ -58,3 +58,15 @@ func Group(n int) string {
 	}
 	return sign + s
 }
+
+// Short writes a number of tokens in a few characters, rounded: 940, 142k, 1.0M.
+func Short(tokens int) string {
+	const thousand, million = 1000, 1_000_000
+	switch {
+	case tokens < thousand:
+		return strconv.Itoa(tokens)
+	case tokens < million-thousand/2:
+		return strconv.Itoa((tokens+thousand/2)/thousand) + "k"
+	}
+	return strconv.FormatFloat(float64(tokens)/million, 'f', 1, 64) + "M"
+}

@@ -9,7 +9,7 @@ import (
 
 // Agents and tools repeat themselves: the header of every shell result, reminders, "description: run the tests". If
 // lines of one shape occur in many messages, the newest copy is enough. The bounds are from a prototype that was
-// checked on sessions of projects it had not seen; see docs/decisions/0049-view.md.
+// checked on sessions of projects it had not seen; see docs/decisions/0040-condensed-view.md.
 const (
 	repeatedIn   = 6   // messages
 	repeatedLong = 200 // bytes: a longer line has content of its own

@@ -6,7 +6,7 @@ import (
 )
 
 // Settings of habits. With 0.6 to 0.85 of the tokens as the past, and a prior of 1 to 20, the choice is as good or
-// better on sessions and projects that the weights were not fitted to: docs/decisions/0017-value.md.
+// better on sessions and projects that the weights were not fitted to: docs/decisions/0017-line-selection.md.
 const (
 	habitTokens = 150_000 // tokens at the end of the conversation that are used
 	habitKnown  = 0.75    // share of them that is the past; the rest is the future

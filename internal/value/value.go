@@ -12,7 +12,7 @@
 //
 //	go run ./internal/lab/train -traces DIR
 //
-// docs/decisions/0017-value.md describes what they were fitted to and how that was checked.
+// docs/decisions/0017-line-selection.md describes what they were fitted to and how that was checked.
 package value
 
 import (
@@ -70,7 +70,7 @@ type Account struct {
 // protected ones, and calls whose results are still to come. Messages must be measured by o.Counter. A conversation
 // that fits, or that cannot be made smaller, is returned unchanged. The result obeys [core.Rules] and is a function
 // of the input. The cost is linear in the conversation, except for the choice among lines, which looks at some of
-// them the more often the more there are: docs/benchmarks.md.
+// them the more often the more there are: docs/decisions/appendix-benchmarks.md.
 func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, error) {
 	if o.Counter == nil {
 		return Result{}, fmt.Errorf("%w: no counter", core.ErrInvalidRequest)
@@ -226,7 +226,7 @@ type Shares struct {
 	HandleFrom int
 }
 
-// DefaultShares returns the shares that docs/decisions/0017-value.md describes.
+// DefaultShares returns the shares that docs/decisions/0017-line-selection.md describes.
 func DefaultShares() Shares {
 	return Shares{Tail: 0.18, Newest: 0.25, Asked: 0.25, Unread: 0.03, Recent: 0.05, Human: 0.5, Demands: 0.12, Whole: 0.5, Cut: 0.28, Each: 0.125, Head: 0.4, Names: 1, Words: 1, Phrases: 1, Line: 0.5, Adjacent: 0.25, Index: 0.01, Open: 0.05, Files: 0.08, HandleFrom: 800}
 }

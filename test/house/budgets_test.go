@@ -75,7 +75,7 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// embedded are the foreign modules that a program gets with condense.Open and the built-in strategies: see record 53.
+// embedded are the foreign modules that a program gets with condense.Open and the built-in strategies: see record 43.
 var embedded = map[string]string{
 	"github.com/gofrs/flock":          "a journal has one writer",
 	"github.com/google/uuid":          "names of messages and condensations",

@@ -31,6 +31,9 @@ type Evidence struct {
 	Turns    int       `json:"turns"`
 	Messages int       `json:"messages"` // of the client, in the last turn
 	Tokens   int       `json:"tokens"`   // tokens sent in the last turn
+	Window   int       `json:"window,omitempty"`
+	DueAt    int       `json:"due_at,omitempty"` // tokens at which it is condensed at the latest
+	Curve    []Point   `json:"curve,omitempty"`  // of its turns, at most mostPoints
 	// The vendor's counts for all turns, in tokens and US dollars.
 	Input    int      `json:"input"`
 	Read     int      `json:"cache_read"`
@@ -315,11 +318,12 @@ func merge(all []*Evidence) []*Evidence {
 
 func (c *Evidence) merge(o *Evidence) {
 	if o.Last.After(c.Last) {
-		c.Agent, c.Model, c.Profile, c.Mode, c.Observe, c.Last, c.Messages, c.Tokens = o.Agent, o.Model, o.Profile, o.Mode, o.Observe, o.Last, o.Messages, o.Tokens
+		c.Agent, c.Model, c.Profile, c.Mode, c.Observe, c.Last, c.Messages, c.Tokens, c.Window, c.DueAt = o.Agent, o.Model, o.Profile, o.Mode, o.Observe, o.Last, o.Messages, o.Tokens, o.Window, o.DueAt
 	}
 	if o.First.Before(c.First) {
 		c.First = o.First
 	}
+	c.Curve = slices.SortedStableFunc(slices.Values(slices.Concat(c.Curve, o.Curve)), func(a, b Point) int { return a.Time.Compare(b.Time) })
 	c.Turns += o.Turns
 	c.Input += o.Input
 	c.Read += o.Read

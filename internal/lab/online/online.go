@@ -176,6 +176,7 @@ func (w *Watch) Turn(t *live.Turn) {
 	c.Agent, c.Model, c.Profile, c.Mode, c.Observe = t.Agent, t.Model, t.Profile, t.Mode, t.Observe
 	c.Last, c.Messages, c.Tokens = t.Time, len(t.Messages), t.Tokens
 	c.Turns++
+	c.point(t)
 	for _, e := range c.epochs {
 		w.follow(e, t.Messages)
 	}
@@ -275,6 +276,9 @@ func (w *Watch) Answer(id string, u *live.Used) {
 	c.Output += u.Output
 	c.Cost += u.Cost
 	c.Saved += u.Saved
+	if i := slices.IndexFunc(c.Curve, func(p Point) bool { return p.Time.Equal(u.Time) }); i >= 0 {
+		c.Curve[i].Saved = c.Saved
+	}
 	if !u.Priced {
 		c.Unpriced++
 	}

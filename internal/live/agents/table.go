@@ -11,6 +11,7 @@ type Point struct {
 	Without  []string          // first arguments of the user, with which there is no conversation: no Args then
 	Merge    string            // a variable with a configuration in JSON: Keys are set in the user's value
 	Override string            // a flag for settings in JSON that win over files: Keys of a file that wins over Env
+	Status   []Key             // with Override: the status line, whose command is {status}
 	FileName string            // a file for one run, outside of the user's folders, with the text File
 	File     string
 	Provider *Provider
@@ -92,6 +93,7 @@ var all = []Agent{
 		Point: Point{
 			Env:      map[string]string{"ANTHROPIC_BASE_URL": "{base}"},
 			Override: "--settings",
+			Status:   []Key{{Path: []string{"statusLine", "type"}, Value: "command"}, {Path: []string{"statusLine", "command"}, Value: "{status}"}},
 			// With = the flags take one value; otherwise they take the user's prompt too.
 			Recall: &Recall{
 				Args: []string{"--mcp-config={mcpfile}", "--allowedTools=mcp__condense__recall,mcp__condense__search,mcp__condense__status"},

@@ -69,7 +69,7 @@ const deep = 0.25
 
 // leave returns the share of the conversation that an epoch leaves, by the prices of the vendor's cache. The cheaper
 // reading is, the longer a shallow cut takes to pay for itself; where writing costs nothing extra it takes no time.
-// See docs/decisions/0040-defaults.md.
+// See docs/decisions/0032-epoch-defaults.md.
 func leave(write, read float64) float64 {
 	switch {
 	case read < 0.1:
@@ -81,7 +81,7 @@ func leave(write, read float64) float64 {
 }
 
 // What an epoch leaves at least where nothing has to go: a conversation that is cut deep loses more than money.
-// See docs/decisions/0040-defaults.md.
+// See docs/decisions/0032-epoch-defaults.md.
 const (
 	leastLeft   = 20_000  // tokens of the conversation, for money
 	largeWindow = 200_000 // from this window on
@@ -105,7 +105,7 @@ func (q *Question) floor() int {
 
 // Risk is the most that an epoch that pays for itself only later may cost if the conversation ended with it, as a
 // share of what the conversation, without the system prompt and the tools, has cost so far; what epochs have saved
-// may be risked, too. See docs/decisions/0040-defaults.md.
+// may be risked, too. See docs/decisions/0032-epoch-defaults.md.
 const Risk = 0.04
 
 // grace is how much longer than the lifetime asked for a cache counts as alive. To take a live cache for dead

@@ -220,8 +220,8 @@ func merged(keys []agents.Key, text string, fill func(string) string) (string, e
 
 // override makes the gateway win over settings that win over the environment, and over the provider
 // of the settings. It returns the user's arguments, changed if they have settings of their own: an agent
-// uses one flag with settings only.
-func (l *launched) override(agent *agents.Agent, args []string, own addresses, fill func(string) string) ([]string, error) {
+// uses one flag with settings only. Keys are further settings.
+func (l *launched) override(agent *agents.Agent, args []string, own addresses, keys []agents.Key, fill func(string) string) ([]string, error) {
 	p := agent.Point
 	needed := false
 	for _, api := range []string{agents.Anthropic, agents.OpenAI} {
@@ -239,11 +239,14 @@ func (l *launched) override(agent *agents.Agent, args []string, own addresses, f
 			l.notes = append(l.notes, fmt.Sprintf("%s sets the address %s, which is the gateway's upstream in this run", home(a.from), a.url))
 		}
 	}
-	if !needed {
+	if needed {
+		keys = slices.Concat(p.Settings[len(p.Settings)-1].Keys, keys)
+	}
+	if len(keys) == 0 {
 		return args, nil
 	}
 	at, text := flagSettings(p, args)
-	for _, k := range p.Settings[len(p.Settings)-1].Keys {
+	for _, k := range keys {
 		var err error
 		if text, _, err = settings.Set(settings.JSON, text, fill(k.Value), k.Path...); err != nil {
 			return nil, fmt.Errorf("%s: %w", p.Override, err)

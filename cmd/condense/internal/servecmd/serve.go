@@ -39,7 +39,7 @@ import (
 
 // Commands returns the commands of this group.
 func Commands(a *cli.App) []*cobra.Command {
-	return []*cobra.Command{serveCommand(a), wrapCommand(a), agentCommand(a), statsCommand(a), liveCommand(a), storeCommand(a), tokenCommand(a)}
+	return []*cobra.Command{serveCommand(a), wrapCommand(a), agentCommand(a), statsCommand(a), liveCommand(a), statuslineCommand(a), storeCommand(a), tokenCommand(a)}
 }
 
 func serveCommand(a *cli.App) *cobra.Command {
@@ -92,6 +92,7 @@ type gatewayFlags struct {
 	observe       bool
 	way           string   // of recall
 	recall        bool     // requests without a recall secret carry the gateway's own
+	page          bool     // with alone: the pages are shown, with texts, to the user who has their address
 	alone         bool     // only a child of this process uses it: no token, no certificate, no audit
 	unversioned   []string // upstreams from the agent's own settings whose paths have no /v1
 	log, logAs    string
@@ -177,6 +178,7 @@ type gateway struct {
 	plain     []string          // upstreams whose paths have no /v1
 	recall    bool
 	alone     bool
+	page      bool
 	ready     chan struct{} // closed when Gateway is set, or never will be
 	ending    atomic.Pointer[ending]
 	recorder  atomic.Pointer[record.Recorder] // nil if nothing is recorded
@@ -232,7 +234,7 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 		return nil, err
 	}
 	g := &gateway{
-		settings: c.Serve(), place: f.place, recall: f.recall, alone: f.alone, upstreams: upstreams, plain: f.unversioned, ready: make(chan struct{}),
+		settings: c.Serve(), place: f.place, recall: f.recall, alone: f.alone, page: f.page, upstreams: upstreams, plain: f.unversioned, ready: make(chan struct{}),
 		log:   slog.New(lines),
 		limit: func(d time.Duration) { cli.EndWithin(ctx, d) },
 	}
@@ -343,6 +345,8 @@ func (g *gateway) watched(opts *live.Options) {
 	if opts.Watch = g.pages; !g.alone {
 		opts.Shadow = g.settings.Shadow
 		opts.Pages = g.pages.Pages(func() live.Stats { return g.Stats() }, g.texts.Load)
+	} else if g.page {
+		opts.Pages = g.pages.Pages(func() live.Stats { return g.Stats() }, func() bool { return true })
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/live"
@@ -33,7 +34,7 @@ const afterAgent = time.Second
 
 func wrapCommand(a *cli.App) *cobra.Command {
 	var flags gatewayFlags
-	quiet := false
+	quiet, status := false, false
 	cmd := &cobra.Command{
 		Use:   "wrap [flags] AGENT [ARGUMENT…] | [flags] -- COMMAND [ARGUMENT…]",
 		Short: "Run an agent whose conversations are condensed",
@@ -69,7 +70,10 @@ also with the login of a plan. wrap shows what that costs and asks once for each
 				return err
 			}
 			flags.recall, flags.alone = agent.Point.Recall != nil, true
-			return wrap(cmd, a, &flags, agent, command, quiet)
+			if status && agent.Point.Status == nil {
+				return cli.Usage(cmd, "--status: %s has no status line for other programs; condense statusline prints one for tmux or a shell", agent.Title)
+			}
+			return wrap(cmd, a, &flags, agent, command, quiet, status)
 		},
 	}
 	flags.add(a, cmd)
@@ -77,6 +81,8 @@ also with the login of a plan. wrap shows what that costs and asks once for each
 	level.DefValue, flags.log = "warn", "warn"
 	level.Usage = strings.Replace(level.Usage, "logged on standard error", "logged on standard error when the agent has ended", 1)
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing at the end")
+	cmd.Flags().BoolVar(&status, "status", false, "show 'condense statusline' in the agent's status line in this run (Claude Code)")
+	cmd.Flags().BoolVar(&flags.page, "page", false, "print the address of a page with this run's conversations, their texts and buttons, for the browser of this machine")
 	cmd.Flags().SetInterspersed(false)
 	return cmd
 }
@@ -113,7 +119,7 @@ const (
 	exitNotFound  = 127
 )
 
-func wrap(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, agent *agents.Agent, command []string, quiet bool) (err error) {
+func wrap(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, agent *agents.Agent, command []string, quiet, status bool) (err error) {
 	if agent.Refuse != "" {
 		return fmt.Errorf("%s cannot be wrapped: %s", agent.Title, agent.Refuse)
 	}
@@ -145,11 +151,25 @@ func wrap(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, agent *agents.Age
 			g.log.Error("the gateway has ended; the agent goes on without it", "err", err)
 		}
 	}()
+	if flags.page {
+		address, end, err := g.servePage(cmd.Context())
+		if err != nil {
+			return errors.Join(err, server.Close())
+		}
+		defer func() { _ = end() }()
+		term.Printf(a.Stderr, "condense: the page of this run: %s\n", address)
+	}
 	secret := ""
 	if flags.recall && g.settings.RecallMCP && !g.settings.Observe {
 		secret = g.RecallSecret()
 	}
-	start, err := launch(agent, command[1:], own.unless(flags.upstreams), "http://"+listener.Addr().String(), secret, os.Environ())
+	to := pointing{base: "http://" + listener.Addr().String(), secret: secret}
+	if status {
+		if to.status, err = statusCommandLine(a.ConfigPath, g.settings.Store); err != nil {
+			return errors.Join(err, server.Close())
+		}
+	}
+	start, err := launch(agent, command[1:], own.unless(flags.upstreams), to, os.Environ())
 	if err != nil {
 		return errors.Join(err, server.Close())
 	}
@@ -332,11 +352,43 @@ func (l *launched) file(name, text string) (path string, err error) {
 	return path, os.WriteFile(path, []byte(text), 0o600)
 }
 
+// A pointing is where an agent is pointed at.
+type pointing struct {
+	base   string // the gateway's address
+	secret string // of recall; empty for an agent without these tools
+	status string // the command of its status line; empty for the agent's own
+}
+
+// statusCommandLine is the command of a status line, for a shell. The address of a database can have a password, and other users of the
+// machine can read arguments: the command reads it from the configuration, as this one did.
+func statusCommandLine(configured, path string) (string, error) {
+	if path == config.StoreMemory || path == "" {
+		return "", errors.New("--status: the store is memory, which another process cannot read: name a file with --store")
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	quoted := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+	line := quoted(program) + " statusline"
+	if configured != "" {
+		if configured, err = filepath.Abs(configured); err != nil {
+			return "", err
+		}
+		line += " --config " + quoted(configured)
+	}
+	if !store.IsPostgres(path) {
+		line += " --store " + quoted(path)
+	}
+	return line, nil
+}
+
 // launch returns the arguments and the environment with which an agent sends its requests to the
-// gateway at base, and has its tools for recall, if there is a secret for them.
-func launch(agent *agents.Agent, args []string, own addresses, base, secret string, environ []string) (*launched, error) {
+// gateway, and has its tools for recall, if there is a secret for them.
+func launch(agent *agents.Agent, args []string, own addresses, to pointing, environ []string) (*launched, error) {
 	l := &launched{env: slices.Clone(environ)}
 	p := agent.Point
+	base, secret := to.base, to.secret
 	// Clients append the last part of the path to the address. If the user's own address has no /v1, neither has the
 	// gateway's, and the path at the upstream is the same as without the gateway.
 	v1 := func(api string) string {
@@ -345,7 +397,7 @@ func launch(agent *agents.Agent, args []string, own addresses, base, secret stri
 		}
 		return base + "/v1"
 	}
-	texts := []string{"{base}", base, "{openai}", v1(agents.OpenAI), "{anthropic/v1}", v1(agents.Anthropic), "{mcp}", base + "/mcp", "{secret}", secret}
+	texts := []string{"{base}", base, "{openai}", v1(agents.OpenAI), "{anthropic/v1}", v1(agents.Anthropic), "{mcp}", base + "/mcp", "{secret}", secret, "{status}", to.status}
 	fill := strings.NewReplacer(texts...).Replace
 	recall := p.Recall
 	begins := len(args) == 0 || !slices.Contains(p.Without, args[0])
@@ -378,7 +430,11 @@ func launch(agent *agents.Agent, args []string, own addresses, base, secret stri
 		}
 		l.set(p.Merge, text)
 	}
-	args, err := l.override(agent, args, own, fill)
+	var status []agents.Key
+	if to.status != "" && begins {
+		status = p.Status
+	}
+	args, err := l.override(agent, args, own, status, fill)
 	if err != nil {
 		return nil, errors.Join(err, l.remove())
 	}
