@@ -105,7 +105,7 @@ fuzz:
 HISTORIES ?= 10000000
 soak: soak-gateway
 	CONDENSE_SOAK=1 go test -race -count=1 -v -run '^TestSoak$$' -timeout 30m ./internal/plugins/supervise
-	CONDENSE_SOAK_HISTORIES=$(HISTORIES) go test -count=1 -v -run '^TestSoakHistories$$' -timeout 24h .
+	CONDENSE_SOAK_HISTORIES=$(HISTORIES) go test -count=1 -v -run '^TestSoakHistories$$' -timeout 24h ./test/runtime
 
 GATEWAY ?= 24x125
 soak-gateway:
@@ -192,4 +192,4 @@ outline-accuracy:
 	cd bench/outline && npm ci --ignore-scripts --no-audit --no-fund && node oracle.mjs > .corpus.jsonl && go run . < .corpus.jsonl
 
 golden:
-	go test . ./config -update
+	go test ./test/house ./config -update

@@ -40,7 +40,6 @@ import (
 	"sync"
 
 	"github.com/condensehq/condense/config"
-	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
@@ -87,9 +86,9 @@ type Options struct {
 	// goroutine that called the host, or by one of the host's own for changes of files. It
 	// should return quickly.
 	Observe func(Event)
-	// Reattach names plugins that run already, in a debugger for instance, and are not to
-	// be started: the value of CONDENSE_REATTACH that a plugin prints with -debug.
-	Reattach string
+	// Plugins runs the providers of the configuration that are programs: Plugins of package
+	// plugin-sdk/host. If it is nil, a chain with such a provider is an error.
+	Plugins Plugins
 }
 
 // Load returns the configuration that [Open] uses with these options, for programs that
@@ -147,7 +146,6 @@ func (o *Options) validate() error {
 type Host struct {
 	reg       *registry.Registry
 	opts      Options
-	running   func() (plugins.Running, error)
 	watcher   *config.Watcher // nil unless the files are watched
 	stopWatch context.CancelFunc
 
@@ -166,7 +164,6 @@ func Open(ctx context.Context, opts *Options) (*Host, error) {
 	if h.opts.Logger == nil {
 		h.opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	h.running = sync.OnceValues(func() (plugins.Running, error) { return plugins.ParseRunning(h.opts.Reattach) })
 	var err error
 	if h.reg, err = resolver.Strategies(h.opts.Strategies...); err != nil {
 		return nil, err
@@ -180,6 +177,14 @@ func Open(ctx context.Context, opts *Options) (*Host, error) {
 		return nil, err
 	}
 	return h, nil
+}
+
+// With opens a host like h with another configuration. It follows no files, and Observe is not
+// called. Closing one does not close the other.
+func (h *Host) With(ctx context.Context, c *config.Config) (*Host, error) {
+	opts := h.opts
+	opts.Config, opts.Load, opts.Values, opts.Watch, opts.Observe = c, nil, nil, nil, nil
+	return Open(ctx, &opts)
 }
 
 // watch loads the configuration and follows the changes of its files.
@@ -258,8 +263,8 @@ func (h *Host) Config() *config.Config {
 
 // Reload makes the host use another configuration from the next turn on; if c is nil, that
 // of [Options], of which the files are read again. If anything is wrong with it, the host
-// keeps the one that it has and the error says what; a plugin is started to see whether it accepts its settings. Turns in progress end with the
-// configuration that they began with. Providers for which nothing changed, neither their
+// keeps the one that it has and the error says what; a plugin is started to see whether it accepts its settings. Turns
+// in progress end with the configuration that they began with. Providers for which nothing changed, neither their
 // settings nor the models that they use, stay open.
 func (h *Host) Reload(ctx context.Context, c *config.Config) error {
 	if c == nil && h.watcher != nil {

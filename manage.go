@@ -16,6 +16,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/recall"
 	"github.com/condensehq/condense/internal/remote"
 	"github.com/condensehq/condense/internal/roo"
@@ -234,7 +235,7 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 		Instructions: t.Instructions, NoRecall: t.NoRecall, API: t.API, Counter: p.counter,
 	}
 	if t.Dir != "" && t.FilesRead == nil {
-		p.request.FilesRead = filesRead(c.journal.Messages(), t.Dir)
+		p.request.FilesRead = dialog.FilesRead(c.journal.Messages(), t.Dir)
 	}
 	if p.Originals == config.OriginalsParts && c.originals != "" {
 		if p.part, p.partErr = nextPart(c.originals); p.partErr == nil {

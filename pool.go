@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
+	"log/slog"
 	"os"
 	"slices"
 	"sync"
@@ -11,12 +13,41 @@ import (
 
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/model/extractive"
 	"github.com/condensehq/condense/registry"
 )
+
+// Plugins runs the providers of a configuration that are programs. It is an interface because the
+// implementation, Plugins of package plugin-sdk/host, brings gRPC into a program.
+type Plugins interface {
+	// Approved returns the checksum that the user has approved for p. The error says how to
+	// approve it.
+	Approved(c *config.Config, p config.Provider) (checksum string, err error)
+	// Open returns p as a provider. Its program must exist; it is started by the first call, if it
+	// has the checksum.
+	Open(p config.Provider, checksum string, env PluginEnv) (Plugin, error)
+	// RefusesSettings reports whether err, of Plugin.Ping, means that the plugin does not accept
+	// its settings.
+	RefusesSettings(err error) bool
+}
+
+// A Plugin is a provider that is a program.
+type Plugin interface {
+	core.CondensationProvider
+	// Ping starts the program if it does not run.
+	Ping(ctx context.Context) error
+}
+
+// A PluginEnv is what a host offers to a plugin. The models may change while the plugin runs.
+type PluginEnv struct {
+	Logger *slog.Logger
+	// Model returns a language model for a request; an empty name means the host's choice.
+	Model func(req *core.Request, name string) (model.Generator, error)
+	// Models are the names that Model accepts, with an empty one if there is a choice.
+	Models func(req *core.Request) iter.Seq2[string, model.Info]
+}
 
 // An opened is a provider and what it was opened with. Successive configurations, and the
 // profiles of one, share it as long as nothing that it depends on differs: a plugin is not
@@ -27,16 +58,11 @@ type opened struct {
 	id     string
 	agent  string                          // the model of the profile that it was opened for
 	users  int                             // setups that hold it; guarded by host.mu
-	plugin pinger                          // the process of a plugin; nil for other providers
+	plugin Plugin                          // nil for other providers
 	models atomic.Pointer[resolver.Models] // of the current configuration
 
 	mu    sync.Mutex
 	asked map[string]string // signatures of the models that it asked for, by name
-}
-
-// A pinger is a plugin that can be started without a call.
-type pinger interface {
-	Ping(ctx context.Context) error
 }
 
 // model returns a model to the provider and remembers which.
@@ -82,7 +108,7 @@ func identity(c config.Provider, pin string) (string, error) {
 // acquire returns the provider that c describes, an open one or a new one. The caller
 // releases it.
 func (s *setup) acquire(ctx context.Context, c config.Provider, agent string) (*opened, error) {
-	attached, pin, err := s.approval(c)
+	pin, err := s.approval(c)
 	if err != nil {
 		return nil, err
 	}
@@ -95,21 +121,18 @@ func (s *setup) acquire(ctx context.Context, c config.Provider, agent string) (*
 	}
 	o := &opened{id: id, agent: agent, users: 1, asked: map[string]string{}}
 	o.models.Store(s.models)
-	env := &plugins.Env{Logger: s.host.opts.Logger, Models: o.models.Load}
 	switch {
 	case c.Withheld != "":
 		o.CondensationProvider = withheld{c.Name, c.Withheld}
-	case attached != nil:
-		o.CondensationProvider, err = attached.Open(c, env)
 	case c.Plugin != "":
-		o.CondensationProvider, err = plugins.Open(c, pin, env)
+		o.plugin, err = s.host.opts.Plugins.Open(c, pin, o.env(s.host.opts.Logger))
+		o.CondensationProvider = o.plugin
 	default:
 		o.CondensationProvider, err = s.builtin(ctx, c, o)
 	}
 	if err != nil {
 		return nil, err
 	}
-	o.plugin, _ = o.CondensationProvider.(pinger)
 	s.fresh = append(s.fresh, fresh{o, c.Name, c.Origin})
 	s.host.mu.Lock()
 	s.host.pool[id] = append(s.host.pool[id], o)
@@ -117,21 +140,30 @@ func (s *setup) acquire(ctx context.Context, c config.Provider, agent string) (*
 	return o, nil
 }
 
-// approval returns the running plugins if c is one of them, and else, if c is a plugin,
-// the checksum that its program must have.
-func (s *setup) approval(c config.Provider) (attached plugins.Running, pin string, err error) {
-	if c.Plugin == "" {
-		return nil, "", nil
+// approval returns the checksum that a program must have if c is a plugin.
+func (s *setup) approval(c config.Provider) (string, error) {
+	switch {
+	case c.Plugin == "":
+		return "", nil
+	case s.host.opts.Plugins == nil:
+		return "", fmt.Errorf("plugin %s: this program runs no plugins: its author adds them with condense.Options.Plugins", c.Name)
 	}
-	running, err := s.host.running()
-	if err != nil {
-		return nil, "", err
+	return s.host.opts.Plugins.Approved(s.config, c)
+}
+
+// env returns what a plugin gets: the models of the configuration in force when it asks.
+func (o *opened) env(log *slog.Logger) PluginEnv {
+	return PluginEnv{
+		Logger: log,
+		Model: func(req *core.Request, name string) (model.Generator, error) {
+			m := o.models.Load()
+			return m.Model(m.Agent(req), name)
+		},
+		Models: func(req *core.Request) iter.Seq2[string, model.Info] {
+			m := o.models.Load()
+			return m.Available(m.Agent(req))
+		},
 	}
-	if _, ok := running[c.Name]; ok {
-		return running, "", nil
-	}
-	pin, err = plugins.Pin(s.config, c)
-	return nil, pin, err
 }
 
 // shared returns an open provider and counts one user more; nil if there is none.

@@ -11,7 +11,6 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
-	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/providers/slidingwindow"
 	"github.com/condensehq/condense/tokens"
@@ -90,7 +89,7 @@ func (s *setup) startable(ctx context.Context, former *setup) error {
 			continue
 		}
 		err := f.plugin.Ping(ctx)
-		if err != nil && (plugins.RefusesSettings(err) || former.works(ctx, f.name)) {
+		if err != nil && (s.host.opts.Plugins.RefusesSettings(err) || former.works(ctx, f.name)) {
 			errs = append(errs, fmt.Errorf("%s: provider %s does not start, and the former one goes on: %w", f.origin, f.name, err))
 		}
 	}

@@ -274,7 +274,7 @@ func (x *exchange) hostFor(ctx context.Context, o *Order) (host *condense.Host, 
 	if err != nil {
 		return nil, none, err
 	}
-	host, err = condense.Open(context.WithoutCancel(ctx), &condense.Options{Config: c.Override(config.Override{Chain: []config.Provider{*p}}), Logger: x.s.Logger})
+	host, err = x.host.With(context.WithoutCancel(ctx), c.Override(config.Override{Chain: []config.Provider{*p}}))
 	if err != nil {
 		return nil, none, err
 	}

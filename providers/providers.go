@@ -3,10 +3,10 @@
 package providers
 
 import (
+	"github.com/condensehq/condense/providers/internal/vendor"
 	"github.com/condensehq/condense/providers/native"
 	"github.com/condensehq/condense/providers/slidingwindow"
 	"github.com/condensehq/condense/providers/smart"
-	"github.com/condensehq/condense/providers/vendor"
 	"github.com/condensehq/condense/registry"
 )
 

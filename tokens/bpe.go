@@ -1,13 +1,13 @@
 package tokens
 
 import (
-	"fmt"
+	"compress/gzip"
+	"embed"
+	"io"
 	"runtime"
 	"strings"
 	"sync"
 	"unicode/utf8"
-
-	"github.com/pkoukk/tiktoken-go-loader/assets"
 )
 
 // A bpe counts by byte pair encoding: it splits text into pieces by a pattern, and pieces into
@@ -23,17 +23,36 @@ type bpe struct {
 	idle []*worker
 }
 
-// openBPE reads the vocabulary from the files that tiktoken-go's offline loader embeds.
-func openBPE(file string, split splitter) (*bpe, error) {
-	data, err := assets.Assets.ReadFile(file)
+// files are the vocabularies of tiktoken, in the form that parseVocabulary reads: a third of their size as text in base64.
+//
+//go:embed vocabularies/*.gz
+var files embed.FS
+
+func openBPE(name string, split splitter) (*bpe, error) {
+	data, err := readVocabulary(name)
 	if err != nil {
 		return nil, err
 	}
 	v, err := parseVocabulary(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, err
 	}
 	return &bpe{vocabulary: v, classes: loadClasses(), split: split}, nil
+}
+
+func readVocabulary(name string) (string, error) {
+	f, err := files.Open("vocabularies/" + name + ".gz")
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	_, err = io.Copy(&b, io.LimitReader(z, maxBlob+1))
+	return b.String(), err
 }
 
 func (b *bpe) count(s string) int {

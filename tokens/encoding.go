@@ -9,8 +9,8 @@
 // and an estimate, chars4, a token for every four UTF-16 code units. The exact ones agree with
 // github.com/pkoukk/tiktoken-go on every text, which fuzzing verifies, but are one to two
 // orders of magnitude faster and never take more than linear time: tiktoken-go is quadratic in
-// the length of text without spaces, and takes 10 minutes for a megabyte. tiktoken-go is the
-// source of the vocabularies and the oracle of the tests.
+// the length of text without spaces, and takes 10 minutes for a megabyte. It is
+// the oracle of the tests.
 package tokens
 
 import (
@@ -43,8 +43,8 @@ var encodings = []struct {
 	name string
 	open func() (engine, error)
 }{
-	{O200kBase, sync.OnceValues(func() (engine, error) { return openBPE("o200k_base.tiktoken", splitO200k) })},
-	{CL100kBase, sync.OnceValues(func() (engine, error) { return openBPE("cl100k_base.tiktoken", splitCL100k) })},
+	{O200kBase, sync.OnceValues(func() (engine, error) { return openBPE(O200kBase, splitO200k) })},
+	{CL100kBase, sync.OnceValues(func() (engine, error) { return openBPE(CL100kBase, splitCL100k) })},
 	{Chars4, func() (engine, error) { return chars4{}, nil }},
 }
 

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"path"
 	"runtime/debug"
 	"strings"
@@ -16,13 +15,12 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/plugins/supervise"
-	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/internal/trust"
 	"github.com/condensehq/condense/internal/wire"
-	"github.com/condensehq/condense/model"
 )
 
 // approvedByUser is the approval of a plugin that the user has pinned.
@@ -97,61 +95,62 @@ func Digest(p config.Provider) (string, error) {
 	return supervise.Digest(supervise.Spec{Path: p.Plugin, Tree: p.Folder})
 }
 
-// Env has the host's resources for the plugins that it runs.
-type Env struct {
-	Logger *slog.Logger
-	// Models returns the resolver in force. It is called for every request of the plugin.
-	Models func() *resolver.Models
+// A Runner runs the plugins of a host: it implements [condense.Plugins].
+type Runner struct {
+	// Reattach names plugins that run already, in a debugger for instance, and are not started: the value of
+	// CONDENSE_REATTACH that a plugin prints with -debug. They need no approval.
+	Reattach string
 }
 
-func (e *Env) options() *supervise.Options {
-	opts := &supervise.Options{Logger: e.Logger}
-	opts.Client.Host = host()
-	opts.Client.Model = func(req *core.Request, name string) (model.Generator, error) {
-		m := e.Models()
-		return m.Model(m.Agent(req), name)
+// Approved implements [condense.Plugins]. Plugins that run already have no checksum.
+func (r *Runner) Approved(c *config.Config, p config.Provider) (string, error) {
+	switch running, err := parseRunning(r.Reattach); {
+	case err != nil:
+		return "", err
+	case running[p.Name] != nil:
+		return "", nil
 	}
+	return Pin(c, p)
+}
+
+// Open implements [condense.Plugins]. Closing a plugin that ran already does not end its process.
+func (r *Runner) Open(p config.Provider, checksum string, env condense.PluginEnv) (condense.Plugin, error) {
+	running, err := parseRunning(r.Reattach)
+	if err != nil {
+		return nil, err
+	}
+	opts := &supervise.Options{Logger: env.Logger}
+	opts.Client.Host, opts.Client.Model = host(), env.Model
 	opts.Client.Models = func(req *core.Request) []wire.NamedModel {
 		var list []wire.NamedModel
-		m := e.Models()
-		m.Available(m.Agent(req), func(name string, info model.Info) {
+		for name, info := range env.Models(req) {
 			list = append(list, wire.NamedModel{Name: name, Info: info})
-		})
+		}
 		return list
 	}
-	return opts
+	if attach := running[p.Name]; attach != nil {
+		return supervise.Open(supervise.Spec{Name: p.Name, Path: p.Plugin, Settings: p.Settings, Attach: attach}, opts)
+	}
+	return supervise.Open(spec(p, checksum), opts)
 }
 
-// Open returns a configured plugin as a provider. The program must exist. Whether it has
-// the approved checksum is checked when the first call starts it; otherwise the call fails.
-func Open(p config.Provider, pin string, env *Env) (core.CondensationProvider, error) {
-	return supervise.Open(spec(p, pin), env.options())
-}
+// RefusesSettings implements [condense.Plugins].
+func (r *Runner) RefusesSettings(err error) bool { return errors.As(err, new(*wire.SettingsError)) }
 
 func spec(p config.Provider, pin string) supervise.Spec {
 	return supervise.Spec{Name: p.Name, Path: p.Plugin, Tree: p.Folder, SHA256: pin, Env: p.Env, Settings: p.Settings}
 }
 
-// Running are plugins that run already, in a debugger for instance, by name.
-type Running map[string]wire.Reattach
-
-// ParseRunning reads the value of CONDENSE_REATTACH that a plugin prints with -debug; an
-// empty one names none.
-func ParseRunning(value string) (Running, error) {
+// parseRunning returns the plugins that a value of CONDENSE_REATTACH names.
+func parseRunning(value string) (map[string]*wire.Reattach, error) {
 	if value == "" {
 		return nil, nil
 	}
-	var r Running
-	if err := json.Unmarshal([]byte(value), &r); err != nil {
+	var running map[string]*wire.Reattach
+	if err := json.Unmarshal([]byte(value), &running); err != nil {
 		return nil, fmt.Errorf("%s: %w; want the line that a plugin prints with -debug", wire.EnvReattach, err)
 	}
-	return r, nil
-}
-
-// Open returns a plugin of r as a provider. Closing it does not end the process.
-func (r Running) Open(p config.Provider, env *Env) (core.CondensationProvider, error) {
-	attach := r[p.Name]
-	return supervise.Open(supervise.Spec{Name: p.Name, Path: p.Plugin, Settings: p.Settings, Attach: &attach}, env.options())
+	return running, nil
 }
 
 // host returns the name and version of this program for the plugins that it starts: "condense v1.2.3", or the program
@@ -174,9 +173,6 @@ var host = sync.OnceValue(func() string {
 })
 
 const module = "github.com/condensehq/condense"
-
-// RefusesSettings reports whether the error of a start means that the plugin does not accept its settings.
-func RefusesSettings(err error) bool { return errors.As(err, new(*wire.SettingsError)) }
 
 // Broken reports whether the error of a call means that the plugin is broken, and not that
 // it declined: its process ended, its code panicked, or it broke the protocol.

@@ -106,13 +106,23 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestParseRunning: an empty value names no plugin, and another text is an error that names
-// the variable.
-func TestParseRunning(t *testing.T) {
-	if r, err := plugins.ParseRunning(""); len(r) != 0 || err != nil {
-		t.Errorf("got %v, %v", r, err)
+// TestRunning: a plugin that runs already needs no approval, others do, and a value that is not the line of a plugin is an
+// error that names the variable.
+func TestRunning(t *testing.T) {
+	c := load(t, t.TempDir(), true)
+	p, err := c.Provider("one")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, err := plugins.ParseRunning("tidy"); err == nil || !strings.HasPrefix(err.Error(), "CONDENSE_REATTACH: ") {
-		t.Errorf("got %v", err)
+	for value, want := range map[string]string{
+		"":            "run 'condense plugin pin one'",
+		`{"two": {}}`: "run 'condense plugin pin one'",
+		`{"one": {}}`: "",
+		"tidy":        "CONDENSE_REATTACH: ",
+	} {
+		sum, err := (&plugins.Runner{Reattach: value}).Approved(c, *p)
+		if sum != "" || (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got checksum %q, error %v; want %q", value, sum, err, want)
+		}
 	}
 }

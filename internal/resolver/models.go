@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"maps"
 	"slices"
@@ -130,11 +131,13 @@ func (r *Models) Agent(req *core.Request) string {
 	return resolved.Model.Name
 }
 
-// Available calls yield with every model that a provider can name, and with the default, whose name is empty.
-func (r *Models) Available(agent string, yield func(name string, info model.Info)) {
-	for _, name := range append(r.declared(), extractive.Name, "") {
-		if g, err := r.Model(agent, name); err == nil {
-			yield(name, g.Info())
+// Available returns every model that a provider can name, and the default, whose name is empty.
+func (r *Models) Available(agent string) iter.Seq2[string, model.Info] {
+	return func(yield func(string, model.Info) bool) {
+		for _, name := range append(r.declared(), extractive.Name, "") {
+			if g, err := r.Model(agent, name); err == nil && !yield(name, g.Info()) {
+				return
+			}
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/plugins"
@@ -67,6 +68,9 @@ func (a *App) load(opts config.Options) (*config.Config, []plugins.Plugin, error
 	a.reportOldLocks(declared)
 	return c, declared, nil
 }
+
+// Plugins returns what runs the plugins of a host: those that CONDENSE_REATTACH names run already.
+func Plugins() condense.Plugins { return &plugins.Runner{Reattach: os.Getenv("CONDENSE_REATTACH")} }
 
 // Configured returns names of the configuration, for completion; none if it is invalid.
 func (a *App) Configured(names func(*config.Config) []string) []string {

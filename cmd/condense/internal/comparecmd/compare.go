@@ -213,7 +213,7 @@ func opener(a *cli.App, cmd *cobra.Command, c *comparison) (*condense.Host, *str
 	h, err := condense.Open(cmd.Context(), &condense.Options{
 		Strategies: a.Own,
 		Config:     conf.Override(config.Override{Chain: []config.Provider{}}),
-		Model:      a.Model, Models: own, Reattach: os.Getenv("CONDENSE_REATTACH"),
+		Model:      a.Model, Models: own, Plugins: cli.Plugins(),
 	})
 	if err != nil {
 		return nil, nil, err

@@ -114,7 +114,7 @@ func (s *selection) open(ctx context.Context, cmd *cobra.Command, a *cli.App) (*
 		s.chain = r.Chain
 	}
 	h, err := condense.Open(ctx, &condense.Options{
-		Strategies: a.Own, Config: c.Override(flags), Reattach: os.Getenv("CONDENSE_REATTACH"), Model: a.Model, Logger: s.logger, Observe: s.observe,
+		Strategies: a.Own, Config: c.Override(flags), Plugins: cli.Plugins(), Model: a.Model, Logger: s.logger, Observe: s.observe,
 	})
 	if err != nil && len(flags.Chain) > 0 && flags.Chain[0].Plugin == "" && ctx.Err() == nil {
 		return nil, cli.Usage(cmd, "--provider: %w", err)

@@ -22,9 +22,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/internal/suggest"
-	"github.com/condensehq/condense/plugin-sdk/node"
-	"github.com/condensehq/condense/plugin-sdk/proto"
-	"github.com/condensehq/condense/plugin-sdk/python"
+	pluginsdk "github.com/condensehq/condense/plugin-sdk"
 )
 
 func pluginNewCommand(a *cli.App) *cobra.Command {
@@ -149,9 +147,9 @@ var templates embed.FS
 
 // A templateLang has the properties of plugins in a language besides their files.
 type templateLang struct {
-	replaces bool     // they are built with a checkout of condense
-	sdk      embed.FS // copied into the plugin
-	protocol string   // file of the plugin that gets condense.proto, if any
+	replaces bool   // they are built with a checkout of condense
+	sdk      string // folder of the SDK that is copied into the plugin, if any
+	protocol string // file of the plugin that gets condense.proto, if any
 	next     func(*naming) []string
 }
 
@@ -168,10 +166,10 @@ var templateLangs = map[string]templateLang{
 			"condense plugin test ./"+n.Program,
 		)
 	}},
-	"node": {sdk: node.Files, protocol: "condense/condense.proto", next: func(*naming) []string {
+	"node": {sdk: "node", protocol: "condense/condense.proto", next: func(*naming) []string {
 		return []string{"npm ci --ignore-scripts", "npm test", "condense plugin dev .", "condense plugin test plugin.mjs --folder ."}
 	}},
-	"python": {sdk: python.Files, next: func(*naming) []string {
+	"python": {sdk: "python", next: func(*naming) []string {
 		return []string{"/usr/bin/python3 -B -m unittest", "condense plugin dev .", "condense plugin test plugin.py --folder ."}
 	}},
 }
@@ -225,7 +223,15 @@ func templateSources(lang string) (map[string][]byte, error) {
 		return nil, err
 	}
 	l, sources := templateLangs[lang], map[string][]byte{}
-	for _, from := range []fs.FS{root, l.sdk} {
+	trees := []fs.FS{root}
+	if l.sdk != "" {
+		sdk, err := fs.Sub(pluginsdk.Files, l.sdk)
+		if err != nil {
+			return nil, err
+		}
+		trees = append(trees, sdk)
+	}
+	for _, from := range trees {
 		err := fs.WalkDir(from, ".", func(name string, d fs.DirEntry, err error) error {
 			if d != nil && (d.Name() == "node_modules" || d.Name() == "__pycache__") {
 				return fs.SkipDir // left by the tests of the templates
@@ -241,9 +247,9 @@ func templateSources(lang string) (map[string][]byte, error) {
 		}
 	}
 	if l.protocol != "" {
-		sources[l.protocol] = proto.Condense
+		sources[l.protocol], err = pluginsdk.Files.ReadFile("proto/condense/v1/condense.proto")
 	}
-	return sources, nil
+	return sources, err
 }
 
 // release matches versions that can be downloaded, unlike the version of a build from a checkout: (devel),

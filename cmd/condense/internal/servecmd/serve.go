@@ -283,7 +283,7 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 	g.watched(opts)
 	g.host, err = condense.Open(ctx, &condense.Options{
 		Load: &load, Watch: &config.WatchOptions{Changed: g.changed, Interval: f.every},
-		Strategies: a.Own, Reattach: os.Getenv("CONDENSE_REATTACH"), Logger: g.log,
+		Strategies: a.Own, Plugins: cli.Plugins(), Logger: g.log,
 	})
 	if err != nil {
 		close(g.ready)

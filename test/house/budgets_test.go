@@ -1,0 +1,391 @@
+package house_test
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// The limits of the budgets of form.
+const (
+	mostMethods  = 40  // of a type
+	mostFields   = 20  // of a struct that is neither settings nor data
+	mostFunction = 80  // lines
+	mostFile     = 500 // lines
+	mostLine     = 140 // characters
+)
+
+// budgets are what the house may weigh. The goal is where each is to arrive. The ceiling is what must not be exceeded; where it
+// is above the goal it is today's number, so that it can only go down: lower it when the log of this test (go test -v) says so.
+var budgets = []struct {
+	name          string
+	ceiling, goal int
+	measure       func(*house) (n int, worst []string)
+}{
+	{"lines of core and registry with their imports", 3_200, 3_200, closure("core", "registry")},
+	{"lines of plugin-sdk with its imports", 6_200, 5_500, closure("plugin-sdk")},
+	{"lines of the root package with its imports", 44_000, 30_000, closure(".")},
+	{"lines of live with its imports", 69_500, 58_000, closure("live")},
+	{"lines of the program with its imports, without the laboratory", 92_500, 74_000, closure("cmd/condense")},
+	{"lines in all", 114_500, 88_000, func(h *house) (int, []string) { return h.lines(slices.Collect(maps.Keys(h.packages))), nil }},
+	{"foreign modules of core and registry", 1, 1, foreign("core", "registry")},
+	{"foreign modules of plugin-sdk", 15, 15, foreign("plugin-sdk")},
+	{"foreign modules of the root package", 10, 6, foreign(".")},
+	{"foreign modules of live", 50, 45, foreign("live")},
+	{"public import paths", 21, 18, (*house).public},
+	{"entries at the top of the repository, without hidden ones", 34, 24, (*house).top},
+	{"methods of a type", 115, mostMethods, func(h *house) (int, []string) { return most(h.methods, mostMethods) }},
+	{"fields of a struct", 55, mostFields, func(h *house) (int, []string) { return most(h.fields, mostFields) }},
+	{fmt.Sprintf("functions above %d lines", mostFunction), 10, 0, func(h *house) (int, []string) { return above(h.functions, mostFunction) }},
+	{fmt.Sprintf("files above %d lines", mostFile), 20, 0, func(h *house) (int, []string) { return above(h.files, mostFile) }},
+	{fmt.Sprintf("lines above %d characters", mostLine), 1_103, 0, func(h *house) (int, []string) { return sum(h.longLines) }},
+}
+
+// TestBudgets: nothing grows beyond its ceiling.
+func TestBudgets(t *testing.T) {
+	h := survey(t)
+	for _, b := range budgets {
+		n, worst := b.measure(h)
+		list := ""
+		if len(worst) > 0 {
+			list = "\n\t" + strings.Join(worst, "\n\t")
+		}
+		switch {
+		case n > b.ceiling:
+			t.Errorf("%s: %d, and %d are allowed: split, move or delete something, do not raise the ceiling%s", b.name, n, b.ceiling, list)
+		case b.ceiling > b.goal:
+			t.Logf("%s: %d of %d, the goal is %d%s", b.name, n, b.ceiling, b.goal, list)
+		default:
+			t.Logf("%s: %d of %d", b.name, n, b.ceiling)
+		}
+	}
+}
+
+// embedded are the foreign modules that a program gets with condense.Open and the built-in strategies: see record 44.
+var embedded = map[string]string{
+	"github.com/gofrs/flock": "a journal has one writer",
+	"github.com/google/uuid": "names of messages and condensations",
+	// koanf is the owner's choice. It brings its maps and provider, and three modules for structs.
+	"github.com/knadh/koanf/v2":                "layers of configuration",
+	"github.com/knadh/koanf/maps":              "of koanf",
+	"github.com/knadh/koanf/providers/confmap": "of koanf",
+	"github.com/go-viper/mapstructure/v2":      "of koanf",
+	"github.com/mitchellh/copystructure":       "of koanf",
+	"github.com/mitchellh/reflectwalk":         "of koanf",
+	"go.yaml.in/yaml/v3":                       "files of configuration",
+	"golang.org/x/sys":                         "of flock",
+}
+
+// TestLightRoot: a program that embeds condense gets no other module, and no plugins, gateway, database or command line.
+func TestLightRoot(t *testing.T) {
+	var h house
+	h.ask(t)
+	_, found := foreign(".")(&h)
+	for _, m := range found {
+		if embedded[m] == "" {
+			t.Errorf("the root package needs %s: give it to condense.Open instead, or say here what for", m)
+		}
+	}
+	for m, what := range embedded {
+		if !slices.Contains(found, m) {
+			t.Errorf("%s (%s) is no longer needed: remove it here", m, what)
+		}
+	}
+}
+
+// A house is what the sources of the module are measured by. Tests and generated code do not count, and neither do the modules of
+// their own in test, bench, tools and examples.
+type house struct {
+	packages  map[string]int // lines with code, by folder
+	isMain    map[string]bool
+	methods   map[string]int // by type
+	fields    map[string]int // by struct that is neither settings nor data
+	functions map[string]int // lines, by function
+	files     map[string]int // lines, by file
+	longLines map[string]int // number of them, by file
+
+	imports map[string][]string // of this module's packages and all that they need, by import path
+	module  map[string]string   // of each package that is not of the standard library
+}
+
+// skipped are folders without code of the module.
+var skipped = []string{"testdata", "node_modules", "bin"}
+
+// survey reads every source file once, and asks the go command for the imports.
+func survey(t *testing.T) *house {
+	t.Helper()
+	h := &house{
+		packages: map[string]int{}, isMain: map[string]bool{}, methods: map[string]int{}, fields: map[string]int{},
+		functions: map[string]int{}, files: map[string]int{}, longLines: map[string]int{},
+	}
+	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && p != "." {
+			_, err := os.Stat(filepath.Join(p, "go.mod"))
+			if err == nil || strings.HasPrefix(d.Name(), ".") || slices.Contains(skipped, d.Name()) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(p, ".go") || strings.HasSuffix(p, "_test.go") {
+			return nil
+		}
+		text, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		return h.read(filepath.ToSlash(p), text)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.ask(t)
+	return h
+}
+
+// ask sets imports and module. The answer is the same on every system, and nothing is compiled.
+func (h *house) ask(t *testing.T) {
+	t.Helper()
+	h.imports, h.module = map[string][]string{}, map[string]string{}
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f",
+		`{{if not .Standard}}{{.ImportPath}} {{.Module.Path}}{{range .Imports}} {{.}}{{end}}{{end}}`, ".", "./cmd/condense", "./live", "./plugin-sdk")
+	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	for line := range strings.Lines(string(out)) {
+		if words := strings.Fields(line); len(words) > 1 {
+			h.module[words[0]], h.imports[words[0]] = words[1], words[2:]
+		}
+	}
+}
+
+var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
+
+// read measures one file.
+func (h *house) read(p string, text []byte) error {
+	if generated.Match(text) {
+		return nil
+	}
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, p, text, parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	dir := path.Dir(p)
+	h.packages[dir] += codeLines(text)
+	h.isMain[dir] = f.Name.Name == "main"
+	h.files[p] = bytes.Count(text, []byte("\n"))
+	for line := range bytes.Lines(text) {
+		if utf8.RuneCount(bytes.TrimSuffix(line, []byte("\n"))) > mostLine {
+			h.longLines[p]++
+		}
+	}
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			name := d.Name.Name
+			if d.Recv != nil {
+				name = receiver(d.Recv.List[0].Type) + "." + name
+				h.methods[dir+"."+receiver(d.Recv.List[0].Type)]++
+			}
+			h.functions[p+": "+name] = fset.Position(d.End()).Line - fset.Position(d.Pos()).Line + 1
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				if s, ok := s.(*ast.TypeSpec); ok {
+					h.readType(dir, s)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// isSettings are the names of structs that hold settings: their fields are the settings that there are.
+var isSettings = regexp.MustCompile(`(Options|Settings|Config|Values)$`)
+
+func (h *house) readType(dir string, s *ast.TypeSpec) {
+	t, ok := s.Type.(*ast.StructType)
+	if !ok {
+		return
+	}
+	n, tagged := 0, false
+	for _, f := range t.Fields.List {
+		n += max(1, len(f.Names))
+		tagged = tagged || f.Tag != nil // settings, and data that others read or write
+	}
+	if !tagged && !isSettings.MatchString(s.Name.Name) {
+		h.fields[dir+"."+s.Name.Name] = n
+	}
+}
+
+// receiver returns the name of the type of a method.
+func receiver(e ast.Expr) string {
+	for {
+		switch x := e.(type) {
+		case *ast.StarExpr:
+			e = x.X
+		case *ast.IndexExpr:
+			e = x.X
+		case *ast.IndexListExpr:
+			e = x.X
+		case *ast.Ident:
+			return x.Name
+		default:
+			return ""
+		}
+	}
+}
+
+// codeLines counts the lines that have code.
+func codeLines(text []byte) int {
+	var s scanner.Scanner
+	f := token.NewFileSet().AddFile("", -1, len(text))
+	s.Init(f, text, nil, 0)
+	n, last := 0, 0
+	for {
+		pos, tok, lit := s.Scan()
+		if tok == token.EOF {
+			return n
+		}
+		if tok == token.SEMICOLON && lit == "\n" {
+			continue // it is where a line ends
+		}
+		first := max(last+1, f.Line(pos))
+		last = max(last, f.Line(pos)+strings.Count(lit, "\n"))
+		n += max(0, last-first+1)
+	}
+}
+
+// closure measures packages and all packages of this module that they need, without the laboratory.
+func closure(doors ...string) func(*house) (int, []string) {
+	return func(h *house) (int, []string) {
+		var ours []string
+		for p := range h.needs(doors) {
+			if name, ok := strings.CutPrefix(p+"/", module+"/"); ok {
+				ours = append(ours, path.Clean(name))
+			}
+		}
+		return h.lines(ours), nil
+	}
+}
+
+// foreign counts the modules that packages need.
+func foreign(doors ...string) func(*house) (int, []string) {
+	return func(h *house) (int, []string) {
+		found := map[string]bool{}
+		for p := range h.needs(doors) {
+			if m := h.module[p]; m != module {
+				found[m] = true
+			}
+		}
+		return len(found), slices.Sorted(maps.Keys(found))
+	}
+}
+
+// needs returns doors and what they import, directly or not.
+func (h *house) needs(doors []string) map[string]bool {
+	found := map[string]bool{}
+	var add func(p string)
+	add = func(p string) {
+		if found[p] || h.module[p] == "" || strings.HasPrefix(p+"/", module+"/internal/lab/") {
+			return
+		}
+		found[p] = true
+		for _, i := range h.imports[p] {
+			add(i)
+		}
+	}
+	for _, d := range doors {
+		add(path.Join(module, d))
+	}
+	return found
+}
+
+func (h *house) lines(folders []string) int {
+	n := 0
+	for _, f := range folders {
+		n += h.packages[f]
+	}
+	return n
+}
+
+// public lists the packages that other modules can import.
+func (h *house) public() (int, []string) {
+	var found []string
+	for p := range h.packages {
+		first, _, _ := strings.Cut(p, "/")
+		if !h.isMain[p] && !slices.Contains(strings.Split(p, "/"), "internal") && !slices.Contains([]string{"test", "bench", "tools", "examples"}, first) {
+			found = append(found, p)
+		}
+	}
+	slices.Sort(found)
+	return len(found), found
+}
+
+// top lists the files and folders at the top, without hidden ones and without what is built there.
+func (*house) top() (int, []string) {
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		return 0, []string{err.Error()}
+	}
+	var found []string
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") && !slices.Contains([]string{"bin", "condense"}, e.Name()) {
+			found = append(found, e.Name())
+		}
+	}
+	return len(found), []string{strings.Join(found, " ")}
+}
+
+// most returns the highest number, and which are above a limit.
+func most(counts map[string]int, limit int) (int, []string) {
+	highest := 0
+	for _, n := range counts {
+		highest = max(highest, n)
+	}
+	_, which := above(counts, limit)
+	return highest, which
+}
+
+// above returns how many numbers are above a limit, and which, the highest first.
+func above(counts map[string]int, limit int) (int, []string) {
+	var which []string
+	for name, n := range counts {
+		if n > limit {
+			which = append(which, fmt.Sprintf("%5d  %s", n, name))
+		}
+	}
+	slices.Sort(which)
+	slices.Reverse(which)
+	return len(which), which
+}
+
+// sum returns the sum, and the highest.
+func sum(counts map[string]int) (int, []string) {
+	total := 0
+	for _, n := range counts {
+		total += n
+	}
+	const shown = 20
+	_, which := above(counts, 0)
+	return total, which[:min(shown, len(which))]
+}
