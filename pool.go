@@ -1,6 +1,7 @@
 package condense
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -25,6 +26,7 @@ type opened struct {
 	core.CondensationProvider
 
 	id     string
+	may    core.Abilities                  // declared by a strategy of this program
 	agent  string                          // the model of the profile that it was opened for
 	users  int                             // setups that hold it; guarded by host.mu
 	plugin pinger                          // the process of a plugin; nil for other providers
@@ -33,6 +35,9 @@ type opened struct {
 	mu    sync.Mutex
 	asked map[string]string // signatures of the models that it asked for, by name
 }
+
+// Abilities implements [core.Declarer].
+func (o *opened) Abilities() core.Abilities { return cmp.Or(o.may, core.AbilitiesOf(o.CondensationProvider)) }
 
 // A pinger is a plugin that can be started without a call.
 type pinger interface {
@@ -170,6 +175,7 @@ func (s *setup) builtin(ctx context.Context, c config.Provider, o *opened) (core
 	if err != nil {
 		return nil, fmt.Errorf("provider %s: %w", c.Name, err)
 	}
+	o.may = strategy.Abilities
 	p, err := strategy.Open(ctx, c.Settings, registry.Env{
 		Logger: s.host.opts.Logger.With("provider", c.Name), Model: o.model, Dir: c.SettingsDir,
 	})
@@ -220,6 +226,9 @@ func (u unpaid) Frames() bool {
 	f, ok := u.CondensationProvider.(core.Framer)
 	return ok && f.Frames()
 }
+
+// Abilities implements [core.Declarer].
+func (u unpaid) Abilities() core.Abilities { return core.AbilitiesOf(u.CondensationProvider) }
 
 // A guarded model refuses in turns that may spend nothing.
 type guarded struct{ model.Generator }

@@ -51,6 +51,8 @@ type Request struct {
 	// NoRecall says that the agent cannot recall by a handle what the result hides or rewrites:
 	// providers write no handles.
 	NoRecall bool
+	// Abilities are those that the provider declared: its result may do nothing else. A [Chain] sets them.
+	Abilities Abilities
 	// Counter is the host's counter, with which results are measured.
 	Counter Counter
 }

@@ -130,7 +130,11 @@ func Open(p config.Provider, pin string, env *Env) (core.CondensationProvider, e
 }
 
 func spec(p config.Provider, pin string) supervise.Spec {
-	return supervise.Spec{Name: p.Name, Path: p.Plugin, Tree: p.Folder, SHA256: pin, Env: p.Env, Settings: p.Settings}
+	s := supervise.Spec{Name: p.Name, Path: p.Plugin, Tree: p.Folder, SHA256: pin, Env: p.Env, Settings: p.Settings}
+	if d, known := Known(pin); known {
+		s.Abilities = d.Abilities // what the user was shown
+	}
+	return s
 }
 
 // Running are plugins that run already, in a debugger for instance, by name.
