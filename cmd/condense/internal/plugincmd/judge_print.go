@@ -26,6 +26,10 @@ func (c *judgeCard) Lines() []judgeLine {
 	if e := c.all().Own; e != nil {
 		own = fmt.Sprintf("%.2f of the saving was its own, %.2f truncation's", e.Mean, 1-e.Mean)
 	}
+	speed := "not measured"
+	if r.MSPerMB50 > 0 {
+		speed = fmt.Sprintf("%s ms per MB, %s at the 95th percentile", term.Number(r.MSPerMB50), term.Number(r.MSPerMB95))
+	}
 	memory := ""
 	if r.PeakMemory > 0 {
 		memory = fmt.Sprintf("; %d MB of memory at most", (r.PeakMemory+1<<20-1)>>20)
@@ -36,7 +40,7 @@ func (c *judgeCard) Lines() []judgeLine {
 		{"conformance", fmt.Sprintf("%s, %d failed, %d declined; it acted in %d of %d; %s", size.Plural(k.Cases, "case"), k.Failed, k.Declined, k.Acted, k.Cases, deterministic)},
 		{"recorded", fmt.Sprintf("%s to a quarter: it acted in %d of %d calls, %d failed, %d invalid; %s",
 			size.Plural(r.Sessions, "session"), r.Acted, r.Calls, r.Failed, r.Invalid, own)},
-		{"speed", fmt.Sprintf("%s ms per MB, %s at the 95th percentile%s; ready after %s ms", term.Number(r.MSPerMB50), term.Number(r.MSPerMB95), memory, term.Number(c.ReadyMS))},
+		{"speed", fmt.Sprintf("%s%s; ready after %s ms", speed, memory, term.Number(c.ReadyMS))},
 	}
 }
 
@@ -93,7 +97,8 @@ const judgeLegend = "Shares of 1: what was needed later and is kept, in a chain 
 func (c *judgeCard) Notes() []judgeLine {
 	var out []judgeLine
 	for _, l := range c.Worse {
-		out = append(out, judgeLine{"worse", fmt.Sprintf("%s than %s: %s", l.Measure, l.Than, interval(l.Difference))})
+		out = append(out, judgeLine{"worse", fmt.Sprintf("%s, next to %s: %+.2f, 95 %% interval %+.2f to %+.2f, %s", l.Measure, l.Than,
+			l.Difference.Mean, l.Difference.Low, l.Difference.High, l.Difference.Of())})
 	}
 	for _, f := range c.Conformance.Findings {
 		out = append(out, judgeLine{"fault", fmt.Sprintf("%s in %q: %s", f.Rule, f.Case, f.Text)})
