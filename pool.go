@@ -37,7 +37,9 @@ type opened struct {
 }
 
 // Abilities implements [core.Declarer].
-func (o *opened) Abilities() core.Abilities { return cmp.Or(o.may, core.AbilitiesOf(o.CondensationProvider)) }
+func (o *opened) Abilities() core.Abilities {
+	return cmp.Or(o.may, core.AbilitiesOf(o.CondensationProvider))
+}
 
 // A pinger is a plugin that can be started without a call.
 type pinger interface {

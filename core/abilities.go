@@ -20,7 +20,7 @@ const (
 	Inserts                          // adds messages
 	AsksModels                       // asks language models, the host's or its own
 
-	// unknown stands for abilities of a later version: they allow nothing here.
+	// unknown is any ability of a later version: it allows nothing here.
 	unknown
 )
 

@@ -67,7 +67,7 @@ func (c *Chain) attempt(ctx context.Context, p *NamedProvider, req *Request, sta
 		return fail(OutcomeFailed, err)
 	}
 	res = framed(p, owned(res))
-	work.Abilities = AbilitiesOf(p.Provider) // a plugin has told them by now
+	work.Abilities = AbilitiesOf(p.Provider) // those of a plugin are known by now
 	if err := Verify(&work, res); err != nil {
 		return fail(OutcomeRejected, err)
 	}

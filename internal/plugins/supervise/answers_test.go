@@ -60,7 +60,9 @@ func askModel(s answerStream, history []*condensepb.Message) error {
 
 // hideText hides a message of the assistant, which the rules allow.
 func hideText(history []*condensepb.Message) *condensepb.Edit {
-	return hide(find(history, func(m *condensepb.Message) bool { return m.GetRole() == "assistant" && len(m.GetParts()) == 1 && !calls(m) && !m.GetProtected() }).GetId(), "")
+	return hide(find(history, func(m *condensepb.Message) bool {
+		return m.GetRole() == "assistant" && len(m.GetParts()) == 1 && !calls(m) && !m.GetProtected()
+	}).GetId(), "")
 }
 
 func (*rawServer) Configure(context.Context, *condensepb.ConfigureRequest) (*condensepb.ConfigureResponse, error) {

@@ -115,12 +115,12 @@ func (c *judgeCard) Notes() []judgeLine {
 
 func judgeText(c *judgeCard) ([]byte, error) {
 	var b bytes.Buffer
-	print := func(lines []judgeLine) {
+	write := func(lines []judgeLine) {
 		for _, l := range lines {
 			term.Printf(&b, "%-12s %s\n", l.Key, l.Text)
 		}
 	}
-	print(c.Lines())
+	write(c.Lines())
 	t := term.NewTable(judgeHeads()...)
 	for _, row := range c.Rows() {
 		cells := make([]any, len(row))
@@ -136,7 +136,7 @@ func judgeText(c *judgeCard) ([]byte, error) {
 	term.Printf(&b, "\n%s\n", judgeLegend)
 	if notes := c.Notes(); len(notes) > 0 {
 		term.Printf(&b, "\n")
-		print(notes)
+		write(notes)
 	}
 	return b.Bytes(), nil
 }

@@ -1,22 +1,16 @@
 package plugincmd
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab"
-	"github.com/condensehq/condense/internal/plugins/supervise"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -72,9 +66,16 @@ func judgeSessions(ctx context.Context, a *cli.App, w *watch, items []lab.Item) 
 	return lab.Run(ctx, items, list, &lab.Options{Budgets: []lab.Budget{{Share: 25}}, Seed: 1})
 }
 
+// A judgedPlugin is a plugin as package plugins opens it.
+type judgedPlugin interface {
+	core.CondensationProvider
+	core.Declarer
+	PeakMemory() int64
+}
+
 // A watch is the plugin under a record of what it does.
 type watch struct {
-	process *supervise.Process
+	process judgedPlugin
 
 	mu     sync.Mutex
 	calls  []watchedCall
@@ -127,7 +128,7 @@ func (w *watch) Condense(ctx context.Context, req *core.Request) (*core.Result, 
 			c.acted, c.truncated = whatWasDone(req, res)
 		}
 	}
-	peak := peakMemory(w.process.Status().PID)
+	peak := w.process.PeakMemory()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if c.broke() {
@@ -195,22 +196,4 @@ func (w *watch) perMB(share float64) float64 {
 	}
 	slices.Sort(all)
 	return all[min(len(all)-1, int(share*float64(len(all))))]
-}
-
-// peakMemory returns the most memory that a process ever had, in bytes, where the system says it; else 0.
-func peakMemory(pid int) int64 {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if pid == 0 || err != nil {
-		return 0
-	}
-	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		if rest, ok := strings.CutPrefix(lines.Text(), "VmHWM:"); ok {
-			kb, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
-			if err != nil {
-				return 0
-			}
-			return kb << 10
-		}
-	}
-	return 0
 }
