@@ -1,7 +1,6 @@
 package condense
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -26,7 +25,6 @@ type opened struct {
 	core.CondensationProvider
 
 	id     string
-	may    core.Abilities                  // declared by a strategy of this program
 	agent  string                          // the model of the profile that it was opened for
 	users  int                             // setups that hold it; guarded by host.mu
 	plugin pinger                          // the process of a plugin; nil for other providers
@@ -34,11 +32,6 @@ type opened struct {
 
 	mu    sync.Mutex
 	asked map[string]string // signatures of the models that it asked for, by name
-}
-
-// Abilities implements [core.Declarer].
-func (o *opened) Abilities() core.Abilities {
-	return cmp.Or(o.may, core.AbilitiesOf(o.CondensationProvider))
 }
 
 // A pinger is a plugin that can be started without a call.
@@ -177,7 +170,6 @@ func (s *setup) builtin(ctx context.Context, c config.Provider, o *opened) (core
 	if err != nil {
 		return nil, fmt.Errorf("provider %s: %w", c.Name, err)
 	}
-	o.may = strategy.Abilities
 	p, err := strategy.Open(ctx, c.Settings, registry.Env{
 		Logger: s.host.opts.Logger.With("provider", c.Name), Model: o.model, Dir: c.SettingsDir,
 	})

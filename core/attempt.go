@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,7 +68,7 @@ func (c *Chain) attempt(ctx context.Context, p *NamedProvider, req *Request, sta
 		return fail(OutcomeFailed, err)
 	}
 	res = framed(p, owned(res))
-	work.Abilities = AbilitiesOf(p.Provider) // those of a plugin are known by now
+	work.Abilities = cmp.Or(p.Abilities, AbilitiesOf(p.Provider)) // those of a plugin are known by now
 	if err := Verify(&work, res); err != nil {
 		return fail(OutcomeRejected, err)
 	}
