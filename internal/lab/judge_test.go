@@ -12,7 +12,8 @@ import (
 	"github.com/condensehq/condense/tokens"
 )
 
-// TestJudgeAgreesWithRun: views that a running gateway made are measured as a comparison measures them, and the verdict is the same.
+// TestJudgeAgreesWithRun: views that a running gateway made are measured as a comparison measures them, and the
+// verdict is the same.
 func TestJudgeAgreesWithRun(t *testing.T) {
 	var mu sync.Mutex
 	made := map[string][]core.Message{} // by strategy, session and size of the prefix

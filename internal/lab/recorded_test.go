@@ -11,8 +11,8 @@ import (
 	"github.com/condensehq/condense/model"
 )
 
-// TestRecordedModel: at a recorded compaction the model answers with the summary of that one, at a share of the tokens too, and at any
-// other cut it is unavailable.
+// TestRecordedModel: at a recorded compaction the model answers with the summary of that one, at a share of the
+// tokens too, and at any other cut it is unavailable.
 func TestRecordedModel(t *testing.T) {
 	t.Parallel()
 	items := lab.Demo()[1:2]

@@ -1,4 +1,4 @@
-package hindsight
+package online
 
 import (
 	"bytes"
@@ -29,14 +29,14 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"visible": report.Visible, "group": size.Group, "usd": usd,
 }).ParseFS(files, "pages/*.html"))
 
-// root is where the pages are.
+// root is the path of the pages.
 const root = "/condense/"
 
-// policy forbids what the pages do not need: everything but their own style, script and questions.
+// policy allows the pages only their own style, script and requests.
 const policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// Pages returns the pages below /condense/. Stats are those of the gateway. Texts reports whether those who read the pages may read the
-// conversations: it is asked for every request.
+// Pages returns the pages below /condense/. Stats returns the gateway's statistics. Texts reports whether the readers
+// of the pages may read the conversations; it is called for every request.
 func (w *Watch) Pages(stats func() live.Stats, texts func() bool) http.Handler {
 	m := http.NewServeMux()
 	m.HandleFunc("GET "+root+"{$}", func(out http.ResponseWriter, r *http.Request) {
@@ -65,8 +65,29 @@ func (w *Watch) Pages(stats func() live.Stats, texts func() bool) http.Handler {
 	return m
 }
 
-// terms is the style of the explanations below tables, and of what is only on these pages.
+// terms is the style of the explanations below tables, and of elements that only these pages have.
 const terms = `
+.verdict { font-size: 1.25rem; max-width: 60ch; }
+.card { border-top: 1px solid var(--rule); padding: .6rem 0; }
+.card h3 { margin: 0 0 .4rem; }
+.card small { color: var(--soft); font-weight: normal; }
+.curve { display: block; width: 100%; max-width: 60rem; height: auto; font: 11px var(--sans); }
+.curve polyline { fill: none; stroke-width: 2; stroke-linejoin: round; }
+.curve .tick { stroke: var(--rule); }
+.curve text.tick { stroke: none; fill: var(--soft); }
+.curve .history { stroke: var(--grey); stroke-dasharray: 2 3; }
+.curve .sent { stroke: var(--accent); }
+.curve .money { stroke: var(--good); }
+.curve .window { stroke: var(--lost); stroke-width: 1.5; }
+.curve .due { stroke: var(--warn); stroke-dasharray: 6 4; }
+.curve circle { fill: var(--paper); stroke: var(--accent); stroke-width: 2; }
+.curve a:focus circle, .curve a:hover circle { fill: var(--accent); }
+.legend { display: flex; flex-wrap: wrap; gap: .3rem 1.2rem; list-style: none; margin: .4rem 0; padding: 0; color: var(--soft); font-size: .875rem; }
+.legend li::before { content: ""; display: inline-block; width: 1.4rem; margin-right: .4rem; vertical-align: middle; border-top: 2px solid var(--accent); }
+.legend .history::before { border-top: 2px dotted var(--grey); }
+.legend .due::before { border-top: 2px dashed var(--warn); }
+.legend .window::before { border-color: var(--lost); }
+.legend .mark::before { width: .5rem; height: .5rem; border: 2px solid var(--accent); border-radius: 50%; }
 td.agent { white-space: nowrap; }
 .actions { display: flex; flex-wrap: wrap; gap: .5rem; }
 .actions button { font: inherit; padding: .4rem .8rem; min-height: 2.75rem; border: 1px solid currentColor; border-radius: .4rem; background: none; color: inherit; cursor: pointer; }
@@ -86,7 +107,7 @@ func header(out http.ResponseWriter, kind string) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
-// show answers with a page, or that it has not changed since the version that the reader has.
+// show answers with a page, or with "not changed" if the reader has the current version.
 func (w *Watch) show(out http.ResponseWriter, r *http.Request, name string, data func() any) {
 	w.mu.Lock()
 	version := strconv.Itoa(w.changes)
@@ -110,7 +131,7 @@ func (w *Watch) show(out http.ResponseWriter, r *http.Request, name string, data
 	_, _ = out.Write(page.Bytes())
 }
 
-// showText answers with the page of condense inspect --html on what an epoch condensed.
+// showText answers with the page of condense inspect --html about the messages that an epoch condensed.
 func (w *Watch) showText(out http.ResponseWriter, r *http.Request) {
 	n, _ := strconv.Atoi(r.PathValue("epoch"))
 	d, err := w.document(r.PathValue("id"), n)
@@ -131,7 +152,7 @@ func (w *Watch) showText(out http.ResponseWriter, r *http.Request) {
 
 type section struct{ ID, Title string }
 
-// A base is what all pages have.
+// A base is the data that all pages have.
 type base struct {
 	Title, Root string
 	Version     int
@@ -142,6 +163,8 @@ type base struct {
 type overviewPage struct {
 	base
 	Stats         live.Stats
+	Sentence      string // the verdict
+	Cards         []card // the latest conversations
 	Modes         []modeRow
 	Shadows       bool
 	Failed        bool // a provider did not condense
@@ -154,11 +177,21 @@ type conversationPage struct {
 	base
 	C      *Evidence
 	Texts  bool
+	Curve  template.HTML
+	Money  template.HTML
 	Rows   []epochRow
 	Epochs []epochDetail
 }
 
-// A modeRow is what the epochs of a mode were worth.
+// A card shows a conversation with its curve.
+type card struct {
+	*Evidence
+
+	Link, Size, Worth string
+	Curve             template.HTML
+}
+
+// A modeRow has the results of the epochs of a mode.
 type modeRow struct {
 	Mode
 	Title, Expected, Measured, Share, Worth string
@@ -195,8 +228,11 @@ type epochDetail struct {
 	Missing  []score.Need
 }
 
-// mostRows is how many conversations and epochs the overview has.
-const mostRows = 50
+// How many conversations and epochs the tables of the overview have, and how many conversations it shows with their curves.
+const (
+	mostRows  = 50
+	mostCards = 4
+)
 
 func (w *Watch) overview(stats live.Stats) any {
 	w.mu.Lock()
@@ -210,16 +246,22 @@ func (w *Watch) overview(stats live.Stats) any {
 	defer w.mu.Unlock()
 	all := w.all()
 	p := &overviewPage{
-		base:  w.base("condense serve", "worth", "Worth", "needed", "Needed later", "conversations", "Conversations", "epochs", "Epochs", "providers", "Providers", "recalls", "Recalls"),
+		base:  w.base("condense serve", "running", "Latest", "worth", "Worth", "needed", "Needed later", "conversations", "Conversations", "epochs", "Epochs", "providers", "Providers", "recalls", "Recalls"),
 		Stats: stats, Shadows: len(w.shadows) > 0, Failed: slices.ContainsFunc(stats.Attempts, func(a live.Attempt) bool { return a.Failed() }),
 	}
-	for _, m := range judged.sum(all) {
+	modes := judged.sum(all)
+	p.Sentence = sentence(&stats, len(all), modes)
+	for _, m := range modes {
 		if m.Epochs > 0 {
 			p.Modes = append(p.Modes, m.row())
 		}
 	}
 	var epochs []epochRow
 	for _, c := range all {
+		if len(p.Cards) < mostCards {
+			link := root + "conversations/" + c.ID
+			p.Cards = append(p.Cards, card{Evidence: c, Link: link, Size: c.filled(), Worth: usd(c.Saved), Curve: c.curve(link)})
+		}
 		p.Tenants = p.Tenants || c.Tenant != ""
 		if len(p.Conversations) < mostRows {
 			row := conversationRow{Evidence: c, Link: root + "conversations/" + c.ID, Epochs: len(c.Epochs), CacheShare: "–", Worth: worth(c.Saved, c.Observe)}
@@ -235,6 +277,48 @@ func (w *Watch) overview(stats live.Stats) any {
 	slices.SortStableFunc(epochs, func(a, b epochRow) int { return b.Time.Compare(a.Time) })
 	p.Epochs = epochs[:min(len(epochs), mostRows)]
 	return p
+}
+
+// sentence is the verdict of the overview: what was saved, and what of it was missed.
+func sentence(stats *live.Stats, conversations int, modes []Mode) string {
+	var all Mode
+	for _, m := range modes {
+		if m.Mode == "" && !m.Observed {
+			all = m
+		}
+	}
+	switch {
+	case stats.Requests == 0:
+		return "No request has come yet."
+	case stats.Observe:
+		return fmt.Sprintf("%s of %s only observed.", size.Plural(stats.Requests, "request"), size.Plural(conversations, "conversation"))
+	case all.Epochs == 0:
+		return fmt.Sprintf("%s so far, and none was long enough to be condensed.", size.Plural(conversations, "conversation"))
+	}
+	text := size.Plural(all.Epochs, "epoch") + " in " + size.Plural(all.Conversations, "conversation")
+	switch {
+	case all.Unpriced == all.Epochs:
+		text += fmt.Sprintf(" made %s tokens of %s", size.Group(all.After), size.Group(all.Before))
+	case all.Saved < 0:
+		text += fmt.Sprintf(" cost %s more than was saved so far", usd(-all.Saved))
+	default:
+		text += fmt.Sprintf(" saved %s of %s", usd(all.Saved), usd(stats.Cost+all.Saved))
+	}
+	switch {
+	case all.Needed > 0:
+		text += fmt.Sprintf("; of %s that were needed later, %s could not be found any more", size.Plural(all.Needed, "name"), size.Group(all.Missing))
+	case all.Measured > 0:
+		text += "; nothing that was left out was needed later"
+	}
+	return text + "."
+}
+
+// filled is the size of what was sent last, with the window.
+func (c *Evidence) filled() string {
+	if c.Window <= 0 {
+		return size.Short(c.Tokens) + " tokens"
+	}
+	return fmt.Sprintf("%s of %s tokens", size.Short(c.Tokens), size.Short(c.Window))
 }
 
 func (m *Mode) row() modeRow {
@@ -270,7 +354,7 @@ func (w *Watch) conversation(id string, texts bool) any {
 	if c == nil {
 		return nil
 	}
-	p := &conversationPage{base: w.base("Conversation of "+agentName(c.Agent), "epochs", "Epochs"), C: c, Texts: texts}
+	p := &conversationPage{base: w.base("Conversation of "+agentName(c.Agent), "epochs", "Epochs"), C: c, Texts: texts, Curve: c.curve(""), Money: c.money()}
 	for i, e := range slices.Backward(c.Epochs) {
 		n := i + 1
 		p.Rows = append(p.Rows, e.row(c.ID, n))
@@ -323,7 +407,7 @@ func (e *Epoch) row(conversation string, n int) epochRow {
 	return r
 }
 
-// agentName is how an agent is called in a sentence.
+// agentName returns the name of an agent for a sentence.
 func agentName(name string) string {
 	if name == "" || name == agents.Any.Name {
 		return "an unknown agent"
@@ -331,7 +415,7 @@ func agentName(name string) string {
 	return name
 }
 
-// one is a measure of a row.
+// one formats a measure of a row.
 func one(r *lab.Row, measure string) string {
 	v, ok := r.Values[measure]
 	if !ok {
@@ -340,7 +424,7 @@ func one(r *lab.Row, measure string) string {
 	return percent(v)
 }
 
-// estimate is a mean with its interval.
+// estimate formats a mean with its interval.
 func estimate(values map[string]lab.Estimate, measure string) string {
 	e, ok := values[measure]
 	switch {
@@ -354,7 +438,7 @@ func estimate(values map[string]lab.Estimate, measure string) string {
 
 func percent(v float64) string { return strconv.FormatFloat(100*v, 'f', 0, 64) + "\u00a0%" } //nolint:mnd // percent
 
-// worth says what was saved, or would have been.
+// worth formats actual or hypothetical savings.
 func worth(saved float64, observed bool) string {
 	if observed {
 		return "would be " + usd(saved)

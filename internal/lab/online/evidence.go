@@ -1,4 +1,4 @@
-package hindsight
+package online
 
 import (
 	"cmp"
@@ -17,10 +17,10 @@ import (
 	"github.com/condensehq/condense/tokens"
 )
 
-// Evidence is what is known of a conversation: numbers, and no text of it. It is what the store keeps.
+// Evidence has the measurements of a conversation, without any of its text. It is the record in the store.
 type Evidence struct {
 	ID       string    `json:"id"`
-	Tenant   string    `json:"tenant,omitempty"` // its name
+	Tenant   string    `json:"tenant,omitempty"` // the tenant's name
 	Agent    string    `json:"agent,omitempty"`
 	Model    string    `json:"model"`
 	Profile  string    `json:"profile,omitempty"`
@@ -30,8 +30,11 @@ type Evidence struct {
 	Last     time.Time `json:"last"`
 	Turns    int       `json:"turns"`
 	Messages int       `json:"messages"` // of the client, in the last turn
-	Tokens   int       `json:"tokens"`   // what was sent in it
-	// What the vendor reported of all turns, in tokens and US dollars.
+	Tokens   int       `json:"tokens"`   // tokens sent in the last turn
+	Window   int       `json:"window,omitempty"`
+	DueAt    int       `json:"due_at,omitempty"` // tokens at which it is condensed at the latest
+	Curve    []Point   `json:"curve,omitempty"`  // of its turns, at most mostPoints
+	// The vendor's counts for all turns, in tokens and US dollars.
 	Input    int      `json:"input"`
 	Read     int      `json:"cache_read"`
 	Write    int      `json:"cache_write"`
@@ -39,7 +42,7 @@ type Evidence struct {
 	Cost     float64  `json:"cost"`
 	Saved    float64  `json:"cost_saved"`
 	Unpriced int      `json:"unpriced,omitempty"`
-	Epochs   []*Epoch `json:"epochs"` // the oldest first
+	Epochs   []*Epoch `json:"epochs"` // oldest first
 }
 
 // An Epoch is a condensation of a conversation and what followed.
@@ -48,33 +51,33 @@ type Epoch struct {
 
 	Profile  string  `json:"profile,omitempty"`
 	Mode     string  `json:"mode,omitempty"`
-	Answers  int     `json:"answers"`           // since, that the vendor has reported
+	Answers  int     `json:"answers"`           // since the epoch, with the vendor's counts
 	Saved    float64 `json:"cost_saved"`        // US dollars since; negative until it has paid for itself
-	PaidAt   int     `json:"paid_at,omitempty"` // answers after which Saved was not negative any more; 0 if it has not. Of several gateways, at most
+	PaidAt   int     `json:"paid_at,omitempty"` // answers until Saved was no longer negative; 0 if it still is. With several gateways, an upper bound
 	Unpriced bool    `json:"unpriced,omitempty"`
 	Recalls  int     `json:"recalls"`
 	Recalled int     `json:"recalled"` // tokens
 
-	Followed int               `json:"followed"`          // turns after it by which it was measured; 0 if it was not yet
-	Needed   int               `json:"needed"`            // names that were needed in them
-	Missing  int               `json:"missing"`           // of these, in what was sent neither visible nor reachable
-	Rereads  int               `json:"rereads"`           // calls that brought back what was hidden, see [lab.Rereads]
+	Followed int               `json:"followed"`          // turns after it by which it was measured; 0 if not measured yet
+	Needed   int               `json:"needed"`            // names needed in those turns
+	Missing  int               `json:"missing"`           // needed names that were neither visible nor reachable in the sent view
+	Rereads  int               `json:"rereads"`           // calls that brought back hidden content, see [lab.Rereads]
 	Reread   int               `json:"reread_tokens"`     // in their results
-	Rows     []lab.Row         `json:"rows,omitempty"`    // of what was sent and of the shadows
-	Refused  map[string]string `json:"refused,omitempty"` // why a shadow made nothing
+	Rows     []lab.Row         `json:"rows,omitempty"`    // of the sent view and of the shadows
+	Refused  map[string]string `json:"refused,omitempty"` // by shadow: why it produced no view
 }
 
 // A Mode sums up the epochs of a mode.
 type Mode struct {
 	Mode          string `json:"mode,omitempty"`     // empty: all together
-	Observed      bool   `json:"observed,omitempty"` // nothing was changed: all of it is what would have been
+	Observed      bool   `json:"observed,omitempty"` // the gateway only observed: the numbers are hypothetical
 	Conversations int    `json:"conversations"`
 	Epochs        int    `json:"epochs"`
 	Before        int    `json:"before"` // tokens, of all epochs together; so are the following numbers
 	After         int    `json:"after"`
 	CacheRead     int    `json:"cache_read"` // of the first request after each
 	CacheWrite    int    `json:"cache_write"`
-	// Of the epochs before which that was predicted, or that have paid for themselves: mean numbers of answers.
+	// Mean numbers of answers, over epochs with a prediction and over epochs that have paid for themselves.
 	Predicted float64 `json:"turns,omitempty"`
 	PaidAfter float64 `json:"paid_after,omitempty"`
 	Paid      int     `json:"paid"` // epochs that have paid for themselves
@@ -82,25 +85,26 @@ type Mode struct {
 	Unpriced  int     `json:"unpriced,omitempty"` // epochs without a known price, which are not in Paid and Saved
 	Recalls   int     `json:"recalls"`
 	Recalled  int     `json:"recalled"`
-	Measured  int     `json:"measured"` // epochs by which enough turns have followed
+	Measured  int     `json:"measured"` // epochs followed by enough turns
 	Needed    int     `json:"needed"`
 	Missing   int     `json:"missing"`
 	Rereads   int     `json:"rereads"`
 	Reread    int     `json:"reread_tokens"`
-	Chains    []Chain `json:"chains"` // what was sent first, then the shadows
+	Chains    []Chain `json:"chains"` // the sent view first, then the shadows
 	Verdict   string  `json:"verdict,omitempty"`
-	Unfit     []Unfit `json:"unfit,omitempty"` // what speaks against shadows
+	Unfit     []Unfit `json:"unfit,omitempty"` // reasons against shadows
 
 	refused map[string]refusal // by shadow
 }
 
-// Unfit says why a verdict leaves out a shadow, or at how many epochs the shadow made nothing.
+// Unfit is the reason why a verdict leaves out a shadow, or the number of epochs for which the shadow produced no
+// view.
 type Unfit struct {
 	Name string `json:"name"`
 	Why  string `json:"why"`
 }
 
-// A Chain is how much of what was needed later a chain has left, on the measured epochs.
+// A Chain has the share of later needs that a chain kept, on the measured epochs.
 type Chain struct {
 	Name          string                  `json:"name"`
 	Conversations int                     `json:"conversations"`
@@ -108,19 +112,20 @@ type Chain struct {
 	Values        map[string]lab.Estimate `json:"values"` // measures as in package lab
 }
 
-// Of a row the measures are kept that are shown, and those that a verdict needs besides.
+// The measures of a row that are kept: those that are shown, and those that only a verdict needs.
 var (
 	shownMeasures = []string{lab.MeasurePanel, lab.MeasureReachable, lab.MeasureUser, lab.MeasureKept}
 	keptMeasures  = append([]string{lab.MeasureSize, "artefacts", "errors", "recent", "foretold", "plain", "grounded"}, shownMeasures...)
 )
 
-// Modes sums up epochs: all that were made, those by mode, and then in the same way those that were only observed, if there are any.
+// Modes sums up epochs: first the effective ones, all together and by mode, then, if there are any, the observed ones
+// in the same way.
 func Modes(all []*Evidence) []Mode { return judge(all, nil)().sum(all) }
 
-// Verdicts are on what was sent, and on what would have been where a gateway only observed.
+// Verdicts are about sent views, and about views that observing gateways would have sent.
 type verdicts struct{ sent, observed *lab.Report }
 
-// judge returns what is measured by conversations as they are now.
+// judge returns a function that computes the verdicts on the current measurements.
 func judge(all []*Evidence, shadows []string) func() verdicts {
 	made, names := rowsOf(observed(all, false), shadows)
 	seen, others := rowsOf(observed(all, true), shadows)
@@ -140,12 +145,13 @@ func (v verdicts) sum(all []*Evidence) []Mode {
 	return out
 }
 
-// observed returns the conversations in which nothing was changed, or the others.
+// observed returns the conversations whose gateway only observed, or the others.
 func observed(all []*Evidence, is bool) []*Evidence {
 	return slices.DeleteFunc(slices.Clone(all), func(c *Evidence) bool { return c.Observe != is })
 }
 
-// rowsOf returns what was measured of what was sent and of the shadows, and their names: shadows in their order, then others that the epochs have.
+// rowsOf returns the rows of the sent views and of the shadows, and their names: the given shadows in order, then
+// others that the epochs have.
 func rowsOf(all []*Evidence, shadows []string) (rows []lab.Row, names []string) {
 	names = append([]string{Sent}, shadows...)
 	for _, c := range all {
@@ -227,10 +233,10 @@ func sum(all []*Evidence, report *lab.Report) []Mode {
 	return out
 }
 
-// liveWords are those of an epoch for those of a comparison of recorded sessions.
+// liveWords replace words about recorded sessions by words about a gateway.
 var liveWords = strings.NewReplacer("over the budget", "larger than what was sent", "at that size", "at its own size", "of the budget", "of what was sent", "cuts", "epochs", "the cut", "the epoch")
 
-// unfit returns why a verdict leaves out a chain.
+// unfit returns the reasons why a verdict leaves out a chain.
 func unfit(report *lab.Report, name string) (out []Unfit) {
 	for _, w := range report.Warnings {
 		if w.Strategy == name && w.Unfit {
@@ -240,13 +246,13 @@ func unfit(report *lab.Report, name string) (out []Unfit) {
 	return out
 }
 
-// A refusal is how often a shadow made nothing, and why the last time.
+// A refusal counts how often a shadow produced no view, with the last reason.
 type refusal struct {
 	count int
 	why   string
 }
 
-// refuse counts shadows that made nothing of an epoch.
+// refuse counts the shadows that produced no view for an epoch.
 func (m *Mode) refuse(shadows map[string]string) {
 	for name, why := range shadows {
 		if m.refused == nil {
@@ -256,7 +262,7 @@ func (m *Mode) refuse(shadows map[string]string) {
 	}
 }
 
-// add adds what an epoch was worth.
+// add adds the measurements of an epoch.
 func (m *Mode) add(e *Epoch) {
 	m.Epochs++
 	m.Before += e.Before
@@ -283,7 +289,7 @@ func (m *Mode) add(e *Epoch) {
 	}
 }
 
-// merge returns the conversations, of each what all gateways that served it know together; those of the latest turns first.
+// merge returns one record per conversation, joined from all gateways that served it, the latest turn first.
 func merge(all []*Evidence) []*Evidence {
 	of := map[string]*Evidence{}
 	out := make([]*Evidence, 0, len(all))
@@ -291,7 +297,7 @@ func merge(all []*Evidence) []*Evidence {
 		known := of[c.ID]
 		if known == nil {
 			copied := *c
-			copied.Epochs = []*Epoch{} // those of c go on while what is returned is read
+			copied.Epochs = []*Epoch{} // c's epochs change while the caller reads the result
 			for _, e := range c.Epochs {
 				epoch := *e
 				copied.Epochs = append(copied.Epochs, &epoch)
@@ -303,7 +309,7 @@ func merge(all []*Evidence) []*Evidence {
 		known.merge(c)
 	}
 	for _, c := range out {
-		c.Epochs = slices.DeleteFunc(c.Epochs, func(e *Epoch) bool { return e.Before == 0 }) // of a gateway that has not said more yet
+		c.Epochs = slices.DeleteFunc(c.Epochs, func(e *Epoch) bool { return e.Before == 0 }) // of a gateway that has not reported its size yet
 		slices.SortFunc(c.Epochs, func(a, b *Epoch) int { return a.Time.Compare(b.Time) })
 	}
 	slices.SortFunc(out, func(a, b *Evidence) int { return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.ID, b.ID)) })
@@ -312,11 +318,12 @@ func merge(all []*Evidence) []*Evidence {
 
 func (c *Evidence) merge(o *Evidence) {
 	if o.Last.After(c.Last) {
-		c.Agent, c.Model, c.Profile, c.Mode, c.Observe, c.Last, c.Messages, c.Tokens = o.Agent, o.Model, o.Profile, o.Mode, o.Observe, o.Last, o.Messages, o.Tokens
+		c.Agent, c.Model, c.Profile, c.Mode, c.Observe, c.Last, c.Messages, c.Tokens, c.Window, c.DueAt = o.Agent, o.Model, o.Profile, o.Mode, o.Observe, o.Last, o.Messages, o.Tokens, o.Window, o.DueAt
 	}
 	if o.First.Before(c.First) {
 		c.First = o.First
 	}
+	c.Curve = slices.SortedStableFunc(slices.Values(slices.Concat(c.Curve, o.Curve)), func(a, b Point) int { return a.Time.Compare(b.Time) })
 	c.Turns += o.Turns
 	c.Input += o.Input
 	c.Read += o.Read
@@ -336,7 +343,8 @@ func (c *Evidence) merge(o *Evidence) {
 	}
 }
 
-// merged returns what two gateways know of an epoch. One has made it; what followed may have come to both.
+// merged joins two gateways' records of an epoch. Only one gateway made it, but its consequences may have been seen
+// by both.
 func (e *Epoch) merged(o *Epoch) *Epoch {
 	if o.Before > 0 || e.Before == 0 && o.Followed > e.Followed {
 		e, o = o, e
@@ -348,7 +356,7 @@ func (e *Epoch) merged(o *Epoch) *Epoch {
 	sum.Unpriced = e.Unpriced || o.Unpriced
 	sum.Recalls += o.Recalls
 	sum.Recalled += o.Recalled
-	if e.Answers > 0 && o.Answers > 0 { // in which order is not known
+	if e.Answers > 0 && o.Answers > 0 { // their order is unknown
 		if sum.PaidAt = 0; sum.Saved > 0 {
 			sum.PaidAt = sum.Answers
 		}
@@ -358,13 +366,14 @@ func (e *Epoch) merged(o *Epoch) *Epoch {
 	return &sum
 }
 
-// api is that of the records of evidence in the store.
+// api is the API name of evidence records in the store.
 const api = "evidence"
 
 // mostStored is how many conversations [Stored] reads.
 const mostStored = 100_000
 
-// Stored returns what all gateways that use the store at an address have measured, as far as it is kept.
+// Stored returns the measurements of all gateways that use the store at an address, as far as the store still has
+// them.
 func Stored(ctx context.Context, address string) ([]*Evidence, error) {
 	db, err := store.Open(ctx, address)
 	if err != nil {

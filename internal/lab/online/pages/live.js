@@ -20,7 +20,8 @@ async function refresh() {
           next.querySelectorAll(".scroll").forEach((e, i) => (e.scrollLeft = scrolled[i] || 0));
           if (summary) next.querySelector("#" + summary + " > summary")?.focus({ preventScroll: true });
           const pressed = active && active.dataset && active.dataset.do;
-          if (pressed) next.querySelector(`button[data-do="${pressed}"]`)?.focus({ preventScroll: true });
+          const of = pressed && active.closest("[data-conversation]").dataset.conversation;
+          if (pressed) next.querySelector(`[data-conversation="${of}"] button[data-do="${pressed}"]`)?.focus({ preventScroll: true });
           if (focused) for (const a of next.querySelectorAll("a")) if (a.getAttribute("href") === focused) { a.focus({ preventScroll: true }); break; }
         }
       }

@@ -1,10 +1,11 @@
-// Package hindsight watches the conversations of a gateway and measures, as each goes on, what its epochs were worth: what of the history that was
-// condensed the agent needed later and did not find, what the condensations of other profiles would have kept of it, and what was saved. It
-// shows that in pages. The measure is that of condense compare: a conversation that goes on is a recorded session whose end has not come yet.
+// Package online measures the epochs of a running gateway's conversations: which of the condensed content the agent
+// needed later and did not find, how much of it the condensations of other profiles would have kept, and how much
+// money was saved. It shows the results on pages. The measures are those of condense compare: an ongoing conversation
+// is a recorded session whose end is not known yet.
 //
-// Texts are in memory only, and bounded: the newest conversations, and of those what fits. The numbers are written to the store of the gateway, as
-// [Evidence], so that they survive the process, and are those of all gateways with that store.
-package hindsight
+// Texts are in memory only, and bounded: those of the newest conversations that fit. The numbers are written to the
+// gateway's store, as [Evidence], so that they survive the process and include all gateways with that store.
+package online
 
 import (
 	"bytes"
@@ -30,18 +31,18 @@ import (
 	"github.com/condensehq/condense/transcript"
 )
 
-// Sent is the name of what was sent, next to the names of the profiles that were not.
+// Sent is the name of the sent view, next to the names of the shadow profiles.
 const Sent = "sent"
 
-// Limits of what is remembered.
+// Limits of memory.
 const (
 	mostConversations = 500
 	mostEpochs        = 2000
 	mostBytes         = 64 << 20 // of texts, compressed
-	mostNeeds         = 20       // that are named, of an epoch
+	mostNeeds         = 20       // named, for each epoch
 )
 
-// milestones are the numbers of turns after an epoch at which it is measured. The last is as far as the scorer reads.
+// milestones are the numbers of turns after an epoch at which it is measured. The last is the scorer's horizon.
 var milestones = []int{score.TurnsAfter, 12, 24, score.TurnsOfTheFuture}
 
 // A Watch is a [live.Watcher]. It is safe for concurrent use.
@@ -52,7 +53,7 @@ type Watch struct {
 	pack    *zstd.Encoder
 	unpack  *zstd.Decoder
 
-	store  store.Store // nil if nothing is kept
+	store  store.Store // nil if nothing is stored
 	source string      // begins the IDs of the records of this process
 	end    context.CancelFunc
 
@@ -61,25 +62,25 @@ type Watch struct {
 	others        map[string]*Evidence // of other processes, by the ID of the record
 	epochs        []*epoch             // the oldest first
 	bytes         int                  // of their texts
-	changes       int                  // what the pages show has changed so often
-	report        func() verdicts      // of what is measured, made once; nil if that has changed. It is not called with mu held: it takes long
+	changes       int                  // version of the data that the pages show
+	report        func() verdicts      // computes the verdicts once; nil after a change. Slow: do not call it with mu held
 
 	due             chan *epoch
-	hurry           context.Context //nolint:containedctx // ends when nothing more should be measured
+	hurry           context.Context //nolint:containedctx // done when no more epochs should be measured
 	stop            context.CancelFunc
 	measuring, kept sync.WaitGroup
 }
 
-// A conversation is what is known of one. Guarded by Watch.mu, like all below.
+// A conversation is the state of one conversation. Guarded by Watch.mu, like all types below.
 type conversation struct {
 	Evidence
 
 	epochs  []*epoch     // of this process
-	changed bool         // since it was written
-	record  store.Record // of the one goroutine that writes
+	changed bool         // since it was last written
+	record  store.Record // used only by the goroutine that writes
 }
 
-// An epoch is one that this process has made, with the texts that it is measured by.
+// An epoch is an epoch of this process, with the texts by which it is measured.
 type epoch struct {
 	*Epoch
 
@@ -87,19 +88,19 @@ type epoch struct {
 	conversation *conversation
 
 	at      int               // messages of the client that it condensed
-	last    []byte            // the last of them
-	history []byte            // they, compressed
+	last    []byte            // the last of these messages
+	history []byte            // these messages, compressed
 	head    []byte            // system prompt and tools as members of the request, compressed
-	views   map[string][]byte // what was sent, and what the shadows made, compressed
+	views   map[string][]byte // the sent view and the shadows', compressed
 	journal []byte            // compressed
-	future  [][]byte          // messages after them
+	future  [][]byte          // later messages
 	seen    int               // turns of the assistant in future
 	due     int               // index in milestones
-	missing []score.Need      // the names that were needed, and are not in what was sent
+	missing []score.Need      // needed names that the sent view does not have
 }
 
-// New returns a watch that compares what is sent with the shadows, which are names of profiles. It keeps the numbers in the store at an address, as
-// [live.Options] has it; empty or "memory" means memory.
+// New returns a watch that compares sent views with those of the shadows, which are names of profiles. It keeps the
+// numbers in the store at an address in the form of [live.Options]; empty or "memory" means memory.
 func New(ctx context.Context, address string, shadows []string, log *slog.Logger) (*Watch, error) {
 	encoding, err := tokens.Open(tokens.O200kBase)
 	if err != nil {
@@ -133,8 +134,8 @@ func New(ctx context.Context, address string, shadows []string, log *slog.Logger
 	return w, nil
 }
 
-// Close measures the epochs that wait for it until ctx ends, and writes what was measured. No method but those of the pages may be called
-// after it.
+// Close measures due epochs until ctx ends, and writes the results. Only the methods for pages may be called after
+// it.
 func (w *Watch) Close(ctx context.Context) error {
 	close(w.due)
 	defer context.AfterFunc(ctx, w.stop)()
@@ -152,7 +153,7 @@ func (w *Watch) Close(ctx context.Context) error {
 // Turn implements [live.Watcher].
 func (w *Watch) Turn(t *live.Turn) {
 	var begins *epoch
-	if t.Epoch != nil && len(t.Messages) > 0 { // compressed before w is locked, for which all requests wait
+	if t.Epoch != nil && len(t.Messages) > 0 { // compress before locking w, for which all requests wait
 		begins = &epoch{
 			format: t.Format, at: len(t.Messages), last: bytes.Clone(t.Messages[len(t.Messages)-1]), history: w.packed(t.Messages), head: w.compressed(headOf(t)),
 			journal: w.compressed(t.Journal), views: map[string][]byte{Sent: w.packed(t.View)},
@@ -175,6 +176,7 @@ func (w *Watch) Turn(t *live.Turn) {
 	c.Agent, c.Model, c.Profile, c.Mode, c.Observe = t.Agent, t.Model, t.Profile, t.Mode, t.Observe
 	c.Last, c.Messages, c.Tokens = t.Time, len(t.Messages), t.Tokens
 	c.Turns++
+	c.point(t)
 	for _, e := range c.epochs {
 		w.follow(e, t.Messages)
 	}
@@ -188,7 +190,7 @@ func (w *Watch) Turn(t *live.Turn) {
 	w.shrink()
 }
 
-// epoch returns the epoch that began at a time: a new one, if this process has not heard of it.
+// epoch returns the epoch that began at a time, creating it if this process does not have it yet.
 func (c *conversation) epoch(began time.Time) *Epoch {
 	i := slices.IndexFunc(c.Epochs, func(e *Epoch) bool { return e.Time.Equal(began) })
 	if i < 0 {
@@ -198,7 +200,7 @@ func (c *conversation) epoch(began time.Time) *Epoch {
 	return c.Epochs[i]
 }
 
-// follow adds what the client's history has after an epoch.
+// follow adds the messages of the client's history after an epoch.
 func (w *Watch) follow(e *epoch, messages [][]byte) {
 	if e.history == nil || len(messages) <= e.at || !bytes.Equal(messages[e.at-1], e.last) { // a branch from before it
 		return
@@ -274,11 +276,14 @@ func (w *Watch) Answer(id string, u *live.Used) {
 	c.Output += u.Output
 	c.Cost += u.Cost
 	c.Saved += u.Saved
+	if i := slices.IndexFunc(c.Curve, func(p Point) bool { return p.Time.Equal(u.Time) }); i >= 0 {
+		c.Curve[i].Saved = c.Saved
+	}
 	if !u.Priced {
 		c.Unpriced++
 	}
 	c.changed = true
-	if !u.Epoch.IsZero() { // what is saved now is due to it
+	if !u.Epoch.IsZero() { // these savings are due to the epoch
 		e := c.epoch(u.Epoch)
 		if e.Time.Equal(u.Time) {
 			e.CacheRead, e.CacheWrite = u.Read, u.Write
@@ -334,7 +339,7 @@ func (w *Watch) remove(c *conversation) {
 	w.changes++
 }
 
-// shrink drops the texts of the oldest epochs until the rest fits. What was measured stays.
+// shrink drops the texts of the oldest epochs until the rest fits. Their measurements stay.
 func (w *Watch) shrink() {
 	for i := 0; w.bytes > mostBytes && i < len(w.epochs)-1; i++ {
 		w.drop(w.epochs[i])
@@ -364,7 +369,8 @@ func (w *Watch) packed(messages [][]byte) []byte {
 	return w.compressed(rawjson.Array(messages))
 }
 
-// compressed returns a text as it is kept. The encoder returns an array as large as the text, of which only the beginning is used.
+// compressed returns a compressed copy of text of its own size: the encoder returns an array as large as the text,
+// mostly unused.
 func (w *Watch) compressed(text []byte) []byte { return bytes.Clone(w.pack.EncodeAll(text, nil)) }
 
 // measureAll measures the epochs that are due, one after the other.
@@ -379,9 +385,9 @@ func (w *Watch) measureAll() {
 	}
 }
 
-// measure measures an epoch by what has followed so far.
+// measure measures an epoch by the messages so far.
 func (w *Watch) measure(e *epoch) (err error) {
-	defer func() { // the texts are anyone's
+	defer func() { // the texts are untrusted
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
 		}
@@ -436,7 +442,7 @@ func (w *Watch) measure(e *epoch) (err error) {
 	return nil
 }
 
-// headOf returns what a request has besides its messages, as members of an object that others follow.
+// headOf returns the members of a request other than its messages, in the form of a JSON object's beginning.
 func headOf(t *live.Turn) []byte {
 	system := "system"
 	if t.Format == "responses" {
@@ -452,8 +458,8 @@ func headOf(t *live.Turn) []byte {
 	return out
 }
 
-// read returns packed messages and what follows them as package lab reads a recorded session: with the system prompt and the tools, which need not be in the
-// conversation, and with who wrote what.
+// read converts packed messages and the ones after them to a session for package lab: with the system prompt and the
+// tools, which the conversation itself may lack, and with the authors of texts.
 func (w *Watch) read(format string, head, packed []byte, more [][]byte) (*score.Session, error) {
 	body, err := w.unpack.DecodeAll(head, []byte("{"))
 	if err != nil {
@@ -488,7 +494,7 @@ func (w *Watch) document(conversation string, n int) (*transcript.Document, erro
 	}
 	w.mu.Unlock()
 	if journal == nil {
-		return nil, nil //nolint:nilnil // there is none any more
+		return nil, nil //nolint:nilnil // it was dropped
 	}
 	text, err := w.unpack.DecodeAll(journal, nil)
 	if err != nil {
@@ -497,8 +503,8 @@ func (w *Watch) document(conversation string, n int) (*transcript.Document, erro
 	return transcript.Read(bytes.NewReader(text), &transcript.ReadOptions{Format: "condense"})
 }
 
-// find returns what all gateways know of a conversation, nil if nothing, and of each of its epochs the texts, nil for those of other processes. The caller
-// holds w.mu.
+// find returns all gateways' record of a conversation, nil if there is none, and the texts of each of its epochs, nil
+// for epochs of other processes. The caller holds w.mu.
 func (w *Watch) find(id string) (*Evidence, []*epoch) {
 	var parts []*Evidence
 	for _, c := range w.others {

@@ -1,4 +1,4 @@
-package hindsight_test
+package online_test
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab"
-	"github.com/condensehq/condense/internal/lab/hindsight"
+	"github.com/condensehq/condense/internal/lab/online"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/live"
@@ -21,9 +21,9 @@ import (
 
 var noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 
-func watch(t *testing.T, file string) *hindsight.Watch {
+func watch(t *testing.T, file string) *online.Watch {
 	t.Helper()
-	w, err := hindsight.New(t.Context(), file, nil, slog.New(slog.DiscardHandler))
+	w, err := online.New(t.Context(), file, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,24 +44,25 @@ func answer(at time.Time, saved float64) *live.Used {
 	return &live.Used{Time: at, Epoch: noon, Input: 300, Read: 200, Cost: 1, Saved: saved, Priced: true}
 }
 
-// Two shadows are compared with what was sent. One left more than that, the other made nothing: the verdict says so, and not that there is no other.
+// Two shadows are compared with what was sent. One left more than that, the other made nothing: the verdict says so,
+// and not that there is no other.
 func TestVerdictSaysWhyShadowsAreUnfit(t *testing.T) {
-	var all []*hindsight.Evidence
+	var all []*online.Evidence
 	for i := range 9 {
 		id := fmt.Sprint("C", i)
 		row := func(chain string, kept, size float64) lab.Row {
 			return lab.Row{Session: id, Source: id, Budget: "live", Cut: "1", Strategy: chain, Outcome: core.OutcomeApplied, Values: map[string]float64{lab.MeasurePanel: kept, lab.MeasureSize: size}}
 		}
-		all = append(all, &hindsight.Evidence{ID: id, Epochs: []*hindsight.Epoch{{
+		all = append(all, &online.Evidence{ID: id, Epochs: []*online.Epoch{{
 			Epoch: live.Epoch{Time: noon, Before: 1000, After: 300}, Followed: 6, Needed: 10,
-			Rows: []lab.Row{row(hindsight.Sent, 0.79, 1), row("balanced", 0.81, 1.2)}, Refused: map[string]string{"native": "the chain asks a language model"},
+			Rows: []lab.Row{row(online.Sent, 0.79, 1), row("balanced", 0.81, 1.2)}, Refused: map[string]string{"native": "the chain asks a language model"},
 		}}})
 	}
-	m := hindsight.Modes(all)[0]
+	m := online.Modes(all)[0]
 	if want := "sent keeps 0.79 of what was needed later, and is compared with nothing: warnings rule out balanced"; m.Verdict != want {
 		t.Errorf("the verdict is %q", m.Verdict)
 	}
-	want := []hindsight.Unfit{
+	want := []online.Unfit{
 		{Name: "native", Why: "made nothing at 9 of 9 epochs: the chain asks a language model"},
 		{Name: "balanced", Why: "not compared: larger than what was sent at 9 of 9 epochs, and measured at its own size"},
 	}
@@ -70,7 +71,8 @@ func TestVerdictSaysWhyShadowsAreUnfit(t *testing.T) {
 	}
 }
 
-// A reader of the pages sees who condensed, why not the first of the chain, which provider failed, and which vendor was away.
+// A reader of the pages sees who condensed, why not the first of the chain, which provider failed, and which vendor
+// was away.
 func TestPagesNameWhatFailed(t *testing.T) {
 	w := watch(t, "")
 	defer func() { _ = w.Close(t.Context()) }()
@@ -103,7 +105,8 @@ func TestPagesNameWhatFailed(t *testing.T) {
 	}
 }
 
-// TestEvidenceIsKept: what was measured survives the process, is the sum over those that served a conversation, and goes with its tenant.
+// TestEvidenceIsKept: what was measured survives the process, is the sum over those that served a conversation, and
+// goes with its tenant.
 func TestEvidenceIsKept(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "gateway.db")
 	a, b := watch(t, file), watch(t, file)
@@ -115,12 +118,12 @@ func TestEvidenceIsKept(t *testing.T) {
 	b.Recall("C1", noon, 10)
 	a.Turn(turn(noon.Add(2*time.Minute), false))
 	a.Answer("C1", answer(noon.Add(2*time.Minute), 0.5))
-	for _, w := range []*hindsight.Watch{a, b} {
+	for _, w := range []*online.Watch{a, b} {
 		if err := w.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	all, err := hindsight.Stored(t.Context(), file)
+	all, err := online.Stored(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +137,7 @@ func TestEvidenceIsKept(t *testing.T) {
 	if e.Before != 1000 || e.Answers != 3 || e.Saved != 2.5 || e.PaidAt != 3 || e.Recalls != 2 || e.Recalled != 60 || e.CacheRead != 200 {
 		t.Errorf("epoch %+v", e)
 	}
-	modes := hindsight.Modes(all)
+	modes := online.Modes(all)
 	if len(modes) != 2 || modes[0].Mode != "" || modes[1].Mode != "plan" {
 		t.Fatalf("modes %+v", modes)
 	}
@@ -174,17 +177,17 @@ func TestEvidenceIsKept(t *testing.T) {
 	if err := w.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if all, err = hindsight.Stored(t.Context(), file); err != nil || len(all) != 0 {
+	if all, err = online.Stored(t.Context(), file); err != nil || len(all) != 0 {
 		t.Errorf("after it was forgotten: %+v %v", all, err)
 	}
 }
 
 // What was only observed is summed up apart: it has saved nothing.
 func TestObservedEpochsAreNoSavings(t *testing.T) {
-	epoch := func() []*hindsight.Epoch {
-		return []*hindsight.Epoch{{Epoch: live.Epoch{Time: time.Unix(1, 0), Before: 1000, After: 100}, Saved: 2, PaidAt: 1, Answers: 3}}
+	epoch := func() []*online.Epoch {
+		return []*online.Epoch{{Epoch: live.Epoch{Time: time.Unix(1, 0), Before: 1000, After: 100}, Saved: 2, PaidAt: 1, Answers: 3}}
 	}
-	modes := hindsight.Modes([]*hindsight.Evidence{{ID: "made", Epochs: epoch()}, {ID: "seen", Observe: true, Epochs: epoch()}, {ID: "too", Observe: true, Epochs: epoch()}})
+	modes := online.Modes([]*online.Evidence{{ID: "made", Epochs: epoch()}, {ID: "seen", Observe: true, Epochs: epoch()}, {ID: "too", Observe: true, Epochs: epoch()}})
 	if len(modes) != 2 || modes[0].Observed || modes[0].Saved != 2 || modes[0].Epochs != 1 || !modes[1].Observed || modes[1].Epochs != 2 || modes[1].Saved != 4 {
 		t.Errorf("%+v", modes)
 	}

@@ -1,4 +1,4 @@
-package hindsight_test
+package online_test
 
 import (
 	"crypto/rand"
@@ -15,7 +15,7 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
-	"github.com/condensehq/condense/internal/lab/hindsight"
+	"github.com/condensehq/condense/internal/lab/online"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
@@ -56,7 +56,7 @@ func TestPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer host.Close()
-	watch, err := hindsight.New(t.Context(), file, []string{"cut"}, slog.New(slog.DiscardHandler))
+	watch, err := online.New(t.Context(), file, []string{"cut"}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestPages(t *testing.T) {
 
 // What follows epochs is bounded as they are, whatever the clients send.
 func TestTextsAreBounded(t *testing.T) {
-	watch, err := hindsight.New(t.Context(), "", nil, slog.New(slog.DiscardHandler))
+	watch, err := online.New(t.Context(), "", nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,14 +170,14 @@ func TestTextsAreBounded(t *testing.T) {
 		}
 	}
 	is, counted := watch.Bytes()
-	if is != counted || is > hindsight.MostBytes+rounds*size || is < hindsight.MostBytes/2 {
-		t.Errorf("%d bytes of texts, counted as %d, and at most %d are wanted", is, counted, hindsight.MostBytes)
+	if is != counted || is > online.MostBytes+rounds*size || is < online.MostBytes/2 {
+		t.Errorf("%d bytes of texts, counted as %d, and at most %d are wanted", is, counted, online.MostBytes)
 	}
 }
 
 // Requests do not wait for a page, which takes seconds to compare hundreds of conversations.
 func TestPagesDelayNoRequests(t *testing.T) {
-	watch, err := hindsight.New(t.Context(), "", nil, slog.New(slog.DiscardHandler))
+	watch, err := online.New(t.Context(), "", nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

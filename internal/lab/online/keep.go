@@ -1,4 +1,4 @@
-package hindsight
+package online
 
 import (
 	"context"
@@ -11,17 +11,17 @@ import (
 	"github.com/condensehq/condense/internal/live/store"
 )
 
-// How often evidence is written and read. A process that is killed loses what was measured since.
+// Intervals of writing and reading evidence. A process that is killed loses measurements of the last interval.
 const (
 	tick        = time.Minute
-	allOver     = time.Hour       // everything is read again: what was deleted is forgotten
-	slack       = 5 * time.Minute // that clocks and transactions may differ
+	allOver     = time.Hour       // interval of reading everything again, to notice deletions
+	slack       = 5 * time.Minute // tolerance for differences between clocks and for open transactions
 	mostOthers  = 1000            // conversations of other processes that are shown
 	lastWrite   = 5 * time.Second // at the end
 	firstSource = 8               // characters that tell processes apart
 )
 
-// keeping writes evidence and reads that of other processes until the watch is closed.
+// keeping writes this process's evidence and reads other processes' until the watch is closed.
 func (w *Watch) keeping(ctx context.Context) {
 	t := time.NewTicker(tick)
 	defer t.Stop()
@@ -46,7 +46,8 @@ func (w *Watch) keeping(ctx context.Context) {
 	}
 }
 
-// load reads what other processes have written since a time; the zero time means all, and forgets what is not there.
+// load reads evidence that other processes have written since a time. The zero time means all: then evidence that is
+// no longer in the store is dropped.
 func (w *Watch) load(ctx context.Context, since time.Time) bool {
 	found, err := stored(ctx, w.store, since, mostOthers)
 	if err != nil {
@@ -101,7 +102,7 @@ func (w *Watch) write(ctx context.Context, c *conversation) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
-	case errors.Is(err, store.ErrConflict): // it was deleted, as with 'condense store forget': what is known is forgotten too
+	case errors.Is(err, store.ErrConflict): // it was deleted, as with 'condense store forget': drop it here, too
 		w.remove(c)
 		return nil
 	case err != nil:

@@ -1,4 +1,4 @@
-package hindsight
+package online
 
 import (
 	"strings"
@@ -7,7 +7,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// What is kept of an epoch takes the memory that is counted for it: the texts of 200 conversations held 300 MB, and 10 were counted.
+// What is kept of an epoch takes the memory that is counted for it: the texts of 200 conversations held 300 MB, and
+// 10 were counted.
 func TestKeptTextsTakeWhatIsCounted(t *testing.T) {
 	pack, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
 	if err != nil {
