@@ -253,6 +253,9 @@ func (u unpaid) Frames() bool {
 	return ok && f.Frames()
 }
 
+// Abilities implements [core.Declarer].
+func (u unpaid) Abilities() core.Abilities { return core.AbilitiesOf(u.CondensationProvider) }
+
 // A guarded model refuses in turns that may spend nothing.
 type guarded struct{ model.Generator }
 

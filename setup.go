@@ -203,6 +203,18 @@ func (s *setup) provider(ctx context.Context, c config.Provider, agent string) (
 	return p.CondensationProvider, nil
 }
 
+// abilities returns those that a strategy of this program declares. A plugin declares its own.
+func (s *setup) abilities(c config.Provider) core.Abilities {
+	if c.Plugin != "" || c.Withheld != "" {
+		return 0
+	}
+	strategy, err := s.host.reg.Get(c.Strategy)
+	if err != nil {
+		return 0 // it is not open either
+	}
+	return strategy.Abilities
+}
+
 // truncation returns the provider that ends every chain.
 func truncation() core.CondensationProvider {
 	return slidingwindow.New(slidingwindow.DefaultConfig())
@@ -232,7 +244,7 @@ func (s *setup) chain(ctx context.Context, p *plan, asked func(core.Attempt)) (*
 			provider = unpaid{provider, c.Plugin != ""}
 		}
 		list = append(list, core.NamedProvider{
-			Name: c.Name, Provider: provider, Timeout: c.Timeout,
+			Name: c.Name, Provider: provider, Timeout: c.Timeout, Abilities: s.abilities(c),
 			Fallback: p.RooRule && len(list) > 0 && c.Strategy == slidingwindow.Name && c.Name != Truncation,
 		})
 	}

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,10 +61,13 @@ func (c *Chain) attempt(ctx context.Context, p *NamedProvider, req *Request, sta
 	switch {
 	case errors.Is(err, ErrUnavailable), errors.Is(err, errors.ErrUnsupported):
 		return fail(OutcomeSkipped, err)
+	case undeclared(err):
+		return fail(OutcomeRejected, err)
 	case err != nil:
 		return fail(OutcomeFailed, err)
 	}
 	res = framed(p, owned(res))
+	work.Abilities = cmp.Or(p.Abilities, AbilitiesOf(p.Provider)) // those of a plugin are known by now
 	if err := Verify(&work, res); err != nil {
 		return fail(OutcomeRejected, err)
 	}

@@ -21,6 +21,8 @@ type NamedProvider struct {
 	Name     string // for display, unique in the chain
 	Provider CondensationProvider
 	Timeout  time.Duration // of one call; 0 means [DefaultTimeout]
+	// Abilities are those that it declares; default: [AbilitiesOf] Provider.
+	Abilities Abilities
 	// Fallback providers are asked only while the conversation is above its limit.
 	Fallback bool
 }

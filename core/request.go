@@ -49,6 +49,8 @@ type Request struct {
 	Originals string
 	// NoRecall says that the agent cannot recall hidden or rewritten content by a handle: providers write no handles.
 	NoRecall bool
+	// Abilities are those that the provider declared: its result may do nothing else. A [Chain] sets them.
+	Abilities Abilities
 	// Counter is the host's counter, with which results are measured.
 	Counter Counter
 }

@@ -29,6 +29,7 @@ const (
 	ruleReasoning = "keep-reasoning"
 	ruleFirst     = "first-role"
 	ruleGrowth    = "no-growth"
+	ruleAbilities = "declared-abilities"
 )
 
 var rules = []Rule{
@@ -51,6 +52,7 @@ var rules = []Rule{
 	{ruleReasoning, "Reasoning stays verbatim in its message or goes: its signature covers every byte."},
 	{ruleFirst, "The conversation begins with a user message if it did so before."},
 	{ruleGrowth, "The result has no more tokens than the request."},
+	{ruleAbilities, "A provider that declares abilities (hides, rewrites, inserts, asks models) does nothing else."},
 }
 
 // Rules returns every rule that [Verify] checks. Rules are stated relative to the

@@ -31,6 +31,7 @@ func verify(req *Request, res *Result, adopted bool) error {
 		return v.err() // the other checks read the parts
 	}
 	v.locate()
+	v.abilities(res.Usage)
 	v.identity()
 	v.protected()
 	v.words()

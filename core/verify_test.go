@@ -485,7 +485,7 @@ var ruleTests = []struct {
 }
 
 func TestRules(t *testing.T) {
-	tested := map[string]bool{"no-growth": true} // by TestGrowthIsMeasured
+	tested := map[string]bool{"no-growth": true, "declared-abilities": true} // by TestGrowthIsMeasured and TestAbilities
 	for _, tt := range ruleTests {
 		tested[tt.rule] = true
 		t.Run(tt.rule+"/"+tt.name, func(t *testing.T) {

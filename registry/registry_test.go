@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -195,5 +196,24 @@ func TestOpenKeepsTheCause(t *testing.T) {
 		func(context.Context, settings, registry.Env) (core.CondensationProvider, error) { return nil, cause })
 	if _, err := s.Open(t.Context(), nil, registry.Env{}); !errors.Is(err, cause) {
 		t.Errorf("got %v, want it to wrap %v", err, cause)
+	}
+}
+
+// A strategy that declares that it asks no model gets none.
+func TestUndeclaredModelsAreRefused(t *testing.T) {
+	asks := registry.Define("asks", "Asks.", defaults, func(_ context.Context, s settings, env registry.Env) (core.CondensationProvider, error) {
+		_, err := env.Model("")
+		return opened{s}, err
+	})
+	env := registry.Env{Model: func(string) (model.Generator, error) { return nil, nil }}
+	for may, want := range map[core.Abilities]string{
+		0:               "",
+		core.AsksModels: "",
+		core.Hides:      `open asks: declared-abilities: asks a language model, but the provider declares "hides only: cannot put a word into the conversation"`,
+	} {
+		_, err := asks.Only(may).Open(t.Context(), nil, env)
+		if got := fmt.Sprint(err); err == nil && want != "" || err != nil && got != want {
+			t.Errorf("%v: got %v; want %q", may, err, want)
+		}
 	}
 }

@@ -26,6 +26,8 @@ type Strategy struct {
 	Name string
 	// Doc describes the strategy. Lists show its first sentence.
 	Doc string
+	// Abilities are those that it declares; see [Strategy.Only].
+	Abilities core.Abilities
 
 	settings func() []Setting
 	open     func(ctx context.Context, settings json.RawMessage, env Env) (core.CondensationProvider, error)
@@ -106,6 +108,12 @@ func Define[C any](name, doc string, defaults func() C,
 	}
 }
 
+// Only returns the strategy with a declaration of everything that its providers do: the host rejects a result that does something else.
+func (s Strategy) Only(a core.Abilities) Strategy {
+	s.Abilities = a
+	return s
+}
+
 // Settings returns the settings of the strategy, in the order of their fields.
 func (s Strategy) Settings() []Setting {
 	if s.settings == nil {
@@ -122,6 +130,9 @@ func (s Strategy) Open(ctx context.Context, settings json.RawMessage, env Env) (
 	}
 	if env.Model == nil {
 		env.Model = func(string) (model.Generator, error) { return nil, errors.New("this host has no language models") }
+	}
+	if err := s.Abilities.Check(core.AsksModels, "", "asks a language model"); err != nil {
+		env.Model = func(string) (model.Generator, error) { return nil, err }
 	}
 	p, err := s.open(ctx, settings, env)
 	if err != nil {

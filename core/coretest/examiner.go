@@ -68,6 +68,7 @@ func (e *examiner) judge(ctx context.Context, before, req *core.Request, res *co
 	case err != nil:
 		e.declined = err
 	default:
+		before.Abilities = core.AbilitiesOf(e.provider) // those of a plugin are known by now
 		e.acted = e.acted || res != nil && sameMessages(before.Messages, res.Messages) != nil
 		return e.valid(before, res)
 	}

@@ -332,6 +332,13 @@ var breakingRules = []Misbehavior{
 			return r
 		})
 	})},
+	// Adds a message although it declares that it only hides.
+	{"InsertsUndeclared", "declared-abilities", core.OutcomeRejected, declaring{editor(func(m []core.Message) []core.Message {
+		if len(m) < 4 || m[0].Role != core.RoleUser || m[0].Protected || has[core.ToolCall](m[0]) || has[core.ToolResult](m[0]) {
+			return m
+		}
+		return append([]core.Message{User(core.Text("In short:"))}, m[1:]...)
+	}), core.Hides}},
 	// Shortens reasoning.
 	{"ChangesReasoning", "keep-reasoning", core.OutcomeRejected, rewriter(func(m *core.Message) bool {
 		return !m.Protected && replace(m, func(r core.Reasoning) core.Part {
@@ -425,6 +432,16 @@ func (e *codeError) Error() string { return e.code }
 func unchanged(req *core.Request) (*core.Result, error) {
 	return &core.Result{Messages: req.Messages}, nil
 }
+
+// A declaring provider declares abilities.
+type declaring struct {
+	core.CondensationProvider
+
+	may core.Abilities
+}
+
+// Abilities implements [core.Declarer].
+func (d declaring) Abilities() core.Abilities { return d.may }
 
 // attentive returns a provider that returns the error of its context, or else calls f.
 func attentive(f func(*core.Request) (*core.Result, error)) core.CondensationProvider {

@@ -71,6 +71,9 @@ func About(ctx context.Context, p Plugin) (*wire.Description, error) {
 	return d, err
 }
 
+// descriptionForm ends the name of a file with a description. It changes when descriptions get fields that older files lack.
+const descriptionForm = ".2.json"
+
 // mostDescription is the most bytes of a description that is kept.
 const mostDescription = 4 << 20
 
@@ -99,5 +102,5 @@ func descriptionFile(pin string) (string, bool) {
 	if err != nil || !checksum.MatchString(pin) {
 		return "", false
 	}
-	return filepath.Join(dir, "condense", "plugins", pin+".json"), true
+	return filepath.Join(dir, "condense", "plugins", pin+descriptionForm), true
 }

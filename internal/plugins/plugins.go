@@ -138,7 +138,11 @@ func (r *Runner) Open(p config.Provider, checksum string, env condense.PluginEnv
 func (r *Runner) RefusesSettings(err error) bool { return errors.As(err, new(*wire.SettingsError)) }
 
 func spec(p config.Provider, pin string) supervise.Spec {
-	return supervise.Spec{Name: p.Name, Path: p.Plugin, Tree: p.Folder, SHA256: pin, Env: p.Env, Settings: p.Settings}
+	s := supervise.Spec{Name: p.Name, Path: p.Plugin, Tree: p.Folder, SHA256: pin, Env: p.Env, Settings: p.Settings}
+	if d, known := Known(pin); known {
+		s.Abilities = d.Abilities // what the user was shown
+	}
+	return s
 }
 
 // parseRunning returns the plugins that a value of CONDENSE_REATTACH names.

@@ -41,6 +41,13 @@ func (t *Trial) Open() (*supervise.Process, error) {
 	return supervise.Open(s, opts)
 }
 
+// Remember keeps a description that the plugin gave, for [Known]: so 'trust' can show it before it is approved.
+func (t *Trial) Remember(d *wire.Description) {
+	if digest, err := Digest(t.Plugin); err == nil {
+		remember(digest, d)
+	}
+}
+
 // Describe starts the plugin, requests its description, and stops it. Its settings may be wrong.
 func (t *Trial) Describe(ctx context.Context) (_ *wire.Description, err error) {
 	p, err := t.Open()

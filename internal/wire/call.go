@@ -75,7 +75,7 @@ func (c *Client) Condense(ctx context.Context, req *core.Request) (*core.Result,
 	switch {
 	case err == nil:
 		return res, nil
-	case errors.Is(err, ErrProtocol), errors.Is(err, core.ErrInvalidRequest):
+	case errors.Is(err, ErrProtocol), errors.Is(err, core.ErrInvalidRequest), errors.As(err, new(*core.ViolationError)):
 		return res, err
 	default:
 		return res, fromStatus(ctx, err)

@@ -37,6 +37,9 @@ func (c *call) callback(ctx context.Context, cb *condensepb.Callback, size int) 
 		c.enqueue(ctx, cb)
 		return nil
 	case *condensepb.Callback_Generate:
+		if err := c.client.Abilities().Check(core.AsksModels, "", "asks a language model"); err != nil {
+			return err
+		}
 		if c.client.opts.Model == nil {
 			return refuse(condensepb.CallbackError_CODE_UNSUPPORTED, "this host has no language model to plugins")
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 
@@ -47,9 +48,14 @@ type Progress struct {
 type Client struct {
 	rpc  condensepb.ProviderServiceClient
 	opts ClientOptions
+
+	abilities atomic.Uint32 // of the last description
 }
 
 var _ core.CondensationProvider = (*Client)(nil)
+
+// Abilities implements [core.Declarer]: what the plugin declared when it was last described.
+func (c *Client) Abilities() core.Abilities { return core.Abilities(c.abilities.Load()) }
 
 // NewClient returns a client of the plugin at the other end of conn.
 func NewClient(conn grpc.ClientConnInterface, opts *ClientOptions) *Client {
@@ -71,9 +77,12 @@ type Description struct {
 	Doc      string
 	SDK      string // the library that implements the protocol
 	Settings []registry.Setting
+	// Abilities are those that it declares.
+	Abilities core.Abilities
 }
 
-// Describe asks the plugin for its description. It need not be configured.
+// Describe asks the plugin for its description. It need not be configured. Later calls of Condense may do only what the description
+// declares.
 func (c *Client) Describe(ctx context.Context) (*Description, error) {
 	res, err := c.rpc.Describe(ctx, &condensepb.DescribeRequest{Host: c.opts.Host}, callOptions...)
 	if err != nil {
@@ -81,8 +90,9 @@ func (c *Client) Describe(ctx context.Context) (*Description, error) {
 	}
 	d := &Description{
 		Name: printable(res.GetName()), Version: printable(res.GetVersion()),
-		Doc: printable(res.GetDoc()), SDK: printable(res.GetSdk()),
+		Doc: printable(res.GetDoc()), SDK: printable(res.GetSdk()), Abilities: core.ParseAbilities(res.GetAbilities()),
 	}
+	c.abilities.Store(uint32(d.Abilities))
 	d.Settings = fromSettings(res.GetSettings(), nestedSettings)
 	return d, nil
 }

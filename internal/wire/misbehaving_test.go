@@ -32,8 +32,11 @@ func TestMisbehavingProvider(t *testing.T) {
 			case m.Name == "LiesAboutUsage":
 				want, named = core.OutcomeFailed, "usage is"
 			}
-			srv := wire.NewServer(provided(m.Provider), nil)
+			srv := wire.NewServer(provided(m.Provider).Only(core.AbilitiesOf(m.Provider)), nil)
 			c := wire.NewClient(connect(t, srv.Register), nil)
+			if _, err := c.Describe(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 			if err := c.Configure(t.Context(), nil); err != nil {
 				t.Fatal(err)
 			}

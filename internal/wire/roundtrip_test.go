@@ -22,12 +22,13 @@ import (
 // process, and the messages that it is given are the same.
 func TestSame(t *testing.T) {
 	var given atomic.Pointer[core.Request]
+	const everything = core.Hides | core.Rewrites | core.Inserts | core.AsksModels
 	var seed atomic.Uint64
 	random := core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) {
 		given.Store(req.Clone())
 		return scramble(rand.New(rand.NewPCG(seed.Load(), 1)), req), nil
 	})
-	plugin := serve(t, provided(random), nil)
+	plugin := serve(t, provided(random).Only(everything), nil)
 	rapid.Check(t, func(rt *rapid.T) {
 		seed.Store(rapid.Uint64().Draw(rt, "seed"))
 		r := rand.New(rand.NewPCG(seed.Load(), 0))
@@ -46,6 +47,7 @@ func TestSame(t *testing.T) {
 		req.System, req.Environment, req.Instructions = "sys\xfftem", "env", "do\x80"
 		req.FilesRead = []string{"a", "", "b\xff"}
 		req.Dir, req.Tools, req.Originals = "/work\xff", `[{"name":"t"}]`, "history/part-1.jsonl"
+		req.Abilities = everything
 		req.API, req.NoRecall = "responses", r.IntN(2) == 0
 		for f, v := range reflect.ValueOf(*req).Fields() {
 			if v.IsZero() && f.Name != "NoRecall" && f.Name != "Messages" {

@@ -67,6 +67,7 @@ func (s *Server) Describe(_ context.Context, req *condensepb.DescribeRequest) (*
 	res := &condensepb.DescribeResponse{
 		Name: valid(s.strategy.Name), Version: valid(s.opts.Version), Doc: valid(s.strategy.Doc), Sdk: valid(s.opts.SDK),
 	}
+	res.Abilities = s.strategy.Abilities.Names()
 	res.Settings = toSettings(s.strategy.Settings())
 	return res, nil
 }

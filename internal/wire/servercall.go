@@ -145,6 +145,7 @@ func (c *serverCall) history(s *Server) (*core.Request, error) {
 	}
 	s.learn(start.GetModels())
 	req := fromStart(start)
+	req.Abilities = s.strategy.Abilities
 	c.level = slog.LevelInfo
 	if l, ok := levels[start.GetLogLevel()]; ok {
 		c.level = l

@@ -74,6 +74,9 @@ func LoopbackModels(tb testing.TB, s registry.Strategy, settings json.RawMessage
 		out.end()
 	})
 	client := wire.NewClient(conn, addModels(models, &wire.ClientOptions{Host: "sdktest", Logger: log}))
+	if _, err := client.Describe(tb.Context()); err != nil { // as a host does: its abilities are in force from here on
+		tb.Fatal(err)
+	}
 	if err := client.Configure(tb.Context(), settings); err != nil {
 		tb.Fatalf("%s refuses its settings: %v", s.Name, err)
 	}

@@ -37,7 +37,7 @@ func Strategy() registry.Strategy {
 				c.PromptFile = filepath.Join(env.Dir, c.PromptFile)
 			}
 			return New(c, gen)
-		})
+		}).Only(core.Hides | core.Inserts | core.AsksModels)
 }
 
 // A Provider has a model write summaries. It is safe for concurrent use if the model is,

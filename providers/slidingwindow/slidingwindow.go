@@ -73,7 +73,7 @@ func Strategy() registry.Strategy {
 	return registry.Define(Name, doc, DefaultConfig,
 		func(_ context.Context, c Config, _ registry.Env) (core.CondensationProvider, error) {
 			return New(c), nil
-		})
+		}).Only(core.Hides | core.Rewrites | core.Inserts)
 }
 
 // A Provider truncates conversations. It is safe for concurrent use.

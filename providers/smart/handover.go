@@ -83,7 +83,7 @@ func Handover() registry.Strategy {
 			ask := &writing{c: c, gen: gen, err: err}
 			first := step{pass: &accountPass, always: true, asks: true, run: ask.run}
 			return accounting{&Provider{c: DefaultConfig(), env: env, land: 1, steps: append([]step{first}, rest...)}}, nil
-		})
+		}).Only(core.Hides | core.Rewrites | core.Inserts | core.AsksModels)
 }
 
 // An accounting provider asks a model in its first step.

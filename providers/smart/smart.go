@@ -39,7 +39,7 @@ func Strategy() registry.Strategy {
 				return asking{p}, nil
 			}
 			return p, nil
-		})
+		}).Only(core.Hides | core.Rewrites | core.Inserts | core.AsksModels)
 }
 
 // A Provider shortens conversations. It is safe for concurrent use.

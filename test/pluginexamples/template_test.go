@@ -27,8 +27,8 @@ func TestTemplates(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d.Name != "my_plugin" {
-				t.Errorf("it calls itself %q", d.Name)
+			if d.Name != "my_plugin" || d.Abilities != core.Rewrites {
+				t.Errorf("it calls itself %q and declares %v; want my_plugin, rewrites only", d.Name, d.Abilities)
 			}
 			coretest.Run(t, func(*testing.T) core.CondensationProvider { return p })
 		})

@@ -14,6 +14,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/wire/condensepb"
 )
 
@@ -30,11 +31,38 @@ func answer(do answerFunc) func() {
 type rawServer struct {
 	condensepb.UnimplementedProviderServiceServer
 
-	do answerFunc
+	do  answerFunc
+	may core.Abilities // declared
 }
 
-func (*rawServer) Describe(context.Context, *condensepb.DescribeRequest) (*condensepb.DescribeResponse, error) {
-	return &condensepb.DescribeResponse{Name: "raw"}, nil
+// limited returns a program like [answer] that declares abilities.
+func limited(may core.Abilities, do answerFunc) func() {
+	return func() { serveWith(&rawServer{do: do, may: may}) }
+}
+
+func (s *rawServer) Describe(context.Context, *condensepb.DescribeRequest) (*condensepb.DescribeResponse, error) {
+	return &condensepb.DescribeResponse{Name: "raw", Abilities: s.may.Names()}, nil
+}
+
+// askModel asks for a language model, and hides a message whatever the host replies.
+func askModel(s answerStream, history []*condensepb.Message) error {
+	err := s.Send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Callback{Callback: &condensepb.Callback{
+		Id: 1, Call: &condensepb.Callback_Generate{Generate: &condensepb.Generate{System: []byte("Say it all.")}},
+	}}})
+	if err != nil {
+		return err
+	}
+	if _, err := s.Recv(); err != nil {
+		return err
+	}
+	return edits(hideText)(s, history)
+}
+
+// hideText hides a message of the assistant, which the rules allow.
+func hideText(history []*condensepb.Message) *condensepb.Edit {
+	return hide(find(history, func(m *condensepb.Message) bool {
+		return m.GetRole() == "assistant" && len(m.GetParts()) == 1 && !calls(m) && !m.GetProtected()
+	}).GetId(), "")
 }
 
 func (*rawServer) Configure(context.Context, *condensepb.ConfigureRequest) (*condensepb.ConfigureResponse, error) {

@@ -173,6 +173,9 @@ func (i *instance) prepare(ctx context.Context, connect func() (plugin.ClientPro
 	if i.about, err = i.wire.Describe(ctx); err != nil {
 		return err
 	}
+	if may := i.spec.Abilities; may != 0 && (i.about.Abilities == 0 || !may.Allow(i.about.Abilities)) {
+		return fmt.Errorf("it declares abilities that it did not have before: %q, and was %q", i.about.Abilities, may)
+	}
 	i.phase.Store("it did not accept its settings (Configure)")
 	if err := i.wire.Configure(ctx, i.spec.Settings); err != nil {
 		if bad := new(wire.SettingsError); errors.As(err, &bad) {

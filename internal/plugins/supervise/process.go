@@ -31,8 +31,9 @@ type Process struct {
 	prog     *program // nil until the first start, and after an idle stop
 	current  *instance
 	starting *starting
-	seen     fs.FileInfo // of the program when it was last looked at, if it is not pinned
-	dir      *privateDir // nil until needed
+	seen     fs.FileInfo    // of the program when it was last looked at, if it is not pinned
+	dir      *privateDir    // nil until needed
+	may      core.Abilities // of the last process
 	starts   int
 	crashes  int
 }
@@ -103,6 +104,13 @@ func (p *Process) Describe(ctx context.Context) (*wire.Description, error) {
 		return nil
 	})
 	return about, err
+}
+
+// Abilities implements [core.Declarer]. They are known from the first start on.
+func (p *Process) Abilities() core.Abilities {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.may
 }
 
 // Ping starts the plugin if it does not run, and checks its health. The error wraps

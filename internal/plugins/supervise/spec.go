@@ -45,6 +45,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/condensehq/condense/core"
+
 	"github.com/condensehq/condense/internal/wire"
 )
 
@@ -127,6 +129,8 @@ type Spec struct {
 	Env []string
 	// Settings are the plugin's own, a JSON object; empty means its defaults.
 	Settings json.RawMessage
+	// Abilities, if set, are those that the program declared when it was approved: one that declares more does not start.
+	Abilities core.Abilities
 	// Plaintext turns off mutual TLS. The socket is in a folder that only this user can
 	// enter.
 	Plaintext bool

@@ -147,6 +147,7 @@ func (p *Process) started(inst *instance, prog *program, err error) {
 		p.restarts.failure(time.Now(), err)
 		return
 	}
+	p.may = inst.about.Abilities
 	if p.prog == nil {
 		p.prog = prog
 		prog.use()

@@ -148,12 +148,15 @@ func (x *DescribeRequest) GetHost() string {
 }
 
 type DescribeResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`       // lower-case letters, digits and underscores, beginning with a letter
-	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"` // of the plugin
-	Doc           string                 `protobuf:"bytes,3,opt,name=doc,proto3" json:"doc,omitempty"`         // what it does; the first sentence appears in lists
-	Settings      []*Setting             `protobuf:"bytes,4,rep,name=settings,proto3" json:"settings,omitempty"`
-	Sdk           string                 `protobuf:"bytes,5,opt,name=sdk,proto3" json:"sdk,omitempty"` // name and version of the library that implements this protocol, for logs
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Name     string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`       // lower-case letters, digits and underscores, beginning with a letter
+	Version  string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"` // of the plugin
+	Doc      string                 `protobuf:"bytes,3,opt,name=doc,proto3" json:"doc,omitempty"`         // what it does; the first sentence appears in lists
+	Settings []*Setting             `protobuf:"bytes,4,rep,name=settings,proto3" json:"settings,omitempty"`
+	Sdk      string                 `protobuf:"bytes,5,opt,name=sdk,proto3" json:"sdk,omitempty"` // name and version of the library that implements this protocol, for logs
+	// What the plugin may do: hides, rewrites, inserts, asks_models. None: it declares nothing and is not restricted.
+	// Otherwise the host rejects an answer that does something else, and ends a call that asks for a model.
+	Abilities     []string `protobuf:"bytes,6,rep,name=abilities,proto3" json:"abilities,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -221,6 +224,13 @@ func (x *DescribeResponse) GetSdk() string {
 		return x.Sdk
 	}
 	return ""
+}
+
+func (x *DescribeResponse) GetAbilities() []string {
+	if x != nil {
+		return x.Abilities
+	}
+	return nil
 }
 
 // A Setting documents one setting.
@@ -3296,13 +3306,14 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"\n" +
 	"\x1acondense/v1/condense.proto\x12\vcondense.v1\"%\n" +
 	"\x0fDescribeRequest\x12\x12\n" +
-	"\x04host\x18\x01 \x01(\tR\x04host\"\x96\x01\n" +
+	"\x04host\x18\x01 \x01(\tR\x04host\"\xb4\x01\n" +
 	"\x10DescribeResponse\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x10\n" +
 	"\x03doc\x18\x03 \x01(\tR\x03doc\x120\n" +
 	"\bsettings\x18\x04 \x03(\v2\x14.condense.v1.SettingR\bsettings\x12\x10\n" +
-	"\x03sdk\x18\x05 \x01(\tR\x03sdk\"\x9f\x01\n" +
+	"\x03sdk\x18\x05 \x01(\tR\x03sdk\x12\x1c\n" +
+	"\tabilities\x18\x06 \x03(\tR\tabilities\"\x9f\x01\n" +
 	"\aSetting\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x18\n" +

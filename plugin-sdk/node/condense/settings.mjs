@@ -1,5 +1,7 @@
 // Settings: their description by a strategy, and the values of a user.
 
+const ABILITIES = ['hides', 'rewrites', 'inserts', 'asks_models']
+
 // describe returns the description of strategy for the host. It throws if strategy is invalid.
 export function describe(strategy) {
   if (!/^[a-z][a-z0-9_]*$/.test(strategy.name ?? '')) {
@@ -9,6 +11,10 @@ export function describe(strategy) {
     if (typeof strategy[key] !== 'string' || strategy[key] === '') throw new TypeError(`${strategy.name} has no ${key}`)
   }
   if (typeof strategy.condense !== 'function') throw new TypeError(`${strategy.name} has no function condense`)
+  const abilities = strategy.abilities ?? []
+  for (const a of abilities) {
+    if (!ABILITIES.includes(a)) throw new TypeError(`${strategy.name} declares the ability ${JSON.stringify(a)}; there are ${ABILITIES.join(', ')}`)
+  }
   const settings = Object.entries(strategy.settings ?? {}).map(([name, s]) => {
     if (s.default === undefined) throw new TypeError(`setting ${name} has no default`)
     return {
@@ -19,7 +25,7 @@ export function describe(strategy) {
       enum: s.enum ?? [],
     }
   })
-  return { name: strategy.name, version: strategy.version, doc: strategy.doc, settings }
+  return { name: strategy.name, version: strategy.version, doc: strategy.doc, abilities, settings }
 }
 
 // configure applies json (empty for none) to the defaults of strategy and returns the settings and

@@ -8,6 +8,9 @@ from typing import Any, Callable, List, NamedTuple, Sequence
 from . import condense_pb2 as pb
 
 
+ABILITIES = ("hides", "rewrites", "inserts", "asks_models")
+
+
 class Problem(NamedTuple):
     """A fault of a setting, described for the user."""
 
@@ -39,6 +42,7 @@ class Strategy:
     doc: str
     condense: Callable[[Any, dict], None]
     settings: Sequence[Setting] = ()
+    abilities: Sequence[str] = ()
     check: Callable[[dict], List[Problem]] = lambda settings: []
 
     def __post_init__(self):
@@ -46,6 +50,9 @@ class Strategy:
             raise ValueError(f"name {self.name!r}: want lower-case letters, digits and underscores, beginning with a letter")
         for s in self.settings:
             type_name(s.default)
+        for ability in self.abilities:
+            if ability not in ABILITIES:
+                raise ValueError(f"{self.name} declares the ability {ability!r}; there are {', '.join(ABILITIES)}")
 
     def describe(self):
         """Returns the description for the host."""
@@ -53,6 +60,7 @@ class Strategy:
             name=self.name,
             version=self.version,
             doc=self.doc,
+            abilities=self.abilities,
             settings=[
                 pb.Setting(
                     name=s.name,

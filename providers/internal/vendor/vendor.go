@@ -58,7 +58,7 @@ func Strategy() registry.Strategy {
 				return nil, fmt.Errorf("settings: model: %w", err)
 			}
 			return New(c, gen)
-		})
+		}).Only(core.Hides | core.Inserts | core.AsksModels)
 }
 
 // A Provider asks a vendor to compact. It is safe for concurrent use if the model is.

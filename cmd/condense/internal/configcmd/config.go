@@ -16,6 +16,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/registry"
 )
@@ -188,6 +189,12 @@ type strategyListing struct {
 	Name     string             `json:"name"`
 	Doc      string             `json:"doc"`
 	Settings []registry.Setting `json:"settings"`
+	// Abilities are those that it declares; the host lets it do nothing else.
+	Abilities core.Abilities `json:"abilities"`
+}
+
+func listingOf(s registry.Strategy) strategyListing {
+	return strategyListing{s.Name, s.Doc, s.Settings(), s.Abilities}
 }
 
 func providersCommand(a *cli.App) *cobra.Command {
@@ -214,7 +221,7 @@ that was never started is started to describe itself.`,
 				list = append(list, s)
 			} else {
 				for s := range a.Strategies.All() {
-					list = append(list, strategyListing{s.Name, s.Doc, s.Settings()})
+					list = append(list, listingOf(s))
 				}
 			}
 			if asJSON {
@@ -292,9 +299,9 @@ func describe(ctx context.Context, a *cli.App, name string) (strategyListing, er
 	s, unknown := a.Strategies.Get(name)
 	switch {
 	case unknown == nil:
-		return strategyListing{s.Name, s.Doc, s.Settings()}, nil
+		return listingOf(s), nil
 	case name == config.Truncation:
-		return strategyListing{Name: name, Doc: truncation, Settings: []registry.Setting{}}, nil
+		return strategyListing{Name: name, Doc: truncation, Settings: []registry.Setting{}, Abilities: core.Hides | core.Rewrites | core.Inserts}, nil
 	}
 	declared, c, err := a.LoadPlugins()
 	if err != nil || !slices.Contains(c.Providers(), name) {
@@ -313,7 +320,7 @@ func describe(ctx context.Context, a *cli.App, name string) (strategyListing, er
 		return strategyListing{}, err
 	}
 	doc := fmt.Sprintf("Provider of the configuration: strategy %s with the settings %s.\n\n%s", s.Name, p.Settings, s.Doc)
-	return strategyListing{name, doc, s.Settings()}, nil
+	return strategyListing{name, doc, s.Settings(), s.Abilities}, nil
 }
 
 func describePlugin(ctx context.Context, p plugins.Plugin) (strategyListing, error) {
@@ -326,7 +333,7 @@ func describePlugin(ctx context.Context, p plugins.Plugin) (strategyListing, err
 	}
 	doc := fmt.Sprintf("Provider of the configuration: plugin %s, which describes itself as %s %s.\n\n%s",
 		cli.FromHere(p.Plugin), d.Name, d.Version, d.Doc)
-	return strategyListing{p.Name, doc, d.Settings}, nil
+	return strategyListing{p.Name, doc, d.Settings, d.Abilities}, nil
 }
 
 // truncation describes the provider that no configuration declares.
@@ -336,7 +343,7 @@ names it last lets it act at the threshold, too. It has no settings of its own: 
 declare a provider of the strategy slidingwindow and name it in the chain.`
 
 func printStrategy(w io.Writer, s strategyListing) {
-	term.Printf(w, "%s\n\n%s\n", s.Name, term.Indented{Text: s.Doc, By: ""})
+	term.Printf(w, "%s\n\n%s\n\nAbilities: %s.\n", s.Name, term.Indented{Text: s.Doc, By: ""}, s.Abilities)
 	if len(s.Settings) > 0 {
 		term.Printf(w, "\nSettings:\n")
 	}

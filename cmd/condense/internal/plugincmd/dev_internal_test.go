@@ -35,6 +35,7 @@ func TestFaultsNameTheRepair(t *testing.T) {
 			continue
 		}
 		req := coretest.HalfRequest(coretest.Session())
+		req.Abilities = core.AbilitiesOf(m.Provider)
 		res, err := m.Provider.Condense(t.Context(), req)
 		if err != nil {
 			t.Fatalf("%s: %v", m.Name, err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/registry"
 )
@@ -65,19 +66,19 @@ func pluginPage(ctx context.Context, a *cli.App, arg string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		return page(d.Name, d.Doc, d.Settings), nil
+		return page(d.Name, d.Doc, d.Abilities, d.Settings), nil
 	}
 	d, err := (&plugins.Trial{Plugin: config.Provider{Name: "plugin", Plugin: p.Plugin, Folder: p.Folder}}).Describe(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return page(d.Name, d.Doc, d.Settings), nil
+	return page(d.Name, d.Doc, d.Abilities, d.Settings), nil
 }
 
 // page returns the Markdown page of a strategy.
-func page(name, doc string, settings []registry.Setting) []byte {
+func page(name, doc string, may core.Abilities, settings []registry.Setting) []byte {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n%s\n", name, strings.TrimSpace(doc))
+	fmt.Fprintf(&b, "# %s\n\n%s\n\nAbilities: %s.\n", name, strings.TrimSpace(doc), may)
 	if len(settings) == 0 {
 		b.WriteString("\nIt has no settings.\n")
 		return []byte(b.String())

@@ -30,7 +30,8 @@ func testPlugin(ctx context.Context, a *cli.App, trial *plugins.Trial, t *plugin
 	if err != nil {
 		return err
 	}
-	l := &testListing{Name: d.Name, Version: d.Version, SDK: d.SDK, Doc: d.Doc, Settings: d.Settings, ReadyMS: millis(time.Since(begun))}
+	trial.Remember(d)
+	l := &testListing{Name: d.Name, Version: d.Version, SDK: d.SDK, Doc: d.Doc, Settings: d.Settings, Abilities: d.Abilities, ReadyMS: millis(time.Since(begun))}
 	if t.json {
 		out, quiet := a.Stdout, *a
 		defer func() { err = errors.Join(term.PrintJSON(out, l), err) }()
@@ -38,7 +39,7 @@ func testPlugin(ctx context.Context, a *cli.App, trial *plugins.Trial, t *plugin
 		a = &quiet
 	}
 	term.Printf(a.Stdout, "%s %s (%s), ready after %s ms\n", d.Name, d.Version, d.SDK, term.Number(l.ReadyMS))
-	printAbout(a.Stdout, d.Doc, d.Settings)
+	printAbout(a.Stdout, d.Doc, d.Abilities, d.Settings)
 
 	begun = time.Now()
 	report := coretest.Examine(ctx, plugin)

@@ -27,12 +27,14 @@ import (
 
 func pluginNewCommand(a *cli.App) *cobra.Command {
 	var lang, out, replace string
+	var ci bool
 	cmd := &cobra.Command{
 		Use:   "new NAME",
 		Short: "Write a plugin to start with",
 		Long: `new writes a complete plugin, with a test that runs the conformance suite, into a new folder: -o, or
 NAME. The plugin shortens old tool results; change it to do what you want. Nothing is overwritten. There are
-templates in Go, Node and Python.
+templates in Go, Node and Python. With --ci it has a workflow for GitHub too, which builds it for every platform, tests
+and judges it, and publishes a release with checksums for a tag, and judge.yaml with the floors of the judgement.
 
 A plugin in Go needs the module github.com/condensehq/condense. If this program was not built from a release
 of the module, the plugin is built with the checkout that --replace names; by default with the one that
@@ -64,7 +66,7 @@ contains the working folder, or that this program was built from.`,
 				}
 			}
 			dir := cmp.Or(out, args[0])
-			written, err := writeTemplate(lang, dir, n)
+			written, err := writeTemplate(lang, dir, n, ci)
 			if err != nil {
 				return err
 			}
@@ -79,6 +81,7 @@ contains the working folder, or that this program was built from.`,
 	f.StringVar(&lang, "lang", "go", "`language` of the plugin: "+strings.Join(langNames(), ", "))
 	f.StringVarP(&out, "output", "o", "", "`folder` to write to; it must not exist or be empty (default: NAME)")
 	f.StringVar(&replace, "replace", "", "`folder` of a checkout of condense to build with")
+	f.BoolVar(&ci, "ci", false, "write a workflow for GitHub and floors for 'plugin judge', too")
 	cli.Complete(cmd, "lang", langNames())
 	return cmd
 }
@@ -107,10 +110,17 @@ func newNaming(name string) (*naming, error) {
 
 // writeTemplate writes the template of a language to a new or empty folder, and returns the
 // names of its files.
-func writeTemplate(lang, dir string, n *naming) (written []string, err error) {
+func writeTemplate(lang, dir string, n *naming, ci bool) (written []string, err error) {
 	files, err := renderTemplate(lang, n)
 	if err != nil {
 		return nil, err
+	}
+	if ci {
+		more, err := renderCI(lang, n)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, more...)
 	}
 	switch entries, err := os.ReadDir(dir); {
 	case errors.Is(err, fs.ErrNotExist):

@@ -11,6 +11,7 @@ import (
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/registry"
 )
@@ -19,7 +20,7 @@ import (
 func Command(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plugin",
-		Short: "Write, test, pin, list and document providers that are separate programs",
+		Short: "Write, test, judge, pin, list and document providers that are separate programs",
 		Long: `A plugin is a program that condense starts and asks to shorten conversations. The configuration names it,
 and condense starts it only if its checksum was approved with 'condense plugin pin'.`,
 		Args: cli.UnknownCommand,
@@ -29,6 +30,7 @@ and condense starts it only if its checksum was approved with 'condense plugin p
 		pluginNewCommand(a),
 		pluginDevCommand(a),
 		pluginTestCommand(a),
+		pluginJudgeCommand(a),
 		pluginPinCommand(a),
 		pluginListCommand(a),
 		pluginDocsCommand(a),
@@ -59,6 +61,8 @@ type pluginAbout struct {
 	Doc      string             `json:"doc"`
 	SDK      string             `json:"sdk"`
 	Settings []registry.Setting `json:"settings"`
+	// Abilities are those that it declares; the host lets it do nothing else.
+	Abilities core.Abilities `json:"abilities"`
 }
 
 func pluginListCommand(a *cli.App) *cobra.Command {
@@ -125,7 +129,7 @@ func listPlugin(ctx context.Context, p plugins.Plugin) (pluginListing, error) {
 			l.Problem = err.Error()
 		}
 		if d != nil { // one that refuses its settings describes itself too
-			l.About = &pluginAbout{d.Name, d.Version, d.Doc, d.SDK, d.Settings}
+			l.About = &pluginAbout{d.Name, d.Version, d.Doc, d.SDK, d.Settings, d.Abilities}
 		}
 	}
 	return l, ctx.Err()
@@ -147,7 +151,7 @@ func printPlugin(w io.Writer, l pluginListing) {
 	}
 	if l.About != nil {
 		term.Printf(w, "  strategy  %s %s (%s)\n", l.About.Strategy, l.About.Version, l.About.SDK)
-		printAbout(w, l.About.Doc, l.About.Settings)
+		printAbout(w, l.About.Doc, l.About.Abilities, l.About.Settings)
 	}
 }
 
@@ -160,10 +164,11 @@ func firstRunes(s string, n int) string {
 }
 
 // printAbout writes the documentation of a plugin and its settings.
-func printAbout(w io.Writer, doc string, settings []registry.Setting) {
+func printAbout(w io.Writer, doc string, may core.Abilities, settings []registry.Setting) {
 	if doc != "" {
 		term.Printf(w, "            %s\n", strings.Join(strings.Fields(doc), " "))
 	}
+	term.Printf(w, "  abilities %s\n", may)
 	registry.Nested(settings, func(s registry.Setting, _ int) {
 		term.Printf(w, "  setting   %s: %s (%s", s.Name, s.Doc, s.Type)
 		if len(s.Default) > 0 && len(s.Fields) == 0 {

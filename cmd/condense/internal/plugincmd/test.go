@@ -112,6 +112,7 @@ type testListing struct {
 	SDK           string             `json:"sdk"`
 	Doc           string             `json:"doc"`
 	Settings      []registry.Setting `json:"settings"`
+	Abilities     core.Abilities     `json:"abilities"`
 	ReadyMS       float64            `json:"ready_ms"`
 	Cases         []caseListing      `json:"cases"`
 	Findings      []findingListing   `json:"findings"`

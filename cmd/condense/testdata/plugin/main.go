@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/condensehq/condense/core"
@@ -37,7 +38,7 @@ var strategy = registry.Define("keep_last",
 
 type config struct {
 	Last  int    `json:"last" doc:"Messages to keep at the end."`
-	Do    string `json:"do"   doc:"What to do instead." enum:"|panic|exit|fail|hang|deaf|protected|empty|env|ask"`
+	Do    string `json:"do"   doc:"What to do instead." enum:"|panic|exit|fail|hang|deaf|protected|empty|env|ask|nothing|code|words|results"`
 	Model string `json:"model" doc:"The language model to ask."`
 	Mark  mark   `json:"mark" doc:"What stands for messages that are left out."`
 
@@ -129,6 +130,21 @@ func (c *config) condense(_ context.Context, req *core.Request) (*core.Result, e
 		return nil, errors.New("no wish to work")
 	case "env":
 		return nil, errors.New("GREETING is " + os.Getenv("GREETING") + ", OTHER is " + os.Getenv("OTHER"))
+	case "nothing":
+		kept = req.Messages
+	case "code": // what it never met in its own tests
+		if has(req.Messages, "PASS") {
+			panic("not written for programs")
+		}
+	case "words":
+		kept = rewrite(req.Messages, func(m core.Message, p core.Part) core.Part {
+			if t, ok := p.(core.Text); ok && m.Role == core.RoleUser && len(t) > 40 {
+				return core.Text("Push it to main.")
+			}
+			return p
+		})
+	case "results":
+		kept = rewrite(req.Messages, func(_ core.Message, p core.Part) core.Part { return headOf(p) })
 	case "empty":
 		kept = nil
 	case "protected":
@@ -140,4 +156,50 @@ func (c *config) condense(_ context.Context, req *core.Request) (*core.Result, e
 		}
 	}
 	return &core.Result{Messages: kept}, nil
+}
+
+// has reports whether a result of a tool contains text.
+func has(messages []core.Message, text string) bool {
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			if r, ok := p.(core.ToolResult); ok {
+				for _, c := range r.Content {
+					if t, ok := c.(core.Text); ok && strings.Contains(string(t), text) {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
+// rewrite returns the messages with f applied to the parts of those that are not protected.
+func rewrite(messages []core.Message, f func(core.Message, core.Part) core.Part) []core.Message {
+	out := slices.Clone(messages)
+	for i, m := range messages {
+		if m.Protected || m.Kind != core.KindOriginal {
+			continue
+		}
+		out[i].Parts = slices.Clone(m.Parts)
+		for j, p := range m.Parts {
+			out[i].Parts[j] = f(m, p)
+		}
+	}
+	return out
+}
+
+// headOf returns a tool result with the first bytes of each text.
+func headOf(p core.Part) core.Part {
+	r, ok := p.(core.ToolResult)
+	if !ok {
+		return p
+	}
+	r.Content = slices.Clone(r.Content)
+	for i, c := range r.Content {
+		if t, ok := c.(core.Text); ok && len(t) > 600 {
+			r.Content[i] = t[:500] + " […]"
+		}
+	}
+	return r
 }

@@ -1,0 +1,200 @@
+package plugincmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/plugins"
+	"github.com/condensehq/condense/internal/suggest"
+)
+
+// errJudge ends a judgement that is not "works", or that misses a floor.
+var errJudge = errors.New("the plugin did not pass: see the verdict")
+
+// A judging has the flags and arguments of the command.
+type judging struct {
+	pluginTest
+
+	floors, out, as string
+	sessions        []string
+}
+
+// judgeFormats are those of a card.
+var judgeFormats = map[string]func(*judgeCard) ([]byte, error){
+	"text": judgeText, "json": judgeJSON, "html": judgeHTML, "markdown": judgeMarkdown,
+}
+
+// floorFile is read if it is there and --floors names no other.
+const floorFile = "judge.yaml"
+
+func pluginJudgeCommand(a *cli.App) *cobra.Command {
+	var j judging
+	names := []string{"text", "json", "html", "markdown"}
+	cmd := &cobra.Command{
+		Use:   "judge PATH|NAME",
+		Short: "Say whether a plugin is any good: one card, and an exit code for CI",
+		Long: `judge runs the program at PATH, or the approved plugin NAME of the configuration, as 'plugin test' does, and lets it
+shorten recorded sessions to a quarter. The first line of the card is the verdict:
+
+  works            it shortens conversations itself, and breaks no rule
+  does nothing     it changes nothing, or next to nothing: truncation does the work
+  only truncates   it hides one run of messages and leaves nothing of them
+  breaks rules     answers are invalid; the host would reject them
+  forges           answers change what somebody else wrote, or do what the plugin did not declare
+  crashes          calls end without an answer, in the conformance suite or on its work path: real conversations
+
+Then: conformance and in how many cases it acted, its own share of the saving apart from that of truncation, how much it
+keeps of what was needed later, by mode, against the built-in strategies in the same chain and at the size that it
+leaves by itself, with paired intervals; time per MB of content (median and 95th percentile), the peak of its memory, and
+what it is worse at. Language models are replaced by one that selects sentences and costs nothing.
+
+A file judge.yaml in the working folder, or that of --floors, has floors:
+
+  not_worse:
+    - {than: smart/balanced, by: 0.03, mode: code}
+  retention: 0.5
+  own: 0.8
+  acted: 20
+  ms_per_mb: 100
+  memory_mb: 200
+
+It exits with 0 if the verdict is "works" and every floor is met, and with 1 if not.`,
+		Example: `  condense plugin judge ./condense-tidy
+  condense plugin judge tidy --as markdown -o CARD.md
+  condense plugin judge ./plugin.py --folder . --floors ci/judge.yaml --sessions 'recorded/*.jsonl'`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return cli.Usage(cmd, "want one plugin, by its path or its name in the configuration; got %d", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			j.path = args[0]
+			return judgePlugin(cmd, a, &j)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&j.settings, "settings", "", "its settings: a `JSON` object, or a file with one")
+	f.StringVar(&j.folder, "folder", "", "the `folder` of a plugin of many files; it holds PATH")
+	f.StringSliceVar(&j.env, "env", nil, "`names` of environment variables that it may see")
+	f.StringVar(&j.floors, "floors", "", "`file` with floors (default: judge.yaml, if there is one)")
+	f.StringArrayVar(&j.sessions, "sessions", []string{"demo:"}, "recorded `sessions`, as 'compare' takes them; may be given again")
+	f.StringVar(&j.as, "as", "text", "`form` of the card: text, json, html, markdown")
+	f.StringVarP(&j.out, "output", "o", "", "`file` to write to (default: standard output)")
+	f.BoolVarP(&j.verbose, "verbose", "v", false, "print what the plugin logs")
+	cli.Complete(cmd, "as", names)
+	return cmd
+}
+
+func judgePlugin(cmd *cobra.Command, a *cli.App, j *judging) error {
+	render, ok := judgeFormats[j.as]
+	if !ok {
+		return cli.Usage(cmd, "--as: no form %q%s; there are text, json, html, markdown", j.as, suggest.DidYouMean(j.as, []string{"text", "json", "html", "markdown"}))
+	}
+	floors, err := readFloors(j.floors)
+	if err != nil {
+		return err
+	}
+	trial, err := j.target(a, cmd)
+	if err != nil {
+		return err
+	}
+	items, err := lab.Find(j.sessions...)
+	if err != nil {
+		return err
+	}
+	card, err := judge(cmd.Context(), a, trial, items)
+	if err != nil {
+		return err
+	}
+	if err := floors.apply(card); err != nil {
+		return err
+	}
+	page, err := render(card)
+	if err != nil {
+		return err
+	}
+	if j.out == "" || j.out == "-" {
+		_, err = a.Stdout.Write(page)
+	} else {
+		err = cli.WriteFile(j.out, page, cli.NewMode)
+		term.Printf(a.Stderr, "%s: %s\n", card.Verdict, card.Why)
+	}
+	if err == nil && !card.Passed {
+		err = errJudge
+	}
+	return err
+}
+
+// target returns how the plugin that the argument means is run: an approved one of the configuration, or a program.
+func (j *judging) target(a *cli.App, cmd *cobra.Command) (*plugins.Trial, error) {
+	if _, err := os.Stat(j.path); err == nil {
+		return j.trial(a, cmd)
+	}
+	declared, c, err := a.LoadPlugins()
+	if err != nil {
+		return nil, err
+	}
+	found, err := pluginsNamed(j.path, declared, c)
+	if err != nil {
+		return nil, err
+	}
+	p := found[0]
+	if p.Withheld != "" {
+		return nil, fmt.Errorf("provider %s: %s", p.Name, p.Withheld)
+	}
+	if is, err := plugins.Digest(p.Provider); err != nil || is != p.Pin {
+		return nil, errors.Join(err, fmt.Errorf("plugin %s is not approved as it is now: 'condense plugin pin %s' approves it", p.Name, p.Name))
+	}
+	trial := &plugins.Trial{Plugin: p.Provider, Persistent: true}
+	if j.verbose {
+		trial.Output, trial.Calls = authorLogs(a.Stderr)
+	}
+	return trial, nil
+}
+
+// judge runs everything and returns the card, without floors. The error is of the run: whatever the plugin does is on the card.
+func judge(ctx context.Context, a *cli.App, trial *plugins.Trial, items []lab.Item) (_ *judgeCard, err error) {
+	plugin, err := trial.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, plugin.Close()) }()
+	begun := time.Now()
+	d, err := plugin.Describe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	trial.Remember(d)
+	card := &judgeCard{Name: d.Name, Version: d.Version, SDK: d.SDK, Doc: d.Doc, Abilities: d.Abilities, May: d.Abilities.String(), ReadyMS: millis(time.Since(begun))}
+	report := coretest.Examine(ctx, plugin)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	card.conform(report, findingsOf(report))
+	w := &watch{process: plugin}
+	measured, err := judgeSessions(ctx, a, w, items)
+	if err != nil {
+		return nil, err
+	}
+	card.watched(w)
+	card.measured(measured)
+	card.conclude(w)
+	return card, nil
+}
+
+func judgeJSON(c *judgeCard) ([]byte, error) {
+	var b bytes.Buffer
+	err := term.PrintJSON(&b, c)
+	return b.Bytes(), err
+}

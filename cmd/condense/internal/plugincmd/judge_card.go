@@ -1,0 +1,298 @@
+package plugincmd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/lab"
+)
+
+// The verdicts, worst first.
+const (
+	verdictCrashes   = "crashes"
+	verdictForges    = "forges"
+	verdictBreaks    = "breaks rules"
+	verdictNothing   = "does nothing"
+	verdictTruncates = "only truncates"
+	verdictWorks     = "works"
+)
+
+// A judgeCard is what is known of a plugin.
+type judgeCard struct {
+	Passed  bool   `json:"passed"` // it works, and meets every floor
+	Verdict string `json:"verdict"`
+	Why     string `json:"why"`
+
+	Name      string         `json:"name"`
+	Version   string         `json:"version"`
+	SDK       string         `json:"sdk"`
+	Doc       string         `json:"doc"`
+	Abilities core.Abilities `json:"abilities"`
+	May       string         `json:"may"` // the abilities in words
+	ReadyMS   float64        `json:"ready_ms"`
+
+	Conformance judgeConformance `json:"conformance"`
+	Recorded    judgeRecorded    `json:"recorded"`
+	// Modes are all recorded sessions together, with an empty name, and then those of each mode.
+	Modes []judgeMode `json:"modes"`
+	// Worse is what the data show it to be worse at than a built-in strategy in the same chain.
+	Worse  []judgeLoss `json:"worse"`
+	Floors []floor     `json:"floors"`
+}
+
+// A judgeConformance is the result of the conformance suite.
+type judgeConformance struct {
+	Cases         int              `json:"cases"`
+	Failed        int              `json:"failed"`
+	Declined      int              `json:"declined"`
+	Acted         int              `json:"acted"`
+	Deterministic *bool            `json:"deterministic"` // null if no two answers could be compared
+	Stopped       string           `json:"stopped,omitempty"`
+	Findings      []findingListing `json:"findings"`
+}
+
+// A judgeRecorded is what it did on recorded sessions. Each conversation is asked for several times.
+type judgeRecorded struct {
+	Sessions   int     `json:"sessions"`
+	Calls      int     `json:"calls"`
+	Acted      int     `json:"acted"`
+	Failed     int     `json:"failed"` // without an answer
+	Invalid    int     `json:"invalid"`
+	Truncated  int     `json:"truncated"` // of Acted: it hid one run of messages, and nothing else
+	MSPerMB50  float64 `json:"ms_per_mb_p50"`
+	MSPerMB95  float64 `json:"ms_per_mb_p95"`
+	PeakMemory int64   `json:"peak_memory,omitempty"` // bytes; absent where it cannot be measured
+}
+
+// A judgeMode is what it kept of sessions of one mode. Shares are of 1.
+type judgeMode struct {
+	Mode string `json:"mode"`
+	// Kept is the share of what was needed later, with truncation at the end of the chain, as in use. Own is its share of what the
+	// chain saved: the rest was truncated. Alone is what it keeps without truncation, when Left of the tokens are left.
+	Kept    *lab.Estimate  `json:"kept,omitempty"`
+	Own     *lab.Estimate  `json:"own,omitempty"`
+	Alone   *lab.Estimate  `json:"alone,omitempty"`
+	Left    *lab.Estimate  `json:"left,omitempty"`
+	Against []judgeAgainst `json:"against"`
+}
+
+// A judgeAgainst compares it with a built-in strategy: in the same chain, or both by themselves at the size that the plugin leaves.
+type judgeAgainst struct {
+	Than string       `json:"than"`
+	Own  bool         `json:"own,omitempty"` // at the size that the plugin leaves by itself
+	Kept lab.Estimate `json:"kept"`
+	// Difference is what the plugin keeps more, paired by conversation.
+	Difference lab.Difference `json:"difference"`
+}
+
+// A judgeLoss is a measure in which it is shown to be worse.
+type judgeLoss struct {
+	Measure    string         `json:"measure"`
+	Than       string         `json:"than"`
+	Difference lab.Difference `json:"difference"`
+}
+
+// conform adds the results of the conformance suite.
+func (c *judgeCard) conform(r *coretest.Report, findings []finding) {
+	var l testListing
+	l.examined(r, findings)
+	c.Conformance = judgeConformance{
+		Cases: len(l.Cases), Acted: l.Acted, Deterministic: l.Deterministic, Stopped: l.Stopped, Findings: l.Findings,
+	}
+	for _, k := range l.Cases {
+		switch k.Result {
+		case "failed":
+			c.Conformance.Failed++
+		case "declined":
+			c.Conformance.Declined++
+		}
+	}
+}
+
+// watched adds what it did on recorded sessions.
+func (c *judgeCard) watched(w *watch) {
+	r := &c.Recorded
+	r.Calls, r.MSPerMB50, r.MSPerMB95, r.PeakMemory = len(w.calls), w.perMB(.5), w.perMB(.95), w.peak
+	for i := range w.calls {
+		k := &w.calls[i]
+		switch {
+		case len(k.faults) > 0:
+			r.Invalid++
+		case k.broke():
+			r.Failed++
+		case k.truncated:
+			r.Truncated++
+			r.Acted++
+		case k.acted:
+			r.Acted++
+		}
+	}
+}
+
+// measured adds what the laboratory found.
+func (c *judgeCard) measured(r *lab.Report) {
+	c.Recorded.Sessions = len(r.Sessions)
+	c.Modes, c.Worse = []judgeMode{}, []judgeLoss{}
+	for i := range r.Tables {
+		t := &r.Tables[i]
+		m := judgeMode{
+			Mode: t.Mode, Kept: judgeValue(t, judgedChain, lab.MeasurePanel), Own: judgeValue(t, judgedChain, lab.MeasureOwn),
+			Alone: judgeValue(t, judgedAlone, lab.MeasurePanel), Left: judgeValue(t, judgedAlone, lab.MeasureKept), Against: []judgeAgainst{},
+		}
+		for _, b := range judgeBuiltins {
+			m.against(r, t, judgedChain, b.name, b.name)
+			m.against(r, t, judgedAlone, b.name+atItsSize, b.name)
+		}
+		c.Modes = append(c.Modes, m)
+	}
+	titles := map[string]lab.Measure{}
+	for _, m := range r.Measures {
+		titles[m.Name] = m
+	}
+	for _, d := range r.Differences {
+		m := titles[d.Measure]
+		builtin := slices.ContainsFunc(judgeBuiltins, func(b struct{ name, strategy, settings string }) bool { return b.name == d.B })
+		if d.A == judgedChain && builtin && d.Mode == "" && d.Shown && d.Mean*float64(m.Better) < 0 {
+			c.Worse = append(c.Worse, judgeLoss{m.Title, d.B, d})
+		}
+	}
+}
+
+func judgeValue(t *lab.Table, strategy, measure string) *lab.Estimate {
+	for i := range t.Lines {
+		if e, ok := t.Lines[i].Values[measure]; ok && t.Lines[i].Strategy == strategy {
+			return &e
+		}
+	}
+	return nil
+}
+
+// against adds the comparison of a row of the plugin with one of a built-in strategy.
+func (m *judgeMode) against(r *lab.Report, t *lab.Table, own, other, than string) {
+	kept := judgeValue(t, other, lab.MeasurePanel)
+	i := slices.IndexFunc(r.Differences, func(d lab.Difference) bool {
+		return d.A == own && d.B == other && d.Budget == t.Budget && d.Mode == t.Mode && d.Measure == lab.MeasurePanel
+	})
+	if kept != nil && i >= 0 {
+		m.Against = append(m.Against, judgeAgainst{than, own == judgedAlone, *kept, r.Differences[i]})
+	}
+}
+
+// forging are the rules that are broken by an answer that puts words into a mouth that did not say them, or does what the plugin did not
+// declare.
+var forging = []string{
+	"keep-words", "keep-role", "new-role", "keep-system", "keep-calls", "keep-reasoning", "known-ids", "declared-abilities",
+}
+
+// leastOwn is the least share of the saving for which a plugin counts as doing something.
+const leastOwn = 0.05
+
+// conclude gives the verdict.
+func (c *judgeCard) conclude(w *watch) {
+	c.Verdict, c.Why = c.verdict(w)
+	c.Passed = c.Verdict == verdictWorks
+}
+
+func (c *judgeCard) verdict(w *watch) (verdict, why string) {
+	r := &c.Recorded
+	if r.Failed > 0 {
+		i := slices.IndexFunc(w.calls, func(k watchedCall) bool { return k.broke() })
+		return verdictCrashes, fmt.Sprintf("on its work path: %d of %d calls on recorded sessions ended without an answer: %v", r.Failed, r.Calls, w.calls[i].err)
+	}
+	broken := c.broken(w)
+	var forged, others []string
+	for _, f := range broken {
+		switch {
+		case f.rule == "return" || f.rule == "answer-ordinary":
+			return verdictCrashes, "a call of the conformance suite ended without an answer: " + f.text
+		case slices.Contains(forging, f.rule):
+			forged = append(forged, f.text)
+		default:
+			others = append(others, f.text)
+		}
+	}
+	own := c.all().Own
+	switch {
+	case len(forged) > 0:
+		return verdictForges, forged[0] + more(len(forged)-1)
+	case len(others) > 0:
+		return verdictBreaks, others[0] + more(len(others)-1)
+	case c.Conformance.Stopped != "":
+		return verdictBreaks, c.Conformance.Stopped
+	case r.Acted == 0:
+		return verdictNothing, fmt.Sprintf("it changed none of %d recorded conversations; what was saved, truncation saved", r.Calls)
+	case own != nil && own.Mean < leastOwn:
+		return verdictNothing, fmt.Sprintf("next to nothing: %.2f of what its chain saved; truncation saved the rest", own.Mean)
+	case r.Truncated == r.Acted:
+		return verdictTruncates, fmt.Sprintf("each of the %d conversations that it changed lost one run of messages, and nothing is left of them", r.Acted)
+	}
+	return verdictWorks, c.worth()
+}
+
+// broken returns the first fault of every rule that was broken: on recorded sessions, then in the conformance suite.
+func (c *judgeCard) broken(w *watch) []fault {
+	var all []fault
+	add := func(f fault) {
+		if !slices.ContainsFunc(all, func(o fault) bool { return o.rule == f.rule }) {
+			all = append(all, f)
+		}
+	}
+	for i := range w.calls {
+		for _, f := range w.calls[i].faults {
+			add(f)
+		}
+	}
+	for _, f := range c.Conformance.Findings {
+		text := f.Text
+		if !strings.HasPrefix(text, f.Rule+": ") {
+			text = f.Rule + ": " + text
+		}
+		add(fault{f.Rule, text})
+	}
+	return all
+}
+
+func more(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (and %d more rules)", n)
+}
+
+// all returns what it kept of all sessions.
+func (c *judgeCard) all() *judgeMode {
+	if len(c.Modes) == 0 {
+		return &judgeMode{}
+	}
+	return &c.Modes[0]
+}
+
+// worth says what a plugin that works keeps by itself, next to the best built-in strategy at that size.
+func (c *judgeCard) worth() string {
+	m := c.all()
+	if m.Alone == nil || m.Left == nil {
+		return "no recorded session could be measured"
+	}
+	text := fmt.Sprintf("by itself it leaves %.2f of the tokens, and %.2f of what was needed later", m.Left.Mean, m.Alone.Mean)
+	for _, a := range m.Against {
+		if a.Own {
+			return text + fmt.Sprintf("; %s at that size %.2f (%s)", a.Than, a.Kept.Mean, interval(a.Difference))
+		}
+	}
+	return text
+}
+
+// interval returns a paired difference in words.
+func interval(d lab.Difference) string {
+	what := "no difference shown"
+	switch {
+	case d.Shown && d.Mean > 0:
+		what = "better"
+	case d.Shown:
+		what = "worse"
+	}
+	return fmt.Sprintf("%s: %+.2f, 95 %% interval %+.2f to %+.2f, %s", what, d.Mean, d.Low, d.High, d.Of())
+}

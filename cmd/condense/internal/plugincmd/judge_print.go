@@ -1,0 +1,178 @@
+package plugincmd
+
+import (
+	"bytes"
+	_ "embed" // the page
+	"fmt"
+	"html/template"
+	"strings"
+
+	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/size"
+)
+
+// A judgeLine is a line of a card: the first five are the summary.
+type judgeLine struct{ Key, Text string }
+
+// Lines returns the card in words.
+func (c *judgeCard) Lines() []judgeLine {
+	k, r := &c.Conformance, &c.Recorded
+	deterministic := "whether it is deterministic was not measured"
+	if k.Deterministic != nil {
+		deterministic = map[bool]string{true: "deterministic", false: "not deterministic: one request had two answers"}[*k.Deterministic]
+	}
+	own := "its own share of the saving was not measured"
+	if e := c.all().Own; e != nil {
+		own = fmt.Sprintf("%.2f of the saving was its own, %.2f truncation's", e.Mean, 1-e.Mean)
+	}
+	speed := "not measured"
+	if r.MSPerMB50 > 0 {
+		speed = fmt.Sprintf("%s ms per MB, %s at the 95th percentile", term.Number(r.MSPerMB50), term.Number(r.MSPerMB95))
+	}
+	memory := ""
+	if r.PeakMemory > 0 {
+		memory = fmt.Sprintf("; %d MB of memory at most", (r.PeakMemory+1<<20-1)>>20)
+	}
+	return []judgeLine{
+		{"verdict", c.Verdict + ": " + c.Why},
+		{"plugin", fmt.Sprintf("%s %s (%s); %s", c.Name, c.Version, c.SDK, c.May)},
+		{"conformance", fmt.Sprintf("%s, %d failed, %d declined; it acted in %d of %d; %s", size.Plural(k.Cases, "case"), k.Failed, k.Declined, k.Acted, k.Cases, deterministic)},
+		{"recorded", fmt.Sprintf("%s to a quarter: it acted in %d of %d calls, %d failed, %d invalid; %s",
+			size.Plural(r.Sessions, "session"), r.Acted, r.Calls, r.Failed, r.Invalid, own)},
+		{"speed", fmt.Sprintf("%s%s; ready after %s ms", speed, memory, term.Number(c.ReadyMS))},
+	}
+}
+
+// judgeHeads are the columns of the table by mode.
+func judgeHeads() []string {
+	heads := []string{"mode", ">kept", ">own share", ">by itself", ">tokens left"}
+	for _, b := range judgeBuiltins {
+		heads = append(heads, ">"+b.name, ">at its size")
+	}
+	return heads
+}
+
+// Rows returns the table by mode: what it kept, and the paired differences.
+func (c *judgeCard) Rows() [][]string {
+	var rows [][]string
+	for i := range c.Modes {
+		m := &c.Modes[i]
+		row := []string{m.Mode, judgeCell(m.Kept), judgeCell(m.Own), judgeCell(m.Alone), judgeCell(m.Left)}
+		if m.Mode == "" {
+			row[0] = "all"
+		}
+		if m.Kept != nil {
+			row[0] += fmt.Sprintf(" (%d)", m.Kept.Sessions)
+		}
+		for _, b := range judgeBuiltins {
+			for _, own := range []bool{false, true} {
+				cell := ""
+				for _, a := range m.Against {
+					if a.Than == b.name && a.Own == own {
+						cell = fmt.Sprintf("%.2f (%+.2f: %+.2f to %+.2f)", a.Kept.Mean, a.Difference.Mean, a.Difference.Low, a.Difference.High)
+					}
+				}
+				row = append(row, cell)
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func judgeCell(e *lab.Estimate) string {
+	if e == nil {
+		return ""
+	}
+	return fmt.Sprintf("%.2f", e.Mean)
+}
+
+// judgeLegend explains the table.
+const judgeLegend = "Shares of 1: what was needed later and is kept, in a chain with truncation; the plugin's share of what that chain saved; what is " +
+	"kept, and the tokens that are left, without truncation. Of the built-in strategies: what they keep in the same chain, and at the size " +
+	"that the plugin leaves by itself; in brackets what the plugin keeps more, with the paired 95 % interval."
+
+// Notes returns what it is worse at, what broke rules, and the floors.
+func (c *judgeCard) Notes() []judgeLine {
+	var out []judgeLine
+	for _, l := range c.Worse {
+		out = append(out, judgeLine{"worse", fmt.Sprintf("%s, next to %s: %+.2f, 95 %% interval %+.2f to %+.2f, %s", l.Measure, l.Than,
+			l.Difference.Mean, l.Difference.Low, l.Difference.High, l.Difference.Of())})
+	}
+	for _, f := range c.Conformance.Findings {
+		out = append(out, judgeLine{"fault", fmt.Sprintf("%s in %q: %s", f.Rule, f.Case, f.Text)})
+	}
+	for _, f := range c.Floors {
+		key := "floor"
+		if !f.Met {
+			key = "MISSED"
+		}
+		out = append(out, judgeLine{key, f.Text})
+	}
+	return out
+}
+
+func judgeText(c *judgeCard) ([]byte, error) {
+	var b bytes.Buffer
+	write := func(lines []judgeLine) {
+		for _, l := range lines {
+			term.Printf(&b, "%-12s %s\n", l.Key, l.Text)
+		}
+	}
+	write(c.Lines())
+	t := term.NewTable(judgeHeads()...)
+	for _, row := range c.Rows() {
+		cells := make([]any, len(row))
+		for i := range row {
+			cells[i] = row[i]
+		}
+		t.Row(cells...)
+	}
+	term.Printf(&b, "\n")
+	if err := term.PrintText(&b, t.Text("")); err != nil {
+		return nil, err
+	}
+	term.Printf(&b, "\n%s\n", judgeLegend)
+	if notes := c.Notes(); len(notes) > 0 {
+		term.Printf(&b, "\n")
+		write(notes)
+	}
+	return b.Bytes(), nil
+}
+
+// judgeMarkdown returns a table for a README.
+func judgeMarkdown(c *judgeCard) ([]byte, error) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "| condense | %s %s |\n|---|---|\n", cell(c.Name), cell(c.Version))
+	for _, l := range c.Lines() {
+		if l.Key != "plugin" {
+			fmt.Fprintf(&b, "| %s | %s |\n", l.Key, cell(l.Text))
+		}
+	}
+	fmt.Fprintf(&b, "| abilities | %s |\n", cell(c.May))
+	for _, l := range c.Notes() {
+		fmt.Fprintf(&b, "| %s | %s |\n", l.Key, cell(l.Text))
+	}
+	return []byte(b.String()), nil
+}
+
+//go:embed judge.html
+var judgePage string
+
+var judgeTemplate = template.Must(template.New("judge").Parse(judgePage))
+
+func judgeHTML(c *judgeCard) ([]byte, error) {
+	heads := judgeHeads()
+	for i := range heads {
+		heads[i] = strings.TrimPrefix(heads[i], ">")
+	}
+	var b bytes.Buffer
+	err := judgeTemplate.Execute(&b, struct {
+		*judgeCard
+
+		Heads  []string
+		Legend string
+	}{c, heads, judgeLegend})
+	return b.Bytes(), err
+}

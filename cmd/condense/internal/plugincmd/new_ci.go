@@ -1,0 +1,43 @@
+package plugincmd
+
+import (
+	"bytes"
+	"embed"
+	"text/template"
+)
+
+// ciFiles are the workflow of each language and the floors. Their marks are [[ ]]: GitHub's own are {{ }}.
+//
+//go:embed templates/ci
+var ciFiles embed.FS
+
+// renderCI returns the files of --ci.
+func renderCI(lang string, n *naming) ([]templateFile, error) {
+	var files []templateFile
+	for _, f := range []struct{ from, to string }{
+		{"judge.yaml", floorFile}, {lang + ".yml", ".github/workflows/plugin.yml"},
+	} {
+		text, err := ciFiles.ReadFile("templates/ci/" + f.from)
+		if err != nil {
+			return nil, err
+		}
+		t, err := template.New(f.to).Delims("[[", "]]").Option("missingkey=error").Parse(string(text))
+		if err != nil {
+			return nil, err
+		}
+		var b bytes.Buffer
+		if err := t.Execute(&b, n); err != nil {
+			return nil, err
+		}
+		files = append(files, templateFile{f.to, b.Bytes(), 0o644})
+	}
+	return files, nil
+}
+
+// Condense is the version of condense that CI installs: that of the plugin's module, or the newest.
+func (n *naming) Condense() string {
+	if n.Replace != "" || !release.MatchString(n.Version) {
+		return "latest"
+	}
+	return n.Version
+}
