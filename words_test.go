@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/condensehq/condense/internal/testkit"
 )
 
 // words are expressions that read as translated or that name a concept by a second noun, each with what to write instead.
@@ -59,6 +61,7 @@ var quoted = []string{"words_test.go", "providers/native/prompts", "internal/val
 
 // TestWords holds comments, messages and documents to plain English.
 func TestWords(t *testing.T) {
+	testkit.Slow(t)
 	list, all := make([]*regexp.Regexp, len(words)), make([]string, len(words))
 	for i, w := range words {
 		list[i], all[i] = regexp.MustCompile(`(?i)\b`+w.pattern+`\b`), w.pattern

@@ -117,6 +117,7 @@ func TestAccountJoinsTheEpoch(t *testing.T) {
 
 // A model that hangs, fails, floods or lies costs nothing but itself: no request waits for it, and epochs are made without it.
 func TestAccountNeverHolds(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	lies := "## Files\n"
 	for i := range 40 {

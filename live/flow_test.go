@@ -125,6 +125,7 @@ func (p *play) together(t *testing.T, n int, session string) {
 
 // Sub-agents share the session, and in older versions there is nothing else to tell them apart.
 func TestParallelSubAgents(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	for _, session := range []string{"shared", ""} { // Without a session all of the tenant's conversations have the same key.
 		t.Run("session="+session, func(t *testing.T) {
