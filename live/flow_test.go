@@ -633,6 +633,7 @@ func TestModelsWorkInTheBackground(t *testing.T) {
 	p.begin(t)
 	for len(asked) == 0 {
 		p.step(t)
+		testkit.Eventually(t, "the model is asked, or nothing is prepared", func() bool { return len(asked) > 0 || !live.Preparing(g) })
 	}
 	p.step(t) // goes on while the model thinks
 	if n := g.Stats().EpochCount; n != 0 {

@@ -191,7 +191,7 @@ func TestOwnAccountThatFailsCostsOnlyItself(t *testing.T) {
 			if s.EpochCount < 3 {
 				t.Errorf("%d epochs", s.EpochCount)
 			}
-			if slowest > 20*time.Second { // the deadline of the account is two minutes
+			if slowest > 60*time.Second { // the deadline of the account is two minutes
 				t.Errorf("a request took %v", slowest)
 			}
 			t.Logf("%d epochs, %d requests, the slowest took %v", s.EpochCount, s.Requests, slowest)
