@@ -297,6 +297,7 @@ func TestHandoverInParts(t *testing.T) {
 // TestHandoverOverFiveRounds: facts that stay true stay, whether the model follows its instructions, writes everything again and forgets a third,
 // or withdraws all it can; what it invents is marked in every round, and what changed is named.
 func TestHandoverOverFiveRounds(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	const rounds, each = 5, 8
 	fact := func(n int) string {
