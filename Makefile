@@ -11,7 +11,6 @@ check: tidy-check build lint test
 
 build:
 	go build ./...
-	go vet ./...
 
 # Every test, and then those of concurrent code again with the race detector: see tools/race.sh. `make test-race` runs every test with it,
 # in 20 minutes on two processors: for the night.

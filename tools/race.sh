@@ -1,6 +1,7 @@
 # The part of `make test` that runs with the race detector, which makes tests five to fifty times as slow: the packages whose code
 # or tests start goroutines, or guard something with a lock. A table that is made once (sync.Once, sync.OnceValue) does not
-# count. Every test also runs without the detector; `make test-race` runs all of them with it. With -l it prints the packages.
+# count. Packages below test and bench start processes, which are built without it. Every test also runs without the detector;
+# `make test-race` runs all of them with it. With -l it prints the packages.
 set -e
 packages=$(go list -f '{{.ImportPath}} {{.Dir}}' ./... | grep -v '/condense/\(test\|bench\)/' | while read -r package dir; do
 	if grep -qE '^[[:space:]]*go [A-Za-z_(]|\.Go\(|errgroup\.|sync\.(Mutex|RWMutex|WaitGroup|Map|Cond|Pool)|[^a-z]atomic\.|parallel\.[A-Z]' "$dir"/*.go; then
