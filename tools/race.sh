@@ -13,7 +13,8 @@ for must in live internal/plugins/supervise core internal/live/store; do # where
 done
 [ "$1" != -l ] || { echo "$packages"; exit; }
 
-# Long tests of the gateway in which one client sends one request after the other. What runs beside a request in them, runs so in all others.
+# Long tests of the gateway in which one client sends one request after the other. The goroutines of the gateway do there what they do in
+# all of its tests.
 skipped='TestRecallToolRestart TestRecallToolOnward TestRecallToolHandles TestRecallToolMixed TestRecallTool TestPromisesAreKept
 	TestShortenedResultsAreKept TestFullDiskStillCondensesForVendor TestComplaint01CacheReads TestComplaint04NoDrift
 	TestComplaint06Restart TestComplaint15LeftAlone TestOwnAccountIsServedFromTheCache TestOwnAccountOnlyWithTheKeysThatTheUserChose
