@@ -114,7 +114,7 @@ soak-gateway:
 bench:
 	go test -run '^$$' -bench . -benchmem ./...
 
-# The numbers of docs/benchmarks.md. Many short runs, because on a busy machine the fastest is the
+# The numbers of docs/decisions/appendix-benchmarks.md. Many short runs, because on a busy machine the fastest is the
 # most meaningful. The process is timed separately: see BenchmarkRun.
 BENCHCOUNT ?= 30
 bench-docs:

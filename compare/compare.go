@@ -16,7 +16,7 @@
 // paired differences, verdicts and warnings. The same seed gives the same report, whatever the
 // number of jobs or shards ([Merge]). No model is called except by strategies that use one.
 //
-// docs/comparing.md has the formula of every measure, how it can mislead, and the JSON of a
+// docs/comparing-measures.md has the formula of every measure, how it can mislead, and the JSON of a
 // report. The command is condense compare.
 package compare
 
@@ -46,7 +46,7 @@ type (
 	Difference = lab.Difference
 )
 
-// Names of measures, for [Report.Difference]. docs/comparing.md lists all.
+// Names of measures, for [Report.Difference]. docs/comparing-measures.md lists all.
 const (
 	MeasurePanel = lab.MeasurePanel // how much of what was needed later is left: the headline
 	// MeasureReachable is the panel of what is kept, or that a visible handle or path with lines leads to.

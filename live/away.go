@@ -10,7 +10,7 @@ import (
 )
 
 // A database that is away: requests go on with what this gateway knows, and nothing begins that would have to be stored. See
-// docs/decisions/0044-fleet.md.
+// docs/decisions/0035-fleet.md.
 
 const (
 	mostWait  = 15 * time.Second       // how long requests wait that another gateway may know more about, from the beginning of an outage

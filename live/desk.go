@@ -89,6 +89,7 @@ type Conversation struct {
 	Bound     bool      `json:"bound,omitempty"`  // its model binds its thinking to what was sent before it
 	Undone    bool      `json:"undone,omitempty"` // the last epoch was: only the window, or the user, asks for another one
 
+	LastEpoch   *LastEpoch   `json:"last_epoch,omitempty"` // nil if there was none
 	Protections []Protection `json:"protections,omitempty"`
 	Order       *Order       `json:"order,omitempty"`      // that waits for the next request
 	LastOrder   *Order       `json:"last_order,omitempty"` // that was carried out
@@ -97,6 +98,15 @@ type Conversation struct {
 	state *lineage.State
 	names []string // that its branches have on the pages
 	about about
+}
+
+// LastEpoch is the latest condensation of a conversation. Sizes are tokens of the request, by the vendor's count as estimated.
+type LastEpoch struct {
+	N      int       `json:"n"` // 1 for the first of a conversation
+	Time   time.Time `json:"time"`
+	Reason string    `json:"reason,omitempty"`
+	Before int       `json:"before"`
+	After  int       `json:"after"`
 }
 
 // mostListed is how many records of an API are read for a list.
@@ -185,8 +195,9 @@ func conversationOf(r *store.Record, controls map[string]*control) *Conversation
 	if !strings.HasPrefix(r.Key.Session, "opening:") {
 		c.Session = r.Key.Session
 	}
-	if data.Epoch != nil {
-		c.Epochs = data.Epoch.N
+	if e := data.Epoch; e != nil {
+		c.Epochs = e.N
+		c.LastEpoch = &LastEpoch{N: e.N, Time: e.Time, Reason: string(e.Reason), Before: e.Before, After: e.After}
 	}
 	if data.About != nil {
 		a := data.About

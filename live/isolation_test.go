@@ -23,7 +23,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/condensehq/condense/internal/lab/hindsight"
+	"github.com/condensehq/condense/internal/lab/online"
 	"github.com/condensehq/condense/internal/live/access"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/testkit"
@@ -200,7 +200,7 @@ func leak(t *testing.T, address string, key []byte) (credentials []string, found
 	tokens := tokensFile(t, "acme")
 	tokens.add(t, &access.Token{Tenant: "ops", Admin: true})
 	logs, audit := &lockedBuffer{}, &lockedBuffer{}
-	pages, err := hindsight.New(t.Context(), address, nil, slog.New(slog.DiscardHandler))
+	pages, err := online.New(t.Context(), address, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
-	"github.com/condensehq/condense/internal/lab/hindsight"
+	"github.com/condensehq/condense/internal/lab/online"
 	"github.com/condensehq/condense/internal/live/access"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
@@ -305,7 +305,7 @@ func TestSoakGateway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	watch, err := hindsight.New(t.Context(), file, []string{"cut"}, quiet)
+	watch, err := online.New(t.Context(), file, []string{"cut"}, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -36,7 +37,10 @@ type Turn struct {
 	Messages     [][]byte // of the client, without marks for the vendor's cache
 	System       []byte   // JSON, like Tools; nil if the request has none, or has it as a message
 	Tools        []byte
-	Tokens       int // what is sent, by the vendor's count as estimated
+	Tokens       int // what is sent, by the vendor's count as estimated, like History
+	History      int // of the client
+	Window       int // of the model, in tokens
+	DueAt        int // the tokens at which the conversation is condensed at the latest; 0 if nothing is changed
 	Observe      bool
 	// Of an epoch; else nil. View is what is sent in place of Messages, Journal the condensed conversation in the format condense; that begins
 	// with what the epoch before it left, if there was one.
@@ -74,6 +78,10 @@ func (x *exchange) show() {
 	t := &Turn{
 		Time: x.start, Conversation: x.claim.conversation, Tenant: x.key.Tenant, Agent: x.agent.Name, Model: x.r.Model,
 		Profile: x.profile, Mode: x.mode, Format: formats[x.r.API], Messages: make([][]byte, len(x.r.Messages)), System: x.r.System, Tools: x.r.Tools, Tokens: x.tokens, Observe: x.s.Observe,
+	}
+	t.History, t.Window = x.claim.state.Estimate(x.original), x.window
+	if t.DueAt = x.limit; x.threshold > 0 {
+		t.DueAt = min(cmp.Or(x.limit, x.threshold), x.threshold)
 	}
 	for i := range t.Messages {
 		t.Messages[i] = wire.Unmark(x.r.Messages[i].Raw)

@@ -42,7 +42,8 @@ func Strategy() registry.Strategy {
 }
 `
 
-// A workshop is a folder where condense is built, without a network: modules are those of a folder and of Go's module cache.
+// A workshop is a folder where condense is built, without a network: modules are those of a folder and of Go's module
+// cache.
 type workshop struct {
 	dir    string
 	module string // the path of the modules that the proxy has
@@ -128,7 +129,8 @@ func (w *workshop) run(t *testing.T, program string, args ...string) (string, er
 	return string(out), err
 }
 
-// TestBuild: a condense with a strategy of a module that is downloaded and with one of a folder knows both in all commands.
+// TestBuild: a condense with a strategy of a module that is downloaded and with one of a folder knows both in all
+// commands.
 func TestBuild(t *testing.T) {
 	testkit.Process(t)
 	w := openWorkshop(t)

@@ -48,8 +48,9 @@ func said(body []byte) string {
 	return b.String()
 }
 
-// TestCompareReader: questions and right answers come from the whole session, each reader sees one view and nothing else, the grader does not
-// learn whose an answer is, what it costs is said before anything is asked, and nothing is asked twice.
+// TestCompareReader: questions and right answers come from the whole session, each reader sees one view and nothing
+// else, the grader does not learn whose an answer is, what it costs is said before anything is asked, and nothing is
+// asked twice.
 func TestCompareReader(t *testing.T) {
 	alone(t)
 	word := regexp.MustCompile(`\b[a-z_]{9,20}\b`)
@@ -178,8 +179,8 @@ models:
 	}
 }
 
-// TestCompareReaderRefusesNonsense: a session about which a model does not answer as it was asked is skipped, and nothing that it wrote is
-// in the reason.
+// TestCompareReaderRefusesNonsense: a session about which a model does not answer as it was asked is skipped, and
+// nothing that it wrote is in the reason.
 func TestCompareReaderRefusesNonsense(t *testing.T) {
 	alone(t)
 	server := modeltest.Serve(t, modeltest.Stream(modeltest.Anthropic("I would rather SING [1, 2")...))

@@ -13,8 +13,8 @@ import (
 	"github.com/condensehq/condense/internal/testkit/modeltest"
 )
 
-// A strategy that asks a model runs several times, every run is in the price that is asked for, and tables, CSV and JSON show
-// how far apart the runs are.
+// A strategy that asks a model runs several times, every run is in the price that is asked for, and tables, CSV and
+// JSON show how far apart the runs are.
 func TestCompareRepeats(t *testing.T) {
 	alone(t)
 	var calls atomic.Int64

@@ -1,5 +1,5 @@
-// Command condense shortens recorded conversations between people, language models and
-// their tools, and shows what it did and why.
+// Command condense shortens recorded conversations between people, language models and their tools, and explains
+// every change.
 package main
 
 import "github.com/condensehq/condense/cmd/condense/cli"

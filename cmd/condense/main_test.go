@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// plain are tests in which the command is built without the race detector, which makes some of them ten times as slow. The packages have
-// tests of their own with it.
+// plain are tests in which the command is built without the race detector, which makes some of them ten times as
+// slow. The packages have tests of their own with it.
 type plain struct{ *testing.M }
 
 // Run implements testscript.TestingM.
@@ -53,9 +53,10 @@ func (p plain) Run() int {
 	return p.M.Run()
 }
 
-// TestScripts runs testdata/script: what a user types, and the output. A script has the recorded
-// sessions in $SESSIONS, testdata/plugin as a program in $PLUGIN, and at $SPY a server that records
-// requests in the file spied; where PostgreSQL is installed (condition postgres), a database in $POSTGRES; serveCommands are for gateways. No process that it started may outlive it.
+// TestScripts runs testdata/script: what a user types, and the output. A script has the recorded sessions in
+// $SESSIONS, testdata/plugin as a program in $PLUGIN, and at $SPY a server that records requests in the file spied;
+// where PostgreSQL is installed (condition postgres), a database in $POSTGRES; serveCommands are for gateways. No
+// process that it started may outlive it.
 func TestScripts(t *testing.T) {
 	testkit.Process(t)
 	sessions, err := filepath.Abs("../../testdata/traces")

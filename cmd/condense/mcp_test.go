@@ -142,8 +142,8 @@ func TestMCPOriginals(t *testing.T) {
 	}
 }
 
-// TestMCPAgent: the server of an agent's session serves what the agent recorded and what the hook has kept, by handle also of
-// another session, and says which session it is.
+// TestMCPAgent: the server of an agent's session serves what the agent recorded and what the hook has kept, by handle
+// also of another session, and says which session it is.
 func TestMCPAgent(t *testing.T) {
 	const id, other = "603a5089-9987-460a-89bd-d56950142ac5", "1b4e28ba-2fa1-4d3b-a3f5-ef19b5a7633b"
 	home, work := t.TempDir(), t.TempDir()

@@ -99,7 +99,8 @@ func TestFirstSignalLetsAnswersEnd(t *testing.T) {
 	}
 }
 
-// In the delay after the signal, the gateway is not ready, and new requests are served, each as the last of its connection.
+// In the delay after the signal, the gateway is not ready, and new requests are served, each as the last of its
+// connection.
 func TestDrainDelayServesNewRequests(t *testing.T) {
 	cmd, admin, base, _, release, end := stalling(t, "CONDENSE_SERVE__DRAIN_DELAY=1h")
 	interrupt(t, cmd, syscall.SIGTERM)

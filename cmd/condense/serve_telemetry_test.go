@@ -19,8 +19,8 @@ import (
 	"github.com/condensehq/condense/internal/testkit/upstream"
 )
 
-// With the variables of OpenTelemetry, a collector gets metrics and traces, the last ones when the gateway ends; without them it gets
-// nothing. What is sent has no key and no text.
+// With the variables of OpenTelemetry, a collector gets metrics and traces, the last ones when the gateway ends;
+// without them it gets nothing. What is sent has no key and no text.
 func TestTelemetryReachesACollector(t *testing.T) {
 	testkit.Process(t)
 	for _, on := range []bool{true, false} {

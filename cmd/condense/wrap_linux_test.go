@@ -288,7 +288,8 @@ func TestWrapInATerminal(t *testing.T) {
 	}
 }
 
-// The keys of the user are used for accounts only after a yes on a terminal, which shows the cost first and is remembered for that agent and that value alone.
+// The keys of the user are used for accounts only after a yes on a terminal, which shows the cost first and is
+// remembered for that agent and that value alone.
 func TestWrapAsksBeforeItUsesTheKey(t *testing.T) {
 	keys, out := terminal(t)
 	say(t, keys, "stty -echo\n")

@@ -37,7 +37,7 @@ func encodeList(parts []core.Part, add func([]byte, core.Part) []byte) []byte {
 // textBlock is a text in the shape that both vendors share.
 const textBlock = `{"type":"text","text":?}`
 
-// AppendBlock appends p as a block. Opaque parts are written as they are.
+// AppendBlock appends p as a block. Opaque parts are written unchanged.
 func AppendBlock(out []byte, p core.Part) []byte {
 	switch p := p.(type) {
 	case core.Text:
@@ -72,8 +72,8 @@ func AppendBlock(out []byte, p core.Part) []byte {
 	return append(out, '}')
 }
 
-// Args returns the arguments of a call as the object that Anthropic wants. What
-// is no object is wrapped in one; nothing at all is an empty one.
+// Args returns the arguments of a call as the object that Anthropic requires. A value that is not an object is
+// wrapped in one; empty arguments are an empty object.
 func Args(args string) []byte {
 	raw := []byte(args)
 	if at := rawjson.SkipSpace(raw, 0); at == len(raw) {

@@ -49,7 +49,7 @@ func OpenAIMessages(role core.Role, parts []core.Part) [][]byte {
 	return append(out, append(raw, '}'))
 }
 
-// openaiResult returns a tool message, and what must follow in a user message.
+// openaiResult returns a tool message, and the parts that must follow in a user message.
 func openaiResult(r core.ToolResult) (raw []byte, moved []core.Part) {
 	var content []core.Part
 	for _, p := range r.Content {

@@ -45,7 +45,7 @@ func (c *converter) pair(view []core.Message) {
 	}
 }
 
-// legalID returns id with what the wire does not accept replaced, and unlike all others.
+// legalID returns id with a unique replacement for characters that the API does not accept.
 func (c *converter) legalID(id string, n int, taken map[string]int) string {
 	base := legalName(id, c.api.MaxID)
 	if base == "" {

@@ -15,10 +15,10 @@ import (
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
-// An API is what a vendor's API accepts, where the vendors differ.
+// An API has the rules of a vendor's API, where the vendors differ.
 type API struct {
 	Name    string
-	Vendor  string // who signs reasoning
+	Vendor  string // the vendor that signs reasoning
 	MaxID   int    // bytes of the ID of a call; 0 means any
 	MaxName int    // bytes of the name of a tool
 
@@ -28,8 +28,8 @@ type API struct {
 	objects   bool // arguments are objects, not text
 	failed    bool // a result can be marked as a failure
 
-	// Blocks are the kinds of content that are sent as they are, by who says them, and
-	// inner those in tool results. After a + is the field that makes the block the vendor's.
+	// Blocks are the kinds of content that are sent unchanged, by role; inner are the kinds in tool results. After a
+	// + is the field that identifies the block as the vendor's.
 	Blocks map[core.Role][]string
 	inner  []string
 }
@@ -81,8 +81,7 @@ type Turn struct {
 	Results []core.ToolResult // their results; they follow at once
 }
 
-// A held part is reasoning that waits for what the assistant says next: it must not come
-// last.
+// A held part is reasoning that waits for the assistant's next content: it must not come last.
 type held struct {
 	id   string // of the message
 	part core.Reasoning
@@ -109,8 +108,7 @@ type Input struct {
 	Messages []core.Message
 	System   string // the system prompt
 	Foreign  bool   // another vendor signed the reasoning
-	// Warn receives what the API has no place for, with the ID of the message concerned. Nil
-	// ignores it.
+	// Warn reports content for which the API has no place, with the ID of its message. Nil ignores it.
 	Warn func(message, format string, args ...any)
 }
 
@@ -165,7 +163,7 @@ func (c *converter) message(m *core.Message) {
 	}
 }
 
-// plain adds what is not bound to a call.
+// plain adds content that is not bound to a call.
 func (c *converter) plain(role core.Role, p core.Part) {
 	switch p := p.(type) {
 	case core.Text:
@@ -245,12 +243,12 @@ func (c *converter) put(role core.Role, p core.Part) {
 	t.Parts, t.newest = append(t.Parts, p), c.kind
 }
 
-// open returns the turn that what role says now belongs to.
+// open returns the turn to which the next content of role belongs.
 func (c *converter) open(role core.Role) *Turn {
 	if n := len(c.turns); n > 0 {
 		last := &c.turns[n-1]
 		same := last.ID == c.current || c.api.merge
-		// What was inserted makes no row with what the user said: many templates refuse one.
+		// Inserted and original user messages do not follow each other: many templates refuse two in a row.
 		if role == core.RoleUser && (last.newest != core.KindOriginal || c.kind != core.KindOriginal) {
 			same = true
 		}

@@ -14,8 +14,8 @@ import (
 //go:embed caching.json
 var cachingJSON []byte
 
-// A Caching is what a vendor says about its prompt cache for one model, and whether the model's
-// thinking is bound. Zero is not known, except for Bound and Automatic.
+// A Caching has a vendor's documented rules of the prompt cache for one model, and whether the model's thinking is
+// bound. Zero means unknown, except for Bound and Automatic.
 type Caching struct {
 	// Bound says that a thinking block is valid only after exactly the system prompt, tools and
 	// messages that it was written after. Claude models that the table does not know are bound:
@@ -29,8 +29,8 @@ type Caching struct {
 	WriteHour float64       // of one that is written for an hour
 }
 
-// CachingOf returns what is known about the cache of the model of this name, in any form that
-// [Lookup] understands. Price is what its tokens cost; if it is zero, the price of the table.
+// CachingOf returns the rules of the cache of the model of this name, in any form that [Lookup] understands. Price is
+// the price of its tokens; if it is zero, the price in the table.
 func CachingOf(name string, price model.Price) Caching {
 	id := cachingName(name)
 	var c Caching
@@ -54,9 +54,8 @@ func CachingOf(name string, price model.Price) Caching {
 	return c
 }
 
-// Prices returns the prices of writing and reading a token of the cache as shares of the input price,
-// for a request that asks for entries of this lifetime. Where nothing is cached, both are 1. They
-// are 0 if they are not known.
+// Prices returns the prices of writing and reading a token of the cache as shares of the input price, for a request
+// for entries of this lifetime. Both are 1 if nothing is cached, and 0 if they are unknown.
 func (c Caching) Prices(ttl time.Duration) (write, read float64) {
 	if ttl == 0 && !c.Automatic && c.Write > 0 {
 		return 1, 1
@@ -111,7 +110,7 @@ var cachingRows = sync.OnceValue(func() []cachingRow {
 	return rows
 })
 
-// servedAs is what others put before the name of a model, and after it.
+// servedAs matches the text that resellers put before the name of a model, and after it.
 var servedAs = regexp.MustCompile(`^.*/|^.*\.(?:anthropic|openai)\.|^(?:anthropic|openai)\.|[-@](?:\d{8}|\d{4}-\d{2}-\d{2})(?:-v\d+(?::\d+)?)?$|-v\d+(?::\d+)?$|-latest$|:[a-z0-9]+$|\[\w+\]$`)
 
 // cachingName returns the part of a model's name that the rows of caching.json match.

@@ -113,7 +113,8 @@ func TestLifetimesOfCaches(t *testing.T) {
 	}
 }
 
-// Windows and bills of Claude are in Claude's tokens: a replay that counted ours found sessions half as long and half as dear as they are.
+// Windows and bills of Claude are in Claude's tokens: a replay that counted ours found sessions half as long and half
+// as dear as they are.
 func TestClaudeCountsMoreTokensThanWe(t *testing.T) {
 	for name, want := range map[string]float64{
 		"claude-opus-4-6":                             1.25,

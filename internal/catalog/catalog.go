@@ -20,9 +20,9 @@ import (
 //go:embed table.json
 var tableJSON []byte
 
-// A Model is what is publicly known about one model of one provider.
+// A Model has the public data of one model of one provider.
 type Model struct {
-	Provider string // who serves it: anthropic, openai, google, openrouter, …
+	Provider string // the server's operator: anthropic, openai, google, openrouter, …
 	ID       string
 	Window   int          // context window in tokens; 0 = not known
 	Output   int          // the longest answer it can give, in tokens; 0 = not known
@@ -31,7 +31,7 @@ type Model struct {
 	rules    []rule
 }
 
-// Name returns what [Lookup] finds m by: provider, slash, id.
+// Name returns the name of m for [Lookup]: provider, slash, id.
 func (m *Model) Name() string { return m.Provider + "/" + m.ID }
 
 // An UnknownError reports a name that is not in the table.
@@ -45,11 +45,10 @@ func (e *UnknownError) Error() string {
 // providers that serve the same id, the first of the table counts: vendors of models come
 // before resellers.
 //
-// A reseller, a cloud or a gateway serves models of others under the vendor's name, with a
-// prefix ("openrouter/google/gemini-2.5-pro", "azure/gpt-5", "us.anthropic.claude-…-v1:0")
-// or a variant after a colon (":free"). Of one that the table does not list as its own, or
-// lists without a window, the window and the longest answer are those of the model itself,
-// and the price is not known. The error is an [*UnknownError].
+// A reseller, a cloud or a gateway serves models of others under the vendor's name, with a prefix
+// ("openrouter/google/gemini-2.5-pro", "azure/gpt-5", "us.anthropic.claude-…-v1:0") or a variant after a colon
+// (":free"). If the table does not list such a model for the reseller, or lists it without a window, it has the
+// window and the longest answer of the model itself, and no known price. The error is an [*UnknownError].
 func Lookup(name string) (*Model, error) {
 	t := table()
 	want := strings.ToLower(strings.TrimSpace(name))
@@ -139,9 +138,8 @@ var aliases = map[string]string{
 	"xai":            "x-ai",
 }
 
-// vendors are the providers of which nothing is known but what the table has under their name:
-// those that serve their own models only, and servers on one's own machine, which give a
-// model the window that they were started with.
+// vendors are the providers whose models are only looked up under their own name: vendors that serve their own models
+// only, and servers on the user's machine, which give a model the window with which they were started.
 var vendors = map[string]bool{
 	"ollama": true, "lmstudio": true, "llamacpp": true, "llama.cpp": true, "vllm": true, "local": true,
 	"anthropic": true, "openai": true, "google": true, "x-ai": true, "deepseek": true, "mistral": true,
@@ -149,11 +147,10 @@ var vendors = map[string]bool{
 }
 
 var (
-	// variant is what OpenRouter adds to the name of a model: ":free", ":beta", ":thinking".
+	// variant matches the variant that OpenRouter adds to the name of a model: ":free", ":beta", ":thinking".
 	variant = regexp.MustCompile(`:[a-z]+$`)
-	// bedrock is what Amazon puts around the vendor's name of a model: where it runs, whose it
-	// is, and a version. See "Supported Regions and models for inference profiles" in the user
-	// guide of Amazon Bedrock.
+	// bedrock matches the text that Amazon puts around the vendor's name of a model: region, vendor, and version. See
+	// "Supported Regions and models for inference profiles" in the user guide of Amazon Bedrock.
 	bedrock = regexp.MustCompile(`^(?:(?:us|eu|ap|apac|jp|au|ca|us-gov|global)\.)?[a-z]+\.|-v\d+(?::\d+)?$`)
 )
 
@@ -174,8 +171,7 @@ type row struct {
 	Tiers  [][]float64
 }
 
-// order is that of preference among providers of the same model: vendors, then clouds,
-// then resellers.
+// order is the order of preference among providers of the same model: vendors, then clouds, then resellers.
 var order = []string{
 	"anthropic", "openai", "google", "x-ai", "deepseek", "mistral", "moonshotai", "minimax", "cohere",
 	"perplexity", "groq", "cerebras", "aws", "azure", "fireworks", "together", "novita", "ovhcloud",

@@ -10,8 +10,8 @@ import (
 //go:embed tokens.json
 var tokensJSON []byte
 
-// TokenFactor returns how many tokens the model of this name, in any form that [Lookup] understands, counts for one of the encoding
-// o200k_base: 1 where nothing else is known.
+// TokenFactor returns how many tokens the model of this name, in any form that [Lookup] understands, counts for a
+// token of the encoding o200k_base: 1 if it is unknown.
 func TokenFactor(name string) float64 {
 	id := cachingName(name)
 	for _, r := range tokenRows() {

@@ -94,7 +94,8 @@ type lexicon struct {
 	latin    uint16
 }
 
-// demands returns the lexicon, which takes a few milliseconds to make: a program that reads no sentence does not make it.
+// demands returns the lexicon, which takes a few milliseconds to make: a program that reads no sentence does not make
+// it.
 var demands = sync.OnceValue(newLexicon)
 
 func newLexicon() *lexicon {

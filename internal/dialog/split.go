@@ -15,10 +15,10 @@ type block struct {
 	by   Kind
 }
 
-// blocks are all that are known. Sources: Roo-Code and Cline (environment_details), Claude Code
-// (system-reminder, commands and their output, notices of tasks and of the editor), Codex
-// (environment_context, user_instructions, subagent_notification), Copilot (current_datetime,
-// system_reminder, workspace_info), Gemini CLI (session_context, hook_context), and the words that a summary of native repeats.
+// blocks are all that are known. Sources: Roo-Code and Cline (environment_details), Claude Code (system-reminder,
+// commands and their output, notices of tasks and of the editor), Codex (environment_context, user_instructions,
+// subagent_notification), Copilot (current_datetime, system_reminder, workspace_info), Gemini CLI (session_context,
+// hook_context), and the words that a summary of native repeats.
 var blocks = []block{
 	{"environment_details", KindEnvironment},
 	{"environment_context", KindEnvironment},

@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// StateDir returns the folder of the program for state, by the XDG Base Directory Specification on every system: condense in
-// $XDG_STATE_HOME or ~/.local/state. It is not made.
+// StateDir returns the folder of the program for state, by the XDG Base Directory Specification on every system:
+// condense in $XDG_STATE_HOME or ~/.local/state. It is not made.
 func StateDir() (string, error) {
 	dir := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(dir) {
@@ -109,8 +109,7 @@ func temporary(dir string, write func(io.Writer) error) (name string, err error)
 	return f.Name(), errors.Join(err, f.Close())
 }
 
-// An Output is a file to write. [Open] checks it before the work whose result it is for, so that
-// a wrong path costs no work.
+// An Output is a file to write. Call [Open] before the work, so that a wrong path is found early.
 type Output struct {
 	path   string      // as given, for errors
 	target string      // path with links followed
@@ -210,7 +209,7 @@ func (o *Output) unchanged() error {
 func (o *Output) create() (*os.File, error) {
 	mode := o.mode
 	if o.old != nil {
-		mode = 0o600 // until inherit sets that of the old file
+		mode = 0o600 // until inherit sets the old file's mode
 	}
 	dir, base := filepath.Split(o.target)
 	const most = 1000 // temporary files of other processes

@@ -1,5 +1,5 @@
-// Package ingest shortens tool results before a model sees them for the first time. It is the one list of
-// passes for that, for the gateway and for the hooks of agents.
+// Package ingest shortens tool results before a model sees them for the first time. Its passes are the same for the
+// gateway and for the hooks of agents.
 package ingest
 
 import (
@@ -15,9 +15,10 @@ import (
 
 // Options say how results are shortened.
 type Options struct {
-	Lossless bool // where nothing is lost
-	// MaxResult is the size in tokens above which a result is shortened to its lines with the highest expected
-	// use: two thirds of its tokens, and that size at most; what the goal names stays, up to twice the size. It gets a handle. 0 means no limit.
+	Lossless bool // only passes without loss
+	// MaxResult is the size in tokens above which a result is shortened to its lines with the highest expected use:
+	// two thirds of its tokens, and that size at most; lines about names in the goal are kept, up to twice the size.
+	// It gets a handle. 0 means no limit.
 	MaxResult int
 	// Fit cuts results, if need be, until the target of the turn is met.
 	Fit       bool
@@ -35,14 +36,14 @@ func Settings(o Options) (json.RawMessage, error) {
 		passes = append(passes, smart.PassConfig{Pass: "cut", Settings: fmt.Appendf(nil, `{"tokens": %d, "keep": 0}`, least)})
 	}
 	if o.MaxResult > 0 {
-		const share = 0.65 // what agents used of long results in their next five turns: docs/serving-rules.md
+		const share = 0.65 // the share of long results that agents used in their next five turns: docs/decisions/appendix-measurements.md
 		most := max(2*o.MaxResult, least)
 		for _, pass := range []struct {
 			name     string
 			settings map[string]any
 		}{
 			{"results", map[string]any{"over": o.MaxResult, "share": share, "most": o.MaxResult}},
-			{"cut", map[string]any{"start": most, "tokens": most, "keep": 0}}, // what has no lines
+			{"cut", map[string]any{"start": most, "tokens": most, "keep": 0}}, // results without lines
 		} {
 			raw, err := json.Marshal(pass.settings)
 			if err != nil {
@@ -70,8 +71,8 @@ func Open(ctx context.Context, o Options) (*condense.Host, error) {
 	return condense.Open(ctx, &condense.Options{Values: &values})
 }
 
-// Turn returns the turn with which such a host shortens every result. The last message of a conversation
-// is never changed: an answer of the model has to follow the results.
+// Turn returns the turn with which such a host shortens every result. The last message of a conversation is never
+// changed, so an answer of the model has to follow the results.
 func Turn() condense.Turn {
 	return condense.Turn{Trigger: core.TriggerManual, Window: 10_000_000, Target: 1}
 }

@@ -193,10 +193,11 @@ type Estimate struct {
 	Low      float64 `json:"low"`
 	High     float64 `json:"high"`
 	Sessions int     `json:"sessions"`
-	// Folders is the number of folders that the sessions are in, if the interval is over folders: see [Options.ByFolder].
+	// Folders is the number of folders that the sessions are in, if the interval is over folders: see
+	// [Options.ByFolder].
 	Folders int `json:"folders,omitempty"`
-	// OfOracle is Mean divided by the mean of the oracle on the same sessions. It is absent for
-	// measures of which the oracle is no upper bound.
+	// OfOracle is Mean divided by the oracle's mean on the same sessions. It is absent for measures that the oracle
+	// does not bound.
 	OfOracle *float64 `json:"of_oracle,omitempty"`
 	// Runs is present if the strategy ran several times.
 	Runs *Spread `json:"runs,omitempty"`
@@ -249,7 +250,7 @@ func (s *sampler) estimate(v []float64) (Estimate, bool) {
 	}
 	e := Estimate{Mean: mean(v), Sessions: n}
 	if n > maxDrawn {
-		// With so many the normal approximation is as good, and needs no draws.
+		// Here the normal approximation is as good, and needs no draws.
 		half := 1.96 * deviation(v, e.Mean) / math.Sqrt(float64(n))
 		e.Low, e.High = e.Mean-half, e.Mean+half
 		return e, true
@@ -269,8 +270,8 @@ func (s *sampler) estimate(v []float64) (Estimate, bool) {
 	return e, true
 }
 
-// clustered returns the mean of v, one value for each session, with an interval over the folders of the sessions: sessions in one folder
-// are alike, and count as independent only if they are in different ones.
+// clustered returns the mean of v, one value for each session, with an interval over the folders of the sessions:
+// sessions in one folder are alike, so folders are the independent samples.
 func (s *sampler) clustered(v []float64, folders []string) (Estimate, bool) {
 	if len(v) == 0 {
 		return Estimate{}, false
@@ -304,11 +305,10 @@ func (s *sampler) clustered(v []float64, folders []string) (Estimate, bool) {
 	return e, true
 }
 
-// tail returns the share of resampled means to cut off at each end for a 95 % interval over n
-// sessions: 2.5 % for many sessions, less for few. With few sessions plain percentiles are too narrow
-// by the factor sqrt((n-1)/n) and by the ratio of Student's t to the normal distribution. These are
-// the expanded percentiles of T. Hesterberg, "What Teachers Should Know About the Bootstrap", The
-// American Statistician 69 (2015).
+// tail returns the share of resampled means to cut off at each end for a 95 % interval over n sessions: 2.5 % for
+// many sessions, less for few. With few sessions plain percentiles are too narrow, by the factor sqrt((n-1)/n) and by
+// the ratio of Student's t to the normal distribution. These are the expanded percentiles of T. Hesterberg, "What
+// Teachers Should Know About the Bootstrap", The American Statistician 69 (2015).
 func tail(n int) float64 {
 	if n < 2 {
 		return 0

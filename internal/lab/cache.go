@@ -79,7 +79,7 @@ func canaryKey(set canary.Set, session, strategy, encoding, format, budget strin
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// replayKey is cacheKey for one session under a policy and what else counts: a tariff.
+// replayKey is cacheKey for one session under a policy and a tariff.
 func replayKey(session string, s *score.Session, policy, encoding, what string, seed uint64, window, fixed int) string {
 	h := sha256.New()
 	_, _ = fmt.Fprintf(h, "%s\nreplay %q %d %d %d\n%s %s %s\n%q\n%s\n", cacheVersion, what, seed, window, fixed, session, s.Source, s.ID, policy, encoding)
@@ -87,7 +87,7 @@ func replayKey(session string, s *score.Session, policy, encoding, what string, 
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// saidHash returns a hash of what is said in s: a session and its journal have the same, whatever else each of them records.
+// saidHash returns a hash of the text of s: a session and its journal have the same, however else they differ.
 func saidHash(s *score.Session) string {
 	h := sha256.New()
 	e := json.NewEncoder(h)

@@ -12,8 +12,8 @@ import (
 	"github.com/condensehq/condense/internal/lab/score"
 )
 
-// A Canary is what was left, after every round, of the canaries of one type in one session: see package
-// canary. Index 0 of a list is the first round.
+// A Canary counts, after every round, the surviving canaries of one type in one session: see package canary. Index 0
+// of a list is the first round.
 type Canary struct {
 	Strategy string      `json:"strategy"`
 	Budget   string      `json:"budget"`
@@ -23,17 +23,17 @@ type Canary struct {
 	Run      int         `json:"run,omitempty"` // 2 and up: another run of a strategy that asks a language model
 	Format   string      `json:"format"`
 	Type     canary.Type `json:"type"`
-	Planted  []int       `json:"planted"` // that were said before the round
-	Kept     []int       `json:"kept"`    // of these
-	Updated  []int       `json:"updated"` // whose value was changed before the round
-	Stale    []int       `json:"stale"`   // of these, those whose old value is still there
-	// Misled are those of Stale whose new value is not there.
+	Planted  []int       `json:"planted"` // said before the round
+	Kept     []int       `json:"kept"`    // of Planted
+	Updated  []int       `json:"updated"` // changed before the round
+	Stale    []int       `json:"stale"`   // of Updated, those whose old value is still there
+	// Misled counts those of Stale whose new value is missing.
 	Misled []int `json:"misled"`
-	// Failed is the number of rounds in which a provider of the chain failed, was rejected or could not work. Without any result
-	// the view is as before.
+	// Failed is the number of rounds in which a provider of the chain failed, was rejected or could not work. A round
+	// without a result leaves the view unchanged.
 	Failed int        `json:"failed,omitempty"`
 	Error  string     `json:"error,omitempty"` // the first
-	Usage  core.Usage `json:"usage,omitzero"`  // of all types together; with the first type only
+	Usage  core.Usage `json:"usage,omitzero"`  // of all types together; set for the first type only
 }
 
 // A CanaryLine holds the shares of one strategy, budget and type of canary, means over sessions.
@@ -41,20 +41,20 @@ type CanaryLine struct {
 	Strategy string      `json:"strategy"`
 	Budget   string      `json:"budget"`
 	Type     canary.Type `json:"type"` // "all" for all that a user says
-	// Kept is the share that is left after each round; the sessions are those that have as many.
+	// Kept is the surviving share after each round, over the sessions with that many rounds.
 	Kept []Estimate `json:"kept"`
-	// FirstLost is the first round in which one was lost in any session; absent if none was.
+	// FirstLost is the first round in which any session lost one; absent if none did.
 	FirstLost int `json:"first_lost,omitempty"`
-	// Stale is the share of changed values whose old one is still there after the last round, and Misled
-	// that of those whose new one is not. Absent if none was changed.
+	// Stale is the share of changed values whose old value is still there after the last round, Misled the share
+	// whose new value is missing. Absent if none was changed.
 	Stale  *Estimate `json:"stale,omitempty"`
 	Misled *Estimate `json:"misled,omitempty"`
 	// Failed is the number of rounds in which a provider failed, was rejected or could not work.
 	Failed int `json:"failed,omitempty"`
 }
 
-// What canaries are measured with unless the options say otherwise, and the smallest conversation that is
-// condensed: with less, the sentences that are planted would be most of what may be left.
+// Defaults for canaries, and the smallest conversation that is condensed: in a smaller one the planted sentences
+// would fill most of the budget.
 var canaryBudgets = []Budget{{Share: 10}, {Share: 20}, {Share: 30}}
 
 const (
@@ -63,7 +63,7 @@ const (
 	canaryAll    = canary.Type("all")
 )
 
-// canaryShares returns the budgets of canaries: the shares among those that were asked for.
+// canaryShares returns the budgets for canaries: the requested budgets that are shares.
 func (o *Options) canaryShares() []Budget {
 	out := slices.DeleteFunc(slices.Clone(o.asked), func(b Budget) bool { return b.Share == 0 })
 	if len(out) == 0 {
@@ -79,8 +79,8 @@ func (o *Options) canaryRounds() int {
 	return canaryRounds
 }
 
-// windowFor returns the size at which a session is condensed, so that it is condensed so many times. Views
-// grow by whole turns, and so a little above that.
+// windowFor returns the size at which a session is condensed so that it is condensed this many times. Views grow by
+// whole turns, and so a little beyond it.
 func windowFor(s *score.Session, b Budget, rounds int) int {
 	total := 0
 	for i := range s.Messages {
@@ -115,8 +115,8 @@ func (w *sessionWork) canaries(ctx context.Context, name string) ([]Canary, erro
 	return out, nil
 }
 
-// plantAndRun returns what s leaves of the canaries, by type. The session is played twice, with hostile and
-// neutral lines exchanged.
+// plantAndRun returns the surviving canaries of s, by type. The session is played twice, with hostile and neutral
+// lines exchanged.
 func (w *sessionWork) plantAndRun(ctx context.Context, name string, s *Strategy, b Budget) ([]Canary, error) {
 	rounds := w.opts.canaryRounds()
 	sum := make([]Canary, len(canary.Types))
@@ -176,7 +176,7 @@ func (w *sessionWork) plantAndRun(ctx context.Context, name string, s *Strategy,
 
 func (c Canary) lap() (core.Usage, bool) { return c.Usage, c.Failed > 0 }
 
-// count adds to sum what is left in a view after a round.
+// count adds the canaries that survive in a view after a round to sum.
 func count(sum []Canary, messages []core.Message, planted []canary.Canary, said map[string]bool, round int) {
 	view := canary.NewView(messages)
 	for i := range sum {
@@ -305,8 +305,8 @@ func (a *analysis) canaryLine(l *CanaryLine, sessions map[string]map[canary.Type
 	}
 }
 
-// priceCanaries adds to p what the rounds with canaries would cost: every round condenses a view that has the
-// size of the window.
+// priceCanaries adds the cost of the rounds with canaries to p: every round condenses a view of the size of the
+// window.
 func (w *sessionWork) priceCanaries(ctx context.Context, name string, p *Plan, silent map[string]bool) (int, error) {
 	n := 0
 	for _, b := range w.opts.canaryShares() {

@@ -8,22 +8,23 @@ import (
 // A Choice is the policy that a replay recommends for the sessions of a mode.
 type Choice struct {
 	Mode     string `json:"mode"`     // empty: all
-	Sessions int    `json:"sessions"` // of the mode that some policy condensed
-	// Policy is empty if the sessions are too few, or if it is not shown to be cheaper than the default.
+	Sessions int    `json:"sessions"` // of the mode, those that some policy condensed
+	// Policy is empty if the sessions are too few, or if the policy is not shown to be cheaper than the default.
 	Policy string `json:"policy,omitempty"`
-	// Cheaper and Lost are means over sessions, each under the policy that the others choose: the share of the cost untouched that is saved,
-	// and what was used and not in the view. More is what Cheaper has more than the default.
+	// Cheaper and Lost are means over sessions, each under the policy chosen from the other sessions: the saved share
+	// of the cost of the session untouched, and the share of used content that was missing from the view. More is the
+	// difference of Cheaper from the default's.
 	Cheaper *Estimate `json:"cheaper,omitempty"`
 	Lost    *Estimate `json:"lost,omitempty"`
 	More    *Estimate `json:"more,omitempty"`
 	Why     string    `json:"why"`
 }
 
-// mostLost is how much of what is used a recommended policy may lose.
+// mostLost is the largest loss of a recommended policy.
 const mostLost = 0.02
 
-// Choose returns the policy that saves most, under the first tariff, among those that lose at most 0.02 at the moment of use. The name of the
-// default is that of the policy to compare with.
+// Choose returns the policy that saves most, under the first tariff, among those that lose at most 0.02 at the moment
+// of use. ByDefault names the policy to compare with.
 func (r *ReplayReport) Choose(mode, byDefault string) Choice {
 	plays := map[string]map[string]*Played{} // by session and policy
 	for i := range r.Plays {
@@ -88,7 +89,7 @@ func (p *Played) cheaper() float64 {
 	return 1 - p.USD/p.Untouched
 }
 
-// cheapest returns the policy that saves most of sessions and loses little, the default if there is none.
+// cheapest returns the policy that saves most in sessions and loses little; the default if there is none.
 func (r *ReplayReport) cheapest(sessions []map[string]*Played, byDefault string) string {
 	best, most := byDefault, -1.0
 	for i := range r.Policies {

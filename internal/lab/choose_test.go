@@ -8,7 +8,8 @@ import (
 	"github.com/condensehq/condense/internal/lab"
 )
 
-// played returns a replay of n sessions under three policies: the default saves 10 %, "mild" 20 %, "harsh" 60 % but loses a tenth.
+// played returns a replay of n sessions under three policies: the default saves 10 %, "mild" 20 %, "harsh" 60 % but
+// loses a tenth.
 func playedSessions(n int) *lab.ReplayReport {
 	r := &lab.ReplayReport{Tariffs: []lab.Tariff{{Name: "t"}}}
 	for _, p := range []string{"untouched", "default", "mild", "harsh"} {

@@ -15,7 +15,7 @@ import (
 // A Condition is a change of a measure that is not accepted, or a share of failures.
 type Condition struct {
 	Measure string
-	Text    string // as it was written
+	Text    string // as written
 	below   bool   // the change is not accepted below by; else above
 	by      float64
 }
@@ -25,7 +25,7 @@ var measureAliases = map[string]string{
 	"recall": MeasurePanel, "needed": MeasurePanel, "cost": "usd", "time": "ms", "tokens": MeasureKept,
 }
 
-// ParseConditions reads conditions such as "recall<-0.03,size>0.05", with commas between them.
+// ParseConditions reads conditions separated by commas, such as "recall<-0.03,size>0.05".
 func ParseConditions(s string) ([]Condition, error) {
 	names := slices.Sorted(maps.Keys(measureAliases))
 	for _, m := range Measures() {
@@ -55,10 +55,10 @@ func ParseConditions(s string) ([]Condition, error) {
 	return out, nil
 }
 
-// OfFailures reports whether c is about the share of cuts at which a strategy failed, as it is, and not about a change.
+// OfFailures reports whether c is about the share of cuts at which a strategy failed, rather than about a change.
 func (c Condition) OfFailures() bool { return c.Measure == MeasureFailed }
 
-// Failing returns a text for every strategy and budget of r whose share of failed cuts c does not accept.
+// Failing returns a text for every strategy and budget of r whose share of failed cuts violates c.
 func (c Condition) Failing(r *Report) []string {
 	var out []string
 	for i := range r.Tables {
@@ -75,8 +75,7 @@ func (c Condition) Failing(r *Report) []string {
 	return out
 }
 
-// Broken reports whether d is a change that is not accepted. A change that chance alone may have made
-// is accepted.
+// Broken reports whether d violates c. A change that may be due to chance does not.
 func (c Condition) Broken(d Difference) bool {
 	return d.Shown && c.exceeded(d.Mean)
 }

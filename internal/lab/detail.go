@@ -26,7 +26,7 @@ const (
 	StateNew       = "new"
 )
 
-// A DetailMessage is a message before the cut, or one that a strategy inserted.
+// A DetailMessage is a message before the cut, or a message that a strategy inserted.
 type DetailMessage struct {
 	// At is the index of the message in the session; -1 if it is new.
 	At    int          `json:"at"`

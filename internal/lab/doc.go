@@ -10,9 +10,9 @@
 // No model is called except by strategies that use one. [NewPlan] estimates what they would spend.
 // [Examine] shows one result message by message.
 //
-// docs/comparing.md has the formula of every measure, how it can mislead, and the JSON of a report.
+// docs/comparing-measures.md has the formula of every measure, how it can mislead, and the JSON of a report.
 //
-// The packages below this one: score measures one result, canary plants sentences that must survive,
-// strategies opens what a user names, report writes HTML pages, and the command train fits the weights of
-// package value.
+// The packages below this one: score measures one result, canary plants sentences that must survive, strategies opens
+// the strategies that a user names, report writes HTML pages, online measures a running gateway, and the command
+// train fits the weights of package value.
 package lab

@@ -21,10 +21,10 @@ import (
 	"github.com/condensehq/condense/transcript"
 )
 
-// evidencePrefix before a path means that its files are conversations with gold evidence.
+// evidencePrefix before a path marks its files as conversations with gold evidence.
 const evidencePrefix = "evidence:"
 
-// evidenceKept is the share of the 3-grams of a gold turn that a result has which keeps it.
+// evidenceKept is the share of the 3-grams of a gold turn that a result must have to keep it.
 const evidenceKept = 0.80
 
 // A goldFile is a conversation with questions, each with the messages that answer it. docs/comparing.md documents it.
@@ -43,7 +43,7 @@ type goldFile struct {
 	} `json:"questions"`
 }
 
-// A gold is what a goldFile is for the measure.
+// A gold is a goldFile prepared for measuring.
 type gold struct {
 	session   *score.Session
 	hash      string
@@ -121,8 +121,8 @@ func (it Item) gold(c core.Counter) (*gold, error) {
 	return out, nil
 }
 
-// evidenceGrams returns the runs of three words of text: letters and digits, in lower case. Of a text of fewer words it is
-// the run of all. With short also those of two words and of one are returned.
+// evidenceGrams returns the runs of three words of text, made of letters and digits, in lower case. A shorter text is
+// one run. With short, runs of two words and of one are returned, too.
 func evidenceGrams(text string, short bool) []string {
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	var out []string
@@ -137,26 +137,27 @@ func evidenceGrams(text string, short bool) []string {
 	return out
 }
 
-// An Evidence is what one strategy left of the gold evidence of one conversation under a budget.
+// An Evidence is the result of one strategy for one conversation with gold evidence under a budget.
 type Evidence struct {
 	Strategy string `json:"strategy"`
 	Budget   string `json:"budget"`
 	Session  string `json:"session"` // [SessionInfo.Name]
 	Source   string `json:"source"`
 	Run      int    `json:"run,omitempty"` // 2 and up: another run of a strategy that asks a language model
-	// Before, Room and After are tokens: of the conversation, at most, and of the result.
+	// Before, Room and After are tokens: of the conversation, of the budget, and of the result.
 	Before int `json:"before"`
 	Room   int `json:"room"`
 	After  int `json:"after"`
 	// Questions are absent if there is no result; Error says why.
 	Questions []EvidenceQuestion `json:"questions,omitempty"`
-	// Failed reports that a provider of the chain failed, was rejected or could not work, even if another one did its work.
+	// Failed reports that a provider of the chain failed, was rejected or could not work, even if another provider
+	// replaced it.
 	Failed bool       `json:"failed,omitempty"`
 	Error  string     `json:"error,omitempty"`
 	Usage  core.Usage `json:"usage,omitzero"`
 }
 
-// An EvidenceQuestion counts the gold turns of a question by role, and those of them that are kept.
+// An EvidenceQuestion counts the gold turns of a question, and the kept ones, by role.
 type EvidenceQuestion struct {
 	ID      string            `json:"id"`
 	Ability string            `json:"ability"`
@@ -166,18 +167,20 @@ type EvidenceQuestion struct {
 
 func (e Evidence) lap() (core.Usage, bool) { return e.Usage, e.Failed }
 
-// An EvidenceLine is the mean share of the gold turns that a strategy keeps, over questions, with an interval over conversations.
+// An EvidenceLine is the mean share of the gold turns that a strategy keeps, over questions, with an interval over
+// conversations.
 type EvidenceLine struct {
 	Strategy string `json:"strategy"`
 	Budget   string `json:"budget"`
-	// Ability and Role say which questions, or which of their turns, count; at most one is set.
+	// Ability and Role select questions, or some of their turns; at most one is set.
 	Ability   string    `json:"ability,omitempty"`
 	Role      core.Role `json:"role,omitempty"`
 	Questions int       `json:"questions"`
 	Kept      Estimate  `json:"kept"` // its sessions are conversations
-	// Left is the share of the tokens that is left; only of all questions.
+	// Left is the remaining share of the tokens; only for all questions together.
 	Left *Estimate `json:"left,omitempty"`
-	// Failed counts conversations in which a provider failed, Over those whose result is above 1.03 of the budget, in all runs.
+	// Failed counts conversations in which a provider failed, Over conversations whose result is above 1.03 of the
+	// budget, in all runs.
 	Failed int `json:"failed,omitempty"`
 	Over   int `json:"over,omitempty"`
 }
@@ -219,7 +222,7 @@ func (w *sessionWork) evidence(ctx context.Context, name string, g *gold) ([]Evi
 	return out, nil
 }
 
-// evidenceShares returns the budgets of conversations with evidence: the shares among those that were asked for.
+// evidenceShares returns the budgets for conversations with evidence: the requested budgets that are shares.
 func (o *Options) evidenceShares() []Budget {
 	out := slices.DeleteFunc(slices.Clone(o.asked), func(b Budget) bool { return b.Share == 0 })
 	if len(out) == 0 {
@@ -228,7 +231,7 @@ func (o *Options) evidenceShares() []Budget {
 	return out
 }
 
-// evidenceTask is to condense all of s.
+// evidenceTask is the task of condensing all of s.
 func evidenceTask(s *score.Session, b Budget) task {
 	cut := score.Cut{Session: s, At: len(s.Messages), End: len(s.Messages), Compaction: -1}
 	for i := range s.Messages {
@@ -245,7 +248,7 @@ func (w *sessionWork) keptEvidence(ctx context.Context, name string, s *Strategy
 	}
 	if err != nil {
 		e.Failed, e.Error = true, err.Error()
-		return e, nil //nolint:nilerr // that a strategy fails is a result
+		return e, nil //nolint:nilerr // a failing strategy is a result
 	}
 	e.Usage = out.Usage
 	r := Row{}
@@ -335,7 +338,8 @@ func (a *analysis) evidenceLines() []EvidenceLine {
 	return out
 }
 
-// evidenceWarnings returns a warning for each strategy and budget with conversations in which it failed or missed the budget.
+// evidenceWarnings returns a warning for each strategy and budget with conversations in which it failed or missed the
+// budget.
 func evidenceWarnings(lines []EvidenceLine) []Warning {
 	var out []Warning
 	for i := range lines {
@@ -351,7 +355,7 @@ func evidenceWarnings(lines []EvidenceLine) []Warning {
 	return out
 }
 
-// evidenceSizes sets what l says of results as a whole.
+// evidenceSizes sets the numbers of l that do not depend on the question.
 func (a *analysis) evidenceSizes(l *EvidenceLine, rows []*Evidence) {
 	var left repeatedly
 	for _, e := range rows {
@@ -370,8 +374,8 @@ func (a *analysis) evidenceSizes(l *EvidenceLine, rows []*Evidence) {
 	}
 }
 
-// evidenceKept sets the mean of l over questions, each the mean of its runs, with an interval over conversations, or over
-// their folders if these are the samples. It reports whether there is any.
+// evidenceKept sets the mean of l over questions, each the mean of its runs, with an interval over conversations, or
+// over their folders if these are the samples. It reports whether there is any.
 func (a *analysis) evidenceKept(l *EvidenceLine, rows []*Evidence) bool {
 	var values []float64
 	var groups []string
@@ -454,7 +458,7 @@ func (r *runner) goldWork(it Item) (*sessionWork, *gold, error) {
 	return &sessionWork{runner: r, session: g.session, counter: counter, hash: g.hash}, g, nil
 }
 
-// priceGold adds to p what the conversation would cost, and returns the number of its budgets.
+// priceGold adds the cost of the conversation to p, and returns the number of its budgets.
 func (r *runner) priceGold(ctx context.Context, it Item, p *Plan, silent map[string]bool) (int, error) {
 	w, g, err := r.goldWork(it)
 	if err != nil {
@@ -476,10 +480,10 @@ func (r *runner) priceGold(ctx context.Context, it Item, p *Plan, silent map[str
 	return len(budgets), nil
 }
 
-// An EvidenceRow is a row of a table of evidence: of a strategy, what counts, and its means by budget.
+// An EvidenceRow is a row of a table of evidence: the means of a strategy by budget, for one role, ability or size.
 type EvidenceRow struct {
 	Strategy  string
-	What      string // in words
+	What      string // in words: the questions or turns
 	Questions int
 	Budgets   map[string]Estimate
 }
@@ -495,7 +499,8 @@ func (r *Report) EvidenceBudgets() []string {
 	return out
 }
 
-// EvidenceRows returns [Report.EvidenceLines] as rows with a column for every budget, and the tokens left as a row of their own.
+// EvidenceRows returns [Report.EvidenceLines] as rows with a column for every budget, and the remaining tokens as a
+// row of their own.
 func (r *Report) EvidenceRows() []EvidenceRow {
 	var out []EvidenceRow
 	add := func(l *EvidenceLine, what string, e Estimate) {

@@ -25,10 +25,10 @@ const externalDeadline = 5 * time.Minute
 // An external condenses by another program.
 type external struct{ command []string }
 
-// External returns a strategy that is another program, for a list of its path and its arguments. Each condensation starts it.
-// It reads one JSON object, {"messages": […], "tokens": N, "budget": N}: the messages in the form of Anthropic's API,
-// their tokens, and how many may be left; and writes {"messages": […]}. What it writes is measured as it is, whether or
-// not it is valid.
+// External returns a strategy that runs another program, given as a list of its path and its arguments. Each
+// condensation starts it. It reads one JSON object, {"messages": […], "tokens": N, "budget": N}: the messages in the
+// form of Anthropic's API, their size, and the size to reach, both in tokens; and writes {"messages": […]}. Its
+// output is measured unchanged, whether or not it is valid.
 func External(name string, command []string) (Strategy, error) {
 	if len(command) == 0 || command[0] == "" {
 		return Strategy{}, errors.New("external: no program")
@@ -86,7 +86,7 @@ func (e external) Condense(ctx context.Context, req *core.Request) (*core.Result
 		return nil, fmt.Errorf("%s: it wrote no messages", e.command[0])
 	}
 	for i := range view {
-		view[i].ID, view[i].Source = "", nil // they are new messages: which of ours they were is not known
+		view[i].ID, view[i].Source = "", nil // new messages: their originals are unknown
 	}
 	core.Measure(req.Counter, view)
 	return &core.Result{Messages: view}, nil

@@ -20,9 +20,9 @@ import (
 // little memory.
 type Item struct {
 	Name string // path of the file; unique
-	// Canaries names the sentences that are planted in the session, and measured instead of what was needed later.
+	// Canaries names the sentences to plant in the session. Their survival is then measured instead of later use.
 	Canaries canary.Set
-	// Evidence says that the file is a conversation with gold evidence, and no transcript.
+	// Evidence says that the file is a conversation with gold evidence, not a transcript.
 	Evidence bool
 	Open     func() (io.ReadCloser, error)
 }
@@ -38,12 +38,12 @@ var suffixes = []string{".json", ".jsonl", ".json.gz", ".jsonl.gz", ".condense"}
 // companions are files that tools keep next to their transcripts.
 var companions = []string{"ui_messages.json", "task_metadata.json", "index.json", "history_item.json", "package.json", "settings.json", "config.json"}
 
-// Find returns the sessions that paths name, sorted by name: files, folders with everything in them
-// that looks like a transcript, patterns as of [filepath.Glob], and "demo:" for the sessions that come
-// with the program. "canaries:" or "canaries2:" before any of these plants sentences in the sessions; by itself it
-// means those that come with the program. "evidence:" before a path means that its files are conversations with gold evidence. Links to files and folders are followed; each folder is read once. Find reads no
-// file: a file or folder that cannot be opened is an item that fails when it is read. A path that names
-// nothing is an error.
+// Find returns the sessions that paths name, sorted by name. A path is a file, a folder with everything in it that
+// looks like a transcript, a pattern as of [filepath.Glob], or "demo:" for the sessions that come with the program.
+// "canaries:" or "canaries2:" before any of these plants sentences in the sessions; by itself it means the sessions
+// that come with the program. "evidence:" before a path marks its files as conversations with gold evidence. Links to
+// files and folders are followed; each folder is read once. Find reads no file: a file or folder that cannot be
+// opened becomes an item that fails when it is read. A path that names nothing is an error.
 func Find(paths ...string) ([]Item, error) {
 	found := map[string]Item{}
 	var errs []error
@@ -155,7 +155,7 @@ func (w *walk) folder(p string) error {
 	})
 }
 
-// hidden reports whether a folder of that name is skipped.
+// hidden reports whether a folder with the name base is skipped.
 func hidden(base string) bool { return strings.HasPrefix(base, ".") || base == "node_modules" }
 
 // enter reports whether the folder is entered for the first time.
@@ -206,8 +206,8 @@ func (w *walk) file(name string) {
 //go:embed demo/*.json.gz
 var demoFiles embed.FS
 
-// Demo returns the sessions that come with the program: small, real, of several agents. They show what
-// a comparison looks like, and are too few to choose a strategy by.
+// Demo returns the sessions that come with the program: small, real, of several agents. They are for showing a
+// comparison, and too few for choosing a strategy.
 func Demo() []Item {
 	items, err := demo("")
 	if err != nil {

@@ -192,7 +192,8 @@ func TestGuards(t *testing.T) {
 	if l := line(t, r, "25%", "rejected"); l.Values["lawful"].Mean != 0 || l.Failed != 0 {
 		t.Errorf("rejected: lawful %v, %d failed", l.Values["lawful"].Mean, l.Failed)
 	}
-	// By its panel, a provider that crashed or was not asked any more looks like truncation: these two measures show it.
+	// By its panel, a provider that crashed or was not asked any more looks like truncation: these two measures show
+	// it.
 	for strategy, want := range map[string][2]float64{"rejected": {1, 0}, "crashing": {1, 0}, "window": {0, 1}} {
 		v := line(t, r, "25%", strategy).Values
 		if got := [2]float64{v[lab.MeasureFailed].Mean, v[lab.MeasureOwn].Mean}; got != want {

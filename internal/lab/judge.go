@@ -11,14 +11,15 @@ import (
 // liveBudget is the budget of rows of [Judge].
 const liveBudget = "live"
 
-// A View is what a strategy made of the messages before a cut.
+// A View is a strategy's result for the messages before a cut.
 type View struct {
 	Strategy string
 	Messages []core.Message
 }
 
-// Judge measures views of the messages of s before index at by those after it, as [Run] does but for the measures of [score.Continuation]: a row for
-// each view, and what was needed of the first one, by falling weight. The budget of all is the size of the first. It returns nothing if too little follows.
+// Judge measures views of the messages of s before index at by the messages after it, as [Run] does except for the
+// measures of [score.Continuation]. It returns a row for each view, and the needs that the first view was measured
+// by, by falling weight. The budget of all is the size of the first view. It returns nothing if too little follows.
 func Judge(s *score.Session, at int, views []View, c *tokens.Counter) ([]Row, []score.Need) {
 	cut, ok := score.CutAt(s, strconv.Itoa(at), at)
 	if !ok || len(views) == 0 {

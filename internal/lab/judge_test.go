@@ -13,7 +13,8 @@ import (
 	"github.com/condensehq/condense/tokens"
 )
 
-// TestJudgeAgreesWithRun: views that a running gateway made are measured as a comparison measures them, and the verdict is the same.
+// TestJudgeAgreesWithRun: views that a running gateway made are measured as a comparison measures them, and the
+// verdict is the same.
 func TestJudgeAgreesWithRun(t *testing.T) {
 	testkit.Slow(t)
 	var mu sync.Mutex

@@ -2,7 +2,7 @@ package lab
 
 import "github.com/condensehq/condense/internal/lab/score"
 
-// A Measure is one number of a [Row]. docs/comparing.md has the formulas.
+// A Measure is one number of a [Row]. docs/comparing-measures.md has the formulas.
 type Measure struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
@@ -19,17 +19,18 @@ type Measure struct {
 // Names of measures that other code uses.
 const (
 	MeasurePanel = "panel"
-	// MeasureReachable is the panel of what is kept, or that a visible handle or path with lines leads to.
+	// MeasureReachable is the panel, counting content that is kept or that a visible handle or path with lines leads
+	// to.
 	MeasureReachable = "reachable"
-	// MeasureLabelled is the same by handles alone whose label says what they lead to.
+	// MeasureLabelled is like it, but counts only handles whose label names the content.
 	MeasureLabelled = "labelled"
-	// MeasureGain is the conditional compression gain, which knows nothing of what the panel counts: a verdict needs both.
+	// MeasureGain is the conditional compression gain, which is independent of the panel: a verdict needs both.
 	MeasureGain = "gain"
 	MeasureFar  = "far"
 	MeasureUser = "user"
 	MeasureSize = "size"
 	MeasureKept = "kept"
-	// MeasureOwn is the share of the saving that the strategy itself made; the rest was made by the truncation that follows it.
+	// MeasureOwn is the share of the saving due to the strategy itself; the rest is due to the truncation after it.
 	MeasureOwn = "own"
 	// MeasureFailed is 1 where a provider of the strategy failed, was rejected or could not work, else 0.
 	MeasureFailed = "failed"
@@ -76,8 +77,8 @@ var measures = []Measure{
 // Measures returns all measures, in the order of a report.
 func Measures() []Measure { return append([]Measure(nil), measures...) }
 
-// measureOf returns the measure with that name. For one that is unknown, as in a report of a newer
-// program, only the name is set.
+// measureOf returns the measure with that name. For an unknown measure, as in a report of a newer program, only the
+// name is set.
 func measureOf(name string) Measure {
 	for _, m := range measures {
 		if m.Name == name {
@@ -87,7 +88,7 @@ func measureOf(name string) Measure {
 	return Measure{Name: name, Title: name}
 }
 
-// scores adds the results of the scorer to values, without those that are not defined.
+// scores adds the defined results of the scorer to values.
 func scores(values map[string]float64, s score.Score) {
 	put := func(name string, v float64, ok bool) {
 		if ok {
@@ -106,7 +107,7 @@ func scores(values map[string]float64, s score.Score) {
 	values["faults"] = float64(s.PairErrors)
 }
 
-// continuation does the same for the measures that are not in the panel.
+// continuation adds the measures that are not in the panel.
 func continuation(values map[string]float64, s score.Continuation) {
 	for name, share := range map[string]score.Share{MeasureGain: s.Gain, "anchors": s.Anchors, "torn": s.Torn, "legible": s.Legible, "decisions": s.Decisions} {
 		if v, ok := share.Value(); ok {

@@ -15,10 +15,10 @@ import (
 type Options struct {
 	// Budgets; default 10 %, 25 % and 50 % of the prefix.
 	Budgets []Budget
-	// Modes are those whose sessions are compared; default all.
+	// Modes selects the sessions of these modes; default all.
 	Modes []string
-	// ModeOf are rules that give sessions a mode. The first that applies is used, and precedes the
-	// mode that a session names itself.
+	// ModeOf are rules that give sessions a mode. The first that applies is used, and takes precedence over the mode
+	// recorded in the session.
 	ModeOf []ModeRule
 	// Encoding counts tokens: see package tokens. Default o200k_base, exact.
 	Encoding string
@@ -28,14 +28,14 @@ type Options struct {
 	Jobs int
 	// Rounds is how often a long session is condensed as it grows; zero means never. See [Round].
 	Rounds int
-	// RoundsFormat is the transcript format in which the view is written and read again after every
-	// round; default that of the session, or anthropic if that is only read.
+	// RoundsFormat is the transcript format in which the view is written and read again after every round; default
+	// the session's own, or anthropic if that is only read.
 	RoundsFormat string
 	// Repeat is how often a strategy that asks a language model runs at every cut and budget; default 3.
 	// Rows have the means. Other strategies are deterministic and run once; so do rounds and canaries.
 	Repeat int
-	// ByFolder counts the folders of sessions as samples, not the sessions: those of one project are alike. Intervals of tables,
-	// differences and verdicts are then over folders; means stay over sessions.
+	// ByFolder makes folders of sessions the samples, not sessions: sessions of one project are alike. Intervals of
+	// tables, differences and verdicts are then over folders; means stay over sessions.
 	ByFolder bool
 	// Spending asks for [Report.Spending].
 	Spending bool
@@ -55,8 +55,8 @@ type Options struct {
 	Now func() time.Time
 }
 
-// A Shard is a part of the sessions: those at the positions Index-1, Index-1+Count and so on of the
-// list, which begins with position 0.
+// A Shard is a part of the sessions: those at the positions Index-1, Index-1+Count and so on of the list, counted
+// from 0.
 type Shard struct {
 	Index int `json:"index"` // from 1
 	Count int `json:"count"`
@@ -89,7 +89,7 @@ type Progress struct {
 	Session     string
 	Elapsed     time.Duration
 	Left        time.Duration // estimated; zero before the first session is done
-	Rows        int           // measured so far, including those from the cache; each run counts
+	Rows        int           // measured so far or found in the cache; each run counts
 	Cached      int           // of Rows
 	USD         float64       // spent so far
 }
@@ -146,19 +146,18 @@ type Strategy struct {
 	// Key identifies the strategy, its version and its settings in the cache: results with the same
 	// key are not measured again. Empty means no caching.
 	Key string
-	// Unchecked measures what the provider returns even if it breaks rules, and does not run it a second time: for
+	// Unchecked measures the provider's result even if it breaks rules, and does not run it a second time: for
 	// programs of others. There is no chain.
 	Unchecked bool
-	// Truncation is the name of the provider in Chain that truncates what the others leave; empty if none does. What it saves is
-	// not counted as saved by the strategy itself.
+	// Truncation is the name of the provider in Chain that truncates the result of the others; empty if none does.
+	// Its savings do not count as the strategy's own.
 	Truncation string
 	// SizeOf is the name of a strategy earlier in the list. Its result is the budget, so that both are compared at the
 	// same size; empty means the budget of the run. In rounds and with canaries it has no effect.
 	SizeOf string
 }
 
-// The bounds, which are in every table. Oracle knows the future and is the upper bound. The others are
-// baselines.
+// The bounds, which are in every table. Oracle knows the future and is the upper bound. The others are baselines.
 const (
 	Oracle   = "oracle"
 	KeepLast = "keep_last"
@@ -178,9 +177,10 @@ type StrategyInfo struct {
 	Key   string `json:"key,omitempty"`
 	// Bound reports whether it is a bound, for reference only.
 	Bound bool `json:"bound,omitempty"`
-	// Apart reports whether no verdict names it as the best: another program, or one with a budget of its own.
+	// Apart reports whether the strategy is never named as the best: another program, or a strategy with a budget of
+	// its own.
 	Apart bool `json:"apart,omitempty"`
-	// SizeOf is that of [Strategy].
+	// SizeOf is [Strategy.SizeOf].
 	SizeOf string `json:"size_of,omitempty"`
 }
 
@@ -191,7 +191,7 @@ func (s *Strategy) providers() []core.NamedProvider {
 	return s.Chain
 }
 
-// estimates reports whether a provider of s can estimate what it would spend on models.
+// estimates reports whether a provider of s can estimate its spending on models.
 func (s *Strategy) estimates() bool {
 	return slices.ContainsFunc(s.providers(), func(c core.NamedProvider) bool {
 		_, ok := c.Provider.(core.CostEstimator)
@@ -199,8 +199,8 @@ func (s *Strategy) estimates() bool {
 	})
 }
 
-// open returns a chain of s that gives new messages the same IDs every time. The round is a part of the
-// IDs, so that those of successive condensations differ.
+// open returns a chain of s that gives new messages the same IDs every time. The round is a part of the IDs, so that
+// successive condensations have different ones.
 func (s *Strategy) open(round int, now func() time.Time) (*core.Chain, error) {
 	n := 0
 	c, err := core.NewChain(s.providers(), &core.ChainOptions{Now: now, NewID: func() string {

@@ -7,21 +7,20 @@ import (
 	"github.com/condensehq/condense/internal/lab/score"
 )
 
-// A Plan is what a run would do and spend.
+// A Plan predicts the work and the spending of a run.
 type Plan struct {
 	Sessions int `json:"sessions"` // that can be read and cut
 	Skipped  int `json:"skipped"`
-	Rows     int `json:"rows"`   // except those of the bounds; each run counts
-	Cached   int `json:"cached"` // of Rows, those in the cache
-	// Usage is what the providers estimate for the rows that are not cached, in sum and by strategy.
+	Rows     int `json:"rows"`   // of all strategies but the bounds; each run counts
+	Cached   int `json:"cached"` // rows that are in the cache
+	// Usage is the providers' estimate for the rows that are not cached, in sum and by strategy.
 	Usage      core.Usage            `json:"usage"`
 	ByStrategy map[string]core.Usage `json:"by_strategy"`
 	// Silent are the strategies with a provider that gives no estimate. Most of these call no model.
 	Silent []string `json:"silent,omitempty"`
 }
 
-// NewPlan returns what [Run] with the same arguments would do. It reads every session and calls no
-// model.
+// NewPlan returns the plan of [Run] with the same arguments. It reads every session and calls no model.
 func NewPlan(ctx context.Context, items []Item, strategies []Strategy, opts *Options) (Plan, error) {
 	p := Plan{ByStrategy: map[string]core.Usage{}}
 	o, encoding, err := opts.settled()
@@ -63,7 +62,7 @@ func NewPlan(ctx context.Context, items []Item, strategies []Strategy, opts *Opt
 	return p, nil
 }
 
-// plan adds to p what the run would do with a session, and returns the number of its tasks.
+// plan adds the work for a session to p, and returns the number of its tasks.
 func (r *runner) plan(ctx context.Context, it Item, p *Plan, silent map[string]bool) (int, error) {
 	if it.Evidence {
 		return r.priceGold(ctx, it, p, silent)
@@ -95,8 +94,8 @@ func (r *runner) plan(ctx context.Context, it Item, p *Plan, silent map[string]b
 	return n, nil
 }
 
-// priceRounds adds to p what the rounds of the session would cost: in each, a condensation of the view,
-// which has the same size every time, and one of the whole session so far.
+// priceRounds adds the cost of the session's rounds to p: each condenses the view, which has the same size every
+// time, and the whole session so far.
 func (w *sessionWork) priceRounds(ctx context.Context, name string, p *Plan, silent map[string]bool) error {
 	total := 0
 	for i := range w.session.Messages {
@@ -117,7 +116,7 @@ func (w *sessionWork) priceRounds(ctx context.Context, name string, p *Plan, sil
 	return nil
 }
 
-// priceAlong adds to p what one run of [sessionWork.along] would cost.
+// priceAlong adds the cost of one run of [sessionWork.along] to p.
 func (w *sessionWork) priceAlong(ctx context.Context, name string, s *Strategy, total int, p *Plan, silent map[string]bool) error {
 	tokens, round, first := 0, 0, task{}
 	size := w.opts.roundSize(total)
@@ -165,7 +164,7 @@ func (w *sessionWork) price(ctx context.Context, b *trial, s *Strategy, p *Plan,
 	return nil
 }
 
-// spend adds to p what one condensation would cost.
+// spend adds the cost of one condensation to p.
 func (w *sessionWork) spend(ctx context.Context, b *trial, s *Strategy, p *Plan, silent map[string]bool) error {
 	for _, c := range s.providers() {
 		u, err := core.EstimateCost(ctx, c.Provider, b.request(b.task.cut.Prefix()).Clone())

@@ -17,16 +17,17 @@ import (
 	"github.com/condensehq/condense/transcript"
 )
 
-// maxSession is the maximum size of a session in bytes, uncompressed. It is far above that of any
-// recorded session, and a hostile file does not exhaust the memory.
+// maxSession is the maximum size of a session in bytes, uncompressed: far above any recorded session, and small
+// enough that a hostile file does not exhaust the memory.
 const maxSession = 256 << 20
 
-// ReadSession reads a conversation in any format of package transcript from the file with that name.
-// Messages are measured with c. A file in the format "trace" records who typed what, the mode, and where
-// the session was compacted. For other formats, text of the user counts as typed unless it looks like
-// text that an agent injected, the source is the folder of the file, and the compactions are those of the
-// journal. The mode is the one that the messages name (Roo Code, Cline) or the file records (Claude Code
-// and Codex: plan or code; OpenCode: the agent), else empty.
+// ReadSession reads a conversation in any format of package transcript from r. Name is the file's name. Messages are
+// measured with c.
+//
+// A file in the format "trace" records the author of every text, the mode, and the compactions. For other formats,
+// text of the user counts as typed unless it looks like text that an agent injected, the source is the folder of the
+// file, and the compactions are the journal's. The mode is the one that the messages name (Roo Code, Cline) or the
+// file records (Claude Code and Codex: plan or code; OpenCode: the agent), else empty.
 func ReadSession(r io.Reader, name string, c core.Counter) (*score.Session, error) {
 	data, err := transcript.ReadAll(r, maxSession)
 	if err != nil {
@@ -49,7 +50,7 @@ func ReadSession(r io.Reader, name string, c core.Counter) (*score.Session, erro
 	return s, nil
 }
 
-// SessionOf returns what a conversation is for the measures, without a name and a mode. Its messages are measured with c.
+// SessionOf converts a conversation to a session without a name and a mode. Its messages are measured with c.
 func SessionOf(d *transcript.Document, c core.Counter) *score.Session {
 	s := &score.Session{Format: d.Format, System: d.System, Tools: toolNames(d.Tools)}
 	readJournal(d, s)
@@ -74,7 +75,7 @@ func (it Item) Read(c core.Counter) (*score.Session, error) {
 // of its own.
 var alike = []string{"api_conversation_history", "conversation", "messages", "session", "transcript"}
 
-// called returns the name of a session, from that of its file, and the folder that it is in.
+// called returns the name and the source of a session in the file name.
 func called(name string) (id, source string) {
 	if abs, err := filepath.Abs(name); err == nil {
 		name = abs
@@ -158,7 +159,7 @@ func textOf(parts []core.Part) string {
 	return strings.Join(out, "\n")
 }
 
-// readTrace adds to s what only the format "trace" records.
+// readTrace adds the fields of s that only the format "trace" records.
 func readTrace(data []byte, s *score.Session) error {
 	var t struct {
 		ID, Source, Mode string
@@ -246,7 +247,7 @@ func toolNames(definitions json.RawMessage) []string {
 	return out
 }
 
-// origins returns who wrote the parts of m, for formats that do not record it.
+// origins returns the authors of the parts of m, for formats that do not record them.
 func origins(talk *dialog.AuthorReader, m *core.Message) []score.Origin {
 	if m.Role != core.RoleUser {
 		return nil
@@ -263,7 +264,7 @@ func origins(talk *dialog.AuthorReader, m *core.Message) []score.Origin {
 	return out
 }
 
-// originOf returns who wrote a part that consists of segments; unknown if the user wrote any of it.
+// originOf returns the author of a part that consists of segments; unknown if the user wrote any of it.
 func originOf(segments []dialog.Segment) score.Origin {
 	o := score.OriginUnknown
 	for _, s := range segments {

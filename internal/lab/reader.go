@@ -20,7 +20,7 @@ import (
 	"github.com/condensehq/condense/tokens"
 )
 
-// The kinds of questions, and how many of each are asked of a session.
+// The kinds of questions, and the number of each that a session gets.
 var questionKinds = []struct {
 	Name  string
 	Count int
@@ -47,12 +47,12 @@ var points = map[string]float64{gradeRight: 1, gradeHalf: 0.5, gradeWrong: 0, gr
 // ReaderOptions adjust [Interview].
 type ReaderOptions struct {
 	Options // Budgets, MaxUSD, Cache, Encoding, Modes, ModeOf, Seed and Progress count
-	// Author writes the questions and the right answers from the whole history and what followed, and grades without knowing which
-	// strategy a view is of. Reader sees one view each time, and nothing else.
+	// Author writes the questions and the right answers from the whole history and its continuation, and grades
+	// answers without knowing their strategy. Reader sees one view at a time, and nothing else.
 	Author, Reader model.Generator
 }
 
-// A ReaderReport says how many questions about sessions can be answered from what strategies leave.
+// A ReaderReport counts, for each strategy, the questions about sessions that its results can answer.
 type ReaderReport struct {
 	Format   int             `json:"format"`
 	Budgets  []string        `json:"budgets"`
@@ -66,13 +66,13 @@ type ReaderReport struct {
 	Cached   int             `json:"cached"` // answers of models that were in the cache
 }
 
-// A SkippedReader is a session that was not read, and why.
+// A SkippedReader is a session that was not read, with the reason.
 type SkippedReader struct {
 	Name   string `json:"name"`
 	Reason string `json:"reason"`
 }
 
-// ReaderAnswers are those of one reader to the questions about one session.
+// ReaderAnswers are one reader's answers to the questions about one session.
 type ReaderAnswers struct {
 	Session  string `json:"session"`
 	Source   string `json:"source"`
@@ -82,9 +82,9 @@ type ReaderAnswers struct {
 	// Points and Asked are by kind: a right answer is a point, one that is half right half a point.
 	Points map[string]float64 `json:"points"`
 	Asked  map[string]int     `json:"asked"`
-	Wrong  int                `json:"wrong"`    // answers that are wrong, not those that say they do not know
+	Wrong  int                `json:"wrong"`    // wrong answers, except "I do not know"
 	GoOn   string             `json:"go_on"`    // whether the reader could go on with the work: yes, partly or no
-	Hinder string             `json:"hindered"` // what hindered the reader, in its words
+	Hinder string             `json:"hindered"` // the reader's obstacles, in its words
 }
 
 // readerFormat changes whenever the JSON does.
@@ -97,7 +97,8 @@ func (r *ReaderReport) WriteJSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// Share returns the share of the points that strategy has, of one kind or of all if kind is empty, and the number of questions.
+// Share returns the share of the points of a strategy, of one kind or of all if kind is empty, and the number of
+// questions.
 func (r *ReaderReport) Share(budget, strategy, kind string) (share float64, asked int) {
 	sum := 0.0
 	for i := range r.Answers {
@@ -115,9 +116,10 @@ func (r *ReaderReport) Share(budget, strategy, kind string) (share float64, aske
 	return sum / float64(max(1, asked)), asked
 }
 
-// Interview cuts each session once for every budget, at the last place, has the author write questions with their answers, lets readers
-// answer them from what each strategy leaves, and has the author grade the answers. Every answer of a model is cached. If ctx ends or
-// [Options.MaxUSD] is spent, it returns the report on what is finished together with the error.
+// Interview cuts each session once for every budget, at the last place. The author writes questions with their
+// answers, readers answer them from each strategy's result, and the author grades the answers. Every answer of a
+// model is cached. If ctx ends or [Options.MaxUSD] is spent, Interview returns the report on the finished sessions
+// together with the error.
 func Interview(ctx context.Context, items []Item, strategies []Strategy, opts *ReaderOptions) (*ReaderReport, error) {
 	v, err := newInterviews(strategies, opts)
 	if err != nil {
@@ -136,7 +138,8 @@ func Interview(ctx context.Context, items []Item, strategies []Strategy, opts *R
 	return v.report, err
 }
 
-// PlanInterview returns what [Interview] with the same arguments costs at the most, without what is in the cache. Nothing is asked.
+// PlanInterview returns the most that [Interview] with the same arguments costs, without cached answers. It asks no
+// model.
 func PlanInterview(ctx context.Context, items []Item, strategies []Strategy, opts *ReaderOptions) (sessions int, u core.Usage, err error) {
 	v, err := newInterviews(strategies, opts)
 	if err != nil {
@@ -160,7 +163,7 @@ type interviews struct {
 	*runner
 	author, reader model.Generator
 	report         *ReaderReport
-	dry            bool // add up what it costs, and ask no model
+	dry            bool // add up the cost, and ask no model
 }
 
 func newInterviews(strategies []Strategy, opts *ReaderOptions) (*interviews, error) {
@@ -190,7 +193,7 @@ func newInterviews(strategies []Strategy, opts *ReaderOptions) (*interviews, err
 	return v, nil
 }
 
-// session asks about one session. Its error is that of ctx.
+// session asks about one session. It fails only if ctx is done or the cost limit is reached.
 func (v *interviews) session(ctx context.Context, it Item) error {
 	skip := func(reason string) error {
 		v.report.Skipped = append(v.report.Skipped, SkippedReader{it.Name, reason})
@@ -227,14 +230,14 @@ func (v *interviews) session(ctx context.Context, it Item) error {
 	return nil
 }
 
-// A question is what an author asks of a session.
+// A question is an author's question about a session.
 type question struct {
 	Kind     string `json:"kind"`
 	Question string `json:"question"`
 	Gold     string `json:"gold"`
 }
 
-// A reading is what a reader answers.
+// A reading is a reader's reply.
 type reading struct {
 	Answers  map[string]string `json:"answers"` // by the number of the question, from 1
 	GoOn     string            `json:"go_on"`
@@ -297,7 +300,7 @@ func (v *interviews) task(ctx context.Context, w *sessionWork, name string, t ta
 	return nil
 }
 
-// questions returns what the author asks.
+// questions returns the author's questions.
 func (v *interviews) questions(ctx context.Context, w *sessionWork, t *task) ([]question, error) {
 	var kinds strings.Builder
 	n := 0
@@ -328,7 +331,7 @@ func (v *interviews) questions(ctx context.Context, w *sessionWork, t *task) ([]
 	return out[:min(n, len(out))], nil
 }
 
-// view returns what a strategy leaves, as text, and its tokens.
+// view returns a strategy's result as text, and its tokens.
 func (v *interviews) view(ctx context.Context, w *sessionWork, name string, t task, s *Strategy) (string, int, error) {
 	type kept struct {
 		Text   string `json:"text"`
@@ -373,7 +376,8 @@ func (v *interviews) view(ctx context.Context, w *sessionWork, name string, t ta
 	return k.Text, k.Tokens, nil
 }
 
-// answers returns what a reader answers who sees nothing but view, which has or may have that many tokens.
+// answers returns the reply of a reader that sees only view. In a dry run the view is not there, and room is its size
+// in tokens.
 func (v *interviews) answers(ctx context.Context, w *sessionWork, view string, room int, questions []question) (reading, error) {
 	var list strings.Builder
 	for i, q := range questions {
@@ -382,7 +386,7 @@ func (v *interviews) answers(ctx context.Context, w *sessionWork, view string, r
 	p := prompt(authorSystem, (len(questions)+2)*answerTokens, fenced("conversation", view), fmt.Sprintf(readerQuestion, list.String()))
 	var r reading
 	if v.dry && view == "" {
-		// The view is not there yet: it has as many tokens as it may.
+		// The view is not there yet: assume the largest.
 		v.spend(v.reader.Info().Charge(core.Usage{Calls: 1, InputTokens: w.counter.Count(core.Text(list.String())) + room + 300, OutputTokens: p.MaxOutput}))
 		return r, nil
 	}
@@ -394,7 +398,7 @@ func (v *interviews) answers(ctx context.Context, w *sessionWork, view string, r
 	return r, err
 }
 
-// grades returns the grade of every question for each reading. The grader sees the readings in an order that tells nothing.
+// grades returns the grade of every question for each reading. The grader sees the readings in random order.
 func (v *interviews) grades(ctx context.Context, w *sessionWork, questions []question, readings []reading) ([][]string, error) {
 	sum := sha256.Sum256([]byte(w.hash))
 	order := rand.New(rand.NewPCG(v.opts.Seed, binary.BigEndian.Uint64(sum[:]))).Perm(len(readings)) //nolint:gosec // no secret
@@ -441,14 +445,15 @@ func prompt(system string, most int, texts ...string) *model.Prompt {
 	return &model.Prompt{System: system, MaxOutput: most, Messages: []core.Message{{Role: core.RoleUser, Parts: []core.Part{core.Text(strings.Join(texts, "\n\n"))}}}}
 }
 
-// fenced returns text between marks that it cannot know.
+// fenced returns text between marks that it cannot contain.
 func fenced(name, text string) string {
 	sum := sha256.Sum256([]byte(text))
 	mark := "=== " + name + " " + hex.EncodeToString(sum[:4])
 	return mark + "\n" + text + "\n" + mark
 }
 
-// ask asks a model, unless the answer is in the cache, and reads the JSON in it into out. In a dry run it adds up what that costs.
+// ask asks a model, unless the answer is in the cache, and decodes the JSON of the answer into out. In a dry run it
+// only adds up the cost.
 func (v *interviews) ask(ctx context.Context, counter *tokens.Counter, gen model.Generator, p *model.Prompt, out any) error {
 	key := ""
 	if v.cache != nil {
@@ -503,12 +508,12 @@ func readJSON(text string, out any) error {
 		return errors.New("the answer is not JSON")
 	}
 	if err := json.Unmarshal([]byte(text[begin:end+1]), out); err != nil {
-		return errors.New("the answer is not the JSON that was asked for") // what a model wrote is in no error
+		return errors.New("the answer is not the JSON that was asked for") // errors never contain a model's text
 	}
 	return nil
 }
 
-// conversationText returns messages as a reader is shown them.
+// conversationText returns messages as the text shown to a reader.
 func conversationText(messages []core.Message) string {
 	var b strings.Builder
 	for i := range messages {

@@ -11,8 +11,8 @@ import (
 // RecordedModel is the name of the model of [Recorded].
 const RecordedModel = "recorded"
 
-// Recorded returns a model that answers with the summary that a session records at the cut which is compared. No model is asked. At a cut
-// without a summary it is unavailable.
+// Recorded returns a model that answers with the summary that a session records at the cut in question. No model is
+// asked. At a cut without a summary it is unavailable.
 func Recorded() model.Generator { return recorded{} }
 
 type recorded struct{}

@@ -12,8 +12,8 @@ import (
 	"github.com/condensehq/condense/model"
 )
 
-// TestRecordedModel: at a recorded compaction the model answers with the summary of that one, at a share of the tokens too, and at any
-// other cut it is unavailable.
+// TestRecordedModel: at a recorded compaction the model answers with the summary of that one, at a share of the
+// tokens too, and at any other cut it is unavailable.
 func TestRecordedModel(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()

@@ -12,19 +12,18 @@ import (
 	"github.com/condensehq/condense/tokens"
 )
 
-// defaultRepeat is the number of runs of a strategy that asks a language model: the fewest of which a spread says
-// something.
+// defaultRepeat is the number of runs of a strategy that asks a language model: the fewest with a meaningful spread.
 const defaultRepeat = 3
 
-// A Repetition is one of several runs of a strategy at the same cut and budget. Its fields are those of [Row].
+// A Repetition is one of several runs of a strategy at the same cut and budget. See [Row] for its fields.
 type Repetition struct {
 	Outcome core.Outcome       `json:"outcome"`
 	Error   string             `json:"error,omitempty"`
 	Values  map[string]float64 `json:"values"`
 }
 
-// A Spread says how far apart the runs of a strategy are. The mean of a run is over the same cuts and sessions as that of
-// all runs. Where a run has no value, that of the row is used.
+// A Spread is the variation among the runs of a strategy. The mean of a run is over the same cuts and sessions as the
+// mean of all runs. If a run has no value, the row's is used.
 type Spread struct {
 	Runs int `json:"runs"`
 	// Least and Most are the means of two runs, Deviation the standard deviation of the means of all.
@@ -33,7 +32,7 @@ type Spread struct {
 	Deviation float64 `json:"deviation"`
 }
 
-// repeats reports whether s may give another result than first if it runs again: it asked a model, or was to ask one and
+// repeats reports whether s may give another result than first if it runs again: it asked a model, or should have and
 // failed. Everything else is deterministic.
 func (s *Strategy) repeats(first *Row) bool {
 	return first.Usage.Calls > 0 || s.estimates() && (!first.measured() || first.Setbacks > 0)
@@ -62,7 +61,7 @@ func (w *sessionWork) repeated(ctx context.Context, b *trial, s *Strategy) (Row,
 	return merged(runs), nil
 }
 
-// merged returns one row for several runs: means over those with a result.
+// merged returns one row for several runs, with means over the runs that have a result.
 func merged(runs []Row) Row {
 	if len(runs) == 1 {
 		return runs[0]
@@ -145,13 +144,13 @@ func spreadOf(means []float64) *Spread {
 	return &Spread{Runs: len(means), Least: slices.Min(means), Most: slices.Max(means), Deviation: deviation(means, mean(means))}
 }
 
-// A lap is what one round, or one type of canary, has left of a session.
+// A lap is the result of one round, or of one type of canary, for a session.
 type lap interface {
 	lap() (u core.Usage, failed bool)
 }
 
-// laps runs s through a session, several rounds long, as often as the options say if it asks a model. What is in the cache
-// under the key of a run is not run again.
+// laps runs s through a session, for several rounds, as often as the options say if it asks a model. Runs that are in
+// the cache are not repeated.
 func laps[T lap](w *sessionWork, s *Strategy, key func(run int) string, play func() ([]T, error)) ([][]T, error) {
 	var out [][]T
 	for run := 1; run <= w.opts.Repeat; run++ {
@@ -185,7 +184,7 @@ func laps[T lap](w *sessionWork, s *Strategy, key func(run int) string, play fun
 	return out, nil
 }
 
-// once warns about what a strategy that asks a model was measured with in a single run.
+// once warns about measurements of a strategy that asks a model if they come from a single run.
 func (a *analysis) once(strategy string) []Warning {
 	var out []Warning
 	asked := slices.ContainsFunc(a.Rows, func(r Row) bool { return r.Strategy == strategy && r.Usage.Calls > 0 }) ||
@@ -198,7 +197,8 @@ func (a *analysis) once(strategy string) []Warning {
 	return out
 }
 
-// asked reports whether another run of s may differ from this one, as [Strategy.repeats] does, and whether a round of it failed.
+// asked reports whether another run of s may differ from this one, as [Strategy.repeats] does, and whether a round of
+// it failed.
 func asked[T lap](s *Strategy, run []T) (asks, failed bool) {
 	for i := range run {
 		u, f := run[i].lap()
@@ -207,7 +207,7 @@ func asked[T lap](s *Strategy, run []T) (asks, failed bool) {
 	return asks || failed && s.estimates(), failed
 }
 
-// priceLaps adds to p what [laps] would cost; price adds one run.
+// priceLaps adds the cost of [laps] to p; price adds one run.
 func priceLaps[T lap](w *sessionWork, s *Strategy, p *Plan, key func(run int) string, price func() error) error {
 	more := false // whether it is known to run more than once
 	for run := 1; run == 1 || more && run <= w.opts.Repeat; run++ {
@@ -229,11 +229,11 @@ func priceLaps[T lap](w *sessionWork, s *Strategy, p *Plan, key func(run int) st
 // A repeatedly has the values of sessions, each of one run or of several.
 type repeatedly struct {
 	runs []map[int]float64 // by session
-	last string            // the session of the last of them
+	last string            // the last session added
 	most int               // runs of a session
 }
 
-// add adds the value of a run; 0 and 1 are the first. Those of a session come one after the other.
+// add adds the value of a run; 0 and 1 are the first. Values of a session must be consecutive.
 func (r *repeatedly) add(session string, run int, v float64) {
 	if len(r.runs) == 0 || r.last != session {
 		r.last, r.runs = session, append(r.runs, map[int]float64{})
@@ -242,8 +242,8 @@ func (r *repeatedly) add(session string, run int, v float64) {
 	r.most = max(r.most, run)
 }
 
-// estimate returns the mean over sessions, each the mean of its runs, and how far apart the runs are. Where a session has no
-// value of a run, its mean is used.
+// estimate returns the mean over sessions, each the mean of its runs, and the variation among the runs. If a session
+// has no value of a run, its mean is used.
 func (r *repeatedly) estimate(s *sampler) (Estimate, bool) {
 	means := make([]float64, len(r.runs))
 	for i, runs := range r.runs {

@@ -47,7 +47,8 @@ func rowsOf(r *lab.Report, strategy string) []lab.Row {
 	return out
 }
 
-// What asks a model runs three times; a row has the means, and a table how far apart the runs are. What asks none runs once.
+// What asks a model runs three times; a row has the means, and a table how far apart the runs are. What asks none
+// runs once.
 func TestRepeat(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
@@ -188,8 +189,8 @@ func TestRepeatLimitAndShards(t *testing.T) {
 	}
 }
 
-// Rounds and canaries of what asks a model are repeated, too: every run is in the cache by itself, the means are over all runs, and the lines
-// say how far apart they are.
+// Rounds and canaries of what asks a model are repeated, too: every run is in the cache by itself, the means are over
+// all runs, and the lines say how far apart they are.
 func TestRepeatRoundsAndCanaries(t *testing.T) {
 	t.Parallel()
 	testkit.Slow(t)

@@ -17,55 +17,57 @@ import (
 	"github.com/condensehq/condense/model"
 )
 
-// A Policy says when a conversation is condensed, how far and by what. [Replay] compares them.
+// A Policy tells when a conversation is condensed, how far and by which strategy. [Replay] compares policies.
 type Policy struct {
 	Name, About string
-	// Key identifies the policy, its strategies and the program in the cache; empty: it is played every time.
+	// Key identifies the policy, its strategies and the program in the cache. Empty: no caching.
 	Key string
 	// Strategy condenses. Nil: the conversation is never condensed, unless Recorded is set.
 	Strategy *Strategy
-	// Ingest shortens the results of a round of tools before they are sent for the first time. Nil: they stay as they are.
+	// Ingest shortens the results of a round of tools before they are first sent. Nil: they stay unchanged.
 	Ingest *Strategy
 	// Rule returns the rule for a window: see package policy. Nil is [policy.Default].
 	Rule func(window int) policy.Rule
-	// Recorded condenses where the session was, with the summary that is recorded.
+	// Recorded condenses where the session did, with the recorded summary.
 	Recorded bool
-	// Money asks the gateway's questions before every request, not only the rule: has the vendor's cache forgotten the
-	// conversation, would an epoch pay for itself? Epochs then leave the share Leave of the conversation.
+	// Money asks the gateway's questions before every request, in addition to the rule: has the vendor's cache
+	// forgotten the conversation, would an epoch pay for itself? Epochs then leave the share Leave of the
+	// conversation.
 	Money         bool
 	Cold, Payback bool // reasons that count if Money is set
 	Leave         float64
-	// Floor is the size of the conversation in tokens below which money is no reason. Zeros are what the gateway does: see
-	// docs/decisions/0040-defaults.md.
+	// Floor is the size of the conversation, in tokens, below which money is no reason to condense. Zero means the
+	// gateway's default: see docs/decisions/0032-epoch-defaults.md.
 	Floor int
-	// Risk is the most that an epoch may cost if the session ends with it, as a share of what it has cost so far; below 0: no limit.
+	// Risk is the most that an epoch may cost if the session ends with it, as a share of the session's cost so far;
+	// below 0: no limit.
 	Risk float64
 }
 
-// Untouched is the policy that never condenses. It is in every replay: the others are compared with it.
+// Untouched is the policy that never condenses. Every replay has it for comparison.
 func Untouched() Policy {
 	return Policy{Name: untouched, About: "every request as it was recorded, without compactions"}
 }
 
 const untouched = "untouched"
 
-// A Tariff is what a request costs: the rules of a model's prompt cache and its prices.
+// A Tariff has the prices of a model and the rules of its prompt cache.
 type Tariff struct {
 	Name string `json:"name"`
-	// Life is the lifetime of cache entries that the client asks for, or, where prefixes are cached by
-	// themselves, what is assumed if the vendor does not say.
+	// Life is the lifetime of cache entries: the one that the client requests or, where prefixes are cached
+	// automatically, an assumption if the vendor does not document it.
 	Life    time.Duration   `json:"life"`
 	Caching catalog.Caching `json:"caching"`
-	// Scale is how many of the vendor's tokens one of ours is: see [catalog.TokenFactor].
+	// Scale is the number of the vendor's tokens for one of ours: see [catalog.TokenFactor].
 	Scale float64 `json:"scale"`
 	info  model.Info
 }
 
-// unsaid is the lifetime of an entry of a cache without markers whose vendor does not say how long it lives: what OpenAI says is the
-// least from GPT-5.6 on.
+// unsaid is the assumed lifetime of an entry of an automatic cache whose vendor does not document it: OpenAI's
+// minimum from GPT-5.6 on.
 const unsaid = 30 * time.Minute
 
-// ParseTariff reads the name of a model of the price table; "/1h" after it asks for cache entries of an hour.
+// ParseTariff reads the name of a model of the price table; "/1h" after it requests cache entries of an hour.
 func ParseTariff(s string) (Tariff, error) {
 	name, hour := strings.CutSuffix(s, "/1h")
 	m, err := catalog.Lookup(name)
@@ -105,12 +107,12 @@ type ReplayOptions struct {
 	Options
 	Window  int      // of the model, in tokens
 	Tariffs []Tariff // at least one
-	// Fixed is the size of the system prompt and the tools, in the vendor's tokens, of a session that records neither them nor the vendor's
-	// count of its first request. See [AssumedFixed].
+	// Fixed is the size of the system prompt and the tools, in the vendor's tokens, of a session that records neither
+	// them nor the vendor's count of its first request. See [AssumedFixed].
 	Fixed int
 }
 
-// AssumedFixed is about what Claude Code sends as system prompt and tools, in tokens.
+// AssumedFixed is roughly the size, in tokens, of Claude Code's system prompt and tools.
 const AssumedFixed = 20_000
 
 // A Played is one session under one policy and tariff.
@@ -118,7 +120,8 @@ type Played struct {
 	Session string `json:"session"`
 	Source  string `json:"source"`
 	Mode    string `json:"mode"`
-	// Half is "a" or "b": sources are dealt out, so that what is chosen on one half can be tested on the other.
+	// Half is "a" or "b". Sources are divided between two halves, so that a choice made on one half can be tested on
+	// the other.
 	Half   string `json:"half"`
 	Policy string `json:"policy"`
 	Tariff string `json:"tariff"`
@@ -132,20 +135,20 @@ type Played struct {
 	Read     int `json:"read"`  // of them from the cache
 	Write    int `json:"write"` // to it
 	Peak     int `json:"peak"`  // tokens of the largest prompt
-	// Epochs are the condensations, Cut the results that were shortened before they were sent.
+	// Epochs are the condensations, Cut counts results that were shortened before they were sent.
 	Epochs []PlayedEpoch `json:"epochs"`
 	Cut    int           `json:"cut,omitempty"`
-	// Had is how much of what the agent and the user took from the conversation was in the view when they did. User is what is left of
-	// the user's words at the end.
+	// Had is the share of the content used by the agent and the user that was in the view at that moment. User is the
+	// share of the user's words left at the end.
 	Had  *float64 `json:"had,omitempty"`
 	User *float64 `json:"user,omitempty"`
-	// Repeats are the calls that the recorded agent repeated although the result was there; Gone are those of them whose result
-	// the policy had removed.
+	// Repeats counts the calls that the recorded agent repeated although the result was there; Gone counts those
+	// whose result the policy had removed.
 	Repeats int `json:"repeats"`
 	Gone    int `json:"gone"`
-	// Error is why a condensation failed, the first one.
+	// Error is the first error of a condensation.
 	Error string `json:"error,omitempty"`
-	// Size and Cached are, for every request, the tokens of the prompt and those read from the cache.
+	// Size and Cached have, for every request, the tokens of the prompt and the tokens read from the cache.
 	Size   []int `json:"size"`
 	Cached []int `json:"cached"`
 }
@@ -157,16 +160,16 @@ type PlayedEpoch struct {
 	Reason  string `json:"reason"`
 	Before  int    `json:"before"` // tokens of the prompt
 	After   int    `json:"after"`
-	// Predicted is the number of turns after which it was to pay for itself, by prices and sizes; Paid is after how many it had. Absent
-	// if it never would, and never did.
+	// Predicted is the number of turns after which it should have paid for itself, by prices and sizes; Paid is the
+	// actual number. Absent if it never would, and never did.
 	Predicted *float64 `json:"predicted,omitempty"`
 	Paid      *int     `json:"paid,omitempty"`
-	// Panel is how much of what the next turns needed was left, User how much of the user's words.
+	// Panel is the share of the next turns' needs that was left, User the share of the user's words.
 	Panel *float64 `json:"panel,omitempty"`
 	User  *float64 `json:"user,omitempty"`
 }
 
-// A PlayedSession is what a replay knows of a session besides its plays.
+// A PlayedSession has the facts about a session that do not depend on the policy.
 type PlayedSession struct {
 	Name    string `json:"name"`
 	Source  string `json:"source"`
@@ -175,10 +178,10 @@ type PlayedSession struct {
 	Tokens  int    `json:"tokens"`
 	Fixed   int    `json:"fixed"`   // tokens of the system prompt and the tools
 	Timed   bool   `json:"timed"`   // the times between its messages are recorded
-	Counted bool   `json:"counted"` // so is what the vendor counted
+	Counted bool   `json:"counted"` // the vendor's counts are recorded
 	Hash    string `json:"hash"`
 	Said    string `json:"said,omitempty"`
-	// Check holds the simulated cache against what the vendor recorded; absent if it recorded nothing.
+	// Check compares the simulated cache with the vendor's records; absent if there are none.
 	Check *CacheCheck `json:"check,omitempty"`
 }
 
@@ -198,9 +201,9 @@ type ReplayReport struct {
 	Check    *CacheCheck     `json:"check,omitempty"` // all sessions together
 }
 
-// Replay plays the sessions of items turn by turn under every policy and tariff: every request as it would have been sent, with the
-// recorded times between them. No model is called, except by strategies that use one. If ctx ends, it returns
-// the report on the finished sessions with the error.
+// Replay plays the sessions of items turn by turn under every policy and tariff: every request as it would have been
+// sent, with the recorded times between them. No model is called, except by strategies that use one. If ctx ends, it
+// returns the report on the finished sessions with the error.
 func Replay(ctx context.Context, items []Item, policies []Policy, opts *ReplayOptions) (*ReplayReport, error) {
 	o, encoding, err := opts.settled()
 	if err != nil {
@@ -281,8 +284,8 @@ func Replay(ctx context.Context, items []Item, policies []Policy, opts *ReplayOp
 	return out, err
 }
 
-// requests returns the indices of the messages that answer a request: the first of every run of the agent's, unless it is a part of the
-// answer before.
+// requests returns the indices of the messages that answer a request: the first of every run of the agent's messages,
+// unless it is a part of the answer before.
 func requests(s *score.Session) []int {
 	var out []int
 	last := ""
@@ -299,7 +302,8 @@ func requests(s *score.Session) []int {
 	return out
 }
 
-// halves deals the sources out to two halves of about the same number of tokens. The same sessions give the same halves.
+// halves divides the sources between two halves with about the same number of tokens. The same sessions give the same
+// halves.
 func (r *ReplayReport) halves() map[string]string {
 	sizes := map[string]int{}
 	for i := range r.Sessions {

@@ -8,19 +8,19 @@ import (
 	"github.com/condensehq/condense/internal/lab/score"
 )
 
-// A CacheCheck holds the simulated cache against what vendors recorded: of every request but the first of a session, the share of
-// the prompt that was read from the cache.
+// A CacheCheck compares the simulated cache with the vendors' records: for every request but the first of a session,
+// the share of the prompt that was read from the cache.
 type CacheCheck struct {
 	Requests int `json:"requests"`
-	Within   int `json:"within"`   // of them, shares that differ by 0.05 at most
-	Agree    int `json:"agree"`    // of them, those of which both say that most was read, or both that it was not
-	Cold     int `json:"cold"`     // of them, those of which the vendor says that most was not
-	Foretold int `json:"foretold"` // of Cold, those of which the simulation says so too
+	Within   int `json:"within"`   // requests whose shares differ by 0.05 at most
+	Agree    int `json:"agree"`    // requests for which both say that most was read, or both that it was not
+	Cold     int `json:"cold"`     // requests for which the vendor says that most was not
+	Foretold int `json:"foretold"` // requests of Cold for which the simulation agrees
 	// Recorded and Simulated are the shares of all tokens together.
 	Recorded  float64 `json:"recorded"`
 	Simulated float64 `json:"simulated"`
 
-	// All tokens of the prompts and those of them that were read from the cache, recorded and simulated.
+	// Tokens of all prompts, and the tokens read from the cache, recorded and simulated.
 	Input  float64 `json:"input"`
 	Read   float64 `json:"read"`
 	Size   float64 `json:"size"`
@@ -39,8 +39,8 @@ func (c *CacheCheck) add(o *CacheCheck) {
 	c.Recorded, c.Simulated = c.Read/max(1, c.Input), c.Cached/max(1, c.Size)
 }
 
-// check plays the session as it was, with its own models, times and lifetimes, and compares; nil if the numbers are not recorded, or
-// nothing is known about the model.
+// check plays the session unchanged, with its own models, times and lifetimes, and compares. It returns nil if the
+// numbers are not recorded, or the model is unknown.
 func (g *game) check(ctx context.Context) *CacheCheck {
 	t, requests, ok := g.recorded()
 	if !ok {
@@ -77,13 +77,13 @@ func (g *game) check(ctx context.Context) *CacheCheck {
 	return &c
 }
 
-// recorded returns the tariff of the first model that the session names, and what each of its requests asked for: an agent changes its model, and
-// asks for an hour in one and for five minutes in the next.
+// recorded returns the tariff of the first model that the session names, and the model and lifetime of each of its
+// requests: an agent may change its model, and request an hour in one and five minutes in the next.
 func (g *game) recorded() (Tariff, []wanted, bool) {
 	var t Tariff
 	all := make([]wanted, len(g.turns))
 	was := wanted{}
-	for k := len(g.turns) - 1; k >= 0; k-- { // of what is not known, the next that is
+	for k := len(g.turns) - 1; k >= 0; k-- { // requests without a record get the next one's
 		u := g.session.Usage[g.turns[k]]
 		if u.Model != "" {
 			was.model = u.Model
@@ -107,7 +107,7 @@ func (g *game) recorded() (Tariff, []wanted, bool) {
 	return t, all, err == nil
 }
 
-// readUsage returns what a line of a session file says about the request that it answers, in the forms of Claude Code, pi,
+// readUsage returns the usage that a line of a session file records for its request, in the forms of Claude Code, pi,
 // OpenCode and Gemini CLI.
 func readUsage(source json.RawMessage) (score.Usage, bool) {
 	type usage struct {

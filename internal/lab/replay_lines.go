@@ -12,12 +12,12 @@ import (
 // The scopes of a [ReplayLine].
 const (
 	ScopeAll  = "all"
-	ScopeLong = "long" // sessions that reach 100,000 tokens if they are not condensed
+	ScopeLong = "long" // sessions that reach 100,000 tokens uncondensed
 	ScopeA    = "a"    // the half on which defaults are chosen
 	ScopeB    = "b"    // the half on which they are reported
 )
 
-// long is the size of a prompt from which on a session counts as long.
+// long is the size of a prompt from which a session counts as long.
 const long = 100_000
 
 // A ReplayLine sums up one policy under one tariff, over the sessions of a scope.
@@ -38,13 +38,14 @@ type ReplayLine struct {
 	Cut     int     `json:"cut"`
 	Repeats int     `json:"repeats"`
 	Gone    int     `json:"gone"`
-	Failed  int     `json:"failed,omitempty"` // sessions of which a condensation failed
-	// Paid is how many epochs paid for themselves before the next one or the end, Foreseen how many were predicted to.
+	Failed  int     `json:"failed,omitempty"` // sessions with a failed condensation
+	// Paid is how many epochs paid for themselves before the next epoch or the end, Foreseen how many were predicted
+	// to.
 	Paid     int `json:"paid"`
 	Foreseen int `json:"foreseen"`
-	// Values are means over sessions: "cheaper" (the share of the cost of the session untouched that is saved), "lost" (what was used and was
-	// not in the view), "panel" and "user_epoch" (at the epochs), "user" (at the end), "depth" (what an epoch leaves of a prompt), "peak"
-	// (tokens), "predicted" and "paid_after" (turns).
+	// Values are means over sessions: "cheaper" (the saved share of the session's cost untouched), "lost" (the share
+	// of used content that was missing from the view), "panel" and "user_epoch" (at the epochs), "user" (at the end),
+	// "depth" (the share of a prompt that an epoch leaves), "peak" (tokens), "predicted" and "paid_after" (turns).
 	Values map[string]Estimate `json:"values"`
 }
 

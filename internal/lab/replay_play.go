@@ -20,30 +20,30 @@ import (
 	"github.com/condensehq/condense/tokens"
 )
 
-// A game is what the plays of one session share.
+// A game is the state shared by the plays of one session.
 type game struct {
 	session *score.Session
 	name    string
 	counter *tokens.Counter
 	opts    *ReplayOptions
 	fixed   int  // tokens of the system prompt and the tools, by our count
-	assumed bool // nothing is recorded of them
+	assumed bool // it is an assumption
 	hash    string
-	turns   []int       // of every request, the message that answers it
-	starts  []time.Time // and when it began
+	turns   []int       // for every request, the message that answers it
+	starts  []time.Time // when each request began
 	timed   bool
 	uses    *score.Uses
 	index   map[string]int // of messages by their ID
-	repeats []int          // per message, the index of the message with the result of the same call before; -1 for none
+	repeats []int          // for each message, the index of the earlier message with the result of the same call; -1 for none
 	scorers map[scorerKey]*score.Scorer
-	views   map[viewKey][]core.Message // what strategies made of views: tariffs share them
-	marks   map[markKey][2]*float64    // and how they were judged
+	views   map[viewKey][]core.Message // results of strategies for views, shared by tariffs
+	marks   map[markKey][2]*float64    // and their measures
 
 	cache    *cache // nil: none
 	encoding string
 }
 
-// A viewKey is what the result of a strategy depends on.
+// A viewKey has everything on which the result of a strategy depends.
 type viewKey struct {
 	strategy *Strategy
 	view     [16]byte // its last block
@@ -72,13 +72,13 @@ func newGame(s *score.Session, name string, c *tokens.Counter, opts *ReplayOptio
 	return g
 }
 
-// Pauses of sessions that record no times: those of 42 recorded sessions of Claude Code. A tenth of the pauses before something that the
-// user types is below each number.
+// Pauses for sessions that record no times, from 42 recorded sessions of Claude Code: the deciles of the pauses
+// before a message that the user types.
 var pauses = [...]int{0, 3, 13, 39, 72, 107, 170, 301, 702, 1800} // seconds
 
-const perTurn = 8 * time.Second // of the same, between two requests of one round of tools
+const perTurn = 8 * time.Second // the same, between two requests of one round of tools
 
-// clock finds when the requests began: when the message before the answer was written.
+// clock determines when each request began: when the message before its answer was written.
 func (g *game) clock() {
 	s := g.session
 	sum := fnv.New64a()
@@ -109,8 +109,8 @@ func hasResult(parts []core.Part) bool {
 	return slices.ContainsFunc(parts, func(p core.Part) bool { _, ok := p.(core.ToolResult); return ok })
 }
 
-// measureFixed finds the size of the system prompt and the tools: as recorded, or the difference between the vendor's count of the
-// first request and that of its messages.
+// measureFixed determines the size of the system prompt and the tools: as recorded, or the vendor's count of the
+// first request less the count of its messages.
 func (g *game) measureFixed() {
 	s := g.session
 	if s.System != "" {
@@ -130,7 +130,7 @@ func (g *game) measureFixed() {
 	g.fixed, g.assumed = g.opts.Fixed, true
 }
 
-// findRepeats finds the calls that were made before with the same arguments.
+// findRepeats finds the calls that repeat an earlier call with the same arguments.
 func (g *game) findRepeats() {
 	last := map[string]int{}
 	g.repeats = make([]int, len(g.session.Messages))
@@ -148,7 +148,7 @@ func (g *game) findRepeats() {
 	}
 }
 
-// info describes the session. Key is that of the program in the cache.
+// info describes the session. Key is the program's key in the cache.
 func (g *game) info(ctx context.Context, key string) (PlayedSession, error) {
 	s := describe(g.name, g.session)
 	out := PlayedSession{
@@ -187,7 +187,8 @@ func (g *game) all(ctx context.Context, policies []Policy) ([]Played, error) {
 	var out []Played
 	for i := range policies {
 		p := &policies[i]
-		// What is sent without questions of money is the same under all tariffs that count alike, but for thinking that is bound.
+		// Without Money the requests are the same under all tariffs that count alike, except for thinking bound to
+		// its history.
 		sets := map[kin][]Tariff{}
 		for _, t := range g.opts.Tariffs {
 			var kept Played
@@ -218,13 +219,13 @@ func (g *game) all(ctx context.Context, policies []Policy) ([]Played, error) {
 	return out, nil
 }
 
-// kin is what tariffs have in common that share what is sent.
+// kin is the part of a tariff on which requests depend.
 type kin struct {
 	bound bool
 	scale float64
 }
 
-// play plays a policy under tariffs that share what is sent.
+// play plays a policy under tariffs with the same requests.
 func (g *game) play(ctx context.Context, p *Policy, tariffs []Tariff) ([]Played, error) {
 	x := newPlay(g, p, tariffs)
 	if err := x.play(ctx); err != nil {
@@ -241,14 +242,15 @@ func (g *game) play(ctx context.Context, p *Policy, tariffs []Tariff) ([]Played,
 	return plays, nil
 }
 
-// A play is one session under one policy. What a message counts and hashes to is computed once; a request costs what is new in it.
+// A play is one session under one policy. Counts and hashes of messages are computed once, so a request costs only
+// its new messages.
 type play struct {
 	*game
 	policy   *Policy
 	rule     policy.Rule
 	state    policy.State
 	live     lineage.State
-	scale    float64 // the vendor's tokens of one of ours: prompts, limits and prices are the vendor's, messages ours
+	scale    float64 // the vendor's tokens for one of ours: prompts, limits and prices are in the vendor's, messages in ours
 	head     int     // the vendor's tokens of the system prompt and the tools
 	desks    []desk  // one per tariff
 	memory   *score.Memory
@@ -257,21 +259,21 @@ type play struct {
 	blocks   []promptcache.Block
 	run      int // number of the last run of blocks
 	ends     [2]int
-	gone     map[int]bool // messages of the session that the view does not have as they were recorded
+	gone     map[int]bool // messages of the session that the view does not have in their recorded form
 	played   int          // messages of the session in the view
 	compact  int          // recorded compactions so far
-	retry    int          // below this size there is no use in another attempt
-	ready    bool         // an epoch was prepared next to an earlier request
+	retry    int          // another attempt is useless below this size
+	ready    bool         // an epoch was prepared during an earlier request
 	requests int
 	epochs   []PlayedEpoch
 	summary  int // tokens of the recorded summary that was written before the next request
 	sum      struct{ sent, peak, cut, repeats, gone int }
 	size     []int
 	fault    string
-	wanted   []wanted // by request, where another was recorded than the tariff says; nil: nowhere
+	wanted   []wanted // by request, where the record differs from the tariff; nil: nowhere
 }
 
-// wanted is what a recorded request asked for: a model, and a lifetime of what is cached.
+// wanted is the model of a recorded request, and the lifetime of its cache entries.
 type wanted struct {
 	model string
 	life  time.Duration
@@ -322,7 +324,7 @@ func newPlay(g *game, p *Policy, tariffs []Tariff) *play {
 // scaled returns our count of something in the vendor's tokens.
 func (x *play) scaled(our int) int { return int(x.scale*float64(our) + 0.5) }
 
-// ours returns what the vendor counts in our tokens.
+// ours converts the vendor's tokens to ours.
 func (x *play) ours(vendor int) int { return int(float64(vendor) / x.scale) }
 
 // talk is the vendor's count of the view.
@@ -392,7 +394,7 @@ func (x *play) add(m core.Message) {
 	x.view = append(x.view, m)
 }
 
-// content returns what a block is hashed by.
+// content returns the bytes of a block for hashing.
 func content(m *core.Message, p core.Part) []byte {
 	out := append([]byte(m.Role), 0)
 	switch p := p.(type) {
@@ -480,7 +482,7 @@ func (x *play) ingest(ctx context.Context, from, to int) ([]core.Message, []bool
 		return nil, nil, ctx.Err()
 	}
 	if err != nil || len(out.Messages) != len(added)+1 {
-		return added, cut, nil //nolint:nilerr // then they stay as they are
+		return added, cut, nil //nolint:nilerr // the messages stay unchanged
 	}
 	for i := range added {
 		cut[i] = out.Messages[i].Tokens < added[i].Tokens
@@ -511,7 +513,7 @@ func (x *play) decide(k int) (due, bool) {
 	return out, d.Reason != lineage.None
 }
 
-// question is what the gateway would ask before request k.
+// question returns the gateway's question before request k.
 func (x *play) question(k int) lineage.Question {
 	t := x.desks[0].tariff
 	write, read := t.Caching.Prices(t.life())
@@ -536,7 +538,7 @@ func (x *play) question(k int) lineage.Question {
 	return q
 }
 
-// life is what the client asks for; 0 where prefixes are cached by themselves.
+// life is the requested lifetime of cache entries; 0 if prefixes are cached automatically.
 func (t *Tariff) life() time.Duration {
 	if t.Caching.Automatic {
 		return 0
@@ -544,7 +546,7 @@ func (t *Tariff) life() time.Duration {
 	return t.Life
 }
 
-// rates are the prices of a tariff for a prompt of that size, relative to that of input.
+// rates are the prices for a prompt of that size, relative to the price of input.
 func (t *Tariff) rates(prompt int) lineage.Rates {
 	p := t.info.PriceFor(prompt)
 	write, read := t.Caching.Prices(t.life())
@@ -598,8 +600,8 @@ func (x *play) epoch(ctx context.Context, k, t int) error {
 	return nil
 }
 
-// condense runs the strategy, which counts as we do. What the model has not answered yet stays as it is, unless that leaves
-// too little room.
+// condense runs the strategy, which counts as we do. Messages that the model has not answered yet stay unchanged,
+// unless that leaves too little room.
 func (x *play) condense(ctx context.Context, budget core.Budget, trigger core.Trigger) ([]core.Message, error) {
 	budget = core.Budget{
 		Window: x.ours(budget.Window), Reserve: x.ours(budget.Reserve), Overhead: x.ours(budget.Overhead), Limit: x.ours(budget.Limit), Target: x.ours(budget.Target),
@@ -672,9 +674,9 @@ func (x *play) compacted(k, t int) {
 	}
 }
 
-// begin makes a view the next one that is sent.
+// begin makes view the next one that is sent.
 func (x *play) begin(k, t int, d due, before int, view []core.Message) {
-	if x.desks[0].tariff.Caching.Bound { // what was thought after the old history is not valid after the new one
+	if x.desks[0].tariff.Caching.Bound { // thinking after the old history is not valid after the new one
 		view = withoutReasoning(view, x.counter)
 	}
 	old := x.blocks
@@ -735,7 +737,7 @@ func withoutReasoning(view []core.Message, c core.Counter) []core.Message {
 	return out
 }
 
-// judge measures the view against what follows message t.
+// judge measures the view against the messages after message t.
 func (x *play) judge(t int) (panel, user *float64) {
 	key := markKey{t, x.blocks[len(x.blocks)-1].Sum}
 	if m, ok := x.marks[key]; ok {
@@ -794,7 +796,7 @@ func (x *play) send(k, t int) {
 		}
 		u := d.send(x.blocks, []int{0, x.ends[0], x.ends[1], last}, as, now)
 		usd := d.tariff.usd(u.Prompt, u.Read, u.Write, u.Hour, answer)
-		if x.summary > 0 { // the agent had asked for it, with the conversation as it was
+		if x.summary > 0 { // the agent asked for it, with the conversation uncondensed
 			before := x.epochs[len(x.epochs)-1].Before
 			usd += d.tariff.usd(before, before, 0, 0, x.summary)
 		}
@@ -834,7 +836,7 @@ func (d *desk) send(blocks []promptcache.Block, marks []int, as wanted, now time
 	return u
 }
 
-// settle counts what the last epoch has saved so far against what it cost, in prices of a token of input.
+// settle compares the last epoch's savings so far with its cost, in prices of a token of input.
 func (d *desk) settle(x *play, u *promptcache.Use, now time.Time) {
 	if len(d.debts) == 0 || d.debts[len(d.debts)-1].paid {
 		return

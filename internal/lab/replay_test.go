@@ -150,7 +150,8 @@ func at(tokens int, name string, s core.CondensationProvider) lab.Policy {
 	}}
 }
 
-// TestReplayEpoch follows one condensation: when it happens, what is paid for it, what is lost, and when it has paid for itself.
+// TestReplayEpoch follows one condensation: when it happens, what is paid for it, what is lost, and when it has paid
+// for itself.
 func TestReplayEpoch(t *testing.T) {
 	t.Parallel()
 	secret := "The port of the server is 48213 and its name is quiet-harbour."
@@ -176,7 +177,8 @@ func TestReplayEpoch(t *testing.T) {
 	if p.Cached[1] != 10_000 || p.Cached[2] != p.Size[1] {
 		t.Errorf("read %v of %v", p.Cached[:3], p.Size[:3])
 	}
-	// By hand: without it, request 2 reads the old prompt but for its new messages; each later one reads as much more as was removed.
+	// By hand: without it, request 2 reads the old prompt but for its new messages; each later one reads as much more
+	// as was removed.
 	e := p.Epochs[0]
 	before, after := float64(e.Before), float64(e.After)
 	extra := .1*10_000 + 1.25*(after-10_000) - .1*before
@@ -196,7 +198,8 @@ func TestReplayEpoch(t *testing.T) {
 	}
 }
 
-// TestReplayFixed: what is lost does not depend on how large the system prompt is that a session does not record, and none is none.
+// TestReplayFixed: what is lost does not depend on how large the system prompt is that a session does not record, and
+// none is none.
 func TestReplayFixed(t *testing.T) {
 	t.Parallel()
 	all := []said{{0, "user", "The port of the server is 48213 and its name is quiet-harbour.", ""}}
@@ -239,7 +242,8 @@ func TestReplayFixed(t *testing.T) {
 	}
 }
 
-// TestReplayForetells: an agent that asks for an hour at times, and then for five minutes, with another model, is foretold request by request.
+// TestReplayForetells: an agent that asks for an hour at times, and then for five minutes, with another model, is
+// foretold request by request.
 func TestReplayForetells(t *testing.T) {
 	t.Parallel()
 	const hour, minutes = `"input_tokens":3,"cache_creation_input_tokens":%d,"cache_read_input_tokens":%d,"cache_creation":{"ephemeral_1h_input_tokens":%d}`, `"input_tokens":3,"cache_creation_input_tokens":%d,"cache_read_input_tokens":%d`

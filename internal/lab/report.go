@@ -19,8 +19,8 @@ import (
 // is removed, and not when a field is added.
 const ReportFormat = 1
 
-// A Report is the result of a comparison: all rows, and what is derived from them. The same rows give
-// the same JSON. Numbers that are not defined are absent.
+// A Report is the result of a comparison: all rows, and everything derived from them. The same rows give the same
+// JSON. Undefined numbers are absent.
 type Report struct {
 	Format   int    `json:"format"`
 	Seed     uint64 `json:"seed"`
@@ -43,12 +43,12 @@ type Report struct {
 	// Rows are by session, budget, place of the cut and strategy.
 	Rows   []Row   `json:"rows"`
 	Rounds []Round `json:"rounds,omitempty"`
-	// Canaries are what was left of planted sentences, by session, budget, strategy and type.
+	// Canaries count the surviving planted sentences, by session, budget, strategy and type.
 	Canaries []Canary `json:"canaries,omitempty"`
-	// Evidence is what was left of gold evidence, by conversation, budget and strategy.
+	// Evidence counts the surviving gold evidence, by conversation, budget and strategy.
 	Evidence []Evidence `json:"evidence,omitempty"`
-	// Spending says where tokens are, with [Options.Spending]: of all sessions that could be read, also of those too short
-	// to be compared, first all together, then by mode.
+	// Spending has the distribution of tokens, with [Options.Spending]: of all sessions that could be read, even
+	// those too short to be compared, first all together, then by mode.
 	Spending []Spending `json:"spending,omitempty"`
 
 	Tables      []Table      `json:"tables"`
@@ -70,16 +70,17 @@ type SessionInfo struct {
 	Messages int      `json:"messages"`
 	Tokens   int      `json:"tokens"`
 	Cuts     []string `json:"cuts"`
-	// Hash identifies the conversation: sessions with the same hash are copies. So are those in which the same is Said, unless both have a mode,
-	// and not the same.
+	// Hash identifies the conversation: sessions with the same hash are copies. Sessions with the same Said are
+	// copies, too, unless they have different modes.
 	Hash string `json:"hash"`
 	Said string `json:"said,omitempty"`
 }
 
-// journalSuffix ends the name of a journal, next to the session that it is of.
+// journalSuffix ends the name of a journal, a file next to its session.
 const journalSuffix = ".condense"
 
-// copies returns the sessions that are copies of others, by name. The first by name counts, and journals come last.
+// copies returns the sessions that are copies of others, by name. The first by name counts as the original; journals
+// come last.
 func copies(all []SessionInfo) map[string]string {
 	all = slices.Clone(all)
 	journal := func(s SessionInfo) int { return len(s.Name) - len(strings.TrimSuffix(s.Name, journalSuffix)) }
@@ -122,10 +123,11 @@ type Line struct {
 	Sessions int    `json:"sessions"`
 	Cuts     int    `json:"cuts"`
 	// Failed is the number of cuts at which the strategy failed or its result was rejected, in every run if there are
-	// several; the means are over the others. Over is the number of cuts at which it was, on average, above 1.03 of the budget.
+	// several; the means are over the others. Over is the number of cuts at which its mean size was above 1.03 of the
+	// budget.
 	Failed int `json:"failed"`
 	Over   int `json:"over"`
-	// Unfit reports that no verdict names it as the best. A warning says why.
+	// Unfit reports that no verdict names the strategy as the best. A warning says why.
 	Unfit bool `json:"unfit,omitempty"`
 	// Values are the means by measure: over the cuts of each session, then over the sessions.
 	Values map[string]Estimate `json:"values"`
@@ -143,7 +145,7 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// ReadReport reads what WriteJSON wrote.
+// ReadReport reads the output of [Report.WriteJSON].
 func ReadReport(rd io.Reader) (*Report, error) {
 	var r Report
 	if err := json.NewDecoder(rd).Decode(&r); err != nil {
@@ -216,7 +218,7 @@ func (r *Report) conclude() {
 	r.Warnings = append(r.Warnings, evidenceWarnings(r.EvidenceLines)...)
 	r.Differences = a.differences()
 	r.Verdicts = a.verdicts()
-	// Empty lists are arrays in JSON, not null.
+	// In JSON empty lists are arrays, not null.
 	r.Skipped, r.Sessions, r.Rows = some(r.Skipped), some(r.Sessions), some(r.Rows)
 	r.Modes, r.Warnings, r.Differences, r.Verdicts, r.Tables = some(r.Modes), some(r.Warnings), some(r.Differences), some(r.Verdicts), some(r.Tables)
 }
@@ -228,8 +230,8 @@ func some[T any](s []T) []T {
 	return s
 }
 
-// dropCopies skips all but the first of sessions with the same content. A folder of logs often has
-// copies, and counting them twice would make intervals too narrow.
+// dropCopies skips all but the first of sessions with the same content. A folder of logs often has copies, and
+// counting them twice would make intervals too narrow.
 func (r *Report) dropCopies() {
 	copies := copies(r.Sessions)
 	if len(copies) == 0 {
@@ -270,9 +272,9 @@ func (r *Report) sort() {
 	slices.SortStableFunc(r.Evidence, func(a, b Evidence) int { return strings.Compare(a.Session, b.Session) })
 }
 
-// Merge returns the report on all sessions of reports, which are those of all shards. It is the report
-// of one run over all sessions, byte for byte except for the times. Merge returns an error if the reports
-// do not belong together, if a shard is missing or appears twice, or if a report is partial.
+// Merge returns the report on all sessions from the reports on all shards. It equals the report of one run over all
+// sessions, byte for byte except for the times. It is an error if the reports do not belong together, if a shard is
+// missing or appears twice, or if a report is partial.
 func Merge(reports ...*Report) (*Report, error) {
 	if len(reports) == 0 {
 		return nil, errors.New("merge: no reports")

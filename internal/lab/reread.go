@@ -12,8 +12,8 @@ import (
 	"github.com/condensehq/condense/transcript"
 )
 
-// usualFormat is the format of rounds of a session whose own format is only read: that of a vendor's API,
-// which records of a condensation nothing but its text.
+// usualFormat is the format of rounds if the session's own format is only read: a vendor's API, which records nothing
+// about a condensation but its text.
 const usualFormat = "anthropic"
 
 // writable returns the names of the formats in which conversations can be written.
@@ -27,7 +27,7 @@ func writable() []string {
 	return out
 }
 
-// checkRoundsFormat returns an error if a conversation cannot be written in that format; empty is none.
+// checkRoundsFormat returns an error if conversations cannot be written in the format; empty is valid.
 func checkRoundsFormat(name string) error {
 	names := writable()
 	if name == "" || slices.Contains(names, name) {
@@ -47,9 +47,8 @@ func (w *sessionWork) fileFormat() string {
 	return usualFormat
 }
 
-// reread returns a view as it is after it was written in a format and read again: of what the format does
-// not record, such as which message a condensation inserted, nothing is left. IDs are of the round, and the
-// messages are measured.
+// reread returns a view after it was written in a format and read again. Facts that the format does not record are
+// lost, such as which message a condensation inserted. New IDs name the round, and the messages are measured.
 func reread(view []core.Message, format string, round int, counter core.Counter) ([]core.Message, error) {
 	fail := func(err error) ([]core.Message, error) {
 		return nil, fmt.Errorf("round %d as %s: %w", round, format, err)

@@ -7,18 +7,20 @@ import (
 	"github.com/condensehq/condense/internal/dialog"
 )
 
-// Of what a call brings back, the share from which on it counts as a re-read, in percent; and the bytes of a line that says something.
+// rereadShare is the share of a result, in percent, from which its call counts as a re-read; rereadLine is the least
+// length of a line that counts, in bytes.
 const (
 	rereadShare = 25
 	rereadLine  = 4
 )
 
-// Rereads counts the calls from message at on that brought back what a view of the messages before it has hidden: reads of a file that was read
-// before, and searches and lists for the same. Of what such a call brings back, a quarter was there before in a result for the same, is not in the
-// view, and was not brought back by an earlier one. Tokens are those of their results.
+// Rereads counts the calls from message at on that brought back hidden content: content of messages before at that is
+// missing from view. Such a call reads a file, searches or lists again, and at least a quarter of its result was in
+// earlier results for the same resource, is not in the view, and was not brought back by an earlier call. Tokens are
+// those of the calls' results.
 func Rereads(messages []core.Message, at int, view []core.Message, c core.Counter) (calls, tokens int) {
 	d := dialog.Read(messages)
-	hidden := map[string]map[string]bool{} // lines by what was read
+	hidden := map[string]map[string]bool{} // lines by resource
 	seen := map[string]bool{}
 	for _, parts := range dialog.Read(view).Messages {
 		for i := range parts {
@@ -59,7 +61,7 @@ func Rereads(messages []core.Message, at int, view []core.Message, c core.Counte
 	return calls, tokens
 }
 
-// resource returns what the result of a call shows, if the call only looks: a file, or what it searches for.
+// resource names the file or the search of a call that changes nothing; empty for others.
 func resource(p *dialog.Passage) string {
 	if p.Kind != dialog.KindToolResult || p.Use == nil || p.Use.IsError {
 		return ""
@@ -81,7 +83,7 @@ func resource(p *dialog.Passage) string {
 	return ""
 }
 
-// lines calls f with the lines of a text that say something.
+// lines calls f with the lines of a text that have content.
 func lines(text string, f func(line string)) {
 	for line := range strings.SplitSeq(text, "\n") {
 		if line = strings.TrimSpace(line); len(line) >= rereadLine {

@@ -7,10 +7,10 @@ import (
 	"github.com/condensehq/condense/internal/lab/score"
 )
 
-// A Round is one of several condensations of a session as it grows. The view is condensed whenever it
-// has so many tokens, to half of that, that a session has as many rounds as were asked for.
-// After each, the view is written in a transcript format and read again, as between two runs of an
-// agent: a later round knows of the earlier ones what is in the file.
+// A Round is one of several condensations of a session as it grows. The view is condensed to half whenever it reaches
+// a size, which is chosen so that the session has the requested number of rounds. After each, the view is written in
+// a transcript format and read again, as between two runs of an agent: a later round knows only the part of the
+// earlier ones that is in the file.
 type Round struct {
 	Strategy string `json:"strategy"`
 	Session  string `json:"session"`
@@ -20,15 +20,15 @@ type Round struct {
 	Round    int    `json:"round"`         // from 1
 	At       int    `json:"at"`            // messages of the session before it
 	After    int    `json:"after"`         // tokens
-	// Format is that in which the view was written and read again.
+	// Format is the format in which the view was written and read again.
 	Format string `json:"format,omitempty"`
-	// Outcome is that of the chain. Except for applied and insufficient, the view is unchanged.
+	// Outcome is the chain's. Unless it is applied or insufficient, the view is unchanged.
 	Outcome core.Outcome `json:"outcome"`
 	// Error is why the view could not be written and read again; then it is the last round.
 	Error string `json:"error,omitempty"`
 	// Setbacks is the number of providers of the chain that failed, were rejected or could not work.
 	Setbacks int `json:"setbacks,omitempty"`
-	// Usage is what both condensations spent on models.
+	// Usage is both condensations' use of models.
 	Usage core.Usage `json:"usage,omitzero"`
 	// Panel and User measure the view against the whole session so far. Once and OnceUser measure a
 	// single condensation of the whole session so far, to the same size.
@@ -36,13 +36,13 @@ type Round struct {
 	User     *float64 `json:"user,omitempty"`
 	Once     *float64 `json:"once,omitempty"`
 	OnceUser *float64 `json:"once_user,omitempty"`
-	// FirstUser and FirstFiles measure what is left of the user's words and of the files touched from
-	// before the first round.
+	// FirstUser and FirstFiles measure how much is left of the user's words and of the touched files from before the
+	// first round.
 	FirstUser  *float64 `json:"first_user,omitempty"`
 	FirstFiles *float64 `json:"first_files,omitempty"`
 }
 
-// A RoundLine holds the means of one strategy after so many rounds.
+// A RoundLine holds the means of one strategy after a number of rounds.
 type RoundLine struct {
 	Strategy string `json:"strategy"`
 	Round    int    `json:"round"`
@@ -94,12 +94,12 @@ func (a *analysis) roundLines() []RoundLine {
 // shortestLong is the fewest tokens of a session that is condensed in rounds.
 const shortestLong = 30_000
 
-// roundsRoom is the part of a session that its rounds are spread over: views grow by whole turns, and what comes
-// after the last round says what was needed.
+// roundsRoom is the share of a session over which its rounds are spread: views grow by whole turns, and the messages
+// after the last round show later needs.
 const roundsRoom = 0.75
 
-// roundSize returns at how many tokens a session of so many is condensed, to half of that, so that it has the rounds
-// that were asked for.
+// roundSize returns the size in tokens at which a session is condensed to half, so that a session of total tokens has
+// the requested rounds.
 func (o *Options) roundSize(total int) int {
 	return int(roundsRoom * 2 * float64(total) / float64(o.Rounds+1))
 }
@@ -168,7 +168,7 @@ func (w *sessionWork) along(ctx context.Context, name string, s *Strategy, size 
 				r.Format = w.fileFormat()
 				if view, err = reread(next.Messages, r.Format, len(out)+1, w.counter); err != nil {
 					r.Outcome, r.Error = core.OutcomeFailed, err.Error()
-					return append(out, r), nil //nolint:nilerr // that a format cannot hold the view is a result
+					return append(out, r), nil //nolint:nilerr // a format that cannot hold the view is a result
 				}
 			}
 			once, _, err := b.condense(ctx, s, cut.Prefix(), len(out)+1)

@@ -21,7 +21,7 @@ type Row struct {
 	Mode     string `json:"mode"`
 	Cut      string `json:"cut"`
 	At       int    `json:"at"` // messages before the cut
-	// Before, Room and After are tokens of messages: before the strategy, at most, and after it.
+	// Before, Room and After are tokens of messages: before the strategy, of the budget, and after the strategy.
 	Before int `json:"before"`
 	Room   int `json:"room"`
 	After  int `json:"after"`
@@ -30,22 +30,22 @@ type Row struct {
 	Outcome core.Outcome `json:"outcome"`
 	// Provider is the last provider of the chain that contributed.
 	Provider string `json:"provider,omitempty"`
-	// Error is why it was rejected or failed.
+	// Error is the reason of a rejection or failure.
 	Error string `json:"error,omitempty"`
 	// Setbacks is the number of providers of the chain that failed, were rejected or could not work while another one
 	// contributed. Error is then the first of their errors.
 	Setbacks int `json:"setbacks,omitempty"`
-	// SavedBy are the tokens that each provider of the chain saved, without those that saved none.
+	// SavedBy has the tokens that each provider of the chain saved, if any.
 	SavedBy map[string]int `json:"saved_by,omitempty"`
-	// Values are the measures by name, without those that are not defined.
+	// Values are the defined measures by name.
 	Values map[string]float64 `json:"values"`
 	// KindsBefore and KindsAfter are tokens by kind, see tokens.Kind.
 	KindsBefore map[tokens.Kind]int `json:"kinds_before"`
 	KindsAfter  map[tokens.Kind]int `json:"kinds_after"`
 	// Usage is the sum over all runs.
 	Usage core.Usage `json:"usage,omitzero"`
-	// Runs are present if the strategy ran several times. Values, After and KindsAfter are then means over the runs that
-	// have a result, and Outcome is that of the first of them.
+	// Runs are present if the strategy ran several times. Values, After and KindsAfter are then means over the runs
+	// with a result, and Outcome is the first such run's.
 	Runs []Repetition `json:"runs,omitempty"`
 	// passing reports that a provider failed or could not work: the next run may have another result.
 	passing bool
@@ -78,8 +78,8 @@ func (b *trial) row(strategy string) Row {
 	}
 }
 
-// request returns the request of a host, but with the size of the conversation as its limit: a strategy
-// that misses the target is measured at the size that it reached.
+// request returns a host's request, except that its limit is the size of the conversation: a strategy that misses the
+// target is measured at the size that it reached.
 func (b *trial) request(messages []core.Message) *core.Request {
 	before := 0
 	for i := range messages {
@@ -96,8 +96,8 @@ func (b *trial) request(messages []core.Message) *core.Request {
 	}
 }
 
-// shown returns the messages that a strategy condenses. After a result that is measured by itself comes an answer: the last
-// message of a conversation is never changed.
+// shown returns the messages that a strategy condenses. If they end with a result that is measured by itself, an
+// answer is added, because the last message of a conversation is never changed.
 func (b *trial) shown() []core.Message {
 	cut := &b.task.cut
 	if cut.Before == nil {
@@ -133,7 +133,7 @@ func (b *trial) boundView(name string) []core.Message {
 	return nil
 }
 
-// run returns the row of a strategy. Its only error is that of ctx.
+// run returns the row of a strategy. It fails only if ctx is done.
 func (b *trial) run(ctx context.Context, s *Strategy) (Row, error) {
 	r := b.row(s.Name)
 	out, took, err := b.condense(ctx, s, b.shown(), 1)
@@ -143,7 +143,7 @@ func (b *trial) run(ctx context.Context, s *Strategy) (Row, error) {
 	r.Values["ms"], r.Values[MeasureFailed] = milliseconds(took), 1
 	if err != nil {
 		r.Outcome, r.Error = core.OutcomeFailed, err.Error()
-		return r, nil //nolint:nilerr // that a strategy fails is a result
+		return r, nil //nolint:nilerr // a failing strategy is a result
 	}
 	r.Usage, r.Provider = out.Usage, out.Provider
 	r.Outcome, r.Error = outcome(out)
@@ -209,7 +209,7 @@ func (b *trial) condense(ctx context.Context, s *Strategy, messages []core.Messa
 	return out, took, nil
 }
 
-// unchecked returns what the provider of s makes of messages as a chain would return it, valid or not.
+// unchecked returns the result of the provider of s in the form of a chain's, valid or not.
 func (b *trial) unchecked(ctx context.Context, s *Strategy, messages []core.Message, round int) (*core.ChainResult, time.Duration, error) {
 	start := b.now()
 	res, err := s.Provider.Condense(ctx, b.request(messages))
@@ -232,8 +232,8 @@ func (b *trial) unchecked(ctx context.Context, s *Strategy, messages []core.Mess
 	return out, took, nil
 }
 
-// setbacks returns how many providers of a chain failed, were rejected or could not work, and the first of their errors.
-// Passing reports whether one of them may do better the next time: a rejected result would be the same again.
+// setbacks returns how many providers of a chain failed, were rejected or could not work, and the first of their
+// errors. Passing reports whether one of them may do better the next time: a rejected result would be the same again.
 func setbacks(c *core.ChainResult) (n int, first string, passing bool) {
 	for _, a := range c.Attempts {
 		if a.Err == nil { // also if it was not needed
@@ -247,7 +247,7 @@ func setbacks(c *core.ChainResult) (n int, first string, passing bool) {
 	return n, first, passing
 }
 
-// attribute notes what each provider of the chain saved. Truncation is the one that closes it.
+// attribute notes the savings of each provider of the chain. Truncation is the last one.
 func (r *Row) attribute(c *core.ChainResult, truncation string) {
 	r.SavedBy = map[string]int{}
 	all := 0
@@ -327,16 +327,16 @@ func (b *trial) measure(r *Row, view []core.Message) {
 	}
 }
 
-// Prices of a token relative to one of input, for Anthropic's models: read from the cache, written to
-// the cache, output.
+// Prices of a token relative to a token of input, for Anthropic's models: read from the cache, written to the cache,
+// output.
 const (
 	cacheRead  = 0.1
 	cacheWrite = 1.25
 	output     = 5
 )
 
-// payback returns the number of turns after which a condensation has paid for itself: the cost of writing
-// to the cache and of the model, divided by what every turn saves.
+// payback returns the number of turns after which a condensation has paid for itself: the cost of writing to the
+// cache and of the model, divided by the savings of a turn.
 func payback(before, after, head int, u core.Usage) (float64, bool) {
 	if after >= before {
 		return 0, false

@@ -61,18 +61,18 @@ type runner struct {
 // An outcomeOf is the result of one session.
 type outcomeOf struct {
 	info    SessionInfo
-	skipped string // why; empty if it was not
+	skipped string // the reason; empty if it was compared
 	rows    []Row
 	planted []Canary
 	rounds  []Round
-	// evidence is that of a conversation with gold evidence.
+	// evidence is the result for a conversation with gold evidence.
 	evidence []Evidence
 	spent    *spent
 	cached   int
 }
 
-// each calls work for all sessions, Options.Jobs at a time, and adds the results to r.sessions. After an
-// error these are the finished sessions.
+// each calls work for all sessions, Options.Jobs at a time, and adds the results to r.sessions. After an error
+// r.sessions has the finished ones.
 func (r *runner) each(ctx context.Context, work func(context.Context, Item) (outcomeOf, error)) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -135,7 +135,7 @@ func (r *runner) add(out outcomeOf) bool {
 	return r.opts.MaxUSD > 0 && p.USD >= r.opts.MaxUSD && p.Done < p.Total
 }
 
-// pay records what a strategy has spent.
+// pay records spending by a strategy.
 func (r *runner) pay(strategy string, usd float64) {
 	if usd <= 0 {
 		return
@@ -149,8 +149,8 @@ func (r *runner) pay(strategy string, usd float64) {
 	r.paid[strategy] = true
 }
 
-// afford returns ErrMaxCost if the cost limit is reached and s may spend more. Strategies that cost
-// nothing continue, so that the session, which is paid for, is finished.
+// afford returns ErrMaxCost if the cost limit is reached and s may spend more. Strategies that cost nothing continue,
+// so that a session that is paid for is finished.
 func (r *runner) afford(s *Strategy) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -160,8 +160,8 @@ func (r *runner) afford(s *Strategy) error {
 	return nil
 }
 
-// session compares the strategies on one session. The error is that of ctx, ErrMaxCost, or one of the
-// cache.
+// session compares the strategies on one session. It fails if ctx is done, the cost limit is reached, or the cache
+// fails.
 func (r *runner) session(ctx context.Context, it Item) (outcomeOf, error) {
 	if it.Evidence {
 		return r.goldSession(ctx, it)
@@ -214,8 +214,7 @@ func (r *runner) session(ctx context.Context, it Item) (outcomeOf, error) {
 	return out, nil
 }
 
-// read reads a session and measures it with a counter of its own, whose cache is released with the
-// session.
+// read reads a session and measures it with a counter of its own, whose cache is released with the session.
 func (r *runner) read(it Item) (*score.Session, *tokens.Counter, error) {
 	counter := tokens.NewCounter(r.encoding)
 	s, err := it.Read(counter)
@@ -231,7 +230,7 @@ type sessionWork struct {
 	session *score.Session
 	counter *tokens.Counter
 	hash    string
-	set     canary.Set // of what is planted
+	set     canary.Set // of canaries
 	scorers map[scorerKey]*score.Scorer
 	cached  int
 }
@@ -292,8 +291,8 @@ func (w *sessionWork) task(ctx context.Context, name string, t task) ([]Row, err
 	return out, nil
 }
 
-// sizedAs returns a trial with the size of another strategy's result as its budget, b if other is empty. It reports false if
-// there is no such result.
+// sizedAs returns a trial whose budget is the size of another strategy's result; b itself if other is empty. It
+// returns false if there is no such result.
 func (b *trial) sizedAs(other string, rows []Row) (*trial, bool) {
 	if other == "" {
 		return b, true
@@ -308,8 +307,8 @@ func (b *trial) sizedAs(other string, rows []Row) (*trial, bool) {
 	return nil, false
 }
 
-// remember returns the row from the cache, or measures it and adds it to the cache. A row is not cached if a provider failed or
-// could not work, even if another one did its work: the next run may succeed.
+// remember returns the row from the cache, or measures it and adds it to the cache. A row is not cached if a provider
+// failed or could not work, even if another provider replaced it: the next run may succeed.
 func (w *sessionWork) remember(b *trial, strategy, key string, run int, measure func() (Row, error)) (Row, error) {
 	if w.cache == nil || key == "" {
 		return measure()

@@ -152,7 +152,8 @@ func TestDemo(t *testing.T) {
 		if sessions[x.Session] == nil {
 			sessions[x.Session] = session(t, x.Session)
 		}
-		// What truncation has dropped does not come back, unless a message since then quotes it, as tools of Roo Code do.
+		// What truncation has dropped does not come back, unless a message since then quotes it, as tools of Roo Code
+		// do.
 		if was, ok := before[x.Session]; ok && was.FirstUser != nil && x.FirstUser != nil {
 			quoted := firsts[x.Session].Score(sessions[x.Session].Messages[was.At:x.At])
 			again, _ := quoted.UIR.Value()

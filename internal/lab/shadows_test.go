@@ -19,7 +19,7 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab"
-	"github.com/condensehq/condense/internal/lab/hindsight"
+	"github.com/condensehq/condense/internal/lab/online"
 	"github.com/condensehq/condense/internal/lab/strategies"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/resolver"
@@ -38,8 +38,9 @@ var apis = []api{
 	{"responses", "/v1/responses", "input", `{"type":"function","name":"condense_recall","parameters":{"type":"object"}}`, `{"object":"response","status":"completed","model":"m","output":[],"usage":{"input_tokens":%d,"output_tokens":1,"total_tokens":1}}`},
 }
 
-// TestShadowsAgreeWithCompare plays recorded sessions, turn by turn, through a gateway with shadows. What its pages say of the epochs is what a
-// comparison says of the same strategies at the same cuts and sizes: the numbers, and who is shown to keep more.
+// TestShadowsAgreeWithCompare plays recorded sessions, turn by turn, through a gateway with shadows. What its pages
+// say of the epochs is what a comparison says of the same strategies at the same cuts and sizes: the numbers, and who
+// is shown to keep more.
 func TestShadowsAgreeWithCompare(t *testing.T) {
 	testkit.Slow(t)
 	window, target := 12_000, 40.0
@@ -76,7 +77,7 @@ func TestShadowsAgreeWithCompare(t *testing.T) {
 	defer vendor.Close()
 	file := filepath.Join(t.TempDir(), "gateway.db")
 	shadows := []string{"head", "mask", "slide"}
-	watch, err := hindsight.New(t.Context(), file, shadows, slog.New(slog.DiscardHandler))
+	watch, err := online.New(t.Context(), file, shadows, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +111,7 @@ func TestShadowsAgreeWithCompare(t *testing.T) {
 	if err := watch.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	all, err := hindsight.Stored(t.Context(), file)
+	all, err := online.Stored(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,10 +120,10 @@ func TestShadowsAgreeWithCompare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := append([]string{hindsight.Sent}, shadows...)
+	names := append([]string{online.Sent}, shadows...)
 	var words []string
 	for _, name := range names {
-		profile := "profile:" + strings.Replace(name, hindsight.Sent, "main", 1)
+		profile := "profile:" + strings.Replace(name, online.Sent, "main", 1)
 		words = append(words, name+"=bare:"+profile, name+" and truncation="+profile)
 	}
 	opened, err := (&strategies.Opener{Host: host, Config: values, Registry: known, Models: resolver.NewModels(values, resolver.ModelOptions{})}).Open(t.Context(), words)
@@ -167,8 +168,8 @@ func TestShadowsAgreeWithCompare(t *testing.T) {
 			}
 			room := max(live.Room, live.After)
 			r = run(room)
-			// The gateway counts tokens as the vendor does, and the comparison exactly: sometimes one more message fits. With a hundredth
-			// more room, it fits here too.
+			// The gateway counts tokens as the vendor does, and the comparison exactly: sometimes one more message
+			// fits. With a hundredth more room, it fits here too.
 			if more := run(room + room/100); max(more.After, live.After)-min(more.After, live.After) < max(r.After, live.After)-min(r.After, live.After) {
 				r = more
 			}
@@ -208,7 +209,8 @@ func TestShadowsAgreeWithCompare(t *testing.T) {
 	}
 }
 
-// protect protects what the gateway leaves as it is: the round of tools whose results the model has not read, unless it is larger than what was left.
+// protect protects what the gateway leaves as it is: the round of tools whose results the model has not read, unless
+// it is larger than what was left.
 func protect(messages []core.Message, left int) {
 	size := 0
 	open := messages[openRound(messages):]
@@ -220,7 +222,8 @@ func protect(messages []core.Message, left int) {
 	}
 }
 
-// openRound returns the index from which on the gateway leaves messages as they are: the calls that the model has not read the results of.
+// openRound returns the index from which on the gateway leaves messages as they are: the calls that the model has not
+// read the results of.
 func openRound(messages []core.Message) int {
 	i := len(messages) - 1
 	for i > 0 && messages[i].Role != core.RoleAssistant {
@@ -237,7 +240,8 @@ func openRound(messages []core.Message) int {
 	return len(messages) - 1
 }
 
-// play sends the requests of a recorded session one after the other, each with all messages so far, and returns the last one.
+// play sends the requests of a recorded session one after the other, each with all messages so far, and returns the
+// last one.
 func play(t *testing.T, url, path string, a *api) []byte {
 	t.Helper()
 	f, err := os.Open(path)

@@ -10,14 +10,14 @@ import (
 	"github.com/condensehq/condense/tokens"
 )
 
-// A Spending says where the tokens of sessions are. Each message counts once, however often it was sent.
+// A Spending is the distribution of the tokens of sessions. Each message counts once, however often it was sent.
 type Spending struct {
-	Mode     string `json:"mode"` // empty: all sessions, also those without a mode
+	Mode     string `json:"mode"` // empty: all sessions, including those without a mode
 	Sessions int    `json:"sessions"`
 	Tokens   int    `json:"tokens"` // of the system prompt and the messages; definitions of tools are not counted
 	// ByKind adds up to Tokens.
 	ByKind map[tokens.Kind]int `json:"by_kind"`
-	// ByTool are calls and results, the tool with the most tokens first.
+	// ByTool has calls and results, the tool with the most tokens first.
 	ByTool []ToolSpending `json:"by_tool"`
 }
 
@@ -34,7 +34,8 @@ type ToolSpending struct {
 // Tokens returns the tokens of calls and results.
 func (t *ToolSpending) Tokens() int { return t.CallTokens + t.ResultTokens }
 
-// The names of tools that a session does not name: of a result without a call, and of results that the agent sent as text.
+// Names of tools that a session does not name: of a result without a call, and of results that the agent sent as
+// text.
 const (
 	unknownTool = "(unknown)"
 	inText      = "(in text)"
@@ -91,7 +92,7 @@ func spentBy(s *score.Session, c *tokens.Counter) *spent {
 	return out
 }
 
-// originAt returns who wrote a part.
+// originAt returns the author of a part.
 func originAt(s *score.Session, message, part int) score.Origin {
 	if message >= len(s.Origins) {
 		return score.OriginUnknown
@@ -112,7 +113,7 @@ func (s *spent) tool(name string) *ToolSpending {
 	return s.tools[name]
 }
 
-// move counts n tokens, which are of the user's kind by their role, as another kind.
+// move counts n tokens of the user's kind, which they have by their role, as another kind.
 func (s *spent) move(to tokens.Kind, n int) {
 	n = min(n, s.kinds[tokens.KindUser])
 	s.kinds[to] += n

@@ -41,8 +41,8 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s: %s %s and %s, %+.3f (95 %% interval %+.3f to %+.3f, %s)", d.Measure, what, d.A, d.B, d.Mean, d.Low, d.High, d.Of())
 }
 
-// pairMeasures are the measures of [Report.Differences], over all modes. The first two, which verdicts need, are also there
-// for each mode.
+// pairMeasures are the measures of [Report.Differences], over all modes. The first two, which verdicts need, are
+// there for each mode, too.
 var pairMeasures = []string{MeasurePanel, MeasureGain, MeasureFar, MeasureUser, "artefacts", "errors"}
 
 // differences returns the paired differences between all strategies except the bounds.
@@ -89,16 +89,15 @@ func (a *analysis) difference(x, y []*Row, measure string) Difference {
 	return Difference{Measure: measure, Estimate: e, Shown: e.samples() >= fewSessions && (e.Low > 0 || e.High < 0)}
 }
 
-// Difference returns by how much strategy a is above b in a measure, over all budgets and modes. It is
-// for a test of your own provider.
+// Difference returns by how much strategy a is above b in a measure, over all budgets and modes. It is meant for
+// tests of providers.
 func (r *Report) Difference(a, b, measure string) Difference {
 	d := newAnalysis(r).difference(r.bySession(a), r.bySession(b), measure)
 	d.A, d.B = a, b
 	return d
 }
 
-// Since returns by how much a strategy is above its result in an older report, on the cuts that both
-// have.
+// Since returns by how much a strategy is above its result in an older report, on the cuts that both reports have.
 func (r *Report) Since(old *Report, strategy, measure string) Difference {
 	d := newAnalysis(r).difference(r.bySession(strategy), old.bySession(strategy), measure)
 	d.A, d.B = strategy, strategy+" before"
@@ -115,8 +114,8 @@ func (r *Report) bySession(strategy string) []*Row {
 	return out
 }
 
-// A Verdict names the strategy that keeps most of what was needed later, if the data show one and no other is shown to
-// be better by [MeasureGain].
+// A Verdict names the strategy that keeps most of the later needs, if the data show one and no other is shown to be
+// better by [MeasureGain].
 type Verdict struct {
 	Budget string `json:"budget"`
 	Mode   string `json:"mode"` // empty: all modes together
@@ -126,7 +125,7 @@ type Verdict struct {
 	Ties []string `json:"ties,omitempty"`
 	// ByGain are the strategies that are shown to be better than Best by [MeasureGain], the best first.
 	ByGain []string `json:"by_gain,omitempty"`
-	// Disagreement is a sentence about these; empty if there are none.
+	// Disagreement is a sentence about ByGain; empty if there are none.
 	Disagreement string `json:"disagreement,omitempty"`
 	// Shown reports whether Best is shown to be better than all others, and none of them better by gain.
 	Shown bool `json:"shown"`
@@ -139,13 +138,13 @@ type Verdict struct {
 	AtSize []string `json:"at_size,omitempty"`
 }
 
-// A Loss is a measure in which the best strategy of a verdict is shown to be worse than another one.
+// A Loss is a measure in which the best strategy of a verdict is shown to be worse than another strategy.
 type Loss struct {
 	Measure string  `json:"measure"`
 	Value   float64 `json:"value"` // mean of the best
 	To      string  `json:"to"`    // the other
 	Other   float64 `json:"other"` // its mean
-	// Why says what the measure does not see, or what the verdict counts instead.
+	// Why tells what the measure misses, or how the verdict accounts for it.
 	Why string `json:"why,omitempty"`
 }
 
@@ -186,13 +185,13 @@ var lossMeasures = []struct{ name, why string }{
 	{"ms", "is what one condensation takes, next to the seconds of every answer of a model"},
 }
 
-// More time is a loss if it is at least lossFactor times that of another strategy and lossMillis.
+// More time is a loss if it is at least lossFactor times, and lossMillis more than, another strategy's.
 const (
 	lossFactor = 2
 	lossMillis = 10
 )
 
-// losses returns the losses of best, each against the best of the others that shows it.
+// losses returns the losses of best, each against the best of the strategies that show it.
 func (a *analysis) losses(t *Table, best string, others []string) []Loss {
 	values := map[string]map[string]Estimate{} // by strategy
 	for i := range t.Lines {
@@ -294,10 +293,10 @@ func (a *analysis) verdicts() []Verdict {
 	return out
 }
 
-// noBest begins the text of a verdict whose best strategy is not the best by gain.
+// noBest begins the text of a verdict whose strategy with the highest panel is not the best by gain.
 const noBest = "none is called the best: "
 
-// byGain notes which of the others are shown to be better than the best strategy by gain, and says so.
+// byGain notes the strategies that are shown to be better than the best by gain, and a sentence about them.
 func (v *Verdict) byGain(gain map[[4]string]Difference, others []string) {
 	of := func(n string) Difference { return gain[[4]string{v.Budget, v.Mode, n, v.Best}] }
 	for _, n := range others {
@@ -335,7 +334,7 @@ func (a *analysis) sampled() string {
 	return "sessions"
 }
 
-// atSize returns a sentence for every strategy that has the size of another one as its budget.
+// atSize returns a sentence for every strategy whose budget is the size of another strategy's result.
 func (a *analysis) atSize(diff map[[4]string]Difference, t *Table) []string {
 	var out []string
 	for i := range a.Strategies {

@@ -11,7 +11,7 @@ import (
 // Limits above which a strategy gets a warning, and below which there is no verdict.
 const (
 	warnFailed   = 0.02 // share of the cuts at which it failed or was rejected
-	warnSetback  = 0.10 // share of the cuts at which a provider did nothing and another one did its work
+	warnSetback  = 0.10 // share of the cuts at which a provider did nothing and another one replaced it
 	warnOver     = 0.05 // share of the cuts at which it was over the budget
 	warnForetold = 0.05 // share of the words that first appear after the cut
 	warnBare     = 0.30 // plain recall minus grounded recall
@@ -38,8 +38,8 @@ func (a *analysis) warnings() []Warning {
 	return out
 }
 
-// warn returns a warning for every budget at which check finds something, or a single one if it does so
-// at all of them.
+// warn returns a warning for every budget at which check returns a text, or a single warning if it does so at all of
+// them.
 func (a *analysis) warn(strategy string, check func(*tally) string) []Warning {
 	var out []Warning
 	all := tally{}
@@ -75,8 +75,8 @@ func (a *analysis) warn(strategy string, check func(*tally) string) []Warning {
 	return out
 }
 
-// setbacks warns about a chain in which a provider failed and another one contributed, at the budgets at which that is rare enough
-// for a verdict, and about rounds in which that happened.
+// setbacks warns about a chain in which a provider failed and another contributed, at the budgets at which that is
+// rare enough for a verdict, and about rounds in which that happened.
 func (a *analysis) setbacks(strategy string) []Warning {
 	few := tally{}
 	for _, b := range a.Budgets {
@@ -113,8 +113,8 @@ type tally struct {
 	rows, rejected, broken, above, empty int
 	repeated                             bool // rows are single runs
 	example                              string
-	setbacks                             int    // rows with a result to which a provider contributed nothing, because it failed
-	second                               string // why, at the first of them
+	setbacks                             int    // rows with a result to which a provider did not contribute because it failed
+	second                               string // the first error of these
 	told, gap                            []float64
 }
 
@@ -149,8 +149,8 @@ func (t *tally) add(r *Row) {
 	}
 }
 
-// what returns what the rows are, in a text.
-func (t *tally) what() string {
+// describe returns a noun phrase for the rows.
+func (t *tally) describe() string {
 	if t.repeated {
 		return "runs"
 	}
@@ -160,7 +160,7 @@ func (t *tally) what() string {
 func (t *tally) failed() string {
 	if n := t.rejected + t.broken; float64(n) > warnFailed*float64(t.rows) {
 		return fmt.Sprintf("no result at %d of %d %s (%d rejected as invalid, %d failed); the means are over the others. The first: %s",
-			n, t.rows, t.what(), t.rejected, t.broken, t.example)
+			n, t.rows, t.describe(), t.rejected, t.broken, t.example)
 	}
 	return ""
 }
@@ -174,12 +174,12 @@ func (t *tally) setback() string {
 
 func (t *tally) setbackText() string {
 	return fmt.Sprintf("at %d of %d %s a provider failed, was rejected or could not work, and another one did its work. The first: %s",
-		t.setbacks, t.rows, t.what(), t.second)
+		t.setbacks, t.rows, t.describe(), t.second)
 }
 
 func (t *tally) over() string {
 	if float64(t.above) > warnOver*float64(t.rows) {
-		return fmt.Sprintf("over the budget at %d of %d %s, and measured at that size", t.above, t.rows, t.what())
+		return fmt.Sprintf("over the budget at %d of %d %s, and measured at that size", t.above, t.rows, t.describe())
 	}
 	return ""
 }
@@ -200,7 +200,7 @@ func (t *tally) bare() string {
 
 func (t *tally) nothing() string {
 	if 2*t.empty > t.rows {
-		return fmt.Sprintf("nothing is left at %d of %d %s", t.empty, t.rows, t.what())
+		return fmt.Sprintf("nothing is left at %d of %d %s", t.empty, t.rows, t.describe())
 	}
 	return ""
 }

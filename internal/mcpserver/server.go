@@ -1,6 +1,5 @@
-// Package mcpserver offers what is hidden of a conversation to the agent's model, as tools of the
-// Model Context Protocol: recall, search and status. Which conversation that is, the caller decides;
-// no tool takes a path.
+// Package mcpserver offers the hidden content of a conversation to the agent's model, as tools of the Model Context
+// Protocol: recall, search and status. The caller chooses the conversation; no tool takes a path.
 package mcpserver
 
 import (
@@ -29,9 +28,9 @@ const (
 	maxHits   = 10
 	maxPlaces = 30              // in which a pattern is looked for everywhere
 	maxLine   = 200             // bytes of a line that search shows
-	maxCall   = 5 * time.Second // what a pattern or a search may take
+	maxCall   = 5 * time.Second // time limit of a pattern or a search
 	maxAsking = 1 << 20         // bytes of a client's message
-	// recalledMark begins what was recalled before.
+	// recalledMark begins the results of recall.
 	recalledMark = "[condense recall: "
 	notSaid      = "not said by the user now, and no instruction"
 )
@@ -51,13 +50,13 @@ type State struct {
 	Conversation *recall.Conversation
 	Name, Format string
 	Changed      time.Time // when the file changed last
-	Records      bool      // the format records what was condensed
+	Records      bool      // the format records condensed content
 	Stale        error     // why a newer state could not be read; nil if this is the newest
 
-	// Find, if not nil, is asked for what the conversation does not have, and first for what begins at a handle: equal
-	// content in two conversations has the same. It returns nil if there is nothing.
+	// Find, if not nil, looks up content that the conversation does not have. References to everything from a handle
+	// on go to it first, because two conversations can have equal content. It returns nil if there is nothing.
 	Find func(ctx context.Context, ref recall.Ref) ([]recall.Piece, error)
-	// Recalled, if not nil, is called with what recall has returned, and how many bytes of it that were.
+	// Recalled, if not nil, is called with the pieces that recall has returned, and the number of bytes returned.
 	Recalled func(pieces []recall.Piece, bytes int)
 }
 
@@ -104,7 +103,7 @@ type nopCloser struct{ io.Writer }
 // Close does nothing: the caller's stream stays open.
 func (nopCloser) Close() error { return nil }
 
-// add adds a tool. What it returns are the texts of the result; an error is one for the model.
+// add adds a tool. Do returns the texts of the result; its error is reported to the model.
 func add[In any](s *mcp.Server, state func(context.Context) (*State, error), do func(context.Context, *State, *In) ([]string, error), t *mcp.Tool) {
 	mcp.AddTool(s, t, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
 		st, err := state(ctx)
@@ -150,8 +149,8 @@ type recallArgs struct {
 	Offset  int    `json:"offset"`
 }
 
-// Recall does what the tool recall does for a model that calls it in another way than over the protocol. What it returns are the texts of the
-// result; an error is one for the model.
+// Recall is the tool recall for a model that calls it by another way than the protocol. It returns the texts of the
+// result; its error is meant for the model.
 func (s *State) Recall(ctx context.Context, arguments []byte) ([]string, error) {
 	in := &recallArgs{}
 	if err := json.Unmarshal(arguments, in); err != nil && len(bytes.TrimSpace(arguments)) > 0 {
@@ -263,12 +262,12 @@ func named(ctx context.Context, st *State, in *recallArgs) ([]recall.Piece, erro
 	for _, o := range st.Conversation.Others {
 		pieces = append(pieces, o.All()...)
 	}
-	return slices.DeleteFunc(pieces, func(p recall.Piece) bool { // what was recalled before, and the calls that did it
+	return slices.DeleteFunc(pieces, func(p recall.Piece) bool { // results of recall, and their calls
 		return strings.HasPrefix(p.Text(), recalledMark) || strings.HasPrefix(p.What, "call of ") && strings.HasSuffix(p.What, "recall")
 	}), nil
 }
 
-// where says what a piece is and where it was. Names in a conversation come from outside.
+// where describes a piece and its place. Names in a conversation come from outside.
 func where(p *recall.Piece) string {
 	var ids []string
 	for _, at := range p.Places {
@@ -343,7 +342,7 @@ func searchTool(ctx context.Context, st *State, in *searchArgs) ([]string, error
 	return []string{b.String()}, nil
 }
 
-// around returns a line, or of a long one what is around the first word of the query in it.
+// around returns a line or, of a long line, the part around the first word of the query in it.
 func around(line, query string) string {
 	if len(line) <= maxLine {
 		return plain.Line(line)

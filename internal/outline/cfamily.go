@@ -69,7 +69,7 @@ func (p *cfamily) scope(i, n, depth int, class string) {
 	}
 }
 
-// A header is what is known of a statement before its body or end.
+// A header is a statement before its body or end.
 type header struct {
 	first   int // token that it begins with
 	keyword int // class, struct, …; or -1
@@ -83,7 +83,7 @@ type header struct {
 	opName  string
 }
 
-// prelude skips what may precede a statement and is not part of it.
+// prelude skips text before a statement that is not part of it.
 func (p *cfamily) prelude(i, n int) int {
 	for i < n {
 		switch k := p.kind(i); {
@@ -293,7 +293,7 @@ func (p *cfamily) bracket(h *header, j int) {
 		return
 	}
 	if h.params >= 0 {
-		// MACRO(x) type name(…): what comes first was a macro.
+		// MACRO(x) type name(…): the first name was a macro.
 		if !p.c || h.name != h.first || h.colon >= 0 || strings.ToUpper(p.text(h.name)) != p.text(h.name) || cNotCalls[t] || strings.ToUpper(t) == t {
 			return
 		}

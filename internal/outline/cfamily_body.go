@@ -261,7 +261,7 @@ func (p *cfamily) delegate(h header) bool {
 	return false
 }
 
-// typedefName is what a typedef that ends at j defines.
+// typedefName is the name that a typedef ending at j defines.
 func (p *cfamily) typedefName(h header, j int) string {
 	for k := h.first + 1; k < j; {
 		switch p.kind(k) {

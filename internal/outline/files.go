@@ -33,9 +33,8 @@ type Options struct {
 	Chars int
 	// MaxBytes is the size above which a file is not read; 0 means 1 MiB.
 	MaxBytes int64
-	// Ignore has patterns of more files that are not read, in the syntax of .gitignore,
-	// relative to Root. They take precedence over .gitignore files, so !x reads a file that
-	// those ignore.
+	// Ignore has patterns of more files that are not read, in the syntax of .gitignore, relative to Root. They take
+	// precedence over .gitignore files, so !x reads a file that one of those ignores.
 	Ignore []string
 }
 
@@ -44,10 +43,10 @@ type Options struct {
 //
 // These are never opened, and are skipped with a reason:
 //
-//   - what is not under Root, also if a symbolic link leads out of it;
-//   - what .gitignore files ignore, under Root and above it up to the top of its git
+//   - files outside of Root, even if a symbolic link leads to them;
+//   - files that .gitignore files ignore, under Root and above it up to the top of its git
 //     repository, with .git/info/exclude, as git does for files that are not tracked;
-//   - what the .rooignore in Root ignores, or Options.Ignore, and what is in .git;
+//   - files that the .rooignore in Root or Options.Ignore ignores, and files in .git;
 //   - files of unknown languages, files that are not regular, and files above MaxBytes.
 //
 // A file with a zero byte near its beginning is skipped as binary. Files does not fail because

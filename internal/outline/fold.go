@@ -40,8 +40,8 @@ func Fold(name, src string) string {
 	return b.String()
 }
 
-// writeSignature writes a header on one line: indentation as it is, other white space
-// collapsed, without the bracket that opens the body.
+// writeSignature writes a header on one line: indentation unchanged, other white space collapsed, without the bracket
+// that opens the body.
 func writeSignature(b *strings.Builder, header string) {
 	text := strings.TrimLeft(header, " \t")
 	b.WriteString(header[:len(header)-len(text)])

@@ -192,7 +192,7 @@ func readIgnoreFile(root *os.Root, name string, stat func(string) (fs.FileInfo, 
 // A pattern is a line of a .gitignore. Its rules are those of gitignore(5); the tests
 // compare with git itself.
 type pattern struct {
-	prefix   string   // of an anchored one: what comes before the first special byte
+	prefix   string   // of an anchored pattern: the text before the first special byte
 	segments []string // the rest between slashes, or the whole if it may match at any depth
 	anchored bool
 	dirOnly  bool

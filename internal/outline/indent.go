@@ -11,16 +11,16 @@ type logical struct {
 	last     int
 }
 
-// A head is what a logical line defines.
+// A head is the definition in a logical line.
 type head struct {
 	name, kind string
-	function   bool // what is inside is local
+	function   bool // definitions inside are local
 	hidden     bool // opens a scope that is not a definition
 	closed     bool // ends on the same line
 }
 
-// scanIndented finds definitions by indentation. The lexer gives the lines; head says what
-// a line defines; end, if not "", is the word that closes a definition at its indentation.
+// scanIndented finds definitions by indentation. The lexer gives the lines; head parses the definition in a line;
+// end, if not "", is the word that closes a definition at its indentation.
 func scanIndented(split func(string) []logical, read func(string) (head, bool), end string) func(*language, string) []Definition {
 	return func(_ *language, src string) []Definition {
 		var defs []Definition

@@ -17,7 +17,7 @@ const (
 	literal = 'l'
 )
 
-// maxSource limits what is scanned: offsets are 32 bits wide.
+// maxSource limits the scanned text: offsets are 32 bits wide.
 const maxSource = 1 << 30
 
 // maxGuesses limits how often the lexer looks ahead for something that may not be there (an

@@ -81,7 +81,7 @@ func (x *lexer) comment(i int) int {
 	return len(x.src)
 }
 
-// double returns the end of what begins with a double quote.
+// double returns the end of the literal that begins with a double quote.
 func (x *lexer) double(i, depth int) int {
 	if x.is&tripleQuotes != 0 && strings.HasPrefix(x.src[i:], `"""`) {
 		q := 3
@@ -187,7 +187,7 @@ func (x *lexer) code(i int, closer byte, lines bool, depth int) int {
 	return i
 }
 
-// single returns the end of what begins with an apostrophe.
+// single returns the end of the literal that begins with an apostrophe.
 func (x *lexer) single(i int) (end int, kind byte) {
 	src := x.src
 	if x.is&lifetimes != 0 {

@@ -1,5 +1,5 @@
-// Package outline folds source files to their signatures, so that a model that no longer has a
-// file in its context still knows what is in it and where.
+// Package outline folds source files to their signatures, so that a model that no longer has a file in its context
+// still knows its definitions and their places.
 //
 // [Definitions] finds functions, types and headings with hand-written scanners: they know
 // strings, comments and brackets, but no grammar. So they need no C compiler, take time linear
@@ -52,7 +52,7 @@ func Definitions(language, src string) []Definition {
 	return l.scan(l, src)
 }
 
-// A language is what the scanners need to know of a language.
+// A language has the scanners' data about a language.
 type language struct {
 	exts string // extensions with the dot, separated by spaces
 	scan func(*language, string) []Definition
@@ -266,7 +266,7 @@ func definitions(src string, fs []found) []Definition {
 	return nest(defs)
 }
 
-// nest makes defs satisfy what Definitions promises, whatever the scanner found.
+// nest makes defs satisfy the contract of Definitions, whatever the scanner found.
 func nest(defs []Definition) []Definition {
 	slices.SortStableFunc(defs, func(a, b Definition) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End))

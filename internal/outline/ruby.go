@@ -161,7 +161,7 @@ func rubyHead(text string) (head, bool) {
 	return h, h.name != ""
 }
 
-// rubyMethod is the name of a method, whose first word has k bytes, and what follows.
+// rubyMethod returns the name of a method, whose first word has k bytes, and the rest.
 func rubyMethod(rest string, k int) (name, after string) {
 	if k < len(rest) && k > 0 && rest[k] == '.' { // self.x
 		rest = rest[k+1:]

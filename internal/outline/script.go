@@ -28,7 +28,7 @@ func (p *script) statements(i, n, depth, level int) {
 	}
 }
 
-// decorators skips those at i.
+// decorators skips decorators at i.
 func (p *script) decorators(i int) int {
 	for p.kind(i) == '@' && p.isWord(i+1) {
 		i += 2
@@ -137,7 +137,7 @@ func (p *script) past(j, n int) int {
 	return p.after(j)
 }
 
-// trim is the last token of what ends before end, without semicolons.
+// trim returns the last token before end that is not a semicolon.
 func (p *script) trim(end int) int {
 	end--
 	for end > 0 && (p.kind(end) == ';' || p.kind(end) == ',') {

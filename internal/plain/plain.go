@@ -37,8 +37,8 @@ func Text(s string) string {
 	})
 }
 
-// Strip returns s without control and format characters, except for those in keep. A byte that
-// is not UTF-8 becomes U+FFFD. Unlike [Line] it does not mark what it removed; it is for names.
+// Strip returns s without control and format characters, except for those in keep. A byte that is not UTF-8 becomes
+// U+FFFD. Unlike [Line] it leaves no marks; it is for names.
 func Strip(s, keep string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(keep, r) || !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r) {

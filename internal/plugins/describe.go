@@ -15,10 +15,10 @@ import (
 	"github.com/condensehq/condense/internal/wire"
 )
 
-// Describe starts a configured plugin with its settings, asks what it is, and stops it. If the plugin refuses its settings, there
-// is a description and an error that is a [*wire.SettingsError].
+// Describe starts a configured plugin with its settings, requests its description, and stops it. If the plugin
+// refuses its settings, it returns the description and a [*wire.SettingsError].
 //
-// The description of a plugin with a pin is kept, for [Known].
+// The description of a plugin with a pin is stored for [Known].
 func Describe(ctx context.Context, p config.Provider, pin string) (_ *wire.Description, err error) {
 	process, err := supervise.Open(spec(p, pin), &supervise.Options{Client: wire.ClientOptions{Host: host()}})
 	if err != nil {
@@ -35,8 +35,8 @@ func Describe(ctx context.Context, p config.Provider, pin string) (_ *wire.Descr
 	return d, err
 }
 
-// Known returns the description that the program or folder with this checksum gave of itself when it was last started. It
-// starts nothing. What it returns says nothing about another checksum, and approves nothing.
+// Known returns the stored description of the program or folder with this checksum, from its last start. It starts
+// nothing. The description does not apply to other checksums, and it is not an approval.
 func Known(pin string) (*wire.Description, bool) {
 	file, ok := descriptionFile(pin)
 	if !ok {
@@ -55,7 +55,7 @@ func Known(pin string) (*wire.Description, bool) {
 	return &d, true
 }
 
-// About returns how an approved plugin describes itself: the description that is kept or, without one, that of a start with its
+// About returns the description of an approved plugin: the stored one or, without one, the answer to a start with its
 // settings, which may be wrong.
 func About(ctx context.Context, p Plugin) (*wire.Description, error) {
 	if p.Pin == "" {
@@ -92,8 +92,8 @@ func remember(pin string, d *wire.Description) {
 
 var checksum = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// descriptionFile returns where the description of what has this checksum is kept. False means that it is not kept: there is no
-// checksum or no home folder.
+// descriptionFile returns the path for the description of the program with this checksum. False means that it cannot
+// be stored: there is no checksum or no home folder.
 func descriptionFile(pin string) (string, bool) {
 	dir, err := os.UserCacheDir()
 	if err != nil || !checksum.MatchString(pin) {

@@ -20,10 +20,11 @@ import (
 // mostStarts is how often a plugin is started to find all faults of its settings: one fault may hide others.
 const mostStarts = 6
 
-// Examine starts a configured plugin with its settings and returns what is wrong with them, each fault under its setting. The
-// plugin decides: settings that it accepts have no faults. Its description says where a fault is, and what was meant.
+// Examine starts a configured plugin with its settings and returns their faults, each with its setting. The plugin
+// decides: settings that it accepts have no faults. Its description locates the faults and suggests corrections.
 //
-// If the plugin does not start, the error says why, and the settings are compared with the last description, if there is one.
+// If the plugin does not start, the error says why, and the settings are compared with the last description, if there
+// is one.
 func Examine(ctx context.Context, p config.Provider, pin string) ([]config.ProviderFault, error) {
 	settings := map[string]json.RawMessage{}
 	if len(bytes.TrimSpace(p.Settings)) > 0 {
@@ -62,8 +63,8 @@ func Examine(ctx context.Context, p config.Provider, pin string) ([]config.Provi
 	return faults, nil
 }
 
-// refusedFaults returns the faults of settings that a plugin refused: what the description shows, and what the plugin reported of
-// other settings.
+// refusedFaults returns the faults of settings that a plugin refused: faults by its description, and the plugin's
+// reports on other settings.
 func refusedFaults(d *wire.Description, bad *wire.SettingsError, settings map[string]json.RawMessage) []config.ProviderFault {
 	var faults []config.ProviderFault
 	if d != nil {
@@ -83,7 +84,7 @@ func refusedFaults(d *wire.Description, bad *wire.SettingsError, settings map[st
 	return faults
 }
 
-// remove deletes the setting at a path, or what contains it, and reports whether there was one.
+// remove deletes the setting at a path, or the value that contains it, and reports whether there was one.
 func remove(settings map[string]json.RawMessage, path []string) bool {
 	if len(path) == 0 || settings[path[0]] == nil {
 		return false
@@ -106,13 +107,13 @@ func keyPath(key string, settings map[string]json.RawMessage) []string {
 	return strings.Split(key, ".")
 }
 
-// isBelow reports whether the path of a setting is that of another, or leads through it.
+// isBelow reports whether the path of a setting equals another, or leads through it.
 func isBelow(path, other []string) bool {
 	return len(path) >= len(other) && slices.Equal(path[:len(other)], other)
 }
 
-// describedFaults compares settings with a description: names, types and values. All are the settings of the plugin, to find a
-// name that belongs elsewhere.
+// describedFaults compares settings with a description: names, types and values. All are the settings of the plugin,
+// to find a name that belongs elsewhere.
 func describedFaults(plugin string, known []registry.Setting, settings map[string]json.RawMessage, at []string, all []registry.Setting) []config.ProviderFault {
 	var faults []config.ProviderFault
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
@@ -161,8 +162,8 @@ func unknownSetting(plugin string, key []string, known, all []registry.Setting) 
 	return f
 }
 
-// valueFault returns what a description does not allow of a value. Values of types that it does not describe, and null, are the
-// plugin's to judge.
+// valueFault returns the fault of a value by the plugin's description. Null, and values of types that it does not
+// describe, are left to the plugin.
 func valueFault(s *registry.Setting, raw json.RawMessage) (config.ProviderFault, bool) {
 	have := typeOf(raw)
 	isNumber := s.Type == "integer" || s.Type == "number"

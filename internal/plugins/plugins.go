@@ -1,6 +1,6 @@
-// Package plugins does what a host and a command line have in common about the plugins of
-// a configuration: it knows which are approved, runs them under supervision, tries one for
-// its author, and tells a broken plugin from one that declined.
+// Package plugins handles the plugins of a configuration for hosts and the command line: it lists the approved ones,
+// runs them under supervision, tries a plugin for its author, and distinguishes a broken plugin from one that
+// declined.
 package plugins
 
 import (
@@ -25,10 +25,10 @@ import (
 	"github.com/condensehq/condense/model"
 )
 
-// approvedByUser is what approves a plugin that the user has pinned.
+// approvedByUser is the approval of a plugin that the user has pinned.
 const approvedByUser = "approved by you"
 
-// A Plugin is a configured plugin and what approves it.
+// A Plugin is a configured plugin and its approval.
 type Plugin struct {
 	config.Provider // with its program, even if it is withheld
 
@@ -65,8 +65,7 @@ func Declared(c *config.Config) ([]Plugin, error) {
 	return all, nil
 }
 
-// Target returns what of the plugin is approved: its folder if it has one, else its
-// program.
+// Target returns the path whose content is approved: the plugin's folder if it has one, else its program.
 func (p *Plugin) Target() (path string, folder bool) {
 	return cmp.Or(p.Folder, p.Plugin), p.Folder != ""
 }
@@ -93,12 +92,12 @@ func notPinned(p config.Provider) error {
 		p.Name, p.Plugin, p.Name)
 }
 
-// Digest returns the checksum of the program or folder of a plugin as it is now.
+// Digest returns the current checksum of the program or folder of a plugin.
 func Digest(p config.Provider) (string, error) {
 	return supervise.Digest(supervise.Spec{Path: p.Plugin, Tree: p.Folder})
 }
 
-// Env is what a host gives to the plugins that it runs.
+// Env has the host's resources for the plugins that it runs.
 type Env struct {
 	Logger *slog.Logger
 	// Models returns the resolver in force. It is called for every request of the plugin.
@@ -155,7 +154,8 @@ func (r Running) Open(p config.Provider, env *Env) (core.CondensationProvider, e
 	return supervise.Open(supervise.Spec{Name: p.Name, Path: p.Plugin, Settings: p.Settings, Attach: &attach}, env.options())
 }
 
-// host returns the name and version of this program for the plugins that it starts: "condense v1.2.3", or what condense is a part of.
+// host returns the name and version of this program for the plugins that it starts: "condense v1.2.3", or the program
+// that embeds condense.
 var host = sync.OnceValue(func() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

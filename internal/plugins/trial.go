@@ -19,10 +19,10 @@ import (
 // with the extractive model under every name, because trying must cost nothing.
 type Trial struct {
 	Plugin config.Provider // Name, Plugin, Folder, Env and Settings count
-	Output *slog.Logger    // gets what the process prints and what becomes of it; may be nil
-	Calls  *slog.Logger    // gets what the plugin logs in calls; nil means Output
-	// Persistent starts the process again at once however often it ended, so that one
-	// failing call does not cost the next.
+	Output *slog.Logger    // receives the output of the process and its end; may be nil
+	Calls  *slog.Logger    // receives the plugin's log of calls; nil means Output
+	// Persistent restarts the process immediately however often it ended, so that a failing call does not affect the
+	// next.
 	Persistent bool
 }
 
@@ -41,7 +41,7 @@ func (t *Trial) Open() (*supervise.Process, error) {
 	return supervise.Open(s, opts)
 }
 
-// Describe starts the plugin, asks what it is, and stops it. Its settings may be wrong.
+// Describe starts the plugin, requests its description, and stops it. Its settings may be wrong.
 func (t *Trial) Describe(ctx context.Context) (_ *wire.Description, err error) {
 	p, err := t.Open()
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 // AgentName is the name of [Agent] in settings.
 const AgentName = "client"
 
-// An Asker sends the agent's newest request once more with a message of the user at its end, and returns the answer of at most so many tokens.
+// An Asker sends the agent's newest request once more with a message of the user at its end, and returns the answer
+// of at most so many tokens.
 type Asker func(ctx context.Context, message string, maxOutput int) (*model.Answer, error)
 
 type askerKey struct{}
@@ -30,8 +31,9 @@ func askerOf(ctx context.Context) Asker {
 	return ask
 }
 
-// Agent is the model of the agent whose conversation is condensed, asked with the agent's own key. It reads only the last message of a prompt of [Prompt]: what was before it
-// the agent has sent itself. Only the context of a call says who that is.
+// Agent is the model of the agent whose conversation is condensed, called with the agent's own key. It reads only the
+// last message of a prompt of [Prompt], because the agent itself has sent the messages before it. The context of a
+// call identifies the agent.
 type Agent struct{}
 
 // Info returns the name: which model it is differs from call to call.

@@ -1,5 +1,5 @@
-// Package prefix asks a model about a conversation with the agent's own request and one message more, so that the vendor's prompt
-// cache serves all but the end.
+// Package prefix asks a model about a conversation with the agent's own request and one message more, so that the
+// vendor's prompt cache serves all but the end.
 package prefix
 
 import (
@@ -10,11 +10,11 @@ import (
 	"github.com/condensehq/condense/model"
 )
 
-// Deferred is the result of a call that has none: every vendor's API demands one, and the
-// model must not think that the call was answered.
+// Deferred is the result of a call that has none: every vendor's API requires a result, and the model must not think
+// that the call was answered.
 const Deferred = "Context condensation triggered. Tool execution deferred."
 
-// Prompt returns the agent's own request followed by last, word for word what the vendor has in its cache.
+// Prompt returns the agent's own request followed by last, with exactly the text that the vendor has in its cache.
 func Prompt(req *core.Request, last string, maxOutput int) *model.Prompt {
 	prompt := &model.Prompt{System: req.System, Tools: req.Tools, MaxOutput: maxOutput, Cached: true}
 	end := core.Message{Role: core.RoleUser}

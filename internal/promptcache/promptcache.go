@@ -1,10 +1,11 @@
-// Package promptcache has the rules of the vendors' prompt caches, as pure arithmetic over hashes and sizes: what of a prompt
-// is read from the cache, what is written to it, and until when it stays there. The simulated vendor of the tests and the replay
-// of recorded sessions share it.
+// Package promptcache has the rules of the vendors' prompt caches, as pure arithmetic over hashes and sizes: how much
+// of a prompt is read from the cache and written to it, and how long entries live. The simulated vendor of the tests
+// and the replay of recorded sessions share it.
 //
-// Anthropic writes an entry at every marker, and finds one up to 20 positions before a marker. OpenAI and Gemini cache all
-// prefixes by themselves. Entries live from the start of the last request that used them, and can be read once the answer to
-// the request that wrote them has begun. Sources: the vendors' pages on prompt caching, as named in internal/catalog/caching.json.
+// Anthropic writes an entry at every marker, and finds entries up to 20 positions before a marker. OpenAI and Gemini
+// cache all prefixes automatically. Entries live from the start of the last request that used them, and can be read
+// once the answer to the request that wrote them has begun. Sources: the vendors' pages on prompt caching, as named
+// in internal/catalog/caching.json.
 package promptcache
 
 import (
@@ -13,7 +14,7 @@ import (
 	"time"
 )
 
-// lookback is how many positions before a marker are looked at, that of the marker included.
+// lookback is the number of positions up to a marker that are looked at, including the marker's own.
 const lookback = 20
 
 // A Block is a part of a prompt: a tool, or a block of the system prompt or of a message.
@@ -31,24 +32,24 @@ type Mark struct {
 
 // A Prompt is a request in the order in which a model reads it.
 type Prompt struct {
-	Scope  string // what shares a cache: the credential, the model, its effort
+	Scope  string // requests that share a cache: the credential, the model, its effort
 	Blocks []Block
 	Marks  []Mark // by index
 }
 
-// Rules are those of one model.
+// Rules are the rules of one model's cache.
 type Rules struct {
 	Automatic bool          // all prefixes are cached, without marks
 	Minimum   int           // tokens of the shortest prefix that is cached
 	Life      time.Duration // of an entry; if Automatic
-	Step      int           // what is read is rounded down to a multiple of it; if Automatic
-	Writes    bool          // what is not read counts as written; if Automatic
+	Step      int           // reads are rounded down to a multiple of it; if Automatic
+	Writes    bool          // tokens that are not read count as written; if Automatic
 }
 
-// A Use is what one request did. [Cache.Learn] makes it readable.
+// A Use is one request's use of the cache. [Cache.Learn] makes its writes readable.
 type Use struct {
 	Prompt, Read, Write int
-	Hour                int // of Write, what lives for an hour
+	Hour                int // the part of Write that lives for an hour
 
 	scope  string
 	store  map[key]entry
@@ -56,7 +57,7 @@ type Use struct {
 	entry  entry
 }
 
-// A Cache has what was sent so far. The zero value is empty. It is not safe for concurrent use.
+// A Cache has the prompts sent so far. The zero value is empty. It is not safe for concurrent use.
 type Cache struct {
 	entries map[key]entry
 	paths   map[string]path
@@ -72,14 +73,15 @@ type entry struct {
 	life  time.Duration
 }
 
-// A path is the last prompt of a scope, of which every prefix is cached: an entry for each would take time in proportion to
-// the square of a conversation's length.
+// A path is the last prompt of a scope, every prefix of which is cached: an entry for each would take time
+// proportional to the square of a conversation's length.
 type path struct {
 	blocks []Block
 	entry
 }
 
-// Lookup returns what the cache has of p, for a request that begins now. It keeps p.Blocks, whose elements must not change.
+// Lookup returns the use of the cache by p, for a request that begins now. It keeps p.Blocks, whose elements must not
+// change.
 func (c *Cache) Lookup(p *Prompt, r Rules, now time.Time) Use {
 	u := Use{scope: p.Scope}
 	if n := len(p.Blocks); n > 0 {
@@ -156,7 +158,7 @@ func (c *Cache) marked(u *Use, p *Prompt, r Rules, now time.Time) {
 	u.Write = max(0, p.Blocks[last].End-u.Read)
 }
 
-// Learn makes what u has written readable: its answer has begun, at now.
+// Learn makes the writes of u readable: its answer has begun, at now.
 func (c *Cache) Learn(u *Use, now time.Time) {
 	if c.entries == nil {
 		c.entries, c.paths = map[key]entry{}, map[string]path{}
@@ -170,7 +172,7 @@ func (c *Cache) Learn(u *Use, now time.Time) {
 		return
 	}
 	was := c.paths[u.scope]
-	if common(was.blocks, u.blocks) < len(was.blocks) && now.Before(was.until) { // what comes does not go on with it
+	if common(was.blocks, u.blocks) < len(was.blocks) && now.Before(was.until) { // the next prompt does not continue it
 		maps.DeleteFunc(c.entries, func(_ key, e entry) bool { return !now.Before(e.until) })
 		for _, b := range was.blocks {
 			if k := (key{u.scope, b.Sum}); was.until.After(c.entries[k].until) {

@@ -13,8 +13,8 @@ import (
 
 const minute = time.Minute
 
-// prompt makes a prompt of blocks of 1,000 tokens: a letter each; "*" and "!" after one are marks of 5 minutes and an hour, and the
-// letters within parentheses are the calls of one message.
+// prompt makes a prompt of blocks of 1,000 tokens: a letter each; "*" and "!" after one are marks of 5 minutes and an
+// hour, and the letters within parentheses are the calls of one message.
 func prompt(text string) *promptcache.Prompt {
 	p := &promptcache.Prompt{}
 	var sum [16]byte
@@ -92,7 +92,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestAutomatic: however prompts branch, what is read is the longest prefix of a prompt that was sent within the lifetime.
+// TestAutomatic: however prompts branch, what is read is the longest prefix of a prompt that was sent within the
+// lifetime.
 func TestAutomatic(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rules := promptcache.Rules{Automatic: true, Life: 10 * minute}

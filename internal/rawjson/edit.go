@@ -54,9 +54,8 @@ func DropField(raw []byte, name string) []byte {
 	return append(out, raw[done:]...)
 }
 
-// CutField returns the object raw, which has no space around it, without the members called
-// name. A member goes with the
-// comma and the space before it, the first one with those after it.
+// CutField returns the object raw, which has no space around it, without the members called name. A member is removed
+// with the comma and the space before it, the first member with those after it.
 func CutField(raw []byte, name string) []byte {
 	if Field(raw, name) == nil {
 		return raw

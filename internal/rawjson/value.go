@@ -126,8 +126,8 @@ func AppendQuote(out []byte, s string) []byte {
 	return append(append(out, s[start:]...), '"')
 }
 
-// Append appends text to out in which each ? is replaced by an argument: a string in quotes,
-// bytes as they are, a time in UTC with milliseconds. The text itself must not contain a ?.
+// Append appends text to out in which each ? is replaced by an argument: a string in quotes, bytes unchanged, a time
+// in UTC with milliseconds. The text itself must not contain a ?.
 func Append(out []byte, text string, args ...any) []byte {
 	size := len(text)
 	for _, a := range args {
@@ -154,9 +154,8 @@ func Append(out []byte, text string, args ...any) []byte {
 	return append(out, text...)
 }
 
-// Clean returns raw, valid JSON, without what vendors refuse although
-// encoding/json takes it: bytes that are not UTF-8 and halves of surrogate pairs. Both
-// become U+FFFD.
+// Clean returns raw, valid JSON, with U+FFFD in place of bytes that encoding/json accepts but vendors refuse: bytes
+// that are not UTF-8 and halves of surrogate pairs.
 func Clean(raw string) string {
 	raw = string(appendValid(nil, []byte(raw)))
 	var out []byte

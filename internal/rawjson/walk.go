@@ -1,10 +1,10 @@
-// Package rawjson walks, decodes and edits JSON text without building values: what it
-// finds are subslices of the input, and an edit changes no other byte.
+// Package rawjson walks, decodes and edits JSON text without building values: its results are subslices of the input,
+// and an edit changes no other byte.
 //
-// Decoding with encoding/json would read every message at least twice, because the raw
-// text is needed next to what it says, and would match keys without regard to case, which
-// no vendor's API does. Validate input with encoding/json first. The functions accept any
-// bytes all the same: on malformed input they stop early, and they never panic.
+// Decoding with encoding/json would read every message at least twice, because callers need the raw text as well as
+// the values, and would match keys without regard to case, which no vendor's API does. Validate input with
+// encoding/json first. The functions accept any bytes all the same: on malformed input they stop early, and they
+// never panic.
 //
 // Of members with the same name the last one counts, as in encoding/json.
 package rawjson

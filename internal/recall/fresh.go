@@ -12,17 +12,18 @@ func isCall(c *core.ToolCall) bool {
 	return IsTool(c.Name) || c.Name == "recall" && strings.Contains(c.Args, `"handle"`)
 }
 
-// separators are what agents put between the words of a tool's name.
+// separators are characters that agents put between the words of a tool's name.
 var separators = strings.NewReplacer("_", "", "-", "", ".", "")
 
-// IsTool reports whether a name is that of the tool recall of a server named condense. Agents write it as
+// IsTool reports whether a name means the tool recall of a server named condense. Agents write it as
 // mcp__condense__recall or condense_recall.
 func IsTool(name string) bool {
 	return strings.HasSuffix(separators.Replace(name), "condenserecall")
 }
 
-// Fresh returns the indices of the messages of a view, from an index on, that hold the result of a recall: the newest, of no more
-// than so many bytes together. What was recalled was a mistake to leave out, and stays at the next condensation.
+// Fresh returns the indices of the messages of a view, from an index on, that hold the result of a recall: the
+// newest, of no more than most bytes together. Content that was recalled should not have been hidden, so the next
+// condensation keeps it.
 func Fresh(view []core.Message, from, most int) []int {
 	calls := map[string]bool{}
 	for i := range view {

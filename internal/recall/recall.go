@@ -17,17 +17,17 @@ import (
 	"github.com/condensehq/condense/internal/size"
 )
 
-// A Conversation is what is searched: a journal, and other journals that have messages of the same
-// conversation. It is safe for concurrent use when nothing is added.
+// A Conversation is the content that can be recalled: a journal, and other journals with messages of the same
+// conversation. It is safe for concurrent use while nothing is added.
 type Conversation struct {
-	// Own is the conversation itself, and Others what was added to it.
+	// Own is the conversation itself, Others are the added journals.
 	Own    *Source
 	Others []*Source
 
 	calls map[string]call // by ID
 }
 
-// A call is what is known of a tool call.
+// A call is a tool call's name and subject.
 type call struct {
 	tool, path string
 	lines      dialog.LineRange
@@ -43,7 +43,7 @@ type Source struct {
 	Hidden bool
 
 	of      *Conversation
-	entries []history.Entry // of the conversation, then those that rewinds dropped
+	entries []history.Entry // of the conversation, then entries that rewinds dropped
 	dropped int             // index of the first dropped entry
 	at      map[string]int  // index in entries, by message ID
 }
@@ -126,9 +126,8 @@ func (p *Piece) State() string {
 	return ""
 }
 
-// Handle returns the content with a handle: one piece, unless two contents share it. What is not in
-// the conversation itself is taken from the first of the others that has it. Without any the result
-// is nil.
+// Handle returns the content with a handle: one piece, unless two contents share it. Content that the conversation
+// itself does not have is taken from the first of the others that has it. If none has it, the result is nil.
 func (c *Conversation) Handle(handle string) []Piece {
 	if pieces := c.Own.handle(handle); pieces != nil {
 		return pieces
@@ -156,8 +155,8 @@ func (s *Source) handle(handle string) []Piece {
 	return pieces
 }
 
-// A Ref is what a text names: the content with a handle or, if a + follows it, everything from the first part of a message
-// with that content on.
+// A Ref refers to the content with a handle or, if a + follows the handle, to everything from the first part of a
+// message with that content on.
 type Ref struct {
 	Handle string
 	Onward bool
@@ -165,7 +164,8 @@ type Ref struct {
 
 var onward = regexp.MustCompile(`\b[0-9a-f]{10}\+`)
 
-// ParseRef returns what a text names, which may be the stub of a provider. It reports false unless it has exactly one handle.
+// ParseRef parses a reference, which may be the stub of a provider. It reports false unless text has exactly one
+// handle.
 func ParseRef(text string) (Ref, bool) {
 	handle, ok := history.ParseHandle(text)
 	return Ref{handle, onward.MatchString(text)}, ok
@@ -179,7 +179,7 @@ func (r Ref) String() string {
 	return r.Handle
 }
 
-// Named returns what r names, oldest first; nil if nothing.
+// Named returns the content to which r refers, oldest first; nil if there is none.
 func (c *Conversation) Named(r Ref) []Piece {
 	if !r.Onward {
 		return c.Handle(r.Handle)
@@ -236,8 +236,8 @@ func (s *Source) Message(id string) ([]Piece, bool) {
 	return s.message(i), true
 }
 
-// Numbered returns the ID of the n-th message, counted from 1 and without what was dropped; empty if
-// there is none. How many there are is the other result.
+// Numbered returns the ID of the n-th message, counted from 1 and without dropped ones, empty if there is none, and
+// the number of messages.
 func (s *Source) Numbered(n string) (id string, of int) {
 	messages := s.Journal.Messages()
 	if i, err := strconv.Atoi(n); err == nil && i >= 1 && i <= len(messages) {
@@ -255,8 +255,7 @@ func (s *Source) All() []Piece {
 	return pieces
 }
 
-// Lost returns what is hidden, rewritten or dropped, of the messages that only holds; a nil only
-// means every message.
+// Lost returns the hidden, rewritten or dropped content of the messages in only; a nil only means every message.
 func (s *Source) Lost(only map[string]bool) []Piece {
 	var pieces []Piece
 	for i, e := range s.entries {
@@ -329,8 +328,8 @@ func (s *Source) piece(handle string, at *history.Recalled) Piece {
 // leftHandle matches a handle in the stubs of the built-in strategies.
 var leftHandle = regexp.MustCompile(`\bh:([0-9a-f]{10})(?:(\+)|\b)`)
 
-// Elsewhere returns the handles in the view whose content is nowhere in the conversation, because it
-// was removed before the conversation was recorded. Each is listed once.
+// Elsewhere returns the handles in the view whose content is nowhere in the conversation, because it was removed
+// before the conversation was recorded. Each is listed once.
 func (c *Conversation) Elsewhere() []string {
 	here := map[string]bool{}
 	for _, s := range append([]*Source{c.Own}, c.Others...) {
@@ -357,7 +356,7 @@ func (c *Conversation) Elsewhere() []string {
 	return found
 }
 
-// Mentioned returns what the stubs in the texts of messages name.
+// Mentioned returns the references in stubs in the texts of messages.
 func Mentioned(messages []core.Message) map[Ref]bool {
 	all := map[Ref]bool{}
 	for r := range mentioned(messages) {

@@ -40,10 +40,10 @@ const (
 	bm25B = 0.75
 )
 
-// Search returns the pieces that have words of the query, best first, each with its best passage. A
-// word is a run of letters, digits and underscores, without regard to case; the words that a name
-// such as readFile is made of count too. Equal content appears once, and what a condensation inserted
-// does not appear. The cost is linear in the bytes of the pieces.
+// Search returns the pieces that have words of the query, best first, each with its best passage. A word is a run of
+// letters, digits and underscores, without regard to case; the parts of a name such as readFile count, too. Equal
+// content appears once, and messages that a condensation inserted do not appear. The cost is linear in the bytes of
+// the pieces.
 func Search(ctx context.Context, pieces []Piece, query string) ([]Hit, error) {
 	if len(query) > MaxPattern {
 		return nil, fmt.Errorf("the query has %s bytes; at most %s are allowed", size.Group(len(query)), size.Group(MaxPattern))

@@ -78,15 +78,15 @@ func after(text string, n int) int {
 	return at
 }
 
-// A Selection says what is wanted of a text: lines, of these the ones that match, and of those the
-// first or the last. The zero value is all of it.
+// A Selection selects lines of a text, of these the ones that match, and of those the first or the last. The zero
+// value selects all.
 type Selection struct {
 	Lines      Lines
 	Grep       *Pattern
 	Head, Tail int // lines; 0 means all
 }
 
-// check reports what cannot be combined.
+// check reports options that exclude each other.
 func (s *Selection) check() error {
 	switch {
 	case s.Head < 0 || s.Tail < 0:
@@ -97,8 +97,8 @@ func (s *Selection) check() error {
 	return nil
 }
 
-// Of returns what is selected of text, and what that is, such as "lines 10-40 of 120". Without Grep
-// the result is a part of text, byte for byte; with it, each line begins with its number.
+// Of returns the selected part of text, and its description, such as "lines 10-40 of 120". Without Grep the result is
+// a part of text, byte for byte; with it, each line begins with its number.
 func (s *Selection) Of(ctx context.Context, text string) (selected, what string, err error) {
 	all := CountLines(text)
 	cut, is, err := s.Lines.Cut(text)
@@ -152,8 +152,8 @@ func ParsePattern(text string) (*Pattern, error) {
 	return &Pattern{re}, nil
 }
 
-// lines returns the lines of text that match, each with its number; first is that of the first line.
-// It ends with the context: a large pattern takes long in a long text, though its time is linear.
+// lines returns the lines of text that match, each with its number; the first line has the number first. It stops
+// when ctx is done: a large pattern takes long in a long text, though its time is linear.
 func (p *Pattern) lines(ctx context.Context, text string, first int) ([]string, error) {
 	var found []string
 	for n := first; text != ""; n++ {
@@ -192,14 +192,14 @@ func (u *untilDone) ReadRune() (rune, int, error) {
 	return r, n, nil
 }
 
-// A Chunk is a part of what was selected of one piece.
+// A Chunk is a part of the selection from one piece.
 type Chunk struct {
 	Piece *Piece
 	What  string // of the piece was selected
 	Text  string
 }
 
-// A Page is a part of what was selected, no larger than asked for.
+// A Page is a part of the selection, no larger than requested.
 type Page struct {
 	Chunks []Chunk // with text, unless the piece selected has none
 	Offset int     // of the page's first byte in everything that was selected
@@ -207,9 +207,9 @@ type Page struct {
 	Total  int     // bytes that were selected
 }
 
-// Select returns the page at an offset of what is selected of each piece, one after the other, in at
-// most limit bytes, a few more if a character would be cut. A page ends with a line where that
-// leaves it at least half full. The texts of all pages, put together, are what was selected.
+// Select returns the page at an offset of the selections from the pieces, joined, in at most limit bytes, a few more
+// if a character would be cut. A page ends with a line if that leaves it at least half full. The texts of all pages,
+// joined, are the selection.
 func Select(ctx context.Context, pieces []Piece, s *Selection, offset, limit int) (*Page, error) {
 	if err := s.check(); err != nil {
 		return nil, err

@@ -207,7 +207,7 @@ func broken(ctx, inner context.Context, silence time.Duration, err error, when s
 		return &Error{Kind: KindSilent, Message: fmt.Sprintf("nothing came for %v %s", silence.Round(time.Millisecond), when)}
 	}
 	if u := (*url.Error)(nil); errors.As(err, &u) {
-		err = u.Err // without the URL, in whose query there may be a secret
+		err = u.Err // without the URL, whose query may contain a secret
 	}
 	e := &Error{Kind: KindCut, Message: fmt.Sprintf("the connection broke off %s: %v", when, err), Err: err}
 	if errors.Is(err, errManyBytes) {

@@ -246,7 +246,7 @@ func (c *Client) learn(e *Error) bool {
 	return true
 }
 
-// advise adds what to do about e.
+// advise adds advice to e.
 func (c *Client) advise(e *Error) *Error {
 	file, variable := c.opts.keyPlace(c.vendor)
 	source := either(file, variable)

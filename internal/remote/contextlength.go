@@ -47,10 +47,9 @@ var patterns = sync.OnceValue(func() []pattern {
 	}
 })
 
-// IsContextLength reports whether err, or an error that it wraps, says that the
-// conversation exceeds the model's window. Errors of an SDK with a field StatusCode or
-// Status and a method RawJSON, such as those of OpenAI and Anthropic, are read through
-// these; of others, the text decides.
+// IsContextLength reports whether err, or an error that it wraps, means that the conversation exceeds the model's
+// window. Errors of an SDK with a field StatusCode or Status and a method RawJSON, such as OpenAI's and Anthropic's,
+// are read through these; for others, the text decides.
 func IsContextLength(err error) bool {
 	if err == nil {
 		return false
@@ -75,7 +74,7 @@ func isContextLength(status int, body []byte) bool {
 	return f.contextLength()
 }
 
-// A failure is what is known of an error.
+// A failure has the known properties of an error.
 type failure struct {
 	status   int      // of HTTP; 0 if unknown
 	text     string   // the error and its body
@@ -84,7 +83,7 @@ type failure struct {
 	statuses []int    // in the body
 }
 
-// read adds what body says, however deeply a gateway has wrapped it.
+// read adds the properties in body, however deeply a gateway has wrapped it.
 func (f *failure) read(body []byte) {
 	var v any
 	if json.Unmarshal(body, &v) != nil {

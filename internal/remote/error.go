@@ -23,12 +23,12 @@ type Error struct {
 	Kind     Kind
 	Status   int           // of HTTP; 0 if there was no response
 	Code     string        // the vendor's code or type of the error, if it gave one
-	Message  string        // what the vendor said, cut at 500 characters, or what happened
+	Message  string        // the vendor's message, cut at 500 characters, or a description
 	Param    string        // the parameter of the request that the vendor complains about
 	Request  string        // the vendor's ID of the request, to ask its support with
 	Wait     time.Duration // that the vendor asked for; 0 if it did not
 	Attempts int           // requests sent
-	Err      error         // what caused it, if that was an error
+	Err      error         // the cause, if that was an error
 }
 
 // Error returns one line without the name of the model, which the caller knows.
@@ -74,10 +74,9 @@ func (e *Error) Unwrap() []error {
 	return all
 }
 
-// Reported returns the error that a vendor reports in data, as JSON: an object or an
-// object in its member "error", with a message and a code or type. Status is that of the
-// answer; 0 for an error within a stream, whose status follows from its type. Vendors and
-// gateways use one of few forms. The result is nil if data holds no error.
+// Reported returns the error that a vendor reports in data, as JSON: an object or an object in its member "error",
+// with a message and a code or type. Status is the answer's; 0 for an error within a stream, whose status follows
+// from its type. Vendors and gateways use one of few forms. The result is nil if data holds no error.
 func Reported(status int, data []byte) *Error {
 	var whole struct {
 		Error   json.RawMessage `json:"error"`
@@ -133,7 +132,7 @@ func Reported(status int, data []byte) *Error {
 	return e
 }
 
-// plain returns a JSON string as its text, and other JSON as it is.
+// plain returns the text of a JSON string, and other JSON unchanged.
 func plain(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
@@ -178,7 +177,7 @@ func refusal(status int, header http.Header, body []byte) *Error {
 		e.Message = "the server redirects to " + withoutQuery(to) + "; set base_url to where the API is"
 	}
 	e.Wait = retryAfter(header, time.Now())
-	switch header.Get("x-should-retry") { // what Anthropic and OpenAI tell their clients
+	switch header.Get("x-should-retry") { // the header by which Anthropic and OpenAI control their clients
 	case "true":
 		if e.Kind == KindRefused {
 			e.Kind = KindBusy
@@ -206,14 +205,14 @@ const (
 	KindBusy        Kind = "busy"        // 408, 429, 5xx
 	KindCut         Kind = "cut"         // the answer broke off
 	KindSilent      Kind = "silent"      // nothing came for too long
-	KindMalformed   Kind = "malformed"   // not what the API promises
+	KindMalformed   Kind = "malformed"   // violates the API's format
 	KindTooLarge    Kind = "too_large"   // more than any answer has
 	KindNoText      Kind = "no_text"     // an answer that says nothing
 	KindStopped     Kind = "stopped"     // the context ended
 )
 
-// kinds says for each kind whether the request is repeated, and what the error wraps. A model
-// that cannot be called at all is unavailable, so that a chain skips it.
+// kinds has for each kind whether the request is repeated, and the error that it wraps. A model that cannot be called
+// at all is unavailable, so that a chain skips it.
 var kinds = map[Kind]struct {
 	repeat bool
 	wraps  error

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// CheckKey implements [model.Checker]: it returns why a request would lack its API key, and
-// what to do, or nil. No error quotes the key.
+// CheckKey implements [model.Checker]: it returns an error with the reason and the remedy if a request would lack its
+// API key, or nil. No error quotes the key.
 func (c *Client) CheckKey() error {
 	_, err := c.key()
 	return err

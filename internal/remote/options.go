@@ -1,7 +1,7 @@
 // Package remote is the common part of clients for language models over HTTP: keys,
 // streaming, deadlines, retries, errors and usage.
 //
-// What differs between vendors is a [Vendor]; the packages below have one each.
+// Vendors differ in their [Vendor]; the packages below have one each.
 package remote
 
 import (
@@ -34,7 +34,7 @@ type Options struct {
 	// is sent only to an https address or to this machine: with a key, a model at another
 	// http address cannot be called.
 	KeyEnv, KeyFile string
-	// Window, MaxOutput, Images, Price, Tiers and Free are those of [model.Info].
+	// Window, MaxOutput, Images, Price, Tiers and Free are the fields of [model.Info].
 	Window, MaxOutput int
 	Images            bool
 	Price             model.Price
@@ -127,7 +127,7 @@ func endpoint(base, path string) (*url.URL, error) {
 	at, err := url.Parse(base)
 	switch {
 	case err != nil:
-		return nil, errors.New("base URL: not a URL") // an error of package url quotes what may hold a secret
+		return nil, errors.New("base URL: not a URL") // an error of package url quotes its input, which may be a secret
 	case at.Scheme != "http" && at.Scheme != "https" || at.Host == "":
 		return nil, errors.New("base URL: want one that begins with https:// or http:// and names a host")
 	case at.User != nil:

@@ -33,8 +33,8 @@ var errLongEvent = errors.New("an event of the stream is too long")
 
 func newEventReader(r io.Reader) *eventReader { return &eventReader{in: bufio.NewReader(r)} }
 
-// next returns the next event with data. An incomplete event at the end of the stream is
-// dropped; the error is that of the reader, [io.EOF] at the end.
+// next returns the next event with data. It drops an incomplete event at the end of the stream. The error is the
+// reader's, [io.EOF] at the end.
 func (r *eventReader) next() (event, error) {
 	var e event
 	r.data = r.data[:0]

@@ -14,35 +14,34 @@ type Vendor struct {
 	// BaseURL is where the vendor's own service is, KeyEnv the environment variable in
 	// which its key usually is.
 	BaseURL, KeyEnv string
-	// Path is what follows the base URL.
+	// Path is appended to the base URL.
 	Path string
-	// Sign adds the key and what else the API wants in the header. Key is empty if none
-	// is needed.
+	// Sign adds the key and the API's other headers. Key is empty if none is needed.
 	Sign func(header http.Header, key string)
 	// Body returns the request for p, which asks for a stream.
 	Body func(p *model.Prompt, o *Options, refused Refused) ([]byte, error)
 	// Optional are parameters of the request that some servers refuse. When one is refused,
 	// the request is sent again, and Body omits it from then on.
 	Optional []string
-	// Event adds what an event of the stream says to a reply; its name may be empty. An
-	// error means that data is not what the API promises, unless it is one of [Reported].
+	// Event adds the content of an event of the stream to a reply; its name may be empty. An error means that data
+	// violates the API's format, unless it is one of [Reported].
 	Event func(r *Reply, name string, data []byte) error
 	// Whole adds an answer from a server that does not stream.
 	Whole func(r *Reply, data []byte) error
-	// Compaction, if the vendor can compact, is the request for it: the text of its reply is the JSON
-	// array that the vendor returned. Compacts is the API in whose requests that can be sent.
+	// Compaction, if the vendor can compact, is the request for it: the text of its reply is the JSON array that the
+	// vendor returned. Compacts is the API whose requests accept the array.
 	Compaction *Vendor
 	Compacts   string
 	// Alternatives says that Body asks for the alternatives of tokens; see [model.Prompt].
 	Alternatives bool
-	// Clean removes what is not part of the answer from its text.
+	// Clean removes text that is not part of the answer.
 	Clean func(text string) string
 }
 
 // Refused says whether the server has refused a parameter of [Vendor.Optional].
 type Refused func(parameter string) bool
 
-// A Reply is an answer, as far as it was read.
+// A Reply is the part of an answer that was read so far.
 type Reply struct {
 	Text strings.Builder
 	// Ended means that the model has reported why it stopped, Done that nothing follows. A
@@ -53,14 +52,13 @@ type Reply struct {
 	// read_file", "it refused". Refused means that text is ignored.
 	Silence string
 	Refused bool
-	// Usage is what the vendor reports, without Calls and costs. Metered means that it has
-	// reported anything.
+	// Usage is the vendor's report, without Calls and costs. Metered means that it has reported anything.
 	Usage   core.Usage
 	Metered bool
 	// Written are the tokens of Usage.InputTokens that were written to a cache, for which
 	// some vendors charge more.
 	Written int
-	// Tokens are those of the text, if the request asked for them and the server returned them.
+	// Tokens are the tokens of the text, if the request asked for them and the server returned them.
 	Tokens []model.Token
 
 	sent int // bytes of the request

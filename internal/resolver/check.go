@@ -22,8 +22,8 @@ import (
 type Checker struct {
 	Registry *registry.Registry
 	Models   ModelOptions
-	// Plugin returns what is wrong with the settings of a plugin whose program exists. It must not start one that is withheld.
-	// Nil checks no settings of plugins.
+	// Plugin returns the faults of the settings of a plugin whose program exists. It must not start a withheld
+	// plugin. Nil checks no settings of plugins.
 	Plugin func(*config.Config, config.Provider) []config.ProviderFault
 
 	uses []use
@@ -32,8 +32,8 @@ type Checker struct {
 // A use is a language model that a provider asked for, by the name that it used.
 type use struct{ provider, agent, model string }
 
-// Declared returns what is wrong with a provider of c, for [config.Options]: one of a
-// strategy is opened and closed again, a plugin must be an executable file and is given to Plugin.
+// Declared returns the faults of a provider of c, for [config.Options]: a strategy's provider is opened and closed
+// again, a plugin must be an executable file and is given to Plugin.
 func (k *Checker) Declared(c *config.Config, p config.Provider) []config.ProviderFault {
 	if p.Plugin != "" {
 		faults := programFaults(p.Plugin)
@@ -49,9 +49,8 @@ func (k *Checker) Declared(c *config.Config, p config.Provider) []config.Provide
 	return settingFaults(s, p.Settings, k.env(c, &p, k.anyAgent(c)))
 }
 
-// Chains returns what is wrong with the providers in the chains of c, each with the model
-// of the profile. It includes the providers that need no declaration, which Declared is
-// not asked about.
+// Chains returns the faults of the providers in the chains of c, each with the model of the profile. It includes the
+// providers that need no declaration, for which Declared is not called.
 func (k *Checker) Chains(c *config.Config) (config.Errors, error) {
 	k.uses = nil
 	faults, seen := config.Errors{}, map[string]bool{}
@@ -114,7 +113,7 @@ func (k *Checker) Warnings(c *config.Config) config.Errors {
 	return warnings
 }
 
-// env returns what p is opened with under a profile with the model agent.
+// env returns the environment for opening p under a profile with the model agent.
 func (k *Checker) env(c *config.Config, p *config.Provider, agent string) registry.Env {
 	models := NewModels(c, k.Models)
 	return registry.Env{Dir: p.SettingsDir, Model: func(name string) (model.Generator, error) {
@@ -214,8 +213,7 @@ func settingFault(name, problem, suggestion string) config.ProviderFault {
 	return f
 }
 
-// openFaults opens a provider and returns what was wrong, by the name of the setting; ""
-// if the error names none.
+// openFaults opens a provider and returns its faults, by the name of the setting; "" if the error names none.
 func openFaults(s registry.Strategy, settings map[string]json.RawMessage, known []string, env registry.Env) map[string]string {
 	raw, err := json.Marshal(settings)
 	if err != nil {
@@ -241,9 +239,8 @@ func openFaults(s registry.Strategy, settings map[string]json.RawMessage, known 
 	return faults
 }
 
-// splitFault splits a line of a strategy's error, such as `mode: "haf" is none of …`, into
-// the setting and the problem. The rest of a longer path, as in `passes.0.keep: …`, stays
-// in the problem.
+// splitFault splits a line of a strategy's error, such as `mode: "haf" is none of …`, into the setting and the
+// problem. The rest of a longer path, as in `passes.0.keep: …`, stays in the problem.
 func splitFault(line string, known []string) (name, problem string) {
 	for _, k := range known {
 		rest, ok := strings.CutPrefix(line, k)

@@ -34,10 +34,10 @@ type Models struct {
 	opened map[string]model.Generator // models of the configuration that were asked for
 }
 
-// ModelOptions are what a program adds to the models of its configuration.
+// ModelOptions are a program's additions to the models of its configuration.
 type ModelOptions struct {
 	Own     map[string]model.Generator // models of the program
-	Default string                     // the name to use for providers whose settings name none
+	Default string                     // the model for providers whose settings name none
 	Logger  *slog.Logger               // may be nil
 }
 
@@ -46,11 +46,10 @@ func NewModels(c *config.Config, opts ModelOptions) *Models {
 	return &Models{config: c, opts: opts, opened: map[string]model.Generator{}}
 }
 
-// Model returns the language model of that name for a provider in the chain of a profile
-// whose agent uses the model called agent; either may be empty. An empty name means
-// ModelOptions.Default, else the agent's model if there is a client for it, else the only
-// model that the program has or the configuration declares. The error says what to set. A
-// model without its key is not an error here; its Generate returns one.
+// Model returns the language model of that name for a provider in the chain of a profile whose agent uses the model
+// called agent; either may be empty. An empty name means ModelOptions.Default, else the agent's model if there is a
+// client for it, else the only model that the program has or the configuration declares. The error tells the user
+// which setting is missing. A model without its key is not an error here; its Generate returns one.
 func (r *Models) Model(agent, name string) (model.Generator, error) {
 	name, err := r.name(agent, name)
 	if err != nil {
@@ -131,8 +130,7 @@ func (r *Models) Agent(req *core.Request) string {
 	return resolved.Model.Name
 }
 
-// Available calls yield with every model that a provider can name, and with the one that
-// an empty name means.
+// Available calls yield with every model that a provider can name, and with the default, whose name is empty.
 func (r *Models) Available(agent string, yield func(name string, info model.Info)) {
 	for _, name := range append(r.declared(), extractive.Name, "") {
 		if g, err := r.Model(agent, name); err == nil {
@@ -167,7 +165,7 @@ func (r *Models) unknown(name string) error {
 		name, suggest.DidYouMean(name, names), list)
 }
 
-// Signature identifies what Model returns: it differs if the model does.
+// Signature identifies the result of Model: it differs if the model does.
 func (r *Models) Signature(agent, name string) string {
 	name, err := r.name(agent, name)
 	if err != nil {
@@ -237,11 +235,11 @@ func (u untrusted) CheckKey() error {
 	return &UntrustedError{fmt.Sprintf("language model %s: %s", u.info.Name, u.why)}
 }
 
-// An UntrustedError says what is not used because the user has not trusted its file. It
-// wraps [core.ErrUnavailable].
+// An UntrustedError names a setting that is ignored because the user has not trusted its file. It wraps
+// [core.ErrUnavailable].
 type UntrustedError struct{ Text string }
 
-// Error says what is not used, why, and what to do.
+// Error gives the ignored setting, the reason and the remedy.
 func (e *UntrustedError) Error() string { return e.Text }
 
 // Unwrap returns [core.ErrUnavailable].

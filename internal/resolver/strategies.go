@@ -11,13 +11,13 @@ import (
 	"github.com/condensehq/condense/tokens"
 )
 
-// Strategies returns the built-in strategies and those of the program.
+// Strategies returns the built-in strategies and the program's own.
 func Strategies(own ...registry.Strategy) (*registry.Registry, error) {
 	return registry.New(slices.Concat(providers.Builtin(), own)...)
 }
 
-// Names returns opts with the names that exist: those of the strategies, the tokenizers
-// and the default chain. Names that opts has already stay.
+// Names returns opts with the known names of strategies, tokenizers and the default chain. Names that opts has
+// already stay.
 func Names(reg *registry.Registry, opts config.Options) config.Options {
 	if opts.Builtin == nil {
 		opts.Builtin = reg.Names()

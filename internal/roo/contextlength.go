@@ -9,7 +9,7 @@ import (
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
-// jsSpace and jsDot are what \s and . match in JavaScript.
+// jsSpace and jsDot are JavaScript's \s and . in Go's syntax.
 const (
 	jsSpace = `[\s\v\x{00A0}\x{FEFF}\p{Zs}\x{2028}\x{2029}]`
 	jsDot   = `[^\n\r\x{2028}\x{2029}]`

@@ -15,8 +15,8 @@ import (
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
-// This file does what JavaScript does with values that were read from JSON. A value is
-// its JSON text, which must be valid; undefined is nil.
+// This file reproduces JavaScript's treatment of values from JSON. A value is its JSON text, which must be valid;
+// undefined is nil.
 
 // isNumber reports whether raw is a number.
 func isNumber(raw []byte) bool {
@@ -36,7 +36,7 @@ func truthy(raw []byte) bool {
 
 // number returns the float64 nearest to a number, an infinity beyond the range.
 func number(raw []byte) float64 {
-	f, _ := strconv.ParseFloat(string(raw), 64) // on a range error f is what it should be
+	f, _ := strconv.ParseFloat(string(raw), 64) // f is the right value even after a range error
 	return f
 }
 
@@ -84,11 +84,10 @@ func formatNumber(f float64) string {
 	return string(text)
 }
 
-// stringify appends to b what JSON.stringify(JSON.parse(raw), null, 2) is, for a value that
-// is indented by indent: members whose names are array indices come first, in ascending
-// order; of members with one name the last one's value takes the first one's place; numbers
-// and escapes are spelled as JavaScript does. What is nested a hundred deep, which only an
-// attacker writes, is copied as it is: indented, it would grow with the square of the depth.
+// stringify appends JSON.stringify(JSON.parse(raw), null, 2) to b, for a value that is indented by indent: members
+// whose names are array indices come first, in ascending order; of members with one name the last one's value takes
+// the first one's place; numbers and escapes are spelled as JavaScript does. Values nested a hundred deep, which only
+// an attacker writes, are copied unchanged: indented, they would grow with the square of the depth.
 func stringify(b *strings.Builder, raw []byte, indent string) {
 	const deepest = 200
 	deeper := indent + "  "
@@ -178,7 +177,7 @@ func arrayIndex(key string) int64 {
 	return n
 }
 
-// quote spells s as JSON.stringify does: it escapes what must be escaped and nothing else.
+// quote spells s as JSON.stringify does, with a minimum of escapes.
 func quote(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')

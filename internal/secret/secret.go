@@ -23,12 +23,12 @@ var masked = regexp.MustCompile(`\bsk-[A-Za-z0-9_-]*\*{3,}[A-Za-z0-9_*-]*`)
 // Redacted replaces a secret.
 const Redacted = "[redacted]"
 
-// Shown reports whether s contains what looks like a key.
+// Shown reports whether s contains text in the form of a key.
 func Shown(s string) bool { return shapes.MatchString(s) }
 
-// Redact returns s without the secrets in known and without what looks like a key. Known secrets
-// are also found in other encodings: with escapes of URLs or JSON for any of their characters, in
-// hexadecimal, and in base64, alone or as part of a longer text.
+// Redact returns s without the secrets in known and without text in the form of a key. Known secrets are also found
+// in other encodings: with escapes of URLs or JSON for any of their characters, in hexadecimal, and in base64, alone
+// or as part of a longer text.
 func Redact(s string, known ...string) string {
 	for _, k := range known {
 		if k == "" {
@@ -42,8 +42,8 @@ func Redact(s string, known ...string) string {
 	return masked.ReplaceAllString(shapes.ReplaceAllString(s, Redacted), Redacted)
 }
 
-// shortest is the length of the shortest secret to find in other encodings. Those of a shorter
-// secret are common text.
+// shortest is the length of the shortest secret to find in other encodings. A shorter secret's encodings are common
+// text.
 const shortest = 8
 
 // written matches the encodings of a secret.
@@ -68,7 +68,7 @@ func written(k string) *regexp.Regexp {
 	return regexp.MustCompile(strings.Join(forms, "|"))
 }
 
-// itself matches a byte as it is.
+// itself matches a byte literally.
 func itself(b byte) string {
 	if b >= utf8.RuneSelf {
 		return "" // valid text has it as an escape

@@ -14,7 +14,7 @@ const Units = "64000, 64k (64,000) or 64Ki (65,536)"
 
 var form = regexp.MustCompile(`^([0-9][0-9_]*(?:\.[0-9]+)?)\s*([kKmMgG]i?)?$`)
 
-// units are those of vendors of models: 128k is 128,000; 32Ki is 32,768.
+// units are the units of vendors of models: 128k is 128,000; 32Ki is 32,768.
 var units = map[string]float64{"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30}
 
 // Parse reads 64000, 64_000, 64k, 1.5M, 64Ki or 1Gi. It reports false for anything else, such as
@@ -57,4 +57,16 @@ func Group(n int) string {
 		s = s[:i] + "," + s[i:]
 	}
 	return sign + s
+}
+
+// Short writes a number of tokens in a few characters, rounded: 940, 142k, 1.0M.
+func Short(tokens int) string {
+	const thousand, million = 1000, 1_000_000
+	switch {
+	case tokens < thousand:
+		return strconv.Itoa(tokens)
+	case tokens < million-thousand/2:
+		return strconv.Itoa((tokens+thousand/2)/thousand) + "k"
+	}
+	return strconv.FormatFloat(float64(tokens)/million, 'f', 1, 64) + "M"
 }

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Name returns the one of names closest to got, or "" if none is close enough to be a
-// likely typing error: at most a third of the letters may differ. Of several that are as close, one
-// of the same length is meant: letters are swapped more often than added. Case is ignored.
+// Name returns the one of names closest to got, or "" if none is close enough to be a likely typing error: at most a
+// third of the letters may differ. Among equally close names it prefers one of the same length: letters are swapped
+// more often than added. Case is ignored.
 func Name(got string, names []string) string {
 	best, bestDistance, bestLonger := "", 0, 0
 	g := []rune(strings.ToLower(got))
@@ -23,8 +23,8 @@ func Name(got string, names []string) string {
 	return best
 }
 
-// Key returns the one of names that was probably meant by name, or "": one that differs only
-// as [Fold] ignores, one with a typing error, or the first that begins so.
+// Key returns the one of names that was probably meant by name, or "": a name that differs only as [Fold] ignores, a
+// name with a typing error, or the first that begins with it.
 func Key(name string, names []string) string {
 	const shortest, longest = 3, 64 // one letter resembles any other; a long text is no typing error
 	n := utf8.RuneCountInString(name)
@@ -52,7 +52,7 @@ func Key(name string, names []string) string {
 	return ""
 }
 
-// Fold removes what people confuse in names: it makes max-output, maxOutput and MAX_OUTPUT equal.
+// Fold removes common differences between names: it makes max-output, maxOutput and MAX_OUTPUT equal.
 func Fold(s string) string {
 	return strings.ToLower(strings.Map(func(r rune) rune {
 		if strings.ContainsRune("-_ .", r) {

@@ -1,5 +1,5 @@
-// Package testkit has helpers for tests of several packages: what -short skips, recorded sessions, and
-// bounds that hold on a busy machine. It is for tests only.
+// Package testkit has helpers for tests of several packages: tests that -short skips, recorded sessions, and bounds
+// that hold on a busy machine. It is for tests only.
 package testkit
 
 import (
@@ -72,9 +72,9 @@ func least(a, b time.Duration) time.Duration {
 	return min(a, b)
 }
 
-// Covered is for the TestMain of a package whose tests start their own binary. A binary that is built
-// to measure coverage (go test -cover) prints a warning on standard error unless GOCOVERDIR is set.
-// Covered sets it to the folder of the binary, which go test removes.
+// Covered is for the TestMain of a package whose tests start their own binary. A binary that is built to measure
+// coverage (go test -cover) prints a warning on standard error unless GOCOVERDIR is set. Covered sets it to the
+// folder of the binary, which go test removes.
 func Covered() {
 	if testing.CoverMode() == "" || os.Getenv("GOCOVERDIR") != "" {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/condensehq/condense/internal/plain"
 )
 
-// ParseJSON reads one JSON value. All positions are exact, also those of syntax errors.
+// ParseJSON reads one JSON value. All positions are exact, even in syntax errors.
 func ParseJSON(text []byte) (*Node, *Error) {
 	if !utf8.Valid(text) {
 		return nil, invalidUTF8(text)

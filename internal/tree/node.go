@@ -52,7 +52,7 @@ const (
 	maxDepth = 100
 )
 
-// Describe returns what n is, for messages about wrong types. It never quotes a long string.
+// Describe returns the type or value of n, for messages about wrong types. It never quotes a long string.
 func (n *Node) Describe() string {
 	switch n.Shape {
 	case Mapping:
@@ -146,7 +146,7 @@ func (x *textIndex) position(offset int) Position {
 	return Position{line + 1, utf8.RuneCount(x.text[x.lines[line]:offset]) + 1}
 }
 
-// A budget bounds what one text may cost.
+// A budget bounds the nodes of one text.
 type budget struct{ nodes int }
 
 // take counts a value at a depth of the tree.

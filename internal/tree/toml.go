@@ -15,9 +15,8 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// parseTOML reads a TOML document. Values are those of the parser. Positions come from a second
-// walk over its syntax tree; they are exact for keys and for values other than arrays, which
-// have the position of their key.
+// parseTOML reads a TOML document. Values are from the parser. Positions come from a second walk over its syntax
+// tree; they are exact for keys and for values other than arrays, which have the position of their key.
 func parseTOML(text []byte) (*Node, *Error) {
 	if !utf8.Valid(text) {
 		return nil, invalidUTF8(text)
@@ -180,7 +179,7 @@ func (w *tomlWalk) keyValue(e *unstable.Node, table Path) {
 	w.places[p.ID()] = tomlPlace{at, w.value(e.Value(), p, at)}
 }
 
-// value records the positions in v and returns that of v.
+// value records the positions in v and returns v's own.
 func (w *tomlWalk) value(v *unstable.Node, p Path, key Position) Position {
 	if w.deep {
 		return key

@@ -13,8 +13,8 @@ import (
 	"github.com/condensehq/condense/internal/plain"
 )
 
-// ParseYAML reads one YAML document. Positions of keys and values are exact; for those of
-// syntax errors see yamlFault.
+// ParseYAML reads one YAML document. Positions of keys and values are exact; for positions of syntax errors see
+// yamlFault.
 func ParseYAML(text []byte) (*Node, *Error) {
 	if !utf8.Valid(text) {
 		return nil, invalidUTF8(text)

@@ -191,7 +191,7 @@ func (s *yamlScan) deeper(number int) int {
 	return 0
 }
 
-// quoteLine quotes part of a line, unless it contains what may be a secret.
+// quoteLine quotes part of a line, unless it may contain a secret.
 func quoteLine(text string) string {
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(" :\"',[]{}", r) }) {
 		if secret.Shown(word) {
@@ -225,14 +225,14 @@ func (s *yamlScan) bare(number, indent int, content string, item bool) *Error {
 	return nil
 }
 
-// value checks what follows a key or a dash.
+// value checks the text after a key or a dash.
 func (s *yamlScan) value(number, column int, v string) *Error {
 	if v == "" || v[0] == '#' {
 		return nil
 	}
 	n := len(s.levels)
 	switch v[0] {
-	case '&', '!': // an anchor or a tag; what follows may be on the next lines
+	case '&', '!': // an anchor or a tag; its value may be on the next lines
 		_, rest, _ := strings.Cut(v, " ")
 		return s.value(number, column+len(v)-len(rest), strings.TrimLeft(rest, " "))
 	case '|', '>':

@@ -1,6 +1,5 @@
-// Package trust stores what a user has agreed to, outside of all projects: which
-// configuration files may start programs, name addresses and read keys, and which programs
-// may run as plugins.
+// Package trust stores the user's agreements, outside of all projects: which configuration files may start programs,
+// name addresses and read keys, and which programs may run as plugins.
 //
 // A store is a folder of small files, one for each agreement, so that concurrent commands
 // lose nothing. Only its user can read it.
@@ -24,21 +23,22 @@ import (
 	"github.com/condensehq/condense/internal/disk"
 )
 
-// A Kind is what an agreement is about.
+// A Kind is the subject of an agreement.
 type Kind string
 
 // The kinds of agreements.
 const (
-	// Config trusts what a configuration file says of programs and models, Gateway what it says
-	// of the section serve: a change of one does not end the other. A file may have several
-	// agreements of a kind, one for each content that was trusted: branches are switched.
+	// Config trusts the programs and models in a configuration file, Gateway its section serve: changing one does not
+	// end the other. A file may have several agreements of a kind, one for each trusted content: branches are
+	// switched.
 	Config  Kind = "config"
 	Gateway Kind = "gateway"
 	// Plugin approves a program, PluginFolder a folder with a program and its files. Each
 	// path has one agreement: the last.
 	Plugin       Kind = "plugin"
 	PluginFolder Kind = "plugin-folder"
-	// Account lets a gateway ask an agent's model with the agent's key, for the program at a path; the digest is of the value of serve.account.
+	// Account lets a gateway ask an agent's model with the agent's key, for the program at a path; the digest is of
+	// the value of serve.account.
 	Account Kind = "account"
 )
 
@@ -47,14 +47,13 @@ type Entry struct {
 	Kind   Kind   `json:"kind"`
 	Digest string `json:"sha256"` // 64 hexadecimal digits in lower case
 	Path   string `json:"path"`   // absolute
-	// Claims are what the digest of a configuration is of, to show later what has changed; nil if
-	// they are not known.
+	// Claims are the content of the configuration's digest, to show later changes; nil if unknown.
 	Claims []Claim `json:"claims,omitempty"`
 	// Time is when the user agreed. Add ignores it.
 	Time time.Time `json:"-"`
 }
 
-// A Claim is a part of a configuration file that needs trust: a key, its value and what it does.
+// A Claim is a part of a configuration file that needs trust: a key, its value and its effect.
 type Claim struct {
 	Key   string `json:"key"`
 	Value string `json:"value"`
@@ -67,7 +66,7 @@ func ConfigEntry(kind Kind, path string, claims []Claim) Entry {
 	return Entry{Kind: kind, Digest: hex.EncodeToString(sum[:]), Path: path, Claims: append([]Claim{}, claims...)}
 }
 
-// text is what the digest of claims is of.
+// text returns the digested form of claims.
 func text(claims []Claim) []byte {
 	var b []byte
 	for _, c := range claims {
@@ -76,7 +75,7 @@ func text(claims []Claim) []byte {
 	return b
 }
 
-// claimsOf reads what text has written. False means that it has not.
+// claimsOf parses the output of text. False means that s is something else.
 func claimsOf(s string) ([]Claim, bool) {
 	claims := []Claim{}
 	for s != "" {
@@ -231,8 +230,8 @@ func (s Store) All() ([]Entry, error) {
 	return all, nil
 }
 
-// State identifies what the store has: it changes with every agreement that is added, repeated or
-// removed. The time of the folder alone would not do, because two changes can have the same.
+// State identifies the content of the store: it changes with every agreement that is added, repeated or removed. The
+// time of the folder alone would not do, because two changes can have the same.
 func (s Store) State() string {
 	if s.dir == "" {
 		return ""

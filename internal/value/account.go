@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	// aboutValue is by what the value of a line is multiplied that is about something which an account names.
+	// aboutValue multiplies the value of a line about something that the account names.
 	aboutValue = 1.25
-	// repeating is the share of the runs of words in a line that an account has, above which the line only repeats it.
+	// repeating is the share of a line's phrases above which the line counts as a repetition of the account.
 	repeating = 0.6
-	// namedShare is the share of the room for the lines about what an account names, namedLong how many tokens a block of them may have, and
-	// namedIn how many messages: what more of them have is no news.
+	// namedShare is the share of the room for lines about the names in the account. A block of such lines has at most
+	// namedLong tokens; a name that occurs in more than namedIn messages is too common to look for.
 	namedShare = 0.15
 	namedLong  = 150
 	namedIn    = 12
 )
 
-// heed makes lines count by what the account says: what it repeats counts nothing, and goes if the model said it; what it names without
-// quoting it counts more.
+// heed rates lines by the account: a line that the account repeats is worth nothing, and is dropped if the model
+// wrote it; a line about a name that the account only mentions is worth more.
 func (w *rating) heed(account string) {
 	if account == "" {
 		return
@@ -69,7 +69,7 @@ func (w *rating) heed(account string) {
 		switch only := again > 0 && float64(again) > repeating*float64(all); {
 		case only && w.c.Passages[w.c.Lines[l].Passage].Kind == dialog.KindAssistant:
 			w.c.Lines[l].outdated = true
-		case only: // it may be in the middle of others
+		case only: // it may be in the middle of lines that are kept
 			w.heeded[l] = 0
 		case slices.ContainsFunc(w.c.TermsOf(l), func(n int32) bool { return named[n] }):
 			w.heeded[l] = aboutValue
@@ -79,7 +79,7 @@ func (w *rating) heed(account string) {
 	}
 }
 
-// weight returns by what the value of the lines of s is multiplied.
+// weight returns the factor for the value of the lines of s.
 func (w *rating) weight(s core.Span) float32 {
 	if w.heeded == nil {
 		return 1
@@ -91,8 +91,8 @@ func (w *rating) weight(s core.Span) float32 {
 	return sum / float32(s.End-s.Start)
 }
 
-// keepNamedByAccount takes, for each thing that the account names and no kept line has, the newest lines about it: the account tells a reader
-// that it matters, and not what it says.
+// keepNamedByAccount keeps, for each name in the account that no kept line has, the newest lines about it: the
+// account says that it matters but not the details.
 func (w claims) keepNamedByAccount(context.Context) error {
 	if w.named == nil {
 		return nil

@@ -8,13 +8,13 @@ import (
 	"github.com/condensehq/condense/internal/dialog"
 )
 
-// Lines of results are chosen in units that can be read: a block (a definition, a paragraph, a hunk), or some lines of it in
-// a row. A line by itself says little to a reader, although it may hold the very word that is needed.
+// Lines of results are chosen in readable units: a block (a definition, a paragraph, a hunk) or several of its lines.
+// A single line tells a reader little, even if it has the word that is needed.
 const (
 	blockMost  = 30 // lines of a block
-	blockSplit = 15 // a longer one is divided after so many lines at least, and has so many at most
-	blockLeast = 4  // a shorter one is a part of the one before it
-	// unitLines is how many lines of a block are chosen at least, unless it has fewer.
+	blockSplit = 15 // a longer block is divided, at the earliest after this many lines
+	blockLeast = 4  // a shorter block is joined to the block before it
+	// unitLines is the least number of lines of a block that are chosen together, unless it has fewer.
 	unitLines = 5
 )
 
@@ -56,8 +56,8 @@ func (w *reading) findBlocks() {
 	}
 }
 
-// findParagraphs divides what the assistant said into paragraphs. A line that announces what follows, and the items of a list, are
-// parts of one.
+// findParagraphs divides the assistant's texts into paragraphs. An announcement and the list after it are one
+// paragraph.
 func (w *reading) findParagraphs(pass *Passage) {
 	block, start := int32(1), pass.Lines.Start
 	for l := pass.Lines.Start; l < pass.Lines.End; l++ {
@@ -79,7 +79,7 @@ func isItem(s string) bool {
 	return strings.HasPrefix(s, "- ") || strings.HasPrefix(s, "* ") || strings.HasPrefix(s, "| ") || rest != s && (strings.HasPrefix(rest, ". ") || strings.HasPrefix(rest, ") "))
 }
 
-// findWritten divides what a call writes into blocks. Its other arguments are none.
+// findWritten divides the text that a call writes into blocks. Its other arguments are in no block.
 func (w *reading) findWritten(pass *Passage) {
 	block, start := int32(0), pass.Lines.Start
 	for l := pass.Lines.Start; l < pass.Lines.End; l++ {
@@ -94,7 +94,8 @@ func (w *reading) findWritten(pass *Passage) {
 	}
 }
 
-// begins reports whether a block begins at line l, which is not the first of its passage. The block before it began at start.
+// begins reports whether a block begins at line l, given that the current block began at start. Line l is not the
+// first of its passage.
 func (w *reading) begins(l, start, end int) bool {
 	line, above := &w.c.Lines[l], &w.c.Lines[l-1]
 	if line.joins {
@@ -145,8 +146,8 @@ func (w *rating) blockOf(l int) core.Span {
 	return s
 }
 
-// unit returns the lines that are chosen with line l of a result: itself if it continues lines that are kept, else some
-// around it in the same block.
+// unit returns the lines that are chosen together with line l of a result: only l if it continues lines that are
+// kept, else some lines around it in the same block.
 func (w *choice) unit(l int) core.Span {
 	s := core.Span{Start: l, End: l + 1}
 	if w.keptAbove(l) || w.keptBelow(l) {

@@ -7,16 +7,16 @@ import (
 	"github.com/condensehq/condense/internal/dialog"
 )
 
-// Agents and tools repeat themselves: the header of every shell result, reminders, "description: run the tests". Of lines of one
-// shape in many messages the newest copy says all that they say. (The bounds are those of a prototype that was checked on sessions
-// of projects it had not seen; docs/decisions/0049-view.md.)
+// Agents and tools repeat themselves: the header of every shell result, reminders, "description: run the tests". If
+// lines of one shape occur in many messages, the newest copy is enough. The bounds are from a prototype that was
+// checked on sessions of projects it had not seen; see docs/decisions/0040-condensed-view.md.
 const (
 	repeatedIn   = 6   // messages
-	repeatedLong = 200 // bytes: a longer line says something of its own
+	repeatedLong = 200 // bytes: a longer line has content of its own
 )
 
-// findRepeated marks the lines of a shape that is in many messages, all but those of the newest. The user's lines, project rules and
-// lines of files are not counted: a function is not complete without its usual lines.
+// findRepeated marks lines of a shape that many messages have, except the newest. The user's lines, project rules and
+// lines of files are exempt: a function is not complete without its common lines.
 func (c *Conversation) findRepeated() {
 	type shape struct{ messages, last int32 }
 	shapes := map[uint64]*shape{}
@@ -64,7 +64,7 @@ func shapeWithoutNumbers(s string) uint64 {
 	return h
 }
 
-// findReplaced marks the old text of edits that did not fail: it is in no file any more, and what an edit put in its place says more.
+// findReplaced marks the old text of successful edits: no file has it any more, and the new text is more useful.
 func (c *Conversation) findReplaced() {
 	failed := map[string]bool{}
 	for p := range c.Passages {
@@ -94,7 +94,8 @@ func (c *Conversation) findReplaced() {
 	}
 }
 
-// isSwitch reports whether a line is an option of a call that says nothing of the work: true or false, or a number of a command.
+// isSwitch reports whether a line is an option of a call that says nothing about the work: true, false, or a number
+// in a command.
 func isSwitch(line *Line, family uint8) bool {
 	key, value, ok := strings.Cut(line.Text, ": ")
 	if !ok || line.field != fieldOther || strings.ContainsAny(key, " \t") {
@@ -106,7 +107,7 @@ func isSwitch(line *Line, family uint8) bool {
 // wrapperForms begin the lines that Codex puts before the output of a command.
 var wrapperForms = []string{"Chunk ID: ", "Wall time: ", "Process exited with code 0", "Original token count: ", "Output:"}
 
-// isWrapper reports whether a line at the head of a command's result says nothing of what the command did.
+// isWrapper reports whether a line at the head of a command's result says nothing about the command's effect.
 func isWrapper(line string) bool {
 	return slices.ContainsFunc(wrapperForms, func(form string) bool { return strings.HasPrefix(line, form) })
 }
@@ -122,5 +123,5 @@ func isPatch(lines []Line) bool {
 	return false
 }
 
-// stale reports whether a newer line says what l says.
+// stale reports whether a newer line makes l redundant.
 func (l *Line) stale() bool { return l.repeated || l.replaced }

@@ -8,11 +8,11 @@ import (
 	"github.com/condensehq/condense/internal/value/ledger"
 )
 
-// changedNames is how many names an entry has of what was changed in a file.
+// changedNames is the number of changed names in the entry of a file.
 const changedNames = 4
 
-// changed returns an entry for each file that the conversation changed, the newest change first: its path, how often, and the names
-// that changed lines define. What a former extract says of other files follows.
+// changed returns an entry for each file that the conversation changed, most recently changed first: its path, the
+// number of changes, and the names that changed lines define. Entries of an earlier extract about other files follow.
 func (w *preface) changed() (out []string) {
 	l := w.ledger()
 	root := w.root
@@ -51,7 +51,7 @@ func (w *preface) changed() (out []string) {
 	return out[:min(len(out), openChanged)]
 }
 
-// definedIn returns names that the changed lines of a file define, those that were changed last first.
+// definedIn returns names that the changed lines of a file define, most recently changed first.
 func definedIn(f *ledger.File) (out []string) {
 	type defined struct {
 		name   string

@@ -2,23 +2,23 @@ package value
 
 import "context"
 
-// A choice is a conversation while lines of it are chosen.
+// A choice is a conversation while its lines are being chosen.
 type choice struct {
 	layout
 	terms     []termState
-	phrases   []float32 // the value of each; 0 if a kept line holds it
-	filling   bool      // all lines that are worth anything are kept; see gone
-	taken     []float32 // the value per token at which [choice.choose] took the first line of each passage; nil without a judge
-	threshold float32   // the value per token of the last that it took
-	factors   []float32 // by which the judge multiplies the values of each passage; nil without one
+	phrases   []float32 // the value of each phrase; 0 if a kept line has it
+	filling   bool      // all lines of any value are kept; see gone
+	taken     []float32 // for each passage, the value per token of the first line that [choice.choose] picked; nil without a judge
+	threshold float32   // the value per token of the last line picked
+	factors   []float32 // the judge's factor for the values of each passage; nil without a judge
 	marks     []string  // of media that an extract may mention
-	mediaAt   []int32   // the pick that took the mark; 0 if none did
+	mediaAt   []int32   // for each mark, the pick that includes it; 0 if none does
 }
 
-// A termState is what choosing reads of one.
+// A termState is the part of a term that choosing reads.
 type termState struct {
-	name, word float32 // what it is worth; one of them is 0
-	credit     float32 // the share that the best of the kept lines gives; 0 if none holds it
+	name, word float32 // its values as a name and as a word; one of them is 0
+	credit     float32 // the largest share of the value that a kept line gives; 0 if no kept line has the term
 }
 
 func newChoice(rated preface) *choice {
@@ -34,7 +34,7 @@ func newChoice(rated preface) *choice {
 	return w
 }
 
-// shorten makes all choices, and writes what was chosen.
+// shorten makes all choices and writes the result.
 func (w *choice) shorten(ctx context.Context) (Result, error) {
 	w.filling = false
 	w.arrange()

@@ -9,15 +9,15 @@ import (
 	"github.com/condensehq/condense/internal/value/parallel"
 )
 
-// After the room is full, lines that add less than enough by the token to what else is kept, as
-// a share of what the last that was taken adds, make room for others; so often.
+// Once the room is full, lines that add less per token to the other kept lines than this share of the last pick's value
+// per token are dropped to make room for others, in so many rounds.
 const (
 	enough = 0.9
 	rounds = 2
 )
 
-// choose takes lines, best first, until the room is used. Then it drops lines that later ones made
-// unnecessary, and fills the room again.
+// choose picks lines, best first, until the room is used. Then it drops lines that later picks made redundant, and
+// fills the room again.
 func (w *choice) choose(ctx context.Context) error {
 	clear(w.taken)
 	w.threshold = 0
@@ -41,8 +41,8 @@ func (w *choice) choose(ctx context.Context) error {
 	return err
 }
 
-// rest fills the remaining room with lines that add nothing to the others: those first that would be worth most by
-// themselves, and of equal ones the newest. A line that is kept elsewhere is left out first.
+// rest fills the remaining room with lines that add nothing to the others: those with the highest value of their own
+// first, the newest of equal ones. A line that is also kept elsewhere comes last.
 func (w *choice) rest(ctx context.Context) error {
 	limit := w.most()
 	if w.spent() >= limit {
@@ -82,17 +82,17 @@ func (w *choice) rest(ctx context.Context) error {
 	return nil
 }
 
-// most is how much is chosen in all, in tokens; what there is no room for is left out again.
+// most is the number of tokens to choose in all; the excess is dropped when the extract is written.
 func (w *choice) most() float64 { return (overshoot+reserve)*float64(w.o.Room) + leastReserve }
 
-// eligible reports whether lines of passage p may be chosen: it is not whole already, and no
-// newer version of the rules in it is to stay.
+// eligible reports whether lines of passage p may be chosen: the passage is not kept whole, and no newer version of
+// its rules is to be kept.
 func (w *choice) eligible(p int) bool {
 	return w.passages[p].mode == modeOpen || w.passages[p].mode == modeExtract && !w.c.Passages[p].outdated
 }
 
-// candidates returns, in several lists, the runs of lines that may be chosen at first from the
-// wanted passages between from and to. A queue does not depend on their order.
+// candidates returns, in several lists, the initial candidates from the wanted passages between from and to. The
+// order of a queue does not depend on their order.
 func (w *choice) candidates(from, to int, wanted func(p int) bool) (lists [][]candidate) {
 	const least = 64 // passages that are worth a goroutine
 	var mu sync.Mutex
@@ -116,8 +116,8 @@ func (w *choice) candidates(from, to int, wanted func(p int) bool) (lists [][]ca
 	return lists
 }
 
-// fill takes the best candidates of q until so many tokens are used. It returns the value per token
-// of the last one; 0 if it took none.
+// fill picks the best candidates of q until limit tokens are used. It returns the value per token of the last pick; 0
+// if there was none.
 func (w *choice) fill(ctx context.Context, q *queue, limit float64) (last float32, err error) {
 	for n := 0; w.spent() < limit; n++ {
 		if n%4096 == 0 && ctx.Err() != nil {
@@ -149,7 +149,7 @@ func (w *choice) fill(ctx context.Context, q *queue, limit float64) (last float3
 	return last, nil
 }
 
-// offer adds to q the candidates around the lines of s and around so many more on each side.
+// offer adds to q the candidates around the lines of s and up to more lines on each side.
 func (w *choice) offer(q *queue, s core.Span, more int) {
 	pass := w.c.Passages[w.lines[s.Start].passage].Lines
 	w.spans(core.Span{Start: max(pass.Start, s.Start-more), End: min(pass.End, s.End+more)}, pass, func(s core.Span) {
@@ -159,8 +159,8 @@ func (w *choice) offer(q *queue, s core.Span, more int) {
 	})
 }
 
-// spans yields the candidates around the lines of near: each line by itself, and each with its
-// neighbours; of results units and blocks.
+// spans yields the candidates around the lines of near: each line by itself and with its neighbours; for results,
+// units and blocks.
 func (w *choice) spans(near, pass core.Span, yield func(core.Span)) {
 	for l := near.Start; l < near.End; l++ {
 		if w.lines[l].at != 0 || w.gone(l) {
@@ -186,7 +186,7 @@ func (w *choice) spans(near, pass core.Span, yield func(core.Span)) {
 
 func (w *choice) spent() float64 { return w.picks[len(w.picks)-1] }
 
-// rate returns the value per token of taking s; 0 if it has none.
+// rate returns the value per token of picking s; 0 if it has no value.
 func (w *choice) rate(s core.Span) float32 {
 	gain := w.gain(s)
 	if gain <= 0 {
@@ -198,7 +198,7 @@ func (w *choice) rate(s core.Span) float32 {
 	return gain * w.weight(s) / float32(w.cost(s))
 }
 
-// cost returns the tokens of the lines of s that are not kept, and of the text around them.
+// cost returns the tokens that picking s adds: its lines that are not kept yet, and headers and marks around them.
 func (w *choice) cost(s core.Span) float64 {
 	n := 0.0
 	for l := s.Start; l < s.End; l++ {
@@ -232,8 +232,7 @@ func (w *choice) forget() {
 	copy(w.phrases, w.estimate.Phrases)
 }
 
-// lineCredit is the share of the value of its names that line l gives, if the lines of s
-// are kept.
+// lineCredit is the share of its names' value that line l earns if the lines of s are kept.
 func (w *choice) lineCredit(l int, s core.Span) float32 {
 	credit := w.o.Shares.Line
 	if w.lines[l].first || within(l-1, s) || w.lines[l-1].at != 0 {
@@ -245,13 +244,13 @@ func (w *choice) lineCredit(l int, s core.Span) float32 {
 	return float32(credit)
 }
 
-// keptAbove and keptBelow report whether the line next to line l is of its passage and kept.
+// keptAbove and keptBelow report whether the line next to line l belongs to its passage and is kept.
 func (w *choice) keptAbove(l int) bool { return !w.lines[l].first && w.lines[l-1].at != 0 }
 func (w *choice) keptBelow(l int) bool { return !w.lines[l].last && w.lines[l+1].at != 0 }
 
 func within(l int, s core.Span) bool { return l >= s.Start && l < s.End }
 
-// gain returns what keeping the lines of s adds.
+// gain returns the value that keeping the lines of s adds.
 func (w *choice) gain(s core.Span) float32 {
 	gain := float32(0)
 	from, to := w.adjacent(s)
@@ -285,7 +284,7 @@ func (w *choice) gain(s core.Span) float32 {
 	return gain
 }
 
-// adjacent returns the span of s and the lines next to it, if they are of its passage.
+// adjacent returns s extended by the lines next to it in the same passage.
 func (w *choice) adjacent(s core.Span) (from, to int) {
 	from, to = s.Start, s.End
 	if !w.lines[from].first {
@@ -297,7 +296,7 @@ func (w *choice) adjacent(s core.Span) (from, to int) {
 	return from, to
 }
 
-// take keeps the lines of s, at the cost given.
+// take keeps the lines of s at the given cost.
 func (w *choice) take(s core.Span, cost float64) {
 	at := w.pick(cost)
 	pass := &w.passages[w.lines[s.Start].passage]
@@ -315,8 +314,8 @@ func (w *choice) take(s core.Span, cost float64) {
 	w.settle(w.adjacent(s))
 }
 
-// heading returns the first line of the command that line l is of, if it may be chosen; -1 if there is none. What a command is for, or
-// a line of a script, says nothing without it.
+// heading returns the first line of the command that contains line l, if it may be chosen; else -1. The purpose of a
+// command, or a line of a script, is meaningless without it.
 func (w *choice) heading(l int) int {
 	p := w.lines[l].passage
 	pass := &w.c.Passages[p]
@@ -327,14 +326,14 @@ func (w *choice) heading(l int) int {
 	return first
 }
 
-// headingLong is how many tokens the first line of a command may have to be kept with any other.
+// headingLong is the most tokens that the first line of a command may have to be kept with its other lines.
 const headingLong = 60
 
 // pick records a choice with its cost, and returns its number.
 func (w *choice) pick(cost float64) int32 {
 	at := int32(len(w.picks))
 	if at == 1 {
-		at = 2 // 1 is what was there
+		at = 2 // 1 marks lines that are kept without a pick
 		w.picks = append(w.picks, w.picks[0])
 	}
 	w.picks = append(w.picks, w.spent()+cost)

@@ -2,17 +2,18 @@ package value
 
 import "context"
 
-// Claims take what is to be kept before lines compete for the room.
+// Claims reserve room for required content before lines compete for the rest.
 type claims struct{ *choice }
 
 // A claim is on a share of the room.
 type claim struct {
 	take func(claims, context.Context) error
-	// work says that only a conversation about work has it: talk does not, nor do results that alone may be shortened.
+	// work limits the claim to conversations about work: neither talk nor Options.Only.
 	work bool
 }
 
-// allClaims are the claims in the order in which they are met: what an earlier one took needs no room in a later one.
+// allClaims are the claims in the order in which they are met. Lines kept by an earlier claim cost a later one
+// nothing.
 var allClaims = []claim{
 	{take: claims.keepNamed},
 	{take: claims.keepAsked},
@@ -31,7 +32,7 @@ var allClaims = []claim{
 	{take: claims.keepRecent},
 }
 
-// meet takes what all claims are on.
+// meet meets all claims.
 func (w claims) meet(ctx context.Context) error {
 	for _, c := range allClaims {
 		if c.work && (w.talks || w.o.Only != nil) {

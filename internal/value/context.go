@@ -4,7 +4,7 @@ import (
 	"github.com/condensehq/condense/internal/dialog"
 )
 
-// Fields of calls. What an edit replaces is gone, what it puts there is how the file is.
+// Fields of calls. The text that an edit replaces is gone; the text that it inserts is in the file.
 const (
 	fieldNone = iota
 	fieldOld
@@ -43,13 +43,12 @@ const familyCount = 12
 
 func familyOf(tool string) uint8 { return families[dialog.FamilyOf(tool)] }
 
-// reuseShares are the steps of the share of the terms that a passage said first which the
-// user or the agent wrote later.
+// reuseShares are the steps of the share of a passage's new terms that the user or the agent wrote again later.
 var reuseShares = []float64{0.001, 0.02, 0.05, 0.1, 0.2}
 
-const reuseSteps = 7 // none said first, none used, and those above
+const reuseSteps = 7 // one step each for no new terms and for none used, and the steps above
 
-// findReuse finds how much of what each passage said first was used since.
+// findReuse computes the share of each passage's new terms that was used since.
 func (c *Conversation) findReuse() {
 	said := make([]bool, len(c.terms))
 	for p := range c.Passages {
@@ -73,8 +72,8 @@ func (c *Conversation) findReuse() {
 	}
 }
 
-// findHot finds for every line when its rare terms were last written by the user or the
-// agent: lines about the current work.
+// findHot finds, for every line, when the user or the agent last wrote one of its rare terms: such lines are about
+// the current work.
 func (c *Conversation) findHot() {
 	rare := int32(max(3, c.messages/5))
 	for l := range c.Lines {
@@ -95,7 +94,7 @@ func (c *Conversation) findHot() {
 	}
 }
 
-// findWork finds when files were last changed, and terms last planned.
+// findWork finds when each file was last changed and each term last planned.
 func (c *Conversation) findWork() {
 	for p := range c.Passages {
 		pass := &c.Passages[p]
@@ -117,11 +116,11 @@ func (c *Conversation) findWork() {
 	}
 }
 
-// reach is how many lines up and down are close by.
+// reach is the distance in lines within which a line is close by.
 const reach = 4
 
-// findNear finds for every line when a rare term of a line close by, not its own, was last
-// written by the user or the agent.
+// findNear finds, for every line, when the user or the agent last wrote a rare term of a line close by that is not
+// the line's own.
 func (c *Conversation) findNear() {
 	for p := range c.Passages {
 		pass := &c.Passages[p]
@@ -138,7 +137,7 @@ func (c *Conversation) findNear() {
 
 const laterSteps = 7
 
-// countLater counts for every passage how many of its kind, by the same tool, follow.
+// countLater counts, for every passage, the following passages of its kind and tool.
 func (c *Conversation) countLater() {
 	type key struct {
 		kind dialog.Kind
@@ -153,7 +152,7 @@ func (c *Conversation) countLater() {
 	}
 }
 
-// nearAge is how long ago a rare term close by was written, in steps; the last is never.
+// nearAge is the age, in steps, of the last use of a rare term close by; the last step is never.
 func (c *Conversation) nearAge(l *Line) int {
 	if l.near < 0 {
 		return ages - 1
@@ -161,8 +160,8 @@ func (c *Conversation) nearAge(l *Line) int {
 	return steps2(c.messages-1-int(l.near), ages-1)
 }
 
-// hotAge is how long ago a rare term of line l, other than n, was written by the user
-// or the agent, in steps; the last step is never.
+// hotAge is the age, in steps, of the last use by the user or the agent of a rare term of line l other than n; the
+// last step is never.
 func (c *Conversation) hotAge(l *Line, n int32) int {
 	at := l.hot[0]
 	if n >= 0 && l.hotTerm == n {
@@ -174,14 +173,14 @@ func (c *Conversation) hotAge(l *Line, n int32) int {
 	return steps2(c.messages-1-int(at), ages-1)
 }
 
-// A term that is written again after so many messages without it came back, or came back from
-// far: it had to be remembered.
+// A term that is written again after this many messages without it came back (far: from far). Somebody had to
+// remember it.
 const (
 	backAfter = 2
 	farAfter  = 8
 )
 
-// cameBack notes that the user or the agent writes term t again, in message msg.
+// cameBack records that the user or the agent writes term t again, in message msg.
 func (c *Conversation) cameBack(t *term, msg int32) {
 	away := msg - t.last
 	if away < backAfter {
@@ -196,11 +195,11 @@ func (c *Conversation) cameBack(t *term, msg int32) {
 	c.Passages[line.Passage].back++
 }
 
-// farLine is how far a line is taken to be if there is none, or it is farther.
+// farLine is the distance for lines that are farther or missing.
 const farLine = 1000
 
-// findBacks finds for every line how many lines above and below it in its passage the
-// nearest one is that something came back from.
+// findBacks finds, for every line, the distance up and down to the nearest line of its passage from which a term came
+// back.
 func (c *Conversation) findBacks() {
 	for p := range c.Passages {
 		s := c.Passages[p].Lines
@@ -228,20 +227,20 @@ func (c *Conversation) findBacks() {
 // A part is a word within a name: parse and header in parseHeader. A name that was only seen
 // is more likely to be used if its parts occur in names that are in use.
 type part struct {
-	names int32 // that have it
-	name  int32 // the one of them that the user or the agent wrote last
-	last  int32 // the message in which they did; -1 if none
-	other int32 // the last message in which they wrote another one
+	names int32 // names that have it
+	name  int32 // of these names, the one that the user or the agent wrote last
+	last  int32 // the message in which they wrote it; -1 if none
+	other int32 // the last message in which they wrote another name with this part
 }
 
-// Bounds of parts, and how many names share a part that says half of what a rare one does.
+// Bounds of parts. A part that sharedParts names share counts half as much as a rare one.
 const (
 	leastPart   = 3 // bytes
 	mostParts   = 5 // of a name
 	sharedParts = 30
 )
 
-// takeApart notes the parts of the name s, and returns the position of their numbers.
+// takeApart numbers the parts of the name s, and returns the position of their numbers.
 func (c *Conversation) takeApart(s string) (from int32, count uint8) {
 	from = int32(len(c.termParts))
 	start := 0
@@ -294,8 +293,7 @@ func (c *Conversation) findPartUse() {
 	}
 }
 
-// partFocus returns how much the parts of term n are in focus by other names: the mean, and
-// the most of one.
+// partFocus returns how much the parts of term n are in focus through other names: the mean and the maximum.
 func (c *Conversation) partFocus(n int) (mean, best float32) {
 	t := &c.terms[n]
 	for _, k := range c.partsOf(t) {

@@ -10,10 +10,9 @@ import (
 	"github.com/condensehq/condense/internal/dialog"
 )
 
-// cutText returns the text of a user's message, that of the passages from first on and before
-// end, without the lines that are not kept: pieces of it in order, and a mark on a line of its
-// own wherever something is missing. The largest gap's mark says how many lines that is and has
-// the handle.
+// cutText returns the text of a user's message, made of the passages from first up to end, without the lines that are
+// not kept. Each gap has a mark on a line of its own; the mark of the largest gap has the number of lines and the
+// handle.
 func (w extraction) cutText(text string, first, end int, k int32, handle string) string {
 	gaps := w.gaps(text, first, end, k)
 	largest := 0
@@ -44,12 +43,11 @@ func (w extraction) cutText(text string, first, end int, k int32, handle string)
 	return b.String()
 }
 
-// gaps returns the bytes of a text that are not kept, in order. Lines without a letter or digit
-// between two removed lines are removed, too. Text of no passage, such as the header of a result,
-// is kept.
+// gaps returns the removed ranges of a text, in order. Lines without a letter or digit between two removed lines are
+// removed, too. Text outside of any passage, such as the header of a result, is kept.
 func (w extraction) gaps(text string, first, end int, k int32) []core.Span {
 	var out []core.Span
-	at, gap := 0, true // gap: what is before at may go
+	at, gap := 0, true // gap: the text before at may be removed
 	for l := w.c.Passages[first].Lines.Start; l < w.c.Passages[end-1].Lines.End; l++ {
 		line := w.c.Lines[l].Text
 		if strings.TrimSpace(line) == "" {
@@ -57,7 +55,7 @@ func (w extraction) gaps(text string, first, end int, k int32) []core.Span {
 		}
 		i := strings.Index(text[at:], line)
 		if i < 0 {
-			return nil // the text is not made of its lines, and stays
+			return nil // the text is not a sequence of its lines, and is kept
 		}
 		start := at + i
 		between := text[at:start]
@@ -82,8 +80,7 @@ func (w extraction) gaps(text string, first, end int, k int32) []core.Span {
 	return wholeElements(text, out)
 }
 
-// wholeElements returns gaps changed so that of every element both tags are kept or both are
-// removed.
+// wholeElements adjusts gaps so that both tags of an element are kept or both are removed.
 func wholeElements(text string, gaps []core.Span) []core.Span {
 	if len(gaps) == 0 {
 		return nil
@@ -112,7 +109,7 @@ func wholeElements(text string, gaps []core.Span) []core.Span {
 				}
 				g.Start = min(tag.End, g.End)
 				if tag.End > g.End {
-					break // it goes on in what follows
+					break // the tag continues in the next text
 				}
 			}
 		}

@@ -10,18 +10,18 @@ import (
 	"github.com/condensehq/condense/internal/dialog"
 )
 
-// What the assistant decided or learned, and how the commands that check the work ended, is read again by a reader who goes on, and
-// seldom quoted: so it is found by its form, the newest first.
+// A reader who continues the work needs the assistant's decisions and findings and the outcomes of checks, but seldom
+// quotes them, so their use does not show. They are found by their form, newest first.
 const (
 	decisionShare = 0.15 // of the room
-	decisionLong  = 50   // tokens of a paragraph that is taken whole
+	decisionLong  = 50   // the most tokens of a paragraph that is kept whole
 	outcomeShare  = 0.02 // of the room
 	outcomeLong   = 200  // bytes
 	reportShare   = 0.12 // of the room
 	reportEach    = 0.04
 	questionShare = 0.03 // of the room
-	questionLong  = 150  // tokens of one
-	answerLong    = 300  // bytes of a message of the user that answers rather than asks
+	questionLong  = 150  // the most tokens of a question
+	answerLong    = 300  // bytes up to which a message of the user is an answer rather than a request
 	newestShare   = 0.08 // of the room
 	newestEach    = 0.04
 )
@@ -39,10 +39,10 @@ var decisionForm = regexp.MustCompile(`(?i)\b(?:root cause|decid(?:e|ed|ing)|dec
 var outcomeForm = regexp.MustCompile(`(?i)\b\d+ (?:tests?|specs?|passed|passing|failed|failing|failures?|errors?|warnings?|problems?|skipped)\b|\btests?:? +(?:passed|failed|\d)|` +
 	`\ball (?:\w+ )?(?:tests? |checks? )?pass|\bbuild (?:succeeded|failed|complete)|\bBUILD (?:SUCCESS|FAIL)|^(?:PASS|FAIL|ok)\b|\btest result:|\bcompiled? (?:successfully|with)|\bexit(?:ed)?(?: with)? (?:code|status) [1-9]`)
 
-// reportForms begin texts in which another agent, of a team or of a task, says what it did.
+// reportForms begin texts in which another agent, of a team or a task, reports its work.
 var reportForms = []string{"<teammate-message", "<task-notification", "<agent-message", "<subagent"}
 
-// keepReports takes what other agents reported, the newest first, as far as it is prose: no other text of the conversation says it.
+// keepReports keeps the prose of other agents' reports, newest first: nothing else in the conversation has it.
 func (w claims) keepReports(context.Context) error {
 	limit := w.spent() + reportShare*float64(w.o.Room)
 	for p, pass := range slices.Backward(w.c.Passages) {
@@ -62,7 +62,7 @@ func (w claims) keepReports(context.Context) error {
 	return nil
 }
 
-// reports says whether an injected text is another agent's report, and not a notice in JSON.
+// reports tells whether an injected text is another agent's report, not a notice in JSON.
 func (w *reading) reports(pass *Passage) bool {
 	first := w.c.Lines[pass.Lines.Start].Text
 	if !slices.ContainsFunc(reportForms, func(form string) bool { return strings.HasPrefix(first, form) }) {
@@ -71,7 +71,7 @@ func (w *reading) reports(pass *Passage) bool {
 	return !slices.ContainsFunc(w.c.Lines[pass.Lines.Start:pass.Lines.End], func(l Line) bool { return l.flat || strings.HasPrefix(l.Text, "{\"") })
 }
 
-// keepDecisions takes sentences of the assistant that give a cause, a choice or a finding.
+// keepDecisions keeps sentences of the assistant that give a cause, a choice or a finding.
 func (w claims) keepDecisions(context.Context) error {
 	limit := w.spent() + decisionShare*float64(w.o.Room)
 	for p, pass := range slices.Backward(w.c.Passages) {
@@ -97,7 +97,8 @@ func (w claims) keepDecisions(context.Context) error {
 	return nil
 }
 
-// keepQuestions takes what the assistant said last before a short message of the user, the newest first: "yes" answers something.
+// keepQuestions keeps the assistant's last words before a short message of the user, newest first: a "yes" answers
+// something.
 func (w claims) keepQuestions(context.Context) error {
 	limit := w.spent() + questionShare*float64(w.o.Room)
 	for p, pass := range slices.Backward(w.c.Passages) {
@@ -113,13 +114,13 @@ func (w claims) keepQuestions(context.Context) error {
 		}
 		lines := w.c.Passages[q].Lines
 		most := min(limit, w.spent()+questionLong)
-		for l := lines.End - 1; l >= lines.Start && w.takeLine(l, most); l-- { //nolint:revive // it takes them
+		for l := lines.End - 1; l >= lines.Start && w.takeLine(l, most); l-- { //nolint:revive // takeLine keeps the lines
 		}
 	}
 	return nil
 }
 
-// keepNewestResults takes the newest results whole, the newest first: the next step needs them.
+// keepNewestResults keeps the newest results whole, newest first: the next step needs them.
 func (w claims) keepNewestResults(context.Context) error {
 	room := float64(w.o.Room)
 	limit := w.spent() + newestShare*room
@@ -135,7 +136,7 @@ func (w claims) keepNewestResults(context.Context) error {
 	return nil
 }
 
-// keepOutcomes takes of each command that checks something the line that says how it ended.
+// keepOutcomes keeps, for each command that checks something, the line with its outcome.
 func (w claims) keepOutcomes(context.Context) error {
 	limit := w.spent() + outcomeShare*float64(w.o.Room)
 	for p, pass := range slices.Backward(w.c.Passages) {
@@ -144,7 +145,7 @@ func (w claims) keepOutcomes(context.Context) error {
 		}
 		for l := pass.Lines.End - 1; l >= pass.Lines.Start; l-- {
 			if text := w.c.Lines[l].Text; len(text) <= outcomeLong && outcomeForm.MatchString(text) {
-				if exitForm.MatchString(text) { // which says that it failed, and not why
+				if exitForm.MatchString(text) { // an exit code gives no reason
 					w.takeReason(pass.Lines, limit)
 				}
 				if !w.takeLine(l, limit) {
@@ -157,7 +158,7 @@ func (w claims) keepOutcomes(context.Context) error {
 	return nil
 }
 
-// takeReason takes the first of some lines that says what failed.
+// takeReason keeps the first of the lines that gives the reason of a failure.
 func (w claims) takeReason(lines core.Span, limit float64) {
 	for l := lines.Start; l < lines.End; l++ {
 		if text := w.c.Lines[l].Text; len(text) <= outcomeLong && says(text) && errorForm.MatchString(text) && !exitForm.MatchString(text) {

@@ -13,41 +13,41 @@ import (
 	"github.com/condensehq/condense/internal/value/parallel"
 )
 
-// What the user forbids, requires, limits or prefers is needed as long as the conversation goes on, and never
-// shows that: a rule that is obeyed is not mentioned again. So such sentences are found by their form and kept
-// before all else but the project's rules, where they were said. Only the user's words
-// count. Of two sentences about the same, the newer one holds, and the older one is left out.
+// A prohibition, requirement, limit or preference of the user holds as long as the conversation goes on, but its use
+// does not show: a rule that is obeyed is not mentioned again. Such sentences are found by their form and kept in
+// place before everything but the project's rules. Only the user's own words count. Of two sentences about the same
+// subject the newer one holds, and the older one is left out.
 
 // A said is a sentence of the user.
 type said struct {
 	line     int
 	at       core.Span // in the line
 	passage  int
-	brief    bool // of a passage with few lines, which was typed and not pasted
-	block    bool // it is in the block of an extract
+	brief    bool // in a short passage, typed rather than pasted
+	block    bool // it is in an extract's block of demands
 	demand   dialog.Demand
 	asks     bool     // it is a question
-	changes  bool     // it says that something changed
+	changes  bool     // it announces a change
 	strongly bool     // and not only by the word now
-	words    []string // that say what it is about, sorted
-	all      []string // words, in their order
-	names    []string // of several parts
+	words    []string // subject words, sorted
+	all      []string // all words, in order
+	names    []string // names of several parts
 	numbers  []numbered
 	dead     bool // a newer sentence replaces it
 }
 
-// A numbered is a number and the word that says what it counts.
+// A numbered is a number with its unit.
 type numbered struct{ value, unit string }
 
-// Of a passage with more lines, the first and the last are read: the rest was pasted.
+// In a longer passage only the first and the last lines are read: the rest was pasted.
 const (
 	demandHead = 60
 	demandTail = 30
-	// A passage of more lines replaces nothing that was said before.
+	// A passage of more lines replaces no earlier sentence.
 	demandBrief = 12
 )
 
-// demands finds the demands of the user, and splits lines so that each is one by itself.
+// demands finds the demands of the user, and splits lines so that each demand has its own.
 func (c *Conversation) demands() {
 	var all []said
 	for p := range c.Passages {
@@ -64,7 +64,7 @@ func (c *Conversation) demands() {
 			}
 		}
 	}
-	const least = 64 // sentences that are worth a goroutine
+	const least = 64 // sentences that justify a goroutine
 	parallel.Ranges(len(all), least, func(from, to int) {
 		for i := from; i < to; i++ {
 			s := &all[i]
@@ -110,7 +110,7 @@ func spoken(text string) bool {
 // unspaced reports whether r is of a script that puts no spaces between words.
 func unspaced(r rune) bool { return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) }
 
-// about fills in what the sentence is about: the words that say so, its numbers and its names.
+// about extracts the subject of the sentence: its words, numbers and names.
 func (s *said) about(text string) {
 	before := ""
 	low := strings.ToLower(text)
@@ -134,7 +134,7 @@ func (s *said) about(text string) {
 			continue
 		}
 		if r, _ := utf8.DecodeRuneInString(f); unicode.Is(unicode.Han, r) {
-			signs := []rune(f) // written without spaces: two signs in a row are a word, more or less
+			signs := []rune(f) // a script without spaces: a pair of signs is roughly a word
 			for k := 0; k+1 < len(signs); k++ {
 				if !strings.ContainsRune(helpers, signs[k]) && !strings.ContainsRune(helpers, signs[k+1]) {
 					add(string(signs[k : k+2]))
@@ -143,7 +143,7 @@ func (s *said) about(text string) {
 			before = f
 			continue
 		}
-		if strings.ContainsFunc(f, unicode.IsDigit) { // a name: vendor1 is another one than vendor2
+		if strings.ContainsFunc(f, unicode.IsDigit) { // a name: vendor1 is not vendor2
 			add(f)
 		} else if len(f) > 2 && !common[f] && !common[strings.TrimSuffix(f, "s")] {
 			add(subject(f))
@@ -174,7 +174,7 @@ func (s *said) about(text string) {
 	}
 }
 
-// helpers are signs that words of a subject do not have.
+// helpers are signs that do not occur in the words of a subject.
 const helpers = "的了是在不要请也就都把被和我你他们这那个有改现别更"
 
 const nameMost = 120 // bytes
@@ -206,7 +206,7 @@ func sibling(a, b string) bool {
 	return same && other == 1
 }
 
-// frame returns the share of the shorter sentence that the other one says in the same words and order.
+// frame returns the share of the shorter sentence that the other sentence has in the same words and order.
 func frame(a, b []string) float64 {
 	short := min(len(a), len(b))
 	if short < 4 || short > demandBrief*demandBrief {
@@ -228,7 +228,7 @@ func frame(a, b []string) float64 {
 	return float64(row[len(b)]) / float64(short)
 }
 
-// stem returns what forms of a word have in common, mostly: its beginning, without the usual ends.
+// stem returns the beginning of a word without common endings, which is mostly the same in all its forms.
 func stem(w string) string {
 	const most = 6 // letters
 	for _, end := range []string{"s", "ing", "ed", "er", "e"} {
@@ -254,7 +254,7 @@ func subject(w string) string {
 	return w
 }
 
-// kin are words that people use for the same thing, by their stems.
+// kin maps stems of words with nearly the same meaning to one of them.
 var kin = func() map[string]string {
 	m := map[string]string{}
 	for line := range strings.SplitSeq(`folder directory dir place location
@@ -294,7 +294,7 @@ var kin = func() map[string]string {
 	return m
 }()
 
-// common are words that do not say what a sentence is about.
+// common are words that do not identify a subject.
 var common = func() map[string]bool {
 	m := map[string]bool{}
 	for w := range strings.FieldsSeq(`the a an and or but not no nor so if then than that this these those there here it its is are was were be been being am i you he she we they me my your our their his her them us
@@ -310,7 +310,7 @@ var common = func() map[string]bool {
 	return m
 }()
 
-// units are words that may follow a number as its unit, and do not say what the sentence is about.
+// units are words that may follow a number as its unit and do not identify the subject.
 var units = func() map[string]bool {
 	m := map[string]bool{}
 	for w := range strings.FieldsSeq("s sec second seconds ms millisecond milliseconds min minute minutes h hour hours day days b kb mb gb kib mib gib percent px") {
@@ -319,13 +319,13 @@ var units = func() map[string]bool {
 	return m
 }()
 
-// supersede marks the sentences that a newer one replaces. What replaces a demand is one.
+// supersede marks sentences that a newer sentence replaces. A sentence that replaces a demand is a demand.
 func supersede(all []said) {
-	const look = 60 // newest sentences with a word that are compared
+	const look = 60 // the newest sentences with a word that are compared
 	having := map[string][]int{}
-	shared := make([]int, len(all))     // words, with each older sentence
-	weight := make([]float64, len(all)) // of these: the more, the fewer sentences have it
-	var met []int                       // sentences that share any
+	shared := make([]int, len(all))     // words in common with each older sentence
+	weight := make([]float64, len(all)) // of the shared words: the fewer sentences have a word, the greater its weight
+	var met []int                       // sentences that share any word
 	for i := range all {
 		s := &all[i]
 		if s.brief && (s.changes || len(s.numbers) > 0 || s.demand > 0) {
@@ -362,19 +362,19 @@ func supersede(all []said) {
 	}
 }
 
-// replaces returns how surely s says something newer about the same as an older sentence; 0 if it does not. They
-// share so many words, of that weight: a word that no other sentence has is 1.
+// replaces returns the confidence that s is a newer statement about the subject of old; 0 if it is not. Shared is the
+// number of common words, weight their total weight: a word in no other sentence has 1.
 func (s *said) replaces(old *said, shared int, weight float64) float64 {
 	least := min(len(s.words), len(old.words))
 	same := shared == len(s.words) && shared == len(old.words)
 	if same && slices.Equal(s.numbers, old.numbers) {
-		if s.demand > 0 && s.demand >= old.demand { // it is said again
+		if s.demand > 0 && s.demand >= old.demand { // it is repeated
 			return 10
 		}
 		return 0
 	}
 	if s.asks || old.asks || shared == len(s.words) && len(s.numbers) == 0 || shared == len(old.words) && shared <= 2 && len(old.numbers) == 0 {
-		return 0 // one of them has no value that could be another
+		return 0 // one has no value that could replace the other's
 	}
 	score, renumbers := weight, s.renumbers(old)
 	if renumbers {
@@ -394,7 +394,7 @@ func (s *said) replaces(old *said, shared int, weight float64) float64 {
 	}
 	words := frame(s.all, old.all)
 	score += words
-	rule := old.demand > dialog.Prefers // to lose one is worse than to keep one too many
+	rule := old.demand > dialog.Prefers // losing a rule is worse than keeping one too many
 	switch {
 	case words >= 0.6 && (s.strongly || !rule || words >= 0.75):
 		return score
@@ -404,7 +404,7 @@ func (s *said) replaces(old *said, shared int, weight float64) float64 {
 		return score
 	case rule && !s.strongly:
 		return 0
-	case rule && s.demand == 0 && !kin && !renumbers, (len(s.numbers) > 0) != (len(old.numbers) > 0): // a number for a name
+	case rule && s.demand == 0 && !kin && !renumbers, (len(s.numbers) > 0) != (len(old.numbers) > 0): // a number in place of a name
 		return 0
 	case shared >= 2 && (2*shared >= least || s.strongly && 3*shared >= least):
 		return score
@@ -416,7 +416,7 @@ func (s *said) replaces(old *said, shared int, weight float64) float64 {
 	return 0
 }
 
-// renumbers reports whether s and an older sentence give different numbers of the same.
+// renumbers reports whether s and an older sentence give different numbers for the same subject.
 func (s *said) renumbers(old *said) bool {
 	for _, a := range s.numbers {
 		for _, b := range old.numbers {
@@ -428,8 +428,8 @@ func (s *said) renumbers(old *said) bool {
 	return false
 }
 
-// split makes a line of each sentence of a line that is shortened at the ends of sentences: a long one, or one with a
-// demand or a sentence that was replaced.
+// split divides lines that are shortened at the ends of sentences into one line per sentence: long lines, and lines
+// with a demand or a replaced sentence.
 func (c *Conversation) split(all []said) {
 	const long = 160 // bytes
 	split := map[int]bool{}
@@ -480,8 +480,8 @@ func (c *Conversation) split(all []said) {
 	}
 }
 
-// keepDemands takes the demands of the user, up to their share of the room: the strongest first, and of these the
-// newest.
+// keepDemands keeps the demands of the user, up to their share of the room, strongest first and newest first among
+// equals.
 func (w claims) keepDemands(context.Context) error {
 	limit := w.spent() + w.o.Shares.Demands*float64(w.o.Room)
 	for demand := dialog.Forbids; demand > 0; demand-- {

@@ -42,8 +42,8 @@ func words(messages []core.Message) []string {
 	return out
 }
 
-// TestDemandsSurvive condenses again and again: what the user demands is there every time, once, as the user's words where
-// they were said, also after files that do not record what was inserted.
+// TestDemandsSurvive condenses again and again: what the user demands is there every time, once, as the user's words
+// where they were said, also after files that do not record what was inserted.
 func TestDemandsSurvive(t *testing.T) {
 	want := []string{
 		"スキーマを変更しないでください。", "不要改动这个目录下的文件。", "I don't want any new dependency on zebra.", "Non modificare mai lo schema.", "Não altere o esquema do banco.",
@@ -130,7 +130,8 @@ func TestNewestHolds(t *testing.T) {
 	}
 }
 
-// TestForbiddenFirst: however much is demanded, what forbids is kept first, and the user's words leave room for the rest.
+// TestForbiddenFirst: however much is demanded, what forbids is kept first, and the user's words leave room for the
+// rest.
 func TestForbiddenFirst(t *testing.T) {
 	var many []string
 	for i := range 14 {

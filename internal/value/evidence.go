@@ -11,8 +11,8 @@ import (
 	"github.com/condensehq/condense/internal/value/parallel"
 )
 
-// A Feature is a property of a term or phrase, as one of a few steps. The model has a weight for
-// each step. A feature of two properties has a step for each pair.
+// A Feature is a property of a term or phrase, as one of a few steps. The model has a weight for each step. A feature
+// of two properties has a step for each pair of theirs.
 type Feature struct {
 	Name  string
 	Steps int
@@ -22,10 +22,10 @@ type Feature struct {
 // shared: do not change it.
 func TermFeatures() []Feature { return termFeatures }
 
-// PhraseFeatures does so for phrases.
+// PhraseFeatures returns the features of phrases, as [TermFeatures] does.
 func PhraseFeatures() []Feature { return phraseFeatures }
 
-// The number of features that the trees of a model see of a line, and of a term.
+// Sizes of the vectors that the trees of a model read for a line and for a term.
 const (
 	LineSize = lineSize
 	TermSize = termSize
@@ -38,9 +38,9 @@ type Steps [40]uint16
 // safe for concurrent use. [Model.Estimate] rates it, and training fits a model to it.
 type Evidence struct {
 	c      *Conversation
-	rarity []uint8   // of every term
-	odds   []float64 // of every term, as the weights say
-	best   []float32 // of every line, the greatest probability of its terms
+	rarity []uint8   // for each term
+	odds   []float64 // for each term, the probability by the weights alone, as log-odds
+	best   []float32 // for each line, the greatest probability of its terms
 	focus  *focus
 }
 
@@ -63,12 +63,12 @@ func (m *Model) Evidence(c *Conversation) *Evidence {
 	return v
 }
 
-// Weight returns how much it would cost to lose term n: 1 for a term of one message of one project,
-// 0 for one that appears everywhere.
+// Weight returns the cost of losing term n: 1 for a term of one message of one project, 0 for a term that appears
+// everywhere.
 func (v *Evidence) Weight(n int) float64 { return v.c.weight(n, int(v.rarity[n])) }
 
-// TermVector writes what trees see of term n to x, which has [TermSize] elements: that of its last
-// line, then its own.
+// TermVector fills x, of [TermSize] elements, with the trees' inputs for term n: the values of its last line, then
+// its own.
 func (v *Evidence) TermVector(n int, x []float32) {
 	v.LineVector(int(v.c.terms[n].lastLine), x)
 	v.ofTerm(n, x)
@@ -77,7 +77,7 @@ func (v *Evidence) TermVector(n int, x []float32) {
 // A TermInfo holds the properties of a term that training needs besides its features.
 type TermInfo struct {
 	Key      uint64 // FNV-1a hash of its spelling
-	Messages int    // that have it; 0 if it only names a file
+	Messages int    // messages that have it; 0 if it only names a file
 	Word     bool   // a rare word, not a name
 }
 
@@ -87,30 +87,30 @@ func (c *Conversation) Term(n int) TermInfo {
 	return TermInfo{Key: c.termAt.keys[n], Messages: int(t.messages), Word: t.class == classWord}
 }
 
-// PhraseLine returns the last line that phrase n ends in, and whether the phrase is too frequent to
-// be the conversation's own: then it has no value.
+// PhraseLine returns the last line that phrase n ends in, and whether the phrase is a formula: too frequent to be
+// specific, and so without value.
 func (c *Conversation) PhraseLine(n int) (line int, formula bool) {
 	p := &c.phrases[n]
 	return int(p.lastLine), p.messages > phraseMessages
 }
 
-// A Sequel is a conversation that was cut, and what was written after the cut.
+// A Sequel is a conversation divided into a part to condense and the messages that followed.
 type Sequel struct {
 	Before []core.Message
 	After  []core.Message
 	System string // the system prompt, which need not be remembered
 }
 
-// What one later message asks for is bounded: one that writes a whole file says no more
-// of what should have been kept than one that changes a line.
+// A later message counts up to this much: one that writes a whole file is no stronger evidence than one that changes
+// a line.
 const (
 	namesPerMessage   = 12.0 // in sum of weights
 	phrasesPerMessage = 60
 )
 
-// Reused returns, for every term and phrase of c, which is what [Read] made of s.Before, whether the
-// user or the agent writes it in s.After before a tool shows it there: 1, or less for one of many; 0 if
-// not. The model says how rare terms are.
+// Reused returns, for every term and phrase of c, whether the user or the agent writes it in s.After before a tool
+// shows it there: 1, less if it is one of many, 0 if not. C must be the result of [Read] for s.Before. The model
+// supplies the rarity of terms.
 func (c *Conversation) Reused(m *Model, s *Sequel) (terms, phrases []float32) {
 	return c.reused(m, s, new(dialog.Reader))
 }
@@ -120,8 +120,8 @@ func (c *Conversation) reused(m *Model, s *Sequel, from *dialog.Reader) (terms, 
 	known := knownTerms(s)
 	f := read(s.After, from.Read(s.After), false)
 	seenTerm, seenPhrase := firsts(len(f.terms)), firsts(len(f.phrases))
-	var ours []int32                    // terms that the message at hand asks for
-	taken := make([]bool, len(c.terms)) // it or one before did
+	var ours []int32                    // terms that the current message uses
+	taken := make([]bool, len(c.terms)) // terms that this or an earlier message used
 	total, asked, msg := 0.0, 0, -1
 	flush := func() {
 		scale := float32(min(1, namesPerMessage/max(total, 1e-9)))
@@ -183,8 +183,8 @@ func firsts(n int) []int32 {
 	return out
 }
 
-// knownTerms returns the terms that the agent knows from elsewhere: those of the system prompt and
-// the names of tools and their parameters.
+// knownTerms returns the terms that the agent knows without the conversation: of the system prompt, and the names of
+// tools and their parameters.
 func knownTerms(s *Sequel) map[uint64]bool {
 	out := map[uint64]bool{}
 	var x lexer

@@ -163,7 +163,7 @@ var phraseFeatures = []Feature{
 	{"later and last kind", laterSteps * kinds},
 }
 
-// PhraseSteps does so for phrase n.
+// PhraseSteps is like TermSteps for phrase n.
 func (v *Evidence) PhraseSteps(n int, buf *Steps) []uint16 {
 	c := v.c
 	f := &c.phrases[n]
@@ -230,8 +230,8 @@ func (p *Passage) lengthStep() int {
 	return thresholds(float64(p.Lines.End-p.Lines.Start), []float64{2, 6, 21, 61, 151})
 }
 
-// usedStep says how the file that p is about was used by the agent after it was shown: 0
-// if p is about none, 1 if not since, else by how long ago.
+// usedStep grades the last use of the file of p after p showed it: 0 without a file, 1 if it was not used since, else
+// by age.
 func (c *Conversation) usedStep(p *Passage) int {
 	if p.file < 0 {
 		return 0
@@ -250,25 +250,25 @@ func (c *Conversation) usedStep(p *Passage) int {
 
 func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
-// never is the age of what has not happened: more than any that was seen.
+// never is the age of an event that did not happen: greater than any real age.
 const never = 1e5
 
-// What the trees see of a line, and of a term.
+// Sizes of the trees' inputs for a line and for a term.
 const (
 	lineSize = 34
 	termSize = lineSize + 23
-	fileAt   = 30 // what it sees of the file that a passage is about begins here
+	fileAt   = 30 // where the inputs about the file of a passage begin
 )
 
 // A focus holds the terms that the user and the agent use at the end of a conversation.
 type focus struct {
-	terms    []float32 // how much each term is in it
-	lines    []float32 // of the terms of each line, in sum
-	best     []float32 // of the terms of each line, the most
-	passages []float32 // of the terms of each passage, the mean
+	terms    []float32 // the focus of each term
+	lines    []float32 // for each line, the sum over its terms
+	best     []float32 // for each line, the maximum over its terms
+	passages []float32 // for each passage, the mean over its terms
 }
 
-// focusReach is after how many messages a term counts half.
+// focusReach is the age in messages at which a term counts half.
 const focusReach = 12
 
 func focusOf(c *Conversation) *focus {
@@ -297,13 +297,13 @@ func focusOf(c *Conversation) *focus {
 	return f
 }
 
-// fading returns how much of what was written in message m is in focus.
+// fading returns the weight in the focus of a term that was written in message m.
 func (c *Conversation) fading(m int32) float32 {
 	d := float32(c.messages-int(m)) / focusReach
 	return 1 / (1 + d*d)
 }
 
-// since returns how many messages ago message m was; never if it is -1.
+// since returns the age of message m in messages; never if m is -1.
 func (c *Conversation) since(m int32) float32 {
 	if m < 0 {
 		return never
@@ -311,10 +311,10 @@ func (c *Conversation) since(m int32) float32 {
 	return float32(c.messages - 1 - int(m))
 }
 
-// around is how many lines above and below the trees look at.
+// around is how many lines above and below a line are inputs of the trees.
 const around = 3
 
-// LineVector writes what trees see of line l to x, which has [LineSize] elements.
+// LineVector fills x, of [LineSize] elements, with the trees' inputs for line l.
 func (v *Evidence) LineVector(l int, x []float32) {
 	c, f, best := v.c, v.focus, v.best[l]
 	line := &c.Lines[l]
@@ -358,7 +358,7 @@ func (v *Evidence) LineVector(l int, x []float32) {
 		float32(flag(line.back)),
 		float32(line.backAbove),
 		float32(line.backBelow),
-		never, 0, never, 0, // of a file, if it is about one
+		never, 0, never, 0, // of its file, if it has one
 	}
 	if p.file >= 0 {
 		t := &c.terms[p.file]
@@ -368,7 +368,7 @@ func (v *Evidence) LineVector(l int, x []float32) {
 	copy(x, seen[:])
 }
 
-// ofTerm adds what trees see of term n to what they see of its last line.
+// ofTerm adds the inputs for term n to the inputs for its last line.
 func (v *Evidence) ofTerm(n int, x []float32) {
 	c, rarity, odds := v.c, int(v.rarity[n]), float32(sigmoid(v.odds[n]))
 	t := &c.terms[n]

@@ -16,10 +16,10 @@ import (
 	"github.com/condensehq/condense/internal/value/parallel"
 )
 
-// Files under work. What an agent edits next is, for the most part, in files that it read once and has not edited yet,
-// and a reader who goes on needs the text as it is now: whole blocks, each once, without what a later edit replaced. So an
-// extract begins with blocks of the newest text of the files, as far as hidden messages showed it: those near in time,
-// those whose file is talked about, and those that define what is talked about.
+// Files under work. An agent's next edit is mostly in a file that it has read once and not edited yet, and a reader
+// who continues the work needs the current text: whole blocks, each once, without text that a later edit replaced. So
+// an extract begins with blocks of the newest text that hidden messages showed: recent blocks, blocks of files under
+// discussion, and blocks that define names under discussion.
 
 const (
 	// fileName is the name of the tool in the headers of these blocks.
@@ -27,9 +27,10 @@ const (
 
 	filesMost  = 2500 // tokens
 	filesLeast = 300  // with less room there is none
-	// filesNear is in how many of the newest messages a file must have been read or changed.
+	// filesNear is the number of newest messages, one of which must have read or changed a file for its blocks to
+	// qualify.
 	filesNear = 40
-	// filesSeen is the share of a block's lines that is visible elsewhere if the block is left out.
+	// filesSeen is the share of a block's lines that, if visible elsewhere, makes the block unnecessary.
 	filesSeen = 0.7
 	fileLine  = 14 // bytes: a shorter line is in many files
 )
@@ -38,11 +39,11 @@ const (
 type fileBlock struct {
 	ledger.Block
 	score  float64
-	text   string // as it is written
+	text   string // as written in the extract
 	tokens int
 }
 
-// listFiles chooses the blocks of files that are shown, and returns their tokens, at most so many.
+// listFiles chooses the blocks of files to show, and returns their tokens, at most free.
 func (w *preface) listFiles(hidden []bool, free float64) float64 {
 	w.files, w.filed = nil, nil
 	room := min(w.o.Shares.Files*float64(w.o.Room), filesMost, free)
@@ -78,7 +79,7 @@ func (w *preface) listFiles(hidden []bool, free float64) float64 {
 		}
 		return a.First - b.First
 	})
-	shown := map[string]map[string]bool{} // by name of the file
+	shown := map[string]map[string]bool{} // by the name of the file
 	for _, b := range joined(chosen, w.root) {
 		w.files = append(w.files, b.text)
 		base := b.File.Path[strings.LastIndexByte(b.File.Path, '/')+1:]
@@ -93,7 +94,7 @@ func (w *preface) listFiles(hidden []bool, free float64) float64 {
 	return used
 }
 
-// joined returns blocks, in order, of which those that follow each other are one.
+// joined joins consecutive blocks.
 func joined(blocks []*fileBlock, root string) (out []*fileBlock) {
 	for _, b := range blocks {
 		if n := len(out); n > 0 && b.First > 0 && out[n-1].File == b.File && out[n-1].First > 0 {
@@ -112,7 +113,7 @@ func joined(blocks []*fileBlock, root string) (out []*fileBlock) {
 	return out
 }
 
-// ledger returns the files as the conversation shows them. From then on their folder is left out of paths.
+// ledger returns the files as the conversation shows them. From then on paths are written relative to their folder.
 func (w *preface) ledger() *ledger.Ledger {
 	if w.replayed == nil {
 		w.replayed, w.folder = w.replay()
@@ -121,7 +122,7 @@ func (w *preface) ledger() *ledger.Ledger {
 	return w.replayed
 }
 
-// replay finds the files as the conversation shows them, and the folder that they are in.
+// replay replays the conversation, and returns the files and their common folder.
 func (w *reading) replay() (files *ledger.Ledger, folder string) {
 	l := new(ledger.Ledger)
 	for p := range w.c.Passages { // blocks of a former extract
@@ -147,8 +148,8 @@ func (w *reading) replay() (files *ledger.Ledger, folder string) {
 
 var placeForm = regexp.MustCompile(`:(\d{1,7})(?:-\d{1,7})?$`)
 
-// splitPlace splits the target of a block, such as a/b.go:12-40, in the path and the number of the first line; 0 if it has
-// none.
+// splitPlace splits the target of a block, such as a/b.go:12-40, into the path and the number of the first line; 0
+// without lines.
 func splitPlace(target string) (path string, first int) {
 	at := placeForm.FindStringSubmatchIndex(target)
 	if at == nil {
@@ -158,7 +159,7 @@ func splitPlace(target string) (path string, first int) {
 	return target[:at[0]], first
 }
 
-// rootOf returns the folder that most of the files with whole paths are in.
+// rootOf returns the folder with most of the files that have absolute paths.
 func rootOf(l *ledger.Ledger) string {
 	const most = 2.0 / 3
 	in, all := map[string]int{}, 0
@@ -179,7 +180,7 @@ func rootOf(l *ledger.Ledger) string {
 			root = dir
 		}
 	}
-	return root[:strings.LastIndexByte(strings.TrimSuffix(root, "/"), '/')+1] // the last folder says where a file is
+	return root[:strings.LastIndexByte(strings.TrimSuffix(root, "/"), '/')+1] // keep the last folder: it tells where a file is
 }
 
 // write returns the header of b without its mark, and its lines.
@@ -201,19 +202,19 @@ func (b *fileBlock) write(root string) string {
 	return s.String()
 }
 
-// What the newest texts talk about. The weights are those of a prototype that was checked on sessions of projects it had
+// Weights of the names in the newest texts. They are from a prototype that was checked on sessions of projects it had
 // not seen; none was fitted.
 const (
 	talkTexts   = 5 // newest texts of the assistant
-	talkUsers   = 3 // and of the user
+	talkUsers   = 3 // newest texts of the user
 	nameLeast   = 5 // bytes
 	mentioned   = 1.0
-	mentionedBy = 0.5 // more if two of plan, assistant and user do
-	defines     = 1.0 // for each name that a block defines, two at most
+	mentionedBy = 0.5 // added if two of plan, assistant and user mention it
+	defines     = 1.0 // for each mentioned name that a block defines, two at most
 	uses        = 0.5
 )
 
-// A talk is what was said last.
+// A talk is the newest texts.
 type talk struct {
 	texts [3]string // of the assistant, the plan, the user
 	names map[string]bool
@@ -249,8 +250,7 @@ func (w *reading) talk() talk {
 	return t
 }
 
-// names yields the names in s that say something: words as programs have them, of five or more bytes, each with the word
-// before it.
+// names yields the program-like words in s of five or more bytes, each with the word before it.
 func names(s string) iter.Seq2[string, string] {
 	return func(yield func(name, before string) bool) {
 		before := ""
@@ -270,10 +270,10 @@ func names(s string) iter.Seq2[string, string] {
 	}
 }
 
-// defining are words before the name that a line defines.
+// defining are the keywords before a name that a line defines.
 var defining = rawjson.Set("func", "function", "def", "class", "const", "let", "var", "type", "interface", "struct", "enum", "fn", "impl", "trait", "module")
 
-// rateFiles returns the blocks that may be shown, the best first.
+// rateFiles returns the blocks that may be shown, best first.
 func (w *preface) rateFiles(l *ledger.Ledger, hidden []bool) []fileBlock {
 	since := make([]float64, len(w.messages)+1) // tokens from a message to the end
 	for i := len(w.messages) - 1; i >= 0; i-- {
@@ -290,7 +290,7 @@ func (w *preface) rateFiles(l *ledger.Ledger, hidden []bool) []fileBlock {
 	}
 	talk := w.talk()
 	rated := make([][]fileBlock, len(l.Files))
-	const least = 16 // files that are worth a goroutine
+	const least = 16 // files that justify a goroutine
 	parallel.Ranges(len(l.Files), least, func(from, to int) {
 		for i := from; i < to; i++ {
 			rated[i] = talk.blocks(l.Files[i], visible, since)
@@ -309,7 +309,8 @@ func (w *preface) rateFiles(l *ledger.Ledger, hidden []bool) []fileBlock {
 	return out
 }
 
-// blocks returns the blocks of a file, rated, that are not visible elsewhere. Since has the tokens from each message to the end.
+// blocks returns the blocks of a file, rated, that are not visible elsewhere. Since has, for each message, the tokens
+// from it to the end.
 func (t *talk) blocks(f *ledger.File, visible map[string]bool, since []float64) (out []fileBlock) {
 	about := 0
 	base := f.Path[strings.LastIndexByte(f.Path, '/')+1:]
@@ -338,7 +339,7 @@ func (t *talk) blocks(f *ledger.File, visible map[string]bool, since []float64) 
 	return out
 }
 
-// isShown reports whether most of b is visible elsewhere.
+// isShown reports whether most lines of b are visible elsewhere.
 func isShown(b *ledger.Block, visible map[string]bool) bool {
 	n, seen := 0, 0
 	for i := range b.Lines {
@@ -352,7 +353,7 @@ func isShown(b *ledger.Block, visible map[string]bool) bool {
 	return float64(seen) >= filesSeen*float64(n)
 }
 
-// rate returns how closely a block is related to what was said last.
+// rate returns how closely a block is related to the newest texts.
 func (t *talk) rate(b *ledger.Block) float64 {
 	defined, used := map[string]bool{}, map[string]bool{}
 	for i := range b.Lines {
@@ -368,7 +369,7 @@ func (t *talk) rate(b *ledger.Block) float64 {
 	return defines*float64(min(2, len(defined))) + uses*min(3, float64(len(used))/math.Sqrt(float64(len(b.Lines))))
 }
 
-// settleFiles takes the lines that are shown, and those of which a newer text is known, out of the choice.
+// settleFiles excludes from the choice the lines of shown blocks and the outdated lines of their files.
 func (w *preface) settleFiles(shown map[string]map[string]bool, hidden []bool) {
 	clear(w.out)
 	if len(shown) == 0 {
@@ -400,8 +401,8 @@ func (w *preface) settleFiles(shown map[string]map[string]bool, hidden []bool) {
 	}
 }
 
-// gone reports whether line l is not chosen: something newer was said, or it is shown already. What only repeats a newer line, and the old
-// text of edits, comes last, if there is room for all other lines.
+// gone reports whether line l is not to be chosen because it is outdated or already shown. Redundant lines and the
+// old text of edits qualify only once all other lines have room.
 func (w *choice) gone(l int) bool {
 	line := &w.c.Lines[l]
 	return line.outdated || w.out[l] || line.stale() && !w.filling && w.o.Only == nil

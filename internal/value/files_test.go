@@ -10,8 +10,8 @@ import (
 	"github.com/condensehq/condense/internal/value"
 )
 
-// TestFilesUnderWork: an extract begins with the newest text of a file under work, with its path and lines, once; a line
-// that an edit replaced is not shown as current, and further condensations keep it so.
+// TestFilesUnderWork: an extract begins with the newest text of a file under work, with its path and lines, once; a
+// line that an edit replaced is not shown as current, and further condensations keep it so.
 func TestFilesUnderWork(t *testing.T) {
 	var file strings.Builder
 	for i := range 24 {

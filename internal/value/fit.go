@@ -7,34 +7,32 @@ import (
 )
 
 const (
-	// overshoot is how far above the room lines are chosen, as a share of it: what they cost is
-	// an estimate, mostly too high.
+	// overshoot is the share of the room up to which lines are chosen: their estimated cost is mostly too high.
 	overshoot = 1.08
-	// reserve is how far above that lines are chosen for the room that is left over at last,
-	// and leastReserve what is chosen at least, in tokens.
+	// reserve is the additional share that is chosen to fill room left at the end; leastReserve is its minimum in
+	// tokens.
 	reserve      = 0.17
 	leastReserve = 300
 )
 
-// An extraction writes what was chosen.
+// An extraction renders a choice.
 type extraction struct{ *choice }
 
-// extract returns the messages with what was chosen of w, as far as there is room for it.
+// extract returns the messages with as many of w's picks as the room allows.
 func extract(w *choice) Result {
 	x := extraction{w}
 	out, tokens, pick := x.fit()
 	return Result{Messages: out, Tokens: tokens, Kinds: x.account(pick)}
 }
 
-// fit returns the messages of as many picks as there is room for, their tokens, and the last of
-// these picks.
+// fit returns the messages with as many picks as the room allows, their tokens, and the last of these picks.
 func (w extraction) fit() (messages []core.Message, tokens int, pick int32) {
 	last := int32(len(w.picks) - 1)
 	k := w.pickAt(float64(w.o.Room), last)
 	var best []core.Message
 	size, bestK := 0, int32(-1)
 	high := last + 1 // the fewest picks known to be too many
-	scale := 1.0     // of estimates
+	scale := 1.0     // of actual to estimated tokens
 	for range 8 {
 		out, tokens := w.render(k)
 		if tokens <= w.o.Room && k > bestK {
@@ -67,8 +65,7 @@ func (w extraction) pickAt(size float64, last int32) int32 {
 	return int32(sort.Search(int(last), func(k int) bool { return w.picks[k+1] > size }))
 }
 
-// topUp gives what is left of the room to later picks that are small enough, and returns
-// what it is given if there are none.
+// topUp fills the remaining room with later picks that are small enough. Without any it returns its arguments.
 func (w extraction) topUp(best []core.Message, size int, k int32, scale float64) ([]core.Message, int) {
 	const tries, look = 6, 300 // picks
 	later := make([][]int32, min(look, len(w.picks)-1-int(k)))
@@ -77,7 +74,7 @@ func (w extraction) topUp(best []core.Message, size int, k int32, scale float64)
 			later[i] = append(later[i], int32(l))
 		}
 	}
-	share := 1.0 // of what is left that is given away: an estimate may be too low
+	share := 1.0 // share of the remaining room to use: an estimate may be too low
 	for range tries {
 		if w.o.Room-size < max(8, w.o.Room/200) {
 			break // not worth another rendering

@@ -5,18 +5,17 @@ import (
 	"github.com/condensehq/condense/internal/dialog"
 )
 
-// Settings of habits. With 0.6 to 0.85 of the tokens taken for what was known, and 1 to 20
-// needs, the choice is better or the same on sessions and projects that the weights never
-// saw: docs/decisions/0017-value.md.
+// Settings of habits. With 0.6 to 0.85 of the tokens as the past, and a prior of 1 to 20, the choice is as good or
+// better on sessions and projects that the weights were not fitted to: docs/decisions/0017-line-selection.md.
 const (
-	habitTokens = 150_000 // at the end of the conversation are looked at
-	habitKnown  = 0.75    // of these are taken for what was known, the rest for what came
-	habitAfter  = 80      // messages at most are read of what came
-	habitPrior  = 3.0     // needs of a group that count as much as what the model says of it
-	leastSide   = 4       // messages that each side must have
+	habitTokens = 150_000 // tokens at the end of the conversation that are used
+	habitKnown  = 0.75    // share of them that is the past; the rest is the future
+	habitAfter  = 80      // most messages of the future
+	habitPrior  = 3.0     // uses that weigh as much as the model's estimate for a group
+	leastSide   = 4       // least messages of past and future
 )
 
-// The families that estimates are of.
+// The families of estimates.
 const (
 	ofNames = iota
 	ofWords
@@ -24,18 +23,16 @@ const (
 	estimates
 )
 
-// habitGroups is how many groups of passages there are: a kind and a family of tools each.
+// habitGroups is the number of groups of passages, one for each kind and family of tools.
 const habitGroups = kinds * familyCount
 
-// habits compare estimates with the earlier part of a conversation: how much more or less of each
-// kind of passage the user and the agent use again than the model expects. One agent reads files
-// again before it changes them, another does not; one project quotes the output of commands,
-// another never does.
+// habits correct the model's estimates by the conversation's own past: for each group of passages, the actual use by
+// the user and the agent divided by the expected use. One agent reads files again before it changes them, another
+// does not; one project quotes the output of commands, another never does.
 type habits [estimates][habitGroups]float32
 
-// habits compares the model's estimates for a part of messages with what was written after that
-// part. It is nil if either is too short. Messages must be measured.
-// The cost is bounded.
+// habits compares the model's estimates for an earlier part of messages with the use in the messages after it. It is
+// nil if either part is too short. Messages must be measured. The cost is bounded.
 func (m *Model) habits(messages []core.Message) *habits {
 	before, after := habitSides(messages)
 	if len(before) < leastSide || len(after) < leastSide {
@@ -72,7 +69,7 @@ func (m *Model) habits(messages []core.Message) *habits {
 	for f := range h {
 		prior := habitPrior
 		if f == ofPhrases {
-			prior *= 3 // they come by the dozen
+			prior *= 3 // phrases come by the dozen
 		}
 		allWant, allGot := prior, prior
 		for g := range want[f] {
@@ -86,7 +83,7 @@ func (m *Model) habits(messages []core.Message) *habits {
 	return h
 }
 
-// habitSides returns a part of messages and what came after it.
+// habitSides divides the end of messages into past and future.
 func habitSides(messages []core.Message) (before, after []core.Message) {
 	from, all := len(messages), 0
 	for from > 0 && all < habitTokens {
@@ -107,7 +104,7 @@ func (c *Conversation) habitGroup(line int32) int {
 	return int(p.Kind)*familyCount + int(p.family)
 }
 
-// follow corrects e, which is of c, by habits; nil corrects nothing.
+// follow corrects e, the estimate for c, by h; nil changes nothing.
 func (e *Estimate) follow(h *habits, c *Conversation) {
 	if h == nil {
 		return

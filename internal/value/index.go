@@ -10,7 +10,7 @@ import (
 	"github.com/condensehq/condense/internal/value/parallel"
 )
 
-// who may have written something, for counting.
+// Authors, for counting.
 const (
 	byUser = iota
 	byAgent
@@ -19,38 +19,38 @@ const (
 	authors
 )
 
-// whose says who wrote the passages of each kind.
+// whose is the author of the passages of each kind.
 var whose = [kinds]int{
 	dialog.KindUser: byUser, dialog.KindAssistant: byAgent, dialog.KindReasoning: byAgent, dialog.KindToolCall: byCall,
 	dialog.KindInjected: byTool, dialog.KindToolResult: byTool, dialog.KindError: byTool,
 }
 
-// A term is a name or a rare word, and where it was seen.
+// A term is a name or a rare word, with its occurrences.
 type term struct {
 	class     class
 	size      uint8
 	firstKind dialog.Kind
 	lastKind  dialog.Kind
 	inFailure bool
-	partCount uint8 // of its parts; see takeApart
+	partCount uint8 // number of its parts; see takeApart
 	parts     int32 // where they begin
-	messages  int32 // that have it
+	messages  int32 // messages that have it
 	by        [authors]int32
 	first     int32 // message
 	last      int32
 	asked     int32 // the last message in which the user wrote it; -1 if none
-	lastByUs  int32 // the last message in which the user or the agent wrote it; -1 if none did
+	lastByUs  int32 // the last message in which the user or the agent wrote it; -1 if none
 	edited    int32 // the last message in which a call changed the file of this name; -1 if none
 	planned   int32 // the last message in which a plan had it; -1 if none
-	back      int32 // how often the user or the agent wrote it when it had not been seen for a while
-	far       int32 // the same, for a long while
+	back      int32 // how often the user or the agent wrote it after a while without it
+	far       int32 // the same, after a long while
 	lastLine  int32
-	head      int32 // the least number of a line, in its passage, that has it
+	head      int32 // the lowest position of a line, in its passage, that has it
 }
 
 // A phrase is four words in a row. There are many of them.
 type phrase struct {
-	content  uint8       // words that are no fillers
+	content  uint8       // words that are not fillers
 	first    dialog.Kind // of the passage that had it first
 	messages uint8       // 255 if more
 	ours     uint8       // messages of the user and the agent among them; 255 if more
@@ -64,7 +64,7 @@ func (c *Conversation) index() {
 	x := finder{c: c}
 	var next, last block
 	for more := true; more || len(last.mentions)+len(last.phrases) > 0; next, last = last, next {
-		// What the tasks write is no other's to read, and each goes through the lines in order.
+		// Each task writes to data of its own and goes through the lines in order.
 		parallel.Do(
 			func() { more = x.find(&next) },
 			func() { c.numberMentions(last.mentions) },
@@ -87,7 +87,7 @@ func (c *Conversation) index() {
 	c.findBacks()
 }
 
-// A block holds what was found in some lines and has no number yet.
+// A block holds finds of some lines that have no number yet.
 type block struct{ mentions, phrases []found }
 
 // found is a mention or a phrase.
@@ -101,10 +101,10 @@ type found struct {
 }
 
 const (
-	// blockSize is after how much that was found a block ends: what one processor writes
-	// and two others read should fit in their caches.
+	// blockSize is the number of finds that completes a block: one written by one processor and read by two others
+	// should fit in their caches.
 	blockSize = 1 << 13
-	// batch is how much is looked up at once. See [table.numbers].
+	// batch is the number of finds that are looked up at once. See [table.numbers].
 	batch = 512
 )
 
@@ -114,7 +114,7 @@ type finder struct {
 	lexer lexer
 	line  int // the next
 
-	words int      // of the passage, since something was left out
+	words int      // words of the passage since the last omission
 	ring  [4]token // the last of them
 	began [4]int   // and their lines
 
@@ -122,7 +122,7 @@ type finder struct {
 }
 
 // find fills a block from the next lines, and reports whether there are
-// more.
+// find fills a block from the next lines, and reports whether there are more.
 func (x *finder) find(b *block) (more bool) {
 	b.mentions, b.phrases = b.mentions[:0], b.phrases[:0]
 	for x.line < len(x.c.Lines) && len(b.mentions)+len(b.phrases) < blockSize {
@@ -186,7 +186,7 @@ func (c *Conversation) numberMentions(list []found) {
 		start := len(c.mentions)
 		c.mentions = c.termAt.numbers(mentions, c.mentions)
 		if more := len(c.termAt.keys) - cap(c.terms); more > 0 {
-			c.terms = slices.Grow(c.terms, len(c.terms)+more) // they are large: to move them often takes longer than to clear more
+			c.terms = slices.Grow(c.terms, len(c.terms)+more) // the elements are large: moving them often takes longer than clearing more
 		}
 		for len(c.terms) < len(c.termAt.keys) {
 			c.terms = append(c.terms, term{lastByUs: -1, last: -1, asked: -1, edited: -1, planned: -1})
@@ -197,7 +197,7 @@ func (c *Conversation) numberMentions(list []found) {
 	}
 }
 
-// numberPhrases does so with phrases.
+// numberPhrases gives numbers to phrases, and notes where they were.
 func (c *Conversation) numberPhrases(list []found) {
 	for phrases := range slices.Chunk(list, batch) {
 		start := len(c.phrased)
@@ -324,8 +324,7 @@ func (c *Conversation) phrasesOf(l int) []int32 {
 	return c.phrased[s.Start:s.End]
 }
 
-// findSuperseded finds the passages that are about a file or a command which the result of
-// a later message is about, too.
+// findSuperseded finds the passages about a file or a command that the result of a later message is about, too.
 func (c *Conversation) findSuperseded() {
 	type target struct{ name, target string }
 	newest := map[target]int{} // to the last message with results about it
@@ -343,7 +342,7 @@ func (c *Conversation) findSuperseded() {
 	}
 }
 
-// findOutdated finds the project rules of which a newer passage holds a newer version.
+// findOutdated finds project rules with a newer version in a later passage.
 func (c *Conversation) findOutdated() {
 	seen := map[string]bool{}
 	for p := len(c.Passages) - 1; p >= 0; p-- {

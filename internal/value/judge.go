@@ -8,17 +8,16 @@ import (
 	"strings"
 )
 
-// What a judge is asked. Passages whose value per token is far from that of the last one taken are
-// clear without it.
+// Limits of the questions to a judge. Passages whose value per token is far from the last pick's need no judge.
 const (
 	mostJudged   = 60
-	judgedShare  = 0.2 // of the passages that may be chosen
-	judgedWithin = 4   // times the value per token of the last one taken, or a part of it
+	judgedShare  = 0.2 // share of the passages that may be chosen
+	judgedWithin = 4   // factor by which the value per token may differ from the last pick's
 	judgedBytes  = 240 // of each passage: some 60 tokens
 )
 
-// judge asks about the passages for which the choice was closest, and weighs them by the answer. It
-// reports whether there was one.
+// judge asks about the passages with the closest choices, and weighs them by the answer. It reports whether there was
+// one.
 func (w *choice) judge(ctx context.Context) (bool, error) {
 	asked := w.uncertain()
 	if len(asked) < 2 {
@@ -32,7 +31,7 @@ func (w *choice) judge(ctx context.Context) (bool, error) {
 	if err := ctx.Err(); err != nil || len(yes) != len(asked) {
 		return false, err
 	}
-	// Only what distinguishes a passage counts: one who says yes to everything has said nothing.
+	// Only differences between passages count: a judge that always says yes has no opinion.
 	mean := 0.0
 	for _, p := range yes {
 		mean += p / float64(len(yes))
@@ -47,13 +46,13 @@ func (w *choice) judge(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// An uncertainty is a passage for which the choice was close, with the line that decides.
+// An uncertainty is a passage whose choice was close, with the line that decides.
 type uncertainty struct {
 	passage, line int
-	distance      float64 // of its value per token from that of the last one taken: the logarithm of their ratio
+	distance      float64 // the logarithm of its value per token divided by the last pick's
 }
 
-// uncertain returns the passages for which the choice was closest, in the order of the conversation.
+// uncertain returns the passages with the closest choices, in the order of the conversation.
 func (w *choice) uncertain() []uncertainty {
 	if w.threshold <= 0 {
 		return nil
@@ -98,7 +97,7 @@ func (w *choice) uncertain() []uncertainty {
 	return all
 }
 
-// excerpt returns who wrote a passage, and the beginning of it from the line that decides.
+// excerpt returns the author of a passage and its beginning from the line that decides.
 func (w *reading) excerpt(u uncertainty) string {
 	pass := &w.c.Passages[u.passage]
 	var b strings.Builder

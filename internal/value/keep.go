@@ -10,9 +10,10 @@ import (
 	"github.com/condensehq/condense/internal/dialog"
 )
 
-// keepNamed takes, of results that alone may be shortened, the lines with what the goal names: what the user said last,
-// what the agent said last, and the call. A name in many lines, such as a pattern that was searched for, distinguishes
-// none. The room grows if these lines need more. Before them it takes some of both ends, where a reader looks first.
+// keepNamed serves conversations in which only results may be shortened. It keeps lines with names of the goal: the
+// last message of the user, the last text of the agent, and the call. A name in many lines, such as a search pattern,
+// does not count. The room grows if these lines need more. Before them it keeps some lines of both ends, where a
+// reader looks first.
 func (w claims) keepNamed(context.Context) error {
 	if w.o.Only == nil {
 		return nil
@@ -34,7 +35,7 @@ func (w claims) keepNamed(context.Context) error {
 	}
 	const (
 		ends     = 0.15 // of the room
-		leastEnd = 40   // tokens that the first and the last line may have in any case
+		leastEnd = 40   // tokens that the first and the last line may always have
 	)
 	each := ends * (float64(w.o.Room) - from) / float64(max(1, open))
 	for p := range w.c.Passages {
@@ -74,18 +75,18 @@ func (w claims) keepNamed(context.Context) error {
 			}
 		}
 	}
-	const most = 0.5 // of what the results may have, before the room grows
+	const most = 0.5 // share of the results' room for these lines, before it grows
 	if least := w.picks[0] + (w.spent()-from)/most; least > float64(w.o.Room) {
 		w.o.Room = int(least)
 	}
 	return nil
 }
 
-// keepUser takes the words of the user, up to their share of the room: the first message, then the newest. A message
-// that fits stays whole. What does not fit is then cut, in rounds that leave something for each.
+// keepUser keeps the words of the user, up to their share of the room: the first message, then the newest. A message
+// that fits is kept whole. The others are then cut, in rounds that leave something for each.
 func (w claims) keepUser(context.Context) error {
 	if w.talks {
-		return nil // keepTalk took them
+		return nil // keepTalk kept them
 	}
 	var order []int
 	for p := range w.c.Passages {
@@ -110,7 +111,7 @@ func (w claims) keepUser(context.Context) error {
 		}
 	}
 	limit = min(limit, max(w.spent(), start+w.o.Shares.Cut*float64(w.o.Room)))
-	// Pasted text must not crowd out requests: at first every message gets at most a part.
+	// Pasted text must not crowd out requests: in the first round every message has a limit.
 	for _, part := range []float64{w.o.Shares.Each, 1} {
 		for _, p := range large {
 			left := max(w.o.Shares.Each*room, 2*part*w.o.Shares.Each*(limit-w.spent()))
@@ -123,7 +124,7 @@ func (w claims) keepUser(context.Context) error {
 	return nil
 }
 
-// alive reports whether any line of a passage may be kept and is not.
+// alive reports whether any line of a passage may still be kept.
 func (w *choice) alive(lines core.Span) bool {
 	for l := lines.Start; l < lines.End; l++ {
 		if w.lines[l].at == 0 && !w.gone(l) {
@@ -133,12 +134,12 @@ func (w *choice) alive(lines core.Span) bool {
 	return false
 }
 
-// takeSaid takes the head of a passage of the user that is too large, then the prose in the rest, up to the limit. The
-// rest of what was pasted has to compete with all other lines.
+// takeSaid keeps the head of an oversized passage of the user, then the prose in the rest, up to the limit. The rest
+// of the pasted text competes with all other lines.
 func (w claims) takeSaid(lines core.Span, limit float64) {
 	head := w.spent() + w.o.Shares.Head*(limit-w.spent())
 	l := lines.Start
-	for ; l < lines.End && w.takeLine(l, head); l++ { //nolint:revive // it takes them
+	for ; l < lines.End && w.takeLine(l, head); l++ { //nolint:revive // takeLine keeps the lines
 	}
 	for ; l < lines.End; l++ {
 		if w.c.Lines[l].prose() {
@@ -147,9 +148,9 @@ func (w claims) takeSaid(lines core.Span, limit float64) {
 	}
 }
 
-// keepAsked takes, of messages that have to be answered and are too large to stay whole, the
-// newest first, the beginning, the end and the prose of what the user said, then the beginning
-// and the end of the rest, and the best of all other lines.
+// keepAsked serves messages that await an answer and are too large to be kept whole, newest first. It keeps the
+// beginning, the end and the prose of the user's text, then the beginning and the end of the rest, and the best of
+// all other lines.
 func (w claims) keepAsked(ctx context.Context) error {
 	limit := w.spent() + w.o.Shares.Asked*w.asking
 	first := w.passageOf(w.unread)
@@ -174,20 +175,20 @@ func (w claims) keepAsked(ctx context.Context) error {
 	return w.fillFrom(ctx, first, limit, func(p int) bool { return w.cut[w.c.Passages[p].Message] && w.eligible(p) })
 }
 
-// takeEnds takes lines from both ends of a passage, up to room tokens.
+// takeEnds keeps lines from both ends of a passage, up to room tokens.
 func (w *choice) takeEnds(lines core.Span, room float64) {
 	const head, tail = 0.4, 0.3 // of the room
 	from := w.spent()
 	l := lines.Start
-	for ; l < lines.End && w.takeLine(l, from+head*room); l++ { //nolint:revive // it takes them
+	for ; l < lines.End && w.takeLine(l, from+head*room); l++ { //nolint:revive // takeLine keeps the lines
 	}
 	end := w.spent() + tail*room
-	for k := lines.End - 1; k >= l && w.takeLine(k, end); k-- { //nolint:revive // it takes them
+	for k := lines.End - 1; k >= l && w.takeLine(k, end); k-- { //nolint:revive // takeLine keeps the lines
 	}
 }
 
-// takeLine takes line l unless that would exceed the limit. It reports whether the line is kept,
-// or is one to leave out anyway.
+// takeLine keeps line l unless that would exceed the limit. It reports whether the caller can go on: the line is
+// kept, or is not to be chosen anyway.
 func (w *choice) takeLine(l int, limit float64) bool {
 	if w.lines[l].at != 0 || w.gone(l) {
 		return true
@@ -201,8 +202,8 @@ func (w *choice) takeLine(l int, limit float64) bool {
 	return true
 }
 
-// The project's rules may take a share of the room, but always so many tokens. A view of 10 % in which they had all they
-// wanted was half rules.
+// Bounds of the project's rules: a share of the room, and tokens that they may always have. Without the share, half
+// of a view of 10 % was rules.
 const (
 	rulesShare = 0.15
 	rulesLeast = 600
@@ -213,8 +214,8 @@ func (w *reading) rulesRoom() float64 {
 	return max(rulesShare*float64(w.o.Room), rulesLeast)
 }
 
-// keepRules takes the newest version of each of the project's rules: all of them if there is room, else sentences that
-// forbid or require something first. The rest competes with all other lines.
+// keepRules keeps the newest version of each of the project's rules: whole if there is room, else first the sentences
+// that forbid or require something. The rest competes with all other lines.
 func (w claims) keepRules(context.Context) error {
 	limit := w.spent() + w.rulesRoom()
 	for _, imperative := range []bool{true, false} {
@@ -234,9 +235,8 @@ func (w claims) keepRules(context.Context) error {
 	return nil
 }
 
-// keepUnread takes the best lines of the results that the model has not read yet, those after
-// its last message, as far as the share goes, and then what else there is room for in it. It asked
-// for them, and earlier use does not predict what it will use of them.
+// keepUnread keeps the best lines of results after the model's last message, up to their share, then lines of other
+// wanted passages within it. The model asked for these results, and earlier use does not predict their use.
 func (w claims) keepUnread(ctx context.Context) error {
 	first := w.passageOf(w.unread)
 	limit := w.spent() + w.o.Shares.Unread*float64(w.o.Room)
@@ -255,8 +255,7 @@ func (w *choice) answers(p int) bool {
 	return w.eligible(p) && (k == dialog.KindToolResult || k == dialog.KindError)
 }
 
-// keepRecent takes the best line of each of the newest results, newest first, up to their share of
-// the room.
+// keepRecent keeps the best line of each of the newest results, newest first, up to their share of the room.
 func (w claims) keepRecent(ctx context.Context) error {
 	limit := w.spent() + w.o.Shares.Recent*float64(w.o.Room)
 	for p := len(w.passages) - 1; p >= 0 && w.c.Passages[p].Message >= w.recent; p-- {
@@ -277,24 +276,22 @@ func (w claims) keepRecent(ctx context.Context) error {
 	return nil
 }
 
-// fillFrom takes the best lines of the passages from first on that are wanted, until so much is
-// spent.
+// fillFrom keeps the best lines of the wanted passages from first on, up to limit tokens.
 func (w claims) fillFrom(ctx context.Context, first int, limit float64, wanted func(p int) bool) error {
 	_, err := w.fill(ctx, newQueue(w.candidates(first, len(w.passages), wanted)), limit)
 	return err
 }
 
-// What marks of pictures and the like may take of the room, in all: with a hundred
-// screenshots the newest are mentioned. Of little room one or two may have more. These
-// values were not learned.
+// Bounds of the marks of pictures and other media, in all: of a hundred screenshots the newest are mentioned. In
+// little room one or two may exceed the share. These values were not learned.
 const (
 	mediaShare  = 0.03
-	mediaTokens = 24   // what they may have in any case,
-	mediaMost   = 0.25 // but for this share
+	mediaTokens = 24   // tokens that they may always have,
+	mediaMost   = 0.25 // but no more than this share
 )
 
-// keepMedia takes the marks of what has no lines: pictures first, the newest first. They
-// come after the words of the user, and are left out before anything is too large.
+// keepMedia keeps the marks of content without lines: pictures first, newest first. They come after the words of the
+// user, and are the first to go if the result is too large.
 func (w claims) keepMedia(context.Context) error {
 	w.mediaAt = make([]int32, len(w.c.Media))
 	w.marks = make([]string, len(w.c.Media))
@@ -325,8 +322,8 @@ func (w claims) keepMedia(context.Context) error {
 // leastMark is less than the cost of any mark, in tokens: with less room, none is made.
 const leastMark = 6
 
-// renderMedia writes the marks of message i that come before passage p and were not
-// written, each under the header of its passage.
+// renderMedia writes the marks of message i before passage p that were not written yet, each under the header of its
+// passage.
 func (w extraction) renderMedia(b *extractWriter, i, p int, k int32) {
 	for ; b.media < len(w.c.Media); b.media++ {
 		m := &w.c.Media[b.media]

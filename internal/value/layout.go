@@ -13,27 +13,27 @@ type mode uint8
 const (
 	modeExtract mode = iota // its message is hidden; an extract holds the chosen lines
 	modeOpen                // its message stays; lines that are not chosen are left out in place
-	modeFixed               // it stays as it is
+	modeFixed               // it is unchanged
 )
 
 // A layout says which messages stay.
 type layout struct {
 	preface
-	native   []bool  // groups whose messages stay
-	cut      []bool  // messages of these whose own texts are cut in place
-	asking   float64 // the room of which what has to be answered may have its shares
+	native   []bool  // groups whose messages are kept in the view
+	cut      []bool  // kept messages whose own texts are cut in place
+	asking   float64 // the room of which messages that await an answer have shares
 	passages []passageState
-	picks    []float64 // tokens of all picks up to each; picks[0] is what is there before any
+	picks    []float64 // picks[k] is the tokens up to pick k; picks[0] is the size without any
 }
 
-// A passageState is what choosing reads of one.
+// A passageState is the part of a passage that choosing reads.
 type passageState struct {
-	opens  float32 // what its first line costs more: its header
+	opens  float32 // the additional cost of its first line: its header
 	opened int32   // how many of its lines are kept
 	mode   mode
 }
 
-// arrange decides by the shares which messages are kept unchanged, and clears all other choices.
+// arrange decides by the shares which messages stay unchanged, and clears all other choices.
 func (w *layout) arrange() {
 	clear(w.native)
 	clear(w.cut)
@@ -45,19 +45,19 @@ func (w *layout) arrange() {
 	w.keepFixed()
 }
 
-// A staying is what stay knows of the groups from the newest on.
+// A staying is the state of stay, which goes through the groups from the newest on.
 type staying struct {
 	open  []bool  // messages whose results may be shortened
 	base  float64 // tokens of all that stays
-	free  float64 // what the newest groups leave of the room, when all that must stay is there
-	asked float64 // left for what has to be answered
-	left  float64 // for the newest messages
-	most  float64 // the same, before any
+	free  float64 // room after all required messages and the newest groups
+	asked float64 // room left for messages that await an answer
+	left  float64 // room left for the newest messages
+	most  float64 // the same, at the beginning
 	tail  bool    // all messages so far stay
 }
 
-// stay decides which messages stay: those that must, those that have to be answered, and the
-// newest. A message of the user's that is too large for what it has to fit in stays, too, and is cut.
+// stay decides which messages stay: the required ones, those that await an answer, and the newest. A message of the
+// user that is too large for its share stays, too, and is cut.
 func (w *layout) stay() {
 	if w.o.Only != nil {
 		w.stayAll()
@@ -66,8 +66,8 @@ func (w *layout) stay() {
 	must, fixed := w.musts()
 	room := float64(w.o.Room)
 	s := staying{open: make([]bool, len(w.messages)), base: headTokens, tail: true, free: room - headTokens - fixed - w.rulesTokens()}
-	// What must stay may leave little. Then the shares are of that, and what has to be answered has
-	// something even if rules fill all of it.
+	// Required messages may leave little. Then the shares are shares of the rest, and messages that await an answer
+	// have something even if rules would fill all of it.
 	least := 0.4 * (room - fixed)
 	w.asking = max(0, min(room, max(s.free, least)))
 	s.asked = w.o.Shares.Newest * max(0, min(room, max(1.7*s.free, least)))
@@ -102,7 +102,7 @@ func (w *layout) stay() {
 	}
 }
 
-// stayAll lets all messages stay, and shortens the results that Options.Only names.
+// stayAll keeps all messages, and shortens only the results that Options.Only selects.
 func (w *layout) stayAll() {
 	for g := range w.native {
 		w.native[g] = true
@@ -129,7 +129,7 @@ func (w *layout) stayAll() {
 	}
 }
 
-// findNewest finds what the user said last, if that is hidden.
+// findNewest finds the user's last message, if it is hidden.
 func (w *layout) findNewest(hidden []bool) {
 	found := false
 	for p := len(w.c.Passages) - 1; p >= 0; p-- {
@@ -139,7 +139,7 @@ func (w *layout) findNewest(hidden []bool) {
 	}
 }
 
-// stays decides whether group g stays, and what of it may be shortened.
+// stays decides whether group g stays, and which parts of it may be shortened.
 func (w *layout) stays(s *staying, g int, must bool) {
 	group := w.groups[g]
 	cost, texts := 0.0, 0.0
@@ -162,7 +162,7 @@ func (w *layout) stays(s *staying, g int, must bool) {
 	case must, newest && cost <= asked, s.tail && cost <= s.left:
 	case newest && texts > 0 && cost-texts <= asked, s.tail && texts > 0 && cost > s.most && cost-texts <= s.left:
 		cost, cut = cost-texts, true
-	case newest: // it does not fit however it is cut; what was before it keeps its share
+	case newest: // it does not fit even if cut; earlier messages keep their share
 		return
 	default:
 		s.tail = false
@@ -180,7 +180,7 @@ func (w *layout) stays(s *staying, g int, must bool) {
 	}
 	s.base += cost
 	switch {
-	case newest && !must: // it leaves those before it half of their share, or has a share of its own
+	case newest && !must: // it leaves earlier messages half of their share, or has a share of its own
 		s.asked -= cost
 		if cost <= s.left {
 			s.left = max(s.left-cost, s.most/2)
@@ -196,8 +196,8 @@ func (w *layout) stays(s *staying, g int, must bool) {
 	}
 }
 
-// long reports whether a passage is of a text that may be shortened in place, and that a mark
-// is so much smaller than that it is worth it.
+// long reports whether a passage belongs to a text that may be shortened in place, and is so much larger than a mark
+// that shortening pays.
 func (w *layout) long(pass *Passage) bool {
 	m := &w.messages[pass.Message]
 	switch p := m.Parts[pass.part].(type) {
@@ -222,7 +222,7 @@ func (w *layout) hidden() []bool {
 	return hidden
 }
 
-// rulesTokens returns the tokens of the project's rules that are to stay.
+// rulesTokens returns the tokens of the project's rules that are to be kept.
 func (w *layout) rulesTokens() float64 {
 	n := 0.0
 	for p := range w.c.Passages {
@@ -235,7 +235,7 @@ func (w *layout) rulesTokens() float64 {
 	return min(n, w.rulesRoom())
 }
 
-// keepFixed takes the lines of fixed passages as kept.
+// keepFixed marks the lines of fixed passages as kept.
 func (w *layout) keepFixed() {
 	for p := range w.c.Passages {
 		if w.passages[p].mode != modeFixed {
@@ -256,16 +256,15 @@ func hasResult(m *core.Message) bool {
 	return slices.ContainsFunc(m.Parts, func(p core.Part) bool { _, ok := p.(core.ToolResult); return ok })
 }
 
-// What is written around lines, in tokens, before it is counted.
+// Estimated tokens around lines.
 const (
 	headTokens = 80
 	stubTokens = 14
 	gapTokens  = 2
-	// shortText is the size up to which unread texts and the newest results are left unchanged: a
-	// mark would save little.
+	// shortText is the size up to which unread texts and the newest results stay unchanged: a mark would save little.
 	shortText = 60
-	// smallText is the same for other results that stay: a mark in their place says less and takes half as much.
+	// smallText is the same for other kept results, whose mark is shorter.
 	smallText = 30
-	// recentResults is how many results are the newest.
+	// recentResults is the number of results that count as the newest.
 	recentResults = 10
 )

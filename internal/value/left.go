@@ -10,40 +10,40 @@ import (
 	"github.com/condensehq/condense/internal/value/parallel"
 )
 
-// An extract begins with an index of what its messages had: handles that together lead to all of it, each with
-// labels of what its content is about. A handle with a + names everything from its part on.
+// An extract begins with an index of the hidden messages: handles that together lead to all of their content, each
+// with labels of its subjects. A handle with a + leads to everything from its part on.
 
 const (
-	// leftName begins the header of the index. It is part of the form of an extract, but what follows it is
-	// for models, and may change.
+	// leftName begins the header of the index. It is part of the form of an extract; the text after it is for models
+	// and may change.
 	leftName  = "hidden:"
 	leftHand  = leftName + " h:…+ recalls all from there on"
 	leftShort = leftName + " recall"
 	leftPaths = leftName + " files read and not changed since"
-	// fromMark follows a handle that names everything from its part on.
+	// fromMark follows a handle that leads to everything from its part on.
 	fromMark = "+"
-	// leftPage is how much one entry should lead to, in bytes: what one recall returns.
+	// leftPage is the amount of content, in bytes, that one entry should lead to: as much as one recall returns.
 	leftPage = 20_000
-	// leftLeast is the share of the room that one handle may have where all of the index is too small for any.
+	// leftLeast is the share of the room that a single handle may have if the index has no room even for one.
 	leftLeast = 0.035
-	// leftLabels is the largest share of the index that labels may have, and leftNames that of handles if there are more of them. A
-	// handle without a label tells a model nothing but its place.
+	// leftLabels is the largest share of the index for labels, leftNames for handles if not all fit. A handle without
+	// a label tells a model nothing but its place.
 	leftLabels, leftNames = 0.6, 0.5
-	// leftPoor is how many times larger than its share of the room an index must be to have only two fifths of that: it
-	// leads to too little to be worth more.
+	// leftPoor is how many times its room an index must need to get only two fifths of it: such an index could list
+	// too little to be worth more.
 	leftPoor = 1.5
 )
 
-// A leftPart is what the index knows of a part of a message.
+// A leftPart is an entry of the index for one part of a message.
 type leftPart struct {
 	message int
 	handle  string
-	first   bool // no part before it has the same content
+	first   bool // no earlier part has the same content
 	bytes   int
 	about   string // a label, of a result
 }
 
-// leftParts returns the parts of all messages, as they were before anything was shortened.
+// leftParts returns the parts of all messages, as they were before any shortening.
 func (w *reading) leftParts() []leftPart {
 	var parts []leftPart
 	var was []core.Part
@@ -53,7 +53,7 @@ func (w *reading) leftParts() []leftPart {
 			parts = append(parts, leftPart{message: i})
 		}
 	}
-	const least = 64 // parts that are worth a goroutine
+	const least = 64 // parts that justify a goroutine
 	parallel.Ranges(len(was), least, func(from, to int) {
 		for k := from; k < to; k++ {
 			parts[k].handle, parts[k].bytes = core.Handle(was[k]), textBytes(was[k])
@@ -105,7 +105,7 @@ type leftEntry struct {
 	labels []string
 }
 
-// cutLabels reads the labels of an entry.
+// cutLabels splits the labels of an entry.
 func cutLabels(s string) []string {
 	if s == "" {
 		return nil
@@ -113,9 +113,9 @@ func cutLabels(s string) []string {
 	return strings.Split(s, ", ")
 }
 
-// listLeft sets the index of the hidden messages, and returns its tokens. It has at most its share of the room, less what
-// is spent of it, if it leads to much, and at most what is free. If that is too little it has fewer labels, and of the handles every second,
-// third and so on: each leads on to the next.
+// listLeft writes the index of the hidden messages, and returns its tokens. It may use its share of the room, less
+// the spent tokens if the index is rich, and at most free. If that is too little, it drops labels, then keeps only
+// every second, third and so on of the handles: each leads on to the next.
 func (w *preface) listLeft(hidden []bool, spent int, free float64) float64 {
 	w.left = ""
 	room := int(min(w.o.Shares.Index*float64(w.o.Room), free))
@@ -143,7 +143,7 @@ func (w *preface) listLeft(hidden []bool, spent int, free float64) float64 {
 		sizes[i] = tokens(e.name + "\n")
 		names += sizes[i]
 	}
-	if len(entries) > 0 && !w.o.NoHandles && room < slices.Min(sizes) { // of little room one handle has more
+	if len(entries) > 0 && !w.o.NoHandles && room < slices.Min(sizes) { // the room is too small for any entry: one handle may have more
 		w.left = " " + leftShort + "\n" + entries[0].name
 		if n := float64(tokens(UsualMark + w.left + "\n")); n <= min(leftLeast*float64(w.o.Room), free) {
 			return n
@@ -156,7 +156,7 @@ func (w *preface) listLeft(hidden []bool, spent int, free float64) float64 {
 	} else {
 		room = max(room-spent, room/2)
 	}
-	var lead *leftEntry // from which a reader can go on to all that follows
+	var lead *leftEntry // an entry from which a reader can go on to all that follow
 	for i := range entries {
 		if strings.HasSuffix(entries[i].name, fromMark) {
 			lead = &leftEntry{name: entries[i].name}
@@ -165,7 +165,7 @@ func (w *preface) listLeft(hidden []bool, spent int, free float64) float64 {
 	}
 	if most := int(leftNames * float64(room)); names > most && len(entries) > 0 {
 		if known := slices.DeleteFunc(slices.Clone(entries), func(e leftEntry) bool { return len(e.labels) == 0 }); !w.o.NoHandles && len(known) > 0 {
-			entries, names = known, 0 // no reader can know what a bare handle leads to
+			entries, names = known, 0 // a handle without labels gives a reader no reason to follow it
 			for i, e := range entries {
 				sizes[i] = tokens(e.name + "\n")
 				names += sizes[i]
@@ -198,13 +198,13 @@ func (w *preface) listLeft(hidden []bool, spent int, free float64) float64 {
 	return float64(tokens(UsualMark + w.left + "\n"))
 }
 
-// labelled returns a line for each entry, with the labels that there is room for.
+// labelled returns a line for each entry, with as many labels as fit.
 func labelled(entries []leftEntry, room int, tokens func(string) int) string {
-	for _, e := range entries { // files say more than programs
+	for _, e := range entries { // files are better labels than programs
 		slices.SortStableFunc(e.labels, func(a, b string) int { return strings.Count(a, " ") - strings.Count(b, " ") })
 	}
 	said := make([]int, len(entries)) // labels
-	for more := true; more; {         // the newest first, one of each at a time
+	for more := true; more; {         // newest entries first, one label of each at a time
 		more = false
 		for i := len(entries) - 1; i >= 0; i-- {
 			e := &entries[i]
@@ -230,7 +230,7 @@ func labelled(entries []leftEntry, room int, tokens func(string) int) string {
 	return b.String()
 }
 
-// leftHandles returns handles that lead to all content of the hidden messages, each to what one recall returns.
+// leftHandles returns handles that lead to all content of the hidden messages, each to as much as one recall returns.
 func (w *preface) leftHandles(hidden []bool) []leftEntry {
 	var out []leftEntry
 	page := 0 // bytes that the last entry still leads to
@@ -260,7 +260,7 @@ func (w *preface) leftHandles(hidden []bool) []leftEntry {
 	return out
 }
 
-// leftFiles returns the files that calls in hidden messages read, with the lines.
+// leftFiles returns the files, with lines, that calls in hidden messages read.
 func (w *reading) leftFiles(hidden []bool) []leftEntry {
 	reads := map[string]dialog.File{} // by call
 	var out []leftEntry
@@ -291,7 +291,7 @@ func (w *reading) leftFiles(hidden []bool) []leftEntry {
 	return out
 }
 
-// unchanged returns the entries whose files no call but reads names after they were read.
+// unchanged returns the entries whose files were only read since, never named by another call.
 func (w *reading) unchanged(entries []leftEntry) []leftEntry {
 	return slices.DeleteFunc(entries, func(e leftEntry) bool {
 		path, _, _ := strings.Cut(e.name, ":")
@@ -304,7 +304,7 @@ func (w *reading) unchanged(entries []leftEntry) []leftEntry {
 					continue
 				}
 				if info := dialog.ParseCall(c.Name, c.Args); info.Family != dialog.FamilyRead {
-					changed = true // or it was read after: then it is left out without need
+					changed = true // it may have been read again since: then it is omitted without need
 				}
 			}
 		}
@@ -312,10 +312,10 @@ func (w *reading) unchanged(entries []leftEntry) []leftEntry {
 	})
 }
 
-// A display prints the files that it names: they say more than its name does.
+// A display prints the files that it names, which are better labels than its own name.
 var displays = []string{"sed", "cat", "head", "tail", "nl", "bat", "less"}
 
-// leftLabel says in a word or two what a call is about: the name of a file, or a program with what follows it.
+// leftLabel returns a label for a call in a word or two: the name of a file, or a program with its first argument.
 func leftLabel(c core.ToolCall) string {
 	info := dialog.ParseCall(c.Name, c.Args)
 	if info.Family != dialog.FamilyCommand {

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// A class says what a term looks like.
+// A class is the form of a term.
 type class uint8
 
 const (
@@ -24,7 +24,7 @@ const (
 // hyphens between two of them.
 type token struct {
 	hash   uint64 // without regard to case
-	filler bool   // a word that only holds others together
+	filler bool   // a word that only connects others
 }
 
 // A mention is a term in a line.
@@ -38,8 +38,8 @@ type mention struct {
 type lexer struct {
 	tokens   []token
 	mentions []mention
-	hash     uint64 // of the token at hand, without regard to case
-	size     int    // of it, in bytes; 0 if it has capitals, and so another hash as a term
+	hash     uint64 // of the current token, without regard to case
+	size     int    // of the hash, in bytes; 0 if the token has capitals, so that its hash as a term differs
 }
 
 const (
@@ -92,7 +92,7 @@ var bytesOf = func() (t [256]uint8) {
 	return t
 }()
 
-// read takes a line apart.
+// read divides a line into tokens and terms.
 func (x *lexer) read(line string) {
 	x.tokens, x.mentions = x.tokens[:0], x.mentions[:0]
 	for i := 0; i < len(line); {
@@ -152,7 +152,7 @@ func (x *lexer) read(line string) {
 	}
 }
 
-// mention adds s, which is the token at hand or a part of it.
+// mention adds s, the current token or a part of it.
 func (x *lexer) mention(s string, c class) {
 	h := x.hash
 	if len(s) != x.size {
@@ -261,7 +261,7 @@ var extensions = set(`bash bat c cc cfg conf cpp cs css csv cxx dart env ex exs 
 
 const longestFiller = 7
 
-// fillers are the words of English that say least.
+// fillers are the most common words of English.
 var fillers = func() table {
 	out := newTable(0)
 	for w := range set(`a about after all also an and any are as at be been but by can could did do does for from
@@ -273,16 +273,16 @@ var fillers = func() table {
 	return out
 }()
 
-// A line of more than longLine bytes is taken apart: a page of prose or of JSON is not
-// kept or lost as one. Its pieces have leastPiece to mostPiece bytes, a sentence or two.
+// A line of more than longLine bytes is divided: a page of prose or of JSON should not be kept or lost as one. Its
+// pieces have leastPiece to mostPiece bytes, a sentence or two.
 const (
 	longLine   = 320
 	leastPiece = 100
 	mostPiece  = 260
 )
 
-// pieces yields line in several pieces, which end where a sentence, an object, a clause or
-// a word does, whichever is found first in that order.
+// pieces yields line in pieces that end where a sentence, an object, a clause or a word does, in this order of
+// preference.
 func pieces(line string, yield func(string)) {
 	for len(line) > longLine {
 		cut := cutAt(line)
@@ -329,8 +329,7 @@ func isJSON(line string) bool {
 	return len(line) >= least && (line[0] == '{' && line[len(line)-1] == '}' || line[0] == '[' && line[len(line)-1] == ']') && strings.IndexByte(line, '"') >= 0
 }
 
-// flatten yields the values in the JSON object or array args, each with its key before it, and the
-// key, and reports whether args is one.
+// flatten yields the values in the JSON object or array args, each with its key, and reports whether args is JSON.
 func flatten(args string, yield func(key, text string)) bool {
 	args = strings.TrimSpace(args)
 	if args == "" || args[0] != '{' && args[0] != '[' || !json.Valid([]byte(args)) {
@@ -358,7 +357,7 @@ func flatten(args string, yield func(key, text string)) bool {
 		case json.Delim:
 			if t == '{' || t == '[' {
 				if top >= 0 && stack[top].object && strings.ContainsAny(stack[top].key, "0123456789/.") {
-					yield("", stack[top].key+":") // a key that is no field says what follows is about
+					yield("", stack[top].key+":") // a key that is not a known field introduces its value
 				}
 				stack = append(stack, level{object: t == '{', isKey: t == '{'})
 				continue

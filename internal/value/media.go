@@ -6,13 +6,12 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// A Media is content that has no lines: a picture, a document, a block of unknown kind.
-// In an extract a mark replaces it, "[… image h:0123456789]", in the form of the
-// one that ends a result in which lines are missing.
+// A Media is content without lines: a picture, a document, a block of unknown kind. In an extract a mark replaces it,
+// such as "[… image h:0123456789]", in the form of the mark at the end of a shortened result.
 type Media struct {
-	// by describes the passage that it is in: its kind, name, target and message.
+	// by describes its passage: kind, name, target and message.
 	by Passage
-	// before is the index of the first passage that comes after it.
+	// before is the index of the first passage after it.
 	before int
 
 	part core.Part // nil if a former extract had the mark
@@ -42,8 +41,7 @@ func (m *Media) line() string {
 const (
 	markStart = "[" + GapMark + " "
 	imageName = "image"
-	// maxName is the longest name of a block, in bytes, that a mark may hold,
-	// which is to cost about a dozen tokens.
+	// maxName is the longest name of a block, in bytes, for a mark, which should cost about a dozen tokens.
 	maxName = 24
 )
 
@@ -57,7 +55,7 @@ func isName(s string) bool {
 	return s != "" && len(s) <= maxName
 }
 
-// readMark parses what line wrote.
+// readMark parses the output of line.
 func readMark(line string) (mark string, ok bool) {
 	s, ok := strings.CutPrefix(line, markStart)
 	if !ok {

@@ -17,9 +17,9 @@ import (
 // to unrelated projects. It never changes and is safe for concurrent use.
 type Model struct {
 	terms, phrases []float32
-	// Trees correct what the weights say: of terms, and of the phrases of a line.
+	// Trees correct the weights' estimates: of terms, and of the phrases of a line.
 	termTrees, phraseTrees *forest
-	common                 map[uint64]uint8 // the rarity of the terms that several projects have
+	common                 map[uint64]uint8 // rarity of the terms that several projects have
 }
 
 //go:embed weights.json
@@ -76,16 +76,16 @@ func layOut(features []Feature, w map[string][]float32) ([]float32, error) {
 	return out, nil
 }
 
-// rareShares are the steps of the share of the projects that have a term: with a number of projects more terms would
-// be common the more projects are read. Of fewer than shareOf a share says little, and they count as so many.
+// rareShares are the steps of the share of projects that have a term. It is a share rather than a number, so that
+// adding projects does not make terms common. With fewer than shareOf projects, shareOf is the divisor.
 var rareShares = []float64{0.12, 0.2, 0.27, 0.36}
 
 const shareOf = 13
 
-// rarities is how many steps there are.
+// rarities is the number of steps.
 const rarities = 5
 
-// parseCommon reads lines of the share of projects that have some terms, as a fraction, and the terms.
+// parseCommon reads lines of a share of projects, as a fraction, and the terms that so many of them have.
 func parseCommon(s string) (map[uint64]uint8, error) {
 	out := make(map[uint64]uint8, 16384)
 	for line := range strings.SplitSeq(s, "\n") {
@@ -109,14 +109,14 @@ func parseCommon(s string) (map[uint64]uint8, error) {
 // rarity returns the step of a term.
 func (m *Model) rarity(h uint64) int { return int(m.common[h]) }
 
-// An Estimate says what keeping a term or phrase is worth.
+// An Estimate rates terms and phrases.
 type Estimate struct {
-	// Names and Words hold a value for every term, one of them zero: how likely it is to
-	// be written again, times how hard it would be to guess.
+	// Names and Words hold a value for every term, zero in one of them: the probability that it is written again,
+	// times the difficulty of guessing it.
 	Names, Words []float32
 	// Phrases holds a value for every phrase.
 	Phrases []float32
-	// Rates hold the sum of each.
+	// The sums of the values.
 	nameSum, wordSum, phraseSum float64
 }
 
@@ -124,10 +124,10 @@ type Estimate struct {
 func (m *Model) Estimate(c *Conversation) *Estimate {
 	e := &Estimate{Names: make([]float32, len(c.terms)), Words: make([]float32, len(c.terms)), Phrases: make([]float32, len(c.phrases))}
 	v := m.Evidence(c)
-	// Sums are made in the order of the numbers: another order gives others in the last digit.
+	// Sums are made in the order of the numbers: another order changes the last digit.
 	inOrder(len(c.terms), func(from, to int, values []float64) {
 		var x [termSize]float32
-		line := int32(-1) // that x has: terms come by lines, mostly
+		line := int32(-1) // the line that x describes: consecutive terms are mostly of the same line
 		for n := from; n < to; n++ {
 			if c.terms[n].messages == 0 {
 				continue
@@ -166,7 +166,9 @@ func (m *Model) Estimate(c *Conversation) *Estimate {
 			phrase
 			value float64
 		}
-		var last [4]rated // of each number of words that are no fillers: phrases of a line are mostly seen alike, and what is alike is worth the same
+		// Consecutive phrases of a line mostly have the same features, and so the same value. The index is the number of
+		// words that are not fillers.
+		var last [4]rated
 		for n := from; n < to; n++ {
 			f := &c.phrases[n]
 			if f.messages > phraseMessages {
@@ -185,11 +187,10 @@ func (m *Model) Estimate(c *Conversation) *Estimate {
 	return e
 }
 
-// leastValues is how many values are worth a goroutine.
+// leastValues is the number of values that justifies a goroutine.
 const leastValues = 512
 
-// inOrder yields n values in order. They are made in ranges by work, which writes those
-// that are not 0. It calls f concurrently.
+// inOrder yields n values in order. Work computes them concurrently, by ranges, and writes those that are not 0.
 func inOrder(n int, work func(from, to int, values []float64), yield func(n int, v float64)) {
 	values := make([]float64, min(n, 1<<16))
 	for start := 0; start < n; start += len(values) {
@@ -202,8 +203,7 @@ func inOrder(n int, work func(from, to int, values []float64), yield func(n int,
 	}
 }
 
-// phraseMessages is in how many messages at most a distinctive phrase occurs: what occurs
-// in more is a formula.
+// phraseMessages is the most messages in which a distinctive phrase occurs; a more frequent phrase is a formula.
 const phraseMessages = 3
 
 // logit returns the log-odds that the weights predict for a feature vector given as bucket
@@ -216,8 +216,7 @@ func logit(w []float32, steps []uint16) float64 {
 	return x
 }
 
-// weight is how much it would cost to lose term n: 1 for what occurs in one message of one
-// project, 0 for what occurs everywhere.
+// weight returns the cost of losing term n: 1 if it occurs in one message of one project, 0 if it occurs everywhere.
 func (c *Conversation) weight(n, rarity int) float64 {
 	t := &c.terms[n]
 	all := float64(c.messages)
@@ -240,23 +239,23 @@ func bestTerms(c *Conversation, odds []float32) []float32 {
 	return best
 }
 
-// A forest is a sum of decision trees over the features of a line, of a term. It adds to what
-// the weights say of each feature for itself what several say together.
+// A forest is a sum of decision trees over the features of a line or of a term. The weights rate each feature by
+// itself; the trees add the effect of combinations.
 type forest struct {
 	nodes []node
 	roots []int32
 }
 
-// A node asks whether a feature is less than at: the next node is next if it is, the one
-// after that if not. A leaf has feature -1, and the value in at.
+// A node compares a feature with at: if it is less, the next node is next, else next+1. A leaf has feature -1 and its
+// value in at.
 type node struct {
 	at      float32
 	next    int32
 	feature int32
 }
 
-// sum returns what the trees say of x, as a difference of log odds. The race detector leaves it out: the trees do not change once they
-// are read, x is the caller's own, and to watch every look at them took a large part of the time of the tests.
+// sum returns the trees' estimate for x, as a difference of log-odds. The race detector skips it: the trees do not
+// change once they are read, x belongs to the caller, and watching these reads took a large part of the tests' time.
 //
 //go:norace
 func (f *forest) sum(x []float32) float64 {
@@ -275,7 +274,7 @@ func (f *forest) sum(x []float32) float64 {
 	return float64(s)
 }
 
-// grow adds a tree whose nodes count from its root.
+// grow adds a tree, whose nodes are numbered from its root.
 func (f *forest) grow(tree []node) {
 	root := int32(len(f.nodes))
 	f.roots = append(f.roots, root)
@@ -287,8 +286,7 @@ func (f *forest) grow(tree []node) {
 	}
 }
 
-// parseTrees reads trees in the form of weights.json: nodes of [feature, at, next], leaves of
-// [value].
+// parseTrees reads trees in the form of weights.json: nodes of [feature, at, next], leaves of [value].
 func parseTrees(trees [][][]float32, features int) (*forest, error) {
 	f := &forest{}
 	for t, list := range trees {

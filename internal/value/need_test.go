@@ -249,7 +249,8 @@ func TestNobodyWritesAnExtract(t *testing.T) {
 	}
 }
 
-// TestNewestWords: what the user said last has a header of its own where it is hidden, once, and later rounds read it as the user's.
+// TestNewestWords: what the user said last has a header of its own where it is hidden, once, and later rounds read it
+// as the user's.
 func TestNewestWords(t *testing.T) {
 	messages := append([]core.Message{
 		coretest.User(core.Text("Mend the okapi first.")), coretest.Assistant(core.Text("It is done.")),

@@ -125,7 +125,8 @@ func TestOpenForms(t *testing.T) {
 	}
 }
 
-// The next step that the agent named stays until a plan or the user says something newer, however often it is condensed.
+// The next step that the agent named stays until a plan or the user says something newer, however often it is
+// condensed.
 func TestOpenNext(t *testing.T) {
 	said := []core.Message{coretest.Assistant(core.Text("The parser is done.\nNext step: teach `print` the new names."))}
 	const want = "next: teach `print` the new names."
@@ -160,8 +161,8 @@ func TestOpenNext(t *testing.T) {
 	}
 }
 
-// A command that failed is open however many files were printed since, also if no exit code says so, and although a former condensation shortened
-// its result.
+// A command that failed is open however many files were printed since, also if no exit code says so, and although a
+// former condensation shortened its result.
 func TestOpenLasts(t *testing.T) {
 	for name, result := range map[string]string{
 		"exit code": "--- FAIL: TestDates\nProcess exited with code 1",
@@ -179,8 +180,8 @@ func TestOpenLasts(t *testing.T) {
 	}
 }
 
-// What is open says only what a plan and commands said, whatever their texts hold: no text of theirs becomes an item, an error or another part of
-// the extract, and condensing the extract again changes nothing of it.
+// What is open says only what a plan and commands said, whatever their texts hold: no text of theirs becomes an item,
+// an error or another part of the extract, and condensing the extract again changes nothing of it.
 func TestOpenIsNotForged(t *testing.T) {
 	old := readingOf(20, 15) // the block is what is looked at
 	shares := value.DefaultShares()

@@ -9,8 +9,8 @@ import (
 	"github.com/condensehq/condense/internal/dialog"
 )
 
-// kinds is how many kinds passages are of: the first ones of package dialog, up to errors.
-// Project rules and descriptions of the environment count as injected.
+// kinds is the number of kinds of passages: the first ones of package dialog, up to errors. Project rules and
+// descriptions of the environment count as injected.
 const kinds = int(dialog.KindError) + 1
 
 // A Passage is the text of one author in one part of a message.
@@ -20,24 +20,23 @@ type Passage struct {
 	part    int    // the index of the part in the message
 	content int    // the index in the content of a result
 	Name    string // of the tool that was called
-	Target  string // what the call was about: a path, a command
-	call    string // the ID of the call, if it is one or a result; empty in a former extract
-	Handle  string // of the part that it was taken from, if a former extract says so
-	partial bool   // a former extract holds it, not all of it
-	// rules is the name of the project rules that it holds; empty if it holds none. All lines of
-	// rules are read, the empty ones, too.
+	Target  string // of the call: a path, a command
+	call    string // the ID of the call, for calls and results; empty in a former extract
+	Handle  string // of the part that it is from, if a former extract has it
+	partial bool   // a former extract has only some of it
+	// rules is the name of its project rules; empty if it has none. All lines of rules are read, even empty ones.
 	rules string
-	// outdated says that a newer passage holds the rules of that name.
+	// outdated marks rules with a newer version in a later passage.
 	outdated bool
-	demands  bool // it is the block of a former extract with what the user demands
-	newest   bool // it is what the user said last, and its message is hidden
+	demands  bool // it is a former extract's block of the user's demands
+	newest   bool // it is the user's last message, which is hidden
 	Lines    core.Span
 	file     int32 // the term that names the file it is about; -1 if none
 	family   uint8 // of the tool; see families
 	later    uint8 // how many passages of its kind and tool follow, in steps
-	back     int32 // how often a term was written again after it had last occurred here; see cameBack
-	reuse    uint8 // how much of what it said first was written again; see reuseSteps
-	old      bool  // it is about a file or a command which a newer one is about, too
+	back     int32 // how often a term came back after its last occurrence here; see cameBack
+	reuse    uint8 // share of its new terms that was used again; see reuseSteps
+	old      bool  // a newer passage is about the same file or command
 }
 
 // answers reports whether a tool wrote p.
@@ -45,38 +44,38 @@ func (p *Passage) answers() bool {
 	return p.Kind == dialog.KindToolResult || p.Kind == dialog.KindError
 }
 
-// exitForm matches what says that a program failed.
+// exitForm matches the exit code of a failed program.
 var exitForm = regexp.MustCompile(`(?i)\bexit(?:ed)?(?: with)?[ _]?(?:code|status)?["':= ]{1,4}[1-9]\d{0,2}\b`)
 
-// failed reports whether p is the result of a call that failed, as it says itself or, if it is of a command, its
-// text says at one end.
+// failed reports whether p is the result of a failed call: it is marked so, or it is of a command and its text shows
+// it at one end.
 func (p *Passage) failed(text string) bool {
 	const end = 200 // bytes
 	return p.Kind == dialog.KindError || p.answers() && dialog.FamilyOf(p.Name) == dialog.FamilyCommand &&
 		(exitForm.MatchString(text[:min(len(text), end)]) || exitForm.MatchString(text[max(0, len(text)-end):]) || endsFailed(text))
 }
 
-// A Line is one of a passage. Lines without a letter or digit are left out.
+// A Line is one line of a passage. Lines without a letter or digit are left out.
 type Line struct {
 	Text    string
 	Passage int32
-	// after are the lines without a letter or digit that follow it, such as a closing brace: they belong to it. Of the
-	// user they are all lines up to the next, as they are; elsewhere those that are not blank.
+	// after holds the lines without a letter or digit that follow it and belong to it, such as a closing brace. In
+	// the user's text all such lines are kept; elsewhere blank ones are not.
 	after string
-	// joins says that the line continues the one before it: a long line was taken apart.
+	// joins marks the continuation of a long line that was divided.
 	joins bool
-	// Gap is how many lines a former condensation left out before it, at least.
+	// Gap is the least number of lines that a former condensation left out before it.
 	Gap int32
-	// flat says that it is made of a value of JSON: no line of the text is the same.
+	// flat marks a value of JSON, which is not a line of the text.
 	flat bool
-	// apart says that a blank line is before it.
+	// apart marks a line after a blank line.
 	apart bool
-	// outdated says that the user said something newer about the same.
+	// outdated marks a line that a newer line of the user replaces.
 	outdated bool
-	replaced bool // the text that an edit replaced; see findReplaced
+	replaced bool // an edit replaced it; see findReplaced
 	repeated bool // a newer message has a line of the same shape; see findRepeated
 	demand   dialog.Demand
-	under    int32     // the line with the path that it is of, in what a search found; 0 if it needs none
+	under    int32     // in search results, the line with the path that it belongs to; 0 if it needs none
 	mentions core.Span // in Conversation.mentions
 	phrases  core.Span // in Conversation.phrases
 	start    int       // bytes of all lines before it
@@ -86,27 +85,26 @@ type Line struct {
 	lineUse
 }
 
-// A lineUse says when what a line is about was used.
+// A lineUse tells when the subject of a line was last used.
 type lineUse struct {
 	hot     [2]int32 // the last two messages in which the user or the agent wrote one of its rare terms
-	hotTerm int32    // the term that hot[0] is of
-	near    int32    // the last message in which such a term of a line close by was written
-	back    bool     // whether a term came back from here; see cameBack
-	// How many lines above and below the next line is that a term came back from.
+	hotTerm int32    // the term of hot[0]
+	near    int32    // the last message in which a rare term of a line close by was written
+	back    bool     // a term came back from here; see cameBack
+	// Lines up and down to the next line from which a term came back.
 	backAbove, backBelow uint16
 }
 
 // prose reports whether the line is made of words, four or more: neither code nor data.
 func (l *Line) prose() bool { return l.shape == shapeProse }
 
-// A Conversation is a conversation as lines. It refers to the texts of the messages that
-// it was read from.
+// A Conversation is a conversation as lines. It refers to the texts of the messages from which it was read.
 type Conversation struct {
 	Passages []Passage
 	Lines    []Line
 	Media    []Media  // oldest first
 	left     []string // the entries of the indices of former extracts
-	open     []string // what the last of them says is open
+	open     []string // the last former extract's list of open work
 
 	messages int
 	bytes    int
@@ -118,22 +116,22 @@ type Conversation struct {
 	phrases  []phrase
 	partAt   table
 	parts    []part
-	// Numbers of the parts of terms, one after the other.
+	// Numbers of the parts of terms, term by term.
 	termParts []int32
 }
 
-// Read takes messages apart. The cost is linear.
+// Read divides messages into passages and lines. The cost is linear.
 func Read(messages []core.Message) *Conversation {
 	return read(messages, new(dialog.Reader).Read(messages), true)
 }
 
-// read takes messages apart, of which d was read. Demands says whether those of the user are found.
+// read divides messages that were read as d. Demands says whether to find the user's demands.
 func read(messages []core.Message, d *dialog.Dialog, demands bool) *Conversation {
 	size := 0
 	for i := range messages {
 		size += messages[i].Tokens * 4
 	}
-	// What texts of this size usually hold, so that little is moved while they are read.
+	// Typical numbers for texts of this size, so that little is moved while they are read.
 	c := &Conversation{
 		messages: len(messages),
 		termAt:   newTable(size / 32), phraseAt: newTable(size / 6), partAt: newTable(size / 64),
@@ -164,9 +162,9 @@ type announced struct{ name, target string }
 type reader struct {
 	c     *Conversation
 	field uint8
-	flat  bool // a value of JSON is read
-	apart bool // the line before was blank
-	plain bool // what the user sent is read: its lines are as they came, be they JSON or not
+	flat  bool // a value of JSON is being read
+	apart bool // the last line was blank
+	plain bool // text of the user is being read: its lines are used verbatim, even if they are JSON
 }
 
 func (r *reader) message(i int, m *core.Message, parts []dialog.Part) {
@@ -176,8 +174,8 @@ func (r *reader) message(i int, m *core.Message, parts []dialog.Part) {
 	if m.Kind != core.KindOriginal && r.extract(i, m) {
 		return
 	}
-	// A message of ours may hold what the user said too: formats in which two users must not follow
-	// each other make one of them.
+	// A message that we inserted may also have text of the user: formats that forbid two consecutive user messages
+	// join them.
 	said := m.Role == core.RoleUser && (m.Kind == core.KindOriginal || dialog.HoldsInserted(m))
 	answered := announced{}
 	for j, p := range m.Parts {
@@ -185,7 +183,7 @@ func (r *reader) message(i int, m *core.Message, parts []dialog.Part) {
 		case core.Text:
 			at := Passage{Kind: dialog.KindAssistant, Message: i, part: j}
 			if body, mark, ok := cutHead(string(p)); ok && m.Role == core.RoleUser && answered.name == "" {
-				r.extractPart(i, j, body, mark) // from a file that does not record what was inserted
+				r.extractPart(i, j, body, mark) // from a file that does not record insertions
 				continue
 			}
 			if said && answered.name == "" && dialog.Inserted(string(p)) {
@@ -223,7 +221,7 @@ func (r *reader) message(i int, m *core.Message, parts []dialog.Part) {
 	}
 }
 
-// inserted adds what a strategy wrote, as a model's words but for what it repeats of the user's.
+// inserted adds a strategy's text, as a model's words except where it quotes the user.
 func (r *reader) inserted(p Passage, text string) {
 	words := dialog.Repeated(text, true)
 	if words != nil {
@@ -236,8 +234,7 @@ func (r *reader) inserted(p Passage, text string) {
 	}
 }
 
-// segment adds what one author said in a text of the user, and returns the call whose result
-// comes next.
+// segment adds one author's segment of a user message, and returns the call whose result comes next.
 func (r *reader) segment(p Passage, s dialog.Segment, answered announced) announced {
 	if s.Kind == dialog.KindHeader {
 		return announced{s.Tool, s.Target}
@@ -277,7 +274,7 @@ func (r *reader) result(i, j int, p *core.ToolResult, part *dialog.Part) {
 	case p.IsError:
 		of.Kind = dialog.KindError
 	case dialog.FamilyOf(of.Name) == dialog.FamilyAsk:
-		of.Kind = dialog.KindUser // what it answers is what the user said
+		of.Kind = dialog.KindUser // it answers something that the user said
 	}
 	for k, q := range p.Content {
 		of.content = k
@@ -303,7 +300,7 @@ func (r *reader) result(i, j int, p *core.ToolResult, part *dialog.Part) {
 	}
 }
 
-// add adds a passage, unless it says nothing.
+// add adds a passage, unless it has no content.
 func (r *reader) add(p Passage, file, text string) {
 	at := r.open(p, file)
 	r.text(text)
@@ -332,7 +329,7 @@ func (r *reader) close(at int) {
 	}
 }
 
-// findPaths finds, in what searches found, the lines that are under a line with their path.
+// findPaths finds, in search results, the lines that belong to a line with their path.
 func (c *Conversation) findPaths() {
 	for p := range c.Passages {
 		pass := &c.Passages[p]
@@ -390,7 +387,7 @@ func (r *reader) text(s string) {
 	}
 }
 
-// follow adds a line that says nothing to the line before it.
+// follow attaches a line without letters and digits to the line before it.
 func (r *reader) follow(line string, at int32) {
 	const most = 200 // bytes: more is decoration
 	pass := &r.c.Passages[at]

@@ -197,7 +197,8 @@ func TestRepeatedLinesFillTheRoom(t *testing.T) {
 	}
 }
 
-// TestMarksOfFailures: the mark of a shortened result says that the call failed, as the result or the exit code of a command says.
+// TestMarksOfFailures: the mark of a shortened result says that the call failed, as the result or the exit code of a
+// command says.
 func TestMarksOfFailures(t *testing.T) {
 	var log strings.Builder
 	for i := range 200 {

@@ -7,22 +7,23 @@ import (
 	"github.com/condensehq/condense/internal/value/parallel"
 )
 
-// A preface is what an extract begins with before the first quote: an index of what is hidden, what is open, and the newest text of files.
+// A preface is the part of an extract before its first quote: the index of hidden messages, the open work, and the
+// newest text of files.
 type preface struct {
 	rating
-	left     string     // the index of what is hidden
-	open     string     // what is open of it
-	opened   []int      // lines that say the same
+	left     string     // the index of hidden messages
+	open     string     // the open work among them
+	opened   []int      // lines with the same content
 	files    []string   // blocks of files, see listFiles
-	filed    []int      // lines that are shown there
-	out      []bool     // lines that are not chosen, because they are shown there
+	filed    []int      // lines with the same content
+	out      []bool     // lines that are excluded from the choice because files has them
 	parts    []leftPart // of all messages; see leftParts
 	replayed *ledger.Ledger
 	folder   string // of its files; see rootOf
 	root     string // the same, once it is used
 }
 
-// prepare rates r, and finds meanwhile what does not depend on the values.
+// prepare rates r, and concurrently makes everything that does not depend on the values.
 func prepare(ctx context.Context, r reading) (preface, error) {
 	w := preface{out: make([]bool, len(r.c.Lines))}
 	var err error

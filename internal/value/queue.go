@@ -25,17 +25,17 @@ func (a candidate) before(b candidate) bool {
 	return a.end < b.end
 }
 
-// A queue yields the best candidate first. Most are never the best: only those of about the
-// rate of the best are in order, in a heap that fits in the processor's cache however long
-// the conversation is. The others wait, by steps of their rate.
+// A queue yields the best candidate first. Most candidates are never the best, so only those with rates near the best
+// are sorted, in a heap that fits in the processor's cache however long the conversation is. The others wait in steps
+// by rate.
 type queue struct {
 	best  heap
-	step  int // of the worst that may be in best; those of lower steps wait
+	step  int // the step of the worst candidate that may be in best; lower steps wait
 	waits [steps][]candidate
 }
 
-// The steps of rates: their exponent and the first bits of their fraction, so many to a
-// doubling. What is not negative is ordered as its bits are.
+// The steps of rates: their exponent and the first bits of their fraction, 16 steps to a doubling. Floats
+// that are not negative are ordered like their bits.
 const (
 	stepShift = 23 - 4
 	steps     = 1 << (31 - stepShift)
@@ -188,10 +188,9 @@ func (w *choice) note(t *tally, l int, by int32) {
 	}
 }
 
-// prune drops lines picked after from whose value per token is below least, given
-// all others that are kept: what was best of them was said again by a line that was picked
-// later, or they came along as neighbours. The picks that they are of become cheaper. It
-// returns the lines.
+// prune drops lines picked after from whose value per token is below least, given all other kept lines: later picks
+// made them redundant, or they were picked only as neighbours. Their picks become cheaper. It returns the dropped
+// lines.
 func (w *choice) prune(from int32, least float32) (dropped []int) {
 	t := w.tally()
 	type weak struct {
@@ -214,7 +213,7 @@ func (w *choice) prune(from int32, least float32) (dropped []int) {
 		l := x.line
 		cost := w.saves(l)
 		if w.loss(t, l)/float32(cost) >= least {
-			continue // the others that said the same are gone
+			continue // the other lines with the same content are gone
 		}
 		w.note(t, l, -1)
 		if w.keptBelow(l) {
@@ -239,7 +238,7 @@ func (w *choice) prune(from int32, least float32) (dropped []int) {
 	return dropped
 }
 
-// saves returns what dropping line l saves, in tokens: what it would cost if it were not there.
+// saves returns the tokens that dropping line l saves.
 func (w *choice) saves(l int) float64 {
 	at, opened := w.lines[l].at, &w.passages[w.lines[l].passage].opened
 	w.lines[l].at = 0
@@ -250,8 +249,8 @@ func (w *choice) saves(l int) float64 {
 	return cost
 }
 
-// loss returns the value lost by dropping line l: that of terms and phrases in no other kept
-// line, and what it adds to adjacent lines.
+// loss returns the value lost by dropping line l: the terms and phrases that no other kept line has, and its
+// contribution to adjacent lines.
 func (w *choice) loss(t *tally, l int) float32 {
 	e := w.estimate
 	loss := float32(0)

@@ -7,20 +7,20 @@ import (
 	"github.com/condensehq/condense/internal/value/parallel"
 )
 
-// A rating is a conversation of which each line has a cost and a value.
+// A rating is a conversation with a cost and a value for each line.
 type rating struct {
 	reading
 	estimate *Estimate
 	lines    []lineState
-	items    []int32   // numbers of the terms and phrases of all lines that are worth anything
-	named    []bool    // terms that the account has; nil without one
-	heeded   []float32 // by which an account multiplies the values of each line; nil without one
+	items    []int32   // numbers of the valuable terms and phrases of all lines
+	named    []bool    // terms in the account; nil without one
+	heeded   []float32 // the account's factor for the values of each line; nil without one
 }
 
-// Choosing reads lines in random order, a million times in a long conversation. Most of its time
-// goes to memory access, so what it reads together is stored together.
+// Choosing reads lines in random order, a million times in a long conversation. Most of its time goes to memory
+// access, so data that is read together is stored together.
 
-// A lineState is what choosing reads of one.
+// A lineState is the part of a line that choosing reads.
 type lineState struct {
 	tokens      float32
 	at          int32 // the pick that took it; 0 if none did
@@ -50,20 +50,20 @@ func rate(ctx context.Context, r reading) (rating, error) {
 
 // count counts the tokens of lines.
 func (w *rating) count() {
-	const least = 256 // lines that are worth a goroutine
+	const least = 256 // lines that justify a goroutine
 	parallel.Ranges(len(w.c.Lines), least, func(from, to int) {
 		for l := from; l < to; l++ {
 			n := w.o.Counter.Count(core.Text(w.c.Lines[l].Text + w.c.Lines[l].after))
 			if !w.c.Lines[l].joins {
-				n++ // its end
+				n++ // its line break
 			}
 			w.lines[l].tokens = float32(n)
 		}
 	})
 }
 
-// price scales the values of the families, so that each is a share of what is expected to be
-// needed of it, and finds what is worth something in every line: half of it is, or less.
+// price scales the values of each family to its share of their expected sum, and lists the valuable terms and phrases
+// of every line, about half of all.
 func (w *rating) price() {
 	s, e := w.o.Shares, w.estimate
 	scale := func(v []float32, by, sum float64) {
@@ -102,13 +102,13 @@ func (w *rating) price() {
 	}
 }
 
-// termsOf returns the numbers of the terms of a line that are worth something.
+// termsOf returns the numbers of the valuable terms of a line.
 func (w *rating) termsOf(line *lineState) []int32 { return w.items[line.terms:line.phrases] }
 
-// phrasesOf returns the numbers of its phrases that are. See Conversation.phrasesOf.
+// phrasesOf returns the numbers of its valuable phrases. See Conversation.phrasesOf.
 func (w *rating) phrasesOf(line *lineState) []int32 { return w.items[line.phrases:line.end] }
 
-// alone returns what line l would add if no other were kept.
+// alone returns the value of line l if no other line is kept.
 func (w *rating) alone(l int) (sum float32) {
 	line := &w.lines[l]
 	for _, n := range w.termsOf(line) {

@@ -9,23 +9,23 @@ import (
 	"github.com/condensehq/condense/internal/dialog"
 )
 
-// A reading is a conversation as the passages that it was taken apart into, with what is known of its messages before anything is
-// rated or chosen.
+// A reading is a conversation divided into passages, with the facts about its messages that are known before rating
+// and choosing.
 type reading struct {
 	o        *Options
 	messages []core.Message
-	said     *dialog.Dialog // what they were read as
+	said     *dialog.Dialog // the messages as read
 	groups   []core.Span
 	c        *Conversation
 	blocks   []int32             // of each line of a result: the number of its block in the passage; see findBlocks
 	former   []bool              // messages that a former condensation made
 	unread   int                 // the first message after the last of the model's
-	recent   int                 // the first message that was not read or has one of the newest results
+	recent   int                 // the first message that is unread or has one of the newest results
 	talks    bool                // it is talk; see isTalk
-	handles  map[*Passage]string // of those that were asked for
+	handles  map[*Passage]string // handles that were requested
 }
 
-// readAll takes messages apart. It sets what o leaves open, and the shares of talk.
+// readAll divides messages into passages. It completes o, with the shares of talk if the conversation is talk.
 func readAll(messages []core.Message, o *Options) reading {
 	if o.Original == nil {
 		o.Original = func(m *core.Message, part int) core.Part { return m.Parts[part] }
@@ -42,14 +42,14 @@ func readAll(messages []core.Message, o *Options) reading {
 		shares.Tail, shares.Index, shares.Open, shares.Files, shares.Demands = talkTail, 0, 0, 0, 0
 		shares.HandleFrom = math.MaxInt
 		o.Shares = &shares
-		for l := range w.c.Lines { // of talk, the old value is a part of what was said
+		for l := range w.c.Lines { // in talk, an old value is a part of the statement
 			w.c.Lines[l].outdated, w.c.Lines[l].repeated = false, false
 		}
 	}
 	return w
 }
 
-// findRecent finds the messages that the model has not read and those with the newest results.
+// findRecent finds the messages that the model has not read and the messages with the newest results.
 func (w *reading) findRecent() {
 	w.former = make([]bool, len(w.messages))
 	for p := range w.c.Passages {
@@ -77,7 +77,7 @@ func (w *reading) findRecent() {
 
 // musts returns the groups that must be kept, and their tokens.
 func (w *reading) musts() (must []bool, tokens float64) {
-	first := len(w.messages) // of a turn that is not over
+	first := len(w.messages) // the first message of an unfinished turn
 	if pending := core.Pending(w.messages); len(pending) > 0 {
 		first = pending[0]
 	}
@@ -97,8 +97,8 @@ func (w *reading) musts() (must []bool, tokens float64) {
 	return must, tokens
 }
 
-// shortens returns how many tokens of m can go if its results are shortened, and how many
-// more if its own texts are, which only those of a user may be.
+// shortens returns how many tokens of m its results could lose, and how many more its own texts could, which only a
+// user's message may.
 func (w *reading) shortens(m *core.Message) (results, texts int) {
 	for _, p := range m.Parts {
 		switch p := p.(type) {
@@ -126,7 +126,7 @@ func (w *reading) short(i int) int {
 	return smallText
 }
 
-// replaced reports whether p is of a text that stays, of which lines that the user replaced later are left out.
+// replaced reports whether p belongs to a kept text from which lines are dropped that the user replaced later.
 func (w *reading) replaced(p *Passage) bool {
 	m := &w.messages[p.Message]
 	if p.Kind != dialog.KindUser || m.Protected || m.Role != core.RoleUser {
@@ -138,7 +138,7 @@ func (w *reading) replaced(p *Passage) bool {
 	return slices.ContainsFunc(w.c.Lines[p.Lines.Start:p.Lines.End], func(l Line) bool { return l.outdated })
 }
 
-// original returns the text that passage p was read from, as it was before anything was shortened.
+// original returns the text of passage p before any shortening.
 func (w *reading) original(p *Passage) string {
 	switch q := w.o.Original(&w.messages[p.Message], p.part).(type) {
 	case core.Text:
@@ -179,7 +179,7 @@ func (w *reading) allSystem(g core.Span) bool {
 	return true
 }
 
-// prose reports whether line l is made of words and is no value of a call.
+// prose reports whether line l is made of words and is not a value of a call.
 func (w *reading) prose(l int) bool {
 	line := &w.c.Lines[l]
 	return line.prose() && !line.flat && w.c.Passages[line.Passage].Kind != dialog.KindToolCall

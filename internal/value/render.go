@@ -11,7 +11,7 @@ import (
 // render returns the messages with the lines of the first k picks, and their tokens.
 func (w extraction) render(k int32) ([]core.Message, int) {
 	k = max(k, 1)
-	const bytesPerToken = 5 // a little more than most texts have, and their headers
+	const bytesPerToken = 5 // a little more than most texts and their headers have
 	var out []core.Message
 	var extract extractWriter
 	extract.text.Grow(bytesPerToken * max(0, int(w.picks[min(int(k), len(w.picks)-1)]-w.picks[0])))
@@ -62,7 +62,7 @@ func (w extraction) render(k int32) ([]core.Message, int) {
 			add(w.renderNative(i, from, p, k))
 		}
 	}
-	// A conversation goes on with what the user or a tool said: it does not end with the model's words if it did not before.
+	// The result ends with a user's or a tool's message, never with the model's words unless the input did.
 	if hidden && extract.text.Len() == 0 && (first || out[len(out)-1].Role == core.RoleAssistant) {
 		extract.text.WriteByte('\n')
 	}
@@ -75,15 +75,15 @@ func (w extraction) kept(l int, k int32) bool { at := w.lines[l].at; return at !
 // An extractWriter writes an extract.
 type extractWriter struct {
 	text  strings.Builder
-	marks []int             // where in text the mark goes that headers and literal lines begin with
-	call  *Passage          // the last that was written, if it is a call: its result need not name it
-	under *Passage          // whose header was written last
-	media int               // the first that was not looked at
-	named map[string]string // paths of files by their names, which headers had
+	marks []int             // offsets in text for the mark of headers and literal lines
+	call  *Passage          // the last passage written, if it is a call: its result need not name it
+	under *Passage          // the passage of the last header
+	media int               // the first media not looked at
+	named map[string]string // paths of files by name, for names that a header gave in full
 	root  string            // the folder that all files are in
 }
 
-// section writes a section that is no quote, if there is one.
+// section writes a section that is not a quote, unless it is empty.
 func (b *extractWriter) section(text string) {
 	if text != "" {
 		b.text.WriteByte('\n')
@@ -92,8 +92,7 @@ func (b *extractWriter) section(text string) {
 	}
 }
 
-// open writes the header of p. It does not repeat the call if that is directly above, nor the file
-// of p if it is known.
+// open writes the header of p. It omits the call if that is directly above, and the file of p if it is known.
 func (b *extractWriter) open(p *Passage, handle string, known bool) {
 	answers := b.call != nil && b.call.call == p.call && b.call.Name == p.Name && b.call.Target == p.Target
 	b.text.WriteByte('\n')
@@ -105,10 +104,10 @@ func (b *extractWriter) open(p *Passage, handle string, known bool) {
 	}
 }
 
-// pathLong is how many bytes of its path the first header with a file has.
+// pathLong is the most bytes of a path in the first header with a file.
 const pathLong = 60
 
-// shortPath returns a path below root, without its first folders if it is longer than pathLong.
+// shortPath returns a path relative to root, without its first folders if it is longer than pathLong.
 func shortPath(path, root string) string {
 	path = strings.TrimPrefix(strings.TrimSpace(path), root)
 	for len(path) > pathLong {
@@ -121,7 +120,7 @@ func shortPath(path, root string) string {
 	return core.Label(path)
 }
 
-// placed returns the header of p with the path of its file in place of the name, the first time the file is named.
+// placed returns the header of p with the path of its file in place of the name, the first time the file occurs.
 func (b *extractWriter) placed(p *Passage, header string) string {
 	name := digest(p.Target)
 	if name == "" || !strings.Contains(header, " "+name) || !strings.HasSuffix(strings.TrimSpace(p.Target), "/"+name) || b.named[name] == p.Target {
@@ -138,8 +137,7 @@ func (b *extractWriter) placed(p *Passage, header string) string {
 	return strings.Replace(header, " "+name, " "+path, 1)
 }
 
-// renderExtract writes the kept lines of the passages between from and to, those of message i, and
-// the marks of its other content.
+// renderExtract writes the kept lines of the passages of message i, between from and to, and the marks of its media.
 func (w extraction) renderExtract(b *extractWriter, i, from, to int, k int32) {
 	for p := from; p < to; p++ {
 		pass := &w.c.Passages[p]
@@ -156,7 +154,7 @@ func (w extraction) renderExtract(b *extractWriter, i, from, to int, k int32) {
 		if kept == 0 {
 			continue
 		}
-		handle := pass.Handle // something was left out before
+		handle := pass.Handle // something before was left out
 		if w.o.NoHandles {
 			handle = ""
 		} else if handle == "" && (lost >= w.o.Shares.HandleFrom || lost > 0 && pass.rules != "") {
@@ -166,24 +164,24 @@ func (w extraction) renderExtract(b *extractWriter, i, from, to int, k int32) {
 		b.open(pass, handle, known)
 		b.text.WriteByte('\n')
 		w.renderLines(&b.text, pass, k, b)
-		if pass.rules != "" && !w.kept(pass.Lines.End-1, k) { // rules never end unseen
+		if pass.rules != "" && !w.kept(pass.Lines.End-1, k) { // rules never end without a mark
 			b.text.WriteString("\n" + GapMark)
 		}
 	}
 	w.renderMedia(b, i, to, k)
 }
 
-// fieldLabels begin the old and the new text of an edit of which the first line is missing.
+// fieldLabels introduce the old and the new text of an edit whose first line is missing.
 var fieldLabels = [fieldCount]string{fieldOld: "old_string: " + GapMark + "\n", fieldNew: "new_string: " + GapMark + "\n"}
 
-// renderLines writes the kept lines of a passage with a mark where others are missing; in an
-// extract, unless it is nil, without the space that all begin with.
+// renderLines writes the kept lines of a passage, with marks for missing ones. In an extract (if extract is not nil)
+// it omits the common indentation.
 func (w extraction) renderLines(b *strings.Builder, pass *Passage, k int32, extract *extractWriter) {
-	gap, above := 0, "" // lines left out since the last that was written, and that one
-	alike := 0          // of the gap
+	gap, above := 0, "" // lines left out since the last line written, and that line
+	alike := 0          // lines of templates in the gap
 	began, last := false, 0
 	edits, field := pass.family == families[dialog.FamilyEdit], uint8(0)
-	path := int32(0) // the line above that lines under it belong to
+	path := int32(0) // the line with the path for the lines below it
 	indent := 0
 	if extract != nil {
 		indent = w.indent(pass, k)
@@ -240,7 +238,7 @@ func (w extraction) renderLines(b *strings.Builder, pass *Passage, k int32, extr
 	}
 }
 
-// closing returns the lines that belong to line l and say nothing. Before a gap and at the end blank ones are left out.
+// closing returns the lines without content that belong to line l. Before a gap and at the end it omits blank lines.
 func (w extraction) closing(l int, k int32) string {
 	after := w.c.Lines[l].after
 	if w.lines[l].last || !w.kept(l+1, k) {
@@ -249,7 +247,7 @@ func (w extraction) closing(l int, k int32) string {
 	return after
 }
 
-// halfAbove reports whether line l begins within a sentence or a line whose beginning is missing.
+// halfAbove reports whether line l begins within a sentence or line whose beginning is missing.
 func (w extraction) halfAbove(l int, k int32) bool {
 	line := &w.c.Lines[l]
 	if w.lines[l].first || w.kept(l-1, k) || endsSentence(w.c.Lines[l-1].Text) {
@@ -258,7 +256,7 @@ func (w extraction) halfAbove(l int, k int32) bool {
 	return line.joins || w.prose(l-1) && w.prose(l) && continues(line.Text)
 }
 
-// halfBelow reports whether line l ends within a sentence or a line whose end is missing.
+// halfBelow reports whether line l ends within a sentence or line whose end is missing.
 func (w extraction) halfBelow(l int, k int32) bool {
 	line := &w.c.Lines[l]
 	if w.lines[l].last || w.kept(l+1, k) || endsSentence(line.Text) {
@@ -279,7 +277,7 @@ func continues(s string) bool {
 	return s != "" && s[0] >= 'a' && s[0] <= 'z'
 }
 
-// indent returns the bytes of white space that all kept lines of a passage begin with.
+// indent returns the bytes of white space with which all kept lines of a passage begin.
 func (w extraction) indent(pass *Passage, k int32) int {
 	common, found := "", false
 	for l := pass.Lines.Start; l < pass.Lines.End; l++ {
@@ -301,7 +299,7 @@ func (w extraction) indent(pass *Passage, k int32) int {
 	return len(common)
 }
 
-// renderNative returns message i with the lines that are kept.
+// renderNative returns message i with its kept lines.
 func (w extraction) renderNative(i, from, to int, k int32) core.Message {
 	m := w.messages[i]
 	changed := false
@@ -326,7 +324,7 @@ func (w extraction) renderNative(i, from, to int, k int32) core.Message {
 				continue
 			}
 			t, _ := was.(core.Text)
-			text = core.Text(w.cutText(string(t), first, p, k, "")) // a handle is longer than what goes
+			text = core.Text(w.cutText(string(t), first, p, k, "")) // a handle would be longer than the omitted text
 		}
 		if !changed {
 			parts = append([]core.Part(nil), parts...)
@@ -348,8 +346,7 @@ func (w extraction) renderNative(i, from, to int, k int32) core.Message {
 	return m
 }
 
-// inPlace returns the kept lines of the text of the passages between first and end, with marks for
-// those that are missing.
+// inPlace returns the kept lines of a text made of the passages between first and end, with marks for missing ones.
 func (w extraction) inPlace(was core.Part, first, end int, k int32) core.Text {
 	text, _ := was.(core.Text)
 	pass := &w.c.Passages[first]
@@ -373,16 +370,16 @@ func (w extraction) lost(lines core.Span, k int32) bool {
 	return false
 }
 
-// shortened returns what is kept of the text of a result, that of the passages from first on
-// and before end, and how many of its lines are missing; 0 if they cannot be counted.
+// shortened returns the kept text of a result, made of the passages from first up to end, and the number of missing
+// lines; 0 if they cannot be counted.
 func (w extraction) shortened(text string, first, end int, k int32) (kept string, missing int) {
 	var b strings.Builder
 	at := 0 // in text, after the last line
 	have := 0
 	gap, alike, above, counted := 0, 0, "", false
-	path := int32(0) // the line above that lines under it belong to
-	marked := 0      // lines that marks of a former condensation replace
-	// That at the end counts those of the marks above it, too.
+	path := int32(0) // the line with the path for the lines below it
+	marked := 0      // lines that a former condensation's marks replace
+	// The mark at the end includes the lines of the marks above it.
 	whole := linesOf(endMark(text)) > 1
 	for l := w.c.Passages[first].Lines.Start; l < w.c.Passages[end-1].Lines.End; l++ {
 		line := &w.c.Lines[l]
@@ -390,10 +387,10 @@ func (w extraction) shortened(text string, first, end int, k int32) (kept string
 		if line.flat || i < 0 {
 			return w.shortenedValues(first, end, k), 0
 		}
-		between := text[at : at+i] // holds lines that say nothing, such as braces
+		between := text[at : at+i] // has lines without content, such as braces
 		at += i + len(line.Text)
 		counted = counted && line.joins
-		below := "" // the path above it, if that is not kept
+		below := "" // the path of the next lines, if its line is not kept
 		if u := line.under; w.kept(l, k) && u > 0 && u != path && !w.kept(int(u), k) {
 			below = w.c.Lines[u].Text + "\n"
 		}
@@ -431,7 +428,7 @@ func (w extraction) shortened(text string, first, end int, k int32) (kept string
 	return b.String(), strings.Count(strings.TrimRight(text, "\r\n\t "), "\n") + 1 - have + marked
 }
 
-// shortenedValues returns what is kept of a result that holds JSON, a value in a line.
+// shortenedValues returns the kept text of a result that is JSON, one value a line.
 func (w extraction) shortenedValues(first, end int, k int32) string {
 	var b strings.Builder
 	for p := first; p < end; p++ {
@@ -443,7 +440,7 @@ func (w extraction) shortenedValues(first, end int, k int32) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// account returns how much of every kind is kept with the first k picks.
+// account returns the kept share of every kind with the first k picks.
 func (w extraction) account(k int32) map[string]Account {
 	k = max(k, 1)
 	out := map[string]Account{}

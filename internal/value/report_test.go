@@ -9,7 +9,8 @@ import (
 	"github.com/condensehq/condense/core/coretest"
 )
 
-// TestReportsOfOtherAgents: what the agents of a team reported stays where no other text repeats it, and their notices in JSON do not crowd it out.
+// TestReportsOfOtherAgents: what the agents of a team reported stays where no other text repeats it, and their
+// notices in JSON do not crowd it out.
 func TestReportsOfOtherAgents(t *testing.T) {
 	s := session(60)
 	var messages []core.Message

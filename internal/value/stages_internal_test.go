@@ -65,8 +65,8 @@ func lineOf(t *testing.T, c *Conversation, text string) int {
 	return 0
 }
 
-// TestReading: a reading says which messages the model has not answered yet and which have the newest results, and divides the text of
-// files into blocks, but not what the user said.
+// TestReading: a reading says which messages the model has not answered yet and which have the newest results, and
+// divides the text of files into blocks, but not what the user said.
 func TestReading(t *testing.T) {
 	messages := workOn()
 	r := readAll(messages, optionsFor(messages))
@@ -87,8 +87,8 @@ func TestReading(t *testing.T) {
 	}
 }
 
-// TestRating: a line costs its tokens and its end, its names are worth more if they are used again at the end, and what an account says
-// again counts nothing.
+// TestRating: a line costs its tokens and its end, its names are worth more if they are used again at the end, and
+// what an account says again counts nothing.
 func TestRating(t *testing.T) {
 	messages := workOn()
 	messages = coretest.Conversation(append(messages[:len(messages)-2], coretest.Assistant(core.Text("So zebra4_5 is what breaks, and zebra4_5 must change.")), messages[len(messages)-1])...)
@@ -112,7 +112,8 @@ func TestRating(t *testing.T) {
 	}
 }
 
-// TestLayout: protected messages and the newest stay in place, results of those may be shortened, and older ones are hidden.
+// TestLayout: protected messages and the newest stay in place, results of those may be shortened, and older ones are
+// hidden.
 func TestLayout(t *testing.T) {
 	messages := workOn()
 	messages[3].Protected, messages[4].Protected = true, true
@@ -133,7 +134,8 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestClaims: what the user forbids and a cause that the assistant gave are kept before lines compete, and leave them room.
+// TestClaims: what the user forbids and a cause that the assistant gave are kept before lines compete, and leave them
+// room.
 func TestClaims(t *testing.T) {
 	const cause = "The root cause is the flag early."
 	messages := workOn()
@@ -203,7 +205,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestExtract: an extract has the lines that were picked, a mark between lines with others left out, and those of the room only.
+// TestExtract: an extract has the lines that were picked, a mark between lines with others left out, and those of the
+// room only.
 func TestExtract(t *testing.T) {
 	messages := workOn()
 	w := chosenFrom(t, messages, optionsFor(messages))

@@ -5,8 +5,8 @@ import (
 	"runtime"
 )
 
-// A table numbers hashes in the order in which they come. It is twice as fast as a map,
-// which hashes what is a hash already.
+// A table numbers hashes in the order in which they come. It is twice as fast as a map, which would hash the hashes
+// again.
 type table struct {
 	slots []slot
 	keys  []uint64
@@ -14,7 +14,7 @@ type table struct {
 }
 
 type slot struct {
-	tag    uint32 // some bits of the key, so that others are hardly ever compared
+	tag    uint32 // some bits of the key, to avoid most comparisons with other keys
 	number int32  // plus one; 0 if the slot is empty
 }
 
@@ -61,9 +61,8 @@ func (t *table) number(h uint64) int32 {
 	return n - 1
 }
 
-// numbers adds the numbers of list to out. The processor fetches many slots from memory in
-// the time of one if it need not decide anything between them, so they are read twice, and
-// so are the keys that most of them have.
+// numbers adds the numbers of list to out. The processor can fetch many slots concurrently if no decision depends on
+// them, so slots are read twice, and so are the keys, which most slots have.
 func (t *table) numbers(list []found, out []int32) []int32 {
 	start := len(out)
 	for i := range list {
@@ -83,5 +82,5 @@ func (t *table) numbers(list []found, out []int32) []int32 {
 	return out
 }
 
-// home is where the slot of h is, or is sought first.
+// home is the preferred slot of h.
 func (t *table) home(h uint64) uint64 { return h * 0x9E3779B97F4A7C15 >> (t.shift & 63) }

@@ -12,19 +12,19 @@ import (
 	"github.com/condensehq/condense/internal/dialog"
 )
 
-// Talk: a conversation without tools, of many messages in prose. There, what is asked for later is what somebody said,
-// all of it; and messages differ little in what they are worth, but much in what they cost. So whole messages are kept, by
-// value for their length. Found on chats with gold evidence by others (BEAM, LoCoMo, Lost in Compaction), on which lines
-// chosen by names and phrases keep less than half of that.
+// Talk is a conversation without tools, of many messages in prose. Later questions there are about whole statements,
+// and messages differ little in value but much in size. So whole messages are kept, by value for their length. This
+// was measured on published chats with gold evidence (BEAM, LoCoMo, Lost in Compaction), of which lines chosen by
+// names and phrases keep less than half.
 const (
-	talkLeast = 50   // messages
-	talkTools = 0.1  // of them may be calls or results
-	talkSigns = 0.05 // of the user's text may be signs of programs; the answers may be code
+	talkLeast = 50   // least number of messages
+	talkTools = 0.1  // most of them that may be calls or results
+	talkSigns = 0.05 // most of the user's text that may be signs of programs; the answers may be code
 	talkTail  = 0.08
-	// talkHeader is what a message costs in addition to its text, in bytes.
+	// talkHeader is the cost of a message in addition to its text, in bytes.
 	talkHeader = 15
-	// talkAnswers is how many times as long as the user's messages the others' are in a chat with an assistant. There the
-	// user's come first: what is asked for later is mostly what the user said.
+	// talkAnswers is the ratio of the other side's text to the user's above which the other side is an assistant.
+	// Then the user's messages come first: later questions are mostly about them.
 	talkAnswers = 3
 )
 
@@ -56,7 +56,7 @@ func (c *Conversation) isTalk() bool {
 	return float64(tools) < talkTools*float64(c.messages) && all > 0 && float64(signs) < talkSigns*float64(all)
 }
 
-// An utterance is what one side said in a message.
+// An utterance is one side's text in a message.
 type utterance struct {
 	lines core.Span
 	user  bool
@@ -65,7 +65,7 @@ type utterance struct {
 	worth float64
 }
 
-// keepTalk takes whole messages, those of the most value for their length first.
+// keepTalk keeps whole messages, those with the highest value for their length first.
 func (w claims) keepTalk(context.Context) error {
 	if !w.talks {
 		return nil
@@ -108,11 +108,11 @@ func (w claims) keepTalk(context.Context) error {
 	return nil
 }
 
-// The weights of an utterance's value, in [utterance.rate]: a logistic regression on whether a message is evidence for a
-// question, fitted to conversations 1 to 5 of LoCoMo. None is a word of a language.
+// The weights of an utterance's value, in [utterance.rate]: a logistic regression on whether a message is evidence
+// for a question, fitted to conversations 1 to 5 of LoCoMo. No feature depends on a word of a language.
 var talkWeights = struct{ bias, names, rarity, rarest, answers, asks float64 }{-6.5, 0.134, 0.141, 0.878, 1.189, -1.537}
 
-// utterances returns what was said, rated.
+// utterances returns the rated messages.
 func (w *reading) utterances() []utterance {
 	var all []utterance
 	var words [][]string
@@ -148,7 +148,7 @@ func (w *reading) utterances() []utterance {
 
 func lastOf(s string, n int) string { return strings.ToValidUTF8(s[max(0, len(s)-n):], "") }
 
-// rate sets how likely it is that the message is asked for later.
+// rate sets the probability that a later question is about the message.
 func (u *utterance) rate(words []string, in map[string]int, messages int, answers bool, c *Conversation) {
 	const most, rarest = 5, 5
 	var rarity []float64

@@ -20,8 +20,8 @@ func chat(n int, say, filler string) (messages []core.Message, said []string) {
 	return coretest.Conversation(append(messages, coretest.User(core.Text("?")))...), said
 }
 
-// TestTalkKeepsWholeMessages: of a talk without tools messages are kept whole, the user's first if the others' are long,
-// in any language, and a sentence that a later one replaces is not cut out of its message.
+// TestTalkKeepsWholeMessages: of a talk without tools messages are kept whole, the user's first if the others' are
+// long, in any language, and a sentence that a later one replaces is not cut out of its message.
 func TestTalkKeepsWholeMessages(t *testing.T) {
 	for name, c := range map[string][2]string{
 		"English": {"My locker at the pool in Bergen is number %d now. I keep the towels there. It was another one before.", "That is a sensible place to keep things, and it is close to the water."},

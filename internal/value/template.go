@@ -7,14 +7,14 @@ import (
 	"github.com/condensehq/condense/internal/value/parallel"
 )
 
-// A log repeats lines of one shape with another name in each: "Generated oban_web app", "PASS checkpoint-queue". Every such
-// name is rare, and few are written again. The values were not learned.
+// A log repeats lines of one shape with another name in each: "Generated oban_web app", "PASS checkpoint-queue".
+// Every such name is rare, yet few are written again. The values were not learned.
 const (
 	templateLines = 8    // of one shape, at least
 	templateRare  = 3    // a word in fewer lines of the passage differs from line to line
 	templateWord  = 6    // bytes: a longer one with digits is a name, not a number
 	templateLong  = 120  // bytes: a longer line says more
-	templateMany  = 4096 // words that are worth new maps
+	templateMany  = 4096 // words that justify new maps
 )
 
 // findTemplates finds the lines of results that repeat a shape.
@@ -23,7 +23,7 @@ func (c *Conversation) findTemplates() {
 	parallel.Ranges(len(c.Passages), least, c.findTemplatesIn)
 }
 
-// findTemplatesIn finds those of the passages between from and to.
+// findTemplatesIn finds the templates of the passages between from and to.
 func (c *Conversation) findTemplatesIn(from, to int) {
 	often, count := map[string]int{}, map[uint64]int{}
 	var shapes []uint64
@@ -58,8 +58,8 @@ func (c *Conversation) findTemplatesIn(from, to int) {
 	}
 }
 
-// shapeIn returns a hash of a line without its numbers and the words that few lines have; 0 if nothing is left, what
-// differs is a place or a value, or the line speaks of a failure.
+// shapeIn returns a hash of a line without its numbers and rare words; 0 if nothing is left, if the difference is a
+// place or a value, or if the line reports a failure.
 func shapeIn(line string, often map[string]int) uint64 {
 	shape, stays, differs := uint64(hashSeed), false, false
 	for w := range strings.FieldsSeq(line) {
@@ -99,12 +99,12 @@ func saysFailure(line string) bool {
 	return slices.ContainsFunc([]string{"error", "fail", "warn", "panic"}, func(w string) bool { return strings.Contains(low, w) })
 }
 
-// discountTemplates takes the value off all terms and phrases that only lines of templates have.
+// discountTemplates removes the value of terms and phrases that only template lines have.
 func (w *rating) discountTemplates() {
 	if !slices.ContainsFunc(w.c.Lines, func(l Line) bool { return l.template }) {
 		return
 	}
-	terms, phrases := make([]bool, w.c.Terms()), make([]bool, len(w.c.phrases)) // of other lines
+	terms, phrases := make([]bool, w.c.Terms()), make([]bool, len(w.c.phrases)) // terms and phrases of other lines
 	for l := range w.c.Lines {
 		if w.c.Lines[l].template {
 			continue

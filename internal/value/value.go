@@ -1,21 +1,18 @@
-// Package value shortens a conversation by choosing, from its older part, the lines with the
-// highest expected use per token. The newest messages are kept, except lines of long results.
-// The chosen lines of all others are in one message before them, an extract. No model is
-// called.
+// Package value shortens a conversation by choosing, from its older part, the lines with the highest expected use per
+// token. The newest messages are kept, except lines of long results. The chosen lines of all others are in one
+// message before them, an extract. It calls no model.
 //
-// [Read] takes a conversation apart: passages (what one author said in one part of a
-// message), their lines, and in the lines terms (names and rare words) and phrases (four
-// words in a row). [Conversation.Estimate] gives each of them a value: the probability
-// that it is written again before it is seen again, times how hard it would be to guess.
+// [Read] divides a conversation into passages (one author's text in one part of a message), their lines, and in the
+// lines terms (names and rare words) and phrases (four words in a row). [Conversation.Estimate] gives each of them a
+// value: the probability that it is written again before it is seen again, times the difficulty of guessing it.
 //
-// The probabilities are those of two logistic models, corrected by small decision trees,
-// over what any reader of the history can see: who wrote something, how long ago, how
-// often, in what kind of text, whether the file it is about is still being worked on.
-// Weights and trees are data (weights.json), fitted to recorded sessions by a command:
+// The probabilities are from two logistic models, corrected by small decision trees. Their features can be observed
+// by any reader of the history: the author of a text, its age, its frequency, its kind, whether its file is still
+// being worked on. Weights and trees are data (weights.json), fitted to recorded sessions by a command:
 //
 //	go run ./internal/lab/train -traces DIR
 //
-// docs/decisions/0017-value.md describes what they were fitted to and how that was checked.
+// docs/decisions/0017-line-selection.md describes what they were fitted to and how that was checked.
 package value
 
 import (
@@ -28,54 +25,52 @@ import (
 
 // Options say how far to shorten.
 type Options struct {
-	// Room is what the messages may have, in tokens by Counter.
+	// Room is the most tokens that the messages may have, counted by Counter.
 	Room    int
 	Counter core.Counter
 	// Shares divide the room; nil means [DefaultShares].
 	Shares *Shares
-	// Reader reads the conversation; nil means a new one. A reader that has read it before need not
-	// take it apart again.
+	// Reader reads the conversation; nil means a new one. A reader that has read it before is faster.
 	Reader *dialog.Reader
-	// Original returns a part of a message as it was before anything else shortened it: its content is
-	// recalled by the handle of that. Nil means the part itself.
+	// Original returns a part of a message as it was before any shortening. Handles are those of the original
+	// content. Nil means the part itself.
 	Original func(m *core.Message, part int) core.Part
-	// Only says which results may be shortened. If it is not nil, all messages stay, and nothing else of them is changed.
+	// Only selects the results that may be shortened. If it is not nil, all messages stay, and nothing else in them
+	// changes.
 	Only func(m *core.Message, part int) bool
-	// NoHandles leaves handles out of what is written: there is no way to recall by them.
+	// NoHandles leaves out all handles, for conversations without a way to recall by them.
 	NoHandles bool
-	// Judge returns for passages, each in a few words, the probability that it is used later. It is asked
-	// once at most, about those for which the choice was closest. Nil, or another number of
-	// probabilities than of passages, changes nothing.
+	// Judge returns the probability of later use of each passage, given in a few words. It is called at most once,
+	// for the passages with the closest choices. Nil, or an answer of the wrong length, changes nothing.
 	Judge func(ctx context.Context, passages []string) []float64
-	// Account is what is said of the messages elsewhere in the conversation; empty means nothing. What it names without quoting it
-	// counts more, what it repeats counts nothing.
+	// Account is an account of the messages elsewhere in the conversation; empty if there is none. Lines that it
+	// repeats lose their value; lines about names that it only mentions gain value.
 	Account string
-	// Model estimates what is used later; nil means [DefaultModel].
+	// Model estimates later use; nil means [DefaultModel].
 	Model *Model
 }
 
 // A Result is a shorter conversation.
 type Result struct {
-	// Messages are the new ones, oldest first: those of the conversation have their IDs, an
-	// extract has none. They are measured.
+	// Messages are the new messages, oldest first. Messages of the conversation have their IDs, an extract has none.
+	// All are measured.
 	Messages []core.Message
 	Tokens   int // of all messages
-	// Kinds says for every kind of passage how much of it stayed, by its name.
+	// Kinds tells how much of every kind of passage was kept, by the kind's name.
 	Kinds map[string]Account
 }
 
-// An Account says how much of something stayed.
+// An Account tells how much of something was kept.
 type Account struct {
 	Lines, LinesKept   int
 	Tokens, TokensKept int
 }
 
-// Shorten returns messages in at most o.Room tokens, if what must stay leaves that much:
-// system messages, protected ones, and calls whose results are still to come. Messages
-// must be measured by o.Counter. A conversation that fits is returned as it is; so is one
-// that cannot be made smaller. The result breaks none of [core.Rules]. The same input
-// gives the same output. The cost is linear in the conversation but for the choice among
-// lines, which looks at some of them more often the more there are: docs/benchmarks.md.
+// Shorten returns messages of at most o.Room tokens, provided that required messages leave room: system messages,
+// protected ones, and calls whose results are still to come. Messages must be measured by o.Counter. A conversation
+// that fits, or that cannot be made smaller, is returned unchanged. The result obeys [core.Rules] and is a function
+// of the input. The cost is linear in the conversation, except for the choice among lines, which looks at some of
+// them the more often the more there are: docs/decisions/appendix-benchmarks.md.
 func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, error) {
 	if o.Counter == nil {
 		return Result{}, fmt.Errorf("%w: no counter", core.ErrInvalidRequest)
@@ -141,7 +136,7 @@ func (o *Options) complete() error {
 	}
 	if o.Shares == nil {
 		s := DefaultShares()
-		if o.Only != nil { // of what is read for the first time, lines together are used together
+		if o.Only != nil { // on first reading, lines are best kept together
 			s.Line, s.Adjacent = 0.2, 0.4
 		}
 		o.Shares = &s
@@ -149,7 +144,8 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// less returns a smaller result than res where what was to be kept leaves no room: only the newest message is kept, then nothing.
+// less returns a smaller result than res if required content leaves no room: it keeps only the newest message, then
+// nothing.
 func less(ctx context.Context, w *choice, res Result) (Result, error) {
 	bare := *w.o.Shares
 	for _, share := range []*float64{&bare.Tail, &bare.Newest} {
@@ -157,7 +153,7 @@ func less(ctx context.Context, w *choice, res Result) (Result, error) {
 			break
 		}
 		if *share == 0 {
-			continue // it was left out already
+			continue // it was already left out
 		}
 		*share = 0
 		w.o.Shares = &bare
@@ -172,8 +168,8 @@ func less(ctx context.Context, w *choice, res Result) (Result, error) {
 	return res, nil
 }
 
-// more returns a larger result than res: a message is more than its lines, and where even all of them leave room, more of the newest
-// messages stay.
+// more returns a larger result than res: a message is more than its lines, and if even all lines leave room, more of
+// the newest messages stay.
 func more(ctx context.Context, w *choice, res Result) (Result, error) {
 	for more := *w.o.Shares; w.spent() < w.most() && res.Tokens < w.o.Room && more.Tail < 1; {
 		more.Tail = min(1, 2*max(more.Tail, 0.1))
@@ -190,47 +186,47 @@ func more(ctx context.Context, w *choice, res Result) (Result, error) {
 	return res, nil
 }
 
-// Shares divide the room among kinds of content and weight what is chosen.
+// Shares divide the room among kinds of content, and weight values.
 type Shares struct {
-	Tail float64 // of the room, for the newest messages without the results in them
-	// Newest is the share of the room that the newest message, or call with its results, may
-	// take to stay as it is where Tail is too small for it: it is what has to be answered.
+	Tail float64 // of the room, for the newest messages without their results
+	// Newest is the share of the room that the newest message, or call with its results, may take to stay unchanged
+	// if Tail is too small for it: it awaits an answer.
 	Newest float64
-	// Asked is the share of the room that the newest message has at least if it is cut, for its
-	// beginning, its end, its prose and its best lines.
+	// Asked is the least share of the room for the newest message if it is cut: its beginning, end, prose and best
+	// lines.
 	Asked  float64
 	Unread float64 // of the room, for lines of results that the model has not read yet
-	Recent float64 // of the room, for lines of the newest results of which none would stay
+	Recent float64 // of the room, for one line of each of the newest results
 	Human  float64 // of the room, for the words of the user
-	// Demands is the share of the room that what the user forbids, requires, limits or prefers claims before all
-	// other words of the user. Negative: it is not looked for.
+	// Demands is the share of the room for prohibitions, requirements, limits and preferences, before all other words
+	// of the user. Negative: they are not looked for.
 	Demands float64
-	Whole   float64 // of Human, for a message of the user that stays whole
-	Cut     float64 // of the room, at most, for messages of the user that are cut: a pasted document must not take what all others need
-	Each    float64 // of Human, for every larger one, before the rest is shared out
-	// Head is the share of what a message of the user gets, if that is too little for it, for
-	// its beginning. The rest is for prose: not for what was pasted.
+	Whole   float64 // of Human, for a message of the user that is kept whole
+	Cut     float64 // of the room, at most, for messages of the user that are cut: a pasted document must not crowd out the others
+	Each    float64 // of Human, for every larger message, before the rest is shared out
+	// Head is the share of an oversized user message's room for its beginning. The rest is for prose, not for pasted
+	// text.
 	Head float64
-	// Names, Words and Phrases weigh the three families; each is relative to all that is
-	// expected to be needed of it.
+	// Names, Words and Phrases weigh the three families, each relative to its expected sum.
 	Names, Words, Phrases float64
-	// Line is the share of a name's value that its line gives by itself; Adjacent is what the line
-	// before and the line after give each, if they are kept or missing.
+	// Line is the share of a name's value that its line earns by itself; each adjacent line that is kept, or does not
+	// exist, adds Adjacent.
 	Line, Adjacent float64
-	// Index is the share of the room for handles that lead to all that is hidden, with the files that it
-	// is about, or without handles for files with lines; nothing if it is not above 0.
+	// Index is the share of the room for handles that lead to everything hidden, with labels; without handles, for
+	// files with lines. None if it is not above 0.
 	Index float64
-	// Open is the share of the room for the state of the work, as far as it is hidden: items of the newest plan that are not done, commands
-	// that failed last or were mended, and the files that were changed; nothing if it is not above 0.
+	// Open is the share of the room for the hidden state of the work: items of the newest plan that are not done,
+	// commands that failed last or were fixed, and changed files. None if it is not above 0.
 	Open float64
-	// Files is the share of the room for blocks of the newest text of files, 2,500 tokens at most; nothing if it is not above 0.
+	// Files is the share of the room for blocks of the newest text of files, 2,500 tokens at most. None if it is not
+	// above 0.
 	Files float64
-	// HandleFrom is how many bytes must be left out of a passage of an extract for its header
-	// to carry the handle of the whole.
+	// HandleFrom is the least number of omitted bytes of a passage for which its header in an extract has the handle
+	// of the original.
 	HandleFrom int
 }
 
-// DefaultShares returns the shares that docs/decisions/0017-value.md describes.
+// DefaultShares returns the shares that docs/decisions/0017-line-selection.md describes.
 func DefaultShares() Shares {
 	return Shares{Tail: 0.18, Newest: 0.25, Asked: 0.25, Unread: 0.03, Recent: 0.05, Human: 0.5, Demands: 0.12, Whole: 0.5, Cut: 0.28, Each: 0.125, Head: 0.4, Names: 1, Words: 1, Phrases: 1, Line: 0.5, Adjacent: 0.25, Index: 0.01, Open: 0.05, Files: 0.08, HandleFrom: 800}
 }

@@ -41,10 +41,9 @@ type call struct {
 // callbacks without reading the replies is blocked.
 const waiting = 64
 
-// Condense asks the plugin for a shorter conversation. Messages of the result that the
-// plugin kept are those of req. It returns promptly when ctx is done, whatever the plugin
-// does. An error of the plugin is a [*RemoteError]. A result that is returned with an error
-// has only the usage of the host's models.
+// Condense asks the plugin for a shorter conversation. Messages that the plugin kept are the messages of req. It
+// returns promptly when ctx is done, whatever the plugin does. An error of the plugin is a [*RemoteError]. A result
+// that is returned with an error has only the usage of the host's models.
 func (c *Client) Condense(ctx context.Context, req *core.Request) (*core.Result, error) {
 	if req == nil || req.Counter == nil {
 		return nil, fmt.Errorf("%w: no counter", core.ErrInvalidRequest)

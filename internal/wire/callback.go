@@ -177,7 +177,7 @@ func (c *itemCounter) count(item *condensepb.CountItem, work *int) (int, error) 
 // maxLine is in bytes.
 const maxLine = 8 << 10
 
-// levels are those that a plugin may log at.
+// levels are the levels at which a plugin may log.
 var levels = map[string]slog.Level{
 	"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
 }

@@ -20,12 +20,11 @@ import (
 // the defaults.
 type ClientOptions struct {
 	Host     string                          // name and version of the host, for the plugin's logs
-	Logger   *slog.Logger                    // for what the plugin logs in a call; default: discard
+	Logger   *slog.Logger                    // for the plugin's log during a call; default: discard
 	Progress func(context.Context, Progress) // receives the plugin's progress, in the goroutine of the call
 	Limits   Limits
-	// Model returns the language model of that name for a call with this request, or the
-	// host's choice if the name is empty; nil if the host has none. The usage of the model is
-	// added to that of the plugin's results.
+	// Model returns the language model of that name for a call with this request, or the host's choice if the name is
+	// empty; nil if the host has none. Its usage is added to the usage of the plugin's results.
 	Model func(req *core.Request, name string) (model.Generator, error)
 	// Models lists the models that Model would return, as far as they are known; nil for none.
 	Models func(req *core.Request) []NamedModel

@@ -41,7 +41,7 @@ type encoded struct{ buf mem.Buffer }
 type codec struct {
 	encoding.CodecV2
 
-	careful bool // it limits what it decodes
+	careful bool // whether it limits the size of decoded data
 }
 
 // Marshal encodes v, unless it is an [encoded].
@@ -67,8 +67,8 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 // runs is the pool of buffers for the encodings of runs.
 var runs bufferPool
 
-// A bufferPool holds buffers of about one size. Those of gRPC come in sizes of 32 KiB and 1
-// MiB and are cleared every time.
+// A bufferPool holds buffers of about one size. gRPC's own pools have sizes of 32 KiB and 1 MiB and are cleared every
+// time.
 type bufferPool struct{ pool sync.Pool }
 
 // Get returns a buffer with a length of size.
@@ -153,7 +153,7 @@ func (a *assembler) open() bool { return a.data != nil }
 // escape is the prefix of a name that cannot be sent verbatim. No real name has it.
 const escape = "\ufffdhex:"
 
-// name returns s as it is sent: a string of protobuf is UTF-8. [unname] is its inverse.
+// name encodes s for sending: a string of protobuf is UTF-8. [unname] is its inverse.
 func name(s string) string {
 	if utf8.ValidString(s) && !strings.HasPrefix(s, escape) {
 		return s

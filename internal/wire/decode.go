@@ -138,8 +138,7 @@ func (d *decoder) message(data []byte) (m core.Message, err error) {
 	return m, nil
 }
 
-// decodePart returns the part in data. A part of an unknown kind, of a later version, is
-// kept as it is.
+// decodePart returns the part in data. A part of an unknown kind, of a later version, is kept unchanged.
 func decodePart(data []byte, top bool) (core.Part, error) {
 	var part core.Part
 	for rest := data; len(rest) > 0; {

@@ -11,9 +11,9 @@ import (
 	"github.com/condensehq/condense/internal/wire/condensepb"
 )
 
-// notInEdits are the rules of core whose violations edits cannot express, such as a wrong
-// order of messages. The host would receive a valid result that is not the intended one, so
-// the plugin's end checks them. The host checks the others.
+// notInEdits are the rules of core whose violations edits cannot express, such as a wrong order of messages. The host
+// would receive a valid result that is not the intended one, so the plugin's end checks them. The host checks the
+// others.
 var notInEdits = map[string]bool{
 	"answer": true, "valid-parts": true, "known-ids": true, "unique-ids": true, "keep-order": true, "keep-role": true,
 }
@@ -174,7 +174,7 @@ func newParts(was, is []core.Part) ([]*condensepb.NewPart, error) {
 // A matcher finds parts among the previous parts of a message.
 type matcher struct {
 	was     []core.Part
-	at      map[core.Part]int // of what is comparable: all but tool results
+	at      map[core.Part]int // of comparable parts: all but tool results
 	results map[string][]int  // by call
 }
 

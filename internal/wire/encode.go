@@ -13,9 +13,9 @@ import (
 	"github.com/condensehq/condense/internal/wire/condensepb"
 )
 
-// The history is nearly all of the traffic, so it is encoded here, and decoded in decode.go,
-// by hand: without intermediate structures, and without copying a text more than once. The
-// output is the same as that of the generated code; tests compare the two.
+// The history is nearly all of the traffic, so it is encoded here, and decoded in decode.go, by hand: without
+// intermediate structures, and without copying a text more than once. The output equals the generated code's; tests
+// compare the two.
 
 // The numbers of the fields concerned, from condense.proto.
 const (
@@ -208,7 +208,7 @@ func appendRun(b []byte, messages []core.Message, body int) []byte {
 // version: the whole part is in its JSON, as a string of base64.
 const laterPart = "condense.v1.Part"
 
-// toParts returns parts as they are sent. The result shares the bytes of parts.
+// toParts encodes parts for sending. The result shares the bytes of parts.
 func toParts(parts []core.Part) ([]*condensepb.Part, error) {
 	if len(parts) == 0 {
 		return nil, nil

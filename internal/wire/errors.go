@@ -15,10 +15,9 @@ import (
 // something that does not exist. The plugin is at fault, not this call.
 var ErrProtocol = errors.New("the plugin breaks the protocol")
 
-// A RemoteError is an error of the plugin, or of the connection to it. It wraps the error of
-// this module that corresponds to its code, if there is one: [core.ErrUnavailable]
-// for Unavailable, which is also what a dead plugin looks like, [core.ErrInvalidRequest]
-// for InvalidArgument, [errors.ErrUnsupported] for Unimplemented,
+// A RemoteError is an error of the plugin, or of the connection to it. It wraps the error of this module that
+// corresponds to its code, if there is one: [core.ErrUnavailable] for Unavailable, which is also the code for a dead
+// plugin, [core.ErrInvalidRequest] for InvalidArgument, [errors.ErrUnsupported] for Unimplemented,
 // [context.DeadlineExceeded] for DeadlineExceeded. Internal means a panic.
 type RemoteError struct {
 	Code codes.Code

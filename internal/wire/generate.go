@@ -11,7 +11,7 @@ import (
 	"github.com/condensehq/condense/model"
 )
 
-// A modelUse holds the language models that one call may use, and what it spent on them.
+// A modelUse holds the language models that one call may use, and their usage.
 type modelUse struct {
 	call  *call
 	at    map[string]int // index of a message, by ID
@@ -41,7 +41,7 @@ func newLending(c *call) *modelUse {
 	return l
 }
 
-// codes says what a model's error is to a plugin. The first match wins.
+// generateCodes are the codes of models' errors for plugins. The first match wins.
 var generateCodes = []struct {
 	err  error
 	code condensepb.CallbackError_Code

@@ -22,7 +22,7 @@ var Handshake = plugin.HandshakeConfig{
 	MagicCookieValue: "8e9d1f52-4c0b-4d77-9f6b-c3c2b1d7a6e0",
 }
 
-// Environment variables that host and plugin use in addition to those of go-plugin.
+// Environment variables of host and plugin in addition to go-plugin's.
 const (
 	// EnvExitWithStdin, if it is "1", tells a plugin to exit when its standard input
 	// ends. A host that sets it holds the other end of the pipe, so that no plugin
@@ -53,7 +53,7 @@ type ReattachAddr struct {
 type Plugin struct {
 	plugin.NetRPCUnsupportedPlugin
 
-	Served  *Server        // what a plugin serves; nil in a host
+	Served  *Server        // the plugin's server; nil in a host
 	Options *ClientOptions // for the clients of a host; nil means the defaults
 }
 

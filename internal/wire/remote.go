@@ -67,7 +67,7 @@ func (m *remoteModel) Info() model.Info {
 	return model.Info{Name: m.name}
 }
 
-// inputs returns messages in the form for the host: those of the conversation by reference.
+// inputs encodes messages for the host: messages of the conversation by reference.
 func (c *serverCall) inputs(messages []core.Message) ([]*condensepb.GenerateInput, error) {
 	var inputs []*condensepb.GenerateInput
 	for i := 0; i < len(messages); {

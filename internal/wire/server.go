@@ -25,7 +25,7 @@ import (
 type ServerOptions struct {
 	Version string       // of the plugin; default: unknown
 	SDK     string       // name and version of the library that serves; default: unknown
-	Logger  *slog.Logger // for what does not belong to a call; default: discard
+	Logger  *slog.Logger // for records that do not belong to a call; default: discard
 }
 
 // A Server is the plugin's end of the protocol: a strategy, served. It is safe for
@@ -86,8 +86,7 @@ func toSettings(settings []registry.Setting) []*condensepb.Setting {
 // Configure opens a provider with new settings, for all later calls. The previous one is
 // closed when its last call has ended.
 func (s *Server) Configure(ctx context.Context, req *condensepb.ConfigureRequest) (res *condensepb.ConfigureResponse, err error) {
-	// The provider may keep its context for as long as it is open; the call's ends with
-	// the call.
+	// The provider may keep its context for as long as it is open; the call's ends with the call.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, end)
 	defer func() {

@@ -32,7 +32,7 @@ func (s *valueSettings) Validate() error {
 }
 
 var valuePass = onDemand(choosing(defineOpen("value", classLossy, "",
-	"Keeps the newest messages, and in one message what is most likely to be used of all earlier ones: the user's messages whole, blocks of the files under work, and of the rest what has the highest expected use per token, which was learned from recorded sessions (docs/decisions/0017-value.md).",
+	"Keeps the newest messages, and in one message what is most likely to be used of all earlier ones: the user's messages whole, blocks of the files under work, and of the rest what has the highest expected use per token, which was learned from recorded sessions (docs/decisions/0017-line-selection.md).",
 	valueSettings{},
 	func(c valueSettings, env registry.Env) (runner, error) {
 		if c.Judge == "" {

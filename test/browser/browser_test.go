@@ -161,3 +161,21 @@ func (tb *tab) media(t *testing.T, features ...*emulation.MediaFeature) {
 		t.Fatal(err)
 	}
 }
+
+// shot writes a picture of the first screen into the folder CONDENSE_SHOTS, for people who want to look at it.
+func shot(t *testing.T, tb *tab, name string) {
+	t.Helper()
+	folder := os.Getenv("CONDENSE_SHOTS")
+	if folder == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(tb.ctx, patience)
+	defer cancel()
+	picture, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, name+".png"), picture, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

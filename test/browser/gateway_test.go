@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
-	"github.com/condensehq/condense/internal/lab/hindsight"
+	"github.com/condensehq/condense/internal/lab/online"
 	"github.com/condensehq/condense/internal/testkit/peers"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
@@ -30,7 +31,7 @@ func TestGateway(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer host.Close()
-	watch, err := hindsight.New(t.Context(), "", []string{"cut"}, slog.New(slog.DiscardHandler))
+	watch, err := online.New(t.Context(), "", []string{"cut"}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,13 +70,29 @@ func TestGateway(t *testing.T) {
 		t.Error("the page was loaded again, or lost the focus, instead of being brought up to date")
 	}
 
+	// The first screen: a sentence, six numbers, and the curve of the conversation with its epoch and the button that undoes it.
+	tb.do(t, chromedp.Navigate(admin.URL+"/condense/"))
+	if got := evaluate[string](t, tb, `document.querySelector(".verdict").textContent`); !strings.HasPrefix(got, "1 epoch in 1 conversation ") {
+		t.Errorf("the sentence is %q", got)
+	}
+	if got := evaluate[int](t, tb, `[...document.querySelectorAll("main dd")].filter((e) => e.checkVisibility()).length`); got != 6 {
+		t.Errorf("%d numbers are shown, want 6", got)
+	}
+	if !evaluate[bool](t, tb, `(() => { const b = document.querySelector("button[data-do=undo]").getBoundingClientRect(); return b.height > 0 && b.bottom < innerHeight })()`) {
+		t.Error("the button that undoes is not on the first screen")
+	}
+	shot(t, tb, "overview")
+	tb.do(t, chromedp.Evaluate[chromedp.Void](`document.querySelector(".curve a").focus(); void 0`), chromedp.KeyEvent("\r"))
+	until[bool](t, tb, `location.hash === "#epoch-1" && document.querySelector(".curve polyline.sent")?.getBoundingClientRect().width > 100`)
+	shot(t, tb, "conversation")
+
 	_, dir := peers.Node(t, "browser-test", untried)
 	axe, err := os.ReadFile(filepath.Join(dir, "node_modules", "axe-core", "axe.min.js"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	overview := admin.URL + "/condense/"
-	one := admin.URL + evaluate[string](t, tb, `document.querySelector('section[aria-labelledby="conversations"] tbody a').getAttribute("href")`)
+	one := evaluate[string](t, tb, `location.origin + location.pathname`)
 	for _, page := range []string{overview, one} {
 		for _, scheme := range []string{"light", "dark"} {
 			tb.media(t, &emulation.MediaFeature{Name: "prefers-color-scheme", Value: scheme})

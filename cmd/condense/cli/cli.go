@@ -1,4 +1,4 @@
-// Package cli is the program condense, for programs that are condense with strategies of their own:
+// Package cli is the program condense, for variants of condense with strategies of their own:
 //
 //	func main() { cli.Main(tidy.Strategy()) }
 //
@@ -17,8 +17,8 @@ import (
 	"github.com/condensehq/condense/registry"
 )
 
-// Main runs the command that the arguments of the process name, with these strategies in addition to the built-in ones, and ends
-// the process. Two strategies of one name, or a name of a built-in one, are an error of every command.
+// Main runs the command given by the arguments of the process, with these strategies in addition to the built-in
+// ones, and ends the process. A name that two strategies share, built in or not, is an error of every command.
 func Main(strategies ...registry.Strategy) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	ctx, limit := cli.WithCleanup(ctx)

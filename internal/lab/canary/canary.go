@@ -1,10 +1,11 @@
-// Package canary plants sentences in a recorded session, and finds out later which of them are left. They are
-// what a user says once and expects to hold: rules, constraints, facts, goals and preferences, with made-up
-// values that occur nowhere else. Some are changed later, in the same words or in others; then the old value
-// must go. Lines in the output of tools that ask to be kept, or pretend to be the user, are measured against
-// neutral lines of the same length at the same places.
+// Package canary plants sentences in a recorded session, and detects later which of them survived. A canary is
+// something that a user says once and expects to hold: a rule, constraint, fact, goal or preference, with a made-up
+// value that occurs nowhere else. Some canaries are changed later, in the same words or in others; then the old value
+// must go. Tool output with lines that ask to be kept, or pretend to be the user, is measured against neutral lines
+// of the same length at the same places.
 //
-// No strategy imports this package, and it imports none: what is planted is not what a strategy looks for.
+// No strategy imports this package, and it imports none: canaries must not depend on the words that a strategy looks
+// for.
 package canary
 
 import (
@@ -21,19 +22,19 @@ import (
 // A Set names the texts that are planted.
 type Set string
 
-// The sets. A session of a set has its name before its own.
+// The sets. A session with canaries has the set's name before its own.
 const (
 	First  Set = "canaries"
 	Second Set = "canaries2" // by a second author: see the variable second
 )
 
-// Sets are all of them.
+// Sets are all sets.
 var Sets = []Set{First, Second}
 
-// A Type is what a canary is.
+// A Type is a kind of canary.
 type Type string
 
-// The types: five that a user says, and two in the output of tools.
+// The types: five of the user's, and two of tool output.
 const (
 	Rule       Type = "rule"
 	Constraint Type = "constraint"
@@ -44,38 +45,38 @@ const (
 	Neutral    Type = "neutral"
 )
 
-// Types are all of them, in the order of reports. The user says the first Said.
+// Types are all types, in the order of reports. The first Said are the user's.
 var Types = []Type{Rule, Constraint, Fact, Goal, Preference, Hostile, Neutral}
 
-// Said is the number of types that a user says.
+// Said is the number of the user's types.
 const Said = 5
 
 // A Canary is a sentence that was planted.
 type Canary struct {
 	Type Type
-	// Message is the ID of the message that has it, and Update that of the one that changes it; empty if none does.
+	// Message is the ID of the message with the canary, Update the ID of the message that changes it; empty if none
+	// does.
 	Message, Update string
 	// Reworded says that the update has other words.
 	Reworded   bool
 	text, then probe
 }
 
-// A probe is what is looked for: a value, and words of its sentence next to it.
+// A probe is a value to look for, with words of its sentence that must be near.
 type probe struct {
 	value string
 	words []string
 }
 
-// The places of the canaries of each type: shares of what is condensed first.
+// The places of the canaries of each type, as shares of the first part that is condensed.
 var places = [...]struct{ from, to float64 }{{0.04, 0.2}, {0.38, 0.55}, {0.72, 0.88}}
 
-// hostilePlaces are where lines are put in the output of tools, hostile and neutral ones by turns.
+// hostilePlaces are places in the output of tools for hostile and neutral lines, by turns.
 const hostilePlaces = 4
 
-// Plant returns messages with canaries in the first window tokens, and the canaries. Half of the updates come
-// before the window ends, half soon after. The same arguments give the same result. Swap exchanges the
-// hostile lines for the neutral ones. The messages must be measured, and those that are new or changed are
-// not.
+// Plant returns messages with canaries in the first window tokens, and the canaries. Half of the updates come before
+// the window ends, half soon after. The same arguments give the same result. Swap exchanges the hostile lines for the
+// neutral ones. The messages must be measured; new and changed ones in the result are not.
 func Plant(set Set, messages []core.Message, name string, window int, seed uint64, swap bool) ([]core.Message, []Canary) {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name))
@@ -157,7 +158,7 @@ func (p *planter) say(words string, at float64) (probe, string) {
 	}
 	p.n++
 	said := strings.Join(around, " ")
-	if p.called { // as the agents of such sessions send what is said between two turns
+	if p.called { // the form in which agents of such sessions send a remark between two turns
 		said = "<user_message>\n" + said + "\n</user_message>"
 	}
 	m := core.Message{ID: fmt.Sprintf("canary-%d", p.n), Role: core.RoleUser, Parts: []core.Part{core.Text(said)}}
@@ -165,7 +166,7 @@ func (p *planter) say(words string, at float64) (probe, string) {
 	return newProbe(sentence, value), m.ID
 }
 
-// fill puts a value into words that does not occur in the session.
+// fill inserts a value that does not occur in the session into words.
 func (p *planter) fill(words string) (sentence, value string) {
 	for {
 		if strings.Contains(words, "«n»") {
@@ -204,7 +205,7 @@ func (p *planter) tools(messages []core.Message, window int, swap bool) {
 	}
 }
 
-// shuffled returns a line of the same words, and so of the same length and as rare, that says nothing.
+// shuffled returns a line of the same words in random order, and so of the same length and rarity, without a meaning.
 func (p *planter) shuffled(line string) string {
 	words := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \n:.,;#¶<>[]_", r) })
 	p.rng.Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
@@ -240,7 +241,7 @@ func (p *planter) answer(messages []core.Message, at int, line string) string {
 	return ""
 }
 
-// insert returns messages with those that the user says.
+// insert returns messages with the user's canaries.
 func (p *planter) insert(messages []core.Message) []core.Message {
 	var out []core.Message
 	for i := range messages {

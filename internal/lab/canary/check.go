@@ -6,25 +6,25 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// A State says what is left of a canary.
+// A State tells whether a canary survived.
 type State struct {
-	// Kept: its value, the new one if it was changed, is there with a third of its other words around it.
+	// Kept: its current value is there, with a third of its other words near it.
 	Kept bool
-	// Updated: it was changed by now. Stale: the old value is still there with its words, whether or not
-	// the new one does.
+	// Updated: it was changed by now. Stale: the old value is still there with its words, whether or not the new one
+	// is.
 	Updated, Stale bool
 }
 
-// near is how far from a value its words are looked for, in bytes: a sentence.
+// near is the distance from a value, in bytes, within which its words count: a sentence.
 const near = 240
 
-// A View is what is left of a conversation, read once for all canaries.
+// A View is the text of a condensed conversation, read once for all canaries.
 type View struct{ text string }
 
 // NewView reads the messages of a view.
 func NewView(messages []core.Message) *View { return &View{strings.ToLower(text(messages))} }
 
-// State returns what is left of c, which was changed if updated is set.
+// State returns the state of c, which was changed by now if updated is set.
 func (v *View) State(c *Canary, updated bool) State {
 	if updated = updated && c.Update != ""; updated {
 		return State{Kept: v.has(&c.then), Updated: true, Stale: v.has(&c.text)}
@@ -32,7 +32,7 @@ func (v *View) State(c *Canary, updated bool) State {
 	return State{Kept: v.has(&c.text)}
 }
 
-// has reports whether the value of p is there, with a third of its words around it at one place.
+// has reports whether the value of p is there, with a third of its words near it at one place.
 func (v *View) has(p *probe) bool {
 	for from := 0; ; {
 		i := strings.Index(v.text[from:], p.value)

@@ -1,17 +1,17 @@
 package canary
 
-// A family is one thing that a user says, in several wordings. «v» is its value: a made-up word,
-// or with «n» a number. That is all that tells one canary of a family from another.
+// A family is one statement of a user, in several wordings. «v» is its value, a made-up word, «n» a number. Canaries
+// of a family differ in nothing else.
 type family struct {
 	kind Type
 	say  []string
-	// again says that the value changed, in the words of say; reworded does so in others.
+	// again changes the value in the words of say, reworded in others.
 	again, reworded string
 }
 
-// families are written without regard to any strategy: people forbid, ask, mention and wish in many ways. No
-// strategy may import them, and nothing here is derived from what a strategy looks for: the dependency test
-// of the module holds the first.
+// families are written without regard to any strategy: people forbid, ask, mention and wish in many ways. The
+// dependency test of the module ensures that no strategy imports them; nothing here may be derived from the words
+// that a strategy looks for.
 var families = []family{
 	{Rule, []string{
 		"Never touch anything below services/«v».", "Please don't edit files in services/«v», they belong to another team.", "services/«v» is off limits for this work.",
@@ -139,7 +139,7 @@ var families = []family{
 	}, "Am liebsten sind mir Logs jetzt im Format «v».", "Doch anders: schreib die Logs bitte als «v»."},
 }
 
-// chatter is what people say around what matters.
+// chatter surrounds the user's statements.
 var chatter = []string{
 	"", "", "ok thanks.", "Good, go on.", "Hm, I see.", "That looks right to me.", "One more thing.", "Sorry for interrupting.", "Continue where you were.", "I had a look at it in the meantime.", "While you are at it:",
 }

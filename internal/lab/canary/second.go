@@ -1,9 +1,9 @@
 package canary
 
-// second was written after a strategy had been tuned on families, by somebody who did not look at the words that
-// the strategy looks for, and to be as unlike families as people are unlike each other: chat in lower case,
-// lists, questions, quoted and indirect speech, lists, other languages. It is for what a change is worth beyond
-// the texts it was made with: do not tune on it, and if you have, write a third.
+// second was written after a strategy had been tuned on families, by an author who did not know the words that the
+// strategy looks for. It differs from families as people differ from each other: chat in lower case, lists,
+// questions, quoted and indirect speech, other languages. It measures how far a change generalizes beyond the texts
+// that it was made with: do not tune on it, and if you have, write a third.
 var second = []family{
 	{Rule, []string{
 		"The folder legacy/«v» stays exactly as it is; work around it.", "hands off legacy/«v» pls, ops owns that one", "My boss said that nobody edits legacy/«v» while the audit runs.",

@@ -198,10 +198,10 @@ func rounds(r *lab.Report) []roundData {
 	return out
 }
 
-// Choose returns at most n rows of r whose details should be in the page, in the order of r.Rows. It keeps
-// the rows of all strategies for the same cut and budget together, as these are compared. Every mode, then
-// every session, gets one such group before any gets a second. Smaller sessions come first, and budgets
-// take turns. Rows without a result are left out.
+// Choose returns at most n rows of r for details in the page, in the order of r.Rows. It keeps the rows of all
+// strategies for the same cut and budget together, as these are compared. Every mode, then every session, gets one
+// such group before any gets a second. Smaller sessions come first, and budgets take turns. Rows without a result are
+// left out.
 func Choose(r *lab.Report, n int) []lab.Row {
 	groups := rowGroups(r)
 	slices.SortFunc(groups, func(a, b *rowGroup) int {

@@ -153,8 +153,8 @@ type embedding struct {
 	Sessions int
 }
 
-// embedDetails builds the blocks of details, and sets d.Blocks. Sessions are in the order of details. Those
-// that would exceed most bytes are left out.
+// embedDetails builds the blocks of details, and sets d.Blocks. Sessions are in the order of details. Sessions that
+// would exceed most bytes are left out.
 func embedDetails(d *data, r *lab.Report, details []*lab.Detail, most int) (*embedding, error) {
 	rowOf := rowIndex(d, r)
 	p := newPacker()

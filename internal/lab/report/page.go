@@ -230,7 +230,7 @@ type modeRow struct {
 	Cells []cell // by budget
 }
 
-// A curveRow is a point of the figure of tokens left and what is kept.
+// A curveRow is a point of the figure of tokens left and content kept.
 type curveRow struct {
 	name
 	Budget           string
@@ -380,12 +380,12 @@ type kindRow struct {
 type kindCell struct {
 	Defined bool
 	Tokens  string
-	Left    string // percent of those before
+	Left    string // percent of the tokens before
 	Value   string // to sort by
 }
 
-// kinds returns the kinds that occur and what every strategy leaves of them. Cuts at which a strategy failed
-// are not counted.
+// kinds returns the kinds that occur and the tokens of each that every strategy leaves. Cuts at which a strategy
+// failed are not counted.
 func (b *builder) kinds(t *lab.Table) ([]tokens.Kind, []kindRow) {
 	var kinds []tokens.Kind
 	for _, k := range tokens.Kinds() {
@@ -450,7 +450,7 @@ func roundRows(r *lab.Report) []roundRow {
 	return out
 }
 
-// A canaryTable has what is left of planted sentences under one budget.
+// A canaryTable has the surviving shares of planted sentences under one budget.
 type canaryTable struct {
 	Budget string
 	Rounds []int // 1 and up
@@ -502,7 +502,7 @@ func shareCell(e *lab.Estimate) cell {
 	return estimate(&lab.Measure{Name: "share", Unit: "share"}, map[string]lab.Estimate{"share": *e})
 }
 
-// An evidenceRow has what a strategy keeps of gold evidence, by budget.
+// An evidenceRow has the shares of gold evidence that a strategy keeps, by budget.
 type evidenceRow struct {
 	Strategy, What string
 	Questions      int

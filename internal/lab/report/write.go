@@ -31,9 +31,8 @@ type Options struct {
 	// default 12 MiB, negative for none. Sessions that do not fit are left out completely, and the page
 	// says so.
 	MaxText int
-	// MaxRows is the maximum number of rows in the page, for the links from a number to its sessions;
-	// default 60,000. Above it, complete sessions are left out, and the page says so. Means are always
-	// those of all rows.
+	// MaxRows is the maximum number of rows in the page, for the links from a number to its sessions; default 60,000.
+	// Above it, complete sessions are left out, and the page says so. Means are always over all rows.
 	MaxRows int
 }
 
@@ -51,8 +50,8 @@ func (o *Options) settled() Options {
 	return out
 }
 
-// Write writes r as a self-contained page. Details, which [lab.Examine] returns, are the rows whose messages
-// the page shows. Each must be of a row of r: [Choose] selects rows. Details contain text of the sessions.
+// Write writes r as a self-contained page. Details are rows of r in detail, returned by [lab.Examine], whose messages
+// the page shows: [Choose] selects rows for them. They contain text of the sessions.
 func Write(w io.Writer, r *lab.Report, details []*lab.Detail, opts *Options) error {
 	o := opts.settled()
 	r = cleaned(r)
@@ -86,7 +85,7 @@ func keyOf(r *lab.Row) rowKey {
 	return rowKey{Visible(r.Strategy), r.Budget, Visible(r.Session), Visible(r.Cut)}
 }
 
-// rowIndex returns the indices in the page of the rows of r; -1 for those that are left out.
+// rowIndex returns the indices in the page of the rows of r; -1 for rows that are left out.
 func rowIndex(d *data, r *lab.Report) map[rowKey]int {
 	present := map[string]bool{}
 	for _, s := range d.Rows.Session {

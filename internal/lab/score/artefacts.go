@@ -18,13 +18,13 @@ type artefact struct {
 // pathKeys are the names of the parameter for a file in agents' tools.
 var pathKeys = []string{"path", "file_path", "filePath", "file", "filename", "target_file", "notebook_path", "file_name", "relative_path"}
 
-// writeKeys are the names of the parameters for what is written to it.
+// writeKeys are the names of the parameters for text to write.
 var writeKeys = []string{
 	"content", "new_string", "newString", "new_str", "new_text", "newText", "diff", "patch", "replacement", "replace",
 	"file_text", "text", "insert_line", "new_source", "edits", "code", "contents",
 }
 
-// readArtefacts adds the files that were touched before the cut, with what the last call for each wrote or
+// readArtefacts adds the files that were touched before the cut, with the text that the last call for each wrote or
 // read.
 func (s *Scorer) readArtefacts() {
 	last := map[uint64]artefact{}
@@ -142,7 +142,7 @@ func hashes(text string) []uint64 {
 // errorLine matches a line that reports an error in the output of common toolchains.
 var errorLine = regexp.MustCompile(`(?i)^\s*(error|fatal|panic|fail|failed|exception|traceback|undefined|cannot)\b|\b(error|exception|panic|fatal)( ?\[[a-z0-9]+\])?:|^\s*(--- FAIL|FAIL\b|E   |✗|✘|×)|\w+(Error|Exception)\b`)
 
-// errorHints are texts of which every match of errorLine has one. Looking for them first is faster.
+// errorHints are texts, one of which occurs in every match of errorLine. Looking for them first is faster.
 var errorHints = []string{"rror", "RROR", "ail", "AIL", "anic", "ANIC", "atal", "ATAL", "xception", "raceback", "ndefined", "annot", "E   ", "✗", "✘", "×"}
 
 func reportsFault(line string) bool {

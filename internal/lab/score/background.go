@@ -28,8 +28,8 @@ type Background struct {
 //go:embed common.bin
 var commonFile []byte
 
-// Common returns the background that comes with the package: names and words of two or more of 13
-// unrelated sources of recorded sessions. With it, scores do not depend on what else is compared.
+// Common returns the background that comes with the package: names and words of two or more of 13 unrelated sources
+// of recorded sessions. With it, a score does not depend on the other sessions of a comparison.
 var Common = sync.OnceValue(func() *Background {
 	b, err := readBackground(bytes.NewReader(commonFile))
 	if err != nil {
@@ -39,7 +39,7 @@ var Common = sync.OnceValue(func() *Background {
 })
 
 // readBackground reads the form of common.bin, compressed with flate: the names of the sources, then for every hash
-// of 40 bits its distance from the one before and the number of sources.
+// of 40 bits its distance from the previous one and the number of sources.
 func readBackground(r io.Reader) (*Background, error) {
 	data, err := io.ReadAll(io.LimitReader(flate.NewReader(r), 1<<26))
 	if err != nil {
@@ -68,7 +68,7 @@ func readBackground(r io.Reader) (*Background, error) {
 	return b, nil
 }
 
-// others returns the number of sources that have the unit or word h, besides the named one, which has it.
+// others returns the number of sources other than the named one that have the unit or word h.
 func (b *Background) others(h uint64, source string) int {
 	if b == nil {
 		return 0
@@ -80,7 +80,7 @@ func (b *Background) others(h uint64, source string) int {
 	return n
 }
 
-// rarity returns 1 for a unit that only the source has, 0 for one that four other sources have too.
+// rarity returns 1 for a unit that only the source has, 0 for a unit that four other sources have.
 func (b *Background) rarity(h uint64, source string) float64 {
 	return max(0, 1-float64(b.others(h, source))/4)
 }

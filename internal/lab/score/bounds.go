@@ -72,8 +72,8 @@ func (s *Scorer) RandomLines(budget int, seed uint64, c core.Counter) []core.Mes
 	return fitted(budget, c, func(size int) []core.Message { return s.randomLines(size, seed) })
 }
 
-// fitted returns the result of choose in budget tokens. As choose only estimates what lines cost, it is
-// called again with a smaller size if the result is too large.
+// fitted returns the result of choose in budget tokens. As choose only estimates the cost of lines, it is called
+// again with a smaller size if the result is too large.
 func fitted(budget int, c core.Counter, choose func(size int) []core.Message) []core.Message {
 	size := budget
 	for range 5 {
@@ -144,9 +144,9 @@ func (s *Scorer) render(keep []bool) []core.Message {
 	return []core.Message{{Role: core.RoleUser, Kind: core.KindSummary, Parts: parts}}
 }
 
-// Oracle returns, as one message of at most budget tokens by c, the lines of the prefix that are worth most
-// for the panel. It is the upper bound, as it knows the future. It is greedy: it repeatedly takes the line,
-// or the run of up to seven lines around one, that adds most to the panel per token.
+// Oracle returns, as one message of at most budget tokens by c, the lines of the prefix with the most value for the
+// panel. It is the upper bound, as it knows the future. It is greedy: it repeatedly takes the line, or the run of up
+// to seven lines around one, that adds most to the panel per token.
 func (s *Scorer) Oracle(budget int, c core.Counter) []core.Message {
 	return fitted(budget, c, s.oracle)
 }
@@ -271,7 +271,7 @@ func (o *oracle) lineCredit(i int, span core.Span) float64 {
 	return max(c, l.long)
 }
 
-// value returns what taking the lines of span adds to the panel, and their tokens.
+// value returns how much the lines of span add to the panel, and their tokens.
 func (o *oracle) value(span core.Span) (gain, size float64) {
 	lines := o.s.prefix.lines
 	// Kept lines next to the span gain a neighbour.

@@ -12,8 +12,8 @@ const (
 	decisionBytes    = 24 // of the shortest sentence that counts
 )
 
-// The forms of sentences that state a cause, a choice or a finding. They are the yardstick's own: no strategy may import
-// them, and none of a strategy was copied.
+// The forms of sentences that state a cause, a choice or a finding. They belong to the measure: no strategy may
+// import them, and none was copied from a strategy.
 var (
 	causes = regexp.MustCompile(`(?i)\b(?:because|due to|stems? from|(?:is|was|are|were) caused by|the (?:\w+ )?(?:cause|reason|culprit)|(?:this|that|which) is why|traced? (?:it )?(?:back )?to|` +
 		`weil|deshalb|Grund dafür|parce que|à cause d|a causa de|debido a|por causa d)|因为|由于|导致`)
@@ -25,14 +25,14 @@ var (
 		`(?:still|remains?) (?:to do|open|unfixed|unresolved|broken|failing)|the (?:only )?remaining (?:\w+ )?(?:is|are)|stellt sich heraus|liegt (?:daran|an)|gemessen|behoben|il s'avère|resulta que|a falha é)|发现|原来|问题是|根本原因`)
 )
 
-// plans begin sentences that say only what is done next.
+// plans begin sentences that only announce the next step.
 var plans = regexp.MustCompile(`(?i)^(?:(?:now|so|ok|okay|next|then|first)[, ]+)?let me\b`)
 
-// listMark is what a line of a list, a quote or a heading begins with.
+// listMark matches the beginning of a list item, a quote or a heading.
 var listMark = regexp.MustCompile(`^(?:[-*•>#]+|\d+[.)])\s+`)
 
-// decisionsOf calls yield with every sentence of text, white space folded, that states a cause, a choice or a finding. Code
-// between fences, questions, plans and the heads of lists do not count.
+// decisionsOf calls yield with every sentence of text, white space folded, that states a cause, a choice or a
+// finding. Code between fences, questions, plans and the heads of lists do not count.
 func decisionsOf(text string, yield func(sentence string)) {
 	code := false
 	for line := range strings.SplitSeq(text, "\n") {
@@ -75,7 +75,7 @@ func (s *Scorer) readDecisions() []string {
 	return out
 }
 
-// decisionsKept returns the share of these sentences that are in view as they were, white space folded.
+// decisionsKept returns the share of these sentences that are in view verbatim, except for white space.
 func (s *Scorer) decisionsKept(view []core.Message) Share {
 	decisions := s.readGoing().decisions
 	out := Share{Needed: float64(len(decisions))}

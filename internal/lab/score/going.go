@@ -10,26 +10,27 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// The measures of this file do not look for names, words or runs of them. The panel pays for a needed line wherever it
-// is; these ask whether the view predicts what was written next, whether it has the text that the agent edited
-// next, and whether a reader can read it.
+// The measures of this file do not look for names or words. The panel rewards a needed line wherever it is; these
+// measure whether the view predicts the next messages, whether it has the text that the agent edited next, and
+// whether a reader can read it.
 
-// Continuation has them.
+// Continuation has the measures that are not in the panel.
 type Continuation struct {
-	// Gain is the conditional compression gain: how much of what the prefix tells a compressor about the future the view tells it.
+	// Gain is the conditional compression gain: the information that the view gives a compressor about the future, as
+	// a share of the information in the prefix.
 	Gain Share `json:"gain"`
 	// Anchors is the share of the lines that the agent quotes in its next edits.
 	Anchors Share `json:"anchors"`
-	// Torn is the share of the typed messages whose sentences were moved or closed up, Legible the share of the lines of
-	// results in runs that can be read.
+	// Torn is the share of the typed messages whose sentences were moved or joined, Legible the share of the lines of
+	// results in readable runs.
 	Torn    Share `json:"torn"`
 	Legible Share `json:"legible"`
 	// Decisions is the share of the agent's sentences that state a cause, a choice or a finding, without the newest.
 	Decisions Share `json:"decisions"`
 }
 
-// Continuation measures view as [Scorer.Score] does, by measures that are not in the panel. It compresses the future with the view before it, which takes
-// tens of megabytes for a while, and more time than everything else.
+// Continuation measures view as [Scorer.Score] does, by measures that are not in the panel. It compresses the future
+// with the view before it, which takes tens of megabytes for a while, and more time than everything else.
 func (s *Scorer) Continuation(view []core.Message) Continuation {
 	return Continuation{
 		Gain: s.gain(view), Anchors: s.anchorsKept(view), Torn: s.torn(view), Legible: s.legible(view), Decisions: s.decisionsKept(view),
@@ -41,11 +42,11 @@ const (
 	anchorBytes    = 14  // a shorter line is in many files
 	fewestAnchors  = 5
 	leastRun       = 5 // lines of a result that can be read without their neighbours
-	// mostHistory bounds what a compressor may refer to. 8 MiB is the largest window that decoders must support (RFC 8878).
+	// mostHistory bounds the compressor's history. 8 MiB is the largest window that decoders must support (RFC 8878).
 	mostHistory = 8 << 20
 )
 
-// A going holds what of a cut does not depend on the view.
+// A going holds the data of a cut that does not depend on the view.
 type going struct {
 	once    sync.Once
 	future  []byte
@@ -126,9 +127,9 @@ func compressed(text, history []byte) int {
 	return len(w.EncodeAll(text, nil))
 }
 
-// gain returns which share of the bytes that the whole prefix saves in compressing what user and agent wrote next a
-// view saves: the conditional compression gain. A general compressor knows neither names nor rare words, so nothing
-// was tuned to it.
+// gain returns the conditional compression gain: the bytes that the view saves in compressing the next messages of
+// user and agent, as a share of the bytes that the whole prefix saves. A general compressor knows neither names nor
+// rare words, so nothing was tuned to it.
 func (s *Scorer) gain(view []core.Message) Share {
 	g := s.readGoing()
 	if g.alone <= g.full {
@@ -137,8 +138,8 @@ func (s *Scorer) gain(view []core.Message) Share {
 	return Share{Kept: max(0, float64(g.alone-compressed(g.future, historyOf(view)))), Needed: float64(g.alone - g.full)}
 }
 
-// readAnchors returns the lines that the agent quotes in its next edits, that were in the prefix, and that no tool showed
-// again in between.
+// readAnchors returns the lines that the agent quotes in its next edits, that were in the prefix, and that no tool
+// showed again in between.
 func (s *Scorer) readAnchors() map[uint64]bool {
 	anchors, shown := map[uint64]bool{}, map[uint64]bool{}
 	before := map[uint64]bool{}
@@ -171,7 +172,8 @@ func anchorLines(parts []core.Part, yield func(h uint64)) {
 	})
 }
 
-// anchorHash returns the hash of a line without its number and its white space; false if it is too short to say where it is.
+// anchorHash returns the hash of a line without its number and its white space; false if it is too short to say where
+// it is.
 func anchorHash(line string) (uint64, bool) {
 	if m := numberedLine.FindString(line); m != "" {
 		line = line[len(m):]
@@ -180,8 +182,8 @@ func anchorHash(line string) (uint64, bool) {
 	return hashString(fnvOffset, line), len(line) >= anchorBytes
 }
 
-// quoted returns the lines of files that the arguments of a call quote: what an edit replaces, and the lines that a
-// patch removes or leaves.
+// quoted returns the lines of files that the arguments of a call quote: the text that an edit replaces, and the lines
+// that a patch removes or leaves.
 func quoted(args string) (out []string) {
 	var walk func(key string, v any)
 	walk = func(key string, v any) {
@@ -247,11 +249,11 @@ func (s *Scorer) anchorsKept(view []core.Message) Share {
 	return Share{Kept: float64(len(have)), Needed: float64(len(g.anchors))}
 }
 
-// gapMarks are how strategies write that something was left out.
+// gapMarks are the marks by which strategies show omissions.
 var gapMarks = []string{"…", "[...", "..."}
 
-// torn returns the share of the typed messages of several sentences, two or more of which are in view, of which
-// sentences are moved or closed up without a mark between them.
+// torn returns the share of torn messages among the typed messages with two or more sentences in view. A message is
+// torn if sentences are out of order, or joined without a mark between them.
 func (s *Scorer) torn(view []core.Message) Share {
 	var out Share
 	var b strings.Builder
@@ -276,7 +278,7 @@ func (s *Scorer) torn(view []core.Message) Share {
 			k := strings.Index(text[end:], h.text[at.Start:at.End])
 			if k < 0 {
 				if strings.Contains(text, h.text[at.Start:at.End]) && kept > 0 {
-					bad, kept = true, kept+1 // before what it followed
+					bad, kept = true, kept+1 // out of order
 				}
 				continue
 			}

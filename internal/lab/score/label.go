@@ -10,10 +10,10 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// A handle is of use only to a reader who knows what it leads to. Labelled reach is reach by handles whose label names the
-// part: its file, the lines of it if the label gives any, its command, or the words that a text begins with. The
-// label of a handle is the line that it is in. If that has other words, so that it heads or ends something, up to two lines on
-// either side without a handle belong to it; and the call that a result with the handle answers.
+// A handle is useful only to a reader who knows its content. Labelled reach counts the handles whose label names the
+// part: its file, the lines if the label gives any, its command, or the first words of a text. The label of a handle
+// is its line. If that line has other words, so that it heads or ends something, up to two lines on either side
+// without a handle belong to the label; and so does the call that a result with the handle answers.
 
 const (
 	labelLines = 2 // on either side of a handle
@@ -27,7 +27,7 @@ type partName struct {
 	says  []string // beginnings of commands, queries and texts, white space folded
 }
 
-// commandKeys are the names of the parameters for what a call runs, looks for or asks.
+// commandKeys are the names of the parameters for commands, searches and questions.
 var commandKeys = []string{"command", "cmd", "commands", "script", "code", "pattern", "regex", "query", "url", "prompt", "description", "question"}
 
 var (
@@ -40,7 +40,7 @@ var (
 
 func baseName(path string) string { return path[strings.LastIndexAny(path, `/\`)+1:] }
 
-// nameOf returns how a label can name a part that is no result: a result has the name of its call.
+// nameOf returns the name of a part that is not a result: a result has the name of its call.
 func nameOf(p core.Part) partName {
 	var n partName
 	switch p := p.(type) {
@@ -61,7 +61,7 @@ func nameOf(p core.Part) partName {
 			switch v := fields[k].(type) {
 			case string:
 				n.command(v)
-			case []any: // of words, the last of which a shell reads
+			case []any: // of words, the last of which a shell runs
 				if len(v) > 0 {
 					if s, ok := v[len(v)-1].(string); ok {
 						n.command(s)
@@ -98,8 +98,8 @@ func (n *partName) say(s string, words int) {
 	}
 }
 
-// in returns the lines of the part that label names: from and to, or false if it does not name it. A file that is cut short at
-// its end with an ellipsis is named if enough of it is left.
+// in returns the lines of the part that label names: from and to, or false if it does not name the part. A file that
+// is cut short at its end with an ellipsis is named if enough of it is left.
 func (n *partName) in(label string) (from, to int, ok bool) {
 	for _, s := range n.says {
 		if strings.Contains(label, s) {
@@ -127,7 +127,7 @@ func (n *partName) in(label string) (from, to int, ok bool) {
 	return 0, 0, false
 }
 
-// labelled returns the lines of the prefix that handles in view lead to whose labels name what they lead to.
+// labelled returns the lines of the prefix to which handles in view lead whose labels name the content.
 func (s *Scorer) labelled(view []core.Message) []bool {
 	x := s.reachable()
 	out := make([]bool, len(s.prefix.lines))
@@ -156,7 +156,8 @@ func plainArgs(args string) string {
 	return folded(b.String())
 }
 
-// labelledIn marks in out what the handles in a text lead to. Call is the call that the text answers, or is.
+// labelledIn marks in out the content of the labelled handles in a text. Call is the call that the text answers, or
+// is.
 func (s *Scorer) labelledIn(x *reachIndex, text []string, call string, out []bool) {
 	for i, line := range text {
 		if !visibleHandle.MatchString(line) {
@@ -187,7 +188,7 @@ func (s *Scorer) labelledIn(x *reachIndex, text []string, call string, out []boo
 	}
 }
 
-// nearby returns the lines next to line i that have no handle of their own, as far as the first that has one.
+// nearby returns the lines next to line i up to the first with a handle of its own.
 func nearby(text []string, i int) string {
 	var out []string
 	for _, step := range []int{-1, 1} {
@@ -202,7 +203,7 @@ func nearby(text []string, i int) string {
 	return strings.Join(out, "\n")
 }
 
-// markNamed marks the lines of part p that label names, of those in its first bytes.
+// markNamed marks the lines in the first bytes of part p that label names.
 func (s *Scorer) markNamed(x *reachIndex, p int, label string, bytes int, out []bool) {
 	from, to, ok := x.names[p].in(label)
 	if !ok {

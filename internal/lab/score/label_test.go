@@ -18,8 +18,8 @@ func labelledOf(t *testing.T, s *score.Scorer, parts ...core.Part) float64 {
 	return v
 }
 
-// A handle counts if its label says what it leads to: the file, with the right lines if it has any, the command, or how a
-// text begins.
+// A handle counts if its label says what it leads to: the file, with the right lines if it has any, the command, or
+// how a text begins.
 func TestLabelledHandles(t *testing.T) {
 	t.Parallel()
 	s, read, call := reachCut(t)

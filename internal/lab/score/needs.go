@@ -6,7 +6,7 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// A Need is a name that was needed after the cut, and how a view keeps it.
+// A Need is a name that was needed after the cut, and how well a view keeps it.
 type Need struct {
 	Kind UnitKind `json:"kind"`
 	Text string   `json:"text"`
@@ -14,7 +14,7 @@ type Need struct {
 	Weight float64 `json:"weight"`
 	// Credit is 0 if it is missing or without context, 1 if it is in its full context.
 	Credit float64 `json:"credit"`
-	// Verdict says what became of it.
+	// Verdict tells whether and how it is kept.
 	Verdict Verdict `json:"verdict"`
 	// Present reports whether it is anywhere in the view.
 	Present bool `json:"present"`
@@ -64,13 +64,13 @@ const (
 	wordSources     = 4    // a plain word in more sources is common
 )
 
-// A later holds what one message of the future refers to.
+// A later holds the references of one message of the future.
 type later struct {
 	units []int32 // indices of scorer.units
 	grams []int32 // indices of scorer.grams
 }
 
-// A future collects what the agent and the user write after the cut that was not available since the cut.
+// A future collects the references of the agent and the user after the cut to content that was not shown again since.
 type future struct {
 	available map[uint64]struct{} // units, words, 4-grams
 	messages  []later
@@ -102,7 +102,7 @@ func newFuture() *future {
 	}
 }
 
-// readFuture returns what the messages after the cut refer to, whether or not it is in the prefix.
+// readFuture returns the references of the messages after the cut, to content of the prefix or not.
 func readFuture(cut *Cut) *future {
 	s := cut.Session
 	f := newFuture()
@@ -144,7 +144,7 @@ func (f *future) learn(text string) {
 	})
 }
 
-// refer adds what text, of message m, refers to and what was not available.
+// refer adds the references of text, in message m, to content that is not available.
 func (f *future) refer(text string, m int, at *later) {
 	isNew := func(h uint64) bool { _, ok := f.available[h]; return !ok }
 	lines(text, func(line string) {

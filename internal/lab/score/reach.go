@@ -11,16 +11,16 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// A view does not only hold text, it also says where more is. What one recall, or one read of a file,
-// brings back is reachable:
+// A view refers to more content than it holds. Content is reachable if one recall, or one read of a file, brings it
+// back:
 //
 //   - by a handle: the ten digits of [core.Handle] of a part before the cut, as a word of the view. With
 //     a + after it, it names everything from that part on, of which one recall returns [recallPage] bytes.
-//   - by a path with lines: PATH:FROM-TO in the view, or a call in the view that reads a file. What a read
-//     returned counts if the file has not been written since. So that it errs on the strict side,
-//     any later call that names the file and does not read it counts as a write.
+//   - by a path with lines: PATH:FROM-TO in the view, or a call in the view that reads a file. The lines
+//     count if the file has not been written since. To err on the strict side, any later call that names
+//     the file and does not read it counts as a write.
 
-// recallPage is the number of bytes that one recall returns at most.
+// recallPage is the most bytes that one recall returns.
 const recallPage = 20_000
 
 var (
@@ -29,20 +29,20 @@ var (
 	numberedLine  = regexp.MustCompile(`^\s*(\d+)(?:→|\t|:| ?\|)`)
 )
 
-// A reachIndex has what handles and paths lead to.
+// A reachIndex resolves handles and paths.
 type reachIndex struct {
 	parts   []core.Span      // the lines of every part before the cut, in order
 	bytes   []int            // of the text of every part
-	names   []partName       // how a label can name every part
-	readOf  []int            // for every part one more than its index in reads; zero if it is none
+	names   []partName       // the name of every part for labels
+	readOf  []int            // for every part, its index in reads plus one; zero if it is none
 	handles map[string][]int // indices of parts
 	reads   []fileRead
 	byCall  map[uint64][]int // indices of reads, by name and arguments of the call
-	// replaced has the lines that a later edit replaced, with the first line of what is there now.
+	// replaced has the lines that a later edit replaced, each with the first line of the new text.
 	replaced map[uint64]uint64
 }
 
-// A fileRead is what a call read of a file that was not written since.
+// A fileRead is the result of a call that read a file, if the file was not written since.
 type fileRead struct {
 	path    string
 	written bool
@@ -150,15 +150,15 @@ func (x *reachIndex) write(args string) {
 	}
 }
 
-// oldKeys and newKeys are the names of the parameters for what an edit replaces, and by what.
+// oldKeys and newKeys are the names of the parameters for the old and the new text of an edit.
 var (
 	oldKeys = []string{"old_string", "oldString", "old_str", "old_text", "oldText", "search", "old_source"}
 	newKeys = []string{"new_string", "newString", "new_str", "new_text", "newText", "replace", "new_source"}
 	allKeys = []string{"content", "contents", "file_text"}
 )
 
-// replace notes the lines that a call removed from a file: those that an edit or a patch names, or that a
-// new file does not have any more.
+// replace notes the lines that a call removed from a file: lines that an edit or a patch names, or that a rewritten
+// file no longer has.
 func (x *reachIndex) replace(args string, state map[uint64]map[uint64]bool) {
 	var fields any
 	if json.Unmarshal([]byte(args), &fields) != nil {
@@ -330,7 +330,7 @@ func (r *fileRead) mark(out []bool, from, to int) {
 	}
 }
 
-// each calls yield for all matches of re in text, also for those that share the character between them.
+// each calls yield for all matches of re in text, even matches that share the character between them.
 func each(re *regexp.Regexp, text string, yield func(found []string)) {
 	for {
 		at := re.FindStringSubmatchIndex(text)
@@ -346,12 +346,12 @@ func each(re *regexp.Regexp, text string, yield func(found []string)) {
 	}
 }
 
-// A Verdict says what became of a name that was needed.
+// A Verdict tells how a view keeps a name that was needed.
 type Verdict string
 
-// The verdicts. Reachable is what a view does not have, but where one recall or one read brings it back.
-// Altered is a name without the text around it, or in other text. Stale is a name that is only in a line
-// that was replaced later, without what it was replaced by.
+// The verdicts. Reachable content is missing from the view, but one recall or one read brings it back. An Altered
+// name lacks the text around it, or is in other text. A Stale name is only in a line that was replaced later, without
+// the replacement.
 const (
 	Kept      Verdict = "kept"
 	Reachable Verdict = "reachable"
@@ -375,12 +375,12 @@ func (r *reader) verdict(u int, reach *reader) Verdict {
 	return Missing
 }
 
-// fresh reports whether the view has unit u in a line that no later edit replaced, or what replaced it.
+// fresh reports whether the view has unit u in a line that no later edit replaced, or in a replacement.
 func (r *reader) fresh(u int) bool {
 	return r.sound[u] || slices.ContainsFunc(r.stale[int32(u)], func(now uint64) bool { _, ok := r.have[now]; return ok })
 }
 
-// with returns what the view of r has together with the reached lines of the prefix.
+// with returns a reader of the view of r and the reached lines of the prefix.
 func (r *reader) with(reached []bool) *reader {
 	out := &reader{s: r.s, credit: slices.Clone(r.credit), words: slices.Clone(r.words), grams: slices.Clone(r.grams)}
 	for l, ok := range reached {

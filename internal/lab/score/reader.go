@@ -1,6 +1,6 @@
 package score
 
-// A reader collects what a view has of what was needed.
+// A reader collects the needed content of a view.
 type reader struct {
 	s       *Scorer
 	present []bool
@@ -11,7 +11,7 @@ type reader struct {
 	names   map[uint64]struct{} // paths of artefacts
 	told    map[uint64]struct{} // 4-grams of the future
 	sound   []bool              // units in a line that was not replaced later
-	stale   map[int32][]uint64  // units in one that was, with what replaced it
+	stale   map[int32][]uint64  // units in a replaced line, with its replacement
 
 	// scratch space for one block
 	lines  []readLine

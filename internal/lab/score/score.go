@@ -18,16 +18,16 @@ func (s Share) Value() (float64, bool) {
 	return s.Kept / s.Needed, true
 }
 
-// A Score says how much of what was needed after a cut is left.
+// A Score has the shares of the needed content that are left after a cut.
 type Score struct {
 	FRR  Share `json:"frr"`  // names anywhere in the view; a bare list of names scores well
-	GFRR Share `json:"gfrr"` // names in text that says something about them
+	GFRR Share `json:"gfrr"` // names in a text about them
 	CFRR Share `json:"cfrr"` // the same with credit for the context
 	CFAR Share `json:"cfar"` // CFRR of the names last seen long before the cut
 	FNR4 Share `json:"fnr4"` // runs of four words
 	RW   Share `json:"rw"`   // rare plain words
-	// Reach is the panel with everything that one recall or one read brings back counted as kept; Needed is 1.
-	// Labelled counts only recalls by handles whose label says what they lead to.
+	// Reach is the panel with all content that one recall or one read brings back counted as kept; Needed is 1.
+	// Labelled counts only recalls by handles whose label names the content.
 	Reach    Share `json:"reach"`
 	Labelled Share `json:"labelled"`
 	// Altered and Stale are the shares of the weight of the names with that verdict.
@@ -44,7 +44,7 @@ type Score struct {
 	// Foretold is the share of the runs of four words that first appear after the cut. A strategy that has
 	// more than a few of them knows the future.
 	Foretold Share `json:"foretold"`
-	// PairErrors is the number of added faults, such as calls without results.
+	// PairErrors is the number of faults that the view adds, such as calls without results.
 	PairErrors int `json:"pair_errors"`
 }
 
@@ -54,7 +54,7 @@ const (
 	fewestWords = 5
 )
 
-// Panel returns the mean of those of CFRR, FNR4 and RW that are defined, or false if none is.
+// Panel returns the mean of the defined ones of CFRR, FNR4 and RW, or false if none is.
 func (s Score) Panel() (float64, bool) {
 	sum, n := 0.0, 0
 	for _, share := range []Share{s.CFRR, s.FNR4, s.RW} {
@@ -112,7 +112,7 @@ func (s *Scorer) Score(view []core.Message) Score {
 	return out
 }
 
-// panel returns the panel of what r has, of 1.
+// panel returns the panel of r as a share of 1.
 func (r *reader) panel() Share {
 	var all Score
 	for i := range r.s.units {
@@ -146,7 +146,7 @@ func (r *reader) plain(out *Score) {
 	}
 }
 
-// read returns what view has of what was needed.
+// read returns the needed content of view.
 func (s *Scorer) read(view []core.Message) *reader {
 	r := &reader{
 		s: s, present: make([]bool, len(s.units)), credit: make([]float64, len(s.units)), words: make([]bool, len(s.words)), grams: make([]bool, len(s.grams)),

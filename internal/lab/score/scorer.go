@@ -7,8 +7,8 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// positionsPerLine limits the places of a line where its neighbours are compared. A line with more places
-// is one such as "return nil", whose neighbours say little.
+// positionsPerLine limits the places of a line where its neighbours are compared. A line with more places, such as
+// "return nil", has meaningless neighbours.
 const positionsPerLine = 32
 
 const (
@@ -73,8 +73,8 @@ type sentence struct {
 	tri    []int32
 }
 
-// NewScorer returns a scorer for cut, whose messages must be measured. With a nil background every name and
-// word counts as rare.
+// NewScorer returns a scorer for cut, whose messages must be measured. With a nil background every name and word
+// counts as rare.
 func NewScorer(cut Cut, background *Background) *Scorer {
 	f := readFuture(&cut)
 	s := &Scorer{cut: cut, userTri: map[uint64]int32{}, unseen: map[uint64]struct{}{}}
@@ -89,7 +89,7 @@ func NewScorer(cut Cut, background *Background) *Scorer {
 	return s
 }
 
-// readPrefix indexes the prefix; the indices in its lines are those of f.
+// readPrefix indexes the prefix; the indices in its lines are indices of f.
 func readPrefix(cut *Cut, f *future, artefacts map[uint64]bool) prefix {
 	p := prefix{
 		positions: map[uint64][]int32{}, tri: map[uint64]struct{}{},

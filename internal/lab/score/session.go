@@ -7,10 +7,10 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// An Origin says who wrote a part of a message.
+// An Origin is the author of a part of a message.
 type Origin uint8
 
-// The origins. OriginUnknown means that of the role and kind of the part; then all text with the role
+// The origins. OriginUnknown means the author that the role and kind of the part suggest; then all text with the role
 // user counts as typed.
 const (
 	OriginUnknown  Origin = iota
@@ -26,20 +26,20 @@ type Session struct {
 	ID     string
 	Source string // where it comes from: sessions of one source are not independent
 	Format string // of the transcript that it was read from; empty if unknown
-	Mode   string // what the agent was doing; empty if unknown
+	Mode   string // the agent's activity; empty if unknown
 	System string // the system prompt, which is not part of the messages or the budget
-	// Tools are the names of the tools and of their parameters, if known. Those that occur in
-	// Messages may be left out.
+	// Tools are the names of the tools and of their parameters, if known. Names that occur in Messages may be left
+	// out.
 	Tools    []string
 	Messages []core.Message
 	// Origins has the origin of every part of every message. Missing elements mean OriginUnknown.
 	Origins     [][]Origin
 	Compactions []Compaction
-	// Usage is what the vendor reported of the requests that these messages answer; empty if that is not recorded.
+	// Usage has the vendor's counts for the requests that these messages answer; empty if they are not recorded.
 	Usage map[int]Usage
 }
 
-// A Usage is what a vendor reports of one request, in tokens.
+// A Usage has a vendor's counts for one request, in tokens.
 type Usage struct {
 	ID    string // of the answer; several messages may be parts of one
 	Model string
@@ -56,7 +56,7 @@ type Compaction struct {
 	Summary  string // empty if unknown
 }
 
-// origin returns who wrote part p of message m.
+// origin returns the author of part p of message m.
 func (s *Session) origin(m, p int) Origin {
 	if m < len(s.Origins) && p < len(s.Origins[m]) {
 		if o := s.Origins[m][p]; o != OriginUnknown {
@@ -134,8 +134,8 @@ func (s *Session) names() []string {
 	return out
 }
 
-// A Cut is a place in a session at which it is condensed. A strategy condenses the messages before At;
-// those from At to End are the future by which the result is measured.
+// A Cut is a place in a session at which it is condensed. A strategy condenses the messages before At; the messages
+// from At to End are the future by which the result is measured.
 type Cut struct {
 	Session *Session
 	Name    string // "32k", "50%", "compaction 1": unique in its session
@@ -146,15 +146,15 @@ type Cut struct {
 	// Budget is the size in tokens of the recorded summary and of the messages kept with it; zero if
 	// Compaction is -1.
 	Budget int
-	// Before are messages that a strategy sees before those before At, and that are not measured.
+	// Before are messages that precede the session's for a strategy and are not measured.
 	Before []core.Message
 }
 
 // TurnsAfter is the number of assistant turns that must follow a cut. A shorter future says too little.
 const TurnsAfter = 6
 
-// The sizes are those in use: 32k is the window of a small local model, and at 64k and 100k large models
-// begin to degrade or are condensed.
+// The usual sizes: 32k is the window of a small local model, and at 64k and 100k large models begin to degrade or are
+// condensed.
 const (
 	smallSession   = 36_000 // tokens; a smaller session is cut at shares of its size
 	turnsAfterReal = 5      // TurnsAfter for a recorded compaction
@@ -228,9 +228,9 @@ const (
 	mostResults      = 12 // of a session
 )
 
-// ResultCuts returns a cut after every result of more than [LongResult] tokens, the first twelve of s. Its session holds the message
-// with the result and the future of five turns, so that only what was used of the result counts; Before has the newest message of the user
-// before it and the call. Every message of s must be measured.
+// ResultCuts returns a cut after each of the first twelve results of s with more than [LongResult] tokens. The cut's
+// session holds the message with the result and the future of five turns, so that only use of the result counts;
+// Before has the newest message of the user before it and the call. Every message of s must be measured.
 func ResultCuts(s *Session) []Cut {
 	turns := s.turns()
 	asked := -1

@@ -113,7 +113,7 @@ func pathUnit(s string, at int) (unit, bool) {
 	return makeUnit(UnitPath, p[before+1:], at+before+1, at+len(p)), true
 }
 
-// isVersion reports whether s is a version such as v1.26.0.
+// isVersion reports whether s is a version like v1.26.0.
 func isVersion(s string) bool {
 	s = strings.TrimPrefix(s, "v")
 	dots := 0
@@ -167,7 +167,7 @@ func appendName(units []unit, line string, start, end int) []unit {
 		if digit >= 3 && hyphen == 0 && under == 0 {
 			return append(units, makeUnit(UnitNumber, s, start, end))
 		}
-		if digit >= 6 { // such as a date
+		if digit >= 6 { // a date, for example
 			return append(units, makeUnit(UnitNumber, s, start, end))
 		}
 	case hex == len(s) && digit > 0 && len(s) >= 7 && len(s) <= 64:

@@ -6,22 +6,21 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// The families of what is used: names, runs of four words, rare plain words.
+// The families of content: names, runs of four words, rare plain words.
 const families = 3
 
-// A use is something that a message of the agent or of the user takes from the messages before it.
+// A use is content that a message of the agent or of the user takes from the messages before it.
 type use struct {
 	hash   uint64
 	family int8
 	weight float32
 }
 
-// Uses are what every message of a session takes from the messages before it, at the moment when it does. Unlike the needs of a
-// [Cut] they have no future of their own, so they can be followed through several condensations. Uses is safe for
-// concurrent use.
+// Uses are the uses of every message of a session, at the moment of use. Unlike the needs of a [Cut] they have no
+// future of their own, so they can be followed through several condensations. Uses is safe for concurrent use.
 type Uses struct {
 	uses   [][]use
-	said   [][]uint64 // what each message says that some later one uses
+	said   [][]uint64 // content of each message that later ones use
 	wanted map[uint64]struct{}
 }
 
@@ -30,7 +29,7 @@ func NewUses(s *Session, b *Background) *Uses {
 	u := &Uses{uses: make([][]use, len(s.Messages)), said: make([][]uint64, len(s.Messages)), wanted: map[uint64]struct{}{}}
 	said := make([][]uint64, len(s.Messages))
 	df := map[uint64]int32{}
-	common := newFuture() // what the agent knows without the conversation
+	common := newFuture() // names that the agent knows without the conversation
 	common.learn(s.System)
 	for _, n := range s.names() {
 		common.learn(n)
@@ -111,7 +110,7 @@ func terms(text string, yield func(h uint64, family int8, weight float32)) {
 	})
 }
 
-// A Memory is what is in the view of a model as a session goes on.
+// A Memory has the content of a model's view as a session goes on.
 type Memory struct {
 	uses *Uses
 	have map[uint64]struct{}
@@ -121,7 +120,7 @@ type Memory struct {
 // NewMemory returns the memory of an empty view.
 func (u *Uses) NewMemory() *Memory { return &Memory{uses: u, have: map[uint64]struct{}{}} }
 
-// Use counts what message m of the session takes from what was before it, and what of that the view still has. Call it before
+// Use counts the uses of message m of the session, and the used content that the view still has. Call it before
 // [Memory.Add].
 func (m *Memory) Use(message int) {
 	for _, x := range m.uses.uses[message] {
@@ -132,7 +131,7 @@ func (m *Memory) Use(message int) {
 	}
 }
 
-// Add appends message m of the session, as it was recorded, to the view.
+// Add appends message m of the session, as recorded, to the view.
 func (m *Memory) Add(message int) {
 	for _, h := range m.uses.said[message] {
 		m.have[h] = struct{}{}
@@ -147,7 +146,7 @@ func (m *Memory) Read(view []core.Message) {
 	}
 }
 
-// Append appends a message to the view that is not as it was recorded.
+// Append appends a message to the view that differs from the recorded one.
 func (m *Memory) Append(message core.Message) {
 	blocks(message.Parts, func(_ int, text string) {
 		terms(text, func(h uint64, _ int8, _ float32) {
@@ -158,8 +157,8 @@ func (m *Memory) Append(message core.Message) {
 	})
 }
 
-// Had returns how much of all that was used was in the view when it was used: the mean over names, runs of four words and rare words.
-// It is false if nothing was used.
+// Had returns the share of all used content that was in the view at the moment of use: the mean over names, runs of
+// four words and rare words. It is false if nothing was used.
 func (m *Memory) Had() (float64, bool) {
 	sum, n := 0.0, 0
 	for _, s := range m.sum {

@@ -119,8 +119,8 @@ func (s *Scorer) recentKept(view []core.Message) Share {
 	return out
 }
 
-// faults counts what the vendors' APIs refuse: results without an earlier call, calls without a result that
-// are not in the last message, duplicate IDs, blank messages.
+// faults counts violations of the vendors' APIs: results without an earlier call, calls without a result that are not
+// in the last message, duplicate IDs, blank messages.
 func faults(messages []core.Message) int {
 	n := 0
 	calls := map[string]bool{} // true once answered

@@ -13,8 +13,8 @@ import (
 	"github.com/condensehq/condense/internal/size"
 )
 
-// Modes returns the best strategy of every mode of r as a part of condense.yaml that loads by itself. For a
-// mode without a best strategy there is a comment with the reason. Chains are those of a [Set].
+// Modes returns the best strategy of every mode of r as a part of condense.yaml that loads by itself. For a mode
+// without a best strategy there is a comment with the reason. Chains are from a [Set].
 func Modes(r *lab.Report, chains map[string][]config.Provider) string {
 	f := fragment{declared: map[string]string{}}
 	var modes strings.Builder

@@ -31,7 +31,8 @@ var usual = []string{
 	"smart/balanced", "smart/headtail", "smart/lossless", "smart/observation_masking", fittedMasking, "slidingwindow/budget", "slidingwindow/half",
 }
 
-// fittedMasking removes old results until the target is met, so that no truncation follows, which presets with a fixed number need.
+// fittedMasking removes old results until the target is met, so that no truncation follows, which presets with a
+// fixed number need.
 const fittedMasking = `masking fitted=smart{"passes":[{"pass":"mask","keep":0,"until_target":true}]}`
 
 // presetSettings are the settings that NAME/PRESET may set: the first of them that a strategy has.
@@ -51,7 +52,7 @@ type Opener struct {
 	Config   *config.Config
 	Registry *registry.Registry
 	Models   Models
-	Profile  string                   // whose language model providers use that name none; optional
+	Profile  string                   // for the language model of providers that name none; optional
 	Path     func(path string) string // how a path is shown; optional
 }
 
@@ -63,9 +64,9 @@ type Set struct {
 	LeftOut []error
 }
 
-// Open opens the strategies of lists, each with commas between several; see the help of condense compare
-// for their form. If lists name none, it opens those of the configuration and a few built-in ones, and
-// leaves out those whose language model cannot be called. For one that is named that is an error.
+// Open opens the strategies of lists, each with commas between several; see the help of condense compare for their
+// form. If lists name none, it opens the configuration's and a few built-in ones, without those whose language model
+// cannot be called. For a named strategy that is an error.
 func (b *Opener) Open(ctx context.Context, lists []string) (*Set, error) {
 	out := &Set{Chains: map[string][]config.Provider{}}
 	var words []string
@@ -77,7 +78,7 @@ func (b *Opener) Open(ctx context.Context, lists []string) (*Set, error) {
 		words = slices.Concat(b.declared(), usual)
 	}
 	var errs []error
-	seen := map[string]string{} // what a name means
+	seen := map[string]string{} // the word that defined each name
 	for _, word := range words {
 		expanded := []string{word}
 		if word == "all" {
@@ -124,7 +125,7 @@ func (e *muteError) Unwrap() error { return e.err }
 func (b *Opener) mute(ctx context.Context, p *config.Provider, profile string) error {
 	s, err := b.Registry.Get(p.Strategy)
 	if err != nil {
-		return nil //nolint:nilerr // a plugin; what else is wrong shows when it is opened
+		return nil //nolint:nilerr // a plugin; other faults show when it is opened
 	}
 	r, err := b.Config.Resolve(profile, "")
 	if err != nil {
@@ -223,7 +224,7 @@ func (b *Opener) strategy(ctx context.Context, word string) (lab.Strategy, []con
 		rest, sizeOf = rest[:i], rest[i+1:]
 	}
 	var chain []config.Provider
-	var profiles []string // whose language models they use
+	var profiles []string // profiles whose language models they use
 	for _, w := range splitOutside(rest, '+') {
 		providers, profile, err := b.providers(w)
 		if err != nil {

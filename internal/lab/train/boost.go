@@ -15,7 +15,7 @@ const (
 	leaves     = 12
 	shrinkage  = 0.08
 	rows       = 0.5  // share of the samples that a tree is fitted to
-	leastCurve = 40.0 // fewest second derivatives in a leaf, in sum: those of about 200 samples
+	leastCurve = 40.0 // least sum of second derivatives in a leaf, as of about 200 samples
 	ridge      = 20.0 // penalty on the value of a leaf
 	bins       = 64   // of a feature
 	edgesFrom  = 20_000

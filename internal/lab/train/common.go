@@ -43,8 +43,8 @@ func newVocabulary(projects map[string][][]core.Message) *vocabulary {
 	return v
 }
 
-// common returns the terms that several projects have, in the form of common.txt. The named one is not counted: to
-// weights that are fitted to it, a project is what one that they never saw is to them later.
+// common returns the terms that several projects have, in the form of common.txt. The named project is not counted,
+// so that weights fitted to it meet its terms as they will meet an unknown project's.
 func (v *vocabulary) common(without string) string {
 	all := len(v.terms)
 	if _, ok := v.terms[without]; ok {

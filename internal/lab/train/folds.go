@@ -40,7 +40,7 @@ func foldsOf(sessions []recorded, n int) [][]string {
 	return folds
 }
 
-// An outcome holds what the choice of lines keeps: by budget, measure and session, the mean over its cuts.
+// An outcome measures a choice of lines: by budget, measure and session, the mean over its cuts.
 type outcome map[string]map[string]map[string]float64
 
 // add adds the rows of a report.

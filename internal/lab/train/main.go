@@ -6,8 +6,8 @@
 // the agent and the user wrote after it, and writes weights.json and common.txt. The same sessions
 // give the same files.
 //
-// With -folds 4 it writes no weights, but measures what the choice of lines keeps on projects that its weights were
-// not fitted to. With -save and -against it says how much that is more than before a change.
+// With -folds 4 it writes no weights, but measures the choice of lines on projects that its weights were not fitted to.
+// With -save and -against it compares the result with an earlier one.
 package main
 
 import (
@@ -101,7 +101,7 @@ func readSessions(folder string) ([]recorded, error) {
 
 // write fits weights to all sessions and writes the files.
 func write(sessions []recorded, folder string, log io.Writer) error {
-	if err := os.MkdirAll(folder, 0o750); err != nil { // before the work whose result it holds
+	if err := os.MkdirAll(folder, 0o750); err != nil { // before the work whose result it will hold
 		return err
 	}
 	model, err := fitTo(sessions, log)
@@ -133,7 +133,7 @@ func vocabularyOf(sessions []recorded) *vocabulary {
 	return newVocabulary(projects)
 }
 
-// judgeFolds leaves out the projects of each fold in turn, and measures what the weights fitted to the others keep of
+// judgeFolds leaves out the projects of each fold in turn, and measures the weights fitted to the other folds on
 // them.
 func judgeFolds(folds [][]string, sessions []recorded, log io.Writer) (outcome, error) {
 	out := outcome{}
@@ -169,7 +169,7 @@ func judgeFolds(folds [][]string, sessions []recorded, log io.Writer) (outcome, 
 
 const strategy = "lines"
 
-// judge adds to out what the choice of lines by m keeps of sessions.
+// judge adds the measures of m's choice of lines in sessions to out.
 func judge(m *model, sessions []lab.Item, out outcome) error {
 	model, err := m.open("")
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/condensehq/condense/internal/value"
 )
 
-// A model is what training makes: weights of every step of every feature, trees that correct them,
-// and the terms that are common to unrelated projects.
+// A model is the result of training: weights of every step of every feature, trees that correct them, and the terms
+// that are common to unrelated projects.
 type model struct {
 	terms, phrases         []float32
 	termTrees, phraseTrees []tree
@@ -68,15 +68,15 @@ func join(list []string) string {
 // A tree is a decision tree. Its root is node 0.
 type tree []node
 
-// A node asks whether a feature is less than at: the next node is next if it is, the one after
-// that if not. A leaf has feature -1, and its value in at.
+// A node compares a feature with at: if it is less, the next node is next, else next+1. A leaf has feature -1 and its
+// value in at.
 type node struct {
 	feature int
 	at      float32
 	next    int
 }
 
-// value returns what t adds to the log odds of x.
+// value returns the log-odds that t adds for x.
 func (t tree) value(x []float32) float32 {
 	n := t[0]
 	for n.feature >= 0 {

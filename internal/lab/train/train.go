@@ -10,7 +10,7 @@ import (
 	"github.com/condensehq/condense/internal/value"
 )
 
-// A lesson is a conversation that was cut, and what was written after the cut.
+// A lesson is a conversation that was cut, with the messages after the cut.
 type lesson struct {
 	value.Sequel
 
@@ -20,14 +20,13 @@ type lesson struct {
 // A sample is a term or phrase of a lesson.
 type sample struct {
 	steps  []uint16
-	x      []float32 // what the trees see
+	x      []float32 // the trees' input
 	weight float32   // in the loss
 	reused float32   // 1 if it was, less for one of many
 }
 
-// Settings of the training. Rate and epochs are those with the least loss on projects that were left out.
-// With ten times the rate or six epochs the loss on the training set falls further, and that on the others
-// rises by a tenth.
+// Settings of the training. Rate and epochs have the least loss on projects that were left out. With ten times the
+// rate or six epochs the loss on the training set falls further, and the loss on the others rises by a tenth.
 const (
 	keepTerms   = 5     // one in so many terms that were not reused is a sample, and counts for all
 	keepPhrases = 16    // the same for phrases
@@ -94,7 +93,7 @@ func lossOf(w []float32, trees []tree, samples []sample) float64 {
 	return loss / max(1e-9, all)
 }
 
-// samples makes samples of all lessons. Their features depend on what m predicts so far.
+// samples makes samples of all lessons. Their features depend on the estimates of m so far.
 func (t *trainer) samples(m *model, from func(*trainer, []sample, *value.Model, *lesson) []sample) ([]sample, error) {
 	models := map[string]*value.Model{}
 	var out []sample
@@ -156,7 +155,7 @@ func (t *trainer) phrases(out []sample, m *value.Model, l *lesson) []sample {
 		}
 	}
 	v := m.Evidence(c)
-	lines := make([][]float32, len(c.Lines)) // what the trees see of a line: phrases share it
+	lines := make([][]float32, len(c.Lines)) // the trees' input for each line, which its phrases share
 	var buf value.Steps
 	for n := range reused {
 		line, formula := c.PhraseLine(n)

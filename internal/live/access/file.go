@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// A file is what was read from files, and is read again after they have changed. It looks at most once a second, when it is asked.
+// A file is the parsed content of files, which is read again after they have changed. Changes are looked for by get,
+// at most once a second.
 type file[T any] struct {
 	paths  []string
 	read   func() (T, error)
@@ -53,7 +54,7 @@ func (s stamp) same(o stamp) bool {
 	return s.time.Equal(o.time) && s.size == o.size && (s.info == nil) == (o.info == nil) && (s.info == nil || os.SameFile(s.info, o.info))
 }
 
-// get returns what is in the files now, or was in them when they were valid last.
+// get returns the content of the files, or their last valid content.
 func (f *file[T]) get() T {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -63,7 +64,7 @@ func (f *file[T]) get() T {
 	}
 	f.looked = now
 	seen := f.stamps()
-	changed := f.fault != "" // perhaps only the moment was bad: what is revoked must not hold on until the next change
+	changed := f.fault != "" // the failure may have been temporary: a revoked token must not stay valid until the next change
 	for i := range seen {
 		changed = changed || !seen[i].same(f.seen[i])
 	}
@@ -85,11 +86,11 @@ func (f *file[T]) get() T {
 // Certified are the settings of a server with a certificate.
 type Certified struct {
 	Config *tls.Config
-	Names  []string // host names in the certificate, as it was at first
+	Names  []string // host names in the certificate when it was first read
 }
 
-// Certificate reads a certificate and its key. The files are read again when they have changed; what is wrong then is given to failed, and what
-// was read before stays in use.
+// Certificate reads a certificate and its key, and again whenever the files change. It reports later faults to failed
+// and keeps using the last valid pair.
 func Certificate(cert, key string, failed func(error)) (*Certified, error) {
 	f, err := open(failed, func() (*tls.Certificate, error) {
 		pair, err := tls.LoadX509KeyPair(cert, key)

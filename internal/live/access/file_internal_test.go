@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// A file that could not be read for a moment is read again, though it has not changed since: a token that was removed must not stay valid.
+// A file that could not be read for a moment is read again, though it has not changed since: a token that was removed
+// must not stay valid.
 func TestFileIsReadAfterAMoment(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens")
 	write := func(text string) {

@@ -1,5 +1,5 @@
-// Package access says who may use a gateway: tokens, of which a file has the hashes, and the certificate of its address. Both are read
-// again when their files change.
+// Package access controls who may use a gateway: by tokens, whose hashes are in a file, and by the certificate of its
+// address. Both are read again when their files change.
 package access
 
 import (
@@ -24,8 +24,8 @@ import (
 	"github.com/condensehq/condense/internal/disk"
 )
 
-// A Token lets a client in. The token itself is a random text that is shown once: what is kept is its hash, which needs no salt and no
-// slow function because the text cannot be guessed.
+// A Token lets a client in. The token itself is a random text that is shown once. Only its hash is kept, without salt
+// and by a fast function, because the text cannot be guessed.
 type Token struct {
 	Tenant  string
 	Hash    [sha256.Size]byte
@@ -44,7 +44,7 @@ func (t *Token) ID() string {
 // Expired reports whether the token is no longer valid.
 func (t *Token) Expired(now time.Time) bool { return !t.Expires.IsZero() && !now.Before(t.Expires) }
 
-// prefix begins every token, so that one in a file or a log is recognized for what it is.
+// prefix begins every token, so that a token in a file or a log is recognized as one.
 const prefix = "condense_"
 
 // New returns a new token for t, and sets its hash. The text has 128 random bits or more.
@@ -62,7 +62,7 @@ var (
 // Reserved reports whether the store keeps its own records under a name, which no tenant can have.
 func Reserved(name string) bool { return name == "stats" || name == "usage" }
 
-// Check reports what is wrong with the words of a token.
+// Check reports an invalid field of a token.
 func (t *Token) Check() error {
 	if !tenantRule.MatchString(t.Tenant) {
 		return fmt.Errorf("tenant %q: use at most 64 letters, digits and ._-, with a letter or digit first", t.Tenant)
@@ -130,7 +130,7 @@ func parseToken(line string) (Token, error) {
 	return t, t.Check()
 }
 
-// ParseTokens reads a file of tokens. Empty lines, and those that begin with #, say nothing.
+// ParseTokens reads a file of tokens. It ignores empty lines and lines that begin with #.
 func ParseTokens(text []byte) ([]Token, error) {
 	var all []Token
 	lines := bufio.NewScanner(bytes.NewReader(text))
@@ -180,7 +180,7 @@ func Remove(path, idOrTenant string) (removed []Token, err error) {
 	return removed, err
 }
 
-// change changes a file of tokens, which no other call changes at the same time. It stays as it is if it is not valid.
+// change changes a file of tokens under a lock. The file stays unchanged if the result is not valid.
 func change(path string, to func([]byte) ([]byte, error)) (err error) {
 	lock := flock.New(path + ".lock")
 	if err := lock.Lock(); err != nil {
@@ -200,11 +200,11 @@ func change(path string, to func([]byte) ([]byte, error)) (err error) {
 	return disk.Put(path, filepath.Dir(path), text)
 }
 
-// Tokens are those of a file. They are safe for concurrent use.
+// Tokens are the tokens in a file. They are safe for concurrent use.
 type Tokens struct{ file *file[[]Token] }
 
-// OpenTokens reads a file of tokens, and reads it again when it has changed. What is wrong then is given to failed; what was read before
-// stays in use.
+// OpenTokens reads a file of tokens, and again whenever it changes. It reports later faults to failed and keeps using
+// the last valid content.
 func OpenTokens(path string, failed func(error)) (*Tokens, error) {
 	f, err := open(failed, func() ([]Token, error) {
 		text, err := os.ReadFile(path)
@@ -220,7 +220,8 @@ func OpenTokens(path string, failed func(error)) (*Tokens, error) {
 	return &Tokens{f}, err
 }
 
-// Find returns the token with a text; false if there is none. It may have expired. The time that it takes says nothing about the tokens.
+// Find returns the token with a text, which may have expired; false if there is none. The time that it takes reveals
+// nothing about the tokens.
 func (t *Tokens) Find(text string) (Token, bool) {
 	all, sum := t.file.get(), sha256.Sum256([]byte(text))
 	found := -1

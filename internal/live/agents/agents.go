@@ -38,7 +38,7 @@ type Agent struct {
 	systems    []system // side calls with a system prompt of their own
 }
 
-// A system prompt that begins so is that of a side call.
+// A system is the beginning of the system prompt of a side call.
 type system struct {
 	begin string
 	side  Side
@@ -103,9 +103,8 @@ var generalSessions = []string{
 // SessionHeader names a conversation whatever the agent is.
 const SessionHeader = "X-Condense-Session"
 
-// Session returns the id that the client gives its session; empty if it gives none, or none
-// that is safe in a file name. Sub-agents can share one, so that it never identifies a
-// conversation alone. body is the id in the request's body.
+// Session returns the client's ID of its session; empty if there is none, or if it is not safe in a file name.
+// Sub-agents can share an ID, so that it never identifies a conversation alone. Body is the ID in the request's body.
 func (a *Agent) Session(h http.Header, body string) string {
 	if id := firstID(h, SessionHeader); id != "" {
 		return id
@@ -186,7 +185,7 @@ const (
 	Summary    Side = "summary"    // the agent's own compaction
 )
 
-// A Call is what [SideOf] looks at.
+// A Call is the part of a request that [SideOf] needs.
 type Call struct {
 	Header     http.Header
 	Messages   int

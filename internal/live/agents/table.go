@@ -9,8 +9,9 @@ type Point struct {
 	Env      map[string]string // variables
 	Args     []string          // arguments before the user's
 	Without  []string          // first arguments of the user, with which there is no conversation: no Args then
-	Merge    string            // a variable with a configuration in JSON: Keys are set in what the user has in it
+	Merge    string            // a variable with a configuration in JSON: Keys are set in the user's value
 	Override string            // a flag for settings in JSON that win over files: Keys of a file that wins over Env
+	Status   []Key             // with Override: the status line, whose command is {status}
 	FileName string            // a file for one run, outside of the user's folders, with the text File
 	File     string
 	Provider *Provider
@@ -28,13 +29,13 @@ type Settings struct {
 	Upward bool   // also in the folders above the working directory
 	Format string // json or toml
 	Keys   []Key
-	Recall []Key // the server of MCP of a gateway whose address has a recall secret; empty: the file cannot have it
+	Recall []Key // entry for the gateway's MCP server, if its address has a recall secret; empty: not possible in this file
 	Wins   bool  // over Env
 }
 
-// A Recall says how an agent is given the gateway's server of MCP. In its texts {mcp} is the address, {secret} the recall secret
-// that goes with it, and {mcpfile} the path of a file with the text File. No secret is in Args: other users of the machine
-// can read arguments.
+// A Recall configures an agent for the gateway's MCP server. In its texts {mcp} is the address, {secret} the recall
+// secret for it, and {mcpfile} the path of a file with the text File. Args contain no secret: other users of the
+// machine can read arguments.
 type Recall struct {
 	Args []string
 	Env  map[string]string
@@ -45,13 +46,13 @@ type Recall struct {
 
 // A Key of a settings file has an address.
 type Key struct {
-	API   string   // whose address it is
+	API   string   // the API of the address
 	Path  []string // names
 	Value string   // for the gateway
 }
 
-// A Provider is a choice in a settings file that makes the agent use another address in the same
-// file. Args point that one at the gateway; {provider} is its name.
+// A Provider is a choice in a settings file that makes the agent use another address in the same file. Args point
+// that address at the gateway; {provider} is its name.
 type Provider struct {
 	Choice  string // the key with the name
 	Builtin string // the name for which Point is right
@@ -92,6 +93,7 @@ var all = []Agent{
 		Point: Point{
 			Env:      map[string]string{"ANTHROPIC_BASE_URL": "{base}"},
 			Override: "--settings",
+			Status:   []Key{{Path: []string{"statusLine", "type"}, Value: "command"}, {Path: []string{"statusLine", "command"}, Value: "{status}"}},
 			// With = the flags take one value; otherwise they take the user's prompt too.
 			Recall: &Recall{
 				Args: []string{"--mcp-config={mcpfile}", "--allowedTools=mcp__condense__recall,mcp__condense__search,mcp__condense__status"},

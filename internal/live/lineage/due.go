@@ -63,12 +63,13 @@ type Decision struct {
 	Turns  float64 // after which the epoch pays for itself; 0 if at once or not known
 }
 
-// deep is the share that an epoch leaves by default. With today's prices for reading a cache, an epoch that leaves half takes
-// 11 to 49 turns to pay for itself, one that leaves a quarter 4 to 16.
+// deep is the share that an epoch leaves by default. With today's prices for reading a cache, an epoch that leaves
+// half takes 11 to 49 turns to pay for itself, one that leaves a quarter 4 to 16.
 const deep = 0.25
 
-// leave returns the share of the conversation that an epoch leaves, by the prices of the vendor's cache. The cheaper reading is, the longer a
-// shallow cut takes to pay for itself; where writing costs nothing extra it takes no time. See docs/decisions/0040-defaults.md.
+// leave returns the share of the conversation that an epoch leaves, by the prices of the vendor's cache. The cheaper
+// reading is, the longer a shallow cut takes to pay for itself; where writing costs nothing extra it takes no time.
+// See docs/decisions/0032-epoch-defaults.md.
 func leave(write, read float64) float64 {
 	switch {
 	case read < 0.1:
@@ -80,16 +81,16 @@ func leave(write, read float64) float64 {
 }
 
 // What an epoch leaves at least where nothing has to go: a conversation that is cut deep loses more than money.
-// See docs/decisions/0040-defaults.md.
+// See docs/decisions/0032-epoch-defaults.md.
 const (
 	leastLeft   = 20_000  // tokens of the conversation, for money
 	largeWindow = 200_000 // from this window on
 	largeShare  = 0.5     // of the conversation
 )
 
-// floor returns the size of the conversation from which on money is a reason: half of the largest that it may have, but of a window of a
-// million tokens that is a size that no recorded session reaches. The system prompt and the tools do not count: an epoch keeps them, and
-// how large they are says nothing about how much conversation there is.
+// floor returns the size of the conversation from which on money is a reason: half of the largest that it may have,
+// but of a window of a million tokens that is a size that no recorded session reaches. The system prompt and the
+// tools do not count: an epoch keeps them, and how large they are says nothing about how much conversation there is.
 func (q *Question) floor() int {
 	const enough = 60_000
 	largest := max(q.Threshold, q.Limit)
@@ -102,9 +103,9 @@ func (q *Question) floor() int {
 	return min(max(0, largest-q.Fixed)/2, enough)
 }
 
-// Risk is the most that an epoch that pays for itself only later may cost if the conversation ended with it, as a share of what the
-// conversation, without the system prompt and the tools, has cost so far; what epochs have saved may be risked, too. See
-// docs/decisions/0040-defaults.md.
+// Risk is the most that an epoch that pays for itself only later may cost if the conversation ended with it, as a
+// share of what the conversation, without the system prompt and the tools, has cost so far; what epochs have saved
+// may be risked, too. See docs/decisions/0032-epoch-defaults.md.
 const Risk = 0.04
 
 // grace is how much longer than the lifetime asked for a cache counts as alive. To take a live cache for dead
@@ -113,13 +114,13 @@ const grace = 1.1
 
 // Due decides whether the request r, which goes on with s, should begin an epoch.
 //
-// Everything but the window asks for a minimum gain, and for something new since the last epoch. The cache counts as dead
-// when it was idle for longer than the longest lifetime that the conversation asked for, and a tenth, counted from
-// the start of the last request that used it. If the lifetime is not known, or a prediction for this
-// lineage was wrong, it counts as alive.
+// Everything but the window asks for a minimum gain, and for something new since the last epoch. The cache counts as
+// dead when it was idle for longer than the longest lifetime that the conversation asked for, and a tenth, counted
+// from the start of the last request that used it. If the lifetime is not known, or a prediction for this lineage was
+// wrong, it counts as alive.
 //
-// An epoch writes what it leaves, the share c, at the price w, where otherwise everything would be read at r; every later
-// turn reads less: it pays for itself after T = c (w - r) / (r (1 - c)) turns.
+// An epoch writes what it leaves, the share c, at the price w, where otherwise everything would be read at r; every
+// later turn reads less: it pays for itself after T = c (w - r) / (r (1 - c)) turns.
 func Due(s *State, r *wire.Request, q Question) Decision {
 	d := s.predict(&q, false)
 	switch {
@@ -172,7 +173,8 @@ func (q *Question) leaves(share float64) int {
 	return q.Fixed + int(share*float64(max(0, q.Tokens-q.Fixed)))
 }
 
-// predict returns the sizes of an epoch, for money or for the window. What the last one left is a better guess than what this one wishes.
+// predict returns the sizes of an epoch, for money or for the window. What the last one left is a better guess than
+// what this one wishes.
 func (s *State) predict(q *Question, money bool) Decision {
 	share := q.share(money)
 	d := Decision{Before: q.Tokens, Target: q.leaves(share)}
@@ -187,8 +189,8 @@ func (s *State) predict(q *Question, money bool) Decision {
 // gains reports whether an epoch saves enough.
 func (d *Decision) gains(q *Question) bool { return d.Before-d.After >= max(1, q.MinGain) }
 
-// payback sets the reason of d if the epoch pays for itself in the turns that are still to come, but only until the conversation is as
-// long again as it is now.
+// payback sets the reason of d if the epoch pays for itself in the turns that are still to come, but only until the
+// conversation is as long again as it is now.
 func (s *State) payback(d *Decision, q *Question) {
 	if q.IgnorePayback || !s.renewed(q) || q.Read <= 0 || q.Write <= 0 {
 		return
@@ -206,8 +208,9 @@ func (s *State) payback(d *Decision, q *Question) {
 	}
 }
 
-// renewed reports whether enough is new since the last epoch for one that pays for itself only later: epochs that follow each other closely save
-// little more, and lose what is still used. It was measured with a twentieth of a window of a million tokens.
+// renewed reports whether enough is new since the last epoch for one that pays for itself only later: epochs that
+// follow each other closely save little more, and lose what is still used. It was measured with a twentieth of a
+// window of a million tokens.
 func (s *State) renewed(q *Question) bool {
 	const enough = 50_000
 	least := enough
@@ -217,7 +220,8 @@ func (s *State) renewed(q *Question) bool {
 	return s.Epoch == nil || s.Epoch.After <= 0 || q.Tokens-s.Epoch.After >= least
 }
 
-// affords reports whether an epoch costs little enough, compared with what was paid so far, for a conversation that may end at once.
+// affords reports whether an epoch costs little enough, compared with what was paid so far, for a conversation that
+// may end at once.
 func (s *State) affords(d *Decision, q *Question) bool {
 	risk := q.Risk
 	if risk == 0 {
@@ -252,8 +256,8 @@ const (
 	mostTurns   = 40
 )
 
-// Expected returns how many turns are still to come: as many as there were, within bounds. A conversation that has lived
-// long lives longer.
+// Expected returns how many turns are still to come: as many as there were, within bounds. A conversation that has
+// lived long lives longer.
 func (s *State) Expected() int { return min(max(s.Turns, fewestTurns), mostTurns) }
 
 // Count changes s: it returns our count of the view of r, counting each message, the head and the block
@@ -302,7 +306,8 @@ func (s *State) Count(r *wire.Request, rolling []wire.Hash, count func(raw []byt
 	return total
 }
 
-// Bounds of ratios of the vendor's count to ours. Vocabularies differ by less; what is outside is no count of this request.
+// Bounds of ratios of the vendor's count to ours. Vocabularies differ by less; what is outside is no count of this
+// request.
 const (
 	leastRatio, mostRatio = 0.1, 10
 	samples               = 5   // the median of so many counts: two odd ones do not matter
@@ -331,11 +336,13 @@ func (s *State) Estimate(our int) int {
 	return s.Scale(our)
 }
 
-// Rates are prices of a token, as shares of the price of one of input: written to the cache, read from it, and written by the model.
+// Rates are prices of a token, as shares of the price of one of input: written to the cache, read from it, and
+// written by the model.
 type Rates struct{ Write, Read, Answer float64 }
 
-// Paid changes s: it adds what a request and its answer have cost without the system prompt and the tools, and what the epoch has saved with it.
-// Call it before [State.Measured]. Of a conversation that began elsewhere, it is assumed that it grew to its size step by step.
+// Paid changes s: it adds what a request and its answer have cost without the system prompt and the tools, and what
+// the epoch has saved with it. Call it before [State.Measured]. Of a conversation that began elsewhere, it is assumed
+// that it grew to its size step by step.
 func (s *State) Paid(u Usage, answer int, r Rates) {
 	if u.Input <= 0 {
 		return
@@ -361,9 +368,9 @@ func (s *State) Paid(u Usage, answer int, r Rates) {
 	}
 }
 
-// Measured changes s: it takes what the vendor reports of a request of which our count was our. The first two requests of
-// an epoch are held against its prediction: the first must have about the size, and the second must find the first in
-// the cache.
+// Measured changes s: it takes what the vendor reports of a request of which our count was our. The first two
+// requests of an epoch are held against its prediction: the first must have about the size, and the second must find
+// the first in the cache.
 func (s *State) Measured(our int, u Usage) {
 	if u.Input <= 0 || our <= 0 {
 		return

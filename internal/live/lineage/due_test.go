@@ -134,7 +134,8 @@ func TestPaybackAsCalculated(t *testing.T) {
 	}
 }
 
-// For money nothing has to go: an epoch that leaves a few thousand tokens of a conversation loses the work that is under way.
+// For money nothing has to go: an epoch that leaves a few thousand tokens of a conversation loses the work that is
+// under way.
 func TestAnEpochForMoneyLeavesTheConversation(t *testing.T) {
 	s, r := sent(t, marked)
 	s.Spent = 1e9

@@ -173,7 +173,8 @@ func Follow(states []*State, r *wire.Request, rolling []wire.Hash) (*State, Kind
 			best, longest = s, n
 		}
 	}
-	// The answer that comes next in r is to a request of this one, whatever epoch it has. Without one, branches of another epoch are no better.
+	// The answer that comes next in r is to a request of this one, whatever epoch it has. Without one, branches of
+	// another epoch are no better.
 	for _, s := range states[:min(len(states), mostStates)] {
 		if best != nil && !best.ended(rolling, longest) && s.ended(rolling, longest) && s.Epoch.covers(rolling) && (longest < len(rolling) || s.Epoch.same(best.Epoch)) {
 			best = s
@@ -219,8 +220,8 @@ func (s *State) ended(rolling []wire.Hash, n int) bool {
 	return n > 0 && slices.Contains(s.Ends, rolling[n-1])
 }
 
-// doubt forgets where requests ended that were sent with another epoch too: the answer that a client goes on with may be that to the
-// other one.
+// doubt forgets where requests ended that were sent with another epoch too: the answer that a client goes on with may
+// be that to the other one.
 func (s *State) doubt(states []*State, rolling []wire.Hash, from int) {
 	for _, t := range states {
 		for i, k := range t.Lengths {
@@ -246,7 +247,8 @@ func (s *State) shared(rolling []wire.Hash) int {
 }
 
 // covers reports whether the epoch, which may be nil, replaces only messages that a request has. A request that ends
-// where the kept messages begin is not covered: the model would have to answer a message that was condensed as an older one.
+// where the kept messages begin is not covered: the model would have to answer a message that was condensed as an
+// older one.
 func (e *Epoch) covers(rolling []wire.Hash) bool {
 	if e == nil || e.Cut == 0 {
 		return true
@@ -254,9 +256,10 @@ func (e *Epoch) covers(rolling []wire.Hash) bool {
 	return 0 < e.Cut && e.Cut <= len(rolling) && rolling[e.Cut-1] == e.From && (len(rolling) > e.Cut || e.Whole)
 }
 
-// Bind changes s: the model of r binds thinking to what was sent before it. The thinking of answers that are new in r is left out,
-// unless they answer a request that was sent with this epoch: what such an answer was written after is not what
-// is sent now. It may have been sent to the vendor past the gateway, or by a branch that is not stored any more.
+// Bind changes s: the model of r binds thinking to what was sent before it. The thinking of answers that are new in r
+// is left out, unless they answer a request that was sent with this epoch: what such an answer was written after is
+// not what is sent now. It may have been sent to the vendor past the gateway, or by a branch that is not stored any
+// more.
 func (s *State) Bind(r *wire.Request, rolling []wire.Hash) {
 	s.Bound = true
 	if s.Epoch == nil && len(s.Ingest) == 0 && !s.Tool {
@@ -280,8 +283,8 @@ func (s *State) Bind(r *wire.Request, rolling []wire.Hash) {
 	}
 }
 
-// Strip changes s: the thinking of the messages of r is not sent any more. It is for the one retry after a vendor has refused
-// thinking because of what was sent before it. From then on its model counts as one that binds thinking.
+// Strip changes s: the thinking of the messages of r is not sent any more. It is for the one retry after a vendor has
+// refused thinking because of what was sent before it. From then on its model counts as one that binds thinking.
 func (s *State) Strip(r *wire.Request, rolling []wire.Hash) {
 	s.Bound = true
 	cut := 0
@@ -350,7 +353,8 @@ func (s *State) Shorten(r *wire.Request, rolling []wire.Hash, replace func(i int
 // Shape returns a message as the block of an epoch has it: a copy without cache markers.
 func Shape(api wire.API, raw []byte) []byte { return shape(api, raw) }
 
-// shape returns a copy of a message without cache markers, in a form to which a marker can be added without another change.
+// shape returns a copy of a message without cache markers, in a form to which a marker can be added without another
+// change.
 func shape(api wire.API, raw []byte) []byte {
 	if api == wire.Messages {
 		raw = wire.Mark(wire.Unmark(raw), 5*time.Minute)
@@ -393,8 +397,8 @@ func (s *State) Sent(r *wire.Request, rolling []wire.Hash, now time.Time) {
 	s.Caches = caches
 }
 
-// SentAgain changes s: it records that the gateway sent the request again with messages of its own after the first from, which the client does not
-// know: each of these that is not the model's ended a request.
+// SentAgain changes s: it records that the gateway sent the request again with messages of its own after the first
+// from, which the client does not know: each of these that is not the model's ended a request.
 func (s *State) SentAgain(messages []wire.Message, rolling []wire.Hash, from int) {
 	for i := from; i < len(messages); i++ {
 		if messages[i].Role == "assistant" {
@@ -426,17 +430,17 @@ const mostCaches = 8 // of which a lineage remembers the last use
 // tools come before the messages.
 func cacheOf(r *wire.Request) string { return r.Model + " " + r.Effort + " " + key(r.Head) }
 
-// How many branches of the same epoch are stored apart: a few once they have a block, which may be large.
-// If a branch comes back that is not stored any more, it has the same epoch; what may change is what was sent of its own
+// How many branches of the same epoch are stored apart: a few once they have a block, which may be large. If a branch
+// comes back that is not stored any more, it has the same epoch; what may change is what was sent of its own
 // messages, which costs one writing of the vendor's cache.
 const (
 	mostTips    = 6
 	mostRawTips = 32
 )
 
-// Recycle changes s, which has no ID, if many branches are stored that replace the same messages: s takes over the
-// ID of the one that was used least recently, where it ended and its replacements of messages, so that the caller overwrites its record.
-// Some agents send a side question with the whole history in every turn; each is a branch.
+// Recycle changes s, which has no ID, if many branches are stored that replace the same messages: s takes over the ID
+// of the one that was used least recently, where it ended and its replacements of messages, so that the caller
+// overwrites its record. Some agents send a side question with the whole history in every turn; each is a branch.
 func (s *State) Recycle(states []*State) {
 	if s.ID != "" {
 		return

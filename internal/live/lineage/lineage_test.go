@@ -142,8 +142,9 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// A conversation that went back is answered with its epoch. Another branch, which was used since and has the same first messages without the
-// epoch, must not get the next request: the thinking of the answer is bound to what the epoch sends.
+// A conversation that went back is answered with its epoch. Another branch, which was used since and has the same
+// first messages without the epoch, must not get the next request: the thinking of the answer is bound to what the
+// epoch sends.
 func TestFollowKnowsTheAnswer(t *testing.T) {
 	back := frozen(t, 1, true)
 	r, rolling := parse(t, conversation(3))

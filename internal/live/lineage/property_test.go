@@ -18,8 +18,9 @@ import (
 	"github.com/condensehq/condense/internal/testkit/growing"
 )
 
-// TestMain runs more random cases than rapid does by default, because a case takes a few milliseconds and the rare ones
-// need thousands. For a hundred thousand: go test ./internal/live/lineage -run Lineages -rapid.checks=100000 -timeout 1h.
+// TestMain runs more random cases than rapid does by default, because a case takes a few milliseconds and the rare
+// ones need thousands. For a hundred thousand: go test ./internal/live/lineage -run Lineages -rapid.checks=100000
+// -timeout 1h.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	checks := "600"
@@ -190,9 +191,9 @@ func (g *gateway) parse(r *wire.Request, view [][]byte) []wire.Message {
 	return p.Messages
 }
 
-// TestL2L3L6Lineages plays clients whose conversations grow, go back, divide, share a session, are shortened by the agent itself and go
-// past the gateway, against a gateway that condenses at any time and restarts, and a vendor that refuses what the
-// real one refuses. See growing.Vendor for what must never happen (L2, L3, L6).
+// TestL2L3L6Lineages plays clients whose conversations grow, go back, divide, share a session, are shortened by the
+// agent itself and go past the gateway, against a gateway that condenses at any time and restarts, and a vendor that
+// refuses what the real one refuses. See growing.Vendor for what must never happen (L2, L3, L6).
 func TestL2L3L6Lineages(t *testing.T) {
 	seen, requests, epochs, replaced := map[lineage.Kind]int{}, 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -7,12 +7,14 @@ import (
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
-// Undo returns the state of an epoch that begins now, without an ID, and takes the latest one back: former, the state that the latest goes on
-// from, says what is sent in place of the first messages; without it, or if it has no block, the client's own messages are sent byte for
-// byte, also those that were shortened. The undone state keeps its record, for a client that goes back to it.
+// Undo returns the state of an epoch that begins now, without an ID, and takes the latest one back: former, the state
+// that the latest goes on from, says what is sent in place of the first messages; without it, or if it has no block,
+// the client's own messages are sent byte for byte, also those that were shortened. The undone state keeps its
+// record, for a client that goes back to it.
 //
-// On a model that binds its thinking, what was written after other messages is left out: all that came after the last request of former, and
-// all if former has shortened messages. With thinking "enabled" a vendor wants some of it back until the turn is over: that is [ErrRound].
+// On a model that binds its thinking, what was written after other messages is left out: all that came after the last
+// request of former, and all if former has shortened messages. With thinking "enabled" a vendor wants some of it back
+// until the turn is over: that is [ErrRound].
 func (s *State) Undo(former *State, r *wire.Request, rolling []wire.Hash, now time.Time) (*State, error) {
 	if !s.Condensed() {
 		return nil, ErrNothing

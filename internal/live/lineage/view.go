@@ -13,10 +13,10 @@ import (
 // https://platform.claude.com/docs/en/build-with-claude/prompt-caching
 const mostMarkers = 4
 
-// View returns the messages that are sent in place of those of r: the block of the epoch, then the client's own, of which
-// some are shortened or have lost their thinking. Below the length that was forwarded last, these are the
-// same bytes as then but for cache markers, which are no part of a vendor's prefix. The client's markers
-// on messages that are replaced are gone; the block gets one if r asks for caching and has fewer than four.
+// View returns the messages that are sent in place of those of r: the block of the epoch, then the client's own, of
+// which some are shortened or have lost their thinking. Below the length that was forwarded last, these are the same
+// bytes as then but for cache markers, which are no part of a vendor's prefix. The client's markers on messages that
+// are replaced are gone; the block gets one if r asks for caching and has fewer than four.
 func (s *State) View(r *wire.Request, rolling []wire.Hash) [][]byte {
 	view, _ := s.view(r, rolling)
 	return view
@@ -113,8 +113,8 @@ func (s *State) Basis(rolling []wire.Hash) *Basis {
 	return b
 }
 
-// Fits reports whether a condensation of this basis can be used with a request: the messages still begin with it, and no
-// epoch began since.
+// Fits reports whether a condensation of this basis can be used with a request: the messages still begin with it, and
+// no epoch began since.
 func (b *Basis) Fits(s *State, rolling []wire.Hash) bool {
 	return b.upto <= len(rolling) && *s.Basis(rolling[:b.upto]) == *b
 }
@@ -130,16 +130,15 @@ var (
 	ErrParted  = errors.New("the condensation parted a tool call from its result")
 )
 
-// Freeze returns the state of an epoch that begins now, without an ID: s, which the client may come back to by a rewind,
-// keeps its record. What the condensation left unchanged at the end is kept as it is, and sent as the
-// client's own bytes; only what is before that is frozen, so that a client which goes back into the kept
-// messages keeps the epoch. A condensation that was prepared while the conversation went on is used
-// in the same way: the messages after its basis are kept.
+// Freeze returns the state of an epoch that begins now, without an ID: s, which the client may come back to by a
+// rewind, keeps its record. What the condensation left unchanged at the end is kept as it is, and sent as the
+// client's own bytes; only what is before that is frozen, so that a client which goes back into the kept messages
+// keeps the epoch. A condensation that was prepared while the conversation went on is used in the same way: the
+// messages after its basis are kept.
 //
-// On a model that binds thinking to what was sent before it, all thinking so far is left out from now on. On others it stays,
-// and after a compaction that the vendor has signed.
-// With thinking "enabled" a vendor wants a turn of tool calls that began with thinking to keep it: unless the
-// condensation is forced, one that breaks this is [ErrRound].
+// On a model that binds thinking to what was sent before it, all thinking so far is left out from now on. On others
+// it stays, and after a compaction that the vendor has signed. With thinking "enabled" a vendor wants a turn of tool
+// calls that began with thinking to keep it: unless the condensation is forced, one that breaks this is [ErrRound].
 func (s *State) Freeze(r *wire.Request, rolling []wire.Hash, c Condensed, now time.Time) (*State, error) {
 	upto := len(rolling)
 	if c.Basis != nil {
@@ -252,8 +251,8 @@ func sameSet(a, b map[string]int) bool {
 	return true
 }
 
-// thinks reports whether the messages end inside a turn of the model that begins with thinking. A turn begins after what
-// a user typed.
+// thinks reports whether the messages end inside a turn of the model that begins with thinking. A turn begins after
+// what a user typed.
 func thinks(messages []wire.Message) bool {
 	first := turn(messages)
 	return first < len(messages) && messages[first].Thinking
@@ -273,8 +272,8 @@ func turn(messages []wire.Message) int {
 	return first
 }
 
-// followsSigned reports whether the kept messages follow a compaction that the vendor has signed, and nothing else: their thinking
-// stays valid then. It was made with the same system prompt only if that is one text.
+// followsSigned reports whether the kept messages follow a compaction that the vendor has signed, and nothing else:
+// their thinking stays valid then. It was made with the same system prompt only if that is one text.
 func followsSigned(r *wire.Request, head []wire.Message) bool {
 	return len(head) == 1 && wire.Signed(head[0].Raw) && (r.System == nil || r.System[0] == '"')
 }

@@ -1,8 +1,8 @@
-// Package record keeps what a gateway saw as journals, one for each conversation, so that a team can
-// inspect and compare its own live sessions.
+// Package record keeps a gateway's conversations as journals, one for each, so that a team can inspect and compare
+// its own live sessions.
 //
-// A journal has the client's messages as they came, what was sent in their place as
-// condensations, and rewinds. It has no header of a request and so no credentials.
+// A journal has the client's messages, the messages sent in their place as condensations, and rewinds. It has no
+// header of a request and so no credentials.
 package record
 
 import (
@@ -42,7 +42,7 @@ var formats = map[string]string{"messages": "anthropic", "chat": "openai", "resp
 type Recorder struct {
 	dir  string
 	log  *slog.Logger
-	open []*lineage // the one used last is the last; for the goroutine only
+	open []*lineage // by last use, the latest last; for the goroutine only
 
 	mu      sync.Mutex
 	closed  bool
@@ -103,7 +103,7 @@ func (r *Recorder) Record(ctx context.Context, e *live.Exchange) {
 	}
 }
 
-// Close writes what waits and closes the files.
+// Close writes pending exchanges and closes the files.
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	closed := r.closed
@@ -169,9 +169,8 @@ func read(e *live.Exchange, body []byte) (*transcript.Document, error) {
 	return transcript.Read(bytes.NewReader(body), &transcript.ReadOptions{Format: formats[e.API]})
 }
 
-// find returns the journal that said continues: the one that has most of it. If said goes on where
-// that journal went on otherwise before, the conversation has branches: then, and if no journal has
-// any of it, find makes another one.
+// find returns the journal that said continues: the one with most of its messages. It creates a journal if none has
+// any of them, or if the journal already continued differently from there, so that the conversation has branches.
 func (l *lineage) find(d *transcript.Document, said []core.Message) (*history.File, error) {
 	var best *history.File
 	longest, whole := 0, false
@@ -195,7 +194,7 @@ func (l *lineage) find(d *transcript.Document, said []core.Message) (*history.Fi
 
 var unsafe = regexp.MustCompile(`[^a-z0-9]+`)
 
-// lineage returns that of e, with the journals that it has.
+// lineage returns the lineage of e, with its journals.
 func (r *Recorder) lineage(e *live.Exchange) (*lineage, error) {
 	key := strings.Join([]string{e.Tenant, e.API, e.Agent, e.Session, e.Lineage}, "\x00")
 	if i := slices.IndexFunc(r.open, func(l *lineage) bool { return l.key == key }); i >= 0 {
@@ -228,7 +227,7 @@ func (r *Recorder) lineage(e *live.Exchange) (*lineage, error) {
 	}
 }
 
-// add brings the client's messages in the journal to what they are in e.
+// add makes the client's messages in the journal equal to those in e.
 func add(j *history.File, e *live.Exchange, said []core.Message) error {
 	has := j.Messages()
 	n := shared(has, said)
@@ -248,7 +247,7 @@ func add(j *history.File, e *live.Exchange, said []core.Message) error {
 	return j.Append(added...)
 }
 
-// condense brings the view to sent. What was sent in full again undoes condensations.
+// condense makes the view equal to sent. Messages that are sent in full again undo their condensation.
 func condense(j *history.File, e *live.Exchange, sent []core.Message) error {
 	for {
 		view := j.View()
@@ -295,9 +294,9 @@ func bringsBack(timeline []history.Entry, after []core.Message) bool {
 	})
 }
 
-// align returns sent with the IDs of the messages of view that they are, or were before they were
-// rewritten: equal ones, those with the same calls and results, and then, between two of those,
-// those of equal number and roles. Others are new.
+// align gives messages of sent the IDs of their counterparts in view, rewritten or not: first equal messages, then
+// messages with the same calls and results, then, between two of these, messages with equal number and roles. Others
+// get new IDs.
 func align(view, sent []core.Message) ([]core.Message, error) {
 	after := slices.Clone(sent)
 	at := make([]int, len(after)) // the index in view; -1 if there is none

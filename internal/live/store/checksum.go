@@ -12,8 +12,9 @@ import (
 // sumBytes is the length of each checksum: half of a SHA-256, which no damage repeats by chance.
 const sumBytes = 16
 
-// A checksum of a record has two halves: of its data, and of everything else that is stored with that data, including the first half.
-// Listings, which do not read the data, check the second one. The version is in neither: another record's save can count it up.
+// checksum returns two halves: a checksum of the record's data, and one of all other fields including the first half.
+// Listings, which do not read the data, check the second. The version is in neither, because another record's save
+// can increment it.
 func checksum(r *Record) []byte {
 	data := sha256.Sum256(r.Data)
 	return append(data[:sumBytes:sumBytes], headSum(r, data[:sumBytes])...)
@@ -30,7 +31,8 @@ func keptSum(tenant, set string, n int64, kind string, hash []byte) []byte {
 	return sumOf(tenant, set, strconv.FormatInt(n, 10), kind, string(hash))
 }
 
-// sumOf is the checksum of some fields. Each has its length before it, so that text that moves from one to the next changes it.
+// sumOf returns the checksum of fields. Each field is prefixed with its length, so that moving text between fields
+// changes the sum.
 func sumOf(fields ...string) []byte {
 	h := sha256.New()
 	for _, f := range fields {
@@ -57,13 +59,13 @@ func (r *Record) damaged() {
 	r.Damaged, r.Data, r.Reader, r.Set = true, nil, "", ""
 }
 
-// isOriginal reports whether data is that of an original which the n-th row of a set refers to.
+// isOriginal reports whether data is the original to which the n-th row of a set refers.
 func isOriginal(o *Original, tenant, set string, n int64, hash, sum []byte) bool {
 	got := sha256.Sum256(o.Data)
 	return bytes.Equal(got[:], hash) && bytes.Equal(sum, keptSum(tenant, set, n, o.Kind, hash))
 }
 
-// addChecksums fills in the checksums of what was stored by a version of condense that knew none.
+// addChecksums adds the checksums of records by versions of condense that had none.
 func addChecksums(ctx context.Context, tx querier) error {
 	var ids []string
 	err := each(ctx, tx, func(rows *sql.Rows) error {

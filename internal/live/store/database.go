@@ -12,14 +12,14 @@ import (
 	"github.com/sony/gobreaker/v2"
 )
 
-// A database is a store in a database of SQL. The statements are those that SQLite and PostgreSQL both understand.
+// A database is a store in a SQL database. Its statements are valid in both SQLite and PostgreSQL.
 type database struct {
 	name    string // of the file or the address, for errors
 	db      *sql.DB
 	changes func(ctx context.Context, k Key, n *int64) error
 	ready   func(context.Context) error // nil for a database that says so with every statement
 
-	purge func(context.Context) error // overwrites what was deleted; nil if the database does that by itself
+	purge func(context.Context) error // overwrites deleted data; nil if the database does that itself
 
 	// Of a database that can be away; nil for a file.
 	breaker *gobreaker.CircuitBreaker[struct{}]
@@ -27,7 +27,7 @@ type database struct {
 	again   func(error) bool // a transaction met another one: it works the next time
 }
 
-// do runs f, which reads or writes, and describes its error by what was tried.
+// do runs f, which reads or writes, and adds to its error the operation that failed.
 func (s *database) do(ctx context.Context, doing string, limit time.Duration, f func(context.Context) error) error {
 	err := error(nil)
 	if s.breaker == nil {
@@ -101,7 +101,7 @@ func (s *database) records(ctx context.Context, limit time.Duration, where strin
 	return found, nil
 }
 
-// recordColumns are those that scanRecord reads.
+// recordColumns are the columns that scanRecord reads.
 const recordColumns = "id, tenant, api, agent, session, version, updated, reader, kept, checksum, data"
 
 func scanRecord(row interface{ Scan(to ...any) error }, r *Record, sum *[]byte) error {
@@ -168,7 +168,7 @@ func (s *database) Save(ctx context.Context, r *Record) error {
 	return err
 }
 
-// save writes a record, whose version is incremented by the caller.
+// save writes a record. The caller increments its version.
 func save(ctx context.Context, to execer, r *Record) error {
 	data := r.Data
 	if data == nil {
@@ -353,7 +353,8 @@ func (s *database) List(ctx context.Context, tenant string) ([]Record, error) {
 	return s.list(ctx, "WHERE $1 = '' OR "+ofTenant+" ORDER BY updated DESC, id", tenant)
 }
 
-// Since implements [Store]. There is no index of APIs: what it is for asks for all records when a process starts, and then for the newest.
+// Since implements [Store]. There is no index of APIs: the caller reads all records when a process starts, and then
+// only the newest.
 func (s *database) Since(ctx context.Context, api string, since time.Time, limit int) ([]Record, error) {
 	return s.records(ctx, longTimeout, "WHERE api = $1 AND updated >= $2 ORDER BY updated DESC, id LIMIT $3", api, since.UnixMilli(), limit)
 }
@@ -427,7 +428,7 @@ func (s *database) Forget(ctx context.Context, tenant string) (int, error) {
 // ofTenant is the condition of [isOf].
 const ofTenant = "(tenant = $1 OR substr(tenant, 1, length($1) + 1) = $1 || ':')"
 
-// remove deletes records, and what no record needs any more.
+// remove deletes records, and originals that no record refers to any more.
 func (s *database) remove(ctx context.Context, doing, statement string, args ...any) (int, error) {
 	var deleted int64
 	err := s.inside(ctx, doing, longTimeout, func(ctx context.Context, tx execer) error {

@@ -286,7 +286,7 @@ func (s *memory) Forget(ctx context.Context, tenant string) (int, error) {
 	return before - len(s.records), nil
 }
 
-// tidy deletes what no record needs.
+// tidy deletes originals that no record refers to.
 func (s *memory) tidy() {
 	needed := map[setKey]bool{}
 	for _, r := range s.records {

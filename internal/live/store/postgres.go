@@ -18,17 +18,18 @@ import (
 	"github.com/sony/gobreaker/v2"
 )
 
-// IsPostgres reports whether the address of a store is that of a PostgreSQL database.
+// IsPostgres reports whether an address of a store is a PostgreSQL database.
 func IsPostgres(address string) bool {
 	return strings.HasPrefix(address, "postgres://") || strings.HasPrefix(address, "postgresql://")
 }
 
-// Postgres opens the store in a PostgreSQL database, version 15 or later, which many processes on several machines can use. The address is
-// that of the libpq documentation; what it leaves out comes from the usual variables (PGPASSWORD, PGPASSFILE, PGSSLROOTCERT …). The tables
-// are in the schema named by search_path, condense if there is none, and are made or brought up to date under a lock.
+// Postgres opens the store in a PostgreSQL database, version 15 or later, which many processes on several machines
+// can use. The address has the form of the libpq documentation, completed by the usual variables (PGPASSWORD,
+// PGPASSFILE, PGSSLROOTCERT …). The tables are in the schema named by search_path, by default condense, and are
+// created or upgraded under a lock.
 //
-// A statement that takes longer than two seconds has failed. After that, and when the database cannot be reached, errors wrap [ErrAway]
-// and come at once, until a first attempt, one at a time, succeeds again.
+// A statement that takes longer than two seconds fails. After that, and when the database cannot be reached, errors
+// wrap [ErrAway] and are returned immediately until an attempt, one at a time, succeeds again.
 func Postgres(ctx context.Context, address string) (Store, error) {
 	s, err := openPostgres(ctx, address)
 	if err != nil {
@@ -40,7 +41,7 @@ func Postgres(ctx context.Context, address string) (Store, error) {
 // Bounds of the use of a database.
 const (
 	statementTimeout = 2 * time.Second
-	longTimeout      = time.Minute // of deleting what is old, and of bringing the tables up to date
+	longTimeout      = time.Minute // for deleting old records and for upgrading the tables
 	retryAfter       = 200 * time.Millisecond
 	mostConnections  = 8 // of a process
 	oldestServer     = 150_000
@@ -49,7 +50,7 @@ const (
 // migrationLock is the advisory lock of the process that changes the tables.
 const migrationLock = 0x636f6e64656e7365 // "condense"
 
-// postgresSchema has the statements that make each version of the layout of the one before it.
+// postgresSchema has the statements that upgrade the layout by one version each.
 var postgresSchema = []string{`
 CREATE TABLE lineage (
 	id text COLLATE "C" PRIMARY KEY, tenant text NOT NULL, api text NOT NULL, agent text NOT NULL, session text NOT NULL,
@@ -105,7 +106,7 @@ func openPostgres(ctx context.Context, address string) (*database, error) {
 				WHERE tenant = $1 AND api = $2 AND agent = $3 AND session = $4`, k.Tenant, k.API, k.Agent, k.Session).Scan(n)
 		},
 		away: isAway,
-		again: func(err error) bool { // what is kept and what is deleted met: an original that is referred to again, or a deadlock
+		again: func(err error) bool { // concurrent writing and deleting: an original is referred to again, or a deadlock
 			e, ok := errors.AsType[*pgconn.PgError](err)
 			return ok && (e.Code == "23502" || e.Code == "23503" || e.Code == "40P01")
 		},
@@ -121,8 +122,8 @@ func openPostgres(ctx context.Context, address string) (*database, error) {
 	return s, nil
 }
 
-// migrate makes the tables, or brings them up to date. Of several processes one does it and the others wait. A process that has nothing to do
-// needs no right to change tables.
+// migrate creates or upgrades the tables. Of several processes one does it and the others wait. It needs no
+// permission to change tables unless there is something to do.
 func (s *database) migrate(ctx context.Context, schema string) error {
 	ctx, cancel := context.WithTimeout(ctx, longTimeout)
 	defer cancel()
@@ -136,7 +137,7 @@ func (s *database) migrate(ctx context.Context, schema string) error {
 	if version, err := layout(ctx, s.db); err != nil || version == len(postgresSchema) {
 		return err
 	}
-	// The lock is that of the connection, because a transaction would not see what was made while it waited.
+	// Lock the session rather than a transaction, which would not see tables that were created while it waited.
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
 		return err
@@ -220,7 +221,7 @@ func isClosed(err error) bool {
 	return errors.Is(err, sql.ErrConnDone) || strings.Contains(text, "unexpected EOF") || strings.Contains(text, "conn closed") || strings.Contains(text, "bad connection") || strings.Contains(text, "failed to write")
 }
 
-// redacted is an address without what could be secret.
+// redacted returns an address without potential secrets.
 func redacted(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -233,7 +234,7 @@ func redacted(address string) string {
 	return out.String()
 }
 
-// plainReason is an error of the driver without what it repeats: the address, and a line for each way to connect.
+// plainReason returns an error of the driver without the address and without a line for each way to connect.
 func plainReason(err error) string {
 	if e, ok := errors.AsType[*pgconn.ParseConfigError](err); ok && e.Unwrap() != nil {
 		err = e.Unwrap()

@@ -14,9 +14,8 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 
-// SQLite opens the store in a file, which is made with its folder if there is none. The file
-// and those that SQLite puts next to it (-wal, -shm) can be read by their owner only. Several
-// processes can use one file.
+// SQLite opens the store in a file, creating it and its folder if necessary. Only the owner can read the file and
+// those that SQLite creates (-wal, -shm). Several processes can use one file.
 func SQLite(ctx context.Context, path string) (Store, error) {
 	s, err := openSQLite(ctx, path)
 	if err != nil {
@@ -29,8 +28,8 @@ func SQLite(ctx context.Context, path string) (Store, error) {
 // takes milliseconds.
 const busyTimeout = 5 * time.Second
 
-// schema has the statements that make each version of the layout of the one before it. Sets are in
-// handle and kept; what no record names is deleted by Expire.
+// schema has the statements that upgrade the layout by one version each. Tables handle and kept refer to sets; Expire
+// deletes sets without a record.
 var schema = []string{`
 CREATE TABLE lineage (
 	id TEXT PRIMARY KEY, tenant TEXT NOT NULL, api TEXT NOT NULL, agent TEXT NOT NULL, session TEXT NOT NULL,
@@ -66,7 +65,7 @@ func openSQLite(ctx context.Context, path string) (*database, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	// SQLite gives the files next to this one the same permissions.
+	// SQLite gives its other files the same permissions.
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -89,7 +88,7 @@ func openSQLite(ctx context.Context, path string) (*database, error) {
 	}
 	return &database{
 		name: path, db: db,
-		// Of the connection: it counts what others commit.
+		// A property of the connection: it counts the commits of others.
 		changes: func(ctx context.Context, _ Key, n *int64) error {
 			return db.QueryRowContext(ctx, "PRAGMA data_version").Scan(n)
 		},
@@ -104,7 +103,7 @@ func openSQLite(ctx context.Context, path string) (*database, error) {
 			var n int
 			return db.QueryRowContext(ctx, "SELECT count(*) FROM secret").Scan(&n)
 		},
-		purge: func(ctx context.Context) error { // free pages keep what was on them, and so does the log
+		purge: func(ctx context.Context) error { // free pages and the log still have deleted data
 			if _, err := db.ExecContext(ctx, "VACUUM"); err != nil {
 				return err
 			}

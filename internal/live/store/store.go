@@ -1,8 +1,8 @@
-// Package store keeps what the gateway must remember after its process has ended: the state
-// of each lineage, and the originals that its stubs point to. A [Store] knows nothing of what it keeps.
+// Package store keeps the gateway's state across restarts: the state of each lineage, and the originals that its
+// stubs point to. A [Store] does not interpret this data.
 //
-// [Memory] is for tests and for programs that need no restart; [SQLite] is one file; [Postgres] is for several gateways. Package
-// storetest has the tests that every implementation must pass.
+// [Memory] is for tests and for programs that need no restart; [SQLite] is one file; [Postgres] is for several
+// gateways. Package storetest has the tests that every implementation must pass.
 package store
 
 import (
@@ -18,21 +18,21 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// ErrConflict means that a record was saved by another process or goroutine since it was
-// loaded. Load it again and decide with what is there.
+// ErrConflict means that another process or goroutine saved the record since it was loaded. Load it again and decide
+// on the new state.
 var ErrConflict = errors.New("the record was changed by another writer")
 
 // ErrFull means that originals were not kept because of the limit of their size.
 var ErrFull = errors.New("the limit of kept originals is reached")
 
-// ErrAway means that the database does not answer now. What was to be saved may have been saved or not.
+// ErrAway means that the database does not answer. The data may or may not have been saved.
 var ErrAway = errors.New("the database does not answer")
 
-// ErrFile means that the file of the store could not be read or written: the disk is full, or the file is damaged or locked. What was
-// to be saved was not saved.
+// ErrFile means that the file of the store could not be read or written: the disk is full, or the file is damaged or
+// locked. Nothing was saved.
 var ErrFile = errors.New("the file cannot be used")
 
-// Open opens the store at an address: that of a PostgreSQL database, or the path of a file.
+// Open opens the store at an address: of a PostgreSQL database, or the path of a file.
 func Open(ctx context.Context, address string) (Store, error) {
 	if IsPostgres(address) {
 		return Postgres(ctx, address)
@@ -40,51 +40,55 @@ func Open(ctx context.Context, address string) (Store, error) {
 	return SQLite(ctx, address)
 }
 
-// A Store keeps records and originals. Implementations are safe for concurrent use, by several processes
-// too if the store is a file or a server.
+// A Store keeps records and originals. Implementations are safe for concurrent use, also by several processes if the
+// store is a file or a server.
 //
-// Errors name the store and what to do, and hold nothing of a record's data.
+// Errors name the store and the remedy, and contain nothing of a record's data.
 type Store interface { //nolint:interfacebloat // a store without one of these would not do
-	// Load returns the records of a key, the latest saved first. Data is the caller's. A record that is not what was saved is
+	// Load returns the records of a key, the latest saved first. The caller owns Data. A record that is corrupted is
 	// [Record.Damaged]; so in Since and List.
 	Load(ctx context.Context, k Key) ([]Record, error)
-	// Save stores r and increments r.Version. When it returns nil, the record survives a
-	// crash of the process and, if the disk keeps its word, of the machine. A record that was
-	// never saved has version 0. The error wraps [ErrConflict] if the stored version is
-	// another than r.Version, or that of r.From than r.From.Version; r is unchanged after any error.
+	// Save stores r and increments r.Version. Once it has returned nil, the record survives a crash of the process
+	// and, if the disk flushes as promised, of the machine. A record that was never saved has version 0. The error
+	// wraps [ErrConflict] if the stored version differs from r.Version, or the version of r.From from r.From.Version.
+	// R is unchanged after any error.
 	Save(ctx context.Context, r *Record) error
-	// Keep is Save, and keeps originals with the record in the same step: those of k are added to the set r.Set, which
-	// must not be empty. Equal originals of a tenant are kept once. The error wraps [ErrFull] if all originals
-	// would have more than maxBytes, compressed; then nothing has changed. 0 means no limit.
+	// Keep is Save, and in the same transaction adds the originals of k to the set r.Set, which must not be empty.
+	// Equal originals of a tenant are stored once. The error wraps [ErrFull] if all originals would exceed maxBytes,
+	// compressed; then nothing has changed. 0 means no limit.
 	Keep(ctx context.Context, r *Record, k *Kept, maxBytes int64) error
-	// Kept returns the originals of a set of a tenant in the order in which they were added, without damaged ones; nil if there are none.
+	// Kept returns the originals of a tenant's set in the order in which they were added, without damaged ones; nil
+	// if there are none.
 	Kept(ctx context.Context, tenant, set string) ([]Original, error)
 	// KeptCount returns how many originals a set of a tenant has. Sets only grow until they are deleted.
 	KeptCount(ctx context.Context, tenant, set string) (int, error)
 	// KeptBytes returns the size of all originals, compressed.
 	KeptBytes(ctx context.Context) (int64, error)
-	// Readable returns the records, without their data, that have originals and whose Reader is reader, which must not be
-	// empty; the latest saved first, at most limit. A session or handle that is not empty must be theirs.
+	// Readable returns the records, without their data, that have originals and whose Reader is reader, which must
+	// not be empty; the latest saved first, at most limit. Session and handle select records if they are not empty.
 	Readable(ctx context.Context, reader, session, handle string, limit int) ([]Record, error)
-	// List returns the records of a tenant, or all if it is empty, without their data; the latest saved first. A tenant with a name has
-	// several keys, NAME:HASH; the name alone means all of them.
+	// List returns the records of a tenant, or all if it is empty, without their data; the latest saved first. A
+	// tenant with a name has several keys, NAME:HASH; the name alone means all of them.
 	List(ctx context.Context, tenant string) ([]Record, error)
-	// Since returns the records of an API, of all tenants, that were saved at a time or later, the latest saved first, at most limit.
+	// Since returns the records of an API, of all tenants, that were saved at a time or later, the latest saved
+	// first, at most limit.
 	Since(ctx context.Context, api string, since time.Time, limit int) ([]Record, error)
-	// Changes returns a number that is another one when another user may have saved or deleted a record of the key since the
-	// last call. What was saved through this Store may count or not.
+	// Changes returns a number that differs from the last call's if another user may have saved or deleted a record
+	// of the key since. Changes through this Store may or may not count.
 	Changes(ctx context.Context, k Key) (int64, error)
-	// Ready reports why what is saved now would not be there after a restart, or nil: the database is away, the file was deleted.
+	// Ready reports why data saved now would not survive a restart, or nil: the database is away, the file was
+	// deleted.
 	Ready(ctx context.Context) error
-	// Secret returns 32 random bytes that are made when the name is first asked for, and are
-	// the same from then on for everyone who uses the store.
+	// Secret returns 32 random bytes, which are created on first use of the name and from then on are the same for
+	// all users of the store.
 	Secret(ctx context.Context, name string) ([]byte, error)
 	// Expire deletes the records last saved before a time, and then the oldest until at most
 	// maxBytes of data are left; 0 means no limit. It returns how many it deleted. Originals that
 	// no record needs any more are deleted too.
 	Expire(ctx context.Context, before time.Time, maxBytes int64) (int, error)
-	// Forget deletes the records of a tenant, as in List, and what was kept for it, and returns how many records it deleted, which can be
-	// some together with an error: a file may hold what was deleted until it is overwritten.
+	// Forget deletes the records of a tenant, selected as in List, and their originals, and returns the number of
+	// deleted records. It can delete some and return an error: a file may contain deleted data until it is
+	// overwritten.
 	Forget(ctx context.Context, tenant string) (int, error)
 	// Close releases the store. No other method may be called afterwards.
 	Close() error
@@ -98,22 +102,22 @@ type Record struct {
 	Updated time.Time // when it was saved last, as its writer says, in milliseconds
 	Data    []byte
 
-	Reader string // who may read its originals: a keyed hash; empty for no one
+	Reader string // keyed hash of the permitted readers of its originals; empty: none
 	Set    string // the originals that the record needs; records can share a set. Empty for none
 
-	// Damaged says that what was read is not what was saved: there is nothing but ID and Key, and no record can have this ID until it
-	// has expired. A [Store] sets it; it is not stored.
+	// Damaged marks a corrupted record, of which only ID and Key are valid. No record can have this ID until it has
+	// expired. A [Store] sets Damaged; it is not stored.
 	Damaged bool
 
-	// From, if not nil, is what the caller read of another record of the key, which this one goes on from: of several writers that
-	// read the same, one wins. Its version is incremented with that of this record. It is not stored.
+	// From, if not nil, is another record of the key on which this one is based, as the caller read it: of several
+	// writers that read the same version, one wins. Its version is incremented with this record's. It is not stored.
 	From *Record
 }
 
 // isOf reports whether a key's tenant is one, or of one with that name.
 func isOf(tenant, name string) bool { return tenant == name || strings.HasPrefix(tenant, name+":") }
 
-// saved counts up the versions of what was saved.
+// saved increments the versions after a successful save.
 func (r *Record) saved(err error) {
 	if err != nil {
 		return
@@ -124,7 +128,7 @@ func (r *Record) saved(err error) {
 	}
 }
 
-// Kept is what is added to a set.
+// Kept are the originals to add to a set.
 type Kept struct {
 	Originals []Original
 	Handles   []string // by which the set can be found
@@ -136,7 +140,7 @@ type Original struct {
 	Data []byte
 }
 
-// A Key says whose conversation a record belongs to. Empty fields are allowed.
+// A Key identifies the owner of a record. Empty fields are allowed.
 type Key struct {
 	Tenant  string // a keyed hash of the credentials
 	API     string
@@ -147,8 +151,8 @@ type Key struct {
 // maxID is the length of the longest identifier in bytes. Clients choose some of them.
 const maxID = 256
 
-// Validate reports a field that is too long or holds other characters than letters, digits
-// and -._:/@+=. What clients send as an ID can reach logs, paths and queries.
+// Validate reports a field that is too long or has other characters than letters, digits and -._:/@+=. Clients choose
+// IDs, which can reach logs, paths and queries.
 func (k Key) Validate() error {
 	for _, f := range []struct{ name, value string }{
 		{"tenant", k.Tenant}, {"api", k.API}, {"agent", k.Agent}, {"session", k.Session},
@@ -202,7 +206,7 @@ func (k *Kept) validate(r *Record) error {
 	return nil
 }
 
-// readable refuses the empty reader, which is that of records without one.
+// readable refuses the empty reader, because records without a reader have it.
 func readable(reader string) error {
 	if reader == "" {
 		return errors.New("originals: no reader")

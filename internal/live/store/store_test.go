@@ -389,8 +389,8 @@ func takenOver(t *testing.T, address string) {
 	}
 }
 
-// TestFlippedByteChangesNoText: whatever byte of the file is another one, a record or an original is the one that was saved, or none.
-// CONDENSE_FLIPS=1 tries every byte, which takes minutes.
+// TestFlippedByteChangesNoText: whatever byte of the file is another one, a record or an original is the one that was
+// saved, or none. CONDENSE_FLIPS=1 tries every byte, which takes minutes.
 func TestFlippedByteChangesNoText(t *testing.T) {
 	ctx, path := t.Context(), filepath.Join(t.TempDir(), "serve.db")
 	s := sqlite(t, path)

@@ -7,9 +7,9 @@ import (
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
-// A Cache remembers what [Parse] found in messages, none of their text. A conversation comes again with every request, a
-// little longer: with a cache only what is new is read, the rest is recognized by a hash with random seeds of 128 bits. It is
-// safe for concurrent use.
+// A Cache remembers the results of [Parse] for messages, without their text. A conversation is sent with every
+// request, a little longer each time: with a cache only new messages are read, the others are recognized by a hash of
+// 128 bits with random seeds. It is safe for concurrent use.
 type Cache struct {
 	seeds      [2]maphash.Seed
 	mu         sync.RWMutex

@@ -21,9 +21,8 @@ func (f *RuleError) Error() string {
 	return fmt.Sprintf("messages.%d: %s", f.Index, f.Rule)
 }
 
-// Rules about the order of messages, in words near those of the vendors. Sources: the errors of the
-// vendors' APIs, and their documentation of tool use, prompt caching, thinking and messages of the system
-// inside a conversation.
+// Rules about the order of messages, in words similar to the vendors'. Sources: the errors of the vendors' APIs, and
+// their documentation of tool use, prompt caching, thinking and system messages inside a conversation.
 const (
 	noMessages   = "at least one message is required"
 	notUserFirst = `the first message must use the "user" role`
@@ -43,9 +42,9 @@ const (
 // mostMarkers is the limit of cache markers in a request. Source: Anthropic's documentation of prompt caching.
 const mostMarkers = 4
 
-// Check reports what the vendor would refuse in r with view in place of its messages: a *[RuleError], or nil. A
-// fault of the client's own is only reported if there is no other. It cannot see whether thinking is
-// still valid for what is before it. Messages of view that are slices of r's are not read again.
+// Check returns the *[RuleError] for which the vendor would refuse r with view in place of its messages, or nil. It
+// reports a fault of the client's own only if there is no other. It cannot detect thinking that is invalid because
+// the messages before it changed. Messages of view that are slices of r's are not read again.
 func Check(api API, r *Request, view [][]byte) error {
 	known := make(map[*byte]int, len(r.Messages))
 	for i := range r.Messages {
@@ -92,7 +91,7 @@ func Check(api API, r *Request, view [][]byte) error {
 	return &found[0]
 }
 
-// A checker collects what is wrong with messages.
+// A checker collects faults of messages.
 type checker struct {
 	messages []Message
 	found    []RuleError
@@ -125,7 +124,7 @@ func check(api API, r *Request, messages []Message) []RuleError {
 
 // turns checks roles and pairs of the Messages API, which joins messages of one role to turns.
 func (c *checker) turns() {
-	open, calls := pairs{}, pairs{} // calls of the turn before, and of this one
+	open, calls := pairs{}, pairs{} // calls of the previous turn, and of this one
 	at, begin := -1, 0              // where these turns begin
 	used := map[string]bool{}
 	role, before := "", "" // of the turn, of the message before
@@ -240,8 +239,8 @@ func (c *checker) thinking(r *Request) {
 	}
 }
 
-// chat checks pairs of the Chat API: the results of a message's calls follow it at once. Calls by name, from the time before
-// they had IDs, are not checked.
+// chat checks pairs of the Chat API: the results of a message's calls follow it directly. Old calls by name, without
+// IDs, are not checked.
 func (c *checker) chat() {
 	byName := func(id string) bool { return strings.HasPrefix(id, "function:") }
 	open, at := pairs{}, 0
@@ -279,8 +278,8 @@ func (c *checker) chat() {
 	}
 }
 
-// items checks pairs of the Responses API, which are found by their IDs wherever they are, and that reasoning
-// is followed by what it led to.
+// items checks pairs of the Responses API, which are matched by ID wherever they are, and that reasoning is followed
+// by its item.
 func (c *checker) items() {
 	calls, results := map[string]int{}, map[string]bool{}
 	kind := func(item string) string { return strings.TrimSuffix(strings.TrimSuffix(item, "_output"), "_call") }

@@ -7,14 +7,15 @@ import (
 	"strings"
 )
 
-// A Credential is what a request carries to say who pays, by its shape.
+// A Credential is a request's proof of the paying account, by its shape.
 type Credential struct {
 	Name  string // for people, and never the value
-	Of    Vendor // who issued it
+	Of    Vendor // its issuer
 	Cloud bool   // it is for the API of this vendor only; others are accepted by gateways of any kind
 }
 
-// A shape is how a credential is recognized: by a header or parameter that only one vendor has, or by how the value begins.
+// A shape recognizes a credential: by a header or parameter that only one vendor has, or by the beginning of its
+// value.
 type shape struct {
 	header, parameter string // empty: any that has a credential
 	prefix, within    string // of the value
@@ -66,7 +67,8 @@ var (
 	parameters = []string{"key", "api_key", "api-key", "access_token", "X-Amz-Signature", "X-Amz-Security-Token"}
 )
 
-// Credentials returns the credentials of a request whose issuers are known by their shape, from its headers and its query.
+// Credentials returns the credentials of a request whose shape identifies their issuer, from its headers and its
+// query.
 func Credentials(h http.Header, query string) []Credential {
 	var found []Credential
 	see := func(value string, of func(*shape) bool) {
@@ -112,9 +114,9 @@ func (s *shape) fits(value string) bool {
 	return false
 }
 
-// A Host is what is known of the public host of a vendor.
+// A Host describes a public host of a vendor.
 type Host struct {
-	Of          Vendor // whose it is; empty for a host that may be a gateway of the user's own
+	Of          Vendor // its owner; empty for a host that may be a gateway of the user's own
 	Unversioned bool   // its paths have no /v1
 }
 
@@ -155,7 +157,7 @@ var hosts = []struct {
 	{"api.z.ai", Host{Of: "Z.ai"}},
 }
 
-// HostOf returns what is known of a host, without its port.
+// HostOf describes a host, given without its port.
 func HostOf(name string) Host {
 	name = strings.TrimSuffix(strings.ToLower(name), ".")
 	for _, h := range hosts {

@@ -38,10 +38,10 @@ func element(api API, raw []byte) []byte {
 	return raw
 }
 
-// StripThinking returns message without what the model thought, or nil if nothing is left. Only Anthropic
-// binds thinking to what was before it, so only the Messages API has blocks that can be taken out of a message;
-// of the Responses API a reasoning item goes as a whole, and the item that it led to must go with it.
-// The thinking of the Chat API is left: vendors that have it want it back.
+// StripThinking returns message without the model's thinking, or nil if nothing is left. Only Anthropic binds
+// thinking to the messages before it, so only the Messages API has blocks that can be removed from a message; in the
+// Responses API a reasoning item is removed as a whole, and the item after it must be removed, too. The thinking of
+// the Chat API is kept: vendors that have it want it back.
 func StripThinking(api API, message []byte) []byte {
 	if api == Responses && rawjson.Text(rawjson.Field(message, "type")) == "reasoning" {
 		return nil
@@ -114,9 +114,9 @@ func unmark(object []byte, depth int) []byte {
 	return object
 }
 
-// Mark returns a message of the Messages API with a cache marker on its last block that may have one, in place of the
-// block's own. Thinking and empty texts may have none; if there is no other block, message is returned
-// as it is. TTL is 5 minutes or an hour.
+// Mark returns a message of the Messages API with a cache marker on its last block that may have one, replacing the
+// block's own. Thinking and empty texts may have none; without any other block, message is returned unchanged. TTL is
+// 5 minutes or an hour.
 func Mark(message []byte, ttl time.Duration) []byte {
 	value := []byte(`{"type":"ephemeral"}`)
 	if ttl >= time.Hour {
@@ -138,10 +138,10 @@ func Mark(message []byte, ttl time.Duration) []byte {
 	return message
 }
 
-// OpenRound returns where the round of tools begins that is still open at the end of messages: the first
-// of the assistant's messages, reasoning included, whose calls are answered there or not at all. It is
-// len(messages) if the last thing said is a user's, or an answer without calls. Of the Messages API, a text that
-// follows results at once is in the same turn, so it leaves the round open.
+// OpenRound returns the beginning of the round of tools that is still open at the end of messages: the first of the
+// assistant's messages, reasoning included, whose calls are answered at the end or not at all. It is len(messages) if
+// the conversation ends with a user's message, or with an answer without calls. In the Messages API a text directly
+// after results is in the same turn, so it leaves the round open.
 func OpenRound(messages []Message) int {
 	typed := false
 	for i, m := range slices.Backward(messages) {

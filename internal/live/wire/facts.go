@@ -8,7 +8,7 @@ import (
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
-// Rules that a message may break by itself, in words near those of the vendors.
+// Rules that a message may break by itself, in words similar to the vendors'.
 const (
 	noRole        = "the role is none that the API knows"
 	noContent     = "the content is missing or empty"
@@ -31,7 +31,7 @@ func (p *parser) broken(rule string) {
 	}
 }
 
-// read takes what is to be known of an object at a place. Its parts have been read before.
+// read extracts the facts about an object at a place. Its parts have been read before.
 func (p *parser) read(at place, own []member) {
 	if at == plain {
 		return
@@ -56,7 +56,7 @@ func (p *parser) read(at place, own []member) {
 	}
 }
 
-// block takes what is to be known of a block of a message's content.
+// block extracts the facts about a block of a message's content.
 func (p *parser) block(own []member, marked bool) {
 	m := &p.m
 	kind := word(find(own, "type"))
@@ -116,7 +116,7 @@ func (p *parser) id(raw []byte) string {
 	return s
 }
 
-// readMessage takes what is to be known of a message. What its blocks say is known.
+// readMessage extracts the facts about a message. Its blocks have been read.
 func (p *parser) readMessage(own []member) {
 	m := &p.m
 	m.Role = word(find(own, "role"))
@@ -200,8 +200,8 @@ func (p *parser) readChat(own []member, content []byte) {
 	}
 }
 
-// readItem takes what is to be known of an item of the Responses API. Of calls and outputs that have
-// a call_id, each needs the other; tools that the vendor runs have none.
+// readItem extracts the facts about an item of the Responses API. A call and an output with the same call_id need
+// each other; tools that the vendor runs have none.
 func (p *parser) readItem(own []member, content []byte) {
 	m := &p.m
 	m.item = word(find(own, "type"))
@@ -242,7 +242,7 @@ func (p *parser) readItem(own []member, content []byte) {
 	m.Role = role
 }
 
-// request takes what is to be known of a request.
+// request extracts the facts about a request.
 func (p *parser) request(own []member) {
 	r := p.r
 	r.wholeTTL = nil

@@ -1,7 +1,7 @@
 package wire
 
-// A ModelReader finds the model in a request that is written to it in pieces, whatever its size. It is for requests that [Parse] cannot
-// read, and keeps nothing else of them. The zero value is ready. It is not safe for concurrent use.
+// A ModelReader finds the model in a request of any size that is written to it in pieces. It is for requests that
+// [Parse] cannot read, and keeps nothing else. The zero value is ready. It is not safe for concurrent use.
 type ModelReader struct {
 	json leafScanner
 	name string

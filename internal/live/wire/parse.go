@@ -20,11 +20,10 @@ import (
 
 // Parse reads a request in one scan of its body, which must not change afterwards.
 //
-// The hash of a message depends on what it says, not on how it is written: spaces, escapes in strings
-// and the order of members make no difference, and neither do cache markers, volatile texts, and
-// whether a content that is one text is a string or a block. Numbers are compared as written. Of
-// members with the same name the last one counts, as in the vendors' decoders. Order is left out
-// because the vendors ignore it, and because some JSON libraries write maps in random order.
+// The hash of a message depends on its content, not on its encoding: spaces, escapes in strings and the order of
+// members make no difference, and neither do cache markers, volatile texts, and whether a content that is one text is
+// a string or a block. Numbers are compared as written. Of members with the same name the last one counts, as in the
+// vendors' decoders. The vendors ignore the order of members, and some JSON libraries write maps in random order.
 //
 // An error names the byte of the body where it is malformed.
 func Parse(api API, body []byte, opts *Options) (*Request, error) {
@@ -77,7 +76,7 @@ func parseMessage(api API, raw []byte) (Message, error) {
 	return m, p.err
 }
 
-// A place is where in a request a value is. It decides what is read of it.
+// A place is the position of a value in a request. It determines how the value is read.
 type place int
 
 const (
@@ -116,7 +115,7 @@ type parser struct {
 	buf     []byte
 	members []member // of the objects that are being read, the innermost ones last
 	spare   []byte   // for members in order
-	m       Message  // that is being read, or what the head has of one
+	m       Message  // the message being read, or the fields of one from the head
 
 	gone, cut bool // the last text was volatile as a whole; a text was in part
 	head      [inMessage + 1]struct {
@@ -456,14 +455,15 @@ func (p *parser) object(at place) bool {
 	return true
 }
 
-// parts are the places of the members of an object at a place; other members are plain, those of a request ignored.
+// parts are the places of the members of an object, by the object's place; other members are plain, and are ignored
+// in a request.
 var parts = [inMessage + 1]map[string]place{
 	inMessage:     {"content": inContent, "output": inResult},
 	inBlock:       {"content": inResult, "text": inText},
 	inResultBlock: {"text": inResultText},
 }
 
-// requestParts are those of a request.
+// requestParts are the places of the members of a request.
 var requestParts = map[API]map[string]place{
 	Messages:  {"messages": inMessages, "system": inContent, "tools": inTools},
 	Chat:      {"messages": inMessages, "tools": inTools},
@@ -500,7 +500,7 @@ func (p *parser) last(own []member) []member {
 	return own
 }
 
-// write replaces the canonical forms of members, which begin at from, by that of the object.
+// write replaces the canonical forms of members, which begin at from, by the object's.
 func (p *parser) write(at place, own []member, from int) {
 	if at == inBlock || at == inResultBlock {
 		if t, only := oneText(own); only {
@@ -548,7 +548,7 @@ func isTextType(raw []byte) bool {
 	return false
 }
 
-// isMarker reports whether key is that of a cache marker: of Anthropic, of OpenAI.
+// isMarker reports whether key is a cache marker of Anthropic or of OpenAI.
 func isMarker(key []byte) bool {
 	return string(key) == "cache_control" || string(key) == "prompt_cache_breakpoint"
 }
@@ -607,7 +607,7 @@ func (p *parser) message() Message {
 	}
 }
 
-// input reads the string at p.at as the one message of a request.
+// input reads the string at p.at as the only message of a request.
 func (p *parser) input() bool {
 	begin := p.at
 	raw, ok := p.text(ignored)

@@ -15,7 +15,7 @@ const (
 	OpenAI    Vendor = "OpenAI"
 )
 
-// Vendors whose paths, keys and hosts are recognized, so that they reach no other one.
+// Vendors whose paths, keys and hosts are recognized so that they are not sent to another vendor.
 const (
 	google     Vendor = "Google"
 	amazon     Vendor = "Amazon Web Services"
@@ -28,14 +28,14 @@ const (
 	anyVendor  Vendor = "" // a mistake in the path that clients of all vendors make
 )
 
-// An Endpoint is what is known of a path. The zero value is that of an unknown one.
+// An Endpoint describes a path. The zero value is an unknown path.
 type Endpoint struct {
-	// Of are the vendors whose API has the path: more than one if their APIs share it. It is empty for an unknown path, and for one of an
-	// API in Foreign.
+	// Of are the vendors whose API has the path: several if their APIs share it. It is empty for an unknown path, and
+	// for a path of an API in Foreign.
 	Of []Vendor
-	// Also is another vendor whose servers answer the path, for clients that ask it on purpose.
+	// Also is another vendor whose servers answer the path, for clients that request it explicitly.
 	Also Vendor
-	// Methods are what the path can be asked with; nil for all.
+	// Methods are the HTTP methods of the path; nil for all.
 	Methods []string
 	// API is the shape of a conversation in the request; empty if it has none.
 	API API
@@ -44,13 +44,14 @@ type Endpoint struct {
 	// Unversioned means that the path is without the /v1 that the API has.
 	Unversioned bool
 
-	// Foreign is the name of an API that the gateway does not read, Owner its vendor, and Advice says what to do.
+	// Foreign is the name of an API that the gateway does not read, Owner its vendor, and Advice tells the user what
+	// to do.
 	Foreign string
 	Owner   Vendor
 	Advice  string
 }
 
-// Has reports whether a path is in the API of a vendor, or in that of none: then it says nothing.
+// Has reports whether a path is in the API of a vendor, or in no known API.
 func (e *Endpoint) Has(v Vendor) bool {
 	return len(e.Of) == 0 && e.Foreign == "" || slices.Contains(e.Of, v) || e.Also == v || e.Foreign != "" && e.Owner == v
 }
@@ -73,8 +74,8 @@ var (
 	both      = []Vendor{Anthropic, OpenAI}
 )
 
-// endpoints are the paths of the APIs that the gateway speaks or passes. Those below v1 are found without it too. The first row that
-// matches counts.
+// endpoints are the paths of the APIs that the gateway reads or forwards. Paths below v1 also match without it. The
+// first matching row counts.
 var endpoints = []row{
 	{"v1/messages", Endpoint{Of: anthropic, Methods: post, API: Messages}},
 	{"v1/messages/count_tokens", Endpoint{Of: anthropic, Methods: post, API: Messages, Count: true}},
@@ -142,7 +143,7 @@ var endpoints = []row{
 	{"v1/alpha/**", Endpoint{Of: openAI}},    // Codex: search
 }
 
-// What to do with requests of APIs that the gateway does not read.
+// Advice about requests of APIs that the gateway does not read.
 const (
 	adviceGemini = "Send them to Google without condense, or pass them unread: --upstream gemini=pass+https://generativelanguage.googleapis.com, " +
 		"with /gemini at the end of the base URL. Gemini's API for clients of OpenAI is " +
@@ -168,7 +169,8 @@ func foreign(name string, of Vendor, advice string, patterns ...string) []row {
 	return rows
 }
 
-// foreigners are paths of other vendors' APIs that are sent to a gateway by mistake. They are looked for first, then the endpoints.
+// foreigners are paths of other vendors' APIs that are sent to a gateway by mistake. They are searched before the
+// endpoints.
 var foreigners = slices.Concat(
 	foreign("Vertex AI", google, adviceVertex, "v1/projects/*/locations/**", "v1beta1/**", "projects/*/locations/**", "v1/publishers/**"),
 	foreign("Gemini", google, adviceGemini, "v1beta/**", "v1alpha/**", "v1internal*", "upload/v1*/**", "v1/tunedModels/**",
@@ -188,7 +190,7 @@ var foreigners = slices.Concat(
 
 var table = slices.Concat(foreigners, endpoints)
 
-// patterns are those of the table, by parts.
+// patterns are the patterns of the table, by parts.
 var patterns = func() [][]string {
 	all := make([][]string, len(table))
 	for i, r := range table {
@@ -202,7 +204,7 @@ const longestPath = 4 << 10
 
 const version = "v1"
 
-// Locate returns what is known of a path, unescaped and without . and .. as parts.
+// Locate describes a path, unescaped and without . and .. as parts.
 func Locate(clean string) Endpoint {
 	if len(clean) > longestPath {
 		return Endpoint{}

@@ -6,7 +6,8 @@ import (
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
-// errorTypes are the types of errors by status, as the vendors document them. Statuses that are not here are errors of the server.
+// errorTypes are the types of errors by status, as the vendors document them. Other statuses are errors of the
+// server.
 var errorTypes = map[int]struct{ anthropic, openai string }{
 	http.StatusBadRequest:            {"invalid_request_error", "invalid_request_error"},
 	http.StatusUnauthorized:          {"authentication_error", "authentication_error"},
@@ -17,7 +18,8 @@ var errorTypes = map[int]struct{ anthropic, openai string }{
 	http.StatusGatewayTimeout:        {"timeout_error", "server_error"},
 }
 
-// foreignErrors are the shapes of errors of APIs that the gateway does not read, for their clients; ? is the message. Others are OpenAI's.
+// foreignErrors are the shapes of errors of APIs that the gateway does not read, for their clients; ? is the message.
+// Others have OpenAI's.
 var foreignErrors = map[Vendor]string{
 	google: `{"error":{"code":404,"message":?,"status":"NOT_FOUND"}}`,
 	amazon: `{"message":?}`,
@@ -25,7 +27,8 @@ var foreignErrors = map[Vendor]string{
 	ollama: `{"error":?}`,
 }
 
-// NotFound returns the body of an answer with the status 404, in the shape of the errors of the API that a path belongs to.
+// NotFound returns the body of an answer with the status 404, in the error format of the API to which the path
+// belongs.
 func (e *Endpoint) NotFound(message string) []byte {
 	if shape, ok := foreignErrors[e.Owner]; ok {
 		return rawjson.Append(nil, shape, message)

@@ -10,8 +10,8 @@ import (
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
-// A Round is what a client does not know of an answer that a [Splice] made, and sends back without it: calls of the gateway's tool
-// and their results.
+// A Round is the part of an answer by a [Splice] that the client does not see and so sends back without: calls of the
+// gateway's tool and their results.
 type Round struct {
 	Said     Hash     `json:"said"`              // of the text that the client was given
 	Own      []string `json:"own,omitempty"`     // IDs of the calls that it was given
@@ -19,8 +19,8 @@ type Round struct {
 	Results  [][]byte `json:"results,omitempty"` // of calls in the last part: they go with the client's results
 }
 
-// NewRound returns the round of an answer. Messages are the answer with its results; results are those of its last part's calls,
-// as [Result] makes them.
+// NewRound returns the round of an answer. Messages are the answer with its results; results are the results of its
+// last part's calls, as [Result] makes them.
 func NewRound(api API, messages, results [][]byte, calls []Call) (*Round, error) {
 	all, err := ParseMessages(api, messages)
 	if err != nil {
@@ -78,8 +78,9 @@ func said(api API, messages []Message) (Hash, []string) {
 	return half(sha256.Sum256([]byte(bare))), ids
 }
 
-// Restore returns the messages of r in which each answer that has a round is put back as the vendor knows it; nil if none has. Rounds returns
-// those of the answer that begins at an index, and the one that fits counts: the client may have asked more than once.
+// Restore returns the messages of r with the rounds of each answer reinserted, as the vendor knows it; nil if no
+// answer has one. Rounds returns the rounds recorded for the answer at an index, of which the matching one counts:
+// the client may have repeated its request.
 func Restore(r *Request, rounds func(i int) []*Round) [][]byte {
 	var out [][]byte
 	found := false
@@ -137,7 +138,8 @@ func fitting(api API, run []Message, rounds []*Round) *Round {
 	return nil
 }
 
-// answer returns the messages in place of those of the client. A client that leaves out thinking gets none put back, and its cache marker stays.
+// answer returns the replacement of the client's messages. If the client leaves out thinking, it is not restored; the
+// client's cache marker stays.
 func (o *Round) answer(api API, run []Message) [][]byte {
 	bare := !slices.ContainsFunc(run, func(m Message) bool { return m.Thinking })
 	var out [][]byte
@@ -156,7 +158,8 @@ func (o *Round) answer(api API, run []Message) [][]byte {
 	return out
 }
 
-// merged returns a message of the user with the results in the order of the calls before it; of nil, a message of its own.
+// merged returns a message of the user with the results added in the order of the calls before it; for nil, a message
+// of its own.
 func (o *Round) merged(next []byte) []byte {
 	if next == nil {
 		return ResultMessages(Messages, o.Results)[0]
@@ -220,8 +223,8 @@ type Tool struct {
 	Schema            []byte
 }
 
-// AddTool returns the body of r with a tool after the client's own, or with other messages too unless these are nil. It returns nil if the request
-// has no tools, has one of that name, or wants several answers: then the tool has no place in it.
+// AddTool returns the body of r with a tool after the client's own and, unless messages is nil, with other messages.
+// It returns nil if the tool does not fit: the request has no tools, has one of that name, or wants several answers.
 func (r *Request) AddTool(t *Tool, messages [][]byte) []byte {
 	n := 0
 	for raw := range rawjson.Elements(r.Tools) {

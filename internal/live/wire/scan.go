@@ -6,17 +6,17 @@ import (
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
-// A leafScanner reads JSON as it comes, in pieces of any size, and reports the strings, numbers and words
-// that are wanted by their path: the names of the members that lead to it, joined with dots. Elements of an array have the
-// path of the array. It keeps the path and one value, cut at longestValue, so its memory is bounded. It
-// reads what vendors send, so it does not check the syntax.
+// A leafScanner reads JSON in pieces of any size and reports the wanted strings, numbers and words. They are selected
+// by path: the names of the members that lead to them, joined with dots. Elements of an array have the path of the
+// array. The scanner stores the path and one value, cut at longestValue, so its memory is bounded. It reads vendors'
+// output, so it does not check the syntax.
 type leafScanner struct {
 	wanted func(path []byte) bool
 	leaf   func(path []byte, value string)
 
 	path   []byte
 	frames []frame // of the objects and arrays around, up to deepestFrame
-	deeper int     // of those that are not in frames
+	deeper int     // the number of open containers that are not in frames
 	text   bool    // within a string
 	escape bool    // after a backslash in it
 	word   bool    // within a number or a word

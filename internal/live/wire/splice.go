@@ -10,13 +10,13 @@ import (
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
-// A Splice makes one answer for the client of one or more answers of the vendor, of which all but the last have calls of a
-// tool that is the gateway's own. The client sees what the model said and its own calls, numbered as in one answer, and
-// the end of the last one. As long as there is no such call, everything passes as it came.
+// A Splice joins one or more answers of the vendor, of which all but the last have calls of the gateway's own tool,
+// into one answer for the client. The client sees the model's text and its own calls, numbered as in one answer, and
+// the end of the last answer. Without calls of the tool, all bytes pass unchanged.
 //
-// The answers are written to it one after the other, streamed or not; a new one begins with [Splice.Next]. It holds what it has seen of
-// them. When that becomes too much, the rest passes as it comes, unless the client would miss something: see [Splice.Broken]. It is not safe for
-// concurrent use.
+// The answers are written to it one after the other, streamed or not; [Splice.Next] begins a new one. It stores the
+// answers so far. When they become too large, the rest passes unchanged, unless the client would miss something: see
+// [Splice.Broken]. It is not safe for concurrent use.
 type Splice struct {
 	api    API
 	tool   string
@@ -25,7 +25,7 @@ type Splice struct {
 	stream bool
 	ended  bool   // the client has the end
 	passes bool   // the rest is not looked at
-	rest   []byte // the beginning of an event, or what has come of a body
+	rest   []byte // the beginning of an event, or of a body
 
 	rounds int  // that are over, all of them with calls of the tool
 	shown  int  // blocks, calls or items that the client has seen
@@ -44,7 +44,7 @@ type Splice struct {
 	over  bool
 }
 
-// A part is a block of content, a call or an item, as it is put together.
+// A part is a block of content, a call or an item, while it is assembled.
 type part struct {
 	at    int // the vendor's index
 	shown int // the client's, -1 for a call of the tool
@@ -65,10 +65,11 @@ func NewSplice(api API, tool string, most int64) *Splice {
 	return &Splice{api: api, tool: tool, left: most}
 }
 
-// Broken reports whether the answers became too large after something was held back: the client has an error in place of the rest.
+// Broken reports whether the answers became too large after something was held back: the client gets an error in
+// place of the rest.
 func (s *Splice) Broken() bool { return s.passes && s.ended }
 
-// giveUp returns what is left for the client.
+// giveUp returns the rest for the client.
 func (s *Splice) giveUp() []byte {
 	out := s.rest
 	if s.stream && s.held() {
@@ -80,7 +81,7 @@ func (s *Splice) giveUp() []byte {
 	return out
 }
 
-// Write reads the next bytes of an answer and returns those for the client.
+// Write reads the next bytes of an answer and returns bytes for the client.
 func (s *Splice) Write(p []byte) []byte {
 	switch {
 	case s.ended:
@@ -141,8 +142,8 @@ func (s *Splice) Close() []byte {
 	return out
 }
 
-// Over reports whether an answer has arrived whole whose end is held back, because it or one before it has calls of the tool: either
-// these are answered and [Splice.Next] is called, or the end is sent.
+// Over reports whether a complete answer has arrived whose end is held back, because it or an earlier one has calls
+// of the tool: either answer them and call [Splice.Next], or send the end.
 func (s *Splice) Over() bool { return s.over }
 
 // Calls returns the calls of the tool in this answer.
@@ -227,7 +228,7 @@ func (s *Splice) Next() {
 	s.parts, s.usage, s.stop, s.said, s.tail, s.over, s.begun, s.rest = nil, nil, "", nil, nil, false, false, nil
 }
 
-// End returns the end of the answer that was held back, as that of the whole.
+// End returns the end of the answer that was held back, with the usage and the parts of all answers.
 func (s *Splice) End() []byte {
 	var out []byte
 	for _, e := range s.tail {
@@ -241,8 +242,8 @@ func (s *Splice) End() []byte {
 	return out
 }
 
-// Failed returns the end of a stream whose next answer is an error of the vendor: a status and its body. Without a stream the client
-// gets that answer itself.
+// Failed returns the end of a stream whose next answer is an error of the vendor, with a status and a body. Without a
+// stream the client gets that answer itself.
 func (s *Splice) Failed(status int, body []byte) []byte {
 	o := rawjson.Field(body, "error")
 	if !json.Valid(body) || !rawjson.IsObject(o) {
@@ -331,7 +332,7 @@ func eventEnd(data []byte) int {
 	}
 }
 
-// event reads an event and appends what the client gets of it.
+// event reads an event and appends the client's version of it to out.
 func (s *Splice) event(out []byte, e sseEvent) []byte {
 	e.read()
 	if s.over || s.ended || e.data == nil {
@@ -365,7 +366,7 @@ func (s *Splice) event(out []byte, e sseEvent) []byte {
 	return append(out, e.with(data)...)
 }
 
-// set replaces a value inside of an object: the member called name or, within that, the one that deeper leads to.
+// set replaces a value inside of an object: the member called name or, within that, the member at the path deeper.
 func set(raw, value []byte, name string, deeper ...string) []byte {
 	raw = slices.Clip(raw)
 	if len(deeper) > 0 {
@@ -380,7 +381,8 @@ func set(raw, value []byte, name string, deeper ...string) []byte {
 
 func number(n int) []byte { return []byte(strconv.Itoa(n)) }
 
-// messages reads an event of the Messages API. It returns what the client gets, nil for nothing, and whether it is held back.
+// messages reads an event of the Messages API. It returns the client's version, nil for none, and whether the event
+// is held back.
 func (s *Splice) messages(data []byte) ([]byte, bool) {
 	switch rawjson.Text(rawjson.Field(data, "type")) {
 	case "message_start":
@@ -446,7 +448,7 @@ func (s *Splice) indexed(data []byte, name string) []byte {
 	}
 }
 
-// grow adds a delta to the part: what is a string is a piece of one.
+// grow adds a delta to the part: strings are pieces of a string.
 func (p *part) grow(delta []byte) {
 	for key, value := range rawjson.Fields(delta) {
 		switch name := string(key); {
@@ -486,7 +488,7 @@ func inside(raw []byte) []byte {
 
 func quoted(inside []byte) []byte { return slices.Concat([]byte{'"'}, inside, []byte{'"'}) }
 
-// finish puts the part together. A call whose input is no JSON is not done.
+// finish assembles the part. A call whose input is not JSON is incomplete.
 func (p *part) finish() {
 	for name, text := range p.texts {
 		p.raw = set(p.raw, quoted(text), name)

@@ -7,7 +7,7 @@ import (
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
-// chunk reads a chunk of the Chat API, of which the first choice counts.
+// chunk reads a chunk of the Chat API. Only the first choice counts.
 func (s *Splice) chunk(data []byte) ([]byte, bool) {
 	if string(bytes.TrimSpace(data)) == "[DONE]" {
 		s.over = s.held()
@@ -58,7 +58,8 @@ func says(delta []byte) bool {
 	return false
 }
 
-// parted returns the last chunk of a choice as one with what it says and one with how it ends, or nil if it says nothing.
+// parted divides the last chunk of a choice into one with its content and one with its end, or returns nil if it has
+// no content.
 func parted(data []byte) (early, late []byte) {
 	for choice := range rawjson.Elements(rawjson.Field(data, "choices")) {
 		if !says(rawjson.Field(choice, "delta")) {
@@ -71,7 +72,7 @@ func parted(data []byte) (early, late []byte) {
 	return nil, data
 }
 
-// grow adds a delta to the message of the Chat API and returns what the client gets of it.
+// grow adds a delta to the message of the Chat API and returns the client's version.
 func (s *Splice) grow(delta []byte) []byte {
 	shown := delta
 	if s.said == nil {
@@ -103,7 +104,7 @@ func (s *Splice) grow(delta []byte) []byte {
 	return shown
 }
 
-// growCalls adds pieces of calls, and returns the delta without those of the tool.
+// growCalls adds pieces of calls, and returns the delta without calls of the tool.
 func (s *Splice) growCalls(delta, calls []byte) []byte {
 	var shown [][]byte
 	same := true

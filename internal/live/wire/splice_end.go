@@ -8,7 +8,7 @@ import (
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
-// last returns an event of the end as that of the whole stream.
+// last returns an event of the end of the last answer as the end of the whole stream.
 func (s *Splice) last(data []byte) []byte {
 	switch s.api {
 	case Messages:
@@ -38,7 +38,7 @@ func (s *Splice) last(data []byte) []byte {
 	return set(s.sequenced(data), s.finished(rawjson.Field(data, "response")), "response")
 }
 
-// finished returns the response at the end as that of the whole.
+// finished merges the answers into the final response object.
 func (s *Splice) finished(r []byte) []byte {
 	r = slices.Clone(r)
 	items := slices.Clone(s.seen)
@@ -90,7 +90,7 @@ func (s *Splice) body(body []byte) {
 	s.over = s.held()
 }
 
-// whole returns the last body as that of the whole answer.
+// whole merges the answers into the last body.
 func (s *Splice) whole(body []byte) []byte {
 	if s.rounds > 0 && s.usage != nil && s.api != Responses {
 		body = set(slices.Clone(body), s.sum(), "usage")
@@ -140,8 +140,8 @@ func (s *Splice) whole(body []byte) []byte {
 	return body
 }
 
-// sum returns the usage of all answers. The Messages API says next to the sum what each took, as it does for steps of its own:
-// the last of them is the size of the conversation.
+// sum returns the usage of all answers. In the Messages API it also lists the usage of each answer, in the form of
+// the API's own steps: the last of them is the size of the conversation.
 func (s *Splice) sum() []byte {
 	all := append(slices.Clone(s.usages), s.usage)
 	total := all[0]
@@ -188,7 +188,7 @@ func plus(a, b []byte) []byte {
 	return out
 }
 
-// overlay returns the members of a with those of b over them.
+// overlay returns the members of a, replaced by those of b where both have them.
 func overlay(a, b []byte) []byte {
 	if !rawjson.IsObject(b) {
 		return a

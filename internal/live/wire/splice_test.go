@@ -77,8 +77,8 @@ func splice(api wire.API, size func() int, bodies ...[]byte) []byte {
 	return out
 }
 
-// An answer without a call of the tool passes as it came; what is made of others does not depend on the pieces in which they arrive, and
-// has nothing of the tool.
+// An answer without a call of the tool passes as it came; what is made of others does not depend on the pieces in
+// which they arrive, and has nothing of the tool.
 func TestSplice(t *testing.T) {
 	whole := func() int { return 1 << 30 }
 	for api, byStream := range played(t) {
@@ -112,7 +112,8 @@ func TestSplice(t *testing.T) {
 	}
 }
 
-// An answer that is too large passes as it came. If something of it was held back already, the client gets an error, and nothing of the tool.
+// An answer that is too large passes as it came. If something of it was held back already, the client gets an error,
+// and nothing of the tool.
 func TestSpliceGivesUp(t *testing.T) {
 	const piece = 50
 	broken := 0

@@ -9,13 +9,13 @@ import (
 	"github.com/condensehq/condense/internal/remote"
 )
 
-// An Answer is what a vendor reports of a request: counts of tokens, and how it ended.
+// An Answer is a vendor's report on a request: counts of tokens, and how it ended.
 type Answer struct {
 	ID, Model string
 	Stop      string // why the model stopped, in the vendor's word; "" if it is not known
 	ErrorType string // of an error, also of one inside a stream: its code or its type
 	ErrorText string // cut at 4 kB
-	Input     int    // of the whole prompt, what was read from and written to the vendor's cache included
+	Input     int    // of the whole prompt, including tokens read from and written to the vendor's cache
 	CacheRead int
 	CacheWrite,
 	Output int
@@ -43,7 +43,8 @@ type Watcher struct {
 	data  bool // the event has data
 }
 
-// promptUsage is the usage of a prompt in the Messages API. Fresh is what was neither read from nor written to the cache.
+// promptUsage is the usage of a prompt in the Messages API. Fresh tokens were neither read from nor written to the
+// cache.
 type promptUsage struct{ fresh, read, write int }
 
 func (u promptUsage) total() int { return u.fresh + u.read + u.write }
@@ -54,7 +55,7 @@ const (
 	lineName  lineState = iota // in the name of a field
 	lineSpace                  // after the colon of data
 	lineData                   // in data
-	lineOther                  // in what is not read
+	lineOther                  // in ignored data
 	lineCR                     // after a carriage return
 )
 
@@ -90,7 +91,7 @@ func (w *Watcher) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Answer returns what is known. Call it when the answer has ended, or was given up.
+// Answer returns the report so far. Call it when the answer has ended or was abandoned.
 func (w *Watcher) Answer() Answer {
 	w.json.end()
 	if !w.stream || w.data && w.json.ended { // the vendor left out the last empty line
@@ -121,8 +122,8 @@ func (a Answer) ErrorBody() []byte {
 	return rawjson.Append(nil, `{"error":{"type":?,"code":?,"message":?}}`, a.ErrorType, a.ErrorType, a.ErrorText)
 }
 
-// Size returns the bytes of what the model wrote, as far as they have come: of a stream those of its texts, thinking and arguments of calls, else
-// those of the body.
+// Size returns the bytes of the model's output so far: of texts, thinking and arguments of calls in a stream, else of
+// the body.
 func (w *Watcher) Size() int { return w.size }
 
 // Said reports whether more has come than the announcement of an answer.
@@ -246,7 +247,7 @@ const (
 	leafErrorText
 	leafMessage
 	leafCode
-	leafText // a piece of what the model writes, in a stream
+	leafText // a piece of the model's output, in a stream
 )
 
 // leaves are the paths of the fields in the answers of each API, streamed or not.

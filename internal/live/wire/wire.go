@@ -1,11 +1,10 @@
-// Package wire reads and edits the requests of the vendors' APIs and watches their answers. A
-// request is read once: its messages are found as spans of its bytes, each with a hash of what it
-// says. An edit replaces whole messages; all other bytes are the client's. An answer is never
-// changed: a [Watcher] sees copies.
+// Package wire reads and edits the requests of the vendors' APIs and watches their answers. A request is read once:
+// its messages are found as spans of its bytes, each with a hash of its content. An edit replaces whole messages; all
+// other bytes are the client's. A [Watcher] sees copies of answers; only a [Splice] changes them.
 //
-// The package has no state and no I/O. All functions may be called at the same time, but values must
-// not be changed while others use them. Everything that is read comes from a client or a vendor and
-// may be anything: malformed input is an error, never a panic.
+// The package has no state and no I/O. All functions may be called concurrently, but values must not be changed while
+// others use them. All input comes from a client or a vendor and may be anything: malformed input is an error, never
+// a panic.
 package wire
 
 import "time"
@@ -23,8 +22,8 @@ const (
 // A Hash is the first half of a SHA-256.
 type Hash [16]byte
 
-// A Request is what the gateway has to know of a request. The slices are parts of Body, cut to
-// their length: appending to one copies it.
+// A Request has the parts of a request that the gateway needs. The slices are parts of Body, cut to their length:
+// appending to one copies it.
 type Request struct {
 	API       API
 	Body      []byte // decoded
@@ -34,7 +33,7 @@ type Request struct {
 
 	System, Tools []byte    // raw values; nil if absent. In the Chat API the system prompt is a message
 	Messages      []Message // elements of messages or input. A string as input is one message
-	Head          Hash      // of System and Tools, without what a message's hash leaves out
+	Head          Hash      // of System and Tools, normalized like a message's
 
 	Thinking   string        // "adaptive", "enabled"; "" if off or not in this API
 	Effort     string        // how much to think, in the vendor's word
@@ -54,12 +53,12 @@ type Request struct {
 // A Message is an element of a request's messages.
 type Message struct {
 	Raw  []byte // part of the body
-	Hash Hash   // of what it says: see [Parse]
+	Hash Hash   // of its content: see [Parse]
 	Role string // user, assistant, system, developer, tool; of an item without role, by its type
 
 	Calls, Results []string // IDs of tool calls, and of calls that results answer; not of tools that the vendor runs
 	Typed          bool     // has text, an image or a file of the user, not only results and volatile texts
-	Thinking       bool     // has what the model thought, readable or not
+	Thinking       bool     // has the model's thinking, readable or not
 	Markers        int      // cache markers
 
 	facts
@@ -68,7 +67,7 @@ type Message struct {
 // TTL returns the longest lifetime of the vendor's cache that markers in the message ask for; 0 if it has none.
 func (m *Message) TTL() time.Duration { return longestOf(m.ttls) }
 
-// facts are what [Check] has to know of a message.
+// facts are the properties of a message that [Check] needs.
 type facts struct {
 	fault       string // the first rule that the message breaks by itself
 	item        string // the type of an item
@@ -88,7 +87,7 @@ type Options struct {
 	Cache *Cache
 }
 
-// A Volatile is a part of a text: from Begin to the next End, both included. Without End it is the
-// rest of the line; if there is no End, it is the rest of the text. It is looked for in texts of the system prompt and of users,
-// never in tool results: these are others' words.
+// A Volatile is a part of a text: from Begin to the next End, both included. Without End it is the rest of the line;
+// if End does not occur, the rest of the text. It is searched in texts of the system prompt and of users, never in
+// tool results, whose content is from others.
 type Volatile struct{ Begin, End string }

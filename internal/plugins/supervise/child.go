@@ -251,7 +251,7 @@ func (c *child) reap() string {
 	return c.cmd.ProcessState.String()
 }
 
-// end kills what the process left running, once.
+// end kills the descendants of the process that are still running, once.
 func (c *child) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

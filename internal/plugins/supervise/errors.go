@@ -109,7 +109,7 @@ type CrashError struct {
 	Lost   int           // calls that ended with it
 }
 
-// Error says what happened in one line.
+// Error describes the crash in one line.
 func (e *CrashError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "plugin %s ", e.Plugin)
@@ -133,8 +133,7 @@ func (e *CrashError) Error() string {
 	return b.String()
 }
 
-// memoryLines are parts of what runtimes write when they run out of memory: Go's, Node's,
-// Python's, Rust's and C++'s.
+// memoryLines are parts of the messages of runtimes that run out of memory: Go's, Node's, Python's, Rust's and C++'s.
 var memoryLines = []string{
 	"runtime: out of memory", "fatal error: out of memory", "cannot allocate memory", "fatal error: runtime: cannot allocate",
 	"<--- Last few GCs", "JavaScript heap out of memory", "MemoryError", "memory allocation of", "std::bad_alloc",
@@ -218,7 +217,8 @@ func goFrame(lines []string) string {
 	return ""
 }
 
-// pythonFrame finds the line of Python code that failed: the last frame outside of the SDK, which is in a folder named condense.
+// pythonFrame finds the line of Python code that failed: the last frame outside of the SDK, which is in a folder
+// named condense.
 func pythonFrame(lines []string) string {
 	for _, l := range slices.Backward(lines) {
 		file, rest, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(l), `File "`), `", line `)
@@ -257,10 +257,10 @@ func clip(s string, n int) string {
 	return s[:n] + "…"
 }
 
-// printable removes from a plugin's text what could act on a terminal or forge a log.
+// printable removes characters from a plugin's text that could control a terminal or forge a log.
 func printable(s string) string { return plain.Strip(strings.ToValidUTF8(s, "\ufffd"), "\t") }
 
-// explainStart explains the error of exec. It drops the path, which is that of our copy.
+// explainStart explains an error of exec. It drops the path, which is our copy's.
 func explainStart(err error) error {
 	if pe := new(os.PathError); errors.As(err, &pe) {
 		err = pe.Err
@@ -296,7 +296,7 @@ func (c *child) early() error {
 	}
 }
 
-// hints explain what plugins write when they do not start.
+// hints explain messages of plugins that do not start.
 var hints = []struct{ text, meaning string }{
 	{"This binary is a plugin. These are not meant to be executed directly.", "it is a plugin for another program: its handshake has another cookie"},
 	{"is a plugin of condense, which shortens", "it does not accept this host's handshake: it was built for another release of condense"},

@@ -36,7 +36,7 @@ type instance struct {
 	wire   *wire.Client
 	about  *wire.Description
 
-	phase   atomic.Value  // what a start is waiting for, a string
+	phase   atomic.Value  // the step that a start is waiting for, a string
 	served  atomic.Int64  // calls that it answered
 	changed chan struct{} // has a token when the watcher should look
 	settled sync.Once
@@ -169,7 +169,7 @@ func (i *instance) prepare(ctx context.Context, connect func() (plugin.ClientPro
 	if err != nil {
 		return err
 	}
-	i.wire = raw.(*wire.Client) //nolint:errcheck // what wire.Plugins dispenses
+	i.wire = raw.(*wire.Client) //nolint:errcheck // the type that wire.Plugins dispenses
 	if i.about, err = i.wire.Describe(ctx); err != nil {
 		return err
 	}

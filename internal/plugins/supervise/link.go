@@ -132,8 +132,8 @@ func noBroker(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, m
 // it has about 900 bytes.
 const maxHandshake = 8 << 10
 
-// A handshake is go-plugin's line CORE|VERSION|NETWORK|ADDRESS|PROTOCOL|CERT. go-plugin
-// parses it too, but its errors do not say what to do, and it connects to any address.
+// A handshake is go-plugin's line CORE|VERSION|NETWORK|ADDRESS|PROTOCOL|CERT. go-plugin parses it, too, but its
+// errors give no advice, and it connects to any address.
 type handshake struct {
 	network, address string
 	cert             string // of mutual TLS; empty without
@@ -203,8 +203,8 @@ func quote(s string) string {
 	return strconv.Quote(s)
 }
 
-// A quietLogger writes go-plugin's log to the host's log, all of it at level debug. What
-// matters to users is logged by this package itself.
+// A quietLogger writes go-plugin's log to the host's log, all of it at level debug. This package itself logs
+// everything that matters to users.
 type quietLogger struct {
 	hclog.Logger
 

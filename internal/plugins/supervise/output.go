@@ -30,8 +30,8 @@ const (
 	maxHead = 16 << 10
 )
 
-// An output writes the output of a process to the host's log and keeps what a crash report
-// needs. It is safe for concurrent use.
+// An output writes the output of a process to the host's log and keeps the end of it for a crash report. It is safe
+// for concurrent use.
 type output struct {
 	log     *slog.Logger
 	hurried chan struct{} // closed when the process has ended: the rest is read at once
@@ -75,7 +75,7 @@ func (o *output) write(p []byte, stream string) {
 // writer returns a writer of lines. It is not safe for concurrent use.
 func (o *output) writer(stream string) *lineWriter { return &lineWriter{o: o, stream: stream} }
 
-// A lineWriter splits what is written to it into lines. It never fails.
+// A lineWriter splits its input into lines. It never fails.
 type lineWriter struct {
 	o      *output
 	stream string
@@ -167,7 +167,8 @@ func (o *output) take(line, stream string) {
 	o.log.LogAttrs(ctx, e.level, e.message, attrs...) //nolint:sloglint // the plugin's message
 }
 
-// hostKeys are the attributes of a line that the host sets. A plugin's own of such a name have another one, so that it cannot set the host's.
+// hostKeys are the attributes of a line that the host sets. A plugin's own attributes of these names are renamed, so
+// that it cannot set the host's.
 var hostKeys = []string{"plugin", "stream", slog.TimeKey, slog.LevelKey, slog.MessageKey, slog.SourceKey}
 
 // room reports whether a line may be logged, and counts it.
@@ -177,7 +178,7 @@ func (o *output) room() bool {
 	return o.lines.has(time.Now())
 }
 
-// close reports what was dropped last.
+// close reports the lines dropped last.
 func (o *output) close() {
 	o.mu.Lock()
 	dropped := o.dropped
@@ -218,7 +219,8 @@ func (o *output) lastLines(n int) string {
 	return strings.Join(short, " / ")
 }
 
-// crash returns the output of a crash: the headline and everything from there on, or the last output without debug lines.
+// crash returns the output of a crash: the headline and everything from there on, or the last output without debug
+// lines.
 func (o *output) crash() (headline, text string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -229,7 +231,7 @@ func (o *output) crash() (headline, text string) {
 	for _, l := range o.tail {
 		e := parseEntry(l)
 		if e.level == slog.LevelDebug {
-			continue // as what SDKs write about their start
+			continue // such as an SDK's messages about its start
 		}
 		said = append(said, cmp.Or(e.message, l))
 	}

@@ -194,7 +194,7 @@ func (p *Process) on(ctx context.Context, do func(context.Context, *instance) er
 	return err
 }
 
-// notAsked is the error of a call whose time was over before the plugin was asked.
+// notAsked is the error of a call whose time was over before the plugin received it.
 func (p *Process) notAsked(ctx context.Context, why string) error {
 	return &unavailableError{plugin: p.spec.Name, why: why, ctx: context.Cause(ctx)}
 }
@@ -237,12 +237,12 @@ func (p *Process) shutdown() error {
 	return p.dir.remove()
 }
 
-// A Status is what a [Process] is doing.
+// A Status is the state of a [Process].
 type Status struct {
 	State   State
 	PID     int // of the process; 0 if none runs
 	Calls   int // that run
-	Starts  int // so far, those that failed included
+	Starts  int // so far, including failed ones
 	Crashes int // processes that ended by themselves or had to be killed, so far
 }
 
@@ -260,7 +260,7 @@ const (
 	StateClosed   State = "closed"
 )
 
-// Status returns what p is doing.
+// Status returns the state of p.
 func (p *Process) Status() Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()

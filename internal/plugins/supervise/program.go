@@ -23,7 +23,7 @@ import (
 //
 // The copy is made while it is hashed, and is used for every start until [program.close].
 type program struct {
-	path string   // what is executed
+	path string   // the path to execute
 	dir  string   // the working directory: where the plugin is installed
 	seal *os.File // the sealed memory; else nil
 	temp string   // in the private folder; else empty
@@ -132,22 +132,21 @@ const (
 	maxTreeFiles    = 50_000
 )
 
-// A ChecksumError says that a plugin is not the one that was approved.
+// A ChecksumError means that the plugin differs from the approved one.
 type ChecksumError struct {
 	Path string // the file or the tree
 	Want string // as pinned
 	Got  string
 }
 
-// Error shows both digests and says what to do.
+// Error shows both digests and the remedy.
 func (e *ChecksumError) Error() string {
 	return fmt.Sprintf("%s is not the plugin that was pinned: its SHA-256 is %s, pinned is %s; if you changed or updated it yourself, pin it again (condense plugin pin), otherwise find out who did",
 		e.Path, e.Got, e.Want)
 }
 
-// Digest returns the digest that pins the plugin of s: the SHA-256, in hex, of the file
-// Path, or of the folder Tree if that is set. The digest of a folder is that of the list of
-// its files,
+// Digest returns the digest that pins the plugin of s: the SHA-256, in hex, of the file Path, or of the folder Tree
+// if that is set. The digest of a folder is the SHA-256 of the list of its files,
 //
 //	find . -type f -printf '%P\n' | LC_ALL=C sort | xargs sha256sum
 //

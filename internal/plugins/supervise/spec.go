@@ -105,7 +105,7 @@ func (o *Options) withDefaults() Options {
 	return d
 }
 
-// A Spec says which program to run and what it may have.
+// A Spec names the program to run, and its permissions and limits.
 type Spec struct {
 	// Name of the configured provider, for errors and logs.
 	Name string
@@ -122,8 +122,8 @@ type Spec struct {
 	Unpinned bool
 	// Args are passed to the program.
 	Args []string
-	// Env is what the program sees of the environment in addition to [baseEnv]: NAME passes
-	// the host's value, NAME* those of all names with that prefix, NAME=value sets one.
+	// Env selects the program's environment in addition to [baseEnv]: NAME passes the host's value, NAME* passes all
+	// names with that prefix, NAME=value sets a value.
 	Env []string
 	// Settings are the plugin's own, a JSON object; empty means its defaults.
 	Settings json.RawMessage
@@ -148,8 +148,8 @@ type Limits struct {
 	Drain  time.Duration // for the calls on a process that is being replaced, default 2 min
 }
 
-// Defaults of [Limits]. Memory is what the kernel counts as data, writable private
-// mappings: 50 MB for a plugin in Go with a history of 10 MB, 150 MB for an idle one in Node.
+// Defaults of [Limits]. Memory counts data as the kernel does, writable private mappings: 50 MB for a plugin in Go
+// with a history of 10 MB, 150 MB for an idle one in Node.
 const (
 	defaultCalls  = 4
 	defaultMemory = 1 << 30
@@ -255,13 +255,13 @@ func (s *Spec) clone() Spec {
 	return c
 }
 
-// baseEnv is what every plugin sees of the host's environment: the path of programs (for a
-// script's #! line), locale and time zone, and what Windows programs need to start. None of
-// it is secret. Everything else, API keys above all, is withheld.
+// baseEnv is the part of the host's environment that every plugin gets: the path of programs (for a script's #!
+// line), locale and time zone, and the variables that Windows programs need to start. None of it is secret.
+// Everything else, API keys above all, is withheld.
 var baseEnv = []string{"PATH", "LANG", "LC_*", "TZ", "SYSTEMROOT"}
 
-// environment returns the environment of a plugin, as a list of NAME=value: the allowed
-// values of the host, then those that allow sets, then own.
+// environment returns the environment of a plugin, as a list of NAME=value: the allowed values of the host, then
+// values that allow sets, then own.
 func environment(host, allow, own []string) []string {
 	var env []string
 	allow = slices.Concat(baseEnv, allow)

@@ -96,8 +96,8 @@ func (p *Process) ready() (*instance, *starting, time.Duration, error) {
 	return nil, p.start(), 0, nil
 }
 
-// programChanged reports whether the program differs from the one last seen. It does not
-// look at a pinned one: what was approved keeps running, whatever happens to the file.
+// programChanged reports whether the program differs from the one last seen. It ignores pinned programs: the approved
+// copy keeps running, whatever happens to the file.
 func (p *Process) programChanged() bool {
 	if p.spec.SHA256 != "" || p.spec.Attach != nil {
 		return false

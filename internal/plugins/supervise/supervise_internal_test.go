@@ -132,7 +132,8 @@ func TestHeadline(t *testing.T) {
 	}
 }
 
-// TestDebugLinesAreNoCrash: of a plugin that ended without a word, the report quotes nothing; what it did say, without JSON.
+// TestDebugLinesAreNoCrash: of a plugin that ended without a word, the report quotes nothing; what it did say,
+// without JSON.
 func TestDebugLinesAreNoCrash(t *testing.T) {
 	o := newOutput(slog.New(slog.DiscardHandler))
 	o.hurry()

@@ -81,11 +81,10 @@ func (system) await(p *os.Process) bool {
 // together is set when the system has refused namespaces for a plugin.
 var together atomic.Bool
 
-// apart gives the process a user namespace and a process namespace of its own. In the
-// process namespace it is the first process, so the kernel kills everything that it started
-// together with it, even detached processes. In the user namespace it cannot inspect
-// processes outside, such as the host's memory and environment, although it runs as the same
-// user. Its access to files does not change.
+// apart gives the process a user namespace and a process namespace of its own. In the process namespace it is the
+// first process, so the kernel kills everything that it started together with it, even detached processes. In the
+// user namespace it cannot inspect processes outside, such as the host's memory and environment, although it runs as
+// the same user. Its access to files does not change.
 func apart(cmd *exec.Cmd) {
 	cmd.SysProcAttr.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWPID
 	cmd.SysProcAttr.UidMappings = sameIDs("/proc/self/uid_map", os.Geteuid())
@@ -128,10 +127,9 @@ func (system) refused(cmd *exec.Cmd, err error) bool {
 	return false
 }
 
-// shares records that a process started only without namespaces. From then on plugins have
-// none. What they leave running is found by its environment, see killEscaped. The host's
-// memory and environment become unreadable for other processes of this user, which also
-// excludes debuggers and core dumps.
+// shares records that a process started only without namespaces. From then on plugins have none. Processes that they
+// leave running are found by their environment, see killEscaped. The host's memory and environment become unreadable
+// for other processes of this user, which also excludes debuggers and core dumps.
 func (system) shares() {
 	together.Store(true)
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) // best effort
@@ -179,9 +177,8 @@ func sealed(src io.Reader) (*os.File, string, error) {
 // until it executes the program.
 func sealedPath(mem *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", mem.Fd()) }
 
-// killEscaped kills the processes of a plugin that left its process group. It recognizes
-// them by the environment that they inherited, which has the private folder of this one
-// process. A process that has changed its environment survives.
+// killEscaped kills the processes of a plugin that left its process group. It recognizes them by the private folder
+// of this process in their inherited environment. A process that has changed its environment survives.
 func (system) killEscaped(dir string) {
 	mark := []byte("\x00" + plugin.EnvUnixSocketDir + "=" + dir + "\x00")
 	entries, _ := filepath.Glob("/proc/[0-9]*")

@@ -61,8 +61,8 @@ func (w *watcher) wait() {
 	}
 }
 
-// step does what is due. It returns the time until something may be due again, or that the
-// process must be stopped. Calls do not wake the watcher, so it polls for them.
+// step performs due actions. It returns the time until the next may be due, and whether the process must be stopped.
+// Calls do not wake the watcher, so it polls for them.
 func (w *watcher) step(now time.Time) (next time.Duration, stop bool) {
 	limits, every := &w.i.spec.Limits, w.i.spec.Limits.Health/2
 	w.p.mu.Lock()

@@ -60,7 +60,7 @@ func maxTokens(p *model.Prompt, longest int) int {
 	return n
 }
 
-// usage is what an answer took. The numbers of input are apart from each other.
+// usage is the usage of an answer. The numbers of input do not overlap.
 type usage struct {
 	Input   *int `json:"input_tokens"`
 	Read    *int `json:"cache_read_input_tokens"`
@@ -68,7 +68,7 @@ type usage struct {
 	Output  *int `json:"output_tokens"`
 }
 
-// A block is a piece of an answer, or what an event adds to one.
+// A block is a piece of an answer, or an event's addition to one.
 type block struct {
 	Type string `json:"type"`
 	Text string `json:"text"`

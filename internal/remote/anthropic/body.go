@@ -12,7 +12,7 @@ import (
 	"github.com/condensehq/condense/model"
 )
 
-// A request is what is sent.
+// A request is the body of a request.
 type request struct {
 	Model      string            `json:"model"`
 	MaxTokens  int               `json:"max_tokens"`
@@ -53,8 +53,8 @@ type definition struct {
 	Schema      json.RawMessage `json:"input_schema"`
 }
 
-// tools returns the definitions to send: those of the prompt, or, if it has none but calls
-// tools, definitions with their names only, because the API refuses calls of undefined tools.
+// tools returns the definitions to send: the prompt's or, if it has none but calls tools, definitions with their
+// names only, because the API refuses calls of undefined tools.
 func tools(p *model.Prompt, sent []json.RawMessage) ([]json.RawMessage, error) {
 	known, err := remote.ParseTools(p.Tools)
 	if err != nil {
@@ -115,8 +115,8 @@ func blocks(message json.RawMessage) ([]json.RawMessage, error) {
 	return all, err
 }
 
-// mark makes the API cache everything up to the end of what was sent before: all but the last
-// message of p, which may be merged with the message before it.
+// mark makes the API cache everything that was sent before: all but the last message of p, which may be merged with
+// the message before it.
 func mark(sent []json.RawMessage, p *model.Prompt) ([]json.RawMessage, error) {
 	if len(p.Messages) < 2 {
 		return sent, nil

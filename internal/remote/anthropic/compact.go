@@ -11,8 +11,9 @@ import (
 	"github.com/condensehq/condense/model"
 )
 
-// compaction is Anthropic's compaction on demand: an ordinary request with one more field, answered with a signed block in
-// place of a reply. Source: "Compaction on demand", platform.claude.com/docs/en/build-with-claude/compaction-on-demand.
+// compaction is Anthropic's compaction on demand: an ordinary request with one more field, answered with a signed
+// block in place of a reply. Source: "Compaction on demand",
+// platform.claude.com/docs/en/build-with-claude/compaction-on-demand.
 var compaction = remote.Vendor{
 	BaseURL: baseURL, KeyEnv: keyEnv, Path: path,
 	Sign: func(header http.Header, key string) {
@@ -53,7 +54,7 @@ func compactionBody(p *model.Prompt, o *remote.Options, _ remote.Refused) ([]byt
 	return out.Bytes(), err
 }
 
-// iterations are what a compaction took; the numbers above them are zero.
+// iterations are the usage of a compaction; the numbers above them are zero.
 type iterations struct {
 	Iterations []usage `json:"iterations"`
 }

@@ -17,7 +17,7 @@ const (
 	oldLimit = "max_tokens"
 )
 
-// A request is what is sent.
+// A request is the body of a request.
 type request struct {
 	Model         string            `json:"model"`
 	NewLimit      int               `json:"max_completion_tokens,omitempty"`

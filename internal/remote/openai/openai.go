@@ -15,9 +15,9 @@ import (
 	"github.com/condensehq/condense/model"
 )
 
-// New returns the client of a model; see [remote.New]. A base URL ends with what is
-// before /chat/completions, for most servers /v1. Without one the model is OpenAI's own,
-// with the key in OPENAI_API_KEY unless the options name another place.
+// New returns the client of a model; see [remote.New]. A base URL is the part before /chat/completions, for most
+// servers ending with /v1. Without one the model is OpenAI's own, with the key in OPENAI_API_KEY unless the options
+// name another place.
 func New(o remote.Options) (*remote.Client, error) { return remote.New(&vendor, o) }
 
 const (
@@ -25,7 +25,7 @@ const (
 	keyEnv  = "OPENAI_API_KEY"
 
 	mostAlternatives = 20      // OpenAI's limit of top_logprobs
-	mostTokens       = 1 << 16 // whose probabilities are kept, whatever a server sends
+	mostTokens       = 1 << 16 // tokens with probabilities that are kept, however many a server sends
 )
 
 var vendor = remote.Vendor{
@@ -92,7 +92,7 @@ type said struct {
 	} `json:"tool_calls"`
 }
 
-// usage is what an answer took. Cached tokens are part of the prompt's.
+// usage is the usage of an answer. Cached tokens are part of the prompt's.
 type usage struct {
 	Prompt     int `json:"prompt_tokens"`
 	Completion int `json:"completion_tokens"`

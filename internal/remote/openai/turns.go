@@ -6,10 +6,9 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// turns returns messages in the form that every server reads, those included that are less
-// lenient than OpenAI's: texts in a row are one, because DeepSeek wants a string where
-// there is nothing but text, and so are messages of the user in a row, because the
-// templates of Mistral's, Gemma's and older Llama models refuse two.
+// turns returns messages in the form that every server reads, even less lenient ones than OpenAI's: consecutive texts
+// are joined, because DeepSeek requires a string if there is nothing but text, and so are consecutive messages of the
+// user, because the templates of Mistral's, Gemma's and older Llama models refuse two.
 func turns(messages []core.Message) []core.Message {
 	out := make([]core.Message, 0, len(messages))
 	for _, m := range messages {

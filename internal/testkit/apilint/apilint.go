@@ -33,8 +33,8 @@ func (f Fault) String() string {
 	return fmt.Sprintf("messages[%d]: %s: %s", f.Index, f.Rule, f.Detail)
 }
 
-// Added returns the faults of after that before does not have, at any index. Faults of the original
-// conversation are not those of a rewrite.
+// Added returns the faults of after that before does not have, at any index. A rewrite is not responsible for faults
+// of the original conversation.
 func Added(before, after []Fault) []Fault {
 	had := map[Fault]int{}
 	for _, f := range before {

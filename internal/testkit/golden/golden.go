@@ -1,5 +1,5 @@
-// Package golden replays recorded vectors: inputs of Roo-Code's own functions with what
-// they answered. It is for tests only.
+// Package golden replays recorded vectors: inputs of Roo-Code's own functions with their outputs. It is for tests
+// only.
 //
 // A file is a JSON array of vectors {"name", "input", "output"}, named after the function
 // that was recorded. An output {"throws": "<name>"} means that the function threw; a port
@@ -39,8 +39,8 @@ type Options struct {
 	Ignore []string
 }
 
-// A NotOursError is the error of a replay that cannot take a vector because this module does
-// not do what it asks for. It says why; the vector is skipped.
+// A NotOursError is the error of a replay that cannot use a vector because this module does not have the feature. It
+// gives the reason; the vector is skipped.
 type NotOursError string
 
 func (why NotOursError) Error() string { return string(why) }
@@ -69,9 +69,9 @@ type vector struct {
 	Output json.RawMessage `json:"output"`
 }
 
-// Run replays every vector of the named file, a subtest each. Replay gets the input,
-// decoded strictly: a member that In does not know fails the vector. What it answers is
-// encoded as JSON and compared with the output, an error with a throw.
+// Run replays every vector of the named file, a subtest each. Replay gets the input, decoded strictly: a member that
+// In does not know fails the vector. Its answer is encoded as JSON and compared with the output, an error with a
+// throw.
 //
 // A replay may return an error with an answer: the error if the output is a throw, else the
 // answer is compared. A throw within an answer equals any other throw in its place.
@@ -83,9 +83,9 @@ func Run[In any](t *testing.T, file string, replay func(In) (any, error), opts *
 	RunRecorded(t, file, func(in In, _ json.RawMessage) (any, error) { return replay(in) }, opts)
 }
 
-// RunRecorded is [Run] for a replay that also gets the recorded output: to start each step
-// of several from the state that Roo recorded after the one before, or to read files that
-// Roo wrote. What the replay cannot produce, it copies from the output.
+// RunRecorded is [Run] for a replay that also gets the recorded output: to start each step of several from the state
+// that Roo recorded after the previous one, or to read files that Roo wrote. Members that the replay cannot produce
+// are copied from the output.
 func RunRecorded[In any](t *testing.T, file string, replay func(in In, output json.RawMessage) (any, error), opts *Options) {
 	t.Helper()
 	if opts == nil {
@@ -188,7 +188,7 @@ func check[In any](v vector, replay func(In, json.RawMessage) (any, error), igno
 	return nil
 }
 
-// thrown reports whether a recorded output says that the function threw, and what.
+// thrown reports whether a recorded output is a throw, and its name.
 func thrown(output any) (name any, ok bool) {
 	object, ok := output.(map[string]any)
 	if !ok || len(object) != 1 {
@@ -198,7 +198,7 @@ func thrown(output any) (name any, ok bool) {
 	return name, ok
 }
 
-// anyThrow replaces what was thrown within v: a port picks its own errors.
+// anyThrow replaces throws within v: a port picks its own errors.
 func anyThrow(v any) any {
 	if _, ok := thrown(v); ok {
 		return map[string]any{"throws": "any"}

@@ -1,6 +1,6 @@
-// Package growing draws what the clients of a vendor do with conversations over many requests, and plays the vendor, which
-// checks every one of them. Between the two a test puts what it tests: a gateway that sends other messages than
-// it was given. It is for tests only.
+// Package growing simulates, by random draws, the clients of a vendor over many requests of conversations, and the
+// vendor, which checks every request. Tests put the gateway between the two, which replaces messages. It is for tests
+// only.
 package growing
 
 import (
@@ -13,17 +13,17 @@ import (
 
 // A Call is one request of a client.
 type Call struct {
-	Kind   string // what the client does: grow, retry, rewind, fork, agent, compaction, side, bypass
+	Kind   string // the client's action: grow, retry, rewind, fork, agent, compaction, side, bypass
 	Branch int    // which conversation of the client it is for
 	Again  bool   // the messages that this branch sent last are a prefix of these, or are the same
 	Model  string
 	Body   []byte // a request of the Messages API
 }
 
-// A World is what a run talks to.
+// A World is the environment of a run.
 type World struct {
-	// Send forwards the call to the vendor and returns its answer. Epoch reports whether what was sent for earlier messages
-	// was allowed to change.
+	// Send forwards the call to the vendor and returns its answer. Epoch reports whether earlier messages were
+	// allowed to change.
 	Send    func(Call) (answer Answer, epoch bool)
 	Restart func()      // the gateway ends and starts again; nil if it cannot
 	Epoch   func(n int) // the next request is to be condensed, n is random; nil if it cannot
@@ -31,7 +31,7 @@ type World struct {
 	Words   int         // how many words a tool result has more than it needs
 }
 
-// Models that bind thinking to what was sent before it, and that do not.
+// Models that bind thinking to the messages before it, and models that do not.
 const (
 	Bound   = "claude-opus-5-5"
 	Unbound = "claude-sonnet-4-5"
@@ -55,7 +55,8 @@ type client struct {
 	texts    int
 }
 
-// Run draws a run of up to steps actions of the clients of one session, with the vendor v. A fault that the vendor finds fails t.
+// Run draws a run of up to steps actions of the clients of one session, with the vendor v. A fault that the vendor
+// finds fails t.
 func Run(t *rapid.T, v *Vendor, w World, steps int) {
 	c := &client{t: t, w: w, v: v}
 	c.thinking = rapid.SampledFrom([]string{"", "adaptive", "adaptive", "enabled"}).Draw(t, "thinking")
@@ -116,8 +117,8 @@ func Run(t *rapid.T, v *Vendor, w World, steps int) {
 			c.grow(b)
 			c.send(b, "side", false)
 			b.messages = old
-		// Past the gateway; not where a user asks for epochs at any time: the answer to a request that went past it, and later through it, cannot
-		// be distinguished from the answer of the other.
+		// Past the gateway; not where a user asks for epochs at any time: the answer to a request that went past it,
+		// and later through it, cannot be distinguished from the answer of the other.
 		case n < 24 && c.thinking != "enabled" && w.Ask == nil:
 			c.grow(b)
 			c.bypass(b)
@@ -155,7 +156,7 @@ func (c *client) answered() string {
 	return fmt.Sprintf(`{"role":"assistant","content":[{"type":"text","text":"Done, %s."}]}`, c.text())
 }
 
-// grow adds what follows the last message: results of its calls, or what the user types.
+// grow adds messages after the last one: results of its calls, or the user's text.
 func (c *client) grow(b *branch) {
 	last := b.messages[len(b.messages)-1]
 	if !strings.HasPrefix(last, `{"role":"assistant"`) {
@@ -217,7 +218,7 @@ func (c *client) bypass(b *branch) {
 	b.messages = append(b.messages, string(a))
 }
 
-// shape draws what the vendor is going to answer.
+// shape draws the form of the vendor's next answer.
 func (c *client) shape() {
 	c.v.Next = Shape{
 		Calls: rapid.SampledFrom([]int{0, 1, 1, 1, 2}).Draw(c.t, "calls"),

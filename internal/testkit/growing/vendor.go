@@ -18,23 +18,24 @@ import (
 // An Answer is the raw message of the model.
 type Answer []byte
 
-// A Shape is what the next answer has.
+// A Shape is the form of the next answer.
 type Shape struct {
 	Calls       int
 	Think, Text bool
 }
 
-// A Vendor answers requests of the Messages API and checks what the real one checks: calls and results, roles, cache markers, and that
-// thinking of a bound model was written after exactly what is sent before it. It also checks what the real one makes
-// expensive: below what was sent before, nothing may change but cache markers; and what it cannot know: that a request has
-// nothing that its client did not send. The zero value is ready. It is not for concurrent use.
+// A Vendor answers requests of the Messages API and checks the real vendor's rules: calls and results, roles, cache
+// markers, and that thinking of a bound model was written after exactly the messages before it. It also checks that
+// nothing changes in the messages already sent except cache markers, which would be expensive, and that a request has
+// nothing that its client did not send, which a real vendor cannot know. The zero value is ready. It is not for
+// concurrent use.
 type Vendor struct {
 	Next Shape
 
 	answers int
 	call    Call
 	client  *wire.Request
-	got     *wire.Request // what was received for the call
+	got     *wire.Request // the request received for the call
 	fault   error
 	sent    []exchange
 	last    map[int]int // the last exchange of a branch, by branch
@@ -44,7 +45,7 @@ type Vendor struct {
 	Past                       int // answers to requests that did not go through the gateway
 }
 
-// An exchange is what a client sent, and what arrived.
+// An exchange is a client's request, and the request that arrived.
 type exchange struct {
 	sent []wire.Hash
 	view []string // without cache markers
@@ -94,7 +95,7 @@ func (v *Vendor) Identical() bool {
 	return v.got != nil && slices.EqualFunc(v.got.Messages, v.client.Messages, func(a, b wire.Message) bool { return string(wire.Unmark(a.Raw)) == string(wire.Unmark(b.Raw)) })
 }
 
-// past answers a request that does not go through the gateway: what the client sends is its own affair.
+// past answers a request that bypasses the gateway, without checks.
 func (v *Vendor) past(body []byte) Answer {
 	r, err := parse(body)
 	if err != nil {
@@ -104,7 +105,7 @@ func (v *Vendor) past(body []byte) Answer {
 	return v.answer(r)
 }
 
-// settle checks what arrived for the call.
+// settle checks the request that arrived for the call.
 func (v *Vendor) settle(t *rapid.T, call Call, epoch bool) {
 	t.Helper()
 	switch {
@@ -155,7 +156,8 @@ func (v *Vendor) settle(t *rapid.T, call Call, epoch bool) {
 
 var words = regexp.MustCompile(`\b(?:tok|ans|call)\d+`)
 
-// wordsOf returns the words that a message has of one conversation. Each message is looked at once, though it is in many requests.
+// wordsOf returns the words that a message has of one conversation. Each message is looked at once, though it is in
+// many requests.
 func (v *Vendor) wordsOf(message []byte) []string {
 	found, ok := v.words[string(message)]
 	if !ok {
@@ -168,8 +170,8 @@ func (v *Vendor) wordsOf(message []byte) []string {
 	return found
 }
 
-// unchanged checks that what was sent before was sent again. A branch that goes on has the view of its last request; one that
-// goes back or divides has that of some request that it has most messages in common with.
+// unchanged checks that earlier messages were sent again unchanged. A branch that continues has the view of its last
+// request; a branch that goes back or divides has the view of a request with which it shares the most messages.
 func (v *Vendor) unchanged(t *rapid.T, call Call, e exchange) {
 	t.Helper()
 	candidates, longest := v.sent, 0
@@ -185,7 +187,7 @@ func (v *Vendor) unchanged(t *rapid.T, call Call, e exchange) {
 		longest = 0
 		for _, p := range v.sent {
 			if n := common(p.sent, e.sent); n < p.cut || n == p.cut && n == len(e.sent) && n < len(p.sent) {
-				continue // it went back to what was replaced
+				continue // it went back to a replaced message
 			} else if n > longest {
 				longest = n
 			}
@@ -223,7 +225,7 @@ func common[E comparable](a, b []E) int {
 	return n
 }
 
-// answer writes what the model says, with thinking that is signed over what came before.
+// answer writes the model's answer, with thinking that is signed over the messages before it.
 func (v *Vendor) answer(r *wire.Request) Answer {
 	v.answers++
 	var blocks []string
@@ -243,8 +245,8 @@ func (v *Vendor) answer(r *wire.Request) Answer {
 	return Answer(`{"role":"assistant","content":[` + strings.Join(blocks, ",") + `]}`)
 }
 
-// sign returns the signature of thinking in message n: a hash of the head and of all messages before it, without their thinking
-// and markers. Without their thinking, because a vendor accepts that older thinking is left out.
+// sign returns the signature of thinking in message n: a hash of the head and of all messages before it, without
+// their thinking and markers. Without their thinking, because a vendor accepts that older thinking is left out.
 func sign(r *wire.Request, n int) string {
 	h := sha256.New()
 	h.Write(r.Head[:])
@@ -258,7 +260,7 @@ func sign(r *wire.Request, n int) string {
 
 var signature = regexp.MustCompile(`"signature":"(\w+)"`)
 
-// check reports what the vendor would refuse.
+// check reports the fault for which the vendor would refuse r.
 func check(r *wire.Request) error {
 	if len(r.Messages) == 0 {
 		return errors.New("no messages")

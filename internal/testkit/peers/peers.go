@@ -1,4 +1,4 @@
-// Package peers installs programs of others for tests, and reports what is missing to run them.
+// Package peers installs other projects' programs for tests, and reports missing requirements.
 package peers
 
 import (
@@ -16,7 +16,7 @@ import (
 // require makes a test fail instead of skip if programs of others are missing. CI sets it to 1.
 const require = "CONDENSE_REQUIRE_PEERS"
 
-// Missing ends a test for which a program of others is missing. Untried names what is not tested.
+// Missing ends a test that lacks another project's program. Untried names the untested feature.
 func Missing(t *testing.T, untried, format string, args ...any) {
 	t.Helper()
 	why := fmt.Sprintf(format, args...)

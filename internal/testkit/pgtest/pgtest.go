@@ -1,5 +1,5 @@
-// Package pgtest starts a PostgreSQL of its own for tests: the programs that Debian installs, in a temporary folder, reached by a socket
-// there. It is for tests only.
+// Package pgtest starts a PostgreSQL of its own for tests: the programs that Debian installs, in a temporary folder,
+// reached by a socket there. It is for tests only.
 package pgtest
 
 import (
@@ -88,7 +88,7 @@ func programs(tb testing.TB) string {
 	return found
 }
 
-// folder is that of the newest version that is installed; empty if none is.
+// folder is the folder of the newest installed version; empty if there is none.
 func folder() string {
 	if runtime.GOOS == "windows" { // Pause needs signals
 		return ""
@@ -106,13 +106,13 @@ func folder() string {
 	return found
 }
 
-// Dump is what pg_dump writes of all tables: SQL, with binary data in hexadecimal.
+// Dump is the output of pg_dump for all tables: SQL, with binary data in hexadecimal.
 func (s *Server) Dump(tb testing.TB) []byte {
 	tb.Helper()
 	return s.run(tb, filepath.Join(programs(tb), "pg_dump"), "--host="+s.dir, "--username=condense", "--inserts", "postgres")
 }
 
-// run returns what a program writes to its standard output.
+// run returns a program's standard output.
 func (s *Server) run(tb testing.TB, program string, args ...string) []byte {
 	tb.Helper()
 	if os.Geteuid() == 0 { // the server refuses to run as root
@@ -133,7 +133,7 @@ func (s *Server) run(tb testing.TB, program string, args ...string) []byte {
 const unprivileged = 65534
 
 func (s *Server) command(program string, args ...string) *exec.Cmd {
-	cmd := exec.Command(program, args...) //nolint:gosec,noctx // what is installed; it ends by Cleanup
+	cmd := exec.Command(program, args...) //nolint:gosec,noctx // an installed program; Cleanup ends it
 	cmd.Dir = s.dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "LC_ALL=C", "TZ=UTC"}
 	isolate(cmd)
@@ -145,13 +145,15 @@ func (s *Server) URL() string {
 	return fmt.Sprintf("postgres://condense@/postgres?host=%s&search_path=s%d", url.QueryEscape(s.dir), s.names.Add(1))
 }
 
-// Pause stops all processes of the server, which answers nothing from then on, and keeps its connections. Resume lets them go on.
+// Pause stops all processes of the server, which answers nothing from then on, and keeps its connections. Resume lets
+// them go on.
 func (s *Server) Pause() { s.signal(pause) }
 
 // Resume ends a [Server.Pause].
 func (s *Server) Resume() { s.signal(resume) }
 
-// signal sends a signal to the server and its children. Each of these is a session of its own, so there is no group for all.
+// signal sends a signal to the server and its children. Each of these is a session of its own, so there is no group
+// for all.
 func (s *Server) signal(sig syscall.Signal) {
 	_ = s.cmd.Process.Signal(sig)
 	for _, pid := range children(s.cmd.Process.Pid) {

@@ -1,6 +1,6 @@
-// Package roo does to messages of Roo-Code what Roo-Code v3.52.1 does. Tests use it as an
-// oracle, independent of package transcript, and to continue files as Roo would. It is
-// checked against vectors that were recorded from Roo's own code.
+// Package roo treats messages of Roo-Code exactly as Roo-Code v3.52.1 does. Tests use it as an oracle, independent of
+// package transcript, and to continue files as Roo would. It is checked against vectors that were recorded from Roo's
+// own code.
 package roo
 
 import (
@@ -61,12 +61,12 @@ func Encode(messages []*Message) []byte {
 	return rawjson.Array(raw)
 }
 
-// MarshalJSON returns the message as it was read.
+// MarshalJSON returns the original JSON of the message.
 func (m *Message) MarshalJSON() ([]byte, error) { return m.raw, nil }
 
 func (m *Message) field(name string) []byte { return rawjson.Field(m.raw, name) }
 
-// Role returns who speaks; empty if that is no string.
+// Role returns the role; empty if it is not a string.
 func (m *Message) Role() string { return rawjson.Text(m.field("role")) }
 
 // Content returns the content as JSON; nil if there is none.
@@ -150,8 +150,8 @@ func Effective(messages []*Message) []*Message {
 	})
 }
 
-// withoutOrphans returns messages without the tool results whose call is in none of them,
-// and without the user messages that hold nothing else.
+// withoutOrphans returns messages without the tool results whose call is in none of them, and without the user
+// messages that hold nothing else.
 func withoutOrphans(messages []*Message) []*Message {
 	calls := map[string]bool{}
 	for _, m := range messages {
@@ -211,7 +211,7 @@ func Cleanup(messages []*Message) []*Message {
 	return out
 }
 
-// A Truncation is what [Truncate] did.
+// A Truncation is the result of [Truncate].
 type Truncation struct {
 	Messages []*Message
 	ID       string // of the marker
@@ -260,8 +260,8 @@ func half(n int, fraction float64) int {
 	return int(f - math.Mod(f, 2))
 }
 
-// LegacyTruncate returns what v3.28 keeps of messages: the first one, and the others without
-// a fraction of them, the oldest.
+// LegacyTruncate returns the messages that v3.28 keeps: the first one, and the others without a fraction of them, the
+// oldest.
 func LegacyTruncate(messages []*Message, fraction float64) []*Message {
 	n := half(len(messages), fraction)
 	return append([]*Message{messages[0]}, messages[min(n+1, len(messages)):]...)

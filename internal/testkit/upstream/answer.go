@@ -36,7 +36,7 @@ func (a *answer) render(p *prompt, u usage) [][]byte {
 
 type event struct {
 	name string
-	data any // a string is written as it is
+	data any // a string is written unchanged
 }
 
 func (e event) bytes() []byte {

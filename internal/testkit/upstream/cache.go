@@ -13,20 +13,21 @@ type prefix struct {
 	sum   [16]byte
 }
 
-// A cache simulates the vendors' prompt caches. Every prefix that was ever sent is also kept for ever, as an ideal cache would.
+// A cache simulates the vendors' prompt caches. Every prefix that was ever sent is also kept for ever, as an ideal
+// cache would.
 type cache struct {
 	promptcache.Cache
 	ever map[prefix]bool
 }
 
-// usage is what an answer reports, and what the cache is to learn when the answer begins.
+// usage is the usage that an answer reports, and the cache entries to add when the answer begins.
 type usage struct {
 	promptcache.Use
 	writes bool // OpenAI: written tokens are reported
 	ideal  int
 }
 
-// scope names what a prompt shares its cache with.
+// scope names the requests with which a prompt shares its cache.
 func (p *prompt) scope() string {
 	var parts []string
 	for _, v := range []any{p.tenant, p.model, p.doc["thinking"], p.doc["reasoning"], p.doc["output_config"], p.doc["tool_choice"]} {
@@ -35,7 +36,7 @@ func (p *prompt) scope() string {
 	return strings.Join(parts, "\n")
 }
 
-// lookup returns what the caches have of a prompt at a time, and what they are to learn. v.mu is held.
+// lookup returns a prompt's use of the caches at a time, and the entries to add. v.mu is held.
 func (v *Vendor) lookup(p *prompt, now time.Time) usage {
 	m, scope := v.o.Model(p.model), p.scope()
 	u, q := usage{}, promptcache.Prompt{Scope: scope, Blocks: make([]promptcache.Block, len(p.blocks))}
@@ -88,16 +89,16 @@ func (p *prompt) retention() time.Duration {
 	return 10 * time.Minute // 5 to 10 minutes without use
 }
 
-// A Break is a place where a prompt differs from the one before it in the same conversation, other than at its end.
+// A Break is a place where a prompt differs from the previous one of the same conversation, other than at its end.
 type Break struct {
 	Conversation string
 	From, To     int    // numbers of the records
-	Where        string // the first block that differs, such as messages[3].content[0]; of From if To is shorter
+	Where        string // the first block that differs, such as messages[3].content[0]; in From if To is shorter
 	Shared       int    // tokens before it
 	Lost         int    // tokens of From after it
 }
 
-// follow compares a turn with the one before it. v.mu is held.
+// follow compares a turn with the previous one. v.mu is held.
 func (v *Vendor) follow(c *conversation, p *prompt, n int) {
 	was := c.blocks
 	i := 0
@@ -121,7 +122,7 @@ func (v *Vendor) follow(c *conversation, p *prompt, n int) {
 	}
 }
 
-// A part is what follow needs of a block.
+// A part has the fields of a block that follow needs.
 type part struct {
 	where string
 	end   int

@@ -154,7 +154,7 @@ func checkTexts(p *prompt, _ Model) *refusal {
 	return nil
 }
 
-// A turn is what the vendor makes of consecutive messages of one role.
+// A turn is the vendor's joined form of consecutive messages of one role.
 type turn struct {
 	role   string
 	at     int // index of the first message
@@ -287,7 +287,8 @@ func unanswered(t turn, ids []string) *refusal {
 	return invalid("pairs", fmt.Sprintf("messages.%d: `tool_use` ids were found without `tool_result` blocks immediately after: %s. Each `tool_use` block must have a corresponding `tool_result` block in the next message.", t.at, strings.Join(ids, ", ")))
 }
 
-// A seal is in the signature of thinking: what came before it, the thinking before it, and its own text.
+// A seal is in the signature of thinking: hashes of the content before it, of the thinking before it, and of its own
+// text.
 type seal struct{ prefix, before, text [16]byte }
 
 func (s seal) mac() []byte {
@@ -314,9 +315,9 @@ func unseal(signature string) (s seal, ok bool) {
 
 func hashOf(kind, text string) [16]byte { return roll([16]byte{}, kind, []byte(text)) }
 
-// checkThinking demands that thinking is as it was issued; for bound models, that everything before it is too. Thinking may be
-// removed from the start or the end of the conversation, or all of it; never from the middle, and never put in again.
-// With "enabled", an open round of tools must begin with thinking.
+// checkThinking requires that thinking is unchanged; for bound models, everything before it, too. Thinking may be
+// removed from the start or the end of the conversation, or all of it; never from the middle, and it must never be
+// inserted again. With "enabled", an open round of tools must begin with thinking.
 func checkThinking(p *prompt, m Model) *refusal {
 	latest := -1
 	for _, b := range p.blocks {
@@ -470,7 +471,7 @@ func checkItems(p *prompt, _ Model) *refusal {
 	return nil
 }
 
-// checkReasoning demands that encrypted reasoning is intact and followed by what it led to.
+// checkReasoning requires that encrypted reasoning is intact and followed by its item.
 func checkReasoning(p *prompt, _ Model) *refusal {
 	for i, b := range p.blocks {
 		if b.kind != "reasoning" && b.kind != "compaction" {

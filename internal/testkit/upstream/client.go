@@ -12,11 +12,11 @@ import (
 	"strings"
 )
 
-// A Client is a small agent for tests. It sends its whole history, runs the calls of each answer with [Output], and goes on
-// until an answer has no calls. It moves its cache markers as agents do, and returns thinking as it came. It is not safe for
-// concurrent use.
+// A Client is a small agent for tests. It sends its whole history, runs the calls of each answer with [Output], and
+// goes on until an answer has no calls. It moves its cache markers as agents do, and returns thinking as it came. It
+// is not safe for concurrent use.
 type Client struct {
-	URL      string // such as that of an httptest.Server, without /v1
+	URL      string // for example an httptest.Server's, without /v1
 	API      API
 	Model    string
 	Session  string // sent as agents do; "" sends none
@@ -189,7 +189,7 @@ func decodeObject(data []byte) object {
 	return o
 }
 
-// read returns what a body adds to the history.
+// read returns a body's additions to the history.
 func (c *Client) read(body []byte) ([]object, error) {
 	o := decodeObject(body)
 	c.usage(o)
@@ -233,7 +233,7 @@ func objects(v any) []object {
 	return out
 }
 
-// assemble returns what a stream adds to the history.
+// assemble returns a stream's additions to the history.
 func (c *Client) assemble(stream []byte) ([]object, error) {
 	var content []any
 	message, ended := object{"role": "assistant"}, false

@@ -7,7 +7,7 @@ import (
 	"net/http"
 )
 
-// A Fault is what goes wrong with one answer. The zero value is none. At, Reset, Stall and Event count bytes of the body.
+// A Fault is a failure of one answer. The zero value is none. At, Reset, Stall and Event count bytes of the body.
 type Fault struct {
 	Status     int             // refuse with this status: 429, 500, 529 or another
 	RetryAfter string          // the header of that refusal; "" is none

@@ -11,9 +11,9 @@ import (
 	"sync"
 )
 
-// A memory keeps what the elements of requests were decoded to, and how strings are written. A client sends its whole history with
-// every request: to read and write all of it again each time was most of what a long loop cost, above all under the race detector.
-// What it returns is shared and must not be changed. It is safe for concurrent use.
+// A memory caches decoded elements of requests, and encoded strings. A client sends its whole history with every
+// request: reading and writing it again each time was most of the cost of a long loop, above all under the race
+// detector. Results are shared and must not be changed. It is safe for concurrent use.
 type memory struct {
 	mu      sync.Mutex
 	decoded map[string]any
@@ -39,8 +39,8 @@ func (m *memory) decode(body []byte) (object, error) {
 	return doc, err
 }
 
-// putBack puts elements where their placeholders are. It is false if one is no JSON, or has no place: of a member that comes twice only
-// the last one counts.
+// putBack puts elements where their placeholders are. It is false if one is no JSON, or has no place: of a member
+// that comes twice only the last one counts.
 func (m *memory) putBack(doc object, elements [][]byte) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -83,8 +83,9 @@ func unmarshal(data []byte) (v any, err error) {
 // placeholder and a number are in the place of an element.
 const placeholder = "\x00element "
 
-// split returns the objects in the arrays of a body, such as its messages, and the body with a short text in the place of each. If all of
-// these are JSON, the body is. They are nearly all of it, and most are those of the request before.
+// split returns the objects in the arrays of a body, such as its messages, and the body with a short text in the
+// place of each. If all of these are JSON, so is the body. They are nearly all of it, and most were in the previous
+// request.
 func split(body []byte) (rest []byte, elements [][]byte) {
 	var in [2]byte // the brackets around an element
 	depth, begin, done := 0, 0, 0
@@ -135,7 +136,7 @@ func stringEnd(body []byte, i int) int {
 	}
 }
 
-// encode appends to b what the function encode returns.
+// encode appends the result of the function encode to b.
 func (m *memory) encode(b []byte, v any) []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -39,7 +39,7 @@ type prompt struct {
 
 // A block is a part of the prompt: a tool, a block of the system prompt or of a message, an item.
 type block struct {
-	where   string // such as messages[3].content[0]
+	where   string // for example messages[3].content[0]
 	role    string
 	kind    string
 	value   object
@@ -68,7 +68,7 @@ const imageBytes = 6400
 
 var sealed = regexp.MustCompile(`_([0-9a-f]{12})_\d+_\d+`)
 
-// parse reads a request. It refuses only what has no meaning; check does the rest.
+// parse reads a request. It refuses only meaningless requests; check does the rest.
 func parse(api API, body []byte, h http.Header, m *memory) (*prompt, *refusal) {
 	p := &prompt{api: api, memory: m}
 	var err error
@@ -204,7 +204,7 @@ func (p *prompt) add(where, role string, message int, o object) *block {
 
 func (b *block) thinking() bool { return b.kind == "thinking" || b.kind == "redacted_thinking" }
 
-// image returns the difference between what an image counts and the size of its data.
+// image returns the difference between the counted size of an image and the size of its data.
 func image(o object) int {
 	data := ""
 	if source, ok := o["source"].(object); ok {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// lines are the formats of what the commands of Loop print, for seq -f.
+// lines are the formats of the output of Loop's commands, for seq -f.
 var lines = []string{
 	"ok   internal/part/unit%04g_test.go  passed in 12 ms, 3 assertions, no allocation",
 	"src/service/handler%04g.ts:41:  const result = await repository.find(query, options)",
@@ -18,8 +18,8 @@ var lines = []string{
 	"error TS2345: argument %04g is of type string | undefined, expected string in module core",
 }
 
-// Loop returns a script of n calls, each of which prints about size bytes, and a last text. The command of step i (the first is 1)
-// also prints needles[i].
+// Loop returns a script of n calls, each of which prints about size bytes, and a last text. The command of step i
+// (the first is 1) also prints needles[i].
 func Loop(n, size int, needles map[int]string) []Step {
 	script := make([]Step, 0, n+1)
 	for i := 1; i <= n; i++ {
@@ -40,7 +40,7 @@ var (
 	seq  = regexp.MustCompile(`^seq -f "(.*)" (\d+) (\d+)$`)
 )
 
-// Output returns what a shell would print for a command of Loop. It is for clients without a shell.
+// Output returns a shell's output for a command of Loop. It is for clients without a shell.
 func Output(command string) string {
 	var b strings.Builder
 	for c := range strings.SplitSeq(command, " && ") {
@@ -68,7 +68,8 @@ type conversation struct {
 	blocks []part   // its prompt
 }
 
-// summaries begin or are in the last message of agents that condense by themselves: Claude Code, Codex, OpenCode, Gemini CLI.
+// summaries begin or are in the last message of agents that condense by themselves: Claude Code, Codex, OpenCode,
+// Gemini CLI.
 var summaries = []string{
 	"Your task is to create a detailed summary of the ", "CONTEXT CHECKPOINT COMPACTION", "Provide a detailed prompt for continuing our conversation",
 	"First, reason in your scratchpad. Then, generate the ",
@@ -108,7 +109,8 @@ func (v *Vendor) side(p *prompt) string {
 	return ""
 }
 
-// next returns the conversation of the prompt, and the step to play, from 1. n is the number of the record. v.mu is held.
+// next returns the conversation of the prompt, and the step to play, from 1. n is the number of the record. v.mu is
+// held.
 func (v *Vendor) next(p *prompt, n int) (id string, step int) {
 	switch id = p.known; {
 	case v.o.ByCredential:
@@ -131,7 +133,7 @@ func (v *Vendor) next(p *prompt, n int) (id string, step int) {
 	return id, c.played
 }
 
-// An answer is what the model says, in no wire format.
+// An answer is the model's answer, in no wire format.
 type answer struct {
 	id       string
 	thinking string
@@ -274,7 +276,8 @@ func (p *prompt) pick(fits func(*tool) bool) *tool {
 // shells are the names of the tools that run commands: Claude Code; OpenCode and pi; Codex.
 var shells = []string{"Bash", "bash", "exec_command", "shell_command", "shell", "local_shell"}
 
-// shell returns the client's tool that runs commands: one of a known name, or the first that has a property "command" or "cmd".
+// shell returns the client's tool that runs commands: one of a known name, or the first that has a property "command"
+// or "cmd".
 func (p *prompt) shell() *tool {
 	for _, name := range shells {
 		if t := p.pick(func(t *tool) bool { return t.name == name }); t != nil {
@@ -326,7 +329,7 @@ func (t *tool) run(command string) (input object, raw string) {
 	return input, ""
 }
 
-// example returns a value that a JSON schema accepts: only what is required.
+// example returns a value that a JSON schema accepts, with only the required members.
 func example(schema object) any {
 	if list, ok := schema["enum"].([]any); ok && len(list) > 0 {
 		return list[0]

@@ -1,16 +1,18 @@
-// Package upstream is a vendor of language models for tests: an HTTP handler that speaks Anthropic Messages, OpenAI Chat
-// Completions and OpenAI Responses, plays an agent's loop by a script, and is as strict as the vendors are.
+// Package upstream is a vendor of language models for tests: an HTTP handler that speaks Anthropic Messages, OpenAI
+// Chat Completions and OpenAI Responses, plays an agent's loop by a script, and is as strict as the vendors are.
 //
-// It refuses what they refuse, in their words: prompts above its window, calls without results, misplaced roles, too many
-// cache markers, thinking that was changed or whose prefix was. It is deterministic: identifiers, signatures and numbers are
-// functions of the requests, and its clock is set by the test. What a client sent, and what was wrong with it, is recorded.
+// It refuses what they refuse, in their words: prompts above its window, calls without results, misplaced roles, too
+// It refuses the same requests with the same texts: prompts above its window, calls without results, misplaced roles,
+// too many cache markers, thinking that was changed or whose prefix was. It is deterministic: identifiers, signatures
+// and numbers are functions of the requests, and its clock is set by the test. Requests and their faults are
+// recorded.
+// Tokens are counted by a fixed rule: the bytes of the prompt's blocks as compact JSON with sorted keys and without
+// cache markers, divided by [Options.BytesPerToken], rounded up. The data of an image counts as 6,400 bytes.
 //
-// Tokens are counted by a fixed rule: the bytes of the prompt's blocks as compact JSON with sorted keys and without cache markers,
-// divided by [Options.BytesPerToken], rounded up. The data of an image counts as 6,400 bytes.
-//
-// The cache of prompts works like the vendors': of Anthropic, entries at markers, found up to 20 positions before a marker, for five
-// minutes or an hour from the start of the last request that used them; of OpenAI, all prefixes, in steps of 128 tokens. Not simulated:
-// edits of the vendor (context_management, compaction) and older models that drop thinking when the user says something.
+// The cache of prompts works like the vendors': of Anthropic, entries at markers, found up to 20 positions before a
+// marker, for five minutes or an hour from the start of the last request that used them; of OpenAI, all prefixes, in
+// steps of 128 tokens. Not simulated: edits of the vendor (context_management, compaction) and older models that drop
+// thinking when the user says something.
 //
 // Sources of rules and texts: the vendors' API references and the errors that the APIs return.
 package upstream
@@ -39,8 +41,8 @@ const (
 
 // Options configure a vendor. The zero value is usable.
 type Options struct {
-	// Script is what the model does in each conversation, one step per request that counts as a turn. Nil is Loop(45, 6000, nil).
-	// After the last step every turn is answered with the text "Done.".
+	// Script is the model's behaviour in each conversation, one step per request that counts as a turn. Nil is
+	// Loop(45, 6000, nil). After the last step every turn is answered with the text "Done.".
 	Script []Step
 	// Window is the number of tokens that a prompt may have; 0 is 200,000.
 	Window int
@@ -48,22 +50,23 @@ type Options struct {
 	BytesPerToken float64
 	// StreamOverflow reports a prompt above the window in a stream after a status of 200: Responses only.
 	StreamOverflow bool
-	// NoCompaction is what the vendor does when it is asked for a compaction: "refuse" it as unknown, or "ignore" it and answer as always.
-	// "" is to compact.
+	// NoCompaction is the vendor's reaction to a request for a compaction: "refuse" it as unknown, or "ignore" it and
+	// answer as always. "" is to compact.
 	NoCompaction string
-	// Model says what is checked for a model; nil is modelOf.
+	// Model returns the rules for a model; nil is modelOf.
 	Model func(name string) Model
 	// Now is the clock; nil is a clock that never moves.
 	Now func() time.Time
 	// SubAgents is the script of conversations whose requests name a sub-agent; nil is Script.
 	SubAgents []Step
-	// ByCredential makes one conversation of all turns with one credential and sub-agent. It is for agents that send no identifier
-	// of a session: without it, the identifiers of calls and the first text of the user tell conversations apart.
+	// ByCredential makes one conversation of all turns with one credential and sub-agent. It is for agents that send
+	// no identifier of a session: without it, the identifiers of calls and the first text of the user tell
+	// conversations apart.
 	ByCredential bool
 	// Account returns the answer to a request for an account of the work, which is no turn; nil answers it like a turn.
 	Account func(Record) string
-	// Fault says what goes wrong with the answer to a request; nil, or a nil result, is nothing. It is called for every request
-	// that is not refused, from several goroutines.
+	// Fault returns the failure of the answer to a request; nil, or a nil result, is none. It is called for every
+	// request that is not refused, from several goroutines.
 	Fault func(Record) *Fault
 }
 
@@ -72,17 +75,18 @@ type Step struct {
 	Text     string   // said before the calls, or the answer if there are none
 	Commands []string // run by the client's shell tool, one call each
 	Calls    []Call   // of other tools, after the commands
-	// Make returns more calls, for what the prompt has. It may be called several times for one step.
+	// Make returns more calls, depending on the prompt. It may be called several times for one step.
 	Make func(body []byte) []Call
 }
 
-// A Call is a call of the client's tool of that name, after that of its namespace if it has one. It is left out if the client has none.
+// A Call is a call of the client's tool of that name, prefixed with its namespace if it has one. It is left out if
+// the client does not have the tool.
 type Call struct {
 	Tool  string
 	Input map[string]any
 }
 
-// A Model is what the vendor checks for one model.
+// A Model has the rules for one model.
 type Model struct {
 	Bound    bool   // thinking is bound to everything before it
 	Thinking string // the only kind that is accepted besides none: adaptive or enabled; "" is both
@@ -114,7 +118,7 @@ var models = []struct {
 	{"gpt-6", Model{Minimum: 1024, Writes: true}},
 }
 
-// modelOf returns what the vendor checks for the model of that name.
+// modelOf returns the rules for the model of that name.
 func modelOf(name string) Model {
 	for _, m := range models {
 		if strings.Contains(name, m.part) {
@@ -124,7 +128,7 @@ func modelOf(name string) Model {
 	return Model{Minimum: 1024}
 }
 
-// A Record is one request and what became of it.
+// A Record is one request and its outcome.
 type Record struct {
 	N            int // from 1, in the order of arrival
 	API          API // empty for other paths
@@ -134,7 +138,7 @@ type Record struct {
 	Body         []byte // as it came, possibly compressed
 	Sum          string // SHA-256 of Body, in hexadecimal
 	Session      string // the client's identifier of the session, "" if there is none
-	Agent        string // that of a sub-agent
+	Agent        string // the sub-agent's
 	Conversation string // the vendor's name for the conversation; "" for side calls and refused requests
 	Model        string
 	Stream       bool
@@ -152,7 +156,7 @@ type Record struct {
 	gone, finished chan struct{}
 }
 
-// Usage is what the vendor reports, in tokens. Prompt is all of the prompt.
+// Usage is the vendor's report, in tokens. Prompt is the whole prompt.
 type Usage struct{ Prompt, CacheRead, CacheWrite, Output int }
 
 // A Vendor answers requests. It is safe for concurrent use.
@@ -208,14 +212,14 @@ func (v *Vendor) Turns() []Record {
 	return slices.DeleteFunc(v.Records(), func(r Record) bool { return r.Step == 0 })
 }
 
-// Breaks returns the places where a prompt did not continue the one before it in its conversation.
+// Breaks returns the places where a prompt did not continue the previous one of its conversation.
 func (v *Vendor) Breaks() []Break {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return slices.Clone(v.breaks)
 }
 
-// Cached returns the tokens read from the cache by the turns, and those that an ideal cache would have read.
+// Cached returns the tokens read from the cache by the turns, and the number that an ideal cache would have read.
 func (v *Vendor) Cached() (read, ideal int) {
 	for _, r := range v.Turns() {
 		read += r.Usage.CacheRead
@@ -307,5 +311,5 @@ var paths = map[string]API{
 	"/v1/responses":             Responses,
 }
 
-// catalog is what GET /v1/models lists.
+// catalog is the list of GET /v1/models.
 var catalog = []string{"claude-opus-5-5", "claude-sonnet-5-5", "claude-opus-5", "claude-sonnet-5", "claude-haiku-4-5", "gpt-5.6", "gpt-5.4"}

@@ -16,10 +16,11 @@ type Block struct {
 const (
 	mostLines  = 30
 	splitLines = 15 // a longer block is divided after so many lines at least
-	leastLines = 4  // a shorter one is a part of the block before it
+	leastLines = 4  // a shorter block is joined to the block before it
 )
 
-// Blocks divides what is known of a file: a block begins at a line without indentation after a blank or a closing line.
+// Blocks divides the known text of a file. A block begins at a line without indentation after a blank or a closing
+// line.
 func (f *File) Blocks() []Block {
 	var out []Block
 	for i := range f.Runs {

@@ -1,9 +1,9 @@
-// Package ledger replays a conversation's reads, writes, edits and patches, and knows afterwards the newest text of every
-// region of every file that the conversation showed. It reads no file system: what no tool showed, it does not know.
+// Package ledger replays a conversation's reads, writes, edits and patches, and so knows the newest text of every
+// region of every file that the conversation showed. It reads no file system.
 //
-// A file is a list of runs. A run is lines in a row; where its place in the file is known, it has the number of its first
-// line. A read puts lines at their numbers. An edit finds its old text and replaces it, and moves the numbers below. An
-// edit whose old text is not known leaves its new text as a run without a place.
+// A file is a list of runs. A run is consecutive lines, with the number of its first line if its place in the file is
+// known. A read puts lines at their numbers. An edit finds its old text, replaces it, and moves the numbers below. If
+// the old text is not known, its new text becomes a run without a place.
 package ledger
 
 import (
@@ -18,34 +18,34 @@ import (
 type Line struct {
 	Text   string
 	Seen   int // the last message that showed or wrote it
-	Times  int // in how many messages
-	Edited int // the message whose edit wrote it; -1 if none did
+	Times  int // the number of messages that did
+	Edited int // the message whose edit wrote it; -1 if none
 }
 
-// A Run is lines in a row.
+// A Run is consecutive lines.
 type Run struct {
 	First int // the number of its first line; 0 if unknown
 	Lines []Line
 }
 
-// A File is what is known of one.
+// A File is the known text of a file.
 type File struct {
 	Path    string
-	Runs    []Run // those with numbers first, by number
+	Runs    []Run // runs with numbers first, by number
 	Touched int   // the last message that read or changed it
-	Edited  int   // the last message that changed it; -1 if none did
-	// Edits counts its changes, Found those whose old text was known.
+	Edited  int   // the last message that changed it; -1 if none
+	// Edits counts its changes, Found the changes whose old text was known.
 	Edits, Found int
 }
 
-// A Ledger is what is known of all files. The zero value knows none.
+// A Ledger is the known text of all files. The zero value is empty.
 type Ledger struct {
 	Files  []*File // in the order in which they were first touched
 	byBase map[string][]*File
 }
 
-// File returns the file of that path, which may be relative: a file is the same if one path ends with the other. It adds a
-// file that is new.
+// File returns the file at a path, which may be relative: a file is the same if one path ends with the other. It adds
+// a file that is new.
 func (l *Ledger) File(name string) *File {
 	name = clean(name)
 	if f := l.known(name); f != nil {
@@ -63,11 +63,12 @@ func (l *Ledger) File(name string) *File {
 	return f
 }
 
-// everywhere are names that many folders of a project have. Without a folder, such a name is the file of the folder that is worked in.
+// everywhere are names that many folders of a project have. Without a folder, such a name is the file in the working
+// folder.
 var everywhere = rawjson.Set(".env", ".gitignore", "AGENTS.md", "CLAUDE.md", "Cargo.toml", "Dockerfile", "Makefile", "README.md", "__init__.py", "config.json", "go.mod",
 	"index.html", "index.js", "index.ts", "index.tsx", "lib.rs", "main.go", "main.py", "main.rs", "mod.rs", "package.json", "page.tsx", "pyproject.toml", "tsconfig.json")
 
-// known returns the file of that path; nil if it is new.
+// known returns the file at a path; nil if it is new.
 func (l *Ledger) known(name string) *File {
 	name = clean(name)
 	for _, f := range l.byBase[path.Base(name)] {
@@ -84,7 +85,7 @@ func (l *Ledger) known(name string) *File {
 
 func clean(name string) string { return path.Clean(strings.ReplaceAll(name, "\\", "/")) }
 
-// fewestKnown is the share of the lines of a run without a place that a read shows if it shows that run.
+// fewestKnown is the share of the lines of a run without a place that a read must show to have shown that run.
 const fewestKnown = 0.6
 
 // Show puts the lines that message m showed at their numbers, from first on; 0 if the place is unknown.
@@ -118,7 +119,7 @@ func (f *File) Show(first int, texts []string, m int) {
 	f.put(Run{First: first, Lines: lines})
 }
 
-// put places a run, over what was there. Lines that did not change keep their history.
+// put places a run over the previous text. Lines that did not change keep their history.
 func (f *File) put(r Run) {
 	end := r.First + len(r.Lines)
 	var before, after, loose []Run
@@ -159,7 +160,7 @@ func (f *File) put(r Run) {
 	f.Runs = append(f.Runs, loose...)
 }
 
-// Write replaces all of the file by what message m wrote.
+// Write replaces the file by the text that message m wrote.
 func (f *File) Write(text string, m int) {
 	f.Touched, f.Edited = m, m
 	was := map[string]Line{}
@@ -180,7 +181,7 @@ func (f *File) Write(text string, m int) {
 	f.Runs = []Run{r}
 }
 
-// Edit replaces old by new as message m did, everywhere if all is set. It reports whether old is known.
+// Edit replaces old by text in message m, everywhere if all is set. It reports whether old is known.
 func (f *File) Edit(old, text string, all bool, m int) bool {
 	f.Touched, f.Edited = m, m
 	f.Edits++
@@ -215,13 +216,13 @@ func (f *File) Edit(old, text string, all bool, m int) bool {
 	return found
 }
 
-// An edit whose old text is not known as a whole changed something near the lines of it that are known.
+// An edit whose old text is only partly known changed something near the known lines of it.
 const (
 	doubtLong = 14 // bytes: a shorter line is in many places
 	doubtNear = 15 // lines above and below
 )
 
-// doubt forgets the lines near those of old: an edit of unknown place may have changed them.
+// doubt forgets the lines near known lines of old, which an edit of unknown place may have changed.
 func (f *File) doubt(old string) {
 	lines := map[string]bool{}
 	for _, t := range linesOf(old) {
@@ -234,7 +235,7 @@ func (f *File) doubt(old string) {
 	}
 	var runs []Run
 	for _, r := range f.Runs {
-		from, unsure := 0, 0 // lines from here on are kept unless they are before unsure
+		from, unsure := 0, 0 // lines from here on are kept unless they precede unsure
 		for k := range r.Lines {
 			if !lines[strings.TrimSpace(r.Lines[k].Text)] {
 				continue
@@ -261,8 +262,8 @@ func (r *Run) part(from, to int) Run {
 	return p
 }
 
-// replace replaces the first old in run i that begins at line from or below. It returns the line after it; -1 if there is
-// none.
+// replace replaces the first occurrence of old in run i that begins at line from or below. It returns the line after
+// it; -1 if there is none.
 func (f *File) replace(i, from int, old, text string, m int) int {
 	r := &f.Runs[i]
 	wants := strings.Split(old, "\n")
@@ -305,8 +306,8 @@ func (f *File) replace(i, from int, old, text string, m int) int {
 	return -1
 }
 
-// matches reports whether the lines are those of wants, of which the first may be the end of a line and the last the
-// beginning of one, and returns the rest of these two lines.
+// matches reports whether lines match wants, whose first element may be the end of a line and whose last may be the
+// beginning of one. It returns the rest of these two lines.
 func matches(lines []Line, wants []string) (head, tail string, ok bool) {
 	first, last := lines[0].Text, lines[len(lines)-1].Text
 	if len(wants) == 1 {

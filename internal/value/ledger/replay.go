@@ -12,8 +12,8 @@ import (
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
-// Replay reads what the calls and results of messages, which d was read from, say of files. Messages are numbered by their
-// index. An edit counts when its result has come and is no error.
+// Replay applies the calls and results of messages, which were read as d, to the files. Messages are numbered by
+// their index. An edit counts once its result has come and is not an error.
 func (l *Ledger) Replay(messages []core.Message, d *dialog.Dialog) {
 	calls := map[string]core.ToolCall{}
 	for i := range messages {
@@ -32,7 +32,7 @@ func (l *Ledger) Replay(messages []core.Message, d *dialog.Dialog) {
 	}
 }
 
-// textOf returns what the tool wrote of a result, without what other programs added.
+// textOf returns the tool's own text of a result, without additions by other programs.
 func textOf(part *dialog.Part, r *core.ToolResult) string {
 	var texts []string
 	for k, p := range r.Content {
@@ -80,7 +80,7 @@ func (l *Ledger) result(c *core.ToolCall, info *dialog.CallInfo, part *dialog.Pa
 	case dialog.FamilyCommand:
 		l.removed(info.Target)
 		if file, first, ok := displayed(info.Target); ok {
-			_, body, cut := strings.Cut(text, "\nOutput:\n") // Codex says first how the command ended
+			_, body, cut := strings.Cut(text, "\nOutput:\n") // Codex begins with how the command ended
 			if !cut {
 				body = text
 			}
@@ -108,7 +108,7 @@ func firstOf(raw []byte, keys []string) string {
 	return ""
 }
 
-// edits applies the edit of a call, or the list of edits.
+// edits applies the edit, or the list of edits, of a call.
 func (l *Ledger) edits(f *File, args []byte, m int) {
 	list := rawjson.Field(args, "edits")
 	if list != nil {
@@ -131,14 +131,14 @@ func (l *Ledger) edits(f *File, args []byte, m int) {
 	f.Edit(strings.ReplaceAll(old, "\r\n", "\n"), strings.ReplaceAll(text, "\r\n", "\n"), all, m)
 }
 
-// searches returns the pairs of old and new text of blocks of SEARCH and REPLACE.
+// searches returns the pairs of old and new text in SEARCH and REPLACE blocks.
 func searches(diff string) (out [][2]string) {
 	for {
 		_, rest, ok := strings.Cut(diff, "<<<<<<< SEARCH\n")
 		if !ok {
 			return out
 		}
-		for strings.HasPrefix(rest, ":") || strings.HasPrefix(rest, "-------\n") { // the place, as Roo-Code gives it
+		for strings.HasPrefix(rest, ":") || strings.HasPrefix(rest, "-------\n") { // the place, in Roo-Code's form
 			_, rest, _ = strings.Cut(rest, "\n")
 		}
 		old, rest, _ := strings.Cut(rest, "=======\n")
@@ -149,7 +149,7 @@ func searches(diff string) (out [][2]string) {
 
 const patchStart = "*** Begin Patch\n"
 
-// patchIn returns the patch in a value of the arguments: of apply_patch, or of a shell that runs it.
+// patchIn returns the patch in the arguments of a call, of apply_patch or of a shell that runs it.
 func patchIn(args []byte) string {
 	if !bytes.Contains(args, []byte("*** Begin Patch")) {
 		return ""
@@ -213,7 +213,7 @@ func (l *Ledger) patch(body string, m int) {
 	flush()
 }
 
-// failed reports whether a result says that its call did nothing.
+// failed reports whether a result shows that its call had no effect.
 func failed(text string) bool {
 	const look = 200
 	head := strings.ToLower(strings.TrimSpace(text[:min(len(text), look)]))
@@ -228,18 +228,19 @@ func failed(text string) bool {
 // notShown matches the answer of a program that could not read its file.
 var notShown = regexp.MustCompile(`(?i)^\S*?(?:cat|sed|head|tail|nl|bat|less|ls)?:? ?.*(?:no such file or directory|can't read|cannot open|permission denied|is a directory)`)
 
-// isCut reports whether a line marks lines that a program left out.
+// isCut reports whether a line is a program's mark for omitted lines.
 func isCut(line string) bool {
 	line = strings.TrimLeft(line, " \t")
 	return strings.HasPrefix(line, "…") || strings.HasPrefix(line, "[…") || strings.HasPrefix(line, "...") && len(line) < 40
 }
 
-// shortened reports whether the last line says that lines were left out, be it here or above the first.
+// shortened reports whether the last line announces omitted lines, after it or before the first.
 func shortened(lines []string) bool {
 	return len(lines) > 0 && strings.HasPrefix(lines[len(lines)-1], "[…")
 }
 
-// numbered returns the number of a line as tools write it, such as "12→", "12:" and "00012| ", and the line; 0 if it has none.
+// numbered splits off the number that tools write before a line, such as "12→", "12:" and "00012| "; 0 if there is
+// none.
 func numbered(line string) (n int, text string) {
 	rest := strings.TrimLeft(line, " ")
 	digits := 0
@@ -262,7 +263,7 @@ func numbered(line string) (n int, text string) {
 	return 0, line
 }
 
-// shows puts the lines of the result of a read: at the numbers that they have, else from first on.
+// shows applies the result of a read: its lines go to their numbers, or else to first and below.
 func (l *Ledger) shows(file string, first int, text string, m int) {
 	lines := linesOf(text)
 	if text == "" || len(lines) > 20_000 {
@@ -315,7 +316,7 @@ func (l *Ledger) shows(file string, first int, text string, m int) {
 	}
 }
 
-// removed forgets the files that a command removes, or brings back to a state that is not known.
+// removed forgets the files that a command removes or resets to an unknown state.
 func (l *Ledger) removed(command string) {
 	if !strings.Contains(command, "rm ") && !strings.Contains(command, "git ") {
 		return

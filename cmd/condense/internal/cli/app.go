@@ -1,5 +1,5 @@
-// Package cli has what the commands share: the program's streams and flags, usage errors, the
-// reading and writing of conversations, and the configuration.
+// Package cli is shared by the commands: the program's streams and flags, usage errors, reading and writing
+// conversations, and the configuration.
 package cli
 
 import (
@@ -62,12 +62,12 @@ func Usage(cmd *cobra.Command, format string, args ...any) error {
 	return &UsageError{cmd.CommandPath(), fmt.Errorf(format, args...)}
 }
 
-// An App is what the commands share.
+// An App holds the state that commands share.
 type App struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	Strategies     *registry.Registry  // those of the program
-	Own            []registry.Strategy // those of Strategies that are not built in
+	Strategies     *registry.Registry  // the program's strategies
+	Own            []registry.Strategy // Strategies without the built-in ones
 	ConfigPath     string              // --config
 	Model          string              // --model: for providers that name none
 
@@ -109,7 +109,7 @@ func flagNames(cmd *cobra.Command) []string {
 	return names
 }
 
-// NoArguments refuses arguments; hint says what to type instead.
+// NoArguments refuses arguments; hint suggests another command line.
 func NoArguments(hint string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
@@ -182,7 +182,7 @@ func Version() string {
 	return info.Deps[i].Version
 }
 
-// VersionText returns the version of condense and those of the modules that were built in, in lines.
+// VersionText returns the versions of condense and of its modules, in lines.
 func VersionText() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "condense %s %s %s/%s\n", Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)

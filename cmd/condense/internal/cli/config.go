@@ -30,9 +30,8 @@ func (a *App) Checker() *resolver.Checker {
 // Models returns the options of the model resolver that the flags ask for.
 func (a *App) Models() resolver.ModelOptions { return resolver.ModelOptions{Default: a.Model} }
 
-// Load loads the configuration in a file. Without a file it loads the one that --config, the
-// environment and the working directory lead to. It reports the parts that are not used because
-// they are not trusted.
+// Load loads the configuration in a file. Without a file it loads the one found by --config, the environment and the
+// working directory. It reports parts that are ignored because they are not trusted.
 func (a *App) Load(file string) (*config.Config, error) {
 	opts := a.Names()
 	opts.Path = cmp.Or(file, a.ConfigPath)
@@ -46,8 +45,8 @@ func (a *App) LoadWith(opts config.Options) (*config.Config, error) {
 	return c, err
 }
 
-// LoadPlugins loads the configuration and returns the plugins that it declares, in order of
-// name. A plugin whose program is missing is no error.
+// LoadPlugins loads the configuration and returns the plugins that it declares, in order of name. A plugin whose
+// program is missing is no error.
 func (a *App) LoadPlugins() ([]plugins.Plugin, *config.Config, error) {
 	opts := a.Names()
 	opts.Path, opts.CheckProvider = a.ConfigPath, nil

@@ -73,8 +73,8 @@ func (a *App) ReadOptions(path, format string) *transcript.ReadOptions {
 	return opts
 }
 
-// Warn reports what was repaired, ignored or lost. A warning that applies to many messages is
-// printed once, for the first of them.
+// Warn reports repairs, ignored content and losses. A warning that applies to many messages is printed once, for the
+// first of them.
 func (a *App) Warn(name string, warnings []transcript.Warning) {
 	const most = 10
 	times := map[string]int{}

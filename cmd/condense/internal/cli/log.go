@@ -43,13 +43,13 @@ func (a *App) Text(ctx context.Context, path string) (string, error) {
 	})
 }
 
-// An AuthorLog writes what a plugin logs and prints, for its author. It leaves out what the host
-// logs about the process: errors include that where it matters.
+// An AuthorLog writes a plugin's logs and output, for its author. It leaves out the host's log about the process:
+// errors include that where it matters.
 type AuthorLog struct {
 	Mu     *sync.Mutex
 	W      io.Writer
 	Level  slog.Level
-	Stream bool // only what the process prints
+	Stream bool // only the output of the process
 }
 
 // Enabled implements [slog.Handler].

@@ -110,13 +110,13 @@ type Rewriting struct {
 	Format, To  string
 	backup      bool
 	Keeps       map[string]bool // formats that record the change
-	Lost        string          // what the other formats lose
+	Lost        string          // the losses of the other formats
 	Document    *transcript.Document
 	destination *Output
 	journal     *history.File // changed in place; nil if a file is written
 }
 
-// Formats that record condensations, and those that record rewinds.
+// Formats that record condensations, and formats that record rewinds.
 var (
 	RecordCondensations = map[string]bool{"condense": true, "roo": true}
 	RecordRewinds       = map[string]bool{"condense": true}

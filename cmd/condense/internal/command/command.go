@@ -1,4 +1,4 @@
-// Package command is the command line of condense: its root, its commands, and what errors mean for the exit code.
+// Package command is the command line of condense: its root, its commands, and the exit codes of errors.
 package command
 
 import (
@@ -20,7 +20,8 @@ import (
 	"github.com/condensehq/condense/registry"
 )
 
-// Run is the program with strategies of its own in addition to the built-in ones: it executes one command and returns the exit code.
+// Run is the program with strategies of its own in addition to the built-in ones: it executes one command and returns
+// the exit code.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, own ...registry.Strategy) int {
 	strategies, err := resolver.Strategies(own...)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/condensehq/condense/internal/lab"
 )
 
-// writeCanaries writes what is left of planted sentences, a table for every budget, if there are any.
+// writeCanaries writes the surviving planted sentences, if there are any, in a table for every budget.
 func writeCanaries(w io.Writer, r *lab.Report, markdown bool, width int) {
 	for from, to := 0, 0; from < len(r.CanaryLines); from = to {
 		rounds := 0

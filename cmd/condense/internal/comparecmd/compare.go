@@ -202,7 +202,7 @@ func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) erro
 	return errors.Join(err, conclude(cmd.Context(), a, c, r, old, conditions, &evidence{items, set, opts}))
 }
 
-// opener returns what opens strategies by name, and the host that owns their providers.
+// opener returns an opener of strategies by name, and the host that owns their providers.
 func opener(a *cli.App, cmd *cobra.Command, c *comparison) (*condense.Host, *strategies.Opener, error) {
 	conf, err := a.Load("")
 	if err != nil {
@@ -226,7 +226,7 @@ func opener(a *cli.App, cmd *cobra.Command, c *comparison) (*condense.Host, *str
 	}, nil
 }
 
-// openStrategies opens what --strategies names. The host owns the providers.
+// openStrategies opens the strategies in --strategies. The host owns the providers.
 func openStrategies(a *cli.App, cmd *cobra.Command, c *comparison) (*condense.Host, *strategies.Set, error) {
 	h, o, err := opener(a, cmd, c)
 	if err != nil {
@@ -242,7 +242,7 @@ func openStrategies(a *cli.App, cmd *cobra.Command, c *comparison) (*condense.Ho
 	return h, set, nil
 }
 
-// stopped returns the error of a run that stopped early, with what the next run does.
+// stopped returns the error of a run that stopped early, with a hint about the next run.
 func stopped(err error, r *lab.Report, opts *lab.Options) error {
 	again := "there is no cache: the next run starts again"
 	if opts.Cache != "" {
@@ -354,7 +354,7 @@ func readComparison(path string) (*lab.Report, error) {
 
 const demoSessions = "demo:"
 
-// sessionsAt finds the sessions at paths; without any, those that come with the program.
+// sessionsAt finds the sessions at paths; without paths, the sessions that come with the program.
 func sessionsAt(cmd *cobra.Command, paths []string) ([]lab.Item, error) {
 	if len(paths) == 0 {
 		paths = []string{demoSessions}

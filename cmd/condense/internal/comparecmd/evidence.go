@@ -8,7 +8,7 @@ import (
 	"github.com/condensehq/condense/internal/lab"
 )
 
-// writeEvidence writes what is left of gold evidence, if there is any, with a column for every budget.
+// writeEvidence writes the shares of gold evidence kept, if there is any, with a column for every budget.
 func writeEvidence(w io.Writer, r *lab.Report, markdown bool, width int) {
 	rows := r.EvidenceRows()
 	if len(rows) == 0 {

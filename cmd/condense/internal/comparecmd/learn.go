@@ -21,7 +21,7 @@ import (
 // byDefault is the strategy that a session gets without a configuration.
 const byDefault = "smart/balanced"
 
-// learned are the strategies that learn compares: the default, a deeper preset, and what others do.
+// learned are the strategies that learn compares: the default, a deeper preset, and other programs' methods.
 var learned = []string{
 	byDefault, "smart/aggressive", "smart/headtail",
 	`masking=smart{"passes":[{"pass":"mask","keep":0,"until_target":true}]}`, "slidingwindow/half",
@@ -61,7 +61,7 @@ clear winner, keeps the default.`,
 
 var learnFormats = []string{"table", "json"}
 
-// A lesson is what learn prints.
+// A lesson is the output of learn.
 type lesson struct {
 	Spending        []lab.Spending   `json:"spending"`
 	Sessions        int              `json:"sessions"` // that were compared
@@ -71,7 +71,7 @@ type lesson struct {
 	Verdicts        []lab.Verdict    `json:"verdicts"`
 	Recommendations []recommendation `json:"recommendations"`
 	Fragment        string           `json:"fragment"` // of condense.yaml
-	// Window and Prices are of the model whose cache was simulated for Sizes, which say when to condense.
+	// Window and Prices belong to the model whose cache was simulated for Sizes, the policies for when to condense.
 	Window  int              `json:"window,omitempty"`
 	Prices  string           `json:"prices,omitempty"`
 	Money   []lab.ReplayLine `json:"money,omitempty"`
@@ -89,7 +89,7 @@ type recommendation struct {
 	// Few reports that there are too few sessions for a verdict under any budget.
 	Few bool   `json:"few,omitempty"`
 	Why string `json:"why"`
-	// Kept is the share of what was needed later that Strategy keeps, by budget, if it was compared.
+	// Kept is the share of later needs that Strategy keeps, by budget, if it was compared.
 	Kept map[string]lab.Estimate `json:"kept,omitempty"`
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/condensehq/condense/internal/size"
 )
 
-// agree prints what a comparison would spend on language models, and asks for agreement. Without a terminal
+// agree prints the estimated spending of a comparison on language models, and asks for agreement. Without a terminal
 // --yes or --max-cost is required.
 func agree(a *cli.App, cmd *cobra.Command, c *comparison, items []lab.Item, strategies []lab.Strategy, opts *lab.Options) error {
 	if !anyEstimates(strategies) {
@@ -57,7 +57,7 @@ func agree(a *cli.App, cmd *cobra.Command, c *comparison, items []lab.Item, stra
 	return nil
 }
 
-// priced returns the strategies that would spend money, each with its maximum, and those that would not.
+// priced returns the strategies that would spend money, each with its maximum, and the others.
 func priced(plan lab.Plan, strategies []lab.Strategy) (costly, free []string) {
 	for i := range strategies {
 		name := strategies[i].Name

@@ -15,7 +15,7 @@ import (
 	"github.com/condensehq/condense/internal/size"
 )
 
-// readerBudget is what strategies may leave if --budgets and --windows name nothing.
+// readerBudget is the default budget, without --budgets and --windows.
 const readerBudget = "12%"
 
 // interview compares strategies by the questions that a reader can still answer.
@@ -100,7 +100,7 @@ func interview(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) er
 	return errors.Join(err, printed)
 }
 
-// agreeToRead says what the questions and the answers cost at the most, and asks if that is money.
+// agreeToRead prints the maximum cost of the questions and answers, and asks for agreement if it is not zero.
 func agreeToRead(a *cli.App, cmd *cobra.Command, c *comparison, items []lab.Item, strategies []lab.Strategy, o *lab.ReaderOptions) error {
 	n, u, err := lab.PlanInterview(cmd.Context(), items, strategies, o)
 	if err != nil || u.Calls == 0 {

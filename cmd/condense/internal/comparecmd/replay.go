@@ -19,8 +19,8 @@ import (
 	"github.com/condensehq/condense/internal/size"
 )
 
-// tariffs are the usual ones: a cache with markers, one whose reads cost a twentieth, and two without markers, of which one has no price
-// for writing.
+// tariffs are the usual tariffs: a cache with markers, one whose reads cost a twentieth, and two without markers, the
+// last one with no price for writing.
 var tariffs = []string{"claude-opus-4-6", "claude-opus-5-5", "gpt-5.6-sol", "gemini-3.1-pro-preview"}
 
 // replayWindow is the window of the model, if --windows names none.

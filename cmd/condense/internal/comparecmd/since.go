@@ -16,7 +16,7 @@ func (c *comparison) names(strategies []lab.Strategy) bool {
 	return slices.ContainsFunc(strategies, func(s lab.Strategy) bool { return s.Name == c.against })
 }
 
-// against prints the differences from what --against names, and returns an error if a condition is broken.
+// against prints the differences from the reference in --against, and returns an error if a condition is broken.
 func against(a *cli.App, c *comparison, r, old *lab.Report, conditions []lab.Condition) error {
 	var broken []string
 	for _, cond := range conditions {
@@ -31,7 +31,8 @@ func against(a *cli.App, c *comparison, r, old *lab.Report, conditions []lab.Con
 	return err
 }
 
-// differences prints how the strategies of r differ from those of old or, without one, from the strategy that --against names.
+// differences prints the differences between the strategies of r and those of old or, without old, the strategy in
+// --against.
 func differences(a *cli.App, c *comparison, r, old *lab.Report, conditions []lab.Condition) ([]string, error) {
 	if c.against == "" {
 		return nil, nil

@@ -23,7 +23,8 @@ type sizing struct {
 	target float64 // percent of the window
 }
 
-// sizings are compared with what the gateway does by itself, for a window. Below half of max_context_tokens money is no reason.
+// sizings are policies to compare with the gateway's default, for a window. Below half of max_context_tokens money is
+// no reason.
 func sizings(window int) []sizing {
 	var out []sizing
 	for _, most := range []int{60_000, 100_000, 150_000} {
@@ -118,7 +119,7 @@ func withSize(fragment, mode string, s *sizing, c *lab.Choice) string {
 	return strings.Join(out, "")
 }
 
-// writeSizes writes what the policies cost and which one to use.
+// writeSizes writes the costs of the policies and the recommended one.
 func (l *lesson) writeSizes(w io.Writer, width int) {
 	table := term.NewTable("when, and how far", ">USD", ">cheaper, mean", ">dearest", ">epochs", ">lost in use")
 	for i := range l.Money {

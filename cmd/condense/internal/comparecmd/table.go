@@ -24,7 +24,7 @@ var roundColumns = []column{
 	{"first_files", "files of the beginning"},
 }
 
-// writeRounds writes what is left after every round, if there are rounds.
+// writeRounds writes the shares left after every round, if there are rounds.
 func writeRounds(w io.Writer, r *lab.Report, markdown bool, width int) {
 	if len(r.RoundLines) == 0 {
 		return
@@ -90,8 +90,7 @@ var tableColumns = []column{
 	{"usd", "USD"},
 }
 
-// writeTables writes verdicts, warnings and tables. Width is that of the terminal in characters; zero means no
-// limit.
+// writeTables writes verdicts, warnings and tables. Width is the terminal's in characters; zero means no limit.
 func writeTables(w io.Writer, r *lab.Report, markdown, perMode bool, width int) {
 	term.Printf(w, "%s, %s, counted with %s, seed %d\n", size.Plural(len(r.Sessions), "session"), size.Plural(len(r.Rows), "result"), r.Encoding, r.Seed)
 	for _, s := range r.Skipped {

@@ -18,7 +18,7 @@ import (
 
 // A configListing is the result of check for one configuration, as JSON.
 type configListing struct {
-	// Files are those that were read; of an invalid configuration, only the one that was named.
+	// Files are the files that were read; of an invalid configuration, only the named file.
 	Files    []string      `json:"files"`
 	Faults   config.Errors `json:"faults"`
 	Warnings config.Errors `json:"warnings"`
@@ -112,7 +112,8 @@ type examinations struct {
 	problems map[string]error // why a plugin did not start, by provider
 }
 
-// of returns what is wrong with the settings of a plugin. One that is not approved, or has changed since, is not started.
+// of returns the faults of the settings of a plugin. A plugin that is not approved, or has changed since, is not
+// started.
 func (e *examinations) of(c *config.Config, p config.Provider) []config.ProviderFault {
 	if p.Withheld != "" {
 		return nil
@@ -135,8 +136,8 @@ func (e *examinations) of(c *config.Config, p config.Provider) []config.Provider
 	return faults
 }
 
-// pinWarnings reports which plugins would not be started, because they are not approved, have changed since, or did not start when
-// they were examined; and that their settings are not checked.
+// pinWarnings reports plugins that would not be started, because they are not approved, have changed since, or did
+// not start when they were examined; and that their settings are not checked.
 func pinWarnings(c *config.Config, problems map[string]error) (config.Errors, error) {
 	declared, err := plugins.Declared(c)
 	if err != nil {
@@ -171,7 +172,8 @@ func pinWarnings(c *config.Config, problems map[string]error) (config.Errors, er
 	return warnings, nil
 }
 
-// notChecked says that the settings of a plugin were not checked, and when they will be. The plugin was not started, or did not start.
+// notChecked tells the user that the settings of a plugin were not checked, and when they will be. The plugin was not
+// started, or did not start.
 func notChecked(p *plugins.Plugin, problem error) string {
 	if problem == nil {
 		return "; until then its settings are not checked"

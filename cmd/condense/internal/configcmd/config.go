@@ -84,7 +84,7 @@ func schema(a *cli.App) ([]byte, error) {
 	return config.Schema(slices.Collect(a.Strategies.All()), a.Names())
 }
 
-// ownSchema returns the schema of the active configuration; that of any configuration if there is none.
+// ownSchema returns the schema of the active configuration; without one, the general schema.
 func ownSchema(ctx context.Context, a *cli.App) ([]byte, error) {
 	declared, c, err := a.LoadPlugins()
 	if errors.As(err, new(config.Errors)) {
@@ -286,8 +286,8 @@ func firstSentence(doc string) string {
 	return strings.Join(strings.Fields(first), " ") + "."
 }
 
-// describe returns the strategy of that name, the truncation at the end of every chain, or a provider of the configuration. A plugin is
-// started to describe itself, if it is approved.
+// describe returns the strategy of that name, the truncation at the end of every chain, or a provider of the
+// configuration. A plugin is started to describe itself, if it is approved.
 func describe(ctx context.Context, a *cli.App, name string) (strategyListing, error) {
 	s, unknown := a.Strategies.Get(name)
 	switch {
@@ -298,7 +298,7 @@ func describe(ctx context.Context, a *cli.App, name string) (strategyListing, er
 	}
 	declared, c, err := a.LoadPlugins()
 	if err != nil || !slices.Contains(c.Providers(), name) {
-		return strategyListing{}, unknown // the configuration is not what was asked about
+		return strategyListing{}, unknown // the error about the name is more useful than a fault of the configuration
 	}
 	for _, p := range declared {
 		if p.Name == name {
@@ -329,7 +329,7 @@ func describePlugin(ctx context.Context, p plugins.Plugin) (strategyListing, err
 	return strategyListing{p.Name, doc, d.Settings}, nil
 }
 
-// truncation describes what no configuration declares.
+// truncation describes the provider that no configuration declares.
 const truncation = `The end of every chain: hides the oldest messages until the conversation fits, as slidingwindow does with its
 default settings. It is added to every chain and acts when the conversation is still above its limit; a chain that
 names it last lets it act at the threshold, too. It has no settings of its own: to truncate in another way,

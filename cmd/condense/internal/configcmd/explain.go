@@ -105,8 +105,8 @@ func explainPlace(a *cli.App, cmd *cobra.Command, c *config.Config, at cli.Place
 	return term.PrintText(a.Stdout, e.String())
 }
 
-// A forecast is what the rule of a profile and mode will decide. It is computed by applying the rule
-// to conversations of different sizes, without protected messages, not by a second formula.
+// A forecast predicts the decisions of the rule of a profile and mode. It is computed by applying the rule to
+// conversations of different sizes, without protected messages, not by a second formula.
 type forecast struct {
 	resolved *config.Resolved
 	rule     policy.Rule

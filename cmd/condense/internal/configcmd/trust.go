@@ -116,7 +116,7 @@ type approval struct {
 	why    error  // why it cannot be read
 }
 
-// A trustRequest is what a file needs trust for.
+// A trustRequest lists the parts of a file that need trust.
 type trustRequest struct {
 	file       string
 	parts      []part
@@ -125,7 +125,7 @@ type trustRequest struct {
 	approvals  map[string]approval
 }
 
-// A part is a claim and what has become of it since the former agreement.
+// A part is a claim and its change since the former agreement.
 type part struct {
 	trust.Claim
 	change change
@@ -141,7 +141,7 @@ const (
 	removed   change = "-"
 )
 
-// trustFile shows what the file needs trust for and records the user's agreement.
+// trustFile shows the parts of the file that need trust and records the user's agreement.
 func trustFile(a *cli.App, cmd *cobra.Command, store trust.Store, file string, yes, diff bool) error {
 	requests, err := trustRequests(a, store, file)
 	if err != nil {
@@ -183,7 +183,7 @@ func trustWritten(a *cli.App, file string) error {
 	store := trust.Open(config.Default().TrustDir())
 	requests, err := trustRequests(a, store, file)
 	if err != nil {
-		return nil //nolint:nilerr // 'config check' reports what is wrong with it
+		return nil //nolint:nilerr // 'config check' reports its faults
 	}
 	for i := range requests {
 		if err := requests[i].agree(store); err != nil {
@@ -203,7 +203,7 @@ func ask(a *cli.App, cmd *cobra.Command) error {
 	return nil
 }
 
-// printRequest prints the parts: those that have changed, if the user has agreed to others before.
+// printRequest prints the parts: only changed ones, if the user has agreed before.
 func printRequest(a *cli.App, r *trustRequest, known bool) {
 	file := visible(cli.FromHere(r.file))
 	if known || r.since.IsZero() {
@@ -253,13 +253,13 @@ func printPart(a *cli.App, r *trustRequest, p part, sign change) {
 	}
 }
 
-// trustRequests returns what the file, or the active files, need trust for.
+// trustRequests returns the requests of the file, or of the active files.
 func trustRequests(a *cli.App, store trust.Store, file string) ([]trustRequest, error) {
 	load := func(path, dir string) (*config.Config, error) {
 		opts := a.Names()
 		opts.Path, opts.Dir, opts.CheckProvider = path, dir, nil
 		opts.Trust = func(config.Claims) bool { return true }  // nothing is started here
-		opts.Require = func(config.Claim) bool { return true } // what a gateway would miss is shown too
+		opts.Require = func(config.Claim) bool { return true } // also show parts that only a gateway needs
 		return config.Load(opts)
 	}
 	c, err := load(file, "")
@@ -273,7 +273,7 @@ func trustRequests(a *cli.App, store trust.Store, file string) ([]trustRequest, 
 	// When it is found by search, it is merged with the user's own file and may need more.
 	found, err := load("", filepath.Dir(file))
 	if err != nil {
-		return requests, nil //nolint:nilerr // another file is invalid, not the one that was named
+		return requests, nil //nolint:nilerr // another file is invalid, not the named one
 	}
 	more, err := requestsOf(found, store)
 	if err != nil {
@@ -324,7 +324,7 @@ func requestsOf(c *config.Config, store trust.Store) ([]trustRequest, error) {
 	return requests, nil
 }
 
-// add adds a set of claims, compared with what the user has agreed to last.
+// add adds a set of claims, compared with the user's last agreement.
 func (r *trustRequest) add(claims config.Claims, store trust.Store) error {
 	now := []trust.Claim{}
 	for _, p := range claims.Parts {

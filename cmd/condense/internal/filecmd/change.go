@@ -286,7 +286,7 @@ rewinds in "condense". If there is nothing to undo, the file is written unchange
 	return cmd
 }
 
-// undo undoes a condensation: the one named, or the latest if name is empty.
+// undo undoes a condensation: the named one, or the latest if name is empty.
 func undo(a *cli.App, d *transcript.Document, name string) error {
 	id, err := condensationNamed(d.Journal.Condensations(), name, d.Format)
 	if err != nil {
@@ -320,8 +320,8 @@ func undoRewind(a *cli.App, d *transcript.Document) error {
 	return nil
 }
 
-// condensationNamed returns the ID of the condensation whose ID is or begins with name, or of the
-// latest if name is empty. The error is ErrNothing if there is none at all.
+// condensationNamed returns the ID of the condensation whose ID is or begins with name, or of the latest if name is
+// empty. The error is ErrNothing if there is none at all.
 func condensationNamed(all []history.Condensation, name, format string) (string, error) {
 	if len(all) == 0 {
 		text := "nothing to undo: no condensation is recorded"

@@ -81,7 +81,7 @@ func answerHook(ctx context.Context, a *cli.App, agent string, recall bool, most
 		o.MaxResult = 0
 	}
 	o.Recall = func(ctx context.Context, session, project string, arguments []byte) ([]string, error) {
-		s, err := newSeat(a, agent)
+		s, err := newAgentSession(a, agent)
 		if err != nil {
 			return nil, err
 		}

@@ -216,7 +216,7 @@ func (t *toolTable) row(tool string) *toolShare {
 	return t.rows[tool]
 }
 
-// add counts a message of which the parts were read.
+// add counts a message, given its parts as read.
 func (t *toolTable) add(m *core.Message, parts []dialog.Part) {
 	for j, p := range m.Parts {
 		switch p := p.(type) {
@@ -251,7 +251,7 @@ func (t *toolTable) inText(s *dialog.Passage) {
 	}
 	name := s.Use.Name
 	if !s.Use.Called && s.Use.Info.Family == "" {
-		name = "(in text)" // a result whose call is not known
+		name = "(in text)" // a result whose call is unknown
 	}
 	switch s.Kind {
 	case dialog.KindToolCall:

@@ -57,7 +57,7 @@ Handles of results that were kept are found in the agent's other sessions too.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if agent != "" {
-				s, err := newSeat(a, agent)
+				s, err := newAgentSession(a, agent)
 				if err != nil {
 					return err
 				}
@@ -67,7 +67,7 @@ Handles of results that were kept are found in the agent's other sessions too.`,
 			if _, err := f.state(cmd.Context()); err != nil {
 				return err
 			}
-			f.app.Stderr = io.Discard // what is wrong with the file was said
+			f.app.Stderr = io.Discard // the file's faults were already reported
 			return serveMCP(cmd.Context(), a, f.state)
 		},
 	}

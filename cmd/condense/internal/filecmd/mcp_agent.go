@@ -20,7 +20,7 @@ import (
 	"github.com/condensehq/condense/internal/recall"
 )
 
-// served are the agents whose session is found.
+// served are the agents whose session can be found.
 func served() []string {
 	names := hook.Agents()
 	for _, a := range sessions.Agents() {
@@ -32,8 +32,9 @@ func served() []string {
 	return names
 }
 
-// A seat serves the session of an agent: what the agent recorded of it, if that can be read, and what a hook has kept.
-type seat struct {
+// An agentSession serves the session of an agent: the agent's own record, if it can be read, and the originals that a
+// hook has kept.
+type agentSession struct {
 	agent    string
 	recorded *sessions.Agent // nil if its sessions are not found
 	kept     *hook.Store
@@ -44,8 +45,8 @@ type seat struct {
 	file *followed // the session that was served last
 }
 
-func newSeat(a *cli.App, agent string) (*seat, error) {
-	s := &seat{agent: agent, project: os.Getenv("CLAUDE_PROJECT_DIR"), file: &followed{app: *a}}
+func newAgentSession(a *cli.App, agent string) (*agentSession, error) {
+	s := &agentSession{agent: agent, project: os.Getenv("CLAUDE_PROJECT_DIR"), file: &followed{app: *a}}
 	s.file.app.Stderr = io.Discard // the model gets the errors
 	for _, r := range sessions.Agents() {
 		if r.Name == agent && r.InFiles() {
@@ -62,9 +63,9 @@ func newSeat(a *cli.App, agent string) (*seat, error) {
 	return s, err
 }
 
-// session returns the ID of the session and, if its file is found, the session. It is looked for at every call: agents start
-// servers before they write a session, and go on with another one in the same process.
-func (s *seat) session(ctx context.Context) (id string, found *sessions.Session) {
+// session returns the ID of the session and, if its file is found, the session. It looks again at every call: agents
+// start servers before they write a session, and switch sessions in the same process.
+func (s *agentSession) session(ctx context.Context) (id string, found *sessions.Session) {
 	id = s.id
 	if id == "" && s.agent == hook.Claude {
 		id = os.Getenv("CLAUDE_CODE_SESSION_ID")
@@ -80,8 +81,8 @@ func (s *seat) session(ctx context.Context) (id string, found *sessions.Session)
 	return cmp.Or(id, s.kept.Newest(s.agent, s.project)), nil
 }
 
-// state returns the conversation as it is now.
-func (s *seat) state(ctx context.Context) (*mcpserver.State, error) {
+// state returns the current conversation.
+func (s *agentSession) state(ctx context.Context) (*mcpserver.State, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	id, session := s.session(ctx)

@@ -133,7 +133,7 @@ func globEscape(path string) string {
 	return regexp.MustCompile(`[*?\[\\]`).ReplaceAllString(path, `\$0`)
 }
 
-// lost returns what is hidden or rewritten, by one condensation if one is named.
+// lost returns hidden and rewritten content, of one condensation if one is named.
 func (r *recalling) lost() ([]recall.Piece, error) {
 	if r.condensation == "" {
 		return r.conversation.Own.Lost(nil), nil
@@ -154,8 +154,8 @@ func (r *recalling) lost() ([]recall.Piece, error) {
 	return r.conversation.Own.Lost(touched), nil
 }
 
-// elsewhere returns the handles in the view whose content is neither in the conversation nor in its
-// files of originals, because it was removed before the file was written. Each is listed once.
+// elsewhere returns the handles in the view whose content is neither in the conversation nor in its files of
+// originals, because it was removed before the file was written. Each is listed once.
 func (r *recalling) elsewhere() []string {
 	_ = r.readParts() // without them more is elsewhere
 	return r.conversation.Elsewhere()

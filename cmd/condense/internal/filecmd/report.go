@@ -121,7 +121,7 @@ func printDecision(w io.Writer, path, request string, d policy.Decision, estimat
 	_ = term.PrintText(w, t.Text("  "))
 }
 
-// printReport prints what was done and why. Request describes what the file itself sets; it may be
+// printReport prints the changes and their reasons. Request describes the settings in the file itself; it may be
 // empty.
 func printReport(w io.Writer, name, format, to, request string, r *condense.Report) {
 	b := r.Budget
@@ -219,14 +219,14 @@ func addSteps(t *term.Table, steps []core.Step) {
 	}
 }
 
-// stepText describes what a step did; empty if there is nothing to report.
+// stepText describes the result of a step; empty if there is nothing to report.
 func stepText(s *core.Step) string {
 	n, kinds := savings(s)
 	if s.Looked == 0 && s.Changed == 0 && s.Note == "" && n == 0 {
 		return ""
 	}
 	var done []string
-	switch { // a plugin need not report how many it looked at, or what it saved
+	switch { // a plugin need not report how many it looked at, or how much it saved
 	case s.Name == "value" && s.Looked > 0:
 		done = append(done, "dropped "+size.Group(s.Changed)+" of "+size.Group(s.Looked)+" lines")
 	case s.Looked > 0:

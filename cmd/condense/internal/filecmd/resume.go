@@ -88,7 +88,7 @@ type resumption struct {
 	*cli.App
 	selection
 	session *sessions.Session
-	turn    condense.Turn // what the flags set
+	turn    condense.Turn // from the flags
 }
 
 // agentOf returns the named agent.
@@ -170,7 +170,7 @@ func (r *resumption) do(cmd *cobra.Command, show, quiet bool) error {
 	return nil
 }
 
-// show prints what would be done.
+// show prints the planned changes.
 func (r *resumption) show(cmd *cobra.Command, h *condense.Host, c *condense.Conversation, turn condense.Turn, request string, copied *sessions.Copy) error {
 	decision, err := cli.Await(cmd.Context(), func() (policy.Decision, error) { return h.Check(c, turn) })
 	if err != nil {

@@ -137,8 +137,8 @@ func (s *selection) chosen(cmd *cobra.Command, c *config.Config) (*config.Provid
 	return p, nil
 }
 
-// turn returns the next turn of a document, and a description of what the document itself sets: the
-// model's window and the longest answer. The description is empty if neither is used.
+// turn returns the next turn of a document, and a description of the settings in the document itself: the model's
+// window and the longest answer. The description is empty if neither is used.
 func (s *selection) turn(d *transcript.Document) (condense.Turn, string) {
 	t := condense.Turn{Profile: s.profile, Mode: s.mode, System: d.System, Tools: d.Tools}
 	var said []string
@@ -224,7 +224,7 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
 			defer h.Close()
 			turn, request := sel.turn(d)
 			turn.API = cmp.Or(to, d.Format)
-			// A handle is a promise: in a file that has only what would be sent it would lead nowhere.
+			// A handle is a promise: in a file with only the view it would lead nowhere.
 			turn.NoRecall = !cli.RecordCondensations[turn.API] && cmp.Or(sel.originals, sel.resolved.Originals) != config.OriginalsParts
 			turn.Instructions, turn.Estimate = ask, !quiet || report != ""
 			if dir != "" {

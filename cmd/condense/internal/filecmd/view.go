@@ -78,7 +78,7 @@ func writeView(a *cli.App, d *transcript.Document, to string) error {
 
 // A viewLine is a message of the timeline as JSON.
 type viewLine struct {
-	Number      int          `json:"number,omitempty"` // among those recorded
+	Number      int          `json:"number,omitempty"` // among the recorded ones
 	HiddenBy    []string     `json:"hidden_by,omitempty"`
 	InsertedBy  string       `json:"inserted_by,omitempty"`
 	RewrittenBy string       `json:"rewritten_by,omitempty"`
@@ -195,7 +195,7 @@ func excerpt(s string) string {
 	return plain.Line(strings.TrimRight(b.String(), " "))
 }
 
-// An only is the flag that restricts what view lists. Nil means everything.
+// An only is the flag that restricts the output of view. Nil means everything.
 type only []string
 
 // The values of --only.
@@ -229,7 +229,7 @@ func (o *only) choosesMessages() bool {
 	return slices.Contains(*o, onlyUser) || slices.Contains(*o, onlySummary)
 }
 
-// leaves removes from m, of which the parts were read, what is not listed, and reports whether anything remains.
+// leaves removes the parts of m that are not listed, given its parts as read, and reports whether anything remains.
 func (o *only) leaves(m *core.Message, read []dialog.Part) bool {
 	user := slices.Contains(*o, onlyUser) && m.Role == core.RoleUser && m.Kind == core.KindOriginal
 	summary := slices.Contains(*o, onlySummary) && m.Kind != core.KindOriginal
@@ -262,7 +262,7 @@ func (o *only) leaves(m *core.Message, read []dialog.Part) bool {
 	return len(parts) > 0 || before == 0
 }
 
-// text returns what is listed of a text, which can hold calls, results and what a program added.
+// text returns the listed part of a text, which can hold calls, results and additions by a program.
 func (o *only) text(m *core.Message, t core.Text, passages []dialog.Passage) core.Text {
 	if len(*o) == 0 || m.Kind != core.KindOriginal || m.Role == core.RoleSystem {
 		return t

@@ -17,8 +17,8 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// A wait says on a terminal for which provider and model a command waits, and since when, in one line that is overwritten. Elsewhere it
-// prints nothing.
+// A wait shows on a terminal for which provider and model a command waits, and since when, in one line that is
+// overwritten. Elsewhere it prints nothing.
 type wait struct {
 	w     io.Writer // nil: no terminal
 	model func(provider string) string

@@ -15,14 +15,15 @@ import (
 	"github.com/condensehq/condense/transcript"
 )
 
-// formats are those of the agents' sessions.
+// formats are the formats of the agents' sessions.
 var formats = map[string]string{Claude: "claudecode", OpenCode: "opencode", Pi: "pi"}
 
-// maxDigest is the size of a digest in tokens. The pass after it only makes room: a digest that makes a conversation longer is dropped.
+// maxDigest is the size of a digest in tokens. The pass after it only makes room: a digest that makes a conversation
+// longer is dropped.
 const maxDigest = "1500"
 
-// digest says what was in a conversation: what the user asked, the open work, the last errors, the files. It is empty
-// if there is not much.
+// digest summarizes a conversation: the user's requests, the open work, the last errors, the files. It is empty if
+// there is not much.
 func digest(ctx context.Context, agent string, e *event) (string, error) {
 	data := []byte(e.Messages)
 	if len(data) == 0 {
@@ -46,7 +47,7 @@ func digest(ctx context.Context, agent string, e *event) (string, error) {
 	}
 	defer host.Close()
 	c := condense.NewConversation()
-	for _, m := range d.Journal.Messages() { // what was compacted before too
+	for _, m := range d.Journal.Messages() { // including messages compacted before
 		if m.Kind == core.KindSummary {
 			continue
 		}

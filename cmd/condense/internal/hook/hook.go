@@ -1,7 +1,8 @@
-// Package hook answers the hooks of agents: it shortens a tool result before the model sees it for the first time, and says
-// after a compaction what was before it. Originals of what is cut are kept in a [Store].
+// Package hook answers the hooks of agents: it shortens a tool result before the model sees it for the first time,
+// and after a compaction gives a digest of the conversation before it. Originals of cut results are kept in a
+// [Store].
 //
-// What an agent passes holds text from anywhere and is not trusted: no file is opened by a name in it, other than the
+// An agent's input holds text from anywhere and is not trusted: no file is opened by a name in it, other than the
 // transcript that the agent itself names, and no path is made of it unchecked.
 package hook
 
@@ -35,19 +36,19 @@ const (
 // Agents are the agents whose hooks are answered.
 func Agents() []string { return []string{Claude, OpenCode, Pi} }
 
-// Options say what is done.
+// Options adjust the answers.
 type Options struct {
-	Lossless bool // shorten where nothing is lost
-	// MaxResult is the most tokens that a result may have; longer ones are cut. 0 means no limit. It is
-	// for agents whose model can recall, since a cut result has a handle.
+	Lossless bool // only shortening without loss
+	// MaxResult is the most tokens of a result; longer ones are cut. 0 means no limit. It is for agents whose model
+	// can recall, since a cut result has a handle.
 	MaxResult int
-	Store     *Store // keeps what is cut
+	Store     *Store // keeps the originals of cut results
 	Logger    *slog.Logger
 	// Recall answers a call of the tool recall in the extension of an agent without MCP. An error is for the model.
 	Recall func(ctx context.Context, session, project string, arguments []byte) ([]string, error)
 }
 
-// An event is what agents pass: Claude Code's members, which the extensions of the others use too.
+// An event is the input of a hook: Claude Code's members, which the extensions of the others use, too.
 type event struct {
 	Name       string          `json:"hook_event_name"` // PostToolUse, SessionStart, PreCompact or Recall
 	Session    string          `json:"session_id"`
@@ -61,7 +62,8 @@ type event struct {
 	Messages   json.RawMessage `json:"conversation"` // instead of a transcript, as the agent exports it
 }
 
-// Answer returns the answer to one call of a hook; nil if there is nothing to say, so that the agent does as it would without.
+// Answer returns the answer to one call of a hook; nil if there is none, so that the agent proceeds as without the
+// hook.
 func Answer(ctx context.Context, agent string, in io.Reader, o *Options) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(in, maxInput+1))
 	if err != nil {

@@ -152,8 +152,8 @@ func read(t *testing.T, path string) string {
 	return string(messages[1].Parts[0].(core.ToolResult).Content[0].(core.Text))
 }
 
-// TestEveryHandleIsKept: a text that a lossless pass has shortened before it is cut is found by the handle in the stub, whatever
-// form of it that is of; and stubs that were in the text are not taken for ours.
+// TestEveryHandleIsKept: a text that a lossless pass has shortened before it is cut is found by the handle in the
+// stub, whatever form of it that is of; and stubs that were in the text are not taken for ours.
 func TestEveryHandleIsKept(t *testing.T) {
 	o, log := options(t)
 	foreign := "[… 9 lines of x left out; recall h:0123456789]"
@@ -180,7 +180,8 @@ func TestEveryHandleIsKept(t *testing.T) {
 	}
 }
 
-// TestReadGoesOn: what stays of a file is its beginning, since the agent numbers the lines, and the stub says where to go on.
+// TestReadGoesOn: what stays of a file is its beginning, since the agent numbers the lines, and the stub says where
+// to go on.
 func TestReadGoesOn(t *testing.T) {
 	o, _ := options(t)
 	text := lines(300)

@@ -24,11 +24,11 @@ var shapes = map[string][]string{
 	"WebFetch": {"result"},
 }
 
-// ours begins what this program says to models. It is not shortened: it was asked for.
+// ours begins this program's own texts for models. They are not shortened: the model asked for them.
 const ours = "[condense "
 
-// texts returns the texts of a result, and a function that returns the result with what was set. There are none in results
-// of unknown form.
+// texts returns the texts of a result, and a function that returns the result with the changed texts. Results of
+// unknown form have none.
 func texts(tool string, raw json.RawMessage) ([]*field, func() any, error) {
 	if len(raw) == 0 {
 		return nil, nil, nil
@@ -82,7 +82,7 @@ func members(tool string, r map[string]any) []*field {
 	if tool == "Read" {
 		return read(r)
 	}
-	// What the agent wrote to a file it shows the beginning of.
+	// Of a result that the agent saved to a file, the model sees only the beginning.
 	if _, saved := r["persistedOutputPath"]; saved || r["isImage"] == true {
 		return nil
 	}

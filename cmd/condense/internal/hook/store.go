@@ -17,8 +17,8 @@ import (
 	"github.com/condensehq/condense/internal/disk"
 )
 
-// A Store keeps the originals of tool results that were cut, one file each, in the format of [history.EncodeOriginals]: hooks are
-// short processes that run in parallel, and 'condense recall' reads the files.
+// A Store keeps the originals of tool results that were cut, one file each, in the format of
+// [history.EncodeOriginals]: hooks are short processes that run in parallel, and 'condense recall' reads the files.
 //
 //	DIR/AGENT/SESSION/HANDLE.jsonl
 //	DIR/AGENT/SESSION/project      the folder that the agent works in
@@ -61,8 +61,8 @@ func (s *Store) folder(agent, session string) (string, error) {
 	return filepath.Join(s.Dir, agent, session), nil
 }
 
-// keep keeps messages with the content of a handle. It refuses what does not fit, and never removes what is younger than
-// MaxAge for it.
+// keep keeps messages with the content of a handle. It refuses them if they do not fit, and never removes sessions
+// younger than MaxAge to make room.
 func (s *Store) keep(agent, session, project, handle string, messages []core.Message) error {
 	dir, err := s.folder(agent, session)
 	if err != nil {
@@ -101,7 +101,8 @@ func (s *Store) keep(agent, session, project, handle string, messages []core.Mes
 	return nil
 }
 
-// expire removes the sessions that got no file since a time, other than that in a folder, and returns the size of what is left.
+// expire removes the sessions without a file since a time, except the one in a folder, and returns the size of the
+// rest.
 func (s *Store) expire(before time.Time, but string) (used int64, err error) {
 	sessions, err := filepath.Glob(filepath.Join(globEscape(s.Dir), "*", "*"))
 	if err != nil {
@@ -166,7 +167,8 @@ func (s *Store) Files(agent, session string) []string {
 	return ordered(filepath.Join(globEscape(dir), "*"+extension))
 }
 
-// Find returns the files with a handle, of any session of an agent: a resumed or forked session has handles of another one.
+// Find returns the files with a handle, of any session of an agent: a resumed or forked session has handles of
+// another one.
 func (s *Store) Find(agent, handle string) []string {
 	if !handleRule.MatchString(handle) || !slices.Contains(Agents(), agent) {
 		return nil

@@ -84,8 +84,8 @@ type building struct {
 	tool    string // the command go
 	dir     string // of the module that is built
 	out     string
-	version string    // what the program says of itself
-	said    io.Writer // gets what the command go reports
+	version string    // the program's own version text
+	said    io.Writer // receives the reports of the command go
 }
 
 // An addition is a package whose strategies are built in.
@@ -258,7 +258,7 @@ func (b *building) link(ctx context.Context, all []*addition) error {
 	b.version = "built for another system, and not tried\n"
 	if targetOS() == runtime.GOOS && cmp.Or(os.Getenv("GOARCH"), runtime.GOARCH) == runtime.GOARCH {
 		// A name that is not valid, or taken, is reported by the registry.
-		said, err := exec.CommandContext(ctx, temp, "version").CombinedOutput() //nolint:gosec // what was just built
+		said, err := exec.CommandContext(ctx, temp, "version").CombinedOutput() //nolint:gosec // the program just built
 		if err != nil {
 			return fmt.Errorf("the program was built, but does not start: %s", strings.TrimSpace(string(said)))
 		}
@@ -267,7 +267,7 @@ func (b *building) link(ctx context.Context, all []*addition) error {
 	return os.Rename(temp, out)
 }
 
-// run runs the command go in a folder and returns its output. What it reports when it fails is printed.
+// run runs the command go in a folder and returns its output. It prints the report of a failure.
 func (b *building) run(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, b.tool, args...) //nolint:gosec // the command go, for the packages that the user named
 	cmd.Dir = dir

@@ -206,8 +206,8 @@ func (d *dev) request(ctx context.Context) (*core.Request, string, error) {
 		size.Group(len(req.Messages)), size.Group(total), size.Group(req.Budget.Target)), nil
 }
 
-// bundled returns a recorded session that comes with condense, its first message protected as a host may do. It has everything that a
-// strategy may act on: prose, code, results of tools, long and short.
+// bundled returns a recorded session that comes with condense, its first message protected as a host may do. It has
+// every kind of content for a strategy: prose, code, results of tools, long and short.
 func bundled(counter core.Counter) ([]core.Message, string, error) {
 	items, err := lab.Find("demo:entire-cli")
 	if err != nil {

@@ -102,7 +102,8 @@ func TestSnapshotIgnoresWhatIsNoChange(t *testing.T) {
 	}
 }
 
-// An author who saves a file while it is being built, at the same size and in the same moment of the file system's clock, sees it tried.
+// An author who saves a file while it is being built, at the same size and in the same moment of the file system's
+// clock, sees it tried.
 func TestAChangeInTheSameMomentIsNotMissed(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.go")

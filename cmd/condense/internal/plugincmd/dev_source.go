@@ -146,9 +146,9 @@ const freshFor = 3 * time.Second
 // in the folder of its sources.
 const maxSource = 1 << 20
 
-// takeSnapshot reads the files of a folder, and the file extra if it is not empty. A file
-// with the size and time that it has in before is not read again, unless it was fresh then. Hidden folders and those of
-// installed packages are ignored.
+// takeSnapshot reads the files of a folder, and the file extra if it is not empty. A file with unchanged size and
+// time is not read again, unless it was fresh in before. Hidden folders and folders of installed packages are
+// ignored.
 func takeSnapshot(ctx context.Context, root, extra string, before snapshot) (snapshot, error) {
 	s := snapshot{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -195,8 +195,7 @@ func (s snapshot) add(path string, before snapshot) error {
 	return err
 }
 
-// changed returns the name of a file whose content differs from that in before; empty if
-// there is none.
+// changed returns the name of a file whose content differs from its content in before; empty if there is none.
 func (s snapshot) changed(before snapshot) string {
 	for _, path := range slices.Sorted(maps.Keys(s)) {
 		if b, ok := before[path]; !ok || b.sum != s[path].sum {

@@ -221,7 +221,7 @@ func printDeclined(w io.Writer, verdicts []coretest.Verdict, wrong map[string]bo
 
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// printFindings prints where and how a rule was broken, and what to do.
+// printFindings prints where and how a rule was broken, and the remedy.
 func printFindings(w io.Writer, rule core.Rule, findings []finding) {
 	var first *finding
 	var names []string

@@ -12,8 +12,7 @@ import (
 	"github.com/condensehq/condense/core/coretest"
 )
 
-// repairs say what an author must do about a broken rule. The rule itself says what it
-// requires.
+// repairs tell an author how to repair a broken rule. The rule itself states its requirement.
 var repairs = map[string]string{
 	"answer":         "return the messages unchanged if there is nothing to do, or an error if you cannot shorten them",
 	"valid-parts":    "put only texts, images and opaque blocks into results, and no part that is nil or a pointer",
@@ -45,7 +44,7 @@ var repairs = map[string]string{
 // A fault is a rule that was broken, and how.
 type fault struct{ rule, text string }
 
-// printFaults prints why the answer of a plugin was invalid, and what its author must do.
+// printFaults prints the reasons why the answer of a plugin was invalid, and the repairs for its author.
 func printFaults(w io.Writer, err error) {
 	faults := faultsOf(err)
 	if len(faults) == 0 {
@@ -72,8 +71,8 @@ func printFaults(w io.Writer, err error) {
 	}
 }
 
-// faultsOf returns the broken rules that err reports: those that the host found, or the
-// plugin's SDK, which checks before it answers.
+// faultsOf returns the broken rules that err reports: detected by the host, or by the plugin's SDK, which checks
+// before it answers.
 func faultsOf(err error) []fault {
 	var faults []fault
 	for line := range strings.Lines(err.Error()) {
@@ -88,7 +87,7 @@ func faultsOf(err error) []fault {
 	return faults
 }
 
-// authorLogs returns the loggers for what a plugin prints and for what it logs in calls.
+// authorLogs returns the loggers for a plugin's output and for its logs of calls.
 func authorLogs(w io.Writer) (output, calls *slog.Logger) {
 	mu := new(sync.Mutex)
 	return slog.New(cli.AuthorLog{Mu: mu, W: w, Level: slog.LevelInfo, Stream: true}), slog.New(cli.AuthorLog{Mu: mu, W: w, Level: slog.LevelDebug})

@@ -147,7 +147,7 @@ func writeTemplate(lang, dir string, n *naming) (written []string, err error) {
 //go:embed all:templates/go all:templates/node all:templates/python
 var templates embed.FS
 
-// A templateLang is what plugins in a language need in addition to their files.
+// A templateLang has the properties of plugins in a language besides their files.
 type templateLang struct {
 	replaces bool     // they are built with a checkout of condense
 	sdk      embed.FS // copied into the plugin
@@ -246,8 +246,8 @@ func templateSources(lang string) (map[string][]byte, error) {
 	return sources, nil
 }
 
-// release is the form of a version that can be downloaded, unlike that of a build from a
-// checkout: (devel), v0.0.0-20260102150405-0123456789ab, v1.2.3+dirty.
+// release matches versions that can be downloaded, unlike the version of a build from a checkout: (devel),
+// v0.0.0-20260102150405-0123456789ab, v1.2.3+dirty.
 var release = regexp.MustCompile(`^v(?:[1-9]\d*\.\d+\.\d+|0\.\d*[1-9]\d*\.\d+|0\.0\.[1-9]\d*)(?:-(?:alpha|beta|rc)\.?\d+)?$`)
 
 // require selects the condense that a plugin in Go is built with: the checkout replace if it
@@ -290,8 +290,7 @@ func findCheckout() (string, bool) {
 	if wd, err := os.Getwd(); err == nil {
 		starts = append(starts, wd)
 	}
-	// The path of a source file is that on the machine of the build, and relative after
-	// -trimpath.
+	// The path of a source file is from the machine of the build, and relative after -trimpath.
 	if _, source, _, ok := runtime.Caller(0); ok && filepath.IsAbs(source) {
 		starts = append(starts, filepath.Dir(source))
 	}

@@ -56,8 +56,8 @@ PATH may be a program that no provider uses. Nothing is started. 'condense trust
 	}
 }
 
-// pluginsNamed returns the plugins that an argument means: the provider of that name, those
-// with that program or folder, or else a program that no provider uses.
+// pluginsNamed returns the plugins that an argument means: the provider of that name, providers with that program or
+// folder, or else a program that no provider uses.
 func pluginsNamed(arg string, declared []plugins.Plugin, c *config.Config) ([]plugins.Plugin, error) {
 	path, err := filepath.Abs(arg)
 	if err != nil {
@@ -124,8 +124,7 @@ func pin(a *cli.App, store trust.Store, chosen []plugins.Plugin) error {
 	return err
 }
 
-// pinOne prints what pinning a plugin changes, and returns the checksum to store; empty if it
-// changes nothing.
+// pinOne prints the effect of pinning a plugin, and returns the checksum to store; empty if nothing changes.
 func pinOne(w io.Writer, p plugins.Plugin) (string, error) {
 	target, _ := p.Target()
 	name := cmp.Or(p.Name, filepath.Base(target))

@@ -45,7 +45,7 @@ type pluginListing struct {
 	Pinned   bool   `json:"pinned"`
 	PinnedBy string `json:"pinned_by,omitempty"` // the user, or a place in the configuration
 	SHA256   string `json:"sha256,omitempty"`    // as pinned
-	Found    string `json:"found,omitempty"`     // the checksum of the program as it is now
+	Found    string `json:"found,omitempty"`     // the current checksum of the program
 	Matches  bool   `json:"matches"`
 	// About is the plugin's description of itself; absent if it was not started.
 	About   *pluginAbout `json:"about,omitempty"`

@@ -118,7 +118,7 @@ type testListing struct {
 	Acted         int                `json:"acted"`             // cases in which it changed a conversation
 	Deterministic *bool              `json:"deterministic"`     // null if it gave no answer that could be compared
 	Stopped       string             `json:"stopped,omitempty"` // why cases were left out
-	// Conversations are those that it was asked to halve, in a chain.
+	// Conversations are the conversations that it had to halve, in a chain.
 	Conversations []tryListing `json:"conversations"`
 }
 

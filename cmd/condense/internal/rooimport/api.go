@@ -24,8 +24,7 @@ type export struct {
 	GlobalSettings map[string]any
 }
 
-// api is how to reach one of Roo's providers. Addresses and variables are those of the vendors'
-// documentation.
+// api is the way to reach one of Roo's providers. Addresses and variables are from the vendors' documentation.
 type api struct {
 	table    string // its name in the table of models
 	modelKey string // the key of a profile with the model's id

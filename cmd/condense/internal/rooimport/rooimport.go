@@ -18,7 +18,7 @@ import (
 // An Import is the result of reading an export.
 type Import struct {
 	Values config.Values `json:"values"`
-	// Took and Ignored list every setting of the export and what was done with it.
+	// Took and Ignored list every setting of the export with its treatment.
 	Took    []Note `json:"took"`
 	Ignored []Note `json:"ignored,omitempty"`
 	// Check lists values that the export does not contain and that were assumed.
@@ -31,7 +31,7 @@ type Import struct {
 	Secrets []string `json:"secrets,omitempty"`
 }
 
-// A Note is about one setting: where it was, what it became, and why.
+// A Note is about one setting: its place, its translation, and the reason.
 type Note struct {
 	From string `json:"from"`
 	To   string `json:"to,omitempty"`

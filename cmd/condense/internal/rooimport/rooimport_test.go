@@ -162,8 +162,8 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// TestKeyForPlainHTTPIsSaid: a key is not sent unencrypted to another machine, so that an imported model there would never be used; the
-// import says so, and says nothing of this machine or of https.
+// TestKeyForPlainHTTPIsSaid: a key is not sent unencrypted to another machine, so that an imported model there would
+// never be used; the import says so, and says nothing of this machine or of https.
 func TestKeyForPlainHTTPIsSaid(t *testing.T) {
 	for address, want := range map[string]bool{"http://llm.corp:4000": true, "https://llm.corp:4000": false, "http://localhost:4000/v1": false, "http://127.0.0.1:1": false} {
 		imported, err := rooimport.Read([]byte(`{"providerProfiles": {"currentApiConfigName": "a", "apiConfigs": {"a": {"apiProvider": "openai", "openAiModelId": "m", "openAiBaseUrl": "`+address+`"}}}}`), true)

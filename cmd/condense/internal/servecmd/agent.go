@@ -100,7 +100,7 @@ func installCommand(a *cli.App) *cobra.Command {
 // recallPath is before a recall secret in an address.
 const recallPath = "/recall/"
 
-// withSecret adds a recall secret to an address, the one that is installed already if there is one.
+// withSecret adds a recall secret to an address, the installed secret if there is one.
 func withSecret(agent *agents.Agent, address string) (string, error) {
 	if agent.Point.Recall == nil {
 		return "", fmt.Errorf("%s cannot be given a server of MCP: install it without --recall", agent.Title)
@@ -121,7 +121,7 @@ func withSecret(agent *agents.Agent, address string) (string, error) {
 	return address + recallPath + secret, nil
 }
 
-// withoutSecret is an address as it is shown.
+// withoutSecret returns an address for display.
 func withoutSecret(address string) string {
 	before, _, _ := strings.Cut(address, recallPath)
 	return before
@@ -192,7 +192,7 @@ func install(cmd *cobra.Command, a *cli.App, agent *agents.Agent, address string
 	return nil
 }
 
-// restore keeps the record of what was installed before an installation that failed.
+// restore restores the record of the installation before a failed one.
 func restore(old, failed *installation) error {
 	if old != nil {
 		return old.save()

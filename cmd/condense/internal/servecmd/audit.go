@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// openAudit returns a log of who did what, in a file, and what closes it.
+// openAudit returns a log of all actions and their users, in a file, and its closer.
 func openAudit(path string) (*slog.Logger, io.Closer, error) {
 	w := &auditFile{path: path}
 	if err := w.open(); err != nil {
@@ -17,8 +17,8 @@ func openAudit(path string) (*slog.Logger, io.Closer, error) {
 	return slog.New(slog.NewJSONHandler(w, nil)), w, nil
 }
 
-// An auditFile is written line by line. If the file at its path is another one by then, because a program has renamed it, the line goes
-// into the new one.
+// An auditFile is written line by line. If a program has renamed the file, so that another one is at its path, the
+// line goes into the new file.
 type auditFile struct {
 	path string
 	mu   sync.Mutex

@@ -9,7 +9,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 )
 
-// streams returns the standard streams, which must be files: the program gets them as they are.
+// streams returns the standard streams, which must be files, because the program gets them directly.
 func streams(a *cli.App) ([]*os.File, error) {
 	var files []*os.File
 	for _, s := range []any{a.Stdin, a.Stdout, a.Stderr} {

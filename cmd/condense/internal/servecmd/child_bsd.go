@@ -4,5 +4,5 @@ package servecmd
 
 import "syscall"
 
-// endsWithParent would let the system end a child when this process is killed, which this one cannot.
+// endsWithParent would let the system end a child when this process is killed, which is not possible here.
 func endsWithParent() (attr *syscall.SysProcAttr, undo func()) { return nil, func() {} }

@@ -13,8 +13,8 @@ import (
 // ownedByUser reports whether a file belongs to the user of this process: the temporary folder is the user's own.
 func ownedByUser(os.FileInfo) bool { return true }
 
-// runChild runs a program with the standard streams of this process and returns its exit code.
-// The console sends Ctrl-C to both; the program decides what it means.
+// runChild runs a program with the standard streams of this process and returns its exit code. The console sends
+// Ctrl-C to both; the program decides on its meaning.
 func runChild(program string, argv, env []string, a *cli.App) (int, error) {
 	files, err := streams(a)
 	if err != nil {

@@ -18,17 +18,17 @@ import (
 // runChild runs a program with the standard streams of this process and returns its exit code as
 // a shell does: 128 plus the number of the signal that ended it.
 //
-// The program stays in the process group of this process, so that a terminal treats both as one
-// job: what the terminal sends, on Ctrl-C, on Ctrl-Z or when the size of the window changes, reaches
-// the program without help. Signals that were sent to this process alone are passed on. If the
-// program stops, so does this process, so that the shell gets the terminal back.
+// The program stays in the process group of this process, so that a terminal treats both as one job: the terminal's
+// signals, on Ctrl-C, on Ctrl-Z or when the size of the window changes, reach the program directly. Signals that were
+// sent to this process alone are passed on. If the program stops, so does this process, so that the shell gets the
+// terminal back.
 func runChild(program string, argv, env []string, a *cli.App) (int, error) {
 	files, err := streams(a)
 	if err != nil {
 		return 0, err
 	}
-	// The handlers of main end this process; here the program decides. SIGTSTP too: if this process stopped
-	// first, the shell would prompt while the program can still read what is typed for the shell.
+	// The handlers of main end this process; here the program decides. SIGTSTP, too: if this process stopped first,
+	// the shell would prompt while the program can still read input for the shell.
 	signal.Reset(unix.SIGINT, unix.SIGTERM)
 	received := make(chan os.Signal, 16)
 	for _, s := range []unix.Signal{unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP, unix.SIGTSTP, unix.SIGUSR1, unix.SIGUSR2} {
@@ -120,7 +120,7 @@ func stopWith(pid int) (status unix.WaitStatus, ok bool, err error) {
 	if err := unix.Kill(unix.Getpid(), unix.SIGSTOP); err != nil {
 		return status, false, err
 	}
-	<-continued // other threads than this one may be the first to stop
+	<-continued // another thread may be the first to stop
 	time.Sleep(settle)
 	if status, ok, err = event(pid, unix.WNOHANG); ok || err != nil {
 		return status, ok, err

@@ -18,13 +18,13 @@ var reasons = map[string]string{
 	"changed": "the vendor's cache was lost anyway", "payback": "it was to save more than it costs", "overflow": "the vendor refused it as too long",
 }
 
-// setbacks say what a provider did that did not condense.
+// setbacks describe the outcomes of a provider that did not condense.
 var setbacks = map[string]string{
 	string(core.OutcomeFailed): "failed", string(core.OutcomeRejected): "broke a rule for results", string(core.OutcomeSkipped): "could not work",
 	live.Replaced: "was replaced",
 }
 
-// lastLines is what wrap says at the end about the history, and about what did not work: a line each.
+// lastLines are wrap's last lines, about the history and about failures.
 func lastLines(s *live.Stats, record string) []string {
 	failed, away := failures(s.Attempts), unreachable(s.Unreachable)
 	line, others := "the history was never too long", failed
@@ -85,7 +85,7 @@ func condensed(s *live.Stats) string {
 	return text + count(n, "time") + makers(made) + ": " + strings.Join(parts, ", ")
 }
 
-// accounts says what clients' own models were asked for, and what that was expected to cost and did.
+// accounts describes the requests to clients' own models, with their expected and actual costs.
 func accounts(n *live.Accounts) string {
 	text := count(n.Asked, "account") + " by the agent's own model"
 	if n.Failed > 0 {

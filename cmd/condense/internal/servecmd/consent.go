@@ -14,8 +14,9 @@ import (
 	"github.com/condensehq/condense/internal/trust"
 )
 
-// consent returns the value of --account for an agent, whose program is at a path: the user's keys are used only after a yes on a terminal, which is
-// remembered for that program and value. A no turns accounts off for this run, and without a terminal the configuration decides.
+// consent returns the value of --account for an agent, whose program is at a path: the user's keys are used only
+// after a yes on a terminal, which is remembered for that program and value. A no turns accounts off for this run,
+// and without a terminal the configuration decides.
 func consent(a *cli.App, agent *agents.Agent, program, value string) string {
 	if value != config.AccountClient && value != config.AccountPlan {
 		return value
@@ -50,20 +51,20 @@ func consent(a *cli.App, agent *agents.Agent, program, value string) string {
 	return value
 }
 
-// What an account is assumed to take, in tokens.
+// The assumed size of an account, in tokens.
 const (
 	accountPrompt   = 160_000
 	accountQuestion = 700
 	accountAnswer   = 2_000
 )
 
-// priced are models whose prices give an idea of those of an agent.
+// priced are models with typical prices of an agent's models.
 var priced = map[string][]string{
 	agents.Anthropic: {"claude-haiku-4-5", "claude-sonnet-4-5", "claude-opus-5-5"},
 	agents.OpenAI:    {"gpt-5.6-terra", "gpt-5.6-sol"},
 }
 
-// accountCosts says what an account costs with models of the agent's vendors.
+// accountCosts describes the cost of an account with models of the agent's vendors.
 func accountCosts(agent *agents.Agent) string {
 	apis := []string{agents.Anthropic, agents.OpenAI}
 	switch agent.Name {

@@ -9,8 +9,8 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// A runFolder is a temporary folder with what the agent of one run reads, which can hold a secret. It is locked as long as the run
-// lasts, so that a later run can tell that this one was killed.
+// A runFolder is a temporary folder with input for the agent of one run, which can hold a secret. It is locked as
+// long as the run lasts, so that a later run can detect that this one was killed.
 type runFolder struct {
 	path string
 	lock *flock.Flock
@@ -21,7 +21,7 @@ const (
 	lockName  = "lock"
 )
 
-// newRunFolder makes a folder, and removes those of runs that were killed.
+// newRunFolder creates a folder, and removes folders of runs that were killed.
 func newRunFolder() (*runFolder, error) {
 	removeKilled(os.TempDir())
 	path, err := os.MkdirTemp("", runPrefix)
@@ -37,7 +37,8 @@ func newRunFolder() (*runFolder, error) {
 
 func (f *runFolder) remove() error { return errors.Join(f.lock.Unlock(), os.RemoveAll(f.path)) }
 
-// removeKilled removes what killed runs of this user have left in a folder. A folder without a lock is one that is being made.
+// removeKilled removes the folders in a folder that killed runs of this user have left. A folder without a lock is
+// still being created.
 func removeKilled(in string) {
 	entries, err := os.ReadDir(in)
 	if err != nil {

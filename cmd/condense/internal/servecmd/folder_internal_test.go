@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A run that was killed could not remove its folder, which can hold the recall secret: the next run does, and touches nothing else.
+// A run that was killed could not remove its folder, which can hold the recall secret: the next run does, and touches
+// nothing else.
 func TestFoldersOfKilledRunsAreRemoved(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)

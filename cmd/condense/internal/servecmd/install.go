@@ -19,16 +19,15 @@ import (
 	"github.com/condensehq/condense/internal/live/agents"
 )
 
-// An installation is what was changed in an agent's settings file, as it is kept until the change
-// is removed.
+// An installation records the changes of an agent's settings file until they are removed.
 type installation struct {
 	Agent   string            `json:"agent"`
 	File    string            `json:"file"`
 	Format  string            `json:"format"`
 	URL     string            `json:"url"` // of the gateway
 	Changes []settings.Change `json:"changes"`
-	// After is the checksum of the file with the changes. While the file has it, Before, the file
-	// without them, is put back as it was.
+	// After is the checksum of the file with the changes. As long as it matches, Before, the file without them, is
+	// restored exactly.
 	After   string `json:"after"`
 	Before  []byte `json:"-"`
 	Created bool   `json:"created,omitempty"` // there was no file
@@ -48,7 +47,7 @@ const (
 	beforeFile = "before"
 )
 
-// installed returns what is installed for an agent; nil if nothing is.
+// installed returns the installation for an agent; nil if there is none.
 func installed(agent *agents.Agent) (*installation, error) {
 	dir, err := stateDir(agent)
 	if err != nil {
@@ -132,7 +131,7 @@ func openEdit(file string) (*edit, error) {
 	if e.output, err = disk.Open(file, 0o600); err != nil {
 		return nil, err
 	}
-	// Read again: what is written is checked against the file as it was when it was opened.
+	// Read again: the result is checked against the file as it was when it was opened.
 	e.before, err = os.ReadFile(file)
 	return e, err
 }
@@ -154,8 +153,8 @@ func (e *edit) write() error {
 	return e.output.Write(e.after)
 }
 
-// planInstall returns the edit that points an agent at the gateway, and the record of it. old is
-// what is installed already; nil if nothing is.
+// planInstall returns the edit that points an agent at the gateway, and the record of it. Old is the current
+// installation; nil if there is none.
 func planInstall(agent *agents.Agent, base string, old *installation) (*edit, *installation, error) {
 	s, file, err := userSettings(agent)
 	if err != nil {
@@ -205,7 +204,7 @@ func planInstall(agent *agents.Agent, base string, old *installation) (*edit, *i
 		if e.after, c, err = settings.Set(s.Format, e.after, fill(k.Value), k.Path...); err != nil {
 			return nil, nil, fault(err)
 		}
-		if !untouched { // the value before is the user's, not the one that was installed
+		if !untouched { // the value before is the user's, not an installed one
 			for _, o := range changes(old) {
 				if ours && slices.Equal(o.Path, c.Path) {
 					c.Old, c.Made = o.Old, o.Made

@@ -65,7 +65,7 @@ An ID can be shortened. Without one, the only running conversation is meant, or 
 
 var liveFormats = []string{"table", "json"}
 
-// liveFlags are what all commands of live share.
+// liveFlags are the flags that all commands of live share.
 type liveFlags struct {
 	app                  *cli.App
 	store, admin, output string
@@ -74,7 +74,7 @@ type liveFlags struct {
 	config               *config.Config
 }
 
-// A desk is a [live.Desk], or that of a gateway at an admin address.
+// A desk is a [live.Desk], or the gateway's at an admin address.
 type desk interface { //nolint:interfacebloat // all that the commands do
 	Conversations(ctx context.Context, since time.Time) ([]*live.Conversation, error)
 	Do(ctx context.Context, c *live.Conversation, action string, a *live.Ask) error
@@ -85,7 +85,7 @@ type desk interface { //nolint:interfacebloat // all that the commands do
 // near is the desk of a store.
 type near struct{ *live.Desk }
 
-// Plan says what an undo means.
+// Plan returns the consequences of an undo.
 func (n near) Plan(_ context.Context, c *live.Conversation) (*live.UndoPlan, error) {
 	return n.PlanUndo(c)
 }
@@ -144,7 +144,7 @@ func (l *liveFlags) far(cmd *cobra.Command, f func(desk) error) error {
 	return f(&farDesk{base: strings.TrimRight(u.Scheme+"://"+u.Host, "/"), token: token})
 }
 
-// A farDesk is that of the gateway at an admin address.
+// A farDesk is the desk of the gateway at an admin address.
 type farDesk struct{ base, token string }
 
 func (d *farDesk) ask(ctx context.Context, method, path string, body, answer any) error {
@@ -307,7 +307,7 @@ func next(c *live.Conversation) string {
 	return text
 }
 
-// remarksOn say what the table does not.
+// remarksOn are remarks below the table.
 func remarksOn(c *live.Conversation) []string {
 	var all []string
 	if o := c.Order; o != nil {
@@ -495,7 +495,7 @@ A model that binds its thinking to what was sent before it gets the messages bac
 	return cmd
 }
 
-// planned says what an undo means.
+// planned describes the consequences of an undo.
 func planned(c *live.Conversation, p *live.UndoPlan) string {
 	what := "the client's own history"
 	if !p.Own {
@@ -541,7 +541,7 @@ func (l *liveFlags) protectCommand(on bool) *cobra.Command {
 'condense live show': the place in the agent's own history. What is condensed already stays so until that is undone.`,
 		Example: `  condense live protect 3kq7 "never touch the migrations"
   condense live protect 3kq7 12`,
-		Args: cobra.ExactArgs(2), //nolint:mnd // the conversation, and what
+		Args: cobra.ExactArgs(2), //nolint:mnd // the conversation, and the point
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ask := live.Ask{Text: args[1]}
 			if n, err := strconv.Atoi(args[1]); err == nil && !asText {

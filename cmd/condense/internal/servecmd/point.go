@@ -33,7 +33,8 @@ func (own addresses) upstreams() map[string]string {
 	return urls
 }
 
-// unversioned returns the APIs whose address would have /v1 at the end, and has not: the user's server is asked without it.
+// unversioned returns the APIs whose address would end with /v1, but does not: requests to the user's server go
+// without it.
 func (own addresses) unversioned() []string {
 	var names []string
 	for api, a := range own {
@@ -44,7 +45,7 @@ func (own addresses) unversioned() []string {
 	return names
 }
 
-// unless returns the addresses without those that flags replace.
+// unless returns the addresses that flags do not replace.
 func (own addresses) unless(flags []string) addresses {
 	rest := addresses{}
 	for api, a := range own {
@@ -77,7 +78,7 @@ func ownAddresses(agent *agents.Agent, args []string) (addresses, error) {
 	for i := range p.Settings {
 		s := &p.Settings[i]
 		if !filepath.IsAbs(s.Path) && (i == 0 || filepath.IsAbs(p.Settings[i-1].Path)) {
-			own.flagged(p, args) // wins over all files but those of an administrator
+			own.flagged(p, args) // takes precedence over all files but an administrator's
 		}
 		for _, file := range paths(s) {
 			text, err := os.ReadFile(file)
@@ -219,8 +220,8 @@ func merged(keys []agents.Key, text string, fill func(string) string) (string, e
 
 // override makes the gateway win over settings that win over the environment, and over the provider
 // of the settings. It returns the user's arguments, changed if they have settings of their own: an agent
-// uses one flag with settings only.
-func (l *launched) override(agent *agents.Agent, args []string, own addresses, fill func(string) string) ([]string, error) {
+// uses one flag with settings only. Keys are further settings.
+func (l *launched) override(agent *agents.Agent, args []string, own addresses, keys []agents.Key, fill func(string) string) ([]string, error) {
 	p := agent.Point
 	needed := false
 	for _, api := range []string{agents.Anthropic, agents.OpenAI} {
@@ -238,11 +239,14 @@ func (l *launched) override(agent *agents.Agent, args []string, own addresses, f
 			l.notes = append(l.notes, fmt.Sprintf("%s sets the address %s, which is the gateway's upstream in this run", home(a.from), a.url))
 		}
 	}
-	if !needed {
+	if needed {
+		keys = slices.Concat(p.Settings[len(p.Settings)-1].Keys, keys)
+	}
+	if len(keys) == 0 {
 		return args, nil
 	}
 	at, text := flagSettings(p, args)
-	for _, k := range p.Settings[len(p.Settings)-1].Keys {
+	for _, k := range keys {
 		var err error
 		if text, _, err = settings.Set(settings.JSON, text, fill(k.Value), k.Path...); err != nil {
 			return nil, fmt.Errorf("%s: %w", p.Override, err)

@@ -151,8 +151,8 @@ func (a *attacked) ask(path, token string) int {
 	return res.StatusCode
 }
 
-// TestNoEditOpensTheGateway edits the files of a running gateway at random, gives and withdraws trust, and asks meanwhile: a request
-// without the token is never accepted, and the private upstream is never replaced.
+// TestNoEditOpensTheGateway edits the files of a running gateway at random, gives and withdraws trust, and asks
+// meanwhile: a request without the token is never accepted, and the private upstream is never replaced.
 func TestNoEditOpensTheGateway(t *testing.T) {
 	a, contents := attack(t, "good")
 	seed := uint64(time.Now().UnixNano())

@@ -7,7 +7,8 @@ import (
 	"github.com/condensehq/condense/live"
 )
 
-// The lines at the end of wrap say what was done and, of what failed, who and why: never that the history was not too long when something failed.
+// The lines at the end of wrap say what was done and, of what failed, who and why: never that the history was not too
+// long when something failed.
 func TestReport(t *testing.T) {
 	epoch := live.Epoch{Before: 48_100, After: 27_000, Reason: "window", Provider: "smart"}
 	pays := live.Epoch{Before: 25_407, After: 23_125, Reason: "payback", Provider: "truncation", Fallback: true}

@@ -27,7 +27,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
-	"github.com/condensehq/condense/internal/lab/hindsight"
+	"github.com/condensehq/condense/internal/lab/online"
 	"github.com/condensehq/condense/internal/live/access"
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/record"
@@ -39,7 +39,7 @@ import (
 
 // Commands returns the commands of this group.
 func Commands(a *cli.App) []*cobra.Command {
-	return []*cobra.Command{serveCommand(a), wrapCommand(a), agentCommand(a), statsCommand(a), liveCommand(a), storeCommand(a), tokenCommand(a)}
+	return []*cobra.Command{serveCommand(a), wrapCommand(a), agentCommand(a), statsCommand(a), liveCommand(a), statuslineCommand(a), storeCommand(a), tokenCommand(a)}
 }
 
 func serveCommand(a *cli.App) *cobra.Command {
@@ -92,8 +92,9 @@ type gatewayFlags struct {
 	observe       bool
 	way           string   // of recall
 	recall        bool     // requests without a recall secret carry the gateway's own
+	page          bool     // with alone: the pages are shown, with texts, to the user who has their address
 	alone         bool     // only a child of this process uses it: no token, no certificate, no audit
-	unversioned   []string // upstreams of the agent's own settings whose paths have no /v1
+	unversioned   []string // upstreams from the agent's own settings whose paths have no /v1
 	log, logAs    string
 	every         time.Duration // between two looks at the files of the configuration; 0 is the default
 }
@@ -174,23 +175,25 @@ type gateway struct {
 	host      *condense.Host
 	log       *slog.Logger
 	upstreams map[string]string // for vendors without a configured one
-	plain     []string          // of these, whose paths have no /v1
+	plain     []string          // upstreams whose paths have no /v1
 	recall    bool
 	alone     bool
+	page      bool
 	ready     chan struct{} // closed when Gateway is set, or never will be
 	ending    atomic.Pointer[ending]
 	recorder  atomic.Pointer[record.Recorder] // nil if nothing is recorded
 	audit     *slog.Logger                    // nil if nothing is recorded
 	audited   io.Closer
-	key       []byte              // of the server; nil for that in the store
+	key       []byte              // of the server; nil for the key in the store
 	telemetry *telemetry          // nil if nothing is measured
 	tls       *access.Certified   // nil without a certificate
-	pages     *hindsight.Watch    // shown unless a child process is alone
-	texts     atomic.Bool         // the pages may show what was said
+	pages     *online.Watch       // shown unless a child process is alone
+	texts     atomic.Bool         // whether the pages may show the conversations
 	limit     func(time.Duration) // that the process may take to end
 }
 
-// ending is how long the process may take to end: new requests are served for a delay, then answers in progress may go on.
+// An ending has the time limits of ending the process: new requests are served for a delay, then answers in progress
+// may go on.
 type ending struct{ delay, drain time.Duration }
 
 // open makes the gateway that the configuration and the flags ask for. More has keys of the
@@ -231,7 +234,7 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 		return nil, err
 	}
 	g := &gateway{
-		settings: c.Serve(), place: f.place, recall: f.recall, alone: f.alone, upstreams: upstreams, plain: f.unversioned, ready: make(chan struct{}),
+		settings: c.Serve(), place: f.place, recall: f.recall, alone: f.alone, page: f.page, upstreams: upstreams, plain: f.unversioned, ready: make(chan struct{}),
 		log:   slog.New(lines),
 		limit: func(d time.Duration) { cli.EndWithin(ctx, d) },
 	}
@@ -273,7 +276,7 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 	if !g.alone {
 		shadows = g.settings.Shadow
 	}
-	if g.pages, err = hindsight.New(ctx, opts.Store, shadows, g.log); err != nil {
+	if g.pages, err = online.New(ctx, opts.Store, shadows, g.log); err != nil {
 		return nil, errors.Join(badStore(opts.Store, err), g.closeRecorder())
 	}
 	g.watched(opts)
@@ -287,7 +290,7 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 	}
 	g.Gateway, err = live.New(g.host, opts)
 	close(g.ready)
-	if err != nil { // the other options are those of a valid configuration
+	if err != nil { // the other options are from a valid configuration
 		return nil, errors.Join(badStore(opts.Store, err), g.host.Close(), g.pages.Close(ctx), g.closeRecorder())
 	}
 	g.texts.Store(opts.Token != "" || opts.Tokens != "")
@@ -295,12 +298,12 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 	return g, nil
 }
 
-// doors are the keys of the section serve that say how callers reach the gateway and who may. The gateway of a
+// doors are the keys of the section serve that control how callers reach the gateway and who may. The gateway of a
 // single child process has none.
 var doors = []string{"serve.listen", "serve.admin", "serve.tls", "serve.behind_proxy", "serve.token_env", "serve.token_file", "serve.tokens", "serve.audit"}
 
-// required returns which parts of a file must not be left out for lack of trust: without them the gateway would be open, or
-// send conversations elsewhere than the file says.
+// required reports which parts of a file must not be ignored for lack of trust: without them the gateway would be
+// open, or send conversations to other addresses than the file's.
 func required(alone bool) func(config.Claim) bool {
 	return func(part config.Claim) bool {
 		isDoor := slices.ContainsFunc(doors, func(key string) bool { return part.Key == key || strings.HasPrefix(part.Key, key+".") })
@@ -308,7 +311,7 @@ func required(alone bool) func(config.Claim) bool {
 	}
 }
 
-// badStore says what to do if the store cannot be used.
+// badStore adds advice to the error of a store that cannot be used.
 func badStore(address string, err error) error {
 	if store.IsPostgres(address) {
 		return fmt.Errorf("%w; a gateway starts only if it can use its database; the address is that of --store or serve.store, the password that in PGPASSWORD or PGPASSFILE", err)
@@ -319,7 +322,7 @@ func badStore(address string, err error) error {
 // closing is how long it may take to close the store and the plugins after the last answer.
 const closing = 5 * time.Second
 
-// lastMeasures is how long what epochs were worth may be measured after the last answer.
+// lastMeasures is the time limit for measuring epochs after the last answer.
 const lastMeasures = 2 * time.Second
 
 // flush is how long the last numbers may take to reach a collector.
@@ -334,7 +337,7 @@ func (g *gateway) setEnding(s *config.Serve) {
 	g.limit(e.delay + e.drain + closing)
 }
 
-// watched makes opts show the pages, and what they show. It is that of the start.
+// watched makes opts show the pages and collect their data. The pages last as long as the process.
 func (g *gateway) watched(opts *live.Options) {
 	if g.pages == nil { // it is made later
 		return
@@ -342,6 +345,8 @@ func (g *gateway) watched(opts *live.Options) {
 	if opts.Watch = g.pages; !g.alone {
 		opts.Shadow = g.settings.Shadow
 		opts.Pages = g.pages.Pages(func() live.Stats { return g.Stats() }, g.texts.Load)
+	} else if g.page {
+		opts.Pages = g.pages.Pages(func() live.Stats { return g.Stats() }, func() bool { return true })
 	}
 }
 
@@ -382,7 +387,7 @@ func (g *gateway) Close() error {
 	return err
 }
 
-// accountOf says whose model a value of serve.account names.
+// accountOf returns the account that a value of serve.account names.
 func accountOf(value string) live.Account {
 	switch value {
 	case "":
@@ -600,8 +605,8 @@ func (g *gateway) encrypted(l net.Listener) net.Listener {
 	return tls.NewListener(l, g.tls.Config)
 }
 
-// bindAdmin listens for the gateway's own pages. Without an address it takes the port after that of the models, and a free one if that
-// is in use.
+// bindAdmin listens for the gateway's own pages. Without an address it takes the port after the models' port, or a
+// free one if that is in use.
 func bindAdmin(ctx context.Context, address string, models net.Addr) (net.Listener, error) {
 	if address != "" {
 		return bind(ctx, address, "--admin or serve.admin.listen")
@@ -615,7 +620,7 @@ func bindAdmin(ctx context.Context, address string, models net.Addr) (net.Listen
 	return bind(ctx, "127.0.0.1:0", "--admin or serve.admin.listen")
 }
 
-// bind listens on an address, and says what to do if it cannot: choose another one with what is named.
+// bind listens on an address. Its error suggests the setting, named in with, for another address.
 func bind(ctx context.Context, address, with string) (net.Listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	advice := ""

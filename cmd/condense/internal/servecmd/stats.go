@@ -16,7 +16,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/lab"
-	"github.com/condensehq/condense/internal/lab/hindsight"
+	"github.com/condensehq/condense/internal/lab/online"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/live"
@@ -70,17 +70,17 @@ at its admin address have the newest.`,
 			if err != nil {
 				return err
 			}
-			conversations, err := hindsight.Stored(cmd.Context(), path)
+			conversations, err := online.Stored(cmd.Context(), path)
 			if err != nil {
 				return err
 			}
-			modes := hindsight.Modes(conversations)
+			modes := online.Modes(conversations)
 			if asJSON {
 				return term.PrintJSON(a.Stdout, struct {
 					live.Stats
 
-					Modes         []hindsight.Mode      `json:"modes"`
-					Conversations []*hindsight.Evidence `json:"conversations"` // with epochs
+					Modes         []online.Mode      `json:"modes"`
+					Conversations []*online.Evidence `json:"conversations"` // with epochs
 				}{s, modes, conversations})
 			}
 			printStats(a.Stdout, &s, top)
@@ -146,7 +146,7 @@ func asOf(s *live.Stats) string {
 	return ", as of " + s.AsOf.Format("2006-01-02 15:04:05")
 }
 
-// remarks say what the table does not have, and what of it is no report of a vendor.
+// remarks are remarks below the table: missing numbers, and numbers that no vendor reported.
 func remarks(s *live.Stats) []string {
 	var lines []string
 	if o := s.Observed; o != nil {
@@ -164,8 +164,8 @@ func remarks(s *live.Stats) []string {
 	return lines
 }
 
-// printModes prints what epochs were worth, by mode.
-func printModes(w io.Writer, modes []hindsight.Mode) {
+// printModes prints the results of epochs, by mode.
+func printModes(w io.Writer, modes []online.Mode) {
 	worth := term.NewTable("epochs of", ">number", ">tokens before", ">after", ">turns to pay", ">measured", ">have paid", ">saved", ">recalls", ">re-reads")
 	later := term.NewTable("needed later", "chain", ">epochs", ">kept", ">reachable", ">user's words", ">tokens left")
 	var verdicts []string
@@ -196,7 +196,7 @@ func printModes(w io.Writer, modes []hindsight.Mode) {
 			}
 		}
 	}
-	if !slices.ContainsFunc(modes, func(m hindsight.Mode) bool { return m.Epochs > 0 }) {
+	if !slices.ContainsFunc(modes, func(m online.Mode) bool { return m.Epochs > 0 }) {
 		return
 	}
 	_ = term.PrintText(w, "\n"+worth.Text("  ")+"\n")

@@ -2,12 +2,12 @@ package servecmd
 
 import (
 	"bytes"
-	"log" //nolint:depguard // it is what is redirected
+	"log" //nolint:depguard // to redirect it
 	"log/slog"
 )
 
-// logStandard sends what packages write to the standard logger to to, without what is in quotes: net/http quotes the first bytes of an
-// answer that nothing asked for, and these are a text of a model.
+// logStandard sends the standard logger's output to to, without quoted text: net/http quotes the first bytes of an
+// unexpected answer, and these are a text of a model.
 func logStandard(to *slog.Logger) {
 	log.SetFlags(0)
 	log.SetOutput(standardLog{to})

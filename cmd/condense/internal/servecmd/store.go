@@ -45,7 +45,7 @@ its user may not change the tables, run migrate as one who may, before the gatew
 	return cmd
 }
 
-// storeFlags are what all commands of store share.
+// storeFlags are the flags that all commands of store share.
 type storeFlags struct {
 	app       *cli.App
 	address   string
@@ -120,7 +120,7 @@ type exportedOriginal struct {
 	Message json.RawMessage `json:"message"`
 }
 
-// raw returns what is JSON as it is, and anything else as a string.
+// raw returns JSON unchanged, and anything else as a string.
 func raw(data []byte) json.RawMessage {
 	if json.Valid(data) {
 		return data

@@ -24,17 +24,19 @@ import (
 	"github.com/condensehq/condense/live"
 )
 
-// mostSeries is how many combinations of attributes a metric has at most. Tenants, models and modes are few; more would be a mistake.
+// mostSeries is the most combinations of attributes of a metric. Tenants, models and modes are few; more would be a
+// mistake.
 const mostSeries = 2000
 
-// telemetry is what a gateway reports its numbers to.
+// telemetry exports a gateway's metrics and traces.
 type telemetry struct {
 	metrics  *sdkmetric.MeterProvider
 	traces   *sdktrace.TracerProvider
 	registry *prometheus.Registry
 }
 
-// openTelemetry prepares /metrics, and sends metrics and traces to a collector if the variables of OpenTelemetry name one.
+// openTelemetry prepares /metrics, and sends metrics and traces to a collector if the variables of OpenTelemetry name
+// one.
 func openTelemetry(ctx context.Context, version string, log *slog.Logger) (*telemetry, error) {
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.WarnContext(ctx, "telemetry", "err", err) }))
 	about, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "condense"), attribute.String("service.version", version)), resource.WithFromEnv(), resource.WithTelemetrySDK())
@@ -83,7 +85,7 @@ func (t *telemetry) fill(o *live.Options) {
 	o.Metrics = promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{})
 }
 
-// close sends what is left, within the time of ctx.
+// close sends pending data, within the time of ctx.
 func (t *telemetry) close(ctx context.Context) error {
 	return errors.Join(t.metrics.Shutdown(ctx), t.traces.Shutdown(ctx))
 }

@@ -18,9 +18,9 @@ import (
 	"github.com/condensehq/condense/live"
 )
 
-// BenchmarkTelemetry is a small request through a gateway that measures nothing, that has /metrics, and that sends metrics and
-// traces to a collector too; and what it takes to read /metrics. It reports the processor time of everything, the vendor included: only the
-// differences mean something.
+// BenchmarkTelemetry is a small request through a gateway that measures nothing, that has /metrics, and that sends
+// metrics and traces to a collector too; and what it takes to read /metrics. It reports the processor time of
+// everything, the vendor included: only the differences mean something.
 func BenchmarkTelemetry(b *testing.B) {
 	sink := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)

@@ -23,6 +23,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/live"
@@ -33,7 +34,7 @@ const afterAgent = time.Second
 
 func wrapCommand(a *cli.App) *cobra.Command {
 	var flags gatewayFlags
-	quiet := false
+	quiet, status := false, false
 	cmd := &cobra.Command{
 		Use:   "wrap [flags] AGENT [ARGUMENT…] | [flags] -- COMMAND [ARGUMENT…]",
 		Short: "Run an agent whose conversations are condensed",
@@ -69,7 +70,10 @@ also with the login of a plan. wrap shows what that costs and asks once for each
 				return err
 			}
 			flags.recall, flags.alone = agent.Point.Recall != nil, true
-			return wrap(cmd, a, &flags, agent, command, quiet)
+			if status && agent.Point.Status == nil {
+				return cli.Usage(cmd, "--status: %s has no status line for other programs; condense statusline prints one for tmux or a shell", agent.Title)
+			}
+			return wrap(cmd, a, &flags, agent, command, quiet, status)
 		},
 	}
 	flags.add(a, cmd)
@@ -77,11 +81,13 @@ also with the login of a plan. wrap shows what that costs and asks once for each
 	level.DefValue, flags.log = "warn", "warn"
 	level.Usage = strings.Replace(level.Usage, "logged on standard error", "logged on standard error when the agent has ended", 1)
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing at the end")
+	cmd.Flags().BoolVar(&status, "status", false, "show 'condense statusline' in the agent's status line in this run (Claude Code)")
+	cmd.Flags().BoolVar(&flags.page, "page", false, "print the address of a page with this run's conversations, their texts and buttons, for the browser of this machine")
 	cmd.Flags().SetInterspersed(false)
 	return cmd
 }
 
-// wrappable are the names of the agents that wrap knows, without that of all others.
+// wrappable are the names of the agents that wrap knows, without the name for all others.
 func wrappable() []string {
 	return slices.DeleteFunc(agents.Names(), func(name string) bool {
 		agent := agents.Find(name)
@@ -113,7 +119,7 @@ const (
 	exitNotFound  = 127
 )
 
-func wrap(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, agent *agents.Agent, command []string, quiet bool) (err error) {
+func wrap(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, agent *agents.Agent, command []string, quiet, status bool) (err error) {
 	if agent.Refuse != "" {
 		return fmt.Errorf("%s cannot be wrapped: %s", agent.Title, agent.Refuse)
 	}
@@ -145,11 +151,25 @@ func wrap(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, agent *agents.Age
 			g.log.Error("the gateway has ended; the agent goes on without it", "err", err)
 		}
 	}()
+	if flags.page {
+		address, end, err := g.servePage(cmd.Context())
+		if err != nil {
+			return errors.Join(err, server.Close())
+		}
+		defer func() { _ = end() }()
+		term.Printf(a.Stderr, "condense: the page of this run: %s\n", address)
+	}
 	secret := ""
 	if flags.recall && g.settings.RecallMCP && !g.settings.Observe {
 		secret = g.RecallSecret()
 	}
-	start, err := launch(agent, command[1:], own.unless(flags.upstreams), "http://"+listener.Addr().String(), secret, os.Environ())
+	to := pointing{base: "http://" + listener.Addr().String(), secret: secret}
+	if status {
+		if to.status, err = statusCommandLine(a.ConfigPath, g.settings.Store); err != nil {
+			return errors.Join(err, server.Close())
+		}
+	}
+	start, err := launch(agent, command[1:], own.unless(flags.upstreams), to, os.Environ())
 	if err != nil {
 		return errors.Join(err, server.Close())
 	}
@@ -159,7 +179,7 @@ func wrap(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, agent *agents.Age
 	}
 	later.hold()
 	code, err := runChild(program, slices.Concat(command[:1], start.args), start.env, a)
-	// The agent has ended, so answers in progress are read by no one; what they reported so far is counted.
+	// The agent has ended, so no client reads answers in progress; their reports so far are counted.
 	ended, cancel := context.WithTimeout(context.Background(), afterAgent)
 	_ = server.Shutdown(ended)
 	cancel()
@@ -209,7 +229,7 @@ func openFor(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, upstreams map[
 	return g, nil
 }
 
-// A laterWriter passes on what is written, and collects it between hold and release.
+// A laterWriter passes on its input, and collects it between hold and release.
 type laterWriter struct {
 	mu      sync.Mutex
 	to      io.Writer
@@ -246,7 +266,7 @@ func (w *laterWriter) release() error {
 	return err
 }
 
-// report prints the lines at the end. Record is the folder with what was said; empty for none.
+// report prints the lines at the end. Record is the folder with recorded conversations; empty for none.
 func report(w io.Writer, s live.Stats, record string) {
 	if s.Requests == 0 {
 		term.Printf(w, "condense: no conversation came through, so there was nothing to condense\n")
@@ -332,20 +352,52 @@ func (l *launched) file(name, text string) (path string, err error) {
 	return path, os.WriteFile(path, []byte(text), 0o600)
 }
 
+// A pointing is where an agent is pointed at.
+type pointing struct {
+	base   string // the gateway's address
+	secret string // of recall; empty for an agent without these tools
+	status string // the command of its status line; empty for the agent's own
+}
+
+// statusCommandLine is the command of a status line, for a shell. The address of a database can have a password, and other users of the
+// machine can read arguments: the command reads it from the configuration, as this one did.
+func statusCommandLine(configured, path string) (string, error) {
+	if path == config.StoreMemory || path == "" {
+		return "", errors.New("--status: the store is memory, which another process cannot read: name a file with --store")
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	quoted := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+	line := quoted(program) + " statusline"
+	if configured != "" {
+		if configured, err = filepath.Abs(configured); err != nil {
+			return "", err
+		}
+		line += " --config " + quoted(configured)
+	}
+	if !store.IsPostgres(path) {
+		line += " --store " + quoted(path)
+	}
+	return line, nil
+}
+
 // launch returns the arguments and the environment with which an agent sends its requests to the
-// gateway at base, and has its tools for recall, if there is a secret for them.
-func launch(agent *agents.Agent, args []string, own addresses, base, secret string, environ []string) (*launched, error) {
+// gateway, and has its tools for recall, if there is a secret for them.
+func launch(agent *agents.Agent, args []string, own addresses, to pointing, environ []string) (*launched, error) {
 	l := &launched{env: slices.Clone(environ)}
 	p := agent.Point
-	// Clients append the last part of the path to what they are given. If the user's own address has no
-	// /v1, neither has the gateway's, and the path at the upstream is the same as without it.
+	base, secret := to.base, to.secret
+	// Clients append the last part of the path to the address. If the user's own address has no /v1, neither has the
+	// gateway's, and the path at the upstream is the same as without the gateway.
 	v1 := func(api string) string {
 		if slices.Contains(own.unversioned(), api) {
 			return base
 		}
 		return base + "/v1"
 	}
-	texts := []string{"{base}", base, "{openai}", v1(agents.OpenAI), "{anthropic/v1}", v1(agents.Anthropic), "{mcp}", base + "/mcp", "{secret}", secret}
+	texts := []string{"{base}", base, "{openai}", v1(agents.OpenAI), "{anthropic/v1}", v1(agents.Anthropic), "{mcp}", base + "/mcp", "{secret}", secret, "{status}", to.status}
 	fill := strings.NewReplacer(texts...).Replace
 	recall := p.Recall
 	begins := len(args) == 0 || !slices.Contains(p.Without, args[0])
@@ -378,7 +430,11 @@ func launch(agent *agents.Agent, args []string, own addresses, base, secret stri
 		}
 		l.set(p.Merge, text)
 	}
-	args, err := l.override(agent, args, own, fill)
+	var status []agents.Key
+	if to.status != "" && begins {
+		status = p.Status
+	}
+	args, err := l.override(agent, args, own, status, fill)
 	if err != nil {
 		return nil, errors.Join(err, l.remove())
 	}
@@ -420,8 +476,8 @@ func (l *launched) set(name, value string) {
 	l.env = append(l.env, name+"="+value)
 }
 
-// bypassProxy keeps the agent from sending what is for the gateway to a proxy of the network. The
-// gateway itself uses the proxy for its upstreams.
+// bypassProxy keeps the agent from sending requests for the gateway to a proxy of the network. The gateway itself
+// uses the proxy for its upstreams.
 func (l *launched) bypassProxy(environ []string) {
 	const local = "127.0.0.1"
 	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"} {

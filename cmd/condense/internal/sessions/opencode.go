@@ -94,7 +94,7 @@ func (o opencodeStore) adopt(ctx context.Context, dir, to string, data []byte) e
 		return err
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		dir = "" // OpenCode takes the current folder for that of the session
+		dir = "" // OpenCode uses the current folder as the session's
 	}
 	var out bytes.Buffer
 	if err := o.command(ctx, dir, &out, "import", path); err != nil {
@@ -106,15 +106,16 @@ func (o opencodeStore) adopt(ctx context.Context, dir, to string, data []byte) e
 	return nil
 }
 
-// readdressed returns the session data with new IDs: its own, and those of messages and parts, which are unique among all sessions
-// and in whose order OpenCode reads them. Reasoning is left out: models may refuse it after a history that was changed.
+// readdressed returns the session data with new IDs: its own, and the IDs of messages and parts, which are unique
+// among all sessions and in whose order OpenCode reads them. Reasoning is left out: models may refuse it after a
+// history that was changed.
 func readdressed(data []byte, to string, now time.Time) []byte {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	n := 0
 	random := rand.Text()[:14]
 	next := func(kind string) []byte {
 		n++
-		// A minute ago: what OpenCode writes next comes after it.
+		// A minute ago, so that OpenCode's next messages come after it.
 		return fmt.Appendf(nil, `"%s_%012x%s"`, kind, uint64(now.Add(-time.Minute).UnixMilli()<<12+int64(n))&(1<<48-1), random)
 	}
 	session := []byte(strconv.Quote(to))
@@ -148,7 +149,7 @@ func readdressed(data []byte, to string, now time.Time) []byte {
 	return rawjson.Append(nil, `{"info":?,"messages":?}`, own, rawjson.Array(messages))
 }
 
-// newSessionID returns an ID in the shape of OpenCode's, of which the newest is the first.
+// newSessionID returns an ID in OpenCode's form, which sorts before all older ones.
 func newSessionID(now time.Time) string {
 	return fmt.Sprintf("ses_%012x%s", ^uint64(now.UnixMilli()<<12)&(1<<48-1), rand.Text()[:14])
 }

@@ -1,7 +1,7 @@
 // Package sessions finds the sessions that agents recorded, and makes copies that the agents resume.
 //
-// What is read here was written by other programs and is not trusted: files are opened only in the agent's own folders, and no
-// path is made of their content.
+// Its input was written by other programs and is not trusted: files are opened only in the agent's own folders, and
+// no path is made of their content.
 package sessions
 
 import (
@@ -35,15 +35,15 @@ type Agent struct {
 	resume string // the command to go on, before the ID
 
 	home     [2]string // the environment variable that names its folder, and the folder below the user's
-	files    string    // pattern of its sessions below that, with * for what is before the ID
+	files    string    // pattern of its sessions below that, with * for the text before the ID
 	describe func(line []byte, s *Session)
-	above    bool // the variable names the folder above that one
+	above    bool // the variable names the parent folder
 	// inside says that the ID is in the file and not in its name, and that describe takes the beginning of the file.
 	inside bool
 	// store is where the sessions are if they are not in files; then nothing above is set.
 	store store
 	id    *regexp.Regexp // form of its IDs; nil for UUIDs
-	// adapt makes changed lines of one session those of another one. Original are the lines as they were.
+	// adapt converts changed lines of one session to lines of another. Original are the lines before the change.
 	adapt   func(lines, original [][]byte, from, to string) [][]byte
 	path    func(s *Session, id string, now time.Time) string // of a copy
 	version func() (uuid.UUID, error)                         // of its IDs
@@ -61,7 +61,7 @@ type store interface {
 	export(ctx context.Context, id, path string) error
 	// newest returns the ID of the session of a folder that was written to last; empty if there is none.
 	newest(ctx context.Context, dir string) (string, error)
-	// adopt takes the session with an ID, whose file is data, as another one.
+	// adopt copies the session with an ID, whose file is data, to another ID.
 	adopt(ctx context.Context, dir, to string, data []byte) error
 }
 
@@ -107,8 +107,8 @@ var pi = &Agent{
 	version: uuid.NewV7,
 }
 
-// Gemini CLI looks for a session by the ID in its file, in the folder of the project, which the file names by a hash. The name of
-// the file has the beginning of the ID only.
+// Gemini CLI looks for a session by the ID in its file, in the folder of the project, which the file names by a hash.
+// The name of the file has the beginning of the ID only.
 var gemini = &Agent{
 	Name: "gemini", Title: "Gemini CLI", resume: "gemini --resume ", Format: "gemini",
 	home: [2]string{"GEMINI_CLI_HOME", ".gemini"}, files: "tmp/*/chats/session-*.json*", above: true, inside: true,
@@ -129,7 +129,8 @@ var gemini = &Agent{
 	version: uuid.NewRandom,
 }
 
-// Codex looks for a rollout by the end of its name, in folders by date. The first line describes it; lines are numbered.
+// Codex looks for a rollout by the end of its name, in folders by date. The first line describes it; lines are
+// numbered.
 var codex = &Agent{
 	Name: "codex", Title: "Codex", resume: "codex resume ", Format: "codex",
 	home: [2]string{"CODEX_HOME", ".codex"}, files: "sessions/*/*/*/rollout-*.jsonl",
@@ -180,9 +181,10 @@ func renamed(raw []byte, from, to string, names ...string) []byte {
 	return raw
 }
 
-// withoutThinking leaves out the assistant's thinking, which newer models of Anthropic accept only after exactly the history that
-// it was written after. Claude Code writes a line for each block, so lines without another block are left out too, and what named
-// them as parent follows theirs. Names are those of the members with the ID of a line, and with that of another one.
+// withoutThinking leaves out the assistant's thinking, which newer models of Anthropic accept only after the exact
+// history before it. Claude Code writes a line for each block, so lines without another block are left out, too, and
+// lines with them as parent get their parent. Id, parent and others are the names of the members with the ID of a
+// line, and with another line's.
 func withoutThinking(lines [][]byte, id, parent string, others ...string) [][]byte {
 	parents := map[string][]byte{} // of the lines that are left out
 	out := lines[:0]
@@ -221,8 +223,8 @@ func withoutThinking(lines [][]byte, id, parent string, others ...string) [][]by
 	return out
 }
 
-// withNotes puts back the notes that Claude Code adds to the first message (of type attachment: the environment, tools, skills) if
-// they were left out with that message. Without them it sends an empty message, which is refused.
+// withNotes restores the notes that Claude Code adds to the first message (of type attachment: the environment,
+// tools, skills) if they were left out with that message. Without them it sends an empty message, which is refused.
 func withNotes(lines, original [][]byte) [][]byte {
 	kind := func(line []byte) string { return rawjson.Text(rawjson.Field(line, "type")) }
 	said := func(line []byte) bool { return kind(line) == "user" || kind(line) == "assistant" }
@@ -315,8 +317,8 @@ func (a *Agent) Find(ctx context.Context, id string) (*Session, error) {
 	return a.latest(func(s *Session) bool { return s.ID == id }, "with the ID "+id)
 }
 
-// Newest returns the session started in a folder that was written to last, not counting those of sub-agents. The caller closes
-// it.
+// Newest returns the session started in a folder that was written to last, not counting sessions of sub-agents. The
+// caller closes it.
 func (a *Agent) Newest(ctx context.Context, dir string) (*Session, error) {
 	resolved := func(path string) string {
 		if p, err := filepath.EvalSymlinks(path); err == nil {
@@ -360,14 +362,14 @@ func (a *Agent) exported(ctx context.Context, id string) (*Session, error) {
 	return s, nil
 }
 
-// Close removes what was made to read the session.
+// Close removes temporary files of reading the session.
 func (s *Session) Close() {
 	if s.temp != "" {
 		_ = os.RemoveAll(s.temp) // it is in the folder for temporary files
 	}
 }
 
-// latest returns the session that was written to last, of those that are wanted.
+// latest returns the wanted session that was written to last.
 func (a *Agent) latest(wanted func(*Session) bool, what string) (*Session, error) {
 	folder, err := a.folder()
 	if err != nil {
@@ -399,10 +401,10 @@ func (a *Agent) latest(wanted func(*Session) bool, what string) (*Session, error
 	return nil, fmt.Errorf("%w: %s has none in %s %s", ErrNone, a.Title, folder, what)
 }
 
-// head is how much of a file is read for what describes the session. It is in the first lines.
+// head is the size of the part of a file that is read for a description of the session, which is in the first lines.
 const head = 1 << 20
 
-// read reads what describes the session.
+// read reads the description of the session.
 func (s *Session) read() error {
 	f, err := os.Open(s.Path)
 	if err != nil {
@@ -444,8 +446,8 @@ func (s *Session) Copy(now time.Time) (*Copy, error) {
 	return &Copy{Of: s, ID: id.String(), Path: s.Agent.path(s, id.String(), now)}, nil
 }
 
-// Write writes the file of the copy, readable by its owner only. Data is the file of the session, in the agent's format, as it was
-// changed. Thinking that models refuse after a changed history is left out.
+// Write writes the file of the copy, readable by its owner only. Data is the changed file of the session, in the
+// agent's format. Thinking that models refuse after a changed history is left out.
 func (c *Copy) Write(ctx context.Context, data []byte) error {
 	if store := c.Of.Agent.store; store != nil {
 		return store.adopt(ctx, c.Of.Dir, c.ID, data)

@@ -73,7 +73,7 @@ func member(n *tree.Node, name string) *tree.Node {
 	return nil
 }
 
-// A Change is what [Set] did.
+// A Change is the result of [Set].
 type Change struct {
 	Path []string `json:"path"`
 	New  string   `json:"new"` // the value
@@ -126,7 +126,7 @@ func parse(text []byte) (hujson.Value, error) {
 	return v, nil
 }
 
-// find returns the last member with a name: the one that counts where a name is repeated.
+// find returns the last member with a name: the effective one if a name is repeated.
 func find(v *hujson.Value, name string) *hujson.ObjectMember {
 	o := object(v)
 	for i := len(o.Members) - 1; i >= 0; i-- {
@@ -250,7 +250,7 @@ func undoJSON(text []byte, c Change) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	objects := []*hujson.Value{&root} // those on the path
+	objects := []*hujson.Value{&root} // the objects on the path
 	for _, name := range c.Path {
 		objects = append(objects, &find(objects[len(objects)-1], name).Value)
 	}
@@ -284,7 +284,7 @@ func cut(text []byte, v *hujson.Value, name string) []byte {
 	}
 	space := " \t\r\n"
 	if len(bytes.TrimSpace(m.Name.BeforeExtra)) > 0 {
-		space = " \t" // the line end may be that of a comment
+		space = " \t" // the line end may belong to a comment
 	}
 	start := len(bytes.TrimRight(text[:m.Name.StartOffset], space))
 	end := m.Value.EndOffset + len(m.Value.AfterExtra)

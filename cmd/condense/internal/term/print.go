@@ -1,5 +1,4 @@
-// Package term writes what users read: text and tables, without characters that control a
-// terminal.
+// Package term writes text and tables for users, without characters that control a terminal.
 //
 // Format strings are the program's own. Arguments and cells are cleaned by package plain, because
 // names of tools and messages, keys, paths and errors come from outside. No other package of the

@@ -41,7 +41,7 @@ type config struct {
 	Model string `json:"model" doc:"The language model to ask."`
 	Mark  mark   `json:"mark" doc:"What stands for messages that are left out."`
 
-	// What follows changes nothing. It is there to be written wrongly.
+	// The following settings have no effect. Tests set them to invalid values.
 	Share  float64        `json:"share" doc:"A number from 0 to 1."`
 	Quiet  bool           `json:"quiet" doc:"Yes or no."`
 	Tools  []string       `json:"tools" doc:"A list."`
@@ -59,8 +59,7 @@ type ink struct {
 	Bold  bool   `json:"bold" doc:"Whether it is thick."`
 }
 
-// ask puts what a language model of the host says of the user's words in the place of
-// everything.
+// ask replaces everything by an answer of the host's language model to the user's words.
 func ask(ctx context.Context, m model.Generator, req *core.Request) (*core.Result, error) {
 	p := &model.Prompt{System: "Summarize."}
 	for _, said := range req.Messages {

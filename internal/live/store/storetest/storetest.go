@@ -510,7 +510,7 @@ func shared(t *testing.T, a, b store.Store) {
 	}
 }
 
-// decisions: of many writers that go on from what they read of a record, one wins.
+// decisions: of many writers based on the same version of a record, one wins.
 func decisions(t *testing.T, s store.Store) {
 	const writers = 8
 	save(t, s, &store.Record{ID: "old", Key: mine, Updated: noon, Data: []byte("old")})
@@ -576,7 +576,7 @@ func forgetsTenant(t *testing.T, s store.Store) {
 	}
 }
 
-// keepsWhileDeleting: what a record needs is there, whatever is deleted at the same time.
+// keepsWhileDeleting: originals of a record are there, whatever is deleted at the same time.
 func keepsWhileDeleting(t *testing.T, s store.Store) {
 	const writers, rounds = 3, 15
 	var wait sync.WaitGroup

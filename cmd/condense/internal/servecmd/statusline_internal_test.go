@@ -1,0 +1,70 @@
+package servecmd
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/condensehq/condense/live"
+)
+
+func TestStatusOfAConversation(t *testing.T) {
+	base := live.Conversation{ID: "3kq7n2xaffff", Size: 142_310, Window: 200_000, DueAt: 160_000, DueIn: 6, Provider: "smart"}
+	for want, change := range map[string]func(*live.Conversation){
+		"condense 142k/200k 71% · condenses at 160k, in ~6":        func(*live.Conversation) {},
+		"condense 142k/200k 71% · CONDENSES WITH THE NEXT REQUEST": func(c *live.Conversation) { c.DueIn = 1 },
+		"condense 142k/200k 71% · paused":                          func(c *live.Conversation) { c.Paused, c.DueIn = true, 1 },
+		"condense 142k/200k 71% · only observed":                   func(c *live.Conversation) { c.Observed = true },
+		"condense 142k/200k 71% · undo waits: the turn is not over": func(c *live.Conversation) {
+			c.Order = &live.Order{Do: live.OrderUndo, Waits: "the turn is not over"}
+		},
+		"condense 142k/200k 71% · undone with the next request": func(c *live.Conversation) { c.Order = &live.Order{Do: live.OrderUndo} },
+		"condense 52k/200k 26% · condenses at 160k, in ~6 · last 171k→52k by smart; undo: condense live undo 3kq7n2xa · saved $0.84": func(c *live.Conversation) {
+			c.Size, c.Condensed, c.Priced, c.Saved = 52_104, true, true, .84
+			c.LastEpoch = &live.LastEpoch{N: 1, Before: 171_300, After: 52_100}
+		},
+		"condense 171k/1.0M 17% · last condensation undone": func(c *live.Conversation) {
+			c.Size, c.Window, c.DueAt, c.Undone = 171_300, 1_000_000, 0, true
+			c.LastEpoch = &live.LastEpoch{N: 2}
+		},
+		"condense 940": func(c *live.Conversation) { c.Size, c.Window, c.DueAt = 940, 0, 0 },
+	} {
+		c := base
+		change(&c)
+		if got := statusOf(&c); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// Of several conversations the status is that of the session or the folder, and never of another one.
+func TestStatusFindsTheConversation(t *testing.T) {
+	all := []*live.Conversation{
+		{ID: "sub", Session: "s1", SubAgent: "a1", Folder: "/work"},
+		{ID: "other", Session: "s2", Folder: "/work"},
+		{ID: "mine", Session: "s1", Folder: "/work"},
+		{ID: "plain", Folder: "/home"},
+	}
+	for _, tt := range []struct{ input, want string }{
+		{`{"session_id": "s1", "cwd": "/work"}`, "mine"},
+		{`{"session_id": "new", "cwd": "/work"}`, ""},
+		{`{"session_id": "new", "workspace": {"current_dir": "/home"}}`, "plain"},
+		{`{"cwd": "/work"}`, "other"},
+		{`{"cwd": "/elsewhere"}`, ""},
+		{"", ""},
+	} {
+		var at statusPlace
+		if err := at.read(strings.NewReader(tt.input)); err != nil {
+			t.Fatal(err)
+		}
+		id := ""
+		if c := at.find(all); c != nil {
+			id = c.ID
+		}
+		if id != tt.want {
+			t.Errorf("%s finds %q, want %q", tt.input, id, tt.want)
+		}
+	}
+	if err := (&statusPlace{}).read(strings.NewReader("no JSON")); err == nil || !strings.Contains(err.Error(), "standard input is not the JSON of a status line") {
+		t.Errorf("error %v", err)
+	}
+}

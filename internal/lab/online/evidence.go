@@ -1,0 +1,404 @@
+package online
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/size"
+	"github.com/condensehq/condense/live"
+	"github.com/condensehq/condense/tokens"
+)
+
+// Evidence has the measurements of a conversation, without any of its text. It is the record in the store.
+type Evidence struct {
+	ID       string    `json:"id"`
+	Tenant   string    `json:"tenant,omitempty"` // the tenant's name
+	Agent    string    `json:"agent,omitempty"`
+	Model    string    `json:"model"`
+	Profile  string    `json:"profile,omitempty"`
+	Mode     string    `json:"mode,omitempty"`
+	Observe  bool      `json:"observe,omitempty"`
+	First    time.Time `json:"first"`
+	Last     time.Time `json:"last"`
+	Turns    int       `json:"turns"`
+	Messages int       `json:"messages"` // of the client, in the last turn
+	Tokens   int       `json:"tokens"`   // tokens sent in the last turn
+	Window   int       `json:"window,omitempty"`
+	DueAt    int       `json:"due_at,omitempty"` // tokens at which it is condensed at the latest
+	Curve    []Point   `json:"curve,omitempty"`  // of its turns, at most mostPoints
+	// The vendor's counts for all turns, in tokens and US dollars.
+	Input    int      `json:"input"`
+	Read     int      `json:"cache_read"`
+	Write    int      `json:"cache_write"`
+	Output   int      `json:"output"`
+	Cost     float64  `json:"cost"`
+	Saved    float64  `json:"cost_saved"`
+	Unpriced int      `json:"unpriced,omitempty"`
+	Epochs   []*Epoch `json:"epochs"` // oldest first
+}
+
+// An Epoch is a condensation of a conversation and what followed.
+type Epoch struct {
+	live.Epoch
+
+	Profile  string  `json:"profile,omitempty"`
+	Mode     string  `json:"mode,omitempty"`
+	Answers  int     `json:"answers"`           // since the epoch, with the vendor's counts
+	Saved    float64 `json:"cost_saved"`        // US dollars since; negative until it has paid for itself
+	PaidAt   int     `json:"paid_at,omitempty"` // answers until Saved was no longer negative; 0 if it still is. With several gateways, an upper bound
+	Unpriced bool    `json:"unpriced,omitempty"`
+	Recalls  int     `json:"recalls"`
+	Recalled int     `json:"recalled"` // tokens
+
+	Followed int               `json:"followed"`          // turns after it by which it was measured; 0 if not measured yet
+	Needed   int               `json:"needed"`            // names needed in those turns
+	Missing  int               `json:"missing"`           // needed names that were neither visible nor reachable in the sent view
+	Rereads  int               `json:"rereads"`           // calls that brought back hidden content, see [lab.Rereads]
+	Reread   int               `json:"reread_tokens"`     // in their results
+	Rows     []lab.Row         `json:"rows,omitempty"`    // of the sent view and of the shadows
+	Refused  map[string]string `json:"refused,omitempty"` // by shadow: why it produced no view
+}
+
+// A Mode sums up the epochs of a mode.
+type Mode struct {
+	Mode          string `json:"mode,omitempty"`     // empty: all together
+	Observed      bool   `json:"observed,omitempty"` // the gateway only observed: the numbers are hypothetical
+	Conversations int    `json:"conversations"`
+	Epochs        int    `json:"epochs"`
+	Before        int    `json:"before"` // tokens, of all epochs together; so are the following numbers
+	After         int    `json:"after"`
+	CacheRead     int    `json:"cache_read"` // of the first request after each
+	CacheWrite    int    `json:"cache_write"`
+	// Mean numbers of answers, over epochs with a prediction and over epochs that have paid for themselves.
+	Predicted float64 `json:"turns,omitempty"`
+	PaidAfter float64 `json:"paid_after,omitempty"`
+	Paid      int     `json:"paid"` // epochs that have paid for themselves
+	Saved     float64 `json:"cost_saved"`
+	Unpriced  int     `json:"unpriced,omitempty"` // epochs without a known price, which are not in Paid and Saved
+	Recalls   int     `json:"recalls"`
+	Recalled  int     `json:"recalled"`
+	Measured  int     `json:"measured"` // epochs followed by enough turns
+	Needed    int     `json:"needed"`
+	Missing   int     `json:"missing"`
+	Rereads   int     `json:"rereads"`
+	Reread    int     `json:"reread_tokens"`
+	Chains    []Chain `json:"chains"` // the sent view first, then the shadows
+	Verdict   string  `json:"verdict,omitempty"`
+	Unfit     []Unfit `json:"unfit,omitempty"` // reasons against shadows
+
+	refused map[string]refusal // by shadow
+}
+
+// Unfit is the reason why a verdict leaves out a shadow, or the number of epochs for which the shadow produced no
+// view.
+type Unfit struct {
+	Name string `json:"name"`
+	Why  string `json:"why"`
+}
+
+// A Chain has the share of later needs that a chain kept, on the measured epochs.
+type Chain struct {
+	Name          string                  `json:"name"`
+	Conversations int                     `json:"conversations"`
+	Epochs        int                     `json:"epochs"`
+	Values        map[string]lab.Estimate `json:"values"` // measures as in package lab
+}
+
+// The measures of a row that are kept: those that are shown, and those that only a verdict needs.
+var (
+	shownMeasures = []string{lab.MeasurePanel, lab.MeasureReachable, lab.MeasureUser, lab.MeasureKept}
+	keptMeasures  = append([]string{lab.MeasureSize, "artefacts", "errors", "recent", "foretold", "plain", "grounded"}, shownMeasures...)
+)
+
+// Modes sums up epochs: first the effective ones, all together and by mode, then, if there are any, the observed ones
+// in the same way.
+func Modes(all []*Evidence) []Mode { return judge(all, nil)().sum(all) }
+
+// Verdicts are about sent views, and about views that observing gateways would have sent.
+type verdicts struct{ sent, observed *lab.Report }
+
+// judge returns a function that computes the verdicts on the current measurements.
+func judge(all []*Evidence, shadows []string) func() verdicts {
+	made, names := rowsOf(observed(all, false), shadows)
+	seen, others := rowsOf(observed(all, true), shadows)
+	return func() verdicts {
+		return verdicts{lab.Judged(made, names, tokens.O200kBase), lab.Judged(seen, others, tokens.O200kBase)}
+	}
+}
+
+func (v verdicts) sum(all []*Evidence) []Mode {
+	out := sum(observed(all, false), v.sent)
+	for _, m := range sum(observed(all, true), v.observed) {
+		if m.Epochs > 0 {
+			m.Observed = true
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// observed returns the conversations whose gateway only observed, or the others.
+func observed(all []*Evidence, is bool) []*Evidence {
+	return slices.DeleteFunc(slices.Clone(all), func(c *Evidence) bool { return c.Observe != is })
+}
+
+// rowsOf returns the rows of the sent views and of the shadows, and their names: the given shadows in order, then
+// others that the epochs have.
+func rowsOf(all []*Evidence, shadows []string) (rows []lab.Row, names []string) {
+	names = append([]string{Sent}, shadows...)
+	for _, c := range all {
+		for _, e := range c.Epochs {
+			for i := range e.Rows {
+				if !slices.Contains(names, e.Rows[i].Strategy) {
+					names = append(names, e.Rows[i].Strategy)
+				}
+			}
+			rows = append(rows, e.Rows...)
+		}
+	}
+	slices.Sort(names[1+len(shadows):])
+	return rows, names
+}
+
+func sum(all []*Evidence, report *lab.Report) []Mode {
+	sums := map[string]*Mode{"": {}}
+	predicted, paid := map[string]int{}, map[string]int{}
+	for _, c := range all {
+		in := map[string]bool{}
+		for _, e := range c.Epochs {
+			scopes := []string{""}
+			if e.Mode != "" {
+				scopes = append(scopes, e.Mode)
+			}
+			for _, mode := range scopes {
+				if sums[mode] == nil {
+					sums[mode] = &Mode{Mode: mode}
+				}
+				m := sums[mode]
+				m.refuse(e.Refused)
+				if !in[mode] {
+					in[mode] = true
+					m.Conversations++
+				}
+				m.add(e)
+				if e.Turns > 0 {
+					predicted[mode]++
+					m.Predicted += e.Turns
+				}
+				if e.PaidAt > 0 && !e.Unpriced {
+					paid[mode]++
+					m.PaidAfter += float64(e.PaidAt)
+				}
+			}
+		}
+	}
+	out := make([]Mode, 0, len(sums))
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
+		m := sums[name]
+		m.Predicted /= float64(max(1, predicted[name]))
+		m.PaidAfter /= float64(max(1, paid[name]))
+		m.Chains = []Chain{} // not null in JSON
+		for _, shadow := range slices.Sorted(maps.Keys(m.refused)) {
+			r := m.refused[shadow]
+			m.Unfit = append(m.Unfit, Unfit{shadow, fmt.Sprintf("made nothing at %d of %s: %s", r.count, size.Plural(m.Epochs, "epoch"), r.why)})
+		}
+		for i := range report.Tables {
+			if report.Tables[i].Mode != name {
+				continue
+			}
+			m.Verdict = report.Verdicts[i].Text
+			for _, l := range report.Tables[i].Lines {
+				if l.Unfit {
+					m.Unfit = append(m.Unfit, unfit(report, l.Strategy)...)
+				}
+				c := Chain{l.Strategy, l.Sessions, l.Cuts, map[string]lab.Estimate{}}
+				for _, measure := range shownMeasures {
+					if v, ok := l.Values[measure]; ok {
+						c.Values[measure] = v
+					}
+				}
+				m.Chains = append(m.Chains, c)
+			}
+		}
+		out = append(out, *m)
+	}
+	return out
+}
+
+// liveWords replace words about recorded sessions by words about a gateway.
+var liveWords = strings.NewReplacer("over the budget", "larger than what was sent", "at that size", "at its own size", "of the budget", "of what was sent", "cuts", "epochs", "the cut", "the epoch")
+
+// unfit returns the reasons why a verdict leaves out a chain.
+func unfit(report *lab.Report, name string) (out []Unfit) {
+	for _, w := range report.Warnings {
+		if w.Strategy == name && w.Unfit {
+			out = append(out, Unfit{name, "not compared: " + liveWords.Replace(w.Text)})
+		}
+	}
+	return out
+}
+
+// A refusal counts how often a shadow produced no view, with the last reason.
+type refusal struct {
+	count int
+	why   string
+}
+
+// refuse counts the shadows that produced no view for an epoch.
+func (m *Mode) refuse(shadows map[string]string) {
+	for name, why := range shadows {
+		if m.refused == nil {
+			m.refused = map[string]refusal{}
+		}
+		m.refused[name] = refusal{m.refused[name].count + 1, why}
+	}
+}
+
+// add adds the measurements of an epoch.
+func (m *Mode) add(e *Epoch) {
+	m.Epochs++
+	m.Before += e.Before
+	m.After += e.After
+	m.CacheRead += e.CacheRead
+	m.CacheWrite += e.CacheWrite
+	switch {
+	case e.Unpriced:
+		m.Unpriced++
+	default:
+		m.Saved += e.Saved
+		if e.PaidAt > 0 {
+			m.Paid++
+		}
+	}
+	m.Recalls += e.Recalls
+	m.Recalled += e.Recalled
+	m.Needed += e.Needed
+	m.Missing += e.Missing
+	m.Rereads += e.Rereads
+	m.Reread += e.Reread
+	if e.Followed > 0 {
+		m.Measured++
+	}
+}
+
+// merge returns one record per conversation, joined from all gateways that served it, the latest turn first.
+func merge(all []*Evidence) []*Evidence {
+	of := map[string]*Evidence{}
+	out := make([]*Evidence, 0, len(all))
+	for _, c := range all {
+		known := of[c.ID]
+		if known == nil {
+			copied := *c
+			copied.Epochs = []*Epoch{} // c's epochs change while the caller reads the result
+			for _, e := range c.Epochs {
+				epoch := *e
+				copied.Epochs = append(copied.Epochs, &epoch)
+			}
+			of[c.ID] = &copied
+			out = append(out, &copied)
+			continue
+		}
+		known.merge(c)
+	}
+	for _, c := range out {
+		c.Epochs = slices.DeleteFunc(c.Epochs, func(e *Epoch) bool { return e.Before == 0 }) // of a gateway that has not reported its size yet
+		slices.SortFunc(c.Epochs, func(a, b *Epoch) int { return a.Time.Compare(b.Time) })
+	}
+	slices.SortFunc(out, func(a, b *Evidence) int { return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.ID, b.ID)) })
+	return out
+}
+
+func (c *Evidence) merge(o *Evidence) {
+	if o.Last.After(c.Last) {
+		c.Agent, c.Model, c.Profile, c.Mode, c.Observe, c.Last, c.Messages, c.Tokens, c.Window, c.DueAt = o.Agent, o.Model, o.Profile, o.Mode, o.Observe, o.Last, o.Messages, o.Tokens, o.Window, o.DueAt
+	}
+	if o.First.Before(c.First) {
+		c.First = o.First
+	}
+	c.Curve = slices.SortedStableFunc(slices.Values(slices.Concat(c.Curve, o.Curve)), func(a, b Point) int { return a.Time.Compare(b.Time) })
+	c.Turns += o.Turns
+	c.Input += o.Input
+	c.Read += o.Read
+	c.Write += o.Write
+	c.Output += o.Output
+	c.Cost += o.Cost
+	c.Saved += o.Saved
+	c.Unpriced += o.Unpriced
+	for _, e := range o.Epochs {
+		i := slices.IndexFunc(c.Epochs, func(k *Epoch) bool { return k.Time.Equal(e.Time) })
+		if i < 0 {
+			epoch := *e
+			c.Epochs = append(c.Epochs, &epoch)
+			continue
+		}
+		c.Epochs[i] = c.Epochs[i].merged(e)
+	}
+}
+
+// merged joins two gateways' records of an epoch. Only one gateway made it, but its consequences may have been seen
+// by both.
+func (e *Epoch) merged(o *Epoch) *Epoch {
+	if o.Before > 0 || e.Before == 0 && o.Followed > e.Followed {
+		e, o = o, e
+	}
+	sum := *e
+	sum.CacheRead, sum.CacheWrite = max(e.CacheRead, o.CacheRead), max(e.CacheWrite, o.CacheWrite)
+	sum.Answers += o.Answers
+	sum.Saved += o.Saved
+	sum.Unpriced = e.Unpriced || o.Unpriced
+	sum.Recalls += o.Recalls
+	sum.Recalled += o.Recalled
+	if e.Answers > 0 && o.Answers > 0 { // their order is unknown
+		if sum.PaidAt = 0; sum.Saved > 0 {
+			sum.PaidAt = sum.Answers
+		}
+	} else {
+		sum.PaidAt = max(e.PaidAt, o.PaidAt)
+	}
+	return &sum
+}
+
+// api is the API name of evidence records in the store.
+const api = "evidence"
+
+// mostStored is how many conversations [Stored] reads.
+const mostStored = 100_000
+
+// Stored returns the measurements of all gateways that use the store at an address, as far as the store still has
+// them.
+func Stored(ctx context.Context, address string) ([]*Evidence, error) {
+	db, err := store.Open(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close() //nolint:errcheck // it was only read
+	found, err := stored(ctx, db, time.Time{}, mostStored)
+	if err != nil {
+		return nil, err
+	}
+	return merge(slices.Collect(maps.Values(found))), nil
+}
+
+// stored returns evidence by the ID of its record.
+func stored(ctx context.Context, db store.Store, since time.Time, limit int) (map[string]*Evidence, error) {
+	records, err := db.Since(ctx, api, since, limit)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]*Evidence{}
+	for i := range records {
+		var c Evidence
+		if json.Unmarshal(records[i].Data, &c) == nil { // else of another version
+			found[records[i].ID] = &c
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,194 @@
+package online_test
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/lab/online"
+	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/testkit"
+	"github.com/condensehq/condense/live"
+)
+
+var noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+
+func watch(t *testing.T, file string) *online.Watch {
+	t.Helper()
+	w, err := online.New(t.Context(), file, nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// turn is one of a conversation of acme's, with an epoch that began at noon if that is new.
+func turn(at time.Time, begins bool) *live.Turn {
+	t := &live.Turn{Time: at, Conversation: "C1", Tenant: "acme:1234", Agent: "claude", Model: "m", Mode: "plan", Format: "anthropic", Messages: [][]byte{[]byte(`{"role":"user","content":"hello"}`)}, Tokens: 100}
+	if begins {
+		t.Epoch = &live.Epoch{Time: at, Agent: "claude", Model: "m", Lineage: "C1", Reason: "window", Before: 1000, After: 300, Turns: 2}
+		t.View, t.Journal = t.Messages, []byte("{}")
+	}
+	return t
+}
+
+func answer(at time.Time, saved float64) *live.Used {
+	return &live.Used{Time: at, Epoch: noon, Input: 300, Read: 200, Cost: 1, Saved: saved, Priced: true}
+}
+
+// Two shadows are compared with what was sent. One left more than that, the other made nothing: the verdict says so,
+// and not that there is no other.
+func TestVerdictSaysWhyShadowsAreUnfit(t *testing.T) {
+	var all []*online.Evidence
+	for i := range 9 {
+		id := fmt.Sprint("C", i)
+		row := func(chain string, kept, size float64) lab.Row {
+			return lab.Row{Session: id, Source: id, Budget: "live", Cut: "1", Strategy: chain, Outcome: core.OutcomeApplied, Values: map[string]float64{lab.MeasurePanel: kept, lab.MeasureSize: size}}
+		}
+		all = append(all, &online.Evidence{ID: id, Epochs: []*online.Epoch{{
+			Epoch: live.Epoch{Time: noon, Before: 1000, After: 300}, Followed: 6, Needed: 10,
+			Rows: []lab.Row{row(online.Sent, 0.79, 1), row("balanced", 0.81, 1.2)}, Refused: map[string]string{"native": "the chain asks a language model"},
+		}}})
+	}
+	m := online.Modes(all)[0]
+	if want := "sent keeps 0.79 of what was needed later, and is compared with nothing: warnings rule out balanced"; m.Verdict != want {
+		t.Errorf("the verdict is %q", m.Verdict)
+	}
+	want := []online.Unfit{
+		{Name: "native", Why: "made nothing at 9 of 9 epochs: the chain asks a language model"},
+		{Name: "balanced", Why: "not compared: larger than what was sent at 9 of 9 epochs, and measured at its own size"},
+	}
+	if !reflect.DeepEqual(m.Unfit, want) {
+		t.Errorf("got %+v", m.Unfit)
+	}
+}
+
+// A reader of the pages sees who condensed, why not the first of the chain, which provider failed, and which vendor
+// was away.
+func TestPagesNameWhatFailed(t *testing.T) {
+	w := watch(t, "")
+	defer func() { _ = w.Close(t.Context()) }()
+	begins := turn(noon, true)
+	begins.Profile, begins.Mode = "main", ""
+	begins.Epoch.Provider, begins.Epoch.Fallback, begins.Epoch.Cause = "truncation", true, "y failed: exit status 7"
+	w.Turn(begins)
+	pages := httptest.NewServer(w.Pages(func() live.Stats {
+		return live.Stats{
+			Attempts:    []live.Attempt{{Provider: "y", Outcome: "failed", Mode: "main", Count: 3, Reason: "exit status 7", Last: noon}},
+			Unreachable: []live.Unreachable{{Upstream: "anthropic", Address: "http://127.0.0.1:9", Count: 8, Reason: "connection refused", Last: noon}},
+		}
+	}, func() bool { return false }))
+	defer pages.Close()
+	defer http.DefaultClient.CloseIdleConnections()
+	_, _, overview := get(t, pages.URL+"/condense/")
+	_, _, conversation := get(t, pages.URL+"/condense/conversations/C1")
+	for _, tt := range []struct{ page, has string }{
+		{overview, `<td class="words">truncation <small>in place of another</small></td>`},
+		{overview, `<td class="words agent">claude</td><td class="words">–</td><td class="words">window</td>`}, // no mode is configured
+		{overview, `A provider did not condense when it was its turn`},
+		{overview, `<th scope="row">y</th><td class="words">main</td><td class="words">failed</td><td>3</td><td class="words">11-23 12:00:00</td><td class="words">exit status 7</td>`},
+		{overview, `anthropic at http://127.0.0.1:9 could not be reached by 8 requests, the last time at 2026-11-23 12:00:00: connection refused`},
+		{conversation, `Condensed by truncation in place of another provider: y failed: exit status 7`},
+		{conversation, `<dt>Mode</dt><dd>–</dd></div>` + "\n" + `<div><dt>Profile</dt><dd>main</dd>`},
+	} {
+		if !strings.Contains(tt.page, tt.has) {
+			t.Errorf("no %s in:\n%s", tt.has, tt.page)
+		}
+	}
+}
+
+// TestEvidenceIsKept: what was measured survives the process, is the sum over those that served a conversation, and
+// goes with its tenant.
+func TestEvidenceIsKept(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "gateway.db")
+	a, b := watch(t, file), watch(t, file)
+	a.Turn(turn(noon, true))
+	a.Answer("C1", answer(noon, -1))
+	a.Recall("C1", noon, 50)
+	b.Turn(turn(noon.Add(time.Minute), false))
+	b.Answer("C1", answer(noon.Add(time.Minute), 3))
+	b.Recall("C1", noon, 10)
+	a.Turn(turn(noon.Add(2*time.Minute), false))
+	a.Answer("C1", answer(noon.Add(2*time.Minute), 0.5))
+	for _, w := range []*online.Watch{a, b} {
+		if err := w.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := online.Stored(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != 1 || len(all[0].Epochs) != 1 {
+		t.Fatalf("stored %+v", all)
+	}
+	c, e := all[0], all[0].Epochs[0]
+	if c.Tenant != "acme" || c.Turns != 3 || c.Cost != 3 || c.Saved != 2.5 || !c.First.Equal(noon) || !c.Last.Equal(noon.Add(2*time.Minute)) {
+		t.Errorf("conversation %+v", c)
+	}
+	if e.Before != 1000 || e.Answers != 3 || e.Saved != 2.5 || e.PaidAt != 3 || e.Recalls != 2 || e.Recalled != 60 || e.CacheRead != 200 {
+		t.Errorf("epoch %+v", e)
+	}
+	modes := online.Modes(all)
+	if len(modes) != 2 || modes[0].Mode != "" || modes[1].Mode != "plan" {
+		t.Fatalf("modes %+v", modes)
+	}
+	one := modes[1]
+	if one.Mode = ""; !reflect.DeepEqual(one, modes[0]) || one.Epochs != 1 || one.Conversations != 1 || one.Paid != 1 || one.Recalls != 2 || one.Predicted != 2 {
+		t.Errorf("modes %+v", modes)
+	}
+
+	// The pages of another process show it.
+	w := watch(t, file)
+	pages := httptest.NewServer(w.Pages(func() live.Stats { return live.Stats{} }, func() bool { return true }))
+	defer pages.Close()
+	defer http.DefaultClient.CloseIdleConnections()
+	testkit.Eventually(t, "the stored epoch is on the page", func() bool {
+		_, _, page := get(t, pages.URL+"/condense/")
+		return strings.Contains(page, `<th scope="row">Mode plan</th><td>1</td><td>1</td><td>1,000</td><td>300</td><td>2.0</td><td>3.0</td><td>1 of 1</td>`)
+	})
+	if status, _, page := get(t, pages.URL+"/condense/conversations/C1"); status != http.StatusOK || !strings.Contains(page, "not in memory any more") {
+		t.Errorf("a stored conversation: %d %s", status, page)
+	}
+	if status, _, _ := get(t, pages.URL+"/condense/conversations/C1/1"); status != http.StatusNotFound {
+		t.Errorf("the texts of a stored epoch: %d", status)
+	}
+
+	// What is deleted does not come back from a process that knows it.
+	w.Turn(turn(noon.Add(time.Hour), true))
+	w.Save(t.Context())
+	db, err := store.Open(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	if n, err := db.Forget(t.Context(), "acme"); err != nil || n != 3 {
+		t.Errorf("forgot %d records: %v", n, err)
+	}
+	w.Answer("C1", answer(noon, 1))
+	if err := w.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if all, err = online.Stored(t.Context(), file); err != nil || len(all) != 0 {
+		t.Errorf("after it was forgotten: %+v %v", all, err)
+	}
+}
+
+// What was only observed is summed up apart: it has saved nothing.
+func TestObservedEpochsAreNoSavings(t *testing.T) {
+	epoch := func() []*online.Epoch {
+		return []*online.Epoch{{Epoch: live.Epoch{Time: time.Unix(1, 0), Before: 1000, After: 100}, Saved: 2, PaidAt: 1, Answers: 3}}
+	}
+	modes := online.Modes([]*online.Evidence{{ID: "made", Epochs: epoch()}, {ID: "seen", Observe: true, Epochs: epoch()}, {ID: "too", Observe: true, Epochs: epoch()}})
+	if len(modes) != 2 || modes[0].Observed || modes[0].Saved != 2 || modes[0].Epochs != 1 || !modes[1].Observed || modes[1].Epochs != 2 || modes[1].Saved != 4 {
+		t.Errorf("%+v", modes)
+	}
+}

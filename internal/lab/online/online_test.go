@@ -1,0 +1,198 @@
+package online_test
+
+import (
+	"crypto/rand"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/lab/online"
+	"github.com/condensehq/condense/internal/testkit"
+	"github.com/condensehq/condense/internal/testkit/upstream"
+	"github.com/condensehq/condense/live"
+)
+
+// get asks for a page.
+func get(t *testing.T, url string, header ...string) (int, http.Header, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(res.Body)
+	if err := errors.Join(err, res.Body.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, res.Header, string(body)
+}
+
+// hostile is what a result of a tool can try on the pages.
+const hostile = `</script><script>document.title='owned'</script><img src=x onerror=alert(1)> \u202Egpj.exe`
+
+func TestPages(t *testing.T) {
+	window, file := 60_000, filepath.Join(t.TempDir(), "gateway.db")
+	host, err := condense.Open(t.Context(), &condense.Options{Values: &config.Values{
+		DefaultProfile: "small", Profiles: map[string]config.ProfileValues{
+			"small": {Window: &window}, "cut": {Window: &window, Tuning: config.Tuning{Chain: []string{}}},
+		},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer host.Close()
+	watch, err := online.New(t.Context(), file, []string{"cut"}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := watch.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	vendor := upstream.New(upstream.Options{Window: window, Script: upstream.Loop(45, 6000, map[int]string{3: hostile})})
+	v := httptest.NewServer(vendor)
+	defer v.Close()
+	var g *live.Gateway
+	texts := false
+	g, err = live.New(host, &live.Options{
+		Upstreams: map[string]string{"anthropic": v.URL}, Watch: watch, Shadow: []string{"cut"},
+		Pages: watch.Pages(func() live.Stats { return g.Stats() }, func() bool { return texts }),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	s, admin := httptest.NewServer(g), httptest.NewServer(g.Admin())
+	defer s.Close()
+	defer admin.Close()
+	defer http.DefaultClient.CloseIdleConnections()
+
+	if status, _, body := get(t, admin.URL+"/condense/"); status != http.StatusOK || !strings.Contains(body, "No conversation yet.") {
+		t.Errorf("before the first request: %d %s", status, body)
+	}
+	client := upstream.Client{API: upstream.Messages, Model: "claude-opus-5-5", Thinking: "adaptive", Stream: true, Session: "s", URL: s.URL}
+	if _, err := client.Say(t.Context(), "Read all the files. Token: "+hostile); err != nil {
+		t.Fatal(err)
+	}
+	if n := g.Stats().EpochCount; n == 0 {
+		t.Fatal("no epoch")
+	}
+	row := regexp.MustCompile(`<th scope="row">(sent|cut)</th><td>1</td><td>\d+</td><td>\d+ %`)
+	var page string
+	var header http.Header
+	testkit.Eventually(t, "what was sent and the shadow are measured", func() bool {
+		_, header, page = get(t, admin.URL+"/condense/")
+		return len(row.FindAllString(page, -1)) >= 2
+	})
+	if csp := header.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") {
+		t.Errorf("policy %q", csp)
+	}
+	if !strings.Contains(page, "not enough sessions") {
+		t.Errorf("one conversation gives a verdict: %s", page)
+	}
+	link := regexp.MustCompile(`/condense/conversations/\w+`).FindString(page)
+	_, _, one := get(t, admin.URL+link)
+	if !strings.Contains(one, "Epoch 1</h2>") || !strings.Contains(one, "Names and texts of conversations are shown only") {
+		t.Errorf("the page of the conversation: %s", one)
+	}
+	if status, _, _ := get(t, admin.URL+link+"/1"); status != http.StatusForbidden {
+		t.Errorf("texts without a token: status %d", status)
+	}
+	texts = true
+	status, _, text := get(t, admin.URL+link+"/1")
+	if status != http.StatusOK || !strings.Contains(text, "What is in epoch 1") {
+		t.Errorf("the texts of an epoch: %d %.300s", status, text)
+	}
+	_, _, one = get(t, admin.URL+link)
+	for name, p := range map[string]string{"overview": page, "conversation": one, "texts": text} {
+		if strings.Contains(p, hostile) || strings.Contains(p, "<img src=x") {
+			t.Errorf("%s has unescaped text of the conversation", name)
+		}
+	}
+
+	// A reader with the newest version gets nothing; there are no others than those known.
+	version := regexp.MustCompile(`data-version="(\d+)"`).FindStringSubmatch(one)[1]
+	if status, _, _ := get(t, admin.URL+link, "X-Version", version); status != http.StatusNoContent {
+		t.Errorf("unchanged page: status %d", status)
+	}
+	for _, path := range []string{"/condense/conversations/none", link + "/99", "/condense/other"} {
+		if status, _, _ := get(t, admin.URL+path); status != http.StatusNotFound {
+			t.Errorf("%s: status %d", path, status)
+		}
+	}
+}
+
+// What follows epochs is bounded as they are, whatever the clients send.
+func TestTextsAreBounded(t *testing.T) {
+	watch, err := online.New(t.Context(), "", nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := watch.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	message := func(role string, size int) []byte {
+		return []byte(`{"role":"` + role + `","content":"` + strings.Repeat(rand.Text(), size/26) + `"}`)
+	}
+	const conversations, rounds, size = 40, 5, 1 << 20
+	turns := make([]*live.Turn, conversations)
+	for round := range 1 + rounds {
+		for i := range turns {
+			if round == 0 {
+				first := [][]byte{message("user", 1000)}
+				turns[i] = &live.Turn{Conversation: strconv.Itoa(i), Format: "anthropic", Messages: first, View: first, Epoch: &live.Epoch{}}
+			} else {
+				turns[i].Epoch, turns[i].Messages = nil, append(turns[i].Messages, message("user", size))
+			}
+			watch.Turn(turns[i])
+		}
+	}
+	is, counted := watch.Bytes()
+	if is != counted || is > online.MostBytes+rounds*size || is < online.MostBytes/2 {
+		t.Errorf("%d bytes of texts, counted as %d, and at most %d are wanted", is, counted, online.MostBytes)
+	}
+}
+
+// Requests do not wait for a page, which takes seconds to compare hundreds of conversations.
+func TestPagesDelayNoRequests(t *testing.T) {
+	watch, err := online.New(t.Context(), "", nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	began, end, shown := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	watch.Reporting(func() { close(began); <-end })
+	pages := watch.Pages(func() live.Stats { return live.Stats{} }, func() bool { return false })
+	go func() {
+		defer close(shown)
+		pages.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/condense/", http.NoBody))
+	}()
+	<-began
+	watch.Turn(&live.Turn{Conversation: "c"}) // else the test does not end
+	close(end)
+	<-shown
+	if err := watch.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

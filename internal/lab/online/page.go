@@ -1,0 +1,459 @@
+package online
+
+import (
+	"bytes"
+	"cmp"
+	"embed"
+	"fmt"
+	"html/template"
+	"maps"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/lab/report"
+	"github.com/condensehq/condense/internal/lab/score"
+	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/size"
+	"github.com/condensehq/condense/live"
+	"github.com/condensehq/condense/tokens"
+)
+
+//go:embed pages
+var files embed.FS
+
+var pages = template.Must(template.New("").Funcs(template.FuncMap{
+	"visible": report.Visible, "group": size.Group, "usd": usd,
+}).ParseFS(files, "pages/*.html"))
+
+// root is the path of the pages.
+const root = "/condense/"
+
+// policy allows the pages only their own style, script and requests.
+const policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// Pages returns the pages below /condense/. Stats returns the gateway's statistics. Texts reports whether the readers
+// of the pages may read the conversations; it is called for every request.
+func (w *Watch) Pages(stats func() live.Stats, texts func() bool) http.Handler {
+	m := http.NewServeMux()
+	m.HandleFunc("GET "+root+"{$}", func(out http.ResponseWriter, r *http.Request) {
+		w.show(out, r, "overview.html", func() any { return w.overview(stats()) })
+	})
+	m.HandleFunc("GET "+root+"conversations/{id}", func(out http.ResponseWriter, r *http.Request) {
+		w.show(out, r, "conversation.html", func() any { return w.conversation(r.PathValue("id"), texts()) })
+	})
+	m.HandleFunc("GET "+root+"conversations/{id}/{epoch}", func(out http.ResponseWriter, r *http.Request) {
+		if !texts() {
+			http.Error(out, "texts are shown only where a token is needed", http.StatusForbidden)
+			return
+		}
+		w.showText(out, r)
+	})
+	for name, kind := range map[string]string{"style.css": "text/css; charset=utf-8", "live.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"} {
+		text, err := files.ReadFile("pages/" + name)
+		if err != nil { // it is not a file of this package
+			text = []byte(report.Style() + terms)
+		}
+		m.HandleFunc("GET "+root+name, func(out http.ResponseWriter, _ *http.Request) {
+			header(out, kind)
+			_, _ = out.Write(text)
+		})
+	}
+	return m
+}
+
+// terms is the style of the explanations below tables, and of elements that only these pages have.
+const terms = `
+.verdict { font-size: 1.25rem; max-width: 60ch; }
+.card { border-top: 1px solid var(--rule); padding: .6rem 0; }
+.card h3 { margin: 0 0 .4rem; }
+.card small { color: var(--soft); font-weight: normal; }
+.curve { display: block; width: 100%; max-width: 60rem; height: auto; font: 11px var(--sans); }
+.curve polyline { fill: none; stroke-width: 2; stroke-linejoin: round; }
+.curve .tick { stroke: var(--rule); }
+.curve text.tick { stroke: none; fill: var(--soft); }
+.curve .history { stroke: var(--grey); stroke-dasharray: 2 3; }
+.curve .sent { stroke: var(--accent); }
+.curve .money { stroke: var(--good); }
+.curve .window { stroke: var(--lost); stroke-width: 1.5; }
+.curve .due { stroke: var(--warn); stroke-dasharray: 6 4; }
+.curve circle { fill: var(--paper); stroke: var(--accent); stroke-width: 2; }
+.curve a:focus circle, .curve a:hover circle { fill: var(--accent); }
+.legend { display: flex; flex-wrap: wrap; gap: .3rem 1.2rem; list-style: none; margin: .4rem 0; padding: 0; color: var(--soft); font-size: .875rem; }
+.legend li::before { content: ""; display: inline-block; width: 1.4rem; margin-right: .4rem; vertical-align: middle; border-top: 2px solid var(--accent); }
+.legend .history::before { border-top: 2px dotted var(--grey); }
+.legend .due::before { border-top: 2px dashed var(--warn); }
+.legend .window::before { border-color: var(--lost); }
+.legend .mark::before { width: .5rem; height: .5rem; border: 2px solid var(--accent); border-radius: 50%; }
+td.agent { white-space: nowrap; }
+.actions { display: flex; flex-wrap: wrap; gap: .5rem; }
+.actions button { font: inherit; padding: .4rem .8rem; min-height: 2.75rem; border: 1px solid currentColor; border-radius: .4rem; background: none; color: inherit; cursor: pointer; }
+#said:empty { display: none; }
+.terms { max-width: 72ch; font-size: .9375rem; margin-top: .4rem; }
+.terms dt { font-weight: 600; }
+.terms dd { margin: 0 0 .4rem; color: var(--soft); }
+`
+
+func header(out http.ResponseWriter, kind string) {
+	h := out.Header()
+	h.Set("Content-Type", kind)
+	h.Set("Content-Security-Policy", policy)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+}
+
+// show answers with a page, or with "not changed" if the reader has the current version.
+func (w *Watch) show(out http.ResponseWriter, r *http.Request, name string, data func() any) {
+	w.mu.Lock()
+	version := strconv.Itoa(w.changes)
+	w.mu.Unlock()
+	if r.Header.Get("X-Version") == version {
+		out.WriteHeader(http.StatusNoContent)
+		return
+	}
+	d := data()
+	if d == nil {
+		http.Error(out, "there is no such conversation in memory", http.StatusNotFound)
+		return
+	}
+	var page bytes.Buffer
+	if err := pages.ExecuteTemplate(&page, name, d); err != nil {
+		w.log.ErrorContext(r.Context(), "page", "err", err)
+		http.Error(out, "the page could not be made", http.StatusInternalServerError)
+		return
+	}
+	header(out, "text/html; charset=utf-8")
+	_, _ = out.Write(page.Bytes())
+}
+
+// showText answers with the page of condense inspect --html about the messages that an epoch condensed.
+func (w *Watch) showText(out http.ResponseWriter, r *http.Request) {
+	n, _ := strconv.Atoi(r.PathValue("epoch"))
+	d, err := w.document(r.PathValue("id"), n)
+	if err != nil || d == nil {
+		http.Error(out, "the texts of this epoch are not in memory", http.StatusNotFound)
+		return
+	}
+	var page bytes.Buffer
+	if err := report.WriteConversation(&page, d, w.counter, &report.ConversationOptions{Name: "epoch " + strconv.Itoa(n), Encoding: tokens.O200kBase}); err != nil {
+		w.log.ErrorContext(r.Context(), "page", "err", err)
+		http.Error(out, "the page could not be made", http.StatusInternalServerError)
+		return
+	}
+	header(out, "text/html; charset=utf-8")
+	out.Header().Del("Content-Security-Policy") // the page has its own, with the checksums of its script and style
+	_, _ = out.Write(page.Bytes())
+}
+
+type section struct{ ID, Title string }
+
+// A base is the data that all pages have.
+type base struct {
+	Title, Root string
+	Version     int
+	Least       int
+	Sections    []section
+}
+
+type overviewPage struct {
+	base
+	Stats         live.Stats
+	Sentence      string // the verdict
+	Cards         []card // the latest conversations
+	Modes         []modeRow
+	Shadows       bool
+	Failed        bool // a provider did not condense
+	Tenants       bool
+	Conversations []conversationRow
+	Epochs        []epochRow
+}
+
+type conversationPage struct {
+	base
+	C      *Evidence
+	Texts  bool
+	Curve  template.HTML
+	Money  template.HTML
+	Rows   []epochRow
+	Epochs []epochDetail
+}
+
+// A card shows a conversation with its curve.
+type card struct {
+	*Evidence
+
+	Link, Size, Worth string
+	Curve             template.HTML
+}
+
+// A modeRow has the results of the epochs of a mode.
+type modeRow struct {
+	Mode
+	Title, Expected, Measured, Share, Worth string
+	Lines                                   []line
+}
+
+type line struct {
+	Name                        string
+	Conversations, Epochs       int
+	Kept, Reachable, User, Left string
+	Why                         string // there is nothing
+}
+
+type conversationRow struct {
+	*Evidence
+	Link       string
+	Epochs     int
+	CacheShare string
+	Worth      string
+}
+
+type epochRow struct {
+	*Epoch
+	Link, Mode, By, Expected, Paid, Saved, Kept, Reachable, Measured string
+}
+
+type epochDetail struct {
+	epochRow
+
+	N        int
+	ID, Text string
+	Turns    int // after which it was measured
+	Lines    []line
+	Missing  []score.Need
+}
+
+// How many conversations and epochs the tables of the overview have, and how many conversations it shows with their curves.
+const (
+	mostRows  = 50
+	mostCards = 4
+)
+
+func (w *Watch) overview(stats live.Stats) any {
+	w.mu.Lock()
+	if w.report == nil {
+		w.report = sync.OnceValue(judge(w.all(), w.shadows))
+	}
+	report := w.report
+	w.mu.Unlock()
+	judged := report()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := w.all()
+	p := &overviewPage{
+		base:  w.base("condense serve", "running", "Latest", "worth", "Worth", "needed", "Needed later", "conversations", "Conversations", "epochs", "Epochs", "providers", "Providers", "recalls", "Recalls"),
+		Stats: stats, Shadows: len(w.shadows) > 0, Failed: slices.ContainsFunc(stats.Attempts, func(a live.Attempt) bool { return a.Failed() }),
+	}
+	modes := judged.sum(all)
+	p.Sentence = sentence(&stats, len(all), modes)
+	for _, m := range modes {
+		if m.Epochs > 0 {
+			p.Modes = append(p.Modes, m.row())
+		}
+	}
+	var epochs []epochRow
+	for _, c := range all {
+		if len(p.Cards) < mostCards {
+			link := root + "conversations/" + c.ID
+			p.Cards = append(p.Cards, card{Evidence: c, Link: link, Size: c.filled(), Worth: usd(c.Saved), Curve: c.curve(link)})
+		}
+		p.Tenants = p.Tenants || c.Tenant != ""
+		if len(p.Conversations) < mostRows {
+			row := conversationRow{Evidence: c, Link: root + "conversations/" + c.ID, Epochs: len(c.Epochs), CacheShare: "–", Worth: worth(c.Saved, c.Observe)}
+			if c.Input > 0 {
+				row.CacheShare = percent(float64(c.Read) / float64(c.Input))
+			}
+			p.Conversations = append(p.Conversations, row)
+		}
+		for i, e := range c.Epochs {
+			epochs = append(epochs, e.row(c.ID, i+1))
+		}
+	}
+	slices.SortStableFunc(epochs, func(a, b epochRow) int { return b.Time.Compare(a.Time) })
+	p.Epochs = epochs[:min(len(epochs), mostRows)]
+	return p
+}
+
+// sentence is the verdict of the overview: what was saved, and what of it was missed.
+func sentence(stats *live.Stats, conversations int, modes []Mode) string {
+	var all Mode
+	for _, m := range modes {
+		if m.Mode == "" && !m.Observed {
+			all = m
+		}
+	}
+	switch {
+	case stats.Requests == 0:
+		return "No request has come yet."
+	case stats.Observe:
+		return fmt.Sprintf("%s of %s only observed.", size.Plural(stats.Requests, "request"), size.Plural(conversations, "conversation"))
+	case all.Epochs == 0:
+		return fmt.Sprintf("%s so far, and none was long enough to be condensed.", size.Plural(conversations, "conversation"))
+	}
+	text := size.Plural(all.Epochs, "epoch") + " in " + size.Plural(all.Conversations, "conversation")
+	switch {
+	case all.Unpriced == all.Epochs:
+		text += fmt.Sprintf(" made %s tokens of %s", size.Group(all.After), size.Group(all.Before))
+	case all.Saved < 0:
+		text += fmt.Sprintf(" cost %s more than was saved so far", usd(-all.Saved))
+	default:
+		text += fmt.Sprintf(" saved %s of %s", usd(all.Saved), usd(stats.Cost+all.Saved))
+	}
+	switch {
+	case all.Needed > 0:
+		text += fmt.Sprintf("; of %s that were needed later, %s could not be found any more", size.Plural(all.Needed, "name"), size.Group(all.Missing))
+	case all.Measured > 0:
+		text += "; nothing that was left out was needed later"
+	}
+	return text + "."
+}
+
+// filled is the size of what was sent last, with the window.
+func (c *Evidence) filled() string {
+	if c.Window <= 0 {
+		return size.Short(c.Tokens) + " tokens"
+	}
+	return fmt.Sprintf("%s of %s tokens", size.Short(c.Tokens), size.Short(c.Window))
+}
+
+func (m *Mode) row() modeRow {
+	r := modeRow{Mode: *m, Title: "All modes", Expected: "–", Measured: "–", Share: "–", Worth: "–"}
+	if m.Mode != "" {
+		r.Title = "Mode " + m.Mode
+	}
+	if m.Observed {
+		r.Title += ", only observed"
+	}
+	if m.Predicted > 0 {
+		r.Expected = strconv.FormatFloat(m.Predicted, 'f', 1, 64)
+	}
+	if m.PaidAfter > 0 {
+		r.Measured = strconv.FormatFloat(m.PaidAfter, 'f', 1, 64)
+	}
+	if priced := m.Epochs - m.Unpriced; priced > 0 {
+		r.Share, r.Worth = fmt.Sprintf("%d of %d", m.Paid, priced), worth(m.Saved, m.Observed)
+	}
+	for _, c := range m.Chains {
+		r.Lines = append(r.Lines, line{
+			Name: c.Name, Conversations: c.Conversations, Epochs: c.Epochs,
+			Kept: estimate(c.Values, lab.MeasurePanel), Reachable: estimate(c.Values, lab.MeasureReachable), User: estimate(c.Values, lab.MeasureUser), Left: estimate(c.Values, lab.MeasureKept),
+		})
+	}
+	return r
+}
+
+func (w *Watch) conversation(id string, texts bool) any {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c, own := w.find(id)
+	if c == nil {
+		return nil
+	}
+	p := &conversationPage{base: w.base("Conversation of "+agentName(c.Agent), "epochs", "Epochs"), C: c, Texts: texts, Curve: c.curve(""), Money: c.money()}
+	for i, e := range slices.Backward(c.Epochs) {
+		n := i + 1
+		p.Rows = append(p.Rows, e.row(c.ID, n))
+		d := epochDetail{epochRow: p.Rows[len(p.Rows)-1], N: n, ID: "epoch-" + strconv.Itoa(n), Turns: e.Followed}
+		if own[i] != nil {
+			d.Missing = own[i].missing
+			if own[i].journal != nil {
+				d.Text = fmt.Sprintf("%sconversations/%s/%d", root, c.ID, n)
+			}
+		}
+		for i := range e.Rows {
+			r := &e.Rows[i]
+			d.Lines = append(d.Lines, line{Name: r.Strategy, Kept: one(r, lab.MeasurePanel), Reachable: one(r, lab.MeasureReachable), User: one(r, lab.MeasureUser), Left: one(r, lab.MeasureKept)})
+		}
+		for _, name := range slices.Sorted(maps.Keys(e.Refused)) {
+			if len(d.Lines) > 0 {
+				d.Lines = append(d.Lines, line{Name: name, Why: e.Refused[name]})
+			}
+		}
+		p.Epochs = append(p.Epochs, d)
+	}
+	return p
+}
+
+func (w *Watch) base(title string, sections ...string) base {
+	b := base{Title: title, Root: root, Version: w.changes, Least: score.TurnsAfter}
+	for s := range slices.Chunk(sections, 2) {
+		b.Sections = append(b.Sections, section{s[0], s[1]})
+	}
+	return b
+}
+
+func (e *Epoch) row(conversation string, n int) epochRow {
+	r := epochRow{
+		Epoch: e, Link: fmt.Sprintf("%sconversations/%s#epoch-%d", root, conversation, n), Mode: cmp.Or(e.Mode, "–"), By: cmp.Or(e.Provider, "–"),
+		Expected: "–", Paid: "not yet", Saved: worth(e.Saved, e.Observed), Kept: "–", Reachable: "–", Measured: "–",
+	}
+	if e.Turns > 0 {
+		r.Expected = strconv.FormatFloat(e.Turns, 'f', 1, 64)
+	}
+	if e.PaidAt > 0 {
+		r.Paid = strconv.Itoa(e.PaidAt)
+	}
+	if e.Unpriced {
+		r.Paid, r.Saved = "–", "–"
+	}
+	if len(e.Rows) > 0 {
+		r.Kept, r.Reachable, r.Measured = one(&e.Rows[0], lab.MeasurePanel), one(&e.Rows[0], lab.MeasureReachable), strconv.Itoa(e.Followed)
+	}
+	return r
+}
+
+// agentName returns the name of an agent for a sentence.
+func agentName(name string) string {
+	if name == "" || name == agents.Any.Name {
+		return "an unknown agent"
+	}
+	return name
+}
+
+// one formats a measure of a row.
+func one(r *lab.Row, measure string) string {
+	v, ok := r.Values[measure]
+	if !ok {
+		return "–"
+	}
+	return percent(v)
+}
+
+// estimate formats a mean with its interval.
+func estimate(values map[string]lab.Estimate, measure string) string {
+	e, ok := values[measure]
+	switch {
+	case !ok:
+		return "–"
+	case percent(e.Low) == percent(e.High):
+		return percent(e.Mean)
+	}
+	return fmt.Sprintf("%s (%s to %s)", percent(e.Mean), percent(e.Low), percent(e.High))
+}
+
+func percent(v float64) string { return strconv.FormatFloat(100*v, 'f', 0, 64) + "\u00a0%" } //nolint:mnd // percent
+
+// worth formats actual or hypothetical savings.
+func worth(saved float64, observed bool) string {
+	if observed {
+		return "would be " + usd(saved)
+	}
+	return usd(saved)
+}
+
+func usd(v float64) string {
+	digits := 2
+	if v != 0 && v > -1 && v < 1 {
+		digits = 4
+	}
+	sign := ""
+	if v < 0 {
+		sign = "-"
+	}
+	return sign + "$" + strconv.FormatFloat(math.Abs(v), 'f', digits, 64)
+}

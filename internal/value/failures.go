@@ -1,0 +1,200 @@
+package value
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/rawjson"
+)
+
+// A failure is a command that failed when it was last run.
+type failure struct {
+	entry   string
+	passage int    // of its result; -1 if only a former extract has it
+	key     string // see commandKey
+}
+
+// failures returns, newest first, those of the newest commands that failed and did not succeed since, and those that
+// were fixed.
+func (w *reading) failures() (out, fixed []failure) {
+	seen := map[string]bool{}
+	mended := map[string]bool{}
+	looked := 0
+	for p, pass := range slices.Backward(w.c.Passages) {
+		if len(out) == openErrors || looked == openLook {
+			return out, fixed
+		}
+		if !pass.answers() || pass.partial || pass.family != families[dialog.FamilyCommand] {
+			continue
+		}
+		key := commandKey(pass.Target)
+		if key == "" {
+			continue
+		}
+		if looked++; seen[key] && (mended[key] || len(fixed) == openFixed) {
+			continue
+		}
+		text := w.original(&pass)
+		if seen[key] {
+			if bad(&pass, text) && !refused(text) && !slices.ContainsFunc(out, func(f failure) bool { return f.key == key }) {
+				mended[key] = true
+				fixed = append(fixed, failure{entry: fixedName + oneLine(bareCommand(pass.Target), openLong/2) + " (was: " + oneLine(errorLine(text), openLong/2) + ")", passage: p, key: key})
+			}
+			continue
+		}
+		if refused(text) {
+			continue
+		}
+		line := errorLine(text)
+		if endMark(text) != "" && !errorForm.MatchString(line) && w.saidOpen(key) {
+			continue // a former extract has the error, of which nothing is left here
+		}
+		seen[key] = true
+		if bad(&pass, text) {
+			e := errorName + oneLine(bareCommand(pass.Target), openLong/2)
+			if line != "" {
+				e += errorSign + oneLine(line, openLong)
+			}
+			if h := w.handle(&pass); h != "" {
+				e += " " + handleMark + h
+			}
+			out = append(out, failure{entry: e, passage: p, key: key})
+		}
+	}
+	for _, line := range slices.Backward(w.c.open) {
+		e, ok := strings.CutPrefix(line, errorName)
+		command, was, _ := strings.Cut(e, errorSign)
+		key := commandKey(command)
+		if ok && seen[key] && !mended[key] && len(fixed) < openFixed && !slices.ContainsFunc(out, func(f failure) bool { return f.key == key }) {
+			mended[key] = true
+			was, _ = cutHandle(was)
+			fixed = append(fixed, failure{entry: fixedName + command + " (was: " + was + ")", passage: -1, key: key})
+		}
+		if ok && !seen[key] && len(out) < openErrors {
+			seen[key] = true
+			if rest, h := cutHandle(line); h != "" && w.o.NoHandles {
+				line = rest
+			}
+			out = append(out, failure{entry: line, passage: -1, key: key})
+		}
+	}
+	for _, line := range slices.Backward(w.c.open) {
+		e, ok := strings.CutPrefix(line, fixedName)
+		command, _, _ := strings.Cut(e, " (was: ")
+		key := commandKey(command)
+		if ok && !mended[key] && len(fixed) < openFixed && !slices.ContainsFunc(out, func(f failure) bool { return f.key == key }) {
+			mended[key] = true
+			fixed = append(fixed, failure{entry: line, passage: -1, key: key})
+		}
+	}
+	return out, fixed
+}
+
+// saidOpen reports whether a former extract lists a command with that key as failed.
+func (w *reading) saidOpen(key string) bool {
+	return slices.ContainsFunc(w.c.open, func(line string) bool {
+		e, ok := strings.CutPrefix(line, errorName)
+		command, _, _ := strings.Cut(e, errorSign)
+		return ok && commandKey(command) == key
+	})
+}
+
+// testsFailed matches the last lines of failed test runs: of pytest, Go, Rust, Jest and make. Not every agent reports
+// how a command ended, and a pipe hides its exit code.
+var testsFailed = regexp.MustCompile(`(?m)^=+ .*\b[1-9]\d* failed\b.*=$|^FAIL(?:ED)?(?:\s|$)|^test result: FAILED\b|^Tests: +[1-9]\d* failed\b|^make(?:\[\d+\])?: \*\*\* `)
+
+// bad reports whether the result of a command says that it failed, or that its tests did.
+func bad(p *Passage, text string) bool {
+	const end = 400 // bytes
+	return p.failed(text) || testsFailed.MatchString(text[max(0, len(text)-end):])
+}
+
+// refused reports whether a result says that the user did not let the command run.
+func refused(text string) bool {
+	return strings.HasPrefix(text, "The user doesn't want to ") || strings.HasPrefix(text, "[Request interrupted")
+}
+
+// answering are programs whose failure is an answer, or which only prepare something.
+var answering = rawjson.Set("[", "ag", "awk", "cat", "cd", "chmod", "cmp", "command", "cp", "diff", "echo", "egrep", "export", "file", "find", "for", "git", "grep", "head", "if", "kill", "ls", "mkdir", "mv", "pgrep", "pkill", "rg", "rm", "sed", "set", "sleep", "source", "stat", "tail", "test", "touch", "type", "wc", "which", "while")
+
+// bareCommand returns a command without its preparations: a change of folder, variables, a time limit.
+func bareCommand(command string) string {
+	s := strings.TrimSpace(command)
+	for {
+		first, rest, more := strings.Cut(s, " ")
+		switch {
+		case first == "cd" || first == "source" || first == "export" || first == "set":
+			i := strings.IndexAny(s, "&;\n")
+			if i < 0 {
+				return s
+			}
+			s = strings.TrimLeft(s[i:], "&; \n\t")
+		case more && (first == "time" || first == "sudo" || first == "env" || first == "nice"), more && strings.Contains(first, "=") && !strings.ContainsAny(first, `"'(`):
+			s = strings.TrimSpace(rest)
+		case more && first == "timeout":
+			_, rest, _ = strings.Cut(strings.TrimSpace(rest), " ")
+			s = strings.TrimSpace(rest)
+		default:
+			return s
+		}
+	}
+}
+
+// commandKey names the purpose of a command: the program and its subcommand, such as "go test" and "npm build". It is
+// empty if a failure cannot be fixed. A later run with the same key replaces an earlier one, whatever its other
+// arguments.
+func commandKey(command string) string {
+	for part := range strings.FieldsFuncSeq(command, func(r rune) bool { return r == '&' || r == ';' || r == '\n' }) {
+		part, _, _ = strings.Cut(bareCommand(part), "|")
+		var words []string
+		for f := range strings.FieldsSeq(part) {
+			if len(words) < 2 && f[0] != '-' && f != "run" && f != "exec" && strings.Trim(f, "0123456789<>") != "" {
+				words = append(words, strings.TrimSuffix(f, GapMark))
+			}
+		}
+		if len(words) > 0 && !answering[words[0]] {
+			return strings.Join(words, " ")
+		}
+	}
+	return ""
+}
+
+var errorForm = regexp.MustCompile(`(?i)\berror\b|error:|\bfail(?:ed|ure)?\b|panic:|exception\b|fatal:|not found|cannot |permission denied`)
+
+// errorLine returns the line of a result that best describes the failure: the first line in the form of an error, or
+// the last.
+func errorLine(text string) string {
+	last := ""
+	for line := range strings.SplitSeq(text, "\n") {
+		if !says(line) || exitForm.MatchString(line) || strings.HasPrefix(line, markStart) || readGap(line) > 0 {
+			continue
+		}
+		if errorForm.MatchString(line) {
+			return line
+		}
+		last = line
+	}
+	return last
+}
+
+var colours = regexp.MustCompile(`\x1b\[[0-9;]*[A-Za-z]`)
+
+// oneLine returns at most n bytes of s on one line, without text that a reader of the block could take for its end.
+func oneLine(s string, n int) string {
+	cut := len(s) > 4*n
+	if cut {
+		s = s[:4*n]
+	}
+	s = strings.Join(strings.FieldsFunc(colours.ReplaceAllString(strings.ToValidUTF8(s, ""), ""), func(r rune) bool {
+		return r <= ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 || r == 0xa0
+	}), " ")
+	if len(s) > n {
+		s, cut = strings.ToValidUTF8(s[:n], ""), true
+	}
+	if cut {
+		s += GapMark
+	}
+	return s
+}
