@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -57,12 +58,12 @@ func TestKubernetes(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, pod := c.Serve(), docs["Deployment"].Spec.Template.Spec
-	for i, address := range []string{s.Listen, s.Admin} {
+	for i, address := range []string{s.Listen, s.Admin.Listen} {
 		if _, port, err := net.SplitHostPort(address); err != nil || port != strconv.Itoa(pod.Containers[0].Ports[i].Port) {
 			t.Errorf("the pod opens %v, condense listens on %s: %v", pod.Containers[0].Ports, address, err)
 		}
 	}
-	if s.Drain.Seconds()+s.DrainDelay.Seconds() >= pod.Grace {
-		t.Errorf("a pod is killed after %v seconds, and may drain for %v", pod.Grace, s.DrainDelay+s.Drain)
+	if time.Duration(s.Drain+s.DrainDelay).Seconds() >= pod.Grace {
+		t.Errorf("a pod is killed after %v seconds, and may drain for %v", pod.Grace, time.Duration(s.DrainDelay+s.Drain))
 	}
 }

@@ -43,7 +43,7 @@ var mayImport = map[string]string{
 	".":                                "config core core/history core/policy github.com/google/uuid internal/dialog internal/disk internal/plain internal/plugins internal/recall internal/remote internal/resolver internal/roo model model/extractive providers/slidingwindow registry tokens internal/size",
 	"internal/ingest":                  ". config core providers/smart",
 	"cmd/condense/internal/hook":       ". config core core/history internal/disk internal/ingest tokens transcript",
-	"live":                             ". config core core/history core/policy internal/catalog internal/ingest internal/live/access internal/live/agents internal/live/lineage internal/live/store internal/live/wire internal/mcpserver internal/plain internal/prefix internal/rawjson internal/recall internal/remote internal/secret internal/suggest model transcript github.com/andybalholm/brotli github.com/klauspost/compress github.com/modelcontextprotocol/go-sdk go.opentelemetry.io/otel golang.org/x/time",
+	"live":                             ". config core core/history core/policy internal/catalog internal/epoch internal/ingest internal/live/access internal/live/agents internal/live/lineage internal/live/store internal/live/wire internal/mcpserver internal/plain internal/prefix internal/rawjson internal/recall internal/remote internal/secret internal/suggest model transcript github.com/andybalholm/brotli github.com/klauspost/compress github.com/modelcontextprotocol/go-sdk go.opentelemetry.io/otel golang.org/x/time",
 	"cmd/condense":                     "cmd/condense/cli",
 	"cmd/condense/cli":                 "cmd/condense/internal/cli cmd/condense/internal/command registry", // public: a program with strategies of its own calls its Main
 	"cmd/condense/internal/command":    "cmd/condense/internal/cli cmd/condense/internal/filecmd cmd/condense/internal/configcmd cmd/condense/internal/plugincmd cmd/condense/internal/comparecmd cmd/condense/internal/servecmd cmd/condense/internal/term config internal/resolver registry github.com/spf13/cobra",
@@ -56,7 +56,7 @@ var mayImport = map[string]string{
 	"cmd/condense/internal/servecmd":   ". cmd/condense/internal/cli cmd/condense/internal/term config core internal/disk internal/lab internal/live/access internal/live/agents internal/lab/online internal/live/record internal/live/store cmd/condense/internal/settings internal/size internal/suggest internal/trust live github.com/gofrs/flock github.com/prometheus/client_golang github.com/prometheus/otlptranslator github.com/spf13/cobra go.opentelemetry.io/otel golang.org/x/sys",
 	"compare":                          "internal/lab",
 	"internal/lab/canary":              "core", // nor this one: what it plants is not what a provider looks for
-	"internal/lab":                     "internal/lab/canary internal/lab/score internal/catalog internal/live/lineage internal/live/wire internal/promptcache model core core/history core/policy internal/dialog internal/size internal/suggest tokens transcript",
+	"internal/lab":                     "internal/lab/canary internal/lab/score internal/catalog internal/epoch internal/live/lineage internal/live/wire internal/promptcache model core core/history core/policy internal/dialog internal/size internal/suggest tokens transcript",
 	"internal/lab/report":              "internal/dialog internal/lab internal/lab/score internal/size core core/history tokens transcript",
 	"internal/lab/strategies":          ". config core core/policy internal/ingest internal/lab internal/plain internal/size internal/suggest model registry providers/slidingwindow",
 	"internal/lab/score":               "core github.com/klauspost/compress", // and no provider imports it: see its documentation
@@ -66,9 +66,10 @@ var mayImport = map[string]string{
 	"internal/trust":                   "internal/disk",
 	"internal/lab/online":              "core internal/lab internal/lab/report internal/lab/score internal/live/agents internal/live/store internal/rawjson internal/size live tokens transcript github.com/klauspost/compress",
 	"internal/live/record":             "live core core/history internal/rawjson transcript github.com/google/uuid",
-	"internal/live/lineage":            "internal/live/wire",
+	"internal/live/lineage":            "internal/epoch internal/live/wire",
+	"internal/epoch":                   "core core/policy",
 	"cmd/condense/internal/rooimport":  "config internal/secret internal/suggest internal/tree",
-	"internal/tree":                    "internal/plain internal/secret github.com/pelletier/go-toml go.yaml.in/yaml",
+	"internal/tree":                    "internal/plain internal/secret go.yaml.in/yaml",
 	"internal/mcpserver":               "core internal/plain internal/recall internal/size github.com/modelcontextprotocol/go-sdk",
 	"internal/recall":                  "core core/history internal/dialog internal/size",
 	"providers/smart/internal/account": "core internal/dialog internal/secret",
@@ -95,7 +96,7 @@ var mayImport = map[string]string{
 	"internal/testkit":                 "golang.org/x/sys",
 	"internal/testkit/pgtest":          "internal/testkit",
 	"cmd/condense/internal/sessions":   "internal/disk internal/rawjson github.com/google/uuid",
-	"cmd/condense/internal/settings":   "internal/tree github.com/pelletier/go-toml github.com/tailscale/hujson",
+	"cmd/condense/internal/settings":   "github.com/pelletier/go-toml github.com/tailscale/hujson",
 	"internal/live/agents":             "internal/live/wire internal/rawjson",
 
 	// No format imports another one or the front.

@@ -48,12 +48,13 @@ type (
 
 // Names of measures, for [Report.Difference]. docs/comparing-measures.md lists all.
 const (
-	MeasurePanel = lab.MeasurePanel // how much of what was needed later is left: the headline
-	// MeasureReachable is the panel of what is kept, or that a visible handle or path with lines leads to.
+	MeasurePanel = lab.MeasurePanel // share of later needs that is left: the headline
+	// MeasureReachable is the panel, counting content that is kept or that a visible handle or path with lines leads
+	// to.
 	MeasureReachable = lab.MeasureReachable
-	MeasureFar       = lab.MeasureFar  // of what was last seen long before the cut
+	MeasureFar       = lab.MeasureFar  // of names last seen long before the cut
 	MeasureUser      = lab.MeasureUser // the user's sentences, verbatim
-	MeasureKept      = lab.MeasureKept // tokens after, of those before
+	MeasureKept      = lab.MeasureKept // tokens after, as a share of the tokens before
 	MeasureSize      = lab.MeasureSize // tokens after, of the budget
 )
 
@@ -84,5 +85,5 @@ func ParseBudget(s string) (Budget, error) { return lab.ParseBudget(s) }
 // report of a single run over all of them, byte for byte except for the times.
 func Merge(reports ...*Report) (*Report, error) { return lab.Merge(reports...) }
 
-// ReadReport reads what Report.WriteJSON wrote.
+// ReadReport reads the output of [Report.WriteJSON].
 func ReadReport(r io.Reader) (*Report, error) { return lab.ReadReport(r) }

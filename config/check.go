@@ -31,7 +31,7 @@ type softError struct {
 	err   *Error
 }
 
-// A checker checks one tree against the table of fields and collects its values.
+// A checker checks one tree against the settings of each place and collects its values.
 type checker struct {
 	layer
 	source func(tree.Position) Origin
@@ -74,7 +74,7 @@ func (c *checker) error(at tree.Position, p tree.Path, f *fault) *Error {
 	}
 }
 
-// ownPrefix begins the keys of the top level that are the user's: a place for what YAML's anchors
+// ownPrefix begins the keys of the top level that are the user's: a place for values that YAML's anchors
 // refer to. They are not read, but a secret is not accepted there either.
 const ownPrefix = "x-"
 
@@ -150,9 +150,11 @@ var synonyms = map[string]string{
 
 // otherPlace returns the first place other than not that has such a key, "" if none has.
 func otherPlace(key string, not place) place {
-	for _, f := range fields {
-		if f.key == key && f.in[0] != not {
-			return f.in[0]
+	for _, at := range fields.order {
+		for _, f := range fieldsAt(at) {
+			if f.key == key && f.at != not {
+				return f.at
+			}
 		}
 	}
 	return ""

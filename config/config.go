@@ -8,7 +8,7 @@
 // and a mode. [Watch] keeps a configuration current while its files change.
 //
 // A value that is absent or -1 inherits: a mode from its profile, a profile from the one it
-// extends, that from the top level, and the top level of a file from the layers below.
+// extends, the last profile from the top level, and the top level of a file from the layers below.
 //
 // The package knows no strategies and does not interpret their settings. [Options] lists the
 // names that exist and has a function that checks settings.
@@ -37,7 +37,7 @@ type Options struct {
 	// repository. Paths in variables and flags are relative to it. Empty means the working
 	// directory.
 	Dir string
-	// Env is the environment as [os.Environ] returns it. Nil means that of the process.
+	// Env is the environment as [os.Environ] returns it. Nil means the environment of the process.
 	Env []string
 	// Flags set single values: "profiles.code.threshold" to "70". Values have the same form
 	// as in the environment.
@@ -63,8 +63,8 @@ type Options struct {
 	CheckProvider func(*Config, Provider) []ProviderFault
 	// Trust reports whether the parts of a file that need trust have it, see [Claims]. It is
 	// called for every file with such parts, found or named by Path, except those in the
-	// user's own configuration folder, perhaps more than once. Nil means what the user has agreed
-	// to with 'condense trust'. A program that ships a file of its own returns true for that file.
+	// user's own configuration folder, perhaps more than once. Nil means the user's agreements
+	// from 'condense trust'. A program that ships a file of its own returns true for that file.
 	// Providers and models without trust are in the configuration, but are not used: see
 	// [Provider.Withheld] and [Model.Withheld].
 	Trust func(Claims) bool
@@ -87,7 +87,7 @@ type ProviderFault struct {
 	// AtName reports that the key is wrong, not its value.
 	AtName     bool
 	Problem    string
-	Allowed    string // what would be valid; may be empty
+	Allowed    string // the valid values; may be empty
 	Suggestion string // the name that was probably meant; may be empty
 }
 
@@ -176,12 +176,12 @@ func New(values Values, opts Options) (*Config, error) {
 // Files returns the files that were read, lowest layer first.
 func (c *Config) Files() []string { return slices.Clone(c.files) }
 
-// Warnings returns what is valid but probably not intended.
+// Warnings returns the settings that are valid but probably not intended.
 func (c *Config) Warnings() Errors { return slices.Clone(c.warnings) }
 
 // Values returns a copy of the merged values, defaults included.
 func (c *Config) Values() Values {
-	values, err := decode(c.raw)
+	values, err := decode(c.raw, c.opts.Env)
 	if err != nil {
 		return c.values // it was decoded before and cannot fail now
 	}
@@ -219,7 +219,7 @@ type builder struct {
 
 	claims    []Claims
 	withheld  map[string]string
-	withholds bool // removes what has no trust; else it is only marked
+	withholds bool // removes parts without trust; else they are only marked
 }
 
 func newBuilder(opts Options) *builder {
@@ -245,7 +245,7 @@ func newBuilder(opts Options) *builder {
 // def returns the default of a field, nil if it has none.
 func (o *Options) def(f field) any {
 	if f.key != "chain" || len(o.Chain) == 0 {
-		return f.def
+		return f.def()
 	}
 	names := make([]any, len(o.Chain))
 	for i, name := range o.Chain {
@@ -293,7 +293,7 @@ func (c *checker) defaults(at place, p tree.Path) map[string]any {
 	return values
 }
 
-// add merges a layer over what is there.
+// add merges a layer over the layers below.
 func (b *builder) add(c *checker) {
 	b.errs = append(b.errs, c.errs...)
 	c.errs = nil
@@ -355,7 +355,7 @@ func inherits(p tree.Path) bool {
 	return false
 }
 
-// replaceChoices removes from the lower layers what does not fit to the choices of c: the
+// replaceChoices removes values of the lower layers that contradict the choices of c: the
 // settings of another strategy, the other source of an API key.
 func (b *builder) replaceChoices(c *checker, before map[string]any) {
 	providers, _ := c.values["providers"].(map[string]any)
@@ -366,7 +366,7 @@ func (b *builder) replaceChoices(c *checker, before map[string]any) {
 		old, _ := below.(map[string]any)
 		for _, key := range []string{"strategy", "plugin"} {
 			if above[key] != nil && old != nil && above[key] != old[key] {
-				if b.withholds { // else nothing is opened with what takes its place
+				if b.withholds { // else nothing is opened with its replacement
 					delete(b.withheld, p.ID())
 				}
 				b.remove(p)
@@ -425,9 +425,9 @@ func lookup(m map[string]any, p tree.Path) (any, bool) {
 func (b *builder) build(c *Config) (*Config, error) {
 	c.raw, c.origins, c.keys, c.history, c.opts = b.k.Raw(), b.origins, b.keys, b.history, b.opts
 	c.claims, c.withheld = b.claims, b.withheld
-	values, err := decode(c.raw)
+	values, err := decode(c.raw, c.opts.Env)
 	if err != nil {
-		// The table of fields and the types disagree.
+		// The kinds of fields and the types disagree.
 		b.errs = append(b.errs, &Error{Origin: Origin{Kind: FromProgram}, Problem: err.Error()})
 		return nil, b.errs.ordered()
 	}
@@ -441,11 +441,16 @@ func (b *builder) build(c *Config) (*Config, error) {
 	return c, nil
 }
 
-func decode(raw map[string]any) (Values, error) {
+// decode returns merged values, with those that depend on others.
+func decode(raw map[string]any, env environment) (Values, error) {
 	var values Values
 	text, err := json.Marshal(raw)
 	if err != nil {
 		return values, err
 	}
-	return values, json.Unmarshal(text, &values)
+	if err := json.Unmarshal(text, &values); err != nil || values.Serve == nil {
+		return values, err
+	}
+	serve, _ := raw["serve"].(map[string]any)
+	return values, values.Serve.complete(serve, env)
 }

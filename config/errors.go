@@ -13,7 +13,7 @@ type Error struct {
 	Origin     Origin `json:"origin"`
 	Key        string `json:"key,omitempty"` // as the user writes it: profiles.code.threshold
 	Problem    string `json:"problem"`
-	Allowed    string `json:"allowed,omitempty"`    // what would be valid
+	Allowed    string `json:"allowed,omitempty"`    // the valid values
 	Suggestion string `json:"suggestion,omitempty"` // the name that was probably meant
 
 	id string // of the path
@@ -95,7 +95,7 @@ const (
 	FromFlag     OriginKind = "flag"        // the command line
 	FromProgram  OriginKind = "program"     // values given by a Go program, see [New]
 	FromPreset   OriginKind = "preset"      // a preset that a profile names
-	FromModel    OriginKind = "model"       // what is known about the model
+	FromModel    OriginKind = "model"       // the table of models, or the section models
 	FromComputed OriginKind = "computed"    // follows from other values
 	FromArgument OriginKind = "argument"    // passed to [Config.Resolve]
 )

@@ -12,8 +12,8 @@ import (
 	"github.com/condensehq/condense/internal/size"
 )
 
-// An Explanation has the values for a profile in a mode, where each comes from, and what the
-// numbers result in.
+// An Explanation has the values for a profile in a mode, the origin of each, and the
+// result of the numbers.
 type Explanation struct {
 	Resolved *Resolved   `json:"resolved"`
 	Values   []Explained `json:"values"`  // those that decide others first

@@ -50,7 +50,7 @@ func (c *Config) ExplainKey(key string) ([]KeyExplanation, error) {
 	return out, nil
 }
 
-// Keys returns every key that [Config.ExplainKey] explains, including those of the declared
+// Keys returns every key that [Config.ExplainKey] explains, including the keys of the declared
 // profiles, modes, providers and models.
 func (c *Config) Keys() []string { return dottedSpelling.known(c.raw) }
 
@@ -132,7 +132,7 @@ func (c *Config) overrides(key string) []Setting {
 }
 
 // counting returns the index of the layer whose value counts, -1 if there is none. For a key of
-// a profile or a mode, Steps show what a value of -1 inherits.
+// a profile or a mode, Steps show the value that -1 inherits.
 func (e KeyExplanation) counting() int {
 	for i, s := range slices.Backward(e.Layers) {
 		outside := s.Origin.Kind == FromEnv || s.Origin.Kind == FromFlag

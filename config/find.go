@@ -15,10 +15,13 @@ import (
 )
 
 // formats of files, by extension.
-var formats = map[string]string{".yaml": "yaml", ".yml": "yaml", ".toml": "toml", ".json": "json"}
+var formats = map[string]string{".yaml": "yaml", ".yml": "yaml", ".json": "json"}
+
+// formerFormat is an extension that earlier versions read. Such a file is refused, not overlooked.
+const formerFormat = ".toml"
 
 // projectNames are the names of a project's file, in a folder from the working directory up to
-// the root of its repository. userNames are those in the user's configuration folder.
+// the root of its repository. userNames are the names in the user's configuration folder.
 var (
 	projectNames = []string{"condense.yaml", "condense.yml", "condense.toml", "condense.json"}
 	userNames    = slices.Concat(projectNames, []string{"config.yaml", "config.yml", "config.toml", "config.json"})
@@ -138,9 +141,14 @@ func readFile(file string, opts *Options) (*checker, Errors) {
 	fail := func(p tree.Position, problem, allowed string) (*checker, Errors) {
 		return nil, Errors{{Origin: at(p), Problem: problem, Allowed: allowed}}
 	}
-	format, ok := formats[strings.ToLower(filepath.Ext(file))]
-	if !ok {
-		return fail(tree.Position{}, "unknown format", "name the file .yaml, .toml or .json")
+	ext := strings.ToLower(filepath.Ext(file))
+	format, ok := formats[ext]
+	switch {
+	case ext == formerFormat:
+		to := strings.TrimSuffix(shown, filepath.Ext(shown)) + ".yaml"
+		return fail(tree.Position{}, "TOML is not read any more", fmt.Sprintf("convert it, as with 'yq -p toml -o yaml %s > %s', and remove it", shown, to))
+	case !ok:
+		return fail(tree.Position{}, "unknown format", "name the file .yaml or .json")
 	}
 	text, err := readLimited(file)
 	if err != nil {

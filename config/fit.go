@@ -36,7 +36,7 @@ func (r *Resolved) limit() float64 {
 	return float64(r.Window)*(1-r.Buffer/100) - float64(r.Reserve)
 }
 
-// trigger is the number of tokens at which a conversation is condensed, and what sets it.
+// trigger is the number of tokens at which a conversation is condensed, and the setting that says so.
 func (r *Resolved) trigger() (tokens float64, by string) {
 	tokens, by = r.Threshold*float64(r.Window)/100, "threshold"
 	if l := r.limit(); l < tokens {
@@ -79,7 +79,7 @@ func (c *Config) fit(r *Resolved) Errors {
 	return errs
 }
 
-// withKey sets the key to that of the profile, if the value is in no file.
+// withKey sets the key to the key of the profile, if the value is in no file.
 func (e *Error) withKey(r *Resolved, key string) *Error {
 	if len(r.at[key]) < 2 && e.Origin.Kind != FromFile {
 		e.Key = tree.Path{"profiles", r.Profile, key}.String()

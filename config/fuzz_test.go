@@ -21,7 +21,7 @@ func FuzzLoad(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	formats := map[string]byte{".yaml": 0, ".toml": 1, ".json": 2}
+	formats := map[string]byte{".yaml": 0, ".json": 1}
 	for _, file := range archive.Files {
 		if format, ok := formats[filepath.Ext(file.Name)]; ok {
 			f.Add(format, string(file.Data), "CONDENSE_THRESHOLD", "70")
@@ -30,13 +30,12 @@ func FuzzLoad(f *testing.F) {
 	f.Add(byte(0), example, "CONDENSE_PROFILES__LOCAL__THRESHOLD", "60")
 	f.Add(byte(0), example, "CONDENSE_PROVIDERS__TIDY__SETTINGS__A__B", "{x: [1, .inf]}")
 	f.Add(byte(0), "a: &a [*a]", "CONDENSE_", "")
-	f.Add(byte(1), strings.Repeat("[", 5000), "CONDENSE_CHAIN", "a,b")
-	f.Add(byte(1), "a."+strings.Repeat("a.", 5000)+"a=1", "CONDENSE_CHAIN", "a,b")
-	f.Add(byte(2), strings.Repeat(`{"a":`, 5000), "CONDENSE_CHAIN", "[[")
+	f.Add(byte(0), strings.Repeat("[", 5000), "CONDENSE_CHAIN", "a,b")
+	f.Add(byte(1), strings.Repeat(`{"a":`, 5000), "CONDENSE_CHAIN", "[[")
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, format byte, text, variable, value string) {
 		opts := known
-		opts.Path = filepath.Join(dir, "condense."+[]string{"yaml", "toml", "json"}[format%3])
+		opts.Path = filepath.Join(dir, "condense."+[]string{"yaml", "json"}[format%2])
 		opts.Env = []string{variable + "=" + value}
 		opts.Flags = map[string]string{strings.TrimPrefix(variable, "CONDENSE_"): value}
 		if err := os.WriteFile(opts.Path, []byte(text), 0o600); err != nil {

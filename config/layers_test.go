@@ -27,9 +27,9 @@ func tree(t *testing.T, files map[string]string) string {
 
 func TestLayers(t *testing.T) {
 	root := tree(t, map[string]string{
-		"home/.config/condense/condense.toml": "threshold = 51\nbuffer = 11\nmin_gain = 3\ntokenizer = \"cl100k_base\"\n" +
-			"[providers.tidy]\nstrategy = \"smart\"\nsettings = { preset = \"balanced\", keep = 1 }\n" +
-			"[profiles.code]\nwindow = 100000\nthreshold = 41\n",
+		"home/.config/condense/condense.json": `{"threshold": 51, "buffer": 11, "min_gain": 3, "tokenizer": "cl100k_base",
+  "providers": {"tidy": {"strategy": "smart", "settings": {"preset": "balanced", "keep": 1}}},
+  "profiles": {"code": {"window": 100000, "threshold": 41}}}`,
 		"repo/.git/HEAD":       "",
 		"repo/condense.yaml":   "buffer: 12\nmin_gain: 4\ntokenizer: p50k_base\nproviders: {tidy: {settings: {keep: 2}}}\nprofiles: {code: {threshold: 42}}\nchain: [tidy, native]\n",
 		"repo/a/b/c/.gitkeep":  "",
@@ -58,7 +58,7 @@ func TestLayers(t *testing.T) {
 		{"min_gain", "environment CONDENSE_MIN_GAIN", r.MinGain, 6.0},
 		{"tokenizer", "flag tokenizer", r.Tokenizer, "o200k_base"},
 		{"threshold", "flag profiles.code.threshold", r.Threshold, 44.0},
-		{"window", "condense.toml:9:10", r.Window, 100_000},
+		{"window", "condense.json:3:35", r.Window, 100_000},
 		{"chain", "flag chain", len(r.Chain), 1},
 	}
 	for _, tt := range tests {
@@ -73,7 +73,7 @@ func TestLayers(t *testing.T) {
 	if got, want := string(r.Chain[0].Settings), `{"keep":2,"preset":"balanced"}`; got != want {
 		t.Errorf("settings: got %s, want %s", got, want)
 	}
-	for key, want := range map[string]string{"keep": "condense.yaml:4:37", "preset": "condense.toml:7:23"} {
+	for key, want := range map[string]string{"keep": "condense.yaml:4:37", "preset": "condense.json:2:70"} {
 		o, ok := c.Origin("providers", "tidy", "settings", key)
 		if !ok || !strings.HasSuffix(o.String(), want) {
 			t.Errorf("origin of the setting %s: got %s, want %s", key, o, want)
@@ -94,15 +94,16 @@ func TestFind(t *testing.T) {
 		"xdg2/condense/condense.yml": "threshold: 11\n",
 		"repo/.git":                  "gitdir: elsewhere\n", // a worktree: a file
 		"repo/condense.json":         `{"threshold": 20}`,
-		"repo/deep/condense.toml":    "threshold = 30\n",
+		"repo/deep/condense.yml":     "threshold: 30\n",
 		"repo/deep/er/x":             "",
 		"bare/condense.yaml":         "threshold: 40\n",
 		"bare/sub/x":                 "",
 		"named.yaml":                 "threshold: 50\n",
 		"twice/condense.yaml":        "",
-		"twice/condense.toml":        "",
+		"twice/condense.json":        "",
 		"dir/condense.yaml/x":        "", // a directory of that name
 		"wrong.ini":                  "threshold: 50\n",
+		"former/condense.toml":       "threshold = 50\n",
 	})
 	at := func(name string) string { return filepath.Join(root, name) }
 	tests := []struct {
@@ -124,7 +125,8 @@ func TestFind(t *testing.T) {
 		{name: "flag beats variable", dir: "repo", env: []string{"CONDENSE_CONFIG=" + at("absent.yaml")}, path: at("named.yaml"), want: 50},
 		{name: "named file does not exist", dir: "repo", path: at("absent.yaml"), err: "absent.yaml: no such file"},
 		{name: "named file is a directory", dir: "repo", path: at("dir/condense.yaml"), err: "is a directory"},
-		{name: "named file of another format", dir: "repo", path: at("wrong.ini"), err: "name the file .yaml, .toml or .json"},
+		{name: "named file of another format", dir: "repo", path: at("wrong.ini"), err: "name the file .yaml or .json"},
+		{name: "a format of earlier versions", dir: "former", err: "former/condense.toml: TOML is not read any more; convert it, as with 'yq -p toml -o yaml "},
 		{name: "two files in one place", dir: "twice", err: "keep one of them"},
 	}
 	for _, tt := range tests {

@@ -12,7 +12,7 @@ import (
 // A level is one step of inheritance.
 type level struct {
 	label  string
-	path   tree.Path      // in the configuration; nil for the top level and what is not in it
+	path   tree.Path      // in the configuration; nil for the top level and for presets
 	values map[string]any // may be nil
 	origin Origin         // of values that are not in the configuration
 }
@@ -64,8 +64,8 @@ func (c *Config) levels(profiles []string, mode string) []level {
 	return append(levels, at(topLevel, nil), c.defaultLevel())
 }
 
-// modelLevel returns the level of what is known about a model. It comes after the profile that
-// names the model, and before what this profile inherits.
+// modelLevel returns the level of the known numbers of a model. It comes after the profile that
+// names the model, and before the levels that this profile inherits from.
 func (c *Config) modelLevel(m *Model) level {
 	l := level{label: "model " + m.Name, values: map[string]any{}, origin: Origin{Kind: FromModel, Name: m.Name}}
 	declared := c.values.Models[m.Name]
@@ -147,7 +147,7 @@ func (f *finder) inherited(key string) {
 	}
 }
 
-// knowsWindow reports whether a level after that of the built-in window has a window.
+// knowsWindow reports whether a level after the built-in window has a window.
 func (f *finder) knowsWindow() bool {
 	return slices.ContainsFunc(f.levels, func(l level) bool { return l.origin.Kind == FromModel && l.values["window"] != nil })
 }

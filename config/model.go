@@ -10,7 +10,7 @@ import (
 	"github.com/condensehq/condense/model"
 )
 
-// A Model is what the configuration and the built-in table know about a language model.
+// A Model is a language model, as the configuration and the built-in table describe it.
 type Model struct {
 	Name       string      `json:"name,omitempty"` // as written; empty if the profile names none
 	API        string      `json:"api,omitempty"`  // anthropic or openai; empty if unknown
@@ -56,7 +56,7 @@ func (c *Config) Model(name string) (*Model, error) {
 		}
 	}
 	if err != nil {
-		known = &catalog.Model{} // there is only what is declared
+		known = &catalog.Model{} // the declaration is all there is
 	}
 	id := m.ID
 	*m = *fromTable(name, known)

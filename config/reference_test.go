@@ -14,7 +14,7 @@ import (
 	"github.com/condensehq/condense/providers"
 )
 
-// The tables of docs/configuration.md are made from the table of fields.
+// The tables of docs/configuration.md are made from the tags of the settings.
 func TestReferenceIsCurrent(t *testing.T) {
 	const page = "../docs/configuration.md"
 	text, err := os.ReadFile(page)
@@ -68,7 +68,7 @@ func referenceTable(at place) string {
 	cell := func(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
 	b.WriteString("| Key | Value | Default | Meaning |\n|---|---|---|---|\n")
 	for _, f := range fieldsAt(at) {
-		if f.in[0] != at {
+		if f.at != at {
 			inherited = append(inherited, "`"+f.key+"`")
 			continue
 		}

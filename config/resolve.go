@@ -50,7 +50,7 @@ type Resolved struct {
 	Chain []Provider `json:"chain"`
 	// RooRule reports whether the profile starts from the preset roo.
 	RooRule bool `json:"roo_rule,omitempty"`
-	// Exceptions are those of the preset. If numbers are Unchecked, a threshold of a profile
+	// Exceptions are the exceptions of the preset. If numbers are Unchecked, a threshold of a profile
 	// outside 5 to 100 has been replaced by the inherited one.
 	policy.Exceptions `json:"-"`
 
@@ -117,7 +117,7 @@ func (r *Resolved) Steps(key string) []Step { return slices.Clone(r.steps[key]) 
 // Resolve returns the values for a profile in a mode. An empty profile means the one that the
 // mode names, or the default profile. An empty mode, or one that is not declared, overrides
 // nothing. The error says that there is no such profile, or that the numbers of this profile
-// do not fit those of this mode, if the configuration does not combine the two itself.
+// do not fit the numbers of this mode, if the configuration does not combine the two itself.
 func (c *Config) Resolve(profile, mode string) (*Resolved, error) {
 	r, err := c.resolveWindow(profile, mode, 0)
 	if err != nil {
@@ -141,21 +141,14 @@ func (c *Config) resolveWindow(profile, mode string, window int) (*Resolved, err
 	return r, nil
 }
 
-// Values of serve.account that are no models: off, and the client's own model with its own key, without or with the login of a plan.
-const (
-	AccountOff    = "off"
-	AccountClient = "client"
-	AccountPlan   = "client-plan"
-)
-
 // accountStrategy is the strategy of the provider that serve.account adds.
 const accountStrategy = "handover"
 
 // withAccount returns the chain of a gateway: serve.account names the model of its first provider. A chain that has none stays, and one with
 // an account of its own.
 func (c *Config) withAccount(chain []Provider) []Provider {
-	name := or(c.values.Serve).Account
-	if !c.opts.Serving || name == "" || name == AccountOff || len(chain) == 0 || slices.ContainsFunc(chain, func(p Provider) bool { return p.Strategy == accountStrategy }) {
+	name := c.values.Serve.Account
+	if !c.opts.Serving || name == "" || len(chain) == 0 || slices.ContainsFunc(chain, func(p Provider) bool { return p.Strategy == accountStrategy }) {
 		return chain
 	}
 	if name == AccountPlan {
@@ -166,7 +159,7 @@ func (c *Config) withAccount(chain []Provider) []Provider {
 		return chain
 	}
 	f, _ := fieldAt(inProvider, "timeout")
-	standard, _ := f.def.(string)
+	standard, _ := f.def().(string)
 	timeout, _ := time.ParseDuration(standard)
 	return append([]Provider{{Name: "serve.account", Strategy: accountStrategy, Timeout: timeout, Settings: settings, Origin: Origin{Kind: FromDefault}}}, chain...)
 }
@@ -246,7 +239,7 @@ func (r *Resolved) reserve() int {
 	return min(unknownOutput, r.Window/unknownShare)
 }
 
-// ForWindow returns r with another window, in tokens, and what follows from it: the reserve for the answer, and the
+// ForWindow returns r with another window, in tokens, and the values that depend on it: the reserve for the answer, and the
 // amounts that are written as a share of the window. A MinSize that was not above MaxContextTokens stays so. The
 // result shares memory with r.
 func (r *Resolved) ForWindow(window int) *Resolved {
@@ -296,7 +289,7 @@ const truncates = "slidingwindow"
 // Provider returns one provider: declared, or built in.
 func (c *Config) Provider(name string) (*Provider, error) {
 	f, _ := fieldAt(inProvider, "timeout")
-	standard, _ := f.def.(string)
+	standard, _ := f.def().(string)
 	p := &Provider{Name: name, Settings: json.RawMessage("{}"), Origin: Origin{Kind: FromDefault}}
 	p.SettingsDir = c.dirOf(tree.Path{"providers", name, "settings"})
 	declared, ok := c.values.Providers[name]
@@ -339,7 +332,7 @@ func (c *Config) dirOf(p tree.Path) string {
 	return c.opts.Dir
 }
 
-// originOf returns the origin of the key at p, or else that of its value.
+// originOf returns the origin of the key at p or, without one, the origin of its value.
 func (c *Config) originOf(p tree.Path) Origin {
 	if o, ok := c.keys[p.ID()]; ok {
 		return o
@@ -350,7 +343,7 @@ func (c *Config) originOf(p tree.Path) Origin {
 // An Override replaces values of every profile and mode, as the flags of a command line do.
 // The zero value of a field replaces nothing.
 type Override struct {
-	Window    int // tokens; what is written as a share of the window follows it
+	Window    int // tokens; amounts written as a share of the window follow it
 	MaxOutput int // tokens
 	Tokenizer string
 	Originals string     // [OriginalsNone] or [OriginalsParts]

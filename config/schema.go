@@ -83,7 +83,7 @@ const (
 	securePattern   = `^(https://[^/@]+|http://(localhost|127(\.[0-9]+){3}|\[::1\])(:[0-9]+)?)(/.*)?$`
 	spokenPattern   = `^(anthropic|openai|both|pass)\+`
 	durationPattern = `^\+?([0-9]*\.?[0-9]+(ns|us|µs|μs|ms|s|m|h))+$`
-	namePattern     = `^\S(.*\S)?$` // what of badName a pattern can express
+	namePattern     = `^\S(.*\S)?$` // badName, as far as a pattern can express it
 )
 
 func (s *schemaWriter) value(f field) schema {
@@ -91,7 +91,7 @@ func (s *schemaWriter) value(f field) schema {
 	case kindSection:
 		of := s.object(f.of)
 		of["type"] = optionalObject
-		if slices.Contains(f.in, atTop) {
+		if f.at == atTop {
 			of = schema{"$ref": "#/$defs/" + string(f.of)}
 		}
 		out := schema{
@@ -255,7 +255,7 @@ func (s *schemaWriter) mode() schema {
 	return anyOf(name, out)
 }
 
-// provider is an object whose settings are those of its strategy.
+// provider is an object with the settings of its strategy.
 func (s *schemaWriter) provider() schema {
 	out := s.object(inProvider)
 	out["type"] = optionalObject
@@ -280,7 +280,7 @@ func (s *schemaWriter) provider() schema {
 	return out
 }
 
-// pluginProviders returns the schemas of the declared providers that are plugins: those of any provider, with settings of their own.
+// pluginProviders returns the schemas of the declared providers that are plugins: the schema of any provider, with settings of their own.
 func (s *schemaWriter) pluginProviders(provider schema) schema {
 	out := schema{}
 	for name, settings := range s.plugins {
@@ -334,8 +334,8 @@ func list(items schema) schema { return schema{"type": "array", "uniqueItems": t
 
 func anyOf(alternatives ...schema) schema { return schema{"anyOf": alternatives} }
 
-// suggested is what an editor offers, or something else. Without titles of their own the alternatives
-// are shown with that of the whole.
+// suggested is a list of values for an editor to offer, or another value. Alternatives without titles of their own
+// would be shown with the title of the whole.
 func suggested(known, other schema, title string) schema {
 	known["title"], known["description"] = title, title
 	other["title"], other["description"] = "another", "another"

@@ -1,217 +1,197 @@
 package config
 
 import (
+	"encoding/json"
 	"maps"
 	"net"
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/condensehq/condense/internal/tree"
 )
 
-// ServeValues are the section serve: the gateway between agents and the APIs of vendors.
-type ServeValues struct {
-	Listen     string                 `json:"listen,omitempty"`
-	TLS        *TLSValues             `json:"tls,omitempty"`
-	Proxied    *bool                  `json:"behind_proxy,omitempty"`
-	Admin      *AdminValues           `json:"admin,omitempty"`
-	Upstreams  map[string]string      `json:"upstreams,omitempty"` // base URLs by name; of other names than anthropic and openai after what they speak, and a +
-	Compaction *CompactionValues      `json:"compaction,omitempty"`
-	Store      string                 `json:"store,omitempty"` // a path, the address of a PostgreSQL database, or [StoreMemory]
-	TokenEnv   string                 `json:"token_env,omitempty"`
-	TokenFile  string                 `json:"token_file,omitempty"`
-	Tokens     string                 `json:"tokens,omitempty"`
-	Retention  *RetentionValues       `json:"retention,omitempty"`
-	KeyFile    string                 `json:"key_file,omitempty"`
-	Audit      string                 `json:"audit,omitempty"`
-	Limits     *LimitValues           `json:"limits,omitempty"`
-	Tenants    map[string]LimitValues `json:"tenants,omitempty"`
-	Observe    *bool                  `json:"observe,omitempty"`
-	Account    string                 `json:"account,omitempty"` // a model, [AccountOff], [AccountClient] or [AccountPlan]
-	Shadow     []string               `json:"shadow,omitzero"`
-	Record     string                 `json:"record,omitempty"`   // a folder, or [RecordOff]
-	MaxBody    *int64                 `json:"max_body,omitempty"` // bytes
-	Deadline   string                 `json:"deadline,omitempty"`
-	Drain      string                 `json:"drain,omitempty"`
-	DrainDelay string                 `json:"drain_delay,omitempty"`
-	Ingest     *IngestValues          `json:"ingest,omitempty"`
-	Recall     *RecallValues          `json:"recall,omitempty"`
-	Epoch      *EpochValues           `json:"epoch,omitempty"`
-	Modes      []ServeRule            `json:"modes,omitzero"`
-}
-
-// AdminValues are the settings of the gateway's own pages.
-type AdminValues struct {
-	Listen string `json:"listen,omitempty"`
-}
-
-// TLSValues name the files of a certificate.
-type TLSValues struct {
-	Cert string `json:"cert,omitempty"`
-	Key  string `json:"key,omitempty"`
-}
-
-// LimitValues say what a tenant may use. 0 is no limit, nil is not set.
-type LimitValues struct {
-	Requests    *int64   `json:"requests,omitempty"`     // per minute
-	Concurrent  *int64   `json:"concurrent,omitempty"`   // at the same time
-	Bytes       *int64   `json:"bytes,omitempty"`        // of requests, per minute
-	ModelEpochs *int64   `json:"model_epochs,omitempty"` // per day
-	Cost        *float64 `json:"cost,omitempty"`         // US dollars per day
-}
-
-// ServeLimits are what a tenant may use, by the fields of [LimitValues]. 0 is no limit.
-type ServeLimits struct {
-	Requests, Concurrent, Bytes, ModelEpochs int64
-	Cost                                     float64
-}
-
-// over returns l with what v sets.
-func (v LimitValues) over(l ServeLimits) ServeLimits {
-	for to, from := range map[*int64]*int64{&l.Requests: v.Requests, &l.Concurrent: v.Concurrent, &l.Bytes: v.Bytes, &l.ModelEpochs: v.ModelEpochs} {
-		if from != nil {
-			*to = *from
-		}
-	}
-	if v.Cost != nil {
-		l.Cost = *v.Cost
-	}
-	return l
-}
-
-// RetentionValues say how long the store keeps conversations.
-type RetentionValues struct {
-	Age  string `json:"age,omitempty"`
-	Size *int64 `json:"size,omitempty"` // bytes
-}
-
-// CompactionValues say who answers an agent that asks a vendor to compact its conversation.
-type CompactionValues struct {
-	OpenAI string `json:"openai,omitempty"` // auto, upstream or gateway
-}
-
-// IngestValues say what happens to a tool result before it is sent for the first time.
-type IngestValues struct {
-	Lossless  *bool `json:"lossless,omitempty"`
-	MaxResult *int  `json:"max_result,omitempty"` // tokens, 0 for no limit
-}
-
-// RecallValues say how agents get back what was condensed.
-type RecallValues struct {
-	MCP       *bool  `json:"mcp,omitempty"`
-	Tool      *bool  `json:"tool,omitempty"`
-	MaxSize   *int64 `json:"max_size,omitempty"`   // bytes
-	MaxResult *int   `json:"max_result,omitempty"` // tokens, 0 for no limit
-}
-
-// EpochValues say when everything older is condensed, and how far.
-type EpochValues struct {
-	Target  *float64 `json:"target,omitempty"` // percent of the window, 0 for that of the profile
-	Cold    *bool    `json:"cold,omitempty"`
-	Payback *bool    `json:"payback,omitempty"`
-	MinSize *int     `json:"min_size,omitempty"` // tokens of the conversation, 0 for half of the most, at most 60,000
-	Risk    *float64 `json:"risk,omitempty"`     // percent of what the conversation has cost, 0 for 4
-}
-
-// A ServeRule chooses the profile or the mode of requests. An empty condition always holds.
-type ServeRule struct {
-	Model   string `json:"model,omitempty"`  // of the request; * is any text
-	Agent   string `json:"agent,omitempty"`  // its name
-	System  string `json:"system,omitempty"` // a phrase in the system prompt
-	Mode    string `json:"mode,omitempty"`   // one of Mode and Profile is set
-	Profile string `json:"profile,omitempty"`
-}
-
-// Serve has the values of the section serve, complete. It shares no memory with the
-// configuration.
+// Serve are the settings of the gateway between agents and the APIs of vendors, complete:
+// [Config.Serve] fills in the defaults. Paths are absolute, and empty if there are none; Store is
+// empty only if the user has no home folder. Account is a model, [AccountClient] or [AccountPlan].
+// A tenant has the limits of Limits where it sets none.
 type Serve struct {
-	Listen    string // host and port
-	Admin     string // host and port of the gateway's own pages; empty if none are set
-	Cert, Key string // absolute paths of the certificate and its key; empty for none
-	Proxied   bool   // clients reach it through a reverse proxy only
-	// Upstreams are base URLs by name: of "anthropic" and "openai" as they are, of other names after what they speak, as in
-	// openai+https://openrouter.ai/api/v1.
-	Upstreams  map[string]string
-	Compaction map[string]string // of "openai": auto, upstream or gateway
-	// Store is the absolute path of a file, the address of a PostgreSQL database, postgres://…, or [StoreMemory]. It is empty if none is set and the
-	// user has no home folder.
-	Store string
-	// TokenEnv is the variable and TokenFile the absolute path of the file with the token that
-	// clients must send, Tokens that of the file with those of tenants. At most one is set.
-	TokenEnv, TokenFile, Tokens string
-	KeyFile                     string                 // absolute path of the file with the server key; empty for that in the store
-	KeepFor                     time.Duration          // conversations since their last use
-	KeepBytes                   int64                  // of conversations
-	Audit                       string                 // absolute path of a file; empty for none
-	Limits                      ServeLimits            // of tenants that are not in Tenants
-	Tenants                     map[string]ServeLimits // complete; nil if there are none
-	Observe                     bool
-	Account                     string        // the model that writes accounts of conversations, [AccountClient] or [AccountPlan]; empty for none
-	Shadow                      []string      // profiles that condense for comparison; nil for none
-	Record                      string        // absolute path of the folder; empty to record nothing
-	MaxBody                     int64         // bytes
-	Deadline, Drain             time.Duration // positive
-	DrainDelay                  time.Duration // 0 for none
-	Lossless                    bool          // ingest
-	MaxResult                   int           // ingest: tokens, 0 for no limit
-	RecallMCP                   bool
-	RecallTool                  bool
-	RecallMaxSize               int64       // bytes
-	RecallMaxResult             int         // tokens, 0 for no limit
-	Target                      float64     // of an epoch: percent of the window, 0 for that of the profile
-	Cold, Payback               bool        // reasons for an epoch
-	MinSize                     int         // tokens of the conversation, for these reasons; 0 for half of the most, at most 60,000
-	Risk                        float64     // of payback: percent of what the conversation has cost, 0 for 4
-	Rules                       []ServeRule // the first that holds decides
+	Listen string `json:"listen,omitempty" unit:"address" default:"127.0.0.1:8765" trust:"listens on this address" restart:"true" example:"127.0.0.1:8765" doc:"The address to listen on. Port 0 takes a free one. An address that is not on this machine's loopback needs tokens, and tls or behind_proxy."`
+	Admin  struct {
+		Listen string `json:"listen,omitempty" unit:"address" trust:"shows what the gateway does at this address" restart:"true" example:"127.0.0.1:8766" doc:"The address of the gateway's own pages. Absent means the loopback, and the port after that of listen, or a free one. An address that is not on this machine's loopback needs tokens, and tls or behind_proxy."`
+	} `json:"admin,omitzero" doc:"The gateway's own pages, which are for those who run it: statistics, metrics, health. Agents do not need them."`
+	Upstreams  map[string]string `json:"upstreams,omitempty" unit:"object" of:"serve.upstreams" rule:"lock" trust:"sends conversations, with the keys of your agents, to this address" doc:"The APIs that requests are forwarded to, without /v1, by name: each is also at the path /NAME of the gateway."`
+	Compaction struct {
+		OpenAI string `json:"openai,omitempty" default:"auto" enum:"auto|upstream|gateway" example:"gateway" doc:"upstream, gateway, or auto: the upstream is asked, and condense answers if it refuses or does not compact. What condense answers only condense can read: the agent goes on with it as long as the key of the API and the store stay the same."`
+	} `json:"compaction,omitzero" doc:"Who answers an agent that asks the vendor to compact its conversation, as Codex does of OpenAI."`
+	Store     string `json:"store,omitempty" unit:"path" enum:"memory" rule:"database" trust:"keeps what it condensed in this file or database" restart:"true" example:"./gateway.db" doc:"The file that keeps what a restart must not lose: what was condensed, never a key. Absent means condense/serve.db in $XDG_STATE_HOME or ~/.local/state. Several gateways share the address of a PostgreSQL database, 15 or later: postgres://USER@HOST/DATABASE; its password comes from PGPASSWORD or the file in PGPASSFILE. With memory, a restart costs one write of the vendor's prompt cache for each conversation that was condensed. A file or a database needs trust."`
+	Retention struct {
+		Age  Duration `json:"age,omitzero" unit:"duration" default:"720h" example:"720h" doc:"Conversations that were not used for this long are deleted, once a day."`
+		Size int64    `json:"size" unit:"bytes" min:"1Mi" max:"1048576Gi" default:"1Gi" example:"1Gi" doc:"Bytes of condensed conversations above which the oldest are deleted, once a day. What is kept for recall has its own limit, serve.recall.max_size."`
+	} `json:"retention,omitzero" doc:"How long the store keeps what was condensed, and what it was condensed from. What is deleted costs one write of the vendor's prompt cache if its conversation goes on."`
+	TokenEnv  string `json:"token_env,omitempty" unit:"variable" rule:"lock" trust:"lets in callers who know the value of this environment variable" example:"CONDENSE_TOKEN" doc:"The environment variable with the token that clients must send. Required off the loopback. Needs trust. Either this or token_file; absent means that no token is needed."`
+	TokenFile string `json:"token_file,omitempty" unit:"path" rule:"lock" trust:"lets in callers who know the content of this file" example:"/run/secrets/condense" doc:"The file with the token that clients must send, relative to the file that names it. Needs trust. Either this or token_env."`
+	Tokens    string `json:"tokens,omitempty" unit:"path" rule:"lock" trust:"lets in callers who know a token of this file" example:"/etc/condense/tokens" doc:"The file with the hashes of the tokens of several tenants, which 'condense token new' writes; read again when it changes. Needs trust. Either this, token_env or token_file."`
+	TLS       struct {
+		Cert string `json:"cert,omitempty" unit:"path" restart:"true" example:"/etc/condense/tls.crt" doc:"The file with the certificate and those of its issuers, in PEM. Needs key too."`
+		Key  string `json:"key,omitempty" unit:"path" restart:"true" example:"/etc/condense/tls.key" doc:"The file with the private key of the certificate, in PEM."`
+	} `json:"tls,omitzero" rule:"lock" trust:"shows this certificate to callers" doc:"The certificate of the gateway: with it, both addresses that it listens on speak HTTPS. Their content is read again when it changes."`
+	Proxied    bool                   `json:"behind_proxy" default:"false" trust:"accepts keys and conversations unencrypted, from what is said to be a proxy" example:"true" doc:"Says that clients reach the gateway only through a reverse proxy that speaks HTTPS with them, so that it may listen off the loopback without tls. It needs tokens nevertheless."`
+	KeyFile    string                 `json:"key_file,omitempty" unit:"path" rule:"lock" trust:"hashes with the key in this file" restart:"true" example:"/run/secrets/condense.key" doc:"The file with the server key, at least 32 random bytes, the same for all gateways with one store: the hashes that tell clients apart and the seal of compactions are made with it. Absent means a key in the store. With another key, no conversation is recognized."`
+	Audit      string                 `json:"audit,omitempty" unit:"path" rule:"lock" trust:"writes who did what into this file" restart:"true" example:"/var/log/condense/audit.log" doc:"The file that records who did what, as lines of JSON: requests, refusals, epochs, recalls, uses of the admin pages; never what was said, and never a key. It may be renamed or cut while the gateway runs. Needs trust. Absent records nothing."`
+	Limits     ServeLimits            `json:"limits,omitzero" rule:"lock" trust:"lets each caller use this much" doc:"What each tenant may use; without tokens of tenants, all clients together. Absent or 0 is no limit. A request above a limit is answered with 429."`
+	Tenants    map[string]ServeLimits `json:"tenants,omitempty" of:"serve.limits" rule:"lock" trust:"lets this caller use this much" doc:"Limits of single tenants, by name. What one does not set is that of limits."`
+	Observe    bool                   `json:"observe" default:"false" example:"true" doc:"Forward every request untouched, and report what would have been saved."`
+	Record     string                 `json:"record,omitempty" unit:"path" default:"off" enum:"off" trust:"writes your conversations into this folder" example:"./sessions" doc:"The folder in which every conversation is recorded as a journal that only you can read, for condense view, recall and compare. off records nothing. A folder needs trust."`
+	Account    string                 `json:"account,omitempty" default:"off" refers:"model" trust:"has this model read your conversations" example:"cheap" doc:"The model that writes an account of each conversation next to its requests, when an epoch comes near; off for none. client asks the agent's own model with the agent's own key, but not with the login of a plan; client-plan with that too. An epoch has the account if it is ready, next to verbatim parts; no request waits for it. All but off need trust."`
+	Shadow     []string               `json:"shadow,omitzero" refers:"profile" restart:"true" example:"[default]" doc:"At most three profiles whose chains condense at each epoch too, without being sent: the gateway's page compares what they would have kept. A chain that asks a language model does not run."`
+	MaxBody    int64                  `json:"max_body" unit:"bytes" min:"1Ki" max:"1Gi" default:"32Mi" example:"32Mi" doc:"Bytes of a request, uncompressed, up to which it is read and condensed. A larger one is forwarded as it came."`
+	Deadline   Duration               `json:"deadline,omitzero" unit:"duration" default:"5s" example:"5s" doc:"How long the condensation of a request may take that the vendor would refuse without it; it is less where several wait. After that the request is truncated. No other request waits for a condensation."`
+	Drain      Duration               `json:"drain,omitzero" unit:"duration" default:"30s" example:"30s" doc:"How long answers in progress may go on after the first signal to end. A second signal ends at once."`
+	DrainDelay Duration               `json:"drain_delay" unit:"duration" enum:"off" example:"5s" doc:"How long after that signal new requests are served still, while /readyz answers 503 and balancers learn of it. Then the address is closed, and drain begins. Absent, it is 5s, and off where the gateway listens on the loopback."`
+	Ingest     struct {
+		Lossless  bool `json:"lossless" default:"true" example:"true" doc:"Shorten new tool results where nothing is lost: their layout."`
+		MaxResult int  `json:"max_result" unit:"tokens" default:"0" example:"8k" doc:"Tokens above which a new tool result is shortened to its relevant lines, for every agent. 0 shortens none but those of serve.recall.max_result. An agent that has not read a result yet may ask for it again."`
+	} `json:"ingest,omitzero" doc:"What happens to a tool result before it is sent for the first time."`
+	Recall struct {
+		MCP       bool  `json:"mcp" default:"true" example:"true" doc:"Serve /mcp, keep what condensed views point to in the store, and write handles into the views of agents that have its tool recall. With false nothing of that is done, except for the views of conversations to which tool adds its tool."`
+		Tool      bool  `json:"tool" default:"false" example:"false" doc:"Add the tool condense_recall to the requests of new conversations and answer its calls, for agents without MCP. Requests with the login of a plan, without tools, with such a tool already, or whose answers the vendor stores do not get it."`
+		MaxSize   int64 `json:"max_size" unit:"bytes" min:"1Ki" max:"1024Gi" default:"1Gi" example:"1Gi" doc:"Bytes that may be kept for recall, compressed. When that is reached, no more is kept, and views that are condensed then have no handles; what is there remains until its conversation is deleted (serve.retention)."`
+		MaxResult int   `json:"max_result" unit:"tokens" default:"8k" example:"8k" doc:"Tokens above which a new tool result is shortened to its relevant lines, with a handle for the rest, for agents that can recall. 0 shortens none."`
+	} `json:"recall,omitzero" doc:"How agents get back what was condensed."`
+	Epoch struct {
+		Target  float64 `json:"target" unit:"percent" max:"90" default:"0" example:"25" doc:"Percent of the context window that an epoch should end at. 0 is the target of the profile or, if it has none, half of the conversation, without system prompt and tools, in windows of 200,000 tokens or more. In smaller ones it is a quarter, a fifth where reading the cache costs less than a tenth of the price of input, and three tenths where writing it costs nothing extra; but for cold and payback at least 20,000 tokens of the conversation."`
+		Cold    bool    `json:"cold" default:"true" example:"true" doc:"Condense when the vendor's prompt cache has expired or is lost anyway: after a pause longer than its lifetime, or because the agent changed its model, tools or effort."`
+		Payback bool    `json:"payback" default:"true" example:"true" doc:"Condense when the turns that are still to be expected save more than the epoch costs, by the vendor's prices of its cache."`
+		MinSize int     `json:"min_size" unit:"tokens" default:"0" example:"20k" doc:"Tokens of the conversation, without system prompt and tools, below which neither cold nor payback makes an epoch. 0 is half of the most that it can have, at most 60,000: the decision record on defaults has the measurement."`
+		Risk    float64 `json:"risk" unit:"percent" max:"100" default:"0" example:"4" doc:"The most that an epoch for payback may cost if the conversation ended with it, in percent of what the conversation has cost so far; what epochs have saved may be risked, too. 0 is 4, and 100 practically no limit."`
+	} `json:"epoch,omitzero" doc:"When everything older is condensed in one step, and how far. Between two epochs nothing that was sent changes. The limit and the threshold of the profile always make one."`
+	Modes []ServeRule `json:"modes,omitzero" of:"serve.modes" doc:"Rules for the profile or mode of a request, in order: the first whose conditions all hold decides. A header or the path of the request comes first; without either, and without a rule, the default profile holds."`
 }
 
-// Serve returns the section serve.
+// ServeLimits are the rights of a tenant. 0 is no limit.
+type ServeLimits struct {
+	Requests    int64   `json:"requests" unit:"count" example:"120" doc:"Requests per minute."`
+	Concurrent  int64   `json:"concurrent" unit:"count" example:"16" doc:"Requests at the same time, until their answers have ended."`
+	Bytes       int64   `json:"bytes" unit:"bytes" example:"200Mi" doc:"Bytes of requests per minute, as they are sent. A single larger request is let through; the next has to wait."`
+	ModelEpochs int64   `json:"model_epochs" unit:"count" example:"50" doc:"Condensations by a chain that asks a language model, per day (UTC). Above it, the built-in chain condenses; no request is refused."`
+	Cost        float64 `json:"cost" unit:"dollars" example:"20" doc:"US dollars per day (UTC), by the table of prices. Models without a known price cost nothing here."`
+}
+
+// A ServeRule chooses the profile or the mode of requests. An empty condition always holds. One
+// of Mode and Profile is set.
+type ServeRule struct {
+	Model   string `json:"model,omitempty" min:"1" example:"claude-haiku-*" doc:"Holds for requests for this model; * is any text."`
+	Agent   string `json:"agent,omitempty" min:"1" example:"claude-code" doc:"Holds for requests of this agent: claude, codex, opencode, pi and others that condense wrap knows."`
+	System  string `json:"system,omitempty" min:"1" example:"\"Plan mode is active\"" doc:"Holds for requests with this phrase in the system prompt."`
+	Mode    string `json:"mode,omitempty" refers:"mode" example:"plan" doc:"The mode of these requests. Either this or profile."`
+	Profile string `json:"profile,omitempty" refers:"profile" example:"sonnet" doc:"The profile of these requests. Either this or mode."`
+}
+
+// upstreams are the keys of [Serve.Upstreams].
+type upstreams struct {
+	Anthropic string `json:"anthropic" unit:"url" default:"https://api.anthropic.com" rule:"secure" example:"https://api.anthropic.com" doc:"The API for requests in Anthropic's protocol."`
+	OpenAI    string `json:"openai" unit:"url" default:"https://api.openai.com" rule:"secure" example:"https://api.openai.com" doc:"The API for requests in OpenAI's protocols, Chat Completions and Responses."`
+	Other     string `json:"NAME" unit:"url" rule:"secure spoken" example:"openai+https://openrouter.ai/api/v1" doc:"An upstream of any other name, for clients whose base URL is the gateway's with /NAME. Its address begins with the API that it speaks, and a +: anthropic, openai, both (by the path), or pass for another API, such as Gemini's, all of which is forwarded unread."`
+}
+
+// The words that the keys store, record and account accept in place of a path or a model.
+const (
+	StoreMemory = "memory" // nothing outlives the process
+	RecordOff   = "off"
+	AccountOff  = "off"
+	// AccountClient asks the agent's own model with the agent's own key, AccountPlan with the
+	// login of a plan too.
+	AccountClient = "client"
+	AccountPlan   = "client-plan"
+)
+
+// A Duration is written as in 45s, and as off if it is 0.
+type Duration time.Duration
+
+const durationOff = "off"
+
+// MarshalText writes d in the form of a file.
+func (d Duration) MarshalText() ([]byte, error) {
+	if d == 0 {
+		return []byte(durationOff), nil
+	}
+	return []byte(time.Duration(d).String()), nil
+}
+
+// UnmarshalText reads the output of MarshalText.
+func (d *Duration) UnmarshalText(text []byte) error {
+	if string(text) == durationOff {
+		*d = 0
+		return nil
+	}
+	v, err := time.ParseDuration(string(text))
+	*d = Duration(v)
+	return err
+}
+
+// Serve returns the section serve. It shares no memory with the configuration.
 func (c *Config) Serve() Serve {
-	v := c.values.Serve // complete: the defaults are its lowest layer
-	s := Serve{
-		Listen:     v.Listen,
-		Admin:      or(v.Admin).Listen,
-		Upstreams:  maps.Clone(v.Upstreams),
-		Compaction: map[string]string{"openai": v.Compaction.OpenAI},
-		Store:      either(v.Store, defaultStore(environment(c.opts.Env))),
-		TokenEnv:   v.TokenEnv, TokenFile: v.TokenFile, Tokens: v.Tokens, KeyFile: v.KeyFile, Audit: v.Audit,
-		Cert: or(v.TLS).Cert, Key: or(v.TLS).Key, Proxied: *v.Proxied, Limits: or(v.Limits).over(ServeLimits{}),
-		Observe: *v.Observe, Shadow: slices.Clone(v.Shadow), Record: v.Record, MaxBody: *v.MaxBody,
-		Lossless: *v.Ingest.Lossless, MaxResult: *v.Ingest.MaxResult,
-		RecallMCP: *v.Recall.MCP, RecallTool: *v.Recall.Tool, RecallMaxSize: *v.Recall.MaxSize, RecallMaxResult: *v.Recall.MaxResult,
-		Target: *v.Epoch.Target, Cold: *v.Epoch.Cold, Payback: *v.Epoch.Payback, MinSize: *v.Epoch.MinSize, Risk: *v.Epoch.Risk,
-		Rules: slices.Clone(v.Modes),
-	}
-	for name, limits := range v.Tenants {
-		if s.Tenants == nil {
-			s.Tenants = map[string]ServeLimits{}
+	s := *c.values.Serve
+	s.Upstreams, s.Tenants = maps.Clone(s.Upstreams), maps.Clone(s.Tenants)
+	s.Shadow, s.Modes = slices.Clone(s.Shadow), slices.Clone(s.Modes)
+	return s
+}
+
+// ReadAtStart returns the settings of the gateway that it reads at its start only, by key. Those
+// that are not set are empty.
+func (c *Config) ReadAtStart() map[string]string {
+	out := map[string]string{}
+	var read func(at place, p tree.Path)
+	read = func(at place, p tree.Path) {
+		for _, f := range fieldsAt(at) {
+			switch sub := p.With(f.key); {
+			case f.kind == kindObject:
+				read(f.of, sub)
+			case f.restart:
+				v, _ := lookup(c.raw, sub)
+				text, isText := v.(string)
+				if !isText && v != nil {
+					text = compact(v)
+				}
+				out[sub.String()] = text
+			}
 		}
-		s.Tenants[name] = limits.over(s.Limits)
 	}
-	if s.Account = v.Account; s.Account == AccountOff {
+	read(inServe, tree.Path{string(inServe)})
+	return out
+}
+
+// complete adds the values that depend on others or on the environment. Raw is the section as merged.
+func (s *Serve) complete(raw map[string]any, env environment) error {
+	s.Store = either(s.Store, defaultStore(env))
+	if s.Account == AccountOff {
 		s.Account = ""
 	}
 	if s.Record == RecordOff {
 		s.Record = ""
 	}
-	s.Deadline, _ = time.ParseDuration(v.Deadline) // checked when it was read
-	s.Drain, _ = time.ParseDuration(v.Drain)
-	host, _, err := net.SplitHostPort(s.Listen)
-	const delay = 5 * time.Second // balancers ask every few seconds, or hear of it with some delay
-	if s.DrainDelay, _ = time.ParseDuration(v.DrainDelay); v.DrainDelay == "" && err == nil && !loopback(host) {
-		s.DrainDelay = delay
+	if host, _, err := net.SplitHostPort(s.Listen); raw["drain_delay"] == nil && err == nil && !loopback(host) {
+		s.DrainDelay = Duration(balancerDelay)
 	}
-	s.KeepFor, _ = time.ParseDuration(v.Retention.Age)
-	s.KeepBytes = *v.Retention.Size
-	return s
+	tenants, _ := raw["tenants"].(map[string]any)
+	for name, set := range tenants {
+		limits := s.Limits
+		text, err := json.Marshal(set)
+		if err == nil {
+			err = json.Unmarshal(text, &limits)
+		}
+		if err != nil {
+			return err
+		}
+		s.Tenants[name] = limits
+	}
+	return nil
 }
 
-// or returns what a pointer points to, or nothing of it: an object without defaults is absent until it is set.
-func or[T any](v *T) T {
-	if v == nil {
-		return *new(T)
-	}
-	return *v
-}
+// balancerDelay is the default of drain_delay off the loopback: balancers ask every few seconds, or
+// hear of the end with some delay.
+const balancerDelay = 5 * time.Second
 
 // defaultStore is a file in the folder for state of the XDG Base Directory Specification, on
 // every system.

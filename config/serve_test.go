@@ -3,6 +3,7 @@ package config_test
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -49,14 +50,16 @@ func TestServeDefaults(t *testing.T) {
 	opts.Env = []string{"HOME=/home/me"}
 	opts.Dir = t.TempDir()
 	want := config.Serve{
-		KeepFor: 720 * time.Hour, KeepBytes: 1 << 30,
-		Listen:     "127.0.0.1:8765",
-		Upstreams:  map[string]string{"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com"},
-		Compaction: map[string]string{"openai": "auto"},
-		Store:      filepath.FromSlash("/home/me/.local/state/condense/serve.db"),
-		MaxBody:    32 << 20, Deadline: 5 * time.Second, Drain: 30 * time.Second,
-		Lossless: true, RecallMCP: true, RecallMaxSize: 1 << 30, RecallMaxResult: 8000, Cold: true, Payback: true,
+		Listen:    "127.0.0.1:8765",
+		Upstreams: map[string]string{"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com"},
+		Store:     filepath.FromSlash("/home/me/.local/state/condense/serve.db"),
+		MaxBody:   32 << 20, Deadline: config.Duration(5 * time.Second), Drain: config.Duration(30 * time.Second),
 	}
+	want.Retention.Age, want.Retention.Size = config.Duration(720*time.Hour), 1<<30
+	want.Compaction.OpenAI = "auto"
+	want.Ingest.Lossless = true
+	want.Recall.MCP, want.Recall.MaxSize, want.Recall.MaxResult = true, 1<<30, 8000
+	want.Epoch.Cold, want.Epoch.Payback = true, true
 	if diff := cmp.Diff(want, reload(t, opts).Serve()); diff != "" {
 		t.Error(diff)
 	}
@@ -77,21 +80,25 @@ func TestServeValues(t *testing.T) {
 	file := write(t, "condense.yaml", serving)
 	got := loadFrom(t, file).Serve()
 	want := config.Serve{
-		Listen:     "[::1]:9000",
-		Admin:      "127.0.0.1:0",
-		Upstreams:  map[string]string{"anthropic": "http://localhost:4000/anthropic", "openai": "https://api.openai.com", "gemini": "pass+https://generativelanguage.googleapis.com"},
-		Compaction: map[string]string{"openai": "gateway"},
-		Store:      config.StoreMemory, KeepFor: 720 * time.Hour, KeepBytes: 1 << 30, TokenEnv: "CONDENSE_TOKEN",
-		Cert: filepath.Join(filepath.Dir(file), "tls.crt"), Key: "/run/tls.key", KeyFile: filepath.Join(filepath.Dir(file), "key"), Proxied: true, Audit: filepath.Join(filepath.Dir(file), "audit.log"),
+		Listen:    "[::1]:9000",
+		Upstreams: map[string]string{"anthropic": "http://localhost:4000/anthropic", "openai": "https://api.openai.com", "gemini": "pass+https://generativelanguage.googleapis.com"},
+		Store:     config.StoreMemory, TokenEnv: "CONDENSE_TOKEN",
+		KeyFile: filepath.Join(filepath.Dir(file), "key"), Proxied: true, Audit: filepath.Join(filepath.Dir(file), "audit.log"),
 		Limits: config.ServeLimits{Requests: 120, Bytes: 10 << 20, Cost: 20},
 		Tenants: map[string]config.ServeLimits{
 			"acme": {Requests: 1000, Bytes: 10 << 20}, "other": {Requests: 120, Bytes: 10 << 20, Cost: 20},
 		},
 		Observe: true, Shadow: []string{"default"}, Record: filepath.Join(filepath.Dir(file), "sessions"),
-		MaxBody: 16 << 20, Deadline: 2 * time.Second, Drain: time.Minute, DrainDelay: 7 * time.Second,
-		MaxResult: 8000, RecallTool: true, RecallMaxSize: 10 << 20, RecallMaxResult: 9000, Target: 30, MinSize: 5000, Risk: 7,
-		Rules: []config.ServeRule{{Agent: "claude-code", System: "plan mode", Mode: "plan"}, {Model: "claude-haiku-*", Profile: "default"}},
+		MaxBody: 16 << 20, Deadline: config.Duration(2 * time.Second), Drain: config.Duration(time.Minute), DrainDelay: config.Duration(7 * time.Second),
+		Modes: []config.ServeRule{{Agent: "claude-code", System: "plan mode", Mode: "plan"}, {Model: "claude-haiku-*", Profile: "default"}},
 	}
+	want.Admin.Listen = "127.0.0.1:0"
+	want.TLS.Cert, want.TLS.Key = filepath.Join(filepath.Dir(file), "tls.crt"), "/run/tls.key"
+	want.Retention.Age, want.Retention.Size = config.Duration(720*time.Hour), 1<<30
+	want.Compaction.OpenAI = "gateway"
+	want.Ingest.MaxResult = 8000
+	want.Recall.Tool, want.Recall.MaxSize, want.Recall.MaxResult = true, 10<<20, 9000
+	want.Epoch.Target, want.Epoch.MinSize, want.Epoch.Risk = 30, 5000, 7
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -105,7 +112,7 @@ func TestServeDrainDelay(t *testing.T) {
 		"listen: 0.0.0.0:1, drain_delay: off":    0,
 		"listen: localhost:1, drain_delay: 10ms": 10 * time.Millisecond,
 	} {
-		if got := load(t, "serve: {tokens: tokens, behind_proxy: true, "+text+"}\n").Serve().DrainDelay; got != want {
+		if got := load(t, "serve: {tokens: tokens, behind_proxy: true, "+text+"}\n").Serve().DrainDelay; got != config.Duration(want) {
 			t.Errorf("%s: %v", text, got)
 		}
 	}
@@ -122,10 +129,10 @@ func TestServeLayers(t *testing.T) {
 	}
 	opts.Flags = map[string]string{"serve.listen": "127.0.0.1:0", "serve.record": "off", "serve.epoch.target": "12", "serve.upstreams.my.proxy": "openai+https://c.example"}
 	got := reload(t, opts).Serve()
-	if got.Target != 12 || got.Listen != "127.0.0.1:0" || got.Record != "" || got.TokenEnv != "" || got.TokenFile != "/run/token" ||
+	if got.Epoch.Target != 12 || got.Listen != "127.0.0.1:0" || got.Record != "" || got.TokenEnv != "" || got.TokenFile != "/run/token" ||
 		got.Upstreams["openai"] != "https://a.example" || got.Upstreams["anthropic"] != "http://localhost:4000/anthropic" ||
 		got.Upstreams["gemini"] != "pass+https://b.example" || got.Upstreams["mine"] != "both+http://localhost:1" || got.Upstreams["my.proxy"] != "openai+https://c.example" ||
-		!slices.Equal(got.Rules, []config.ServeRule{{Agent: "pi", Mode: "plan"}}) {
+		!slices.Equal(got.Modes, []config.ServeRule{{Agent: "pi", Mode: "plan"}}) {
 		t.Errorf("got %+v", got)
 	}
 	opts.Flags = map[string]string{"serve.lisen": "127.0.0.1:0"}
@@ -141,7 +148,7 @@ func TestServeShown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(c.Serve().Rules, load(t, text).Serve().Rules); diff != "" || load(t, text).Serve().MaxResult != 8000 {
+	if diff := cmp.Diff(c.Serve().Modes, load(t, text).Serve().Modes); diff != "" || load(t, text).Serve().Ingest.MaxResult != 8000 {
 		t.Errorf("%s\n%s", diff, text)
 	}
 	all, err := c.ExplainKey("serve")
@@ -152,7 +159,7 @@ func TestServeShown(t *testing.T) {
 	for _, e := range all {
 		keys = append(keys, e.Key)
 	}
-	if got := strings.Join(keys, " "); got != "serve.listen serve.tls.cert serve.tls.key serve.behind_proxy serve.admin.listen serve.upstreams.anthropic serve.upstreams.openai serve.upstreams.gemini serve.compaction.openai serve.store serve.retention.age serve.retention.size serve.token_env serve.key_file serve.audit serve.limits.requests serve.limits.bytes serve.limits.cost serve.tenants.acme.requests serve.tenants.acme.cost serve.tenants.other serve.observe serve.account serve.shadow serve.record serve.max_body serve.deadline serve.drain serve.drain_delay serve.ingest.lossless serve.ingest.max_result serve.recall.mcp serve.recall.tool serve.recall.max_size serve.recall.max_result serve.epoch.target serve.epoch.cold serve.epoch.payback serve.epoch.min_size serve.epoch.risk serve.modes" {
+	if got := strings.Join(keys, " "); got != "serve.listen serve.admin.listen serve.upstreams.anthropic serve.upstreams.openai serve.upstreams.gemini serve.compaction.openai serve.store serve.retention.age serve.retention.size serve.token_env serve.tls.cert serve.tls.key serve.behind_proxy serve.key_file serve.audit serve.limits.requests serve.limits.bytes serve.limits.cost serve.tenants.acme.requests serve.tenants.acme.cost serve.tenants.other serve.observe serve.record serve.account serve.shadow serve.max_body serve.deadline serve.drain serve.drain_delay serve.ingest.lossless serve.ingest.max_result serve.recall.mcp serve.recall.tool serve.recall.max_size serve.recall.max_result serve.epoch.target serve.epoch.cold serve.epoch.payback serve.epoch.min_size serve.epoch.risk serve.modes" {
 		t.Errorf("got %s", got)
 	}
 	one, err := c.ExplainKey("serve.epoch.target")
@@ -164,26 +171,66 @@ func TestServeShown(t *testing.T) {
 	}
 }
 
+// The settings are the caller's own: no map and no list of them is the configuration's.
+func TestServeIsACopy(t *testing.T) {
+	c := load(t, serving)
+	v := reflect.ValueOf(c.Serve())
+	for i := range v.NumField() {
+		if f := v.Field(i); f.Kind() == reflect.Map || f.Kind() == reflect.Slice {
+			name := v.Type().Field(i).Name
+			if f.Len() == 0 {
+				t.Errorf("%s is empty: the test proves nothing of it", name)
+			}
+			if f.Pointer() == reflect.ValueOf(c.Serve()).Field(i).Pointer() {
+				t.Errorf("%s is shared", name)
+			}
+		}
+	}
+	again, err := config.New(c.Values(), known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(c.Serve(), again.Serve()); diff != "" {
+		t.Errorf("as values of a program (-file +program):\n%s", diff)
+	}
+}
+
+// The settings that a running gateway does not take over are known by key.
+func TestServeReadAtStart(t *testing.T) {
+	at, was := load(t, serving).ReadAtStart(), load(t, "").ReadAtStart()
+	for key, want := range map[string][2]string{
+		"serve.listen": {"127.0.0.1:8765", "[::1]:9000"}, "serve.admin.listen": {"", "127.0.0.1:0"}, "serve.store": {"", "memory"},
+		"serve.tls.key": {"", "/run/tls.key"}, "serve.shadow": {"", `["default"]`},
+	} {
+		if got := [2]string{was[key], at[key]}; got != want {
+			t.Errorf("%s: got %q, want %q", key, got, want)
+		}
+	}
+	if _, ok := at["serve.deadline"]; ok {
+		t.Error("serve.deadline is read again when the file changes")
+	}
+}
+
 // A project that was cloned chooses neither where conversations and keys go nor who may send them.
 func TestCheckoutCannotRedirectTheGateway(t *testing.T) {
 	project := "serve:\n" +
 		"  listen: 0.0.0.0:80\n  upstreams: {anthropic: \"https://evil.example\", more: \"pass+https://evil.example\"}\n  store: ./evil.db\n  token_env: PATH\n  record: ./all\n" +
-		"  behind_proxy: true\n  observe: true\n  deadline: 1s\n  epoch: {target: 40}\n"
+		"  behind_proxy: true\n  observe: true\n  admin: {listen: \"127.0.0.1:1\"}\n  deadline: 1s\n  epoch: {target: 40}\n"
 	c, opts := checkout(t, project, "serve: {token_file: /run/mine, upstreams: {openai: \"https://mine.example\"}}\n")
-	want := "serve.listen serve.upstreams.anthropic serve.upstreams.more serve.store serve.token_env serve.behind_proxy serve.record"
+	want := "serve.listen serve.admin.listen serve.upstreams.anthropic serve.upstreams.more serve.store serve.token_env serve.behind_proxy serve.record"
 	if got := strings.Join(keys(c), " "); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	s := c.Serve()
 	if s.Listen != "127.0.0.1:8765" || s.Upstreams["anthropic"] != "https://api.anthropic.com" || s.Upstreams["openai"] != "https://mine.example" || len(s.Upstreams) != 2 ||
-		strings.Contains(s.Store, "evil") || s.TokenEnv != "" || s.TokenFile != "/run/mine" || s.Record != "" {
+		strings.Contains(s.Store, "evil") || s.TokenEnv != "" || s.TokenFile != "/run/mine" || s.Record != "" || s.Admin.Listen != "" {
 		t.Errorf("in force without trust: %+v", s)
 	}
-	if !s.Observe || s.Deadline != time.Second || s.Target != 40 {
+	if !s.Observe || s.Deadline != config.Duration(time.Second) || s.Epoch.Target != 40 {
 		t.Errorf("numbers need no trust: %+v", s)
 	}
 	claims := c.Claims()[0]
-	if got := strings.Join(claims.Names(), ", "); got != "serve.listen, serve.upstreams.anthropic, serve.upstreams.more, serve.store, serve.token_env, serve.behind_proxy, serve.record" {
+	if got := strings.Join(claims.Names(), ", "); got != "serve.listen, serve.admin.listen, serve.upstreams.anthropic, serve.upstreams.more, serve.store, serve.token_env, serve.behind_proxy, serve.record" {
 		t.Errorf("got %s", got)
 	}
 	agree(t, c)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -18,14 +19,14 @@ import (
 // prompts need no trust, and neither does a model at its vendor's own address with its
 // vendor's own key.
 //
-// A file has two sets of them, which are trusted independently: those of its providers and
-// models, and those of its section serve.
+// A file has two sets of them, which are trusted independently: one of its providers and
+// models, and one of its section serve.
 type Claims struct {
 	File    string  `json:"file"`              // absolute, without links
 	Gateway bool    `json:"gateway,omitempty"` // of the section serve
 	Digest  string  `json:"sha256"`            // of the parts; other values may change
 	Trusted bool    `json:"trusted"`
-	Parts   []Claim `json:"parts"` // in order of key
+	Parts   []Claim `json:"parts"` // in the order of the settings
 	// Gone are the locks of the gateway, such as its token, that an earlier content of the file
 	// had, and that it has no more. Parts is empty then: the file says nothing of the gateway, and
 	// that needs trust too. It is set with [Options.Require] only.
@@ -36,7 +37,7 @@ type Claims struct {
 type Claim struct {
 	Key    string `json:"key"`   // as users write it: providers.ours.plugin
 	Value  string `json:"value"` // strings verbatim, everything else as JSON
-	Does   string `json:"does"`  // what it does, as a predicate of the key
+	Does   string `json:"does"`  // its effect, as a predicate of the key
 	Origin Origin `json:"origin"`
 
 	path tree.Path
@@ -75,12 +76,12 @@ func (c *Config) Claims() []Claims {
 // Is reports whether the claim is about key.
 func (c Claim) Is(key ...string) bool { return slices.Equal(c.path, key) }
 
-// Remedy returns a message that the file is not trusted, and what to do.
+// Remedy returns a message that the file is not trusted, and how to change that.
 func (c *Claims) Remedy() string {
 	return fmt.Sprintf("%s is not trusted: 'condense trust %s' shows what it would do and asks", disk.FromHere(c.File), disk.FromHere(c.File))
 }
 
-// Names returns what the claims are about: "provider ours", "model cheap", "serve.listen".
+// Names returns the subjects of the claims: "provider ours", "model cheap", "serve.listen".
 func (c *Claims) Names() []string {
 	var names []string
 	for _, part := range slices.Concat(c.Parts, c.Gone) {
@@ -115,7 +116,7 @@ func users(file string, env environment) bool {
 	return false
 }
 
-// agreement returns what the store of agreements has if the user trusts the parts.
+// agreement returns the entry in the store of agreements if the user trusts the parts.
 func (c *Claims) agreement() trust.Entry {
 	kind := trust.Config
 	if c.Gateway {
@@ -215,8 +216,8 @@ func (b *builder) keepFrom(c *checker, claims *Claims) {
 	}
 }
 
-// required returns an error if a part that must not be withheld has no trust. What a variable or a
-// flag sets in its place is not missing.
+// required returns an error if a part that must not be withheld has no trust. A part that a variable or a
+// flag replaces is not missing.
 func (c *Config) required() error {
 	for _, claims := range c.claims {
 		if missing := c.demanded(claims, func(Claim) bool { return true }); !claims.Trusted && len(missing.Parts)+len(missing.Gone) > 0 {
@@ -254,8 +255,8 @@ func (c *Config) dropped(after *Config) error {
 	return nil
 }
 
-// claimsOf returns the parts of a layer that need trust, given the layers below: those of its
-// models and providers, and those of its section serve.
+// claimsOf returns the parts of a layer that need trust, given the layers below: of its
+// models and providers, and of its section serve.
 func (b *builder) claimsOf(c *checker) (declared, gateway []Claim) {
 	var parts []Claim
 	before := b.k.Raw()
@@ -285,86 +286,53 @@ func (b *builder) claimsOf(c *checker) (declared, gateway []Claim) {
 	}
 	declared, parts = parts, nil
 	serve, _ := c.values[string(inServe)].(map[string]any)
-	serveClaims(serve, add)
+	serveClaims(inServe, tree.Path{string(inServe)}, serve, add)
 	return declared, parts
 }
 
-// serveKeys are the keys of the section serve that say where conversations and keys go and who
-// may send them. Those that are locks let in more, or send it elsewhere, if they are absent.
-var serveKeys = []struct {
-	key, does string
-	lock      bool
-}{
-	{"listen", "listens on this address", false},
-	{"admin", "shows what the gateway does at this address", false},
-	{"upstreams", "sends conversations, with the keys of your agents, to this address", true},
-	{"store", "keeps what it condensed in this file or database", false},
-	{"token_env", "lets in callers who know the value of this environment variable", true},
-	{"token_file", "lets in callers who know the content of this file", true},
-	{"tokens", "lets in callers who know a token of this file", true},
-	{"tls", "shows this certificate to callers", true},
-	{"behind_proxy", "accepts keys and conversations unencrypted, from what is said to be a proxy", false},
-	{"key_file", "hashes with the key in this file", true},
-	{"audit", "writes who did what into this file", true},
-	{"limits", "lets each caller use this much", true},
-	{"tenants", "lets this caller use this much", true},
-	{"record", "writes your conversations into this folder", false},
-	{"account", "has this model read your conversations", false},
-}
-
-// accountDoes says what the values of serve.account do that are no models.
+// accountDoes has the effects of the values of serve.account that are no models.
 var accountDoes = map[string]string{
 	AccountClient: "has the models of your agents write about your conversations, with your agents' API keys",
 	AccountPlan:   "has the models of your agents write about your conversations, with your agents' API keys and the logins of your plans",
 }
 
-// locks reports whether the value at p is such a lock.
+// locks reports whether the value at p, of the gateway, lets in more callers or sends requests elsewhere if it is absent.
 func locks(p tree.Path) bool {
-	for _, k := range serveKeys {
-		if k.lock && len(p) > 1 && p[0] == string(inServe) && p[1] == k.key {
-			return true
-		}
+	if len(p) < 2 || p[0] != string(inServe) { //nolint:mnd // section and key
+		return false
 	}
-	return false
+	f, _ := fieldAt(inServe, p[1])
+	return f.lock
 }
 
-func serveClaims(serve map[string]any, add func(tree.Path, any, string)) {
-	for _, k := range serveKeys {
-		f, _ := fieldAt(inServe, k.key)
-		p := tree.Path{string(inServe), k.key}
-		switch v := serve[k.key].(type) {
+// serveClaims adds the values at a place of the section serve whose settings have the tag trust.
+func serveClaims(at place, p tree.Path, values map[string]any, add func(tree.Path, any, string)) {
+	for _, f := range fieldsAt(at) {
+		p := p.With(f.key)
+		switch v := values[f.key].(type) {
+		case nil:
 		case map[string]any:
+			if f.trust == "" {
+				serveClaims(f.of, p, v, add)
+				continue
+			}
 			for _, name := range sortedKeys(v) {
-				add(p.With(name), v[name], k.does)
+				add(p.With(name), v[name], f.trust)
 			}
 		case string:
-			does := k.does
-			switch {
-			case k.key != "account":
-			case v == AccountOff:
-				continue
-			case v == AccountClient, v == AccountPlan:
-				does = accountDoes[v]
+			does := f.trust
+			if f.key == "account" {
+				does = either(accountDoes[v], does)
 			}
-			if !slices.Contains(f.enum, v) {
+			if does != "" && !slices.Contains(f.enum, v) && (f.key != "account" || v != AccountOff) {
 				add(p, v, does)
 			}
-		case bool:
-			if v {
-				add(p, v, k.does)
+		default:
+			if f.trust != "" && !reflect.DeepEqual(v, f.def()) {
+				add(p, v, f.trust)
 			}
 		}
 	}
-}
-
-// providerKeys are the keys that say which program runs and with what input. They include
-// settings, because condense does not know what a program does with its own.
-var providerKeys = []struct{ key, does string }{
-	{"plugin", "starts this program"},
-	{"folder", "runs it from this folder"},
-	{"sha256", "approves the program with this checksum"},
-	{"env", "hands the program these environment variables"},
-	{"settings", "hands the program these settings"},
 }
 
 // fileSetting ends the names of settings that are files to read. Case is ignored, as in the
@@ -373,9 +341,9 @@ const fileSetting = "_file"
 
 func providerClaims(entry, below map[string]any, p tree.Path, add func(tree.Path, any, string)) {
 	if entry["plugin"] != nil || entry["strategy"] == nil && below["plugin"] != nil {
-		for _, k := range providerKeys {
-			if v, ok := entry[k.key]; ok {
-				add(p.With(k.key), v, k.does)
+		for _, f := range fieldsAt(inProvider) {
+			if v, ok := entry[f.key]; ok && f.trust != "" { // settings too: condense does not know their effect on the program
+				add(p.With(f.key), v, f.trust)
 			}
 		}
 		return

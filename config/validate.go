@@ -286,7 +286,7 @@ func (v *validator) serve() {
 			v.fail(p.With(source.key), &fault{problem: "cannot be combined with " + tokens, allowed: "set one of the two"})
 		}
 	}
-	cert := or(s.TLS)
+	cert := s.TLS
 	if (cert.Cert == "") != (cert.Key == "") {
 		v.fail(p.With("tls"), &fault{problem: "has no cert or no key", allowed: "set both"})
 	}
@@ -296,14 +296,14 @@ func (v *validator) serve() {
 			v.fail(at, &fault{problem: "is one too many", allowed: "name up to three profiles"})
 		}
 	}
-	encrypted := cert.Cert != "" || *s.Proxied
-	if *s.Proxied && tokens == "" {
+	encrypted := cert.Cert != "" || s.Proxied
+	if s.Proxied && tokens == "" {
 		v.fail(p.With("behind_proxy"), &fault{problem: "is set, and no token is: everyone who reaches the proxy could send requests", allowed: "set serve.tokens, serve.token_env or serve.token_file too"})
 	}
 	for _, l := range []struct {
 		p       tree.Path
 		address string
-	}{{p.With("listen"), s.Listen}, {p.With("admin").With("listen"), or(s.Admin).Listen}} {
+	}{{p.With("listen"), s.Listen}, {p.With("admin").With("listen"), s.Admin.Listen}} {
 		host, _, err := net.SplitHostPort(l.address)
 		switch {
 		case err != nil || v.faulty(l.p) || loopback(host):

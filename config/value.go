@@ -15,7 +15,7 @@ import (
 	"github.com/condensehq/condense/internal/tree"
 )
 
-// A fault is what is wrong with one value. It has no position and no key yet.
+// A fault describes one wrong value. It has no position and no key yet.
 type fault struct {
 	problem, allowed, suggestion string
 	// soft marks a number outside limits that a preset may lift.
@@ -167,10 +167,10 @@ func (f *field) checkURL(s string, wrong *fault) *fault {
 	return unless(ok, wrong)
 }
 
-// spoken is what an upstream speaks, before its address.
+// spoken matches the API that an upstream speaks, before its address.
 var spoken = regexp.MustCompile(spokenPattern)
 
-// loopback reports whether a host name or address is that of the machine itself.
+// loopback reports whether a host name or address means the machine itself.
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
@@ -323,7 +323,8 @@ func (f *field) allowed() string {
 	case kindObject:
 		s = "a mapping with the keys " + strings.Join(keysAt(f.of), ", ")
 	case kindSection:
-		s = "a mapping of names to " + string(f.of) + "s"
+		of := string(f.of[strings.LastIndexByte(string(f.of), '.')+1:])
+		s = "a mapping of names to " + strings.TrimSuffix(of, "s") + "s"
 	case kindObjects:
 		s = "a list of mappings with the keys " + strings.Join(keysAt(f.of), ", ")
 	case kindPath:

@@ -45,7 +45,7 @@ type Watcher struct {
 	opts    Options
 	on      WatchOptions
 
-	mu    sync.Mutex // guards what follows, and the order of calls to Changed and Failed
+	mu    sync.Mutex // guards the fields below, and the order of calls to Changed and Failed
 	seen  snapshot   // of the files of the current configuration
 	state pending
 }
@@ -64,7 +64,7 @@ type pending struct {
 }
 
 // Watch loads a configuration and keeps it current until ctx is done. The environment is
-// that of the call; only files are read again. The error is that of [Load].
+// read at the call, files again when they change. The error is the error of [Load].
 func Watch(ctx context.Context, opts Options, on *WatchOptions) (*Watcher, error) {
 	if opts.Env == nil {
 		opts.Env = os.Environ()

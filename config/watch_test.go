@@ -178,7 +178,7 @@ func TestWatchSearch(t *testing.T) {
 	opts.Dir, opts.Env = filepath.Join(root, "repo/sub"), []string{"XDG_CONFIG_HOME=" + filepath.Join(root, "xdg")}
 	w := watch(t, opts, &config.WatchOptions{Interval: tick})
 	runs(t, w, 80)
-	overwrite(t, filepath.Join(root, "xdg/condense/config.toml"), "threshold = 60\n")
+	overwrite(t, filepath.Join(root, "xdg/condense/config.yml"), "threshold: 60\n")
 	runs(t, w, 60)
 	overwrite(t, filepath.Join(root, "repo/condense.yaml"), "threshold: 61\n")
 	runs(t, w, 61)

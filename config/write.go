@@ -33,7 +33,7 @@ func writeYAML(root *yaml.Node) (string, error) {
 }
 
 // showObject writes the fields of a place in their order. From a declared entry it omits the
-// defaults: the window of the built-in profile, once written, would override that of a model.
+// defaults: the window of the built-in profile, once written, would override the window of a model.
 func (c *Config) showObject(values map[string]any, at place, p tree.Path) *yaml.Node {
 	out := &yaml.Node{Kind: yaml.MappingNode}
 	for _, f := range fieldsOf(at, values) {
@@ -151,11 +151,11 @@ func Init(schema string, opts Options) string {
 // initObject writes the fields of a place that have a default, as comments.
 func initObject(b *strings.Builder, at place, indent string) {
 	for _, f := range fieldsAt(at) {
-		line := fmt.Sprintf("%s%s: %s", indent, f.key, compact(f.def))
+		line := fmt.Sprintf("%s%s: %s", indent, f.key, compact(f.def()))
 		switch {
 		case f.kind == kindObject:
 			line = indent + f.key + ":"
-		case f.def == nil:
+		case f.def() == nil:
 			continue
 		case f.kind == kindBytes:
 			line = indent + f.key + ": " + f.example
@@ -198,7 +198,7 @@ const initServe = `
 type starter struct {
 	needs     []string // strategies
 	one, two  string   // chains
-	providers string   // what they name
+	providers string   // the providers in the chains
 }
 
 // starters are in order of preference. The last one needs no optional strategy.

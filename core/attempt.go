@@ -36,12 +36,11 @@ type Attempt struct {
 	TokensAfter  int           `json:"tokens_after"`
 	Duration     time.Duration `json:"-"`
 	Usage        Usage         `json:"usage,omitzero"`
-	Steps        []Step        `json:"steps,omitempty"` // what the provider says it did
+	Steps        []Step        `json:"steps,omitempty"` // the provider's own report
 	Err          error         `json:"-"`               // why it failed or was rejected
 }
 
-// attempt asks one provider to work on what earlier ones left. The messages are nil unless
-// they are to be used.
+// attempt asks one provider to continue the work of earlier ones. The messages are nil unless they are to be used.
 func (c *Chain) attempt(ctx context.Context, p *NamedProvider, req *Request, state *ChainResult) (Attempt, []Message) {
 	work := *req
 	work.Messages = state.Messages

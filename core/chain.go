@@ -36,9 +36,8 @@ type ChainOptions struct {
 	Asked  func(Attempt)
 }
 
-// A Chain asks providers in order until the conversation is on target. It handles what all
-// of them need: deadlines, panics, checking, measuring. It is a provider itself, so chains
-// nest. It is safe for concurrent use.
+// A Chain asks providers in order until the conversation is on target. It provides deadlines, recovery from panics,
+// verification and measuring for all of them. It is a provider itself, so chains nest. It is safe for concurrent use.
 type Chain struct {
 	providers []NamedProvider
 	opts      ChainOptions
@@ -89,9 +88,9 @@ func newID() string {
 	return id.String()
 }
 
-// A ChainResult is what a [Chain] made of a conversation.
+// A ChainResult is the result of a [Chain].
 type ChainResult struct {
-	Messages     []Message // measured; every one has an ID
+	Messages     []Message // measured; every message has an ID
 	Edit         Edit      // from the messages of the request to Messages; empty if nothing changed
 	Provider     string    // the last provider that contributed; empty if none did
 	TokensBefore int       // in the scope of the budget, as are all tokens here
@@ -100,12 +99,11 @@ type ChainResult struct {
 	Attempts     []Attempt // one for every provider, in order; a second one of the last if it started over
 }
 
-// Run asks the providers in order. The first valid result that is on target ends the search.
-// A valid result that saves something, but not enough, is what the next provider works on.
-// If a provider fails, panics, hangs or breaks a rule, the next one is asked, with the
-// conversation as it was before. A fallback provider is skipped once the conversation is
-// within the limit. If all together are not enough, the last provider is asked again, with
-// the original messages.
+// Run asks the providers in order. The first valid result that is on target ends the search. A valid result that
+// saves something, but not enough, is the input of the next provider. If a provider fails, panics, hangs or breaks a
+// rule, the next one is asked with the conversation as it was before. A fallback provider is skipped once the
+// conversation is within the limit. If all together are not enough, the last provider is asked again, with the
+// original messages.
 //
 // The error wraps [ErrInvalidRequest] if the request is wrong, ctx.Err() if ctx ended, and
 // is an [*ExhaustedError] if the best result is still above the limit. Run does not modify
@@ -126,11 +124,10 @@ func (c *Chain) Run(ctx context.Context, req *Request) (*ChainResult, error) {
 	return out, nil
 }
 
-// Condense implements [CondensationProvider], so that a chain can be a provider of another
-// one. It is [Chain.Run] without the limit: a result above it is returned all the same, and
-// no provider is asked twice. If no provider contributed and some failed, the error is
-// theirs; it wraps [ErrUnavailable] if none of them could work. The steps are those of the
-// providers, each group after a step that reports the attempt.
+// Condense implements [CondensationProvider], so that a chain can be a provider of another one. It is [Chain.Run]
+// without the limit: a result above it is returned all the same, and no provider is asked twice. If no provider
+// contributed and some failed, the error is theirs; it wraps [ErrUnavailable] if none of them could work. The steps
+// are the providers' steps, each group after a step that reports the attempt.
 func (c *Chain) Condense(ctx context.Context, req *Request) (*Result, error) {
 	out, _, err := c.run(ctx, req)
 	if err != nil {
@@ -175,8 +172,7 @@ func (c *Chain) Condense(ctx context.Context, req *Request) (*Result, error) {
 // Frames implements [Framer]: the chain has framed new texts with the names of its providers.
 func (c *Chain) Frames() bool { return true }
 
-// run asks the providers once each. It reports whether the last one worked on what others
-// had left.
+// run asks the providers once each. It reports whether the last one worked on the result of others.
 func (c *Chain) run(ctx context.Context, req *Request) (out *ChainResult, stacked bool, err error) {
 	if err := checkRequest(req); err != nil {
 		return nil, false, err
@@ -235,9 +231,8 @@ func (c *Chain) turn(ctx context.Context, p *NamedProvider, req *Request, out *C
 	return att, nil
 }
 
-// startOver asks the last provider again if the conversation is still above its limit, with
-// the original messages: earlier providers must not prevent what the last one can do alone.
-// The smaller result is used.
+// startOver asks the last provider again if the conversation is still above its limit, with the original messages:
+// earlier providers must not prevent its success. The smaller result is used.
 func (c *Chain) startOver(ctx context.Context, req *Request, out *ChainResult) error {
 	last := out.Attempts[len(out.Attempts)-1]
 	if last.Outcome == OutcomeFailed || last.Outcome == OutcomeSkipped {

@@ -9,11 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// Cut shortens the messages of one tool group to room tokens and returns them with their
-// tokens. The largest pieces of content shrink most: all are cut to one common size, the
-// largest with which the group fits, and a note in each says what is missing. The result
-// breaks none of the [Rules]. Where the notes alone are too many, those of neighboring texts,
-// images and blocks become one. What cannot fit is returned as small as possible. The
+// Cut shortens the messages of one tool group to room tokens and returns them with their tokens. The largest pieces
+// of content shrink most: all are cut to one common size, the largest with which the group fits, and a note in each
+// describes the omission. The result breaks none of the [Rules]. If the notes alone are too large, the notes of
+// neighboring texts, images and blocks are merged. A group that cannot fit is returned as small as possible. The
 // messages must be measured by c; they are not modified.
 func Cut(c Counter, messages []Message, room int) (out []Message, tokens int) {
 	if out, tokens = newPieces(c, messages).fit(room); tokens > room {
@@ -87,7 +86,7 @@ type pieces struct {
 	counter  Counter
 	messages []Message
 	sizes    []int // tokens of every piece, sorted
-	rest     int   // tokens of what cannot be cut
+	rest     int   // tokens of content that cannot be cut
 }
 
 func newPieces(counter Counter, messages []Message) *pieces {
@@ -175,7 +174,7 @@ func (p *pieces) cutParts(parts []Part, size int) []Part {
 		}
 		if short := p.cutPart(part, n, size); short != nil {
 			if p.counter.Count(short) >= n {
-				short = part // the note would cost what it saves
+				short = part // the note would cost as much as it saves
 			}
 			out = append(out, short)
 		}

@@ -6,14 +6,14 @@ import (
 	"hash/maphash"
 )
 
-// An Edit is what a condensation changed, by message ID. It does not name unchanged messages,
-// so it is small; it can be recorded, replayed and dropped.
+// An Edit records the changes of a condensation by message ID. It does not name unchanged messages, so it is small;
+// it can be recorded, replayed and dropped.
 type Edit struct {
 	// Hide names the messages that are no longer sent.
 	Hide []string `json:"hide,omitempty"`
 	// Rewrite gives messages other parts.
 	Rewrite []Rewrite `json:"rewrite,omitempty"`
-	// Insert adds messages. Those with the same After follow it in the order given.
+	// Insert adds messages. Messages with the same After follow it in the order given.
 	Insert []Insert `json:"insert,omitempty"`
 }
 
@@ -44,7 +44,7 @@ func (r Rewrite) MarshalJSON() ([]byte, error) {
 	return marshal(rewriteJSON{r.ID, parts})
 }
 
-// UnmarshalJSON reads what [Rewrite.MarshalJSON] wrote.
+// UnmarshalJSON reads the output of [Rewrite.MarshalJSON].
 func (r *Rewrite) UnmarshalJSON(data []byte) error {
 	var w rewriteJSON
 	if err := json.Unmarshal(data, &w); err != nil {

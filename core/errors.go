@@ -23,7 +23,7 @@ type ViolationError struct {
 	Detail  string
 }
 
-// Error names the rule, the message and what is wrong.
+// Error returns the rule, the message and the fault.
 func (e *ViolationError) Error() string {
 	if e.Message == "" {
 		return e.Rule + ": " + e.Detail

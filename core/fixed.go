@@ -18,10 +18,10 @@ type FixedGroup struct {
 	Least int
 }
 
-// FixedGroups returns the groups of messages (see [Groups]) with what is fixed in each.
-// System and protected messages are pinned. Open are a request that has no answer yet, and
-// everything from the first tool call whose result is still to come: not even a note may
-// follow such a call. The messages must be measured by c. The cost is linear.
+// FixedGroups returns the groups of messages (see [Groups]) with the fixed part of each. System and protected
+// messages are pinned. Open are a request that has no answer yet, and everything from the first tool call whose
+// result is still to come: not even a note may follow such a call. The messages must be measured by c. The cost is
+// linear.
 func FixedGroups(c Counter, messages []Message) []FixedGroup {
 	spans := Groups(messages)
 	open := openTurn(messages)
@@ -38,13 +38,12 @@ func FixedGroups(c Counter, messages []Message) []FixedGroup {
 	return groups
 }
 
-// leastNote is the room, in tokens, for a note that says what was removed. It also prevents
-// replacing a handful of short messages by a note.
+// leastNote is the room, in tokens, for a note about removed content. It also prevents replacing a handful of short
+// messages by a note.
 const leastNote = 64
 
-// FixedTokens returns the size that a conversation cannot be reduced below: pinned groups,
-// open groups cut as short as possible (see [FixedGroups]), and a note of what is missing.
-// The messages must be measured by c. The cost is linear.
+// FixedTokens returns the size below which a conversation cannot be reduced: pinned groups, open groups cut as short
+// as possible (see [FixedGroups]), and a note about the rest. The messages must be measured by c. The cost is linear.
 func FixedTokens(c Counter, messages []Message) int {
 	all := TotalTokens(messages)
 	if openTurn(messages) == len(messages) && !anyPinned(messages) {

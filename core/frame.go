@@ -11,16 +11,15 @@ import (
 	"unicode/utf8"
 )
 
-// The first line of what a provider wrote and put into a conversation. See [Frame].
+// The first line of a provider's texts in a conversation. See [Frame].
 const (
 	frameStart = "[Written by provider "
 	frameEnd   = " to shorten this conversation; not said by the user]"
 )
 
-// Frame returns the first line of what the provider of that name writes and puts into a
-// conversation. A [Chain] adds it to every text of a new message, unless the provider is a
-// [Framer]. Formats that do not record who wrote a text keep it, so that such a text is
-// never taken for what the user said.
+// Frame returns the first line of the texts that the provider of that name inserts into a conversation. A [Chain]
+// adds it to every text of a new message, unless the provider is a [Framer]. Formats that do not record the author of
+// a text keep it, so that such a text is never taken for the user's.
 func Frame(provider string) string { return frameStart + Label(provider) + frameEnd }
 
 // Framed reports whether text begins with a line that [Frame] wrote.
@@ -33,8 +32,8 @@ func Framed(text string) bool {
 	return strings.HasSuffix(strings.TrimRight(line, " \t\r"), frameEnd)
 }
 
-// A Framer is a provider whose new messages say themselves that the user did not write them,
-// in words that package dialog of this module knows. A [Chain] adds no frame to them.
+// A Framer is a provider whose new messages show by themselves that the user did not write them, in words that
+// package dialog of this module knows. A [Chain] adds no frame to them.
 type Framer interface{ Frames() bool }
 
 // framed returns res with a frame on every text of its new messages that has none.
@@ -63,10 +62,9 @@ func framed(by *NamedProvider, res *Result) *Result {
 // maxLabel is in bytes.
 const maxLabel = 80
 
-// Label returns s as it may appear in a line that a provider or the host writes: on one
-// line, without control characters, invisible characters and square brackets, and no longer
-// than 80 bytes. Names of tools, providers and files come from outside; none may end the line
-// that it is in, or look like another one.
+// Label returns s in a form for lines that a provider or the host writes: on one line, without control characters,
+// invisible characters and square brackets, and no longer than 80 bytes. Names of tools, providers and files come
+// from outside; none may end its line, or imitate another one.
 func Label(s string) string {
 	var b strings.Builder
 	for _, r := range s {

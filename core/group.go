@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A Span is a run of messages: those with index Start up to but not including End.
+// A Span is a run of messages, from index Start up to but not including End.
 type Span struct{ Start, End int }
 
 // Groups divides messages into the smallest runs that keep every tool call together with its
@@ -52,10 +52,9 @@ func groupEnd(reach []int, start int) int {
 	return end + 1
 }
 
-// KeepGroups returns the messages for which keep reports true, and those that must stay with
-// them: system and protected messages, calls whose results are still to come, and the rest
-// of each tool group. The argument of keep is an index in messages. The result respects the
-// rules on protection, system messages and tools.
+// KeepGroups returns the messages for which keep reports true, and the messages that must stay with them: system and
+// protected messages, calls whose results are still to come, and the rest of each tool group. The argument of keep is
+// an index in messages. The result respects the rules on protection, system messages and tools.
 func KeepGroups(messages []Message, keep func(i int) bool) []Message {
 	var out []Message
 	pending := Pending(messages)
@@ -206,7 +205,7 @@ func hasCall(m Message) bool {
 type openCalls struct {
 	few  []openCall // oldest first; unused once there is a map
 	many map[string]queue
-	more []openCall // those of the queues
+	more []openCall // other queues' calls
 }
 
 type openCall struct {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Role says who speaks.
+// A Role is the role of a message's author.
 type Role string
 
 // The roles. A source that answers a tool call in a message of its own (OpenAI) has
@@ -47,9 +47,8 @@ type Message struct {
 	Source json.RawMessage
 }
 
-// Equal reports whether m and n have the same ID, role, kind and parts. This is what
-// "verbatim" means. Time, Protected, Tokens and Source belong to the host and are not
-// compared.
+// Equal reports whether m and n have the same ID, role, kind and parts. This is the meaning of "verbatim". Time,
+// Protected, Tokens and Source belong to the host and are not compared.
 func (m Message) Equal(n Message) bool {
 	return m.ID == n.ID && m.Role == n.Role && m.Kind == n.Kind && EqualParts(m.Parts, n.Parts)
 }
@@ -117,15 +116,15 @@ type Image struct {
 	URL       string
 }
 
-// Reasoning is what a model thought before it spoke. A signed or encrypted one is only
-// valid as it stands: it may be hidden with its message or left out, never changed.
+// Reasoning is a model's thinking before its answer. Signed or encrypted reasoning is only valid unchanged: it may be
+// hidden with its message or left out, never changed.
 type Reasoning struct {
 	Text      string
 	Signature string
 	Encrypted string // for reasoning that only the vendor can read
 }
 
-// Opaque is content of a kind that the host does not know. It is carried as it is.
+// Opaque is content of a kind that the host does not know. It is passed on unchanged.
 type Opaque struct {
 	Kind string // as the source names it
 	JSON string // the whole block
@@ -138,8 +137,8 @@ func (Image) part()      {}
 func (Reasoning) part()  {}
 func (Opaque) part()     {}
 
-// ContentBytes returns the bytes of what parts say: texts, names and arguments, images as
-// they are written; no IDs, no signatures.
+// ContentBytes returns the bytes of the content of parts: texts, names and arguments, images as encoded; no IDs, no
+// signatures.
 func ContentBytes(parts ...Part) int {
 	n := 0
 	for _, p := range parts {

@@ -88,13 +88,13 @@ func survivesJSON(raw []byte) bool {
 	if json.Compact(b, raw) != nil || !bytes.Equal(b.Bytes(), raw) {
 		return false
 	}
-	// Parsers limit the depth to 10,000, and a message is inside other values. What
-	// has this few brackets cannot be too deep.
+	// Parsers limit the depth to 10,000, and a message is inside other values. Raw JSON with so few brackets cannot
+	// be too deep.
 	return bytes.Count(raw, []byte("["))+bytes.Count(raw, []byte("{")) < 9000 ||
 		json.Valid(slices.Concat(bytes.Repeat([]byte("["), 50), raw, bytes.Repeat([]byte("]"), 50)))
 }
 
-// UnmarshalJSON reads what [Message.MarshalJSON] wrote.
+// UnmarshalJSON reads the output of [Message.MarshalJSON].
 func (m *Message) UnmarshalJSON(data []byte) error {
 	var w messageJSON
 	if err := json.Unmarshal(data, &w); err != nil {

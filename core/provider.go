@@ -35,12 +35,11 @@ func (f ProviderFunc) Condense(ctx context.Context, req *Request) (*Result, erro
 
 // A Result is a provider's answer.
 type Result struct {
-	// Messages are to be sent instead of those of the request, oldest first. See the package
-	// comment for the meaning of IDs.
+	// Messages replace the messages of the request, oldest first. See the package comment for the meaning of IDs.
 	Messages []Message
-	// Usage is what the provider spent on models.
+	// Usage is the provider's use of models.
 	Usage Usage
-	// Steps describe what the provider did, for reports; optional and unchecked.
+	// Steps describe the provider's work, for reports; optional and unchecked.
 	Steps []Step
 }
 
@@ -54,7 +53,7 @@ type Step struct {
 	TokensAfter  int            `json:"tokens_after,omitempty"`
 	Duration     time.Duration  `json:"-"`
 	Note         string         `json:"note,omitempty"` // anything else
-	// Handles are those that were left in place of content; see [Handle].
+	// Handles are the handles that replace content; see [Handle].
 	Handles []string `json:"-"`
 }
 
@@ -67,8 +66,7 @@ func (s Step) MarshalJSON() ([]byte, error) {
 	}{plain(s), float64(s.Duration.Microseconds()) / 1000})
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote, without loss. Times that do not fit a duration
-// become zero.
+// UnmarshalJSON reads the output of MarshalJSON, without loss. Times that do not fit a duration become zero.
 func (s *Step) UnmarshalJSON(data []byte) error {
 	type plain Step
 	var j struct {
@@ -138,7 +136,7 @@ func EstimateCost(ctx context.Context, p CondensationProvider, req *Request) (Us
 	return Usage{}, fmt.Errorf("estimate cost: %w", errors.ErrUnsupported)
 }
 
-// Close releases what p holds if p is an [io.Closer].
+// Close releases the resources of p if p is an [io.Closer].
 func Close(p CondensationProvider) error {
 	if c, ok := p.(io.Closer); ok {
 		return c.Close()

@@ -16,8 +16,8 @@ const (
 
 // A Request asks a provider for a shorter conversation.
 type Request struct {
-	// Messages are what would be sent, oldest first: original messages, and the summaries and
-	// markers of earlier condensations. Tokens is set on every one.
+	// Messages are the view, oldest first: original messages, and the summaries and markers of earlier condensations.
+	// Tokens is set on every one.
 	Messages []Message
 	Budget   Budget
 	Trigger  Trigger
@@ -34,8 +34,8 @@ type Request struct {
 	// Dir is the directory that the agent works in and that relative paths of FilesRead
 	// start from; empty if unknown. Providers read no file outside of it.
 	Dir string
-	// Tools are the definitions of the agent's tools as they are sent, a JSON array in the
-	// form of the vendor's API; empty if unknown.
+	// Tools are the definitions of the agent's tools in the form in which they are sent, a JSON array of the vendor's
+	// API; empty if unknown.
 	Tools string
 	// API names the vendor's API in whose form the conversation is sent: anthropic (Messages), openai
 	// (Chat Completions), responses; empty if it is unknown or none. Content that only one vendor
@@ -43,13 +43,11 @@ type Request struct {
 	API string
 	// Instructions are the user's instructions for this condensation.
 	Instructions string
-	// Originals is the path of the file in which the agent can read, verbatim, what the result
-	// hides or rewrites, as the agent would open it. The host writes it once the result is
-	// applied. Providers name it in what they write. Empty means that the agent cannot read
-	// the originals.
+	// Originals is the path, as the agent would open it, of the file in which the agent can read hidden and rewritten
+	// content verbatim. The host writes it once the result is applied. Providers name it in their texts. Empty means
+	// that the agent cannot read the originals.
 	Originals string
-	// NoRecall says that the agent cannot recall by a handle what the result hides or rewrites:
-	// providers write no handles.
+	// NoRecall says that the agent cannot recall hidden or rewritten content by a handle: providers write no handles.
 	NoRecall bool
 	// Counter is the host's counter, with which results are measured.
 	Counter Counter
@@ -99,7 +97,7 @@ func (r *Request) Clone() *Request {
 	return &c
 }
 
-// partsIn counts parts and what tool results among them hold.
+// partsIn counts parts and the contents of tool results among them.
 func partsIn(parts []Part) int {
 	n := len(parts)
 	for _, p := range parts {
@@ -131,8 +129,8 @@ func copyParts(parts, free []Part) (c, rest []Part) {
 // for the role); other vendors do not publish theirs.
 const FramingTokens = 4
 
-// A Counter measures content in tokens. Implementations are safe for concurrent use, return
-// the same number for the same parts, and cache what they have counted.
+// A Counter measures content in tokens. Implementations are safe for concurrent use, return the same number for the
+// same parts, and cache their counts.
 type Counter interface {
 	// Count returns the tokens of parts, without the framing of a message.
 	Count(parts ...Part) int

@@ -5,7 +5,7 @@ import "slices"
 // A Rule is one thing that every result must respect.
 type Rule struct {
 	Name string // as it appears in a [ViolationError]
-	Text string // what it demands and why
+	Text string // its requirement and reason
 }
 
 // The names of the rules.

@@ -5,8 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// What a provider writes into a user's message where it left something out. Each is a mark;
-// see [Shortens] for what else may be in one.
+// A provider's marks for omissions in a user's message. See [Shortens] for the other content of a mark.
 const (
 	LeftOut  = "[… left out]"
 	Redacted = "[redacted]"
@@ -18,8 +17,8 @@ const (
 	maxMark   = 400 // bytes of a mark without paths
 )
 
-// markWords are the words that a mark may consist of. They say how much of what is missing and
-// where it is; no sentence that asks for anything can be made of them.
+// markWords are the words that a mark may consist of. They describe the size and the place of an omission; no
+// sentence that asks for anything can be made of them.
 var markWords = func() map[string]bool {
 	m := map[string]bool{}
 	for w := range strings.FieldsSeq(`
@@ -32,17 +31,17 @@ var markWords = func() map[string]bool {
 	return m
 }()
 
-// Shortens reports whether after is before, visibly shortened, as the rule keep-words demands of
-// what users said: pieces of before, in their order, with a mark wherever something is missing.
-// White space does not count, as long as there is some wherever before has some. A mark is
+// Shortens reports whether after is before, visibly shortened, as the rule keep-words requires of users' texts:
+// pieces of before, in their order, with a mark for every omission. White space does not count, as long as there is
+// some wherever before has some. A mark is
 //
 //   - the sign … alone,
 //   - [redacted], or
 //   - … in square brackets, followed by numbers, handles (h:0123456789), words of a fixed list
 //     such as "22 lines left out", and any of the given paths: "[… 22 lines h:0123456789]".
 //
-// It has no more than 400 bytes besides paths. There is no room for other words in a mark: whatever
-// is in a message of the user is read as what the user said. The cost is linear.
+// It has no more than 400 bytes besides paths. There is no room for other words in a mark: everything in a message of
+// the user is read as the user's words. The cost is linear.
 func Shortens(before, after string, paths ...string) bool {
 	before, after = spaced(before), spaced(after)
 	if before == after {
@@ -68,14 +67,13 @@ func Shortens(before, after string, paths ...string) bool {
 // spaced returns s with one blank wherever it has white space, and none at its ends.
 func spaced(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// A shortening is a text of which pieces are found.
+// A shortening is a search for pieces of a text.
 type shortening struct {
 	rest  string // after the pieces that were found
 	paths []string
 }
 
-// piece finds the next piece. What is between it and the one before is missing, which only
-// marks allow.
+// piece finds the next piece. The text between it and the previous piece is missing, which only marks allow.
 func (s *shortening) piece(p string, markBefore, markAfter bool) bool {
 	p = strings.TrimSpace(p)
 	if p == "" {
@@ -129,7 +127,7 @@ func (s *shortening) mark(text string) int {
 	return skipped + end + 1
 }
 
-// describes reports whether in is made of what marks may hold.
+// describes reports whether in consists of valid content of a mark.
 func describes(in string) bool {
 	for w := range strings.FieldsSeq(in) {
 		w = strings.Trim(w, `,;:.()"'`+gapSign)

@@ -7,17 +7,15 @@ import (
 	"github.com/condensehq/condense/internal/size"
 )
 
-// Verify checks res against every one of the [Rules] and returns all violations,
-// joined; each is a [*ViolationError]. It measures with req.Counter and leaves the rule
-// on growth out if there is none. The request must be one that a [Chain] accepts: IDs
-// that differ, messages that are measured. The host, the conformance suite and the fuzz tests all
-// call this one function. The cost is linear.
+// Verify checks res against every one of the [Rules] and returns all violations, joined; each is a [*ViolationError].
+// It measures with req.Counter and leaves the rule on growth out if there is none. The request must be one that a
+// [Chain] accepts: with different IDs and measured messages. The host, the conformance suite and the fuzz tests all
+// call this function. The cost is linear.
 func Verify(req *Request, res *Result) error {
 	return verify(req, res, false)
 }
 
-// verify is [Verify]. If adopted is set, res holds what a chain has made of earlier
-// answers: new messages have IDs too.
+// verify is [Verify]. If adopted is set, res is the combined result of a chain so far: new messages have IDs, too.
 func verify(req *Request, res *Result, adopted bool) error {
 	v := verifier{req: req, adopted: adopted}
 	if res == nil {
@@ -70,8 +68,8 @@ func (v *verifier) parts() bool {
 	return len(v.faults) == 0
 }
 
-// invalidPart says what is wrong with p. The set of parts is closed, but a pointer to
-// one satisfies the interface too.
+// invalidPart describes the fault of p. The set of parts is closed, but a pointer to one satisfies the interface,
+// too.
 func invalidPart(p Part, top bool) string {
 	switch p := p.(type) {
 	case Text, Image, Reasoning, Opaque:
@@ -199,7 +197,7 @@ func (v *verifier) growth() {
 	before, after := v.req.Tokens(), v.req.Budget.Overhead
 	for i := range v.out {
 		if v.same[i] {
-			after += v.req.Messages[v.from[i]].Tokens // what is as it was need not be counted
+			after += v.req.Messages[v.from[i]].Tokens // unchanged messages need not be counted
 		} else {
 			after += MessageTokens(v.req.Counter, v.out[i])
 		}

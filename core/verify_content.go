@@ -112,9 +112,8 @@ func sealed(p Part) bool {
 	return ok && (r.Signature != "" || r.Encrypted != "")
 }
 
-// countParts counts equal parts. Tool results, which are not comparable, are left out,
-// and so is what only claims to be a part: a request may hold it, and perhaps it is not
-// comparable either.
+// countParts counts equal parts. Tool results, which are not comparable, are left out, and so are other types that
+// implement Part: a request may have them, and they may not be comparable either.
 func countParts(parts []Part) map[Part]int {
 	n := make(map[Part]int, len(parts))
 	for _, p := range parts {
@@ -127,7 +126,7 @@ func countParts(parts []Part) map[Part]int {
 	return n
 }
 
-// words checks that what the system and the user said is still what they said.
+// words checks that the words of the system and of the user are unchanged or visibly shortened.
 func (v *verifier) words() {
 	for j := range v.req.Messages {
 		o := &v.req.Messages[j]

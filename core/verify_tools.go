@@ -24,9 +24,8 @@ func (v *verifier) tools() {
 	v.pending(before, was)
 }
 
-// match returns, for each use in the result, which of the request it is; -1 if it was
-// not there. A use is identified in its message by its call ID and by its
-// number among those of that ID there.
+// match returns, for each use in the result, the index of the use in the request; -1 if there is none. A use is
+// identified in its message by its call ID and its number among the uses of that ID.
 func (v *verifier) match(before, after *pairing) []int {
 	was := make([]int, len(after.uses))
 	for i := range v.out {

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/prefix"
 	"github.com/condensehq/condense/internal/rawjson"
@@ -51,7 +51,7 @@ type Accounts struct {
 
 // A postponed preparation begins when the request was answered: then the vendor's cache has it.
 type postponed struct {
-	d        lineage.Decision
+	d        epoch.Decision
 	to       extent
 	overflow bool
 

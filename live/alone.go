@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/wire"
 )
@@ -15,18 +16,18 @@ import (
 // alone condenses messages of which nothing is known, and keeps nothing. No language model is asked.
 func (x *exchange) alone(ctx context.Context, q *question) (*compressed, error) {
 	x.claim = &claim{entry: &entry{}, session: &session{}, state: &lineage.State{}}
-	x.look(x.claim.state)
+	x.plan = x.planOf(x.claim.state)
 	a := &compressed{messages: x.view, before: x.tokens, after: x.tokens}
-	d := lineage.Decision{Before: x.tokens}
+	d := epoch.Decision{Before: x.tokens}
 	switch {
-	case x.tokens > x.limit:
-		if d.Reason = lineage.Forced; x.guessed {
+	case x.tokens > x.policy.Limit:
+		if d.Reason = epoch.Forced; x.guessed {
 			x.r.Thinking = ""
 		}
-	case x.threshold > 0 && x.tokens >= x.threshold, q.ratio > 0:
-		d.Reason = lineage.Threshold
+	case x.policy.Threshold > 0 && x.tokens >= x.policy.Threshold, q.ratio > 0:
+		d.Reason = epoch.Threshold
 	}
-	if d.Reason == lineage.None || q.ratio == 1 && d.Reason != lineage.Forced {
+	if d.Reason == epoch.None || q.ratio == 1 && d.Reason != epoch.Forced {
 		return a, nil
 	}
 	j := x.job(d, false)
@@ -53,38 +54,35 @@ func (x *exchange) alone(ctx context.Context, q *question) (*compressed, error) 
 
 // once makes the view what a condensation makes of the messages, and reports whether it has changed something. One message stays one
 // message, as callers expect that match them by place, unless that would not fit.
-func (x *exchange) once(ctx context.Context, q *question, j *job, d lineage.Decision) (changed bool, err error) {
-	p, err := x.inTurn(ctx, j, d.Reason == lineage.Forced)
+func (x *exchange) once(ctx context.Context, q *question, j *job, d epoch.Decision) (changed bool, err error) {
+	p, err := x.inTurn(ctx, j, d.Reason == epoch.Forced)
 	if errors.Is(err, errAsks) {
 		p, err = x.nextTurn(ctx, func(ctx context.Context) (*prepared, error) { return x.runBuiltin(ctx, j) })
 	}
 	if err == nil && !x.sameRoles(p.after) {
-		was := *x
-		most := x.limit
+		limit := x.policy.Limit
 		if q.budget > 0 {
-			most = q.budget
+			limit = q.budget
 		}
 		own := *j
-		own.turn.Profile, own.turn.Mode, own.target = "", "", min(j.target, most)
+		own.turn.Profile, own.turn.Mode, own.target = "", "", min(j.target, limit)
 		const tries = 4 // we and the chain count differently
-		for n := 1; ; n++ {
+		for range tries {
 			instead, failed := x.nextTurn(ctx, func(ctx context.Context) (*prepared, error) { return own.run(ctx, x.inPlace, whole) })
 			if failed != nil || !x.sameRoles(instead.after) {
 				break
 			}
-			if changed, failed = x.freeze(q, instead, d); failed != nil || !changed {
+			trial, changed, failed := x.freeze(q, instead, d)
+			if failed != nil || !changed {
 				break
 			}
-			if x.tokens <= most {
+			if trial.tokens <= limit {
+				x.plan = trial
 				return true, nil
 			}
-			if n == tries {
-				break
-			}
-			own.target = int(0.95 * float64(most) / float64(x.tokens) * float64(own.target))
-			*x = was
+			own.target = int(0.95 * float64(limit) / float64(trial.tokens) * float64(own.target))
 		}
-		if *x = was; len(q.added) > 0 {
+		if len(q.added) > 0 {
 			return false, nil
 		}
 	}
@@ -94,7 +92,11 @@ func (x *exchange) once(ctx context.Context, q *question, j *job, d lineage.Deci
 	if err != nil {
 		return false, err
 	}
-	return x.freeze(q, p, d)
+	trial, changed, err := x.freeze(q, p, d)
+	if changed && err == nil {
+		x.plan = trial
+	}
+	return changed, err
 }
 
 // sameRoles reports whether a view has a message for each of the client's, by the same author.
@@ -102,21 +104,21 @@ func (x *exchange) sameRoles(view []wire.Message) bool {
 	return slices.EqualFunc(view, x.r.Messages, func(a, b wire.Message) bool { return a.Role == b.Role })
 }
 
-// freeze makes the view what a condensation has made.
-func (x *exchange) freeze(q *question, p *prepared, d lineage.Decision) (changed bool, err error) {
-	next, err := x.claim.state.Freeze(x.r, x.rolling, lineage.Condensed{Basis: p.basis, After: p.after, Decision: d, Forced: d.Reason == lineage.Forced}, x.start)
+// freeze returns the plan with a condensation, and whether it is smaller than the request.
+func (x *exchange) freeze(q *question, p *prepared, d epoch.Decision) (trial plan, changed bool, err error) {
+	next, err := x.claim.state.Freeze(x.r, x.rolling, lineage.Condensed{Basis: p.basis, After: p.after, Decision: d, Forced: d.Reason == epoch.Forced}, x.start)
 	if errors.Is(err, lineage.ErrNothing) || errors.Is(err, lineage.ErrRound) {
-		return false, nil
+		return plan{}, false, nil
 	}
 	if err != nil {
-		return false, err
+		return plan{}, false, err
 	}
-	x.look(next)
+	trial = x.planOf(next)
 	for i := range min(q.frozen, next.Epoch.Cut) { // they may be written differently
-		if i >= len(p.after) || i >= len(x.view) || p.after[i].Hash != x.r.Messages[i].Hash {
-			return false, fmt.Errorf("the chain changed message %d, which is frozen", i)
+		if i >= len(p.after) || i >= len(trial.view) || p.after[i].Hash != x.r.Messages[i].Hash {
+			return plan{}, false, fmt.Errorf("the chain changed message %d, which is frozen", i)
 		}
-		x.view[i] = x.r.Messages[i].Raw
+		trial.view[i] = x.r.Messages[i].Raw
 	}
-	return x.ours < x.original, x.check()
+	return trial, trial.ours < trial.original, x.check(&trial)
 }

@@ -86,7 +86,7 @@ func refusal(status int) bool {
 // API does. It reads the announcement of the answer and the event after it; res can be read as before. To delay no other answers, it
 // looks only at those to prompts that fill a quarter of the window that we know.
 func (x *exchange) late(res *http.Response) bool {
-	if x.r.API != wire.Responses || !x.r.Stream || res.StatusCode != http.StatusOK || res.Header.Get("Content-Encoding") != "" || x.tokens < x.window/4 {
+	if x.r.API != wire.Responses || !x.r.Stream || res.StatusCode != http.StatusOK || res.Header.Get("Content-Encoding") != "" || x.tokens < x.policy.Window/4 {
 		return false
 	}
 	w := wire.Watch(x.r.API)
@@ -132,7 +132,7 @@ func (x *exchange) repair(r *http.Request, res *http.Response) (again *http.Requ
 		why = "overflow"
 	case (x.altered || x.equipped != nil || x.claim.unread || x.claim.lost) && bytes.Contains(text, []byte("thinking")) && aboutThinking(string(text)):
 		why = thinking
-	case x.altered && x.claim.state.Scale(x.original) <= x.window:
+	case x.altered && x.claim.state.Scale(x.original) <= x.policy.Window:
 		why = refused
 	default:
 		return nil, ""
@@ -141,7 +141,7 @@ func (x *exchange) repair(r *http.Request, res *http.Response) (again *http.Requ
 	err = x.safely("repair", func() error {
 		if why == refused {
 			x.epoch, x.next, x.kept, x.undone = nil, nil, nil, false
-			x.look(x.own())
+			x.plan = x.planOf(x.own())
 			return nil
 		}
 		return x.again(ctx, why)
@@ -184,7 +184,7 @@ func (x *exchange) forget(ctx context.Context) error {
 	defer c.release()
 	c.state = x.own()
 	c.state.Sent(x.r, x.rolling, x.start)
-	c.tried(x.tokens + x.minNew())
+	c.tried(x.policy.RetryAfter(x.tokens))
 	return c.save(ctx, x.store, true, x.s.Now())
 }
 
@@ -208,18 +208,18 @@ func (x *exchange) again(ctx context.Context, why string) error {
 	defer func() { x.claim.release() }()
 	before := *c.state
 	x.epoch, x.next, x.kept, x.ingested, x.repairs, x.undone = nil, nil, nil, 0, true, false
-	x.look(c.state)
+	x.plan = x.planOf(c.state)
 	size := len(x.r.With(x.view))
 	if why == thinking {
 		c.state.Strip(x.r, x.rolling)
-		x.look(c.state)
+		x.plan = x.planOf(c.state)
 	} else if err := x.epochIfDue(ctx, true); err != nil {
 		return err
 	}
 	if len(x.r.With(x.view)) >= size {
 		return errUnchanged
 	}
-	if err := x.check(); err != nil {
+	if err := x.check(&x.plan); err != nil {
 		return err
 	}
 	x.durable = true

@@ -18,11 +18,19 @@ import (
 // loopback included.
 func BenchmarkTurn(b *testing.B) {
 	for _, tokens := range []int{20_000, 200_000, 1_000_000} {
-		b.Run(fmt.Sprintf("tokens=%d", tokens), func(b *testing.B) { benchmarkTurn(b, tokens) })
+		b.Run(fmt.Sprintf("tokens=%d", tokens), func(b *testing.B) { benchmarkTurn(b, tokens, nil) })
 	}
 }
 
-func benchmarkTurn(b *testing.B, tokens int) {
+// BenchmarkCondensedTurn is a turn of a conversation that was condensed before, to about half of its size.
+func BenchmarkCondensedTurn(b *testing.B) {
+	for _, tokens := range []int{200_000, 1_000_000} {
+		b.Run(fmt.Sprintf("tokens=%d", tokens), func(b *testing.B) { benchmarkTurn(b, tokens, withWindow(tokens)) })
+	}
+}
+
+// benchmarkTurn measures turns of a conversation of a size. The first one is not measured: an epoch begins with it, if the window is small.
+func benchmarkTurn(b *testing.B, tokens int, host *condense.Options) {
 	b.Helper()
 	const perMessage = 117
 	n := tokens / perMessage / 4 * 4
@@ -41,7 +49,7 @@ func benchmarkTurn(b *testing.B, tokens int) {
 		fmt.Fprintf(w, `{"id":"m","type":"message","role":"assistant","content":[],"stop_reason":"end_turn","usage":{"input_tokens":%d,"output_tokens":1}}`, size/5)
 	}))
 	defer vendor.Close()
-	h, err := condense.Open(b.Context(), nil)
+	h, err := condense.Open(b.Context(), host)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -66,10 +74,8 @@ func benchmarkTurn(b *testing.B, tokens int) {
 			b.Fatal(err)
 		}
 	}
-	b.ReportAllocs()
-	b.ResetTimer()
-	for i := range b.N {
-		req, err := http.NewRequestWithContext(b.Context(), http.MethodPost, server.URL+"/v1/messages", bytes.NewReader(bodies[i%turns]))
+	turn := func(i int) {
+		req, err := http.NewRequestWithContext(b.Context(), http.MethodPost, server.URL+"/v1/messages", bytes.NewReader(bodies[i]))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -82,5 +88,15 @@ func benchmarkTurn(b *testing.B, tokens int) {
 			b.Fatal(resp.Status, err)
 		}
 		_ = resp.Body.Close()
+	}
+	turn(0)
+	live.Settle(g)
+	if condensed := g.Stats().EpochCount > 0; condensed != (host != nil) {
+		b.Fatalf("condensed: %t", condensed)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := range b.N {
+		turn(1 + i%(turns-1))
 	}
 }

@@ -21,8 +21,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/agents"
-	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/rawjson"
 )
@@ -262,7 +262,7 @@ func (x *exchange) compact(r *http.Request) (*http.Response, error) {
 		items = items[:len(items)-1]
 	}
 	x.claim = x.seen // for the size of what is not condensed
-	j := x.job(lineage.Decision{}, false)
+	j := x.job(epoch.Decision{}, false)
 	x.claim = nil
 	j.body, j.turn.NoRecall = x.r.With(items), true // what the client drops, nothing leads to
 	ctx, cancel := context.WithTimeout(r.Context(), compactFor)

@@ -382,18 +382,18 @@ func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
 	x.rolling = lineage.Roll(x.r.Messages)
 	x.pins = q.pins
 	if q.budget > 0 {
-		x.limit = min(x.limit, q.budget)
+		x.policy.Limit = min(x.policy.Limit, q.budget)
 	}
 	if q.session == "" {
 		return x.alone(r.Context(), q)
 	}
 	if q.budget > 0 {
-		x.window, x.threshold = min(x.window, q.budget), min(x.threshold, q.budget)
+		x.policy.Window, x.policy.Threshold = min(x.policy.Window, q.budget), min(x.policy.Threshold, q.budget)
 	}
 	if q.ratio > 0 && q.ratio < 1 || q.recent > 0 {
 		s := *x.s
-		if due := cmp.Or(x.threshold, x.limit); q.ratio > 0 {
-			s.Epoch.Target = 100 * q.ratio * float64(due) / float64(max(1, x.window))
+		if due := cmp.Or(x.policy.Threshold, x.policy.Limit); q.ratio > 0 {
+			x.policy.Target = 100 * q.ratio * float64(due) / float64(max(1, x.policy.Window))
 		}
 		s.Ingest.Off = s.Ingest.Off || q.recent > 0
 		x.s = &s
@@ -410,7 +410,7 @@ func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
 	}
 	x.durable = true // else only the usage, which need not come, stores where the session was before another one's epoch
 	before := x.claim.state.Rolling
-	if x.look(x.claim.state); x.guessed && (x.tokens > x.limit || x.check() != nil) {
+	if x.plan = x.planOf(x.claim.state); x.guessed && (x.tokens > x.policy.Limit || x.check(&x.plan) != nil) {
 		x.r.Thinking = "" // too long is refused whatever the model does; and so it was before in this turn
 	}
 	if err := x.decide(r.Context()); err != nil {

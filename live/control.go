@@ -16,6 +16,7 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
@@ -210,26 +211,21 @@ func (x *exchange) undoIfAsked() (bool, error) {
 	case err != nil:
 		return false, err
 	}
-	was := *x
-	restore := func() {
-		x.view, x.altered, x.ours, x.tokens, x.original = was.view, was.altered, was.ours, was.tokens, was.original
-	}
-	x.look(next)
-	size := x.tokens
-	if size > x.limit || size > x.window {
-		restore()
-		x.dropped(o, fmt.Sprintf("without it the request has about %d tokens, and at most %d fit", size, min(x.limit, x.window)))
+	trial := x.planOf(next)
+	size := trial.tokens
+	if size > x.policy.Limit || size > x.policy.Window {
+		x.dropped(o, fmt.Sprintf("without it the request has about %d tokens, and at most %d fit", size, min(x.policy.Limit, x.policy.Window)))
 		return false, nil
 	}
-	if x.check() != nil {
-		restore()
+	if x.check(&trial) != nil {
 		x.waits(o, "the vendor would refuse the request in the middle of this turn")
 		return false, nil //nolint:nilerr // another request will do
 	}
 	next.Orders = o.Number
 	x.next, x.undone = next, true
 	x.obeyed(o, "")
-	x.obeys.Before, x.obeys.After, x.obeys.Changed = was.tokens, size, true
+	x.obeys.Before, x.obeys.After, x.obeys.Changed = x.tokens, size, true
+	x.plan = trial
 	return true, nil
 }
 
@@ -249,19 +245,19 @@ func (c *claim) former() *lineage.State {
 }
 
 // wished changes a decision to what the user wants, and returns the order that it carries out; nil for none.
-func (x *exchange) wished(d lineage.Decision, overflow bool) (lineage.Decision, *Order) {
+func (x *exchange) wished(d epoch.Decision, overflow bool) (epoch.Decision, *Order) {
 	c, o := x.claim, x.order(OrderNow)
-	refused := overflow || c.overflowed() || x.tokens > x.window
+	refused := overflow || c.overflowed() || x.tokens > x.policy.Window
 	switch {
-	case o != nil && d.Reason != lineage.Forced:
-		d.Reason, d.Wait, d.Turns = lineage.Asked, false, 0
+	case o != nil && d.Reason != epoch.Forced:
+		d.Reason, d.Wait, d.Turns = epoch.Asked, false, 0
 	case o != nil:
-	case x.paused() && !refused, c.state.Held && d.Reason != lineage.Forced:
-		d.Reason = lineage.None
+	case x.paused() && !refused, c.state.Held && d.Reason != epoch.Forced:
+		d.Reason = epoch.None
 	}
 	if o != nil {
 		if d.Target = o.Tokens; o.Percent > 0 {
-			d.Target = int(o.Percent / 100 * float64(x.window))
+			d.Target = int(o.Percent / 100 * float64(x.policy.Window))
 		}
 	}
 	return d, o
@@ -286,7 +282,7 @@ func (x *exchange) hostFor(ctx context.Context, o *Order) (host *condense.Host, 
 }
 
 // orderedJob is the condensation that an order asks for.
-func (x *exchange) orderedJob(d lineage.Decision, o *Order, overflow bool) *job {
+func (x *exchange) orderedJob(d epoch.Decision, o *Order, overflow bool) *job {
 	j := x.job(d, overflow)
 	j.order = o.Number
 	if o.Profile != "" {
@@ -484,11 +480,10 @@ func (x *exchange) describe() {
 	if a.Agent == "" {
 		a.Folder, a.Title = folderOf(x.r), titleOf(x.r)
 	}
-	a.Agent, a.Profile, a.Window, a.Limit, a.Threshold = x.agent.Name, cmp.Or(x.mode, x.profile), x.window, x.limit, x.threshold
+	a.Agent, a.Profile, a.Window, a.Limit, a.Threshold = x.agent.Name, cmp.Or(x.mode, x.profile), x.policy.Window, x.policy.Limit, x.policy.Threshold
 	a.Tokens, a.Original = x.tokens, c.state.Estimate(x.original)
-	if grown, answers := x.grown(); answers > 0 {
-		a.Grows = grown / answers
-	}
+	f := x.facts(false)
+	a.Grows = f.Grown / f.Answers
 	if len(x.resolved.Chain) > 0 {
 		a.Chain = x.resolved.Chain[0].Name
 	}

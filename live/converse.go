@@ -43,31 +43,26 @@ type exchange struct {
 	ofPlan     bool        // they are, or may be
 	postponed  *postponed  // to be prepared when the request was answered; nil for nothing
 	rolling    []wire.Hash // of the client's messages
-	view       [][]byte    // in place of the client's messages
-	altered    bool        // the view differs from them
-	ours       int         // our tokens of the view
-	original   int         // our tokens of the request as it came
-	media      int         // of them, about those of images and files
-	untouched  int         // our tokens of the client's messages; 0 if not counted yet
-	tokens     int         // the vendor's tokens of the view, as we estimate them
-	reads      string      // who can recall what the request brings; empty if no one can
-	recalls    bool        // this client can recall: views may have handles
-	calls      bool        // the client asks for a condensation, and waits for it
-	pins       pins
-	guessed    bool // how the model thinks is not in the request
-	epoch      *Epoch
-	journal    []byte         // of the epoch, for Options.Watch
-	undone     bool           // next takes the last epoch back
-	obeys      *Order         // what became of what the user asked for; nil if there is nothing new
-	shadowed   *job           // of the epoch, for Options.Shadow
-	next       *lineage.State // of the epoch
-	made       *prepared      // for it
-	must       bool           // the vendor refuses the request without it
-	repairs    bool           // the vendor has refused what was sent
-	kept       *store.Kept    // with it; nil for nothing
-	ingested   int
-	lost       int  // decisions to other gateways
-	durable    bool // something is sent for the first time that must be sent again
+	plan
+	media    int    // of plan.original, about those of images and files
+	reads    string // who can recall what the request brings; empty if no one can
+	recalls  bool   // this client can recall: views may have handles
+	calls    bool   // the client asks for a condensation, and waits for it
+	pins     pins
+	guessed  bool // how the model thinks is not in the request
+	epoch    *Epoch
+	journal  []byte         // of the epoch, for Options.Watch
+	undone   bool           // next takes the last epoch back
+	obeys    *Order         // what became of what the user asked for; nil if there is nothing new
+	shadowed *job           // of the epoch, for Options.Shadow
+	next     *lineage.State // of the epoch
+	made     *prepared      // for it
+	must     bool           // the vendor refuses the request without it
+	repairs  bool           // the vendor has refused what was sent
+	kept     *store.Kept    // with it; nil for nothing
+	ingested int
+	lost     int  // decisions to other gateways
+	durable  bool // something is sent for the first time that must be sent again
 
 	received []byte  // the body as it came
 	sent     []byte  // nil: as it came
@@ -163,7 +158,7 @@ func (g *Gateway) exchange(r *http.Request, s *settings, t *target, b *body) *ex
 	}
 	x := &exchange{Gateway: g, s: s, t: t, start: s.Now(), received: b.decoded, weight: b.weight}
 	if x.weight == nil {
-		if err := g.safely("request", func() error { return x.plan(r, b.decoded) }); err != nil {
+		if err := g.safely("request", func() error { return x.read(r, b.decoded) }); err != nil {
 			g.fault("request", err)
 			x.frozen()
 		}
@@ -221,8 +216,8 @@ const mostMessages = 50_000
 // longestModel is the length in bytes of the longest name of a model, which is kept and shown.
 const longestModel = 256
 
-// plan reads the request and fills x.
-func (x *exchange) plan(r *http.Request, body []byte) error {
+// read reads the request and fills x.
+func (x *exchange) read(r *http.Request, body []byte) error {
 	ctx := r.Context()
 	api := wire.API(x.t.api)
 	known := agents.Of(r.Header, nil)
@@ -307,39 +302,57 @@ func (x *exchange) peek(session *session, summary bool) error {
 		return err
 	}
 	x.seen = c
-	x.look(c.state)
-	if summary && x.altered && c.state.Scale(x.original) <= x.limit {
+	x.plan = x.planOf(c.state)
+	if summary && x.altered && c.state.Scale(x.original) <= x.policy.Limit {
 		originals := lineage.State{}
 		if x.caching.Bound { // the newer thinking was written after the view
 			originals.Strip(x.r, x.rolling)
 		}
-		x.look(&originals)
+		x.plan = x.planOf(&originals)
 	}
 	return nil
 }
 
-// look computes the view of a state.
-func (x *exchange) look(s *lineage.State) {
+// A plan has the messages to be sent for a request, and their size.
+type plan struct {
+	view     [][]byte // in place of the client's messages
+	altered  bool     // the view differs from them
+	ours     int      // our tokens of the request with the view
+	original int      // our tokens of the request as it came
+	tokens   int      // the vendor's tokens of the request with the view, as estimated
+}
+
+// planOf returns the plan of a state.
+func (x *exchange) planOf(s *lineage.State) plan {
 	s.Tool = x.equipped != nil
 	if x.caching.Bound {
 		s.Bind(x.r, x.rolling)
 	}
-	x.view = s.View(x.r, x.rolling)
-	x.altered = len(x.view) != len(x.r.Messages)
-	for i := 0; i < len(x.view) && !x.altered; i++ {
-		x.altered = !bytes.Equal(x.view[i], x.r.Messages[i].Raw)
+	p := plan{view: s.View(x.r, x.rolling)}
+	p.altered = len(p.view) != len(x.r.Messages)
+	for i := 0; i < len(p.view) && !p.altered; i++ {
+		p.altered = !bytes.Equal(p.view[i], x.r.Messages[i].Raw)
 	}
-	x.ours = s.Count(x.r, x.rolling, tokensOf)
-	x.tokens = s.Estimate(x.ours)
-	x.original = x.ours
-	if x.altered {
-		if x.untouched == 0 {
-			for i := range x.r.Messages {
-				x.untouched += tokensOf(x.r.Messages[i].Raw)
-			}
+	p.ours = s.Count(x.r, x.rolling, tokensOf)
+	p.tokens = s.Estimate(p.ours)
+	p.original = p.ours
+	if p.altered {
+		p.original = s.HeadOur + untouched(x.r)
+	}
+	return p
+}
+
+// untouched returns our tokens of the client's messages.
+func untouched(r *wire.Request) int {
+	n := 0
+	for i := range r.Messages {
+		if m := &r.Messages[i]; m.Tokens > 0 {
+			n += m.Tokens
+		} else {
+			n += tokensOf(m.Raw)
 		}
-		x.original = s.HeadOur + x.untouched
 	}
+	return n
 }
 
 // frozen falls back to the view that the vendor has seen last, or to the client's own messages.
@@ -355,7 +368,7 @@ func (x *exchange) frozen() {
 		if s != nil {
 			copied := *s
 			x.claim.state = &copied
-			x.look(&copied)
+			x.plan = x.planOf(&copied)
 		}
 		return nil
 	})
@@ -389,7 +402,7 @@ func (x *exchange) decide(ctx context.Context) error {
 func (x *exchange) decideOnce(ctx context.Context) error {
 	c := x.claim
 	if !c.mine { // another request of the lineage decides
-		x.look(c.state)
+		x.plan = x.planOf(c.state)
 		return nil
 	}
 	before := *c.state
@@ -399,7 +412,7 @@ func (x *exchange) decideOnce(ctx context.Context) error {
 		ingested := before
 		c.state, x.ingested, x.kept = &ingested, 0, nil
 	}
-	x.look(c.state)
+	x.plan = x.planOf(c.state)
 	if err := x.safely("epoch", func() error { return x.epochIfDue(ctx, false) }); err != nil {
 		x.fault("epoch", err)
 	}
@@ -419,7 +432,7 @@ func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
 		}
 		c.based, c.state = 0, x.next
 	}
-	err := x.check()
+	err := x.check(&x.plan)
 	if err == nil && c.unread {
 		err = c.session.failure()
 	}
@@ -458,7 +471,7 @@ func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
 		x.stats.fault("recall_full")
 		overflow := x.epoch != nil && x.epoch.Reason == overflowed
 		c.entry, c.based, c.over, c.state, c.keep, x.kept, x.next, x.ingested, x.epoch, x.undone, x.obeys = old, based, nil, &unchanged, nil, nil, nil, 0, nil, false, nil
-		x.look(c.state)
+		x.plan = x.planOf(c.state)
 		if err := x.safely("epoch", func() error { return x.epochIfDue(ctx, overflow) }); err != nil {
 			x.fault("epoch", err)
 		}
@@ -471,8 +484,8 @@ func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
 	if f := (*wire.RuleError)(nil); !x.guessed || !errors.As(err, &f) { // else it waits until the turn is over
 		x.fault("commit", err)
 	}
-	x.look(c.state)
-	if x.check() != nil {
+	x.plan = x.planOf(c.state)
+	if x.check(&x.plan) != nil {
 		x.view, x.altered = nil, false
 	}
 	if errors.Is(err, store.ErrAway) && c.entry.state == nil && answered(x.r) {
@@ -497,16 +510,16 @@ func (x *exchange) guess(old *entry, based int64, before *lineage.State) {
 	x.kept, x.next, x.epoch, x.ingested, x.undone, x.obeys = nil, nil, nil, 0, false, nil
 }
 
-// check reports what the vendor would refuse in the view and not in the request.
-func (x *exchange) check() error {
-	if !x.altered {
+// check reports a rule of the vendor that a plan breaks and the request does not.
+func (x *exchange) check(p *plan) error {
+	if !p.altered {
 		return nil
 	}
-	return x.checkView(x.view)
+	return x.checkView(p.view)
 }
 
 func (x *exchange) checkView(view [][]byte) error {
-	err := wire.Check(x.r.API, x.r, view)
+	err := x.parsed.Check(x.r.API, x.r, view)
 	if f := (*wire.RuleError)(nil); errors.As(err, &f) && f.Client {
 		return nil
 	}

@@ -8,206 +8,234 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/lineage"
-	"github.com/condensehq/condense/internal/live/store"
 )
+
+// An occasion is a reason to begin an epoch with a request.
+type occasion struct {
+	decision epoch.Decision
+	order    *Order // nil unless the user has ordered it
+	overflow bool   // the vendor has just refused the request
+	began    time.Time
+}
+
+func (o *occasion) forced() bool { return o.decision.Reason == epoch.Forced }
 
 // epochIfDue begins an epoch if there is a reason for one. Only a request that the vendor would refuse waits for its condensation, and a caller of
 // /v1/compress, who asks for it. Every other epoch is prepared next to the request, and begins with the next one.
 func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
-	c := x.claim
-	if !overflow {
-		if undone, err := x.undoIfAsked(); undone || err != nil {
+	for {
+		o, err := x.occasion(ctx, overflow)
+		if o == nil || err != nil {
+			return err
+		}
+		if again, err := x.beginEpoch(ctx, o); !again {
 			return err
 		}
 	}
-	d, o := x.wished(lineage.Due(c.state, x.r, x.question(overflow)), overflow)
-	if d.Reason == lineage.None {
+}
+
+// occasion returns the reason to begin an epoch now; nil if there is none. It may undo the last epoch instead, or prepare the next one.
+func (x *exchange) occasion(ctx context.Context, overflow bool) (*occasion, error) {
+	c := x.claim
+	if !overflow {
+		if undone, err := x.undoIfAsked(); undone || err != nil {
+			return nil, err
+		}
+	}
+	d, order := x.wished(x.due(ctx, overflow), overflow)
+	if d.Reason == epoch.None {
 		if !x.paused() && !c.state.Held {
 			x.prepareEarly(d) //nolint:contextcheck // it outlives the request
 		}
-		return nil
+		return nil, nil
 	}
-	ctx, span := x.telemetry.tracer.Start(ctx, "condense", trace.WithAttributes(aReason.String(string(d.Reason)), aMode.String(cmp.Or(x.mode, x.profile))))
-	defer span.End()
-	forced := d.Reason == lineage.Forced
-	if x.tokens < c.triedAt() && !forced && o == nil {
-		return nil
-	}
-	x.must = overflow || c.overflowed() || x.tokens > x.window
+	x.must = overflow || c.overflowed() || x.tokens > x.policy.Window
 	if x.away.now() && !x.must {
-		return nil // what must be sent again could not be stored
+		return nil, nil // what must be sent again could not be stored
 	}
-	if o != nil {
-		if why := c.failure(o); why != "" {
-			x.dropped(o, why)
-			return nil
+	if order != nil {
+		if why := c.failure(order); why != "" {
+			x.dropped(order, why)
+			return nil, nil
 		}
-		c.unordered(o)
+		c.unordered(order)
 	}
-	began := time.Now()
+	return &occasion{decision: d, order: order, overflow: overflow, began: time.Now()}, nil
+}
+
+// beginEpoch makes the condensation for an occasion the one that is sent, and reports whether another attempt should follow.
+func (x *exchange) beginEpoch(ctx context.Context, o *occasion) (again bool, err error) {
+	ctx, span := x.telemetry.tracer.Start(ctx, "condense", trace.WithAttributes(aReason.String(string(o.decision.Reason)), aMode.String(cmp.Or(x.mode, x.profile))))
+	defer span.End()
 	if x.recalls {
 		n, err := x.store.KeptBytes(ctx)
 		x.recalls = err == nil && n < x.s.Recall.MaxSize
 	}
-	if forced && !x.s.Observe {
+	if o.forced() && !x.s.Observe {
 		x.awaitPrepared(ctx)
 	}
-	p := c.takePrepared(x.rolling, forced)
-	if p != nil && (p.handles && !x.recalls || p == x.made) { // what was sent of this one the vendor has refused
+	p := x.claim.takePrepared(x.rolling, o.forced())
+	if p != nil && (p.handles && !x.recalls || p == x.made) { // the vendor has refused the one that was sent
 		p = nil
 	}
 	taken := p != nil
-	if !taken && (x.s.Observe || !forced && !x.calls && o == nil) {
-		x.prepare(d, whole, overflow) //nolint:contextcheck // it outlives the request
-		return nil
-	}
-	x.shadowed = nil
-	if x.s.Watch != nil && len(x.s.Shadow) > 0 {
-		x.shadowed = x.job(d, overflow)
-	}
-	if p == nil && o != nil {
-		j := x.orderedJob(d, o, overflow)
-		x.shadowed = nil
-		var err error
-		switch p, err = x.obey(ctx, j, o); {
-		case err == nil:
-		case errors.Is(err, errAsks):
-			x.waits(o, "a language model works at it")
-		case ctx.Err() != nil:
-			return err
-		default:
-			x.dropped(o, reasonOf(err))
-		}
-		if p == nil && !forced {
-			return nil
+	if x.shadowed = nil; taken {
+		x.compareLater(x.job(o.decision, o.overflow))
+	} else {
+		if p, err = x.condensation(ctx, o); p == nil || err != nil {
+			return false, err
 		}
 	}
-	if p == nil {
-		job := x.shadowed
-		if job == nil {
-			job = x.job(d, overflow)
-		}
-		var err error
-		p, err = x.inTurn(ctx, job, forced)
-		switch {
-		case errors.Is(err, errAsks), errors.Is(err, errQueue):
-			x.prepare(d, whole, overflow) //nolint:contextcheck // it outlives the request
-			return nil
-		case err != nil:
-			c.tried(x.tokens + x.minNew())
-			if errors.Is(err, errNotDue) {
-				return nil
-			}
-			return err
-		}
+	next, err := x.frozenBy(p, o)
+	if next == nil || err != nil {
+		return false, err
 	}
-	next, err := c.state.Freeze(x.r, x.rolling, lineage.Condensed{Basis: p.basis, After: p.after, Forced: forced, Decision: d}, x.start)
-	if err != nil {
-		c.tried(x.tokens + x.minNew())
-		if errors.Is(err, lineage.ErrRound) { // until the turn is over
-			if o != nil {
-				x.waits(o, "the model thinks in this turn: it can be had when the turn is over")
-			}
-			return nil
-		}
-		if o != nil {
-			x.dropped(o, reasonOf(err))
-			return nil
-		}
-		return err
+	trial := x.planOf(next)
+	if o.forced() && taken && trial.tokens > x.policy.Limit { // too much has come since it was made
+		return true, nil
 	}
-	next.Held = false
-	before := x.tokens
-	ours := x.ours
-	was := *x
-	x.look(next)
-	smaller := x.ours < ours
-	if forced && taken && x.tokens > x.limit { // too much has come since it was made
-		x.view, x.altered, x.ours, x.tokens, x.original = was.view, was.altered, was.ours, was.tokens, was.original
-		return x.epochIfDue(ctx, overflow)
+	if trial.ours >= x.ours {
+		x.useless(o, "the condensation is not smaller")
+		return false, nil
 	}
-	if smaller && x.recalls {
-		var kept *store.Kept
-		if kept, err = x.keep(ctx, next, was.view); kept != nil {
-			x.kept = kept // with what is kept of the round
-		}
-	}
-	if !smaller || err != nil {
-		x.view, x.altered, x.ours, x.tokens, x.original = was.view, was.altered, was.ours, was.tokens, was.original
+	if x.recalls {
+		kept, err := x.keep(ctx, next, x.view)
 		if err != nil { // no handles, then
 			x.fault("recall", err)
 			x.recalls = false
-			return x.epochIfDue(ctx, overflow)
+			return true, nil
 		}
-		c.tried(x.tokens + x.minNew())
-		if o != nil {
-			x.dropped(o, "the condensation is not smaller")
+		if kept != nil {
+			x.kept = kept // with what is kept of the round
 		}
-		return nil
 	}
-	if o != nil && o.Number == p.order {
-		x.obeyed(o, "")
-		x.obeys.Before, x.obeys.After, x.obeys.Changed, next.Orders = before, x.tokens, true, o.Number
+	x.adopt(o, p, next, trial)
+	return false, nil
+}
+
+// condensation makes the one that an occasion needs now; nil if it is made next to the request, or there is no use in it.
+func (x *exchange) condensation(ctx context.Context, o *occasion) (*prepared, error) {
+	if x.s.Observe || !o.forced() && !x.calls && o.order == nil {
+		x.prepare(o.decision, whole, o.overflow) //nolint:contextcheck // it outlives the request
+		return nil, nil
+	}
+	if o.order != nil {
+		p, err := x.ordered(ctx, o)
+		if p != nil || err != nil || !o.forced() {
+			return p, err
+		}
+	}
+	j := x.job(o.decision, o.overflow)
+	if o.order == nil {
+		x.compareLater(j)
+	}
+	p, err := x.inTurn(ctx, j, o.forced())
+	switch {
+	case errors.Is(err, errAsks), errors.Is(err, errQueue):
+		x.prepare(o.decision, whole, o.overflow) //nolint:contextcheck // it outlives the request
+		return nil, nil
+	case err != nil:
+		x.claim.tried(x.policy.RetryAfter(x.tokens))
+		if errors.Is(err, errNotDue) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	return p, nil
+}
+
+// compareLater lets the profiles of [Options.Shadow] do a job too, if there are any.
+func (x *exchange) compareLater(j *job) {
+	if x.s.Watch != nil && len(x.s.Shadow) > 0 {
+		x.shadowed = j
+	}
+}
+
+// ordered makes the condensation that the user has ordered; nil if it comes later, or not at all.
+func (x *exchange) ordered(ctx context.Context, o *occasion) (*prepared, error) {
+	p, err := x.obey(ctx, x.orderedJob(o.decision, o.order, o.overflow), o.order)
+	switch {
+	case err == nil:
+		return p, nil
+	case errors.Is(err, errAsks):
+		x.waits(o.order, "a language model works at it")
+	case ctx.Err() != nil:
+		return nil, err
+	default:
+		x.dropped(o.order, reasonOf(err))
+	}
+	return nil, nil
+}
+
+// frozenBy returns the state of the epoch that begins with a condensation; nil if it cannot begin with this request.
+func (x *exchange) frozenBy(p *prepared, o *occasion) (*lineage.State, error) {
+	c := lineage.Condensed{Basis: p.basis, After: p.after, Forced: o.forced(), Decision: o.decision}
+	next, err := x.claim.state.Freeze(x.r, x.rolling, c, x.start)
+	switch {
+	case err == nil:
+		next.Held = false
+		return next, nil
+	case errors.Is(err, lineage.ErrRound): // until the turn is over
+		x.claim.tried(x.policy.RetryAfter(x.tokens))
+		if o.order != nil {
+			x.waits(o.order, "the model thinks in this turn: it can be had when the turn is over")
+		}
+		return nil, nil
+	case o.order != nil:
+		x.useless(o, reasonOf(err))
+		return nil, nil
+	}
+	x.claim.tried(x.policy.RetryAfter(x.tokens))
+	return nil, err
+}
+
+// useless notes that another attempt at this size is useless, and tells the user who has ordered it.
+func (x *exchange) useless(o *occasion, why string) {
+	x.claim.tried(x.policy.RetryAfter(x.tokens))
+	if o.order != nil {
+		x.dropped(o.order, why)
+	}
+}
+
+// adopt makes a trial the plan of the request.
+func (x *exchange) adopt(o *occasion, p *prepared, next *lineage.State, trial plan) {
+	before := x.tokens
+	x.plan = trial
+	if o.order != nil && o.order.Number == p.order {
+		x.obeyed(o.order, "")
+		x.obeys.Before, x.obeys.After, x.obeys.Changed, next.Orders = before, x.tokens, true, o.order.Number
 	}
 	x.passes.add(p.passes)
 	predicted := *next.Epoch // the chain did what it could: that is the prediction
 	predicted.After, next.Epoch = x.tokens, &predicted
 	x.next, x.journal, x.made = next, p.journal, p
 	x.epoch = &Epoch{
-		Time: x.start, Agent: x.agent.Name, Model: x.r.Model, Lineage: c.conversation, Reason: string(d.Reason),
-		Before: before, After: x.tokens, Turns: d.Turns, Millis: float64(time.Since(began).Microseconds()) / 1000, Observed: x.s.Observe,
+		Time: x.start, Agent: x.agent.Name, Model: x.r.Model, Lineage: x.claim.conversation, Reason: string(o.decision.Reason),
+		Before: before, After: x.tokens, Turns: o.decision.Turns, Millis: float64(time.Since(o.began).Microseconds()) / 1000, Observed: x.s.Observe,
 		Provider: p.maker.provider, Outcome: p.maker.outcome, Fallback: p.maker.cause != "", Cause: p.maker.cause,
 	}
-	if overflow {
+	if o.overflow {
 		x.epoch.Reason = overflowed
 	}
-	return nil
 }
 
-// question is what lineage needs to decide.
-func (x *exchange) question(overflow bool) lineage.Question {
-	s := x.claim.state
-	write, read := x.caching.Prices(x.r.TTL)
-	fixed := s.Scale(s.HeadOur)
-	money := x.resolved.Auto && x.tokens >= x.least
-	q := lineage.Question{
-		Now: x.start, Tokens: x.tokens, Fixed: fixed, Window: x.window, Limit: x.limit, Overflow: overflow || x.claim.overflowed(),
-		Threshold: x.threshold, Floor: x.s.Epoch.MinSize, MinGain: int(x.resolved.MinGain / 100 * float64(max(0, x.tokens-fixed))), MinNew: x.minNew(),
-		Turns: x.s.ExpectedTurns, Write: write, Read: read, Risk: x.s.Epoch.Risk / 100, Lifetime: x.caching.Lifetime,
-		IgnoreCold: x.s.Epoch.IgnoreCold || !money, IgnorePayback: x.s.Epoch.IgnorePayback || !money,
-	}
-	if target := x.targetTokens(); target > 0 && x.tokens > fixed {
-		q.Share = float64(max(1, target-fixed)) / float64(x.tokens-fixed)
-	}
-	q.Grown, q.Answers = x.grown()
-	return q
+// facts returns the numbers that the decision about an epoch rests on.
+func (x *exchange) facts(overflow bool) epoch.Facts {
+	f := x.claim.state.Facts(x.r, x.ours, x.start)
+	f.Overflow, f.Retry = overflow || x.claim.overflowed(), x.claim.triedAt()
+	f.Cache.Write, f.Cache.Read = x.caching.Prices(x.r.TTL)
+	f.Cache.Usual = x.caching.Lifetime
+	return f
 }
 
-// grown returns how many tokens came since the last epoch, or since the beginning, and how many answers of the model.
-func (x *exchange) grown() (size, answers int) {
-	s := x.claim.state
-	from, size := 0, x.ours-s.HeadOur
-	if s.Epoch != nil {
-		from, size = min(s.Epoch.Cut, len(x.r.Messages)), size-s.Epoch.Our
-	}
-	for i := from; i < len(x.r.Messages); i++ {
-		if x.r.Messages[i].Role == "assistant" && (i == from || x.r.Messages[i-1].Role != "assistant") {
-			answers++
-		}
-	}
-	return s.Scale(size), max(1, answers)
-}
-
-func (x *exchange) minNew() int { return max(1, x.fresh) }
-
-// targetTokens is the configured target; 0 if there is none.
-func (x *exchange) targetTokens() int {
-	percent := x.s.Epoch.Target
-	if percent == 0 {
-		percent = x.resolved.Target
-	}
-	return int(percent / 100 * float64(x.window))
+// due decides whether the request begins an epoch.
+func (x *exchange) due(ctx context.Context, overflow bool) epoch.Decision {
+	f := x.facts(overflow)
+	d := epoch.Decide(f, x.policy)
+	x.s.Logger.DebugContext(ctx, "decision", "facts", f, "policy", x.policy, "decision", d)
+	return d
 }
 
 // tried notes that there is no use in another attempt below a size.

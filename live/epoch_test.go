@@ -49,14 +49,22 @@ func newPlay(t *testing.T, o upstream.Options, c upstream.Client, change func(*l
 // playIn plays through a gateway that is configured with that window.
 func playIn(t *testing.T, window int, o upstream.Options, c upstream.Client, change func(*live.Options)) *play {
 	t.Helper()
-	p := &play{vendor: upstream.New(o)}
+	p := &play{vendor: upstream.New(o), client: &c}
+	p.serve(t, withWindow(window), change)
+	return p
+}
+
+// serve opens the gateway of a play.
+func (p *play) serve(t *testing.T, host *condense.Options, change func(*live.Options)) {
+	t.Helper()
 	v := httptest.NewServer(p.vendor)
 	t.Cleanup(v.Close)
-	p.Gateway, p.server = serveWith(t, v.URL, withWindow(window), change)
+	p.Gateway, p.server = serveWith(t, v.URL, host, change)
 	p.server.Config.Handler = live.Settled(p.Gateway)
-	c.URL = p.server.URL
-	p.client = &c
-	return p
+	if p.client == nil {
+		p.client = &upstream.Client{}
+	}
+	p.client.URL = p.server.URL
 }
 
 // The loop of an agent is several times as long as the window: it ends, the vendor refuses nothing,

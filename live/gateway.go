@@ -280,7 +280,7 @@ func New(host *condense.Host, opts *Options) (*Gateway, error) {
 }
 
 func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, error) {
-	g := &Gateway{host: host, store: opened, parsed: wire.NewCache(), asking: make(chan struct{}, mostAsking), waiting: make(chan struct{}, mostShadows), pingEvery: pingEvery, patience: bodyPatience}
+	g := &Gateway{host: host, store: opened, parsed: wire.NewCache(tokensOf), asking: make(chan struct{}, mostAsking), waiting: make(chan struct{}, mostShadows), pingEvery: pingEvery, patience: bodyPatience}
 	g.bodies, g.epochs, g.preparing, g.idle = newQueue(mostLooked), newQueue(turnsAtOnce()), newQueue(mostPrepared), newQueue(alongsideAtOnce())
 	g.away.most = mostWait
 	g.life, g.stop = context.WithCancel(context.Background())

@@ -9,6 +9,7 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/rawjson"
@@ -61,26 +62,22 @@ type job struct {
 // Nil for none.
 type pins func(view []core.Message, all bool) []string
 
-func (x *exchange) job(d lineage.Decision, overflow bool) *job {
+func (x *exchange) job(d epoch.Decision, overflow bool) *job {
 	j := &job{
 		api: x.r.API, volatile: x.volatile, body: x.r.With(x.view), tokens: x.tokens, target: d.Target,
-		turn:  condense.Turn{Profile: x.profile, Mode: x.mode, Window: x.window, MaxOutput: x.output, NoRecall: !x.recalls, API: x.holds()},
+		turn:  condense.Turn{Profile: x.profile, Mode: x.mode, Window: x.policy.Window, MaxOutput: x.output, NoRecall: !x.recalls, API: x.holds()},
 		basis: x.claim.state.Basis(x.rolling), pins: x.protected(), journal: x.s.Watch != nil, tries: x.tries(),
 	}
 	if e := x.claim.state.Epoch; e != nil {
 		j.block = len(x.view) - (len(x.r.Messages) - min(e.Cut, len(x.r.Messages)))
 	}
-	switch {
-	case overflow || x.claim.overflowed():
+	if j.turn.Trigger = d.Reason.Trigger(); overflow || x.claim.overflowed() {
 		j.turn.Trigger = core.TriggerOverflow
-	case d.Reason == lineage.Forced || d.Reason == lineage.Threshold:
-		j.turn.Trigger, j.forced = core.TriggerAutomatic, d.Reason == lineage.Forced
-	default: // the policy knows nothing of the vendor's cache
-		j.turn.Trigger = core.TriggerManual
+	} else {
+		j.forced = d.Reason == epoch.Forced
 	}
 	if j.target == 0 { // it was asked for
-		q := x.question(false)
-		j.target = q.Target()
+		j.target = epoch.Target(x.facts(false), x.policy)
 	}
 	return j
 }

@@ -2,6 +2,7 @@ package live
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/internal/catalog"
+	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/model"
 )
@@ -19,14 +21,10 @@ import (
 type limits struct {
 	profile, mode string
 	resolved      *resolved
-	window        int  // tokens of the model
-	known         int  // the same, as the table or the section models has it; 0 if it is not known
-	declared      bool // it is that of the section models
-	output        int  // of them, what is kept free for the answer
-	limit         int  // the most tokens that a request may have
-	threshold     int  // from which on the profile wants a condensation; 0 for never
-	least         int  // below which it wants none but for the limit
-	fresh         int  // that must be new since the last condensation
+	policy        epoch.Policy
+	known         int  // tokens of the window in the table or the section models; 0 if unknown
+	declared      bool // known is from the section models
+	output        int  // tokens of the window kept free for the answer
 	model         model.Info
 	caching       catalog.Caching
 }
@@ -76,31 +74,31 @@ func (g *Gateway) limitsOf(x *exchange) (limits, error) {
 	if err != nil {
 		return limits{}, err
 	}
-	l := limits{profile: r.Profile, mode: r.Mode, resolved: r, window: r.Window, known: x.known, declared: x.declared, model: x.model, caching: x.caching}
+	l := limits{profile: r.Profile, mode: r.Mode, resolved: r, known: x.known, declared: x.declared, model: x.model, caching: x.caching}
+	window := r.Window
 	// The user's own number counts, even if it is smaller than the truth.
 	if !usersOwn(r) {
-		l.window = x.windowOf(r.Window)
+		window = x.windowOf(r.Window)
 	}
 	// Vendors accept a request whose longest answer would exceed the window, so that a large limit says
 	// little about the answer: Claude Code asks for 128,000 tokens.
 	const share = 5
-	if l.output = min(x.r.MaxOutput, l.window/share); l.output == 0 {
+	if l.output = min(x.r.MaxOutput, window/share); l.output == 0 {
 		l.output = r.MaxOutput
 	}
-	own := r.ForWindow(l.window)
-	l.least, l.fresh = own.MinSize, own.MinNewTokens
-	rule := own.Rule()
+	rule := r.ForWindow(window).Rule()
 	rule.MaxOutput = l.output
-	b := rule.Budget(policy.Size{}, core.TriggerAutomatic)
-	l.limit, l.output = b.Limit, b.Reserve // a default that the host does not know of would not grow with its count
-	if r.Auto {
-		l.threshold = int(r.Threshold / 100 * float64(l.window))
-		if own.MaxContextTokens > 0 {
-			l.threshold = min(l.threshold, own.MaxContextTokens)
-		}
-		l.threshold = max(l.threshold, l.least)
-	}
+	l.output = rule.Budget(policy.Size{}, core.TriggerAutomatic).Reserve // a default that the host does not know of would not grow with its count
+	l.policy = x.s.Epoch.over(epoch.Of(rule))
+	l.policy.Turns = x.s.ExpectedTurns
 	return l, nil
+}
+
+// over returns the policy of a profile with the wishes for the gateway.
+func (o *EpochOptions) over(p epoch.Policy) epoch.Policy {
+	p.Target, p.MinSize, p.Risk = cmp.Or(o.Target, p.Target), o.MinSize, o.Risk/100
+	p.IgnoreCold, p.IgnorePayback = p.IgnoreCold || o.IgnoreCold, p.IgnorePayback || o.IgnorePayback
+	return p
 }
 
 // priced sets what a model costs and how its vendor caches. That holds for every request, whether it is a turn of a conversation or not.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/wire"
 )
@@ -41,7 +42,7 @@ func (x *exchange) count(a wire.Answer) {
 
 // accepted is what a vendor would have taken of a history of some tokens, of which sent are sent: a window at most, because it refuses what exceeds
 // it. Tokens and money are counted as saved against that.
-func (x *exchange) accepted(history, sent int) int { return max(sent, min(history, x.window)) }
+func (x *exchange) accepted(history, sent int) int { return max(sent, min(history, x.policy.Window)) }
 
 // A bill is what an answer is counted as, in tokens and US dollars. With [Options.Observe] received was sent, and the rest would have been.
 type bill struct {
@@ -137,7 +138,7 @@ func (x *exchange) size(answered string) int {
 		n = int(float64(n) * float64(x.original) / float64(x.ours))
 	}
 	x.named(answered)
-	if most := max(x.window, x.known); most > 0 {
+	if most := max(x.policy.Window, x.known); most > 0 {
 		n = min(n, most)
 	}
 	return n
@@ -161,7 +162,7 @@ func (x *exchange) named(answered string) {
 
 // began is when the epoch of a state began; zero if there was none.
 func began(s *lineage.State) time.Time {
-	if s == nil || s.Epoch == nil || s.Epoch.Reason == lineage.Undone {
+	if s == nil || s.Epoch == nil || s.Epoch.Reason == epoch.Undone {
 		return time.Time{}
 	}
 	return s.Epoch.Time

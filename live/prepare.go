@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/prefix"
@@ -30,10 +31,10 @@ type prepared struct {
 const early = 0.85
 
 // prepareEarly starts the preparation of the next epoch if the chain asks a language model.
-func (x *exchange) prepareEarly(d lineage.Decision) {
-	due := x.limit
-	if x.threshold > 0 {
-		due = min(due, x.threshold)
+func (x *exchange) prepareEarly(d epoch.Decision) {
+	due := x.policy.Limit
+	if x.policy.Threshold > 0 {
+		due = min(due, x.policy.Threshold)
 	}
 	if float64(x.tokens) < early*float64(due) || d.Wait || x.tokens < x.claim.triedAt() || x.resolved.asksNot.Load() && !x.asksClient() {
 		return
@@ -53,7 +54,7 @@ func alongsideAtOnce() int64 { return int64(max(1, runtime.GOMAXPROCS(0)/2)) }
 
 // prepare condenses next to the requests, unless too much else is prepared: then the next request of the lineage tries again. A later request uses
 // the result, if what it condensed is still the beginning. With probe as the extent it does so only if the chain asks a language model.
-func (x *exchange) prepare(d lineage.Decision, to extent, overflow bool) {
+func (x *exchange) prepare(d epoch.Decision, to extent, overflow bool) {
 	if x.asksClient() {
 		x.postponed = &postponed{d: d, to: to, overflow: overflow}
 		return
@@ -104,7 +105,7 @@ func (x *exchange) begin(j *job, leave func(), run func(context.Context) (*prepa
 		close(ended)
 		e.preparing, e.abandon, e.prepared = nil, nil, p
 		if p == nil && !abandoned && !errors.Is(err, errNotEarly) {
-			e.retry = j.tokens + x.minNew()
+			e.retry = x.policy.RetryAfter(j.tokens)
 		}
 		if p == nil && err != nil && j.order > 0 {
 			e.failed = failure{j.order, reasonOf(err)}

@@ -391,7 +391,7 @@ func (s *spliced) next(ctx context.Context) ([][]byte, error) {
 		if s.asked < mostRounds {
 			text, failed = x.recall(ctx, c)
 		}
-		if size := x.tokens + tokensOf(rawjson.Array(s.added)) + tokensOf(rawjson.Array(results)) + len(text)/bytesPerToken; size > x.limit+(x.window-x.limit)/2 {
+		if size := x.tokens + tokensOf(rawjson.Array(s.added)) + tokensOf(rawjson.Array(results)) + len(text)/bytesPerToken; size > x.policy.Limit+(x.policy.Window-x.policy.Limit)/2 {
 			text, failed = noRoom, true // the vendor would refuse the request, and the client its answer
 		}
 		results = append(results, wire.Result(x.r.API, c.ID, text, failed))

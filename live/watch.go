@@ -79,9 +79,9 @@ func (x *exchange) show() {
 		Time: x.start, Conversation: x.claim.conversation, Tenant: x.key.Tenant, Agent: x.agent.Name, Model: x.r.Model,
 		Profile: x.profile, Mode: x.mode, Format: formats[x.r.API], Messages: make([][]byte, len(x.r.Messages)), System: x.r.System, Tools: x.r.Tools, Tokens: x.tokens, Observe: x.s.Observe,
 	}
-	t.History, t.Window = x.claim.state.Estimate(x.original), x.window
-	if t.DueAt = x.limit; x.threshold > 0 {
-		t.DueAt = min(cmp.Or(x.limit, x.threshold), x.threshold)
+	t.History, t.Window = x.claim.state.Estimate(x.original), x.policy.Window
+	if t.DueAt = x.policy.Limit; x.policy.Threshold > 0 {
+		t.DueAt = min(cmp.Or(x.policy.Limit, x.policy.Threshold), x.policy.Threshold)
 	}
 	for i := range t.Messages {
 		t.Messages[i] = wire.Unmark(x.r.Messages[i].Raw)

@@ -357,11 +357,11 @@ func (x *exchange) truncated(a wire.Answer) bool {
 		w = &modelWindow{Window: Window{Upstream: x.t.upstream.name, Model: x.r.Model}}
 	}
 	w.Truncated++
-	w.Taken, w.Counted, w.Tokens = a.Input, ours, cmp.Or(w.Tokens, x.window)
+	w.Taken, w.Counted, w.Tokens = a.Input, ours, cmp.Or(w.Tokens, x.policy.Window)
 	x.measure(&mTruncated, 1, aTenant.String(x.t.who.tenant), aModel.String(x.modelName()))
 	if first {
 		x.s.Logger.Warn("the server has cut a prompt: it counts far fewer tokens than were sent, and the model does not see the rest",
-			"model", w.Model, "upstream", w.Upstream, "taken", a.Input, "counted", ours, "window", x.window, "remedy", w.Remedy())
+			"model", w.Model, "upstream", w.Upstream, "taken", a.Input, "counted", ours, "window", x.policy.Window, "remedy", w.Remedy())
 	}
 	return true
 }

@@ -20,7 +20,7 @@ type Generator interface {
 	// [ErrNoText] if the answer has no text. Errors contain no secrets. An answer returned
 	// with an error reports what was spent; a nil answer means nothing was.
 	Generate(ctx context.Context, p *Prompt) (*Answer, error)
-	// Info returns what is known about the model, without calling it.
+	// Info returns the known properties of the model, without calling it.
 	Info() Info
 }
 
@@ -77,8 +77,8 @@ type Answer struct {
 	Text      string     // without tool calls and reasoning
 	Truncated bool       // the answer reached the limit of output tokens
 	Usage     core.Usage // as counted by the vendor
-	// Tokens are those of the text, if [Prompt.Alternatives] asked for them; empty if the model does
-	// not return them.
+	// Tokens are the tokens of the text, if [Prompt.Alternatives] asked for them; empty if the model does not return
+	// them.
 	Tokens []Token
 }
 
@@ -90,7 +90,7 @@ type Token struct {
 	Alternatives []Token
 }
 
-// Info is what is known about a model. Numbers are tokens; zero means unknown.
+// Info has the known properties of a model. Numbers are tokens; zero means unknown.
 type Info struct {
 	Name      string // for display
 	Window    int    // context window: input and output together
@@ -103,10 +103,10 @@ type Info struct {
 
 // A Price is in US dollars per million tokens. A zero cache price is unknown, not free.
 type Price struct {
-	Input      float64 `json:"input,omitempty"`
-	Output     float64 `json:"output,omitempty"`
-	CacheRead  float64 `json:"cache_read,omitempty"`
-	CacheWrite float64 `json:"cache_write,omitempty"`
+	Input      float64 `json:"input,omitempty" unit:"dollars" example:"3" doc:"US dollars per million input tokens."`
+	Output     float64 `json:"output,omitempty" unit:"dollars" example:"15" doc:"US dollars per million output tokens."`
+	CacheRead  float64 `json:"cache_read,omitempty" unit:"dollars" example:"0.3" doc:"US dollars per million input tokens read from the cache."`
+	CacheWrite float64 `json:"cache_write,omitempty" unit:"dollars" example:"3.75" doc:"US dollars per million input tokens written to the cache."`
 }
 
 // A Tier is the price of a whole request whose input is longer than Above tokens.

@@ -33,8 +33,8 @@ import (
 // Main serves s to the host that started the program, and does not return. Started by a user,
 // the program prints its help; with -debug it waits for a host to attach.
 //
-// Log records of the strategy, and what it writes to standard output and standard error, go
-// to the host's log. Records logged with the context of a call are attributed to that call.
+// Log records of the strategy, and its writes to standard output and standard error, go to the host's log. Records
+// logged with the context of a call are attributed to that call.
 func Main(s registry.Strategy) {
 	os.Exit((&program{ //nolint:forbidigo // this is an author's main
 		strategy: s, args: os.Args, env: os.Getenv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
@@ -50,7 +50,7 @@ type program struct {
 	stdout, stderr io.Writer
 }
 
-// The exit codes, as those of condense.
+// The exit codes, which are the same as condense's.
 const (
 	exitDone   = 0
 	exitFailed = 1
@@ -158,7 +158,7 @@ func logHandler(w io.Writer) slog.Handler {
 	})
 }
 
-// version returns that of the program: of its module, or of the commit it was built from.
+// version returns the version of the program's module, or the commit of its build.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -226,7 +226,7 @@ write that one into this line, and put the line before your command:
 	return p.close(server)
 }
 
-// help says what the program is and how it is used.
+// help describes the program and its use.
 func (p *program) help(w io.Writer) {
 	s := p.strategy
 	path, err := os.Executable()

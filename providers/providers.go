@@ -21,6 +21,6 @@ func Builtin() []registry.Strategy {
 	}
 }
 
-// Chain returns the chain for programs whose configuration names none: the best that costs
-// nothing and asks no language model. Truncation follows it, as it follows every chain.
+// Chain returns the chain for programs whose configuration names none: the best one without cost and without a
+// language model. Truncation follows it, as it follows every chain.
 func Chain() []string { return []string{smart.Name} }

@@ -122,6 +122,30 @@ func TestSettingsAreDocumented(t *testing.T) {
 	}
 }
 
+// The settings of an embedded struct are settings of the struct around it, as in its JSON; a pointer to a struct is an object
+// with settings too.
+func TestSharedSettingsAreDocumented(t *testing.T) {
+	type Shared struct {
+		Most int `json:"most" doc:"the most" unit:"tokens"`
+	}
+	type config struct {
+		Shared
+
+		Own *Shared `json:"own" doc:"its own"`
+	}
+	_, err := registry.Settings[config](func() config { return config{} }).Decode(json.RawMessage(`{"most": 1, "own": {"most": 2}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	registry.Nested(registry.Settings[config](func() config { return config{} }).List(), func(s registry.Setting, _ int) {
+		got = append(got, s.Name+" "+s.Tag.Get("unit"))
+	})
+	if want := []string{"most tokens", "own ", "own.most tokens"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // The settings in a struct are documented like the others: what a user sees is not just an object.
 func TestNestedSettingsAreDocumented(t *testing.T) {
 	type mark struct {

@@ -21,8 +21,8 @@ import (
 // A Strategy is a way to condense, with its name, documentation, settings and constructor.
 // The same value is compiled into a host or served by a plugin. Make one with [Define].
 type Strategy struct {
-	// Name is what users write in their configuration: lower-case letters, digits and
-	// underscores, beginning with a letter.
+	// Name is the strategy's name in configurations: lower-case letters, digits and underscores, beginning with a
+	// letter.
 	Name string
 	// Doc describes the strategy. Lists show its first sentence.
 	Doc string
@@ -31,7 +31,7 @@ type Strategy struct {
 	open     func(ctx context.Context, settings json.RawMessage, env Env) (core.CondensationProvider, error)
 }
 
-// Env is what a host provides to the providers that it opens.
+// Env has the host's resources for the providers that it opens.
 type Env struct {
 	// Logger is never nil for a provider opened through [Strategy.Open].
 	Logger *slog.Logger
@@ -40,8 +40,8 @@ type Env struct {
 	// configured but unusable fails when it is called. Model is never nil for a provider
 	// opened through Open; without models it returns an error.
 	Model func(name string) (model.Generator, error)
-	// Dir is the folder for relative paths in the settings, that of the configuration file;
-	// empty means the working directory.
+	// Dir is the folder for relative paths in the settings, usually the configuration file's; empty means the working
+	// directory.
 	Dir string
 }
 
@@ -54,10 +54,12 @@ type Setting struct {
 	Enum    []string        `json:"enum,omitempty"` // the values allowed, if they are few
 	// Fields are the settings in an object, if it is a struct.
 	Fields []Setting `json:"fields,omitempty"`
+	// Tag has all tags of the field, those above included; empty for a setting of a plugin.
+	Tag reflect.StructTag `json:"-"`
 }
 
-// Nested calls f with every setting in settings and in their Fields, each before its own. A nested one has its place in the name:
-// "mark.style". Depth is 0 for the outermost.
+// Nested calls f with every setting in settings and in their Fields, each before its own. A nested one has its place
+// in the name: "mark.style". Depth is 0 for the outermost.
 func Nested(settings []Setting, f func(s Setting, depth int)) { nested(settings, "", 0, f) }
 
 func nested(settings []Setting, prefix string, depth int, f func(s Setting, depth int)) {
@@ -128,7 +130,7 @@ func (s Strategy) Open(ctx context.Context, settings json.RawMessage, env Env) (
 	return p, nil
 }
 
-// decode is the one decoder of settings: strict, with errors in the user's words.
+// decode decodes settings strictly, with errors in the user's words.
 func decode[C any](raw json.RawMessage, c *C) error {
 	if len(bytes.TrimSpace(raw)) > 0 {
 		d := json.NewDecoder(bytes.NewReader(raw))
@@ -160,7 +162,7 @@ func explain(err error, raw json.RawMessage, config any) error {
 	if text := err.Error(); strings.HasPrefix(text, unknown) {
 		name := strings.Trim(strings.TrimPrefix(text, unknown), `"`)
 		where, names, ok := home(raw, reflect.TypeOf(config), name)
-		if !ok { // it is a duplicate, or what follows cannot be read
+		if !ok { // it is a duplicate, or the rest cannot be read
 			for _, s := range describe(config) {
 				names = append(names, s.Name)
 			}
@@ -186,6 +188,10 @@ func describe(config any) []Setting {
 		if !f.IsExported() || name == "-" {
 			continue
 		}
+		if f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct { // its fields are in this object
+			out = append(out, describe(v.Field(i).Interface())...)
+			continue
+		}
 		if name == "" {
 			name = f.Name
 		}
@@ -193,12 +199,17 @@ func describe(config any) []Setting {
 		if err != nil {
 			def = []byte("null")
 		}
-		s := Setting{Name: name, Type: jsonType(f.Type), Default: def, Doc: f.Tag.Get("doc")}
+		s := Setting{Name: name, Type: jsonType(f.Type), Default: def, Doc: f.Tag.Get("doc"), Tag: f.Tag}
 		if enum := f.Tag.Get("enum"); enum != "" {
 			s.Enum = strings.Split(enum, "|")
 		}
-		if f.Type.Kind() == reflect.Struct && !reflect.PointerTo(f.Type).Implements(reflect.TypeFor[json.Unmarshaler]()) {
-			s.Fields = describe(v.Field(i).Interface())
+		inner := v.Field(i)
+		if inner.Kind() == reflect.Pointer && inner.IsNil() {
+			inner = reflect.New(f.Type.Elem())
+		}
+		inner = reflect.Indirect(inner)
+		if inner.Kind() == reflect.Struct && !reflect.PointerTo(inner.Type()).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+			s.Fields = describe(inner.Interface())
 		}
 		out = append(out, s)
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// A Kind is what tokens are used for.
+// A Kind is a use of tokens.
 type Kind string
 
 // The kinds. The texts of a message, and its framing, are of the kind of its role.
@@ -21,8 +21,9 @@ const (
 	// KindSummary is inserted by a condensation, in any role: summaries, extracts and stubs.
 	KindSummary Kind = "summary"
 
-	// KindInjected and the two after it are written into the texts of users by programs. No [Counter] returns them, because only a
-	// reader of texts can tell them apart; reports have them. These are reminders, commands and notices.
+	// KindInjected and the two after it are written into the texts of users by programs. No [Counter] returns them,
+	// because only a reader of texts can tell them apart; reports have them. These are reminders, commands and
+	// notices.
 	KindInjected Kind = "injected"
 	// KindEnvironment is the state of the surroundings.
 	KindEnvironment Kind = "environment"
@@ -48,9 +49,8 @@ func (c *Counter) Breakdown(messages ...core.Message) map[Kind]int {
 	return by.byKind()
 }
 
-// BreakdownMeasured is [Counter.Breakdown] for messages that c has measured: their Tokens are
-// set. It counts fewer texts, and for a message of one kind none: the kind with the most bytes
-// receives what the other kinds leave of the message's tokens.
+// BreakdownMeasured is [Counter.Breakdown] for messages that c has measured: their Tokens are set. It counts fewer
+// texts, and for a message of one kind none: the kind with the most bytes receives the rest of the message's tokens.
 func (c *Counter) BreakdownMeasured(messages ...core.Message) map[Kind]int {
 	var by amounts
 	for i := range messages {

@@ -43,7 +43,7 @@ func (chars4) suffix(s string, n int) int {
 	return i
 }
 
-// utf16Units returns 1, or 2 for what takes a surrogate pair.
+// utf16Units returns 1, or 2 for a character that needs a surrogate pair.
 func utf16Units(r rune) int {
 	if r > 0xffff {
 		return 2

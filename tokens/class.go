@@ -35,7 +35,7 @@ const (
 // classes maps a character to its class: by a byte table for ASCII, by a table of pages
 // for the rest. Equal pages are stored once.
 type classes struct {
-	ascii [256]class // by byte; 0 for those of longer characters
+	ascii [256]class // by byte; 0 for first bytes of longer characters
 	index [pages]uint8
 	pages [][pageSize]class
 }

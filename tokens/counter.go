@@ -7,11 +7,11 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// A Counter counts the parts of messages by an encoding and remembers the counts: measuring a
-// history at every turn costs only what is new. It is a [core.Counter], safe for concurrent
-// use. One counter should serve all conversations that use its encoding.
+// A Counter counts the parts of messages by an encoding and remembers the counts: measuring a history at every turn
+// costs only the new messages. It is a [core.Counter], safe for concurrent use. One counter should serve all
+// conversations that use its encoding.
 //
-// The cost of a part is that of its texts:
+// The cost of a part is the cost of its texts:
 //
 //	Text        the text
 //	ToolCall    the name and the arguments, counted separately; not the ID
@@ -20,8 +20,8 @@ import (
 //	Opaque      the JSON of the block
 //	Image       see below
 //
-// The vendors do not publish what their encoding of structure costs; [core.FramingTokens] for
-// each message is the estimate.
+// The vendors do not publish the cost of encoding the structure; [core.FramingTokens] for each message is the
+// estimate.
 //
 // Images are estimated by Anthropic's published rule: a token for every 750 pixels, after
 // scaling to at most 1568 pixels on the long edge and 1600 tokens. The size is read from the
@@ -108,8 +108,8 @@ const (
 type memory struct {
 	seeds [2]maphash.Seed
 	mu    sync.Mutex
-	// The generation that is filled, and the full one before it. What is still used when a
-	// generation is full moves to the next; the rest is dropped with its generation.
+	// The generation that is filled, and the full one before it. When a generation is full, entries that are still
+	// used move to the next; the rest is dropped with its generation.
 	young, old map[key]int
 }
 

@@ -2,14 +2,13 @@ package tokens
 
 import "unicode/utf8"
 
-// How a text is cut. A piece does not depend on what is before it, so what follows the end of
-// a piece has the same pieces on its own. So does what precedes it, except for white space at
-// its end, which may be two pieces before a letter and one at the end of the text. Inside a
-// piece the same applies to tokens: no merge crosses the border between two, so the tokens
-// before and after it are the tokens of these bytes on their own. But a part of a piece may be
-// split differently from the whole. Therefore the cut is made at the last token that fits, and
-// counted; if there are more tokens than expected, which is rare, the next attempts are one
-// token lower, then two, four and so on, and at last between the pieces.
+// How a text is cut. A piece does not depend on the text before it, so the text after the end of a piece has the same
+// pieces on its own. So does the text before it, except for white space at its end, which may be two pieces before a
+// letter and one at the end of the text. Inside a piece the same applies to tokens: no merge crosses the border
+// between two, so the tokens before and after it are the tokens of these bytes on their own. But a part of a piece
+// may be split differently from the whole. Therefore the cut is made at the last token that fits, and counted; if
+// there are more tokens than expected, which is rare, the next attempts are one token lower, then two, four and so
+// on, and at last between the pieces.
 
 // prefix returns the length of the longest prefix of s that it finds with at most n tokens,
 // for 0 < n < len(s).
@@ -46,7 +45,7 @@ func (w *worker) prefix(s string, n int) int {
 // cutAfter returns where to cut a piece so that n tokens are before, or as many as
 // possible below n.
 func (w *worker) cutAfter(piece string, n int) int {
-	// Tokens that would end near the end of what is cut off here are far too many.
+	// Tokens that would end near the cut-off end are far too many.
 	piece = piece[:min(len(piece), (n+1)*w.vocabulary.longest, maxPiece)]
 	w.merger.merge(w.vocabulary, piece)
 	starts := w.merger.starts

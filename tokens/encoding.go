@@ -76,10 +76,9 @@ func (e *Encoding) Name() string { return e.name }
 
 // CountText returns the tokens of s.
 //
-// What looks like a special token, such as <|endoftext|>, is counted as the plain text that it
-// is in a message. A byte that is not UTF-8 counts as U+FFFD, which JSON encoders replace it
-// by. CountText does not allocate, except for text that is not valid UTF-8 and for single
-// words of many kilobytes.
+// Text that looks like a special token, such as <|endoftext|>, is counted as plain text, which it is in a message. A
+// byte that is not UTF-8 counts as U+FFFD, by which JSON encoders replace it. CountText does not allocate, except for
+// text that is not valid UTF-8 and for single words of many kilobytes.
 //
 // A word (text without a space, line end, change of case or the like) of more than a megabyte
 // is counted in sections of that size, to limit the memory; the sum may then differ by a token

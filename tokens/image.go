@@ -43,7 +43,7 @@ func imageSize(data string) (image.Config, error) {
 	if data == "" {
 		return image.Config{}, errNoImage
 	}
-	// The size comes after metadata in a JPEG file. A megabyte of those is enough.
+	// In a JPEG file the size follows the metadata. A megabyte of it is enough.
 	r := bufio.NewReader(io.LimitReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(data)), 1<<20))
 	const header = 30
 	b, err := r.Peek(header)

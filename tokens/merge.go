@@ -10,10 +10,10 @@ const linearLimit = 32
 type merger struct {
 	starts []int32 // the result: where the tokens begin
 
-	// What follows is working memory; it grows with the longest piece. ranks[i] is that
-	// of the token that starts at i (for linear: the i-th) joined with the next one.
+	// Working memory; it grows with the longest piece. ranks[i] is the rank of the token that starts at i (for
+	// linear: the i-th) joined with the next one.
 	ranks []uint32
-	next  []int32 // where the token after the one that starts at i starts
+	next  []int32 // start of the token after the one that starts at i
 	prev  []int32
 	queue rankQueue
 }

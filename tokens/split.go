@@ -148,9 +148,9 @@ func (t *classes) symbols(s string, p int, also byte) int {
 	return e
 }
 
-// blanks returns the end of the white space at p by the last three alternatives. Up to
-// the last line end of the run, if it has one; else all of it at the end of the text;
-// else all but the last character, which may belong to what follows, but at least one.
+// blanks returns the end of the white space at p by the last three alternatives: up to the last line end of the run,
+// if it has one; else all of it at the end of the text; else all but the last character, which may belong to the
+// following text, but at least one.
 func (t *classes) blanks(s string, p int) int {
 	e, line, last := p, p, p
 	for e < len(s) {

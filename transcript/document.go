@@ -22,15 +22,13 @@ type Document struct {
 	// Format is the name of the format that the document was read from; empty if it was not
 	// read.
 	Format string
-	// Origin is the format of the file that the conversation was first in: for a journal the
-	// format that it was imported from, otherwise the same as Format. Written in this format,
-	// what did not change is as it was in that file.
+	// Origin is the format of the first file with the conversation: for a journal the format from which it was
+	// imported, otherwise the same as Format. Written in this format, unchanged content is as it was in that file.
 	Origin string
 	// Journal holds the messages and the condensations.
 	Journal *history.Journal
-	// System is the text of the system prompt, if the format keeps it apart from the messages.
-	// It counts against the context window. It is written in other formats too; in the file's
-	// own format the prompt is written as it was.
+	// System is the text of the system prompt, if the format keeps it apart from the messages. It counts against the
+	// context window. It is written in other formats, too; in the file's own format the prompt is written unchanged.
 	System string
 	// Tools are the definitions of the tools, as the format has them; nil if there are none.
 	// They count against the context window and are written in the file's own format only.
@@ -39,7 +37,7 @@ type Document struct {
 	Model string
 	// MaxOutput is the limit in tokens that a request sets for the answer; 0 if it sets none.
 	MaxOutput int
-	// Warnings report what was repaired or ignored when the file was read.
+	// Warnings report repairs and ignored content of the file.
 	Warnings []Warning
 
 	envelope codec.Envelope
@@ -172,8 +170,7 @@ type sized struct {
 // Len is for sizeHint.
 func (s sized) Len() int { return s.bytes }
 
-// readUpTo reads r to its end. On an error it returns what was read before, unless r has more
-// than limit bytes.
+// readUpTo reads r to its end. On an error it returns the bytes before it, unless r has more than limit bytes.
 func readUpTo(r io.Reader, limit int64) ([]byte, error) {
 	if limit <= 0 {
 		limit = math.MaxInt64 - 1
@@ -225,17 +222,16 @@ type WriteOptions struct {
 	Apart bool
 }
 
-// Write writes the document in the named format; empty means the format that it was read from.
-// If it returns an error that is not from w, nothing was written.
+// Write writes the document in the named format; empty means the format that it was read from. If it returns an error
+// that is not from w, nothing was written.
 //
-// In the format of its origin, what did not change is written byte for byte, with one
-// exception: in the formats of the vendors' APIs (anthropic, openai), user messages that a
-// condensation made adjacent become one message with the unchanged content of all: see
-// [WriteOptions]. In another format the result is what the vendor's API accepts, and the
-// warnings report what was lost and where. Some changes lose nothing that a model would see and
-// give no warning: blank text is left out; where roles must take turns, adjacent messages of one
-// role become one, and elsewhere inserted messages and adjacent user messages do; results follow
-// their calls directly; bytes that are not UTF-8 become U+FFFD.
+// In the format of its origin, unchanged content is written byte for byte, with one exception: in the formats of the
+// vendors' APIs (anthropic, openai), user messages that a condensation made adjacent become one message with the
+// unchanged content of all: see [WriteOptions]. In another format the vendor's API accepts the result, and the
+// warnings report each loss and its place. Some changes lose nothing that a model would see and give no warning:
+// blank text is left out; where roles must take turns, adjacent messages of one role become one, and elsewhere
+// inserted messages and adjacent user messages do; results follow their calls directly; bytes that are not UTF-8
+// become U+FFFD.
 func (d *Document) Write(w io.Writer, format string) ([]Warning, error) {
 	return d.WriteWith(w, &WriteOptions{Format: format})
 }

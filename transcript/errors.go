@@ -26,11 +26,11 @@ type SyntaxError struct {
 	Line    int    // the first is 1; zero if unknown
 	Message int    // number of the message concerned, the first is 1; zero if none
 	Offset  int    // bytes before it
-	Found   string // what is there
-	Want    string // what is expected
+	Found   string // the content there
+	Want    string // the expected content
 }
 
-// Error returns the file, the line, the message, what was found and what was expected.
+// Error returns the file, the line, the message, the found and the expected content.
 func (e *SyntaxError) Error() string {
 	var b strings.Builder
 	if e.Name != "" {

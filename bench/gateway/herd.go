@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// herd measures conversations that arrive at once at a gateway which has seen none of them: 200 that are over the limit, 60 that are only over
-// the threshold, next to the same in a window where nothing is due, and a bystander's turns next to calls of /v1/compress that were abandoned.
-// Each gateway is a fresh process.
+// herd measures conversations that arrive at once at a gateway which has seen none of them: 200 that are over the
+// limit, 60 that are only over the threshold, for comparison the same in a window where nothing is due, and a
+// bystander's turns during calls of /v1/compress that were abandoned. Each gateway is a fresh process.
 func (b *bench) herd(program string) error {
 	fmt.Fprintln(b.out, "Conversations of 200,000 tokens that arrive at once. Times in ms to the first byte:")
 	fmt.Fprintln(b.out, "\n| | window | at once | p50 | p99 | in all, s | refused | sent shorter | MB at most | CPU, s |\n|---|---|---|---|---|---|---|---|---|---|")
@@ -38,7 +38,7 @@ func (b *bench) herd(program string) error {
 			return err
 		}
 		times, most, err := b.arrive(p.target, h.n)
-		time.Sleep(time.Second) //nolint:forbidigo // for what the gateway does next to the requests
+		time.Sleep(time.Second) //nolint:forbidigo // for the gateway's work besides the requests
 		if err != nil {
 			return err
 		}
@@ -55,8 +55,8 @@ const (
 	bytesPerToken = 4       // as the gateway counts until the vendor reports it
 )
 
-// A lone gateway has a vendor of its own, which refuses what is longer than its window. It only counts bytes: the scripted vendor, which checks
-// every rule, takes more processor time for a request than the gateway.
+// A lone gateway has a vendor of its own, which refuses requests longer than its window. It only counts bytes: the
+// scripted vendor, which checks every rule, takes more processor time for a request than the gateway.
 type lone struct {
 	*target
 	mu               sync.Mutex
@@ -111,7 +111,8 @@ func (b *bench) alone(program string, window int, more string) (*lone, error) {
 	return p, nil
 }
 
-// arrive sends the requests of n conversations at once, and returns the times to the first byte and the most memory that the gateway had.
+// arrive sends the requests of n conversations at once, and returns the times to the first byte and the most memory
+// that the gateway had.
 func (b *bench) arrive(t *target, n int) (times []time.Duration, most int, err error) {
 	const size = 500 // bytes of a message
 	whole := request(messages(herdTokens*bytesPerToken/size/4*4+1), "herd")
@@ -139,7 +140,8 @@ func (b *bench) arrive(t *target, n int) (times []time.Duration, most int, err e
 	return times, most, cmp.Or(faults...)
 }
 
-// bystander measures the turns of a conversation before and after two callers of /v1/compress with many tiny messages have hung up.
+// bystander measures the turns of a conversation before and after two callers of /v1/compress with many tiny messages
+// have hung up.
 func (b *bench) bystander(program string) error {
 	const turns = 40
 	p, err := b.alone(program, 300_000, "")

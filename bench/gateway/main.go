@@ -42,7 +42,7 @@ func run(args []string, out io.Writer) error {
 	condense := flags.String("condense", "bin/condense", "the `program`")
 	peers := flags.String("peers", "bench/peers", "the `folder` with @portkey-ai/gateway in node_modules; empty leaves it out")
 	turns := flags.Int("turns", 200, "requests for each gateway and size")
-	only := flags.String("steps", "", "`names` of what is measured, with commas: streams, first-byte, epochs, rate, herd (default: all)")
+	only := flags.String("steps", "", "`names` of the measurements, with commas: streams, first-byte, epochs, rate, herd (default: all)")
 	parallel := flags.Int("parallel", 500, "streams at a time")
 	long := flags.Duration("for", time.Minute, "how long the streams are measured at each gateway")
 	proxy := flags.String("reverse-proxy", "", "be a bare reverse proxy before `URL`, on the address in the first argument")
@@ -60,7 +60,7 @@ func run(args []string, out io.Writer) error {
 	for _, step := range []struct {
 		name string
 		run  func() error
-	}{{"streams", b.streams}, {"first-byte", b.firstByte}, {"epochs", b.epochs}, {"rate", b.rate}, {"herd", func() error { return b.herd(*condense) }}} { // the memory is that of a fresh process
+	}{{"streams", b.streams}, {"first-byte", b.firstByte}, {"epochs", b.epochs}, {"rate", b.rate}, {"herd", func() error { return b.herd(*condense) }}} { // first, to measure the memory of a fresh process
 		if *only != "" && !slices.Contains(strings.Split(*only, ","), step.name) {
 			continue
 		}
@@ -360,13 +360,15 @@ func (b *bench) rate() error {
 	return nil
 }
 
-// pacedBy is the header with the number of events of an answer that comes as a model writes: one every [pace], with the time when it was sent.
+// pacedBy is the header with the number of events of an answer that comes as a model writes: one every [pace], with
+// the time when it was sent.
 const (
 	pacedBy = "X-Bench-Events"
 	pace    = 100 * time.Millisecond
 )
 
-// streams measures parallel answers of ten seconds to requests of 20,000 tokens: how much later each event arrives, and memory.
+// streams measures parallel answers of ten seconds to requests of 20,000 tokens: how much later each event arrives,
+// and memory.
 func (b *bench) streams() error {
 	const events = 100
 	fmt.Fprintf(b.out, "%d streams at a time for %v, each an answer of %d events, one every %v, to a request of 20,000 tokens. Times in ms:\n\n", b.parallel, b.long, events, pace)
@@ -485,10 +487,10 @@ func memory(pid int) int {
 	return kb
 }
 
-// tokensPerMessage is what messages of benchdata have on average, by o200k_base.
+// tokensPerMessage is the mean size of messages of benchdata, by o200k_base.
 const tokensPerMessage = 117
 
-// conversation is what all requests are the beginning of.
+// conversation is the longest one; every request has a beginning of it.
 var conversation = sync.OnceValue(func() []json.RawMessage {
 	var b bytes.Buffer
 	var all []json.RawMessage

@@ -1,6 +1,5 @@
-// Command outline compares the definitions found by package outline with those of tree-sitter. It
-// reads the output of oracle.mjs from standard input and prints a table: see
-// `make outline-accuracy`.
+// Command outline compares the definitions found by package outline with tree-sitter's. It reads the output of
+// oracle.mjs from standard input and prints a table: see `make outline-accuracy`.
 package main
 
 import (
@@ -61,7 +60,7 @@ func run(args []string, stdin io.Reader, stdout io.Writer) error {
 	flags := flag.NewFlagSet("outline", flag.ContinueOnError)
 	set := flags.String("set", "report", "files to count: report (projects that no rule was fitted to) or tune")
 	broken := flags.Bool("broken", false, "count only files that the oracle could not parse without an error")
-	show := flags.String("show", "", "list what differs in this language")
+	show := flags.String("show", "", "list the differences in this language")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

@@ -1,11 +1,11 @@
-// Command outside writes conversations with gold evidence, which others published, in the form that condense compare
-// evidence:FOLDER reads:
+// Command outside writes published conversations with gold evidence in the form that condense compare evidence:FOLDER
+// reads:
 //
 //	outside beam CHATS OUT FROM-TO        the folders FROM to TO of CHATS, such as chats/100K of BEAM
 //	outside locomo FILE OUT FROM-TO       the conversations FROM to TO of locomo10.json, from 1
 //	outside lost CONTEXT.json... OUT      contexts of Lost in Compaction, each with its _meta.json
 //
-// A file in OUT is a conversation. Questions without evidence that is a message of the conversation are left out.
+// A file in OUT is a conversation. Questions whose evidence is not a message of the conversation are left out.
 package main
 
 import (
@@ -127,7 +127,7 @@ func beam(folder, out string) error {
 		} `json:"turns"`
 	}
 	var probing map[string][]struct {
-		Source any `json:"source_chat_ids"` // numbers, in lists or in lists by what they say
+		Source any `json:"source_chat_ids"` // numbers, in lists or in lists by subject
 	}
 	err := errors.Join(read(filepath.Join(folder, "chat.json"), &batches), read(filepath.Join(folder, "probing_questions", "probing_questions.json"), &probing))
 	if err != nil {
@@ -245,9 +245,9 @@ func locomo(name, out string, from, to int) error {
 	return nil
 }
 
-// lost writes a context of Lost in Compaction. The evidence of a fact is the first message of its session that has all of its keywords,
-// of the assistant if the fact is one that the assistant told, else of the user, if there is one. A fact that is in the summary that
-// the context begins with has none.
+// lost writes a context of Lost in Compaction. The evidence of a fact is the first message of its session that has
+// all of its keywords: a message of the assistant if the fact is the assistant's, else of the user, if there is one.
+// A fact in the summary at the beginning of the context has none.
 func lost(name, out string) error {
 	var messages []struct {
 		Role    string `json:"role"`

@@ -65,7 +65,7 @@ func (e *FailureError) Error() string {
 // Unwrap returns how the rule was broken.
 func (e *FailureError) Unwrap() error { return e.Err }
 
-// A testCase is a conversation and what is done with it.
+// A testCase is a conversation and an operation on it.
 type testCase struct {
 	name    string
 	about   string

@@ -49,8 +49,8 @@ func Image(n int) core.Image {
 	return core.Image{MediaType: "image/png", Data: fmt.Sprintf("iVBORw0KGgo%08dAAAA", n)}
 }
 
-// Conversation returns the messages as a host provides them: it sets the IDs m1, m2, … of
-// those that have none, times one minute apart, and their tokens by [Counter].
+// Conversation returns the messages as a host provides them: it sets missing IDs to m1, m2, …, times one minute
+// apart, and their tokens by [Counter].
 func Conversation(messages ...core.Message) []core.Message {
 	for i := range messages {
 		m := &messages[i]

@@ -260,8 +260,8 @@ func half(messages func() []core.Message) func() *core.Request {
 	return func() *core.Request { return HalfRequest(messages()) }
 }
 
-// exchanges returns the messages of a session in which a model calls n tools, without
-// IDs. Role is that of the results.
+// exchanges returns the messages of a session in which a model calls n tools, without IDs. Role is the role of the
+// results.
 func exchanges(n int, role core.Role) []core.Message {
 	m := []core.Message{User(core.Text("Find out why the build fails. " + prose(20)))}
 	for i := range n {

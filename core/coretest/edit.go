@@ -6,9 +6,8 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// editor returns a provider whose result is f of the messages, a copy that f may modify.
-// They are a little shorter than those of the request, in a valid way, so that a result to
-// which f adds something is not longer than the request.
+// editor returns a provider whose result is f of the messages, a copy that f may modify. They are a little shorter
+// than the request's, in a valid way, so that a result to which f adds something is not longer than the request.
 func editor(f func([]core.Message) []core.Message) core.CondensationProvider {
 	return attentive(func(req *core.Request) (*core.Result, error) {
 		m := cloneMessages(req.Messages)

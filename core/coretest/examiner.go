@@ -13,7 +13,7 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// An examiner makes the calls of one case and records what is wrong with the results.
+// An examiner makes the calls of one case and records faults of the results.
 type examiner struct {
 	provider core.CondensationProvider
 	name     string // of the case
@@ -40,7 +40,7 @@ func (e *examiner) ask(ctx context.Context, req *core.Request) *core.Result {
 	return e.judge(ctx, before, req, res, err)
 }
 
-// late records that a call exceeded the usual deadline, that of ctx and not of parent.
+// late records that a call exceeded the usual deadline, the one of ctx and not of parent.
 func (e *examiner) late(parent, ctx context.Context, err error) {
 	if err != nil && ctx.Err() != nil && parent.Err() == nil {
 		e.hung = true
@@ -98,7 +98,7 @@ func (e *examiner) valid(req *core.Request, res *core.Result) *core.Result {
 	return nil
 }
 
-// violations lists what [core.Verify] found.
+// violations lists the violations in an error of [core.Verify].
 func violations(err error) []*core.ViolationError {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
@@ -226,7 +226,7 @@ func isLost(err error) bool {
 // A Verdict is the result of one case.
 type Verdict struct {
 	Case     string
-	About    string // what the conversation holds or what is done
+	About    string // the content of the conversation, or the operation
 	Rule     string // the name of the rule that the case is mainly about
 	Must     bool   // it may not be declined
 	Declined error  // the provider's error, if it declined

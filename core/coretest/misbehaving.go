@@ -26,8 +26,7 @@ type Misbehavior struct {
 	Provider core.CondensationProvider
 }
 
-// Misbehave returns the provider with that name of those in [Misbehaving]. It panics if there
-// is none.
+// Misbehave returns the provider of [Misbehaving] with that name. It panics if there is none.
 func Misbehave(name string) core.CondensationProvider {
 	for _, m := range Misbehaving(nil) {
 		if m.Name == name {

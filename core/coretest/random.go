@@ -28,10 +28,9 @@ type RandomOptions struct {
 	Max int
 	// Protocol is how tools are called; default: any.
 	Protocol Protocol
-	// Tidy leaves out what does not occur in a proper session of one vendor: faults of any
-	// kind (orphans, duplicate IDs, blank messages, bytes that are not UTF-8), very large
-	// messages, system messages in the middle, protected messages and those of earlier
-	// condensations. The last calls may be pending.
+	// Tidy leaves out content that does not occur in a proper session of one vendor: faults of any kind (orphans,
+	// duplicate IDs, blank messages, bytes that are not UTF-8), very large messages, system messages in the middle,
+	// protected messages and messages from earlier condensations. The last calls may be pending.
 	Tidy bool
 }
 
@@ -87,8 +86,8 @@ func (g *generator) fault(n int) bool { return g.chance(n) && !g.opts.Tidy }
 
 func (g *generator) add(m core.Message) { g.messages = append(g.messages, m) }
 
-// turn adds what a user says and what a model does about it. A tidy conversation is a
-// sequence of such turns; another one holds anything between them.
+// turn adds a user's message and a model's work on it. A tidy conversation is a sequence of such turns; another one
+// holds anything between them.
 func (g *generator) turn() {
 	switch {
 	case g.fault(12):
@@ -116,7 +115,7 @@ func (g *generator) user() core.Message {
 	return m
 }
 
-// exchange adds a message that calls tools and those that answer it.
+// exchange adds a message that calls tools and the messages that answer it.
 func (g *generator) exchange() {
 	if g.protocol == ToolsAsText {
 		g.serial++
@@ -183,7 +182,7 @@ func (g *generator) result(id string) core.ToolResult {
 	return r
 }
 
-// thought returns parts, now and then with what the model thought before.
+// thought returns parts, sometimes preceded by a model's thinking.
 func (g *generator) thought(parts ...core.Part) []core.Part {
 	if !g.chance(4) {
 		return parts
@@ -195,7 +194,7 @@ func (g *generator) thought(parts ...core.Part) []core.Part {
 	return append([]core.Part{r}, parts...)
 }
 
-// condensed returns what an earlier condensation left behind.
+// condensed returns a message of an earlier condensation.
 func (g *generator) condensed() core.Message {
 	m := User(g.text())
 	m.Kind = core.KindSummary

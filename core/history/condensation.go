@@ -14,7 +14,7 @@ import (
 type Condensation struct {
 	// ID names it in its journal; a UUID, unless it comes from a foreign file.
 	ID       string       `json:"id"`
-	Provider string       `json:"provider,omitempty"` // whose result was applied
+	Provider string       `json:"provider,omitempty"` // the provider of the result
 	Trigger  core.Trigger `json:"trigger,omitempty"`
 	Time     time.Time    `json:"time,omitzero"`
 	// TokensBefore and TokensAfter are measured by the host, with the same scope.
@@ -26,9 +26,8 @@ type Condensation struct {
 	// [EncodeOriginals] writes it; empty if there is none.
 	Originals string    `json:"originals,omitempty"`
 	Edit      core.Edit `json:"edit"`
-	// Substitutes are, for a journal that was restored, the inserted messages that replace a
-	// hidden one, where their positions do not tell: see [Journal.Substitutes]. What else it
-	// names is ignored.
+	// Substitutes are, for a journal that was restored, the inserted messages that replace a hidden one, if their
+	// positions do not determine them: see [Journal.Substitutes]. Other entries are ignored.
 	Substitutes map[string][]string `json:"substitutes,omitempty"`
 }
 
@@ -85,8 +84,7 @@ func (n *node) inTimeline() string {
 	return ""
 }
 
-// check returns an error if c cannot be applied. Fault returns what is wrong with a message
-// that c names, or "".
+// check returns an error if c cannot be applied. Fault returns the fault of a message that c names, or "".
 func (j *Journal) check(c *Condensation, fault func(*node) string) error {
 	switch {
 	case c.ID == "":
@@ -233,7 +231,7 @@ func (j *Journal) substitutes(a *applied, heads map[string]*node) map[*node]*nod
 	}
 	var timeline []*node
 	var messages []core.Message
-	var substitute *node // of what is hidden after all inserted messages
+	var substitute *node // for hidden messages after all inserted ones
 	for n := j.first; n != nil; n = n.next {
 		timeline, messages = append(timeline, n), append(messages, n.message)
 		if h := head[n]; h != nil {

@@ -17,14 +17,14 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// A Recovery describes what [Decode] left out: an incomplete last line.
+// A Recovery describes the part that [Decode] left out: an incomplete last line.
 type Recovery struct {
 	Line  int    // its number; the header is line 1
 	Bytes int    // its length, a newline included
 	Text  string // how it begins
 }
 
-// String describes what was left out, for users.
+// String describes the omission for users.
 func (r *Recovery) String() string {
 	return fmt.Sprintf("line %d was not completely written and is left out: %d bytes, which begin %q", r.Line, r.Bytes, r.Text)
 }
@@ -39,11 +39,10 @@ func quote(line []byte) string {
 	return strings.ToValidUTF8(string(line), "\uFFFD")
 }
 
-// Decode reads the output of [Encode] or a [File]. An incomplete last line without a newline
-// is the result of a crash; it is left out and reported, and the journal is as it was before
-// that record. Any other damage is an error with the number of the line, even a single wrong
-// bit, unless the file is of version 1, which has no checksums. The length of a line is not
-// limited.
+// Decode reads the output of [Encode] or a [File]. An incomplete last line without a newline is the result of a
+// crash; it is left out and reported, and the journal is as it was before that record. Any other damage is an error
+// with the number of the line, even a single wrong bit, unless the file is of version 1, which has no checksums. The
+// length of a line is not limited.
 func Decode(r io.Reader) (*Journal, *Recovery, error) {
 	d := newDecoder(r)
 	if err := d.run(); err != nil {
@@ -59,7 +58,7 @@ type decoder struct {
 	open     bool  // the last line is complete but for its newline
 	journal  *Journal
 	recovery *Recovery
-	repair   *repair // set if what is damaged is left out
+	repair   *repair // set to leave out damaged records
 	mixed    bool    // lines with and without checksums are taken
 }
 
@@ -151,7 +150,7 @@ func (d *decoder) bare(text []byte) error {
 	return d.apply(kind, body)
 }
 
-// split returns the name of the one record in a line, and its body.
+// split returns the name and the body of the record in a line.
 func split(text []byte) (kind string, body json.RawMessage, err error) {
 	var fields map[string]json.RawMessage
 	if err = unmarshal(text, &fields); err != nil {
@@ -206,8 +205,8 @@ func (d *decoder) apply(kind string, body json.RawMessage) error {
 		if d.repair != nil {
 			d.repair.condensation(d, &c)
 		}
-		// The weaker condition: a journal that was restored from another tool's tags
-		// hides again what is hidden.
+		// The weaker condition: a journal that was restored from another tool's tags may hide messages that are
+		// hidden already.
 		if err := j.check(&c, (*node).inTimeline); err != nil {
 			return err
 		}

@@ -8,14 +8,13 @@
 //   - the timeline: all messages in order, inserted ones included,
 //   - the view: the part of the timeline that would be sent.
 //
-// A message is in the view if the condensation that inserted it, if any, is active, and no
-// active condensation hides it. While a condensation that hides a summary is active, it also
-// hides what the summary replaces: undoing the inner of two nested condensations does not
-// restore to the view what the outer one covers. An inserted message replaces the hidden ones before it,
-// back to the previous one inserted by the same condensation. Messages inserted at one place
-// count as one, the first; hidden messages after the last inserted one belong to it; and the
-// messages of one tool group (see [core.Groups]) are never divided. Of several active
-// rewrites of a message, the latest counts.
+// A message is in the view if the condensation that inserted it, if any, is active, and no active condensation hides
+// it. While a condensation that hides a summary is active, it also hides the messages that the summary replaces:
+// undoing the inner of two nested condensations does not restore to the view messages that the outer one covers. An
+// inserted message replaces the hidden ones before it, back to the previous one inserted by the same condensation.
+// Messages inserted at one place count as one, the first; hidden messages after the last inserted one belong to it;
+// and the messages of one tool group (see [core.Groups]) are never divided. Of several active rewrites of a message,
+// the latest counts.
 //
 // [Journal.Undo] undoes one condensation for good; condensations can be undone in any order.
 // [Journal.Rewind] goes back to the moment a message was recorded; [Journal.UndoRewind]

@@ -29,7 +29,7 @@ type File struct {
 	lock  *Lock
 	file  *os.File
 	size  int64 // that the file should have
-	whole int64 // bytes with complete records; what follows is cut off before a write
+	whole int64 // bytes of complete records; the rest is cut off before a write
 	open  bool  // the newline of the last record is missing
 }
 
@@ -123,7 +123,7 @@ func (f *File) release() error {
 // read, but not changed.
 func (f *File) Close() error { return errors.Join(f.file.Sync(), f.release()) }
 
-// inPlace returns an error unless the file is still the one at its path, as it was written.
+// inPlace returns an error unless the file at its path is still the same and unchanged.
 func (f *File) inPlace() error {
 	info, err := f.file.Stat()
 	if err != nil {

@@ -24,7 +24,7 @@ type Journal struct {
 	meta json.RawMessage
 
 	log          []record
-	nodes        map[string]*node    // by message ID; those that a rewind dropped too
+	nodes        map[string]*node    // by message ID, including messages dropped by a rewind
 	applications map[string]*applied // by condensation ID; likewise
 
 	first, last *node      // the timeline
@@ -66,9 +66,9 @@ type node struct {
 	message  core.Message // as recorded
 	epoch    int          // the counter that message.Tokens is of
 	pos      int          // index in the log of the record that brought it
-	by       *applied     // what inserted it; nil for an original
+	by       *applied     // the condensation that inserted it; nil for an original
 	rewrites []*rewrite   // oldest first
-	keep     *bool        // what [Journal.Protect] said last, if anything
+	keep     *bool        // the last [Journal.Protect], if any
 
 	dropped bool // by a rewind
 	shown   bool // it is in the view

@@ -14,7 +14,7 @@ import (
 
 // An originalLine is a line of a file with originals.
 type originalLine struct {
-	// Handles are those of the parts of the message and of the content of its tool results.
+	// Handles are the handles of the parts of the message and of the content of its tool results.
 	Handles []string     `json:"handles"`
 	Message core.Message `json:"message"`
 }

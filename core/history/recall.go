@@ -11,7 +11,7 @@ import (
 type Recalled struct {
 	// Part is the content: a part of Message, or of one of its tool results.
 	Part core.Part
-	// Message contains it: as it was recorded, or as condensation RewrittenBy rewrote it.
+	// Message contains it, in its original form or as condensation RewrittenBy rewrote it.
 	Message core.Message
 	// InsertedBy is the ID of the condensation that inserted the message; empty if it was
 	// appended. RewrittenBy is empty if the message had the content when it was recorded.

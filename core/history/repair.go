@@ -11,7 +11,7 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// A LineError describes a line of a damaged journal that could not be kept as it is.
+// A LineError describes a line of a damaged journal that could not be kept unchanged.
 type LineError struct {
 	Line int
 	// Err describes the damage and how it was repaired.
@@ -22,12 +22,11 @@ func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e
 
 func (e *LineError) Unwrap() error { return e.Err }
 
-// Repair reads a damaged journal. It returns a journal of all readable lines, and an error
-// for each other line, in order. A damaged line is left out, and so is a later line that
-// depends on it: messages that such a condensation hid are in the view, and messages that
-// such a rewind dropped are restored. Messages with the same ID, which two programs write
-// that do not lock, are all kept, with new IDs. A damaged header is replaced by one with
-// another ID and without meta. The error is that of r, or that the data is not a journal.
+// Repair reads a damaged journal. It returns a journal of all readable lines, and an error for each other line, in
+// order. A damaged line is left out, and so is a later line that depends on it: messages hidden by such a
+// condensation are in the view, and messages dropped by such a rewind are restored. Messages with the same ID, which
+// two programs write that do not lock, are all kept, with new IDs. A damaged header is replaced by one with another
+// ID and without meta. The error is r's, or reports that the data is not a journal.
 func Repair(r io.Reader) (*Journal, []*LineError, error) {
 	d := newDecoder(r)
 	d.repair = &repair{used: map[string]int{}}
@@ -39,7 +38,7 @@ func Repair(r io.Reader) (*Journal, []*LineError, error) {
 	}
 	faults := d.repair.faults
 	if len(d.journal.log) == 0 && len(faults) > 0 && faults[0].Line == 1 {
-		return nil, nil, fmt.Errorf("no line is that of a journal: %w", faults[0])
+		return nil, nil, fmt.Errorf("no line belongs to a journal: %w", faults[0])
 	}
 	d.journal.unsealed = false
 	return d.journal, faults, nil
@@ -48,12 +47,12 @@ func Repair(r io.Reader) (*Journal, []*LineError, error) {
 // A repair is the handling of unreadable lines in a decoder.
 type repair struct {
 	faults []*LineError
-	used   map[string]int // how often an ID was used, of those that were used twice
+	used   map[string]int // how often an ID was used, for IDs used twice
 }
 
 func (r *repair) add(line int, err error) { r.faults = append(r.faults, &LineError{line, err}) }
 
-// line recovers what is readable of a line that cannot be read because of err.
+// line recovers the readable part of a line that cannot be read because of err.
 func (r *repair) line(d *decoder, text []byte, err error) {
 	if d.line == 1 {
 		d.journal = New()
@@ -69,7 +68,7 @@ func (r *repair) line(d *decoder, text []byte, err error) {
 		}
 	}
 	if saved > 0 {
-		r.add(d.line, fmt.Errorf("%w; what is whole in it is kept: records: %d", err, saved))
+		r.add(d.line, fmt.Errorf("%w; intact records kept: %d", err, saved))
 		return
 	}
 	r.add(d.line, fmt.Errorf("%w; it is left out", err))
@@ -89,7 +88,7 @@ func sealedIn(text []byte) [][]byte {
 		sum = crc32.Update(sum, castagnoli, text[from:at])
 		if bytes.HasPrefix(text[at:], appendSeal(nil, sum)) {
 			records = append(records, append(bytes.Clone(text[start:at]), '}'))
-			start = min(at+sealSize+1, len(text)) // what was a newline
+			start = min(at+sealSize+1, len(text)) // the former newline
 			from, sum = start, 0
 			continue
 		}

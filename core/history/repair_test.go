@@ -43,7 +43,7 @@ func TestRepairKeepsEverythingBeforeAndAfterTheDamage(t *testing.T) {
 		},
 		{
 			"a newline", func(l []string) { l[3] = strings.Replace(l[3], "\n", "\v", 1) }, "S c d e g",
-			[]string{"line 4: the line is damaged: it does not have its checksum; what is whole in it is kept: records: 2"},
+			[]string{"line 4: the line is damaged: it does not have its checksum; intact records kept: 2"},
 		},
 		{
 			"the header", func(l []string) { l[0] = strings.Replace(l[0], "condense", "cOndense", 1) }, "S c d e g",
@@ -103,7 +103,7 @@ func TestRepairTakesVersion1AndRefusesWhatIsNoJournal(t *testing.T) {
 		t.Errorf("got %v, %v", faults, err)
 	}
 	for _, text := range []string{"", "# notes\nnone\n", `[{"role":"user","content":"hi"}]`} {
-		if _, _, err := history.Repair(strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), "no line is that of a journal: line 1: ") {
+		if _, _, err := history.Repair(strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), "no line belongs to a journal: line 1: ") {
 			t.Errorf("%q: got error %v", text, err)
 		}
 	}

@@ -7,11 +7,10 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// Restore returns the journal of a file in another format. Timeline holds every message in
-// order, including hidden and inserted ones; condensations are in the order of application.
-// The Insert of an edit names messages of timeline by Message.ID alone; their position and
-// content are those of timeline. An edit may hide and rewrite any message that existed when
-// it was applied, hidden or not. What replaces a hidden message follows from the positions
+// Restore returns the journal of a file in another format. Timeline holds every message in order, including hidden
+// and inserted ones; condensations are in the order of application. The Insert of an edit names messages of timeline
+// by Message.ID alone; their position and content are taken from timeline. An edit may hide and rewrite any message
+// that existed when it was applied, hidden or not. The replacement of a hidden message follows from the positions
 // unless Substitutes names it: see [Journal.Substitutes].
 //
 // Such a file does not say which messages existed at the time of a condensation, which
@@ -104,7 +103,7 @@ func (r *restorer) inserts(c int, inserts []core.Insert) []core.Insert {
 	}
 	slices.Sort(places)
 	out := make([]core.Insert, len(places))
-	passed, after := 0, "" // what is known of the places before
+	passed, after := 0, "" // the state at the places before
 	for i, place := range places {
 		k := place - 1
 		for k >= passed && r.owner[k] >= c {

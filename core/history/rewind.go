@@ -103,11 +103,10 @@ func (j *Journal) drop(to *node) {
 	}
 }
 
-// UndoRewind undoes the latest rewind that is not undone yet, and returns the ID of the
-// message that it went back to. The dropped messages and condensations are restored before
-// what was recorded since. It fails, and changes nothing, if there is no such rewind, or if a
-// condensation recorded since is active: undo that first. The cost is that of reading the
-// journal.
+// UndoRewind undoes the latest rewind that is not undone yet, and returns the ID of the message to which it went
+// back. The dropped messages and condensations are restored before later records. It fails, and changes nothing, if
+// there is no such rewind, or if a condensation recorded since is active: undo that first. The cost is the cost of
+// reading the journal.
 func (j *Journal) UndoRewind() (to string, err error) {
 	r, err := j.rewindToUndo()
 	if err != nil {

@@ -17,12 +17,10 @@ type Entry struct {
 	// InsertedBy is the ID of the condensation that inserted it; empty if it was
 	// appended.
 	InsertedBy string
-	// RewrittenBy is the ID of the condensation whose parts it has; empty if they are
-	// its own.
+	// RewrittenBy is the ID of the condensation that wrote its parts; empty if they are the original ones.
 	RewrittenBy string
-	// HiddenBy are the IDs of the active condensations that keep it out of the view,
-	// oldest first: those that hide it and, for undone ones, those that hide what replaced
-	// it. It is in the view if there are none.
+	// HiddenBy are the IDs of the active condensations that keep it out of the view, oldest first: those that hide it
+	// and, in place of undone ones, those that hide their replacement of it. It is in the view if there are none.
 	HiddenBy []string
 }
 
@@ -55,11 +53,10 @@ func (j *Journal) Timeline() []Entry {
 	return entries
 }
 
-// Substitutes returns, by the ID of each active condensation, the messages that it hides and
-// the messages that replace them while a later one hides those: the IDs of messages that it
-// inserted, "" for none. Messages count that it hides since an earlier condensation was
-// undone; they can have several. [Restore] finds the same by the positions in most timelines; where it
-// does not, [Condensation.Substitutes] tells it.
+// Substitutes returns, by the ID of each active condensation, the messages that it hides and the messages that
+// replace them while a later one hides those: the IDs of messages that it inserted, "" for none. It includes messages
+// that a condensation hides since an earlier one was undone; they can have several. [Restore] finds the same by the
+// positions in most timelines; for the rest, [Condensation.Substitutes] has it.
 func (j *Journal) Substitutes() map[string]map[string][]string {
 	all := map[string]map[string][]string{}
 	for n, covers := range j.hiders() {
@@ -87,14 +84,13 @@ func (j *Journal) Substitutes() map[string]map[string][]string {
 	return all
 }
 
-// A cover is an active condensation that hides a message, and what it inserted in its place;
-// nil if nothing.
+// A cover is an active condensation that hides a message, and its replacement of it; nil if there is none.
 type cover struct {
 	by         *applied
 	substitute *node
 }
 
-// hiders returns what covers each message, the oldest condensation first.
+// hiders returns the covers of each message, the oldest condensation first.
 func (j *Journal) hiders() map[*node][]cover {
 	hiders := map[*node][]cover{}
 	for _, a := range slices.Backward(j.applied) { // as in refresh

@@ -104,7 +104,7 @@ func (j *Journal) show(n *node) {
 	j.tokens += m.Tokens
 }
 
-// current returns n as it is sent, measured, and the condensation that rewrote it, or nil.
+// current returns n in the form in which it is sent, measured, and the condensation that rewrote it, or nil.
 func (j *Journal) current(n *node) (core.Message, *applied) {
 	r := n.rewritten()
 	if r == nil && j.counter != nil && n.epoch != j.epoch {

@@ -7,11 +7,11 @@ import "github.com/condensehq/condense/core"
 //
 // The target lies between the floor and the top, which is the smallest of: the limit;
 // the threshold and MaxContextTokens, if Auto is set and they are so far above the floor
-// that a quarter of them can be removed; and, for a manual trigger, the conversation as it
-// is. It is half way between the two, or at Rule.Target, and not below MinSize. It keeps a
+// that a quarter of them can be removed; and, for a manual trigger, the size of the
+// conversation. It is half way between the two, or at Rule.Target, and not below MinSize. It keeps a
 // distance of MinNewTokens to the top, so that the conversation is not due again at once,
 // and to the floor, so that some messages can be kept; without room for both, it is half way.
-// At least a sixteenth of what can be removed is kept: a target below the floor would leave nothing.
+// At least a sixteenth of the removable tokens is kept: a target below the floor would leave nothing.
 // Finally it is lowered if a conversation within its limit would not save MinGain by
 // reaching it. For a manual trigger, summaries count as part of the floor.
 //
@@ -20,7 +20,7 @@ import "github.com/condensehq/condense/core"
 //
 // On overflow the model's API has refused a conversation that may be within the limit.
 // The error of the count is unknown, so the limit becomes three quarters of the refused
-// size, and again after every refusal; but at least a quarter of what can be removed is kept.
+// size, and again after every refusal; but at least a quarter of the removable tokens is kept.
 func (r Rule) Budget(size Size, trigger core.Trigger) core.Budget {
 	b, _ := r.budget(size, trigger)
 	return b
@@ -82,8 +82,8 @@ func (r Rule) counts(due, floor int) bool {
 	return due > floor && (r.IgnoreFixed || due-floor >= due/leastRemovable)
 }
 
-// refusedLimit is the limit after an API has refused used tokens. It is below used, so
-// that a conversation of which nothing can be removed exceeds it.
+// refusedLimit is the limit after an API has refused used tokens. It is below used, so that a conversation from which
+// nothing can be removed exceeds it.
 func refusedLimit(used, floor int) int {
 	threeQuarters := used/4*3 + used%4*3/4
 	return min(max(threeQuarters, floor+(used-floor)/4), used-1)

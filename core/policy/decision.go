@@ -18,7 +18,7 @@ type Decision struct {
 	Trigger core.Trigger `json:"trigger"`
 	Size    Size         `json:"size"`
 	Used    int          `json:"used"`
-	Floor   int          `json:"floor"`   // what cannot be removed
+	Floor   int          `json:"floor"`   // tokens that cannot be removed
 	Percent float64      `json:"percent"` // 0 if there is no window
 	// Threshold, MaxContextTokens and MinSize are the rule's.
 	Threshold        float64 `json:"threshold"`
@@ -119,7 +119,7 @@ func (d Decision) why() string {
 			return fmt.Sprintf("nothing of the %s tokens can be removed (system prompt, tools, protected messages)", used)
 		}
 		return fmt.Sprintf("%s, but %s of them cannot be removed (system prompt, tools, protected messages): "+
-			"below the threshold of %s too little of what was said could stay, so nothing is done up to the limit of %s",
+			"below the threshold of %s too little of the conversation could be kept, so nothing is condensed below the limit of %s",
 			share, size.Group(d.Floor), threshold, limit)
 	case ReasonNothingNew:
 		return fmt.Sprintf("nothing was said since the last condensation, and %s tokens are within the limit of %s", used, limit)
@@ -168,8 +168,8 @@ const (
 	// ReasonStuck: it is over the limit, and attempts have not helped since it last changed.
 	// [Decision.Err] is an error.
 	ReasonStuck Reason = "stuck"
-	// ReasonFloor: it is over the limit, and so is what cannot be removed.
-	// [Decision.Err] is a [*FloorError].
+	// ReasonFloor: it is over the limit, and so are the tokens that cannot be removed. [Decision.Err] is a
+	// [*FloorError].
 	ReasonFloor Reason = "floor_exceeds_window"
 )
 
@@ -191,10 +191,10 @@ var ErrFloorExceedsWindow = errors.New("what cannot be removed exceeds the windo
 type FloorError struct {
 	Size    Size
 	Budget  core.Budget
-	Refused int // what the model's API refused; 0 if it was not asked
+	Refused int // the size that the model's API refused; 0 if it was not asked
 }
 
-// Error returns the numbers and what to do.
+// Error returns the numbers and the remedy.
 func (e *FloorError) Error() string {
 	s := e.Size
 	text := fmt.Sprintf("%v: system prompt %s + tools %s + protected messages %s = %s tokens; ",

@@ -16,7 +16,7 @@ const (
 	unknownReserveShare = 5
 	// A threshold has an effect only if the share 1/leastRemovable of it can be removed.
 	leastRemovable = 4
-	// A target leaves at least the share 1/leastKept of what can be removed.
+	// A target leaves at least the share 1/leastKept of the removable tokens.
 	leastKept = 16
 	// regrowPercent is how much of the window a conversation must grow by after attempts
 	// that did not help. It is deliberately not configurable.
@@ -48,14 +48,13 @@ type Rule struct {
 	// unless it is over its limit, and to which a lower target is raised, if there is
 	// room; 0 for none.
 	MinSize int
-	// Target is the percent of the window that a condensation should end at or below; 0
-	// for half way between what cannot be removed and what makes the conversation due.
+	// Target is the percent of the window that a condensation should end at or below; 0 for half way between the
+	// tokens that cannot be removed and the size at which the conversation is due.
 	Target float64
-	// MinGain is the percent, 0 to 90, of what can be removed that a condensation must save
-	// to be a success.
+	// MinGain is the percent, 0 to 90, of the removable tokens that a condensation must save to be a success.
 	MinGain float64
-	// MinNewTokens is what must be added to a conversation after an attempt to condense
-	// it before the next automatic one, unless it is over its limit.
+	// MinNewTokens is the growth of a conversation, after an attempt to condense it, before the next automatic one,
+	// unless it is over its limit.
 	MinNewTokens int
 	Exceptions
 }
@@ -73,7 +72,7 @@ type Exceptions struct {
 	// Eager attempts a condensation even if it can save little: MinSize, MinNewTokens and
 	// attempts that did not help do not prevent it.
 	Eager bool
-	// Unchecked makes every rule valid: numbers out of range are used as they are.
+	// Unchecked makes every rule valid: numbers out of range are used unchanged.
 	Unchecked bool
 }
 

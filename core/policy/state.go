@@ -10,9 +10,8 @@ import (
 // change: two, because the first may have failed by an outage. Hermes uses the same number.
 const patience = 2
 
-// A State is what a host stores for one conversation between decisions. The zero value is
-// for a conversation that was never condensed, and for one after a rewind or an undo. It can
-// be stored as JSON.
+// A State is a host's record of one conversation between decisions. The zero value is for a conversation that was
+// never condensed, and for one after a rewind or an undo. It can be stored as JSON.
 type State struct {
 	Size        int `json:"size,omitempty"`        // tokens right after the last attempt
 	Ineffective int `json:"ineffective,omitempty"` // attempts in a row without success
@@ -34,8 +33,8 @@ func (s State) After(d Decision, tokens int) State {
 	return next
 }
 
-// stuck reports whether another attempt at a conversation over its limit would repeat those
-// that have not helped: nothing was added, and the limit is not lower.
+// stuck reports whether another attempt at a conversation over its limit would repeat earlier ones that failed:
+// nothing was added, and the limit is not lower.
 func (s State) stuck(used, limit int) bool {
 	return s.Ineffective >= patience && used <= s.Size && limit >= s.Limit
 }
@@ -46,9 +45,9 @@ type Size struct {
 	System    int `json:"system"`    // the system prompt
 	Tools     int `json:"tools"`     // the definitions of the tools
 	Messages  int `json:"messages"`  // all messages, the last one included
-	Protected int `json:"protected"` // those of Messages that may not be removed
-	// Summaries are those of Messages that earlier condensations inserted and that may be
-	// removed. A manual condensation does not expect to remove them.
+	Protected int `json:"protected"` // tokens of Messages that may not be removed
+	// Summaries are tokens of Messages that earlier condensations inserted and that may be removed. A manual
+	// condensation does not expect to remove them.
 	Summaries int `json:"summaries,omitempty"`
 	// NothingNew is set if the conversation has not changed since the last condensation, or
 	// if only summaries could be removed. Such a conversation is not condensed unless it is

@@ -96,7 +96,7 @@ func TestDecisionText(t *testing.T) {
 			policy.State{},
 			auto,
 			"nothing to do: 60,000 of 200,000 tokens (30 %), but 40,000 of them cannot be removed (system prompt, tools, protected messages): " +
-				"below the threshold of 20 % too little of what was said could stay, so nothing is done up to the limit of 171,808",
+				"below the threshold of 20 % too little of the conversation could be kept, so nothing is condensed below the limit of 171,808",
 		},
 		{
 			"nothing to remove", base,

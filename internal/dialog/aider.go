@@ -19,7 +19,7 @@ type aiderReader struct {
 // recognized.
 const leastOutput = 12
 
-// wrote reports whether aider, or what it ran, wrote text.
+// wrote reports whether aider, or a command that it ran, wrote text.
 func (r *aiderReader) wrote(text string) bool {
 	text = strings.TrimSpace(text)
 	ran := r.ran
@@ -38,7 +38,7 @@ func (r *aiderReader) wrote(text string) bool {
 			r.ran, r.output = true, ""
 		}
 		return false
-	case ran: // what follows the command
+	case ran: // text after the command
 		r.output, _, _ = strings.Cut(text, "\n")
 		return true
 	}

@@ -1,9 +1,7 @@
-// Package dialog reads a conversation: who wrote each part of it, which tools were called,
-// and which files, lines and commands the calls are about. Agents' programs put results of
-// tools, reminders and the state of the surroundings into the user's messages, next to what
-// the user typed, and no format says which is which. The package knows the names and
-// arguments of the tools of agents whose sessions are public; a tool that it does not know
-// has the family [FamilyUnknown].
+// Package dialog reads a conversation: the author of each part, the tools called, and the files, lines and commands
+// that the calls are about. Agents' programs put results of tools, reminders and the state of the environment into
+// the user's messages, next to the user's own text, and no format marks the difference. The package knows the names
+// and arguments of the tools of agents whose sessions are public; an unknown tool has the family [FamilyUnknown].
 package dialog
 
 import (
@@ -28,8 +26,8 @@ type AuthorReader struct {
 	aider aiderReader
 }
 
-// Message returns the segments of every text in m, the next message of the user's, by part.
-// Put together, those of a part are its text.
+// Message returns the segments of every text in m, the next message of the user's, by part. Joined, the segments of a
+// part are its text.
 func (r *AuthorReader) Message(m *core.Message) [][]Segment {
 	r.aider.ran = false
 	out := make([][]Segment, len(m.Parts))
@@ -111,8 +109,8 @@ var beginnings = []struct {
 	}},
 }
 
-// argumentsMark begins what the user typed after the name of a skill, at the end of a text
-// that begins with skillMark. After other beginnings it is content that a tool shows.
+// argumentsMark begins the user's text after the name of a skill, at the end of a text that begins with skillMark.
+// After other beginnings it is content that a tool shows.
 const (
 	skillMark     = "Base directory for this skill:"
 	argumentsMark = "\nARGUMENTS: "
@@ -218,8 +216,8 @@ func contentsOf(line string) string {
 	return file
 }
 
-// authorOf returns who wrote text, a block that opens with the tag of b. A reminder of Claude
-// Code may hold project rules. For blocks in the result of a tool, use shown.
+// authorOf returns the author of text, a block that opens with the tag of b. A reminder of Claude Code may hold
+// project rules. For blocks in the result of a tool, use shown.
 func authorOf(b block, text string) Kind {
 	if b.name == "system-reminder" && RulesName(text) != "" {
 		return KindProjectRules
@@ -227,8 +225,8 @@ func authorOf(b block, text string) Kind {
 	return b.by
 }
 
-// shown returns who wrote a block in the result of a tool, where apparent project rules may be
-// the content of a file.
+// shown returns the author of a block in the result of a tool, where apparent project rules may be the content of a
+// file.
 func shown(b block) Kind {
 	if b.by == KindProjectRules {
 		return KindInjected
@@ -242,12 +240,11 @@ func isHeading(s Segment) bool {
 	return s.Kind == KindProjectRules && strings.HasPrefix(text, agentsMark) && !strings.Contains(text, "\n")
 }
 
-// told are how results begin that hold feedback of the user, the mark that begins the
-// feedback, and how the text then ends. Claude Code sends feedback for a rejected call;
-// Roo-Code and Cline for a call that was rejected or approved, for unfinished or resumed
-// work, and for a running command. For a running command, its output is between the beginning
-// and the mark, so the end is checked, too. Newer versions of Roo-Code send JSON. Their
-// feedback on an approved call comes before the result and is not read.
+// told are the forms of results with feedback of the user: the beginning, the mark that begins the feedback, and the
+// end of the text. Claude Code sends feedback for a rejected call; Roo-Code and Cline for a call that was rejected or
+// approved, for unfinished or resumed work, and for a running command. For a running command, its output is between
+// the beginning and the mark, so the end is checked, too. Newer versions of Roo-Code send JSON. Their feedback on an
+// approved call comes before the result and is not read.
 var told = []struct{ begins, mark, ends string }{
 	{"The user doesn't want to ", "the user said:", ""},
 	{"The user denied ", "<feedback>", "</feedback>"},

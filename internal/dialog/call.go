@@ -24,8 +24,8 @@ const (
 	FamilySearch   Family = "search"   // finds text in files
 	FamilyCommand  Family = "command"  // runs a program
 	FamilyWeb      Family = "web"      // fetches or searches the web
-	FamilyPlan     Family = "plan"     // keeps a list of what to do
-	FamilyAsk      Family = "ask"      // asks the user: what it answers is what the user said
+	FamilyPlan     Family = "plan"     // keeps a list of tasks
+	FamilyAsk      Family = "ask"      // asks the user: its answer is the user's
 	FamilyDelegate Family = "delegate" // gives work to another agent, which reports
 	FamilyDone     Family = "done"     // says that something is done, or hands it on
 )
@@ -104,12 +104,11 @@ type File struct {
 	Range LineRange
 }
 
-// A CallInfo is what a call to a tool is about.
+// A CallInfo describes the subject of a call to a tool.
 type CallInfo struct {
 	Family Family
 	Files  []File
-	// Target is what the call is about, in one word or line: the path, the command, the
-	// pattern. Empty if unknown.
+	// Target is the subject of the call in one word or line: the path, the command, the pattern. Empty if unknown.
 	Target string
 }
 
@@ -121,15 +120,15 @@ func (c *CallInfo) File() string {
 	return c.Files[0].Path
 }
 
-// The keys under which tools take what a call is about, in order of preference.
+// The keys of the arguments that name a call's subject, in order of preference.
 var (
 	pathKeys    = []string{"file_path", "path", "filePath", "filepath", "filename", "file", "target_file", "absolute_path", "notebook_path", "relative_workspace_path", "uri"}
 	commandKeys = []string{"command", "cmd", "script", "code", "input", "chars"}
 	queryKeys   = []string{"pattern", "query", "regex", "glob", "url", "search_term", "question", "subject", "description", "name", "id"}
 )
 
-// ParseCall returns what a call to the tool called name with these arguments, a JSON object, is
-// about. Arguments that are not an object are ignored.
+// ParseCall describes a call to the tool called name with these arguments, a JSON object. Arguments that are not an
+// object are ignored.
 func ParseCall(name, args string) CallInfo {
 	u := CallInfo{Family: FamilyOf(name)}
 	raw := []byte(args)
@@ -168,7 +167,7 @@ func ParseCall(name, args string) CallInfo {
 
 func notObject(raw []byte) bool { return !rawjson.IsObject(raw) && !rawjson.IsNull(raw) }
 
-// fields are those of a JSON object, in order. Their keys and values refer to its bytes.
+// fields are the fields of a JSON object, in order. Their keys and values refer to its bytes.
 type fields []field
 
 type field struct{ key, value []byte }
@@ -201,7 +200,7 @@ func (f fields) first(keys []string) string {
 	return ""
 }
 
-// refine returns the family of a call to an editor whose one tool reads, writes and edits.
+// refine returns the family of a call to an editor whose single tool reads, writes and edits.
 func refine(f Family, command string) Family {
 	if f != FamilyEdit {
 		return f
@@ -258,7 +257,7 @@ func ranges(a fields) LineRange {
 	return LineRange{first, first + limit - 1}
 }
 
-// parseRange reads "10-50"; what is not of that form is the whole file.
+// parseRange reads "10-50"; any other form means the whole file.
 func parseRange(s string) LineRange {
 	from, to, ok := strings.Cut(strings.TrimSpace(s), "-")
 	if !ok {

@@ -22,10 +22,10 @@ const (
 // demandLong is the size of a sentence in bytes above which it is no demand but a paste.
 const demandLong = 400
 
-// DemandOf returns what a sentence of the user demands, by its form: by words that forbid, require, limit or
-// prefer, in the languages of [tongues]. Questions demand nothing, but what is only politely put as one does. It does
-// not know what the sentence is about, and errs to both sides: "the team never ships on a Friday" is meant, and "I
-// leave that to the others" too.
+// DemandOf classifies a sentence of the user by its form: by words that forbid, require, limit or prefer, in the
+// languages of [tongues]. Questions demand nothing, except demands that are politely put as questions. The subject of
+// the sentence is unknown, so there are errors on both sides: "the team never ships on a Friday" counts, and so does
+// "I leave that to the others".
 func DemandOf(sentence string) Demand {
 	s := strings.TrimSpace(sentence)
 	if len(s) > demandLong || Asks(s) {
@@ -34,8 +34,8 @@ func DemandOf(sentence string) Demand {
 	return demands().of(s, (strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？")) && !confirms(s))
 }
 
-// Asks reports whether a sentence asks for an answer. "Could you …?" asks for something else, and so does what is only
-// asked to be confirmed: "no new files, ok?".
+// Asks reports whether a sentence asks for an answer. "Could you …?" does not, and neither does a request for
+// confirmation: "no new files, ok?".
 func Asks(sentence string) bool {
 	s := strings.TrimRight(strings.TrimSpace(sentence), "\"'”»)")
 	marked := strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？")
@@ -70,8 +70,8 @@ func confirms(s string) bool {
 	return tag >= 0 && tags[strings.ToLower(strings.Trim(s[tag:], ",，、;–—?？ ¿"))]
 }
 
-// Changes reports whether a sentence says that something holds no longer: instead, no longer, from now on,
-// was wrong, has moved. Surely is false if all that says so is "now". What says one thing more changes nothing.
+// Changes reports whether a sentence ends the validity of an earlier statement: instead, no longer, from now on, was
+// wrong, has moved. Surely is false if the only evidence is "now". An addition changes nothing.
 func Changes(sentence string) (yes, surely bool) {
 	w := wordsOf(sentence)
 	if adds.in(w) || len(w) > 0 && asked[w[0].text] {
@@ -79,7 +79,7 @@ func Changes(sentence string) (yes, surely bool) {
 	}
 	head, _, _ := strings.Cut(sentence, ":")
 	surely = changes.in(w) || len(head) < len(sentence) && len(head) < 20 && before.in(wordsOf(head))
-	yes = len(w) > 1 && nows.in(w[1:]) // not at the start, where it says what comes next
+	yes = len(w) > 1 && nows.in(w[1:]) // not at the start, where it announces the next step
 	return surely || yes || len(w) > 0 && sorry[w[0].text], surely
 }
 
@@ -209,7 +209,7 @@ func both(first, second string) string {
 
 var (
 	asking   = set("so and but well why what how where who which when can could would should is are am do does did has have had will was were warum wieso wie was wo wer kannst pourquoi comment peux por cómo puedes onde como quando perché dove quando 为 什 怎 哪 谁")
-	asked    = set("what why how where who which when whose warum wie wo wer pourquoi comment où qui por cómo dónde 为 怎 哪 谁") // at the start of what no mark ends
+	asked    = set("what why how where who which when whose warum wie wo wer pourquoi comment où qui por cómo dónde 为 怎 哪 谁") // at the start of a sentence without a final mark
 	politely = form{phrases: phrases(both("could can would will", "you we i") + ` would_it_be_possible could_it is_it_possible_to would_you_mind how_about what_about
 		kannst_du könntest_du können_wir könnten_wir wäre_es_möglich peux-tu pourrais-tu pouvez-vous est-il_possible puedes podrías podemos podríamos pode poderia podes você_pode você_poderia puoi potresti può 能不能 可以 能否 麻烦`)}
 	// favors end a question of Japanese that asks for something; tags, after a comma, one that asks for agreement.

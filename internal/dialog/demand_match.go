@@ -10,8 +10,8 @@ import (
 )
 
 // Demands are found in four steps: a sentence is cut into words; its languages are those with the most marks in it;
-// phrases that demand nothing are taken out; the patterns of the languages are looked up by their first word, and the
-// strongest that matches counts. The cost is linear in the sentence, for any of them: a pattern has one gap at most.
+// phrases that demand nothing are removed; the patterns of the languages are looked up by their first word, and the
+// strongest match counts. The cost is linear in the sentence: a pattern has at most one gap.
 
 // gapLong is the most words that a gap in a pattern can be.
 const gapLong = 9
@@ -52,7 +52,7 @@ const (
 	slotEnd
 )
 
-// A role is what a pattern says of a sentence, if it matches.
+// A role is the meaning of a sentence that a pattern matches.
 type role uint8
 
 const (
@@ -83,8 +83,8 @@ type pattern struct {
 // A lexicon is all tongues, ready to be looked up.
 type lexicon struct {
 	ids      map[string]uint16
-	marks    []uint16 // the tongues of which a word is a mark, a bit each
-	soft     []uint16 // those in which it only softens
+	marks    []uint16 // bits of the tongues of which a word is a mark
+	soft     []uint16 // bits of the tongues in which it only softens
 	joins    []uint16
 	subjects []uint16
 	excuses  [][]pattern // by their first word
@@ -239,7 +239,7 @@ func (c *compiler) expand(items []string) [][]slot {
 	return out
 }
 
-// slots returns those of one item of a pattern: signs of Chinese and Japanese are a slot each.
+// slots returns the slots of one item of a pattern: signs of Chinese and Japanese are a slot each.
 func (c *compiler) slots(item string) []slot {
 	switch {
 	case item == "..":
@@ -485,7 +485,7 @@ func (x *lexicon) read(s string, w []token) (words []token, in uint16) {
 
 func isKana(r rune) bool { return unicode.In(r, unicode.Hiragana, unicode.Katakana) }
 
-// cutWords yields the words of s. A name of code, with signs within it, and what is in quotes is one of them.
+// cutWords yields the words of s. A name of code with its signs is one word, and so is a quotation.
 func cutWords(s string) func(func(token) bool) {
 	return func(yield func(token) bool) {
 		border, closed := true, [2]bool{}

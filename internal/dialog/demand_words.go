@@ -19,12 +19,12 @@ package dialog
 // is weak: it counts only in a sentence without a hedge.
 type tongue struct {
 	name     string
-	marks    string            // frequent words by which the language is recognized; none for one with signs of its own
+	marks    string            // frequent words by which the language is recognized; none for a language with signs of its own
 	subjects string            // after which a verb is no imperative
 	soft     string            // words with which a clause only begins
 	joins    string            // words after which another clause begins
 	classes  map[string]string // words by the name of their class
-	asks     string            // beginnings of questions, also of those without a mark
+	asks     string            // beginnings of questions, even of those without a mark
 	excuses  string            // phrases that demand nothing, whose words match no other pattern
 	hedges   string            // signs of a report
 	forbids  string

@@ -8,8 +8,8 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// inserted are the first words of what the strategies of this module, and Roo-Code, write and
-// put into a conversation. Formats that do not record who wrote a text keep only these.
+// inserted are the first words of texts that the strategies of this module, and Roo-Code, insert into a conversation.
+// They are the only evidence in formats that do not record the author of a text.
 var inserted = []string{
 	"[Extract of the conversation so far", // smart
 	"[Digest of the conversation so far",
@@ -26,8 +26,8 @@ var inserted = []string{
 	"This session is being continued from a previous conversation", // Claude Code
 }
 
-// Inserted reports whether a condensation wrote text, all of it: by the frame that the host
-// gives it, or by the first words of what the built-in strategies insert.
+// Inserted reports whether a condensation wrote all of text: by the host's frame, or by the first words of the
+// built-in strategies' insertions.
 func Inserted(text string) bool {
 	text = strings.TrimLeft(text, " \t\r\n")
 	if core.Framed(text) {
@@ -65,9 +65,9 @@ func HoldsInserted(m *core.Message) bool {
 	return false
 }
 
-// AllInserted reports whether a condensation wrote m, all of it: by its kind or, where a format
-// records none, by what it begins with. A message that also holds words of the user, or
-// what no condensation writes, is not.
+// AllInserted reports whether a condensation wrote all of m: by its kind or, if the format records none, by its
+// beginning. A message with additional words of the user, or with content that no condensation writes, does not
+// count.
 func AllInserted(m *core.Message) bool {
 	if m.Kind != core.KindOriginal {
 		return true
@@ -93,8 +93,8 @@ func AllInserted(m *core.Message) bool {
 	return true
 }
 
-// The block in which a summary repeats what the user typed. It names its own content by a
-// digest, which no model can make up, and nothing in it can end it or begin another.
+// The block in which a summary repeats the user's words. It names its own content by a digest, which no model can
+// make up, and nothing in it can end it or begin another.
 const (
 	// WordsOpen begins the block.
 	WordsOpen  = "<user_words"
@@ -103,14 +103,14 @@ const (
 	formerWords = "<user_words>\nWhat the user typed earlier in this conversation, word for word, oldest first."
 )
 
-// Repeat returns a block of intro, entries and what ends it. Entries are what [Entry] returned,
-// or marks of what is missing between them.
+// Repeat returns a block of intro, entries and end. Entries are results of [Entry], or marks for missing ones between
+// them.
 func Repeat(intro string, entries []string, end string) string {
 	in := intro + "\n" + strings.Join(entries, "") + end
 	return WordsOpen + ` id="` + core.Handle(core.Text(in)) + "\">\n" + in + wordsClose
 }
 
-// Entry returns what the user typed as it may appear in a block of [Repeat].
+// Entry returns the user's text in the form for a block of [Repeat].
 func Entry(text string) string { return "<said>\n" + HideTags(text) + "\n</said>\n" }
 
 var (
@@ -120,14 +120,12 @@ var (
 	openForm   = regexp.MustCompile(WordsOpen + ` id="([0-9a-f]{10})">\n`)
 )
 
-// HideTags returns text in which nothing is a tag of a block of words: each has a word joiner,
-// which is not seen, after its first character. What the user typed gets it back when the block
-// is read.
+// HideTags returns text without tags of blocks of words: each gets a word joiner, which is invisible, after its first
+// character. Reading the block removes it.
 func HideTags(text string) string { return tagForm.ReplaceAllString(text, "<\u2060$1") }
 
-// Repeated returns what the last block of words in text says that the user typed, oldest first.
-// A block that was changed, or written by somebody else, is none. Former blocks have nothing to
-// be known by: they count if trusted is set.
+// Repeated returns the user's texts in the last block of words in text, oldest first. A block that was changed, or
+// written by somebody else, does not count. Former blocks cannot be verified: they count if trusted is set.
 func Repeated(text string, trusted bool) []string {
 	if !strings.Contains(text, WordsOpen) {
 		return nil

@@ -5,14 +5,14 @@ import "strings"
 // An insertion is a text without a tag of its own that a program puts among the user's words.
 type insertion struct {
 	begins string
-	then   string // what follows on the same line or the next, if begins alone is too common
-	ends   string // its last words; what follows them is the user's. A line break: it ends with its line.
+	then   string // text after it on the same line or the next, if begins alone is too common
+	ends   string // its last words, after which the user's text begins. A line break: it ends with its line.
 	inside bool   // it can begin at any line, and not only the text
 }
 
 // insertions are all that are known. Each is fixed by the program, and begins as no user writes.
 var insertions = []insertion{
-	// Codex in an editor puts what is open there before the request.
+	// Codex in an editor puts the open files there before the request.
 	{begins: "# Context from my IDE setup:\n", ends: "## My request for Codex:"},
 	{begins: "# Files mentioned by the user:\n", ends: "## My request for Codex:"},
 	// Claude Code, after the plan that it goes on with.
@@ -88,7 +88,7 @@ func insertionAt(text string, at int, first bool, none map[string]bool) int {
 			if k = strings.IndexByte(text[begin:], '\n'); k < 0 {
 				return len(text)
 			}
-		case n.inside: // what it shows can hold the end, too
+		case n.inside: // its content can include the end, too
 			k = strings.LastIndex(text[begin:], n.ends)
 		default:
 			k = strings.Index(text[begin:], n.ends)
@@ -109,8 +109,8 @@ func (n *insertion) goesOn(rest string) bool {
 	return k >= 0 && (line < 0 || k < line)
 }
 
-// How Claude Code reports what the user answered to questions of the model: each question, what was chosen, the
-// preview that the model had written for that, and what the user noted.
+// Claude Code's form for the user's answers to questions of the model: each question, the choice, the preview that
+// the model had written for it, and the user's notes.
 const (
 	answersMark  = "User has answered your questions: "
 	answersEnd   = ". You can now continue with the user's answers in mind."
@@ -124,8 +124,8 @@ const (
 // mostAnswers is how many answers are split. Claude Code asks four questions at once.
 const mostAnswers = 16
 
-// SplitAnswer returns the segments of what a tool that asks the user answered: what the user said, and what the program
-// wrote around it or repeats of the model's questions. Put together, they are the text.
+// SplitAnswer returns the segments of a result of a tool that asks the user: the user's words, and the program's text
+// around them, including repetitions of the model's questions. Joined, they are the text.
 func SplitAnswer(text string) []Segment {
 	rest := strings.TrimLeft(text, " \t\r\n")
 	switch {
@@ -196,8 +196,8 @@ func splitAnswers(text string, at int) []Segment {
 	return out
 }
 
-// splitClarify splits what Claude Code writes if the user wants to talk about questions of the model first. Anything
-// else the user said.
+// splitClarify splits Claude Code's text for a user who wants to discuss questions of the model first. The user wrote
+// all that is not in its form.
 func splitClarify(text string) []Segment {
 	if !strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), clarifyMark) {
 		return []Segment{{Text: text}}

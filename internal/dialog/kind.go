@@ -1,7 +1,7 @@
 package dialog
 
-// A Kind says what a passage of a conversation is. Its names are those of package tokens
-// and of every report, and a few that only a reader of texts can tell apart.
+// A Kind is the kind of a passage of a conversation. The names are from package tokens and all reports, and a few
+// more that only reading the text can distinguish.
 type Kind uint8
 
 // The kinds.
@@ -11,13 +11,13 @@ const (
 	KindAssistant                // said by the model
 	KindReasoning                // thought by the model
 	KindToolCall                 // a call to a tool
-	KindToolResult               // what a tool answered
-	KindError                    // what a tool answered that failed
+	KindToolResult               // a tool's result
+	KindError                    // a failed tool's result
 	KindProjectRules             // instructions for every conversation, as in AGENTS.md
 	KindEnvironment              // the state of the surroundings, as the agent's program describes it
 	KindHeader                   // the line that announces the result of a tool that was called in a text
 	KindSystem                   // a system message
-	KindSummary                  // what a condensation put there: summaries, extracts and markers
+	KindSummary                  // inserted by a condensation: summaries, extracts and markers
 	KindOther                    // anything else, such as a text next to a result
 	kinds                        // how many there are
 )

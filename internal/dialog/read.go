@@ -12,10 +12,10 @@ type Dialog struct {
 	Uses     []*Use   // in the order in which they begin
 }
 
-// A Part is what one part of a message holds.
+// A Part is the content of one part of a message.
 type Part struct {
-	// Passages are its texts by what they are. Put together they are the text of the part: of a
-	// result that of all its contents, each on lines of its own. Images and opaque parts have none.
+	// Passages are its texts by kind. Joined they are the text of the part: for a result, of all its contents, each
+	// on lines of its own. Images and opaque parts have none.
 	Passages []Passage
 	Use      *Use // of a call or a result in a part of its own
 	of       *message
@@ -26,13 +26,13 @@ type Part struct {
 // A Passage is a text of one kind.
 type Passage struct {
 	Kind Kind
-	Use  *Use // of a call, of a result and of what the user said about it; nil if none
+	Use  *Use // of a call, of a result and of the user's remarks on it; nil if none
 	File File // that the result of a read shows; without a path if unknown
 	Text string
 }
 
-// Segments returns who wrote what in a text of a user; nil for any other part. Segments are
-// coarser than passages: what a tool wrote is one segment, whatever files it shows.
+// Segments returns the authors in a text of a user; nil for any other part. Segments are coarser than passages: a
+// tool's text is one segment, whatever files it shows.
 func (p *Part) Segments() []Segment {
 	if p.of.user == nil {
 		return nil
@@ -40,7 +40,7 @@ func (p *Part) Segments() []Segment {
 	return p.of.user.segments[p.at]
 }
 
-// Answer returns who wrote what in text, which is content i of the result that p is.
+// Answer returns the authors in text, which is content i of the result that p is.
 func (p *Part) Answer(i int, text core.Text) []Segment {
 	answers := at(&at(&p.of.answers, p.of.parts)[p.at], i+1)
 	for len(answers) <= i {
@@ -66,22 +66,20 @@ type Use struct {
 // Read reads a conversation.
 func Read(messages []core.Message) *Dialog { return new(Reader).Read(messages) }
 
-// A Reader reads conversations. It remembers every message that it took apart: one that is in
-// several conversations, such as a conversation before and after some messages were shortened, is
-// taken apart once. What a message held must not be changed in place. The zero value is ready. It
-// is not safe for concurrent use.
+// A Reader reads conversations. It remembers every message that it has parsed: a message in several conversations,
+// such as a conversation before and after some messages were shortened, is parsed once. The content of a message must
+// not be changed in place. The zero value is ready. It is not safe for concurrent use.
 type Reader struct {
 	known  map[*core.Part]*message // by the first part; nil before the second conversation
 	fresh  [][]message             // that are not in known
-	calls  []CallInfo              // room for those of messages
+	calls  []CallInfo              // memory for messages' calls
 	parsed int
 }
 
 // Parsed returns how many messages were taken apart.
 func (r *Reader) Parsed() int { return r.parsed }
 
-// A message is what a message holds, read by itself. Of the messages before it, only aider's
-// notices matter.
+// A message is the content of a message, read by itself. Of earlier messages, only aider's notices matter.
 type message struct {
 	key     *core.Part // its first part
 	role    core.Role
@@ -208,7 +206,7 @@ type linker struct {
 	parts    []Part            // of it
 	open     map[string][]*Use // ID of a native call to the uses that are not answered
 	called   []*Use            // in the text of the last assistant's message, and not answered
-	answer   *Use              // whose result goes on in the next text; nil if none
+	answer   *Use              // whose result continues in the next text; nil if none
 }
 
 func (k *linker) message(m *core.Message, known *message) {
@@ -364,8 +362,8 @@ func (k *linker) result(t core.ToolResult, part *Part) {
 	k.answered(u, text)
 }
 
-// answered adds the passages of what a tool answered: one for each file, if it shows several in
-// Roo-Code's form, and else one; and what the user said about it.
+// answered adds the passages of a tool's result: one for each file, if it shows several in Roo-Code's form, and else
+// one; and the user's remarks on it.
 func (k *linker) answered(u *Use, text string) {
 	if u.Info.Family != FamilyRead {
 		result, said := SplitFeedback(u.Name, text)
@@ -405,7 +403,7 @@ func cutByTool(text string) bool {
 	return strings.Count(text, "\n") >= 1999 || strings.Contains(end, "truncated") || strings.Contains(end, "more lines") || strings.Contains(end, "offset")
 }
 
-// splitFiles finds the files in what a read answered, in Roo-Code's form:
+// splitFiles finds the files in the result of a read, in Roo-Code's form:
 //
 //	<file><path>src/a.ts</path>
 //	<content lines="1-50">
@@ -480,7 +478,7 @@ func fileOf(block string) (File, bool) {
 	return f, true
 }
 
-// textError reports whether a result in text is that of a tool that failed.
+// textError reports whether a result in text is a failed tool's.
 func textError(s string) bool {
 	s = s[:min(len(s), 300)]
 	return strings.Contains(s, "<error>") || strings.Contains(s, "The tool execution failed")

@@ -9,7 +9,7 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// A block is an element that agents put into user messages, and who writes what is in it.
+// A block is an element that agents put into user messages, with the author of its content.
 type block struct {
 	name string
 	by   Kind
@@ -155,14 +155,14 @@ func startsLine(text string, at int) bool {
 	return false
 }
 
-// An answer is the result of a tool in texts, as far as it was read.
+// An answer is the part of a tool's result in texts that was read so far.
 type answer struct {
 	tool  string // that gave it, as the header says; empty if there was no header
 	begun bool   // some of it was read
 	told  bool   // it begins like a result with feedback of the user
 }
 
-// begin notes what the result begins with.
+// begin records the beginning of the result.
 func (a *answer) begin(text string) {
 	if text = strings.TrimSpace(text); a.begun || text == "" {
 		return
@@ -193,7 +193,7 @@ func split(text string, a *answer) []Segment {
 	return s.out
 }
 
-// words splits what is before the first header, and returns what is after it.
+// words splits the text before the first header, and returns the rest.
 func (s *splitter) words(text string) (rest string) {
 	h := nextHeader(text, 0)
 	from := 0
@@ -229,8 +229,8 @@ func (s *splitter) words(text string) (rest string) {
 	return text[h.end:]
 }
 
-// results takes a text apart that begins within a result. Only blocks at the beginning and
-// end of a result are the agent's: any other is part of what a tool showed.
+// results splits a text that begins within a result. Only blocks at the beginning and end of a result are the
+// agent's: any other is part of the tool's output.
 func (s *splitter) results(text string) {
 	later := s.answer.begun
 	s.answer.told = s.answer.told || later && tells(text) // a text of its own was written by the program
@@ -259,7 +259,7 @@ func (s *splitter) results(text string) {
 	s.rest(text, at, ends)
 }
 
-// rest adds what a tool wrote from at on, and the blocks that follow it.
+// rest adds the tool's text from at on, and the blocks after it.
 func (s *splitter) rest(text string, at int, ends []core.Span) {
 	for _, e := range ends {
 		s.add(KindToolResult, text[at:e.Start])
@@ -270,8 +270,8 @@ func (s *splitter) rest(text string, at int, ends []core.Span) {
 	s.add(KindToolResult, text[at:])
 }
 
-// programs returns the blocks at the end of a result that are the program's: those after the
-// last one that claims to be the user's, which a tool could have written.
+// programs returns the program's blocks at the end of a result: those after the last block that claims to be the
+// user's, which a tool could have written.
 func programs(text string, ends []core.Span) []core.Span {
 	for k, e := range slices.Backward(ends) {
 		if b, _ := opens(text, e.Start); b.by == KindUser {
@@ -281,8 +281,8 @@ func programs(text string, ends []core.Span) []core.Span {
 	return ends
 }
 
-// end returns where the block ends whose opening tag is at text[at:]; -1 if nowhere. It skips
-// ends that belong to a mention: `<name>...</name>` within a line of the block.
+// end returns the end of the block whose opening tag is at text[at:]; -1 if there is none. It skips ends that belong
+// to a mention: `<name>...</name>` within a line of the block.
 func (s *splitter) end(text string, at int, name string) int {
 	if s.endless[name] {
 		return -1

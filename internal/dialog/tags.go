@@ -7,9 +7,8 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// protocolTags are the elements of the agents' text protocols: calls, their arguments, what
-// results are wrapped in, and the blocks that agents put into what users say. Any other tag
-// is content.
+// protocolTags are the elements of the agents' text protocols: calls, their arguments, wrappers of results, and the
+// blocks that agents put into users' texts. Any other tag is content.
 var protocolTags = func() map[string]bool {
 	m := map[string]bool{}
 	for n := range textTools() {

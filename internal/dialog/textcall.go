@@ -12,8 +12,8 @@ type CallRun struct {
 	About      CallInfo
 }
 
-// SplitCalls finds the calls in an assistant's text, for agents whose tools are called in text.
-// The runs, put together, are the text; there are none if it holds no call. The cost is linear.
+// SplitCalls finds the calls in an assistant's text, for agents whose tools are called in text. Joined, the runs are
+// the text; there are none if it has no call. The cost is linear.
 func SplitCalls(text string) []CallRun {
 	var out []CallRun
 	from := 0 // where prose began
@@ -91,15 +91,14 @@ func Tag(s string) (string, bool) {
 	return "", false
 }
 
-// Element returns what is in the first element called name in s, which is not the
-// content of a file: such elements come before or after it.
+// Element returns the content of the first element called name in s that is not in the content of a file: such
+// elements come before or after it.
 func Element(s, name string) string {
 	in, _, _ := nextElement(s, name)
 	return in
 }
 
-// nextElement returns what is in the first element called name in s, and what follows
-// the element.
+// nextElement returns the content of the first element called name in s, and the text after the element.
 func nextElement(s, name string) (in, after string, ok bool) {
 	_, s, ok = strings.Cut(s, "<"+name+">")
 	if !ok {
@@ -123,12 +122,12 @@ func xmlUse(name, call string) CallInfo {
 		u.Files = append(u.Files, File{Path: cleanPath(p), Range: lines})
 		rest = after
 		if u.Family != FamilyRead {
-			break // what follows is the content of a file
+			break // the rest is the content of a file
 		}
 	}
 	if len(u.Files) > 1 {
 		for k := range u.Files {
-			u.Files[k].Range = SeveralRanges // the results say what they show
+			u.Files[k].Range = SeveralRanges // the results show the ranges
 		}
 	}
 	switch {

@@ -79,7 +79,7 @@ func (e external) Condense(ctx context.Context, req *core.Request) (*core.Result
 	}
 	doc, err := transcript.Read(&out, &transcript.ReadOptions{Format: externalFormat})
 	if err != nil {
-		return nil, fmt.Errorf("%s: what it wrote: %w", e.command[0], err)
+		return nil, fmt.Errorf("%s: its output: %w", e.command[0], err)
 	}
 	view := doc.Journal.View()
 	if len(view) == 0 && len(req.Messages) > 0 {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -110,6 +111,9 @@ type ReplayOptions struct {
 	// Fixed is the size of the system prompt and the tools, in the vendor's tokens, of a session that records neither
 	// them nor the vendor's count of its first request. See [AssumedFixed].
 	Fixed int
+
+	// Logger receives every decision of policies with Money and its facts, at debug level; default: nothing is logged.
+	Logger *slog.Logger
 }
 
 // AssumedFixed is roughly the size, in tokens, of Claude Code's system prompt and tools.
@@ -217,7 +221,7 @@ func Replay(ctx context.Context, items []Item, policies []Policy, opts *ReplayOp
 	for _, p := range policies {
 		if p.Name == untouched {
 			if p.Strategy != nil || p.Recorded {
-				return nil, fmt.Errorf("replay: %s is what the others are compared with: give the policy another name", untouched)
+				return nil, fmt.Errorf("replay: %s is the policy that the others are compared with: give yours another name", untouched)
 			}
 			all[0].Key = p.Key
 			continue

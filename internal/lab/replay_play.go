@@ -13,6 +13,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/internal/catalog"
+	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/lab/score"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/wire"
@@ -249,21 +250,25 @@ type play struct {
 	policy   *Policy
 	rule     policy.Rule
 	state    policy.State
+	when     epoch.Policy
 	live     lineage.State
-	scale    float64 // the vendor's tokens for one of ours: prompts, limits and prices are in the vendor's, messages in ours
-	head     int     // the vendor's tokens of the system prompt and the tools
-	desks    []desk  // one per tariff
+	authors  []wire.Message // the session's messages, with nothing but their roles
+	cut      int            // messages of the session that the view replaces
+	scale    float64        // the vendor's tokens for one of ours: prompts, limits and prices are in the vendor's, messages in ours
+	head     int            // the vendor's tokens of the system prompt and the tools
+	desks    []desk         // one per tariff
 	memory   *score.Memory
 	view     []core.Message
 	tokens   int // of the view, by our count
 	blocks   []promptcache.Block
 	run      int // number of the last run of blocks
 	ends     [2]int
-	gone     map[int]bool // messages of the session that the view does not have in their recorded form
-	played   int          // messages of the session in the view
-	compact  int          // recorded compactions so far
-	retry    int          // another attempt is useless below this size
-	ready    bool         // an epoch was prepared during an earlier request
+	gone     map[int]bool   // messages of the session that the view does not have in their recorded form
+	played   int            // messages of the session in the view
+	compact  int            // recorded compactions so far
+	retry    int            // another attempt is useless below this size
+	ready    []core.Message // condensed during an earlier request; nil for nothing
+	since    int            // messages of the session that were played then
 	requests int
 	epochs   []PlayedEpoch
 	summary  int // tokens of the recorded summary that was written before the next request
@@ -317,6 +322,11 @@ func newPlay(g *game, p *Policy, tariffs []Tariff) *play {
 		x.head = x.scaled(g.fixed)
 	}
 	x.live.HeadOur = x.head
+	x.when = whenOf(x.rule, p)
+	x.authors = make([]wire.Message, len(g.session.Messages))
+	for i := range x.authors {
+		x.authors[i].Role = string(g.session.Messages[i].Role)
+	}
 	x.reset(nil)
 	return x
 }
@@ -503,39 +513,38 @@ func (x *play) decide(k int) (due, bool) {
 		d := x.rule.Decide(x.sizes(), x.state, core.TriggerAutomatic)
 		return due{reason: string(d.Reason), trigger: core.TriggerAutomatic}, d.Act
 	}
-	t := x.desks[0].tariff
-	x.live.Turns = k + 1
-	d := lineage.Due(&x.live, &wire.Request{Model: t.Name, TTL: t.life()}, x.question(k))
-	out := due{reason: string(d.Reason), trigger: core.TriggerManual, target: d.Target}
-	if d.Reason == lineage.Forced || d.Reason == lineage.Threshold {
-		out.trigger = core.TriggerAutomatic
+	f := x.facts(k)
+	d := epoch.Decide(f, x.when)
+	if l := x.opts.Logger; l != nil {
+		l.Debug("decision", "session", x.name, "request", k, "facts", f, "policy", x.when, "decision", d)
 	}
-	return out, d.Reason != lineage.None
+	return due{reason: string(d.Reason), trigger: d.Reason.Trigger(), target: d.Target}, d.Reason != epoch.None
 }
 
-// question returns the gateway's question before request k.
-func (x *play) question(k int) lineage.Question {
+// facts returns the numbers that the decision before request k rests on, as the gateway would know them.
+func (x *play) facts(k int) epoch.Facts {
 	t := x.desks[0].tariff
-	write, read := t.Caching.Prices(t.life())
-	q := lineage.Question{
-		Now: x.starts[k], Tokens: x.prompt(), Fixed: x.head, Grown: x.talk(), Answers: max(1, k),
-		Window: x.opts.Window, Limit: x.rule.Budget(policy.Size{}, core.TriggerAutomatic).Limit, Floor: x.policy.Floor,
-		MinGain: int(x.rule.MinGain / 100 * float64(x.talk())), MinNew: max(1, x.rule.MinNewTokens), Share: x.policy.Leave,
-		Write: write, Read: read, Lifetime: t.Life, Risk: x.policy.Risk, IgnoreCold: !x.policy.Cold, IgnorePayback: !x.policy.Payback,
+	f := x.live.Facts(x.request(k), x.prompt(), x.starts[k])
+	f.Retry = x.retry
+	f.Cache.Write, f.Cache.Read = t.Caching.Prices(t.life())
+	if t.Caching.Automatic { // else the client asks for one
+		f.Cache.Usual = t.Life
 	}
-	if n := len(x.epochs); n > 0 {
-		q.Grown, q.Answers = x.prompt()-x.epochs[n-1].After, max(1, k-x.epochs[n-1].Request)
-	}
-	if x.rule.Auto {
-		q.Threshold = int(x.rule.Threshold / 100 * float64(x.opts.Window))
-		if x.rule.MaxContextTokens > 0 {
-			q.Threshold = min(q.Threshold, x.rule.MaxContextTokens)
-		}
-	}
-	if target := int(x.rule.Target / 100 * float64(x.opts.Window)); target > 0 && x.tokens > 0 {
-		q.Share = float64(max(1, target-x.head)) / float64(x.talk())
-	}
-	return q
+	return f
+}
+
+// request returns request k as far as the gateway's records of a conversation need it.
+func (x *play) request(k int) *wire.Request {
+	t := x.desks[0].tariff
+	return &wire.Request{Model: t.Name, TTL: t.life(), Messages: x.authors[:x.turns[k]]}
+}
+
+// whenOf returns what the gateway's policy would be: that of the rule, with the wishes of the replayed one.
+func whenOf(r policy.Rule, p *Policy) epoch.Policy {
+	when := epoch.Of(r)
+	when.MinSize, when.Share, when.Risk = p.Floor, p.Leave, p.Risk
+	when.IgnoreCold, when.IgnorePayback = when.IgnoreCold || !p.Cold, when.IgnorePayback || !p.Payback
+	return when
 }
 
 // life is the requested lifetime of cache entries; 0 if prefixes are cached automatically.
@@ -564,14 +573,63 @@ func (x *play) epoch(ctx context.Context, k, t int) error {
 	}
 	d, ok := x.decide(k)
 	before := x.prompt()
-	if !ok || before < x.retry && d.reason != string(lineage.Forced) && d.reason != string(policy.ReasonLimit) {
+	if !ok || !x.policy.Money && before < x.retry && d.reason != string(policy.ReasonLimit) {
 		return nil
 	}
-	if x.policy.Money && !x.ready && d.reason != string(lineage.Forced) { // as in the gateway, no request waits for it
-		x.ready = true
+	if !x.policy.Money {
+		view, err := x.condensed(ctx, d)
+		if view != nil {
+			x.begin(k, t, d, before, view)
+		}
+		return err
+	}
+	// As in the gateway, no request waits for a condensation but one that the window forces: the next request uses it.
+	forced := d.reason == string(epoch.Forced)
+	view := x.takeReady()
+	if view != nil && forced && x.sizeOf(view) > x.when.Limit { // too much has come since
+		view = nil
+	}
+	if view == nil {
+		made, err := x.condensed(ctx, d)
+		if made == nil || err != nil {
+			return err
+		}
+		if !forced {
+			x.ready, x.since = made, x.played
+			return nil
+		}
+		view = made
+	}
+	if x.sizeOf(view) >= before {
+		x.retry = x.when.RetryAfter(before)
 		return nil
 	}
-	x.ready = false
+	x.begin(k, t, d, before, view)
+	return nil
+}
+
+// takeReady returns the view that was condensed next to an earlier request, with the messages since; nil if there is none.
+func (x *play) takeReady() []core.Message {
+	if x.ready == nil {
+		return nil
+	}
+	view := append(slices.Clip(x.ready), x.view[len(x.view)-(x.played-x.since):]...)
+	x.ready = nil
+	return view
+}
+
+// sizeOf returns the vendor's count of a request with a view.
+func (x *play) sizeOf(view []core.Message) int {
+	left := 0
+	for i := range view {
+		left += view[i].Tokens
+	}
+	return x.head + x.scaled(left)
+}
+
+// condensed returns what the strategy makes of the view; nil if that fails or is of no use.
+func (x *play) condensed(ctx context.Context, d due) ([]core.Message, error) {
+	before := x.prompt()
 	decision := x.rule.Decide(x.sizes(), x.state, d.trigger)
 	budget := decision.Budget
 	if d.target > 0 {
@@ -580,24 +638,19 @@ func (x *play) epoch(ctx context.Context, k, t int) error {
 	after := before
 	view, err := x.condense(ctx, budget, d.trigger)
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
 	if err == nil {
-		left := 0
-		for i := range view {
-			left += view[i].Tokens
-		}
-		after = x.head + x.scaled(left)
+		after = x.sizeOf(view)
 	} else if x.fault == "" {
 		x.fault = err.Error()
 	}
 	x.state = x.state.After(decision, after)
 	if !decision.Worth(after) && (!x.policy.Money || after >= before) {
-		x.retry = before + max(1, x.rule.MinNewTokens)
-		return nil
+		x.retry = x.when.RetryAfter(before)
+		return nil, nil
 	}
-	x.begin(k, t, d, before, view)
-	return nil
+	return view, nil
 }
 
 // condense runs the strategy, which counts as we do. Messages that the model has not answered yet stay unchanged,
@@ -676,28 +729,35 @@ func (x *play) compacted(k, t int) {
 
 // begin makes view the next one that is sent.
 func (x *play) begin(k, t int, d due, before int, view []core.Message) {
+	kept := x.kept(view)
+	x.cut = t - kept
+	block, rest := view[:len(view)-kept], view[len(view)-kept:]
 	if x.desks[0].tariff.Caching.Bound { // thinking after the old history is not valid after the new one
-		view = withoutReasoning(view, x.counter)
+		block, rest = withoutReasoning(block, x.counter), withoutReasoning(rest, x.counter)
 	}
 	old := x.blocks
-	x.reset(view)
+	x.reset(block)
+	ours := x.talk()
+	for i := range rest {
+		x.add(rest[i])
+	}
 	x.memory.Read(view)
 	clear(x.gone)
-	kept := map[int]bool{}
+	unchanged := map[int]bool{}
 	for i := range x.view {
 		if at, ok := x.index[x.view[i].ID]; ok && x.view[i].Equal(x.session.Messages[at]) {
-			kept[at] = true
+			unchanged[at] = true
 		}
 	}
 	for i := range x.played {
-		if !kept[i] {
+		if !unchanged[i] {
 			x.gone[i] = true
 		}
 	}
 	after := x.prompt()
 	e := PlayedEpoch{Request: k, At: t, Reason: d.reason, Before: before, After: after}
 	e.Panel, e.User = x.judge(t)
-	x.live.Epoch = &lineage.Epoch{N: len(x.epochs) + 1, Cut: 1, Reason: lineage.Reason(d.reason), Time: x.starts[k], Before: before, After: after}
+	x.live.Epoch = &lineage.Epoch{N: len(x.epochs) + 1, Cut: x.cut, Our: ours, Reason: epoch.Reason(d.reason), Time: x.starts[k], Before: before, After: after}
 	x.ends = [2]int{len(x.blocks) - 1, 0}
 	same := 0
 	for same < min(len(old), len(x.blocks)) && old[same].Sum == x.blocks[same].Sum {
@@ -720,6 +780,16 @@ func (x *play) begin(k, t int, d due, before int, view []core.Message) {
 		d.debts = append(d.debts, b)
 	}
 	x.epochs = append(x.epochs, e)
+}
+
+// kept returns how many messages at the end of a condensed view are those of the session after the last cut, as they were sent: the gateway
+// freezes only what is before them.
+func (x *play) kept(view []core.Message) int {
+	n, most := 0, min(len(view), len(x.view), x.played-x.cut)
+	for n < most && view[len(view)-1-n].ID == x.view[len(x.view)-1-n].ID && view[len(view)-1-n].Equal(x.view[len(x.view)-1-n]) {
+		n++
+	}
+	return n
 }
 
 func withoutReasoning(view []core.Message, c core.Counter) []core.Message {
@@ -804,7 +874,7 @@ func (x *play) send(k, t int) {
 		d.settle(x, &u, now)
 		d.last = now
 		if i == 0 {
-			x.live.Sent(&wire.Request{Model: d.tariff.Name, TTL: d.tariff.life()}, nil, now)
+			x.live.Sent(x.request(k), nil, now)
 			usage := lineage.Usage{Input: prompt, Read: u.Read, Write: u.Write}
 			x.live.Paid(usage, answer, d.tariff.rates(prompt))
 			x.live.Measured(prompt, usage)

@@ -23,7 +23,7 @@ const (
 func (a *analysis) warnings() []Warning {
 	var out []Warning
 	if a.Partial {
-		out = append(out, Warning{Text: "stopped early: the numbers are those of the finished sessions"})
+		out = append(out, Warning{Text: "stopped early: the numbers cover only the finished sessions"})
 	}
 	if n := len(a.Sessions); n < fewSessions && (len(a.Rows) > 0 || len(a.Evidence) == 0) { // evidence has no verdict
 		out = append(out, Warning{Text: fmt.Sprintf("%s: not enough for a verdict, which needs %d of a mode", size.Plural(n, "session"), fewSessions)})

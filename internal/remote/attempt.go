@@ -178,7 +178,7 @@ func malformed(err error) *Error {
 	if e := (*Error)(nil); errors.As(err, &e) {
 		return e
 	}
-	return &Error{Kind: KindMalformed, Message: "the answer is not what the API promises: " + err.Error(), Err: err}
+	return &Error{Kind: KindMalformed, Message: "the answer violates the API's format: " + err.Error(), Err: err}
 }
 
 // nothing returns the error of a reply without text, or nil.

@@ -173,7 +173,7 @@ func (c *Client) disbelieve(ctx context.Context, p *model.Prompt, r *Reply) {
 		u.CachedTokens >= 0 && u.CachedTokens <= u.InputTokens && r.Written >= 0 && r.Written <= u.InputTokens {
 		return
 	}
-	c.opts.Logger.WarnContext(ctx, "the vendor reports a usage that this request cannot have had; it is not believed, and what the call cost is not known",
+	c.opts.Logger.WarnContext(ctx, "the vendor reports a usage that is impossible for this request; it is ignored, and the cost of the call is unknown",
 		"model", c.info.Name, "input_tokens", u.InputTokens, "output_tokens", u.OutputTokens, "cached_tokens", u.CachedTokens, "bytes_sent", r.sent)
 	r.Usage, r.Written, r.Metered = core.Usage{}, 0, false
 }

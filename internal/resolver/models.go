@@ -161,7 +161,7 @@ func (r *Models) unknown(name string) error {
 			names = append(names, m.Name())
 		}
 	}
-	return fmt.Errorf("there is no language model %q%s; there are %s, and those of the built-in table as anthropic/… and openai/…; declare others in the section models",
+	return fmt.Errorf("there is no language model %q%s; there are %s, and the models of the built-in table as anthropic/… and openai/…; declare others in the section models",
 		name, suggest.DidYouMean(name, names), list)
 }
 

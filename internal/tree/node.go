@@ -1,4 +1,4 @@
-// Package tree reads YAML, TOML and JSON into one tree of values with their positions in the
+// Package tree reads YAML and JSON into one tree of values with their positions in the
 // file. Its limits on depth and number of values bound the cost of a hostile file, if the
 // caller bounds its size with [MaxFile].
 package tree
@@ -107,18 +107,14 @@ type Error struct {
 	Problem string
 }
 
-// Parse reads a file in the format yaml, toml or json. The tree of an empty file is a mapping
+// Parse reads a file in the format yaml or json. The tree of an empty file is a mapping
 // without pairs.
 func Parse(format string, text []byte) (*Node, *Error) {
 	text = []byte(strings.TrimPrefix(string(text), "\ufeff"))
-	switch format {
-	case "yaml":
+	if format == "yaml" {
 		return ParseYAML(text)
-	case "toml":
-		return parseTOML(text)
-	default:
-		return ParseJSON(text)
 	}
+	return ParseJSON(text)
 }
 
 // A textIndex turns byte offsets into positions.

@@ -49,7 +49,7 @@ func (c *call) callback(ctx context.Context, cb *condensepb.Callback, size int) 
 		c.models.enqueue(ctx, cb)
 		return nil
 	default:
-		return refuse(condensepb.CallbackError_CODE_UNSUPPORTED, "this host does not know what is asked for")
+		return refuse(condensepb.CallbackError_CODE_UNSUPPORTED, "this host does not know the request")
 	}
 }
 

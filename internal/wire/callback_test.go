@@ -121,7 +121,7 @@ func TestCallbacks(t *testing.T) {
 		{name: "counter panics", ask: items(content(text("x"))), counter: panicCounter{}, code: failed, text: "counting: no"},
 		{name: "too much", ask: items(content(text(strings.Repeat("x", 1000)))), limits: wire.Limits{CountBytes: 1000}, code: quota, text: "more than 1000 bytes to count"},
 		{name: "generate", ask: &pb.Callback{Call: &pb.Callback_Generate{Generate: &pb.Generate{System: []byte("Summarize.")}}}, code: unsupported, text: "this host has no language model"},
-		{name: "unknown", ask: &pb.Callback{}, code: unsupported, text: "does not know what is asked for"},
+		{name: "unknown", ask: &pb.Callback{}, code: unsupported, text: "does not know the request"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := &peer{condense: func(s stream) error {

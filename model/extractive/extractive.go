@@ -1,13 +1,11 @@
-// Package extractive is a model that is none: it picks sentences out of what it is given
-// instead of writing its own. It needs no key and no network and always gives the same
-// answer, so that what needs a model can be tried, tested, and shown to work offline. Its
-// answers say what they are.
+// Package extractive implements a model without a language model: it picks sentences from its prompt instead of
+// writing its own. It needs no key and no network and is deterministic, so that features that need a model can be
+// tried, tested, and shown to work offline. Its answers are labelled as extracts.
 //
-// Sentences are rated by the words in them, as H. P. Luhn did first (The Automatic Creation
-// of Literature Abstracts, 1958), by their place and by cue words, as H. P. Edmundson did
-// (New Methods in Automatic Extracting, 1969), and are chosen one after the other, with
-// words that were said already counting less, as in SumBasic (A. Nenkova, L. Vanderwende,
-// The Impact of Frequency on Summarization, 2005).
+// Sentences are rated by their words, as H. P. Luhn did first (The Automatic Creation of Literature Abstracts, 1958),
+// by their place and by cue words, as H. P. Edmundson did (New Methods in Automatic Extracting, 1969), and are chosen
+// one after the other, with repeated words counting less, as in SumBasic (A. Nenkova, L. Vanderwende, The Impact of
+// Frequency on Summarization, 2005).
 package extractive
 
 import (
@@ -22,7 +20,7 @@ import (
 // Label is the first line of every answer.
 const Label = "[Extract: sentences of the conversation, picked by a program. No language model has written this summary.]"
 
-// Name is what the model is called.
+// Name is the name of the model.
 const Name = "extractive"
 
 // window is far more than any conversation has, and not so large that sums overflow.
@@ -70,7 +68,7 @@ func (extractor) Generate(ctx context.Context, p *model.Prompt) (*model.Answer, 
 	return &model.Answer{Text: write(sentences, picked)}, nil
 }
 
-// headings say who said what follows.
+// headings introduce a text by its author.
 var headings = map[core.Role]string{
 	core.RoleUser: "User:", core.RoleAssistant: "Assistant:", core.RoleTool: "Tool:", core.RoleSystem: "System:",
 }

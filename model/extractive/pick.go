@@ -24,8 +24,8 @@ var (
 
 const (
 	cueBonus    = 1.5
-	firstBonus  = 1.5 // the first sentence of a message says what it is about
-	leadBonus   = 2   // of the first message, which says what is to be done
+	firstBonus  = 1.5 // the first sentence of a message gives its subject
+	leadBonus   = 2   // for the first message, which gives the task
 	recentBonus = 2   // at the end, falling to 1 over the newest quarter
 	recentShare = 0.25
 	// rough is the factor for text that is not prose: code, a path, a line of a log, which
@@ -34,9 +34,9 @@ const (
 	rough    = 0.2
 	prosaic  = 0.8
 	fewWords = 4
-	// said is what a word counts when it has been said, SumBasic squares its probability.
+	// said is the factor for a word that was already used; SumBasic squares its probability.
 	said = 0.3
-	// stale is the share of its value below which a sentence repeats what was said.
+	// stale is the share of its value below which a sentence is a repetition.
 	stale = 0.1
 )
 
@@ -86,7 +86,7 @@ func pick(ctx context.Context, sentences []sentence, room int) ([]int, error) {
 }
 
 const (
-	headingCost = 4 // the most that a line with who speaks costs
+	headingCost = 4 // the most that a line with the author costs
 	smallest    = 6 // tokens of the shortest sentence
 )
 
@@ -98,8 +98,8 @@ func (c *candidate) valueOf(sentences []sentence, worth []float64) float64 {
 	return c.weight * sum / float64(sentences[c.index].cost)
 }
 
-// rate returns the sentences as candidates, and what each word is worth: by how often it
-// occurs, but little if it is in many sentences.
+// rate returns the sentences as candidates, and the value of each word: by how often it occurs, but little if it is
+// in many sentences.
 func rate(sentences []sentence) (queue, []float64) {
 	number := map[string]int32{}
 	var in []int // sentences with the word
@@ -138,7 +138,7 @@ func rate(sentences []sentence) (queue, []float64) {
 	return all, worth
 }
 
-// weigh returns what the place of a sentence is worth.
+// weigh returns the factor for the place of a sentence.
 func weigh(s *sentence, last int) float64 {
 	w, ok := byRole[s.role]
 	if !ok {

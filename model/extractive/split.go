@@ -14,12 +14,12 @@ type sentence struct {
 	role    core.Role
 	message int  // the index of the message
 	first   bool // of its message
-	cost    int  // tokens, with what is around it
+	cost    int  // tokens, including the separator
 }
 
 const (
-	// shortest and longest are the characters of a sentence that is worth picking. What is
-	// longer is cut: it is output of a program, or a list without full stops.
+	// shortest and longest are the characters of a sentence that is worth picking. A longer one is cut: it is output
+	// of a program, or a list without full stops.
 	shortest = 12
 	longest  = 400
 	// mostLines are the sentences read of one text: of a log, only its two ends are worth
@@ -27,8 +27,8 @@ const (
 	mostLines = 400
 )
 
-// split returns the sentences of messages. Results of tools are read by line, because that
-// is how programs write; what tools were called with is left out.
+// split returns the sentences of messages. Results of tools are read by line, because that is how programs write;
+// arguments of calls are left out.
 func split(messages []core.Message) []sentence {
 	var all []sentence
 	for i := range messages {
@@ -92,7 +92,7 @@ func sentenceEnd(s string) int {
 	return len(s)
 }
 
-// cut returns s without what is beyond the longest sentence.
+// cut returns s without the part beyond the longest sentence.
 func cut(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	n := 0
@@ -104,10 +104,9 @@ func cut(s string) string {
 	return s
 }
 
-// cost returns how many tokens s has at most, for every common vocabulary: words have one
-// for three letters, what is no letter has one each, as has every character of a number or
-// a hash, and other scripts than the Latin have up to two a character. The usual count is a
-// quarter to a half less, which is the price of never exceeding a limit.
+// cost returns an upper bound of the tokens of s for every common vocabulary: words have one for three letters, other
+// characters have one each, as has every character of a number or a hash, and scripts other than Latin have up to two
+// a character. The usual count is a quarter to a half less, which is the price of never exceeding a limit.
 func cost(s string) int {
 	thirds, number := 0, false
 	for _, r := range s {

@@ -1,4 +1,5 @@
-// Package node holds the SDK for plugins in Node, which `condense plugin new` copies into a new plugin. It has no code in Go.
+// Package node holds the SDK for plugins in Node, which `condense plugin new` copies into a new plugin. It has no
+// code in Go.
 package node
 
 import "embed"

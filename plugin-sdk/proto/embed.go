@@ -1,5 +1,5 @@
-// Package proto holds the protocol between host and plugins, for programs that pass the file on. The code generated from it is in
-// internal/wire/condensepb.
+// Package proto holds the protocol between host and plugins, for programs that pass the file on. The code generated
+// from it is in internal/wire/condensepb.
 package proto
 
 import _ "embed" // for the directive

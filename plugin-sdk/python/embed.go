@@ -1,4 +1,5 @@
-// Package python holds the SDK for plugins in Python, which `condense plugin new` copies into a new plugin. It has no code in Go.
+// Package python holds the SDK for plugins in Python, which `condense plugin new` copies into a new plugin. It has no
+// code in Go.
 package python
 
 import "embed"

@@ -25,10 +25,10 @@ import (
 	"github.com/condensehq/condense/registry"
 )
 
-// Loopback opens s with settings, a JSON object or nil for the defaults, and returns what
-// a host would see of it if it were a plugin: everything goes through the real protocol,
-// but for the process. The test ends at once if the settings are refused. What the
-// strategy logs appears in the log of the test. Everything is closed when the test ends.
+// Loopback opens s with settings, a JSON object or nil for the defaults, and returns the provider that a host would
+// see if s were a plugin: everything goes through the real protocol, but without a process. The test ends at once if
+// the settings are refused. The strategy's log appears in the log of the test. Everything is closed when the test
+// ends.
 //
 // One line runs the conformance suite over it:
 //
@@ -40,9 +40,8 @@ func Loopback(tb testing.TB, s registry.Strategy, settings json.RawMessage) core
 	return LoopbackModels(tb, s, settings, nil)
 }
 
-// LoopbackModels is [Loopback] with a host that provides these language models,
-// by name; the one with an empty name is the host's choice. What they take is part of the
-// usage of a result, whether the strategy says so or not.
+// LoopbackModels is [Loopback] with a host that provides these language models, by name; the one with an empty name
+// is the host's choice. Their usage is part of the usage of a result, whether the strategy reports it or not.
 func LoopbackModels(tb testing.TB, s registry.Strategy, settings json.RawMessage, models map[string]model.Generator) core.CondensationProvider {
 	tb.Helper()
 	out := &output{w: tb.Output()}

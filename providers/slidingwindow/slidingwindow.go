@@ -98,7 +98,7 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 	}
 	out := w.result()
 	if core.TotalTokens(out) >= core.TotalTokens(req.Messages) {
-		return &core.Result{Messages: req.Messages}, nil // the note would cost what it saves
+		return &core.Result{Messages: req.Messages}, nil // the note would cost as much as it saves
 	}
 	return &core.Result{Messages: out}, nil
 }

@@ -173,7 +173,7 @@ func (w *window) result() []core.Message {
 	return out
 }
 
-// A tally counts what is hidden.
+// A tally counts hidden content.
 type tally struct {
 	messages, calls int
 	again           bool // a marker or summary of an earlier condensation is among it
@@ -192,7 +192,7 @@ func (t *tally) add(m *core.Message) {
 	}
 }
 
-// marker returns the message that says what is hidden.
+// marker returns the message that describes the hidden messages.
 func (t *tally) marker() core.Message {
 	var b strings.Builder
 	b.WriteString("[… ")

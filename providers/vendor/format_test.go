@@ -30,7 +30,8 @@ func (c compactor) Compact(context.Context, *model.Prompt) (*model.Answer, error
 	return &model.Answer{Text: c.window, Usage: core.Usage{Calls: 1}}, nil
 }
 
-// The formats of the two APIs write a block or item byte for byte. In another format the next provider of the chain is asked.
+// The formats of the two APIs write a block or item byte for byte. In another format the next provider of the chain
+// is asked.
 func TestFormats(t *testing.T) {
 	const (
 		block = `{"type":"compaction","content":"a < b & \u00e9","signature":"c2ln"}`

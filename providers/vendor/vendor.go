@@ -1,5 +1,5 @@
-// Package vendor has the vendor of the agent's model shorten a conversation with its own compaction, the only way to shorten what is
-// before signed thinking without making that invalid.
+// Package vendor has the vendor of the agent's model shorten a conversation with its own compaction, the only way to
+// shorten the messages before signed thinking without invalidating the thinking.
 package vendor
 
 import (
@@ -35,7 +35,7 @@ type Config struct {
 // DefaultConfig returns the default settings.
 func DefaultConfig() Config { return Config{RecentShare: 0.5, MaxOutput: 8192, Extract: true} }
 
-// Validate reports what is wrong with c.
+// Validate reports invalid settings of c.
 func (c Config) Validate() error {
 	var errs []error
 	if !(c.RecentShare >= 0 && c.RecentShare <= 1) { // NaN too
@@ -89,9 +89,9 @@ const (
 	responses = "responses"
 )
 
-// A plan is what to ask for.
+// A plan is a request for a compaction.
 type plan struct {
-	stay   []core.Message // of the head: what may not be hidden
+	stay   []core.Message // messages of the head that may not be hidden
 	head   []core.Message
 	tail   []core.Message
 	prompt *model.Prompt
@@ -132,13 +132,14 @@ func (p *Provider) plan(ctx context.Context, req *core.Request) (*plan, error) {
 		l.tokens += l.head[i].Tokens
 	}
 	if window := p.gen.Info().Window; window > 0 && l.tokens+p.c.MaxOutput > window {
-		return nil, fmt.Errorf("%w: the vendor compacts what fits its window of %d tokens, and this has %d", model.ErrTooLong, window, l.tokens)
+		return nil, fmt.Errorf("%w: the vendor compacts only conversations that fit its window of %d tokens, and this has %d", model.ErrTooLong, window, l.tokens)
 	}
 	return l, nil
 }
 
-// cut returns how many messages are compacted. The newest ones that remain begin a new turn, or the next step of the model
-// in one, so that the role changes there and no call is parted from its result: otherwise their thinking would not stay valid.
+// cut returns how many messages are compacted. The newest ones that remain begin a new turn, or the next step of the
+// model in one, so that the role changes there and no call is parted from its result: otherwise their thinking would
+// not stay valid.
 func (p *Provider) cut(req *core.Request) int {
 	room := int(p.c.RecentShare * float64(max(0, req.Budget.Room())))
 	best, size := 0, 0
@@ -228,8 +229,8 @@ func compacted(raw json.RawMessage) core.Message {
 	return core.Message{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Opaque{Kind: kindCompaction, JSON: string(raw)}}}
 }
 
-// signed is the conversation with Anthropic's block, which must be first. What must stay of the messages before it
-// comes next; then the newest messages do not follow the block, and their thinking would be invalid.
+// signed returns the conversation with Anthropic's block, which must be first. Required messages from before the
+// block come next; then the newest messages do not follow the block directly, and their thinking would be invalid.
 func (l *plan) signed(window []json.RawMessage) ([]core.Message, error) {
 	if len(window) != 1 {
 		return nil, fmt.Errorf("the vendor returned %d blocks, want one compaction", len(window))
@@ -326,7 +327,8 @@ func joined(m core.Message) string {
 	return b.String()
 }
 
-// What Anthropic is asked for. Instructions replace its own prompt, so that they say all of it, and have at most mostInstructions characters.
+// The request to Anthropic. Instructions replace its own prompt, so they must be complete, and have at most
+// mostInstructions characters.
 const (
 	mostInstructions = 16_384
 	extractTokens    = 3_000

@@ -382,7 +382,8 @@ func TestOpenAI(t *testing.T) {
 	}
 }
 
-// In every other form of conversation, and whenever the vendor gives no summary, the next provider of the chain is asked.
+// In every other form of conversation, and whenever the vendor gives no summary, the next provider of the chain is
+// asked.
 func TestDeclines(t *testing.T) {
 	f := newFake(t)
 	for _, api := range []string{"", "openai", "responses", "claudecode"} {

@@ -11,8 +11,8 @@ import (
 	"github.com/cloudwego/eino/schema"
 )
 
-// compact condenses a conversation as `condense compare` asks other programs to: see docs/comparing.md. Of the number of
-// newest tokens to keep, the one is used that leaves most and fits the budget, by characters per token.
+// compact condenses a conversation as `condense compare` asks other programs to: see docs/comparing.md. Of the number
+// of newest tokens to keep, the one is used that leaves most and fits the budget, by characters per token.
 func compact(ctx context.Context, in io.Reader, out io.Writer) error {
 	var question struct {
 		Messages       json.RawMessage

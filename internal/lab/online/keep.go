@@ -52,7 +52,7 @@ func (w *Watch) load(ctx context.Context, since time.Time) bool {
 	found, err := stored(ctx, w.store, since, mostOthers)
 	if err != nil {
 		if ctx.Err() == nil {
-			w.log.WarnContext(ctx, "what other gateways measured could not be read", "err", err)
+			w.log.WarnContext(ctx, "measurements of other gateways could not be read", "err", err)
 		}
 		return false
 	}
@@ -82,7 +82,7 @@ func (w *Watch) save(ctx context.Context) {
 	w.mu.Unlock()
 	for _, c := range due {
 		if err := w.write(ctx, c); err != nil {
-			w.log.WarnContext(ctx, "what was measured could not be stored", "err", err)
+			w.log.WarnContext(ctx, "measurements could not be stored", "err", err)
 			return
 		}
 	}

@@ -6,10 +6,9 @@
 // rare words that were in the messages before the cut and have not appeared since. [Scorer.Score] returns the share
 // of them that is in a view, which a strategy made of the prefix, and the share with its context. The headline number
 // is [Score.Panel], a mean of three families: a strategy can be tuned to one of them, but so far not to all three.
-// be tuned to one of them, but so far not to all three.
+//
 // The scorer measures references, not understanding. It underrates a good paraphrase, and content that the agent read
 // again counts as not needed. docs/comparing-measures.md has the formulas and their weaknesses.
-// weaknesses.
 //
 // No provider may import this package. A strategy that shares the metric's idea of a name would be tuned
 // to it, and the number would mean nothing.

@@ -37,7 +37,7 @@ func Modes(r *lab.Report, chains map[string][]config.Provider) string {
 	}
 	var b strings.Builder
 	printf(&b, "# Written by condense: the strategy that keeps most of what was needed later, by mode.\n"+
-		"# %s, budgets %s. This loads as it is. To use it, merge modes and providers into those of condense.yaml.\n",
+		"# %s, budgets %s. This loads as it is. To use it, merge its modes and providers into condense.yaml.\n",
 		size.Plural(len(r.Sessions), "session"), strings.Join(r.Budgets, ", "))
 	if len(f.order) > 0 {
 		b.WriteString("providers:\n")

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/wire"
 )
@@ -24,86 +25,103 @@ func sent(t *testing.T, fields ...string) (*lineage.State, *wire.Request) {
 
 const marked = `"system":[{"type":"text","text":"Be brief.","cache_control":{"type":"ephemeral"}}]`
 
+// A question has the facts of a decision that a state does not know, and those that the test sets.
+type question struct {
+	Now           time.Time
+	Tokens, Fixed int
+	Overflow      bool
+	Write, Read   float64
+	Lifetime      time.Duration
+	epoch.Policy
+}
+
+func decide(s *lineage.State, r *wire.Request, q question) epoch.Decision {
+	f := s.Facts(r, 0, q.Now)
+	f.Tokens, f.Fixed, f.Overflow, f.Grown, f.Answers = q.Tokens, q.Fixed, q.Overflow, 0, 0
+	f.Cache.Write, f.Cache.Read, f.Cache.Usual = q.Write, q.Read, q.Lifetime
+	return epoch.Decide(f, q.Policy)
+}
+
 func TestDue(t *testing.T) {
-	warm := lineage.Question{
-		Now: begin.Add(time.Minute), Tokens: 100_000, Fixed: 20_000, Output: 8_000, Window: 200_000, Limit: 170_000, Threshold: 160_000,
-		Floor: 50_000, MinGain: 10_000, MinNew: 5_000, Write: 1.25, Read: 0.1, Turns: 3,
+	warm := question{
+		Now: begin.Add(time.Minute), Tokens: 100_000, Fixed: 20_000, Write: 1.25, Read: 0.1,
+		Policy: epoch.Policy{Window: 200_000, Limit: 170_000, Threshold: 160_000, MinSize: 50_000, MinGain: 12.5, MinNew: 5_000, Turns: 3},
 	}
 	tests := []struct {
 		name   string
-		change func(q *lineage.Question, s *lineage.State, r *wire.Request)
-		want   lineage.Reason
+		change func(q *question, s *lineage.State, r *wire.Request)
+		want   epoch.Reason
 		wait   bool
 	}{
-		{"warm, and it does not pay", func(*lineage.Question, *lineage.State, *wire.Request) {}, lineage.None, false},
-		{"request and answer just fit", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Limit = 108_000 }, lineage.None, false},
-		{"one token more does not", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Limit = 107_999 }, lineage.Forced, false},
-		{"the vendor says it is too long", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Overflow = true }, lineage.Forced, false},
-		{"forced, though nothing is gained", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Overflow, q.MinGain = true, 100_000 }, lineage.Forced, false},
-		{"at the threshold", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Threshold = 100_000 }, lineage.Threshold, false},
-		{"at the threshold, but nothing is gained", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) {
-			q.Threshold, q.Fixed = 100_000, 90_000
-		}, lineage.None, false},
-		{"at the threshold, but nothing is new", func(q *lineage.Question, s *lineage.State, _ *wire.Request) {
+		{"warm, and it does not pay", func(*question, *lineage.State, *wire.Request) {}, epoch.None, false},
+		{"the request just fits", func(q *question, _ *lineage.State, _ *wire.Request) { q.Limit = 100_000 }, epoch.None, false},
+		{"one token more does not", func(q *question, _ *lineage.State, _ *wire.Request) { q.Limit = 99_999 }, epoch.Forced, false},
+		{"the vendor says it is too long", func(q *question, _ *lineage.State, _ *wire.Request) { q.Overflow = true }, epoch.Forced, false},
+		{"forced, though nothing is gained", func(q *question, _ *lineage.State, _ *wire.Request) { q.Overflow, q.MinGain = true, 125 }, epoch.Forced, false},
+		{"at the threshold", func(q *question, _ *lineage.State, _ *wire.Request) { q.Threshold = 100_000 }, epoch.Threshold, false},
+		{"at the threshold, but nothing is gained", func(q *question, _ *lineage.State, _ *wire.Request) {
+			q.Threshold, q.Fixed, q.MinGain = 100_000, 90_000, 100
+		}, epoch.None, false},
+		{"at the threshold, but nothing is new", func(q *question, s *lineage.State, _ *wire.Request) {
 			q.Threshold, s.Epoch = 100_000, &lineage.Epoch{N: 1, After: 96_000}
-		}, lineage.None, false},
-		{"at the threshold, and enough is new", func(q *lineage.Question, s *lineage.State, _ *wire.Request) {
+		}, epoch.None, false},
+		{"at the threshold, and enough is new", func(q *question, s *lineage.State, _ *wire.Request) {
 			q.Threshold, s.Epoch = 100_000, &lineage.Epoch{N: 1, After: 95_000}
-		}, lineage.Threshold, false},
-		{"idle for as long as the cache lives", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Now = begin.Add(5 * time.Minute) }, lineage.None, false},
-		{"and a tenth longer", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) {
+		}, epoch.Threshold, false},
+		{"idle for as long as the cache lives", func(q *question, _ *lineage.State, _ *wire.Request) { q.Now = begin.Add(5 * time.Minute) }, epoch.None, false},
+		{"and a tenth longer", func(q *question, _ *lineage.State, _ *wire.Request) {
 			q.Now = begin.Add(5*time.Minute + 31*time.Second)
-		}, lineage.Cold, false},
-		{"cold but small", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) {
-			q.Now, q.Floor = begin.Add(time.Hour), 100_001
-		}, lineage.None, false},
-		{"cold, if that counted", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) {
+		}, epoch.Cold, false},
+		{"cold but small", func(q *question, _ *lineage.State, _ *wire.Request) {
+			q.Now, q.MinSize = begin.Add(time.Hour), 100_001
+		}, epoch.None, false},
+		{"cold, if that counted", func(q *question, _ *lineage.State, _ *wire.Request) {
 			q.Now, q.IgnoreCold = begin.Add(time.Hour), true
-		}, lineage.None, false},
-		{"an hour was asked for once", func(q *lineage.Question, s *lineage.State, _ *wire.Request) {
+		}, epoch.None, false},
+		{"an hour was asked for once", func(q *question, s *lineage.State, _ *wire.Request) {
 			q.Now, s.TTL = begin.Add(time.Hour), time.Hour
-		}, lineage.None, false},
-		{"no lifetime is known", func(q *lineage.Question, s *lineage.State, _ *wire.Request) {
+		}, epoch.None, false},
+		{"no lifetime is known", func(q *question, s *lineage.State, _ *wire.Request) {
 			q.Now, s.TTL, s.Lives = begin.Add(100*time.Hour), 0, time.Minute
-		}, lineage.None, false},
-		{"the vendor's own lifetime", func(q *lineage.Question, s *lineage.State, _ *wire.Request) {
+		}, epoch.None, false},
+		{"the vendor's own lifetime", func(q *question, s *lineage.State, _ *wire.Request) {
 			q.Now, s.TTL, q.Lifetime = begin.Add(100*time.Hour), 0, 24*time.Hour
-		}, lineage.Cold, false},
-		{"the cache was seen to live longer", func(q *lineage.Question, s *lineage.State, _ *wire.Request) {
+		}, epoch.Cold, false},
+		{"the cache was seen to live longer", func(q *question, s *lineage.State, _ *wire.Request) {
 			q.Now, s.Lives = begin.Add(time.Hour), 2*time.Hour
-		}, lineage.None, false},
-		{"a prediction was wrong", func(q *lineage.Question, s *lineage.State, _ *wire.Request) {
+		}, epoch.None, false},
+		{"a prediction was wrong", func(q *question, s *lineage.State, _ *wire.Request) {
 			q.Now, s.Wrong = begin.Add(time.Hour), 1
-		}, lineage.None, false},
-		{"another model", func(_ *lineage.Question, _ *lineage.State, r *wire.Request) { r.Model = "claude-opus-6" }, lineage.Changed, false},
-		{"another effort", func(_ *lineage.Question, _ *lineage.State, r *wire.Request) { r.Effort = "high" }, lineage.Changed, false},
-		{"other tools", func(_ *lineage.Question, _ *lineage.State, r *wire.Request) { r.Head[0]++ }, lineage.Changed, false},
-		{"it pays", func(q *lineage.Question, s *lineage.State, _ *wire.Request) { q.Turns, s.Spent = 12, 2e6 }, lineage.Payback, false},
-		{"it would pay, but the conversation may end", func(q *lineage.Question, s *lineage.State, _ *wire.Request) { q.Turns, s.Spent = 12, 1e5 }, lineage.None, false},
-		{"and epochs have saved what this one may cost", func(q *lineage.Question, s *lineage.State, _ *wire.Request) {
+		}, epoch.None, false},
+		{"another model", func(_ *question, _ *lineage.State, r *wire.Request) { r.Model = "claude-opus-6" }, epoch.Changed, false},
+		{"another effort", func(_ *question, _ *lineage.State, r *wire.Request) { r.Effort = "high" }, epoch.Changed, false},
+		{"other tools", func(_ *question, _ *lineage.State, r *wire.Request) { r.Head[0]++ }, epoch.Changed, false},
+		{"it pays", func(q *question, s *lineage.State, _ *wire.Request) { q.Turns, s.Spent = 12, 2e6 }, epoch.Payback, false},
+		{"it would pay, but the conversation may end", func(q *question, s *lineage.State, _ *wire.Request) { q.Turns, s.Spent = 12, 1e5 }, epoch.None, false},
+		{"and epochs have saved what this one may cost", func(q *question, s *lineage.State, _ *wire.Request) {
 			q.Turns, s.Spent, s.Saved = 12, 1e5, 1e5
-		}, lineage.Payback, false},
-		{"and there is no limit", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Turns, q.Risk = 12, -1 }, lineage.Payback, false},
-		{"it pays, if that counted", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Turns, q.IgnorePayback = 12, true }, lineage.None, false},
-		{"prices are not known", func(q *lineage.Question, _ *lineage.State, _ *wire.Request) { q.Turns, q.Read = 100, 0 }, lineage.None, false},
-		{"enabled, a bound model, inside a turn", func(q *lineage.Question, s *lineage.State, r *wire.Request) {
+		}, epoch.Payback, false},
+		{"and there is no limit", func(q *question, _ *lineage.State, _ *wire.Request) { q.Turns, q.Risk = 12, -1 }, epoch.Payback, false},
+		{"it pays, if that counted", func(q *question, _ *lineage.State, _ *wire.Request) { q.Turns, q.IgnorePayback = 12, true }, epoch.None, false},
+		{"prices are not known", func(q *question, _ *lineage.State, _ *wire.Request) { q.Turns, q.Read = 100, 0 }, epoch.None, false},
+		{"enabled, a bound model, inside a turn", func(q *question, s *lineage.State, r *wire.Request) {
 			q.Threshold, s.Bound, r.Thinking = 100_000, true, "enabled"
-		}, lineage.None, true},
-		{"but the window forces it", func(q *lineage.Question, s *lineage.State, r *wire.Request) {
+		}, epoch.None, true},
+		{"but the window forces it", func(q *question, s *lineage.State, r *wire.Request) {
 			q.Overflow, s.Bound, r.Thinking = true, true, "enabled"
-		}, lineage.Forced, false},
-		{"adaptive, a bound model, inside a turn", func(q *lineage.Question, s *lineage.State, r *wire.Request) {
+		}, epoch.Forced, false},
+		{"adaptive, a bound model, inside a turn", func(q *question, s *lineage.State, r *wire.Request) {
 			q.Threshold, s.Bound, r.Thinking = 100_000, true, "adaptive"
-		}, lineage.Threshold, false},
-		{"enabled, inside a turn, but not bound", func(q *lineage.Question, _ *lineage.State, r *wire.Request) {
+		}, epoch.Threshold, false},
+		{"enabled, inside a turn, but not bound", func(q *question, _ *lineage.State, r *wire.Request) {
 			q.Threshold, r.Thinking = 100_000, "enabled"
-		}, lineage.Threshold, false},
+		}, epoch.Threshold, false},
 	}
 	for _, tt := range tests {
 		s, r := sent(t, marked)
 		q := warm
 		tt.change(&q, s, r)
-		d := lineage.Due(s, r, q)
+		d := decide(s, r, q)
 		if d.Reason != tt.want || d.Wait != tt.wait {
 			t.Errorf("%s: got %q, wait %t, want %q, %t", tt.name, d.Reason, d.Wait, tt.want, tt.wait)
 		}
@@ -127,8 +145,8 @@ func TestPaybackAsCalculated(t *testing.T) {
 		{1, 1, 0.5, 0},
 	} {
 		s, r := sent(t, marked)
-		d := lineage.Due(s, r, lineage.Question{Now: begin, Tokens: 100_000, Write: tt.write, Read: tt.read, Share: tt.share, Turns: 1000, Risk: -1})
-		if math.Abs(d.Turns-tt.want) > 0.06 || d.Reason != lineage.Payback {
+		d := decide(s, r, question{Now: begin, Tokens: 100_000, Write: tt.write, Read: tt.read, Policy: epoch.Policy{Share: tt.share, Turns: 1000, Risk: -1}})
+		if math.Abs(d.Turns-tt.want) > 0.06 || d.Reason != epoch.Payback {
 			t.Errorf("write %g, read %g, share %g: got %q after %.2f turns, want %.1f", tt.write, tt.read, tt.share, d.Reason, d.Turns, tt.want)
 		}
 	}
@@ -143,13 +161,13 @@ func TestAnEpochForMoneyLeavesTheConversation(t *testing.T) {
 		for _, fixed := range []int{0, 20_000, 50_000} {
 			for talk := 5_000; talk <= 300_000; talk += 5_000 {
 				for _, read := range []float64{0.025, 0.05, 0.1, 0.25} {
-					for _, q := range []lineage.Question{
-						{Now: begin.Add(time.Hour), Floor: 1}, // cold
-						{Now: begin.Add(time.Minute), Turns: 1000},
+					for _, q := range []question{
+						{Now: begin.Add(time.Hour), Policy: epoch.Policy{MinSize: 1}}, // cold
+						{Now: begin.Add(time.Minute), Policy: epoch.Policy{Turns: 1000}},
 					} {
-						q.Tokens, q.Fixed, q.Window, q.Write, q.Read, q.MinGain = fixed+talk, fixed, window, 1.25, read, 1000
-						d := lineage.Due(s, r, q)
-						if d.Reason == lineage.None {
+						q.Tokens, q.Fixed, q.Window, q.Write, q.Read, q.MinGain = fixed+talk, fixed, window, 1.25, read, 100_000/float64(talk)
+						d := decide(s, r, q)
+						if d.Reason == epoch.None {
 							continue
 						}
 						least := 20_000
@@ -168,7 +186,7 @@ func TestAnEpochForMoneyLeavesTheConversation(t *testing.T) {
 
 // A large system prompt is no reason to cut the conversation, neither sooner nor deeper.
 func TestTheSystemPromptIsNoReason(t *testing.T) {
-	decide := func(fixed, talk int) lineage.Decision {
+	after := func(fixed, talk int) epoch.Decision {
 		s, r := sent(t, marked)
 		rates := lineage.Rates{Write: 1.25, Read: 0.1, Answer: 5}
 		s.HeadOur = fixed
@@ -176,24 +194,25 @@ func TestTheSystemPromptIsNoReason(t *testing.T) {
 		for range 20 {
 			s.Paid(lineage.Usage{Input: fixed + talk, Read: fixed + talk/2, Write: talk - talk/2}, 500, rates)
 		}
-		return lineage.Due(s, r, lineage.Question{
-			Now: begin.Add(time.Minute), Tokens: fixed + talk, Fixed: fixed, Window: 1_000_000, Limit: 900_000, Write: 1.25, Read: 0.1, Turns: 50, MinGain: 1000,
+		return decide(s, r, question{
+			Now: begin.Add(time.Minute), Tokens: fixed + talk, Fixed: fixed, Write: 1.25, Read: 0.1,
+			Policy: epoch.Policy{Window: 1_000_000, Limit: 900_000, Turns: 50, MinGain: 100_000 / float64(talk)},
 		})
 	}
 	for talk := 10_000; talk <= 120_000; talk += 10_000 {
-		want := decide(0, talk)
+		want := after(0, talk)
 		for _, fixed := range []int{1, 20_000, 35_000, 50_000} {
-			got := decide(fixed, talk)
+			got := after(fixed, talk)
 			if got.Reason != want.Reason || got.Target-fixed != want.Target || got.Turns != want.Turns {
 				t.Errorf("conversation of %d, with a system prompt of %d: %+v, without one %+v", talk, fixed, got, want)
 			}
 		}
-		if talk < 60_000 && want.Reason != lineage.None {
+		if talk < 60_000 && want.Reason != epoch.None {
 			t.Errorf("a conversation of %d tokens is cut for money: %+v", talk, want)
 		}
 	}
-	if got := decide(0, 120_000); got.Reason != lineage.Payback {
-		t.Errorf("a long conversation: %+v, want %s", got, lineage.Payback)
+	if got := after(0, 120_000); got.Reason != epoch.Payback {
+		t.Errorf("a long conversation: %+v, want %s", got, epoch.Payback)
 	}
 }
 
@@ -421,7 +440,7 @@ func TestPaid(t *testing.T) {
 	if want := 12_500 + 500 + 1000 + 1875 + 500 + 500.0; s.Spent != want || s.Saved != 0 {
 		t.Errorf("spent %v, want %v; saved %v", s.Spent, want, s.Saved)
 	}
-	s.Epoch = &lineage.Epoch{Reason: lineage.Payback, Before: 12_000, After: 4000}
+	s.Epoch = &lineage.Epoch{Reason: epoch.Payback, Before: 12_000, After: 4000}
 	s.Paid(lineage.Usage{Input: 4000, Write: 4000}, 0, rates)
 	if want := 1200 - 5000.0; s.Saved != want {
 		t.Errorf("the first request of an epoch saved %v, want %v", s.Saved, want)
@@ -432,7 +451,7 @@ func TestPaid(t *testing.T) {
 		t.Errorf("with the next request, %v, want %v", s.Saved, want)
 	}
 	// A cold cache would have been written again, at once more than the epoch writes.
-	cold := lineage.State{Epoch: &lineage.Epoch{Reason: lineage.Cold, Before: 12_000, After: 4000}}
+	cold := lineage.State{Epoch: &lineage.Epoch{Reason: epoch.Cold, Before: 12_000, After: 4000}}
 	cold.Paid(lineage.Usage{Input: 4000, Write: 4000}, 0, rates)
 	if want := 15_000 - 5000.0; cold.Saved != want {
 		t.Errorf("after a pause, %v, want %v", cold.Saved, want)

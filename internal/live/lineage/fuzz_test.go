@@ -27,7 +27,7 @@ func FuzzStateFromStore(f *testing.F) {
 			s.Shorten(r, rolling, func(i int) []byte { return r.Messages[i].Raw })
 			s.View(r, rolling)
 			s.Estimate(s.Count(r, rolling, func(raw []byte) int { return len(raw) }))
-			lineage.Due(s, r, lineage.Question{Now: begin, Tokens: 1000, Write: 1, Read: 1})
+			decide(s, r, question{Now: begin, Tokens: 1000, Write: 1, Read: 1})
 			s.Measured(1000, lineage.Usage{Input: 1000})
 			s.Recycle([]*lineage.State{s})
 			after, _ := parse(t, append([]string{`{"role":"user","content":"Summary."}`}, conversation(9)[5:]...))

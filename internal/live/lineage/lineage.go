@@ -21,6 +21,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
@@ -76,13 +77,13 @@ type Epoch struct {
 	Bare  Hashes    `json:"bare,omitempty"`  // rolling hashes of messages whose thinking is not sent
 	Over  string    `json:"over,omitempty"`  // ID of the state that it goes on from, for [State.Undo]; empty if that has none
 
-	Reason  Reason    `json:"reason,omitempty"`
-	Time    time.Time `json:"time,omitzero"`
-	Before  int       `json:"before,omitempty"`  // tokens of the request, as predicted
-	After   int       `json:"after,omitempty"`   // as predicted, and once it is known, as the vendor counted
-	Payback float64   `json:"payback,omitempty"` // turns after which it was to pay for itself
-	Usage   []Usage   `json:"usage,omitempty"`   // of the next two requests
-	Our     int       `json:"our,omitempty"`     // our tokens of Block
+	Reason  epoch.Reason `json:"reason,omitempty"`
+	Time    time.Time    `json:"time,omitzero"`
+	Before  int          `json:"before,omitempty"`  // tokens of the request, as predicted
+	After   int          `json:"after,omitempty"`   // as predicted, and once it is known, as the vendor counted
+	Payback float64      `json:"payback,omitempty"` // turns after which it was to pay for itself
+	Usage   []Usage      `json:"usage,omitempty"`   // of the next two requests
+	Our     int          `json:"our,omitempty"`     // our tokens of Block
 }
 
 // A Usage is what a vendor reports of one request, in tokens.
@@ -364,12 +365,7 @@ func shape(api wire.API, raw []byte) []byte {
 
 // Sent changes s: it records that the view of this request is about to be forwarded, at now. Save the state before.
 func (s *State) Sent(r *wire.Request, rolling []wire.Hash, now time.Time) {
-	s.Turns = 1
-	for i := range r.Messages {
-		if r.Messages[i].Role == "assistant" && (i == 0 || r.Messages[i-1].Role != "assistant") {
-			s.Turns++
-		}
-	}
+	s.Turns = 1 + answers(r.Messages, 0)
 	if !s.Last.IsZero() {
 		s.Gap = now.Sub(s.Last)
 	}

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
@@ -22,7 +23,7 @@ func (s *State) Undo(former *State, r *wire.Request, rolling []wire.Hash, now ti
 	if r.Thinking == "enabled" && s.Bound && thinks(r.Messages) {
 		return nil, ErrRound
 	}
-	e := &Epoch{N: s.Epoch.N + 1, Reason: Undone, Time: now}
+	e := &Epoch{N: s.Epoch.N + 1, Reason: epoch.Undone, Time: now}
 	n := *s
 	n.ID, n.Epoch, n.Ingest, n.Held = "", e, nil, true
 	n.Rolling, n.Ends, n.Lengths, n.Counts, n.counted = rolling, nil, nil, nil, nil

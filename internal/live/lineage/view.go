@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
@@ -91,8 +92,8 @@ func lifetime(r *wire.Request) time.Duration {
 type Condensed struct {
 	Basis  *Basis         // what the view was of; nil if of the request at hand
 	After  []wire.Message // its result
-	Forced bool           // it has to be, even if that breaks a round of tools in which the model thinks
-	Decision
+	Forced bool           // it is needed even if it breaks a round of tools in which the model thinks
+	epoch.Decision
 }
 
 // A Basis says of what a view was made: of which messages, after which epoch.

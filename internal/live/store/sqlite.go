@@ -96,7 +96,7 @@ func openSQLite(ctx context.Context, path string) (*database, error) {
 			now, err := os.Stat(path)
 			switch {
 			case errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(opened, now):
-				return errors.New("the file was deleted or replaced: a restart will know nothing of what is condensed now; restart to make a new one")
+				return errors.New("the file was deleted or replaced: a restart will lose all current condensations; restart to make a new one")
 			case err != nil:
 				return err
 			}
@@ -110,7 +110,7 @@ func openSQLite(ctx context.Context, path string) (*database, error) {
 			var busy, pages, moved int
 			err := db.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &moved)
 			if err == nil && busy != 0 {
-				err = errors.New("another process uses the file: what was deleted is in its log until it is closed")
+				err = errors.New("another process uses the file: deleted data is in its log until it is closed")
 			}
 			return err
 		},

@@ -7,11 +7,12 @@ import (
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
-// A Cache remembers the results of [Parse] for messages, without their text. A conversation is sent with every
+// A Cache remembers the results of [Parse] and [Cache.Check] for messages, without their text. A conversation is sent with every
 // request, a little longer each time: with a cache only new messages are read, the others are recognized by a hash of
 // 128 bits with random seeds. It is safe for concurrent use.
 type Cache struct {
 	seeds      [2]maphash.Seed
+	count      func([]byte) int
 	mu         sync.RWMutex
 	young, old map[cacheKey]Message
 }
@@ -21,9 +22,13 @@ type cacheKey [2]uint64
 // mostYoung is how many messages one of the two generations has: together some 20 MB.
 const mostYoung = 25_000
 
-// NewCache returns an empty cache.
-func NewCache() *Cache {
-	return &Cache{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, young: map[cacheKey]Message{}}
+// NewCache returns an empty cache. Count, if not nil, counts the tokens of each message once.
+func NewCache(count func([]byte) int) *Cache {
+	return &Cache{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, count: count, young: map[cacheKey]Message{}}
+}
+
+func (c *Cache) key(raw []byte, salt uint64) cacheKey {
+	return cacheKey{maphash.Bytes(c.seeds[0], raw) ^ salt, maphash.Bytes(c.seeds[1], raw)}
 }
 
 // salt distinguishes messages that are read in different ways.
@@ -74,7 +79,7 @@ func (p *parser) cached() Message {
 		return p.message() // which finds the fault
 	}
 	raw := p.data[p.at:end:end]
-	k := cacheKey{maphash.Bytes(p.cache.seeds[0], raw) ^ p.salt, maphash.Bytes(p.cache.seeds[1], raw)}
+	k := p.cache.key(raw, p.salt)
 	if m, ok := p.cache.get(k); ok {
 		m.Raw, p.at = raw, end
 		return m
@@ -82,9 +87,29 @@ func (p *parser) cached() Message {
 	compacts, stateful := p.r.Compacts, p.r.Stateful
 	p.r.Compacts, p.r.Stateful = false, false
 	m := p.message()
+	if p.cache.count != nil {
+		m.Tokens = p.cache.count(raw)
+	}
 	if p.err == nil && p.at == end && !p.r.Compacts && !p.r.Stateful {
 		p.cache.put(k, m)
 	}
 	p.r.Compacts, p.r.Stateful = p.r.Compacts || compacts, p.r.Stateful || stateful
 	return m
+}
+
+// checked is parseMessage for a message that the gateway sends in place of the client's: the same ones come with every request of an epoch.
+func (c *Cache) checked(api API, raw []byte) (Message, error) {
+	if c == nil {
+		return parseMessage(api, raw)
+	}
+	k := c.key(raw, c.salt(api, []Volatile{{Begin: "checked"}}))
+	if m, ok := c.get(k); ok {
+		m.Raw = raw
+		return m, nil
+	}
+	m, err := parseMessage(api, raw)
+	if err == nil {
+		c.put(k, m)
+	}
+	return m, err
 }

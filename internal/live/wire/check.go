@@ -46,6 +46,12 @@ const mostMarkers = 4
 // reports a fault of the client's own only if there is no other. It cannot detect thinking that is invalid because
 // the messages before it changed. Messages of view that are slices of r's are not read again.
 func Check(api API, r *Request, view [][]byte) error {
+	var none *Cache
+	return none.Check(api, r, view)
+}
+
+// Check is [Check] for messages that come with many requests: those of an epoch are read once.
+func (c *Cache) Check(api API, r *Request, view [][]byte) error {
 	known := make(map[*byte]int, len(r.Messages))
 	for i := range r.Messages {
 		known[&r.Messages[i].Raw[0]] = i
@@ -58,7 +64,7 @@ func Check(api API, r *Request, view [][]byte) error {
 				continue
 			}
 		}
-		m, err := parseMessage(api, element(api, raw))
+		m, err := c.checked(api, element(api, raw))
 		if err != nil {
 			return &RuleError{Index: i, Rule: err.Error()}
 		}

@@ -60,6 +60,7 @@ type Message struct {
 	Typed          bool     // has text, an image or a file of the user, not only results and volatile texts
 	Thinking       bool     // has the model's thinking, readable or not
 	Markers        int      // cache markers
+	Tokens         int      // of Raw, by the counter of [Options.Cache]; 0 without one
 
 	facts
 }

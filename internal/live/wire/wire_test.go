@@ -368,7 +368,7 @@ func TestSamplesGrow(t *testing.T) {
 // checkBody holds what is true of every request: with its own messages it is the same bytes, and the hashes of its
 // messages do not depend on how they are written.
 // parsed is what all tests share, so that a message that is read in one way is also looked for in another.
-var parsed = wire.NewCache()
+var parsed = wire.NewCache(nil)
 
 // checkCached reports a request that is read in another way when its messages were read before.
 func checkCached(t *testing.T, api wire.API, body []byte) {
@@ -554,7 +554,7 @@ func long(size int) []byte {
 func BenchmarkParseAgain(b *testing.B) {
 	for _, size := range []int{800_000, 4_000_000} {
 		body := long(size)
-		cache := wire.NewCache()
+		cache := wire.NewCache(nil)
 		b.Run(fmt.Sprintf("%dkB", size/1000), func(b *testing.B) {
 			b.SetBytes(int64(len(body)))
 			b.ReportAllocs()

@@ -1,11 +1,11 @@
 // Package upstream is a vendor of language models for tests: an HTTP handler that speaks Anthropic Messages, OpenAI
 // Chat Completions and OpenAI Responses, plays an agent's loop by a script, and is as strict as the vendors are.
 //
-// It refuses what they refuse, in their words: prompts above its window, calls without results, misplaced roles, too
 // It refuses the same requests with the same texts: prompts above its window, calls without results, misplaced roles,
 // too many cache markers, thinking that was changed or whose prefix was. It is deterministic: identifiers, signatures
 // and numbers are functions of the requests, and its clock is set by the test. Requests and their faults are
 // recorded.
+//
 // Tokens are counted by a fixed rule: the bytes of the prompt's blocks as compact JSON with sorted keys and without
 // cache markers, divided by [Options.BytesPerToken], rounded up. The data of an image counts as 6,400 bytes.
 //

@@ -44,8 +44,7 @@ const (
 
 // ProviderServiceClient is the client API for ProviderService service.
 //
-// For semantics around ctx use and closing/ending streaming RPCs, please refer to
-// https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // A plugin is one provider: a strategy, configured once, that works for many
 // conversations at the same time.
@@ -110,8 +109,7 @@ func (c *providerServiceClient) Condense(ctx context.Context, opts ...grpc.CallO
 	return x, nil
 }
 
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic
-// stream type by name.
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ProviderService_CondenseClient = grpc.BidiStreamingClient[CondenseRequest, CondenseResponse]
 
 // ProviderServiceServer is the server API for ProviderService service.
@@ -221,8 +219,7 @@ func _ProviderService_Condense_Handler(srv interface{}, stream grpc.ServerStream
 	return srv.(ProviderServiceServer).Condense(&grpc.GenericServerStream[CondenseRequest, CondenseResponse]{ServerStream: stream})
 }
 
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic
-// stream type by name.
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ProviderService_CondenseServer = grpc.BidiStreamingServer[CondenseRequest, CondenseResponse]
 
 // ProviderService_ServiceDesc is the grpc.ServiceDesc for ProviderService service.

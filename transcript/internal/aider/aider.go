@@ -1,6 +1,6 @@
 // Package aider reads chats of aider.
 //
-// Aider appends all that it shows to .aider.chat.history.md, in Markdown:
+// Aider appends its whole output to .aider.chat.history.md, in Markdown:
 //
 //	# aider chat started at 2026-05-01 10:00:00
 //

@@ -176,7 +176,7 @@ type decoder struct {
 	all           []core.Message
 }
 
-// step ends what was said in one request.
+// step ends the messages of one request.
 func (d *decoder) step() {
 	if d.role == core.RoleAssistant {
 		d.all = append(d.all, session.Turn(d.said, d.results)...)
@@ -243,7 +243,7 @@ func (d *decoder) part(raw []byte) *syntax.Error {
 	return nil
 }
 
-// anthropic returns what Anthropic's models added to the part raw, if anything.
+// anthropic returns the additions of Anthropic's models to the part raw, if any.
 func anthropic(raw []byte, name string) string {
 	return rawjson.Text(rawjson.Field(rawjson.Field(rawjson.Field(raw, "providerMetadata"), "anthropic"), name))
 }
@@ -262,8 +262,7 @@ func (d *decoder) file(raw, mime []byte) {
 	d.said = append(d.said, core.Opaque{Kind: "file", JSON: string(raw)})
 }
 
-// call decodes a call of the named tool, whose name is in toolName if it is empty, and its
-// result.
+// call decodes a call of the named tool, whose name is in toolName if it is empty, and its result.
 func (d *decoder) call(raw []byte, name string, args []byte) *syntax.Error {
 	if !rawjson.IsString(rawjson.Field(raw, "toolCallId")) {
 		return syntax.Missing(raw, "tool", "toolCallId", "a string")
@@ -298,8 +297,8 @@ func (d *decoder) call(raw []byte, name string, args []byte) *syntax.Error {
 	return nil
 }
 
-// output returns the value that a tool returned, as the model gets it, and whether it failed: a
-// text as it is, the content of a result of the Model Context Protocol, else JSON.
+// output returns a tool's result in the form that the model gets, and whether the tool failed: a text unchanged, the
+// content of a result of the Model Context Protocol, else JSON.
 func output(value []byte) (parts []core.Part, failed bool) {
 	switch {
 	case rawjson.IsString(value):

@@ -15,9 +15,8 @@ import (
 	"github.com/condensehq/condense/transcript/internal/session"
 )
 
-// write writes the view. A message of which every part is sent, unchanged, keeps every byte. In
-// one that changed, parts that did not are kept, and so are those that are never sent; a new
-// message has only an id, a role and parts.
+// write writes the view. A message that is sent whole and unchanged keeps every byte. In a changed message, unchanged
+// parts are kept, and so are parts that are never sent; a new message has only an id, a role and parts.
 func write(f *codec.File, out *codec.Output) error {
 	if f.Unchanged() {
 		out.Add(f.Original())
@@ -44,7 +43,7 @@ func convertFile(f *codec.File, out *codec.Output) error {
 		for _, r := range t.Results {
 			add(core.Message{ID: t.ID, Role: core.RoleTool, Parts: []core.Part{r}})
 			if slices.ContainsFunc(r.Content, func(p core.Part) bool { _, ok := p.(core.Opaque); return ok }) {
-				out.Warn(t.ID, "what is neither text nor an image in the result of a tool became a note")
+				out.Warn(t.ID, "content of a tool result other than texts and images became a note")
 			}
 		}
 	}
@@ -125,7 +124,7 @@ func (w *writer) parts(was []byte, g *session.Group) []byte {
 	return rawjson.Array(p.Parts(was, g.Said()))
 }
 
-// part returns p as a part; was is the one that said it before, nil if there is none.
+// part returns p as a part; was is its previous form, nil if there is none.
 func (w *writer) part(g *session.Group, was []byte, p core.Part) []byte {
 	switch p := p.(type) {
 	case core.ToolCall:
@@ -164,7 +163,7 @@ func (w *writer) part(g *session.Group, was []byte, p core.Part) []byte {
 	return was
 }
 
-// call returns a call with its result. What did not change keeps every byte.
+// call returns a call with its result. Unchanged content keeps every byte.
 func (w *writer) call(g *session.Group, was []byte, c core.ToolCall) []byte {
 	r, answered := w.said.Result(g, c.ID)
 	if was != nil {
@@ -231,7 +230,7 @@ func mcpResult(r core.ToolResult) []byte {
 	return raw
 }
 
-// input returns the arguments of a call as they are, if they are JSON.
+// input returns the arguments of a call unchanged, if they are JSON.
 func input(args string) []byte {
 	if json.Valid([]byte(args)) {
 		return []byte(args)

@@ -86,9 +86,9 @@ func endsInResult(m *core.Message) bool {
 	return ok && strings.HasSuffix(o.Kind, "_tool_result")
 }
 
-// placeSystem returns the view of f in which every system message that a condensation left in
-// an invalid position is moved to the next valid one, or to the last valid one if none
-// follows. Those that were invalid in the file are left there.
+// placeSystem returns the view of f in which every system message that a condensation left in an invalid position is
+// moved to the next valid one, or to the last valid one if none follows. System messages in positions that were
+// invalid in the file stay there.
 func placeSystem(f *codec.File) []core.Message {
 	view := f.View()
 	moved := misplaced(view)

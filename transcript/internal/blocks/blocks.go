@@ -188,8 +188,8 @@ func decodeSource(raw []byte) (core.Image, bool) {
 	return core.Image{}, false
 }
 
-// DecodeMessage returns a message in Anthropic's shape. Roles are those of the API, including
-// "system". The offset in an error counts from the start of raw.
+// DecodeMessage returns a message in Anthropic's form. Roles are the API's, including "system". The offset in an
+// error counts from the start of raw.
 func DecodeMessage(raw []byte) (core.Message, *syntax.Error) {
 	var m core.Message
 	if !rawjson.IsObject(raw) {

@@ -44,8 +44,8 @@ func (s *sessionFile) link(i int) {
 	}
 }
 
-// walk marks the lines of the branch, from the last one to the first, and returns those
-// whose parent is missing, in this order.
+// walk marks the lines of the branch, from the last one to the first, and returns the lines whose parent is missing,
+// in this order.
 func (s *sessionFile) walk() (broken []int) {
 	limit := len(s.lines) // of the part of the file that the walk is in: it ends with a boundary
 	cur := s.leaf()
@@ -155,8 +155,8 @@ func (l *sessionLine) results() func(func(string) bool) {
 	}
 }
 
-// Newer versions of Claude Code may keep some of the messages before a compaction. They are
-// not written again: the boundary lists them, either one by one,
+// Newer versions of Claude Code may keep some of the messages before a compaction. They are not written again: the
+// boundary lists them, either one by one,
 //
 //	"compactMetadata": {"preservedMessages": {"anchorUuid": …, "uuids": [ … ]}}
 //
@@ -164,17 +164,16 @@ func (l *sessionLine) results() func(func(string) bool) {
 //
 //	"compactMetadata": {"preservedSegment": {"headUuid": …, "anchorUuid": …, "tailUuid": …}}
 //
-// They are read as if they followed the anchor, which is the summary or the boundary itself;
-// what followed the anchor follows them. Claude Code does this for the last boundary of a file
-// only. No real file with it was found, but several programs that read such files describe it
-// alike.
+// They are read as if they followed the anchor, which is the summary or the boundary itself; lines after the anchor
+// follow them. Claude Code does this for the last boundary of a file only. No real file with it was found, but
+// several programs that read such files describe it alike.
 
 // keptLines are the lines that the last boundary of a session kept.
 type keptLines struct {
 	boundary int         // none if it kept nothing
 	anchor   int         // the line that they follow now
 	tail     int         // the last of them; none if there are none
-	set      map[int]int // where they are in the file, and what they followed before
+	set      map[int]int // their places in the file, and their previous parents
 }
 
 // keptByLast finds the lines that the last boundary kept and moves them to where they are

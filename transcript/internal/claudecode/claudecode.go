@@ -17,10 +17,10 @@
 //     interface, or are notes that Claude Code turns into reminders when it sends them (type
 //     attachment); they are ignored.
 //
-// The conversation is the branch that ends with the last line of the file, because that is
-// resumed. (Newer versions record another leaf if the user went back and left without a
-// message; that record is ignored.) A compaction is imported as a condensation that hides what
-// is before it. What is not part of the conversation is kept in the file.
+// The conversation is the branch that ends with the last line of the file, because Claude Code resumes that one.
+// (Newer versions record another leaf if the user went back and left without a message; that record is ignored.) A
+// compaction is imported as a condensation that hides the messages before it. Lines that are not part of the
+// conversation are kept in the file.
 package claudecode
 
 import (
@@ -131,8 +131,7 @@ func read(data []byte, f *codec.File) error {
 // synthetic is the model of assistant messages that Claude Code itself wrote.
 const synthetic = "<synthetic>"
 
-// compact applies Claude Code's own compaction to the messages so far, and adds to inserted
-// what it inserted.
+// compact applies Claude Code's own compaction to the messages so far, and adds its insertions to inserted.
 func compact(f *codec.File, c *compaction, messages []session.Message, inserted map[string]bool) error {
 	view := f.View()
 	edit := core.Edit{}

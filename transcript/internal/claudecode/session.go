@@ -25,7 +25,7 @@ type sessionLine struct {
 	model     string
 	role      string
 	boundary  bool
-	logical   string // uuid of what a boundary follows
+	logical   string // uuid of the line before a boundary
 	sidechain bool
 	summary   bool // it is the summary of a compaction
 	error     bool // it reports an error of the API and is never sent
@@ -45,7 +45,7 @@ const none = -1
 type sessionFile struct {
 	lines    []sessionLine
 	last     map[string]int  // uuid to the last line that has it
-	warnings []codec.Warning // what was repaired
+	warnings []codec.Warning // repairs
 	kept     keptLines
 }
 
@@ -202,7 +202,7 @@ func (l *sessionLine) compactionID() string {
 	return "compaction-" + strconv.Itoa(l.Line)
 }
 
-// A compaction is what a boundary describes.
+// A compaction is the description in a boundary.
 type compaction struct {
 	id         string
 	at         int // index of the boundary

@@ -13,11 +13,11 @@ import (
 	"github.com/condensehq/condense/transcript/internal/session"
 )
 
-// write writes the session as it was, with the changes of condensations and rewinds:
+// write writes the session with the changes by condensations and rewinds:
 //
-//   - A line whose message is hidden is left out, with the lines that follow from it. What
-//     Claude Code's own compaction hides is kept, and so is everything that is not part of
-//     the conversation.
+//   - A line whose message is hidden is left out, with the lines that follow from it. Lines
+//     that Claude Code's own compaction hides are kept, and so is everything that is not part
+//     of the conversation.
 //   - A line whose message was rewritten keeps its uuid and all but the content.
 //   - A new message gets a line of its own. Its uuid is its ID if that is a UUID, otherwise
 //     one made from it.
@@ -51,8 +51,8 @@ func write(f *codec.File, out *codec.Output) error {
 	return nil
 }
 
-// empty makes a file without messages readable. It returns an error if the last line is a
-// compaction of Claude Code's own: what that hides would be the conversation again.
+// empty makes a file without messages readable. It returns an error if the last line is a compaction of Claude Code's
+// own: the messages that it hides would be the conversation again.
 func (w *sessionWriter) empty() error {
 	s, err := parseSession(w.out.Bytes())
 	if err != nil {
@@ -60,7 +60,7 @@ func (w *sessionWriter) empty() error {
 	}
 	s.findBranch()
 	if slices.ContainsFunc(s.lines, func(l sessionLine) bool { return l.live && l.said() }) {
-		return errors.New("no message would be left, and Claude Code would show again what its compaction hid: undo that first, or keep a message")
+		return errors.New("no message would be left, and Claude Code would show the messages again that its compaction hid: undo that first, or keep a message")
 	}
 	if !detect(w.out.Bytes()) {
 		w.out.Add(appendLastPrompt(nil, "", "", lineID("")))
@@ -75,10 +75,10 @@ type sessionWriter struct {
 	out    *codec.Output
 	ending string
 	keep   []bool                 // whether a line is written
-	saying map[int]*history.Entry // the message of a line as it is now
-	order  []int                  // the lines as they are written
+	saying map[int]*history.Entry // the current message of a line
+	order  []int                  // the lines in the order of writing
 	add    map[int][]core.Message // new messages, by the index in order before which they are written
-	stale  string                 // message.id of the last turn, whose usage is no longer true
+	stale  string                 // message.id of the last turn, whose usage is outdated
 
 	prev    string      // uuid of the line of the branch that was written last
 	unnamed bool        // that line has no uuid: only the next line can follow it
@@ -87,7 +87,7 @@ type sessionWriter struct {
 	barrier int         // nothing may follow a line with a lower number
 }
 
-// decide determines which lines are written, and what they say.
+// decide determines the lines to write and their messages.
 func (w *sessionWriter) decide(f *codec.File, data []byte) error {
 	messages, err := w.messages(data)
 	if err != nil {
@@ -126,7 +126,7 @@ func (w *sessionWriter) decide(f *codec.File, data []byte) error {
 	for _, m := range w.add {
 		slices.Reverse(m)
 	}
-	gone := map[int]bool{} // the summaries of compactions that are undone, and what a rewind dropped
+	gone := map[int]bool{} // the summaries of compactions that are undone, and messages that a rewind dropped
 	for i := range messages {
 		gone[messages[i].Line] = w.saying[messages[i].Line] == nil
 	}
@@ -234,7 +234,7 @@ func (w *sessionWriter) writeLine(i int) {
 	if l.live && l.turn != "" && l.turn == w.stale {
 		raw = withoutUsage(raw)
 	}
-	if metadata := rawjson.Field(raw, "compactMetadata"); l.boundary && rawjson.IsObject(metadata) { // what it kept follows it now
+	if metadata := rawjson.Field(raw, "compactMetadata"); l.boundary && rawjson.IsObject(metadata) { // the kept messages follow it now
 		raw = rawjson.ReplaceValue(raw, metadata, rawjson.CutField(rawjson.CutField(metadata, "preservedSegment"), "preservedMessages"))
 	}
 	if l.live && l.inTree() {

@@ -1,5 +1,5 @@
-// Package codec is the contract between package transcript and its formats: a [Codec] reads
-// and writes a [File]. It also holds what formats need to write a file again as it was read.
+// Package codec is the contract between package transcript and its formats: a [Codec] reads and writes a [File]. It
+// also has the means to write a file again exactly as it was read.
 package codec
 
 import (
@@ -15,10 +15,10 @@ import (
 // A Codec reads and writes one file format.
 type Codec struct {
 	Name string // as --format and --to take it
-	Doc  string // one line: whose format it is and what it looks like
-	Tool string // the program whose sessions these are; empty for an API or a library
-	// Vendor is the maker of the models whose signed or encrypted reasoning the messages
-	// hold; no other can read it. It is empty if a file may mix vendors.
+	Doc  string // one line: the program and the form of the file
+	Tool string // the program that writes these sessions; empty for an API or a library
+	// Vendor is the maker of the models whose signed or encrypted reasoning the messages hold, which no other vendor
+	// can read. It is empty if a file may mix vendors.
 	Vendor Vendor
 	// Request says that a file is a request to a vendor's API.
 	Request bool
@@ -30,8 +30,8 @@ type Codec struct {
 	// of f is new and Origin is the codec's name. Where data is malformed, the error is a
 	// *syntax.Error.
 	Read func(data []byte, f *File) error
-	// Write writes f in the format of its origin. What did not change is written byte for
-	// byte. Formats that can record condensations write everything, the others the view.
+	// Write writes f in the format of its origin. Unchanged content is written byte for byte. Formats that can record
+	// condensations write everything, the others the view.
 	Write func(f *File, out *Output) error
 	// Convert writes a conversation of another format. Where Write and Convert are nil,
 	// conversations are read from the format, and written only if nothing changed.
@@ -47,7 +47,7 @@ const (
 	OpenAI    Vendor = "openai"
 )
 
-// A File is a conversation, and what else is in its file.
+// A File is a conversation and the rest of its file.
 type File struct {
 	// Origin is the name of the format of the file that the conversation was first in;
 	// empty if it never was in one.
@@ -89,8 +89,8 @@ type Warning struct {
 	Text    string
 }
 
-// An Output is a file that is being written, and what the file could not hold. It is
-// made in memory, so that an error leaves no partial file.
+// An Output is a file that is being written, and the content for which it had no place. It is made in memory, so that
+// an error leaves no partial file.
 type Output struct {
 	bytes.Buffer
 	Warnings []Warning

@@ -9,8 +9,8 @@ import (
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
-// An Envelope is everything in a file but its messages, byte for byte: what is before the
-// first, between two, and after the last. A file is
+// An Envelope is everything in a file but its messages, byte for byte: the text before the first, between two, and
+// after the last. A file is
 //
 //	head message gap message gap message tail
 //
@@ -24,7 +24,7 @@ type Envelope struct {
 	read  *stamp
 }
 
-// SetGap records what is before the message id.
+// SetGap records the text before the message id.
 func (e *Envelope) SetGap(id string, gap []byte) {
 	if bytes.Equal(gap, e.Sep) {
 		return
@@ -35,7 +35,7 @@ func (e *Envelope) SetGap(id string, gap []byte) {
 	e.gaps[id] = gap
 }
 
-// Gap returns what to write before the message id.
+// Gap returns the text to write before the message id.
 func (e *Envelope) Gap(id string) []byte {
 	if g, ok := e.gaps[id]; ok {
 		return g
@@ -67,7 +67,7 @@ func (v verbatim) MarshalJSON() ([]byte, error) {
 	}{v})
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON reads the output of MarshalJSON.
 func (v *verbatim) UnmarshalJSON(data []byte) error {
 	if rawjson.IsString(data) {
 		*v = []byte(rawjson.Unquote(data))
@@ -95,7 +95,7 @@ func (e *Envelope) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w)
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON reads the output of MarshalJSON.
 func (e *Envelope) UnmarshalJSON(data []byte) error {
 	var w envelopeJSON
 	if err := json.Unmarshal(data, &w); err != nil {
@@ -111,8 +111,8 @@ func (e *Envelope) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// A header is what a journal keeps of a file in addition to its messages, as its meta.
-// With it and the sources of the messages, the file can be written again byte for byte.
+// A header is a journal's record, as its meta, of the rest of a file. With it and the sources of the messages, the
+// file can be written again byte for byte.
 type header struct {
 	Format   string    `json:"format"`
 	System   string    `json:"system,omitempty"`
@@ -144,8 +144,7 @@ func (f *File) LoadHeader() error {
 	return nil
 }
 
-// KeepHeader stores in the journal of f what is not among the messages, unless the journal has
-// a header.
+// KeepHeader stores the rest of the file in the journal of f, unless the journal has a header.
 func (f *File) KeepHeader() error {
 	if f.Journal.Meta() != nil {
 		return nil

@@ -41,10 +41,9 @@ type Placement struct {
 	Start, End int
 }
 
-// Settle records in the envelope what f was read from: data, in which the messages are at
-// places, in this order, usually with sep between two of them. Messages without a position of
-// their own, because they are part of another record, are not among places. The journal must
-// be complete.
+// Settle records in the envelope the text around the messages in data, from which f was read. The messages are at
+// places, in this order, usually with sep between two of them. Messages without a position of their own, because they
+// are part of another record, are not among places. The journal must be complete.
 func (f *File) Settle(data []byte, places []Placement, sep string) {
 	e := &f.Envelope
 	e.Sep = []byte(sep)
@@ -114,9 +113,8 @@ func (f *File) Original() []byte {
 	return append(out, e.Tail...)
 }
 
-// StartAgain begins to write a file of lines in its own format. If nothing changed it writes
-// all of it and reports true. Otherwise it writes the byte order mark, if there is one, and
-// returns the rest of the file as it was read.
+// StartAgain begins to write a file of lines in its own format. If nothing changed it writes all of it and returns
+// true. Otherwise it writes the byte order mark, if there is one, and returns the rest of the file as it was read.
 func (f *File) StartAgain(out *Output) (data []byte, same bool) {
 	data = f.Original()
 	if f.Unchanged() {

@@ -6,7 +6,7 @@
 //
 // where type is session_meta (the session and its instructions), turn_context (the model and
 // the rules of a turn), response_item (an item as OpenAI's Responses API has it), compacted,
-// event_msg (what the user interface shows) or one that only the interface needs. Files from
+// event_msg (events for the user interface) or one that only the interface needs. Files from
 // before September 2025 have the bare items, after a first line with the id of the session.
 // This follows the source of Codex, which is public (codex-rs: protocol, rollout, core).
 //

@@ -45,7 +45,7 @@ func parseRollout(data []byte) (*rollout, error) {
 		l.parse(raw)
 		switch l.kind {
 		case "session_meta":
-			if !meta { // a fork has its own first, then that of its parent
+			if !meta { // a fork has its own first, then its parent's
 				r.meta(l.payload)
 			}
 			meta = true
@@ -100,8 +100,8 @@ func (r *rollout) meta(payload []byte) {
 	}
 }
 
-// rollBack marks the lines that a later one undoes: those from the user message that begins
-// the turn. A compaction in a turn is undone with it.
+// rollBack marks the lines that a later one undoes, from the user message that begins the turn. A compaction in a
+// turn is undone with it.
 func (r *rollout) rollBack() {
 	var turns []int // the lines that begin one
 	left := 0

@@ -15,13 +15,12 @@ import (
 	"github.com/condensehq/condense/transcript/internal/session"
 )
 
-// write writes the rollout as it was, with the changes of condensations and rewinds: the line
-// of a hidden item is left out, that of a rewritten one is changed, and a new message gets
-// lines of its own. What is before Codex's own last compaction is changed in its
-// replacement_history, and the lines before it are kept. So are all lines that are not items:
-// the user interface shows the session as it was.
+// write writes the rollout with the changes by condensations and rewinds: the line of a hidden item is left out, the
+// line of a rewritten one is changed, and a new message gets lines of its own. Changes before Codex's own last
+// compaction are made in its replacement_history, and the lines before it are kept. So are all lines that are not
+// items: the user interface shows the session as it was.
 //
-// It follows what Codex's source does to restore the history; test/agents tries it with Codex.
+// It follows the code by which Codex restores the history; test/agents tries it with Codex.
 func write(f *codec.File, out *codec.Output) error {
 	data, same := f.StartAgain(out)
 	if same {
@@ -46,14 +45,14 @@ type rolloutWriter struct {
 	ending string
 
 	base        int              // the line of the last compaction, or none
-	replacement []*history.Entry // what replaces everything before it, if that changed
+	replacement []*history.Entry // replaces everything before it, if that changed
 	saying      map[int]*history.Entry
 	undone      map[int]bool           // compacted lines without effect
 	hidden      map[int]bool           // items that are left out
 	add         map[int][]core.Message // new messages, by the line that they precede
 }
 
-// decide determines what is written.
+// decide determines the lines to write.
 func (w *rolloutWriter) decide(f *codec.File, data []byte) error {
 	messages, err := w.messages(data)
 	if err != nil {
@@ -155,7 +154,7 @@ func (w *rolloutWriter) write() {
 	w.writeNew(len(w.lines), when)
 }
 
-// writeNew writes what is new before line i.
+// writeNew writes new messages before line i.
 func (w *rolloutWriter) writeNew(i int, when time.Time) {
 	for k := range w.add[i] {
 		m := &w.add[i][k]

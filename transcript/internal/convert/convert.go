@@ -28,8 +28,8 @@ func Turns(f *codec.File, api *apimessage.API, out *codec.Output) (turns []apime
 	return turns, system
 }
 
-// Entries returns turns as a timeline of which everything is in view, each result as a message of its own, and the times of the first and
-// the last turn.
+// Entries returns turns as a timeline of visible messages, each result as a message of its own, and the times of the
+// first and the last turn.
 func Entries(j *history.Journal, turns []apimessage.Turn) (entries []history.Entry, begin, end time.Time) {
 	for _, t := range turns {
 		source, _ := j.Message(t.ID)

@@ -8,7 +8,7 @@
 //
 // Types of events that are read:
 //
-//   - user.message: what is sent is transformedContent, if there is one.
+//   - user.message: transformedContent is sent, if there is one.
 //   - assistant.message: a text, readable reasoning and the calls of tools.
 //   - tool.execution_complete: the result of a call.
 //   - system.message: the system prompt.
@@ -128,7 +128,7 @@ func readRows(data []byte, rows []jsonl.Row, f *codec.File) (*reader, error) {
 	return r, nil
 }
 
-// enter adds to the journal what e says.
+// enter adds the content of e to the journal.
 func (r *reader) enter(e *event) error {
 	var m core.Message
 	switch e.kind {
@@ -200,7 +200,7 @@ func (r *reader) compact(e *event, summary []core.Message) error {
 	return r.File.Journal.Condense(c)
 }
 
-// said returns what a message of the user says.
+// said returns the content of a user's message.
 func said(data []byte) []core.Part {
 	parts := blocks.Text(blocks.OrEmpty(rawjson.Field(data, "transformedContent")))
 	if len(parts) == 0 {
@@ -223,8 +223,8 @@ func image(raw []byte) []core.Part {
 	return []core.Part{core.Image{MediaType: mime, Data: data}}
 }
 
-// answer returns what an assistant said. Encrypted reasoning is not sent again: Copilot drops it
-// when it resumes a session.
+// answer returns the content of an assistant's message. Encrypted reasoning is not sent again: Copilot drops it when
+// it resumes a session.
 func (r *reader) answer(data []byte) ([]core.Part, *syntax.Error) {
 	var parts []core.Part
 	if s := rawjson.Text(rawjson.Field(data, "reasoningText")); s != "" {

@@ -20,10 +20,9 @@ import (
 	"github.com/condensehq/condense/transcript/internal/jsonl"
 )
 
-// write writes the session as it was, with the changes of condensations and rewinds: the event of a
-// hidden message is left out, with the other events of its calls; that of a rewritten one is
-// changed, and a new message gets an event of its own. What is before Copilot's own last compaction
-// is kept while nothing is before its summary.
+// write writes the session with the changes by condensations and rewinds: the event of a hidden message is left out,
+// with the other events of its calls; the event of a rewritten message is changed, and a new message gets an event of
+// its own. Everything before Copilot's own last compaction is kept as long as nothing before its summary is visible.
 func write(f *codec.File, out *codec.Output) error {
 	data, same := f.StartAgain(out)
 	if same {
@@ -54,15 +53,15 @@ type writer struct {
 
 	base   int                    // where the line of the last compaction begins that has effect; -1 if there is none
 	saying map[int]*history.Entry // the message of an event, by where its line begins
-	add    map[int][]core.Message // new messages, by what they precede
+	add    map[int][]core.Message // new messages, by the event that they precede
 	gone   map[string]bool        // calls that are left out
-	moved  map[string]string      // what follows an event now, or takes its place
+	moved  map[string]string      // the new successor or replacement of an event
 	last   string                 // the event that was written last
 	when   time.Time
 	count  int
 }
 
-// decide determines what is written; end is where the last line ends.
+// decide determines the events to write; end is the end of the last line.
 func (w *writer) decide(entries []history.Entry, end int) {
 	w.base = -1
 	for at, summary := range w.own {
@@ -92,8 +91,8 @@ func (w *writer) decide(entries []history.Entry, end int) {
 	}
 }
 
-// begins reports whether the compaction at a position is what the view begins with: before it and in
-// it nothing is visible but its summary, if it has one.
+// begins reports whether the view begins with the compaction at a position: before it and in it nothing is visible
+// but its summary, if it has one.
 func begins(entries []history.Entry, at map[string]int, position int, summary string) bool {
 	end := 0
 	for i := range entries {
@@ -156,7 +155,7 @@ func (w *writer) put(raw []byte, m *core.Message) {
 	w.line(rawjson.ReplaceValue(raw, data, next))
 }
 
-// line writes the event raw after the one before.
+// line writes the event raw after the previous one.
 func (w *writer) line(raw []byte) {
 	if parent := rawjson.Field(raw, "parentId"); parent != nil {
 		id := rawjson.Text(parent)
@@ -239,7 +238,7 @@ func (w *writer) newID(data []byte) string {
 	return uuid.NewSHA1(uuid.Nil, fmt.Appendf(nil, "%s %d %s", w.last, w.count, data)).String()
 }
 
-// text returns the texts among parts, and notes for what has no place.
+// text returns the texts among parts, and notes for parts without a place.
 func text(parts []core.Part) string {
 	var all []core.Part
 	for _, p := range parts {
@@ -258,8 +257,8 @@ func text(parts []core.Part) string {
 	return blocks.Join(all)
 }
 
-// images returns the list was of images with those among parts and what is none. Form is the shape
-// of a new one.
+// images returns the list was with the images among parts, and with its other elements unchanged. Form is the form of
+// a new image.
 func images(was []byte, parts []core.Part, form string) [][]byte {
 	left := slices.Clone(parts)
 	var all [][]byte
@@ -307,8 +306,8 @@ func userData(data []byte, parts []core.Part) []byte {
 	return withImages(rawjson.SetField(data, name, rawjson.AppendQuote(nil, text(parts))), "attachments", parts, blob)
 }
 
-// answerData returns the data of an answer that says parts. What is encrypted belongs to what was
-// said before.
+// answerData returns the data of an answer with the content of parts. Encrypted members are dropped: they belong to
+// the former content.
 func answerData(data []byte, parts []core.Part) []byte {
 	var thoughts, said []core.Part
 	var calls [][]byte

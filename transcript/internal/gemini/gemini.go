@@ -90,7 +90,7 @@ func readGemini(data []byte, f *codec.File) error {
 	return nil
 }
 
-// decodeRecord returns what the message raw says, none if it is not sent, and its model.
+// decodeRecord returns the messages in the record raw, none if it is not sent, and its model.
 func decodeRecord(raw []byte) (all []core.Message, model string, bad *syntax.Error) {
 	switch kind := rawjson.Field(raw, "type"); {
 	case !rawjson.IsString(kind):
@@ -106,11 +106,10 @@ func decodeRecord(raw []byte) (all []core.Message, model string, bad *syntax.Err
 	return all, model, bad
 }
 
-// notSent are how the content of a user begins that Gemini CLI does not send again: commands,
-// and what it adds itself.
+// notSent are the beginnings of user contents that Gemini CLI does not send again: commands, and its own additions.
 var notSent = []string{"/", "?", "<session_context>", "<hook_context>"}
 
-// userMessages returns the results among parts and what the user said.
+// userMessages returns the results among parts and the user's message.
 func userMessages(parts []core.Part) []core.Message {
 	var said, results []core.Part
 	for _, p := range parts {
@@ -137,8 +136,8 @@ func userMessages(parts []core.Part) []core.Message {
 	return all
 }
 
-// answers are the IDs of calls that have a result. Two records can hold the same one: that of
-// the call, and that of the message that took it to the model.
+// answers are the IDs of calls that have a result. Two records can hold the same result: the record of the call, and
+// the record of the message that took the result to the model.
 type answers map[string]bool
 
 // once returns all without results that there were before.
@@ -265,7 +264,7 @@ func decodeGeminiTurn(raw []byte) ([]core.Message, *syntax.Error) {
 	return session.Turn(said, results), nil
 }
 
-// decodeThought returns what a member of "thoughts" says.
+// decodeThought returns the content of a member of "thoughts".
 func decodeThought(raw []byte) core.Part {
 	subject, description := rawjson.Text(rawjson.Field(raw, "subject")), rawjson.Text(rawjson.Field(raw, "description"))
 	return core.Reasoning{Text: strings.TrimSpace(subject + "\n" + description)}
@@ -303,7 +302,7 @@ func geminiResult(id string, value []byte) (content []core.Part, failed bool) {
 	return content, failed
 }
 
-// responseContent returns what a functionResponse says, and whether the tool failed.
+// responseContent returns the content of a functionResponse, and whether the tool failed.
 func responseContent(response []byte) (content []core.Part, failed bool) {
 	output, fault := rawjson.Field(response, "output"), rawjson.Field(response, "error")
 	switch {

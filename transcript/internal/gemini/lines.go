@@ -21,7 +21,7 @@ import (
 //	{"id": …, "timestamp": …, "type": "user", "content": …}  a message, or the same one again, changed
 //	{"$rewindTo": ID}                                        this message and all after it are gone
 //	{"$set": {"messages": [ … ]}}                            the whole history from now on
-//	{"$set": { … }}                                          what else is known of the session
+//	{"$set": { … }}                                          other properties of the session
 //
 // The whole history is set when Gemini CLI compressed it, or shortened results. That is imported
 // as a condensation.
@@ -142,10 +142,10 @@ func readLines(data []byte, f *codec.File) error {
 type lineReader struct {
 	session.Reader
 	live []*logged           // of the stage before
-	ids  map[string][]string // of the messages that one of them is
+	ids  map[string][]string // for each record, its messages
 }
 
-// enter makes the view what it was at the end of s.
+// enter makes the view equal to the view at the end of s.
 func (r *lineReader) enter(s *stage) error {
 	known := answers{}
 	for _, m := range s.order {
@@ -176,8 +176,8 @@ func (r *lineReader) take(m *logged, placed bool) []core.Message {
 	return all
 }
 
-// replace applies what the line did that set the history: what is no longer in it is hidden,
-// what is new inserted, what changed rewritten.
+// replace applies a line that set the history: messages that are no longer in it are hidden, new ones inserted,
+// changed ones rewritten.
 func (r *lineReader) replace(s *stage) error {
 	c := history.Condensation{ID: fmt.Sprint("history-", s.line), Provider: "gemini", Time: s.time}
 	at := map[string]int{}
@@ -207,7 +207,7 @@ func (r *lineReader) replace(s *stage) error {
 		}
 		for _, id := range r.ids[m.id] {
 			c.Edit.Hide = append(c.Edit.Hide, id)
-			if front { // a summary follows what it replaces
+			if front { // a summary follows the messages that it replaces
 				after = id
 			}
 		}

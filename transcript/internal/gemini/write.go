@@ -22,12 +22,11 @@ import (
 	"github.com/condensehq/condense/transcript/internal/session"
 )
 
-// write writes a log as it was, and after it, if something changed, a line that sets the whole
-// history to the view, as Gemini CLI does when it compresses it; then what was appended. In a file that is one object the
-// view takes the place of the messages.
+// write writes the log unchanged and after it, if something changed, a line that sets the whole history to the view,
+// as Gemini CLI does when it compresses it; then the appended records. In a file that is one object the view takes
+// the place of the messages.
 //
-// A message of which every part is sent, unchanged, keeps every byte; in one that changed, parts that
-// did not are kept.
+// A message that is sent whole and unchanged keeps every byte; in a changed message unchanged parts are kept.
 func write(f *codec.File, out *codec.Output) error {
 	data, same := f.StartAgain(out)
 	if same {
@@ -69,7 +68,7 @@ func convertFile(f *codec.File, out *codec.Output) error {
 	if system != "" {
 		out.Warn("", "the system prompt was left out: Gemini CLI has its own")
 	}
-	out.Warn("", "the directory of the session is not known: it is that of no project")
+	out.Warn("", "the directory of the session is not known: it belongs to no project")
 	entries, begin, end := convert.Entries(f.Journal, turns)
 	w := writer{model: f.Model, out: out}
 	w.view(entries)
@@ -84,14 +83,14 @@ func convertFile(f *codec.File, out *codec.Output) error {
 // A writer writes messages.
 type writer struct {
 	session.Array
-	out   *codec.Output // for warnings; nil if what is written was read
+	out   *codec.Output // for warnings; nil while writing content that was read
 	said  *session.View
 	model string // of a new answer
 	names map[string]string
 	when  time.Time // of the message that was written last
 
-	appended int  // records before those that were appended since the file was read
-	changed  bool // one of these is not as it was
+	appended int  // records before the ones appended since the file was read
+	changed  bool // one of these has changed
 }
 
 func (w *writer) view(entries []history.Entry) {
@@ -154,7 +153,7 @@ func (w *writer) put(g *session.Group) {
 	w.Add(raw, id)
 }
 
-// user returns the message raw of the user with what g says; nil if that is nothing.
+// user returns the user's message raw with the content of g; nil if that is empty.
 func (w *writer) user(raw []byte, g *session.Group) []byte {
 	var parts []core.Part
 	for _, e := range g.Entries {
@@ -186,7 +185,7 @@ func (w *writer) content(was []byte, parts []core.Part) []byte {
 	return rawjson.Array(p.Parts(was, [][]core.Part{parts}))
 }
 
-// decodePart returns what a part of content says.
+// decodePart returns the content of a part.
 func decodePart(raw []byte) core.Part {
 	parts := blocks.Text(blocks.OrEmpty(raw))
 	if rawjson.IsObject(raw) {
@@ -198,7 +197,7 @@ func decodePart(raw []byte) core.Part {
 	return parts[0]
 }
 
-// part returns p as a part of content; was is the one that said it before, nil if there is none.
+// part returns p as a part of content; was is its previous form, nil if there is none.
 func (w *writer) part(was []byte, p core.Part) []byte {
 	if was != nil && core.EqualParts([]core.Part{decodePart(was)}, []core.Part{p}) {
 		return was
@@ -242,7 +241,7 @@ func (w *writer) response(r core.ToolResult, text core.Text) []byte {
 	return rawjson.Append(nil, `{"functionResponse":{"id":?,"name":?,"response":{"output":?}}}`, r.CallID, w.names[r.CallID], string(text))
 }
 
-// answer returns the message raw of the model with what g says; nil if that is nothing.
+// answer returns the model's message raw with the content of g; nil if that is empty.
 func (w *writer) answer(raw []byte, g *session.Group) []byte {
 	was := rawjson.Field(raw, "content")
 	whole := false // the content has thoughts and calls too
@@ -310,8 +309,8 @@ func (w *writer) thought(was []byte, p core.Part) []byte {
 	return rawjson.Append(nil, `{"subject":"","description":?,"timestamp":?}`, r.Text, w.when)
 }
 
-// call returns a member of "toolCalls" for c and its result, if it is answered. Was is the one that
-// there was, nil if there is none.
+// call returns a member of "toolCalls" for c and its result, if it is answered. Was is its previous form, nil if
+// there is none.
 func (w *writer) call(was []byte, c core.ToolCall, r core.ToolResult, answered bool) []byte {
 	status := "executing"
 	switch {

@@ -79,7 +79,7 @@ func Decode(raw []byte) (m core.Message, sent bool, bad *syntax.Error) {
 			callID = rawjson.Field(raw, "id")
 		}
 	}
-	// The vendor pairs all calls and results by call_id, those of kinds that are not known here too.
+	// The vendor pairs all calls and results by call_id, even of kinds that are not known here.
 	if tool, ok := strings.CutSuffix(kind, "_call"); ok && rawjson.IsString(callID) {
 		m.Parts = []core.Part{core.ToolCall{ID: rawjson.Text(callID), Name: tool, Args: string(rawjson.Field(raw, argumentsOf[kind]))}}
 		return m, true, nil
@@ -260,7 +260,7 @@ func Encode(m *core.Message) [][]byte {
 	return items
 }
 
-// blockOfMessage reports whether kind is that of a content block and not of an item.
+// blockOfMessage reports whether kind is the kind of a content block and not of an item.
 func blockOfMessage(kind string) bool {
 	return strings.HasPrefix(kind, "input_") || strings.HasPrefix(kind, "output_") || kind == "refusal" || kind == "text"
 }
@@ -360,8 +360,8 @@ func Patch(was []byte, m *core.Message) [][]byte {
 	return Encode(m)
 }
 
-// patchCall returns the call was with other arguments. Those of functions and custom tools are a
-// string; other tools take an object only, so that they are left as they are if args is none.
+// patchCall returns the call was with other arguments. The arguments of functions and custom tools are a string;
+// other tools accept only an object, so they are left unchanged if args is not an object.
 func patchCall(was []byte, kind, args string) []byte {
 	field := argumentsOf[kind]
 	value := []byte(args)
@@ -374,9 +374,9 @@ func patchCall(was []byte, kind, args string) []byte {
 	return rawjson.SetField(was, field, value)
 }
 
-// patchOutput returns the result was with other content. The output of functions and custom
-// tools is a string or an array of blocks, that of a shell is chunks, that of other tools of the
-// vendor a string; any other shape cannot hold a text and is left as it is.
+// patchOutput returns the result was with other content. The output of functions and custom tools is a string or an
+// array of blocks, a shell's is chunks, other tools' of the vendor is a string; any other form cannot hold a text and
+// is left unchanged.
 func patchOutput(was []byte, kind string, content []core.Part) []byte {
 	output := rawjson.Field(was, "output")
 	value := encodeOutput(content)

@@ -94,7 +94,7 @@ func split(raw []byte) fields {
 			w.content = v
 		case "refusal":
 			w.refusal = v
-		case "reasoning_content": // DeepSeek, and those that copied it
+		case "reasoning_content": // DeepSeek and compatible servers
 			w.reasoning, w.reasoningField = v, "reasoning_content"
 		case "reasoning": // OpenRouter, vLLM
 			if w.reasoningField != "reasoning_content" {
@@ -177,7 +177,7 @@ func decodeContent(raw []byte) ([]core.Part, *syntax.Error) {
 }
 
 func decodePart(raw []byte) (core.Part, *syntax.Error) {
-	if rawjson.IsString(raw) { // what some servers accept
+	if rawjson.IsString(raw) { // some servers accept a string
 		return core.Text(rawjson.Unquote(raw)), nil
 	}
 	if !rawjson.IsObject(raw) {

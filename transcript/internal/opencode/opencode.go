@@ -10,7 +10,7 @@
 //
 //   - A part "step-start" begins a new request; older versions have several in one message.
 //   - A compaction is a user message with a part "compaction"; the answer has "summary": true.
-//     What is before it is no longer sent. It is imported as a condensation.
+//     Messages before it are no longer sent. It is imported as a condensation.
 //   - The result of a tool with time.compacted was cleared: a stub is sent in its place.
 //   - An answer that failed is not sent, unless it was only interrupted.
 package opencode
@@ -98,7 +98,7 @@ func readOpenCode(data []byte, f *codec.File) error {
 	return nil
 }
 
-// question is what a compaction asks.
+// question is the text of the request for a compaction.
 const question = "What did we do so far?"
 
 // An opencodeRecord is one of OpenCode's messages.

@@ -19,11 +19,11 @@ import (
 	"github.com/condensehq/condense/transcript/internal/session"
 )
 
-// write writes the view. A message of which every part is sent, unchanged, keeps every byte; in one
-// that changed, parts that did not are kept, and so are those that are never sent. What OpenCode's
-// own compaction hides is kept while nothing is before its summary.
+// write writes the view. A message that is sent whole and unchanged keeps every byte; in a changed message, unchanged
+// parts are kept, and so are parts that are never sent. Messages that OpenCode's own compaction hides are kept as
+// long as nothing before its summary is visible.
 //
-// OpenCode sorts messages by time and ID, and parts by ID: new ones follow what is before them.
+// OpenCode sorts messages by time and ID, and parts by ID: new ones get IDs that sort after the previous ones.
 func write(f *codec.File, out *codec.Output) error {
 	if f.Unchanged() {
 		out.Add(f.Original())
@@ -59,7 +59,7 @@ func convertFile(f *codec.File, out *codec.Output) error {
 // A writer writes messages.
 type writer struct {
 	session.Array
-	out          *codec.Output // for warnings; nil if what is written was read
+	out          *codec.Output // for warnings; nil while writing content that was read
 	said         *session.View
 	session, dir string
 	model        string // of a new answer
@@ -74,8 +74,8 @@ type writer struct {
 	part0  string    // and of its part that was written last
 }
 
-// compacted writes what OpenCode's last compaction left, if it begins the view, and returns how many
-// entries that is.
+// compacted writes the messages of OpenCode's last compaction, if it begins the view, and returns the number of
+// entries written.
 func (w *writer) compacted(entries []history.Entry, own map[string]bool) int {
 	first := slices.IndexFunc(entries, func(e history.Entry) bool { return len(e.HiddenBy) == 0 })
 	if first < 0 || !own[entries[first].InsertedBy] {
@@ -100,7 +100,7 @@ func (w *writer) compacted(entries []history.Entry, own map[string]bool) int {
 	return end
 }
 
-// note takes from the record raw what those after it need.
+// note takes values from the record raw that later records need.
 func (w *writer) note(raw []byte) {
 	info := rawjson.Field(raw, "info")
 	for k, v := range rawjson.Fields(info) {
@@ -127,7 +127,7 @@ func (w *writer) note(raw []byte) {
 func (w *writer) view(entries []history.Entry) {
 	w.said = session.ViewOf(entries, func(raw []byte) int { r, _ := decodeOpenCode(raw); return len(r.messages) }, false)
 	groups := w.said.Groups
-	for i := range groups { // what is new before the first message takes its time and model from that
+	for i := range groups { // new messages before the first one take their time and model from it
 		if groups[i].Record != nil && w.when.IsZero() {
 			first := *w
 			first.note(groups[i].Record.Raw)
@@ -221,7 +221,7 @@ func or(s, other string) string {
 
 func millis(t time.Time) []byte { return strconv.AppendInt(nil, max(0, t.UnixMilli()), 10) }
 
-// newID returns an ID that sorts after that of the message or part before.
+// newID returns an ID that sorts after the previous message's or part's.
 func (w *writer) newID(kind string) string {
 	w.count++
 	after := w.part0
@@ -271,7 +271,7 @@ func (w *writer) parts(was []byte, g *session.Group) []byte {
 	return rawjson.Array(all)
 }
 
-// decodePart returns what a part of a message says; nil if it is not sent.
+// decodePart returns the content of a part of a message; nil if it is not sent.
 func decodePart(role core.Role, part []byte) core.Part {
 	var r opencodeRecord
 	list := rawjson.Array([][]byte{part})
@@ -293,7 +293,7 @@ func (w *writer) newPart(raw string) []byte {
 	return rawjson.Append([]byte(strings.TrimSuffix(raw, "}")), `,"id":?,"sessionID":?,"messageID":?}`, w.newID("prt"), w.session, w.prefix)
 }
 
-// part returns p as a part; was is the one that said it before, nil if there is none.
+// part returns p as a part; was is its previous form, nil if there is none.
 func (w *writer) part(g *session.Group, was []byte, p core.Part) []byte {
 	switch p := p.(type) {
 	case core.ToolCall:
@@ -336,7 +336,7 @@ func file(img core.Image) []byte {
 	return rawjson.Append(nil, `{"type":"file","mime":?,"url":?}`, or(img.MediaType, "image/png"), apimessage.ImageURL(img))
 }
 
-// call returns a call with its result. What did not change keeps every byte.
+// call returns a call with its result. Unchanged content keeps every byte.
 func (w *writer) call(g *session.Group, was []byte, c core.ToolCall) []byte {
 	r, answered := w.said.Result(g, c.ID)
 	state := rawjson.Field(was, "state")

@@ -8,7 +8,7 @@
 //
 //   - message: of the user, the assistant, a tool (toolResult) or a command that the user ran
 //     (bashExecution). An answer that failed or was interrupted is not sent.
-//   - custom_message: what an extension says as the user.
+//   - custom_message: an extension's message as the user.
 //   - compaction: a summary, and the first entry that is kept. It is imported as a
 //     condensation.
 //   - branch_summary: a summary of an abandoned branch.

@@ -19,8 +19,8 @@ import (
 	"github.com/condensehq/condense/transcript/internal/jsonl"
 )
 
-// write writes the session as it was, and after it, if something changed, a new branch with the
-// whole view: pi goes on with the branch that ends with the last line, and the one before is
+// write writes the session unchanged and after it, if something changed, a new branch with the
+// whole view: pi continues the branch that ends with the last line, and the former branch is
 // still there for its command /tree.
 //
 //   - An entry whose message did not change is repeated with an id of its own.
@@ -150,7 +150,7 @@ func (w *writer) migrate(lines []piLine) {
 	}
 }
 
-// like finds what a new branch takes from the one before.
+// like finds the values that a new branch takes from the previous one.
 func (w *writer) like(lines []piLine) {
 	last := map[string][]byte{}
 	for i := range lines {
@@ -200,7 +200,7 @@ func (w *writer) branch(view []core.Message) {
 	}
 }
 
-// usage is that of an answer of which nothing is known.
+// usage is the usage of an answer without known usage.
 const usage = `{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}`
 
 // message writes an entry for m. First says that nothing is before it, answer that it is the last
@@ -211,7 +211,7 @@ func (w *writer) message(m *core.Message, first, answer bool) {
 	kind, role := rawjson.Text(rawjson.Field(source, "type")), rawjson.Text(rawjson.Field(message, "role"))
 	own := w.own && source != nil
 	switch {
-	// A compaction is the first of what pi sends.
+	// A compaction is the first entry that pi sends.
 	case own && m.Source != nil && (kind != "compaction" || first):
 	case own && kind == "custom_message":
 		source = rawjson.SetField(source, "content", patch(rawjson.Field(source, "content"), m.Parts))

@@ -38,7 +38,7 @@ func ReadArray(f *codec.File, data []byte, member string, decode decoder) error 
 	e.Sep = append([]byte{','}, array[1:first]...)
 	var messages []core.Message
 	taken := codec.IDs{}
-	end := base + 1 // of what is in the envelope
+	end := base + 1 // of the text in the envelope
 	for raw := range rawjson.Elements(array) {
 		n := len(messages) + 1
 		at := rawjson.Offset(data, raw)

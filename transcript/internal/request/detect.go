@@ -21,14 +21,12 @@ func messagesIn(data []byte) []byte {
 	return nil
 }
 
-// VendorOf returns whose shape the messages of the JSON file data have: Anthropic's or
-// OpenAI's; empty if neither's. Once a message decides, it looks at the first few only; the
-// decoders refuse what does not fit among the rest.
+// VendorOf returns the vendor whose form the messages of the JSON file data have: Anthropic or OpenAI; empty if
+// neither. Once a message decides, it looks at the first few only; the decoders refuse any others that do not fit.
 //
-// What only one vendor has decides: a kind of block, a field of a message, a role. Failing
-// that, the other fields of the request decide, then a role "system": it is usually the first
-// message of OpenAI's and never of Anthropic's. A plain conversation without tools is the same
-// for both and counts as Anthropic's.
+// Content that only one vendor has decides: a kind of block, a field of a message, a role. Failing that, the other
+// fields of the request decide, then a role "system": it is usually the first message of OpenAI's and never of
+// Anthropic's. A plain conversation without tools is the same for both and counts as Anthropic's.
 func VendorOf(data []byte) codec.Vendor {
 	messages := messagesIn(data)
 	if messages == nil {
@@ -73,17 +71,16 @@ func claude(data []byte) bool {
 	return rawjson.IsObject(data[rawjson.SkipSpace(data, 0):]) && strings.HasPrefix(rawjson.Text(rawjson.Field(data, "model")), "claude-")
 }
 
-// What identifies a message: roles, fields and kinds of content that only one vendor has, and
-// those of other tools that also use "role".
+// The marks of messages: roles, fields and kinds of content that only one vendor has, and marks of other tools that
+// also use "role".
 var (
 	openaiRoles    = []string{"developer", "tool", "function"}
 	openaiFields   = []string{"tool_calls", "tool_call_id", "function_call", "refusal", "reasoning_content"}
 	openaiTypes    = []string{"image_url", "input_audio", "file", "refusal"}
 	anthropicTypes = []string{"tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document"}
-	// ForeignFields are fields of other tools' messages, and foreignTypes their kinds of content.
-	// UI messages of the Vercel AI SDK (format aisdk), Gemini's API and OpenCode keep the content in parts; pi and the SDK's
-	// model messages have blocks of these kinds. The input_ kinds are of OpenAI's Responses
-	// API.
+	// ForeignFields are fields of other tools' messages, and foreignTypes their kinds of content. UI messages of the
+	// Vercel AI SDK (format aisdk), Gemini's API and OpenCode keep the content in parts; pi and the SDK's model
+	// messages have blocks of these kinds. The input_ kinds are of OpenAI's Responses API.
 	ForeignFields = []string{"parts", "toolInvocations", "experimental_attachments"}
 	foreignTypes  = []string{
 		"tool-call", "tool-result", "tool-invocation", "toolCall", "toolResult",
@@ -133,8 +130,7 @@ func vendorOfMessage(m []byte, first bool) (of codec.Vendor, ok bool) {
 	return of, true
 }
 
-// The fields of a request other than its messages: those that only one vendor has, and those
-// that decide nothing.
+// The fields of a request other than its messages: fields that only one vendor has, and fields that decide nothing.
 var (
 	anthropicRequest = rawjson.Set("system", "stop_sequences", "anthropic_version", "anthropic_beta", "context_management",
 		"mcp_servers", "container", "output_config", "cache_control")

@@ -46,7 +46,7 @@ func Write(f *codec.File, out *codec.Output, messages []core.Message, merge bool
 	out.Add(e.Tail)
 }
 
-// A record is a message as it is written.
+// A record is a message in its written form.
 type record struct {
 	raw     []byte
 	gap     []byte // before it
@@ -59,12 +59,11 @@ func makesRow(f *codec.File, first, second core.Role) bool {
 	return first == second && (first == core.RoleUser && !f.Apart || first == core.RoleSystem && f.Vendor == codec.Anthropic)
 }
 
-// mergeRows merges adjacent messages of the user or of the system that became adjacent by a
-// condensation: one was inserted, or the messages between them are hidden. Anthropic's API
-// would take them as one; others, and many chat templates, refuse them. The content becomes an
-// array with the elements of all, byte for byte; nothing is lost. Messages that were adjacent
-// when they were read are kept apart, and so are those whose other fields differ. The cost is
-// linear.
+// mergeRows merges adjacent messages of the user or of the system that became adjacent by a condensation: one was
+// inserted, or the messages between them are hidden. Anthropic's API would join them; others, and many chat
+// templates, refuse them. The content becomes an array with the elements of all, byte for byte; nothing is lost.
+// Messages that were adjacent when they were read are kept apart, and so are messages whose other fields differ. The
+// cost is linear.
 func mergeRows(f *codec.File, records []record) []record {
 	place := map[string]int{}
 	for i, m := range f.Journal.Messages() {
@@ -103,9 +102,9 @@ func mergeRows(f *codec.File, records []record) []record {
 // providers/slidingwindow.
 var hiddenMarker = regexp.MustCompile(`^\[(?:… )?(\d+) earlier messages?(?:, with (\d+) tool calls?,)?( and what an earlier note like this stood for)? left out here to fit the context window\]$`)
 
-// joinMarkers merges the truncation stubs in raw into the last of them. The file no longer
-// shows that the older ones were inserted, so no provider can replace them, and every round
-// would add one. The new stub counts what all of them counted.
+// joinMarkers merges the truncation stubs in raw into the last of them. The file no longer shows that the older ones
+// were inserted, so no provider can replace them, and every round would add one. The new stub has the sum of all
+// counts.
 func joinMarkers(raw []byte) []byte {
 	var kept [][]byte
 	messages, calls, again, last, n := 0, 0, false, none, 0
@@ -153,14 +152,13 @@ func (m *merged) raw() []byte {
 	return rawjson.SetField(m.base, "content", append(m.content, ']'))
 }
 
-// add adds the content of the message b. It reports false, and adds nothing, if both messages
-// have fields other than role and content, or if b holds results: they answer the message
-// before, and nothing may be between. What a message of the system sets, such as the effort,
-// holds from there on: the fields of b win.
+// add adds the content of the message b. It returns false, and adds nothing, if both messages have fields other than
+// role and content, or if b holds results: they answer the message before, and nothing may be between. Settings in a
+// message of the system, such as the effort, hold from there on: the fields of b win.
 func (m *merged) add(b []byte, system bool) bool {
 	if m.content == nil {
 		m.plain = plainMessage(m.base)
-		if !mergeable(m.base) || !m.plain && rawjson.Field(m.base, "name") != nil { // a name says who speaks
+		if !mergeable(m.base) || !m.plain && rawjson.Field(m.base, "name") != nil { // a name identifies the speaker
 			return false
 		}
 	}
@@ -191,8 +189,8 @@ func (m *merged) add(b []byte, system bool) bool {
 	return true
 }
 
-// mergeable reports whether raw is one message whose content is a string or an array: in some
-// formats results become several messages.
+// mergeable reports whether raw is one message whose content is a string or an array: in some formats results become
+// several messages.
 func mergeable(raw []byte) bool {
 	if !json.Valid(raw) {
 		return false

@@ -32,8 +32,8 @@ var Codec = codec.Codec{
 	Convert: convertFile,
 }
 
-// requestFields are those of a request. Other APIs have an input too, so that a request whose
-// input is a string or empty must have no others.
+// requestFields are the fields of a request. Other APIs have an input, too, so that a request whose input is a string
+// or empty must have no others.
 var requestFields = rawjson.Set("model", "input", "instructions", "tools", "tool_choice", "store", "stream", "stream_options",
 	"reasoning", "include", "text", "parallel_tool_calls", "max_output_tokens", "max_tool_calls", "previous_response_id",
 	"conversation", "prompt", "prompt_cache_key", "prompt_cache_retention", "prompt_cache_options", "safety_identifier",
@@ -82,8 +82,8 @@ func detect(data []byte) bool {
 	return rawjson.IsArray(output) && (object == "response" || object == "response.compaction")
 }
 
-// looksLikeItems returns how many elements array has, or -1 if some are no items. Sure says that
-// one is what no other API has; then the rest is not looked at.
+// looksLikeItems returns the number of elements of array, or -1 if some are not items. Sure means that one has a form
+// that no other API has; then the rest is not looked at.
 func looksLikeItems(array []byte) (n int, sure bool) {
 	for item := range rawjson.Elements(array) {
 		var kind, role string
@@ -218,12 +218,12 @@ func write(f *codec.File, out *codec.Output) error {
 	return nil
 }
 
-// arrange returns the view of f in which reasoning is directly before the item that it led to, and
-// gone where that is hidden: the vendor refuses reasoning without it. An item whose reasoning
-// is hidden loses its own ID, because the vendor asks for the reasoning of an item that it
-// finds stored under that ID. Call IDs, which pair calls and results, stay.
+// arrange returns the view of f in which reasoning is directly before its item, and is left out if the item is
+// hidden: the vendor refuses reasoning without it. An item whose reasoning is hidden loses its own ID, because the
+// vendor requires the reasoning of an item that it finds stored under that ID. Call IDs, which pair calls and
+// results, stay.
 func arrange(f *codec.File, out *codec.Output) []core.Message {
-	leads := map[string]string{} // reasoning to what it led to
+	leads := map[string]string{} // reasoning to its item
 	var open []string
 	for _, m := range f.Journal.Messages() {
 		switch {
@@ -257,7 +257,7 @@ func arrange(f *codec.File, out *codec.Output) []core.Message {
 			held[to] = append(held[to], m)
 			continue
 		case ok:
-			out.Warn(m.ID, "reasoning was left out: what it led to is hidden")
+			out.Warn(m.ID, "reasoning was left out: the item after it is hidden")
 			continue
 		}
 		arranged = append(arranged, held[m.ID]...)

@@ -9,8 +9,8 @@ import (
 	"github.com/condensehq/condense/transcript/internal/codec"
 )
 
-// fromTags returns the condensations that are in tags but have no record: those that Roo made
-// since the journal was last written.
+// fromTags returns the condensations that are in tags but have no record: Roo made them since the journal was last
+// written.
 func (f *conversation) fromTags(records []history.Condensation) []history.Condensation {
 	hidden := map[string]bool{}
 	names := codec.IDs{}
@@ -58,10 +58,9 @@ type hider struct {
 	rewrites []int
 }
 
-// hiders returns the messages without a record whose tags hide others. A summary hides
-// everything before it that is not hidden yet, a marker the messages that name it. If there is
-// no summary, one whose isSummary is only truthy hides the messages that name it. What they
-// hide is added to hidden.
+// hiders returns the messages without a record whose tags hide others. A summary hides everything before it that is
+// not hidden yet, a marker the messages that name it. If there is no summary, a message whose isSummary is only
+// truthy hides the messages that name it. Messages that they hide are added to hidden.
 func (f *conversation) hiders(hidden map[string]bool) []hider {
 	condensed, truncated := map[string][]int{}, map[string][]int{}
 	for i := range f.messages {
@@ -114,8 +113,8 @@ func (f *conversation) hiders(hidden map[string]bool) []hider {
 	return all
 }
 
-// explain attributes to the last summary what no tag explains: tool results whose call is
-// before it, and messages that hold nothing else.
+// explain attributes hidden messages without a tag to the last summary: tool results whose call is before it, and
+// messages that hold nothing else.
 func (f *conversation) explain(hiders []hider, hidden map[string]bool) {
 	for k := range hiders {
 		h := &hiders[k]

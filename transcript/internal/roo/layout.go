@@ -38,8 +38,7 @@ func (l *layout) hider(i int) string {
 	return ""
 }
 
-// olderSummary reports whether item i is one of Roo's summaries that was replaced by the one
-// that Roo begins with.
+// olderSummary reports whether item i is a former summary of Roo's that the first one in Roo's view replaced.
 func (l *layout) olderSummary(i int) bool {
 	it := &l.items[i]
 	return i < l.pivot && it.entry.Message.Kind == core.KindSummary && it.tags.condenseID != ""
@@ -53,7 +52,7 @@ func (l *layout) findMarkers() {
 			it.cut("truncationId")
 		}
 	}
-	inserted := map[string]int{} // condensation to what it inserted first, in scope if possible
+	inserted := map[string]int{} // condensation to its first inserted item, in scope if possible
 	for i := range l.items {
 		id := l.items[i].entry.InsertedBy
 		if first, ok := inserted[id]; id != "" && (!ok || !l.inScope(first) && l.inScope(i)) {
@@ -231,7 +230,7 @@ func (l *layout) assemble() []item {
 func (l *layout) records(hides map[string][]string, known map[string]bool) []record {
 	var records []record
 	var read []history.Condensation // as read would know them by positions alone
-	choice := false                 // positions may not tell what replaces a hidden message
+	choice := false                 // positions may not determine the replacement of a hidden message
 	for k, c := range l.condensations {
 		c.Substitutes = nil
 		rec := recordOf(k+1, c, hides[c.ID])

@@ -10,12 +10,12 @@ import (
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
-// noteField is the field of Roo's messages that holds what tags cannot express.
+// noteField is the field of Roo's messages for data that tags cannot express.
 const noteField = "condense"
 
 // A note is the value of that field.
 type note struct {
-	// ID and Kind are set if they differ from those that read would give the message.
+	// ID and Kind are set if they differ from the values that read would assign.
 	ID   string    `json:"id,omitempty"`
 	Kind core.Kind `json:"kind,omitempty"`
 	// Time is when it was written; ts only gives its position.
@@ -23,7 +23,7 @@ type note struct {
 	// Role and Message are the speaker and the content, if Roo has no place for them.
 	Role    core.Role     `json:"role,omitempty"`
 	Message *core.Message `json:"message,omitempty"`
-	// CopyOf is the ID of the message that this one replaces, rewritten.
+	// CopyOf is the ID of the message of which this is the rewritten copy.
 	CopyOf string `json:"copy_of,omitempty"`
 	// Carrier marks a message that is not part of the conversation: it hides others, or holds
 	// a record, and is hidden itself.
@@ -60,7 +60,7 @@ func (n *note) encode() ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// apply sets in m what n says about it.
+// apply sets the fields of m that n has.
 func (n *note) apply(m *core.Message) {
 	if n.ID != "" {
 		m.ID, m.Kind = n.ID, n.Kind
@@ -76,8 +76,8 @@ func (n *note) apply(m *core.Message) {
 	}
 }
 
-// recordOf returns the record of c, which hides the named messages: those of its edit and
-// those that it has hidden since an earlier condensation was undone.
+// recordOf returns the record of c, which hides the named messages: the ones in its edit and those that it has hidden
+// since an earlier condensation was undone.
 func recordOf(order int, c history.Condensation, hides []string) record {
 	inserts := make([]core.Insert, len(c.Edit.Insert))
 	for i, in := range c.Edit.Insert {

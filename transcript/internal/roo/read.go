@@ -14,7 +14,7 @@ type conversation struct {
 	fates    []fate
 	copies   map[string]int // ID of a message to the index of its copy
 	pivot    int            // index of the summary that Roo begins with, or none
-	order    []int          // the messages of the conversation, each at its position or that of its copy
+	order    []int          // the messages of the conversation, each at its own or its copy's position
 }
 
 func newConversation(messages []message) *conversation {
@@ -27,8 +27,8 @@ func newConversation(messages []message) *conversation {
 	return f
 }
 
-// adopt turns copies into messages of their own if the original is sent too or is missing: Roo
-// removed what hid it.
+// adopt turns copies into messages of their own if the original is sent, too, or is missing: Roo removed the message
+// that hid it.
 func (f *conversation) adopt(names *naming) {
 	hidden := map[string]bool{}
 	for i := range f.messages {
@@ -80,7 +80,7 @@ func (f *conversation) journal() (*history.Journal, []codec.Warning, error) {
 	}
 	var warnings []codec.Warning
 	if len(records) > 0 {
-		warnings = []codec.Warning{{Text: "tags and records of condensations disagree; what Roo would send was taken as one condensation"}}
+		warnings = []codec.Warning{{Text: "tags and records of condensations disagree; the view that Roo would send was imported as one condensation"}}
 	}
 	var all []history.Condensation
 	if c := f.asOne(); !c.Edit.Empty() {
@@ -106,7 +106,7 @@ func (f *conversation) records(known map[string]bool) []history.Condensation {
 	return all
 }
 
-// agrees reports whether the view of j is what Roo sends.
+// agrees reports whether the view of j equals the messages that Roo sends.
 func (f *conversation) agrees(j *history.Journal) bool {
 	entries := j.Timeline()
 	if len(entries) != len(f.order) {
@@ -131,7 +131,7 @@ func (f *conversation) agrees(j *history.Journal) bool {
 	return true
 }
 
-// fateOf returns what Roo sends of message i or of its copy.
+// fateOf returns the part of message i, or of its copy, that Roo sends.
 func (f *conversation) fateOf(i int) fate {
 	stand, ok := f.copies[f.messages[i].ID]
 	if !ok || !f.fates[stand].shown {
@@ -144,7 +144,7 @@ func (f *conversation) fateOf(i int) fate {
 	return got
 }
 
-// asOne returns a single condensation that leaves what Roo sends.
+// asOne returns a single condensation with Roo's view as the result.
 func (f *conversation) asOne() history.Condensation {
 	c := condensation("roo")
 	for _, i := range f.order {

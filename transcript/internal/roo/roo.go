@@ -12,11 +12,10 @@
 //
 // The system prompt is not in the file.
 //
-// Tags are read as condensations such that the view is what Roo sends, and a journal is
-// written with all its messages and with tags that make Roo send the view. What tags cannot
-// express is in a field "condense", which Roo preserves: see note. Where the two disagree,
-// because Roo continued the conversation, Roo's tags are right. A file of Cline's without
-// times or tags looks like Anthropic's; both formats read it alike.
+// Tags are read as condensations such that the view equals the messages that Roo sends, and a journal is written with
+// all its messages and with tags that make Roo send the view. Data that tags cannot express is in a field "condense",
+// which Roo preserves: see note. If the two disagree, because Roo continued the conversation, Roo's tags are right. A
+// file of Cline's without times or tags looks like Anthropic's; both formats read it alike.
 package roo
 
 import (
@@ -93,7 +92,7 @@ type message struct {
 	raw          []byte
 	tags         tags
 	note         note
-	// What Roo sees, without the note:
+	// Roo's fields, without the note:
 	role   string      // empty if it is not a string
 	blocks bool        // whether the content is an array
 	said   []core.Part // the content
@@ -134,8 +133,8 @@ func read(data []byte, f *codec.File) error {
 	return nil
 }
 
-// naming makes the IDs of messages: their own, or their number among those that have none.
-// What a condensation inserts has its own ID, so it does not change the numbers of the others.
+// naming makes the IDs of messages: their own, or their number among the messages that have none. An inserted message
+// has its own ID, so it does not change the numbers of the others.
 type naming struct {
 	taken codec.IDs
 	n     int

@@ -77,25 +77,24 @@ func plainName(name string) string {
 	return name
 }
 
-// A fate says what Roo sends of a message.
+// A fate is Roo's treatment of a message.
 type fate struct {
 	shown   bool
 	trimmed bool        // only parts of it are sent
 	parts   []core.Part // these
 }
 
-// effective returns by index what Roo sends of a file.
+// effective returns, by index, Roo's treatment of the messages of a file.
 //
-// If there is a summary, this is the last one and what follows it, whatever the tags say,
-// without the tool results in user messages whose call is not among them (a user message
-// that holds nothing else, or nothing, is left out) and without what a marker among them
-// hides.
+// If there is a summary, Roo sends the last one and everything after it, whatever the tags say, except the tool
+// results in user messages whose call is not among them (a user message that holds nothing else, or nothing, is left
+// out) and the messages that a marker among them hides.
 //
-// If there is none, these are all messages but those that an existing marker, or a summary
-// whose flag counts as true without being true, hides. Tool results remain.
+// If there is none, Roo sends all messages except those hidden by an existing marker, or by a summary whose flag
+// counts as true without being true. Tool results remain.
 //
-// This is what getEffectiveApiHistory of Roo-Code v3.52.1 does, defects included: other
-// rules would show another conversation than Roo does.
+// This is the behaviour of getEffectiveApiHistory in Roo-Code v3.52.1, defects included: other rules would show
+// another conversation than Roo does.
 func effective(file []message) []fate {
 	fates := make([]fate, len(file))
 	pivot := lastSummary(file)
@@ -135,8 +134,7 @@ func lastSummary(file []message) int {
 	return none
 }
 
-// withoutOrphans shows the messages of file without the tool results whose call is in none
-// of them.
+// withoutOrphans shows the messages of file without the tool results whose call is in none of them.
 func withoutOrphans(file []message, fates []fate) {
 	calls := map[string]bool{}
 	for i := range file {

@@ -16,13 +16,13 @@ import (
 // write writes every message of the journal, with tags that make Roo send the view:
 //
 //   - If the view begins with a summary and everything before it is hidden, it becomes one of
-//     Roo's summaries, and what it replaces is tagged with its name.
+//     Roo's summaries, and the messages that it replaces are tagged with its name.
 //   - Any other hidden message is tagged with the name of a truncation marker. That is the
 //     first message that the condensation inserted. If there is none, or if it is where Roo
 //     would not find it, one is added that hides itself too.
 //   - A rewritten message is hidden, and a copy with the new content follows it.
 //
-// A message of Roo's keeps every byte but those of its tags.
+// A message of Roo's keeps every byte outside of its tags.
 func write(f *codec.File, out *codec.Output, own bool) error {
 	if own && f.Unchanged() {
 		out.Add(f.Original())
@@ -112,8 +112,8 @@ func (w *writer) layout(pivot int) ([]item, error) {
 // tagOrder is the order of the tags of a message that a condensation inserted.
 var tagOrder = []string{"isSummary", "condenseId", "isTruncationMarker", "truncationId", "ts", "condenseParent", "truncationParent"}
 
-// orderTags gives those messages the same tags in the same order however they were made: what
-// is written after an undo is what was there before. Roo's own messages are not changed.
+// orderTags gives those messages the same tags in the same order however they were made: a file after an undo equals
+// the file before. Roo's own messages are not changed.
 func (w *writer) orderTags(items []item) {
 	ours := map[string]bool{}
 	for _, c := range w.condensations {
@@ -181,7 +181,7 @@ func (w *writer) item(e *history.Entry) item {
 	return it
 }
 
-// warn reports what has no place in a file of Roo's.
+// warn reports content without a place in a file of Roo's.
 func (w *writer) warn() {
 	f := w.file
 	if f.System != "" {
@@ -195,7 +195,7 @@ func (w *writer) warn() {
 	convert.WarnFields(f, f.View(), w.out)
 }
 
-// frame returns what is before, between and after the messages.
+// frame returns the text before, between and after the messages.
 func (w *writer) frame() (head, sep, tail []byte) {
 	if !w.own {
 		return []byte("["), []byte(","), []byte("]\n")
@@ -205,7 +205,7 @@ func (w *writer) frame() (head, sep, tail []byte) {
 	if len(head) == 0 { // an array without messages
 		head, tail = tail[:bytes.IndexByte(tail, '[')+1], tail[bytes.IndexByte(tail, '[')+1:]
 	}
-	// What else they hold are copies of rewritten messages.
+	// They hold nothing else but copies of rewritten messages.
 	begin, end := rawjson.SkipSpace(head, bytes.IndexByte(head, '[')+1), bytes.LastIndexByte(tail, ']')
 	return head[:begin], e.Sep, tail[len(bytes.TrimRight(tail[:max(end, 0)], " \t\r\n")):]
 }
@@ -263,7 +263,7 @@ func (it *item) setTime(ts int64) {
 	}
 }
 
-// addNotes adds what tags cannot express.
+// addNotes adds data that tags cannot express.
 func (w *writer) addNotes(items []item) error {
 	names := naming{taken: codec.IDs{}}
 	for i := range items {
@@ -283,7 +283,7 @@ func (w *writer) addNotes(items []item) error {
 	return nil
 }
 
-// describe records in the note what read would not know of the message.
+// describe records the properties of the message that read would not find.
 func (w *writer) describe(it *item, names *naming) {
 	m := &it.entry.Original
 	read, err := decode(it.raw)
@@ -307,8 +307,8 @@ func (w *writer) describe(it *item, names *naming) {
 	}
 }
 
-// encode returns a message in Roo's shape, without its time. What no model accepts is left out
-// or replaced by a stub.
+// encode returns a message in Roo's form, without its time. Content that no model accepts is left out or replaced by
+// a stub.
 func (w *writer) encode(m *core.Message) []byte {
 	role := core.RoleUser
 	if m.Role == core.RoleAssistant {
@@ -354,8 +354,7 @@ func (w *writer) signed(r core.Reasoning) bool {
 	return w.file.Vendor != codec.OpenAI && (r.Signature != "" || r.Encrypted != "")
 }
 
-// encodeReasoning returns a message for reasoning, in the way that Roo stores that of OpenAI
-// models.
+// encodeReasoning returns a message for reasoning, in Roo's form for reasoning of OpenAI's models.
 func encodeReasoning(r core.Reasoning) []byte {
 	return rawjson.Append(nil, `{"role":"assistant","content":[],"type":"reasoning","summary":?,"encrypted_content":?}`,
 		apimessage.Summary(r), rawjson.QuoteOrNull(r.Encrypted))

@@ -1,4 +1,4 @@
-// Package session holds what the formats of agents' sessions share.
+// Package session is shared by the formats of agents' sessions.
 package session
 
 import (
@@ -50,8 +50,8 @@ func (s *Reader) Add(raw []byte, own string, when time.Time, all []core.Message)
 	return s.File.Add(s.Take(raw, own, when, true, all)...)
 }
 
-// Open returns a reader of data, a JSON file whose records are the elements of its member
-// "messages", and these records.
+// Open returns a reader of data, a JSON file whose records are the elements of its member "messages", and these
+// records.
 func Open(data []byte, f *codec.File) (*Reader, []byte, error) {
 	if err := syntax.Validate(data); err != nil {
 		return nil, nil, err
@@ -63,11 +63,10 @@ func Open(data []byte, f *codec.File) (*Reader, []byte, error) {
 	return &Reader{File: f, Data: data, Taken: codec.IDs{}}, records, nil
 }
 
-// Close records where the messages are. The journal must be complete; sep is what is between
-// two records.
+// Close records the positions of the messages. The journal must be complete; sep is the text between two records.
 func (s *Reader) Close(sep string) { s.File.Settle(s.Data, s.Places, sep) }
 
-// Turn returns what an assistant said in one request, and the results of its calls.
+// Turn returns the messages of one request: the assistant's content and the results of its calls.
 func Turn(said, results []core.Part) []core.Message {
 	var all []core.Message
 	if len(said) > 0 {
@@ -115,11 +114,11 @@ func Append(f *codec.File, messages []Message) error {
 	return f.Add(plain...)
 }
 
-// Changes are what a writer needs to know about a session that changed.
+// Changes describe a changed session for its writer.
 type Changes struct {
 	Line   map[string]int  // the line of a message, by its ID
 	Own    map[string]bool // the compactions of the agent's own that the file had
-	Active map[string]bool // those of them that are not undone
+	Active map[string]bool // the compactions of Own that are not undone
 }
 
 // ChangesOf returns the changes of f, which had messages when it was read.

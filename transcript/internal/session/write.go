@@ -18,7 +18,7 @@ type Record struct {
 	Steps int      // how many messages it was
 }
 
-// A Group is what becomes one record: what is left of one, or what is new.
+// A Group is the content of one record: an existing record's remaining messages, or new messages.
 type Group struct {
 	Record  *Record // nil if it is new
 	Again   bool    // another group has a part of the same record
@@ -29,12 +29,12 @@ type Group struct {
 // A View is the view of a session as records.
 type View struct {
 	Groups []Group
-	// added are the results that no record has: what is new answers a call.
+	// added are the results that no record has: new messages that answer a call.
 	added map[string]core.ToolResult
 }
 
-// ViewOf returns the view that entries show. Steps returns how many messages a record was read
-// as. Merge says that what the assistant says in several requests is one record if it is new.
+// ViewOf returns the visible messages of entries. Steps returns the number of messages of a record. Merge says that
+// new assistant messages of several requests become one record.
 func ViewOf(entries []history.Entry, steps func(raw []byte) int, merge bool) *View {
 	of := recordsOf(entries, steps)
 	v := &View{added: map[string]core.ToolResult{}}
@@ -79,7 +79,7 @@ func recordsOf(entries []history.Entry, steps func(raw []byte) int) map[string]*
 		case m.Source != nil:
 			last = &Record{Raw: m.Source, IDs: []string{m.ID}, Steps: steps(m.Source)}
 		case last != nil && len(last.IDs) < last.Steps && strings.HasPrefix(m.ID, last.IDs[0]+"."):
-			last.IDs = append(last.IDs, m.ID) // what follows in the same record is named after the first
+			last.IDs = append(last.IDs, m.ID) // later messages of the same record are named after the first
 		default:
 			continue
 		}
@@ -148,18 +148,17 @@ func (g *Group) Said() [][]core.Part {
 
 // A Patcher changes an array of parts.
 type Patcher struct {
-	// Decode returns what a part says; nil if it is not sent.
+	// Decode returns the content of a part; nil if it is not sent.
 	Decode func(raw []byte) core.Part
 	// Encode returns p as a part; was said it before, or is nil.
 	Encode func(was []byte, p core.Part) []byte
 	// Step returns a new part "step-start", which begins a request; nil if there are none.
 	Step func() []byte
-	// Only says to leave out what is not sent.
+	// Only leaves out parts that are not sent.
 	Only bool
 }
 
-// Parts returns the parts was, changed so that they say what each of several messages does. What is
-// not sent is kept where it is.
+// Parts returns the parts was, changed to the content of several messages. Parts that are not sent keep their place.
 func (c *Patcher) Parts(was []byte, said [][]core.Part) [][]byte {
 	var raw, begins, out [][]byte
 	var old []core.Part
@@ -217,7 +216,7 @@ type Array struct {
 	gaps     [][]byte
 }
 
-// Add adds a record, which is what was the message with the given ID; empty if it is new.
+// Add adds a record, which was the message with the given ID; empty if it is new.
 func (a *Array) Add(raw []byte, id string) {
 	var gap []byte
 	if a.Envelope != nil {
@@ -247,7 +246,7 @@ func (a *Array) Write(out *codec.Output, list func(data []byte) []byte) {
 	out.Add(tail)
 }
 
-// frame returns what is before and after the records.
+// frame returns the text before and after the records.
 func (a *Array) frame(list func(data []byte) []byte) (head, tail []byte) {
 	head, tail = a.Envelope.Head, a.Envelope.Tail
 	if len(head) == 0 { // no message of the file had a place

@@ -15,12 +15,12 @@ import (
 type Error struct {
 	Offset  int    // bytes before it
 	Message int    // number of the message concerned, the first is 1; 0 if none
-	Found   string // what is there
-	Want    string // what is expected
+	Found   string // the content there
+	Want    string // the expected content
 	CutOff  bool   // the file ends where more must follow
 }
 
-// Error returns what was found and what was expected.
+// Error returns the found and the expected content.
 func (e *Error) Error() string {
 	if e.Want == "" {
 		return "found " + e.Found
@@ -28,8 +28,8 @@ func (e *Error) Error() string {
 	return "found " + e.Found + "; want " + e.Want
 }
 
-// In makes e, about raw, an error about data, of which raw is a part, and about the message
-// with that number.
+// In converts e, an error about raw, to an error about data, of which raw is a part, and about the message with that
+// number.
 func (e *Error) In(data, raw []byte, message int) *Error {
 	e.Offset += rawjson.Offset(data, raw)
 	e.Message = message

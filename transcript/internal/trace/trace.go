@@ -57,7 +57,7 @@ func detect(data []byte) bool {
 	return !strange
 }
 
-// encode returns a new message with its origin: what was not typed is "injected".
+// encode returns a new message with its origin: content that was not typed is "injected".
 func encode(role core.Role, kind core.Kind, parts []core.Part) []byte {
 	origin := "human"
 	switch {

@@ -88,7 +88,7 @@ type Place struct{ Profile, Mode string }
 
 // Flags adds --profile and --mode.
 func (p *Place) Flags(a *App, cmd *cobra.Command) {
-	cmd.Flags().StringVar(&p.Profile, "profile", "", "`name` of the profile (default: that of the mode, or the default profile)")
+	cmd.Flags().StringVar(&p.Profile, "profile", "", "`name` of the profile (default: the mode's, or the default profile)")
 	cmd.Flags().StringVar(&p.Mode, "mode", "", "`name` of the mode")
 	a.CompletePlace(cmd)
 }

@@ -104,7 +104,7 @@ func (a *App) InputFlags(cmd *cobra.Command, format, to *string) {
 	Complete(cmd, "format", FormatNames())
 	a.LimitFlag(cmd)
 	if to != nil {
-		cmd.Flags().StringVar(to, "to", "", "`format` of the output: "+strings.Join(OutputFormats(), ", ")+" (default: that of the file)")
+		cmd.Flags().StringVar(to, "to", "", "`format` of the output: "+strings.Join(OutputFormats(), ", ")+" (default: the file's)")
 		Complete(cmd, "to", OutputFormats())
 	}
 }

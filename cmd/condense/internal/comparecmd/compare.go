@@ -60,9 +60,9 @@ func Command(a *cli.App) *cobra.Command {
 		Long: `compare cuts recorded sessions where they would have overflowed, lets every strategy condense the messages
 before the cut, and measures the result against what the agent used afterwards. PATH is a transcript, a
 folder of them or a pattern. The default, demo:, is the small sessions that come with the program.
-canaries:PATH plants rules, facts and wishes in the sessions and counts what is left of them, round by round;
+canaries:PATH plants rules, facts and wishes in the sessions and counts the surviving ones, round by round;
 canaries2:PATH plants texts of another author. evidence:PATH is conversations with questions and the messages
-that answer them: what is left of those messages is counted.
+that answer them; the surviving share of those messages is measured.
 
 A strategy is, with commas between several:
   NAME              a provider of the configuration, or a strategy with its default settings
@@ -77,10 +77,10 @@ A strategy is, with commas between several:
 Truncation follows each of them, as in use. bare:NAME leaves it out. NAME~OTHER has the size that OTHER,
 earlier in the list, leaves as its budget. LABEL=external["program","argument"] is a program of others: it reads
 {"messages","tokens","budget"} as JSON from its input, messages as Anthropic's API has them, and writes
-{"messages"}. What it returns is measured whether or not it is valid.
+{"messages"}. Its output is measured whether or not it is valid.
 
-With --reader, a model writes questions about each session, other calls answer them from what every strategy leaves, and the
-first model grades the answers without knowing whose they are. What that costs is said first.
+With --reader, a model writes questions about each session, other calls answer them from every strategy's result, and the
+first model grades the answers without knowing their strategy. The cost is printed first.
 
 With --replay, sessions are played whole, turn by turn, under policies: untouched, recorded, roo, or a strategy with
 settings after @, such as smart/balanced@threshold=60 or smart/balanced@money@floor=60000. docs/comparing.md lists
@@ -107,17 +107,17 @@ them.`,
 	f.StringVar(&c.failOn, "fail-on", "", "`conditions` under which the exit code is 1, such as 'recall<-0.03,size>0.05,failed>0': differences from --against that the data show, and shares of failed cuts")
 	f.StringVar(&c.shard, "shard", "", "compare only part `i/n` of the sessions")
 	f.IntVar(&c.rounds, "rounds", 0, "also condense long sessions this many times as they grow (for canaries: at most this many, default 6)")
-	f.StringVar(&c.roundsFormat, "rounds-format", "", "transcript `format` in which the view is written and read again after every round (default: that of the session; anthropic for one that is only read)")
+	f.StringVar(&c.roundsFormat, "rounds-format", "", "transcript `format` in which the view is written and read again after every round (default: the session's; anthropic if that is only read)")
 	f.IntVar(&c.repeat, "repeat", 3, "`runs` of strategies that ask a language model, at every cut and budget, in rounds and with canaries; the others are deterministic and run once")
 	f.BoolVar(&c.replay, "replay", false, "play sessions turn by turn: what a policy costs, and what it loses")
 	f.StringArrayVar(&c.policies, "policies", nil, "with --replay, `list` of policies (default: the usual ones)")
 	f.StringSliceVar(&c.tariffs, "prices", nil, "with --replay, `models` whose prices and prompt caches count; /1h after one for entries of an hour (default: "+strings.Join(tariffs, ",")+")")
 	f.IntVar(&c.fixed, "fixed", lab.AssumedFixed, "with --replay, `tokens` of the system prompt and the tools where a session records none")
 	f.Float64Var(&c.maxUSD, "max-cost", 0, "stop when language models have cost this many US `dollars`; finished sessions are reported")
-	f.BoolVar(&c.byFolder, "by-folder", false, "intervals over the folders of the sessions: those of one project are alike")
+	f.BoolVar(&c.byFolder, "by-folder", false, "intervals over the folders of the sessions: sessions of one project are alike")
 	f.BoolVarP(&c.yes, "yes", "y", false, "do not ask before spending money")
 	f.BoolVar(&c.perMode, "per-mode", false, "also print a table for every mode")
-	f.StringVar(&c.reader, "reader", "", "`model` that answers questions about each session from what every strategy leaves of it: how much can still be answered")
+	f.StringVar(&c.reader, "reader", "", "`model` that answers questions about each session from every strategy's result: how much can still be answered")
 	f.StringVar(&c.author, "author", "", "with --reader, `model` that writes the questions from the whole session and grades the answers blindly (default: the reader)")
 	f.StringVar(&c.profile, "profile", "", "`name` of the profile whose language model providers use that name none")
 	f.StringVar(&a.Model, "model", "", "`name` of the language model for providers whose settings name none")

@@ -37,7 +37,7 @@ func agree(a *cli.App, cmd *cobra.Command, c *comparison, items []lab.Item, stra
 	term.Printf(a.Stderr, "%s, %s to measure, %s of them in the cache: at most %s\n",
 		size.Plural(plan.Sessions, "session"), size.Plural(plan.Rows, "result"), size.Group(plan.Cached), cli.UsageText(u))
 	if opts.Repeat > 1 {
-		term.Printf(a.Stderr, "what asks a language model runs %d times at every cut, in rounds and with canaries (--repeat)\n", opts.Repeat)
+		term.Printf(a.Stderr, "strategies that ask a language model run %d times at every cut, in rounds and with canaries (--repeat)\n", opts.Repeat)
 	}
 	if u.USD == 0 && u.Unpriced == 0 || c.yes || c.maxUSD > 0 {
 		return nil
@@ -50,7 +50,7 @@ func agree(a *cli.App, cmd *cobra.Command, c *comparison, items []lab.Item, stra
 		}
 		return cli.Usage(cmd, "%s would spend money: agree with --yes, limit it with --max-cost%s", strings.Join(costly, ", "), without)
 	}
-	term.Printf(a.Stderr, "what spends it: %s\n", strings.Join(costly, ", "))
+	term.Printf(a.Stderr, "spent by: %s\n", strings.Join(costly, ", "))
 	if !term.Confirm(a.Stdin, a.Stderr, "continue?") {
 		return errors.New("not agreed; nothing was spent")
 	}

@@ -77,7 +77,7 @@ func replay(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error
 	}
 	for i := range policies {
 		if s := policies[i].Strategy; s != nil && anyEstimates([]lab.Strategy{*s}) && !c.yes {
-			return cli.Usage(cmd, "policy %s asks a language model at every condensation, and what that costs is not known before: agree with --yes", policies[i].Name)
+			return cli.Usage(cmd, "policy %s asks a language model at every condensation, and the cost is not known in advance: agree with --yes", policies[i].Name)
 		}
 	}
 	p := newProgress(a, c.quiet)

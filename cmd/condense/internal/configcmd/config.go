@@ -195,7 +195,7 @@ func providersCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "providers [NAME]",
 		Short: "List the strategies and providers, or describe one",
-		Long: `providers lists the strategies of this program, those that were compiled into it included, and the providers that the
+		Long: `providers lists the strategies of this program, including the ones compiled into it, and the providers that the
 configuration declares; with --json only the strategies. With a NAME it describes one and its settings. An approved plugin
 that was never started is started to describe itself.`,
 		Args: func(cmd *cobra.Command, args []string) error {

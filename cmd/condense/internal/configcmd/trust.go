@@ -101,7 +101,7 @@ func removeTrust(a *cli.App, store trust.Store, file string) error {
 		return err
 	}
 	if len(gone) == 0 {
-		return fmt.Errorf("%s is not trusted; 'condense trust --list' lists what is", file)
+		return fmt.Errorf("%s is not trusted; 'condense trust --list' lists trusted files and programs", file)
 	}
 	term.Printf(a.Stdout, "%s is no longer trusted\n", file)
 	return nil

@@ -66,7 +66,7 @@ func answerHook(ctx context.Context, a *cli.App, agent string, recall bool, most
 	o := &hook.Options{Lossless: true, Logger: log}
 	if c, err := a.Load(""); err == nil {
 		s := c.Serve()
-		o.Lossless, o.MaxResult = s.Lossless, s.MaxResult
+		o.Lossless, o.MaxResult = s.Ingest.Lossless, s.Ingest.MaxResult
 	} else {
 		log.WarnContext(ctx, "condense hook: without configuration", "error", err)
 	}

@@ -43,7 +43,7 @@ Handles of results that were kept are found in the agent's other sessions too.`,
 			case agent != "" && len(args) > 0:
 				return cli.Usage(cmd, "name a file or --agent, not both")
 			case agent != "" && format != "":
-				return cli.Usage(cmd, "--format is for a file; that of an agent's sessions is known")
+				return cli.Usage(cmd, "--format is for a file; the format of an agent's sessions is known")
 			case agent != "":
 				return nil
 			case len(args) == 0:

@@ -52,7 +52,7 @@ type selection struct {
 
 func (s *selection) flags(a *cli.App, cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&s.profile, "profile", "", "`name` of the profile (default: that of the mode, or the default profile)")
+	f.StringVar(&s.profile, "profile", "", "`name` of the profile (default: the mode's, or the default profile)")
 	f.StringVar(&s.mode, "mode", "", "`name` of the mode")
 	f.Var(&s.window, "window", "context window of the model in `tokens`, as in 64k (default: the profile's)")
 	f.Var(&s.maxOutput, "max-output", "longest answer of the model in `tokens`, as in 8k (default: the profile's)")

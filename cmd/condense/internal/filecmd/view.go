@@ -30,8 +30,8 @@ func viewCommand(a *cli.App) *cobra.Command {
 		Use:   "view FILE|-",
 		Short: "Show what would be sent to the model",
 		Long: `view lists the messages that would be sent to the model, one per line: number, ID, role and beginning. With --to it
-writes them in another format, such as that of a model's API. With --all it also lists the hidden messages, with the
-condensation that hides each, and last those that rewinds dropped.`,
+writes them in another format, for example a model's API. With --all it also lists the hidden messages, with the
+condensation that hides each, and finally the ones that rewinds dropped.`,
 		Args: cli.OneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if to != "" && (all || asJSON || only != nil) {

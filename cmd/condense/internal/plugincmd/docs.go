@@ -19,7 +19,7 @@ func pluginDocsCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "docs NAME|PATH",
 		Short: "Write a page about a plugin and its settings, in Markdown",
-		Long: `docs writes a page with what a plugin says of itself: its documentation, and its settings with types, defaults and
+		Long: `docs writes a page with a plugin's description of itself: its documentation, and its settings with types, defaults and
 allowed values. NAME is a provider of the configuration; it must be approved. PATH is a program that you wrote, which is
 run as 'plugin test' does, unapproved.`,
 		Example: `  condense plugin docs ./condense-tidy -o SETTINGS.md

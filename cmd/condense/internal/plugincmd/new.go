@@ -32,7 +32,7 @@ func pluginNewCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new NAME",
 		Short: "Write a plugin to start with",
-		Long: `new writes a complete plugin, with a test that runs the conformance suite, into a new folder: that of -o, or
+		Long: `new writes a complete plugin, with a test that runs the conformance suite, into a new folder: -o, or
 NAME. The plugin shortens old tool results; change it to do what you want. Nothing is overwritten. There are
 templates in Go, Node and Python.
 

@@ -91,7 +91,7 @@ func installCommand(a *cli.App) *cobra.Command {
 		},
 	}
 	cli.CompleteArgument(cmd, installable)
-	cmd.Flags().StringVar(&address, "url", "", "`address` of the gateway (default: that of serve.listen)")
+	cmd.Flags().StringVar(&address, "url", "", "`address` of the gateway (default: from serve.listen)")
 	cmd.Flags().BoolVar(&recall, "recall", false, "let the agent's model recall what was condensed: the settings get a secret for that, and the gateway's server of MCP")
 	cmd.Flags().BoolVar(&yes, "yes", false, "write without a question, for scripts")
 	return cmd
@@ -149,7 +149,7 @@ func gatewayAddress(cmd *cobra.Command, a *cli.App, given string) (string, error
 		return "", cli.Usage(cmd, "serve.listen is %q: give the address with --url", s.Listen)
 	case s.TokenEnv != "" || s.TokenFile != "" || s.Tokens != "":
 		return "", cli.Usage(cmd, "the gateway asks for a token: give the address with it, --url http://%s/token/TOKEN", s.Listen)
-	case s.Cert != "":
+	case s.TLS.Cert != "":
 		return "", cli.Usage(cmd, "the gateway speaks HTTPS: give the address as in its certificate, --url https://HOST:%s", port)
 	case host == "" || ip != nil && ip.IsUnspecified():
 		host = "127.0.0.1"

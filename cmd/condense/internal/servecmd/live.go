@@ -39,7 +39,7 @@ func liveCommand(a *cli.App) *cobra.Command {
 that is done with the next request of a conversation, whichever gateway gets it, and survive a restart.
 
 It reads and writes the store that the gateways share (serve.store). For a gateway on another machine, or with --store memory, name its admin
-address with --admin; the token is that of the configuration (serve.token_env or serve.token_file).
+address with --admin; the token is from the configuration (serve.token_env or serve.token_file).
 
 An ID can be shortened. Without one, the only running conversation is meant, or the only one in this folder.`,
 		Example: `  condense live
@@ -328,7 +328,7 @@ func remarksOn(c *live.Conversation) []string {
 		all = append(all, c.Short()+": its last condensation is undone; only a full window, or 'condense live now', brings the next one")
 	}
 	if c.Paused {
-		all = append(all, c.Short()+": paused; only what the vendor would refuse is condensed, until 'condense live resume'")
+		all = append(all, c.Short()+": paused; only conversations that the vendor would refuse are condensed, until 'condense live resume'")
 	}
 	if n := len(c.Protections); n > 0 {
 		all = append(all, fmt.Sprintf("%s: %s kept verbatim", c.Short(), count(n, "protection")))
@@ -462,10 +462,10 @@ func (l *liveFlags) undoCommand() *cobra.Command {
 		Use:   "undo [ID]",
 		Short: "Take the last condensation of a conversation back",
 		Long: `undo makes the next request send what would have been sent without the last condensation: the client's own history, or what an earlier condensation
-left. It says first what that costs in the vendor's cache, and asks. The conversation is not condensed again at once: only a full window, or
+left. It first prints the cost in the vendor's cache, and asks. The conversation is not condensed again at once: only a full window, or
 'condense live now', does that.
 
-A model that binds its thinking to what was sent before it gets the messages back without what it thought since the condensation.`,
+A model that binds its thinking to what was sent before it gets the messages back without its thinking since the condensation.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return l.with(cmd, func(d desk) error {
@@ -508,7 +508,7 @@ func planned(c *live.Conversation, p *live.UndoPlan) string {
 		text += "  its prompt is written to the vendor's cache again; no price is known for the model\n"
 	}
 	if p.Thinking {
-		text += "  the model binds its thinking: what it thought since then is left out\n"
+		text += "  the model binds its thinking: its thinking since then is left out\n"
 	}
 	return text
 }
@@ -537,7 +537,7 @@ func (l *liveFlags) protectCommand(on bool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "protect ID TEXT|MESSAGE",
 		Short: "Keep a text or a message verbatim in every condensation from now on",
-		Long: `protect keeps all messages with a text, or the message with a number, verbatim from now on, in every strategy. The numbers are those of
+		Long: `protect keeps all messages with a text, or the message with a number, verbatim from now on, in every strategy. The numbers are shown by
 'condense live show': the place in the agent's own history. What is condensed already stays so until that is undone.`,
 		Example: `  condense live protect 3kq7 "never touch the migrations"
   condense live protect 3kq7 12`,
@@ -569,7 +569,7 @@ func (l *liveFlags) protectCommand(on bool) *cobra.Command {
 func (l *liveFlags) showCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "show [ID]",
-		Short: "Print what the model has of a conversation, with what is hidden",
+		Short: "Print the view of a conversation, with the hidden messages",
 		Long: `show prints what is sent in place of the first messages of a conversation, and the messages that are hidden by it, one per line: number, role and
 beginning. The messages that follow are sent as the client has them. They are not stored, so they are not printed. Hidden messages are stored
 only where the agent can recall them.`,

@@ -103,13 +103,13 @@ func (f *gatewayFlags) add(a *cli.App, cmd *cobra.Command) {
 	f.place.Flags(a, cmd)
 	set := cmd.Flags()
 	set.StringArrayVar(&f.upstreams, "upstream", nil, "`NAME=URL` of an API to forward to: anthropic=…, openai=…, or another name, /NAME in the base URL, with what is spoken there: openrouter=openai+https://…; repeat it for each (default: serve.upstreams, the vendors' own)")
-	set.StringVar(&f.store, "store", "", "`file` that keeps what a restart must not lose, postgres://… or memory (default: serve.store)")
+	set.StringVar(&f.store, "store", "", "`file` for state that must survive a restart, postgres://… or memory (default: serve.store)")
 	set.StringVar(&f.record, "record", "", "`folder` to record conversations in, or off (default: serve.record, off)")
 	set.StringVar(&f.account, "account", "", "`model` of the configuration that writes an account of each conversation next to its requests; client for the agent's own with its API key, client-plan also with the login of a plan; or off (default: serve.account, off)")
 	set.StringVar(&f.way, "recall", "", "`way` in which agents get back what was condensed: mcp, tool (a tool that the gateway adds and answers) or off (default: serve.recall, mcp)")
 	cli.Complete(cmd, "recall", []string{"mcp", "tool", "off"})
 	set.BoolVar(&f.observe, "observe", false, "forward everything untouched and report what would have been saved")
-	set.StringVar(&f.log, "log", "info", "`level` of what is logged on standard error: "+strings.Join(cli.LogLevels, ", "))
+	set.StringVar(&f.log, "log", "info", "`level` of the log on standard error: "+strings.Join(cli.LogLevels, ", "))
 	cli.Complete(cmd, "log", cli.LogLevels)
 	set.StringVar(&f.logAs, "log-format", "text", "`form` of its lines: text or json")
 	cli.Complete(cmd, "log-format", []string{"text", "json"})
@@ -170,7 +170,8 @@ func named(cmd *cobra.Command, err error) error {
 type gateway struct {
 	*live.Gateway
 
-	settings  config.Serve // at the start
+	settings  config.Serve      // at the start
+	started   map[string]string // the settings that are read then only
 	place     cli.Place
 	host      *condense.Host
 	log       *slog.Logger
@@ -234,12 +235,12 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 		return nil, err
 	}
 	g := &gateway{
-		settings: c.Serve(), place: f.place, recall: f.recall, alone: f.alone, page: f.page, upstreams: upstreams, plain: f.unversioned, ready: make(chan struct{}),
+		settings: c.Serve(), started: c.ReadAtStart(), place: f.place, recall: f.recall, alone: f.alone, page: f.page, upstreams: upstreams, plain: f.unversioned, ready: make(chan struct{}),
 		log:   slog.New(lines),
 		limit: func(d time.Duration) { cli.EndWithin(ctx, d) },
 	}
 	logStandard(g.log)
-	if s := g.settings; s.Cert != "" && !g.alone {
+	if s := g.settings.TLS; s.Cert != "" && !g.alone {
 		if g.tls, err = access.Certificate(s.Cert, s.Key, func(err error) { g.log.Warn("the changed certificate is not used", "err", err) }); err != nil {
 			return nil, fmt.Errorf("serve.tls: %w", err)
 		}
@@ -314,7 +315,7 @@ func required(alone bool) func(config.Claim) bool {
 // badStore adds advice to the error of a store that cannot be used.
 func badStore(address string, err error) error {
 	if store.IsPostgres(address) {
-		return fmt.Errorf("%w; a gateway starts only if it can use its database; the address is that of --store or serve.store, the password that in PGPASSWORD or PGPASSFILE", err)
+		return fmt.Errorf("%w; a gateway starts only if it can use its database; the address is in --store or serve.store, the password in PGPASSWORD or PGPASSFILE", err)
 	}
 	return fmt.Errorf("%w; name another file with --store or serve.store, or --store memory", err)
 }
@@ -329,7 +330,7 @@ const lastMeasures = 2 * time.Second
 const flush = 2 * time.Second
 
 func (g *gateway) setEnding(s *config.Serve) {
-	e := &ending{s.DrainDelay, s.Drain}
+	e := &ending{time.Duration(s.DrainDelay), time.Duration(s.Drain)}
 	if g.alone { // its client ends first
 		e.delay = 0
 	}
@@ -409,11 +410,11 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 		return nil, err
 	}
 	opts := &live.Options{
-		Upstreams: s.Upstreams, Compaction: map[string]live.Compaction{}, Store: s.Store, KeepFor: s.KeepFor, KeepBytes: s.KeepBytes, Token: token, Tokens: s.Tokens, Key: g.key, Limits: limitsOf(s.Limits), Audit: g.audit, Profile: g.place.Profile, Mode: g.place.Mode,
-		Observe: s.Observe, Account: accountOf(s.Account), MaxBody: s.MaxBody, Deadline: s.Deadline, Logger: g.log,
-		Recall: live.Recall{Off: !s.RecallMCP && !s.RecallTool, NoMCP: !s.RecallMCP, Tool: s.RecallTool, Own: g.recall, MaxSize: s.RecallMaxSize, MaxResult: s.RecallMaxResult},
-		Ingest: live.Ingest{Off: !s.Lossless, MaxResult: s.MaxResult},
-		Epoch:  live.EpochOptions{Target: s.Target, IgnoreCold: !s.Cold, IgnorePayback: !s.Payback, MinSize: s.MinSize, Risk: s.Risk},
+		Upstreams: s.Upstreams, Compaction: map[string]live.Compaction{"openai": live.Compaction(s.Compaction.OpenAI)}, Store: s.Store, KeepFor: time.Duration(s.Retention.Age), KeepBytes: s.Retention.Size, Token: token, Tokens: s.Tokens, Key: g.key, Limits: limitsOf(s.Limits), Audit: g.audit, Profile: g.place.Profile, Mode: g.place.Mode,
+		Observe: s.Observe, Account: accountOf(s.Account), MaxBody: s.MaxBody, Deadline: time.Duration(s.Deadline), Logger: g.log,
+		Recall: live.Recall{Off: !s.Recall.MCP && !s.Recall.Tool, NoMCP: !s.Recall.MCP, Tool: s.Recall.Tool, Own: g.recall, MaxSize: s.Recall.MaxSize, MaxResult: s.Recall.MaxResult},
+		Ingest: live.Ingest{Off: !s.Ingest.Lossless, MaxResult: s.Ingest.MaxResult},
+		Epoch:  live.EpochOptions{Target: s.Epoch.Target, IgnoreCold: !s.Epoch.Cold, IgnorePayback: !s.Epoch.Payback, MinSize: s.Epoch.MinSize, Risk: s.Epoch.Risk},
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Upstreams)) {
 		if err := live.CheckUpstream(name, s.Upstreams[name]); err != nil {
@@ -433,9 +434,6 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 	if g.telemetry != nil {
 		g.telemetry.fill(opts)
 	}
-	for name, who := range s.Compaction {
-		opts.Compaction[name] = live.Compaction(who)
-	}
 	for name, address := range g.upstreams {
 		if o, _ := c.Origin("serve", "upstreams", name); o.Kind == config.FromDefault || o.Kind == "" {
 			opts.Upstreams[name] = address
@@ -444,7 +442,7 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 			}
 		}
 	}
-	for i, r := range s.Rules {
+	for i, r := range s.Modes {
 		if r.Agent != "" {
 			agent := agents.Find(r.Agent)
 			if agent == nil {
@@ -522,17 +520,11 @@ func (g *gateway) changed(before, after *config.Config) {
 		return
 	}
 	g.setEnding(&s)
-	if s.Listen != old.Listen && s.Listen != g.settings.Listen {
-		g.log.Warn("serve.listen has changed: restart to listen there", "now", g.settings.Listen, "changed", s.Listen)
-	}
-	if s.Admin != old.Admin && s.Admin != g.settings.Admin {
-		g.log.Warn("serve.admin.listen has changed: restart to listen there", "now", g.settings.Admin, "changed", s.Admin)
-	}
-	if s.Cert != g.settings.Cert || s.Key != g.settings.Key || s.Audit != g.settings.Audit || s.KeyFile != g.settings.KeyFile {
-		g.log.Warn("serve.tls, serve.key_file or serve.audit has changed: restart to use it")
-	}
-	if s.Store != old.Store && s.Store != g.settings.Store {
-		g.log.Warn("serve.store has changed: restart to use it", "now", g.settings.Store, "changed", s.Store)
+	was, is := before.ReadAtStart(), after.ReadAtStart()
+	for _, key := range slices.Sorted(maps.Keys(is)) {
+		if is[key] != was[key] && is[key] != g.started[key] {
+			g.log.Warn("a setting that is read at the start only has changed: restart to use it", "key", key, "now", g.started[key], "changed", is[key])
+		}
 	}
 }
 
@@ -550,7 +542,7 @@ func (g *gateway) serve(ctx context.Context, a *cli.App) error {
 	if err != nil {
 		return err
 	}
-	pages, err := bindAdmin(ctx, g.settings.Admin, l.Addr())
+	pages, err := bindAdmin(ctx, g.settings.Admin.Listen, l.Addr())
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}

@@ -29,7 +29,7 @@ func statsCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stats",
 		Short: "Show what condense saved in agents' conversations, and what of it was needed later",
-		Long: `stats shows what all gateways that use the store did, those of condense serve and of condense wrap: the tokens that were sent and
+		Long: `stats shows the work of all gateways that use the store, of condense serve and of condense wrap: the tokens that were sent and
 saved, and what agents recalled, the most frequent first, with the pass that had left it out.
 
 Of the epochs it shows by mode what the pages of condense serve show: tokens before and after, the turns after which they were

@@ -23,7 +23,7 @@ func storeCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "store",
 		Short: "Look after what condense serve keeps: a file or a PostgreSQL database",
-		Long: `store brings up to date, cleans, exports and deletes what the gateways of condense serve keep of conversations. Gateways may run
+		Long: `store upgrades, cleans, exports and deletes the conversations in the store of condense serve's gateways. Gateways may run
 meanwhile: they notice at the next request.`,
 		Args: cobra.NoArgs,
 	}
@@ -31,8 +31,8 @@ meanwhile: they notice at the next request.`,
 	cmd.AddCommand(
 		&cobra.Command{
 			Use: "migrate", Short: "Make the tables, or bring them up to date", Args: cobra.NoArgs,
-			Long: `migrate makes the tables of the store, or brings them up to date. condense serve does the same when it starts; with a database of which
-its user may not change the tables, run migrate as one who may, before the gateways are updated.`,
+			Long: `migrate makes the tables of the store, or upgrades them. condense serve does the same when it starts; if its database user
+may not change the tables, run migrate as one who may, before the gateways are updated.`,
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				return s.with(cmd, true, func(store.Store, *config.Serve) error {
 					term.Printf(a.Stdout, "the tables are up to date\n")
@@ -84,12 +84,12 @@ func (s *storeFlags) with(cmd *cobra.Command, create bool, f func(store.Store, *
 
 func (s *storeFlags) gc() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "gc", Short: "Delete what is old, or too much", Args: cobra.NoArgs,
+		Use: "gc", Short: "Delete old conversations, and the oldest if there are too many", Args: cobra.NoArgs,
 		Long:    "gc deletes the conversations that were not used for serve.retention.age, and the oldest above serve.retention.size, as every gateway does once a day.",
 		Example: "  condense store gc --age 168h --size 100Mi",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return s.with(cmd, false, func(opened store.Store, c *config.Serve) error {
-				n, err := opened.Expire(cmd.Context(), time.Now().Add(-c.KeepFor), c.KeepBytes)
+				n, err := opened.Expire(cmd.Context(), time.Now().Add(-time.Duration(c.Retention.Age)), c.Retention.Size)
 				if err == nil {
 					term.Printf(s.app.Stdout, "%s deleted\n", count(n, "record"))
 				}
@@ -137,7 +137,7 @@ func raw(data []byte) json.RawMessage {
 
 func (s *storeFlags) export() *cobra.Command {
 	return &cobra.Command{
-		Use: "export [TENANT]", Short: "Print what is kept, of one tenant or all, as lines of JSON", Args: cobra.MaximumNArgs(1),
+		Use: "export [TENANT]", Short: "Print the store, of one tenant or all, as lines of JSON", Args: cobra.MaximumNArgs(1),
 		Long: `export prints each record of the store as a line of JSON: whose it is, its state, and the messages that are kept for recall. It holds
 parts of conversations. No key or token is in it: a tenant is its name and a keyed hash.`,
 		Example: "  condense store export acme > acme.jsonl",

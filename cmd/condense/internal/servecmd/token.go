@@ -146,7 +146,7 @@ func removeTokenCommand(a *cli.App, path func() (string, error)) *cobra.Command 
 				return err
 			}
 			if len(removed) == 0 {
-				return fmt.Errorf("%s has no token %s; 'condense token list' shows those that it has", cli.FromHere(file), args[0])
+				return fmt.Errorf("%s has no token %s; 'condense token list' shows its tokens", cli.FromHere(file), args[0])
 			}
 			for i := range removed {
 				term.Printf(a.Stdout, "removed token %s of %s\n", removed[i].ID(), removed[i].Tenant)

@@ -40,7 +40,7 @@ func wrapCommand(a *cli.App) *cobra.Command {
 		Short: "Run an agent whose conversations are condensed",
 		Long: `wrap runs an agent with a gateway of its own: it takes a free port, starts the agent so that it sends its requests there, and
 ends with the agent. Nothing is written into your files, and no key or account is needed: the agent's own key passes
-through. Terminal, signals and exit code are those of the agent. At the end wrap prints what it did on standard error.
+through. The agent keeps its terminal, signals and exit code. At the end wrap prints a summary on standard error.
 
 The agents are ` + strings.Join(wrappable(), ", ") + `. Everything after the agent's name is for the agent. A command after --
 that is none of them gets ANTHROPIC_BASE_URL and OPENAI_BASE_URL. Addresses that the agent has already, in these
@@ -160,7 +160,7 @@ func wrap(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, agent *agents.Age
 		term.Printf(a.Stderr, "condense: the page of this run: %s\n", address)
 	}
 	secret := ""
-	if flags.recall && g.settings.RecallMCP && !g.settings.Observe {
+	if flags.recall && g.settings.Recall.MCP && !g.settings.Observe {
 		secret = g.RecallSecret()
 	}
 	to := pointing{base: "http://" + listener.Addr().String(), secret: secret}

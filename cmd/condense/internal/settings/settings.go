@@ -10,10 +10,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 	"github.com/tailscale/hujson"
-
-	"github.com/condensehq/condense/internal/tree"
 )
 
 // The formats of files.
@@ -33,17 +32,13 @@ func Get(format string, text []byte, path ...string) (value string, ok bool, err
 		if len(text) > maxSize {
 			return "", false, errTooLarge
 		}
-		n, fault := tree.Parse(TOML, text)
-		if fault != nil {
-			return "", false, errors.New(fault.Problem)
-		}
+		at, err := parseTOML(text)
 		for _, name := range path {
-			if n = member(n, name); n == nil {
-				return "", false, nil
-			}
+			table, _ := at.(map[string]any)
+			at = table[name]
 		}
-		value, ok = n.Value.(string)
-		return value, ok, nil
+		value, ok = at.(string)
+		return value, ok && err == nil, err
 	}
 	root, err := parse(text)
 	if err != nil {
@@ -64,13 +59,28 @@ func Get(format string, text []byte, path ...string) (value string, ok bool, err
 	return l.String(), true, nil
 }
 
-func member(n *tree.Node, name string) *tree.Node {
-	for _, p := range n.Pairs {
-		if p.Key == name {
-			return p.Value
+// mostBrackets is how deep brackets may be nested: the parser of TOML has no limit of its own. It
+// counts those in strings too, of which no file of settings has so many.
+const mostBrackets = 1000
+
+func parseTOML(text []byte) (any, error) {
+	depth := 0
+	for _, b := range text {
+		switch b {
+		case '[', '{':
+			depth++
+		case ']', '}':
+			depth = max(depth-1, 0)
+		}
+		if depth > mostBrackets {
+			return nil, errors.New("nested too deeply")
 		}
 	}
-	return nil
+	var values map[string]any
+	if err := toml.Unmarshal(bytes.TrimPrefix(text, bom), &values); err != nil {
+		return nil, errors.New("not valid TOML: " + strings.TrimPrefix(err.Error(), "toml: "))
+	}
+	return values, nil
 }
 
 // A Change is the result of [Set].

@@ -1,0 +1,128 @@
+// Package epoch decides when condensing a conversation pays: what is sent for its first messages changes, and with it what the
+// vendor's prompt cache can serve. The time until the next change is an epoch. The gateway decides with it before every request, and the
+// replay of recorded sessions asks the same question with the same numbers. Everything is arithmetic: there is no clock, no I/O and no state.
+//
+// All numbers of tokens are the vendor's, as far as they are known. Costs are in prices of one input token.
+package epoch
+
+import (
+	"time"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/policy"
+)
+
+// A Reason says why an epoch begins.
+type Reason string
+
+// The reasons of [Decide], in the order in which they are looked for.
+const (
+	None      Reason = ""
+	Forced    Reason = "window"    // the request does not fit, or the vendor has refused it as too long
+	Threshold Reason = "threshold" // the conversation has reached the threshold of its profile
+	Cold      Reason = "cold"      // the vendor's cache has expired
+	Changed   Reason = "changed"   // another model, effort, system prompt or tools: their cache has never seen the conversation
+	Payback   Reason = "payback"   // the epoch costs less than it saves in the turns still expected
+)
+
+// The reasons that only a user gives. [Decide] never returns them.
+const (
+	Asked  Reason = "asked"  // the user wants a condensation
+	Undone Reason = "undone" // the user has undone the last condensation
+)
+
+// Trigger returns the trigger of the condensation with which an epoch for this reason begins. The rule of the profile knows nothing of
+// caches and prices: for these reasons it is asked as a user would ask.
+func (r Reason) Trigger() core.Trigger {
+	if r == Forced || r == Threshold {
+		return core.TriggerAutomatic
+	}
+	return core.TriggerManual
+}
+
+// Facts are the numbers of one request and its conversation that a decision rests on.
+type Facts struct {
+	Now      time.Time // the start of the request
+	Tokens   int       // size of the request, as it would be sent without an epoch
+	Fixed    int       // the part of Tokens that no condensation removes: system prompt and tools
+	Overflow bool      // the vendor has refused the request as too long
+	Thinking bool      // the vendor wants the thinking back with which the model's current turn began
+	Retry    int       // size below which another attempt is useless, because the last one failed; 0 for none
+
+	Grown   int  // tokens of the messages since the cut of the last epoch, or of all messages
+	Answers int  // the model's answers in these messages; 0 if unknown
+	Turns   int  // the model's answers in the whole conversation
+	Last    Last // the last epoch
+
+	Spent float64 // cost of the conversation so far, without system prompt and tools
+	Saved float64 // part that epochs have saved, less their cost
+	Wrong int     // predictions for earlier epochs that did not come true
+	Cache Cache
+}
+
+// Last has the sizes of the request that began the last epoch, without and with it. Zero: there was no epoch, or its sizes are unknown.
+type Last struct{ Before, After int }
+
+// Cache is the knowledge about the vendor's prompt cache.
+type Cache struct {
+	Write float64 // price of a token that is written; 0 if unknown
+	Read  float64 // price of a token that is read; 0 if unknown
+
+	Began bool      // an earlier request of the conversation was sent
+	Used  time.Time // start of the last request with this model, effort, system prompt and tools; zero for none
+
+	Asked time.Duration // longest lifetime of entries that the conversation has asked for; 0 for none
+	Usual time.Duration // the vendor's lifetime if nothing is asked for; 0 if unknown
+	Seen  time.Duration // longest pause after which the cache was seen to be alive
+}
+
+// A Policy has the limits and wishes of a user. The zero value of a field is the default, or no limit.
+type Policy struct {
+	Window    int // tokens of the model's window; 0 if unknown
+	Limit     int // size that a request must not exceed; 0 if unknown
+	Threshold int // size from which the profile wants an epoch; 0 for never
+	Smallest  int // size of the request below which only the limit is a reason
+	MinSize   int // size of the conversation, without Fixed, below which money is no reason; 0 for the default
+
+	Target  float64 // size to condense to, in percent of the window; 0 for a share of the conversation
+	Share   float64 // that share, without Fixed; 0 for the default
+	MinGain float64 // percent of the conversation that an epoch must save
+	MinNew  int     // tokens that must be new since the last epoch
+
+	Turns int     // turns still expected; 0: as many as there were, within bounds
+	Risk  float64 // see [Risk], which 0 means; below 0 there is no limit
+
+	IgnoreCold    bool // neither an expired cache nor another one is a reason
+	IgnorePayback bool
+}
+
+// Of returns the policy of a profile's rule. See docs/decisions/0032-epoch-defaults.md for the fields that a rule does not have.
+func Of(r policy.Rule) Policy {
+	p := Policy{
+		Window: r.Window, Limit: r.Budget(policy.Size{}, core.TriggerAutomatic).Limit, Smallest: r.MinSize, Target: r.Target,
+		MinGain: r.MinGain, MinNew: max(1, r.MinNewTokens), IgnoreCold: !r.Auto, IgnorePayback: !r.Auto,
+	}
+	if r.Auto {
+		p.Threshold = percentOf(r.Threshold, r.Window)
+		if r.MaxContextTokens > 0 {
+			p.Threshold = min(p.Threshold, r.MaxContextTokens)
+		}
+		p.Threshold = max(p.Threshold, p.Smallest)
+	}
+	return p
+}
+
+func percentOf(percent float64, n int) int { return int(percent / 100 * float64(n)) }
+
+// RetryAfter returns the size below which another attempt is useless after one has failed at a size.
+func (p *Policy) RetryAfter(tokens int) int { return tokens + max(1, p.MinNew) }
+
+// A Decision is the answer, with a prediction that can be held against the vendor's numbers.
+type Decision struct {
+	Reason Reason
+	Wait   bool    // there is a reason, but the model's turn must end first
+	Before int     // tokens of the request without an epoch
+	After  int     // predicted tokens with one
+	Target int     // tokens that the epoch aims at
+	Turns  float64 // requests after which the epoch has paid for itself; 0 if at once or unknown
+}

@@ -1,0 +1,186 @@
+package lineage
+
+import (
+	"slices"
+	"time"
+
+	"github.com/condensehq/condense/internal/epoch"
+	"github.com/condensehq/condense/internal/live/wire"
+)
+
+// Facts returns what the state knows of the request r, which goes on with s and of which our count is our. The caller adds what only it knows: the
+// prices and the usual lifetime of the vendor's cache, a refusal, a failed attempt.
+func (s *State) Facts(r *wire.Request, our int, now time.Time) epoch.Facts {
+	f := epoch.Facts{
+		Now: now, Tokens: s.Estimate(our), Fixed: s.Scale(s.HeadOur), Thinking: r.Thinking == "enabled" && s.Bound && thinks(r.Messages),
+		Turns: s.Turns, Spent: s.Spent, Saved: s.Saved, Wrong: s.Wrong,
+		Cache: epoch.Cache{Began: len(s.Caches) > 0, Used: s.Caches[cacheOf(r)], Asked: s.TTL, Seen: s.Lives},
+	}
+	from, size := 0, our-s.HeadOur
+	if e := s.Epoch; e != nil {
+		f.Last = epoch.Last{Before: e.Before, After: e.After}
+		from, size = min(max(0, e.Cut), len(r.Messages)), size-e.Our
+	}
+	f.Grown, f.Answers = s.Scale(size), max(1, answers(r.Messages, from))
+	return f
+}
+
+// answers returns the number of the model's answers among the messages from an index on.
+func answers(messages []wire.Message, from int) int {
+	n := 0
+	for i := from; i < len(messages); i++ {
+		if messages[i].Role == "assistant" && (i == from || messages[i-1].Role != "assistant") {
+			n++
+		}
+	}
+	return n
+}
+
+// Count changes s: it returns our count of the view of r, counting each message, the head and the block
+// only once. Count is the caller's counter, of the JSON of a message, of the system prompt or of the tools.
+func (s *State) Count(r *wire.Request, rolling []wire.Hash, count func(raw []byte) int) int {
+	if h := key(r.Head); s.Head != h || s.HeadOur == 0 {
+		s.Head, s.HeadOur = h, 0
+		for _, raw := range [][]byte{r.System, r.Tools} {
+			if raw != nil {
+				s.HeadOur += count(raw)
+			}
+		}
+	}
+	view, origin := s.view(r, rolling)
+	base := s.counted
+	if base == nil {
+		base = s.Rolling
+	}
+	known := min(common(base, rolling), len(s.Counts))
+	counts := make([]int, len(rolling))
+	total, block := s.HeadOur, 0
+	for i, raw := range view {
+		k := origin[i]
+		if k < 0 {
+			if s.Epoch.Our == 0 {
+				block += count(wire.Unmark(raw))
+			}
+			continue
+		}
+		if k < known && s.Counts[k] > 0 {
+			counts[k] = s.Counts[k]
+		} else {
+			counts[k] = max(1, count(wire.Unmark(raw)))
+		}
+		total += counts[k]
+	}
+	if block > 0 {
+		e := *s.Epoch
+		e.Our = block
+		s.Epoch = &e
+	}
+	if len(view) > 0 && origin[0] < 0 {
+		total += s.Epoch.Our
+	}
+	s.Counts, s.counted = counts, rolling
+	return total
+}
+
+// Bounds of ratios of the vendor's count to ours. Vocabularies differ by less; what is outside is no count of this
+// request.
+const (
+	leastRatio, mostRatio = 0.1, 10
+	samples               = 5   // the median of so many counts: two odd ones do not matter
+	oddRatio              = 1.5 // a count that far from the median is odd
+	leastSample           = 200 // tokens: below that, what the vendor adds to every request dominates
+)
+
+// ratio returns how many of the vendor's tokens are one of ours.
+func (s *State) ratio() float64 {
+	if len(s.Ratios) == 0 {
+		return 1
+	}
+	sorted := slices.Sorted(slices.Values(s.Ratios))
+	return sorted[len(sorted)/2]
+}
+
+// Scale returns our count of some part of a request in the vendor's tokens.
+func (s *State) Scale(our int) int { return int(s.ratio()*float64(our) + 0.5) }
+
+// Estimate returns the vendor's count of a request of which our count is our: what it counted last, and the
+// difference corrected by what it counted before.
+func (s *State) Estimate(our int) int {
+	if s.Vendor > 0 {
+		return max(0, s.Vendor+s.Scale(our)-s.Scale(s.Our))
+	}
+	return s.Scale(our)
+}
+
+// Rates are prices of a token, as shares of the price of one of input: written to the cache, read from it, and
+// written by the model.
+type Rates struct{ Write, Read, Answer float64 }
+
+// Paid changes s: it adds what a request and its answer have cost without the system prompt and the tools, and what
+// the epoch has saved with it. Call it before [State.Measured]. Of a conversation that began elsewhere, it is assumed
+// that it grew to its size step by step.
+func (s *State) Paid(u Usage, answer int, r Rates) {
+	if u.Input <= 0 {
+		return
+	}
+	// A prompt begins with what is fixed, and what was read is at its beginning.
+	fixed := min(s.Scale(s.HeadOur), u.Input)
+	read := max(0, u.Read-fixed)
+	write := min(u.Write, u.Input-max(fixed, u.Read))
+	prompt := r.Read*float64(read) + r.Write*float64(write) + float64(u.Input-max(fixed, u.Read)-write)
+	if s.Spent == 0 {
+		s.Spent = r.Read * float64(u.Input-fixed) * float64(max(0, s.Turns-1)) / 2
+	}
+	s.Spent += prompt + r.Answer*float64(answer)
+	e := s.Epoch
+	switch {
+	case e == nil || e.Before <= e.After:
+	case len(e.Usage) > 0:
+		s.Saved += r.Read * float64(e.Before-e.After)
+	case e.Reason == epoch.Cold || e.Reason == epoch.Changed:
+		s.Saved += r.Write*float64(e.Before-fixed) - prompt
+	default:
+		s.Saved += r.Read*float64(e.Before-fixed) - prompt
+	}
+}
+
+// Measured changes s: it takes what the vendor reports of a request of which our count was our. The first two
+// requests of an epoch are held against its prediction: the first must have about the size, and the second must find
+// the first in the cache.
+func (s *State) Measured(our int, u Usage) {
+	if u.Input <= 0 || our <= 0 {
+		return
+	}
+	ratio := float64(u.Input) / float64(our)
+	if ratio < leastRatio || ratio > mostRatio {
+		return
+	}
+	if our >= leastSample {
+		s.Ratios = append(slices.Clone(s.Ratios[max(0, len(s.Ratios)-samples+1):]), ratio)
+	}
+	s.Our, s.Vendor = our, u.Input
+	if m := s.ratio(); len(s.Ratios) > 0 && (ratio > m*oddRatio || ratio < m/oddRatio) {
+		s.Vendor = 0
+	}
+	read := float64(u.Read) >= 0.5*float64(u.Input)
+	if read && s.Gap > s.Lives {
+		s.Lives = s.Gap
+	}
+	if s.Epoch == nil || len(s.Epoch.Usage) >= 2 || s.Epoch.Cut == 0 {
+		return
+	}
+	e := *s.Epoch
+	e.Usage = append(slices.Clone(e.Usage), u)
+	if len(e.Usage) == 1 {
+		if e.After > 0 && (float64(u.Input) > tolerance*float64(e.After) || float64(u.Input) < float64(e.After)/tolerance) {
+			s.Wrong++
+		}
+		e.After = u.Input
+	} else if !read && u.Read+u.Write > 0 && s.TTL > 0 && s.Gap < s.TTL {
+		s.Wrong++
+	}
+	s.Epoch = &e
+}
+
+// tolerance is the factor by which the size after an epoch may miss the prediction.
+const tolerance = 1.25
