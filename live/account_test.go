@@ -117,6 +117,7 @@ func TestAccountJoinsTheEpoch(t *testing.T) {
 
 // A model that hangs, fails, floods or lies costs nothing but itself: no request waits for it, and epochs are made without it.
 func TestAccountNeverHolds(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	lies := "## Files\n"
 	for i := range 40 {
@@ -144,7 +145,7 @@ func TestAccountNeverHolds(t *testing.T) {
 			if n := p.Stats().EpochCount; n < 3 {
 				t.Errorf("%d epochs", n)
 			}
-			if slowest > 20*time.Second { // the deadline is a minute, and that of the model two
+			if slowest > 45*time.Second { // the deadline is a minute, and that of the model two
 				t.Errorf("a request took %v", slowest)
 			}
 			if len(model.Requests()) == 0 {

@@ -226,6 +226,7 @@ func TestSlowRequestsToRecallTakeNoTurns(t *testing.T) {
 
 // A client that begins a request and sends no more of it is refused, and its connection ends. An answer may take longer.
 func TestSlowBodies(t *testing.T) {
+	testkit.Slow(t)
 	p := newPlay(t, upstream.Options{}, claude("s"), nil)
 	live.BodyPatience(p.Gateway, time.Second)
 	c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", p.server.Listener.Addr().String())

@@ -112,6 +112,7 @@ func (p *play) epochs(t *testing.T) (turns []upstream.Record, at map[int]bool) {
 
 // 1: the proxy turns cache reads into writes: costs are a multiple, 0 % is saved.
 func TestComplaint01CacheReads(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	cost := func(v *upstream.Vendor) (sum float64) {
 		for _, r := range v.Turns() {
@@ -194,6 +195,7 @@ func TestComplaint03SomethingIsCondensed(t *testing.T) {
 // 4: older messages are squeezed harder as the conversation grows, so the prefix drifts: between epochs a request begins with the
 // bytes of the one before it.
 func TestComplaint04NoDrift(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	for _, c := range clients() {
 		t.Run(string(c.API), func(t *testing.T) {
@@ -228,6 +230,7 @@ func TestComplaint05TwoLevers(t *testing.T) {
 
 // 6: a restart makes the cache cold, because what was sent is only in the memory of the process.
 func TestComplaint06Restart(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	for _, c := range clients() {
 		t.Run(string(c.API), func(t *testing.T) {
@@ -510,6 +513,7 @@ func TestComplaint14ResultsAreWhole(t *testing.T) {
 
 // 15: the user's own words are rewritten, a fifth cache marker is added, identifiers of the client are removed.
 func TestComplaint15LeftAlone(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	const words = "Fix this bug in the library source – it is only  a “one-liner”, and don't touch tests."
 	for _, c := range clients() {

@@ -182,6 +182,7 @@ func TestCompressAlone(t *testing.T) {
 // Many tiny messages cost in proportion to their number: two such calls stopped condensation for everyone for minutes. What is allocated is
 // compared, which does not depend on the other work of the machine.
 func TestCompressOfManyTinyMessagesIsLinear(t *testing.T) {
+	testkit.Slow(t)
 	_, s := serveWith(t, "http://127.0.0.1:9", nil, nil)
 	allocated := func(message func(i int) string, n int) (bytes float64) {
 		var messages []string

@@ -76,6 +76,7 @@ func TestDamagedStoreTellsVendorNothingElse(t *testing.T) {
 
 // A full disk costs recall and what a restart would know, but no answer: what the vendor forces is condensed.
 func TestFullDiskStillCondensesForVendor(t *testing.T) {
+	testkit.Slow(t)
 	for name, c := range map[string]upstream.Client{"with recall": recalls(claude("s")), "without": claude("s")} {
 		t.Run(name, func(t *testing.T) {
 			vendor := upstream.New(upstream.Options{Window: window, Script: upstream.Loop(90, 2200, nil)})

@@ -25,9 +25,12 @@ func Settled(g *Gateway) http.Handler {
 	})
 }
 
+// Preparing reports whether something is prepared.
+func Preparing(g *Gateway) bool { return g.preparing.busy() }
+
 // Settle waits until nothing is prepared.
 func Settle(g *Gateway) {
-	for g.preparing.busy() && g.life.Err() == nil {
+	for Preparing(g) && g.life.Err() == nil {
 		time.Sleep(time.Millisecond) // until it is done
 	}
 }

@@ -125,6 +125,7 @@ func (p *play) together(t *testing.T, n int, session string) {
 
 // Sub-agents share the session, and in older versions there is nothing else to tell them apart.
 func TestParallelSubAgents(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	for _, session := range []string{"shared", ""} { // Without a session all of the tenant's conversations have the same key.
 		t.Run("session="+session, func(t *testing.T) {
@@ -632,6 +633,7 @@ func TestModelsWorkInTheBackground(t *testing.T) {
 	p.begin(t)
 	for len(asked) == 0 {
 		p.step(t)
+		testkit.Eventually(t, "the model is asked, or nothing is prepared", func() bool { return len(asked) > 0 || !live.Preparing(g) })
 	}
 	p.step(t) // goes on while the model thinks
 	if n := g.Stats().EpochCount; n != 0 {

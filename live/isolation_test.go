@@ -37,6 +37,7 @@ var markers = regexp.MustCompile(`only-of-tenant-\d\d`)
 // Twenty tenants at once, with the same prompts, the same repository, the same key of the vendor, the same session and the same recall
 // secret. One line of one result is each tenant's own: what is sent for a tenant, and what it recalls, never has that of another.
 func TestTenantsDoNotMeet(t *testing.T) {
+	testkit.Slow(t)
 	const n, own = 20, 8 // the result with the line
 	var names []string
 	for i := range n {

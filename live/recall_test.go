@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
 	"github.com/condensehq/condense/transcript"
@@ -253,6 +254,7 @@ func hiddenFrom(t *testing.T, messages []core.Message, handle string, body []byt
 // After three epochs every handle that any request had leads to its content, and the first result is found byte for byte: also after a
 // restart, after the client has compacted itself, and from another session.
 func TestPromisesAreKept(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	for _, c := range clients() {
 		t.Run(string(c.API)+"/"+c.Model, func(t *testing.T) {
@@ -462,6 +464,7 @@ func TestRecallAttacks(t *testing.T) {
 // A long result that is shortened before it is first sent has a handle where the client can recall, and it leads to the whole result, at
 // once and after epochs. Where it cannot, nothing is promised, though the result is cut if the user wants that.
 func TestShortenedResultsAreKept(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	for _, c := range clients() {
 		for _, can := range []bool{true, false} {

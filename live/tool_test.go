@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
 )
@@ -113,6 +114,7 @@ func (p *play) unseen(t *testing.T) {
 
 // A needle of the first tool result is found after three epochs, byte for byte, and the client sees one answer.
 func TestRecallTool(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	const needle = `NEEDLE-71c4 <&> \u00e9 é`
 	each(t, func(t *testing.T, c upstream.Client) {
@@ -143,6 +145,7 @@ var stub = regexp.MustCompile(`lines h:([0-9a-f]{10})`)
 
 // Every handle of a view leads to its content.
 func TestRecallToolHandles(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	each(t, func(t *testing.T, c upstream.Client) {
 		at := map[int]upstream.Step{}
@@ -179,6 +182,7 @@ func TestRecallToolHandles(t *testing.T) {
 // In one answer the model calls the tool of the gateway and those of the client: the client gets its own, and with their results the pair
 // is put back.
 func TestRecallToolMixed(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	each(t, func(t *testing.T, c upstream.Client) {
 		name := map[upstream.API]string{upstream.Messages: "Bash", upstream.Chat: "bash", upstream.Responses: "shell"}[c.API]
@@ -245,6 +249,7 @@ func TestRecallToolLimit(t *testing.T) {
 
 // What was put back is the same after a restart before every request, and on a second gateway.
 func TestRecallToolRestart(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	each(t, func(t *testing.T, c upstream.Client) {
 		file := filepath.Join(t.TempDir(), "live.db")
@@ -550,6 +555,7 @@ var onward = regexp.MustCompile(`h:([0-9a-f]{10}\+)`)
 
 // A handle with a + leads to what followed it too.
 func TestRecallToolOnward(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	each(t, func(t *testing.T, c upstream.Client) {
 		script := upstream.Loop(60, 2500, nil)

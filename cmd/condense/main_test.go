@@ -35,7 +35,8 @@ type plain struct{ *testing.M }
 
 // Run implements testscript.TestingM.
 func (p plain) Run() int {
-	if !raceEnabled || testing.CoverMode() != "" {
+	flag.Parse()
+	if !raceEnabled || testing.Short() || testing.CoverMode() != "" { // -short starts no command
 		return p.M.Run()
 	}
 	dir, err := os.MkdirTemp("", "condense-command")

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/testkit"
 )
 
 func TestExamine(t *testing.T) {
@@ -60,6 +61,7 @@ func TestExamine(t *testing.T) {
 
 // A page shows hundreds of results. Each session is read and counted once, not once per result.
 func TestExamineReadsASessionOnceAndSaysHowFarItIs(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	items := small()[:2]
 	opts := lab.Options{Budgets: budgets(t, "10%", "25%"), Now: still}

@@ -16,6 +16,7 @@ import (
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/lab/score"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -279,6 +280,7 @@ func TestReadTrace(t *testing.T) {
 }
 
 func TestPlan(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	opts := lab.Options{Budgets: budgets(t, "25%"), Cache: t.TempDir(), Now: still, Repeat: 1}
 	items := small()[:2]

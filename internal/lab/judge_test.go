@@ -9,12 +9,14 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/tokens"
 )
 
 // TestJudgeAgreesWithRun: views that a running gateway made are measured as a comparison measures them, and the
 // verdict is the same.
 func TestJudgeAgreesWithRun(t *testing.T) {
+	testkit.Slow(t)
 	var mu sync.Mutex
 	made := map[string][]core.Message{} // by strategy, session and size of the prefix
 	key := func(strategy string, first core.Message, n int) string {

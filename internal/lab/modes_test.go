@@ -9,10 +9,12 @@ import (
 	"testing"
 
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/testkit"
 )
 
 // Rules give modes to sessions that name none.
 func TestARuleGivesAnySessionAMode(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	for _, c := range []struct {
 		rules, file, says string

@@ -8,12 +8,14 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/model"
 )
 
 // TestRecordedModel: at a recorded compaction the model answers with the summary of that one, at a share of the
 // tokens too, and at any other cut it is unavailable.
 func TestRecordedModel(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	items := lab.Demo()[1:2]
 	s := session(t, items[0].Name)

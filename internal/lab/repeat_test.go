@@ -50,6 +50,7 @@ func rowsOf(r *lab.Report, strategy string) []lab.Row {
 // What asks a model runs three times; a row has the means, and a table how far apart the runs are. What asks none
 // runs once.
 func TestRepeat(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	s, calls := moodily(0)
 	opts := lab.Options{Budgets: budgets(t, "25%"), Cache: t.TempDir(), Now: still}
@@ -162,6 +163,7 @@ func TestRepeatWithAFailure(t *testing.T) {
 
 // At the cost limit no further run begins. Shards add up to one comparison, and must have as many runs.
 func TestRepeatLimitAndShards(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	s, calls := moodily(0)
 	if _, err := lab.Run(t.Context(), small()[:1], []lab.Strategy{s}, &lab.Options{Budgets: budgets(t, "25%"), MaxUSD: 2}); !errors.Is(err, lab.ErrMaxCost) || calls.Load() != 2 {

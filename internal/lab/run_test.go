@@ -234,6 +234,7 @@ func TestShardsMerged(t *testing.T) {
 }
 
 func TestCache(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	items := small()[:3]
 	opts := lab.Options{Budgets: budgets(t, "25%"), Cache: filepath.Join(t.TempDir(), "cache"), Now: still, Rounds: 2}
@@ -392,6 +393,7 @@ func TestRunRefuses(t *testing.T) {
 
 // A session that cannot be read, is too short, or is a copy is skipped.
 func TestSkipped(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	items := append(small()[:1], inMemory("broken.json", []byte(`{"messages": 7}`)), inMemory("short.json", []byte(`[{"role":"user","content":"hello"}]`)))
 	copied := items[0]

@@ -46,6 +46,7 @@ func check(src string, defs []outline.Definition) error {
 
 // TestHostile gives every language texts that make parsers slow or deep.
 func TestHostile(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	const n = 30_000
 	for name, src := range hostile(n) {

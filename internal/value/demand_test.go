@@ -8,6 +8,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/value"
 )
 
@@ -81,6 +82,7 @@ func TestDemandsSurvive(t *testing.T) {
 // TestNewestHolds: of what is said about the same the newest is kept, in any of several forms; what only looks
 // alike is kept too.
 func TestNewestHolds(t *testing.T) {
+	testkit.Slow(t)
 	for name, c := range map[string]struct{ say, gone, stay []string }{
 		"a number":         {[]string{"Answers have to arrive within 300 ms.", "Ok.", "Answers have to arrive within 450 ms."}, []string{"300 ms"}, []string{"450 ms"}},
 		"instead":          {[]string{"Push to the branch heron only.", "Ok.", "Push to the branch ibis instead, no longer to heron."}, []string{"branch heron only"}, []string{"branch ibis"}},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/providers/smart"
 	"github.com/condensehq/condense/registry"
@@ -54,6 +55,7 @@ func openHandover(tb testing.TB, settings string, gen model.Generator) core.Cond
 
 // TestHandoverConforms: whatever the conversation, the result of the strategy breaks no rule.
 func TestHandoverConforms(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	coretest.Run(t, func(t *testing.T) core.CondensationProvider {
 		t.Helper()
@@ -125,6 +127,7 @@ func TestHandoverCitesWhatCanBeRecalled(t *testing.T) {
 
 // TestHandoverSmartKnowsTheAccount: what the account repeats is not kept a second time, and what it names without quoting it comes first.
 func TestHandoverSmartKnowsTheAccount(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	named := func(i int) string { return fmt.Sprintf("serviceUnit%c%c", 'A'+i/10, 'A'+i%10) }
 	said := func(i int) string {
@@ -215,6 +218,7 @@ func TestHandoverGoesOnToSmart(t *testing.T) {
 
 // TestHandoverWithAFlood: an answer that is far too long takes no more than its share.
 func TestHandoverWithAFlood(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	gen := &clerk{answer: writes("## Done\n" + strings.Repeat("- it works and it was checked in every way that there is\n- another\n", 30_000))}
 	req := coretest.HalfRequest(turns(8))
@@ -293,6 +297,7 @@ func TestHandoverInParts(t *testing.T) {
 // TestHandoverOverFiveRounds: facts that stay true stay, whether the model follows its instructions, writes everything again and forgets a third,
 // or withdraws all it can; what it invents is marked in every round, and what changed is named.
 func TestHandoverOverFiveRounds(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	const rounds, each = 5, 8
 	fact := func(n int) string {

@@ -12,6 +12,7 @@ import (
 // TestHostileTexts gives all passes but value, which reads for itself, texts that are made to
 // take long: of 256 kB each, in which something begins again and again and never ends.
 func TestHostileTexts(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	const size = 1 << 18
 	for name, unit := range map[string]string{

@@ -19,6 +19,7 @@ var bareMark = regexp.MustCompile(`^\[… (\d+ lines? )?h:[0-9a-f]{10}\]$`)
 // TestNewestResultsCanBeRead: of the ten newest results of recorded sessions at a quarter of
 // their size, few are marks alone, and none that the model has not read yet.
 func TestNewestResultsCanBeRead(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	c := counter(t)
 	all, bare := 0, 0

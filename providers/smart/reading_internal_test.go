@@ -8,6 +8,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/registry"
 	"github.com/condensehq/condense/transcript"
 )
@@ -16,6 +17,7 @@ import (
 // it is taken apart once, whatever passes, estimates and rounds there are. A message that a pass
 // rewrote or inserted is a new one, and is read once, too.
 func TestReadsOnce(t *testing.T) {
+	testkit.Slow(t)
 	f, err := os.Open("../../testdata/traces/pi-mono--before-compaction.json.gz")
 	if err != nil {
 		t.Fatal(err)

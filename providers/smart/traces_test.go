@@ -124,6 +124,7 @@ func TestRecordedSessions(t *testing.T) {
 
 // TestGentle condenses by a little: the result has the size that was asked for, except where layout alone saves more.
 func TestGentle(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	c := counter(t)
 	p := open(t, `{"preset": "gentle"}`)

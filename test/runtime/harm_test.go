@@ -14,6 +14,7 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/transcript"
 )
@@ -340,6 +341,7 @@ func TestDialogueIsNotEmptiedWithRoomToSpare(t *testing.T) {
 // The same through every format: most do not record condensations, and a summary is read
 // from them as an ordinary message.
 func TestSecondManualCondensationThroughEveryFormat(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	for _, preset := range []string{"fresh_start", "keep_recent", "rolling", "sections"} {
 		for _, f := range transcript.Formats() {

@@ -13,6 +13,7 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/apilint"
 	"github.com/condensehq/condense/transcript"
 )
@@ -95,6 +96,7 @@ func (w *requestWriter) responses(func() string) {
 // accepts the result; a message that no strategy touched has exactly its bytes; results still follow
 // their calls.
 func TestCondensedRequestsAreAccepted(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	apis := map[string]struct {
 		member string

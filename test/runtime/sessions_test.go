@@ -23,6 +23,7 @@ import (
 // and 128k, at 32k in every mode of truncation: the result is below the limit, the wire formats
 // have no new fault, and undo restores the file byte for byte.
 func TestRealSessions(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	linters := map[string]func([]byte) []apilint.Fault{"anthropic": apilint.Anthropic, "openai": apilint.OpenAI}
 	for _, window := range []int{8192, 32768, 131072} {
@@ -87,6 +88,7 @@ func TestRealSessions(t *testing.T) {
 // is tested in every format, and in a
 // smaller window, too.
 func TestDefaultChain(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	windows, all := []int{32768}, os.Getenv("CONDENSE_TRACES_DIR") != ""
 	if all {
