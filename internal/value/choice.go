@@ -8,9 +8,7 @@ type choice struct {
 	terms     []termState
 	phrases   []float32 // the value of each; 0 if a kept line holds it
 	filling   bool      // all lines that are worth anything are kept; see gone
-	taken     []float32 // the value per token at which [choice.choose] took the first line of each passage; nil without a judge
-	threshold float32   // the value per token of the last that it took
-	factors   []float32 // by which the judge multiplies the values of each passage; nil without one
+	threshold float32   // the value per token of the last that [choice.choose] took
 	marks     []string  // of media that an extract may mention
 	mediaAt   []int32   // the pick that took the mark; 0 if none did
 }
@@ -28,9 +26,6 @@ func newChoice(rated preface) *choice {
 	}}
 	w.terms = make([]termState, w.c.Terms())
 	w.phrases = make([]float32, len(w.c.phrases))
-	if w.o.Judge != nil {
-		w.taken = make([]float32, len(w.c.Passages))
-	}
 	return w
 }
 

@@ -43,10 +43,6 @@ type Options struct {
 	Only func(m *core.Message, part int) bool
 	// NoHandles leaves handles out of what is written: there is no way to recall by them.
 	NoHandles bool
-	// Judge returns for passages, each in a few words, the probability that it is used later. It is asked
-	// once at most, about those for which the choice was closest. Nil, or another number of
-	// probabilities than of passages, changes nothing.
-	Judge func(ctx context.Context, passages []string) []float64
 	// Account is what is said of the messages elsewhere in the conversation; empty means nothing. What it names without quoting it
 	// counts more, what it repeats counts nothing.
 	Account string
@@ -104,17 +100,6 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 			return same, nil
 		}
 		return res, nil
-	}
-	if o.Judge != nil {
-		judged, err := w.judge(ctx)
-		if err != nil {
-			return Result{}, err
-		}
-		if judged {
-			if res, err = w.shorten(ctx); err != nil {
-				return Result{}, err
-			}
-		}
 	}
 	for _, again := range []func(context.Context, *choice, Result) (Result, error){less, more} {
 		if res, err = again(ctx, w, res); err != nil {

@@ -76,13 +76,13 @@ func Handover() registry.Strategy {
 			} else if gen, err = env.Model(c.Model); err != nil && c.Model != "" {
 				return nil, fmt.Errorf("settings: model: %w", err)
 			}
-			rest, faults := steps(handoverPasses, env)
+			rest, faults := steps(handoverPasses)
 			if faults != nil {
 				return nil, faults
 			}
 			ask := &writing{c: c, gen: gen, err: err}
-			first := step{pass: &accountPass, always: true, asks: true, run: ask.run}
-			return accounting{&Provider{c: DefaultConfig(), env: env, land: 1, steps: append([]step{first}, rest...)}}, nil
+			first := step{pass: &accountPass, always: true, run: ask.run}
+			return accounting{&Provider{c: DefaultConfig(), land: 1, steps: append([]step{first}, rest...)}}, nil
 		})
 }
 
@@ -91,10 +91,19 @@ type accounting struct{ *Provider }
 
 // EstimateCost implements [core.CostEstimator]. It says what an account costs at the most, of nothing from a cache. Nothing is sent.
 func (a accounting) EstimateCost(ctx context.Context, req *core.Request) (core.Usage, error) {
-	return a.estimate(ctx, req, func(ctx context.Context, w *work) ([]core.Step, error) {
-		done, err := a.steps[0].do(ctx, w, time.Now)
-		return []core.Step{done}, err
-	})
+	if err := ctx.Err(); err != nil {
+		return core.Usage{}, err
+	}
+	if req.Counter == nil {
+		return core.Usage{}, fmt.Errorf("%w: no counter", core.ErrInvalidRequest)
+	}
+	if len(req.Messages) == 0 || req.Tokens() <= req.Budget.Target {
+		return core.Usage{}, nil
+	}
+	w := newWork(req, int(a.land*float64(req.Budget.Room())), new(dialog.Reader))
+	w.first, w.dry = req.Messages, true
+	_, err := a.steps[0].do(ctx, w, time.Now)
+	return w.usage, err
 }
 
 // handoverPasses follow the account.
@@ -268,7 +277,8 @@ func (a *writing) write(ctx context.Context, w *work, former *account.Account, f
 	}
 	if w.dry {
 		for _, p := range prompts {
-			w.estimate(a.gen, []*model.Prompt{p(former)})
+			prompt := p(former)
+			w.usage = w.usage.Add(a.gen.Info().Charge(core.Usage{Calls: 1, InputTokens: w.promptTokens(prompt), OutputTokens: prompt.MaxOutput}))
 		}
 		return former, sum, nil
 	}
@@ -386,55 +396,3 @@ func (a *writing) prompts(w *work, former *account.Account, from, room int) ([]f
 
 // leastPart is the size in tokens of the smallest part that is worth a call.
 const leastPart = 512
-
-// promptTokens returns the size of a prompt by the host's counter.
-func (w *work) promptTokens(p *model.Prompt) int {
-	n := w.count(p.System) + core.FramingTokens
-	if p.Tools != "" {
-		n += w.count(p.Tools)
-	}
-	for i := range p.Messages {
-		n += core.MessageTokens(w.req.Counter, p.Messages[i])
-	}
-	return n
-}
-
-// narrate writes the messages from index from on as text, in parts of at most limit tokens, with at most so many bytes of every result
-// and of the arguments of every call; 0 means all. A message is in one part, unless it is larger.
-func (w *work) narrate(from, most, limit int) []string {
-	var (
-		parts []string
-		b     strings.Builder
-		size  int
-	)
-	flush := func() {
-		if b.Len() > 0 {
-			parts = append(parts, b.String())
-		}
-		b.Reset()
-		size = 0
-	}
-	for i := from; i < len(w.msgs); i++ {
-		if w.msgs[i].Role == core.RoleSystem || isAccount(&w.msgs[i]) {
-			continue
-		}
-		var one strings.Builder
-		w.write(&one, i, most)
-		text := one.String()
-		n := w.count(text)
-		for n > limit { // it is cut, at any place
-			k := len(text) * limit / n * 9 / 10
-			flush()
-			parts = append(parts, strings.ToValidUTF8(text[:k], ""))
-			text = text[k:]
-			n = w.count(text)
-		}
-		if size+n > limit {
-			flush()
-		}
-		b.WriteString(text)
-		size += n
-	}
-	flush()
-	return parts
-}

@@ -1,7 +1,7 @@
 // Package smart shortens conversations by passes: first they remove what is repeated, stale
 // or empty, then what is least likely to be used again. Passes work on the parts of messages,
 // in place. Every pass leaves a valid conversation, and a stub for what it removes. No model
-// is called unless a pass that needs one is named.
+// is called, except for the account of the strategy handover.
 package smart
 
 import (
@@ -23,39 +23,29 @@ const Name = "smart"
 
 const doc = `Removes what is repeated, stale or least likely to be used again, in passes, and leaves stubs.
 Lossless passes come first: duplicates, stale environment blocks, superseded reads and
-layout; then lossy ones, until the target is met. Of these only value, window, score and
-summarize touch what a user said. No model is called unless a pass that needs one is
-named. A preset is a list of passes with a name; docs/smart.md describes both.`
+layout; then lossy ones, until the target is met. Of these only value, window and score
+touch what a user said. No model is called. A preset is a list of passes with a name;
+docs/smart.md describes both.`
 
 // Strategy returns the strategy, for a registry.
 func Strategy() registry.Strategy {
 	return registry.Define(Name, doc, DefaultConfig,
-		func(_ context.Context, c Config, env registry.Env) (core.CondensationProvider, error) {
-			p, err := New(c, env)
-			if err != nil {
-				return nil, err
-			}
-			if p.asksModel() {
-				return asking{p}, nil
-			}
-			return p, nil
-		})
+		func(_ context.Context, c Config, _ registry.Env) (core.CondensationProvider, error) { return New(c) })
 }
 
 // A Provider shortens conversations. It is safe for concurrent use.
 type Provider struct {
 	c     Config
-	env   registry.Env
 	land  float64
 	steps []step
 }
 
 // New returns a provider. The error says which setting is wrong.
-func New(c Config, env registry.Env) (*Provider, error) {
+func New(c Config) (*Provider, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	p := &Provider{c: c, env: env, land: 1}
+	p := &Provider{c: c, land: 1}
 	list := c.Passes
 	if len(list) == 0 {
 		name := c.Preset
@@ -69,7 +59,7 @@ func New(c Config, env registry.Env) (*Provider, error) {
 		p.land = c.Land
 	}
 	var err error
-	p.steps, err = steps(list, env)
+	p.steps, err = steps(list)
 	return p, err
 }
 
@@ -93,7 +83,7 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 	if len(req.Messages) == 0 || req.Tokens() <= req.Budget.Target {
 		return same, nil
 	}
-	w := newWork(req, p.env, int(p.land*float64(req.Budget.Room())), new(dialog.Reader))
+	w := newWork(req, int(p.land*float64(req.Budget.Room())), new(dialog.Reader))
 	w.first = req.Messages
 	before := w.tokens
 	done, err := p.run(ctx, w)
@@ -108,7 +98,7 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 	case !p.enough(gain, before, req):
 		why = fmt.Sprintf("%d tokens are %.1f %%, less than min_gain or min_share", gain, 100*float64(gain)/float64(before))
 	case p.c.Accept != Accept{}:
-		why = p.c.Accept.refuses(newWork(req, p.env, 0, w.reader), req.Messages, out.Messages)
+		why = p.c.Accept.refuses(newWork(req, 0, w.reader), req.Messages, out.Messages)
 	}
 	if why != "" {
 		same.Usage, same.Steps = w.usage, append(done, core.Step{Name: "unchanged", Note: why})
@@ -186,18 +176,9 @@ func (p *Provider) step(ctx context.Context, w *work, at *progress, i int) error
 	return nil
 }
 
-// selects returns the index of the first pass from i on that selects lines; 0 if there is none, or
-// if a model is asked before it, whose answer is unknown.
+// selects returns the index of the first pass from i on that selects lines; less than i if there is none.
 func (p *Provider) selects(i int) int {
-	for k := i; k < len(p.steps); k++ {
-		switch {
-		case p.steps[k].pass.chooses:
-			return k
-		case p.steps[k].pass.class == classModel:
-			return 0
-		}
-	}
-	return 0
+	return i + slices.IndexFunc(p.steps[i:], func(s step) bool { return s.pass.chooses })
 }
 
 // decide decides whether the passes from i on meet the target without the one at end, which selects
