@@ -33,8 +33,6 @@ type Vendor struct {
 	// array that the vendor returned. Compacts is the API in whose requests that can be sent.
 	Compaction *Vendor
 	Compacts   string
-	// Alternatives says that Body asks for the alternatives of tokens; see [model.Prompt].
-	Alternatives bool
 	// Clean removes what is not part of the answer from its text.
 	Clean func(text string) string
 }
@@ -60,8 +58,6 @@ type Reply struct {
 	// Written are the tokens of Usage.InputTokens that were written to a cache, for which
 	// some vendors charge more.
 	Written int
-	// Tokens are those of the text, if the request asked for them and the server returned them.
-	Tokens []model.Token
 
 	sent int // bytes of the request
 }
