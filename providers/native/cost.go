@@ -24,13 +24,6 @@ func (p *Provider) EstimateCost(ctx context.Context, req *core.Request) (core.Us
 			return core.Usage{}, fmt.Errorf("its model cannot be asked: %w", err)
 		}
 	}
-	if p.c.Parity == parityRoo {
-		prompt, err := p.rooPrompt(req, p.cutAsRoo(req.Messages))
-		if err != nil {
-			return core.Usage{}, err
-		}
-		return p.charge(promptTokens(req.Counter, prompt), p.c.MaxOutput), nil
-	}
 	plan, err := newPlan(req, &p.c)
 	if err != nil || plan == nil {
 		return core.Usage{}, err

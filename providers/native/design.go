@@ -48,7 +48,7 @@ func (p *Provider) window(req *core.Request) int {
 // beginning and end. Only what is still too long is divided, where that breaks no group,
 // and neighbors overlap.
 func (p *Provider) design(req *core.Request, t *task, window int) (*design, error) {
-	d := &design{limit: int(float64(window)*(1-p.c.Margin)) - t.tokens, output: t.tokens}
+	d := &design{limit: int(float64(window)*(1-margin)) - t.tokens, output: t.tokens}
 	if t.prefix {
 		if prompt := p.prefixPrompt(req, t); promptTokens(req.Counter, prompt) <= d.limit {
 			d.parts = [][]core.Message{nil}
@@ -141,7 +141,7 @@ func (p *Provider) read(ctx context.Context, s *scribe, req *core.Request, t *ta
 			return p.textPrompt(req, t, d.parts[0])
 		})
 	}
-	texts, err := gather(ctx, p.c.Parallel, len(d.parts), func(ctx context.Context, i int) (string, error) {
+	texts, err := gather(ctx, parallel, len(d.parts), func(ctx context.Context, i int) (string, error) {
 		part := *t
 		part.tokens, part.fits = d.output, d.most()
 		part.note = fmt.Sprintf("The conversation is too long to be read at once: this is part %d of %d. Write about this part only.", i+1, len(d.parts))
@@ -155,7 +155,7 @@ func (p *Provider) read(ctx context.Context, s *scribe, req *core.Request, t *ta
 	}
 	for len(texts) > 1 {
 		batches := (len(texts) + d.batch - 1) / d.batch
-		texts, err = gather(ctx, p.c.Parallel, batches, func(ctx context.Context, i int) (string, error) {
+		texts, err = gather(ctx, parallel, batches, func(ctx context.Context, i int) (string, error) {
 			merged := *t
 			if batches > 1 {
 				merged.tokens, merged.fits = d.output, d.most()

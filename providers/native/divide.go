@@ -19,13 +19,13 @@ type piece struct {
 // with the end of the one before.
 func (p *Provider) divide(counter core.Counter, messages []core.Message, room int) [][]core.Message {
 	pieces := p.pieces(counter, messages, room)
-	overlap := int(p.c.Overlap * float64(room))
+	repeat := int(overlap * float64(room))
 	var parts [][]core.Message
 	for start := 0; start < len(pieces); {
 		size := 0
 		first := start
 		// The end of the part before, as far as the first new piece leaves room.
-		for len(parts) > 0 && first > 0 && size+pieces[first-1].tokens <= min(overlap, room-pieces[start].tokens) {
+		for len(parts) > 0 && first > 0 && size+pieces[first-1].tokens <= min(repeat, room-pieces[start].tokens) {
 			first--
 			size += pieces[first].tokens
 		}

@@ -139,8 +139,8 @@ func (p *Provider) clipResults(messages []core.Message) []core.Message {
 		changed := false
 		content := slices.Clone(r.Content)
 		for i, c := range content {
-			if text, ok := c.(core.Text); ok && len(text) > p.c.ClipChars {
-				content[i] = core.Text(clip(string(text), p.c.ClipChars))
+			if text, ok := c.(core.Text); ok && len(text) > p.c.clipChars {
+				content[i] = core.Text(clip(string(text), p.c.clipChars))
 				changed = true
 			}
 		}
@@ -150,8 +150,8 @@ func (p *Provider) clipResults(messages []core.Message) []core.Message {
 	for i := range messages {
 		m := &messages[i]
 		for j, part := range m.Parts {
-			if c, ok := part.(core.ToolCall); ok && len(c.Args) > p.c.ClipChars {
-				c.Args = clip(c.Args, p.c.ClipChars)
+			if c, ok := part.(core.ToolCall); ok && len(c.Args) > p.c.clipChars {
+				c.Args = clip(c.Args, p.c.clipChars)
 				m.Parts = slices.Clone(m.Parts)
 				m.Parts[j] = c
 			}

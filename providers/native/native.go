@@ -19,7 +19,7 @@ import (
 const Name = "native"
 
 const doc = `Has a language model write a summary that takes the place of older messages.
-A preset gives every setting its default: "fresh_start" (Roo-Code) replaces everything,
+A preset gives the result its form: "fresh_start" (Roo-Code) replaces everything,
 "keep_recent" keeps the first message and the last three, "rolling" (Ripple) keeps the
 newest messages from a user's turn on, "sections" writes a short summary for every stretch
 of the conversation. What the user typed is repeated word for word, up to a limit. A
@@ -40,10 +40,16 @@ func Strategy() registry.Strategy {
 		})
 }
 
+// settings are those of the user and the style of the preset.
+type settings struct {
+	Config
+	style
+}
+
 // A Provider has a model write summaries. It is safe for concurrent use if the model is,
 // and does not call it if nothing can be gained.
 type Provider struct {
-	c      Config
+	c      settings
 	gen    model.Generator
 	system string // the instructions of the model
 	prompt string // what it is asked for
@@ -56,7 +62,8 @@ func New(c Config, gen model.Generator) (*Provider, error) {
 	if gen == nil {
 		return nil, errors.New("settings: model: there is none")
 	}
-	p := &Provider{c: c, gen: gen, system: systemPrompt, prompt: builtinPrompts[c.Prompt], fold: foldFiles}
+	style := findPreset(c.Preset).style
+	p := &Provider{c: settings{c, style}, gen: gen, system: systemPrompt, prompt: style.prompt, fold: foldFiles}
 	own := c.PromptText
 	if c.PromptFile != "" {
 		data, err := os.ReadFile(c.PromptFile)
@@ -85,9 +92,6 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 	}
 	if req.Counter == nil {
 		return nil, fmt.Errorf("%w: no counter", core.ErrInvalidRequest)
-	}
-	if p.c.Parity == parityRoo {
-		return p.condenseRoo(ctx, req, p.cutAsRoo(req.Messages))
 	}
 	plan, err := newPlan(req, &p.c)
 	if err != nil {

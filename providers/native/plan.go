@@ -40,7 +40,7 @@ func (g *group) messages() int { return g.End - g.Start }
 
 // newPlan returns nil if there is nothing to gain, or nothing new to summarize in a
 // conversation within its limit. The error says that there is no room for a summary at all.
-func newPlan(req *core.Request, c *Config) (*plan, error) {
+func newPlan(req *core.Request, c *settings) (*plan, error) {
 	p := &plan{req: req}
 	pending := core.Pending(req.Messages)
 	floor := 0
@@ -62,7 +62,7 @@ func newPlan(req *core.Request, c *Config) (*plan, error) {
 	switch {
 	case movable < leastGain,
 		req.Tokens() <= req.Budget.Target && req.Trigger != core.TriggerManual,
-		req.Tokens() <= req.Budget.Limit && p.settled(c, floor):
+		req.Tokens() <= req.Budget.Limit && p.settled(c):
 		return nil, nil
 	}
 	p.room = req.Budget.Room()
@@ -75,16 +75,14 @@ func newPlan(req *core.Request, c *Config) (*plan, error) {
 	}
 	free := min(p.room-floor, movable-1)
 	p.keepFirst(c.KeepFirst, free/4)
-	if c.KeepUnanswered {
-		p.keepUnanswered(free / 4)
-	}
+	p.keepUnanswered(free / 4)
 	text := min(c.MaxOutput, free/2)
-	if c.SectionMessages > 0 {
+	if c.sectionMessages > 0 {
 		p.keepSummaries(free / 4)
 		text = free / 4 // of all sections; the rest is for what is recent
 	}
-	p.keepRecent(c, floor, free-text-min(wordsBudget(req, c), free/8))
-	p.cut(c.SectionMessages)
+	p.keepRecent(c, free-text-min(wordsBudget(req, c), free/8))
+	p.cut(c.sectionMessages)
 	if len(p.sections) == 0 {
 		return nil, nil
 	}
@@ -96,13 +94,11 @@ func newPlan(req *core.Request, c *Config) (*plan, error) {
 // summaries, and what the settings keep word for word as long as there is room. To write
 // it would only lose some of what the last one held. The target is not looked at: for one
 // who asks by hand it is below what is there, however often they ask.
-func (p *plan) settled(c *Config, floor int) bool {
+func (p *plan) settled(c *settings) bool {
 	wanted := plan{req: p.req, groups: slices.Clone(p.groups)}
 	wanted.keepFirst(c.KeepFirst, math.MaxInt)
-	if c.KeepUnanswered {
-		wanted.keepUnanswered(math.MaxInt)
-	}
-	wanted.keepRecent(c, floor, math.MaxInt)
+	wanted.keepUnanswered(math.MaxInt)
+	wanted.keepRecent(c, math.MaxInt)
 	summaries := false
 	for i := range wanted.groups {
 		g := &wanted.groups[i]
@@ -122,14 +118,14 @@ func (p *plan) settled(c *Config, floor int) bool {
 func summary(m *core.Message) bool { return m.Kind != core.KindOriginal || dialog.HoldsInserted(m) }
 
 // said reports whether m is part of the conversation, and not what a condensation put there.
-func (c *Config) said(m *core.Message) bool {
+func (c *settings) said(m *core.Message) bool {
 	switch {
 	case dialog.AllInserted(m):
 		return false
-	case m.Role != core.RoleAssistant || c.Acknowledgement == "" || len(m.Parts) != 1:
+	case m.Role != core.RoleAssistant || c.acknowledgement == "" || len(m.Parts) != 1:
 		return true
 	}
-	return m.Parts[0] != core.Text(c.Acknowledgement) // from a format that records no kinds
+	return m.Parts[0] != core.Text(c.acknowledgement) // from a format that records no kinds
 }
 
 // keepFirst keeps the groups of the first n messages while they are small compared with the room.
@@ -190,39 +186,30 @@ func userTurn(m *core.Message) bool {
 }
 
 // keepRecent keeps the newest groups within the limits of the settings and within room,
-// which is what fixed tokens and a summary leave.
-func (p *plan) keepRecent(c *Config, floor, room int) {
+// which is left by fixed tokens and a summary.
+func (p *plan) keepRecent(c *settings, room int) {
+	if c.RecentMessages == 0 && c.RecentShare == 0 {
+		return
+	}
 	limit := room
 	for i := range p.groups {
 		if g := &p.groups[i]; g.keep && !g.pinned && !g.open {
 			room -= g.tokens
 		}
 	}
-	wanted := max(c.MinTokens, int(c.MinShare*float64(p.req.Budget.Window)))
-	wanted -= p.req.Budget.Overhead + floor + c.MaxOutput/2
-	none := c.RecentMessages == 0 && c.RecentTokens == 0 && c.RecentShare == 0
-	if none && wanted <= 0 {
-		return
-	}
 	messages := math.MaxInt
 	if c.RecentMessages > 0 {
 		messages = c.RecentMessages
 	}
-	if c.RecentTokens > 0 {
-		limit = min(limit, c.RecentTokens)
-	}
 	if c.RecentShare > 0 {
 		limit = min(limit, int(c.RecentShare*float64(p.req.Budget.Window)))
-	}
-	if none {
-		limit = 0
 	}
 	start, seen, tokens := len(p.groups), 0, 0
 	for i := len(p.groups) - 1; i >= 0; i-- {
 		g := &p.groups[i]
 		if !g.keep {
 			few := seen+g.messages() <= messages || seen == 0 // one group is better than none
-			if room -= g.tokens; room < 0 || (!few || tokens+g.tokens > limit) && tokens >= wanted {
+			if room -= g.tokens; room < 0 || !few || tokens+g.tokens > limit {
 				break
 			}
 		}
@@ -232,7 +219,7 @@ func (p *plan) keepRecent(c *Config, floor, room int) {
 		}
 		start = i
 	}
-	if c.SnapToUser {
+	if c.snapToUser {
 		start = p.snap(start)
 	}
 	for i := start; i < len(p.groups); i++ {

@@ -25,8 +25,6 @@ var (
 	mergePrompt string
 )
 
-var builtinPrompts = map[string]string{"handover": handoverPrompt, "state": statePrompt, "section": sectionPrompt}
-
 // begin is the last message if the instructions are in the system prompt.
 const begin = "Write the summary now, as you were told."
 
@@ -70,7 +68,7 @@ func promptTokens(c core.Counter, p *model.Prompt) int {
 func (p *Provider) textPrompt(req *core.Request, t *task, shaped []core.Message) *model.Prompt {
 	prompt := &model.Prompt{System: strings.TrimSpace(p.system), MaxOutput: t.tokens}
 	last := p.instructions(req, t)
-	if p.c.PromptAs == "system" {
+	if p.c.promptInSystem {
 		prompt.System += "\n\n" + last
 		last = begin
 	}

@@ -19,15 +19,8 @@ const (
 )
 
 // wordsBudget returns the tokens that the user's words may take.
-func wordsBudget(req *core.Request, c *Config) int {
-	if c.Parity == parityRoo {
-		return 0
-	}
-	n := int(c.UserWordsShare * float64(req.Budget.Window))
-	if c.UserWordsTokens > 0 {
-		n = min(n, c.UserWordsTokens)
-	}
-	return n
+func wordsBudget(req *core.Request, c *settings) int {
+	return min(mostWords, int(c.UserWordsShare*float64(req.Budget.Window)))
 }
 
 // userWords returns what the user typed in the messages that p hides, and what earlier

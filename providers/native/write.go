@@ -24,7 +24,7 @@ func (p *Provider) write(ctx context.Context, s *scribe, plan *plan) ([]core.Mes
 	for _, d := range designs {
 		s.spare -= d.calls()
 	}
-	texts, err := gather(ctx, p.c.Parallel, len(tasks), func(ctx context.Context, i int) (string, error) {
+	texts, err := gather(ctx, parallel, len(tasks), func(ctx context.Context, i int) (string, error) {
 		return p.summarize(ctx, s, plan.req, &tasks[i], designs[i])
 	})
 	if err != nil {
@@ -65,7 +65,7 @@ func (p *Provider) tasks(plan *plan) []task {
 			t.tokens = min(t.tokens, most)
 		}
 		t.fits = plan.room - plan.kept() + plan.recent()
-		if n == 0 && p.c.ReadFirst {
+		if n == 0 && p.c.readFirst {
 			for i := range section[0] {
 				if m := &plan.req.Messages[i]; m.Role != core.RoleSystem {
 					t.messages = append(t.messages, *m)
@@ -136,8 +136,8 @@ func (p *Provider) compose(ctx context.Context, plan *plan, texts []string) ([]c
 	room := min(plan.room, plan.before-1)
 	summaries := make([]core.Message, len(texts))
 	for i, text := range texts {
-		heading := strings.ReplaceAll(p.c.Heading, "%d", strconv.Itoa(len(plan.sections[i])))
-		summaries[i] = core.Message{Role: core.Role(p.c.SummaryRole), Kind: core.KindSummary, Parts: []core.Part{core.Text(core.Frame(Name) + "\n" + heading + dialog.HideTags(text))}}
+		heading := strings.ReplaceAll(p.c.heading, "%d", strconv.Itoa(len(plan.sections[i])))
+		summaries[i] = core.Message{Role: p.c.role, Kind: core.KindSummary, Parts: []core.Part{core.Text(core.Frame(Name) + "\n" + heading + dialog.HideTags(text))}}
 	}
 	last := &summaries[len(summaries)-1]
 	add := func(text string) {
@@ -145,12 +145,10 @@ func (p *Provider) compose(ctx context.Context, plan *plan, texts []string) ([]c
 			last.Parts = append(last.Parts, core.Text(text))
 		}
 	}
-	if p.c.CommandBlocks {
-		add(plan.workflows())
-	}
+	add(plan.workflows())
 	var ack *core.Message
-	if p.c.Acknowledgement != "" {
-		ack = &core.Message{Role: core.RoleAssistant, Kind: core.KindMarker, Parts: []core.Part{core.Text(p.c.Acknowledgement)}}
+	if p.c.acknowledgement != "" {
+		ack = &core.Message{Role: core.RoleAssistant, Kind: core.KindMarker, Parts: []core.Part{core.Text(p.c.acknowledgement)}}
 		ack.Tokens = core.MessageTokens(req.Counter, *ack)
 	}
 	total := func() int {
@@ -209,7 +207,7 @@ func (p *Provider) addExtras(ctx context.Context, plan *plan, last *core.Message
 	words, open := plan.userWords()
 	add(wordsBlock(req.Counter, words, open, min(wordsBudget(req, &p.c), room)))
 	state := framed(req.Environment)
-	environment := p.c.Environment && req.Trigger != core.TriggerManual && strings.TrimSpace(req.Environment) != ""
+	environment := p.c.environment && req.Trigger != core.TriggerManual && strings.TrimSpace(req.Environment) != ""
 	reserve := 0
 	if environment {
 		if reserve = req.Counter.Count(core.Text(state)) + 1; reserve >= room/2 {
@@ -218,7 +216,7 @@ func (p *Provider) addExtras(ctx context.Context, plan *plan, last *core.Message
 	}
 	room -= reserve
 	if chars := min(p.c.FoldedChars, room*charsPerToken); chars >= minFolded && len(req.FilesRead) > 0 && req.Dir != "" {
-		blocks, err := p.fold(ctx, req, chars, p.c.FoldedIgnore)
+		blocks, err := p.fold(ctx, req, chars)
 		if err != nil {
 			return err
 		}
