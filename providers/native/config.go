@@ -32,7 +32,7 @@ type Config struct {
 // Removed says what happens now in place of settings that former versions had.
 func (*Config) Removed() map[string]string {
 	const byPreset = "the preset decides it"
-	return map[string]string{
+	return map[string]string{ //nolint:gosec // names of settings, no secrets
 		"recent_tokens":     "use recent_share, a share of the window",
 		"min_tokens":        "recent_share and the target decide how much stays; leave it out",
 		"min_share":         "recent_share and the target decide how much stays; leave it out",

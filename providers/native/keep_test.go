@@ -35,7 +35,7 @@ func TestWhatStays(t *testing.T) {
 		{name: "a call that is open", settings: `{}`, change: func(r *core.Request) {
 			r.Messages = append(r.Messages, coretest.Conversation(core.Message{ID: "open", Role: core.RoleAssistant, Parts: []core.Part{coretest.Call("z")}})...)
 		}, want: "S open"},
-		{name: "sections", settings: `{"preset":"sections","recent_messages":4,"max_output":100}`, want: "S S m45 m46 m47 m48"},
+		{name: "sections", settings: `{"preset":"sections","recent_messages":4,"max_output":100}`, want: strings.Repeat("S ", 2) + "m45 m46 m47 m48"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -102,7 +102,7 @@ func TestReadFirst(t *testing.T) {
 func TestSummaryRole(t *testing.T) {
 	t.Parallel()
 	for settings, want := range map[string]string{
-		`{}`:                                  "summary:user",
+		`{}`:                                   "summary:user",
 		`{"preset":"sections"}`:                "summary:user",
 		`{"preset":"sections","keep_first":1}`: "user summary:assistant",
 		`{"preset":"keep_recent"}`:             "user summary:assistant",

@@ -63,7 +63,7 @@ func TestWrongSettings(t *testing.T) {
 		// of former versions
 		`{"preset":"conservative"}`: `preset: there is no preset "conservative" any more: "balanced" keeps more of what is needed later, at every size`,
 		`{"preset":"headtail"}`:     `preset: there is no preset "headtail" any more: use passes: [{pass: headtail, fit: true, tokens: 40, keep: 0}], which is the same, or "balanced", which keeps more of what is needed later`,
-		`null`:              "",
+		`null`:                      "",
 	} {
 		if want != "" {
 			want = "open smart: settings: " + want

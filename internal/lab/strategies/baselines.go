@@ -14,22 +14,22 @@ import (
 // named like a preset of smart, which it is not: every one of them keeps less of what is needed
 // later than the presets do.
 type baseline struct {
-	name   string
-	passes string // in JSON
+	name string
+	list string // in JSON
 }
 
 // baselines are the methods of other programs, and simple ones.
 var baselines = []baseline{
 	// OpenHands' observation_masking and SWE-agent's LastNObservations, with the newest 10
-	{name: "observation_masking", passes: `[{"pass":"mask","keep":10}]`},
+	{name: "observation_masking", list: `[{"pass":"mask","keep":10}]`},
 	// Anthropic's context editing, clear_tool_uses_20250919: keep 3, inputs stay
-	{name: "clear_tool_uses", passes: `[{"pass":"mask","keep":3}]`},
+	{name: "clear_tool_uses", list: `[{"pass":"mask","keep":3}]`},
 	// opencode's prune: the last two turns and the newest 40,000 tokens of results stay
-	{name: "prune", passes: `["prune"]`},
+	{name: "prune", list: `["prune"]`},
 	// of all results longer than one size the beginning and the end stay
-	{name: "headtail", passes: `[{"pass":"headtail","fit":true,"tokens":40,"keep":0}]`},
+	{name: "headtail", list: `[{"pass":"headtail","fit":true,"tokens":40,"keep":0}]`},
 	// Roo-Code's documented smart truncation, with its order mended
-	{name: "score", passes: `["score"]`},
+	{name: "score", list: `["score"]`},
 }
 
 // A variant is a form of a strategy that NAME/VARIANT names.
@@ -49,7 +49,7 @@ func variantsOf(s registry.Strategy) []variant {
 	}
 	if s.Name == smart.Name {
 		for _, b := range baselines {
-			out = append(out, variant{b.name, "passes", json.RawMessage(b.passes)})
+			out = append(out, variant{b.name, "passes", json.RawMessage(b.list)})
 		}
 	}
 	return out
