@@ -145,16 +145,17 @@ func (a *writing) run(ctx context.Context, w *work) error {
 	if room < leastAccount {
 		return fmt.Errorf("no room for an account: %s tokens", numbers.Group(max(room, 0)))
 	}
-	former, at := w.formerAccount()
+	h := historian{w}
+	former, at := h.formerAccount()
 	from := 0
 	if former != nil {
-		from = w.covered(former.Marks)
+		from = h.covered(former.Marks)
 	}
-	now, u, err := a.write(ctx, w, former, from, room)
+	now, u, err := a.write(ctx, h, former, from, room)
 	if err != nil || w.dry {
 		return err
 	}
-	now.Marks = append(w.digestMarks(), w.contentMarks()...)
+	now.Marks = append(digester{w}.digestMarks(), h.contentMarks()...)
 	if w.req.NoRecall {
 		now.Uncite()
 	}
@@ -192,7 +193,7 @@ func reportAccount(gen model.Generator, a *account.Account, u *account.Update, t
 
 // formerAccount returns the newest account in the conversation, and the message that holds nothing else; -1 if there is other content
 // in it, which stays, and if the model has not answered since: then it is what the user says.
-func (w *work) formerAccount() (former *account.Account, at int) {
+func (w historian) formerAccount() (former *account.Account, at int) {
 	answered := false
 	for i := len(w.msgs) - 1; i >= 0; i-- {
 		answered = answered || w.msgs[i].Role == core.RoleAssistant
@@ -213,7 +214,7 @@ const (
 )
 
 // contentMarks returns marks of what the newest messages hold, for formats in which messages have other IDs whenever they are read.
-func (w *work) contentMarks() []string {
+func (w historian) contentMarks() []string {
 	var marks []string
 	for i := len(w.msgs) - 1; i >= 0 && len(marks) < markedMessages; i-- {
 		if n := len(w.msgs[i].Parts); n > 0 {
@@ -245,8 +246,8 @@ func contentMark(p core.Part) string {
 
 // covered returns the first message that an account with those marks does not cover: by the ID of the newest one that it does, or else
 // after the first one with a content that it marked, so that nothing new is taken for old.
-func (w *work) covered(marks []string) int {
-	if from := w.since(marks); from > 0 {
+func (w historian) covered(marks []string) int {
+	if from := (digester{w.work}).since(marks); from > 0 {
 		return from
 	}
 	for i := range w.msgs {
@@ -266,7 +267,7 @@ func isAccount(m *core.Message) bool {
 }
 
 // write has the account brought up to date by the messages from index from on, in as many parts as the window of the model requires.
-func (a *writing) write(ctx context.Context, w *work, former *account.Account, from, room int) (*account.Account, account.Update, error) {
+func (a *writing) write(ctx context.Context, w historian, former *account.Account, from, room int) (*account.Account, account.Update, error) {
 	var sum account.Update
 	if !w.newSince(from) && former != nil {
 		return former, sum, nil
@@ -301,7 +302,7 @@ func (a *writing) write(ctx context.Context, w *work, former *account.Account, f
 }
 
 // newSince reports whether a message from index from on is part of the conversation, and not what a condensation put there.
-func (w *work) newSince(from int) bool {
+func (w historian) newSince(from int) bool {
 	for i := from; i < len(w.msgs); i++ {
 		if w.msgs[i].Role != core.RoleSystem && !dialog.AllInserted(&w.msgs[i]) {
 			return true
@@ -311,7 +312,7 @@ func (w *work) newSince(from int) bool {
 }
 
 // citing returns how the account names sources; nil if nothing can be recalled.
-func (w *work) citing() func(m *core.Message, part int) string {
+func (w historian) citing() func(m *core.Message, part int) string {
 	if w.req.NoRecall {
 		return nil
 	}
@@ -319,7 +320,7 @@ func (w *work) citing() func(m *core.Message, part int) string {
 }
 
 // ask asks the model once and returns its text.
-func (a *writing) ask(ctx context.Context, w *work, p *model.Prompt) (string, error) {
+func (a *writing) ask(ctx context.Context, w historian, p *model.Prompt) (string, error) {
 	answer, err := a.gen.Generate(ctx, p)
 	if answer != nil {
 		u := answer.Usage
@@ -348,7 +349,7 @@ func (a *writing) ask(ctx context.Context, w *work, p *model.Prompt) (string, er
 }
 
 // prompts returns the requests for an account, each made from the account so far. The error says that there would be too many.
-func (a *writing) prompts(w *work, former *account.Account, from, room int) ([]func(*account.Account) *model.Prompt, error) {
+func (a *writing) prompts(w historian, former *account.Account, from, room int) ([]func(*account.Account) *model.Prompt, error) {
 	const margin = 0.9 // of the window: tokenizers differ
 	window := a.gen.Info().Window
 	if window == 0 {

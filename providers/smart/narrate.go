@@ -9,8 +9,11 @@ import (
 	"github.com/condensehq/condense/model"
 )
 
+// A historian tells a model about a conversation.
+type historian struct{ *work }
+
 // promptTokens returns the size of a prompt by the host's counter.
-func (w *work) promptTokens(p *model.Prompt) int {
+func (w historian) promptTokens(p *model.Prompt) int {
 	n := w.count(p.System) + core.FramingTokens
 	if p.Tools != "" {
 		n += w.count(p.Tools)
@@ -23,7 +26,7 @@ func (w *work) promptTokens(p *model.Prompt) int {
 
 // narrate writes the messages from index from on as text, in parts of at most limit tokens, with at most so many bytes of every result
 // and of the arguments of every call; 0 means all. A message is in one part, unless it is larger.
-func (w *work) narrate(from, most, limit int) []string {
+func (w historian) narrate(from, most, limit int) []string {
 	var (
 		parts []string
 		b     strings.Builder
@@ -63,7 +66,7 @@ func (w *work) narrate(from, most, limit int) []string {
 
 // write writes message i in the form for a model that shortens it, with at most so many bytes of every result and of the arguments of
 // every call; 0 means all.
-func (w *work) write(b *strings.Builder, i, most int) {
+func (w historian) write(b *strings.Builder, i, most int) {
 	fmt.Fprintf(b, "<%s>\n", w.msgs[i].Role)
 	for k := w.ofMsg[i].Start; k < w.ofMsg[i].End; k++ {
 		box := &w.boxes[k]

@@ -75,7 +75,7 @@ var resultsPass = define("results", classLossy, "",
 		if err != nil || res.Tokens >= size(before) {
 			return err
 		}
-		w.took(before, &res)
+		chooser{w}.took(before, &res)
 		calls := map[string]string{}
 		for i := range res.Messages {
 			m := &res.Messages[i]
@@ -102,7 +102,7 @@ var resultsPass = define("results", classLossy, "",
 				}
 			}
 		}
-		w.continueWith(res.Messages)
+		chooser{w}.continueWith(res.Messages)
 		return nil
 	})
 

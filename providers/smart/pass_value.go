@@ -36,10 +36,13 @@ func (*valueSettings) Removed() map[string]string {
 var valuePass = onDemand(choosing(define("value", classLossy, "",
 	"Keeps the newest messages, and in one message what is most likely to be used of all earlier ones: the user's messages whole, blocks of the files under work, and of the rest what has the highest expected use per token, which was learned from recorded sessions (docs/decisions/0017-value.md).",
 	valueSettings{},
-	func(ctx context.Context, w *work, c valueSettings) error { return w.chooseLines(ctx, &c) })))
+	func(ctx context.Context, w *work, c valueSettings) error { return chooser{w}.chooseLines(ctx, &c) })))
+
+// A chooser has the lines chosen that stay.
+type chooser struct{ *work }
 
 // chooseLines keeps the newest messages and the best lines of the others.
-func (w *work) chooseLines(ctx context.Context, c *valueSettings) error {
+func (w chooser) chooseLines(ctx context.Context, c *valueSettings) error {
 	if w.met() {
 		return nil
 	}
@@ -83,7 +86,7 @@ func (w *work) chooseLines(ctx context.Context, c *valueSettings) error {
 }
 
 // took reports what the choice of lines made of messages.
-func (w *work) took(before []core.Message, res *value.Result) {
+func (w chooser) took(before []core.Message, res *value.Result) {
 	changed := 0
 	for kind, a := range res.Kinds {
 		w.step.Looked += a.Lines
@@ -139,7 +142,7 @@ func handlesIn(messages []core.Message) map[string]bool {
 
 // shortenNewestCalls shortens the arguments of the newest calls that are larger than the share of
 // the newest message. Otherwise neither the calls nor their unread results could be kept.
-func (w *work) shortenNewestCalls() {
+func (w chooser) shortenNewestCalls() {
 	last := len(w.msgs) - 1
 	for last >= 0 && w.msgs[last].Role != core.RoleAssistant {
 		last--
@@ -162,7 +165,7 @@ func (w *work) shortenNewestCalls() {
 
 // withoutHead returns the conversation as it is now, and separately the digest and the account at its head. These are kept unless
 // they take more than half of the room, and lines that they repeat need not be.
-func (w *work) withoutHead() (rest, head []core.Message) {
+func (w chooser) withoutHead() (rest, head []core.Message) {
 	rest = w.result()
 	n := systems(rest)
 	end := n
@@ -184,7 +187,7 @@ func systems(messages []core.Message) int {
 
 // withoutReferences returns messages in which the stubs of earlier condensations no longer say
 // where their content is, since it may be cut by now.
-func (w *work) withoutReferences(messages []core.Message) []core.Message {
+func (w chooser) withoutReferences(messages []core.Message) []core.Message {
 	for i := range messages {
 		m := &messages[i]
 		if m.Protected || m.Role == core.RoleSystem {
@@ -257,13 +260,13 @@ func counterpart(was []core.Part, p core.Part, j, n int) int {
 }
 
 // continueWith replaces the messages of the work by those that a pass made from them.
-func (w *work) continueWith(messages []core.Message) {
+func (w chooser) continueWith(messages []core.Message) {
 	req := *w.req
 	req.Messages = messages
 	next := newWork(&req, w.room, w.reader)
 	next.first, next.base, next.dry = w.first, w.base, w.dry
 	next.usage, next.step, next.steps, next.placed = w.usage, w.step, w.steps, w.placed
-	*w = *next
+	*w.work = *next
 }
 
 // mapTexts returns parts with f applied to their texts, results and arguments, and whether one
