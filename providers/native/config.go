@@ -29,7 +29,7 @@ type Config struct {
 	FoldedChars    int     `json:"folded_chars" doc:"characters for signatures of the files that were read, newest first; 0 means none"`
 }
 
-// Removed says what happens now in place of settings that former versions had.
+// Removed describes the present behaviour for each setting of former versions.
 func (*Config) Removed() map[string]string {
 	const byPreset = "the preset decides it"
 	return map[string]string{ //nolint:gosec // names of settings, no secrets
@@ -63,8 +63,8 @@ func DefaultConfig() Config {
 	return c
 }
 
-// UnmarshalJSON sets c to the preset that data names, the default one if it names none,
-// and then to what else it says. Unknown settings are errors.
+// UnmarshalJSON sets c to the preset that data names, the default one if it names none, and then applies the
+// other settings in data. Unknown settings are errors.
 func (c *Config) UnmarshalJSON(data []byte) error {
 	named := struct {
 		Preset *string `json:"preset"`
@@ -133,7 +133,7 @@ const (
 	requestPrefix = "prefix"
 )
 
-// What no preset changes.
+// Constants of all presets.
 const (
 	// margin is the share of the window of the model that writes which a request leaves free,
 	// because tokenizers differ. Source: Roo-Code's TOKEN_BUFFER_PERCENTAGE.
@@ -142,7 +142,7 @@ const (
 	overlap = 0.05
 	// parallel is the number of parts read at the same time: few enough for the rate limits of a new account.
 	parallel = 4
-	// mostWords is the largest number of tokens of what the user typed, next to a summary: Codex
-	// keeps as many (COMPACT_USER_MESSAGE_MAX_TOKENS).
+	// mostWords is the largest number of tokens of the user's words next to a summary: Codex keeps as many
+	// (COMPACT_USER_MESSAGE_MAX_TOKENS).
 	mostWords = 20_000
 )

@@ -8,7 +8,7 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// A piece is what is not divided further: a group of messages as the model is shown it.
+// A piece is not divided further: a group of messages in the form for the model.
 type piece struct {
 	messages []core.Message
 	tokens   int
@@ -74,8 +74,8 @@ func withoutBeginning(shaped []core.Message) []core.Message {
 	return shaped
 }
 
-// fragments cuts a part into texts of at most so many tokens, at line breaks where there
-// are any. What is no text is left out if it is larger than that.
+// fragments cuts a part into texts of at most so many tokens, at line breaks where there are any. Other content
+// is left out if it is larger than that.
 func fragments(counter core.Counter, part core.Part, room int) []core.Part {
 	n := counter.Count(part)
 	if n <= room {

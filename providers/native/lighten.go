@@ -10,9 +10,8 @@ import (
 	"github.com/condensehq/condense/internal/outline"
 )
 
-// dropStaleEnvironment returns messages in which only the newest environment details are
-// left: what some agents put into every message of the user, what was open and what time it
-// was then.
+// dropStaleEnvironment returns messages in which only the newest environment details are left: some agents add
+// them to every message of the user: open files, the time.
 func dropStaleEnvironment(messages []core.Message) []core.Message {
 	messages = slices.Clone(messages)
 	newest := true
@@ -132,8 +131,7 @@ func unnumbered(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// clipResults returns messages in which what tools were given and what they answered is
-// no longer than the settings allow.
+// clipResults returns messages in which arguments and results of tools are no longer than the preset allows.
 func (p *Provider) clipResults(messages []core.Message) []core.Message {
 	messages = rewriteResults(messages, func(r core.ToolResult) (core.ToolResult, bool) {
 		changed := false
@@ -160,8 +158,8 @@ func (p *Provider) clipResults(messages []core.Message) []core.Message {
 	return messages
 }
 
-// rewriteResults returns a copy of messages with other results, those of the newest
-// messages first. What was given is not touched.
+// rewriteResults returns a copy of messages with other results, those of the newest messages first. The given
+// messages are not touched.
 func rewriteResults(messages []core.Message, rewrite func(core.ToolResult) (core.ToolResult, bool)) []core.Message {
 	messages = slices.Clone(messages)
 	for i := len(messages) - 1; i >= 0; i-- {

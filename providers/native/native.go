@@ -1,5 +1,4 @@
-// Package native has a language model write a summary of what a conversation said, and
-// puts it in the place of the messages.
+// Package native has a language model write a summary of a conversation, which takes the place of the messages.
 package native
 
 import (
@@ -52,7 +51,7 @@ type Provider struct {
 	c      settings
 	gen    model.Generator
 	system string // the instructions of the model
-	prompt string // what it is asked for
+	prompt string // the instructions for a summary
 	fold   folder
 }
 
@@ -83,9 +82,8 @@ func New(c Config, gen model.Generator) (*Provider, error) {
 // Frames implements [core.Framer]: every new text begins with words that package dialog knows.
 func (p *Provider) Frames() bool { return true }
 
-// Condense implements [core.CondensationProvider]. The error wraps [core.ErrUnavailable]
-// if the model cannot be asked. What was spent before an error is in the result that
-// comes with it.
+// Condense implements [core.CondensationProvider]. The error wraps [core.ErrUnavailable] if the model cannot be
+// asked. The result that comes with an error has the usage before it.
 func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -10,8 +10,8 @@ import (
 	"github.com/condensehq/condense/internal/size"
 )
 
-// leastGain is, in tokens, what must be movable for a summary to be worth asking for, and
-// the room that there must be for one. Nothing useful is said in less.
+// leastGain is, in tokens, the least size of movable messages that is worth a summary, and the least room for
+// one. Nothing useful is said in less.
 const leastGain = 64
 
 // A plan says which messages of a request stay and which are summarized. It is made before
@@ -67,7 +67,7 @@ func newPlan(req *core.Request, c *settings) (*plan, error) {
 	}
 	p.room = req.Budget.Room()
 	if floor+leastGain > p.room {
-		// What may not be removed can be more than the target, if not more than the limit.
+		// Messages that must stay may exceed the target, but not the limit.
 		p.room = req.Budget.Limit - req.Budget.Overhead
 	}
 	if floor+leastGain > p.room {
@@ -79,7 +79,7 @@ func newPlan(req *core.Request, c *settings) (*plan, error) {
 	text := min(c.MaxOutput, free/2)
 	if c.sectionMessages > 0 {
 		p.keepSummaries(free / 4)
-		text = free / 4 // of all sections; the rest is for what is recent
+		text = free / 4 // of all sections; the rest is for recent messages
 	}
 	p.keepRecent(c, free-text-min(wordsBudget(req, c), free/8))
 	p.cut(c.sectionMessages)
@@ -90,10 +90,9 @@ func newPlan(req *core.Request, c *settings) (*plan, error) {
 	return p, nil
 }
 
-// settled reports whether a summary of the conversation would take up nothing but
-// summaries, and what the settings keep word for word as long as there is room. To write
-// it would only lose some of what the last one held. The target is not looked at: for one
-// who asks by hand it is below what is there, however often they ask.
+// settled reports whether a summary of the conversation would take up nothing but summaries, and messages that
+// the settings keep word for word as long as there is room. It would only lose a part of the last one. The
+// target is not looked at: for a user who asks by hand it is always below the present size.
 func (p *plan) settled(c *settings) bool {
 	wanted := plan{req: p.req, groups: slices.Clone(p.groups)}
 	wanted.keepFirst(c.KeepFirst, math.MaxInt)
@@ -113,11 +112,11 @@ func (p *plan) settled(c *settings) bool {
 	return summaries
 }
 
-// summary reports whether m begins with a summary. What the user said after one may be
-// in the same message, in formats that take turns.
+// summary reports whether m begins with a summary. Later words of the user may be in the same message, in
+// formats that take turns.
 func summary(m *core.Message) bool { return m.Kind != core.KindOriginal || dialog.HoldsInserted(m) }
 
-// said reports whether m is part of the conversation, and not what a condensation put there.
+// said reports whether m is part of the conversation, and not inserted by a condensation.
 func (c *settings) said(m *core.Message) bool {
 	switch {
 	case dialog.AllInserted(m):
@@ -128,8 +127,8 @@ func (c *settings) said(m *core.Message) bool {
 	return m.Parts[0] != core.Text(c.acknowledgement) // from a format that records no kinds
 }
 
-// keepFirst keeps the groups of the first n messages while they are small compared with the room.
-// A summary at the beginning is not what the conversation began with.
+// keepFirst keeps the groups of the first n messages while they are small compared with the room. A summary at
+// the beginning was not the first message.
 func (p *plan) keepFirst(n, allowed int) {
 	for i := range p.groups {
 		g := &p.groups[i]
@@ -144,7 +143,7 @@ func (p *plan) keepFirst(n, allowed int) {
 	}
 }
 
-// keepUnanswered keeps what the user typed last, if it is not answered yet.
+// keepUnanswered keeps the user's last message, if it is not answered yet.
 func (p *plan) keepUnanswered(allowed int) {
 	for i := len(p.groups) - 1; i >= 0; i-- {
 		g := &p.groups[i]
@@ -174,10 +173,10 @@ func (p *plan) keepSummaries(allowed int) {
 	}
 }
 
-// section reports whether m is a summary, and not the mark of what was truncated.
+// section reports whether m is a summary, and not the mark of a truncation.
 func section(m *core.Message) bool { return m.Kind != core.KindMarker && dialog.AllInserted(m) }
 
-// userTurn reports whether m is something that the user said, not what a tool answered.
+// userTurn reports whether m has words of the user, not the result of a tool.
 func userTurn(m *core.Message) bool {
 	if m.Role != core.RoleUser || m.Kind != core.KindOriginal || m.Blank() {
 		return false
@@ -240,8 +239,7 @@ func (p *plan) snap(start int) int {
 	return start
 }
 
-// cut divides what does not stay into sections of at least so many messages; one section
-// if every is 0.
+// cut divides the other messages into sections of at least so many messages; one section if every is 0.
 func (p *plan) cut(every int) {
 	var section []int
 	for i := range p.groups {
@@ -275,7 +273,7 @@ func (p *plan) hidden(yield func(i int, m *core.Message)) {
 	}
 }
 
-// kept returns the tokens of what stays.
+// kept returns the tokens of the groups that stay.
 func (p *plan) kept() int {
 	n := 0
 	for i := range p.groups {

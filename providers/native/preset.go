@@ -14,7 +14,7 @@ type preset struct {
 
 // A style is the part of a preset that no setting changes.
 type style struct {
-	prompt          string // what the model is asked for
+	prompt          string // the instructions for a summary
 	promptInSystem  bool   // and it is in the system prompt, unless that is the agent's
 	role            core.Role
 	heading         string // first words of the summary; %d is the number of messages that it replaces

@@ -10,7 +10,7 @@ import (
 	"github.com/condensehq/condense/internal/roo"
 )
 
-// A shaper turns messages into what a model is shown.
+// A shaper turns messages into the form for a model.
 type shaper struct {
 	images bool // the model can read them
 	native bool // calls and results stay calls and results
@@ -100,7 +100,7 @@ func renewed(p core.Part) bool {
 	return false
 }
 
-// part appends to parts what replaces p.
+// part appends the replacement of p to parts.
 func (s *shaper) part(parts []core.Part, p core.Part) []core.Part {
 	switch p := p.(type) {
 	case core.Text:
@@ -161,7 +161,7 @@ func (s *shaper) resultText(r core.ToolResult) string {
 	return roo.ToolResultText(r.IsError, items)
 }
 
-// image returns i if the model can see it, else what can be said of it.
+// image returns i if the model can see it, else a description.
 func (s *shaper) image(i core.Image) core.Part {
 	if s.images {
 		return i

@@ -33,11 +33,11 @@ type PassConfig struct {
 	// Settings are the other keys, a JSON object; empty means the defaults.
 	Settings json.RawMessage
 
-	fault error // what was wrong with it when it was read
+	fault error // why it could not be read
 }
 
-// UnmarshalJSON reads a name, or an object with the key "pass". What is neither is reported
-// by [Config.Validate], which knows the place in the list.
+// UnmarshalJSON reads a name, or an object with the key "pass". Anything else is reported by [Config.Validate],
+// which knows the place in the list.
 func (p *PassConfig) UnmarshalJSON(data []byte) error {
 	*p = PassConfig{}
 	p.fault = readPass(data, p)
@@ -74,7 +74,7 @@ func readPass(data []byte, p *PassConfig) error {
 	return err
 }
 
-// MarshalJSON writes what UnmarshalJSON reads.
+// MarshalJSON writes the form that UnmarshalJSON reads.
 func (p PassConfig) MarshalJSON() ([]byte, error) {
 	all := map[string]json.RawMessage{}
 	if len(bytes.TrimSpace(p.Settings)) > 0 {

@@ -89,7 +89,8 @@ func Handover() registry.Strategy {
 // An accounting provider asks a model in its first step.
 type accounting struct{ *Provider }
 
-// EstimateCost implements [core.CostEstimator]. It says what an account costs at the most, of nothing from a cache. Nothing is sent.
+// EstimateCost implements [core.CostEstimator]. It returns the highest cost of an account, with nothing read
+// from a cache. Nothing is sent.
 func (a accounting) EstimateCost(ctx context.Context, req *core.Request) (core.Usage, error) {
 	if err := ctx.Err(); err != nil {
 		return core.Usage{}, err
@@ -175,7 +176,7 @@ func (a *writing) run(ctx context.Context, w *work) error {
 	return nil
 }
 
-// reportAccount says what an account has, in numbers: what a model wrote is in no report.
+// reportAccount summarizes an account in numbers: a report never has text by a model.
 func reportAccount(gen model.Generator, a *account.Account, u *account.Update, tokens, left int) string {
 	s := fmt.Sprintf("%s in %s tokens by %s: %d new, %d changed, %d withdrawn; %d of %d paths, numbers, names and quotes are not in the history and marked",
 		numbers.Plural(len(a.Items), "item"), numbers.Group(tokens), core.Label(gen.Info().Name), u.New, u.Changed, u.Gone, u.Unknown, u.Looked)
@@ -191,8 +192,9 @@ func reportAccount(gen model.Generator, a *account.Account, u *account.Update, t
 	return s
 }
 
-// formerAccount returns the newest account in the conversation, and the message that holds nothing else; -1 if there is other content
-// in it, which stays, and if the model has not answered since: then it is what the user says.
+// formerAccount returns the newest account in the conversation, and the message that holds nothing else; -1 if
+// there is other content in it, which stays, and if the model has not answered since: then it counts as the
+// words of the user.
 func (w historian) formerAccount() (former *account.Account, at int) {
 	answered := false
 	for i := len(w.msgs) - 1; i >= 0; i-- {
@@ -207,13 +209,15 @@ func (w historian) formerAccount() (former *account.Account, at int) {
 	return nil, -1
 }
 
-// markedMessages is how many of the newest messages are marked by their content, and leastMarked the least size of it in bytes.
+// markedMessages is how many of the newest messages are marked by their content, and leastMarked the least size
+// of it in bytes.
 const (
 	markedMessages = 3
 	leastMarked    = 60
 )
 
-// contentMarks returns marks of what the newest messages hold, for formats in which messages have other IDs whenever they are read.
+// contentMarks returns marks of the content of the newest messages, for formats in which messages have other
+// IDs whenever they are read.
 func (w historian) contentMarks() []string {
 	var marks []string
 	for i := len(w.msgs) - 1; i >= 0 && len(marks) < markedMessages; i-- {
@@ -226,7 +230,7 @@ func (w historian) contentMarks() []string {
 	return marks
 }
 
-// contentMark names what a part holds in few tokens; "" if it is too short to differ from others.
+// contentMark names the content of a part in few tokens; "" if it is too short to differ from others.
 func contentMark(p core.Part) string {
 	switch p := p.(type) {
 	case core.Text:
@@ -244,8 +248,9 @@ func contentMark(p core.Part) string {
 	return "=" + core.Handle(p)[:8]
 }
 
-// covered returns the first message that an account with those marks does not cover: by the ID of the newest one that it does, or else
-// after the first one with a content that it marked, so that nothing new is taken for old.
+// covered returns the first message that an account with those marks does not cover: by the ID of the newest
+// one that it does, or else after the first one with a content that it marked, so that nothing new is taken for
+// old.
 func (w historian) covered(marks []string) int {
 	if from := (digester{w.work}).since(marks); from > 0 {
 		return from
@@ -266,7 +271,8 @@ func isAccount(m *core.Message) bool {
 	return alone
 }
 
-// write has the account brought up to date by the messages from index from on, in as many parts as the window of the model requires.
+// write has the account brought up to date by the messages from index from on, in as many parts as the window
+// of the model requires.
 func (a *writing) write(ctx context.Context, w historian, former *account.Account, from, room int) (*account.Account, account.Update, error) {
 	var sum account.Update
 	if !w.newSince(from) && former != nil {
@@ -301,7 +307,8 @@ func (a *writing) write(ctx context.Context, w historian, former *account.Accoun
 	return now, sum, nil
 }
 
-// newSince reports whether a message from index from on is part of the conversation, and not what a condensation put there.
+// newSince reports whether a message from index from on is part of the conversation, and not inserted by a
+// condensation.
 func (w historian) newSince(from int) bool {
 	for i := from; i < len(w.msgs); i++ {
 		if w.msgs[i].Role != core.RoleSystem && !dialog.AllInserted(&w.msgs[i]) {
@@ -342,13 +349,14 @@ func (a *writing) ask(ctx context.Context, w historian, p *model.Prompt) (string
 	if text == "" {
 		return "", fmt.Errorf("ask the model for an account: %w", model.ErrNoText)
 	}
-	if answer.Truncated { // what is incomplete is not used
+	if answer.Truncated { // an incomplete line is not used
 		text = text[:max(0, strings.LastIndexByte(text, '\n'))]
 	}
 	return text, nil
 }
 
-// prompts returns the requests for an account, each made from the account so far. The error says that there would be too many.
+// prompts returns the requests for an account, each made from the account so far. The error says that there
+// would be too many.
 func (a *writing) prompts(w historian, former *account.Account, from, room int) ([]func(*account.Account) *model.Prompt, error) {
 	const margin = 0.9 // of the window: tokenizers differ
 	window := a.gen.Info().Window

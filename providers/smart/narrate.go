@@ -24,8 +24,9 @@ func (w historian) promptTokens(p *model.Prompt) int {
 	return n
 }
 
-// narrate writes the messages from index from on as text, in parts of at most limit tokens, with at most so many bytes of every result
-// and of the arguments of every call; 0 means all. A message is in one part, unless it is larger.
+// narrate writes the messages from index from on as text, in parts of at most limit tokens, with at most so
+// many bytes of every result and of the arguments of every call; 0 means all. A message is in one part, unless
+// it is larger.
 func (w historian) narrate(from, most, limit int) []string {
 	var (
 		parts []string
@@ -64,8 +65,8 @@ func (w historian) narrate(from, most, limit int) []string {
 	return parts
 }
 
-// write writes message i in the form for a model that shortens it, with at most so many bytes of every result and of the arguments of
-// every call; 0 means all.
+// write writes message i in the form for a model that shortens it, with at most so many bytes of every result
+// and of the arguments of every call; 0 means all.
 func (w historian) write(b *strings.Builder, i, most int) {
 	fmt.Fprintf(b, "<%s>\n", w.msgs[i].Role)
 	for k := w.ofMsg[i].Start; k < w.ofMsg[i].End; k++ {

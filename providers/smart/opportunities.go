@@ -9,7 +9,7 @@ import (
 	"github.com/condensehq/condense/internal/dialog"
 )
 
-// An Opportunity says what one pass would save by itself, with its default settings.
+// An Opportunity is the saving of one pass by itself, with its default settings.
 type Opportunity struct {
 	Class string // lossless, superseded or lossy
 	core.Step

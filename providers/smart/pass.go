@@ -16,10 +16,10 @@ var passes = []pass{
 	maskPass, prunePass, valuePass, headTailPass, cutPass, resultsPass, windowPass, scorePass, reasoningPass, digestPass,
 }
 
-// removedPasses says what to use in place of passes that former versions had.
+// removedPasses names the replacements of passes of former versions.
 var removedPasses = map[string]string{
-	"args":      `leave it out, "value" alone keeps more of what is needed later; {pass: mask, inputs: true} removes long arguments of old calls`,
-	"prose":     `leave it out, "value" alone keeps more of what is needed later`,
+	"args":      `leave it out, "value" alone keeps more of the text that is needed later; {pass: mask, inputs: true} removes long arguments of old calls`,
+	"prose":     `leave it out, "value" alone keeps more of the text that is needed later`,
 	"summarize": `a provider of the strategy "native" with the preset "sections" writes such summaries; name it in the chain`,
 }
 
@@ -40,16 +40,16 @@ func passNames() []string {
 	return names
 }
 
-// A class says what the reader loses by a pass.
+// A class is the kind of loss that a pass causes.
 type class string
 
 const (
-	// Lossless: what is removed carries no information, or appears elsewhere in the
-	// conversation, and the stub says where.
+	// Lossless: removed content carries no information, or appears elsewhere in the conversation, and the stub
+	// says where.
 	classLossless class = "lossless"
-	// Superseded: a newer version of what is removed appears elsewhere.
+	// Superseded: a newer version of removed content appears elsewhere.
 	classSuperseded class = "superseded"
-	// Lossy: what is removed can only be recalled by its handle.
+	// Lossy: removed content can only be recalled by its handle.
 	classLossy class = "lossy"
 	// Model: a language model writes.
 	classModel class = "model"
@@ -60,9 +60,8 @@ type pass struct {
 	name   string
 	class  class
 	source string // of the method and its constants; empty if it is our own
-	// onDemand: the pass saves what it is asked for, or adds something.
-	// refers: the pass leaves stubs that point at unchanged text elsewhere.
-	// chooses: the pass selects lines, so such pointers become invalid.
+	// onDemand: the pass saves as much as it is asked for, or adds something. refers: the pass leaves stubs
+	// that point at unchanged text elsewhere. chooses: the pass selects lines, so such pointers become invalid.
 	onDemand, refers, chooses bool
 	doc                       string
 	settings                  func() []registry.Setting

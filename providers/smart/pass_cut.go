@@ -146,8 +146,8 @@ var headTailPass = define("headtail", classLossy, "",
 		return cut(w, limit, limit)
 	})
 
-// fitted returns the largest number between least and most, to within a few percent, with which try meets the target. It
-// is least if there is none.
+// fitted returns the largest number between least and most, to within a few percent, with which try meets the
+// target. It is least if there is none.
 func (w cutter) fitted(least, most int, try func(w *work, n int)) int {
 	const precision = 32
 	for most-least > least/precision {

@@ -74,7 +74,7 @@ func isDigest(m *core.Message) bool {
 	return ok && strings.HasPrefix(string(t), digestHead)
 }
 
-// A digester says what was in a conversation.
+// A digester describes a conversation.
 type digester struct{ *work }
 
 // since returns the first message that a digest with those marks does not cover.
@@ -120,7 +120,7 @@ func (w digester) digest(from int) digestText {
 	return d
 }
 
-// asked quotes what the user said, the newest first.
+// asked quotes the user, newest messages first.
 func (w digester) asked(from int) []string {
 	var out []string
 	for i := len(w.pieces) - 1; i >= 0 && w.message(i) >= from; i-- {
@@ -260,7 +260,7 @@ func (d *digestText) same(e *digestText) bool {
 	return slices.EqualFunc(d.lists[:], e.lists[:], slices.Equal[[]string])
 }
 
-// readDigest parses what text wrote.
+// readDigest parses the output of text.
 func readDigest(s string) digestText {
 	var d digestText
 	list := -1

@@ -120,8 +120,8 @@ var duplicatesPass = referring(define("duplicates", classLossless, "",
 		return nil
 	}))
 
-// repeats reports whether texts of kind k are replaced by a reference to an equal one. What
-// the user typed is kept where it was typed.
+// repeats reports whether texts of kind k are replaced by a reference to an equal one. Text that the user typed
+// is kept where it was typed.
 func repeats(k dialog.Kind) bool {
 	return k == dialog.KindToolResult || k == dialog.KindInjected || k == dialog.KindProjectRules || k == dialog.KindAssistant
 }
@@ -216,8 +216,8 @@ var supersededPass = referring(define("superseded", classSuperseded, "",
 // mark its errors as such: such an answer shows no state of the file.
 func unreadable(text string) bool { return len(text) < 400 && wrong(text) > worthLittle }
 
-// supersedeRuns takes out what calls answered that were made again with the same arguments.
-// What failed stays: how it failed may be what the later call was for.
+// supersedeRuns removes the results of calls that were made again with the same arguments. Failures stay: they
+// may be the reason for the later call.
 func (w referrer) supersedeRuns() {
 	type run struct{ name, args string }
 	newest := map[run]int{}

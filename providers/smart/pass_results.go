@@ -106,8 +106,8 @@ var resultsPass = define("results", classLossy, "",
 		return nil
 	})
 
-// asStub returns a result with a stub in place of the mark that value ends it with, which an extract explains and a result
-// by itself does not.
+// asStub returns a result with a stub in place of the mark that value ends it with, which an extract explains
+// and a result by itself does not.
 func asStub(text, tool string) string {
 	at := strings.LastIndexByte(text, '\n') + 1
 	mark, ok := strings.CutPrefix(text[at:], stubStart)

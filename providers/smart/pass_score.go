@@ -98,7 +98,7 @@ func (w hider) hideInOrder(groups []group, order []int) {
 	}
 }
 
-// A score is what is said of a message or a group of them.
+// A score has the properties of a message, or of a group of them.
 type score struct{ wrong, calls, files, user, thinking, short bool }
 
 func (s score) points(c *scoreSettings) int {

@@ -28,7 +28,7 @@ func (s *valueSettings) Validate() error {
 	return nil
 }
 
-// Removed says what happens now in place of settings that former versions had.
+// Removed describes the present behaviour for each setting of former versions.
 func (*valueSettings) Removed() map[string]string {
 	return map[string]string{"judge": "no model is asked for close choices; leave it out"}
 }
@@ -85,7 +85,7 @@ func (w chooser) chooseLines(ctx context.Context, c *valueSettings) error {
 	return nil
 }
 
-// took reports what the choice of lines made of messages.
+// took reports the effect of the choice of lines.
 func (w chooser) took(before []core.Message, res *value.Result) {
 	changed := 0
 	for kind, a := range res.Kinds {
@@ -163,8 +163,8 @@ func (w chooser) shortenNewestCalls() {
 	w.settle()
 }
 
-// withoutHead returns the conversation as it is now, and separately the digest and the account at its head. These are kept unless
-// they take more than half of the room, and lines that they repeat need not be.
+// withoutHead returns the conversation as it is now, and separately the digest and the account at its head.
+// These are kept unless they take more than half of the room, and lines that they repeat need not be.
 func (w chooser) withoutHead() (rest, head []core.Message) {
 	rest = w.result()
 	n := systems(rest)

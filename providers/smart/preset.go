@@ -80,12 +80,12 @@ func findPreset(name string) (*preset, bool) {
 	return nil, false
 }
 
-// removedPresets says what to use in place of presets that former versions had.
+// removedPresets names the replacements of presets of former versions.
 var removedPresets = map[string]string{
-	"conservative":        `"balanced" keeps more of what is needed later, at every size`,
-	"observation_masking": `use passes: [{pass: mask, keep: 10}], which is the same, or "balanced", which keeps more of what is needed later`,
-	"clear_tool_uses":     `use passes: [{pass: mask, keep: 3}], which is the same, or "balanced", which keeps more of what is needed later`,
-	"prune":               `use passes: [prune], which is the same, or "balanced", which keeps more of what is needed later`,
-	"headtail":            `use passes: [{pass: headtail, fit: true, tokens: 40, keep: 0}], which is the same, or "balanced", which keeps more of what is needed later`,
-	"score":               `use passes: [score], which is the same, or "balanced", which keeps more of what is needed later`,
+	"conservative":        `"balanced" keeps more of the text that is needed later, at every size`,
+	"observation_masking": `use passes: [{pass: mask, keep: 10}], which is the same, or "balanced", which keeps more of the text that is needed later`,
+	"clear_tool_uses":     `use passes: [{pass: mask, keep: 3}], which is the same, or "balanced", which keeps more of the text that is needed later`,
+	"prune":               `use passes: [prune], which is the same, or "balanced", which keeps more of the text that is needed later`,
+	"headtail":            `use passes: [{pass: headtail, fit: true, tokens: 40, keep: 0}], which is the same, or "balanced", which keeps more of the text that is needed later`,
+	"score":               `use passes: [score], which is the same, or "balanced", which keeps more of the text that is needed later`,
 }

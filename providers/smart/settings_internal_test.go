@@ -61,8 +61,8 @@ func TestWrongSettings(t *testing.T) {
 		`{"preset":"tidy"}`: `preset: no preset "tidy"; there are ` + strings.Join(presetNames(), ", "),
 		`{"preset":""}`:     "",
 		// of former versions
-		`{"preset":"conservative"}`: `preset: there is no preset "conservative" any more: "balanced" keeps more of what is needed later, at every size`,
-		`{"preset":"headtail"}`:     `preset: there is no preset "headtail" any more: use passes: [{pass: headtail, fit: true, tokens: 40, keep: 0}], which is the same, or "balanced", which keeps more of what is needed later`,
+		`{"preset":"conservative"}`: `preset: there is no preset "conservative" any more: "balanced" keeps more of the text that is needed later, at every size`,
+		`{"preset":"headtail"}`:     `preset: there is no preset "headtail" any more: use passes: [{pass: headtail, fit: true, tokens: 40, keep: 0}], which is the same, or "balanced", which keeps more of the text that is needed later`,
 		`null`:                      "",
 	} {
 		if want != "" {

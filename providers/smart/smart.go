@@ -1,7 +1,7 @@
-// Package smart shortens conversations by passes: first they remove what is repeated, stale
-// or empty, then what is least likely to be used again. Passes work on the parts of messages,
-// in place. Every pass leaves a valid conversation, and a stub for what it removes. No model
-// is called, except for the account of the strategy handover.
+// Package smart shortens conversations by passes: first they remove repeated, stale and empty content, then the
+// content that is least likely to be used again. Passes work on the parts of messages, in place. Every pass
+// leaves a valid conversation, and a stub for removed content. No model is called, except for the account of
+// the strategy handover.
 package smart
 
 import (
@@ -66,8 +66,8 @@ func New(c Config) (*Provider, error) {
 // Frames implements [core.Framer]: every new text begins with words that package dialog knows.
 func (p *Provider) Frames() bool { return true }
 
-// maxRounds is how often the list of passes runs at most. What one pass does may give an
-// earlier pass something to do, and a second condensation must find nothing left to do.
+// maxRounds is how often the list of passes runs at most. One pass may give an earlier pass something to do,
+// and a second condensation must find nothing left to do.
 const maxRounds = 4
 
 // Condense implements [core.CondensationProvider]. It returns a conversation that meets the
@@ -108,7 +108,7 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 	return out, nil
 }
 
-// A progress is what the passes of a run did so far.
+// A progress is the state of a run of passes.
 type progress struct {
 	done    []*core.Step // by pass, in all rounds; nil if it did not run
 	changed bool         // in this round
@@ -116,7 +116,7 @@ type progress struct {
 	covered bool         // a pass will select lines, so passes that leave references do not run
 }
 
-// run runs the list of passes until nothing changes, and reports what each did.
+// run runs the list of passes until nothing changes, and returns a report for each.
 func (p *Provider) run(ctx context.Context, w *work) ([]core.Step, error) {
 	at := progress{done: make([]*core.Step, len(p.steps))}
 	for round := range maxRounds {
@@ -262,8 +262,8 @@ func cacheStep(req *core.Request, after []core.Message) core.Step {
 	if percent := 100 * tokens / all; percent > 0 {
 		share = fmt.Sprintf(" (%d %% of the tokens)", percent)
 	}
-	// In a cache that reads at a tenth of the price and writes at five quarters, everything after
-	// the change is written once, and every later turn saves a tenth of what was removed.
+	// In a cache that reads at a tenth of the price and writes at five quarters, everything after the change is
+	// written once, and every later turn saves a tenth of the removed tokens.
 	if turns := math.Ceil(1.25 * float64(left-tokens) / (0.1 * float64(max(1, all-left)))); turns > 0 {
 		rewriting = "rewriting pays off after " + numbers.Plural(int(turns), "turn")
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/condensehq/condense/internal/dialog"
 )
 
-// A box is what holds text in a message: a text part, the arguments of a call, reasoning,
-// or the texts of a tool result. Its pieces, put together, are its text.
+// A box holds text in a message: a text part, the arguments of a call, reasoning, or the texts of a tool
+// result. Its pieces, put together, are its text.
 type box struct {
 	msg, part  int
 	pieces     core.Span
@@ -183,7 +183,7 @@ func (w *work) book(p *piece, n int) {
 	w.dirty[w.boxes[p.box].msg] = true
 }
 
-// leave replaces piece i by the stub of what it was. See [stub].
+// leave replaces piece i by a stub; see [stub].
 func (w *work) leave(i int, s stub) {
 	p := &w.pieces[i]
 	if p.fixed || p.gone {
@@ -250,7 +250,7 @@ func (w *work) clear(u *use) {
 	b.mediaGone = b.media
 }
 
-// describe fills in what a stub for piece i says of it.
+// describe completes the stub of piece i.
 func (w *work) describe(i int, s *stub) {
 	p := &w.pieces[i]
 	if s.lines == 0 && s.bytes == 0 {
@@ -263,7 +263,7 @@ func (w *work) describe(i int, s *stub) {
 	s.handle = w.handle(p)
 }
 
-// label names what a piece is of, for a stub.
+// label names the origin of a piece, for a stub.
 func (w *work) label(p *piece) (of string, isError bool) {
 	u := p.use
 	switch {

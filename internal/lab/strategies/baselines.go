@@ -11,7 +11,7 @@ import (
 )
 
 // A baseline is a list of passes of the strategy smart that others are compared with. It can be
-// named like a preset of smart, which it is not: every one of them keeps less of what is needed
+// named like a preset of smart, which it is not: every one of them keeps less of the content that is needed
 // later than the presets do.
 type baseline struct {
 	name string

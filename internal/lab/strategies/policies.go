@@ -19,8 +19,8 @@ var usualPolicies = []string{
 	"library=smart/balanced", "gateway=smart/balanced@money",
 }
 
-// Policies opens the policies of lists, each with commas between several; none is the usual ones. See the help of condense
-// compare for their form.
+// Policies opens the policies of lists, each with commas between several; none is the usual ones. See the help
+// of condense compare for their form.
 func (b *Opener) Policies(ctx context.Context, lists []string) ([]lab.Policy, error) {
 	var words []string
 	for _, list := range lists {
@@ -132,7 +132,7 @@ func (b *Opener) policy(ctx context.Context, word string) (lab.Policy, error) {
 
 var policySettings = []string{"threshold", "target", "max", "gain", "new", "money", "cold", "payback", "leave", "floor", "risk", "ingest"}
 
-// ingest opens what shortens new tool results as the gateway does: without loss, and those above a size; 0 is no size.
+// ingest opens the strategy that shortens new tool results as the gateway does: without loss, and those above a size; 0 is no size.
 func (b *Opener) ingest(ctx context.Context, most int) (lab.Strategy, error) {
 	settings, err := ingest.Settings(ingest.Options{Lossless: true, MaxResult: most})
 	if err != nil {

@@ -31,7 +31,8 @@ var usual = []string{
 	"smart/balanced", "smart/headtail", "smart/lossless", "smart/observation_masking", fittedMasking, "slidingwindow/budget", "slidingwindow/half",
 }
 
-// fittedMasking removes old results until the target is met, so that no truncation follows, which presets with a fixed number need.
+// fittedMasking removes old results until the target is met, so that no truncation follows, which presets with
+// a fixed number need.
 const fittedMasking = `masking fitted=smart{"passes":[{"pass":"mask","keep":0,"until_target":true}]}`
 
 // presetSettings are the settings that NAME/PRESET may set: the first of them that a strategy has.
@@ -77,7 +78,7 @@ func (b *Opener) Open(ctx context.Context, lists []string) (*Set, error) {
 		words = slices.Concat(b.declared(), usual)
 	}
 	var errs []error
-	seen := map[string]string{} // what a name means
+	seen := map[string]string{} // the meaning of a name
 	for _, word := range words {
 		expanded := []string{word}
 		if word == "all" {
@@ -124,7 +125,7 @@ func (e *muteError) Unwrap() error { return e.err }
 func (b *Opener) mute(ctx context.Context, p *config.Provider, profile string) error {
 	s, err := b.Registry.Get(p.Strategy)
 	if err != nil {
-		return nil //nolint:nilerr // a plugin; what else is wrong shows when it is opened
+		return nil //nolint:nilerr // a plugin; other faults show when it is opened
 	}
 	r, err := b.Config.Resolve(profile, "")
 	if err != nil {
