@@ -252,7 +252,7 @@ func contentMark(p core.Part) string {
 // one that it does, or else after the first one with a content that it marked, so that nothing new is taken for
 // old.
 func (w historian) covered(marks []string) int {
-	if from := (digester{w.work}).since(marks); from > 0 {
+	if from := digester(w).since(marks); from > 0 {
 		return from
 	}
 	for i := range w.msgs {

@@ -150,7 +150,7 @@ func (h *History) checkQuote(whole, inner string, of Section, c *Checks) string 
 	return whole
 }
 
-// after returns the part of whole behind inner.
+// after returns the part of whole that follows inner.
 func after(whole, inner string) string { return whole[strings.Index(whole, inner)+len(inner):] }
 
 var shortToken = regexp.MustCompile(wordsForm)
