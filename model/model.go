@@ -66,10 +66,6 @@ type Prompt struct {
 	// Cached means that all messages but the last have been sent before in exactly this
 	// form, so the vendor's prompt cache is worth using.
 	Cached bool
-	// Alternatives is how many of the most likely tokens to return for each token of the answer, at
-	// most 20; 0 means none. A model that cannot return them fails with [core.ErrUnavailable] before it
-	// spends anything, or answers without them.
-	Alternatives int
 }
 
 // An Answer is a model's answer.
@@ -77,17 +73,6 @@ type Answer struct {
 	Text      string     // without tool calls and reasoning
 	Truncated bool       // the answer reached the limit of output tokens
 	Usage     core.Usage // as counted by the vendor
-	// Tokens are the tokens of the text, if [Prompt.Alternatives] asked for them; empty if the model does not return
-	// them.
-	Tokens []Token
-}
-
-// A Token is a piece of an answer.
-type Token struct {
-	Text    string
-	LogProb float64 // the natural logarithm of its probability
-	// Alternatives are the most likely tokens in its place, usually with itself.
-	Alternatives []Token
 }
 
 // Info has the known properties of a model. Numbers are tokens; zero means unknown.

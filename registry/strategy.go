@@ -30,6 +30,7 @@ type Strategy struct {
 	Abilities core.Abilities
 
 	settings func() []Setting
+	removed  map[string]string // see [Settings]
 	open     func(ctx context.Context, settings json.RawMessage, env Env) (core.CondensationProvider, error)
 }
 
@@ -75,7 +76,9 @@ func nested(settings []Setting, prefix string, depth int, f func(s Setting, dept
 // Settings are settings of type C, a struct with json tags, given by a function that returns
 // the defaults. It is a function so that two users never share a map.
 //
-// A `doc` tag documents a field and an `enum` tag lists its values, separated by "|".
+// A `doc` tag documents a field and an `enum` tag lists its values, separated by "|". If *C has a
+// method Removed() map[string]string, its keys are settings of former versions, its values say
+// what happens now: an error names that instead of an unknown setting.
 type Settings[C any] func() C
 
 // Decode returns the defaults overridden by raw, a JSON object; empty means the defaults.
@@ -98,6 +101,7 @@ func Define[C any](name, doc string, defaults func() C,
 		Name:     name,
 		Doc:      doc,
 		settings: settings.List,
+		removed:  removed(new(C)),
 		open: func(ctx context.Context, raw json.RawMessage, env Env) (core.CondensationProvider, error) {
 			c, err := settings.Decode(raw)
 			if err != nil {
@@ -120,6 +124,18 @@ func (s Strategy) Settings() []Setting {
 		return nil
 	}
 	return s.settings()
+}
+
+// Removed says what happens now in place of a setting of a former version; empty if there was none
+// of that name.
+func (s Strategy) Removed(setting string) string { return s.removed[setting] }
+
+// removed returns what settings, a pointer to a struct, say of those of former versions.
+func removed(settings any) map[string]string {
+	if r, ok := settings.(interface{ Removed() map[string]string }); ok {
+		return r.Removed()
+	}
+	return nil
 }
 
 // Open makes a provider with the given settings, a JSON object; empty means the
@@ -147,7 +163,7 @@ func decode[C any](raw json.RawMessage, c *C) error {
 		d := json.NewDecoder(bytes.NewReader(raw))
 		d.DisallowUnknownFields()
 		if err := d.Decode(c); err != nil {
-			return fmt.Errorf("settings: %w", explain(err, raw, *c))
+			return fmt.Errorf("settings: %w", explain(err, raw, *c, removed(c)))
 		}
 		if _, err := d.Token(); !errors.Is(err, io.EOF) {
 			return errors.New("settings: more than one JSON value")
@@ -161,8 +177,8 @@ func decode[C any](raw json.RawMessage, c *C) error {
 	return nil
 }
 
-// explain returns an error of encoding/json in terms of settings.
-func explain(err error, raw json.RawMessage, config any) error {
+// explain returns an error of encoding/json in terms of settings. Gone are those of former versions.
+func explain(err error, raw json.RawMessage, config any, gone map[string]string) error {
 	if wrong := new(json.UnmarshalTypeError); errors.As(err, &wrong) {
 		if wrong.Field == "" {
 			return fmt.Errorf("got a JSON %s; want an object", wrong.Value)
@@ -173,6 +189,9 @@ func explain(err error, raw json.RawMessage, config any) error {
 	if text := err.Error(); strings.HasPrefix(text, unknown) {
 		name := strings.Trim(strings.TrimPrefix(text, unknown), `"`)
 		where, names, ok := home(raw, reflect.TypeOf(config), name)
+		if now := gone[name]; now != "" && where == "" {
+			return fmt.Errorf("there is no setting %q any more: %s", name, now)
+		}
 		if !ok { // it is a duplicate, or the rest cannot be read
 			for _, s := range describe(config) {
 				names = append(names, s.Name)

@@ -52,8 +52,8 @@ func TestShadowsAgreeWithCompare(t *testing.T) {
 		Profiles:       map[string]config.ProfileValues{"main": profile("whole"), "head": profile("head"), "mask": profile("mask"), "slide": profile("slide")},
 		Providers: map[string]config.ProviderValues{
 			"whole": {Strategy: "smart"},
-			"head":  {Strategy: "smart", Settings: []byte(`{"preset": "headtail"}`)},
-			"mask":  {Strategy: "smart", Settings: []byte(`{"preset": "observation_masking"}`)},
+			"head":  {Strategy: "smart", Settings: []byte(`{"passes": [{"pass": "headtail", "fit": true, "tokens": 40, "keep": 0}]}`)},
+			"mask":  {Strategy: "smart", Settings: []byte(`{"passes": ["mask"]}`)},
 			"slide": {Strategy: "slidingwindow", Settings: []byte(`{"mode": "budget"}`)},
 		},
 	}, config.Options{})

@@ -119,9 +119,6 @@ func (c *Client) generate(ctx context.Context, p *model.Prompt) (answer *model.A
 	if err := ctx.Err(); err != nil {
 		return answer, 0, stopped(ctx, "before the model was asked")
 	}
-	if p.Alternatives > 0 && !c.vendor.Alternatives {
-		return answer, 0, &Error{Kind: KindRefused, Message: "the vendor's API gives no probabilities of tokens", Err: core.ErrUnavailable}
-	}
 	for failures := 1; ; failures++ {
 		key, err := c.key()
 		if err != nil {
@@ -135,7 +132,6 @@ func (c *Client) generate(ctx context.Context, p *model.Prompt) (answer *model.A
 		}
 		if e == nil {
 			answer.Text, answer.Truncated = reply.Text.String(), reply.Truncated
-			answer.Tokens = reply.Tokens
 			c.doubt(ctx, p, reply)
 			return answer, attempts, nil
 		}

@@ -32,8 +32,6 @@ type Vendor struct {
 	// vendor returned. Compacts is the API whose requests accept the array.
 	Compaction *Vendor
 	Compacts   string
-	// Alternatives says that Body asks for the alternatives of tokens; see [model.Prompt].
-	Alternatives bool
 	// Clean removes text that is not part of the answer.
 	Clean func(text string) string
 }
@@ -58,8 +56,6 @@ type Reply struct {
 	// Written are the tokens of Usage.InputTokens that were written to a cache, for which
 	// some vendors charge more.
 	Written int
-	// Tokens are the tokens of the text, if the request asked for them and the server returned them.
-	Tokens []model.Token
 
 	sent int // bytes of the request
 }

@@ -175,7 +175,7 @@ func settingFaults(s registry.Strategy, raw json.RawMessage, env registry.Env) [
 	for name := range settings {
 		if !slices.Contains(known, name) {
 			delete(settings, name)
-			faults = append(faults, unknownSetting(s.Name, name, known))
+			faults = append(faults, unknownSetting(s, name, known))
 		}
 	}
 	for first := true; ; first = false {
@@ -194,9 +194,13 @@ func settingFaults(s registry.Strategy, raw json.RawMessage, env registry.Env) [
 	}
 }
 
-func unknownSetting(strategy, name string, known []string) config.ProviderFault {
-	f := settingFault(name, "unknown setting of "+strategy, suggest.Name(name, known))
+func unknownSetting(s registry.Strategy, name string, known []string) config.ProviderFault {
+	f := settingFault(name, "unknown setting of "+s.Name, suggest.Name(name, known))
 	f.AtName = true
+	if now := s.Removed(name); now != "" {
+		f.Problem, f.Suggestion = "there is no such setting of "+s.Name+" any more: "+now, ""
+		return f
+	}
 	if f.Suggestion == "" && len(known) > 0 {
 		f.Allowed = "there are " + strings.Join(known, ", ")
 	} else if len(known) == 0 {

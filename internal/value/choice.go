@@ -8,9 +8,7 @@ type choice struct {
 	terms     []termState
 	phrases   []float32 // the value of each phrase; 0 if a kept line has it
 	filling   bool      // all lines of any value are kept; see gone
-	taken     []float32 // for each passage, the value per token of the first line that [choice.choose] picked; nil without a judge
 	threshold float32   // the value per token of the last line picked
-	factors   []float32 // the judge's factor for the values of each passage; nil without a judge
 	marks     []string  // of media that an extract may mention
 	mediaAt   []int32   // for each mark, the pick that includes it; 0 if none does
 }
@@ -28,9 +26,6 @@ func newChoice(rated preface) *choice {
 	}}
 	w.terms = make([]termState, w.c.Terms())
 	w.phrases = make([]float32, len(w.c.phrases))
-	if w.o.Judge != nil {
-		w.taken = make([]float32, len(w.c.Passages))
-	}
 	return w
 }
 

@@ -19,7 +19,6 @@ const (
 // choose picks lines, best first, until the room is used. Then it drops lines that later picks made redundant, and
 // fills the room again.
 func (w *choice) choose(ctx context.Context) error {
-	clear(w.taken)
 	w.threshold = 0
 	from := int32(len(w.picks) - 1)
 	q := newQueue(w.candidates(0, len(w.passages), w.eligible))
@@ -138,9 +137,6 @@ func (w *choice) fill(ctx context.Context, q *queue, limit float64) (last float3
 			continue
 		}
 		q.pop()
-		if p := w.lines[s.Start].passage; w.taken != nil && w.passages[p].opened == 0 {
-			w.taken[p] = r
-		}
 		w.take(s, w.cost(s))
 		last = r
 		// Lines next to kept ones became cheaper, and their value rose.
@@ -191,9 +187,6 @@ func (w *choice) rate(s core.Span) float32 {
 	gain := w.gain(s)
 	if gain <= 0 {
 		return 0
-	}
-	if w.factors != nil {
-		gain *= w.factors[w.lines[s.Start].passage]
 	}
 	return gain * w.weight(s) / float32(w.cost(s))
 }

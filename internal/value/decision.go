@@ -79,7 +79,8 @@ func (w claims) keepDecisions(context.Context) error {
 			continue
 		}
 		for l := pass.Lines.End - 1; l >= pass.Lines.Start; l-- {
-			if w.lines[l].at != 0 || w.c.Lines[l].shape != shapeProse || !decisionForm.MatchString(w.c.Lines[l].Text) {
+			if w.lines[l].at != 0 || w.c.Lines[l].shape != shapeProse || w.spent()+w.least(l) > limit ||
+				!decisionForm.MatchString(w.c.Lines[l].Text) { // last, because it takes longest
 				continue
 			}
 			s := w.blockOf(l)
@@ -95,6 +96,14 @@ func (w claims) keepDecisions(context.Context) error {
 		}
 	}
 	return nil
+}
+
+// least returns a lower bound of the cost of any lines with l among them.
+func (w claims) least(l int) float64 {
+	if w.gone(l) {
+		return 1
+	}
+	return max(1, float64(w.lines[l].tokens)-gapTokens)
 }
 
 // keepQuestions keeps the assistant's last words before a short message of the user, newest first: a "yes" answers

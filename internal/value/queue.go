@@ -285,8 +285,5 @@ func (w *choice) loss(t *tally, l int) float32 {
 			}
 		}
 	}
-	if w.factors != nil {
-		loss *= w.factors[w.lines[l].passage]
-	}
 	return loss
 }

@@ -40,9 +40,6 @@ type Options struct {
 	Only func(m *core.Message, part int) bool
 	// NoHandles leaves out all handles, for conversations without a way to recall by them.
 	NoHandles bool
-	// Judge returns the probability of later use of each passage, given in a few words. It is called at most once,
-	// for the passages with the closest choices. Nil, or an answer of the wrong length, changes nothing.
-	Judge func(ctx context.Context, passages []string) []float64
 	// Account is an account of the messages elsewhere in the conversation; empty if there is none. Lines that it
 	// repeats lose their value; lines about names that it only mentions gain value.
 	Account string
@@ -99,17 +96,6 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 			return same, nil
 		}
 		return res, nil
-	}
-	if o.Judge != nil {
-		judged, err := w.judge(ctx)
-		if err != nil {
-			return Result{}, err
-		}
-		if judged {
-			if res, err = w.shorten(ctx); err != nil {
-				return Result{}, err
-			}
-		}
 	}
 	for _, again := range []func(context.Context, *choice, Result) (Result, error){less, more} {
 		if res, err = again(ctx, w, res); err != nil {

@@ -11,12 +11,12 @@ import (
 	"github.com/condensehq/condense/model"
 )
 
-// A scribe asks a model and adds up what that takes. It is safe for concurrent use.
+// A scribe asks a model and adds up the usage. It is safe for concurrent use.
 type scribe struct {
 	gen model.Generator
 
 	mu    sync.Mutex
-	spare int // calls beyond those that are planned, for what must be asked again
+	spare int // calls beyond the planned ones, for second attempts
 	usage core.Usage
 }
 

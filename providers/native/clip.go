@@ -5,9 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// clip returns text without its middle if it has more than keep bytes, with a note of how
-// much is missing: the beginning says what it is, the end its outcome. Runes stay
-// whole.
+// clip returns text without its middle if it has more than keep bytes, with a note of how much is missing: the
+// beginning says the subject, the end the outcome. Runes stay whole.
 func clip(text string, keep int) string {
 	if len(text) <= keep {
 		return text

@@ -8,10 +8,10 @@ import (
 	"github.com/condensehq/condense/model"
 )
 
-// EstimateCost implements [core.CostEstimator]. It says what req costs at the most if the
-// model is not asked again because it said too much: input by the host's counter and none
-// of it from a cache, every answer as long as it may be. Nothing is sent. A model that cannot
-// be asked, such as one without its key, costs nothing: the error says why.
+// EstimateCost implements [core.CostEstimator]. It returns the highest cost of req if no answer is too long and
+// asked for again: input by the host's counter and none of it from a cache, every answer as long as it may be.
+// Nothing is sent. A model that cannot be asked, such as one without its key, costs nothing: the error says
+// why.
 func (p *Provider) EstimateCost(ctx context.Context, req *core.Request) (core.Usage, error) {
 	if err := ctx.Err(); err != nil {
 		return core.Usage{}, err
@@ -23,13 +23,6 @@ func (p *Provider) EstimateCost(ctx context.Context, req *core.Request) (core.Us
 		if err := c.CheckKey(); err != nil {
 			return core.Usage{}, fmt.Errorf("its model cannot be asked: %w", err)
 		}
-	}
-	if p.c.Parity == parityRoo {
-		prompt, err := p.rooPrompt(req, p.cutAsRoo(req.Messages))
-		if err != nil {
-			return core.Usage{}, err
-		}
-		return p.charge(promptTokens(req.Counter, prompt), p.c.MaxOutput), nil
 	}
 	plan, err := newPlan(req, &p.c)
 	if err != nil || plan == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/condensehq/condense/model"
 )
 
-// A design says in which parts a model reads what it is to summarize.
+// A design has the parts in which a model reads the messages to summarize.
 type design struct {
 	parts  [][]core.Message // as the model is shown them
 	output int              // tokens for the summary of one part
@@ -19,8 +19,7 @@ type design struct {
 	limit  int              // tokens that a request may have
 }
 
-// calls returns how often the model is asked: once for every part, and for every merger of
-// what it wrote.
+// calls returns how often the model is asked: once for every part, and for every merger of its answers.
 func (d *design) calls() int { return len(d.parts) + len(d.mergers()) }
 
 // mergers returns how many summaries each merger reads.
@@ -43,12 +42,11 @@ func (p *Provider) window(req *core.Request) int {
 	return req.Budget.Window
 }
 
-// design divides the messages of a task into parts that fit the window. Tool results and
-// arguments are shortened first: source files to their signatures, then everything to its
-// beginning and end. Only what is still too long is divided, where that breaks no group,
-// and neighbors overlap.
+// design divides the messages of a task into parts that fit the window. Tool results and arguments are
+// shortened first: source files to their signatures, then everything to its beginning and end. Only a
+// conversation that is still too long is divided, where that breaks no group, and neighbors overlap.
 func (p *Provider) design(req *core.Request, t *task, window int) (*design, error) {
-	d := &design{limit: int(float64(window)*(1-p.c.Margin)) - t.tokens, output: t.tokens}
+	d := &design{limit: int(float64(window)*(1-margin)) - t.tokens, output: t.tokens}
 	if t.prefix {
 		if prompt := p.prefixPrompt(req, t); promptTokens(req.Counter, prompt) <= d.limit {
 			d.parts = [][]core.Message{nil}
@@ -71,7 +69,7 @@ func (p *Provider) design(req *core.Request, t *task, window int) (*design, erro
 	d.batch = (d.limit - p.promptOverhead(req, t) - mergeOverhead(req.Counter)) / (d.most() + partHeading)
 	if d.batch < 2 || room < leastPart {
 		if p.gen.Info().Window == 0 {
-			// The window was a guess, and a bad one. The model will say what it can read.
+			// The window was a guess, and a bad one. The model will report its limit.
 			d.parts = [][]core.Message{shaped}
 			return d, nil
 		}
@@ -81,8 +79,7 @@ func (p *Provider) design(req *core.Request, t *task, window int) (*design, erro
 	return d, nil
 }
 
-// most returns the tokens that are kept of a part's summary, should the model exceed what
-// its instructions.
+// most returns the tokens that are kept of a part's summary, should the model exceed its instructions.
 func (d *design) most() int { return d.output * 5 / 4 }
 
 const (
@@ -102,7 +99,7 @@ func keepAll(messages []core.Message) []core.Message { return messages }
 
 func mergeOverhead(c core.Counter) int { return c.Count(core.Text(mergePrompt)) + core.FramingTokens }
 
-// promptOverhead returns the tokens of a request without what is to be summarized.
+// promptOverhead returns the tokens of a request without the messages to summarize.
 func (p *Provider) promptOverhead(req *core.Request, t *task) int {
 	return req.Counter.Count(core.Text(p.system)) + req.Counter.Count(core.Text(p.instructions(req, t))) + 2*core.FramingTokens
 }
@@ -121,7 +118,7 @@ func (p *Provider) summarize(ctx context.Context, s *scribe, req *core.Request, 
 	if !errors.Is(err, model.ErrTooLong) {
 		return text, err
 	}
-	// The vendor counts otherwise than we do. Half of what it refused is worth one try.
+	// The vendor counts otherwise than we do. Half of the refused request is worth one try.
 	smaller, fault := p.design(req, t, d.limit/2+t.tokens)
 	if fault == nil && !s.again(smaller.calls()) {
 		fault = fmt.Errorf("%d more calls, and max_calls allows %d in all", smaller.calls(), p.c.MaxCalls)
@@ -141,7 +138,7 @@ func (p *Provider) read(ctx context.Context, s *scribe, req *core.Request, t *ta
 			return p.textPrompt(req, t, d.parts[0])
 		})
 	}
-	texts, err := gather(ctx, p.c.Parallel, len(d.parts), func(ctx context.Context, i int) (string, error) {
+	texts, err := gather(ctx, parallel, len(d.parts), func(ctx context.Context, i int) (string, error) {
 		part := *t
 		part.tokens, part.fits = d.output, d.most()
 		part.note = fmt.Sprintf("The conversation is too long to be read at once: this is part %d of %d. Write about this part only.", i+1, len(d.parts))
@@ -155,7 +152,7 @@ func (p *Provider) read(ctx context.Context, s *scribe, req *core.Request, t *ta
 	}
 	for len(texts) > 1 {
 		batches := (len(texts) + d.batch - 1) / d.batch
-		texts, err = gather(ctx, p.c.Parallel, batches, func(ctx context.Context, i int) (string, error) {
+		texts, err = gather(ctx, parallel, batches, func(ctx context.Context, i int) (string, error) {
 			merged := *t
 			if batches > 1 {
 				merged.tokens, merged.fits = d.output, d.most()

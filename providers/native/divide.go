@@ -8,7 +8,7 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// A piece is what is not divided further: a group of messages as the model is shown it.
+// A piece is not divided further: a group of messages in the form for the model.
 type piece struct {
 	messages []core.Message
 	tokens   int
@@ -19,13 +19,13 @@ type piece struct {
 // with the end of the one before.
 func (p *Provider) divide(counter core.Counter, messages []core.Message, room int) [][]core.Message {
 	pieces := p.pieces(counter, messages, room)
-	overlap := int(p.c.Overlap * float64(room))
+	repeat := int(overlap * float64(room))
 	var parts [][]core.Message
 	for start := 0; start < len(pieces); {
 		size := 0
 		first := start
 		// The end of the part before, as far as the first new piece leaves room.
-		for len(parts) > 0 && first > 0 && size+pieces[first-1].tokens <= min(overlap, room-pieces[start].tokens) {
+		for len(parts) > 0 && first > 0 && size+pieces[first-1].tokens <= min(repeat, room-pieces[start].tokens) {
 			first--
 			size += pieces[first].tokens
 		}
@@ -74,8 +74,8 @@ func withoutBeginning(shaped []core.Message) []core.Message {
 	return shaped
 }
 
-// fragments cuts a part into texts of at most so many tokens, at line breaks where there
-// are any. What is no text is left out if it is larger than that.
+// fragments cuts a part into texts of at most so many tokens, at line breaks where there are any. Other content
+// is left out if it is larger than that.
 func fragments(counter core.Counter, part core.Part, room int) []core.Part {
 	n := counter.Count(part)
 	if n <= room {

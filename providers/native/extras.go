@@ -9,8 +9,7 @@ import (
 	"github.com/condensehq/condense/internal/dialog"
 )
 
-// What is added to the text of a summary is written as Roo-Code writes it, so that each
-// finds the other's.
+// Additions to the text of a summary have Roo-Code's form, so that each program finds the other's.
 const (
 	reminderOpen   = "<system-reminder>\n"
 	reminderClose  = "\n</system-reminder>"
@@ -34,9 +33,8 @@ func commandBlocks(m *core.Message) string {
 	return strings.Join(commandForm.FindAllString(strings.Join(texts, "\n"), -1), "\n")
 }
 
-// workflows returns the commands of the conversation's first message, or what an earlier
-// summary repeats of them, as a block; "" if there are none or if they stay where they
-// are.
+// workflows returns the commands of the conversation's first message, or those that an earlier summary repeats,
+// as a block; "" if there are none or if they stay where they are.
 func (p *plan) workflows() string {
 	messages := p.req.Messages
 	blocks := ""
@@ -87,9 +85,8 @@ func firstOriginal(messages []core.Message) int {
 // originalsBegin is how the words begin that say where the originals are.
 const originalsBegin = "The messages that this summary stands for can be read word for word in "
 
-// originalsNote says where the messages are that the summary replaces. What an
-// earlier summary among them replaces is in a file of its own, and few read one to learn
-// of the other.
+// originalsNote says where the messages are that the summary replaces. The messages of an earlier summary among
+// them are in a file of their own, and few read one to learn of the other.
 func (p *plan) originalsNote() string {
 	if p.req.Originals == "" {
 		return ""

@@ -9,11 +9,11 @@ import (
 
 // A folder returns blocks with signatures of the files that the agent has read, newest
 // first, with about so many characters in all. It fails only if ctx ends.
-type folder func(ctx context.Context, req *core.Request, chars int, ignore []string) ([]string, error)
+type folder func(ctx context.Context, req *core.Request, chars int) ([]string, error)
 
 // foldFiles is the folder that reads files.
-func foldFiles(ctx context.Context, req *core.Request, chars int, ignore []string) ([]string, error) {
-	folded, err := outline.Files(ctx, req.FilesRead, outline.Options{Root: req.Dir, Chars: chars, Ignore: ignore})
+func foldFiles(ctx context.Context, req *core.Request, chars int) ([]string, error) {
+	folded, err := outline.Files(ctx, req.FilesRead, outline.Options{Root: req.Dir, Chars: chars})
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

@@ -33,10 +33,13 @@ func TestFoldedFiles(t *testing.T) {
 	write("work/old.go", 50)
 	write("work/gen/made.go", 3)
 	write("outside.go", 3)
+	if err := os.WriteFile(filepath.Join(dir, "work", ".rooignore"), []byte("gen/\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	req := session(10, 20_000)
 	req.Dir = filepath.Join(dir, "work")
 	req.FilesRead = []string{"serve.go", "gen/made.go", "../outside.go", "gone.go", "old.go"}
-	res, err := open(t, `{"folded_chars":1000,"folded_ignore":["gen/"]}`, new(fake)).Condense(t.Context(), req)
+	res, err := open(t, `{"folded_chars":1000}`, new(fake)).Condense(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}

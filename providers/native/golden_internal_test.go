@@ -197,7 +197,7 @@ func TestGoldenToolUseToText(t *testing.T) {
 		Block json.RawMessage `json:"block"`
 	}
 	replay := func(in input) (any, error) {
-		shape := &shaper{roo: true}
+		shape := &rooShaper{}
 		return shape.shape([]core.Message{{Role: core.RoleUser, Parts: newRooReader().blocks([]json.RawMessage{in.Block})}})[0].Parts[0], nil
 	}
 	golden.Run(t, "toolUseToText", replay, nil)
@@ -211,7 +211,7 @@ func TestGoldenConvertToolBlocksToText(t *testing.T) {
 	}
 	golden.Run(t, "convertToolBlocksToText", func(in input) (any, error) {
 		r := newRooReader()
-		shape := &shaper{roo: true, images: true}
+		shape := &rooShaper{shaper: shaper{images: true}}
 		return r.content(shape.shape([]core.Message{{Role: core.RoleUser, Parts: r.parts(in.Content)}})[0].Parts), nil
 	}, nil)
 }
@@ -223,7 +223,7 @@ func TestGoldenTransformMessages(t *testing.T) {
 	}
 	golden.Run(t, "transformMessagesForCondensing", func(in input) (any, error) {
 		r := newRooReader()
-		shape := &shaper{roo: true, images: true}
+		shape := &rooShaper{shaper: shaper{images: true}}
 		out := make([]map[string]any, len(in.Messages))
 		for i, m := range in.Messages {
 			out[i] = map[string]any{}

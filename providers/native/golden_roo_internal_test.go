@@ -213,8 +213,8 @@ func (n *rooIDs) next() string {
 	return fmt.Sprintf("00000000-0000-4000-8000-%012d", int(*n))
 }
 
-// summarizeAsRoo is Roo-Code's summarizeConversation, made of the provider in the setting
-// parity roo and of Roo's tags.
+// summarizeAsRoo is Roo-Code's summarizeConversation, made of a rooProvider and of
+// Roo's tags.
 func summarizeAsRoo(messages []*roo.Message, o *rooOptions, ids *rooIDs) rooResult {
 	settings := "fresh_start"
 	if h := o.Handler; o.Version != "" && h.NullHandler {
@@ -224,8 +224,7 @@ func summarizeAsRoo(messages []*roo.Message, o *rooOptions, ids *rooIDs) rooResu
 		settings = "keep_recent"
 	}
 	c, _ := presetConfig(settings)
-	c.Parity, c.PromptText = parityRoo, o.CustomCondensingPrompt
-	c.ReadFirst = o.Version != "3.28.2"
+	c.PromptText = o.CustomCondensingPrompt
 	handler := o.Handler
 	if h := o.CondensingHandler; h != nil && !h.NoCreateMessage && !h.NullHandler {
 		handler = h
@@ -234,7 +233,8 @@ func summarizeAsRoo(messages []*roo.Message, o *rooOptions, ids *rooIDs) rooResu
 	if err != nil {
 		panic(err)
 	}
-	p.fold = func(_ context.Context, req *core.Request, chars int, _ []string) ([]string, error) {
+	p.c.readFirst = o.Version != "3.28.2"
+	p.fold = func(_ context.Context, req *core.Request, chars int) ([]string, error) {
 		return foldStandIns(req, chars, o.Definitions), nil
 	}
 	r := newRooReader()
@@ -245,7 +245,7 @@ func summarizeAsRoo(messages []*roo.Message, o *rooOptions, ids *rooIDs) rooResu
 	if o.IsAutomaticTrigger {
 		req.Trigger = core.TriggerAutomatic
 	}
-	res, err := p.condenseRoo(context.Background(), req, p.exactCut(req.Messages))
+	res, err := rooProvider{p}.condense(context.Background(), req)
 	out := rooResult{stored: messages, Requests: requestsOf(o.Handler, r, o), OtherRequests: nil}
 	if o.CondensingHandler != nil {
 		out.OtherRequests = requestsOf(o.CondensingHandler, r, o)
@@ -259,7 +259,7 @@ func summarizeAsRoo(messages []*roo.Message, o *rooOptions, ids *rooIDs) rooResu
 	}
 	i := slices.IndexFunc(res.Messages, func(m core.Message) bool { return m.ID == "" })
 	summary := res.Messages[i]
-	text := strings.TrimPrefix(string(summary.Parts[0].(core.Text)), c.Heading)
+	text := strings.TrimPrefix(string(summary.Parts[0].(core.Text)), p.c.heading)
 	size := chars4{}.text(o.SystemPrompt) + chars4{}.Count(summary.Parts...)
 	if o.Version != "" {
 		return rooLegacyResult(out, o, messages, res, i, text)

@@ -10,9 +10,8 @@ import (
 	"github.com/condensehq/condense/internal/outline"
 )
 
-// dropStaleEnvironment returns messages in which only the newest environment details are
-// left: what some agents put into every message of the user, what was open and what time it
-// was then.
+// dropStaleEnvironment returns messages in which only the newest environment details are left: some agents add
+// them to every message of the user: open files, the time.
 func dropStaleEnvironment(messages []core.Message) []core.Message {
 	messages = slices.Clone(messages)
 	newest := true
@@ -132,15 +131,14 @@ func unnumbered(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// clipResults returns messages in which what tools were given and what they answered is
-// no longer than the settings allow.
+// clipResults returns messages in which arguments and results of tools are no longer than the preset allows.
 func (p *Provider) clipResults(messages []core.Message) []core.Message {
 	messages = rewriteResults(messages, func(r core.ToolResult) (core.ToolResult, bool) {
 		changed := false
 		content := slices.Clone(r.Content)
 		for i, c := range content {
-			if text, ok := c.(core.Text); ok && len(text) > p.c.ClipChars {
-				content[i] = core.Text(clip(string(text), p.c.ClipChars))
+			if text, ok := c.(core.Text); ok && len(text) > p.c.clipChars {
+				content[i] = core.Text(clip(string(text), p.c.clipChars))
 				changed = true
 			}
 		}
@@ -150,8 +148,8 @@ func (p *Provider) clipResults(messages []core.Message) []core.Message {
 	for i := range messages {
 		m := &messages[i]
 		for j, part := range m.Parts {
-			if c, ok := part.(core.ToolCall); ok && len(c.Args) > p.c.ClipChars {
-				c.Args = clip(c.Args, p.c.ClipChars)
+			if c, ok := part.(core.ToolCall); ok && len(c.Args) > p.c.clipChars {
+				c.Args = clip(c.Args, p.c.clipChars)
 				m.Parts = slices.Clone(m.Parts)
 				m.Parts[j] = c
 			}
@@ -160,8 +158,8 @@ func (p *Provider) clipResults(messages []core.Message) []core.Message {
 	return messages
 }
 
-// rewriteResults returns a copy of messages with other results, those of the newest
-// messages first. What was given is not touched.
+// rewriteResults returns a copy of messages with other results, those of the newest messages first. The given
+// messages are not touched.
 func rewriteResults(messages []core.Message, rewrite func(core.ToolResult) (core.ToolResult, bool)) []core.Message {
 	messages = slices.Clone(messages)
 	for i := len(messages) - 1; i >= 0; i-- {

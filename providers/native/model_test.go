@@ -181,7 +181,7 @@ func TestPresetsAreDefaults(t *testing.T) {
 	if err := json.Unmarshal([]byte(`{"max_output":100,"preset":"rolling","recent_messages":2}`), &c); err != nil {
 		t.Fatal(err)
 	}
-	if c.MaxOutput != 100 || c.RecentMessages != 2 || c.RecentShare != 0.25 || c.Prompt != "state" {
+	if c.MaxOutput != 100 || c.RecentMessages != 2 || c.RecentShare != 0.25 {
 		t.Errorf("got %+v", c)
 	}
 	if d := native.DefaultConfig(); d.Preset != "fresh_start" || d.MaxOutput != 8192 {
@@ -189,16 +189,17 @@ func TestPresetsAreDefaults(t *testing.T) {
 	}
 	env := registry.Env{Model: func(string) (model.Generator, error) { return new(fake), nil }}
 	for settings, want := range map[string]string{
-		`{"preset":"roling"}`:                         `open native: settings: preset: "roling" is none of fresh_start, keep_recent, rolling, sections`,
-		`{"presett":"rolling"}`:                       `did you mean "preset"?`,
-		`{"preset":7}`:                                `preset: got a JSON number`,
-		`{"preset":"rolling","max_output":"many"}`:    `max_output: got a JSON string`,
-		`{"max_output":0}`:                            `max_output: 0 is less than 1`,
-		`{"recent_share":1.5}`:                        `recent_share: 1.5 is not between 0 and 1`,
-		`{"prompt_text":"a","prompt_file":"b"}`:       `prompt_file: prompt_text is set too`,
-		`{"prompt_file":"/no/such/file"}`:             `open native: settings: prompt_file: open /no/such/file`,
-		`{"request":"prefix","preset":"keep_recent"}`: `prompt_as: with request prefix the system prompt is the agent's`,
-		`[]`: `got a JSON array`,
+		`{"preset":"roling"}`:                      `open native: settings: preset: "roling" is none of fresh_start, keep_recent, rolling, sections`,
+		`{"presett":"rolling"}`:                    `did you mean "preset"?`,
+		`{"preset":7}`:                             `preset: got a JSON number`,
+		`{"preset":"rolling","max_output":"many"}`: `max_output: got a JSON string`,
+		`{"max_output":0}`:                         `max_output: 0 is less than 1`,
+		`{"recent_share":1.5}`:                     `recent_share: 1.5 is not between 0 and 1`,
+		`{"prompt_text":"a","prompt_file":"b"}`:    `prompt_file: prompt_text is set too`,
+		`{"prompt_file":"/no/such/file"}`:          `open native: settings: prompt_file: open /no/such/file`,
+		`{"parity":"roo"}`:                         `open native: settings: there is no setting "parity" any more: no provider repeats the defects of Roo-Code`,
+		`{"margin":0.2,"preset":"rolling"}`:        `there is no setting "margin" any more: 10 % of the window`,
+		`[]`:                                       `got a JSON array`,
 	} {
 		_, err := native.Strategy().Open(t.Context(), json.RawMessage(settings), env)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -222,7 +223,7 @@ func TestPrompts(t *testing.T) {
 	}
 	for settings, want := range map[string]string{
 		`{}`:                                   "1. Goal",
-		`{"prompt":"state"}`:                   "- Goals:",
+		`{"preset":"rolling"}`:                 "- Goals:",
 		`{"prompt_text":"Write it in Latin."}`: "Write it in Latin.",
 		`{"prompt_file":"` + file + `"}`:       "Write it as a poem.",
 		`{"preset":"sections"}`:                "one short paragraph",

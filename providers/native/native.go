@@ -1,5 +1,4 @@
-// Package native has a language model write a summary of what a conversation said, and
-// puts it in the place of the messages.
+// Package native has a language model write a summary of a conversation, which takes the place of the messages.
 package native
 
 import (
@@ -19,7 +18,7 @@ import (
 const Name = "native"
 
 const doc = `Has a language model write a summary that takes the place of older messages.
-A preset gives every setting its default: "fresh_start" (Roo-Code) replaces everything,
+A preset gives the result its form: "fresh_start" (Roo-Code) replaces everything,
 "keep_recent" keeps the first message and the last three, "rolling" (Ripple) keeps the
 newest messages from a user's turn on, "sections" writes a short summary for every stretch
 of the conversation. What the user typed is repeated word for word, up to a limit. A
@@ -40,13 +39,19 @@ func Strategy() registry.Strategy {
 		}).Only(core.Hides | core.Inserts | core.AsksModels)
 }
 
+// settings are those of the user and the style of the preset.
+type settings struct {
+	Config
+	style
+}
+
 // A Provider has a model write summaries. It is safe for concurrent use if the model is,
 // and does not call it if nothing can be gained.
 type Provider struct {
-	c      Config
+	c      settings
 	gen    model.Generator
 	system string // the instructions of the model
-	prompt string // what it is asked for
+	prompt string // the instructions for a summary
 	fold   folder
 }
 
@@ -56,7 +61,8 @@ func New(c Config, gen model.Generator) (*Provider, error) {
 	if gen == nil {
 		return nil, errors.New("settings: model: there is none")
 	}
-	p := &Provider{c: c, gen: gen, system: systemPrompt, prompt: builtinPrompts[c.Prompt], fold: foldFiles}
+	style := findPreset(c.Preset).style
+	p := &Provider{c: settings{c, style}, gen: gen, system: systemPrompt, prompt: style.prompt, fold: foldFiles}
 	own := c.PromptText
 	if c.PromptFile != "" {
 		data, err := os.ReadFile(c.PromptFile)
@@ -76,18 +82,14 @@ func New(c Config, gen model.Generator) (*Provider, error) {
 // Frames implements [core.Framer]: every new text begins with words that package dialog knows.
 func (p *Provider) Frames() bool { return true }
 
-// Condense implements [core.CondensationProvider]. The error wraps [core.ErrUnavailable]
-// if the model cannot be asked. What was spent before an error is in the result that
-// comes with it.
+// Condense implements [core.CondensationProvider]. The error wraps [core.ErrUnavailable] if the model cannot be
+// asked. The result that comes with an error has the usage before it.
 func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if req.Counter == nil {
 		return nil, fmt.Errorf("%w: no counter", core.ErrInvalidRequest)
-	}
-	if p.c.Parity == parityRoo {
-		return p.condenseRoo(ctx, req, p.cutAsRoo(req.Messages))
 	}
 	plan, err := newPlan(req, &p.c)
 	if err != nil {

@@ -81,11 +81,8 @@ func TestConformance(t *testing.T) {
 	forEachPreset(t, func(t *testing.T, name string) {
 		t.Parallel()
 		for _, request := range []string{"text", "native", "prefix"} {
-			settings := fmt.Sprintf(`{"preset":%q,"request":%q`, name, request)
-			if request == "prefix" {
-				settings += `,"prompt_as":"user"`
-			}
-			if err := coretest.TestProvider(t.Context(), open(t, settings+"}", new(fake))); err != nil {
+			settings := fmt.Sprintf(`{"preset":%q,"request":%q}`, name, request)
+			if err := coretest.TestProvider(t.Context(), open(t, settings, new(fake))); err != nil {
 				t.Errorf("request %s: %v", request, err)
 			}
 		}
@@ -111,7 +108,7 @@ func TestAnswersAreValid(t *testing.T) {
 			text := strings.Repeat("What was said. ", rapid.IntRange(1, 200).Draw(t, "length"))
 			request := rapid.SampledFrom([]string{"text", "native", "prefix"}).Draw(t, "request")
 			gen := &fake{answer: say(text), info: model.Info{Window: rapid.SampledFrom([]int{0, 3000, 1 << 20}).Draw(t, "window")}}
-			p := open(nopTB{}, fmt.Sprintf(`{"preset":%q,"prompt_as":"user","request":%q}`, name, request), gen)
+			p := open(nopTB{}, fmt.Sprintf(`{"preset":%q,"request":%q}`, name, request), gen)
 			res, err := p.Condense(context.Background(), req)
 			for _, ask := range gen.asks {
 				checkPrompt(t, ask)

@@ -10,8 +10,8 @@ import (
 	"github.com/condensehq/condense/internal/size"
 )
 
-// leastGain is, in tokens, what must be movable for a summary to be worth asking for, and
-// the room that there must be for one. Nothing useful is said in less.
+// leastGain is, in tokens, the least size of movable messages that is worth a summary, and the least room for
+// one. Nothing useful is said in less.
 const leastGain = 64
 
 // A plan says which messages of a request stay and which are summarized. It is made before
@@ -40,7 +40,7 @@ func (g *group) messages() int { return g.End - g.Start }
 
 // newPlan returns nil if there is nothing to gain, or nothing new to summarize in a
 // conversation within its limit. The error says that there is no room for a summary at all.
-func newPlan(req *core.Request, c *Config) (*plan, error) {
+func newPlan(req *core.Request, c *settings) (*plan, error) {
 	p := &plan{req: req}
 	pending := core.Pending(req.Messages)
 	floor := 0
@@ -62,12 +62,12 @@ func newPlan(req *core.Request, c *Config) (*plan, error) {
 	switch {
 	case movable < leastGain,
 		req.Tokens() <= req.Budget.Target && req.Trigger != core.TriggerManual,
-		req.Tokens() <= req.Budget.Limit && p.settled(c, floor):
+		req.Tokens() <= req.Budget.Limit && p.settled(c):
 		return nil, nil
 	}
 	p.room = req.Budget.Room()
 	if floor+leastGain > p.room {
-		// What may not be removed can be more than the target, if not more than the limit.
+		// Messages that must stay may exceed the target, but not the limit.
 		p.room = req.Budget.Limit - req.Budget.Overhead
 	}
 	if floor+leastGain > p.room {
@@ -75,16 +75,14 @@ func newPlan(req *core.Request, c *Config) (*plan, error) {
 	}
 	free := min(p.room-floor, movable-1)
 	p.keepFirst(c.KeepFirst, free/4)
-	if c.KeepUnanswered {
-		p.keepUnanswered(free / 4)
-	}
+	p.keepUnanswered(free / 4)
 	text := min(c.MaxOutput, free/2)
-	if c.SectionMessages > 0 {
+	if c.sectionMessages > 0 {
 		p.keepSummaries(free / 4)
-		text = free / 4 // of all sections; the rest is for what is recent
+		text = free / 4 // of all sections; the rest is for recent messages
 	}
-	p.keepRecent(c, floor, free-text-min(wordsBudget(req, c), free/8))
-	p.cut(c.SectionMessages)
+	p.keepRecent(c, free-text-min(wordsBudget(req, c), free/8))
+	p.cut(c.sectionMessages)
 	if len(p.sections) == 0 {
 		return nil, nil
 	}
@@ -92,17 +90,14 @@ func newPlan(req *core.Request, c *Config) (*plan, error) {
 	return p, nil
 }
 
-// settled reports whether a summary of the conversation would take up nothing but
-// summaries, and what the settings keep word for word as long as there is room. To write
-// it would only lose some of what the last one held. The target is not looked at: for one
-// who asks by hand it is below what is there, however often they ask.
-func (p *plan) settled(c *Config, floor int) bool {
+// settled reports whether a summary of the conversation would take up nothing but summaries, and messages that
+// the settings keep word for word as long as there is room. It would only lose a part of the last one. The
+// target is not looked at: for a user who asks by hand it is always below the present size.
+func (p *plan) settled(c *settings) bool {
 	wanted := plan{req: p.req, groups: slices.Clone(p.groups)}
 	wanted.keepFirst(c.KeepFirst, math.MaxInt)
-	if c.KeepUnanswered {
-		wanted.keepUnanswered(math.MaxInt)
-	}
-	wanted.keepRecent(c, floor, math.MaxInt)
+	wanted.keepUnanswered(math.MaxInt)
+	wanted.keepRecent(c, math.MaxInt)
 	summaries := false
 	for i := range wanted.groups {
 		g := &wanted.groups[i]
@@ -117,23 +112,23 @@ func (p *plan) settled(c *Config, floor int) bool {
 	return summaries
 }
 
-// summary reports whether m begins with a summary. What the user said after one may be
-// in the same message, in formats that take turns.
+// summary reports whether m begins with a summary. Later words of the user may be in the same message, in
+// formats that take turns.
 func summary(m *core.Message) bool { return m.Kind != core.KindOriginal || dialog.HoldsInserted(m) }
 
-// said reports whether m is part of the conversation, and not what a condensation put there.
-func (c *Config) said(m *core.Message) bool {
+// said reports whether m is part of the conversation, and not inserted by a condensation.
+func (c *settings) said(m *core.Message) bool {
 	switch {
 	case dialog.AllInserted(m):
 		return false
-	case m.Role != core.RoleAssistant || c.Acknowledgement == "" || len(m.Parts) != 1:
+	case m.Role != core.RoleAssistant || c.acknowledgement == "" || len(m.Parts) != 1:
 		return true
 	}
-	return m.Parts[0] != core.Text(c.Acknowledgement) // from a format that records no kinds
+	return m.Parts[0] != core.Text(c.acknowledgement) // from a format that records no kinds
 }
 
-// keepFirst keeps the groups of the first n messages while they are small compared with the room.
-// A summary at the beginning is not what the conversation began with.
+// keepFirst keeps the groups of the first n messages while they are small compared with the room. A summary at
+// the beginning was not the first message.
 func (p *plan) keepFirst(n, allowed int) {
 	for i := range p.groups {
 		g := &p.groups[i]
@@ -148,7 +143,7 @@ func (p *plan) keepFirst(n, allowed int) {
 	}
 }
 
-// keepUnanswered keeps what the user typed last, if it is not answered yet.
+// keepUnanswered keeps the user's last message, if it is not answered yet.
 func (p *plan) keepUnanswered(allowed int) {
 	for i := len(p.groups) - 1; i >= 0; i-- {
 		g := &p.groups[i]
@@ -178,10 +173,10 @@ func (p *plan) keepSummaries(allowed int) {
 	}
 }
 
-// section reports whether m is a summary, and not the mark of what was truncated.
+// section reports whether m is a summary, and not the mark of a truncation.
 func section(m *core.Message) bool { return m.Kind != core.KindMarker && dialog.AllInserted(m) }
 
-// userTurn reports whether m is something that the user said, not what a tool answered.
+// userTurn reports whether m has words of the user, not the result of a tool.
 func userTurn(m *core.Message) bool {
 	if m.Role != core.RoleUser || m.Kind != core.KindOriginal || m.Blank() {
 		return false
@@ -190,39 +185,30 @@ func userTurn(m *core.Message) bool {
 }
 
 // keepRecent keeps the newest groups within the limits of the settings and within room,
-// which is what fixed tokens and a summary leave.
-func (p *plan) keepRecent(c *Config, floor, room int) {
+// which is left by fixed tokens and a summary.
+func (p *plan) keepRecent(c *settings, room int) {
+	if c.RecentMessages == 0 && c.RecentShare == 0 {
+		return
+	}
 	limit := room
 	for i := range p.groups {
 		if g := &p.groups[i]; g.keep && !g.pinned && !g.open {
 			room -= g.tokens
 		}
 	}
-	wanted := max(c.MinTokens, int(c.MinShare*float64(p.req.Budget.Window)))
-	wanted -= p.req.Budget.Overhead + floor + c.MaxOutput/2
-	none := c.RecentMessages == 0 && c.RecentTokens == 0 && c.RecentShare == 0
-	if none && wanted <= 0 {
-		return
-	}
 	messages := math.MaxInt
 	if c.RecentMessages > 0 {
 		messages = c.RecentMessages
 	}
-	if c.RecentTokens > 0 {
-		limit = min(limit, c.RecentTokens)
-	}
 	if c.RecentShare > 0 {
 		limit = min(limit, int(c.RecentShare*float64(p.req.Budget.Window)))
-	}
-	if none {
-		limit = 0
 	}
 	start, seen, tokens := len(p.groups), 0, 0
 	for i := len(p.groups) - 1; i >= 0; i-- {
 		g := &p.groups[i]
 		if !g.keep {
 			few := seen+g.messages() <= messages || seen == 0 // one group is better than none
-			if room -= g.tokens; room < 0 || (!few || tokens+g.tokens > limit) && tokens >= wanted {
+			if room -= g.tokens; room < 0 || !few || tokens+g.tokens > limit {
 				break
 			}
 		}
@@ -232,7 +218,7 @@ func (p *plan) keepRecent(c *Config, floor, room int) {
 		}
 		start = i
 	}
-	if c.SnapToUser {
+	if c.snapToUser {
 		start = p.snap(start)
 	}
 	for i := start; i < len(p.groups); i++ {
@@ -253,8 +239,7 @@ func (p *plan) snap(start int) int {
 	return start
 }
 
-// cut divides what does not stay into sections of at least so many messages; one section
-// if every is 0.
+// cut divides the other messages into sections of at least so many messages; one section if every is 0.
 func (p *plan) cut(every int) {
 	var section []int
 	for i := range p.groups {
@@ -288,7 +273,7 @@ func (p *plan) hidden(yield func(i int, m *core.Message)) {
 	}
 }
 
-// kept returns the tokens of what stays.
+// kept returns the tokens of the groups that stay.
 func (p *plan) kept() int {
 	n := 0
 	for i := range p.groups {

@@ -1,7 +1,7 @@
 package native
 
 import (
-	_ "embed" // the prompts are files, so that they read as what they are
+	_ "embed" // the prompts are files, which are easier to read
 	"fmt"
 	"slices"
 	"strings"
@@ -25,19 +25,17 @@ var (
 	mergePrompt string
 )
 
-var builtinPrompts = map[string]string{"handover": handoverPrompt, "state": statePrompt, "section": sectionPrompt}
-
 // begin is the last message if the instructions are in the system prompt.
 const begin = "Write the summary now, as you were told."
 
-// A task is what a model is asked for: one summary of one run of messages.
+// A task is a request to a model for one summary of one run of messages.
 type task struct {
 	messages []core.Message
 	tokens   int    // that the summary may have
 	fits     int    // tokens that it may have at the very most
 	prefix   bool   // the model is shown the agent's own request
 	kept     int    // of messages that the model sees, after those that it is to summarize
-	note     string // what else it must know
+	note     string // further information
 }
 
 // instructions returns the instructions for the model.
@@ -70,7 +68,7 @@ func promptTokens(c core.Counter, p *model.Prompt) int {
 func (p *Provider) textPrompt(req *core.Request, t *task, shaped []core.Message) *model.Prompt {
 	prompt := &model.Prompt{System: strings.TrimSpace(p.system), MaxOutput: t.tokens}
 	last := p.instructions(req, t)
-	if p.c.PromptAs == "system" {
+	if p.c.promptInSystem {
 		prompt.System += "\n\n" + last
 		last = begin
 	}
@@ -85,8 +83,8 @@ func userText(text string) core.Message {
 	return core.Message{Role: core.RoleUser, Parts: []core.Part{core.Text(text)}}
 }
 
-// prefixPrompt returns the agent's own request followed by the instructions, word for
-// word what the vendor has in its cache.
+// prefixPrompt returns the agent's own request followed by the instructions, word for word as the vendor has it
+// in its cache.
 func (p *Provider) prefixPrompt(req *core.Request, t *task) *model.Prompt {
 	return prefix.Prompt(req, strings.TrimSpace(p.system)+"\n\n"+p.instructions(req, t), t.tokens)
 }

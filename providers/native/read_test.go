@@ -47,7 +47,7 @@ func TestLongConversationIsReadInParts(t *testing.T) {
 		return say("The whole: "+text(p.Messages[0]))(ctx, p)
 	}}
 	req := session(60, 60_000)
-	res, err := open(t, `{"parallel":2}`, gen).Condense(t.Context(), req)
+	res, err := open(t, `{}`, gen).Condense(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,8 +75,8 @@ func TestLongConversationIsReadInParts(t *testing.T) {
 	if got := res.Usage.Calls; got != len(gen.asks) {
 		t.Errorf("%d calls are reported, want %d", got, len(gen.asks))
 	}
-	if most.Load() != 2 {
-		t.Errorf("%d parts were read at the same time, want 2", most.Load())
+	if n := most.Load(); n < 2 || n > 4 {
+		t.Errorf("%d parts were read at the same time, want 2 to 4", n)
 	}
 	summary := allText(res.Messages)
 	for i := range parts {

@@ -7,24 +7,18 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
-	"github.com/condensehq/condense/internal/prefix"
 	"github.com/condensehq/condense/internal/roo"
 )
 
-// A shaper turns messages into what a model is shown.
+// A shaper turns messages into the form for a model.
 type shaper struct {
 	images bool // the model can read them
 	native bool // calls and results stay calls and results
-	raw    bool // of roo: calls and results stay as they are
-	roo    bool // nothing is left out, merged or described that Roo-Code does not
 }
 
 // shape returns messages that every model can read: only users and assistants speak, in
 // turn, the user first; no reasoning, no block that only one vendor knows.
 func (s *shaper) shape(messages []core.Message) []core.Message {
-	if s.roo {
-		return s.shapeRoo(messages)
-	}
 	var tools map[partAt]toolUse
 	if s.native {
 		tools = pairTools(messages)
@@ -106,7 +100,7 @@ func renewed(p core.Part) bool {
 	return false
 }
 
-// part appends to parts what replaces p.
+// part appends the replacement of p to parts.
 func (s *shaper) part(parts []core.Part, p core.Part) []core.Part {
 	switch p := p.(type) {
 	case core.Text:
@@ -167,13 +161,10 @@ func (s *shaper) resultText(r core.ToolResult) string {
 	return roo.ToolResultText(r.IsError, items)
 }
 
-// image returns i if the model can see it, else what can be said of it.
+// image returns i if the model can see it, else a description.
 func (s *shaper) image(i core.Image) core.Part {
-	switch {
-	case s.images:
+	if s.images {
 		return i
-	case s.roo:
-		return core.Text("[Referenced image in conversation]")
 	}
 	kind := i.MediaType
 	if kind == "" {
@@ -187,35 +178,4 @@ func (s *shaper) image(i core.Image) core.Part {
 
 func describeOpaque(o core.Opaque) string {
 	return fmt.Sprintf("[A block of kind %q, %d bytes; not shown here]", o.Kind, len(o.JSON))
-}
-
-// shapeRoo does what Roo-Code does before it asks for a summary: results for calls that
-// have none, at the end; images that the model cannot see as text; calls and results as
-// text. Roles and everything else stay.
-func (s *shaper) shapeRoo(messages []core.Message) []core.Message {
-	out := make([]core.Message, 0, len(messages)+1)
-	if !s.raw {
-		messages = prefix.WithResults(messages)
-	}
-	for _, m := range messages {
-		shaped := core.Message{Role: m.Role, Parts: make([]core.Part, 0, len(m.Parts))}
-		for _, p := range m.Parts {
-			switch q := p.(type) {
-			case core.ToolCall:
-				if !s.raw {
-					p = core.Text(roo.ToolUseText(q.Name, q.Args))
-				}
-			case core.ToolResult:
-				if !s.raw {
-					p = core.Text(s.resultText(q))
-				}
-			case core.Image:
-				p = s.image(q)
-			case core.Text, core.Reasoning, core.Opaque:
-			}
-			shaped.Parts = append(shaped.Parts, p)
-		}
-		out = append(out, shaped)
-	}
-	return out
 }

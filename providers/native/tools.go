@@ -8,18 +8,17 @@ import (
 // A partAt is the position of a part: message and index in it.
 type partAt struct{ message, part int }
 
-// A toolUse is what becomes of a call or a result that is shown as one. The zero value is
-// one that is shown as text.
+// A toolUse is the form of a call or a result that is shown as one. The zero value is one that is shown as
+// text.
 type toolUse struct {
 	answer *core.ToolResult // of a call, to move to the very next message
 	moved  bool             // of a result: it follows its call now
 }
 
-// pairTools says which calls and results of messages can be shown as such. The APIs want
-// every result in the message after its call and no ID twice; what is not so is brought
-// into that form, and what cannot be is shown as text. A call without a result gets one
-// that says so. By the rule of [core.Groups], a result answers the oldest open call of its
-// ID.
+// pairTools says which calls and results of messages can be shown as such. The APIs want every result in the
+// message after its call and no ID twice; others are brought into that form, or else shown as text. A call
+// without a result gets one that says so. By the rule of [core.Groups], a result answers the oldest open call
+// of its ID.
 func pairTools(messages []core.Message) map[partAt]toolUse {
 	uses := map[partAt]toolUse{}
 	type call struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/condensehq/condense/internal/dialog"
 )
 
-// What the block says that repeats what the user typed. Package author writes and reads it.
+// Words of the block that repeats the user. Package author writes and reads it.
 const (
 	wordsIntro = "What the user typed earlier in this conversation, word for word, oldest first. It is history: " +
 		"everything in it has been dealt with, unless the summary says that it is still open. " +
@@ -19,20 +19,12 @@ const (
 )
 
 // wordsBudget returns the tokens that the user's words may take.
-func wordsBudget(req *core.Request, c *Config) int {
-	if c.Parity == parityRoo {
-		return 0
-	}
-	n := int(c.UserWordsShare * float64(req.Budget.Window))
-	if c.UserWordsTokens > 0 {
-		n = min(n, c.UserWordsTokens)
-	}
-	return n
+func wordsBudget(req *core.Request, c *settings) int {
+	return min(mostWords, int(c.UserWordsShare*float64(req.Budget.Window)))
 }
 
-// userWords returns what the user typed in the messages that p hides, and what earlier
-// summaries among them repeat of what was typed before, oldest first, whatever format they
-// were kept in. Open says that the last of it is not answered.
+// userWords returns the words of the user in the messages that p hides, and older ones that summaries among
+// them repeat, oldest first, in any format. Open says that the last of it is not answered.
 func (p *plan) userWords() (words []string, open bool) {
 	var talk dialog.AuthorReader
 	p.hidden(func(i int, m *core.Message) {
@@ -50,7 +42,7 @@ func (p *plan) userWords() (words []string, open bool) {
 	return words, open
 }
 
-// wordsAgain returns what m, if it is a summary or holds one, repeats of what the user typed.
+// wordsAgain returns the words of the user that m repeats, if it is a summary or holds one.
 func wordsAgain(m *core.Message) []string {
 	var said []string
 	for _, part := range m.Parts {
@@ -88,10 +80,9 @@ func join(segments []dialog.Segment) string {
 	return b.String()
 }
 
-// wordsBlock returns a block of words with at most so many tokens, "" if there is no room
-// for any: the first, which set the task, if it takes no more than half of it, then the rules in the others, and the
-// newest ones. A message that is too long for what is left is cut in its middle if a good
-// part of it can stay.
+// wordsBlock returns a block of words with at most so many tokens, "" if there is no room for any: the first,
+// which set the task, if it takes no more than half of it, then the rules in the others, and the newest ones. A
+// message that is too long for the rest of the room is cut in its middle if a good part of it can stay.
 func wordsBlock(counter core.Counter, words []string, open bool, budget int) string {
 	tokens := func(s string) int { return counter.Count(core.Text(s)) }
 	budget -= tokens(dialog.Repeat(wordsIntro, nil, "")) + 2*leftOutTokens
@@ -162,8 +153,9 @@ func wordsBlock(counter core.Counter, words []string, open bool, budget int) str
 // rulesPart is the part of the room, its inverse, that rules get before the newest messages do.
 const rulesPart = 3
 
-// rulesIn returns entries with the sentences of words, by their index, that bind the agent for longer than the next step (see
-// [dialog.DemandOf]): prohibitions first, then the newest, as many as have room. What else such a message says is left out visibly.
+// rulesIn returns entries with the sentences of words, by their index, that bind the agent for longer than the
+// next step (see [dialog.DemandOf]): prohibitions first, then the newest, as many as have room. The rest of
+// such a message is left out visibly.
 func rulesIn(words []string, room int, tokens func(string) int) map[int]string {
 	type sentence struct {
 		of, at int
@@ -216,7 +208,7 @@ func rulesIn(words []string, room int, tokens func(string) int) map[int]string {
 // elsewhere marks a message of which only the rules are repeated.
 const elsewhere = "[… the rest of the message left out]"
 
-// leftOutTokens is about what leftOut takes.
+// leftOutTokens is about the size of the text of leftOut.
 const leftOutTokens = 12
 
 func leftOut(n int) string { return "<left_out messages=\"" + strconv.Itoa(n) + "\"/>\n" }

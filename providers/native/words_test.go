@@ -11,9 +11,9 @@ import (
 	"github.com/condensehq/condense/model"
 )
 
-// wordsOf condenses messages, most of them long, and returns what is next to the
-// summary of what the user typed.
-func wordsOf(t *testing.T, settings string, messages ...core.Message) string {
+// wordsOf condenses messages, most of them long, and returns the block with the words of the user next to the
+// summary, which may have limit tokens.
+func wordsOf(t *testing.T, limit int, messages ...core.Message) string {
 	t.Helper()
 	messages = append(
 		messages,
@@ -23,6 +23,7 @@ func wordsOf(t *testing.T, settings string, messages ...core.Message) string {
 	)
 	req := coretest.HalfRequest(coretest.Conversation(messages...))
 	gen := &fake{info: model.Info{Window: 1 << 20}}
+	settings := fmt.Sprintf(`{"user_words_share":%v}`, min(1, float64(limit)/float64(req.Budget.Window)))
 	res, err := open(t, settings, gen).Condense(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +61,7 @@ func TestWordsOfTheUser(t *testing.T) {
 		"# AGENTS.md\n<INSTRUCTIONS>\nUse tabs.\n</INSTRUCTIONS>":                               "Use tabs.",
 		"[x] a list that a person typed":                                                        "[x] a list that a person typed",
 	} {
-		got := wordsOf(t, `{}`, coretest.User(core.Text(text)))
+		got := wordsOf(t, 1000, coretest.User(core.Text(text)))
 		if n := strings.Count(got, "<said>\n"); want == "" && n != 1 || want != "" && n != 2 {
 			t.Errorf("%q: %d messages are repeated:\n%s", text, n, got)
 		}
@@ -82,11 +83,11 @@ func TestShortRuleStaysBeforeNewerChatter(t *testing.T) {
 	}
 	m := append(talk(3), coretest.User(core.Text("RULE-BETA: keep the tests green.")), coretest.Assistant(core.Text("Yes.")),
 		coretest.User(core.Text("The build is slow today. Never push to main without a review! It took an hour.")), coretest.Assistant(core.Text("Yes.")))
-	got := wordsOf(t, `{"user_words_tokens":1000}`, append(m, talk(12)...)...)
+	got := wordsOf(t, 1000, append(m, talk(12)...)...)
 	wantAll(t, "rules", got, "<said>\nRULE-BETA: keep the tests green.\n</said>", "<said>\nNever push to main without a review!\n[… the rest",
 		"And 11: ", "The latest question.", "<left_out ")
 	summary := core.Message{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text("In short."), core.Text(got)}}
-	again := wordsOf(t, `{"user_words_tokens":1000}`, append([]core.Message{summary}, talk(12)...)...)
+	again := wordsOf(t, 1000, append([]core.Message{summary}, talk(12)...)...)
 	wantAll(t, "rules, condensed again", again, "RULE-BETA: keep the tests green.", "Never push to main without a review!")
 }
 
@@ -98,7 +99,7 @@ func TestWordsHaveALimit(t *testing.T) {
 	for i := range 40 {
 		m = append(m, coretest.User(core.Text(fmt.Sprintf("Wish %d. %s end of wish %d.", i, strings.Repeat("please ", 60), i))), coretest.Assistant(core.Text("Yes.")))
 	}
-	got := wordsOf(t, `{"user_words_tokens":1000}`, m...)
+	got := wordsOf(t, 1000, m...)
 	wantAll(t, "the words", got, "Wish 0.", "end of wish 0.", "Wish 39.", "The latest question.", "<left_out messages=")
 	wantNone(t, "the words", got, "Wish 5.", "Wish 20.")
 	if n := (coretest.Counter{}).Count(core.Text(got)); n > 1000 || n < 700 {
@@ -106,12 +107,12 @@ func TestWordsHaveALimit(t *testing.T) {
 	}
 
 	long := "Here is my log: " + strings.Repeat("noise ", 5000) + "Mend it."
-	got = wordsOf(t, `{"user_words_tokens":1000}`, coretest.User(core.Text(long)))
+	got = wordsOf(t, 1000, coretest.User(core.Text(long)))
 	wantAll(t, "the words", got, "Here is my log:", "bytes left out here", "Mend it.")
 
-	for _, settings := range []string{`{"user_words_share":0}`, `{"user_words_tokens":10}`} {
-		if got := wordsOf(t, settings, coretest.User(core.Text("Use tabs."))); got != "" {
-			t.Errorf("%s: got %s", settings, got)
+	for _, limit := range []int{0, 10} {
+		if got := wordsOf(t, limit, coretest.User(core.Text("Use tabs."))); got != "" {
+			t.Errorf("%d: got %s", limit, got)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func (p *Provider) write(ctx context.Context, s *scribe, plan *plan) ([]core.Mes
 	for _, d := range designs {
 		s.spare -= d.calls()
 	}
-	texts, err := gather(ctx, p.c.Parallel, len(tasks), func(ctx context.Context, i int) (string, error) {
+	texts, err := gather(ctx, parallel, len(tasks), func(ctx context.Context, i int) (string, error) {
 		return p.summarize(ctx, s, plan.req, &tasks[i], designs[i])
 	})
 	if err != nil {
@@ -33,8 +33,8 @@ func (p *Provider) write(ctx context.Context, s *scribe, plan *plan) ([]core.Mes
 	return p.compose(ctx, plan, texts)
 }
 
-// designs says what the model is to write for a plan, and how it reads it. The error says
-// that it cannot, or not within the calls that the settings allow.
+// designs returns the requests of a plan, and the parts in which the model reads each. The error says that it
+// cannot, or not within the calls that the settings allow.
 func (p *Provider) designs(plan *plan) ([]task, []*design, error) {
 	tasks := p.tasks(plan)
 	designs := make([]*design, len(tasks))
@@ -53,9 +53,9 @@ func (p *Provider) designs(plan *plan) ([]task, []*design, error) {
 	return tasks, designs, nil
 }
 
-// tasks says what the model is to write for a plan: a summary of every section. What
-// is before a section and is kept is read too, if the settings say so and it is the
-// beginning of the conversation: a summary is better if its author knows the task.
+// tasks returns the requests of a plan: a summary of every section. Kept messages before a section are read
+// too, if the settings say so and it is the beginning of the conversation: a summary is better if its author
+// knows the task.
 func (p *Provider) tasks(plan *plan) []task {
 	tasks := make([]task, len(plan.sections))
 	for n, section := range plan.sections {
@@ -65,7 +65,7 @@ func (p *Provider) tasks(plan *plan) []task {
 			t.tokens = min(t.tokens, most)
 		}
 		t.fits = plan.room - plan.kept() + plan.recent()
-		if n == 0 && p.c.ReadFirst {
+		if n == 0 && p.c.readFirst {
 			for i := range section[0] {
 				if m := &plan.req.Messages[i]; m.Role != core.RoleSystem {
 					t.messages = append(t.messages, *m)
@@ -84,8 +84,8 @@ func (p *Provider) tasks(plan *plan) []task {
 	return tasks
 }
 
-// gather calls f for 0 to n-1, so many at a time, and returns what it answered in order.
-// The first error ends the others.
+// gather calls f for 0 to n-1, so many at a time, and returns its answers in order. The first error ends the
+// others.
 func gather[T any](ctx context.Context, parallel, n int, f func(ctx context.Context, i int) (T, error)) ([]T, error) {
 	caller := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -129,15 +129,14 @@ func gather[T any](ctx context.Context, parallel, n int, f func(ctx context.Cont
 	return out, nil
 }
 
-// compose puts the summaries in their places and adds what else the reader needs,
-// as far as there is room.
+// compose puts the summaries in their places and adds further information, as far as there is room.
 func (p *Provider) compose(ctx context.Context, plan *plan, texts []string) ([]core.Message, error) {
 	req := plan.req
 	room := min(plan.room, plan.before-1)
 	summaries := make([]core.Message, len(texts))
 	for i, text := range texts {
-		heading := strings.ReplaceAll(p.c.Heading, "%d", strconv.Itoa(len(plan.sections[i])))
-		summaries[i] = core.Message{Role: core.Role(p.c.SummaryRole), Kind: core.KindSummary, Parts: []core.Part{core.Text(core.Frame(Name) + "\n" + heading + dialog.HideTags(text))}}
+		heading := strings.ReplaceAll(p.c.heading, "%d", strconv.Itoa(len(plan.sections[i])))
+		summaries[i] = core.Message{Role: p.c.role, Kind: core.KindSummary, Parts: []core.Part{core.Text(core.Frame(Name) + "\n" + heading + dialog.HideTags(text))}}
 	}
 	last := &summaries[len(summaries)-1]
 	add := func(text string) {
@@ -145,12 +144,10 @@ func (p *Provider) compose(ctx context.Context, plan *plan, texts []string) ([]c
 			last.Parts = append(last.Parts, core.Text(text))
 		}
 	}
-	if p.c.CommandBlocks {
-		add(plan.workflows())
-	}
+	add(plan.workflows())
 	var ack *core.Message
-	if p.c.Acknowledgement != "" {
-		ack = &core.Message{Role: core.RoleAssistant, Kind: core.KindMarker, Parts: []core.Part{core.Text(p.c.Acknowledgement)}}
+	if p.c.acknowledgement != "" {
+		ack = &core.Message{Role: core.RoleAssistant, Kind: core.KindMarker, Parts: []core.Part{core.Text(p.c.acknowledgement)}}
 		ack.Tokens = core.MessageTokens(req.Counter, *ack)
 	}
 	total := func() int {
@@ -190,8 +187,8 @@ func tooLong(plan *plan, after int) error {
 	return fmt.Errorf("the summary is too long: %s tokens of messages would become %s, and %s are allowed", size.Group(plan.before), size.Group(after), size.Group(plan.room))
 }
 
-// addExtras adds to the last summary what fits into room: where the originals are, what
-// the user typed, the environment, signatures of files. No part of it is worth failing for.
+// addExtras adds to the last summary, as far as room allows: the place of the originals, the words of the user,
+// the environment, signatures of files. No part of it is worth failing for.
 func (p *Provider) addExtras(ctx context.Context, plan *plan, last *core.Message, room int) error {
 	req := plan.req
 	add := func(text string) bool {
@@ -209,7 +206,7 @@ func (p *Provider) addExtras(ctx context.Context, plan *plan, last *core.Message
 	words, open := plan.userWords()
 	add(wordsBlock(req.Counter, words, open, min(wordsBudget(req, &p.c), room)))
 	state := framed(req.Environment)
-	environment := p.c.Environment && req.Trigger != core.TriggerManual && strings.TrimSpace(req.Environment) != ""
+	environment := p.c.environment && req.Trigger != core.TriggerManual && strings.TrimSpace(req.Environment) != ""
 	reserve := 0
 	if environment {
 		if reserve = req.Counter.Count(core.Text(state)) + 1; reserve >= room/2 {
@@ -218,7 +215,7 @@ func (p *Provider) addExtras(ctx context.Context, plan *plan, last *core.Message
 	}
 	room -= reserve
 	if chars := min(p.c.FoldedChars, room*charsPerToken); chars >= minFolded && len(req.FilesRead) > 0 && req.Dir != "" {
-		blocks, err := p.fold(ctx, req, chars, p.c.FoldedIgnore)
+		blocks, err := p.fold(ctx, req, chars)
 		if err != nil {
 			return err
 		}
@@ -245,14 +242,13 @@ func framed(text string) string {
 	return text
 }
 
-// charsPerToken is about what signatures have; minFolded is what a block must have to say
-// anything.
+// charsPerToken is the average of signatures; minFolded is the least size of a block that says anything.
 const (
 	charsPerToken = 4
 	minFolded     = 200
 )
 
-// recent returns the tokens of what stays only because it is recent.
+// recent returns the tokens of the groups that stay only because they are recent.
 func (p *plan) recent() int {
 	n := 0
 	for i := range p.groups {

@@ -15,8 +15,8 @@ import (
 // is about as long.
 const minArgument = 200
 
-// shortenCall replaces the long arguments of the call in piece i by stubs, after the first
-// keep bytes of each. Where locates the content, or what supersedes it.
+// shortenCall replaces the long arguments of the call in piece i by stubs, after the first keep bytes of each.
+// Where locates the content, or a newer version of it.
 func (w *work) shortenCall(i, keep int, where string) {
 	p := &w.pieces[i]
 	if p.fixed || p.gone || len(p.text) < minArgument {
@@ -114,7 +114,7 @@ func quote(s string) []byte {
 	return bytes.TrimRight(b.Bytes(), "\n")
 }
 
-// contentElements hold what a call in the text protocol writes.
+// contentElements hold the content that a call in the text protocol writes.
 var contentElements = []string{"content", "diff", "result", "message", "arguments", "args", "todos", "operations", "follow_up", "question"}
 
 // mapElement shortens the content of elements that hold text of any length, in a call of the

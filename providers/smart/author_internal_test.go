@@ -8,7 +8,6 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/dialog"
-	"github.com/condensehq/condense/registry"
 	"github.com/condensehq/condense/transcript"
 )
 
@@ -26,7 +25,7 @@ func TestWhoSaidWhat(t *testing.T) {
 	}
 	messages := d.Journal.Messages()
 	core.Measure(coretest.Counter{}, messages)
-	w := newWork(coretest.Request(messages, 1), registry.Env{}, 0, new(dialog.Reader))
+	w := newWork(coretest.Request(messages, 1), 0, new(dialog.Reader))
 	typed, checked := map[string]bool{}, 0
 	for i := range messages {
 		var source struct {

@@ -9,13 +9,11 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/suggest"
-	"github.com/condensehq/condense/model"
-	"github.com/condensehq/condense/registry"
 )
 
 // Config are the settings of a [Provider].
 type Config struct {
-	Preset   string       `json:"preset" enum:"lossless|gentle|balanced|aggressive|observation_masking|clear_tool_uses|prune|headtail|score" doc:"name of a list of passes; empty means balanced unless passes are given"`
+	Preset   string       `json:"preset" enum:"lossless|gentle|balanced|aggressive" doc:"name of a list of passes; empty means balanced unless passes are given"`
 	Passes   []PassConfig `json:"passes" doc:"passes of your own instead of a preset's, in order: names, or objects with the key pass and the settings of that pass; at least one"`
 	Land     float64      `json:"land" doc:"where lossy passes stop, as a share of the room for messages at the target; 0 means the preset's value"`
 	MinGain  int          `json:"min_gain" doc:"tokens that must be saved in total unless the target is met, else nothing is changed"`
@@ -35,11 +33,11 @@ type PassConfig struct {
 	// Settings are the other keys, a JSON object; empty means the defaults.
 	Settings json.RawMessage
 
-	fault error // what was wrong with it when it was read
+	fault error // why it could not be read
 }
 
-// UnmarshalJSON reads a name, or an object with the key "pass". What is neither is reported
-// by [Config.Validate], which knows the place in the list.
+// UnmarshalJSON reads a name, or an object with the key "pass". Anything else is reported by [Config.Validate],
+// which knows the place in the list.
 func (p *PassConfig) UnmarshalJSON(data []byte) error {
 	*p = PassConfig{}
 	p.fault = readPass(data, p)
@@ -76,7 +74,7 @@ func readPass(data []byte, p *PassConfig) error {
 	return err
 }
 
-// MarshalJSON writes what UnmarshalJSON reads.
+// MarshalJSON writes the form that UnmarshalJSON reads.
 func (p PassConfig) MarshalJSON() ([]byte, error) {
 	all := map[string]json.RawMessage{}
 	if len(bytes.TrimSpace(p.Settings)) > 0 {
@@ -101,8 +99,8 @@ func (p PassConfig) MarshalJSON() ([]byte, error) {
 // Validate reports every setting that is wrong.
 func (c *Config) Validate() error {
 	var errs []error
-	if _, ok := findPreset(c.Preset); c.Preset == "conservative" {
-		errs = append(errs, errors.New(`preset: there is no preset "conservative" any more: "balanced" keeps more of what is needed later, at every size`))
+	if _, ok := findPreset(c.Preset); removedPresets[c.Preset] != "" {
+		errs = append(errs, fmt.Errorf("preset: there is no preset %q any more: %s", c.Preset, removedPresets[c.Preset]))
 	} else if c.Preset != "" && !ok {
 		errs = append(errs, fmt.Errorf("preset: no preset %q%s; there are %s", c.Preset, suggest.DidYouMean(c.Preset, presetNames()), strings.Join(presetNames(), ", ")))
 	}
@@ -121,18 +119,17 @@ func (c *Config) Validate() error {
 	if !(c.MinShare >= 0 && c.MinShare < 1) {
 		errs = append(errs, fmt.Errorf("min_share: %v is not at least 0 and below 1", c.MinShare))
 	}
-	anyModel := registry.Env{Model: func(string) (model.Generator, error) { return nil, nil }}
 	if err := c.Accept.Validate(); err != nil {
 		errs = append(errs, err)
 	}
-	if _, err := steps(c.Passes, anyModel); err != nil {
+	if _, err := steps(c.Passes); err != nil {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
 
 // steps makes passes ready to run.
-func steps(list []PassConfig, env registry.Env) ([]step, error) {
+func steps(list []PassConfig) ([]step, error) {
 	var (
 		out  []step
 		errs []error
@@ -143,18 +140,20 @@ func steps(list []PassConfig, env registry.Env) ([]step, error) {
 			continue
 		}
 		p, ok := findPass(pc.Pass)
+		if instead := removedPasses[pc.Pass]; instead != "" {
+			errs = append(errs, fmt.Errorf("passes: %d: there is no pass %q any more: %s", i+1, pc.Pass, instead))
+			continue
+		}
 		if !ok {
 			errs = append(errs, fmt.Errorf("passes: %d: no pass %q%s; there are %s", i+1, pc.Pass, suggest.DidYouMean(pc.Pass, passNames()), strings.Join(passNames(), ", ")))
 			continue
 		}
-		asks, own := false, env
-		own.Model = func(name string) (model.Generator, error) { asks = true; return env.Model(name) }
-		run, err := p.runner(pc.Settings, own)
+		run, err := p.runner(pc.Settings)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("passes: %d: %s: %w", i+1, pc.Pass, err))
 			continue
 		}
-		out = append(out, step{pass: p, always: pc.Always, asks: asks, run: run})
+		out = append(out, step{pass: p, always: pc.Always, run: run})
 	}
 	return out, errors.Join(errs...)
 }

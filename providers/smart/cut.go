@@ -24,7 +24,7 @@ const (
 type unitText struct {
 	units []string
 	worth []uint8
-	noun  string // what units are called, in the plural
+	noun  string // for units, in the plural
 }
 
 // understand cuts a text into units and ranks them by the structure of the text.
@@ -48,8 +48,7 @@ func understand(text string, u *use, f dialog.File) unitText {
 	return t
 }
 
-// ends raises the rank of the first and last units, by which a reader can tell what the text
-// was.
+// ends raises the rank of the first and last units, which show a reader the nature of the text.
 func (t *unitText) ends() {
 	n := len(t.units)
 	for i := range min(6, n) {
@@ -81,8 +80,8 @@ func (t *unitText) log() {
 	}
 }
 
-// signs of failure: the first are what compilers, test runners and shells print, the others
-// may be anything that is about failure, in lower case.
+// signs of failure: the first are printed by compilers, test runners and shells, the others may be anything
+// that is about failure, in lower case.
 var (
 	clearSigns = []string{"error:", "Error:", "ERROR", "panic:", "FAIL", "Traceback (", "Exception", "fatal:", "Segmentation fault", "command not found", "No such file", "Permission denied", "✗", "✕", "error TS", "error["}
 	vagueSigns = []string{"error", "fail", "panic", "fatal", "assert", "undefined", "cannot ", "not found", "warning", "expected"}
@@ -193,8 +192,8 @@ func withoutNumbers(lines []string) (string, bool) {
 	return b.String(), numbered*10 >= 8*len(lines)
 }
 
-// jsonArray cuts a JSON array, or the largest one in an object, into its elements. What
-// is before and after them is a unit, too.
+// jsonArray cuts a JSON array, or the largest one in an object, into its elements. The text before and after
+// them is a unit, too.
 func jsonArray(text string) (unitText, bool) {
 	t := strings.TrimSpace(text)
 	if len(t) < 2 || t[0] != '[' && t[0] != '{' || t[len(t)-1] != ']' && t[len(t)-1] != '}' {
@@ -289,7 +288,7 @@ func (t *unitText) cut(room int, s stub) (string, bool) {
 			return room > 0
 		})
 	}
-	// What is left goes to both ends.
+	// The rest of the room goes to both ends.
 	t.inward(func(i int) bool {
 		if !keep[i] && len(t.units[i]) <= room {
 			keep[i] = true
@@ -313,12 +312,12 @@ func (t *unitText) inward(f func(int) bool) {
 // minGap is the size in bytes below which a gap is not worth its stub.
 const minGap = 80
 
-// render writes what is kept, and one stub for each gap. The first names the tool and the
-// handle, the others only their size. It reports false if there is no gap.
+// render writes the kept units, and one stub for each gap. The first names the tool and the handle, the others
+// only their size. It reports false if there is no gap.
 func (t *unitText) render(keep []bool, s stub) (string, bool) {
 	for i := range keep {
 		if keep[i] && isStub(t.units[i]) {
-			keep[i] = false // of an earlier cut: what it counts goes into the new stub
+			keep[i] = false // of an earlier cut: the new stub includes its count
 		}
 	}
 	var b, all strings.Builder

@@ -11,7 +11,6 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/dialog"
-	"github.com/condensehq/condense/registry"
 )
 
 // readings makes up a session in which a few files are read, written and run again.
@@ -38,7 +37,7 @@ func readings(t *rapid.T) []core.Message {
 // TestReferencesSaveNoMoreThanIsRepeated: the passes that leave references are not tried where
 // they could not meet the target, so what they could save must not be underestimated.
 func TestReferencesSaveNoMoreThanIsRepeated(t *testing.T) {
-	all, err := steps([]PassConfig{with("superseded", `{"by_writes": true, "runs": true}`), {Pass: "near_duplicates"}, {Pass: "duplicates"}}, registry.Env{})
+	all, err := steps([]PassConfig{with("superseded", `{"by_writes": true, "runs": true}`), {Pass: "near_duplicates"}, {Pass: "duplicates"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +45,7 @@ func TestReferencesSaveNoMoreThanIsRepeated(t *testing.T) {
 	saved := 0
 	rapid.Check(t, func(t *rapid.T) {
 		req := coretest.Request(readings(t), 1)
-		w := newWork(req, registry.Env{}, 0, new(dialog.Reader))
+		w := newWork(req, 0, new(dialog.Reader))
 		w.first = req.Messages
 		before, most := w.tokens, w.repeated()
 		if _, err := p.run(context.Background(), w); err != nil {
@@ -86,7 +85,7 @@ func TestWhatIsNotUsed(t *testing.T) {
 		{"tried, and not enough", "aggressive", 0.2, false, "not used: would have saved "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p, err := New(Config{Preset: tt.preset}, registry.Env{})
+			p, err := New(Config{Preset: tt.preset})
 			if err != nil {
 				t.Fatal(err)
 			}

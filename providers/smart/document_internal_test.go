@@ -57,13 +57,13 @@ func TestHandoverDocument(t *testing.T) {
 // the generated parts of docs/smart.md and docs/smart-passes.md, which come from the tables that the code runs on.
 func describe() (presetsDoc, passesDoc string) {
 	var b strings.Builder
-	b.WriteString("| preset | what it does | passes | source |\n|---|---|---|---|\n")
+	b.WriteString("| preset | what it does | passes |\n|---|---|---|\n")
 	for _, p := range presets {
 		land := ""
 		if p.land != 1 {
 			land = fmt.Sprintf("; `land` %v", p.land)
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s%s | %s |\n", p.name, p.doc, listed(p.passes), land, orOwn(p.source))
+		fmt.Fprintf(&b, "| `%s` | %s | %s%s |\n", p.name, p.doc, listed(p.passes), land)
 	}
 	presetsDoc = b.String()
 	b.Reset()
@@ -100,11 +100,4 @@ func listed(list []PassConfig) string {
 		out = append(out, s+"`")
 	}
 	return strings.Join(out, ", ")
-}
-
-func orOwn(source string) string {
-	if source == "" {
-		return "our own"
-	}
-	return source
 }

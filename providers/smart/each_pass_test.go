@@ -94,7 +94,7 @@ func TestHeadTailFits(t *testing.T) {
 	conversation := coretest.Conversation(join(messages, say("And?"))...)
 	for _, target := range []int{800, 2000, 5000} {
 		req := coretest.Request(conversation, target)
-		res := condense(t, open(t, `{"preset": "headtail"}`), req)
+		res := condense(t, open(t, `{"passes": [{"pass": "headtail", "fit": true, "tokens": 40, "keep": 0}]}`), req)
 		tokens, sizes := 0, []int{}
 		for i := range res.Messages {
 			tokens += req.Counter.Count(res.Messages[i].Parts...)
@@ -211,7 +211,7 @@ func TestEnvironment(t *testing.T) {
 
 func TestUserWordsStay(t *testing.T) {
 	words := text(5, 400)
-	for _, passes := range []string{`"layout","environment","superseded","duplicates","near_duplicates"`, `"headtail","cut","args","reasoning","prose"`} {
+	for _, passes := range []string{`"layout","environment","superseded","duplicates","near_duplicates"`, `"headtail","cut","reasoning"`} {
 		res := run(t, passes, join(say(words), tool("1", "bash", `{"command":"ls"}`, code(1, 300)), say(words), say(words))...)
 		if n := strings.Count(textOf(res.Messages...), words); n != 3 {
 			t.Errorf("%s: got what the user said %d times, want 3", passes, n)
@@ -266,17 +266,6 @@ func TestNobodySpeaksForTheUser(t *testing.T) {
 	}
 }
 
-// TestRulesStay: instructions that a file gives for every conversation are not shortened with
-// what else a program says.
-func TestRulesStay(t *testing.T) {
-	rules := "# AGENTS.md instructions for /x\n\n" + text(5, 400)
-	reminder := "<system-reminder>\n" + text(6, 400) + "\n</system-reminder>"
-	got := textOf(run(t, `{"pass": "prose", "keep": 0}`, join(say(rules), say(reminder), say("Go."))...).Messages...)
-	if !strings.Contains(got, rules) || strings.Contains(got, reminder) {
-		t.Errorf("rules are whole: %v, a reminder is: %v; want true, false", strings.Contains(got, rules), strings.Contains(got, reminder))
-	}
-}
-
 func TestMaskKeepsTheNewest(t *testing.T) {
 	var messages []core.Message
 	for i := range 15 {
@@ -284,18 +273,18 @@ func TestMaskKeepsTheNewest(t *testing.T) {
 	}
 	messages = join(say("Go."), messages, say("And?"))
 	for _, tt := range []struct {
-		preset string
-		left   int
-	}{{"observation_masking", 10}, {"clear_tool_uses", 3}} {
+		pass string
+		left int
+	}{{`"mask"`, 10}, {`{"pass": "mask", "keep": 3}`, 3}} {
 		req := coretest.Request(coretest.Conversation(messages...), 1)
-		got := results(condense(t, open(t, `{"preset": "`+tt.preset+`"}`), req).Messages)
+		got := results(condense(t, open(t, `{"passes": [`+tt.pass+`]}`), req).Messages)
 		for i, r := range got {
 			if stub := strings.HasPrefix(r, "[… "); stub != (i < 15-tt.left) {
-				t.Errorf("%s: result %d: got %q", tt.preset, i, r)
+				t.Errorf("%s: result %d: got %q", tt.pass, i, r)
 			}
 		}
 		if want := "of bash run 0 left out; recall h:"; !strings.Contains(got[0], want) {
-			t.Errorf("%s: got %q, want %q in it", tt.preset, got[0], want)
+			t.Errorf("%s: got %q, want %q in it", tt.pass, got[0], want)
 		}
 	}
 	// Until the target is met: no further than it must.
@@ -321,7 +310,7 @@ func TestPruneConstants(t *testing.T) {
 	cleared := func(old int) (n, tokens int) {
 		req := coretest.Request(coretest.Conversation(session(old)...), 1)
 		before := results(req.Messages)
-		for i, r := range results(condense(t, open(t, `{"preset": "prune"}`), req).Messages) {
+		for i, r := range results(condense(t, open(t, `{"passes": ["prune"]}`), req).Messages) {
 			if strings.HasPrefix(r, "[… ") {
 				n++
 				tokens += len(before[i]) / 4
@@ -396,12 +385,12 @@ func TestArguments(t *testing.T) {
 			coretest.Assistant(core.Text("I write.\n<write_to_file>\n<path>b</path>\n<content>\n" + content + "</content>\n</write_to_file>")),
 			coretest.User(core.Text("[write_to_file for 'b'] Result:\nok")),
 		}, say("And?"))
-	res := run(t, `{"pass": "args", "over": 1000, "head": 22, "keep": 0}`, calls...)
+	res := run(t, `{"pass": "mask", "inputs": true, "keep": 0}`, calls...)
 	call, _ := res.Messages[1].Parts[0].(core.ToolCall)
-	if want := `{"path": "a", "content": "line of <code> & more\n[… 199 lines of write left out; recall h:`; !strings.HasPrefix(call.Args, want) || !strings.HasSuffix(call.Args, `]", "n": 1.50}`) {
+	if want := `{"path": "a", "content": "[… 200 lines of write left out; recall h:`; !strings.HasPrefix(call.Args, want) || !strings.HasSuffix(call.Args, `]", "n": 1.50}`) {
 		t.Errorf("got %s, want %s…", call.Args, want)
 	}
-	if got := textOf(res.Messages[5]); !strings.HasPrefix(got, "I write.\n<write_to_file>\n<path>b</path>\n<content>\nline of <code> & more[… 200 lines of write_to_file left out; recall h:") || !strings.HasSuffix(got, "</content>\n</write_to_file>") {
+	if got := textOf(res.Messages[5]); !strings.HasPrefix(got, "I write.\n<write_to_file>\n<path>b</path>\n<content>[… 201 lines of write_to_file left out; recall h:") || !strings.HasSuffix(got, "</content>\n</write_to_file>") {
 		t.Errorf("got %s", got)
 	}
 }
@@ -528,7 +517,7 @@ func TestScoreKeepsOrderAndWhatCounts(t *testing.T) {
 	messages[7] = coretest.Assistant(core.Text("7: an error " + text(7, 60)))
 	req := coretest.Request(coretest.Conversation(join(say("Go."), messages, say("And?"))...), 0)
 	req.Budget.Target, req.Budget.Limit = 400, 400
-	res := condense(t, open(t, `{"preset": "score"}`), req)
+	res := condense(t, open(t, `{"passes": ["score"]}`), req)
 	got := textOf(res.Messages...)
 	if !strings.Contains(got, "7: an error") || !strings.Contains(got, "19: ") || strings.Contains(got, "0: ") && strings.Contains(got, "\n0: ") {
 		t.Errorf("got %s, want the error and the newest", got)

@@ -6,10 +6,11 @@ import (
 )
 
 var (
-	// matchForm matches a line of grep -n or rg: path, number and text. The path has a letter and a sign of paths, which
-	// times do not have, and may begin with the letter of a drive.
+	// matchForm matches a line of grep -n or rg: path, number and text. The path has a letter and a sign of
+	// paths, which times do not have, and may begin with the letter of a drive.
 	matchForm = regexp.MustCompile(`^((?:[A-Za-z]:[\\/])?(?:[^:\s]*[A-Za-z][^:\s]*[./\\][^:\s]*|[^:\s]*[./\\][^:\s]*[A-Za-z][^:\s]*)):\d+:`)
-	// underForm matches such a line without its path; the sign after the number says whether it is a match or next to one.
+	// underForm matches such a line without its path; the sign after the number says whether it is a match or
+	// next to one.
 	underForm = regexp.MustCompile(`^\d+([:-])`)
 )
 

@@ -76,25 +76,35 @@ func Handover() registry.Strategy {
 			} else if gen, err = env.Model(c.Model); err != nil && c.Model != "" {
 				return nil, fmt.Errorf("settings: model: %w", err)
 			}
-			rest, faults := steps(handoverPasses, env)
+			rest, faults := steps(handoverPasses)
 			if faults != nil {
 				return nil, faults
 			}
 			ask := &writing{c: c, gen: gen, err: err}
-			first := step{pass: &accountPass, always: true, asks: true, run: ask.run}
-			return accounting{&Provider{c: DefaultConfig(), env: env, land: 1, steps: append([]step{first}, rest...)}}, nil
+			first := step{pass: &accountPass, always: true, run: ask.run}
+			return accounting{&Provider{c: DefaultConfig(), land: 1, steps: append([]step{first}, rest...)}}, nil
 		}).Only(core.Hides | core.Rewrites | core.Inserts | core.AsksModels)
 }
 
 // An accounting provider asks a model in its first step.
 type accounting struct{ *Provider }
 
-// EstimateCost implements [core.CostEstimator]. It says what an account costs at the most, of nothing from a cache. Nothing is sent.
+// EstimateCost implements [core.CostEstimator]. It returns the highest cost of an account, with nothing read
+// from a cache. Nothing is sent.
 func (a accounting) EstimateCost(ctx context.Context, req *core.Request) (core.Usage, error) {
-	return a.estimate(ctx, req, func(ctx context.Context, w *work) ([]core.Step, error) {
-		done, err := a.steps[0].do(ctx, w, time.Now)
-		return []core.Step{done}, err
-	})
+	if err := ctx.Err(); err != nil {
+		return core.Usage{}, err
+	}
+	if req.Counter == nil {
+		return core.Usage{}, fmt.Errorf("%w: no counter", core.ErrInvalidRequest)
+	}
+	if len(req.Messages) == 0 || req.Tokens() <= req.Budget.Target {
+		return core.Usage{}, nil
+	}
+	w := newWork(req, int(a.land*float64(req.Budget.Room())), new(dialog.Reader))
+	w.first, w.dry = req.Messages, true
+	_, err := a.steps[0].do(ctx, w, time.Now)
+	return w.usage, err
 }
 
 // handoverPasses follow the account.
@@ -136,16 +146,17 @@ func (a *writing) run(ctx context.Context, w *work) error {
 	if room < leastAccount {
 		return fmt.Errorf("no room for an account: %s tokens", numbers.Group(max(room, 0)))
 	}
-	former, at := w.formerAccount()
+	h := historian{w}
+	former, at := h.formerAccount()
 	from := 0
 	if former != nil {
-		from = w.covered(former.Marks)
+		from = h.covered(former.Marks)
 	}
-	now, u, err := a.write(ctx, w, former, from, room)
+	now, u, err := a.write(ctx, h, former, from, room)
 	if err != nil || w.dry {
 		return err
 	}
-	now.Marks = append(w.digestMarks(), w.contentMarks()...)
+	now.Marks = append(digester{w}.digestMarks(), h.contentMarks()...)
 	if w.req.NoRecall {
 		now.Uncite()
 	}
@@ -165,7 +176,7 @@ func (a *writing) run(ctx context.Context, w *work) error {
 	return nil
 }
 
-// reportAccount says what an account has, in numbers: what a model wrote is in no report.
+// reportAccount summarizes an account in numbers: a report never has text by a model.
 func reportAccount(gen model.Generator, a *account.Account, u *account.Update, tokens, left int) string {
 	s := fmt.Sprintf("%s in %s tokens by %s: %d new, %d changed, %d withdrawn; %d of %d paths, numbers, names and quotes are not in the history and marked",
 		numbers.Plural(len(a.Items), "item"), numbers.Group(tokens), core.Label(gen.Info().Name), u.New, u.Changed, u.Gone, u.Unknown, u.Looked)
@@ -181,9 +192,10 @@ func reportAccount(gen model.Generator, a *account.Account, u *account.Update, t
 	return s
 }
 
-// formerAccount returns the newest account in the conversation, and the message that holds nothing else; -1 if there is other content
-// in it, which stays, and if the model has not answered since: then it is what the user says.
-func (w *work) formerAccount() (former *account.Account, at int) {
+// formerAccount returns the newest account in the conversation, and the message that holds nothing else; -1 if
+// there is other content in it, which stays, and if the model has not answered since: then it counts as the
+// words of the user.
+func (w historian) formerAccount() (former *account.Account, at int) {
 	answered := false
 	for i := len(w.msgs) - 1; i >= 0; i-- {
 		answered = answered || w.msgs[i].Role == core.RoleAssistant
@@ -197,14 +209,16 @@ func (w *work) formerAccount() (former *account.Account, at int) {
 	return nil, -1
 }
 
-// markedMessages is how many of the newest messages are marked by their content, and leastMarked the least size of it in bytes.
+// markedMessages is how many of the newest messages are marked by their content, and leastMarked the least size
+// of it in bytes.
 const (
 	markedMessages = 3
 	leastMarked    = 60
 )
 
-// contentMarks returns marks of what the newest messages hold, for formats in which messages have other IDs whenever they are read.
-func (w *work) contentMarks() []string {
+// contentMarks returns marks of the content of the newest messages, for formats in which messages have other
+// IDs whenever they are read.
+func (w historian) contentMarks() []string {
 	var marks []string
 	for i := len(w.msgs) - 1; i >= 0 && len(marks) < markedMessages; i-- {
 		if n := len(w.msgs[i].Parts); n > 0 {
@@ -216,7 +230,7 @@ func (w *work) contentMarks() []string {
 	return marks
 }
 
-// contentMark names what a part holds in few tokens; "" if it is too short to differ from others.
+// contentMark names the content of a part in few tokens; "" if it is too short to differ from others.
 func contentMark(p core.Part) string {
 	switch p := p.(type) {
 	case core.Text:
@@ -234,10 +248,11 @@ func contentMark(p core.Part) string {
 	return "=" + core.Handle(p)[:8]
 }
 
-// covered returns the first message that an account with those marks does not cover: by the ID of the newest one that it does, or else
-// after the first one with a content that it marked, so that nothing new is taken for old.
-func (w *work) covered(marks []string) int {
-	if from := w.since(marks); from > 0 {
+// covered returns the first message that an account with those marks does not cover: by the ID of the newest
+// one that it does, or else after the first one with a content that it marked, so that nothing new is taken for
+// old.
+func (w historian) covered(marks []string) int {
+	if from := digester(w).since(marks); from > 0 {
 		return from
 	}
 	for i := range w.msgs {
@@ -256,8 +271,9 @@ func isAccount(m *core.Message) bool {
 	return alone
 }
 
-// write has the account brought up to date by the messages from index from on, in as many parts as the window of the model requires.
-func (a *writing) write(ctx context.Context, w *work, former *account.Account, from, room int) (*account.Account, account.Update, error) {
+// write has the account brought up to date by the messages from index from on, in as many parts as the window
+// of the model requires.
+func (a *writing) write(ctx context.Context, w historian, former *account.Account, from, room int) (*account.Account, account.Update, error) {
 	var sum account.Update
 	if !w.newSince(from) && former != nil {
 		return former, sum, nil
@@ -268,7 +284,8 @@ func (a *writing) write(ctx context.Context, w *work, former *account.Account, f
 	}
 	if w.dry {
 		for _, p := range prompts {
-			w.estimate(a.gen, []*model.Prompt{p(former)})
+			prompt := p(former)
+			w.usage = w.usage.Add(a.gen.Info().Charge(core.Usage{Calls: 1, InputTokens: w.promptTokens(prompt), OutputTokens: prompt.MaxOutput}))
 		}
 		return former, sum, nil
 	}
@@ -290,8 +307,9 @@ func (a *writing) write(ctx context.Context, w *work, former *account.Account, f
 	return now, sum, nil
 }
 
-// newSince reports whether a message from index from on is part of the conversation, and not what a condensation put there.
-func (w *work) newSince(from int) bool {
+// newSince reports whether a message from index from on is part of the conversation, and not inserted by a
+// condensation.
+func (w historian) newSince(from int) bool {
 	for i := from; i < len(w.msgs); i++ {
 		if w.msgs[i].Role != core.RoleSystem && !dialog.AllInserted(&w.msgs[i]) {
 			return true
@@ -301,7 +319,7 @@ func (w *work) newSince(from int) bool {
 }
 
 // citing returns how the account names sources; nil if nothing can be recalled.
-func (w *work) citing() func(m *core.Message, part int) string {
+func (w historian) citing() func(m *core.Message, part int) string {
 	if w.req.NoRecall {
 		return nil
 	}
@@ -309,7 +327,7 @@ func (w *work) citing() func(m *core.Message, part int) string {
 }
 
 // ask asks the model once and returns its text.
-func (a *writing) ask(ctx context.Context, w *work, p *model.Prompt) (string, error) {
+func (a *writing) ask(ctx context.Context, w historian, p *model.Prompt) (string, error) {
 	answer, err := a.gen.Generate(ctx, p)
 	if answer != nil {
 		u := answer.Usage
@@ -331,14 +349,15 @@ func (a *writing) ask(ctx context.Context, w *work, p *model.Prompt) (string, er
 	if text == "" {
 		return "", fmt.Errorf("ask the model for an account: %w", model.ErrNoText)
 	}
-	if answer.Truncated { // what is incomplete is not used
+	if answer.Truncated { // an incomplete line is not used
 		text = text[:max(0, strings.LastIndexByte(text, '\n'))]
 	}
 	return text, nil
 }
 
-// prompts returns the requests for an account, each made from the account so far. The error says that there would be too many.
-func (a *writing) prompts(w *work, former *account.Account, from, room int) ([]func(*account.Account) *model.Prompt, error) {
+// prompts returns the requests for an account, each made from the account so far. The error says that there
+// would be too many.
+func (a *writing) prompts(w historian, former *account.Account, from, room int) ([]func(*account.Account) *model.Prompt, error) {
 	const margin = 0.9 // of the window: tokenizers differ
 	window := a.gen.Info().Window
 	if window == 0 {
@@ -386,55 +405,3 @@ func (a *writing) prompts(w *work, former *account.Account, from, room int) ([]f
 
 // leastPart is the size in tokens of the smallest part that is worth a call.
 const leastPart = 512
-
-// promptTokens returns the size of a prompt by the host's counter.
-func (w *work) promptTokens(p *model.Prompt) int {
-	n := w.count(p.System) + core.FramingTokens
-	if p.Tools != "" {
-		n += w.count(p.Tools)
-	}
-	for i := range p.Messages {
-		n += core.MessageTokens(w.req.Counter, p.Messages[i])
-	}
-	return n
-}
-
-// narrate writes the messages from index from on as text, in parts of at most limit tokens, with at most so many bytes of every result
-// and of the arguments of every call; 0 means all. A message is in one part, unless it is larger.
-func (w *work) narrate(from, most, limit int) []string {
-	var (
-		parts []string
-		b     strings.Builder
-		size  int
-	)
-	flush := func() {
-		if b.Len() > 0 {
-			parts = append(parts, b.String())
-		}
-		b.Reset()
-		size = 0
-	}
-	for i := from; i < len(w.msgs); i++ {
-		if w.msgs[i].Role == core.RoleSystem || isAccount(&w.msgs[i]) {
-			continue
-		}
-		var one strings.Builder
-		w.write(&one, i, most)
-		text := one.String()
-		n := w.count(text)
-		for n > limit { // it is cut, at any place
-			k := len(text) * limit / n * 9 / 10
-			flush()
-			parts = append(parts, strings.ToValidUTF8(text[:k], ""))
-			text = text[k:]
-			n = w.count(text)
-		}
-		if size+n > limit {
-			flush()
-		}
-		b.WriteString(text)
-		size += n
-	}
-	flush()
-	return parts
-}

@@ -53,6 +53,17 @@ func openHandover(tb testing.TB, settings string, gen model.Generator) core.Cond
 	return p
 }
 
+// turns are n turns of a user, each with a call whose result is long.
+func turns(n int) []core.Message {
+	var m []core.Message
+	for i := range n {
+		m = append(m, coretest.User(core.Text(fmt.Sprintf("Question %d.", i))))
+		m = append(m, tool(strconv.Itoa(i), "bash", fmt.Sprintf(`{"command":"run %d"}`, i), code(i, 1500))...)
+		m = append(m, coretest.Assistant(core.Text(fmt.Sprintf("Answer %d.", i))))
+	}
+	return coretest.Conversation(m...)
+}
+
 // TestHandoverConforms: whatever the conversation, the result of the strategy breaks no rule.
 func TestHandoverConforms(t *testing.T) {
 	testkit.Slow(t)

@@ -58,28 +58,17 @@ func (w *work) hide(g group) {
 	}
 }
 
-// markers calls f for each marker with the index of the message that it precedes: a
-// summary, if a model wrote one.
+// markers calls f for each marker with the index of the message that it precedes.
 func (w *work) markers(f func(before int, m core.Message)) {
 	gap := 0
-	var told []string
 	for i := 0; i <= len(w.msgs); i++ {
 		if i < len(w.msgs) && w.hidden[i] {
 			gap += hides(&w.msgs[i])
-			if s, ok := w.told[i]; ok {
-				told = append(told, s)
-			}
 			continue
 		}
 		if gap > 0 {
-			m := w.marker(gap)
-			if len(told) > 0 {
-				m.Kind = core.KindSummary
-				m.Parts = []core.Part{core.Text(core.Frame(Name) + "\n" + markerText(&m) + "\n" + strings.Join(told, "\n\n"))}
-				m.Tokens = core.MessageTokens(w.req.Counter, m)
-			}
-			f(i, m)
-			gap, told = 0, nil
+			f(i, w.marker(gap))
+			gap = 0
 		}
 	}
 }

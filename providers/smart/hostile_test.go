@@ -47,7 +47,7 @@ func TestHostileTexts(t *testing.T) {
 				req := coretest.HalfRequest(messages)
 				return func() {
 					condense(t, open(t, `{"passes": ["layout", {"pass": "environment", "sections": true}, {"pass": "superseded", "runs": true},
-				"near_duplicates", "duplicates", "reasoning", "digest", {"pass": "args", "keep": 0}, {"pass": "cut", "keep": 0}, {"pass": "prose", "keep": 0},
+				"near_duplicates", "duplicates", "reasoning", "digest", {"pass": "mask", "keep": 1, "inputs": true}, {"pass": "cut", "keep": 0},
 				"headtail", "score"]}`), req)
 				}
 			})

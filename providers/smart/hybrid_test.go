@@ -14,6 +14,7 @@ import (
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/model/extractive"
+	"github.com/condensehq/condense/providers/native"
 	"github.com/condensehq/condense/providers/smart"
 	"github.com/condensehq/condense/registry"
 )
@@ -29,7 +30,10 @@ func hybrid(t *testing.T) *core.Chain {
 	text, _, _ := strings.Cut(rest, "```\n")
 	var file struct {
 		Profiles  map[string]struct{ Chain []string }
-		Providers map[string]struct{ Settings map[string]any }
+		Providers map[string]struct {
+			Strategy string
+			Settings map[string]any
+		}
 	}
 	if err := yaml.Unmarshal([]byte(text), &file); err != nil {
 		t.Fatal(err)
@@ -46,7 +50,8 @@ func hybrid(t *testing.T) *core.Chain {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := smart.Strategy().Open(t.Context(), settings, env)
+		strategy := map[string]registry.Strategy{smart.Name: smart.Strategy(), native.Name: native.Strategy()}[file.Providers[name].Strategy]
+		p, err := strategy.Open(t.Context(), settings, env)
 		if err != nil {
 			t.Fatal(err)
 		}

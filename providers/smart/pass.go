@@ -13,7 +13,14 @@ import (
 // passes are all passes that there are, in the order in which they are documented.
 var passes = []pass{
 	layoutPass, duplicatesPass, environmentPass, supersededPass, nearPass,
-	maskPass, prunePass, valuePass, headTailPass, cutPass, resultsPass, windowPass, scorePass, argsPass, reasoningPass, prosePass, digestPass, summarizePass,
+	maskPass, prunePass, valuePass, headTailPass, cutPass, resultsPass, windowPass, scorePass, reasoningPass, digestPass,
+}
+
+// removedPasses names the replacements of passes of former versions.
+var removedPasses = map[string]string{
+	"args":      `leave it out, "value" alone keeps more of the text that is needed later; {pass: mask, inputs: true} removes long arguments of old calls`,
+	"prose":     `leave it out, "value" alone keeps more of the text that is needed later`,
+	"summarize": `a provider of the strategy "native" with the preset "sections" writes such summaries; name it in the chain`,
 }
 
 func findPass(name string) (*pass, bool) {
@@ -33,18 +40,18 @@ func passNames() []string {
 	return names
 }
 
-// A class says what the reader loses by a pass.
+// A class is the kind of loss that a pass causes.
 type class string
 
 const (
-	// Lossless: what is removed carries no information, or appears elsewhere in the
-	// conversation, and the stub says where.
+	// Lossless: removed content carries no information, or appears elsewhere in the conversation, and the stub
+	// says where.
 	classLossless class = "lossless"
-	// Superseded: a newer version of what is removed appears elsewhere.
+	// Superseded: a newer version of removed content appears elsewhere.
 	classSuperseded class = "superseded"
-	// Lossy: what is removed can only be recalled by its handle.
+	// Lossy: removed content can only be recalled by its handle.
 	classLossy class = "lossy"
-	// Model: a language model writes a replacement of what is removed.
+	// Model: a language model writes.
 	classModel class = "model"
 )
 
@@ -53,13 +60,12 @@ type pass struct {
 	name   string
 	class  class
 	source string // of the method and its constants; empty if it is our own
-	// onDemand: the pass saves what it is asked for, or adds something.
-	// refers: the pass leaves stubs that point at unchanged text elsewhere.
-	// chooses: the pass selects lines, so such pointers become invalid.
+	// onDemand: the pass saves as much as it is asked for, or adds something. refers: the pass leaves stubs
+	// that point at unchanged text elsewhere. chooses: the pass selects lines, so such pointers become invalid.
 	onDemand, refers, chooses bool
 	doc                       string
 	settings                  func() []registry.Setting
-	runner                    func(settings json.RawMessage, env registry.Env) (runner, error)
+	runner                    func(settings json.RawMessage) (runner, error)
 }
 
 func onDemand(p pass) pass  { p.onDemand = true; return p }
@@ -70,22 +76,15 @@ func choosing(p pass) pass  { p.chooses = true; return p }
 type runner func(ctx context.Context, w *work) error
 
 func define[C any](name string, c class, source, doc string, defaults C, run func(context.Context, *work, C) error) pass {
-	return defineOpen(name, c, source, doc, defaults, func(settings C, _ registry.Env) (runner, error) {
-		return func(ctx context.Context, w *work) error { return run(ctx, w, settings) }, nil
-	})
-}
-
-// defineOpen is define for a pass that needs something of the host.
-func defineOpen[C any](name string, c class, source, doc string, defaults C, open func(C, registry.Env) (runner, error)) pass {
 	settings := registry.Settings[C](func() C { return defaults })
 	return pass{
 		name: name, class: c, source: source, doc: doc, settings: settings.List,
-		runner: func(raw json.RawMessage, env registry.Env) (runner, error) {
+		runner: func(raw json.RawMessage) (runner, error) {
 			c, err := settings.Decode(raw)
 			if err != nil {
 				return nil, err
 			}
-			return open(c, env)
+			return func(ctx context.Context, w *work) error { return run(ctx, w, c) }, nil
 		},
 	}
 }
@@ -105,7 +104,6 @@ func atLeast(least int, name string, n int) error {
 type step struct {
 	pass   *pass
 	always bool
-	asks   bool // it calls a language model
 	run    runner
 }
 

@@ -41,12 +41,13 @@ var digestPass = onDemand(define("digest", classLossy, "",
 		if at < 0 && len(w.head) > 0 {
 			return nil
 		}
-		now := w.digest(w.since(old.marks))
+		about := digester{w}
+		now := about.digest(about.since(old.marks))
 		now.follow(&old)
 		if now.same(&old) {
 			return nil
 		}
-		now.marks = w.digestMarks()
+		now.marks = about.digestMarks()
 		m := core.Message{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(now.text(c.Tokens, w.count))}}
 		m.Tokens = core.MessageTokens(w.req.Counter, m)
 		if at < 0 {
@@ -73,8 +74,11 @@ func isDigest(m *core.Message) bool {
 	return ok && strings.HasPrefix(string(t), digestHead)
 }
 
+// A digester describes a conversation.
+type digester struct{ *work }
+
 // since returns the first message that a digest with those marks does not cover.
-func (w *work) since(marks []string) int {
+func (w digester) since(marks []string) int {
 	for i := len(w.msgs) - 1; i >= 0 && len(marks) > 0; i-- {
 		if w.msgs[i].ID != "" && slices.Contains(marks, digestMark(w.msgs[i].ID)) {
 			return i + 1
@@ -85,7 +89,7 @@ func (w *work) since(marks []string) int {
 
 // digestMarks returns the marks of a digest made now: of the newest message and, as later passes
 // may hide that one, of the newest protected message.
-func (w *work) digestMarks() []string {
+func (w digester) digestMarks() []string {
 	var marks []string
 	for i := len(w.msgs) - 1; i >= 0; i-- {
 		m := &w.msgs[i]
@@ -107,7 +111,7 @@ func digestMark(id string) string {
 }
 
 // digest describes the messages from index from on.
-func (w *work) digest(from int) digestText {
+func (w digester) digest(from int) digestText {
 	var d digestText
 	d.lists[digestAsked] = w.asked(from)
 	d.lists[digestPlan] = w.plan(from)
@@ -116,8 +120,8 @@ func (w *work) digest(from int) digestText {
 	return d
 }
 
-// asked quotes what the user said, the newest first.
-func (w *work) asked(from int) []string {
+// asked quotes the user, newest messages first.
+func (w digester) asked(from int) []string {
 	var out []string
 	for i := len(w.pieces) - 1; i >= 0 && w.message(i) >= from; i-- {
 		if p := &w.pieces[i]; p.kind == dialog.KindUser {
@@ -130,7 +134,7 @@ func (w *work) asked(from int) []string {
 }
 
 // plan quotes the newest list of open work.
-func (w *work) plan(from int) []string {
+func (w digester) plan(from int) []string {
 	for _, u := range slices.Backward(w.uses) {
 		if u.Info.Family != dialog.FamilyPlan || !u.Called || u.Message < from || isStub(w.pieces[u.call].text) {
 			continue
@@ -146,7 +150,7 @@ func (w *work) plan(from int) []string {
 
 // lastErrors quotes the results of the newest calls that failed and that did not succeed later.
 // It also returns the calls that succeeded when they were last made.
-func (w *work) lastErrors(from int) (quoted []string, mended map[string]bool) {
+func (w digester) lastErrors(from int) (quoted []string, mended map[string]bool) {
 	mended = map[string]bool{}
 	seen := map[string]bool{}
 	for _, u := range slices.Backward(w.uses) {
@@ -170,7 +174,7 @@ func (w *work) lastErrors(from int) (quoted []string, mended map[string]bool) {
 }
 
 // filesTouched lists files with the last operation on each, most recent first.
-func (w *work) filesTouched(from int) []string {
+func (w digester) filesTouched(from int) []string {
 	done := map[dialog.Family]string{dialog.FamilyRead: "read", dialog.FamilyWrite: "written", dialog.FamilyEdit: "edited"}
 	var out []string
 	seen := map[string]bool{}
@@ -256,7 +260,7 @@ func (d *digestText) same(e *digestText) bool {
 	return slices.EqualFunc(d.lists[:], e.lists[:], slices.Equal[[]string])
 }
 
-// readDigest parses what text wrote.
+// readDigest parses the output of text.
 func readDigest(s string) digestText {
 	var d digestText
 	list := -1

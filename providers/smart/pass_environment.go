@@ -44,14 +44,14 @@ var environmentPass = define("environment", classSuperseded, "",
 		return nil
 	})
 
-// gapSign is a mark of its own where the stub in front counts what is missing.
+// gapSign marks a gap whose content the stub in front counts.
 const gapSign = "…"
 
 // A section is a part of an environment block under a title of its own.
 type section struct{ title, text string }
 
-// sections cuts a block at the lines that begin with "# ". What is before the first is
-// a section without a title. Numbers and paths in a title are not part of it.
+// sections cuts a block at the lines that begin with "# ". Text before the first is a section without a title.
+// Numbers and paths in a title are not part of it.
 func sections(block string) []section {
 	var out []section
 	begin, at := 0, 0 // of the last section, and of the line

@@ -67,9 +67,8 @@ func compactJSON(s string) (string, bool) {
 	return b.String(), true
 }
 
-// plainTerminal returns what a terminal would show after s: without escape sequences
-// (ECMA-48: CSI, OSC and the short ones), and of lines that were overwritten after a
-// carriage return the last state.
+// plainTerminal returns the text that a terminal would show after s: without escape sequences (ECMA-48: CSI,
+// OSC and the short ones), and of lines that were overwritten after a carriage return the last state.
 func plainTerminal(s string) string {
 	if strings.IndexByte(s, 0x1b) >= 0 {
 		var b strings.Builder

@@ -53,13 +53,16 @@ var nearPass = referring(define("near_duplicates", classLossless, "",
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			w.asDiff(i, at, c.Share)
+			referrer{w}.asDiff(i, at, c.Share)
 		}
 		return nil
 	}))
 
+// A referrer replaces content by references to its newer or equal copies.
+type referrer struct{ *work }
+
 // asDiff replaces piece i by a diff that turns the later piece at into it.
-func (w *work) asDiff(i, at int, share float64) bool {
+func (w referrer) asDiff(i, at int, share float64) bool {
 	p, newer := &w.pieces[i], w.pieces[at].text
 	if p.fixed || p.text == newer {
 		return false
@@ -112,13 +115,13 @@ var duplicatesPass = referring(define("duplicates", classLossless, "",
 				newest[h] = append(newest[h], i)
 				continue
 			}
-			w.leave(i, stub{where: w.refer(i, sameText, at)})
+			w.leave(i, stub{where: referrer{w}.refer(i, sameText, at)})
 		}
 		return nil
 	}))
 
-// repeats reports whether texts of kind k are replaced by a reference to an equal one. What
-// the user typed is kept where it was typed.
+// repeats reports whether texts of kind k are replaced by a reference to an equal one. Text that the user typed
+// is kept where it was typed.
 func repeats(k dialog.Kind) bool {
 	return k == dialog.KindToolResult || k == dialog.KindInjected || k == dialog.KindProjectRules || k == dialog.KindAssistant
 }
@@ -132,7 +135,7 @@ const (
 
 // refer says, for the stub of piece i, where the later piece at is: "same text in the
 // read_file src/a.go below".
-func (w *work) refer(i int, what string, at int) string {
+func (w referrer) refer(i int, what string, at int) string {
 	of, _ := w.label(&w.pieces[at])
 	switch {
 	case w.boxes[w.pieces[i].box].users:
@@ -169,7 +172,7 @@ var supersededPass = referring(define("superseded", classSuperseded, "",
 			return -1
 		}
 		if c.Runs {
-			w.supersedeRuns()
+			referrer{w}.supersedeRuns()
 		}
 		for i := len(w.pieces) - 1; i >= 0; i-- {
 			p := &w.pieces[i]
@@ -188,7 +191,7 @@ var supersededPass = referring(define("superseded", classSuperseded, "",
 					if w.pieces[at].text == p.text {
 						what = sameText
 					}
-					w.leave(i, stub{where: w.refer(i, what, at)})
+					w.leave(i, stub{where: referrer{w}.refer(i, what, at)})
 					continue
 				}
 				if p.of.File.Range != dialog.SeveralRanges && !unreadable(p.text) && len(below[p.of.File.Path]) < maxSights {
@@ -198,7 +201,7 @@ var supersededPass = referring(define("superseded", classSuperseded, "",
 				w.looked(1)
 				f := dialog.File{Path: u.Info.Files[0].Path}
 				if at := covered(f); at >= 0 && c.Writes {
-					w.shortenCall(i, 0, w.refer(i, seeNewer, at))
+					w.shortenCall(i, 0, referrer{w}.refer(i, seeNewer, at))
 					continue
 				}
 				if u.results.Start < u.results.End && c.By {
@@ -213,9 +216,9 @@ var supersededPass = referring(define("superseded", classSuperseded, "",
 // mark its errors as such: such an answer shows no state of the file.
 func unreadable(text string) bool { return len(text) < 400 && wrong(text) > worthLittle }
 
-// supersedeRuns takes out what calls answered that were made again with the same arguments.
-// What failed stays: how it failed may be what the later call was for.
-func (w *work) supersedeRuns() {
+// supersedeRuns removes the results of calls that were made again with the same arguments. Failures stay: they
+// may be the reason for the later call.
+func (w referrer) supersedeRuns() {
 	type run struct{ name, args string }
 	newest := map[run]int{}
 	for k := len(w.uses) - 1; k >= 0; k-- {

@@ -75,7 +75,7 @@ var resultsPass = define("results", classLossy, "",
 		if err != nil || res.Tokens >= size(before) {
 			return err
 		}
-		w.took(before, &res)
+		chooser{w}.took(before, &res)
 		calls := map[string]string{}
 		for i := range res.Messages {
 			m := &res.Messages[i]
@@ -102,12 +102,12 @@ var resultsPass = define("results", classLossy, "",
 				}
 			}
 		}
-		w.continueWith(res.Messages)
+		chooser{w}.continueWith(res.Messages)
 		return nil
 	})
 
-// asStub returns a result with a stub in place of the mark that value ends it with, which an extract explains and a result
-// by itself does not.
+// asStub returns a result with a stub in place of the mark that value ends it with, which an extract explains
+// and a result by itself does not.
 func asStub(text, tool string) string {
 	at := strings.LastIndexByte(text, '\n') + 1
 	mark, ok := strings.CutPrefix(text[at:], stubStart)

@@ -30,13 +30,16 @@ var scorePass = onDemand(define("score", classLossy,
 	"Hides whole messages, those with the fewest points first (of equal ones the oldest), until the target is met. The first and the last message are never hidden.",
 	scoreSettings{Error: 10, Calls: 8, Files: 7, User: 5, Short: -3, Thinking: -2, KeepUsers: 2},
 	func(_ context.Context, w *work, c scoreSettings) error {
-		w.hideByPoints(&c)
+		hider{w}.hideByPoints(&c)
 		return nil
 	}))
 
+// A hider hides whole messages.
+type hider struct{ *work }
+
 // hideByPoints hides groups until the target is met, those with the fewest points first and of
 // equals the oldest.
-func (w *work) hideByPoints(c *scoreSettings) {
+func (w hider) hideByPoints(c *scoreSettings) {
 	groups := w.groups()
 	points := make([]int, len(groups))
 	about := w.scores()
@@ -66,7 +69,7 @@ func (w *work) hideByPoints(c *scoreSettings) {
 
 // hideInOrder hides groups until the target is met, the markers counted. If the target
 // cannot be met, all of them go.
-func (w *work) hideInOrder(groups []group, order []int) {
+func (w hider) hideInOrder(groups []group, order []int) {
 	cost := w.marker(1000).Tokens
 	gone := make([]bool, len(groups)+2) // with an edge at both ends
 	for k := range groups {
@@ -95,7 +98,7 @@ func (w *work) hideInOrder(groups []group, order []int) {
 	}
 }
 
-// A score is what is said of a message or a group of them.
+// A score has the properties of a message, or of a group of them.
 type score struct{ wrong, calls, files, user, thinking, short bool }
 
 func (s score) points(c *scoreSettings) int {
@@ -167,6 +170,6 @@ var windowPass = onDemand(define("window", classLossy,
 	"Hides whole messages, the oldest first, until the target is met. The first and the last message are never hidden.",
 	windowSettings{},
 	func(_ context.Context, w *work, c windowSettings) error {
-		w.hideByPoints(&scoreSettings{KeepUsers: c.KeepUsers}) // all have the same points
+		hider{w}.hideByPoints(&scoreSettings{KeepUsers: c.KeepUsers}) // all have the same points
 		return nil
 	}))

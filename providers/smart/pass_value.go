@@ -9,9 +9,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/value"
-	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/providers/smart/internal/account"
-	"github.com/condensehq/condense/registry"
 )
 
 type valueSettings struct {
@@ -20,7 +18,6 @@ type valueSettings struct {
 	Demands   float64 `json:"demands" doc:"share of the room that what the user forbids, requires, limits or prefers claims before the user's other words; 0 means the measured default"`
 	NoDemands bool    `json:"no_demands" doc:"do not look for what the user forbids, requires, limits or prefers: it is treated like any other words of the user"`
 	NoIndex   bool    `json:"no_index" doc:"writes no index of what is hidden at the head of the extract: handles that lead to it, or without handles files with lines; and nothing of what is open"`
-	Judge     string  `json:"judge" doc:"name of the configured model that is asked, in one request, which of the passages will be needed for which the choice was closest; it must return the probabilities of tokens (logprobs); empty means that none is asked"`
 }
 
 // Validate says which setting is out of range.
@@ -31,23 +28,21 @@ func (s *valueSettings) Validate() error {
 	return nil
 }
 
-var valuePass = onDemand(choosing(defineOpen("value", classLossy, "",
+// Removed describes the present behaviour for each setting of former versions.
+func (*valueSettings) Removed() map[string]string {
+	return map[string]string{"judge": "no model is asked for close choices; leave it out"}
+}
+
+var valuePass = onDemand(choosing(define("value", classLossy, "",
 	"Keeps the newest messages, and in one message what is most likely to be used of all earlier ones: the user's messages whole, blocks of the files under work, and of the rest what has the highest expected use per token, which was learned from recorded sessions (docs/decisions/0017-line-selection.md).",
 	valueSettings{},
-	func(c valueSettings, env registry.Env) (runner, error) {
-		if c.Judge == "" {
-			return func(ctx context.Context, w *work) error { return w.chooseLines(ctx, &c, nil) }, nil
-		}
-		gen, err := env.Model(c.Judge)
-		if err != nil {
-			return nil, err
-		}
-		return func(ctx context.Context, w *work) error { return w.chooseLines(ctx, &c, gen) }, nil
-	})))
+	func(ctx context.Context, w *work, c valueSettings) error { return chooser{w}.chooseLines(ctx, &c) })))
 
-// chooseLines keeps the newest messages and the best lines of the others. What the judge, if there is one, says
-// counts in that.
-func (w *work) chooseLines(ctx context.Context, c *valueSettings, judge model.Generator) error {
+// A chooser has the lines chosen that stay.
+type chooser struct{ *work }
+
+// chooseLines keeps the newest messages and the best lines of the others.
+func (w chooser) chooseLines(ctx context.Context, c *valueSettings) error {
 	if w.met() {
 		return nil
 	}
@@ -78,9 +73,6 @@ func (w *work) chooseLines(ctx context.Context, c *valueSettings, judge model.Ge
 		}
 	}
 	o := value.Options{Room: room, Account: told, Counter: w.req.Counter, Shares: &shares, Reader: w.reader, Original: w.originalOf, NoHandles: w.req.NoRecall}
-	if judge != nil && !w.judged {
-		o.Judge = func(ctx context.Context, passages []string) []float64 { return w.ask(ctx, judge, passages) }
-	}
 	res, err := value.Shorten(ctx, before, o)
 	if err != nil {
 		return err
@@ -93,8 +85,8 @@ func (w *work) chooseLines(ctx context.Context, c *valueSettings, judge model.Ge
 	return nil
 }
 
-// took reports what the choice of lines made of messages.
-func (w *work) took(before []core.Message, res *value.Result) {
+// took reports the effect of the choice of lines.
+func (w chooser) took(before []core.Message, res *value.Result) {
 	changed := 0
 	for kind, a := range res.Kinds {
 		w.step.Looked += a.Lines
@@ -150,7 +142,7 @@ func handlesIn(messages []core.Message) map[string]bool {
 
 // shortenNewestCalls shortens the arguments of the newest calls that are larger than the share of
 // the newest message. Otherwise neither the calls nor their unread results could be kept.
-func (w *work) shortenNewestCalls() {
+func (w chooser) shortenNewestCalls() {
 	last := len(w.msgs) - 1
 	for last >= 0 && w.msgs[last].Role != core.RoleAssistant {
 		last--
@@ -171,9 +163,9 @@ func (w *work) shortenNewestCalls() {
 	w.settle()
 }
 
-// withoutHead returns the conversation as it is now, and separately the digest and the account at its head. These are kept unless
-// they take more than half of the room, and lines that they repeat need not be.
-func (w *work) withoutHead() (rest, head []core.Message) {
+// withoutHead returns the conversation as it is now, and separately the digest and the account at its head.
+// These are kept unless they take more than half of the room, and lines that they repeat need not be.
+func (w chooser) withoutHead() (rest, head []core.Message) {
 	rest = w.result()
 	n := systems(rest)
 	end := n
@@ -195,7 +187,7 @@ func systems(messages []core.Message) int {
 
 // withoutReferences returns messages in which the stubs of earlier condensations no longer say
 // where their content is, since it may be cut by now.
-func (w *work) withoutReferences(messages []core.Message) []core.Message {
+func (w chooser) withoutReferences(messages []core.Message) []core.Message {
 	for i := range messages {
 		m := &messages[i]
 		if m.Protected || m.Role == core.RoleSystem {
@@ -268,13 +260,13 @@ func counterpart(was []core.Part, p core.Part, j, n int) int {
 }
 
 // continueWith replaces the messages of the work by those that a pass made from them.
-func (w *work) continueWith(messages []core.Message) {
+func (w chooser) continueWith(messages []core.Message) {
 	req := *w.req
 	req.Messages = messages
-	next := newWork(&req, w.env, w.room, w.reader)
+	next := newWork(&req, w.room, w.reader)
 	next.first, next.base, next.dry = w.first, w.base, w.dry
-	next.usage, next.step, next.steps, next.placed, next.judged = w.usage, w.step, w.steps, w.placed, w.judged
-	*w = *next
+	next.usage, next.step, next.steps, next.placed = w.usage, w.step, w.steps, w.placed
+	*w.work = *next
 }
 
 // mapTexts returns parts with f applied to their texts, results and arguments, and whether one

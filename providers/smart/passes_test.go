@@ -22,7 +22,7 @@ var drawn = []string{
 	`{"pass": "mask", "keep": 0, "until_target": true, "inputs": true}`,
 	`{"pass": "prune", "protect": 50, "minimum": 20, "turns": 1}`, `{"pass": "headtail", "tokens": 40, "start": 80}`,
 	`{"pass": "cut", "tokens": 40, "start": 80, "keep": 0}`, `"score"`, `{"pass": "score", "keep_calls": true, "keep_errors": true}`,
-	`{"pass": "args", "over": 100, "keep": 0}`, `"reasoning"`, `{"pass": "prose", "tokens": 40, "keep": 0}`,
+	`"reasoning"`, `{"pass": "results", "over": 50}`,
 	`{"pass": "digest", "tokens": 100}`, `"window"`, `"value"`, `{"pass": "value", "tail": 0.5}`, `{"pass": "layout", "always": true}`,
 }
 

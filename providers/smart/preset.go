@@ -10,9 +10,9 @@ const defaultPreset = "balanced"
 
 // A preset is a list of passes with a name.
 type preset struct {
-	name, doc, source string
-	land              float64 // see [Config.Land]
-	passes            []PassConfig
+	name, doc string
+	land      float64 // see [Config.Land]
+	passes    []PassConfig
 }
 
 // lossless are the passes that every preset of ours begins with.
@@ -61,31 +61,6 @@ var presets = []preset{
 			with("value", `{}`),
 		},
 	},
-	{
-		name:   "observation_masking",
-		doc:    "the results of all but the newest tool calls go",
-		source: "OpenHands observation_masking and SWE-agent LastNObservations, with the newest 10", land: 1,
-		passes: []PassConfig{with("mask", `{"keep": 10}`)},
-	},
-	{
-		name: "clear_tool_uses", doc: "the results of all but the three newest tool calls go",
-		source: "Anthropic context editing, clear_tool_uses_20250919: keep 3, inputs stay; when (there: at 100,000 tokens) is the threshold of the profile", land: 1,
-		passes: []PassConfig{with("mask", `{"keep": 3}`)},
-	},
-	{
-		name: "prune", doc: "old results go, if there are many: the last two turns and the newest 40,000 tokens of results stay",
-		source: "opencode prune: protect 40,000, minimum 20,000, skip 2 turns, never the tool skill", land: 1,
-		passes: []PassConfig{with("prune", `{}`)},
-	},
-	{
-		name: "headtail", doc: "of all results longer than one size the beginning and the end stay: the largest size with which the target is met",
-		land: 1, passes: []PassConfig{with("headtail", `{"fit": true, "tokens": 40, "keep": 0}`)},
-	},
-	{
-		name: "score", doc: "whole messages go, those with the fewest points first",
-		source: "Roo-Code's documented smart truncation, with its order mended", land: 1,
-		passes: []PassConfig{with("score", `{}`)},
-	},
 }
 
 func presetNames() []string {
@@ -103,4 +78,14 @@ func findPreset(name string) (*preset, bool) {
 		}
 	}
 	return nil, false
+}
+
+// removedPresets names the replacements of presets of former versions.
+var removedPresets = map[string]string{
+	"conservative":        `"balanced" keeps more of the text that is needed later, at every size`,
+	"observation_masking": `use passes: [{pass: mask, keep: 10}], which is the same, or "balanced", which keeps more of the text that is needed later`,
+	"clear_tool_uses":     `use passes: [{pass: mask, keep: 3}], which is the same, or "balanced", which keeps more of the text that is needed later`,
+	"prune":               `use passes: [prune], which is the same, or "balanced", which keeps more of the text that is needed later`,
+	"headtail":            `use passes: [{pass: headtail, fit: true, tokens: 40, keep: 0}], which is the same, or "balanced", which keeps more of the text that is needed later`,
+	"score":               `use passes: [score], which is the same, or "balanced", which keeps more of the text that is needed later`,
 }

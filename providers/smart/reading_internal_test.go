@@ -9,7 +9,6 @@ import (
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/testkit"
-	"github.com/condensehq/condense/registry"
 	"github.com/condensehq/condense/transcript"
 )
 
@@ -29,13 +28,13 @@ func TestReadsOnce(t *testing.T) {
 	}
 	messages := d.Journal.Messages()
 	core.Measure(coretest.Counter{}, messages)
-	p, err := New(Config{Preset: defaultPreset}, registry.Env{})
+	p, err := New(Config{Preset: defaultPreset})
 	if err != nil {
 		t.Fatal(err)
 	}
 	req := coretest.Request(messages, 1)
 	var reader dialog.Reader
-	w := newWork(req, registry.Env{}, req.Tokens()/5, &reader)
+	w := newWork(req, req.Tokens()/5, &reader)
 	w.first = messages
 	steps, err := p.run(context.Background(), w)
 	if err != nil {

@@ -6,15 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
 )
 
-// withModel provides a model, so that no pass is refused for lack of one.
-var withModel = registry.Env{Model: func(string) (model.Generator, error) { return nil, nil }}
-
 func openError(settings string) string {
-	_, err := Strategy().Open(context.Background(), json.RawMessage(settings), withModel)
+	_, err := Strategy().Open(context.Background(), json.RawMessage(settings), registry.Env{})
 	if err == nil {
 		return ""
 	}
@@ -43,6 +39,10 @@ func TestWrongSettings(t *testing.T) {
 		`{"passes":[{"pass":"value","always":"yes"}]}`: `passes: 1: always: got "yes"; want true or false`,
 		`{"passes":[{"pass":"value","always":null}]}`:  "",
 		`{"passes":["valu"]}`:                          `passes: 1: no pass "valu"; did you mean "value"?; there are ` + all,
+		`{"passes":["layout","args"]}`:                 `passes: 2: there is no pass "args" any more: ` + removedPasses["args"],
+		`{"passes":[{"pass":"prose","keep":0}]}`:       `passes: 1: there is no pass "prose" any more: ` + removedPasses["prose"],
+		`{"passes":[{"pass":"summarize"}]}`:            `passes: 1: there is no pass "summarize" any more: ` + removedPasses["summarize"],
+		`{"passes":[{"pass":"value","judge":"x"}]}`:    `passes: 1: value: settings: there is no setting "judge" any more: no model is asked for close choices; leave it out`,
 		`{"passes":[5,{"pass":"mask","keep":-1}]}`:     "passes: 1: got 5; " + either + "\npasses: 2: mask: settings: keep: -1 is negative",
 		// conditions
 		`{"accept":{}}`:                         "",
@@ -60,7 +60,10 @@ func TestWrongSettings(t *testing.T) {
 		`{"min_share":1}`:   "min_share: 1 is not at least 0 and below 1",
 		`{"preset":"tidy"}`: `preset: no preset "tidy"; there are ` + strings.Join(presetNames(), ", "),
 		`{"preset":""}`:     "",
-		`null`:              "",
+		// of former versions
+		`{"preset":"conservative"}`: `preset: there is no preset "conservative" any more: "balanced" keeps more of the text that is needed later, at every size`,
+		`{"preset":"headtail"}`:     `preset: there is no preset "headtail" any more: use passes: [{pass: headtail, fit: true, tokens: 40, keep: 0}], which is the same, or "balanced", which keeps more of the text that is needed later`,
+		`null`:                      "",
 	} {
 		if want != "" {
 			want = "open smart: settings: " + want

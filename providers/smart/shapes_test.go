@@ -35,8 +35,8 @@ var shapes = []shape{
 type protocol bool
 
 const (
-	native protocol = false
-	xml    protocol = true
+	parts protocol = false
+	xml   protocol = true
 )
 
 func (p protocol) String() string {

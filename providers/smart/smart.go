@@ -1,7 +1,7 @@
-// Package smart shortens conversations by passes: first they remove what is repeated, stale
-// or empty, then what is least likely to be used again. Passes work on the parts of messages,
-// in place. Every pass leaves a valid conversation, and a stub for what it removes. No model
-// is called unless a pass that needs one is named.
+// Package smart shortens conversations by passes: first they remove repeated, stale and empty content, then the
+// content that is least likely to be used again. Passes work on the parts of messages, in place. Every pass
+// leaves a valid conversation, and a stub for removed content. No model is called, except for the account of
+// the strategy handover.
 package smart
 
 import (
@@ -23,39 +23,30 @@ const Name = "smart"
 
 const doc = `Removes what is repeated, stale or least likely to be used again, in passes, and leaves stubs.
 Lossless passes come first: duplicates, stale environment blocks, superseded reads and
-layout; then lossy ones, until the target is met. Of these only value, window, score and
-summarize touch what a user said. No model is called unless a pass that needs one is
-named. A preset is a list of passes with a name; docs/smart.md describes both.`
+layout; then lossy ones, until the target is met. Of these only value, window and score
+touch what a user said. No model is called. A preset is a list of passes with a name;
+docs/smart.md describes both.`
 
 // Strategy returns the strategy, for a registry.
 func Strategy() registry.Strategy {
 	return registry.Define(Name, doc, DefaultConfig,
-		func(_ context.Context, c Config, env registry.Env) (core.CondensationProvider, error) {
-			p, err := New(c, env)
-			if err != nil {
-				return nil, err
-			}
-			if p.asksModel() {
-				return asking{p}, nil
-			}
-			return p, nil
-		}).Only(core.Hides | core.Rewrites | core.Inserts | core.AsksModels)
+		func(_ context.Context, c Config, _ registry.Env) (core.CondensationProvider, error) { return New(c) }).
+		Only(core.Hides | core.Rewrites | core.Inserts)
 }
 
 // A Provider shortens conversations. It is safe for concurrent use.
 type Provider struct {
 	c     Config
-	env   registry.Env
 	land  float64
 	steps []step
 }
 
 // New returns a provider. The error says which setting is wrong.
-func New(c Config, env registry.Env) (*Provider, error) {
+func New(c Config) (*Provider, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	p := &Provider{c: c, env: env, land: 1}
+	p := &Provider{c: c, land: 1}
 	list := c.Passes
 	if len(list) == 0 {
 		name := c.Preset
@@ -69,15 +60,15 @@ func New(c Config, env registry.Env) (*Provider, error) {
 		p.land = c.Land
 	}
 	var err error
-	p.steps, err = steps(list, env)
+	p.steps, err = steps(list)
 	return p, err
 }
 
 // Frames implements [core.Framer]: every new text begins with words that package dialog knows.
 func (p *Provider) Frames() bool { return true }
 
-// maxRounds is how often the list of passes runs at most. What one pass does may give an
-// earlier pass something to do, and a second condensation must find nothing left to do.
+// maxRounds is how often the list of passes runs at most. One pass may give an earlier pass something to do,
+// and a second condensation must find nothing left to do.
 const maxRounds = 4
 
 // Condense implements [core.CondensationProvider]. It returns a conversation that meets the
@@ -93,7 +84,7 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 	if len(req.Messages) == 0 || req.Tokens() <= req.Budget.Target {
 		return same, nil
 	}
-	w := newWork(req, p.env, int(p.land*float64(req.Budget.Room())), new(dialog.Reader))
+	w := newWork(req, int(p.land*float64(req.Budget.Room())), new(dialog.Reader))
 	w.first = req.Messages
 	before := w.tokens
 	done, err := p.run(ctx, w)
@@ -108,7 +99,7 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 	case !p.enough(gain, before, req):
 		why = fmt.Sprintf("%d tokens are %.1f %%, less than min_gain or min_share", gain, 100*float64(gain)/float64(before))
 	case p.c.Accept != Accept{}:
-		why = p.c.Accept.refuses(newWork(req, p.env, 0, w.reader), req.Messages, out.Messages)
+		why = p.c.Accept.refuses(newWork(req, 0, w.reader), req.Messages, out.Messages)
 	}
 	if why != "" {
 		same.Usage, same.Steps = w.usage, append(done, core.Step{Name: "unchanged", Note: why})
@@ -118,7 +109,7 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 	return out, nil
 }
 
-// A progress is what the passes of a run did so far.
+// A progress is the state of a run of passes.
 type progress struct {
 	done    []*core.Step // by pass, in all rounds; nil if it did not run
 	changed bool         // in this round
@@ -126,7 +117,7 @@ type progress struct {
 	covered bool         // a pass will select lines, so passes that leave references do not run
 }
 
-// run runs the list of passes until nothing changes, and reports what each did.
+// run runs the list of passes until nothing changes, and returns a report for each.
 func (p *Provider) run(ctx context.Context, w *work) ([]core.Step, error) {
 	at := progress{done: make([]*core.Step, len(p.steps))}
 	for round := range maxRounds {
@@ -186,18 +177,9 @@ func (p *Provider) step(ctx context.Context, w *work, at *progress, i int) error
 	return nil
 }
 
-// selects returns the index of the first pass from i on that selects lines; 0 if there is none, or
-// if a model is asked before it, whose answer is unknown.
+// selects returns the index of the first pass from i on that selects lines; less than i if there is none.
 func (p *Provider) selects(i int) int {
-	for k := i; k < len(p.steps); k++ {
-		switch {
-		case p.steps[k].pass.chooses:
-			return k
-		case p.steps[k].pass.class == classModel:
-			return 0
-		}
-	}
-	return 0
+	return i + slices.IndexFunc(p.steps[i:], func(s step) bool { return s.pass.chooses })
 }
 
 // decide decides whether the passes from i on meet the target without the one at end, which selects
@@ -281,8 +263,8 @@ func cacheStep(req *core.Request, after []core.Message) core.Step {
 	if percent := 100 * tokens / all; percent > 0 {
 		share = fmt.Sprintf(" (%d %% of the tokens)", percent)
 	}
-	// In a cache that reads at a tenth of the price and writes at five quarters, everything after
-	// the change is written once, and every later turn saves a tenth of what was removed.
+	// In a cache that reads at a tenth of the price and writes at five quarters, everything after the change is
+	// written once, and every later turn saves a tenth of the removed tokens.
 	if turns := math.Ceil(1.25 * float64(left-tokens) / (0.1 * float64(max(1, all-left)))); turns > 0 {
 		rewriting = "rewriting pays off after " + numbers.Plural(int(turns), "turn")
 	}

@@ -26,6 +26,24 @@ func open(tb testing.TB, settings string) core.CondensationProvider {
 
 func presets() []string { return smart.Presets() }
 
+// A form is a list of passes with a name.
+type form struct{ name, settings string }
+
+// forms are the presets, and the lists that the laboratory compares them with.
+func forms() []form {
+	var out []form
+	for _, p := range presets() {
+		out = append(out, form{p, `{"preset": "` + p + `"}`})
+	}
+	return append(out,
+		form{"observation_masking", `{"passes": ["mask"]}`},
+		form{"clear_tool_uses", `{"passes": [{"pass": "mask", "keep": 3}]}`},
+		form{"prune", `{"passes": ["prune"]}`},
+		form{"headtail", `{"passes": [{"pass": "headtail", "fit": true, "tokens": 40, "keep": 0}]}`},
+		form{"score", `{"passes": ["score"]}`},
+	)
+}
+
 func TestPresetsAreListed(t *testing.T) {
 	if got, want := smart.Strategy().Settings()[0].Enum, presets(); !slices.Equal(got, want) {
 		t.Errorf("the setting preset lists %v, want %v", got, want)
@@ -33,9 +51,9 @@ func TestPresetsAreListed(t *testing.T) {
 }
 
 func TestConformance(t *testing.T) {
-	for _, name := range presets() {
-		t.Run(name, func(t *testing.T) {
-			coretest.Run(t, func(t *testing.T) core.CondensationProvider { return open(t, `{"preset": "`+name+`"}`) })
+	for _, f := range forms() {
+		t.Run(f.name, func(t *testing.T) {
+			coretest.Run(t, func(t *testing.T) core.CondensationProvider { return open(t, f.settings) })
 		})
 	}
 }
@@ -74,13 +92,15 @@ func again(req *core.Request, res *core.Result) *core.Request {
 // What presets leave is valid and never larger, and a second run changes nothing.
 func TestPresetsAreValidAndIdempotent(t *testing.T) {
 	opened := map[string]core.CondensationProvider{}
-	for _, name := range presets() {
-		opened[name] = open(t, `{"preset": "`+name+`"}`)
+	var names []string
+	for _, f := range forms() {
+		opened[f.name] = open(t, f.settings)
+		names = append(names, f.name)
 	}
 	for range 3 { // 300 histories
 		t.Run("", func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				p := opened[rapid.SampledFrom(presets()).Draw(t, "preset")]
+				p := opened[rapid.SampledFrom(names).Draw(t, "preset")]
 				r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 				messages := coretest.Random(r, &coretest.RandomOptions{Tidy: rapid.Bool().Draw(t, "tidy")})
 				req := coretest.Request(messages, rapid.IntRange(1, 4000).Draw(t, "target"))

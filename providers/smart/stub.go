@@ -22,13 +22,13 @@ import (
 // The handle is that of [core.Handle] of the part as it was before.
 type stub struct {
 	lines, bytes int
-	noun         string // what is counted in lines; empty means lines
+	noun         string // the unit that lines counts; empty means lines
 	gap          bool   // the size in bytes is of no use: there is text around it
 	bare         bool   // its size is of no use either
-	of           string // tool and digest of its arguments, or what else it was
+	of           string // tool and digest of its arguments, or another description
 	isError      bool
 	media        bool
-	where        string // where the content, or what supersedes it, is; may be empty
+	where        string // the place of the content, or of its newer version; may be empty
 	handle       string
 	originals    string // where the agent itself can read the original; empty if nowhere, or if another stub says it
 }
@@ -137,10 +137,10 @@ func stubCount(stub string) int {
 	return max(n, 1)
 }
 
-// maxDigest is how many bytes of what a call is about a stub repeats.
+// maxDigest is the number of bytes of a call's target that a stub repeats.
 const maxDigest = 60
 
-// plainTarget replaces what would end a stub, or break its line.
+// plainTarget replaces characters that would end a stub, or break its line.
 var plainTarget = strings.NewReplacer("[", "(", "]", ")", "\t", " ")
 
 // digest shortens the target of a call to one line that holds no end of a stub. It keeps the

@@ -131,11 +131,11 @@ func half(text string) string {
 // messages of their own and not held to it.
 func TestTagsStayWhole(t *testing.T) {
 	var settings []string
-	for _, p := range presets() {
-		settings = append(settings, `{"preset": "`+p+`"}`)
+	for _, f := range forms() {
+		settings = append(settings, f.settings)
 	}
 	for _, p := range drawn {
-		settings = append(settings, `{"passes": [`+p+`]}`, `{"passes": [`+p+`, {"pass": "prose", "tokens": 40, "keep": 0}, {"pass": "args", "over": 100, "keep": 0, "head": 150}]}`)
+		settings = append(settings, `{"passes": [`+p+`]}`, `{"passes": [`+p+`, {"pass": "headtail", "tokens": 40, "keep": 0}, {"pass": "mask", "keep": 1, "inputs": true}]}`)
 	}
 	opened := map[string]core.CondensationProvider{}
 	for _, with := range settings {

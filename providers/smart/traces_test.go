@@ -78,8 +78,8 @@ func TestRecordedSessions(t *testing.T) {
 					handles[core.Handle(p)] = true
 				}
 			}
-			for i, preset := range presets() {
-				p := open(t, `{"preset": "`+preset+`"}`)
+			for i, f := range forms() {
+				preset, p := f.name, open(t, f.settings)
 				shares := [][]int{{2}, {10}}[i%2]
 				if preset == "balanced" || os.Getenv("CONDENSE_TRACES_DIR") != "" {
 					shares = []int{2, 10}

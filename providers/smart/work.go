@@ -2,17 +2,15 @@ package smart
 
 import (
 	"hash/maphash"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
-	"github.com/condensehq/condense/registry"
 )
 
-// A box is what holds text in a message: a text part, the arguments of a call, reasoning,
-// or the texts of a tool result. Its pieces, put together, are its text.
+// A box holds text in a message: a text part, the arguments of a call, reasoning, or the texts of a tool
+// result. Its pieces, put together, are its text.
 type box struct {
 	msg, part  int
 	pieces     core.Span
@@ -51,7 +49,6 @@ type use struct {
 // messages of them. Nothing of the request is modified.
 type work struct {
 	req    *core.Request
-	env    registry.Env
 	reader *dialog.Reader
 	msgs   []core.Message
 	hidden []bool
@@ -61,7 +58,6 @@ type work struct {
 	ofMsg  []core.Span    // the boxes of each message
 	dirty  []bool         // messages whose pieces were changed since they were settled
 	head   []core.Message // new, in front of all but system messages
-	told   map[int]string // the summary of a run of hidden messages, by the first of them
 
 	first []core.Message // the messages of the request
 	base  map[string]int // index in first by ID; made on first use
@@ -72,18 +68,17 @@ type work struct {
 	dry    bool       // estimate only: no model is called, the cost is added to usage
 	step   *core.Step // of the pass that runs
 	steps  int32      // how many ran, that one included
-	judged bool       // a model was asked which passages will be needed
 	placed bool       // a stub says where the agent can read originals
 }
 
 // newWork takes the conversation apart. The cost is linear: only parts that share a message with
 // others are counted.
-func newWork(req *core.Request, env registry.Env, room int, reader *dialog.Reader) *work {
+func newWork(req *core.Request, room int, reader *dialog.Reader) *work {
 	n := len(req.Messages)
 	w := &work{
-		req: req, env: env, reader: reader, msgs: slices.Clone(req.Messages), room: room,
+		req: req, reader: reader, msgs: slices.Clone(req.Messages), room: room,
 		hidden: make([]bool, n), ofMsg: make([]core.Span, n), dirty: make([]bool, n),
-		boxes: make([]box, 0, n+n/4), pieces: make([]piece, 0, n+n/2), told: map[int]string{},
+		boxes: make([]box, 0, n+n/4), pieces: make([]piece, 0, n+n/2),
 	}
 	for i := range w.msgs {
 		w.tokens += w.msgs[i].Tokens
@@ -101,7 +96,7 @@ func newWork(req *core.Request, env registry.Env, room int, reader *dialog.Reade
 func (w *work) clone() *work {
 	c := *w
 	c.msgs, c.hidden, c.dirty = slices.Clone(w.msgs), slices.Clone(w.hidden), slices.Clone(w.dirty)
-	c.boxes, c.pieces, c.head, c.told = slices.Clone(w.boxes), slices.Clone(w.pieces), slices.Clone(w.head), maps.Clone(w.told)
+	c.boxes, c.pieces, c.head = slices.Clone(w.boxes), slices.Clone(w.pieces), slices.Clone(w.head)
 	return &c
 }
 
@@ -188,7 +183,7 @@ func (w *work) book(p *piece, n int) {
 	w.dirty[w.boxes[p.box].msg] = true
 }
 
-// leave replaces piece i by the stub of what it was. See [stub].
+// leave replaces piece i by a stub; see [stub].
 func (w *work) leave(i int, s stub) {
 	p := &w.pieces[i]
 	if p.fixed || p.gone {
@@ -255,7 +250,7 @@ func (w *work) clear(u *use) {
 	b.mediaGone = b.media
 }
 
-// describe fills in what a stub for piece i says of it.
+// describe completes the stub of piece i.
 func (w *work) describe(i int, s *stub) {
 	p := &w.pieces[i]
 	if s.lines == 0 && s.bytes == 0 {
@@ -268,7 +263,7 @@ func (w *work) describe(i int, s *stub) {
 	s.handle = w.handle(p)
 }
 
-// label names what a piece is of, for a stub.
+// label names the origin of a piece, for a stub.
 func (w *work) label(p *piece) (of string, isError bool) {
 	u := p.use
 	switch {

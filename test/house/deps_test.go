@@ -58,7 +58,7 @@ var mayImport = map[string]string{
 	"internal/lab/canary":              "core", // nor this one: what it plants is not what a provider looks for
 	"internal/lab":                     "internal/lab/canary internal/lab/score internal/catalog internal/epoch internal/live/lineage internal/live/wire internal/promptcache model core core/history core/policy internal/dialog internal/size internal/suggest tokens transcript",
 	"internal/lab/report":              "internal/dialog internal/lab internal/lab/score internal/size core core/history tokens transcript",
-	"internal/lab/strategies":          ". config core core/policy internal/ingest internal/lab internal/plain internal/size internal/suggest model registry providers/slidingwindow",
+	"internal/lab/strategies":          ". config core core/policy internal/ingest internal/lab internal/plain internal/size internal/suggest model registry providers/slidingwindow providers/smart",
 	"internal/lab/score":               "core github.com/klauspost/compress", // and no provider imports it: see its documentation
 	"internal/disk":                    "",
 	"internal/resolver":                "config core internal/catalog internal/disk internal/remote internal/remote/anthropic internal/remote/openai internal/suggest model model/extractive providers registry tokens",

@@ -43,11 +43,6 @@ var hostCases = []struct {
 		answers: []fixture{large},
 		outcome: core.OutcomeFailed, requests: [2]int{1, 2}, reason: "saves nothing",
 	},
-	{ // the provider does not check; the host does
-		name: "a larger summary as Roo-Code would take it", settings: ", parity: roo",
-		answers: []fixture{large},
-		outcome: core.OutcomeRejected, requests: [2]int{1, 1}, reason: "growth",
-	},
 	{
 		name: "tools as tools", settings: ", request: native",
 		sends:   map[string]string{"anthropic": `"tool_choice":{"type":"none"}`, "openai": `"tool_choice":"none"`},

@@ -162,15 +162,15 @@ func (b *Opener) declared() []string {
 func (b *Opener) everything(ctx context.Context) []string {
 	var out []string
 	for s := range b.Registry.All() {
-		presets := presetsOf(s)
-		if len(presets.Enum) == 0 {
-			presets.Enum = []string{""}
+		variants := variantsOf(s)
+		if len(variants) == 0 {
+			variants = []variant{{}}
 		}
-		for _, p := range presets.Enum {
-			settings := json.RawMessage("{}")
-			name := s.Name
-			if p != "" {
-				settings, name = preset(presets.Name, p), s.Name+"/"+p
+		for _, v := range variants {
+			settings, name := json.RawMessage("{}"), s.Name
+			if v.name != "" {
+				name += "/" + v.name
+				settings = fmt.Appendf(nil, `{%q: %s}`, v.setting, v.value)
 			}
 			opened, err := s.Open(ctx, settings, registry.Env{})
 			if err != nil || core.Close(opened) != nil {
@@ -193,11 +193,6 @@ func presetsOf(s registry.Strategy) registry.Setting {
 		}
 	}
 	return registry.Setting{}
-}
-
-func preset(setting, value string) json.RawMessage {
-	raw, _ := json.Marshal(map[string]string{setting: value}) //nolint:errchkjson // strings
-	return raw
 }
 
 // strategy opens [LABEL=][bare:]WORD[+WORD]….
@@ -358,7 +353,7 @@ func (b *Opener) provider(word string) (*config.Provider, error) {
 			return nil, fmt.Errorf("%s: %s is not JSON", name, settings)
 		}
 	}
-	base, variant, hasVariant := strings.Cut(name, "/")
+	base, form, hasVariant := strings.Cut(name, "/")
 	p, err := b.Config.Provider(base)
 	if err != nil {
 		return nil, err
@@ -379,30 +374,26 @@ func (b *Opener) provider(word string) (*config.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	presets := presetsOf(s)
-	if !slices.Contains(presets.Enum, variant) {
-		return nil, fmt.Errorf("%s has no preset %q%s; there are %s", base, variant, suggest.DidYouMean(variant, presets.Enum), strings.Join(presets.Enum, ", "))
+	v, err := findVariant(s, form)
+	if err != nil {
+		return nil, fmt.Errorf("%s has %w", base, err)
 	}
-	if p.Settings, err = withSetting(settings, presets.Name, variant); err != nil {
+	if p.Settings, err = withSetting(settings, v.setting, v.value); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	p.Name = name
 	return p, nil
 }
 
-func withSetting(settings json.RawMessage, name, value string) (json.RawMessage, error) {
-	if settings == nil {
-		return preset(name, value), nil
-	}
+// withSetting returns settings, a JSON object or nil, with one of them changed.
+func withSetting(settings json.RawMessage, name string, value json.RawMessage) (json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
-	if err := json.Unmarshal(settings, &all); err != nil {
-		return nil, fmt.Errorf("%s: want a JSON object", settings)
+	if settings != nil {
+		if err := json.Unmarshal(settings, &all); err != nil {
+			return nil, fmt.Errorf("%s: want a JSON object", settings)
+		}
 	}
-	text, err := json.Marshal(value)
-	if err != nil {
-		return nil, err
-	}
-	all[name] = text
+	all[name] = value
 	return json.Marshal(all)
 }
 

@@ -37,11 +37,11 @@ func TestWithSetting(t *testing.T) {
 		if settings != "" {
 			raw = json.RawMessage(settings)
 		}
-		if got, err := withSetting(raw, "preset", "tight"); err != nil || string(got) != want {
+		if got, err := withSetting(raw, "preset", json.RawMessage(`"tight"`)); err != nil || string(got) != want {
 			t.Errorf("%s: got %s (%v), want %s", settings, got, err, want)
 		}
 	}
-	if _, err := withSetting(json.RawMessage(`[1]`), "preset", "tight"); err == nil {
+	if _, err := withSetting(json.RawMessage(`[1]`), "preset", json.RawMessage(`"tight"`)); err == nil {
 		t.Error("a list is taken for settings")
 	}
 }

@@ -288,14 +288,3 @@ func FuzzAnswer(f *testing.F) {
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// TestNoAlternatives: the API gives no probabilities, so nothing is sent and nothing spent.
-func TestNoAlternatives(t *testing.T) {
-	s := modeltest.Serve(t, modeltest.Stream(modeltest.Anthropic("Y")...))
-	p := session()
-	p.Alternatives = 5
-	a, err := client(t, s).Generate(t.Context(), p)
-	if !errors.Is(err, core.ErrUnavailable) || a != nil || len(s.Requests()) != 0 {
-		t.Errorf("got %v, %v after %d requests", a, err, len(s.Requests()))
-	}
-}

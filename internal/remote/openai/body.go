@@ -27,8 +27,6 @@ type request struct {
 	ToolChoice    string            `json:"tool_choice,omitempty"`
 	Stream        bool              `json:"stream"`
 	StreamOptions *streamOptions    `json:"stream_options,omitempty"`
-	LogProbs      bool              `json:"logprobs,omitempty"`
-	TopLogProbs   int               `json:"top_logprobs,omitempty"`
 }
 
 type streamOptions struct {
@@ -43,7 +41,6 @@ func body(p *model.Prompt, o *remote.Options, refused remote.Refused) ([]byte, e
 	}
 	var err error
 	r := request{Model: o.ID, Messages: apimessage.EncodeOpenAI(remote.Input(p)), Stream: true}
-	r.LogProbs, r.TopLogProbs = p.Alternatives > 0, min(p.Alternatives, mostAlternatives)
 	limit := p.MaxOutput
 	if o.MaxOutput > 0 {
 		limit = min(limit, o.MaxOutput)

@@ -7,12 +7,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math"
 	"net/http"
 	"strings"
 
 	"github.com/condensehq/condense/internal/remote"
-	"github.com/condensehq/condense/model"
 )
 
 // New returns the client of a model; see [remote.New]. A base URL is the part before /chat/completions, for most
@@ -23,9 +21,6 @@ func New(o remote.Options) (*remote.Client, error) { return remote.New(&vendor, 
 const (
 	baseURL = "https://api.openai.com/v1"
 	keyEnv  = "OPENAI_API_KEY"
-
-	mostAlternatives = 20      // OpenAI's limit of top_logprobs
-	mostTokens       = 1 << 16 // tokens with probabilities that are kept, however many a server sends
 )
 
 var vendor = remote.Vendor{
@@ -38,8 +33,6 @@ var vendor = remote.Vendor{
 	Event:    event,
 	Whole:    whole,
 	Clean:    withoutThoughts,
-
-	Alternatives: true,
 
 	Compaction: &compaction, Compacts: "responses",
 }
@@ -56,29 +49,10 @@ type completion struct {
 		Delta   said    `json:"delta"`
 		Message said    `json:"message"`
 		Finish  *string `json:"finish_reason"`
-		Logs    struct {
-			Content []struct {
-				token
-				Top []token `json:"top_logprobs"`
-			} `json:"content"`
-		} `json:"logprobs"`
-		Usage *usage `json:"usage"` // of Moonshot
+		Usage   *usage  `json:"usage"` // of Moonshot
 	} `json:"choices"`
 	Usage *usage          `json:"usage"`
 	Error json.RawMessage `json:"error"`
-}
-
-// A token is a piece of an answer. The logarithm of 0 is null or a number below -1000.
-type token struct {
-	Token   string   `json:"token"`
-	LogProb *float64 `json:"logprob"`
-}
-
-func (t token) model() model.Token {
-	if t.LogProb == nil {
-		return model.Token{Text: t.Token, LogProb: math.Inf(-1)}
-	}
-	return model.Token{Text: t.Token, LogProb: min(0, *t.LogProb)}
 }
 
 // said is the content of an answer. Reasoning has separate fields, which are ignored.
@@ -145,13 +119,6 @@ func take(r *remote.Reply, c *completion, data []byte) error {
 		if err := hear(r, s); err != nil {
 			return err
 		}
-	}
-	for _, l := range first.Logs.Content[:min(len(first.Logs.Content), mostTokens-len(r.Tokens))] {
-		t := l.model()
-		for _, a := range l.Top[:min(len(l.Top), mostAlternatives)] {
-			t.Alternatives = append(t.Alternatives, a.model())
-		}
-		r.Tokens = append(r.Tokens, t)
 	}
 	if first.Finish != nil && *first.Finish != "" {
 		r.Ended = true

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -46,39 +45,6 @@ func session() *model.Prompt {
 			coretest.User(core.Text("Summarize.")),
 		},
 		MaxOutput: 500,
-	}
-}
-
-// TestAlternatives: the probabilities of tokens are asked for and read, in a stream and in a whole answer.
-func TestAlternatives(t *testing.T) {
-	const logs = `{"content":[{"token":"Y","logprob":-0.1,"top_logprobs":[{"token":"Y","logprob":-0.1},{"token":"N","logprob":null}]}]}`
-	want := []model.Token{{Text: "Y", LogProb: -0.1, Alternatives: []model.Token{{Text: "Y", LogProb: -0.1}, {Text: "N", LogProb: math.Inf(-1)}}}}
-	for name, answer := range map[string]http.HandlerFunc{
-		"stream": modeltest.Stream(`{"choices":[{"delta":{"content":"Y"},"logprobs":`+logs+`}]}`, `{"choices":[{"delta":{},"logprobs":null,"finish_reason":"stop"}]}`, "[DONE]"),
-		"whole": func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = fmt.Fprint(w, `{"choices":[{"message":{"content":"Y"},"logprobs":`+logs+`,"finish_reason":"stop"}]}`)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := modeltest.Serve(t, answer)
-			p := session()
-			p.Alternatives = 50
-			a, err := client(t, s).Generate(t.Context(), p)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff(want, a.Tokens); d != "" {
-				t.Error(d)
-			}
-			var sent struct {
-				LogProbs bool `json:"logprobs"`
-				Top      int  `json:"top_logprobs"`
-			}
-			if s.Decode(t, 0, &sent); !sent.LogProbs || sent.Top != 20 {
-				t.Errorf("sent %+v", sent)
-			}
-		})
 	}
 }
 

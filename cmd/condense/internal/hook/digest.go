@@ -38,7 +38,7 @@ func digest(ctx context.Context, agent string, e *event) (string, error) {
 	}
 	none := 0.0
 	values := config.Values{Providers: map[string]config.ProviderValues{"digest": {
-		Strategy: "smart", Settings: []byte(`{"passes": [{"pass": "digest", "always": true, "tokens": ` + maxDigest + `}, "score"]}`),
+		Strategy: "smart", Settings: []byte(`{"passes": [{"pass": "digest", "always": true, "tokens": ` + maxDigest + `}, "window"]}`),
 	}}}
 	values.Chain, values.MinGain = []string{"digest"}, &none
 	host, err := condense.Open(ctx, &condense.Options{Values: &values})

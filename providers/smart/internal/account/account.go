@@ -1,8 +1,8 @@
-// Package account has the account of the work in a conversation that a language model writes: its form, its check against the
-// history, and how a later account follows an earlier one.
+// Package account has the account of the work in a conversation that a language model writes: its form, its
+// check against the history, and how a later account follows an earlier one.
 //
-// An account is a list of items under a few headings. The model writes the items. Everything around them is written here, so that
-// no text of the model is a heading, a mark, or somebody's turn.
+// An account is a list of items under a few headings. The model writes the items. Everything around them is
+// written here, so that no text of the model is a heading, a mark, or somebody's turn.
 package account
 
 import (
@@ -46,10 +46,10 @@ type Item struct {
 	Handle  string // of the part of the conversation that shows most of it; empty if none does
 }
 
-// An Account is what a model says of the work.
+// An Account is a description of the work by a model.
 type Account struct {
 	Items   []Item   // by section, and in it by number
-	Changed []string // what the last update withdrew, and why
+	Changed []string // withdrawn by the last update, with the reasons
 	Marks   []string // of the newest messages that it covers; see [Mark]
 	last    int      // the highest number that was given
 }
@@ -119,7 +119,7 @@ var (
 	noHandle = regexp.MustCompile(` ?\bh:[0-9a-f]{10}\b`)
 )
 
-// Read parses what Text wrote.
+// Read parses the output of Text.
 func Read(text string) *Account {
 	a := &Account{}
 	at, changes := Notes, false
@@ -174,8 +174,8 @@ func (a *Account) sort() {
 // first are the sections whose oldest items go first where there is no room, and then the others.
 var first = [2][]Section{{Notes, Commands, Done, Files, Failures}, {Decisions, Open, Next, Constraints, Request}}
 
-// Fit leaves out items until the account has at most so many tokens, and returns their number: of what is finished the oldest,
-// from the section that takes most; of what binds or is open only if nothing else is left.
+// Fit leaves out items until the account has at most so many tokens, and returns their number: the oldest
+// finished ones first, from the largest section; binding and open ones only if nothing else is left.
 func (a *Account) Fit(limit int, count func(string) int) (gone int) {
 	total := count(a.Text())
 	if total > limit && a.Changed != nil {

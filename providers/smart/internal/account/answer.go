@@ -15,7 +15,7 @@ type entry struct {
 	number  int // of the item that op is about
 }
 
-// An op says what an entry does to an item of the account that came before.
+// An op is the effect of an entry on an item of the former account.
 type op uint8
 
 const (
@@ -148,7 +148,7 @@ func parse(answer string) []entry {
 
 var (
 	spaces = regexp.MustCompile(`\s+`)
-	// speaks matches what would look like the beginning of somebody's turn.
+	// speaks matches text that looks like the beginning of a turn.
 	speaks = regexp.MustCompile("(?i)^[\\s#>*_`\\[(-]*(user|human|person|assistant|system|developer|tool|ai|model)[\\s*_`\\])]*[:：]\\s*")
 	// tags matches tags that agents and vendors give a meaning.
 	tags = regexp.MustCompile(`(?i)<(/?\s*[\x{2060}]?\s*(?:system|user|human|assistant|developer|said|left_out|environment|task|feedback|command|function|invoke|tool|antml|project|instruction|local-|im_|\|)[^<>]{0,80}>)`)

@@ -7,7 +7,7 @@ import (
 	"github.com/condensehq/condense/internal/secret"
 )
 
-// Marks of what an account says and the history does not.
+// Marks of claims that the history does not support.
 const (
 	unknown    = "[?]"
 	notUsers   = "[not said by the user]"
@@ -15,7 +15,7 @@ const (
 	leastQuote = 3 // words: shorter quotes are names and are looked up as such
 )
 
-// Checks counts what was looked up.
+// Checks counts the claims that were looked up.
 type Checks struct {
 	Looked  int // paths, numbers, names, quotes, links and handles
 	Unknown int // of them, those that the history does not have
@@ -46,7 +46,8 @@ const (
 	groupToken = 6
 )
 
-// check returns the text of an item with marks at what the history does not have. Links and handles of this kind, and secrets, are cut.
+// check returns the text of an item with marks at the claims that the history does not support. Links and
+// handles of this kind, and secrets, are cut.
 func (h *History) check(text string, of Section) (string, Checks) {
 	var c Checks
 	redacted := secret.Redact(text)
@@ -82,7 +83,8 @@ func (h *History) check(text string, of Section) (string, Checks) {
 	return strings.TrimSpace(b.String()), c
 }
 
-// checkCode returns a code span with a mark if the history does not have it, as a whole or by every name in it. With a link it is cut.
+// checkCode returns a code span with a mark if the history does not have it, as a whole or by every name in it.
+// With a link it is cut.
 func (h *History) checkCode(whole, span string, c *Checks) string {
 	c.Looked++
 	if has(h.all, plain(span)) {
@@ -148,7 +150,7 @@ func (h *History) checkQuote(whole, inner string, of Section, c *Checks) string 
 	return whole
 }
 
-// after returns what follows inner at the end of whole.
+// after returns the part of whole that follows inner.
 func after(whole, inner string) string { return whole[strings.Index(whole, inner)+len(inner):] }
 
 var shortToken = regexp.MustCompile(wordsForm)
@@ -157,7 +159,8 @@ func (h *History) checkTokens(text string, c *Checks) string {
 	return shortToken.ReplaceAllStringFunc(text, func(t string) string { return h.checkToken(t, c) })
 }
 
-// cite returns the handle of the part of the conversation that has most of what text names, the newest of equal ones; "" if none has any.
+// cite returns the handle of the part of the conversation that has most of the names in text, the newest of
+// equal ones; "" if none has any.
 func (h *History) cite(text string) string {
 	var names []string
 	for _, m := range claimForm.FindAllStringSubmatch(text, -1) {

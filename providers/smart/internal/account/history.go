@@ -11,10 +11,11 @@ import (
 	"github.com/condensehq/condense/internal/dialog"
 )
 
-// A History is what an account is checked against: the texts of a conversation, fuzzy for case, line breaks, white space and emphasis.
+// A History has the texts of a conversation against which an account is checked, regardless of case, line
+// breaks, white space and emphasis.
 type History struct {
 	all     string // every text, in the form of plain
-	users   string // what the user said, and what a condensation may have kept of that
+	users   string // the words of the user, also as condensations kept them
 	numbers map[string]bool
 	handles map[string]bool // of parts, and those that texts name
 	parts   []source
@@ -34,7 +35,7 @@ func NewHistory(messages []core.Message, read *dialog.Dialog, handle func(m *cor
 		m := &messages[i]
 		for j, p := range m.Parts {
 			if t, ok := p.(core.Text); ok && m.Role == core.RoleUser && Is(string(t)) {
-				// What was marked then is not known now.
+				// Content that was marked then is not known now.
 				for _, item := range Read(string(t)).Items {
 					if !strings.Contains(item.Text, unknown) {
 						all.WriteString(plain(item.Text) + "\n")
@@ -103,7 +104,8 @@ var (
 	digits   = regexp.MustCompile(`\d+(?:[.,]\d+)*`)
 )
 
-// plain returns text in the form in which the history is searched: in lower case, on one line, with straight quotes and without emphasis.
+// plain returns text in the form in which the history is searched: in lower case, on one line, with straight
+// quotes and without emphasis.
 func plain(text string) string {
 	text = straight.Replace(strings.ToLower(text))
 	var b strings.Builder
@@ -183,7 +185,7 @@ var (
 	pathForm   = regexp.MustCompile(`^(?:~|\.{1,2})?[/\\]\S*\p{L}|/[^/]*\.[\p{L}\d]{1,6}(?::\d+(?:-\d+)?)?$|[/\\].*[/\\].`)
 )
 
-// kindOf returns what a token is. Code says that the model marked it as such.
+// kindOf returns the kind of a token. Code says that the model marked it as such.
 func kindOf(token string, code bool) kind {
 	lower := strings.ToLower(token)
 	switch {
@@ -264,7 +266,8 @@ var (
 	driveForm = regexp.MustCompile(`^(?:[a-z]:)?[/\\]`)
 )
 
-// knowsPath knows a path with or without what it starts from: an absolute path is a folder of the history with a path of the history in it.
+// knowsPath knows a path with or without its root: an absolute path is a folder of the history with a path of
+// the history in it.
 func (h *History) knowsPath(text string) bool {
 	if f := placeForm.FindStringSubmatchIndex(text); f != nil {
 		if !h.knowsNumbers(text[f[0]:]) {

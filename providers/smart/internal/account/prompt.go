@@ -1,7 +1,7 @@
 package account
 
 import (
-	_ "embed" // the prompts are files, so that they read as what they are
+	_ "embed" // the prompts are files, which are easier to read
 	"fmt"
 	"strings"
 )
@@ -19,8 +19,8 @@ var (
 // System returns the system prompt, for a request that is not the agent's own.
 func System() string { return strings.TrimSpace(systemPrompt) }
 
-// Instructions returns what a model is asked for, in at most so many tokens: an account, or with former what changes in it.
-// Shown says that the model has former before it already.
+// Instructions returns the request for an account of at most so many tokens, or with former for the changes in
+// it. Shown says that the model has former before it already.
 func Instructions(former *Account, shown bool, tokens int, own string) string {
 	var b strings.Builder
 	if former == nil || len(former.Items) == 0 {

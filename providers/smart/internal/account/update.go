@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// An Update says what an answer made of an account.
+// An Update counts the changes that an answer made to an account.
 type Update struct {
 	Checks
 	New, Changed, Gone int
 	Refused            int // items that the model wanted to withdraw, and that stay: too many at once
 }
 
-// Add adds what another answer made.
+// Add adds the changes of another answer.
 func (u *Update) Add(o Update) {
 	u.add(o.Checks)
 	u.New, u.Changed, u.Gone, u.Refused = u.New+o.New, u.Changed+o.Changed, u.Gone+o.Gone, u.Refused+o.Refused
@@ -25,8 +25,8 @@ const (
 	leastBack = 5
 )
 
-// Follow returns the account that follows former, which may be nil, by the answer of a model, checked against the history. What former
-// says stays word for word unless the answer names it. Former is not changed.
+// Follow returns the account that follows former, which may be nil, by the answer of a model, checked against
+// the history. Items of former stay word for word unless the answer names them. Former is not changed.
 func Follow(former *Account, answer string, h *History) (*Account, Update) {
 	a := &Account{}
 	if former != nil {

@@ -8,8 +8,16 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/prefix"
+	"github.com/condensehq/condense/internal/roo"
 	"github.com/condensehq/condense/model"
 )
+
+// This file has Roo-Code's condensation, made of the parts of the provider. The recorded vectors of Roo-Code hold it to
+// Roo-Code byte for byte, and so the parts that the two share.
+
+// A rooProvider condenses as Roo-Code does.
+type rooProvider struct{ *Provider }
 
 // Reasons for which Roo-Code does not condense.
 var (
@@ -20,32 +28,11 @@ var (
 // A rooCut says which messages Roo-Code keeps: those before first, and those from recent on.
 type rooCut struct{ first, recent int }
 
-// cutAsRoo returns where Roo-Code would cut messages, but keeps whole groups. Roo-Code cuts
-// between a call and its result, which the APIs refuse and so does the host; when it kept
-// messages, its conversations had calls as text, where this is the same.
-func (p *Provider) cutAsRoo(messages []core.Message) rooCut {
-	cut := p.exactCut(messages)
-	for _, g := range core.Groups(messages) {
-		if g.Start < cut.first {
-			cut.first = max(cut.first, g.End)
-		}
-		if g.Start < cut.recent && cut.recent < g.End {
-			cut.recent = g.Start
-		}
-	}
-	cut.recent = max(cut.first, cut.recent)
-	return cut
-}
-
-// exactCut returns where Roo-Code cuts, between a call and its result if need be.
-func (p *Provider) exactCut(messages []core.Message) rooCut {
-	return rooCut{first: min(p.c.KeepFirst, len(messages)), recent: max(0, len(messages)-p.c.RecentMessages)}
-}
-
-// condenseRoo does what Roo-Code does, defects included: it reads what is hidden, leaves no
-// call that is open, and takes any summary that is not empty.
-func (p *Provider) condenseRoo(ctx context.Context, req *core.Request, cut rooCut) (*core.Result, error) {
-	prompt, err := p.rooPrompt(req, cut)
+// condense reads hidden messages too, leaves no call open, cuts between a call and its result, and takes any summary that
+// is not empty.
+func (p rooProvider) condense(ctx context.Context, req *core.Request) (*core.Result, error) {
+	cut := rooCut{first: min(p.c.KeepFirst, len(req.Messages)), recent: max(0, len(req.Messages)-p.c.RecentMessages)}
+	prompt, err := p.request(req, cut)
 	if err != nil {
 		return nil, err
 	}
@@ -57,8 +44,8 @@ func (p *Provider) condenseRoo(ctx context.Context, req *core.Request, cut rooCu
 	if err != nil {
 		return &core.Result{Usage: s.spent()}, err
 	}
-	summary := core.Message{Role: core.Role(p.c.SummaryRole), Kind: core.KindSummary, Parts: []core.Part{core.Text(p.c.Heading + trimJS(a.Text))}}
-	if err := p.addExtrasRoo(ctx, req, &summary); err != nil {
+	summary := core.Message{Role: p.c.role, Kind: core.KindSummary, Parts: []core.Part{core.Text(p.c.heading + trimJS(a.Text))}}
+	if err := p.addExtras(ctx, req, &summary); err != nil {
 		return &core.Result{Usage: s.spent()}, err
 	}
 	out := slices.Clone(req.Messages[:cut.first])
@@ -66,12 +53,12 @@ func (p *Provider) condenseRoo(ctx context.Context, req *core.Request, cut rooCu
 	return &core.Result{Messages: out, Usage: s.spent()}, nil
 }
 
-// rooPrompt returns what the model is asked. The error says why it is not.
-func (p *Provider) rooPrompt(req *core.Request, cut rooCut) (*model.Prompt, error) {
+// request returns the prompt for the model. The error says why it is not asked.
+func (p rooProvider) request(req *core.Request, cut rooCut) (*model.Prompt, error) {
 	recent := req.Messages[cut.recent:]
 	keep := len(recent)
 	read := req.Messages[:cut.recent]
-	if !p.c.ReadFirst && cut.first > 0 {
+	if !p.c.readFirst && cut.first > 0 {
 		read = read[min(cut.first, len(read)):]
 	}
 	all := read
@@ -85,9 +72,9 @@ func (p *Provider) rooPrompt(req *core.Request, cut rooCut) (*model.Prompt, erro
 	case len(read) <= 1, keep == 0 && summaries && len(read) <= 2, slices.ContainsFunc(recent, isSummary):
 		return nil, errRecently
 	}
-	shape := &shaper{images: p.gen.Info().Images, roo: true, raw: keep > 0}
+	shape := &rooShaper{shaper: shaper{images: p.gen.Info().Images}, raw: keep > 0}
 	prompt := &model.Prompt{System: strings.TrimSpace(p.system), Messages: append(shape.shape(read), userText(strings.TrimSpace(p.prompt)))}
-	if p.c.PromptAs == "system" {
+	if p.c.promptInSystem {
 		prompt.System = strings.TrimSpace(p.prompt)
 		prompt.Messages[len(prompt.Messages)-1] = userText(begin)
 	}
@@ -106,15 +93,15 @@ func sinceSummary(messages []core.Message) []core.Message {
 	return messages
 }
 
-func (p *Provider) addExtrasRoo(ctx context.Context, req *core.Request, summary *core.Message) error {
+func (p rooProvider) addExtras(ctx context.Context, req *core.Request, summary *core.Message) error {
 	add := func(text string) { summary.Parts = append(summary.Parts, core.Text(text)) }
-	if p.c.CommandBlocks && len(req.Messages) > 0 && p.c.KeepFirst == 0 {
+	if len(req.Messages) > 0 && p.c.KeepFirst == 0 {
 		if block := workflowsBlock(commandBlocks(&req.Messages[0])); block != "" {
 			add(block)
 		}
 	}
 	if p.c.FoldedChars > 0 && len(req.FilesRead) > 0 && req.Dir != "" {
-		blocks, err := p.fold(ctx, req, p.c.FoldedChars, p.c.FoldedIgnore)
+		blocks, err := p.fold(ctx, req, p.c.FoldedChars)
 		if err != nil {
 			return fmt.Errorf("fold files: %w", err)
 		}
@@ -124,7 +111,7 @@ func (p *Provider) addExtrasRoo(ctx context.Context, req *core.Request, summary 
 			}
 		}
 	}
-	if p.c.Environment && req.Trigger != core.TriggerManual && trimJS(req.Environment) != "" {
+	if p.c.environment && req.Trigger != core.TriggerManual && trimJS(req.Environment) != "" {
 		add(req.Environment)
 	}
 	return nil
@@ -154,4 +141,43 @@ func trimJS(s string) string {
 		}
 		return strings.TrimSpace(string(r)) == ""
 	})
+}
+
+// A rooShaper shows a model messages as Roo-Code does.
+type rooShaper struct {
+	shaper
+	raw bool // calls and results stay as they are
+}
+
+// shape does what Roo-Code does before it asks for a summary: results for calls that
+// have none, at the end; images that the model cannot see as text; calls and results as
+// text. Roles and everything else stay.
+func (s *rooShaper) shape(messages []core.Message) []core.Message {
+	out := make([]core.Message, 0, len(messages)+1)
+	if !s.raw {
+		messages = prefix.WithResults(messages)
+	}
+	for _, m := range messages {
+		shaped := core.Message{Role: m.Role, Parts: make([]core.Part, 0, len(m.Parts))}
+		for _, p := range m.Parts {
+			switch q := p.(type) {
+			case core.ToolCall:
+				if !s.raw {
+					p = core.Text(roo.ToolUseText(q.Name, q.Args))
+				}
+			case core.ToolResult:
+				if !s.raw {
+					p = core.Text(s.resultText(q))
+				}
+			case core.Image:
+				if !s.images {
+					p = core.Text("[Referenced image in conversation]")
+				}
+			case core.Text, core.Reasoning, core.Opaque:
+			}
+			shaped.Parts = append(shaped.Parts, p)
+		}
+		out = append(out, shaped)
+	}
+	return out
 }
