@@ -36,23 +36,23 @@ var budgets = []struct {
 	ceiling, goal int
 	measure       func(*house) (n int, worst []string)
 }{
-	{"lines of core and registry with their imports", 3_200, 3_200, closure("core", "registry")},
-	{"lines of plugin-sdk with its imports", 6_200, 5_500, closure("plugin-sdk")},
-	{"lines of the root package with its imports", 44_000, 30_000, closure(".")},
-	{"lines of live with its imports", 69_500, 58_000, closure("live")},
+	{"lines of core and registry with their imports", 3_300, 3_200, closure("core", "registry")},
+	{"lines of plugin-sdk with its imports", 6_400, 5_500, closure("plugin-sdk")},
+	{"lines of the root package with its imports", 43_000, 30_000, closure(".")},
+	{"lines of live with its imports", 68_500, 58_000, closure("live")},
 	{"lines of the program with its imports, without the laboratory", 92_500, 74_000, closure("cmd/condense")},
-	{"lines in all", 114_500, 88_000, func(h *house) (int, []string) { return h.lines(slices.Collect(maps.Keys(h.packages))), nil }},
+	{"lines in all", 114_800, 88_000, func(h *house) (int, []string) { return h.lines(slices.Collect(maps.Keys(h.packages))), nil }},
 	{"foreign modules of core and registry", 1, 1, foreign("core", "registry")},
 	{"foreign modules of plugin-sdk", 15, 15, foreign("plugin-sdk")},
 	{"foreign modules of the root package", 10, 6, foreign(".")},
-	{"foreign modules of live", 50, 45, foreign("live")},
+	{"foreign modules of live", 36, 36, foreign("live")},
 	{"public import paths", 21, 18, (*house).public},
 	{"entries at the top of the repository, without hidden ones", 34, 24, (*house).top},
-	{"methods of a type", 115, mostMethods, func(h *house) (int, []string) { return most(h.methods, mostMethods) }},
-	{"fields of a struct", 55, mostFields, func(h *house) (int, []string) { return most(h.fields, mostFields) }},
-	{fmt.Sprintf("functions above %d lines", mostFunction), 10, 0, func(h *house) (int, []string) { return above(h.functions, mostFunction) }},
-	{fmt.Sprintf("files above %d lines", mostFile), 20, 0, func(h *house) (int, []string) { return above(h.files, mostFile) }},
-	{fmt.Sprintf("lines above %d characters", mostLine), 1_103, 0, func(h *house) (int, []string) { return sum(h.longLines) }},
+	{"methods of a type", 121, mostMethods, func(h *house) (int, []string) { return most(h.methods, mostMethods) }},
+	{"fields of a struct", 50, mostFields, func(h *house) (int, []string) { return most(h.fields, mostFields) }},
+	{fmt.Sprintf("functions above %d lines", mostFunction), 9, 0, func(h *house) (int, []string) { return above(h.functions, mostFunction) }},
+	{fmt.Sprintf("files above %d lines", mostFile), 19, 0, func(h *house) (int, []string) { return above(h.files, mostFile) }},
+	{fmt.Sprintf("lines above %d characters", mostLine), 1_110, 0, func(h *house) (int, []string) { return sum(h.longLines) }},
 }
 
 // TestBudgets: nothing grows beyond its ceiling.

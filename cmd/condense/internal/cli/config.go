@@ -69,7 +69,7 @@ func (a *App) load(opts config.Options) (*config.Config, []plugins.Plugin, error
 	return c, declared, nil
 }
 
-// Plugins returns what runs the plugins of a host: those that CONDENSE_REATTACH names run already.
+// Plugins returns the runner of a host's plugins. The plugins in CONDENSE_REATTACH run already.
 func Plugins() condense.Plugins { return &plugins.Runner{Reattach: os.Getenv("CONDENSE_REATTACH")} }
 
 // Configured returns names of the configuration, for completion; none if it is invalid.

@@ -191,7 +191,7 @@ func (r *Rewriting) Finish(a *App) error {
 	return a.Write(r.Document, r.destination, r.To)
 }
 
-// Close releases what Open acquired. It may be called after Finish.
+// Close releases the file that Open opened. It may be called after Finish.
 func (r *Rewriting) Close() {
 	if r.journal != nil {
 		_ = r.journal.Close() // nothing was written, or the error has been reported

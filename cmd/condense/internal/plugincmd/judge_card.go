@@ -20,7 +20,7 @@ const (
 	verdictWorks     = "works"
 )
 
-// A judgeCard is what is known of a plugin.
+// A judgeCard has the results of judging a plugin.
 type judgeCard struct {
 	Passed  bool   `json:"passed"` // it works, and meets every floor
 	Verdict string `json:"verdict"`
@@ -38,7 +38,7 @@ type judgeCard struct {
 	Recorded    judgeRecorded    `json:"recorded"`
 	// Modes are all recorded sessions together, with an empty name, and then those of each mode.
 	Modes []judgeMode `json:"modes"`
-	// Worse is what the data show it to be worse at than a built-in strategy in the same chain.
+	// Worse lists the measures in which the data show it behind a built-in strategy in the same chain.
 	Worse  []judgeLoss `json:"worse"`
 	Floors []floor     `json:"floors"`
 }
@@ -54,7 +54,7 @@ type judgeConformance struct {
 	Findings      []findingListing `json:"findings"`
 }
 
-// A judgeRecorded is what it did on recorded sessions. Each conversation is asked for several times.
+// A judgeRecorded has its results on recorded sessions. Each conversation is asked for several times.
 type judgeRecorded struct {
 	Sessions   int     `json:"sessions"`
 	Calls      int     `json:"calls"`
@@ -67,7 +67,7 @@ type judgeRecorded struct {
 	PeakMemory int64   `json:"peak_memory,omitempty"` // bytes; absent where it cannot be measured
 }
 
-// A judgeMode is what it kept of sessions of one mode. Shares are of 1.
+// A judgeMode has its results on the sessions of one mode. Shares are of 1.
 type judgeMode struct {
 	Mode string `json:"mode"`
 	// Kept is the share of what was needed later, with truncation at the end of the chain, as in use. Own is its share of what the
@@ -84,7 +84,7 @@ type judgeAgainst struct {
 	Than string       `json:"than"`
 	Own  bool         `json:"own,omitempty"` // at the size that the plugin leaves by itself
 	Kept lab.Estimate `json:"kept"`
-	// Difference is what the plugin keeps more, paired by conversation.
+	// Difference is the plugin's kept share less the other's, paired by conversation.
 	Difference lab.Difference `json:"difference"`
 }
 
@@ -112,7 +112,7 @@ func (c *judgeCard) conform(r *coretest.Report, findings []finding) {
 	}
 }
 
-// watched adds what it did on recorded sessions.
+// watched adds its results on recorded sessions.
 func (c *judgeCard) watched(w *watch) {
 	r := &c.Recorded
 	r.Calls, r.MSPerMB50, r.MSPerMB95, r.PeakMemory = len(w.calls), w.perMB(.5), w.perMB(.95), w.peak
@@ -132,7 +132,7 @@ func (c *judgeCard) watched(w *watch) {
 	}
 }
 
-// measured adds what the laboratory found.
+// measured adds the laboratory's results.
 func (c *judgeCard) measured(r *lab.Report) {
 	c.Recorded.Sessions = len(r.Sessions)
 	c.Modes, c.Worse = []judgeMode{}, []judgeLoss{}
@@ -262,7 +262,7 @@ func more(n int) string {
 	return fmt.Sprintf(" (and %d more rules)", n)
 }
 
-// all returns what it kept of all sessions.
+// all returns its results on all sessions.
 func (c *judgeCard) all() *judgeMode {
 	if len(c.Modes) == 0 {
 		return &judgeMode{}
@@ -270,7 +270,7 @@ func (c *judgeCard) all() *judgeMode {
 	return &c.Modes[0]
 }
 
-// worth says what a plugin that works keeps by itself, next to the best built-in strategy at that size.
+// worth describes how much a working plugin keeps by itself, next to the best built-in strategy at that size.
 func (c *judgeCard) worth() string {
 	m := c.all()
 	if m.Alone == nil || m.Left == nil {

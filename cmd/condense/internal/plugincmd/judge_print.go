@@ -53,7 +53,7 @@ func judgeHeads() []string {
 	return heads
 }
 
-// Rows returns the table by mode: what it kept, and the paired differences.
+// Rows returns the table by mode: kept shares and paired differences.
 func (c *judgeCard) Rows() [][]string {
 	var rows [][]string
 	for i := range c.Modes {
@@ -93,7 +93,7 @@ const judgeLegend = "Shares of 1: what was needed later and is kept, in a chain 
 	"kept, and the tokens that are left, without truncation. Of the built-in strategies: what they keep in the same chain, and at the size " +
 	"that the plugin leaves by itself; in brackets what the plugin keeps more, with the paired 95 % interval."
 
-// Notes returns what it is worse at, what broke rules, and the floors.
+// Notes returns weaknesses, broken rules and floors.
 func (c *judgeCard) Notes() []judgeLine {
 	var out []judgeLine
 	for _, l := range c.Worse {

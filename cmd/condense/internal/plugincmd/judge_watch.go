@@ -73,7 +73,7 @@ type judgedPlugin interface {
 	PeakMemory() int64
 }
 
-// A watch is the plugin under a record of what it does.
+// A watch is the plugin with a record of its calls.
 type watch struct {
 	process judgedPlugin
 

@@ -44,7 +44,7 @@ func (p *page) is(secret string) bool {
 	return subtle.ConstantTimeCompare([]byte(secret), []byte(p.secret)) == 1
 }
 
-// servePage serves the gateway's pages on a free port of the loopback, and returns the address to open and what ends it.
+// servePage serves the gateway's pages on a free port of the loopback, and returns the address to open and a function that ends it.
 func (g *gateway) servePage(ctx context.Context) (address string, end func() error, err error) {
 	l, err := bind(ctx, "127.0.0.1:0", "")
 	if err != nil {

@@ -1,4 +1,4 @@
-package condense_test
+package runtime_test
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 func TestAbilitiesOfCompiledIn(t *testing.T) {
 	type settings struct{}
 	keeps := func(context.Context, settings, registry.Env) (core.CondensationProvider, error) {
-		return keepLast(10), nil
+		return keepNewest(10), nil
 	}
 	define := func(name string) registry.Strategy {
 		return registry.Define(name, "Keeps ten messages.", func() settings { return settings{} }, keeps)
@@ -38,4 +38,11 @@ func TestAbilitiesOfCompiledIn(t *testing.T) {
 	if honest := r.Attempts[1]; honest.Outcome != core.OutcomeApplied {
 		t.Errorf("honest: got %s: %s; want applied", honest.Outcome, honest.Reason)
 	}
+}
+
+// keepNewest hides all messages but the newest ones.
+type keepNewest int
+
+func (n keepNewest) Condense(_ context.Context, req *core.Request) (*core.Result, error) {
+	return &core.Result{Messages: req.Messages[max(0, len(req.Messages)-int(n)):]}, nil
 }
