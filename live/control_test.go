@@ -238,7 +238,7 @@ func TestLiveAtTheAdminAddress(t *testing.T) {
 			{"POST", "/condense/live/" + id + "/now", "application/json", `{"profile": "none"}`, 400, "none"},
 			{"POST", "/condense/live/" + id + "/now", "application/json", `{"provider": "none"}`, 400, "none"},
 			{"POST", "/condense/live/" + id + "/stop", "application/json", `{}`, 404, "now, undo, pause"},
-			{"POST", "/condense/live/" + id[:6] + "x/now", "application/json", `{}`, 404, "unknown conversation"},
+			{"POST", "/condense/live/" + id[:6] + "0/now", "application/json", `{}`, 404, "unknown conversation"},
 			{"POST", "/condense/live/" + id + "/undo", "application/json", `{}`, 409, "nothing to undo"},
 			{"GET", "/condense/live/" + id + "/undo", "", "", 409, "nothing to undo"},
 			{"POST", "/condense/live/" + id + "/protect", "application/json", `{"text": "Read every file"}`, 200, `"protections"`},

@@ -285,7 +285,7 @@ func TestAutoOffAsksNoModel(t *testing.T) {
 			{"refused", "s: {strategy: native}", "[s]", core.TriggerOverflow, "s skipped, truncation applied", 0},
 			{"a person asks", "s: {strategy: native}", "[s]", core.TriggerManual, "s applied, truncation skipped", 1},
 			{"no model", "s: {strategy: native, settings: {model: extractive}}", "[s]", "", "s applied, truncation skipped", 0},
-			{"a pass that asks", "s: {strategy: smart, settings: {passes: [{pass: summarize, over: 50, keep: 2, what: before}]}}", "[s]", "", "s skipped, truncation applied", 0},
+			{"an account of the work", "s: {strategy: handover}", "[s]", "", "s skipped, truncation applied", 0},
 			{"free ones", "s: {strategy: smart}", "[s]", "", "s applied, truncation skipped", 0},
 			{"paid, then free", "s: {strategy: native}, f: {strategy: smart}", "[s, f]", "", "s skipped, f applied, truncation skipped", 0},
 		} {
