@@ -96,7 +96,7 @@ type Options struct {
 	// [condense.Turn]. A request names them in the headers X-Condense-Profile and X-Condense-Mode,
 	// or in its path: /profile/NAME/…, /mode/NAME/…
 	Profile, Mode string
-	// Rules choose a profile or mode for requests that name none. The first that matches counts.
+	// Rules choose a profile or mode for requests that name none. The first match wins.
 	Rules []Rule
 
 	// Observe forwards every request unchanged, and counts in [Stats] how much condensing would have saved.
