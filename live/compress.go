@@ -33,7 +33,7 @@ type question struct {
 	session string // hash of the caller's session ID; empty without a session
 	id      string // session ID as the caller sent it
 
-	frozen  int     // messages at the front that stay byte for byte; ignored with a session, which freezes the messages that it has returned
+	frozen  int     // messages at the front that stay byte for byte; ignored with a session
 	recent  int     // messages at the end that are not condensed
 	users   *bool   // whether messages of users may be condensed; nil: only if there is no other way
 	ratio   float64 // share of the tokens to keep; 0: as the profile says
@@ -132,7 +132,8 @@ func shapeOf(body []byte) wire.API {
 		}
 		role := rawjson.Text(rawjson.Field(m, "role"))
 		switch {
-		case role == "tool", role == "developer", role == "function", role == "system" && first: // later, Anthropic has some too
+		// Later system messages do not tell, because Anthropic has some too.
+		case role == "tool", role == "developer", role == "function", role == "system" && first:
 			return wire.Chat
 		}
 		first = false
@@ -293,7 +294,8 @@ func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, 
 		compressFault(w, http.StatusBadRequest, invalidRequest, err.Error())
 		return nil
 	}
-	x := &exchange{Gateway: g, s: s, t: t, start: s.Now(), agent: agents.Any, subscribed: true, calls: true} // nothing that needs a header
+	// It counts as a plan's request, so that nothing is done that needs a header.
+	x := &exchange{Gateway: g, s: s, t: t, start: s.Now(), agent: agents.Any, subscribed: true, calls: true}
 	if x.r, err = wire.Parse(shapeOf(body), body, &wire.Options{Cache: g.parsed}); err == nil && q.session == "" {
 		if all := q.complete(x.r.Messages); len(q.added) > 0 {
 			x.r, err = wire.Parse(x.r.API, x.r.With(all), nil)
@@ -317,7 +319,8 @@ func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, 
 	}
 	if err != nil {
 		g.fault("compress", err)
-		if q.session != "" { // the vendor's cache has the messages returned earlier, so returning these unchanged would miss it
+		// The vendor's cache has the messages returned earlier, so returning these unchanged would miss it.
+		if q.session != "" {
 			compressFault(w, http.StatusServiceUnavailable, "compression_error", "the messages could not be condensed: try again, or send what came with another session_id")
 			return nil
 		}
@@ -415,10 +418,13 @@ func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
 	if err := x.take(r.Context(), session); err != nil {
 		return nil, err
 	}
-	x.durable = true // otherwise the position before another gateway's epoch would be stored only with the usage, which may never be reported
+	// The state is stored now, because the usage, which would store it later, may never be reported.
+	x.durable = true
 	before := x.claim.state.Rolling
 	if x.plan = x.planOf(x.claim.state); x.guessed && (x.tokens > x.policy.Limit || x.check(&x.plan) != nil) {
-		x.r.Thinking = "" // a request that is too long is refused however the model thinks, and the earlier view broke the rule in this turn already
+		// A request that is too long is refused in any case. A broken rule means that thinking was assumed off
+		// earlier in this turn too.
+		x.r.Thinking = ""
 	}
 	if err := x.decide(r.Context()); err != nil {
 		x.fault("compress", err)

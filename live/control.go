@@ -41,7 +41,7 @@ type Order struct {
 	Tokens   int     `json:"tokens,omitempty"`
 	Percent  float64 `json:"percent,omitempty"`
 
-	Waits string `json:"waits,omitempty"` // why the order was not possible with the last request, so that it waits for another one
+	Waits string `json:"waits,omitempty"` // why the order must wait for another request; empty if it need not
 
 	Done    time.Time `json:"done,omitzero"`
 	Result  string    `json:"result,omitempty"` // why the order had no effect; empty if it had one
@@ -469,7 +469,7 @@ type about struct {
 	Tokens    int     `json:"tokens,omitempty"`
 	Original  int     `json:"original,omitempty"` // size of the client's own history
 	Grows     int     `json:"grows,omitempty"`    // tokens that each answer adds
-	Input     float64 `json:"input,omitempty"`    // prices in US dollars per token: sent, written to the cache, read from it; 0 if not known
+	Input     float64 `json:"input,omitempty"`    // US dollars per token: sent, cache write, cache read; 0: not known
 	Write     float64 `json:"write,omitempty"`
 	Read      float64 `json:"read,omitempty"`
 }
@@ -541,7 +541,8 @@ func titleOf(r *wire.Request) string {
 		}
 		for _, m := range doc.Journal.View() {
 			for _, p := range m.Parts {
-				if t, ok := p.(core.Text); ok && t != "" && !strings.HasPrefix(strings.TrimSpace(string(t)), "<") { // text that begins with < is a program's
+				// Text that begins with < was written by a program.
+				if t, ok := p.(core.Text); ok && t != "" && !strings.HasPrefix(strings.TrimSpace(string(t)), "<") {
 					return shortName(string(t))
 				}
 			}

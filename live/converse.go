@@ -174,7 +174,7 @@ func (g *Gateway) exchange(r *http.Request, s *settings, t *target, b *body) *ex
 	if x.r == nil {
 		x.r = &wire.Request{API: wire.API(t.api)}
 	}
-	if x.epoch == nil { // otherwise the watcher has been shown already
+	if x.epoch == nil { // otherwise the epoch has called it
 		x.watch()
 	}
 	x.postpone()
@@ -482,7 +482,8 @@ func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
 	if errors.Is(err, store.ErrConflict) && x.lost < mostLost {
 		return err
 	}
-	if f := (*wire.RuleError)(nil); !x.guessed || !errors.As(err, &f) { // otherwise the change waits until the turn is over
+	// If r.Thinking was only assumed, the change waits until the turn is over, and no fault is logged.
+	if f := (*wire.RuleError)(nil); !x.guessed || !errors.As(err, &f) {
 		x.fault("commit", err)
 	}
 	x.plan = x.planOf(c.state)

@@ -83,12 +83,12 @@ type Conversation struct {
 	Epochs    int       `json:"epochs"`
 	Saved     float64   `json:"saved"` // US dollars saved by epochs
 	Priced    bool      `json:"priced"`
-	Provider  string    `json:"provider,omitempty"` // the one that made the last epoch; without an epoch, the first of the chain
+	Provider  string    `json:"provider,omitempty"` // of the last epoch, or else the first of the chain
 	Condensed bool      `json:"condensed"`          // the first messages are replaced
 	Observed  bool      `json:"observed,omitempty"` // the gateway only observes, and changes nothing
 	Paused    bool      `json:"paused,omitempty"`
 	Bound     bool      `json:"bound,omitempty"`  // the model binds its thinking to the messages before it
-	Undone    bool      `json:"undone,omitempty"` // the last epoch was undone: only the window or the user can cause another one
+	Undone    bool      `json:"undone,omitempty"` // only the window or the user can cause another epoch
 
 	LastEpoch   *LastEpoch   `json:"last_epoch,omitempty"` // nil if there was none
 	Protections []Protection `json:"protections,omitempty"`
@@ -327,7 +327,7 @@ type UndoPlan struct {
 	Size     int     `json:"size"` // of the next request after the undo
 	Fits     bool    `json:"fits"`
 	Most     int     `json:"most"`     // the largest size that fits
-	Own      bool    `json:"own"`      // the client's own history is sent; otherwise the view from before the last epoch
+	Own      bool    `json:"own"`      // true: the client's own history is sent; false: the view before the epoch
 	Cost     float64 `json:"cost"`     // of the next request's prompt, written to the vendor's cache entirely
 	Instead  float64 `json:"instead"`  // of the next request's prompt without the undo, read from the cache
 	Each     float64 `json:"each"`     // extra cost of every later request, read from the cache
@@ -434,10 +434,10 @@ type View struct {
 	Conversation *Conversation `json:"conversation"`
 	Messages     []Shown       `json:"messages"`
 	Hidden       int           `json:"hidden"`          // messages that are condensed
-	Unknown      int           `json:"unknown"`         // hidden messages that were not stored, because the agent cannot recall them
+	Unknown      int           `json:"unknown"`         // hidden messages not stored, as the agent cannot recall
 	Rest         int           `json:"rest"`            // messages that follow, as the client has them
-	Shortened    int           `json:"shortened"`       // tool results in the rest that were shortened before they were first sent
-	Whole        bool          `json:"whole,omitempty"` // the conversation is not condensed: the client's own messages are sent
+	Shortened    int           `json:"shortened"`       // tool results in the rest that were shortened at first
+	Whole        bool          `json:"whole,omitempty"` // not condensed: the client's messages are sent
 }
 
 // Show returns the stored view of a conversation, for display. The error is the store's, or that a message cannot be
@@ -462,7 +462,8 @@ func (d *Desk) Show(ctx context.Context, c *Conversation) (*View, error) {
 		}
 	}
 	for _, raw := range s.Epoch.Block {
-		one := Shown{Condensed: len(own) > 0} // without stored originals it is not known which messages are the client's
+		// Without stored originals it is not known which messages are the client's.
+		one := Shown{Condensed: len(own) > 0}
 		if i := slices.IndexFunc(own, func(o []byte) bool { return string(lineage.Shape(wire.API(c.API), o)) == string(raw) }); i >= 0 {
 			one.Number, one.Condensed = i+1, false
 		}

@@ -237,7 +237,7 @@ type Gateway struct {
 	tenants   tenants
 	telemetry *telemetry
 	sessions  sessions
-	strays    sync.Map // kinds of requests that were refused and already logged, by reason and kind; there are few
+	strays    sync.Map // refusals already logged, by reason and kind; there are few
 	parsed    *wire.Cache
 	windows   windows
 	bound     binding

@@ -620,7 +620,8 @@ func (g *Gateway) serveMCP(w http.ResponseWriter, r *http.Request, s *settings, 
 		t.refuse(w, http.StatusBadRequest, "condense: the session is no ID")
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostAskedBytes)) // before it takes a place, so that a slow client blocks no other
+	// The body is read before the request takes a place, so that a slow client blocks no other.
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostAskedBytes))
 	if err != nil {
 		status := http.StatusBadRequest
 		if _, large := errors.AsType[*http.MaxBytesError](err); large {
@@ -637,7 +638,8 @@ func (g *Gateway) serveMCP(w http.ResponseWriter, r *http.Request, s *settings, 
 		return
 	}
 	whole := http.NewResponseController(w)
-	_ = whole.SetWriteDeadline(time.Now().Add(mostAsked)) // so that a client that does not read the answer gives its place back
+	// A client that does not read the answer must give its place back.
+	_ = whole.SetWriteDeadline(time.Now().Add(mostAsked))
 	defer func() { _ = whole.SetWriteDeadline(time.Time{}) }()
 	g.mcp.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), askedKey{}, a)))
 }

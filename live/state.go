@@ -63,7 +63,7 @@ type entry struct {
 	id   string
 	turn chan struct{} // holds a value while a request decides about the lineage
 
-	storing atomic.Bool // the holder of turn stores the outcome of the last request, which takes as long as the database needs
+	storing atomic.Bool // turn is held to store the last outcome, which can take long
 
 	// Guarded by session.mu.
 	version      int64 // of the stored record; 0 if there is none
@@ -235,7 +235,8 @@ func (s *session) read(ctx context.Context, from store.Store) error {
 				continue // written by another version: the lineage begins again
 			}
 			data.ID, data.Family = r.ID, cmp.Or(data.Family, data.Conversation)
-			if e.version = r.Version; !e.unsaved || !e.state.Follows(data.State) { // otherwise the unsaved state in memory is newer
+			// An unsaved state in memory that follows the stored one is newer.
+			if e.version = r.Version; !e.unsaved || !e.state.Follows(data.State) {
 				e.state, e.reader, e.unsaved, e.about = data.State, r.Reader, false, data.About
 			}
 			if isNew {
@@ -288,7 +289,8 @@ func (s *session) claim(ctx context.Context, r *wire.Request, rolling []wire.Has
 				<-c.turn // the state may have changed by now: look again
 				continue
 			case <-deadline.C:
-				if c.storing.Load() { // the new state is the one to continue from: a view without it would break the cached prefix later
+				// This request continues from the state being stored: a view without it would break the prefix later.
+				if c.storing.Load() {
 					deadline.Reset(patience)
 					continue
 				}

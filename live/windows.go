@@ -28,7 +28,7 @@ type Window struct {
 	Upstream string `json:"upstream"`
 	Model    string `json:"model"`
 	Tokens   int    `json:"window"` // tokens that conversations are condensed to fit
-	From     string `json:"from"`   // [WindowServer], [WindowUsual], [WindowNotKnown], or empty: the table or the configuration
+	From     string `json:"from"`   // one of the constants below; empty: the table or the configuration
 	// Truncated counts the answers whose prompt the server has cut. Of the last such prompt the server took Taken
 	// tokens by its count, and the gateway sent Counted by its own.
 	Truncated int `json:"truncated,omitempty"`
@@ -121,7 +121,8 @@ func (x *exchange) windowOf(assumed int) int {
 		known, model, log := x.known, x.r.Model, x.s.Logger
 		x.background.Go(func() { x.askWindow(u, w, model, known, assumed, log) })
 	}
-	if w.From == WindowServer || w.From == WindowUsual && w.times > 1 && !w.under { // the second answer counts, because a server that has loaded the model may know better
+	// A usual window counts from the second answer on: a server that has loaded the model may know better.
+	if w.From == WindowServer || w.From == WindowUsual && w.times > 1 && !w.under {
 		return w.Tokens
 	}
 	return cmp.Or(x.known, assumed)
