@@ -384,7 +384,7 @@ func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
 	}
 	if x.r.API == wire.Messages {
 		x.r.HeadMarkers = unknownMarkers
-		// The caller need not say how the model thinks, so the strictest rules, those of older models, are assumed.
+		// The caller need not say how the model thinks, so the rules of older models, which are the strictest, are assumed.
 		if x.guessed = !x.caching.Bound && x.r.Thinking == "" && slices.ContainsFunc(x.r.Messages, func(m wire.Message) bool { return m.Thinking }); x.guessed {
 			x.r.Thinking = "enabled"
 		}

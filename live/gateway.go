@@ -4,7 +4,7 @@
 // An agent is given the gateway as its base URL and needs nothing else. Requests with a
 // conversation (Anthropic's Messages, OpenAI's Chat Completions and Responses) are condensed when
 // they come near the model's window, by the chain of the [condense.Host]; everything else is
-// passed through. A request that needs nothing leaves as it came, byte for byte, and answers are
+// passed through. A request that need not be condensed is forwarded byte for byte, and answers are
 // never changed, delayed or collected, unless they call the tool that [Recall] can add.
 //
 //	h, err := condense.Open(ctx, nil)
@@ -129,12 +129,13 @@ type Options struct {
 	// Default: nothing is measured. [Gateway.Reload] does not change them.
 	Meter  metric.MeterProvider
 	Tracer trace.TracerProvider
-	// Metrics, if not nil, serves /metrics in [Gateway.Admin], and Pages serves everything below /condense/ there.
+	// Metrics, if not nil, serves /metrics in [Gateway.Admin], and Pages serves everything below /condense/ there. A
+	// handler returned by Admin keeps the ones that were set when it was called.
 	Metrics http.Handler
 	Pages   http.Handler
 	// Watch, if not nil, sees the turns of conversations. Shadow names profiles whose chains also condense at each
 	// epoch, only for Watch to compare the results, which are not sent; a chain that would ask a language model does
-	// not run. Like Metrics and Pages, neither is changed by [Gateway.Reload].
+	// not run. Options given to [Gateway.Reload] must repeat both, or watching ends.
 	Watch  Watcher
 	Shadow []string
 	// Now is the clock, for tests.
@@ -225,7 +226,7 @@ type Gateway struct {
 	bodies      *queue // admits large bodies, by their bytes
 	epochs      *queue // admits condensations that requests wait for
 	preparing   *queue // admits condensations prepared for a later request, by the bytes of the request
-	idle        *queue // admits those of the prepared condensations that need a processor
+	idle        *queue // admits prepared condensations that need a processor
 	builtinPace pace
 
 	away    outage
@@ -361,8 +362,8 @@ func (g *Gateway) expireNow() {
 	}
 }
 
-// Reload applies other options from the next request on, except Store, Key, Meter, Tracer, Metrics, Pages, Watch and
-// Shadow. On an error nothing has changed.
+// Reload applies other options from the next request on, except Store, Key, Meter and Tracer, which keep their values.
+// On an error nothing has changed.
 func (g *Gateway) Reload(opts *Options) error {
 	s, err := newSettings(opts)
 	if err != nil {

@@ -41,7 +41,7 @@ type sessions struct {
 	all map[store.Key]*session
 }
 
-// A session holds the lineages of a key: those of a conversation, its branches and its sub-agents.
+// A session holds the lineages of a key: a conversation, its branches and its sub-agents.
 type session struct {
 	key      store.Key
 	used     time.Time // guarded by sessions.mu

@@ -83,7 +83,7 @@ func (a *asides) add(r *store.Record) {
 	}
 }
 
-// isAside reports whether a record's ID is that of an aside.
+// isAside reports whether id is the ID of an aside's record.
 func isAside(id string) bool {
 	return strings.HasPrefix(id, roundPrefix) || strings.HasPrefix(id, toolPrefix)
 }
