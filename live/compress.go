@@ -22,29 +22,31 @@ import (
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
-// Gateways that send requests themselves ask /v1/compress for the messages to send, and may say at /v1/usage what the vendor
-// reported. The contract is that of headroom's proxy, which they speak: https://docs.headroomlabs.ai/docs/proxy. What is not
-// in it: handles are written only for retrieve, or the mode ccr, by a caller that can recall; system and tools count if they are sent.
+// Gateways that send requests to vendors themselves ask /v1/compress for the messages to send, and may report the
+// vendor's usage at /v1/usage. Both follow the contract of headroom's proxy, which such gateways support:
+// https://docs.headroomlabs.ai/docs/proxy. Two points go beyond it: handles are written only if the caller asks for
+// retrieve, or for the mode ccr, and can recall; and the system prompt and tools count towards the size if they are
+// sent.
 
-// A question is what a caller of /v1/compress wants, next to the model and the messages.
+// A question holds the options of a call to /v1/compress, apart from the model and the messages.
 type question struct {
-	session string // hash of the caller's ID; empty if the call is none of a session
-	id      string // as the caller names it
+	session string // hash of the caller's session ID; empty without a session
+	id      string // session ID as the caller sent it
 
-	frozen  int     // messages at the front that stay byte for byte; not of a session, which freezes what it has returned
+	frozen  int     // messages at the front that stay byte for byte; ignored with a session
 	recent  int     // messages at the end that are not condensed
-	users   *bool   // whether what users wrote may be condensed; nil: only if there is no other way
-	ratio   float64 // tokens to leave of the whole; 0: as the profile says
-	budget  int     // tokens to fit into in place of the model's window; 0: the window
-	recalls bool    // handles are wanted
+	users   *bool   // whether messages of users may be condensed; nil: only if there is no other way
+	ratio   float64 // share of the tokens to keep; 0: as the profile says
+	budget  int     // tokens to fit into, instead of the model's window; 0: the window
+	recalls bool    // the caller wants handles
 
-	added []int // indices of messages that are ours, and not returned
+	added []int // indices of messages that complete added, which are not returned
 }
 
-// longestSession is the length in bytes of the ID of a session.
+// longestSession is the most bytes that a session ID may have.
 const longestSession = 256
 
-// questionOf reads the question of a body.
+// questionOf reads the options in a body. The error says which one is not valid.
 func questionOf(body []byte) (*question, error) {
 	var got struct {
 		Session *string         `json:"session_id"`
@@ -101,14 +103,15 @@ func questionOf(body []byte) (*question, error) {
 	return q, nil
 }
 
-// sessionKey is the session of an ID, which can be any text.
+// sessionKey hashes a session ID, which can be any text.
 func sessionKey(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	const size = 16
 	return "compress:" + hex.EncodeToString(sum[:size])
 }
 
-// credentials returns the header that says who calls. The token of the gateway is no part of it: it is replaced now and then.
+// credentials returns the headers that identify the caller; nil if its Authorization is the gateway's token, which must
+// not count because it is replaced now and then.
 func credentials(t *target, h http.Header) http.Header {
 	if t.bearer {
 		return nil
@@ -116,7 +119,8 @@ func credentials(t *target, h http.Header) http.Header {
 	return h
 }
 
-// shapeOf returns the API that messages are written for. Texts alone could be for any; then it is that which most callers speak.
+// shapeOf returns the API whose format the messages have. Messages of plain text fit any API: they count as Chat, which
+// most callers use.
 func shapeOf(body []byte) wire.API {
 	if rawjson.Field(body, "system") != nil {
 		return wire.Messages
@@ -128,7 +132,8 @@ func shapeOf(body []byte) wire.API {
 		}
 		role := rawjson.Text(rawjson.Field(m, "role"))
 		switch {
-		case role == "tool", role == "developer", role == "function", role == "system" && first: // later, Anthropic has some too
+		// Later system messages do not tell, because Anthropic has some too.
+		case role == "tool", role == "developer", role == "function", role == "system" && first:
 			return wire.Chat
 		}
 		first = false
@@ -157,15 +162,15 @@ func shapeOf(body []byte) wire.API {
 	return wire.Chat
 }
 
-// A compressed is the answer to a call of /v1/compress.
+// compressed is the answer to a call of /v1/compress.
 type compressed struct {
 	messages      [][]byte
 	before, after int
 	applied       []string
 	handles       []string
-	skipped       string // why nothing was done
-	session       string // as the caller names it
-	replayed      int    // messages at the front that are as they were returned last
+	skipped       string // why the messages were not condensed
+	session       string // session ID as the caller sent it
+	replayed      int    // messages at the front that are the same as in the last answer
 }
 
 func (c *compressed) write(w http.ResponseWriter) {
@@ -188,14 +193,14 @@ func (c *compressed) write(w http.ResponseWriter) {
 		rest["session"] = map[string]any{"id": c.session, "frozen_message_count": c.replayed, "cached_prefix_replayed": c.replayed > 0}
 	}
 	tail, err := json.Marshal(rest)
-	if err != nil { // a NaN, which there is none of
+	if err != nil { // only a NaN could fail, and there is none
 		tail = []byte("{}")
 	}
 	out := append([]byte(`{"messages":`), rawjson.Array(c.messages)...)
 	writeJSON(w, append(append(out, ','), tail[1:]...))
 }
 
-// compressFault writes an error in the shape of the contract.
+// compressFault writes an error in the format of headroom's contract.
 func compressFault(w http.ResponseWriter, status int, kind, text string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -204,8 +209,8 @@ func compressFault(w http.ResponseWriter, status int, kind, text string) {
 
 const invalidRequest = "invalid_request"
 
-// jsonBody reads the body of a request of our own API. If it returns nil, the request is answered. Leave must be called when the body was
-// looked at.
+// jsonBody reads the body of a request to the gateway's own API. If it returns nil, it has answered the request with an
+// error. The caller must call leave when done with the body.
 func (g *Gateway) jsonBody(w http.ResponseWriter, r *http.Request, s *settings, t *target) (text []byte, leave func()) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -228,7 +233,7 @@ func (g *Gateway) jsonBody(w http.ResponseWriter, r *http.Request, s *settings, 
 	return nil, leave
 }
 
-// serveCompress answers /v1/compress.
+// serveCompress answers /v1/compress, also when it is called as a webhook of Portkey's gateway.
 func (g *Gateway) serveCompress(w http.ResponseWriter, r *http.Request, s *settings, t *target) {
 	body, leave := g.jsonBody(w, r, s, t)
 	defer leave()
@@ -241,7 +246,8 @@ func (g *Gateway) serveCompress(w http.ResponseWriter, r *http.Request, s *setti
 		}
 		return
 	}
-	// A guardrail of the type webhook of Portkey's gateway, which has none for headroom: https://portkey.ai/docs/integrations/guardrails/bring-your-own-guardrails
+	// Portkey's gateway has no integration for headroom, so it calls as a guardrail of type webhook:
+	// https://portkey.ai/docs/integrations/guardrails/bring-your-own-guardrails
 	request := rawjson.Field(rawjson.Field(body, "request"), "json")
 	if !rawjson.IsArray(rawjson.Field(request, "messages")) || rawjson.Text(rawjson.Field(body, "eventType")) != "beforeRequestHook" {
 		writeJSON(w, []byte(`{"verdict":true}`))
@@ -264,7 +270,8 @@ func writeJSON(w http.ResponseWriter, text []byte) {
 	_, _ = w.Write(text) //nolint:gosec // JSON, with texts encoded
 }
 
-// compress answers a call. If it returns nil, the call is answered.
+// compress condenses the messages of a call. If it returns nil, it has answered the call with an error, or the client
+// has disconnected.
 func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, t *target, body []byte) *compressed {
 	raw := rawjson.Field(body, "messages")
 	switch {
@@ -287,7 +294,8 @@ func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, 
 		compressFault(w, http.StatusBadRequest, invalidRequest, err.Error())
 		return nil
 	}
-	x := &exchange{Gateway: g, s: s, t: t, start: s.Now(), agent: agents.Any, subscribed: true, calls: true} // nothing that needs a header
+	// It counts as a plan's request, so that nothing is done that needs a header.
+	x := &exchange{Gateway: g, s: s, t: t, start: s.Now(), agent: agents.Any, subscribed: true, calls: true}
 	if x.r, err = wire.Parse(shapeOf(body), body, &wire.Options{Cache: g.parsed}); err == nil && q.session == "" {
 		if all := q.complete(x.r.Messages); len(q.added) > 0 {
 			x.r, err = wire.Parse(x.r.API, x.r.With(all), nil)
@@ -311,7 +319,8 @@ func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, 
 	}
 	if err != nil {
 		g.fault("compress", err)
-		if q.session != "" { // the vendor's cache has what was returned, which is not what came
+		// The vendor's cache has the messages returned earlier, so returning these unchanged would miss it.
+		if q.session != "" {
 			compressFault(w, http.StatusServiceUnavailable, "compression_error", "the messages could not be condensed: try again, or send what came with another session_id")
 			return nil
 		}
@@ -333,7 +342,8 @@ func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, 
 	return answer
 }
 
-// complete returns messages with a call for each tool result that came without: LiteLLM withholds what the model said.
+// complete returns the messages with a call added for each tool result that has none, because LiteLLM leaves out the
+// model's messages. It notes the added ones in q.added.
 func (q *question) complete(messages []wire.Message) [][]byte {
 	var all [][]byte
 	open := map[string]bool{}
@@ -357,7 +367,7 @@ func (q *question) complete(messages []wire.Message) [][]byte {
 	return all
 }
 
-// compress fills x, and returns what to send in place of the messages.
+// compress fills x, and returns the messages to send in place of the request's.
 func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
 	own := rawOf(x.r.Messages)
 	switch {
@@ -374,7 +384,7 @@ func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
 	}
 	if x.r.API == wire.Messages {
 		x.r.HeadMarkers = unknownMarkers
-		// The caller need not say how the model thinks. What older models do has the strictest rules.
+		// The caller need not say how the model thinks, so the rules of older models, which are the strictest, are assumed.
 		if x.guessed = !x.caching.Bound && x.r.Thinking == "" && slices.ContainsFunc(x.r.Messages, func(m wire.Message) bool { return m.Thinking }); x.guessed {
 			x.r.Thinking = "enabled"
 		}
@@ -408,10 +418,13 @@ func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
 	if err := x.take(r.Context(), session); err != nil {
 		return nil, err
 	}
-	x.durable = true // else only the usage, which need not come, stores where the session was before another one's epoch
+	// The state is stored now, because the usage, which would store it later, may never be reported.
+	x.durable = true
 	before := x.claim.state.Rolling
 	if x.plan = x.planOf(x.claim.state); x.guessed && (x.tokens > x.policy.Limit || x.check(&x.plan) != nil) {
-		x.r.Thinking = "" // too long is refused whatever the model does; and so it was before in this turn
+		// A request that is too long is refused in any case. A broken rule means that thinking was assumed off
+		// earlier in this turn too.
+		x.r.Thinking = ""
 	}
 	if err := x.decide(r.Context()); err != nil {
 		x.fault("compress", err)
@@ -420,7 +433,7 @@ func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
 			return nil, err
 		}
 	}
-	if x.view == nil { // nothing else would be accepted
+	if x.view == nil { // any other answer would be refused
 		x.view = own
 	}
 	a := &compressed{messages: x.view, before: x.claim.state.Estimate(x.original), after: x.tokens}
@@ -450,11 +463,11 @@ func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
 	return a, nil
 }
 
-// unknownMarkers is more than a request may have: of the system prompt and the tools that the caller adds we do not know how many they
-// have, so we add none.
+// unknownMarkers exceeds the most cache markers that a request may have. The caller adds a system prompt and tools with
+// an unknown number of markers, so the gateway must add none.
 const unknownMarkers = 1 << 10
 
-// handlesIn returns the handles in the view that are not the client's own words.
+// handlesIn returns the handles that the view has and the client's own messages do not mention.
 func (x *exchange) handlesIn(own [][]byte) ([]string, error) {
 	if !x.recalls || !x.altered {
 		return nil, nil
@@ -477,7 +490,8 @@ func (x *exchange) handlesIn(own [][]byte) ([]string, error) {
 	return slices.Compact(handles), nil
 }
 
-// pins returns the IDs of the messages of a view that must stay as they are; of those that only should, if all is set.
+// pins returns the IDs of the messages in view that must stay unchanged; if all is set, also those of users' messages,
+// which should stay if possible.
 func (q *question) pins(view []core.Message, all bool) []string {
 	var ids []string
 	for i := range view {

@@ -24,58 +24,60 @@ import (
 	"github.com/condensehq/condense/internal/secret"
 )
 
-// What the user asks for a running conversation is a record of its own next to those of the lineages: a [Desk] writes it, and the gateway that
-// gets the next request reads it. So it outlives the process, and it does not matter which gateway of a store that is.
+// A user's requests for a running conversation are stored in a record of its own, a control, next to the records of its
+// lineages. A [Desk] writes the control, and the gateway that receives the conversation's next request reads it. So
+// orders survive a restart, and any gateway with the store can carry them out.
 
-// An Order is what the user asked to be done with the next request of a conversation.
+// An Order is a user's request to change a conversation together with its next request to the vendor.
 type Order struct {
-	Number int       `json:"number"` // of those of the conversation, from 1
+	Number int       `json:"number"` // counts the orders of the conversation, from 1
 	Do     string    `json:"do"`     // [OrderNow] or [OrderUndo]
 	Time   time.Time `json:"time"`
 
-	// Of [OrderNow]: the profile, or the only provider of the chain, and how far, in tokens of the request or percent of the window. Empty
-	// and 0 mean those that the gateway would use.
+	// For [OrderNow]: the profile, or the only provider of the chain, and the target size in tokens of the request or
+	// percent of the window. Empty and 0 mean the gateway's own choice.
 	Profile  string  `json:"profile,omitempty"`
 	Provider string  `json:"provider,omitempty"`
 	Tokens   int     `json:"tokens,omitempty"`
 	Percent  float64 `json:"percent,omitempty"`
 
-	Waits string `json:"waits,omitempty"` // why it could not be done with the last request, and waits for another one
+	Waits string `json:"waits,omitempty"` // why the order must wait for another request; empty if it need not
 
 	Done    time.Time `json:"done,omitzero"`
-	Result  string    `json:"result,omitempty"` // why nothing was done; empty if it was
-	Before  int       `json:"before,omitempty"` // tokens of the request, without and with it
+	Result  string    `json:"result,omitempty"` // why the order had no effect; empty if it had one
+	Before  int       `json:"before,omitempty"` // tokens of the request before and after the order
 	After   int       `json:"after,omitempty"`
-	Changed bool      `json:"changed"` // what is sent
+	Changed bool      `json:"changed"` // whether the order changed the messages that are sent
 }
 
-// What can be ordered.
+// The values of Order.Do.
 const (
 	OrderNow  = "now"  // condense
-	OrderUndo = "undo" // take the last condensation back
+	OrderUndo = "undo" // undo the last condensation
 )
 
-// A Protection is content that no condensation may touch.
+// A Protection is content that condensing must keep verbatim.
 type Protection struct {
-	Text    string `json:"text,omitempty"`    // all messages that contain it
-	Message int    `json:"message,omitempty"` // or one, by its number from 1 in the client's history
-	At      string `json:"at,omitempty"`      // identifies that one, whatever its number becomes
+	Text    string `json:"text,omitempty"`    // protects all messages that contain it
+	Message int    `json:"message,omitempty"` // or protects one message, by its number from 1 in the client's history
+	At      string `json:"at,omitempty"`      // identifies that message, even if its number changes
 }
 
-// A control is what the user asked for a conversation and its branches.
+// A control holds the user's settings and orders for a conversation and its branches.
 type control struct {
 	Family      string       `json:"family"`
 	Paused      bool         `json:"paused,omitempty"`
 	Protections []Protection `json:"protections,omitempty"`
 	Number      int          `json:"number,omitempty"` // of the last order
-	Order       *Order       `json:"order,omitempty"`  // that waits for a request
-	Last        *Order       `json:"last,omitempty"`   // that was carried out
+	Order       *Order       `json:"order,omitempty"`  // waits for a request
+	Last        *Order       `json:"last,omitempty"`   // the last one carried out
 }
 
 // controlPrefix begins the ID of a control's record.
 const controlPrefix = "control:"
 
-// change changes the control of a family in a store. What is asked for at the same time elsewhere is not lost.
+// change applies f to the stored control of a family, and tries again, up to 8 times, if another writer was faster. It
+// returns the stored control. The error is f's or the store's.
 func change(ctx context.Context, in store.Store, key store.Key, family string, now time.Time, f func(*control) error) (*control, error) {
 	const tries = 8
 	for n := 1; ; n++ {
@@ -103,7 +105,7 @@ func change(ctx context.Context, in store.Store, key store.Key, family string, n
 	}
 }
 
-// control is what the user asked for the conversation; never nil.
+// control returns the user's control of the conversation; never nil.
 func (x *exchange) control() *control {
 	c := x.claim
 	if c == nil || c.state == nil || c.state.Family == "" {
@@ -117,8 +119,8 @@ func (x *exchange) control() *control {
 	return &control{}
 }
 
-// order is what the user wants done with this request; nil for nothing. A request that leaves the branch, as a side question
-// does, is not the next one.
+// order returns the waiting order of the kind do that this request must carry out, or nil. A request that leaves the
+// branch, such as a side question, carries out no order.
 func (x *exchange) order(do string) *Order {
 	c := x.claim
 	o := x.control().Order
@@ -128,24 +130,24 @@ func (x *exchange) order(do string) *Order {
 	return o
 }
 
-// paused reports whether the user wants no epoch that the vendor's refusal does not force.
+// paused reports whether the user has paused all epochs except those without which the vendor refuses a request.
 func (x *exchange) paused() bool { return x.control().Paused }
 
-// obeyed notes that an order was carried out, or came to nothing for a reason.
+// obeyed notes that an order was carried out, or else, in result, why it had no effect.
 func (x *exchange) obeyed(o *Order, result string) {
 	done := *o
 	done.Waits, done.Done, done.Result, done.Before = "", x.start, result, x.tokens
 	x.obeys = &done
 }
 
-// dropped notes that an order came to nothing.
+// dropped notes that an order is given up, and why.
 func (x *exchange) dropped(o *Order, why string) {
 	x.obeyed(o, why)
 	x.obeys.After = x.tokens
 	x.claim.state.Orders, x.durable = o.Number, true
 }
 
-// waits notes why an order waits for another request.
+// waits notes why an order has to wait for another request.
 func (x *exchange) waits(o *Order, why string) {
 	if o.Waits != why {
 		waiting := *o
@@ -154,7 +156,8 @@ func (x *exchange) waits(o *Order, why string) {
 	}
 }
 
-// report stores what became of an order, if it is still the one that is asked for. That is for the user only: what counts is in the state.
+// reportOrder stores the outcome of an order for the user to see. Whether the order counts as done is in the lineage's
+// state.
 func (x *exchange) reportOrder(ctx context.Context) {
 	o := x.obeys
 	if x.obeys = nil; o == nil {
@@ -193,7 +196,7 @@ func (s *session) addControl(c *control) {
 	s.controls[c.Family] = c
 }
 
-// undoIfAsked takes the last epoch back if the user wants that, and reports whether it did.
+// undoIfAsked undoes the last epoch if the user ordered that, and reports whether it did.
 func (x *exchange) undoIfAsked() (bool, error) {
 	o := x.order(OrderUndo)
 	if o == nil {
@@ -229,7 +232,7 @@ func (x *exchange) undoIfAsked() (bool, error) {
 	return true, nil
 }
 
-// former is the state that the latest epoch goes on from; nil if it is not known any more.
+// former returns the state before the latest epoch, or nil if it is no longer in memory.
 func (c *claim) former() *lineage.State {
 	if c.state.Epoch == nil || c.state.Epoch.Over == "" {
 		return nil
@@ -244,7 +247,7 @@ func (c *claim) former() *lineage.State {
 	return nil
 }
 
-// wished changes a decision to what the user wants, and returns the order that it carries out; nil for none.
+// wished adjusts a decision to the user's wishes. It returns the order that the decision carries out, or nil.
 func (x *exchange) wished(d epoch.Decision, overflow bool) (epoch.Decision, *Order) {
 	c, o := x.claim, x.order(OrderNow)
 	refused := overflow || c.overflowed() || x.tokens > x.policy.Window
@@ -263,7 +266,8 @@ func (x *exchange) wished(d epoch.Decision, overflow bool) (epoch.Decision, *Ord
 	return d, o
 }
 
-// hostFor opens the host that an order asks for, and closes it with leave.
+// hostFor returns the host for an order: one with only the order's provider, or the gateway's own. The caller must call
+// leave when done.
 func (x *exchange) hostFor(ctx context.Context, o *Order) (host *condense.Host, leave func() error, err error) {
 	none := func() error { return nil }
 	if o.Provider == "" {
@@ -281,7 +285,7 @@ func (x *exchange) hostFor(ctx context.Context, o *Order) (host *condense.Host, 
 	return host, host.Close, nil
 }
 
-// orderedJob is the condensation that an order asks for.
+// orderedJob returns the job that carries out an order to condense.
 func (x *exchange) orderedJob(d epoch.Decision, o *Order, overflow bool) *job {
 	j := x.job(d, overflow)
 	j.order = o.Number
@@ -291,8 +295,8 @@ func (x *exchange) orderedJob(d epoch.Decision, o *Order, overflow bool) *job {
 	return j
 }
 
-// obey condenses as an order asks. If that asks a language model it happens next to the requests, and the result is used when it is there: then
-// the error is [errAsks].
+// obey condenses as an order asks. If that needs a language model, it runs in the background and a later request uses
+// the result: then the error is [errAsks].
 func (x *exchange) obey(ctx context.Context, j *job, o *Order) (*prepared, error) {
 	if o.Profile != "" && !slices.Contains(x.host.Config().Profiles(), o.Profile) {
 		return nil, fmt.Errorf("this gateway has no profile %q", clip(o.Profile))
@@ -318,13 +322,13 @@ func (x *exchange) obey(ctx context.Context, j *job, o *Order) (*prepared, error
 	return nil, errAsks
 }
 
-// A failure is of the condensation that an order asked for.
+// A failure is the reason why the background condensation for an order failed.
 type failure struct {
 	order int
 	why   string
 }
 
-// failure is why what an order asked for came to nothing next to the requests; empty if it did not.
+// failure returns why the background condensation for the order failed; empty if it did not.
 func (c *claim) failure(o *Order) string {
 	c.session.mu.Lock()
 	defer c.session.mu.Unlock()
@@ -334,7 +338,7 @@ func (c *claim) failure(o *Order) string {
 	return ""
 }
 
-// unordered drops what was prepared, unless it is for the order.
+// unordered drops a prepared condensation that was not made for the order.
 func (c *claim) unordered(o *Order) {
 	c.session.mu.Lock()
 	defer c.session.mu.Unlock()
@@ -343,7 +347,7 @@ func (c *claim) unordered(o *Order) {
 	}
 }
 
-// reasonOf is why a condensation that was asked for came to nothing, in a line.
+// reasonOf returns, as one line, why a condensation that was ordered had no result.
 func reasonOf(err error) string {
 	if errors.Is(err, errNotDue) {
 		return shown(strings.TrimPrefix(err.Error(), errNotDue.Error()+": "))
@@ -351,7 +355,7 @@ func reasonOf(err error) string {
 	return shown(err.Error())
 }
 
-// protected are the pins of the request and of what the user protects.
+// protected returns the request's pins combined with the user's protections.
 func (x *exchange) protected() pins {
 	all := x.control().Protections
 	if len(all) == 0 {
@@ -367,7 +371,7 @@ func (x *exchange) protected() pins {
 		}
 		at := slices.IndexFunc(x.rolling, func(h wire.Hash) bool { return atOf(h) == p.At })
 		if at < 0 {
-			continue // the client went back to before it
+			continue // the client went back to a point before the message
 		}
 		doc, err := document(x.r.API, [][]byte{x.r.Messages[at].Raw})
 		if err != nil {
@@ -392,7 +396,7 @@ func (x *exchange) protected() pins {
 	}
 }
 
-// isProtected reports whether a message has a text that the user protects.
+// isProtected reports whether a message contains a text that the user protects, or cannot be parsed.
 func (x *exchange) isProtected(raw []byte) bool {
 	all := x.control().Protections
 	if !slices.ContainsFunc(all, func(p Protection) bool { return p.Text != "" }) {
@@ -411,10 +415,11 @@ func (x *exchange) isProtected(raw []byte) bool {
 	return false
 }
 
-// atOf identifies a message of a conversation.
+// atOf returns the ID of a message, for Protection.At, from its rolling hash.
 func atOf(h wire.Hash) string { return hex.EncodeToString(h[:]) }
 
-// identity is the same for messages that say the same, whatever the model thought.
+// identity returns a key that is equal for messages with the same content, whatever the model's thinking, images and
+// opaque parts.
 func identity(m core.Message) string {
 	var b bytes.Buffer
 	b.WriteString(string(m.Role))
@@ -432,7 +437,7 @@ func identity(m core.Message) string {
 	return b.String()
 }
 
-// saidIn is the text of parts, that of calls and results too.
+// saidIn returns the text of parts, including the arguments of calls and the text of results.
 func saidIn(parts []core.Part) string {
 	var b strings.Builder
 	for _, p := range parts {
@@ -449,26 +454,27 @@ func saidIn(parts []core.Part) string {
 	return b.String()
 }
 
-// About is what a gateway knows of a conversation besides its state, with the last request. Tokens are the vendor's, as estimated.
+// An about holds a gateway's description of a conversation at its last request, apart from its state. Sizes are tokens
+// by the vendor's count, estimated.
 type about struct {
 	Agent     string  `json:"agent,omitempty"`
 	Folder    string  `json:"folder,omitempty"`
 	Title     string  `json:"title,omitempty"`
 	Profile   string  `json:"profile,omitempty"`
-	Provider  string  `json:"provider,omitempty"` // that made the last epoch
-	Chain     string  `json:"chain,omitempty"`    // the provider that comes first
+	Provider  string  `json:"provider,omitempty"` // the one that made the last epoch
+	Chain     string  `json:"chain,omitempty"`    // the first provider of the chain
 	Window    int     `json:"window,omitempty"`
 	Limit     int     `json:"limit,omitempty"`
 	Threshold int     `json:"threshold,omitempty"`
 	Tokens    int     `json:"tokens,omitempty"`
-	Original  int     `json:"original,omitempty"` // of the client's own history
-	Grows     int     `json:"grows,omitempty"`    // with each answer
-	Input     float64 `json:"input,omitempty"`    // US dollars for a token: sent, written to the cache, read from it; 0 if not known
+	Original  int     `json:"original,omitempty"` // size of the client's own history
+	Grows     int     `json:"grows,omitempty"`    // tokens that each answer adds
+	Input     float64 `json:"input,omitempty"`    // US dollars per token: sent, cache write, cache read; 0: not known
 	Write     float64 `json:"write,omitempty"`
 	Read      float64 `json:"read,omitempty"`
 }
 
-// describe notes what is shown of a conversation, before its state is stored.
+// describe updates the conversation's description, before its state is stored.
 func (x *exchange) describe() {
 	c := x.claim
 	a := about{}
@@ -498,17 +504,17 @@ func (x *exchange) describe() {
 	c.session.mu.Unlock()
 }
 
-// The most that is read for a folder or a title, and that is shown of one, in bytes.
+// Limits of the search for a folder or a title, and of the length of the result. Sizes are in bytes.
 const (
 	mostRead    = 256 << 10
-	mostMessage = 4 // messages at the front that can name it
+	mostMessage = 4 // messages at the front that are searched
 	longestName = 80
 )
 
-// folders are the ways in which agents name the folder that they work in.
+// folders matches the phrases with which agents name their working directory.
 var folders = regexp.MustCompile(`(?:[Ww]orking directory: |<cwd>)([^<\\"\n]+)`)
 
-// folderOf is the folder that the agent works in, if the request names it.
+// folderOf returns the agent's working directory, if the request names it.
 func folderOf(r *wire.Request) string {
 	texts := [][]byte{r.System}
 	for i := range min(mostMessage, len(r.Messages)) {
@@ -522,7 +528,7 @@ func folderOf(r *wire.Request) string {
 	return ""
 }
 
-// titleOf is the beginning of what the user typed first.
+// titleOf returns the beginning of the user's first message.
 func titleOf(r *wire.Request) string {
 	for i := range min(mostMessage, len(r.Messages)) {
 		m := &r.Messages[i]
@@ -535,7 +541,8 @@ func titleOf(r *wire.Request) string {
 		}
 		for _, m := range doc.Journal.View() {
 			for _, p := range m.Parts {
-				if t, ok := p.(core.Text); ok && t != "" && !strings.HasPrefix(strings.TrimSpace(string(t)), "<") { // else a program's
+				// Text that begins with < was written by a program.
+				if t, ok := p.(core.Text); ok && t != "" && !strings.HasPrefix(strings.TrimSpace(string(t)), "<") {
 					return shortName(string(t))
 				}
 			}

@@ -23,7 +23,7 @@ import (
 	"github.com/condensehq/condense/internal/mcpserver"
 )
 
-// An exchange is a request with a conversation, and its answer.
+// An exchange is a request with a conversation, and the answer to it.
 type exchange struct {
 	*Gateway
 	s        *settings
@@ -33,55 +33,55 @@ type exchange struct {
 	agent    *agents.Agent
 	volatile []wire.Volatile
 	key      store.Key
-	session  string // as the client names it
+	session  string // the session ID that the client sent
 	limits
 
-	claim      *claim      // nil if the request is no turn of a conversation, or nothing is known about it
-	seen       *claim      // what is known, of a request that changes nothing
+	claim      *claim      // nil if the request is no turn of a conversation, or its lineage is not known
+	seen       *claim      // the lineage of a request that does not advance it
 	compacts   bool        // asks for a compaction
 	subscribed bool        // the credentials are the login of a plan
-	ofPlan     bool        // they are, or may be
-	postponed  *postponed  // to be prepared when the request was answered; nil for nothing
-	rolling    []wire.Hash // of the client's messages
+	ofPlan     bool        // they are a plan's login, or may be
+	postponed  *postponed  // preparation that starts after the answer; nil for none
+	rolling    []wire.Hash // rolling hashes of the client's messages
 	plan
-	media    int    // of plan.original, about those of images and files
-	reads    string // who can recall what the request brings; empty if no one can
+	media    int    // estimated tokens of images and files, part of plan.original
+	reads    string // identity that can recall content of the request; empty if nobody can
 	recalls  bool   // this client can recall: views may have handles
 	calls    bool   // the client asks for a condensation, and waits for it
 	pins     pins
-	guessed  bool // how the model thinks is not in the request
+	guessed  bool // the request does not say how the model thinks, and r.Thinking is assumed
 	epoch    *Epoch
-	journal  []byte         // of the epoch, for Options.Watch
-	undone   bool           // next takes the last epoch back
-	obeys    *Order         // what became of what the user asked for; nil if there is nothing new
-	shadowed *job           // of the epoch, for Options.Shadow
-	next     *lineage.State // of the epoch
-	made     *prepared      // for it
-	must     bool           // the vendor refuses the request without it
-	repairs  bool           // the vendor has refused what was sent
-	kept     *store.Kept    // with it; nil for nothing
+	journal  []byte         // the epoch's, for Options.Watch
+	undone   bool           // next undoes the last epoch
+	obeys    *Order         // the user's order with its outcome, still to be stored; nil if there is none
+	shadowed *job           // the epoch's job, for Options.Shadow
+	next     *lineage.State // the state after the epoch
+	made     *prepared      // the prepared condensation that next is made of
+	must     bool           // without the epoch, the vendor refuses the request
+	repairs  bool           // the vendor has refused the view that was sent before
+	kept     *store.Kept    // originals to store with the state; nil for none
 	ingested int
-	lost     int  // decisions to other gateways
-	durable  bool // something is sent for the first time that must be sent again
+	lost     int  // times that another gateway decided first
+	durable  bool // the view has new content, so the state must be stored before it is sent
 
 	received []byte  // the body as it came
-	sent     []byte  // nil: as it came
+	sent     []byte  // nil if the received body is sent unchanged
 	weight   *weight // of a request that is no turn of a conversation
 	watcher  *watcher
 	status   int          // of the answer
 	free     bool         // the answer is the gateway's own
-	written  *atomic.Bool // the vendor has got the whole request; nil before it is sent
-	left     bool         // the client has gone
+	written  *atomic.Bool // set when the vendor has the whole request; nil before it is sent
+	left     bool         // the client has disconnected
 	asked    time.Time    // when the request was sent
 	span     trace.Span   // of the request to the vendor
 
-	// Of a conversation with the tool of the gateway. Then r is the request with it, and with what is put back.
+	// For a conversation with the gateway's own tool. Then r is the request with the tool and the restored rounds.
 	equipped   *session         // nil if it has none
 	at         wire.Hash        // rolling hash of the client's own messages
-	remembered *mcpserver.State // what the tool recalls from; nil until it is asked
+	remembered *mcpserver.State // originals that the tool reads; nil until its first call
 }
 
-// converse forwards a request with a conversation.
+// converse condenses a request with a conversation if necessary, forwards it, and records the answer.
 func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, t *target) {
 	b, leave, err := g.takeBody(r, s, t) //nolint:contextcheck // that of the request
 	defer leave()
@@ -137,10 +137,10 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 	s.forward(w, out, t, &sender{x})
 }
 
-// longestNote is how long it may take to record an answer, whose client may have gone.
+// longestNote limits the time for recording an answer after the client has disconnected.
 const longestNote = time.Minute
 
-// replaceBody makes body, which is not compressed, the body of a request.
+// replaceBody gives a request an uncompressed body, and adjusts its headers.
 func replaceBody(r *http.Request, body []byte) {
 	hold(r, body)
 	r.ContentLength = int64(len(body))
@@ -151,7 +151,7 @@ func replaceBody(r *http.Request, body []byte) {
 	}
 }
 
-// exchange decides what is sent in place of the request. It returns nil if the request is empty.
+// exchange decides which messages to send in place of the request's own. It returns nil if the body is empty.
 func (g *Gateway) exchange(r *http.Request, s *settings, t *target, b *body) *exchange {
 	if len(b.raw) == 0 {
 		return nil
@@ -164,7 +164,7 @@ func (g *Gateway) exchange(r *http.Request, s *settings, t *target, b *body) *ex
 		}
 	}
 	x.media = mediaTokens(b.decoded)
-	if x.claim == nil && x.seen == nil && x.weight == nil { // what it costs is counted whatever it is
+	if x.claim == nil && x.seen == nil && x.weight == nil { // every request's cost is counted
 		x.weight = &weight{}
 		if x.r == nil {
 			x.weight = weigh(b.decoded)
@@ -174,7 +174,7 @@ func (g *Gateway) exchange(r *http.Request, s *settings, t *target, b *body) *ex
 	if x.r == nil {
 		x.r = &wire.Request{API: wire.API(t.api)}
 	}
-	if x.epoch == nil { // else it was shown
+	if x.epoch == nil { // otherwise the epoch has called it
 		x.watch()
 	}
 	x.postpone()
@@ -184,8 +184,7 @@ func (g *Gateway) exchange(r *http.Request, s *settings, t *target, b *body) *ex
 	return x
 }
 
-// safely runs f and turns a panic into an error: a fault of ours must not cost the client its
-// request.
+// safely runs f and turns a panic into an error: a bug in the gateway must not cost the client its request.
 func (g *Gateway) safely(what string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -196,10 +195,10 @@ func (g *Gateway) safely(what string, f func() error) (err error) {
 	return f()
 }
 
-// fault records an error of ours that the client does not see.
+// fault logs and counts an error of the gateway that the client does not see.
 func (g *Gateway) fault(kind string, err error) {
 	if errors.Is(err, context.Canceled) {
-		return // the client has gone
+		return // the client has disconnected
 	}
 	g.stats.fault(kind)
 	if errors.Is(err, store.ErrAway) {
@@ -209,14 +208,14 @@ func (g *Gateway) fault(kind string, err error) {
 	g.current.Load().Logger.Warn("a request was forwarded without what failed", "failed", kind, "err", clip(err.Error()))
 }
 
-// mostMessages is how many messages a request may have to be condensed. A window of a million tokens is full long before;
-// a body of a million tiny messages would take half a minute and gigabytes.
+// mostMessages is the most messages that a request may have to be condensed. Even a window of a million tokens is full
+// long before; a body of a million tiny messages would take half a minute and gigabytes of memory.
 const mostMessages = 50_000
 
-// longestModel is the length in bytes of the longest name of a model, which is kept and shown.
+// longestModel is the most bytes that a model's name may have, because it is stored and displayed.
 const longestModel = 256
 
-// read reads the request and fills x.
+// read parses the request, fills x and decides on the view. It leaves x.claim nil for requests that are not condensed.
 func (x *exchange) read(r *http.Request, body []byte) error {
 	ctx := r.Context()
 	api := wire.API(x.t.api)
@@ -253,7 +252,7 @@ func (x *exchange) read(r *http.Request, body []byte) error {
 	}
 	x.key = store.Key{Tenant: x.tenant(x.t.who, r.Header, request.Body), API: x.t.api, Agent: x.agent.SubAgent(r.Header), Session: x.agent.Session(r.Header, request.Session)}
 	if x.s.Observe {
-		x.key.API += observed // its state is not true of what the vendor has seen
+		x.key.API += observed // separate, because the vendor has not seen these views
 	}
 	if err := x.key.Validate(); err != nil {
 		x.key.Agent, x.key.Session = "", ""
@@ -284,7 +283,7 @@ func (x *exchange) read(r *http.Request, body []byte) error {
 	return x.decide(ctx)
 }
 
-// take claims the lineage of the request.
+// take claims the lineage of the request in x.claim.
 func (x *exchange) take(ctx context.Context, from *session) error {
 	c, err := from.claim(ctx, x.r, x.rolling)
 	if err != nil {
@@ -294,8 +293,9 @@ func (x *exchange) take(ctx context.Context, from *session) error {
 	return nil
 }
 
-// peek shows what is sent for a request that changes nothing: one that counts tokens, one that the vendor
-// is to compact, or the agent's own summary. A summary is best made of the originals, if they fit.
+// peek plans the view of a request that does not advance its lineage: one that only counts tokens, one that asks for a
+// compaction, or the agent's own request for a summary. A summary is made of the original messages if they fit, because
+// that is best.
 func (x *exchange) peek(session *session, summary bool) error {
 	c, err := session.find(x.r, x.rolling)
 	if err != nil {
@@ -305,7 +305,7 @@ func (x *exchange) peek(session *session, summary bool) error {
 	x.plan = x.planOf(c.state)
 	if summary && x.altered && c.state.Scale(x.original) <= x.policy.Limit {
 		originals := lineage.State{}
-		if x.caching.Bound { // the newer thinking was written after the view
+		if x.caching.Bound { // thinking that the model wrote after the view is not valid with the originals
 			originals.Strip(x.r, x.rolling)
 		}
 		x.plan = x.planOf(&originals)
@@ -313,16 +313,16 @@ func (x *exchange) peek(session *session, summary bool) error {
 	return nil
 }
 
-// A plan has the messages to be sent for a request, and their size.
+// A plan holds the messages to send for a request, and their sizes.
 type plan struct {
 	view     [][]byte // in place of the client's messages
 	altered  bool     // the view differs from them
-	ours     int      // our tokens of the request with the view
-	original int      // our tokens of the request as it came
-	tokens   int      // the vendor's tokens of the request with the view, as estimated
+	ours     int      // size of the request with the view, by our count
+	original int      // size of the request as it came, by our count
+	tokens   int      // size of the request with the view, by the vendor's count, estimated
 }
 
-// planOf returns the plan of a state.
+// planOf returns the plan that follows from a state.
 func (x *exchange) planOf(s *lineage.State) plan {
 	s.Tool = x.equipped != nil
 	if x.caching.Bound {
@@ -342,7 +342,7 @@ func (x *exchange) planOf(s *lineage.State) plan {
 	return p
 }
 
-// untouched returns our tokens of the client's messages.
+// untouched returns the size of the client's messages in tokens, by our count.
 func untouched(r *wire.Request) int {
 	n := 0
 	for i := range r.Messages {
@@ -355,7 +355,7 @@ func untouched(r *wire.Request) int {
 	return n
 }
 
-// frozen falls back to the view that the vendor has seen last, or to the client's own messages.
+// frozen falls back to the view that the vendor saw last or, without one, to the client's own messages.
 func (x *exchange) frozen() {
 	x.view, x.altered, x.epoch, x.next, x.postponed, x.undone = nil, false, nil, nil, nil, false
 	if x.claim == nil || x.claim.state == nil {
@@ -377,11 +377,11 @@ func (x *exchange) frozen() {
 	}
 }
 
-// mostLost is how often a request decides again because another gateway was faster.
+// mostLost is how often a request is decided again because another gateway stored its decision first.
 const mostLost = 3
 
-// decide fills in the view of a turn, and begins an epoch if one is due. If another gateway has decided about the lineage in the meantime, what
-// that has stored counts.
+// decide plans the view of a turn, and begins an epoch if one is due. If another gateway has stored a decision about
+// the lineage in the meantime, it starts over from the stored state.
 func (x *exchange) decide(ctx context.Context) error {
 	for {
 		err := x.decideOnce(ctx)
@@ -419,13 +419,14 @@ func (x *exchange) decideOnce(ctx context.Context) error {
 	return x.commit(ctx, &before)
 }
 
-// commit records what is about to be sent. What the vendor has not seen before must be on disk
-// first; if that fails, the request goes as if nothing had been changed. Where a view ended that is not the client's own messages must be
-// stored too: the next request may come to another gateway. The error wraps [store.ErrConflict] if the request should be decided again.
+// commit stores the state before the view is sent. New content in the view must be on disk first; if that fails, the
+// request is sent as if nothing had been changed. The end of a view that differs from the client's messages must be
+// stored too, because the next request may come to another gateway. The error wraps [store.ErrConflict] if the request
+// should be decided again.
 func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
 	c, old, based := x.claim, x.claim.entry, x.claim.based
 	c.keep = x.kept
-	if x.next != nil { // the old record stays: a rewind to before the epoch finds it
+	if x.next != nil { // the old record stays, so that a client that goes back to before the epoch finds it
 		c.entry, c.over = c.newEntry()
 		if c.over != nil && !x.undone {
 			x.next.Epoch.Over = c.over.ID
@@ -465,7 +466,7 @@ func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
 	if full && x.kept == nil {
 		return x.hold(ctx, old, err)
 	}
-	if (full || errors.Is(err, store.ErrFull)) && x.recalls { // without handles, then
+	if (full || errors.Is(err, store.ErrFull)) && x.recalls { // try again without handles, which need no originals
 		x.recalls = false
 		unchanged := *before
 		x.stats.fault("recall_full")
@@ -481,7 +482,8 @@ func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
 	if errors.Is(err, store.ErrConflict) && x.lost < mostLost {
 		return err
 	}
-	if f := (*wire.RuleError)(nil); !x.guessed || !errors.As(err, &f) { // else it waits until the turn is over
+	// If r.Thinking was only assumed, the change waits until the turn is over, and no fault is logged.
+	if f := (*wire.RuleError)(nil); !x.guessed || !errors.As(err, &f) {
 		x.fault("commit", err)
 	}
 	x.plan = x.planOf(c.state)
@@ -489,15 +491,15 @@ func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
 		x.view, x.altered = nil, false
 	}
 	if errors.Is(err, store.ErrAway) && c.entry.state == nil && answered(x.r) {
-		return nil // the store may know better
+		return nil // the store, which cannot be reached, may have a state
 	}
 	c.state.Sent(x.r, x.rolling, x.start)
 	c.late(err)
 	return c.save(ctx, x.store, false, x.start)
 }
 
-// guess lets the view be sent although it cannot be stored, because the vendor refuses every other one. It is not remembered: the next request
-// makes it again, of the same, and stores it if it can.
+// guess lets the view be sent although it cannot be stored, because the vendor refuses every other one. The state is
+// not remembered: the next request builds the same view again from the prepared condensation, and stores it if it can.
 func (x *exchange) guess(old *entry, based int64, before *lineage.State) {
 	c := x.claim
 	c.entry, c.based, c.over, c.state, c.keep = old, based, nil, before, nil
@@ -510,7 +512,7 @@ func (x *exchange) guess(old *entry, based int64, before *lineage.State) {
 	x.kept, x.next, x.epoch, x.ingested, x.undone, x.obeys = nil, nil, nil, 0, false, nil
 }
 
-// check reports a rule of the vendor that a plan breaks and the request does not.
+// check returns an error if the plan's view breaks a rule of the vendor that the client's own request does not break.
 func (x *exchange) check(p *plan) error {
 	if !p.altered {
 		return nil
@@ -526,7 +528,7 @@ func (x *exchange) checkView(view [][]byte) error {
 	return err
 }
 
-// done records the answer.
+// done records the answer once it is complete or has ended early.
 func (x *exchange) done(ctx context.Context) {
 	x.answered()
 	if x.watcher == nil && (!x.left || x.written == nil || !x.written.Load()) {
@@ -550,7 +552,7 @@ func (x *exchange) done(ctx context.Context) {
 	}
 }
 
-// letGo frees the request, once it cannot be sent again: an answer can take minutes, and many agents wait for
+// letGo frees the memory of a request that cannot be sent again: an answer can take minutes, and many agents wait for
 // one at the same time.
 func (x *exchange) letGo() {
 	if x.s.Record != nil || x.equipped != nil { // the vendor may be asked again

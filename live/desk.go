@@ -16,16 +16,17 @@ import (
 	"github.com/condensehq/condense/internal/suggest"
 )
 
-// A Desk is where a user sees the conversations of all gateways with a store, and asks for something: what is asked for is done with the next
-// request of the conversation, by the gateway that gets it, and survives restarts.
+// A Desk lists the conversations of all gateways with a store, and takes a user's orders for them. The gateway that
+// receives a conversation's next request carries its order out, even after a restart.
 type Desk struct {
 	store store.Store
 	now   func() time.Time
-	told  func(store.Key) // the record of a session has changed
-	own   bool            // the store is the desk's own
+	told  func(store.Key) // called when a record of a session has changed
+	own   bool            // the desk has opened the store itself
 }
 
-// OpenDesk opens the desk of the gateways with a store: the path of a file, or the address of a PostgreSQL database.
+// OpenDesk opens a desk for the gateways that use a store: address is the path of a SQLite file, or the address of a
+// PostgreSQL database. The caller must close the desk.
 func OpenDesk(ctx context.Context, address string) (*Desk, error) {
 	opened, err := store.Open(ctx, address)
 	if err != nil {
@@ -39,7 +40,7 @@ func (g *Gateway) Desk() *Desk {
 	return &Desk{store: g.store, now: g.current.Load().Now, told: g.sessions.changed}
 }
 
-// changed makes the next request of a session read its records again.
+// changed makes the next request of a session reload its records.
 func (s *sessions) changed(key store.Key) {
 	s.mu.Lock()
 	found := s.all[key]
@@ -51,7 +52,7 @@ func (s *sessions) changed(key store.Key) {
 	}
 }
 
-// Close closes the store, if [OpenDesk] has opened it.
+// Close closes the store if [OpenDesk] opened it.
 func (d *Desk) Close() error {
 	if !d.own {
 		return nil
@@ -59,60 +60,62 @@ func (d *Desk) Close() error {
 	return d.store.Close()
 }
 
-// A Conversation is one that a gateway has seen, with its branches: what is shown is the latest of them. Sizes are tokens of the last request,
-// by the vendor's count as estimated.
+// A Conversation describes a conversation that a gateway has seen, by its most recently used branch. Sizes are tokens
+// of the last request by the vendor's count, estimated.
 type Conversation struct {
 	ID        string    `json:"id"`
 	API       string    `json:"api"`
 	Agent     string    `json:"agent,omitempty"`
 	SubAgent  string    `json:"sub_agent,omitempty"`
-	Session   string    `json:"session,omitempty"` // as the client names it
+	Session   string    `json:"session,omitempty"` // the session ID that the client sent
 	Folder    string    `json:"folder,omitempty"`
 	Title     string    `json:"title,omitempty"`
 	Model     string    `json:"model,omitempty"`
 	Profile   string    `json:"profile,omitempty"`
 	Last      time.Time `json:"last"`
-	Messages  int       `json:"messages"` // of the client
-	Size      int       `json:"size"`     // that was sent
-	History   int       `json:"history"`  // of the client's own
+	Messages  int       `json:"messages"` // in the client's history
+	Size      int       `json:"size"`     // of the last request as sent
+	History   int       `json:"history"`  // size of the client's own history
 	Window    int       `json:"window"`
-	Limit     int       `json:"limit"` // the most that is sent
+	Limit     int       `json:"limit"` // the largest size that is sent
 	DueAt     int       `json:"due_at,omitempty"`
-	DueIn     int       `json:"due_in,omitempty"` // requests, if it grows as it has; 0 if not known
+	DueIn     int       `json:"due_in,omitempty"` // requests until then at the present growth; 0 if not known
 	Epochs    int       `json:"epochs"`
-	Saved     float64   `json:"saved"` // by epochs, in US dollars
+	Saved     float64   `json:"saved"` // US dollars saved by epochs
 	Priced    bool      `json:"priced"`
-	Provider  string    `json:"provider,omitempty"` // that made the last epoch, or comes first
-	Condensed bool      `json:"condensed"`          // something is sent in place of the first messages
-	Observed  bool      `json:"observed,omitempty"` // nothing is changed
+	Provider  string    `json:"provider,omitempty"` // of the last epoch, or else the first of the chain
+	Condensed bool      `json:"condensed"`          // the first messages are replaced
+	Observed  bool      `json:"observed,omitempty"` // the gateway only observes, and changes nothing
 	Paused    bool      `json:"paused,omitempty"`
-	Bound     bool      `json:"bound,omitempty"`  // its model binds its thinking to what was sent before it
-	Undone    bool      `json:"undone,omitempty"` // the last epoch was: only the window, or the user, asks for another one
+	Bound     bool      `json:"bound,omitempty"`  // the model binds its thinking to the messages before it
+	Undone    bool      `json:"undone,omitempty"` // only the window or the user can cause another epoch
 
 	LastEpoch   *LastEpoch   `json:"last_epoch,omitempty"` // nil if there was none
 	Protections []Protection `json:"protections,omitempty"`
-	Order       *Order       `json:"order,omitempty"`      // that waits for the next request
-	LastOrder   *Order       `json:"last_order,omitempty"` // that was carried out
+	Order       *Order       `json:"order,omitempty"`      // waits for the next request
+	LastOrder   *Order       `json:"last_order,omitempty"` // the last one carried out
 
 	key   store.Key
 	state *lineage.State
-	names []string // that its branches have on the pages
+	names []string // IDs of its branches on the pages
 	about about
 }
 
-// LastEpoch is the latest condensation of a conversation. Sizes are tokens of the request, by the vendor's count as estimated.
+// LastEpoch describes the latest condensation of a conversation. Sizes are tokens of the request by the vendor's count,
+// estimated.
 type LastEpoch struct {
-	N      int       `json:"n"` // 1 for the first of a conversation
+	N      int       `json:"n"` // 1 for the first epoch of a conversation
 	Time   time.Time `json:"time"`
 	Reason string    `json:"reason,omitempty"`
 	Before int       `json:"before"`
 	After  int       `json:"after"`
 }
 
-// mostListed is how many records of an API are read for a list.
+// mostListed is how many records of each API are read for a list.
 const mostListed = 2000
 
-// Conversations returns those that were used since a time, the latest first.
+// Conversations returns the conversations used since a time, the latest first, at most mostListed records of each API.
+// The error is the store's.
 func (d *Desk) Conversations(ctx context.Context, since time.Time) ([]*Conversation, error) {
 	byFamily, controls := map[string]*Conversation{}, map[string]*control{}
 	for _, api := range []wire.API{wire.Messages, wire.Chat, wire.Responses} {
@@ -140,7 +143,7 @@ func (d *Desk) Conversations(ctx context.Context, since time.Time) ([]*Conversat
 	for id, c := range byFamily {
 		if asked := controls[id]; asked != nil {
 			c.Paused, c.Protections, c.Order, c.LastOrder = asked.Paused, asked.Protections, asked.Order, asked.Last
-		} else if err := d.controlled(ctx, c); err != nil { // it is older
+		} else if err := d.controlled(ctx, c); err != nil { // its control is older than since
 			return nil, err
 		}
 		c.due()
@@ -150,7 +153,7 @@ func (d *Desk) Conversations(ctx context.Context, since time.Time) ([]*Conversat
 	return all, nil
 }
 
-// controlled reads what was asked for a conversation.
+// controlled reads the user's control of a conversation.
 func (d *Desk) controlled(ctx context.Context, c *Conversation) error {
 	records, err := d.store.Load(ctx, c.key)
 	if err != nil {
@@ -168,10 +171,11 @@ func (d *Desk) controlled(ctx context.Context, c *Conversation) error {
 	return nil
 }
 
-// observed ends the name of the API of what was only observed.
+// observed is appended to the API in the keys of conversations that were only observed.
 const observed = ".observe"
 
-// conversationOf reads the record of a lineage; nil for another one. Controls are collected.
+// conversationOf reads the record of a lineage; it returns nil for records of other kinds. It adds controls to
+// controls, by family.
 func conversationOf(r *store.Record, controls map[string]*control) *Conversation {
 	switch {
 	case r.Damaged, isAside(r.ID):
@@ -208,7 +212,7 @@ func conversationOf(r *store.Record, controls map[string]*control) *Conversation
 	return c
 }
 
-// due says when the next epoch is expected.
+// due estimates the size and the number of requests at which the next epoch is due.
 func (c *Conversation) due() {
 	at := c.Limit
 	if t := c.about.Threshold; t > 0 && !c.Undone && !c.Paused {
@@ -229,10 +233,11 @@ func (c *Conversation) due() {
 	}
 }
 
-// ErrUnknown means that there is no such conversation.
+// ErrUnknown means that no conversation, or more than one, has the ID.
 var ErrUnknown = errors.New("unknown conversation")
 
-// Find returns the conversation with an ID, or with one that begins so. The error names those that are near; it wraps [ErrUnknown].
+// Find returns the conversation with an ID, or the only one whose ID begins with it. Otherwise the error wraps
+// [ErrUnknown] and lists candidates.
 func Find(all []*Conversation, id string) (*Conversation, error) {
 	var found []*Conversation
 	var ids []string
@@ -256,7 +261,7 @@ func Find(all []*Conversation, id string) (*Conversation, error) {
 	return nil, fmt.Errorf("%w %q%s; there are %s", ErrUnknown, clip(id), suggest.DidYouMean(strings.ToLower(id), ids), named(all))
 }
 
-// named lists conversations for a message.
+// named lists up to five conversations for a message.
 func named(all []*Conversation) string {
 	const most = 5
 	var names []string
@@ -273,13 +278,14 @@ func named(all []*Conversation) string {
 	return strings.Join(names, ", ")
 }
 
-// Short is the beginning of the ID, which is enough to tell conversations apart.
+// Short returns the first eight characters of the ID, enough to tell conversations apart.
 func (c *Conversation) Short() string {
 	const enough = 8
 	return strings.ToLower(c.ID[:min(enough, len(c.ID))])
 }
 
-// change changes what is asked for a conversation.
+// change applies f to the stored control of a conversation, and updates c. The error is f's, the store's, or that the
+// conversation is only observed.
 func (d *Desk) change(ctx context.Context, c *Conversation, f func(*control) error) error {
 	if c.Observed {
 		return errors.New("this gateway only observes the conversation (serve.observe): nothing of it can be changed")
@@ -294,7 +300,8 @@ func (d *Desk) change(ctx context.Context, c *Conversation, f func(*control) err
 	return nil
 }
 
-// Now asks for a condensation before the next request, with what o has for it. It takes the place of an order that still waits.
+// Now orders a condensation before the next request, with the profile, provider and target of o. It replaces an order
+// that still waits. The error says if the target is not valid.
 func (d *Desk) Now(ctx context.Context, c *Conversation, o Order) error {
 	switch {
 	case o.Tokens < 0 || o.Percent < 0 || o.Percent >= 100 || o.Tokens > 0 && o.Percent > 0:
@@ -306,7 +313,7 @@ func (d *Desk) Now(ctx context.Context, c *Conversation, o Order) error {
 	return d.change(ctx, c, func(all *control) error { return all.put(&o, d.now()) })
 }
 
-// put makes an order the one that waits.
+// put makes o the waiting order, with the next number.
 func (c *control) put(o *Order, now time.Time) error {
 	c.Number++
 	o.Number, o.Time = c.Number, now
@@ -314,20 +321,22 @@ func (c *control) put(o *Order, now time.Time) error {
 	return nil
 }
 
-// An UndoPlan is what it means to take the last epoch back. Tokens and US dollars, as estimated.
+// An UndoPlan describes the consequences of undoing the last epoch. Sizes are tokens and costs US dollars, both
+// estimated.
 type UndoPlan struct {
-	Size     int     `json:"size"` // of the next request, with it
+	Size     int     `json:"size"` // of the next request after the undo
 	Fits     bool    `json:"fits"`
-	Most     int     `json:"most"`     // that fits
-	Own      bool    `json:"own"`      // the client's own history is sent; else what was sent before the last epoch
-	Cost     float64 `json:"cost"`     // of the prompt of the next request, all of it written to the vendor's cache
-	Instead  float64 `json:"instead"`  // of the same without it, read from the cache
-	Each     float64 `json:"each"`     // that every request after costs more, read from the cache
+	Most     int     `json:"most"`     // the largest size that fits
+	Own      bool    `json:"own"`      // true: the client's own history is sent; false: the view before the epoch
+	Cost     float64 `json:"cost"`     // of the next request's prompt, written to the vendor's cache entirely
+	Instead  float64 `json:"instead"`  // of the next request's prompt without the undo, read from the cache
+	Each     float64 `json:"each"`     // extra cost of every later request, read from the cache
 	Priced   bool    `json:"priced"`   // the prices are known
-	Thinking bool    `json:"thinking"` // the model binds its thinking: what it thought since is left out
+	Thinking bool    `json:"thinking"` // the model binds its thinking, so its thinking since the epoch is left out
 }
 
-// PlanUndo says what it means to take the last epoch back. The error says why that cannot be.
+// PlanUndo estimates the consequences of undoing the last epoch. The error says why it cannot be undone; the plan is
+// still returned if the request would not fit.
 func (d *Desk) PlanUndo(c *Conversation) (*UndoPlan, error) {
 	switch {
 	case c.Observed:
@@ -352,7 +361,8 @@ func (d *Desk) PlanUndo(c *Conversation) (*UndoPlan, error) {
 	return p, nil
 }
 
-// Undo asks to take the last epoch back with the next request. It takes the place of an order that still waits.
+// Undo orders to undo the last epoch with the next request. It replaces an order that still waits. The error is that of
+// [Desk.PlanUndo] or the store's.
 func (d *Desk) Undo(ctx context.Context, c *Conversation) error {
 	if _, err := d.PlanUndo(c); err != nil {
 		return err
@@ -360,20 +370,21 @@ func (d *Desk) Undo(ctx context.Context, c *Conversation) error {
 	return d.change(ctx, c, func(all *control) error { return all.put(&Order{Do: OrderUndo}, d.now()) })
 }
 
-// Pause asks for no more epochs but those without which the vendor refuses a request; with on false, for epochs as ever.
+// Pause stops all epochs except those without which the vendor refuses a request; on = false resumes them.
 func (d *Desk) Pause(ctx context.Context, c *Conversation, on bool) error {
 	return d.change(ctx, c, func(all *control) error { all.Paused = on; return nil })
 }
 
-// mostProtections is how many a conversation may have, and shortestText the length in bytes below which a text would protect everything.
+// mostProtections limits the protections of a conversation. Texts have shortestText to longestText bytes: a shorter one
+// would protect almost every message.
 const (
 	mostProtections = 200
 	shortestText    = 3
 	longestText     = 64 << 10
 )
 
-// Protect asks to keep content verbatim in every epoch from now on: all messages with a text, or the message with a number. With on false that is
-// asked for no more. What is condensed already stays so.
+// Protect keeps content verbatim in all later epochs: the messages that contain a text, or the message with a number.
+// on = false ends the protection. Content that is condensed already stays condensed. The error says if p is not valid.
 func (d *Desk) Protect(ctx context.Context, c *Conversation, p Protection, on bool) error {
 	p.At = ""
 	switch {
@@ -407,29 +418,30 @@ func (d *Desk) Protect(ctx context.Context, c *Conversation, p Protection, on bo
 	})
 }
 
-// A Shown message is one of the client's that is hidden, or one of the view.
+// A Shown is a message in a [View]: a hidden one of the client's, or one that is sent.
 type Shown struct {
 	Number    int    `json:"number,omitempty"` // in the client's history
 	Hidden    bool   `json:"hidden,omitempty"`
-	Condensed bool   `json:"condensed,omitempty"` // it is none of the client's, but in place of hidden ones
+	Condensed bool   `json:"condensed,omitempty"` // not the client's, but sent in place of hidden messages
 	Protected bool   `json:"protected,omitempty"`
 	Role      string `json:"role"`
 	Text      string `json:"text"`
 }
 
-// A View is what the model has of a conversation, as far as it is stored: what the last epoch has made of the first messages, and what is hidden
-// of these. The client's own messages after them are sent as they are, and not stored.
+// A View shows the part of a conversation that is stored: the messages that the last epoch sends in place of the first
+// ones, and the originals that they hide. The client's messages after those are sent unchanged, and not stored.
 type View struct {
 	Conversation *Conversation `json:"conversation"`
 	Messages     []Shown       `json:"messages"`
 	Hidden       int           `json:"hidden"`          // messages that are condensed
-	Unknown      int           `json:"unknown"`         // of them, those that were not stored, because the agent cannot recall them
+	Unknown      int           `json:"unknown"`         // hidden messages not stored, as the agent cannot recall
 	Rest         int           `json:"rest"`            // messages that follow, as the client has them
-	Shortened    int           `json:"shortened"`       // of these, tool results that were shortened before they were first sent
-	Whole        bool          `json:"whole,omitempty"` // nothing is condensed: what is sent is the client's own
+	Shortened    int           `json:"shortened"`       // tool results in the rest that were shortened at first
+	Whole        bool          `json:"whole,omitempty"` // not condensed: the client's messages are sent
 }
 
-// Show returns what the model has of a conversation.
+// Show returns the stored view of a conversation, for display. The error is the store's, or that a message cannot be
+// parsed.
 func (d *Desk) Show(ctx context.Context, c *Conversation) (*View, error) {
 	s := c.state
 	v := &View{Conversation: c, Messages: []Shown{}, Rest: len(s.Rolling), Shortened: len(s.Ingest), Whole: !s.Condensed()}
@@ -450,7 +462,8 @@ func (d *Desk) Show(ctx context.Context, c *Conversation) (*View, error) {
 		}
 	}
 	for _, raw := range s.Epoch.Block {
-		one := Shown{Condensed: len(own) > 0} // else it is not known which of them are
+		// Without stored originals it is not known which messages are the client's.
+		one := Shown{Condensed: len(own) > 0}
 		if i := slices.IndexFunc(own, func(o []byte) bool { return string(lineage.Shape(wire.API(c.API), o)) == string(raw) }); i >= 0 {
 			one.Number, one.Condensed = i+1, false
 		}
@@ -466,7 +479,7 @@ func (d *Desk) Show(ctx context.Context, c *Conversation) (*View, error) {
 	return v, nil
 }
 
-// add adds a message.
+// add appends a message to the view.
 func (v *View) add(api wire.API, raw []byte, as Shown) error {
 	doc, err := document(api, [][]byte{raw})
 	if err != nil {

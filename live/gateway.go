@@ -4,7 +4,7 @@
 // An agent is given the gateway as its base URL and needs nothing else. Requests with a
 // conversation (Anthropic's Messages, OpenAI's Chat Completions and Responses) are condensed when
 // they come near the model's window, by the chain of the [condense.Host]; everything else is
-// passed through. A request that needs nothing leaves as it came, byte for byte, and answers are
+// passed through. A request that need not be condensed is forwarded byte for byte, and answers are
 // never changed, delayed or collected, unless they call the tool that [Recall] can add.
 //
 //	h, err := condense.Open(ctx, nil)
@@ -51,94 +51,98 @@ import (
 
 // Options adjust a [Gateway]. A nil pointer and the zero value of every field mean the defaults.
 type Options struct {
-	// Upstreams are the base URLs of the APIs by name. The default of "anthropic" and "openai" is
-	// the vendor's own, and with the login of a ChatGPT plan "chatgpt" in place of "openai". A path /NAME/… of the gateway leads to the
-	// upstream NAME. Before the URL of other names can be what the upstream speaks, and a +: "anthropic", "openai", "both" by the path (the
-	// default), or "pass" for another API: then every path below /NAME is forwarded unread, as in pass+https://api.example.com.
+	// Upstreams maps names to the base URLs of APIs: requests to the gateway's path /NAME/… go to the upstream NAME.
+	// "anthropic" and "openai" default to the vendors' own addresses; requests to "openai" that carry the login of a
+	// ChatGPT plan go to "chatgpt" instead. For any other name, the URL can begin with a protocol and a +: "anthropic",
+	// "openai", "both" (decided by the path; the default), or "pass" for an API that the gateway does not read:
+	// pass+https://api.example.com forwards every path below /NAME unchanged.
 	Upstreams map[string]string
-	// Unversioned are the names of upstreams whose paths have no /v1. Of others, a path that a client sends without it gets it, if the base
-	// URL has no path.
+	// Unversioned lists the upstreams whose paths have no /v1. For all others, /v1 is added to a path that a client
+	// sends without it, if the base URL has no path.
 	Unversioned []string
-	// Store keeps what must outlive the process, so that a restart costs nothing: the path of a
-	// SQLite file, which is made if it does not exist, or the address of a PostgreSQL database, postgres://…, which several
-	// gateways can share. Empty or "memory" means memory.
+	// Store keeps the state that must survive a restart: the path of a SQLite file, created if missing, or the address
+	// of a PostgreSQL database, postgres://…, which several gateways can share. Empty or "memory" keeps the state in
+	// memory only.
 	Store string
-	// KeepFor and KeepBytes limit what the store keeps: conversations that were used in this time, and of them the latest
-	// with together this many bytes. Defaults: 30 days, 1 GiB.
+	// KeepFor and KeepBytes limit the store: conversations unused for KeepFor are deleted, and so are the least
+	// recently used ones beyond KeepBytes in total. Defaults: 30 days, 1 GiB.
 	KeepFor   time.Duration
 	KeepBytes int64
-	// Compaction says who answers an agent that asks its vendor to compact the conversation, by the name of the upstream. What is not
-	// named is [CompactAuto].
+	// Compaction says, by upstream name, who answers an agent that asks its vendor to compact the conversation.
+	// Upstreams that are not named use [CompactAuto].
 	Compaction map[string]Compaction
 	// Token, if not empty, must be sent by every client, in the header X-Condense-Token or as the
 	// first part of the path: /token/TOKEN/… Without a token only clients on this machine are
 	// answered, and only if they call it by a name or address of the loopback.
 	Token string
-	// Tokens, if not empty, is in place of Token the path of a file with the hashes of tokens, each for a tenant, as 'condense token new' writes
-	// it. It is read again when it changes. What is remembered of one tenant no other one meets.
+	// Tokens, if not empty, replaces Token: the path of a file with hashes of tokens, each belonging to a tenant, as
+	// 'condense token new' writes it. The file is read again when it changes. Tenants share no state.
 	Tokens string
-	// Key, if not nil, is the secret of all gateways with this store, of at least 32 random bytes. What tells tenants apart, seals compactions and lets
-	// wrap recall is made of it. Without it the store has such a secret, so that a copy of the store has it too. It is fixed from the start.
+	// Key, if not nil, is a secret of at least 32 random bytes that all gateways with this store have in common. The
+	// keys that tell tenants apart, seal compactions and protect wrap's recall are derived from it. Without Key the
+	// store holds such a secret itself, so a copy of the store exposes it. [Gateway.Reload] does not change it.
 	Key []byte
-	// Limits are those of a tenant that is not in Tenants, or of all clients together without Tokens.
+	// Limits apply to tenants that are not in Tenants, or to all clients together if Tokens is empty.
 	Limits  Limits
 	Tenants map[string]Limits
-	// Names, if not empty, are the host names by which clients with a token call the gateway; *.example.com is any name below it. An IP address,
-	// or a name of the loopback, is always one.
+	// Names, if not empty, are the host names by which clients with a token may call the gateway; *.example.com stands
+	// for any name one level below example.com. IP addresses and loopback names are always allowed.
 	Names []string
-	// Audit receives who did what: requests, refusals, epochs, recalls, uses of the own pages. It never has a text of a conversation, or a
-	// key. Default: nothing is recorded.
+	// Audit records who did something: requests, refusals, epochs, recalls, uses of the gateway's own pages. It never
+	// receives conversation text or keys. Default: nothing is recorded.
 	Audit *slog.Logger
 
 	// Profile and Mode are used for requests that name none and match no rule; see
 	// [condense.Turn]. A request names them in the headers X-Condense-Profile and X-Condense-Mode,
 	// or in its path: /profile/NAME/…, /mode/NAME/…
 	Profile, Mode string
-	// Rules choose a profile or mode for requests that name none. The first that matches counts.
+	// Rules choose a profile or mode for requests that name none. The first match wins.
 	Rules []Rule
 
-	// Observe forwards every request as it came, and counts in [Stats] what would have been saved.
+	// Observe forwards every request unchanged, and counts in [Stats] how much condensing would have saved.
 	Observe bool
-	// Account says that the chains begin with a provider that has a language model write an account, and whose: a request that the vendor would
-	// refuse does not wait for it, as for other models, but is condensed without it.
+	// Account says whether, and by whose model, the first provider of the chains has an account of the conversation
+	// written. A request that the vendor would refuse does not wait for that: it is condensed without the account.
 	Account Account
-	// Ingest says what happens to a tool result before it is sent for the first time, and Epoch
-	// when and how far the history is condensed.
+	// Ingest says how a new tool result is treated before it is first sent, and Epoch when and how far the history is
+	// condensed.
 	Ingest Ingest
 	Epoch  EpochOptions
-	// Recall says how agents get back what was condensed.
+	// Recall says how agents get condensed content back.
 	Recall Recall
 
-	// MaxBody is the size in bytes of the largest request body that is looked at, after
-	// decompression; larger ones are passed through. Default 32 MB.
+	// MaxBody is the size in bytes, after decompression, of the largest request body that is read; larger ones are
+	// passed through. Default 32 MB.
 	MaxBody int64
-	// Deadline limits the time that condensing may take while a request waits that the vendor would refuse without it. Where several wait, each has
-	// its share of it. After that the request is truncated. Default 5 s.
+	// Deadline limits how long a request that the vendor would refuse may wait to be condensed. Requests that wait at
+	// the same time share it. After the deadline the request is truncated. Default 5 s.
 	Deadline time.Duration
-	// ExpectedTurns is how many requests are expected to follow, for the question whether
-	// shortening a cached conversation pays. Default: as many as there were, at most 50.
+	// ExpectedTurns is the number of further requests to expect when deciding whether shortening a cached conversation
+	// pays. Default: as many as there were so far, at most 50.
 	ExpectedTurns int
 
-	// Record is called with every condensable request after it was answered. It must not change
-	// what it is given, or keep it: the bodies hold the conversation.
+	// Record is called with every condensable request after it was answered. It must neither change nor retain the
+	// Exchange: its bodies hold the conversation.
 	Record func(context.Context, *Exchange)
 	Logger *slog.Logger // default: nothing is logged. Credentials and bodies never are.
-	// Meter and Tracer receive metrics and traces, by the names of docs/telemetry.md: numbers, and never a text of a conversation.
-	// Default: nothing is measured. They are those of the start: [Gateway.Reload] does not change them.
+	// Meter and Tracer receive the metrics and traces listed in docs/telemetry.md: numbers, never conversation text.
+	// Default: nothing is measured. [Gateway.Reload] does not change them.
 	Meter  metric.MeterProvider
 	Tracer trace.TracerProvider
-	// Metrics, if not nil, answers /metrics in [Gateway.Admin], and Pages what is below /condense/ there.
+	// Metrics, if not nil, serves /metrics in [Gateway.Admin], and Pages serves everything below /condense/ there. A
+	// handler returned by Admin keeps the ones that were set when it was called.
 	Metrics http.Handler
 	Pages   http.Handler
-	// Watch, if not nil, sees the turns of conversations. Shadow are profiles whose chains condense at each epoch too, without being sent, for it to
-	// compare; a chain that would ask a language model does not run. Like Metrics and Pages they are those of the start.
+	// Watch, if not nil, sees the turns of conversations. Shadow names profiles whose chains also condense at each
+	// epoch, only for Watch to compare the results, which are not sent; a chain that would ask a language model does
+	// not run. Options given to [Gateway.Reload] must repeat both, or watching ends.
 	Watch  Watcher
 	Shadow []string
 	// Now is the clock, for tests.
 	Now func() time.Time
 }
 
-// A Rule chooses the profile or the mode of a request. It matches if all that is set matches.
+// A Rule chooses the profile or the mode of a request. All fields that are set must match.
 type Rule struct {
 	Model  string // the model's name; * is any text
 	Agent  string // name of the agent: claude, codex, opencode, pi …
@@ -147,33 +151,33 @@ type Rule struct {
 	Profile, Mode string
 }
 
-// Ingest are the settings for new tool results. The zero value removes only what loses nothing.
+// Ingest configures the treatment of new tool results. The zero value makes only lossless changes.
 type Ingest struct {
 	// Off forwards tool results as they came.
 	Off bool
-	// MaxResult is the most tokens that a result may have. Longer ones are cut to it, by their type, with a
-	// handle; the agent needs a way to recall the rest. 0 means no limit.
+	// MaxResult is the most tokens that a result may have; 0 means no limit. Longer ones are shortened according to
+	// their type and get a handle, so the agent needs a way to recall the rest.
 	MaxResult int
 }
 
 // EpochOptions say when the history is condensed other than by the limits of the profile, and
 // how far. The zero value is right for most.
 type EpochOptions struct {
-	// Target is the size to condense to, in percent of the window. 0 means the target of the
-	// profile or, if it has none, half of the conversation, without system prompt and tools, in windows of 200,000
-	// tokens or more. In smaller ones it is a quarter, a fifth where the vendor's cache is read for less than a tenth
-	// of the price of input, and three tenths where writing it costs nothing extra; but at least 20,000 tokens of the
-	// conversation where the vendor's cache is the only reason.
+	// Target is the size to condense to, in percent of the window. 0 means the profile's target. If the profile has
+	// none: in windows of 200,000 tokens or more, half of the conversation without system prompt and tools; in smaller
+	// windows, a quarter; a fifth where the vendor charges less than a tenth of the input price for reading its cache;
+	// three tenths where writing the cache costs nothing extra. If the vendor's cache is the only reason for the epoch,
+	// at least 20,000 tokens of the conversation remain.
 	Target float64
-	// IgnoreCold and IgnorePayback leave out an occasion: the vendor's cache has expired; the
-	// cost of writing a shorter history to the cache is less than what reading it saves.
+	// IgnoreCold ignores an expired vendor cache as an occasion to condense. IgnorePayback ignores the occasion that
+	// writing a shorter history to the cache costs less than reading it saves.
 	IgnoreCold, IgnorePayback bool
-	// MinSize is the size of the conversation in tokens, without system prompt and tools, below which only the limits
-	// count. Default: half of the most that it can have, at most 60,000. A conversation that is not there yet loses
-	// more than money by being cut.
+	// MinSize is a size in tokens, without system prompt and tools: smaller conversations are condensed only when a
+	// limit requires it, because cutting them costs more than money. Default: half of the largest possible size, at
+	// most 60,000.
 	MinSize int
-	// Risk is the most that an epoch that pays for itself only later may cost if the conversation ended with it: percent of
-	// what the conversation has cost so far, 0 to 100. What epochs have saved may be risked, too. Default: 4.
+	// Risk limits the loss if the conversation ended right after an epoch that pays for itself only later: in percent,
+	// 0 to 100, of the conversation's cost so far. Savings of earlier epochs may be risked as well. Default: 4.
 	Risk float64
 }
 
@@ -195,7 +199,7 @@ const (
 	defaultMaxBody  = 32 << 20
 	defaultDeadline = 5 * time.Second
 	pingEvery       = 10 * time.Second
-	bodyPatience    = time.Minute // between two parts of a request's body
+	bodyPatience    = time.Minute // the longest pause between two parts of a request's body
 )
 
 // A Gateway forwards the requests of agents and condenses their conversations. It is safe for
@@ -204,37 +208,37 @@ type Gateway struct {
 	host    *condense.Host
 	builtin *condense.Host // the built-in chain, which needs no language model
 	inPlace *condense.Host // shortens results, and neither drops nor adds a message
-	// truncation only hides old messages, which takes the least time.
+	// truncation only hides old messages, which is the fastest way to condense.
 	truncation *condense.Host
 	current    atomic.Pointer[settings]
 	stats      counters
 	store      store.Store
 	passes     passes
 	causes     causes
-	secret     []byte // for the hash of credentials
-	seals      []byte // the secret of sealed compactions
+	secret     []byte // key of the hash that stands for credentials
+	seals      []byte // key that seals compactions
 
 	ownRecall string
 	mcp       http.Handler
 	shelf     shelf
-	asking    chan struct{} // has a value for each request to /mcp that is being answered
+	asking    chan struct{} // holds a value for each request to /mcp that is being answered
 
-	bodies      *queue // the bytes of large requests that are looked at
-	epochs      *queue // the condensations that requests wait for
-	preparing   *queue // the bytes of requests whose condensation is for a later one
-	idle        *queue // of these, the ones that need a processor
+	bodies      *queue // admits large bodies, by their bytes
+	epochs      *queue // admits condensations that requests wait for
+	preparing   *queue // admits condensations prepared for a later request, by the bytes of the request
+	idle        *queue // admits prepared condensations that need a processor
 	builtinPace pace
 
 	away    outage
-	waiting chan struct{} // has a value for each condensation that is only for comparison
-	shading sync.Mutex    // held by the one that runs
+	waiting chan struct{} // holds a value for each condensation made only for comparison
+	shading sync.Mutex    // held by the comparison that runs
 
 	draining  atomic.Bool
-	unusable  atomic.Bool // the store, and that was logged
+	unusable  atomic.Bool // the store cannot be used, and the log says so
 	tenants   tenants
 	telemetry *telemetry
 	sessions  sessions
-	strays    sync.Map // what the log has of requests that were not forwarded: reason and kind, of which there are few
+	strays    sync.Map // refusals already logged, by reason and kind; there are few
 	parsed    *wire.Cache
 	windows   windows
 	bound     binding
@@ -246,14 +250,14 @@ type Gateway struct {
 		all map[profileKey]*resolved
 	}
 
-	pingEvery  time.Duration   // while a client waits for the answer to a recall
-	patience   time.Duration   // with a client that sends nothing more of a body
+	pingEvery  time.Duration   // interval of pings while a client waits for the answer to a recall
+	patience   time.Duration   // how long a client may pause while it sends a body
 	life       context.Context //nolint:containedctx // of the work in the background; ends with Close
 	stop       context.CancelFunc
 	background sync.WaitGroup
 }
 
-// Settings are checked options.
+// settings are Options after validation, with defaults filled in.
 type settings struct {
 	Options
 	tokens    *access.Tokens // nil without Options.Tokens
@@ -328,13 +332,13 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 	return g, nil
 }
 
-// What the store keeps if [Options] do not say: conversations that were used in the last month, and at most a gigabyte.
+// Defaults of Options.KeepFor and Options.KeepBytes.
 const (
 	defaultKeepFor   = 30 * 24 * time.Hour
 	defaultKeepBytes = 1 << 30
 )
 
-// expire deletes what was not used for long, once a day.
+// expire deletes conversations that exceed KeepFor or KeepBytes from the store, at the start and then once a day.
 func (g *Gateway) expire() {
 	const daily = 24 * time.Hour
 	tick := time.NewTicker(daily)
@@ -358,8 +362,8 @@ func (g *Gateway) expireNow() {
 	}
 }
 
-// Reload makes the gateway use other options from the next request on, except Store.
-// If it returns an error, nothing has changed.
+// Reload applies other options from the next request on, except Store, Key, Meter and Tracer, which keep their values.
+// On an error nothing has changed.
 func (g *Gateway) Reload(opts *Options) error {
 	s, err := newSettings(opts)
 	if err != nil {
@@ -380,8 +384,8 @@ func (g *Gateway) Reload(opts *Options) error {
 	return nil
 }
 
-// Close ends the work in the background, closes the store and frees what the gateway holds. Requests in progress are
-// not ended: shut the server down first. The host stays open.
+// Close stops the background work, closes the store and frees resources. It does not end requests in progress: shut the
+// server down first. The host stays open.
 func (g *Gateway) Close() error {
 	g.stop()
 	g.background.Wait()
@@ -398,8 +402,7 @@ var vendors = map[string]string{
 	chatGPT:     "https://chatgpt.com/backend-api/codex",
 }
 
-// chatGPT serves the requests that clients of OpenAI's API send with the login of a ChatGPT plan:
-// the same paths, without /v1.
+// chatGPT is the upstream for clients of OpenAI's API that log in with a ChatGPT plan: the same paths, without /v1.
 const (
 	chatGPT   = "chatgpt"
 	codexPath = "/backend-api/codex" // at its host
@@ -489,7 +492,7 @@ func newSettings(opts *Options) (*settings, error) {
 	return s, errors.Join(errs...)
 }
 
-// ServeHTTP forwards a request.
+// ServeHTTP answers a request: it refuses it, serves the gateway's own endpoints, or forwards it to its upstream.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s := g.current.Load()
 	t := s.route(r)
@@ -543,7 +546,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refuse returns a status and a reason if the request must not be answered, and else says in t who sends it.
+// refuse returns the HTTP status and message for a request that must not be answered. Otherwise it returns 0 and sets
+// t.who to the caller.
 func (s *settings) refuse(r *http.Request, t *target) (status int, text string) {
 	var ok bool
 	if t.who, text, ok = s.admit(t.token); !ok {
@@ -558,7 +562,7 @@ func (s *settings) refuse(r *http.Request, t *target) (status int, text string) 
 	return status, text
 }
 
-// admit returns who has a token, or what is wrong with it.
+// admit returns the owner of a token. If ok is false, text says why the token is not accepted.
 func (s *settings) admit(token string) (who caller, text string, ok bool) {
 	switch {
 	case s.tokens != nil:
@@ -579,8 +583,9 @@ func (s *settings) admit(token string) (who caller, text string, ok bool) {
 	return caller{admin: true}, "", true
 }
 
-// outside refuses clients of other machines if there is no token, other names of the gateway, and web pages of other origins. Pages
-// in a browser can send requests to the loopback, under any name (DNS rebinding), so the name and the origin are checked.
+// outside refuses clients on other machines if no token is set, host names that are not the gateway's, and web pages of
+// other origins. It checks name and origin because pages in a browser can reach the loopback under any name (DNS
+// rebinding).
 func (s *settings) outside(r *http.Request) (status int, text string) {
 	free := s.Token == "" && s.tokens == nil
 	switch {
@@ -596,7 +601,7 @@ func (s *settings) outside(r *http.Request) (status int, text string) {
 	return 0, ""
 }
 
-// called reports whether a host, with or without a port, is a name of the gateway.
+// called reports whether a host, with or without a port, is one of the gateway's names.
 func (s *settings) called(host string) bool {
 	if len(s.Names) == 0 || isLoopback(host) {
 		return true
@@ -622,8 +627,8 @@ func isUpgrade(r *http.Request) bool {
 	return r.Method == http.MethodConnect || r.Header.Get("Upgrade") != ""
 }
 
-// allowedOrigin reports whether a request is from no web page, or from one of the loopback or of the gateway's own name. It can
-// have more than one origin: then each counts.
+// allowedOrigin reports whether a request has no origin, so that no web page sent it, or only origins on the loopback
+// or at the gateway's own host.
 func allowedOrigin(r *http.Request) bool {
 	for _, origin := range r.Header["Origin"] {
 		if origin == "" {
@@ -637,8 +642,8 @@ func allowedOrigin(r *http.Request) bool {
 	return true
 }
 
-// strays reports whether a request is from a page of another site that does not say which, as for an image. Links that a user follows
-// are not.
+// strays reports whether a page of another site sent the request without naming its origin, as browsers do for images.
+// Links that a user follows are not counted.
 func strays(r *http.Request) bool {
 	return r.Header.Get("Origin") == "" && slices.ContainsFunc(r.Header["Sec-Fetch-Site"], func(site string) bool { return strings.EqualFold(site, "cross-site") }) &&
 		(r.Method != http.MethodGet || r.Header.Get("Sec-Fetch-Mode") != "navigate")
@@ -657,7 +662,7 @@ func isLoopback(host string) bool {
 	return ip != nil && ip.IsLoopback() || strings.EqualFold(host, "localhost") || strings.HasSuffix(strings.ToLower(host), ".localhost")
 }
 
-// clip shortens a text from a request for a message.
+// clip makes text from a request safe for a message: at most 80 bytes, printable ASCII.
 func clip(s string) string {
 	const longest = 80
 	s = strings.Map(func(r rune) rune {

@@ -31,38 +31,39 @@ import (
 	"github.com/condensehq/condense/internal/recall"
 )
 
-// Recall are the settings for giving back what was condensed.
+// Recall configures how agents get condensed content back.
 type Recall struct {
-	// Off writes no handles, keeps no originals and answers nothing at /mcp.
+	// Off writes no handles, keeps no originals and disables /mcp.
 	Off bool
-	// NoMCP does so except where Tool has added a tool.
+	// NoMCP does the same, except for conversations that have the tool added by Tool.
 	NoMCP bool
-	// Own makes requests that carry no recall secret carry that of [Gateway.RecallSecret]: for a gateway
-	// with one user. Without it, what a request without a secret brings can be recalled by no one.
+	// Own gives requests without a recall secret the secret of [Gateway.RecallSecret]; it is meant for a gateway with
+	// one user. Without Own, nobody can recall content of requests that carry no secret.
 	Own bool
-	// Tool adds a tool to requests from the first one of a conversation on, with which the model reads what was condensed; the
-	// gateway answers its calls, and the client does not see them. It is for agents that have no other way to recall. Requests
-	// without tools, with the login of a plan, with a tool of that kind already, or whose answers the vendor stores never get it.
+	// Tool adds a tool to conversations, from their first request on, with which the model reads condensed content. The
+	// gateway answers its calls, and the client does not see them. It is for agents that cannot recall in another way.
+	// Requests never get it if they have no tools, use the login of a plan, have such a tool already, or ask the vendor
+	// to store the answer.
 	Tool bool
-	// MaxSize is how many bytes the kept originals may have, compressed. When it is reached, no more are kept, and
-	// condensed views have no handles. Default 1 GB.
+	// MaxSize is the most bytes, compressed, that the kept originals may take. Once it is reached, no more are kept,
+	// and condensed views get no handles. Default 1 GiB.
 	MaxSize int64
-	// MaxResult is Ingest.MaxResult for clients that can recall, if that is 0. 0 means no limit.
+	// MaxResult replaces Ingest.MaxResult, if that is 0, for clients that can recall. In tokens; 0 means no limit.
 	MaxResult int
 }
 
 const defaultMaxKept = 1 << 30
 
-// RecallSecret returns a secret with which /mcp gives back what requests brought that carried it: in the header
-// X-Condense-Recall or in the path, /recall/SECRET/… It is the same for all gateways with this store. All who
-// know it can read those conversations.
+// RecallSecret returns the secret that unlocks, at /mcp, the originals of the requests that carried it, in the header
+// X-Condense-Recall or in the path, /recall/SECRET/… All gateways with this store have the same one. Anyone who knows
+// it can read those conversations.
 func (g *Gateway) RecallSecret() string { return g.ownRecall }
 
 // shortestSecret is the length in bytes below which a recall secret could be guessed.
 const shortestSecret = 16
 
-// readerOf returns who can recall what a request brings: a keyed hash of the secret that it carries. It is empty
-// if no one can.
+// readerOf returns the identity that can recall the content of a request: a keyed hash of its recall secret. It is
+// empty if nobody can.
 func (g *Gateway) readerOf(s *settings, t *target) string {
 	secret := t.recall
 	if secret == "" && s.Recall.Own && !t.mcp {
@@ -74,15 +75,15 @@ func (g *Gateway) readerOf(s *settings, t *target) string {
 	mac := hmac.New(sha256.New, g.secret)
 	if t.who.tenant == "" {
 		mac.Write([]byte("recall\x00" + secret))
-	} else { // the same secret of another tenant reads nothing
+	} else { // so that another tenant with the same secret reads nothing
 		mac.Write([]byte("recall of a tenant\x00" + t.who.tenant + "\x00" + secret))
 	}
 	const size = 16
 	return hex.EncodeToString(mac.Sum(nil)[:size])
 }
 
-// canCall reports whether the tool recall of an MCP server named condense is among the tools of a request. Agents write its name
-// as mcp__condense__recall or condense_recall, or put the server's tools into one of their own.
+// canCall reports whether a request's tools include the tool recall of an MCP server named condense. Agents name it
+// mcp__condense__recall or condense_recall, or nest the server's tools in a tool of their own.
 func canCall(tools []byte) bool { return toolIn(tools, "", 0) }
 
 func toolIn(tools []byte, within string, depth int) bool {
@@ -109,14 +110,15 @@ func toolIn(tools []byte, within string, depth int) bool {
 // Kinds of kept originals.
 const (
 	clients = "client" // messages of the client
-	sents   = "sent"   // messages that were sent in place of some, and condensed again
+	sents   = "sent"   // messages that an epoch sent in place of the client's, and that were condensed again
 )
 
-// errPromise means that a handle in a condensed view leads nowhere.
+// errPromise means that a handle in a condensed view leads to no content.
 var errPromise = errors.New("a handle in the condensed view leads to nothing that can be kept")
 
-// keep returns what must be kept for the epoch of next: the client's messages that it replaces and, if a handle in it leads to what
-// was only sent in their place, that too. Sent is the view that was condensed. It is nil if the view has no handles.
+// keep collects the originals that the epoch of next must store: the client's messages that it replaces and, if a
+// handle leads to a message that only an earlier epoch sent, that message too. sent is the view that was condensed.
+// keep returns nil if the view has no handles.
 func (x *exchange) keep(ctx context.Context, next *lineage.State, sent [][]byte) (*store.Kept, error) {
 	e := next.Epoch
 	promised, err := promises(x.r.API, slices.AppendSeq(slices.Clone(e.Block), maps.Values(next.Ingest)))
@@ -151,7 +153,7 @@ func (x *exchange) keep(ctx context.Context, next *lineage.State, sent [][]byte)
 		if cut == len(own) {
 			return nil, err
 		}
-		cut = len(own) // the others are sent as they are, but a handle may lead there
+		cut = len(own) // the messages after the cut are sent unchanged, but a handle may lead to one
 	}
 	if len(k.Handles) == 0 {
 		return nil, nil
@@ -160,7 +162,7 @@ func (x *exchange) keep(ctx context.Context, next *lineage.State, sent [][]byte)
 	return k, nil
 }
 
-// keepRound prepares to keep a round of tools, from a message on, of which results were shortened.
+// keepRound prepares to store the messages from index from on, the round of tools whose results shortened replaces.
 func (x *exchange) keepRound(from int, shortened [][]byte) error {
 	promised, err := promises(x.r.API, shortened)
 	if err != nil || len(promised) == 0 {
@@ -188,14 +190,14 @@ func (x *exchange) keepRound(from int, shortened [][]byte) error {
 	return nil
 }
 
-// originals returns the client's messages up to a cut, and after those that each replaced what was sent in their place: in the view that was
-// condensed, and what was kept of earlier ones.
+// originals returns the client's messages up to cut, each followed by the replacements that were once sent at its
+// place: those in sent, the view that was condensed, and those in before, the originals kept earlier.
 func originals(own [][]byte, cut int, sent [][]byte, before []store.Original) []store.Original {
 	is := make(map[string]bool, len(own))
 	for _, raw := range own {
 		is[string(raw)] = true
 	}
-	replaced := make([][][]byte, len(own)+1) // by how many of the client's messages are before
+	replaced := make([][][]byte, len(own)+1) // replacements, by the number of client messages before them
 	add := func(at int, raw []byte) {
 		if !is[string(raw)] {
 			is[string(raw)] = true
@@ -231,11 +233,11 @@ func originals(own [][]byte, cut int, sent [][]byte, before []store.Original) []
 	return all
 }
 
-// A kept set is what was kept of a conversation, read.
+// A keptSet holds the parsed originals that were kept of a conversation.
 type keptSet struct {
 	api         wire.API
 	originals   []store.Original
-	client, put *recall.Conversation // what the client has, and what was sent in place of some
+	client, put *recall.Conversation // the client's messages, and the ones sent in their place
 }
 
 func remember(api wire.API, originals []store.Original) (*keptSet, error) {
@@ -250,8 +252,9 @@ func remember(api wire.API, originals []store.Original) (*keptSet, error) {
 	return k, nil
 }
 
-// keeps returns the handles of what is promised, and whether one leads to what was only sent. The error is [errPromise] if
-// one leads nowhere, and is not in a text of the client: that is not our promise.
+// keeps returns the handles among promised that lead to an original, and whether one leads only to a message that an
+// epoch sent. The error is [errPromise] if one leads nowhere, unless the client's own text mentions it: then the
+// gateway has not promised it.
 func (k *keptSet) keeps(promised map[recall.Ref]bool) (handles []string, fromSent bool, err error) {
 	own, put := leads(k.client), leads(k.put)
 	var said map[recall.Ref]bool
@@ -272,12 +275,12 @@ func (k *keptSet) keeps(promised map[recall.Ref]bool) (handles []string, fromSen
 	return slices.Compact(handles), fromSent, nil
 }
 
-// leads returns all that a conversation can be asked for.
+// leads returns all refs that a conversation can resolve.
 func leads(c *recall.Conversation) map[recall.Ref]bool {
 	all := map[recall.Ref]bool{}
 	for _, m := range c.Own.Journal.Messages() {
 		for _, p := range m.Parts {
-			onward := true // from a whole part only
+			onward := true // only a whole part, the first handle, can be read onward
 			for h := range history.Handles([]core.Part{p}) {
 				all[recall.Ref{Handle: h}] = true
 				if onward {
@@ -290,8 +293,8 @@ func leads(c *recall.Conversation) map[recall.Ref]bool {
 	return all
 }
 
-// named returns what a ref names; nil if nothing. What follows a message that was only sent are the client's messages after
-// those that it replaced.
+// named returns the content that a ref names, or nil. A ref onward from a message that only an epoch sent continues
+// with the client's messages after the replaced ones.
 func (k *keptSet) named(r recall.Ref) ([]recall.Piece, error) {
 	if pieces := k.client.Named(r); pieces != nil {
 		return pieces, nil
@@ -320,7 +323,7 @@ func (k *keptSet) named(r recall.Ref) ([]recall.Piece, error) {
 	return nil, nil
 }
 
-// promises returns what messages name.
+// promises returns the refs that the messages mention.
 func promises(api wire.API, messages [][]byte) (map[recall.Ref]bool, error) {
 	j, err := read(api, messages)
 	if err != nil {
@@ -329,7 +332,7 @@ func promises(api wire.API, messages [][]byte) (map[recall.Ref]bool, error) {
 	return recall.Mentioned(j.View()), nil
 }
 
-// read returns the journal of messages.
+// read parses messages into a journal.
 func read(api wire.API, messages [][]byte) (*history.Journal, error) {
 	doc, err := document(api, messages)
 	if err != nil {
@@ -338,7 +341,7 @@ func read(api wire.API, messages [][]byte) (*history.Journal, error) {
 	return doc.Journal, nil
 }
 
-// conversation returns messages that are not in the view any more.
+// conversation parses messages into a conversation that counts as hidden: the model does not see it any more.
 func conversation(api wire.API, messages [][]byte) (*recall.Conversation, error) {
 	j, err := read(api, messages)
 	if err != nil {
@@ -349,8 +352,8 @@ func conversation(api wire.API, messages [][]byte) (*recall.Conversation, error)
 	return c, nil
 }
 
-// memory returns what can be recalled of the conversation of a request: what its own messages have, and what was kept. The
-// request must not have been let go.
+// memory returns the recallable state of the request's conversation: the request's own messages and the stored
+// originals. It must not be called after letGo.
 func (x *exchange) memory(_ context.Context) (*mcpserver.State, error) {
 	s := &lineage.State{}
 	id := ""
@@ -383,11 +386,11 @@ func (x *exchange) memory(_ context.Context) (*mcpserver.State, error) {
 	return st, nil
 }
 
-// errNothing is for the agent's model.
+// errNothing is returned to the agent's model when no conversation has been condensed yet.
 var errNothing = errors.New("nothing of a conversation was condensed yet: all of it is still in view")
 
-// memory returns what was kept of the latest conversation of a reader, and of a session if that is not empty. Handles of the reader's other
-// conversations lead to their content.
+// memory returns the stored originals of the reader's latest conversation, restricted to session unless that is empty.
+// Handles from the reader's other conversations are resolved too. The error is [errNothing] if there is none.
 func (g *Gateway) memory(ctx context.Context, reader, session string) (*mcpserver.State, error) {
 	found, err := g.store.Readable(ctx, reader, session, "", 1)
 	if err != nil {
@@ -421,7 +424,7 @@ func (g *Gateway) state(key store.Key, id string, c *recall.Conversation, change
 	}
 }
 
-// kept returns a set, read.
+// kept loads and parses a set of originals, or takes it from the shelf.
 func (g *Gateway) kept(ctx context.Context, key store.Key, set string) (*keptSet, error) {
 	n, err := g.store.KeptCount(ctx, key.Tenant, set)
 	if err != nil {
@@ -445,7 +448,8 @@ func (g *Gateway) kept(ctx context.Context, key store.Key, set string) (*keptSet
 	return k, err
 }
 
-// A shelf has the sets that were read last, the latest first. A set only grows, so one with as many originals is the same.
+// A shelf caches the sets that were parsed last, the latest first. A set only grows, so a cached one with the same
+// number of originals is up to date.
 type shelf struct {
 	mu   sync.Mutex
 	sets []shelved
@@ -458,7 +462,7 @@ type shelved struct {
 	set  *keptSet
 }
 
-const mostShelved = 16 << 20 // bytes of originals; read, they have several times as many
+const mostShelved = 16 << 20 // bytes of originals; parsed sets take several times as much memory
 
 func (s *shelf) get(name setName, n int) *keptSet {
 	s.mu.Lock()
@@ -490,7 +494,7 @@ func (s *shelf) put(name setName, k *keptSet) {
 	}
 }
 
-// find returns what is named in a set; nil if nothing.
+// find resolves a ref in one set; nil if the set is empty or does not have it.
 func (g *Gateway) find(ctx context.Context, key store.Key, set string, r recall.Ref) ([]recall.Piece, error) {
 	if set == "" {
 		return nil, nil
@@ -502,7 +506,7 @@ func (g *Gateway) find(ctx context.Context, key store.Key, set string, r recall.
 	return k.named(r)
 }
 
-// findAnywhere returns what some view of a reader names; nil if nothing.
+// findAnywhere resolves a ref in all conversations of a reader; nil if none has it.
 func (g *Gateway) findAnywhere(ctx context.Context, reader string, r recall.Ref) ([]recall.Piece, error) {
 	if reader == "" {
 		return nil, nil
@@ -517,14 +521,14 @@ func (g *Gateway) findAnywhere(ctx context.Context, reader string, r recall.Ref)
 	return g.find(ctx, found[0].Key, found[0].Set, r)
 }
 
-// What is looked at for what begins at a handle.
+// Limits of the search for content onward from a handle.
 const (
 	mostRecords = 64
-	mostSets    = 8 // that are read
+	mostSets    = 8 // sets that are parsed
 )
 
-// promised returns what the views of a reader name that have this ref, in the session if one there has it, the latest conversation first; nil
-// if none. Two conversations can begin with the same content: then the ref leads to both.
+// promised looks up an onward ref in the views sent to reader, newest first, preferring session; nil if no view has it.
+// Two conversations can begin with the same content: then the result is from both.
 func (g *Gateway) promised(ctx context.Context, reader, session string, r recall.Ref) ([]recall.Piece, error) {
 	if !r.Onward {
 		return nil, nil
@@ -567,19 +571,19 @@ func ofKind(kept []store.Original, kind string) [][]byte {
 	return all
 }
 
-// An asked recall is what a request to /mcp may read. It is in the context.
+// asked says whose originals a request to /mcp may read. It is passed in the context.
 type asked struct{ reader, session string }
 
 type askedKey struct{}
 
-// What requests to /mcp may cost.
+// Limits of requests to /mcp.
 const (
-	mostAsking     = 4           // at the same time; others wait
-	mostAskedBytes = 1 << 20     // of a request
-	mostAsked      = time.Minute // until the answer is sent
+	mostAsking     = 4           // at the same time; further ones wait
+	mostAskedBytes = 1 << 20     // size of a request
+	mostAsked      = time.Minute // time until the answer is sent
 )
 
-// newMCP returns the handler of /mcp. It keeps nothing between requests.
+// newMCP returns the handler of /mcp. It keeps no state between requests.
 func (g *Gateway) newMCP() http.Handler {
 	server := mcpserver.New("", func(ctx context.Context) (*mcpserver.State, error) {
 		a, ok := ctx.Value(askedKey{}).(asked)
@@ -599,7 +603,7 @@ func (g *Gateway) newMCP() http.Handler {
 	})
 }
 
-// serveMCP answers a request to /mcp.
+// serveMCP checks a request to /mcp, waits for one of mostAsking places, and answers it.
 func (g *Gateway) serveMCP(w http.ResponseWriter, r *http.Request, s *settings, t *target) {
 	a := asked{reader: g.readerOf(s, t), session: r.URL.Query().Get("session")}
 	if id := r.Header.Get(agents.SessionHeader); id != "" {
@@ -616,7 +620,8 @@ func (g *Gateway) serveMCP(w http.ResponseWriter, r *http.Request, s *settings, 
 		t.refuse(w, http.StatusBadRequest, "condense: the session is no ID")
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostAskedBytes)) // a slow client must take no turn
+	// The body is read before the request takes a place, so that a slow client blocks no other.
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostAskedBytes))
 	if err != nil {
 		status := http.StatusBadRequest
 		if _, large := errors.AsType[*http.MaxBytesError](err); large {
@@ -633,7 +638,8 @@ func (g *Gateway) serveMCP(w http.ResponseWriter, r *http.Request, s *settings, 
 		return
 	}
 	whole := http.NewResponseController(w)
-	_ = whole.SetWriteDeadline(time.Now().Add(mostAsked)) // nor must one that does not read
+	// A client that does not read the answer must give its place back.
+	_ = whole.SetWriteDeadline(time.Now().Add(mostAsked))
 	defer func() { _ = whole.SetWriteDeadline(time.Time{}) }()
 	g.mcp.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), askedKey{}, a)))
 }

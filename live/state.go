@@ -26,35 +26,34 @@ import (
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
-// What is kept in memory of conversations. The store has the rest.
+// Limits of the sessions kept in memory. The store has the rest.
 const (
 	mostSessions = 1000
-	mostLineages = 64 // of a session
+	mostLineages = 64 // per session
 )
 
-// patience is how long a request waits for another one of its lineage. Then it goes on with the view
-// as it is.
+// patience is how long a request waits for another one that decides about its lineage. Then it uses the view as it is.
 const patience = 50 * time.Millisecond
 
-// Sessions are the keys seen last, each with its lineages.
+// sessions holds the most recently used sessions by key.
 type sessions struct {
 	mu  sync.Mutex
 	all map[store.Key]*session
 }
 
-// A session has the lineages of a key: of a conversation, its branches and its sub-agents.
+// A session holds the lineages of a key: a conversation, its branches and its sub-agents.
 type session struct {
 	key      store.Key
 	used     time.Time // guarded by sessions.mu
 	mu       sync.Mutex
 	loaded   bool
-	changes  int64           // of the store, when it was loaded
-	failed   error           // why the store could not be read last
+	changes  int64           // the store's change counter when the session was loaded
+	failed   error           // error of the last attempt to read the store; nil if it succeeded
 	entries  []*entry        // the latest first
-	guess    *entry          // of what was sent while nothing could be read
-	lost     bool            // records of it were deleted, or damaged
+	guess    *entry          // lineage sent while the store could not be read
+	lost     bool            // some of its records were deleted, or are damaged
 	damaged  map[string]bool // IDs of records that cannot be read
-	found    []string        // those of them that were not yet reported
+	found    []string        // damaged IDs that were not yet reported
 	asides   asides
 	controls map[string]*control // by family
 }
@@ -62,39 +61,41 @@ type session struct {
 // An entry is a lineage in memory.
 type entry struct {
 	id   string
-	turn chan struct{} // has a value while a request decides about the lineage
+	turn chan struct{} // holds a value while a request decides about the lineage
 
-	storing atomic.Bool // who has the turn stores what became of the last request, which takes as long as the database may
+	storing atomic.Bool // turn is held to store the last outcome, which can take long
 
 	// Guarded by session.mu.
-	version      int64 // of the record; 0 if there is none
-	unsaved      bool  // the store was away when the state was to be saved
+	version      int64 // of the stored record; 0 if there is none
+	unsaved      bool  // the store could not be reached when the state should have been saved
 	reader       string
 	state        *lineage.State
 	conversation string        // the same for all epochs of a conversation
 	prepared     *prepared     // for the next epoch
-	preparing    chan struct{} // closed when prepared is there, or is not to come; nil if nothing is under way
-	abandon      func()        // ends that
-	retry        int           // tokens below which another attempt has no use
-	refused      bool          // the vendor has refused the last request as too long, in the middle of the answer
+	preparing    chan struct{} // closed when prepared is set, or will not be set; nil if no preparation is running
+	abandon      func()        // cancels the preparation
+	retry        int           // size in tokens below which another attempt is useless
+	refused      bool          // the vendor refused the last request as too long, in the middle of the answer
 	shadow       shadow
-	counted      counted   // of the last answer
-	guessed      wire.Hash // the end of what was sent on a guess
+	counted      counted   // prompt sizes of the last answer
+	guessed      wire.Hash // rolling hash at the end of a view that was sent without being stored
 	about        *about
-	failed       failure // of what was asked for
+	failed       failure // of the last ordered condensation
 }
 
-// A stored lineage is what a record holds.
+// stored is the JSON content of a lineage's record.
 type stored struct {
 	Conversation string `json:"conversation"`
 	About        *about `json:"about,omitempty"`
 	*lineage.State
 }
 
-// tenant is a keyed hash of the credentials of a request: what identifies a client to us without being
-// usable as its key. The tokens of a plan change every few hours, in the middle of conversations: then the account counts,
-// as the client names it, and with it the subject of the token, if that has one. Both are only claims here: the vendor checks them later. A
-// conversation is found by its content, so that a client which names another's account gets nothing but a condensation of what it sent. Of a client with the token of a tenant, the name of the tenant is in front, and in the hash.
+// tenant returns a keyed hash of a request's credentials: it identifies a client, but cannot be used as its key. The
+// token of a plan changes every few hours, in the middle of conversations, so for plans the account that the client
+// names is hashed instead, together with the token's subject if it has one. Neither is verified here; the vendor does
+// that later. A false claim gains nothing: conversations are found by their content, so a client that names another's
+// account only gets a condensation of messages that it sent itself. For a client with a tenant's token, the tenant's
+// name is part of the hash, and its prefix.
 func (g *Gateway) tenant(c caller, h http.Header, body []byte) string {
 	mac, name := hmac.New(sha256.New, g.secret), ""
 	if c.tenant != "" {
@@ -123,8 +124,8 @@ func (g *Gateway) tenant(c caller, h http.Header, body []byte) string {
 	return name + hex.EncodeToString(mac.Sum(nil)[:size])
 }
 
-// loginOf returns the part of the token of a plan that is the same in all tokens of a login: whose it is, if the token is a JWT. It is not checked here,
-// but by the vendor. The tokens of Claude's plans have no such part.
+// loginOf returns the subject of a plan's token, which stays the same in all tokens of a login; empty if the token is
+// no JWT, like those of Claude's plans, or has no subject. The signature is not checked here, but by the vendor.
 func loginOf(authorization string) string {
 	_, token, _ := strings.Cut(authorization, " ")
 	parts := strings.Split(token, ".")
@@ -139,14 +140,15 @@ func loginOf(authorization string) string {
 	return rawjson.Text(rawjson.Field(claims, "sub"))
 }
 
-// opening replaces the session of clients that name none. Without it all their conversations would be one session,
-// which an SDK in a server fills with thousands.
+// opening returns a session ID for clients that send none: the rolling hash at the first message of the user. Without
+// it all their conversations would share one session, which an SDK in a server fills with thousands.
 func opening(messages []wire.Message, rolling []wire.Hash) string {
 	i := max(0, slices.IndexFunc(messages, func(m wire.Message) bool { return m.Role == "user" }))
 	return "opening:" + hex.EncodeToString(rolling[i][:])
 }
 
-// of returns the session of a key.
+// of returns the session of a key. It creates one if there is none, and drops the least recently used ones over the
+// limit.
 func (s *sessions) of(key store.Key, now time.Time) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +173,8 @@ func (s *sessions) of(key store.Key, now time.Time) *session {
 	return got
 }
 
-// load reads the records of the session if that has not happened, or if another gateway may have saved some since.
+// load reads the session's records, unless it has them and the store has not changed since. It returns the store's
+// error.
 func (s *session) load(ctx context.Context, from store.Store) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,7 +182,8 @@ func (s *session) load(ctx context.Context, from store.Store) error {
 	return s.failed
 }
 
-// known returns why nothing is known of the session, or nil. What is known is better than nothing. The caller holds s.mu.
+// known returns the store's error if nothing is in memory about the session; otherwise nil, because old knowledge is
+// better than none. The caller holds s.mu.
 func (s *session) known() error {
 	if s.loaded || s.entries != nil {
 		return nil
@@ -228,10 +232,11 @@ func (s *session) read(ctx context.Context, from store.Store) error {
 		if isNew || e.version != r.Version {
 			data := stored{State: &lineage.State{}}
 			if err := json.Unmarshal(r.Data, &data); err != nil || data.State == nil {
-				continue // of another version: the lineage begins again
+				continue // written by another version: the lineage begins again
 			}
 			data.ID, data.Family = r.ID, cmp.Or(data.Family, data.Conversation)
-			if e.version = r.Version; !e.unsaved || !e.state.Follows(data.State) { // else what could not be stored is newer
+			// An unsaved state in memory that follows the stored one is newer.
+			if e.version = r.Version; !e.unsaved || !e.state.Follows(data.State) {
 				e.state, e.reader, e.unsaved, e.about = data.State, r.Reader, false, data.About
 			}
 			if isNew {
@@ -249,24 +254,25 @@ func (s *session) read(ctx context.Context, from store.Store) error {
 	return nil
 }
 
-// A claim is a lineage that a request decides about.
+// A claim is a request's hold on the lineage that it belongs to.
 type claim struct {
 	*entry
 	session *session
 	state   *lineage.State // a copy
-	based   int64          // the version that it is a copy of
+	based   int64          // version of the record that state was copied from
 	kind    lineage.Kind
-	mine    bool          // the request may change it; otherwise another one does
+	mine    bool          // the request holds the entry's turn, so it may change the lineage
 	lost    bool          // the conversation is not new, but its record was deleted
-	unread  bool          // the store, which is away, may know more: what is sent is a guess, and not remembered
-	over    *store.Record // of an epoch: the record that it goes on from
+	unread  bool          // the store cannot be reached and may know more: the view is a guess, and not remembered
+	over    *store.Record // for an epoch: the record that it continues
 
-	reads string      // who can recall what the request brings
-	keep  *store.Kept // for the epoch; nil for nothing
-	most  int64       // bytes that may be kept
+	reads string      // identity that can recall content of the request; empty if nobody can
+	keep  *store.Kept // originals to store with the epoch; nil for none
+	most  int64       // bytes of originals that may be stored
 }
 
-// claim finds the lineage of a request and waits a little until no other request decides about it.
+// claim finds the lineage of a request, and waits up to patience while another request decides about it. If the wait
+// ends, the claim is not mine. The error is the store's or the context's.
 func (s *session) claim(ctx context.Context, r *wire.Request, rolling []wire.Hash) (*claim, error) {
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
@@ -280,10 +286,11 @@ func (s *session) claim(ctx context.Context, r *wire.Request, rolling []wire.Has
 		default:
 			select {
 			case c.turn <- struct{}{}:
-				<-c.turn // the state may be another one by now: look again
+				<-c.turn // the state may have changed by now: look again
 				continue
 			case <-deadline.C:
-				if c.storing.Load() { // what this request goes on from: a view that forgets it would break the prefix later
+				// This request continues from the state being stored: a view without it would break the prefix later.
+				if c.storing.Load() {
 					deadline.Reset(patience)
 					continue
 				}
@@ -304,7 +311,7 @@ func (s *session) claim(ctx context.Context, r *wire.Request, rolling []wire.Has
 	}
 }
 
-// find returns the lineage of a request, as far as it is known.
+// find returns the lineage of a request as far as it is known, without claiming it.
 func (s *session) find(r *wire.Request, rolling []wire.Hash) (*claim, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -339,7 +346,8 @@ func (s *session) find(r *wire.Request, rolling []wire.Hash) (*claim, error) {
 	return c, nil
 }
 
-// newID names a record by what it is the first of: two gateways that begin the same lineage meet at its record. The caller holds s.mu.
+// newID derives a record's ID from the session and the request that begins the lineage, so that two gateways that begin
+// the same lineage use the same record. The caller holds s.mu.
 func (s *session) newID(rolling []wire.Hash) string {
 	const size = 16
 	h := sha256.New()
@@ -360,19 +368,19 @@ func (s *session) newID(rolling []wire.Hash) string {
 			known++
 		}
 	}
-	if known > 0 { // the client came back to where one began
+	if known > 0 { // the client came back to the beginning of another lineage
 		return id + "." + strconv.Itoa(known)
 	}
 	return id
 }
 
-// answered reports whether a request has an answer of the model: then its conversation is not new.
+// answered reports whether a request contains an answer of the model: then its conversation is not new.
 func answered(r *wire.Request) bool {
 	return slices.ContainsFunc(r.Messages, func(m wire.Message) bool { return m.Role == "assistant" })
 }
 
-// current reports whether no other gateway has sent a later request of the conversation, as far as that can be seen: the last answer is to a request
-// that was sent from here, or was known here.
+// current reports whether, as far as can be seen here, no other gateway has sent a later request of the conversation:
+// the request that led to the last answer was sent from here, or its state is known here.
 func (s *session) current(r *wire.Request, rolling []wire.Hash) bool {
 	last := len(r.Messages) - 1
 	for last >= 0 && r.Messages[last].Role != "assistant" {
@@ -392,7 +400,7 @@ func (s *session) current(r *wire.Request, rolling []wire.Hash) bool {
 	})
 }
 
-// release ends the claim.
+// release ends the claim, so that another request can decide about the lineage.
 func (c *claim) release() {
 	if c.mine {
 		c.mine = false
@@ -400,11 +408,12 @@ func (c *claim) release() {
 	}
 }
 
-// newEntry returns the entry of a new record for the same conversation, which the caller has claimed, and what it goes on from.
+// newEntry returns a claimed entry for a new record of the same conversation, and a reference to the record that it
+// continues, nil if there is none.
 func (c *claim) newEntry() (*entry, *store.Record) {
 	e := &entry{id: rand.Text(), turn: make(chan struct{}, 1), conversation: c.conversation, shadow: c.shadow, about: c.about}
 	e.turn <- struct{}{}
-	if c.based == 0 { // there is no record: two gateways meet at the name, the first that is free
+	if c.based == 0 { // without a record, two gateways must choose the same ID: the first one that is free
 		c.session.mu.Lock()
 		defer c.session.mu.Unlock()
 		taken := true
@@ -417,7 +426,8 @@ func (c *claim) newEntry() (*entry, *store.Record) {
 	return e, &store.Record{ID: c.id, Version: c.based}
 }
 
-// save keeps the state, in the store too if durable is set. The caller must have claimed it.
+// save makes the state current in memory and, if durable is set, in the store first. The caller must hold the claim.
+// The error wraps [store.ErrConflict] if another gateway has saved the record.
 func (c *claim) save(ctx context.Context, in store.Store, durable bool, now time.Time) error {
 	if !c.mine {
 		return errors.New("another request decides about this conversation")
@@ -456,7 +466,7 @@ func (c *claim) save(ctx context.Context, in store.Store, durable bool, now time
 		}
 		c.over = nil
 	case c.version != c.based:
-		return nil // another gateway knows more by now
+		return nil // another gateway has saved a newer state
 	}
 	c.state.ID = c.id
 	c.entry.state, c.reader = c.state, c.reads
@@ -468,14 +478,14 @@ func (c *claim) save(ctx context.Context, in store.Store, durable bool, now time
 	return nil
 }
 
-// said is what is stored about the conversation.
+// said returns the description to store with the lineage.
 func (c *claim) said() *about {
 	c.session.mu.Lock()
 	defer c.session.mu.Unlock()
 	return c.about
 }
 
-// late notes that the state is to be stored later if the store cannot be used now.
+// late marks the state to be stored later, if err means that the store cannot be used now.
 func (c *claim) late(err error) {
 	if unstored(err) {
 		c.session.mu.Lock()
@@ -484,7 +494,7 @@ func (c *claim) late(err error) {
 	}
 }
 
-// again takes up the state that another gateway has stored.
+// again reloads the state, after another gateway has stored one.
 func (c *claim) again(ctx context.Context, from store.Store) error {
 	if err := c.session.load(ctx, from); err != nil {
 		return err
@@ -496,7 +506,8 @@ func (c *claim) again(ctx context.Context, from store.Store) error {
 	return nil
 }
 
-// latest takes up the state as it is now, after the answer, to add what the vendor reported.
+// latest claims the lineage with its current state after the answer, to add the vendor's report. It returns false if
+// the context ends or there is no state.
 func (c *claim) latest(ctx context.Context) bool {
 	select {
 	case c.turn <- struct{}{}:

@@ -21,7 +21,7 @@ import (
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
-// recallTool is the tool that the gateway adds to requests and answers itself.
+// recallTool is the tool that the gateway adds to requests. It answers the calls itself.
 var recallTool = &wire.Tool{
 	Name: "condense_recall",
 	Description: `Older parts of this conversation may be shortened. A stub such as "[… 75 lines h:HANDLE]" has the handle of the whole content, ten digits of 0-9 and a-f: ` +
@@ -34,16 +34,18 @@ var recallTool = &wire.Tool{
 	}(),
 }
 
-// noRoom is what a call returns whose result would not fit.
+// noRoom is the result of a call whose content would not fit into the window.
 const noRoom = "[condense recall: this does not fit into what is left of the context window. Ask for less of it: lines, or a pattern.]"
 
-// mostRounds is how often the vendor is asked again in one answer to the client. What is called after that returns that the limit is reached.
+// mostRounds is how often the vendor is asked again within one answer to the client. Later calls get limitReached as
+// their result.
 const mostRounds = 3
 
 const limitReached = "[condense recall: the limit of recalls in one answer is reached. Go on with what is known; later answers can recall again.]"
 
-// A record of a session that is no lineage: what is put back where the client's messages have a rolling hash, or that a conversation
-// which begins with a message has the tool.
+// An aside is a record of a session that is no lineage. With a Round, it holds messages to put back after the client's
+// message with the rolling hash At; without one, it says that the conversation whose first user message has that hash
+// has the tool.
 type aside struct {
 	At      wire.Hash   `json:"at"`
 	Round   *wire.Round `json:"round,omitempty"`
@@ -52,13 +54,14 @@ type aside struct {
 	id      string
 }
 
-// The IDs of such records begin so: they never change, and every branch of the conversation needs them.
+// Prefixes of the IDs of asides. Asides are separate records because they never change, and every branch of the
+// conversation needs them.
 const (
 	roundPrefix = "round:"
 	toolPrefix  = "tool:"
 )
 
-// asides are those of a session.
+// asides holds the asides of a session, by their rolling hash.
 type asides struct {
 	tools  map[wire.Hash]*aside
 	rounds map[wire.Hash][]*aside
@@ -67,7 +70,7 @@ type asides struct {
 func (a *asides) add(r *store.Record) {
 	one := &aside{id: r.ID, version: r.Version, updated: r.Updated}
 	if json.Unmarshal(r.Data, one) != nil {
-		return // of another version
+		return // written by another version
 	}
 	if a.tools == nil {
 		a.tools, a.rounds = map[wire.Hash]*aside{}, map[wire.Hash][]*aside{}
@@ -80,12 +83,12 @@ func (a *asides) add(r *store.Record) {
 	}
 }
 
-// isAside reports whether a record is none of a lineage.
+// isAside reports whether id is the ID of an aside's record.
 func isAside(id string) bool {
 	return strings.HasPrefix(id, roundPrefix) || strings.HasPrefix(id, toolPrefix)
 }
 
-// keep saves an aside.
+// keep stores an aside under a new ID, and adds it to the session. The error is the store's.
 func (s *session) keep(ctx context.Context, in store.Store, prefix string, one *aside, now time.Time) error {
 	data, err := json.Marshal(one)
 	if err != nil {
@@ -101,11 +104,12 @@ func (s *session) keep(ctx context.Context, in store.Store, prefix string, one *
 	return nil
 }
 
-// equip adds the tool to the request, and puts back what the client does not know of earlier answers. From then on x.r is the request that the
-// client would have sent if the tool were its own. Whether a conversation has the tool is decided with its first request.
+// equip adds the tool to the request, and puts back the calls and results of earlier answers, which the client does not
+// have. Afterwards x.r is the request that the client would have sent if the tool were its own. Whether a conversation
+// has the tool is decided with its first request.
 func (x *exchange) equip(ctx context.Context, h http.Header, session *session) error {
 	if x.s.Observe {
-		return nil // nothing is changed
+		return nil // observing changes no request
 	}
 	first := firstUser(x.r.Messages)
 	opening := x.rolling[first]
@@ -122,7 +126,7 @@ func (x *exchange) equip(ctx context.Context, h http.Header, session *session) e
 	if known.tools[opening] == nil {
 		began := slices.ContainsFunc(x.r.Messages, func(m wire.Message) bool { return m.Role == "assistant" })
 		switch {
-		case without: // its prefix must not change any more
+		case without: // the conversation began without the tool, and its cached prefix must not change
 			return nil
 		case began && (x.session == "" || len(known.tools) == 0):
 			return nil
@@ -157,8 +161,8 @@ func (x *exchange) equip(ctx context.Context, h http.Header, session *session) e
 	return nil
 }
 
-// mayHaveTool reports whether a conversation that begins may have the tool. The login of a plan gets nothing that the agent does not send
-// itself, and an answer that the vendor stores would be continued without us.
+// mayHaveTool reports whether a new conversation may get the tool. Requests with a plan's login may contain only what
+// the agent itself sends, and an answer that the vendor stores would be continued without the gateway.
 func (x *exchange) mayHaveTool(h http.Header) bool {
 	stored := x.r.API == wire.Responses && !bytes.Equal(bytes.TrimSpace(rawjson.Field(x.r.Body, "store")), []byte("false"))
 	return !agents.Subscription(h) && !x.r.Compacts && !stored && !x.t.count && !canCall(x.r.Tools)
@@ -168,7 +172,7 @@ func firstUser(messages []wire.Message) int {
 	return max(0, slices.IndexFunc(messages, func(m wire.Message) bool { return m.Role == "user" }))
 }
 
-// recall answers a call of the tool.
+// recall answers a call of the tool. failed reports that text is an error message.
 func (x *exchange) recall(ctx context.Context, c wire.Call) (text string, failed bool) {
 	var texts []string
 	err := x.safely("recall", func() error {
@@ -189,10 +193,11 @@ func (x *exchange) recall(ctx context.Context, c wire.Call) (text string, failed
 	return strings.Join(texts, "\n"), false
 }
 
-// A spliced is the body of an answer in which the calls of the tool are answered.
+// A spliced is the body of an answer whose calls of the tool the gateway answers: it continues with the vendor's next
+// answer.
 type spliced struct {
 	x       *exchange
-	r       *http.Request // the first one
+	r       *http.Request // the client's request
 	stop    context.CancelFunc
 	body    io.ReadCloser // of the vendor's answer
 	splice  *wire.Splice
@@ -201,9 +206,9 @@ type spliced struct {
 	out     []byte
 	err     error
 	asked   int
-	added   [][]byte    // messages after those of the first request
-	calls   []wire.Call // so far
-	replies chan reply  // the next answer
+	added   [][]byte    // messages to send after those of the first request
+	calls   []wire.Call // all calls so far
+	replies chan reply  // receives the vendor's next answer; nil if none is awaited
 }
 
 type reply struct {
@@ -211,13 +216,13 @@ type reply struct {
 	err error
 }
 
-// spliceable reports whether an answer is looked at for calls of the tool.
+// spliceable reports whether an answer is searched for calls of the tool.
 func (x *exchange) spliceable(res *http.Response) bool {
 	return x.equipped != nil && !x.t.count && !x.compacts && res.StatusCode == http.StatusOK && res.Header.Get("Content-Encoding") == ""
 }
 
-// answerCalls makes the answer one in which the calls of the tool are answered. An answer that is no stream is read first, unless it
-// is larger than a request may be.
+// answerCalls replaces the body of an answer by one in which the calls of the tool are answered. A stream is processed
+// while the client reads it. Any other answer is read entirely first, or passed through if it is larger than MaxBody.
 func (x *exchange) answerCalls(r *http.Request, res *http.Response) (*http.Response, error) {
 	ctx, stop := context.WithCancel(r.Context())
 	s := &spliced{x: x, r: r.WithContext(ctx), stop: stop, body: res.Body, splice: wire.NewSplice(x.r.API, recallTool.Name, x.s.MaxBody), buf: make([]byte, 32<<10)}
@@ -279,7 +284,7 @@ func withBody(res *http.Response, body []byte) *http.Response {
 	return res
 }
 
-// Read reads the answer for the client.
+// Read returns the answer for the client, and asks the vendor again as needed.
 func (s *spliced) Read(p []byte) (int, error) {
 	for len(s.out) == 0 && s.err == nil {
 		if s.replies != nil {
@@ -325,7 +330,8 @@ func (s *spliced) Close() error {
 	return s.body.Close()
 }
 
-// turn asks the vendor again, or ends the answer.
+// turn answers the calls after a part of the stream has ended: it asks the vendor again in the background, or ends the
+// answer.
 func (s *spliced) turn() {
 	messages, err := s.next(s.r.Context())
 	if err != nil {
@@ -349,7 +355,7 @@ func (s *spliced) turn() {
 	}(s.replies)
 }
 
-// await waits for the next answer, and keeps the client's connection alive.
+// await waits for the vendor's next answer, or for the time to send a ping that keeps the client's connection alive.
 func (s *spliced) await() {
 	wait := time.NewTimer(s.x.pingEvery)
 	defer wait.Stop()
@@ -380,8 +386,8 @@ func (s *spliced) await() {
 	}
 }
 
-// next answers the calls of the tool. It returns the messages of the next request to the vendor, or nil if the answer ends: then
-// what is to be put back is kept.
+// next answers the calls of the tool. It returns the messages of the next request to the vendor, or nil if the answer
+// ends here, after storing the round to put back later.
 func (s *spliced) next(ctx context.Context) ([][]byte, error) {
 	x := s.x
 	calls := s.splice.Calls()
@@ -392,7 +398,7 @@ func (s *spliced) next(ctx context.Context) ([][]byte, error) {
 			text, failed = x.recall(ctx, c)
 		}
 		if size := x.tokens + tokensOf(rawjson.Array(s.added)) + tokensOf(rawjson.Array(results)) + len(text)/bytesPerToken; size > x.policy.Limit+(x.policy.Window-x.policy.Limit)/2 {
-			text, failed = noRoom, true // the vendor would refuse the request, and the client its answer
+			text, failed = noRoom, true // the vendor would refuse the request, and the client would lose its answer
 		}
 		results = append(results, wire.Result(x.r.API, c.ID, text, failed))
 	}
@@ -413,14 +419,15 @@ func (s *spliced) next(ctx context.Context) ([][]byte, error) {
 	return slices.Concat(view, s.added), nil
 }
 
-// ask sends another request for the same answer.
+// ask sends the vendor the next request for the same answer to the client.
 func (s *spliced) ask(messages [][]byte) (*http.Response, error) {
 	again := s.r.Clone(s.r.Context())
 	replaceBody(again, s.x.r.With(messages))
 	return s.x.t.upstream.RoundTrip(again)
 }
 
-// putBack keeps what the client does not know of the answer. It has to be on disk before the client can send the answer back.
+// putBack stores the parts of the answer that the client does not get. They must be on disk before the client can send
+// the answer back.
 func (x *exchange) putBack(ctx context.Context, messages, results [][]byte, calls []wire.Call) error {
 	round, err := wire.NewRound(x.r.API, messages, results, calls)
 	if err != nil {
@@ -431,7 +438,7 @@ func (x *exchange) putBack(ctx context.Context, messages, results [][]byte, call
 	if err := x.equipped.keep(ctx, x.store, roundPrefix, &aside{At: x.at, Round: round}, x.s.Now()); err != nil {
 		return err
 	}
-	// The thinking after a result is the answer to what was sent with it.
+	// The thinking after a result belongs to the messages that were sent with it, so these count as sent.
 	all, err := wire.ParseMessages(x.r.API, messages)
 	if err != nil || x.claim == nil || !x.claim.latest(ctx) {
 		return err
@@ -442,7 +449,7 @@ func (x *exchange) putBack(ctx context.Context, messages, results [][]byte, call
 	return x.claim.save(ctx, x.store, true, x.s.Now())
 }
 
-// later adds the answer to a request that the client did not send to the statistics.
+// later adds the answer to a request of the gateway's own to the statistics.
 func (x *exchange) later(a wire.Answer) {
 	if a.Input == 0 {
 		return

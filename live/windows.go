@@ -22,27 +22,28 @@ import (
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
-// A Window is what is known of the window of a model that neither the configuration nor the table of models tells, or whose server cuts what is
-// longer than its window.
+// A Window describes the window of a model that neither the configuration nor the table of models has, or whose server
+// cuts longer prompts.
 type Window struct {
 	Upstream string `json:"upstream"`
 	Model    string `json:"model"`
-	Tokens   int    `json:"window"` // that conversations are condensed for
-	From     string `json:"from"`   // [WindowServer], [WindowUsual], [WindowNotKnown] or empty: the table or the configuration
-	// Truncated counts answers whose prompt the server has cut, and Taken is how many tokens it took of the last one, about Counted of ours.
+	Tokens   int    `json:"window"` // tokens that conversations are condensed to fit
+	From     string `json:"from"`   // one of the constants below; empty: the table or the configuration
+	// Truncated counts the answers whose prompt the server has cut. Of the last such prompt the server took Taken
+	// tokens by its count, and the gateway sent Counted by its own.
 	Truncated int `json:"truncated,omitempty"`
 	Taken     int `json:"taken,omitempty"`
 	Counted   int `json:"counted,omitempty"`
 }
 
-// Where the window of a [Window] is from.
+// The values of Window.From.
 const (
-	WindowServer   = "server"    // the server says it
-	WindowUsual    = "usual"     // the server gives its models so much unless it is configured otherwise, which it does not say
-	WindowNotKnown = "not known" // nothing says it: the window of the profile is assumed
+	WindowServer   = "server"    // reported by the server
+	WindowUsual    = "usual"     // the default of a server that does not report its configuration
+	WindowNotKnown = "not known" // no source has it: the profile's window is assumed
 )
 
-// Remedy says what to do, where something has to be done; else it is empty.
+// Remedy returns a line for the configuration that corrects the window, or an empty string if none is needed.
 func (w *Window) Remedy() string {
 	tokens := "TOKENS"
 	switch {
@@ -54,42 +55,44 @@ func (w *Window) Remedy() string {
 	return fmt.Sprintf("models: {%q: {window: %s}} in condense.yaml", w.Model, tokens)
 }
 
-// windows are those that servers have told, or were asked for.
+// windows holds the windows that servers have reported or were asked for.
 type windows struct {
 	mu  sync.Mutex
 	of  map[windowKey]*modelWindow
-	cut map[string]bool // conversations of which a prompt was cut
+	cut map[string]bool // conversations with a prompt that was cut
 }
 
 type windowKey struct{ base, model string }
 
-// A modelWindow is what is known of a window, and what was asked. Guarded by windows.mu.
+// A modelWindow is a model's window with the progress of asking the server. It is guarded by windows.mu.
 type modelWindow struct {
 	Window
 
-	said  bool // in the log
-	under bool // the server is being asked
+	said  bool // the warning is in the log
+	under bool // a question to the server is under way
 	times int
 	last  time.Time
 }
 
-// Limits of what is remembered of models and conversations, which clients name.
+// Limits of the models and conversations remembered, because clients can name any number of them.
 const (
 	mostWindows = 200
 	mostCut     = 1000
 )
 
-// Between two questions about a window the time doubles until the server answers; then it is the longest, because a server can restart with another one.
+// The pause between two questions about a window doubles until the server answers. Then it is latestAgain, because a
+// server can restart with another window.
 const (
 	soonestAgain = time.Second
 	latestAgain  = 10 * time.Minute
 )
 
-// elsewhere are models that only their vendors run: no server in reach has to be asked.
+// elsewhere matches models that only their vendors run, so that no server nearby needs to be asked.
 var elsewhere = regexp.MustCompile(`^(?:.*/)?(?:claude|gpt-\d|chatgpt|o\d|gemini|grok)`)
 
-// windowOf returns the window of the model of a request whose profile has one of no user: what the server says if it is nearby, what the table
-// says, or the window of the profile. It never waits.
+// windowOf returns the window, in tokens, of a request's model if the user has not set one: the one reported by a
+// server nearby, else the one in the table of models, else assumed, the profile's. It never waits; a question to the
+// server runs in the background.
 func (x *exchange) windowOf(assumed int) int {
 	u := x.t.upstream
 	if u == nil || x.t.compress || x.declared || elsewhere.MatchString(strings.ToLower(x.r.Model)) && x.known > 0 {
@@ -99,7 +102,7 @@ func (x *exchange) windowOf(assumed int) int {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	w := ws.get(windowKey{u.base.String(), x.r.Model}, u.name)
-	if w == nil { // too many
+	if w == nil { // too many models
 		return cmp.Or(x.known, assumed)
 	}
 	if !u.nearby() {
@@ -118,13 +121,14 @@ func (x *exchange) windowOf(assumed int) int {
 		known, model, log := x.known, x.r.Model, x.s.Logger
 		x.background.Go(func() { x.askWindow(u, w, model, known, assumed, log) })
 	}
-	if w.From == WindowServer || w.From == WindowUsual && w.times > 1 && !w.under { // a server that has loaded the model may know better
+	// A usual window counts from the second answer on: a server that has loaded the model may know better.
+	if w.From == WindowServer || w.From == WindowUsual && w.times > 1 && !w.under {
 		return w.Tokens
 	}
 	return cmp.Or(x.known, assumed)
 }
 
-// get returns what is known of a model; nil if there are too many. The caller holds ws.mu.
+// get returns the entry of a model, new if there is none; nil if there are too many. The caller holds ws.mu.
 func (ws *windows) get(k windowKey, upstream string) *modelWindow {
 	w := ws.of[k]
 	if w == nil && len(ws.of) < mostWindows {
@@ -137,7 +141,7 @@ func (ws *windows) get(k windowKey, upstream string) *modelWindow {
 	return w
 }
 
-// unknown says once that nothing tells the window. The caller holds windows.mu.
+// unknown notes that no source has the window, and logs that once. The caller holds windows.mu.
 func (w *modelWindow) unknown(log *slog.Logger, assumed int) {
 	w.Tokens, w.From = assumed, WindowNotKnown
 	if w.said {
@@ -148,7 +152,7 @@ func (w *modelWindow) unknown(log *slog.Logger, assumed int) {
 		"model", w.Model, "upstream", w.Upstream, "assumed", assumed, "remedy", w.Remedy())
 }
 
-// askWindow asks a server for the window of a model.
+// askWindow asks a server for the window of a model, and stores the answer in w.
 func (g *Gateway) askWindow(u *upstream, w *modelWindow, model string, known, assumed int, log *slog.Logger) {
 	tokens, from := 0, ""
 	err := g.safely("window", func() error {
@@ -169,7 +173,7 @@ func (g *Gateway) askWindow(u *upstream, w *modelWindow, model string, known, as
 			log.Info("the server tells the window of a model", "model", model, "upstream", u.name, "window", tokens, "from", from)
 		}
 		w.Tokens, w.From = tokens, from
-	case w.From == WindowServer: // it does not answer now
+	case w.From == WindowServer: // the server does not answer now
 	case known > 0:
 		w.Tokens, w.From = known, ""
 	default:
@@ -177,10 +181,11 @@ func (g *Gateway) askWindow(u *upstream, w *modelWindow, model string, known, as
 	}
 }
 
-// patienceWithServer is how long all questions about a window may take. No request waits for them.
+// patienceWithServer limits all questions about a window together. No request waits for them.
 const patienceWithServer = 3 * time.Second
 
-// nearby reports whether an upstream can be a server of models on this machine or in its network. A name other than localhost may lead anywhere.
+// nearby reports whether an upstream can be a model server on this machine or its network. A host name can resolve to
+// any address, so private checks it before anything is sent.
 func (u *upstream) nearby() bool {
 	if u.vendors || u.host.Of != "" {
 		return false
@@ -191,18 +196,18 @@ func (u *upstream) nearby() bool {
 
 func inReach(ip net.IP) bool { return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() }
 
-// private reports whether all addresses of an upstream are of this machine or its network.
+// private reports whether all addresses of an upstream are on this machine or its network.
 func (u *upstream) private(ctx context.Context) bool {
 	all, err := net.DefaultResolver.LookupIP(ctx, "ip", u.base.Hostname())
 	return err == nil && len(all) > 0 && !slices.ContainsFunc(all, func(ip net.IP) bool { return !inReach(ip) })
 }
 
-// usualContext is what Ollama gives a model on small machines if neither the model nor the server is configured otherwise, and what older versions
-// do not report.
+// usualContext is the window, in tokens, that Ollama gives a model on small machines unless the model or the server is
+// configured otherwise. Older versions do not report it.
 const usualContext = 4096
 
-// askWindow asks the server for the window of a model, in the words of llama.cpp, Ollama, LM Studio, and of vLLM and SGLang. No credentials are
-// sent. It returns 0 if none of them answers.
+// askWindow asks the server for the window of a model, with the endpoints of llama.cpp, Ollama, LM Studio, vLLM and
+// SGLang in turn. It sends no credentials. It returns 0 if none of them answers.
 func (u *upstream) askWindow(ctx context.Context, model string) (tokens int, from string) {
 	var props struct {
 		Settings struct {
@@ -234,7 +239,8 @@ func (u *upstream) askWindow(ctx context.Context, model string) (tokens int, fro
 	return 0, ""
 }
 
-// askOllama asks what Ollama has loaded, and else what the model is configured for.
+// askOllama returns the window with which Ollama has loaded the model, else the configured one, else the usual one; 0
+// if the server is not Ollama or does not have the model.
 func (u *upstream) askOllama(ctx context.Context, model string) (tokens int, from string) {
 	ask, err := json.Marshal(map[string]string{"model": model})
 	if err != nil {
@@ -280,7 +286,7 @@ func (u *upstream) askOllama(ctx context.Context, model string) (tokens int, fro
 	return least(usualContext, trained), WindowUsual
 }
 
-// least is the smaller one, of those that are known.
+// least returns the smaller of n and known, or n if known is 0.
 func least(n, known int) int {
 	if known > 0 {
 		return min(n, known)
@@ -288,7 +294,8 @@ func least(n, known int) int {
 	return n
 }
 
-// asks sends a question to the server of an upstream and reads the answer, if there is one, into to.
+// asks sends a request to an upstream's server and decodes the JSON answer into to. If there is no valid answer, to may
+// be unchanged.
 func (u *upstream) asks(ctx context.Context, method, path string, body []byte, to any) {
 	const largest = 4 << 20
 	at := *u.base
@@ -300,7 +307,7 @@ func (u *upstream) asks(ctx context.Context, method, path string, body []byte, t
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	res, err := u.transport.RoundTrip(r) // which follows no redirect
+	res, err := u.transport.RoundTrip(r) // follows no redirect
 	if err != nil {
 		return
 	}
@@ -310,22 +317,23 @@ func (u *upstream) asks(ctx context.Context, method, path string, body []byte, t
 	}
 	text, err := io.ReadAll(io.LimitReader(res.Body, largest))
 	if err != nil || json.Unmarshal(text, to) != nil {
-		return // another server
+		return // not the expected server
 	}
 }
 
-// A prompt was cut if the server counts this much less of it than we do: our count of text is never so far off.
+// Thresholds for a prompt that was cut: our count of text is never that much larger than the server's.
 const (
 	cutRatio    = 3
 	cutTokens   = 2000
-	stillRatio  = 1.5 // while the conversation grows and the server's count does not
+	stillRatio  = 1.5 // lower ones, for when the conversation grows and the server's count does not
 	stillTokens = 1000
 )
 
-// mediaTokens is an estimate of images and files that is part of our count, in a request.
+// mediaTokens estimates how many tokens of our count of a request are images and files.
 func mediaTokens(body []byte) int { return mediaSize * bytes.Count(body, []byte("base64")) }
 
-// truncated reports whether the server has cut the prompt of a turn, as servers of models on one's own machine do without a word. Vendors refuse it.
+// truncated reports whether the server has silently cut the prompt of a turn, as local model servers do. Vendors refuse
+// such prompts instead. It also counts and logs the event.
 func (x *exchange) truncated(a wire.Answer) bool {
 	if x.t.upstream == nil || x.t.upstream.vendors || x.t.upstream.host.Of != "" || x.t.compress || !a.Complete {
 		return false
@@ -366,10 +374,10 @@ func (x *exchange) truncated(a wire.Answer) bool {
 	return true
 }
 
-// counted is the size of a prompt as we and the server count it.
+// counted is the size of a prompt in tokens, by our count and by the server's.
 type counted struct{ ours, theirs int }
 
-// known returns what status shows of windows.
+// known returns the windows to show in the status, sorted by upstream and model.
 func (ws *windows) known() []Window {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -385,7 +393,7 @@ func (ws *windows) known() []Window {
 	return all
 }
 
-// addWindow adds what another gateway, or an earlier one, knew of a window.
+// addWindow merges a window known to another gateway, or to an earlier one, into all.
 func addWindow(all []Window, w Window) []Window {
 	i := slices.IndexFunc(all, func(k Window) bool { return k.Upstream == w.Upstream && k.Model == w.Model })
 	switch {
@@ -403,7 +411,7 @@ func addWindow(all []Window, w Window) []Window {
 	return all
 }
 
-// usersOwn reports whether the window of a profile is the user's own number.
+// usersOwn reports whether the user has set the window of a profile.
 func usersOwn(r *resolved) bool {
 	k := r.Origin("window").Kind
 	return k != config.FromDefault && k != config.FromComputed && k != config.FromModel
