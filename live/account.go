@@ -135,7 +135,8 @@ func (x *exchange) prepareLater() {
 		a = x.watcher.answer()
 	}
 	answered := x.status == http.StatusOK && a.Complete && p.url != nil
-	cached := x.r.API != wire.Messages || a.CacheRead+a.CacheWrite > 0 // otherwise the client does not use caching, and the whole prompt would be billed at the full price
+	// Otherwise the client does not use caching, and the whole prompt would be billed at the full price.
+	cached := x.r.API != wire.Messages || a.CacheRead+a.CacheWrite > 0
 	switch {
 	case answered && cached:
 		p.j.client = &client{x: x, url: p.url, header: p.header, body: p.j.body}

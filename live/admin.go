@@ -109,7 +109,8 @@ func (g *Gateway) forAdmins(next *http.ServeMux) http.Handler {
 		who, text, ok := s.admit(adminToken(r))
 		out := &outcome{ResponseWriter: w}
 		defer func() {
-			if r.URL.Path == "/metrics" && out.code() == http.StatusOK || out.code() == http.StatusNoContent { // these are requested every few seconds
+			// These are requested every few seconds.
+			if r.URL.Path == "/metrics" && out.code() == http.StatusOK || out.code() == http.StatusNoContent {
 				return
 			}
 			s.audit("admin", who, "page", page(next, r), "status", out.code(), "from", r.RemoteAddr)

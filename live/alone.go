@@ -46,7 +46,8 @@ func (x *exchange) alone(ctx context.Context, q *question) (*compressed, error) 
 		if q.budget == 0 || x.tokens <= q.budget || !again {
 			break
 		}
-		j.target = int(0.95 * float64(q.budget) / float64(x.tokens) * float64(target)) // the gateway and the chain count differently
+		// The gateway and the chain count differently.
+		j.target = int(0.95 * float64(q.budget) / float64(x.tokens) * float64(target))
 	}
 	a.messages, a.after, a.applied = x.view, x.tokens, []string{"condense:" + string(d.Reason)}
 	return a, nil
@@ -114,7 +115,8 @@ func (x *exchange) freeze(q *question, p *prepared, d epoch.Decision) (trial pla
 		return plan{}, false, err
 	}
 	trial = x.planOf(next)
-	for i := range min(q.frozen, next.Epoch.Cut) { // sameness counts by content: frozen messages may be encoded differently
+	// Sameness counts by content: frozen messages may be encoded differently.
+	for i := range min(q.frozen, next.Epoch.Cut) {
 		if i >= len(p.after) || i >= len(trial.view) || p.after[i].Hash != x.r.Messages[i].Hash {
 			return plan{}, false, fmt.Errorf("the chain changed message %d, which is frozen", i)
 		}

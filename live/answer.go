@@ -260,7 +260,8 @@ func (x *exchange) measured(ctx context.Context, a wire.Answer) error {
 		x.claim.refused = true
 		x.claim.session.mu.Unlock()
 	}
-	if a.Input == 0 || x.truncated(a) || !x.claim.latest(ctx) { // the vendor's count of a cut prompt says nothing about its full size
+	// The vendor's count of a cut prompt says nothing about its full size.
+	if a.Input == 0 || x.truncated(a) || !x.claim.latest(ctx) {
 		return nil
 	}
 	defer x.claim.release()

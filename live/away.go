@@ -13,7 +13,8 @@ import (
 // be stored. See docs/decisions/0035-fleet.md.
 
 const (
-	mostWait  = 15 * time.Second       // limit from the beginning of an outage; requests wait because another gateway may know more about them
+	// Limit from the beginning of an outage; requests wait because another gateway may know more about them.
+	mostWait  = 15 * time.Second
 	awayProbe = 200 * time.Millisecond // between attempts to reach the database
 	awayGrace = 3 * time.Second        // after an outage: time for other gateways to store their unsaved states
 	awayPoll  = 50 * time.Millisecond  // between checks for such states
@@ -117,7 +118,8 @@ func (c *claim) store(ctx context.Context, g *Gateway) error {
 	}
 	defer c.release()
 	err := c.save(ctx, g.store, true, g.current.Load().Now())
-	for try := 0; errors.Is(err, store.ErrConflict) && try < mostLost; try++ { // perhaps it was stored, and the confirmation was lost
+	// Perhaps it was stored, and the confirmation was lost.
+	for try := 0; errors.Is(err, store.ErrConflict) && try < mostLost; try++ {
 		if err := c.again(ctx, g.store); err != nil {
 			return err
 		}

@@ -270,7 +270,8 @@ func (x *exchange) compact(r *http.Request) (*http.Response, error) {
 	x.claim = x.seen // job uses it for the size of the part that is not condensed
 	j := x.job(epoch.Decision{}, false)
 	x.claim = nil
-	j.body, j.turn.NoRecall = x.r.With(items), true // no handles: the client drops the originals, so nothing could be recalled
+	// No handles: the client drops the originals, so nothing could be recalled.
+	j.body, j.turn.NoRecall = x.r.With(items), true
 	ctx, cancel := context.WithTimeout(r.Context(), compactFor)
 	defer cancel()
 	p, err := j.run(ctx, x.host, inline)

@@ -96,7 +96,8 @@ func (x *exchange) beginEpoch(ctx context.Context, o *occasion) (again bool, err
 		return false, err
 	}
 	trial := x.planOf(next)
-	if o.forced() && taken && trial.tokens > x.policy.Limit { // the conversation has grown too much since the condensation was made
+	// The conversation has grown too much since the condensation was made.
+	if o.forced() && taken && trial.tokens > x.policy.Limit {
 		return true, nil
 	}
 	if trial.ours >= x.ours {

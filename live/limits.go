@@ -32,8 +32,9 @@ type limits struct {
 // Resolved holds the values of a profile and mode.
 type resolved struct {
 	*config.Resolved
-	asks, asksNot atomic.Bool // whether the chain asks a language model other than the client's own; both false until known
-	client        bool        // the chain asks the client's own model
+	// Whether the chain asks a language model other than the client's own; both false until known.
+	asks, asksNot atomic.Bool
+	client        bool // the chain asks the client's own model
 	pace          pace
 }
 
@@ -88,7 +89,8 @@ func (g *Gateway) limitsOf(x *exchange) (limits, error) {
 	}
 	rule := r.ForWindow(window).Rule()
 	rule.MaxOutput = l.output
-	l.output = rule.Budget(policy.Size{}, core.TriggerAutomatic).Reserve // the budget's default; otherwise a default unknown to the host would not scale with its count
+	// The budget's default; otherwise a default unknown to the host would not scale with its count.
+	l.output = rule.Budget(policy.Size{}, core.TriggerAutomatic).Reserve
 	l.policy = x.s.Epoch.over(epoch.Of(rule))
 	l.policy.Turns = x.s.ExpectedTurns
 	return l, nil

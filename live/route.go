@@ -23,7 +23,8 @@ type target struct {
 	own      bool          // is for a page of the gateway itself
 	mcp      bool
 	headroom handler // answers a request that clients send to headroom's proxy; nil for other requests
-	compress bool    // asks for condensed messages that the caller sends itself, or reports the vendor's usage of such messages
+	// Asks for condensed messages that the caller sends itself, or reports the vendor's usage of such messages.
+	compress bool
 	token    string
 	bearer   bool // token came in the Authorization header
 	who      caller
@@ -80,7 +81,8 @@ func (s *settings) route(r *http.Request) target {
 	named := ""
 	for {
 		first, rest, more := strings.Cut(strings.TrimPrefix(t.path, "/"), "/")
-		from := func(rest string) string { return t.path[len(t.path)-len(rest)-1:] } // keeps the slash before rest, and does not copy
+		// Keeps the slash before rest, and does not copy.
+		from := func(rest string) string { return t.path[len(t.path)-len(rest)-1:] }
 		value, after, deeper := strings.Cut(rest, "/")
 		switch {
 		case s.upstreams[first] != nil && more:

@@ -188,7 +188,8 @@ func (m *metered) Read(p []byte) (int, error) {
 
 // received counts n bytes of a request.
 func (g *Gateway) received(c caller, n int) {
-	t, s := &g.tenants, g.current.Load() // the current settings: a request that began before a reload must not bring the old limits back
+	// The current settings: a request that began before a reload must not bring the old limits back.
+	t, s := &g.tenants, g.current.Load()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	u := t.get(c.tenant, s.limitsFor(c.tenant))

@@ -29,7 +29,8 @@ type upstream struct {
 	host      wire.Host // of base
 	base      *url.URL
 	transport *http.Transport
-	stale     time.Duration // after this idle time, the vendor may have closed a connection without the gateway's knowledge
+	// After this idle time, the vendor may have closed a connection without the gateway's knowledge.
+	stale time.Duration
 
 	compaction Compaction
 	vendors    bool // the address is a vendor's own
@@ -94,7 +95,8 @@ func newUpstream(name, address string) (*upstream, error) {
 		MaxIdleConnsPerHost:   parallel,
 		IdleConnTimeout:       idle,
 		ExpectContinueTimeout: time.Second,
-		HTTP2:                 &http.HTTP2Config{SendPingTimeout: silent}, // otherwise requests could wait on a dead connection for minutes
+		// Otherwise requests could wait on a dead connection for minutes.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: silent},
 		// No ResponseHeaderTimeout: a model may think for minutes before its first byte.
 	}}, nil
 }

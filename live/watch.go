@@ -121,7 +121,8 @@ func (x *exchange) shadows(t *Turn) {
 			continue
 		}
 		j := *job
-		j.turn.Profile, j.turn.Mode, j.journal, j.tries = profile, "", false, nil // comparisons are not part of the statistics
+		// Comparisons are not part of the statistics.
+		j.turn.Profile, j.turn.Mode, j.journal, j.tries = profile, "", false, nil
 		x.background.Go(func() {
 			defer func() { <-x.waiting }()
 			x.shading.Lock()

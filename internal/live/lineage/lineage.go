@@ -39,10 +39,11 @@ type State struct {
 	Originals string            `json:"originals,omitempty"`
 	Ingest    map[string][]byte `json:"ingest,omitempty"` // replacements of single messages, without cache markers, by rolling hash
 
-	Model  string               `json:"model,omitempty"` // of the last request, like the fields below
-	Effort string               `json:"effort,omitempty"`
-	Tool   bool                 `json:"tool,omitempty"`   // requests have a tool that the gateway has added
-	Bound  bool                 `json:"bound,omitempty"`  // some request was for a model that binds its thinking to the messages before it
+	Model  string `json:"model,omitempty"` // of the last request, like the fields below
+	Effort string `json:"effort,omitempty"`
+	Tool   bool   `json:"tool,omitempty"` // requests have a tool that the gateway has added
+	// Some request was for a model that binds its thinking to the messages before it.
+	Bound  bool                 `json:"bound,omitempty"`
 	Turns  int                  `json:"turns,omitempty"`  // answers of the model, including the one to the last request
 	Last   time.Time            `json:"last,omitzero"`    // beginning of the last request
 	Gap    time.Duration        `json:"gap,omitempty"`    // between the last two requests
@@ -58,7 +59,8 @@ type State struct {
 	Ratios  []float64 `json:"ratios,omitempty"` // recent ratios of the vendor's count to ours
 	Wrong   int       `json:"wrong,omitempty"`  // number of epochs whose predictions were wrong
 	Spent   float64   `json:"spent,omitempty"`  // on prompts and answers so far, in units of the price of an input token
-	Saved   float64   `json:"saved,omitempty"`  // by epochs, in the same unit; without the further savings of a later epoch
+	// By epochs, in the same unit; without the further savings of a later epoch.
+	Saved float64 `json:"saved,omitempty"`
 
 	Family string `json:"family,omitempty"` // the caller's name of a conversation with all its branches
 	Orders int    `json:"orders,omitempty"` // number of the caller's last order that was carried out
@@ -75,7 +77,8 @@ type Epoch struct {
 	Block [][]byte  `json:"block"`           // the replacing messages, without cache markers
 	Whole bool      `json:"whole,omitempty"` // Block replaced all messages of its request
 	Bare  Hashes    `json:"bare,omitempty"`  // rolling hashes of messages whose thinking is left out
-	Over  string    `json:"over,omitempty"`  // ID of the state before this epoch, for [State.Undo]; empty if that is not stored
+	// ID of the state before this epoch, for [State.Undo]; empty if that is not stored.
+	Over string `json:"over,omitempty"`
 
 	Reason  epoch.Reason `json:"reason,omitempty"`
 	Time    time.Time    `json:"time,omitzero"`
@@ -304,7 +307,7 @@ func (s *State) Strip(r *wire.Request, rolling []wire.Hash) {
 			block = append(block, raw)
 		}
 	}
-	s.Epoch.Block = block // block belongs to the copy that bare made, so s may change it
+	s.Epoch.Block = block // of the copy that bare made, so it may be changed
 	s.Epoch.Our = 0
 }
 
