@@ -135,7 +135,7 @@ func (x *exchange) prepareLater() {
 		a = x.watcher.answer()
 	}
 	answered := x.status == http.StatusOK && a.Complete && p.url != nil
-	// Otherwise the client does not use caching, and the whole prompt would be billed at the full price.
+	// Without caching by the client, the whole prompt would be billed again at the full price.
 	cached := x.r.API != wire.Messages || a.CacheRead+a.CacheWrite > 0
 	switch {
 	case answered && cached:

@@ -16,11 +16,12 @@ import (
 // the loopback if possible.
 //
 //	/healthz          200 while the process serves
-//	/readyz           200 if requests should be sent here: the file of the store answers, and [Gateway.Drain] was not called; else 503.
-//	                  The text also says if a change of the configuration is not used: waiting for trust, or invalid.
+//	/readyz           200 if requests should be sent here: the file of the store answers, and [Gateway.Drain] was not
+//	                  called; else 503. The text also reports a configuration change that is not used, because it
+//	                  waits for trust or is invalid.
 //	/condense/status  [Stats] as JSON
-//	/condense/live    the conversations that were used in the last hour, as JSON; below it, /ID shows the view that is sent of one, and a POST of
-//	                  JSON to /ID/ACTION does one of [Actions], as [Desk.Do] does
+//	/condense/live    the conversations used in the last hour, as JSON; below it, /ID shows the view that the model has
+//	                  of one, and a POST of JSON to /ID/ACTION performs one of [Actions], as [Desk.Do] does
 //	/metrics          [Options.Metrics], if there is one
 //	/condense/        [Options.Pages], if there are any
 //
@@ -109,7 +110,7 @@ func (g *Gateway) forAdmins(next *http.ServeMux) http.Handler {
 		who, text, ok := s.admit(adminToken(r))
 		out := &outcome{ResponseWriter: w}
 		defer func() {
-			// These are requested every few seconds.
+			// Successful requests of these pages come every few seconds: do not record them.
 			if r.URL.Path == "/metrics" && out.code() == http.StatusOK || out.code() == http.StatusNoContent {
 				return
 			}

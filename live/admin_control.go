@@ -94,7 +94,7 @@ func (g *Gateway) control(own *http.ServeMux) {
 
 // serveAction performs an action that a user asks for.
 func (g *Gateway) serveAction(w http.ResponseWriter, r *http.Request, d *Desk, c *Conversation) {
-	// A web page of another origin cannot send this type.
+	// Protects against web pages of another origin: they cannot send this type.
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		controlFault(w, http.StatusUnsupportedMediaType, errors.New("send the header Content-Type: application/json"))
 		return

@@ -115,7 +115,7 @@ func (x *exchange) freeze(q *question, p *prepared, d epoch.Decision) (trial pla
 		return plan{}, false, err
 	}
 	trial = x.planOf(next)
-	// Sameness counts by content: frozen messages may be encoded differently.
+	// Send frozen messages byte for byte: the chain may have encoded them differently.
 	for i := range min(q.frozen, next.Epoch.Cut) {
 		if i >= len(p.after) || i >= len(trial.view) || p.after[i].Hash != x.r.Messages[i].Hash {
 			return plan{}, false, fmt.Errorf("the chain changed message %d, which is frozen", i)

@@ -260,7 +260,7 @@ func (x *exchange) measured(ctx context.Context, a wire.Answer) error {
 		x.claim.refused = true
 		x.claim.session.mu.Unlock()
 	}
-	// The vendor's count of a cut prompt says nothing about its full size.
+	// If the prompt was cut, the vendor's count says nothing about its full size.
 	if a.Input == 0 || x.truncated(a) || !x.claim.latest(ctx) {
 		return nil
 	}

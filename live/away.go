@@ -13,7 +13,7 @@ import (
 // be stored. See docs/decisions/0035-fleet.md.
 
 const (
-	// Limit from the beginning of an outage; requests wait because another gateway may know more about them.
+	// How long requests wait for another gateway's knowledge, from the beginning of an outage.
 	mostWait  = 15 * time.Second
 	awayProbe = 200 * time.Millisecond // between attempts to reach the database
 	awayGrace = 3 * time.Second        // after an outage: time for other gateways to store their unsaved states
@@ -118,7 +118,7 @@ func (c *claim) store(ctx context.Context, g *Gateway) error {
 	}
 	defer c.release()
 	err := c.save(ctx, g.store, true, g.current.Load().Now())
-	// Perhaps it was stored, and the confirmation was lost.
+	// After a conflict, try again: the state may have been stored although the confirmation was lost.
 	for try := 0; errors.Is(err, store.ErrConflict) && try < mostLost; try++ {
 		if err := c.again(ctx, g.store); err != nil {
 			return err
@@ -135,7 +135,7 @@ func (c *claim) store(ctx context.Context, g *Gateway) error {
 }
 
 // reach loads the records of a session from the store. While the store is away, a request continues at once if this
-// gateway knows what was sent last in its conversation; other requests wait for a while.
+// gateway knows the last view of its conversation; other requests wait for a while.
 func (x *exchange) reach(ctx context.Context, s *session) error {
 	if x.away.now() && s.current(x.r, x.rolling) {
 		return nil

@@ -270,7 +270,7 @@ func (x *exchange) compact(r *http.Request) (*http.Response, error) {
 	x.claim = x.seen // job uses it for the size of the part that is not condensed
 	j := x.job(epoch.Decision{}, false)
 	x.claim = nil
-	// No handles: the client drops the originals, so nothing could be recalled.
+	// Leave no handles: the client drops the originals, so nothing could be recalled.
 	j.body, j.turn.NoRecall = x.r.With(items), true
 	ctx, cancel := context.WithTimeout(r.Context(), compactFor)
 	defer cancel()

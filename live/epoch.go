@@ -96,7 +96,7 @@ func (x *exchange) beginEpoch(ctx context.Context, o *occasion) (again bool, err
 		return false, err
 	}
 	trial := x.planOf(next)
-	// The conversation has grown too much since the condensation was made.
+	// Try again if the conversation has grown too much since the condensation was made.
 	if o.forced() && taken && trial.tokens > x.policy.Limit {
 		return true, nil
 	}

@@ -81,7 +81,7 @@ func (s *settings) route(r *http.Request) target {
 	named := ""
 	for {
 		first, rest, more := strings.Cut(strings.TrimPrefix(t.path, "/"), "/")
-		// Keeps the slash before rest, and does not copy.
+		// Returns rest with the slash before it, without copying.
 		from := func(rest string) string { return t.path[len(t.path)-len(rest)-1:] }
 		value, after, deeper := strings.Cut(rest, "/")
 		switch {

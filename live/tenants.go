@@ -188,7 +188,7 @@ func (m *metered) Read(p []byte) (int, error) {
 
 // received counts n bytes of a request.
 func (g *Gateway) received(c caller, n int) {
-	// The current settings: a request that began before a reload must not bring the old limits back.
+	// Use the current settings: a request that began before a reload must not bring the old limits back.
 	t, s := &g.tenants, g.current.Load()
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -95,7 +95,7 @@ func newUpstream(name, address string) (*upstream, error) {
 		MaxIdleConnsPerHost:   parallel,
 		IdleConnTimeout:       idle,
 		ExpectContinueTimeout: time.Second,
-		// Otherwise requests could wait on a dead connection for minutes.
+		// Without pings, requests could wait on a dead connection for minutes.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: silent},
 		// No ResponseHeaderTimeout: a model may think for minutes before its first byte.
 	}}, nil

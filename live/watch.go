@@ -121,7 +121,7 @@ func (x *exchange) shadows(t *Turn) {
 			continue
 		}
 		j := *job
-		// Comparisons are not part of the statistics.
+		// Do not count the attempts: a comparison is not part of the statistics.
 		j.turn.Profile, j.turn.Mode, j.journal, j.tries = profile, "", false, nil
 		x.background.Go(func() {
 			defer func() { <-x.waiting }()
