@@ -68,7 +68,8 @@ type postponed struct {
 // asksClient reports whether the chain may have the client's own model write an account, using the key of this
 // request.
 func (x *exchange) asksClient() bool {
-	if x.s.Observe || x.calls || x.repairs || x.t.upstream == nil || !x.resolved.client || x.r.Structured { // the answer would not be a text
+	// With structured output, the answer would not be a text.
+	if x.s.Observe || x.calls || x.repairs || x.t.upstream == nil || !x.resolved.client || x.r.Structured {
 		return false
 	}
 	return x.s.Account == AccountPlan || x.s.Account == AccountClient && !x.ofPlan

@@ -103,7 +103,7 @@ func (s *sessions) flush(ctx context.Context, g *Gateway) bool {
 			err := c.store(ctx, g)
 			if errors.Is(err, store.ErrAway) {
 				return false
-			} else if err != nil && !errors.Is(err, store.ErrConflict) { // a conflict is no fault: another gateway's later state takes precedence
+			} else if err != nil && !errors.Is(err, store.ErrConflict) { // after a conflict, the other's state counts
 				g.fault("store", err)
 			}
 		}

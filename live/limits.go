@@ -89,7 +89,7 @@ func (g *Gateway) limitsOf(x *exchange) (limits, error) {
 	}
 	rule := r.ForWindow(window).Rule()
 	rule.MaxOutput = l.output
-	// Set by the budget: a default unknown to the host would not scale with the host's count.
+	// Use the budget's reserve: a default unknown to the host would not scale with the host's count.
 	l.output = rule.Budget(policy.Size{}, core.TriggerAutomatic).Reserve
 	l.policy = x.s.Epoch.over(epoch.Of(rule))
 	l.policy.Turns = x.s.ExpectedTurns

@@ -37,7 +37,7 @@ type State struct {
 	// Originals is the caller's name of the stored originals that the view refers to. Branches and later epochs keep
 	// it.
 	Originals string            `json:"originals,omitempty"`
-	Ingest    map[string][]byte `json:"ingest,omitempty"` // replacements of single messages, without cache markers, by rolling hash
+	Ingest    map[string][]byte `json:"ingest,omitempty"` // short forms of messages, without cache markers, by rolling hash
 
 	Model  string `json:"model,omitempty"` // of the last request, like the fields below
 	Effort string `json:"effort,omitempty"`
