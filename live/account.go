@@ -23,33 +23,37 @@ import (
 	"github.com/condensehq/condense/model"
 )
 
-// Account says which language model writes accounts of conversations, for the chains that begin with a provider for that. Such an account is prepared
-// next to the requests: none waits for it, and a condensation for which it is not ready is made without it.
+// Account selects the language model that writes summaries ("accounts") of conversations, for chains that begin with a
+// provider for that. An account is prepared in the background: no request waits for it, and a condensation that comes
+// before it is ready goes ahead without it.
 type Account string
 
-// The models that write accounts. With the client's own, the vendor is asked right after it has answered a request: with that request, whose beginning its
-// cache has, one message more and the key that the request brought. The key is held until that is answered, and no longer.
+// The values of Account. With the client's own model, the gateway asks the vendor right after the vendor has answered
+// a request: it sends the same request, whose beginning is in the vendor's cache, plus one message, with the API key
+// that the request brought. The key is held until that second request is answered, and no longer.
 const (
 	AccountOff    Account = ""
-	AccountModel  Account = "model"       // one of the configuration
-	AccountClient Account = "client"      // the client's own, with an API key
-	AccountPlan   Account = "client-plan" // the same, and with the login of a plan
+	AccountModel  Account = "model"       // a model of the configuration
+	AccountClient Account = "client"      // the client's own model, if the client uses an API key
+	AccountPlan   Account = "client-plan" // the client's own model, also if the client uses the login of a plan
 )
 
-// Accounts sum up what was asked of clients' own models. Cost and Expected are US dollars: by the vendors' reports, and before they were asked,
-// for a prompt from the cache and the longest answer. Cost is part of [Stats.Cost]; the tokens are in no other number.
+// Accounts sums up the requests to clients' own models. Cost and Expected are in US dollars: Cost is from the vendors'
+// reports; Expected is the estimate made before each request, for a cached prompt and the longest permitted answer.
+// Cost is included in [Stats.Cost]; the tokens are included in no other number.
 type Accounts struct {
 	Asked     int     `json:"asked"`
-	Failed    int     `json:"failed"` // no answer, or none with a text
+	Failed    int     `json:"failed"` // no answer, or an answer without text
 	Input     int     `json:"input"`  // tokens of prompts
 	CacheRead int     `json:"cache_read"`
 	Output    int     `json:"output"`
 	Cost      float64 `json:"cost"`
 	Expected  float64 `json:"cost_expected"`
-	Estimated int     `json:"estimated,omitempty"` // that the vendor did not report
+	Estimated int     `json:"estimated,omitempty"` // requests whose usage the vendor did not report
 }
 
-// A postponed preparation begins when the request was answered: then the vendor's cache has it.
+// A postponed preparation starts once the vendor has answered the request, because only then is the request in the
+// vendor's cache.
 type postponed struct {
 	d        epoch.Decision
 	to       extent
@@ -58,18 +62,21 @@ type postponed struct {
 	j      *job
 	leave  func()
 	url    *url.URL    // of the request to the vendor
-	header http.Header // the same: it has the client's key
+	header http.Header // also of that request; it contains the client's key
 }
 
-// asksClient reports whether the chain may have the client's own model write an account, with the key of this request.
+// asksClient reports whether the chain may have the client's own model write an account, using the key of this
+// request.
 func (x *exchange) asksClient() bool {
-	if x.s.Observe || x.calls || x.repairs || x.t.upstream == nil || !x.resolved.client || x.r.Structured { // the answer would not be a text
+	// With structured output, the answer would not be a text.
+	if x.s.Observe || x.calls || x.repairs || x.t.upstream == nil || !x.resolved.client || x.r.Structured {
 		return false
 	}
 	return x.s.Account == AccountPlan || x.s.Account == AccountClient && !x.ofPlan
 }
 
-// isPlan reports whether the credentials of a request are, or may be, the login of a plan: what a vendor's own host gets that is no API key.
+// isPlan reports whether the credentials of a request are, or may be, the login of a plan: on a vendor's own host,
+// everything that is not an API key counts as one.
 func isPlan(t *target, h http.Header, known bool) bool {
 	if known || t.upstream != nil && t.upstream.name == chatGPT {
 		return true
@@ -81,7 +88,7 @@ func isPlan(t *target, h http.Header, known bool) bool {
 	return bearer && !strings.HasPrefix(token, "sk-") || strings.HasPrefix(token, "sk-ant-oat")
 }
 
-// asksClient reports whether a provider of the chain wants the client's own model.
+// asksClient reports whether some provider of the chain uses the client's own model.
 func (r *resolved) asksClient() bool {
 	for i := range r.Chain {
 		var c struct {
@@ -94,7 +101,8 @@ func (r *resolved) asksClient() bool {
 	return false
 }
 
-// postpone keeps for the time after the answer what a preparation needs of the request. It must be called when it is known what is sent.
+// postpone saves the parts of the request that the postponed preparation needs after the answer. Call it once the
+// outgoing request is final.
 func (x *exchange) postpone() {
 	p := x.postponed
 	x.postponed = nil
@@ -108,7 +116,7 @@ func (x *exchange) postpone() {
 	}
 }
 
-// cancelLater forgets a postponed preparation: what it is of was not sent, or not answered.
+// cancelLater drops a postponed preparation because its request was not sent, or not answered.
 func (x *exchange) cancelLater() {
 	if x.postponed != nil {
 		x.postponed.leave()
@@ -116,7 +124,7 @@ func (x *exchange) cancelLater() {
 	x.postponed = nil
 }
 
-// prepareLater begins a postponed preparation.
+// prepareLater starts a postponed preparation.
 func (x *exchange) prepareLater() {
 	p := x.postponed
 	x.postponed = nil
@@ -128,7 +136,8 @@ func (x *exchange) prepareLater() {
 		a = x.watcher.answer()
 	}
 	answered := x.status == http.StatusOK && a.Complete && p.url != nil
-	cached := x.r.API != wire.Messages || a.CacheRead+a.CacheWrite > 0 // else the client has not asked for it, and all would be paid in full
+	// Without caching by the client, the whole prompt would be billed again at the full price.
+	cached := x.r.API != wire.Messages || a.CacheRead+a.CacheWrite > 0
 	switch {
 	case answered && cached:
 		p.j.client = &client{x: x, url: p.url, header: p.header, body: p.j.body}
@@ -139,20 +148,20 @@ func (x *exchange) prepareLater() {
 	x.begin(p.j, p.leave, func(ctx context.Context) (*prepared, error) { return x.alongside(ctx, p.j, p.to) })
 }
 
-// A client is asked once with its own key.
+// A client lets the gateway ask the client's own model once, with the client's own key.
 type client struct {
 	x *exchange
 
 	mu     sync.Mutex
 	asked  bool
 	url    *url.URL
-	header http.Header // what the client sent, with its key; nil once it was used
-	body   []byte      // the request that the vendor has answered
+	header http.Header // headers of the client's request, with its key; nil once used
+	body   []byte      // the request that the vendor has just answered
 	answer *model.Answer
 	err    error
 }
 
-// forget lets go of the key.
+// forget drops the key.
 func (c *client) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -162,7 +171,7 @@ func (c *client) forget() {
 	}
 }
 
-// ask is a [prefix.Asker]. Who asks again gets the same answer.
+// ask is a [prefix.Asker]. Later calls return the answer of the first one.
 func (c *client) ask(ctx context.Context, message string, most int) (*model.Answer, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -190,7 +199,7 @@ func (c *client) once(ctx context.Context, message string, most int) (*model.Ans
 	n := accounted{began: time.Now(), most: most, question: tokensOf([]byte(message))}
 	res, err := x.t.upstream.RoundTrip(req)
 	if err != nil {
-		n.sent = ctx.Err() != nil // it may be answered, and paid for
+		n.sent = ctx.Err() != nil // the vendor may answer it, and charge for it
 		return nil, errors.Join(ctx.Err(), x.accounted(n, nil, errors.New("the vendor cannot be reached: "+reason(err))))
 	}
 	defer res.Body.Close() //nolint:errcheck // nothing can be done, and nothing depends on it
@@ -212,7 +221,7 @@ func (c *client) once(ctx context.Context, message string, most int) (*model.Ans
 	switch {
 	case ctx.Err() != nil:
 		err = ctx.Err()
-	case res.StatusCode != http.StatusOK: // what the vendor says may quote anything
+	case res.StatusCode != http.StatusOK: // the vendor's error text may quote anything, so only its kind is shown
 		err = fmt.Errorf("the vendor refuses the request: %d %s", res.StatusCode, kindOf(n.answer.ErrorType))
 	case size > mostAccount:
 		err = fmt.Errorf("the answer is larger than %d bytes", mostAccount)
@@ -232,13 +241,13 @@ func (c *client) once(ctx context.Context, message string, most int) (*model.Ans
 	return answer, x.accounted(n, &answer.Usage, err)
 }
 
-// mostAccount is how many bytes of an answer are read. A stream has some 300 for a token.
+// mostAccount limits the bytes read of an answer. A stream takes about 300 bytes per token.
 const mostAccount = 4 << 20
 
-// cutShort are the reasons of vendors to stop that mean that the answer is not whole.
+// cutShort holds the vendors' stop reasons that mean that the answer is incomplete.
 var cutShort = map[string]bool{"max_tokens": true, "length": true, "incomplete": true, "max_output_tokens": true, "model_context_window_exceeded": true}
 
-// request is the client's own, which was just answered, with one message more.
+// request returns the client's request that was just answered, with one more message.
 func (c *client) request(ctx context.Context, message string, most int) (*http.Request, error) {
 	r, err := wire.Parse(c.x.r.API, c.body, nil)
 	if err != nil {
@@ -253,7 +262,7 @@ func (c *client) request(ctx context.Context, message string, most int) (*http.R
 	case wire.Chat:
 	}
 	body := r.With(append(rawOf(r.Messages), rawjson.Append(nil, form, message)))
-	if limit := most + thought(r); r.MaxOutput > limit { // no vendor's cache depends on it
+	if limit := most + thought(r); r.MaxOutput > limit { // this limit is not part of any vendor's cache key
 		for _, name := range []string{"max_tokens", "max_completion_tokens", "max_output_tokens"} {
 			if rawjson.Int(rawjson.Field(body, name)) > limit {
 				body = rawjson.SetField(body, name, strconv.AppendInt(nil, int64(limit), 10))
@@ -273,7 +282,8 @@ func (c *client) request(ctx context.Context, message string, most int) (*http.R
 	return req, nil
 }
 
-// thought is how many tokens the model may think: to ask it not to would be another prompt to the vendor's cache.
+// thought returns how many tokens the model may spend on thinking. Thinking cannot be switched off here: the prompt
+// would then miss the vendor's cache.
 func thought(r *wire.Request) int {
 	const most = 8000
 	switch {
@@ -285,7 +295,7 @@ func thought(r *wire.Request) int {
 	return most
 }
 
-// textOf returns what the model said in messages.
+// textOf returns the model's text in messages.
 func textOf(api wire.API, messages [][]byte) string {
 	var b strings.Builder
 	for _, m := range messages {
@@ -306,17 +316,18 @@ func textOf(api wire.API, messages [][]byte) string {
 	return b.String()
 }
 
-// Accounted is what is known of a request for an account.
+// An accounted describes one request for an account.
 type accounted struct {
 	began    time.Time
-	most     int // tokens of the answer
-	question int // tokens
+	most     int // limit of the answer, in tokens
+	question int // size of the added message, in tokens
 	sent     bool
 	answer   wire.Answer
 	written  int // bytes that the model wrote
 }
 
-// accounted counts a request for an account, and returns the error that it ended with. Used gets what the vendor counted.
+// accounted adds a request for an account to the statistics and returns err, the error that the request ended with. It
+// stores the vendor's count in used.
 func (x *exchange) accounted(n accounted, used *core.Usage, err error) error {
 	a, estimated := n.answer, false
 	if n.sent && a.Input == 0 {
@@ -374,7 +385,7 @@ func (x *exchange) accounted(n accounted, used *core.Usage, err error) error {
 	return err
 }
 
-// addAccounts returns the sum of two, each nil if there were none.
+// addAccounts returns the sum of a and b; nil if both are.
 func addAccounts(a, b *Accounts) *Accounts {
 	if a == nil || b == nil {
 		return cmp.Or(a, b)
@@ -385,7 +396,7 @@ func addAccounts(a, b *Accounts) *Accounts {
 	}
 }
 
-// checkAccount reports a value that is none.
+// checkAccount returns an error if Account has an unknown value.
 func (s *settings) checkAccount() error {
 	if !slices.Contains([]Account{AccountOff, AccountModel, AccountClient, AccountPlan}, s.Account) {
 		return fmt.Errorf("live: Account: %q is none of %s, %s and %s", s.Account, AccountModel, AccountClient, AccountPlan)

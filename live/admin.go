@@ -12,22 +12,24 @@ import (
 	"github.com/condensehq/condense/internal/live/store"
 )
 
-// Admin returns the handler of what is for those who run the gateway, not for agents: it belongs on a listener of its own, on the
-// loopback if possible.
+// Admin returns the handler of the pages for administrators, not for agents: it belongs on a listener of its own, on
+// the loopback if possible.
 //
 //	/healthz          200 while the process serves
-//	/readyz           200 if requests should be sent here: the file of the store answers, and [Gateway.Drain] was not called; else 503.
-//	                  The text also says if a change of the configuration is not used: waiting for trust, or invalid.
+//	/readyz           200 if requests should be sent here: the file of the store answers, and [Gateway.Drain] was not
+//	                  called; else 503. The text also reports a configuration change that is not used, because it
+//	                  waits for trust or is invalid.
 //	/condense/status  [Stats] as JSON
-//	/condense/live    the conversations that were used in the last hour, as JSON; below it, /ID is what the model has of one, and a POST of
-//	                  JSON to /ID/ACTION does one of [Actions], as [Desk.Do] does
+//	/condense/live    the conversations used in the last hour, as JSON; below it, /ID shows the view that the model has
+//	                  of one, and a POST of JSON to /ID/ACTION performs one of [Actions], as [Desk.Do] does
 //	/metrics          [Options.Metrics], if there is one
 //	/condense/        [Options.Pages], if there are any
 //
-// With a token, everything but the first two needs it, or one of [Options.Tokens] for administrators: in the header
-// X-Condense-Token, as bearer token, or as the password of any user, for which browsers ask. Without one, only clients of this machine are answered.
+// With a token, every page but the first two needs it, or one of [Options.Tokens] for administrators: in the header
+// X-Condense-Token, as bearer token, or as the password of any user, for which browsers ask. Without a token, only
+// clients on this machine are answered.
 func (g *Gateway) Admin() http.Handler {
-	own := http.NewServeMux() // what needs a token; other pages are added here
+	own := http.NewServeMux() // the pages that need a token
 	own.HandleFunc("GET /condense/status", g.serveStatus)
 	g.control(own)
 	if h := g.current.Load().Metrics; h != nil {
@@ -45,8 +47,8 @@ func (g *Gateway) Admin() http.Handler {
 	return all
 }
 
-// Drain makes /readyz say that no new requests should be sent here. They are served nevertheless, so that a balancer has the time
-// to ask, and each is the last of its connection.
+// Drain makes /readyz say that no new requests should be sent here. Requests are still served, to give a balancer the
+// time to ask, and each is the last of its connection.
 func (g *Gateway) Drain() { g.draining.Store(true) }
 
 func (g *Gateway) serveReady(w http.ResponseWriter, r *http.Request) {
@@ -63,11 +65,11 @@ func (g *Gateway) serveReady(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	text := "ok"
-	if err != nil { // requests go on, and no other gateway has another database
+	if err != nil { // still ready: requests are served, and other gateways share the same database
 		text += ", and the database does not answer"
 	}
-	// The former configuration serves on: an edit of a file must not take the gateway out of service. Everybody
-	// may ask, so that the text names no file and no key.
+	// The previous configuration stays in effect: an edit of a file must not take the gateway out of service. Anyone
+	// may ask, so the text names no file and no key.
 	switch err := g.host.ReloadErr(); {
 	case err == nil:
 	case errors.As(err, new(*config.UntrustedError)):
@@ -78,7 +80,7 @@ func (g *Gateway) serveReady(w http.ResponseWriter, r *http.Request) {
 	plainly(w, http.StatusOK, text)
 }
 
-// storeReady reports whether the store can be used, and logs once if it cannot.
+// storeReady returns an error if the store cannot be used, and logs it once.
 func (g *Gateway) storeReady(ctx context.Context) error {
 	err := g.store.Ready(ctx)
 	switch {
@@ -98,17 +100,18 @@ func plainly(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(text + "\n")) //nolint:gosec // as plain text, which no browser guesses about
+	_, _ = w.Write([]byte(text + "\n")) //nolint:gosec // as plain text, with sniffing forbidden
 }
 
-// forAdmins answers those who may not use next.
+// forAdmins serves next to administrators, and refuses all others.
 func (g *Gateway) forAdmins(next *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := g.current.Load()
 		who, text, ok := s.admit(adminToken(r))
 		out := &outcome{ResponseWriter: w}
 		defer func() {
-			if r.URL.Path == "/metrics" && out.code() == http.StatusOK || out.code() == http.StatusNoContent { // every few seconds
+			// Successful requests of these pages come every few seconds: do not record them.
+			if r.URL.Path == "/metrics" && out.code() == http.StatusOK || out.code() == http.StatusNoContent {
 				return
 			}
 			s.audit("admin", who, "page", page(next, r), "status", out.code(), "from", r.RemoteAddr)
@@ -130,13 +133,13 @@ func (g *Gateway) forAdmins(next *http.ServeMux) http.Handler {
 	})
 }
 
-// page is the pattern of the page that a request asks for; empty for an unknown one.
+// page returns the pattern of the requested page; empty for an unknown one.
 func page(pages *http.ServeMux, r *http.Request) string {
 	_, pattern := pages.Handler(r)
 	return pattern
 }
 
-// adminToken is the token that a request for a page of the gateway carries.
+// adminToken returns the token of a request for a page of the gateway.
 func adminToken(r *http.Request) string {
 	if token := r.Header.Get("X-Condense-Token"); token != "" {
 		return token

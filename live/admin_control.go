@@ -14,20 +14,21 @@ import (
 	"time"
 )
 
-// An Ask is what a user asks for, in the body of a POST to /condense/live/ID/ACTION and of [Desk.Do]. What is not of the action is ignored.
+// An Ask holds the parameters of an action, in the body of a POST to /condense/live/ID/ACTION and for [Desk.Do].
+// Fields that the action does not use are ignored.
 type Ask struct {
-	Profile  string  `json:"profile,omitempty"` // now
+	Profile  string  `json:"profile,omitempty"` // for action now
 	Provider string  `json:"provider,omitempty"`
 	Tokens   int     `json:"tokens,omitempty"`
 	Percent  float64 `json:"percent,omitempty"`
-	Text     string  `json:"text,omitempty"` // protect, unprotect
+	Text     string  `json:"text,omitempty"` // for protect and unprotect
 	Message  int     `json:"message,omitempty"`
 }
 
-// Actions are what [Desk.Do] does.
+// Actions lists the actions of [Desk.Do].
 var Actions = []string{OrderNow, OrderUndo, "pause", "resume", "protect", "unprotect"}
 
-// Do does one of [Actions] with a conversation.
+// Do performs one of [Actions] on a conversation.
 func (d *Desk) Do(ctx context.Context, c *Conversation, action string, a *Ask) error {
 	p := Protection{Text: a.Text, Message: a.Message}
 	switch action {
@@ -43,7 +44,7 @@ func (d *Desk) Do(ctx context.Context, c *Conversation, action string, a *Ask) e
 	return fmt.Errorf("there is no action %q: there are %s", clip(action), strings.Join(Actions, ", "))
 }
 
-// recently is how long ago a conversation may have been used to be listed, if the user does not say.
+// recently is the default age limit of listed conversations, by their last use.
 const recently = time.Hour
 
 // control adds the pages with which a user directs running conversations.
@@ -91,9 +92,10 @@ func (g *Gateway) control(own *http.ServeMux) {
 	own.HandleFunc("POST /condense/live/{id}/{action}", g.found(g.serveAction))
 }
 
-// serveAction does what a user asks for.
+// serveAction performs an action that a user asks for.
 func (g *Gateway) serveAction(w http.ResponseWriter, r *http.Request, d *Desk, c *Conversation) {
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" { // a web page of another origin cannot send it
+	// Protects against web pages of another origin: they cannot send this type.
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		controlFault(w, http.StatusUnsupportedMediaType, errors.New("send the header Content-Type: application/json"))
 		return
 	}
@@ -128,13 +130,14 @@ func (g *Gateway) serveAction(w http.ResponseWriter, r *http.Request, d *Desk, c
 	controlAnswer(w, c)
 }
 
-// tellsTexts reports whether those who see the pages may see texts of conversations: without a token, anyone on the machine sees them.
+// tellsTexts reports whether the pages may show texts of conversations. Without a token they may not, because anyone
+// on the machine can read them.
 func (g *Gateway) tellsTexts() bool {
 	s := g.current.Load()
 	return s.Token != "" || s.tokens != nil
 }
 
-// withhold takes the texts from a conversation that those who ask may not see.
+// withhold removes the texts from a conversation if the pages may not show them.
 func (g *Gateway) withhold(c *Conversation) {
 	if g.tellsTexts() {
 		return
@@ -148,7 +151,7 @@ func (g *Gateway) withhold(c *Conversation) {
 	}
 }
 
-// found calls f with the conversation that the path names.
+// found returns a handler that calls f with the conversation named in the path.
 func (g *Gateway) found(f func(http.ResponseWriter, *http.Request, *Desk, *Conversation)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		d := g.Desk()
@@ -174,7 +177,7 @@ func (g *Gateway) found(f func(http.ResponseWriter, *http.Request, *Desk, *Conve
 
 func controlAnswer(w http.ResponseWriter, v any) {
 	text, err := json.MarshalIndent(v, "", "  ")
-	if err != nil { // texts and numbers only
+	if err != nil { // cannot happen: it holds texts and numbers only
 		text = []byte("{}")
 	}
 	w.Header().Set("Cache-Control", "no-store")

@@ -13,7 +13,7 @@ import (
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
-// alone condenses messages of which nothing is known, and keeps nothing. No language model is asked.
+// alone condenses messages without a known conversation, and stores nothing. It asks no language model.
 func (x *exchange) alone(ctx context.Context, q *question) (*compressed, error) {
 	x.claim = &claim{entry: &entry{}, session: &session{}, state: &lineage.State{}}
 	x.plan = x.planOf(x.claim.state)
@@ -46,14 +46,15 @@ func (x *exchange) alone(ctx context.Context, q *question) (*compressed, error) 
 		if q.budget == 0 || x.tokens <= q.budget || !again {
 			break
 		}
-		j.target = int(0.95 * float64(q.budget) / float64(x.tokens) * float64(target)) // we and the chain count differently
+		// The gateway and the chain count differently.
+		j.target = int(0.95 * float64(q.budget) / float64(x.tokens) * float64(target))
 	}
 	a.messages, a.after, a.applied = x.view, x.tokens, []string{"condense:" + string(d.Reason)}
 	return a, nil
 }
 
-// once makes the view what a condensation makes of the messages, and reports whether it has changed something. One message stays one
-// message, as callers expect that match them by place, unless that would not fit.
+// once replaces the view by a condensation of the messages, and reports whether that changed anything. Each message
+// stays one message if the result then fits, because some callers match messages by position.
 func (x *exchange) once(ctx context.Context, q *question, j *job, d epoch.Decision) (changed bool, err error) {
 	p, err := x.inTurn(ctx, j, d.Reason == epoch.Forced)
 	if errors.Is(err, errAsks) {
@@ -66,7 +67,7 @@ func (x *exchange) once(ctx context.Context, q *question, j *job, d epoch.Decisi
 		}
 		own := *j
 		own.turn.Profile, own.turn.Mode, own.target = "", "", min(j.target, limit)
-		const tries = 4 // we and the chain count differently
+		const tries = 4 // the gateway and the chain count differently
 		for range tries {
 			instead, failed := x.nextTurn(ctx, func(ctx context.Context) (*prepared, error) { return own.run(ctx, x.inPlace, whole) })
 			if failed != nil || !x.sameRoles(instead.after) {
@@ -99,7 +100,7 @@ func (x *exchange) once(ctx context.Context, q *question, j *job, d epoch.Decisi
 	return changed, err
 }
 
-// sameRoles reports whether a view has a message for each of the client's, by the same author.
+// sameRoles reports whether a view has the same roles in the same order as the client's messages.
 func (x *exchange) sameRoles(view []wire.Message) bool {
 	return slices.EqualFunc(view, x.r.Messages, func(a, b wire.Message) bool { return a.Role == b.Role })
 }
@@ -114,7 +115,8 @@ func (x *exchange) freeze(q *question, p *prepared, d epoch.Decision) (trial pla
 		return plan{}, false, err
 	}
 	trial = x.planOf(next)
-	for i := range min(q.frozen, next.Epoch.Cut) { // they may be written differently
+	// Send frozen messages byte for byte: the chain may have encoded them differently.
+	for i := range min(q.frozen, next.Epoch.Cut) {
 		if i >= len(p.after) || i >= len(trial.view) || p.after[i].Hash != x.r.Messages[i].Hash {
 			return plan{}, false, fmt.Errorf("the chain changed message %d, which is frozen", i)
 		}

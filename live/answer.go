@@ -20,8 +20,8 @@ import (
 // A sender sends a request and watches the answer.
 type sender struct{ x *exchange }
 
-// RoundTrip sends r. If the vendor refuses what we made of it, it is repaired and sent once
-// more.
+// RoundTrip sends r. If the vendor refuses the gateway's version of the request, RoundTrip repairs it and sends it
+// once more.
 func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	x := s.x
 	send := x.t.upstream.RoundTrip
@@ -68,7 +68,7 @@ func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// noted returns the request so that it is known when the vendor has got it whole.
+// noted returns r with a trace that sets x.written once the whole request has been written to the vendor.
 func (x *exchange) noted(r *http.Request) *http.Request {
 	written := new(atomic.Bool)
 	x.written = written
@@ -77,14 +77,14 @@ func (x *exchange) noted(r *http.Request) *http.Request {
 	}))
 }
 
-// refusal reports whether a status can mean that the history was refused.
+// refusal reports whether a status can mean that the vendor refused the history.
 func refusal(status int) bool {
 	return status == http.StatusBadRequest || status == http.StatusRequestEntityTooLarge || status == http.StatusUnprocessableEntity
 }
 
-// late reports whether the vendor says in a stream, before anything else, that the prompt is too long, as OpenAI's Responses
-// API does. It reads the announcement of the answer and the event after it; res can be read as before. To delay no other answers, it
-// looks only at those to prompts that fill a quarter of the window that we know.
+// late reports whether a stream begins with the error that the prompt is too long, as OpenAI's Responses API sends it.
+// It reads the first event, which announces the answer, and the event after it; res can be read as before. To avoid
+// delaying other answers, it looks only at prompts that fill at least a quarter of the known window.
 func (x *exchange) late(res *http.Response) bool {
 	if x.r.API != wire.Responses || !x.r.Stream || res.StatusCode != http.StatusOK || res.Header.Get("Content-Encoding") != "" || x.tokens < x.policy.Window/4 {
 		return false
@@ -102,11 +102,11 @@ func (x *exchange) late(res *http.Response) bool {
 	return w.Answer().Overflow
 }
 
-// mostRefusal is how much of a refusal is read to understand it.
+// mostRefusal limits the bytes read of a refusal, which are needed to understand it.
 const mostRefusal = 64 << 10
 
-// repair returns the request to send in place of one that was refused, and why; nil if the client gets the
-// refusal. Res can be read as before in that case.
+// repair returns the request to send in place of a refused one, and the reason. again is nil if the client should get
+// the refusal; res can then be read as before.
 func (x *exchange) repair(r *http.Request, res *http.Response) (again *http.Request, why string) {
 	head, err := io.ReadAll(io.LimitReader(res.Body, mostRefusal))
 	original := res.Body
@@ -158,14 +158,15 @@ func (x *exchange) repair(r *http.Request, res *http.Response) (again *http.Requ
 	return again, why
 }
 
-// thinking is why a request is sent again without older thinking.
+// thinking is the reason to send a request again without older thinking.
 const thinking = "thinking"
 
-// refused is why a request is sent again for no reason that we know: the vendor may not like what we made of it.
+// refused is the reason to send a request again after an unexplained refusal: the vendor may not accept the gateway's
+// changes.
 const refused = "refused"
 
-// own returns the state of the conversation without what we made of it. On a model that binds its thinking, none is sent: some of it
-// was written after messages that are not sent any more.
+// own returns the state of the conversation without the gateway's changes. On a model that binds its thinking to the
+// messages before it, all thinking is left out: some was written after messages that are no longer sent.
 func (x *exchange) own() *lineage.State {
 	s := *x.claim.state
 	s.Epoch, s.Ingest, s.Counts, s.Vendor = nil, nil, nil, 0
@@ -175,7 +176,8 @@ func (x *exchange) own() *lineage.State {
 	return &s
 }
 
-// forget makes the client's own messages, which the vendor has taken, the view from now on.
+// forget discards the gateway's changes: from now on the view is the client's own messages, which the vendor has
+// accepted.
 func (x *exchange) forget(ctx context.Context) error {
 	if err := x.take(ctx, x.claim.session); err != nil {
 		return err
@@ -188,8 +190,8 @@ func (x *exchange) forget(ctx context.Context) error {
 	return c.save(ctx, x.store, true, x.s.Now())
 }
 
-// aboutThinking reports whether a vendor refused thinking because of what was sent before it, or because it is
-// not what the model wrote.
+// aboutThinking reports whether a vendor's error text is about thinking: the messages before it have changed, or the
+// thinking itself has.
 func aboutThinking(text string) bool {
 	for _, phrase := range []string{"signature", "bound to a different conversation", "cannot be modified"} {
 		if strings.Contains(text, phrase) {
@@ -235,10 +237,10 @@ func (x *exchange) again(ctx context.Context, why string) error {
 // errUnchanged means that a refused request cannot be made shorter.
 var errUnchanged = errors.New("the request could not be repaired")
 
-// turn names the profile for questions to the host.
+// turn returns the profile and mode of the request, for calls of the host.
 func (x *exchange) turn() condense.Turn { return condense.Turn{Profile: x.profile, Mode: x.mode} }
 
-// learn takes what the vendor reports into the statistics and the state.
+// learn adds the vendor's report to the statistics and the state.
 func (x *exchange) learn(ctx context.Context) error {
 	var a wire.Answer
 	if x.watcher != nil {
@@ -251,14 +253,15 @@ func (x *exchange) learn(ctx context.Context) error {
 	return x.measured(ctx, a)
 }
 
-// measured takes what the vendor reports into the state.
+// measured adds the vendor's report to the state.
 func (x *exchange) measured(ctx context.Context, a wire.Answer) error {
 	if a.Overflow {
 		x.claim.session.mu.Lock()
 		x.claim.refused = true
 		x.claim.session.mu.Unlock()
 	}
-	if a.Input == 0 || x.truncated(a) || !x.claim.latest(ctx) { // the size of what was cut says nothing about the rest
+	// If the prompt was cut, the vendor's count says nothing about its full size.
+	if a.Input == 0 || x.truncated(a) || !x.claim.latest(ctx) {
 		return nil
 	}
 	defer x.claim.release()
@@ -275,7 +278,7 @@ func (x *exchange) measured(ctx context.Context, a wire.Answer) error {
 	x.claim.state.Paid(u, a.Output, rates)
 	x.claim.state.Measured(x.ours, u)
 	err := x.claim.save(ctx, x.store, true, x.s.Now())
-	if errors.Is(err, store.ErrConflict) { // with the next request, another gateway was faster
+	if errors.Is(err, store.ErrConflict) { // another gateway was faster, with the next request
 		if err = x.claim.again(ctx, x.store); err == nil {
 			x.claim.state.Paid(u, a.Output, rates)
 			x.claim.state.Measured(x.ours, u)
@@ -289,16 +292,16 @@ func (x *exchange) measured(ctx context.Context, a wire.Answer) error {
 	return err
 }
 
-// A watcher is the body of an answer. Each byte that is read through it is seen by a [wire.Watcher] too.
+// A watcher is the body of an answer that also passes each byte read to a [wire.Watcher].
 type watcher struct {
 	io.ReadCloser
 	sink     *wire.Watcher
 	encoding string
-	packed   bytes.Buffer // what was read of a compressed answer
-	bytes    int          // that were read
+	packed   bytes.Buffer // the part of a compressed answer read so far, up to mostPacked
+	bytes    int          // number of bytes read
 }
 
-// mostPacked limits what is kept of a compressed answer. What is longer is not understood.
+// mostPacked limits the bytes kept of a compressed answer. A longer one is not interpreted.
 const mostPacked = 4 << 20
 
 func watch(api wire.API, res *http.Response) *watcher {
@@ -321,7 +324,8 @@ func (w *watcher) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// size is how much the model wrote so far, in bytes. Of a compressed answer that is too long it is at least that.
+// size returns the bytes that the model has written so far. For a compressed answer that exceeds mostPacked it is a
+// lower bound.
 func (w *watcher) size() int {
 	if size := w.sink.Size(); size > 0 {
 		return size
@@ -329,7 +333,7 @@ func (w *watcher) size() int {
 	return w.bytes
 }
 
-// answer is what the vendor has reported so far.
+// answer returns the vendor's report so far.
 func (w *watcher) answer() wire.Answer {
 	if w.encoding != "" && w.packed.Len() <= mostPacked {
 		const ratio = 32
@@ -344,8 +348,9 @@ func (w *watcher) answer() wire.Answer {
 	return w.sink.Answer()
 }
 
-// holds names the API in whose requests a view can have what only its vendor reads; see [condense.Turn]. Anthropic wants a header with it, and
-// requests with the login of a plan get none.
+// holds returns the API whose requests may carry content in the view that only its vendor can read; see
+// [condense.Turn]. It is empty for requests to Anthropic with the login of a plan, because Anthropic requires a header
+// that they do not get.
 func (x *exchange) holds() string {
 	if x.r.API == wire.Messages && x.subscribed {
 		return ""
@@ -353,10 +358,11 @@ func (x *exchange) holds() string {
 	return formats[x.r.API]
 }
 
-// compactionBeta is the version that Anthropic wants in the header of a request with a compaction of its own.
+// compactionBeta is the value that Anthropic requires in the Anthropic-Beta header of a request that contains its own
+// compactions.
 const compactionBeta = "compact-2026-09-04"
 
-// announceBlock tells the vendor of a compaction in the view that the client does not know of.
+// announceBlock sets that header if the view begins with a compaction that the client does not know of.
 func (x *exchange) announceBlock(r *http.Request) {
 	said := strings.Join(r.Header.Values("Anthropic-Beta"), ",")
 	if !x.altered || x.r.API != wire.Messages || len(x.view) == 0 || !wire.Signed(x.view[0]) || strings.Contains(said, compactionBeta) {

@@ -15,21 +15,22 @@ import (
 	"github.com/condensehq/condense/internal/secret"
 )
 
-// An Attempt sums up what a provider did when it was its turn to condense: how often with this outcome, and the reason that it gave last.
+// Attempt counts how often a provider, when its turn came to condense, had one outcome. Reason is the most recent one.
 type Attempt struct {
 	Provider string    `json:"provider"`
-	Outcome  string    `json:"outcome"`        // that of a [core.Attempt], or [Replaced]
-	Mode     string    `json:"mode,omitempty"` // or profile
+	Outcome  string    `json:"outcome"`        // the outcome of a [core.Attempt], or [Replaced]
+	Mode     string    `json:"mode,omitempty"` // mode, or profile if there is no mode
 	Count    int       `json:"count"`
 	Reason   string    `json:"reason,omitempty"` // without keys
 	Last     time.Time `json:"last"`
 }
 
-// Replaced is the outcome of a provider that would have taken too long when the vendor would have refused the request: it would have asked a
-// language model, and nothing was prepared, so that the built-in chain condensed at once; or others waited too, and truncation did it.
+// Replaced is the outcome of a provider that would have taken too long for a request that the vendor would refuse.
+// Either it would have asked a language model and nothing was prepared, so the built-in chain condensed at once; or
+// too many requests waited, so truncation did.
 const Replaced = "replaced"
 
-// Failed reports whether the provider did not do its work. To find nothing to condense is no failure.
+// Failed reports whether the provider failed to do its work. Finding nothing to condense is no failure.
 func (a *Attempt) Failed() bool {
 	switch a.Outcome {
 	case string(core.OutcomeFailed), string(core.OutcomeRejected), string(core.OutcomeSkipped), Replaced:
@@ -38,23 +39,24 @@ func (a *Attempt) Failed() bool {
 	return false
 }
 
-// An Unreachable is an upstream to which requests could not be sent.
+// Unreachable counts requests that could not be sent to an upstream.
 type Unreachable struct {
 	Upstream string    `json:"upstream"`
 	Address  string    `json:"address"` // without its path
 	Count    int       `json:"count"`
-	Reason   string    `json:"reason"` // the last
+	Reason   string    `json:"reason"` // the most recent one
 	Last     time.Time `json:"last"`
 }
 
 const (
-	mostAttempts  = 200 // different ones: a file that is edited can bring new names
+	mostAttempts  = 200 // distinct ones; limited because every edit of a file can bring new names
 	longestReason = 240 // bytes
 )
 
-// shown is an error as it may be shown: on one line, without keys, and not long. A provider's error can quote anything.
+// shown returns an error text that is safe to display: one line, without keys, and short. A provider's error can quote
+// anything.
 func shown(text string) string {
-	const read = 4 << 10 // bytes; what follows is not shown
+	const read = 4 << 10 // bytes; the rest is ignored
 	text = secret.Redact(plain.Line(text[:min(len(text), read)]))
 	if len(text) > longestReason {
 		text = strings.ToValidUTF8(text[:longestReason], "") + "…"
@@ -62,14 +64,14 @@ func shown(text string) string {
 	return text
 }
 
-// A maker is the provider that made a view, and why it was not the one that should have.
+// A maker is the provider that made a view, and the reason if another one should have made it.
 type maker struct {
 	provider, outcome string
 	setback           string // the first failure of a provider
-	cause             string // empty unless it made the view in place of another
+	cause             string // empty unless the provider stood in for another one
 }
 
-// makerOf returns the provider that a report says has condensed.
+// makerOf returns the provider that condensed, according to a report.
 func makerOf(r *condense.Report) maker {
 	var m maker
 	for i := range r.Attempts {
@@ -88,7 +90,8 @@ func makerOf(r *condense.Report) maker {
 	return m
 }
 
-// tries returns a function that counts what the providers did at a condensation of x, and says why one did nothing. It may be called when x is over.
+// tries returns a function that counts the attempts in a report, and logs why one failed. It may be called after x has
+// ended.
 func (x *exchange) tries() func(*condense.Report) {
 	g, mode := x.Gateway, cmp.Or(x.mode, x.profile)
 	return func(r *condense.Report) {
@@ -103,7 +106,7 @@ func (x *exchange) tries() func(*condense.Report) {
 	}
 }
 
-// tried notes what the providers did with a job, and why its chain came to nothing.
+// tried counts the attempts of a job's providers, and records the reason if its chain failed.
 func (j *job) tried(r *condense.Report, err error) {
 	if r != nil && j.tries != nil {
 		j.tries(r)
@@ -121,7 +124,7 @@ func (j *job) tried(r *condense.Report, err error) {
 	j.asker = ""
 }
 
-// asks notes which provider would ask a language model.
+// asks records the provider that would ask a language model.
 func (j *job) asks(asked []condense.Estimate, err error) {
 	if err != nil {
 		j.asker, j.instead = "", shown(err.Error())
@@ -131,14 +134,14 @@ func (j *job) asks(asked []condense.Estimate, err error) {
 	j.instead = j.asker + " " + Replaced + ": it asks a language model, and nothing was prepared"
 }
 
-// replaced counts that the built-in chain takes the place of the one that a job is for.
+// replaced counts that the built-in chain stands in for the chain of the job.
 func (x *exchange) replaced(j *job) {
 	if j.asker != "" {
 		x.attempted(Attempt{Provider: j.asker, Outcome: Replaced, Mode: cmp.Or(x.mode, x.profile), Reason: "it asks a language model, and nothing was prepared: the built-in chain condensed in its place"})
 	}
 }
 
-// attempted counts an attempt. Of one that failed the log says why, once for each cause.
+// attempted counts an attempt. A failure is logged once per cause.
 func (g *Gateway) attempted(a Attempt) {
 	s := g.current.Load()
 	a.Count, a.Last = 1, s.Now()
@@ -155,7 +158,7 @@ func (g *Gateway) attempted(a Attempt) {
 	}
 }
 
-// addAttempt returns the sum of attempts, by name.
+// addAttempt returns all with a added to the entry of the same provider, outcome and mode, sorted by these.
 func addAttempt(all []Attempt, a *Attempt) []Attempt {
 	compare := func(x Attempt, y *Attempt) int {
 		return cmp.Or(cmp.Compare(x.Provider, y.Provider), cmp.Compare(x.Outcome, y.Outcome), cmp.Compare(x.Mode, y.Mode))
@@ -194,7 +197,7 @@ func addUnreachable(all []Unreachable, n *Unreachable) []Unreachable {
 	return all
 }
 
-// causes are those of failures that the log has named.
+// causes remembers which causes of failures have been logged, and when.
 type causes struct {
 	mu sync.Mutex
 	of map[string]time.Time
@@ -202,10 +205,10 @@ type causes struct {
 
 const (
 	mostCauses = 100
-	namedAgain = time.Hour // a cause that goes on is named again
+	namedAgain = time.Hour // an ongoing cause is logged again after this time
 )
 
-// first reports whether the log should name the cause of a failure.
+// first reports whether the cause of a failure should be logged now.
 func (c *causes) first(of, reason string, now time.Time) bool {
 	key := of + " " + causeOf(reason)
 	c.mu.Lock()
@@ -219,7 +222,7 @@ func (c *causes) first(of, reason string, now time.Time) bool {
 		}
 	}
 	if len(c.of) >= mostCauses {
-		return false // they are counted
+		return false // they are still counted
 	}
 	if c.of == nil {
 		c.of = map[string]time.Time{}
@@ -228,7 +231,7 @@ func (c *causes) first(of, reason string, now time.Time) bool {
 	return true
 }
 
-// causeOf is the part of a reason that is the same each time: without the IDs of requests and the numbers of tokens.
+// causeOf returns the constant part of a reason: words with digits, such as request IDs and token counts, become "#".
 func causeOf(reason string) string {
 	const longestCode = 3 // as in 401
 	words := strings.Fields(reason)

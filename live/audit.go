@@ -7,12 +7,12 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// An outcome is an answer as it is recorded.
+// An outcome is a ResponseWriter that records the result for the audit log.
 type outcome struct {
 	http.ResponseWriter
 	status  int
-	refused string // why; empty if it is not
-	unsent  string // why it could not be sent to the upstream
+	refused string // reason; empty if not refused
+	unsent  string // reason why the request could not be sent to the upstream; empty if it was
 }
 
 // WriteHeader notes the status.
@@ -23,7 +23,7 @@ func (o *outcome) WriteHeader(status int) {
 	o.ResponseWriter.WriteHeader(status)
 }
 
-// code is the status that was sent.
+// code returns the status that was sent.
 func (o *outcome) code() int {
 	if o.status == 0 {
 		return http.StatusOK
@@ -55,7 +55,7 @@ func (g *Gateway) served(s *settings, t *target, r *http.Request, o *outcome, st
 	s.audit("request", t.who, more...)
 }
 
-// audit records who did what. Nothing that a client sends may be in it, except as one of a few known words.
+// audit records an action and who did it. Nothing sent by a client may be in it, except as one of a few known words.
 func (s *settings) audit(what string, who caller, more ...any) {
 	s.Audit.Info(what, //nolint:sloglint // one of a few words
 		append([]any{"tenant", who.tenant, "token", who.token}, more...)...)
@@ -69,7 +69,7 @@ func (g *Gateway) limited(who caller, limit string) {
 	s.Logger.Info("a tenant has reached a limit", "tenant", who.tenant, "limit", limit)
 }
 
-// kind says what a request is for, in a word that does not come from it.
+// kind returns the kind of request, as a word that does not come from the request.
 func (t *target) kind() string {
 	switch {
 	case t.api != "":
@@ -82,7 +82,7 @@ func (t *target) kind() string {
 	return "other"
 }
 
-// method is that of a request; others than the usual ones are not repeated.
+// method returns the method of a request; unusual ones are not repeated.
 func method(r *http.Request) string {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:

@@ -9,23 +9,24 @@ import (
 	"github.com/condensehq/condense/internal/live/store"
 )
 
-// A database that is away: requests go on with what this gateway knows, and nothing begins that would have to be stored. See
-// docs/decisions/0035-fleet.md.
+// An unreachable database: requests continue with this gateway's own knowledge, and nothing begins that would have to
+// be stored. See docs/decisions/0035-fleet.md.
 
 const (
-	mostWait  = 15 * time.Second       // how long requests wait that another gateway may know more about, from the beginning of an outage
+	// How long requests wait for another gateway's knowledge, from the beginning of an outage.
+	mostWait  = 15 * time.Second
 	awayProbe = 200 * time.Millisecond // between attempts to reach the database
-	awayGrace = 3 * time.Second        // after an outage, in which the other gateways store what they could not store
-	awayPoll  = 50 * time.Millisecond  // between looks for it
+	awayGrace = 3 * time.Second        // after an outage: time for other gateways to store their unsaved states
+	awayPoll  = 50 * time.Millisecond  // between checks for such states
 )
 
-// An outage is a time in which the store does not answer.
+// An outage is a period in which the store does not answer.
 type outage struct {
-	most  time.Duration // how long requests wait
+	most  time.Duration // how long requests may wait
 	mu    sync.Mutex
 	since time.Time     // zero if the store answers
-	back  time.Time     // when it answered again; the outage is over a little later
-	ended chan struct{} // closed when it answers again
+	back  time.Time     // when the store answered again; the outage is over a little later
+	ended chan struct{} // closed when the store answers again
 }
 
 // now reports whether the store is away.
@@ -35,8 +36,8 @@ func (o *outage) now() bool {
 	return !o.since.IsZero() && o.back.IsZero()
 }
 
-// left returns what is closed when the store answers again, and how long a request may wait that other gateways may know more about; 0
-// without an outage.
+// left returns a channel that is closed when the store answers again, and how long a request may wait for the states
+// of other gateways; 0 without an outage.
 func (o *outage) left() (ended <-chan struct{}, left time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -49,7 +50,7 @@ func (o *outage) left() (ended <-chan struct{}, left time.Duration) {
 	return o.ended, max(0, o.most-time.Since(o.since))
 }
 
-// begin notes that the store is away, and looks for it in the background.
+// begin records that the store is away, and starts probing it in the background.
 func (o *outage) begin(g *Gateway, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -61,7 +62,7 @@ func (o *outage) begin(g *Gateway, err error) {
 	g.background.Go(func() { o.end(g) })
 }
 
-// end waits until the store is back, and stores what has not been stored.
+// end waits until the store is back, then stores the unsaved states.
 func (o *outage) end(g *Gateway) {
 	tick := time.NewTicker(awayProbe)
 	defer tick.Stop()
@@ -81,7 +82,7 @@ func (o *outage) end(g *Gateway) {
 	close(o.ended)
 }
 
-// flush stores the states that could not be stored. It reports false if the store is away again.
+// flush stores the unsaved states. It returns false if the store is away again.
 func (s *sessions) flush(ctx context.Context, g *Gateway) bool {
 	s.mu.Lock()
 	all := make([]*session, 0, len(s.all))
@@ -102,7 +103,7 @@ func (s *sessions) flush(ctx context.Context, g *Gateway) bool {
 			err := c.store(ctx, g)
 			if errors.Is(err, store.ErrAway) {
 				return false
-			} else if err != nil && !errors.Is(err, store.ErrConflict) { // what another gateway has stored counts
+			} else if err != nil && !errors.Is(err, store.ErrConflict) { // after a conflict, the other's state counts
 				g.fault("store", err)
 			}
 		}
@@ -110,14 +111,15 @@ func (s *sessions) flush(ctx context.Context, g *Gateway) bool {
 	return true
 }
 
-// store stores a state that could not be stored before, unless another gateway has stored a later one.
+// store stores an unsaved state, unless another gateway has stored a later one.
 func (c *claim) store(ctx context.Context, g *Gateway) error {
 	if !c.latest(ctx) {
 		return ctx.Err()
 	}
 	defer c.release()
 	err := c.save(ctx, g.store, true, g.current.Load().Now())
-	for try := 0; errors.Is(err, store.ErrConflict) && try < mostLost; try++ { // perhaps it was stored when the answer was lost
+	// After a conflict, try again: the state may have been stored although the confirmation was lost.
+	for try := 0; errors.Is(err, store.ErrConflict) && try < mostLost; try++ {
 		if err := c.again(ctx, g.store); err != nil {
 			return err
 		}
@@ -132,8 +134,8 @@ func (c *claim) store(ctx context.Context, g *Gateway) error {
 	return err
 }
 
-// reach reads what the store knows of a session. While the store is away, a request goes on at once if this gateway knows what was sent
-// last; others wait for a while.
+// reach loads the records of a session from the store. While the store is away, a request continues at once if this
+// gateway knows the last view of its conversation; other requests wait for a while.
 func (x *exchange) reach(ctx context.Context, s *session) error {
 	if x.away.now() && s.current(x.r, x.rolling) {
 		return nil
@@ -149,7 +151,7 @@ func (x *exchange) reach(ctx context.Context, s *session) error {
 			x.away.begin(x.Gateway, err)
 		case err != nil:
 			x.fault("store", err)
-			return nil // what is known is better than nothing
+			return nil // outdated knowledge is better than none
 		}
 		ended, left := x.away.left()
 		if left == 0 || s.current(x.r, x.rolling) {

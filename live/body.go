@@ -20,21 +20,22 @@ import (
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
-// A body is that of a request.
+// A body is the body of a request.
 type body struct {
-	raw     []byte // as it came
-	decoded []byte // the same as raw if it is not compressed; nil if it cannot be looked at
+	raw     []byte // as received
+	decoded []byte // raw, decompressed; the same slice if raw is not compressed; nil if it cannot be inspected
 	rest    io.Reader
-	weight  *weight // of one that cannot be looked at
+	weight  *weight // set if the body cannot be inspected
 }
 
-// A weight is what is known of a body that cannot be looked at, for its price: its size and the model. It is written to while the body is sent.
+// A weight collects the model and the size of a body that cannot be inspected, to price it. It is written while the
+// body is sent.
 type weight struct {
 	mu    sync.Mutex
 	model wire.ModelReader
 	bytes int
 
-	counted int // tokens, of a body that is there whole; else 0
+	counted int // tokens, if the whole body is available; else 0
 }
 
 func weigh(body []byte) *weight {
@@ -43,7 +44,7 @@ func weigh(body []byte) *weight {
 	return w
 }
 
-// Write reads the next bytes of the body.
+// Write passes the next bytes of the body to the weight.
 func (w *weight) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -51,7 +52,7 @@ func (w *weight) Write(p []byte) (int, error) {
 	return w.model.Write(p)
 }
 
-// tokens estimates those of the body.
+// tokens returns the estimated tokens of the body.
 func (w *weight) tokens() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -59,16 +60,17 @@ func (w *weight) tokens() int {
 }
 
 const (
-	// mostLooked is how many bytes of large requests are looked at together. To condense one takes many times its size for a while.
+	// mostLooked limits the total bytes of large requests that are inspected at a time. Condensing a request
+	// temporarily takes many times its size.
 	mostLooked = 16 << 20
-	// largeBody is the size in bytes of a request that takes part in that. Smaller ones do not wait.
+	// largeBody is the size in bytes from which a request counts towards mostLooked. Smaller requests do not wait.
 	largeBody = 256 << 10
-	// slowBody is after what time a body that still arrives makes room for others.
+	// slowBody is the time after which a body that still arrives makes room for others.
 	slowBody = 10 * time.Second
 )
 
-// takeBody reads the body of a request, a large one when there is room for it. Leave, which is never nil, must be called when the body was
-// looked at; another call does nothing.
+// takeBody reads the body of a request; a large one waits for room. leave is never nil, and must be called after the
+// body was inspected; further calls do nothing.
 func (g *Gateway) takeBody(r *http.Request, s *settings, t *target) (b *body, leave func(), err error) {
 	nothing := func() {}
 	room := func(size int64) func() {
@@ -90,7 +92,7 @@ func (g *Gateway) takeBody(r *http.Request, s *settings, t *target) (b *body, le
 		defer slow.Stop()
 		b, err = readBody(r, s.MaxBody)
 		inTime = slow.Stop()
-	} else { // the size is known when it was read
+	} else { // the size is known only after reading
 		b, err = readBody(r, s.MaxBody)
 	}
 	if err == nil && !inTime {
@@ -100,8 +102,8 @@ func (g *Gateway) takeBody(r *http.Request, s *settings, t *target) (b *body, le
 	return b, leave, err
 }
 
-// readBody reads the body of r. One that is larger than limit, before or after decompression, or
-// has an unknown encoding, is not decoded. The error is that of reading.
+// readBody reads the body of r. The body is not decoded if it exceeds limit, before or after decompression, or has an
+// unknown encoding. The error is a read error.
 func readBody(r *http.Request, limit int64) (*body, error) {
 	raw, err := readUpTo(r.Body, limit, r.ContentLength)
 	if err != nil {
@@ -122,11 +124,11 @@ func readBody(r *http.Request, limit int64) (*body, error) {
 	if len(decoded) == 0 {
 		decoded = raw
 	}
-	b.weight = weigh(decoded) // it is forwarded
+	b.weight = weigh(decoded) // it is forwarded unchanged
 	return b, nil
 }
 
-// fill makes r have the whole body as it came. From is the client's.
+// fill gives r the whole body as received. from is the client's body, for the unread rest and for Close.
 func (b *body) fill(r *http.Request, from io.ReadCloser) {
 	hold(r, b.raw)
 	if b.rest != nil {
@@ -134,13 +136,13 @@ func (b *body) fill(r *http.Request, from io.ReadCloser) {
 	}
 }
 
-// hold makes body that of r, so that it can be sent again.
+// hold sets the body of r, so that it can be sent repeatedly.
 func hold(r *http.Request, body []byte) {
 	r.GetBody = func() (io.ReadCloser, error) { return &passing{left: body}, nil }
 	r.Body = &passing{left: body}
 }
 
-// Passing is a body that is not held once it was read: the transport keeps a request until it was answered.
+// Passing is a body that releases its bytes once they are read: the transport keeps a request until it is answered.
 type passing struct{ left []byte }
 
 // Read reads the next bytes.
@@ -154,10 +156,11 @@ func (p *passing) Read(to []byte) (int, error) {
 	return n, nil
 }
 
-// Close does nothing: the body may be read in the background still.
+// Close does nothing: the body may still be read in the background.
 func (p *passing) Close() error { return nil }
 
-// A patient body ends with an error if the client sends nothing for so long. Where w cannot have that, it waits.
+// A patient body fails if the client sends nothing for the time of patience. If w does not support read deadlines, it
+// waits.
 type patient struct {
 	io.ReadCloser
 	w        *http.ResponseController
@@ -167,25 +170,24 @@ type patient struct {
 func (p *patient) Read(to []byte) (int, error) {
 	_ = p.w.SetReadDeadline(time.Now().Add(p.patience))
 	n, err := p.ReadCloser.Read(to)
-	if err == nil || errors.Is(err, io.EOF) { // else the server must not wait for the rest
-		_ = p.w.SetReadDeadline(time.Time{}) // it reads on, to notice a client that leaves
+	if err == nil || errors.Is(err, io.EOF) { // after an error, the server must not wait for the rest
+		_ = p.w.SetReadDeadline(time.Time{}) // the server reads on, to notice when the client leaves
 	}
 	return n, err
 }
 
-// readUpTo reads at most limit+1 bytes. Size is the number of bytes that are expected, -1 if
-// it is unknown.
+// readUpTo reads at most limit+1 bytes. size is the expected number of bytes, -1 if unknown.
 func readUpTo(r io.Reader, limit, size int64) ([]byte, error) {
 	var buf bytes.Buffer
 	if size >= 0 && size <= limit {
-		const spare = bytes.MinRead // or the last read would double the buffer
+		const spare = bytes.MinRead // otherwise the last read would double the buffer
 		buf.Grow(int(size) + spare)
 	}
 	_, err := buf.ReadFrom(io.LimitReader(r, limit+1))
 	return buf.Bytes(), err
 }
 
-// decode decompresses at most limit bytes. After an error it returns what it has.
+// decode decompresses at most limit bytes. After an error it returns the bytes decoded so far.
 func decode(raw []byte, encoding string, limit int64) ([]byte, error) {
 	from, err := decoder(raw, encoding, limit)
 	switch {
@@ -202,12 +204,12 @@ func decode(raw []byte, encoding string, limit int64) ([]byte, error) {
 	return out, err
 }
 
-// decoder returns a reader of what is compressed, which needs no more memory than limit; nil if it is not.
+// decoder returns a reader that decompresses raw within limit bytes of memory; nil if raw is not compressed.
 func decoder(raw []byte, encoding string, limit int64) (io.ReadCloser, error) {
 	from := bytes.NewReader(raw)
 	switch strings.ToLower(strings.TrimSpace(encoding)) {
 	case "", "identity":
-		return nil, nil //nolint:nilnil // there is nothing to do
+		return nil, nil //nolint:nilnil // there is nothing to decompress
 	case "gzip", "x-gzip":
 		return gzip.NewReader(from)
 	case "zstd":

@@ -27,28 +27,31 @@ import (
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
-// Compaction says who answers an agent that asks its vendor to compact the conversation, as Codex does: with a compaction_trigger at
-// the end of a request of the Responses API, or at /v1/responses/compact.
+// Compaction selects who answers an agent that asks its vendor to compact the conversation, as Codex does: with a
+// compaction_trigger at the end of a request of the Responses API, or at /v1/responses/compact.
 type Compaction string
 
-// The ways to answer. With [CompactAuto], the default, the upstream is asked, and the gateway answers if the upstream refuses or does not compact. An answer
-// of another upstream than the vendors' own is held back until it is known to have a compaction.
+// The values of Compaction. With [CompactAuto], the default, the gateway asks the upstream first and answers itself if
+// the upstream refuses or does not compact. If the upstream is not a vendor's own host, its answer is held back until
+// a compaction is seen in it.
 const (
 	CompactAuto     Compaction = "auto"
-	CompactUpstream Compaction = "upstream" // the upstream answers, whatever it says
+	CompactUpstream Compaction = "upstream" // the upstream answers, whatever its answer is
 	CompactGateway  Compaction = "gateway"  // the upstream is not asked
 )
 
-// A sealed compaction is what the gateway answers with: the condensed messages, which only we can read. The client sends it back in every
-// later request, and the vendor never sees it. Everything is in it, so that any instance with the same secret can open it.
+// A sealed compaction is the gateway's answer to a request to compact: the condensed messages, encrypted so that only
+// gateways can read them. The client sends it back in every later request; the gateway opens it, so the vendor never
+// sees it. It is self-contained: every instance with the same secret can open it.
 //
-// Its form is the prefix, then in base64 (URL, without padding) a nonce and the ciphertext of AES-256-GCM, whose additional data is the prefix. The key is
-// HKDF-SHA256 of the store's secret for the prefix and the tenant. The plaintext is zstd of {"at":"TIME","messages":[…]}.
+// Format: the prefix, then in base64 (URL, without padding) a nonce and the ciphertext of AES-256-GCM, whose
+// additional data is the prefix. The key is HKDF-SHA256 of the store's secret for the prefix and the tenant. The
+// plaintext is zstd of {"at":"TIME","messages":[…]}.
 const (
 	sealedName   = "condense-"
 	sealedPrefix = sealedName + "1."
 	sealedFor    = 365 * 24 * time.Hour
-	mostSealed   = 16 << 20 // bytes of the messages
+	mostSealed   = 16 << 20 // size limit of the messages, in bytes
 )
 
 var (
@@ -72,7 +75,7 @@ func (g *Gateway) sealing(tenant string) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// seal returns the content of a sealed compaction.
+// seal returns messages as a sealed compaction. The error is errLarge if they exceed mostSealed.
 func (g *Gateway) seal(tenant string, messages [][]byte, now time.Time) (string, error) {
 	text := rawjson.Append(nil, `{"at":?,"messages":?}`, now, rawjson.Array(messages))
 	if len(text) > mostSealed {
@@ -89,7 +92,8 @@ func (g *Gateway) seal(tenant string, messages [][]byte, now time.Time) (string,
 	return sealedPrefix + base64.RawURLEncoding.EncodeToString(aead.Seal(nil, nil, z.EncodeAll(text, nil), []byte(sealedPrefix))), nil //nolint:gosec // the cipher adds a random nonce
 }
 
-// unseal returns the messages of a sealed compaction, which begins with sealedName and is of at most limit bytes.
+// unseal returns the messages of a sealed compaction, which must begin with sealedName. limit is the largest accepted
+// size in bytes.
 func (g *Gateway) unseal(tenant, sealed string, now time.Time, limit int64) ([][]byte, error) {
 	rest, ok := strings.CutPrefix(sealed, sealedPrefix)
 	if !ok {
@@ -117,7 +121,7 @@ func (g *Gateway) unseal(tenant, sealed string, now time.Time, limit int64) ([][
 	return slices.Collect(rawjson.Elements(rawjson.Field(text, "messages"))), nil
 }
 
-// sealedIn returns the content of a sealed compaction.
+// sealedIn returns the content of item if it is a sealed compaction.
 func sealedIn(item []byte) (string, bool) {
 	if !isCompaction(item) {
 		return "", false
@@ -134,8 +138,9 @@ func isCompaction(item []byte) bool {
 	return false
 }
 
-// open returns the body with the messages of sealed compactions in their place. What a client has kept from before one, it had
-// when it asked for it, so that it is in it: only texts that the condensation does not have word for word remain.
+// open returns body with every sealed compaction replaced by its messages. Messages that the client still sends from
+// before a compaction were part of the compacted conversation, so they are dropped, except texts that the condensation
+// does not contain word for word.
 func (g *Gateway) open(s *settings, t *target, h http.Header, body []byte) ([]byte, error) {
 	if wire.API(t.api) != wire.Responses || !bytes.Contains(body, []byte(`"`+sealedName)) {
 		return body, nil
@@ -143,7 +148,7 @@ func (g *Gateway) open(s *settings, t *target, h http.Header, body []byte) ([]by
 	opts := &wire.Options{Volatile: agents.Of(h, nil).Volatile, Cache: g.parsed}
 	r, err := wire.Parse(wire.Responses, body, opts)
 	if err != nil {
-		return body, nil //nolint:nilerr // the vendor says what is wrong with it
+		return body, nil //nolint:nilerr // the vendor reports the error in the request better
 	}
 	var view []wire.Message
 	left := s.MaxBody
@@ -181,7 +186,7 @@ func asksToCompact(messages []wire.Message) bool {
 	return len(messages) > 0 && rawjson.Text(rawjson.Field(messages[len(messages)-1].Raw, "type")) == "compaction_trigger"
 }
 
-// compaction sends a request to compact the conversation, and answers it if the upstream cannot.
+// compaction sends a request to compact the conversation to the upstream, and answers it here if the upstream cannot.
 func (x *exchange) compaction(r *http.Request) (*http.Response, error) {
 	u := x.t.upstream
 	if x.s.Observe || u.compaction == CompactUpstream {
@@ -198,7 +203,7 @@ func (x *exchange) compaction(r *http.Request) (*http.Response, error) {
 	}
 	var answer *http.Response
 	err := x.safely("compaction", func() (err error) {
-		answer, err = x.compact(r) //nolint:bodyclose // it is the client's answer
+		answer, err = x.compact(r) //nolint:bodyclose // the client closes this body
 		return err
 	})
 	switch {
@@ -216,13 +221,13 @@ func (x *exchange) compaction(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// compacted reports whether the upstream has done what it was asked for, or failed at it in a way that it can explain better than we. Res can be read
-// as before.
+// compacted reports whether the upstream's answer should reach the client: it contains a compaction, or an error that
+// the upstream explains better than the gateway could. res can be read as before.
 func (x *exchange) compacted(res *http.Response) bool {
 	switch res.StatusCode {
 	case http.StatusOK:
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusNotImplemented:
-		return false // some name the item or the path that they do not know, others do not; or it is too long for them
+		return false // the upstream does not know the item or the path, or the request is too long for it
 	default:
 		return true
 	}
@@ -244,7 +249,7 @@ func (x *exchange) compacted(res *http.Response) bool {
 	}
 	w := wire.Watch(x.r.API)
 	_, _ = w.Write(seen.Bytes())
-	for item := range rawjson.Elements(rawjson.Field(seen.Bytes(), "output")) { // of an answer that is no stream
+	for item := range rawjson.Elements(rawjson.Field(seen.Bytes(), "output")) { // an answer that is not a stream
 		found = found || isCompaction(item)
 	}
 	res.Body = readCloser{io.MultiReader(&seen, res.Body), res.Body}
@@ -252,19 +257,21 @@ func (x *exchange) compacted(res *http.Response) bool {
 	return found || !a.Complete && !a.Overflow
 }
 
-// compactFor limits a condensation that a client waits for because it asked for it. Codex gives up after five minutes without a byte.
+// compactFor limits a condensation that the client requested and waits for. Codex gives up after five minutes without
+// a byte.
 const compactFor = 2 * time.Minute
 
-// compact answers a request to compact with a sealed compaction of our own.
+// compact answers a request to compact with a sealed compaction made here.
 func (x *exchange) compact(r *http.Request) (*http.Response, error) {
 	items := slices.Clone(x.view)
 	for len(items) > 0 && rawjson.Text(rawjson.Field(items[len(items)-1], "type")) == "compaction_trigger" {
 		items = items[:len(items)-1]
 	}
-	x.claim = x.seen // for the size of what is not condensed
+	x.claim = x.seen // job uses it for the size of the part that is not condensed
 	j := x.job(epoch.Decision{}, false)
 	x.claim = nil
-	j.body, j.turn.NoRecall = x.r.With(items), true // what the client drops, nothing leads to
+	// Leave no handles: the client drops the originals, so nothing could be recalled.
+	j.body, j.turn.NoRecall = x.r.With(items), true
 	ctx, cancel := context.WithTimeout(r.Context(), compactFor)
 	defer cancel()
 	p, err := j.run(ctx, x.host, inline)
@@ -285,7 +292,7 @@ func (x *exchange) compact(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	by := maker{}
-	if p != nil { // else it is short already
+	if p != nil { // otherwise the conversation is short already
 		items, by = rawOf(p.after), p.maker
 	}
 	if err := x.checkView(items); err != nil {
@@ -306,7 +313,8 @@ func (x *exchange) compact(r *http.Request) (*http.Response, error) {
 	return respond(r, http.StatusOK, kind, body), err
 }
 
-// compactionAnswer is the answer of the vendor with one compaction. No model was asked, so that nothing was used.
+// compactionAnswer returns an answer in the vendor's format with one compaction. It reports no usage, because no model
+// was asked.
 func compactionAnswer(endpoint bool, r *wire.Request, sealed string, now time.Time) (kind string, body []byte, err error) {
 	type object = map[string]any
 	id := strings.ToLower(rand.Text())

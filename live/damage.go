@@ -8,12 +8,13 @@ import (
 	"github.com/condensehq/condense/internal/live/store"
 )
 
-// A store that is full, damaged or away: what is known here counts meanwhile.
+// A store that is full, damaged or away: meanwhile this gateway's own knowledge counts.
 
-// unstored reports whether an error is that of the store as a whole.
+// unstored reports whether an error affects the store as a whole.
 func unstored(err error) bool { return errors.Is(err, store.ErrAway) || errors.Is(err, store.ErrFile) }
 
-// damage notes a record that cannot be read: the conversation goes on as if nothing had been stored of it, under another ID. The caller holds s.mu.
+// damage notes an unreadable record: the conversation goes on under another ID, as if it had never been stored. The
+// caller holds s.mu.
 func (s *session) damage(id string) {
 	if s.damaged[id] {
 		return
@@ -25,7 +26,7 @@ func (s *session) damage(id string) {
 	s.found = append(s.found, id)
 }
 
-// news returns the damaged records that were found since it was last called.
+// news returns the damaged records found since the previous call.
 func (s *session) news() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,8 +42,8 @@ func (s *session) failure() error {
 	return cmp.Or(s.failed, store.ErrAway)
 }
 
-// hold remembers what the vendor forces although the file of the store cannot be written: it costs recall, and is lost with the process unless
-// a later request can store it.
+// hold keeps a change that the vendor forced, such as an epoch after an overflow, in memory although the store cannot
+// be written: recall does not work for it, and it is lost with the process unless a later request can store it.
 func (x *exchange) hold(ctx context.Context, old *entry, why error) error {
 	c := x.claim
 	x.fault("commit", why)

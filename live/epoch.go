@@ -15,15 +15,16 @@ import (
 // An occasion is a reason to begin an epoch with a request.
 type occasion struct {
 	decision epoch.Decision
-	order    *Order // nil unless the user has ordered it
+	order    *Order // nil unless the user has ordered the epoch
 	overflow bool   // the vendor has just refused the request
 	began    time.Time
 }
 
 func (o *occasion) forced() bool { return o.decision.Reason == epoch.Forced }
 
-// epochIfDue begins an epoch if there is a reason for one. Only a request that the vendor would refuse waits for its condensation, and a caller of
-// /v1/compress, who asks for it. Every other epoch is prepared next to the request, and begins with the next one.
+// epochIfDue begins an epoch if there is a reason. Only two kinds of requests wait for their condensation: requests
+// that the vendor would refuse, and calls of /v1/compress, which ask for it. Every other epoch is prepared in the
+// background, and begins with a later request.
 func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 	for {
 		o, err := x.occasion(ctx, overflow)
@@ -36,7 +37,8 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 	}
 }
 
-// occasion returns the reason to begin an epoch now; nil if there is none. It may undo the last epoch instead, or prepare the next one.
+// occasion returns the reason to begin an epoch now; nil if there is none. It may instead undo the last epoch, or
+// start preparing the next one.
 func (x *exchange) occasion(ctx context.Context, overflow bool) (*occasion, error) {
 	c := x.claim
 	if !overflow {
@@ -53,7 +55,7 @@ func (x *exchange) occasion(ctx context.Context, overflow bool) (*occasion, erro
 	}
 	x.must = overflow || c.overflowed() || x.tokens > x.policy.Window
 	if x.away.now() && !x.must {
-		return nil, nil // what must be sent again could not be stored
+		return nil, nil // the epoch could not be stored, and a retry must be sent the same bytes
 	}
 	if order != nil {
 		if why := c.failure(order); why != "" {
@@ -65,7 +67,8 @@ func (x *exchange) occasion(ctx context.Context, overflow bool) (*occasion, erro
 	return &occasion{decision: d, order: order, overflow: overflow, began: time.Now()}, nil
 }
 
-// beginEpoch makes the condensation for an occasion the one that is sent, and reports whether another attempt should follow.
+// beginEpoch makes the condensation for an occasion the view of the request. again reports that another attempt should
+// follow.
 func (x *exchange) beginEpoch(ctx context.Context, o *occasion) (again bool, err error) {
 	ctx, span := x.telemetry.tracer.Start(ctx, "condense", trace.WithAttributes(aReason.String(string(o.decision.Reason)), aMode.String(cmp.Or(x.mode, x.profile))))
 	defer span.End()
@@ -77,7 +80,7 @@ func (x *exchange) beginEpoch(ctx context.Context, o *occasion) (again bool, err
 		x.awaitPrepared(ctx)
 	}
 	p := x.claim.takePrepared(x.rolling, o.forced())
-	if p != nil && (p.handles && !x.recalls || p == x.made) { // the vendor has refused the one that was sent
+	if p != nil && (p.handles && !x.recalls || p == x.made) { // the vendor has just refused this condensation
 		p = nil
 	}
 	taken := p != nil
@@ -93,7 +96,8 @@ func (x *exchange) beginEpoch(ctx context.Context, o *occasion) (again bool, err
 		return false, err
 	}
 	trial := x.planOf(next)
-	if o.forced() && taken && trial.tokens > x.policy.Limit { // too much has come since it was made
+	// Try again if the conversation has grown too much since the condensation was made.
+	if o.forced() && taken && trial.tokens > x.policy.Limit {
 		return true, nil
 	}
 	if trial.ours >= x.ours {
@@ -102,20 +106,21 @@ func (x *exchange) beginEpoch(ctx context.Context, o *occasion) (again bool, err
 	}
 	if x.recalls {
 		kept, err := x.keep(ctx, next, x.view)
-		if err != nil { // no handles, then
+		if err != nil { // then go on without handles
 			x.fault("recall", err)
 			x.recalls = false
 			return true, nil
 		}
 		if kept != nil {
-			x.kept = kept // with what is kept of the round
+			x.kept = kept // including the kept part of the round
 		}
 	}
 	x.adopt(o, p, next, trial)
 	return false, nil
 }
 
-// condensation makes the one that an occasion needs now; nil if it is made next to the request, or there is no use in it.
+// condensation makes the condensation that an occasion needs now. It returns nil if it is prepared in the background
+// instead, or would be useless.
 func (x *exchange) condensation(ctx context.Context, o *occasion) (*prepared, error) {
 	if x.s.Observe || !o.forced() && !x.calls && o.order == nil {
 		x.prepare(o.decision, whole, o.overflow) //nolint:contextcheck // it outlives the request
@@ -146,14 +151,14 @@ func (x *exchange) condensation(ctx context.Context, o *occasion) (*prepared, er
 	return p, nil
 }
 
-// compareLater lets the profiles of [Options.Shadow] do a job too, if there are any.
+// compareLater has the profiles of [Options.Shadow], if any, condense the same job for comparison.
 func (x *exchange) compareLater(j *job) {
 	if x.s.Watch != nil && len(x.s.Shadow) > 0 {
 		x.shadowed = j
 	}
 }
 
-// ordered makes the condensation that the user has ordered; nil if it comes later, or not at all.
+// ordered makes a condensation ordered by the user. It returns nil if that is postponed or impossible.
 func (x *exchange) ordered(ctx context.Context, o *occasion) (*prepared, error) {
 	p, err := x.obey(ctx, x.orderedJob(o.decision, o.order, o.overflow), o.order)
 	switch {
@@ -169,7 +174,7 @@ func (x *exchange) ordered(ctx context.Context, o *occasion) (*prepared, error) 
 	return nil, nil
 }
 
-// frozenBy returns the state of the epoch that begins with a condensation; nil if it cannot begin with this request.
+// frozenBy returns the state of the epoch that begins with condensation p; nil if it cannot begin with this request.
 func (x *exchange) frozenBy(p *prepared, o *occasion) (*lineage.State, error) {
 	c := lineage.Condensed{Basis: p.basis, After: p.after, Forced: o.forced(), Decision: o.decision}
 	next, err := x.claim.state.Freeze(x.r, x.rolling, c, x.start)
@@ -177,7 +182,7 @@ func (x *exchange) frozenBy(p *prepared, o *occasion) (*lineage.State, error) {
 	case err == nil:
 		next.Held = false
 		return next, nil
-	case errors.Is(err, lineage.ErrRound): // until the turn is over
+	case errors.Is(err, lineage.ErrRound): // it can begin after the turn
 		x.claim.tried(x.policy.RetryAfter(x.tokens))
 		if o.order != nil {
 			x.waits(o.order, "the model thinks in this turn: it can be had when the turn is over")
@@ -191,7 +196,7 @@ func (x *exchange) frozenBy(p *prepared, o *occasion) (*lineage.State, error) {
 	return nil, err
 }
 
-// useless notes that another attempt at this size is useless, and tells the user who has ordered it.
+// useless records that another attempt at this size is pointless, and tells the user if they ordered it.
 func (x *exchange) useless(o *occasion, why string) {
 	x.claim.tried(x.policy.RetryAfter(x.tokens))
 	if o.order != nil {
@@ -208,7 +213,7 @@ func (x *exchange) adopt(o *occasion, p *prepared, next *lineage.State, trial pl
 		x.obeys.Before, x.obeys.After, x.obeys.Changed, next.Orders = before, x.tokens, true, o.order.Number
 	}
 	x.passes.add(p.passes)
-	predicted := *next.Epoch // the chain did what it could: that is the prediction
+	predicted := *next.Epoch // the chain did its best, so its result is the prediction
 	predicted.After, next.Epoch = x.tokens, &predicted
 	x.next, x.journal, x.made = next, p.journal, p
 	x.epoch = &Epoch{
@@ -221,7 +226,7 @@ func (x *exchange) adopt(o *occasion, p *prepared, next *lineage.State, trial pl
 	}
 }
 
-// facts returns the numbers that the decision about an epoch rests on.
+// facts returns the numbers on which the decision about an epoch rests.
 func (x *exchange) facts(overflow bool) epoch.Facts {
 	f := x.claim.state.Facts(x.r, x.ours, x.start)
 	f.Overflow, f.Retry = overflow || x.claim.overflowed(), x.claim.triedAt()
@@ -238,7 +243,7 @@ func (x *exchange) due(ctx context.Context, overflow bool) epoch.Decision {
 	return d
 }
 
-// tried notes that there is no use in another attempt below a size.
+// tried records that another attempt is pointless below a size, in tokens.
 func (c *claim) tried(until int) {
 	c.session.mu.Lock()
 	defer c.session.mu.Unlock()
@@ -251,18 +256,17 @@ func (c *claim) triedAt() int {
 	return c.retry
 }
 
-// overflowed reports whether the vendor has refused the last request of the lineage as too long, after
-// the answer had begun.
+// overflowed reports whether the vendor refused the lineage's last request as too long after the answer had begun.
 func (c *claim) overflowed() bool {
 	c.session.mu.Lock()
 	defer c.session.mu.Unlock()
 	return c.refused
 }
 
-// overflowed is the reason of an epoch after the vendor has refused the request as too long.
+// overflowed is the reason of an epoch that follows a vendor's refusal as too long.
 const overflowed = "overflow"
 
-// announce counts an epoch and says so in the log.
+// announce counts an epoch and logs it.
 func (x *exchange) announce() {
 	e := x.epoch
 	x.stats.epoch(*e)

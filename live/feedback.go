@@ -17,24 +17,25 @@ import (
 	"github.com/condensehq/condense/internal/recall"
 )
 
-// What an agent recalls was a mistake to leave out: what it got stays at the next condensation, and is counted.
+// If an agent recalls something, leaving it out was a mistake. The recalled content stays in the view at the next
+// condensation, and is counted here.
 
-// A Recalled is content of one kind that agents asked for.
+// Recalled counts recalls of one kind of content.
 type Recalled struct {
-	What   string `json:"what"`           // as in "result of read_file"
-	Pass   string `json:"pass,omitempty"` // that left it out, as in "smart/prune", or "ingest"; empty if it is not known
+	What   string `json:"what"`           // kind of content, as in "result of read_file"
+	Pass   string `json:"pass,omitempty"` // the pass that left it out, as in "smart/prune", or "ingest"; empty if unknown
 	Count  int    `json:"count"`
 	Tokens int    `json:"tokens"` // given back; estimated
 }
 
-// Limits of what is remembered of recalls.
+// Limits of the memory of recalls.
 const (
 	mostKinds  = 200
-	mostPasses = 1 << 14 // handles
+	mostPasses = 1 << 14 // number of handles
 	longestTag = 80      // bytes
 )
 
-// passes are the passes that left handles in views, by handle, since the gateway was started.
+// passes maps each handle left in a view since the gateway was started to the pass that left it.
 type passes struct {
 	mu sync.Mutex
 	of map[string]string
@@ -59,7 +60,7 @@ func (p *passes) get(handle string) string {
 	return p.of[handle]
 }
 
-// passesOf returns the passes that left handles.
+// passesOf returns the pass that left each handle, by handle.
 func passesOf(r *condense.Report) map[string]string {
 	of := map[string]string{}
 	for _, a := range r.Attempts {
@@ -77,7 +78,7 @@ func passesOf(r *condense.Report) map[string]string {
 	return of
 }
 
-// recalled is called with what was recalled in the conversation of a key whose record has an ID; the ID is empty if it is not known.
+// recalled counts pieces recalled in the conversation of key. id is the ID of its record; empty if unknown.
 func (g *Gateway) recalled(key store.Key, id string, pieces []recall.Piece, bytes int) {
 	var kinds []Recalled
 	for i := range pieces {
@@ -104,14 +105,14 @@ func (g *Gateway) recalled(key store.Key, id string, pieces []recall.Piece, byte
 	g.current.Load().Logger.Info("recalled", "pieces", len(pieces), "bytes", bytes)
 }
 
-// recordOf returns the conversation of a record, and when its epoch began.
+// recordOf returns the conversation of a record, and the time when its epoch began. Both are zero if unknown.
 func (g *Gateway) recordOf(key store.Key, id string) (conversation string, epoch time.Time) {
 	if id == "" {
 		return "", time.Time{}
 	}
 	records, err := g.store.Load(g.life, key)
 	if err != nil {
-		return "", time.Time{} // it is counted without its conversation
+		return "", time.Time{} // the recall is then counted without a conversation
 	}
 	for i := range records {
 		var s stored
@@ -122,7 +123,7 @@ func (g *Gateway) recordOf(key store.Key, id string) (conversation string, epoch
 	return "", time.Time{}
 }
 
-// added returns the sum of recalls, most first.
+// added returns the sum of two lists of recalls, the most frequent first.
 func added(all, more []Recalled) []Recalled {
 	all = slices.Clone(all)
 	for _, m := range more {
@@ -141,21 +142,21 @@ func added(all, more []Recalled) []Recalled {
 	return all
 }
 
-// statsKey is the key of statistics in the store. It is no tenant's: those are longer.
+// statsKey is the store key of the statistics. It cannot collide with a tenant's key: those are longer.
 var statsKey = store.Key{Tenant: "stats"}
 
-// saved is how statistics are stored.
+// saved is the stored form of the statistics.
 type saved struct {
 	Stats Stats `json:"stats"`
 }
 
-// newRecord returns a new record of what only this gateway writes.
+// newRecord returns a new record that only this gateway writes.
 func newRecord(k store.Key) *store.Record {
 	return &store.Record{ID: k.Tenant + "-" + strings.ToLower(rand.Text()), Key: k}
 }
 
-// saveOwn saves a record that only this gateway writes, whatever has become of it: it can have been deleted as old, and what was stored
-// when the database went away counts though no one heard of it.
+// saveOwn saves a record that only this gateway writes, whatever happened to the stored one: it may have been deleted
+// as old, or been stored although the database went away before it confirmed that.
 func (g *Gateway) saveOwn(ctx context.Context, r *store.Record) error {
 	err := g.store.Save(ctx, r)
 	if !errors.Is(err, store.ErrConflict) {
@@ -174,7 +175,7 @@ func (g *Gateway) saveOwn(ctx context.Context, r *store.Record) error {
 	return g.store.Save(ctx, r)
 }
 
-// saving saves the statistics now and then, for [StoredStats], and what tenants have spent.
+// saving periodically saves the statistics, for [StoredStats], and the tenants' usage.
 func (g *Gateway) saving(spent *store.Record) {
 	const often = time.Minute
 	tick := time.NewTicker(often)
@@ -206,7 +207,7 @@ func (g *Gateway) saving(spent *store.Record) {
 		select {
 		case <-tick.C:
 			save()
-			_ = g.storeReady(g.life) // it is logged
+			_ = g.storeReady(g.life) // the error is logged there
 		case <-g.life.Done():
 			save()
 			return
@@ -214,7 +215,8 @@ func (g *Gateway) saving(spent *store.Record) {
 	}
 }
 
-// StoredStats returns what all gateways that use the store did, as far as it is kept: they save it every minute and when they end.
+// StoredStats returns the stored statistics of all gateways that use the store at address. Each saves them every
+// minute and when it ends.
 func StoredStats(ctx context.Context, address string) (Stats, error) {
 	sum := Stats{Errors: map[string]int{}, Epochs: []Epoch{}, Attempts: []Attempt{}}
 	db, err := store.Open(ctx, address)
@@ -239,7 +241,7 @@ func StoredStats(ctx context.Context, address string) (Stats, error) {
 	return sum, nil
 }
 
-// add adds what another gateway did.
+// add adds the statistics of another gateway to s.
 func (s *Stats) add(o *Stats) {
 	if s.Since.IsZero() || o.Since.Before(s.Since) {
 		s.Since = o.Since
@@ -266,7 +268,7 @@ func (s *Stats) add(o *Stats) {
 		sum.Saved += h.Saved
 		sum.CostSaved += h.CostSaved
 	}
-	if o.Observe && o.Observed == nil { // of an earlier version: everything was sent as it came
+	if o.Observe && o.Observed == nil { // saved by an earlier version: everything was sent unchanged
 		t.Sent += u.Received
 	} else {
 		t.Sent += u.Sent

@@ -12,10 +12,10 @@ import (
 	"github.com/condensehq/condense/internal/recall"
 )
 
-// retrievePath gives back what was condensed, by handle.
+// retrievePath returns condensed content, by handle.
 const retrievePath = "/v1/retrieve"
 
-// headroomPaths are what clients of headroom's proxy ask it for. They are answered here: no vendor has them.
+// headroomPaths are the paths of headroom's proxy. The gateway answers them itself: no vendor has them.
 var headroomPaths = map[string]handler{
 	"/v1/compress": (*Gateway).serveCompress,
 	"/v1/usage":    (*Gateway).serveUsage,
@@ -26,12 +26,12 @@ var headroomPaths = map[string]handler{
 	"/stats":       (*Gateway).serveSums,
 }
 
-// serveHealth answers that the process serves.
+// serveHealth answers that the process is alive.
 func (g *Gateway) serveHealth(w http.ResponseWriter, _ *http.Request, _ *settings, _ *target) {
 	writeJSON(w, []byte(`{"status":"healthy","service":"condense"}`))
 }
 
-// serveSums answers with the sums of the statistics, to the one user of a gateway.
+// serveSums answers with totals of the statistics, but only on a gateway without tenants.
 func (g *Gateway) serveSums(w http.ResponseWriter, _ *http.Request, s *settings, _ *target) {
 	if s.tokens != nil {
 		const text = "statistics are for those who run the gateway, at its admin address (serve.admin.listen): /condense/status"
@@ -44,18 +44,18 @@ func (g *Gateway) serveSums(w http.ResponseWriter, _ *http.Request, s *settings,
 		"tokens":       map[string]int{"received": all.Tokens.Received, "sent": all.Tokens.Sent, "saved": all.Tokens.Saved},
 		"compressions": all.EpochCount,
 	})
-	if err != nil { // numbers only
+	if err != nil { // cannot happen: it holds numbers only
 		text = []byte("{}")
 	}
 	writeJSON(w, text)
 }
 
-// serveRetrieve answers with what a handle leads to, for callers that carry the recall secret that brought it.
+// serveRetrieve answers with the content behind a handle, for callers that carry the recall secret issued with it.
 func (g *Gateway) serveRetrieve(w http.ResponseWriter, r *http.Request, s *settings, t *target) {
 	name := strings.Trim(strings.TrimPrefix(t.path, retrievePath), "/")
 	query := r.URL.Query().Get("query")
 	if name == "" {
-		body, leave := g.jsonBody(w, r, s, t) //nolint:contextcheck // that of the request
+		body, leave := g.jsonBody(w, r, s, t) //nolint:contextcheck // uses the context of the request
 		defer leave()
 		if body == nil {
 			return
@@ -114,7 +114,7 @@ func (g *Gateway) serveRetrieve(w http.ResponseWriter, r *http.Request, s *setti
 		"hash": name, "original_content": text, "original_tokens": tokensOf([]byte(text)), "original_item_count": len(pieces),
 		"compressed_item_count": 0, "tool_name": nil, "retrieval_count": 1,
 	})
-	if err != nil { // texts and numbers only
+	if err != nil { // cannot happen: it holds texts and numbers only
 		answer = []byte("{}")
 	}
 	writeJSON(w, answer)

@@ -15,8 +15,8 @@ import (
 	"github.com/condensehq/condense/transcript"
 )
 
-// ingest shortens tool results that were never sent. What it makes of a result depends on nothing but the round of
-// tools that the result belongs to and the user's newest message before it, so that it is the same after a restart.
+// ingest shortens tool results that were never sent. The shortened form depends only on the result's round of tools
+// and on the user's newest message before it, so it is the same after a restart.
 func (x *exchange) ingest(ctx context.Context) error {
 	o := x.s.Ingest
 	if x.recalls && o.MaxResult == 0 {
@@ -51,15 +51,15 @@ func (x *exchange) ingest(ctx context.Context) error {
 	return x.keepRound(from, shortened)
 }
 
-// closing is an answer of the model that makes a round of tools complete: the last request of a conversation
-// is never changed.
+// closing is a model's answer that completes a round of tools. It is appended because the last request of a
+// conversation is never changed.
 var closing = map[wire.API]string{
 	wire.Messages:  `{"role":"assistant","content":"."}`,
 	wire.Chat:      `{"role":"assistant","content":"."}`,
 	wire.Responses: `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"."}]}`,
 }
 
-// shorten returns the shorter forms of the messages from an index on; nil for those without.
+// shorten returns the shorter forms of the messages from an index on; nil for messages that have none.
 func (x *exchange) shorten(ctx context.Context, from int, o Ingest) ([][]byte, error) {
 	host, err := x.ingester(ctx, o)
 	if err != nil {
@@ -67,7 +67,7 @@ func (x *exchange) shorten(ctx context.Context, from int, o Ingest) ([][]byte, e
 	}
 	round := x.r.Messages[from:]
 	raw := append(rawOf(round), []byte(closing[x.r.API]))
-	// What the user asked for last says what the results are read for.
+	// The user's last message shows why the results are read.
 	asked := 0
 	for _, m := range slices.Backward(x.r.Messages[:from]) {
 		if m.Role == "user" && m.Typed && len(m.Results) == 0 {
@@ -107,7 +107,7 @@ func (x *exchange) shorten(ctx context.Context, from int, o Ingest) ([][]byte, e
 	return short, nil
 }
 
-// ingesters are the hosts that shorten results, by the limit of their size.
+// ingesters caches the hosts that shorten results, by their options.
 type ingesters struct {
 	mu  sync.Mutex
 	all map[Ingest]*condense.Host

@@ -17,7 +17,7 @@ import (
 	"github.com/condensehq/condense/transcript"
 )
 
-// formats are the names of the APIs in package transcript.
+// formats maps APIs to their names in package transcript.
 var formats = map[wire.API]string{wire.Messages: "anthropic", wire.Chat: "openai", wire.Responses: "responses"}
 
 // document reads messages.
@@ -25,7 +25,7 @@ func document(api wire.API, messages [][]byte) (*transcript.Document, error) {
 	return transcript.Read(bytes.NewReader(rawjson.Array(messages)), &transcript.ReadOptions{Format: formats[api]})
 }
 
-// rawOf returns messages as they were in the request.
+// rawOf returns the JSON of messages as in the request.
 func rawOf(messages []wire.Message) [][]byte {
 	raw := make([][]byte, len(messages))
 	for i := range messages {
@@ -34,32 +34,32 @@ func rawOf(messages []wire.Message) [][]byte {
 	return raw
 }
 
-// errNotDue means that the policy of the profile saw no reason, or no gain.
+// errNotDue means that the policy of the profile saw no reason to condense, or no gain.
 var errNotDue = errors.New("not due")
 
-// A job is a condensation that can run next to the request.
+// A job is a condensation that can run in the background, next to its request.
 type job struct {
 	api      wire.API
 	volatile []wire.Volatile
-	body     []byte // of the request, with the view that is to be condensed
+	body     []byte // body of the request, with the view to condense
 	turn     condense.Turn
-	tokens   int // of the body, by the vendor's count
+	tokens   int // of body, by the vendor's count
 	target   int // tokens, by the vendor's count
 	basis    *lineage.Basis
-	block    int // messages at the front that the last epoch left
+	block    int // number of messages at the front that the last epoch produced
 	pins     pins
-	journal  bool                   // is wanted
-	forced   bool                   // the vendor would refuse the body
-	tries    func(*condense.Report) // counts what the providers did; nil: nothing
-	named    bool                   // it has, and a provider failed: that is no other fault
-	instead  string                 // why the chain of the profile came to nothing, for the one that takes its place
-	client   *client                // whose model may be asked; nil for none
-	order    int                    // number of that which asks for it; 0 for none
-	asker    string                 // the provider of that chain that would have asked a language model
+	journal  bool                   // whether a journal is wanted
+	forced   bool                   // the vendor would refuse body
+	tries    func(*condense.Report) // counts the attempts of the providers; nil: they are not counted
+	named    bool                   // a provider's failure was counted, so the fault needs no other count
+	instead  string                 // why the profile's chain failed, for the chain that stands in for it
+	client   *client                // may ask the client's own model; nil if that is not allowed
+	order    int                    // number of the user's order; 0 for none
+	asker    string                 // the provider of the profile's chain that would have asked a language model
 }
 
-// Pins are the IDs of messages of a view that stay as they are because the caller says so; with all, those too that need not if there is no other way.
-// Nil for none.
+// Pins returns the IDs of messages of a view that must stay unchanged because the caller says so. With all, it
+// includes messages that may be condensed if there is no other way. A nil function pins nothing.
 type pins func(view []core.Message, all bool) []string
 
 func (x *exchange) job(d epoch.Decision, overflow bool) *job {
@@ -76,32 +76,32 @@ func (x *exchange) job(d epoch.Decision, overflow bool) *job {
 	} else {
 		j.forced = d.Reason == epoch.Forced
 	}
-	if j.target == 0 { // it was asked for
+	if j.target == 0 { // the caller asked for a condensation without a target
 		j.target = epoch.Target(x.facts(false), x.policy)
 	}
 	return j
 }
 
-// errAsks means that the chain would ask a language model, which takes too long for a request to wait.
+// errAsks means that the chain would ask a language model, which takes too long for a waiting request.
 var errAsks = errors.New("the chain asks a language model")
 
-// How far a condensation goes.
+// An extent says how far a condensation goes.
 type extent int
 
 const (
 	whole  extent = iota // to the end
-	inline               // not if it would ask a language model: [errAsks]
-	probe                // only to find that out
+	inline               // stop with [errAsks] if the chain would ask a language model
+	probe                // only find out whether the chain would ask a language model
 )
 
-// run condenses the body as condense run does.
+// run condenses the body, like the command condense run.
 func (j *job) run(ctx context.Context, host *condense.Host, to extent) (*prepared, error) {
 	r, err := wire.Parse(j.api, j.body, &wire.Options{Volatile: j.volatile})
 	if err != nil {
 		return nil, err
 	}
-	// What the model has not answered yet stays as it is: a result that is cut before the agent has
-	// read it makes it ask again. If that leaves too little room, it is condensed like the rest.
+	// Messages that the model has not answered yet stay unchanged: if a tool result is shortened before the agent has
+	// read it, the agent asks for it again. If that leaves too little room, they are condensed too.
 	p, err := j.attempt(ctx, host, to, min(wire.OpenRound(r.Messages), len(r.Messages)-1))
 	if err == nil || errors.Is(err, errAsks) || ctx.Err() != nil {
 		return p, err
@@ -109,13 +109,13 @@ func (j *job) run(ctx context.Context, host *condense.Host, to extent) (*prepare
 	return j.attempt(ctx, host, to, len(r.Messages))
 }
 
-// attempt is run with the messages from an index on unchanged.
+// attempt is run, but leaves the messages from index keep on unchanged.
 func (j *job) attempt(ctx context.Context, host *condense.Host, to extent, keep int) (*prepared, error) {
 	doc, err := transcript.Read(bytes.NewReader(j.body), &transcript.ReadOptions{Format: formats[j.api]})
 	if err != nil {
 		return nil, err
 	}
-	if err := ctx.Err(); err != nil { // a large body takes a while to read
+	if err := ctx.Err(); err != nil { // reading a large body takes a while
 		return nil, err
 	}
 	c := condense.ResumeConversation(doc.Journal)
@@ -124,7 +124,7 @@ func (j *job) attempt(ctx context.Context, host *condense.Host, to extent, keep 
 	for _, m := range view[min(keep, len(view)):] {
 		kept = append(kept, m.ID)
 	}
-	if keep < len(view) { // else everything was tried
+	if keep < len(view) { // otherwise everything was tried
 		for _, i := range recall.Fresh(view[:max(0, keep)], j.block, j.target/2*bytesPerToken) {
 			kept = append(kept, view[i].ID)
 		}
@@ -141,11 +141,11 @@ func (j *job) attempt(ctx context.Context, host *condense.Host, to extent, keep 
 	if err := errors.Join(err, ctx.Err()); err != nil {
 		return nil, err
 	}
-	if d.Used > 0 && j.tokens > 0 { // in the host's tokens
+	if d.Used > 0 && j.tokens > 0 { // converted to the host's count
 		ratio := min(max(float64(d.Used)/float64(j.tokens), leastRatio), mostRatio)
 		t.Window, t.MaxOutput, t.Target = int(ratio*float64(t.Window)), int(math.Ceil(ratio*float64(t.MaxOutput))), int(ratio*float64(j.target))
 	}
-	if j.forced { // to the host it may fit, where it counts less than the bounds allow for: the vendor's count is the one that matters
+	if j.forced { // the host may count fewer tokens and see no reason to condense; the vendor's count decides
 		if d, err = host.Check(c, t); err != nil {
 			return nil, err
 		} else if !d.Act {
@@ -170,7 +170,7 @@ func (j *job) attempt(ctx context.Context, host *condense.Host, to extent, keep 
 		return nil, fmt.Errorf("%w: %s", errNotDue, report.Reason)
 	}
 	var out bytes.Buffer
-	apart := j.api != wire.Chat // many servers speak this API, and some refuse two user messages in a row
+	apart := j.api != wire.Chat // many servers speak this API, and some refuse two consecutive user messages
 	if _, err := doc.WriteWith(&out, &transcript.WriteOptions{Format: formats[j.api], Apart: apart}); err != nil {
 		return nil, err
 	}
@@ -189,5 +189,5 @@ func (j *job) attempt(ctx context.Context, host *condense.Host, to extent, keep 
 	return p, nil
 }
 
-// Bounds of the ratio of the host's count to the vendor's. What is outside is no count of the same.
+// Bounds of the ratio of the host's count to the vendor's. Outside of them the two did not count the same text.
 const leastRatio, mostRatio = 0.2, 5

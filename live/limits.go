@@ -17,30 +17,31 @@ import (
 	"github.com/condensehq/condense/model"
 )
 
-// Limits are what holds for a request: those of its profile and of its model.
+// Limits are the settings that apply to a request, from its profile and its model.
 type limits struct {
 	profile, mode string
 	resolved      *resolved
 	policy        epoch.Policy
-	known         int  // tokens of the window in the table or the section models; 0 if unknown
-	declared      bool // known is from the section models
-	output        int  // tokens of the window kept free for the answer
+	known         int  // window in tokens, from the table or the section models; 0 if unknown
+	declared      bool // known comes from the section models
+	output        int  // tokens of the window that are kept free for the answer
 	model         model.Info
 	caching       catalog.Caching
 }
 
-// Resolved are the values of a profile and mode.
+// Resolved holds the values of a profile and mode.
 type resolved struct {
 	*config.Resolved
-	asks, asksNot atomic.Bool // whether the chain asks a language model other than the client's own, once that is known
-	client        bool        // it asks that
+	// Whether the chain asks a language model other than the client's own; both false until known.
+	asks, asksNot atomic.Bool
+	client        bool // the chain asks the client's own model
 	pace          pace
 }
 
-// A profileKey names what a configuration resolves to.
+// A profileKey identifies resolved values of the configuration.
 type profileKey struct{ profile, mode string }
 
-// resolve returns the values of a profile and mode. Unknown ones mean the default.
+// resolve returns the values of a profile and mode. Unknown names mean the default.
 func (g *Gateway) resolve(k profileKey) (*resolved, error) {
 	c := g.host.Config()
 	if !slices.Contains(c.Modes(), k.mode) {
@@ -67,7 +68,7 @@ func (g *Gateway) resolve(k profileKey) (*resolved, error) {
 	return r, nil
 }
 
-// limitsOf finds what holds for a request.
+// limitsOf returns the limits of a request.
 func (g *Gateway) limitsOf(x *exchange) (limits, error) {
 	choice := x.s.choose(x.t, x.agent.Name, x.r)
 	r, err := g.resolve(choice)
@@ -76,32 +77,34 @@ func (g *Gateway) limitsOf(x *exchange) (limits, error) {
 	}
 	l := limits{profile: r.Profile, mode: r.Mode, resolved: r, known: x.known, declared: x.declared, model: x.model, caching: x.caching}
 	window := r.Window
-	// The user's own number counts, even if it is smaller than the truth.
+	// A window that the user has set counts, even if it is too small.
 	if !usersOwn(r) {
 		window = x.windowOf(r.Window)
 	}
-	// Vendors accept a request whose longest answer would exceed the window, so that a large limit says
-	// little about the answer: Claude Code asks for 128,000 tokens.
+	// Vendors accept a request whose longest answer would exceed the window, so a large limit says little about the
+	// answer: Claude Code asks for 128,000 tokens.
 	const share = 5
 	if l.output = min(x.r.MaxOutput, window/share); l.output == 0 {
 		l.output = r.MaxOutput
 	}
 	rule := r.ForWindow(window).Rule()
 	rule.MaxOutput = l.output
-	l.output = rule.Budget(policy.Size{}, core.TriggerAutomatic).Reserve // a default that the host does not know of would not grow with its count
+	// Use the budget's reserve: a default unknown to the host would not scale with the host's count.
+	l.output = rule.Budget(policy.Size{}, core.TriggerAutomatic).Reserve
 	l.policy = x.s.Epoch.over(epoch.Of(rule))
 	l.policy.Turns = x.s.ExpectedTurns
 	return l, nil
 }
 
-// over returns the policy of a profile with the wishes for the gateway.
+// over returns the policy of a profile with the gateway's options applied.
 func (o *EpochOptions) over(p epoch.Policy) epoch.Policy {
 	p.Target, p.MinSize, p.Risk = cmp.Or(o.Target, p.Target), o.MinSize, o.Risk/100
 	p.IgnoreCold, p.IgnorePayback = p.IgnoreCold || o.IgnoreCold, p.IgnorePayback || o.IgnorePayback
 	return p
 }
 
-// priced sets what a model costs and how its vendor caches. That holds for every request, whether it is a turn of a conversation or not.
+// priced sets the price and the caching rules of a model. They apply to every request, whether or not it is a turn of
+// a conversation.
 func (x *exchange) priced(name string) {
 	x.model, x.known, x.declared = model.Info{Name: name}, 0, false
 	if known := modelOf(x.host.Config(), name); known != nil {
@@ -117,8 +120,8 @@ func (x *exchange) priced(name string) {
 	}
 }
 
-// binding are the models that were seen to bind their thinking, which the table does not say of them. A vendor has refused thinking, and taken the
-// request without it.
+// binding remembers models that bind their thinking although the table does not say so: a vendor refused a request
+// with thinking, then accepted it without.
 type binding struct {
 	mu sync.Mutex
 	of map[windowKey]bool
@@ -139,7 +142,8 @@ func (b *binding) add(x *exchange) {
 	b.of[windowKey{x.t.upstream.base.String(), x.r.Model}] = true
 }
 
-// modelOf returns what is known about a model: a name of the section models, its ID, or a name of the table.
+// modelOf returns the entry of a model, by its name in the section models, its ID, or its name in the table; nil if
+// unknown.
 func modelOf(c *config.Config, name string) *config.Model {
 	for _, declared := range c.Models() {
 		if m, err := c.Model(declared); err == nil && (declared == name || m.ID == name) {
@@ -152,8 +156,8 @@ func modelOf(c *config.Config, name string) *config.Model {
 	return nil
 }
 
-// choose returns the profile and mode of a request: those that it names, those of the first rule that
-// matches, or the default.
+// choose returns the profile and mode of a request: as named by the request, else by the first matching rule, else the
+// default.
 func (s *settings) choose(t *target, agent string, r *wire.Request) profileKey {
 	if t.profile != "" || t.mode != "" {
 		return profileKey{t.profile, t.mode}
@@ -167,7 +171,7 @@ func (s *settings) choose(t *target, agent string, r *wire.Request) profileKey {
 	return profileKey{s.Profile, s.Mode}
 }
 
-// inSystem reports whether a phrase is in the system prompt or in a message of the system.
+// inSystem reports whether a phrase is in the system prompt or in a system message.
 func inSystem(r *wire.Request, phrase string) bool {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -184,17 +188,17 @@ func inSystem(r *wire.Request, phrase string) bool {
 	})
 }
 
-// bytesPerToken is of text and code, with the usual tokenizers.
+// bytesPerToken is typical of text and code with the usual tokenizers.
 const bytesPerToken = 4
 
-// mediaSize is an image of usual size, in tokens.
+// mediaSize is the size in tokens of a typical image.
 const mediaSize = 1600
 
-// tokensOf estimates the tokens of JSON: what vendors report corrects it. The data of images and files
-// counts as an image of usual size. It is linear: each byte is looked at a few times, whatever the texts hold.
+// tokensOf estimates the tokens of JSON; vendors' reports correct the estimate later. The data of an image or file
+// counts as one typical image. It runs in linear time for any input.
 func tokensOf(raw []byte) int {
 	const media = mediaSize
-	const near = 200 // an Anthropic source has its data after the mark and a short media type
+	const near = 200 // in an Anthropic source, the data follows the mark and a short media type
 	n, size := 0, len(raw)
 	for _, mark := range []string{`"base64"`, ";base64,"} {
 		for rest := raw; ; {

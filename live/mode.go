@@ -15,13 +15,12 @@ func (r *Rule) check() error {
 	return nil
 }
 
-// matches reports whether the rule is for a request of this agent. System reports whether the system
-// prompt has a phrase.
+// matches reports whether the rule applies to a request. system reports whether the system prompt has a phrase.
 func (r *Rule) matches(agent, model string, system func(phrase string) bool) bool {
 	return (r.Model == "" || glob(r.Model, model)) && (r.Agent == "" || strings.EqualFold(r.Agent, agent)) && (r.System == "" || system(r.System))
 }
 
-// glob reports whether a text matches a pattern in which * is any text.
+// glob reports whether a text matches a pattern in which * stands for any text.
 func glob(pattern, text string) bool {
 	parts := strings.Split(pattern, "*")
 	last := len(parts) - 1

@@ -10,18 +10,18 @@ import (
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
-// A shadow is what the vendor would have cached of a conversation without us.
+// A shadow describes the vendor's cache of a conversation as it would be without the gateway.
 type shadow struct {
 	tokens int
 	last   time.Time
 }
 
-// count adds an answer to the statistics. What the vendor reports beats what we counted.
+// count adds an answer to the statistics. The vendor's count takes precedence over the gateway's.
 func (x *exchange) count(a wire.Answer) {
 	if a.ErrorType != "" {
 		x.stats.fault("vendor_" + kindOf(a.ErrorType))
 	}
-	if x.free || x.t.count { // vendors count tokens for nothing
+	if x.free || x.t.count { // vendors do not charge for counting tokens
 		return
 	}
 	a, estimated := x.estimated(a)
@@ -31,7 +31,7 @@ func (x *exchange) count(a wire.Answer) {
 	received, sent := a.Input, a.Input
 	switch {
 	case x.claim == nil || !x.altered || x.ours == 0:
-	case x.s.Observe: // the vendor has seen the original
+	case x.s.Observe: // the vendor has received the original
 		sent = int(float64(a.Input) * float64(x.ours) / float64(x.original))
 	default:
 		received = x.accepted(int(float64(a.Input)*float64(x.original)/float64(x.ours)), sent)
@@ -40,20 +40,21 @@ func (x *exchange) count(a wire.Answer) {
 	x.bill(a, bill{received, sent, paid, x.saved(a, received, sent, paid), known, estimated, false})
 }
 
-// accepted is what a vendor would have taken of a history of some tokens, of which sent are sent: a window at most, because it refuses what exceeds
-// it. Tokens and money are counted as saved against that.
+// accepted returns how many tokens of a history the vendor would have accepted: at most a window, because it refuses
+// more, and at least sent, the tokens actually sent. Savings are measured against it.
 func (x *exchange) accepted(history, sent int) int { return max(sent, min(history, x.policy.Window)) }
 
-// A bill is what an answer is counted as, in tokens and US dollars. With [Options.Observe] received was sent, and the rest would have been.
+// A bill is the accounting of one answer, in tokens and US dollars. With [Options.Observe], received was really sent,
+// and sent and saved are hypothetical.
 type bill struct {
 	received, sent int
 	paid, saved    float64
-	known          bool // the price is
-	estimated      bool // the vendor did not report all of it
-	again          bool // it is for an answer that was billed already: the vendor was asked once more for it
+	known          bool // the price of the model is known
+	estimated      bool // the vendor's report was missing or incomplete
+	again          bool // an extra request for an answer that was billed already
 }
 
-// bill adds an answer to what the tenant has spent, and to all that shows it.
+// bill adds an answer to the tenant's usage and to all statistics.
 func (x *exchange) bill(a wire.Answer, b bill) {
 	x.paid(b.paid)
 	x.used(a, b)
@@ -109,8 +110,9 @@ func (x *exchange) bill(a wire.Answer, b bill) {
 	})
 }
 
-// estimated completes what the vendor has reported by our own count, and says whether it had to. Vendors report nothing of a stream without
-// stream_options.include_usage, and not all of an answer that the client has not waited for, but they want to be paid.
+// estimated fills gaps in the vendor's report from the gateway's own count, and reports whether there were any.
+// Vendors report no usage for a stream without stream_options.include_usage, and only a part if the client leaves
+// early, but they charge for both.
 func (x *exchange) estimated(a wire.Answer) (wire.Answer, bool) {
 	switch {
 	case x.watcher == nil && !x.left, x.watcher != nil && x.status/100 != http.StatusOK/100, a.ErrorType != "" && a.Input == 0:
@@ -119,7 +121,7 @@ func (x *exchange) estimated(a wire.Answer) (wire.Answer, bool) {
 		if a.Input = x.size(a.Model); a.Input == 0 {
 			return a, false
 		}
-	case x.r.API != wire.Messages || a.Complete || a.Stop != "": // other APIs report all at the end
+	case x.r.API != wire.Messages || a.Complete || a.Stop != "": // other APIs report everything at the end
 		return a, false
 	}
 	if x.watcher != nil {
@@ -128,7 +130,7 @@ func (x *exchange) estimated(a wire.Answer) (wire.Answer, bool) {
 	return a, true
 }
 
-// size is our count of what the vendor has got, and at most what it takes.
+// size returns the gateway's count of the tokens that the vendor has received, limited to the window.
 func (x *exchange) size(answered string) int {
 	n := x.tokens
 	switch {
@@ -144,7 +146,8 @@ func (x *exchange) size(answered string) int {
 	return n
 }
 
-// named finds the price of a model that the request does not tell: because it could not be read, or because the vendor has another name for it.
+// named looks up the price under another name of the model: the request could not be read, or the vendor's answer
+// names the model differently.
 func (x *exchange) named(answered string) {
 	if x.r.Model == "" && x.weight != nil {
 		x.weight.mu.Lock()
@@ -160,7 +163,7 @@ func (x *exchange) named(answered string) {
 	}
 }
 
-// began is when the epoch of a state began; zero if there was none.
+// began returns the beginning of a state's epoch; zero without an epoch.
 func began(s *lineage.State) time.Time {
 	if s == nil || s.Epoch == nil || s.Epoch.Reason == epoch.Undone {
 		return time.Time{}
@@ -168,7 +171,8 @@ func began(s *lineage.State) time.Time {
 	return s.Epoch.Time
 }
 
-// kindOf is the type of a vendor's error as the name of a counter: a vendor can send anything.
+// kindOf returns the type of a vendor's error as the name of a counter, or "error" if it is unsuitable: a vendor can
+// send anything.
 func kindOf(s string) string {
 	const longest = 40
 	if !nameRule.MatchString(s) || len(s) > longest {
@@ -177,7 +181,7 @@ func kindOf(s string) string {
 	return s
 }
 
-// prices are those of a token, in US dollars.
+// prices are in US dollars per token.
 type prices struct{ input, read, write, output float64 }
 
 func (x *exchange) prices(input int) (p prices, known bool) {
@@ -197,7 +201,8 @@ func (x *exchange) prices(input int) (p prices, known bool) {
 	return p, known
 }
 
-// rates are the prices relative to that of input: as the vendor's cache has them, and of the answer if it is in the table.
+// rates returns prices relative to the price of input: cache prices from the vendor's rules, and the answer's if the
+// table has it.
 func (x *exchange) rates(input int) lineage.Rates {
 	write, read := x.caching.Prices(x.r.TTL)
 	r := lineage.Rates{Write: cmp.Or(write, 1), Read: cmp.Or(read, 1)}
@@ -207,7 +212,7 @@ func (x *exchange) rates(input int) lineage.Rates {
 	return r
 }
 
-// cost is what a request cost by the price table.
+// cost returns the price of a request and its answer by the price table, in US dollars; false if the price is unknown.
 func (x *exchange) cost(a wire.Answer) (float64, bool) {
 	x.named(a.Model)
 	p, known := x.prices(a.Input)
@@ -215,8 +220,9 @@ func (x *exchange) cost(a wire.Answer) (float64, bool) {
 	return float64(fresh)*p.input + float64(a.CacheRead)*p.read + float64(a.CacheWrite)*p.write + float64(a.Output)*p.output, known
 }
 
-// saved compares the cost with that of the client's own history, as if it was cached as well as can be: all
-// that was sent before is read while the cache lives. The result is negative for an epoch while the cache lives.
+// saved returns the cost of sending the client's own history, minus paid, in US dollars. It assumes ideal caching of
+// that history: everything sent before is read from the cache while the cache lives. The result is negative for an
+// epoch that begins while the cache lives.
 func (x *exchange) saved(a wire.Answer, received, sent int, paid float64) float64 {
 	if x.claim == nil {
 		return 0
@@ -239,7 +245,7 @@ func (x *exchange) saved(a wire.Answer, received, sent int, paid float64) float6
 		write = p.write
 	}
 	would := float64(cached)*p.read + float64(received-cached)*write + float64(a.Output)*p.output
-	if x.s.Observe { // paid is for the original; what we would have sent is cached in the same way
+	if x.s.Observe { // paid is for the original; the shorter view would be cached the same way
 		return paid * float64(received-sent) / float64(max(1, received))
 	}
 	return would - paid

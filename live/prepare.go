@@ -12,22 +12,22 @@ import (
 	"github.com/condensehq/condense/internal/prefix"
 )
 
-// backgroundDeadline limits a condensation that no request waits for.
+// backgroundDeadline limits a condensation for which no request waits.
 const backgroundDeadline = 10 * time.Minute
 
-// A prepared view is the result of a condensation, and what it is of.
+// A prepared view is the result of a condensation, and its basis.
 type prepared struct {
 	basis   *lineage.Basis
 	after   []wire.Message
-	handles bool // it may have some
+	handles bool // the view may contain handles
 	passes  map[string]string
-	journal []byte // of the condensed conversation; nil without a watcher
+	journal []byte // the condensed conversation; nil without a watcher
 	maker   maker
-	order   int // number of that which asked for it; 0 for none
+	order   int // number of the order that it fulfills; 0 for none
 }
 
-// early is the share of the size at which a conversation is due from which on a chain that asks a
-// language model begins to work.
+// early is a share of the size at which a conversation is due. From there on, a chain that asks a language model
+// begins to work.
 const early = 0.85
 
 // prepareEarly starts the preparation of the next epoch if the chain asks a language model.
@@ -42,31 +42,32 @@ func (x *exchange) prepareEarly(d epoch.Decision) {
 	x.prepare(d, probe, false)
 }
 
-// What is prepared at a time: so many bytes of requests, and so many of them. Each is held several times, and those that wait for a language
-// model wait for most of the time.
+// Limits of all simultaneous preparations: the bytes of their requests, and their number. Each request is held in
+// memory several times, and a chain with a language model mostly waits for the model.
 const (
 	mostPrepared  = 64 << 20
 	mostPreparing = 16
 )
 
-// alongsideAtOnce is how many condensations of those run at a time: requests find the other processors free.
+// alongsideAtOnce limits how many of them use a processor at a time, so that requests find the other processors free.
 func alongsideAtOnce() int64 { return int64(max(1, runtime.GOMAXPROCS(0)/2)) }
 
-// prepare condenses next to the requests, unless too much else is prepared: then the next request of the lineage tries again. A later request uses
-// the result, if what it condensed is still the beginning. With probe as the extent it does so only if the chain asks a language model.
+// prepare condenses in the background, unless too many preparations are running: then the next request of the lineage
+// tries again. A later request uses the result if its messages still begin with the condensed ones. With extent probe,
+// it continues only if the chain asks a language model.
 func (x *exchange) prepare(d epoch.Decision, to extent, overflow bool) {
 	if x.asksClient() {
 		x.postponed = &postponed{d: d, to: to, overflow: overflow}
 		return
 	}
-	if x.claim.busy() { // before the work of a job
+	if x.claim.busy() { // checked first, because making a job is expensive
 		return
 	}
 	j := x.job(d, overflow)
 	x.prepareWith(j, func(ctx context.Context) (*prepared, error) { return x.alongside(ctx, j, to) })
 }
 
-// prepareWith runs the condensation of a job next to the requests, and reports whether it began.
+// prepareWith runs the condensation of a job in the background, and reports whether it started.
 func (x *exchange) prepareWith(j *job, run func(context.Context) (*prepared, error)) bool {
 	if x.claim.busy() || x.life.Err() != nil {
 		return false
@@ -75,7 +76,8 @@ func (x *exchange) prepareWith(j *job, run func(context.Context) (*prepared, err
 	return ok && x.begin(j, leave, run)
 }
 
-// begin runs a condensation next to the requests, unless the lineage has one, and reports whether it began. Leave is called when it has ended.
+// begin runs a condensation in the background, unless the lineage has one, and reports whether it started. leave is
+// called when it has ended.
 func (x *exchange) begin(j *job, leave func(), run func(context.Context) (*prepared, error)) bool {
 	e, s, ended := x.claim.entry, x.claim.session, make(chan struct{})
 	ctx, cancel := context.WithTimeout(x.life, backgroundDeadline)
@@ -114,10 +116,11 @@ func (x *exchange) begin(j *job, leave func(), run func(context.Context) (*prepa
 	return true
 }
 
-// errNotEarly means that a chain asks no language model, so that nothing is prepared before it is due.
+// errNotEarly means that the chain asks no language model, so nothing is prepared before it is due.
 var errNotEarly = errors.New("not early")
 
-// alongside condenses next to the requests. What needs a processor takes its turn; what asks a language model waits for that.
+// alongside condenses in the background. Work on a processor waits for its turn; work that waits for a language model
+// does not occupy one.
 func (x *exchange) alongside(ctx context.Context, j *job, to extent) (*prepared, error) {
 	inTurn := func(run func() (*prepared, error)) (*prepared, error) {
 		leave, err := x.idle.enter(ctx, x.payer(), 1)
@@ -172,8 +175,9 @@ func (c *claim) busy() bool {
 	return c.preparing != nil || c.prepared != nil
 }
 
-// awaitPrepared waits for what is being prepared, as long as a condensation may take, if a language model works at it and not at an account. Anything else it ends:
-// the request has a turn of its own, before what no request waits for.
+// awaitPrepared waits for a running preparation, for at most the time that a condensation may take, if a language
+// model condenses (rather than writes an account). It cancels any other preparation: the request then condenses in a
+// turn of its own, ahead of background work.
 func (x *exchange) awaitPrepared(ctx context.Context) {
 	x.claim.session.mu.Lock()
 	ended, abandon := x.claim.preparing, x.claim.abandon
@@ -193,8 +197,9 @@ func (x *exchange) awaitPrepared(ctx context.Context) {
 	}
 }
 
-// takePrepared returns what was prepared for the beginning of these messages; nil if nothing was. A request that is sent again has the same bytes
-// as before, unless an epoch is forced: it waits for the next one.
+// takePrepared returns the condensation prepared for the beginning of these messages; nil if there is none. A repeated
+// request must be sent the same bytes as before, so it leaves the condensation to the next request, unless an epoch is
+// forced.
 func (c *claim) takePrepared(rolling []wire.Hash, forced bool) *prepared {
 	c.session.mu.Lock()
 	defer c.session.mu.Unlock()

@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// A queue lets work begin as far as there is room, fairly between tenants: of those that wait, the one with the least under way is next, and
-// of several the one that came first. A tenant with nothing under way does not wait for the work of others: it may use as much again as the
-// room. Work has a weight, which is 1 or bytes.
+// A queue admits work while there is room, fairly between tenants: the waiting tenant with the least running work is
+// next; among equals, the earliest arrival. A tenant with no running work does not wait for the work of others: for
+// it, the room is twice as large. Work has a weight, which is 1 or its bytes.
 type queue struct {
 	room int64
 
 	mu    sync.Mutex
 	used  int64
-	lines map[string]*line // by tenant, of those that wait or have something under way
-	count int              // of waiters
-	work  int              // pieces under way
+	lines map[string]*line // by tenant; only tenants with waiting or running work
+	count int              // number of waiters
+	work  int              // number of running pieces of work
 	turns uint64
 }
 
-// A line is what waits of a tenant, the first to come first.
+// A line holds the waiting work of one tenant, in order of arrival.
 type line struct {
 	used  int64
 	waits []*place
@@ -30,14 +30,14 @@ type line struct {
 type place struct {
 	turn   uint64 // of arrival
 	weight int64
-	ready  chan struct{} // closed when it is its turn
+	ready  chan struct{} // closed when its turn has come
 }
 
 func newQueue(room int64) *queue {
 	return &queue{room: max(1, room), lines: map[string]*line{}}
 }
 
-// enter waits for room until ctx is done. Leave must be called when the work is done; another call does nothing.
+// enter waits for room until ctx is done. leave must be called when the work is done; further calls do nothing.
 func (q *queue) enter(ctx context.Context, tenant string, weight int64) (leave func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (q *queue) enter(ctx context.Context, tenant string, weight int64) (leave f
 	return sync.OnceFunc(func() { q.done(tenant, p.weight) }), nil
 }
 
-// try is enter for work that does not wait.
+// try is enter without waiting: ok is false if there is no room.
 func (q *queue) try(tenant string, weight int64) (leave func(), ok bool) {
 	p := q.join(tenant, weight)
 	if q.quit(tenant, p) {
@@ -78,7 +78,7 @@ func (q *queue) join(tenant string, weight int64) *place {
 	return p
 }
 
-// quit takes a place out of its line. It reports false if it is its turn already.
+// quit removes a place from its line. It returns false if its turn has come already.
 func (q *queue) quit(tenant string, p *place) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -93,7 +93,7 @@ func (q *queue) quit(tenant string, p *place) bool {
 	l.waits = slices.Delete(l.waits, i, i+1)
 	q.count--
 	q.forget(tenant, l)
-	q.admit() // what waited after it may be smaller
+	q.admit() // the work behind it may be smaller, and fit
 	return true
 }
 
@@ -108,14 +108,14 @@ func (q *queue) done(tenant string, weight int64) {
 	q.admit()
 }
 
-// forget removes the line of a tenant that has nothing. The caller holds mu, as that of the functions below.
+// forget removes the line of a tenant without work. The caller holds q.mu, as for the functions below.
 func (q *queue) forget(tenant string, l *line) {
 	if l.used == 0 && len(l.waits) == 0 {
 		delete(q.lines, tenant)
 	}
 }
 
-// admit lets begin what there is room for.
+// admit starts waiting work while there is room.
 func (q *queue) admit() {
 	for q.count > 0 {
 		var next *line
@@ -140,27 +140,27 @@ func (q *queue) admit() {
 	}
 }
 
-// fits reports whether the first of a line may begin.
+// fits reports whether the first piece of work of a line may start.
 func (q *queue) fits(l *line) bool {
 	after := q.used + l.waits[0].weight
 	return after <= q.room || l.used == 0 && after <= 2*q.room
 }
 
-// waiting returns how many pieces of work wait, and how many are under way.
+// waiting returns the number of waiting pieces of work, and of running ones.
 func (q *queue) waiting() (waiting, underWay int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.count, q.work
 }
 
-// busy reports whether something is under way.
+// busy reports whether any work is running.
 func (q *queue) busy() bool {
 	_, underWay := q.waiting()
 	return underWay > 0
 }
 
-// share is the part of a time that one piece of work may take for all that wait, here and before, to be done in it. It counts the work under
-// way as not begun.
+// share returns the part of a time limit that one piece of work may take so that all waiting work finishes in time.
+// before is additional work ahead. Running work counts as if it had not begun.
 func (q *queue) share(of time.Duration, before int) time.Duration {
 	waiting, underWay := q.waiting()
 	return min(of, of*time.Duration(q.room)/time.Duration(max(1, waiting+underWay+before)))

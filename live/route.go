@@ -11,40 +11,41 @@ import (
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
-// A target is where a request goes, and what is asked for.
+// A target is the destination of a request, and the kind of request.
 type target struct {
-	upstream *upstream     // nil if it goes to none
-	endpoint wire.Endpoint // by the path
-	stray    *stray        // not nil if it must not be forwarded
-	path     string        // escaped, without the parts for the gateway
-	api      string        // the form of the request, as [wire.API] has it; empty if it has no conversation that is read
-	count    bool          // asks for the number of tokens only
+	upstream *upstream     // nil if the request goes to no upstream
+	endpoint wire.Endpoint // known from the path
+	stray    *stray        // not nil if the request must not be forwarded
+	path     string        // escaped, without the parts addressed to the gateway
+	api      string        // the form of the request, as a [wire.API]; empty if the gateway reads no conversation in it
+	count    bool          // asks only for the number of tokens
 	compact  bool          // asks for a compaction
-	own      bool          // a page of the gateway's own
+	own      bool          // is for a page of the gateway itself
 	mcp      bool
-	headroom handler // answers what clients of headroom's proxy ask
-	compress bool    // asks for messages to send itself, or reports the vendor's usage of them
+	headroom handler // answers a request that clients send to headroom's proxy; nil for other requests
+	// Asks for condensed messages that the caller sends itself, or reports the vendor's usage of such messages.
+	compress bool
 	token    string
-	bearer   bool // it is the Authorization
+	bearer   bool // token came in the Authorization header
 	who      caller
-	changed  bool   // what was sent is not what came
-	recall   string // the secret of who can recall
+	changed  bool   // the gateway has changed the request
+	recall   string // the secret that permits recall
 
-	profile, mode string // named by the request
+	profile, mode string // as named by the request
 }
 
 type handler func(*Gateway, http.ResponseWriter, *http.Request, *settings, *target)
 
-// A stray is why a request is not forwarded to any upstream.
+// A stray is a request that is forwarded to no upstream. It records the reason.
 type stray struct {
 	why    string // for the record: path, method or credential
-	what   string // kind of it, in our words
+	what   string // kind of request, in the gateway's words
 	status int
 	text   string
-	allow  []string // methods
+	allow  []string // permitted methods
 }
 
-// turnAway answers a request that is not forwarded. The log has each kind once.
+// turnAway answers a request that is not forwarded. Each kind is logged once.
 func (g *Gateway) turnAway(w *outcome, r *http.Request, s *settings, t *target) {
 	n := t.stray
 	w.refused = n.why
@@ -55,7 +56,7 @@ func (g *Gateway) turnAway(w *outcome, r *http.Request, s *settings, t *target) 
 	n.answer(w, t)
 }
 
-// answer writes it in the form of the API that the client speaks.
+// answer writes the refusal in the form of the client's API.
 func (n *stray) answer(w http.ResponseWriter, t *target) {
 	if n.allow != nil {
 		w.Header().Set("Allow", strings.Join(n.allow, ", "))
@@ -70,7 +71,7 @@ func (n *stray) answer(w http.ResponseWriter, t *target) {
 	_, _ = w.Write(t.endpoint.NotFound(text)) //nolint:gosec // JSON, with the text encoded
 }
 
-// route reads the path of a request: parts for the gateway, then the path for the upstream.
+// route parses the path of a request: parts addressed to the gateway, then the path for the upstream.
 func (s *settings) route(r *http.Request) target {
 	h := r.Header
 	t := target{
@@ -80,12 +81,13 @@ func (s *settings) route(r *http.Request) target {
 	named := ""
 	for {
 		first, rest, more := strings.Cut(strings.TrimPrefix(t.path, "/"), "/")
-		from := func(rest string) string { return t.path[len(t.path)-len(rest)-1:] } // with the slash before it, and not copied
+		// Returns rest with the slash before it, without copying.
+		from := func(rest string) string { return t.path[len(t.path)-len(rest)-1:] }
 		value, after, deeper := strings.Cut(rest, "/")
 		switch {
 		case s.upstreams[first] != nil && more:
 			named, t.path = first, from(rest)
-		case strings.HasPrefix(t.path, codexPath+"/"): // of Codex, with the login of a ChatGPT plan
+		case strings.HasPrefix(t.path, codexPath+"/"): // Codex with the login of a ChatGPT plan
 			named, t.path = chatGPT, t.path[len(codexPath):]
 		case first == "token" && deeper:
 			t.token, t.path = value, from(after)
@@ -108,7 +110,7 @@ func (s *settings) route(r *http.Request) target {
 	return t
 }
 
-// answers reports whether a request is for the gateway itself, and says in t what it asks.
+// answers reports whether the gateway itself answers a request, and records in t which page or function it is for.
 func (s *settings) answers(t *target, h http.Header) bool {
 	bearer, isBearer := strings.CutPrefix(h.Get("Authorization"), "Bearer ")
 	switch first, _, _ := strings.Cut(strings.TrimPrefix(t.path, "/"), "/"); {
@@ -117,7 +119,7 @@ func (s *settings) answers(t *target, h http.Header) bool {
 		return true
 	case t.path == "/mcp":
 		if t.mcp = true; isBearer && t.recall == "" {
-			t.recall = bearer // some agents can be given no other header
+			t.recall = bearer // some agents can send no other header
 		}
 		return true
 	}
@@ -130,13 +132,13 @@ func (s *settings) answers(t *target, h http.Header) bool {
 	}
 	t.compress = strings.HasPrefix(t.path, "/v1/")
 	if isBearer && t.token == "" && (s.Token != "" || s.tokens != nil) {
-		t.token, t.bearer = bearer, true // callers of this API can be given no other header
+		t.token, t.bearer = bearer, true // callers of this API can send no other header
 	}
 	return true
 }
 
-// direct chooses the upstream of a request, and says in t if it belongs to none. Named is the upstream that the request names; empty if
-// it names none.
+// direct chooses the upstream of a request, or records in t that none fits. named is the upstream that the request
+// names; empty if it names none.
 func (s *settings) direct(t *target, r *http.Request, named string) {
 	clean, odd := cleaned(t.path)
 	t.endpoint = wire.Locate(clean)
@@ -169,7 +171,8 @@ func (s *settings) direct(t *target, r *http.Request, named string) {
 	}
 }
 
-// misplaced returns why the path of a request is not for an upstream, which is nil if there is none; nil if it is for it.
+// misplaced checks the path of a request against its upstream u, which may be nil. It returns nil if the request may
+// be forwarded, else the reason why not.
 func misplaced(t *target, u *upstream, r *http.Request) *stray {
 	e, shown := &t.endpoint, clip(t.path)
 	n := &stray{why: "path", status: http.StatusNotFound}
@@ -203,11 +206,11 @@ func misplaced(t *target, u *upstream, r *http.Request) *stray {
 			"put its name before the path, " +
 			"as in /openai" + shown + ", or add it: --upstream NAME=pass+URL, with /NAME in the base URL"
 	}
-	e.Of = apiOf(r.Header) // for the form of the answer
+	e.Of = apiOf(r.Header) // answer uses it to choose the form
 	return n
 }
 
-// takes reports whether a path belongs to an upstream. One that is in no table does: it was sent there on purpose.
+// takes reports whether a path belongs to an upstream. Unknown paths do: the client chose the upstream on purpose.
 func (u *upstream) takes(e *wire.Endpoint) bool {
 	switch {
 	case u.speaks == speaksPass:
@@ -224,8 +227,8 @@ func (u *upstream) takes(e *wire.Endpoint) bool {
 	return true
 }
 
-// refuses reports whether a credential must not reach an upstream. A vendor's own host gets no key of another one. Other hosts, such as
-// gateways of the user's own, accept keys of any kind, but not those that only a cloud's API can use.
+// refuses reports whether a credential must not reach an upstream. A vendor's own host gets no key of another vendor.
+// Other hosts, such as the user's own gateways, accept all keys except credentials that work only with a cloud's API.
 func (u *upstream) refuses(c wire.Credential) bool {
 	switch {
 	case c.Of == u.host.Of:
@@ -236,8 +239,8 @@ func (u *upstream) refuses(c wire.Credential) bool {
 	return c.Cloud && u.speaks != speaksPass
 }
 
-// cleaned returns an escaped path as servers may read it, and whether it has . or .. as a part, which none needs. Some servers leave out
-// what follows a ; in a part, some decode a path twice.
+// cleaned returns an escaped path as servers may interpret it. odd reports a . or .. element, which no client needs.
+// Some servers drop everything after a ; in an element, and some decode a path twice.
 func cleaned(escaped string) (clean string, odd bool) {
 	decoded, err := url.PathUnescape(escaped)
 	if err != nil {
@@ -259,8 +262,8 @@ func cleaned(escaped string) (clean string, odd bool) {
 	return path.Clean(decoded), odd
 }
 
-// owner returns the upstream of a path. Some, such as /v1/models and /v1/files, exist at both vendors: then the credentials decide, or
-// headers that only one of the two knows.
+// owner returns the upstream of a path. Some paths, such as /v1/models and /v1/files, exist at both vendors: then
+// credentials decide, or headers that only one vendor knows.
 func owner(e *wire.Endpoint, who []wire.Credential, h http.Header) string {
 	of := e.Of
 	if len(of) == 0 {
@@ -280,7 +283,7 @@ func owner(e *wire.Endpoint, who []wire.Credential, h http.Header) string {
 	return "openai"
 }
 
-// apiOf returns whose API a client speaks, by its headers.
+// apiOf guesses from the headers which vendor's API a client speaks.
 func apiOf(h http.Header) []wire.Vendor {
 	if h.Get("Anthropic-Version") != "" || h.Get("X-Api-Key") != "" {
 		return []wire.Vendor{wire.Anthropic}
@@ -288,8 +291,7 @@ func apiOf(h http.Header) []wire.Vendor {
 	return []wire.Vendor{wire.OpenAI}
 }
 
-// refuse answers with an error in the form of the vendor's API, so that the client's own handling
-// of errors works.
+// refuse answers with an error in the form of the vendor's API, so that the client's own error handling works.
 func (t *target) refuse(w http.ResponseWriter, status int, text string) {
 	api := wire.API(t.api)
 	if slices.Equal(t.endpoint.Of, []wire.Vendor{wire.Anthropic}) || t.upstream != nil && t.upstream.speaks == speaksAnthropic {

@@ -7,57 +7,60 @@ import (
 	"time"
 )
 
-// Stats are what a gateway did since it was made. Tokens are as the vendors count them; what was
-// not sent is estimated from how the vendor counted the rest.
+// Stats are the totals of a gateway since it was made. Tokens are by the vendors' counts. Tokens that were not sent
+// are estimated at the ratio between the vendor's count and the gateway's own.
 type Stats struct {
 	Since    time.Time `json:"since"`
-	AsOf     time.Time `json:"as_of"`             // when this was true
-	Observe  bool      `json:"observe,omitempty"` // nothing is changed now; see Observed
+	AsOf     time.Time `json:"as_of"`             // the time of this snapshot
+	Observe  bool      `json:"observe,omitempty"` // the gateway changes nothing now; see Observed
 	Requests int       `json:"requests"`          // with a conversation
-	Passed   int       `json:"passed"`            // of those, as they came
+	Passed   int       `json:"passed"`            // of these, forwarded unchanged
 	Tokens   Tokens    `json:"tokens"`
-	// Cost is by the price table, in US dollars. Requests to models without a known price are
-	// not in it; Unpriced counts them. Estimated counts those whose tokens and cost are our own count, because the vendor did not report them.
+	// Cost is by the price table, in US dollars. It excludes requests to models without a known price; Unpriced counts
+	// them. Estimated counts requests whose tokens and cost are the gateway's own count, because the vendor did not
+	// report them.
 	Cost      float64 `json:"cost"`
 	Saved     float64 `json:"cost_saved"`
 	Unpriced  int     `json:"unpriced,omitempty"`
 	Estimated int     `json:"estimated,omitempty"`
-	// Observed is what would have been while the gateway only observed, and is in no other number; nil if it never did.
+	// Observed holds hypothetical results from the time when the gateway only observed. They are in no other number;
+	// nil if it never did.
 	Observed *Observed `json:"observed,omitempty"`
-	// Windows are those of models that only their server tells, or nothing, or whose server cuts prompts.
+	// Windows lists models whose window is known only from their server, or is unknown, or whose server cuts prompts.
 	Windows []Window `json:"windows,omitempty"`
-	// Epochs are the newest, oldest first; EpochCount counts all.
+	// Epochs holds the newest epochs, oldest first; EpochCount counts all.
 	Epochs      []Epoch        `json:"epochs"`
 	EpochCount  int            `json:"epoch_count"`
-	Undone      int            `json:"undone,omitempty"` // epochs that the user has undone
-	Compactions int            `json:"compactions"`      // that the gateway answered in place of the vendor
-	Ingested    int            `json:"ingested"`         // tool results that were shortened before they were first sent
-	Recalls     int            `json:"recalls"`          // how often an agent asked for what was condensed, and got it
-	Recalled    []Recalled     `json:"recalled"`         // what they asked for, the most frequent first
+	Undone      int            `json:"undone,omitempty"` // epochs undone by the user
+	Compactions int            `json:"compactions"`      // answered by the gateway in place of the vendor
+	Ingested    int            `json:"ingested"`         // tool results shortened before they were first sent
+	Recalls     int            `json:"recalls"`          // successful requests of agents for condensed content
+	Recalled    []Recalled     `json:"recalled"`         // the recalled content, the most frequent first
 	Errors      map[string]int `json:"errors"`           // by kind
-	// Attempts are what providers did, by their name; a provider that was not needed is not among them. Unreachable are the upstreams to which
-	// requests could not be sent.
+	// Attempts counts the outcomes of providers, by name, without providers that were not needed. Unreachable lists
+	// upstreams to which requests could not be sent.
 	Attempts    []Attempt     `json:"attempts"`
 	Unreachable []Unreachable `json:"unreachable,omitempty"`
-	// Accounts are what clients' own models were asked for; nil if nothing.
+	// Accounts counts the requests to clients' own models; nil if there were none.
 	Accounts *Accounts `json:"accounts,omitempty"`
-	// Pending says why the files of the configuration are not used as they are: a change waits for trust, or is invalid. Empty if they are.
+	// Pending says why the current configuration files are not in effect: a change waits for trust, or is invalid.
+	// Empty if they are.
 	Pending string `json:"configuration_pending,omitempty"`
 }
 
-// Tokens of requests and answers.
+// Tokens counts the tokens of requests and answers.
 type Tokens struct {
-	Received   int `json:"received"` // what the clients' histories are, of each as much as fits into the window: vendors refuse more
-	Sent       int `json:"sent"`     // what the vendors counted
-	Saved      int `json:"saved"`    // the difference
+	Received   int `json:"received"` // the clients' histories, each limited to the window, because vendors refuse more
+	Sent       int `json:"sent"`     // by the vendors' counts
+	Saved      int `json:"saved"`    // Received minus Sent
 	CacheRead  int `json:"cache_read"`
 	CacheWrite int `json:"cache_write"`
 	Output     int `json:"output"`
-	Recalled   int `json:"recalled"` // given back to agents that asked for them
-	Net        int `json:"net"`      // Saved without what was recalled
+	Recalled   int `json:"recalled"` // given back to agents that asked
+	Net        int `json:"net"`      // Saved minus Recalled
 }
 
-// Observed is what a gateway that changes nothing would have done: all of it is hypothetical. Tokens and US dollars.
+// Observed holds the hypothetical results of a gateway that changes nothing, in tokens and US dollars.
 type Observed struct {
 	Epochs    int     `json:"would_have_condensed"`
 	Ingested  int     `json:"would_have_shortened"` // tool results
@@ -66,7 +69,7 @@ type Observed struct {
 	CostSaved float64 `json:"would_have_saved_cost"`
 }
 
-// observed returns s.Observed, which it makes if there is none.
+// observed returns s.Observed, created if nil.
 func (s *Stats) observed() *Observed {
 	if s.Observed == nil {
 		s.Observed = &Observed{}
@@ -74,7 +77,7 @@ func (s *Stats) observed() *Observed {
 	return s.Observed
 }
 
-// An Epoch is one condensation of a history. All numbers are tokens.
+// An Epoch is one condensation of a history. Sizes are in tokens.
 type Epoch struct {
 	Time    time.Time `json:"time"`
 	Agent   string    `json:"agent,omitempty"`
@@ -83,22 +86,22 @@ type Epoch struct {
 	Reason  string    `json:"reason"` // window, threshold, cold, changed, payback, overflow, asked
 	Before  int       `json:"before"`
 	After   int       `json:"after"`
-	// Turns is how many requests it was expected to take until the epoch has paid for itself.
+	// Turns is the expected number of requests until the epoch pays for itself.
 	Turns float64 `json:"turns,omitempty"`
-	// CacheRead and CacheWrite are what the vendor reported for the first request after it.
+	// CacheRead and CacheWrite are the vendor's report for the first request of the epoch.
 	CacheRead  int     `json:"cache_read"`
 	CacheWrite int     `json:"cache_write"`
 	Millis     float64 `json:"ms"`
-	// Provider is the last one that contributed, and Outcome that of its [core.Attempt]. If it condensed in place of another one, Fallback is
-	// set, and Cause says why: which provider failed, was rejected, or was not ready.
+	// Provider is the last contributing provider, and Outcome is the outcome of its [core.Attempt]. If it stood in for
+	// another provider, Fallback is set, and Cause says why the other one failed, was rejected, or was not ready.
 	Provider string `json:"provider,omitempty"`
 	Outcome  string `json:"outcome,omitempty"`
 	Fallback bool   `json:"fallback,omitempty"`
 	Cause    string `json:"cause,omitempty"`
-	Observed bool   `json:"observed,omitempty"` // it was not made: the gateway only observed
+	Observed bool   `json:"observed,omitempty"` // not carried out: the gateway only observed
 }
 
-// keptEpochs is how many epochs the statistics remember.
+// keptEpochs limits the epochs kept in the statistics.
 const keptEpochs = 100
 
 type counters struct {
@@ -139,7 +142,7 @@ func (c *counters) epoch(e Epoch) {
 	})
 }
 
-// Stats returns what the gateway did so far.
+// Stats returns a snapshot of the statistics.
 func (g *Gateway) Stats() Stats {
 	pending := g.host.ReloadErr()
 	g.stats.mu.Lock()
@@ -159,7 +162,7 @@ func (g *Gateway) Stats() Stats {
 	if pending != nil {
 		s.Pending = pending.Error()
 	}
-	s.Epochs = append([]Epoch{}, s.Epochs...) // not null in JSON
+	s.Epochs = append([]Epoch{}, s.Epochs...) // empty, not null, in JSON
 	s.Recalled = append([]Recalled{}, s.Recalled...)
 	s.Tokens.Net = s.Tokens.Saved - s.Tokens.Recalled
 	s.Errors = map[string]int{}

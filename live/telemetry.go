@@ -19,8 +19,8 @@ import (
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
-// What is measured. The names that begin with gen_ai are those of OpenTelemetry's conventions for generative AI. docs/telemetry.md says what each
-// number means; a test compares.
+// The metrics. Names that begin with gen_ai follow OpenTelemetry's conventions for generative AI. docs/telemetry.md
+// describes each metric; a test compares the two.
 type kindOfMetric int
 
 const (
@@ -36,7 +36,7 @@ var (
 	tokenBuckets  = []float64{1, 64, 256, 1024, 4096, 16384, 32768, 65536, 131072, 262144, 524288, 1048576, 4194304}
 )
 
-// A measure is one metric.
+// A measure describes one metric.
 type measure struct {
 	name, unit, doc string
 	kind            kindOfMetric
@@ -82,7 +82,7 @@ var measures = []*measure{
 // scope is the name of the instrumentation.
 const scope = "github.com/condensehq/condense/live"
 
-// Telemetry sends numbers and spans to the providers of the options.
+// Telemetry sends numbers and spans to the providers in the options.
 type telemetry struct {
 	tracer trace.Tracer
 	add    map[*measure]func(context.Context, float64, attribute.Set)
@@ -117,7 +117,8 @@ func newTelemetry(o *Options) (*telemetry, error) {
 	return t, errors.Join(errs...)
 }
 
-// measure adds a number. No value of an attribute comes from a request, except the names of models that are in the table or the configuration.
+// measure adds v to a metric. Attribute values must never come from a request, except model names from the table or
+// the configuration.
 func (g *Gateway) measure(m *measure, v float64, of ...attribute.KeyValue) {
 	g.telemetry.add[m](g.life, v, attribute.NewSet(of...))
 }
@@ -148,7 +149,7 @@ const (
 
 var modelRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,63}$`)
 
-// modelName is the name of a model as an attribute: other for those that are not known.
+// modelName returns the model as an attribute: its name if it is in the table or the configuration, else "other".
 func (x *exchange) modelName() string {
 	if x.r != nil && modelRule.MatchString(x.r.Model) && modelOf(x.host.Config(), x.r.Model) != nil {
 		return x.r.Model
@@ -156,14 +157,14 @@ func (x *exchange) modelName() string {
 	return "other"
 }
 
-// began starts the span of a request, below that of the client if it names one.
+// began starts the span of a request, as a child of the client's span if the request names one.
 func (g *Gateway) began(r *http.Request, t *target) (*http.Request, trace.Span) {
 	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 	ctx, span := g.telemetry.tracer.Start(ctx, method(r)+" "+t.kind(), trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(aAPI.String(t.kind())))
 	return r.WithContext(ctx), span
 }
 
-// ended counts a request that was answered.
+// ended counts an answered request.
 func (g *Gateway) ended(t *target, o *outcome, span trace.Span) {
 	result := "passed"
 	switch {
@@ -188,7 +189,7 @@ func (x *exchange) asks(ctx context.Context) {
 	_, x.span = x.telemetry.tracer.Start(ctx, "chat "+x.modelName(), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(x.about()...))
 }
 
-// about are the attributes of a request to a vendor.
+// about returns the attributes of a request to a vendor.
 func (x *exchange) about() []attribute.KeyValue {
 	vendor := speaksOpenAI
 	switch {
@@ -200,7 +201,7 @@ func (x *exchange) about() []attribute.KeyValue {
 	return []attribute.KeyValue{aOperation.String("chat"), aProvider.String(vendor), aModel.String(x.modelName())}
 }
 
-// answered ends the span of a request to a vendor, and counts it. Without a watcher there was no answer.
+// answered ends and counts the span of a request to a vendor. A nil watcher means that there was no answer.
 func (x *exchange) answered() {
 	if x.span == nil {
 		return
@@ -231,7 +232,7 @@ func (x *exchange) answered() {
 	x.span.End()
 }
 
-// used counts what an answer reports.
+// used counts the usage that an answer reports.
 func (x *exchange) used(a wire.Answer, b bill) {
 	about, tenant := x.about(), aTenant.String(x.t.who.tenant)
 	if b.estimated {

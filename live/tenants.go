@@ -19,15 +19,17 @@ import (
 	"github.com/condensehq/condense/internal/live/store"
 )
 
-// Limits are what a tenant may use. 0 means no limit.
+// Limits are the limits of one tenant. 0 means no limit.
 type Limits struct {
 	Requests   int // per minute
-	Concurrent int // requests at the same time, until their answers have ended
-	// Bytes are those of requests per minute, as they are sent. A larger request is let through, and the next has to wait.
+	Concurrent int // simultaneous requests, each counted until its answer has ended
+	// Bytes is per minute, of requests as sent (compressed). A request that exceeds it is let through, and the next
+	// one waits.
 	Bytes int64
-	// ModelEpochs are the condensations per day (UTC) by a chain that asks a language model. Above it, the built-in chain condenses.
+	// ModelEpochs is the number of condensations per day (UTC) by chains that ask a language model. Beyond it, the
+	// built-in chain condenses.
 	ModelEpochs int
-	// Cost is in US dollars per day (UTC), by the table of prices. Models without a known price cost nothing here.
+	// Cost is in US dollars per day (UTC), by the price table. Models without a known price do not count.
 	Cost float64
 }
 
@@ -39,38 +41,38 @@ func (s *settings) limitsFor(tenant string) Limits {
 	return s.Limits
 }
 
-// A caller is who sends a request. Without tokens of tenants all are the same.
+// A caller is the sender of a request. Without tokens for tenants, all callers are the same.
 type caller struct {
-	tenant string // its name; empty without tokens of tenants
+	tenant string // name of the tenant; empty without tokens for tenants
 	token  string // ID of its token; empty if it needs none
 	admin  bool   // may see the gateway's own pages
 }
 
-// Tenants count what each tenant uses.
+// Tenants holds the usage of every tenant.
 type tenants struct {
 	mu    sync.Mutex
 	of    map[string]*usage
-	dirty bool // something was spent since it was saved last
+	dirty bool // usage changed since it was last saved
 }
 
-// The usage of a tenant. It is guarded by tenants.mu.
+// A usage belongs to one tenant. It is guarded by tenants.mu.
 type usage struct {
 	requests, bytes *rate.Limiter
 	active          int
-	spent           spent // here
-	others          spent // by other gateways with the same store
+	spent           spent // at this gateway
+	others          spent // at other gateways with the same store
 }
 
-// Spent is what counts per day.
+// Spent is the usage of one day.
 type spent struct {
 	Day    string  `json:"day"` // UTC
 	Cost   float64 `json:"cost,omitempty"`
-	Epochs int     `json:"epochs,omitempty"` // with a model
+	Epochs int     `json:"epochs,omitempty"` // condensations by a language model
 }
 
 const day = "2006-01-02"
 
-// on returns what was spent on a day.
+// on returns s if it is of the given day, else an empty spent of that day.
 func (s spent) on(day string) spent {
 	if s.Day != day {
 		return spent{Day: day}
@@ -78,7 +80,7 @@ func (s spent) on(day string) spent {
 	return s
 }
 
-// get returns the usage of a tenant. The caller holds t.mu.
+// get returns the usage of a tenant, created if missing. The caller holds t.mu.
 func (t *tenants) get(name string, l Limits) *usage {
 	u := t.of[name]
 	if u == nil {
@@ -103,17 +105,17 @@ func (t *tenants) get(name string, l Limits) *usage {
 	return u
 }
 
-// Denied says which limit is reached.
+// Denied describes a limit that is reached.
 type denied struct {
-	limit string // the key below serve.limits
+	limit string // name of the limit: its key below serve.limits
 	text  string
 	wait  time.Duration
 }
 
-// busy is when to try again after too many requests at the same time. No one knows when an answer ends.
+// busy is the retry delay after too many simultaneous requests: nobody knows when one of them ends.
 const busy = 5 * time.Second
 
-// enter counts a request, which is over when leave is called. It returns why the request is refused, if it is.
+// enter counts a request until leave is called. If a limit refuses the request, no describes it.
 func (g *Gateway) enter(s *settings, c caller) (leave func(), no *denied) {
 	l, now := s.limitsFor(c.tenant), s.Now()
 	t := &g.tenants
@@ -146,7 +148,7 @@ func (g *Gateway) enter(s *settings, c caller) (leave func(), no *denied) {
 	}, nil
 }
 
-// seconds is a number of them, rounded up, and at least one.
+// seconds converts n to a duration, rounded up, at least one second.
 func seconds(n float64) time.Duration { return time.Duration(max(1, math.Ceil(n))) * time.Second }
 
 func untilTomorrow(now time.Time) time.Duration {
@@ -154,7 +156,7 @@ func untilTomorrow(now time.Time) time.Duration {
 	return seconds(time.Date(now.Year(), now.Month(), now.Day()+1, 0, 0, 0, 0, time.UTC).Sub(now).Seconds())
 }
 
-// today is what the tenant has spent today, everywhere.
+// today returns the tenant's usage of today at all gateways.
 func (u *usage) today(now time.Time) spent {
 	day := now.UTC().Format(day)
 	u.spent = u.spent.on(day)
@@ -162,8 +164,8 @@ func (u *usage) today(now time.Time) spent {
 	return spent{day, u.spent.Cost + others.Cost, u.spent.Epochs + others.Epochs}
 }
 
-// answer refuses a request. Clients of both vendors wait as long as Retry-After says if that is short, and try again at once if it is
-// long: then X-Should-Retry asks them not to.
+// answer refuses a request. Clients of both vendors obey Retry-After if it is short and retry at once if it is long;
+// X-Should-Retry then tells them not to.
 func (no *denied) answer(w http.ResponseWriter, t *target) {
 	w.Header().Set("Retry-After", strconv.Itoa(int(no.wait.Seconds())))
 	if no.wait > time.Minute {
@@ -172,7 +174,7 @@ func (no *denied) answer(w http.ResponseWriter, t *target) {
 	t.refuse(w, http.StatusTooManyRequests, no.text)
 }
 
-// A metered body is counted as it is read.
+// A metered body counts its bytes as they are read.
 type metered struct {
 	io.ReadCloser
 	count func(n int)
@@ -184,18 +186,19 @@ func (m *metered) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// received counts bytes of a request.
+// received counts n bytes of a request.
 func (g *Gateway) received(c caller, n int) {
-	t, s := &g.tenants, g.current.Load() // a request with the settings of before must not bring back their limits
+	// Use the current settings: a request that began before a reload must not bring the old limits back.
+	t, s := &g.tenants, g.current.Load()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	u := t.get(c.tenant, s.limitsFor(c.tenant))
 	for burst := u.bytes.Burst(); burst > 0 && n > 0; n -= burst {
-		u.bytes.ReserveN(s.Now(), min(n, burst)) // below zero, if need be
+		u.bytes.ReserveN(s.Now(), min(n, burst)) // the balance may go below zero
 	}
 }
 
-// paid counts the cost of an answer.
+// paid adds the cost of an answer, in US dollars, to the tenant's usage.
 func (x *exchange) paid(cost float64) {
 	if cost <= 0 {
 		return
@@ -213,7 +216,8 @@ func (x *exchange) spend(how func(*usage)) {
 	t.dirty = true
 }
 
-// mayAsk reports whether the tenant may have one more condensation by a language model today, and counts it.
+// mayAsk reports whether the tenant may have one more condensation by a language model today. If so, it counts that
+// condensation.
 func (x *exchange) mayAsk() bool {
 	l, may := x.s.limitsFor(x.t.who.tenant), true
 	x.spend(func(u *usage) {
@@ -227,10 +231,12 @@ func (x *exchange) mayAsk() bool {
 	return may
 }
 
-// usageKey is the key of what tenants have spent in the store. Each gateway has a record, and reads those of the others.
+// usageKey is the store key of the tenants' usage. Each gateway writes its own record and reads the records of the
+// others.
 var usageKey = store.Key{Tenant: "usage"}
 
-// share saves what tenants have spent here, and reads what they have spent elsewhere: at other gateways, or here before it was started.
+// share saves the usage of the tenants at this gateway, and reads the usage recorded by others, including earlier runs
+// of this gateway.
 func (g *Gateway) share(ctx context.Context, r *store.Record) error {
 	t, now := &g.tenants, g.current.Load().Now()
 	today := now.UTC().Format(day)
@@ -279,7 +285,7 @@ func (g *Gateway) share(ctx context.Context, r *store.Record) error {
 	return nil
 }
 
-// tenantOf is the name of the tenant in the key of a record; empty if it has none.
+// tenantOf returns the name of the tenant in a record's key; empty if there is none.
 func tenantOf(key string) string {
 	name, _, named := strings.Cut(key, ":")
 	if !named {
@@ -288,7 +294,7 @@ func tenantOf(key string) string {
 	return name
 }
 
-// warnOfTokens logs a file without tokens, and limits of tenants without one.
+// warnOfTokens logs a warning about a token file without tokens, and about limits for tenants that have no token.
 func (s *settings) warnOfTokens() {
 	named := map[string]bool{}
 	for _, t := range s.tokens.All() {

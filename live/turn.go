@@ -12,29 +12,30 @@ import (
 )
 
 const (
-	// longestWait is how long a request that the vendor would refuse waits for its turn: without it the agent stops.
+	// longestWait is how long a request that the vendor would refuse waits for its turn. Without a condensation the
+	// agent stops.
 	longestWait = 30 * time.Second
-	// leastTurns is how many condensations run at a time that requests wait for, where there are fewer processors.
+	// leastTurns is the number of simultaneous condensations for waiting requests on machines with fewer processors.
 	leastTurns = 2
 )
 
-// errQueue means that too many other condensations were under way.
+// errQueue means that too many other condensations were running.
 var errQueue = errors.New("too many condensations at the same time")
 
-// turnsAtOnce is how many condensations run at a time: more would only take longer, each of them.
+// turnsAtOnce limits the simultaneous condensations: more would only slow down all of them.
 func turnsAtOnce() int64 { return int64(max(leastTurns, runtime.GOMAXPROCS(0))) }
 
-// A pace is how long a chain takes for a conversation, by those that it has condensed.
-type pace struct{ perThousand atomic.Int64 } // nanoseconds for a thousand tokens; 0 if it is not known
+// A pace is a chain's speed, averaged over the conversations that it has condensed.
+type pace struct{ perThousand atomic.Int64 } // nanoseconds per thousand tokens; 0 if unknown
 
-// of returns how long a conversation of so many tokens may take.
+// of returns the expected time for a conversation of so many tokens.
 func (p *pace) of(tokens int) time.Duration {
 	return time.Duration(p.perThousand.Load() * int64(tokens) / 1000)
 }
 
-// took notes how long a conversation took.
+// took records the time that a conversation took.
 func (p *pace) took(tokens int, d time.Duration) {
-	const weight = 4 // of what is known
+	const weight = 4 // of the previous average, against 1 for the new time
 	n := int64(d) * 1000 / int64(max(1, tokens))
 	if known := p.perThousand.Load(); known > 0 {
 		n = ((weight-1)*known + n) / weight
@@ -42,17 +43,18 @@ func (p *pace) took(tokens int, d time.Duration) {
 	p.perThousand.Store(max(1, n))
 }
 
-// stopped notes that a conversation was not done in a time.
+// stopped records that a conversation was not finished within d.
 func (p *pace) stopped(tokens int, d time.Duration) {
 	p.perThousand.Store(max(p.perThousand.Load(), 2*int64(d)*1000/int64(max(1, tokens))))
 }
 
-// payer is in whose name a request waits: the tenant, or without tokens the credential.
+// payer identifies who pays for a waiting request: the tenant, or without tokens the credential.
 func (x *exchange) payer() string { return cmp.Or(x.t.who.tenant, x.key.Tenant) }
 
-// inTurn runs a job that the request waits for. It waits for its turn; then the chain has its share of the deadline, which is less the more
-// wait. A forced job whose chain fails is done by the built-in chain, and past its share by truncation: without it the vendor refuses the
-// request. A job that is not forced is left: [errAsks] if the chain would ask a language model, [errQueue] if there is too little time.
+// inTurn runs a job that the request waits for. It first waits for its turn; then the chain has its share of the
+// deadline, which shrinks as more requests wait. A forced job must succeed, or the vendor refuses the request: if its
+// chain fails, the built-in chain takes over, and past its share truncation does. A job that is not forced is dropped:
+// [errAsks] if the chain would ask a language model, [errQueue] if there is too little time.
 func (x *exchange) inTurn(all context.Context, j *job, forced bool) (*prepared, error) {
 	leave, err := x.turnOf(all, forced)
 	if err != nil {
@@ -87,7 +89,7 @@ func (x *exchange) inTurn(all context.Context, j *job, forced bool) (*prepared, 
 	return p, err
 }
 
-// turnOf waits until a job may run. Leave must be called when it is done.
+// turnOf waits until a job may run. leave must be called when the job is done.
 func (x *exchange) turnOf(ctx context.Context, forced bool) (leave func(), err error) {
 	wait := x.s.Deadline
 	if forced {
@@ -102,7 +104,7 @@ func (x *exchange) turnOf(ctx context.Context, forced bool) (leave func(), err e
 	return leave, err
 }
 
-// nextTurn runs a job, of a caller of /v1/compress that names no session, in a turn and a deadline of its own.
+// nextTurn runs another step for a caller of /v1/compress that names no session, in a turn and a deadline of its own.
 func (x *exchange) nextTurn(ctx context.Context, run func(context.Context) (*prepared, error)) (*prepared, error) {
 	leave, err := x.turnOf(ctx, false)
 	if err != nil {
@@ -119,7 +121,7 @@ func late(err error) bool {
 	return errors.Is(err, errQueue) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// paced runs a job if there is enough time, as far as that is known. Else the error is [errQueue].
+// paced runs a job if the known pace allows it to finish in time. Otherwise the error is [errQueue].
 func (x *exchange) paced(ctx context.Context, j *job, host *condense.Host, to extent, known *pace) (*prepared, error) {
 	end, _ := ctx.Deadline()
 	began := time.Now()
@@ -136,7 +138,8 @@ func (x *exchange) paced(ctx context.Context, j *job, host *condense.Host, to ex
 	return p, err
 }
 
-// runBuiltin condenses with the built-in chain, where that of the profile has failed or would ask a language model.
+// runBuiltin condenses with the built-in chain after the profile's chain failed, or because that would ask a language
+// model.
 func (x *exchange) runBuiltin(ctx context.Context, j *job) (*prepared, error) {
 	j.turn.Profile, j.turn.Mode = "", ""
 	why := j.instead
@@ -148,10 +151,10 @@ func (x *exchange) runBuiltin(ctx context.Context, j *job) (*prepared, error) {
 	return p, err
 }
 
-// hurried is why truncation took the place of a chain.
+// hurried is the reason for using truncation instead of a chain.
 const hurried = "too many requests waited for a condensation, or it took too long: truncation did it at once"
 
-// truncate condenses in the least time, which is in proportion to the conversation.
+// truncate condenses as fast as possible, in time proportional to the conversation.
 func (x *exchange) truncate(all context.Context, j *job) (*prepared, error) {
 	ctx, cancel := context.WithTimeout(all, max(x.s.Deadline, defaultDeadline))
 	defer cancel()

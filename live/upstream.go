@@ -22,40 +22,41 @@ import (
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
-// An upstream is an API that requests are forwarded to.
+// An upstream is an API to which requests are forwarded.
 type upstream struct {
 	name      string
-	speaks    string    // one of the spoken
+	speaks    string    // one of spoken
 	host      wire.Host // of base
 	base      *url.URL
 	transport *http.Transport
-	stale     time.Duration // idle for so long, the vendor may have closed a connection without our knowing
+	// After this idle time, the vendor may have closed a connection without the gateway's knowledge.
+	stale time.Duration
 
 	compaction Compaction
 	vendors    bool // the address is a vendor's own
 }
 
-// What an upstream speaks.
+// The protocols of upstreams.
 const (
 	speaksAnthropic = "anthropic"
 	speaksOpenAI    = "openai"
-	speaksBoth      = "both" // by the path
-	speaksPass      = "pass" // another API, which is not read
+	speaksBoth      = "both" // the path decides
+	speaksPass      = "pass" // another API, which the gateway does not interpret
 )
 
 var spoken = []string{speaksAnthropic, speaksOpenAI, speaksBoth, speaksPass}
 
-// fixed is what upstreams speak that exist without configuration.
+// fixed holds the protocols of the upstreams that exist without configuration.
 var fixed = map[string]string{"anthropic": speaksAnthropic, "openai": speaksOpenAI, chatGPT: speaksOpenAI}
 
 var nameRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// reserved are first parts of paths with a meaning of their own.
+// reserved are first path elements that have a meaning already, so no upstream can have these names.
 var reserved = []string{
 	"condense", "mcp", "mode", "profile", "recall", "token", "v1", "api", "backend-api", "health", "livez", "readyz", "stats",
 }
 
-// CheckUpstream reports what is wrong with an entry of [Options].Upstreams.
+// CheckUpstream returns an error if an entry of [Options].Upstreams is invalid.
 func CheckUpstream(name, address string) error {
 	_, err := newUpstream(name, address)
 	return err
@@ -90,23 +91,25 @@ func newUpstream(name, address string) (*upstream, error) {
 		DialContext:           (&net.Dialer{Timeout: dial}).DialContext,
 		TLSHandshakeTimeout:   dial,
 		ForceAttemptHTTP2:     true,
-		DisableCompression:    true, // the client decides, and gets the bytes as they are
+		DisableCompression:    true, // the client chooses the compression, and gets the bytes unchanged
 		MaxIdleConnsPerHost:   parallel,
 		IdleConnTimeout:       idle,
 		ExpectContinueTimeout: time.Second,
-		HTTP2:                 &http.HTTP2Config{SendPingTimeout: silent}, // or requests would wait on a dead connection for minutes
+		// Without pings, requests could wait on a dead connection for minutes.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: silent},
 		// No ResponseHeaderTimeout: a model may think for minutes before its first byte.
 	}}, nil
 }
 
-// soon is how fast a connection fails that the vendor has closed. One that fails later may have been used, and the request be paid for.
+// soon is the time within which a connection that the vendor has closed fails. After a later failure the vendor may
+// have processed the request, and charge for it.
 const soon = 5 * time.Second
 
-// RoundTrip sends a request. One that meets a connection which the vendor has closed for being idle is sent again, if it has a
-// GetBody: the vendor has not seen it. What that needs is held until the answer begins.
+// RoundTrip sends a request. If the connection turns out to be closed because it was idle, it sends the request again,
+// if that has a GetBody: the vendor has not seen the first attempt. The body is held until the answer begins.
 func (u *upstream) RoundTrip(r *http.Request) (*http.Response, error) {
 	res, err := u.send(r)
-	if err == nil && res.StatusCode < http.StatusContinue { // which no server can send on
+	if err == nil && res.StatusCode < http.StatusContinue { // ReverseProxy cannot forward such a status
 		err = fmt.Errorf("it answered with the status %03d, which HTTP does not have", res.StatusCode)
 		return nil, errors.Join(err, res.Body.Close())
 	}
@@ -127,8 +130,8 @@ func (u *upstream) send(r *http.Request) (*http.Response, error) {
 	start := time.Now()
 	res, err := u.transport.RoundTrip(traced)
 	if err != nil && old.Load() && !answered.Load() && time.Since(start) < soon && r.Context().Err() == nil {
-		u.transport.CloseIdleConnections() // they are as old
-		next := *traced                    // which may be read still
+		u.transport.CloseIdleConnections() // they are just as old
+		next := *traced                    // a copy: the first attempt may still read the original
 		if next.Body, err = whole(); err == nil {
 			res, err = u.transport.RoundTrip(&next)
 		}
@@ -137,17 +140,18 @@ func (u *upstream) send(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// gone is the body of a request that was answered, for the transport, which keeps the request.
+// gone replaces the GetBody of an answered request: the transport keeps the request, and would keep its body in
+// memory.
 func gone() (io.ReadCloser, error) { return nil, errors.New("the request was answered") }
 
-// address is the URL at the upstream.
+// address returns the URL of a request at the upstream.
 func (u *upstream) address(t *target, query string) (*url.URL, error) {
 	below := t.path
 	switch {
 	case u.speaks == speaksPass:
-	case u.name == chatGPT || strings.HasSuffix(u.base.Path, "/v1"): // a base URL as SDKs of OpenAI want it
+	case u.name == chatGPT || strings.HasSuffix(u.base.Path, "/v1"): // a base URL in the form of OpenAI's SDKs
 		below = strings.TrimPrefix(below, "/v1")
-	case t.endpoint.Unversioned && u.base.Path == "" && !u.host.Unversioned: // from a client whose base URL should have /v1
+	case t.endpoint.Unversioned && u.base.Path == "" && !u.host.Unversioned: // the client's base URL lacks the /v1
 		below = "/v1" + below
 	}
 	out := *u.base
@@ -158,8 +162,8 @@ func (u *upstream) address(t *target, query string) (*url.URL, error) {
 	return &out, err
 }
 
-// forward sends the request on and copies the answer as it comes. Via, if not nil, sends it in
-// place of the transport.
+// forward sends the request on and copies the answer as it arrives. If via is not nil, it sends the request in place
+// of the transport.
 func (s *settings) forward(w http.ResponseWriter, r *http.Request, t *target, via http.RoundTripper) {
 	u := t.upstream
 	to, err := u.address(t, r.URL.RawQuery)
@@ -170,29 +174,28 @@ func (s *settings) forward(w http.ResponseWriter, r *http.Request, t *target, vi
 	if via == nil {
 		via = u
 	}
-	// A vendor may answer before it has read the request: the rest of it is sent nevertheless.
-	// HTTP/2 always does that.
+	// A vendor may answer before it has read the whole request: keep sending the rest. HTTP/2 always does.
 	_ = http.NewResponseController(w).EnableFullDuplex()
 	again := r.GetBody
-	r.GetBody = nil // ReverseProxy keeps r to the end of the answer
+	r.GetBody = nil // ReverseProxy keeps r until the end of the answer
 	p := &httputil.ReverseProxy{
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.URL = to
 			p.Out.Host = ""
 			p.Out.GetBody, again = again, nil
 			for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
-				if v := p.In.Header[name]; v != nil { // ReverseProxy removes what it would set
+				if v := p.In.Header[name]; v != nil { // ReverseProxy removes these headers; they must pass
 					p.Out.Header[name] = v
 				}
 			}
 			for name := range p.Out.Header {
 				if strings.HasPrefix(name, "X-Condense-") {
-					p.Out.Header.Del(name) // for the gateway
+					p.Out.Header.Del(name) // addressed to the gateway
 				}
 			}
 		},
 		Transport:     via,
-		FlushInterval: -1, // at once
+		FlushInterval: -1, // flush at once
 		BufferPool:    buffers,
 		ErrorLog:      slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug),
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
@@ -208,7 +211,8 @@ func (s *settings) forward(w http.ResponseWriter, r *http.Request, t *target, vi
 	p.ServeHTTP(w, r)
 }
 
-// reason is an error of the transport without the URL, which may hold a key, and without what the vendor sent, which may be a text.
+// reason returns an error of the transport without the URL, which may hold a key, and without data from the vendor,
+// which may be conversation text.
 func reason(err error) string {
 	if e := (*url.Error)(nil); errors.As(err, &e) {
 		err = e.Err
@@ -224,7 +228,7 @@ func reason(err error) string {
 	return clip(strings.TrimSpace(text))
 }
 
-// buffers are for copying answers.
+// buffers are used to copy answers.
 var buffers = new(bufferPool)
 
 type bufferPool struct{ pool sync.Pool }
@@ -234,7 +238,7 @@ func (p *bufferPool) Get() []byte {
 	if b, ok := p.pool.Get().(*[]byte); ok {
 		return *b
 	}
-	const size = 8 << 10 // of each stream, in all of its time; events are smaller
+	const size = 8 << 10 // every open stream holds one; events are smaller
 	return make([]byte, size)
 }
 

@@ -14,17 +14,17 @@ import (
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
-// A relay is the last call of a session, for which the vendor's usage may be reported.
+// A relay is the last call of a session, for which the caller may report the vendor's usage.
 type relay struct {
 	x        *exchange
-	returned int // messages
+	returned int // number of messages returned
 	told     bool
 }
 
-// relays are those of the sessions used last.
+// relays is an LRU of recent sessions.
 type relays struct {
 	mu sync.Mutex
-	of map[string]*relay // by tenant and session
+	of map[string]*relay // keyed by tenant and session
 }
 
 func (r *relays) add(one *relay) {
@@ -45,7 +45,7 @@ func (r *relays) add(one *relay) {
 	r.of[one.x.key.Tenant+" "+one.x.key.Session] = one
 }
 
-// take returns the last call of a session, and whether its usage is new.
+// take returns the last call of a session, and whether its usage is reported for the first time.
 func (r *relays) take(tenant, session string) (one *relay, fresh bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,19 +55,19 @@ func (r *relays) take(tenant, session string) (one *relay, fresh bool) {
 	return one, fresh
 }
 
-// A told is what a vendor reports, in any of the shapes of its APIs.
+// A told is a vendor's usage report, in any of the shapes of the APIs.
 type told struct {
-	Input, Output *int // input_tokens, output_tokens: Anthropic's and OpenAI's Responses
+	Input, Output *int // input_tokens, output_tokens: Anthropic, and OpenAI's Responses
 	Read          *int // cache_read_input_tokens
 	Write         *int // cache_creation_input_tokens
-	Cached        *int // of the input: OpenAI's
+	Cached        *int // part of the input; OpenAI
 	openAI        bool
 }
 
-// mostTokens is more than any model takes. Sums of larger numbers could overflow.
+// mostTokens exceeds the prompt of any model. Sums of larger numbers could overflow.
 const mostTokens = 100_000_000
 
-// usageOf reads what a vendor reports.
+// usageOf parses a vendor's usage report.
 func usageOf(raw []byte) (u told, err error) {
 	if nested := rawjson.Field(raw, "usage"); rawjson.IsObject(nested) {
 		raw = nested
@@ -111,7 +111,7 @@ func usageOf(raw []byte) (u told, err error) {
 	return u, nil
 }
 
-// answer is it as a [wire.Answer]. Without the size of the prompt, Input is 0.
+// answer converts the report to a [wire.Answer]. Input is 0 if the size of the prompt is missing.
 func (u *told) answer() wire.Answer {
 	n := func(p *int) int {
 		if p == nil {
@@ -120,7 +120,7 @@ func (u *told) answer() wire.Answer {
 		return *p
 	}
 	a := wire.Answer{Input: n(u.Input), Output: n(u.Output), CacheRead: n(u.Read) + n(u.Cached), CacheWrite: n(u.Write), Complete: true}
-	if u.Input != nil && !u.openAI { // Anthropic's is without what the cache has
+	if u.Input != nil && !u.openAI { // Anthropic's input excludes cached tokens
 		a.Input += a.CacheRead + a.CacheWrite
 	}
 	return a
@@ -162,8 +162,8 @@ func (g *Gateway) serveUsage(w http.ResponseWriter, r *http.Request, s *settings
 	writeJSON(w, out)
 }
 
-// report takes what the vendor reported of the messages that x returned into the statistics and, if the size of all that was sent is
-// known, into the state.
+// report adds the vendor's report about the messages returned by x to the statistics and, if the size of the whole
+// prompt is known, to the state.
 func (x *exchange) report(ctx context.Context, a wire.Answer) error {
 	if a.Input == 0 {
 		x.stats.add(func(s *Stats) {
@@ -174,7 +174,7 @@ func (x *exchange) report(ctx context.Context, a wire.Answer) error {
 		return nil
 	}
 	x.count(a)
-	if x.claim.state.HeadOur == 0 { // the vendor counted a system prompt and tools that we have not seen
+	if x.claim.state.HeadOur == 0 { // the vendor also counted a system prompt and tools that the gateway has not seen
 		return nil
 	}
 	return x.measured(ctx, a)

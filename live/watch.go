@@ -9,64 +9,66 @@ import (
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
-// A Watcher sees conversations as they go on: for pages that show them, and to measure later what was worth keeping. Its methods are called
-// while requests wait, so they must return soon, and by several goroutines. They must not change what they are given. They may keep the
-// messages, which are slices of the bodies of requests, but a large body then stays in memory.
-type Watcher interface { //nolint:interfacebloat // all that a conversation has
-	// Turn is called before a turn of a conversation is sent. With an epoch it is sent condensed for the first time.
+// A Watcher observes conversations: to show them on pages, and to measure later which content was worth keeping. Its
+// methods are called while requests wait, so they must return soon, and from several goroutines. They must not modify
+// their arguments. They may keep the messages, but these are slices of request bodies, so keeping one keeps its whole
+// body in memory.
+type Watcher interface { //nolint:interfacebloat // the complete life of a conversation
+	// Turn is called before a turn is sent. If it has an epoch, this is the first turn sent with that condensation.
 	Turn(*Turn)
-	// Shadow is called with what the chain of another profile would have sent at an epoch; see [Options.Shadow]. Err says why there is nothing.
+	// Shadow is called with the view that another profile's chain would have sent at an epoch; see [Options.Shadow].
+	// err says why there is none.
 	Shadow(conversation string, epoch time.Time, profile string, view [][]byte, err error)
-	// Answer is called when the vendor has reported what a turn cost.
+	// Answer is called when the vendor has reported the usage of a turn.
 	Answer(conversation string, u *Used)
-	// Recall is called when an agent has got back what was condensed, as a number of tokens, while it had the view of the epoch that began at
-	// that time; zero before the first.
+	// Recall is called when an agent has recalled condensed content, with its size in tokens. epoch is the beginning
+	// of the epoch whose view the agent had; zero before the first.
 	Recall(conversation string, epoch time.Time, tokens int)
 }
 
-// A Turn is a request with a conversation.
+// A Turn is a request that continues a conversation.
 type Turn struct {
 	Time         time.Time
-	Conversation string // the same for all of its turns
-	Tenant       string // NAME:HASH with [Options.Tokens], else HASH: a keyed hash of the credentials
+	Conversation string // ID, the same for all turns
+	Tenant       string // NAME:HASH with [Options.Tokens], else HASH; the hash is a keyed hash of the credentials
 	Agent        string
 	Model        string
 	Profile      string   // empty for the default
 	Mode         string   // empty for none
-	Format       string   // of the messages, as in package transcript
-	Messages     [][]byte // of the client, without marks for the vendor's cache
+	Format       string   // format of the messages, as in package transcript
+	Messages     [][]byte // the client's messages, without cache markers
 	System       []byte   // JSON, like Tools; nil if the request has none, or has it as a message
 	Tools        []byte
-	Tokens       int // what is sent, by the vendor's count as estimated, like History
-	History      int // of the client
-	Window       int // of the model, in tokens
-	DueAt        int // the tokens at which the conversation is condensed at the latest; 0 if nothing is changed
+	Tokens       int // size of the request as sent, estimated in the vendor's count
+	History      int // size of the client's request, in the same count
+	Window       int // window of the model, in tokens
+	DueAt        int // size in tokens at which the conversation is condensed at the latest; 0 if nothing is changed
 	Observe      bool
-	// Of an epoch; else nil. View is what is sent in place of Messages, Journal the condensed conversation in the format condense; that begins
-	// with what the epoch before it left, if there was one.
+	// Set only when an epoch begins, else nil. View is sent in place of Messages. Journal is the condensed
+	// conversation in the format condense; it begins with the result of the previous epoch, if any.
 	Epoch   *Epoch
 	View    [][]byte
 	Journal []byte
 }
 
-// Used is what the vendor reported of a turn, in tokens and US dollars.
+// Used is the vendor's report about a turn, in tokens and US dollars.
 type Used struct {
 	Time                       time.Time // of the turn
-	Epoch                      time.Time // when the epoch began whose view was sent; zero before the first
+	Epoch                      time.Time // beginning of the epoch whose view was sent; zero before the first
 	Input, Read, Write, Output int
 	Cost                       float64
-	Saved                      float64 // against the client's own history; negative if the turn cost more
+	Saved                      float64 // compared to the client's own history; negative if the turn cost more
 	Priced                     bool    // the price of the model is known
 }
 
-// watched lets the watcher see something. A fault of it costs the conversation nothing.
+// watched calls a method of the watcher. A panic in it does not affect the conversation.
 func (g *Gateway) watched(f func()) {
 	if err := g.safely("watch", func() error { f(); return nil }); err != nil {
 		g.fault("watch", err)
 	}
 }
 
-// watch shows a turn to the watcher.
+// watch passes a turn to the watcher.
 func (x *exchange) watch() {
 	if x.s.Watch == nil || x.claim == nil || x.t.count {
 		return
@@ -94,17 +96,17 @@ func (x *exchange) show() {
 	x.s.Watch.Turn(t)
 }
 
-// mostShadows is how many condensations for comparison may wait; those that come when so many do are left out.
+// mostShadows limits the waiting condensations for comparison; further ones are skipped.
 const mostShadows = 16
 
-// errNoShadow means that a condensation for comparison was left out.
+// errNoShadow means that a condensation for comparison was skipped.
 var errNoShadow = errors.New("too many epochs at the same time")
 
-// idle is how often a condensation for comparison looks whether requests still wait for theirs.
+// idle is the interval at which a condensation for comparison checks whether requests still wait for theirs.
 const idle = 20 * time.Millisecond
 
-// shadows condenses what an epoch condensed with the chains of other profiles too, one after the other, next to the requests: each begins
-// when no request waits for a condensation.
+// shadows repeats the condensation of an epoch with the chains of other profiles, in the background and one after the
+// other. Each begins when no request waits for a condensation.
 func (x *exchange) shadows(t *Turn) {
 	job := x.shadowed
 	if job == nil {
@@ -119,7 +121,8 @@ func (x *exchange) shadows(t *Turn) {
 			continue
 		}
 		j := *job
-		j.turn.Profile, j.turn.Mode, j.journal, j.tries = profile, "", false, nil // what is not sent is not counted
+		// Do not count the attempts: a comparison is not part of the statistics.
+		j.turn.Profile, j.turn.Mode, j.journal, j.tries = profile, "", false, nil
 		x.background.Go(func() {
 			defer func() { <-x.waiting }()
 			x.shading.Lock()
@@ -134,7 +137,7 @@ func (x *exchange) shadows(t *Turn) {
 			defer cancel()
 			var view [][]byte
 			err := x.safely("shadow", func() error {
-				p, err := j.run(ctx, x.host, inline) // what is not sent is not worth a model's price
+				p, err := j.run(ctx, x.host, inline) // a comparison is not worth the price of a language model
 				if err == nil {
 					view = rawOf(p.after)
 				}

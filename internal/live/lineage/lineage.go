@@ -1,15 +1,14 @@
 // Package lineage decides which conversation a request belongs to, and which messages are sent in place of the
-// client's. A client sends its whole history with every request and keeps it; the gateway sends a shorter
-// one. Below the length that was forwarded last, it has the same bytes in every request but those where
-// an epoch begins.
+// client's. A client sends its whole history with every request and keeps it; the gateway sends a shorter one. Up to
+// the length of the last forwarded request, every request has the same bytes as before, except where an epoch begins.
 //
-// Everything is found by content: a [State] says what replaces which messages, and these are recognized by
-// a rolling hash, so a retry, a rewind, a fork or a restart of the gateway needs nothing but the states of a
+// Everything is found by content: a [State] records which messages are replaced and by which others, and recognizes
+// them by a rolling hash. So a retry, a rewind, a fork or a restart of the gateway needs nothing but the states of a
 // key (tenant, agent and session). The package has no storage, no clock and no I/O.
 //
-// A State is not changed by functions that get it as an argument, and its slices and maps are never changed in
-// place: a copy of the struct is a copy of the state. Methods that change their receiver say so.
-// Functions may be called at the same time with different states.
+// Functions do not change a State that they get as an argument, and the slices and maps of a State are never changed
+// in place: a copy of the struct is a copy of the state. Methods that change their receiver say so. Functions may be
+// called concurrently with different states.
 package lineage
 
 import (
@@ -25,75 +24,79 @@ import (
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
-// A State is all that is known of one lineage: of a conversation, or of a branch of one. Its JSON is
-// what outlives the process. The zero value is a lineage without messages.
+// A State describes one lineage: a conversation, or a branch of one. Its JSON is stored, and outlives the process. The
+// zero value is a lineage without messages.
 type State struct {
-	// ID is the caller's name of the record that the state is stored in; empty if there is none yet.
+	// ID is the caller's name of the stored record; empty if there is none yet.
 	ID string `json:"-"`
 
-	Rolling Hashes `json:"rolling,omitempty"` // of the client's messages in the last request that was sent
-	Ends    Hashes `json:"ends,omitempty"`    // the last message of each of the last requests with this epoch
-	Lengths []int  `json:"lengths,omitempty"` // and how many messages these had
+	Rolling Hashes `json:"rolling,omitempty"` // hashes of the client's messages in the last request sent
+	Ends    Hashes `json:"ends,omitempty"`    // hash of the last message of each recent request with this epoch
+	Lengths []int  `json:"lengths,omitempty"` // number of messages of each of these requests
 	Epoch   *Epoch `json:"epoch,omitempty"`
-	// Originals is the caller's name of what the view points to. Branches and later epochs begin with the same.
+	// Originals is the caller's name of the stored originals that the view refers to. Branches and later epochs keep
+	// it.
 	Originals string            `json:"originals,omitempty"`
-	Ingest    map[string][]byte `json:"ingest,omitempty"` // replacements of single messages, without cache markers, by rolling hash
+	Ingest    map[string][]byte `json:"ingest,omitempty"` // short forms of messages, without cache markers, by rolling hash
 
-	Model  string               `json:"model,omitempty"` // of the last request, like what follows
-	Effort string               `json:"effort,omitempty"`
-	Tool   bool                 `json:"tool,omitempty"`   // requests have a tool that the client does not know
-	Bound  bool                 `json:"bound,omitempty"`  // some request was for a model that binds its thinking
-	Turns  int                  `json:"turns,omitempty"`  // answers of the model, with that to the last request
-	Last   time.Time            `json:"last,omitzero"`    // when the last request began
-	Gap    time.Duration        `json:"gap,omitempty"`    // between the last two
-	TTL    time.Duration        `json:"ttl,omitempty"`    // the longest lifetime of cache entries that was asked for
-	Lives  time.Duration        `json:"lives,omitempty"`  // after this time the cache was seen to be alive
+	Model  string `json:"model,omitempty"` // of the last request, like the fields below
+	Effort string `json:"effort,omitempty"`
+	Tool   bool   `json:"tool,omitempty"` // requests have a tool that the gateway has added
+	// Some request was for a model that binds its thinking to the messages before it.
+	Bound  bool                 `json:"bound,omitempty"`
+	Turns  int                  `json:"turns,omitempty"`  // answers of the model, including the one to the last request
+	Last   time.Time            `json:"last,omitzero"`    // beginning of the last request
+	Gap    time.Duration        `json:"gap,omitempty"`    // between the last two requests
+	TTL    time.Duration        `json:"ttl,omitempty"`    // the longest lifetime of cache entries that requests asked for
+	Lives  time.Duration        `json:"lives,omitempty"`  // the longest gap after which the cache was seen to be alive
 	Caches map[string]time.Time `json:"caches,omitempty"` // last use of the vendor's caches, by model, effort and head
 
-	Counts  []int     `json:"counts,omitempty"` // our tokens of the messages, as they are sent; by index
-	Head    string    `json:"head,omitempty"`   // hash of the system prompt and tools of which HeadTokens are the tokens
+	Counts  []int     `json:"counts,omitempty"` // our token count of each message as sent, by index
+	Head    string    `json:"head,omitempty"`   // hash of the system prompt and tools that HeadOur counts
 	HeadOur int       `json:"head_tokens,omitempty"`
-	Our     int       `json:"our,omitempty"`    // our count of a whole request
-	Vendor  int       `json:"vendor,omitempty"` // the vendor's count of the same; 0 if it was not to be trusted
-	Ratios  []float64 `json:"ratios,omitempty"` // the last few of vendor's count to ours
-	Wrong   int       `json:"wrong,omitempty"`  // predictions of epochs that did not come true
-	Spent   float64   `json:"spent,omitempty"`  // on prompts and answers so far, in prices of a token of input
-	Saved   float64   `json:"saved,omitempty"`  // by epochs, in the same; what a later one saves besides is not in it
+	Our     int       `json:"our,omitempty"`    // our count of the last measured request
+	Vendor  int       `json:"vendor,omitempty"` // the vendor's count of the same request; 0 if it was implausible
+	Ratios  []float64 `json:"ratios,omitempty"` // recent ratios of the vendor's count to ours
+	Wrong   int       `json:"wrong,omitempty"`  // number of epochs whose predictions were wrong
+	Spent   float64   `json:"spent,omitempty"`  // on prompts and answers so far, in units of the price of an input token
+	// By epochs, in the same unit; without the further savings of a later epoch.
+	Saved float64 `json:"saved,omitempty"`
 
 	Family string `json:"family,omitempty"` // the caller's name of a conversation with all its branches
-	Orders int    `json:"orders,omitempty"` // the number of the caller's last order that was carried out
-	Held   bool   `json:"held,omitempty"`   // the last epoch was undone: nothing but the window, or the user, asks for another one
+	Orders int    `json:"orders,omitempty"` // number of the caller's last order that was carried out
+	Held   bool   `json:"held,omitempty"`   // the last epoch was undone: only the window or the user may begin another one
 
-	counted []wire.Hash // the rolling hashes that Counts belongs to; nil: Rolling
+	counted []wire.Hash // the rolling hashes of the messages in Counts; nil: Rolling
 }
 
-// An Epoch is what a condensation has made of the first messages. It is replayed until the next one.
+// An Epoch is the result of condensing the first messages. Every request repeats it until the next epoch.
 type Epoch struct {
-	N     int       `json:"n"`               // 1 for the first of a conversation
-	Cut   int       `json:"cut"`             // messages of the client that Block replaces
-	From  wire.Hash `json:"from"`            // rolling hash of these
-	Block [][]byte  `json:"block"`           // messages, without cache markers
-	Whole bool      `json:"whole,omitempty"` // Block replaces all messages of its request
-	Bare  Hashes    `json:"bare,omitempty"`  // rolling hashes of messages whose thinking is not sent
-	Over  string    `json:"over,omitempty"`  // ID of the state that it goes on from, for [State.Undo]; empty if that has none
+	N     int       `json:"n"`               // 1 for the first epoch of a conversation
+	Cut   int       `json:"cut"`             // number of the client's messages that Block replaces
+	From  wire.Hash `json:"from"`            // rolling hash of these messages
+	Block [][]byte  `json:"block"`           // the replacing messages, without cache markers
+	Whole bool      `json:"whole,omitempty"` // Block replaced all messages of its request
+	Bare  Hashes    `json:"bare,omitempty"`  // rolling hashes of messages whose thinking is left out
+	// ID of the state before this epoch, for [State.Undo]; empty if that is not stored.
+	Over string `json:"over,omitempty"`
 
 	Reason  epoch.Reason `json:"reason,omitempty"`
 	Time    time.Time    `json:"time,omitzero"`
-	Before  int          `json:"before,omitempty"`  // tokens of the request, as predicted
-	After   int          `json:"after,omitempty"`   // as predicted, and once it is known, as the vendor counted
-	Payback float64      `json:"payback,omitempty"` // turns after which it was to pay for itself
-	Usage   []Usage      `json:"usage,omitempty"`   // of the next two requests
-	Our     int          `json:"our,omitempty"`     // our tokens of Block
+	Before  int          `json:"before,omitempty"`  // predicted tokens of the request
+	After   int          `json:"after,omitempty"`   // predicted, and once known, by the vendor's count
+	Payback float64      `json:"payback,omitempty"` // predicted number of turns until the epoch pays for itself
+	Usage   []Usage      `json:"usage,omitempty"`   // of the first two requests with this epoch
+	Our     int          `json:"our,omitempty"`     // our token count of Block
 }
 
-// A Usage is what a vendor reports of one request, in tokens.
+// A Usage is a vendor's report about one request, in tokens.
 type Usage struct {
 	Input int `json:"input"` // the whole prompt
-	Read  int `json:"read"`  // of it from the cache
-	Write int `json:"write"` // to the cache
+	Read  int `json:"read"`  // part of Input that was read from the cache
+	Write int `json:"write"` // part of Input that was written to the cache
 }
 
-// Hashes are rolling hashes: each is of a message and of all messages before it. In JSON they are one string.
+// Hashes are rolling hashes: each covers a message and all messages before it. In JSON they are one string.
 type Hashes []wire.Hash
 
 // MarshalText returns the hashes in base64.
@@ -122,7 +125,7 @@ func (h *Hashes) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Roll returns the rolling hashes of messages.
+// Roll returns the rolling hash of each message.
 func Roll(messages []wire.Message) []wire.Hash {
 	rolling := make([]wire.Hash, len(messages))
 	var both [2 * len(wire.Hash{})]byte
@@ -135,32 +138,33 @@ func Roll(messages []wire.Message) []wire.Hash {
 	return rolling
 }
 
-// common returns the length of the longest common prefix. Where rolling hashes are equal, all before them are.
+// common returns the length of the longest common prefix. Binary search works because equal rolling hashes imply that
+// all messages before them are equal.
 func common(a, b []wire.Hash) int {
 	return sort.Search(min(len(a), len(b)), func(i int) bool { return a[i] != b[i] })
 }
 
 func key(h wire.Hash) string { return base64.RawStdEncoding.EncodeToString(h[:]) }
 
-// A Kind is how a request goes on from what is known.
+// A Kind says how a request relates to the known states.
 type Kind int
 
 // The kinds.
 const (
-	New       Kind = iota // nothing that is known
+	New       Kind = iota // no known state matches
 	Continue              // all messages of the last request, and perhaps more; or the same request again
-	Rewind                // some of the first messages of the last request, and no others
+	Rewind                // only some of the first messages of the last request
 	Fork                  // some of the first messages, then others
 	Compacted             // the client went back to before every epoch, or has shortened its history: nothing is replaced
 )
 
-// mostStates is how many states Follow looks at: the first ones, so callers pass the latest first.
+// mostStates limits the states that Follow looks at. It uses the first ones, so callers should pass the latest first.
 const mostStates = 256
 
-// Follow returns the state with which the request r goes on: of the states whose epoch replaces only messages that
-// r has, that with which r has most messages in common, and of several, the one last used. The result is the
-// caller's own. Its ID is that of the state if the request continues it; it is empty if the state is a
-// new one, or a copy for another branch.
+// Follow returns the state that request r continues. Candidates are states whose epoch replaces only messages that r
+// has. The best has the most messages in common with r; among equals, the most recently used one. The result belongs
+// to the caller. Its ID is kept if the request continues the stored state; it is empty if the state is new, or a copy
+// for another branch.
 func Follow(states []*State, r *wire.Request, rolling []wire.Hash) (*State, Kind) {
 	var best *State
 	longest, lost := 0, 0
@@ -174,8 +178,8 @@ func Follow(states []*State, r *wire.Request, rolling []wire.Hash) (*State, Kind
 			best, longest = s, n
 		}
 	}
-	// The answer that comes next in r is to a request of this one, whatever epoch it has. Without one, branches of
-	// another epoch are no better.
+	// The next answer in r must be to a request of the chosen state, so a state that sent such a request is preferred,
+	// whatever its epoch. If no state did, branches with another epoch are no better.
 	for _, s := range states[:min(len(states), mostStates)] {
 		if best != nil && !best.ended(rolling, longest) && s.ended(rolling, longest) && s.Epoch.covers(rolling) && (longest < len(rolling) || s.Epoch.same(best.Epoch)) {
 			best = s
@@ -198,7 +202,7 @@ func Follow(states []*State, r *wire.Request, rolling []wire.Hash) (*State, Kind
 	s := *best
 	if kind != Continue {
 		s.ID, s.Ends, s.Lengths = "", nil, nil
-		for i, k := range best.Lengths { // of requests that are part of this one: the others are the stored branch's
+		for i, k := range best.Lengths { // only requests that are part of this one; others belong to the stored branch
 			if 0 < k && k <= longest && i < len(best.Ends) && rolling[k-1] == best.Ends[i] {
 				s.end(best.Ends[i], k, len(s.Ends))
 			}
@@ -211,18 +215,18 @@ func Follow(states []*State, r *wire.Request, rolling []wire.Hash) (*State, Kind
 	return &s, kind
 }
 
-// Follows reports whether s is t after more requests of the same epoch.
+// Follows reports whether s is t after further requests with the same epoch.
 func (s *State) Follows(t *State) bool {
 	return s.Epoch.same(t.Epoch) && len(t.Rolling) > 0 && common(s.Rolling, t.Rolling) == len(t.Rolling)
 }
 
-// ended reports whether a request with the first n of the messages was sent with this epoch.
+// ended reports whether a request with the first n messages was sent with this epoch.
 func (s *State) ended(rolling []wire.Hash, n int) bool {
 	return n > 0 && slices.Contains(s.Ends, rolling[n-1])
 }
 
-// doubt forgets where requests ended that were sent with another epoch too: the answer that a client goes on with may
-// be that to the other one.
+// doubt forgets the ends of requests that were also sent with another epoch: the answer that the client continues with
+// may be the answer to the other request.
 func (s *State) doubt(states []*State, rolling []wire.Hash, from int) {
 	for _, t := range states {
 		for i, k := range t.Lengths {
@@ -248,8 +252,8 @@ func (s *State) shared(rolling []wire.Hash) int {
 }
 
 // covers reports whether the epoch, which may be nil, replaces only messages that a request has. A request that ends
-// where the kept messages begin is not covered: the model would have to answer a message that was condensed as an
-// older one.
+// exactly where the replaced messages end is not covered: the model would have to answer a message that was condensed
+// as an old one.
 func (e *Epoch) covers(rolling []wire.Hash) bool {
 	if e == nil || e.Cut == 0 {
 		return true
@@ -257,10 +261,10 @@ func (e *Epoch) covers(rolling []wire.Hash) bool {
 	return 0 < e.Cut && e.Cut <= len(rolling) && rolling[e.Cut-1] == e.From && (len(rolling) > e.Cut || e.Whole)
 }
 
-// Bind changes s: the model of r binds thinking to what was sent before it. The thinking of answers that are new in r
-// is left out, unless they answer a request that was sent with this epoch: what such an answer was written after is
-// not what is sent now. It may have been sent to the vendor past the gateway, or by a branch that is not stored any
-// more.
+// Bind changes s: the model of r binds thinking to the messages before it. The thinking of answers that are new in r
+// is left out, unless they answer a request that was sent with this epoch. Otherwise the messages before such an
+// answer were not those sent now: the client may have bypassed the gateway, or a branch may have sent them that is no
+// longer stored.
 func (s *State) Bind(r *wire.Request, rolling []wire.Hash) {
 	s.Bound = true
 	if s.Epoch == nil && len(s.Ingest) == 0 && !s.Tool {
@@ -284,8 +288,9 @@ func (s *State) Bind(r *wire.Request, rolling []wire.Hash) {
 	}
 }
 
-// Strip changes s: the thinking of the messages of r is not sent any more. It is for the one retry after a vendor has
-// refused thinking because of what was sent before it. From then on its model counts as one that binds thinking.
+// Strip changes s: the thinking in the messages of r is no longer sent. It is for the one retry after a vendor has
+// refused thinking because the messages before it have changed. From then on, the model counts as one that binds
+// thinking.
 func (s *State) Strip(r *wire.Request, rolling []wire.Hash) {
 	s.Bound = true
 	cut := 0
@@ -302,11 +307,11 @@ func (s *State) Strip(r *wire.Request, rolling []wire.Hash) {
 			block = append(block, raw)
 		}
 	}
-	s.Epoch.Block = block // of the copy that bare has made
+	s.Epoch.Block = block // of the copy that bare made, so it may be changed
 	s.Epoch.Our = 0
 }
 
-// bare leaves out the thinking of the messages from and up to those indexes.
+// bare leaves out the thinking of the messages with indexes from ≤ i < to.
 func (s *State) bare(r *wire.Request, rolling []wire.Hash, from, to int) {
 	e := Epoch{}
 	if s.Epoch != nil {
@@ -323,9 +328,9 @@ func (s *State) bare(r *wire.Request, rolling []wire.Hash, from, to int) {
 	s.Counts = s.Counts[:min(len(s.Counts), from)]
 }
 
-// Shorten changes s: it asks replace for the shorter form of every message that was never sent, by index, and keeps
-// what is not nil for ever. Those are the messages after the model's last one that are not part of
-// the last request: what is older has been sent by someone, in some form.
+// Shorten changes s: it calls replace with the index of every message that was never sent, and keeps each result that
+// is not nil as the message's permanent short form. Messages were never sent if they follow the model's last message
+// and are not part of the last request: all older ones were sent by someone, in some form.
 func (s *State) Shorten(r *wire.Request, rolling []wire.Hash, replace func(i int) []byte) {
 	first := s.shared(rolling)
 	for i := len(r.Messages) - 1; i >= first; i-- {
@@ -351,7 +356,7 @@ func (s *State) Shorten(r *wire.Request, rolling []wire.Hash, replace func(i int
 	}
 }
 
-// Shape returns a message as the block of an epoch has it: a copy without cache markers.
+// Shape returns a copy of a message in the form of an epoch's block: without cache markers.
 func Shape(api wire.API, raw []byte) []byte { return shape(api, raw) }
 
 // shape returns a copy of a message without cache markers, in a form to which a marker can be added without another
@@ -363,7 +368,8 @@ func shape(api wire.API, raw []byte) []byte {
 	return slices.Clone(wire.Unmark(raw))
 }
 
-// Sent changes s: it records that the view of this request is about to be forwarded, at now. Save the state before.
+// Sent changes s: it records that the view of this request is about to be forwarded, at now. The caller must save the
+// state before it forwards.
 func (s *State) Sent(r *wire.Request, rolling []wire.Hash, now time.Time) {
 	s.Turns = 1 + answers(r.Messages, 0)
 	if !s.Last.IsZero() {
@@ -393,8 +399,8 @@ func (s *State) Sent(r *wire.Request, rolling []wire.Hash, now time.Time) {
 	s.Caches = caches
 }
 
-// SentAgain changes s: it records that the gateway sent the request again with messages of its own after the first
-// from, which the client does not know: each of these that is not the model's ended a request.
+// SentAgain changes s: it records requests that the gateway sent by itself, with messages that the client does not
+// know. These are the messages from index from on; each that is not the model's was the end of one request.
 func (s *State) SentAgain(messages []wire.Message, rolling []wire.Hash, from int) {
 	for i := from; i < len(messages); i++ {
 		if messages[i].Role == "assistant" {
@@ -407,7 +413,7 @@ func (s *State) SentAgain(messages []wire.Message, rolling []wire.Hash, from int
 	}
 }
 
-// end records that a request of n messages was sent, and forgets the first of too many.
+// end records that a request of n messages was sent, and forgets the oldest ones beyond mostEnds.
 func (s *State) end(h wire.Hash, n, at int) {
 	if at = min(at, len(s.Lengths)); len(s.Lengths) != len(s.Ends) || slices.Contains(s.Ends, h) {
 		return
@@ -418,25 +424,25 @@ func (s *State) end(h wire.Hash, n, at int) {
 	}
 }
 
-const mostEnds = 64 // requests of which a lineage knows that the answer is to what it sent
+const mostEnds = 64 // number of requests a lineage remembers, to know that an answer is to its own request
 
-const mostCaches = 8 // of which a lineage remembers the last use
+const mostCaches = 8 // number of caches whose last use a lineage remembers
 
-// cacheOf names the cache that serves a request: vendors keep one per model and effort, and the system prompt and the
-// tools come before the messages.
+// cacheOf names the cache that serves a request: vendors keep one per model and effort, and the cached prompt starts
+// with the system prompt and the tools.
 func cacheOf(r *wire.Request) string { return r.Model + " " + r.Effort + " " + key(r.Head) }
 
-// How many branches of the same epoch are stored apart: a few once they have a block, which may be large. If a branch
-// comes back that is not stored any more, it has the same epoch; what may change is what was sent of its own
-// messages, which costs one writing of the vendor's cache.
+// Limits of the stored branches of one epoch: fewer once they have a block, which may be large. If a branch comes back
+// that is no longer stored, it still has the same epoch. Only its own messages may then be sent differently, which
+// costs one write to the vendor's cache.
 const (
 	mostTips    = 6
 	mostRawTips = 32
 )
 
-// Recycle changes s, which has no ID, if many branches are stored that replace the same messages: s takes over the ID
-// of the one that was used least recently, where it ended and its replacements of messages, so that the caller
-// overwrites its record. Some agents send a side question with the whole history in every turn; each is a branch.
+// Recycle changes s, which has no ID, if too many stored branches replace the same messages. s takes over the ID of
+// the least recently used one, its ends and its shortened messages, so that the caller overwrites that record. Some
+// agents send a side question with the whole history in every turn; each is a branch.
 func (s *State) Recycle(states []*State) {
 	if s.ID != "" {
 		return

@@ -8,14 +8,14 @@ import (
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
-// Undo returns the state of an epoch that begins now, without an ID, and takes the latest one back: former, the state
-// that the latest goes on from, says what is sent in place of the first messages; without it, or if it has no block,
-// the client's own messages are sent byte for byte, also those that were shortened. The undone state keeps its
+// Undo returns a state without ID that takes the latest epoch back, as an epoch that begins now. former is the state
+// before the latest epoch: its replacement of the first messages is sent again. If former is nil or has no block, the
+// client's own messages are sent byte for byte, including messages that had been shortened. The undone state keeps its
 // record, for a client that goes back to it.
 //
-// On a model that binds its thinking, what was written after other messages is left out: all that came after the last
-// request of former, and all if former has shortened messages. With thinking "enabled" a vendor wants some of it back
-// until the turn is over: that is [ErrRound].
+// On a model that binds its thinking to the messages before it, thinking is left out if these messages are different
+// now: everything after the last request of former, and everything at all if former has shortened messages. With
+// thinking "enabled", the vendor requires some of that thinking until the turn is over; Undo then returns [ErrRound].
 func (s *State) Undo(former *State, r *wire.Request, rolling []wire.Hash, now time.Time) (*State, error) {
 	if !s.Condensed() {
 		return nil, ErrNothing
@@ -27,7 +27,7 @@ func (s *State) Undo(former *State, r *wire.Request, rolling []wire.Hash, now ti
 	n := *s
 	n.ID, n.Epoch, n.Ingest, n.Held = "", e, nil, true
 	n.Rolling, n.Ends, n.Lengths, n.Counts, n.counted = rolling, nil, nil, nil, nil
-	valid := 0 // messages at the front whose thinking was written after what is sent from now on
+	valid := 0 // number of messages at the front whose thinking was written after the messages that are sent from now on
 	switch {
 	case former == nil || !former.Epoch.covers(rolling):
 	case former.Condensed():

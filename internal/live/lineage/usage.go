@@ -8,8 +8,8 @@ import (
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
-// Facts returns what the state knows of the request r, which goes on with s and of which our count is our. The caller adds what only it knows: the
-// prices and the usual lifetime of the vendor's cache, a refusal, a failed attempt.
+// Facts returns the state's knowledge about request r, which continues s. our is our token count of r. The caller adds
+// its own knowledge: the prices and the usual lifetime of the vendor's cache, a refusal, a failed attempt.
 func (s *State) Facts(r *wire.Request, our int, now time.Time) epoch.Facts {
 	f := epoch.Facts{
 		Now: now, Tokens: s.Estimate(our), Fixed: s.Scale(s.HeadOur), Thinking: r.Thinking == "enabled" && s.Bound && thinks(r.Messages),
@@ -25,7 +25,7 @@ func (s *State) Facts(r *wire.Request, our int, now time.Time) epoch.Facts {
 	return f
 }
 
-// answers returns the number of the model's answers among the messages from an index on.
+// answers returns the number of the model's answers among the messages from index from on.
 func answers(messages []wire.Message, from int) int {
 	n := 0
 	for i := from; i < len(messages); i++ {
@@ -36,8 +36,8 @@ func answers(messages []wire.Message, from int) int {
 	return n
 }
 
-// Count changes s: it returns our count of the view of r, counting each message, the head and the block
-// only once. Count is the caller's counter, of the JSON of a message, of the system prompt or of the tools.
+// Count changes s: it returns our token count of the view of r, and counts each message, the head and the block only
+// once. count is the caller's counter for the JSON of a message, of the system prompt or of the tools.
 func (s *State) Count(r *wire.Request, rolling []wire.Hash, count func(raw []byte) int) int {
 	if h := key(r.Head); s.Head != h || s.HeadOur == 0 {
 		s.Head, s.HeadOur = h, 0
@@ -82,16 +82,16 @@ func (s *State) Count(r *wire.Request, rolling []wire.Hash, count func(raw []byt
 	return total
 }
 
-// Bounds of ratios of the vendor's count to ours. Vocabularies differ by less; what is outside is no count of this
-// request.
+// Bounds of the ratio of the vendor's count to ours. Vocabularies differ by less; outside of the bounds the vendor did
+// not count this request.
 const (
 	leastRatio, mostRatio = 0.1, 10
-	samples               = 5   // the median of so many counts: two odd ones do not matter
-	oddRatio              = 1.5 // a count that far from the median is odd
-	leastSample           = 200 // tokens: below that, what the vendor adds to every request dominates
+	samples               = 5   // the median of this many counts is used, so two odd ones do not matter
+	oddRatio              = 1.5 // a count that differs from the median by this factor is odd
+	leastSample           = 200 // tokens; below this, the vendor's fixed additions to every request dominate
 )
 
-// ratio returns how many of the vendor's tokens are one of ours.
+// ratio returns the number of the vendor's tokens per token of ours.
 func (s *State) ratio() float64 {
 	if len(s.Ratios) == 0 {
 		return 1
@@ -100,11 +100,11 @@ func (s *State) ratio() float64 {
 	return sorted[len(sorted)/2]
 }
 
-// Scale returns our count of some part of a request in the vendor's tokens.
+// Scale converts our count of a part of a request to the vendor's tokens.
 func (s *State) Scale(our int) int { return int(s.ratio()*float64(our) + 0.5) }
 
-// Estimate returns the vendor's count of a request of which our count is our: what it counted last, and the
-// difference corrected by what it counted before.
+// Estimate returns the expected vendor's count of a request, given our count: the vendor's last count plus the scaled
+// difference between our counts.
 func (s *State) Estimate(our int) int {
 	if s.Vendor > 0 {
 		return max(0, s.Vendor+s.Scale(our)-s.Scale(s.Our))
@@ -112,18 +112,18 @@ func (s *State) Estimate(our int) int {
 	return s.Scale(our)
 }
 
-// Rates are prices of a token, as shares of the price of one of input: written to the cache, read from it, and
-// written by the model.
+// Rates are prices per token, relative to the price of an input token: for tokens written to the cache, read from it,
+// and written by the model.
 type Rates struct{ Write, Read, Answer float64 }
 
-// Paid changes s: it adds what a request and its answer have cost without the system prompt and the tools, and what
-// the epoch has saved with it. Call it before [State.Measured]. Of a conversation that began elsewhere, it is assumed
-// that it grew to its size step by step.
+// Paid changes s: it adds the cost of a request and its answer, without the system prompt and the tools, and the
+// savings by the epoch. Call it before [State.Measured]. If the conversation began elsewhere, Paid assumes that it
+// grew to its size step by step.
 func (s *State) Paid(u Usage, answer int, r Rates) {
 	if u.Input <= 0 {
 		return
 	}
-	// A prompt begins with what is fixed, and what was read is at its beginning.
+	// A prompt begins with the fixed part, and the cached part is at its beginning.
 	fixed := min(s.Scale(s.HeadOur), u.Input)
 	read := max(0, u.Read-fixed)
 	write := min(u.Write, u.Input-max(fixed, u.Read))
@@ -144,9 +144,9 @@ func (s *State) Paid(u Usage, answer int, r Rates) {
 	}
 }
 
-// Measured changes s: it takes what the vendor reports of a request of which our count was our. The first two
-// requests of an epoch are held against its prediction: the first must have about the size, and the second must find
-// the first in the cache.
+// Measured changes s: it takes in the vendor's report about a request, given our count. The first two requests of an
+// epoch are checked against its prediction: the first must have about the predicted size, and the second must find the
+// first in the cache.
 func (s *State) Measured(our int, u Usage) {
 	if u.Input <= 0 || our <= 0 {
 		return

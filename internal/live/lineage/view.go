@@ -10,20 +10,20 @@ import (
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
-// mostMarkers is how many cache markers Anthropic accepts in tools, system prompt and messages together:
+// mostMarkers is the number of cache markers that Anthropic accepts in tools, system prompt and messages together:
 // https://platform.claude.com/docs/en/build-with-claude/prompt-caching
 const mostMarkers = 4
 
-// View returns the messages that are sent in place of those of r: the block of the epoch, then the client's own, of
-// which some are shortened or have lost their thinking. Below the length that was forwarded last, these are the same
-// bytes as then but for cache markers, which are no part of a vendor's prefix. The client's markers on messages that
-// are replaced are gone; the block gets one if r asks for caching and has fewer than four.
+// View returns the messages to send in place of the messages of r: the block of the epoch, then the client's own, some
+// of them shortened or without their thinking. Up to the length of the last forwarded request, these are the same
+// bytes as then, except for cache markers, which are no part of a vendor's cached prefix. The client's markers on
+// replaced messages are gone; the block gets one if r asks for caching and has fewer than four.
 func (s *State) View(r *wire.Request, rolling []wire.Hash) [][]byte {
 	view, _ := s.view(r, rolling)
 	return view
 }
 
-// view also returns the index of the client's message that each message of the view is; -1 for the block.
+// view also returns, for each message of the view, the index of the client's message; -1 for the block.
 func (s *State) view(r *wire.Request, rolling []wire.Hash) (view [][]byte, origin []int) {
 	view, origin = make([][]byte, 0, len(r.Messages)), make([]int, 0, len(r.Messages))
 	cut, bare := 0, map[wire.Hash]bool(nil)
@@ -65,7 +65,7 @@ func (s *State) view(r *wire.Request, rolling []wire.Hash) (view [][]byte, origi
 	return view, origin
 }
 
-// bares returns the rolling hashes of messages whose thinking is not sent. The epoch may be nil.
+// bares returns the rolling hashes of messages whose thinking is left out. The epoch may be nil.
 func (e *Epoch) bares() map[wire.Hash]bool {
 	if e == nil || len(e.Bare) == 0 {
 		return nil
@@ -77,8 +77,8 @@ func (e *Epoch) bares() map[wire.Hash]bool {
 	return all
 }
 
-// lifetime returns what a marker before the first message that is kept may ask for: an hour if a marker of some
-// message does, because those that do must come first, and because then none before it asks for less.
+// lifetime returns the lifetime for a marker before the first kept message: an hour if the marker of some message asks
+// for an hour. Markers with an hour must come before others, and then no marker before this one asks for less.
 func lifetime(r *wire.Request) time.Duration {
 	for i := range r.Messages {
 		if r.Messages[i].TTL() >= time.Hour {
@@ -88,21 +88,21 @@ func lifetime(r *wire.Request) time.Duration {
 	return 5 * time.Minute
 }
 
-// A Condensed is what a condensation has made of a view.
+// A Condensed is the result of condensing a view.
 type Condensed struct {
-	Basis  *Basis         // what the view was of; nil if of the request at hand
-	After  []wire.Message // its result
-	Forced bool           // it is needed even if it breaks a round of tools in which the model thinks
+	Basis  *Basis         // basis of the condensed view; nil for the current request
+	After  []wire.Message // the result
+	Forced bool           // it must be used even if it breaks a round of tools in which the model thinks
 	epoch.Decision
 }
 
-// A Basis says of what a view was made: of which messages, after which epoch.
+// A Basis identifies the source of a view: its messages, and the epoch before it.
 type Basis struct {
 	upto      int
 	at, epoch wire.Hash
 }
 
-// Basis returns the basis of the view of a request, for a condensation that is used with a later request.
+// Basis returns the basis of the view of a request, for a condensation to be used with a later request.
 func (s *State) Basis(rolling []wire.Hash) *Basis {
 	b := &Basis{upto: len(rolling)}
 	if len(rolling) > 0 {
@@ -114,13 +114,13 @@ func (s *State) Basis(rolling []wire.Hash) *Basis {
 	return b
 }
 
-// Fits reports whether a condensation of this basis can be used with a request: the messages still begin with it, and
-// no epoch began since.
+// Fits reports whether a condensation of this basis can be used with a request: the messages still begin with the
+// basis, and no epoch has begun since.
 func (b *Basis) Fits(s *State, rolling []wire.Hash) bool {
 	return b.upto <= len(rolling) && *s.Basis(rolling[:b.upto]) == *b
 }
 
-// Before reports whether the messages go on after the basis.
+// Before reports whether the messages continue after the basis.
 func (b *Basis) Before(rolling []wire.Hash) bool { return b.upto < len(rolling) }
 
 // Errors of [State.Freeze].
@@ -131,15 +131,15 @@ var (
 	ErrParted  = errors.New("the condensation parted a tool call from its result")
 )
 
-// Freeze returns the state of an epoch that begins now, without an ID: s, which the client may come back to by a
-// rewind, keeps its record. What the condensation left unchanged at the end is kept as it is, and sent as the
-// client's own bytes; only what is before that is frozen, so that a client which goes back into the kept messages
-// keeps the epoch. A condensation that was prepared while the conversation went on is used in the same way: the
-// messages after its basis are kept.
+// Freeze returns a state without ID for an epoch that begins now; s keeps its record, because the client may rewind to
+// it. Messages that the condensation left unchanged at the end stay the client's own bytes. Only the messages before
+// them are frozen, so a client that goes back into the kept messages keeps the epoch. The same holds for a
+// condensation that was prepared while the conversation went on: the messages after its basis are kept.
 //
-// On a model that binds thinking to what was sent before it, all thinking so far is left out from now on. On others
-// it stays, and after a compaction that the vendor has signed. With thinking "enabled" a vendor wants a turn of tool
-// calls that began with thinking to keep it: unless the condensation is forced, one that breaks this is [ErrRound].
+// On a model that binds thinking to the messages before it, all thinking so far is left out from now on. On other
+// models, and after a compaction signed by the vendor, it stays. With thinking "enabled", the vendor requires a turn
+// of tool calls that began with thinking to keep it: a condensation that breaks this returns [ErrRound], unless it is
+// forced.
 func (s *State) Freeze(r *wire.Request, rolling []wire.Hash, c Condensed, now time.Time) (*State, error) {
 	upto := len(rolling)
 	if c.Basis != nil {
@@ -219,12 +219,12 @@ func (s *State) Freeze(r *wire.Request, rolling []wire.Hash, c Condensed, now ti
 	return &n, nil
 }
 
-// untouched reports whether a is what the client sent, and that was sent on as it came.
+// untouched reports whether a is the client's message, and the message was forwarded unchanged.
 func untouched(view []byte, m, a *wire.Message) bool {
 	return m.Hash == a.Hash && bytes.Equal(view, m.Raw)
 }
 
-// open returns the calls of messages that none of them answers, and the results without a call.
+// open returns the calls that none of the messages answers, and the results without a call.
 func open(messages []wire.Message) map[string]int {
 	ids := map[string]int{}
 	for i := range messages {
@@ -252,14 +252,15 @@ func sameSet(a, b map[string]int) bool {
 	return true
 }
 
-// thinks reports whether the messages end inside a turn of the model that begins with thinking. A turn begins after
-// what a user typed.
+// thinks reports whether the messages end inside a turn of the model that begins with thinking. A turn begins after a
+// message typed by the user.
 func thinks(messages []wire.Message) bool {
 	first := turn(messages)
 	return first < len(messages) && messages[first].Thinking
 }
 
-// turn returns the index of the model's first message after what the user typed last, len(messages) if there is none.
+// turn returns the index of the model's first message after the user's last typed message, len(messages) if there is
+// none.
 func turn(messages []wire.Message) int {
 	first := len(messages)
 	for i, m := range slices.Backward(messages) {
@@ -273,8 +274,8 @@ func turn(messages []wire.Message) int {
 	return first
 }
 
-// followsSigned reports whether the kept messages follow a compaction that the vendor has signed, and nothing else:
-// their thinking stays valid then. It was made with the same system prompt only if that is one text.
+// followsSigned reports whether the kept messages follow only a compaction signed by the vendor: their thinking then
+// stays valid. The compaction was made with the same system prompt only if that is a single text.
 func followsSigned(r *wire.Request, head []wire.Message) bool {
 	return len(head) == 1 && wire.Signed(head[0].Raw) && (r.System == nil || r.System[0] == '"')
 }
