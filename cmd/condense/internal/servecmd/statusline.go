@@ -3,9 +3,11 @@ package servecmd
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +16,8 @@ import (
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/live"
 )
@@ -145,4 +149,28 @@ func filled(c *live.Conversation) string {
 		return size.Short(c.Size)
 	}
 	return fmt.Sprintf("%s/%s %d%%", size.Short(c.Size), size.Short(c.Window), 100*c.Size/c.Window)
+}
+
+// statusCommandLine is the command of a status line, for a shell. The address of a database can have a password, and other users of the
+// machine can read arguments: the command reads it from the configuration, as this one did.
+func statusCommandLine(configured, path string) (string, error) {
+	if path == config.StoreMemory || path == "" {
+		return "", errors.New("--status: the store is memory, which another process cannot read: name a file with --store")
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	quoted := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+	line := quoted(program) + " statusline"
+	if configured != "" {
+		if configured, err = filepath.Abs(configured); err != nil {
+			return "", err
+		}
+		line += " --config " + quoted(configured)
+	}
+	if !store.IsPostgres(path) {
+		line += " --store " + quoted(path)
+	}
+	return line, nil
 }

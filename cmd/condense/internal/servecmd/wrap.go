@@ -23,7 +23,6 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/live/agents"
-	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/live"
@@ -357,30 +356,6 @@ type pointing struct {
 	base   string // the gateway's address
 	secret string // of recall; empty for an agent without these tools
 	status string // the command of its status line; empty for the agent's own
-}
-
-// statusCommandLine is the command of a status line, for a shell. The address of a database can have a password, and other users of the
-// machine can read arguments: the command reads it from the configuration, as this one did.
-func statusCommandLine(configured, path string) (string, error) {
-	if path == config.StoreMemory || path == "" {
-		return "", errors.New("--status: the store is memory, which another process cannot read: name a file with --store")
-	}
-	program, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	quoted := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-	line := quoted(program) + " statusline"
-	if configured != "" {
-		if configured, err = filepath.Abs(configured); err != nil {
-			return "", err
-		}
-		line += " --config " + quoted(configured)
-	}
-	if !store.IsPostgres(path) {
-		line += " --store " + quoted(path)
-	}
-	return line, nil
 }
 
 // launch returns the arguments and the environment with which an agent sends its requests to the
