@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -95,7 +96,10 @@ func TestReplayDecidesAsTheGateway(t *testing.T) {
 	t.Parallel()
 	const model, window, longest = "claude-opus-4-6", 100_000, 8192
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	clock := func() time.Time { return now }
+	var told atomic.Pointer[time.Time] // the gateway reads the clock in the background, too
+	first := now
+	told.Store(&first)
+	clock := func() time.Time { return *told.Load() }
 	host := faulty(summarized)
 	host.Values.Profiles["small"] = withWindow(window).Values.Profiles["small"]
 	gateway := &decisions{}
@@ -116,7 +120,9 @@ func TestReplayDecidesAsTheGateway(t *testing.T) {
 		if k%25 == 24 {
 			pause = time.Hour // the cache is cold
 		}
-		now = now.Add(pause)
+		next := now.Add(pause)
+		now = next
+		told.Store(&next)
 		starts = append(starts, now)
 		var err error
 		if _, calls, err = p.client.Step(t.Context()); err != nil {

@@ -65,12 +65,16 @@ func (s *Server) close() {
 
 func (s *Server) handler(t *testing.T, script []http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body) // in some tests the client disconnects
+		body, broken := io.ReadAll(r.Body) // in some tests the client disconnects
 		s.mu.Lock()
 		s.seen = append(s.seen, Request{r.RemoteAddr, r.URL.RequestURI(), r.Header.Clone(), body, time.Now()})
 		n := len(s.seen)
 		s.mu.Unlock()
-		for _, f := range lint(r.URL.Path, body) {
+		var faults []apilint.Fault
+		if broken == nil { // a whole request
+			faults = lint(r.URL.Path, body)
+		}
+		for _, f := range faults {
 			t.Errorf("request %d to %s would be refused: %v\n%.2000s", n, r.URL.Path, f, body)
 		}
 		script[min(n, len(script))-1](w, r)
