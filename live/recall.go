@@ -28,7 +28,6 @@ import (
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/mcpserver"
 	"github.com/condensehq/condense/internal/rawjson"
-	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/recall"
 )
 
@@ -101,7 +100,7 @@ func toolIn(tools []byte, within string, depth int) bool {
 			f = function
 		}
 		name := within + rawjson.Text(rawjson.Field(f, "name"))
-		if dialog.IsRecall(name) || toolIn(rawjson.Field(tool, "tools"), name, depth+1) {
+		if recall.IsTool(name) || toolIn(rawjson.Field(tool, "tools"), name, depth+1) {
 			return true
 		}
 	}

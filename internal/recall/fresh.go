@@ -7,6 +7,9 @@ import (
 	"github.com/condensehq/condense/internal/dialog"
 )
 
+// IsTool reports whether a name means the tool recall of a server named condense.
+func IsTool(name string) bool { return dialog.IsRecall(name) }
+
 // Fresh returns the indices of the messages of a view, from an index on, that hold the result of a recall: the
 // newest, of no more than most bytes together. Content that was recalled should not have been hidden, so the next
 // condensation keeps it.
