@@ -1,7 +1,6 @@
 package live
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,20 +36,6 @@ const (
 	AccountClient Account = "client"      // the client's own model, if the client uses an API key
 	AccountPlan   Account = "client-plan" // the client's own model, also if the client uses the login of a plan
 )
-
-// Accounts sums up the requests to clients' own models. Cost and Expected are in US dollars: Cost is from the vendors'
-// reports; Expected is the estimate made before each request, for a cached prompt and the longest permitted answer.
-// Cost is included in [Stats.Cost]; the tokens are included in no other number.
-type Accounts struct {
-	Asked     int     `json:"asked"`
-	Failed    int     `json:"failed"` // no answer, or an answer without text
-	Input     int     `json:"input"`  // tokens of prompts
-	CacheRead int     `json:"cache_read"`
-	Output    int     `json:"output"`
-	Cost      float64 `json:"cost"`
-	Expected  float64 `json:"cost_expected"`
-	Estimated int     `json:"estimated,omitempty"` // requests whose usage the vendor did not report
-}
 
 // A postponed preparation starts once the vendor has answered the request, because only then is the request in the
 // vendor's cache.
@@ -383,17 +368,6 @@ func (x *exchange) accounted(n accounted, used *core.Usage, err error) error {
 	x.s.Logger.InfoContext(x.life, "account by the agent's own model", "agent", x.agent.Name, "model", x.r.Model, "outcome", outcome,
 		"tokens", a.Input, "cache_read", a.CacheRead, "output", a.Output, "cost", cost, "cost_expected", expected, "ms", time.Since(n.began).Milliseconds())
 	return err
-}
-
-// addAccounts returns the sum of a and b; nil if both are.
-func addAccounts(a, b *Accounts) *Accounts {
-	if a == nil || b == nil {
-		return cmp.Or(a, b)
-	}
-	return &Accounts{
-		a.Asked + b.Asked, a.Failed + b.Failed, a.Input + b.Input, a.CacheRead + b.CacheRead, a.Output + b.Output,
-		a.Cost + b.Cost, a.Expected + b.Expected, a.Estimated + b.Estimated,
-	}
 }
 
 // checkAccount returns an error if Account has an unknown value.

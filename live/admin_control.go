@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // An Ask holds the parameters of an action, in the body of a POST to /condense/live/ID/ACTION and for [Desk.Do].
@@ -41,7 +43,7 @@ func (d *Desk) Do(ctx context.Context, c *Conversation, action string, a *Ask) e
 	case "protect", "unprotect":
 		return d.Protect(ctx, c, p, action == "protect")
 	}
-	return fmt.Errorf("there is no action %q: there are %s", clip(action), strings.Join(Actions, ", "))
+	return fmt.Errorf("there is no action %q: there are %s", plain.Clip(action), strings.Join(Actions, ", "))
 }
 
 // recently is the default age limit of listed conversations, by their last use.
@@ -114,7 +116,7 @@ func (g *Gateway) serveAction(w http.ResponseWriter, r *http.Request, d *Desk, c
 		controlFault(w, http.StatusNotFound, d.Do(r.Context(), c, action, &a))
 		return
 	case action == OrderNow && a.Profile != "" && !slices.Contains(configured.Profiles(), a.Profile):
-		controlFault(w, http.StatusBadRequest, fmt.Errorf("there is no profile %q: there are %s", clip(a.Profile), strings.Join(configured.Profiles(), ", ")))
+		controlFault(w, http.StatusBadRequest, fmt.Errorf("there is no profile %q: there are %s", plain.Clip(a.Profile), strings.Join(configured.Profiles(), ", ")))
 		return
 	case action == OrderNow && a.Provider != "":
 		if _, err := configured.Provider(a.Provider); err != nil {

@@ -5,11 +5,11 @@ import (
 	"cmp"
 	"compress/gzip"
 	"compress/zlib"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -18,6 +18,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A body is the body of a request.
@@ -57,49 +58,6 @@ func (w *weight) tokens() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return cmp.Or(w.counted, w.bytes/bytesPerToken)
-}
-
-const (
-	// mostLooked limits the total bytes of large requests that are inspected at a time. Condensing a request
-	// temporarily takes many times its size.
-	mostLooked = 16 << 20
-	// largeBody is the size in bytes from which a request counts towards mostLooked. Smaller requests do not wait.
-	largeBody = 256 << 10
-	// slowBody is the time after which a body that still arrives makes room for others.
-	slowBody = 10 * time.Second
-)
-
-// takeBody reads the body of a request; a large one waits for room. leave is never nil, and must be called after the
-// body was inspected; further calls do nothing.
-func (g *Gateway) takeBody(r *http.Request, s *settings, t *target) (b *body, leave func(), err error) {
-	nothing := func() {}
-	room := func(size int64) func() {
-		if size < largeBody {
-			return nothing
-		}
-		ctx, cancel := context.WithTimeout(r.Context(), longestWait)
-		defer cancel()
-		leave, err := g.bodies.enter(ctx, cmp.Or(t.who.tenant, g.tenant(t.who, credentials(t, r.Header), nil)), size)
-		if err != nil {
-			return nothing // the client has gone, or has waited long enough
-		}
-		return leave
-	}
-	inTime, leave := false, nothing
-	if e := r.Header.Get("Content-Encoding"); r.ContentLength > 0 && (e == "" || strings.EqualFold(e, "identity")) {
-		leave = room(min(r.ContentLength, s.MaxBody))
-		slow := time.AfterFunc(slowBody, leave)
-		defer slow.Stop()
-		b, err = readBody(r, s.MaxBody)
-		inTime = slow.Stop()
-	} else { // the size is known only after reading
-		b, err = readBody(r, s.MaxBody)
-	}
-	if err == nil && !inTime {
-		leave()
-		leave = room(int64(len(b.decoded)))
-	}
-	return b, leave, err
 }
 
 // readBody reads the body of r. The body is not decoded if it exceeds limit, before or after decompression, or has an
@@ -223,5 +181,21 @@ func decoder(raw []byte, encoding string, limit int64) (io.ReadCloser, error) {
 	case "deflate":
 		return zlib.NewReader(from)
 	}
-	return nil, fmt.Errorf("unknown content encoding %s", clip(encoding))
+	return nil, fmt.Errorf("unknown content encoding %s", plain.Clip(encoding))
+}
+
+// replaceBody gives a request an uncompressed body, and adjusts its headers.
+func replaceBody(r *http.Request, body []byte) {
+	hold(r, body)
+	r.ContentLength = int64(len(body))
+	r.TransferEncoding = nil
+	r.Header.Del("Content-Encoding")
+	if r.Header.Get("Content-Length") != "" {
+		r.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	}
+}
+
+type readCloser struct {
+	io.Reader
+	io.Closer
 }

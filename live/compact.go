@@ -4,12 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/hkdf"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,124 +14,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
-
-// Compaction selects who answers an agent that asks its vendor to compact the conversation, as Codex does: with a
-// compaction_trigger at the end of a request of the Responses API, or at /v1/responses/compact.
-type Compaction string
-
-// The values of Compaction. With [CompactAuto], the default, the gateway asks the upstream first and answers itself if
-// the upstream refuses or does not compact. If the upstream is not a vendor's own host, its answer is held back until
-// a compaction is seen in it.
-const (
-	CompactAuto     Compaction = "auto"
-	CompactUpstream Compaction = "upstream" // the upstream answers, whatever its answer is
-	CompactGateway  Compaction = "gateway"  // the upstream is not asked
-)
-
-// A sealed compaction is the gateway's answer to a request to compact: the condensed messages, encrypted so that only
-// gateways can read them. The client sends it back in every later request; the gateway opens it, so the vendor never
-// sees it. It is self-contained: every instance with the same secret can open it.
-//
-// Format: the prefix, then in base64 (URL, without padding) a nonce and the ciphertext of AES-256-GCM, whose
-// additional data is the prefix. The key is HKDF-SHA256 of the store's secret for the prefix and the tenant. The
-// plaintext is zstd of {"at":"TIME","messages":[…]}.
-const (
-	sealedName   = "condense-"
-	sealedPrefix = sealedName + "1."
-	sealedFor    = 365 * 24 * time.Hour
-	mostSealed   = 16 << 20 // size limit of the messages, in bytes
-)
-
-var (
-	errForeign = errors.New("it was made for another key or by a gateway with another store, or was changed on the way")
-	errOld     = errors.New("it is older than a year")
-	errNewer   = errors.New("it was made by a newer version of condense")
-	errLarge   = errors.New("it is too large")
-)
-
-// sealing returns the cipher of a tenant.
-func (g *Gateway) sealing(tenant string) (cipher.AEAD, error) {
-	const bits = 256
-	key, err := hkdf.Key(sha256.New, g.seals, nil, sealedPrefix+tenant, bits/8)
-	if err != nil {
-		return nil, err
-	}
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, err
-	}
-	return cipher.NewGCMWithRandomNonce(block)
-}
-
-// seal returns messages as a sealed compaction. The error is errLarge if they exceed mostSealed.
-func (g *Gateway) seal(tenant string, messages [][]byte, now time.Time) (string, error) {
-	text := rawjson.Append(nil, `{"at":?,"messages":?}`, now, rawjson.Array(messages))
-	if len(text) > mostSealed {
-		return "", errLarge
-	}
-	aead, err := g.sealing(tenant)
-	if err != nil {
-		return "", err
-	}
-	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
-	if err != nil {
-		return "", err
-	}
-	return sealedPrefix + base64.RawURLEncoding.EncodeToString(aead.Seal(nil, nil, z.EncodeAll(text, nil), []byte(sealedPrefix))), nil //nolint:gosec // the cipher adds a random nonce
-}
-
-// unseal returns the messages of a sealed compaction, which must begin with sealedName. limit is the largest accepted
-// size in bytes.
-func (g *Gateway) unseal(tenant, sealed string, now time.Time, limit int64) ([][]byte, error) {
-	rest, ok := strings.CutPrefix(sealed, sealedPrefix)
-	if !ok {
-		return nil, errNewer
-	}
-	box, err := base64.RawURLEncoding.Strict().DecodeString(rest)
-	if err != nil {
-		return nil, errForeign
-	}
-	aead, err := g.sealing(tenant)
-	if err != nil {
-		return nil, err
-	}
-	packed, err := aead.Open(nil, nil, box, []byte(sealedPrefix))
-	if err != nil {
-		return nil, errForeign
-	}
-	text, err := decode(packed, "zstd", min(limit, mostSealed))
-	if err != nil {
-		return nil, errLarge
-	}
-	if now.Sub(rawjson.Time(rawjson.Field(text, "at"))) > sealedFor {
-		return nil, errOld
-	}
-	return slices.Collect(rawjson.Elements(rawjson.Field(text, "messages"))), nil
-}
-
-// sealedIn returns the content of item if it is a sealed compaction.
-func sealedIn(item []byte) (string, bool) {
-	if !isCompaction(item) {
-		return "", false
-	}
-	sealed := rawjson.Text(rawjson.Field(item, "encrypted_content"))
-	return sealed, strings.HasPrefix(sealed, sealedName)
-}
-
-func isCompaction(item []byte) bool {
-	switch rawjson.Text(rawjson.Field(item, "type")) {
-	case "compaction", "compaction_summary", "context_compaction":
-		return true
-	}
-	return false
-}
 
 // open returns body with every sealed compaction replaced by its messages. Messages that the client still sends from
 // before a compaction were part of the compacted conversation, so they are dropped, except texts that the condensation
@@ -158,7 +41,7 @@ func (g *Gateway) open(s *settings, t *target, h http.Header, body []byte) ([]by
 			view = append(view, r.Messages[i])
 			continue
 		}
-		messages, err := g.unseal(g.tenant(t.who, h, body), sealed, s.Now(), left)
+		messages, err := g.seals.unseal(g.tenant(t.who, h, body), sealed, s.Now(), left)
 		if err != nil {
 			return nil, err
 		}
@@ -216,7 +99,7 @@ func (x *exchange) compaction(r *http.Request) (*http.Response, error) {
 		if res != nil {
 			return res, nil
 		}
-		return respond(r, http.StatusInternalServerError, "application/json", wire.Refusal(x.r.API, http.StatusInternalServerError, "condense: the conversation could not be compacted: "+clip(err.Error()))), nil
+		return respond(r, http.StatusInternalServerError, "application/json", wire.Refusal(x.r.API, http.StatusInternalServerError, "condense: the conversation could not be compacted: "+plain.Clip(err.Error()))), nil
 	}
 	return answer, nil
 }
@@ -298,7 +181,7 @@ func (x *exchange) compact(r *http.Request) (*http.Response, error) {
 	if err := x.checkView(items); err != nil {
 		return nil, err
 	}
-	sealed, err := x.seal(x.key.Tenant, items, x.start)
+	sealed, err := x.seals.seal(x.key.Tenant, items, x.start)
 	if err != nil {
 		return nil, fmt.Errorf("sealing: %w", err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -76,7 +77,7 @@ func questionOf(body []byte) (*question, error) {
 	case "ccr":
 		q.recalls = true
 	default:
-		return nil, fmt.Errorf("config.mode: %q is none of ccr, lossy_inline, lossless_then_lossy; omit it", clip(c.Mode))
+		return nil, fmt.Errorf("config.mode: %q is none of ccr, lossy_inline, lossless_then_lossy; omit it", plain.Clip(c.Mode))
 	}
 	for _, n := range []struct {
 		name string

@@ -299,7 +299,7 @@ func (x *exchange) orderedJob(d epoch.Decision, o *Order, overflow bool) *job {
 // the result: then the error is [errAsks].
 func (x *exchange) obey(ctx context.Context, j *job, o *Order) (*prepared, error) {
 	if o.Profile != "" && !slices.Contains(x.host.Config().Profiles(), o.Profile) {
-		return nil, fmt.Errorf("this gateway has no profile %q", clip(o.Profile))
+		return nil, fmt.Errorf("this gateway has no profile %q", plain.Clip(o.Profile))
 	}
 	host, leave, err := x.hostFor(ctx, o)
 	if err != nil {

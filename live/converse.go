@@ -6,11 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"runtime/debug"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +19,7 @@ import (
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/mcpserver"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // An exchange is a request with a conversation, and the answer to it.
@@ -140,17 +139,6 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 // longestNote limits the time for recording an answer after the client has disconnected.
 const longestNote = time.Minute
 
-// replaceBody gives a request an uncompressed body, and adjusts its headers.
-func replaceBody(r *http.Request, body []byte) {
-	hold(r, body)
-	r.ContentLength = int64(len(body))
-	r.TransferEncoding = nil
-	r.Header.Del("Content-Encoding")
-	if r.Header.Get("Content-Length") != "" {
-		r.Header.Set("Content-Length", strconv.Itoa(len(body)))
-	}
-}
-
 // exchange decides which messages to send in place of the request's own. It returns nil if the body is empty.
 func (g *Gateway) exchange(r *http.Request, s *settings, t *target, b *body) *exchange {
 	if len(b.raw) == 0 {
@@ -205,7 +193,7 @@ func (g *Gateway) fault(kind string, err error) {
 		g.away.begin(g, err)
 		return
 	}
-	g.current.Load().Logger.Warn("a request was forwarded without what failed", "failed", kind, "err", clip(err.Error()))
+	g.current.Load().Logger.Warn("a request was forwarded without what failed", "failed", kind, "err", plain.Clip(err.Error()))
 }
 
 // mostMessages is the most messages that a request may have to be condensed. Even a window of a million tokens is full
@@ -562,9 +550,4 @@ func (x *exchange) letGo() {
 	kept := *x.r
 	kept.Body, kept.Messages, kept.System, kept.Tools = nil, nil, nil, nil
 	x.r, x.view, x.sent, x.rolling = &kept, nil, nil, nil
-}
-
-type readCloser struct {
-	io.Reader
-	io.Closer
 }

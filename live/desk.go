@@ -13,6 +13,7 @@ import (
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/suggest"
 )
 
@@ -254,11 +255,11 @@ func Find(all []*Conversation, id string) (*Conversation, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return nil, fmt.Errorf("%w: %d begin with %q: %s", ErrUnknown, len(found), clip(id), named(found))
+		return nil, fmt.Errorf("%w: %d begin with %q: %s", ErrUnknown, len(found), plain.Clip(id), named(found))
 	case len(all) == 0:
-		return nil, fmt.Errorf("%w %q: there is none", ErrUnknown, clip(id))
+		return nil, fmt.Errorf("%w %q: there is none", ErrUnknown, plain.Clip(id))
 	}
-	return nil, fmt.Errorf("%w %q%s; there are %s", ErrUnknown, clip(id), suggest.DidYouMean(strings.ToLower(id), ids), named(all))
+	return nil, fmt.Errorf("%w %q%s; there are %s", ErrUnknown, plain.Clip(id), suggest.DidYouMean(strings.ToLower(id), ids), named(all))
 }
 
 // named lists up to five conversations for a message.

@@ -43,11 +43,11 @@ var TokensOf = tokensOf
 
 // Seal and Unseal are for tests of what clients may send.
 func Seal(g *Gateway, tenant string, messages [][]byte, now time.Time) (string, error) {
-	return g.seal(tenant, messages, now)
+	return g.seals.seal(tenant, messages, now)
 }
 
 func Unseal(g *Gateway, tenant, sealed string, now time.Time) ([][]byte, error) {
-	return g.unseal(tenant, sealed, now, mostSealed)
+	return g.seals.unseal(tenant, sealed, now, mostSealed)
 }
 
 // PingEvery sets how long a client waits in silence for the answer to a recall.
@@ -101,11 +101,4 @@ func Nearby(address string) bool {
 }
 
 // Spent is what all tenants have spent today, in US dollars.
-func Spent(g *Gateway) (sum float64) {
-	g.tenants.mu.Lock()
-	defer g.tenants.mu.Unlock()
-	for _, u := range g.tenants.of {
-		sum += u.spent.Cost
-	}
-	return sum
-}
+func Spent(g *Gateway) float64 { return g.tenants.cost() }

@@ -47,6 +47,7 @@ import (
 	"github.com/condensehq/condense/internal/live/access"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // Options adjust a [Gateway]. A nil pointer and the zero value of every field mean the defaults.
@@ -216,7 +217,7 @@ type Gateway struct {
 	passes     passes
 	causes     causes
 	secret     []byte // key of the hash that stands for credentials
-	seals      []byte // key that seals compactions
+	seals      sealer
 
 	ownRecall string
 	mcp       http.Handler
@@ -289,13 +290,13 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 	g.away.most = mostWait
 	g.life, g.stop = context.WithCancel(context.Background())
 	var err error
-	if g.telemetry, err = newTelemetry(&s.Options); err != nil {
+	if g.telemetry, err = newTelemetry(s.Meter, s.Tracer); err != nil {
 		g.stop()
 		return nil, errors.Join(fmt.Errorf("live: telemetry: %w", err), opened.Close())
 	}
 	g.stats.faulted = func(kind string) { g.measure(&mFaults, 1, aKind.String(kind)) }
-	var own []byte
-	for name, to := range map[string]*[]byte{"tenant": &g.secret, "recall": &own, "compaction": &g.seals} {
+	var own, seals []byte
+	for name, to := range map[string]*[]byte{"tenant": &g.secret, "recall": &own, "compaction": &seals} {
 		if err != nil {
 			break
 		}
@@ -320,11 +321,12 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 		g.stop()
 		return nil, errors.Join(err, opened.Close())
 	}
+	g.seals = seals
 	g.ownRecall, g.mcp = hex.EncodeToString(own), g.newMCP()
 	g.current.Store(s)
 	g.stats.since = s.Now()
 	g.background.Go(g.expire)
-	spent := newRecord(usageKey)
+	spent := store.NewOwn(usageKey)
 	if err := g.share(g.life, spent); err != nil {
 		g.fault("usage", err)
 	}
@@ -394,19 +396,6 @@ func (g *Gateway) Close() error {
 	}
 	return errors.Join(g.builtin.Close(), g.inPlace.Close(), g.truncation.Close(), g.ingesters.close(), g.store.Close())
 }
-
-// vendors are the upstreams that exist without configuration.
-var vendors = map[string]string{
-	"anthropic": "https://api.anthropic.com",
-	"openai":    "https://api.openai.com",
-	chatGPT:     "https://chatgpt.com/backend-api/codex",
-}
-
-// chatGPT is the upstream for clients of OpenAI's API that log in with a ChatGPT plan: the same paths, without /v1.
-const (
-	chatGPT   = "chatgpt"
-	codexPath = "/backend-api/codex" // at its host
-)
 
 func newSettings(opts *Options) (*settings, error) {
 	s := &settings{upstreams: map[string]*upstream{}}
@@ -521,10 +510,10 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.turnAway(out, r, s, &t)
 		return
 	}
-	leave, no := g.enter(s, t.who)
+	leave, no := g.tenants.enter(t.who, s.limitsFor(t.who.tenant), s.Now())
 	if no != nil {
 		out.refused = "limit " + no.limit
-		no.answer(out, &t)
+		answerDenied(out, &t, no)
 		return
 	}
 	defer leave()
@@ -592,9 +581,9 @@ func (s *settings) outside(r *http.Request) (status int, text string) {
 	case free && !isLoopback(r.RemoteAddr):
 		return http.StatusForbidden, "condense: this gateway answers only clients on its own machine; to change that, set a token"
 	case free && !isLoopback(r.Host):
-		return http.StatusForbidden, "condense: this gateway is not called " + clip(r.Host) + "; use 127.0.0.1 or localhost"
+		return http.StatusForbidden, "condense: this gateway is not called " + plain.Clip(r.Host) + "; use 127.0.0.1 or localhost"
 	case !free && !s.called(r.Host):
-		return http.StatusForbidden, "condense: this gateway is not called " + clip(r.Host)
+		return http.StatusForbidden, "condense: this gateway is not called " + plain.Clip(r.Host)
 	case !allowedOrigin(r) || strays(r):
 		return http.StatusForbidden, "condense: requests from web pages of other origins are not answered"
 	}
@@ -660,19 +649,4 @@ func isLoopback(host string) bool {
 	}
 	ip := net.ParseIP(host)
 	return ip != nil && ip.IsLoopback() || strings.EqualFold(host, "localhost") || strings.HasSuffix(strings.ToLower(host), ".localhost")
-}
-
-// clip makes text from a request safe for a message: at most 80 bytes, printable ASCII.
-func clip(s string) string {
-	const longest = 80
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
-			return '?'
-		}
-		return r
-	}, s)
-	if len(s) > longest {
-		s = s[:longest] + "…"
-	}
-	return s
 }

@@ -1,6 +1,8 @@
 package live
 
-import "testing"
+import (
+	"testing"
+)
 
 // TestObservedIsNotSaved: what a gateway only observed was sent as it came, also of one of a version that counted it like the rest.
 func TestObservedIsNotSaved(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A target is the destination of a request, and the kind of request.
@@ -174,7 +175,7 @@ func (s *settings) direct(t *target, r *http.Request, named string) {
 // misplaced checks the path of a request against its upstream u, which may be nil. It returns nil if the request may
 // be forwarded, else the reason why not.
 func misplaced(t *target, u *upstream, r *http.Request) *stray {
-	e, shown := &t.endpoint, clip(t.path)
+	e, shown := &t.endpoint, plain.Clip(t.path)
 	n := &stray{why: "path", status: http.StatusNotFound}
 	switch {
 	case u != nil && u.takes(e):
@@ -208,35 +209,6 @@ func misplaced(t *target, u *upstream, r *http.Request) *stray {
 	}
 	e.Of = apiOf(r.Header) // answer uses it to choose the form
 	return n
-}
-
-// takes reports whether a path belongs to an upstream. Unknown paths do: the client chose the upstream on purpose.
-func (u *upstream) takes(e *wire.Endpoint) bool {
-	switch {
-	case u.speaks == speaksPass:
-		return true
-	case e.Foreign != "":
-		return u.host.Of != "" && e.Owner == u.host.Of
-	case (u.host.Of == wire.Anthropic || u.host.Of == wire.OpenAI) && !e.Has(u.host.Of):
-		return false
-	case u.speaks == speaksAnthropic:
-		return e.Has(wire.Anthropic)
-	case u.speaks == speaksOpenAI:
-		return e.Has(wire.OpenAI)
-	}
-	return true
-}
-
-// refuses reports whether a credential must not reach an upstream. A vendor's own host gets no key of another vendor.
-// Other hosts, such as the user's own gateways, accept all keys except credentials that work only with a cloud's API.
-func (u *upstream) refuses(c wire.Credential) bool {
-	switch {
-	case c.Of == u.host.Of:
-		return false
-	case u.host.Of != "":
-		return true
-	}
-	return c.Cloud && u.speaks != speaksPass
 }
 
 // cleaned returns an escaped path as servers may interpret it. odd reports a . or .. element, which no client needs.

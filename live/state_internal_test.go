@@ -1,6 +1,8 @@
 package live
 
-import "testing"
+import (
+	"testing"
+)
 
 // TestNewEntryFree: a lineage that was never stored can have several epochs, one after each way back to before it. Each gets a record
 // of its own, and another gateway that knows the same ones takes the same name.

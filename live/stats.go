@@ -142,13 +142,12 @@ func (c *counters) epoch(e Epoch) {
 	})
 }
 
-// Stats returns a snapshot of the statistics.
-func (g *Gateway) Stats() Stats {
-	pending := g.host.ReloadErr()
-	g.stats.mu.Lock()
-	defer g.stats.mu.Unlock()
-	s := g.stats.s
-	s.Since, s.AsOf = g.stats.since, g.current.Load().Now()
+// snapshot returns a copy of the statistics that is not changed any more.
+func (c *counters) snapshot() Stats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.s
+	s.Since = c.since
 	if s.Observed != nil {
 		o := *s.Observed
 		s.Observed = &o
@@ -157,16 +156,11 @@ func (g *Gateway) Stats() Stats {
 	if s.Accounts.Asked == 0 {
 		s.Accounts = nil
 	}
-	s.Windows = g.windows.known()
-	s.Observe = g.current.Load().Observe
-	if pending != nil {
-		s.Pending = pending.Error()
-	}
 	s.Epochs = append([]Epoch{}, s.Epochs...) // empty, not null, in JSON
 	s.Recalled = append([]Recalled{}, s.Recalled...)
 	s.Tokens.Net = s.Tokens.Saved - s.Tokens.Recalled
 	s.Errors = map[string]int{}
-	maps.Copy(s.Errors, g.stats.s.Errors)
+	maps.Copy(s.Errors, c.s.Errors)
 	s.Attempts = append([]Attempt{}, s.Attempts...)
 	s.Unreachable = slices.Clone(s.Unreachable)
 	return s

@@ -5,12 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"math"
-	"net/http"
-	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -31,14 +26,6 @@ type Limits struct {
 	ModelEpochs int
 	// Cost is in US dollars per day (UTC), by the price table. Models without a known price do not count.
 	Cost float64
-}
-
-// limitsFor returns the limits of a tenant.
-func (s *settings) limitsFor(tenant string) Limits {
-	if l, ok := s.Tenants[tenant]; ok {
-		return l
-	}
-	return s.Limits
 }
 
 // A caller is the sender of a request. Without tokens for tenants, all callers are the same.
@@ -116,9 +103,7 @@ type denied struct {
 const busy = 5 * time.Second
 
 // enter counts a request until leave is called. If a limit refuses the request, no describes it.
-func (g *Gateway) enter(s *settings, c caller) (leave func(), no *denied) {
-	l, now := s.limitsFor(c.tenant), s.Now()
-	t := &g.tenants
+func (t *tenants) enter(c caller, l Limits, now time.Time) (leave func(), no *denied) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	u := t.get(c.tenant, l)
@@ -164,16 +149,6 @@ func (u *usage) today(now time.Time) spent {
 	return spent{day, u.spent.Cost + others.Cost, u.spent.Epochs + others.Epochs}
 }
 
-// answer refuses a request. Clients of both vendors obey Retry-After if it is short and retry at once if it is long;
-// X-Should-Retry then tells them not to.
-func (no *denied) answer(w http.ResponseWriter, t *target) {
-	w.Header().Set("Retry-After", strconv.Itoa(int(no.wait.Seconds())))
-	if no.wait > time.Minute {
-		w.Header().Set("X-Should-Retry", "false")
-	}
-	t.refuse(w, http.StatusTooManyRequests, no.text)
-}
-
 // A metered body counts its bytes as they are read.
 type metered struct {
 	io.ReadCloser
@@ -187,82 +162,62 @@ func (m *metered) Read(p []byte) (int, error) {
 }
 
 // received counts n bytes of a request.
-func (g *Gateway) received(c caller, n int) {
-	// Use the current settings: a request that began before a reload must not bring the old limits back.
-	t, s := &g.tenants, g.current.Load()
+func (t *tenants) received(name string, l Limits, now time.Time, n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	u := t.get(c.tenant, s.limitsFor(c.tenant))
+	u := t.get(name, l)
 	for burst := u.bytes.Burst(); burst > 0 && n > 0; n -= burst {
-		u.bytes.ReserveN(s.Now(), min(n, burst)) // the balance may go below zero
+		u.bytes.ReserveN(now, min(n, burst)) // the balance may go below zero
 	}
 }
 
-// paid adds the cost of an answer, in US dollars, to the tenant's usage.
-func (x *exchange) paid(cost float64) {
-	if cost <= 0 {
-		return
-	}
-	x.spend(func(u *usage) { u.spent.Cost += cost })
-}
-
-func (x *exchange) spend(how func(*usage)) {
-	t, now := &x.tenants, x.s.Now()
+// paid adds the cost of an answer, in US dollars, to the usage of a tenant.
+func (t *tenants) paid(name string, l Limits, now time.Time, cost float64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	u := t.get(x.t.who.tenant, x.current.Load().limitsFor(x.t.who.tenant))
+	u := t.get(name, l)
 	u.today(now)
-	how(u)
+	u.spent.Cost += cost
 	t.dirty = true
 }
 
-// mayAsk reports whether the tenant may have one more condensation by a language model today. If so, it counts that
-// condensation.
-func (x *exchange) mayAsk() bool {
-	l, may := x.s.limitsFor(x.t.who.tenant), true
-	x.spend(func(u *usage) {
-		if may = l.ModelEpochs == 0 || u.today(x.s.Now()).Epochs < l.ModelEpochs; may {
-			u.spent.Epochs++
-		}
-	})
-	if !may {
-		x.limited(x.t.who, "model_epochs")
+// mayAsk reports whether a tenant may have one more condensation by a language model today, of at most as many as most;
+// 0 means any number. If so, it counts that condensation.
+func (t *tenants) mayAsk(name string, l Limits, now time.Time, most int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	u := t.get(name, l)
+	t.dirty = true
+	if most > 0 && u.today(now).Epochs >= most {
+		return false
 	}
-	return may
+	u.today(now)
+	u.spent.Epochs++
+	return true
+}
+
+// cost returns the sum that all tenants have spent at this gateway.
+func (t *tenants) cost() (sum float64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, u := range t.of {
+		sum += u.spent.Cost
+	}
+	return sum
 }
 
 // usageKey is the store key of the tenants' usage. Each gateway writes its own record and reads the records of the
 // others.
 var usageKey = store.Key{Tenant: "usage"}
 
-// share saves the usage of the tenants at this gateway, and reads the usage recorded by others, including earlier runs
-// of this gateway.
-func (g *Gateway) share(ctx context.Context, r *store.Record) error {
-	t, now := &g.tenants, g.current.Load().Now()
+// share saves the usage of the tenants at this gateway in r, and reads the usage recorded by others, including earlier
+// runs of this gateway.
+func (t *tenants) share(ctx context.Context, in store.Store, r *store.Record, now time.Time, limits func(tenant string) Limits) error {
+	if err := t.save(ctx, in, r, now); err != nil {
+		return err
+	}
 	today := now.UTC().Format(day)
-	t.mu.Lock()
-	own, dirty := map[string]spent{}, t.dirty
-	for name, u := range t.of {
-		if s := u.spent.on(today); s.Cost > 0 || s.Epochs > 0 {
-			own[name] = s
-		}
-	}
-	t.dirty = false
-	t.mu.Unlock()
-	if dirty {
-		var err error
-		if r.Data, err = json.Marshal(own); err != nil {
-			return err
-		}
-		r.Updated = now
-		if err := g.saveOwn(ctx, r); err != nil {
-			t.mu.Lock()
-			t.dirty = true
-			t.mu.Unlock()
-			return err
-		}
-	}
-	records, err := g.store.Load(ctx, usageKey)
+	records, err := in.Load(ctx, usageKey)
 	if err != nil {
 		return err
 	}
@@ -280,33 +235,35 @@ func (g *Gateway) share(ctx context.Context, r *store.Record) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for name, s := range others {
-		t.get(name, g.current.Load().limitsFor(name)).others = s
+		t.get(name, limits(name)).others = s
 	}
 	return nil
 }
 
-// tenantOf returns the name of the tenant in a record's key; empty if there is none.
-func tenantOf(key string) string {
-	name, _, named := strings.Cut(key, ":")
-	if !named {
-		return ""
-	}
-	return name
-}
-
-// warnOfTokens logs a warning about a token file without tokens, and about limits for tenants that have no token.
-func (s *settings) warnOfTokens() {
-	named := map[string]bool{}
-	for _, t := range s.tokens.All() {
-		named[t.Tenant] = true
-	}
-	if len(named) == 0 {
-		s.Logger.Warn("there is no token: every request is refused until 'condense token new' makes one", "file", s.Tokens)
-		return
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Tenants)) {
-		if !named[name] {
-			s.Logger.Warn("a tenant has limits, but no token: is its name right?", "tenant", name, "file", s.Tokens)
+// save stores the usage of the tenants at this gateway, if it has changed.
+func (t *tenants) save(ctx context.Context, in store.Store, r *store.Record, now time.Time) error {
+	today := now.UTC().Format(day)
+	t.mu.Lock()
+	own, dirty := map[string]spent{}, t.dirty
+	for name, u := range t.of {
+		if s := u.spent.on(today); s.Cost > 0 || s.Epochs > 0 {
+			own[name] = s
 		}
 	}
+	t.dirty = false
+	t.mu.Unlock()
+	if !dirty {
+		return nil
+	}
+	var err error
+	if r.Data, err = json.Marshal(own); err != nil {
+		return err
+	}
+	r.Updated = now
+	if err = store.SaveOwn(ctx, in, r); err != nil {
+		t.mu.Lock()
+		t.dirty = true
+		t.mu.Unlock()
+	}
+	return err
 }

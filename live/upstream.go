@@ -6,20 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"net/http/httputil"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // An upstream is an API to which requests are forwarded.
@@ -54,12 +52,6 @@ var nameRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 // reserved are first path elements that have a meaning already, so no upstream can have these names.
 var reserved = []string{
 	"condense", "mcp", "mode", "profile", "recall", "token", "v1", "api", "backend-api", "health", "livez", "readyz", "stats",
-}
-
-// CheckUpstream returns an error if an entry of [Options].Upstreams is invalid.
-func CheckUpstream(name, address string) error {
-	_, err := newUpstream(name, address)
-	return err
 }
 
 func newUpstream(name, address string) (*upstream, error) {
@@ -144,14 +136,14 @@ func (u *upstream) send(r *http.Request) (*http.Response, error) {
 // memory.
 func gone() (io.ReadCloser, error) { return nil, errors.New("the request was answered") }
 
-// address returns the URL of a request at the upstream.
-func (u *upstream) address(t *target, query string) (*url.URL, error) {
-	below := t.path
+// address returns the URL at the upstream of a request for a path, which is escaped.
+func (u *upstream) address(path string, unversioned bool, query string) (*url.URL, error) {
+	below := path
 	switch {
 	case u.speaks == speaksPass:
 	case u.name == chatGPT || strings.HasSuffix(u.base.Path, "/v1"): // a base URL in the form of OpenAI's SDKs
 		below = strings.TrimPrefix(below, "/v1")
-	case t.endpoint.Unversioned && u.base.Path == "" && !u.host.Unversioned: // the client's base URL lacks the /v1
+	case unversioned && u.base.Path == "" && !u.host.Unversioned: // the client's base URL lacks the /v1
 		below = "/v1" + below
 	}
 	out := *u.base
@@ -162,54 +154,60 @@ func (u *upstream) address(t *target, query string) (*url.URL, error) {
 	return &out, err
 }
 
-// forward sends the request on and copies the answer as it arrives. If via is not nil, it sends the request in place
-// of the transport.
-func (s *settings) forward(w http.ResponseWriter, r *http.Request, t *target, via http.RoundTripper) {
-	u := t.upstream
-	to, err := u.address(t, r.URL.RawQuery)
-	if err != nil {
-		t.refuse(w, http.StatusBadRequest, "condense: the path of the request is invalid")
-		return
-	}
-	if via == nil {
-		via = u
-	}
-	// A vendor may answer before it has read the whole request: keep sending the rest. HTTP/2 always does.
-	_ = http.NewResponseController(w).EnableFullDuplex()
-	again := r.GetBody
-	r.GetBody = nil // ReverseProxy keeps r until the end of the answer
-	p := &httputil.ReverseProxy{
-		Rewrite: func(p *httputil.ProxyRequest) {
-			p.Out.URL = to
-			p.Out.Host = ""
-			p.Out.GetBody, again = again, nil
-			for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
-				if v := p.In.Header[name]; v != nil { // ReverseProxy removes these headers; they must pass
-					p.Out.Header[name] = v
-				}
-			}
-			for name := range p.Out.Header {
-				if strings.HasPrefix(name, "X-Condense-") {
-					p.Out.Header.Del(name) // addressed to the gateway
-				}
-			}
-		},
-		Transport:     via,
-		FlushInterval: -1, // flush at once
-		BufferPool:    buffers,
-		ErrorLog:      slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug),
-		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			if r.Context().Err() != nil { // the client has gone
-				panic(http.ErrAbortHandler)
-			}
-			if o, ok := w.(*outcome); ok {
-				o.unsent = reason(err)
-			}
-			t.refuse(w, http.StatusBadGateway, "condense: upstream "+u.name+" cannot be reached: "+reason(err))
-		},
-	}
-	p.ServeHTTP(w, r)
+// vendors are the upstreams that exist without configuration.
+var vendors = map[string]string{
+	"anthropic": "https://api.anthropic.com",
+	"openai":    "https://api.openai.com",
+	chatGPT:     "https://chatgpt.com/backend-api/codex",
 }
+
+// chatGPT is the upstream for clients of OpenAI's API that log in with a ChatGPT plan: the same paths, without /v1.
+const (
+	chatGPT   = "chatgpt"
+	codexPath = "/backend-api/codex" // at its host
+)
+
+// takes reports whether a path belongs to an upstream. Unknown paths do: the client chose the upstream on purpose.
+func (u *upstream) takes(e *wire.Endpoint) bool {
+	switch {
+	case u.speaks == speaksPass:
+		return true
+	case e.Foreign != "":
+		return u.host.Of != "" && e.Owner == u.host.Of
+	case (u.host.Of == wire.Anthropic || u.host.Of == wire.OpenAI) && !e.Has(u.host.Of):
+		return false
+	case u.speaks == speaksAnthropic:
+		return e.Has(wire.Anthropic)
+	case u.speaks == speaksOpenAI:
+		return e.Has(wire.OpenAI)
+	}
+	return true
+}
+
+// refuses reports whether a credential must not reach an upstream. A vendor's own host gets no key of another vendor.
+// Other hosts, such as the user's own gateways, accept all keys except credentials that work only with a cloud's API.
+func (u *upstream) refuses(c wire.Credential) bool {
+	switch {
+	case c.Of == u.host.Of:
+		return false
+	case u.host.Of != "":
+		return true
+	}
+	return c.Cloud && u.speaks != speaksPass
+}
+
+// Compaction selects who answers an agent that asks its vendor to compact the conversation, as Codex does: with a
+// compaction_trigger at the end of a request of the Responses API, or at /v1/responses/compact.
+type Compaction string
+
+// The values of Compaction. With [CompactAuto], the default, the gateway asks the upstream first and answers itself if
+// the upstream refuses or does not compact. If the upstream is not a vendor's own host, its answer is held back until
+// a compaction is seen in it.
+const (
+	CompactAuto     Compaction = "auto"
+	CompactUpstream Compaction = "upstream" // the upstream answers, whatever its answer is
+	CompactGateway  Compaction = "gateway"  // the upstream is not asked
+)
 
 // reason returns an error of the transport without the URL, which may hold a key, and without data from the vendor,
 // which may be conversation text.
@@ -225,22 +223,5 @@ func reason(err error) string {
 	if before, _, ok := strings.Cut(text, header); ok {
 		text = before + header
 	}
-	return clip(strings.TrimSpace(text))
+	return plain.Clip(strings.TrimSpace(text))
 }
-
-// buffers are used to copy answers.
-var buffers = new(bufferPool)
-
-type bufferPool struct{ pool sync.Pool }
-
-// Get returns a buffer.
-func (p *bufferPool) Get() []byte {
-	if b, ok := p.pool.Get().(*[]byte); ok {
-		return *b
-	}
-	const size = 8 << 10 // every open stream holds one; events are smaller
-	return make([]byte, size)
-}
-
-// Put takes a buffer back.
-func (p *bufferPool) Put(b []byte) { p.pool.Put(&b) }

@@ -1,19 +1,11 @@
 package live
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
-	"io"
 	"log/slog"
-	"net"
-	"net/http"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -21,39 +13,6 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/live/wire"
 )
-
-// A Window describes the window of a model that neither the configuration nor the table of models has, or whose server
-// cuts longer prompts.
-type Window struct {
-	Upstream string `json:"upstream"`
-	Model    string `json:"model"`
-	Tokens   int    `json:"window"` // tokens that conversations are condensed to fit
-	From     string `json:"from"`   // one of the constants below; empty: the table or the configuration
-	// Truncated counts the answers whose prompt the server has cut. Of the last such prompt the server took Taken
-	// tokens by its count, and the gateway sent Counted by its own.
-	Truncated int `json:"truncated,omitempty"`
-	Taken     int `json:"taken,omitempty"`
-	Counted   int `json:"counted,omitempty"`
-}
-
-// The values of Window.From.
-const (
-	WindowServer   = "server"    // reported by the server
-	WindowUsual    = "usual"     // the default of a server that does not report its configuration
-	WindowNotKnown = "not known" // no source has it: the profile's window is assumed
-)
-
-// Remedy returns a line for the configuration that corrects the window, or an empty string if none is needed.
-func (w *Window) Remedy() string {
-	tokens := "TOKENS"
-	switch {
-	case w.Truncated > 0:
-		tokens = strconv.Itoa(w.Taken)
-	case w.From != WindowNotKnown:
-		return ""
-	}
-	return fmt.Sprintf("models: {%q: {window: %s}} in condense.yaml", w.Model, tokens)
-}
 
 // windows holds the windows that servers have reported or were asked for.
 type windows struct {
@@ -76,8 +35,7 @@ type modelWindow struct {
 
 // Limits of the models and conversations remembered, because clients can name any number of them.
 const (
-	mostWindows = 200
-	mostCut     = 1000
+	mostCut = 1000
 )
 
 // The pause between two questions about a window doubles until the server answers. Then it is latestAgain, because a
@@ -184,143 +142,6 @@ func (g *Gateway) askWindow(u *upstream, w *modelWindow, model string, known, as
 // patienceWithServer limits all questions about a window together. No request waits for them.
 const patienceWithServer = 3 * time.Second
 
-// nearby reports whether an upstream can be a model server on this machine or its network. A host name can resolve to
-// any address, so private checks it before anything is sent.
-func (u *upstream) nearby() bool {
-	if u.vendors || u.host.Of != "" {
-		return false
-	}
-	ip := net.ParseIP(strings.Trim(u.base.Hostname(), "[]"))
-	return ip == nil || inReach(ip)
-}
-
-func inReach(ip net.IP) bool { return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() }
-
-// private reports whether all addresses of an upstream are on this machine or its network.
-func (u *upstream) private(ctx context.Context) bool {
-	all, err := net.DefaultResolver.LookupIP(ctx, "ip", u.base.Hostname())
-	return err == nil && len(all) > 0 && !slices.ContainsFunc(all, func(ip net.IP) bool { return !inReach(ip) })
-}
-
-// usualContext is the window, in tokens, that Ollama gives a model on small machines unless the model or the server is
-// configured otherwise. Older versions do not report it.
-const usualContext = 4096
-
-// askWindow asks the server for the window of a model, with the endpoints of llama.cpp, Ollama, LM Studio, vLLM and
-// SGLang in turn. It sends no credentials. It returns 0 if none of them answers.
-func (u *upstream) askWindow(ctx context.Context, model string) (tokens int, from string) {
-	var props struct {
-		Settings struct {
-			Context int `json:"n_ctx"`
-		} `json:"default_generation_settings"`
-	}
-	if u.asks(ctx, http.MethodGet, "/props", nil, &props); props.Settings.Context > 0 {
-		return props.Settings.Context, WindowServer
-	}
-	if tokens, from = u.askOllama(ctx, model); tokens > 0 {
-		return tokens, from
-	}
-	var listed struct {
-		Data []struct {
-			ID     string
-			Loaded int `json:"loaded_context_length"` // LM Studio
-			Most   int `json:"max_model_len"`         // vLLM, SGLang
-		}
-	}
-	for _, path := range []string{"/api/v0/models", "/v1/models"} {
-		listed.Data = nil
-		u.asks(ctx, http.MethodGet, path, nil, &listed)
-		for _, m := range listed.Data {
-			if n := max(m.Loaded, m.Most); m.ID == model && n > 0 {
-				return n, WindowServer
-			}
-		}
-	}
-	return 0, ""
-}
-
-// askOllama returns the window with which Ollama has loaded the model, else the configured one, else the usual one; 0
-// if the server is not Ollama or does not have the model.
-func (u *upstream) askOllama(ctx context.Context, model string) (tokens int, from string) {
-	ask, err := json.Marshal(map[string]string{"model": model})
-	if err != nil {
-		return 0, ""
-	}
-	var shown struct {
-		Parameters string
-		Info       map[string]any `json:"model_info"`
-	}
-	u.asks(ctx, http.MethodPost, "/api/show", ask, &shown)
-	trained := 0
-	for name, value := range shown.Info {
-		if n, ok := value.(float64); ok && strings.HasSuffix(name, ".context_length") && n > 0 && n < mostTokens {
-			trained = int(n)
-		}
-	}
-	if trained == 0 && shown.Parameters == "" {
-		return 0, ""
-	}
-	var running struct {
-		Models []struct {
-			Name, Model string
-			Context     int `json:"context_length"`
-		}
-	}
-	u.asks(ctx, http.MethodGet, "/api/ps", nil, &running)
-	tagged := model
-	if !strings.Contains(model, ":") {
-		tagged += ":latest"
-	}
-	for _, m := range running.Models {
-		if (m.Name == tagged || m.Model == tagged) && m.Context > 0 {
-			return m.Context, WindowServer
-		}
-	}
-	for lines := bufio.NewScanner(strings.NewReader(shown.Parameters)); lines.Scan(); {
-		if words := strings.Fields(lines.Text()); len(words) == 2 && words[0] == "num_ctx" {
-			if n, err := strconv.Atoi(words[1]); err == nil && n > 0 {
-				return least(n, trained), WindowServer
-			}
-		}
-	}
-	return least(usualContext, trained), WindowUsual
-}
-
-// least returns the smaller of n and known, or n if known is 0.
-func least(n, known int) int {
-	if known > 0 {
-		return min(n, known)
-	}
-	return n
-}
-
-// asks sends a request to an upstream's server and decodes the JSON answer into to. If there is no valid answer, to may
-// be unchanged.
-func (u *upstream) asks(ctx context.Context, method, path string, body []byte, to any) {
-	const largest = 4 << 20
-	at := *u.base
-	at.Path = strings.TrimSuffix(u.base.Path, "/v1") + path
-	r, err := http.NewRequestWithContext(ctx, method, at.String(), bytes.NewReader(body))
-	if err != nil {
-		return
-	}
-	if body != nil {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	res, err := u.transport.RoundTrip(r) // follows no redirect
-	if err != nil {
-		return
-	}
-	defer func() { _ = res.Body.Close() }()
-	if res.StatusCode != http.StatusOK {
-		return
-	}
-	text, err := io.ReadAll(io.LimitReader(res.Body, largest))
-	if err != nil || json.Unmarshal(text, to) != nil {
-		return // not the expected server
-	}
-}
-
 // Thresholds for a prompt that was cut: our count of text is never that much larger than the server's.
 const (
 	cutRatio    = 3
@@ -328,9 +149,6 @@ const (
 	stillRatio  = 1.5 // lower ones, for when the conversation grows and the server's count does not
 	stillTokens = 1000
 )
-
-// mediaTokens estimates how many tokens of our count of a request are images and files.
-func mediaTokens(body []byte) int { return mediaSize * bytes.Count(body, []byte("base64")) }
 
 // truncated reports whether the server has silently cut the prompt of a turn, as local model servers do. Vendors refuse
 // such prompts instead. It also counts and logs the event.
@@ -390,24 +208,6 @@ func (ws *windows) known() []Window {
 	slices.SortFunc(all, func(a, b Window) int {
 		return cmp.Or(cmp.Compare(a.Upstream, b.Upstream), cmp.Compare(a.Model, b.Model))
 	})
-	return all
-}
-
-// addWindow merges a window known to another gateway, or to an earlier one, into all.
-func addWindow(all []Window, w Window) []Window {
-	i := slices.IndexFunc(all, func(k Window) bool { return k.Upstream == w.Upstream && k.Model == w.Model })
-	switch {
-	case i >= 0:
-		all[i].Truncated += w.Truncated
-		if w.Truncated > 0 {
-			all[i].Taken, all[i].Counted = w.Taken, w.Counted
-		}
-		if all[i].From == WindowNotKnown {
-			all[i].From, all[i].Tokens = w.From, w.Tokens
-		}
-	case len(all) < mostWindows:
-		all = append(all, w)
-	}
 	return all
 }
 
