@@ -16,6 +16,11 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/epoch"
+	"github.com/condensehq/condense/internal/live/count"
+	"github.com/condensehq/condense/internal/live/payload"
+	"github.com/condensehq/condense/internal/live/stats"
+	"github.com/condensehq/condense/internal/live/telemetry"
+	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/prefix"
 	"github.com/condensehq/condense/internal/rawjson"
@@ -63,10 +68,10 @@ func (x *exchange) asksClient() bool {
 // isPlan reports whether the credentials of a request are, or may be, the login of a plan: on a vendor's own host,
 // everything that is not an API key counts as one.
 func isPlan(t *target, h http.Header, known bool) bool {
-	if known || t.upstream != nil && t.upstream.name == chatGPT {
+	if known || t.upstream != nil && t.upstream.Name == upstream.ChatGPT {
 		return true
 	}
-	if t.upstream == nil || !t.upstream.vendors {
+	if t.upstream == nil || !t.upstream.IsVendors {
 		return false
 	}
 	_, token, bearer := strings.Cut(h.Get("Authorization"), " ")
@@ -94,7 +99,7 @@ func (x *exchange) postpone() {
 	if p == nil || x.claim == nil || !x.claim.mine || x.epoch != nil || x.claim.busy() {
 		return
 	}
-	leave, ok := x.preparing.try(x.payer(), max(int64(len(x.r.Body)), mostPrepared/mostPreparing))
+	leave, ok := x.preparing.Try(x.payer(), max(int64(len(x.r.Body)), mostPrepared/mostPreparing))
 	if ok {
 		p.j, p.leave = x.job(p.d, p.overflow), leave
 		x.postponed = p
@@ -181,11 +186,11 @@ func (c *client) once(ctx context.Context, message string, most int) (*model.Ans
 	if err != nil {
 		return nil, err
 	}
-	n := accounted{began: time.Now(), most: most, question: tokensOf([]byte(message))}
+	n := accounted{began: time.Now(), most: most, question: count.Tokens([]byte(message))}
 	res, err := x.t.upstream.RoundTrip(req)
 	if err != nil {
 		n.sent = ctx.Err() != nil // the vendor may answer it, and charge for it
-		return nil, errors.Join(ctx.Err(), x.accounted(n, nil, errors.New("the vendor cannot be reached: "+reason(err))))
+		return nil, errors.Join(ctx.Err(), x.accounted(n, nil, errors.New("the vendor cannot be reached: "+upstream.Reason(err))))
 	}
 	defer res.Body.Close() //nolint:errcheck // nothing can be done, and nothing depends on it
 	n.sent = res.StatusCode == http.StatusOK
@@ -211,7 +216,7 @@ func (c *client) once(ctx context.Context, message string, most int) (*model.Ans
 	case size > mostAccount:
 		err = fmt.Errorf("the answer is larger than %d bytes", mostAccount)
 	case err != nil && !errors.Is(err, io.EOF):
-		err = errors.New("the answer broke off: " + reason(err))
+		err = errors.New("the answer broke off: " + upstream.Reason(err))
 	case !n.answer.Complete:
 		err = errors.New("the answer has no end")
 	default:
@@ -263,7 +268,7 @@ func (c *client) request(ctx context.Context, message string, most int) (*http.R
 		req.Header.Del(name)
 	}
 	req.Header.Set("Accept-Encoding", "identity") // the answer is read
-	replaceBody(req, body)
+	payload.Replace(req, body)
 	return req, nil
 }
 
@@ -319,15 +324,15 @@ func (x *exchange) accounted(n accounted, used *core.Usage, err error) error {
 		a.Input, a.CacheRead, estimated = x.tokens+n.question, x.tokens, true
 	}
 	if n.sent && !a.Complete {
-		a.Output, estimated = max(a.Output, (n.written+bytesPerToken-1)/bytesPerToken), true
+		a.Output, estimated = max(a.Output, (n.written+count.BytesPerToken-1)/count.BytesPerToken), true
 	}
 	cost, known := x.cost(a)
 	p, _ := x.prices(x.tokens)
 	expected := float64(x.tokens)*p.read + float64(n.question)*p.input + float64(n.most)*p.output
 	x.paid(cost)
-	x.stats.add(func(s *Stats) {
+	x.stats.Add(func(s *stats.Stats) {
 		if s.Accounts == nil {
-			s.Accounts = &Accounts{}
+			s.Accounts = &stats.Accounts{}
 		}
 		sum := s.Accounts
 		sum.Asked++
@@ -355,15 +360,15 @@ func (x *exchange) accounted(n accounted, used *core.Usage, err error) error {
 	if err != nil {
 		outcome = "failed"
 	}
-	tenant := aTenant.String(x.t.who.tenant)
-	x.measure(&mAccounts, 1, tenant, aOutcome.String(outcome))
+	tenant := telemetry.TenantKey.String(x.t.who.Tenant)
+	x.measure(&telemetry.Accounts, 1, tenant, telemetry.OutcomeKey.String(outcome))
 	for kind, k := range map[string]int{"input": a.Input, "cache_read": a.CacheRead, "output": a.Output} {
-		x.measure(&mAccountTokens, float64(k), tenant, aType.String(kind))
+		x.measure(&telemetry.AccountTokens, float64(k), tenant, telemetry.TypeKey.String(kind))
 	}
-	for _, m := range []*measure{&mAccountCost, &mCost} {
-		x.measure(m, cost, tenant, aModel.String(x.modelName()))
+	for _, m := range []*telemetry.Metric{&telemetry.AccountCost, &telemetry.Cost} {
+		x.measure(m, cost, tenant, telemetry.ModelKey.String(x.modelName()))
 	}
-	x.measure(&mSaved, -cost, tenant)
+	x.measure(&telemetry.Saved, -cost, tenant)
 	x.s.audit("account", x.t.who, "agent", x.agent.Name, "lineage", x.claim.conversation, "tokens", a.Input, "outcome", outcome)
 	x.s.Logger.InfoContext(x.life, "account by the agent's own model", "agent", x.agent.Name, "model", x.r.Model, "outcome", outcome,
 		"tokens", a.Input, "cache_read", a.CacheRead, "output", a.Output, "cost", cost, "cost_expected", expected, "ms", time.Since(n.began).Milliseconds())

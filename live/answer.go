@@ -12,6 +12,7 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/remote"
@@ -43,7 +44,7 @@ func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 		again, why := x.repair(r, res)
 		if again != nil {
 			x.s.Logger.WarnContext(r.Context(), "the vendor refused a request, which is repaired and sent again", "why", why, "model", x.r.Model, "agent", x.agent.Name)
-			x.stats.fault("retry_" + why)
+			x.stats.Fault("retry_" + why)
 			second, err := x.t.upstream.RoundTrip(again)
 			if err != nil {
 				return nil, err
@@ -98,7 +99,7 @@ func (x *exchange) late(res *http.Response) bool {
 		head = append(head, buf[:n]...)
 		_, _ = w.Write(buf[:n])
 	}
-	res.Body = readCloser{io.MultiReader(bytes.NewReader(head), res.Body), res.Body}
+	res.Body = payload.ReadCloser{Reader: io.MultiReader(bytes.NewReader(head), res.Body), Closer: res.Body}
 	return w.Answer().Overflow
 }
 
@@ -110,11 +111,11 @@ const mostRefusal = 64 << 10
 func (x *exchange) repair(r *http.Request, res *http.Response) (again *http.Request, why string) {
 	head, err := io.ReadAll(io.LimitReader(res.Body, mostRefusal))
 	original := res.Body
-	res.Body = readCloser{io.MultiReader(bytes.NewReader(head), original), original}
+	res.Body = payload.ReadCloser{Reader: io.MultiReader(bytes.NewReader(head), original), Closer: original}
 	if err != nil {
 		return nil, ""
 	}
-	text, err := decode(head, res.Header.Get("Content-Encoding"), mostRefusal)
+	text, err := payload.Decode(head, res.Header.Get("Content-Encoding"), mostRefusal)
 	if err != nil {
 		return nil, ""
 	}
@@ -153,7 +154,7 @@ func (x *exchange) repair(r *http.Request, res *http.Response) (again *http.Requ
 	_ = original.Close()
 	again = r.Clone(ctx)
 	x.sent = x.r.With(x.view)
-	replaceBody(again, x.sent)
+	payload.Replace(again, x.sent)
 	x.announceBlock(again)
 	return again, why
 }
@@ -337,7 +338,7 @@ func (w *watcher) size() int {
 func (w *watcher) answer() wire.Answer {
 	if w.encoding != "" && w.packed.Len() <= mostPacked {
 		const ratio = 32
-		if from, err := decoder(w.packed.Bytes(), w.encoding, ratio*mostPacked); err == nil && from != nil {
+		if from, err := payload.Decoder(w.packed.Bytes(), w.encoding, ratio*mostPacked); err == nil && from != nil {
 			_, _ = io.Copy(w.sink, io.LimitReader(from, ratio*mostPacked))
 			_ = from.Close()
 		} else if err == nil {

@@ -143,7 +143,7 @@ func (x *exchange) reach(ctx context.Context, s *session) error {
 	for {
 		err := s.load(ctx, x.store)
 		for _, id := range s.news() {
-			x.stats.fault("store_damaged")
+			x.stats.Fault("store_damaged")
 			x.s.Logger.WarnContext(ctx, "a record of the store is damaged: its conversation goes on as if nothing had been stored of it", "record", id)
 		}
 		switch {

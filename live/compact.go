@@ -16,6 +16,12 @@ import (
 
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/live/count"
+	"github.com/condensehq/condense/internal/live/payload"
+	"github.com/condensehq/condense/internal/live/seal"
+	"github.com/condensehq/condense/internal/live/stats"
+	"github.com/condensehq/condense/internal/live/telemetry"
+	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
@@ -25,7 +31,7 @@ import (
 // before a compaction were part of the compacted conversation, so they are dropped, except texts that the condensation
 // does not contain word for word.
 func (g *Gateway) open(s *settings, t *target, h http.Header, body []byte) ([]byte, error) {
-	if wire.API(t.api) != wire.Responses || !bytes.Contains(body, []byte(`"`+sealedName)) {
+	if wire.API(t.api) != wire.Responses || !bytes.Contains(body, []byte(`"`+seal.Name)) {
 		return body, nil
 	}
 	opts := &wire.Options{Volatile: agents.Of(h, nil).Volatile, Cache: g.parsed}
@@ -36,12 +42,12 @@ func (g *Gateway) open(s *settings, t *target, h http.Header, body []byte) ([]by
 	var view []wire.Message
 	left := s.MaxBody
 	for i := range r.Messages {
-		sealed, ok := sealedIn(r.Messages[i].Raw)
+		sealed, ok := seal.In(r.Messages[i].Raw)
 		if !ok {
 			view = append(view, r.Messages[i])
 			continue
 		}
-		messages, err := g.seals.unseal(g.tenant(t.who, h, body), sealed, s.Now(), left)
+		messages, err := g.seals.Unseal(g.tenant(t.who, h, body), sealed, s.Now(), left)
 		if err != nil {
 			return nil, err
 		}
@@ -72,11 +78,11 @@ func asksToCompact(messages []wire.Message) bool {
 // compaction sends a request to compact the conversation to the upstream, and answers it here if the upstream cannot.
 func (x *exchange) compaction(r *http.Request) (*http.Response, error) {
 	u := x.t.upstream
-	if x.s.Observe || u.compaction == CompactUpstream {
+	if x.s.Observe || u.Compaction == upstream.CompactUpstream {
 		return u.RoundTrip(r)
 	}
 	var res *http.Response
-	if u.compaction == CompactGateway {
+	if u.Compaction == upstream.CompactGateway {
 		_ = r.Body.Close()
 	} else {
 		var err error
@@ -114,7 +120,7 @@ func (x *exchange) compacted(res *http.Response) bool {
 	default:
 		return true
 	}
-	if x.t.upstream.vendors {
+	if x.t.upstream.IsVendors {
 		return !x.late(res)
 	}
 	if res.Header.Get("Content-Encoding") != "" {
@@ -127,15 +133,15 @@ func (x *exchange) compacted(res *http.Response) bool {
 		var line []byte
 		line, err = lines.ReadBytes('\n')
 		if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
-			found = isCompaction(rawjson.Field(bytes.TrimSpace(data), "item"))
+			found = seal.IsCompaction(rawjson.Field(bytes.TrimSpace(data), "item"))
 		}
 	}
 	w := wire.Watch(x.r.API)
 	_, _ = w.Write(seen.Bytes())
 	for item := range rawjson.Elements(rawjson.Field(seen.Bytes(), "output")) { // an answer that is not a stream
-		found = found || isCompaction(item)
+		found = found || seal.IsCompaction(item)
 	}
-	res.Body = readCloser{io.MultiReader(&seen, res.Body), res.Body}
+	res.Body = payload.ReadCloser{Reader: io.MultiReader(&seen, res.Body), Closer: res.Body}
 	a := w.Answer()
 	return found || !a.Complete && !a.Overflow
 }
@@ -181,17 +187,17 @@ func (x *exchange) compact(r *http.Request) (*http.Response, error) {
 	if err := x.checkView(items); err != nil {
 		return nil, err
 	}
-	sealed, err := x.seals.seal(x.key.Tenant, items, x.start)
+	sealed, err := x.seals.Seal(x.key.Tenant, items, x.start)
 	if err != nil {
 		return nil, fmt.Errorf("sealing: %w", err)
 	}
 	after := 0
 	for _, item := range items {
-		after += tokensOf(item)
+		after += count.Tokens(item)
 	}
-	x.stats.add(func(s *Stats) { s.Compactions++ })
-	x.measure(&mCompaction, 1, aTenant.String(x.t.who.tenant))
-	x.s.Logger.InfoContext(r.Context(), "compaction in place of the vendor", "agent", x.agent.Name, "model", x.r.Model, "upstream", x.t.upstream.name, "before", x.tokens, "after", x.seen.state.Scale(after), "provider", by.provider, "outcome", by.outcome, "fallback", by.cause != "")
+	x.stats.Add(func(s *stats.Stats) { s.Compactions++ })
+	x.measure(&telemetry.Compactions, 1, telemetry.TenantKey.String(x.t.who.Tenant))
+	x.s.Logger.InfoContext(r.Context(), "compaction in place of the vendor", "agent", x.agent.Name, "model", x.r.Model, "upstream", x.t.upstream.Name, "before", x.tokens, "after", x.seen.state.Scale(after), "provider", by.provider, "outcome", by.outcome, "fallback", by.cause != "")
 	kind, body, err := compactionAnswer(x.t.compact, x.r, sealed, x.start)
 	return respond(r, http.StatusOK, kind, body), err
 }
@@ -253,17 +259,17 @@ func (s *settings) compactions() error {
 			errs = append(errs, fmt.Errorf("live: Compaction: there is no upstream %q", name))
 		}
 		switch c {
-		case "", CompactAuto, CompactUpstream, CompactGateway:
+		case "", upstream.CompactAuto, upstream.CompactUpstream, upstream.CompactGateway:
 		default:
-			errs = append(errs, fmt.Errorf("live: Compaction: %s: %q is none of %s, %s and %s", name, c, CompactAuto, CompactUpstream, CompactGateway))
+			errs = append(errs, fmt.Errorf("live: Compaction: %s: %q is none of %s, %s and %s", name, c, upstream.CompactAuto, upstream.CompactUpstream, upstream.CompactGateway))
 		}
 	}
 	for name, u := range s.upstreams {
-		if u.compaction = s.Compaction[name]; name == chatGPT && u.compaction == "" {
-			u.compaction = s.Compaction["openai"]
+		if u.Compaction = s.Compaction[name]; name == upstream.ChatGPT && u.Compaction == "" {
+			u.Compaction = s.Compaction["openai"]
 		}
-		for _, address := range vendors {
-			u.vendors = u.vendors || strings.HasPrefix(address+"/", u.base.Scheme+"://"+u.base.Host+"/")
+		for _, address := range upstream.Vendors {
+			u.IsVendors = u.IsVendors || strings.HasPrefix(address+"/", u.Base.Scheme+"://"+u.Base.Host+"/")
 		}
 	}
 	return errors.Join(errs...)

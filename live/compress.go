@@ -16,8 +16,11 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
@@ -221,15 +224,15 @@ func (g *Gateway) jsonBody(w http.ResponseWriter, r *http.Request, s *settings, 
 	b, leave, err := g.takeBody(r, s, t)
 	switch {
 	case err != nil:
-		compressFault(w, http.StatusBadRequest, invalidRequest, "the request could not be read: "+reason(err))
-	case b.rest != nil:
+		compressFault(w, http.StatusBadRequest, invalidRequest, "the request could not be read: "+upstream.Reason(err))
+	case b.Rest != nil:
 		compressFault(w, http.StatusRequestEntityTooLarge, invalidRequest, "the body has more than "+strconv.FormatInt(s.MaxBody, 10)+" bytes (serve.max_body)")
-	case b.decoded == nil:
+	case b.Decoded == nil:
 		compressFault(w, http.StatusUnsupportedMediaType, invalidRequest, "the Content-Encoding is unknown, or does not fit the body; use none, gzip or zstd")
-	case !json.Valid(b.decoded) || !rawjson.IsObject(bytes.TrimSpace(b.decoded)):
+	case !json.Valid(b.Decoded) || !rawjson.IsObject(bytes.TrimSpace(b.Decoded)):
 		compressFault(w, http.StatusBadRequest, invalidRequest, "the body is not a JSON object")
 	default:
-		return bytes.TrimSpace(b.decoded), leave
+		return bytes.TrimSpace(b.Decoded), leave
 	}
 	return nil, leave
 }
@@ -306,7 +309,7 @@ func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, 
 		compressFault(w, http.StatusBadRequest, invalidRequest, err.Error())
 		return nil
 	}
-	g.stats.add(func(s *Stats) { s.Requests++ })
+	g.stats.Add(func(s *stats.Stats) { s.Requests++ })
 	var answer *compressed
 	err = g.safely("compress", func() (err error) {
 		answer, err = x.compress(r, q)
@@ -331,11 +334,11 @@ func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, 
 		}
 	}
 	if answer.session = q.id; !x.altered {
-		g.stats.add(func(s *Stats) { s.Passed++ })
+		g.stats.Add(func(s *stats.Stats) { s.Passed++ })
 	}
 	for _, i := range slices.Backward(q.added) {
 		if len(answer.messages) > len(messages) {
-			n := tokensOf(answer.messages[i])
+			n := count.Tokens(answer.messages[i])
 			answer.messages = slices.Delete(answer.messages, i, i+1)
 			answer.before, answer.after = answer.before-n, answer.after-n
 		}

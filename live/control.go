@@ -18,6 +18,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/plain"
@@ -350,9 +351,9 @@ func (c *claim) unordered(o *Order) {
 // reasonOf returns, as one line, why a condensation that was ordered had no result.
 func reasonOf(err error) string {
 	if errors.Is(err, errNotDue) {
-		return shown(strings.TrimPrefix(err.Error(), errNotDue.Error()+": "))
+		return stats.Shown(strings.TrimPrefix(err.Error(), errNotDue.Error()+": "))
 	}
-	return shown(err.Error())
+	return stats.Shown(err.Error())
 }
 
 // protected returns the request's pins combined with the user's protections.

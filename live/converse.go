@@ -15,8 +15,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/payload"
+	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/live/telemetry"
+	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/mcpserver"
 	"github.com/condensehq/condense/internal/plain"
@@ -49,7 +54,7 @@ type exchange struct {
 	calls    bool   // the client asks for a condensation, and waits for it
 	pins     pins
 	guessed  bool // the request does not say how the model thinks, and r.Thinking is assumed
-	epoch    *Epoch
+	epoch    *stats.Epoch
 	journal  []byte         // the epoch's, for Options.Watch
 	undone   bool           // next undoes the last epoch
 	obeys    *Order         // the user's order with its outcome, still to be stored; nil if there is none
@@ -63,9 +68,9 @@ type exchange struct {
 	lost     int  // times that another gateway decided first
 	durable  bool // the view has new content, so the state must be stored before it is sent
 
-	received []byte  // the body as it came
-	sent     []byte  // nil if the received body is sent unchanged
-	weight   *weight // of a request that is no turn of a conversation
+	received []byte          // the body as it came
+	sent     []byte          // nil if the received body is sent unchanged
+	weight   *payload.Weight // of a request that is no turn of a conversation
 	watcher  *watcher
 	status   int          // of the answer
 	free     bool         // the answer is the gateway's own
@@ -89,27 +94,27 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			status = http.StatusRequestTimeout
 		}
-		t.refuse(w, status, "condense: the request could not be read: "+reason(err))
+		t.refuse(w, status, "condense: the request could not be read: "+upstream.Reason(err))
 		return
 	}
-	g.stats.add(func(s *Stats) { s.Requests++ })
+	g.stats.Add(func(s *stats.Stats) { s.Requests++ })
 	out := r.Clone(r.Context())
-	b.fill(out, r.Body)
-	opened, err := g.open(s, t, r.Header, b.decoded)
+	b.Fill(out, r.Body)
+	opened, err := g.open(s, t, r.Header, b.Decoded)
 	if err != nil {
 		t.refuse(w, http.StatusBadRequest, "condense: the compaction in this request cannot be opened: "+err.Error()+". Go back to before it, or begin a new session")
 		return
 	}
-	if len(opened) != len(b.decoded) || !bytes.Equal(opened, b.decoded) {
-		b.decoded = opened
-		replaceBody(out, opened)
+	if len(opened) != len(b.Decoded) || !bytes.Equal(opened, b.Decoded) {
+		b.Decoded = opened
+		payload.Replace(out, opened)
 	}
 	read := time.Now()
 	x := g.exchange(r, s, t, b)
-	g.measure(&mProcessing, time.Since(read).Seconds(), aAPI.String(t.kind()))
+	g.measure(&telemetry.Processing, time.Since(read).Seconds(), telemetry.APIKey.String(t.kind()))
 	leave() // the vendor may take long
 	if x == nil {
-		g.stats.add(func(s *Stats) { s.Passed++ })
+		g.stats.Add(func(s *stats.Stats) { s.Passed++ })
 		s.forward(w, out, t, nil)
 		return
 	}
@@ -126,12 +131,12 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 		if x.altered {
 			x.sent = x.r.With(x.view)
 		}
-		replaceBody(out, x.sent)
+		payload.Replace(out, x.sent)
 		if x.equipped != nil {
 			out.Header.Set("Accept-Encoding", "identity") // the answer is read
 		}
 	} else {
-		g.stats.add(func(s *Stats) { s.Passed++ })
+		g.stats.Add(func(s *stats.Stats) { s.Passed++ })
 	}
 	s.forward(w, out, t, &sender{x})
 }
@@ -140,24 +145,24 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 const longestNote = time.Minute
 
 // exchange decides which messages to send in place of the request's own. It returns nil if the body is empty.
-func (g *Gateway) exchange(r *http.Request, s *settings, t *target, b *body) *exchange {
-	if len(b.raw) == 0 {
+func (g *Gateway) exchange(r *http.Request, s *settings, t *target, b *payload.Body) *exchange {
+	if len(b.Raw) == 0 {
 		return nil
 	}
-	x := &exchange{Gateway: g, s: s, t: t, start: s.Now(), received: b.decoded, weight: b.weight}
+	x := &exchange{Gateway: g, s: s, t: t, start: s.Now(), received: b.Decoded, weight: b.Weight}
 	if x.weight == nil {
-		if err := g.safely("request", func() error { return x.read(r, b.decoded) }); err != nil {
+		if err := g.safely("request", func() error { return x.read(r, b.Decoded) }); err != nil {
 			g.fault("request", err)
 			x.frozen()
 		}
 	}
-	x.media = mediaTokens(b.decoded)
+	x.media = count.Media(b.Decoded)
 	if x.claim == nil && x.seen == nil && x.weight == nil { // every request's cost is counted
-		x.weight = &weight{}
+		x.weight = &payload.Weight{}
 		if x.r == nil {
-			x.weight = weigh(b.decoded)
+			x.weight = payload.Weigh(b.Decoded)
 		}
-		x.weight.counted = tokensOf(b.decoded)
+		x.weight.Counted = count.Tokens(b.Decoded)
 	}
 	if x.r == nil {
 		x.r = &wire.Request{API: wire.API(t.api)}
@@ -188,7 +193,7 @@ func (g *Gateway) fault(kind string, err error) {
 	if errors.Is(err, context.Canceled) {
 		return // the client has disconnected
 	}
-	g.stats.fault(kind)
+	g.stats.Fault(kind)
 	if errors.Is(err, store.ErrAway) {
 		g.away.begin(g, err)
 		return
@@ -321,7 +326,7 @@ func (x *exchange) planOf(s *lineage.State) plan {
 	for i := 0; i < len(p.view) && !p.altered; i++ {
 		p.altered = !bytes.Equal(p.view[i], x.r.Messages[i].Raw)
 	}
-	p.ours = s.Count(x.r, x.rolling, tokensOf)
+	p.ours = s.Count(x.r, x.rolling, count.Tokens)
 	p.tokens = s.Estimate(p.ours)
 	p.original = p.ours
 	if p.altered {
@@ -337,7 +342,7 @@ func untouched(r *wire.Request) int {
 		if m := &r.Messages[i]; m.Tokens > 0 {
 			n += m.Tokens
 		} else {
-			n += tokensOf(m.Raw)
+			n += count.Tokens(m.Raw)
 		}
 	}
 	return n
@@ -439,7 +444,7 @@ func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
 			x.announce()
 		}
 		if x.undone {
-			x.stats.add(func(s *Stats) { s.Undone++ })
+			x.stats.Add(func(s *stats.Stats) { s.Undone++ })
 		}
 		x.reportOrder(ctx)
 		return nil
@@ -457,7 +462,7 @@ func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
 	if (full || errors.Is(err, store.ErrFull)) && x.recalls { // try again without handles, which need no originals
 		x.recalls = false
 		unchanged := *before
-		x.stats.fault("recall_full")
+		x.stats.Fault("recall_full")
 		overflow := x.epoch != nil && x.epoch.Reason == overflowed
 		c.entry, c.based, c.over, c.state, c.keep, x.kept, x.next, x.ingested, x.epoch, x.undone, x.obeys = old, based, nil, &unchanged, nil, nil, nil, 0, nil, false, nil
 		x.plan = x.planOf(c.state)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/stats"
+	"github.com/condensehq/condense/internal/live/telemetry"
 )
 
 // An occasion is a reason to begin an epoch with a request.
@@ -70,7 +72,7 @@ func (x *exchange) occasion(ctx context.Context, overflow bool) (*occasion, erro
 // beginEpoch makes the condensation for an occasion the view of the request. again reports that another attempt should
 // follow.
 func (x *exchange) beginEpoch(ctx context.Context, o *occasion) (again bool, err error) {
-	ctx, span := x.telemetry.tracer.Start(ctx, "condense", trace.WithAttributes(aReason.String(string(o.decision.Reason)), aMode.String(cmp.Or(x.mode, x.profile))))
+	ctx, span := x.telemetry.Tracer.Start(ctx, "condense", trace.WithAttributes(telemetry.ReasonKey.String(string(o.decision.Reason)), telemetry.ModeKey.String(cmp.Or(x.mode, x.profile))))
 	defer span.End()
 	if x.recalls {
 		n, err := x.store.KeptBytes(ctx)
@@ -216,7 +218,7 @@ func (x *exchange) adopt(o *occasion, p *prepared, next *lineage.State, trial pl
 	predicted := *next.Epoch // the chain did its best, so its result is the prediction
 	predicted.After, next.Epoch = x.tokens, &predicted
 	x.next, x.journal, x.made = next, p.journal, p
-	x.epoch = &Epoch{
+	x.epoch = &stats.Epoch{
 		Time: x.start, Agent: x.agent.Name, Model: x.r.Model, Lineage: x.claim.conversation, Reason: string(o.decision.Reason),
 		Before: before, After: x.tokens, Turns: o.decision.Turns, Millis: float64(time.Since(o.began).Microseconds()) / 1000, Observed: x.s.Observe,
 		Provider: p.maker.provider, Outcome: p.maker.outcome, Fallback: p.maker.cause != "", Cause: p.maker.cause,
@@ -269,7 +271,7 @@ const overflowed = "overflow"
 // announce counts an epoch and logs it.
 func (x *exchange) announce() {
 	e := x.epoch
-	x.stats.epoch(*e)
+	x.stats.Epoch(*e)
 	x.condensed(e)
 	x.watch()
 	x.s.audit("epoch", x.t.who, "agent", e.Agent, "lineage", e.Lineage, "reason", e.Reason, "before", e.Before, "after", e.After, "observed", e.Observed)

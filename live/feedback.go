@@ -9,7 +9,11 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/live/count"
+	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/live/telemetry"
+	"github.com/condensehq/condense/internal/live/tenant"
 	"github.com/condensehq/condense/internal/recall"
 )
 
@@ -67,28 +71,28 @@ func passesOf(r *condense.Report) map[string]string {
 
 // recalled counts pieces recalled in the conversation of key. id is the ID of its record; empty if unknown.
 func (g *Gateway) recalled(key store.Key, id string, pieces []recall.Piece, bytes int) {
-	var kinds []Recalled
+	var kinds []stats.Recalled
 	for i := range pieces {
 		what := pieces[i].What
-		kinds = append(kinds, Recalled{What: strings.ToValidUTF8(what[:min(len(what), longestTag)], ""), Pass: g.passes.get(pieces[i].Handle), Count: 1})
+		kinds = append(kinds, stats.Recalled{What: strings.ToValidUTF8(what[:min(len(what), longestTag)], ""), Pass: g.passes.get(pieces[i].Handle), Count: 1})
 	}
 	if len(kinds) > 0 {
-		kinds[0].Tokens = bytes / bytesPerToken
+		kinds[0].Tokens = bytes / count.BytesPerToken
 	}
-	g.stats.add(func(s *Stats) {
+	g.stats.Add(func(s *stats.Stats) {
 		s.Recalls++
-		s.Tokens.Recalled += bytes / bytesPerToken
-		s.Recalled = added(s.Recalled, kinds)
+		s.Tokens.Recalled += bytes / count.BytesPerToken
+		s.Recalled = stats.AddRecalled(s.Recalled, kinds)
 	})
 	if w := g.current.Load().Watch; w != nil {
 		if conversation, epoch := g.recordOf(key, id); conversation != "" {
-			g.watched(func() { w.Recall(conversation, epoch, bytes/bytesPerToken) })
+			g.watched(func() { w.Recall(conversation, epoch, bytes/count.BytesPerToken) })
 		}
 	}
-	tenant := aTenant.String(tenantOf(key.Tenant))
-	g.measure(&mRecalls, 1, tenant)
-	g.measure(&mTokens, float64(bytes/bytesPerToken), tenant, aType.String("recalled"))
-	g.current.Load().audit("recall", caller{tenant: tenantOf(key.Tenant)}, "pieces", len(pieces), "bytes", bytes)
+	of := telemetry.TenantKey.String(tenantOf(key.Tenant))
+	g.measure(&telemetry.Recalls, 1, of)
+	g.measure(&telemetry.Tokens, float64(bytes/count.BytesPerToken), of, telemetry.TypeKey.String("recalled"))
+	g.current.Load().audit("recall", tenant.Caller{Tenant: tenantOf(key.Tenant)}, "pieces", len(pieces), "bytes", bytes)
 	g.current.Load().Logger.Info("recalled", "pieces", len(pieces), "bytes", bytes)
 }
 
@@ -133,7 +137,7 @@ func (g *Gateway) saving(spent *store.Record) {
 		done = s.Requests + s.Recalls
 		s.Epochs = nil
 		var err error
-		if r.Data, err = json.Marshal(saved{s}); err == nil {
+		if r.Data, err = json.Marshal(stats.Saved{Stats: s}); err == nil {
 			r.Updated = g.current.Load().Now()
 			err = store.SaveOwn(ctx, g.store, r)
 		}
@@ -155,8 +159,8 @@ func (g *Gateway) saving(spent *store.Record) {
 
 // StoredStats returns the stored statistics of all gateways that use the store at address. Each saves them every
 // minute and when it ends.
-func StoredStats(ctx context.Context, address string) (Stats, error) {
-	sum := Stats{Errors: map[string]int{}, Epochs: []Epoch{}, Attempts: []Attempt{}}
+func StoredStats(ctx context.Context, address string) (stats.Stats, error) {
+	sum := stats.Stats{Errors: map[string]int{}, Epochs: []stats.Epoch{}, Attempts: []stats.Attempt{}}
 	db, err := store.Open(ctx, address)
 	if err != nil {
 		return sum, err
@@ -170,11 +174,11 @@ func StoredStats(ctx context.Context, address string) (Stats, error) {
 		if r.Damaged {
 			continue
 		}
-		var s saved
+		var s stats.Saved
 		if err := json.Unmarshal(r.Data, &s); err != nil {
 			return sum, err
 		}
-		sum.add(&s.Stats)
+		sum.Add(&s.Stats)
 	}
 	return sum, nil
 }

@@ -6,11 +6,13 @@ import (
 	"net/http/httputil"
 	"strings"
 	"sync"
+
+	"github.com/condensehq/condense/internal/live/upstream"
 )
 
 // CheckUpstream returns an error if an entry of [Options].Upstreams is invalid.
 func CheckUpstream(name, address string) error {
-	_, err := newUpstream(name, address)
+	_, err := upstream.New(name, address)
 	return err
 }
 
@@ -18,7 +20,7 @@ func CheckUpstream(name, address string) error {
 // of the transport.
 func (s *settings) forward(w http.ResponseWriter, r *http.Request, t *target, via http.RoundTripper) {
 	u := t.upstream
-	to, err := u.address(t.path, t.endpoint.Unversioned, r.URL.RawQuery)
+	to, err := u.Address(t.path, t.endpoint.Unversioned, r.URL.RawQuery)
 	if err != nil {
 		t.refuse(w, http.StatusBadRequest, "condense: the path of the request is invalid")
 		return
@@ -55,9 +57,9 @@ func (s *settings) forward(w http.ResponseWriter, r *http.Request, t *target, vi
 				panic(http.ErrAbortHandler)
 			}
 			if o, ok := w.(*outcome); ok {
-				o.unsent = reason(err)
+				o.unsent = upstream.Reason(err)
 			}
-			t.refuse(w, http.StatusBadGateway, "condense: upstream "+u.name+" cannot be reached: "+reason(err))
+			t.refuse(w, http.StatusBadGateway, "condense: upstream "+u.Name+" cannot be reached: "+upstream.Reason(err))
 		},
 	}
 	p.ServeHTTP(w, r)

@@ -10,6 +10,7 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/epoch"
+	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/rawjson"
@@ -125,7 +126,7 @@ func (j *job) attempt(ctx context.Context, host *condense.Host, to extent, keep 
 		kept = append(kept, m.ID)
 	}
 	if keep < len(view) { // otherwise everything was tried
-		for _, i := range recall.Fresh(view[:max(0, keep)], j.block, j.target/2*bytesPerToken) {
+		for _, i := range recall.Fresh(view[:max(0, keep)], j.block, j.target/2*count.BytesPerToken) {
 			kept = append(kept, view[i].ID)
 		}
 	}

@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/live/tenant"
 )
 
 // limitsFor returns the limits of a tenant.
-func (s *settings) limitsFor(tenant string) Limits {
+func (s *settings) limitsFor(tenant string) tenant.Limits {
 	if l, ok := s.Tenants[tenant]; ok {
 		return l
 	}
@@ -22,33 +23,33 @@ func (s *settings) limitsFor(tenant string) Limits {
 
 // answerDenied refuses a request. Clients of both vendors obey Retry-After if it is short and retry at once if it is long;
 // X-Should-Retry then tells them not to.
-func answerDenied(w http.ResponseWriter, t *target, no *denied) {
-	w.Header().Set("Retry-After", strconv.Itoa(int(no.wait.Seconds())))
-	if no.wait > time.Minute {
+func answerDenied(w http.ResponseWriter, t *target, no *tenant.Denied) {
+	w.Header().Set("Retry-After", strconv.Itoa(int(no.Wait.Seconds())))
+	if no.Wait > time.Minute {
 		w.Header().Set("X-Should-Retry", "false")
 	}
-	t.refuse(w, http.StatusTooManyRequests, no.text)
+	t.refuse(w, http.StatusTooManyRequests, no.Text)
 }
 
 // received counts n bytes of a request.
-func (g *Gateway) received(c caller, n int) {
+func (g *Gateway) received(c tenant.Caller, n int) {
 	// Use the current settings: a request that began before a reload must not bring the old limits back.
 	s := g.current.Load()
-	g.tenants.received(c.tenant, s.limitsFor(c.tenant), s.Now(), n)
+	g.tenants.Received(c.Tenant, s.limitsFor(c.Tenant), s.Now(), n)
 }
 
 // paid adds the cost of an answer, in US dollars, to the tenant's usage.
 func (x *exchange) paid(cost float64) {
 	if cost > 0 {
-		x.tenants.paid(x.t.who.tenant, x.current.Load().limitsFor(x.t.who.tenant), x.s.Now(), cost)
+		x.tenants.Paid(x.t.who.Tenant, x.current.Load().limitsFor(x.t.who.Tenant), x.s.Now(), cost)
 	}
 }
 
 // mayAsk reports whether the tenant may have one more condensation by a language model today. If so, it counts that
 // condensation.
 func (x *exchange) mayAsk() bool {
-	name := x.t.who.tenant
-	may := x.tenants.mayAsk(name, x.current.Load().limitsFor(name), x.s.Now(), x.s.limitsFor(name).ModelEpochs)
+	name := x.t.who.Tenant
+	may := x.tenants.MayAsk(name, x.current.Load().limitsFor(name), x.s.Now(), x.s.limitsFor(name).ModelEpochs)
 	if !may {
 		x.limited(x.t.who, "model_epochs")
 	}
@@ -57,7 +58,7 @@ func (x *exchange) mayAsk() bool {
 
 // share saves the usage of the tenants, and reads the usage that other gateways have saved.
 func (g *Gateway) share(ctx context.Context, r *store.Record) error {
-	return g.tenants.share(ctx, g.store, r, g.current.Load().Now(), func(name string) Limits { return g.current.Load().limitsFor(name) })
+	return g.tenants.Share(ctx, g.store, r, g.current.Load().Now(), func(name string) tenant.Limits { return g.current.Load().limitsFor(name) })
 }
 
 // tenantOf returns the name of the tenant in a record's key; empty if there is none.

@@ -13,6 +13,7 @@ import (
 	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/internal/catalog"
 	"github.com/condensehq/condense/internal/epoch"
+	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/model"
 )
@@ -130,16 +131,16 @@ type binding struct {
 func (b *binding) has(x *exchange) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return x.t.upstream != nil && b.of[windowKey{x.t.upstream.base.String(), x.r.Model}]
+	return x.t.upstream != nil && b.of[windowKey{x.t.upstream.Base.String(), x.r.Model}]
 }
 
 func (b *binding) add(x *exchange) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.of == nil || len(b.of) >= mostWindows {
+	if b.of == nil || len(b.of) >= stats.MostWindows {
 		b.of = map[windowKey]bool{}
 	}
-	b.of[windowKey{x.t.upstream.base.String(), x.r.Model}] = true
+	b.of[windowKey{x.t.upstream.Base.String(), x.r.Model}] = true
 }
 
 // modelOf returns the entry of a model, by its name in the section models, its ID, or its name in the table; nil if

@@ -6,7 +6,10 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/epoch"
+	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/stats"
+	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
@@ -19,7 +22,7 @@ type shadow struct {
 // count adds an answer to the statistics. The vendor's count takes precedence over the gateway's.
 func (x *exchange) count(a wire.Answer) {
 	if a.ErrorType != "" {
-		x.stats.fault("vendor_" + kindOf(a.ErrorType))
+		x.stats.Fault("vendor_" + kindOf(a.ErrorType))
 	}
 	if x.free || x.t.count { // vendors do not charge for counting tokens
 		return
@@ -65,7 +68,7 @@ func (x *exchange) bill(a wire.Answer, b bill) {
 			})
 		})
 	}
-	x.stats.add(func(s *Stats) {
+	x.stats.Add(func(s *stats.Stats) {
 		t := &s.Tokens
 		t.Received += b.received
 		t.CacheRead += a.CacheRead
@@ -74,7 +77,7 @@ func (x *exchange) bill(a wire.Answer, b bill) {
 		s.Cost += b.paid
 		if x.s.Observe {
 			t.Sent += b.received
-			o := s.observed()
+			o := s.Hypothetical()
 			o.Sent += b.sent
 			o.Saved += b.received - b.sent
 			o.CostSaved += b.saved
@@ -93,7 +96,7 @@ func (x *exchange) bill(a wire.Answer, b bill) {
 			s.Estimated++
 		}
 		if x.s.Observe {
-			s.observed().Ingested += x.ingested
+			s.Hypothetical().Ingested += x.ingested
 		} else {
 			s.Ingested += x.ingested
 		}
@@ -125,7 +128,7 @@ func (x *exchange) estimated(a wire.Answer) (wire.Answer, bool) {
 		return a, false
 	}
 	if x.watcher != nil {
-		a.Output = max(a.Output, (x.watcher.size()+bytesPerToken-1)/bytesPerToken)
+		a.Output = max(a.Output, (x.watcher.size()+count.BytesPerToken-1)/count.BytesPerToken)
 	}
 	return a, true
 }
@@ -135,7 +138,7 @@ func (x *exchange) size(answered string) int {
 	n := x.tokens
 	switch {
 	case x.claim == nil && x.seen == nil:
-		n = x.weight.tokens()
+		n = x.weight.Tokens()
 	case x.altered && x.s.Observe:
 		n = int(float64(n) * float64(x.original) / float64(x.ours))
 	}
@@ -150,15 +153,15 @@ func (x *exchange) size(answered string) int {
 // names the model differently.
 func (x *exchange) named(answered string) {
 	if x.r.Model == "" && x.weight != nil {
-		x.weight.mu.Lock()
-		name := x.weight.model.Model()
-		x.weight.mu.Unlock()
+		x.weight.Mu.Lock()
+		name := x.weight.Model.Model()
+		x.weight.Mu.Unlock()
 		if len(name) <= longestModel && name != "" {
 			x.r.Model = name
 			x.priced(name)
 		}
 	}
-	if _, known := x.prices(1); !known && answered != "" && len(answered) <= longestModel && (x.r.Model == "" || x.t.upstream.vendors) {
+	if _, known := x.prices(1); !known && answered != "" && len(answered) <= longestModel && (x.r.Model == "" || x.t.upstream.IsVendors) {
 		x.priced(answered)
 	}
 }
@@ -175,7 +178,7 @@ func began(s *lineage.State) time.Time {
 // send anything.
 func kindOf(s string) string {
 	const longest = 40
-	if !nameRule.MatchString(s) || len(s) > longest {
+	if !upstream.NameRule.MatchString(s) || len(s) > longest {
 		return "error"
 	}
 	return s

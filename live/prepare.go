@@ -72,7 +72,7 @@ func (x *exchange) prepareWith(j *job, run func(context.Context) (*prepared, err
 	if x.claim.busy() || x.life.Err() != nil {
 		return false
 	}
-	leave, ok := x.preparing.try(x.payer(), max(int64(len(x.r.Body)), mostPrepared/mostPreparing))
+	leave, ok := x.preparing.Try(x.payer(), max(int64(len(x.r.Body)), mostPrepared/mostPreparing))
 	return ok && x.begin(j, leave, run)
 }
 
@@ -123,7 +123,7 @@ var errNotEarly = errors.New("not early")
 // does not occupy one.
 func (x *exchange) alongside(ctx context.Context, j *job, to extent) (*prepared, error) {
 	inTurn := func(run func() (*prepared, error)) (*prepared, error) {
-		leave, err := x.idle.enter(ctx, x.payer(), 1)
+		leave, err := x.idle.Enter(ctx, x.payer(), 1)
 		if err != nil {
 			return nil, err
 		}

@@ -25,6 +25,7 @@ import (
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/mcpserver"
 	"github.com/condensehq/condense/internal/rawjson"
@@ -73,10 +74,10 @@ func (g *Gateway) readerOf(s *settings, t *target) string {
 		return ""
 	}
 	mac := hmac.New(sha256.New, g.secret)
-	if t.who.tenant == "" {
+	if t.who.Tenant == "" {
 		mac.Write([]byte("recall\x00" + secret))
 	} else { // so that another tenant with the same secret reads nothing
-		mac.Write([]byte("recall of a tenant\x00" + t.who.tenant + "\x00" + secret))
+		mac.Write([]byte("recall of a tenant\x00" + t.who.Tenant + "\x00" + secret))
 	}
 	const size = 16
 	return hex.EncodeToString(mac.Sum(nil)[:size])
@@ -627,7 +628,7 @@ func (g *Gateway) serveMCP(w http.ResponseWriter, r *http.Request, s *settings, 
 		if _, large := errors.AsType[*http.MaxBytesError](err); large {
 			status = http.StatusRequestEntityTooLarge
 		}
-		t.refuse(w, status, "condense: the request could not be read: "+reason(err))
+		t.refuse(w, status, "condense: the request could not be read: "+upstream.Reason(err))
 		return
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))

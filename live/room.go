@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/condensehq/condense/internal/live/payload"
 )
 
 const (
@@ -20,7 +22,7 @@ const (
 
 // takeBody reads the body of a request; a large one waits for room. leave is never nil, and must be called after the
 // body was inspected; further calls do nothing.
-func (g *Gateway) takeBody(r *http.Request, s *settings, t *target) (b *body, leave func(), err error) {
+func (g *Gateway) takeBody(r *http.Request, s *settings, t *target) (b *payload.Body, leave func(), err error) {
 	nothing := func() {}
 	room := func(size int64) func() {
 		if size < largeBody {
@@ -28,7 +30,7 @@ func (g *Gateway) takeBody(r *http.Request, s *settings, t *target) (b *body, le
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), longestWait)
 		defer cancel()
-		leave, err := g.bodies.enter(ctx, cmp.Or(t.who.tenant, g.tenant(t.who, credentials(t, r.Header), nil)), size)
+		leave, err := g.bodies.Enter(ctx, cmp.Or(t.who.Tenant, g.tenant(t.who, credentials(t, r.Header), nil)), size)
 		if err != nil {
 			return nothing // the client has gone, or has waited long enough
 		}
@@ -39,14 +41,14 @@ func (g *Gateway) takeBody(r *http.Request, s *settings, t *target) (b *body, le
 		leave = room(min(r.ContentLength, s.MaxBody))
 		slow := time.AfterFunc(slowBody, leave)
 		defer slow.Stop()
-		b, err = readBody(r, s.MaxBody)
+		b, err = payload.Read(r, s.MaxBody)
 		inTime = slow.Stop()
 	} else { // the size is known only after reading
-		b, err = readBody(r, s.MaxBody)
+		b, err = payload.Read(r, s.MaxBody)
 	}
 	if err == nil && !inTime {
 		leave()
-		leave = room(int64(len(b.decoded)))
+		leave = room(int64(len(b.Decoded)))
 	}
 	return b, leave, err
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/live/tenant"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/rawjson"
 )
@@ -96,11 +97,11 @@ type stored struct {
 // that later. A false claim gains nothing: conversations are found by their content, so a client that names another's
 // account only gets a condensation of messages that it sent itself. For a client with a tenant's token, the tenant's
 // name is part of the hash, and its prefix.
-func (g *Gateway) tenant(c caller, h http.Header, body []byte) string {
+func (g *Gateway) tenant(c tenant.Caller, h http.Header, body []byte) string {
 	mac, name := hmac.New(sha256.New, g.secret), ""
-	if c.tenant != "" {
-		name = c.tenant + ":"
-		mac.Write([]byte("tenant\x00" + c.tenant + "\x00"))
+	if c.Tenant != "" {
+		name = c.Tenant + ":"
+		mac.Write([]byte("tenant\x00" + c.Tenant + "\x00"))
 	}
 	account := ""
 	if agents.Subscription(h) {

@@ -14,13 +14,16 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/condensehq/condense/internal/live/stats"
+	"github.com/condensehq/condense/internal/live/telemetry"
+	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
 // measure adds v to a metric. Attribute values must never come from a request, except model names from the table or
 // the configuration.
-func (g *Gateway) measure(m *measure, v float64, of ...attribute.KeyValue) {
-	g.telemetry.add(g.life, m, v, of...)
+func (g *Gateway) measure(m *telemetry.Metric, v float64, of ...attribute.KeyValue) {
+	g.telemetry.Add(g.life, m, v, of...)
 }
 
 var modelRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,63}$`)
@@ -36,7 +39,7 @@ func (x *exchange) modelName() string {
 // began starts the span of a request, as a child of the client's span if the request names one.
 func (g *Gateway) began(r *http.Request, t *target) (*http.Request, trace.Span) {
 	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-	ctx, span := g.telemetry.tracer.Start(ctx, method(r)+" "+t.kind(), trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(aAPI.String(t.kind())))
+	ctx, span := g.telemetry.Tracer.Start(ctx, method(r)+" "+t.kind(), trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(telemetry.APIKey.String(t.kind())))
 	return r.WithContext(ctx), span
 }
 
@@ -46,13 +49,13 @@ func (g *Gateway) ended(t *target, o *outcome, span trace.Span) {
 	switch {
 	case o.refused != "":
 		result = "refused"
-		g.measure(&mRefusals, 1, aTenant.String(t.who.tenant), aLimit.String(o.refused))
+		g.measure(&telemetry.Refusals, 1, telemetry.TenantKey.String(t.who.Tenant), telemetry.LimitKey.String(o.refused))
 	case t.changed:
 		result = "changed"
 	}
 	status := o.code()
-	g.measure(&mRequests, 1, aTenant.String(t.who.tenant), aAPI.String(t.kind()), aOutcome.String(result), aStatus.Int(status))
-	span.SetAttributes(aTenant.String(t.who.tenant), aOutcome.String(result), aStatus.Int(status))
+	g.measure(&telemetry.Requests, 1, telemetry.TenantKey.String(t.who.Tenant), telemetry.APIKey.String(t.kind()), telemetry.OutcomeKey.String(result), telemetry.StatusKey.Int(status))
+	span.SetAttributes(telemetry.TenantKey.String(t.who.Tenant), telemetry.OutcomeKey.String(result), telemetry.StatusKey.Int(status))
 	if status >= http.StatusInternalServerError {
 		span.SetStatus(codes.Error, "")
 	}
@@ -62,19 +65,19 @@ func (g *Gateway) ended(t *target, o *outcome, span trace.Span) {
 // asks starts the span of a request to a vendor.
 func (x *exchange) asks(ctx context.Context) {
 	x.asked = time.Now()
-	_, x.span = x.telemetry.tracer.Start(ctx, "chat "+x.modelName(), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(x.about()...))
+	_, x.span = x.telemetry.Tracer.Start(ctx, "chat "+x.modelName(), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(x.about()...))
 }
 
 // about returns the attributes of a request to a vendor.
 func (x *exchange) about() []attribute.KeyValue {
-	vendor := speaksOpenAI
+	vendor := upstream.SpeaksOpenAI
 	switch {
 	case x.t.upstream != nil:
-		vendor = x.t.upstream.name
+		vendor = x.t.upstream.Name
 	case x.r != nil && x.r.API == wire.Messages: // the caller of /v1/compress asks the vendor itself
-		vendor = speaksAnthropic
+		vendor = upstream.SpeaksAnthropic
 	}
-	return []attribute.KeyValue{aOperation.String("chat"), aProvider.String(vendor), aModel.String(x.modelName())}
+	return []attribute.KeyValue{telemetry.OperationKey.String("chat"), telemetry.ProviderKey.String(vendor), telemetry.ModelKey.String(x.modelName())}
 }
 
 // answered ends and counts the span of a request to a vendor. A nil watcher means that there was no answer.
@@ -87,35 +90,35 @@ func (x *exchange) answered() {
 		failed = "unreachable"
 	} else {
 		a := x.watcher.answer()
-		x.span.SetAttributes(aInput.Int(a.Input), aOutput.Int(a.Output), aRead.Int(a.CacheRead), aWrite.Int(a.CacheWrite))
+		x.span.SetAttributes(telemetry.InputKey.Int(a.Input), telemetry.OutputKey.Int(a.Output), telemetry.ReadKey.Int(a.CacheRead), telemetry.WriteKey.Int(a.CacheWrite))
 		if failed = kindOf(a.ErrorType); a.ErrorType == "" {
 			failed = ""
 			if x.status >= http.StatusBadRequest {
 				failed = strconv.Itoa(x.status)
 			}
 		}
-		x.span.SetAttributes(aStatus.Int(x.status))
+		x.span.SetAttributes(telemetry.StatusKey.Int(x.status))
 	}
 	if x.claim != nil && x.claim.entry != nil {
-		x.span.SetAttributes(aSession.String(x.claim.conversation))
+		x.span.SetAttributes(telemetry.SessionKey.String(x.claim.conversation))
 	}
 	if failed != "" {
-		about = append(about, aError.String(failed))
-		x.span.SetAttributes(aError.String(failed))
+		about = append(about, telemetry.ErrorKey.String(failed))
+		x.span.SetAttributes(telemetry.ErrorKey.String(failed))
 		x.span.SetStatus(codes.Error, "")
 	}
-	x.measure(&mOperation, time.Since(x.asked).Seconds(), about...)
+	x.measure(&telemetry.Operation, time.Since(x.asked).Seconds(), about...)
 	x.span.End()
 }
 
 // used counts the usage that an answer reports.
 func (x *exchange) used(a wire.Answer, b bill) {
-	about, tenant := x.about(), aTenant.String(x.t.who.tenant)
+	about, tenant := x.about(), telemetry.TenantKey.String(x.t.who.Tenant)
 	if b.estimated {
-		x.measure(&mEstimated, 1, tenant, aModel.String(x.modelName()))
+		x.measure(&telemetry.Estimated, 1, tenant, telemetry.ModelKey.String(x.modelName()))
 	} else {
 		for kind, n := range map[string]int{"input": a.Input, "output": a.Output} {
-			x.measure(&mUsage, float64(n), append(slices.Clip(about), aTokenType.String(kind))...)
+			x.measure(&telemetry.Usage, float64(n), append(slices.Clip(about), telemetry.TokenTypeKey.String(kind))...)
 		}
 	}
 	tokens := map[string]int{"received": b.received, "sent": b.sent, "saved": b.received - b.sent, "cache_read": a.CacheRead, "cache_write": a.CacheWrite, "output": a.Output}
@@ -123,32 +126,32 @@ func (x *exchange) used(a wire.Answer, b bill) {
 		tokens["sent"], tokens["saved"], tokens["would_save"] = b.received, 0, b.received-b.sent
 	}
 	for kind, n := range tokens {
-		x.measure(&mTokens, float64(n), tenant, aType.String(kind))
+		x.measure(&telemetry.Tokens, float64(n), tenant, telemetry.TypeKey.String(kind))
 	}
 	switch {
 	case !b.known && b.again:
 	case !b.known:
-		x.measure(&mUnpriced, 1, tenant, aModel.String(x.modelName()))
+		x.measure(&telemetry.Unpriced, 1, tenant, telemetry.ModelKey.String(x.modelName()))
 	default:
-		x.measure(&mCost, b.paid, tenant, aModel.String(x.modelName()))
+		x.measure(&telemetry.Cost, b.paid, tenant, telemetry.ModelKey.String(x.modelName()))
 		if !x.s.Observe {
-			x.measure(&mSaved, b.saved, tenant)
+			x.measure(&telemetry.Saved, b.saved, tenant)
 		}
 	}
 	if x.ingested > 0 && !x.s.Observe && !b.again {
-		x.measure(&mResults, float64(x.ingested), tenant)
+		x.measure(&telemetry.Results, float64(x.ingested), tenant)
 	}
 }
 
 // condensed counts an epoch.
-func (x *exchange) condensed(e *Epoch) {
-	tenant, reason := aTenant.String(x.t.who.tenant), aReason.String(e.Reason)
-	mode := aMode.String(cmp.Or(x.mode, x.profile))
+func (x *exchange) condensed(e *stats.Epoch) {
+	tenant, reason := telemetry.TenantKey.String(x.t.who.Tenant), telemetry.ReasonKey.String(e.Reason)
+	mode := telemetry.ModeKey.String(cmp.Or(x.mode, x.profile))
 	if x.s.Observe {
-		x.measure(&mObserved, 1, tenant, reason, mode)
+		x.measure(&telemetry.Observed, 1, tenant, reason, mode)
 		return
 	}
-	x.measure(&mEpochs, 1, tenant, reason, mode)
-	x.measure(&mRemoved, float64(e.Before-e.After), tenant, reason, mode)
-	x.measure(&mEpoch, e.Millis/1000, reason) //nolint:mnd // milliseconds
+	x.measure(&telemetry.Epochs, 1, tenant, reason, mode)
+	x.measure(&telemetry.Removed, float64(e.Before-e.After), tenant, reason, mode)
+	x.measure(&telemetry.EpochDuration, e.Millis/1000, reason) //nolint:mnd // milliseconds
 }

@@ -14,8 +14,11 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/mcpserver"
 	"github.com/condensehq/condense/internal/rawjson"
@@ -237,9 +240,9 @@ func (x *exchange) answerCalls(r *http.Request, res *http.Response) (*http.Respo
 		}
 	}()
 	for {
-		body, err := readUpTo(s.body, x.s.MaxBody, res.ContentLength)
+		body, err := payload.ReadUpTo(s.body, x.s.MaxBody, res.ContentLength)
 		if passes = err == nil && int64(len(body)) > x.s.MaxBody; passes {
-			res.Body = readCloser{io.MultiReader(bytes.NewReader(body), s.body), s}
+			res.Body = payload.ReadCloser{Reader: io.MultiReader(bytes.NewReader(body), s.body), Closer: s}
 			return res, nil
 		}
 		_ = s.body.Close()
@@ -371,13 +374,13 @@ func (s *spliced) await() {
 			if s.err = io.EOF; s.r.Context().Err() != nil {
 				s.err = s.r.Context().Err()
 			}
-			s.out = s.splice.Failed(http.StatusBadGateway, wire.Refusal(s.x.r.API, http.StatusBadGateway, "condense: upstream "+s.x.t.upstream.name+" cannot be reached: "+reason(a.err)))
+			s.out = s.splice.Failed(http.StatusBadGateway, wire.Refusal(s.x.r.API, http.StatusBadGateway, "condense: upstream "+s.x.t.upstream.Name+" cannot be reached: "+upstream.Reason(a.err)))
 		case a.res.StatusCode != http.StatusOK:
 			head, _ := io.ReadAll(io.LimitReader(a.res.Body, mostRefusal))
 			_ = a.res.Body.Close()
 			s.body, s.err = http.NoBody, io.EOF
-			text, _ := decode(head, a.res.Header.Get("Content-Encoding"), mostRefusal)
-			s.x.stats.fault("recall_refused")
+			text, _ := payload.Decode(head, a.res.Header.Get("Content-Encoding"), mostRefusal)
+			s.x.stats.Fault("recall_refused")
 			s.out = s.splice.Failed(a.res.StatusCode, text)
 		default:
 			s.body, s.sink = a.res.Body, wire.Watch(s.x.r.API)
@@ -397,7 +400,7 @@ func (s *spliced) next(ctx context.Context) ([][]byte, error) {
 		if s.asked < mostRounds {
 			text, failed = x.recall(ctx, c)
 		}
-		if size := x.tokens + tokensOf(rawjson.Array(s.added)) + tokensOf(rawjson.Array(results)) + len(text)/bytesPerToken; size > x.policy.Limit+(x.policy.Window-x.policy.Limit)/2 {
+		if size := x.tokens + count.Tokens(rawjson.Array(s.added)) + count.Tokens(rawjson.Array(results)) + len(text)/count.BytesPerToken; size > x.policy.Limit+(x.policy.Window-x.policy.Limit)/2 {
 			text, failed = noRoom, true // the vendor would refuse the request, and the client would lose its answer
 		}
 		results = append(results, wire.Result(x.r.API, c.ID, text, failed))
@@ -422,7 +425,7 @@ func (s *spliced) next(ctx context.Context) ([][]byte, error) {
 // ask sends the vendor the next request for the same answer to the client.
 func (s *spliced) ask(messages [][]byte) (*http.Response, error) {
 	again := s.r.Clone(s.r.Context())
-	replaceBody(again, s.x.r.With(messages))
+	payload.Replace(again, s.x.r.With(messages))
 	return s.x.t.upstream.RoundTrip(again)
 }
 

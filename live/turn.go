@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/internal/live/stats"
 )
 
 const (
@@ -49,7 +50,7 @@ func (p *pace) stopped(tokens int, d time.Duration) {
 }
 
 // payer identifies who pays for a waiting request: the tenant, or without tokens the credential.
-func (x *exchange) payer() string { return cmp.Or(x.t.who.tenant, x.key.Tenant) }
+func (x *exchange) payer() string { return cmp.Or(x.t.who.Tenant, x.key.Tenant) }
 
 // inTurn runs a job that the request waits for. It first waits for its turn; then the chain has its share of the
 // deadline, which shrinks as more requests wait. A forced job must succeed, or the vendor refuses the request: if its
@@ -61,8 +62,8 @@ func (x *exchange) inTurn(all context.Context, j *job, forced bool) (*prepared, 
 		return nil, err
 	}
 	defer leave()
-	waiting, _ := x.bodies.waiting()
-	share := x.epochs.share(x.s.Deadline, waiting)
+	waiting, _ := x.bodies.Waiting()
+	share := x.epochs.Share(x.s.Deadline, waiting)
 	ctx, cancel := context.WithTimeout(all, share)
 	defer cancel()
 	p, err := x.paced(ctx, j, x.host, inline, &x.resolved.pace)
@@ -97,8 +98,8 @@ func (x *exchange) turnOf(ctx context.Context, forced bool) (leave func(), err e
 	}
 	limited, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	if leave, err = x.epochs.enter(limited, x.payer(), 1); err != nil && ctx.Err() == nil {
-		x.stats.fault("queue")
+	if leave, err = x.epochs.Enter(limited, x.payer(), 1); err != nil && ctx.Err() == nil {
+		x.stats.Fault("queue")
 		err = errQueue
 	}
 	return leave, err
@@ -158,12 +159,12 @@ const hurried = "too many requests waited for a condensation, or it took too lon
 func (x *exchange) truncate(all context.Context, j *job) (*prepared, error) {
 	ctx, cancel := context.WithTimeout(all, max(x.s.Deadline, defaultDeadline))
 	defer cancel()
-	x.stats.fault("queue")
+	x.stats.Fault("queue")
 	by := condense.Truncation
 	if len(x.resolved.Chain) > 0 {
 		by = x.resolved.Chain[0].Name
 	}
-	x.attempted(Attempt{Provider: by, Outcome: Replaced, Mode: cmp.Or(x.mode, x.profile), Reason: hurried})
+	x.attempted(stats.Attempt{Provider: by, Outcome: stats.Replaced, Mode: cmp.Or(x.mode, x.profile), Reason: hurried})
 	j.turn.Profile, j.turn.Mode = "", ""
 	p, err := j.run(ctx, x.truncation, whole)
 	if err == nil {

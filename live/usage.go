@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/rawjson"
 )
@@ -166,7 +167,7 @@ func (g *Gateway) serveUsage(w http.ResponseWriter, r *http.Request, s *settings
 // prompt is known, to the state.
 func (x *exchange) report(ctx context.Context, a wire.Answer) error {
 	if a.Input == 0 {
-		x.stats.add(func(s *Stats) {
+		x.stats.Add(func(s *stats.Stats) {
 			s.Tokens.CacheRead += a.CacheRead
 			s.Tokens.CacheWrite += a.CacheWrite
 			s.Tokens.Output += a.Output

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
@@ -46,7 +47,7 @@ type Turn struct {
 	Observe      bool
 	// Set only when an epoch begins, else nil. View is sent in place of Messages. Journal is the condensed
 	// conversation in the format condense; it begins with the result of the previous epoch, if any.
-	Epoch   *Epoch
+	Epoch   *stats.Epoch
 	View    [][]byte
 	Journal []byte
 }
@@ -127,7 +128,7 @@ func (x *exchange) shadows(t *Turn) {
 			defer func() { <-x.waiting }()
 			x.shading.Lock()
 			defer x.shading.Unlock()
-			for x.epochs.busy() && x.life.Err() == nil {
+			for x.epochs.Busy() && x.life.Err() == nil {
 				select {
 				case <-time.After(idle):
 				case <-x.life.Done():

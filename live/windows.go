@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/live/stats"
+	"github.com/condensehq/condense/internal/live/telemetry"
+	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
@@ -25,7 +28,7 @@ type windowKey struct{ base, model string }
 
 // A modelWindow is a model's window with the progress of asking the server. It is guarded by windows.mu.
 type modelWindow struct {
-	Window
+	stats.Window
 
 	said  bool // the warning is in the log
 	under bool // a question to the server is under way
@@ -59,18 +62,18 @@ func (x *exchange) windowOf(assumed int) int {
 	ws := &x.windows
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	w := ws.get(windowKey{u.base.String(), x.r.Model}, u.name)
+	w := ws.get(windowKey{u.Base.String(), x.r.Model}, u.Name)
 	if w == nil { // too many models
 		return cmp.Or(x.known, assumed)
 	}
-	if !u.nearby() {
+	if !u.Nearby() {
 		if x.known == 0 {
 			w.unknown(x.s.Logger, assumed)
 		}
 		return cmp.Or(x.known, assumed)
 	}
 	wait := latestAgain
-	if w.From != WindowServer && w.times < 10 { //nolint:mnd // then it is longer
+	if w.From != stats.WindowServer && w.times < 10 { //nolint:mnd // then it is longer
 		wait = min(wait, soonestAgain<<w.times)
 	}
 	if now := x.s.Now(); !w.under && (w.last.IsZero() || now.Sub(w.last) >= wait) {
@@ -80,7 +83,7 @@ func (x *exchange) windowOf(assumed int) int {
 		x.background.Go(func() { x.askWindow(u, w, model, known, assumed, log) })
 	}
 	// A usual window counts from the second answer on: a server that has loaded the model may know better.
-	if w.From == WindowServer || w.From == WindowUsual && w.times > 1 && !w.under {
+	if w.From == stats.WindowServer || w.From == stats.WindowUsual && w.times > 1 && !w.under {
 		return w.Tokens
 	}
 	return cmp.Or(x.known, assumed)
@@ -89,11 +92,11 @@ func (x *exchange) windowOf(assumed int) int {
 // get returns the entry of a model, new if there is none; nil if there are too many. The caller holds ws.mu.
 func (ws *windows) get(k windowKey, upstream string) *modelWindow {
 	w := ws.of[k]
-	if w == nil && len(ws.of) < mostWindows {
+	if w == nil && len(ws.of) < stats.MostWindows {
 		if ws.of == nil {
 			ws.of = map[windowKey]*modelWindow{}
 		}
-		w = &modelWindow{Window: Window{Upstream: upstream, Model: k.model}}
+		w = &modelWindow{Window: stats.Window{Upstream: upstream, Model: k.model}}
 		ws.of[k] = w
 	}
 	return w
@@ -101,7 +104,7 @@ func (ws *windows) get(k windowKey, upstream string) *modelWindow {
 
 // unknown notes that no source has the window, and logs that once. The caller holds windows.mu.
 func (w *modelWindow) unknown(log *slog.Logger, assumed int) {
-	w.Tokens, w.From = assumed, WindowNotKnown
+	w.Tokens, w.From = assumed, stats.WindowNotKnown
 	if w.said {
 		return
 	}
@@ -111,13 +114,13 @@ func (w *modelWindow) unknown(log *slog.Logger, assumed int) {
 }
 
 // askWindow asks a server for the window of a model, and stores the answer in w.
-func (g *Gateway) askWindow(u *upstream, w *modelWindow, model string, known, assumed int, log *slog.Logger) {
+func (g *Gateway) askWindow(u *upstream.Upstream, w *modelWindow, model string, known, assumed int, log *slog.Logger) {
 	tokens, from := 0, ""
 	err := g.safely("window", func() error {
 		ctx, cancel := context.WithTimeout(g.life, patienceWithServer)
 		defer cancel()
-		if u.private(ctx) {
-			tokens, from = u.askWindow(ctx, model)
+		if u.Private(ctx) {
+			tokens, from = u.AskWindow(ctx, model)
 		}
 		return nil
 	})
@@ -128,10 +131,10 @@ func (g *Gateway) askWindow(u *upstream, w *modelWindow, model string, known, as
 	case err != nil || g.life.Err() != nil:
 	case tokens > 0:
 		if w.Tokens != tokens || w.From != from {
-			log.Info("the server tells the window of a model", "model", model, "upstream", u.name, "window", tokens, "from", from)
+			log.Info("the server tells the window of a model", "model", model, "upstream", u.Name, "window", tokens, "from", from)
 		}
 		w.Tokens, w.From = tokens, from
-	case w.From == WindowServer: // the server does not answer now
+	case w.From == stats.WindowServer: // the server does not answer now
 	case known > 0:
 		w.Tokens, w.From = known, ""
 	default:
@@ -153,7 +156,7 @@ const (
 // truncated reports whether the server has silently cut the prompt of a turn, as local model servers do. Vendors refuse
 // such prompts instead. It also counts and logs the event.
 func (x *exchange) truncated(a wire.Answer) bool {
-	if x.t.upstream == nil || x.t.upstream.vendors || x.t.upstream.host.Of != "" || x.t.compress || !a.Complete {
+	if x.t.upstream == nil || x.t.upstream.IsVendors || x.t.upstream.Host.Of != "" || x.t.compress || !a.Complete {
 		return false
 	}
 	ours := x.ours
@@ -178,13 +181,13 @@ func (x *exchange) truncated(a wire.Answer) bool {
 		ws.cut = map[string]bool{}
 	}
 	ws.cut[x.claim.conversation] = true
-	w := ws.get(windowKey{x.t.upstream.base.String(), x.r.Model}, x.t.upstream.name)
+	w := ws.get(windowKey{x.t.upstream.Base.String(), x.r.Model}, x.t.upstream.Name)
 	if w == nil {
-		w = &modelWindow{Window: Window{Upstream: x.t.upstream.name, Model: x.r.Model}}
+		w = &modelWindow{Window: stats.Window{Upstream: x.t.upstream.Name, Model: x.r.Model}}
 	}
 	w.Truncated++
 	w.Taken, w.Counted, w.Tokens = a.Input, ours, cmp.Or(w.Tokens, x.policy.Window)
-	x.measure(&mTruncated, 1, aTenant.String(x.t.who.tenant), aModel.String(x.modelName()))
+	x.measure(&telemetry.Truncated, 1, telemetry.TenantKey.String(x.t.who.Tenant), telemetry.ModelKey.String(x.modelName()))
 	if first {
 		x.s.Logger.Warn("the server has cut a prompt: it counts far fewer tokens than were sent, and the model does not see the rest",
 			"model", w.Model, "upstream", w.Upstream, "taken", a.Input, "counted", ours, "window", x.policy.Window, "remedy", w.Remedy())
@@ -196,16 +199,16 @@ func (x *exchange) truncated(a wire.Answer) bool {
 type counted struct{ ours, theirs int }
 
 // known returns the windows to show in the status, sorted by upstream and model.
-func (ws *windows) known() []Window {
+func (ws *windows) known() []stats.Window {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	var all []Window
+	var all []stats.Window
 	for _, w := range ws.of {
 		if w.From != "" || w.Truncated > 0 {
 			all = append(all, w.Window)
 		}
 	}
-	slices.SortFunc(all, func(a, b Window) int {
+	slices.SortFunc(all, func(a, b stats.Window) int {
 		return cmp.Or(cmp.Compare(a.Upstream, b.Upstream), cmp.Compare(a.Model, b.Model))
 	})
 	return all

@@ -1,4 +1,4 @@
-package live
+package stats
 
 import (
 	"cmp"
@@ -50,9 +50,9 @@ const (
 	longestReason = 240 // bytes
 )
 
-// shown returns an error text that is safe to display: one line, without keys, and short. A provider's error can quote
+// Shown returns an error text that is safe to display: one line, without keys, and short. A provider's error can quote
 // anything.
-func shown(text string) string {
+func Shown(text string) string {
 	const read = 4 << 10 // bytes; the rest is ignored
 	text = secret.Redact(plain.Line(text[:min(len(text), read)]))
 	if len(text) > longestReason {
@@ -61,8 +61,8 @@ func shown(text string) string {
 	return text
 }
 
-// addAttempt returns all with a added to the entry of the same provider, outcome and mode, sorted by these.
-func addAttempt(all []Attempt, a *Attempt) []Attempt {
+// AddAttempt returns all with a added to the entry of the same provider, outcome and mode, sorted by these.
+func AddAttempt(all []Attempt, a *Attempt) []Attempt {
 	compare := func(x Attempt, y *Attempt) int {
 		return cmp.Or(cmp.Compare(x.Provider, y.Provider), cmp.Compare(x.Outcome, y.Outcome), cmp.Compare(x.Mode, y.Mode))
 	}
@@ -78,7 +78,7 @@ func addAttempt(all []Attempt, a *Attempt) []Attempt {
 	return all
 }
 
-func addUnreachable(all []Unreachable, n *Unreachable) []Unreachable {
+func AddUnreachable(all []Unreachable, n *Unreachable) []Unreachable {
 	i := slices.IndexFunc(all, func(u Unreachable) bool { return u.Upstream == n.Upstream && u.Address == n.Address })
 	switch {
 	case i >= 0:
@@ -91,8 +91,8 @@ func addUnreachable(all []Unreachable, n *Unreachable) []Unreachable {
 	return all
 }
 
-// causes remembers which causes of failures have been logged, and when.
-type causes struct {
+// Causes remembers which causes of failures have been logged, and when.
+type Causes struct {
 	mu sync.Mutex
 	of map[string]time.Time
 }
@@ -102,8 +102,8 @@ const (
 	namedAgain = time.Hour // an ongoing cause is logged again after this time
 )
 
-// first reports whether the cause of a failure should be logged now.
-func (c *causes) first(of, reason string, now time.Time) bool {
+// First reports whether the cause of a failure should be logged now.
+func (c *Causes) First(of, reason string, now time.Time) bool {
 	key := of + " " + causeOf(reason)
 	c.mu.Lock()
 	defer c.mu.Unlock()

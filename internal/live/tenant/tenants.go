@@ -1,4 +1,5 @@
-package live
+// Package tenant counts the requests, bytes and money of tenants, and limits them.
+package tenant
 
 import (
 	"context"
@@ -28,15 +29,15 @@ type Limits struct {
 	Cost float64
 }
 
-// A caller is the sender of a request. Without tokens for tenants, all callers are the same.
-type caller struct {
-	tenant string // name of the tenant; empty without tokens for tenants
-	token  string // ID of its token; empty if it needs none
-	admin  bool   // may see the gateway's own pages
+// A Caller is the sender of a request. Without tokens for tenants, all callers are the same.
+type Caller struct {
+	Tenant string // name of the tenant; empty without tokens for tenants
+	Token  string // ID of its token; empty if it needs none
+	Admin  bool   // may see the gateway's own pages
 }
 
 // Tenants holds the usage of every tenant.
-type tenants struct {
+type Tenants struct {
 	mu    sync.Mutex
 	of    map[string]*usage
 	dirty bool // usage changed since it was last saved
@@ -68,7 +69,7 @@ func (s spent) on(day string) spent {
 }
 
 // get returns the usage of a tenant, created if missing. The caller holds t.mu.
-func (t *tenants) get(name string, l Limits) *usage {
+func (t *Tenants) get(name string, l Limits) *usage {
 	u := t.of[name]
 	if u == nil {
 		if t.of == nil {
@@ -93,36 +94,36 @@ func (t *tenants) get(name string, l Limits) *usage {
 }
 
 // Denied describes a limit that is reached.
-type denied struct {
-	limit string // name of the limit: its key below serve.limits
-	text  string
-	wait  time.Duration
+type Denied struct {
+	Limit string // name of the limit: its key below serve.limits
+	Text  string
+	Wait  time.Duration
 }
 
 // busy is the retry delay after too many simultaneous requests: nobody knows when one of them ends.
 const busy = 5 * time.Second
 
-// enter counts a request until leave is called. If a limit refuses the request, no describes it.
-func (t *tenants) enter(c caller, l Limits, now time.Time) (leave func(), no *denied) {
+// Enter counts a request until leave is called. If a limit refuses the request, no describes it.
+func (t *Tenants) Enter(c Caller, l Limits, now time.Time) (leave func(), no *Denied) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	u := t.get(c.tenant, l)
+	u := t.get(c.Tenant, l)
 	switch today := u.today(now); {
 	case l.Concurrent > 0 && u.active >= l.Concurrent:
-		no = &denied{"concurrent", fmt.Sprintf("%d requests at the same time", l.Concurrent), busy}
+		no = &Denied{"concurrent", fmt.Sprintf("%d requests at the same time", l.Concurrent), busy}
 	case l.Cost > 0 && today.Cost >= l.Cost:
-		no = &denied{"cost", fmt.Sprintf("$%.2f per day (UTC)", l.Cost), untilTomorrow(now)}
+		no = &Denied{"cost", fmt.Sprintf("$%.2f per day (UTC)", l.Cost), untilTomorrow(now)}
 	case u.bytes.Limit() != rate.Inf && u.bytes.TokensAt(now) < 0:
-		no = &denied{"bytes", fmt.Sprintf("%d bytes per minute", l.Bytes), seconds(-u.bytes.TokensAt(now) / float64(u.bytes.Limit()))}
+		no = &Denied{"bytes", fmt.Sprintf("%d bytes per minute", l.Bytes), seconds(-u.bytes.TokensAt(now) / float64(u.bytes.Limit()))}
 	case !u.requests.AllowN(now, 1):
-		no = &denied{"requests", fmt.Sprintf("%d requests per minute", l.Requests), seconds((1 - u.requests.TokensAt(now)) / float64(u.requests.Limit()))}
+		no = &Denied{"requests", fmt.Sprintf("%d requests per minute", l.Requests), seconds((1 - u.requests.TokensAt(now)) / float64(u.requests.Limit()))}
 	}
 	if no != nil {
 		who := "this gateway"
-		if c.tenant != "" {
-			who = "tenant " + c.tenant
+		if c.Tenant != "" {
+			who = "tenant " + c.Tenant
 		}
-		no.text = fmt.Sprintf("condense: %s has reached its limit of %s; it may go on in %s, or with a higher serve.limits.%s, which is set by those who run the gateway", who, no.text, no.wait, no.limit)
+		no.Text = fmt.Sprintf("condense: %s has reached its limit of %s; it may go on in %s, or with a higher serve.limits.%s, which is set by those who run the gateway", who, no.Text, no.Wait, no.Limit)
 		return nil, no
 	}
 	u.active++
@@ -161,8 +162,8 @@ func (m *metered) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// received counts n bytes of a request.
-func (t *tenants) received(name string, l Limits, now time.Time, n int) {
+// Received counts n bytes of a request.
+func (t *Tenants) Received(name string, l Limits, now time.Time, n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	u := t.get(name, l)
@@ -171,8 +172,8 @@ func (t *tenants) received(name string, l Limits, now time.Time, n int) {
 	}
 }
 
-// paid adds the cost of an answer, in US dollars, to the usage of a tenant.
-func (t *tenants) paid(name string, l Limits, now time.Time, cost float64) {
+// Paid adds the cost of an answer, in US dollars, to the usage of a tenant.
+func (t *Tenants) Paid(name string, l Limits, now time.Time, cost float64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	u := t.get(name, l)
@@ -181,9 +182,9 @@ func (t *tenants) paid(name string, l Limits, now time.Time, cost float64) {
 	t.dirty = true
 }
 
-// mayAsk reports whether a tenant may have one more condensation by a language model today, of at most as many as most;
+// MayAsk reports whether a tenant may have one more condensation by a language model today, of at most as many as most;
 // 0 means any number. If so, it counts that condensation.
-func (t *tenants) mayAsk(name string, l Limits, now time.Time, most int) bool {
+func (t *Tenants) MayAsk(name string, l Limits, now time.Time, most int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	u := t.get(name, l)
@@ -196,8 +197,8 @@ func (t *tenants) mayAsk(name string, l Limits, now time.Time, most int) bool {
 	return true
 }
 
-// cost returns the sum that all tenants have spent at this gateway.
-func (t *tenants) cost() (sum float64) {
+// Cost returns the sum that all tenants have spent at this gateway.
+func (t *Tenants) Cost() (sum float64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, u := range t.of {
@@ -208,16 +209,16 @@ func (t *tenants) cost() (sum float64) {
 
 // usageKey is the store key of the tenants' usage. Each gateway writes its own record and reads the records of the
 // others.
-var usageKey = store.Key{Tenant: "usage"}
+var UsageKey = store.Key{Tenant: "usage"}
 
-// share saves the usage of the tenants at this gateway in r, and reads the usage recorded by others, including earlier
+// Share saves the usage of the tenants at this gateway in r, and reads the usage recorded by others, including earlier
 // runs of this gateway.
-func (t *tenants) share(ctx context.Context, in store.Store, r *store.Record, now time.Time, limits func(tenant string) Limits) error {
+func (t *Tenants) Share(ctx context.Context, in store.Store, r *store.Record, now time.Time, limits func(tenant string) Limits) error {
 	if err := t.save(ctx, in, r, now); err != nil {
 		return err
 	}
 	today := now.UTC().Format(day)
-	records, err := in.Load(ctx, usageKey)
+	records, err := in.Load(ctx, UsageKey)
 	if err != nil {
 		return err
 	}
@@ -241,7 +242,7 @@ func (t *tenants) share(ctx context.Context, in store.Store, r *store.Record, no
 }
 
 // save stores the usage of the tenants at this gateway, if it has changed.
-func (t *tenants) save(ctx context.Context, in store.Store, r *store.Record, now time.Time) error {
+func (t *Tenants) save(ctx context.Context, in store.Store, r *store.Record, now time.Time) error {
 	today := now.UTC().Format(day)
 	t.mu.Lock()
 	own, dirty := map[string]spent{}, t.dirty
@@ -267,3 +268,6 @@ func (t *tenants) save(ctx context.Context, in store.Store, r *store.Record, now
 	}
 	return err
 }
+
+// Meter returns body so that count is called with the number of bytes of each read.
+func Meter(body io.ReadCloser, count func(n int)) io.ReadCloser { return &metered{body, count} }

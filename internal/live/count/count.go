@@ -1,18 +1,19 @@
-package live
+// Package count estimates the tokens of JSON. The reports of vendors correct the estimates.
+package count
 
 import (
 	"bytes"
 )
 
 // bytesPerToken is typical of text and code with the usual tokenizers.
-const bytesPerToken = 4
+const BytesPerToken = 4
 
 // mediaSize is the size in tokens of a typical image.
 const mediaSize = 1600
 
-// tokensOf estimates the tokens of JSON; vendors' reports correct the estimate later. The data of an image or file
+// Tokens estimates the tokens of JSON; vendors' reports correct the estimate later. The data of an image or file
 // counts as one typical image. It runs in linear time for any input.
-func tokensOf(raw []byte) int {
+func Tokens(raw []byte) int {
 	const media = mediaSize
 	const near = 200 // in an Anthropic source, the data follows the mark and a short media type
 	n, size := 0, len(raw)
@@ -36,15 +37,15 @@ func tokensOf(raw []byte) int {
 			if end < 0 {
 				break
 			}
-			if end > media*bytesPerToken {
+			if end > media*BytesPerToken {
 				n += media
 				size -= end
 			}
 			rest = data[end:]
 		}
 	}
-	return n + (size+bytesPerToken-1)/bytesPerToken
+	return n + (size+BytesPerToken-1)/BytesPerToken
 }
 
-// mediaTokens estimates how many tokens of our count of a request are images and files.
-func mediaTokens(body []byte) int { return mediaSize * bytes.Count(body, []byte("base64")) }
+// Media estimates how many tokens of our count of a request are images and files.
+func Media(body []byte) int { return mediaSize * bytes.Count(body, []byte("base64")) }

@@ -1,4 +1,4 @@
-package live
+package stats
 
 import (
 	"fmt"
@@ -51,10 +51,10 @@ func addWindow(all []Window, w Window) []Window {
 		if all[i].From == WindowNotKnown {
 			all[i].From, all[i].Tokens = w.From, w.Tokens
 		}
-	case len(all) < mostWindows:
+	case len(all) < MostWindows:
 		all = append(all, w)
 	}
 	return all
 }
 
-const mostWindows = 200 // models remembered, because clients can name any number of them
+const MostWindows = 200 // models remembered, because clients can name any number of them

@@ -1,4 +1,5 @@
-package live
+// Package seal encrypts condensed messages, so that a client can keep them and only a gateway can read them.
+package seal
 
 import (
 	"crypto/aes"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -24,10 +26,10 @@ import (
 // additional data is the prefix. The key is HKDF-SHA256 of the store's secret for the prefix and the tenant. The
 // plaintext is zstd of {"at":"TIME","messages":[…]}.
 const (
-	sealedName   = "condense-"
-	sealedPrefix = sealedName + "1."
+	Name         = "condense-"
+	sealedPrefix = Name + "1."
 	sealedFor    = 365 * 24 * time.Hour
-	mostSealed   = 16 << 20 // size limit of the messages, in bytes
+	Most         = 16 << 20 // size limit of the messages, in bytes
 )
 
 var (
@@ -37,11 +39,11 @@ var (
 	errLarge   = errors.New("it is too large")
 )
 
-// A sealer seals compactions with the secret that it consists of.
-type sealer []byte
+// A Sealer seals compactions with the secret that it consists of.
+type Sealer []byte
 
 // sealing returns the cipher of a tenant.
-func (k sealer) sealing(tenant string) (cipher.AEAD, error) {
+func (k Sealer) sealing(tenant string) (cipher.AEAD, error) {
 	const bits = 256
 	key, err := hkdf.Key(sha256.New, k, nil, sealedPrefix+tenant, bits/8)
 	if err != nil {
@@ -54,10 +56,10 @@ func (k sealer) sealing(tenant string) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// seal returns messages as a sealed compaction. The error is errLarge if they exceed mostSealed.
-func (k sealer) seal(tenant string, messages [][]byte, now time.Time) (string, error) {
+// Seal returns messages as a sealed compaction. The error is errLarge if they exceed mostSealed.
+func (k Sealer) Seal(tenant string, messages [][]byte, now time.Time) (string, error) {
 	text := rawjson.Append(nil, `{"at":?,"messages":?}`, now, rawjson.Array(messages))
-	if len(text) > mostSealed {
+	if len(text) > Most {
 		return "", errLarge
 	}
 	aead, err := k.sealing(tenant)
@@ -72,9 +74,9 @@ func (k sealer) seal(tenant string, messages [][]byte, now time.Time) (string, e
 	return sealedPrefix + base64.RawURLEncoding.EncodeToString(box), nil
 }
 
-// unseal returns the messages of a sealed compaction, which must begin with sealedName. limit is the largest accepted
+// Unseal returns the messages of a sealed compaction, which must begin with sealedName. limit is the largest accepted
 // size in bytes.
-func (k sealer) unseal(tenant, sealed string, now time.Time, limit int64) ([][]byte, error) {
+func (k Sealer) Unseal(tenant, sealed string, now time.Time, limit int64) ([][]byte, error) {
 	rest, ok := strings.CutPrefix(sealed, sealedPrefix)
 	if !ok {
 		return nil, errNewer
@@ -91,7 +93,7 @@ func (k sealer) unseal(tenant, sealed string, now time.Time, limit int64) ([][]b
 	if err != nil {
 		return nil, errForeign
 	}
-	text, err := decode(packed, "zstd", min(limit, mostSealed))
+	text, err := payload.Decode(packed, "zstd", min(limit, Most))
 	if err != nil {
 		return nil, errLarge
 	}
@@ -101,16 +103,16 @@ func (k sealer) unseal(tenant, sealed string, now time.Time, limit int64) ([][]b
 	return slices.Collect(rawjson.Elements(rawjson.Field(text, "messages"))), nil
 }
 
-// sealedIn returns the content of item if it is a sealed compaction.
-func sealedIn(item []byte) (string, bool) {
-	if !isCompaction(item) {
+// In returns the content of item if it is a sealed compaction.
+func In(item []byte) (string, bool) {
+	if !IsCompaction(item) {
 		return "", false
 	}
 	sealed := rawjson.Text(rawjson.Field(item, "encrypted_content"))
-	return sealed, strings.HasPrefix(sealed, sealedName)
+	return sealed, strings.HasPrefix(sealed, Name)
 }
 
-func isCompaction(item []byte) bool {
+func IsCompaction(item []byte) bool {
 	switch rawjson.Text(rawjson.Field(item, "type")) {
 	case "compaction", "compaction_summary", "context_compaction":
 		return true

@@ -1,4 +1,5 @@
-package live
+// Package payload reads, decompresses and replaces the bodies of requests.
+package payload
 
 import (
 	"bytes"
@@ -17,80 +18,81 @@ import (
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/plain"
 )
 
-// A body is the body of a request.
-type body struct {
-	raw     []byte // as received
-	decoded []byte // raw, decompressed; the same slice if raw is not compressed; nil if it cannot be inspected
-	rest    io.Reader
-	weight  *weight // set if the body cannot be inspected
+// A Body is the body of a request.
+type Body struct {
+	Raw     []byte // as received
+	Decoded []byte // raw, decompressed; the same slice if raw is not compressed; nil if it cannot be inspected
+	Rest    io.Reader
+	Weight  *Weight // set if the body cannot be inspected
 }
 
-// A weight collects the model and the size of a body that cannot be inspected, to price it. It is written while the
+// A Weight collects the model and the size of a body that cannot be inspected, to price it. It is written while the
 // body is sent.
-type weight struct {
-	mu    sync.Mutex
-	model wire.ModelReader
+type Weight struct {
+	Mu    sync.Mutex
+	Model wire.ModelReader
 	bytes int
 
-	counted int // tokens, if the whole body is available; else 0
+	Counted int // tokens, if the whole body is available; else 0
 }
 
-func weigh(body []byte) *weight {
-	w := &weight{}
+func Weigh(body []byte) *Weight {
+	w := &Weight{}
 	_, _ = w.Write(body)
 	return w
 }
 
 // Write passes the next bytes of the body to the weight.
-func (w *weight) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (w *Weight) Write(p []byte) (int, error) {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
 	w.bytes += len(p)
-	return w.model.Write(p)
+	return w.Model.Write(p)
 }
 
-// tokens returns the estimated tokens of the body.
-func (w *weight) tokens() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return cmp.Or(w.counted, w.bytes/bytesPerToken)
+// Tokens returns the estimated tokens of the body.
+func (w *Weight) Tokens() int {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	return cmp.Or(w.Counted, w.bytes/count.BytesPerToken)
 }
 
-// readBody reads the body of r. The body is not decoded if it exceeds limit, before or after decompression, or has an
+// Read reads the body of r. The body is not decoded if it exceeds limit, before or after decompression, or has an
 // unknown encoding. The error is a read error.
-func readBody(r *http.Request, limit int64) (*body, error) {
-	raw, err := readUpTo(r.Body, limit, r.ContentLength)
+func Read(r *http.Request, limit int64) (*Body, error) {
+	raw, err := ReadUpTo(r.Body, limit, r.ContentLength)
 	if err != nil {
 		return nil, err
 	}
-	b := &body{raw: raw}
+	b := &Body{Raw: raw}
 	encoding := r.Header.Get("Content-Encoding")
 	if int64(len(raw)) > limit {
-		b.weight = weigh(raw)
-		b.rest = io.TeeReader(r.Body, b.weight)
+		b.Weight = Weigh(raw)
+		b.Rest = io.TeeReader(r.Body, b.Weight)
 		return b, nil
 	}
-	decoded, err := decode(raw, encoding, limit)
+	decoded, err := Decode(raw, encoding, limit)
 	if err == nil {
-		b.decoded = decoded
+		b.Decoded = decoded
 		return b, nil
 	}
 	if len(decoded) == 0 {
 		decoded = raw
 	}
-	b.weight = weigh(decoded) // it is forwarded unchanged
+	b.Weight = Weigh(decoded) // it is forwarded unchanged
 	return b, nil
 }
 
-// fill gives r the whole body as received. from is the client's body, for the unread rest and for Close.
-func (b *body) fill(r *http.Request, from io.ReadCloser) {
-	hold(r, b.raw)
-	if b.rest != nil {
-		r.Body, r.GetBody = readCloser{io.MultiReader(r.Body, b.rest), from}, nil
+// Fill gives r the whole body as received. from is the client's body, for the unread rest and for Close.
+func (b *Body) Fill(r *http.Request, from io.ReadCloser) {
+	hold(r, b.Raw)
+	if b.Rest != nil {
+		r.Body, r.GetBody = ReadCloser{io.MultiReader(r.Body, b.Rest), from}, nil
 	}
 }
 
@@ -117,7 +119,7 @@ func (p *passing) Read(to []byte) (int, error) {
 // Close does nothing: the body may still be read in the background.
 func (p *passing) Close() error { return nil }
 
-// A patient body fails if the client sends nothing for the time of patience. If w does not support read deadlines, it
+// A Patient body fails if the client sends nothing for the time of patience. If w does not support read deadlines, it
 // waits.
 type patient struct {
 	io.ReadCloser
@@ -134,8 +136,8 @@ func (p *patient) Read(to []byte) (int, error) {
 	return n, err
 }
 
-// readUpTo reads at most limit+1 bytes. size is the expected number of bytes, -1 if unknown.
-func readUpTo(r io.Reader, limit, size int64) ([]byte, error) {
+// ReadUpTo reads at most limit+1 bytes. size is the expected number of bytes, -1 if unknown.
+func ReadUpTo(r io.Reader, limit, size int64) ([]byte, error) {
 	var buf bytes.Buffer
 	if size >= 0 && size <= limit {
 		const spare = bytes.MinRead // otherwise the last read would double the buffer
@@ -145,9 +147,9 @@ func readUpTo(r io.Reader, limit, size int64) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-// decode decompresses at most limit bytes. After an error it returns the bytes decoded so far.
-func decode(raw []byte, encoding string, limit int64) ([]byte, error) {
-	from, err := decoder(raw, encoding, limit)
+// Decode decompresses at most limit bytes. After an error it returns the bytes decoded so far.
+func Decode(raw []byte, encoding string, limit int64) ([]byte, error) {
+	from, err := Decoder(raw, encoding, limit)
 	switch {
 	case err != nil:
 		return nil, err
@@ -155,15 +157,15 @@ func decode(raw []byte, encoding string, limit int64) ([]byte, error) {
 		return raw, nil
 	}
 	defer func() { _ = from.Close() }()
-	out, err := readUpTo(from, limit, -1)
+	out, err := ReadUpTo(from, limit, -1)
 	if err == nil && int64(len(out)) > limit {
 		err = fmt.Errorf("more than %d bytes after decompression", limit)
 	}
 	return out, err
 }
 
-// decoder returns a reader that decompresses raw within limit bytes of memory; nil if raw is not compressed.
-func decoder(raw []byte, encoding string, limit int64) (io.ReadCloser, error) {
+// Decoder returns a reader that decompresses raw within limit bytes of memory; nil if raw is not compressed.
+func Decoder(raw []byte, encoding string, limit int64) (io.ReadCloser, error) {
 	from := bytes.NewReader(raw)
 	switch strings.ToLower(strings.TrimSpace(encoding)) {
 	case "", "identity":
@@ -184,8 +186,8 @@ func decoder(raw []byte, encoding string, limit int64) (io.ReadCloser, error) {
 	return nil, fmt.Errorf("unknown content encoding %s", plain.Clip(encoding))
 }
 
-// replaceBody gives a request an uncompressed body, and adjusts its headers.
-func replaceBody(r *http.Request, body []byte) {
+// Replace gives a request an uncompressed body, and adjusts its headers.
+func Replace(r *http.Request, body []byte) {
 	hold(r, body)
 	r.ContentLength = int64(len(body))
 	r.TransferEncoding = nil
@@ -195,7 +197,12 @@ func replaceBody(r *http.Request, body []byte) {
 	}
 }
 
-type readCloser struct {
+type ReadCloser struct {
 	io.Reader
 	io.Closer
+}
+
+// Patiently returns body so that a read fails if the client sends nothing for the time of patience.
+func Patiently(body io.ReadCloser, w http.ResponseWriter, patience time.Duration) io.ReadCloser {
+	return &patient{body, http.NewResponseController(w), patience}
 }

@@ -1,4 +1,4 @@
-package live
+package upstream
 
 import (
 	"bufio"
@@ -11,23 +11,25 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/condensehq/condense/internal/live/stats"
 )
 
-// nearby reports whether an upstream can be a model server on this machine or its network. A host name can resolve to
+// Nearby reports whether an upstream can be a model server on this machine or its network. A host name can resolve to
 // any address, so private checks it before anything is sent.
-func (u *upstream) nearby() bool {
-	if u.vendors || u.host.Of != "" {
+func (u *Upstream) Nearby() bool {
+	if u.IsVendors || u.Host.Of != "" {
 		return false
 	}
-	ip := net.ParseIP(strings.Trim(u.base.Hostname(), "[]"))
+	ip := net.ParseIP(strings.Trim(u.Base.Hostname(), "[]"))
 	return ip == nil || inReach(ip)
 }
 
 func inReach(ip net.IP) bool { return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() }
 
-// private reports whether all addresses of an upstream are on this machine or its network.
-func (u *upstream) private(ctx context.Context) bool {
-	all, err := net.DefaultResolver.LookupIP(ctx, "ip", u.base.Hostname())
+// Private reports whether all addresses of an upstream are on this machine or its network.
+func (u *Upstream) Private(ctx context.Context) bool {
+	all, err := net.DefaultResolver.LookupIP(ctx, "ip", u.Base.Hostname())
 	return err == nil && len(all) > 0 && !slices.ContainsFunc(all, func(ip net.IP) bool { return !inReach(ip) })
 }
 
@@ -37,16 +39,16 @@ const mostTokensOfModel = 100_000_000 // more than any model takes
 // configured otherwise. Older versions do not report it.
 const usualContext = 4096
 
-// askWindow asks the server for the window of a model, with the endpoints of llama.cpp, Ollama, LM Studio, vLLM and
+// AskWindow asks the server for the window of a model, with the endpoints of llama.cpp, Ollama, LM Studio, vLLM and
 // SGLang in turn. It sends no credentials. It returns 0 if none of them answers.
-func (u *upstream) askWindow(ctx context.Context, model string) (tokens int, from string) {
+func (u *Upstream) AskWindow(ctx context.Context, model string) (tokens int, from string) {
 	var props struct {
 		Settings struct {
 			Context int `json:"n_ctx"`
 		} `json:"default_generation_settings"`
 	}
 	if u.asks(ctx, http.MethodGet, "/props", nil, &props); props.Settings.Context > 0 {
-		return props.Settings.Context, WindowServer
+		return props.Settings.Context, stats.WindowServer
 	}
 	if tokens, from = u.askOllama(ctx, model); tokens > 0 {
 		return tokens, from
@@ -63,7 +65,7 @@ func (u *upstream) askWindow(ctx context.Context, model string) (tokens int, fro
 		u.asks(ctx, http.MethodGet, path, nil, &listed)
 		for _, m := range listed.Data {
 			if n := max(m.Loaded, m.Most); m.ID == model && n > 0 {
-				return n, WindowServer
+				return n, stats.WindowServer
 			}
 		}
 	}
@@ -72,7 +74,7 @@ func (u *upstream) askWindow(ctx context.Context, model string) (tokens int, fro
 
 // askOllama returns the window with which Ollama has loaded the model, else the configured one, else the usual one; 0
 // if the server is not Ollama or does not have the model.
-func (u *upstream) askOllama(ctx context.Context, model string) (tokens int, from string) {
+func (u *Upstream) askOllama(ctx context.Context, model string) (tokens int, from string) {
 	ask, err := json.Marshal(map[string]string{"model": model})
 	if err != nil {
 		return 0, ""
@@ -104,17 +106,17 @@ func (u *upstream) askOllama(ctx context.Context, model string) (tokens int, fro
 	}
 	for _, m := range running.Models {
 		if (m.Name == tagged || m.Model == tagged) && m.Context > 0 {
-			return m.Context, WindowServer
+			return m.Context, stats.WindowServer
 		}
 	}
 	for lines := bufio.NewScanner(strings.NewReader(shown.Parameters)); lines.Scan(); {
 		if words := strings.Fields(lines.Text()); len(words) == 2 && words[0] == "num_ctx" {
 			if n, err := strconv.Atoi(words[1]); err == nil && n > 0 {
-				return least(n, trained), WindowServer
+				return least(n, trained), stats.WindowServer
 			}
 		}
 	}
-	return least(usualContext, trained), WindowUsual
+	return least(usualContext, trained), stats.WindowUsual
 }
 
 // least returns the smaller of n and known, or n if known is 0.
@@ -127,10 +129,10 @@ func least(n, known int) int {
 
 // asks sends a request to an upstream's server and decodes the JSON answer into to. If there is no valid answer, to may
 // be unchanged.
-func (u *upstream) asks(ctx context.Context, method, path string, body []byte, to any) {
+func (u *Upstream) asks(ctx context.Context, method, path string, body []byte, to any) {
 	const largest = 4 << 20
-	at := *u.base
-	at.Path = strings.TrimSuffix(u.base.Path, "/v1") + path
+	at := *u.Base
+	at.Path = strings.TrimSuffix(u.Base.Path, "/v1") + path
 	r, err := http.NewRequestWithContext(ctx, method, at.String(), bytes.NewReader(body))
 	if err != nil {
 		return
@@ -138,7 +140,7 @@ func (u *upstream) asks(ctx context.Context, method, path string, body []byte, t
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	res, err := u.transport.RoundTrip(r) // follows no redirect
+	res, err := u.Transport.RoundTrip(r) // follows no redirect
 	if err != nil {
 		return
 	}
