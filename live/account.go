@@ -135,7 +135,7 @@ func (x *exchange) prepareLater() {
 		p.leave()
 		return
 	}
-	x.begin(p.j, p.leave, func(ctx context.Context) (*prepared, error) { return x.alongside(ctx, p.j, p.to) })
+	x.begin(p.j, p.leave, func(ctx context.Context) (*prepared, error) { return x.runner.alongside(ctx, p.j, p.to) })
 }
 
 // A client lets the gateway ask the client's own model once, with the client's own key.

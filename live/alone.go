@@ -56,9 +56,9 @@ func (x *exchange) alone(ctx context.Context, q *question) (*compressed, error) 
 // once replaces the view by a condensation of the messages, and reports whether that changed anything. Each message
 // stays one message if the result then fits, because some callers match messages by position.
 func (x *exchange) once(ctx context.Context, q *question, j *job, d epoch.Decision) (changed bool, err error) {
-	p, err := x.inTurn(ctx, j, d.Reason == epoch.Forced)
+	p, err := x.runner.inTurn(ctx, j, d.Reason == epoch.Forced)
 	if errors.Is(err, errAsks) {
-		p, err = x.nextTurn(ctx, func(ctx context.Context) (*prepared, error) { return x.runBuiltin(ctx, j) })
+		p, err = x.runner.nextTurn(ctx, j, func(ctx context.Context) (*prepared, error) { return x.runner.runBuiltin(ctx, j) })
 	}
 	if err == nil && !x.sameRoles(p.after) {
 		limit := x.policy.Limit
@@ -69,7 +69,7 @@ func (x *exchange) once(ctx context.Context, q *question, j *job, d epoch.Decisi
 		own.turn.Profile, own.turn.Mode, own.target = "", "", min(j.target, limit)
 		const tries = 4 // the gateway and the chain count differently
 		for range tries {
-			instead, failed := x.nextTurn(ctx, func(ctx context.Context) (*prepared, error) { return own.run(ctx, x.inPlace, whole) })
+			instead, failed := x.runner.nextTurn(ctx, j, func(ctx context.Context) (*prepared, error) { return own.run(ctx, x.runner.inPlace, whole) })
 			if failed != nil || !x.sameRoles(instead.after) {
 				break
 			}

@@ -168,14 +168,14 @@ func (x *exchange) compact(r *http.Request) (*http.Response, error) {
 		if x.mayAsk() {
 			p, err = j.run(ctx, x.host, whole)
 		} else {
-			p, err = x.runBuiltin(r.Context(), j)
+			p, err = x.runner.runBuiltin(r.Context(), j)
 		}
 	}
 	if err != nil && !errors.Is(err, errNotDue) && r.Context().Err() == nil {
 		if !j.named {
 			x.fault("chain", err)
 		}
-		p, err = x.runBuiltin(r.Context(), j)
+		p, err = x.runner.runBuiltin(r.Context(), j)
 	}
 	if err != nil && !errors.Is(err, errNotDue) {
 		return nil, err

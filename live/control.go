@@ -306,7 +306,7 @@ func (x *exchange) obey(ctx context.Context, j *job, o *Order) (*prepared, error
 	if err != nil {
 		return nil, err
 	}
-	p, err := x.nextTurn(ctx, func(ctx context.Context) (*prepared, error) { return j.run(ctx, host, inline) })
+	p, err := x.runner.nextTurn(ctx, j, func(ctx context.Context) (*prepared, error) { return j.run(ctx, host, inline) })
 	if !errors.Is(err, errAsks) {
 		return p, errors.Join(err, leave())
 	}

@@ -138,7 +138,7 @@ func (x *exchange) condensation(ctx context.Context, o *occasion) (*prepared, er
 	if o.order == nil {
 		x.compareLater(j)
 	}
-	p, err := x.inTurn(ctx, j, o.forced())
+	p, err := x.runner.inTurn(ctx, j, o.forced())
 	switch {
 	case errors.Is(err, errAsks), errors.Is(err, errQueue):
 		x.prepare(o.decision, whole, o.overflow) //nolint:contextcheck // it outlives the request

@@ -40,7 +40,7 @@ func Settle(g *Gateway) {
 }
 
 // Turns returns how many condensations wait that requests wait for, and how many are under way.
-func Turns(g *Gateway) (waiting, underWay int) { return g.epochs.Waiting() }
+func Turns(g *Gateway) (waiting, underWay int) { return g.runner.epochs.Waiting() }
 
 // TokensOf is for tests of its cost.
 var TokensOf = count.Tokens

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/condensehq/condense"
-	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
@@ -49,24 +47,6 @@ func (p *passes) get(handle string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.of[handle]
-}
-
-// passesOf returns the pass that left each handle, by handle.
-func passesOf(r *condense.Report) map[string]string {
-	of := map[string]string{}
-	for _, a := range r.Attempts {
-		if a.Outcome != core.OutcomeApplied {
-			continue
-		}
-		for _, s := range a.Steps {
-			for _, h := range s.Handles {
-				if of[h] == "" {
-					of[h] = a.Provider + "/" + s.Name
-				}
-			}
-		}
-	}
-	return of
 }
 
 // recalled counts pieces recalled in the conversation of key. id is the ID of its record; empty if unknown.

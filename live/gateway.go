@@ -43,7 +43,6 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
-	"github.com/condensehq/condense/internal/ingest"
 	"github.com/condensehq/condense/internal/live/access"
 	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/payload"
@@ -215,28 +214,21 @@ const (
 // concurrent use.
 type Gateway struct {
 	host    *condense.Host
-	builtin *condense.Host // the built-in chain, which needs no language model
-	inPlace *condense.Host // shortens results, and neither drops nor adds a message
-	// truncation only hides old messages, which is the fastest way to condense.
-	truncation *condense.Host
-	current    atomic.Pointer[settings]
-	stats      stats.Counters
-	store      store.Store
-	passes     passes
-	causes     stats.Causes
-	secret     []byte // key of the hash that stands for credentials
-	seals      seal.Sealer
+	runner  *runner
+	current atomic.Pointer[settings]
+	stats   stats.Counters
+	store   store.Store
+	passes  passes
+	causes  stats.Causes
+	secret  []byte // key of the hash that stands for credentials
+	seals   seal.Sealer
 
 	ownRecall string
 	mcp       http.Handler
 	shelf     shelf
 	asking    chan struct{} // holds a value for each request to /mcp that is being answered
 
-	bodies      *queue.Queue // admits large bodies, by their bytes
-	epochs      *queue.Queue // admits condensations that requests wait for
-	preparing   *queue.Queue // admits condensations prepared for a later request, by the bytes of the request
-	idle        *queue.Queue // admits prepared condensations that need a processor
-	builtinPace pace
+	preparing *queue.Queue // admits condensations prepared for a later request, by the bytes of the request
 
 	away    outage
 	waiting chan struct{} // holds a value for each condensation made only for comparison
@@ -294,7 +286,7 @@ func New(host *condense.Host, opts *Options) (*Gateway, error) {
 
 func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, error) {
 	g := &Gateway{host: host, store: opened, parsed: wire.NewCache(count.Tokens), asking: make(chan struct{}, mostAsking), waiting: make(chan struct{}, mostShadows), pingEvery: pingEvery, patience: bodyPatience}
-	g.bodies, g.epochs, g.preparing, g.idle = queue.New(mostLooked), queue.New(turnsAtOnce()), queue.New(mostPrepared), queue.New(alongsideAtOnce())
+	g.preparing = queue.New(mostPrepared)
 	g.away.most = mostWait
 	g.life, g.stop = context.WithCancel(context.Background())
 	var err error
@@ -317,13 +309,8 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 		*to = mac.Sum(nil)
 	}
 	if err == nil {
-		g.builtin, err = condense.Open(g.life, nil)
-	}
-	if err == nil {
-		g.inPlace, err = ingest.Open(g.life, ingest.Options{Lossless: true, Fit: true})
-	}
-	if err == nil {
-		g.truncation, err = condense.Open(g.life, &condense.Options{Values: &config.Values{Tuning: config.Tuning{Chain: []string{condense.Truncation}}}})
+		events := events{attempted: g.attempted, fault: g.fault, crowded: func() { g.stats.Fault("queue") }}
+		g.runner, err = newRunner(g.life, host, queue.New(mostLooked), events)
 	}
 	if err != nil {
 		g.stop()
@@ -402,7 +389,7 @@ func (g *Gateway) Close() error {
 	for _, u := range g.current.Load().upstreams {
 		u.Transport.CloseIdleConnections()
 	}
-	return errors.Join(g.builtin.Close(), g.inPlace.Close(), g.truncation.Close(), g.ingesters.close(), g.store.Close())
+	return errors.Join(g.runner.close(), g.ingesters.close(), g.store.Close())
 }
 
 func newSettings(opts *Options) (*settings, error) {

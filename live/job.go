@@ -2,38 +2,23 @@ package live
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
-	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/recall"
+	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/transcript"
 )
-
-// formats maps APIs to their names in package transcript.
-var formats = map[wire.API]string{wire.Messages: "anthropic", wire.Chat: "openai", wire.Responses: "responses"}
-
-// document reads messages.
-func document(api wire.API, messages [][]byte) (*transcript.Document, error) {
-	return transcript.Read(bytes.NewReader(rawjson.Array(messages)), &transcript.ReadOptions{Format: formats[api]})
-}
-
-// rawOf returns the JSON of messages as in the request.
-func rawOf(messages []wire.Message) [][]byte {
-	raw := make([][]byte, len(messages))
-	for i := range messages {
-		raw[i] = messages[i].Raw
-	}
-	return raw
-}
 
 // errNotDue means that the policy of the profile saw no reason to condense, or no gain.
 var errNotDue = errors.New("not due")
@@ -49,39 +34,41 @@ type job struct {
 	basis    *lineage.Basis
 	block    int // number of messages at the front that the last epoch produced
 	pins     pins
-	journal  bool                   // whether a journal is wanted
-	forced   bool                   // the vendor would refuse body
-	tries    func(*condense.Report) // counts the attempts of the providers; nil: they are not counted
-	named    bool                   // a provider's failure was counted, so the fault needs no other count
-	instead  string                 // why the profile's chain failed, for the chain that stands in for it
-	client   *client                // may ask the client's own model; nil if that is not allowed
-	order    int                    // number of the user's order; 0 for none
-	asker    string                 // the provider of the profile's chain that would have asked a language model
+	order    int // number of the user's order; 0 for none
+	journal  bool
+	forced   bool // the vendor would refuse body
+
+	owner  jobOwner
+	client asker                  // may ask the client's own model; nil if that is not allowed
+	tries  func(*condense.Report) // counts the attempts of the providers; nil: they are not counted
+	jobTrace
+}
+
+// A jobOwner says who has a condensation made, and how.
+type jobOwner struct {
+	payer    string        // the tenant, or without tokens the credential
+	mode     string        // or the profile if there is no mode
+	deadline time.Duration // for a request that waits
+	chain    *chain
+	mayAsk   func() bool // whether a language model may be asked; each true counts
+}
+
+// An asker asks the client's own model once, until its key is forgotten.
+type asker interface {
+	ask(ctx context.Context, message string, most int) (*model.Answer, error)
+	forget()
+}
+
+// A jobTrace is left by attempts for the chain that stands in.
+type jobTrace struct {
+	named   bool   // a provider's failure was counted, so the fault needs no other count
+	instead string // why the profile's chain failed
+	asker   string // the provider of the profile's chain that would have asked a language model
 }
 
 // Pins returns the IDs of messages of a view that must stay unchanged because the caller says so. With all, it
 // includes messages that may be condensed if there is no other way. A nil function pins nothing.
 type pins func(view []core.Message, all bool) []string
-
-func (x *exchange) job(d epoch.Decision, overflow bool) *job {
-	j := &job{
-		api: x.r.API, volatile: x.volatile, body: x.r.With(x.view), tokens: x.tokens, target: d.Target,
-		turn:  condense.Turn{Profile: x.profile, Mode: x.mode, Window: x.policy.Window, MaxOutput: x.output, NoRecall: !x.recalls, API: x.holds()},
-		basis: x.claim.state.Basis(x.rolling), pins: x.protected(), journal: x.s.Watch != nil, tries: x.tries(),
-	}
-	if e := x.claim.state.Epoch; e != nil {
-		j.block = len(x.view) - (len(x.r.Messages) - min(e.Cut, len(x.r.Messages)))
-	}
-	if j.turn.Trigger = d.Reason.Trigger(); overflow || x.claim.overflowed() {
-		j.turn.Trigger = core.TriggerOverflow
-	} else {
-		j.forced = d.Reason == epoch.Forced
-	}
-	if j.target == 0 { // the caller asked for a condensation without a target
-		j.target = epoch.Target(x.facts(false), x.policy)
-	}
-	return j
-}
 
 // errAsks means that the chain would ask a language model, which takes too long for a waiting request.
 var errAsks = errors.New("the chain asks a language model")
@@ -192,3 +179,75 @@ func (j *job) attempt(ctx context.Context, host *condense.Host, to extent, keep 
 
 // Bounds of the ratio of the host's count to the vendor's. Outside of them the two did not count the same text.
 const leastRatio, mostRatio = 0.2, 5
+
+// A maker is the provider that made a view, and the reason if another one should have made it.
+type maker struct {
+	provider, outcome string
+	setback           string // the first failure of a provider
+	cause             string // empty unless the provider stood in for another one
+}
+
+// makerOf returns the provider that condensed, according to a report.
+func makerOf(r *condense.Report) maker {
+	var m maker
+	for i := range r.Attempts {
+		a := &r.Attempts[i]
+		switch {
+		case a.Err != nil:
+			m.setback = cmp.Or(m.setback, a.Provider+" "+string(a.Outcome)+": "+stats.Shown(a.Reason))
+		case a.Outcome == core.OutcomeApplied, a.Outcome == core.OutcomeInsufficient:
+			m.provider, m.outcome = a.Provider, string(a.Outcome)
+			if m.cause = m.setback; m.cause == "" && i > 0 && a.Provider == condense.Truncation {
+				last := &r.Attempts[i-1]
+				m.cause = last.Provider + " " + string(last.Outcome) + ": " + stats.Shown(last.Reason)
+			}
+		}
+	}
+	return m
+}
+
+// tried counts the attempts of a job's providers, and records the reason if its chain failed.
+func (j *job) tried(r *condense.Report, err error) {
+	if r != nil && j.tries != nil {
+		j.tries(r)
+	}
+	switch {
+	case r != nil && r.Acted:
+		return
+	case r != nil && makerOf(r).setback != "":
+		j.instead, j.named = makerOf(r).setback, j.tries != nil
+	case err != nil:
+		j.instead = stats.Shown(err.Error())
+	default:
+		j.instead = stats.Shown(r.Reason)
+	}
+	j.asker = ""
+}
+
+// asks records the provider that would ask a language model.
+func (j *job) asks(asked []condense.Estimate, err error) {
+	if err != nil {
+		j.asker, j.instead = "", stats.Shown(err.Error())
+		return
+	}
+	j.asker = asked[0].Provider
+	j.instead = j.asker + " " + stats.Replaced + ": it asks a language model, and nothing was prepared"
+}
+
+// passesOf returns the pass that left each handle, by handle.
+func passesOf(r *condense.Report) map[string]string {
+	of := map[string]string{}
+	for _, a := range r.Attempts {
+		if a.Outcome != core.OutcomeApplied {
+			continue
+		}
+		for _, s := range a.Steps {
+			for _, h := range s.Handles {
+				if of[h] == "" {
+					of[h] = a.Provider + "/" + s.Name
+				}
+			}
+		}
+	}
+	return of
+}

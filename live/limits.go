@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
@@ -33,10 +32,8 @@ type limits struct {
 // Resolved holds the values of a profile and mode.
 type resolved struct {
 	*config.Resolved
-	// Whether the chain asks a language model other than the client's own; both false until known.
-	asks, asksNot atomic.Bool
-	client        bool // the chain asks the client's own model
-	pace          pace
+	chain
+	client bool // the chain asks the client's own model
 }
 
 // A profileKey identifies resolved values of the configuration.
@@ -64,6 +61,9 @@ func (g *Gateway) resolve(k profileKey) (*resolved, error) {
 		return nil, err
 	}
 	r := &resolved{Resolved: values}
+	if len(values.Chain) > 0 {
+		r.first = values.Chain[0].Name
+	}
 	r.client = r.asksClient()
 	g.profiles.all[k] = r
 	return r, nil

@@ -3,28 +3,10 @@ package live
 import (
 	"context"
 	"errors"
-	"runtime"
-	"time"
 
 	"github.com/condensehq/condense/internal/epoch"
-	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/wire"
-	"github.com/condensehq/condense/internal/prefix"
 )
-
-// backgroundDeadline limits a condensation for which no request waits.
-const backgroundDeadline = 10 * time.Minute
-
-// A prepared view is the result of a condensation, and its basis.
-type prepared struct {
-	basis   *lineage.Basis
-	after   []wire.Message
-	handles bool // the view may contain handles
-	passes  map[string]string
-	journal []byte // the condensed conversation; nil without a watcher
-	maker   maker
-	order   int // number of the order that it fulfills; 0 for none
-}
 
 // early is a share of the size at which a conversation is due. From there on, a chain that asks a language model
 // begins to work.
@@ -49,9 +31,6 @@ const (
 	mostPreparing = 16
 )
 
-// alongsideAtOnce limits how many of them use a processor at a time, so that requests find the other processors free.
-func alongsideAtOnce() int64 { return int64(max(1, runtime.GOMAXPROCS(0)/2)) }
-
 // prepare condenses in the background, unless too many preparations are running: then the next request of the lineage
 // tries again. A later request uses the result if its messages still begin with the condensed ones. With extent probe,
 // it continues only if the chain asks a language model.
@@ -64,7 +43,7 @@ func (x *exchange) prepare(d epoch.Decision, to extent, overflow bool) {
 		return
 	}
 	j := x.job(d, overflow)
-	x.prepareWith(j, func(ctx context.Context) (*prepared, error) { return x.alongside(ctx, j, to) })
+	x.prepareWith(j, func(ctx context.Context) (*prepared, error) { return x.runner.alongside(ctx, j, to) })
 }
 
 // prepareWith runs the condensation of a job in the background, and reports whether it started.
@@ -114,58 +93,6 @@ func (x *exchange) begin(j *job, leave func(), run func(context.Context) (*prepa
 		}
 	})
 	return true
-}
-
-// errNotEarly means that the chain asks no language model, so nothing is prepared before it is due.
-var errNotEarly = errors.New("not early")
-
-// alongside condenses in the background. Work on a processor waits for its turn; work that waits for a language model
-// does not occupy one.
-func (x *exchange) alongside(ctx context.Context, j *job, to extent) (*prepared, error) {
-	inTurn := func(run func() (*prepared, error)) (*prepared, error) {
-		leave, err := x.idle.Enter(ctx, x.payer(), 1)
-		if err != nil {
-			return nil, err
-		}
-		defer leave()
-		return run()
-	}
-	if j.client != nil {
-		defer j.client.forget()
-		if x.mayAsk() {
-			return j.run(prefix.WithAsker(ctx, j.client.ask), x.host, whole)
-		}
-		if to == probe {
-			return nil, errNotEarly
-		}
-	}
-	if !x.resolved.asks.Load() {
-		try := inline
-		if to == probe {
-			try = probe
-		}
-		p, err := inTurn(func() (*prepared, error) { return j.run(ctx, x.host, try) })
-		switch {
-		case errors.Is(err, errAsks):
-			x.resolved.asks.Store(true)
-		case to == probe && err == nil:
-			x.resolved.asksNot.Store(true)
-			return nil, errNotEarly
-		default:
-			return p, err
-		}
-	}
-	switch {
-	case x.mayAsk():
-		return j.run(ctx, x.host, whole)
-	case to == probe:
-		return nil, errNotEarly
-	}
-	return inTurn(func() (*prepared, error) {
-		limited, cancel := context.WithTimeout(ctx, backgroundDeadline)
-		defer cancel()
-		return x.runBuiltin(limited, j)
-	})
 }
 
 // busy reports whether the next epoch is being prepared, or is ready.

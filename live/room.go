@@ -30,7 +30,7 @@ func (g *Gateway) takeBody(r *http.Request, s *settings, t *target) (b *payload.
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), longestWait)
 		defer cancel()
-		leave, err := g.bodies.Enter(ctx, cmp.Or(t.who.Tenant, g.tenant(t.who, credentials(t, r.Header), nil)), size)
+		leave, err := g.runner.bodies.Enter(ctx, cmp.Or(t.who.Tenant, g.tenant(t.who, credentials(t, r.Header), nil)), size)
 		if err != nil {
 			return nothing // the client has gone, or has waited long enough
 		}

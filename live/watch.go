@@ -128,7 +128,7 @@ func (x *exchange) shadows(t *Turn) {
 			defer func() { <-x.waiting }()
 			x.shading.Lock()
 			defer x.shading.Unlock()
-			for x.epochs.Busy() && x.life.Err() == nil {
+			for x.runner.epochs.Busy() && x.life.Err() == nil {
 				select {
 				case <-time.After(idle):
 				case <-x.life.Done():
