@@ -257,9 +257,7 @@ func (x *exchange) learn(ctx context.Context) error {
 // measured adds the vendor's report to the state.
 func (x *exchange) measured(ctx context.Context, a wire.Answer) error {
 	if a.Overflow {
-		x.claim.session.mu.Lock()
-		x.claim.refused = true
-		x.claim.session.mu.Unlock()
+		x.claim.setRefused(true)
 	}
 	// If the prompt was cut, the vendor's count says nothing about its full size.
 	if a.Input == 0 || x.truncated(a) || !x.claim.latest(ctx) {
@@ -268,9 +266,7 @@ func (x *exchange) measured(ctx context.Context, a wire.Answer) error {
 	defer x.claim.release()
 	x.claim.storing.Store(true)
 	defer x.claim.storing.Store(false) // before the release
-	x.claim.session.mu.Lock()
-	x.claim.refused = false
-	x.claim.session.mu.Unlock()
+	x.claim.setRefused(false)
 	u, rates := lineage.Usage{Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite}, x.rates(a.Input)
 	if x.s.Observe && x.original > 0 { // the vendor has seen the original
 		share := float64(x.ours) / float64(x.original)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/live/wire"
 )
 
 // An unreachable database: requests continue with this gateway's own knowledge, and nothing begins that would have to
@@ -50,40 +51,42 @@ func (o *outage) left() (ended <-chan struct{}, left time.Duration) {
 	return o.ended, max(0, o.most-time.Since(o.since))
 }
 
-// begin records that the store is away, and starts probing it in the background.
-func (o *outage) begin(g *Gateway, err error) {
+// away records that the store is away, and starts probing it in the background.
+func (s *sessions) away(err error) {
+	o := &s.outage
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.since.IsZero() && o.back.IsZero() || g.life.Err() != nil {
+	if !o.since.IsZero() && o.back.IsZero() || s.life.Err() != nil {
 		return
 	}
 	o.since, o.back, o.ended = time.Now(), time.Time{}, make(chan struct{})
-	g.current.Load().Logger.Warn("the database is away: requests go on, and nothing is condensed", "err", err)
-	g.background.Go(func() { o.end(g) })
+	s.log().Warn("the database is away: requests go on, and nothing is condensed", "err", err)
+	s.background.Go(s.probe)
 }
 
-// end waits until the store is back, then stores the unsaved states.
-func (o *outage) end(g *Gateway) {
+// probe waits until the store is back, then stores the unsaved states.
+func (s *sessions) probe() {
+	o := &s.outage
 	tick := time.NewTicker(awayProbe)
 	defer tick.Stop()
 	for back := false; !back; {
 		select {
 		case <-tick.C:
-			_, err := g.store.Changes(g.life, store.Key{})
-			back = err == nil && g.sessions.flush(g.life, g)
-		case <-g.life.Done():
+			_, err := s.store.Changes(s.life, store.Key{})
+			back = err == nil && s.flush(s.life)
+		case <-s.life.Done():
 			back = true
 		}
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	g.current.Load().Logger.Info("the database is back", "after", time.Since(o.since).Round(time.Millisecond))
+	s.log().Info("the database is back", "after", time.Since(o.since).Round(time.Millisecond))
 	o.back = time.Now()
 	close(o.ended)
 }
 
 // flush stores the unsaved states. It returns false if the store is away again.
-func (s *sessions) flush(ctx context.Context, g *Gateway) bool {
+func (s *sessions) flush(ctx context.Context) bool {
 	s.mu.Lock()
 	all := make([]*session, 0, len(s.all))
 	for _, one := range s.all {
@@ -100,27 +103,27 @@ func (s *sessions) flush(ctx context.Context, g *Gateway) bool {
 		}
 		one.mu.Unlock()
 		for _, c := range late {
-			err := c.store(ctx, g)
+			err := c.flush(ctx, s)
 			if errors.Is(err, store.ErrAway) {
 				return false
 			} else if err != nil && !errors.Is(err, store.ErrConflict) { // after a conflict, the other's state counts
-				g.fault("store", err)
+				s.fault("store", err)
 			}
 		}
 	}
 	return true
 }
 
-// store stores an unsaved state, unless another gateway has stored a later one.
-func (c *claim) store(ctx context.Context, g *Gateway) error {
+// flush stores an unsaved state, unless another gateway has stored a later one.
+func (c *claim) flush(ctx context.Context, in *sessions) error {
 	if !c.latest(ctx) {
 		return ctx.Err()
 	}
 	defer c.release()
-	err := c.save(ctx, g.store, true, g.current.Load().Now())
+	err := c.save(ctx, in.store, true, in.now())
 	// After a conflict, try again: the state may have been stored although the confirmation was lost.
 	for try := 0; errors.Is(err, store.ErrConflict) && try < mostLost; try++ {
-		if err := c.again(ctx, g.store); err != nil {
+		if err := c.again(ctx, in.store); err != nil {
 			return err
 		}
 		c.session.mu.Lock()
@@ -129,32 +132,33 @@ func (c *claim) store(ctx context.Context, g *Gateway) error {
 		if !unsaved {
 			return nil
 		}
-		err = c.save(ctx, g.store, true, g.current.Load().Now())
+		err = c.save(ctx, in.store, true, in.now())
 	}
 	return err
 }
 
 // reach loads the records of a session from the store. While the store is away, a request continues at once if this
 // gateway knows the last view of its conversation; other requests wait for a while.
-func (x *exchange) reach(ctx context.Context, s *session) error {
-	if x.away.now() && s.current(x.r, x.rolling) {
+func (s *sessions) reach(ctx context.Context, one *session, r *wire.Request, rolling []wire.Hash) error {
+	if s.outage.now() && one.current(r, rolling) {
 		return nil
 	}
 	for {
-		err := s.load(ctx, x.store)
-		for _, id := range s.news() {
-			x.stats.Fault("store_damaged")
-			x.s.Logger.WarnContext(ctx, "a record of the store is damaged: its conversation goes on as if nothing had been stored of it", "record", id)
+		err := one.load(ctx, s.store)
+		for _, id := range one.news() {
+			s.damaged()
+			s.log().WarnContext(ctx, "a record of the store is damaged: its conversation goes on as if nothing had been stored of it",
+				"record", id)
 		}
 		switch {
 		case errors.Is(err, store.ErrAway):
-			x.away.begin(x.Gateway, err)
+			s.away(err)
 		case err != nil:
-			x.fault("store", err)
+			s.fault("store", err)
 			return nil // outdated knowledge is better than none
 		}
-		ended, left := x.away.left()
-		if left == 0 || s.current(x.r, x.rolling) {
+		ended, left := s.outage.left()
+		if left == 0 || one.current(r, rolling) {
 			return nil
 		}
 		if err == nil { // another gateway may be about to store more
@@ -172,3 +176,6 @@ func (x *exchange) reach(ctx context.Context, s *session) error {
 		}
 	}
 }
+
+// mostLost is how often a request is decided again because another gateway stored its decision first.
+const mostLost = 3

@@ -416,7 +416,7 @@ func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
 	x.reads = x.readerOf(x.s, x.t)
 	x.recalls = q.recalls && x.reads != "" && !x.s.Recall.NoMCP
 	session := x.sessions.of(x.key, x.start)
-	if err := x.reach(r.Context(), session); err != nil {
+	if err := x.sessions.reach(r.Context(), session, x.r, x.rolling); err != nil {
 		return nil, err
 	}
 	if err := x.take(r.Context(), session); err != nil {

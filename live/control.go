@@ -5,126 +5,27 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/lineage"
-	"github.com/condensehq/condense/internal/live/stats"
-	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/secret"
 )
 
-// A user's requests for a running conversation are stored in a record of its own, a control, next to the records of its
-// lineages. A [Desk] writes the control, and the gateway that receives the conversation's next request reads it. So
-// orders survive a restart, and any gateway with the store can carry them out.
-
-// An Order is a user's request to change a conversation together with its next request to the vendor.
-type Order struct {
-	Number int       `json:"number"` // counts the orders of the conversation, from 1
-	Do     string    `json:"do"`     // [OrderNow] or [OrderUndo]
-	Time   time.Time `json:"time"`
-
-	// For [OrderNow]: the profile, or the only provider of the chain, and the target size in tokens of the request or
-	// percent of the window. Empty and 0 mean the gateway's own choice.
-	Profile  string  `json:"profile,omitempty"`
-	Provider string  `json:"provider,omitempty"`
-	Tokens   int     `json:"tokens,omitempty"`
-	Percent  float64 `json:"percent,omitempty"`
-
-	Waits string `json:"waits,omitempty"` // why the order must wait for another request; empty if it need not
-
-	Done    time.Time `json:"done,omitzero"`
-	Result  string    `json:"result,omitempty"` // why the order had no effect; empty if it had one
-	Before  int       `json:"before,omitempty"` // tokens of the request before and after the order
-	After   int       `json:"after,omitempty"`
-	Changed bool      `json:"changed"` // whether the order changed the messages that are sent
-}
-
-// The values of Order.Do.
-const (
-	OrderNow  = "now"  // condense
-	OrderUndo = "undo" // undo the last condensation
-)
-
-// A Protection is content that condensing must keep verbatim.
-type Protection struct {
-	Text    string `json:"text,omitempty"`    // protects all messages that contain it
-	Message int    `json:"message,omitempty"` // or protects one message, by its number from 1 in the client's history
-	At      string `json:"at,omitempty"`      // identifies that message, even if its number changes
-}
-
-// A control holds the user's settings and orders for a conversation and its branches.
-type control struct {
-	Family      string       `json:"family"`
-	Paused      bool         `json:"paused,omitempty"`
-	Protections []Protection `json:"protections,omitempty"`
-	Number      int          `json:"number,omitempty"` // of the last order
-	Order       *Order       `json:"order,omitempty"`  // waits for a request
-	Last        *Order       `json:"last,omitempty"`   // the last one carried out
-}
-
-// controlPrefix begins the ID of a control's record.
-const controlPrefix = "control:"
-
-// change applies f to the stored control of a family, and tries again, up to 8 times, if another writer was faster. It
-// returns the stored control. The error is f's or the store's.
-func change(ctx context.Context, in store.Store, key store.Key, family string, now time.Time, f func(*control) error) (*control, error) {
-	const tries = 8
-	for n := 1; ; n++ {
-		records, err := in.Load(ctx, key)
-		if err != nil {
-			return nil, err
-		}
-		r, c := &store.Record{ID: controlPrefix + family, Key: key}, &control{}
-		for i := range records {
-			if records[i].ID == r.ID && !records[i].Damaged && json.Unmarshal(records[i].Data, c) == nil {
-				r = &records[i]
-			}
-		}
-		c.Family = family
-		if err := f(c); err != nil {
-			return nil, err
-		}
-		if r.Data, err = json.Marshal(c); err != nil {
-			return nil, err
-		}
-		r.Updated = now
-		if err = in.Save(ctx, r); !errors.Is(err, store.ErrConflict) || n == tries {
-			return c, err
-		}
-	}
-}
-
-// control returns the user's control of the conversation; never nil.
-func (x *exchange) control() *control {
-	c := x.claim
-	if c == nil || c.state == nil || c.state.Family == "" {
-		return &control{}
-	}
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
-	if found := c.session.controls[c.state.Family]; found != nil {
-		return found
-	}
-	return &control{}
-}
-
 // order returns the waiting order of the kind do that this request must carry out, or nil. A request that leaves the
 // branch, such as a side question, carries out no order.
 func (x *exchange) order(do string) *Order {
 	c := x.claim
-	o := x.control().Order
+	o := x.claim.control().Order
 	if o == nil || o.Do != do || o.Number <= c.state.Orders || c.unread || x.s.Observe || c.kind != lineage.Continue && c.kind != lineage.Rewind {
 		return nil
 	}
@@ -132,7 +33,7 @@ func (x *exchange) order(do string) *Order {
 }
 
 // paused reports whether the user has paused all epochs except those without which the vendor refuses a request.
-func (x *exchange) paused() bool { return x.control().Paused }
+func (x *exchange) paused() bool { return x.claim.control().Paused }
 
 // obeyed notes that an order was carried out, or else, in result, why it had no effect.
 func (x *exchange) obeyed(o *Order, result string) {
@@ -182,19 +83,10 @@ func (x *exchange) reportOrder(ctx context.Context) {
 		x.fault("order", err)
 		return
 	}
-	c.session.mu.Lock()
-	c.session.addControl(known)
-	c.session.mu.Unlock()
+	c.setControl(known)
 	if !o.Done.IsZero() {
 		x.s.Logger.InfoContext(ctx, "order", "do", o.Do, "changed", o.Changed, "before", o.Before, "after", o.After, "result", o.Result)
 	}
-}
-
-func (s *session) addControl(c *control) {
-	if s.controls == nil {
-		s.controls = map[string]*control{}
-	}
-	s.controls[c.Family] = c
 }
 
 // undoIfAsked undoes the last epoch if the user ordered that, and reports whether it did.
@@ -231,21 +123,6 @@ func (x *exchange) undoIfAsked() (bool, error) {
 	x.obeys.Before, x.obeys.After, x.obeys.Changed = x.tokens, size, true
 	x.plan = trial
 	return true, nil
-}
-
-// former returns the state before the latest epoch, or nil if it is no longer in memory.
-func (c *claim) former() *lineage.State {
-	if c.state.Epoch == nil || c.state.Epoch.Over == "" {
-		return nil
-	}
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
-	for _, e := range c.session.entries {
-		if e.id == c.state.Epoch.Over {
-			return e.state
-		}
-	}
-	return nil
 }
 
 // wished adjusts a decision to the user's wishes. It returns the order that the decision carries out, or nil.
@@ -323,42 +200,9 @@ func (x *exchange) obey(ctx context.Context, j *job, o *Order) (*prepared, error
 	return nil, errAsks
 }
 
-// A failure is the reason why the background condensation for an order failed.
-type failure struct {
-	order int
-	why   string
-}
-
-// failure returns why the background condensation for the order failed; empty if it did not.
-func (c *claim) failure(o *Order) string {
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
-	if c.failed.order == o.Number {
-		return c.failed.why
-	}
-	return ""
-}
-
-// unordered drops a prepared condensation that was not made for the order.
-func (c *claim) unordered(o *Order) {
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
-	if c.prepared != nil && c.prepared.order != o.Number {
-		c.prepared = nil
-	}
-}
-
-// reasonOf returns, as one line, why a condensation that was ordered had no result.
-func reasonOf(err error) string {
-	if errors.Is(err, errNotDue) {
-		return stats.Shown(strings.TrimPrefix(err.Error(), errNotDue.Error()+": "))
-	}
-	return stats.Shown(err.Error())
-}
-
 // protected returns the request's pins combined with the user's protections.
 func (x *exchange) protected() pins {
-	all := x.control().Protections
+	all := x.claim.control().Protections
 	if len(all) == 0 {
 		return x.pins
 	}
@@ -399,7 +243,7 @@ func (x *exchange) protected() pins {
 
 // isProtected reports whether a message contains a text that the user protects, or cannot be parsed.
 func (x *exchange) isProtected(raw []byte) bool {
-	all := x.control().Protections
+	all := x.claim.control().Protections
 	if !slices.ContainsFunc(all, func(p Protection) bool { return p.Text != "" }) {
 		return false
 	}
@@ -455,35 +299,13 @@ func saidIn(parts []core.Part) string {
 	return b.String()
 }
 
-// An about holds a gateway's description of a conversation at its last request, apart from its state. Sizes are tokens
-// by the vendor's count, estimated.
-type about struct {
-	Agent     string  `json:"agent,omitempty"`
-	Folder    string  `json:"folder,omitempty"`
-	Title     string  `json:"title,omitempty"`
-	Profile   string  `json:"profile,omitempty"`
-	Provider  string  `json:"provider,omitempty"` // the one that made the last epoch
-	Chain     string  `json:"chain,omitempty"`    // the first provider of the chain
-	Window    int     `json:"window,omitempty"`
-	Limit     int     `json:"limit,omitempty"`
-	Threshold int     `json:"threshold,omitempty"`
-	Tokens    int     `json:"tokens,omitempty"`
-	Original  int     `json:"original,omitempty"` // size of the client's own history
-	Grows     int     `json:"grows,omitempty"`    // tokens that each answer adds
-	Input     float64 `json:"input,omitempty"`    // US dollars per token: sent, cache write, cache read; 0: not known
-	Write     float64 `json:"write,omitempty"`
-	Read      float64 `json:"read,omitempty"`
-}
-
 // describe updates the conversation's description, before its state is stored.
 func (x *exchange) describe() {
 	c := x.claim
 	a := about{}
-	c.session.mu.Lock()
-	if c.about != nil {
-		a = *c.about
+	if known := c.said(); known != nil {
+		a = *known
 	}
-	c.session.mu.Unlock()
 	if a.Agent == "" {
 		a.Folder, a.Title = folderOf(x.r), titleOf(x.r)
 	}
@@ -500,9 +322,7 @@ func (x *exchange) describe() {
 	if p, known := x.prices(x.tokens); known {
 		a.Input, a.Write, a.Read = p.input, p.write, p.read
 	}
-	c.session.mu.Lock()
-	c.about = &a
-	c.session.mu.Unlock()
+	c.describe(a)
 }
 
 // Limits of the search for a folder or a title, and of the length of the result. Sizes are in bytes.

@@ -195,7 +195,7 @@ func (g *Gateway) fault(kind string, err error) {
 	}
 	g.stats.Fault(kind)
 	if errors.Is(err, store.ErrAway) {
-		g.away.begin(g, err)
+		g.sessions.away(err)
 		return
 	}
 	g.current.Load().Logger.Warn("a request was forwarded without what failed", "failed", kind, "err", plain.Clip(err.Error()))
@@ -258,7 +258,7 @@ func (x *exchange) read(r *http.Request, body []byte) error {
 		return err
 	}
 	session := x.sessions.of(x.key, x.start)
-	if err := x.reach(ctx, session); err != nil {
+	if err := x.sessions.reach(ctx, session, x.r, x.rolling); err != nil {
 		return err
 	}
 	if err := x.safely("tool", func() error { return x.equip(ctx, r.Header, session) }); err != nil {
@@ -355,13 +355,8 @@ func (x *exchange) frozen() {
 		return
 	}
 	err := x.safely("view", func() error {
-		x.claim.session.mu.Lock()
-		s := x.claim.entry.state
-		x.claim.session.mu.Unlock()
-		if s != nil {
-			copied := *s
-			x.claim.state = &copied
-			x.plan = x.planOf(&copied)
+		if x.claim.frozen() {
+			x.plan = x.planOf(x.claim.state)
 		}
 		return nil
 	})
@@ -369,9 +364,6 @@ func (x *exchange) frozen() {
 		x.view, x.altered = nil, false
 	}
 }
-
-// mostLost is how often a request is decided again because another gateway stored its decision first.
-const mostLost = 3
 
 // decide plans the view of a turn, and begins an epoch if one is due. If another gateway has stored a decision about
 // the lineage in the meantime, it starts over from the stored state.
@@ -496,12 +488,7 @@ func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
 func (x *exchange) guess(old *entry, based int64, before *lineage.State) {
 	c := x.claim
 	c.entry, c.based, c.over, c.state, c.keep = old, based, nil, before, nil
-	c.session.mu.Lock()
-	c.prepared, c.guessed = x.made, x.rolling[len(x.rolling)-1]
-	if c.unread {
-		c.session.guess = c.entry
-	}
-	c.session.mu.Unlock()
+	c.guess(x.made, x.rolling[len(x.rolling)-1])
 	x.kept, x.next, x.epoch, x.ingested, x.undone, x.obeys = nil, nil, nil, 0, false, nil
 }
 

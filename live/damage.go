@@ -2,7 +2,6 @@ package live
 
 import (
 	"cmp"
-	"context"
 	"errors"
 
 	"github.com/condensehq/condense/internal/live/store"
@@ -40,20 +39,4 @@ func (s *session) failure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return cmp.Or(s.failed, store.ErrAway)
-}
-
-// hold keeps a change that the vendor forced, such as an epoch after an overflow, in memory although the store cannot
-// be written: recall does not work for it, and it is lost with the process unless a later request can store it.
-func (x *exchange) hold(ctx context.Context, old *entry, why error) error {
-	c := x.claim
-	x.fault("commit", why)
-	c.late(why)
-	if err := c.save(ctx, x.store, false, x.start); err != nil {
-		return err
-	}
-	if x.epoch != nil {
-		<-old.turn
-		x.announce()
-	}
-	return nil
 }

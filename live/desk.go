@@ -41,18 +41,6 @@ func (g *Gateway) Desk() *Desk {
 	return &Desk{store: g.store, now: g.current.Load().Now, told: g.sessions.changed}
 }
 
-// changed makes the next request of a session reload its records.
-func (s *sessions) changed(key store.Key) {
-	s.mu.Lock()
-	found := s.all[key]
-	s.mu.Unlock()
-	if found != nil {
-		found.mu.Lock()
-		found.loaded = false
-		found.mu.Unlock()
-	}
-}
-
 // Close closes the store if [OpenDesk] opened it.
 func (d *Desk) Close() error {
 	if !d.own {
@@ -171,9 +159,6 @@ func (d *Desk) controlled(ctx context.Context, c *Conversation) error {
 	}
 	return nil
 }
-
-// observed is appended to the API in the keys of conversations that were only observed.
-const observed = ".observe"
 
 // conversationOf reads the record of a lineage; it returns nil for records of other kinds. It adds controls to
 // controls, by family.

@@ -56,7 +56,7 @@ func (x *exchange) occasion(ctx context.Context, overflow bool) (*occasion, erro
 		return nil, nil
 	}
 	x.must = overflow || c.overflowed() || x.tokens > x.policy.Window
-	if x.away.now() && !x.must {
+	if x.sessions.outage.now() && !x.must {
 		return nil, nil // the epoch could not be stored, and a retry must be sent the same bytes
 	}
 	if order != nil {
@@ -243,26 +243,6 @@ func (x *exchange) due(ctx context.Context, overflow bool) epoch.Decision {
 	d := epoch.Decide(f, x.policy)
 	x.s.Logger.DebugContext(ctx, "decision", "facts", f, "policy", x.policy, "decision", d)
 	return d
-}
-
-// tried records that another attempt is pointless below a size, in tokens.
-func (c *claim) tried(until int) {
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
-	c.retry = until
-}
-
-func (c *claim) triedAt() int {
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
-	return c.retry
-}
-
-// overflowed reports whether the vendor refused the lineage's last request as too long after the answer had begun.
-func (c *claim) overflowed() bool {
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
-	return c.refused
 }
 
 // overflowed is the reason of an epoch that follows a vendor's refusal as too long.

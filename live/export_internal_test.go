@@ -61,7 +61,7 @@ func PingEvery(g *Gateway, d time.Duration) { g.pingEvery = d }
 func BodyPatience(g *Gateway, d time.Duration) { g.patience = d }
 
 // WaitForStore sets how long a request waits for a database that is away.
-func WaitForStore(g *Gateway, d time.Duration) { g.away.most = d }
+func WaitForStore(g *Gateway, d time.Duration) { g.sessions.outage.most = d }
 
 // StaleAfter sets how long a connection to a vendor is idle before it may be closed.
 func StaleAfter(g *Gateway, d time.Duration) {

@@ -230,7 +230,6 @@ type Gateway struct {
 
 	preparing *queue.Queue // admits condensations prepared for a later request, by the bytes of the request
 
-	away    outage
 	waiting chan struct{} // holds a value for each condensation made only for comparison
 	shading sync.Mutex    // held by the comparison that runs
 
@@ -238,7 +237,7 @@ type Gateway struct {
 	unusable  atomic.Bool // the store cannot be used, and the log says so
 	tenants   tenant.Tenants
 	telemetry *telemetry.Recorder
-	sessions  sessions
+	sessions  *sessions
 	strays    sync.Map // refusals already logged, by reason and kind; there are few
 	parsed    *wire.Cache
 	windows   windows
@@ -287,7 +286,6 @@ func New(host *condense.Host, opts *Options) (*Gateway, error) {
 func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, error) {
 	g := &Gateway{host: host, store: opened, parsed: wire.NewCache(count.Tokens), asking: make(chan struct{}, mostAsking), waiting: make(chan struct{}, mostShadows), pingEvery: pingEvery, patience: bodyPatience}
 	g.preparing = queue.New(mostPrepared)
-	g.away.most = mostWait
 	g.life, g.stop = context.WithCancel(context.Background())
 	var err error
 	if g.telemetry, err = telemetry.New(s.Meter, s.Tracer); err != nil {
@@ -317,6 +315,10 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 		return nil, errors.Join(err, opened.Close())
 	}
 	g.seals = seals
+	g.sessions = newSessions(opened, surroundings{
+		life: g.life, background: &g.background, now: func() time.Time { return g.current.Load().Now() },
+		log: func() *slog.Logger { return g.current.Load().Logger }, fault: g.fault, damaged: func() { g.stats.Fault("store_damaged") },
+	})
 	g.ownRecall, g.mcp = hex.EncodeToString(own), g.newMCP()
 	g.current.Store(s)
 	g.stats.Since = s.Now()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/condensehq/condense"
@@ -250,4 +251,12 @@ func passesOf(r *condense.Report) map[string]string {
 		}
 	}
 	return of
+}
+
+// reasonOf returns, as one line, why a condensation that was ordered had no result.
+func reasonOf(err error) string {
+	if errors.Is(err, errNotDue) {
+		return stats.Shown(strings.TrimPrefix(err.Error(), errNotDue.Error()+": "))
+	}
+	return stats.Shown(err.Error())
 }

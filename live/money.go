@@ -13,12 +13,6 @@ import (
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
-// A shadow describes the vendor's cache of a conversation as it would be without the gateway.
-type shadow struct {
-	tokens int
-	last   time.Time
-}
-
 // count adds an answer to the statistics. The vendor's count takes precedence over the gateway's.
 func (x *exchange) count(a wire.Answer) {
 	if a.ErrorType != "" {
@@ -230,10 +224,7 @@ func (x *exchange) saved(a wire.Answer, received, sent int, paid float64) float6
 	if x.claim == nil {
 		return 0
 	}
-	x.claim.session.mu.Lock()
-	defer x.claim.session.mu.Unlock()
-	was := x.claim.shadow
-	x.claim.shadow = shadow{received, x.start}
+	was := x.claim.swapShadow(shadow{received, x.start})
 	if received == sent {
 		return 0
 	}

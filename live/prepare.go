@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/condensehq/condense/internal/epoch"
-	"github.com/condensehq/condense/internal/live/wire"
 )
 
 // early is a share of the size at which a conversation is due. From there on, a chain that asks a language model
@@ -58,22 +57,8 @@ func (x *exchange) prepareWith(j *job, run func(context.Context) (*prepared, err
 // begin runs a condensation in the background, unless the lineage has one, and reports whether it started. leave is
 // called when it has ended.
 func (x *exchange) begin(j *job, leave func(), run func(context.Context) (*prepared, error)) bool {
-	e, s, ended := x.claim.entry, x.claim.session, make(chan struct{})
-	ctx, cancel := context.WithTimeout(x.life, backgroundDeadline)
-	s.mu.Lock()
-	if e.preparing != nil || e.prepared != nil || x.life.Err() != nil {
-		s.mu.Unlock()
-		cancel()
-		leave()
-		return false
-	}
-	e.preparing, e.abandon = ended, cancel
-	s.mu.Unlock()
-	x.background.Go(func() {
-		defer leave()
-		defer cancel()
-		var p *prepared
-		err := x.safely("preparation", func() (err error) {
+	safe := func(ctx context.Context) (p *prepared, err error) {
+		err = x.safely("preparation", func() (err error) {
 			p, err = run(ctx)
 			return err
 		})
@@ -81,34 +66,16 @@ func (x *exchange) begin(j *job, leave func(), run func(context.Context) (*prepa
 		if err != nil && !j.named && !errors.Is(err, errNotDue) && !errors.Is(err, errNotEarly) && !abandoned {
 			x.fault("preparation", err)
 		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		close(ended)
-		e.preparing, e.abandon, e.prepared = nil, nil, p
-		if p == nil && !abandoned && !errors.Is(err, errNotEarly) {
-			e.retry = x.policy.RetryAfter(j.tokens)
-		}
-		if p == nil && err != nil && j.order > 0 {
-			e.failed = failure{j.order, reasonOf(err)}
-		}
-	})
-	return true
-}
-
-// busy reports whether the next epoch is being prepared, or is ready.
-func (c *claim) busy() bool {
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
-	return c.preparing != nil || c.prepared != nil
+		return p, err
+	}
+	return x.claim.prepare(x.life, &x.background, preparation{run: safe, leave: leave, retry: x.policy.RetryAfter(j.tokens), order: j.order})
 }
 
 // awaitPrepared waits for a running preparation, for at most the time that a condensation may take, if a language
 // model condenses (rather than writes an account). It cancels any other preparation: the request then condenses in a
 // turn of its own, ahead of background work.
 func (x *exchange) awaitPrepared(ctx context.Context) {
-	x.claim.session.mu.Lock()
-	ended, abandon := x.claim.preparing, x.claim.abandon
-	x.claim.session.mu.Unlock()
+	ended, abandon := x.claim.underWay()
 	if ended == nil {
 		return
 	}
@@ -122,21 +89,4 @@ func (x *exchange) awaitPrepared(ctx context.Context) {
 	case <-ended:
 	case <-ctx.Done():
 	}
-}
-
-// takePrepared returns the condensation prepared for the beginning of these messages; nil if there is none. A repeated
-// request must be sent the same bytes as before, so it leaves the condensation to the next request, unless an epoch is
-// forced.
-func (c *claim) takePrepared(rolling []wire.Hash, forced bool) *prepared {
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
-	p := c.prepared
-	if p != nil && !forced && p.basis.Fits(c.state, rolling) && !p.basis.Before(rolling) {
-		return nil
-	}
-	c.prepared = nil
-	if p == nil || !p.basis.Fits(c.state, rolling) {
-		return nil
-	}
-	return p
 }

@@ -3,15 +3,14 @@ package live
 import (
 	"cmp"
 	"context"
-	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
+	"log/slog"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,12 +18,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/store"
-	"github.com/condensehq/condense/internal/live/tenant"
 	"github.com/condensehq/condense/internal/live/wire"
-	"github.com/condensehq/condense/internal/rawjson"
 )
 
 // Limits of the sessions kept in memory. The store has the rest.
@@ -38,8 +34,27 @@ const patience = 50 * time.Millisecond
 
 // sessions holds the most recently used sessions by key.
 type sessions struct {
+	store  store.Store
+	outage outage
+	surroundings
+
 	mu  sync.Mutex
 	all map[store.Key]*session
+}
+
+// surroundings are what the work in the background needs.
+type surroundings struct {
+	life       context.Context //nolint:containedctx // of the work in the background
+	background *sync.WaitGroup
+	now        func() time.Time
+	log        func() *slog.Logger
+	fault      func(kind string, err error)
+	damaged    func() // called for each damaged record
+}
+
+// newSessions returns sessions whose records are in a store.
+func newSessions(in store.Store, around surroundings) *sessions {
+	return &sessions{store: in, outage: outage{most: mostWait}, surroundings: around, all: map[store.Key]*session{}}
 }
 
 // A session holds the lineages of a key: a conversation, its branches and its sub-agents.
@@ -91,63 +106,6 @@ type stored struct {
 	*lineage.State
 }
 
-// tenant returns a keyed hash of a request's credentials: it identifies a client, but cannot be used as its key. The
-// token of a plan changes every few hours, in the middle of conversations, so for plans the account that the client
-// names is hashed instead, together with the token's subject if it has one. Neither is verified here; the vendor does
-// that later. A false claim gains nothing: conversations are found by their content, so a client that names another's
-// account only gets a condensation of messages that it sent itself. For a client with a tenant's token, the tenant's
-// name is part of the hash, and its prefix.
-func (g *Gateway) tenant(c tenant.Caller, h http.Header, body []byte) string {
-	mac, name := hmac.New(sha256.New, g.secret), ""
-	if c.Tenant != "" {
-		name = c.Tenant + ":"
-		mac.Write([]byte("tenant\x00" + c.Tenant + "\x00"))
-	}
-	account := ""
-	if agents.Subscription(h) {
-		if account = h.Get("Chatgpt-Account-Id"); account == "" {
-			account = rawjson.Text(rawjson.Field(rawjson.Field(body, "metadata"), "user_id"))
-		}
-		if login := loginOf(h.Get("Authorization")); account != "" && login != "" {
-			account += "\x00login\x00" + login
-		}
-	}
-	if account != "" {
-		mac.Write([]byte("account\x00" + account))
-	} else {
-		for _, name := range []string{"X-Api-Key", "Authorization", "Api-Key"} {
-			for _, v := range h.Values(name) {
-				mac.Write([]byte(name + "\x00" + v + "\x00"))
-			}
-		}
-	}
-	const size = 16
-	return name + hex.EncodeToString(mac.Sum(nil)[:size])
-}
-
-// loginOf returns the subject of a plan's token, which stays the same in all tokens of a login; empty if the token is
-// no JWT, like those of Claude's plans, or has no subject. The signature is not checked here, but by the vendor.
-func loginOf(authorization string) string {
-	_, token, _ := strings.Cut(authorization, " ")
-	parts := strings.Split(token, ".")
-	const inJWT = 3
-	if len(parts) != inJWT {
-		return ""
-	}
-	claims, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(parts[1], "="))
-	if err != nil || !json.Valid(claims) || !rawjson.IsObject(claims) {
-		return ""
-	}
-	return rawjson.Text(rawjson.Field(claims, "sub"))
-}
-
-// opening returns a session ID for clients that send none: the rolling hash at the first message of the user. Without
-// it all their conversations would share one session, which an SDK in a server fills with thousands.
-func opening(messages []wire.Message, rolling []wire.Hash) string {
-	i := max(0, slices.IndexFunc(messages, func(m wire.Message) bool { return m.Role == "user" }))
-	return "opening:" + hex.EncodeToString(rolling[i][:])
-}
-
 // of returns the session of a key. It creates one if there is none, and drops the least recently used ones over the
 // limit.
 func (s *sessions) of(key store.Key, now time.Time) *session {
@@ -155,9 +113,6 @@ func (s *sessions) of(key store.Key, now time.Time) *session {
 	defer s.mu.Unlock()
 	got := s.all[key]
 	if got == nil {
-		if s.all == nil {
-			s.all = map[store.Key]*session{}
-		}
 		for len(s.all) >= mostSessions {
 			var oldest *session
 			for _, o := range s.all {
@@ -525,4 +480,29 @@ func (c *claim) latest(ctx context.Context) bool {
 	s := *c.entry.state
 	c.state, c.based = &s, c.version
 	return true
+}
+
+// tooled returns the asides of the session, and whether it has a lineage whose first message of the user, at index
+// first, has the rolling hash opening. The error is the store's if nothing is known.
+func (s *session) tooled(first int, opening wire.Hash) (known asides, without bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err = s.known()
+	known = asides{maps.Clone(s.asides.tools), maps.Clone(s.asides.rounds)}
+	without = slices.ContainsFunc(s.entries, func(e *entry) bool {
+		return e.state != nil && first < len(e.state.Rolling) && e.state.Rolling[first] == opening
+	})
+	return known, without, err
+}
+
+// changed makes the next request of a session reload its records.
+func (s *sessions) changed(key store.Key) {
+	s.mu.Lock()
+	found := s.all[key]
+	s.mu.Unlock()
+	if found != nil {
+		found.mu.Lock()
+		found.loaded = false
+		found.mu.Unlock()
+	}
 }

@@ -164,11 +164,7 @@ func (x *exchange) truncated(a wire.Answer) bool {
 		ours = x.original
 	}
 	ours -= x.media
-	e := x.claim.entry
-	x.claim.session.mu.Lock()
-	was := e.counted
-	e.counted = counted{ours, a.Input}
-	x.claim.session.mu.Unlock()
+	was := x.claim.swapCounted(counted{ours, a.Input})
 	still := was.theirs > 0 && ours-was.ours >= stillTokens && a.Input <= was.theirs+stillTokens/10 && float64(ours) >= stillRatio*float64(a.Input)
 	if !still && (ours < cutRatio*a.Input || ours-a.Input < cutTokens) {
 		return false
@@ -194,9 +190,6 @@ func (x *exchange) truncated(a wire.Answer) bool {
 	}
 	return true
 }
-
-// counted is the size of a prompt in tokens, by our count and by the server's.
-type counted struct{ ours, theirs int }
 
 // known returns the windows to show in the status, sorted by upstream and model.
 func (ws *windows) known() []stats.Window {
