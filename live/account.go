@@ -151,8 +151,8 @@ type client struct {
 	err    error
 }
 
-// forget drops the key.
-func (c *client) forget() {
+// Forget drops the key.
+func (c *client) Forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asked, c.url, c.header, c.body = true, nil, nil, nil
@@ -161,8 +161,8 @@ func (c *client) forget() {
 	}
 }
 
-// ask is a [prefix.Asker]. Later calls return the answer of the first one.
-func (c *client) ask(ctx context.Context, message string, most int) (*model.Answer, error) {
+// Ask is a [prefix.Asker]. Later calls return the answer of the first one.
+func (c *client) Ask(ctx context.Context, message string, most int) (*model.Answer, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.asked {

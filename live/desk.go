@@ -299,14 +299,6 @@ func (d *Desk) Now(ctx context.Context, c *Conversation, o Order) error {
 	return d.change(ctx, c, func(all *control) error { return all.put(&o, d.now()) })
 }
 
-// put makes o the waiting order, with the next number.
-func (c *control) put(o *Order, now time.Time) error {
-	c.Number++
-	o.Number, o.Time = c.Number, now
-	c.Order = o
-	return nil
-}
-
 // An UndoPlan describes the consequences of undoing the last epoch. Sizes are tokens and costs US dollars, both
 // estimated.
 type UndoPlan struct {

@@ -56,8 +56,8 @@ type jobOwner struct {
 
 // An asker asks the client's own model once, until its key is forgotten.
 type asker interface {
-	ask(ctx context.Context, message string, most int) (*model.Answer, error)
-	forget()
+	Ask(ctx context.Context, message string, most int) (*model.Answer, error)
+	Forget()
 }
 
 // A jobTrace is left by attempts for the chain that stands in.

@@ -160,3 +160,11 @@ type about struct {
 
 // observed is appended to the API in the keys of conversations that were only observed.
 const observed = ".observe"
+
+// put makes o the waiting order, with the next number.
+func (c *control) put(o *Order, now time.Time) error {
+	c.Number++
+	o.Number, o.Time = c.Number, now
+	c.Order = o
+	return nil
+}

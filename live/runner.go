@@ -259,9 +259,9 @@ func (r *runner) alongside(ctx context.Context, j *job, to extent) (*prepared, e
 		return run()
 	}
 	if j.client != nil {
-		defer j.client.forget()
+		defer j.client.Forget()
 		if j.owner.mayAsk() {
-			return j.run(prefix.WithAsker(ctx, j.client.ask), r.host, whole)
+			return j.run(prefix.WithAsker(ctx, j.client.Ask), r.host, whole)
 		}
 		if to == probe {
 			return nil, errNotEarly
