@@ -17,6 +17,8 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/count"
+	"github.com/condensehq/condense/internal/live/job"
+	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/telemetry"
@@ -46,10 +48,10 @@ const (
 // vendor's cache.
 type postponed struct {
 	d        epoch.Decision
-	to       extent
+	to       job.Extent
 	overflow bool
 
-	j      *job
+	j      *job.Job
 	leave  func()
 	url    *url.URL    // of the request to the vendor
 	header http.Header // also of that request; it contains the client's key
@@ -96,7 +98,7 @@ func (r *resolved) asksClient() bool {
 func (x *exchange) postpone() {
 	p := x.postponed
 	x.postponed = nil
-	if p == nil || x.claim == nil || !x.claim.mine || x.epoch != nil || x.claim.busy() {
+	if p == nil || x.claim == nil || !x.claim.Mine || x.epoch != nil || x.claim.Busy() {
 		return
 	}
 	leave, ok := x.preparing.Try(x.payer(), max(int64(len(x.r.Body)), mostPrepared/mostPreparing))
@@ -130,12 +132,12 @@ func (x *exchange) prepareLater() {
 	cached := x.r.API != wire.Messages || a.CacheRead+a.CacheWrite > 0
 	switch {
 	case answered && cached:
-		p.j.client = &client{x: x, url: p.url, header: p.header, body: p.j.body}
-	case !answered || p.to == probe:
+		p.j.Client = &client{x: x, url: p.url, header: p.header, body: p.j.Body}
+	case !answered || p.to == job.Probe:
 		p.leave()
 		return
 	}
-	x.begin(p.j, p.leave, func(ctx context.Context) (*prepared, error) { return x.runner.alongside(ctx, p.j, p.to) })
+	x.begin(p.j, p.leave, func(ctx context.Context) (*job.Prepared, error) { return x.runner.Alongside(ctx, p.j, p.to) })
 }
 
 // A client lets the gateway ask the client's own model once, with the client's own key.
@@ -251,7 +253,7 @@ func (c *client) request(ctx context.Context, message string, most int) (*http.R
 		form = `{"type":"message","role":"user","content":[{"type":"input_text","text":?}]}`
 	case wire.Chat:
 	}
-	body := r.With(append(rawOf(r.Messages), rawjson.Append(nil, form, message)))
+	body := r.With(append(messages.Raw(r.Messages), rawjson.Append(nil, form, message)))
 	if limit := most + thought(r); r.MaxOutput > limit { // this limit is not part of any vendor's cache key
 		for _, name := range []string{"max_tokens", "max_completion_tokens", "max_output_tokens"} {
 			if rawjson.Int(rawjson.Field(body, name)) > limit {
@@ -369,7 +371,7 @@ func (x *exchange) accounted(n accounted, used *core.Usage, err error) error {
 		x.measure(m, cost, tenant, telemetry.ModelKey.String(x.modelName()))
 	}
 	x.measure(&telemetry.Saved, -cost, tenant)
-	x.s.audit("account", x.t.who, "agent", x.agent.Name, "lineage", x.claim.conversation, "tokens", a.Input, "outcome", outcome)
+	x.s.audit("account", x.t.who, "agent", x.agent.Name, "lineage", x.claim.Conversation, "tokens", a.Input, "outcome", outcome)
 	x.s.Logger.InfoContext(x.life, "account by the agent's own model", "agent", x.agent.Name, "model", x.r.Model, "outcome", outcome,
 		"tokens", a.Input, "cache_read", a.CacheRead, "output", a.Output, "cost", cost, "cost_expected", expected, "ms", time.Since(n.began).Milliseconds())
 	return err

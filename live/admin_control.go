@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/plain"
 )
 
@@ -28,15 +29,15 @@ type Ask struct {
 }
 
 // Actions lists the actions of [Desk.Do].
-var Actions = []string{OrderNow, OrderUndo, "pause", "resume", "protect", "unprotect"}
+var Actions = []string{session.OrderNow, session.OrderUndo, "pause", "resume", "protect", "unprotect"}
 
 // Do performs one of [Actions] on a conversation.
 func (d *Desk) Do(ctx context.Context, c *Conversation, action string, a *Ask) error {
-	p := Protection{Text: a.Text, Message: a.Message}
+	p := session.Protection{Text: a.Text, Message: a.Message}
 	switch action {
-	case OrderNow:
-		return d.Now(ctx, c, Order{Profile: a.Profile, Provider: a.Provider, Tokens: a.Tokens, Percent: a.Percent})
-	case OrderUndo:
+	case session.OrderNow:
+		return d.Now(ctx, c, session.Order{Profile: a.Profile, Provider: a.Provider, Tokens: a.Tokens, Percent: a.Percent})
+	case session.OrderUndo:
 		return d.Undo(ctx, c)
 	case "pause", "resume":
 		return d.Pause(ctx, c, action == "pause")
@@ -115,10 +116,10 @@ func (g *Gateway) serveAction(w http.ResponseWriter, r *http.Request, d *Desk, c
 	case !slices.Contains(Actions, action):
 		controlFault(w, http.StatusNotFound, d.Do(r.Context(), c, action, &a))
 		return
-	case action == OrderNow && a.Profile != "" && !slices.Contains(configured.Profiles(), a.Profile):
+	case action == session.OrderNow && a.Profile != "" && !slices.Contains(configured.Profiles(), a.Profile):
 		controlFault(w, http.StatusBadRequest, fmt.Errorf("there is no profile %q: there are %s", plain.Clip(a.Profile), strings.Join(configured.Profiles(), ", ")))
 		return
-	case action == OrderNow && a.Provider != "":
+	case action == session.OrderNow && a.Provider != "":
 		if _, err := configured.Provider(a.Provider); err != nil {
 			controlFault(w, http.StatusBadRequest, err)
 			return

@@ -17,6 +17,8 @@ import (
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/count"
+	"github.com/condensehq/condense/internal/live/job"
+	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/seal"
 	"github.com/condensehq/condense/internal/live/stats"
@@ -67,7 +69,7 @@ func (g *Gateway) open(s *settings, t *target, h http.Header, body []byte) ([]by
 		})
 		view = append(view, in.Messages...)
 	}
-	return r.With(rawOf(view)), nil
+	return r.With(messages.Raw(view)), nil
 }
 
 // asksToCompact reports whether the last item asks the vendor for a compaction.
@@ -160,29 +162,29 @@ func (x *exchange) compact(r *http.Request) (*http.Response, error) {
 	j := x.job(epoch.Decision{}, false)
 	x.claim = nil
 	// Leave no handles: the client drops the originals, so nothing could be recalled.
-	j.body, j.turn.NoRecall = x.r.With(items), true
+	j.Body, j.Turn.NoRecall = x.r.With(items), true
 	ctx, cancel := context.WithTimeout(r.Context(), compactFor)
 	defer cancel()
-	p, err := j.run(ctx, x.host, inline)
-	if errors.Is(err, errAsks) {
+	p, err := j.Run(ctx, x.host, job.Inline)
+	if errors.Is(err, job.ErrAsks) {
 		if x.mayAsk() {
-			p, err = j.run(ctx, x.host, whole)
+			p, err = j.Run(ctx, x.host, job.Whole)
 		} else {
-			p, err = x.runner.runBuiltin(r.Context(), j)
+			p, err = x.runner.RunBuiltin(r.Context(), j)
 		}
 	}
-	if err != nil && !errors.Is(err, errNotDue) && r.Context().Err() == nil {
-		if !j.named {
+	if err != nil && !errors.Is(err, job.ErrNotDue) && r.Context().Err() == nil {
+		if !j.Named {
 			x.fault("chain", err)
 		}
-		p, err = x.runner.runBuiltin(r.Context(), j)
+		p, err = x.runner.RunBuiltin(r.Context(), j)
 	}
-	if err != nil && !errors.Is(err, errNotDue) {
+	if err != nil && !errors.Is(err, job.ErrNotDue) {
 		return nil, err
 	}
-	by := maker{}
+	by := job.Maker{}
 	if p != nil { // otherwise the conversation is short already
-		items, by = rawOf(p.after), p.maker
+		items, by = messages.Raw(p.After), p.Maker
 	}
 	if err := x.checkView(items); err != nil {
 		return nil, err
@@ -197,7 +199,7 @@ func (x *exchange) compact(r *http.Request) (*http.Response, error) {
 	}
 	x.stats.Add(func(s *stats.Stats) { s.Compactions++ })
 	x.measure(&telemetry.Compactions, 1, telemetry.TenantKey.String(x.t.who.Tenant))
-	x.s.Logger.InfoContext(r.Context(), "compaction in place of the vendor", "agent", x.agent.Name, "model", x.r.Model, "upstream", x.t.upstream.Name, "before", x.tokens, "after", x.seen.state.Scale(after), "provider", by.provider, "outcome", by.outcome, "fallback", by.cause != "")
+	x.s.Logger.InfoContext(r.Context(), "compaction in place of the vendor", "agent", x.agent.Name, "model", x.r.Model, "upstream", x.t.upstream.Name, "before", x.tokens, "after", x.seen.State.Scale(after), "provider", by.Provider, "outcome", by.Outcome, "fallback", by.Cause != "")
 	kind, body, err := compactionAnswer(x.t.compact, x.r, sealed, x.start)
 	return respond(r, http.StatusOK, kind, body), err
 }

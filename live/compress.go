@@ -17,7 +17,9 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/count"
+	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/upstream"
@@ -316,7 +318,7 @@ func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, 
 		return err
 	})
 	if x.claim != nil {
-		x.claim.release()
+		x.claim.Release()
 	}
 	if err != nil && r.Context().Err() != nil {
 		return nil
@@ -329,7 +331,7 @@ func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, 
 			return nil
 		}
 		answer = &compressed{messages: messages, skipped: "compression_error"}
-		if errors.Is(err, errQueue) || errors.Is(err, context.DeadlineExceeded) {
+		if errors.Is(err, job.ErrQueue) || errors.Is(err, context.DeadlineExceeded) {
 			answer.skipped = "compression_timeout"
 		}
 	}
@@ -373,7 +375,7 @@ func (q *question) complete(messages []wire.Message) [][]byte {
 
 // compress fills x, and returns the messages to send in place of the request's.
 func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
-	own := rawOf(x.r.Messages)
+	own := messages.Raw(x.r.Messages)
 	switch {
 	case x.s.Observe:
 		return &compressed{messages: own, skipped: "observe"}, nil
@@ -415,8 +417,8 @@ func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
 	x.session = q.session
 	x.reads = x.readerOf(x.s, x.t)
 	x.recalls = q.recalls && x.reads != "" && !x.s.Recall.NoMCP
-	session := x.sessions.of(x.key, x.start)
-	if err := x.sessions.reach(r.Context(), session, x.r, x.rolling); err != nil {
+	session := x.sessions.Of(x.key, x.start)
+	if err := x.sessions.Reach(r.Context(), session, x.r, x.rolling); err != nil {
 		return nil, err
 	}
 	if err := x.take(r.Context(), session); err != nil {
@@ -424,8 +426,8 @@ func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
 	}
 	// The state is stored now, because the usage, which would store it later, may never be reported.
 	x.durable = true
-	before := x.claim.state.Rolling
-	if x.plan = x.planOf(x.claim.state); x.guessed && (x.tokens > x.policy.Limit || x.check(&x.plan) != nil) {
+	before := x.claim.State.Rolling
+	if x.plan = x.planOf(x.claim.State); x.guessed && (x.tokens > x.policy.Limit || x.check(&x.plan) != nil) {
 		// A request that is too long is refused in any case. A broken rule means that thinking was assumed off
 		// earlier in this turn too.
 		x.r.Thinking = ""
@@ -440,12 +442,12 @@ func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
 	if x.view == nil { // any other answer would be refused
 		x.view = own
 	}
-	a := &compressed{messages: x.view, before: x.claim.state.Estimate(x.original), after: x.tokens}
+	a := &compressed{messages: x.view, before: x.claim.State.Estimate(x.original), after: x.tokens}
 	if x.next == nil {
 		for a.replayed < min(len(before), len(x.rolling)) && before[a.replayed] == x.rolling[a.replayed] {
 			a.replayed++
 		}
-		if e := x.claim.state.Epoch; e != nil && a.replayed >= e.Cut {
+		if e := x.claim.State.Epoch; e != nil && a.replayed >= e.Cut {
 			a.replayed += len(e.Block) - e.Cut
 		}
 		a.replayed = min(a.replayed, len(x.view))

@@ -15,7 +15,10 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/epoch"
+	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/messages"
+	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/secret"
@@ -23,34 +26,34 @@ import (
 
 // order returns the waiting order of the kind do that this request must carry out, or nil. A request that leaves the
 // branch, such as a side question, carries out no order.
-func (x *exchange) order(do string) *Order {
+func (x *exchange) order(do string) *session.Order {
 	c := x.claim
-	o := x.claim.control().Order
-	if o == nil || o.Do != do || o.Number <= c.state.Orders || c.unread || x.s.Observe || c.kind != lineage.Continue && c.kind != lineage.Rewind {
+	o := x.claim.Control().Order
+	if o == nil || o.Do != do || o.Number <= c.State.Orders || c.Unread || x.s.Observe || c.Kind != lineage.Continue && c.Kind != lineage.Rewind {
 		return nil
 	}
 	return o
 }
 
 // paused reports whether the user has paused all epochs except those without which the vendor refuses a request.
-func (x *exchange) paused() bool { return x.claim.control().Paused }
+func (x *exchange) paused() bool { return x.claim.Control().Paused }
 
 // obeyed notes that an order was carried out, or else, in result, why it had no effect.
-func (x *exchange) obeyed(o *Order, result string) {
+func (x *exchange) obeyed(o *session.Order, result string) {
 	done := *o
 	done.Waits, done.Done, done.Result, done.Before = "", x.start, result, x.tokens
 	x.obeys = &done
 }
 
 // dropped notes that an order is given up, and why.
-func (x *exchange) dropped(o *Order, why string) {
+func (x *exchange) dropped(o *session.Order, why string) {
 	x.obeyed(o, why)
 	x.obeys.After = x.tokens
-	x.claim.state.Orders, x.durable = o.Number, true
+	x.claim.State.Orders, x.durable = o.Number, true
 }
 
 // waits notes why an order has to wait for another request.
-func (x *exchange) waits(o *Order, why string) {
+func (x *exchange) waits(o *session.Order, why string) {
 	if o.Waits != why {
 		waiting := *o
 		waiting.Waits = why
@@ -66,7 +69,7 @@ func (x *exchange) reportOrder(ctx context.Context) {
 		return
 	}
 	c := x.claim
-	known, err := change(ctx, x.store, c.session.key, c.state.Family, x.start, func(all *control) error {
+	known, err := session.Change(ctx, x.store, c.Session.Key, c.State.Family, x.start, func(all *session.Control) error {
 		same := all.Order != nil && all.Order.Number == o.Number
 		switch {
 		case !o.Done.IsZero():
@@ -83,7 +86,7 @@ func (x *exchange) reportOrder(ctx context.Context) {
 		x.fault("order", err)
 		return
 	}
-	c.setControl(known)
+	c.SetControl(known)
 	if !o.Done.IsZero() {
 		x.s.Logger.InfoContext(ctx, "order", "do", o.Do, "changed", o.Changed, "before", o.Before, "after", o.After, "result", o.Result)
 	}
@@ -91,12 +94,12 @@ func (x *exchange) reportOrder(ctx context.Context) {
 
 // undoIfAsked undoes the last epoch if the user ordered that, and reports whether it did.
 func (x *exchange) undoIfAsked() (bool, error) {
-	o := x.order(OrderUndo)
+	o := x.order(session.OrderUndo)
 	if o == nil {
 		return false, nil
 	}
 	c := x.claim
-	next, err := c.state.Undo(c.former(), x.r, x.rolling, x.start)
+	next, err := c.State.Undo(c.Former(), x.r, x.rolling, x.start)
 	switch {
 	case errors.Is(err, lineage.ErrNothing):
 		x.dropped(o, "there is no condensation to undo")
@@ -126,14 +129,14 @@ func (x *exchange) undoIfAsked() (bool, error) {
 }
 
 // wished adjusts a decision to the user's wishes. It returns the order that the decision carries out, or nil.
-func (x *exchange) wished(d epoch.Decision, overflow bool) (epoch.Decision, *Order) {
-	c, o := x.claim, x.order(OrderNow)
-	refused := overflow || c.overflowed() || x.tokens > x.policy.Window
+func (x *exchange) wished(d epoch.Decision, overflow bool) (epoch.Decision, *session.Order) {
+	c, o := x.claim, x.order(session.OrderNow)
+	refused := overflow || c.Overflowed() || x.tokens > x.policy.Window
 	switch {
 	case o != nil && d.Reason != epoch.Forced:
 		d.Reason, d.Wait, d.Turns = epoch.Asked, false, 0
 	case o != nil:
-	case x.paused() && !refused, c.state.Held && d.Reason != epoch.Forced:
+	case x.paused() && !refused, c.State.Held && d.Reason != epoch.Forced:
 		d.Reason = epoch.None
 	}
 	if o != nil {
@@ -146,7 +149,7 @@ func (x *exchange) wished(d epoch.Decision, overflow bool) (epoch.Decision, *Ord
 
 // hostFor returns the host for an order: one with only the order's provider, or the gateway's own. The caller must call
 // leave when done.
-func (x *exchange) hostFor(ctx context.Context, o *Order) (host *condense.Host, leave func() error, err error) {
+func (x *exchange) hostFor(ctx context.Context, o *session.Order) (host *condense.Host, leave func() error, err error) {
 	none := func() error { return nil }
 	if o.Provider == "" {
 		return x.host, none, nil
@@ -164,18 +167,18 @@ func (x *exchange) hostFor(ctx context.Context, o *Order) (host *condense.Host, 
 }
 
 // orderedJob returns the job that carries out an order to condense.
-func (x *exchange) orderedJob(d epoch.Decision, o *Order, overflow bool) *job {
+func (x *exchange) orderedJob(d epoch.Decision, o *session.Order, overflow bool) *job.Job {
 	j := x.job(d, overflow)
-	j.order = o.Number
+	j.Order = o.Number
 	if o.Profile != "" {
-		j.turn.Profile, j.turn.Mode = o.Profile, ""
+		j.Turn.Profile, j.Turn.Mode = o.Profile, ""
 	}
 	return j
 }
 
 // obey condenses as an order asks. If that needs a language model, it runs in the background and a later request uses
 // the result: then the error is [errAsks].
-func (x *exchange) obey(ctx context.Context, j *job, o *Order) (*prepared, error) {
+func (x *exchange) obey(ctx context.Context, j *job.Job, o *session.Order) (*job.Prepared, error) {
 	if o.Profile != "" && !slices.Contains(x.host.Config().Profiles(), o.Profile) {
 		return nil, fmt.Errorf("this gateway has no profile %q", plain.Clip(o.Profile))
 	}
@@ -183,26 +186,26 @@ func (x *exchange) obey(ctx context.Context, j *job, o *Order) (*prepared, error
 	if err != nil {
 		return nil, err
 	}
-	p, err := x.runner.nextTurn(ctx, j, func(ctx context.Context) (*prepared, error) { return j.run(ctx, host, inline) })
-	if !errors.Is(err, errAsks) {
+	p, err := x.runner.NextTurn(ctx, j, func(ctx context.Context) (*job.Prepared, error) { return j.Run(ctx, host, job.Inline) })
+	if !errors.Is(err, job.ErrAsks) {
 		return p, errors.Join(err, leave())
 	}
 	if !x.mayAsk() {
 		return nil, errors.Join(errors.New("the limit of condensations by a language model is reached"), leave())
 	}
-	started := x.prepareWith(j, func(ctx context.Context) (*prepared, error) { //nolint:contextcheck // it outlives the request
-		p, err := j.run(ctx, host, whole)
+	started := x.prepareWith(j, func(ctx context.Context) (*job.Prepared, error) { //nolint:contextcheck // it outlives the request
+		p, err := j.Run(ctx, host, job.Whole)
 		return p, errors.Join(err, leave())
 	})
 	if !started {
-		return nil, errors.Join(errAsks, leave())
+		return nil, errors.Join(job.ErrAsks, leave())
 	}
-	return nil, errAsks
+	return nil, job.ErrAsks
 }
 
 // protected returns the request's pins combined with the user's protections.
-func (x *exchange) protected() pins {
-	all := x.claim.control().Protections
+func (x *exchange) protected() job.Pins {
+	all := x.claim.Control().Protections
 	if len(all) == 0 {
 		return x.pins
 	}
@@ -218,7 +221,7 @@ func (x *exchange) protected() pins {
 		if at < 0 {
 			continue // the client went back to a point before the message
 		}
-		doc, err := document(x.r.API, [][]byte{x.r.Messages[at].Raw})
+		doc, err := messages.Read(x.r.API, [][]byte{x.r.Messages[at].Raw})
 		if err != nil {
 			continue
 		}
@@ -243,17 +246,17 @@ func (x *exchange) protected() pins {
 
 // isProtected reports whether a message contains a text that the user protects, or cannot be parsed.
 func (x *exchange) isProtected(raw []byte) bool {
-	all := x.claim.control().Protections
-	if !slices.ContainsFunc(all, func(p Protection) bool { return p.Text != "" }) {
+	all := x.claim.Control().Protections
+	if !slices.ContainsFunc(all, func(p session.Protection) bool { return p.Text != "" }) {
 		return false
 	}
-	doc, err := document(x.r.API, [][]byte{raw})
+	doc, err := messages.Read(x.r.API, [][]byte{raw})
 	if err != nil {
 		return true
 	}
 	for _, m := range doc.Journal.View() {
 		said := saidIn(m.Parts)
-		if slices.ContainsFunc(all, func(p Protection) bool { return p.Text != "" && strings.Contains(said, p.Text) }) {
+		if slices.ContainsFunc(all, func(p session.Protection) bool { return p.Text != "" && strings.Contains(said, p.Text) }) {
 			return true
 		}
 	}
@@ -302,15 +305,15 @@ func saidIn(parts []core.Part) string {
 // describe updates the conversation's description, before its state is stored.
 func (x *exchange) describe() {
 	c := x.claim
-	a := about{}
-	if known := c.said(); known != nil {
+	a := session.About{}
+	if known := c.Said(); known != nil {
 		a = *known
 	}
 	if a.Agent == "" {
 		a.Folder, a.Title = folderOf(x.r), titleOf(x.r)
 	}
 	a.Agent, a.Profile, a.Window, a.Limit, a.Threshold = x.agent.Name, cmp.Or(x.mode, x.profile), x.policy.Window, x.policy.Limit, x.policy.Threshold
-	a.Tokens, a.Original = x.tokens, c.state.Estimate(x.original)
+	a.Tokens, a.Original = x.tokens, c.State.Estimate(x.original)
 	f := x.facts(false)
 	a.Grows = f.Grown / f.Answers
 	if len(x.resolved.Chain) > 0 {
@@ -322,7 +325,7 @@ func (x *exchange) describe() {
 	if p, known := x.prices(x.tokens); known {
 		a.Input, a.Write, a.Read = p.input, p.write, p.read
 	}
-	c.describe(a)
+	c.Describe(a)
 }
 
 // Limits of the search for a folder or a title, and of the length of the result. Sizes are in bytes.
@@ -356,7 +359,7 @@ func titleOf(r *wire.Request) string {
 		if m.Role != "user" || len(m.Raw) > mostRead {
 			continue
 		}
-		doc, err := document(r.API, [][]byte{m.Raw})
+		doc, err := messages.Read(r.API, [][]byte{m.Raw})
 		if err != nil {
 			continue
 		}

@@ -40,7 +40,7 @@ func Settle(g *Gateway) {
 }
 
 // Turns returns how many condensations wait that requests wait for, and how many are under way.
-func Turns(g *Gateway) (waiting, underWay int) { return g.runner.epochs.Waiting() }
+func Turns(g *Gateway) (waiting, underWay int) { return g.runner.Epochs.Waiting() }
 
 // TokensOf is for tests of its cost.
 var TokensOf = count.Tokens
@@ -61,7 +61,7 @@ func PingEvery(g *Gateway, d time.Duration) { g.pingEvery = d }
 func BodyPatience(g *Gateway, d time.Duration) { g.patience = d }
 
 // WaitForStore sets how long a request waits for a database that is away.
-func WaitForStore(g *Gateway, d time.Duration) { g.sessions.outage.most = d }
+func WaitForStore(g *Gateway, d time.Duration) { g.sessions.Outage.Most = d }
 
 // StaleAfter sets how long a connection to a vendor is idle before it may be closed.
 func StaleAfter(g *Gateway, d time.Duration) {

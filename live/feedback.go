@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/live/count"
+	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/telemetry"
@@ -86,7 +87,7 @@ func (g *Gateway) recordOf(key store.Key, id string) (conversation string, epoch
 		return "", time.Time{} // the recall is then counted without a conversation
 	}
 	for i := range records {
-		var s stored
+		var s session.Stored
 		if records[i].ID == id && json.Unmarshal(records[i].Data, &s) == nil {
 			return s.Conversation, began(s.State)
 		}

@@ -45,9 +45,11 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/live/access"
 	"github.com/condensehq/condense/internal/live/count"
+	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/queue"
 	"github.com/condensehq/condense/internal/live/seal"
+	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/telemetry"
@@ -214,7 +216,7 @@ const (
 // concurrent use.
 type Gateway struct {
 	host    *condense.Host
-	runner  *runner
+	runner  *job.Runner
 	current atomic.Pointer[settings]
 	stats   stats.Counters
 	store   store.Store
@@ -237,7 +239,7 @@ type Gateway struct {
 	unusable  atomic.Bool // the store cannot be used, and the log says so
 	tenants   tenant.Tenants
 	telemetry *telemetry.Recorder
-	sessions  *sessions
+	sessions  *session.Sessions
 	strays    sync.Map // refusals already logged, by reason and kind; there are few
 	parsed    *wire.Cache
 	windows   windows
@@ -307,17 +309,17 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 		*to = mac.Sum(nil)
 	}
 	if err == nil {
-		events := events{attempted: g.attempted, fault: g.fault, crowded: func() { g.stats.Fault("queue") }}
-		g.runner, err = newRunner(g.life, host, queue.New(mostLooked), events)
+		events := job.Events{Attempted: g.attempted, Fault: g.fault, Crowded: func() { g.stats.Fault("queue") }}
+		g.runner, err = job.New(g.life, host, queue.New(mostLooked), events)
 	}
 	if err != nil {
 		g.stop()
 		return nil, errors.Join(err, opened.Close())
 	}
 	g.seals = seals
-	g.sessions = newSessions(opened, surroundings{
-		life: g.life, background: &g.background, now: func() time.Time { return g.current.Load().Now() },
-		log: func() *slog.Logger { return g.current.Load().Logger }, fault: g.fault, damaged: func() { g.stats.Fault("store_damaged") },
+	g.sessions = session.New(opened, session.Surroundings{
+		Life: g.life, Background: &g.background, Now: func() time.Time { return g.current.Load().Now() },
+		Log: func() *slog.Logger { return g.current.Load().Logger }, Fault: g.fault, Damaged: func() { g.stats.Fault("store_damaged") },
 	})
 	g.ownRecall, g.mcp = hex.EncodeToString(own), g.newMCP()
 	g.current.Store(s)
@@ -391,7 +393,7 @@ func (g *Gateway) Close() error {
 	for _, u := range g.current.Load().upstreams {
 		u.Transport.CloseIdleConnections()
 	}
-	return errors.Join(g.runner.close(), g.ingesters.close(), g.store.Close())
+	return errors.Join(g.runner.Close(), g.ingesters.close(), g.store.Close())
 }
 
 func newSettings(opts *Options) (*settings, error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/internal/catalog"
 	"github.com/condensehq/condense/internal/epoch"
+	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/model"
@@ -32,7 +33,7 @@ type limits struct {
 // Resolved holds the values of a profile and mode.
 type resolved struct {
 	*config.Resolved
-	chain
+	job.Learned
 	client bool // the chain asks the client's own model
 }
 
@@ -62,7 +63,7 @@ func (g *Gateway) resolve(k profileKey) (*resolved, error) {
 	}
 	r := &resolved{Resolved: values}
 	if len(values.Chain) > 0 {
-		r.first = values.Chain[0].Name
+		r.First = values.Chain[0].Name
 	}
 	r.client = r.asksClient()
 	g.profiles.all[k] = r

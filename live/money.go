@@ -8,6 +8,7 @@ import (
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/wire"
@@ -57,8 +58,8 @@ func (x *exchange) bill(a wire.Answer, b bill) {
 	x.used(a, b)
 	if x.s.Watch != nil && x.claim != nil && !b.again {
 		x.watched(func() {
-			x.s.Watch.Answer(x.claim.conversation, &Used{
-				Time: x.start, Epoch: began(x.claim.state), Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite, Output: a.Output, Cost: b.paid, Saved: b.saved, Priced: b.known,
+			x.s.Watch.Answer(x.claim.Conversation, &Used{
+				Time: x.start, Epoch: began(x.claim.State), Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite, Output: a.Output, Cost: b.paid, Saved: b.saved, Priced: b.known,
 			})
 		})
 	}
@@ -224,15 +225,15 @@ func (x *exchange) saved(a wire.Answer, received, sent int, paid float64) float6
 	if x.claim == nil {
 		return 0
 	}
-	was := x.claim.swapShadow(shadow{received, x.start})
+	was := x.claim.SwapShadow(session.Shadow{received, x.start})
 	if received == sent {
 		return 0
 	}
-	life := max(x.claim.state.TTL, x.caching.Lifetime)
+	life := max(x.claim.State.TTL, x.caching.Lifetime)
 	p, _ := x.prices(received)
 	cached := 0
-	if a.CacheRead+a.CacheWrite > 0 && !was.last.IsZero() && (life == 0 || x.start.Sub(was.last) <= life) {
-		cached = min(was.tokens, received)
+	if a.CacheRead+a.CacheWrite > 0 && !was.Last.IsZero() && (life == 0 || x.start.Sub(was.Last) <= life) {
+		cached = min(was.Tokens, received)
 	}
 	write := p.input
 	if a.CacheWrite > 0 {

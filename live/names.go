@@ -1,6 +1,7 @@
 package live
 
 import (
+	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/tenant"
 	"github.com/condensehq/condense/internal/live/upstream"
@@ -40,4 +41,16 @@ const (
 	WindowServer   = stats.WindowServer
 	WindowUsual    = stats.WindowUsual
 	WindowNotKnown = stats.WindowNotKnown
+)
+
+// A user's orders for a running conversation.
+type (
+	Order      = session.Order
+	Protection = session.Protection
+)
+
+// The values of Order.Do.
+const (
+	OrderNow  = session.OrderNow  // condense
+	OrderUndo = session.OrderUndo // undo the last condensation
 )

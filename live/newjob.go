@@ -8,26 +8,27 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/epoch"
+	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/stats"
 )
 
-func (x *exchange) job(d epoch.Decision, overflow bool) *job {
-	j := &job{
-		api: x.r.API, volatile: x.volatile, body: x.r.With(x.view), tokens: x.tokens, target: d.Target,
-		turn:  condense.Turn{Profile: x.profile, Mode: x.mode, Window: x.policy.Window, MaxOutput: x.output, NoRecall: !x.recalls, API: x.holds()},
-		basis: x.claim.state.Basis(x.rolling), pins: x.protected(), journal: x.s.Watch != nil, tries: x.tries(),
-		owner: jobOwner{payer: x.payer(), mode: cmp.Or(x.mode, x.profile), deadline: x.s.Deadline, chain: &x.resolved.chain, mayAsk: x.mayAsk},
+func (x *exchange) job(d epoch.Decision, overflow bool) *job.Job {
+	j := &job.Job{
+		Api: x.r.API, Volatile: x.volatile, Body: x.r.With(x.view), Tokens: x.tokens, Target: d.Target,
+		Turn:  condense.Turn{Profile: x.profile, Mode: x.mode, Window: x.policy.Window, MaxOutput: x.output, NoRecall: !x.recalls, API: x.holds()},
+		Basis: x.claim.State.Basis(x.rolling), Pins: x.protected(), Journal: x.s.Watch != nil, Tries: x.tries(),
+		Owner: job.Owner{Payer: x.payer(), Mode: cmp.Or(x.mode, x.profile), Deadline: x.s.Deadline, Chain: &x.resolved.Learned, MayAsk: x.mayAsk},
 	}
-	if e := x.claim.state.Epoch; e != nil {
-		j.block = len(x.view) - (len(x.r.Messages) - min(e.Cut, len(x.r.Messages)))
+	if e := x.claim.State.Epoch; e != nil {
+		j.Block = len(x.view) - (len(x.r.Messages) - min(e.Cut, len(x.r.Messages)))
 	}
-	if j.turn.Trigger = d.Reason.Trigger(); overflow || x.claim.overflowed() {
-		j.turn.Trigger = core.TriggerOverflow
+	if j.Turn.Trigger = d.Reason.Trigger(); overflow || x.claim.Overflowed() {
+		j.Turn.Trigger = core.TriggerOverflow
 	} else {
-		j.forced = d.Reason == epoch.Forced
+		j.Forced = d.Reason == epoch.Forced
 	}
-	if j.target == 0 { // the caller asked for a condensation without a target
-		j.target = epoch.Target(x.facts(false), x.policy)
+	if j.Target == 0 { // the caller asked for a condensation without a target
+		j.Target = epoch.Target(x.facts(false), x.policy)
 	}
 	return j
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/payload"
 )
 
@@ -28,9 +29,9 @@ func (g *Gateway) takeBody(r *http.Request, s *settings, t *target) (b *payload.
 		if size < largeBody {
 			return nothing
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), longestWait)
+		ctx, cancel := context.WithTimeout(r.Context(), job.LongestWait)
 		defer cancel()
-		leave, err := g.runner.bodies.Enter(ctx, cmp.Or(t.who.Tenant, g.tenant(t.who, credentials(t, r.Header), nil)), size)
+		leave, err := g.runner.Bodies.Enter(ctx, cmp.Or(t.who.Tenant, g.tenant(t.who, credentials(t, r.Header), nil)), size)
 		if err != nil {
 			return nothing // the client has gone, or has waited long enough
 		}

@@ -99,8 +99,8 @@ func (x *exchange) answered() {
 		}
 		x.span.SetAttributes(telemetry.StatusKey.Int(x.status))
 	}
-	if x.claim != nil && x.claim.entry != nil {
-		x.span.SetAttributes(telemetry.SessionKey.String(x.claim.conversation))
+	if x.claim != nil && x.claim.Entry != nil {
+		x.span.SetAttributes(telemetry.SessionKey.String(x.claim.Conversation))
 	}
 	if failed != "" {
 		about = append(about, telemetry.ErrorKey.String(failed))

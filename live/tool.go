@@ -14,7 +14,9 @@ import (
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/payload"
+	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/mcpserver"
@@ -46,22 +48,22 @@ const limitReached = "[condense recall: the limit of recalls in one answer is re
 // equip adds the tool to the request, and puts back the calls and results of earlier answers, which the client does not
 // have. Afterwards x.r is the request that the client would have sent if the tool were its own. Whether a conversation
 // has the tool is decided with its first request.
-func (x *exchange) equip(ctx context.Context, h http.Header, session *session) error {
+func (x *exchange) equip(ctx context.Context, h http.Header, in *session.Session) error {
 	if x.s.Observe {
 		return nil // observing changes no request
 	}
 	first := firstUser(x.r.Messages)
 	opening := x.rolling[first]
-	known, without, err := session.tooled(first, opening)
+	known, without, err := in.Tooled(first, opening)
 	if err != nil {
 		return err
 	}
-	if known.tools[opening] == nil {
+	if known.Tools[opening] == nil {
 		began := slices.ContainsFunc(x.r.Messages, func(m wire.Message) bool { return m.Role == "assistant" })
 		switch {
 		case without: // the conversation began without the tool, and its cached prefix must not change
 			return nil
-		case began && (x.session == "" || len(known.tools) == 0):
+		case began && (x.session == "" || len(known.Tools) == 0):
 			return nil
 		case began: // the agent has shortened a history that had the tool
 		case !x.s.Recall.Tool || x.s.Recall.Off || !x.mayHaveTool(h):
@@ -70,13 +72,13 @@ func (x *exchange) equip(ctx context.Context, h http.Header, session *session) e
 		if x.r.AddTool(recallTool, nil) == nil {
 			return nil
 		}
-		if err := session.keep(ctx, x.store, toolPrefix, &aside{At: opening}, x.start); err != nil {
+		if err := in.Keep(ctx, x.store, session.ToolPrefix, &session.Aside{At: opening}, x.start); err != nil {
 			return err
 		}
 	}
 	messages := wire.Restore(x.r, func(i int) []*wire.Round {
 		var all []*wire.Round
-		for _, a := range known.rounds[x.rolling[i-1]] {
+		for _, a := range known.Rounds[x.rolling[i-1]] {
 			all = append(all, a.Round)
 		}
 		return all
@@ -90,7 +92,7 @@ func (x *exchange) equip(ctx context.Context, h http.Header, session *session) e
 		return err
 	}
 	x.at = x.rolling[len(x.rolling)-1]
-	x.r, x.rolling, x.equipped = r, lineage.Roll(r.Messages), session
+	x.r, x.rolling, x.equipped = r, lineage.Roll(r.Messages), in
 	return nil
 }
 
@@ -347,7 +349,7 @@ func (s *spliced) next(ctx context.Context) ([][]byte, error) {
 	s.added = append(s.added, wire.ResultMessages(x.r.API, results)...)
 	view := x.view
 	if view == nil {
-		view = rawOf(x.r.Messages)
+		view = messages.Raw(x.r.Messages)
 	}
 	return slices.Concat(view, s.added), nil
 }
@@ -368,18 +370,18 @@ func (x *exchange) putBack(ctx context.Context, messages, results [][]byte, call
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), longestNote)
 	defer cancel()
-	if err := x.equipped.keep(ctx, x.store, roundPrefix, &aside{At: x.at, Round: round}, x.s.Now()); err != nil {
+	if err := x.equipped.Keep(ctx, x.store, session.RoundPrefix, &session.Aside{At: x.at, Round: round}, x.s.Now()); err != nil {
 		return err
 	}
 	// The thinking after a result belongs to the messages that were sent with it, so these count as sent.
 	all, err := wire.ParseMessages(x.r.API, messages)
-	if err != nil || x.claim == nil || !x.claim.latest(ctx) {
+	if err != nil || x.claim == nil || !x.claim.Latest(ctx) {
 		return err
 	}
-	defer x.claim.release()
+	defer x.claim.Release()
 	all = slices.Concat(x.r.Messages, all)
-	x.claim.state.SentAgain(all, lineage.Roll(all), len(x.r.Messages))
-	return x.claim.save(ctx, x.store, true, x.s.Now())
+	x.claim.State.SentAgain(all, lineage.Roll(all), len(x.r.Messages))
+	return x.claim.Save(ctx, x.store, true, x.s.Now())
 }
 
 // later adds the answer to a request of the gateway's own to the statistics.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/telemetry"
 	"github.com/condensehq/condense/internal/live/upstream"
@@ -164,19 +165,19 @@ func (x *exchange) truncated(a wire.Answer) bool {
 		ours = x.original
 	}
 	ours -= x.media
-	was := x.claim.swapCounted(counted{ours, a.Input})
-	still := was.theirs > 0 && ours-was.ours >= stillTokens && a.Input <= was.theirs+stillTokens/10 && float64(ours) >= stillRatio*float64(a.Input)
+	was := x.claim.SwapCounted(session.Counted{ours, a.Input})
+	still := was.Theirs > 0 && ours-was.Ours >= stillTokens && a.Input <= was.Theirs+stillTokens/10 && float64(ours) >= stillRatio*float64(a.Input)
 	if !still && (ours < cutRatio*a.Input || ours-a.Input < cutTokens) {
 		return false
 	}
 	ws := &x.windows
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	first := !ws.cut[x.claim.conversation]
+	first := !ws.cut[x.claim.Conversation]
 	if len(ws.cut) >= mostCut || ws.cut == nil {
 		ws.cut = map[string]bool{}
 	}
-	ws.cut[x.claim.conversation] = true
+	ws.cut[x.claim.Conversation] = true
 	w := ws.get(windowKey{x.t.upstream.Base.String(), x.r.Model}, x.t.upstream.Name)
 	if w == nil {
 		w = &modelWindow{Window: stats.Window{Upstream: x.t.upstream.Name, Model: x.r.Model}}

@@ -43,7 +43,7 @@ var mayImport = map[string]string{
 	".":                                "config core core/history core/policy github.com/google/uuid internal/dialog internal/disk internal/plain internal/recall internal/remote internal/resolver internal/roo model model/extractive providers/slidingwindow registry tokens internal/size",
 	"internal/ingest":                  ". config core providers/smart",
 	"cmd/condense/internal/hook":       ". config core core/history internal/disk internal/ingest tokens transcript",
-	"live":                             ". config core core/history core/policy internal/catalog internal/epoch internal/ingest internal/live/access internal/live/agents internal/live/count internal/live/lineage internal/live/payload internal/live/queue internal/live/seal internal/live/stats internal/live/store internal/live/telemetry internal/live/tenant internal/live/upstream internal/live/wire internal/mcpserver internal/plain internal/prefix internal/rawjson internal/recall internal/remote internal/secret internal/suggest model transcript github.com/modelcontextprotocol/go-sdk go.opentelemetry.io/otel",
+	"live":                             ". config core core/history core/policy internal/catalog internal/epoch internal/ingest internal/live/access internal/live/agents internal/live/count internal/live/job internal/live/lineage internal/live/messages internal/live/payload internal/live/queue internal/live/seal internal/live/session internal/live/stats internal/live/store internal/live/telemetry internal/live/tenant internal/live/upstream internal/live/wire internal/mcpserver internal/plain internal/prefix internal/rawjson internal/recall internal/remote internal/secret internal/suggest model transcript github.com/modelcontextprotocol/go-sdk go.opentelemetry.io/otel",
 	"cmd/condense":                     "cmd/condense/cli",
 	"cmd/condense/cli":                 "cmd/condense/internal/cli cmd/condense/internal/command registry", // public: a program with strategies of its own calls its Main
 	"cmd/condense/internal/command":    "cmd/condense/internal/cli cmd/condense/internal/filecmd cmd/condense/internal/configcmd cmd/condense/internal/plugincmd cmd/condense/internal/comparecmd cmd/condense/internal/servecmd cmd/condense/internal/term config internal/resolver registry github.com/spf13/cobra",
@@ -138,6 +138,9 @@ var mayImport = map[string]string{
 	"internal/live/telemetry":       "go.opentelemetry.io/otel",
 	"internal/live/tenant":          "internal/live/store golang.org/x/time",
 	"internal/live/upstream":        "internal/live/stats internal/live/wire internal/plain",
+	"internal/live/job":             ". config core internal/ingest internal/live/count internal/live/lineage internal/live/messages internal/live/queue internal/live/stats internal/live/wire internal/prefix internal/recall model transcript",
+	"internal/live/messages":        "internal/live/wire internal/rawjson transcript",
+	"internal/live/session":         "internal/live/job internal/live/lineage internal/live/store internal/live/wire",
 
 	"internal/plugins/supervise":                  "core internal/plain internal/wire github.com/hashicorp/go-plugin github.com/hashicorp/go-hclog github.com/sony/gobreaker google.golang.org/grpc golang.org/x/sys",
 	"internal/wire":                               "core internal/plain registry model internal/wire/condensepb github.com/hashicorp/go-plugin google.golang.org/grpc google.golang.org/protobuf",

@@ -1,4 +1,4 @@
-package live
+package session
 
 import (
 	"cmp"
@@ -9,12 +9,12 @@ import (
 
 // A store that is full, damaged or away: meanwhile this gateway's own knowledge counts.
 
-// unstored reports whether an error affects the store as a whole.
-func unstored(err error) bool { return errors.Is(err, store.ErrAway) || errors.Is(err, store.ErrFile) }
+// Unstored reports whether an error affects the store as a whole.
+func Unstored(err error) bool { return errors.Is(err, store.ErrAway) || errors.Is(err, store.ErrFile) }
 
 // damage notes an unreadable record: the conversation goes on under another ID, as if it had never been stored. The
 // caller holds s.mu.
-func (s *session) damage(id string) {
+func (s *Session) damage(id string) {
 	if s.damaged[id] {
 		return
 	}
@@ -26,7 +26,7 @@ func (s *session) damage(id string) {
 }
 
 // news returns the damaged records found since the previous call.
-func (s *session) news() []string {
+func (s *Session) news() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found := s.found
@@ -34,8 +34,8 @@ func (s *session) news() []string {
 	return found
 }
 
-// failure returns why the records of the session could not be read.
-func (s *session) failure() error {
+// Failure returns why the records of the session could not be read.
+func (s *Session) Failure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return cmp.Or(s.failed, store.ErrAway)

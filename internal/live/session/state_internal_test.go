@@ -1,4 +1,4 @@
-package live
+package session
 
 import (
 	"testing"
@@ -8,12 +8,12 @@ import (
 // of its own, and another gateway that knows the same ones takes the same name.
 func TestNewEntryFree(t *testing.T) {
 	for range 2 {
-		s := &session{}
+		s := &Session{}
 		for _, want := range []string{"X-1", "X-2", "X-3"} {
-			c := &claim{entry: &entry{id: "X"}, session: s}
-			e, from := c.newEntry()
-			if e.id != want || from != nil {
-				t.Errorf("the epoch is record %q from %v, not %q", e.id, from, want)
+			c := &Claim{Entry: &Entry{Id: "X"}, Session: s}
+			e, from := c.NewEntry()
+			if e.Id != want || from != nil {
+				t.Errorf("the epoch is record %q from %v, not %q", e.Id, from, want)
 			}
 			s.entries = append(s.entries, e)
 		}

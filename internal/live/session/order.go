@@ -1,4 +1,4 @@
-package live
+package session
 
 import (
 	"context"
@@ -49,8 +49,8 @@ type Protection struct {
 	At      string `json:"at,omitempty"`      // identifies that message, even if its number changes
 }
 
-// A control holds the user's settings and orders for a conversation and its branches.
-type control struct {
+// A Control holds the user's settings and orders for a conversation and its branches.
+type Control struct {
 	Family      string       `json:"family"`
 	Paused      bool         `json:"paused,omitempty"`
 	Protections []Protection `json:"protections,omitempty"`
@@ -60,18 +60,18 @@ type control struct {
 }
 
 // controlPrefix begins the ID of a control's record.
-const controlPrefix = "control:"
+const ControlPrefix = "control:"
 
-// change applies f to the stored control of a family, and tries again, up to 8 times, if another writer was faster. It
+// Change applies f to the stored control of a family, and tries again, up to 8 times, if another writer was faster. It
 // returns the stored control. The error is f's or the store's.
-func change(ctx context.Context, in store.Store, key store.Key, family string, now time.Time, f func(*control) error) (*control, error) {
+func Change(ctx context.Context, in store.Store, key store.Key, family string, now time.Time, f func(*Control) error) (*Control, error) {
 	const tries = 8
 	for n := 1; ; n++ {
 		records, err := in.Load(ctx, key)
 		if err != nil {
 			return nil, err
 		}
-		r, c := &store.Record{ID: controlPrefix + family, Key: key}, &control{}
+		r, c := &store.Record{ID: ControlPrefix + family, Key: key}, &Control{}
 		for i := range records {
 			if records[i].ID == r.ID && !records[i].Damaged && json.Unmarshal(records[i].Data, c) == nil {
 				r = &records[i]
@@ -91,23 +91,23 @@ func change(ctx context.Context, in store.Store, key store.Key, family string, n
 	}
 }
 
-func (s *session) addControl(c *control) {
+func (s *Session) addControl(c *Control) {
 	if s.controls == nil {
-		s.controls = map[string]*control{}
+		s.controls = map[string]*Control{}
 	}
 	s.controls[c.Family] = c
 }
 
-// former returns the state before the latest epoch, or nil if it is no longer in memory.
-func (c *claim) former() *lineage.State {
-	if c.state.Epoch == nil || c.state.Epoch.Over == "" {
+// Former returns the state before the latest epoch, or nil if it is no longer in memory.
+func (c *Claim) Former() *lineage.State {
+	if c.State.Epoch == nil || c.State.Epoch.Over == "" {
 		return nil
 	}
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
-	for _, e := range c.session.entries {
-		if e.id == c.state.Epoch.Over {
-			return e.state
+	c.Session.mu.Lock()
+	defer c.Session.mu.Unlock()
+	for _, e := range c.Session.entries {
+		if e.Id == c.State.Epoch.Over {
+			return e.State
 		}
 	}
 	return nil
@@ -119,28 +119,28 @@ type failure struct {
 	why   string
 }
 
-// failure returns why the background condensation for the order failed; empty if it did not.
-func (c *claim) failure(o *Order) string {
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
+// Failure returns why the background condensation for the order failed; empty if it did not.
+func (c *Claim) Failure(o *Order) string {
+	c.Session.mu.Lock()
+	defer c.Session.mu.Unlock()
 	if c.failed.order == o.Number {
 		return c.failed.why
 	}
 	return ""
 }
 
-// unordered drops a prepared condensation that was not made for the order.
-func (c *claim) unordered(o *Order) {
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
-	if c.prepared != nil && c.prepared.order != o.Number {
-		c.prepared = nil
+// Unordered drops a prepared condensation that was not made for the order.
+func (c *Claim) Unordered(o *Order) {
+	c.Session.mu.Lock()
+	defer c.Session.mu.Unlock()
+	if c.Prepared != nil && c.Prepared.Order != o.Number {
+		c.Prepared = nil
 	}
 }
 
-// An about holds a gateway's description of a conversation at its last request, apart from its state. Sizes are tokens
+// An About holds a gateway's description of a conversation at its last request, apart from its state. Sizes are tokens
 // by the vendor's count, estimated.
-type about struct {
+type About struct {
 	Agent     string  `json:"agent,omitempty"`
 	Folder    string  `json:"folder,omitempty"`
 	Title     string  `json:"title,omitempty"`
@@ -159,10 +159,10 @@ type about struct {
 }
 
 // observed is appended to the API in the keys of conversations that were only observed.
-const observed = ".observe"
+const Observed = ".observe"
 
-// put makes o the waiting order, with the next number.
-func (c *control) put(o *Order, now time.Time) error {
+// Put makes o the waiting order, with the next number.
+func (c *Control) Put(o *Order, now time.Time) error {
 	c.Number++
 	o.Number, o.Time = c.Number, now
 	c.Order = o
