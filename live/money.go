@@ -225,7 +225,7 @@ func (x *exchange) saved(a wire.Answer, received, sent int, paid float64) float6
 	if x.claim == nil {
 		return 0
 	}
-	was := x.claim.SwapShadow(session.Shadow{received, x.start})
+	was := x.claim.SwapShadow(session.Shadow{Tokens: received, Last: x.start})
 	if received == sent {
 		return 0
 	}
