@@ -360,7 +360,7 @@ func (x *exchange) memory(_ context.Context) (*mcpserver.State, error) {
 	s := &lineage.State{}
 	id := ""
 	if x.claim != nil && x.claim.State != nil {
-		s, id = x.claim.State, x.claim.Id
+		s, id = x.claim.State, x.claim.ID
 	}
 	own := messages.Raw(x.r.Messages)
 	all, err := conversation(x.r.API, own)

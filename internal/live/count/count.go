@@ -5,7 +5,7 @@ import (
 	"bytes"
 )
 
-// bytesPerToken is typical of text and code with the usual tokenizers.
+// BytesPerToken is typical of text and code with the usual tokenizers.
 const BytesPerToken = 4
 
 // mediaSize is the size in tokens of a typical image.

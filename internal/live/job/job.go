@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sort"
 	"strings"
 	"time"
 
@@ -24,23 +25,25 @@ import (
 	"github.com/condensehq/condense/transcript"
 )
 
-// errNotDue means that the policy of the profile saw no reason to condense, or no gain.
+// ErrNotDue means that the policy of the profile saw no reason to condense, or no gain.
 var ErrNotDue = errors.New("not due")
 
 // A Job is a condensation that can run in the background, next to its request.
 type Job struct {
-	Api      wire.API
+	API      wire.API
 	Volatile []wire.Volatile
-	Body     []byte // body of the request, with the view to condense
-	Turn     condense.Turn
-	Tokens   int // of body, by the vendor's count
-	Target   int // tokens, by the vendor's count
-	Basis    *lineage.Basis
-	Block    int // number of messages at the front that the last epoch produced
-	Pins     Pins
-	Order    int // number of the user's order; 0 for none
-	Journal  bool
-	Forced   bool // the vendor would refuse body
+	// Reminders are how texts begin of which only the newest is condensed; see [wire.Newest].
+	Reminders []string
+	Body      []byte // body of the request, with the view to condense
+	Turn      condense.Turn
+	Tokens    int // of body, by the vendor's count
+	Target    int // tokens, by the vendor's count
+	Basis     *lineage.Basis
+	Block     int // number of messages at the front that the last epoch produced
+	Pins      Pins
+	Order     int // number of the user's order; 0 for none
+	Journal   bool
+	Forced    bool // the vendor would refuse body
 
 	Owner  Owner
 	Client asker                  // may ask the client's own model; nil if that is not allowed
@@ -48,7 +51,7 @@ type Job struct {
 	Trace
 }
 
-// A Owner says who has a condensation made, and how.
+// An Owner says who has a condensation made, and how.
 type Owner struct {
 	Payer    string        // the tenant, or without tokens the credential
 	Mode     string        // or the profile if there is no mode
@@ -74,7 +77,7 @@ type Trace struct {
 // includes messages that may be condensed if there is no other way. A nil function pins nothing.
 type Pins func(view []core.Message, all bool) []string
 
-// errAsks means that the chain would ask a language model, which takes too long for a waiting request.
+// ErrAsks means that the chain would ask a language model, which takes too long for a waiting request.
 var ErrAsks = errors.New("the chain asks a language model")
 
 // An Extent says how far a condensation goes.
@@ -88,22 +91,54 @@ const (
 
 // Run condenses the body, like the command condense run.
 func (j *Job) Run(ctx context.Context, host *condense.Host, to Extent) (*Prepared, error) {
-	r, err := wire.Parse(j.Api, j.Body, &wire.Options{Volatile: j.Volatile})
+	r, err := wire.Parse(j.API, j.Body, &wire.Options{Volatile: j.Volatile})
 	if err != nil {
 		return nil, err
 	}
+	n, r, err := j.newest(r)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { j.Trace = n.Trace }()
 	// Messages that the model has not answered yet stay unchanged: if a tool result is shortened before the agent has
 	// read it, the agent asks for it again. If that leaves too little room, they are condensed too.
-	p, err := j.attempt(ctx, host, to, min(wire.OpenRound(r.Messages), len(r.Messages)-1))
+	p, err := n.attempt(ctx, host, to, min(wire.OpenRound(r.Messages), len(r.Messages)-1))
 	if err == nil || errors.Is(err, ErrAsks) || ctx.Err() != nil {
 		return p, err
 	}
-	return j.attempt(ctx, host, to, len(r.Messages))
+	return n.attempt(ctx, host, to, len(r.Messages))
+}
+
+// newest returns j without the agent's reminders that newer ones replace, and its request. The caller still has them.
+func (j *Job) newest(r *wire.Request) (*Job, *wire.Request, error) {
+	if len(j.Reminders) == 0 {
+		return j, r, nil
+	}
+	view, origin := wire.Newest(r.Messages, j.Reminders, j.pinned(r.Messages))
+	body := r.With(view)
+	if len(body) == len(j.Body) {
+		return j, r, nil
+	}
+	n := *j
+	n.Body, n.Block = body, sort.SearchInts(origin, j.Block)
+	r, err := wire.Parse(n.API, body, &wire.Options{Volatile: n.Volatile})
+	return &n, r, err
+}
+
+// pinned returns a function that reports whether message i must stay unchanged.
+func (j *Job) pinned(all []wire.Message) func(i int) bool {
+	return func(i int) bool {
+		if j.Pins == nil {
+			return false
+		}
+		doc, err := messages.Read(j.API, [][]byte{all[i].Raw})
+		return err != nil || len(j.Pins(doc.Journal.View(), true)) > 0
+	}
 }
 
 // attempt is run, but leaves the messages from index keep on unchanged.
 func (j *Job) attempt(ctx context.Context, host *condense.Host, to Extent, keep int) (*Prepared, error) {
-	doc, err := transcript.Read(bytes.NewReader(j.Body), &transcript.ReadOptions{Format: messages.Formats[j.Api]})
+	doc, err := transcript.Read(bytes.NewReader(j.Body), &transcript.ReadOptions{Format: messages.Formats[j.API]})
 	if err != nil {
 		return nil, err
 	}
@@ -162,11 +197,11 @@ func (j *Job) attempt(ctx context.Context, host *condense.Host, to Extent, keep 
 		return nil, fmt.Errorf("%w: %s", ErrNotDue, report.Reason)
 	}
 	var out bytes.Buffer
-	apart := j.Api != wire.Chat // many servers speak this API, and some refuse two consecutive user messages
-	if _, err := doc.WriteWith(&out, &transcript.WriteOptions{Format: messages.Formats[j.Api], Apart: apart}); err != nil {
+	apart := j.API != wire.Chat // many servers speak this API, and some refuse two consecutive user messages
+	if _, err := doc.WriteWith(&out, &transcript.WriteOptions{Format: messages.Formats[j.API], Apart: apart}); err != nil {
 		return nil, err
 	}
-	after, err := wire.Parse(j.Api, out.Bytes(), &wire.Options{Volatile: j.Volatile})
+	after, err := wire.Parse(j.API, out.Bytes(), &wire.Options{Volatile: j.Volatile})
 	if err != nil {
 		return nil, err
 	}

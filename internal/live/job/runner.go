@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// longestWait is how long a request that the vendor would refuse waits for its turn. Without a condensation the
+	// LongestWait is how long a request that the vendor would refuse waits for its turn. Without a condensation the
 	// agent stops.
 	LongestWait = 30 * time.Second
 	// leastTurns is the number of simultaneous condensations for waiting requests on machines with fewer processors.
@@ -80,7 +80,7 @@ type Learned struct {
 	pace          pace
 }
 
-// errQueue means that too many other condensations were running.
+// ErrQueue means that too many other condensations were running.
 var ErrQueue = errors.New("too many condensations at the same time")
 
 // turnsAtOnce limits the simultaneous condensations: more would only slow down all of them.
@@ -227,7 +227,7 @@ func (r *Runner) truncate(all context.Context, j *Job) (*Prepared, error) {
 	return p, err
 }
 
-// backgroundDeadline limits a condensation for which no request waits.
+// BackgroundDeadline limits a condensation for which no request waits.
 const BackgroundDeadline = 10 * time.Minute
 
 // A Prepared view is the result of a condensation, and its basis.
@@ -244,7 +244,7 @@ type Prepared struct {
 // alongsideAtOnce limits how many of them use a processor at a time, so that requests find the other processors free.
 func alongsideAtOnce() int64 { return int64(max(1, runtime.GOMAXPROCS(0)/2)) }
 
-// errNotEarly means that the chain asks no language model, so nothing is prepared before it is due.
+// ErrNotEarly means that the chain asks no language model, so nothing is prepared before it is due.
 var ErrNotEarly = errors.New("not early")
 
 // Alongside condenses in the background. Work on a processor waits for its turn; work that waits for a language model

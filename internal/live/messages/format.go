@@ -9,7 +9,7 @@ import (
 	"github.com/condensehq/condense/transcript"
 )
 
-// formats maps APIs to their names in package transcript.
+// Formats maps APIs to their names in package transcript.
 var Formats = map[wire.API]string{wire.Messages: "anthropic", wire.Chat: "openai", wire.Responses: "responses"}
 
 // Read reads messages.

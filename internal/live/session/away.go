@@ -177,5 +177,5 @@ func (s *Sessions) Reach(ctx context.Context, one *Session, r *wire.Request, rol
 	}
 }
 
-// mostLost is how often a request is decided again because another gateway stored its decision first.
+// MostLost is how often a request is decided again because another gateway stored its decision first.
 const MostLost = 3

@@ -121,7 +121,7 @@ func (c *Claim) SetRefused(refused bool) {
 	c.refused = refused
 }
 
-// priced exchanges the description of the vendor's cache as it would be without the gateway.
+// SwapShadow exchanges the description of the vendor's cache as it would be without the gateway.
 func (c *Claim) SwapShadow(now Shadow) (was Shadow) {
 	c.Session.mu.Lock()
 	defer c.Session.mu.Unlock()

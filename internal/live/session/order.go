@@ -59,7 +59,7 @@ type Control struct {
 	Last        *Order       `json:"last,omitempty"`   // the last one carried out
 }
 
-// controlPrefix begins the ID of a control's record.
+// ControlPrefix begins the ID of a control's record.
 const ControlPrefix = "control:"
 
 // Change applies f to the stored control of a family, and tries again, up to 8 times, if another writer was faster. It
@@ -106,7 +106,7 @@ func (c *Claim) Former() *lineage.State {
 	c.Session.mu.Lock()
 	defer c.Session.mu.Unlock()
 	for _, e := range c.Session.entries {
-		if e.Id == c.State.Epoch.Over {
+		if e.ID == c.State.Epoch.Over {
 			return e.State
 		}
 	}
@@ -158,7 +158,7 @@ type About struct {
 	Read      float64 `json:"read,omitempty"`
 }
 
-// observed is appended to the API in the keys of conversations that were only observed.
+// Observed is appended to the API in the keys of conversations that were only observed.
 const Observed = ".observe"
 
 // Put makes o the waiting order, with the next number.

@@ -79,7 +79,7 @@ type Session struct {
 
 // An Entry is a lineage in memory.
 type Entry struct {
-	Id   string
+	ID   string
 	Turn chan struct{} // holds a value while a request decides about the lineage
 
 	Storing atomic.Bool // turn is held to store the last outcome, which can take long
@@ -162,7 +162,7 @@ func (s *Session) read(ctx context.Context, from store.Store) error {
 	known := map[string]*Entry{}
 	var entries []*Entry
 	for _, e := range s.entries {
-		known[e.Id] = e
+		known[e.ID] = e
 		if e.version == 0 { // it was never saved
 			entries = append(entries, e)
 		}
@@ -185,7 +185,7 @@ func (s *Session) read(ctx context.Context, from store.Store) error {
 		}
 		e := known[r.ID]
 		if e == nil {
-			e = &Entry{Id: r.ID, Turn: make(chan struct{}, 1)}
+			e = &Entry{ID: r.ID, Turn: make(chan struct{}, 1)}
 		}
 		isNew := e.State == nil
 		if isNew || e.version != r.Version {
@@ -291,7 +291,7 @@ func (s *Session) Find(r *wire.Request, rolling []wire.Hash) (*Claim, error) {
 		id = c.State.ID
 	}
 	for _, e := range s.entries {
-		if e.Id == id {
+		if e.ID == id {
 			c.Entry, c.Based, c.Reads = e, e.version, e.reader
 		}
 	}
@@ -299,7 +299,7 @@ func (s *Session) Find(r *wire.Request, rolling []wire.Hash) (*Claim, error) {
 		c.Entry = s.guess
 	}
 	if c.Entry == nil {
-		c.Entry = &Entry{Id: s.newID(rolling), Turn: make(chan struct{}, 1), Conversation: rand.Text()}
+		c.Entry = &Entry{ID: s.newID(rolling), Turn: make(chan struct{}, 1), Conversation: rand.Text()}
 	}
 	c.State.Family = cmp.Or(c.State.Family, c.Conversation)
 	return c, nil
@@ -318,7 +318,7 @@ func (s *Session) newID(rolling []wire.Hash) string {
 	}
 	id, known := hex.EncodeToString(h.Sum(nil)[:size]), 0
 	for _, e := range s.entries {
-		if strings.HasPrefix(e.Id, id) {
+		if strings.HasPrefix(e.ID, id) {
 			known++
 		}
 	}
@@ -370,19 +370,19 @@ func (c *Claim) Release() {
 // NewEntry returns a claimed entry for a new record of the same conversation, and a reference to the record that it
 // continues, nil if there is none.
 func (c *Claim) NewEntry() (*Entry, *store.Record) {
-	e := &Entry{Id: rand.Text(), Turn: make(chan struct{}, 1), Conversation: c.Conversation, shadow: c.shadow, about: c.about}
+	e := &Entry{ID: rand.Text(), Turn: make(chan struct{}, 1), Conversation: c.Conversation, shadow: c.shadow, about: c.about}
 	e.Turn <- struct{}{}
 	if c.Based == 0 { // without a record, two gateways must choose the same ID: the first one that is free
 		c.Session.mu.Lock()
 		defer c.Session.mu.Unlock()
 		taken := true
 		for n := 1; taken; n++ {
-			e.Id = fmt.Sprintf("%s-%d", c.Id, n)
-			taken = c.Session.damaged[e.Id] || slices.ContainsFunc(c.Session.entries, func(o *Entry) bool { return o.Id == e.Id })
+			e.ID = fmt.Sprintf("%s-%d", c.ID, n)
+			taken = c.Session.damaged[e.ID] || slices.ContainsFunc(c.Session.entries, func(o *Entry) bool { return o.ID == e.ID })
 		}
 		return e, nil
 	}
-	return e, &store.Record{ID: c.Id, Version: c.Based}
+	return e, &store.Record{ID: c.ID, Version: c.Based}
 }
 
 // Save makes the state current in memory and, if durable is set, in the store first. The caller must hold the claim.
@@ -396,7 +396,7 @@ func (c *Claim) Save(ctx context.Context, in store.Store, durable bool, now time
 		if err != nil {
 			return err
 		}
-		r := &store.Record{ID: c.Id, Key: c.Session.Key, Version: c.Based, Updated: now, Data: data, Reader: c.Reads, Set: c.State.Originals, From: c.Over}
+		r := &store.Record{ID: c.ID, Key: c.Session.Key, Version: c.Based, Updated: now, Data: data, Reader: c.Reads, Set: c.State.Originals, From: c.Over}
 		if c.Keep != nil {
 			err = in.Keep(ctx, r, c.Keep, c.Most)
 		} else {
@@ -419,7 +419,7 @@ func (c *Claim) Save(ctx context.Context, in store.Store, durable bool, now time
 	case durable:
 		c.version, c.unsaved = c.Based, false
 		for _, e := range s.entries {
-			if c.Over != nil && e.Id == c.Over.ID {
+			if c.Over != nil && e.ID == c.Over.ID {
 				e.version = c.Over.Version
 			}
 		}
@@ -427,7 +427,7 @@ func (c *Claim) Save(ctx context.Context, in store.Store, durable bool, now time
 	case c.version != c.Based:
 		return nil // another gateway has saved a newer state
 	}
-	c.State.ID = c.Id
+	c.State.ID = c.ID
 	c.Entry.State, c.reader = c.State, c.Reads
 	s.entries = slices.DeleteFunc(s.entries, func(e *Entry) bool { return e == c.Entry })
 	s.entries = slices.Insert(s.entries, 0, c.Entry)

@@ -207,7 +207,7 @@ func (t *Tenants) Cost() (sum float64) {
 	return sum
 }
 
-// usageKey is the store key of the tenants' usage. Each gateway writes its own record and reads the records of the
+// UsageKey is the store key of the tenants' usage. Each gateway writes its own record and reads the records of the
 // others.
 var UsageKey = store.Key{Tenant: "usage"}
 

@@ -155,7 +155,7 @@ func (u *Upstream) Address(path string, unversioned bool, query string) (*url.UR
 	return &out, err
 }
 
-// vendors are the upstreams that exist without configuration.
+// Vendors are the upstreams that exist without configuration.
 var Vendors = map[string]string{
 	"anthropic": "https://api.anthropic.com",
 	"openai":    "https://api.openai.com",
