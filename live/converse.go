@@ -197,7 +197,7 @@ func (g *Gateway) fault(kind string, err error) {
 	}
 	g.stats.Fault(kind)
 	if errors.Is(err, store.ErrAway) {
-		g.sessions.Away(err)
+		g.sessions.Lost(err)
 		return
 	}
 	g.current.Load().Logger.Warn("a request was forwarded without what failed", "failed", kind, "err", plain.Clip(err.Error()))

@@ -166,7 +166,7 @@ func (d *Desk) controlled(ctx context.Context, c *Conversation) error {
 // controls, by family.
 func conversationOf(r *store.Record, controls map[string]*session.Control) *Conversation {
 	switch {
-	case r.Damaged, session.IsAside(r.ID):
+	case r.Damaged, session.OfTool(r.ID):
 		return nil
 	case strings.HasPrefix(r.ID, session.ControlPrefix):
 		if c := (&session.Control{}); json.Unmarshal(r.Data, c) == nil {

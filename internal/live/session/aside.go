@@ -52,8 +52,8 @@ func (a *asides) add(r *store.Record) {
 	}
 }
 
-// IsAside reports whether id is the ID of an aside's record.
-func IsAside(id string) bool {
+// OfTool reports whether id is the ID of an aside's record.
+func OfTool(id string) bool {
 	return strings.HasPrefix(id, RoundPrefix) || strings.HasPrefix(id, ToolPrefix)
 }
 

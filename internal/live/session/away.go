@@ -51,8 +51,8 @@ func (o *outage) left() (ended <-chan struct{}, left time.Duration) {
 	return o.ended, max(0, o.Most-time.Since(o.since))
 }
 
-// Away records that the store is away, and starts probing it in the background.
-func (s *Sessions) Away(err error) {
+// Lost records that the store is away, and starts probing it in the background.
+func (s *Sessions) Lost(err error) {
 	o := &s.Outage
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -152,7 +152,7 @@ func (s *Sessions) Reach(ctx context.Context, one *Session, r *wire.Request, rol
 		}
 		switch {
 		case errors.Is(err, store.ErrAway):
-			s.Away(err)
+			s.Lost(err)
 		case err != nil:
 			s.Fault("store", err)
 			return nil // outdated knowledge is better than none

@@ -173,7 +173,7 @@ func (s *Session) read(ctx context.Context, from store.Store) error {
 			s.damage(r.ID)
 			continue
 		}
-		if IsAside(r.ID) {
+		if OfTool(r.ID) {
 			s.asides.add(r)
 			continue
 		}
