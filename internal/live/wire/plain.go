@@ -79,3 +79,28 @@ func (p *plainer) text(s string) {
 		p.parts++
 	}
 }
+
+// Remind returns a message of the system as one of the user, with each text between the tags of reminders, for a model
+// that takes no messages of the system among the others. Any other message is returned unchanged.
+func Remind(message []byte) []byte {
+	if rawjson.Text(rawjson.Field(message, "role")) != "system" {
+		return message
+	}
+	var blocks [][]byte
+	add := func(text string) {
+		if text != "" {
+			blocks = append(blocks, rawjson.SetField([]byte(`{"type":"text"}`), "text", rawjson.AppendQuote(nil, "<system-reminder>\n"+text+"\n</system-reminder>")))
+		}
+	}
+	content := rawjson.Field(message, "content")
+	if rawjson.IsString(content) {
+		add(rawjson.Text(content))
+	}
+	for b := range rawjson.Elements(content) {
+		add(rawjson.Text(rawjson.Field(b, "text")))
+	}
+	if blocks == nil {
+		return message
+	}
+	return rawjson.SetField([]byte(`{"role":"user"}`), "content", rawjson.Array(blocks))
+}
