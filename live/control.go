@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -335,19 +334,10 @@ const (
 	longestName = 80
 )
 
-// folders matches the phrases with which agents name their working directory.
-var folders = regexp.MustCompile(`(?:[Ww]orking directory: |<cwd>)([^<\\"\n]+)`)
-
-// folderOf returns the agent's working directory, if the request names it.
+// folderOf returns the agent's working directory for people, if the request names it.
 func folderOf(r *wire.Request) string {
-	texts := [][]byte{r.System}
-	for i := range min(mostMessage, len(r.Messages)) {
-		texts = append(texts, r.Messages[i].Raw)
-	}
-	for _, text := range texts {
-		if m := folders.FindSubmatch(text[:min(len(text), mostRead)]); m != nil {
-			return shortName(string(m[1]))
-		}
+	if named := namedIn(r); named != "" {
+		return shortName(named)
 	}
 	return ""
 }

@@ -109,6 +109,11 @@ type Options struct {
 	// Rules choose a profile or mode for requests that name none. The first match wins.
 	Rules []Rule
 
+	// Source is the absolute path of a folder: where an agent names it, or one below, as its working directory,
+	// providers may read the files there that it has read. Folder is such a folder, too, and that of agents that name
+	// none. Default: no file is read.
+	Source, Folder string
+
 	// Observe forwards every request unchanged, and counts in [Stats] how much condensing would have saved.
 	Observe bool
 	// Account says whether, and by whose model, the first provider of the chains has an account of the conversation

@@ -15,7 +15,7 @@ import (
 func (x *exchange) job(d epoch.Decision, overflow bool) *job.Job {
 	j := &job.Job{
 		API: x.r.API, Volatile: x.volatile, Reminders: x.agent.Reminders, Body: x.r.With(x.view), Tokens: x.tokens, Target: d.Target,
-		Turn:  condense.Turn{Profile: x.profile, Mode: x.mode, Window: x.policy.Window, MaxOutput: x.output, NoRecall: !x.recalls, API: x.holds()},
+		Turn:  condense.Turn{Profile: x.profile, Mode: x.mode, Window: x.policy.Window, MaxOutput: x.output, NoRecall: !x.recalls, API: x.holds(), Dir: x.s.folder(x.r)},
 		Basis: x.claim.State.Basis(x.rolling), Pins: x.protected(), Journal: x.s.Watch != nil, Tries: x.tries(),
 		Owner: job.Owner{Payer: x.payer(), Mode: cmp.Or(x.mode, x.profile), Deadline: x.s.Deadline, Chain: &x.resolved.Learned, MayAsk: x.mayAsk},
 	}

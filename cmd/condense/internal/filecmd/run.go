@@ -21,6 +21,7 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/sessions"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
@@ -188,7 +189,7 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
 	f.StringVarP(&r.file.Out, "output", "o", "", "`file` to write to (default: standard output)")
 	f.StringVar(&r.report, "report", "", "`file` for the report as JSON; - is standard output")
 	f.StringVar(&r.ask, "instructions", "", "`text` with your instructions, for providers that use it")
-	f.StringVar(&r.dir, "dir", "", "working `directory` of the agent, where providers may read again the files that it read")
+	f.StringVar(&r.dir, "dir", "", "working `directory` of the agent, where providers may read again the files that it read (default: that of the session, if it is this one or below)")
 	f.StringVar(&r.sel.originals, "originals", "",
 		"`where` to keep copies of hidden and rewritten messages: parts (FILE.history/part-N.jsonl) or none (default: the profile's)")
 	cli.Complete(cmd, "originals", []string{config.OriginalsNone, config.OriginalsParts})
@@ -300,6 +301,9 @@ func (r *runFlags) turn(a *cli.App, cmd *cobra.Command) (turn condense.Turn, req
 			return turn, request, cli.Usage(cmd, "--dir: %w", err)
 		}
 	}
+	if r.dir == "" {
+		turn.Dir = r.named()
+	}
 	if r.environment != "" {
 		if turn.Environment, err = a.Text(cmd.Context(), r.environment); err != nil {
 			return turn, request, fmt.Errorf("--environment: %w", err)
@@ -312,6 +316,35 @@ func (r *runFlags) turn(a *cli.App, cmd *cobra.Command) (turn condense.Turn, req
 		turn.Trigger = core.TriggerOverflow
 	}
 	return turn, request, nil
+}
+
+// named returns the folder that the session names as the agent's, if it is the current one or below it: a session of
+// somebody else must not decide which files are read.
+func (r *runFlags) named() string {
+	if r.file.In == "" || r.file.In == "-" {
+		return ""
+	}
+	f, err := os.Open(r.file.In)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	dir := sessions.Folder(r.file.Document.Format, f)
+	if dir == "" {
+		return ""
+	}
+	dir, err = filepath.EvalSymlinks(dir)
+	here, other := os.Getwd()
+	if err != nil || other != nil {
+		return ""
+	}
+	if here, err = filepath.EvalSymlinks(here); err != nil {
+		return ""
+	}
+	if rel, err := filepath.Rel(here, dir); err != nil || !filepath.IsLocal(rel) {
+		return ""
+	}
+	return dir
 }
 
 // conversation resumes the document, with its originals beside the file that the agent continues with.

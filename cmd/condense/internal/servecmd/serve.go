@@ -414,7 +414,13 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 		Observe: s.Observe, Account: accountOf(s.Account), MaxBody: s.MaxBody, Deadline: time.Duration(s.Deadline), Logger: g.log,
 		Recall: live.Recall{Off: !s.Recall.MCP && !s.Recall.Tool, NoMCP: !s.Recall.MCP, Tool: s.Recall.Tool, Own: g.recall, MaxSize: s.Recall.MaxSize, MaxResult: s.Recall.MaxResult},
 		Ingest: live.Ingest{Off: !s.Ingest.Lossless, MaxResult: s.Ingest.MaxResult},
+		Source: s.Source,
 		Epoch:  live.EpochOptions{Target: s.Epoch.Target, IgnoreCold: !s.Epoch.Cold, IgnorePayback: !s.Epoch.Payback, MinSize: s.Epoch.MinSize, Risk: s.Epoch.Risk},
+	}
+	if g.alone { // the agent is started in this folder
+		if opts.Folder, err = os.Getwd(); err != nil {
+			return nil, err
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Upstreams)) {
 		if err := live.CheckUpstream(name, s.Upstreams[name]); err != nil {

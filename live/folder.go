@@ -1,0 +1,54 @@
+package live
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/condensehq/condense/internal/live/wire"
+)
+
+// namedFolder matches the phrases with which agents name their working directory.
+var namedFolder = regexp.MustCompile(`(?:[Ww]orking directory: |<cwd>)([^<\\"\n]+)`)
+
+// namedIn returns the agent's working directory as the request names it; empty if it does not.
+func namedIn(r *wire.Request) string {
+	texts := [][]byte{r.System}
+	for i := range min(mostMessage, len(r.Messages)) {
+		texts = append(texts, r.Messages[i].Raw)
+	}
+	for _, text := range texts {
+		if m := namedFolder.FindSubmatch(text[:min(len(text), mostRead)]); m != nil {
+			return strings.TrimSpace(string(m[1]))
+		}
+	}
+	return ""
+}
+
+// folder returns the folder in which providers may read the files that the agent has read: the one that the request
+// names, if it is Source or Folder or below one, or else Folder. It is empty if there is none.
+func (o *Options) folder(r *wire.Request) string {
+	if o.Source == "" && o.Folder == "" {
+		return ""
+	}
+	named := namedIn(r)
+	if named == "" {
+		return o.Folder
+	}
+	real, err := filepath.EvalSymlinks(named)
+	if err != nil || !filepath.IsAbs(real) {
+		return ""
+	}
+	for _, allowed := range []string{o.Folder, o.Source} {
+		if allowed == "" {
+			continue
+		}
+		if allowed, err = filepath.EvalSymlinks(allowed); err != nil {
+			continue
+		}
+		if rel, err := filepath.Rel(allowed, real); err == nil && filepath.IsLocal(rel) {
+			return real
+		}
+	}
+	return ""
+}
