@@ -8,6 +8,8 @@ import (
 // address, {openai} and {anthropic/v1} the addresses for clients that expect /v1 at the end, and
 // {file} is the path of File.
 type Point struct {
+	// Skills is the user's folder of skills, with a folder for each; nil if none is known.
+	Skills *Settings
 	Env      map[string]string // variables
 	Args     []string          // arguments before the user's
 	Without  []string          // first arguments of the user, with which there is no conversation: no Args then
@@ -95,6 +97,7 @@ var all = []Agent{
 		Point: Point{
 			Env:      map[string]string{"ANTHROPIC_BASE_URL": "{base}"},
 			Override: "--settings",
+			Skills:   &Settings{Path: "~/.claude/skills", Dir: "CLAUDE_CONFIG_DIR"},
 			Status:   []Key{{Path: []string{"statusLine", "type"}, Value: "command"}, {Path: []string{"statusLine", "command"}, Value: "{status}"}},
 			// With = the flags take one value; otherwise they take the user's prompt too.
 			Recall: &Recall{
@@ -133,6 +136,7 @@ var all = []Agent{
 				Env:  map[string]string{"CONDENSE_RECALL": "{secret}"},
 				Add:  "codex mcp add condense --url {mcp}",
 			},
+			Skills: &Settings{Path: "~/.codex/skills", Dir: "CODEX_HOME"},
 			// The provider remains "openai": its name selects the sessions that resume offers.
 			Args: []string{"-c", `openai_base_url="{openai}"`},
 			Settings: []Settings{
@@ -152,7 +156,8 @@ var all = []Agent{
 		Name: "opencode", Title: "OpenCode", Command: "opencode",
 		Get: "npm install -g opencode-ai", Tested: "1.18.33",
 		Point: Point{
-			Merge: "OPENCODE_CONFIG_CONTENT",
+			Merge:  "OPENCODE_CONFIG_CONTENT",
+			Skills: &Settings{Path: "~/.config/opencode/skill", Dir: "XDG_CONFIG_HOME/opencode"},
 			Recall: &Recall{Keys: []Key{
 				{Path: []string{"mcp", "condense", "type"}, Value: "remote"},
 				{Path: []string{"mcp", "condense", "url"}, Value: "{mcp}"},

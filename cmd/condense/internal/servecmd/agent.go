@@ -67,7 +67,7 @@ func agentNamed(cmd *cobra.Command, args []string) (*agents.Agent, error) {
 
 func installCommand(a *cli.App) *cobra.Command {
 	var address string
-	yes, recall := false, false
+	yes, recall, skilled := false, false, false
 	cmd := &cobra.Command{
 		Use:   "install AGENT",
 		Short: "Write the gateway's address into the settings of an agent",
@@ -82,17 +82,21 @@ func installCommand(a *cli.App) *cobra.Command {
 			if address, err = gatewayAddress(cmd, a, address); err != nil {
 				return err
 			}
+			if skilled && !recall {
+				return cli.Usage(cmd, "--skill tells the model how to recall, and needs --recall")
+			}
 			if recall {
 				if address, err = withSecret(agent, address); err != nil {
 					return err
 				}
 			}
-			return install(cmd, a, agent, address, yes)
+			return install(cmd, a, agent, address, yes, skilled)
 		},
 	}
 	cli.CompleteArgument(cmd, installable)
 	cmd.Flags().StringVar(&address, "url", "", "`address` of the gateway (default: from serve.listen)")
 	cmd.Flags().BoolVar(&recall, "recall", false, "let the agent's model recall what was condensed: the settings get a secret for that, and the gateway's server of MCP")
+	cmd.Flags().BoolVar(&skilled, "skill", false, "with --recall: write a skill that tells the agent's model how to use handles")
 	cmd.Flags().BoolVar(&yes, "yes", false, "write without a question, for scripts")
 	return cmd
 }
@@ -157,7 +161,7 @@ func gatewayAddress(cmd *cobra.Command, a *cli.App, given string) (string, error
 	return "http://" + net.JoinHostPort(host, port), nil
 }
 
-func install(cmd *cobra.Command, a *cli.App, agent *agents.Agent, address string, yes bool) error {
+func install(cmd *cobra.Command, a *cli.App, agent *agents.Agent, address string, yes, skilled bool) error {
 	old, err := installed(agent)
 	if err != nil {
 		return err
@@ -166,8 +170,20 @@ func install(cmd *cobra.Command, a *cli.App, agent *agents.Agent, address string
 	if err != nil {
 		return err
 	}
-	if e.existed && string(e.before) == string(e.after) {
+	if skilled {
+		if in.Skill, err = planSkill(agent, old); err != nil {
+			return err
+		}
+	}
+	added := skilled && (old == nil || old.Skill == nil)
+	if e.existed && string(e.before) == string(e.after) && !added {
 		return cli.NothingError(fmt.Sprintf("%s is pointed at %s already", home(e.file), withoutSecret(address)))
+	}
+	if added {
+		term.Printf(a.Stdout, "%s\n", home(in.Skill.File))
+		if err := term.PrintText(a.Stdout, difference(nil, skillText)); err != nil {
+			return err
+		}
 	}
 	if err := agree(cmd, a, e, yes); err != nil {
 		return err
@@ -177,6 +193,12 @@ func install(cmd *cobra.Command, a *cli.App, agent *agents.Agent, address string
 	}
 	if err := e.write(); err != nil {
 		return errors.Join(err, restore(old, in))
+	}
+	if skilled {
+		if err := in.Skill.write(); err != nil {
+			return err
+		}
+		term.Printf(a.Stdout, "%s tells the model how to use handles\n", home(in.Skill.File))
 	}
 	term.Printf(a.Stdout, "%s sends its requests to %s from its next start on\n", agent.Title, withoutSecret(address))
 	for _, was := range e.replaced {
@@ -252,6 +274,15 @@ a value that you have set yourself since remains.`,
 					return err
 				}
 				term.Printf(a.Stdout, "%s is as it was before\n", home(in.File))
+			}
+			if in.Skill != nil {
+				kept, err := in.Skill.remove()
+				if err != nil {
+					return err
+				}
+				if kept {
+					term.Printf(a.Stdout, "%s was changed since: it remains\n", home(in.Skill.File))
+				}
 			}
 			for _, key := range e.kept {
 				term.Printf(a.Stdout, "%s has a value of your own: it remains\n", key)

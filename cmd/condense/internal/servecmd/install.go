@@ -31,6 +31,7 @@ type installation struct {
 	After   string `json:"after"`
 	Before  []byte `json:"-"`
 	Created bool   `json:"created,omitempty"` // there was no file
+	Skill   *skill `json:"skill,omitempty"`   // nil if none was written
 
 	dir string
 }
@@ -180,6 +181,9 @@ func planInstall(agent *agents.Agent, base string, old *installation) (*edit, *i
 		return nil, nil, err
 	}
 	in := &installation{Agent: agent.Name, File: file, Format: s.Format, URL: base, Before: e.before, Created: !e.existed, dir: dir}
+	if old != nil {
+		in.Skill = old.Skill
+	}
 	start := e.before
 	untouched := old != nil && old.After == sum(e.before)
 	if untouched {
