@@ -36,6 +36,12 @@ const (
 	crowd        = 5        // pieces that are close by
 	crowding     = 40       // hits that are put in order by it
 	bestLines    = 3
+
+	// Words of the best passages help to find the others: Lavrenko and Croft, "Relevance-Based Language Models" (2001).
+	feedbackPassages = 5
+	feedbackTerms    = 10
+	feedbackWeight   = .2
+	feedbackLength   = 33 // words of a passage in which a word counts half
 )
 
 // shares are the parts of the scores of its neighbours, one, two and three pieces away, that a piece has, too: the answer
@@ -51,12 +57,24 @@ type rating struct {
 // Find returns the pieces that fit the query, best first, at most limit of them, and the number of all.
 func (x *Index) Find(q *Query, limit int) (hits []Hit, all int) {
 	var s Stemmer
-	ratings, scores := x.rate(q)
+	ratings, scores := x.rate(q.terms)
 	ratings = slices.DeleteFunc(ratings, func(r rating) bool {
 		p := &x.pieces[r.piece]
 		return r.score == 0 || !q.wants(p) || !q.says(&s, p)
 	})
-	slices.SortStableFunc(ratings, func(a, b rating) int { return cmp.Or(cmp.Compare(b.score, a.score), b.piece-a.piece) })
+	best := func(a, b rating) int { return cmp.Or(cmp.Compare(b.score, a.score), b.piece-a.piece) }
+	slices.SortStableFunc(ratings, best)
+	if more := x.feedback(&s, q, ratings); len(more) > 0 {
+		again, _ := x.rate(more)
+		score := map[int]float64{}
+		for _, r := range again {
+			score[r.piece] = r.score
+		}
+		for i := range ratings {
+			ratings[i].score += score[ratings[i].piece]
+		}
+		slices.SortStableFunc(ratings, best)
+	}
 	for _, r := range spread(ratings)[:min(limit, len(ratings))] {
 		p := &x.passages[r.passage]
 		h := Hit{Piece: &x.pieces[r.piece], Lines: p.lines, Best: q.best(&s, x.text(p), p.lines.From)}
@@ -71,14 +89,14 @@ func (x *Index) Find(q *Query, limit int) (hits []Hit, all int) {
 }
 
 // rate returns the ratings of all pieces with text, and the scores of their passages without neighbours.
-func (x *Index) rate(q *Query) (ratings []rating, scores []float64) {
+func (x *Index) rate(terms []term) (ratings []rating, scores []float64) {
 	n := len(x.pieces)
 	scores = make([]float64, len(x.passages))
 	mixed, of := make([]float64, n), make([]float64, n)
 	average := float64(x.words) / float64(max(len(x.passages), 1))
-	for _, t := range q.terms {
+	for _, t := range terms {
 		list := x.terms[t.stem]
-		rare := t.weight * math.Log(1+(float64(len(x.passages)-len(list))+.5)/(float64(len(list))+.5))
+		rare := t.weight * x.rare(len(list))
 		clear(of)
 		for _, p := range list {
 			passage := &x.passages[p.passage]
@@ -104,12 +122,50 @@ func (x *Index) rate(q *Query) (ratings []rating, scores []float64) {
 		if at := x.pieces[i].Places[0].Message; at.Role == core.RoleUser && isText(x.pieces[i].Part) {
 			r.score *= userWeight
 		}
-		if len(q.terms) == 0 { // the newest with the file or the tool
+		if len(terms) == 0 { // the newest with the file or the tool
 			r.score = float64(i + 1)
 		}
 		ratings = append(ratings, r)
 	}
 	return ratings, scores
+}
+
+// rare returns the weight of a term that is in n passages.
+func (x *Index) rare(n int) float64 {
+	return math.Log(1 + (float64(len(x.passages)-n)+.5)/(float64(n)+.5))
+}
+
+// feedback returns terms that are frequent in the best passages and rare elsewhere: words that go with those of the
+// query. Sorted has the best first.
+func (x *Index) feedback(s *Stemmer, q *Query, sorted []rating) []term {
+	if len(q.terms) == 0 {
+		return nil
+	}
+	weights := map[string]float64{}
+	for _, r := range sorted[:min(feedbackPassages, len(sorted))] {
+		p := &x.passages[r.passage]
+		counts := map[string]float64{}
+		Words(x.text(p), func(w []byte, part bool) {
+			if !part && len(w) > 2 && !stopWords[string(w)] {
+				counts[s.Stem(w)]++
+			}
+		})
+		for stem, n := range counts {
+			if _, asked := q.index[stem]; !asked && len(x.terms[stem]) > 1 {
+				weights[stem] += r.score * x.rare(len(x.terms[stem])) * n / (n + float64(p.words)/feedbackLength)
+			}
+		}
+	}
+	var terms []term
+	for stem, weight := range weights {
+		terms = append(terms, term{stem, weight})
+	}
+	slices.SortFunc(terms, func(a, b term) int { return cmp.Or(cmp.Compare(b.weight, a.weight), strings.Compare(a.stem, b.stem)) })
+	terms = terms[:min(feedbackTerms, len(terms))]
+	for i := len(terms) - 1; i >= 0; i-- {
+		terms[i].weight *= feedbackWeight / terms[0].weight
+	}
+	return terms
 }
 
 func isText(p core.Part) bool {

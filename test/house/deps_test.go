@@ -56,7 +56,7 @@ var mayImport = map[string]string{
 	"cmd/condense/internal/servecmd":   ". cmd/condense/internal/cli cmd/condense/internal/term config core internal/disk internal/lab internal/live/access internal/live/agents internal/lab/online internal/live/record internal/live/store cmd/condense/internal/settings internal/size internal/suggest internal/trust live github.com/gofrs/flock github.com/prometheus/client_golang github.com/prometheus/otlptranslator github.com/spf13/cobra go.opentelemetry.io/otel golang.org/x/sys",
 	"compare":                          "internal/lab",
 	"internal/lab/canary":              "core", // nor this one: what it plants is not what a provider looks for
-	"internal/lab":                     "internal/lab/canary internal/lab/score internal/catalog internal/epoch internal/live/lineage internal/live/wire internal/promptcache model core core/history core/policy internal/dialog internal/size internal/suggest tokens transcript",
+	"internal/lab":                     "internal/lab/canary internal/lab/score internal/recall internal/search internal/catalog internal/epoch internal/live/lineage internal/live/wire internal/promptcache model core core/history core/policy internal/dialog internal/size internal/suggest tokens transcript",
 	"internal/lab/report":              "internal/dialog internal/lab internal/lab/score internal/size core core/history tokens transcript",
 	"internal/lab/strategies":          ". config core core/policy internal/ingest internal/lab internal/plain internal/size internal/suggest model registry providers/slidingwindow providers/smart",
 	"internal/lab/score":               "core github.com/klauspost/compress", // and no provider imports it: see its documentation
@@ -70,8 +70,9 @@ var mayImport = map[string]string{
 	"internal/epoch":                   "core core/policy",
 	"cmd/condense/internal/rooimport":  "config internal/secret internal/suggest internal/tree",
 	"internal/tree":                    "internal/plain internal/secret go.yaml.in/yaml",
-	"internal/mcpserver":               "core internal/plain internal/recall internal/size github.com/modelcontextprotocol/go-sdk",
+	"internal/mcpserver":               "core internal/plain internal/recall internal/search internal/size github.com/modelcontextprotocol/go-sdk",
 	"internal/recall":                  "core core/history internal/dialog internal/size",
+	"internal/search":                  "core internal/recall internal/size github.com/blevesearch/snowballstem",
 	"providers/smart/internal/account": "core internal/dialog internal/secret",
 	"internal/prefix":                  "core model",
 	"internal/suggest":                 "",
