@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sort"
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/core"
@@ -41,21 +42,23 @@ var errNotDue = errors.New("not due")
 type job struct {
 	api      wire.API
 	volatile []wire.Volatile
-	body     []byte // body of the request, with the view to condense
-	turn     condense.Turn
-	tokens   int // of body, by the vendor's count
-	target   int // tokens, by the vendor's count
-	basis    *lineage.Basis
-	block    int // number of messages at the front that the last epoch produced
-	pins     pins
-	journal  bool                   // whether a journal is wanted
-	forced   bool                   // the vendor would refuse body
-	tries    func(*condense.Report) // counts the attempts of the providers; nil: they are not counted
-	named    bool                   // a provider's failure was counted, so the fault needs no other count
-	instead  string                 // why the profile's chain failed, for the chain that stands in for it
-	client   *client                // may ask the client's own model; nil if that is not allowed
-	order    int                    // number of the user's order; 0 for none
-	asker    string                 // the provider of the profile's chain that would have asked a language model
+	// reminders are how texts begin of which only the newest is condensed; see [wire.Newest].
+	reminders []string
+	body      []byte // body of the request, with the view to condense
+	turn      condense.Turn
+	tokens    int // of body, by the vendor's count
+	target    int // tokens, by the vendor's count
+	basis     *lineage.Basis
+	block     int // number of messages at the front that the last epoch produced
+	pins      pins
+	journal   bool                   // whether a journal is wanted
+	forced    bool                   // the vendor would refuse body
+	tries     func(*condense.Report) // counts the attempts of the providers; nil: they are not counted
+	named     bool                   // a provider's failure was counted, so the fault needs no other count
+	instead   string                 // why the profile's chain failed, for the chain that stands in for it
+	client    *client                // may ask the client's own model; nil if that is not allowed
+	order     int                    // number of the user's order; 0 for none
+	asker     string                 // the provider of the profile's chain that would have asked a language model
 }
 
 // Pins returns the IDs of messages of a view that must stay unchanged because the caller says so. With all, it
@@ -65,8 +68,9 @@ type pins func(view []core.Message, all bool) []string
 func (x *exchange) job(d epoch.Decision, overflow bool) *job {
 	j := &job{
 		api: x.r.API, volatile: x.volatile, body: x.r.With(x.view), tokens: x.tokens, target: d.Target,
-		turn:  condense.Turn{Profile: x.profile, Mode: x.mode, Window: x.policy.Window, MaxOutput: x.output, NoRecall: !x.recalls, API: x.holds()},
-		basis: x.claim.state.Basis(x.rolling), pins: x.protected(), journal: x.s.Watch != nil, tries: x.tries(),
+		turn:      condense.Turn{Profile: x.profile, Mode: x.mode, Window: x.policy.Window, MaxOutput: x.output, NoRecall: !x.recalls, API: x.holds()},
+		reminders: x.agent.Reminders,
+		basis:     x.claim.state.Basis(x.rolling), pins: x.protected(), journal: x.s.Watch != nil, tries: x.tries(),
 	}
 	if e := x.claim.state.Epoch; e != nil {
 		j.block = len(x.view) - (len(x.r.Messages) - min(e.Cut, len(x.r.Messages)))
@@ -100,6 +104,9 @@ func (j *job) run(ctx context.Context, host *condense.Host, to extent) (*prepare
 	if err != nil {
 		return nil, err
 	}
+	if j, r, err = j.newest(r); err != nil {
+		return nil, err
+	}
 	// Messages that the model has not answered yet stay unchanged: if a tool result is shortened before the agent has
 	// read it, the agent asks for it again. If that leaves too little room, they are condensed too.
 	p, err := j.attempt(ctx, host, to, min(wire.OpenRound(r.Messages), len(r.Messages)-1))
@@ -107,6 +114,33 @@ func (j *job) run(ctx context.Context, host *condense.Host, to extent) (*prepare
 		return p, err
 	}
 	return j.attempt(ctx, host, to, len(r.Messages))
+}
+
+// newest returns j without the agent's reminders that newer ones replace, and its request. The caller still has them.
+func (j *job) newest(r *wire.Request) (*job, *wire.Request, error) {
+	if len(j.reminders) == 0 {
+		return j, r, nil
+	}
+	view, origin := wire.Newest(r.Messages, j.reminders, j.pinned(r.Messages))
+	body := r.With(view)
+	if len(body) == len(j.body) {
+		return j, r, nil
+	}
+	n := *j
+	n.body, n.block = body, sort.SearchInts(origin, j.block)
+	r, err := wire.Parse(n.api, body, &wire.Options{Volatile: n.volatile})
+	return &n, r, err
+}
+
+// pinned returns a function that reports whether message i must stay unchanged.
+func (j *job) pinned(messages []wire.Message) func(i int) bool {
+	return func(i int) bool {
+		if j.pins == nil {
+			return false
+		}
+		doc, err := document(j.api, [][]byte{messages[i].Raw})
+		return err != nil || len(j.pins(doc.Journal.View(), true)) > 0
+	}
 }
 
 // attempt is run, but leaves the messages from index keep on unchanged.
