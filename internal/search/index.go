@@ -76,7 +76,7 @@ func (b *builder) count(w []byte, n float32, passage int32) {
 	if !ok {
 		stem := b.stemmer.Stem(w)
 		if id, ok = b.stems[stem]; !ok {
-			id = int32(len(b.lists)) //nolint:gosec // texts have fewer words
+			id = int32(len(b.lists))
 			b.stems[stem] = id
 			b.lists = append(b.lists, nil)
 		}
@@ -99,7 +99,7 @@ func (b *builder) add(p *recall.Piece) {
 		text := all[from : from+end]
 		x := passage{piece: len(b.pieces), lines: recall.Lines{From: line, To: line + recall.CountLines(text) - 1}, from: from, to: from + end}
 		from, line = from+end, line+n
-		at := int32(len(b.passages)) //nolint:gosec // a passage has many bytes
+		at := int32(len(b.passages))
 		Words(text, func(w []byte, part bool) {
 			if !part {
 				x.words++

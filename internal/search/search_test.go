@@ -56,7 +56,7 @@ func TestFind(t *testing.T) {
 		strings.Repeat("func unrelated() {}\n", 200)+"func readConfigFile(path string) error {\n"+strings.Repeat("func other() {}\n", 200),
 		"nothing\n", "nothing at all\n", "nothing here\n", "nothing there\n", // further than neighbours
 		"the config is read elsewhere and configured by the HTTPServer\n",
-		"no\n", "no no\n", "no, no\n", "no and no\n",
+		"no\n", "no one\n", "no, two\n", "no and three\n",
 		"写真を検索する\n",
 		"-\n", "--\n", "---\n", "- -\n",
 		strings.Repeat("x", 9000)+" needle_in_one_line "+strings.Repeat("y", 9000),
