@@ -1,6 +1,8 @@
 package agents
 
-import "github.com/condensehq/condense/internal/live/wire"
+import (
+	"github.com/condensehq/condense/internal/live/wire"
+)
 
 // A Point says how an agent is pointed at the gateway. In its texts {base} is the gateway's
 // address, {openai} and {anthropic/v1} the addresses for clients that expect /v1 at the end, and
