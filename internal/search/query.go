@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/condensehq/condense/internal/recall"
 	"github.com/condensehq/condense/internal/size"
 )
 
@@ -67,6 +68,27 @@ func Parse(text string) (*Query, error) {
 	}
 	return q, nil
 }
+
+// Terms returns the stems that are looked for.
+func (q *Query) Terms() []string {
+	var stems []string
+	for _, t := range q.terms {
+		stems = append(stems, t.stem)
+	}
+	return stems
+}
+
+// Files and Tools return the parts of paths and of names of tools that hits have, in lower case; one of each is enough.
+func (q *Query) Files() []string { return q.files }
+
+// Tools is described at Files.
+func (q *Query) Tools() []string { return q.tools }
+
+// Says reports whether the piece has the phrases of the query.
+func (q *Query) Says(p *recall.Piece) bool { return q.says(&Stemmer{}, p) }
+
+// Best returns the lines of text with the most different terms, in order.
+func (q *Query) Best(text string) []Line { return q.best(&Stemmer{}, text, 1) }
 
 // stemsOf returns the stems of the words of text.
 func stemsOf(s *Stemmer, text string) []string {

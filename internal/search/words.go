@@ -20,6 +20,9 @@ var stopWords = set(`a about after again all also am an and any are as at be bec
 	us very was we were what when where which while who whom whose why will with would you your yours d ll m re ve im ive
 	id dont didnt doesnt isnt wasnt whats thats cant`)
 
+// Stop reports whether a word is so common that it says nothing.
+func Stop(word []byte) bool { return stopWords[string(word)] }
+
 func set(words string) map[string]bool {
 	s := map[string]bool{}
 	for w := range strings.FieldsSeq(words) {
