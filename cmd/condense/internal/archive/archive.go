@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
@@ -137,20 +136,30 @@ func column(ctx context.Context, db *sql.DB, query string, args ...any) (all []s
 // Forget deletes the sessions whose path or name is the given one, and returns their number. No word of them is left in
 // the file.
 func (a *Archive) Forget(ctx context.Context, session string) (int, error) {
-	ids, err := column(ctx, a.db, "SELECT id FROM session WHERE path = ?1 OR name = ?1", session)
-	if err != nil || len(ids) == 0 {
-		return 0, err
-	}
-	list := strings.Join(ids, ",")
-	_, err = a.db.ExecContext(ctx, `BEGIN;
-DELETE FROM words WHERE rowid IN (SELECT id FROM piece WHERE session IN (`+list+`));
-DELETE FROM piece WHERE session IN (`+list+`);
-DELETE FROM session WHERE id IN (`+list+`);
-COMMIT;`)
+	tx, err := a.db.BeginTx(ctx, nil)
 	if err != nil {
 		return 0, err
 	}
-	return len(ids), a.scrub(ctx)
+	defer tx.Rollback() //nolint:errcheck // after a commit it does nothing
+	const these = "(SELECT id FROM session WHERE path = ?1 OR name = ?1)"
+	var n int64
+	for _, statement := range []string{
+		"DELETE FROM words WHERE rowid IN (SELECT id FROM piece WHERE session IN " + these + ")",
+		"DELETE FROM piece WHERE session IN " + these,
+		"DELETE FROM session WHERE id IN " + these,
+	} {
+		result, err := tx.ExecContext(ctx, statement, session)
+		if err == nil {
+			n, err = result.RowsAffected() // of the last: sessions
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	if err := tx.Commit(); err != nil || n == 0 {
+		return 0, err
+	}
+	return int(n), a.scrub(ctx)
 }
 
 // scrub removes the words of deleted pieces, which the full-text index only marks.

@@ -2,6 +2,7 @@ package archive
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,95 +28,108 @@ type Hit struct {
 	Best     []search.Line
 }
 
-// Find returns the best pieces for a query.
+// Find returns the best pieces for a query: those with all of its terms, then those with all but one, and, if there are
+// none, those with any, by relevance; otherwise the newest first. Equal content of several sessions appears once.
 func (a *Archive) Find(ctx context.Context, q *search.Query, limit int) ([]Hit, error) {
-	hits, err := a.match(ctx, q, " ", limit)
-	if err != nil || len(hits) >= limit {
-		return hits, err
-	}
-	some, err := a.match(ctx, q, " OR ", limit)
-	if err != nil {
+	f := finding{q: q, limit: limit, seen: map[string]bool{}}
+	terms := q.Terms()
+	if err := a.match(ctx, &f, terms, " "); err != nil {
 		return nil, err
 	}
-	known := map[string]bool{}
-	for _, h := range hits {
-		known[h.Path+h.Handle] = true
-	}
-	for _, h := range some {
-		if !known[h.Path+h.Handle] && len(hits) < limit {
-			hits = append(hits, h)
+	for i := range terms {
+		if len(terms) == 1 || len(f.hits) >= limit {
+			break
+		}
+		if err := a.match(ctx, &f, slices.Delete(slices.Clone(terms), i, i+1), " "); err != nil {
+			return nil, err
 		}
 	}
-	return hits, nil
+	if len(f.hits) == 0 && len(terms) > 2 {
+		if err := a.match(ctx, &f, terms, " OR "); err != nil {
+			return nil, err
+		}
+	}
+	return f.hits, nil
 }
 
-// match returns the pieces with all terms, or with some, by relevance and, of equal ones, the newest first. Equal content
-// of several sessions appears once.
-func (a *Archive) match(ctx context.Context, q *search.Query, operator string, limit int) ([]Hit, error) {
+// A finding is the state of Find.
+type finding struct {
+	q     *search.Query
+	limit int
+	hits  []Hit
+	seen  map[string]bool // handles
+}
+
+// match adds the pieces with terms to f.
+func (a *Archive) match(ctx context.Context, f *finding, terms []string, operator string) error {
 	query := `SELECT s.path, s.agent, s.name, p.handle, p.message, p.what, p.subject, p.status, p.time, p.file, p.session, p.id FROM `
 	var args []any
 	var where []string
-	if terms := q.Terms(); len(terms) > 0 {
-		for i, t := range terms {
-			terms[i] = `"` + t + `"`
+	order := "p.id DESC"
+	if len(terms) > 0 {
+		var quoted []string
+		for _, t := range terms {
+			quoted = append(quoted, `"`+t+`"`)
 		}
-		query += "(SELECT rowid, rank FROM words WHERE words MATCH ? ORDER BY rank LIMIT 200) w JOIN piece p ON p.id = w.rowid"
-		args = append(args, strings.Join(terms, operator))
+		query += "words JOIN piece p ON p.id = words.rowid"
+		where, args = append(where, "words MATCH ?"), append(args, strings.Join(quoted, operator))
+		if order = "words.rowid DESC"; operator != " " {
+			order = "words.rank"
+		}
 	} else {
-		query += "(SELECT id, -id AS rank FROM piece) w JOIN piece p ON p.id = w.id"
+		query += "piece p"
 	}
 	query += " JOIN session s ON s.id = p.session"
-	for column, parts := range map[string][]string{"p.file": q.Files(), "p.what": q.Tools()} {
-		var any []string
+	for column, parts := range map[string][]string{"p.file": f.q.Files(), "p.what": f.q.Tools()} {
+		var either []string
 		for _, part := range parts {
-			any = append(any, "instr(lower("+column+"), ?) > 0")
+			either = append(either, "instr(lower("+column+"), ?) > 0")
 			args = append(args, part)
 		}
-		if any != nil {
-			where = append(where, "("+strings.Join(any, " OR ")+")")
+		if either != nil {
+			where = append(where, "("+strings.Join(either, " OR ")+")")
 		}
 	}
 	if where != nil {
 		query += " WHERE " + strings.Join(where, " AND ")
 	}
-	rows, err := a.db.QueryContext(ctx, query+" ORDER BY w.rank, p.time DESC LIMIT ?", append(args, limit*4)...)
+	rows, err := a.db.QueryContext(ctx, query+" ORDER BY "+order+" LIMIT ?", append(args, f.limit*4)...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	type place struct {
 		file        string
 		session, id int64
 		ms          int64
 	}
-	var hits []Hit
 	var places []place
-	seen := map[string]bool{}
+	first := len(f.hits)
 	for rows.Next() {
 		var h Hit
 		var at place
 		if err := rows.Scan(&h.Path, &h.Agent, &h.Session, &h.Handle, &h.Message, &h.What, &h.Subject, &h.Status, &at.ms, &at.file, &at.session, &at.id); err != nil {
-			return nil, err
+			return err
 		}
-		if seen[h.Handle] || len(hits) == limit {
+		if f.seen[h.Handle] || len(f.hits) == f.limit {
 			continue
 		}
-		seen[h.Handle] = true
+		f.seen[h.Handle] = true
 		if at.ms > 0 {
 			h.Time = time.UnixMilli(at.ms)
 		}
-		hits, places = append(hits, h), append(places, at)
+		f.hits, places = append(f.hits, h), append(places, at)
 	}
 	if err := rows.Err(); err != nil {
-		return nil, err
+		return err
 	}
-	for i := range hits {
-		if at := places[i]; at.file != "" {
-			if err := a.later(ctx, &hits[i], at.file, at.session, at.id, at.ms); err != nil {
-				return nil, err
+	for i, at := range places {
+		if at.file != "" {
+			if err := a.later(ctx, &f.hits[first+i], at.file, at.session, at.id, at.ms); err != nil {
+				return err
 			}
 		}
 	}
-	return hits, nil
+	return nil
 }
 
 // later looks for a change of the hit's file after it.
@@ -151,8 +165,8 @@ func Verify(ctx context.Context, q *search.Query, hits []Hit) []Hit {
 	for _, h := range hits {
 		c, ok := sessions[h.Path]
 		if !ok && ctx.Err() == nil {
-			c, _ = conversation(h.Path) //nolint:errcheck // then nothing is verified
-			sessions[h.Path] = c
+			c, _ = conversation(h.Path)
+			sessions[h.Path] = c // nil if it cannot be read: then nothing is verified
 		}
 		if c != nil {
 			if pieces := c.Handle(h.Handle); len(pieces) > 0 {

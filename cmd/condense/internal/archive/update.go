@@ -1,12 +1,14 @@
 package archive
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -72,6 +74,7 @@ func (a *Archive) Update(ctx context.Context, files []File, progress func(done, 
 		}
 		delete(known, f.Path)
 	}
+	slices.SortFunc(todo, func(x, y scanned) int { return cmp.Compare(x.changed, y.changed) }) // the newest have the greatest IDs
 	for path := range known {
 		n, err := a.Forget(ctx, path)
 		if err != nil {
@@ -240,7 +243,7 @@ type reader struct{ stemmer search.Stemmer }
 
 // conversation reads a session's file.
 func conversation(path string) (*recall.Conversation, error) {
-	f, err := os.Open(path) //nolint:gosec // the user names the folders
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -272,8 +275,10 @@ func (r *reader) read(f *File) ([]row, error) {
 			calls[call.ID] = dialog.ParseCall(call.Name, call.Args)
 		}
 		text := p.Text()
-		switch p.Part.(type) {
-		case core.Image, core.Opaque:
+		if _, isImage := p.Part.(core.Image); isImage {
+			continue
+		}
+		if _, isOpaque := p.Part.(core.Opaque); isOpaque {
 			continue
 		}
 		if seen[p.Handle] || at.InsertedBy != "" || strings.TrimSpace(text) == "" {

@@ -85,8 +85,7 @@ the path and of the tool's name that a call or a result is about.`,
 			if asJSON {
 				return term.PrintJSON(a.Stdout, foundListings(hits))
 			}
-			term.Printf(a.Stdout, "%s", foundText(hits))
-			return nil
+			return term.PrintText(a.Stdout, foundText(hits))
 		},
 	}
 	f := cmd.Flags()
@@ -118,6 +117,20 @@ func searchSessions(ctx context.Context, path string, q *search.Query, limit int
 		return nil, err
 	}
 	return archive.Verify(ctx, q, hits), nil
+}
+
+// searchedSessions is the tool search_sessions.
+func searchedSessions(ctx context.Context, query string) (string, error) {
+	path, err := archive.Path()
+	if err != nil {
+		return "", err
+	}
+	q, err := search.Parse(query)
+	if err != nil {
+		return "", err
+	}
+	hits, err := searchSessions(ctx, path, q, maxFound)
+	return foundText(hits), err
 }
 
 func forgetSession(ctx context.Context, a *cli.App, path, session string) error {
@@ -247,7 +260,7 @@ func foundText(hits []archive.Hit) string {
 		}
 		b.WriteByte('\n')
 		for _, l := range h.Best {
-			fmt.Fprintf(&b, "    %d: %s\n", l.Number, plain.Abbreviate(l.Text))
+			fmt.Fprintf(&b, "    %d: %s\n", l.Number, plain.Line(cutLine(l.Text)))
 		}
 		if !h.Verified {
 			b.WriteString("    the session's file does not have it any more\n")
@@ -258,6 +271,15 @@ func foundText(hits []archive.Hit) string {
 		fmt.Fprintf(&b, "    condense recall %s %s\n", plain.Line(shellQuoted(h.Path)), h.Handle)
 	}
 	return b.String()
+}
+
+// cutLine returns the beginning of a long line.
+func cutLine(line string) string {
+	const longest = 160
+	if line = strings.TrimSpace(line); len(line) > longest {
+		return strings.ToValidUTF8(line[:longest], "") + "…"
+	}
+	return line
 }
 
 func when(t time.Time) string {
@@ -276,7 +298,9 @@ func withTime(t time.Time) string {
 
 // shellQuoted returns a path as a shell takes it.
 func shellQuoted(path string) string {
-	if strings.ContainsFunc(path, func(r rune) bool { return !strings.ContainsRune("/._-+:@%", r) && (r < '0' || r > '9' && r < 'A' || r > 'Z' && r < 'a' || r > 'z') }) {
+	if strings.ContainsFunc(path, func(r rune) bool {
+		return !strings.ContainsRune("/._-+:@%", r) && (r < '0' || r > '9' && r < 'A' || r > 'Z' && r < 'a' || r > 'z')
+	}) {
 		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 	}
 	return path
