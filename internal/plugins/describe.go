@@ -30,7 +30,7 @@ func Describe(ctx context.Context, p config.Provider, pin string) (_ *wire.Descr
 		d = bad.About
 	}
 	if d != nil {
-		remember(pin, d)
+		Remember(pin, d)
 	}
 	return d, err
 }
@@ -77,8 +77,8 @@ const descriptionForm = ".2.json"
 // mostDescription is the most bytes of a description that is kept.
 const mostDescription = 4 << 20
 
-// remember keeps a description. It is worth a start of the plugin, so no error is reported.
-func remember(pin string, d *wire.Description) {
+// Remember keeps a description for [Known]. It is worth a start of the plugin, so no error is reported.
+func Remember(pin string, d *wire.Description) {
 	file, ok := descriptionFile(pin)
 	if !ok {
 		return

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -145,6 +146,8 @@ func programFaults(program string) []config.ProviderFault {
 		return []config.ProviderFault{{Key: []string{"plugin"}, Problem: problem, Allowed: "must be a program"}}
 	}
 	switch info, err := os.Stat(program); {
+	case os.IsNotExist(err) && strings.Contains(filepath.ToSlash(program), "/.condense/plugins/"):
+		return fault("there is no file " + shown + ": 'condense plugin install' installs the plugins in condense.lock")
 	case os.IsNotExist(err):
 		return fault("there is no file " + shown)
 	case err != nil:
