@@ -41,6 +41,12 @@ type Request struct {
 	// (Chat Completions), responses; empty if it is unknown or none. Content that only one vendor
 	// reads, in an [Opaque] part, can be added only there.
 	API string
+	// Model is the model that the conversation is for, as the configuration names it, and Price the price of its tokens; empty and
+	// zero if unknown.
+	Model string
+	Price Price
+	// Host is the name and version of the host, for a plugin; empty in a provider that is compiled in.
+	Host string
 	// Instructions are the user's instructions for this condensation.
 	Instructions string
 	// Originals is the path, as the agent would open it, of the file in which the agent can read hidden and rewritten
@@ -53,6 +59,14 @@ type Request struct {
 	Abilities Abilities
 	// Counter is the host's counter, with which results are measured.
 	Counter Counter
+}
+
+// A Price is in US dollars per million tokens. A zero cache price is unknown, not free.
+type Price struct {
+	Input      float64 `json:"input,omitempty" unit:"dollars" example:"3" doc:"US dollars per million input tokens."`
+	Output     float64 `json:"output,omitempty" unit:"dollars" example:"15" doc:"US dollars per million output tokens."`
+	CacheRead  float64 `json:"cache_read,omitempty" unit:"dollars" example:"0.3" doc:"US dollars per million input tokens read from the cache."`
+	CacheWrite float64 `json:"cache_write,omitempty" unit:"dollars" example:"3.75" doc:"US dollars per million input tokens written to the cache."`
 }
 
 // A Budget says how many tokens a conversation may have. All numbers are tokens by the

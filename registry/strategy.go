@@ -11,6 +11,7 @@ import (
 	"io"
 	"log/slog"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -55,6 +56,7 @@ type Setting struct {
 	Default json.RawMessage `json:"default"`
 	Doc     string          `json:"doc"`
 	Enum    []string        `json:"enum,omitempty"` // the values allowed, if they are few
+	Was     []string        `json:"was,omitempty"`  // its former names, which are read as well
 	// Fields are the settings in an object, if it is a struct.
 	Fields []Setting `json:"fields,omitempty"`
 	// Tag has all tags of the field, those above included; empty for a setting of a plugin.
@@ -76,7 +78,7 @@ func nested(settings []Setting, prefix string, depth int, f func(s Setting, dept
 // Settings are settings of type C, a struct with json tags, given by a function that returns
 // the defaults. It is a function so that two users never share a map.
 //
-// A `doc` tag documents a field and an `enum` tag lists its values, separated by "|". If *C has a
+// A `doc` tag documents a field, an `enum` tag lists its values, separated by "|", and a `was` tag its former names. If *C has a
 // method Removed() map[string]string, its keys are settings of former versions, its values say
 // what happens now: an error names that instead of an unknown setting.
 type Settings[C any] func() C
@@ -160,6 +162,10 @@ func (s Strategy) Open(ctx context.Context, settings json.RawMessage, env Env) (
 // decode decodes settings strictly, with errors in the user's words.
 func decode[C any](raw json.RawMessage, c *C) error {
 	if len(bytes.TrimSpace(raw)) > 0 {
+		raw, err := renamed(raw, describe(*c))
+		if err != nil {
+			return fmt.Errorf("settings: %w", err)
+		}
 		d := json.NewDecoder(bytes.NewReader(raw))
 		d.DisallowUnknownFields()
 		if err := d.Decode(c); err != nil {
@@ -175,6 +181,38 @@ func decode[C any](raw json.RawMessage, c *C) error {
 		}
 	}
 	return nil
+}
+
+// renamed returns settings with those of former names under their present ones.
+func renamed(raw json.RawMessage, known []Setting) (json.RawMessage, error) {
+	var object map[string]json.RawMessage
+	if !slices.ContainsFunc(known, func(s Setting) bool { return s.Was != nil || s.Fields != nil }) || json.Unmarshal(raw, &object) != nil {
+		return raw, nil // an object of another form is explained when it is decoded
+	}
+	found := false
+	for _, s := range known {
+		for _, was := range s.Was {
+			if value, ok := object[was]; ok {
+				if _, both := object[s.Name]; both {
+					return nil, fmt.Errorf("%s: is the former name of %s, which is set as well", was, s.Name)
+				}
+				object[s.Name], found = value, true
+				delete(object, was)
+			}
+		}
+		if inner, ok := object[s.Name]; ok {
+			now, err := renamed(inner, s.Fields)
+			if err != nil {
+				return nil, fmt.Errorf("%s.%w", s.Name, err)
+			}
+			found = found || !bytes.Equal(now, inner)
+			object[s.Name] = now
+		}
+	}
+	if !found {
+		return raw, nil
+	}
+	return json.Marshal(object)
 }
 
 // explain returns an error of encoding/json in terms of settings. Gone are those of former versions.
@@ -232,6 +270,9 @@ func describe(config any) []Setting {
 		s := Setting{Name: name, Type: jsonType(f.Type), Default: def, Doc: f.Tag.Get("doc"), Tag: f.Tag}
 		if enum := f.Tag.Get("enum"); enum != "" {
 			s.Enum = strings.Split(enum, "|")
+		}
+		if was := f.Tag.Get("was"); was != "" {
+			s.Was = strings.Split(was, "|")
 		}
 		inner := v.Field(i)
 		if inner.Kind() == reflect.Pointer && inner.IsNil() {

@@ -72,7 +72,7 @@ func About(ctx context.Context, p Plugin) (*wire.Description, error) {
 }
 
 // descriptionForm ends the name of a file with a description. It changes when descriptions get fields that older files lack.
-const descriptionForm = ".2.json"
+const descriptionForm = ".3.json"
 
 // mostDescription is the most bytes of a description that is kept.
 const mostDescription = 4 << 20

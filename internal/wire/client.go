@@ -50,9 +50,10 @@ type Client struct {
 	opts ClientOptions
 
 	abilities atomic.Uint32 // of the last description
+	estimates atomic.Bool   // with the last settings
 }
 
-var _ core.CondensationProvider = (*Client)(nil)
+var _ core.CostEstimator = (*Client)(nil)
 
 // Abilities implements [core.Declarer]: what the plugin declared when it was last described.
 func (c *Client) Abilities() core.Abilities { return core.Abilities(c.abilities.Load()) }
@@ -117,6 +118,9 @@ func fromSettings(settings []*condensepb.Setting, levels int) []registry.Setting
 		for _, e := range s.GetEnum() {
 			out.Enum = append(out.Enum, printable(e))
 		}
+		for _, name := range s.GetWas() {
+			out.Was = append(out.Was, printable(name))
+		}
 		all = append(all, out)
 	}
 	return all
@@ -156,6 +160,7 @@ func (c *Client) Configure(ctx context.Context, settings json.RawMessage) error 
 		return fmt.Errorf("configure: %w", fromStatus(ctx, err))
 	}
 	if len(res.GetProblems()) == 0 {
+		c.estimates.Store(res.GetEstimates())
 		return nil
 	}
 	e := &SettingsError{}

@@ -79,6 +79,9 @@ func toSettings(settings []registry.Setting) []*condensepb.Setting {
 		for _, e := range set.Enum {
 			out.Enum = append(out.Enum, valid(e))
 		}
+		for _, name := range set.Was {
+			out.Was = append(out.Was, valid(name))
+		}
 		all = append(all, out)
 	}
 	return all
@@ -106,7 +109,8 @@ func (s *Server) Configure(ctx context.Context, req *condensepb.ConfigureRequest
 		return nil, toStatus(errors.Join(ctx.Err(), core.Close(p)))
 	case err == nil:
 		s.replace(&opened{provider: p, end: end})
-		return &condensepb.ConfigureResponse{}, nil
+		_, estimates := p.(core.CostEstimator)
+		return &condensepb.ConfigureResponse{Estimates: estimates}, nil
 	}
 	if ctx.Err() != nil || errors.Is(err, core.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
 		return nil, toStatus(err)
@@ -131,6 +135,9 @@ func problems(s registry.Strategy, err error) []Problem {
 	names := map[string]bool{}
 	for _, set := range s.Settings() {
 		names[set.Name] = true
+		for _, was := range set.Was {
+			names[was] = true
+		}
 	}
 	var out []Problem
 	for line := range strings.SplitSeq(text, "\n") { // joined errors have a line each

@@ -31,6 +31,7 @@ type serverCall struct {
 	stream    serverStream
 	fragments assembler
 	level     slog.Level     // the least that the host wants
+	estimate  bool           // the host wants to know only what the call would cost
 	messages  []core.Message // as they came
 	at        map[string]int // index of a message, by ID
 
@@ -77,7 +78,7 @@ func (s *Server) Condense(stream serverStream) error {
 			o.calls.Done()
 			answers <- a
 		}()
-		a = s.ask(core.WithProgress(context.WithValue(ctx, callKey{}, c), c.progress), o.provider, given)
+		a = s.ask(core.WithProgress(context.WithValue(ctx, callKey{}, c), c.progress), o.provider, given, c.estimate)
 	}()
 	select {
 	case a := <-answers:
@@ -99,13 +100,20 @@ type providerAnswer struct {
 }
 
 // ask calls the provider. It recovers panics of the provider and of its error.
-func (s *Server) ask(ctx context.Context, p core.CondensationProvider, req *core.Request) (a providerAnswer) {
+func (s *Server) ask(ctx context.Context, p core.CondensationProvider, req *core.Request, estimate bool) (a providerAnswer) {
 	defer func() {
 		if v := recover(); v != nil {
 			a = providerAnswer{err: s.panicked(ctx, v)}
 		}
 	}()
-	res, err := p.Condense(ctx, req)
+	var res *core.Result
+	var err error
+	if estimate {
+		res = &core.Result{Messages: req.Messages}
+		res.Usage, err = core.EstimateCost(ctx, p, req)
+	} else {
+		res, err = p.Condense(ctx, req)
+	}
 	if err != nil {
 		err = toStatus(err)
 	}
@@ -144,6 +152,7 @@ func (c *serverCall) history(s *Server) (*core.Request, error) {
 		return nil, status.Error(codes.InvalidArgument, "the call does not begin with start")
 	}
 	s.learn(start.GetModels())
+	c.estimate = start.GetEstimate()
 	req := fromStart(start)
 	req.Abilities = s.strategy.Abilities
 	c.level = slog.LevelInfo
