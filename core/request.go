@@ -40,13 +40,10 @@ type Request struct {
 	// API names the vendor's API in whose form the conversation is sent: anthropic (Messages), openai
 	// (Chat Completions), responses; empty if it is unknown or none. Content that only one vendor
 	// reads, in an [Opaque] part, can be added only there.
-	API string
-	// Model is the model that the conversation is for, as the configuration names it, and Price the price of its tokens; empty and
-	// zero if unknown.
-	Model string
-	Price Price
-	// Host is the name and version of the host, for a plugin; empty in a provider that is compiled in.
-	Host string
+	API   string
+	Model string // for which the conversation is, as the configuration names it; empty if unknown
+	Price Price  // of its tokens; zero if unknown
+	Host  string // name and version of the host of a plugin; empty in a provider that is compiled in
 	// Instructions are the user's instructions for this condensation.
 	Instructions string
 	// Originals is the path, as the agent would open it, of the file in which the agent can read hidden and rewritten

@@ -11,7 +11,6 @@ import (
 	"io"
 	"log/slog"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -22,8 +21,7 @@ import (
 // A Strategy is a way to condense, with its name, documentation, settings and constructor.
 // The same value is compiled into a host or served by a plugin. Make one with [Define].
 type Strategy struct {
-	// Name is the strategy's name in configurations: lower-case letters, digits and underscores, beginning with a
-	// letter.
+	// Name is the strategy's name in configurations: lower-case letters, digits and underscores, beginning with a letter.
 	Name string
 	// Doc describes the strategy. Lists show its first sentence.
 	Doc string
@@ -39,13 +37,11 @@ type Strategy struct {
 type Env struct {
 	// Logger is never nil for a provider opened through [Strategy.Open].
 	Logger *slog.Logger
-	// Model returns the language model that the user's configuration calls name, or the
-	// host's choice if name is empty. The error says what to configure; a model that is
-	// configured but unusable fails when it is called. Model is never nil for a provider
+	// Model returns the language model that the user's configuration calls name, or the host's choice if name is empty. The error
+	// says what to configure; a model that is configured but unusable fails when it is called. Model is never nil for a provider
 	// opened through Open; without models it returns an error.
 	Model func(name string) (model.Generator, error)
-	// Dir is the folder for relative paths in the settings, usually the configuration file's; empty means the working
-	// directory.
+	// Dir is the folder for relative paths in the settings, usually the configuration file's; empty means the working directory.
 	Dir string
 }
 
@@ -83,9 +79,8 @@ func nested(settings []Setting, prefix string, depth int, f func(s Setting, dept
 // what happens now: an error names that instead of an unknown setting.
 type Settings[C any] func() C
 
-// Decode returns the defaults overridden by raw, a JSON object; empty means the defaults.
-// Unknown names and wrong types are errors. If *C has a method Validate() error, Decode
-// returns its error too.
+// Decode returns the defaults overridden by raw, a JSON object; empty means the defaults. Unknown names and wrong types are
+// errors. If *C has a method Validate() error, Decode returns its error too.
 func (defaults Settings[C]) Decode(raw json.RawMessage) (C, error) {
 	c := defaults()
 	return c, decode(raw, &c)
@@ -128,8 +123,7 @@ func (s Strategy) Settings() []Setting {
 	return s.settings()
 }
 
-// Removed says what happens now in place of a setting of a former version; empty if there was none
-// of that name.
+// Removed says what happens now in place of a setting of a former version; empty if there was none of that name.
 func (s Strategy) Removed(setting string) string { return s.removed[setting] }
 
 // removed returns what settings, a pointer to a struct, say of those of former versions.
@@ -185,28 +179,25 @@ func decode[C any](raw json.RawMessage, c *C) error {
 
 // renamed returns settings with those of former names under their present ones.
 func renamed(raw json.RawMessage, known []Setting) (json.RawMessage, error) {
-	var object map[string]json.RawMessage
-	if !slices.ContainsFunc(known, func(s Setting) bool { return s.Was != nil || s.Fields != nil }) || json.Unmarshal(raw, &object) != nil {
-		return raw, nil // an object of another form is explained when it is decoded
+	object, found := map[string]json.RawMessage{}, false
+	if json.Unmarshal(raw, &object) != nil {
+		return raw, nil // explained when it is decoded
 	}
-	found := false
 	for _, s := range known {
 		for _, was := range s.Was {
-			if value, ok := object[was]; ok {
-				if _, both := object[s.Name]; both {
-					return nil, fmt.Errorf("%s: is the former name of %s, which is set as well", was, s.Name)
-				}
+			if value, ok := object[was]; ok && object[s.Name] != nil {
+				return nil, fmt.Errorf("%s: is the former name of %s, which is set as well", was, s.Name)
+			} else if ok {
 				object[s.Name], found = value, true
 				delete(object, was)
 			}
 		}
-		if inner, ok := object[s.Name]; ok {
+		if inner := object[s.Name]; inner != nil && s.Fields != nil {
 			now, err := renamed(inner, s.Fields)
 			if err != nil {
 				return nil, fmt.Errorf("%s.%w", s.Name, err)
 			}
-			found = found || !bytes.Equal(now, inner)
-			object[s.Name] = now
+			object[s.Name], found = now, found || !bytes.Equal(now, inner)
 		}
 	}
 	if !found {
@@ -271,9 +262,7 @@ func describe(config any) []Setting {
 		if enum := f.Tag.Get("enum"); enum != "" {
 			s.Enum = strings.Split(enum, "|")
 		}
-		if was := f.Tag.Get("was"); was != "" {
-			s.Was = strings.Split(was, "|")
-		}
+		s.Was = strings.FieldsFunc(f.Tag.Get("was"), func(r rune) bool { return r == '|' })
 		inner := v.Field(i)
 		if inner.Kind() == reflect.Pointer && inner.IsNil() {
 			inner = reflect.New(f.Type.Elem())

@@ -19,9 +19,8 @@ import (
 
 type clientStream = grpc.BidiStreamingClient[condensepb.CondenseRequest, condensepb.CondenseResponse]
 
-// A call is the host's side of one condensation. Its goroutine receives, a second one sends,
-// a third counts: if both peers only sent, both would block when the flow-control windows of
-// HTTP/2 are full.
+// A call is the host's side of one condensation. Its goroutine receives, a second one sends, a third counts: if both peers only
+// sent, both would block when the flow-control windows of HTTP/2 are full.
 type call struct {
 	client   *Client
 	req      *core.Request
@@ -225,8 +224,7 @@ func (c *call) receive(ctx context.Context) (*core.Result, error) {
 	}
 }
 
-// next returns the next envelope, assembled if it was sent in fragments, and its size in
-// bytes.
+// next returns the next envelope, assembled if it was sent in fragments, and its size in bytes.
 func (c *call) next() (*condensepb.CondenseResponse, int, error) {
 	for {
 		var raw received

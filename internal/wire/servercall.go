@@ -24,9 +24,8 @@ type serverStream = grpc.BidiStreamingServer[condensepb.CondenseRequest, condens
 // errEnded is the error of a callback whose call has ended.
 var errEnded = errors.New("the call has ended")
 
-// A serverCall is the plugin's side of one condensation. Its methods are safe for concurrent
-// use: a provider may log, count and report from many goroutines, even after the call has
-// ended.
+// A serverCall is the plugin's side of one condensation. Its methods are safe for concurrent use: a provider may log, count and
+// report from many goroutines, even after the call has ended.
 type serverCall struct {
 	stream    serverStream
 	fragments assembler
@@ -65,9 +64,8 @@ func (s *Server) Condense(stream serverStream) error {
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(errEnded)
 	go c.receive()
-	// The provider works on a copy, so that the difference to the request is known even if
-	// it modifies the messages, and in a separate goroutine, so that a provider that ignores
-	// its context does not block the host.
+	// The provider works on a copy, so that the difference to the request is known even if it modifies the messages, and in a
+	// separate goroutine, so that a provider that ignores its context does not block the host.
 	given := req.Clone()
 	given.Counter = newRemoteCounter(ctx, cancel, c, req.Messages, given.Messages)
 	answers := make(chan providerAnswer, 1)
@@ -106,18 +104,16 @@ func (s *Server) ask(ctx context.Context, p core.CondensationProvider, req *core
 			a = providerAnswer{err: s.panicked(ctx, v)}
 		}
 	}()
-	var res *core.Result
-	var err error
 	if estimate {
-		res = &core.Result{Messages: req.Messages}
-		res.Usage, err = core.EstimateCost(ctx, p, req)
+		a.res = &core.Result{Messages: req.Messages}
+		a.res.Usage, a.err = core.EstimateCost(ctx, p, req)
 	} else {
-		res, err = p.Condense(ctx, req)
+		a.res, a.err = p.Condense(ctx, req)
 	}
-	if err != nil {
-		err = toStatus(err)
+	if a.err != nil {
+		a.err = toStatus(a.err)
 	}
-	return providerAnswer{res, err}
+	return a
 }
 
 // panicked reports a panic: the stack to the plugin's own log, the reason to the host.
@@ -221,8 +217,7 @@ func (c *serverCall) next() (run []byte, env *condensepb.CondenseRequest, err er
 	}
 }
 
-// decodeRequest returns the body of data if it is a run of messages, or else the decoded
-// envelope.
+// decodeRequest returns the body of data if it is a run of messages, or else the decoded envelope.
 func decodeRequest(data []byte) (run []byte, env *condensepb.CondenseRequest, err error) {
 	if run, ok := runOf(data); ok {
 		return run, nil, nil
@@ -318,8 +313,7 @@ func (c *serverCall) ask(ctx context.Context, cb *condensepb.Callback) (*condens
 	}
 }
 
-// A callbackError is the host's refusal of a callback. It wraps [errors.ErrUnsupported] if
-// the host does not support the request.
+// A callbackError is the host's refusal of a callback. It wraps [errors.ErrUnsupported] if the host does not support the request.
 type callbackError struct {
 	Code condensepb.CallbackError_Code
 	Text string
