@@ -183,7 +183,7 @@ func decode[C any](raw json.RawMessage, c *C) error {
 func renamed(raw json.RawMessage, known []Setting) (json.RawMessage, error) {
 	object, found := map[string]json.RawMessage{}, false
 	if json.Unmarshal(raw, &object) != nil {
-		return raw, nil // explained when it is decoded
+		return raw, nil //nolint:nilerr // explained when it is decoded
 	}
 	for _, s := range known {
 		for _, was := range s.Was {

@@ -15,6 +15,9 @@ import (
 	"github.com/condensehq/condense/internal/wire"
 )
 
+// A Description is a plugin's description of itself.
+type Description = wire.Description
+
 // Describe starts a configured plugin with its settings, requests its description, and stops it. If the plugin
 // refuses its settings, it returns the description and a [*wire.SettingsError].
 //

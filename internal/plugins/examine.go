@@ -30,7 +30,7 @@ func Examine(ctx context.Context, p config.Provider, pin string) (found []config
 	settings := map[string]json.RawMessage{}
 	if len(bytes.TrimSpace(p.Settings)) > 0 {
 		if err := json.Unmarshal(p.Settings, &settings); err != nil {
-			return []config.ProviderFault{{Key: []string{"settings"}, Problem: "must be a mapping"}}, nil //nolint:nilerr // this is the report
+			return []config.ProviderFault{{Key: []string{"settings"}, Problem: "must be a mapping"}}, nil
 		}
 	}
 	var faults, warnings []config.ProviderFault

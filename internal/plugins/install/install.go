@@ -121,14 +121,15 @@ func (in *Installer) Stage(ctx context.Context, src Source, locked bool) (_ *Sta
 			err = errors.Join(fmt.Errorf("%s: %w", src, err), s.Close())
 		}
 	}()
-	sums, lone := map[string]string{}, false
+	var sums map[string]string
+	lone := false
 	if known := lock.of(src); locked && known != nil {
 		sums = known.Assets
 	} else if sums, lone, err = in.sums(ctx, src); err != nil {
 		return nil, err
 	}
-	var a asset
-	if a, err = in.choose(src, sums); err != nil {
+	a, err := in.choose(src, sums)
+	if err != nil {
 		return nil, err
 	}
 	s.Name, s.Asset = a.plugin, a.file

@@ -217,11 +217,11 @@ func TestRefusedAnswers(t *testing.T) {
 		answer func(http.ResponseWriter, *http.Request)
 		want   string
 	}{
-		{"truncated", func(w http.ResponseWriter, r *http.Request) {
+		{"truncated", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
 			_, _ = w.Write(elf(62))
 		}, "after 24 bytes: unexpected EOF"},
-		{"giant", func(w http.ResponseWriter, r *http.Request) {
+		{"giant", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "300000000000")
 			_, _ = w.Write(elf(62))
 		}, "condense-tidy-linux-amd64 is larger than 256 MiB"},
@@ -232,7 +232,7 @@ func TestRefusedAnswers(t *testing.T) {
 			http.Redirect(w, r, plain.URL+r.URL.Path, http.StatusFound)
 		}, "only https:// is followed"},
 		{"in circles", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) }, "more than five redirections"},
-		{"refused", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no", http.StatusForbidden) }, "403 Forbidden"},
+		{"refused", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) }, "403 Forbidden"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			in, address := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -35,8 +35,8 @@ type Source struct {
 // String returns the source as it is written.
 func (s Source) String() string { return s.text }
 
-// fixed reports whether the release must never change: a tag or a named asset; a folder or an address of "the newest" may.
-func (s Source) fixed() bool { return s.repo != "" || s.file != "" }
+// fixed reports whether the release must never change: a tag, or an asset at an address. A folder, and an address of the newest, may.
+func (s Source) fixed() bool { return s.repo != "" || s.file != "" && s.base != nil }
 
 var github = regexp.MustCompile(`^github:([A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100})(?:@([A-Za-z0-9][A-Za-z0-9._+-]{0,99}))?$`)
 

@@ -15,7 +15,6 @@ import (
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/plugins/install"
 	"github.com/condensehq/condense/internal/suggest"
-	"github.com/condensehq/condense/internal/wire"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -74,7 +73,7 @@ it before the program runs, and the abilities in it are the limit of what the pr
 
 // described returns the description of the plugin that an argument means: an approved one of the configuration, or a program. Of a
 // plugin of several files it returns the program's place in its folder, too.
-func described(ctx context.Context, a *cli.App, arg, folder string) (_ *wire.Description, program string, err error) {
+func described(ctx context.Context, a *cli.App, arg, folder string) (_ *plugins.Description, program string, err error) {
 	declared, c, err := a.LoadPlugins()
 	if err != nil {
 		return nil, "", err

@@ -21,7 +21,6 @@ import (
 	"github.com/condensehq/condense/internal/plugins/install"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/internal/trust"
-	"github.com/condensehq/condense/internal/wire"
 )
 
 // An installation is one run of install, update, outdated or remove.
@@ -106,7 +105,7 @@ func (i *installation) locked(cmd *cobra.Command) error {
 	if len(lock.Plugins) == 0 {
 		return cli.Usage(cmd, "there is no condense.lock in %s; name a source", i.in.Dir)
 	}
-	return i.each(cmd.Context(), nil, func(name string, src install.Source) error { return i.install(cmd, src, true) })
+	return i.each(cmd.Context(), nil, func(_ string, src install.Source) error { return i.install(cmd, src, true) })
 }
 
 // each calls f with plugins of condense.lock: those named, or all. It goes on after an error.
@@ -166,7 +165,7 @@ func (i *installation) install(cmd *cobra.Command, src install.Source, locked bo
 		return err
 	}
 	if m := s.About; m != nil { // what was shown is the limit of what it may declare
-		plugins.Remember(s.Approves, &wire.Description{
+		plugins.Remember(s.Approves, &plugins.Description{
 			Name: m.Name, Version: m.Version, Doc: m.Doc, SDK: m.SDK, Settings: m.Settings, Abilities: m.Abilities,
 		})
 	}
