@@ -18,7 +18,7 @@ type Generator interface {
 	// The error wraps [ErrTooLong] if p exceeds the model's window, [core.ErrUnavailable]
 	// if the model cannot be called at all (for example because the key is missing), and
 	// [ErrNoText] if the answer has no text. Errors contain no secrets. An answer returned
-	// with an error reports what was spent; a nil answer means nothing was.
+	// with an error reports the tokens spent; a nil answer means none were.
 	Generate(ctx context.Context, p *Prompt) (*Answer, error)
 	// Info returns the known properties of the model, without calling it.
 	Info() Info
@@ -86,13 +86,8 @@ type Info struct {
 	Free      bool   // requests cost nothing
 }
 
-// A Price is in US dollars per million tokens. A zero cache price is unknown, not free.
-type Price struct {
-	Input      float64 `json:"input,omitempty" unit:"dollars" example:"3" doc:"US dollars per million input tokens."`
-	Output     float64 `json:"output,omitempty" unit:"dollars" example:"15" doc:"US dollars per million output tokens."`
-	CacheRead  float64 `json:"cache_read,omitempty" unit:"dollars" example:"0.3" doc:"US dollars per million input tokens read from the cache."`
-	CacheWrite float64 `json:"cache_write,omitempty" unit:"dollars" example:"3.75" doc:"US dollars per million input tokens written to the cache."`
-}
+// A Price is in US dollars per million tokens.
+type Price = core.Price
 
 // A Tier is the price of a whole request whose input is longer than Above tokens.
 type Tier struct {
