@@ -81,7 +81,7 @@ func isPlan(t *target, h http.Header, known bool) bool {
 	if known || t.upstream != nil && t.upstream.name == chatGPT {
 		return true
 	}
-	if t.upstream == nil || !t.upstream.vendors {
+	if t.upstream == nil || !t.upstream.vendors || t.upstream.host.Of == wire.Google { // its cloud's tokens are no plan's
 		return false
 	}
 	_, token, bearer := strings.Cut(h.Get("Authorization"), " ")

@@ -400,6 +400,8 @@ var vendors = map[string]string{
 	"anthropic": "https://api.anthropic.com",
 	"openai":    "https://api.openai.com",
 	chatGPT:     "https://chatgpt.com/backend-api/codex",
+	"gemini":    "https://generativelanguage.googleapis.com",
+	"vertex":    "https://aiplatform.googleapis.com", // the region in the path names another host
 }
 
 // chatGPT is the upstream for clients of OpenAI's API that log in with a ChatGPT plan: the same paths, without /v1.

@@ -185,6 +185,10 @@ func misplaced(t *target, u *upstream, r *http.Request) *stray {
 			why: "method", what: string(e.Of[0]), status: http.StatusMethodNotAllowed, allow: e.Methods,
 			text: shown + " is asked with " + strings.Join(e.Methods, " or "),
 		}
+	case u == nil && e.Foreign == "" && e.Advice != "":
+		n.what = string(e.Of[0])
+		n.text = shown + " is a path of " + n.what + ", and this gateway has no upstream for it, so none was asked. " + e.Advice
+		return n
 	case e.Foreign != "":
 		n.what = e.Foreign
 		n.text = shown + " is a path of " + e.Foreign + ", which this gateway does not read, so no upstream was asked. " + e.Advice
@@ -193,7 +197,8 @@ func misplaced(t *target, u *upstream, r *http.Request) *stray {
 		n.what = "of " + string(e.Of[0]) + ", for " + u.name
 		n.text = shown + " is a path of " + string(e.Of[0]) + "'s API, and the upstream " + u.name + " (" + u.base.Host +
 			") does not speak it, " +
-			"so it was not asked. Use the base URL of the gateway without /" + u.name + ", or add an upstream that does: --upstream NAME=both+URL"
+			"so it was not asked. " + cmp.Or(e.Advice, "Use the base URL of the gateway without /"+u.name+
+			", or add an upstream that does: --upstream NAME=both+URL")
 		return n
 	case shown == "/":
 		n.what = "none"
@@ -219,12 +224,8 @@ func (u *upstream) takes(e *wire.Endpoint) bool {
 		return u.host.Of != "" && e.Owner == u.host.Of
 	case (u.host.Of == wire.Anthropic || u.host.Of == wire.OpenAI) && !e.Has(u.host.Of):
 		return false
-	case u.speaks == speaksAnthropic:
-		return e.Has(wire.Anthropic)
-	case u.speaks == speaksOpenAI:
-		return e.Has(wire.OpenAI)
 	}
-	return true
+	return slices.ContainsFunc(vendorsOf[u.speaks], e.Has) || u.host.Of == wire.Azure && e.Has(wire.Azure)
 }
 
 // refuses reports whether a credential must not reach an upstream. A vendor's own host gets no key of another vendor.
@@ -236,8 +237,11 @@ func (u *upstream) refuses(c wire.Credential) bool {
 	case u.host.Of != "":
 		return true
 	}
-	return c.Cloud && u.speaks != speaksPass
+	return c.Cloud && u.speaks != speaksPass && !slices.Contains(issuers[u.speaks], c.Of)
 }
+
+// issuers are the vendors whose clouds' credentials an upstream on a host of the user's own takes, by its protocol.
+var issuers = map[string][]wire.Vendor{speaksGemini: {wire.Google}, speaksVertex: {wire.Google}}
 
 // cleaned returns an escaped path as servers may interpret it. odd reports a . or .. element, which no client needs.
 // Some servers drop everything after a ; in an element, and some decode a path twice.
@@ -277,10 +281,12 @@ func owner(e *wire.Endpoint, who []wire.Credential, h http.Header) string {
 			}
 		}
 	}
-	if of[0] == wire.Anthropic {
-		return "anthropic"
-	}
-	return "openai"
+	return upstreamOf[of[0]]
+}
+
+// upstreamOf are the names of the upstreams for paths that name none.
+var upstreamOf = map[wire.Vendor]string{
+	wire.Anthropic: "anthropic", wire.OpenAI: "openai", wire.Google: "gemini", wire.Vertex: "vertex", wire.Azure: "azure", wire.Ollama: "ollama",
 }
 
 // apiOf guesses from the headers which vendor's API a client speaks.

@@ -41,13 +41,32 @@ const (
 	speaksAnthropic = "anthropic"
 	speaksOpenAI    = "openai"
 	speaksBoth      = "both" // the path decides
+	speaksGemini    = "gemini"
+	speaksVertex    = "vertex"
+	speaksAzure     = "azure"
+	speaksOllama    = "ollama"
 	speaksPass      = "pass" // another API, which the gateway does not interpret
 )
 
-var spoken = []string{speaksAnthropic, speaksOpenAI, speaksBoth, speaksPass}
+var spoken = []string{speaksAnthropic, speaksOpenAI, speaksBoth, speaksGemini, speaksVertex, speaksAzure, speaksOllama, speaksPass}
 
-// fixed holds the protocols of the upstreams that exist without configuration.
-var fixed = map[string]string{"anthropic": speaksAnthropic, "openai": speaksOpenAI, chatGPT: speaksOpenAI}
+// vendorsOf are the vendors whose paths an upstream takes, by its protocol.
+var vendorsOf = map[string][]wire.Vendor{
+	speaksAnthropic: {wire.Anthropic},
+	speaksOpenAI:    {wire.OpenAI},
+	speaksBoth:      {wire.Anthropic, wire.OpenAI},
+	speaksGemini:    {wire.Google},
+	speaksVertex:    {wire.Vertex},
+	speaksAzure:     {wire.Azure, wire.OpenAI},
+	speaksOllama:    {wire.Ollama, wire.OpenAI, wire.Anthropic}, // newer servers copy both APIs
+}
+
+// fixed holds the protocols of the upstreams that exist without configuration, and usual those of names that suggest
+// one.
+var (
+	fixed = map[string]string{"anthropic": speaksAnthropic, "openai": speaksOpenAI, chatGPT: speaksOpenAI}
+	usual = map[string]string{"gemini": speaksGemini, "vertex": speaksVertex, "azure": speaksAzure, "ollama": speaksOllama}
+)
 
 var nameRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
@@ -66,12 +85,12 @@ func newUpstream(name, address string) (*upstream, error) {
 	if !nameRule.MatchString(name) || slices.Contains(reserved, name) {
 		return nil, fmt.Errorf("use letters, digits, dots and dashes as name, and none of %s", strings.Join(reserved, ", "))
 	}
-	if wire.Begins(name) {
+	if fixed[name] == "" && wire.Begins(name) {
 		return nil, errors.New("paths of a vendor's API begin with this name; use another one")
 	}
 	speaks, base, ok := strings.Cut(address, "+")
 	if !ok || !slices.Contains(spoken, speaks) {
-		speaks, base = cmp.Or(fixed[name], speaksBoth), address
+		speaks, base = cmp.Or(fixed[name], usual[name], speaksBoth), address
 	}
 	if own := fixed[name]; own != "" && own != speaks {
 		return nil, fmt.Errorf("an upstream of this name speaks %s, not %s; use another name", own, speaks)
@@ -155,6 +174,9 @@ func (u *upstream) address(t *target, query string) (*url.URL, error) {
 		below = "/v1" + below
 	}
 	out := *u.base
+	if u.speaks == speaksVertex && u.base.String() == vendors[u.name] {
+		out.Host = wire.VertexHost(t.endpoint.Location)
+	}
 	out.RawPath = u.base.EscapedPath() + below
 	out.RawQuery = query
 	var err error

@@ -54,6 +54,9 @@ func Parse(api API, body []byte, opts *Options) (*Request, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
+	if opts != nil {
+		r.Model, r.Stream = cmp.Or(r.Model, opts.Model), r.Stream || opts.Stream
+	}
 	system, tools := &p.head[inContent], &p.head[inTools]
 	r.Head = half(sha256.Sum256(append(system.sum[:], tools.sum[:]...)))
 	r.headTTLs = append(tools.ttls, system.ttls...)

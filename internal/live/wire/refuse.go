@@ -21,16 +21,21 @@ var errorTypes = map[int]struct{ anthropic, openai string }{
 // foreignErrors are the shapes of errors of APIs that the gateway does not read, for their clients; ? is the message.
 // Others have OpenAI's.
 var foreignErrors = map[Vendor]string{
-	google: `{"error":{"code":404,"message":?,"status":"NOT_FOUND"}}`,
+	Google: `{"error":{"code":404,"message":?,"status":"NOT_FOUND"}}`,
+	Vertex: `{"error":{"code":404,"message":?,"status":"NOT_FOUND"}}`,
 	amazon: `{"message":?}`,
-	azure:  `{"error":{"code":"404","message":?}}`,
-	ollama: `{"error":?}`,
+	Azure:  `{"error":{"code":"404","message":?}}`,
+	Ollama: `{"error":?}`,
 }
 
 // NotFound returns the body of an answer with the status 404, in the error format of the API to which the path
 // belongs.
 func (e *Endpoint) NotFound(message string) []byte {
-	if shape, ok := foreignErrors[e.Owner]; ok {
+	owner := e.Owner
+	if owner == "" && len(e.Of) > 0 && e.API != Messages {
+		owner = e.Of[0]
+	}
+	if shape, ok := foreignErrors[owner]; ok {
 		return rawjson.Append(nil, shape, message)
 	}
 	api := e.API

@@ -86,6 +86,9 @@ type Options struct {
 	Volatile []Volatile
 	// Cache, if not nil, spares the reading of messages that were in an earlier request.
 	Cache *Cache
+	// Model and Stream are said by the path of the request; the body counts if it says more.
+	Model  string
+	Stream bool
 }
 
 // A Volatile is a part of a text: from Begin to the next End, both included. Without End it is the rest of the line;

@@ -18,6 +18,7 @@ import (
 type Client struct {
 	URL      string // for example an httptest.Server's, without /v1
 	API      API
+	Cloud    Cloud // "" is the vendor itself
 	Model    string
 	Session  string // sent as agents do; "" sends none
 	Agent    string // of a sub-agent
@@ -65,7 +66,7 @@ func (c *Client) Step(ctx context.Context) (answer string, calls bool, err error
 		c.memory = newMemory()
 	}
 	c.Body = c.memory.encode(make([]byte, 0, len(c.Body)*9/8), c.request())
-	path := map[API]string{Messages: "/v1/messages", Chat: "/v1/chat/completions", Responses: "/v1/responses"}[c.API]
+	path, header := c.path()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL+path, bytes.NewReader(c.Body))
 	if err != nil {
 		return "", false, err
@@ -77,14 +78,22 @@ func (c *Client) Step(ctx context.Context) (answer string, calls bool, err error
 		}
 	}
 	set("Content-Type", "application/json")
+	for name, value := range header {
+		set(name, value)
+	}
 	set("X-Claude-Code-Agent-Id", c.Agent)
-	if c.API == Messages {
-		set("X-Api-Key", "dummy")
+	switch {
+	case c.API == Messages:
 		set("Anthropic-Version", "2023-06-01")
 		set("X-Claude-Code-Session-Id", c.Session)
-	} else {
-		set("Authorization", "Bearer dummy")
+		if header == nil {
+			set("X-Api-Key", "dummy")
+		}
+	default:
 		set("Session-Id", c.Session)
+		if header == nil {
+			set("Authorization", "Bearer dummy")
+		}
 	}
 	client := c.HTTP
 	if client == nil {
@@ -128,6 +137,10 @@ func (c *Client) request() object {
 			block["cache_control"] = object{"type": "ephemeral"}
 		}
 		o["messages"] = c.marked()
+		if c.Cloud == Vertex {
+			delete(o, "model")
+			o["anthropic_version"] = "vertex-2023-10-16"
+		}
 		switch c.Thinking {
 		case "adaptive":
 			o["thinking"] = object{"type": "adaptive"}

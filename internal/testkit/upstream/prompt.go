@@ -69,14 +69,17 @@ const imageBytes = 6400
 var sealed = regexp.MustCompile(`_([0-9a-f]{12})_\d+_\d+`)
 
 // parse reads a request. It refuses only meaningless requests; check does the rest.
-func parse(api API, body []byte, h http.Header, m *memory) (*prompt, *refusal) {
+func parse(r *Record, body []byte, h http.Header, m *memory) (*prompt, *refusal) {
+	api := r.API
 	p := &prompt{api: api, memory: m}
 	var err error
 	if p.doc, err = m.decode(body); err != nil {
 		return nil, invalid("json", "The request body is not valid JSON: "+err.Error())
 	}
 	p.model, _ = p.doc["model"].(string)
-	p.stream, _ = p.doc["stream"].(bool)
+	if p.stream, _ = p.doc["stream"].(bool); r.route.model != "" {
+		p.model = r.route.model
+	}
 	for _, name := range []string{"max_tokens", "max_completion_tokens", "max_output_tokens"} {
 		if n, ok := p.doc[name].(json.Number); ok {
 			i, _ := n.Int64()

@@ -25,8 +25,9 @@ func (v *Vendor) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return // the client is gone
 	}
 	sum := sha256.Sum256(body)
+	to := routeOf(req.URL.Path)
 	r := &Record{
-		API: paths[req.URL.Path], Method: req.Method, Path: req.URL.Path, Query: req.URL.RawQuery, Header: req.Header.Clone(),
+		API: to.api, Cloud: to.cloud, route: to, Method: req.Method, Path: req.URL.Path, Query: req.URL.RawQuery, Header: req.Header.Clone(),
 		Body: body, Sum: hex.EncodeToString(sum[:]), gone: make(chan struct{}), finished: make(chan struct{}),
 	}
 	r.Gone, r.Finished = r.gone, r.finished
@@ -60,12 +61,15 @@ func (v *Vendor) prompt(w http.ResponseWriter, req *http.Request, r *Record) {
 		v.refuse(w, r, f)
 		return
 	}
-	p, f := parse(r.API, body, req.Header, v.memory)
+	p, f := parse(r, body, req.Header, v.memory)
 	if p != nil {
-		p.count = strings.HasSuffix(r.Path, "/count_tokens")
+		p.count = r.route.count
 		v.mu.Lock()
 		r.Session, r.Agent, r.Model, r.Stream, r.Tokens = p.session, p.agent, p.model, p.stream, v.tokens(p.size)
 		v.mu.Unlock()
+	}
+	if f == nil {
+		f = checkCloud(p, r)
 	}
 	if f == nil {
 		f = v.check(p)

@@ -23,6 +23,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -132,6 +133,7 @@ func modelOf(name string) Model {
 type Record struct {
 	N            int // from 1, in the order of arrival
 	API          API // empty for other paths
+	Cloud        Cloud
 	Method, Path string
 	Query        string
 	Header       http.Header
@@ -154,6 +156,7 @@ type Record struct {
 	Finished     <-chan struct{} // closed when the request has been answered, or given up
 
 	gone, finished chan struct{}
+	route          route
 }
 
 // Usage is the vendor's report, in tokens. Prompt is the whole prompt.
@@ -303,12 +306,52 @@ func digest(parts ...string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// paths are the requests that are prompts.
-var paths = map[string]API{
-	"/v1/messages":              Messages,
-	"/v1/messages/count_tokens": Messages,
-	"/v1/chat/completions":      Chat,
-	"/v1/responses":             Responses,
+// A route is what a path says of a request.
+type route struct {
+	api    API
+	cloud  Cloud
+	model  string // "" if the body says it
+	stream bool
+	count  bool
+}
+
+// A Cloud serves the models of other vendors, with paths of its own.
+type Cloud string
+
+// The clouds.
+const (
+	Vertex  Cloud = "vertex"  // Anthropic Messages on Vertex AI: the model is in the path
+	Azure   Cloud = "azure"   // deployments of Azure OpenAI: the model is in the path
+	Foundry Cloud = "foundry" // Anthropic Messages in Microsoft Foundry
+)
+
+// paths are the requests that are prompts. The group is the model.
+var paths = []struct {
+	pattern *regexp.Regexp
+	is      route
+}{
+	{regexp.MustCompile(`^/v1/messages$`), route{api: Messages}},
+	{regexp.MustCompile(`^/v1/messages/count_tokens$`), route{api: Messages, count: true}},
+	{regexp.MustCompile(`^/v1/chat/completions$`), route{api: Chat}},
+	{regexp.MustCompile(`^(?:/openai)?/v1/responses$`), route{api: Responses}},
+	{regexp.MustCompile(`^/v1/projects/[^/]+/locations/[^/]+/publishers/anthropic/models/count-tokens:rawPredict$`), route{api: Messages, cloud: Vertex, count: true}},
+	{regexp.MustCompile(`^/v1/projects/[^/]+/locations/[^/]+/publishers/anthropic/models/([^/:]+):rawPredict$`), route{api: Messages, cloud: Vertex}},
+	{regexp.MustCompile(`^/v1/projects/[^/]+/locations/[^/]+/publishers/anthropic/models/([^/:]+):streamRawPredict$`), route{api: Messages, cloud: Vertex, stream: true}},
+	{regexp.MustCompile(`^/openai/deployments/([^/]+)/chat/completions$`), route{api: Chat, cloud: Azure}},
+	{regexp.MustCompile(`^/anthropic/v1/messages$`), route{api: Messages, cloud: Foundry}},
+}
+
+func routeOf(path string) route {
+	for _, p := range paths {
+		if m := p.pattern.FindStringSubmatch(path); m != nil {
+			r := p.is
+			if len(m) > 1 {
+				r.model = m[1]
+			}
+			return r
+		}
+	}
+	return route{}
 }
 
 // catalog is the list of GET /v1/models.
