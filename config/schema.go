@@ -138,7 +138,11 @@ func (s *schemaWriter) value(f field) schema {
 		return pattern(addressPattern)
 	case kindURL:
 		if f.spoken {
-			return schema{"type": "string", "pattern": spokenPattern + securePattern[1:]}
+			begin := spokenPattern
+			if f.usual {
+				begin = "^(" + begin[1:] + ")?"
+			}
+			return schema{"type": "string", "pattern": begin + securePattern[1:]}
 		}
 		if f.secure {
 			return schema{"type": "string", "format": "uri", "pattern": securePattern}

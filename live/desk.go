@@ -118,7 +118,7 @@ const mostListed = 2000
 // The error is the store's.
 func (d *Desk) Conversations(ctx context.Context, since time.Time) ([]*Conversation, error) {
 	byFamily, controls := map[string]*Conversation{}, map[string]*control{}
-	for _, api := range []wire.API{wire.Messages, wire.Chat, wire.Responses} {
+	for _, api := range wire.APIs {
 		for _, name := range []string{string(api), string(api) + observed} {
 			records, err := d.store.Since(ctx, name, since, mostListed)
 			if err != nil {

@@ -82,7 +82,9 @@ func Route(r *http.Request) { (&settings{}).route(r) }
 // Reaches returns the host of the upstream that a request is for; empty if it is for none.
 func Reaches(g *Gateway, r *http.Request) string {
 	if t := g.current.Load().route(r); t.stray == nil && t.upstream != nil {
-		return t.upstream.base.Host
+		if to, err := t.upstream.address(&t, ""); err == nil {
+			return to.Host
+		}
 	}
 	return ""
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // formats maps APIs to their names in package transcript.
-var formats = map[wire.API]string{wire.Messages: "anthropic", wire.Chat: "openai", wire.Responses: "responses"}
+var formats = map[wire.API]string{wire.Messages: "anthropic", wire.Chat: "openai", wire.Responses: "responses", wire.Gemini: "gemini-api", wire.Generate: "ollama"}
 
 // document reads messages.
 func document(api wire.API, messages [][]byte) (*transcript.Document, error) {

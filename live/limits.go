@@ -76,11 +76,7 @@ func (g *Gateway) limitsOf(x *exchange) (limits, error) {
 		return limits{}, err
 	}
 	l := limits{profile: r.Profile, mode: r.Mode, resolved: r, known: x.known, declared: x.declared, model: x.model, caching: x.caching}
-	window := r.Window
-	// A window that the user has set counts, even if it is too small.
-	if !usersOwn(r) {
-		window = x.windowOf(r.Window)
-	}
+	window := x.windowOf(r.Window, usersOwn(r)) // one that the user has set counts, even if it is too small
 	// Vendors accept a request whose longest answer would exceed the window, so a large limit says little about the
 	// answer: Claude Code asks for 128,000 tokens.
 	const share = 5
@@ -194,38 +190,62 @@ const bytesPerToken = 4
 // mediaSize is the size in tokens of a typical image.
 const mediaSize = 1600
 
+// mediaMarks are how requests mark the data of an image or file: in a data URL it follows directly; in an Anthropic
+// source and in Gemini's parts it is a member, after a short media type.
+var mediaMarks = []struct{ mark, member string }{
+	{`"base64"`, `"data":`}, {";base64,", ""}, {`"inlineData"`, `"data":`}, {`"inline_data"`, `"data":`},
+}
+
 // tokensOf estimates the tokens of JSON; vendors' reports correct the estimate later. The data of an image or file
 // counts as one typical image. It runs in linear time for any input.
 func tokensOf(raw []byte) int {
-	const media = mediaSize
-	const near = 200 // in an Anthropic source, the data follows the mark and a short media type
+	const near = 200
 	n, size := 0, len(raw)
-	for _, mark := range []string{`"base64"`, ";base64,"} {
+	count := func(data []byte) (rest []byte) {
+		end := bytes.IndexByte(data, '"')
+		if end < 0 {
+			return nil
+		}
+		if end > mediaSize*bytesPerToken {
+			n += mediaSize
+			size -= end
+		}
+		return data[end:]
+	}
+	for _, m := range mediaMarks {
 		for rest := raw; ; {
-			i := bytes.Index(rest, []byte(mark))
+			i := bytes.Index(rest, []byte(m.mark))
 			if i < 0 {
 				break
 			}
-			rest = rest[i+len(mark):]
+			rest = rest[i+len(m.mark):]
 			data := rest
-			if mark[0] == '"' {
-				const member = `"data":`
-				k := bytes.Index(rest[:min(len(rest), near+len(member))], []byte(member))
+			if m.member != "" {
+				k := bytes.Index(rest[:min(len(rest), near+len(m.member))], []byte(m.member))
 				if k < 0 {
 					continue
 				}
-				data = bytes.TrimLeft(rest[k+len(member):], ` "`)
+				data = bytes.TrimLeft(rest[k+len(m.member):], ` "`)
 			}
-			end := bytes.IndexByte(data, '"')
-			if end < 0 {
+			if rest = count(data); rest == nil {
 				break
 			}
-			if end > media*bytesPerToken {
-				n += media
-				size -= end
+		}
+	}
+	for rest := raw; ; { // Ollama has a list of them
+		i := bytes.Index(rest, []byte(imagesMark))
+		if i < 0 {
+			break
+		}
+		rest = bytes.TrimLeft(rest[i+len(imagesMark):], " ")
+		for len(rest) > 1 && (rest[0] == '[' || rest[0] == ',') && rest[1] == '"' {
+			if rest = count(rest[2:]); rest != nil {
+				rest = rest[1:]
 			}
-			rest = data[end:]
 		}
 	}
 	return n + (size+bytesPerToken-1)/bytesPerToken
 }
+
+// imagesMark is the name of the list of images in a message of Ollama's.
+const imagesMark = `"images":`

@@ -299,8 +299,8 @@ func apiOf(h http.Header) []wire.Vendor {
 
 // refuse answers with an error in the form of the vendor's API, so that the client's own error handling works.
 func (t *target) refuse(w http.ResponseWriter, status int, text string) {
-	api := wire.API(t.api)
-	if slices.Equal(t.endpoint.Of, []wire.Vendor{wire.Anthropic}) || t.upstream != nil && t.upstream.speaks == speaksAnthropic {
+	api := t.endpoint.Form()
+	if t.upstream != nil && t.upstream.speaks == speaksAnthropic {
 		api = wire.Messages
 	}
 	w.Header().Set("Content-Type", "application/json")

@@ -174,7 +174,7 @@ func (u *upstream) address(t *target, query string) (*url.URL, error) {
 		below = "/v1" + below
 	}
 	out := *u.base
-	if u.speaks == speaksVertex && u.base.String() == vendors[u.name] {
+	if u.speaks == speaksVertex && u.base.Host == wire.VertexHost("") {
 		out.Host = wire.VertexHost(t.endpoint.Location)
 	}
 	out.RawPath = u.base.EscapedPath() + below

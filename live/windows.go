@@ -68,6 +68,7 @@ type windowKey struct{ base, model string }
 type modelWindow struct {
 	Window
 
+	holds int  // tokens that the server holds, learned from a prompt that it cut; 0 if it has cut none
 	said  bool // the warning is in the log
 	under bool // a question to the server is under way
 	times int
@@ -90,10 +91,31 @@ const (
 // elsewhere matches models that only their vendors run, so that no server nearby needs to be asked.
 var elsewhere = regexp.MustCompile(`^(?:.*/)?(?:claude|gpt-\d|chatgpt|o\d|gemini|grok)`)
 
-// windowOf returns the window, in tokens, of a request's model if the user has not set one: the one reported by a
-// server nearby, else the one in the table of models, else assumed, the profile's. It never waits; a question to the
-// server runs in the background.
-func (x *exchange) windowOf(assumed int) int {
+// windowOf returns the window, in tokens, of a request's model if the user has not set one, which is assumed. Ollama
+// gives a model the window that the request asks for, and less if it has cut a prompt that should have fitted.
+func (x *exchange) windowOf(assumed int, usersOwn bool) int {
+	n := assumed
+	switch {
+	case x.r.Window > 0 && usersOwn:
+		n = min(n, x.r.Window)
+	case x.r.Window > 0:
+		n = x.r.Window
+	case !usersOwn:
+		n = x.modelWindow(assumed)
+	}
+	if x.r.API == wire.Generate && x.t.upstream != nil {
+		x.windows.mu.Lock()
+		defer x.windows.mu.Unlock()
+		if w := x.windows.of[windowKey{x.t.upstream.base.String(), x.r.Model}]; w != nil && w.holds > 0 {
+			n = min(n, w.holds)
+		}
+	}
+	return n
+}
+
+// modelWindow returns the window of a request's model: the one reported by a server nearby, else the one in the table
+// of models, else assumed, the profile's. It never waits; a question to the server runs in the background.
+func (x *exchange) modelWindow(assumed int) int {
 	u := x.t.upstream
 	if u == nil || x.t.compress || x.declared || elsewhere.MatchString(strings.ToLower(x.r.Model)) && x.known > 0 {
 		return cmp.Or(x.known, assumed)
@@ -170,7 +192,12 @@ func (g *Gateway) askWindow(u *upstream, w *modelWindow, model string, known, as
 	case err != nil || g.life.Err() != nil:
 	case tokens > 0:
 		if w.Tokens != tokens || w.From != from {
-			log.Info("the server tells the window of a model", "model", model, "upstream", u.name, "window", tokens, "from", from)
+			if from == WindowUsual {
+				log.Warn("the server does not tell the window of a model: Ollama's usual one is assumed; set num_ctx, or the window",
+					"model", model, "upstream", u.name, "window", tokens, "remedy", (&Window{Model: model, From: WindowNotKnown}).Remedy())
+			} else {
+				log.Info("the server tells the window of a model", "model", model, "upstream", u.name, "window", tokens, "from", from)
+			}
 		}
 		w.Tokens, w.From = tokens, from
 	case w.From == WindowServer: // the server does not answer now
@@ -330,7 +357,10 @@ const (
 )
 
 // mediaTokens estimates how many tokens of our count of a request are images and files.
-func mediaTokens(body []byte) int { return mediaSize * bytes.Count(body, []byte("base64")) }
+func mediaTokens(body []byte) int {
+	n := bytes.Count(body, []byte(imagesMark)) + bytes.Count(body, []byte("inlineData")) + bytes.Count(body, []byte("inline_data"))
+	return mediaSize * (n + bytes.Count(body, []byte("base64")))
+}
 
 // truncated reports whether the server has silently cut the prompt of a turn, as local model servers do. Vendors refuse
 // such prompts instead. It also counts and logs the event.
@@ -363,6 +393,10 @@ func (x *exchange) truncated(a wire.Answer) bool {
 	w := ws.get(windowKey{x.t.upstream.base.String(), x.r.Model}, x.t.upstream.name)
 	if w == nil {
 		w = &modelWindow{Window: Window{Upstream: x.t.upstream.name, Model: x.r.Model}}
+	}
+	const step = 1024 // windows are multiples of it
+	if x.r.API == wire.Generate && ours < x.policy.Window-x.policy.Window/10 {
+		w.holds = (a.Input + step - 1) / step * step
 	}
 	w.Truncated++
 	w.Taken, w.Counted, w.Tokens = a.Input, ours, cmp.Or(w.Tokens, x.policy.Window)

@@ -19,6 +19,9 @@ var wires = []upstream.Client{
 	{API: upstream.Messages, Cloud: upstream.Vertex, Model: "claude-opus-5-5@20260801", Thinking: "adaptive"},
 	{API: upstream.Messages, Cloud: upstream.Foundry, Model: "claude-opus-5-5", Thinking: "adaptive"},
 	{API: upstream.Chat, Cloud: upstream.Azure, Model: "gpt-5.1"},
+	{API: upstream.Gemini, Model: "gemini-3-pro-preview"},
+	{API: upstream.Gemini, Cloud: upstream.Vertex, Model: "gemini-2.5-pro"},
+	{API: upstream.Ollama, Model: "qwen3:32b"},
 }
 
 func nameOf(c *upstream.Client) string { return fmt.Sprint(c.API, c.Cloud, "/stream=", c.Stream) }
@@ -59,6 +62,12 @@ func picture(api upstream.API, text string) map[string]any {
 		return map[string]any{"role": "user", "content": []any{
 			map[string]any{"type": "input_text", "text": text}, map[string]any{"type": "input_image", "image_url": "data:image/png;base64," + data},
 		}}
+	case upstream.Gemini:
+		return map[string]any{"role": "user", "parts": []any{
+			map[string]any{"text": text}, map[string]any{"inlineData": map[string]any{"mimeType": "image/png", "data": data}},
+		}}
+	case upstream.Ollama:
+		return map[string]any{"role": "user", "content": text, "images": []any{data}}
 	case upstream.Chat:
 	}
 	return map[string]any{"role": "user", "content": []any{
@@ -83,7 +92,8 @@ func TestEveryWire(t *testing.T) {
 	t.Parallel()
 	loops := []struct{ window, calls, size int }{{window, 45, 2200}}
 	if !testing.Short() {
-		loops = append(loops, struct{ window, calls, size int }{60_000, 45, 12_000}, struct{ window, calls, size int }{60_000, 120, 9_000})
+		loops = append(loops, // takes a minute
+			struct{ window, calls, size int }{60_000, 45, 12_000}, struct{ window, calls, size int }{60_000, 120, 9_000})
 	}
 	for _, c := range wires {
 		for _, c.Stream = range []bool{false, true} {
@@ -92,9 +102,17 @@ func TestEveryWire(t *testing.T) {
 					t.Parallel()
 					c := c
 					c.Session = "s1"
+					if c.API == upstream.Ollama {
+						c.Window = l.window
+					}
 					p := playIn(t, l.window, upstream.Options{Window: l.window, Script: work(l.calls, l.size)}, c, onEveryUpstream)
 					p.works(t)
 					p.check(t, 1)
+					for _, r := range p.vendor.Records() {
+						if r.Cut {
+							t.Errorf("request %d with %d tokens was cut", r.N, r.Tokens)
+						}
+					}
 				})
 			}
 		}

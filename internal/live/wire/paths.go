@@ -80,10 +80,13 @@ var (
 	both      = []Vendor{Anthropic, OpenAI}
 	vertex    = []Vendor{Vertex}
 	azure     = []Vendor{Azure}
+	google    = []Vendor{Google}
+	ollama    = []Vendor{Ollama}
 )
 
 const (
 	cloud       = "v1/projects/*/locations/{location}/"
+	vertexBeta  = "v1beta1/projects/*/locations/{location}/"
 	claude      = cloud + "publishers/anthropic/models/"
 	deployments = "deployments/{model}/"
 )
@@ -93,8 +96,14 @@ var clouds = slices.Concat([]row{
 	{claude + "count-tokens:rawPredict", Endpoint{Of: vertex, Methods: post, API: Messages, Count: true}},
 	{claude + "{model}:rawPredict", Endpoint{Of: vertex, Methods: post, API: Messages}},
 	{claude + "{model}:streamRawPredict", Endpoint{Of: vertex, Methods: post, API: Messages, Stream: true}},
+	{cloud + "publishers/google/models/{model}:generateContent", Endpoint{Of: vertex, Methods: post, API: Gemini}},
+	{cloud + "publishers/google/models/{model}:streamGenerateContent", Endpoint{Of: vertex, Methods: post, API: Gemini, Stream: true}},
+	{cloud + "publishers/google/models/{model}:countTokens", Endpoint{Of: vertex, Methods: post, API: Gemini, Count: true}},
 	{cloud + "**", Endpoint{Of: vertex}},
-	{"v1beta1/projects/*/locations/{location}/**", Endpoint{Of: vertex}},
+	{vertexBeta + "publishers/google/models/{model}:generateContent", Endpoint{Of: vertex, Methods: post, API: Gemini}},
+	{vertexBeta + "publishers/google/models/{model}:streamGenerateContent", Endpoint{Of: vertex, Methods: post, API: Gemini, Stream: true}},
+	{vertexBeta + "publishers/google/models/{model}:countTokens", Endpoint{Of: vertex, Methods: post, API: Gemini, Count: true}},
+	{vertexBeta + "**", Endpoint{Of: vertex}},
 	{"v1beta1/**", Endpoint{Of: vertex}},
 	{"v1/publishers/**", Endpoint{Of: vertex}},
 }, azures("openai/"), azures(""), []row{
@@ -106,7 +115,41 @@ var clouds = slices.Concat([]row{
 	{"openai/v1/responses/compact", Endpoint{Of: azure, Methods: post, API: Responses, Compact: true, Advice: adviceAzure}},
 	{"openai/responses", Endpoint{Of: azure, Methods: post, API: Responses, Advice: adviceAzure}}, // with api-version
 	{"openai/**", Endpoint{Of: azure, Advice: adviceAzure}},
-})
+}, geminis("v1beta/"), geminis("v1alpha/"), geminis("v1/"), []row{
+	{"v1beta/openai/**", Endpoint{Foreign: "Gemini for clients of OpenAI", Owner: Google, Advice: adviceGemini}},
+	{"v1beta/**", Endpoint{Of: google}},
+	{"v1alpha/**", Endpoint{Of: google}},
+	{"upload/v1*/**", Endpoint{Of: google}},
+	{"v1/tunedModels/**", Endpoint{Of: google}},
+	{"v1/models/*:embed*", Endpoint{Of: google}}, // and other verbs, to the next empty row
+	{"v1/models/*:batch*", Endpoint{Of: google}},
+	{"v1/models/*:predict*", Endpoint{Of: google}},
+	{"v1/models/*:bidi*", Endpoint{Of: google}},
+	{"v1/models/*:async*", Endpoint{Of: google}},
+
+	{"api/chat", Endpoint{Of: ollama, Methods: post, API: Generate, Advice: adviceOllama}},
+}, ollamas("generate", "tags", "show", "embed", "embeddings", "pull", "push", "create", "copy", "delete", "ps", "version", "me", "blobs/**"))
+
+// geminis are the paths of models of the Gemini API in a version.
+func geminis(version string) []row {
+	var rows []row
+	for _, kind := range []string{"models/", "tunedModels/"} {
+		path := version + kind + "{model}:"
+		rows = append(rows,
+			row{path + "generateContent", Endpoint{Of: google, Methods: post, API: Gemini}},
+			row{path + "streamGenerateContent", Endpoint{Of: google, Methods: post, API: Gemini, Stream: true}},
+			row{path + "countTokens", Endpoint{Of: google, Methods: post, API: Gemini, Count: true}})
+	}
+	return rows
+}
+
+func ollamas(names ...string) []row {
+	rows := make([]row, len(names))
+	for i, name := range names {
+		rows[i] = row{"api/" + name, Endpoint{Of: ollama, Advice: adviceOllama}}
+	}
+	return rows
+}
 
 // azures are the paths of deployments, below the root of a resource or below its /openai.
 func azures(root string) []row {
@@ -187,15 +230,16 @@ var endpoints = []row{
 
 // Advice about requests of APIs that the gateway does not read.
 const (
-	adviceGemini = "Send them to Google without condense, or pass them unread: --upstream gemini=pass+https://generativelanguage.googleapis.com, " +
-		"with /gemini at the end of the base URL. Gemini's API for clients of OpenAI is " +
-		"--upstream openai=https://generativelanguage.googleapis.com/v1beta/openai, with a base URL without /v1"
-	adviceBedrock = "Its requests are signed for their host, so a gateway cannot pass them. Send them to Amazon without condense, or use its API " +
+	adviceGemini = "Gemini's API for clients of OpenAI is --upstream openai=https://generativelanguage.googleapis.com/v1beta/openai, with a base " +
+		"URL without /v1"
+	adviceCodeAssist = "The login with Google has an API of its own, which the gateway does not read: use a key of the Gemini API (GEMINI_API_KEY)"
+	adviceBedrock    = "Its requests are signed for their host, so a gateway cannot pass them. Send them to Amazon without condense, or use its API " +
 		"for clients of OpenAI: --upstream openai=https://bedrock-runtime.REGION.amazonaws.com/openai/v1, with a key of Bedrock"
-	adviceAzure = "Set --upstream azure=https://RESOURCE.openai.azure.com (or .services.ai.azure.com), and this gateway with /azure as the endpoint"
-	adviceRoute = "Set --upstream openai=https://openrouter.ai/api/v1, and this gateway with /v1 as base URL"
-	adviceLocal = "Use the server's API for clients of OpenAI: --upstream openai=http://localhost:PORT/v1 (Ollama: 11434, LM Studio: 1234), and " +
-		"this gateway with /v1 as base URL. To pass its own API unread: --upstream local=pass+http://localhost:PORT, with /local in the base URL"
+	adviceAzure  = "Set --upstream azure=https://RESOURCE.openai.azure.com (or .services.ai.azure.com), and this gateway with /azure as the endpoint"
+	adviceRoute  = "Set --upstream openai=https://openrouter.ai/api/v1, and this gateway with /v1 as base URL"
+	adviceOllama = "Set --upstream ollama=http://localhost:11434"
+	adviceLocal  = "Use the server's API for clients of OpenAI: --upstream openai=http://localhost:1234/v1, and this gateway with /v1 as base URL. " +
+		"To pass its own API unread: --upstream local=pass+http://localhost:1234, with /local in the base URL"
 	adviceChatGPT = "Codex needs only openai_base_url for condense; leave chatgpt_base_url as it was"
 	adviceTwice   = "The client adds /v1 itself: remove it from the base URL"
 )
@@ -211,16 +255,11 @@ func foreign(name string, of Vendor, advice string, patterns ...string) []row {
 // foreigners are paths of other vendors' APIs that are sent to a gateway by mistake. They are searched before the
 // endpoints.
 var foreigners = slices.Concat(
-	foreign("Gemini", Google, adviceGemini, "v1beta/**", "v1alpha/**", "v1internal*", "upload/v1*/**", "v1/tunedModels/**",
-		"v1/models/*:generate*", "v1/models/*:stream*", "v1/models/*:count*", "v1/models/*:embed*", "v1/models/*:batch*",
-		"v1/models/*:predict*", "v1/models/*:bidi*"),
+	foreign("Gemini Code Assist", Google, adviceCodeAssist, "v1internal*"),
 	foreign("Amazon Bedrock", amazon, adviceBedrock,
 		"model/**", "v1/model/**", "foundation-models/**", "inference-profiles/**", "guardrail/**", "async-invoke/**"),
 	foreign("OpenRouter", openRouter, adviceRoute, "api/v1/**", "api/alpha/**"),
 	foreign("LM Studio", lmStudio, adviceLocal, "api/v0/**"),
-	foreign("Ollama", Ollama, adviceLocal,
-		"api/chat", "api/generate", "api/tags", "api/show", "api/embed", "api/embeddings", "api/pull", "api/push",
-		"api/create", "api/copy", "api/delete", "api/ps", "api/version", "api/blobs/**"),
 	foreign("ChatGPT", chatGPT, adviceChatGPT, "backend-api/**", "api/codex/**", "wham/**"),
 	foreign("/v1 twice", anyVendor, adviceTwice, "v1/v1/**"),
 )

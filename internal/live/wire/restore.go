@@ -235,7 +235,7 @@ func (r *Request) AddTool(t *Tool, messages [][]byte) []byte {
 		}
 		n++
 	}
-	if n == 0 || r.API == Chat && rawjson.Int(rawjson.Field(r.Body, "n")) > 1 {
+	if n == 0 || r.API == Gemini || r.API == Generate || r.API == Chat && rawjson.Int(rawjson.Field(r.Body, "n")) > 1 {
 		return nil
 	}
 	form := map[API]string{

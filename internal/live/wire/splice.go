@@ -60,6 +60,9 @@ type Call struct {
 	Arguments []byte // JSON, as the model wrote it
 }
 
+// Splices reports whether a [Splice] reads the answers of an API. Others pass it as they are.
+func Splices(api API) bool { return api == Messages || api == Chat || api == Responses }
+
 // NewSplice returns a splice of answers, of together so many bytes, in which the gateway answers the calls of one tool.
 func NewSplice(api API, tool string, most int64) *Splice {
 	return &Splice{api: api, tool: tool, left: most}

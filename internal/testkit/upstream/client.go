@@ -30,6 +30,7 @@ type Client struct {
 	HTTP     *http.Client
 	Run      func(command string) string // nil is Output
 	Tools    []string                    // names of more tools, without arguments
+	Window   int                         // num_ctx of Ollama; 0 sends none
 
 	History []object // messages or items: tests may change it between requests
 	Body    []byte   // of the last request
@@ -47,9 +48,12 @@ var ErrIncomplete = errors.New("the stream has no end")
 
 // Say sends a message of the user and plays until the model has no more calls. It returns the last text.
 func (c *Client) Say(ctx context.Context, message string) (string, error) {
-	if c.API == Messages {
+	switch c.API {
+	case Messages:
 		c.History = append(c.History, object{"role": "user", "content": []any{object{"type": "text", "text": message}}})
-	} else {
+	case Gemini:
+		c.History = append(c.History, object{"role": "user", "parts": []any{object{"text": message}}})
+	case Chat, Responses, Ollama:
 		c.History = append(c.History, object{"role": "user", "content": message})
 	}
 	for {
@@ -111,7 +115,7 @@ func (c *Client) Step(ctx context.Context) (answer string, calls bool, err error
 		return "", false, fmt.Errorf("%w: %d %s", ErrRefused, res.StatusCode, c.Answer)
 	}
 	var items []object
-	if c.Stream {
+	if c.Stream || c.API == Ollama {
 		items, err = c.assemble(c.Answer)
 	} else {
 		items, err = c.read(c.Answer)
@@ -129,6 +133,10 @@ func (c *Client) request() object {
 	system := firstOf(c.System, "You are an agent. Use the tool.")
 	o := object{"model": c.Model, "stream": c.Stream}
 	switch c.API {
+	case Gemini:
+		return c.geminiRequest(system, schema)
+	case Ollama:
+		return c.ollamaRequest(system, schema)
 	case Messages:
 		o["max_tokens"] = 8192
 		o["tools"] = []any{object{"name": "Bash", "description": "Run a command.", "input_schema": schema}}
@@ -167,7 +175,7 @@ func (c *Client) request() object {
 	for _, name := range c.Tools {
 		more := object{"name": name, "input_schema": object{"type": "object"}}
 		switch c.API {
-		case Messages:
+		case Messages, Gemini, Ollama:
 		case Chat:
 			more = object{"type": "function", "function": object{"name": name, "parameters": object{"type": "object"}}}
 		case Responses:
@@ -217,7 +225,9 @@ func (c *Client) read(body []byte) ([]object, error) {
 		first, _ := choices[0].(object)
 		message, _ := first["message"].(object)
 		return []object{message}, nil
-	case Responses:
+	case Gemini:
+		return c.geminiContent([]object{o})
+	case Responses, Ollama:
 	}
 	return objects(o["output"]), nil
 }
@@ -248,6 +258,13 @@ func objects(v any) []object {
 
 // assemble returns a stream's additions to the history.
 func (c *Client) assemble(stream []byte) ([]object, error) {
+	switch c.API {
+	case Gemini:
+		return c.geminiStream(stream)
+	case Ollama:
+		return c.ollamaAnswer(stream)
+	case Messages, Chat, Responses:
+	}
 	var content []any
 	message, ended := object{"role": "assistant"}, false
 	var items []object
@@ -354,6 +371,20 @@ func (c *Client) remember(items []object) (answer string, calls bool) {
 					results = append(results, object{"type": "tool_result", "tool_use_id": b["id"], "content": command(b["input"])})
 				}
 			}
+		case c.API == Gemini:
+			for _, part := range objects(item["parts"]) {
+				answer += text(part["text"])
+				if call, ok := part["functionCall"].(object); ok {
+					results = append(results, object{"functionResponse": object{"id": call["id"], "name": call["name"], "response": object{"output": command(call["args"])}}})
+				}
+			}
+		case c.API == Ollama:
+			answer += text(item["content"])
+			for _, call := range objects(item["tool_calls"]) {
+				f, _ := call["function"].(object)
+				c.History = append(c.History, object{"role": "tool", "tool_name": f["name"], "content": command(f["arguments"])})
+				calls = true
+			}
 		case c.API == Chat:
 			answer += text(item["content"])
 			for _, call := range objects(item["tool_calls"]) {
@@ -369,7 +400,11 @@ func (c *Client) remember(items []object) (answer string, calls bool) {
 		}
 	}
 	if len(results) > 0 {
-		c.History = append(c.History, object{"role": "user", "content": results})
+		field := "content"
+		if c.API == Gemini {
+			field = "parts"
+		}
+		c.History = append(c.History, object{"role": "user", field: results})
 		calls = true
 	}
 	return answer, calls

@@ -17,6 +17,7 @@ func checkCloud(p *prompt, r *Record) *refusal {
 	switch r.Cloud {
 	case Vertex:
 		switch {
+		case r.API == Gemini:
 		case !strings.HasPrefix(h.Get("Authorization"), "Bearer ") || h.Get("X-Api-Key") != "":
 			return &refusal{status: http.StatusUnauthorized, rule: "key", kind: "authentication_error", text: "Request had invalid authentication credentials. Expected OAuth 2 access token."}
 		case p.doc["anthropic_version"] != "vertex-2023-10-16":
@@ -44,6 +45,20 @@ func checkCloud(p *prompt, r *Record) *refusal {
 
 // path returns the path of a request, and the headers of a client of the cloud.
 func (c *Client) path() (path string, header map[string]string) {
+	switch c.API {
+	case Gemini:
+		verb := ":generateContent"
+		if c.Stream {
+			verb = ":streamGenerateContent?alt=sse"
+		}
+		if c.Cloud == Vertex {
+			return "/v1beta1/projects/p/locations/us-east5/publishers/google/models/" + c.Model + verb, map[string]string{"Authorization": "Bearer ya29.dummy"}
+		}
+		return "/v1beta/models/" + c.Model + verb, map[string]string{"X-Goog-Api-Key": "dummy"}
+	case Ollama:
+		return "/api/chat", map[string]string{}
+	case Messages, Chat, Responses:
+	}
 	switch c.Cloud {
 	case Vertex:
 		verb := ":rawPredict"

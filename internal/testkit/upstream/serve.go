@@ -68,6 +68,9 @@ func (v *Vendor) prompt(w http.ResponseWriter, req *http.Request, r *Record) {
 		r.Session, r.Agent, r.Model, r.Stream, r.Tokens = p.session, p.agent, p.model, p.stream, v.tokens(p.size)
 		v.mu.Unlock()
 	}
+	if f == nil && r.API == Gemini {
+		f = checkGoogle(r)
+	}
 	if f == nil {
 		f = checkCloud(p, r)
 	}
@@ -105,6 +108,9 @@ func (v *Vendor) prompt(w http.ResponseWriter, req *http.Request, r *Record) {
 		r.Conversation, r.Step = v.next(p, r.N)
 	}
 	u := v.lookup(p, start)
+	if u.taken = v.cut(p, u.Prompt); p.api == Ollama && u.taken < u.Prompt {
+		r.Cut = true
+	}
 	a := v.play(p, r)
 	v.mu.Unlock()
 	if fault.Hold != nil && !wait(req.Context(), r, fault.Hold) {
@@ -117,7 +123,10 @@ func (v *Vendor) prompt(w http.ResponseWriter, req *http.Request, r *Record) {
 		r.Usage, r.Ideal = Usage{u.Prompt, u.Read, u.Write, a.tokens}, u.ideal
 	}
 	v.mu.Unlock()
-	if p.stream && !p.count {
+	switch {
+	case p.api == Ollama:
+		w.Header().Set("Content-Type", "application/x-ndjson")
+	case p.stream && !p.count && (p.api != Gemini || p.sse):
 		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 		w.Header().Set("Cache-Control", "no-cache")
 	}
