@@ -187,7 +187,7 @@ func crosses(path, name, key string, cloud bool, host string, upstreams map[stri
 		return ""
 	case path == "vertex" && !vertex, path == "google" && (vertex || owner != "google" && name != "google"), path == "ollama" && host != "192.168.0.7":
 		return "the vendor does not have the path"
-	case path == "vertex" || path == "google" || path == "ollama" || path == "assist" && owner == "google":
+	case path == "vertex" || path == "google" || path == "ollama" || path == "assist" && owner == "google" || path == "azure" && owner == "azure":
 		return ""
 	case name == "" && path != "anthropic" && path != "openai" && path != "both":
 		return "no upstream has the path"

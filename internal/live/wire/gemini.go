@@ -10,7 +10,6 @@ import (
 const (
 	noParts       = "contents.parts must not be empty"
 	noTool        = "a function call or response needs the name of the function"
-	callPlace     = "a function call turn must come immediately after a user turn or after a function response turn"
 	responseCount = "the number of function response parts must be equal to the number of function call parts of the function call turn"
 	responsePlace = "a function response turn must come immediately after a function call turn"
 )
@@ -109,27 +108,33 @@ func (p *parser) geminiRequest(own []member) {
 	r.Structured = r.Structured || strings.EqualFold(rawjson.Text(rawjson.Field(calling, "mode")), "ANY")
 }
 
-// contents checks the order of contents of the Gemini API.
+// contents checks the order of contents of the Gemini API, which joins those of one role to turns: Google's own client
+// makes a content of each chunk of a stream.
 func (c *checker) contents() {
+	calls, results := 0, 0 // of this turn
+	open, at := 0, 0       // calls of the turn before, and where this turn begins
+	end := func() {
+		if open != results {
+			c.add(max(0, at-1), responseCount)
+		}
+		open, calls, results = calls, 0, 0
+	}
+	role := "user"
 	for i, m := range c.messages {
-		before, after := &Message{Role: "user"}, &Message{}
-		if i > 0 {
-			before = &c.messages[i-1]
-		}
-		if i+1 < len(c.messages) {
-			after = &c.messages[i+1]
-		}
-		switch {
-		case i == 0 && m.Role != "user":
+		if i == 0 && m.Role != "user" {
 			c.add(i, notUserFirst)
-		case len(m.Calls) > 0 && before.Role != "user":
-			c.add(i, callPlace)
-		case len(m.Calls) > 0 && len(after.Results) != len(m.Calls):
-			c.add(i, responseCount)
-		case len(m.Results) > 0 && len(before.Calls) == 0:
+		}
+		if m.Role != role {
+			end()
+			role, at = m.Role, i
+		}
+		if len(m.Results) > 0 && open == 0 {
 			c.add(i, responsePlace)
 		}
+		calls, results = calls+len(m.Calls), results+len(m.Results)
 	}
+	end()
+	end()
 	if len(c.messages) == 0 {
 		c.add(-1, noMessages)
 	}

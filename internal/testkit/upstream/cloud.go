@@ -3,8 +3,12 @@ package upstream
 import (
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 )
+
+// cloudVersion matches the versions that clients of Vertex AI send: the SDK's is a plain date.
+var cloudVersion = regexp.MustCompile(`^(vertex-)?20\d\d-\d\d-\d\d$`)
 
 // checkCloud returns the rule of a cloud that a request breaks: where the model is, and which credentials and versions
 // it needs.
@@ -20,7 +24,7 @@ func checkCloud(p *prompt, r *Record) *refusal {
 		case r.API == Gemini:
 		case !strings.HasPrefix(h.Get("Authorization"), "Bearer ") || h.Get("X-Api-Key") != "":
 			return &refusal{status: http.StatusUnauthorized, rule: "key", kind: "authentication_error", text: "Request had invalid authentication credentials. Expected OAuth 2 access token."}
-		case p.doc["anthropic_version"] != "vertex-2023-10-16":
+		case !cloudVersion.MatchString(text(p.doc["anthropic_version"])):
 			return invalid("version", "anthropic_version: Field required")
 		case !r.route.count && p.doc["model"] != nil:
 			return invalid("field", "model: Extra inputs are not permitted")

@@ -179,7 +179,7 @@ func checkPart(where, kind string, o object) *refusal {
 	return nil
 }
 
-// A said is a content of the Gemini API.
+// A said is a turn of the Gemini API: contents of one role. Google's client makes a content of each chunk of a stream.
 type said struct {
 	role             string
 	calls, responses []*block
@@ -195,9 +195,10 @@ func (p *prompt) contents() []said {
 		if b.message < 0 {
 			continue
 		}
-		if b.message != last {
-			all, last = append(all, said{role: b.role}), b.message
+		if n := len(all); b.message != last && (n == 0 || all[n-1].role != b.role) {
+			all = append(all, said{role: b.role})
 		}
+		last = b.message
 		c := &all[len(all)-1]
 		c.parts = append(c.parts, b)
 		switch b.kind {

@@ -355,6 +355,7 @@ var paths = []struct {
 	{regexp.MustCompile(`^/v1/projects/[^/]+/locations/[^/]+/publishers/anthropic/models/([^/:]+):streamRawPredict$`), route{api: Messages, cloud: Vertex, stream: true}},
 	{regexp.MustCompile(`^/openai/deployments/([^/]+)/chat/completions$`), route{api: Chat, cloud: Azure}},
 	{regexp.MustCompile(`^/anthropic/v1/messages$`), route{api: Messages, cloud: Foundry}},
+	{regexp.MustCompile(`^/anthropic/v1/messages/count_tokens$`), route{api: Messages, cloud: Foundry, count: true}},
 	{regexp.MustCompile(google + `:generateContent$`), route{api: Gemini}},
 	{regexp.MustCompile(google + `:streamGenerateContent$`), route{api: Gemini, stream: true}},
 	{regexp.MustCompile(google + `:countTokens$`), route{api: Gemini, count: true}},
