@@ -6,13 +6,14 @@ import (
 	"encoding/json"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/internal/catalog"
 	"github.com/condensehq/condense/internal/epoch"
+	"github.com/condensehq/condense/internal/live/job"
+	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/model"
 )
@@ -32,10 +33,8 @@ type limits struct {
 // Resolved holds the values of a profile and mode.
 type resolved struct {
 	*config.Resolved
-	// Whether the chain asks a language model other than the client's own; both false until known.
-	asks, asksNot atomic.Bool
-	client        bool // the chain asks the client's own model
-	pace          pace
+	job.Learned
+	client bool // the chain asks the client's own model
 }
 
 // A profileKey identifies resolved values of the configuration.
@@ -63,6 +62,9 @@ func (g *Gateway) resolve(k profileKey) (*resolved, error) {
 		return nil, err
 	}
 	r := &resolved{Resolved: values}
+	if len(values.Chain) > 0 {
+		r.First = values.Chain[0].Name
+	}
 	r.client = r.asksClient()
 	g.profiles.all[k] = r
 	return r, nil
@@ -126,16 +128,16 @@ type binding struct {
 func (b *binding) has(x *exchange) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return x.t.upstream != nil && b.of[windowKey{x.t.upstream.base.String(), x.r.Model}]
+	return x.t.upstream != nil && b.of[windowKey{x.t.upstream.Base.String(), x.r.Model}]
 }
 
 func (b *binding) add(x *exchange) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.of == nil || len(b.of) >= mostWindows {
+	if b.of == nil || len(b.of) >= stats.MostWindows {
 		b.of = map[windowKey]bool{}
 	}
-	b.of[windowKey{x.t.upstream.base.String(), x.r.Model}] = true
+	b.of[windowKey{x.t.upstream.Base.String(), x.r.Model}] = true
 }
 
 // modelOf returns the entry of a model, by its name in the section models, its ID, or its name in the table; nil if
@@ -183,69 +185,3 @@ func inSystem(r *wire.Request, phrase string) bool {
 		return (m.Role == "system" || m.Role == "developer") && bytes.Contains(m.Raw, raw)
 	})
 }
-
-// bytesPerToken is typical of text and code with the usual tokenizers.
-const bytesPerToken = 4
-
-// mediaSize is the size in tokens of a typical image.
-const mediaSize = 1600
-
-// mediaMarks are how requests mark the data of an image or file: in a data URL it follows directly; in an Anthropic
-// source and in Gemini's parts it is a member, after a short media type.
-var mediaMarks = []struct{ mark, member string }{
-	{`"base64"`, `"data":`}, {";base64,", ""}, {`"inlineData"`, `"data":`}, {`"inline_data"`, `"data":`},
-}
-
-// tokensOf estimates the tokens of JSON; vendors' reports correct the estimate later. The data of an image or file
-// counts as one typical image. It runs in linear time for any input.
-func tokensOf(raw []byte) int {
-	const near = 200
-	n, size := 0, len(raw)
-	count := func(data []byte) (rest []byte) {
-		end := bytes.IndexByte(data, '"')
-		if end < 0 {
-			return nil
-		}
-		if end > mediaSize*bytesPerToken {
-			n += mediaSize
-			size -= end
-		}
-		return data[end:]
-	}
-	for _, m := range mediaMarks {
-		for rest := raw; ; {
-			i := bytes.Index(rest, []byte(m.mark))
-			if i < 0 {
-				break
-			}
-			rest = rest[i+len(m.mark):]
-			data := rest
-			if m.member != "" {
-				k := bytes.Index(rest[:min(len(rest), near+len(m.member))], []byte(m.member))
-				if k < 0 {
-					continue
-				}
-				data = bytes.TrimLeft(rest[k+len(m.member):], ` "`)
-			}
-			if rest = count(data); rest == nil {
-				break
-			}
-		}
-	}
-	for rest := raw; ; { // Ollama has a list of them
-		i := bytes.Index(rest, []byte(imagesMark))
-		if i < 0 {
-			break
-		}
-		rest = bytes.TrimLeft(rest[i+len(imagesMark):], " ")
-		for len(rest) > 1 && (rest[0] == '[' || rest[0] == ',') && rest[1] == '"' {
-			if rest = count(rest[2:]); rest != nil {
-				rest = rest[1:]
-			}
-		}
-	}
-	return n + (size+bytesPerToken-1)/bytesPerToken
-}
-
-// imagesMark is the name of the list of images in a message of Ollama's.
-const imagesMark = `"images":`

@@ -262,7 +262,7 @@ func checkSignatures(p *prompt, _ Model) *refusal {
 	all := p.contents()
 	current := 0
 	for i, c := range all {
-		if c.role == "user" && len(c.responses) == 0 {
+		if c.role == "user" && c.texts {
 			current = i
 		}
 	}

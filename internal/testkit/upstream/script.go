@@ -350,6 +350,9 @@ func example(schema object) any {
 		if n, ok := schema["minimum"]; ok {
 			return n
 		}
+		if has(schema, "number") { // Gemini CLI: the confidence that the agent is in a loop
+			return 0
+		}
 		return 1
 	case has(schema, "boolean"):
 		return false
