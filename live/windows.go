@@ -63,7 +63,7 @@ func (x *exchange) windowOf(assumed int, usersOwn bool) int {
 	case x.r.Window > 0:
 		n = x.r.Window
 	case !usersOwn:
-		n = x.modelWindow(assumed)
+		n = askedWindow(x, assumed)
 	}
 	if x.r.API == wire.Generate && x.t.upstream != nil {
 		x.windows.mu.Lock()
@@ -75,9 +75,9 @@ func (x *exchange) windowOf(assumed int, usersOwn bool) int {
 	return n
 }
 
-// modelWindow returns the window of a request's model: the one reported by a server nearby, else the one in the table
+// askedWindow returns the window of a request's model: the one reported by a server nearby, else the one in the table
 // of models, else assumed, the profile's. It never waits; a question to the server runs in the background.
-func (x *exchange) modelWindow(assumed int) int {
+func askedWindow(x *exchange, assumed int) int {
 	u := x.t.upstream
 	if u == nil || x.t.compress || x.declared || elsewhere.MatchString(strings.ToLower(x.r.Model)) && x.known > 0 {
 		return cmp.Or(x.known, assumed)

@@ -195,7 +195,7 @@ var all = []Agent{
 	},
 	{
 		Name: "gemini", Aliases: []string{"gemini-cli"}, Title: "Gemini CLI", Command: "gemini",
-		Get: "npm install -g @google/gemini-cli",
+		Get: "npm install -g @google/gemini-cli", Tested: "0.61.0",
 		Point: Point{
 			Env:       map[string]string{"GOOGLE_GEMINI_BASE_URL": "{base}", "GOOGLE_VERTEX_BASE_URL": "{base}"},
 			Elsewhere: map[string]string{"GOOGLE_GENAI_USE_GCA": "the login with Google"},

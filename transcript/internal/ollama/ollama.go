@@ -214,11 +214,20 @@ func encode(role core.Role, parts []core.Part, names map[string]string) []byte {
 	if len(rest) == 0 && out != nil {
 		return out
 	}
-	if out != nil {
-		out = append(out, ',')
-	}
 	if role == core.RoleTool {
 		role = core.RoleUser
+	}
+	// A message has one text: further ones are messages of their own.
+	for texts := pick[core.Text](rest); len(texts) > 1; texts = texts[1:] {
+		if out != nil {
+			out = append(out, ',')
+		}
+		out = rawjson.Append(out, `{"role":?,"content":?}`, string(role), string(texts[0]))
+		first := slices.IndexFunc(rest, func(p core.Part) bool { _, ok := p.(core.Text); return ok })
+		rest = slices.Delete(rest, first, first+1)
+	}
+	if out != nil {
+		out = append(out, ',')
 	}
 	message := rawjson.Append(nil, `{"role":?,"content":?}`, string(role), textOf(rest))
 	if images := pick[core.Image](rest); len(images) > 0 {
