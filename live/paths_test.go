@@ -146,7 +146,7 @@ func TestKeysOfOneVendorReachNoOther(t *testing.T) {
 		"foundry": "azure+http://mine.services.ai.azure.com", "region": "vertex+http://europe-west1-aiplatform.googleapis.com",
 		"ollama": "http://192.168.0.7:11434", "google": "gemini+http://llm.example.com",
 		"router": "openai+http://openrouter.ai/api/v1", "azure": "openai+http://mine.openai.azure.com/openai/v1",
-		"mine":   "both+http://llm.example.com",
+		"mine": "both+http://llm.example.com",
 		"pass": "pass+http://generativelanguage.googleapis.com", "copilot": "openai+http://api.githubcopilot.com",
 		"bedrock": "openai+http://bedrock-runtime.eu-west-1.amazonaws.com/openai/v1",
 		"own":     "pass+http://gateway.example.com",

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/condensehq/condense/internal/testkit/upstream"
@@ -146,5 +147,46 @@ func TestEveryWireObserved(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Ollama's window is the one that the request asks for, whatever else says; without it, the one of the server. A prompt that the server
+// cuts shows how much it holds.
+func TestWindowOfOllama(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		asks    int // num_ctx
+		context int // the server's
+		cut     int // requests, at most
+	}{
+		{"the request's", window, 4096, 0},
+		{"learned", 0, window, 3},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c := upstream.Client{API: upstream.Ollama, Model: "qwen3:32b", Stream: true, Session: "s1", Window: tt.asks}
+			v := upstream.New(upstream.Options{Context: tt.context, Script: upstream.Loop(25, 6000, nil)})
+			vendor := httptest.NewServer(v)
+			t.Cleanup(vendor.Close)
+			g, s := serveWith(t, vendor.URL, nil, func(o *live.Options) {
+				onEveryUpstream(o)
+				o.Epoch.Target, o.Epoch.MinSize = 14, 3500
+			})
+			s.Config.Handler = live.Settled(g)
+			c.URL = s.URL
+			if _, err := c.Say(t.Context(), task); err != nil {
+				t.Fatal(err)
+			}
+			cut := 0
+			for _, r := range v.Records() {
+				if r.Cut {
+					cut++
+				}
+			}
+			if got := g.Stats(); cut > tt.cut || got.EpochCount == 0 || len(v.Turns()) != 26 {
+				t.Errorf("%d of %d requests were cut, %d epochs, windows %+v", cut, len(v.Turns()), got.EpochCount, got.Windows)
+			}
+		})
 	}
 }
