@@ -252,7 +252,7 @@ func (p *parser) readItem(own []member, content []byte) {
 func (p *parser) request(own []member) {
 	r := p.r
 	r.wholeTTL = nil
-	system, user := "system", ""
+	system := "system"
 	if p.api == Responses {
 		system = "instructions"
 	}
@@ -281,8 +281,6 @@ func (p *parser) request(own []member) {
 			if d, ok := marker(raw); ok && p.api == Messages {
 				r.wholeTTL = []time.Duration{d}
 			}
-		case "metadata":
-			user = rawjson.Text(field("user_id"))
 		case "previous_response_id":
 			r.Stateful = r.Stateful || raw != nil
 		case "conversation":
@@ -310,10 +308,19 @@ func (p *parser) request(own []member) {
 			r.MaxOutput = n
 		}
 	}
+	p.ofAPI(own)
+	if r.Session == "" {
+		r.Session = rawjson.Text(find(own, "prompt_cache_key"))
+	}
+}
+
+// ofAPI extracts the facts about a request that each API has in its own place.
+func (p *parser) ofAPI(own []member) {
+	r := p.r
 	switch p.api {
 	case Messages:
 		r.Effort = rawjson.Text(rawjson.Field(find(own, "output_config"), "effort"))
-		r.Session = sessionOf(user)
+		r.Session = sessionOf(rawjson.Text(rawjson.Field(find(own, "metadata"), "user_id")))
 	case Chat:
 		r.Effort = rawjson.Text(find(own, "reasoning_effort"))
 	case Responses:
@@ -327,9 +334,6 @@ func (p *parser) request(own []member) {
 		p.geminiRequest(own)
 	case Generate:
 		p.ollamaRequest(own)
-	}
-	if r.Session == "" {
-		r.Session = rawjson.Text(find(own, "prompt_cache_key"))
 	}
 }
 
