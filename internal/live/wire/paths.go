@@ -291,7 +291,7 @@ func Locate(clean string) Endpoint {
 	}
 	for i := range table {
 		if match(patterns[i], parts) {
-			return table[i].is.named(patterns[i], parts)
+			return named(table[i].is, patterns[i], parts)
 		}
 	}
 	if parts[0] == version {
@@ -299,7 +299,7 @@ func Locate(clean string) Endpoint {
 	}
 	for i := range table {
 		if p := patterns[i]; p[0] == version && match(p[1:], parts) {
-			e := table[i].is.named(p[1:], parts)
+			e := named(table[i].is, p[1:], parts)
 			e.Unversioned = true
 			return e
 		}
@@ -314,7 +314,7 @@ const (
 )
 
 // named returns the endpoint with the names that are in a path that matches its pattern.
-func (e Endpoint) named(pattern, parts []string) Endpoint {
+func named(e Endpoint, pattern, parts []string) Endpoint {
 	for i, p := range pattern {
 		if before, after, ok := strings.Cut(p, modelPlace); ok {
 			e.Model = strings.TrimSuffix(strings.TrimPrefix(parts[i], before), after)

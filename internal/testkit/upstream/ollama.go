@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -103,9 +104,7 @@ func (v *Vendor) cut(p *prompt, n int) int {
 func (a *answer) ollama(p *prompt, u usage) [][]byte {
 	line := func(message object, more object) []byte {
 		o := object{"model": p.model, "created_at": "2026-11-22T12:00:00.000000Z", "message": message, "done": false}
-		for name, value := range more {
-			o[name] = value
-		}
+		maps.Copy(o, more)
 		return append(encode(o), '\n')
 	}
 	var calls []any
