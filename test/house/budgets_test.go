@@ -36,16 +36,16 @@ var budgets = []struct {
 	ceiling, goal int
 	measure       func(*house) (n int, worst []string)
 }{
-	{"lines of core and registry with their imports", 3_300, 3_200, closure("core", "registry")},
-	{"lines of plugin-sdk with its imports", 6_400, 5_500, closure("plugin-sdk")},
+	{"lines of core and registry with their imports", 3_325, 3_200, closure("core", "registry")},
+	{"lines of plugin-sdk with its imports", 6_440, 5_500, closure("plugin-sdk")},
 	{"lines of the root package with its imports", 43_000, 30_000, closure(".")},
-	{"lines of live with its imports", 69_750, 58_000, closure("live")},
-	{"lines of the program with its imports, without the laboratory", 94_150, 74_000, closure("cmd/condense")},
-	{"lines in all", 117_450, 88_000, func(h *house) (int, []string) { return h.lines(slices.Collect(maps.Keys(h.packages))), nil }},
+	{"lines of live with its imports", 70_250, 58_000, closure("live")},
+	{"lines of the program with its imports, without the laboratory", 97_080, 74_000, closure("cmd/condense")},
+	{"lines in all", 120_500, 88_000, func(h *house) (int, []string) { return h.lines(slices.Collect(maps.Keys(h.packages))), nil }},
 	{"foreign modules of core and registry", 1, 1, foreign("core", "registry")},
 	{"foreign modules of plugin-sdk", 15, 15, foreign("plugin-sdk")},
 	{"foreign modules of the root package", 10, 6, foreign(".")},
-	{"foreign modules of live", 36, 36, foreign("live")},
+	{"foreign modules of live", 37, 36, foreign("live")},
 	{"public import paths", 21, 18, (*house).public},
 	{"entries at the top of the repository, without hidden ones", 34, 24, (*house).top},
 	{"methods of a type", 110, mostMethods, func(h *house) (int, []string) { return most(h.methods, mostMethods) }},

@@ -70,7 +70,8 @@ func Refusal(api API, status int, message string) []byte {
 	}
 	switch api {
 	case Gemini:
-		return rawjson.Append(nil, `{"error":{"code":?,"message":?,"status":?}}`, []byte(strconv.Itoa(status)), message, cmp.Or(googleStatus[status], "INTERNAL"))
+		name := cmp.Or(googleStatus[status], "INTERNAL")
+		return rawjson.Append(nil, `{"error":{"code":?,"message":?,"status":?}}`, []byte(strconv.Itoa(status)), message, name)
 	case Generate:
 		return rawjson.Append(nil, `{"error":?}`, message)
 	case Messages, Chat, Responses:

@@ -14,16 +14,21 @@ import (
 // Fields of Google's types, from the discovery document of generativelanguage.googleapis.com (v1beta), by the name that
 // it writes. Those with underscores are read, too.
 var geminiFields = map[string][]string{
-	"request":          {"model", "contents", "systemInstruction", "tools", "toolConfig", "safetySettings", "generationConfig", "cachedContent", "store", "serviceTier", "labels", "generateContentRequest"},
-	"content":          {"role", "parts"},
-	"part":             {"text", "inlineData", "functionCall", "functionResponse", "fileData", "executableCode", "codeExecutionResult", "thought", "thoughtSignature", "videoMetadata", "partMetadata", "mediaResolution", "toolCall", "toolResponse"},
+	"request": {"model", "contents", "systemInstruction", "tools", "toolConfig",
+		"safetySettings", "generationConfig", "cachedContent", "store", "serviceTier", "labels", "generateContentRequest"},
+	"content": {"role", "parts"},
+	"part": {"text", "inlineData", "functionCall", "functionResponse", "fileData", "executableCode",
+		"codeExecutionResult", "thought", "thoughtSignature", "videoMetadata", "partMetadata", "mediaResolution",
+		"toolCall", "toolResponse"},
 	"functionCall":     {"id", "name", "args"},
 	"functionResponse": {"id", "name", "response", "willContinue", "scheduling", "parts"},
 	"inlineData":       {"mimeType", "data", "displayName"},
 }
 
 // partData are the fields of a part of which it has exactly one.
-var partData = []string{"text", "inlineData", "functionCall", "functionResponse", "fileData", "executableCode", "codeExecutionResult", "toolCall", "toolResponse"}
+var partData = []string{
+	"text", "inlineData", "functionCall", "functionResponse", "fileData", "executableCode", "codeExecutionResult", "toolCall", "toolResponse",
+}
 
 var underscore = regexp.MustCompile(`_[a-z]`)
 
@@ -136,7 +141,8 @@ func (p *prompt) readContent(i int, content object) *refusal {
 			}
 		}
 		if len(has) != 1 {
-			return invalid("text", fmt.Sprintf("* GenerateContentRequest.contents[%d].parts[%d].data: required oneof field 'data' must have one initialized field", i, j))
+			return invalid("text", fmt.Sprintf(
+				"* GenerateContentRequest.contents[%d].parts[%d].data: required oneof field 'data' must have one initialized field", i, j))
 		}
 		kind := has[0]
 		if geminiFields[kind] != nil {

@@ -49,7 +49,8 @@ var roles = map[string]core.Role{"user": core.RoleUser, "model": core.RoleAssist
 
 func read(data []byte, f *codec.File) error {
 	var pairs request.Pairs
-	if err := request.ReadArray(f, data, "contents", func(raw []byte) (core.Message, *syntax.Error) { return decode(raw, &pairs) }); err != nil {
+	one := func(raw []byte) (core.Message, *syntax.Error) { return decode(raw, &pairs) }
+	if err := request.ReadArray(f, data, "contents", one); err != nil {
 		return err
 	}
 	for k, v := range rawjson.Fields(data) {

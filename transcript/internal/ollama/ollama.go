@@ -52,7 +52,8 @@ var roles = map[string]core.Role{"system": core.RoleSystem, "user": core.RoleUse
 
 func read(data []byte, f *codec.File) error {
 	var pairs request.Pairs
-	if err := request.ReadArray(f, data, "messages", func(raw []byte) (core.Message, *syntax.Error) { return decode(raw, &pairs) }); err != nil {
+	one := func(raw []byte) (core.Message, *syntax.Error) { return decode(raw, &pairs) }
+	if err := request.ReadArray(f, data, "messages", one); err != nil {
 		return err
 	}
 	for k, v := range rawjson.Fields(data) {
@@ -105,7 +106,8 @@ func decode(raw []byte, pairs *request.Pairs) (core.Message, *syntax.Error) {
 	for call := range rawjson.Elements(field("tool_calls")) {
 		f := rawjson.Field(call, "function")
 		name := rawjson.Text(rawjson.Field(f, "name"))
-		m.Parts = append(m.Parts, core.ToolCall{ID: pairs.Call(rawjson.Text(rawjson.Field(call, "id")), name), Name: name, Args: string(rawjson.Field(f, "arguments"))})
+		id := pairs.Call(rawjson.Text(rawjson.Field(call, "id")), name)
+		m.Parts = append(m.Parts, core.ToolCall{ID: id, Name: name, Args: string(rawjson.Field(f, "arguments"))})
 	}
 	return m, nil
 }
