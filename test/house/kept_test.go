@@ -120,7 +120,7 @@ func TestKept(t *testing.T) {
 	text := readText(t, file)
 	want := regexp.MustCompile(`(?s)<!-- table: kept -->.*?<!-- end -->`).ReplaceAllLiteralString(text, b.String())
 	if *update {
-		if err := os.WriteFile(file, []byte(want), 0o600); err != nil { //nolint:gosec // a document of ours
+		if err := os.WriteFile(file, []byte(want), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	} else if text != want {
