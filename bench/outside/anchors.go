@@ -166,7 +166,10 @@ func upTo(messages []core.Message) []message {
 			case core.ToolCall:
 				own.Calls = append(own.Calls, call{p.ID, p.Name, p.Args})
 			case core.ToolResult:
-				out = append(out, message{ID: fmt.Sprintf("%s/%d", m.ID, k), Role: string(core.RoleUser), ResultOf: p.CallID, Text: shown(&core.Message{Parts: []core.Part{p}})})
+				out = append(out, message{
+					ID: fmt.Sprintf("%s/%d", m.ID, k), Role: string(core.RoleUser), ResultOf: p.CallID,
+					Text: shown(&core.Message{Parts: []core.Part{p}}),
+				})
 			case core.Image, core.Reasoning, core.Opaque:
 			}
 		}

@@ -307,7 +307,11 @@ func (w *sessionWork) keptEvidence(ctx context.Context, name string, s *Strategy
 				}
 			}
 			found.Gold[turn.role]++
-			if turn.line == "" && float64(kept) >= evidenceKept*float64(len(turn.grams)) || turn.line != "" && strings.Contains(text.String(), strings.Trim(turn.line, " ")) {
+			isKept := float64(kept) >= evidenceKept*float64(len(turn.grams))
+			if turn.line != "" {
+				isKept = strings.Contains(text.String(), strings.Trim(turn.line, " "))
+			}
+			if isKept {
 				found.Kept[turn.role]++
 			}
 		}
@@ -318,13 +322,13 @@ func (w *sessionWork) keptEvidence(ctx context.Context, name string, s *Strategy
 
 // shownText returns the texts of parts, and those of results.
 func shownText(parts []core.Part) string {
-	all := textOf(parts)
+	all := []string{textOf(parts)}
 	for _, p := range parts {
 		if r, ok := p.(core.ToolResult); ok {
-			all += "\n" + textOf(r.Content)
+			all = append(all, textOf(r.Content))
 		}
 	}
-	return all
+	return strings.Join(all, "\n")
 }
 
 // share returns the share of the gold turns of a role, or of all roles if it is empty; false if there are none.
@@ -543,7 +547,9 @@ func (r *Report) EvidenceBudgets() []string {
 }
 
 // goldOf says in words which turns have a role.
-var goldOf = map[core.Role]string{core.RoleUser: "turns of the user", core.RoleAssistant: "turns of the assistant", core.RoleTool: "lines"}
+var goldOf = map[core.Role]string{
+	core.RoleUser: "turns of the user", core.RoleAssistant: "turns of the assistant", core.RoleTool: "lines",
+}
 
 // EvidenceRows returns [Report.EvidenceLines] as rows with a column for every budget, and the remaining tokens as a
 // row of their own.
