@@ -34,8 +34,10 @@ const idProperty = `"id":{"type":"string","maxLength":100,"description":"a conve
 
 // NewLive returns a server with tools that direct running conversations.
 func NewLive(version string, d Director) *mcp.Server {
-	s := mcp.NewServer(&mcp.Implementation{Name: "condense-live", Title: "condense: direct the condensing of conversations", Version: version}, &mcp.ServerOptions{
-		Instructions: "condense shortens long conversations on their way to the model. These tools show and direct that. Call one that changes something only if the user asks for it; it takes effect with the next request.",
+	self := &mcp.Implementation{Name: "condense-live", Title: "condense: direct the condensing of conversations", Version: version}
+	s := mcp.NewServer(self, &mcp.ServerOptions{
+		Instructions: "condense shortens long conversations on their way to the model. These tools show and direct that. " +
+			"Call one that changes something only if the user asks for it; it takes effect with the next request.",
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 	})
 	tool := func(name, title, description, properties string, reads bool) *mcp.Tool {
