@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/wire/byhand"
 	"github.com/condensehq/condense/internal/wire/condensepb"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
@@ -242,7 +243,7 @@ func (h *callHandler) Handle(ctx context.Context, r slog.Record) error {
 	if !ok {
 		return h.next.Handle(ctx, r)
 	}
-	l := &condensepb.Log{Level: levelName(r.Level), Message: bytesOf(r.Message)}
+	l := &condensepb.Log{Level: levelName(r.Level), Message: byhand.Bytes(r.Message)}
 	add := func(prefix string, a slog.Attr) { l.Fields = appendFields(l.Fields, prefix, a) }
 	for _, a := range h.attrs {
 		add("", a)

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/wire/byhand"
 	"github.com/condensehq/condense/internal/wire/condensepb"
 )
 
@@ -68,7 +69,9 @@ func (s *Server) Condense(stream serverStream) error {
 	// it modifies the messages, and in a separate goroutine, so that a provider that ignores
 	// its context does not block the host.
 	given := req.Clone()
-	given.Counter = newRemoteCounter(ctx, cancel, c, req.Messages, given.Messages)
+	given.Counter = byhand.NewCounter(req.Messages, given.Messages, func(contents [][]core.Part) ([]int64, error) {
+		return c.count(ctx, contents)
+	}, cancel)
 	answers := make(chan providerAnswer, 1)
 	released = true
 	go func() {
@@ -143,11 +146,19 @@ func (c *serverCall) history(s *Server) (*core.Request, error) {
 	if start == nil {
 		return nil, status.Error(codes.InvalidArgument, "the call does not begin with start")
 	}
-	s.learn(start.GetModels())
-	req := fromStart(start)
+	data, err := proto.Marshal(start)
+	if err != nil {
+		return nil, status.Error(codes.Internal, valid(err.Error()))
+	}
+	begun, err := byhand.DecodeStart(data)
+	if err != nil {
+		return nil, status.Error(codes.InvalidArgument, valid(err.Error()))
+	}
+	s.models.Store(&begun.Models)
+	req := begun.Request
 	req.Abilities = s.strategy.Abilities
 	c.level = slog.LevelInfo
-	if l, ok := levels[start.GetLogLevel()]; ok {
+	if l, ok := levels[begun.LogLevel]; ok {
 		c.level = l
 	}
 	req.Messages = make([]core.Message, 0, max(0, min(start.GetMessageCount(), 1<<16)))
@@ -156,7 +167,7 @@ func (c *serverCall) history(s *Server) (*core.Request, error) {
 		if err != nil {
 			return nil, err
 		}
-		if req.Messages, err = decodeRun(run, req.Messages); err != nil {
+		if req.Messages, err = byhand.DecodeRun(run, req.Messages); err != nil {
 			return nil, status.Error(codes.InvalidArgument, valid(err.Error()))
 		}
 	}
@@ -215,7 +226,7 @@ func (c *serverCall) next() (run []byte, env *condensepb.CondenseRequest, err er
 // decodeRequest returns the body of data if it is a run of messages, or else the decoded
 // envelope.
 func decodeRequest(data []byte) (run []byte, env *condensepb.CondenseRequest, err error) {
-	if run, ok := runOf(data); ok {
+	if run, ok := byhand.RunOf(data); ok {
 		return run, nil, nil
 	}
 	env = &condensepb.CondenseRequest{}
@@ -333,11 +344,16 @@ func fromCallbackError(e *condensepb.CallbackError) error {
 
 // answer sends the difference of res to req, and the end mark.
 func (c *serverCall) answer(req *core.Request, res *core.Result) error {
-	if err := expressible(req, res); err != nil {
+	if err := byhand.Expressible(req, res); err != nil {
 		return toStatus(err)
 	}
-	err := edits(req.Messages, res.Messages, c.at, func(e *condensepb.Edit) error {
-		return c.send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Edit{Edit: e}})
+	err := byhand.Edits(req.Messages, res.Messages, c.at, func(edit []byte) error {
+		c.sending.Lock()
+		defer c.sending.Unlock()
+		if c.ended {
+			return errEnded
+		}
+		return sendEdit(c.stream, edit)
 	})
 	if err != nil {
 		return toStatus(err)

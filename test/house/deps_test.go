@@ -132,7 +132,8 @@ var mayImport = map[string]string{
 	"internal/live/store/storetest": "internal/live/store",
 
 	"internal/plugins/supervise":                  "core internal/plain internal/wire github.com/hashicorp/go-plugin github.com/hashicorp/go-hclog github.com/sony/gobreaker google.golang.org/grpc golang.org/x/sys",
-	"internal/wire":                               "core internal/plain registry model internal/wire/condensepb github.com/hashicorp/go-plugin google.golang.org/grpc google.golang.org/protobuf",
+	"internal/wire":                               "core internal/plain registry model internal/wire/byhand internal/wire/condensepb github.com/hashicorp/go-plugin google.golang.org/grpc google.golang.org/protobuf",
+	"internal/wire/byhand":                        "core model google.golang.org/protobuf/encoding/protowire",
 	"internal/wire/condensepb":                    "google.golang.org/grpc google.golang.org/protobuf",
 	"plugin-sdk":                                  "registry internal/wire github.com/hashicorp/go-plugin github.com/hashicorp/go-hclog google.golang.org/grpc",
 	"plugin-sdk/host":                             ". internal/plugins",
