@@ -12,6 +12,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/internal/wire/byhand"
 	"github.com/condensehq/condense/internal/wire/condensepb"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
@@ -130,10 +131,7 @@ type SettingsError struct {
 }
 
 // A Problem is a problem of a setting.
-type Problem struct {
-	Key     string // nested keys are joined by "."; empty if it concerns no single setting
-	Message string
-}
+type Problem = byhand.Problem
 
 // Error lists the problems, one a line, each with its key.
 func (e *SettingsError) Error() string {

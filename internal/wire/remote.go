@@ -71,7 +71,7 @@ func (m *remoteModel) Info() model.Info {
 func (c *serverCall) inputs(messages []core.Message) ([]*condensepb.GenerateInput, error) {
 	var inputs []*condensepb.GenerateInput
 	for i := 0; i < len(messages); {
-		if n := c.run(messages[i:]); n > 0 {
+		if n := byhand.Run(c.messages, c.at, messages[i:]); n > 0 {
 			r := &condensepb.MessageRange{First: byhand.Name(messages[i].ID)}
 			if n > 1 {
 				r.Last = byhand.Name(messages[i+n-1].ID)
@@ -90,24 +90,6 @@ func (c *serverCall) inputs(messages []core.Message) ([]*condensepb.GenerateInpu
 		i++
 	}
 	return inputs, nil
-}
-
-// run returns how many of messages, from the first, are in the conversation in this order
-// with the same content.
-func (c *serverCall) run(messages []core.Message) int {
-	start, ok := c.at[messages[0].ID]
-	if !ok {
-		return 0
-	}
-	n := 0
-	for n < len(messages) && start+n < len(c.messages) {
-		m, was := &messages[n], &c.messages[start+n]
-		if m.ID != was.ID || m.Role != was.Role || !core.EqualParts(m.Parts, was.Parts) {
-			break
-		}
-		n++
-	}
-	return n
 }
 
 // own returns the part of u that the provider spent itself: the host knows the usage of its

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -113,7 +112,7 @@ func (s *Server) Configure(ctx context.Context, req *condensepb.ConfigureRequest
 		return nil, toStatus(err)
 	}
 	res = &condensepb.ConfigureResponse{}
-	for _, p := range problems(s.strategy, err) {
+	for _, p := range byhand.Problems(s.strategy, err) {
 		res.Problems = append(res.Problems, &condensepb.Problem{Key: valid(p.Key), Message: valid(p.Message)})
 	}
 	return res, nil
@@ -123,33 +122,6 @@ func (s *Server) Configure(ctx context.Context, req *condensepb.ConfigureRequest
 // it is used.
 func (s *Server) model(name string) (model.Generator, error) {
 	return &remoteModel{server: s, name: name}, nil
-}
-
-// problems splits the error of [registry.Strategy.Open] by setting.
-func problems(s registry.Strategy, err error) []Problem {
-	text := strings.TrimPrefix(err.Error(), "open "+s.Name+": ")
-	text = strings.TrimPrefix(text, "settings: ")
-	names := map[string]bool{}
-	for _, set := range s.Settings() {
-		names[set.Name] = true
-	}
-	var out []Problem
-	for line := range strings.SplitSeq(text, "\n") { // joined errors have a line each
-		if strings.TrimSpace(line) == "" {
-			continue
-		}
-		p := Problem{Message: line}
-		if key, rest, ok := strings.Cut(line, ": "); ok {
-			if top, _, _ := strings.Cut(key, "."); names[top] {
-				p = Problem{key, rest}
-			}
-		}
-		out = append(out, p)
-	}
-	if len(out) == 0 {
-		out = []Problem{{Message: "refused without a reason"}}
-	}
-	return out
 }
 
 // An opened is a provider and the calls that use it.

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"math"
 	"runtime/debug"
-	"strings"
 	"sync"
 
 	"google.golang.org/grpc"
@@ -119,21 +118,7 @@ func (s *Server) ask(ctx context.Context, p core.CondensationProvider, req *core
 func (s *Server) panicked(ctx context.Context, v any) error {
 	stack := debug.Stack()
 	s.opts.Logger.ErrorContext(ctx, "the provider panicked", "panic", fmt.Sprint(v), "stack", string(stack))
-	return status.Error(codes.Internal, valid(fmt.Sprintf("panic: %v%s", v, where(stack))))
-}
-
-// where finds the line that panicked: the first frame below the runtime's.
-func where(stack []byte) string {
-	lines := strings.Split(string(stack), "\n")
-	for i, l := range lines {
-		if strings.HasPrefix(l, "panic(") && i+3 < len(lines) {
-			file := strings.TrimSpace(lines[i+3])
-			file = file[strings.LastIndex(file, "/")+1:]
-			file, _, _ = strings.Cut(file, " ")
-			return " at " + file
-		}
-	}
-	return ""
+	return status.Error(codes.Internal, valid(fmt.Sprintf("panic: %v%s", v, byhand.Where(stack))))
 }
 
 // history receives the request. The host sends nothing else before it is complete.
@@ -284,8 +269,17 @@ func (c *serverCall) end() {
 	c.ended = true
 }
 
-// ask sends a callback and waits for the reply, or for ctx.
+// ask sends a callback and waits for the reply, or for ctx. A refusal is an error.
 func (c *serverCall) ask(ctx context.Context, cb *condensepb.Callback) (*condensepb.Reply, error) {
+	r, err := c.reply(ctx, cb)
+	if e := r.GetError(); e != nil {
+		return nil, fromCallbackError(e)
+	}
+	return r, err
+}
+
+// reply sends a callback and waits for the reply, or for ctx.
+func (c *serverCall) reply(ctx context.Context, cb *condensepb.Callback) (*condensepb.Reply, error) {
 	ch := make(chan *condensepb.Reply, 1)
 	c.mu.Lock()
 	if c.waiting == nil {
@@ -312,9 +306,6 @@ func (c *serverCall) ask(ctx context.Context, cb *condensepb.Callback) (*condens
 	case r, ok := <-ch:
 		if !ok {
 			return nil, errEnded
-		}
-		if e := r.GetError(); e != nil {
-			return nil, fromCallbackError(e)
 		}
 		return r, nil
 	}

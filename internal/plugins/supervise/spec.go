@@ -122,6 +122,10 @@ type Spec struct {
 	// Unpinned allows an empty SHA256, for development: any program at Path runs, and is
 	// restarted when it changes.
 	Unpinned bool
+	// Interpreter, if set, is the program that runs Path, and its first arguments; Path is not executed then but data, such as a
+	// module of WebAssembly. The program gets the digest of the data and the path of a checked copy as further arguments. It belongs
+	// to the host, so it is not pinned.
+	Interpreter []string
 	// Args are passed to the program.
 	Args []string
 	// Env selects the program's environment in addition to [baseEnv]: NAME passes the host's value, NAME* passes all
@@ -212,6 +216,9 @@ func (s *Spec) validate() error {
 }
 
 func (s *Spec) validateProgram(fault func(format string, args ...any)) {
+	if len(s.Interpreter) > 0 && (s.Tree != "" || len(s.Env) > 0) {
+		fault("%s is data, which has neither a folder nor an environment: remove folder and env", s.Path)
+	}
 	switch {
 	case s.Path == "":
 		fault("path: missing")
@@ -243,18 +250,31 @@ func (s *Spec) check() error {
 	if err := s.validate(); err != nil || s.Attach != nil {
 		return err
 	}
-	f, err := openProgram(s.Path)
+	f, err := s.open()
 	if err != nil {
 		return err
 	}
 	return f.Close()
 }
 
+// patience is how many calls a process may still be working on after they were cancelled. Data cannot notice that a call was
+// cancelled, so its process is replaced at once.
+func (s *Spec) patience() int {
+	if len(s.Interpreter) > 0 {
+		return 1
+	}
+	return s.Limits.Calls
+}
+
+// open opens the file at Path. The error says why it cannot run.
+func (s *Spec) open() (*os.File, error) { return openProgram(s.Path, len(s.Interpreter) == 0) }
+
 // clone returns a copy of s that shares nothing with it, with its defaults set.
 func (s *Spec) clone() Spec {
 	c := *s
 	c.SHA256 = strings.ToLower(c.SHA256)
 	c.Args, c.Env, c.Settings = slices.Clone(s.Args), slices.Clone(s.Env), slices.Clone(s.Settings)
+	c.Interpreter = slices.Clone(s.Interpreter)
 	c.Limits.setDefaults()
 	return c
 }

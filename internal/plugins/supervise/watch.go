@@ -66,7 +66,7 @@ func (w *watcher) wait() {
 func (w *watcher) step(now time.Time) (next time.Duration, stop bool) {
 	limits, every := &w.i.spec.Limits, w.i.spec.Limits.Health/2
 	w.p.mu.Lock()
-	if n := w.i.abandoned; n >= limits.Calls && w.p.current == w.i {
+	if n := w.i.abandoned; n >= w.i.spec.patience() && w.p.current == w.i {
 		w.p.opts.Logger.Warn("plugin is restarted: it may still work on calls that were cancelled", "plugin", w.i.spec.Name, "calls", n)
 		w.p.recycleLocked()
 	}

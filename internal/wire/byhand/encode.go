@@ -6,6 +6,7 @@ package byhand
 import (
 	"encoding/base64"
 	"encoding/hex"
+	"math"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -68,6 +69,11 @@ func AppendStrings(b []byte, fields ...string) []byte {
 		}
 	}
 	return b
+}
+
+// AppendFloat writes v into the field num.
+func AppendFloat(b []byte, num protowire.Number, v float64) []byte {
+	return protowire.AppendFixed64(append(b, byte(num<<3)|byte(protowire.Fixed64Type)), math.Float64bits(v))
 }
 
 // AppendNumber writes v into the field num.
