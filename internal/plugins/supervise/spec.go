@@ -257,14 +257,8 @@ func (s *Spec) check() error {
 	return f.Close()
 }
 
-// patience is how many calls a process may still be working on after they were cancelled. Data cannot notice that a call was
-// cancelled, so its process is replaced at once.
-func (s *Spec) patience() int {
-	if len(s.Interpreter) > 0 {
-		return 1
-	}
-	return s.Limits.Calls
-}
+// deaf reports whether the plugin cannot notice that a call was cancelled: its process is replaced after the first.
+func (s *Spec) deaf() bool { return len(s.Interpreter) > 0 }
 
 // open opens the file at Path. The error says why it cannot run.
 func (s *Spec) open() (*os.File, error) { return openProgram(s.Path, len(s.Interpreter) == 0) }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -26,10 +27,10 @@ import (
 const Command = "plugin-wasm"
 
 // Run serves the module in the file args[1] to the host that started this process, and returns the exit code. Args[0] is the
-// SHA-256 of the file, and args[2] a folder for compiled modules, or empty.
+// SHA-256 of the file, and args[2] a folder for compiled modules, or empty; the others are for whoever looks at the list of processes.
 func Run(args []string) int {
 	stderr := os.Stderr // go-plugin replaces it
-	if len(args) != 3 || os.Getenv(wire.Handshake.MagicCookieKey) != wire.Handshake.MagicCookieValue {
+	if len(args) < 3 || os.Getenv(wire.Handshake.MagicCookieKey) != wire.Handshake.MagicCookieValue {
 		fmt.Fprintf(stderr, "%s is for condense itself: it runs providers that are modules of WebAssembly\n", Command)
 		return 2
 	}
@@ -42,7 +43,7 @@ func Run(args []string) int {
 	ctx := context.Background()
 	g, err := load(ctx, args[0], args[1], args[2], stderr)
 	if err != nil {
-		fmt.Fprintln(stderr, err)
+		fmt.Fprintln(stderr, strings.ReplaceAll(err.Error(), "\n", "; ")) // the host shows a few lines
 		return 1
 	}
 	plugin.Serve(&plugin.ServeConfig{
