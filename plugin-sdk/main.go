@@ -35,6 +35,9 @@ func Main(s registry.Strategy) {
 	}).run())
 }
 
+// Now returns the time. For a module of WebAssembly, its use asks for a clock.
+func Now() time.Time { return time.Now() }
+
 // A program is Main with its process's arguments, environment and streams.
 type program struct {
 	strategy       registry.Strategy

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"time"
 	"unsafe"
 
 	"github.com/condensehq/condense/registry"
@@ -12,7 +13,8 @@ import (
 // Main serves s to the host that runs the module, and does not return. The module is built with GOOS=wasip1 GOARCH=wasm; the same
 // source built for another system is a program.
 //
-// A module has no files, no network, no environment and no clock: [time.Now] begins in 2022 and moves a millisecond each time.
+// A module has no files, no network, no environment and, without [Now], no clock: [time.Now] begins in 2022 and moves a millisecond
+// each time.
 // Every call has a new instance of the module, so nothing of a conversation stays. Log records of the strategy, and its writes to
 // standard output and standard error, go to the host's log.
 func Main(s registry.Strategy) {
@@ -33,8 +35,15 @@ const gcPercent = 400
 var served *guest
 
 // The functions of the host, see docs/wasm.md. Those with a result return its address and its size.
+//
 //go:wasmimport condense serve
 func hostServe()
+
+//go:wasmimport condense clock
+func hostClock() int64
+
+// Now returns the time. A module that uses it asks for a clock, which users see before they approve it; [time.Now] works then, too.
+func Now() time.Time { return time.UnixMilli(hostClock()) }
 
 //go:wasmimport condense log
 func hostLog(level int32, text unsafe.Pointer, size uint32)

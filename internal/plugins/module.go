@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -21,16 +20,13 @@ var moduleCommand atomic.Pointer[[]string]
 // RunsModules says that this program runs a module of WebAssembly if it is executed with this command.
 func RunsModules(command string) { moduleCommand.Store(&[]string{command}) }
 
-// IsModule reports whether a plugin is a module of WebAssembly, which runs on every platform.
-func IsModule(path string) bool { return strings.EqualFold(filepath.Ext(path), ".wasm") }
-
 // startModule is how long a module may take until it is ready: the first time it is compiled.
 const startModule = time.Minute
 
 // base returns the program of a plugin.
 func base(p config.Provider) supervise.Spec {
 	s := supervise.Spec{Name: p.Name, Path: p.Plugin, Tree: p.Folder}
-	if !IsModule(p.Plugin) {
+	if !config.IsModule(p.Plugin) {
 		return s
 	}
 	s.Limits.Start = startModule
@@ -86,6 +82,21 @@ func Asks(path string) ([]string, error) {
 		}
 	}
 	return names, nil
+}
+
+// Sandbox says what the module at a path can reach, by its imports: the host gives it nothing else. False: it is no module.
+func Sandbox(path string) (string, bool) {
+	if !config.IsModule(path) {
+		return "", false
+	}
+	asks, err := Asks(path)
+	switch {
+	case err != nil:
+		return "module of WebAssembly that cannot run: " + err.Error(), true
+	case slices.Contains(asks, "clock"):
+		return "module of WebAssembly: it has no files, no network and no environment, and knows the time", true
+	}
+	return "module of WebAssembly: it has no files, no network, no environment and no clock", true
 }
 
 // mostModule is in bytes.
