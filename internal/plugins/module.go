@@ -20,8 +20,9 @@ var moduleCommand atomic.Pointer[[]string]
 // RunsModules says that this program runs a module of WebAssembly if it is executed with this command.
 func RunsModules(command string) { moduleCommand.Store(&[]string{command}) }
 
-// startModule is how long a module may take until it is ready: the first time it is compiled.
-const startModule = time.Minute
+// startModule is how long a module may take until it is ready: the first time it is compiled, which on a busy machine takes many
+// times its two seconds.
+const startModule = 2 * time.Minute
 
 // base returns the program of a plugin.
 func base(p config.Provider) supervise.Spec {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 )
 
@@ -47,7 +49,8 @@ func compile(ctx context.Context, binary []byte, cacheDir string) (_ *module, er
 	if err := provide(ctx, m.runtime); err != nil {
 		return nil, err
 	}
-	if m.compiled, err = m.runtime.CompileModule(ctx, binary); err != nil {
+	workers := experimental.WithCompilationWorkers(ctx, runtime.GOMAXPROCS(0))
+	if m.compiled, err = m.runtime.CompileModule(workers, binary); err != nil {
 		return nil, fmt.Errorf("it is not a valid module of WebAssembly: %w", firstLine(err))
 	}
 	return m, m.check()
