@@ -50,7 +50,7 @@ func (m *module) open(ctx context.Context, out io.Writer) (*instance, error) {
 		config = config.WithSysWalltime().WithSysNanotime().WithSysNanosleep()
 	}
 	var err error
-	if i.mod, err = m.runtime.InstantiateModule(ctx, m.compiled, config); err != nil {
+	if i.mod, err = m.runtime.InstantiateModule(withMemory(ctx), m.compiled, config); err != nil {
 		return nil, i.explain(err)
 	}
 	if f := i.mod.ExportedFunction("_initialize"); f != nil {
