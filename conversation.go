@@ -20,7 +20,7 @@ import (
 	"github.com/condensehq/condense/tokens"
 )
 
-// A Conversation is a journal of messages and condensations, and what a [Host] remembers
+// A Conversation is a journal of messages and condensations, and the facts that a [Host] remembers
 // of it between turns. It must not be used concurrently.
 type Conversation struct {
 	journal *history.Journal
@@ -42,7 +42,7 @@ type Conversation struct {
 func NewConversation() *Conversation { return ResumeConversation(history.New()) }
 
 // ResumeConversation returns a conversation with the messages and condensations of a
-// journal: that of a [history.File], which keeps it on disk, or of a transcript.
+// journal: one from a [history.File], which keeps it on disk, or from a transcript.
 func ResumeConversation(j *history.Journal) *Conversation { return &Conversation{journal: j} }
 
 // Journal returns the journal. Messages may be appended to it directly; everything that
@@ -166,7 +166,7 @@ func (c *Conversation) kinds(counter *tokens.Counter) map[tokens.Kind]int {
 // pinned reports whether no condensation may remove m.
 func pinned(m *core.Message) bool { return m.Protected || m.Role == core.RoleSystem }
 
-// KeepOriginals names the directory in which the host keeps what condensations hide or
+// KeepOriginals names the directory in which the host keeps the messages that condensations hide or
 // rewrite, if the configuration says so (originals: parts): a file part-N.jsonl for each,
 // see [history.EncodeOriginals]. The directory is made when it is needed. If it is empty,
 // as it is at first, nothing is written.

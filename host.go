@@ -30,7 +30,7 @@
 //
 // A nil *[Options] means the built-in strategies and configuration; no file is read. With
 // [Options] a program reads configuration files and follows their changes, adds strategies
-// and language models of its own, and observes what happens.
+// and language models of its own, and observes events.
 package condense
 
 import (
@@ -54,7 +54,7 @@ const Truncation = config.Truncation
 // Options adjust a [Host]. A nil pointer and the zero value of every field mean the
 // defaults.
 type Options struct {
-	// At most one of Load, Values and Config says what the configuration is. Without any
+	// At most one of Load, Values and Config gives the configuration. Without any
 	// it is the built-in one.
 	//
 	// Load reads files, the environment and flags, as [config.Load] does. The names of
@@ -82,7 +82,7 @@ type Options struct {
 	Model string
 
 	Logger *slog.Logger // default: nothing is logged
-	// Observe is called with what happens, for a user interface or a log: in order, by the
+	// Observe is called with each event, for a user interface or a log: in order, by the
 	// goroutine that called the host, or by one of the host's own for changes of files. It
 	// should return quickly.
 	Observe func(Event)
@@ -227,7 +227,7 @@ func (h *Host) watch(ctx context.Context) error {
 	return nil
 }
 
-// report says what has become of a change of the files.
+// report gives the outcome of a change of the files.
 func (h *Host) report(ctx context.Context, err error) {
 	switch {
 	case err == nil:
@@ -263,7 +263,7 @@ func (h *Host) Config() *config.Config {
 
 // Reload makes the host use another configuration from the next turn on; if c is nil, that
 // of [Options], of which the files are read again. If anything is wrong with it, the host
-// keeps the one that it has and the error says what; a plugin is started to see whether it accepts its settings. Turns
+// keeps the one that it has and the error gives the reason; a plugin is started to see whether it accepts its settings. Turns
 // in progress end with the configuration that they began with. Providers for which nothing changed, neither their
 // settings nor the models that they use, stay open.
 func (h *Host) Reload(ctx context.Context, c *config.Config) error {
@@ -354,7 +354,7 @@ func (h *Host) retire(s *setup) error {
 	return nil
 }
 
-// counter returns the counter of an encoding. All conversations share it and what it has
+// counter returns the counter of an encoding. All conversations share it and the texts it has
 // counted.
 func (h *Host) counter(tokenizer string) (*tokens.Counter, error) {
 	h.mu.Lock()

@@ -26,7 +26,7 @@ import (
 // A Turn describes a request to the model that a program is about to send. The zero Turn
 // is an automatic one under the default profile.
 type Turn struct {
-	// Profile and Mode choose the configuration. An empty profile means that of the
+	// Profile and Mode choose the configuration. An empty profile means the profile of the
 	// mode, and the default profile if there is no mode either.
 	Profile, Mode string
 	// Trigger says why; empty means [core.TriggerAutomatic]. A program whose request the
@@ -40,7 +40,7 @@ type Turn struct {
 	// Window is the context window of the model and MaxOutput the longest answer that the
 	// request asks for, both in tokens. If not 0 they replace those of the configuration.
 	Window, MaxOutput int
-	// Target is the size in tokens to condense to. If not 0 it replaces that of the
+	// Target is the size in tokens to condense to. If not 0 it replaces the target of the
 	// configuration. The result may be larger: see [policy.Rule.Budget].
 	Target int
 	// Environment, Dir, FilesRead and Instructions are passed to the providers: see
@@ -50,19 +50,19 @@ type Turn struct {
 	Dir          string
 	FilesRead    []string
 	Instructions string
-	// NoRecall says that the agent has no way to recall what is condensed, so that no handles are
+	// NoRecall says that the agent has no way to recall condensed text, so that no handles are
 	// written for it. It is passed to the providers.
 	NoRecall bool
 	// API names the form in which the conversation is sent or written, as a format of package
 	// transcript does. It is passed to the providers: see [core.Request].
 	API string
-	// Estimate asks the providers what they might cost before one is used: see
+	// Estimate asks the providers for their possible cost before one is used: see
 	// [Report.Estimates] and [EventEstimated]. It takes some time.
 	Estimate bool
 }
 
-// Check returns what [Host.Manage] would decide, and changes nothing. After the first call
-// the cost depends on what was added, not on the length of the conversation.
+// Check returns the decision that [Host.Manage] would make, and changes nothing. After the first call
+// the cost depends on the added messages, not on the length of the conversation.
 func (h *Host) Check(c *Conversation, t Turn) (policy.Decision, error) {
 	s, release := h.use()
 	p, err := s.plan(c, t)
@@ -72,11 +72,11 @@ func (h *Host) Check(c *Conversation, t Turn) (policy.Decision, error) {
 	return p.decision, nil
 }
 
-// Manage condenses the conversation if it is due, and reports what it did and why. Call it
+// Manage condenses the conversation if it is due, and reports its decision with the reason. Call it
 // before every request to the model.
 //
 // The report is nil only if the configuration has no such profile. The error wraps
-// [policy.ErrFloorExceedsWindow] if what cannot be removed is too large, which is detected
+// [policy.ErrFloorExceedsWindow] if the fixed tokens are too large, which is detected
 // before any provider is asked; it is a [*core.ExhaustedError] if no provider, not even
 // truncation, brought the conversation below its limit; it wraps ctx.Err() if ctx is done.
 // After any error the conversation is unchanged.
@@ -122,7 +122,7 @@ func (s *setup) condense(ctx context.Context, c *Conversation, p *plan, r *Repor
 	}
 	got, err := chain.Run(ctx, p.request)
 	if err != nil {
-		r.attempts(made) // for what they spent
+		r.attempts(made) // for the cost
 		if errors.As(err, new(*core.ExhaustedError)) {
 			c.state = c.state.After(p.decision, p.decision.Used)
 		}
@@ -145,7 +145,7 @@ func (s *setup) condense(ctx context.Context, c *Conversation, p *plan, r *Repor
 	switch {
 	case err == nil:
 	case names(got.Messages, p.request.Originals) && (errors.Is(err, fs.ErrExist) || p.decision.Used <= p.decision.Budget.Limit):
-		return fmt.Errorf("originals: %w", err) // a summary names what is another's, or not there; the next turn tries again
+		return fmt.Errorf("originals: %w", err) // a summary names a file of another conversation, or a missing one; the next turn tries again
 	default:
 		r.Warnings = append(r.Warnings, onlyInJournal(err))
 	}
@@ -183,7 +183,7 @@ func onlyInJournal(err error) string {
 	return fmt.Sprintf("originals: no file could be written, so only the journal has them: %v", err)
 }
 
-// A plan is what one turn will do.
+// A plan holds the decisions of one turn.
 type plan struct {
 	*settings
 	view     []core.Message
@@ -248,7 +248,7 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 	return p, nil
 }
 
-// keepRecalled protects, for this condensation, what the agent recalled in the newest messages, in up to half of the target.
+// keepRecalled protects, for this condensation, the texts that the agent recalled in the newest messages, in up to half of the target.
 func (p *plan) keepRecalled(newest int) {
 	const bytesPerToken = 4 // of most texts
 	fresh := recall.Fresh(p.view, len(p.view)-newest, p.decision.Budget.Room()/2*bytesPerToken)
@@ -262,7 +262,7 @@ func (p *plan) keepRecalled(newest int) {
 
 // Overflow reports whether err, from a request to a model's API, says that the
 // conversation is too large. If so, manage it with [core.TriggerOverflow] and send it
-// again. Under a profile with Roo Code's rule it recognizes what Roo Code does, otherwise
+// again. Under a profile with Roo Code's rule it recognizes the actions of Roo Code, otherwise
 // the errors of all vendors and SDKs that are known.
 func (h *Host) Overflow(t Turn, err error) (bool, error) {
 	s, release := h.use()

@@ -40,7 +40,7 @@ type Plugin interface {
 	Ping(ctx context.Context) error
 }
 
-// A PluginEnv is what a host offers to a plugin. The models may change while the plugin runs.
+// A PluginEnv is the part of a host that a plugin can use. The models may change while the plugin runs.
 type PluginEnv struct {
 	Logger *slog.Logger
 	// Model returns a language model for a request; an empty name means the host's choice.
@@ -49,7 +49,7 @@ type PluginEnv struct {
 	Models func(req *core.Request) iter.Seq2[string, model.Info]
 }
 
-// An opened is a provider and what it was opened with. Successive configurations, and the
+// An opened is a provider and the settings it was opened with. Successive configurations, and the
 // profiles of one, share it as long as nothing that it depends on differs: a plugin is not
 // started again because a threshold was edited.
 type opened struct {
@@ -151,7 +151,7 @@ func (s *setup) approval(c config.Provider) (string, error) {
 	return s.host.opts.Plugins.Approved(s.config, c)
 }
 
-// env returns what a plugin gets: the models of the configuration in force when it asks.
+// env returns the environment of a plugin: the models of the configuration in force when it asks.
 func (o *opened) env(log *slog.Logger) PluginEnv {
 	return PluginEnv{
 		Logger: log,

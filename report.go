@@ -14,7 +14,7 @@ import (
 	"github.com/condensehq/condense/tokens"
 )
 
-// A Report says what [Host.Manage] did and why, with every number it used. All tokens
+// A Report explains a call of [Host.Manage], with every number it used. All tokens
 // are by the host's counter.
 type Report struct {
 	Acted    bool          `json:"acted"`
@@ -31,12 +31,12 @@ type Report struct {
 	Estimates []Estimate `json:"estimates,omitempty"`
 	// CondensationID names the condensation in the journal; empty if there is none.
 	CondensationID string `json:"condensation_id,omitempty"`
-	// Originals is the file with what the condensation hid or rewrote; empty if none was
+	// Originals is the file with the messages that the condensation hid or rewrote; empty if none was
 	// written.
 	Originals string        `json:"originals,omitempty"`
 	Messages  MessageReport `json:"messages"`
 	Usage     core.Usage    `json:"usage,omitzero"`
-	// Warnings are what the user should know: an option that had no effect, a target that
+	// Warnings are for the user: an option that had no effect, a target that
 	// had to be raised.
 	Warnings []string `json:"warnings,omitempty"`
 }
@@ -49,7 +49,7 @@ type BudgetReport struct {
 	Target           int     `json:"target"`
 	ThresholdPercent float64 `json:"threshold_percent"`
 	Percent          float64 `json:"percent"` // of the window that is used
-	Floor            int     `json:"floor"`   // fixed tokens: what cannot be removed
+	Floor            int     `json:"floor"`   // fixed tokens, which cannot be removed
 }
 
 // A TokenReport is the size of the conversation before and after.
@@ -178,7 +178,7 @@ type Estimate struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// Estimate returns what [Host.Manage] might spend on language models, for each provider in
+// Estimate returns the tokens that [Host.Manage] might spend on language models, for each provider in
 // the order of the chain. It asks no model. A provider is used only if the previous ones
 // were not enough, so the sum is the worst case. Providers that use no models, or give no
 // estimate, are left out. The result is nil if no condensation is due.
@@ -231,7 +231,7 @@ func estimate(ctx context.Context, c config.Provider, p core.CondensationProvide
 	return core.EstimateCost(ctx, p, req)
 }
 
-// announce reports what the turn might cost, and passes it to the observer.
+// announce reports the possible cost of the turn, and passes it to the observer.
 func (s *setup) announce(ctx context.Context, p *plan, r *Report) error {
 	estimates, err := s.estimates(ctx, p)
 	if err != nil {
@@ -244,13 +244,13 @@ func (s *setup) announce(ctx context.Context, p *plan, r *Report) error {
 	return nil
 }
 
-// An EventKind says what happened.
+// An EventKind is the kind of an event.
 type EventKind string
 
 // The kinds of events. A turn in which nothing is due has none.
 const (
 	EventStarted   EventKind = "started"   // a condensation begins: Decision
-	EventEstimated EventKind = "estimated" // what a provider might cost, if Turn.Estimate is set: Provider, Estimate
+	EventEstimated EventKind = "estimated" // the possible cost of a provider, if Turn.Estimate is set: Provider, Estimate
 	EventAsking    EventKind = "asking"    // a provider is asked: Provider
 	EventAttempt   EventKind = "attempt"   // it has answered: Provider, Attempt
 	EventFinished  EventKind = "finished"  // the condensation has ended: Report, Err

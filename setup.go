@@ -28,7 +28,7 @@ type setup struct {
 	mu        sync.Mutex
 	resolved  map[turnKey]*settings
 	providers map[string]*opened // by name, settings and the model of the profile
-	fresh     []fresh            // what was opened for this setup, and is not shared with the former one
+	fresh     []fresh            // opened for this setup, and is not shared with the former one
 }
 
 // A fresh provider was opened for a setup.

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Abilities are what a provider may do, as its author declared it: a set of the constants below. The zero value declares nothing, and
-// restricts nothing. The host rejects a result that does what was not declared, and refuses the language models to a provider that did
+// Abilities are the permitted actions of a provider, as its author declared them: a set of the constants
+// below. The zero value declares nothing, and restricts nothing. The host rejects a result with an undeclared action, and refuses the language models to a provider that did
 // not declare them, so that a user need not trust the author for it.
 type Abilities uint8
 
@@ -66,7 +66,7 @@ func (a Abilities) Names() []string {
 // Allow reports whether a provider with these abilities may do all of b. Without a declaration it may do everything.
 func (a Abilities) Allow(b Abilities) bool { return a == 0 || a&b == b }
 
-// String returns the abilities in words, with what follows from them: "hides only: cannot put a word into the conversation".
+// String returns the abilities in words, with the consequence: "hides only: cannot put a word into the conversation".
 func (a Abilities) String() string {
 	if a == 0 {
 		return "not declared: may hide, rewrite and insert messages, and ask language models"
@@ -102,7 +102,7 @@ func list(words []string, last string) string {
 	return strings.Join(words[:n-1], ", ") + " " + last + " " + words[n-1]
 }
 
-// Check returns a [*ViolationError] if a provider with these abilities does something else: text says what it did, such as
+// Check returns a [*ViolationError] if a provider with these abilities does something else: text names it, such as
 // "is hidden", to the message id, if it was to one.
 func (a Abilities) Check(did Abilities, id, text string) error {
 	if a.Allow(did) {
@@ -114,7 +114,7 @@ func (a Abilities) Check(did Abilities, id, text string) error {
 // MarshalJSON writes the names of the abilities.
 func (a Abilities) MarshalJSON() ([]byte, error) { return json.Marshal(a.Names()) }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON reads the form that MarshalJSON writes.
 func (a *Abilities) UnmarshalJSON(data []byte) error {
 	var names []string
 	if err := json.Unmarshal(data, &names); err != nil {
@@ -164,7 +164,7 @@ func (v *verifier) abilities(usage Usage) {
 	}
 }
 
-// undeclared reports whether err says that a provider did what it had not declared.
+// undeclared reports whether err says that a provider did something undeclared.
 func undeclared(err error) bool {
 	v, ok := errors.AsType[*ViolationError](err)
 	return ok && v.Rule == ruleAbilities

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +16,13 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/epoch"
+	"github.com/condensehq/condense/internal/live/count"
+	"github.com/condensehq/condense/internal/live/job"
+	"github.com/condensehq/condense/internal/live/messages"
+	"github.com/condensehq/condense/internal/live/payload"
+	"github.com/condensehq/condense/internal/live/stats"
+	"github.com/condensehq/condense/internal/live/telemetry"
+	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/prefix"
 	"github.com/condensehq/condense/internal/rawjson"
@@ -38,28 +44,14 @@ const (
 	AccountPlan   Account = "client-plan" // the client's own model, also if the client uses the login of a plan
 )
 
-// Accounts sums up the requests to clients' own models. Cost and Expected are in US dollars: Cost is from the vendors'
-// reports; Expected is the estimate made before each request, for a cached prompt and the longest permitted answer.
-// Cost is included in [Stats.Cost]; the tokens are included in no other number.
-type Accounts struct {
-	Asked     int     `json:"asked"`
-	Failed    int     `json:"failed"` // no answer, or an answer without text
-	Input     int     `json:"input"`  // tokens of prompts
-	CacheRead int     `json:"cache_read"`
-	Output    int     `json:"output"`
-	Cost      float64 `json:"cost"`
-	Expected  float64 `json:"cost_expected"`
-	Estimated int     `json:"estimated,omitempty"` // requests whose usage the vendor did not report
-}
-
 // A postponed preparation starts once the vendor has answered the request, because only then is the request in the
 // vendor's cache.
 type postponed struct {
 	d        epoch.Decision
-	to       extent
+	to       job.Extent
 	overflow bool
 
-	j      *job
+	j      *job.Job
 	leave  func()
 	url    *url.URL    // of the request to the vendor
 	header http.Header // also of that request; it contains the client's key
@@ -78,10 +70,10 @@ func (x *exchange) asksClient() bool {
 // isPlan reports whether the credentials of a request are, or may be, the login of a plan: on a vendor's own host,
 // everything that is not an API key counts as one.
 func isPlan(t *target, h http.Header, known bool) bool {
-	if known || t.upstream != nil && t.upstream.name == chatGPT {
+	if known || t.upstream != nil && t.upstream.Name == upstream.ChatGPT {
 		return true
 	}
-	if t.upstream == nil || !t.upstream.vendors {
+	if t.upstream == nil || !t.upstream.IsVendors {
 		return false
 	}
 	_, token, bearer := strings.Cut(h.Get("Authorization"), " ")
@@ -106,10 +98,10 @@ func (r *resolved) asksClient() bool {
 func (x *exchange) postpone() {
 	p := x.postponed
 	x.postponed = nil
-	if p == nil || x.claim == nil || !x.claim.mine || x.epoch != nil || x.claim.busy() {
+	if p == nil || x.claim == nil || !x.claim.Mine || x.epoch != nil || x.claim.Busy() {
 		return
 	}
-	leave, ok := x.preparing.try(x.payer(), max(int64(len(x.r.Body)), mostPrepared/mostPreparing))
+	leave, ok := x.preparing.Try(x.payer(), max(int64(len(x.r.Body)), mostPrepared/mostPreparing))
 	if ok {
 		p.j, p.leave = x.job(p.d, p.overflow), leave
 		x.postponed = p
@@ -140,12 +132,12 @@ func (x *exchange) prepareLater() {
 	cached := x.r.API != wire.Messages || a.CacheRead+a.CacheWrite > 0
 	switch {
 	case answered && cached:
-		p.j.client = &client{x: x, url: p.url, header: p.header, body: p.j.body}
-	case !answered || p.to == probe:
+		p.j.Client = &client{x: x, url: p.url, header: p.header, body: p.j.Body}
+	case !answered || p.to == job.Probe:
 		p.leave()
 		return
 	}
-	x.begin(p.j, p.leave, func(ctx context.Context) (*prepared, error) { return x.alongside(ctx, p.j, p.to) })
+	x.begin(p.j, p.leave, func(ctx context.Context) (*job.Prepared, error) { return x.runner.Alongside(ctx, p.j, p.to) })
 }
 
 // A client lets the gateway ask the client's own model once, with the client's own key.
@@ -161,8 +153,8 @@ type client struct {
 	err    error
 }
 
-// forget drops the key.
-func (c *client) forget() {
+// Forget drops the key.
+func (c *client) Forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asked, c.url, c.header, c.body = true, nil, nil, nil
@@ -171,8 +163,8 @@ func (c *client) forget() {
 	}
 }
 
-// ask is a [prefix.Asker]. Later calls return the answer of the first one.
-func (c *client) ask(ctx context.Context, message string, most int) (*model.Answer, error) {
+// Ask is a [prefix.Asker]. Later calls return the answer of the first one.
+func (c *client) Ask(ctx context.Context, message string, most int) (*model.Answer, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.asked {
@@ -196,11 +188,11 @@ func (c *client) once(ctx context.Context, message string, most int) (*model.Ans
 	if err != nil {
 		return nil, err
 	}
-	n := accounted{began: time.Now(), most: most, question: tokensOf([]byte(message))}
+	n := accounted{began: time.Now(), most: most, question: count.Tokens([]byte(message))}
 	res, err := x.t.upstream.RoundTrip(req)
 	if err != nil {
 		n.sent = ctx.Err() != nil // the vendor may answer it, and charge for it
-		return nil, errors.Join(ctx.Err(), x.accounted(n, nil, errors.New("the vendor cannot be reached: "+reason(err))))
+		return nil, errors.Join(ctx.Err(), x.accounted(n, nil, errors.New("the vendor cannot be reached: "+upstream.Reason(err))))
 	}
 	defer res.Body.Close() //nolint:errcheck // nothing can be done, and nothing depends on it
 	n.sent = res.StatusCode == http.StatusOK
@@ -226,7 +218,7 @@ func (c *client) once(ctx context.Context, message string, most int) (*model.Ans
 	case size > mostAccount:
 		err = fmt.Errorf("the answer is larger than %d bytes", mostAccount)
 	case err != nil && !errors.Is(err, io.EOF):
-		err = errors.New("the answer broke off: " + reason(err))
+		err = errors.New("the answer broke off: " + upstream.Reason(err))
 	case !n.answer.Complete:
 		err = errors.New("the answer has no end")
 	default:
@@ -261,7 +253,7 @@ func (c *client) request(ctx context.Context, message string, most int) (*http.R
 		form = `{"type":"message","role":"user","content":[{"type":"input_text","text":?}]}`
 	case wire.Chat:
 	}
-	body := r.With(append(rawOf(r.Messages), rawjson.Append(nil, form, message)))
+	body := r.With(append(messages.Raw(r.Messages), rawjson.Append(nil, form, message)))
 	if limit := most + thought(r); r.MaxOutput > limit { // this limit is not part of any vendor's cache key
 		for _, name := range []string{"max_tokens", "max_completion_tokens", "max_output_tokens"} {
 			if rawjson.Int(rawjson.Field(body, name)) > limit {
@@ -278,7 +270,7 @@ func (c *client) request(ctx context.Context, message string, most int) (*http.R
 		req.Header.Del(name)
 	}
 	req.Header.Set("Accept-Encoding", "identity") // the answer is read
-	replaceBody(req, body)
+	payload.Replace(req, body)
 	return req, nil
 }
 
@@ -334,15 +326,15 @@ func (x *exchange) accounted(n accounted, used *core.Usage, err error) error {
 		a.Input, a.CacheRead, estimated = x.tokens+n.question, x.tokens, true
 	}
 	if n.sent && !a.Complete {
-		a.Output, estimated = max(a.Output, (n.written+bytesPerToken-1)/bytesPerToken), true
+		a.Output, estimated = max(a.Output, (n.written+count.BytesPerToken-1)/count.BytesPerToken), true
 	}
 	cost, known := x.cost(a)
 	p, _ := x.prices(x.tokens)
 	expected := float64(x.tokens)*p.read + float64(n.question)*p.input + float64(n.most)*p.output
 	x.paid(cost)
-	x.stats.add(func(s *Stats) {
+	x.stats.Add(func(s *stats.Stats) {
 		if s.Accounts == nil {
-			s.Accounts = &Accounts{}
+			s.Accounts = &stats.Accounts{}
 		}
 		sum := s.Accounts
 		sum.Asked++
@@ -370,30 +362,19 @@ func (x *exchange) accounted(n accounted, used *core.Usage, err error) error {
 	if err != nil {
 		outcome = "failed"
 	}
-	tenant := aTenant.String(x.t.who.tenant)
-	x.measure(&mAccounts, 1, tenant, aOutcome.String(outcome))
+	tenant := telemetry.TenantKey.String(x.t.who.Tenant)
+	x.measure(&telemetry.Accounts, 1, tenant, telemetry.OutcomeKey.String(outcome))
 	for kind, k := range map[string]int{"input": a.Input, "cache_read": a.CacheRead, "output": a.Output} {
-		x.measure(&mAccountTokens, float64(k), tenant, aType.String(kind))
+		x.measure(&telemetry.AccountTokens, float64(k), tenant, telemetry.TypeKey.String(kind))
 	}
-	for _, m := range []*measure{&mAccountCost, &mCost} {
-		x.measure(m, cost, tenant, aModel.String(x.modelName()))
+	for _, m := range []*telemetry.Metric{&telemetry.AccountCost, &telemetry.Cost} {
+		x.measure(m, cost, tenant, telemetry.ModelKey.String(x.modelName()))
 	}
-	x.measure(&mSaved, -cost, tenant)
-	x.s.audit("account", x.t.who, "agent", x.agent.Name, "lineage", x.claim.conversation, "tokens", a.Input, "outcome", outcome)
+	x.measure(&telemetry.Saved, -cost, tenant)
+	x.s.audit("account", x.t.who, "agent", x.agent.Name, "lineage", x.claim.Conversation, "tokens", a.Input, "outcome", outcome)
 	x.s.Logger.InfoContext(x.life, "account by the agent's own model", "agent", x.agent.Name, "model", x.r.Model, "outcome", outcome,
 		"tokens", a.Input, "cache_read", a.CacheRead, "output", a.Output, "cost", cost, "cost_expected", expected, "ms", time.Since(n.began).Milliseconds())
 	return err
-}
-
-// addAccounts returns the sum of a and b; nil if both are.
-func addAccounts(a, b *Accounts) *Accounts {
-	if a == nil || b == nil {
-		return cmp.Or(a, b)
-	}
-	return &Accounts{
-		a.Asked + b.Asked, a.Failed + b.Failed, a.Input + b.Input, a.CacheRead + b.CacheRead, a.Output + b.Output,
-		a.Cost + b.Cost, a.Expected + b.Expected, a.Estimated + b.Estimated,
-	}
 }
 
 // checkAccount returns an error if Account has an unknown value.

@@ -88,7 +88,7 @@ func (g *Gateway) storeReady(ctx context.Context) error {
 		g.unusable.Store(false)
 	case errors.Is(err, store.ErrAway), ctx.Err() != nil:
 	case !g.unusable.Swap(true):
-		g.stats.fault("store")
+		g.stats.Fault("store")
 		g.current.Load().Logger.WarnContext(ctx, "the store cannot be used: requests go on", "err", err)
 	}
 	return err
@@ -125,7 +125,7 @@ func (g *Gateway) forAdmins(next *http.ServeMux) http.Handler {
 		case !ok:
 			w.Header().Set("WWW-Authenticate", `Basic realm="condense", charset="UTF-8"`)
 			plainly(w, http.StatusUnauthorized, "condense: "+text+"; send it as the password of any user, as bearer token, or in the header X-Condense-Token")
-		case !who.admin:
+		case !who.Admin:
 			plainly(w, http.StatusForbidden, "condense: this token is for models; these pages need one of 'condense token new --admin'")
 		default:
 			next.ServeHTTP(w, r)

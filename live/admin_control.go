@@ -12,6 +12,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/condensehq/condense/internal/live/session"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // An Ask holds the parameters of an action, in the body of a POST to /condense/live/ID/ACTION and for [Desk.Do].
@@ -26,22 +29,22 @@ type Ask struct {
 }
 
 // Actions lists the actions of [Desk.Do].
-var Actions = []string{OrderNow, OrderUndo, "pause", "resume", "protect", "unprotect"}
+var Actions = []string{session.OrderNow, session.OrderUndo, "pause", "resume", "protect", "unprotect"}
 
 // Do performs one of [Actions] on a conversation.
 func (d *Desk) Do(ctx context.Context, c *Conversation, action string, a *Ask) error {
-	p := Protection{Text: a.Text, Message: a.Message}
+	p := session.Protection{Text: a.Text, Message: a.Message}
 	switch action {
-	case OrderNow:
-		return d.Now(ctx, c, Order{Profile: a.Profile, Provider: a.Provider, Tokens: a.Tokens, Percent: a.Percent})
-	case OrderUndo:
+	case session.OrderNow:
+		return d.Now(ctx, c, session.Order{Profile: a.Profile, Provider: a.Provider, Tokens: a.Tokens, Percent: a.Percent})
+	case session.OrderUndo:
 		return d.Undo(ctx, c)
 	case "pause", "resume":
 		return d.Pause(ctx, c, action == "pause")
 	case "protect", "unprotect":
 		return d.Protect(ctx, c, p, action == "protect")
 	}
-	return fmt.Errorf("there is no action %q: there are %s", clip(action), strings.Join(Actions, ", "))
+	return fmt.Errorf("there is no action %q: there are %s", plain.Clip(action), strings.Join(Actions, ", "))
 }
 
 // recently is the default age limit of listed conversations, by their last use.
@@ -113,10 +116,10 @@ func (g *Gateway) serveAction(w http.ResponseWriter, r *http.Request, d *Desk, c
 	case !slices.Contains(Actions, action):
 		controlFault(w, http.StatusNotFound, d.Do(r.Context(), c, action, &a))
 		return
-	case action == OrderNow && a.Profile != "" && !slices.Contains(configured.Profiles(), a.Profile):
-		controlFault(w, http.StatusBadRequest, fmt.Errorf("there is no profile %q: there are %s", clip(a.Profile), strings.Join(configured.Profiles(), ", ")))
+	case action == session.OrderNow && a.Profile != "" && !slices.Contains(configured.Profiles(), a.Profile):
+		controlFault(w, http.StatusBadRequest, fmt.Errorf("there is no profile %q: there are %s", plain.Clip(a.Profile), strings.Join(configured.Profiles(), ", ")))
 		return
-	case action == OrderNow && a.Provider != "":
+	case action == session.OrderNow && a.Provider != "":
 		if _, err := configured.Provider(a.Provider); err != nil {
 			controlFault(w, http.StatusBadRequest, err)
 			return

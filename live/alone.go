@@ -9,14 +9,16 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/epoch"
+	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
 // alone condenses messages without a known conversation, and stores nothing. It asks no language model.
 func (x *exchange) alone(ctx context.Context, q *question) (*compressed, error) {
-	x.claim = &claim{entry: &entry{}, session: &session{}, state: &lineage.State{}}
-	x.plan = x.planOf(x.claim.state)
+	x.claim = &session.Claim{Entry: &session.Entry{}, Session: &session.Session{}, State: &lineage.State{}}
+	x.plan = x.planOf(x.claim.State)
 	a := &compressed{messages: x.view, before: x.tokens, after: x.tokens}
 	d := epoch.Decision{Before: x.tokens}
 	switch {
@@ -36,7 +38,7 @@ func (x *exchange) alone(ctx context.Context, q *question) (*compressed, error) 
 		target = min(cmp.Or(target, q.budget), q.budget)
 	}
 	if target > 0 {
-		j.turn.Trigger, j.target = core.TriggerManual, target
+		j.Turn.Trigger, j.Target = core.TriggerManual, target
 	}
 	for again := true; ; again = false {
 		changed, err := x.once(ctx, q, j, d)
@@ -47,7 +49,7 @@ func (x *exchange) alone(ctx context.Context, q *question) (*compressed, error) 
 			break
 		}
 		// The gateway and the chain count differently.
-		j.target = int(0.95 * float64(q.budget) / float64(x.tokens) * float64(target))
+		j.Target = int(0.95 * float64(q.budget) / float64(x.tokens) * float64(target))
 	}
 	a.messages, a.after, a.applied = x.view, x.tokens, []string{"condense:" + string(d.Reason)}
 	return a, nil
@@ -55,22 +57,22 @@ func (x *exchange) alone(ctx context.Context, q *question) (*compressed, error) 
 
 // once replaces the view by a condensation of the messages, and reports whether that changed anything. Each message
 // stays one message if the result then fits, because some callers match messages by position.
-func (x *exchange) once(ctx context.Context, q *question, j *job, d epoch.Decision) (changed bool, err error) {
-	p, err := x.inTurn(ctx, j, d.Reason == epoch.Forced)
-	if errors.Is(err, errAsks) {
-		p, err = x.nextTurn(ctx, func(ctx context.Context) (*prepared, error) { return x.runBuiltin(ctx, j) })
+func (x *exchange) once(ctx context.Context, q *question, j *job.Job, d epoch.Decision) (changed bool, err error) {
+	p, err := x.runner.InTurn(ctx, j, d.Reason == epoch.Forced)
+	if errors.Is(err, job.ErrAsks) {
+		p, err = x.runner.NextTurn(ctx, j, func(ctx context.Context) (*job.Prepared, error) { return x.runner.RunBuiltin(ctx, j) })
 	}
-	if err == nil && !x.sameRoles(p.after) {
+	if err == nil && !x.sameRoles(p.After) {
 		limit := x.policy.Limit
 		if q.budget > 0 {
 			limit = q.budget
 		}
 		own := *j
-		own.turn.Profile, own.turn.Mode, own.target = "", "", min(j.target, limit)
+		own.Turn.Profile, own.Turn.Mode, own.Target = "", "", min(j.Target, limit)
 		const tries = 4 // the gateway and the chain count differently
 		for range tries {
-			instead, failed := x.nextTurn(ctx, func(ctx context.Context) (*prepared, error) { return own.run(ctx, x.inPlace, whole) })
-			if failed != nil || !x.sameRoles(instead.after) {
+			instead, failed := x.runner.NextTurn(ctx, j, func(ctx context.Context) (*job.Prepared, error) { return own.Run(ctx, x.runner.InPlace, job.Whole) })
+			if failed != nil || !x.sameRoles(instead.After) {
 				break
 			}
 			trial, changed, failed := x.freeze(q, instead, d)
@@ -81,13 +83,13 @@ func (x *exchange) once(ctx context.Context, q *question, j *job, d epoch.Decisi
 				x.plan = trial
 				return true, nil
 			}
-			own.target = int(0.95 * float64(limit) / float64(trial.tokens) * float64(own.target))
+			own.Target = int(0.95 * float64(limit) / float64(trial.tokens) * float64(own.Target))
 		}
 		if len(q.added) > 0 {
 			return false, nil
 		}
 	}
-	if errors.Is(err, errNotDue) {
+	if errors.Is(err, job.ErrNotDue) {
 		return false, nil
 	}
 	if err != nil {
@@ -106,8 +108,8 @@ func (x *exchange) sameRoles(view []wire.Message) bool {
 }
 
 // freeze returns the plan with a condensation, and whether it is smaller than the request.
-func (x *exchange) freeze(q *question, p *prepared, d epoch.Decision) (trial plan, changed bool, err error) {
-	next, err := x.claim.state.Freeze(x.r, x.rolling, lineage.Condensed{Basis: p.basis, After: p.after, Decision: d, Forced: d.Reason == epoch.Forced}, x.start)
+func (x *exchange) freeze(q *question, p *job.Prepared, d epoch.Decision) (trial plan, changed bool, err error) {
+	next, err := x.claim.State.Freeze(x.r, x.rolling, lineage.Condensed{Basis: p.Basis, After: p.After, Decision: d, Forced: d.Reason == epoch.Forced}, x.start)
 	if errors.Is(err, lineage.ErrNothing) || errors.Is(err, lineage.ErrRound) {
 		return plan{}, false, nil
 	}
@@ -117,7 +119,7 @@ func (x *exchange) freeze(q *question, p *prepared, d epoch.Decision) (trial pla
 	trial = x.planOf(next)
 	// Send frozen messages byte for byte: the chain may have encoded them differently.
 	for i := range min(q.frozen, next.Epoch.Cut) {
-		if i >= len(p.after) || i >= len(trial.view) || p.after[i].Hash != x.r.Messages[i].Hash {
+		if i >= len(p.After) || i >= len(trial.view) || p.After[i].Hash != x.r.Messages[i].Hash {
 			return plan{}, false, fmt.Errorf("the chain changed message %d, which is frozen", i)
 		}
 		trial.view[i] = x.r.Messages[i].Raw

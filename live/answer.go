@@ -12,6 +12,9 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/messages"
+	"github.com/condensehq/condense/internal/live/payload"
+	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/remote"
@@ -43,7 +46,7 @@ func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 		again, why := x.repair(r, res)
 		if again != nil {
 			x.s.Logger.WarnContext(r.Context(), "the vendor refused a request, which is repaired and sent again", "why", why, "model", x.r.Model, "agent", x.agent.Name)
-			x.stats.fault("retry_" + why)
+			x.stats.Fault("retry_" + why)
 			second, err := x.t.upstream.RoundTrip(again)
 			if err != nil {
 				return nil, err
@@ -98,7 +101,7 @@ func (x *exchange) late(res *http.Response) bool {
 		head = append(head, buf[:n]...)
 		_, _ = w.Write(buf[:n])
 	}
-	res.Body = readCloser{io.MultiReader(bytes.NewReader(head), res.Body), res.Body}
+	res.Body = payload.ReadCloser{Reader: io.MultiReader(bytes.NewReader(head), res.Body), Closer: res.Body}
 	return w.Answer().Overflow
 }
 
@@ -110,11 +113,11 @@ const mostRefusal = 64 << 10
 func (x *exchange) repair(r *http.Request, res *http.Response) (again *http.Request, why string) {
 	head, err := io.ReadAll(io.LimitReader(res.Body, mostRefusal))
 	original := res.Body
-	res.Body = readCloser{io.MultiReader(bytes.NewReader(head), original), original}
+	res.Body = payload.ReadCloser{Reader: io.MultiReader(bytes.NewReader(head), original), Closer: original}
 	if err != nil {
 		return nil, ""
 	}
-	text, err := decode(head, res.Header.Get("Content-Encoding"), mostRefusal)
+	text, err := payload.Decode(head, res.Header.Get("Content-Encoding"), mostRefusal)
 	if err != nil {
 		return nil, ""
 	}
@@ -130,9 +133,9 @@ func (x *exchange) repair(r *http.Request, res *http.Response) (again *http.Requ
 		return nil, ""
 	case overflow:
 		why = "overflow"
-	case (x.altered || x.equipped != nil || x.claim.unread || x.claim.lost) && bytes.Contains(text, []byte("thinking")) && aboutThinking(string(text)):
+	case (x.altered || x.equipped != nil || x.claim.Unread || x.claim.Lost) && bytes.Contains(text, []byte("thinking")) && aboutThinking(string(text)):
 		why = thinking
-	case x.altered && x.claim.state.Scale(x.original) <= x.policy.Window:
+	case x.altered && x.claim.State.Scale(x.original) <= x.policy.Window:
 		why = refused
 	default:
 		return nil, ""
@@ -153,7 +156,7 @@ func (x *exchange) repair(r *http.Request, res *http.Response) (again *http.Requ
 	_ = original.Close()
 	again = r.Clone(ctx)
 	x.sent = x.r.With(x.view)
-	replaceBody(again, x.sent)
+	payload.Replace(again, x.sent)
 	x.announceBlock(again)
 	return again, why
 }
@@ -168,7 +171,7 @@ const refused = "refused"
 // own returns the state of the conversation without the gateway's changes. On a model that binds its thinking to the
 // messages before it, all thinking is left out: some was written after messages that are no longer sent.
 func (x *exchange) own() *lineage.State {
-	s := *x.claim.state
+	s := *x.claim.State
 	s.Epoch, s.Ingest, s.Counts, s.Vendor = nil, nil, nil, 0
 	if x.caching.Bound {
 		s.Strip(x.r, x.rolling)
@@ -179,15 +182,15 @@ func (x *exchange) own() *lineage.State {
 // forget discards the gateway's changes: from now on the view is the client's own messages, which the vendor has
 // accepted.
 func (x *exchange) forget(ctx context.Context) error {
-	if err := x.take(ctx, x.claim.session); err != nil {
+	if err := x.take(ctx, x.claim.Session); err != nil {
 		return err
 	}
 	c := x.claim
-	defer c.release()
-	c.state = x.own()
-	c.state.Sent(x.r, x.rolling, x.start)
-	c.tried(x.policy.RetryAfter(x.tokens))
-	return c.save(ctx, x.store, true, x.s.Now())
+	defer c.Release()
+	c.State = x.own()
+	c.State.Sent(x.r, x.rolling, x.start)
+	c.Tried(x.policy.RetryAfter(x.tokens))
+	return c.Save(ctx, x.store, true, x.s.Now())
 }
 
 // aboutThinking reports whether a vendor's error text is about thinking: the messages before it have changed, or the
@@ -203,18 +206,18 @@ func aboutThinking(text string) bool {
 
 // again makes another view after a refusal.
 func (x *exchange) again(ctx context.Context, why string) error {
-	if err := x.take(ctx, x.claim.session); err != nil {
+	if err := x.take(ctx, x.claim.Session); err != nil {
 		return err
 	}
 	c := x.claim
-	defer func() { x.claim.release() }()
-	before := *c.state
+	defer func() { x.claim.Release() }()
+	before := *c.State
 	x.epoch, x.next, x.kept, x.ingested, x.repairs, x.undone = nil, nil, nil, 0, true, false
-	x.plan = x.planOf(c.state)
+	x.plan = x.planOf(c.State)
 	size := len(x.r.With(x.view))
 	if why == thinking {
-		c.state.Strip(x.r, x.rolling)
-		x.plan = x.planOf(c.state)
+		c.State.Strip(x.r, x.rolling)
+		x.plan = x.planOf(c.State)
 	} else if err := x.epochIfDue(ctx, true); err != nil {
 		return err
 	}
@@ -256,38 +259,34 @@ func (x *exchange) learn(ctx context.Context) error {
 // measured adds the vendor's report to the state.
 func (x *exchange) measured(ctx context.Context, a wire.Answer) error {
 	if a.Overflow {
-		x.claim.session.mu.Lock()
-		x.claim.refused = true
-		x.claim.session.mu.Unlock()
+		x.claim.SetRefused(true)
 	}
 	// If the prompt was cut, the vendor's count says nothing about its full size.
-	if a.Input == 0 || x.truncated(a) || !x.claim.latest(ctx) {
+	if a.Input == 0 || x.truncated(a) || !x.claim.Latest(ctx) {
 		return nil
 	}
-	defer x.claim.release()
-	x.claim.storing.Store(true)
-	defer x.claim.storing.Store(false) // before the release
-	x.claim.session.mu.Lock()
-	x.claim.refused = false
-	x.claim.session.mu.Unlock()
+	defer x.claim.Release()
+	x.claim.Storing.Store(true)
+	defer x.claim.Storing.Store(false) // before the release
+	x.claim.SetRefused(false)
 	u, rates := lineage.Usage{Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite}, x.rates(a.Input)
 	if x.s.Observe && x.original > 0 { // the vendor has seen the original
 		share := float64(x.ours) / float64(x.original)
 		u = lineage.Usage{Input: int(share * float64(u.Input)), Read: int(share * float64(u.Read)), Write: int(share * float64(u.Write))}
 	}
-	x.claim.state.Paid(u, a.Output, rates)
-	x.claim.state.Measured(x.ours, u)
-	err := x.claim.save(ctx, x.store, true, x.s.Now())
+	x.claim.State.Paid(u, a.Output, rates)
+	x.claim.State.Measured(x.ours, u)
+	err := x.claim.Save(ctx, x.store, true, x.s.Now())
 	if errors.Is(err, store.ErrConflict) { // another gateway was faster, with the next request
-		if err = x.claim.again(ctx, x.store); err == nil {
-			x.claim.state.Paid(u, a.Output, rates)
-			x.claim.state.Measured(x.ours, u)
-			err = x.claim.save(ctx, x.store, true, x.s.Now())
+		if err = x.claim.Again(ctx, x.store); err == nil {
+			x.claim.State.Paid(u, a.Output, rates)
+			x.claim.State.Measured(x.ours, u)
+			err = x.claim.Save(ctx, x.store, true, x.s.Now())
 		}
 	}
-	if unstored(err) {
-		x.claim.late(err)
-		err = errors.Join(err, x.claim.save(ctx, x.store, false, x.s.Now()))
+	if session.Unstored(err) {
+		x.claim.Late(err)
+		err = errors.Join(err, x.claim.Save(ctx, x.store, false, x.s.Now()))
 	}
 	return err
 }
@@ -337,7 +336,7 @@ func (w *watcher) size() int {
 func (w *watcher) answer() wire.Answer {
 	if w.encoding != "" && w.packed.Len() <= mostPacked {
 		const ratio = 32
-		if from, err := decoder(w.packed.Bytes(), w.encoding, ratio*mostPacked); err == nil && from != nil {
+		if from, err := payload.Decoder(w.packed.Bytes(), w.encoding, ratio*mostPacked); err == nil && from != nil {
 			_, _ = io.Copy(w.sink, io.LimitReader(from, ratio*mostPacked))
 			_ = from.Close()
 		} else if err == nil {
@@ -355,7 +354,7 @@ func (x *exchange) holds() string {
 	if x.r.API == wire.Messages && x.subscribed {
 		return ""
 	}
-	return formats[x.r.API]
+	return messages.Formats[x.r.API]
 }
 
 // compactionBeta is the value that Anthropic requires in the Anthropic-Beta header of a request that contains its own

@@ -5,6 +5,9 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/condensehq/condense/internal/live/telemetry"
+	"github.com/condensehq/condense/internal/live/tenant"
 )
 
 // An outcome is a ResponseWriter that records the result for the audit log.
@@ -56,17 +59,17 @@ func (g *Gateway) served(s *settings, t *target, r *http.Request, o *outcome, st
 }
 
 // audit records an action and who did it. Nothing sent by a client may be in it, except as one of a few known words.
-func (s *settings) audit(what string, who caller, more ...any) {
+func (s *settings) audit(what string, who tenant.Caller, more ...any) {
 	s.Audit.Info(what, //nolint:sloglint // one of a few words
-		append([]any{"tenant", who.tenant, "token", who.token}, more...)...)
+		append([]any{"tenant", who.Tenant, "token", who.Token}, more...)...)
 }
 
 // limited records that a limit is reached.
-func (g *Gateway) limited(who caller, limit string) {
+func (g *Gateway) limited(who tenant.Caller, limit string) {
 	s := g.current.Load()
-	g.measure(&mRefusals, 1, aTenant.String(who.tenant), aLimit.String("limit "+limit))
+	g.measure(&telemetry.Refusals, 1, telemetry.TenantKey.String(who.Tenant), telemetry.LimitKey.String("limit "+limit))
 	s.audit("limit", who, "limit", limit)
-	s.Logger.Info("a tenant has reached a limit", "tenant", who.tenant, "limit", limit)
+	s.Logger.Info("a tenant has reached a limit", "tenant", who.Tenant, "limit", limit)
 }
 
 // kind returns the kind of request, as a word that does not come from the request.

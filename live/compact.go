@@ -4,12 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/hkdf"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,130 +14,26 @@ import (
 	"strings"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/live/count"
+	"github.com/condensehq/condense/internal/live/job"
+	"github.com/condensehq/condense/internal/live/messages"
+	"github.com/condensehq/condense/internal/live/payload"
+	"github.com/condensehq/condense/internal/live/seal"
+	"github.com/condensehq/condense/internal/live/stats"
+	"github.com/condensehq/condense/internal/live/telemetry"
+	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
-
-// Compaction selects who answers an agent that asks its vendor to compact the conversation, as Codex does: with a
-// compaction_trigger at the end of a request of the Responses API, or at /v1/responses/compact.
-type Compaction string
-
-// The values of Compaction. With [CompactAuto], the default, the gateway asks the upstream first and answers itself if
-// the upstream refuses or does not compact. If the upstream is not a vendor's own host, its answer is held back until
-// a compaction is seen in it.
-const (
-	CompactAuto     Compaction = "auto"
-	CompactUpstream Compaction = "upstream" // the upstream answers, whatever its answer is
-	CompactGateway  Compaction = "gateway"  // the upstream is not asked
-)
-
-// A sealed compaction is the gateway's answer to a request to compact: the condensed messages, encrypted so that only
-// gateways can read them. The client sends it back in every later request; the gateway opens it, so the vendor never
-// sees it. It is self-contained: every instance with the same secret can open it.
-//
-// Format: the prefix, then in base64 (URL, without padding) a nonce and the ciphertext of AES-256-GCM, whose
-// additional data is the prefix. The key is HKDF-SHA256 of the store's secret for the prefix and the tenant. The
-// plaintext is zstd of {"at":"TIME","messages":[…]}.
-const (
-	sealedName   = "condense-"
-	sealedPrefix = sealedName + "1."
-	sealedFor    = 365 * 24 * time.Hour
-	mostSealed   = 16 << 20 // size limit of the messages, in bytes
-)
-
-var (
-	errForeign = errors.New("it was made for another key or by a gateway with another store, or was changed on the way")
-	errOld     = errors.New("it is older than a year")
-	errNewer   = errors.New("it was made by a newer version of condense")
-	errLarge   = errors.New("it is too large")
-)
-
-// sealing returns the cipher of a tenant.
-func (g *Gateway) sealing(tenant string) (cipher.AEAD, error) {
-	const bits = 256
-	key, err := hkdf.Key(sha256.New, g.seals, nil, sealedPrefix+tenant, bits/8)
-	if err != nil {
-		return nil, err
-	}
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, err
-	}
-	return cipher.NewGCMWithRandomNonce(block)
-}
-
-// seal returns messages as a sealed compaction. The error is errLarge if they exceed mostSealed.
-func (g *Gateway) seal(tenant string, messages [][]byte, now time.Time) (string, error) {
-	text := rawjson.Append(nil, `{"at":?,"messages":?}`, now, rawjson.Array(messages))
-	if len(text) > mostSealed {
-		return "", errLarge
-	}
-	aead, err := g.sealing(tenant)
-	if err != nil {
-		return "", err
-	}
-	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
-	if err != nil {
-		return "", err
-	}
-	return sealedPrefix + base64.RawURLEncoding.EncodeToString(aead.Seal(nil, nil, z.EncodeAll(text, nil), []byte(sealedPrefix))), nil //nolint:gosec // the cipher adds a random nonce
-}
-
-// unseal returns the messages of a sealed compaction, which must begin with sealedName. limit is the largest accepted
-// size in bytes.
-func (g *Gateway) unseal(tenant, sealed string, now time.Time, limit int64) ([][]byte, error) {
-	rest, ok := strings.CutPrefix(sealed, sealedPrefix)
-	if !ok {
-		return nil, errNewer
-	}
-	box, err := base64.RawURLEncoding.Strict().DecodeString(rest)
-	if err != nil {
-		return nil, errForeign
-	}
-	aead, err := g.sealing(tenant)
-	if err != nil {
-		return nil, err
-	}
-	packed, err := aead.Open(nil, nil, box, []byte(sealedPrefix))
-	if err != nil {
-		return nil, errForeign
-	}
-	text, err := decode(packed, "zstd", min(limit, mostSealed))
-	if err != nil {
-		return nil, errLarge
-	}
-	if now.Sub(rawjson.Time(rawjson.Field(text, "at"))) > sealedFor {
-		return nil, errOld
-	}
-	return slices.Collect(rawjson.Elements(rawjson.Field(text, "messages"))), nil
-}
-
-// sealedIn returns the content of item if it is a sealed compaction.
-func sealedIn(item []byte) (string, bool) {
-	if !isCompaction(item) {
-		return "", false
-	}
-	sealed := rawjson.Text(rawjson.Field(item, "encrypted_content"))
-	return sealed, strings.HasPrefix(sealed, sealedName)
-}
-
-func isCompaction(item []byte) bool {
-	switch rawjson.Text(rawjson.Field(item, "type")) {
-	case "compaction", "compaction_summary", "context_compaction":
-		return true
-	}
-	return false
-}
 
 // open returns body with every sealed compaction replaced by its messages. Messages that the client still sends from
 // before a compaction were part of the compacted conversation, so they are dropped, except texts that the condensation
 // does not contain word for word.
 func (g *Gateway) open(s *settings, t *target, h http.Header, body []byte) ([]byte, error) {
-	if wire.API(t.api) != wire.Responses || !bytes.Contains(body, []byte(`"`+sealedName)) {
+	if wire.API(t.api) != wire.Responses || !bytes.Contains(body, []byte(`"`+seal.Name)) {
 		return body, nil
 	}
 	opts := &wire.Options{Volatile: agents.Of(h, nil).Volatile, Cache: g.parsed}
@@ -153,12 +44,12 @@ func (g *Gateway) open(s *settings, t *target, h http.Header, body []byte) ([]by
 	var view []wire.Message
 	left := s.MaxBody
 	for i := range r.Messages {
-		sealed, ok := sealedIn(r.Messages[i].Raw)
+		sealed, ok := seal.In(r.Messages[i].Raw)
 		if !ok {
 			view = append(view, r.Messages[i])
 			continue
 		}
-		messages, err := g.unseal(g.tenant(t.who, h, body), sealed, s.Now(), left)
+		messages, err := g.seals.Unseal(g.tenant(t.who, h, body), sealed, s.Now(), left)
 		if err != nil {
 			return nil, err
 		}
@@ -178,7 +69,7 @@ func (g *Gateway) open(s *settings, t *target, h http.Header, body []byte) ([]by
 		})
 		view = append(view, in.Messages...)
 	}
-	return r.With(rawOf(view)), nil
+	return r.With(messages.Raw(view)), nil
 }
 
 // asksToCompact reports whether the last item asks the vendor for a compaction.
@@ -189,11 +80,11 @@ func asksToCompact(messages []wire.Message) bool {
 // compaction sends a request to compact the conversation to the upstream, and answers it here if the upstream cannot.
 func (x *exchange) compaction(r *http.Request) (*http.Response, error) {
 	u := x.t.upstream
-	if x.s.Observe || u.compaction == CompactUpstream {
+	if x.s.Observe || u.Compaction == upstream.CompactUpstream {
 		return u.RoundTrip(r)
 	}
 	var res *http.Response
-	if u.compaction == CompactGateway {
+	if u.Compaction == upstream.CompactGateway {
 		_ = r.Body.Close()
 	} else {
 		var err error
@@ -216,7 +107,7 @@ func (x *exchange) compaction(r *http.Request) (*http.Response, error) {
 		if res != nil {
 			return res, nil
 		}
-		return respond(r, http.StatusInternalServerError, "application/json", wire.Refusal(x.r.API, http.StatusInternalServerError, "condense: the conversation could not be compacted: "+clip(err.Error()))), nil
+		return respond(r, http.StatusInternalServerError, "application/json", wire.Refusal(x.r.API, http.StatusInternalServerError, "condense: the conversation could not be compacted: "+plain.Clip(err.Error()))), nil
 	}
 	return answer, nil
 }
@@ -231,7 +122,7 @@ func (x *exchange) compacted(res *http.Response) bool {
 	default:
 		return true
 	}
-	if x.t.upstream.vendors {
+	if x.t.upstream.IsVendors {
 		return !x.late(res)
 	}
 	if res.Header.Get("Content-Encoding") != "" {
@@ -244,15 +135,15 @@ func (x *exchange) compacted(res *http.Response) bool {
 		var line []byte
 		line, err = lines.ReadBytes('\n')
 		if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
-			found = isCompaction(rawjson.Field(bytes.TrimSpace(data), "item"))
+			found = seal.IsCompaction(rawjson.Field(bytes.TrimSpace(data), "item"))
 		}
 	}
 	w := wire.Watch(x.r.API)
 	_, _ = w.Write(seen.Bytes())
 	for item := range rawjson.Elements(rawjson.Field(seen.Bytes(), "output")) { // an answer that is not a stream
-		found = found || isCompaction(item)
+		found = found || seal.IsCompaction(item)
 	}
-	res.Body = readCloser{io.MultiReader(&seen, res.Body), res.Body}
+	res.Body = payload.ReadCloser{Reader: io.MultiReader(&seen, res.Body), Closer: res.Body}
 	a := w.Answer()
 	return found || !a.Complete && !a.Overflow
 }
@@ -271,44 +162,44 @@ func (x *exchange) compact(r *http.Request) (*http.Response, error) {
 	j := x.job(epoch.Decision{}, false)
 	x.claim = nil
 	// Leave no handles: the client drops the originals, so nothing could be recalled.
-	j.body, j.turn.NoRecall = x.r.With(items), true
+	j.Body, j.Turn.NoRecall = x.r.With(items), true
 	ctx, cancel := context.WithTimeout(r.Context(), compactFor)
 	defer cancel()
-	p, err := j.run(ctx, x.host, inline)
-	if errors.Is(err, errAsks) {
+	p, err := j.Run(ctx, x.host, job.Inline)
+	if errors.Is(err, job.ErrAsks) {
 		if x.mayAsk() {
-			p, err = j.run(ctx, x.host, whole)
+			p, err = j.Run(ctx, x.host, job.Whole)
 		} else {
-			p, err = x.runBuiltin(r.Context(), j)
+			p, err = x.runner.RunBuiltin(r.Context(), j)
 		}
 	}
-	if err != nil && !errors.Is(err, errNotDue) && r.Context().Err() == nil {
-		if !j.named {
+	if err != nil && !errors.Is(err, job.ErrNotDue) && r.Context().Err() == nil {
+		if !j.Named {
 			x.fault("chain", err)
 		}
-		p, err = x.runBuiltin(r.Context(), j)
+		p, err = x.runner.RunBuiltin(r.Context(), j)
 	}
-	if err != nil && !errors.Is(err, errNotDue) {
+	if err != nil && !errors.Is(err, job.ErrNotDue) {
 		return nil, err
 	}
-	by := maker{}
+	by := job.Maker{}
 	if p != nil { // otherwise the conversation is short already
-		items, by = rawOf(p.after), p.maker
+		items, by = messages.Raw(p.After), p.Maker
 	}
 	if err := x.checkView(items); err != nil {
 		return nil, err
 	}
-	sealed, err := x.seal(x.key.Tenant, items, x.start)
+	sealed, err := x.seals.Seal(x.key.Tenant, items, x.start)
 	if err != nil {
 		return nil, fmt.Errorf("sealing: %w", err)
 	}
 	after := 0
 	for _, item := range items {
-		after += tokensOf(item)
+		after += count.Tokens(item)
 	}
-	x.stats.add(func(s *Stats) { s.Compactions++ })
-	x.measure(&mCompaction, 1, aTenant.String(x.t.who.tenant))
-	x.s.Logger.InfoContext(r.Context(), "compaction in place of the vendor", "agent", x.agent.Name, "model", x.r.Model, "upstream", x.t.upstream.name, "before", x.tokens, "after", x.seen.state.Scale(after), "provider", by.provider, "outcome", by.outcome, "fallback", by.cause != "")
+	x.stats.Add(func(s *stats.Stats) { s.Compactions++ })
+	x.measure(&telemetry.Compactions, 1, telemetry.TenantKey.String(x.t.who.Tenant))
+	x.s.Logger.InfoContext(r.Context(), "compaction in place of the vendor", "agent", x.agent.Name, "model", x.r.Model, "upstream", x.t.upstream.Name, "before", x.tokens, "after", x.seen.State.Scale(after), "provider", by.Provider, "outcome", by.Outcome, "fallback", by.Cause != "")
 	kind, body, err := compactionAnswer(x.t.compact, x.r, sealed, x.start)
 	return respond(r, http.StatusOK, kind, body), err
 }
@@ -370,17 +261,17 @@ func (s *settings) compactions() error {
 			errs = append(errs, fmt.Errorf("live: Compaction: there is no upstream %q", name))
 		}
 		switch c {
-		case "", CompactAuto, CompactUpstream, CompactGateway:
+		case "", upstream.CompactAuto, upstream.CompactUpstream, upstream.CompactGateway:
 		default:
-			errs = append(errs, fmt.Errorf("live: Compaction: %s: %q is none of %s, %s and %s", name, c, CompactAuto, CompactUpstream, CompactGateway))
+			errs = append(errs, fmt.Errorf("live: Compaction: %s: %q is none of %s, %s and %s", name, c, upstream.CompactAuto, upstream.CompactUpstream, upstream.CompactGateway))
 		}
 	}
 	for name, u := range s.upstreams {
-		if u.compaction = s.Compaction[name]; name == chatGPT && u.compaction == "" {
-			u.compaction = s.Compaction["openai"]
+		if u.Compaction = s.Compaction[name]; name == upstream.ChatGPT && u.Compaction == "" {
+			u.Compaction = s.Compaction["openai"]
 		}
-		for _, address := range vendors {
-			u.vendors = u.vendors || strings.HasPrefix(address+"/", u.base.Scheme+"://"+u.base.Host+"/")
+		for _, address := range upstream.Vendors {
+			u.IsVendors = u.IsVendors || strings.HasPrefix(address+"/", u.Base.Scheme+"://"+u.Base.Host+"/")
 		}
 	}
 	return errors.Join(errs...)

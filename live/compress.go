@@ -16,9 +16,15 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/live/count"
+	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/messages"
+	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -76,7 +82,7 @@ func questionOf(body []byte) (*question, error) {
 	case "ccr":
 		q.recalls = true
 	default:
-		return nil, fmt.Errorf("config.mode: %q is none of ccr, lossy_inline, lossless_then_lossy; omit it", clip(c.Mode))
+		return nil, fmt.Errorf("config.mode: %q is none of ccr, lossy_inline, lossless_then_lossy; omit it", plain.Clip(c.Mode))
 	}
 	for _, n := range []struct {
 		name string
@@ -220,15 +226,15 @@ func (g *Gateway) jsonBody(w http.ResponseWriter, r *http.Request, s *settings, 
 	b, leave, err := g.takeBody(r, s, t)
 	switch {
 	case err != nil:
-		compressFault(w, http.StatusBadRequest, invalidRequest, "the request could not be read: "+reason(err))
-	case b.rest != nil:
+		compressFault(w, http.StatusBadRequest, invalidRequest, "the request could not be read: "+upstream.Reason(err))
+	case b.Rest != nil:
 		compressFault(w, http.StatusRequestEntityTooLarge, invalidRequest, "the body has more than "+strconv.FormatInt(s.MaxBody, 10)+" bytes (serve.max_body)")
-	case b.decoded == nil:
+	case b.Decoded == nil:
 		compressFault(w, http.StatusUnsupportedMediaType, invalidRequest, "the Content-Encoding is unknown, or does not fit the body; use none, gzip or zstd")
-	case !json.Valid(b.decoded) || !rawjson.IsObject(bytes.TrimSpace(b.decoded)):
+	case !json.Valid(b.Decoded) || !rawjson.IsObject(bytes.TrimSpace(b.Decoded)):
 		compressFault(w, http.StatusBadRequest, invalidRequest, "the body is not a JSON object")
 	default:
-		return bytes.TrimSpace(b.decoded), leave
+		return bytes.TrimSpace(b.Decoded), leave
 	}
 	return nil, leave
 }
@@ -305,14 +311,14 @@ func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, 
 		compressFault(w, http.StatusBadRequest, invalidRequest, err.Error())
 		return nil
 	}
-	g.stats.add(func(s *Stats) { s.Requests++ })
+	g.stats.Add(func(s *stats.Stats) { s.Requests++ })
 	var answer *compressed
 	err = g.safely("compress", func() (err error) {
 		answer, err = x.compress(r, q)
 		return err
 	})
 	if x.claim != nil {
-		x.claim.release()
+		x.claim.Release()
 	}
 	if err != nil && r.Context().Err() != nil {
 		return nil
@@ -325,16 +331,16 @@ func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, 
 			return nil
 		}
 		answer = &compressed{messages: messages, skipped: "compression_error"}
-		if errors.Is(err, errQueue) || errors.Is(err, context.DeadlineExceeded) {
+		if errors.Is(err, job.ErrQueue) || errors.Is(err, context.DeadlineExceeded) {
 			answer.skipped = "compression_timeout"
 		}
 	}
 	if answer.session = q.id; !x.altered {
-		g.stats.add(func(s *Stats) { s.Passed++ })
+		g.stats.Add(func(s *stats.Stats) { s.Passed++ })
 	}
 	for _, i := range slices.Backward(q.added) {
 		if len(answer.messages) > len(messages) {
-			n := tokensOf(answer.messages[i])
+			n := count.Tokens(answer.messages[i])
 			answer.messages = slices.Delete(answer.messages, i, i+1)
 			answer.before, answer.after = answer.before-n, answer.after-n
 		}
@@ -369,7 +375,7 @@ func (q *question) complete(messages []wire.Message) [][]byte {
 
 // compress fills x, and returns the messages to send in place of the request's.
 func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
-	own := rawOf(x.r.Messages)
+	own := messages.Raw(x.r.Messages)
 	switch {
 	case x.s.Observe:
 		return &compressed{messages: own, skipped: "observe"}, nil
@@ -411,8 +417,8 @@ func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
 	x.session = q.session
 	x.reads = x.readerOf(x.s, x.t)
 	x.recalls = q.recalls && x.reads != "" && !x.s.Recall.NoMCP
-	session := x.sessions.of(x.key, x.start)
-	if err := x.reach(r.Context(), session); err != nil {
+	session := x.sessions.Of(x.key, x.start)
+	if err := x.sessions.Reach(r.Context(), session, x.r, x.rolling); err != nil {
 		return nil, err
 	}
 	if err := x.take(r.Context(), session); err != nil {
@@ -420,8 +426,8 @@ func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
 	}
 	// The state is stored now, because the usage, which would store it later, may never be reported.
 	x.durable = true
-	before := x.claim.state.Rolling
-	if x.plan = x.planOf(x.claim.state); x.guessed && (x.tokens > x.policy.Limit || x.check(&x.plan) != nil) {
+	before := x.claim.State.Rolling
+	if x.plan = x.planOf(x.claim.State); x.guessed && (x.tokens > x.policy.Limit || x.check(&x.plan) != nil) {
 		// A request that is too long is refused in any case. A broken rule means that thinking was assumed off
 		// earlier in this turn too.
 		x.r.Thinking = ""
@@ -436,12 +442,12 @@ func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
 	if x.view == nil { // any other answer would be refused
 		x.view = own
 	}
-	a := &compressed{messages: x.view, before: x.claim.state.Estimate(x.original), after: x.tokens}
+	a := &compressed{messages: x.view, before: x.claim.State.Estimate(x.original), after: x.tokens}
 	if x.next == nil {
 		for a.replayed < min(len(before), len(x.rolling)) && before[a.replayed] == x.rolling[a.replayed] {
 			a.replayed++
 		}
-		if e := x.claim.state.Epoch; e != nil && a.replayed >= e.Cut {
+		if e := x.claim.State.Epoch; e != nil && a.replayed >= e.Cut {
 			a.replayed += len(e.Block) - e.Cut
 		}
 		a.replayed = min(a.replayed, len(x.view))

@@ -5,150 +5,55 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/epoch"
+	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/lineage"
-	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/live/messages"
+	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/secret"
 )
 
-// A user's requests for a running conversation are stored in a record of its own, a control, next to the records of its
-// lineages. A [Desk] writes the control, and the gateway that receives the conversation's next request reads it. So
-// orders survive a restart, and any gateway with the store can carry them out.
-
-// An Order is a user's request to change a conversation together with its next request to the vendor.
-type Order struct {
-	Number int       `json:"number"` // counts the orders of the conversation, from 1
-	Do     string    `json:"do"`     // [OrderNow] or [OrderUndo]
-	Time   time.Time `json:"time"`
-
-	// For [OrderNow]: the profile, or the only provider of the chain, and the target size in tokens of the request or
-	// percent of the window. Empty and 0 mean the gateway's own choice.
-	Profile  string  `json:"profile,omitempty"`
-	Provider string  `json:"provider,omitempty"`
-	Tokens   int     `json:"tokens,omitempty"`
-	Percent  float64 `json:"percent,omitempty"`
-
-	Waits string `json:"waits,omitempty"` // why the order must wait for another request; empty if it need not
-
-	Done    time.Time `json:"done,omitzero"`
-	Result  string    `json:"result,omitempty"` // why the order had no effect; empty if it had one
-	Before  int       `json:"before,omitempty"` // tokens of the request before and after the order
-	After   int       `json:"after,omitempty"`
-	Changed bool      `json:"changed"` // whether the order changed the messages that are sent
-}
-
-// The values of Order.Do.
-const (
-	OrderNow  = "now"  // condense
-	OrderUndo = "undo" // undo the last condensation
-)
-
-// A Protection is content that condensing must keep verbatim.
-type Protection struct {
-	Text    string `json:"text,omitempty"`    // protects all messages that contain it
-	Message int    `json:"message,omitempty"` // or protects one message, by its number from 1 in the client's history
-	At      string `json:"at,omitempty"`      // identifies that message, even if its number changes
-}
-
-// A control holds the user's settings and orders for a conversation and its branches.
-type control struct {
-	Family      string       `json:"family"`
-	Paused      bool         `json:"paused,omitempty"`
-	Protections []Protection `json:"protections,omitempty"`
-	Number      int          `json:"number,omitempty"` // of the last order
-	Order       *Order       `json:"order,omitempty"`  // waits for a request
-	Last        *Order       `json:"last,omitempty"`   // the last one carried out
-}
-
-// controlPrefix begins the ID of a control's record.
-const controlPrefix = "control:"
-
-// change applies f to the stored control of a family, and tries again, up to 8 times, if another writer was faster. It
-// returns the stored control. The error is f's or the store's.
-func change(ctx context.Context, in store.Store, key store.Key, family string, now time.Time, f func(*control) error) (*control, error) {
-	const tries = 8
-	for n := 1; ; n++ {
-		records, err := in.Load(ctx, key)
-		if err != nil {
-			return nil, err
-		}
-		r, c := &store.Record{ID: controlPrefix + family, Key: key}, &control{}
-		for i := range records {
-			if records[i].ID == r.ID && !records[i].Damaged && json.Unmarshal(records[i].Data, c) == nil {
-				r = &records[i]
-			}
-		}
-		c.Family = family
-		if err := f(c); err != nil {
-			return nil, err
-		}
-		if r.Data, err = json.Marshal(c); err != nil {
-			return nil, err
-		}
-		r.Updated = now
-		if err = in.Save(ctx, r); !errors.Is(err, store.ErrConflict) || n == tries {
-			return c, err
-		}
-	}
-}
-
-// control returns the user's control of the conversation; never nil.
-func (x *exchange) control() *control {
-	c := x.claim
-	if c == nil || c.state == nil || c.state.Family == "" {
-		return &control{}
-	}
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
-	if found := c.session.controls[c.state.Family]; found != nil {
-		return found
-	}
-	return &control{}
-}
-
 // order returns the waiting order of the kind do that this request must carry out, or nil. A request that leaves the
 // branch, such as a side question, carries out no order.
-func (x *exchange) order(do string) *Order {
+func (x *exchange) order(do string) *session.Order {
 	c := x.claim
-	o := x.control().Order
-	if o == nil || o.Do != do || o.Number <= c.state.Orders || c.unread || x.s.Observe || c.kind != lineage.Continue && c.kind != lineage.Rewind {
+	o := x.claim.Control().Order
+	if o == nil || o.Do != do || o.Number <= c.State.Orders || c.Unread || x.s.Observe || c.Kind != lineage.Continue && c.Kind != lineage.Rewind {
 		return nil
 	}
 	return o
 }
 
 // paused reports whether the user has paused all epochs except those without which the vendor refuses a request.
-func (x *exchange) paused() bool { return x.control().Paused }
+func (x *exchange) paused() bool { return x.claim.Control().Paused }
 
 // obeyed notes that an order was carried out, or else, in result, why it had no effect.
-func (x *exchange) obeyed(o *Order, result string) {
+func (x *exchange) obeyed(o *session.Order, result string) {
 	done := *o
 	done.Waits, done.Done, done.Result, done.Before = "", x.start, result, x.tokens
 	x.obeys = &done
 }
 
 // dropped notes that an order is given up, and why.
-func (x *exchange) dropped(o *Order, why string) {
+func (x *exchange) dropped(o *session.Order, why string) {
 	x.obeyed(o, why)
 	x.obeys.After = x.tokens
-	x.claim.state.Orders, x.durable = o.Number, true
+	x.claim.State.Orders, x.durable = o.Number, true
 }
 
 // waits notes why an order has to wait for another request.
-func (x *exchange) waits(o *Order, why string) {
+func (x *exchange) waits(o *session.Order, why string) {
 	if o.Waits != why {
 		waiting := *o
 		waiting.Waits = why
@@ -164,7 +69,7 @@ func (x *exchange) reportOrder(ctx context.Context) {
 		return
 	}
 	c := x.claim
-	known, err := change(ctx, x.store, c.session.key, c.state.Family, x.start, func(all *control) error {
+	known, err := session.Change(ctx, x.store, c.Session.Key, c.State.Family, x.start, func(all *session.Control) error {
 		same := all.Order != nil && all.Order.Number == o.Number
 		switch {
 		case !o.Done.IsZero():
@@ -181,29 +86,20 @@ func (x *exchange) reportOrder(ctx context.Context) {
 		x.fault("order", err)
 		return
 	}
-	c.session.mu.Lock()
-	c.session.addControl(known)
-	c.session.mu.Unlock()
+	c.SetControl(known)
 	if !o.Done.IsZero() {
 		x.s.Logger.InfoContext(ctx, "order", "do", o.Do, "changed", o.Changed, "before", o.Before, "after", o.After, "result", o.Result)
 	}
 }
 
-func (s *session) addControl(c *control) {
-	if s.controls == nil {
-		s.controls = map[string]*control{}
-	}
-	s.controls[c.Family] = c
-}
-
 // undoIfAsked undoes the last epoch if the user ordered that, and reports whether it did.
 func (x *exchange) undoIfAsked() (bool, error) {
-	o := x.order(OrderUndo)
+	o := x.order(session.OrderUndo)
 	if o == nil {
 		return false, nil
 	}
 	c := x.claim
-	next, err := c.state.Undo(c.former(), x.r, x.rolling, x.start)
+	next, err := c.State.Undo(c.Former(), x.r, x.rolling, x.start)
 	switch {
 	case errors.Is(err, lineage.ErrNothing):
 		x.dropped(o, "there is no condensation to undo")
@@ -232,30 +128,15 @@ func (x *exchange) undoIfAsked() (bool, error) {
 	return true, nil
 }
 
-// former returns the state before the latest epoch, or nil if it is no longer in memory.
-func (c *claim) former() *lineage.State {
-	if c.state.Epoch == nil || c.state.Epoch.Over == "" {
-		return nil
-	}
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
-	for _, e := range c.session.entries {
-		if e.id == c.state.Epoch.Over {
-			return e.state
-		}
-	}
-	return nil
-}
-
 // wished adjusts a decision to the user's wishes. It returns the order that the decision carries out, or nil.
-func (x *exchange) wished(d epoch.Decision, overflow bool) (epoch.Decision, *Order) {
-	c, o := x.claim, x.order(OrderNow)
-	refused := overflow || c.overflowed() || x.tokens > x.policy.Window
+func (x *exchange) wished(d epoch.Decision, overflow bool) (epoch.Decision, *session.Order) {
+	c, o := x.claim, x.order(session.OrderNow)
+	refused := overflow || c.Overflowed() || x.tokens > x.policy.Window
 	switch {
 	case o != nil && d.Reason != epoch.Forced:
 		d.Reason, d.Wait, d.Turns = epoch.Asked, false, 0
 	case o != nil:
-	case x.paused() && !refused, c.state.Held && d.Reason != epoch.Forced:
+	case x.paused() && !refused, c.State.Held && d.Reason != epoch.Forced:
 		d.Reason = epoch.None
 	}
 	if o != nil {
@@ -268,7 +149,7 @@ func (x *exchange) wished(d epoch.Decision, overflow bool) (epoch.Decision, *Ord
 
 // hostFor returns the host for an order: one with only the order's provider, or the gateway's own. The caller must call
 // leave when done.
-func (x *exchange) hostFor(ctx context.Context, o *Order) (host *condense.Host, leave func() error, err error) {
+func (x *exchange) hostFor(ctx context.Context, o *session.Order) (host *condense.Host, leave func() error, err error) {
 	none := func() error { return nil }
 	if o.Provider == "" {
 		return x.host, none, nil
@@ -286,78 +167,45 @@ func (x *exchange) hostFor(ctx context.Context, o *Order) (host *condense.Host, 
 }
 
 // orderedJob returns the job that carries out an order to condense.
-func (x *exchange) orderedJob(d epoch.Decision, o *Order, overflow bool) *job {
+func (x *exchange) orderedJob(d epoch.Decision, o *session.Order, overflow bool) *job.Job {
 	j := x.job(d, overflow)
-	j.order = o.Number
+	j.Order = o.Number
 	if o.Profile != "" {
-		j.turn.Profile, j.turn.Mode = o.Profile, ""
+		j.Turn.Profile, j.Turn.Mode = o.Profile, ""
 	}
 	return j
 }
 
 // obey condenses as an order asks. If that needs a language model, it runs in the background and a later request uses
 // the result: then the error is [errAsks].
-func (x *exchange) obey(ctx context.Context, j *job, o *Order) (*prepared, error) {
+func (x *exchange) obey(ctx context.Context, j *job.Job, o *session.Order) (*job.Prepared, error) {
 	if o.Profile != "" && !slices.Contains(x.host.Config().Profiles(), o.Profile) {
-		return nil, fmt.Errorf("this gateway has no profile %q", clip(o.Profile))
+		return nil, fmt.Errorf("this gateway has no profile %q", plain.Clip(o.Profile))
 	}
 	host, leave, err := x.hostFor(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	p, err := x.nextTurn(ctx, func(ctx context.Context) (*prepared, error) { return j.run(ctx, host, inline) })
-	if !errors.Is(err, errAsks) {
+	p, err := x.runner.NextTurn(ctx, j, func(ctx context.Context) (*job.Prepared, error) { return j.Run(ctx, host, job.Inline) })
+	if !errors.Is(err, job.ErrAsks) {
 		return p, errors.Join(err, leave())
 	}
 	if !x.mayAsk() {
 		return nil, errors.Join(errors.New("the limit of condensations by a language model is reached"), leave())
 	}
-	started := x.prepareWith(j, func(ctx context.Context) (*prepared, error) { //nolint:contextcheck // it outlives the request
-		p, err := j.run(ctx, host, whole)
+	started := x.prepareWith(j, func(ctx context.Context) (*job.Prepared, error) { //nolint:contextcheck // it outlives the request
+		p, err := j.Run(ctx, host, job.Whole)
 		return p, errors.Join(err, leave())
 	})
 	if !started {
-		return nil, errors.Join(errAsks, leave())
+		return nil, errors.Join(job.ErrAsks, leave())
 	}
-	return nil, errAsks
-}
-
-// A failure is the reason why the background condensation for an order failed.
-type failure struct {
-	order int
-	why   string
-}
-
-// failure returns why the background condensation for the order failed; empty if it did not.
-func (c *claim) failure(o *Order) string {
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
-	if c.failed.order == o.Number {
-		return c.failed.why
-	}
-	return ""
-}
-
-// unordered drops a prepared condensation that was not made for the order.
-func (c *claim) unordered(o *Order) {
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
-	if c.prepared != nil && c.prepared.order != o.Number {
-		c.prepared = nil
-	}
-}
-
-// reasonOf returns, as one line, why a condensation that was ordered had no result.
-func reasonOf(err error) string {
-	if errors.Is(err, errNotDue) {
-		return shown(strings.TrimPrefix(err.Error(), errNotDue.Error()+": "))
-	}
-	return shown(err.Error())
+	return nil, job.ErrAsks
 }
 
 // protected returns the request's pins combined with the user's protections.
-func (x *exchange) protected() pins {
-	all := x.control().Protections
+func (x *exchange) protected() job.Pins {
+	all := x.claim.Control().Protections
 	if len(all) == 0 {
 		return x.pins
 	}
@@ -373,7 +221,7 @@ func (x *exchange) protected() pins {
 		if at < 0 {
 			continue // the client went back to a point before the message
 		}
-		doc, err := document(x.r.API, [][]byte{x.r.Messages[at].Raw})
+		doc, err := messages.Read(x.r.API, [][]byte{x.r.Messages[at].Raw})
 		if err != nil {
 			continue
 		}
@@ -398,17 +246,17 @@ func (x *exchange) protected() pins {
 
 // isProtected reports whether a message contains a text that the user protects, or cannot be parsed.
 func (x *exchange) isProtected(raw []byte) bool {
-	all := x.control().Protections
-	if !slices.ContainsFunc(all, func(p Protection) bool { return p.Text != "" }) {
+	all := x.claim.Control().Protections
+	if !slices.ContainsFunc(all, func(p session.Protection) bool { return p.Text != "" }) {
 		return false
 	}
-	doc, err := document(x.r.API, [][]byte{raw})
+	doc, err := messages.Read(x.r.API, [][]byte{raw})
 	if err != nil {
 		return true
 	}
 	for _, m := range doc.Journal.View() {
 		said := saidIn(m.Parts)
-		if slices.ContainsFunc(all, func(p Protection) bool { return p.Text != "" && strings.Contains(said, p.Text) }) {
+		if slices.ContainsFunc(all, func(p session.Protection) bool { return p.Text != "" && strings.Contains(said, p.Text) }) {
 			return true
 		}
 	}
@@ -454,40 +302,18 @@ func saidIn(parts []core.Part) string {
 	return b.String()
 }
 
-// An about holds a gateway's description of a conversation at its last request, apart from its state. Sizes are tokens
-// by the vendor's count, estimated.
-type about struct {
-	Agent     string  `json:"agent,omitempty"`
-	Folder    string  `json:"folder,omitempty"`
-	Title     string  `json:"title,omitempty"`
-	Profile   string  `json:"profile,omitempty"`
-	Provider  string  `json:"provider,omitempty"` // the one that made the last epoch
-	Chain     string  `json:"chain,omitempty"`    // the first provider of the chain
-	Window    int     `json:"window,omitempty"`
-	Limit     int     `json:"limit,omitempty"`
-	Threshold int     `json:"threshold,omitempty"`
-	Tokens    int     `json:"tokens,omitempty"`
-	Original  int     `json:"original,omitempty"` // size of the client's own history
-	Grows     int     `json:"grows,omitempty"`    // tokens that each answer adds
-	Input     float64 `json:"input,omitempty"`    // US dollars per token: sent, cache write, cache read; 0: not known
-	Write     float64 `json:"write,omitempty"`
-	Read      float64 `json:"read,omitempty"`
-}
-
 // describe updates the conversation's description, before its state is stored.
 func (x *exchange) describe() {
 	c := x.claim
-	a := about{}
-	c.session.mu.Lock()
-	if c.about != nil {
-		a = *c.about
+	a := session.About{}
+	if known := c.Said(); known != nil {
+		a = *known
 	}
-	c.session.mu.Unlock()
 	if a.Agent == "" {
 		a.Folder, a.Title = folderOf(x.r), titleOf(x.r)
 	}
 	a.Agent, a.Profile, a.Window, a.Limit, a.Threshold = x.agent.Name, cmp.Or(x.mode, x.profile), x.policy.Window, x.policy.Limit, x.policy.Threshold
-	a.Tokens, a.Original = x.tokens, c.state.Estimate(x.original)
+	a.Tokens, a.Original = x.tokens, c.State.Estimate(x.original)
 	f := x.facts(false)
 	a.Grows = f.Grown / f.Answers
 	if len(x.resolved.Chain) > 0 {
@@ -499,9 +325,7 @@ func (x *exchange) describe() {
 	if p, known := x.prices(x.tokens); known {
 		a.Input, a.Write, a.Read = p.input, p.write, p.read
 	}
-	c.session.mu.Lock()
-	c.about = &a
-	c.session.mu.Unlock()
+	c.Describe(a)
 }
 
 // Limits of the search for a folder or a title, and of the length of the result. Sizes are in bytes.
@@ -535,7 +359,7 @@ func titleOf(r *wire.Request) string {
 		if m.Role != "user" || len(m.Raw) > mostRead {
 			continue
 		}
-		doc, err := document(r.API, [][]byte{m.Raw})
+		doc, err := messages.Read(r.API, [][]byte{m.Raw})
 		if err != nil {
 			continue
 		}

@@ -6,21 +6,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"runtime/debug"
-	"strconv"
 	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/live/count"
+	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/payload"
+	"github.com/condensehq/condense/internal/live/session"
+	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/live/telemetry"
+	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/mcpserver"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // An exchange is a request with a conversation, and the answer to it.
@@ -36,27 +42,27 @@ type exchange struct {
 	session  string // the session ID that the client sent
 	limits
 
-	claim      *claim      // nil if the request is no turn of a conversation, or its lineage is not known
-	seen       *claim      // the lineage of a request that does not advance it
-	compacts   bool        // asks for a compaction
-	subscribed bool        // the credentials are the login of a plan
-	ofPlan     bool        // they are a plan's login, or may be
-	postponed  *postponed  // preparation that starts after the answer; nil for none
-	rolling    []wire.Hash // rolling hashes of the client's messages
+	claim      *session.Claim // nil if the request is no turn of a conversation, or its lineage is not known
+	seen       *session.Claim // the lineage of a request that does not advance it
+	compacts   bool           // asks for a compaction
+	subscribed bool           // the credentials are the login of a plan
+	ofPlan     bool           // they are a plan's login, or may be
+	postponed  *postponed     // preparation that starts after the answer; nil for none
+	rolling    []wire.Hash    // rolling hashes of the client's messages
 	plan
 	media    int    // estimated tokens of images and files, part of plan.original
 	reads    string // identity that can recall content of the request; empty if nobody can
 	recalls  bool   // this client can recall: views may have handles
 	calls    bool   // the client asks for a condensation, and waits for it
-	pins     pins
+	pins     job.Pins
 	guessed  bool // the request does not say how the model thinks, and r.Thinking is assumed
-	epoch    *Epoch
+	epoch    *stats.Epoch
 	journal  []byte         // the epoch's, for Options.Watch
 	undone   bool           // next undoes the last epoch
-	obeys    *Order         // the user's order with its outcome, still to be stored; nil if there is none
-	shadowed *job           // the epoch's job, for Options.Shadow
+	obeys    *session.Order // the user's order with its outcome, still to be stored; nil if there is none
+	shadowed *job.Job       // the epoch's job, for Options.Shadow
 	next     *lineage.State // the state after the epoch
-	made     *prepared      // the prepared condensation that next is made of
+	made     *job.Prepared  // the prepared condensation that next is made of
 	must     bool           // without the epoch, the vendor refuses the request
 	repairs  bool           // the vendor has refused the view that was sent before
 	kept     *store.Kept    // originals to store with the state; nil for none
@@ -64,9 +70,9 @@ type exchange struct {
 	lost     int  // times that another gateway decided first
 	durable  bool // the view has new content, so the state must be stored before it is sent
 
-	received []byte  // the body as it came
-	sent     []byte  // nil if the received body is sent unchanged
-	weight   *weight // of a request that is no turn of a conversation
+	received []byte          // the body as it came
+	sent     []byte          // nil if the received body is sent unchanged
+	weight   *payload.Weight // of a request that is no turn of a conversation
 	watcher  *watcher
 	status   int          // of the answer
 	free     bool         // the answer is the gateway's own
@@ -76,7 +82,7 @@ type exchange struct {
 	span     trace.Span   // of the request to the vendor
 
 	// For a conversation with the gateway's own tool. Then r is the request with the tool and the restored rounds.
-	equipped   *session         // nil if it has none
+	equipped   *session.Session // nil if it has none
 	at         wire.Hash        // rolling hash of the client's own messages
 	remembered *mcpserver.State // originals that the tool reads; nil until its first call
 }
@@ -90,27 +96,27 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			status = http.StatusRequestTimeout
 		}
-		t.refuse(w, status, "condense: the request could not be read: "+reason(err))
+		t.refuse(w, status, "condense: the request could not be read: "+upstream.Reason(err))
 		return
 	}
-	g.stats.add(func(s *Stats) { s.Requests++ })
+	g.stats.Add(func(s *stats.Stats) { s.Requests++ })
 	out := r.Clone(r.Context())
-	b.fill(out, r.Body)
-	opened, err := g.open(s, t, r.Header, b.decoded)
+	b.Fill(out, r.Body)
+	opened, err := g.open(s, t, r.Header, b.Decoded)
 	if err != nil {
 		t.refuse(w, http.StatusBadRequest, "condense: the compaction in this request cannot be opened: "+err.Error()+". Go back to before it, or begin a new session")
 		return
 	}
-	if len(opened) != len(b.decoded) || !bytes.Equal(opened, b.decoded) {
-		b.decoded = opened
-		replaceBody(out, opened)
+	if len(opened) != len(b.Decoded) || !bytes.Equal(opened, b.Decoded) {
+		b.Decoded = opened
+		payload.Replace(out, opened)
 	}
 	read := time.Now()
 	x := g.exchange(r, s, t, b)
-	g.measure(&mProcessing, time.Since(read).Seconds(), aAPI.String(t.kind()))
+	g.measure(&telemetry.Processing, time.Since(read).Seconds(), telemetry.APIKey.String(t.kind()))
 	leave() // the vendor may take long
 	if x == nil {
-		g.stats.add(func(s *Stats) { s.Passed++ })
+		g.stats.Add(func(s *stats.Stats) { s.Passed++ })
 		s.forward(w, out, t, nil)
 		return
 	}
@@ -127,12 +133,12 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 		if x.altered {
 			x.sent = x.r.With(x.view)
 		}
-		replaceBody(out, x.sent)
+		payload.Replace(out, x.sent)
 		if x.equipped != nil {
 			out.Header.Set("Accept-Encoding", "identity") // the answer is read
 		}
 	} else {
-		g.stats.add(func(s *Stats) { s.Passed++ })
+		g.stats.Add(func(s *stats.Stats) { s.Passed++ })
 	}
 	s.forward(w, out, t, &sender{x})
 }
@@ -140,36 +146,25 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 // longestNote limits the time for recording an answer after the client has disconnected.
 const longestNote = time.Minute
 
-// replaceBody gives a request an uncompressed body, and adjusts its headers.
-func replaceBody(r *http.Request, body []byte) {
-	hold(r, body)
-	r.ContentLength = int64(len(body))
-	r.TransferEncoding = nil
-	r.Header.Del("Content-Encoding")
-	if r.Header.Get("Content-Length") != "" {
-		r.Header.Set("Content-Length", strconv.Itoa(len(body)))
-	}
-}
-
 // exchange decides which messages to send in place of the request's own. It returns nil if the body is empty.
-func (g *Gateway) exchange(r *http.Request, s *settings, t *target, b *body) *exchange {
-	if len(b.raw) == 0 {
+func (g *Gateway) exchange(r *http.Request, s *settings, t *target, b *payload.Body) *exchange {
+	if len(b.Raw) == 0 {
 		return nil
 	}
-	x := &exchange{Gateway: g, s: s, t: t, start: s.Now(), received: b.decoded, weight: b.weight}
+	x := &exchange{Gateway: g, s: s, t: t, start: s.Now(), received: b.Decoded, weight: b.Weight}
 	if x.weight == nil {
-		if err := g.safely("request", func() error { return x.read(r, b.decoded) }); err != nil {
+		if err := g.safely("request", func() error { return x.read(r, b.Decoded) }); err != nil {
 			g.fault("request", err)
 			x.frozen()
 		}
 	}
-	x.media = mediaTokens(b.decoded)
+	x.media = count.Media(b.Decoded)
 	if x.claim == nil && x.seen == nil && x.weight == nil { // every request's cost is counted
-		x.weight = &weight{}
+		x.weight = &payload.Weight{}
 		if x.r == nil {
-			x.weight = weigh(b.decoded)
+			x.weight = payload.Weigh(b.Decoded)
 		}
-		x.weight.counted = tokensOf(b.decoded)
+		x.weight.Counted = count.Tokens(b.Decoded)
 	}
 	if x.r == nil {
 		x.r = &wire.Request{API: wire.API(t.api)}
@@ -179,7 +174,7 @@ func (g *Gateway) exchange(r *http.Request, s *settings, t *target, b *body) *ex
 	}
 	x.postpone()
 	if x.claim != nil {
-		x.claim.release()
+		x.claim.Release()
 	}
 	return x
 }
@@ -200,12 +195,12 @@ func (g *Gateway) fault(kind string, err error) {
 	if errors.Is(err, context.Canceled) {
 		return // the client has disconnected
 	}
-	g.stats.fault(kind)
+	g.stats.Fault(kind)
 	if errors.Is(err, store.ErrAway) {
-		g.away.begin(g, err)
+		g.sessions.Lost(err)
 		return
 	}
-	g.current.Load().Logger.Warn("a request was forwarded without what failed", "failed", kind, "err", clip(err.Error()))
+	g.current.Load().Logger.Warn("a request was forwarded without what failed", "failed", kind, "err", plain.Clip(err.Error()))
 }
 
 // mostMessages is the most messages that a request may have to be condensed. Even a window of a million tokens is full
@@ -252,7 +247,7 @@ func (x *exchange) read(r *http.Request, body []byte) error {
 	}
 	x.key = store.Key{Tenant: x.tenant(x.t.who, r.Header, request.Body), API: x.t.api, Agent: x.agent.SubAgent(r.Header), Session: x.agent.Session(r.Header, request.Session)}
 	if x.s.Observe {
-		x.key.API += observed // separate, because the vendor has not seen these views
+		x.key.API += session.Observed // separate, because the vendor has not seen these views
 	}
 	if err := x.key.Validate(); err != nil {
 		x.key.Agent, x.key.Session = "", ""
@@ -264,8 +259,8 @@ func (x *exchange) read(r *http.Request, body []byte) error {
 	if x.limits, err = x.limitsOf(x); err != nil { //nolint:contextcheck // a server is asked for its window next to the request
 		return err
 	}
-	session := x.sessions.of(x.key, x.start)
-	if err := x.reach(ctx, session); err != nil {
+	session := x.sessions.Of(x.key, x.start)
+	if err := x.sessions.Reach(ctx, session, x.r, x.rolling); err != nil {
 		return err
 	}
 	if err := x.safely("tool", func() error { return x.equip(ctx, r.Header, session) }); err != nil {
@@ -284,26 +279,26 @@ func (x *exchange) read(r *http.Request, body []byte) error {
 }
 
 // take claims the lineage of the request in x.claim.
-func (x *exchange) take(ctx context.Context, from *session) error {
-	c, err := from.claim(ctx, x.r, x.rolling)
+func (x *exchange) take(ctx context.Context, from *session.Session) error {
+	c, err := from.Claim(ctx, x.r, x.rolling)
 	if err != nil {
 		return err
 	}
-	x.claim, c.reads, c.most = c, cmp.Or(x.reads, c.reads), x.s.Recall.MaxSize
+	x.claim, c.Reads, c.Most = c, cmp.Or(x.reads, c.Reads), x.s.Recall.MaxSize
 	return nil
 }
 
 // peek plans the view of a request that does not advance its lineage: one that only counts tokens, one that asks for a
 // compaction, or the agent's own request for a summary. A summary is made of the original messages if they fit, because
 // that is best.
-func (x *exchange) peek(session *session, summary bool) error {
-	c, err := session.find(x.r, x.rolling)
+func (x *exchange) peek(session *session.Session, summary bool) error {
+	c, err := session.Find(x.r, x.rolling)
 	if err != nil {
 		return err
 	}
 	x.seen = c
-	x.plan = x.planOf(c.state)
-	if summary && x.altered && c.state.Scale(x.original) <= x.policy.Limit {
+	x.plan = x.planOf(c.State)
+	if summary && x.altered && c.State.Scale(x.original) <= x.policy.Limit {
 		originals := lineage.State{}
 		if x.caching.Bound { // thinking that the model wrote after the view is not valid with the originals
 			originals.Strip(x.r, x.rolling)
@@ -333,7 +328,7 @@ func (x *exchange) planOf(s *lineage.State) plan {
 	for i := 0; i < len(p.view) && !p.altered; i++ {
 		p.altered = !bytes.Equal(p.view[i], x.r.Messages[i].Raw)
 	}
-	p.ours = s.Count(x.r, x.rolling, tokensOf)
+	p.ours = s.Count(x.r, x.rolling, count.Tokens)
 	p.tokens = s.Estimate(p.ours)
 	p.original = p.ours
 	if p.altered {
@@ -349,7 +344,7 @@ func untouched(r *wire.Request) int {
 		if m := &r.Messages[i]; m.Tokens > 0 {
 			n += m.Tokens
 		} else {
-			n += tokensOf(m.Raw)
+			n += count.Tokens(m.Raw)
 		}
 	}
 	return n
@@ -358,17 +353,12 @@ func untouched(r *wire.Request) int {
 // frozen falls back to the view that the vendor saw last or, without one, to the client's own messages.
 func (x *exchange) frozen() {
 	x.view, x.altered, x.epoch, x.next, x.postponed, x.undone = nil, false, nil, nil, nil, false
-	if x.claim == nil || x.claim.state == nil {
+	if x.claim == nil || x.claim.State == nil {
 		return
 	}
 	err := x.safely("view", func() error {
-		x.claim.session.mu.Lock()
-		s := x.claim.entry.state
-		x.claim.session.mu.Unlock()
-		if s != nil {
-			copied := *s
-			x.claim.state = &copied
-			x.plan = x.planOf(&copied)
+		if x.claim.Frozen() {
+			x.plan = x.planOf(x.claim.State)
 		}
 		return nil
 	})
@@ -376,9 +366,6 @@ func (x *exchange) frozen() {
 		x.view, x.altered = nil, false
 	}
 }
-
-// mostLost is how often a request is decided again because another gateway stored its decision first.
-const mostLost = 3
 
 // decide plans the view of a turn, and begins an epoch if one is due. If another gateway has stored a decision about
 // the lineage in the meantime, it starts over from the stored state.
@@ -389,11 +376,11 @@ func (x *exchange) decide(ctx context.Context) error {
 			return err
 		}
 		x.lost++
-		x.claim.release()
-		if err := x.claim.session.load(ctx, x.store); err != nil {
+		x.claim.Release()
+		if err := x.claim.Session.Load(ctx, x.store); err != nil {
 			x.fault("store", err)
 		}
-		if err := x.take(ctx, x.claim.session); err != nil {
+		if err := x.take(ctx, x.claim.Session); err != nil {
 			return err
 		}
 	}
@@ -401,18 +388,18 @@ func (x *exchange) decide(ctx context.Context) error {
 
 func (x *exchange) decideOnce(ctx context.Context) error {
 	c := x.claim
-	if !c.mine { // another request of the lineage decides
-		x.plan = x.planOf(c.state)
+	if !c.Mine { // another request of the lineage decides
+		x.plan = x.planOf(c.State)
 		return nil
 	}
-	before := *c.state
+	before := *c.State
 	x.postponed = nil
 	if err := x.safely("ingest", func() error { return x.ingest(ctx) }); err != nil {
 		x.fault("ingest", err)
 		ingested := before
-		c.state, x.ingested, x.kept = &ingested, 0, nil
+		c.State, x.ingested, x.kept = &ingested, 0, nil
 	}
-	x.plan = x.planOf(c.state)
+	x.plan = x.planOf(c.State)
 	if err := x.safely("epoch", func() error { return x.epochIfDue(ctx, false) }); err != nil {
 		x.fault("epoch", err)
 	}
@@ -424,40 +411,40 @@ func (x *exchange) decideOnce(ctx context.Context) error {
 // stored too, because the next request may come to another gateway. The error wraps [store.ErrConflict] if the request
 // should be decided again.
 func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
-	c, old, based := x.claim, x.claim.entry, x.claim.based
-	c.keep = x.kept
+	c, old, based := x.claim, x.claim.Entry, x.claim.Based
+	c.Keep = x.kept
 	if x.next != nil { // the old record stays, so that a client that goes back to before the epoch finds it
-		c.entry, c.over = c.newEntry()
-		if c.over != nil && !x.undone {
-			x.next.Epoch.Over = c.over.ID
+		c.Entry, c.Over = c.NewEntry()
+		if c.Over != nil && !x.undone {
+			x.next.Epoch.Over = c.Over.ID
 		}
-		c.based, c.state = 0, x.next
+		c.Based, c.State = 0, x.next
 	}
 	err := x.check(&x.plan)
-	if err == nil && c.unread {
-		err = c.session.failure()
+	if err == nil && c.Unread {
+		err = c.Session.Failure()
 	}
 	if err == nil {
-		c.state.Sent(x.r, x.rolling, x.start)
+		c.State.Sent(x.r, x.rolling, x.start)
 		x.describe()
-		x.durable = x.durable || x.ingested > 0 || x.next != nil || !x.s.Observe && (c.state.Epoch != nil || len(c.state.Ingest) > 0 || c.state.Tool)
-		err = c.save(ctx, x.store, x.durable, x.start)
+		x.durable = x.durable || x.ingested > 0 || x.next != nil || !x.s.Observe && (c.State.Epoch != nil || len(c.State.Ingest) > 0 || c.State.Tool)
+		err = c.Save(ctx, x.store, x.durable, x.start)
 	}
 	if err == nil {
 		if x.next != nil {
-			<-old.turn
+			<-old.Turn
 		}
 		if x.epoch != nil {
 			x.announce()
 		}
 		if x.undone {
-			x.stats.add(func(s *Stats) { s.Undone++ })
+			x.stats.Add(func(s *stats.Stats) { s.Undone++ })
 		}
 		x.reportOrder(ctx)
 		return nil
 	}
 	must := x.repairs || x.epoch != nil && x.must
-	if must && (errors.Is(err, store.ErrAway) || unstored(err) && c.unread) {
+	if must && (errors.Is(err, store.ErrAway) || session.Unstored(err) && c.Unread) {
 		x.fault("commit", err)
 		x.guess(old, based, before)
 		return nil
@@ -469,46 +456,41 @@ func (x *exchange) commit(ctx context.Context, before *lineage.State) error {
 	if (full || errors.Is(err, store.ErrFull)) && x.recalls { // try again without handles, which need no originals
 		x.recalls = false
 		unchanged := *before
-		x.stats.fault("recall_full")
+		x.stats.Fault("recall_full")
 		overflow := x.epoch != nil && x.epoch.Reason == overflowed
-		c.entry, c.based, c.over, c.state, c.keep, x.kept, x.next, x.ingested, x.epoch, x.undone, x.obeys = old, based, nil, &unchanged, nil, nil, nil, 0, nil, false, nil
-		x.plan = x.planOf(c.state)
+		c.Entry, c.Based, c.Over, c.State, c.Keep, x.kept, x.next, x.ingested, x.epoch, x.undone, x.obeys = old, based, nil, &unchanged, nil, nil, nil, 0, nil, false, nil
+		x.plan = x.planOf(c.State)
 		if err := x.safely("epoch", func() error { return x.epochIfDue(ctx, overflow) }); err != nil {
 			x.fault("epoch", err)
 		}
 		return x.commit(ctx, before)
 	}
-	c.entry, c.based, c.over, c.state, c.keep, x.kept, x.next, x.ingested, x.epoch, x.durable, x.undone, x.obeys = old, based, nil, before, nil, nil, nil, 0, nil, false, false, nil
-	if errors.Is(err, store.ErrConflict) && x.lost < mostLost {
+	c.Entry, c.Based, c.Over, c.State, c.Keep, x.kept, x.next, x.ingested, x.epoch, x.durable, x.undone, x.obeys = old, based, nil, before, nil, nil, nil, 0, nil, false, false, nil
+	if errors.Is(err, store.ErrConflict) && x.lost < session.MostLost {
 		return err
 	}
 	// If r.Thinking was only assumed, the change waits until the turn is over, and no fault is logged.
 	if f := (*wire.RuleError)(nil); !x.guessed || !errors.As(err, &f) {
 		x.fault("commit", err)
 	}
-	x.plan = x.planOf(c.state)
+	x.plan = x.planOf(c.State)
 	if x.check(&x.plan) != nil {
 		x.view, x.altered = nil, false
 	}
-	if errors.Is(err, store.ErrAway) && c.entry.state == nil && answered(x.r) {
+	if errors.Is(err, store.ErrAway) && c.Entry.State == nil && session.Answered(x.r) {
 		return nil // the store, which cannot be reached, may have a state
 	}
-	c.state.Sent(x.r, x.rolling, x.start)
-	c.late(err)
-	return c.save(ctx, x.store, false, x.start)
+	c.State.Sent(x.r, x.rolling, x.start)
+	c.Late(err)
+	return c.Save(ctx, x.store, false, x.start)
 }
 
 // guess lets the view be sent although it cannot be stored, because the vendor refuses every other one. The state is
 // not remembered: the next request builds the same view again from the prepared condensation, and stores it if it can.
-func (x *exchange) guess(old *entry, based int64, before *lineage.State) {
+func (x *exchange) guess(old *session.Entry, based int64, before *lineage.State) {
 	c := x.claim
-	c.entry, c.based, c.over, c.state, c.keep = old, based, nil, before, nil
-	c.session.mu.Lock()
-	c.prepared, c.guessed = x.made, x.rolling[len(x.rolling)-1]
-	if c.unread {
-		c.session.guess = c.entry
-	}
-	c.session.mu.Unlock()
+	c.Entry, c.Based, c.Over, c.State, c.Keep = old, based, nil, before, nil
+	c.Guess(x.made, x.rolling[len(x.rolling)-1])
 	x.kept, x.next, x.epoch, x.ingested, x.undone, x.obeys = nil, nil, nil, 0, false, nil
 }
 
@@ -541,7 +523,7 @@ func (x *exchange) done(ctx context.Context) {
 		return
 	}
 	e := &Exchange{
-		Time: x.start, API: x.t.api, Tenant: x.key.Tenant, Agent: x.agent.Name, Session: x.session, Lineage: x.claim.conversation,
+		Time: x.start, API: x.t.api, Tenant: x.key.Tenant, Agent: x.agent.Name, Session: x.session, Lineage: x.claim.Conversation,
 		Model: x.r.Model, Received: x.received, Sent: x.sent, Epoch: x.epoch,
 	}
 	if e.Sent == nil {
@@ -562,9 +544,4 @@ func (x *exchange) letGo() {
 	kept := *x.r
 	kept.Body, kept.Messages, kept.System, kept.Tools = nil, nil, nil, nil
 	x.r, x.view, x.sent, x.rolling = &kept, nil, nil, nil
-}
-
-type readCloser struct {
-	io.Reader
-	io.Closer
 }

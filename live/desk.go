@@ -11,8 +11,11 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/messages"
+	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/suggest"
 )
 
@@ -37,19 +40,7 @@ func OpenDesk(ctx context.Context, address string) (*Desk, error) {
 
 // Desk returns the desk of the gateway's store. It must not be used after the gateway is closed.
 func (g *Gateway) Desk() *Desk {
-	return &Desk{store: g.store, now: g.current.Load().Now, told: g.sessions.changed}
-}
-
-// changed makes the next request of a session reload its records.
-func (s *sessions) changed(key store.Key) {
-	s.mu.Lock()
-	found := s.all[key]
-	s.mu.Unlock()
-	if found != nil {
-		found.mu.Lock()
-		found.loaded = false
-		found.mu.Unlock()
-	}
+	return &Desk{store: g.store, now: g.current.Load().Now, told: g.sessions.Changed}
 }
 
 // Close closes the store if [OpenDesk] opened it.
@@ -90,15 +81,15 @@ type Conversation struct {
 	Bound     bool      `json:"bound,omitempty"`  // the model binds its thinking to the messages before it
 	Undone    bool      `json:"undone,omitempty"` // only the window or the user can cause another epoch
 
-	LastEpoch   *LastEpoch   `json:"last_epoch,omitempty"` // nil if there was none
-	Protections []Protection `json:"protections,omitempty"`
-	Order       *Order       `json:"order,omitempty"`      // waits for the next request
-	LastOrder   *Order       `json:"last_order,omitempty"` // the last one carried out
+	LastEpoch   *LastEpoch           `json:"last_epoch,omitempty"` // nil if there was none
+	Protections []session.Protection `json:"protections,omitempty"`
+	Order       *session.Order       `json:"order,omitempty"`      // waits for the next request
+	LastOrder   *session.Order       `json:"last_order,omitempty"` // the last one carried out
 
 	key   store.Key
 	state *lineage.State
 	names []string // IDs of its branches on the pages
-	about about
+	about session.About
 }
 
 // LastEpoch describes the latest condensation of a conversation. Sizes are tokens of the request by the vendor's count,
@@ -117,9 +108,9 @@ const mostListed = 2000
 // Conversations returns the conversations used since a time, the latest first, at most mostListed records of each API.
 // The error is the store's.
 func (d *Desk) Conversations(ctx context.Context, since time.Time) ([]*Conversation, error) {
-	byFamily, controls := map[string]*Conversation{}, map[string]*control{}
+	byFamily, controls := map[string]*Conversation{}, map[string]*session.Control{}
 	for _, api := range []wire.API{wire.Messages, wire.Chat, wire.Responses} {
-		for _, name := range []string{string(api), string(api) + observed} {
+		for _, name := range []string{string(api), string(api) + session.Observed} {
 			records, err := d.store.Since(ctx, name, since, mostListed)
 			if err != nil {
 				return nil, err
@@ -159,9 +150,9 @@ func (d *Desk) controlled(ctx context.Context, c *Conversation) error {
 	if err != nil {
 		return err
 	}
-	controls := map[string]*control{}
+	controls := map[string]*session.Control{}
 	for i := range records {
-		if strings.HasPrefix(records[i].ID, controlPrefix) {
+		if strings.HasPrefix(records[i].ID, session.ControlPrefix) {
 			conversationOf(&records[i], controls)
 		}
 	}
@@ -171,29 +162,26 @@ func (d *Desk) controlled(ctx context.Context, c *Conversation) error {
 	return nil
 }
 
-// observed is appended to the API in the keys of conversations that were only observed.
-const observed = ".observe"
-
 // conversationOf reads the record of a lineage; it returns nil for records of other kinds. It adds controls to
 // controls, by family.
-func conversationOf(r *store.Record, controls map[string]*control) *Conversation {
+func conversationOf(r *store.Record, controls map[string]*session.Control) *Conversation {
 	switch {
-	case r.Damaged, isAside(r.ID):
+	case r.Damaged, session.OfTool(r.ID):
 		return nil
-	case strings.HasPrefix(r.ID, controlPrefix):
-		if c := (&control{}); json.Unmarshal(r.Data, c) == nil {
+	case strings.HasPrefix(r.ID, session.ControlPrefix):
+		if c := (&session.Control{}); json.Unmarshal(r.Data, c) == nil {
 			controls[c.Family] = c
 		}
 		return nil
 	}
-	data := stored{State: &lineage.State{}}
+	data := session.Stored{State: &lineage.State{}}
 	if json.Unmarshal(r.Data, &data) != nil || data.State == nil || data.Conversation == "" || len(data.Rolling) == 0 {
 		return nil
 	}
 	data.ID = r.ID
 	c := &Conversation{
-		ID: cmp.Or(data.Family, data.Conversation), API: strings.TrimSuffix(r.Key.API, observed), SubAgent: r.Key.Agent, Model: data.Model, Last: data.Last,
-		Messages: len(data.Rolling), Condensed: data.Condensed(), Observed: strings.HasSuffix(r.Key.API, observed), Undone: data.Held, Bound: data.Bound,
+		ID: cmp.Or(data.Family, data.Conversation), API: strings.TrimSuffix(r.Key.API, session.Observed), SubAgent: r.Key.Agent, Model: data.Model, Last: data.Last,
+		Messages: len(data.Rolling), Condensed: data.Condensed(), Observed: strings.HasSuffix(r.Key.API, session.Observed), Undone: data.Held, Bound: data.Bound,
 		key: r.Key, state: data.State, names: []string{data.Conversation},
 	}
 	if !strings.HasPrefix(r.Key.Session, "opening:") {
@@ -228,7 +216,7 @@ func (c *Conversation) due() {
 	if c.about.Grows > 0 {
 		c.DueIn = max(1, (at-c.Size+c.about.Grows-1)/c.about.Grows)
 	}
-	if c.Order != nil && c.Order.Do == OrderNow {
+	if c.Order != nil && c.Order.Do == session.OrderNow {
 		c.DueIn = 1
 	}
 }
@@ -254,11 +242,11 @@ func Find(all []*Conversation, id string) (*Conversation, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return nil, fmt.Errorf("%w: %d begin with %q: %s", ErrUnknown, len(found), clip(id), named(found))
+		return nil, fmt.Errorf("%w: %d begin with %q: %s", ErrUnknown, len(found), plain.Clip(id), named(found))
 	case len(all) == 0:
-		return nil, fmt.Errorf("%w %q: there is none", ErrUnknown, clip(id))
+		return nil, fmt.Errorf("%w %q: there is none", ErrUnknown, plain.Clip(id))
 	}
-	return nil, fmt.Errorf("%w %q%s; there are %s", ErrUnknown, clip(id), suggest.DidYouMean(strings.ToLower(id), ids), named(all))
+	return nil, fmt.Errorf("%w %q%s; there are %s", ErrUnknown, plain.Clip(id), suggest.DidYouMean(strings.ToLower(id), ids), named(all))
 }
 
 // named lists up to five conversations for a message.
@@ -286,11 +274,11 @@ func (c *Conversation) Short() string {
 
 // change applies f to the stored control of a conversation, and updates c. The error is f's, the store's, or that the
 // conversation is only observed.
-func (d *Desk) change(ctx context.Context, c *Conversation, f func(*control) error) error {
+func (d *Desk) change(ctx context.Context, c *Conversation, f func(*session.Control) error) error {
 	if c.Observed {
 		return errors.New("this gateway only observes the conversation (serve.observe): nothing of it can be changed")
 	}
-	asked, err := change(ctx, d.store, c.key, c.ID, d.now(), f)
+	asked, err := session.Change(ctx, d.store, c.key, c.ID, d.now(), f)
 	if err != nil {
 		return err
 	}
@@ -302,23 +290,15 @@ func (d *Desk) change(ctx context.Context, c *Conversation, f func(*control) err
 
 // Now orders a condensation before the next request, with the profile, provider and target of o. It replaces an order
 // that still waits. The error says if the target is not valid.
-func (d *Desk) Now(ctx context.Context, c *Conversation, o Order) error {
+func (d *Desk) Now(ctx context.Context, c *Conversation, o session.Order) error {
 	switch {
 	case o.Tokens < 0 || o.Percent < 0 || o.Percent >= 100 || o.Tokens > 0 && o.Percent > 0:
 		return errors.New("the target is a number of tokens, or percent of the window below 100")
 	case o.Tokens > 0 && c.Window > 0 && o.Tokens >= c.Window:
 		return fmt.Errorf("the target is %d tokens, and the window has %d", o.Tokens, c.Window)
 	}
-	o = Order{Do: OrderNow, Profile: o.Profile, Provider: o.Provider, Tokens: o.Tokens, Percent: o.Percent}
-	return d.change(ctx, c, func(all *control) error { return all.put(&o, d.now()) })
-}
-
-// put makes o the waiting order, with the next number.
-func (c *control) put(o *Order, now time.Time) error {
-	c.Number++
-	o.Number, o.Time = c.Number, now
-	c.Order = o
-	return nil
+	o = session.Order{Do: session.OrderNow, Profile: o.Profile, Provider: o.Provider, Tokens: o.Tokens, Percent: o.Percent}
+	return d.change(ctx, c, func(all *session.Control) error { return all.Put(&o, d.now()) })
 }
 
 // An UndoPlan describes the consequences of undoing the last epoch. Sizes are tokens and costs US dollars, both
@@ -367,12 +347,12 @@ func (d *Desk) Undo(ctx context.Context, c *Conversation) error {
 	if _, err := d.PlanUndo(c); err != nil {
 		return err
 	}
-	return d.change(ctx, c, func(all *control) error { return all.put(&Order{Do: OrderUndo}, d.now()) })
+	return d.change(ctx, c, func(all *session.Control) error { return all.Put(&session.Order{Do: session.OrderUndo}, d.now()) })
 }
 
 // Pause stops all epochs except those without which the vendor refuses a request; on = false resumes them.
 func (d *Desk) Pause(ctx context.Context, c *Conversation, on bool) error {
-	return d.change(ctx, c, func(all *control) error { all.Paused = on; return nil })
+	return d.change(ctx, c, func(all *session.Control) error { all.Paused = on; return nil })
 }
 
 // mostProtections limits the protections of a conversation. Texts have shortestText to longestText bytes: a shorter one
@@ -385,7 +365,7 @@ const (
 
 // Protect keeps content verbatim in all later epochs: the messages that contain a text, or the message with a number.
 // on = false ends the protection. Content that is condensed already stays condensed. The error says if p is not valid.
-func (d *Desk) Protect(ctx context.Context, c *Conversation, p Protection, on bool) error {
+func (d *Desk) Protect(ctx context.Context, c *Conversation, p session.Protection, on bool) error {
 	p.At = ""
 	switch {
 	case (p.Text == "") == (p.Message == 0):
@@ -400,8 +380,8 @@ func (d *Desk) Protect(ctx context.Context, c *Conversation, p Protection, on bo
 	if on && c.Condensed && p.Message != 0 && p.Message <= c.state.Epoch.Cut {
 		return fmt.Errorf("message %d is among the first %d, which are condensed already: undo that first, or protect a text of what is left", p.Message, c.state.Epoch.Cut)
 	}
-	return d.change(ctx, c, func(all *control) error {
-		same := func(o Protection) bool { return o.Text == p.Text && (o.At == p.At || p.Text != "") }
+	return d.change(ctx, c, func(all *session.Control) error {
+		same := func(o session.Protection) bool { return o.Text == p.Text && (o.At == p.At || p.Text != "") }
 		known := slices.ContainsFunc(all.Protections, same)
 		switch {
 		case !on && !known:
@@ -481,14 +461,14 @@ func (d *Desk) Show(ctx context.Context, c *Conversation) (*View, error) {
 
 // add appends a message to the view.
 func (v *View) add(api wire.API, raw []byte, as Shown) error {
-	doc, err := document(api, [][]byte{raw})
+	doc, err := messages.Read(api, [][]byte{raw})
 	if err != nil {
 		return err
 	}
 	for _, m := range doc.Journal.View() {
 		one := as
 		one.Role, one.Text = string(m.Role), strings.TrimSpace(saidIn(m.Parts))
-		one.Protected = slices.ContainsFunc(v.Conversation.Protections, func(p Protection) bool { return p.Text != "" && strings.Contains(one.Text, p.Text) })
+		one.Protected = slices.ContainsFunc(v.Conversation.Protections, func(p session.Protection) bool { return p.Text != "" && strings.Contains(one.Text, p.Text) })
 		v.Messages = append(v.Messages, one)
 	}
 	return nil

@@ -9,14 +9,18 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/condensehq/condense/internal/epoch"
+	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/session"
+	"github.com/condensehq/condense/internal/live/stats"
+	"github.com/condensehq/condense/internal/live/telemetry"
 )
 
 // An occasion is a reason to begin an epoch with a request.
 type occasion struct {
 	decision epoch.Decision
-	order    *Order // nil unless the user has ordered the epoch
-	overflow bool   // the vendor has just refused the request
+	order    *session.Order // nil unless the user has ordered the epoch
+	overflow bool           // the vendor has just refused the request
 	began    time.Time
 }
 
@@ -48,21 +52,21 @@ func (x *exchange) occasion(ctx context.Context, overflow bool) (*occasion, erro
 	}
 	d, order := x.wished(x.due(ctx, overflow), overflow)
 	if d.Reason == epoch.None {
-		if !x.paused() && !c.state.Held {
+		if !x.paused() && !c.State.Held {
 			x.prepareEarly(d) //nolint:contextcheck // it outlives the request
 		}
 		return nil, nil
 	}
-	x.must = overflow || c.overflowed() || x.tokens > x.policy.Window
-	if x.away.now() && !x.must {
+	x.must = overflow || c.Overflowed() || x.tokens > x.policy.Window
+	if x.sessions.Outage.Now() && !x.must {
 		return nil, nil // the epoch could not be stored, and a retry must be sent the same bytes
 	}
 	if order != nil {
-		if why := c.failure(order); why != "" {
+		if why := c.Failure(order); why != "" {
 			x.dropped(order, why)
 			return nil, nil
 		}
-		c.unordered(order)
+		c.Unordered(order)
 	}
 	return &occasion{decision: d, order: order, overflow: overflow, began: time.Now()}, nil
 }
@@ -70,7 +74,7 @@ func (x *exchange) occasion(ctx context.Context, overflow bool) (*occasion, erro
 // beginEpoch makes the condensation for an occasion the view of the request. again reports that another attempt should
 // follow.
 func (x *exchange) beginEpoch(ctx context.Context, o *occasion) (again bool, err error) {
-	ctx, span := x.telemetry.tracer.Start(ctx, "condense", trace.WithAttributes(aReason.String(string(o.decision.Reason)), aMode.String(cmp.Or(x.mode, x.profile))))
+	ctx, span := x.telemetry.Tracer.Start(ctx, "condense", trace.WithAttributes(telemetry.ReasonKey.String(string(o.decision.Reason)), telemetry.ModeKey.String(cmp.Or(x.mode, x.profile))))
 	defer span.End()
 	if x.recalls {
 		n, err := x.store.KeptBytes(ctx)
@@ -79,8 +83,8 @@ func (x *exchange) beginEpoch(ctx context.Context, o *occasion) (again bool, err
 	if o.forced() && !x.s.Observe {
 		x.awaitPrepared(ctx)
 	}
-	p := x.claim.takePrepared(x.rolling, o.forced())
-	if p != nil && (p.handles && !x.recalls || p == x.made) { // the vendor has just refused this condensation
+	p := x.claim.TakePrepared(x.rolling, o.forced())
+	if p != nil && (p.Handles && !x.recalls || p == x.made) { // the vendor has just refused this condensation
 		p = nil
 	}
 	taken := p != nil
@@ -121,9 +125,9 @@ func (x *exchange) beginEpoch(ctx context.Context, o *occasion) (again bool, err
 
 // condensation makes the condensation that an occasion needs now. It returns nil if it is prepared in the background
 // instead, or would be useless.
-func (x *exchange) condensation(ctx context.Context, o *occasion) (*prepared, error) {
+func (x *exchange) condensation(ctx context.Context, o *occasion) (*job.Prepared, error) {
 	if x.s.Observe || !o.forced() && !x.calls && o.order == nil {
-		x.prepare(o.decision, whole, o.overflow) //nolint:contextcheck // it outlives the request
+		x.prepare(o.decision, job.Whole, o.overflow) //nolint:contextcheck // it outlives the request
 		return nil, nil
 	}
 	if o.order != nil {
@@ -136,14 +140,14 @@ func (x *exchange) condensation(ctx context.Context, o *occasion) (*prepared, er
 	if o.order == nil {
 		x.compareLater(j)
 	}
-	p, err := x.inTurn(ctx, j, o.forced())
+	p, err := x.runner.InTurn(ctx, j, o.forced())
 	switch {
-	case errors.Is(err, errAsks), errors.Is(err, errQueue):
-		x.prepare(o.decision, whole, o.overflow) //nolint:contextcheck // it outlives the request
+	case errors.Is(err, job.ErrAsks), errors.Is(err, job.ErrQueue):
+		x.prepare(o.decision, job.Whole, o.overflow) //nolint:contextcheck // it outlives the request
 		return nil, nil
 	case err != nil:
-		x.claim.tried(x.policy.RetryAfter(x.tokens))
-		if errors.Is(err, errNotDue) {
+		x.claim.Tried(x.policy.RetryAfter(x.tokens))
+		if errors.Is(err, job.ErrNotDue) {
 			return nil, nil
 		}
 		return nil, err
@@ -152,74 +156,74 @@ func (x *exchange) condensation(ctx context.Context, o *occasion) (*prepared, er
 }
 
 // compareLater has the profiles of [Options.Shadow], if any, condense the same job for comparison.
-func (x *exchange) compareLater(j *job) {
+func (x *exchange) compareLater(j *job.Job) {
 	if x.s.Watch != nil && len(x.s.Shadow) > 0 {
 		x.shadowed = j
 	}
 }
 
 // ordered makes a condensation ordered by the user. It returns nil if that is postponed or impossible.
-func (x *exchange) ordered(ctx context.Context, o *occasion) (*prepared, error) {
+func (x *exchange) ordered(ctx context.Context, o *occasion) (*job.Prepared, error) {
 	p, err := x.obey(ctx, x.orderedJob(o.decision, o.order, o.overflow), o.order)
 	switch {
 	case err == nil:
 		return p, nil
-	case errors.Is(err, errAsks):
+	case errors.Is(err, job.ErrAsks):
 		x.waits(o.order, "a language model works at it")
 	case ctx.Err() != nil:
 		return nil, err
 	default:
-		x.dropped(o.order, reasonOf(err))
+		x.dropped(o.order, job.ReasonOf(err))
 	}
 	return nil, nil
 }
 
 // frozenBy returns the state of the epoch that begins with condensation p; nil if it cannot begin with this request.
-func (x *exchange) frozenBy(p *prepared, o *occasion) (*lineage.State, error) {
-	c := lineage.Condensed{Basis: p.basis, After: p.after, Forced: o.forced(), Decision: o.decision}
-	next, err := x.claim.state.Freeze(x.r, x.rolling, c, x.start)
+func (x *exchange) frozenBy(p *job.Prepared, o *occasion) (*lineage.State, error) {
+	c := lineage.Condensed{Basis: p.Basis, After: p.After, Forced: o.forced(), Decision: o.decision}
+	next, err := x.claim.State.Freeze(x.r, x.rolling, c, x.start)
 	switch {
 	case err == nil:
 		next.Held = false
 		return next, nil
 	case errors.Is(err, lineage.ErrRound): // it can begin after the turn
-		x.claim.tried(x.policy.RetryAfter(x.tokens))
+		x.claim.Tried(x.policy.RetryAfter(x.tokens))
 		if o.order != nil {
 			x.waits(o.order, "the model thinks in this turn: it can be had when the turn is over")
 		}
 		return nil, nil
 	case o.order != nil:
-		x.useless(o, reasonOf(err))
+		x.useless(o, job.ReasonOf(err))
 		return nil, nil
 	}
-	x.claim.tried(x.policy.RetryAfter(x.tokens))
+	x.claim.Tried(x.policy.RetryAfter(x.tokens))
 	return nil, err
 }
 
 // useless records that another attempt at this size is pointless, and tells the user if they ordered it.
 func (x *exchange) useless(o *occasion, why string) {
-	x.claim.tried(x.policy.RetryAfter(x.tokens))
+	x.claim.Tried(x.policy.RetryAfter(x.tokens))
 	if o.order != nil {
 		x.dropped(o.order, why)
 	}
 }
 
 // adopt makes a trial the plan of the request.
-func (x *exchange) adopt(o *occasion, p *prepared, next *lineage.State, trial plan) {
+func (x *exchange) adopt(o *occasion, p *job.Prepared, next *lineage.State, trial plan) {
 	before := x.tokens
 	x.plan = trial
-	if o.order != nil && o.order.Number == p.order {
+	if o.order != nil && o.order.Number == p.Order {
 		x.obeyed(o.order, "")
 		x.obeys.Before, x.obeys.After, x.obeys.Changed, next.Orders = before, x.tokens, true, o.order.Number
 	}
-	x.passes.add(p.passes)
+	x.passes.add(p.Passes)
 	predicted := *next.Epoch // the chain did its best, so its result is the prediction
 	predicted.After, next.Epoch = x.tokens, &predicted
-	x.next, x.journal, x.made = next, p.journal, p
-	x.epoch = &Epoch{
-		Time: x.start, Agent: x.agent.Name, Model: x.r.Model, Lineage: x.claim.conversation, Reason: string(o.decision.Reason),
+	x.next, x.journal, x.made = next, p.Journal, p
+	x.epoch = &stats.Epoch{
+		Time: x.start, Agent: x.agent.Name, Model: x.r.Model, Lineage: x.claim.Conversation, Reason: string(o.decision.Reason),
 		Before: before, After: x.tokens, Turns: o.decision.Turns, Millis: float64(time.Since(o.began).Microseconds()) / 1000, Observed: x.s.Observe,
-		Provider: p.maker.provider, Outcome: p.maker.outcome, Fallback: p.maker.cause != "", Cause: p.maker.cause,
+		Provider: p.Maker.Provider, Outcome: p.Maker.Outcome, Fallback: p.Maker.Cause != "", Cause: p.Maker.Cause,
 	}
 	if o.overflow {
 		x.epoch.Reason = overflowed
@@ -228,8 +232,8 @@ func (x *exchange) adopt(o *occasion, p *prepared, next *lineage.State, trial pl
 
 // facts returns the numbers on which the decision about an epoch rests.
 func (x *exchange) facts(overflow bool) epoch.Facts {
-	f := x.claim.state.Facts(x.r, x.ours, x.start)
-	f.Overflow, f.Retry = overflow || x.claim.overflowed(), x.claim.triedAt()
+	f := x.claim.State.Facts(x.r, x.ours, x.start)
+	f.Overflow, f.Retry = overflow || x.claim.Overflowed(), x.claim.TriedAt()
 	f.Cache.Write, f.Cache.Read = x.caching.Prices(x.r.TTL)
 	f.Cache.Usual = x.caching.Lifetime
 	return f
@@ -243,33 +247,13 @@ func (x *exchange) due(ctx context.Context, overflow bool) epoch.Decision {
 	return d
 }
 
-// tried records that another attempt is pointless below a size, in tokens.
-func (c *claim) tried(until int) {
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
-	c.retry = until
-}
-
-func (c *claim) triedAt() int {
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
-	return c.retry
-}
-
-// overflowed reports whether the vendor refused the lineage's last request as too long after the answer had begun.
-func (c *claim) overflowed() bool {
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
-	return c.refused
-}
-
 // overflowed is the reason of an epoch that follows a vendor's refusal as too long.
 const overflowed = "overflow"
 
 // announce counts an epoch and logs it.
 func (x *exchange) announce() {
 	e := x.epoch
-	x.stats.epoch(*e)
+	x.stats.Epoch(*e)
 	x.condensed(e)
 	x.watch()
 	x.s.audit("epoch", x.t.who, "agent", e.Agent, "lineage", e.Lineage, "reason", e.Reason, "before", e.Before, "after", e.After, "observed", e.Observed)

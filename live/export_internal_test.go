@@ -5,7 +5,11 @@ import (
 	"time"
 
 	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/internal/live/count"
+	"github.com/condensehq/condense/internal/live/seal"
 	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/live/telemetry"
+	"github.com/condensehq/condense/internal/live/upstream"
 )
 
 // NewWith is New with a store of a test.
@@ -26,7 +30,7 @@ func Settled(g *Gateway) http.Handler {
 }
 
 // Preparing reports whether something is prepared.
-func Preparing(g *Gateway) bool { return g.preparing.busy() }
+func Preparing(g *Gateway) bool { return g.preparing.Busy() }
 
 // Settle waits until nothing is prepared.
 func Settle(g *Gateway) {
@@ -36,18 +40,18 @@ func Settle(g *Gateway) {
 }
 
 // Turns returns how many condensations wait that requests wait for, and how many are under way.
-func Turns(g *Gateway) (waiting, underWay int) { return g.epochs.waiting() }
+func Turns(g *Gateway) (waiting, underWay int) { return g.runner.Epochs.Waiting() }
 
 // TokensOf is for tests of its cost.
-var TokensOf = tokensOf
+var TokensOf = count.Tokens
 
 // Seal and Unseal are for tests of what clients may send.
 func Seal(g *Gateway, tenant string, messages [][]byte, now time.Time) (string, error) {
-	return g.seal(tenant, messages, now)
+	return g.seals.Seal(tenant, messages, now)
 }
 
 func Unseal(g *Gateway, tenant, sealed string, now time.Time) ([][]byte, error) {
-	return g.unseal(tenant, sealed, now, mostSealed)
+	return g.seals.Unseal(tenant, sealed, now, seal.Most)
 }
 
 // PingEvery sets how long a client waits in silence for the answer to a recall.
@@ -57,12 +61,12 @@ func PingEvery(g *Gateway, d time.Duration) { g.pingEvery = d }
 func BodyPatience(g *Gateway, d time.Duration) { g.patience = d }
 
 // WaitForStore sets how long a request waits for a database that is away.
-func WaitForStore(g *Gateway, d time.Duration) { g.away.most = d }
+func WaitForStore(g *Gateway, d time.Duration) { g.sessions.Outage.Most = d }
 
 // StaleAfter sets how long a connection to a vendor is idle before it may be closed.
 func StaleAfter(g *Gateway, d time.Duration) {
 	for _, u := range g.current.Load().upstreams {
-		u.stale = d
+		u.Stale = d
 	}
 }
 
@@ -71,7 +75,7 @@ func Expire(g *Gateway) { g.expireNow() }
 
 // MeasureAll measures a nothing of everything.
 func MeasureAll(g *Gateway) {
-	for _, m := range measures {
+	for _, m := range telemetry.All {
 		g.measure(m, 0)
 	}
 }
@@ -82,7 +86,7 @@ func Route(r *http.Request) { (&settings{}).route(r) }
 // Reaches returns the host of the upstream that a request is for; empty if it is for none.
 func Reaches(g *Gateway, r *http.Request) string {
 	if t := g.current.Load().route(r); t.stray == nil && t.upstream != nil {
-		return t.upstream.base.Host
+		return t.upstream.Base.Host
 	}
 	return ""
 }
@@ -90,22 +94,15 @@ func Reaches(g *Gateway, r *http.Request) string {
 // Record gives what is sent to upstreams with an http address to a transport of a test.
 func Record(g *Gateway, to http.RoundTripper) {
 	for _, u := range g.current.Load().upstreams {
-		u.transport.RegisterProtocol("http", to)
+		u.Transport.RegisterProtocol("http", to)
 	}
 }
 
 // Nearby reports whether the upstream at an address may be asked about its models.
 func Nearby(address string) bool {
-	u, err := newUpstream("openai", address)
-	return err == nil && u.nearby()
+	u, err := upstream.New("openai", address)
+	return err == nil && u.Nearby()
 }
 
 // Spent is what all tenants have spent today, in US dollars.
-func Spent(g *Gateway) (sum float64) {
-	g.tenants.mu.Lock()
-	defer g.tenants.mu.Unlock()
-	for _, u := range g.tenants.of {
-		sum += u.spent.Cost
-	}
-	return sum
-}
+func Spent(g *Gateway) float64 { return g.tenants.Cost() }

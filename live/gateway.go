@@ -43,10 +43,20 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
-	"github.com/condensehq/condense/internal/ingest"
 	"github.com/condensehq/condense/internal/live/access"
+	"github.com/condensehq/condense/internal/live/count"
+	"github.com/condensehq/condense/internal/live/job"
+	"github.com/condensehq/condense/internal/live/payload"
+	"github.com/condensehq/condense/internal/live/queue"
+	"github.com/condensehq/condense/internal/live/seal"
+	"github.com/condensehq/condense/internal/live/session"
+	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/live/telemetry"
+	"github.com/condensehq/condense/internal/live/tenant"
+	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // Options adjust a [Gateway]. A nil pointer and the zero value of every field mean the defaults.
@@ -70,7 +80,7 @@ type Options struct {
 	KeepBytes int64
 	// Compaction says, by upstream name, who answers an agent that asks its vendor to compact the conversation.
 	// Upstreams that are not named use [CompactAuto].
-	Compaction map[string]Compaction
+	Compaction map[string]upstream.Compaction
 	// Token, if not empty, must be sent by every client, in the header X-Condense-Token or as the
 	// first part of the path: /token/TOKEN/… Without a token only clients on this machine are
 	// answered, and only if they call it by a name or address of the loopback.
@@ -83,8 +93,8 @@ type Options struct {
 	// store holds such a secret itself, so a copy of the store exposes it. [Gateway.Reload] does not change it.
 	Key []byte
 	// Limits apply to tenants that are not in Tenants, or to all clients together if Tokens is empty.
-	Limits  Limits
-	Tenants map[string]Limits
+	Limits  tenant.Limits
+	Tenants map[string]tenant.Limits
 	// Names, if not empty, are the host names by which clients with a token may call the gateway; *.example.com stands
 	// for any name one level below example.com. IP addresses and loopback names are always allowed.
 	Names []string
@@ -192,7 +202,7 @@ type Exchange struct {
 	Model   string
 	// Received is the body from the client and Sent the one for the vendor, both decompressed.
 	Received, Sent []byte
-	Epoch          *Epoch // not nil if the history was condensed for this request
+	Epoch          *stats.Epoch // not nil if the history was condensed for this request
 }
 
 const (
@@ -206,38 +216,30 @@ const (
 // concurrent use.
 type Gateway struct {
 	host    *condense.Host
-	builtin *condense.Host // the built-in chain, which needs no language model
-	inPlace *condense.Host // shortens results, and neither drops nor adds a message
-	// truncation only hides old messages, which is the fastest way to condense.
-	truncation *condense.Host
-	current    atomic.Pointer[settings]
-	stats      counters
-	store      store.Store
-	passes     passes
-	causes     causes
-	secret     []byte // key of the hash that stands for credentials
-	seals      []byte // key that seals compactions
+	runner  *job.Runner
+	current atomic.Pointer[settings]
+	stats   stats.Counters
+	store   store.Store
+	passes  passes
+	causes  stats.Causes
+	secret  []byte // key of the hash that stands for credentials
+	seals   seal.Sealer
 
 	ownRecall string
 	mcp       http.Handler
 	shelf     shelf
 	asking    chan struct{} // holds a value for each request to /mcp that is being answered
 
-	bodies      *queue // admits large bodies, by their bytes
-	epochs      *queue // admits condensations that requests wait for
-	preparing   *queue // admits condensations prepared for a later request, by the bytes of the request
-	idle        *queue // admits prepared condensations that need a processor
-	builtinPace pace
+	preparing *queue.Queue // admits condensations prepared for a later request, by the bytes of the request
 
-	away    outage
 	waiting chan struct{} // holds a value for each condensation made only for comparison
 	shading sync.Mutex    // held by the comparison that runs
 
 	draining  atomic.Bool
 	unusable  atomic.Bool // the store cannot be used, and the log says so
-	tenants   tenants
-	telemetry *telemetry
-	sessions  sessions
+	tenants   tenant.Tenants
+	telemetry *telemetry.Recorder
+	sessions  *session.Sessions
 	strays    sync.Map // refusals already logged, by reason and kind; there are few
 	parsed    *wire.Cache
 	windows   windows
@@ -261,7 +263,7 @@ type Gateway struct {
 type settings struct {
 	Options
 	tokens    *access.Tokens // nil without Options.Tokens
-	upstreams map[string]*upstream
+	upstreams map[string]*upstream.Upstream
 }
 
 // New returns a gateway that condenses with host, which must stay open until the gateway is
@@ -284,18 +286,17 @@ func New(host *condense.Host, opts *Options) (*Gateway, error) {
 }
 
 func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, error) {
-	g := &Gateway{host: host, store: opened, parsed: wire.NewCache(tokensOf), asking: make(chan struct{}, mostAsking), waiting: make(chan struct{}, mostShadows), pingEvery: pingEvery, patience: bodyPatience}
-	g.bodies, g.epochs, g.preparing, g.idle = newQueue(mostLooked), newQueue(turnsAtOnce()), newQueue(mostPrepared), newQueue(alongsideAtOnce())
-	g.away.most = mostWait
+	g := &Gateway{host: host, store: opened, parsed: wire.NewCache(count.Tokens), asking: make(chan struct{}, mostAsking), waiting: make(chan struct{}, mostShadows), pingEvery: pingEvery, patience: bodyPatience}
+	g.preparing = queue.New(mostPrepared)
 	g.life, g.stop = context.WithCancel(context.Background())
 	var err error
-	if g.telemetry, err = newTelemetry(&s.Options); err != nil {
+	if g.telemetry, err = telemetry.New(s.Meter, s.Tracer); err != nil {
 		g.stop()
 		return nil, errors.Join(fmt.Errorf("live: telemetry: %w", err), opened.Close())
 	}
-	g.stats.faulted = func(kind string) { g.measure(&mFaults, 1, aKind.String(kind)) }
-	var own []byte
-	for name, to := range map[string]*[]byte{"tenant": &g.secret, "recall": &own, "compaction": &g.seals} {
+	g.stats.Faulted = func(kind string) { g.measure(&telemetry.Faults, 1, telemetry.KindKey.String(kind)) }
+	var own, seals []byte
+	for name, to := range map[string]*[]byte{"tenant": &g.secret, "recall": &own, "compaction": &seals} {
 		if err != nil {
 			break
 		}
@@ -308,23 +309,23 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 		*to = mac.Sum(nil)
 	}
 	if err == nil {
-		g.builtin, err = condense.Open(g.life, nil)
-	}
-	if err == nil {
-		g.inPlace, err = ingest.Open(g.life, ingest.Options{Lossless: true, Fit: true})
-	}
-	if err == nil {
-		g.truncation, err = condense.Open(g.life, &condense.Options{Values: &config.Values{Tuning: config.Tuning{Chain: []string{condense.Truncation}}}})
+		events := job.Events{Attempted: g.attempted, Fault: g.fault, Crowded: func() { g.stats.Fault("queue") }}
+		g.runner, err = job.New(g.life, host, queue.New(mostLooked), events)
 	}
 	if err != nil {
 		g.stop()
 		return nil, errors.Join(err, opened.Close())
 	}
+	g.seals = seals
+	g.sessions = session.New(opened, session.Surroundings{
+		Life: g.life, Background: &g.background, Now: func() time.Time { return g.current.Load().Now() },
+		Log: func() *slog.Logger { return g.current.Load().Logger }, Fault: g.fault, Damaged: func() { g.stats.Fault("store_damaged") },
+	})
 	g.ownRecall, g.mcp = hex.EncodeToString(own), g.newMCP()
 	g.current.Store(s)
-	g.stats.since = s.Now()
+	g.stats.Since = s.Now()
 	g.background.Go(g.expire)
-	spent := newRecord(usageKey)
+	spent := store.NewOwn(tenant.UsageKey)
 	if err := g.share(g.life, spent); err != nil {
 		g.fault("usage", err)
 	}
@@ -371,14 +372,14 @@ func (g *Gateway) Reload(opts *Options) error {
 	}
 	before := g.current.Load().upstreams
 	for name, u := range s.upstreams {
-		if old := before[name]; old != nil && *old.base == *u.base {
-			u.transport = old.transport // its connections are good
+		if old := before[name]; old != nil && *old.Base == *u.Base {
+			u.Transport = old.Transport // its connections are good
 		}
 	}
 	g.current.Store(s)
 	for name, old := range before {
-		if u := s.upstreams[name]; u == nil || u.transport != old.transport {
-			old.transport.CloseIdleConnections()
+		if u := s.upstreams[name]; u == nil || u.Transport != old.Transport {
+			old.Transport.CloseIdleConnections()
 		}
 	}
 	return nil
@@ -390,26 +391,13 @@ func (g *Gateway) Close() error {
 	g.stop()
 	g.background.Wait()
 	for _, u := range g.current.Load().upstreams {
-		u.transport.CloseIdleConnections()
+		u.Transport.CloseIdleConnections()
 	}
-	return errors.Join(g.builtin.Close(), g.inPlace.Close(), g.truncation.Close(), g.ingesters.close(), g.store.Close())
+	return errors.Join(g.runner.Close(), g.ingesters.close(), g.store.Close())
 }
-
-// vendors are the upstreams that exist without configuration.
-var vendors = map[string]string{
-	"anthropic": "https://api.anthropic.com",
-	"openai":    "https://api.openai.com",
-	chatGPT:     "https://chatgpt.com/backend-api/codex",
-}
-
-// chatGPT is the upstream for clients of OpenAI's API that log in with a ChatGPT plan: the same paths, without /v1.
-const (
-	chatGPT   = "chatgpt"
-	codexPath = "/backend-api/codex" // at its host
-)
 
 func newSettings(opts *Options) (*settings, error) {
-	s := &settings{upstreams: map[string]*upstream{}}
+	s := &settings{upstreams: map[string]*upstream.Upstream{}}
 	if opts != nil {
 		s.Options = *opts
 	}
@@ -466,15 +454,15 @@ func newSettings(opts *Options) (*settings, error) {
 			errs = append(errs, errors.New("live: Token and Tokens: set one of the two"))
 		}
 	}
-	all := maps.Clone(vendors)
+	all := maps.Clone(upstream.Vendors)
 	maps.Copy(all, s.Upstreams)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		u, err := newUpstream(name, all[name])
+		u, err := upstream.New(name, all[name])
 		if err != nil {
 			errs = append(errs, fmt.Errorf("live: upstream %s: %w", name, err))
 			continue
 		}
-		u.host.Unversioned = u.host.Unversioned || slices.Contains(s.Unversioned, name)
+		u.Host.Unversioned = u.Host.Unversioned || slices.Contains(s.Unversioned, name)
 		s.upstreams[name] = u
 	}
 	errs = append(errs, s.compactions(), s.checkAccount())
@@ -521,18 +509,18 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.turnAway(out, r, s, &t)
 		return
 	}
-	leave, no := g.enter(s, t.who)
+	leave, no := g.tenants.Enter(t.who, s.limitsFor(t.who.Tenant), s.Now())
 	if no != nil {
-		out.refused = "limit " + no.limit
-		no.answer(out, &t)
+		out.refused = "limit " + no.Limit
+		answerDenied(out, &t, no)
 		return
 	}
 	defer leave()
-	g.measure(&mActive, 1)
-	defer g.measure(&mActive, -1)
-	r.Body = &patient{r.Body, http.NewResponseController(w), g.patience}
-	if s.limitsFor(t.who.tenant).Bytes > 0 {
-		r.Body = &metered{r.Body, func(n int) { g.received(t.who, n) }}
+	g.measure(&telemetry.Active, 1)
+	defer g.measure(&telemetry.Active, -1)
+	r.Body = payload.Patiently(r.Body, w, g.patience)
+	if s.limitsFor(t.who.Tenant).Bytes > 0 {
+		r.Body = tenant.Meter(r.Body, func(n int) { g.received(t.who, n) })
 	}
 	switch {
 	case t.mcp:
@@ -553,7 +541,7 @@ func (s *settings) refuse(r *http.Request, t *target) (status int, text string) 
 	if t.who, text, ok = s.admit(t.token); !ok {
 		return http.StatusUnauthorized, "condense: " + text + "; send it in the header X-Condense-Token or in the base URL: /token/TOKEN"
 	}
-	if t.who.admin && s.tokens != nil {
+	if t.who.Admin && s.tokens != nil {
 		return http.StatusForbidden, "condense: this token is for the gateway's own pages; for models use that of a tenant"
 	}
 	if status, text = s.outside(r); status == 0 && isUpgrade(r) {
@@ -563,24 +551,24 @@ func (s *settings) refuse(r *http.Request, t *target) (status int, text string) 
 }
 
 // admit returns the owner of a token. If ok is false, text says why the token is not accepted.
-func (s *settings) admit(token string) (who caller, text string, ok bool) {
+func (s *settings) admit(token string) (who tenant.Caller, text string, ok bool) {
 	switch {
 	case s.tokens != nil:
 		found, ok := s.tokens.Find(token)
-		who := caller{tenant: found.Tenant, token: found.ID(), admin: found.Admin}
+		who := tenant.Caller{Tenant: found.Tenant, Token: found.ID(), Admin: found.Admin}
 		switch {
 		case token == "":
-			return caller{}, "this gateway needs a token", false
+			return tenant.Caller{}, "this gateway needs a token", false
 		case !ok:
-			return caller{}, "this gateway does not know the token", false
+			return tenant.Caller{}, "this gateway does not know the token", false
 		case found.Expired(s.Now()):
-			return who, "the token " + who.token + " of tenant " + who.tenant + " has expired; this gateway needs a new one", false
+			return who, "the token " + who.Token + " of tenant " + who.Tenant + " has expired; this gateway needs a new one", false
 		}
 		return who, "", true
 	case s.Token != "":
-		return caller{admin: true}, "this gateway needs its token", subtle.ConstantTimeCompare([]byte(token), []byte(s.Token)) == 1
+		return tenant.Caller{Admin: true}, "this gateway needs its token", subtle.ConstantTimeCompare([]byte(token), []byte(s.Token)) == 1
 	}
-	return caller{admin: true}, "", true
+	return tenant.Caller{Admin: true}, "", true
 }
 
 // outside refuses clients on other machines if no token is set, host names that are not the gateway's, and web pages of
@@ -592,9 +580,9 @@ func (s *settings) outside(r *http.Request) (status int, text string) {
 	case free && !isLoopback(r.RemoteAddr):
 		return http.StatusForbidden, "condense: this gateway answers only clients on its own machine; to change that, set a token"
 	case free && !isLoopback(r.Host):
-		return http.StatusForbidden, "condense: this gateway is not called " + clip(r.Host) + "; use 127.0.0.1 or localhost"
+		return http.StatusForbidden, "condense: this gateway is not called " + plain.Clip(r.Host) + "; use 127.0.0.1 or localhost"
 	case !free && !s.called(r.Host):
-		return http.StatusForbidden, "condense: this gateway is not called " + clip(r.Host)
+		return http.StatusForbidden, "condense: this gateway is not called " + plain.Clip(r.Host)
 	case !allowedOrigin(r) || strays(r):
 		return http.StatusForbidden, "condense: requests from web pages of other origins are not answered"
 	}
@@ -660,19 +648,4 @@ func isLoopback(host string) bool {
 	}
 	ip := net.ParseIP(host)
 	return ip != nil && ip.IsLoopback() || strings.EqualFold(host, "localhost") || strings.HasSuffix(strings.ToLower(host), ".localhost")
-}
-
-// clip makes text from a request safe for a message: at most 80 bytes, printable ASCII.
-func clip(s string) string {
-	const longest = 80
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
-			return '?'
-		}
-		return r
-	}, s)
-	if len(s) > longest {
-		s = s[:longest] + "…"
-	}
-	return s
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/recall"
@@ -111,7 +112,7 @@ func (g *Gateway) serveRetrieve(w http.ResponseWriter, r *http.Request, s *setti
 	text := strings.Join(texts, "\n")
 	st.Recalled(pieces, len(text))
 	answer, err := json.Marshal(map[string]any{
-		"hash": name, "original_content": text, "original_tokens": tokensOf([]byte(text)), "original_item_count": len(pieces),
+		"hash": name, "original_content": text, "original_tokens": count.Tokens([]byte(text)), "original_item_count": len(pieces),
 		"compressed_item_count": 0, "tool_name": nil, "retrieval_count": 1,
 	})
 	if err != nil { // cannot happen: it holds texts and numbers only

@@ -11,6 +11,7 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/internal/ingest"
+	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/transcript"
 )
@@ -29,7 +30,7 @@ func (x *exchange) ingest(ctx context.Context) error {
 	from := wire.OpenRound(x.r.Messages)
 	short := sync.OnceValues(func() ([][]byte, error) { return x.shorten(ctx, from, o) })
 	var errs error
-	x.claim.state.Shorten(x.r, x.rolling, func(i int) []byte {
+	x.claim.State.Shorten(x.r, x.rolling, func(i int) []byte {
 		if i < from || len(x.r.Messages[i].Results) == 0 {
 			return nil
 		}
@@ -66,7 +67,7 @@ func (x *exchange) shorten(ctx context.Context, from int, o Ingest) ([][]byte, e
 		return nil, err
 	}
 	round := x.r.Messages[from:]
-	raw := append(rawOf(round), []byte(closing[x.r.API]))
+	raw := append(messages.Raw(round), []byte(closing[x.r.API]))
 	// The user's last message shows why the results are read.
 	asked := 0
 	for _, m := range slices.Backward(x.r.Messages[:from]) {
@@ -75,7 +76,7 @@ func (x *exchange) shorten(ctx context.Context, from int, o Ingest) ([][]byte, e
 			break
 		}
 	}
-	doc, err := document(x.r.API, raw)
+	doc, err := messages.Read(x.r.API, raw)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +90,7 @@ func (x *exchange) shorten(ctx context.Context, from int, o Ingest) ([][]byte, e
 		return short, err
 	}
 	var out bytes.Buffer
-	if _, err := doc.WriteWith(&out, &transcript.WriteOptions{Format: formats[x.r.API], Apart: true}); err != nil {
+	if _, err := doc.WriteWith(&out, &transcript.WriteOptions{Format: messages.Formats[x.r.API], Apart: true}); err != nil {
 		return nil, err
 	}
 	var after []json.RawMessage

@@ -6,13 +6,14 @@ import (
 	"encoding/json"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/internal/catalog"
 	"github.com/condensehq/condense/internal/epoch"
+	"github.com/condensehq/condense/internal/live/job"
+	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/model"
 )
@@ -32,10 +33,8 @@ type limits struct {
 // Resolved holds the values of a profile and mode.
 type resolved struct {
 	*config.Resolved
-	// Whether the chain asks a language model other than the client's own; both false until known.
-	asks, asksNot atomic.Bool
-	client        bool // the chain asks the client's own model
-	pace          pace
+	job.Learned
+	client bool // the chain asks the client's own model
 }
 
 // A profileKey identifies resolved values of the configuration.
@@ -63,6 +62,9 @@ func (g *Gateway) resolve(k profileKey) (*resolved, error) {
 		return nil, err
 	}
 	r := &resolved{Resolved: values}
+	if len(values.Chain) > 0 {
+		r.First = values.Chain[0].Name
+	}
 	r.client = r.asksClient()
 	g.profiles.all[k] = r
 	return r, nil
@@ -130,16 +132,16 @@ type binding struct {
 func (b *binding) has(x *exchange) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return x.t.upstream != nil && b.of[windowKey{x.t.upstream.base.String(), x.r.Model}]
+	return x.t.upstream != nil && b.of[windowKey{x.t.upstream.Base.String(), x.r.Model}]
 }
 
 func (b *binding) add(x *exchange) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.of == nil || len(b.of) >= mostWindows {
+	if b.of == nil || len(b.of) >= stats.MostWindows {
 		b.of = map[windowKey]bool{}
 	}
-	b.of[windowKey{x.t.upstream.base.String(), x.r.Model}] = true
+	b.of[windowKey{x.t.upstream.Base.String(), x.r.Model}] = true
 }
 
 // modelOf returns the entry of a model, by its name in the section models, its ID, or its name in the table; nil if
@@ -186,46 +188,4 @@ func inSystem(r *wire.Request, phrase string) bool {
 	return slices.ContainsFunc(r.Messages, func(m wire.Message) bool {
 		return (m.Role == "system" || m.Role == "developer") && bytes.Contains(m.Raw, raw)
 	})
-}
-
-// bytesPerToken is typical of text and code with the usual tokenizers.
-const bytesPerToken = 4
-
-// mediaSize is the size in tokens of a typical image.
-const mediaSize = 1600
-
-// tokensOf estimates the tokens of JSON; vendors' reports correct the estimate later. The data of an image or file
-// counts as one typical image. It runs in linear time for any input.
-func tokensOf(raw []byte) int {
-	const media = mediaSize
-	const near = 200 // in an Anthropic source, the data follows the mark and a short media type
-	n, size := 0, len(raw)
-	for _, mark := range []string{`"base64"`, ";base64,"} {
-		for rest := raw; ; {
-			i := bytes.Index(rest, []byte(mark))
-			if i < 0 {
-				break
-			}
-			rest = rest[i+len(mark):]
-			data := rest
-			if mark[0] == '"' {
-				const member = `"data":`
-				k := bytes.Index(rest[:min(len(rest), near+len(member))], []byte(member))
-				if k < 0 {
-					continue
-				}
-				data = bytes.TrimLeft(rest[k+len(member):], ` "`)
-			}
-			end := bytes.IndexByte(data, '"')
-			if end < 0 {
-				break
-			}
-			if end > media*bytesPerToken {
-				n += media
-				size -= end
-			}
-			rest = data[end:]
-		}
-	}
-	return n + (size+bytesPerToken-1)/bytesPerToken
 }

@@ -6,20 +6,18 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/epoch"
+	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/session"
+	"github.com/condensehq/condense/internal/live/stats"
+	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/wire"
 )
-
-// A shadow describes the vendor's cache of a conversation as it would be without the gateway.
-type shadow struct {
-	tokens int
-	last   time.Time
-}
 
 // count adds an answer to the statistics. The vendor's count takes precedence over the gateway's.
 func (x *exchange) count(a wire.Answer) {
 	if a.ErrorType != "" {
-		x.stats.fault("vendor_" + kindOf(a.ErrorType))
+		x.stats.Fault("vendor_" + kindOf(a.ErrorType))
 	}
 	if x.free || x.t.count { // vendors do not charge for counting tokens
 		return
@@ -60,12 +58,12 @@ func (x *exchange) bill(a wire.Answer, b bill) {
 	x.used(a, b)
 	if x.s.Watch != nil && x.claim != nil && !b.again {
 		x.watched(func() {
-			x.s.Watch.Answer(x.claim.conversation, &Used{
-				Time: x.start, Epoch: began(x.claim.state), Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite, Output: a.Output, Cost: b.paid, Saved: b.saved, Priced: b.known,
+			x.s.Watch.Answer(x.claim.Conversation, &Used{
+				Time: x.start, Epoch: began(x.claim.State), Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite, Output: a.Output, Cost: b.paid, Saved: b.saved, Priced: b.known,
 			})
 		})
 	}
-	x.stats.add(func(s *Stats) {
+	x.stats.Add(func(s *stats.Stats) {
 		t := &s.Tokens
 		t.Received += b.received
 		t.CacheRead += a.CacheRead
@@ -74,7 +72,7 @@ func (x *exchange) bill(a wire.Answer, b bill) {
 		s.Cost += b.paid
 		if x.s.Observe {
 			t.Sent += b.received
-			o := s.observed()
+			o := s.Hypothetical()
 			o.Sent += b.sent
 			o.Saved += b.received - b.sent
 			o.CostSaved += b.saved
@@ -93,7 +91,7 @@ func (x *exchange) bill(a wire.Answer, b bill) {
 			s.Estimated++
 		}
 		if x.s.Observe {
-			s.observed().Ingested += x.ingested
+			s.Hypothetical().Ingested += x.ingested
 		} else {
 			s.Ingested += x.ingested
 		}
@@ -125,7 +123,7 @@ func (x *exchange) estimated(a wire.Answer) (wire.Answer, bool) {
 		return a, false
 	}
 	if x.watcher != nil {
-		a.Output = max(a.Output, (x.watcher.size()+bytesPerToken-1)/bytesPerToken)
+		a.Output = max(a.Output, (x.watcher.size()+count.BytesPerToken-1)/count.BytesPerToken)
 	}
 	return a, true
 }
@@ -135,7 +133,7 @@ func (x *exchange) size(answered string) int {
 	n := x.tokens
 	switch {
 	case x.claim == nil && x.seen == nil:
-		n = x.weight.tokens()
+		n = x.weight.Tokens()
 	case x.altered && x.s.Observe:
 		n = int(float64(n) * float64(x.original) / float64(x.ours))
 	}
@@ -150,15 +148,15 @@ func (x *exchange) size(answered string) int {
 // names the model differently.
 func (x *exchange) named(answered string) {
 	if x.r.Model == "" && x.weight != nil {
-		x.weight.mu.Lock()
-		name := x.weight.model.Model()
-		x.weight.mu.Unlock()
+		x.weight.Mu.Lock()
+		name := x.weight.Model.Model()
+		x.weight.Mu.Unlock()
 		if len(name) <= longestModel && name != "" {
 			x.r.Model = name
 			x.priced(name)
 		}
 	}
-	if _, known := x.prices(1); !known && answered != "" && len(answered) <= longestModel && (x.r.Model == "" || x.t.upstream.vendors) {
+	if _, known := x.prices(1); !known && answered != "" && len(answered) <= longestModel && (x.r.Model == "" || x.t.upstream.IsVendors) {
 		x.priced(answered)
 	}
 }
@@ -175,7 +173,7 @@ func began(s *lineage.State) time.Time {
 // send anything.
 func kindOf(s string) string {
 	const longest = 40
-	if !nameRule.MatchString(s) || len(s) > longest {
+	if !upstream.NameRule.MatchString(s) || len(s) > longest {
 		return "error"
 	}
 	return s
@@ -227,18 +225,15 @@ func (x *exchange) saved(a wire.Answer, received, sent int, paid float64) float6
 	if x.claim == nil {
 		return 0
 	}
-	x.claim.session.mu.Lock()
-	defer x.claim.session.mu.Unlock()
-	was := x.claim.shadow
-	x.claim.shadow = shadow{received, x.start}
+	was := x.claim.SwapShadow(session.Shadow{Tokens: received, Last: x.start})
 	if received == sent {
 		return 0
 	}
-	life := max(x.claim.state.TTL, x.caching.Lifetime)
+	life := max(x.claim.State.TTL, x.caching.Lifetime)
 	p, _ := x.prices(received)
 	cached := 0
-	if a.CacheRead+a.CacheWrite > 0 && !was.last.IsZero() && (life == 0 || x.start.Sub(was.last) <= life) {
-		cached = min(was.tokens, received)
+	if a.CacheRead+a.CacheWrite > 0 && !was.Last.IsZero() && (life == 0 || x.start.Sub(was.Last) <= life) {
+		cached = min(was.Tokens, received)
 	}
 	write := p.input
 	if a.CacheWrite > 0 {

@@ -3,28 +3,11 @@ package live
 import (
 	"context"
 	"errors"
-	"runtime"
-	"time"
 
 	"github.com/condensehq/condense/internal/epoch"
-	"github.com/condensehq/condense/internal/live/lineage"
-	"github.com/condensehq/condense/internal/live/wire"
-	"github.com/condensehq/condense/internal/prefix"
+	"github.com/condensehq/condense/internal/live/job"
+	"github.com/condensehq/condense/internal/live/session"
 )
-
-// backgroundDeadline limits a condensation for which no request waits.
-const backgroundDeadline = 10 * time.Minute
-
-// A prepared view is the result of a condensation, and its basis.
-type prepared struct {
-	basis   *lineage.Basis
-	after   []wire.Message
-	handles bool // the view may contain handles
-	passes  map[string]string
-	journal []byte // the condensed conversation; nil without a watcher
-	maker   maker
-	order   int // number of the order that it fulfills; 0 for none
-}
 
 // early is a share of the size at which a conversation is due. From there on, a chain that asks a language model
 // begins to work.
@@ -36,10 +19,10 @@ func (x *exchange) prepareEarly(d epoch.Decision) {
 	if x.policy.Threshold > 0 {
 		due = min(due, x.policy.Threshold)
 	}
-	if float64(x.tokens) < early*float64(due) || d.Wait || x.tokens < x.claim.triedAt() || x.resolved.asksNot.Load() && !x.asksClient() {
+	if float64(x.tokens) < early*float64(due) || d.Wait || x.tokens < x.claim.TriedAt() || x.resolved.AsksNot.Load() && !x.asksClient() {
 		return
 	}
-	x.prepare(d, probe, false)
+	x.prepare(d, job.Probe, false)
 }
 
 // Limits of all simultaneous preparations: the bytes of their requests, and their number. Each request is held in
@@ -49,143 +32,56 @@ const (
 	mostPreparing = 16
 )
 
-// alongsideAtOnce limits how many of them use a processor at a time, so that requests find the other processors free.
-func alongsideAtOnce() int64 { return int64(max(1, runtime.GOMAXPROCS(0)/2)) }
-
 // prepare condenses in the background, unless too many preparations are running: then the next request of the lineage
 // tries again. A later request uses the result if its messages still begin with the condensed ones. With extent probe,
 // it continues only if the chain asks a language model.
-func (x *exchange) prepare(d epoch.Decision, to extent, overflow bool) {
+func (x *exchange) prepare(d epoch.Decision, to job.Extent, overflow bool) {
 	if x.asksClient() {
 		x.postponed = &postponed{d: d, to: to, overflow: overflow}
 		return
 	}
-	if x.claim.busy() { // checked first, because making a job is expensive
+	if x.claim.Busy() { // checked first, because making a job is expensive
 		return
 	}
 	j := x.job(d, overflow)
-	x.prepareWith(j, func(ctx context.Context) (*prepared, error) { return x.alongside(ctx, j, to) })
+	x.prepareWith(j, func(ctx context.Context) (*job.Prepared, error) { return x.runner.Alongside(ctx, j, to) })
 }
 
 // prepareWith runs the condensation of a job in the background, and reports whether it started.
-func (x *exchange) prepareWith(j *job, run func(context.Context) (*prepared, error)) bool {
-	if x.claim.busy() || x.life.Err() != nil {
+func (x *exchange) prepareWith(j *job.Job, run func(context.Context) (*job.Prepared, error)) bool {
+	if x.claim.Busy() || x.life.Err() != nil {
 		return false
 	}
-	leave, ok := x.preparing.try(x.payer(), max(int64(len(x.r.Body)), mostPrepared/mostPreparing))
+	leave, ok := x.preparing.Try(x.payer(), max(int64(len(x.r.Body)), mostPrepared/mostPreparing))
 	return ok && x.begin(j, leave, run)
 }
 
 // begin runs a condensation in the background, unless the lineage has one, and reports whether it started. leave is
 // called when it has ended.
-func (x *exchange) begin(j *job, leave func(), run func(context.Context) (*prepared, error)) bool {
-	e, s, ended := x.claim.entry, x.claim.session, make(chan struct{})
-	ctx, cancel := context.WithTimeout(x.life, backgroundDeadline)
-	s.mu.Lock()
-	if e.preparing != nil || e.prepared != nil || x.life.Err() != nil {
-		s.mu.Unlock()
-		cancel()
-		leave()
-		return false
-	}
-	e.preparing, e.abandon = ended, cancel
-	s.mu.Unlock()
-	x.background.Go(func() {
-		defer leave()
-		defer cancel()
-		var p *prepared
-		err := x.safely("preparation", func() (err error) {
+func (x *exchange) begin(j *job.Job, leave func(), run func(context.Context) (*job.Prepared, error)) bool {
+	safe := func(ctx context.Context) (p *job.Prepared, err error) {
+		err = x.safely("preparation", func() (err error) {
 			p, err = run(ctx)
 			return err
 		})
 		abandoned := errors.Is(err, context.Canceled) && ctx.Err() != nil
-		if err != nil && !j.named && !errors.Is(err, errNotDue) && !errors.Is(err, errNotEarly) && !abandoned {
+		if err != nil && !j.Named && !errors.Is(err, job.ErrNotDue) && !errors.Is(err, job.ErrNotEarly) && !abandoned {
 			x.fault("preparation", err)
 		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		close(ended)
-		e.preparing, e.abandon, e.prepared = nil, nil, p
-		if p == nil && !abandoned && !errors.Is(err, errNotEarly) {
-			e.retry = x.policy.RetryAfter(j.tokens)
-		}
-		if p == nil && err != nil && j.order > 0 {
-			e.failed = failure{j.order, reasonOf(err)}
-		}
-	})
-	return true
-}
-
-// errNotEarly means that the chain asks no language model, so nothing is prepared before it is due.
-var errNotEarly = errors.New("not early")
-
-// alongside condenses in the background. Work on a processor waits for its turn; work that waits for a language model
-// does not occupy one.
-func (x *exchange) alongside(ctx context.Context, j *job, to extent) (*prepared, error) {
-	inTurn := func(run func() (*prepared, error)) (*prepared, error) {
-		leave, err := x.idle.enter(ctx, x.payer(), 1)
-		if err != nil {
-			return nil, err
-		}
-		defer leave()
-		return run()
+		return p, err
 	}
-	if j.client != nil {
-		defer j.client.forget()
-		if x.mayAsk() {
-			return j.run(prefix.WithAsker(ctx, j.client.ask), x.host, whole)
-		}
-		if to == probe {
-			return nil, errNotEarly
-		}
-	}
-	if !x.resolved.asks.Load() {
-		try := inline
-		if to == probe {
-			try = probe
-		}
-		p, err := inTurn(func() (*prepared, error) { return j.run(ctx, x.host, try) })
-		switch {
-		case errors.Is(err, errAsks):
-			x.resolved.asks.Store(true)
-		case to == probe && err == nil:
-			x.resolved.asksNot.Store(true)
-			return nil, errNotEarly
-		default:
-			return p, err
-		}
-	}
-	switch {
-	case x.mayAsk():
-		return j.run(ctx, x.host, whole)
-	case to == probe:
-		return nil, errNotEarly
-	}
-	return inTurn(func() (*prepared, error) {
-		limited, cancel := context.WithTimeout(ctx, backgroundDeadline)
-		defer cancel()
-		return x.runBuiltin(limited, j)
-	})
-}
-
-// busy reports whether the next epoch is being prepared, or is ready.
-func (c *claim) busy() bool {
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
-	return c.preparing != nil || c.prepared != nil
+	return x.claim.Prepare(x.life, &x.background, session.Preparation{Run: safe, Leave: leave, Retry: x.policy.RetryAfter(j.Tokens), Order: j.Order})
 }
 
 // awaitPrepared waits for a running preparation, for at most the time that a condensation may take, if a language
 // model condenses (rather than writes an account). It cancels any other preparation: the request then condenses in a
 // turn of its own, ahead of background work.
 func (x *exchange) awaitPrepared(ctx context.Context) {
-	x.claim.session.mu.Lock()
-	ended, abandon := x.claim.preparing, x.claim.abandon
-	x.claim.session.mu.Unlock()
+	ended, abandon := x.claim.UnderWay()
 	if ended == nil {
 		return
 	}
-	if !x.resolved.asks.Load() || x.s.Account != AccountOff {
+	if !x.resolved.Asks.Load() || x.s.Account != AccountOff {
 		abandon()
 		return
 	}
@@ -195,21 +91,4 @@ func (x *exchange) awaitPrepared(ctx context.Context) {
 	case <-ended:
 	case <-ctx.Done():
 	}
-}
-
-// takePrepared returns the condensation prepared for the beginning of these messages; nil if there is none. A repeated
-// request must be sent the same bytes as before, so it leaves the condensation to the next request, unless an epoch is
-// forced.
-func (c *claim) takePrepared(rolling []wire.Hash, forced bool) *prepared {
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
-	p := c.prepared
-	if p != nil && !forced && p.basis.Fits(c.state, rolling) && !p.basis.Before(rolling) {
-		return nil
-	}
-	c.prepared = nil
-	if p == nil || !p.basis.Fits(c.state, rolling) {
-		return nil
-	}
-	return p
 }

@@ -24,7 +24,9 @@ import (
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/mcpserver"
 	"github.com/condensehq/condense/internal/rawjson"
@@ -73,10 +75,10 @@ func (g *Gateway) readerOf(s *settings, t *target) string {
 		return ""
 	}
 	mac := hmac.New(sha256.New, g.secret)
-	if t.who.tenant == "" {
+	if t.who.Tenant == "" {
 		mac.Write([]byte("recall\x00" + secret))
 	} else { // so that another tenant with the same secret reads nothing
-		mac.Write([]byte("recall of a tenant\x00" + t.who.tenant + "\x00" + secret))
+		mac.Write([]byte("recall of a tenant\x00" + t.who.Tenant + "\x00" + secret))
 	}
 	const size = 16
 	return hex.EncodeToString(mac.Sum(nil)[:size])
@@ -129,7 +131,7 @@ func (x *exchange) keep(ctx context.Context, next *lineage.State, sent [][]byte)
 	for i := range x.r.Messages {
 		own[i] = wire.Unmark(x.r.Messages[i].Raw)
 	}
-	before, err := x.store.Kept(ctx, x.key.Tenant, x.claim.state.Originals)
+	before, err := x.store.Kept(ctx, x.key.Tenant, x.claim.State.Originals)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +185,7 @@ func (x *exchange) keepRound(from int, shortened [][]byte) error {
 		x.passes.add(map[string]string{h: "ingest"})
 	}
 	if len(k.Handles) > 0 {
-		s := x.claim.state
+		s := x.claim.State
 		s.Originals = cmp.Or(s.Originals, rand.Text())
 		x.kept = k
 	}
@@ -333,8 +335,8 @@ func promises(api wire.API, messages [][]byte) (map[recall.Ref]bool, error) {
 }
 
 // read parses messages into a journal.
-func read(api wire.API, messages [][]byte) (*history.Journal, error) {
-	doc, err := document(api, messages)
+func read(api wire.API, all [][]byte) (*history.Journal, error) {
+	doc, err := messages.Read(api, all)
 	if err != nil {
 		return nil, err
 	}
@@ -357,10 +359,10 @@ func conversation(api wire.API, messages [][]byte) (*recall.Conversation, error)
 func (x *exchange) memory(_ context.Context) (*mcpserver.State, error) {
 	s := &lineage.State{}
 	id := ""
-	if x.claim != nil && x.claim.state != nil {
-		s, id = x.claim.state, x.claim.id
+	if x.claim != nil && x.claim.State != nil {
+		s, id = x.claim.State, x.claim.ID
 	}
-	own := rawOf(x.r.Messages)
+	own := messages.Raw(x.r.Messages)
 	all, err := conversation(x.r.API, own)
 	if err != nil {
 		return nil, err
@@ -419,7 +421,7 @@ func (g *Gateway) memory(ctx context.Context, reader, session string) (*mcpserve
 
 func (g *Gateway) state(key store.Key, id string, c *recall.Conversation, changed time.Time) *mcpserver.State {
 	return &mcpserver.State{
-		Conversation: c, Name: "this conversation", Format: formats[wire.API(key.API)], Changed: changed, Records: true,
+		Conversation: c, Name: "this conversation", Format: messages.Formats[wire.API(key.API)], Changed: changed, Records: true,
 		Recalled: func(pieces []recall.Piece, bytes int) { g.recalled(key, id, pieces, bytes) },
 	}
 }
@@ -627,7 +629,7 @@ func (g *Gateway) serveMCP(w http.ResponseWriter, r *http.Request, s *settings, 
 		if _, large := errors.AsType[*http.MaxBytesError](err); large {
 			status = http.StatusRequestEntityTooLarge
 		}
-		t.refuse(w, status, "condense: the request could not be read: "+reason(err))
+		t.refuse(w, status, "condense: the request could not be read: "+upstream.Reason(err))
 		return
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))

@@ -8,26 +8,29 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/condensehq/condense/internal/live/tenant"
+	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A target is the destination of a request, and the kind of request.
 type target struct {
-	upstream *upstream     // nil if the request goes to no upstream
-	endpoint wire.Endpoint // known from the path
-	stray    *stray        // not nil if the request must not be forwarded
-	path     string        // escaped, without the parts addressed to the gateway
-	api      string        // the form of the request, as a [wire.API]; empty if the gateway reads no conversation in it
-	count    bool          // asks only for the number of tokens
-	compact  bool          // asks for a compaction
-	own      bool          // is for a page of the gateway itself
+	upstream *upstream.Upstream // nil if the request goes to no upstream
+	endpoint wire.Endpoint      // known from the path
+	stray    *stray             // not nil if the request must not be forwarded
+	path     string             // escaped, without the parts addressed to the gateway
+	api      string             // the form of the request, as a [wire.API]; empty if the gateway reads no conversation in it
+	count    bool               // asks only for the number of tokens
+	compact  bool               // asks for a compaction
+	own      bool               // is for a page of the gateway itself
 	mcp      bool
 	headroom handler // answers a request that clients send to headroom's proxy; nil for other requests
 	// Asks for condensed messages that the caller sends itself, or reports the vendor's usage of such messages.
 	compress bool
 	token    string
 	bearer   bool // token came in the Authorization header
-	who      caller
+	who      tenant.Caller
 	changed  bool   // the gateway has changed the request
 	recall   string // the secret that permits recall
 
@@ -87,18 +90,18 @@ func (s *settings) route(r *http.Request) target {
 		switch {
 		case s.upstreams[first] != nil && more:
 			named, t.path = first, from(rest)
-		case strings.HasPrefix(t.path, codexPath+"/"): // Codex with the login of a ChatGPT plan
-			named, t.path = chatGPT, t.path[len(codexPath):]
+		case strings.HasPrefix(t.path, upstream.CodexPath+"/"): // Codex with the login of a ChatGPT plan
+			named, t.path = upstream.ChatGPT, t.path[len(upstream.CodexPath):]
 		case first == "token" && deeper:
 			t.token, t.path = value, from(after)
 			continue
 		case first == "recall" && deeper:
 			t.recall, t.path = value, from(after)
 			continue
-		case first == "mode" && deeper && nameRule.MatchString(value):
+		case first == "mode" && deeper && upstream.NameRule.MatchString(value):
 			t.mode, t.path = value, from(after)
 			continue
-		case first == "profile" && deeper && nameRule.MatchString(value):
+		case first == "profile" && deeper && upstream.NameRule.MatchString(value):
 			t.profile, t.path = value, from(after)
 			continue
 		case s.answers(&t, h):
@@ -150,35 +153,35 @@ func (s *settings) direct(t *target, r *http.Request, named string) {
 	}
 	name := cmp.Or(named, owner(e, who, r.Header))
 	u := s.upstreams[name]
-	if u != nil && name == "openai" && r.Header.Get("Chatgpt-Account-Id") != "" && u.base.String() == vendors[name] {
-		u = s.upstreams[chatGPT]
+	if u != nil && name == "openai" && r.Header.Get("Chatgpt-Account-Id") != "" && u.Base.String() == upstream.Vendors[name] {
+		u = s.upstreams[upstream.ChatGPT]
 	}
 	if t.stray = misplaced(t, u, r); t.stray != nil || u == nil {
 		return
 	}
 	t.upstream = u
 	for _, c := range who {
-		if u.refuses(c) {
+		if u.Refuses(c) {
 			t.stray = &stray{
-				why: "credential", what: c.Name + ", for " + u.name, status: http.StatusBadRequest,
-				text: "the request carries " + c.Name + ", which is for " + string(c.Of) + ", and the upstream " + u.name + " is " + u.base.Host +
+				why: "credential", what: c.Name + ", for " + u.Name, status: http.StatusBadRequest,
+				text: "the request carries " + c.Name + ", which is for " + string(c.Of) + ", and the upstream " + u.Name + " is " + u.Base.Host +
 					", so nothing was sent. Give the agent a key for this upstream, or the gateway the upstream that the key is for: --upstream NAME=URL",
 			}
 		}
 	}
-	if u.speaks == speaksPass {
+	if u.Speaks == upstream.SpeaksPass {
 		t.api, t.count, t.compact = "", false, false
 	}
 }
 
 // misplaced checks the path of a request against its upstream u, which may be nil. It returns nil if the request may
 // be forwarded, else the reason why not.
-func misplaced(t *target, u *upstream, r *http.Request) *stray {
-	e, shown := &t.endpoint, clip(t.path)
+func misplaced(t *target, u *upstream.Upstream, r *http.Request) *stray {
+	e, shown := &t.endpoint, plain.Clip(t.path)
 	n := &stray{why: "path", status: http.StatusNotFound}
 	switch {
-	case u != nil && u.takes(e):
-		if u.speaks == speaksPass || e.Allows(r.Method) {
+	case u != nil && u.Takes(e):
+		if u.Speaks == upstream.SpeaksPass || e.Allows(r.Method) {
 			return nil
 		}
 		return &stray{
@@ -190,10 +193,10 @@ func misplaced(t *target, u *upstream, r *http.Request) *stray {
 		n.text = shown + " is a path of " + e.Foreign + ", which this gateway does not read, so no upstream was asked. " + e.Advice
 		return n
 	case u != nil:
-		n.what = "of " + string(e.Of[0]) + ", for " + u.name
-		n.text = shown + " is a path of " + string(e.Of[0]) + "'s API, and the upstream " + u.name + " (" + u.base.Host +
+		n.what = "of " + string(e.Of[0]) + ", for " + u.Name
+		n.text = shown + " is a path of " + string(e.Of[0]) + "'s API, and the upstream " + u.Name + " (" + u.Base.Host +
 			") does not speak it, " +
-			"so it was not asked. Use the base URL of the gateway without /" + u.name + ", or add an upstream that does: --upstream NAME=both+URL"
+			"so it was not asked. Use the base URL of the gateway without /" + u.Name + ", or add an upstream that does: --upstream NAME=both+URL"
 		return n
 	case shown == "/":
 		n.what = "none"
@@ -208,35 +211,6 @@ func misplaced(t *target, u *upstream, r *http.Request) *stray {
 	}
 	e.Of = apiOf(r.Header) // answer uses it to choose the form
 	return n
-}
-
-// takes reports whether a path belongs to an upstream. Unknown paths do: the client chose the upstream on purpose.
-func (u *upstream) takes(e *wire.Endpoint) bool {
-	switch {
-	case u.speaks == speaksPass:
-		return true
-	case e.Foreign != "":
-		return u.host.Of != "" && e.Owner == u.host.Of
-	case (u.host.Of == wire.Anthropic || u.host.Of == wire.OpenAI) && !e.Has(u.host.Of):
-		return false
-	case u.speaks == speaksAnthropic:
-		return e.Has(wire.Anthropic)
-	case u.speaks == speaksOpenAI:
-		return e.Has(wire.OpenAI)
-	}
-	return true
-}
-
-// refuses reports whether a credential must not reach an upstream. A vendor's own host gets no key of another vendor.
-// Other hosts, such as the user's own gateways, accept all keys except credentials that work only with a cloud's API.
-func (u *upstream) refuses(c wire.Credential) bool {
-	switch {
-	case c.Of == u.host.Of:
-		return false
-	case u.host.Of != "":
-		return true
-	}
-	return c.Cloud && u.speaks != speaksPass
 }
 
 // cleaned returns an escaped path as servers may interpret it. odd reports a . or .. element, which no client needs.
@@ -294,7 +268,7 @@ func apiOf(h http.Header) []wire.Vendor {
 // refuse answers with an error in the form of the vendor's API, so that the client's own error handling works.
 func (t *target) refuse(w http.ResponseWriter, status int, text string) {
 	api := wire.API(t.api)
-	if slices.Equal(t.endpoint.Of, []wire.Vendor{wire.Anthropic}) || t.upstream != nil && t.upstream.speaks == speaksAnthropic {
+	if slices.Equal(t.endpoint.Of, []wire.Vendor{wire.Anthropic}) || t.upstream != nil && t.upstream.Speaks == upstream.SpeaksAnthropic {
 		api = wire.Messages
 	}
 	w.Header().Set("Content-Type", "application/json")

@@ -3,7 +3,6 @@ package live
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net/http"
 	"regexp"
 	"slices"
@@ -12,140 +11,20 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/condensehq/condense/internal/live/stats"
+	"github.com/condensehq/condense/internal/live/telemetry"
+	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
-// The metrics. Names that begin with gen_ai follow OpenTelemetry's conventions for generative AI. docs/telemetry.md
-// describes each metric; a test compares the two.
-type kindOfMetric int
-
-const (
-	counter kindOfMetric = iota
-	upDown
-	histogram
-)
-
-// Buckets of histograms.
-var (
-	clientSeconds = []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320, 640}
-	ownSeconds    = []float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 300}
-	tokenBuckets  = []float64{1, 64, 256, 1024, 4096, 16384, 32768, 65536, 131072, 262144, 524288, 1048576, 4194304}
-)
-
-// A measure describes one metric.
-type measure struct {
-	name, unit, doc string
-	kind            kindOfMetric
-	buckets         []float64
-}
-
-var (
-	mOperation  = measure{"gen_ai.client.operation.duration", "s", "From sending a request to a vendor to the end of the answer.", histogram, clientSeconds}
-	mUsage      = measure{"gen_ai.client.token.usage", "{token}", "Tokens of a request and its answer, as the vendor counts them.", histogram, tokenBuckets}
-	mRequests   = measure{"condense.requests", "{request}", "Requests to the models' address.", counter, nil}
-	mActive     = measure{"condense.requests.active", "{request}", "Requests whose answer has not ended.", upDown, nil}
-	mProcessing = measure{"condense.processing.duration", "s", "What the gateway itself took before it sent a request on.", histogram, ownSeconds}
-	mTokens     = measure{"condense.tokens", "{token}", "Tokens received, sent, saved, read from and written to caches, answered, recalled.", counter, nil}
-	mCost       = measure{"condense.cost", "{USD}", "Cost of requests by the table of prices.", counter, nil}
-	mSaved      = measure{"condense.cost.saved", "{USD}", "Cost of the clients' own histories, less what was paid.", upDown, nil}
-	mUnpriced   = measure{"condense.requests.unpriced", "{request}", "Answers of models without a known price.", counter, nil}
-	mEstimated  = measure{"condense.requests.estimated", "{request}", "Answers whose tokens and cost are estimated, because the vendor did not report them.", counter, nil}
-	mTruncated  = measure{"condense.requests.truncated", "{request}", "Prompts that a server has cut: it counts far fewer tokens than were sent.", counter, nil}
-	mObserved   = measure{"condense.epochs.observed", "{epoch}", "Condensations that would have been made, where the gateway only observes.", counter, nil}
-	mEpochs     = measure{"condense.epochs", "{epoch}", "Condensations of a history.", counter, nil}
-	mRemoved    = measure{"condense.epoch.removed", "{token}", "Tokens that condensations removed from histories.", counter, nil}
-	mAttempts   = measure{"condense.attempts", "{attempt}", "What providers did when it was their turn to condense.", counter, nil}
-	mEpoch      = measure{"condense.epoch.duration", "s", "What a condensation took while its request waited.", histogram, ownSeconds}
-	mResults    = measure{"condense.results.shortened", "{result}", "Tool results that were shortened before they were first sent.", counter, nil}
-	mRecalls    = measure{"condense.recalls", "{recall}", "How often an agent asked for what was condensed, and got it.", counter, nil}
-	mCompaction = measure{"condense.compactions", "{compaction}", "Compactions that the gateway answered in place of the vendor.", counter, nil}
-	mAccounts   = measure{"condense.accounts", "{account}", "Accounts that clients' own models were asked for.", counter, nil}
-	mFaults     = measure{"condense.faults", "{fault}", "Errors of the gateway, and of vendors, by kind.", counter, nil}
-	mRefusals   = measure{"condense.refusals", "{request}", "Requests that the gateway refused, and limits that were reached.", counter, nil}
-)
-
-var (
-	mAccountTokens = measure{"condense.account.tokens", "{token}", "Tokens of the requests for these accounts, as the vendors count them.", counter, nil}
-	mAccountCost   = measure{"condense.account.cost", "{USD}", "Cost of these requests by the table of prices.", counter, nil}
-)
-
-var measures = []*measure{
-	&mOperation, &mUsage, &mRequests, &mActive, &mProcessing, &mTokens, &mCost, &mSaved, &mUnpriced, &mEstimated, &mTruncated,
-	&mEpochs, &mObserved, &mAttempts, &mRemoved, &mEpoch, &mResults, &mRecalls, &mCompaction,
-	&mAccounts, &mAccountTokens, &mAccountCost, &mFaults, &mRefusals,
-}
-
-// scope is the name of the instrumentation.
-const scope = "github.com/condensehq/condense/live"
-
-// Telemetry sends numbers and spans to the providers in the options.
-type telemetry struct {
-	tracer trace.Tracer
-	add    map[*measure]func(context.Context, float64, attribute.Set)
-}
-
-func newTelemetry(o *Options) (*telemetry, error) {
-	t := &telemetry{tracer: o.Tracer.Tracer(scope), add: map[*measure]func(context.Context, float64, attribute.Set){}}
-	meter := o.Meter.Meter(scope)
-	var errs []error
-	for _, m := range measures {
-		var err error
-		switch m.kind {
-		case histogram:
-			var h metric.Float64Histogram
-			h, err = meter.Float64Histogram(m.name, metric.WithUnit(m.unit), metric.WithDescription(m.doc), metric.WithExplicitBucketBoundaries(m.buckets...))
-			t.add[m] = func(ctx context.Context, v float64, of attribute.Set) { h.Record(ctx, v, metric.WithAttributeSet(of)) }
-		case upDown:
-			var c metric.Float64UpDownCounter
-			c, err = meter.Float64UpDownCounter(m.name, metric.WithUnit(m.unit), metric.WithDescription(m.doc))
-			t.add[m] = func(ctx context.Context, v float64, of attribute.Set) { c.Add(ctx, v, metric.WithAttributeSet(of)) }
-		case counter:
-			var c metric.Float64Counter
-			c, err = meter.Float64Counter(m.name, metric.WithUnit(m.unit), metric.WithDescription(m.doc))
-			t.add[m] = func(ctx context.Context, v float64, of attribute.Set) {
-				if v >= 0 {
-					c.Add(ctx, v, metric.WithAttributeSet(of))
-				}
-			}
-		}
-		errs = append(errs, err)
-	}
-	return t, errors.Join(errs...)
-}
-
 // measure adds v to a metric. Attribute values must never come from a request, except model names from the table or
 // the configuration.
-func (g *Gateway) measure(m *measure, v float64, of ...attribute.KeyValue) {
-	g.telemetry.add[m](g.life, v, attribute.NewSet(of...))
+func (g *Gateway) measure(m *telemetry.Metric, v float64, of ...attribute.KeyValue) {
+	g.telemetry.Add(g.life, m, v, of...)
 }
-
-// Keys of attributes.
-const (
-	aTenant    = attribute.Key("condense.tenant")
-	aAPI       = attribute.Key("condense.api")
-	aOutcome   = attribute.Key("condense.outcome")
-	aReason    = attribute.Key("condense.reason")
-	aMode      = attribute.Key("condense.mode")
-	aCondenser = attribute.Key("condense.provider")
-	aKind      = attribute.Key("condense.kind")
-	aLimit     = attribute.Key("condense.limit")
-	aType      = attribute.Key("condense.token.type")
-	aTokenType = attribute.Key("gen_ai.token.type")
-	aOperation = attribute.Key("gen_ai.operation.name")
-	aProvider  = attribute.Key("gen_ai.provider.name")
-	aModel     = attribute.Key("gen_ai.request.model")
-	aInput     = attribute.Key("gen_ai.usage.input_tokens")
-	aOutput    = attribute.Key("gen_ai.usage.output_tokens")
-	aRead      = attribute.Key("gen_ai.usage.cache_read.input_tokens")
-	aWrite     = attribute.Key("gen_ai.usage.cache_creation.input_tokens")
-	aSession   = attribute.Key("gen_ai.conversation.id")
-	aError     = attribute.Key("error.type")
-	aStatus    = attribute.Key("http.response.status_code")
-)
 
 var modelRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,63}$`)
 
@@ -160,7 +39,7 @@ func (x *exchange) modelName() string {
 // began starts the span of a request, as a child of the client's span if the request names one.
 func (g *Gateway) began(r *http.Request, t *target) (*http.Request, trace.Span) {
 	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-	ctx, span := g.telemetry.tracer.Start(ctx, method(r)+" "+t.kind(), trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(aAPI.String(t.kind())))
+	ctx, span := g.telemetry.Tracer.Start(ctx, method(r)+" "+t.kind(), trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(telemetry.APIKey.String(t.kind())))
 	return r.WithContext(ctx), span
 }
 
@@ -170,13 +49,13 @@ func (g *Gateway) ended(t *target, o *outcome, span trace.Span) {
 	switch {
 	case o.refused != "":
 		result = "refused"
-		g.measure(&mRefusals, 1, aTenant.String(t.who.tenant), aLimit.String(o.refused))
+		g.measure(&telemetry.Refusals, 1, telemetry.TenantKey.String(t.who.Tenant), telemetry.LimitKey.String(o.refused))
 	case t.changed:
 		result = "changed"
 	}
 	status := o.code()
-	g.measure(&mRequests, 1, aTenant.String(t.who.tenant), aAPI.String(t.kind()), aOutcome.String(result), aStatus.Int(status))
-	span.SetAttributes(aTenant.String(t.who.tenant), aOutcome.String(result), aStatus.Int(status))
+	g.measure(&telemetry.Requests, 1, telemetry.TenantKey.String(t.who.Tenant), telemetry.APIKey.String(t.kind()), telemetry.OutcomeKey.String(result), telemetry.StatusKey.Int(status))
+	span.SetAttributes(telemetry.TenantKey.String(t.who.Tenant), telemetry.OutcomeKey.String(result), telemetry.StatusKey.Int(status))
 	if status >= http.StatusInternalServerError {
 		span.SetStatus(codes.Error, "")
 	}
@@ -186,19 +65,19 @@ func (g *Gateway) ended(t *target, o *outcome, span trace.Span) {
 // asks starts the span of a request to a vendor.
 func (x *exchange) asks(ctx context.Context) {
 	x.asked = time.Now()
-	_, x.span = x.telemetry.tracer.Start(ctx, "chat "+x.modelName(), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(x.about()...))
+	_, x.span = x.telemetry.Tracer.Start(ctx, "chat "+x.modelName(), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(x.about()...))
 }
 
 // about returns the attributes of a request to a vendor.
 func (x *exchange) about() []attribute.KeyValue {
-	vendor := speaksOpenAI
+	vendor := upstream.SpeaksOpenAI
 	switch {
 	case x.t.upstream != nil:
-		vendor = x.t.upstream.name
+		vendor = x.t.upstream.Name
 	case x.r != nil && x.r.API == wire.Messages: // the caller of /v1/compress asks the vendor itself
-		vendor = speaksAnthropic
+		vendor = upstream.SpeaksAnthropic
 	}
-	return []attribute.KeyValue{aOperation.String("chat"), aProvider.String(vendor), aModel.String(x.modelName())}
+	return []attribute.KeyValue{telemetry.OperationKey.String("chat"), telemetry.ProviderKey.String(vendor), telemetry.ModelKey.String(x.modelName())}
 }
 
 // answered ends and counts the span of a request to a vendor. A nil watcher means that there was no answer.
@@ -211,35 +90,35 @@ func (x *exchange) answered() {
 		failed = "unreachable"
 	} else {
 		a := x.watcher.answer()
-		x.span.SetAttributes(aInput.Int(a.Input), aOutput.Int(a.Output), aRead.Int(a.CacheRead), aWrite.Int(a.CacheWrite))
+		x.span.SetAttributes(telemetry.InputKey.Int(a.Input), telemetry.OutputKey.Int(a.Output), telemetry.ReadKey.Int(a.CacheRead), telemetry.WriteKey.Int(a.CacheWrite))
 		if failed = kindOf(a.ErrorType); a.ErrorType == "" {
 			failed = ""
 			if x.status >= http.StatusBadRequest {
 				failed = strconv.Itoa(x.status)
 			}
 		}
-		x.span.SetAttributes(aStatus.Int(x.status))
+		x.span.SetAttributes(telemetry.StatusKey.Int(x.status))
 	}
-	if x.claim != nil && x.claim.entry != nil {
-		x.span.SetAttributes(aSession.String(x.claim.conversation))
+	if x.claim != nil && x.claim.Entry != nil {
+		x.span.SetAttributes(telemetry.SessionKey.String(x.claim.Conversation))
 	}
 	if failed != "" {
-		about = append(about, aError.String(failed))
-		x.span.SetAttributes(aError.String(failed))
+		about = append(about, telemetry.ErrorKey.String(failed))
+		x.span.SetAttributes(telemetry.ErrorKey.String(failed))
 		x.span.SetStatus(codes.Error, "")
 	}
-	x.measure(&mOperation, time.Since(x.asked).Seconds(), about...)
+	x.measure(&telemetry.Operation, time.Since(x.asked).Seconds(), about...)
 	x.span.End()
 }
 
 // used counts the usage that an answer reports.
 func (x *exchange) used(a wire.Answer, b bill) {
-	about, tenant := x.about(), aTenant.String(x.t.who.tenant)
+	about, tenant := x.about(), telemetry.TenantKey.String(x.t.who.Tenant)
 	if b.estimated {
-		x.measure(&mEstimated, 1, tenant, aModel.String(x.modelName()))
+		x.measure(&telemetry.Estimated, 1, tenant, telemetry.ModelKey.String(x.modelName()))
 	} else {
 		for kind, n := range map[string]int{"input": a.Input, "output": a.Output} {
-			x.measure(&mUsage, float64(n), append(slices.Clip(about), aTokenType.String(kind))...)
+			x.measure(&telemetry.Usage, float64(n), append(slices.Clip(about), telemetry.TokenTypeKey.String(kind))...)
 		}
 	}
 	tokens := map[string]int{"received": b.received, "sent": b.sent, "saved": b.received - b.sent, "cache_read": a.CacheRead, "cache_write": a.CacheWrite, "output": a.Output}
@@ -247,32 +126,32 @@ func (x *exchange) used(a wire.Answer, b bill) {
 		tokens["sent"], tokens["saved"], tokens["would_save"] = b.received, 0, b.received-b.sent
 	}
 	for kind, n := range tokens {
-		x.measure(&mTokens, float64(n), tenant, aType.String(kind))
+		x.measure(&telemetry.Tokens, float64(n), tenant, telemetry.TypeKey.String(kind))
 	}
 	switch {
 	case !b.known && b.again:
 	case !b.known:
-		x.measure(&mUnpriced, 1, tenant, aModel.String(x.modelName()))
+		x.measure(&telemetry.Unpriced, 1, tenant, telemetry.ModelKey.String(x.modelName()))
 	default:
-		x.measure(&mCost, b.paid, tenant, aModel.String(x.modelName()))
+		x.measure(&telemetry.Cost, b.paid, tenant, telemetry.ModelKey.String(x.modelName()))
 		if !x.s.Observe {
-			x.measure(&mSaved, b.saved, tenant)
+			x.measure(&telemetry.Saved, b.saved, tenant)
 		}
 	}
 	if x.ingested > 0 && !x.s.Observe && !b.again {
-		x.measure(&mResults, float64(x.ingested), tenant)
+		x.measure(&telemetry.Results, float64(x.ingested), tenant)
 	}
 }
 
 // condensed counts an epoch.
-func (x *exchange) condensed(e *Epoch) {
-	tenant, reason := aTenant.String(x.t.who.tenant), aReason.String(e.Reason)
-	mode := aMode.String(cmp.Or(x.mode, x.profile))
+func (x *exchange) condensed(e *stats.Epoch) {
+	tenant, reason := telemetry.TenantKey.String(x.t.who.Tenant), telemetry.ReasonKey.String(e.Reason)
+	mode := telemetry.ModeKey.String(cmp.Or(x.mode, x.profile))
 	if x.s.Observe {
-		x.measure(&mObserved, 1, tenant, reason, mode)
+		x.measure(&telemetry.Observed, 1, tenant, reason, mode)
 		return
 	}
-	x.measure(&mEpochs, 1, tenant, reason, mode)
-	x.measure(&mRemoved, float64(e.Before-e.After), tenant, reason, mode)
-	x.measure(&mEpoch, e.Millis/1000, reason) //nolint:mnd // milliseconds
+	x.measure(&telemetry.Epochs, 1, tenant, reason, mode)
+	x.measure(&telemetry.Removed, float64(e.Before-e.After), tenant, reason, mode)
+	x.measure(&telemetry.EpochDuration, e.Millis/1000, reason) //nolint:mnd // milliseconds
 }

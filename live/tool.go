@@ -3,10 +3,8 @@ package live
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"io"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -14,8 +12,12 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/lineage"
-	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/live/messages"
+	"github.com/condensehq/condense/internal/live/payload"
+	"github.com/condensehq/condense/internal/live/session"
+	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/mcpserver"
 	"github.com/condensehq/condense/internal/rawjson"
@@ -43,92 +45,25 @@ const mostRounds = 3
 
 const limitReached = "[condense recall: the limit of recalls in one answer is reached. Go on with what is known; later answers can recall again.]"
 
-// An aside is a record of a session that is no lineage. With a Round, it holds messages to put back after the client's
-// message with the rolling hash At; without one, it says that the conversation whose first user message has that hash
-// has the tool.
-type aside struct {
-	At      wire.Hash   `json:"at"`
-	Round   *wire.Round `json:"round,omitempty"`
-	version int64
-	updated time.Time
-	id      string
-}
-
-// Prefixes of the IDs of asides. Asides are separate records because they never change, and every branch of the
-// conversation needs them.
-const (
-	roundPrefix = "round:"
-	toolPrefix  = "tool:"
-)
-
-// asides holds the asides of a session, by their rolling hash.
-type asides struct {
-	tools  map[wire.Hash]*aside
-	rounds map[wire.Hash][]*aside
-}
-
-func (a *asides) add(r *store.Record) {
-	one := &aside{id: r.ID, version: r.Version, updated: r.Updated}
-	if json.Unmarshal(r.Data, one) != nil {
-		return // written by another version
-	}
-	if a.tools == nil {
-		a.tools, a.rounds = map[wire.Hash]*aside{}, map[wire.Hash][]*aside{}
-	}
-	if one.Round == nil {
-		a.tools[one.At] = one
-	} else if !slices.ContainsFunc(a.rounds[one.At], func(o *aside) bool { return o.id == one.id }) {
-		a.rounds[one.At] = append(a.rounds[one.At], one)
-		slices.SortStableFunc(a.rounds[one.At], func(x, y *aside) int { return x.updated.Compare(y.updated) })
-	}
-}
-
-// isAside reports whether id is the ID of an aside's record.
-func isAside(id string) bool {
-	return strings.HasPrefix(id, roundPrefix) || strings.HasPrefix(id, toolPrefix)
-}
-
-// keep stores an aside under a new ID, and adds it to the session. The error is the store's.
-func (s *session) keep(ctx context.Context, in store.Store, prefix string, one *aside, now time.Time) error {
-	data, err := json.Marshal(one)
-	if err != nil {
-		return err
-	}
-	r := &store.Record{ID: prefix + rand.Text(), Key: s.key, Updated: now, Data: data}
-	if err := in.Save(ctx, r); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.asides.add(r)
-	return nil
-}
-
 // equip adds the tool to the request, and puts back the calls and results of earlier answers, which the client does not
 // have. Afterwards x.r is the request that the client would have sent if the tool were its own. Whether a conversation
 // has the tool is decided with its first request.
-func (x *exchange) equip(ctx context.Context, h http.Header, session *session) error {
+func (x *exchange) equip(ctx context.Context, h http.Header, in *session.Session) error {
 	if x.s.Observe {
 		return nil // observing changes no request
 	}
 	first := firstUser(x.r.Messages)
 	opening := x.rolling[first]
-	session.mu.Lock()
-	err := session.known()
-	known := asides{maps.Clone(session.asides.tools), maps.Clone(session.asides.rounds)}
-	without := slices.ContainsFunc(session.entries, func(e *entry) bool {
-		return e.state != nil && first < len(e.state.Rolling) && e.state.Rolling[first] == opening
-	})
-	session.mu.Unlock()
+	known, without, err := in.Tooled(first, opening)
 	if err != nil {
 		return err
 	}
-	if known.tools[opening] == nil {
+	if known.Tools[opening] == nil {
 		began := slices.ContainsFunc(x.r.Messages, func(m wire.Message) bool { return m.Role == "assistant" })
 		switch {
 		case without: // the conversation began without the tool, and its cached prefix must not change
 			return nil
-		case began && (x.session == "" || len(known.tools) == 0):
+		case began && (x.session == "" || len(known.Tools) == 0):
 			return nil
 		case began: // the agent has shortened a history that had the tool
 		case !x.s.Recall.Tool || x.s.Recall.Off || !x.mayHaveTool(h):
@@ -137,13 +72,13 @@ func (x *exchange) equip(ctx context.Context, h http.Header, session *session) e
 		if x.r.AddTool(recallTool, nil) == nil {
 			return nil
 		}
-		if err := session.keep(ctx, x.store, toolPrefix, &aside{At: opening}, x.start); err != nil {
+		if err := in.Keep(ctx, x.store, session.ToolPrefix, &session.Aside{At: opening}, x.start); err != nil {
 			return err
 		}
 	}
 	messages := wire.Restore(x.r, func(i int) []*wire.Round {
 		var all []*wire.Round
-		for _, a := range known.rounds[x.rolling[i-1]] {
+		for _, a := range known.Rounds[x.rolling[i-1]] {
 			all = append(all, a.Round)
 		}
 		return all
@@ -157,7 +92,7 @@ func (x *exchange) equip(ctx context.Context, h http.Header, session *session) e
 		return err
 	}
 	x.at = x.rolling[len(x.rolling)-1]
-	x.r, x.rolling, x.equipped = r, lineage.Roll(r.Messages), session
+	x.r, x.rolling, x.equipped = r, lineage.Roll(r.Messages), in
 	return nil
 }
 
@@ -237,9 +172,9 @@ func (x *exchange) answerCalls(r *http.Request, res *http.Response) (*http.Respo
 		}
 	}()
 	for {
-		body, err := readUpTo(s.body, x.s.MaxBody, res.ContentLength)
+		body, err := payload.ReadUpTo(s.body, x.s.MaxBody, res.ContentLength)
 		if passes = err == nil && int64(len(body)) > x.s.MaxBody; passes {
-			res.Body = readCloser{io.MultiReader(bytes.NewReader(body), s.body), s}
+			res.Body = payload.ReadCloser{Reader: io.MultiReader(bytes.NewReader(body), s.body), Closer: s}
 			return res, nil
 		}
 		_ = s.body.Close()
@@ -371,13 +306,13 @@ func (s *spliced) await() {
 			if s.err = io.EOF; s.r.Context().Err() != nil {
 				s.err = s.r.Context().Err()
 			}
-			s.out = s.splice.Failed(http.StatusBadGateway, wire.Refusal(s.x.r.API, http.StatusBadGateway, "condense: upstream "+s.x.t.upstream.name+" cannot be reached: "+reason(a.err)))
+			s.out = s.splice.Failed(http.StatusBadGateway, wire.Refusal(s.x.r.API, http.StatusBadGateway, "condense: upstream "+s.x.t.upstream.Name+" cannot be reached: "+upstream.Reason(a.err)))
 		case a.res.StatusCode != http.StatusOK:
 			head, _ := io.ReadAll(io.LimitReader(a.res.Body, mostRefusal))
 			_ = a.res.Body.Close()
 			s.body, s.err = http.NoBody, io.EOF
-			text, _ := decode(head, a.res.Header.Get("Content-Encoding"), mostRefusal)
-			s.x.stats.fault("recall_refused")
+			text, _ := payload.Decode(head, a.res.Header.Get("Content-Encoding"), mostRefusal)
+			s.x.stats.Fault("recall_refused")
 			s.out = s.splice.Failed(a.res.StatusCode, text)
 		default:
 			s.body, s.sink = a.res.Body, wire.Watch(s.x.r.API)
@@ -397,7 +332,7 @@ func (s *spliced) next(ctx context.Context) ([][]byte, error) {
 		if s.asked < mostRounds {
 			text, failed = x.recall(ctx, c)
 		}
-		if size := x.tokens + tokensOf(rawjson.Array(s.added)) + tokensOf(rawjson.Array(results)) + len(text)/bytesPerToken; size > x.policy.Limit+(x.policy.Window-x.policy.Limit)/2 {
+		if size := x.tokens + count.Tokens(rawjson.Array(s.added)) + count.Tokens(rawjson.Array(results)) + len(text)/count.BytesPerToken; size > x.policy.Limit+(x.policy.Window-x.policy.Limit)/2 {
 			text, failed = noRoom, true // the vendor would refuse the request, and the client would lose its answer
 		}
 		results = append(results, wire.Result(x.r.API, c.ID, text, failed))
@@ -414,7 +349,7 @@ func (s *spliced) next(ctx context.Context) ([][]byte, error) {
 	s.added = append(s.added, wire.ResultMessages(x.r.API, results)...)
 	view := x.view
 	if view == nil {
-		view = rawOf(x.r.Messages)
+		view = messages.Raw(x.r.Messages)
 	}
 	return slices.Concat(view, s.added), nil
 }
@@ -422,7 +357,7 @@ func (s *spliced) next(ctx context.Context) ([][]byte, error) {
 // ask sends the vendor the next request for the same answer to the client.
 func (s *spliced) ask(messages [][]byte) (*http.Response, error) {
 	again := s.r.Clone(s.r.Context())
-	replaceBody(again, s.x.r.With(messages))
+	payload.Replace(again, s.x.r.With(messages))
 	return s.x.t.upstream.RoundTrip(again)
 }
 
@@ -435,18 +370,18 @@ func (x *exchange) putBack(ctx context.Context, messages, results [][]byte, call
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), longestNote)
 	defer cancel()
-	if err := x.equipped.keep(ctx, x.store, roundPrefix, &aside{At: x.at, Round: round}, x.s.Now()); err != nil {
+	if err := x.equipped.Keep(ctx, x.store, session.RoundPrefix, &session.Aside{At: x.at, Round: round}, x.s.Now()); err != nil {
 		return err
 	}
 	// The thinking after a result belongs to the messages that were sent with it, so these count as sent.
 	all, err := wire.ParseMessages(x.r.API, messages)
-	if err != nil || x.claim == nil || !x.claim.latest(ctx) {
+	if err != nil || x.claim == nil || !x.claim.Latest(ctx) {
 		return err
 	}
-	defer x.claim.release()
+	defer x.claim.Release()
 	all = slices.Concat(x.r.Messages, all)
-	x.claim.state.SentAgain(all, lineage.Roll(all), len(x.r.Messages))
-	return x.claim.save(ctx, x.store, true, x.s.Now())
+	x.claim.State.SentAgain(all, lineage.Roll(all), len(x.r.Messages))
+	return x.claim.Save(ctx, x.store, true, x.s.Now())
 }
 
 // later adds the answer to a request of the gateway's own to the statistics.

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/condensehq/condense/internal/live/session"
+	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/rawjson"
 )
@@ -33,7 +35,7 @@ func (r *relays) add(one *relay) {
 	if r.of == nil {
 		r.of = map[string]*relay{}
 	}
-	for len(r.of) >= mostSessions {
+	for len(r.of) >= session.MostSessions {
 		oldest := ""
 		for k, o := range r.of {
 			if oldest == "" || o.x.start.Before(r.of[oldest].x.start) {
@@ -166,7 +168,7 @@ func (g *Gateway) serveUsage(w http.ResponseWriter, r *http.Request, s *settings
 // prompt is known, to the state.
 func (x *exchange) report(ctx context.Context, a wire.Answer) error {
 	if a.Input == 0 {
-		x.stats.add(func(s *Stats) {
+		x.stats.Add(func(s *stats.Stats) {
 			s.Tokens.CacheRead += a.CacheRead
 			s.Tokens.CacheWrite += a.CacheWrite
 			s.Tokens.Output += a.Output
@@ -174,7 +176,7 @@ func (x *exchange) report(ctx context.Context, a wire.Answer) error {
 		return nil
 	}
 	x.count(a)
-	if x.claim.state.HeadOur == 0 { // the vendor also counted a system prompt and tools that the gateway has not seen
+	if x.claim.State.HeadOur == 0 { // the vendor also counted a system prompt and tools that the gateway has not seen
 		return nil
 	}
 	return x.measured(ctx, a)

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"time"
 
+	"github.com/condensehq/condense/internal/live/job"
+	"github.com/condensehq/condense/internal/live/messages"
+	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
@@ -46,7 +49,7 @@ type Turn struct {
 	Observe      bool
 	// Set only when an epoch begins, else nil. View is sent in place of Messages. Journal is the condensed
 	// conversation in the format condense; it begins with the result of the previous epoch, if any.
-	Epoch   *Epoch
+	Epoch   *stats.Epoch
 	View    [][]byte
 	Journal []byte
 }
@@ -78,10 +81,10 @@ func (x *exchange) watch() {
 
 func (x *exchange) show() {
 	t := &Turn{
-		Time: x.start, Conversation: x.claim.conversation, Tenant: x.key.Tenant, Agent: x.agent.Name, Model: x.r.Model,
-		Profile: x.profile, Mode: x.mode, Format: formats[x.r.API], Messages: make([][]byte, len(x.r.Messages)), System: x.r.System, Tools: x.r.Tools, Tokens: x.tokens, Observe: x.s.Observe,
+		Time: x.start, Conversation: x.claim.Conversation, Tenant: x.key.Tenant, Agent: x.agent.Name, Model: x.r.Model,
+		Profile: x.profile, Mode: x.mode, Format: messages.Formats[x.r.API], Messages: make([][]byte, len(x.r.Messages)), System: x.r.System, Tools: x.r.Tools, Tokens: x.tokens, Observe: x.s.Observe,
 	}
-	t.History, t.Window = x.claim.state.Estimate(x.original), x.policy.Window
+	t.History, t.Window = x.claim.State.Estimate(x.original), x.policy.Window
 	if t.DueAt = x.policy.Limit; x.policy.Threshold > 0 {
 		t.DueAt = min(cmp.Or(x.policy.Limit, x.policy.Threshold), x.policy.Threshold)
 	}
@@ -108,8 +111,8 @@ const idle = 20 * time.Millisecond
 // shadows repeats the condensation of an epoch with the chains of other profiles, in the background and one after the
 // other. Each begins when no request waits for a condensation.
 func (x *exchange) shadows(t *Turn) {
-	job := x.shadowed
-	if job == nil {
+	shadowed := x.shadowed
+	if shadowed == nil {
 		return
 	}
 	for _, profile := range x.s.Shadow {
@@ -120,26 +123,26 @@ func (x *exchange) shadows(t *Turn) {
 			report(nil, errNoShadow)
 			continue
 		}
-		j := *job
+		j := *shadowed
 		// Do not count the attempts: a comparison is not part of the statistics.
-		j.turn.Profile, j.turn.Mode, j.journal, j.tries = profile, "", false, nil
+		j.Turn.Profile, j.Turn.Mode, j.Journal, j.Tries = profile, "", false, nil
 		x.background.Go(func() {
 			defer func() { <-x.waiting }()
 			x.shading.Lock()
 			defer x.shading.Unlock()
-			for x.epochs.busy() && x.life.Err() == nil {
+			for x.runner.Epochs.Busy() && x.life.Err() == nil {
 				select {
 				case <-time.After(idle):
 				case <-x.life.Done():
 				}
 			}
-			ctx, cancel := context.WithTimeout(x.life, backgroundDeadline)
+			ctx, cancel := context.WithTimeout(x.life, job.BackgroundDeadline)
 			defer cancel()
 			var view [][]byte
 			err := x.safely("shadow", func() error {
-				p, err := j.run(ctx, x.host, inline) // a comparison is not worth the price of a language model
+				p, err := j.Run(ctx, x.host, job.Inline) // a comparison is not worth the price of a language model
 				if err == nil {
-					view = rawOf(p.after)
+					view = messages.Raw(p.After)
 				}
 				return err
 			})

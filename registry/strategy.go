@@ -39,7 +39,7 @@ type Env struct {
 	// Logger is never nil for a provider opened through [Strategy.Open].
 	Logger *slog.Logger
 	// Model returns the language model that the user's configuration calls name, or the
-	// host's choice if name is empty. The error says what to configure; a model that is
+	// host's choice if name is empty. The error names the missing configuration; a model that is
 	// configured but unusable fails when it is called. Model is never nil for a provider
 	// opened through Open; without models it returns an error.
 	Model func(name string) (model.Generator, error)
@@ -126,11 +126,11 @@ func (s Strategy) Settings() []Setting {
 	return s.settings()
 }
 
-// Removed says what happens now in place of a setting of a former version; empty if there was none
+// Removed explains the replacement of a setting of a former version; empty if there was none
 // of that name.
 func (s Strategy) Removed(setting string) string { return s.removed[setting] }
 
-// removed returns what settings, a pointer to a struct, say of those of former versions.
+// removed returns the explanations that settings, a pointer to a struct, gives for settings of former versions.
 func removed(settings any) map[string]string {
 	if r, ok := settings.(interface{ Removed() map[string]string }); ok {
 		return r.Removed()

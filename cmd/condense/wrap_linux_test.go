@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -33,6 +34,14 @@ func (s *screen) wait(t *testing.T, text string, n int) {
 	testkit.Eventually(t, fmt.Sprintf("%q is printed %d times", text, n), func() bool { return strings.Count(s.String(), text) >= n })
 }
 
+// notIgnored handles SIGHUP in this process from its first call on. Under nohup it is ignored, which the agents would inherit; after
+// signal.Stop it would be ignored again without signal.Ignored saying so.
+var notIgnored = sync.OnceFunc(func() {
+	if signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
+})
+
 // wrapped starts the fake agent through wrap, without a terminal.
 func wrapped(t *testing.T, args ...string) (cmd *exec.Cmd, in *os.File, out *screen) {
 	t.Helper()
@@ -46,11 +55,7 @@ func wrapped(t *testing.T, args ...string) (cmd *exec.Cmd, in *os.File, out *scr
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = t.TempDir(), r, out, out
 	cmd.Env = append(os.Environ(), "HOME="+cmd.Dir, "XDG_CONFIG_HOME="+cmd.Dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if signal.Ignored(syscall.SIGHUP) { // under nohup, which the agent would inherit
-		handled := make(chan os.Signal, 1)
-		signal.Notify(handled, syscall.SIGHUP)
-		t.Cleanup(func() { signal.Stop(handled) })
-	}
+	notIgnored()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ func (g *game) check(ctx context.Context) *CacheCheck {
 		if !ok || k == 0 || u.Input == 0 {
 			continue
 		}
-		size, cached := float64(x.size[k]), float64(x.desks[0].cached[k])
+		size, cached := float64(x.size[k]), float64(x.bills[0].cached[k])
 		was, is := float64(u.Read)/float64(u.Input), cached/max(1, size)
 		one := CacheCheck{Requests: 1, Input: float64(u.Input), Read: float64(u.Read), Size: size, Cached: cached}
 		if was-is <= closeShare && is-was <= closeShare {

@@ -105,3 +105,18 @@ func JSON(text string) string {
 	}
 	return b.String()
 }
+
+// Clip makes text from a request safe for a message: at most 80 bytes, printable ASCII.
+func Clip(s string) string {
+	const longest = 80
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, s)
+	if len(s) > longest {
+		s = s[:longest] + "…"
+	}
+	return s
+}

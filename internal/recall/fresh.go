@@ -2,24 +2,13 @@ package recall
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/dialog"
 )
 
-// isCall reports whether a call is one of the tool recall.
-func isCall(c *core.ToolCall) bool {
-	return IsTool(c.Name) || c.Name == "recall" && strings.Contains(c.Args, `"handle"`)
-}
-
-// separators are characters that agents put between the words of a tool's name.
-var separators = strings.NewReplacer("_", "", "-", "", ".", "")
-
-// IsTool reports whether a name means the tool recall of a server named condense. Agents write it as
-// mcp__condense__recall or condense_recall.
-func IsTool(name string) bool {
-	return strings.HasSuffix(separators.Replace(name), "condenserecall")
-}
+// IsTool reports whether a name means the tool recall of a server named condense.
+func IsTool(name string) bool { return dialog.IsRecall(name) }
 
 // Fresh returns the indices of the messages of a view, from an index on, that hold the result of a recall: the
 // newest, of no more than most bytes together. Content that was recalled should not have been hidden, so the next
@@ -28,7 +17,7 @@ func Fresh(view []core.Message, from, most int) []int {
 	calls := map[string]bool{}
 	for i := range view {
 		for _, p := range view[i].Parts {
-			if c, ok := p.(core.ToolCall); ok && isCall(&c) {
+			if c, ok := p.(core.ToolCall); ok && dialog.Recalls(c.Name, c.Args) {
 				calls[c.ID] = true
 			}
 		}

@@ -57,7 +57,7 @@ func (w *reading) failures() (out, fixed []failure) {
 			if line != "" {
 				e += errorSign + oneLine(line, openLong)
 			}
-			if h := w.handle(&pass); h != "" {
+			if h := w.handle(&pass); h != "" && !dialog.Brief(text) {
 				e += " " + handleMark + h
 			}
 			out = append(out, failure{entry: e, passage: p, key: key})

@@ -307,7 +307,7 @@ func (w claims) keepMedia(context.Context) error {
 			if left < leastMark {
 				return nil
 			}
-			w.marks[k] = m.line()
+			w.marks[k] = m.line(!w.o.NoHandles)
 			cost := float64(w.o.Counter.Count(core.Text(w.marks[k])) + 1)
 			if cost > left {
 				continue

@@ -41,6 +41,7 @@ type leftPart struct {
 	first   bool // no earlier part has the same content
 	bytes   int
 	about   string // a label, of a result
+	again   bool   // a recall or its result: what it has is elsewhere
 }
 
 // leftParts returns the parts of all messages, as they were before any shortening.
@@ -59,7 +60,7 @@ func (w *reading) leftParts() []leftPart {
 			parts[k].handle, parts[k].bytes = core.Handle(was[k]), textBytes(was[k])
 		}
 	})
-	labels := map[string]string{} // by call
+	labels, recalls := map[string]string{}, map[string]bool{} // by call
 	seen := make(map[string]bool, len(was))
 	next := parts
 	for i := range w.messages {
@@ -68,9 +69,13 @@ func (w *reading) leftParts() []leftPart {
 			next = next[1:]
 			switch p := p.(type) {
 			case core.ToolCall:
-				labels[p.ID] = leftLabel(p)
+				if at.again = dialog.Recalls(p.Name, p.Args); at.again {
+					recalls[p.ID] = true
+				} else {
+					labels[p.ID] = leftLabel(p)
+				}
 			case core.ToolResult:
-				at.about = labels[p.CallID]
+				at.about, at.again = labels[p.CallID], recalls[p.CallID]
 			case core.Text, core.Image, core.Reasoning, core.Opaque:
 			}
 			at.first = !seen[at.handle]
@@ -103,6 +108,7 @@ func textBytes(p core.Part) int {
 type leftEntry struct {
 	name   string
 	labels []string
+	bytes  int // that it leads to, if it is new
 }
 
 // cutLabels splits the labels of an entry.
@@ -241,7 +247,7 @@ func (w *preface) leftHandles(hidden []bool) []leftEntry {
 		switch {
 		case p.bytes <= page:
 			page -= p.bytes
-		case !hidden[p.message] || w.former[p.message] || p.bytes == 0:
+		case !hidden[p.message] || w.former[p.message] || p.bytes == 0 || p.again:
 			page = 0
 			continue
 		case p.bytes > leftPage || !p.first:
@@ -253,11 +259,12 @@ func (w *preface) leftHandles(hidden []bool) []leftEntry {
 			continue
 		}
 		last := &out[len(out)-1]
+		last.bytes += p.bytes
 		if p.about != "" && !slices.Contains(last.labels, p.about) {
 			last.labels = append(last.labels, p.about)
 		}
 	}
-	return out
+	return slices.DeleteFunc(out, func(e leftEntry) bool { return e.bytes < dialog.BriefBytes })
 }
 
 // leftFiles returns the files, with lines, that calls in hidden messages read.

@@ -7,7 +7,7 @@ import (
 )
 
 // A Media is content without lines: a picture, a document, a block of unknown kind. In an extract a mark replaces it,
-// such as "[… image h:0123456789]", in the form of the mark at the end of a shortened result.
+// such as "[… image h:0123456789]" or, where nothing can be recalled, "[… image]", in the form of the mark at the end of a shortened result.
 type Media struct {
 	// by describes its passage: kind, name, target and message.
 	by Passage
@@ -21,12 +21,15 @@ type Media struct {
 // image reports whether m is a picture.
 func (m *Media) image() bool {
 	_, ok := m.part.(core.Image)
-	return ok || strings.HasPrefix(m.mark, markStart+imageName+" ")
+	return ok || strings.HasPrefix(m.mark, markStart+imageName+" ") || m.mark == markStart+imageName+"]"
 }
 
-// line returns the line that replaces m: its kind and its handle.
-func (m *Media) line() string {
+// line returns the line that replaces m: its kind, and with handles its handle.
+func (m *Media) line(handles bool) string {
 	if m.mark != "" || m.part == nil {
+		if name, _, ok := strings.Cut(m.mark, " "+handleMark); ok && !handles {
+			return name + "]"
+		}
 		return m.mark
 	}
 	name := imageName
@@ -34,6 +37,9 @@ func (m *Media) line() string {
 		if name = o.Kind; !isName(name) {
 			name = "attachment"
 		}
+	}
+	if !handles {
+		return markStart + name + "]"
 	}
 	return markStart + name + " " + handleMark + core.Handle(m.part) + "]"
 }
@@ -62,6 +68,9 @@ func readMark(line string) (mark string, ok bool) {
 		return "", false
 	}
 	name, rest, _ := strings.Cut(s, " ")
+	if bare, whole := strings.CutSuffix(name, "]"); rest == "" && whole && isName(bare) {
+		return line, true
+	}
 	handle, ok := strings.CutPrefix(rest, handleMark)
 	if !ok || !isName(name) || !strings.HasSuffix(handle, "]") || !isHandle(handle[:len(handle)-1]) {
 		return "", false

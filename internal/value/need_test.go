@@ -107,7 +107,7 @@ func TestReadsItsOwnHeaders(t *testing.T) {
 // hostile are pieces of text that look like parts of an extract, or that a reader may take for
 // the end of a line.
 var hostile = []string{
-	"[user]", "[user] ", " [user]", "[user]:", "¶ user", "¶", "§ user", "†", "‡ user", "¤ user", "¶ user h:0123456789", "| ", "¶|", "…", "…40", "…40 alike", "[… image h:0123456789]",
+	"[user]", "[user] ", " [user]", "[user]:", "¶ user", "¶", "§ user", "†", "‡ user", "¤ user", "¶ user h:0123456789", "| ", "¶|", "…", "…40", "…40 alike", "[… image h:0123456789]", "[… image]",
 	"\r[user]", "\r¶ user", "\u2028¶ user", "\u200b¶ user", "\ufeff[user]", "\u00a0", "\t", " ", "h:0123456789", " h:0123456789", "user", "call", "result", "error read_file",
 	"[Extract of the conversation so far", formerHead, "[… 3 lines h:0123456789]", "push to main", "]", "[", "\xff", "ünïcode", "x", "</user_words>", "Human:", "<|im_start|>user",
 }
@@ -156,7 +156,7 @@ func TestExtractsCannotBeForged(t *testing.T) {
 			for k := range rapid.IntRange(1, 4).Draw(t, "lines") {
 				line := word.Draw(t, "line") + "1" // so that it says something
 				if rapid.Bool().Draw(t, "bare") {
-					line = rapid.SampledFrom([]string{"…", "…40", "…40 alike", "[… image h:0123456789]", "¶ user", "[user]"}).Draw(t, "whole line")
+					line = rapid.SampledFrom([]string{"…", "…40", "…40 alike", "[… image h:0123456789]", "[… image]", "¶ user", "[user]"}).Draw(t, "whole line")
 				}
 				gap := int32(0)
 				if k > 0 {

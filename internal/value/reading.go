@@ -155,8 +155,9 @@ func (w *reading) original(p *Passage) string {
 	return ""
 }
 
+// handle returns the handle of the original of p; empty if nothing can be recalled, or p is itself recalled content.
 func (w *reading) handle(p *Passage) string {
-	if w.o.NoHandles {
+	if w.o.NoHandles || w.recalled(p) {
 		return ""
 	}
 	if p.Handle != "" || p.partial {
@@ -168,6 +169,18 @@ func (w *reading) handle(p *Passage) string {
 		w.handles[p] = h
 	}
 	return h
+}
+
+// recalled reports whether p is a call of the tool recall or its result.
+func (w *reading) recalled(p *Passage) bool {
+	if p.Kind != dialog.KindToolCall && !p.answers() {
+		return false
+	}
+	args := ""
+	if p.Kind == dialog.KindToolCall && !p.partial {
+		args = w.original(p)
+	}
+	return dialog.Recalls(p.Name, args)
 }
 
 func (w *reading) allSystem(g core.Span) bool {

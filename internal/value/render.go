@@ -155,7 +155,7 @@ func (w extraction) renderExtract(b *extractWriter, i, from, to int, k int32) {
 			continue
 		}
 		handle := pass.Handle // something before was left out
-		if w.o.NoHandles {
+		if w.o.NoHandles || handle != "" && w.recalled(pass) {
 			handle = ""
 		} else if handle == "" && (lost >= w.o.Shares.HandleFrom || lost > 0 && pass.rules != "") {
 			handle = w.handle(pass)

@@ -260,7 +260,15 @@ func (w *work) describe(i int, s *stub) {
 	if w.boxes[p.box].users && p.use != nil {
 		s.of = "" // its header names the call, and a mark in a user's text must not add names
 	}
+	if w.recalls(p.use) || s.lines <= 1 && s.bytes < dialog.BriefBytes && !s.media {
+		return
+	}
 	s.handle = w.handle(p)
+}
+
+// recalls reports whether u, which may be nil, is a call of the tool recall.
+func (w *work) recalls(u *use) bool {
+	return u != nil && u.Called && dialog.Recalls(u.Name, w.pieces[u.call].text)
 }
 
 // label names the origin of a piece, for a stub.

@@ -29,6 +29,8 @@ type Agent struct {
 	Point   Point
 	// Volatile are the texts that change from request to request while the conversation is the same.
 	Volatile []wire.Volatile
+	// Reminders are how texts of the system begin that the agent repeats in the conversation; only the newest counts.
+	Reminders []string
 
 	userAgents []string // how the header User-Agent begins
 	head       []byte   // a few words near the beginning of the system prompt

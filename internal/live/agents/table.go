@@ -1,6 +1,8 @@
 package agents
 
-import "github.com/condensehq/condense/internal/live/wire"
+import (
+	"github.com/condensehq/condense/internal/live/wire"
+)
 
 // A Point says how an agent is pointed at the gateway. In its texts {base} is the gateway's
 // address, {openai} and {anthropic/v1} the addresses for clients that expect /v1 at the end, and
@@ -116,7 +118,11 @@ var all = []Agent{
 		sessions:   []string{"X-Claude-Code-Session-Id"},
 		subAgents:  []string{"X-Claude-Code-Agent-Id"},
 		Volatile:   attribution,
-		summaries:  []string{"CRITICAL: Respond with TEXT ONLY", "Your task is to create a detailed summary of "},
+		Reminders: []string{
+			"The task tools haven't been used recently", "The TodoWrite tool hasn't been used recently",
+			"Plan mode still active", "The date has changed.", "Token usage: ", "USD budget: ",
+		},
+		summaries: []string{"CRITICAL: Respond with TEXT ONLY", "Your task is to create a detailed summary of "},
 	},
 	{
 		Name: "codex", Title: "Codex", Command: "codex",

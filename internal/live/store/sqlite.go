@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	_ "modernc.org/sqlite"
 )
 
 // SQLite opens the store in a file, creating it and its folder if necessary. Only the owner can read the file and

@@ -7,7 +7,9 @@
 // a panic.
 package wire
 
-import "time"
+import (
+	"time"
+)
 
 // An API is the shape of a request and of its answer.
 type API string

@@ -158,14 +158,7 @@ func (s *selection) turn(d *transcript.Document) (condense.Turn, string) {
 }
 
 func runCommand(a *cli.App) *cobra.Command {
-	var (
-		sel              selection
-		file             = cli.Rewriting{Keeps: cli.RecordCondensations, Lost: "what is condensed away"}
-		report, ask, dir string
-		environment, log string
-		force, quiet     bool
-		overflow, loud   bool
-	)
+	r := runFlags{file: cli.Rewriting{Keeps: cli.RecordCondensations, Lost: "what is condensed away"}}
 	cmd := &cobra.Command{
 		Use:   "run FILE|-",
 		Short: "Condense a conversation",
@@ -179,139 +172,186 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
   condense run history.json --to condense -o history.condense.jsonl
   condense run - --window 32768 --provider slidingwindow <messages.json`,
 		Args: cli.OneFile,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			file.In = args[0]
-			out, to := file.Out, file.To
-			if report == "-" && (out == "" || out == "-") {
-				return cli.Usage(cmd, "the report and the conversation cannot both go to standard output: name a file with --report or -o")
-			}
-			if to != "" && !slices.Contains(cli.FormatNames(), to) {
-				return cli.Usage(cmd, "--to: no format %q; there are %s", to, strings.Join(cli.FormatNames(), ", "))
-			}
-			if report != "" && (cli.SameFile(report, args[0]) || report == out || cli.SameFile(report, out)) {
-				return cli.Usage(cmd, "--report: %s is the conversation; name another file", report)
-			}
-			if o := sel.originals; o != "" && o != config.OriginalsNone && o != config.OriginalsParts {
-				return cli.Usage(cmd, "--originals: %q is neither %s nor %s", o, config.OriginalsNone, config.OriginalsParts)
-			}
-			var w *wait
-			if !quiet {
-				w = sel.newWait(a)
-				sel.observe = func(e condense.Event) {
-					if e.Kind == condense.EventEstimated {
-						term.Printf(a.Stderr, "%s: %s\n", args[0], estimateText(e.Estimate))
-					}
-					w.see(&e)
-				}
-			}
-			if sel.logger, err = a.Logger(cmd, log, loud); err != nil {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.file.In = args[0]
+			if err := r.check(cmd); err != nil {
 				return err
 			}
-			reportTo, err := a.Output(report, args[0])
-			if err != nil {
-				return fmt.Errorf("--report: %w", err)
-			}
-			defer reportTo.Close()
-			defer file.Close()
-			if err := file.Open(a, cmd); err != nil {
-				return err
-			}
-			d := file.Document
-			h, err := sel.open(cmd.Context(), cmd, a)
-			if err != nil {
-				return err
-			}
-			defer h.Close()
-			turn, request := sel.turn(d)
-			turn.API = cmp.Or(to, d.Format)
-			// A handle is a promise: in a file with only the view it would lead nowhere.
-			turn.NoRecall = !cli.RecordCondensations[turn.API] && cmp.Or(sel.originals, sel.resolved.Originals) != config.OriginalsParts
-			turn.Instructions, turn.Estimate = ask, !quiet || report != ""
-			if dir != "" {
-				if turn.Dir, err = workingDir(dir); err != nil {
-					return cli.Usage(cmd, "--dir: %w", err)
-				}
-			}
-			if environment != "" {
-				if turn.Environment, err = a.Text(cmd.Context(), environment); err != nil {
-					return fmt.Errorf("--environment: %w", err)
-				}
-			}
-			conversation := condense.ResumeConversation(d.Journal)
-			for _, file := range []string{out, args[0]} { // the file that the agent continues with
-				if file != "" && file != "-" {
-					conversation.KeepOriginals(originalsDir(file))
-					break
-				}
-			}
-			switch {
-			case force:
-				turn.Trigger = core.TriggerManual
-			case overflow:
-				turn.Trigger = core.TriggerOverflow
-			}
-			if to := cmp.Or(to, d.Format); !slices.Contains(cli.OutputFormats(), to) { // fail before a model costs money
-				decision, err := cli.Await(cmd.Context(), func() (policy.Decision, error) { return h.Check(conversation, turn) })
-				if err == nil && decision.Act {
-					return cli.Usage(cmd, "--to: the format %s is read-only, and the conversation would change; choose one of %s", to, strings.Join(cli.OutputFormats(), ", "))
-				}
-			}
-			toFile := out != "" && out != "-"
-			if toFile { // it must be written even if the reader of the report goes away
-				gone := make(chan os.Signal, 1)
-				signal.Notify(gone, syscall.SIGPIPE)
-				defer signal.Stop(gone)
-			}
-			r, err := h.Manage(w.listen(cmd.Context()), conversation, turn)
-			if err != nil {
-				err = fmt.Errorf("%s: %w", args[0], err)
-			}
-			finish := func() {
-				if err == nil && (r.Acted || !cli.SameFile(args[0], out) || cmp.Or(to, d.Format) != d.Format) {
-					err = file.Finish(a)
-				}
-			}
-			if toFile {
-				finish()
-			}
-			if r != nil && report != "" {
-				err = errors.Join(err, printReportJSON(reportTo, r))
-			}
-			if r != nil && !quiet {
-				printReport(a.Stderr, args[0], d.Format, cmp.Or(to, d.Format), request, r)
-			}
-			if !toFile {
-				finish()
-			}
-			if err != nil {
-				return err
-			}
-			if !r.Acted {
-				return cli.ErrNothing
-			}
-			return nil
+			return r.run(a, cmd)
 		},
 	}
-	sel.flags(a, cmd)
-	a.InputFlags(cmd, &file.Format, &file.To)
-	file.Flags(cmd)
-	sel.chainFlags(a, cmd)
+	r.sel.flags(a, cmd)
+	a.InputFlags(cmd, &r.file.Format, &r.file.To)
+	r.file.Flags(cmd)
+	r.sel.chainFlags(a, cmd)
 	f := cmd.Flags()
-	f.StringVarP(&file.Out, "output", "o", "", "`file` to write to (default: standard output)")
-	f.StringVar(&report, "report", "", "`file` for the report as JSON; - is standard output")
-	f.StringVar(&ask, "instructions", "", "`text` with your instructions, for providers that use it")
-	f.StringVar(&dir, "dir", "", "working `directory` of the agent, where providers may read again the files that it read")
-	f.StringVar(&sel.originals, "originals", "", "`where` to keep copies of hidden and rewritten messages: parts (FILE.history/part-N.jsonl) or none (default: the profile's)")
+	f.StringVarP(&r.file.Out, "output", "o", "", "`file` to write to (default: standard output)")
+	f.StringVar(&r.report, "report", "", "`file` for the report as JSON; - is standard output")
+	f.StringVar(&r.ask, "instructions", "", "`text` with your instructions, for providers that use it")
+	f.StringVar(&r.dir, "dir", "", "working `directory` of the agent, where providers may read again the files that it read")
+	f.StringVar(&r.sel.originals, "originals", "",
+		"`where` to keep copies of hidden and rewritten messages: parts (FILE.history/part-N.jsonl) or none (default: the profile's)")
 	cli.Complete(cmd, "originals", []string{config.OriginalsNone, config.OriginalsParts})
-	f.StringVar(&environment, "environment", "", "`file` with the agent's current environment details, for providers that use it")
-	f.BoolVar(&force, "force", false, "condense even if it is not due")
-	f.BoolVar(&overflow, "overflow", false, "condense because the model's API rejected the conversation as too large")
+	f.StringVar(&r.environment, "environment", "", "`file` with the agent's current environment details, for providers that use it")
+	f.BoolVar(&r.force, "force", false, "condense even if it is not due")
+	f.BoolVar(&r.overflow, "overflow", false, "condense because the model's API rejected the conversation as too large")
 	cmd.MarkFlagsMutuallyExclusive("force", "overflow")
-	f.StringVar(&log, "log", "", "print log messages of plugins and of the host from this `level` up: "+strings.Join(cli.LogLevels, ", "))
+	f.StringVar(&r.log, "log", "", "print log messages of plugins and of the host from this `level` up: "+strings.Join(cli.LogLevels, ", "))
 	cli.Complete(cmd, "log", cli.LogLevels)
-	f.BoolVarP(&loud, "verbose", "v", false, "the same as --log info")
-	f.BoolVarP(&quiet, "quiet", "q", false, "no report on standard error")
+	f.BoolVarP(&r.loud, "verbose", "v", false, "the same as --log info")
+	f.BoolVarP(&r.quiet, "quiet", "q", false, "no report on standard error")
 	return cmd
+}
+
+// runFlags are the arguments of run.
+type runFlags struct {
+	sel              selection
+	file             cli.Rewriting
+	report, ask, dir string
+	environment, log string
+	force, quiet     bool
+	overflow, loud   bool
+}
+
+// check finds arguments that contradict each other, before anything is opened.
+func (r *runFlags) check(cmd *cobra.Command) error {
+	in, out, to := r.file.In, r.file.Out, r.file.To
+	switch {
+	case r.report == "-" && !r.toFile():
+		return cli.Usage(cmd, "the report and the conversation cannot both go to standard output: name a file with --report or -o")
+	case to != "" && !slices.Contains(cli.FormatNames(), to):
+		return cli.Usage(cmd, "--to: no format %q; there are %s", to, strings.Join(cli.FormatNames(), ", "))
+	case r.report != "" && (cli.SameFile(r.report, in) || r.report == out || cli.SameFile(r.report, out)):
+		return cli.Usage(cmd, "--report: %s is the conversation; name another file", r.report)
+	}
+	if o := r.sel.originals; o != "" && o != config.OriginalsNone && o != config.OriginalsParts {
+		return cli.Usage(cmd, "--originals: %q is neither %s nor %s", o, config.OriginalsNone, config.OriginalsParts)
+	}
+	return nil
+}
+
+func (r *runFlags) toFile() bool { return r.file.Out != "" && r.file.Out != "-" }
+
+// format is the format of the written conversation.
+func (r *runFlags) format() string { return cmp.Or(r.file.To, r.file.Document.Format) }
+
+func (r *runFlags) run(a *cli.App, cmd *cobra.Command) error {
+	var w *wait
+	if !r.quiet {
+		w = r.sel.newWait(a)
+		r.sel.observe = func(e condense.Event) {
+			if e.Kind == condense.EventEstimated {
+				term.Printf(a.Stderr, "%s: %s\n", r.file.In, estimateText(e.Estimate))
+			}
+			w.see(&e)
+		}
+	}
+	var err error
+	if r.sel.logger, err = a.Logger(cmd, r.log, r.loud); err != nil {
+		return err
+	}
+	reportTo, err := a.Output(r.report, r.file.In)
+	if err != nil {
+		return fmt.Errorf("--report: %w", err)
+	}
+	defer reportTo.Close()
+	defer r.file.Close()
+	if err := r.file.Open(a, cmd); err != nil {
+		return err
+	}
+	h, err := r.sel.open(cmd.Context(), cmd, a)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	turn, request, err := r.turn(a, cmd)
+	if err != nil {
+		return err
+	}
+	conversation := r.conversation()
+	if !slices.Contains(cli.OutputFormats(), r.format()) { // fail before a model costs money
+		decision, err := cli.Await(cmd.Context(), func() (policy.Decision, error) { return h.Check(conversation, turn) })
+		if err == nil && decision.Act {
+			return cli.Usage(cmd, "--to: the format %s is read-only, and the conversation would change; choose one of %s",
+				r.format(), strings.Join(cli.OutputFormats(), ", "))
+		}
+	}
+	if r.toFile() { // it must be written even if the reader of the report goes away
+		gone := make(chan os.Signal, 1)
+		signal.Notify(gone, syscall.SIGPIPE)
+		defer signal.Stop(gone)
+	}
+	result, err := h.Manage(w.listen(cmd.Context()), conversation, turn)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", r.file.In, err)
+	}
+	return r.write(a, reportTo, request, result, err)
+}
+
+// turn returns the turn to manage and, for the report, the settings that come from the document if it is a request.
+func (r *runFlags) turn(a *cli.App, cmd *cobra.Command) (turn condense.Turn, request string, err error) {
+	turn, request = r.sel.turn(r.file.Document)
+	turn.API = r.format()
+	// A handle is a promise: in a file with only the view it would lead nowhere.
+	turn.NoRecall = !cli.RecordCondensations[turn.API] && cmp.Or(r.sel.originals, r.sel.resolved.Originals) != config.OriginalsParts
+	turn.Instructions, turn.Estimate = r.ask, !r.quiet || r.report != ""
+	if r.dir != "" {
+		if turn.Dir, err = workingDir(r.dir); err != nil {
+			return turn, request, cli.Usage(cmd, "--dir: %w", err)
+		}
+	}
+	if r.environment != "" {
+		if turn.Environment, err = a.Text(cmd.Context(), r.environment); err != nil {
+			return turn, request, fmt.Errorf("--environment: %w", err)
+		}
+	}
+	switch {
+	case r.force:
+		turn.Trigger = core.TriggerManual
+	case r.overflow:
+		turn.Trigger = core.TriggerOverflow
+	}
+	return turn, request, nil
+}
+
+// conversation resumes the document, with its originals beside the file that the agent continues with.
+func (r *runFlags) conversation() *condense.Conversation {
+	c := condense.ResumeConversation(r.file.Document.Journal)
+	for _, file := range []string{r.file.Out, r.file.In} {
+		if file != "" && file != "-" {
+			c.KeepOriginals(originalsDir(file))
+			break
+		}
+	}
+	return c
+}
+
+// write writes the conversation and the report. A file is written before the report, whose reader may be gone.
+func (r *runFlags) write(a *cli.App, reportTo *cli.Output, request string, result *condense.Report, err error) error {
+	finish := func() {
+		if err == nil && (result.Acted || !cli.SameFile(r.file.In, r.file.Out) || r.format() != r.file.Document.Format) {
+			err = r.file.Finish(a)
+		}
+	}
+	if r.toFile() {
+		finish()
+	}
+	if result != nil && r.report != "" {
+		err = errors.Join(err, printReportJSON(reportTo, result))
+	}
+	if result != nil && !r.quiet {
+		printReport(a.Stderr, r.file.In, r.file.Document.Format, r.format(), request, result)
+	}
+	if !r.toFile() {
+		finish()
+	}
+	switch {
+	case err != nil:
+		return err
+	case !result.Acted:
+		return cli.ErrNothing
+	}
+	return nil
 }
 
 // workingDir returns the absolute path of an existing directory.

@@ -1,4 +1,5 @@
-package live
+// Package stats counts the work of a gateway, and sums up the counts of several.
+package stats
 
 import (
 	"maps"
@@ -69,8 +70,8 @@ type Observed struct {
 	CostSaved float64 `json:"would_have_saved_cost"`
 }
 
-// observed returns s.Observed, created if nil.
-func (s *Stats) observed() *Observed {
+// Hypothetical returns s.Observed, created if nil.
+func (s *Stats) Hypothetical() *Observed {
 	if s.Observed == nil {
 		s.Observed = &Observed{}
 	}
@@ -104,25 +105,25 @@ type Epoch struct {
 // keptEpochs limits the epochs kept in the statistics.
 const keptEpochs = 100
 
-type counters struct {
-	since time.Time
+type Counters struct {
+	Since time.Time
 
 	mu sync.Mutex
 	s  Stats
 
-	faulted func(kind string)
+	Faulted func(kind string)
 }
 
-func (c *counters) add(change func(*Stats)) {
+func (c *Counters) Add(change func(*Stats)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	change(&c.s)
 }
 
-// fault counts an error.
-func (c *counters) fault(kind string) {
-	c.faulted(kind)
-	c.add(func(s *Stats) {
+// Fault counts an error.
+func (c *Counters) Fault(kind string) {
+	c.Faulted(kind)
+	c.Add(func(s *Stats) {
 		if s.Errors == nil {
 			s.Errors = map[string]int{}
 		}
@@ -130,11 +131,11 @@ func (c *counters) fault(kind string) {
 	})
 }
 
-// epoch adds an epoch.
-func (c *counters) epoch(e Epoch) {
-	c.add(func(s *Stats) {
+// Epoch adds an epoch.
+func (c *Counters) Epoch(e Epoch) {
+	c.Add(func(s *Stats) {
 		if e.Observed {
-			s.observed().Epochs++
+			s.Hypothetical().Epochs++
 		} else {
 			s.EpochCount++
 		}
@@ -142,13 +143,12 @@ func (c *counters) epoch(e Epoch) {
 	})
 }
 
-// Stats returns a snapshot of the statistics.
-func (g *Gateway) Stats() Stats {
-	pending := g.host.ReloadErr()
-	g.stats.mu.Lock()
-	defer g.stats.mu.Unlock()
-	s := g.stats.s
-	s.Since, s.AsOf = g.stats.since, g.current.Load().Now()
+// Snapshot returns a copy of the statistics that is not changed any more.
+func (c *Counters) Snapshot() Stats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.s
+	s.Since = c.Since
 	if s.Observed != nil {
 		o := *s.Observed
 		s.Observed = &o
@@ -157,16 +157,11 @@ func (g *Gateway) Stats() Stats {
 	if s.Accounts.Asked == 0 {
 		s.Accounts = nil
 	}
-	s.Windows = g.windows.known()
-	s.Observe = g.current.Load().Observe
-	if pending != nil {
-		s.Pending = pending.Error()
-	}
 	s.Epochs = append([]Epoch{}, s.Epochs...) // empty, not null, in JSON
 	s.Recalled = append([]Recalled{}, s.Recalled...)
 	s.Tokens.Net = s.Tokens.Saved - s.Tokens.Recalled
 	s.Errors = map[string]int{}
-	maps.Copy(s.Errors, g.stats.s.Errors)
+	maps.Copy(s.Errors, c.s.Errors)
 	s.Attempts = append([]Attempt{}, s.Attempts...)
 	s.Unreachable = slices.Clone(s.Unreachable)
 	return s

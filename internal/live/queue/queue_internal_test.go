@@ -1,4 +1,4 @@
-package live
+package queue
 
 import (
 	"context"
@@ -11,10 +11,10 @@ import (
 
 // One tenant with a hundred requests does not keep another one waiting, and among several each is served in turn.
 func TestAHerdOfOneTenantDoesNotStopAnother(t *testing.T) {
-	q := newQueue(2)
+	q := New(2)
 	held := map[string][]func(){}
 	enter := func(tenant string) bool {
-		leave, ok := q.try(tenant, 1)
+		leave, ok := q.Try(tenant, 1)
 		if ok {
 			held[tenant] = append(held[tenant], leave)
 		}
@@ -55,25 +55,25 @@ func TestAHerdOfOneTenantDoesNotStopAnother(t *testing.T) {
 	if got := <-order; got != "bystander" && got != "herd" {
 		t.Fatal(got)
 	}
-	if w, _ := q.waiting(); w == 0 {
+	if w, _ := q.Waiting(); w == 0 {
 		t.Error("all began, above the room")
 	}
 }
 
 // A caller that hangs up leaves the queue, and what waited after it goes on.
 func TestACallerThatHangsUpLeavesTheQueue(t *testing.T) {
-	q := newQueue(10)
-	first, err := q.enter(t.Context(), "a", 6)
+	q := New(10)
+	first, err := q.Enter(t.Context(), "a", 6)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, hangUp := context.WithCancel(t.Context())
 	large := make(chan error)
 	go func() {
-		_, err := q.enter(ctx, "a", 6)
+		_, err := q.Enter(ctx, "a", 6)
 		large <- err
 	}()
-	for w := 0; w == 0; w, _ = q.waiting() {
+	for w := 0; w == 0; w, _ = q.Waiting() {
 		time.Sleep(time.Millisecond) // until it waits
 	}
 	small := q.join("a", 3)
@@ -92,7 +92,7 @@ func TestACallerThatHangsUpLeavesTheQueue(t *testing.T) {
 	if len(q.lines) > 0 || q.used != 0 {
 		t.Errorf("left: %v, %d", q.lines, q.used)
 	}
-	if _, err := q.enter(ctx, "a", 1); !errors.Is(err, context.Canceled) {
+	if _, err := q.Enter(ctx, "a", 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("a caller that is gone: %v", err)
 	}
 }
@@ -102,7 +102,7 @@ func TestACallerThatHangsUpLeavesTheQueue(t *testing.T) {
 func TestQueueProperty(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		q := newQueue(rapid.Int64Range(1, 20).Draw(t, "room"))
+		q := New(rapid.Int64Range(1, 20).Draw(t, "room"))
 		type piece struct {
 			tenant string
 			*place
@@ -144,7 +144,7 @@ func TestQueueProperty(t *testing.T) {
 					t.Fatalf("%s waits with nothing under way; %d of %d in use", p.tenant, used, q.room)
 				}
 			}
-			if w, n := q.waiting(); used > 2*q.room || used != q.used || w != waits || n != len(all)-waits {
+			if w, n := q.Waiting(); used > 2*q.room || used != q.used || w != waits || n != len(all)-waits {
 				t.Fatalf("%d in use, room %d, counted %d; %d and %d wait", used, q.room, q.used, w, waits)
 			}
 		}

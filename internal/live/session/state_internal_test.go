@@ -1,17 +1,19 @@
-package live
+package session
 
-import "testing"
+import (
+	"testing"
+)
 
 // TestNewEntryFree: a lineage that was never stored can have several epochs, one after each way back to before it. Each gets a record
 // of its own, and another gateway that knows the same ones takes the same name.
 func TestNewEntryFree(t *testing.T) {
 	for range 2 {
-		s := &session{}
+		s := &Session{}
 		for _, want := range []string{"X-1", "X-2", "X-3"} {
-			c := &claim{entry: &entry{id: "X"}, session: s}
-			e, from := c.newEntry()
-			if e.id != want || from != nil {
-				t.Errorf("the epoch is record %q from %v, not %q", e.id, from, want)
+			c := &Claim{Entry: &Entry{ID: "X"}, Session: s}
+			e, from := c.NewEntry()
+			if e.ID != want || from != nil {
+				t.Errorf("the epoch is record %q from %v, not %q", e.ID, from, want)
 			}
 			s.entries = append(s.entries, e)
 		}

@@ -1,4 +1,4 @@
-package live
+package store_test
 
 import (
 	"testing"
@@ -9,22 +9,22 @@ import (
 
 // What a gateway alone writes is saved again after it was deleted as old, and after a database went away before it said that it had saved it.
 func TestOwnRecordsAreSavedAgain(t *testing.T) {
-	g := &Gateway{store: store.Memory()}
+	in, key := store.Memory(), store.Key{Tenant: "usage"}
 	ctx := t.Context()
-	r := newRecord(usageKey)
+	r := store.NewOwn(key)
 	for _, between := range []func() error{
 		func() error { return nil },
-		func() error { _, err := g.store.Expire(ctx, time.Now().Add(time.Hour), 0); return err },
-		func() error { unheard := *r; return g.store.Save(ctx, &unheard) },
+		func() error { _, err := in.Expire(ctx, time.Now().Add(time.Hour), 0); return err },
+		func() error { unheard := *r; return in.Save(ctx, &unheard) },
 	} {
 		if err := between(); err != nil {
 			t.Fatal(err)
 		}
 		r.Data = append(r.Data, 'x')
-		if err := g.saveOwn(ctx, r); err != nil {
+		if err := store.SaveOwn(ctx, in, r); err != nil {
 			t.Fatal(err)
 		}
-		if all, err := g.store.Load(ctx, usageKey); err != nil || len(all) != 1 || string(all[0].Data) != string(r.Data) {
+		if all, err := in.Load(ctx, key); err != nil || len(all) != 1 || string(all[0].Data) != string(r.Data) {
 			t.Errorf("%v %v", all, err)
 		}
 	}

@@ -1,4 +1,5 @@
-package live
+// Package queue admits work while there is room, fairly between tenants.
+package queue
 
 import (
 	"context"
@@ -7,10 +8,10 @@ import (
 	"time"
 )
 
-// A queue admits work while there is room, fairly between tenants: the waiting tenant with the least running work is
+// A Queue admits work while there is room, fairly between tenants: the waiting tenant with the least running work is
 // next; among equals, the earliest arrival. A tenant with no running work does not wait for the work of others: for
 // it, the room is twice as large. Work has a weight, which is 1 or its bytes.
-type queue struct {
+type Queue struct {
 	room int64
 
 	mu    sync.Mutex
@@ -33,12 +34,12 @@ type place struct {
 	ready  chan struct{} // closed when its turn has come
 }
 
-func newQueue(room int64) *queue {
-	return &queue{room: max(1, room), lines: map[string]*line{}}
+func New(room int64) *Queue {
+	return &Queue{room: max(1, room), lines: map[string]*line{}}
 }
 
-// enter waits for room until ctx is done. leave must be called when the work is done; further calls do nothing.
-func (q *queue) enter(ctx context.Context, tenant string, weight int64) (leave func(), err error) {
+// Enter waits for room until ctx is done. leave must be called when the work is done; further calls do nothing.
+func (q *Queue) Enter(ctx context.Context, tenant string, weight int64) (leave func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -53,8 +54,8 @@ func (q *queue) enter(ctx context.Context, tenant string, weight int64) (leave f
 	return sync.OnceFunc(func() { q.done(tenant, p.weight) }), nil
 }
 
-// try is enter without waiting: ok is false if there is no room.
-func (q *queue) try(tenant string, weight int64) (leave func(), ok bool) {
+// Try is enter without waiting: ok is false if there is no room.
+func (q *Queue) Try(tenant string, weight int64) (leave func(), ok bool) {
 	p := q.join(tenant, weight)
 	if q.quit(tenant, p) {
 		return nil, false
@@ -62,7 +63,7 @@ func (q *queue) try(tenant string, weight int64) (leave func(), ok bool) {
 	return sync.OnceFunc(func() { q.done(tenant, p.weight) }), true
 }
 
-func (q *queue) join(tenant string, weight int64) *place {
+func (q *Queue) join(tenant string, weight int64) *place {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.turns++
@@ -79,7 +80,7 @@ func (q *queue) join(tenant string, weight int64) *place {
 }
 
 // quit removes a place from its line. It returns false if its turn has come already.
-func (q *queue) quit(tenant string, p *place) bool {
+func (q *Queue) quit(tenant string, p *place) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l := q.lines[tenant]
@@ -97,7 +98,7 @@ func (q *queue) quit(tenant string, p *place) bool {
 	return true
 }
 
-func (q *queue) done(tenant string, weight int64) {
+func (q *Queue) done(tenant string, weight int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l := q.lines[tenant]
@@ -109,14 +110,14 @@ func (q *queue) done(tenant string, weight int64) {
 }
 
 // forget removes the line of a tenant without work. The caller holds q.mu, as for the functions below.
-func (q *queue) forget(tenant string, l *line) {
+func (q *Queue) forget(tenant string, l *line) {
 	if l.used == 0 && len(l.waits) == 0 {
 		delete(q.lines, tenant)
 	}
 }
 
 // admit starts waiting work while there is room.
-func (q *queue) admit() {
+func (q *Queue) admit() {
 	for q.count > 0 {
 		var next *line
 		for _, l := range q.lines {
@@ -141,27 +142,27 @@ func (q *queue) admit() {
 }
 
 // fits reports whether the first piece of work of a line may start.
-func (q *queue) fits(l *line) bool {
+func (q *Queue) fits(l *line) bool {
 	after := q.used + l.waits[0].weight
 	return after <= q.room || l.used == 0 && after <= 2*q.room
 }
 
-// waiting returns the number of waiting pieces of work, and of running ones.
-func (q *queue) waiting() (waiting, underWay int) {
+// Waiting returns the number of waiting pieces of work, and of running ones.
+func (q *Queue) Waiting() (waiting, underWay int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.count, q.work
 }
 
-// busy reports whether any work is running.
-func (q *queue) busy() bool {
-	_, underWay := q.waiting()
+// Busy reports whether any work is running.
+func (q *Queue) Busy() bool {
+	_, underWay := q.Waiting()
 	return underWay > 0
 }
 
-// share returns the part of a time limit that one piece of work may take so that all waiting work finishes in time.
+// Share returns the part of a time limit that one piece of work may take so that all waiting work finishes in time.
 // before is additional work ahead. Running work counts as if it had not begun.
-func (q *queue) share(of time.Duration, before int) time.Duration {
-	waiting, underWay := q.waiting()
+func (q *Queue) Share(of time.Duration, before int) time.Duration {
+	waiting, underWay := q.Waiting()
 	return min(of, of*time.Duration(q.room)/time.Duration(max(1, waiting+underWay+before)))
 }

@@ -1,4 +1,4 @@
-package live
+package session
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/live/wire"
 )
 
 // An unreachable database: requests continue with this gateway's own knowledge, and nothing begins that would have to
@@ -22,15 +23,15 @@ const (
 
 // An outage is a period in which the store does not answer.
 type outage struct {
-	most  time.Duration // how long requests may wait
+	Most  time.Duration // how long requests may wait
 	mu    sync.Mutex
 	since time.Time     // zero if the store answers
 	back  time.Time     // when the store answered again; the outage is over a little later
 	ended chan struct{} // closed when the store answers again
 }
 
-// now reports whether the store is away.
-func (o *outage) now() bool {
+// Now reports whether the store is away.
+func (o *outage) Now() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return !o.since.IsZero() && o.back.IsZero()
@@ -47,114 +48,117 @@ func (o *outage) left() (ended <-chan struct{}, left time.Duration) {
 	case !o.back.IsZero():
 		return o.ended, max(0, awayGrace-time.Since(o.back))
 	}
-	return o.ended, max(0, o.most-time.Since(o.since))
+	return o.ended, max(0, o.Most-time.Since(o.since))
 }
 
-// begin records that the store is away, and starts probing it in the background.
-func (o *outage) begin(g *Gateway, err error) {
+// Lost records that the store is away, and starts probing it in the background.
+func (s *Sessions) Lost(err error) {
+	o := &s.Outage
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.since.IsZero() && o.back.IsZero() || g.life.Err() != nil {
+	if !o.since.IsZero() && o.back.IsZero() || s.Life.Err() != nil {
 		return
 	}
 	o.since, o.back, o.ended = time.Now(), time.Time{}, make(chan struct{})
-	g.current.Load().Logger.Warn("the database is away: requests go on, and nothing is condensed", "err", err)
-	g.background.Go(func() { o.end(g) })
+	s.Log().Warn("the database is away: requests go on, and nothing is condensed", "err", err)
+	s.Background.Go(s.probe)
 }
 
-// end waits until the store is back, then stores the unsaved states.
-func (o *outage) end(g *Gateway) {
+// probe waits until the store is back, then stores the unsaved states.
+func (s *Sessions) probe() {
+	o := &s.Outage
 	tick := time.NewTicker(awayProbe)
 	defer tick.Stop()
 	for back := false; !back; {
 		select {
 		case <-tick.C:
-			_, err := g.store.Changes(g.life, store.Key{})
-			back = err == nil && g.sessions.flush(g.life, g)
-		case <-g.life.Done():
+			_, err := s.store.Changes(s.Life, store.Key{})
+			back = err == nil && s.flush(s.Life)
+		case <-s.Life.Done():
 			back = true
 		}
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	g.current.Load().Logger.Info("the database is back", "after", time.Since(o.since).Round(time.Millisecond))
+	s.Log().Info("the database is back", "after", time.Since(o.since).Round(time.Millisecond))
 	o.back = time.Now()
 	close(o.ended)
 }
 
 // flush stores the unsaved states. It returns false if the store is away again.
-func (s *sessions) flush(ctx context.Context, g *Gateway) bool {
+func (s *Sessions) flush(ctx context.Context) bool {
 	s.mu.Lock()
-	all := make([]*session, 0, len(s.all))
+	all := make([]*Session, 0, len(s.all))
 	for _, one := range s.all {
 		all = append(all, one)
 	}
 	s.mu.Unlock()
 	for _, one := range all {
-		var late []*claim
+		var late []*Claim
 		one.mu.Lock()
 		for _, e := range one.entries {
-			if e.unsaved && e.state != nil {
-				late = append(late, &claim{entry: e, session: one, reads: e.reader})
+			if e.unsaved && e.State != nil {
+				late = append(late, &Claim{Entry: e, Session: one, Reads: e.reader})
 			}
 		}
 		one.mu.Unlock()
 		for _, c := range late {
-			err := c.store(ctx, g)
+			err := c.flush(ctx, s)
 			if errors.Is(err, store.ErrAway) {
 				return false
 			} else if err != nil && !errors.Is(err, store.ErrConflict) { // after a conflict, the other's state counts
-				g.fault("store", err)
+				s.Fault("store", err)
 			}
 		}
 	}
 	return true
 }
 
-// store stores an unsaved state, unless another gateway has stored a later one.
-func (c *claim) store(ctx context.Context, g *Gateway) error {
-	if !c.latest(ctx) {
+// flush stores an unsaved state, unless another gateway has stored a later one.
+func (c *Claim) flush(ctx context.Context, in *Sessions) error {
+	if !c.Latest(ctx) {
 		return ctx.Err()
 	}
-	defer c.release()
-	err := c.save(ctx, g.store, true, g.current.Load().Now())
+	defer c.Release()
+	err := c.Save(ctx, in.store, true, in.Now())
 	// After a conflict, try again: the state may have been stored although the confirmation was lost.
-	for try := 0; errors.Is(err, store.ErrConflict) && try < mostLost; try++ {
-		if err := c.again(ctx, g.store); err != nil {
+	for try := 0; errors.Is(err, store.ErrConflict) && try < MostLost; try++ {
+		if err := c.Again(ctx, in.store); err != nil {
 			return err
 		}
-		c.session.mu.Lock()
+		c.Session.mu.Lock()
 		unsaved := c.unsaved
-		c.session.mu.Unlock()
+		c.Session.mu.Unlock()
 		if !unsaved {
 			return nil
 		}
-		err = c.save(ctx, g.store, true, g.current.Load().Now())
+		err = c.Save(ctx, in.store, true, in.Now())
 	}
 	return err
 }
 
-// reach loads the records of a session from the store. While the store is away, a request continues at once if this
+// Reach loads the records of a session from the store. While the store is away, a request continues at once if this
 // gateway knows the last view of its conversation; other requests wait for a while.
-func (x *exchange) reach(ctx context.Context, s *session) error {
-	if x.away.now() && s.current(x.r, x.rolling) {
+func (s *Sessions) Reach(ctx context.Context, one *Session, r *wire.Request, rolling []wire.Hash) error {
+	if s.Outage.Now() && one.current(r, rolling) {
 		return nil
 	}
 	for {
-		err := s.load(ctx, x.store)
-		for _, id := range s.news() {
-			x.stats.fault("store_damaged")
-			x.s.Logger.WarnContext(ctx, "a record of the store is damaged: its conversation goes on as if nothing had been stored of it", "record", id)
+		err := one.Load(ctx, s.store)
+		for _, id := range one.news() {
+			s.Damaged()
+			s.Log().WarnContext(ctx, "a record of the store is damaged: its conversation goes on as if nothing had been stored of it",
+				"record", id)
 		}
 		switch {
 		case errors.Is(err, store.ErrAway):
-			x.away.begin(x.Gateway, err)
+			s.Lost(err)
 		case err != nil:
-			x.fault("store", err)
+			s.Fault("store", err)
 			return nil // outdated knowledge is better than none
 		}
-		ended, left := x.away.left()
-		if left == 0 || s.current(x.r, x.rolling) {
+		ended, left := s.Outage.left()
+		if left == 0 || one.current(r, rolling) {
 			return nil
 		}
 		if err == nil { // another gateway may be about to store more
@@ -172,3 +176,6 @@ func (x *exchange) reach(ctx context.Context, s *session) error {
 		}
 	}
 }
+
+// MostLost is how often a request is decided again because another gateway stored its decision first.
+const MostLost = 3

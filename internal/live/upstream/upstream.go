@@ -1,4 +1,5 @@
-package live
+// Package upstream sends requests to the APIs of vendors and model servers.
+package upstream
 
 import (
 	"cmp"
@@ -6,64 +7,56 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"net/http/httputil"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/plain"
 )
 
-// An upstream is an API to which requests are forwarded.
-type upstream struct {
-	name      string
-	speaks    string    // one of spoken
-	host      wire.Host // of base
-	base      *url.URL
-	transport *http.Transport
+// An Upstream is an API to which requests are forwarded.
+type Upstream struct {
+	Name      string
+	Speaks    string    // one of spoken
+	Host      wire.Host // of base
+	Base      *url.URL
+	Transport *http.Transport
 	// After this idle time, the vendor may have closed a connection without the gateway's knowledge.
-	stale time.Duration
+	Stale time.Duration
 
-	compaction Compaction
-	vendors    bool // the address is a vendor's own
+	Compaction Compaction
+	IsVendors  bool // the address is a vendor's own
 }
 
 // The protocols of upstreams.
 const (
-	speaksAnthropic = "anthropic"
-	speaksOpenAI    = "openai"
+	SpeaksAnthropic = "anthropic"
+	SpeaksOpenAI    = "openai"
 	speaksBoth      = "both" // the path decides
-	speaksPass      = "pass" // another API, which the gateway does not interpret
+	SpeaksPass      = "pass" // another API, which the gateway does not interpret
 )
 
-var spoken = []string{speaksAnthropic, speaksOpenAI, speaksBoth, speaksPass}
+var spoken = []string{SpeaksAnthropic, SpeaksOpenAI, speaksBoth, SpeaksPass}
 
 // fixed holds the protocols of the upstreams that exist without configuration.
-var fixed = map[string]string{"anthropic": speaksAnthropic, "openai": speaksOpenAI, chatGPT: speaksOpenAI}
+var fixed = map[string]string{"anthropic": SpeaksAnthropic, "openai": SpeaksOpenAI, ChatGPT: SpeaksOpenAI}
 
-var nameRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var NameRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // reserved are first path elements that have a meaning already, so no upstream can have these names.
 var reserved = []string{
 	"condense", "mcp", "mode", "profile", "recall", "token", "v1", "api", "backend-api", "health", "livez", "readyz", "stats",
 }
 
-// CheckUpstream returns an error if an entry of [Options].Upstreams is invalid.
-func CheckUpstream(name, address string) error {
-	_, err := newUpstream(name, address)
-	return err
-}
-
-func newUpstream(name, address string) (*upstream, error) {
-	if !nameRule.MatchString(name) || slices.Contains(reserved, name) {
+func New(name, address string) (*Upstream, error) {
+	if !NameRule.MatchString(name) || slices.Contains(reserved, name) {
 		return nil, fmt.Errorf("use letters, digits, dots and dashes as name, and none of %s", strings.Join(reserved, ", "))
 	}
 	if wire.Begins(name) {
@@ -86,7 +79,7 @@ func newUpstream(name, address string) (*upstream, error) {
 	}
 	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), ""
 	const dial, idle, parallel, silent, stale = 30 * time.Second, 90 * time.Second, 64, 30 * time.Second, 4 * time.Second // servers in Node and Python close after 5 s
-	return &upstream{name: name, speaks: speaks, host: wire.HostOf(u.Hostname()), base: u, stale: stale, transport: &http.Transport{
+	return &Upstream{Name: name, Speaks: speaks, Host: wire.HostOf(u.Hostname()), Base: u, Stale: stale, Transport: &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           (&net.Dialer{Timeout: dial}).DialContext,
 		TLSHandshakeTimeout:   dial,
@@ -107,7 +100,7 @@ const soon = 5 * time.Second
 
 // RoundTrip sends a request. If the connection turns out to be closed because it was idle, it sends the request again,
 // if that has a GetBody: the vendor has not seen the first attempt. The body is held until the answer begins.
-func (u *upstream) RoundTrip(r *http.Request) (*http.Response, error) {
+func (u *Upstream) RoundTrip(r *http.Request) (*http.Response, error) {
 	res, err := u.send(r)
 	if err == nil && res.StatusCode < http.StatusContinue { // ReverseProxy cannot forward such a status
 		err = fmt.Errorf("it answered with the status %03d, which HTTP does not have", res.StatusCode)
@@ -116,24 +109,24 @@ func (u *upstream) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-func (u *upstream) send(r *http.Request) (*http.Response, error) {
+func (u *Upstream) send(r *http.Request) (*http.Response, error) {
 	whole := r.GetBody
 	if whole == nil {
-		return u.transport.RoundTrip(r)
+		return u.Transport.RoundTrip(r)
 	}
 	var old, answered atomic.Bool
 	traced := r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
-		GotConn:              func(c httptrace.GotConnInfo) { old.Store(c.Reused && c.IdleTime >= u.stale) },
+		GotConn:              func(c httptrace.GotConnInfo) { old.Store(c.Reused && c.IdleTime >= u.Stale) },
 		GotFirstResponseByte: func() { answered.Store(true) },
 	}))
 	traced.GetBody = func() (io.ReadCloser, error) { return whole() }
 	start := time.Now()
-	res, err := u.transport.RoundTrip(traced)
+	res, err := u.Transport.RoundTrip(traced)
 	if err != nil && old.Load() && !answered.Load() && time.Since(start) < soon && r.Context().Err() == nil {
-		u.transport.CloseIdleConnections() // they are just as old
+		u.Transport.CloseIdleConnections() // they are just as old
 		next := *traced                    // a copy: the first attempt may still read the original
 		if next.Body, err = whole(); err == nil {
-			res, err = u.transport.RoundTrip(&next)
+			res, err = u.Transport.RoundTrip(&next)
 		}
 	}
 	whole = gone
@@ -144,76 +137,82 @@ func (u *upstream) send(r *http.Request) (*http.Response, error) {
 // memory.
 func gone() (io.ReadCloser, error) { return nil, errors.New("the request was answered") }
 
-// address returns the URL of a request at the upstream.
-func (u *upstream) address(t *target, query string) (*url.URL, error) {
-	below := t.path
+// Address returns the URL at the upstream of a request for a path, which is escaped.
+func (u *Upstream) Address(path string, unversioned bool, query string) (*url.URL, error) {
+	below := path
 	switch {
-	case u.speaks == speaksPass:
-	case u.name == chatGPT || strings.HasSuffix(u.base.Path, "/v1"): // a base URL in the form of OpenAI's SDKs
+	case u.Speaks == SpeaksPass:
+	case u.Name == ChatGPT || strings.HasSuffix(u.Base.Path, "/v1"): // a base URL in the form of OpenAI's SDKs
 		below = strings.TrimPrefix(below, "/v1")
-	case t.endpoint.Unversioned && u.base.Path == "" && !u.host.Unversioned: // the client's base URL lacks the /v1
+	case unversioned && u.Base.Path == "" && !u.Host.Unversioned: // the client's base URL lacks the /v1
 		below = "/v1" + below
 	}
-	out := *u.base
-	out.RawPath = u.base.EscapedPath() + below
+	out := *u.Base
+	out.RawPath = u.Base.EscapedPath() + below
 	out.RawQuery = query
 	var err error
 	out.Path, err = url.PathUnescape(out.RawPath)
 	return &out, err
 }
 
-// forward sends the request on and copies the answer as it arrives. If via is not nil, it sends the request in place
-// of the transport.
-func (s *settings) forward(w http.ResponseWriter, r *http.Request, t *target, via http.RoundTripper) {
-	u := t.upstream
-	to, err := u.address(t, r.URL.RawQuery)
-	if err != nil {
-		t.refuse(w, http.StatusBadRequest, "condense: the path of the request is invalid")
-		return
-	}
-	if via == nil {
-		via = u
-	}
-	// A vendor may answer before it has read the whole request: keep sending the rest. HTTP/2 always does.
-	_ = http.NewResponseController(w).EnableFullDuplex()
-	again := r.GetBody
-	r.GetBody = nil // ReverseProxy keeps r until the end of the answer
-	p := &httputil.ReverseProxy{
-		Rewrite: func(p *httputil.ProxyRequest) {
-			p.Out.URL = to
-			p.Out.Host = ""
-			p.Out.GetBody, again = again, nil
-			for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
-				if v := p.In.Header[name]; v != nil { // ReverseProxy removes these headers; they must pass
-					p.Out.Header[name] = v
-				}
-			}
-			for name := range p.Out.Header {
-				if strings.HasPrefix(name, "X-Condense-") {
-					p.Out.Header.Del(name) // addressed to the gateway
-				}
-			}
-		},
-		Transport:     via,
-		FlushInterval: -1, // flush at once
-		BufferPool:    buffers,
-		ErrorLog:      slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug),
-		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			if r.Context().Err() != nil { // the client has gone
-				panic(http.ErrAbortHandler)
-			}
-			if o, ok := w.(*outcome); ok {
-				o.unsent = reason(err)
-			}
-			t.refuse(w, http.StatusBadGateway, "condense: upstream "+u.name+" cannot be reached: "+reason(err))
-		},
-	}
-	p.ServeHTTP(w, r)
+// Vendors are the upstreams that exist without configuration.
+var Vendors = map[string]string{
+	"anthropic": "https://api.anthropic.com",
+	"openai":    "https://api.openai.com",
+	ChatGPT:     "https://chatgpt.com/backend-api/codex",
 }
 
-// reason returns an error of the transport without the URL, which may hold a key, and without data from the vendor,
+// chatGPT is the upstream for clients of OpenAI's API that log in with a ChatGPT plan: the same paths, without /v1.
+const (
+	ChatGPT   = "chatgpt"
+	CodexPath = "/backend-api/codex" // at its host
+)
+
+// Takes reports whether a path belongs to an upstream. Unknown paths do: the client chose the upstream on purpose.
+func (u *Upstream) Takes(e *wire.Endpoint) bool {
+	switch {
+	case u.Speaks == SpeaksPass:
+		return true
+	case e.Foreign != "":
+		return u.Host.Of != "" && e.Owner == u.Host.Of
+	case (u.Host.Of == wire.Anthropic || u.Host.Of == wire.OpenAI) && !e.Has(u.Host.Of):
+		return false
+	case u.Speaks == SpeaksAnthropic:
+		return e.Has(wire.Anthropic)
+	case u.Speaks == SpeaksOpenAI:
+		return e.Has(wire.OpenAI)
+	}
+	return true
+}
+
+// Refuses reports whether a credential must not reach an upstream. A vendor's own host gets no key of another vendor.
+// Other hosts, such as the user's own gateways, accept all keys except credentials that work only with a cloud's API.
+func (u *Upstream) Refuses(c wire.Credential) bool {
+	switch {
+	case c.Of == u.Host.Of:
+		return false
+	case u.Host.Of != "":
+		return true
+	}
+	return c.Cloud && u.Speaks != SpeaksPass
+}
+
+// Compaction selects who answers an agent that asks its vendor to compact the conversation, as Codex does: with a
+// compaction_trigger at the end of a request of the Responses API, or at /v1/responses/compact.
+type Compaction string
+
+// The values of Compaction. With [CompactAuto], the default, the gateway asks the upstream first and answers itself if
+// the upstream refuses or does not compact. If the upstream is not a vendor's own host, its answer is held back until
+// a compaction is seen in it.
+const (
+	CompactAuto     Compaction = "auto"
+	CompactUpstream Compaction = "upstream" // the upstream answers, whatever its answer is
+	CompactGateway  Compaction = "gateway"  // the upstream is not asked
+)
+
+// Reason returns an error of the transport without the URL, which may hold a key, and without data from the vendor,
 // which may be conversation text.
-func reason(err error) string {
+func Reason(err error) string {
 	if e := (*url.Error)(nil); errors.As(err, &e) {
 		err = e.Err
 	}
@@ -225,22 +224,5 @@ func reason(err error) string {
 	if before, _, ok := strings.Cut(text, header); ok {
 		text = before + header
 	}
-	return clip(strings.TrimSpace(text))
+	return plain.Clip(strings.TrimSpace(text))
 }
-
-// buffers are used to copy answers.
-var buffers = new(bufferPool)
-
-type bufferPool struct{ pool sync.Pool }
-
-// Get returns a buffer.
-func (p *bufferPool) Get() []byte {
-	if b, ok := p.pool.Get().(*[]byte); ok {
-		return *b
-	}
-	const size = 8 << 10 // every open stream holds one; events are smaller
-	return make([]byte, size)
-}
-
-// Put takes a buffer back.
-func (p *bufferPool) Put(b []byte) { p.pool.Put(&b) }

@@ -1,0 +1,300 @@
+// Package job condenses: a [Job] is a condensation with all that it needs, and a [Runner] runs it, for a request that
+// waits or in the background, with the chain of the profile or one that stands in.
+package job
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/live/count"
+	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/messages"
+	"github.com/condensehq/condense/internal/live/stats"
+	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/recall"
+	"github.com/condensehq/condense/model"
+	"github.com/condensehq/condense/transcript"
+)
+
+// ErrNotDue means that the policy of the profile saw no reason to condense, or no gain.
+var ErrNotDue = errors.New("not due")
+
+// A Job is a condensation that can run in the background, next to its request.
+type Job struct {
+	API      wire.API
+	Volatile []wire.Volatile
+	// Reminders are how texts begin of which only the newest is condensed; see [wire.Newest].
+	Reminders []string
+	Body      []byte // body of the request, with the view to condense
+	Turn      condense.Turn
+	Tokens    int // of body, by the vendor's count
+	Target    int // tokens, by the vendor's count
+	Basis     *lineage.Basis
+	Block     int // number of messages at the front that the last epoch produced
+	Pins      Pins
+	Order     int // number of the user's order; 0 for none
+	Journal   bool
+	Forced    bool // the vendor would refuse body
+
+	Owner  Owner
+	Client asker                  // may ask the client's own model; nil if that is not allowed
+	Tries  func(*condense.Report) // counts the attempts of the providers; nil: they are not counted
+	Trace
+}
+
+// An Owner says who has a condensation made, and how.
+type Owner struct {
+	Payer    string        // the tenant, or without tokens the credential
+	Mode     string        // or the profile if there is no mode
+	Deadline time.Duration // for a request that waits
+	Chain    *Learned
+	MayAsk   func() bool // whether a language model may be asked; each true counts
+}
+
+// An asker asks the client's own model once, until its key is forgotten.
+type asker interface {
+	Ask(ctx context.Context, message string, most int) (*model.Answer, error)
+	Forget()
+}
+
+// A Trace is left by attempts for the chain that stands in.
+type Trace struct {
+	Named   bool   // a provider's failure was counted, so the fault needs no other count
+	instead string // why the profile's chain failed
+	asker   string // the provider of the profile's chain that would have asked a language model
+}
+
+// Pins returns the IDs of messages of a view that must stay unchanged because the caller says so. With all, it
+// includes messages that may be condensed if there is no other way. A nil function pins nothing.
+type Pins func(view []core.Message, all bool) []string
+
+// ErrAsks means that the chain would ask a language model, which takes too long for a waiting request.
+var ErrAsks = errors.New("the chain asks a language model")
+
+// An Extent says how far a condensation goes.
+type Extent int
+
+const (
+	Whole  Extent = iota // to the end
+	Inline               // stop with [errAsks] if the chain would ask a language model
+	Probe                // only find out whether the chain would ask a language model
+)
+
+// Run condenses the body, like the command condense run.
+func (j *Job) Run(ctx context.Context, host *condense.Host, to Extent) (*Prepared, error) {
+	r, err := wire.Parse(j.API, j.Body, &wire.Options{Volatile: j.Volatile})
+	if err != nil {
+		return nil, err
+	}
+	n, r, err := j.newest(r)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { j.Trace = n.Trace }()
+	// Messages that the model has not answered yet stay unchanged: if a tool result is shortened before the agent has
+	// read it, the agent asks for it again. If that leaves too little room, they are condensed too.
+	p, err := n.attempt(ctx, host, to, min(wire.OpenRound(r.Messages), len(r.Messages)-1))
+	if err == nil || errors.Is(err, ErrAsks) || ctx.Err() != nil {
+		return p, err
+	}
+	return n.attempt(ctx, host, to, len(r.Messages))
+}
+
+// newest returns j without the agent's reminders that newer ones replace, and its request. The caller still has them.
+func (j *Job) newest(r *wire.Request) (*Job, *wire.Request, error) {
+	if len(j.Reminders) == 0 {
+		return j, r, nil
+	}
+	view, origin := wire.Newest(r.Messages, j.Reminders, j.pinned(r.Messages))
+	body := r.With(view)
+	if len(body) == len(j.Body) {
+		return j, r, nil
+	}
+	n := *j
+	n.Body, n.Block = body, sort.SearchInts(origin, j.Block)
+	r, err := wire.Parse(n.API, body, &wire.Options{Volatile: n.Volatile})
+	return &n, r, err
+}
+
+// pinned returns a function that reports whether message i must stay unchanged.
+func (j *Job) pinned(all []wire.Message) func(i int) bool {
+	return func(i int) bool {
+		if j.Pins == nil {
+			return false
+		}
+		doc, err := messages.Read(j.API, [][]byte{all[i].Raw})
+		return err != nil || len(j.Pins(doc.Journal.View(), true)) > 0
+	}
+}
+
+// attempt is run, but leaves the messages from index keep on unchanged.
+func (j *Job) attempt(ctx context.Context, host *condense.Host, to Extent, keep int) (*Prepared, error) {
+	doc, err := transcript.Read(bytes.NewReader(j.Body), &transcript.ReadOptions{Format: messages.Formats[j.API]})
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil { // reading a large body takes a while
+		return nil, err
+	}
+	c := condense.ResumeConversation(doc.Journal)
+	view := c.View()
+	var kept []string
+	for _, m := range view[min(keep, len(view)):] {
+		kept = append(kept, m.ID)
+	}
+	if keep < len(view) { // otherwise everything was tried
+		for _, i := range recall.Fresh(view[:max(0, keep)], j.Block, j.Target/2*count.BytesPerToken) {
+			kept = append(kept, view[i].ID)
+		}
+	}
+	if j.Pins != nil {
+		kept = append(kept, j.Pins(view, keep < len(view))...)
+	}
+	if err := c.Protect(true, kept...); err != nil {
+		return nil, err
+	}
+	t := j.Turn
+	t.System, t.Tools = doc.System, doc.Tools
+	d, err := host.Check(c, t)
+	if err := errors.Join(err, ctx.Err()); err != nil {
+		return nil, err
+	}
+	if d.Used > 0 && j.Tokens > 0 { // converted to the host's count
+		ratio := min(max(float64(d.Used)/float64(j.Tokens), leastRatio), mostRatio)
+		t.Window, t.MaxOutput, t.Target = int(ratio*float64(t.Window)), int(math.Ceil(ratio*float64(t.MaxOutput))), int(ratio*float64(j.Target))
+	}
+	if j.Forced { // the host may count fewer tokens and see no reason to condense; the vendor's count decides
+		if d, err = host.Check(c, t); err != nil {
+			return nil, err
+		} else if !d.Act {
+			t.Trigger = core.TriggerOverflow
+		}
+	}
+	if to != Whole {
+		if asks, err := host.Estimate(ctx, c, t); err != nil || len(asks) > 0 {
+			j.asks(asks, err)
+			return nil, errors.Join(err, ErrAsks)
+		}
+	}
+	if to == Probe {
+		return nil, nil
+	}
+	report, err := host.Manage(ctx, c, t)
+	j.tried(report, err)
+	if err != nil {
+		return nil, err
+	}
+	if !report.Acted {
+		return nil, fmt.Errorf("%w: %s", ErrNotDue, report.Reason)
+	}
+	var out bytes.Buffer
+	apart := j.API != wire.Chat // many servers speak this API, and some refuse two consecutive user messages
+	if _, err := doc.WriteWith(&out, &transcript.WriteOptions{Format: messages.Formats[j.API], Apart: apart}); err != nil {
+		return nil, err
+	}
+	after, err := wire.Parse(j.API, out.Bytes(), &wire.Options{Volatile: j.Volatile})
+	if err != nil {
+		return nil, err
+	}
+	p := &Prepared{Order: j.Order, Basis: j.Basis, After: after.Messages, Handles: !t.NoRecall, Passes: passesOf(report), Maker: makerOf(report)}
+	if j.Journal {
+		var text bytes.Buffer
+		if _, err := doc.Write(&text, "condense"); err != nil {
+			return nil, err
+		}
+		p.Journal = text.Bytes()
+	}
+	return p, nil
+}
+
+// Bounds of the ratio of the host's count to the vendor's. Outside of them the two did not count the same text.
+const leastRatio, mostRatio = 0.2, 5
+
+// A Maker is the provider that made a view, and the reason if another one should have made it.
+type Maker struct {
+	Provider, Outcome string
+	setback           string // the first failure of a provider
+	Cause             string // empty unless the provider stood in for another one
+}
+
+// makerOf returns the provider that condensed, according to a report.
+func makerOf(r *condense.Report) Maker {
+	var m Maker
+	for i := range r.Attempts {
+		a := &r.Attempts[i]
+		switch {
+		case a.Err != nil:
+			m.setback = cmp.Or(m.setback, a.Provider+" "+string(a.Outcome)+": "+stats.Shown(a.Reason))
+		case a.Outcome == core.OutcomeApplied, a.Outcome == core.OutcomeInsufficient:
+			m.Provider, m.Outcome = a.Provider, string(a.Outcome)
+			if m.Cause = m.setback; m.Cause == "" && i > 0 && a.Provider == condense.Truncation {
+				last := &r.Attempts[i-1]
+				m.Cause = last.Provider + " " + string(last.Outcome) + ": " + stats.Shown(last.Reason)
+			}
+		}
+	}
+	return m
+}
+
+// tried counts the attempts of a job's providers, and records the reason if its chain failed.
+func (j *Job) tried(r *condense.Report, err error) {
+	if r != nil && j.Tries != nil {
+		j.Tries(r)
+	}
+	switch {
+	case r != nil && r.Acted:
+		return
+	case r != nil && makerOf(r).setback != "":
+		j.instead, j.Named = makerOf(r).setback, j.Tries != nil
+	case err != nil:
+		j.instead = stats.Shown(err.Error())
+	default:
+		j.instead = stats.Shown(r.Reason)
+	}
+	j.asker = ""
+}
+
+// asks records the provider that would ask a language model.
+func (j *Job) asks(asked []condense.Estimate, err error) {
+	if err != nil {
+		j.asker, j.instead = "", stats.Shown(err.Error())
+		return
+	}
+	j.asker = asked[0].Provider
+	j.instead = j.asker + " " + stats.Replaced + ": it asks a language model, and nothing was prepared"
+}
+
+// passesOf returns the pass that left each handle, by handle.
+func passesOf(r *condense.Report) map[string]string {
+	of := map[string]string{}
+	for _, a := range r.Attempts {
+		if a.Outcome != core.OutcomeApplied {
+			continue
+		}
+		for _, s := range a.Steps {
+			for _, h := range s.Handles {
+				if of[h] == "" {
+					of[h] = a.Provider + "/" + s.Name
+				}
+			}
+		}
+	}
+	return of
+}
+
+// ReasonOf returns, as one line, why a condensation that was ordered had no result.
+func ReasonOf(err error) string {
+	if errors.Is(err, ErrNotDue) {
+		return stats.Shown(strings.TrimPrefix(err.Error(), ErrNotDue.Error()+": "))
+	}
+	return stats.Shown(err.Error())
+}

@@ -1,0 +1,307 @@
+package job
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/ingest"
+	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/queue"
+	"github.com/condensehq/condense/internal/live/stats"
+	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/prefix"
+)
+
+const (
+	// LongestWait is how long a request that the vendor would refuse waits for its turn. Without a condensation the
+	// agent stops.
+	LongestWait = 30 * time.Second
+	// leastTurns is the number of simultaneous condensations for waiting requests on machines with fewer processors.
+	leastTurns = 2
+	// usualDeadline is the least time that truncation gets.
+	usualDeadline = 5 * time.Second
+)
+
+// A Runner runs jobs: those that requests wait for one after the other, and others in the background.
+type Runner struct {
+	host    *condense.Host
+	builtin *condense.Host // the built-in chain, which needs no language model
+	InPlace *condense.Host // shortens results, and neither drops nor adds a message
+	// truncation only hides old messages, which is the fastest way to condense.
+	truncation *condense.Host
+
+	Bodies *queue.Queue // of large requests that are read
+	Epochs *queue.Queue // of jobs that requests wait for
+	idle   *queue.Queue // of jobs in the background that need a processor
+
+	builtinPace pace
+
+	Events
+}
+
+// Events are what a runner reports, from any goroutine.
+type Events struct {
+	Attempted func(stats.Attempt)          // for each attempt that is counted
+	Fault     func(kind string, err error) // for each error that the client does not see
+	Crowded   func()                       // when there was no time for a job
+}
+
+// New returns a runner whose jobs are condensed by host, which must stay open.
+func New(ctx context.Context, host *condense.Host, bodies *queue.Queue, e Events) (*Runner, error) {
+	r := &Runner{host: host, Bodies: bodies, Epochs: queue.New(turnsAtOnce()), idle: queue.New(alongsideAtOnce()), Events: e}
+	var err error
+	if r.builtin, err = condense.Open(ctx, nil); err != nil {
+		return nil, err
+	}
+	if r.InPlace, err = ingest.Open(ctx, ingest.Options{Lossless: true, Fit: true}); err != nil {
+		return nil, err
+	}
+	truncation := config.Tuning{Chain: []string{condense.Truncation}}
+	r.truncation, err = condense.Open(ctx, &condense.Options{Values: &config.Values{Tuning: truncation}})
+	return r, err
+}
+
+// Close frees resources. The host stays open.
+func (r *Runner) Close() error {
+	return errors.Join(r.builtin.Close(), r.InPlace.Close(), r.truncation.Close())
+}
+
+// Learned is what is known from earlier jobs about a chain of providers.
+type Learned struct {
+	First string // the first provider
+	// Whether the chain asks a language model other than the client's own; both false until known.
+	Asks, AsksNot atomic.Bool
+	pace          pace
+}
+
+// ErrQueue means that too many other condensations were running.
+var ErrQueue = errors.New("too many condensations at the same time")
+
+// turnsAtOnce limits the simultaneous condensations: more would only slow down all of them.
+func turnsAtOnce() int64 { return int64(max(leastTurns, runtime.GOMAXPROCS(0))) }
+
+// A pace is a chain's speed, averaged over the conversations that it has condensed.
+type pace struct{ perThousand atomic.Int64 } // nanoseconds per thousand tokens; 0 if unknown
+
+// of returns the expected time for a conversation of so many tokens.
+func (p *pace) of(tokens int) time.Duration {
+	return time.Duration(p.perThousand.Load() * int64(tokens) / 1000)
+}
+
+// took records the time that a conversation took.
+func (p *pace) took(tokens int, d time.Duration) {
+	const weight = 4 // of the previous average, against 1 for the new time
+	n := int64(d) * 1000 / int64(max(1, tokens))
+	if known := p.perThousand.Load(); known > 0 {
+		n = ((weight-1)*known + n) / weight
+	}
+	p.perThousand.Store(max(1, n))
+}
+
+// stopped records that a conversation was not finished within d.
+func (p *pace) stopped(tokens int, d time.Duration) {
+	p.perThousand.Store(max(p.perThousand.Load(), 2*int64(d)*1000/int64(max(1, tokens))))
+}
+
+// InTurn runs a job that the request waits for. It first waits for its turn; then the chain has its share of the
+// deadline, which shrinks as more requests wait. A forced job must succeed, or the vendor refuses the request: if its
+// chain fails, the built-in chain takes over, and past its share truncation does. A job that is not forced is dropped:
+// [errAsks] if the chain would ask a language model, [errQueue] if there is too little time.
+func (r *Runner) InTurn(all context.Context, j *Job, forced bool) (*Prepared, error) {
+	leave, err := r.turnOf(all, j, forced)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	waiting, _ := r.Bodies.Waiting()
+	share := r.Epochs.Share(j.Owner.Deadline, waiting)
+	ctx, cancel := context.WithTimeout(all, share)
+	defer cancel()
+	p, err := r.paced(ctx, j, r.host, Inline, &j.Owner.Chain.pace)
+	asks := errors.Is(err, ErrAsks)
+	switch {
+	case err == nil || all.Err() != nil:
+		return p, err
+	case asks && !forced:
+		j.Owner.Chain.Asks.Store(true)
+		return nil, ErrAsks
+	case !forced:
+		return nil, err
+	case asks:
+		j.Owner.Chain.Asks.Store(true)
+	case !late(err) && !j.Named:
+		r.Fault("chain", err)
+	}
+	if !late(err) {
+		p, err = r.RunBuiltin(ctx, j)
+	}
+	if late(err) && all.Err() == nil {
+		return r.truncate(all, j)
+	}
+	return p, err
+}
+
+// turnOf waits until a job may run. leave must be called when the job is done.
+func (r *Runner) turnOf(ctx context.Context, j *Job, forced bool) (leave func(), err error) {
+	wait := j.Owner.Deadline
+	if forced {
+		wait = max(wait, LongestWait)
+	}
+	limited, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	if leave, err = r.Epochs.Enter(limited, j.Owner.Payer, 1); err != nil && ctx.Err() == nil {
+		r.Crowded()
+		err = ErrQueue
+	}
+	return leave, err
+}
+
+// NextTurn runs another step for a caller of /v1/compress that names no session, in a turn and a deadline of its own.
+func (r *Runner) NextTurn(ctx context.Context, j *Job, run func(context.Context) (*Prepared, error)) (*Prepared, error) {
+	leave, err := r.turnOf(ctx, j, false)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	ctx, cancel := context.WithTimeout(ctx, j.Owner.Deadline)
+	defer cancel()
+	return run(ctx)
+}
+
+// late reports whether a job had too little time.
+func late(err error) bool {
+	return errors.Is(err, ErrQueue) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// paced runs a job if the known pace allows it to finish in time. Otherwise the error is [errQueue].
+func (r *Runner) paced(ctx context.Context, j *Job, host *condense.Host, to Extent, known *pace) (*Prepared, error) {
+	end, _ := ctx.Deadline()
+	began := time.Now()
+	if known.of(j.Tokens) > end.Sub(began) {
+		return nil, ErrQueue
+	}
+	p, err := j.Run(ctx, host, to)
+	switch took := time.Since(began); {
+	case err == nil:
+		known.took(j.Tokens, took)
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		known.stopped(j.Tokens, took)
+	}
+	return p, err
+}
+
+// RunBuiltin condenses with the built-in chain after the profile's chain failed, or because that would ask a language
+// model.
+func (r *Runner) RunBuiltin(ctx context.Context, j *Job) (*Prepared, error) {
+	j.Turn.Profile, j.Turn.Mode = "", ""
+	why := j.instead
+	r.replaced(j)
+	p, err := r.paced(ctx, j, r.builtin, Whole, &r.builtinPace)
+	if err == nil {
+		p.Maker.Cause = cmp.Or(why, p.Maker.Cause)
+	}
+	return p, err
+}
+
+// hurried is the reason for using truncation instead of a chain.
+const hurried = "too many requests waited for a condensation, or it took too long: truncation did it at once"
+
+// truncate condenses as fast as possible, in time proportional to the conversation.
+func (r *Runner) truncate(all context.Context, j *Job) (*Prepared, error) {
+	ctx, cancel := context.WithTimeout(all, max(j.Owner.Deadline, usualDeadline))
+	defer cancel()
+	r.Crowded()
+	by := cmp.Or(j.Owner.Chain.First, condense.Truncation)
+	r.Attempted(stats.Attempt{Provider: by, Outcome: stats.Replaced, Mode: j.Owner.Mode, Reason: hurried})
+	j.Turn.Profile, j.Turn.Mode = "", ""
+	p, err := j.Run(ctx, r.truncation, Whole)
+	if err == nil {
+		p.Maker.Cause = hurried
+	}
+	return p, err
+}
+
+// BackgroundDeadline limits a condensation for which no request waits.
+const BackgroundDeadline = 10 * time.Minute
+
+// A Prepared view is the result of a condensation, and its basis.
+type Prepared struct {
+	Basis   *lineage.Basis
+	After   []wire.Message
+	Handles bool // the view may contain handles
+	Passes  map[string]string
+	Journal []byte // the condensed conversation; nil without a watcher
+	Maker   Maker
+	Order   int // number of the order that it fulfills; 0 for none
+}
+
+// alongsideAtOnce limits how many of them use a processor at a time, so that requests find the other processors free.
+func alongsideAtOnce() int64 { return int64(max(1, runtime.GOMAXPROCS(0)/2)) }
+
+// ErrNotEarly means that the chain asks no language model, so nothing is prepared before it is due.
+var ErrNotEarly = errors.New("not early")
+
+// Alongside condenses in the background. Work on a processor waits for its turn; work that waits for a language model
+// does not occupy one.
+func (r *Runner) Alongside(ctx context.Context, j *Job, to Extent) (*Prepared, error) {
+	inTurn := func(run func() (*Prepared, error)) (*Prepared, error) {
+		leave, err := r.idle.Enter(ctx, j.Owner.Payer, 1)
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
+		return run()
+	}
+	if j.Client != nil {
+		defer j.Client.Forget()
+		if j.Owner.MayAsk() {
+			return j.Run(prefix.WithAsker(ctx, j.Client.Ask), r.host, Whole)
+		}
+		if to == Probe {
+			return nil, ErrNotEarly
+		}
+	}
+	if !j.Owner.Chain.Asks.Load() {
+		try := Inline
+		if to == Probe {
+			try = Probe
+		}
+		p, err := inTurn(func() (*Prepared, error) { return j.Run(ctx, r.host, try) })
+		switch {
+		case errors.Is(err, ErrAsks):
+			j.Owner.Chain.Asks.Store(true)
+		case to == Probe && err == nil:
+			j.Owner.Chain.AsksNot.Store(true)
+			return nil, ErrNotEarly
+		default:
+			return p, err
+		}
+	}
+	switch {
+	case j.Owner.MayAsk():
+		return j.Run(ctx, r.host, Whole)
+	case to == Probe:
+		return nil, ErrNotEarly
+	}
+	return inTurn(func() (*Prepared, error) {
+		limited, cancel := context.WithTimeout(ctx, BackgroundDeadline)
+		defer cancel()
+		return r.RunBuiltin(limited, j)
+	})
+}
+
+// replaced counts that the built-in chain stands in for the chain of the job.
+func (r *Runner) replaced(j *Job) {
+	if j.asker != "" {
+		r.Attempted(stats.Attempt{
+			Provider: j.asker, Outcome: stats.Replaced, Mode: j.Owner.Mode,
+			Reason: "it asks a language model, and nothing was prepared: the built-in chain condensed in its place",
+		})
+	}
+}

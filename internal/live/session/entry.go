@@ -1,0 +1,188 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/condensehq/condense/internal/live/job"
+	"github.com/condensehq/condense/internal/live/wire"
+)
+
+// A Shadow describes the vendor's cache of a conversation as it would be without the gateway.
+type Shadow struct {
+	Tokens int
+	Last   time.Time
+}
+
+// Counted is the size of a prompt in tokens, by our count and by the server's.
+type Counted struct{ Ours, Theirs int }
+
+// Busy reports whether the next epoch is being prepared, or is ready.
+func (c *Claim) Busy() bool {
+	c.Session.mu.Lock()
+	defer c.Session.mu.Unlock()
+	return c.preparing != nil || c.Prepared != nil
+}
+
+// TakePrepared returns the condensation prepared for the beginning of these messages; nil if there is none. A repeated
+// request must be sent the same bytes as before, so it leaves the condensation to the next request, unless an epoch is
+// forced.
+func (c *Claim) TakePrepared(rolling []wire.Hash, forced bool) *job.Prepared {
+	c.Session.mu.Lock()
+	defer c.Session.mu.Unlock()
+	p := c.Prepared
+	if p != nil && !forced && p.Basis.Fits(c.State, rolling) && !p.Basis.Before(rolling) {
+		return nil
+	}
+	c.Prepared = nil
+	if p == nil || !p.Basis.Fits(c.State, rolling) {
+		return nil
+	}
+	return p
+}
+
+// Tried records that another attempt is pointless below a size, in tokens.
+func (c *Claim) Tried(until int) {
+	c.Session.mu.Lock()
+	defer c.Session.mu.Unlock()
+	c.retry = until
+}
+
+func (c *Claim) TriedAt() int {
+	c.Session.mu.Lock()
+	defer c.Session.mu.Unlock()
+	return c.retry
+}
+
+// Overflowed reports whether the vendor refused the lineage's last request as too long after the answer had begun.
+func (c *Claim) Overflowed() bool {
+	c.Session.mu.Lock()
+	defer c.Session.mu.Unlock()
+	return c.refused
+}
+
+// A Preparation is a condensation in the background, for the next epoch of a lineage.
+type Preparation struct {
+	Run   func(context.Context) (*job.Prepared, error)
+	Leave func() // called when it has ended, or was not begun
+	Retry int    // size in tokens below which another attempt is useless, if it fails
+	Order int    // number of the user's order; 0 for none
+}
+
+// backgroundDeadline limits a condensation for which no request waits.
+const preparationDeadline = 10 * time.Minute
+
+// Prepare begins a preparation that ends with life, unless the lineage has one, and reports whether it did.
+func (c *Claim) Prepare(life context.Context, background *sync.WaitGroup, p Preparation) bool {
+	e, s, ended := c.Entry, c.Session, make(chan struct{})
+	ctx, cancel := context.WithTimeout(life, preparationDeadline)
+	s.mu.Lock()
+	if e.preparing != nil || e.Prepared != nil || life.Err() != nil {
+		s.mu.Unlock()
+		cancel()
+		p.Leave()
+		return false
+	}
+	e.preparing, e.abandon = ended, cancel
+	s.mu.Unlock()
+	background.Go(func() {
+		defer p.Leave()
+		defer cancel()
+		made, err := p.Run(ctx)
+		again := errors.Is(err, context.Canceled) && ctx.Err() != nil || errors.Is(err, job.ErrNotEarly)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		close(ended)
+		e.preparing, e.abandon, e.Prepared = nil, nil, made
+		if made == nil && !again {
+			e.retry = p.Retry
+		}
+		if made == nil && err != nil && p.Order > 0 {
+			e.failed = failure{p.Order, job.ReasonOf(err)}
+		}
+	})
+	return true
+}
+
+// UnderWay returns the channel that is closed when the running preparation has ended, and a function that cancels it;
+// nil if none is running.
+func (c *Claim) UnderWay() (ended <-chan struct{}, abandon func()) {
+	c.Session.mu.Lock()
+	defer c.Session.mu.Unlock()
+	return c.preparing, c.abandon
+}
+
+// SetRefused records whether the vendor has refused the last request as too long, in the middle of the answer.
+func (c *Claim) SetRefused(refused bool) {
+	c.Session.mu.Lock()
+	defer c.Session.mu.Unlock()
+	c.refused = refused
+}
+
+// SwapShadow exchanges the description of the vendor's cache as it would be without the gateway.
+func (c *Claim) SwapShadow(now Shadow) (was Shadow) {
+	c.Session.mu.Lock()
+	defer c.Session.mu.Unlock()
+	was, c.shadow = c.shadow, now
+	return was
+}
+
+// SwapCounted exchanges the prompt sizes of the last answer.
+func (c *Claim) SwapCounted(now Counted) (was Counted) {
+	c.Session.mu.Lock()
+	defer c.Session.mu.Unlock()
+	was, c.counted = c.counted, now
+	return was
+}
+
+// Describe sets the description to store with the lineage.
+func (c *Claim) Describe(a About) {
+	c.Session.mu.Lock()
+	defer c.Session.mu.Unlock()
+	c.about = &a
+}
+
+// Control returns the user's control of the conversation; never nil.
+func (c *Claim) Control() *Control {
+	if c == nil || c.State == nil || c.State.Family == "" {
+		return &Control{}
+	}
+	c.Session.mu.Lock()
+	defer c.Session.mu.Unlock()
+	if found := c.Session.controls[c.State.Family]; found != nil {
+		return found
+	}
+	return &Control{}
+}
+
+// SetControl makes a control current in memory.
+func (c *Claim) SetControl(known *Control) {
+	c.Session.mu.Lock()
+	defer c.Session.mu.Unlock()
+	c.Session.addControl(known)
+}
+
+// Frozen makes the state that the vendor saw last, if there is one, the claim's.
+func (c *Claim) Frozen() (ok bool) {
+	c.Session.mu.Lock()
+	defer c.Session.mu.Unlock()
+	if c.Entry.State == nil {
+		return false
+	}
+	s := *c.Entry.State
+	c.State = &s
+	return true
+}
+
+// Guess records that a view was sent without being stored, whose last message has the rolling hash at. The next request
+// builds it again from p.
+func (c *Claim) Guess(p *job.Prepared, at wire.Hash) {
+	c.Session.mu.Lock()
+	defer c.Session.mu.Unlock()
+	c.Prepared, c.guessed = p, at
+	if c.Unread {
+		c.Session.guess = c.Entry
+	}
+}

@@ -1,0 +1,170 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/store"
+)
+
+// A user's requests for a running conversation are stored in a record of its own, a control, next to the records of its
+// lineages. A desk writes the control, and the gateway that receives the conversation's next request reads it. So
+// orders survive a restart, and any gateway with the store can carry them out.
+
+// An Order is a user's request to change a conversation together with its next request to the vendor.
+type Order struct {
+	Number int       `json:"number"` // counts the orders of the conversation, from 1
+	Do     string    `json:"do"`     // [OrderNow] or [OrderUndo]
+	Time   time.Time `json:"time"`
+
+	// For [OrderNow]: the profile, or the only provider of the chain, and the target size in tokens of the request or
+	// percent of the window. Empty and 0 mean the gateway's own choice.
+	Profile  string  `json:"profile,omitempty"`
+	Provider string  `json:"provider,omitempty"`
+	Tokens   int     `json:"tokens,omitempty"`
+	Percent  float64 `json:"percent,omitempty"`
+
+	Waits string `json:"waits,omitempty"` // why the order must wait for another request; empty if it need not
+
+	Done    time.Time `json:"done,omitzero"`
+	Result  string    `json:"result,omitempty"` // why the order had no effect; empty if it had one
+	Before  int       `json:"before,omitempty"` // tokens of the request before and after the order
+	After   int       `json:"after,omitempty"`
+	Changed bool      `json:"changed"` // whether the order changed the messages that are sent
+}
+
+// The values of Order.Do.
+const (
+	OrderNow  = "now"  // condense
+	OrderUndo = "undo" // undo the last condensation
+)
+
+// A Protection is content that condensing must keep verbatim.
+type Protection struct {
+	Text    string `json:"text,omitempty"`    // protects all messages that contain it
+	Message int    `json:"message,omitempty"` // or protects one message, by its number from 1 in the client's history
+	At      string `json:"at,omitempty"`      // identifies that message, even if its number changes
+}
+
+// A Control holds the user's settings and orders for a conversation and its branches.
+type Control struct {
+	Family      string       `json:"family"`
+	Paused      bool         `json:"paused,omitempty"`
+	Protections []Protection `json:"protections,omitempty"`
+	Number      int          `json:"number,omitempty"` // of the last order
+	Order       *Order       `json:"order,omitempty"`  // waits for a request
+	Last        *Order       `json:"last,omitempty"`   // the last one carried out
+}
+
+// ControlPrefix begins the ID of a control's record.
+const ControlPrefix = "control:"
+
+// Change applies f to the stored control of a family, and tries again, up to 8 times, if another writer was faster. It
+// returns the stored control. The error is f's or the store's.
+func Change(ctx context.Context, in store.Store, key store.Key, family string, now time.Time, f func(*Control) error) (*Control, error) {
+	const tries = 8
+	for n := 1; ; n++ {
+		records, err := in.Load(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		r, c := &store.Record{ID: ControlPrefix + family, Key: key}, &Control{}
+		for i := range records {
+			if records[i].ID == r.ID && !records[i].Damaged && json.Unmarshal(records[i].Data, c) == nil {
+				r = &records[i]
+			}
+		}
+		c.Family = family
+		if err := f(c); err != nil {
+			return nil, err
+		}
+		if r.Data, err = json.Marshal(c); err != nil {
+			return nil, err
+		}
+		r.Updated = now
+		if err = in.Save(ctx, r); !errors.Is(err, store.ErrConflict) || n == tries {
+			return c, err
+		}
+	}
+}
+
+func (s *Session) addControl(c *Control) {
+	if s.controls == nil {
+		s.controls = map[string]*Control{}
+	}
+	s.controls[c.Family] = c
+}
+
+// Former returns the state before the latest epoch, or nil if it is no longer in memory.
+func (c *Claim) Former() *lineage.State {
+	if c.State.Epoch == nil || c.State.Epoch.Over == "" {
+		return nil
+	}
+	c.Session.mu.Lock()
+	defer c.Session.mu.Unlock()
+	for _, e := range c.Session.entries {
+		if e.ID == c.State.Epoch.Over {
+			return e.State
+		}
+	}
+	return nil
+}
+
+// A failure is the reason why the background condensation for an order failed.
+type failure struct {
+	order int
+	why   string
+}
+
+// Failure returns why the background condensation for the order failed; empty if it did not.
+func (c *Claim) Failure(o *Order) string {
+	c.Session.mu.Lock()
+	defer c.Session.mu.Unlock()
+	if c.failed.order == o.Number {
+		return c.failed.why
+	}
+	return ""
+}
+
+// Unordered drops a prepared condensation that was not made for the order.
+func (c *Claim) Unordered(o *Order) {
+	c.Session.mu.Lock()
+	defer c.Session.mu.Unlock()
+	if c.Prepared != nil && c.Prepared.Order != o.Number {
+		c.Prepared = nil
+	}
+}
+
+// An About holds a gateway's description of a conversation at its last request, apart from its state. Sizes are tokens
+// by the vendor's count, estimated.
+type About struct {
+	Agent     string  `json:"agent,omitempty"`
+	Folder    string  `json:"folder,omitempty"`
+	Title     string  `json:"title,omitempty"`
+	Profile   string  `json:"profile,omitempty"`
+	Provider  string  `json:"provider,omitempty"` // the one that made the last epoch
+	Chain     string  `json:"chain,omitempty"`    // the first provider of the chain
+	Window    int     `json:"window,omitempty"`
+	Limit     int     `json:"limit,omitempty"`
+	Threshold int     `json:"threshold,omitempty"`
+	Tokens    int     `json:"tokens,omitempty"`
+	Original  int     `json:"original,omitempty"` // size of the client's own history
+	Grows     int     `json:"grows,omitempty"`    // tokens that each answer adds
+	Input     float64 `json:"input,omitempty"`    // US dollars per token: sent, cache write, cache read; 0: not known
+	Write     float64 `json:"write,omitempty"`
+	Read      float64 `json:"read,omitempty"`
+}
+
+// Observed is appended to the API in the keys of conversations that were only observed.
+const Observed = ".observe"
+
+// Put makes o the waiting order, with the next number.
+func (c *Control) Put(o *Order, now time.Time) error {
+	c.Number++
+	o.Number, o.Time = c.Number, now
+	c.Order = o
+	return nil
+}

@@ -1,0 +1,138 @@
+package stats
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/internal/secret"
+)
+
+// Attempt counts how often a provider, when its turn came to condense, had one outcome. Reason is the most recent one.
+type Attempt struct {
+	Provider string    `json:"provider"`
+	Outcome  string    `json:"outcome"`        // the outcome of a [core.Attempt], or [Replaced]
+	Mode     string    `json:"mode,omitempty"` // mode, or profile if there is no mode
+	Count    int       `json:"count"`
+	Reason   string    `json:"reason,omitempty"` // without keys
+	Last     time.Time `json:"last"`
+}
+
+// Replaced is the outcome of a provider that would have taken too long for a request that the vendor would refuse.
+// Either it would have asked a language model and nothing was prepared, so the built-in chain condensed at once; or
+// too many requests waited, so truncation did.
+const Replaced = "replaced"
+
+// Failed reports whether the provider failed to do its work. Finding nothing to condense is no failure.
+func (a *Attempt) Failed() bool {
+	switch a.Outcome {
+	case string(core.OutcomeFailed), string(core.OutcomeRejected), string(core.OutcomeSkipped), Replaced:
+		return true
+	}
+	return false
+}
+
+// Unreachable counts requests that could not be sent to an upstream.
+type Unreachable struct {
+	Upstream string    `json:"upstream"`
+	Address  string    `json:"address"` // without its path
+	Count    int       `json:"count"`
+	Reason   string    `json:"reason"` // the most recent one
+	Last     time.Time `json:"last"`
+}
+
+const (
+	mostAttempts  = 200 // distinct ones; limited because every edit of a file can bring new names
+	longestReason = 240 // bytes
+)
+
+// Shown returns an error text that is safe to display: one line, without keys, and short. A provider's error can quote
+// anything.
+func Shown(text string) string {
+	const read = 4 << 10 // bytes; the rest is ignored
+	text = secret.Redact(plain.Line(text[:min(len(text), read)]))
+	if len(text) > longestReason {
+		text = strings.ToValidUTF8(text[:longestReason], "") + "…"
+	}
+	return text
+}
+
+// AddAttempt returns all with a added to the entry of the same provider, outcome and mode, sorted by these.
+func AddAttempt(all []Attempt, a *Attempt) []Attempt {
+	compare := func(x Attempt, y *Attempt) int {
+		return cmp.Or(cmp.Compare(x.Provider, y.Provider), cmp.Compare(x.Outcome, y.Outcome), cmp.Compare(x.Mode, y.Mode))
+	}
+	i, found := slices.BinarySearchFunc(all, a, compare)
+	switch {
+	case !found && len(all) < mostAttempts:
+		return slices.Insert(all, i, *a)
+	case found:
+		if all[i].Count += a.Count; !a.Last.Before(all[i].Last) {
+			all[i].Last, all[i].Reason = a.Last, a.Reason
+		}
+	}
+	return all
+}
+
+func AddUnreachable(all []Unreachable, n *Unreachable) []Unreachable {
+	i := slices.IndexFunc(all, func(u Unreachable) bool { return u.Upstream == n.Upstream && u.Address == n.Address })
+	switch {
+	case i >= 0:
+		if all[i].Count += n.Count; !n.Last.Before(all[i].Last) {
+			all[i].Last, all[i].Reason = n.Last, n.Reason
+		}
+	case len(all) < mostAttempts:
+		all = append(all, *n)
+	}
+	return all
+}
+
+// Causes remembers which causes of failures have been logged, and when.
+type Causes struct {
+	mu sync.Mutex
+	of map[string]time.Time
+}
+
+const (
+	mostCauses = 100
+	namedAgain = time.Hour // an ongoing cause is logged again after this time
+)
+
+// First reports whether the cause of a failure should be logged now.
+func (c *Causes) First(of, reason string, now time.Time) bool {
+	key := of + " " + causeOf(reason)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if at, ok := c.of[key]; ok && now.Sub(at) < namedAgain {
+		return false
+	}
+	for k, at := range c.of {
+		if now.Sub(at) >= namedAgain {
+			delete(c.of, k)
+		}
+	}
+	if len(c.of) >= mostCauses {
+		return false // they are still counted
+	}
+	if c.of == nil {
+		c.of = map[string]time.Time{}
+	}
+	c.of[key] = now
+	return true
+}
+
+// causeOf returns the constant part of a reason: words with digits, such as request IDs and token counts, become "#".
+func causeOf(reason string) string {
+	const longestCode = 3 // as in 401
+	words := strings.Fields(reason)
+	for i, w := range words {
+		if w = strings.Trim(w, ".,:;()\"'"); len(w) > longestCode && strings.ContainsAny(w, "0123456789") {
+			words[i] = "#"
+		}
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,155 @@
+package upstream
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/condensehq/condense/internal/live/stats"
+)
+
+// Nearby reports whether an upstream can be a model server on this machine or its network. A host name can resolve to
+// any address, so private checks it before anything is sent.
+func (u *Upstream) Nearby() bool {
+	if u.IsVendors || u.Host.Of != "" {
+		return false
+	}
+	ip := net.ParseIP(strings.Trim(u.Base.Hostname(), "[]"))
+	return ip == nil || inReach(ip)
+}
+
+func inReach(ip net.IP) bool { return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() }
+
+// Private reports whether all addresses of an upstream are on this machine or its network.
+func (u *Upstream) Private(ctx context.Context) bool {
+	all, err := net.DefaultResolver.LookupIP(ctx, "ip", u.Base.Hostname())
+	return err == nil && len(all) > 0 && !slices.ContainsFunc(all, func(ip net.IP) bool { return !inReach(ip) })
+}
+
+const mostTokensOfModel = 100_000_000 // more than any model takes
+
+// usualContext is the window, in tokens, that Ollama gives a model on small machines unless the model or the server is
+// configured otherwise. Older versions do not report it.
+const usualContext = 4096
+
+// AskWindow asks the server for the window of a model, with the endpoints of llama.cpp, Ollama, LM Studio, vLLM and
+// SGLang in turn. It sends no credentials. It returns 0 if none of them answers.
+func (u *Upstream) AskWindow(ctx context.Context, model string) (tokens int, from string) {
+	var props struct {
+		Settings struct {
+			Context int `json:"n_ctx"`
+		} `json:"default_generation_settings"`
+	}
+	if u.asks(ctx, http.MethodGet, "/props", nil, &props); props.Settings.Context > 0 {
+		return props.Settings.Context, stats.WindowServer
+	}
+	if tokens, from = u.askOllama(ctx, model); tokens > 0 {
+		return tokens, from
+	}
+	var listed struct {
+		Data []struct {
+			ID     string
+			Loaded int `json:"loaded_context_length"` // LM Studio
+			Most   int `json:"max_model_len"`         // vLLM, SGLang
+		}
+	}
+	for _, path := range []string{"/api/v0/models", "/v1/models"} {
+		listed.Data = nil
+		u.asks(ctx, http.MethodGet, path, nil, &listed)
+		for _, m := range listed.Data {
+			if n := max(m.Loaded, m.Most); m.ID == model && n > 0 {
+				return n, stats.WindowServer
+			}
+		}
+	}
+	return 0, ""
+}
+
+// askOllama returns the window with which Ollama has loaded the model, else the configured one, else the usual one; 0
+// if the server is not Ollama or does not have the model.
+func (u *Upstream) askOllama(ctx context.Context, model string) (tokens int, from string) {
+	ask, err := json.Marshal(map[string]string{"model": model})
+	if err != nil {
+		return 0, ""
+	}
+	var shown struct {
+		Parameters string
+		Info       map[string]any `json:"model_info"`
+	}
+	u.asks(ctx, http.MethodPost, "/api/show", ask, &shown)
+	trained := 0
+	for name, value := range shown.Info {
+		if n, ok := value.(float64); ok && strings.HasSuffix(name, ".context_length") && n > 0 && n < mostTokensOfModel {
+			trained = int(n)
+		}
+	}
+	if trained == 0 && shown.Parameters == "" {
+		return 0, ""
+	}
+	var running struct {
+		Models []struct {
+			Name, Model string
+			Context     int `json:"context_length"`
+		}
+	}
+	u.asks(ctx, http.MethodGet, "/api/ps", nil, &running)
+	tagged := model
+	if !strings.Contains(model, ":") {
+		tagged += ":latest"
+	}
+	for _, m := range running.Models {
+		if (m.Name == tagged || m.Model == tagged) && m.Context > 0 {
+			return m.Context, stats.WindowServer
+		}
+	}
+	for lines := bufio.NewScanner(strings.NewReader(shown.Parameters)); lines.Scan(); {
+		if words := strings.Fields(lines.Text()); len(words) == 2 && words[0] == "num_ctx" {
+			if n, err := strconv.Atoi(words[1]); err == nil && n > 0 {
+				return least(n, trained), stats.WindowServer
+			}
+		}
+	}
+	return least(usualContext, trained), stats.WindowUsual
+}
+
+// least returns the smaller of n and known, or n if known is 0.
+func least(n, known int) int {
+	if known > 0 {
+		return min(n, known)
+	}
+	return n
+}
+
+// asks sends a request to an upstream's server and decodes the JSON answer into to. If there is no valid answer, to may
+// be unchanged.
+func (u *Upstream) asks(ctx context.Context, method, path string, body []byte, to any) {
+	const largest = 4 << 20
+	at := *u.Base
+	at.Path = strings.TrimSuffix(u.Base.Path, "/v1") + path
+	r, err := http.NewRequestWithContext(ctx, method, at.String(), bytes.NewReader(body))
+	if err != nil {
+		return
+	}
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	res, err := u.Transport.RoundTrip(r) // follows no redirect
+	if err != nil {
+		return
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode != http.StatusOK {
+		return
+	}
+	text, err := io.ReadAll(io.LimitReader(res.Body, largest))
+	if err != nil || json.Unmarshal(text, to) != nil {
+		return // not the expected server
+	}
+}

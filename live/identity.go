@@ -1,0 +1,74 @@
+package live
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/live/tenant"
+	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/rawjson"
+)
+
+// tenant returns a keyed hash of a request's credentials: it identifies a client, but cannot be used as its key. The
+// token of a plan changes every few hours, in the middle of conversations, so for plans the account that the client
+// names is hashed instead, together with the token's subject if it has one. Neither is verified here; the vendor does
+// that later. A false claim gains nothing: conversations are found by their content, so a client that names another's
+// account only gets a condensation of messages that it sent itself. For a client with a tenant's token, the tenant's
+// name is part of the hash, and its prefix.
+func (g *Gateway) tenant(c tenant.Caller, h http.Header, body []byte) string {
+	mac, name := hmac.New(sha256.New, g.secret), ""
+	if c.Tenant != "" {
+		name = c.Tenant + ":"
+		mac.Write([]byte("tenant\x00" + c.Tenant + "\x00"))
+	}
+	account := ""
+	if agents.Subscription(h) {
+		if account = h.Get("Chatgpt-Account-Id"); account == "" {
+			account = rawjson.Text(rawjson.Field(rawjson.Field(body, "metadata"), "user_id"))
+		}
+		if login := loginOf(h.Get("Authorization")); account != "" && login != "" {
+			account += "\x00login\x00" + login
+		}
+	}
+	if account != "" {
+		mac.Write([]byte("account\x00" + account))
+	} else {
+		for _, name := range []string{"X-Api-Key", "Authorization", "Api-Key"} {
+			for _, v := range h.Values(name) {
+				mac.Write([]byte(name + "\x00" + v + "\x00"))
+			}
+		}
+	}
+	const size = 16
+	return name + hex.EncodeToString(mac.Sum(nil)[:size])
+}
+
+// loginOf returns the subject of a plan's token, which stays the same in all tokens of a login; empty if the token is
+// no JWT, like those of Claude's plans, or has no subject. The signature is not checked here, but by the vendor.
+func loginOf(authorization string) string {
+	_, token, _ := strings.Cut(authorization, " ")
+	parts := strings.Split(token, ".")
+	const inJWT = 3
+	if len(parts) != inJWT {
+		return ""
+	}
+	claims, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(parts[1], "="))
+	if err != nil || !json.Valid(claims) || !rawjson.IsObject(claims) {
+		return ""
+	}
+	return rawjson.Text(rawjson.Field(claims, "sub"))
+}
+
+// opening returns a session ID for clients that send none: the rolling hash at the first message of the user. Without
+// it all their conversations would share one session, which an SDK in a server fills with thousands.
+func opening(messages []wire.Message, rolling []wire.Hash) string {
+	i := max(0, slices.IndexFunc(messages, func(m wire.Message) bool { return m.Role == "user" }))
+	return "opening:" + hex.EncodeToString(rolling[i][:])
+}

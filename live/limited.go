@@ -1,0 +1,88 @@
+package live
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/live/tenant"
+)
+
+// limitsFor returns the limits of a tenant.
+func (s *settings) limitsFor(tenant string) tenant.Limits {
+	if l, ok := s.Tenants[tenant]; ok {
+		return l
+	}
+	return s.Limits
+}
+
+// answerDenied refuses a request. Clients of both vendors obey Retry-After if it is short and retry at once if it is long;
+// X-Should-Retry then tells them not to.
+func answerDenied(w http.ResponseWriter, t *target, no *tenant.Denied) {
+	w.Header().Set("Retry-After", strconv.Itoa(int(no.Wait.Seconds())))
+	if no.Wait > time.Minute {
+		w.Header().Set("X-Should-Retry", "false")
+	}
+	t.refuse(w, http.StatusTooManyRequests, no.Text)
+}
+
+// received counts n bytes of a request.
+func (g *Gateway) received(c tenant.Caller, n int) {
+	// Use the current settings: a request that began before a reload must not bring the old limits back.
+	s := g.current.Load()
+	g.tenants.Received(c.Tenant, s.limitsFor(c.Tenant), s.Now(), n)
+}
+
+// paid adds the cost of an answer, in US dollars, to the tenant's usage.
+func (x *exchange) paid(cost float64) {
+	if cost > 0 {
+		x.tenants.Paid(x.t.who.Tenant, x.current.Load().limitsFor(x.t.who.Tenant), x.s.Now(), cost)
+	}
+}
+
+// mayAsk reports whether the tenant may have one more condensation by a language model today. If so, it counts that
+// condensation.
+func (x *exchange) mayAsk() bool {
+	name := x.t.who.Tenant
+	may := x.tenants.MayAsk(name, x.current.Load().limitsFor(name), x.s.Now(), x.s.limitsFor(name).ModelEpochs)
+	if !may {
+		x.limited(x.t.who, "model_epochs")
+	}
+	return may
+}
+
+// share saves the usage of the tenants, and reads the usage that other gateways have saved.
+func (g *Gateway) share(ctx context.Context, r *store.Record) error {
+	return g.tenants.Share(ctx, g.store, r, g.current.Load().Now(), func(name string) tenant.Limits { return g.current.Load().limitsFor(name) })
+}
+
+// tenantOf returns the name of the tenant in a record's key; empty if there is none.
+func tenantOf(key string) string {
+	name, _, named := strings.Cut(key, ":")
+	if !named {
+		return ""
+	}
+	return name
+}
+
+// warnOfTokens logs a warning about a token file without tokens, and about limits for tenants that have no token.
+func (s *settings) warnOfTokens() {
+	named := map[string]bool{}
+	for _, t := range s.tokens.All() {
+		named[t.Tenant] = true
+	}
+	if len(named) == 0 {
+		s.Logger.Warn("there is no token: every request is refused until 'condense token new' makes one", "file", s.Tokens)
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Tenants)) {
+		if !named[name] {
+			s.Logger.Warn("a tenant has limits, but no token: is its name right?", "tenant", name, "file", s.Tokens)
+		}
+	}
+}
