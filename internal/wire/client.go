@@ -158,7 +158,7 @@ func (c *Client) Configure(ctx context.Context, settings json.RawMessage) error 
 	}
 	e := &SettingsError{}
 	for _, p := range res.GetProblems() {
-		e.Problems = append(e.Problems, Problem{printable(p.GetKey()), printable(p.GetMessage())})
+		e.Problems = append(e.Problems, Problem{Key: printable(p.GetKey()), Message: printable(p.GetMessage())})
 	}
 	return e
 }

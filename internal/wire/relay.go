@@ -76,7 +76,7 @@ func ParseProblems(data []byte) ([]Problem, error) {
 	}
 	var all []Problem
 	for _, p := range res.GetProblems() {
-		all = append(all, Problem{p.GetKey(), p.GetMessage()})
+		all = append(all, Problem{Key: p.GetKey(), Message: p.GetMessage()})
 	}
 	return all, nil
 }
