@@ -33,11 +33,30 @@ type Field struct {
 
 // Next takes the first field off data, which is not empty.
 func Next(data []byte) (f Field, rest []byte, err error) {
+	rest, err = f.take(data)
+	return f, rest, err
+}
+
+// take sets f to the first field of data and returns the rest. Nearly all fields have a tag of one byte and a length of one or two,
+// for which calls of other functions cost more than the work.
+func (f *Field) take(data []byte) ([]byte, error) {
+	if tag := data[0]; tag&7 == byte(protowire.BytesType) && tag < 0x80 && tag >= 8 && len(data) > 2 {
+		size, head := int(data[1]), 2
+		if size >= 0x80 && data[2] < 0x80 {
+			size, head = size&0x7f|int(data[2])<<7, 3
+		}
+		if data[1] < 0x80 || head == 3 {
+			if end := head + size; end <= len(data) {
+				f.Num, f.Type, f.Value, f.N = protowire.Number(tag>>3), protowire.BytesType, data[head:end:end], 0
+				return data[end:], nil
+			}
+		}
+	}
 	num, typ, n := protowire.ConsumeTag(data)
 	if n < 0 {
-		return f, nil, protowire.ParseError(n)
+		return nil, protowire.ParseError(n)
 	}
-	f.Num, f.Type = num, typ
+	*f = Field{Num: num, Type: typ}
 	var m int
 	switch typ { //nolint:exhaustive // other types are skipped
 	case protowire.BytesType:
@@ -50,9 +69,9 @@ func Next(data []byte) (f Field, rest []byte, err error) {
 		m = protowire.ConsumeFieldValue(num, typ, data[n:])
 	}
 	if m < 0 {
-		return f, nil, protowire.ParseError(m)
+		return nil, protowire.ParseError(m)
 	}
-	return f, data[n+m:], nil
+	return data[n+m:], nil
 }
 
 // Text returns the value of f, which must not be changed afterwards.
@@ -66,8 +85,9 @@ func (f *Field) Text() (string, error) {
 // DecodeRun appends the messages of the run body to messages. They share its bytes.
 func DecodeRun(body []byte, messages []core.Message) ([]core.Message, error) {
 	d := decoder{}
+	var f Field
 	for len(body) > 0 {
-		f, rest, err := Next(body)
+		rest, err := f.take(body)
 		if err != nil {
 			return nil, err
 		}
@@ -93,10 +113,10 @@ type decoder struct {
 }
 
 func (d *decoder) message(data []byte) (m core.Message, err error) {
+	var f Field
 	start := len(d.slab)
 	for len(data) > 0 {
-		var f Field
-		if f, data, err = Next(data); err != nil {
+		if data, err = f.take(data); err != nil {
 			return m, err
 		}
 		var s string
@@ -190,9 +210,9 @@ func decodeKind(num protowire.Number, data []byte, top bool) (core.Part, error) 
 
 // decodeStrings returns the fields 1, 2 and 3.
 func decodeStrings(data []byte) (s [3]string, err error) {
+	var f Field
 	for len(data) > 0 {
-		var f Field
-		if f, data, err = Next(data); err != nil {
+		if data, err = f.take(data); err != nil {
 			return s, err
 		}
 		if f.Num <= 3 {
