@@ -41,18 +41,19 @@ that is done with the next request of a conversation, whichever gateway gets it,
 It reads and writes the store that the gateways share (serve.store). For a gateway on another machine, or with --store memory, name its admin
 address with --admin; the token is from the configuration (serve.token_env or serve.token_file).
 
-An ID can be shortened. Without one, the only running conversation is meant, or the only one in this folder.`,
+An ID can be shortened. Without one, the only running conversation is meant, or that of the Claude Code that runs the command, or the only one in
+this folder.`,
 		Example: `  condense live
   condense live now
   condense live undo 3kq7
   condense live --output json`,
-		Args: cli.NoArguments("condense live now, undo, pause, resume, protect, unprotect, show"),
+		Args: cli.NoArguments("condense live now, undo, pause, resume, protect, unprotect, show, mcp"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return l.with(cmd, func(d desk) error { return l.list(cmd, d) })
 		},
 	}
 	cmd.AddCommand(
-		l.listCommand(), l.nowCommand(), l.undoCommand(), l.pauseCommand(true), l.pauseCommand(false), l.protectCommand(true), l.protectCommand(false), l.showCommand(),
+		l.listCommand(), l.nowCommand(), l.undoCommand(), l.pauseCommand(true), l.pauseCommand(false), l.protectCommand(true), l.protectCommand(false), l.showCommand(), l.mcpCommand(),
 	)
 	f := cmd.PersistentFlags()
 	f.StringVar(&l.store, "store", "", "`file` or database that the gateways keep their state in (default: serve.store)")
@@ -253,19 +254,19 @@ func (l *liveFlags) list(cmd *cobra.Command, d desk) error {
 		term.Printf(w, "no conversation was used lately: %s; --all lists what is kept\n", startOne)
 		return nil
 	}
+	_ = term.PrintText(w, listed(all)) // like Printf, it ignores a broken pipe
+	return nil
+}
+
+// listed describes conversations, in a table with remarks below.
+func listed(all []*live.Conversation) string {
 	table := term.NewTable("ID", "agent", "folder or title", "model", ">size", ">window", "next epoch", ">epochs", ">saved", "provider", "used")
 	var notes []string
 	for _, c := range all {
 		table.Row(c.Short(), orDash(c.Agent), orDash(cmp.Or(c.Folder, c.Title)), orDash(c.Model), c.Size, c.Window, next(c), c.Epochs, money(c), orDash(c.Provider), ago(c.Last))
 		notes = append(notes, remarksOn(c)...)
 	}
-	if err := term.PrintText(w, table.Text("")+"\n"); err != nil {
-		return nil //nolint:nilerr // a broken pipe
-	}
-	for _, n := range notes {
-		term.Printf(w, "%s\n", n)
-	}
-	return nil
+	return strings.Join(append([]string{table.Text("")}, notes...), "\n") + "\n"
 }
 
 func orDash(s string) string { return cmp.Or(s, "-") }
@@ -356,6 +357,11 @@ func (l *liveFlags) chosenOne(cmd *cobra.Command, d desk, args []string) (*live.
 	case 1:
 		return all[0], nil
 	}
+	if own := os.Getenv("CLAUDE_CODE_SESSION_ID"); own != "" { // Claude Code has started this command
+		if i := slices.IndexFunc(all, func(c *live.Conversation) bool { return c.Session == own }); i >= 0 {
+			return all[i], nil
+		}
+	}
 	if here, err := os.Getwd(); err == nil {
 		in := slices.DeleteFunc(slices.Clone(all), func(c *live.Conversation) bool { return c.Folder != here })
 		if len(in) == 1 {
@@ -370,24 +376,24 @@ func (l *liveFlags) chosenOne(cmd *cobra.Command, d desk, args []string) (*live.
 }
 
 // do does something with the conversation that the user means, and says so.
-func (l *liveFlags) do(cmd *cobra.Command, args []string, action string, ask *live.Ask, said func(*live.Conversation) string) error {
+func (l *liveFlags) do(cmd *cobra.Command, args []string, action string, ask *live.Ask) error {
 	return l.with(cmd, func(d desk) error {
 		c, err := l.chosenOne(cmd, d, args)
 		if err != nil {
 			return err
 		}
-		return l.done(cmd, d, c, action, ask, said)
+		return l.done(cmd, d, c, action, ask)
 	})
 }
 
-func (l *liveFlags) done(cmd *cobra.Command, d desk, c *live.Conversation, action string, ask *live.Ask, said func(*live.Conversation) string) error {
+func (l *liveFlags) done(cmd *cobra.Command, d desk, c *live.Conversation, action string, ask *live.Ask) error {
 	if err := d.Do(cmd.Context(), c, action, ask); err != nil {
 		return fmt.Errorf("%s: %w", c.Short(), err)
 	}
 	if l.output == "json" {
 		return term.PrintJSON(l.app.Stdout, c)
 	}
-	term.Printf(l.app.Stdout, "%s: %s\n", c.Short(), said(c))
+	term.Printf(l.app.Stdout, "%s: %s\n", c.Short(), sayings[action](c))
 	return nil
 }
 
@@ -408,19 +414,14 @@ model, the next request does not wait: the one after uses the result.`,
 				return err
 			}
 			return l.with(cmd, func(d desk) error {
-				if l.admin == "" { // a gateway elsewhere has a configuration of its own
-					if names := l.config.Profiles(); ask.Profile != "" && !slices.Contains(names, ask.Profile) {
-						return cli.Usage(cmd, "--profile: no profile %q; there are %s", ask.Profile, strings.Join(names, ", "))
-					}
-					if _, err := l.config.Provider(ask.Provider); ask.Provider != "" && err != nil {
-						return cli.Usage(cmd, "--provider: %w", err)
-					}
+				if err := l.knows(cmd, &ask); err != nil {
+					return err
 				}
 				c, err := l.chosenOne(cmd, d, args)
 				if err != nil {
 					return err
 				}
-				return l.done(cmd, d, c, live.OrderNow, &ask, func(*live.Conversation) string { return "is condensed before its next request" })
+				return l.done(cmd, d, c, live.OrderNow, &ask)
 			})
 		},
 	}
@@ -433,6 +434,20 @@ model, the next request does not wait: the one after uses the result.`,
 	})
 	cli.CompleteNames(cmd, "profile", func() []string { return l.app.Configured((*config.Config).Profiles) })
 	return cmd
+}
+
+// knows checks the profile and the provider that the user names. A gateway elsewhere has a configuration of its own.
+func (l *liveFlags) knows(cmd *cobra.Command, ask *live.Ask) error {
+	if l.admin != "" {
+		return nil
+	}
+	if names := l.config.Profiles(); ask.Profile != "" && !slices.Contains(names, ask.Profile) {
+		return cli.Usage(cmd, "--profile: no profile %q; there are %s", ask.Profile, strings.Join(names, ", "))
+	}
+	if _, err := l.config.Provider(ask.Provider); ask.Provider != "" && err != nil {
+		return cli.Usage(cmd, "--provider: %w", err)
+	}
+	return nil
 }
 
 // setTarget reads --target.
@@ -487,7 +502,7 @@ A model that binds its thinking to what was sent before it gets the messages bac
 				case !term.Confirm(l.app.Stdin, l.app.Stderr, "Undo it? [y/N] "):
 					return errors.New("nothing was undone")
 				}
-				return l.done(cmd, d, c, live.OrderUndo, &live.Ask{}, func(*live.Conversation) string { return "its last condensation is undone with the next request" })
+				return l.done(cmd, d, c, live.OrderUndo, &live.Ask{})
 			})
 		},
 	}
@@ -517,15 +532,13 @@ func (l *liveFlags) pauseCommand(on bool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "pause [ID]", Short: "Condense a conversation only where the vendor would refuse it", Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return l.do(cmd, args, "pause", &live.Ask{}, func(*live.Conversation) string {
-				return "is condensed only where the vendor would refuse it, until 'condense live resume'"
-			})
+			return l.do(cmd, args, "pause", &live.Ask{})
 		},
 	}
 	if !on {
 		cmd.Use, cmd.Short = "resume [ID]", "Condense a conversation as ever again"
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
-			return l.do(cmd, args, "resume", &live.Ask{}, func(*live.Conversation) string { return "is condensed as ever" })
+			return l.do(cmd, args, "resume", &live.Ask{})
 		}
 	}
 	return cmd
@@ -550,12 +563,7 @@ func (l *liveFlags) protectCommand(on bool) *cobra.Command {
 					return cli.Usage(cmd, "messages have numbers from 1; --text takes %s as a text", args[1])
 				}
 			}
-			return l.do(cmd, args[:1], name, &ask, func(c *live.Conversation) string {
-				if !on {
-					return "is not protected any more"
-				}
-				return "is kept verbatim from now on; " + count(len(c.Protections), "protection")
-			})
+			return l.do(cmd, args[:1], name, &ask)
 		},
 	}
 	if !on {
