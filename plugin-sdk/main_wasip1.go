@@ -34,7 +34,7 @@ const gcPercent = 400
 // served is the guest of this module: the exports have no other way to it.
 var served *guest
 
-// The functions of the host, see docs/wasm.md. Those with a result return its address and its size.
+// The functions of the host, see plugin-sdk/wasm.md. Those with a result return its address and its size.
 //
 //go:wasmimport condense serve
 func hostServe()

@@ -56,6 +56,7 @@ func TestHostileModules(t *testing.T) {
 		{"answers-outside", failed, `plugin acme: it gives the address 4294967280 with 100 bytes, and its memory has \d+`, ready},
 		{"answers-nonsense", failed, `plugin acme: its answer is no Edit: .*`, ready},
 		{"logs-outside", failed, `plugin acme: it gives the address 4294967040 with 4096 bytes, and its memory has \d+`, ready},
+		{"moves-alloc", failed, `plugin acme: it gives the address 4294967280 with \d+ bytes, and its memory has \d+`, ready},
 		{"fails", core.OutcomeSkipped, `plugin acme: the library is closed`, ready},
 		{"panics", failed, `plugin acme: a bug at assembly/hostile.ts:\d+`, ready},
 
@@ -64,7 +65,6 @@ func TestHostileModules(t *testing.T) {
 		{"speaks-for-system", rejected, `.*declared-abilities: .*`, ready},
 		{"inserts", rejected, `declared-abilities: new message 0 is inserted, but the provider declares "hides only.*`, ready},
 		{"asks", rejected, `plugin acme: declared-abilities: asks a language model.*`, ready},
-		{"moves-alloc", rejected, `plugin acme: declared-abilities: asks a language model.*`, ready},
 	}
 	together(t, tests, func(tt test) string { return tt.do }, func(t *testing.T, tt test) {
 		b := newModule(t, modules+"hostile.wasm", fmt.Sprintf(`{"do": %q}`, tt.do))
@@ -186,7 +186,7 @@ func TestCompiledModulesArePrivate(t *testing.T) {
 	if err != nil || files != 1 {
 		t.Errorf("got %d files, %v; want one", files, err)
 	}
-	must(os.Chmod(cache, 0o777)) //nolint:gosec // this is the test
+	must(os.Chmod(cache, 0o777))
 	if err := condenseOnce(t, b.open(t)); err != nil {
 		t.Error(err)
 	}

@@ -23,7 +23,7 @@ const (
 // mostLine is in bytes. A host cuts longer lines.
 const mostLine = 8 << 10
 
-// provide makes the imports of docs/wasm.md. A function that panics ends the instance with that error.
+// provide makes the imports of plugin-sdk/wasm.md. A function that panics ends the instance with that error.
 func provide(ctx context.Context, r wazero.Runtime) error {
 	b := r.NewHostModuleBuilder(hostModule)
 	for name, f := range map[string]any{
@@ -42,7 +42,7 @@ func provide(ctx context.Context, r wazero.Runtime) error {
 			}
 		},
 		"report": func(ctx context.Context, m api.Module, at, size uint32) {
-			if c := during(ctx, m, "report"); c != nil {
+			if c := during(ctx, "report"); c != nil {
 				check(c.Report(view(m, at, size)))
 			}
 		},
@@ -57,7 +57,7 @@ func provide(ctx context.Context, r wazero.Runtime) error {
 			if code <= 0 || code > int32(codes.Unauthenticated) {
 				code = int32(codes.Unknown)
 			}
-			panic(&fault{codes.Code(code), string(text)}) //nolint:gosec // in its range
+			panic(&fault{codes.Code(code), string(text)})
 		},
 	} {
 		b.NewFunctionBuilder().WithFunc(f).Export(name)
@@ -68,7 +68,7 @@ func provide(ctx context.Context, r wazero.Runtime) error {
 
 // ask passes a request of the guest to the host, and the reply to memory of the guest.
 func ask(ctx context.Context, m api.Module, name string, at, size uint32, do func(*wire.GuestCall, context.Context, []byte) ([]byte, error)) uint64 {
-	c := during(ctx, m, name)
+	c := during(ctx, name)
 	reply, err := do(c, ctx, append([]byte(nil), view(m, at, size)...))
 	check(err)
 	to, err := give(ctx, m, reply)
@@ -77,7 +77,7 @@ func ask(ctx context.Context, m api.Module, name string, at, size uint32, do fun
 }
 
 // during returns the call of the instance, without which the import name cannot be used.
-func during(ctx context.Context, m api.Module, name string) *wire.GuestCall {
+func during(ctx context.Context, name string) *wire.GuestCall {
 	c := current(ctx).call
 	if c == nil {
 		panic(bug("it calls %s outside of condense", name))

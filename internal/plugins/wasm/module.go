@@ -124,7 +124,7 @@ func (m *module) check() error {
 		if f == nil {
 			continue
 		}
-		if got := (signature{f.ParamTypes(), f.ResultTypes()}); got.String() != e.signature.String() {
+		if got := (signature{f.ParamTypes(), f.ResultTypes()}); got.String() != e.String() {
 			fault("its function %s has the type %s; want %s", e.name, got, e.signature)
 		}
 	}

@@ -35,7 +35,7 @@ func DecodeStart(data []byte) (*Start, error) {
 			*name = Unname(*name)
 			return err
 		}
-		switch f.Num {
+		switch int(f.Num) {
 		case 1:
 			s.Messages = int64(f.N)
 		case 2:
@@ -61,7 +61,7 @@ func decodeModel(data []byte) (m model.Info, err error) {
 		return m, err
 	}
 	return m, Each(data, func(f *Field) (err error) {
-		switch f.Num {
+		switch int(f.Num) {
 		case 1:
 			m.Name, err = f.Text()
 		case 4:

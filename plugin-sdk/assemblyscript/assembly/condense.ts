@@ -1,5 +1,5 @@
 // The SDK for providers of condense that are modules of WebAssembly. It needs no package: the messages of condense.proto, of which
-// docs/wasm.md has the list, are read and written here by hand. Do not change this file.
+// plugin-sdk/wasm.md has the list, are read and written here by hand. Do not change this file.
 
 @external("condense", "log")
 declare function hostLog(level: i32, text: usize, size: usize): void;

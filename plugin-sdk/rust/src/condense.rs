@@ -1,5 +1,5 @@
 //! The SDK for providers of condense that are modules of WebAssembly. It needs no crate: the messages of condense.proto, of which
-//! docs/wasm.md has the list, are read and written here by hand. Do not change this file.
+//! plugin-sdk/wasm.md has the list, are read and written here by hand. Do not change this file.
 #![allow(dead_code)]
 
 /// Describes a provider. Abilities: hides, rewrites, inserts, asks_models; the host rejects an answer that does anything else.
