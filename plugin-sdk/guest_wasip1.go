@@ -51,6 +51,9 @@ func encodeSetting(s registry.Setting) []byte {
 	for _, f := range s.Fields {
 		b = byhand.AppendBytes(b, 6, encodeSetting(f))
 	}
+	for _, name := range s.Was {
+		b = byhand.AppendBytes(b, 7, []byte(name))
+	}
 	return b
 }
 

@@ -22,11 +22,19 @@ func toStart(req *core.Request) *condensepb.Start {
 		Trigger: byhand.Name(string(req.Trigger)), Profile: byhand.Name(req.Profile), Mode: byhand.Name(req.Mode), Api: byhand.Name(req.API),
 		System: byhand.Bytes(req.System), Environment: byhand.Bytes(req.Environment), Instructions: byhand.Bytes(req.Instructions),
 		Dir: byhand.Bytes(req.Dir), Tools: byhand.Bytes(req.Tools), Originals: byhand.Bytes(req.Originals), NoRecall: req.NoRecall,
+		Model: byhand.Name(req.Model), Price: toPrice(req.Price),
 	}
 	for _, f := range req.FilesRead {
 		s.FilesRead = append(s.FilesRead, byhand.Bytes(f))
 	}
 	return s
+}
+
+func toPrice(p core.Price) *condensepb.Price {
+	if p == (core.Price{}) {
+		return nil
+	}
+	return &condensepb.Price{Input: p.Input, Output: p.Output, CacheRead: p.CacheRead, CacheWrite: p.CacheWrite}
 }
 
 func toUsage(u core.Usage) *condensepb.Usage {

@@ -136,6 +136,7 @@ func toModels(models []NamedModel) []*condensepb.LentModel {
 	for _, m := range models {
 		out = append(out, &condensepb.LentModel{
 			Name: valid(m.Name), Window: int64(m.Info.Window), MaxOutput: int64(m.Info.MaxOutput), Images: m.Info.Images,
+			Price: toPrice(m.Info.Price),
 		})
 	}
 	return out

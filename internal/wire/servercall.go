@@ -24,13 +24,13 @@ type serverStream = grpc.BidiStreamingServer[condensepb.CondenseRequest, condens
 // errEnded is the error of a callback whose call has ended.
 var errEnded = errors.New("the call has ended")
 
-// A serverCall is the plugin's side of one condensation. Its methods are safe for concurrent
-// use: a provider may log, count and report from many goroutines, even after the call has
-// ended.
+// A serverCall is the plugin's side of one condensation. Its methods are safe for concurrent use: a provider may log, count and
+// report from many goroutines, even after the call has ended.
 type serverCall struct {
 	stream    serverStream
 	fragments assembler
 	level     slog.Level     // the least that the host wants
+	estimate  bool           // the host wants to know only what the call would cost
 	messages  []core.Message // as they came
 	at        map[string]int // index of a message, by ID
 
@@ -64,9 +64,8 @@ func (s *Server) Condense(stream serverStream) error {
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(errEnded)
 	go c.receive()
-	// The provider works on a copy, so that the difference to the request is known even if
-	// it modifies the messages, and in a separate goroutine, so that a provider that ignores
-	// its context does not block the host.
+	// The provider works on a copy, so that the difference to the request is known even if it modifies the messages, and in a
+	// separate goroutine, so that a provider that ignores its context does not block the host.
 	given := req.Clone()
 	given.Counter = byhand.NewCounter(req.Messages, given.Messages, func(contents [][]core.Part) ([]int64, error) {
 		return c.count(ctx, contents)
@@ -79,7 +78,7 @@ func (s *Server) Condense(stream serverStream) error {
 			o.calls.Done()
 			answers <- a
 		}()
-		a = s.ask(core.WithProgress(context.WithValue(ctx, callKey{}, c), c.progress), o.provider, given)
+		a = s.ask(core.WithProgress(context.WithValue(ctx, callKey{}, c), c.progress), o.provider, given, c.estimate)
 	}()
 	select {
 	case a := <-answers:
@@ -101,17 +100,22 @@ type providerAnswer struct {
 }
 
 // ask calls the provider. It recovers panics of the provider and of its error.
-func (s *Server) ask(ctx context.Context, p core.CondensationProvider, req *core.Request) (a providerAnswer) {
+func (s *Server) ask(ctx context.Context, p core.CondensationProvider, req *core.Request, estimate bool) (a providerAnswer) {
 	defer func() {
 		if v := recover(); v != nil {
 			a = providerAnswer{err: s.panicked(ctx, v)}
 		}
 	}()
-	res, err := p.Condense(ctx, req)
-	if err != nil {
-		err = toStatus(err)
+	if estimate {
+		a.res = &core.Result{Messages: req.Messages}
+		a.res.Usage, a.err = core.EstimateCost(ctx, p, req)
+	} else {
+		a.res, a.err = p.Condense(ctx, req)
 	}
-	return providerAnswer{res, err}
+	if a.err != nil {
+		a.err = toStatus(a.err)
+	}
+	return a
 }
 
 // panicked reports a panic: the stack to the plugin's own log, the reason to the host.
@@ -140,6 +144,7 @@ func (c *serverCall) history(s *Server) (*core.Request, error) {
 		return nil, status.Error(codes.InvalidArgument, valid(err.Error()))
 	}
 	s.models.Store(&begun.Models)
+	c.estimate = start.GetEstimate()
 	req := begun.Request
 	req.Abilities = s.strategy.Abilities
 	c.level = slog.LevelInfo
@@ -208,8 +213,7 @@ func (c *serverCall) next() (run []byte, env *condensepb.CondenseRequest, err er
 	}
 }
 
-// decodeRequest returns the body of data if it is a run of messages, or else the decoded
-// envelope.
+// decodeRequest returns the body of data if it is a run of messages, or else the decoded envelope.
 func decodeRequest(data []byte) (run []byte, env *condensepb.CondenseRequest, err error) {
 	if run, ok := byhand.RunOf(data); ok {
 		return run, nil, nil
@@ -311,8 +315,7 @@ func (c *serverCall) reply(ctx context.Context, cb *condensepb.Callback) (*conde
 	}
 }
 
-// A callbackError is the host's refusal of a callback. It wraps [errors.ErrUnsupported] if
-// the host does not support the request.
+// A callbackError is the host's refusal of a callback. It wraps [errors.ErrUnsupported] if the host does not support the request.
 type callbackError struct {
 	Code condensepb.CallbackError_Code
 	Text string

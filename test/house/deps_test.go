@@ -51,7 +51,7 @@ var mayImport = map[string]string{
 	"cmd/condense/internal/cli":        ". cmd/condense/internal/term config core core/history transcript registry internal/disk internal/plain internal/plugins internal/resolver internal/size internal/suggest github.com/spf13/cobra github.com/spf13/pflag",
 	"cmd/condense/internal/filecmd":    ". cmd/condense/internal/cli cmd/condense/internal/term config core core/history core/policy internal/dialog cmd/condense/internal/hook internal/lab/report internal/mcpserver internal/plain internal/recall cmd/condense/internal/sessions internal/size internal/suggest providers/smart tokens transcript github.com/spf13/cobra",
 	"cmd/condense/internal/configcmd":  "cmd/condense/internal/cli cmd/condense/internal/term config core core/policy internal/plugins cmd/condense/internal/rooimport internal/size internal/trust registry github.com/spf13/cobra",
-	"cmd/condense/internal/plugincmd":  "cmd/condense/internal/cli cmd/condense/internal/term config core core/coretest internal/lab internal/plugins internal/size internal/suggest internal/tree internal/trust plugin-sdk registry tokens github.com/spf13/cobra",
+	"cmd/condense/internal/plugincmd":  "cmd/condense/internal/cli cmd/condense/internal/term config core core/coretest internal/lab internal/plugins internal/plugins/install internal/size internal/suggest internal/tree internal/trust plugin-sdk registry tokens github.com/spf13/cobra",
 	"cmd/condense/internal/comparecmd": ". cmd/condense/internal/cli cmd/condense/internal/term config core internal/lab internal/lab/report internal/lab/strategies internal/plain internal/resolver internal/size model tokens github.com/spf13/cobra",
 	"cmd/condense/internal/servecmd":   ". cmd/condense/internal/cli cmd/condense/internal/term config core internal/disk internal/lab internal/live/access internal/live/agents internal/lab/online internal/live/record internal/live/store cmd/condense/internal/settings internal/mcpserver internal/size internal/suggest internal/trust live github.com/gofrs/flock github.com/prometheus/client_golang github.com/prometheus/otlptranslator github.com/spf13/cobra go.opentelemetry.io/otel golang.org/x/sys",
 	"compare":                          "internal/lab",
@@ -62,7 +62,7 @@ var mayImport = map[string]string{
 	"internal/lab/score":               "core github.com/klauspost/compress", // and no provider imports it: see its documentation
 	"internal/disk":                    "",
 	"internal/resolver":                "config core internal/catalog internal/disk internal/remote internal/remote/anthropic internal/remote/openai internal/suggest model model/extractive providers registry tokens",
-	"internal/plugins":                 ". config core google.golang.org/grpc/codes internal/disk internal/suggest internal/plugins/supervise internal/trust internal/wire model model/extractive registry",
+	"internal/plugins":                 ". config core google.golang.org/grpc/codes internal/disk internal/resolver internal/suggest internal/plugins/supervise internal/trust internal/wire model model/extractive registry",
 	"internal/trust":                   "internal/disk",
 	"internal/lab/online":              "core internal/lab internal/lab/report internal/lab/score internal/live/agents internal/live/store internal/rawjson internal/size live tokens transcript github.com/klauspost/compress",
 	"internal/live/record":             "core core/history internal/rawjson live transcript github.com/google/uuid",
@@ -142,6 +142,7 @@ var mayImport = map[string]string{
 	"internal/live/messages":        "internal/live/wire internal/rawjson transcript",
 	"internal/live/session":         "internal/live/job internal/live/lineage internal/live/store internal/live/wire",
 
+	"internal/plugins/install":                    "core internal/plain internal/plugins/supervise registry",
 	"internal/plugins/supervise":                  "core internal/plain internal/wire github.com/hashicorp/go-plugin github.com/hashicorp/go-hclog github.com/sony/gobreaker google.golang.org/grpc golang.org/x/sys",
 	"internal/wire":                               "core internal/plain registry model internal/wire/byhand internal/wire/condensepb github.com/hashicorp/go-plugin google.golang.org/grpc google.golang.org/protobuf",
 	"internal/plugins/wasm":                       "internal/wire internal/wire/byhand registry github.com/hashicorp/go-hclog github.com/hashicorp/go-plugin github.com/tetratelabs/wazero golang.org/x/sys google.golang.org/grpc", // only the program imports it

@@ -178,8 +178,13 @@ func asStatus(err error) error {
 func flatten(known []registry.Setting, given map[string]json.RawMessage, prefix string) (values [][]byte, problems []wire.Problem) {
 	names := map[string]bool{}
 	for _, s := range known {
-		names[s.Name] = true
-		name, value := prefix+s.Name, given[s.Name]
+		name, value := prefix+s.Name, json.RawMessage(nil)
+		for _, n := range append([]string{s.Name}, s.Was...) {
+			names[n] = true
+			if value == nil {
+				value = given[n]
+			}
+		}
 		if value == nil {
 			value = s.Default
 		}

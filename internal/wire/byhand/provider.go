@@ -1,6 +1,7 @@
 package byhand
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -17,9 +18,9 @@ type Problem struct {
 func Problems(s registry.Strategy, err error) []Problem {
 	text := strings.TrimPrefix(err.Error(), "open "+s.Name+": ")
 	text = strings.TrimPrefix(text, "settings: ")
-	names := map[string]bool{}
+	var names []string
 	for _, set := range s.Settings() {
-		names[set.Name] = true
+		names = append(append(names, set.Name), set.Was...)
 	}
 	var out []Problem
 	for line := range strings.SplitSeq(text, "\n") { // joined errors have a line each
@@ -28,7 +29,7 @@ func Problems(s registry.Strategy, err error) []Problem {
 		}
 		p := Problem{Message: line}
 		if key, rest, ok := strings.Cut(line, ": "); ok {
-			if top, _, _ := strings.Cut(key, "."); names[top] {
+			if top, _, _ := strings.Cut(key, "."); slices.Contains(names, top) {
 				p = Problem{key, rest}
 			}
 		}

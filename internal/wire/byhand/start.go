@@ -23,8 +23,9 @@ func DecodeStart(data []byte) (*Start, error) {
 	s := &Start{Request: req, Models: map[string]model.Info{}}
 	texts := map[protowire.Number]*string{
 		6: &req.System, 7: &req.Environment, 9: &req.Instructions, 10: &s.LogLevel, 11: &req.Dir, 12: &req.Tools, 13: &req.Originals,
+		17: &req.Host,
 	}
-	names := map[protowire.Number]*string{3: (*string)(&req.Trigger), 4: &req.Profile, 5: &req.Mode, 16: &req.API}
+	names := map[protowire.Number]*string{3: (*string)(&req.Trigger), 4: &req.Profile, 5: &req.Mode, 16: &req.API, 18: &req.Model}
 	return s, Each(data, func(f *Field) (err error) {
 		if text := texts[f.Num]; text != nil {
 			*text, err = f.Text()
@@ -51,6 +52,8 @@ func DecodeStart(data []byte) (*Start, error) {
 			return err
 		case 15:
 			req.NoRecall = f.N != 0
+		case 19:
+			return decodePrice(f.Value, &req.Price)
 		}
 		return nil
 	})
@@ -66,8 +69,20 @@ func decodeModel(data []byte) (m model.Info, err error) {
 			m.Name, err = f.Text()
 		case 4:
 			m.Images = f.N != 0
+		case 5:
+			err = decodePrice(f.Value, &m.Price)
 		}
 		return err
+	})
+}
+
+func decodePrice(data []byte, p *core.Price) error {
+	fields := map[protowire.Number]*float64{1: &p.Input, 2: &p.Output, 3: &p.CacheRead, 4: &p.CacheWrite}
+	return Each(data, func(f *Field) error {
+		if price := fields[f.Num]; price != nil {
+			*price = math.Float64frombits(f.N)
+		}
+		return nil
 	})
 }
 
