@@ -47,8 +47,8 @@ func base(p config.Provider) supervise.Spec {
 // open opens a plugin.
 func open(s supervise.Spec, opts *supervise.Options) (*supervise.Process, error) {
 	if slices.Equal(s.Interpreter, []string{""}) {
-		return nil, fmt.Errorf("plugin %s: %s is a module of WebAssembly, which only the program condense and programs made by 'condense build' run",
-			s.Name, s.Path)
+		return nil, fmt.Errorf("plugin %s: %s is a module of WebAssembly, which only the program condense and programs made by "+
+			"'condense build' run", s.Name, s.Path)
 	}
 	return supervise.Open(s, opts)
 }

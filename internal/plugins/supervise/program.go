@@ -158,7 +158,8 @@ type ChecksumError struct {
 
 // Error shows both digests and the remedy.
 func (e *ChecksumError) Error() string {
-	return fmt.Sprintf("%s is not the plugin that was pinned: its SHA-256 is %s, pinned is %s; if you changed or updated it yourself, pin it again (condense plugin pin), otherwise find out who did",
+	return fmt.Sprintf("%s is not the plugin that was pinned: its SHA-256 is %s, pinned is %s; if you changed or updated it "+
+		"yourself, pin it again (condense plugin pin), otherwise find out who did",
 		e.Path, e.Got, e.Want)
 }
 

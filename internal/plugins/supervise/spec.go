@@ -194,8 +194,10 @@ func (s *Spec) validate() error {
 	}
 	if s.Attach == nil {
 		s.validateProgram(fault)
-	} else if a := s.Attach; a.ProtocolVersion != wire.ProtocolVersion || a.Protocol != "grpc" || a.Addr.Network != "unix" && a.Addr.Network != "tcp" {
-		fault("attach: %s version %d at %s %q; want grpc version %d at a unix or tcp address", a.Protocol, a.ProtocolVersion, a.Addr.Network, a.Addr.String, wire.ProtocolVersion)
+	} else if a := s.Attach; a.ProtocolVersion != wire.ProtocolVersion || a.Protocol != "grpc" ||
+		a.Addr.Network != "unix" && a.Addr.Network != "tcp" {
+		fault("attach: %s version %d at %s %q; want grpc version %d at a unix or tcp address",
+			a.Protocol, a.ProtocolVersion, a.Addr.Network, a.Addr.String, wire.ProtocolVersion)
 	}
 	if trimmed := bytes.TrimSpace(s.Settings); len(trimmed) > 0 && (trimmed[0] != '{' || !json.Valid(trimmed)) {
 		fault("settings: not a JSON object")
@@ -239,7 +241,8 @@ func (s *Spec) validateProgram(fault func(format string, args ...any)) {
 	}
 	for _, e := range s.Env {
 		name, _, sets := strings.Cut(e, "=")
-		if name == "" || name == "*" || strings.ContainsRune(e, 0) || strings.Contains(strings.TrimSuffix(name, "*"), "*") || sets && strings.Contains(name, "*") {
+		if name == "" || name == "*" || strings.ContainsRune(e, 0) || strings.Contains(strings.TrimSuffix(name, "*"), "*") ||
+			sets && strings.Contains(name, "*") {
 			fault("env: %q is not NAME, NAME* or NAME=value", name)
 		}
 	}

@@ -66,8 +66,11 @@ func provide(ctx context.Context, r wazero.Runtime) error {
 	return err
 }
 
+// A request is a method of a call that asks the host.
+type request func(c *wire.GuestCall, ctx context.Context, data []byte) (reply []byte, err error)
+
 // ask passes a request of the guest to the host, and the reply to memory of the guest.
-func ask(ctx context.Context, m api.Module, name string, at, size uint32, do func(*wire.GuestCall, context.Context, []byte) ([]byte, error)) uint64 {
+func ask(ctx context.Context, m api.Module, name string, at, size uint32, do request) uint64 {
 	c := during(ctx, name)
 	reply, err := do(c, ctx, append([]byte(nil), view(m, at, size)...))
 	check(err)
