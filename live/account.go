@@ -59,7 +59,7 @@ type postponed struct {
 
 // asksClient reports whether the chain may have the client's own model write an account, using the key of this
 // request.
-func (x *exchange) asksClient() bool {
+func (x *plan) asksClient() bool {
 	// With structured output, the answer would not be a text.
 	if x.s.Observe || x.calls || x.repairs || x.t.upstream == nil || !x.resolved.client || x.r.Structured {
 		return false
@@ -95,7 +95,7 @@ func (r *resolved) asksClient() bool {
 
 // postpone saves the parts of the request that the postponed preparation needs after the answer. Call it once the
 // outgoing request is final.
-func (x *exchange) postpone() {
+func (x *plan) postpone() {
 	p := x.postponed
 	x.postponed = nil
 	if p == nil || x.claim == nil || !x.claim.Mine || x.epoch != nil || x.claim.Busy() {
@@ -109,7 +109,7 @@ func (x *exchange) postpone() {
 }
 
 // cancelLater drops a postponed preparation because its request was not sent, or not answered.
-func (x *exchange) cancelLater() {
+func (x *sending) cancelLater() {
 	if x.postponed != nil {
 		x.postponed.leave()
 	}
@@ -117,7 +117,7 @@ func (x *exchange) cancelLater() {
 }
 
 // prepareLater starts a postponed preparation.
-func (x *exchange) prepareLater() {
+func (x *sending) prepareLater() {
 	p := x.postponed
 	x.postponed = nil
 	if p == nil {
@@ -132,7 +132,7 @@ func (x *exchange) prepareLater() {
 	cached := x.r.API != wire.Messages || a.CacheRead+a.CacheWrite > 0
 	switch {
 	case answered && cached:
-		p.j.Client = &client{x: x, url: p.url, header: p.header, body: p.j.Body}
+		p.j.Client = &client{x: x.plan, url: p.url, header: p.header, body: p.j.Body}
 	case !answered || p.to == job.Probe:
 		p.leave()
 		return
@@ -142,7 +142,7 @@ func (x *exchange) prepareLater() {
 
 // A client lets the gateway ask the client's own model once, with the client's own key.
 type client struct {
-	x *exchange
+	x *plan
 
 	mu     sync.Mutex
 	asked  bool
@@ -320,7 +320,7 @@ type accounted struct {
 
 // accounted adds a request for an account to the statistics and returns err, the error that the request ended with. It
 // stores the vendor's count in used.
-func (x *exchange) accounted(n accounted, used *core.Usage, err error) error {
+func (x *plan) accounted(n accounted, used *core.Usage, err error) error {
 	a, estimated := n.answer, false
 	if n.sent && a.Input == 0 {
 		a.Input, a.CacheRead, estimated = x.tokens+n.question, x.tokens, true

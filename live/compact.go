@@ -78,7 +78,7 @@ func asksToCompact(messages []wire.Message) bool {
 }
 
 // compaction sends a request to compact the conversation to the upstream, and answers it here if the upstream cannot.
-func (x *exchange) compaction(r *http.Request) (*http.Response, error) {
+func (x *sending) compaction(r *http.Request) (*http.Response, error) {
 	u := x.t.upstream
 	if x.s.Observe || u.Compaction == upstream.CompactUpstream {
 		return u.RoundTrip(r)
@@ -114,7 +114,7 @@ func (x *exchange) compaction(r *http.Request) (*http.Response, error) {
 
 // compacted reports whether the upstream's answer should reach the client: it contains a compaction, or an error that
 // the upstream explains better than the gateway could. res can be read as before.
-func (x *exchange) compacted(res *http.Response) bool {
+func (x *sending) compacted(res *http.Response) bool {
 	switch res.StatusCode {
 	case http.StatusOK:
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusNotImplemented:
@@ -153,14 +153,14 @@ func (x *exchange) compacted(res *http.Response) bool {
 const compactFor = 2 * time.Minute
 
 // compact answers a request to compact with a sealed compaction made here.
-func (x *exchange) compact(r *http.Request) (*http.Response, error) {
-	items := slices.Clone(x.view)
+func (x *sending) compact(r *http.Request) (*http.Response, error) {
+	items := slices.Clone(x.messages)
 	for len(items) > 0 && rawjson.Text(rawjson.Field(items[len(items)-1], "type")) == "compaction_trigger" {
 		items = items[:len(items)-1]
 	}
-	x.claim = x.seen // job uses it for the size of the part that is not condensed
-	j := x.job(epoch.Decision{}, false)
-	x.claim = nil
+	of := *x.known
+	of.claim = x.seen // for the size of the part that is not condensed
+	j := (&plan{known: &of, view: x.view, handles: x.handles}).job(epoch.Decision{}, false)
 	// Leave no handles: the client drops the originals, so nothing could be recalled.
 	j.Body, j.Turn.NoRecall = x.r.With(items), true
 	ctx, cancel := context.WithTimeout(r.Context(), compactFor)

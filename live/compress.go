@@ -20,6 +20,7 @@ import (
 	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/messages"
+	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/upstream"
@@ -171,6 +172,7 @@ func shapeOf(body []byte) wire.API {
 // compressed is the answer to a call of /v1/compress.
 type compressed struct {
 	messages      [][]byte
+	changed       bool // messages differ from the caller's
 	before, after int
 	applied       []string
 	handles       []string
@@ -301,7 +303,8 @@ func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, 
 		return nil
 	}
 	// It counts as a plan's request, so that nothing is done that needs a header.
-	x := &exchange{Gateway: g, s: s, t: t, start: s.Now(), agent: agents.Any, subscribed: true, calls: true}
+	in := incoming{Gateway: g, s: s, t: t, header: r.Header, start: s.Now()}
+	x := &known{incoming: in, agent: agents.Any, login: login{subscribed: true}, calls: true}
 	if x.r, err = wire.Parse(shapeOf(body), body, &wire.Options{Cache: g.parsed}); err == nil && q.session == "" {
 		if all := q.complete(x.r.Messages); len(q.added) > 0 {
 			x.r, err = wire.Parse(x.r.API, x.r.With(all), nil)
@@ -314,7 +317,7 @@ func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, 
 	g.stats.Add(func(s *stats.Stats) { s.Requests++ })
 	var answer *compressed
 	err = g.safely("compress", func() (err error) {
-		answer, err = x.compress(r, q)
+		answer, err = x.compress(r.Context(), q)
 		return err
 	})
 	if x.claim != nil {
@@ -335,7 +338,7 @@ func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, 
 			answer.skipped = "compression_timeout"
 		}
 	}
-	if answer.session = q.id; !x.altered {
+	if answer.session = q.id; !answer.changed {
 		g.stats.Add(func(s *stats.Stats) { s.Passed++ })
 	}
 	for _, i := range slices.Backward(q.added) {
@@ -373,8 +376,8 @@ func (q *question) complete(messages []wire.Message) [][]byte {
 	return all
 }
 
-// compress fills x, and returns the messages to send in place of the request's.
-func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
+// compress returns the messages to send in place of the request's.
+func (x *known) compress(ctx context.Context, q *question) (*compressed, error) {
 	own := messages.Raw(x.r.Messages)
 	switch {
 	case x.s.Observe:
@@ -382,7 +385,7 @@ func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
 	case len(own) > mostMessages:
 		return &compressed{messages: own, skipped: fmt.Sprintf("more than %d messages", mostMessages)}, nil
 	}
-	x.key = store.Key{Tenant: x.tenant(x.t.who, credentials(x.t, r.Header), nil), API: string(x.r.API), Session: q.session}
+	x.key = store.Key{Tenant: x.tenant(x.t.who, credentials(x.t, x.header), nil), API: string(x.r.API), Session: q.session}
 	x.priced(x.r.Model)
 	var err error
 	if x.limits, err = x.limitsOf(x); err != nil { //nolint:contextcheck // a server is asked for its window next to the request
@@ -391,7 +394,8 @@ func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
 	if x.r.API == wire.Messages {
 		x.r.HeadMarkers = unknownMarkers
 		// The caller need not say how the model thinks, so the rules of older models, which are the strictest, are assumed.
-		if x.guessed = !x.caching.Bound && x.r.Thinking == "" && slices.ContainsFunc(x.r.Messages, func(m wire.Message) bool { return m.Thinking }); x.guessed {
+		thinks := slices.ContainsFunc(x.r.Messages, func(m wire.Message) bool { return m.Thinking })
+		if x.guessed = !x.caching.Bound && x.r.Thinking == "" && thinks; x.guessed {
 			x.r.Thinking = "enabled"
 		}
 	}
@@ -401,8 +405,15 @@ func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
 		x.policy.Limit = min(x.policy.Limit, q.budget)
 	}
 	if q.session == "" {
-		return x.alone(r.Context(), q)
+		x.claim = &session.Claim{Entry: &session.Entry{}, Session: &session.Session{}, State: &lineage.State{}}
+		return x.planned(x.claim.State).alone(ctx, q)
 	}
+	x.ask(q)
+	return x.resume(ctx, own)
+}
+
+// ask applies the options of a call that names a session.
+func (x *known) ask(q *question) {
 	if q.budget > 0 {
 		x.policy.Window, x.policy.Threshold = min(x.policy.Window, q.budget), min(x.policy.Threshold, q.budget)
 	}
@@ -416,57 +427,73 @@ func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
 	}
 	x.session = q.session
 	x.reads = x.readerOf(x.s, x.t)
-	x.recalls = q.recalls && x.reads != "" && !x.s.Recall.NoMCP
-	session := x.sessions.Of(x.key, x.start)
-	if err := x.sessions.Reach(r.Context(), session, x.r, x.rolling); err != nil {
+	x.handles = q.recalls && x.reads != "" && !x.s.Recall.NoMCP
+}
+
+// resume returns the messages that continue the session; own are the caller's. The state is stored now, because the
+// usage, which would store it later, may never be reported.
+func (x *known) resume(ctx context.Context, own [][]byte) (*compressed, error) {
+	in := x.sessions.Of(x.key, x.start)
+	if err := x.sessions.Reach(ctx, in, x.r, x.rolling); err != nil {
 		return nil, err
 	}
-	if err := x.take(r.Context(), session); err != nil {
+	if err := x.take(ctx, in); err != nil {
 		return nil, err
 	}
-	// The state is stored now, because the usage, which would store it later, may never be reported.
-	x.durable = true
 	before := x.claim.State.Rolling
-	if x.plan = x.planOf(x.claim.State); x.guessed && (x.tokens > x.policy.Limit || x.check(&x.plan) != nil) {
+	if v := x.viewOf(x.claim.State); x.guessed && (v.tokens > x.policy.Limit || x.check(&v) != nil) {
 		// A request that is too long is refused in any case. A broken rule means that thinking was assumed off
 		// earlier in this turn too.
 		x.r.Thinking = ""
 	}
-	if err := x.decide(r.Context()); err != nil {
+	p, err := x.decide(ctx)
+	if err != nil {
 		x.fault("compress", err)
-		x.frozen()
-		if x.view == nil {
+		if p = x.frozen(); p.messages == nil {
 			return nil, err
 		}
 	}
-	if x.view == nil { // any other answer would be refused
-		x.view = own
+	if p.messages == nil { // any other answer would be refused
+		p.messages = own
 	}
-	a := &compressed{messages: x.view, before: x.claim.State.Estimate(x.original), after: x.tokens}
-	if x.next == nil {
-		for a.replayed < min(len(before), len(x.rolling)) && before[a.replayed] == x.rolling[a.replayed] {
-			a.replayed++
-		}
-		if e := x.claim.State.Epoch; e != nil && a.replayed >= e.Cut {
-			a.replayed += len(e.Block) - e.Cut
-		}
-		a.replayed = min(a.replayed, len(x.view))
+	a := &compressed{messages: p.messages, changed: p.altered, before: x.claim.State.Estimate(p.original), after: p.tokens, applied: p.applied()}
+	if p.next == nil {
+		a.replayed = p.replayed(before)
 	}
-	switch {
-	case x.epoch != nil:
-		a.applied = append(a.applied, "condense:"+x.epoch.Reason)
-	case x.altered:
-		a.applied = append(a.applied, "condense:replay")
-	}
-	if x.ingested > 0 {
-		a.applied = append(a.applied, "condense:results")
-	}
-	if a.handles, err = x.handlesIn(own); err != nil {
+	if a.handles, err = p.handlesIn(own); err != nil {
 		return nil, err
 	}
-	x.relays.add(&relay{x: x, returned: len(x.view)})
-	x.letGo()
+	x.relays.add(&relay{x: &sending{plan: p}, returned: len(p.messages)})
+	p.letGo()
 	return a, nil
+}
+
+// replayed returns how many messages at the front are the same as in the last answer, whose request had the rolling
+// hashes before.
+func (x *plan) replayed(before []wire.Hash) int {
+	n := 0
+	for n < min(len(before), len(x.rolling)) && before[n] == x.rolling[n] {
+		n++
+	}
+	if e := x.claim.State.Epoch; e != nil && n >= e.Cut {
+		n += len(e.Block) - e.Cut
+	}
+	return min(n, len(x.messages))
+}
+
+// applied names the changes.
+func (x *plan) applied() []string {
+	var all []string
+	switch {
+	case x.epoch != nil:
+		all = append(all, "condense:"+x.epoch.Reason)
+	case x.altered:
+		all = append(all, "condense:replay")
+	}
+	if x.ingested > 0 {
+		all = append(all, "condense:results")
+	}
+	return all
 }
 
 // unknownMarkers exceeds the most cache markers that a request may have. The caller adds a system prompt and tools with
@@ -474,11 +501,11 @@ func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
 const unknownMarkers = 1 << 10
 
 // handlesIn returns the handles that the view has and the client's own messages do not mention.
-func (x *exchange) handlesIn(own [][]byte) ([]string, error) {
-	if !x.recalls || !x.altered {
+func (x *plan) handlesIn(own [][]byte) ([]string, error) {
+	if !x.handles || !x.altered {
 		return nil, nil
 	}
-	all, err := promises(x.r.API, x.view)
+	all, err := promises(x.r.API, x.messages)
 	if err != nil {
 		return nil, err
 	}

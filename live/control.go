@@ -26,7 +26,7 @@ import (
 
 // order returns the waiting order of the kind do that this request must carry out, or nil. A request that leaves the
 // branch, such as a side question, carries out no order.
-func (x *exchange) order(do string) *session.Order {
+func (x *known) order(do string) *session.Order {
 	c := x.claim
 	o := x.claim.Control().Order
 	if o == nil || o.Do != do || o.Number <= c.State.Orders || c.Unread || x.s.Observe || c.Kind != lineage.Continue && c.Kind != lineage.Rewind {
@@ -36,24 +36,24 @@ func (x *exchange) order(do string) *session.Order {
 }
 
 // paused reports whether the user has paused all epochs except those without which the vendor refuses a request.
-func (x *exchange) paused() bool { return x.claim.Control().Paused }
+func (x *known) paused() bool { return x.claim.Control().Paused }
 
 // obeyed notes that an order was carried out, or else, in result, why it had no effect.
-func (x *exchange) obeyed(o *session.Order, result string) {
+func (x *plan) obeyed(o *session.Order, result string) {
 	done := *o
 	done.Waits, done.Done, done.Result, done.Before = "", x.start, result, x.tokens
 	x.obeys = &done
 }
 
 // dropped notes that an order is given up, and why.
-func (x *exchange) dropped(o *session.Order, why string) {
+func (x *plan) dropped(o *session.Order, why string) {
 	x.obeyed(o, why)
 	x.obeys.After = x.tokens
 	x.claim.State.Orders, x.durable = o.Number, true
 }
 
 // waits notes why an order has to wait for another request.
-func (x *exchange) waits(o *session.Order, why string) {
+func (x *plan) waits(o *session.Order, why string) {
 	if o.Waits != why {
 		waiting := *o
 		waiting.Waits = why
@@ -63,7 +63,7 @@ func (x *exchange) waits(o *session.Order, why string) {
 
 // reportOrder stores the outcome of an order for the user to see. Whether the order counts as done is in the lineage's
 // state.
-func (x *exchange) reportOrder(ctx context.Context) {
+func (x *plan) reportOrder(ctx context.Context) {
 	o := x.obeys
 	if x.obeys = nil; o == nil {
 		return
@@ -93,7 +93,7 @@ func (x *exchange) reportOrder(ctx context.Context) {
 }
 
 // undoIfAsked undoes the last epoch if the user ordered that, and reports whether it did.
-func (x *exchange) undoIfAsked() (bool, error) {
+func (x *plan) undoIfAsked() (bool, error) {
 	o := x.order(session.OrderUndo)
 	if o == nil {
 		return false, nil
@@ -110,7 +110,7 @@ func (x *exchange) undoIfAsked() (bool, error) {
 	case err != nil:
 		return false, err
 	}
-	trial := x.planOf(next)
+	trial := x.viewOf(next)
 	size := trial.tokens
 	if size > x.policy.Limit || size > x.policy.Window {
 		x.dropped(o, fmt.Sprintf("without it the request has about %d tokens, and at most %d fit", size, min(x.policy.Limit, x.policy.Window)))
@@ -124,12 +124,12 @@ func (x *exchange) undoIfAsked() (bool, error) {
 	x.next, x.undone = next, true
 	x.obeyed(o, "")
 	x.obeys.Before, x.obeys.After, x.obeys.Changed = x.tokens, size, true
-	x.plan = trial
+	x.view = trial
 	return true, nil
 }
 
 // wished adjusts a decision to the user's wishes. It returns the order that the decision carries out, or nil.
-func (x *exchange) wished(d epoch.Decision, overflow bool) (epoch.Decision, *session.Order) {
+func (x *plan) wished(d epoch.Decision, overflow bool) (epoch.Decision, *session.Order) {
 	c, o := x.claim, x.order(session.OrderNow)
 	refused := overflow || c.Overflowed() || x.tokens > x.policy.Window
 	switch {
@@ -149,7 +149,7 @@ func (x *exchange) wished(d epoch.Decision, overflow bool) (epoch.Decision, *ses
 
 // hostFor returns the host for an order: one with only the order's provider, or the gateway's own. The caller must call
 // leave when done.
-func (x *exchange) hostFor(ctx context.Context, o *session.Order) (host *condense.Host, leave func() error, err error) {
+func (x *known) hostFor(ctx context.Context, o *session.Order) (host *condense.Host, leave func() error, err error) {
 	none := func() error { return nil }
 	if o.Provider == "" {
 		return x.host, none, nil
@@ -167,7 +167,7 @@ func (x *exchange) hostFor(ctx context.Context, o *session.Order) (host *condens
 }
 
 // orderedJob returns the job that carries out an order to condense.
-func (x *exchange) orderedJob(d epoch.Decision, o *session.Order, overflow bool) *job.Job {
+func (x *plan) orderedJob(d epoch.Decision, o *session.Order, overflow bool) *job.Job {
 	j := x.job(d, overflow)
 	j.Order = o.Number
 	if o.Profile != "" {
@@ -178,7 +178,7 @@ func (x *exchange) orderedJob(d epoch.Decision, o *session.Order, overflow bool)
 
 // obey condenses as an order asks. If that needs a language model, it runs in the background and a later request uses
 // the result: then the error is [errAsks].
-func (x *exchange) obey(ctx context.Context, j *job.Job, o *session.Order) (*job.Prepared, error) {
+func (x *plan) obey(ctx context.Context, j *job.Job, o *session.Order) (*job.Prepared, error) {
 	if o.Profile != "" && !slices.Contains(x.host.Config().Profiles(), o.Profile) {
 		return nil, fmt.Errorf("this gateway has no profile %q", plain.Clip(o.Profile))
 	}
@@ -204,7 +204,7 @@ func (x *exchange) obey(ctx context.Context, j *job.Job, o *session.Order) (*job
 }
 
 // protected returns the request's pins combined with the user's protections.
-func (x *exchange) protected() job.Pins {
+func (x *known) protected() job.Pins {
 	all := x.claim.Control().Protections
 	if len(all) == 0 {
 		return x.pins
@@ -245,7 +245,7 @@ func (x *exchange) protected() job.Pins {
 }
 
 // isProtected reports whether a message contains a text that the user protects, or cannot be parsed.
-func (x *exchange) isProtected(raw []byte) bool {
+func (x *known) isProtected(raw []byte) bool {
 	all := x.claim.Control().Protections
 	if !slices.ContainsFunc(all, func(p session.Protection) bool { return p.Text != "" }) {
 		return false
@@ -303,7 +303,7 @@ func saidIn(parts []core.Part) string {
 }
 
 // describe updates the conversation's description, before its state is stored.
-func (x *exchange) describe() {
+func (x *plan) describe() {
 	c := x.claim
 	a := session.About{}
 	if known := c.Said(); known != nil {

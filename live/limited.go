@@ -39,7 +39,7 @@ func (g *Gateway) received(c tenant.Caller, n int) {
 }
 
 // paid adds the cost of an answer, in US dollars, to the tenant's usage.
-func (x *exchange) paid(cost float64) {
+func (x *known) paid(cost float64) {
 	if cost > 0 {
 		x.tenants.Paid(x.t.who.Tenant, x.current.Load().limitsFor(x.t.who.Tenant), x.s.Now(), cost)
 	}
@@ -47,7 +47,7 @@ func (x *exchange) paid(cost float64) {
 
 // mayAsk reports whether the tenant may have one more condensation by a language model today. If so, it counts that
 // condensation.
-func (x *exchange) mayAsk() bool {
+func (x *known) mayAsk() bool {
 	name := x.t.who.Tenant
 	may := x.tenants.MayAsk(name, x.current.Load().limitsFor(name), x.s.Now(), x.s.limitsFor(name).ModelEpochs)
 	if !may {

@@ -23,8 +23,8 @@ type limits struct {
 	profile, mode string
 	resolved      *resolved
 	policy        epoch.Policy
-	known         int  // window in tokens, from the table or the section models; 0 if unknown
-	declared      bool // known comes from the section models
+	listed        int  // window in tokens, from the table or the section models; 0 if unknown
+	declared      bool // listed comes from the section models
 	output        int  // tokens of the window that are kept free for the answer
 	model         model.Info
 	caching       catalog.Caching
@@ -71,13 +71,13 @@ func (g *Gateway) resolve(k profileKey) (*resolved, error) {
 }
 
 // limitsOf returns the limits of a request.
-func (g *Gateway) limitsOf(x *exchange) (limits, error) {
+func (g *Gateway) limitsOf(x *known) (limits, error) {
 	choice := x.s.choose(x.t, x.agent.Name, x.r)
 	r, err := g.resolve(choice)
 	if err != nil {
 		return limits{}, err
 	}
-	l := limits{profile: r.Profile, mode: r.Mode, resolved: r, known: x.known, declared: x.declared, model: x.model, caching: x.caching}
+	l := limits{profile: r.Profile, mode: r.Mode, resolved: r, listed: x.listed, declared: x.declared, model: x.model, caching: x.caching}
 	window := r.Window
 	// A window that the user has set counts, even if it is too small.
 	if !usersOwn(r) {
@@ -107,11 +107,11 @@ func (o *EpochOptions) over(p epoch.Policy) epoch.Policy {
 
 // priced sets the price and the caching rules of a model. They apply to every request, whether or not it is a turn of
 // a conversation.
-func (x *exchange) priced(name string) {
-	x.model, x.known, x.declared = model.Info{Name: name}, 0, false
+func (x *known) priced(name string) {
+	x.model, x.listed, x.declared = model.Info{Name: name}, 0, false
 	if known := modelOf(x.host.Config(), name); known != nil {
 		_, x.declared = x.host.Config().Origin("models", known.Name, "window")
-		x.model.Price, x.model.Tiers, x.model.Free, x.known = known.Price, known.Tiers, known.Free, known.Window
+		x.model.Price, x.model.Tiers, x.model.Free, x.listed = known.Price, known.Tiers, known.Free, known.Window
 	}
 	x.caching = catalog.CachingOf(name, x.model.Price)
 	switch {
@@ -129,13 +129,13 @@ type binding struct {
 	of map[windowKey]bool
 }
 
-func (b *binding) has(x *exchange) bool {
+func (b *binding) has(x *known) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return x.t.upstream != nil && b.of[windowKey{x.t.upstream.Base.String(), x.r.Model}]
 }
 
-func (b *binding) add(x *exchange) {
+func (b *binding) add(x *known) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.of == nil || len(b.of) >= stats.MostWindows {

@@ -15,7 +15,7 @@ import (
 )
 
 // count adds an answer to the statistics. The vendor's count takes precedence over the gateway's.
-func (x *exchange) count(a wire.Answer) {
+func (x *sending) count(a wire.Answer) {
 	if a.ErrorType != "" {
 		x.stats.Fault("vendor_" + kindOf(a.ErrorType))
 	}
@@ -40,7 +40,7 @@ func (x *exchange) count(a wire.Answer) {
 
 // accepted returns how many tokens of a history the vendor would have accepted: at most a window, because it refuses
 // more, and at least sent, the tokens actually sent. Savings are measured against it.
-func (x *exchange) accepted(history, sent int) int { return max(sent, min(history, x.policy.Window)) }
+func (x *known) accepted(history, sent int) int { return max(sent, min(history, x.policy.Window)) }
 
 // A bill is the accounting of one answer, in tokens and US dollars. With [Options.Observe], received was really sent,
 // and sent and saved are hypothetical.
@@ -53,7 +53,7 @@ type bill struct {
 }
 
 // bill adds an answer to the tenant's usage and to all statistics.
-func (x *exchange) bill(a wire.Answer, b bill) {
+func (x *sending) bill(a wire.Answer, b bill) {
 	x.paid(b.paid)
 	x.used(a, b)
 	if x.s.Watch != nil && x.claim != nil && !b.again {
@@ -111,7 +111,7 @@ func (x *exchange) bill(a wire.Answer, b bill) {
 // estimated fills gaps in the vendor's report from the gateway's own count, and reports whether there were any.
 // Vendors report no usage for a stream without stream_options.include_usage, and only a part if the client leaves
 // early, but they charge for both.
-func (x *exchange) estimated(a wire.Answer) (wire.Answer, bool) {
+func (x *sending) estimated(a wire.Answer) (wire.Answer, bool) {
 	switch {
 	case x.watcher == nil && !x.left, x.watcher != nil && x.status/100 != http.StatusOK/100, a.ErrorType != "" && a.Input == 0:
 		return a, false
@@ -129,7 +129,7 @@ func (x *exchange) estimated(a wire.Answer) (wire.Answer, bool) {
 }
 
 // size returns the gateway's count of the tokens that the vendor has received, limited to the window.
-func (x *exchange) size(answered string) int {
+func (x *sending) size(answered string) int {
 	n := x.tokens
 	switch {
 	case x.claim == nil && x.seen == nil:
@@ -138,7 +138,7 @@ func (x *exchange) size(answered string) int {
 		n = int(float64(n) * float64(x.original) / float64(x.ours))
 	}
 	x.named(answered)
-	if most := max(x.policy.Window, x.known); most > 0 {
+	if most := max(x.policy.Window, x.listed); most > 0 {
 		n = min(n, most)
 	}
 	return n
@@ -146,7 +146,7 @@ func (x *exchange) size(answered string) int {
 
 // named looks up the price under another name of the model: the request could not be read, or the vendor's answer
 // names the model differently.
-func (x *exchange) named(answered string) {
+func (x *known) named(answered string) {
 	if x.r.Model == "" && x.weight != nil {
 		x.weight.Mu.Lock()
 		name := x.weight.Model.Model()
@@ -182,7 +182,7 @@ func kindOf(s string) string {
 // prices are in US dollars per token.
 type prices struct{ input, read, write, output float64 }
 
-func (x *exchange) prices(input int) (p prices, known bool) {
+func (x *known) prices(input int) (p prices, known bool) {
 	const million = 1e6
 	price := x.model.PriceFor(input)
 	known = x.model.Free || price.Input > 0
@@ -201,7 +201,7 @@ func (x *exchange) prices(input int) (p prices, known bool) {
 
 // rates returns prices relative to the price of input: cache prices from the vendor's rules, and the answer's if the
 // table has it.
-func (x *exchange) rates(input int) lineage.Rates {
+func (x *known) rates(input int) lineage.Rates {
 	write, read := x.caching.Prices(x.r.TTL)
 	r := lineage.Rates{Write: cmp.Or(write, 1), Read: cmp.Or(read, 1)}
 	if p, known := x.prices(input); known && p.input > 0 {
@@ -211,7 +211,7 @@ func (x *exchange) rates(input int) lineage.Rates {
 }
 
 // cost returns the price of a request and its answer by the price table, in US dollars; false if the price is unknown.
-func (x *exchange) cost(a wire.Answer) (float64, bool) {
+func (x *known) cost(a wire.Answer) (float64, bool) {
 	x.named(a.Model)
 	p, known := x.prices(a.Input)
 	fresh := max(0, a.Input-a.CacheRead-a.CacheWrite)
@@ -221,7 +221,7 @@ func (x *exchange) cost(a wire.Answer) (float64, bool) {
 // saved returns the cost of sending the client's own history, minus paid, in US dollars. It assumes ideal caching of
 // that history: everything sent before is read from the cache while the cache lives. The result is negative for an
 // epoch that begins while the cache lives.
-func (x *exchange) saved(a wire.Answer, received, sent int, paid float64) float64 {
+func (x *sending) saved(a wire.Answer, received, sent int, paid float64) float64 {
 	if x.claim == nil {
 		return 0
 	}

@@ -12,15 +12,15 @@ import (
 	"github.com/condensehq/condense/internal/live/stats"
 )
 
-func (x *exchange) job(d epoch.Decision, overflow bool) *job.Job {
+func (x *plan) job(d epoch.Decision, overflow bool) *job.Job {
 	j := &job.Job{
-		API: x.r.API, Volatile: x.volatile, Reminders: x.agent.Reminders, Body: x.r.With(x.view), Tokens: x.tokens, Target: d.Target,
-		Turn:  condense.Turn{Profile: x.profile, Mode: x.mode, Window: x.policy.Window, MaxOutput: x.output, NoRecall: !x.recalls, API: x.holds()},
+		API: x.r.API, Volatile: x.volatile, Reminders: x.agent.Reminders, Body: x.r.With(x.messages), Tokens: x.tokens, Target: d.Target,
+		Turn:  condense.Turn{Profile: x.profile, Mode: x.mode, Window: x.policy.Window, MaxOutput: x.output, NoRecall: !x.handles, API: x.holds()},
 		Basis: x.claim.State.Basis(x.rolling), Pins: x.protected(), Journal: x.s.Watch != nil, Tries: x.tries(),
 		Owner: job.Owner{Payer: x.payer(), Mode: cmp.Or(x.mode, x.profile), Deadline: x.s.Deadline, Chain: &x.resolved.Learned, MayAsk: x.mayAsk},
 	}
 	if e := x.claim.State.Epoch; e != nil {
-		j.Block = len(x.view) - (len(x.r.Messages) - min(e.Cut, len(x.r.Messages)))
+		j.Block = len(x.messages) - (len(x.r.Messages) - min(e.Cut, len(x.r.Messages)))
 	}
 	if j.Turn.Trigger = d.Reason.Trigger(); overflow || x.claim.Overflowed() {
 		j.Turn.Trigger = core.TriggerOverflow
@@ -34,11 +34,11 @@ func (x *exchange) job(d epoch.Decision, overflow bool) *job.Job {
 }
 
 // payer identifies who pays for a waiting request: the tenant, or without tokens the credential.
-func (x *exchange) payer() string { return cmp.Or(x.t.who.Tenant, x.key.Tenant) }
+func (x *known) payer() string { return cmp.Or(x.t.who.Tenant, x.key.Tenant) }
 
 // tries returns a function that counts the attempts in a report, and logs why one failed. It may be called after x has
 // ended.
-func (x *exchange) tries() func(*condense.Report) {
+func (x *known) tries() func(*condense.Report) {
 	g, mode := x.Gateway, cmp.Or(x.mode, x.profile)
 	return func(r *condense.Report) {
 		for i := range r.Attempts {

@@ -14,7 +14,7 @@ import (
 const early = 0.85
 
 // prepareEarly starts the preparation of the next epoch if the chain asks a language model.
-func (x *exchange) prepareEarly(d epoch.Decision) {
+func (x *plan) prepareEarly(d epoch.Decision) {
 	due := x.policy.Limit
 	if x.policy.Threshold > 0 {
 		due = min(due, x.policy.Threshold)
@@ -35,7 +35,7 @@ const (
 // prepare condenses in the background, unless too many preparations are running: then the next request of the lineage
 // tries again. A later request uses the result if its messages still begin with the condensed ones. With extent probe,
 // it continues only if the chain asks a language model.
-func (x *exchange) prepare(d epoch.Decision, to job.Extent, overflow bool) {
+func (x *plan) prepare(d epoch.Decision, to job.Extent, overflow bool) {
 	if x.asksClient() {
 		x.postponed = &postponed{d: d, to: to, overflow: overflow}
 		return
@@ -48,7 +48,7 @@ func (x *exchange) prepare(d epoch.Decision, to job.Extent, overflow bool) {
 }
 
 // prepareWith runs the condensation of a job in the background, and reports whether it started.
-func (x *exchange) prepareWith(j *job.Job, run func(context.Context) (*job.Prepared, error)) bool {
+func (x *known) prepareWith(j *job.Job, run func(context.Context) (*job.Prepared, error)) bool {
 	if x.claim.Busy() || x.life.Err() != nil {
 		return false
 	}
@@ -58,7 +58,7 @@ func (x *exchange) prepareWith(j *job.Job, run func(context.Context) (*job.Prepa
 
 // begin runs a condensation in the background, unless the lineage has one, and reports whether it started. leave is
 // called when it has ended.
-func (x *exchange) begin(j *job.Job, leave func(), run func(context.Context) (*job.Prepared, error)) bool {
+func (x *known) begin(j *job.Job, leave func(), run func(context.Context) (*job.Prepared, error)) bool {
 	safe := func(ctx context.Context) (p *job.Prepared, err error) {
 		err = x.safely("preparation", func() (err error) {
 			p, err = run(ctx)
@@ -76,7 +76,7 @@ func (x *exchange) begin(j *job.Job, leave func(), run func(context.Context) (*j
 // awaitPrepared waits for a running preparation, for at most the time that a condensation may take, if a language
 // model condenses (rather than writes an account). It cancels any other preparation: the request then condenses in a
 // turn of its own, ahead of background work.
-func (x *exchange) awaitPrepared(ctx context.Context) {
+func (x *known) awaitPrepared(ctx context.Context) {
 	ended, abandon := x.claim.UnderWay()
 	if ended == nil {
 		return

@@ -121,7 +121,7 @@ var errPromise = errors.New("a handle in the condensed view leads to nothing tha
 // keep collects the originals that the epoch of next must store: the client's messages that it replaces and, if a
 // handle leads to a message that only an earlier epoch sent, that message too. sent is the view that was condensed.
 // keep returns nil if the view has no handles.
-func (x *exchange) keep(ctx context.Context, next *lineage.State, sent [][]byte) (*store.Kept, error) {
+func (x *plan) keep(ctx context.Context, next *lineage.State, sent [][]byte) (*store.Kept, error) {
 	e := next.Epoch
 	promised, err := promises(x.r.API, slices.AppendSeq(slices.Clone(e.Block), maps.Values(next.Ingest)))
 	if err != nil || len(promised) == 0 {
@@ -165,7 +165,7 @@ func (x *exchange) keep(ctx context.Context, next *lineage.State, sent [][]byte)
 }
 
 // keepRound prepares to store the messages from index from on, the round of tools whose results shortened replaces.
-func (x *exchange) keepRound(from int, shortened [][]byte) error {
+func (x *plan) keepRound(from int, shortened [][]byte) error {
 	promised, err := promises(x.r.API, shortened)
 	if err != nil || len(promised) == 0 {
 		return err
@@ -356,7 +356,7 @@ func conversation(api wire.API, messages [][]byte) (*recall.Conversation, error)
 
 // memory returns the recallable state of the request's conversation: the request's own messages and the stored
 // originals. It must not be called after letGo.
-func (x *exchange) memory(_ context.Context) (*mcpserver.State, error) {
+func (x *sending) memory(_ context.Context) (*mcpserver.State, error) {
 	s := &lineage.State{}
 	id := ""
 	if x.claim != nil && x.claim.State != nil {

@@ -29,7 +29,7 @@ func (g *Gateway) measure(m *telemetry.Metric, v float64, of ...attribute.KeyVal
 var modelRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,63}$`)
 
 // modelName returns the model as an attribute: its name if it is in the table or the configuration, else "other".
-func (x *exchange) modelName() string {
+func (x *known) modelName() string {
 	if x.r != nil && modelRule.MatchString(x.r.Model) && modelOf(x.host.Config(), x.r.Model) != nil {
 		return x.r.Model
 	}
@@ -63,13 +63,13 @@ func (g *Gateway) ended(t *target, o *outcome, span trace.Span) {
 }
 
 // asks starts the span of a request to a vendor.
-func (x *exchange) asks(ctx context.Context) {
+func (x *sending) asks(ctx context.Context) {
 	x.asked = time.Now()
 	_, x.span = x.telemetry.Tracer.Start(ctx, "chat "+x.modelName(), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(x.about()...))
 }
 
 // about returns the attributes of a request to a vendor.
-func (x *exchange) about() []attribute.KeyValue {
+func (x *known) about() []attribute.KeyValue {
 	vendor := upstream.SpeaksOpenAI
 	switch {
 	case x.t.upstream != nil:
@@ -81,7 +81,7 @@ func (x *exchange) about() []attribute.KeyValue {
 }
 
 // answered ends and counts the span of a request to a vendor. A nil watcher means that there was no answer.
-func (x *exchange) answered() {
+func (x *sending) answered() {
 	if x.span == nil {
 		return
 	}
@@ -112,7 +112,7 @@ func (x *exchange) answered() {
 }
 
 // used counts the usage that an answer reports.
-func (x *exchange) used(a wire.Answer, b bill) {
+func (x *sending) used(a wire.Answer, b bill) {
 	about, tenant := x.about(), telemetry.TenantKey.String(x.t.who.Tenant)
 	if b.estimated {
 		x.measure(&telemetry.Estimated, 1, tenant, telemetry.ModelKey.String(x.modelName()))
@@ -144,7 +144,7 @@ func (x *exchange) used(a wire.Answer, b bill) {
 }
 
 // condensed counts an epoch.
-func (x *exchange) condensed(e *stats.Epoch) {
+func (x *known) condensed(e *stats.Epoch) {
 	tenant, reason := telemetry.TenantKey.String(x.t.who.Tenant), telemetry.ReasonKey.String(e.Reason)
 	mode := telemetry.ModeKey.String(cmp.Or(x.mode, x.profile))
 	if x.s.Observe {

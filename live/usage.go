@@ -18,7 +18,7 @@ import (
 
 // A relay is the last call of a session, for which the caller may report the vendor's usage.
 type relay struct {
-	x        *exchange
+	x        *sending
 	returned int // number of messages returned
 	told     bool
 }
@@ -166,7 +166,7 @@ func (g *Gateway) serveUsage(w http.ResponseWriter, r *http.Request, s *settings
 
 // report adds the vendor's report about the messages returned by x to the statistics and, if the size of the whole
 // prompt is known, to the state.
-func (x *exchange) report(ctx context.Context, a wire.Answer) error {
+func (x *sending) report(ctx context.Context, a wire.Answer) error {
 	if a.Input == 0 {
 		x.stats.Add(func(s *stats.Stats) {
 			s.Tokens.CacheRead += a.CacheRead

@@ -72,14 +72,14 @@ func (g *Gateway) watched(f func()) {
 }
 
 // watch passes a turn to the watcher.
-func (x *exchange) watch() {
+func (x *plan) watch() {
 	if x.s.Watch == nil || x.claim == nil || x.t.count {
 		return
 	}
 	x.watched(x.show)
 }
 
-func (x *exchange) show() {
+func (x *plan) show() {
 	t := &Turn{
 		Time: x.start, Conversation: x.claim.Conversation, Tenant: x.key.Tenant, Agent: x.agent.Name, Model: x.r.Model,
 		Profile: x.profile, Mode: x.mode, Format: messages.Formats[x.r.API], Messages: make([][]byte, len(x.r.Messages)), System: x.r.System, Tools: x.r.Tools, Tokens: x.tokens, Observe: x.s.Observe,
@@ -93,7 +93,7 @@ func (x *exchange) show() {
 	}
 	if x.epoch != nil {
 		e := *x.epoch
-		t.Epoch, t.View, t.Journal = &e, x.view, x.journal
+		t.Epoch, t.View, t.Journal = &e, x.messages, x.journal
 		defer x.shadows(t)
 	}
 	x.s.Watch.Turn(t)
@@ -110,7 +110,7 @@ const idle = 20 * time.Millisecond
 
 // shadows repeats the condensation of an epoch with the chains of other profiles, in the background and one after the
 // other. Each begins when no request waits for a condensation.
-func (x *exchange) shadows(t *Turn) {
+func (x *plan) shadows(t *Turn) {
 	shadowed := x.shadowed
 	if shadowed == nil {
 		return

@@ -55,23 +55,23 @@ var elsewhere = regexp.MustCompile(`^(?:.*/)?(?:claude|gpt-\d|chatgpt|o\d|gemini
 // windowOf returns the window, in tokens, of a request's model if the user has not set one: the one reported by a
 // server nearby, else the one in the table of models, else assumed, the profile's. It never waits; a question to the
 // server runs in the background.
-func (x *exchange) windowOf(assumed int) int {
+func (x *known) windowOf(assumed int) int {
 	u := x.t.upstream
-	if u == nil || x.t.compress || x.declared || elsewhere.MatchString(strings.ToLower(x.r.Model)) && x.known > 0 {
-		return cmp.Or(x.known, assumed)
+	if u == nil || x.t.compress || x.declared || elsewhere.MatchString(strings.ToLower(x.r.Model)) && x.listed > 0 {
+		return cmp.Or(x.listed, assumed)
 	}
 	ws := &x.windows
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	w := ws.get(windowKey{u.Base.String(), x.r.Model}, u.Name)
 	if w == nil { // too many models
-		return cmp.Or(x.known, assumed)
+		return cmp.Or(x.listed, assumed)
 	}
 	if !u.Nearby() {
-		if x.known == 0 {
+		if x.listed == 0 {
 			w.unknown(x.s.Logger, assumed)
 		}
-		return cmp.Or(x.known, assumed)
+		return cmp.Or(x.listed, assumed)
 	}
 	wait := latestAgain
 	if w.From != stats.WindowServer && w.times < 10 { //nolint:mnd // then it is longer
@@ -80,14 +80,14 @@ func (x *exchange) windowOf(assumed int) int {
 	if now := x.s.Now(); !w.under && (w.last.IsZero() || now.Sub(w.last) >= wait) {
 		w.under, w.last = true, now
 		w.times++
-		known, model, log := x.known, x.r.Model, x.s.Logger
+		known, model, log := x.listed, x.r.Model, x.s.Logger
 		x.background.Go(func() { x.askWindow(u, w, model, known, assumed, log) })
 	}
 	// A usual window counts from the second answer on: a server that has loaded the model may know better.
 	if w.From == stats.WindowServer || w.From == stats.WindowUsual && w.times > 1 && !w.under {
 		return w.Tokens
 	}
-	return cmp.Or(x.known, assumed)
+	return cmp.Or(x.listed, assumed)
 }
 
 // get returns the entry of a model, new if there is none; nil if there are too many. The caller holds ws.mu.
@@ -156,7 +156,7 @@ const (
 
 // truncated reports whether the server has silently cut the prompt of a turn, as local model servers do. Vendors refuse
 // such prompts instead. It also counts and logs the event.
-func (x *exchange) truncated(a wire.Answer) bool {
+func (x *sending) truncated(a wire.Answer) bool {
 	if x.t.upstream == nil || x.t.upstream.IsVendors || x.t.upstream.Host.Of != "" || x.t.compress || !a.Complete {
 		return false
 	}

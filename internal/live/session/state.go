@@ -228,6 +228,8 @@ type Claim struct {
 	Reads string      // identity that can recall content of the request; empty if nobody can
 	Keep  *store.Kept // originals to store with the epoch; nil for none
 	Most  int64       // bytes of originals that may be stored
+
+	former *Entry // whose turn is held too, from Begin to Begun
 }
 
 // Claim finds the lineage of a request, and waits up to patience while another request decides about it. If the wait
