@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/condensehq/condense/internal/live/count"
@@ -18,37 +17,6 @@ import (
 
 // If an agent recalls something, leaving it out was a mistake. The recalled content stays in the view at the next
 // condensation, and is counted here.
-
-// Limits of the memory of recalls.
-const (
-	mostPasses = 1 << 14 // number of handles
-	longestTag = 80      // bytes
-)
-
-// passes maps each handle left in a view since the gateway was started to the pass that left it.
-type passes struct {
-	mu sync.Mutex
-	of map[string]string
-}
-
-func (p *passes) add(of map[string]string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.of == nil || len(p.of) > mostPasses {
-		p.of = map[string]string{}
-	}
-	for handle, pass := range of {
-		if _, known := p.of[handle]; !known {
-			p.of[handle] = pass
-		}
-	}
-}
-
-func (p *passes) get(handle string) string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.of[handle]
-}
 
 // recalled counts pieces recalled in the conversation of key. id is the ID of its record; empty if unknown.
 func (g *Gateway) recalled(key store.Key, id string, pieces []recall.Piece, bytes int) {

@@ -221,13 +221,13 @@ type Gateway struct {
 	stats   stats.Counters
 	store   store.Store
 	passes  passes
+	library *library
 	causes  stats.Causes
 	secret  []byte // key of the hash that stands for credentials
 	seals   seal.Sealer
 
 	ownRecall string
 	mcp       http.Handler
-	shelf     shelf
 	asking    chan struct{} // holds a value for each request to /mcp that is being answered
 
 	preparing *queue.Queue // admits condensations prepared for a later request, by the bytes of the request
@@ -321,6 +321,7 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 		Life: g.life, Background: &g.background, Now: func() time.Time { return g.current.Load().Now() },
 		Log: func() *slog.Logger { return g.current.Load().Logger }, Fault: g.fault, Damaged: func() { g.stats.Fault("store_damaged") },
 	})
+	g.library = newLibrary(opened, g.recalled, func(err error) { g.fault("store_damaged", err) })
 	g.ownRecall, g.mcp = hex.EncodeToString(own), g.newMCP()
 	g.current.Store(s)
 	g.stats.Since = s.Now()

@@ -91,7 +91,7 @@ func (g *Gateway) serveRetrieve(w http.ResponseWriter, r *http.Request, s *setti
 	case <-r.Context().Done():
 		return
 	}
-	st, err := g.memory(r.Context(), reader, session)
+	st, err := g.library.memory(r.Context(), reader, session)
 	var pieces []recall.Piece
 	if err == nil {
 		pieces, err = st.Find(r.Context(), ref)
