@@ -20,6 +20,7 @@ import (
 	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/messages"
+	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
@@ -205,7 +206,7 @@ func (c *compressed) write(w http.ResponseWriter) {
 		tail = []byte("{}")
 	}
 	out := append([]byte(`{"messages":`), rawjson.Array(c.messages)...)
-	writeJSON(w, append(append(out, ','), tail[1:]...))
+	payload.WriteJSON(w, append(append(out, ','), tail[1:]...))
 }
 
 // compressFault writes an error in the format of headroom's contract.
@@ -258,7 +259,7 @@ func (g *Gateway) serveCompress(w http.ResponseWriter, r *http.Request, s *setti
 	// https://portkey.ai/docs/integrations/guardrails/bring-your-own-guardrails
 	request := rawjson.Field(rawjson.Field(body, "request"), "json")
 	if !rawjson.IsArray(rawjson.Field(request, "messages")) || rawjson.Text(rawjson.Field(body, "eventType")) != "beforeRequestHook" {
-		writeJSON(w, []byte(`{"verdict":true}`))
+		payload.WriteJSON(w, []byte(`{"verdict":true}`))
 		return
 	}
 	asked := request
@@ -266,16 +267,11 @@ func (g *Gateway) serveCompress(w http.ResponseWriter, r *http.Request, s *setti
 		asked = rawjson.SetField(request, "session_id", id)
 	}
 	if a := g.compress(w, r, s, t, asked); a != nil && len(a.applied) == 0 {
-		writeJSON(w, []byte(`{"verdict":true}`))
+		payload.WriteJSON(w, []byte(`{"verdict":true}`))
 	} else if a != nil {
 		request = rawjson.SetField(request, "messages", rawjson.Array(a.messages))
-		writeJSON(w, rawjson.Append(nil, `{"verdict":true,"transformedData":{"request":{"json":?}}}`, request))
+		payload.WriteJSON(w, rawjson.Append(nil, `{"verdict":true,"transformedData":{"request":{"json":?}}}`, request))
 	}
-}
-
-func writeJSON(w http.ResponseWriter, text []byte) {
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(text) //nolint:gosec // JSON, with texts encoded
 }
 
 // compress condenses the messages of a call. If it returns nil, it has answered the call with an error, or the client

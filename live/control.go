@@ -1,10 +1,8 @@
 package live
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"regexp"
@@ -217,7 +215,7 @@ func (x *known) protected() job.Pins {
 			texts = append(texts, p.Text)
 			continue
 		}
-		at := slices.IndexFunc(x.rolling, func(h wire.Hash) bool { return atOf(h) == p.At })
+		at := slices.IndexFunc(x.rolling, func(h wire.Hash) bool { return session.At(h) == p.At })
 		if at < 0 {
 			continue // the client went back to a point before the message
 		}
@@ -226,7 +224,7 @@ func (x *known) protected() job.Pins {
 			continue
 		}
 		for _, m := range doc.Journal.View() {
-			is[identity(m)] = true
+			is[messages.Identity(m)] = true
 		}
 	}
 	return func(view []core.Message, rest bool) []string {
@@ -235,8 +233,8 @@ func (x *known) protected() job.Pins {
 			ids = own(view, rest)
 		}
 		for _, m := range view {
-			said := saidIn(m.Parts)
-			if is[identity(m)] || slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(said, t) }) {
+			said := messages.Text(m.Parts)
+			if is[messages.Identity(m)] || slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(said, t) }) {
 				ids = append(ids, m.ID)
 			}
 		}
@@ -255,51 +253,12 @@ func (x *known) isProtected(raw []byte) bool {
 		return true
 	}
 	for _, m := range doc.Journal.View() {
-		said := saidIn(m.Parts)
+		said := messages.Text(m.Parts)
 		if slices.ContainsFunc(all, func(p session.Protection) bool { return p.Text != "" && strings.Contains(said, p.Text) }) {
 			return true
 		}
 	}
 	return false
-}
-
-// atOf returns the ID of a message, for Protection.At, from its rolling hash.
-func atOf(h wire.Hash) string { return hex.EncodeToString(h[:]) }
-
-// identity returns a key that is equal for messages with the same content, whatever the model's thinking, images and
-// opaque parts.
-func identity(m core.Message) string {
-	var b bytes.Buffer
-	b.WriteString(string(m.Role))
-	for _, p := range m.Parts {
-		switch p := p.(type) {
-		case core.ToolCall:
-			fmt.Fprintf(&b, "\x00call %s %s %s", p.ID, p.Name, p.Args)
-		case core.ToolResult:
-			fmt.Fprintf(&b, "\x00result %s %s", p.CallID, saidIn(p.Content))
-		case core.Text:
-			b.WriteString("\x00" + string(p))
-		case core.Image, core.Reasoning, core.Opaque:
-		}
-	}
-	return b.String()
-}
-
-// saidIn returns the text of parts, including the arguments of calls and the text of results.
-func saidIn(parts []core.Part) string {
-	var b strings.Builder
-	for _, p := range parts {
-		switch p := p.(type) {
-		case core.Text:
-			b.WriteString(string(p) + "\n")
-		case core.ToolCall:
-			b.WriteString(p.Args + "\n")
-		case core.ToolResult:
-			b.WriteString(saidIn(p.Content))
-		case core.Image, core.Reasoning, core.Opaque:
-		}
-	}
-	return b.String()
 }
 
 // describe updates the conversation's description, before its state is stored.

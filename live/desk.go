@@ -38,11 +38,6 @@ func OpenDesk(ctx context.Context, address string) (*Desk, error) {
 	return &Desk{store: opened, now: time.Now, told: func(store.Key) {}, own: true}, nil
 }
 
-// Desk returns the desk of the gateway's store. It must not be used after the gateway is closed.
-func (g *Gateway) Desk() *Desk {
-	return &Desk{store: g.store, now: g.current.Load().Now, told: g.sessions.Changed}
-}
-
 // Close closes the store if [OpenDesk] opened it.
 func (d *Desk) Close() error {
 	if !d.own {
@@ -375,7 +370,7 @@ func (d *Desk) Protect(ctx context.Context, c *Conversation, p session.Protectio
 	case p.Message != 0 && (p.Message < 1 || p.Message > len(c.state.Rolling)):
 		return fmt.Errorf("there is no message %d: the conversation has %d", p.Message, len(c.state.Rolling))
 	case p.Message != 0:
-		p.At = atOf(c.state.Rolling[p.Message-1])
+		p.At = session.At(c.state.Rolling[p.Message-1])
 	}
 	if on && c.Condensed && p.Message != 0 && p.Message <= c.state.Epoch.Cut {
 		return fmt.Errorf("message %d is among the first %d, which are condensed already: undo that first, or protect a text of what is left", p.Message, c.state.Epoch.Cut)
@@ -467,9 +462,45 @@ func (v *View) add(api wire.API, raw []byte, as Shown) error {
 	}
 	for _, m := range doc.Journal.View() {
 		one := as
-		one.Role, one.Text = string(m.Role), strings.TrimSpace(saidIn(m.Parts))
+		one.Role, one.Text = string(m.Role), strings.TrimSpace(messages.Text(m.Parts))
 		one.Protected = slices.ContainsFunc(v.Conversation.Protections, func(p session.Protection) bool { return p.Text != "" && strings.Contains(one.Text, p.Text) })
 		v.Messages = append(v.Messages, one)
 	}
 	return nil
+}
+
+// An Ask holds the parameters of an action, in the body of a POST to /condense/live/ID/ACTION and for [Desk.Do].
+// Fields that the action does not use are ignored.
+type Ask struct {
+	Profile  string  `json:"profile,omitempty"` // for action now
+	Provider string  `json:"provider,omitempty"`
+	Tokens   int     `json:"tokens,omitempty"`
+	Percent  float64 `json:"percent,omitempty"`
+	Text     string  `json:"text,omitempty"` // for protect and unprotect
+	Message  int     `json:"message,omitempty"`
+}
+
+// Actions lists the actions of [Desk.Do].
+var Actions = []string{session.OrderNow, session.OrderUndo, "pause", "resume", "protect", "unprotect"}
+
+// Do performs one of [Actions] on a conversation.
+func (d *Desk) Do(ctx context.Context, c *Conversation, action string, a *Ask) error {
+	p := session.Protection{Text: a.Text, Message: a.Message}
+	switch action {
+	case session.OrderNow:
+		return d.Now(ctx, c, session.Order{Profile: a.Profile, Provider: a.Provider, Tokens: a.Tokens, Percent: a.Percent})
+	case session.OrderUndo:
+		return d.Undo(ctx, c)
+	case "pause", "resume":
+		return d.Pause(ctx, c, action == "pause")
+	case "protect", "unprotect":
+		return d.Protect(ctx, c, p, action == "protect")
+	}
+	return fmt.Errorf("there is no action %q: there are %s", plain.Clip(action), strings.Join(Actions, ", "))
+}
+
+// newDesk returns a desk for the conversations in a store, which the caller closes. told is called when a record of a
+// session has changed.
+func newDesk(in store.Store, now func() time.Time, told func(store.Key)) *Desk {
+	return &Desk{store: in, now: now, told: told}
 }

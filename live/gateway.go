@@ -21,17 +21,13 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
-	"net"
 	"net/http"
-	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -56,7 +52,6 @@ import (
 	"github.com/condensehq/condense/internal/live/tenant"
 	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/wire"
-	"github.com/condensehq/condense/internal/plain"
 )
 
 // Options adjust a [Gateway]. A nil pointer and the zero value of every field mean the defaults.
@@ -222,6 +217,7 @@ type Gateway struct {
 	store   store.Store
 	passes  passes
 	library *library
+	pages   *pages
 	causes  stats.Causes
 	secret  []byte // key of the hash that stands for credentials
 	seals   seal.Sealer
@@ -262,7 +258,7 @@ type Gateway struct {
 // settings are Options after validation, with defaults filled in.
 type settings struct {
 	Options
-	tokens    *access.Tokens // nil without Options.Tokens
+	door      door
 	upstreams map[string]*upstream.Upstream
 }
 
@@ -321,6 +317,12 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 		Life: g.life, Background: &g.background, Now: func() time.Time { return g.current.Load().Now() },
 		Log: func() *slog.Logger { return g.current.Load().Logger }, Fault: g.fault, Damaged: func() { g.stats.Fault("store_damaged") },
 	})
+	g.pages = &pages{
+		host: host, door: func() *door { return &g.current.Load().door }, desk: g.Desk, stats: g.Stats,
+		now: func() time.Time { return g.current.Load().Now() }, log: func() *slog.Logger { return g.current.Load().Logger },
+		audit: func(what string, who tenant.Caller, more ...any) { g.current.Load().audit(what, who, more...) },
+		ready: g.storeReady, draining: g.draining.Load,
+	}
 	g.library = newLibrary(opened, g.recalled, func(err error) { g.fault("store_damaged", err) })
 	g.ownRecall, g.mcp = hex.EncodeToString(own), g.newMCP()
 	g.current.Store(s)
@@ -444,9 +446,10 @@ func newSettings(opts *Options) (*settings, error) {
 	if s.Key != nil && len(s.Key) < sha256.Size {
 		errs = append(errs, fmt.Errorf("live: Key: it has %d bytes; use at least %d random ones", len(s.Key), sha256.Size))
 	}
+	s.door = door{token: s.Token, names: s.Names, now: s.Now}
 	if s.Tokens != "" {
 		var err error
-		if s.tokens, err = access.OpenTokens(s.Tokens, func(err error) { s.Logger.Warn("the changed tokens are not used", "err", err) }); err != nil {
+		if s.door.tokens, err = access.OpenTokens(s.Tokens, func(err error) { s.Logger.Warn("the changed tokens are not used", "err", err) }); err != nil {
 			errs = append(errs, fmt.Errorf("live: tokens: %w", err))
 		} else {
 			s.warnOfTokens()
@@ -539,114 +542,14 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // t.who to the caller.
 func (s *settings) refuse(r *http.Request, t *target) (status int, text string) {
 	var ok bool
-	if t.who, text, ok = s.admit(t.token); !ok {
+	if t.who, text, ok = s.door.admit(t.token); !ok {
 		return http.StatusUnauthorized, "condense: " + text + "; send it in the header X-Condense-Token or in the base URL: /token/TOKEN"
 	}
-	if t.who.Admin && s.tokens != nil {
+	if t.who.Admin && s.door.tokens != nil {
 		return http.StatusForbidden, "condense: this token is for the gateway's own pages; for models use that of a tenant"
 	}
-	if status, text = s.outside(r); status == 0 && isUpgrade(r) {
+	if status, text = s.door.outside(r); status == 0 && isUpgrade(r) {
 		return http.StatusUpgradeRequired, "condense: no WebSocket here; use HTTP (Codex: supports_websockets = false)"
 	}
 	return status, text
-}
-
-// admit returns the owner of a token. If ok is false, text says why the token is not accepted.
-func (s *settings) admit(token string) (who tenant.Caller, text string, ok bool) {
-	switch {
-	case s.tokens != nil:
-		found, ok := s.tokens.Find(token)
-		who := tenant.Caller{Tenant: found.Tenant, Token: found.ID(), Admin: found.Admin}
-		switch {
-		case token == "":
-			return tenant.Caller{}, "this gateway needs a token", false
-		case !ok:
-			return tenant.Caller{}, "this gateway does not know the token", false
-		case found.Expired(s.Now()):
-			return who, "the token " + who.Token + " of tenant " + who.Tenant + " has expired; this gateway needs a new one", false
-		}
-		return who, "", true
-	case s.Token != "":
-		return tenant.Caller{Admin: true}, "this gateway needs its token", subtle.ConstantTimeCompare([]byte(token), []byte(s.Token)) == 1
-	}
-	return tenant.Caller{Admin: true}, "", true
-}
-
-// outside refuses clients on other machines if no token is set, host names that are not the gateway's, and web pages of
-// other origins. It checks name and origin because pages in a browser can reach the loopback under any name (DNS
-// rebinding).
-func (s *settings) outside(r *http.Request) (status int, text string) {
-	free := s.Token == "" && s.tokens == nil
-	switch {
-	case free && !isLoopback(r.RemoteAddr):
-		return http.StatusForbidden, "condense: this gateway answers only clients on its own machine; to change that, set a token"
-	case free && !isLoopback(r.Host):
-		return http.StatusForbidden, "condense: this gateway is not called " + plain.Clip(r.Host) + "; use 127.0.0.1 or localhost"
-	case !free && !s.called(r.Host):
-		return http.StatusForbidden, "condense: this gateway is not called " + plain.Clip(r.Host)
-	case !allowedOrigin(r) || strays(r):
-		return http.StatusForbidden, "condense: requests from web pages of other origins are not answered"
-	}
-	return 0, ""
-}
-
-// called reports whether a host, with or without a port, is one of the gateway's names.
-func (s *settings) called(host string) bool {
-	if len(s.Names) == 0 || isLoopback(host) {
-		return true
-	}
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
-	_, below, _ := strings.Cut(host, ".")
-	return net.ParseIP(strings.Trim(host, "[]")) != nil || slices.ContainsFunc(s.Names, func(name string) bool {
-		parent, wild := strings.CutPrefix(name, "*.")
-		return strings.EqualFold(name, host) || wild && strings.EqualFold(parent, below)
-	})
-}
-
-func isUpgrade(r *http.Request) bool {
-	for _, v := range r.Header.Values("Connection") {
-		for token := range strings.SplitSeq(v, ",") {
-			if strings.EqualFold(strings.TrimSpace(token), "upgrade") {
-				return true
-			}
-		}
-	}
-	return r.Method == http.MethodConnect || r.Header.Get("Upgrade") != ""
-}
-
-// allowedOrigin reports whether a request has no origin, so that no web page sent it, or only origins on the loopback
-// or at the gateway's own host.
-func allowedOrigin(r *http.Request) bool {
-	for _, origin := range r.Header["Origin"] {
-		if origin == "" {
-			continue
-		}
-		u, err := url.Parse(origin)
-		if err != nil || u.Host == "" || !isLoopback(u.Host) && u.Host != r.Host {
-			return false
-		}
-	}
-	return true
-}
-
-// strays reports whether a page of another site sent the request without naming its origin, as browsers do for images.
-// Links that a user follows are not counted.
-func strays(r *http.Request) bool {
-	return r.Header.Get("Origin") == "" && slices.ContainsFunc(r.Header["Sec-Fetch-Site"], func(site string) bool { return strings.EqualFold(site, "cross-site") }) &&
-		(r.Method != http.MethodGet || r.Header.Get("Sec-Fetch-Mode") != "navigate")
-}
-
-// isLoopback reports whether a host, with or without a port, names this machine.
-func isLoopback(host string) bool {
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
-	host = strings.Trim(host, "[]")
-	if i := strings.IndexByte(host, '%'); i >= 0 { // the zone of an IPv6 address
-		host = host[:i]
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback() || strings.EqualFold(host, "localhost") || strings.HasSuffix(strings.ToLower(host), ".localhost")
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/count"
+	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/recall"
@@ -23,18 +24,20 @@ var headroomPaths = map[string]handler{
 	retrievePath:   (*Gateway).serveRetrieve,
 	"/health":      (*Gateway).serveHealth,
 	"/livez":       (*Gateway).serveHealth,
-	"/readyz":      func(g *Gateway, w http.ResponseWriter, r *http.Request, _ *settings, _ *target) { g.serveReady(w, r) },
-	"/stats":       (*Gateway).serveSums,
+	"/readyz": func(g *Gateway, w http.ResponseWriter, r *http.Request, _ *settings, _ *target) {
+		g.pages.serveReady(w, r)
+	},
+	"/stats": (*Gateway).serveSums,
 }
 
 // serveHealth answers that the process is alive.
 func (g *Gateway) serveHealth(w http.ResponseWriter, _ *http.Request, _ *settings, _ *target) {
-	writeJSON(w, []byte(`{"status":"healthy","service":"condense"}`))
+	payload.WriteJSON(w, []byte(`{"status":"healthy","service":"condense"}`))
 }
 
 // serveSums answers with totals of the statistics, but only on a gateway without tenants.
 func (g *Gateway) serveSums(w http.ResponseWriter, _ *http.Request, s *settings, _ *target) {
-	if s.tokens != nil {
+	if s.door.tokens != nil {
 		const text = "statistics are for those who run the gateway, at its admin address (serve.admin.listen): /condense/status"
 		compressFault(w, http.StatusNotFound, "not_found", text)
 		return
@@ -48,7 +51,7 @@ func (g *Gateway) serveSums(w http.ResponseWriter, _ *http.Request, s *settings,
 	if err != nil { // cannot happen: it holds numbers only
 		text = []byte("{}")
 	}
-	writeJSON(w, text)
+	payload.WriteJSON(w, text)
 }
 
 // serveRetrieve answers with the content behind a handle, for callers that carry the recall secret issued with it.
@@ -118,5 +121,5 @@ func (g *Gateway) serveRetrieve(w http.ResponseWriter, r *http.Request, s *setti
 	if err != nil { // cannot happen: it holds texts and numbers only
 		answer = []byte("{}")
 	}
-	writeJSON(w, answer)
+	payload.WriteJSON(w, answer)
 }

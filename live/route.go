@@ -134,7 +134,7 @@ func (s *settings) answers(t *target, h http.Header) bool {
 		return false
 	}
 	t.compress = strings.HasPrefix(t.path, "/v1/")
-	if isBearer && t.token == "" && (s.Token != "" || s.tokens != nil) {
+	if isBearer && t.token == "" && !s.door.open() {
 		t.token, t.bearer = bearer, true // callers of this API can send no other header
 	}
 	return true

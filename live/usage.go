@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
@@ -161,7 +162,7 @@ func (g *Gateway) serveUsage(w http.ResponseWriter, r *http.Request, s *settings
 		}
 	}
 	out := rawjson.Append(nil, `{"session_id":?,"frozen_message_count":?,"applied":?}`, id, strconv.AppendInt(nil, int64(one.returned), 10), strconv.AppendBool(nil, fresh))
-	writeJSON(w, out)
+	payload.WriteJSON(w, out)
 }
 
 // report adds the vendor's report about the messages returned by x to the statistics and, if the size of the whole

@@ -206,3 +206,9 @@ type ReadCloser struct {
 func Patiently(body io.ReadCloser, w http.ResponseWriter, patience time.Duration) io.ReadCloser {
 	return &patient{body, http.NewResponseController(w), patience}
 }
+
+// WriteJSON answers with JSON.
+func WriteJSON(w http.ResponseWriter, text []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(text) //nolint:gosec // JSON, with texts encoded
+}
