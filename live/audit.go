@@ -6,23 +6,24 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/condensehq/condense/internal/live/audit"
 	"github.com/condensehq/condense/internal/live/telemetry"
 	"github.com/condensehq/condense/internal/live/tenant"
 )
 
 // served records a request when it is over.
-func (g *Gateway) served(s *settings, t *target, r *http.Request, o *outcome, start time.Time, span trace.Span) {
+func (g *Gateway) served(s *settings, t *target, r *http.Request, o *audit.Outcome, start time.Time, span trace.Span) {
 	if t.path == "/" && r.Method == http.MethodHead {
 		span.End()
 		return
 	}
 	g.ended(t, o, span)
-	if o.unsent != "" {
-		g.unreached(s, t.upstream, o.unsent)
+	if o.Unsent != "" {
+		g.unreached(s, t.upstream, o.Unsent)
 	}
-	more := []any{"api", t.kind(), "method", method(r), "status", o.code(), "from", r.RemoteAddr, "ms", time.Since(start).Milliseconds()}
-	if o.refused != "" {
-		s.audit("refused", t.who, append(more, "why", o.refused)...)
+	more := []any{"api", t.kind(), "method", method(r), "status", o.Code(), "from", r.RemoteAddr, "ms", time.Since(start).Milliseconds()}
+	if o.Refused != "" {
+		s.audit("refused", t.who, append(more, "why", o.Refused)...)
 		return
 	}
 	s.audit("request", t.who, more...)

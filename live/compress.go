@@ -18,6 +18,7 @@ import (
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/job"
+	"github.com/condensehq/condense/internal/live/library"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/payload"
@@ -501,11 +502,11 @@ func (x *plan) handlesIn(own [][]byte) ([]string, error) {
 	if !x.handles || !x.altered {
 		return nil, nil
 	}
-	all, err := promises(x.r.API, x.messages)
+	all, err := library.Promises(x.r.API, x.messages)
 	if err != nil {
 		return nil, err
 	}
-	said, err := promises(x.r.API, own)
+	said, err := library.Promises(x.r.API, own)
 	if err != nil {
 		return nil, err
 	}

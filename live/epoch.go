@@ -216,7 +216,7 @@ func (x *plan) adopt(o *occasion, p *job.Prepared, next *lineage.State, trial vi
 		x.obeyed(o.order, "")
 		x.obeys.Before, x.obeys.After, x.obeys.Changed, next.Orders = before, x.tokens, true, o.order.Number
 	}
-	x.passes.add(p.Passes)
+	x.passes.Add(p.Passes)
 	predicted := *next.Epoch // the chain did its best, so its result is the prediction
 	predicted.After, next.Epoch = x.tokens, &predicted
 	x.next, x.journal, x.made = next, p.Journal, p

@@ -40,8 +40,11 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/live/access"
+	"github.com/condensehq/condense/internal/live/admin"
+	"github.com/condensehq/condense/internal/live/audit"
 	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/job"
+	"github.com/condensehq/condense/internal/live/library"
 	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/queue"
 	"github.com/condensehq/condense/internal/live/seal"
@@ -215,9 +218,9 @@ type Gateway struct {
 	current atomic.Pointer[settings]
 	stats   stats.Counters
 	store   store.Store
-	passes  passes
-	library *library
-	pages   *pages
+	passes  library.Passes
+	library *library.Library
+	pages   *admin.Pages
 	causes  stats.Causes
 	secret  []byte // key of the hash that stands for credentials
 	seals   seal.Sealer
@@ -258,7 +261,7 @@ type Gateway struct {
 // settings are Options after validation, with defaults filled in.
 type settings struct {
 	Options
-	door      door
+	door      access.Door
 	upstreams map[string]*upstream.Upstream
 }
 
@@ -317,13 +320,13 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 		Life: g.life, Background: &g.background, Now: func() time.Time { return g.current.Load().Now() },
 		Log: func() *slog.Logger { return g.current.Load().Logger }, Fault: g.fault, Damaged: func() { g.stats.Fault("store_damaged") },
 	})
-	g.pages = &pages{
-		host: host, door: func() *door { return &g.current.Load().door }, desk: g.Desk, stats: g.Stats,
-		now: func() time.Time { return g.current.Load().Now() }, log: func() *slog.Logger { return g.current.Load().Logger },
-		audit: func(what string, who tenant.Caller, more ...any) { g.current.Load().audit(what, who, more...) },
-		ready: g.storeReady, draining: g.draining.Load,
+	g.pages = &admin.Pages{
+		Host: host, Door: func() *access.Door { return &g.current.Load().door }, Desk: g.Desk, Stats: g.Stats,
+		Now: func() time.Time { return g.current.Load().Now() }, Log: func() *slog.Logger { return g.current.Load().Logger },
+		Audit: func(what string, who tenant.Caller, more ...any) { g.current.Load().audit(what, who, more...) },
+		Ready: g.storeReady, Draining: g.draining.Load,
 	}
-	g.library = newLibrary(opened, g.recalled, func(err error) { g.fault("store_damaged", err) })
+	g.library = library.New(opened, g.recalled, func(err error) { g.fault("store_damaged", err) })
 	g.ownRecall, g.mcp = hex.EncodeToString(own), g.newMCP()
 	g.current.Store(s)
 	g.stats.Since = s.Now()
@@ -446,10 +449,10 @@ func newSettings(opts *Options) (*settings, error) {
 	if s.Key != nil && len(s.Key) < sha256.Size {
 		errs = append(errs, fmt.Errorf("live: Key: it has %d bytes; use at least %d random ones", len(s.Key), sha256.Size))
 	}
-	s.door = door{token: s.Token, names: s.Names, now: s.Now}
+	s.door = access.Door{Token: s.Token, Names: s.Names, Now: s.Now}
 	if s.Tokens != "" {
 		var err error
-		if s.door.tokens, err = access.OpenTokens(s.Tokens, func(err error) { s.Logger.Warn("the changed tokens are not used", "err", err) }); err != nil {
+		if s.door.Tokens, err = access.OpenTokens(s.Tokens, func(err error) { s.Logger.Warn("the changed tokens are not used", "err", err) }); err != nil {
 			errs = append(errs, fmt.Errorf("live: tokens: %w", err))
 		} else {
 			s.warnOfTokens()
@@ -488,7 +491,7 @@ func newSettings(opts *Options) (*settings, error) {
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s := g.current.Load()
 	t := s.route(r)
-	out := &outcome{ResponseWriter: w}
+	out := &audit.Outcome{ResponseWriter: w}
 	if g.draining.Load() {
 		w.Header().Set("Connection", "close")
 	}
@@ -496,8 +499,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer g.served(s, &t, r, out, time.Now(), span)
 	status, text := s.refuse(r, &t)
 	if status != 0 {
-		if out.refused = "access"; status == http.StatusUnauthorized {
-			out.refused = "token"
+		if out.Refused = "access"; status == http.StatusUnauthorized {
+			out.Refused = "token"
 		}
 		t.refuse(out, status, text)
 		return
@@ -515,7 +518,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	leave, no := g.tenants.Enter(t.who, s.limitsFor(t.who.Tenant), s.Now())
 	if no != nil {
-		out.refused = "limit " + no.Limit
+		out.Refused = "limit " + no.Limit
 		answerDenied(out, &t, no)
 		return
 	}
@@ -542,13 +545,13 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // t.who to the caller.
 func (s *settings) refuse(r *http.Request, t *target) (status int, text string) {
 	var ok bool
-	if t.who, text, ok = s.door.admit(t.token); !ok {
+	if t.who, text, ok = s.door.Admit(t.token); !ok {
 		return http.StatusUnauthorized, "condense: " + text + "; send it in the header X-Condense-Token or in the base URL: /token/TOKEN"
 	}
-	if t.who.Admin && s.door.tokens != nil {
+	if t.who.Admin && s.door.Tokens != nil {
 		return http.StatusForbidden, "condense: this token is for the gateway's own pages; for models use that of a tenant"
 	}
-	if status, text = s.door.outside(r); status == 0 && isUpgrade(r) {
+	if status, text = s.door.Outside(r); status == 0 && access.IsUpgrade(r) {
 		return http.StatusUpgradeRequired, "condense: no WebSocket here; use HTTP (Codex: supports_websockets = false)"
 	}
 	return status, text

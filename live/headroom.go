@@ -8,6 +8,7 @@ import (
 
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/count"
+	"github.com/condensehq/condense/internal/live/library"
 	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/rawjson"
@@ -25,7 +26,7 @@ var headroomPaths = map[string]handler{
 	"/health":      (*Gateway).serveHealth,
 	"/livez":       (*Gateway).serveHealth,
 	"/readyz": func(g *Gateway, w http.ResponseWriter, r *http.Request, _ *settings, _ *target) {
-		g.pages.serveReady(w, r)
+		g.pages.ServeReady(w, r)
 	},
 	"/stats": (*Gateway).serveSums,
 }
@@ -37,7 +38,7 @@ func (g *Gateway) serveHealth(w http.ResponseWriter, _ *http.Request, _ *setting
 
 // serveSums answers with totals of the statistics, but only on a gateway without tenants.
 func (g *Gateway) serveSums(w http.ResponseWriter, _ *http.Request, s *settings, _ *target) {
-	if s.door.tokens != nil {
+	if s.door.Tokens != nil {
 		const text = "statistics are for those who run the gateway, at its admin address (serve.admin.listen): /condense/status"
 		compressFault(w, http.StatusNotFound, "not_found", text)
 		return
@@ -94,13 +95,13 @@ func (g *Gateway) serveRetrieve(w http.ResponseWriter, r *http.Request, s *setti
 	case <-r.Context().Done():
 		return
 	}
-	st, err := g.library.memory(r.Context(), reader, session)
+	st, err := g.library.Memory(r.Context(), reader, session)
 	var pieces []recall.Piece
 	if err == nil {
 		pieces, err = st.Find(r.Context(), ref)
 	}
 	switch {
-	case errors.Is(err, errNothing), err == nil && len(pieces) == 0:
+	case errors.Is(err, library.ErrNothing), err == nil && len(pieces) == 0:
 		missing("nothing that this caller can recall has the handle")
 		return
 	case err != nil:

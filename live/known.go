@@ -11,6 +11,7 @@ import (
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/job"
+	"github.com/condensehq/condense/internal/live/library"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/session"
@@ -105,7 +106,7 @@ func (x *known) read(ctx context.Context) (*plan, error) {
 		return x.peek(in, summary)
 	}
 	x.reads = x.readerOf(x.s, x.t)
-	x.handles = !x.s.Observe && !x.s.Recall.Off && (x.tool.session != nil || !x.s.Recall.NoMCP && x.reads != "" && canCall(x.r.Tools))
+	x.handles = !x.s.Observe && !x.s.Recall.Off && (x.tool.session != nil || !x.s.Recall.NoMCP && x.reads != "" && library.CanCall(x.r.Tools))
 	if err := x.take(ctx, in); err != nil {
 		return nil, err
 	}

@@ -73,7 +73,7 @@ func tenantOf(key string) string {
 // warnOfTokens logs a warning about a token file without tokens, and about limits for tenants that have no token.
 func (s *settings) warnOfTokens() {
 	named := map[string]bool{}
-	for _, t := range s.door.tokens.All() {
+	for _, t := range s.door.Tokens.All() {
 		named[t.Tenant] = true
 	}
 	if len(named) == 0 {

@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/live/library"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/store"
@@ -94,10 +95,10 @@ func (g *Gateway) newMCP() http.Handler {
 	server := mcpserver.New("", func(ctx context.Context) (*mcpserver.State, error) {
 		a, ok := ctx.Value(askedKey{}).(asked)
 		if !ok {
-			return nil, errNothing
+			return nil, library.ErrNothing
 		}
-		st, err := g.library.memory(ctx, a.reader, a.session)
-		if err != nil && !errors.Is(err, errNothing) {
+		st, err := g.library.Memory(ctx, a.reader, a.session)
+		if err != nil && !errors.Is(err, library.ErrNothing) {
 			g.fault("recall", err)
 			err = errors.New("what was kept cannot be read now")
 		}
@@ -154,8 +155,8 @@ func (g *Gateway) serveMCP(w http.ResponseWriter, r *http.Request, s *settings, 
 // was condensed.
 func (x *plan) keep(ctx context.Context, next *lineage.State, sent [][]byte) (*store.Kept, error) {
 	before := func() ([]store.Original, error) { return x.store.Kept(ctx, x.key.Tenant, x.claim.State.Originals) }
-	c := change{api: x.r.API, own: x.unmarked(0), sent: sent, before: before}
-	k, err := c.epoch(next)
+	c := library.Change{API: x.r.API, Own: x.unmarked(0), Sent: sent, Before: before}
+	k, err := c.Epoch(next)
 	if k != nil {
 		next.Originals = rand.Text()
 	}
@@ -164,13 +165,13 @@ func (x *plan) keep(ctx context.Context, next *lineage.State, sent [][]byte) (*s
 
 // keepRound prepares to store the messages from index from on, the round of tools whose results shortened replaces.
 func (x *plan) keepRound(from int, shortened [][]byte) error {
-	c := change{api: x.r.API, own: x.unmarked(from)}
-	k, err := c.round(shortened)
+	c := library.Change{API: x.r.API, Own: x.unmarked(from)}
+	k, err := c.Round(shortened)
 	if err != nil || k == nil {
 		return err
 	}
 	for _, h := range k.Handles {
-		x.passes.add(map[string]string{h: "ingest"})
+		x.passes.Add(map[string]string{h: "ingest"})
 	}
 	if len(k.Handles) > 0 {
 		s := x.claim.State
@@ -198,27 +199,27 @@ func (x *sending) memory(_ context.Context) (*mcpserver.State, error) {
 		s, id = x.claim.State, x.claim.ID
 	}
 	own := messages.Raw(x.r.Messages)
-	all, err := conversation(x.r.API, own)
+	all, err := library.Conversation(x.r.API, own)
 	if err != nil {
 		return nil, err
 	}
 	hidden := all
 	if s.Epoch != nil && s.Epoch.Cut < len(own) {
-		if hidden, err = conversation(x.r.API, own[:s.Epoch.Cut]); err != nil {
+		if hidden, err = library.Conversation(x.r.API, own[:s.Epoch.Cut]); err != nil {
 			return nil, err
 		}
 	}
-	st := x.library.state(x.key, id, hidden, s.Last)
+	st := x.library.State(x.key, id, hidden, s.Last)
 	st.Find = func(ctx context.Context, r recall.Ref) ([]recall.Piece, error) {
 		for _, c := range []*recall.Conversation{hidden, all} {
 			if pieces := c.Named(r); pieces != nil {
 				return pieces, nil
 			}
 		}
-		if pieces, err := x.library.find(ctx, x.key, s.Originals, r); err != nil || pieces != nil {
+		if pieces, err := x.library.Find(ctx, x.key, s.Originals, r); err != nil || pieces != nil {
 			return pieces, err
 		}
-		return x.library.findAnywhere(ctx, x.reads, r)
+		return x.library.FindAnywhere(ctx, x.reads, r)
 	}
 	return st, nil
 }

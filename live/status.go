@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/condensehq/condense/internal/live/control"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
 )
@@ -20,8 +21,8 @@ func (g *Gateway) Stats() stats.Stats {
 }
 
 // Desk returns the desk of the gateway's store. It must not be used after the gateway is closed.
-func (g *Gateway) Desk() *Desk {
-	return newDesk(g.store, g.current.Load().Now, g.sessions.Changed)
+func (g *Gateway) Desk() *control.Desk {
+	return control.New(g.store, g.current.Load().Now, g.sessions.Changed)
 }
 
 // Admin returns the handler of the pages for administrators, not for agents: it belongs on a listener of its own, on
@@ -42,7 +43,7 @@ func (g *Gateway) Desk() *Desk {
 // clients on this machine are answered.
 func (g *Gateway) Admin() http.Handler {
 	s := g.current.Load()
-	return g.pages.handler(s.Metrics, s.Pages)
+	return g.pages.Handler(s.Metrics, s.Pages)
 }
 
 // Drain makes /readyz say that no new requests should be sent here. Requests are still served, to give a balancer the

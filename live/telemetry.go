@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/condensehq/condense/internal/live/audit"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/telemetry"
 	"github.com/condensehq/condense/internal/live/upstream"
@@ -44,16 +45,16 @@ func (g *Gateway) began(r *http.Request, t *target) (*http.Request, trace.Span) 
 }
 
 // ended counts an answered request.
-func (g *Gateway) ended(t *target, o *outcome, span trace.Span) {
+func (g *Gateway) ended(t *target, o *audit.Outcome, span trace.Span) {
 	result := "passed"
 	switch {
-	case o.refused != "":
+	case o.Refused != "":
 		result = "refused"
-		g.measure(&telemetry.Refusals, 1, telemetry.TenantKey.String(t.who.Tenant), telemetry.LimitKey.String(o.refused))
+		g.measure(&telemetry.Refusals, 1, telemetry.TenantKey.String(t.who.Tenant), telemetry.LimitKey.String(o.Refused))
 	case t.changed:
 		result = "changed"
 	}
-	status := o.code()
+	status := o.Code()
 	g.measure(&telemetry.Requests, 1, telemetry.TenantKey.String(t.who.Tenant), telemetry.APIKey.String(t.kind()), telemetry.OutcomeKey.String(result), telemetry.StatusKey.Int(status))
 	span.SetAttributes(telemetry.TenantKey.String(t.who.Tenant), telemetry.OutcomeKey.String(result), telemetry.StatusKey.Int(status))
 	if status >= http.StatusInternalServerError {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/count"
+	"github.com/condensehq/condense/internal/live/library"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/payload"
@@ -100,7 +101,7 @@ func (x *known) equip(ctx context.Context, in *session.Session) error {
 // the agent itself sends, and an answer that the vendor stores would be continued without the gateway.
 func (x *known) mayHaveTool() bool {
 	stored := x.r.API == wire.Responses && !bytes.Equal(bytes.TrimSpace(rawjson.Field(x.r.Body, "store")), []byte("false"))
-	return !agents.Subscription(x.header) && !x.r.Compacts && !stored && !x.t.count && !canCall(x.r.Tools)
+	return !agents.Subscription(x.header) && !x.r.Compacts && !stored && !x.t.count && !library.CanCall(x.r.Tools)
 }
 
 func firstUser(messages []wire.Message) int {

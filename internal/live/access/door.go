@@ -1,4 +1,4 @@
-package live
+package access
 
 import (
 	"crypto/subtle"
@@ -9,48 +9,47 @@ import (
 	"strings"
 	"time"
 
-	"github.com/condensehq/condense/internal/live/access"
 	"github.com/condensehq/condense/internal/live/tenant"
 	"github.com/condensehq/condense/internal/plain"
 )
 
-// A door decides who may enter: by a token, or from this machine.
-type door struct {
-	token  string         // the only token; empty for none
-	tokens *access.Tokens // of tenants; nil without them
-	names  []string       // host names by which clients with a token may call; empty for any
-	now    func() time.Time
+// A Door decides who may enter: by a token, or from this machine.
+type Door struct {
+	Token  string   // the only token; empty for none
+	Tokens *Tokens  // of tenants; nil without them
+	Names  []string // host names by which clients with a token may call; empty for any
+	Now    func() time.Time
 }
 
-// open reports whether no token is needed.
-func (d *door) open() bool { return d.token == "" && d.tokens == nil }
+// Open reports whether no token is needed.
+func (d *Door) Open() bool { return d.Token == "" && d.Tokens == nil }
 
-// admit returns the owner of a token. If ok is false, text says why the token is not accepted.
-func (d *door) admit(token string) (who tenant.Caller, text string, ok bool) {
+// Admit returns the owner of a token. If ok is false, text says why the token is not accepted.
+func (d *Door) Admit(token string) (who tenant.Caller, text string, ok bool) {
 	switch {
-	case d.tokens != nil:
-		found, ok := d.tokens.Find(token)
+	case d.Tokens != nil:
+		found, ok := d.Tokens.Find(token)
 		who := tenant.Caller{Tenant: found.Tenant, Token: found.ID(), Admin: found.Admin}
 		switch {
 		case token == "":
 			return tenant.Caller{}, "this gateway needs a token", false
 		case !ok:
 			return tenant.Caller{}, "this gateway does not know the token", false
-		case found.Expired(d.now()):
+		case found.Expired(d.Now()):
 			return who, "the token " + who.Token + " of tenant " + who.Tenant + " has expired; this gateway needs a new one", false
 		}
 		return who, "", true
-	case d.token != "":
-		return tenant.Caller{Admin: true}, "this gateway needs its token", subtle.ConstantTimeCompare([]byte(token), []byte(d.token)) == 1
+	case d.Token != "":
+		return tenant.Caller{Admin: true}, "this gateway needs its token", subtle.ConstantTimeCompare([]byte(token), []byte(d.Token)) == 1
 	}
 	return tenant.Caller{Admin: true}, "", true
 }
 
-// outside refuses clients on other machines if no token is set, host names that are not the gateway's, and web pages of
+// Outside refuses clients on other machines if no token is set, host names that are not the gateway's, and web pages of
 // other origins. It checks name and origin because pages in a browser can reach the loopback under any name (DNS
 // rebinding).
-func (d *door) outside(r *http.Request) (status int, text string) {
-	free := d.open()
+func (d *Door) Outside(r *http.Request) (status int, text string) {
+	free := d.Open()
 	switch {
 	case free && !isLoopback(r.RemoteAddr):
 		return http.StatusForbidden, "condense: this gateway answers only clients on its own machine; to change that, set a token"
@@ -65,21 +64,21 @@ func (d *door) outside(r *http.Request) (status int, text string) {
 }
 
 // called reports whether a host, with or without a port, is one of the gateway's names.
-func (d *door) called(host string) bool {
-	if len(d.names) == 0 || isLoopback(host) {
+func (d *Door) called(host string) bool {
+	if len(d.Names) == 0 || isLoopback(host) {
 		return true
 	}
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
 	}
 	_, below, _ := strings.Cut(host, ".")
-	return net.ParseIP(strings.Trim(host, "[]")) != nil || slices.ContainsFunc(d.names, func(name string) bool {
+	return net.ParseIP(strings.Trim(host, "[]")) != nil || slices.ContainsFunc(d.Names, func(name string) bool {
 		parent, wild := strings.CutPrefix(name, "*.")
 		return strings.EqualFold(name, host) || wild && strings.EqualFold(parent, below)
 	})
 }
 
-func isUpgrade(r *http.Request) bool {
+func IsUpgrade(r *http.Request) bool {
 	for _, v := range r.Header.Values("Connection") {
 		for token := range strings.SplitSeq(v, ",") {
 			if strings.EqualFold(strings.TrimSpace(token), "upgrade") {

@@ -1,4 +1,4 @@
-package live
+package admin
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/condensehq/condense/internal/live/control"
 	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/plain"
@@ -21,7 +22,7 @@ import (
 const recently = time.Hour
 
 // control adds the pages with which a user directs running conversations.
-func (p *pages) control(own *http.ServeMux) {
+func (p *Pages) control(own *http.ServeMux) {
 	own.HandleFunc("GET /condense/live", func(w http.ResponseWriter, r *http.Request) {
 		since := recently
 		if text := r.URL.Query().Get("since"); text != "" {
@@ -31,8 +32,8 @@ func (p *pages) control(own *http.ServeMux) {
 				return
 			}
 		}
-		d := p.desk()
-		all, err := d.Conversations(r.Context(), p.now().Add(-since))
+		d := p.Desk()
+		all, err := d.Conversations(r.Context(), p.Now().Add(-since))
 		if err != nil {
 			controlFault(w, http.StatusServiceUnavailable, errors.New("the store cannot be read now"))
 			return
@@ -42,7 +43,7 @@ func (p *pages) control(own *http.ServeMux) {
 		}
 		controlAnswer(w, map[string]any{"conversations": all})
 	})
-	own.HandleFunc("GET /condense/live/{id}", p.found(func(w http.ResponseWriter, r *http.Request, d *Desk, c *Conversation) {
+	own.HandleFunc("GET /condense/live/{id}", p.found(func(w http.ResponseWriter, r *http.Request, d *control.Desk, c *control.Conversation) {
 		if !p.tellsTexts() {
 			controlFault(w, http.StatusForbidden, errors.New("texts are shown only where a token is needed; on this machine: condense live show"))
 			return
@@ -54,7 +55,7 @@ func (p *pages) control(own *http.ServeMux) {
 		}
 		controlAnswer(w, v)
 	}))
-	own.HandleFunc("GET /condense/live/{id}/undo", p.found(func(w http.ResponseWriter, _ *http.Request, d *Desk, c *Conversation) {
+	own.HandleFunc("GET /condense/live/{id}/undo", p.found(func(w http.ResponseWriter, _ *http.Request, d *control.Desk, c *control.Conversation) {
 		plan, err := d.PlanUndo(c)
 		if err != nil {
 			controlFault(w, http.StatusConflict, err)
@@ -66,14 +67,14 @@ func (p *pages) control(own *http.ServeMux) {
 }
 
 // serveAction performs an action that a user asks for.
-func (p *pages) serveAction(w http.ResponseWriter, r *http.Request, d *Desk, c *Conversation) {
+func (p *Pages) serveAction(w http.ResponseWriter, r *http.Request, d *control.Desk, c *control.Conversation) {
 	// Protects against web pages of another origin: they cannot send this type.
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		controlFault(w, http.StatusUnsupportedMediaType, errors.New("send the header Content-Type: application/json"))
 		return
 	}
-	var a Ask
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 2*longestText))
+	var a control.Ask
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 2*control.LongestText))
 	if err == nil && len(strings.TrimSpace(string(body))) > 0 {
 		err = json.Unmarshal(body, &a)
 	}
@@ -81,9 +82,9 @@ func (p *pages) serveAction(w http.ResponseWriter, r *http.Request, d *Desk, c *
 		controlFault(w, http.StatusBadRequest, fmt.Errorf("the body is no such JSON object: %w", err))
 		return
 	}
-	configured := p.host.Config()
+	configured := p.Host.Config()
 	switch action := r.PathValue("action"); {
-	case !slices.Contains(Actions, action):
+	case !slices.Contains(control.Actions, action):
 		controlFault(w, http.StatusNotFound, d.Do(r.Context(), c, action, &a))
 		return
 	case action == session.OrderNow && a.Profile != "" && !slices.Contains(configured.Profiles(), a.Profile):
@@ -105,12 +106,12 @@ func (p *pages) serveAction(w http.ResponseWriter, r *http.Request, d *Desk, c *
 
 // tellsTexts reports whether the pages may show texts of conversations. Without a token they may not, because anyone
 // on the machine can read them.
-func (p *pages) tellsTexts() bool {
-	return !p.door().open()
+func (p *Pages) tellsTexts() bool {
+	return !p.Door().Open()
 }
 
 // withhold removes the texts from a conversation if the pages may not show them.
-func (p *pages) withhold(c *Conversation) {
+func (p *Pages) withhold(c *control.Conversation) {
 	if p.tellsTexts() {
 		return
 	}
@@ -124,21 +125,21 @@ func (p *pages) withhold(c *Conversation) {
 }
 
 // found returns a handler that calls f with the conversation named in the path.
-func (p *pages) found(f func(http.ResponseWriter, *http.Request, *Desk, *Conversation)) http.HandlerFunc {
+func (p *Pages) found(f func(http.ResponseWriter, *http.Request, *control.Desk, *control.Conversation)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		d := p.desk()
+		d := p.Desk()
 		all, err := d.Conversations(r.Context(), time.Time{})
 		if err != nil {
 			controlFault(w, http.StatusServiceUnavailable, errors.New("the store cannot be read now"))
 			return
 		}
-		c, err := Find(all, r.PathValue("id"))
+		c, err := control.Find(all, r.PathValue("id"))
 		if err != nil {
 			if !p.tellsTexts() {
 				for _, c := range all {
 					p.withhold(c)
 				}
-				_, err = Find(all, r.PathValue("id"))
+				_, err = control.Find(all, r.PathValue("id"))
 			}
 			controlFault(w, http.StatusNotFound, err)
 			return

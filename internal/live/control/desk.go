@@ -1,4 +1,5 @@
-package live
+// Package control lists the conversations of gateways, and takes their users' orders.
+package control
 
 import (
 	"cmp"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/condensehq/condense/internal/live/library"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/session"
@@ -28,9 +30,9 @@ type Desk struct {
 	own   bool            // the desk has opened the store itself
 }
 
-// OpenDesk opens a desk for the gateways that use a store: address is the path of a SQLite file, or the address of a
+// Open opens a desk for the gateways that use a store: address is the path of a SQLite file, or the address of a
 // PostgreSQL database. The caller must close the desk.
-func OpenDesk(ctx context.Context, address string) (*Desk, error) {
+func Open(ctx context.Context, address string) (*Desk, error) {
 	opened, err := store.Open(ctx, address)
 	if err != nil {
 		return nil, err
@@ -267,9 +269,9 @@ func (c *Conversation) Short() string {
 	return strings.ToLower(c.ID[:min(enough, len(c.ID))])
 }
 
-// change applies f to the stored control of a conversation, and updates c. The error is f's, the store's, or that the
+// Change applies f to the stored control of a conversation, and updates c. The error is f's, the store's, or that the
 // conversation is only observed.
-func (d *Desk) change(ctx context.Context, c *Conversation, f func(*session.Control) error) error {
+func (d *Desk) Change(ctx context.Context, c *Conversation, f func(*session.Control) error) error {
 	if c.Observed {
 		return errors.New("this gateway only observes the conversation (serve.observe): nothing of it can be changed")
 	}
@@ -293,7 +295,7 @@ func (d *Desk) Now(ctx context.Context, c *Conversation, o session.Order) error 
 		return fmt.Errorf("the target is %d tokens, and the window has %d", o.Tokens, c.Window)
 	}
 	o = session.Order{Do: session.OrderNow, Profile: o.Profile, Provider: o.Provider, Tokens: o.Tokens, Percent: o.Percent}
-	return d.change(ctx, c, func(all *session.Control) error { return all.Put(&o, d.now()) })
+	return d.Change(ctx, c, func(all *session.Control) error { return all.Put(&o, d.now()) })
 }
 
 // An UndoPlan describes the consequences of undoing the last epoch. Sizes are tokens and costs US dollars, both
@@ -342,12 +344,12 @@ func (d *Desk) Undo(ctx context.Context, c *Conversation) error {
 	if _, err := d.PlanUndo(c); err != nil {
 		return err
 	}
-	return d.change(ctx, c, func(all *session.Control) error { return all.Put(&session.Order{Do: session.OrderUndo}, d.now()) })
+	return d.Change(ctx, c, func(all *session.Control) error { return all.Put(&session.Order{Do: session.OrderUndo}, d.now()) })
 }
 
 // Pause stops all epochs except those without which the vendor refuses a request; on = false resumes them.
 func (d *Desk) Pause(ctx context.Context, c *Conversation, on bool) error {
-	return d.change(ctx, c, func(all *session.Control) error { all.Paused = on; return nil })
+	return d.Change(ctx, c, func(all *session.Control) error { all.Paused = on; return nil })
 }
 
 // mostProtections limits the protections of a conversation. Texts have shortestText to longestText bytes: a shorter one
@@ -355,7 +357,7 @@ func (d *Desk) Pause(ctx context.Context, c *Conversation, on bool) error {
 const (
 	mostProtections = 200
 	shortestText    = 3
-	longestText     = 64 << 10
+	LongestText     = 64 << 10
 )
 
 // Protect keeps content verbatim in all later epochs: the messages that contain a text, or the message with a number.
@@ -365,8 +367,8 @@ func (d *Desk) Protect(ctx context.Context, c *Conversation, p session.Protectio
 	switch {
 	case (p.Text == "") == (p.Message == 0):
 		return errors.New("name a text, or the number of a message")
-	case p.Text != "" && (len(p.Text) < shortestText || len(p.Text) > longestText):
-		return fmt.Errorf("a protected text has %d to %d bytes", shortestText, longestText)
+	case p.Text != "" && (len(p.Text) < shortestText || len(p.Text) > LongestText):
+		return fmt.Errorf("a protected text has %d to %d bytes", shortestText, LongestText)
 	case p.Message != 0 && (p.Message < 1 || p.Message > len(c.state.Rolling)):
 		return fmt.Errorf("there is no message %d: the conversation has %d", p.Message, len(c.state.Rolling))
 	case p.Message != 0:
@@ -375,7 +377,7 @@ func (d *Desk) Protect(ctx context.Context, c *Conversation, p session.Protectio
 	if on && c.Condensed && p.Message != 0 && p.Message <= c.state.Epoch.Cut {
 		return fmt.Errorf("message %d is among the first %d, which are condensed already: undo that first, or protect a text of what is left", p.Message, c.state.Epoch.Cut)
 	}
-	return d.change(ctx, c, func(all *session.Control) error {
+	return d.Change(ctx, c, func(all *session.Control) error {
 		same := func(o session.Protection) bool { return o.Text == p.Text && (o.At == p.At || p.Text != "") }
 		known := slices.ContainsFunc(all.Protections, same)
 		switch {
@@ -428,7 +430,7 @@ func (d *Desk) Show(ctx context.Context, c *Conversation) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := ofKind(kept, clients)
+	own := library.OfKind(kept, library.Clients)
 	own = own[:min(len(own), s.Epoch.Cut)]
 	v.Unknown = s.Epoch.Cut - len(own)
 	for i, raw := range own {
@@ -499,8 +501,8 @@ func (d *Desk) Do(ctx context.Context, c *Conversation, action string, a *Ask) e
 	return fmt.Errorf("there is no action %q: there are %s", plain.Clip(action), strings.Join(Actions, ", "))
 }
 
-// newDesk returns a desk for the conversations in a store, which the caller closes. told is called when a record of a
+// New returns a desk for the conversations in a store, which the caller closes. told is called when a record of a
 // session has changed.
-func newDesk(in store.Store, now func() time.Time, told func(store.Key)) *Desk {
+func New(in store.Store, now func() time.Time, told func(store.Key)) *Desk {
 	return &Desk{store: in, now: now, told: told}
 }

@@ -1,4 +1,5 @@
-package live
+// Package admin serves the gateway's own pages, for administrators.
+package admin
 
 import (
 	"context"
@@ -11,26 +12,29 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/live/access"
+	"github.com/condensehq/condense/internal/live/audit"
+	"github.com/condensehq/condense/internal/live/control"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/tenant"
 )
 
-// A pages serves the gateway's own pages, for administrators.
-type pages struct {
-	host     *condense.Host
-	door     func() *door
-	desk     func() *Desk
-	stats    func() stats.Stats
-	now      func() time.Time
-	log      func() *slog.Logger
-	audit    func(what string, who tenant.Caller, more ...any)
-	ready    func(context.Context) error // whether the store can be used
-	draining func() bool
+// A Pages serves the gateway's own pages, for administrators.
+type Pages struct {
+	Host     *condense.Host
+	Door     func() *access.Door
+	Desk     func() *control.Desk
+	Stats    func() stats.Stats
+	Now      func() time.Time
+	Log      func() *slog.Logger
+	Audit    func(what string, who tenant.Caller, more ...any)
+	Ready    func(context.Context) error // whether the store can be used
+	Draining func() bool
 }
 
-// handler returns the handler of all pages. metrics and more may be nil.
-func (p *pages) handler(metrics, more http.Handler) http.Handler {
+// Handler returns the handler of all pages. metrics and more may be nil.
+func (p *Pages) Handler(metrics, more http.Handler) http.Handler {
 	own := http.NewServeMux() // the pages that need a token
 	own.HandleFunc("GET /condense/status", p.serveStatus)
 	p.control(own)
@@ -42,20 +46,20 @@ func (p *pages) handler(metrics, more http.Handler) http.Handler {
 	}
 	all := http.NewServeMux()
 	all.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { plainly(w, http.StatusOK, "ok") })
-	all.HandleFunc("GET /readyz", p.serveReady)
+	all.HandleFunc("GET /readyz", p.ServeReady)
 	all.Handle("/", p.forAdmins(own))
 	return all
 }
 
-func (p *pages) serveReady(w http.ResponseWriter, r *http.Request) {
-	if p.draining() {
+func (p *Pages) ServeReady(w http.ResponseWriter, r *http.Request) {
+	if p.Draining() {
 		plainly(w, http.StatusServiceUnavailable, "draining")
 		return
 	}
 	const patience = 2 * time.Second
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
-	err := p.ready(ctx)
+	err := p.Ready(ctx)
 	if err != nil && !errors.Is(err, store.ErrAway) {
 		plainly(w, http.StatusServiceUnavailable, "the store cannot be used")
 		return
@@ -66,7 +70,7 @@ func (p *pages) serveReady(w http.ResponseWriter, r *http.Request) {
 	}
 	// The previous configuration stays in effect: an edit of a file must not take the gateway out of service. Anyone
 	// may ask, so the text names no file and no key.
-	switch err := p.host.ReloadErr(); {
+	switch err := p.Host.ReloadErr(); {
 	case err == nil:
 	case errors.As(err, new(*config.UntrustedError)):
 		text += ", and a change of the configuration waits for trust ('condense trust')"
@@ -86,20 +90,20 @@ func plainly(w http.ResponseWriter, status int, text string) {
 }
 
 // forAdmins serves next to administrators, and refuses all others.
-func (p *pages) forAdmins(next *http.ServeMux) http.Handler {
+func (p *Pages) forAdmins(next *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		door := p.door()
-		who, text, ok := door.admit(adminToken(r))
-		out := &outcome{ResponseWriter: w}
+		door := p.Door()
+		who, text, ok := door.Admit(adminToken(r))
+		out := &audit.Outcome{ResponseWriter: w}
 		defer func() {
 			// Successful requests of these pages come every few seconds: do not record them.
-			if r.URL.Path == "/metrics" && out.code() == http.StatusOK || out.code() == http.StatusNoContent {
+			if r.URL.Path == "/metrics" && out.Code() == http.StatusOK || out.Code() == http.StatusNoContent {
 				return
 			}
-			p.audit("admin", who, "page", page(next, r), "status", out.code(), "from", r.RemoteAddr)
+			p.Audit("admin", who, "page", page(next, r), "status", out.Code(), "from", r.RemoteAddr)
 		}()
 		w = out
-		if status, text := door.outside(r); status != 0 {
+		if status, text := door.Outside(r); status != 0 {
 			plainly(w, status, text)
 			return
 		}
@@ -134,12 +138,12 @@ func adminToken(r *http.Request) string {
 }
 
 // serveStatus answers GET /condense/status.
-func (p *pages) serveStatus(w http.ResponseWriter, r *http.Request) {
+func (p *Pages) serveStatus(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
-	if err := e.Encode(p.stats()); err != nil {
-		p.log().DebugContext(r.Context(), "status could not be sent", "err", err)
+	if err := e.Encode(p.Stats()); err != nil {
+		p.Log().DebugContext(r.Context(), "status could not be sent", "err", err)
 	}
 }

@@ -1,4 +1,5 @@
-package live
+// Package library keeps the originals that condensed views leave out, and finds them again.
+package library
 
 import (
 	"bytes"
@@ -22,9 +23,9 @@ import (
 	"github.com/condensehq/condense/internal/recall"
 )
 
-// canCall reports whether a request's tools include the tool recall of an MCP server named condense. Agents name it
+// CanCall reports whether a request's tools include the tool recall of an MCP server named condense. Agents name it
 // mcp__condense__recall or condense_recall, or nest the server's tools in a tool of their own.
-func canCall(tools []byte) bool { return toolIn(tools, "", 0) }
+func CanCall(tools []byte) bool { return toolIn(tools, "", 0) }
 
 func toolIn(tools []byte, within string, depth int) bool {
 	const deepest = 2
@@ -49,7 +50,7 @@ func toolIn(tools []byte, within string, depth int) bool {
 
 // Kinds of kept originals.
 const (
-	clients = "client" // messages of the client
+	Clients = "client" // messages of the client
 	sents   = "sent"   // messages that an epoch sent in place of the client's, and that were condensed again
 )
 
@@ -90,7 +91,7 @@ func originals(own [][]byte, cut int, sent [][]byte, before []store.Original) []
 	var all []store.Original
 	for i := range replaced {
 		if i > 0 && i <= cut {
-			all = append(all, store.Original{Kind: clients, Data: own[i-1]})
+			all = append(all, store.Original{Kind: Clients, Data: own[i-1]})
 		}
 		for _, raw := range replaced[i] {
 			all = append(all, store.Original{Kind: sents, Data: raw})
@@ -109,10 +110,10 @@ type keptSet struct {
 func remember(api wire.API, originals []store.Original) (*keptSet, error) {
 	k := &keptSet{api: api, originals: originals}
 	var err error
-	if k.client, err = conversation(api, ofKind(originals, clients)); err != nil {
+	if k.client, err = Conversation(api, OfKind(originals, Clients)); err != nil {
 		return nil, err
 	}
-	if k.put, err = conversation(api, ofKind(originals, sents)); err != nil {
+	if k.put, err = Conversation(api, OfKind(originals, sents)); err != nil {
 		return nil, err
 	}
 	return k, nil
@@ -172,7 +173,7 @@ func (k *keptSet) named(r recall.Ref) ([]recall.Piece, error) {
 		if o.Kind != sents {
 			continue
 		}
-		one, err := conversation(k.api, [][]byte{o.Data})
+		one, err := Conversation(k.api, [][]byte{o.Data})
 		if err != nil {
 			return nil, err
 		}
@@ -180,7 +181,7 @@ func (k *keptSet) named(r recall.Ref) ([]recall.Piece, error) {
 		if pieces == nil {
 			continue
 		}
-		rest, err := conversation(k.api, ofKind(k.originals[i:], clients))
+		rest, err := Conversation(k.api, OfKind(k.originals[i:], Clients))
 		if err != nil {
 			return nil, err
 		}
@@ -189,8 +190,8 @@ func (k *keptSet) named(r recall.Ref) ([]recall.Piece, error) {
 	return nil, nil
 }
 
-// promises returns the refs that the messages mention.
-func promises(api wire.API, messages [][]byte) (map[recall.Ref]bool, error) {
+// Promises returns the refs that the messages mention.
+func Promises(api wire.API, messages [][]byte) (map[recall.Ref]bool, error) {
 	j, err := read(api, messages)
 	if err != nil {
 		return nil, err
@@ -207,8 +208,8 @@ func read(api wire.API, all [][]byte) (*history.Journal, error) {
 	return doc.Journal, nil
 }
 
-// conversation parses messages into a conversation that counts as hidden: the model does not see it any more.
-func conversation(api wire.API, messages [][]byte) (*recall.Conversation, error) {
+// Conversation parses messages into a conversation that counts as hidden: the model does not see it any more.
+func Conversation(api wire.API, messages [][]byte) (*recall.Conversation, error) {
 	j, err := read(api, messages)
 	if err != nil {
 		return nil, err
@@ -218,38 +219,38 @@ func conversation(api wire.API, messages [][]byte) (*recall.Conversation, error)
 	return c, nil
 }
 
-// errNothing is returned to the agent's model when no conversation has been condensed yet.
-var errNothing = errors.New("nothing of a conversation was condensed yet: all of it is still in view")
+// ErrNothing is returned to the agent's model when no conversation has been condensed yet.
+var ErrNothing = errors.New("nothing of a conversation was condensed yet: all of it is still in view")
 
-// A library finds originals in a store.
-type library struct {
+// A Library finds originals in a store.
+type Library struct {
 	store    store.Store
 	shelf    shelf
 	recalled func(key store.Key, id string, pieces []recall.Piece, bytes int) // called after each recall
 	damaged  func(error)                                                      // called when originals cannot be read
 }
 
-// newLibrary returns a library of the originals in a store.
-func newLibrary(in store.Store, recalled func(key store.Key, id string, pieces []recall.Piece, bytes int), damaged func(error)) *library {
-	return &library{store: in, recalled: recalled, damaged: damaged}
+// New returns a library of the originals in a store.
+func New(in store.Store, recalled func(key store.Key, id string, pieces []recall.Piece, bytes int), damaged func(error)) *Library {
+	return &Library{store: in, recalled: recalled, damaged: damaged}
 }
 
-// memory returns the stored originals of the reader's latest conversation, restricted to session unless that is empty.
+// Memory returns the stored originals of the reader's latest conversation, restricted to session unless that is empty.
 // Handles from the reader's other conversations are resolved too. The error is [errNothing] if there is none.
-func (l *library) memory(ctx context.Context, reader, session string) (*mcpserver.State, error) {
+func (l *Library) Memory(ctx context.Context, reader, session string) (*mcpserver.State, error) {
 	found, err := l.store.Readable(ctx, reader, session, "", 1)
 	if err != nil {
 		return nil, err
 	}
 	if len(found) == 0 {
-		return nil, errNothing
+		return nil, ErrNothing
 	}
 	r := &found[0]
 	k, err := l.kept(ctx, r.Key, r.Set)
 	if err != nil {
 		return nil, err
 	}
-	st := l.state(r.Key, r.ID, k.client, r.Updated)
+	st := l.State(r.Key, r.ID, k.client, r.Updated)
 	st.Find = func(ctx context.Context, r recall.Ref) ([]recall.Piece, error) {
 		if pieces, err := l.promised(ctx, reader, session, r); r.Onward && (err != nil || pieces != nil) {
 			return pieces, err
@@ -257,12 +258,12 @@ func (l *library) memory(ctx context.Context, reader, session string) (*mcpserve
 		if pieces, err := k.named(r); err != nil || pieces != nil {
 			return pieces, err
 		}
-		return l.findAnywhere(ctx, reader, r)
+		return l.FindAnywhere(ctx, reader, r)
 	}
 	return st, nil
 }
 
-func (l *library) state(key store.Key, id string, c *recall.Conversation, changed time.Time) *mcpserver.State {
+func (l *Library) State(key store.Key, id string, c *recall.Conversation, changed time.Time) *mcpserver.State {
 	return &mcpserver.State{
 		Conversation: c, Name: "this conversation", Format: messages.Formats[wire.API(key.API)], Changed: changed, Records: true,
 		Recalled: func(pieces []recall.Piece, bytes int) { l.recalled(key, id, pieces, bytes) },
@@ -270,7 +271,7 @@ func (l *library) state(key store.Key, id string, c *recall.Conversation, change
 }
 
 // kept loads and parses a set of originals, or takes it from the shelf.
-func (l *library) kept(ctx context.Context, key store.Key, set string) (*keptSet, error) {
+func (l *Library) kept(ctx context.Context, key store.Key, set string) (*keptSet, error) {
 	n, err := l.store.KeptCount(ctx, key.Tenant, set)
 	if err != nil {
 		return nil, err
@@ -339,8 +340,8 @@ func (s *shelf) put(name setName, k *keptSet) {
 	}
 }
 
-// find resolves a ref in one set; nil if the set is empty or does not have it.
-func (l *library) find(ctx context.Context, key store.Key, set string, r recall.Ref) ([]recall.Piece, error) {
+// Find resolves a ref in one set; nil if the set is empty or does not have it.
+func (l *Library) Find(ctx context.Context, key store.Key, set string, r recall.Ref) ([]recall.Piece, error) {
 	if set == "" {
 		return nil, nil
 	}
@@ -351,8 +352,8 @@ func (l *library) find(ctx context.Context, key store.Key, set string, r recall.
 	return k.named(r)
 }
 
-// findAnywhere resolves a ref in all conversations of a reader; nil if none has it.
-func (l *library) findAnywhere(ctx context.Context, reader string, r recall.Ref) ([]recall.Piece, error) {
+// FindAnywhere resolves a ref in all conversations of a reader; nil if none has it.
+func (l *Library) FindAnywhere(ctx context.Context, reader string, r recall.Ref) ([]recall.Piece, error) {
 	if reader == "" {
 		return nil, nil
 	}
@@ -363,7 +364,7 @@ func (l *library) findAnywhere(ctx context.Context, reader string, r recall.Ref)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	return l.find(ctx, found[0].Key, found[0].Set, r)
+	return l.Find(ctx, found[0].Key, found[0].Set, r)
 }
 
 // Limits of the search for content onward from a handle.
@@ -374,7 +375,7 @@ const (
 
 // promised looks up an onward ref in the views sent to reader, newest first, preferring session; nil if no view has it.
 // Two conversations can begin with the same content: then the result is from both.
-func (l *library) promised(ctx context.Context, reader, session string, r recall.Ref) ([]recall.Piece, error) {
+func (l *Library) promised(ctx context.Context, reader, session string, r recall.Ref) ([]recall.Piece, error) {
 	if !r.Onward {
 		return nil, nil
 	}
@@ -392,7 +393,7 @@ func (l *library) promised(ctx context.Context, reader, session string, r recall
 			continue
 		}
 		done[f.Key], sets[f.Set] = true, true
-		more, err := l.find(ctx, f.Key, f.Set, r)
+		more, err := l.Find(ctx, f.Key, f.Set, r)
 		if err != nil {
 			return nil, err
 		}
@@ -406,7 +407,7 @@ func (l *library) promised(ctx context.Context, reader, session string, r recall
 	return pieces, nil
 }
 
-func ofKind(kept []store.Original, kind string) [][]byte {
+func OfKind(kept []store.Original, kind string) [][]byte {
 	var all [][]byte
 	for _, o := range kept {
 		if o.Kind == kind {
@@ -416,33 +417,33 @@ func ofKind(kept []store.Original, kind string) [][]byte {
 	return all
 }
 
-// A change is a request whose view leaves something out.
-type change struct {
-	api    wire.API
-	own    [][]byte                         // the client's messages, without cache markers
-	sent   [][]byte                         // the view that was condensed
-	before func() ([]store.Original, error) // originals kept earlier
+// A Change is a request whose view leaves something out.
+type Change struct {
+	API    wire.API
+	Own    [][]byte                         // the client's messages, without cache markers
+	Sent   [][]byte                         // the view that was condensed
+	Before func() ([]store.Original, error) // originals kept earlier
 }
 
-// epoch collects the originals that the epoch of next must store: the client's messages that it replaces and, if a
+// Epoch collects the originals that the epoch of next must store: the client's messages that it replaces and, if a
 // handle leads to a message that only an earlier epoch sent, that message too. It returns nil if the view has no
 // handles.
-func (c *change) epoch(next *lineage.State) (*store.Kept, error) {
-	promised, err := promises(c.api, slices.AppendSeq(slices.Clone(next.Epoch.Block), maps.Values(next.Ingest)))
+func (c *Change) Epoch(next *lineage.State) (*store.Kept, error) {
+	promised, err := Promises(c.API, slices.AppendSeq(slices.Clone(next.Epoch.Block), maps.Values(next.Ingest)))
 	if err != nil || len(promised) == 0 {
 		return nil, err
 	}
-	before, err := c.before()
+	before, err := c.Before()
 	if err != nil {
 		return nil, err
 	}
 	k, cut := &store.Kept{}, next.Epoch.Cut
 	if len(next.Ingest) > 0 {
-		cut = len(c.own)
+		cut = len(c.Own)
 	}
 	for {
-		k.Originals = originals(c.own, cut, c.sent, before)
-		m, err := remember(c.api, k.Originals)
+		k.Originals = originals(c.Own, cut, c.Sent, before)
+		m, err := remember(c.API, k.Originals)
 		if err != nil {
 			return nil, err
 		}
@@ -453,10 +454,10 @@ func (c *change) epoch(next *lineage.State) (*store.Kept, error) {
 		if err == nil {
 			break
 		}
-		if cut == len(c.own) {
+		if cut == len(c.Own) {
 			return nil, err
 		}
-		cut = len(c.own) // the messages after the cut are sent unchanged, but a handle may lead to one
+		cut = len(c.Own) // the messages after the cut are sent unchanged, but a handle may lead to one
 	}
 	if len(k.Handles) == 0 {
 		return nil, nil //nolint:nilnil // nothing to keep
@@ -464,14 +465,14 @@ func (c *change) epoch(next *lineage.State) (*store.Kept, error) {
 	return k, nil
 }
 
-// round collects the originals of the client's messages that shortened replaces; nil if these have no handles.
-func (c *change) round(shortened [][]byte) (*store.Kept, error) {
-	promised, err := promises(c.api, shortened)
+// Round collects the originals of the client's messages that shortened replaces; nil if these have no handles.
+func (c *Change) Round(shortened [][]byte) (*store.Kept, error) {
+	promised, err := Promises(c.API, shortened)
 	if err != nil || len(promised) == 0 {
 		return nil, err
 	}
-	k := &store.Kept{Originals: originals(c.own, len(c.own), nil, nil)}
-	m, err := remember(c.api, k.Originals)
+	k := &store.Kept{Originals: originals(c.Own, len(c.Own), nil, nil)}
+	m, err := remember(c.API, k.Originals)
 	if err != nil {
 		return nil, err
 	}
@@ -482,16 +483,16 @@ func (c *change) round(shortened [][]byte) (*store.Kept, error) {
 // Limits of the memory of recalls.
 const (
 	mostPasses = 1 << 14 // number of handles
-	longestTag = 80      // bytes
+	LongestTag = 80      // bytes
 )
 
-// passes maps each handle left in a view since the gateway was started to the pass that left it.
-type passes struct {
+// Passes maps each handle left in a view since the gateway was started to the pass that left it.
+type Passes struct {
 	mu sync.Mutex
 	of map[string]string
 }
 
-func (p *passes) add(of map[string]string) {
+func (p *Passes) Add(of map[string]string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.of == nil || len(p.of) > mostPasses {
@@ -504,7 +505,7 @@ func (p *passes) add(of map[string]string) {
 	}
 }
 
-func (p *passes) get(handle string) string {
+func (p *Passes) Get(handle string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.of[handle]
