@@ -192,7 +192,7 @@ func (c *client) once(ctx context.Context, message string, most int) (*model.Ans
 	res, err := x.t.upstream.RoundTrip(req)
 	if err != nil {
 		n.sent = ctx.Err() != nil // the vendor may answer it, and charge for it
-		return nil, errors.Join(ctx.Err(), x.accounted(n, nil, errors.New("the vendor cannot be reached: "+upstream.Reason(err))))
+		return nil, errors.Join(ctx.Err(), c.accounted(n, nil, errors.New("the vendor cannot be reached: "+upstream.Reason(err))))
 	}
 	defer res.Body.Close() //nolint:errcheck // nothing can be done, and nothing depends on it
 	n.sent = res.StatusCode == http.StatusOK
@@ -230,7 +230,7 @@ func (c *client) once(ctx context.Context, message string, most int) (*model.Ans
 			err = model.ErrNoText
 		}
 	}
-	return answer, x.accounted(n, &answer.Usage, err)
+	return answer, c.accounted(n, &answer.Usage, err)
 }
 
 // mostAccount limits the bytes read of an answer. A stream takes about 300 bytes per token.
@@ -320,7 +320,8 @@ type accounted struct {
 
 // accounted adds a request for an account to the statistics and returns err, the error that the request ended with. It
 // stores the vendor's count in used.
-func (x *plan) accounted(n accounted, used *core.Usage, err error) error {
+func (c *client) accounted(n accounted, used *core.Usage, err error) error {
+	x := c.x
 	a, estimated := n.answer, false
 	if n.sent && a.Input == 0 {
 		a.Input, a.CacheRead, estimated = x.tokens+n.question, x.tokens, true

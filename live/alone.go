@@ -15,7 +15,7 @@ import (
 )
 
 // alone condenses messages without a known conversation, and stores nothing. It asks no language model.
-func (x *plan) alone(ctx context.Context, q *question) (*compressed, error) {
+func (q *question) alone(ctx context.Context, x *plan) (*compressed, error) {
 	a := &compressed{messages: x.messages, before: x.tokens, after: x.tokens}
 	d := epoch.Decision{Before: x.tokens}
 	switch {
@@ -38,7 +38,7 @@ func (x *plan) alone(ctx context.Context, q *question) (*compressed, error) {
 		j.Turn.Trigger, j.Target = core.TriggerManual, target
 	}
 	for again := true; ; again = false {
-		changed, err := x.once(ctx, q, j, d)
+		changed, err := q.once(ctx, x, j, d)
 		if err != nil || !changed {
 			return a, err
 		}
@@ -54,12 +54,12 @@ func (x *plan) alone(ctx context.Context, q *question) (*compressed, error) {
 
 // once replaces the view by a condensation of the messages, and reports whether that changed anything. Each message
 // stays one message if the result then fits, because some callers match messages by position.
-func (x *plan) once(ctx context.Context, q *question, j *job.Job, d epoch.Decision) (changed bool, err error) {
+func (q *question) once(ctx context.Context, x *plan, j *job.Job, d epoch.Decision) (changed bool, err error) {
 	p, err := x.runner.InTurn(ctx, j, d.Reason == epoch.Forced)
 	if errors.Is(err, job.ErrAsks) {
 		p, err = x.runner.NextTurn(ctx, j, func(ctx context.Context) (*job.Prepared, error) { return x.runner.RunBuiltin(ctx, j) })
 	}
-	if err == nil && !x.sameRoles(p.After) {
+	if err == nil && !sameRoles(p.After, x.r.Messages) {
 		limit := x.policy.Limit
 		if q.budget > 0 {
 			limit = q.budget
@@ -69,10 +69,10 @@ func (x *plan) once(ctx context.Context, q *question, j *job.Job, d epoch.Decisi
 		const tries = 4 // the gateway and the chain count differently
 		for range tries {
 			instead, failed := x.runner.NextTurn(ctx, j, func(ctx context.Context) (*job.Prepared, error) { return own.Run(ctx, x.runner.InPlace, job.Whole) })
-			if failed != nil || !x.sameRoles(instead.After) {
+			if failed != nil || !sameRoles(instead.After, x.r.Messages) {
 				break
 			}
-			trial, changed, failed := x.freeze(q, instead, d)
+			trial, changed, failed := q.freeze(x, instead, d)
 			if failed != nil || !changed {
 				break
 			}
@@ -92,20 +92,20 @@ func (x *plan) once(ctx context.Context, q *question, j *job.Job, d epoch.Decisi
 	if err != nil {
 		return false, err
 	}
-	trial, changed, err := x.freeze(q, p, d)
+	trial, changed, err := q.freeze(x, p, d)
 	if changed && err == nil {
 		x.view = trial
 	}
 	return changed, err
 }
 
-// sameRoles reports whether a view has the same roles in the same order as the client's messages.
-func (x *known) sameRoles(view []wire.Message) bool {
-	return slices.EqualFunc(view, x.r.Messages, func(a, b wire.Message) bool { return a.Role == b.Role })
+// sameRoles reports whether messages have the same roles in the same order as others.
+func sameRoles(messages, others []wire.Message) bool {
+	return slices.EqualFunc(messages, others, func(a, b wire.Message) bool { return a.Role == b.Role })
 }
 
 // freeze returns the plan with a condensation, and whether it is smaller than the request.
-func (x *plan) freeze(q *question, p *job.Prepared, d epoch.Decision) (trial view, changed bool, err error) {
+func (q *question) freeze(x *plan, p *job.Prepared, d epoch.Decision) (trial view, changed bool, err error) {
 	next, err := x.claim.State.Freeze(x.r, x.rolling, lineage.Condensed{Basis: p.Basis, After: p.After, Decision: d, Forced: d.Reason == epoch.Forced}, x.start)
 	if errors.Is(err, lineage.ErrNothing) || errors.Is(err, lineage.ErrRound) {
 		return view{}, false, nil

@@ -171,7 +171,7 @@ func (x *sending) reason(res *http.Response) (original io.Closer, why string) {
 // second returns the plan to send after the vendor has refused x.
 func (x *plan) second(ctx context.Context, why string) (*plan, error) {
 	if why == refused {
-		return &plan{known: x.known, view: x.viewOf(x.own()), handles: x.handles, ingested: x.ingested}, nil
+		return &plan{known: x.known, view: x.viewOf(own(x.known)), handles: x.handles, ingested: x.ingested}, nil
 	}
 	if err := x.take(ctx, x.claim.Session); err != nil {
 		return nil, err
@@ -212,7 +212,7 @@ func (x *plan) forget(ctx context.Context) error {
 	}
 	c := x.claim
 	defer c.Release()
-	c.State = x.own()
+	c.State = own(x.known)
 	c.State.Sent(x.r, x.rolling, x.start)
 	c.Tried(x.policy.RetryAfter(x.tokens))
 	return c.Save(ctx, x.store, true, x.s.Now())
@@ -220,7 +220,7 @@ func (x *plan) forget(ctx context.Context) error {
 
 // own returns the state of the conversation without the gateway's changes. On a model that binds its thinking to the
 // messages before it, all thinking is left out: some was written after messages that are no longer sent.
-func (x *known) own() *lineage.State {
+func own(x *known) *lineage.State {
 	s := *x.claim.State
 	s.Epoch, s.Ingest, s.Counts, s.Vendor = nil, nil, nil, 0
 	if x.caching.Bound {

@@ -49,7 +49,7 @@ func (g *Gateway) open(s *settings, t *target, h http.Header, body []byte) ([]by
 			view = append(view, r.Messages[i])
 			continue
 		}
-		messages, err := g.seals.Unseal(g.tenant(t.who, h, body), sealed, s.Now(), left)
+		messages, err := g.secrets.seals.Unseal(g.secrets.tenantOf(t.who, h, body), sealed, s.Now(), left)
 		if err != nil {
 			return nil, err
 		}
@@ -189,7 +189,7 @@ func (x *sending) compact(r *http.Request) (*http.Response, error) {
 	if err := x.checkView(items); err != nil {
 		return nil, err
 	}
-	sealed, err := x.seals.Seal(x.key.Tenant, items, x.start)
+	sealed, err := x.secrets.seals.Seal(x.key.Tenant, items, x.start)
 	if err != nil {
 		return nil, fmt.Errorf("sealing: %w", err)
 	}

@@ -314,7 +314,7 @@ func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, 
 	g.stats.Add(func(s *stats.Stats) { s.Requests++ })
 	var answer *compressed
 	err = g.safely("compress", func() (err error) {
-		answer, err = x.compress(r.Context(), q)
+		answer, err = q.answer(r.Context(), x)
 		return err
 	})
 	if x.claim != nil {
@@ -373,8 +373,8 @@ func (q *question) complete(messages []wire.Message) [][]byte {
 	return all
 }
 
-// compress returns the messages to send in place of the request's.
-func (x *known) compress(ctx context.Context, q *question) (*compressed, error) {
+// answer returns the messages to send in place of the request's.
+func (q *question) answer(ctx context.Context, x *known) (*compressed, error) {
 	own := messages.Raw(x.r.Messages)
 	switch {
 	case x.s.Observe:
@@ -382,10 +382,10 @@ func (x *known) compress(ctx context.Context, q *question) (*compressed, error) 
 	case len(own) > mostMessages:
 		return &compressed{messages: own, skipped: fmt.Sprintf("more than %d messages", mostMessages)}, nil
 	}
-	x.key = store.Key{Tenant: x.tenant(x.t.who, credentials(x.t, x.header), nil), API: string(x.r.API), Session: q.session}
+	x.key = store.Key{Tenant: x.secrets.tenantOf(x.t.who, credentials(x.t, x.header), nil), API: string(x.r.API), Session: q.session}
 	x.priced(x.r.Model)
 	var err error
-	if x.limits, err = x.limitsOf(x); err != nil { //nolint:contextcheck // a server is asked for its window next to the request
+	if x.limits, err = limitsOf(x); err != nil { //nolint:contextcheck // a server is asked for its window next to the request
 		return nil, err
 	}
 	if x.r.API == wire.Messages {
@@ -403,14 +403,14 @@ func (x *known) compress(ctx context.Context, q *question) (*compressed, error) 
 	}
 	if q.session == "" {
 		x.claim = &session.Claim{Entry: &session.Entry{}, Session: &session.Session{}, State: &lineage.State{}}
-		return x.planned(x.claim.State).alone(ctx, q)
+		return q.alone(ctx, x.planned(x.claim.State))
 	}
-	x.ask(q)
-	return x.resume(ctx, own)
+	q.apply(x)
+	return q.resume(ctx, x, own)
 }
 
-// ask applies the options of a call that names a session.
-func (x *known) ask(q *question) {
+// apply applies the options of a call that names a session.
+func (q *question) apply(x *known) {
 	if q.budget > 0 {
 		x.policy.Window, x.policy.Threshold = min(x.policy.Window, q.budget), min(x.policy.Threshold, q.budget)
 	}
@@ -423,13 +423,13 @@ func (x *known) ask(q *question) {
 		x.s = &s
 	}
 	x.session = q.session
-	x.reads = x.readerOf(x.s, x.t)
+	x.reads = x.secrets.readerOf(x.s, x.t)
 	x.handles = q.recalls && x.reads != "" && !x.s.Recall.NoMCP
 }
 
 // resume returns the messages that continue the session; own are the caller's. The state is stored now, because the
 // usage, which would store it later, may never be reported.
-func (x *known) resume(ctx context.Context, own [][]byte) (*compressed, error) {
+func (q *question) resume(ctx context.Context, x *known, own [][]byte) (*compressed, error) {
 	in := x.sessions.Of(x.key, x.start)
 	if err := x.sessions.Reach(ctx, in, x.r, x.rolling); err != nil {
 		return nil, err
@@ -453,11 +453,11 @@ func (x *known) resume(ctx context.Context, own [][]byte) (*compressed, error) {
 	if p.messages == nil { // any other answer would be refused
 		p.messages = own
 	}
-	a := &compressed{messages: p.messages, changed: p.altered, before: x.claim.State.Estimate(p.original), after: p.tokens, applied: p.applied()}
+	a := &compressed{messages: p.messages, changed: p.altered, before: x.claim.State.Estimate(p.original), after: p.tokens, applied: applied(p)}
 	if p.next == nil {
-		a.replayed = p.replayed(before)
+		a.replayed = replayed(p, before)
 	}
-	if a.handles, err = p.handlesIn(own); err != nil {
+	if a.handles, err = handlesIn(p, own); err != nil {
 		return nil, err
 	}
 	x.relays.add(&relay{x: &sending{plan: p}, returned: len(p.messages)})
@@ -467,7 +467,7 @@ func (x *known) resume(ctx context.Context, own [][]byte) (*compressed, error) {
 
 // replayed returns how many messages at the front are the same as in the last answer, whose request had the rolling
 // hashes before.
-func (x *plan) replayed(before []wire.Hash) int {
+func replayed(x *plan, before []wire.Hash) int {
 	n := 0
 	for n < min(len(before), len(x.rolling)) && before[n] == x.rolling[n] {
 		n++
@@ -479,7 +479,7 @@ func (x *plan) replayed(before []wire.Hash) int {
 }
 
 // applied names the changes.
-func (x *plan) applied() []string {
+func applied(x *plan) []string {
 	var all []string
 	switch {
 	case x.epoch != nil:
@@ -498,7 +498,7 @@ func (x *plan) applied() []string {
 const unknownMarkers = 1 << 10
 
 // handlesIn returns the handles that the view has and the client's own messages do not mention.
-func (x *plan) handlesIn(own [][]byte) ([]string, error) {
+func handlesIn(x *plan, own [][]byte) ([]string, error) {
 	if !x.handles || !x.altered {
 		return nil, nil
 	}

@@ -88,9 +88,11 @@ func (x *plan) beginEpoch(ctx context.Context, o *occasion) (again bool, err err
 		p = nil
 	}
 	taken := p != nil
-	if x.shadowed = nil; taken {
-		x.compareLater(x.job(o.decision, o.overflow))
-	} else {
+	x.shadowed = nil
+	switch {
+	case taken && x.s.compares():
+		x.shadowed = x.job(o.decision, o.overflow)
+	case !taken:
 		if p, err = x.condensation(ctx, o); p == nil || err != nil {
 			return false, err
 		}
@@ -137,8 +139,8 @@ func (x *plan) condensation(ctx context.Context, o *occasion) (*job.Prepared, er
 		}
 	}
 	j := x.job(o.decision, o.overflow)
-	if o.order == nil {
-		x.compareLater(j)
+	if o.order == nil && x.s.compares() {
+		x.shadowed = j
 	}
 	p, err := x.runner.InTurn(ctx, j, o.forced())
 	switch {
@@ -153,13 +155,6 @@ func (x *plan) condensation(ctx context.Context, o *occasion) (*job.Prepared, er
 		return nil, err
 	}
 	return p, nil
-}
-
-// compareLater has the profiles of [Options.Shadow], if any, condense the same job for comparison.
-func (x *plan) compareLater(j *job.Job) {
-	if x.s.Watch != nil && len(x.s.Shadow) > 0 {
-		x.shadowed = j
-	}
 }
 
 // ordered makes a condensation ordered by the user. It returns nil if that is postponed or impossible.

@@ -35,7 +35,7 @@ func (g *Gateway) recalled(key store.Key, id string, pieces []recall.Piece, byte
 		s.Recalled = stats.AddRecalled(s.Recalled, kinds)
 	})
 	if w := g.current.Load().Watch; w != nil {
-		if conversation, epoch := g.recordOf(key, id); conversation != "" {
+		if conversation, epoch := recordOf(g.life, g.store, key, id); conversation != "" {
 			g.watched(func() { w.Recall(conversation, epoch, bytes/count.BytesPerToken) })
 		}
 	}
@@ -47,11 +47,11 @@ func (g *Gateway) recalled(key store.Key, id string, pieces []recall.Piece, byte
 }
 
 // recordOf returns the conversation of a record, and the time when its epoch began. Both are zero if unknown.
-func (g *Gateway) recordOf(key store.Key, id string) (conversation string, epoch time.Time) {
+func recordOf(ctx context.Context, in store.Store, key store.Key, id string) (conversation string, epoch time.Time) {
 	if id == "" {
 		return "", time.Time{}
 	}
-	records, err := g.store.Load(g.life, key)
+	records, err := in.Load(ctx, key)
 	if err != nil {
 		return "", time.Time{} // the recall is then counted without a conversation
 	}

@@ -19,9 +19,7 @@ package live
 
 import (
 	"context"
-	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -38,7 +36,6 @@ import (
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/condensehq/condense"
-	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/live/access"
 	"github.com/condensehq/condense/internal/live/admin"
 	"github.com/condensehq/condense/internal/live/audit"
@@ -47,7 +44,6 @@ import (
 	"github.com/condensehq/condense/internal/live/library"
 	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/queue"
-	"github.com/condensehq/condense/internal/live/seal"
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
@@ -213,49 +209,68 @@ const (
 // A Gateway forwards the requests of agents and condenses their conversations. It is safe for
 // concurrent use.
 type Gateway struct {
-	host    *condense.Host
-	runner  *job.Runner
-	current atomic.Pointer[settings]
-	stats   stats.Counters
-	store   store.Store
-	passes  library.Passes
-	library *library.Library
-	pages   *admin.Pages
-	causes  stats.Causes
-	secret  []byte // key of the hash that stands for credentials
-	seals   seal.Sealer
-
-	ownRecall string
-	mcp       http.Handler
-	asking    chan struct{} // holds a value for each request to /mcp that is being answered
-
-	preparing *queue.Queue // admits condensations prepared for a later request, by the bytes of the request
-
-	waiting chan struct{} // holds a value for each condensation made only for comparison
-	shading sync.Mutex    // held by the comparison that runs
-
-	draining  atomic.Bool
-	unusable  atomic.Bool // the store cannot be used, and the log says so
-	tenants   tenant.Tenants
+	host      *condense.Host
+	store     store.Store
+	secrets   *secrets
+	current   atomic.Pointer[settings]
+	stats     stats.Counters
 	telemetry *telemetry.Recorder
+	tenants   tenant.Tenants
 	sessions  *session.Sessions
-	strays    sync.Map // refusals already logged, by reason and kind; there are few
+	runner    *job.Runner
+	preparing *queue.Queue // admits condensations prepared for a later request, by the bytes of the request
+	pages     *admin.Pages
+	originals
+	comparing
+	findings
+	service
+	work
+	pauses
+}
+
+// originals are what agents can get back.
+type originals struct {
+	library *library.Library
+	passes  library.Passes
+	mcp     http.Handler
+	asking  chan struct{} // holds a value for each request to /mcp that is being answered
+}
+
+// comparing limits the condensations made only for comparison.
+type comparing struct {
+	waiting chan struct{} // holds a value for each of them
+	shading sync.Mutex    // held by the one that runs
+}
+
+// findings are what requests have told, and need not be found out again.
+type findings struct {
 	parsed    *wire.Cache
+	profiles  profiles
 	windows   windows
 	bound     binding
 	ingesters ingesters
 	relays    relays
-	profiles  struct {
-		mu  sync.Mutex
-		of  *config.Config
-		all map[profileKey]*resolved
-	}
+}
 
-	pingEvery  time.Duration   // interval of pings while a client waits for the answer to a recall
-	patience   time.Duration   // how long a client may pause while it sends a body
-	life       context.Context //nolint:containedctx // of the work in the background; ends with Close
+// service is the state of the gateway for those who run it.
+type service struct {
+	draining atomic.Bool
+	unusable atomic.Bool // the store cannot be used, and the log says so
+	causes   stats.Causes
+	strays   sync.Map // refusals already logged, by reason and kind; there are few
+}
+
+// work is done next to requests.
+type work struct {
+	life       context.Context //nolint:containedctx // ends with Close
 	stop       context.CancelFunc
 	background sync.WaitGroup
+}
+
+// pauses are how long a client waits, or may pause.
+type pauses struct {
+	pingEvery time.Duration // interval of pings while a client waits for the answer to a recall
+	patience  time.Duration // how long a client may pause while it sends a body
 }
 
 // settings are Options after validation, with defaults filled in.
@@ -285,8 +300,11 @@ func New(host *condense.Host, opts *Options) (*Gateway, error) {
 }
 
 func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, error) {
-	g := &Gateway{host: host, store: opened, parsed: wire.NewCache(count.Tokens), asking: make(chan struct{}, mostAsking), waiting: make(chan struct{}, mostShadows), pingEvery: pingEvery, patience: bodyPatience}
-	g.preparing = queue.New(mostPrepared)
+	g := &Gateway{
+		host: host, store: opened, preparing: queue.New(mostPrepared), findings: findings{parsed: wire.NewCache(count.Tokens)},
+		originals: originals{asking: make(chan struct{}, mostAsking)}, comparing: comparing{waiting: make(chan struct{}, mostShadows)},
+		pauses: pauses{pingEvery, bodyPatience},
+	}
 	g.life, g.stop = context.WithCancel(context.Background())
 	var err error
 	if g.telemetry, err = telemetry.New(s.Meter, s.Tracer); err != nil {
@@ -294,19 +312,7 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 		return nil, errors.Join(fmt.Errorf("live: telemetry: %w", err), opened.Close())
 	}
 	g.stats.Faulted = func(kind string) { g.measure(&telemetry.Faults, 1, telemetry.KindKey.String(kind)) }
-	var own, seals []byte
-	for name, to := range map[string]*[]byte{"tenant": &g.secret, "recall": &own, "compaction": &seals} {
-		if err != nil {
-			break
-		}
-		if s.Key == nil {
-			*to, err = opened.Secret(g.life, name)
-			continue
-		}
-		mac := hmac.New(sha256.New, s.Key)
-		mac.Write([]byte(name))
-		*to = mac.Sum(nil)
-	}
+	g.secrets, err = newSecrets(g.life, s.Key, opened)
 	if err == nil {
 		events := job.Events{Attempted: g.attempted, Fault: g.fault, Crowded: func() { g.stats.Fault("queue") }}
 		g.runner, err = job.New(g.life, host, queue.New(mostLooked), events)
@@ -315,7 +321,6 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 		g.stop()
 		return nil, errors.Join(err, opened.Close())
 	}
-	g.seals = seals
 	g.sessions = session.New(opened, session.Surroundings{
 		Life: g.life, Background: &g.background, Now: func() time.Time { return g.current.Load().Now() },
 		Log: func() *slog.Logger { return g.current.Load().Logger }, Fault: g.fault, Damaged: func() { g.stats.Fault("store_damaged") },
@@ -327,7 +332,7 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 		Ready: g.storeReady, Draining: g.draining.Load,
 	}
 	g.library = library.New(opened, g.recalled, func(err error) { g.fault("store_damaged", err) })
-	g.ownRecall, g.mcp = hex.EncodeToString(own), g.newMCP()
+	g.mcp = g.newMCP()
 	g.current.Store(s)
 	g.stats.Since = s.Now()
 	g.background.Go(g.expire)

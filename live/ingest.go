@@ -62,7 +62,7 @@ var closing = map[wire.API]string{
 
 // shorten returns the shorter forms of the messages from an index on; nil for messages that have none.
 func (x *known) shorten(ctx context.Context, from int, o Ingest) ([][]byte, error) {
-	host, err := x.ingester(ctx, o)
+	host, err := x.ingesters.get(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -114,20 +114,20 @@ type ingesters struct {
 	all map[Ingest]*condense.Host
 }
 
-func (g *Gateway) ingester(ctx context.Context, o Ingest) (*condense.Host, error) {
-	g.ingesters.mu.Lock()
-	defer g.ingesters.mu.Unlock()
-	if h := g.ingesters.all[o]; h != nil {
+func (g *ingesters) get(ctx context.Context, o Ingest) (*condense.Host, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if h := g.all[o]; h != nil {
 		return h, nil
 	}
 	h, err := ingest.Open(context.WithoutCancel(ctx), ingest.Options{Lossless: !o.Off, MaxResult: o.MaxResult})
 	if err != nil {
 		return nil, err
 	}
-	if g.ingesters.all == nil {
-		g.ingesters.all = map[Ingest]*condense.Host{}
+	if g.all == nil {
+		g.all = map[Ingest]*condense.Host{}
 	}
-	g.ingesters.all[o] = h
+	g.all[o] = h
 	return h, nil
 }
 

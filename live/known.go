@@ -105,7 +105,7 @@ func (x *known) read(ctx context.Context) (*plan, error) {
 	if summary := side == agents.Summary || x.r.Compacts || x.compacts; summary || x.t.count {
 		return x.peek(in, summary)
 	}
-	x.reads = x.readerOf(x.s, x.t)
+	x.reads = x.secrets.readerOf(x.s, x.t)
 	x.handles = !x.s.Observe && !x.s.Recall.Off && (x.tool.session != nil || !x.s.Recall.NoMCP && x.reads != "" && library.CanCall(x.r.Tools))
 	if err := x.take(ctx, in); err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (x *known) side() agents.Side {
 // locate finds the session of the request, and its limits.
 func (x *known) locate(ctx context.Context) (*session.Session, error) {
 	x.key = store.Key{
-		Tenant: x.tenant(x.t.who, x.header, x.r.Body), API: x.t.api, Agent: x.agent.SubAgent(x.header), Session: x.agent.Session(x.header, x.r.Session),
+		Tenant: x.secrets.tenantOf(x.t.who, x.header, x.r.Body), API: x.t.api, Agent: x.agent.SubAgent(x.header), Session: x.agent.Session(x.header, x.r.Session),
 	}
 	if x.s.Observe {
 		x.key.API += session.Observed // separate, because the vendor has not seen these views
@@ -141,7 +141,7 @@ func (x *known) locate(ctx context.Context) (*session.Session, error) {
 		x.key.Session = opening(x.r.Messages, x.rolling)
 	}
 	var err error
-	if x.limits, err = x.limitsOf(x); err != nil { //nolint:contextcheck // a server is asked for its window next to the request
+	if x.limits, err = limitsOf(x); err != nil { //nolint:contextcheck // a server is asked for its window next to the request
 		return nil, err
 	}
 	in := x.sessions.Of(x.key, x.start)

@@ -26,8 +26,7 @@ type limits struct {
 	listed        int  // window in tokens, from the table or the section models; 0 if unknown
 	declared      bool // listed comes from the section models
 	output        int  // tokens of the window that are kept free for the answer
-	model         model.Info
-	caching       catalog.Caching
+	tariff
 }
 
 // Resolved holds the values of a profile and mode.
@@ -40,21 +39,27 @@ type resolved struct {
 // A profileKey identifies resolved values of the configuration.
 type profileKey struct{ profile, mode string }
 
+// profiles holds the resolved values of a configuration.
+type profiles struct {
+	mu  sync.Mutex
+	of  *config.Config
+	all map[profileKey]*resolved
+}
+
 // resolve returns the values of a profile and mode. Unknown names mean the default.
-func (g *Gateway) resolve(k profileKey) (*resolved, error) {
-	c := g.host.Config()
+func (p *profiles) resolve(c *config.Config, k profileKey) (*resolved, error) {
 	if !slices.Contains(c.Modes(), k.mode) {
 		k.mode = ""
 	}
 	if !slices.Contains(c.Profiles(), k.profile) {
 		k.profile = ""
 	}
-	g.profiles.mu.Lock()
-	defer g.profiles.mu.Unlock()
-	if g.profiles.of != c {
-		g.profiles.of, g.profiles.all = c, map[profileKey]*resolved{}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.of != c {
+		p.of, p.all = c, map[profileKey]*resolved{}
 	}
-	if r := g.profiles.all[k]; r != nil {
+	if r := p.all[k]; r != nil {
 		return r, nil
 	}
 	values, err := c.Resolve(k.profile, k.mode)
@@ -66,18 +71,18 @@ func (g *Gateway) resolve(k profileKey) (*resolved, error) {
 		r.First = values.Chain[0].Name
 	}
 	r.client = r.asksClient()
-	g.profiles.all[k] = r
+	p.all[k] = r
 	return r, nil
 }
 
 // limitsOf returns the limits of a request.
-func (g *Gateway) limitsOf(x *known) (limits, error) {
+func limitsOf(x *known) (limits, error) {
 	choice := x.s.choose(x.t, x.agent.Name, x.r)
-	r, err := g.resolve(choice)
+	r, err := x.profiles.resolve(x.host.Config(), choice)
 	if err != nil {
 		return limits{}, err
 	}
-	l := limits{profile: r.Profile, mode: r.Mode, resolved: r, listed: x.listed, declared: x.declared, model: x.model, caching: x.caching}
+	l := limits{profile: r.Profile, mode: r.Mode, resolved: r, listed: x.listed, declared: x.declared, tariff: x.tariff}
 	window := r.Window
 	// A window that the user has set counts, even if it is too small.
 	if !usersOwn(r) {
@@ -108,7 +113,7 @@ func (o *EpochOptions) over(p epoch.Policy) epoch.Policy {
 // priced sets the price and the caching rules of a model. They apply to every request, whether or not it is a turn of
 // a conversation.
 func (x *known) priced(name string) {
-	x.model, x.listed, x.declared = model.Info{Name: name}, 0, false
+	x.tariff, x.listed, x.declared = tariff{model: model.Info{Name: name}, ttl: x.r.TTL}, 0, false
 	if known := modelOf(x.host.Config(), name); known != nil {
 		_, x.declared = x.host.Config().Origin("models", known.Name, "window")
 		x.model.Price, x.model.Tiers, x.model.Free, x.listed = known.Price, known.Tiers, known.Free, known.Window

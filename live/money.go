@@ -1,7 +1,6 @@
 package live
 
 import (
-	"cmp"
 	"net/http"
 	"time"
 
@@ -179,43 +178,10 @@ func kindOf(s string) string {
 	return s
 }
 
-// prices are in US dollars per token.
-type prices struct{ input, read, write, output float64 }
-
-func (x *known) prices(input int) (p prices, known bool) {
-	const million = 1e6
-	price := x.model.PriceFor(input)
-	known = x.model.Free || price.Input > 0
-	p = prices{price.Input / million, price.CacheRead / million, price.CacheWrite / million, price.Output / million}
-	if p.read == 0 {
-		p.read = p.input
-	}
-	if p.write == 0 {
-		p.write = p.input
-	}
-	if x.r.TTL >= time.Hour && x.caching.WriteHour > 0 {
-		p.write = p.input * x.caching.WriteHour
-	}
-	return p, known
-}
-
-// rates returns prices relative to the price of input: cache prices from the vendor's rules, and the answer's if the
-// table has it.
-func (x *known) rates(input int) lineage.Rates {
-	write, read := x.caching.Prices(x.r.TTL)
-	r := lineage.Rates{Write: cmp.Or(write, 1), Read: cmp.Or(read, 1)}
-	if p, known := x.prices(input); known && p.input > 0 {
-		r.Answer = p.output / p.input
-	}
-	return r
-}
-
 // cost returns the price of a request and its answer by the price table, in US dollars; false if the price is unknown.
 func (x *known) cost(a wire.Answer) (float64, bool) {
 	x.named(a.Model)
-	p, known := x.prices(a.Input)
-	fresh := max(0, a.Input-a.CacheRead-a.CacheWrite)
-	return float64(fresh)*p.input + float64(a.CacheRead)*p.read + float64(a.CacheWrite)*p.write + float64(a.Output)*p.output, known
+	return x.tariff.cost(a)
 }
 
 // saved returns the cost of sending the client's own history, minus paid, in US dollars. It assumes ideal caching of
@@ -229,19 +195,12 @@ func (x *sending) saved(a wire.Answer, received, sent int, paid float64) float64
 	if received == sent {
 		return 0
 	}
-	life := max(x.claim.State.TTL, x.caching.Lifetime)
-	p, _ := x.prices(received)
-	cached := 0
-	if a.CacheRead+a.CacheWrite > 0 && !was.Last.IsZero() && (life == 0 || x.start.Sub(was.Last) <= life) {
-		cached = min(was.Tokens, received)
-	}
-	write := p.input
-	if a.CacheWrite > 0 {
-		write = p.write
-	}
-	would := float64(cached)*p.read + float64(received-cached)*write + float64(a.Output)*p.output
 	if x.s.Observe { // paid is for the original; the shorter view would be cached the same way
 		return paid * float64(received-sent) / float64(max(1, received))
 	}
-	return would - paid
+	life, cached := max(x.claim.State.TTL, x.caching.Lifetime), 0
+	if a.CacheRead+a.CacheWrite > 0 && !was.Last.IsZero() && (life == 0 || x.start.Sub(was.Last) <= life) {
+		cached = min(was.Tokens, received)
+	}
+	return x.instead(a, received, cached) - paid
 }

@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -53,30 +50,10 @@ const defaultMaxKept = 1 << 30
 // RecallSecret returns the secret that unlocks, at /mcp, the originals of the requests that carried it, in the header
 // X-Condense-Recall or in the path, /recall/SECRET/… All gateways with this store have the same one. Anyone who knows
 // it can read those conversations.
-func (g *Gateway) RecallSecret() string { return g.ownRecall }
+func (g *Gateway) RecallSecret() string { return g.secrets.recall }
 
 // shortestSecret is the length in bytes below which a recall secret could be guessed.
 const shortestSecret = 16
-
-// readerOf returns the identity that can recall the content of a request: a keyed hash of its recall secret. It is
-// empty if nobody can.
-func (g *Gateway) readerOf(s *settings, t *target) string {
-	secret := t.recall
-	if secret == "" && s.Recall.Own && !t.mcp {
-		secret = g.ownRecall
-	}
-	if s.Recall.Off || len(secret) < shortestSecret {
-		return ""
-	}
-	mac := hmac.New(sha256.New, g.secret)
-	if t.who.Tenant == "" {
-		mac.Write([]byte("recall\x00" + secret))
-	} else { // so that another tenant with the same secret reads nothing
-		mac.Write([]byte("recall of a tenant\x00" + t.who.Tenant + "\x00" + secret))
-	}
-	const size = 16
-	return hex.EncodeToString(mac.Sum(nil)[:size])
-}
 
 // asked says whose originals a request to /mcp may read. It is passed in the context.
 type asked struct{ reader, session string }
@@ -112,7 +89,7 @@ func (g *Gateway) newMCP() http.Handler {
 
 // serveMCP checks a request to /mcp, waits for one of mostAsking places, and answers it.
 func (g *Gateway) serveMCP(w http.ResponseWriter, r *http.Request, s *settings, t *target) {
-	a := asked{reader: g.readerOf(s, t), session: r.URL.Query().Get("session")}
+	a := asked{reader: g.secrets.readerOf(s, t), session: r.URL.Query().Get("session")}
 	if id := r.Header.Get(agents.SessionHeader); id != "" {
 		a.session = id
 	}

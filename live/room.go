@@ -31,7 +31,7 @@ func (g *Gateway) takeBody(r *http.Request, s *settings, t *target) (b *payload.
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), job.LongestWait)
 		defer cancel()
-		leave, err := g.runner.Bodies.Enter(ctx, cmp.Or(t.who.Tenant, g.tenant(t.who, credentials(t, r.Header), nil)), size)
+		leave, err := g.runner.Bodies.Enter(ctx, cmp.Or(t.who.Tenant, g.secrets.tenantOf(t.who, credentials(t, r.Header), nil)), size)
 		if err != nil {
 			return nothing // the client has gone, or has waited long enough
 		}

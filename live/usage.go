@@ -150,7 +150,7 @@ func (g *Gateway) serveUsage(w http.ResponseWriter, r *http.Request, s *settings
 		compressFault(w, http.StatusBadRequest, invalidRequest, err.Error())
 		return
 	}
-	one, fresh := g.relays.take(g.tenant(t.who, credentials(t, r.Header), nil), sessionKey(id))
+	one, fresh := g.relays.take(g.secrets.tenantOf(t.who, credentials(t, r.Header), nil), sessionKey(id))
 	if one == nil {
 		compressFault(w, http.StatusNotFound, "unknown_session", "this gateway remembers no call of /v1/compress with this session_id; of several with one database, only the one that answered the last call takes its usage")
 		return

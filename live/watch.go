@@ -99,6 +99,9 @@ func (x *plan) show() {
 	x.s.Watch.Turn(t)
 }
 
+// compares reports whether the profiles of [Options.Shadow] condense too, for comparison.
+func (s *settings) compares() bool { return s.Watch != nil && len(s.Shadow) > 0 }
+
 // mostShadows limits the waiting condensations for comparison; further ones are skipped.
 const mostShadows = 16
 
