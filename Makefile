@@ -17,13 +17,14 @@ build:
 # The time-out is per package. It is long because a busy machine can take many times as long
 # as an idle one, and no test asserts a duration.
 # The linter vets, and more of it.
-# Packages begin in this order, and live and the command take longest: last, they would keep one processor waiting.
+# Packages begin in this order, and the command and live take longest: last, they would keep one processor waiting. With the race
+# detector, tools/race.sh runs the tests of live.
 # Without a C compiler there is no race detector. Tests of programs that are missing are skipped, and named at the end.
 RACE := $(if $(shell command -v cc || command -v gcc || command -v clang),-race)
 LONG := ./live ./cmd/condense
 OTHERS = $$(go list ./... | grep -v -e '/condense/live$$' -e '/cmd/condense$$')
 test:
-	@status=0; go test -vet=off -shuffle=on -timeout 60m $(LONG) $(OTHERS) || status=$$?; \
+	@status=0; go test -vet=off -shuffle=on -timeout 60m $(if $(RACE),./cmd/condense,$(LONG)) $(OTHERS) || status=$$?; \
 	$(if $(RACE),sh tools/race.sh || status=$$?;) \
 	sh tools/skipped.sh; exit $$status
 

@@ -11,8 +11,8 @@
 //
 // [Find] lists sessions: files, folders and patterns, in every format that package transcript
 // reads. [Run] cuts each session where it would have overflowed ([Budget]), lets every [Strategy]
-// condense the messages before the cut, and measures the result against what the agent and the
-// user wrote after it. The [Report] has a row for every result, tables of means with intervals,
+// condense the messages before the cut, and measures the result against the messages of the
+// agent and the user after it. The [Report] has a row for every result, tables of means with intervals,
 // paired differences, verdicts and warnings. The same seed gives the same report, whatever the
 // number of jobs or shards ([Merge]). No model is called except by strategies that use one.
 //

@@ -18,7 +18,7 @@ type Generator interface {
 	// The error wraps [ErrTooLong] if p exceeds the model's window, [core.ErrUnavailable]
 	// if the model cannot be called at all (for example because the key is missing), and
 	// [ErrNoText] if the answer has no text. Errors contain no secrets. An answer returned
-	// with an error reports what was spent; a nil answer means nothing was.
+	// with an error reports the tokens spent; a nil answer means none were.
 	Generate(ctx context.Context, p *Prompt) (*Answer, error)
 	// Info returns the known properties of the model, without calling it.
 	Info() Info

@@ -77,8 +77,8 @@ func nested(settings []Setting, prefix string, depth int, f func(s Setting, dept
 // the defaults. It is a function so that two users never share a map.
 //
 // A `doc` tag documents a field and an `enum` tag lists its values, separated by "|". If *C has a
-// method Removed() map[string]string, its keys are settings of former versions, its values say
-// what happens now: an error names that instead of an unknown setting.
+// method Removed() map[string]string, its keys are settings of former versions, its values
+// explain the replacement: an error gives the explanation instead of reporting an unknown setting.
 type Settings[C any] func() C
 
 // Decode returns the defaults overridden by raw, a JSON object; empty means the defaults.

@@ -1,7 +1,7 @@
 # The part of `make test` that runs with the race detector, which makes tests five to fifty times as slow: the packages whose code
 # or tests start goroutines, or guard something with a lock. A table that is made once (sync.Once, sync.OnceValue) does not
-# count. Packages below test and bench start processes, which are built without it. Every test also runs without the detector;
-# `make test-race` runs all of them with it. With -l it prints the packages.
+# count. Packages below test and bench start processes, which are built without it. Every test also runs without the detector, but for
+# those of live, which run once; `make test-race` runs all of them with it. With -l it prints the packages.
 set -e
 packages=$(go list -f '{{.ImportPath}} {{.Dir}}' ./... | grep -v '/condense/\(test/\(house\|editor\|fleet\|peers\|pluginexamples\)\|bench\)' | while read -r package dir; do
 	if grep -qE '^[[:space:]]*go [A-Za-z_(]|\.Go\(|errgroup\.|sync\.(Mutex|RWMutex|WaitGroup|Map|Cond|Pool)|[^a-z]atomic\.|parallel\.[A-Z]' "$dir"/*.go; then
@@ -26,6 +26,14 @@ for test in $skipped; do
 	pattern="$pattern|$test"
 done
 
+# Generated clients run without the detector too: there they are forty instead of five.
+generated=$(awk '/^func Test/ { split($2, name, "("); test = name[1] } /rapid\.Check\(/ { print test }' live/*_test.go | sort -u)
+[ -n "$generated" ] || { echo "race.sh: live has no test with generated clients" >&2; exit 1; }
+once=$pattern
+for test in $generated; do
+	once="$once|$test"
+done
+
 # Code of others that holds nothing of ours is not watched: SQLite, translated from C, is ten times as slow with the detector, and a
 # regular expression does not change once it is compiled. Their callers are watched.
 flags='-gcflags=modernc.org/...=-race=false -gcflags=regexp=-race=false -gcflags=regexp/syntax=-race=false'
@@ -35,7 +43,7 @@ race="go test -race $flags -vet=off -shuffle=on -timeout 60m"
 
 # Nearly all of these two is concurrent: with the tests that -short skips. Five generated clients show a race as well as forty. The
 # gateway's tests wait for much and keep one processor busy: the other packages have the second.
-$race -skip "^(${pattern#|})\$" ./live -rapid.checks=5 &
+{ $race -skip "^(${pattern#|})\$" ./live -rapid.checks=5 && go test -vet=off -shuffle=on -timeout 60m -run "^(${once#|})\$" ./live; } &
 live=$!
 status=0
 $race ./internal/plugins/supervise || status=$?

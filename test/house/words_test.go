@@ -21,32 +21,13 @@ type ceiling struct {
 	most   float64
 }
 
-// The numbers of November 2026 with a little room, because deleting good comments raises a ratio. They are lowered whenever the
-// measured ones are lower (go test -v -run TestWords prints them), and never raised.
-// The goals are 15 for comments and 20 for documents.
+// The goals. Each line stands for the folder without the lines below it.
 var (
 	inComments = []ceiling{
-		{"", 78}, // the root package, and folders without a line of their own
-		{"bench/", 50},
-		{"cmd/", 15},
-		{"compare/", 60},
-		{"config/", 54},
-		{"core/", 63},
-		{"internal/", 15},
-		{"internal/dialog/", 140},
-		{"internal/lab/", 15},
-		{"internal/live/", 47},
-		{"internal/testkit/", 15},
-		{"internal/value/", 15},
-		{"live/", 15},
-		{"model/", 140},
-		{"plugin-sdk/", 105},
-		{"providers/", 170},
-		{"registry/", 90},
-		{"tokens/", 55},
-		{"transcript/", 112},
+		{"", 15}, {"cmd/", 15}, {"config/", 15}, {"core/", 15}, {"internal/", 15}, {"internal/dialog/", 15}, {"internal/lab/", 15},
+		{"internal/live/", 15}, {"internal/value/", 15}, {"live/", 15}, {"providers/", 15}, {"transcript/", 15},
 	}
-	inDocuments = []ceiling{{"", 20}, {"docs/", 16}, {"docs/decisions/", 5}, {"plugins/", 150}}
+	inDocuments = []ceiling{{"", 20}, {"docs/", 16}, {"docs/decisions/", 5}}
 )
 
 var (

@@ -2,6 +2,7 @@ package score
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 
@@ -115,16 +116,47 @@ func historyOf(messages []core.Message) []byte {
 
 // compressed returns the size in bytes of text, compressed by zstd with history before it.
 func compressed(text, history []byte) int {
-	options := []zstd.EOption{zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false)}
-	if len(history) > 8 { // the shortest that the library takes
-		options = append(options, zstd.WithEncoderDictRaw(1, history), zstd.WithWindowSize(mostHistory))
+	if len(history) <= 8 { // shorter than the library takes
+		w, err := zstd.NewWriter(nil, compression...)
+		if err != nil {
+			return len(text)
+		}
+		defer func() { _ = w.Close() }()
+		return len(w.EncodeAll(text, nil))
 	}
-	w, err := zstd.NewWriter(nil, options...)
+	var size byteCount
+	w, _ := compressors.Get().(*zstd.Encoder)
+	var err error
+	if w == nil {
+		w, err = zstd.NewWriter(&size, append(slices.Clone(compression), zstd.WithEncoderDictRaw(1, history), zstd.WithWindowSize(mostHistory))...)
+	} else {
+		err = w.ResetWithOptions(&size, zstd.WithEncoderDictRaw(1, history))
+	}
+	if err == nil {
+		_, err = w.Write(text)
+	}
+	if err == nil {
+		err = w.Close()
+	}
 	if err != nil {
 		return len(text)
 	}
-	defer func() { _ = w.Close() }()
-	return len(w.EncodeAll(text, nil))
+	compressors.Put(w)
+	return int(size)
+}
+
+var (
+	compression = []zstd.EOption{zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false)}
+	// compressors are encoders with a history. Each has 80 MB of tables, which take longer to allocate than a short text to compress.
+	compressors sync.Pool
+)
+
+// A byteCount counts the bytes that are written to it.
+type byteCount int
+
+func (n *byteCount) Write(p []byte) (int, error) {
+	*n += byteCount(len(p))
+	return len(p), nil
 }
 
 // gain returns the conditional compression gain: the bytes that the view saves in compressing the next messages of
