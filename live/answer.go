@@ -73,7 +73,7 @@ func (x *sending) retry(r *http.Request, res *http.Response) (*http.Response, er
 	x.body = x.r.With(x.messages)
 	payload.Replace(again, x.body)
 	x.announceBlock(again)
-	x.s.Logger.WarnContext(r.Context(), "the vendor refused a request, which is repaired and sent again", "why", why, "model", x.r.Model, "agent", x.agent.Name)
+	x.s.Reports.Logger.WarnContext(r.Context(), "the vendor refused a request, which is repaired and sent again", "why", why, "model", x.r.Model, "agent", x.agent.Name)
 	x.stats.Fault("retry_" + why)
 	next, err := x.t.upstream.RoundTrip(again)
 	if err != nil {

@@ -31,7 +31,7 @@ func (g *Gateway) served(s *settings, t *target, r *http.Request, o *audit.Outco
 
 // audit records an action and who did it. Nothing sent by a client may be in it, except as one of a few known words.
 func (s *settings) audit(what string, who tenant.Caller, more ...any) {
-	s.Audit.Info(what, //nolint:sloglint // one of a few words
+	s.Reports.Audit.Info(what, //nolint:sloglint // one of a few words
 		append([]any{"tenant", who.Tenant, "token", who.Token}, more...)...)
 }
 
@@ -40,7 +40,7 @@ func (g *Gateway) limited(who tenant.Caller, limit string) {
 	s := g.current.Load()
 	g.measure(&telemetry.Refusals, 1, telemetry.TenantKey.String(who.Tenant), telemetry.LimitKey.String("limit "+limit))
 	s.audit("limit", who, "limit", limit)
-	s.Logger.Info("a tenant has reached a limit", "tenant", who.Tenant, "limit", limit)
+	s.Reports.Logger.Info("a tenant has reached a limit", "tenant", who.Tenant, "limit", limit)
 }
 
 // kind returns the kind of request, as a word that does not come from the request.

@@ -42,7 +42,7 @@ func (g *Gateway) open(s *settings, t *target, h http.Header, body []byte) ([]by
 		return body, nil //nolint:nilerr // the vendor reports the error in the request better
 	}
 	var view []wire.Message
-	left := s.MaxBody
+	left := s.Bounds.MaxBody
 	for i := range r.Messages {
 		sealed, ok := seal.In(r.Messages[i].Raw)
 		if !ok {
@@ -129,7 +129,7 @@ func (x *sending) compacted(res *http.Response) bool {
 		return true
 	}
 	var seen bytes.Buffer
-	lines := bufio.NewReader(io.TeeReader(io.LimitReader(res.Body, x.s.MaxBody), &seen))
+	lines := bufio.NewReader(io.TeeReader(io.LimitReader(res.Body, x.s.Bounds.MaxBody), &seen))
 	found := false
 	for err := error(nil); err == nil && !found; {
 		var line []byte
@@ -199,7 +199,7 @@ func (x *sending) compact(r *http.Request) (*http.Response, error) {
 	}
 	x.stats.Add(func(s *stats.Stats) { s.Compactions++ })
 	x.measure(&telemetry.Compactions, 1, telemetry.TenantKey.String(x.t.who.Tenant))
-	x.s.Logger.InfoContext(r.Context(), "compaction in place of the vendor", "agent", x.agent.Name, "model", x.r.Model, "upstream", x.t.upstream.Name, "before", x.tokens, "after", x.seen.State.Scale(after), "provider", by.Provider, "outcome", by.Outcome, "fallback", by.Cause != "")
+	x.s.Reports.Logger.InfoContext(r.Context(), "compaction in place of the vendor", "agent", x.agent.Name, "model", x.r.Model, "upstream", x.t.upstream.Name, "before", x.tokens, "after", x.seen.State.Scale(after), "provider", by.Provider, "outcome", by.Outcome, "fallback", by.Cause != "")
 	kind, body, err := compactionAnswer(x.t.compact, x.r, sealed, x.start)
 	return respond(r, http.StatusOK, kind, body), err
 }
@@ -256,7 +256,7 @@ func respond(r *http.Request, status int, kind string, body []byte) *http.Respon
 // compactions checks who compacts, and sets it in the upstreams.
 func (s *settings) compactions() error {
 	var errs []error
-	for name, c := range s.Compaction {
+	for name, c := range s.Upstreams.Compaction {
 		if s.upstreams[name] == nil {
 			errs = append(errs, fmt.Errorf("live: Compaction: there is no upstream %q", name))
 		}
@@ -267,8 +267,8 @@ func (s *settings) compactions() error {
 		}
 	}
 	for name, u := range s.upstreams {
-		if u.Compaction = s.Compaction[name]; name == upstream.ChatGPT && u.Compaction == "" {
-			u.Compaction = s.Compaction["openai"]
+		if u.Compaction = s.Upstreams.Compaction[name]; name == upstream.ChatGPT && u.Compaction == "" {
+			u.Compaction = s.Upstreams.Compaction["openai"]
 		}
 		for _, address := range upstream.Vendors {
 			u.IsVendors = u.IsVendors || strings.HasPrefix(address+"/", u.Base.Scheme+"://"+u.Base.Host+"/")

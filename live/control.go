@@ -86,7 +86,7 @@ func (x *plan) reportOrder(ctx context.Context) {
 	}
 	c.SetControl(known)
 	if !o.Done.IsZero() {
-		x.s.Logger.InfoContext(ctx, "order", "do", o.Do, "changed", o.Changed, "before", o.Before, "after", o.After, "result", o.Result)
+		x.s.Reports.Logger.InfoContext(ctx, "order", "do", o.Do, "changed", o.Changed, "before", o.Before, "after", o.After, "result", o.Result)
 	}
 }
 

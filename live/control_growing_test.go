@@ -83,7 +83,7 @@ func (w *ordered) play(t *rapid.T, path string) {
 	start := func() {
 		for i := range gateways {
 			var err error
-			if gateways[i], err = live.New(w.host, &live.Options{Upstreams: map[string]string{"anthropic": w.url}, Store: path, Logger: slog.New(slog.DiscardHandler)}); err != nil {
+			if gateways[i], err = live.New(w.host, &live.Options{Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": w.url}}, Store: live.Store{Path: path}, Reports: live.Reports{Logger: slog.New(slog.DiscardHandler)}}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -215,7 +215,7 @@ func TestProtectedIsKeptVerbatim(t *testing.T) {
 func TestLiveAtTheAdminAddress(t *testing.T) {
 	t.Parallel()
 	for _, token := range []string{"", "s3cret-s3cret-s3cret"} {
-		p := newPlay(t, upstream.Options{}, upstream.Client{API: upstream.Messages, Model: "claude-sonnet-4-5", Session: "s", Header: http.Header{"X-Condense-Token": {token}}}, func(o *live.Options) { o.Token = token })
+		p := newPlay(t, upstream.Options{}, upstream.Client{API: upstream.Messages, Model: "claude-sonnet-4-5", Session: "s", Header: http.Header{"X-Condense-Token": {token}}}, func(o *live.Options) { o.Access.Token = token })
 		steps(t, p, 6)
 		admin := adminOf(t, p.Gateway)
 		id := only(t, p.Desk()).ID

@@ -114,7 +114,7 @@ const longestNote = time.Minute
 func (g *Gateway) safely(what string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			g.current.Load().Logger.Error("panic", "in", what, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			g.current.Load().Reports.Logger.Error("panic", "in", what, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			err = fmt.Errorf("panic in %s: %v", what, p)
 		}
 	}()
@@ -131,7 +131,7 @@ func (g *Gateway) fault(kind string, err error) {
 		g.sessions.Lost(err)
 		return
 	}
-	g.current.Load().Logger.Warn("a request was forwarded without what failed", "failed", kind, "err", plain.Clip(err.Error()))
+	g.current.Load().Reports.Logger.Warn("a request was forwarded without what failed", "failed", kind, "err", plain.Clip(err.Error()))
 }
 
 // mostMessages is the most messages that a request may have to be condensed. Even a window of a million tokens is full
@@ -150,7 +150,7 @@ func (x *sending) done(ctx context.Context) {
 	if err := x.safely("answer", func() error { return x.learn(ctx) }); err != nil {
 		x.fault("answer", err)
 	}
-	if x.s.Record == nil || x.claim == nil {
+	if x.s.Reports.Record == nil || x.claim == nil {
 		return
 	}
 	e := &Exchange{
@@ -160,7 +160,7 @@ func (x *sending) done(ctx context.Context) {
 	if e.Sent == nil {
 		e.Sent = x.received
 	}
-	if err := x.safely("record", func() error { x.s.Record(ctx, e); return nil }); err != nil {
+	if err := x.safely("record", func() error { x.s.Reports.Record(ctx, e); return nil }); err != nil {
 		x.fault("record", err)
 	}
 }
@@ -168,7 +168,7 @@ func (x *sending) done(ctx context.Context) {
 // letGo frees the memory of a request that cannot be sent again: an answer can take minutes, and many agents wait for
 // one at the same time.
 func (x *plan) letGo() {
-	if x.s.Record != nil || x.tool.session != nil { // the vendor may be asked again
+	if x.s.Reports.Record != nil || x.tool.session != nil { // the vendor may be asked again
 		return
 	}
 	x.received = nil

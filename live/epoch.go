@@ -238,7 +238,7 @@ func (x *plan) facts(overflow bool) epoch.Facts {
 func (x *plan) due(ctx context.Context, overflow bool) epoch.Decision {
 	f := x.facts(overflow)
 	d := epoch.Decide(f, x.policy)
-	x.s.Logger.DebugContext(ctx, "decision", "facts", f, "policy", x.policy, "decision", d)
+	x.s.Reports.Logger.DebugContext(ctx, "decision", "facts", f, "policy", x.policy, "decision", d)
 	return d
 }
 
@@ -256,5 +256,5 @@ func (x *plan) announce() {
 	if e.Fallback {
 		by = append(by, "cause", e.Cause)
 	}
-	x.s.Logger.Info("epoch", append([]any{"agent", e.Agent, "model", e.Model, "reason", e.Reason, "before", e.Before, "after", e.After, "ms", e.Millis, "observed", e.Observed}, by...)...)
+	x.s.Reports.Logger.Info("epoch", append([]any{"agent", e.Agent, "model", e.Model, "reason", e.Reason, "before", e.Before, "after", e.After, "ms", e.Millis, "observed", e.Observed}, by...)...)
 }

@@ -34,7 +34,7 @@ func (g *Gateway) recalled(key store.Key, id string, pieces []recall.Piece, byte
 		s.Tokens.Recalled += bytes / count.BytesPerToken
 		s.Recalled = stats.AddRecalled(s.Recalled, kinds)
 	})
-	if w := g.current.Load().Watch; w != nil {
+	if w := g.current.Load().Reports.Watch; w != nil {
 		if conversation, epoch := recordOf(g.life, g.store, key, id); conversation != "" {
 			g.watched(func() { w.Recall(conversation, epoch, bytes/count.BytesPerToken) })
 		}
@@ -43,7 +43,7 @@ func (g *Gateway) recalled(key store.Key, id string, pieces []recall.Piece, byte
 	g.measure(&telemetry.Recalls, 1, of)
 	g.measure(&telemetry.Tokens, float64(bytes/count.BytesPerToken), of, telemetry.TypeKey.String("recalled"))
 	g.current.Load().audit("recall", tenant.Caller{Tenant: tenantOf(key.Tenant)}, "pieces", len(pieces), "bytes", bytes)
-	g.current.Load().Logger.Info("recalled", "pieces", len(pieces), "bytes", bytes)
+	g.current.Load().Reports.Logger.Info("recalled", "pieces", len(pieces), "bytes", bytes)
 }
 
 // recordOf returns the conversation of a record, and the time when its epoch began. Both are zero if unknown.

@@ -52,7 +52,7 @@ func (s *settings) forward(w http.ResponseWriter, r *http.Request, t *target, vi
 		Transport:     via,
 		FlushInterval: -1, // flush at once
 		BufferPool:    buffers,
-		ErrorLog:      slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug),
+		ErrorLog:      slog.NewLogLogger(s.Reports.Logger.Handler(), slog.LevelDebug),
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			if r.Context().Err() != nil { // the client has gone
 				panic(http.ErrAbortHandler)

@@ -80,7 +80,7 @@ func (x *known) shorten(ctx context.Context, from int, o Ingest) ([][]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, x.s.Deadline)
+	ctx, cancel := context.WithTimeout(ctx, x.s.Bounds.Deadline)
 	defer cancel()
 	turn := ingest.Turn()
 	turn.NoRecall = !x.handles

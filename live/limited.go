@@ -15,10 +15,10 @@ import (
 
 // limitsFor returns the limits of a tenant.
 func (s *settings) limitsFor(tenant string) tenant.Limits {
-	if l, ok := s.Tenants[tenant]; ok {
+	if l, ok := s.Access.Tenants[tenant]; ok {
 		return l
 	}
-	return s.Limits
+	return s.Access.Limits
 }
 
 // answerDenied refuses a request. Clients of both vendors obey Retry-After if it is short and retry at once if it is long;
@@ -77,12 +77,12 @@ func (s *settings) warnOfTokens() {
 		named[t.Tenant] = true
 	}
 	if len(named) == 0 {
-		s.Logger.Warn("there is no token: every request is refused until 'condense token new' makes one", "file", s.Tokens)
+		s.Reports.Logger.Warn("there is no token: every request is refused until 'condense token new' makes one", "file", s.Access.Tokens)
 		return
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Tenants)) {
+	for _, name := range slices.Sorted(maps.Keys(s.Access.Tenants)) {
 		if !named[name] {
-			s.Logger.Warn("a tenant has limits, but no token: is its name right?", "tenant", name, "file", s.Tokens)
+			s.Reports.Logger.Warn("a tenant has limits, but no token: is its name right?", "tenant", name, "file", s.Access.Tokens)
 		}
 	}
 }

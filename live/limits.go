@@ -99,7 +99,7 @@ func limitsOf(x *known) (limits, error) {
 	// Use the budget's reserve: a default unknown to the host would not scale with the host's count.
 	l.output = rule.Budget(policy.Size{}, core.TriggerAutomatic).Reserve
 	l.policy = x.s.Epoch.over(epoch.Of(rule))
-	l.policy.Turns = x.s.ExpectedTurns
+	l.policy.Turns = x.s.Epoch.ExpectedTurns
 	return l, nil
 }
 
@@ -169,13 +169,13 @@ func (s *settings) choose(t *target, agent string, r *wire.Request) profileKey {
 	if t.profile != "" || t.mode != "" {
 		return profileKey{t.profile, t.mode}
 	}
-	for i := range s.Rules {
-		rule := &s.Rules[i]
+	for i := range s.Choice.Rules {
+		rule := &s.Choice.Rules[i]
 		if rule.matches(agent, r.Model, func(phrase string) bool { return inSystem(r, phrase) }) {
 			return profileKey{rule.Profile, rule.Mode}
 		}
 	}
-	return profileKey{s.Profile, s.Mode}
+	return profileKey{s.Choice.Profile, s.Choice.Mode}
 }
 
 // inSystem reports whether a phrase is in the system prompt or in a system message.

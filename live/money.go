@@ -55,9 +55,9 @@ type bill struct {
 func (x *sending) bill(a wire.Answer, b bill) {
 	x.paid(b.paid)
 	x.used(a, b)
-	if x.s.Watch != nil && x.claim != nil && !b.again {
+	if x.s.Reports.Watch != nil && x.claim != nil && !b.again {
 		x.watched(func() {
-			x.s.Watch.Answer(x.claim.Conversation, &Used{
+			x.s.Reports.Watch.Answer(x.claim.Conversation, &Used{
 				Time: x.start, Epoch: began(x.claim.State), Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite, Output: a.Output, Cost: b.paid, Saved: b.saved, Priced: b.known,
 			})
 		})

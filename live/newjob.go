@@ -16,8 +16,8 @@ func (x *plan) job(d epoch.Decision, overflow bool) *job.Job {
 	j := &job.Job{
 		API: x.r.API, Volatile: x.volatile, Reminders: x.agent.Reminders, Body: x.r.With(x.messages), Tokens: x.tokens, Target: d.Target,
 		Turn:  condense.Turn{Profile: x.profile, Mode: x.mode, Window: x.policy.Window, MaxOutput: x.output, NoRecall: !x.handles, API: x.holds()},
-		Basis: x.claim.State.Basis(x.rolling), Pins: x.protected(), Journal: x.s.Watch != nil, Tries: x.tries(),
-		Owner: job.Owner{Payer: x.payer(), Mode: cmp.Or(x.mode, x.profile), Deadline: x.s.Deadline, Chain: &x.resolved.Learned, MayAsk: x.mayAsk},
+		Basis: x.claim.State.Basis(x.rolling), Pins: x.protected(), Journal: x.s.Reports.Watch != nil, Tries: x.tries(),
+		Owner: job.Owner{Payer: x.payer(), Mode: cmp.Or(x.mode, x.profile), Deadline: x.s.Bounds.Deadline, Chain: &x.resolved.Learned, MayAsk: x.mayAsk},
 	}
 	if e := x.claim.State.Epoch; e != nil {
 		j.Block = len(x.messages) - (len(x.r.Messages) - min(e.Cut, len(x.r.Messages)))

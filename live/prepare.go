@@ -85,7 +85,7 @@ func (x *known) awaitPrepared(ctx context.Context) {
 		abandon()
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, x.s.Deadline)
+	ctx, cancel := context.WithTimeout(ctx, x.s.Bounds.Deadline)
 	defer cancel()
 	select {
 	case <-ended:

@@ -24,29 +24,6 @@ import (
 	"github.com/condensehq/condense/internal/recall"
 )
 
-// Recall configures how agents get condensed content back.
-type Recall struct {
-	// Off writes no handles, keeps no originals and disables /mcp.
-	Off bool
-	// NoMCP does the same, except for conversations that have the tool added by Tool.
-	NoMCP bool
-	// Own gives requests without a recall secret the secret of [Gateway.RecallSecret]; it is meant for a gateway with
-	// one user. Without Own, nobody can recall content of requests that carry no secret.
-	Own bool
-	// Tool adds a tool to conversations, from their first request on, with which the model reads condensed content. The
-	// gateway answers its calls, and the client does not see them. It is for agents that cannot recall in another way.
-	// Requests never get it if they have no tools, use the login of a plan, have such a tool already, or ask the vendor
-	// to store the answer.
-	Tool bool
-	// MaxSize is the most bytes, compressed, that the kept originals may take. Once it is reached, no more are kept,
-	// and condensed views get no handles. Default 1 GiB.
-	MaxSize int64
-	// MaxResult replaces Ingest.MaxResult, if that is 0, for clients that can recall. In tokens; 0 means no limit.
-	MaxResult int
-}
-
-const defaultMaxKept = 1 << 30
-
 // RecallSecret returns the secret that unlocks, at /mcp, the originals of the requests that carried it, in the header
 // X-Condense-Recall or in the path, /recall/SECRET/… All gateways with this store have the same one. Anyone who knows
 // it can read those conversations.

@@ -54,7 +54,7 @@ func (g *Gateway) turnAway(w *audit.Outcome, r *http.Request, s *settings, t *ta
 	n := t.stray
 	w.Refused = n.why
 	if _, said := g.strays.LoadOrStore([2]string{n.why, n.what}, nil); !said {
-		s.Logger.WarnContext(r.Context(), "a request was not forwarded: it belongs to no upstream, and the agent was given the reason",
+		s.Reports.Logger.WarnContext(r.Context(), "a request was not forwarded: it belongs to no upstream, and the agent was given the reason",
 			"why", n.why, "what", n.what)
 	}
 	n.answer(w, t)

@@ -43,7 +43,7 @@ func (g *Gateway) Desk() *control.Desk {
 // clients on this machine are answered.
 func (g *Gateway) Admin() http.Handler {
 	s := g.current.Load()
-	return g.pages.Handler(s.Metrics, s.Pages)
+	return g.pages.Handler(s.Reports.Metrics, s.Reports.Pages)
 }
 
 // Drain makes /readyz say that no new requests should be sent here. Requests are still served, to give a balancer the
@@ -59,7 +59,7 @@ func (g *Gateway) storeReady(ctx context.Context) error {
 	case errors.Is(err, store.ErrAway), ctx.Err() != nil:
 	case !g.unusable.Swap(true):
 		g.stats.Fault("store")
-		g.current.Load().Logger.WarnContext(ctx, "the store cannot be used: requests go on", "err", err)
+		g.current.Load().Reports.Logger.WarnContext(ctx, "the store cannot be used: requests go on", "err", err)
 	}
 	return err
 }

@@ -161,7 +161,7 @@ func (x *sending) spliceable(res *http.Response) bool {
 // while the client reads it. Any other answer is read entirely first, or passed through if it is larger than MaxBody.
 func (x *sending) answerCalls(r *http.Request, res *http.Response) (*http.Response, error) {
 	ctx, stop := context.WithCancel(r.Context())
-	s := &spliced{x: x, r: r.WithContext(ctx), stop: stop, body: res.Body, splice: wire.NewSplice(x.r.API, recallTool.Name, x.s.MaxBody), buf: make([]byte, 32<<10)}
+	s := &spliced{x: x, r: r.WithContext(ctx), stop: stop, body: res.Body, splice: wire.NewSplice(x.r.API, recallTool.Name, x.s.Bounds.MaxBody), buf: make([]byte, 32<<10)}
 	if strings.Contains(res.Header.Get("Content-Type"), "event-stream") {
 		res.Body = s
 		return res, nil
@@ -173,8 +173,8 @@ func (x *sending) answerCalls(r *http.Request, res *http.Response) (*http.Respon
 		}
 	}()
 	for {
-		body, err := payload.ReadUpTo(s.body, x.s.MaxBody, res.ContentLength)
-		if passes = err == nil && int64(len(body)) > x.s.MaxBody; passes {
+		body, err := payload.ReadUpTo(s.body, x.s.Bounds.MaxBody, res.ContentLength)
+		if passes = err == nil && int64(len(body)) > x.s.Bounds.MaxBody; passes {
 			res.Body = payload.ReadCloser{Reader: io.MultiReader(bytes.NewReader(body), s.body), Closer: s}
 			return res, nil
 		}

@@ -69,7 +69,7 @@ func (x *known) windowOf(assumed int) int {
 	}
 	if !u.Nearby() {
 		if x.listed == 0 {
-			w.unknown(x.s.Logger, assumed)
+			w.unknown(x.s.Reports.Logger, assumed)
 		}
 		return cmp.Or(x.listed, assumed)
 	}
@@ -80,7 +80,7 @@ func (x *known) windowOf(assumed int) int {
 	if now := x.s.Now(); !w.under && (w.last.IsZero() || now.Sub(w.last) >= wait) {
 		w.under, w.last = true, now
 		w.times++
-		known, model, log := x.listed, x.r.Model, x.s.Logger
+		known, model, log := x.listed, x.r.Model, x.s.Reports.Logger
 		x.background.Go(func() { x.askWindow(u, w, model, known, assumed, log) })
 	}
 	// A usual window counts from the second answer on: a server that has loaded the model may know better.
@@ -186,7 +186,7 @@ func (x *sending) truncated(a wire.Answer) bool {
 	w.Taken, w.Counted, w.Tokens = a.Input, ours, cmp.Or(w.Tokens, x.policy.Window)
 	x.measure(&telemetry.Truncated, 1, telemetry.TenantKey.String(x.t.who.Tenant), telemetry.ModelKey.String(x.modelName()))
 	if first {
-		x.s.Logger.Warn("the server has cut a prompt: it counts far fewer tokens than were sent, and the model does not see the rest",
+		x.s.Reports.Logger.Warn("the server has cut a prompt: it counts far fewer tokens than were sent, and the model does not see the rest",
 			"model", w.Model, "upstream", w.Upstream, "taken", a.Input, "counted", ours, "window", x.policy.Window, "remedy", w.Remedy())
 	}
 	return true
