@@ -19,11 +19,10 @@ import (
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/telemetry"
 	"github.com/condensehq/condense/internal/live/upstream"
+	"github.com/condensehq/condense/internal/live/watching"
 	"github.com/condensehq/condense/internal/mcpserver"
 	"github.com/condensehq/condense/internal/plain"
 )
-
-import ()
 
 // A sending is a plan under way to the vendor, and the answer to it.
 type sending struct {
@@ -153,7 +152,7 @@ func (x *sending) done(ctx context.Context) {
 	if x.s.Reports.Record == nil || x.claim == nil {
 		return
 	}
-	e := &Exchange{
+	e := &watching.Exchange{
 		Time: x.start, API: x.t.api, Tenant: x.key.Tenant, Agent: x.agent.Name, Session: x.session, Lineage: x.claim.Conversation,
 		Model: x.r.Model, Received: x.received, Sent: x.body, Epoch: x.epoch,
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/upstream"
+	"github.com/condensehq/condense/internal/live/watching"
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
@@ -57,7 +58,7 @@ func (x *sending) bill(a wire.Answer, b bill) {
 	x.used(a, b)
 	if x.s.Reports.Watch != nil && x.claim != nil && !b.again {
 		x.watched(func() {
-			x.s.Reports.Watch.Answer(x.claim.Conversation, &Used{
+			x.s.Reports.Watch.Answer(x.claim.Conversation, &watching.Used{
 				Time: x.start, Epoch: began(x.claim.State), Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite, Output: a.Output, Cost: b.paid, Saved: b.saved, Priced: b.known,
 			})
 		})

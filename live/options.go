@@ -8,6 +8,8 @@ import (
 
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/condensehq/condense/internal/live/watching"
 )
 
 // Options adjust a [Gateway]. A nil pointer and the zero value of every field mean the defaults.
@@ -117,11 +119,11 @@ type Reports struct {
 	Pages   http.Handler
 	// Record is called with every condensable request after it was answered. It must neither change nor retain the
 	// Exchange: its bodies hold the conversation.
-	Record func(context.Context, *Exchange)
+	Record func(context.Context, *watching.Exchange)
 	// Watch, if not nil, sees the turns of conversations. Shadow names profiles whose chains also condense at each
 	// epoch, only for Watch to compare the results, which are not sent; a chain that would ask a language model does
 	// not run. Options given to [Gateway.Reload] must repeat both, or watching ends.
-	Watch  Watcher
+	Watch  watching.Watcher
 	Shadow []string
 }
 
@@ -187,5 +189,3 @@ type Recall struct {
 	// MaxResult replaces Ingest.MaxResult, if that is 0, for clients that can recall. In tokens; 0 means no limit.
 	MaxResult int
 }
-
-const defaultMaxKept = 1 << 30

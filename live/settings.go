@@ -7,18 +7,15 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/live/access"
 	"github.com/condensehq/condense/internal/live/upstream"
-)
-
-const (
-	defaultMaxBody  = 32 << 20
-	defaultDeadline = 5 * time.Second
 )
 
 // settings are Options after validation, with defaults filled in.
@@ -28,11 +25,8 @@ type settings struct {
 	upstreams map[string]*upstream.Upstream
 }
 
-// Defaults of Options.KeepFor and Options.KeepBytes.
-const (
-	defaultKeepFor   = 30 * 24 * time.Hour
-	defaultKeepBytes = 1 << 30
-)
+// usual are the defaults of the configuration.
+var usual = sync.OnceValue(func() config.Serve { return config.Default().Serve() })
 
 // or sets a value to its default if it is zero.
 func or[T comparable](value *T, byDefault T) {
@@ -57,11 +51,12 @@ func newSettings(opts *Options) (*settings, error) {
 	if s.Now == nil {
 		s.Now = time.Now
 	}
-	or(&s.Bounds.MaxBody, defaultMaxBody)
-	or(&s.Bounds.Deadline, defaultDeadline)
-	or(&s.Store.KeepFor, defaultKeepFor)
-	or(&s.Store.KeepBytes, defaultKeepBytes)
-	or(&s.Recall.MaxSize, defaultMaxKept)
+	c := usual()
+	or(&s.Bounds.MaxBody, c.MaxBody)
+	or(&s.Bounds.Deadline, time.Duration(c.Deadline))
+	or(&s.Store.KeepFor, time.Duration(c.Retention.Age))
+	or(&s.Store.KeepBytes, c.Retention.Size)
+	or(&s.Recall.MaxSize, c.Recall.MaxSize)
 	return s, errors.Join(append(s.checkNumbers(), s.admission(), s.open(), s.compactions(), s.checkAccount(), s.checkRules())...)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/messages"
+	"github.com/condensehq/condense/internal/live/watching"
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
@@ -27,7 +28,7 @@ func (x *plan) watch() {
 }
 
 func (x *plan) show() {
-	t := &Turn{
+	t := &watching.Turn{
 		Time: x.start, Conversation: x.claim.Conversation, Tenant: x.key.Tenant, Agent: x.agent.Name, Model: x.r.Model,
 		Profile: x.profile, Mode: x.mode, Format: messages.Formats[x.r.API], Messages: make([][]byte, len(x.r.Messages)), System: x.r.System, Tools: x.r.Tools, Tokens: x.tokens, Observe: x.s.Observe,
 	}
@@ -60,7 +61,7 @@ const idle = 20 * time.Millisecond
 
 // shadows repeats the condensation of an epoch with the chains of other profiles, in the background and one after the
 // other. Each begins when no request waits for a condensation.
-func (x *plan) shadows(t *Turn) {
+func (x *plan) shadows(t *watching.Turn) {
 	shadowed := x.shadowed
 	if shadowed == nil {
 		return

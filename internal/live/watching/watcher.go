@@ -1,4 +1,5 @@
-package live
+// Package watching has what those learn who watch conversations.
+package watching
 
 import (
 	"time"
