@@ -175,7 +175,7 @@ func (x *plan) orderedJob(d epoch.Decision, o *session.Order, overflow bool) *jo
 }
 
 // obey condenses as an order asks. If that needs a language model, it runs in the background and a later request uses
-// the result: then the error is [errAsks].
+// the result: then the error is [job.ErrAsks].
 func (x *plan) obey(ctx context.Context, j *job.Job, o *session.Order) (*job.Prepared, error) {
 	if o.Profile != "" && !slices.Contains(x.host.Config().Profiles(), o.Profile) {
 		return nil, fmt.Errorf("this gateway has no profile %q", plain.Clip(o.Profile))

@@ -85,7 +85,7 @@ type Extent int
 
 const (
 	Whole  Extent = iota // to the end
-	Inline               // stop with [errAsks] if the chain would ask a language model
+	Inline               // stop with [ErrAsks] if the chain would ask a language model
 	Probe                // only find out whether the chain would ask a language model
 )
 
