@@ -237,7 +237,8 @@ func (c *client) once(ctx context.Context, message string, most int) (*model.Ans
 const mostAccount = 4 << 20
 
 // cutShort holds the vendors' stop reasons that mean that the answer is incomplete.
-var cutShort = map[string]bool{"max_tokens": true, "length": true, "incomplete": true, "max_output_tokens": true, "model_context_window_exceeded": true}
+var cutShort = map[string]bool{"max_tokens": true, "length": true, "incomplete": true, "max_output_tokens": true,
+	"model_context_window_exceeded": true}
 
 // request returns the client's request that was just answered, with one more message.
 func (c *client) request(ctx context.Context, message string, most int) (*http.Request, error) {
@@ -374,7 +375,8 @@ func (c *client) accounted(n accounted, used *core.Usage, err error) error {
 	x.measure(&telemetry.Saved, -cost, tenant)
 	x.s.audit("account", x.t.who, "agent", x.agent.Name, "lineage", x.claim.Conversation, "tokens", a.Input, "outcome", outcome)
 	x.s.Reports.Logger.InfoContext(x.life, "account by the agent's own model", "agent", x.agent.Name, "model", x.r.Model, "outcome", outcome,
-		"tokens", a.Input, "cache_read", a.CacheRead, "output", a.Output, "cost", cost, "cost_expected", expected, "ms", time.Since(n.began).Milliseconds())
+		"tokens", a.Input, "cache_read", a.CacheRead, "output", a.Output, "cost", cost, "cost_expected", expected, "ms",
+		time.Since(n.began).Milliseconds())
 	return err
 }
 

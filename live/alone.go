@@ -68,7 +68,9 @@ func (q *question) once(ctx context.Context, x *plan, j *job.Job, d epoch.Decisi
 		own.Turn.Profile, own.Turn.Mode, own.Target = "", "", min(j.Target, limit)
 		const tries = 4 // the gateway and the chain count differently
 		for range tries {
-			instead, failed := x.runner.NextTurn(ctx, j, func(ctx context.Context) (*job.Prepared, error) { return own.Run(ctx, x.runner.InPlace, job.Whole) })
+			instead, failed := x.runner.NextTurn(ctx, j, func(ctx context.Context) (*job.Prepared, error) {
+				return own.Run(ctx, x.runner.InPlace, job.Whole)
+			})
 			if failed != nil || !sameRoles(instead.After, x.r.Messages) {
 				break
 			}
@@ -106,7 +108,8 @@ func sameRoles(messages, others []wire.Message) bool {
 
 // freeze returns the plan with a condensation, and whether it is smaller than the request.
 func (q *question) freeze(x *plan, p *job.Prepared, d epoch.Decision) (trial view, changed bool, err error) {
-	next, err := x.claim.State.Freeze(x.r, x.rolling, lineage.Condensed{Basis: p.Basis, After: p.After, Decision: d, Forced: d.Reason == epoch.Forced}, x.start)
+	next, err := x.claim.State.Freeze(x.r, x.rolling, lineage.Condensed{Basis: p.Basis, After: p.After, Decision: d,
+		Forced: d.Reason == epoch.Forced}, x.start)
 	if errors.Is(err, lineage.ErrNothing) || errors.Is(err, lineage.ErrRound) {
 		return view{}, false, nil
 	}

@@ -73,7 +73,8 @@ func (x *sending) retry(r *http.Request, res *http.Response) (*http.Response, er
 	x.body = x.r.With(x.messages)
 	payload.Replace(again, x.body)
 	x.announceBlock(again)
-	x.s.Reports.Logger.WarnContext(r.Context(), "the vendor refused a request, which is repaired and sent again", "why", why, "model", x.r.Model, "agent", x.agent.Name)
+	x.s.Reports.Logger.WarnContext(r.Context(), "the vendor refused a request, which is repaired and sent again", "why", why, "model",
+		x.r.Model, "agent", x.agent.Name)
 	x.stats.Fault("retry_" + why)
 	next, err := x.t.upstream.RoundTrip(again)
 	if err != nil {
@@ -108,7 +109,8 @@ func refusal(status int) bool {
 // It reads the first event, which announces the answer, and the event after it; res can be read as before. To avoid
 // delaying other answers, it looks only at prompts that fill at least a quarter of the known window.
 func (x *sending) late(res *http.Response) bool {
-	if x.r.API != wire.Responses || !x.r.Stream || res.StatusCode != http.StatusOK || res.Header.Get("Content-Encoding") != "" || x.tokens < x.policy.Window/4 {
+	if x.r.API != wire.Responses || !x.r.Stream || res.StatusCode != http.StatusOK || res.Header.Get("Content-Encoding") != "" ||
+		x.tokens < x.policy.Window/4 {
 		return false
 	}
 	w := wire.Watch(x.r.API)
@@ -160,7 +162,8 @@ func (x *sending) reason(res *http.Response) (original io.Closer, why string) {
 		return body, ""
 	case overflow:
 		return body, tooLong
-	case (x.altered || x.tool.session != nil || x.claim.Unread || x.claim.Lost) && bytes.Contains(text, []byte("thinking")) && aboutThinking(string(text)):
+	case (x.altered || x.tool.session != nil || x.claim.Unread || x.claim.Lost) && bytes.Contains(text, []byte("thinking")) &&
+		aboutThinking(string(text)):
 		return body, thinking
 	case x.altered && x.claim.State.Scale(x.original) <= x.policy.Window:
 		return body, refused
@@ -367,7 +370,8 @@ const compactionBeta = "compact-2026-09-04"
 // announceBlock sets that header if the view begins with a compaction that the client does not know of.
 func (x *sending) announceBlock(r *http.Request) {
 	said := strings.Join(r.Header.Values("Anthropic-Beta"), ",")
-	if !x.altered || x.r.API != wire.Messages || len(x.messages) == 0 || !wire.Signed(x.messages[0]) || strings.Contains(said, compactionBeta) {
+	if !x.altered || x.r.API != wire.Messages || len(x.messages) == 0 || !wire.Signed(x.messages[0]) ||
+		strings.Contains(said, compactionBeta) {
 		return
 	}
 	if said != "" {

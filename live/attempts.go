@@ -10,7 +10,8 @@ import (
 func (g *Gateway) attempted(a stats.Attempt) {
 	s := g.current.Load()
 	a.Count, a.Last = 1, s.Now()
-	g.measure(&telemetry.Attempts, 1, telemetry.CondenserKey.String(a.Provider), telemetry.OutcomeKey.String(a.Outcome), telemetry.ModeKey.String(a.Mode))
+	g.measure(&telemetry.Attempts, 1, telemetry.CondenserKey.String(a.Provider), telemetry.OutcomeKey.String(a.Outcome),
+		telemetry.ModeKey.String(a.Mode))
 	g.stats.Add(func(s *stats.Stats) { s.Attempts = stats.AddAttempt(s.Attempts, &a) })
 	about := []any{"provider", a.Provider, "outcome", a.Outcome, "mode", a.Mode, "reason", a.Reason}
 	switch {

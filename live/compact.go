@@ -107,7 +107,9 @@ func (x *sending) compaction(r *http.Request) (*http.Response, error) {
 		if res != nil {
 			return res, nil
 		}
-		return respond(r, http.StatusInternalServerError, "application/json", wire.Refusal(x.r.API, http.StatusInternalServerError, "condense: the conversation could not be compacted: "+plain.Clip(err.Error()))), nil
+		text := "condense: the conversation could not be compacted: " + plain.Clip(err.Error())
+		refusal := wire.Refusal(x.r.API, http.StatusInternalServerError, text)
+		return respond(r, http.StatusInternalServerError, "application/json", refusal), nil
 	}
 	return answer, nil
 }
@@ -117,7 +119,8 @@ func (x *sending) compaction(r *http.Request) (*http.Response, error) {
 func (x *sending) compacted(res *http.Response) bool {
 	switch res.StatusCode {
 	case http.StatusOK:
-	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusNotImplemented:
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge,
+		http.StatusUnprocessableEntity, http.StatusNotImplemented:
 		return false // the upstream does not know the item or the path, or the request is too long for it
 	default:
 		return true
@@ -199,7 +202,9 @@ func (x *sending) compact(r *http.Request) (*http.Response, error) {
 	}
 	x.stats.Add(func(s *stats.Stats) { s.Compactions++ })
 	x.measure(&telemetry.Compactions, 1, telemetry.TenantKey.String(x.t.who.Tenant))
-	x.s.Reports.Logger.InfoContext(r.Context(), "compaction in place of the vendor", "agent", x.agent.Name, "model", x.r.Model, "upstream", x.t.upstream.Name, "before", x.tokens, "after", x.seen.State.Scale(after), "provider", by.Provider, "outcome", by.Outcome, "fallback", by.Cause != "")
+	x.s.Reports.Logger.InfoContext(r.Context(), "compaction in place of the vendor", "agent", x.agent.Name, "model", x.r.Model, "upstream",
+		x.t.upstream.Name, "before", x.tokens, "after", x.seen.State.Scale(after), "provider", by.Provider, "outcome", by.Outcome, "fallback",
+		by.Cause != "")
 	kind, body, err := compactionAnswer(x.t.compact, x.r, sealed, x.start)
 	return respond(r, http.StatusOK, kind, body), err
 }
@@ -212,20 +217,24 @@ func compactionAnswer(endpoint bool, r *wire.Request, sealed string, now time.Ti
 	item := object{"id": "cmp_" + id, "type": "compaction", "encrypted_content": sealed}
 	response := object{
 		"id": "resp_" + id, "object": "response", "created_at": now.Unix(), "status": "completed", "model": r.Model, "output": []any{item},
-		"error": nil, "incomplete_details": nil, "instructions": nil, "metadata": object{}, "parallel_tool_calls": true, "tool_choice": "auto", "tools": []any{}, "store": false,
+		"error": nil, "incomplete_details": nil, "instructions": nil, "metadata": object{}, "parallel_tool_calls": true, "tool_choice": "auto",
+		"tools": []any{}, "store": false,
 		"temperature": nil, "top_p": nil,
 		"usage": object{
-			"input_tokens": 0, "input_tokens_details": object{"cached_tokens": 0}, "output_tokens": 0, "output_tokens_details": object{"reasoning_tokens": 0}, "total_tokens": 0,
+			"input_tokens": 0, "input_tokens_details": object{"cached_tokens": 0}, "output_tokens": 0,
+			"output_tokens_details": object{"reasoning_tokens": 0}, "total_tokens": 0,
 		},
 	}
 	if endpoint {
-		response = object{"id": response["id"], "object": "response.compaction", "created_at": response["created_at"], "output": response["output"], "usage": response["usage"]}
+		response = object{"id": response["id"], "object": "response.compaction", "created_at": response["created_at"],
+			"output": response["output"], "usage": response["usage"]}
 	}
 	if endpoint || !r.Stream {
 		body, err = json.Marshal(response)
 		return "application/json", body, err
 	}
-	begun := object{"id": response["id"], "object": "response", "created_at": now.Unix(), "status": "in_progress", "model": r.Model, "output": []any{}}
+	begun := object{"id": response["id"], "object": "response", "created_at": now.Unix(), "status": "in_progress", "model": r.Model,
+		"output": []any{}}
 	for n, e := range []object{
 		{"type": "response.created", "response": begun},
 		{"type": "response.output_item.added", "output_index": 0, "item": item},
@@ -249,7 +258,8 @@ const ownCompaction = "X-Condense-Compaction"
 func respond(r *http.Request, status int, kind string, body []byte) *http.Response {
 	return &http.Response{
 		StatusCode: status, Status: fmt.Sprintf("%d %s", status, http.StatusText(status)), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{"Content-Type": {kind}, ownCompaction: {"gateway"}}, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: r,
+		Header: http.Header{"Content-Type": {kind}, ownCompaction: {"gateway"}}, Body: io.NopCloser(bytes.NewReader(body)),
+		ContentLength: int64(len(body)), Request: r,
 	}
 }
 
@@ -263,7 +273,8 @@ func (s *settings) compactions() error {
 		switch c {
 		case "", upstream.CompactAuto, upstream.CompactUpstream, upstream.CompactGateway:
 		default:
-			errs = append(errs, fmt.Errorf("live: Compaction: %s: %q is none of %s, %s and %s", name, c, upstream.CompactAuto, upstream.CompactUpstream, upstream.CompactGateway))
+			errs = append(errs, fmt.Errorf("live: Compaction: %s: %q is none of %s, %s and %s", name, c, upstream.CompactAuto,
+				upstream.CompactUpstream, upstream.CompactGateway))
 		}
 	}
 	for name, u := range s.upstreams {

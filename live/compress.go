@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/job"
@@ -27,7 +24,6 @@ import (
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/wire"
-	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -36,140 +32,6 @@ import (
 // https://docs.headroomlabs.ai/docs/proxy. Two points go beyond it: handles are written only if the caller asks for
 // retrieve, or for the mode ccr, and can recall; and the system prompt and tools count towards the size if they are
 // sent.
-
-// A question holds the options of a call to /v1/compress, apart from the model and the messages.
-type question struct {
-	session string // hash of the caller's session ID; empty without a session
-	id      string // session ID as the caller sent it
-
-	frozen  int     // messages at the front that stay byte for byte; ignored with a session
-	recent  int     // messages at the end that are not condensed
-	users   *bool   // whether messages of users may be condensed; nil: only if there is no other way
-	ratio   float64 // share of the tokens to keep; 0: as the profile says
-	budget  int     // tokens to fit into, instead of the model's window; 0: the window
-	recalls bool    // the caller wants handles
-
-	added []int // indices of messages that complete added, which are not returned
-}
-
-// longestSession is the most bytes that a session ID may have.
-const longestSession = 256
-
-// questionOf reads the options in a body. The error says which one is not valid.
-func questionOf(body []byte) (*question, error) {
-	var got struct {
-		Session *string         `json:"session_id"`
-		Budget  *int            `json:"token_budget"`
-		Config  json.RawMessage `json:"config"`
-	}
-	var c struct {
-		Mode     string   `json:"mode"`
-		Frozen   *int     `json:"frozen_message_count"`
-		Session  *string  `json:"session_id"`
-		Users    *bool    `json:"compress_user_messages"`
-		Ratio    *float64 `json:"target_ratio"`
-		Recent   *int     `json:"protect_recent"`
-		Retrieve bool     `json:"retrieve"`
-	}
-	if err := json.Unmarshal(body, &got); err != nil {
-		return nil, err
-	}
-	if len(got.Config) > 0 {
-		if err := json.Unmarshal(got.Config, &c); err != nil {
-			return nil, fmt.Errorf("config: %w", err)
-		}
-	}
-	q := &question{users: c.Users, recalls: c.Retrieve}
-	switch c.Mode {
-	case "", "lossy_inline", "lossless_then_lossy":
-	case "ccr":
-		q.recalls = true
-	default:
-		return nil, fmt.Errorf("config.mode: %q is none of ccr, lossy_inline, lossless_then_lossy; omit it", plain.Clip(c.Mode))
-	}
-	for _, n := range []struct {
-		name string
-		from *int
-		to   *int
-	}{{"config.frozen_message_count", c.Frozen, &q.frozen}, {"config.protect_recent", c.Recent, &q.recent}, {"token_budget", got.Budget, &q.budget}} {
-		if n.from != nil {
-			if *n.to = *n.from; *n.from < 0 {
-				return nil, fmt.Errorf("%s: %d is negative", n.name, *n.from)
-			}
-		}
-	}
-	if c.Ratio != nil {
-		if q.ratio = *c.Ratio; !(q.ratio > 0 && q.ratio <= 1) {
-			return nil, fmt.Errorf("config.target_ratio: %v is not above 0 and at most 1", *c.Ratio)
-		}
-	}
-	if id := cmp.Or(c.Session, got.Session); id != nil {
-		if q.id = *id; strings.TrimSpace(q.id) == "" || len(q.id) > longestSession {
-			return nil, fmt.Errorf("session_id: use 1 to %d bytes", longestSession)
-		}
-		q.session = sessionKey(q.id)
-	}
-	return q, nil
-}
-
-// sessionKey hashes a session ID, which can be any text.
-func sessionKey(id string) string {
-	sum := sha256.Sum256([]byte(id))
-	const size = 16
-	return "compress:" + hex.EncodeToString(sum[:size])
-}
-
-// credentials returns the headers that identify the caller; nil if its Authorization is the gateway's token, which must
-// not count because it is replaced now and then.
-func credentials(t *target, h http.Header) http.Header {
-	if t.bearer {
-		return nil
-	}
-	return h
-}
-
-// shapeOf returns the API whose format the messages have. Messages of plain text fit any API: they count as Chat, which
-// most callers use.
-func shapeOf(body []byte) wire.API {
-	if rawjson.Field(body, "system") != nil {
-		return wire.Messages
-	}
-	first := true
-	for m := range rawjson.Elements(rawjson.Field(body, "messages")) {
-		if !rawjson.IsObject(m) {
-			continue
-		}
-		role := rawjson.Text(rawjson.Field(m, "role"))
-		switch {
-		// Later system messages do not tell, because Anthropic has some too.
-		case role == "tool", role == "developer", role == "function", role == "system" && first:
-			return wire.Chat
-		}
-		first = false
-		if rawjson.Field(m, "tool_calls") != nil || rawjson.Field(m, "function_call") != nil {
-			return wire.Chat
-		}
-		content := rawjson.Field(m, "content")
-		if !rawjson.IsArray(content) {
-			continue
-		}
-		for b := range rawjson.Elements(content) {
-			if !rawjson.IsObject(b) {
-				continue
-			}
-			switch rawjson.Text(rawjson.Field(b, "type")) {
-			case "tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document":
-				return wire.Messages
-			case "image_url", "input_audio", "file", "refusal":
-				return wire.Chat
-			}
-			if rawjson.Field(b, "cache_control") != nil {
-				return wire.Messages
-			}
-		}
-	}
-	return wire.Chat
-}
 
 // compressed is the answer to a call of /v1/compress.
 type compressed struct {
@@ -214,7 +76,8 @@ func (c *compressed) write(w http.ResponseWriter) {
 func compressFault(w http.ResponseWriter, status int, kind, text string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(rawjson.Append(nil, `{"error":{"type":?,"message":?}}`, kind, "condense: "+text)) //nolint:gosec // JSON, with the text encoded
+	_, _ = w.Write(rawjson.Append(nil, `{"error":{"type":?,"message":?}}`, kind,
+		"condense: "+text)) //nolint:gosec // JSON, with the text encoded
 }
 
 const invalidRequest = "invalid_request"
@@ -232,9 +95,11 @@ func (g *Gateway) jsonBody(w http.ResponseWriter, r *http.Request, s *settings, 
 	case err != nil:
 		compressFault(w, http.StatusBadRequest, invalidRequest, "the request could not be read: "+upstream.Reason(err))
 	case b.Rest != nil:
-		compressFault(w, http.StatusRequestEntityTooLarge, invalidRequest, "the body has more than "+strconv.FormatInt(s.Bounds.MaxBody, 10)+" bytes (serve.max_body)")
+		compressFault(w, http.StatusRequestEntityTooLarge, invalidRequest, "the body has more than "+strconv.FormatInt(s.Bounds.MaxBody,
+			10)+" bytes (serve.max_body)")
 	case b.Decoded == nil:
-		compressFault(w, http.StatusUnsupportedMediaType, invalidRequest, "the Content-Encoding is unknown, or does not fit the body; use none, gzip or zstd")
+		compressFault(w, http.StatusUnsupportedMediaType, invalidRequest,
+			"the Content-Encoding is unknown, or does not fit the body; use none, gzip or zstd")
 	case !json.Valid(b.Decoded) || !rawjson.IsObject(bytes.TrimSpace(b.Decoded)):
 		compressFault(w, http.StatusBadRequest, invalidRequest, "the body is not a JSON object")
 	default:
@@ -327,7 +192,8 @@ func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, 
 		g.fault("compress", err)
 		// The vendor's cache has the messages returned earlier, so returning these unchanged would miss it.
 		if q.session != "" {
-			compressFault(w, http.StatusServiceUnavailable, "compression_error", "the messages could not be condensed: try again, or send what came with another session_id")
+			compressFault(w, http.StatusServiceUnavailable, "compression_error",
+				"the messages could not be condensed: try again, or send what came with another session_id")
 			return nil
 		}
 		answer = &compressed{messages: messages, skipped: "compression_error"}
@@ -346,31 +212,6 @@ func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, 
 		}
 	}
 	return answer
-}
-
-// complete returns the messages with a call added for each tool result that has none, because LiteLLM leaves out the
-// model's messages. It notes the added ones in q.added.
-func (q *question) complete(messages []wire.Message) [][]byte {
-	var all [][]byte
-	open := map[string]bool{}
-	frozen, recent := q.frozen, len(messages)-q.recent
-	for i, m := range messages {
-		for _, id := range m.Calls {
-			open[id] = true
-		}
-		if m.Role == "tool" && len(m.Results) == 1 && !open[m.Results[0]] {
-			q.added = append(q.added, len(all))
-			all = append(all, rawjson.Append(nil, `{"role":"assistant","content":null,"tool_calls":[{"id":?,"type":"function","function":{"name":"tool","arguments":"{}"}}]}`, m.Results[0]))
-			if i < frozen {
-				q.frozen++
-			}
-			if i >= recent {
-				q.recent++
-			}
-		}
-		all = append(all, m.Raw)
-	}
-	return all
 }
 
 // answer returns the messages to send in place of the request's.
@@ -453,7 +294,8 @@ func (q *question) resume(ctx context.Context, x *known, own [][]byte) (*compres
 	if p.messages == nil { // any other answer would be refused
 		p.messages = own
 	}
-	a := &compressed{messages: p.messages, changed: p.altered, before: x.claim.State.Estimate(p.original), after: p.tokens, applied: applied(p)}
+	a := &compressed{messages: p.messages, changed: p.altered, before: x.claim.State.Estimate(p.original), after: p.tokens,
+		applied: applied(p)}
 	if p.next == nil {
 		a.replayed = replayed(p, before)
 	}
@@ -518,22 +360,4 @@ func handlesIn(x *plan, own [][]byte) ([]string, error) {
 	}
 	slices.Sort(handles)
 	return slices.Compact(handles), nil
-}
-
-// pins returns the IDs of the messages in view that must stay unchanged; if all is set, also those of users' messages,
-// which should stay if possible.
-func (q *question) pins(view []core.Message, all bool) []string {
-	var ids []string
-	for i := range view {
-		m := &view[i]
-		typed := m.Role == core.RoleUser && m.Kind == core.KindOriginal && slices.ContainsFunc(m.Parts, func(p core.Part) bool {
-			_, ok := p.(core.Text)
-			return ok
-		})
-		users := typed && (q.users == nil && all || q.users != nil && !*q.users)
-		if i < q.frozen && q.session == "" || i >= len(view)-q.recent || users {
-			ids = append(ids, m.ID)
-		}
-	}
-	return ids
 }

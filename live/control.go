@@ -27,7 +27,8 @@ import (
 func (x *known) order(do string) *session.Order {
 	c := x.claim
 	o := x.claim.Control().Order
-	if o == nil || o.Do != do || o.Number <= c.State.Orders || c.Unread || x.s.Observe || c.Kind != lineage.Continue && c.Kind != lineage.Rewind {
+	if o == nil || o.Do != do || o.Number <= c.State.Orders || c.Unread || x.s.Observe || c.Kind != lineage.Continue &&
+		c.Kind != lineage.Rewind {
 		return nil
 	}
 	return o
@@ -271,7 +272,8 @@ func (x *plan) describe() {
 	if a.Agent == "" {
 		a.Folder, a.Title = folderOf(x.r), titleOf(x.r)
 	}
-	a.Agent, a.Profile, a.Window, a.Limit, a.Threshold = x.agent.Name, cmp.Or(x.mode, x.profile), x.policy.Window, x.policy.Limit, x.policy.Threshold
+	a.Agent, a.Profile, a.Window, a.Limit, a.Threshold = x.agent.Name, cmp.Or(x.mode,
+		x.profile), x.policy.Window, x.policy.Limit, x.policy.Threshold
 	a.Tokens, a.Original = x.tokens, c.State.Estimate(x.original)
 	f := x.facts(false)
 	a.Grows = f.Grown / f.Answers

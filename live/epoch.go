@@ -74,7 +74,8 @@ func (x *plan) occasion(ctx context.Context, overflow bool) (*occasion, error) {
 // beginEpoch makes the condensation for an occasion the view of the request. again reports that another attempt should
 // follow.
 func (x *plan) beginEpoch(ctx context.Context, o *occasion) (again bool, err error) {
-	ctx, span := x.telemetry.Tracer.Start(ctx, "condense", trace.WithAttributes(telemetry.ReasonKey.String(string(o.decision.Reason)), telemetry.ModeKey.String(cmp.Or(x.mode, x.profile))))
+	ctx, span := x.telemetry.Tracer.Start(ctx, "condense", trace.WithAttributes(telemetry.ReasonKey.String(string(o.decision.Reason)),
+		telemetry.ModeKey.String(cmp.Or(x.mode, x.profile))))
 	defer span.End()
 	if x.handles {
 		n, err := x.store.KeptBytes(ctx)
@@ -217,7 +218,8 @@ func (x *plan) adopt(o *occasion, p *job.Prepared, next *lineage.State, trial vi
 	x.next, x.journal, x.made = next, p.Journal, p
 	x.epoch = &stats.Epoch{
 		Time: x.start, Agent: x.agent.Name, Model: x.r.Model, Lineage: x.claim.Conversation, Reason: string(o.decision.Reason),
-		Before: before, After: x.tokens, Turns: o.decision.Turns, Millis: float64(time.Since(o.began).Microseconds()) / 1000, Observed: x.s.Observe,
+		Before: before, After: x.tokens, Turns: o.decision.Turns, Millis: float64(time.Since(o.began).Microseconds()) / 1000,
+		Observed: x.s.Observe,
 		Provider: p.Maker.Provider, Outcome: p.Maker.Outcome, Fallback: p.Maker.Cause != "", Cause: p.Maker.Cause,
 	}
 	if o.overflow {
@@ -251,10 +253,12 @@ func (x *plan) announce() {
 	x.stats.Epoch(*e)
 	x.condensed(e)
 	x.watch()
-	x.s.audit("epoch", x.t.who, "agent", e.Agent, "lineage", e.Lineage, "reason", e.Reason, "before", e.Before, "after", e.After, "observed", e.Observed)
+	x.s.audit("epoch", x.t.who, "agent", e.Agent, "lineage", e.Lineage, "reason", e.Reason, "before", e.Before, "after", e.After, "observed",
+		e.Observed)
 	by := []any{"provider", e.Provider, "outcome", e.Outcome, "fallback", e.Fallback}
 	if e.Fallback {
 		by = append(by, "cause", e.Cause)
 	}
-	x.s.Reports.Logger.Info("epoch", append([]any{"agent", e.Agent, "model", e.Model, "reason", e.Reason, "before", e.Before, "after", e.After, "ms", e.Millis, "observed", e.Observed}, by...)...)
+	x.s.Reports.Logger.Info("epoch", append([]any{"agent", e.Agent, "model", e.Model, "reason", e.Reason, "before", e.Before, "after",
+		e.After, "ms", e.Millis, "observed", e.Observed}, by...)...)
 }

@@ -128,7 +128,8 @@ func (x *known) side() agents.Side {
 // locate finds the session of the request, and its limits.
 func (x *known) locate(ctx context.Context) (*session.Session, error) {
 	x.key = store.Key{
-		Tenant: x.secrets.tenantOf(x.t.who, x.header, x.r.Body), API: x.t.api, Agent: x.agent.SubAgent(x.header), Session: x.agent.Session(x.header, x.r.Session),
+		Tenant: x.secrets.tenantOf(x.t.who, x.header, x.r.Body), API: x.t.api, Agent: x.agent.SubAgent(x.header),
+		Session: x.agent.Session(x.header, x.r.Session),
 	}
 	if x.s.Observe {
 		x.key.API += session.Observed // separate, because the vendor has not seen these views

@@ -58,7 +58,8 @@ func (x *known) mayAsk() bool {
 
 // share saves the usage of the tenants, and reads the usage that other gateways have saved.
 func (g *Gateway) share(ctx context.Context, r *store.Record) error {
-	return g.tenants.Share(ctx, g.store, r, g.current.Load().Now(), func(name string) tenant.Limits { return g.current.Load().limitsFor(name) })
+	return g.tenants.Share(ctx, g.store, r, g.current.Load().Now(),
+		func(name string) tenant.Limits { return g.current.Load().limitsFor(name) })
 }
 
 // tenantOf returns the name of the tenant in a record's key; empty if there is none.

@@ -59,7 +59,8 @@ func (x *sending) bill(a wire.Answer, b bill) {
 	if x.s.Reports.Watch != nil && x.claim != nil && !b.again {
 		x.watched(func() {
 			x.s.Reports.Watch.Answer(x.claim.Conversation, &watching.Used{
-				Time: x.start, Epoch: began(x.claim.State), Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite, Output: a.Output, Cost: b.paid, Saved: b.saved, Priced: b.known,
+				Time: x.start, Epoch: began(x.claim.State), Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite, Output: a.Output, Cost: b.paid,
+				Saved: b.saved, Priced: b.known,
 			})
 		})
 	}

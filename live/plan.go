@@ -136,7 +136,8 @@ func (x *plan) withoutHandles(ctx context.Context, mark session.Mark) *plan {
 	x.stats.Fault("recall_full")
 	x.claim.Back(mark)
 	p := &plan{
-		known: x.known, view: x.viewOf(x.claim.State), must: x.must, repairs: x.repairs, durable: x.durable, refused: x.made, postponed: x.postponed,
+		known: x.known, view: x.viewOf(x.claim.State), must: x.must, repairs: x.repairs, durable: x.durable, refused: x.made,
+		postponed: x.postponed,
 	}
 	overflow := x.epoch != nil && x.epoch.Reason == overflowed
 	if err := x.safely("epoch", func() error { return p.epochIfDue(ctx, overflow) }); err != nil {
@@ -216,7 +217,8 @@ func (x *plan) commit(ctx context.Context) error {
 	}
 	c.State.Sent(x.r, x.rolling, x.start)
 	x.describe()
-	x.durable = x.durable || x.ingested > 0 || x.next != nil || !x.s.Observe && (c.State.Epoch != nil || len(c.State.Ingest) > 0 || c.State.Tool)
+	x.durable = x.durable || x.ingested > 0 || x.next != nil || !x.s.Observe &&
+		(c.State.Epoch != nil || len(c.State.Ingest) > 0 || c.State.Tool)
 	if err := c.Save(ctx, x.store, x.durable, x.start); err != nil {
 		return err
 	}
@@ -238,7 +240,8 @@ func (x *plan) guess(mark session.Mark) *plan {
 	x.claim.Back(mark)
 	x.claim.Guess(x.made, x.rolling[len(x.rolling)-1])
 	return &plan{
-		known: x.known, view: x.view, handles: x.handles, must: x.must, repairs: x.repairs, durable: x.durable, made: x.made, postponed: x.postponed,
+		known: x.known, view: x.view, handles: x.handles, must: x.must, repairs: x.repairs, durable: x.durable, made: x.made,
+		postponed: x.postponed,
 	}
 }
 

@@ -40,7 +40,8 @@ func (x *known) modelName() string {
 // began starts the span of a request, as a child of the client's span if the request names one.
 func (g *Gateway) began(r *http.Request, t *target) (*http.Request, trace.Span) {
 	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-	ctx, span := g.telemetry.Tracer.Start(ctx, method(r)+" "+t.kind(), trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(telemetry.APIKey.String(t.kind())))
+	ctx, span := g.telemetry.Tracer.Start(ctx, method(r)+" "+t.kind(), trace.WithSpanKind(trace.SpanKindServer),
+		trace.WithAttributes(telemetry.APIKey.String(t.kind())))
 	return r.WithContext(ctx), span
 }
 
@@ -55,7 +56,8 @@ func (g *Gateway) ended(t *target, o *audit.Outcome, span trace.Span) {
 		result = "changed"
 	}
 	status := o.Code()
-	g.measure(&telemetry.Requests, 1, telemetry.TenantKey.String(t.who.Tenant), telemetry.APIKey.String(t.kind()), telemetry.OutcomeKey.String(result), telemetry.StatusKey.Int(status))
+	g.measure(&telemetry.Requests, 1, telemetry.TenantKey.String(t.who.Tenant), telemetry.APIKey.String(t.kind()),
+		telemetry.OutcomeKey.String(result), telemetry.StatusKey.Int(status))
 	span.SetAttributes(telemetry.TenantKey.String(t.who.Tenant), telemetry.OutcomeKey.String(result), telemetry.StatusKey.Int(status))
 	if status >= http.StatusInternalServerError {
 		span.SetStatus(codes.Error, "")
@@ -66,7 +68,8 @@ func (g *Gateway) ended(t *target, o *audit.Outcome, span trace.Span) {
 // asks starts the span of a request to a vendor.
 func (x *sending) asks(ctx context.Context) {
 	x.asked = time.Now()
-	_, x.span = x.telemetry.Tracer.Start(ctx, "chat "+x.modelName(), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(x.about()...))
+	_, x.span = x.telemetry.Tracer.Start(ctx, "chat "+x.modelName(), trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(x.about()...))
 }
 
 // about returns the attributes of a request to a vendor.
@@ -78,7 +81,8 @@ func (x *known) about() []attribute.KeyValue {
 	case x.r != nil && x.r.API == wire.Messages: // the caller of /v1/compress asks the vendor itself
 		vendor = upstream.SpeaksAnthropic
 	}
-	return []attribute.KeyValue{telemetry.OperationKey.String("chat"), telemetry.ProviderKey.String(vendor), telemetry.ModelKey.String(x.modelName())}
+	return []attribute.KeyValue{telemetry.OperationKey.String("chat"), telemetry.ProviderKey.String(vendor),
+		telemetry.ModelKey.String(x.modelName())}
 }
 
 // answered ends and counts the span of a request to a vendor. A nil watcher means that there was no answer.
@@ -91,7 +95,8 @@ func (x *sending) answered() {
 		failed = "unreachable"
 	} else {
 		a := x.watcher.answer()
-		x.span.SetAttributes(telemetry.InputKey.Int(a.Input), telemetry.OutputKey.Int(a.Output), telemetry.ReadKey.Int(a.CacheRead), telemetry.WriteKey.Int(a.CacheWrite))
+		x.span.SetAttributes(telemetry.InputKey.Int(a.Input), telemetry.OutputKey.Int(a.Output), telemetry.ReadKey.Int(a.CacheRead),
+			telemetry.WriteKey.Int(a.CacheWrite))
 		if failed = kindOf(a.ErrorType); a.ErrorType == "" {
 			failed = ""
 			if x.status >= http.StatusBadRequest {
@@ -122,7 +127,8 @@ func (x *sending) used(a wire.Answer, b bill) {
 			x.measure(&telemetry.Usage, float64(n), append(slices.Clip(about), telemetry.TokenTypeKey.String(kind))...)
 		}
 	}
-	tokens := map[string]int{"received": b.received, "sent": b.sent, "saved": b.received - b.sent, "cache_read": a.CacheRead, "cache_write": a.CacheWrite, "output": a.Output}
+	tokens := map[string]int{"received": b.received, "sent": b.sent, "saved": b.received - b.sent, "cache_read": a.CacheRead,
+		"cache_write": a.CacheWrite, "output": a.Output}
 	if x.s.Observe {
 		tokens["sent"], tokens["saved"], tokens["would_save"] = b.received, 0, b.received-b.sent
 	}

@@ -161,7 +161,8 @@ func (x *sending) spliceable(res *http.Response) bool {
 // while the client reads it. Any other answer is read entirely first, or passed through if it is larger than MaxBody.
 func (x *sending) answerCalls(r *http.Request, res *http.Response) (*http.Response, error) {
 	ctx, stop := context.WithCancel(r.Context())
-	s := &spliced{x: x, r: r.WithContext(ctx), stop: stop, body: res.Body, splice: wire.NewSplice(x.r.API, recallTool.Name, x.s.Bounds.MaxBody), buf: make([]byte, 32<<10)}
+	s := &spliced{x: x, r: r.WithContext(ctx), stop: stop, body: res.Body,
+		splice: wire.NewSplice(x.r.API, recallTool.Name, x.s.Bounds.MaxBody), buf: make([]byte, 32<<10)}
 	if strings.Contains(res.Header.Get("Content-Type"), "event-stream") {
 		res.Body = s
 		return res, nil
@@ -307,7 +308,8 @@ func (s *spliced) await() {
 			if s.err = io.EOF; s.r.Context().Err() != nil {
 				s.err = s.r.Context().Err()
 			}
-			s.out = s.splice.Failed(http.StatusBadGateway, wire.Refusal(s.x.r.API, http.StatusBadGateway, "condense: upstream "+s.x.t.upstream.Name+" cannot be reached: "+upstream.Reason(a.err)))
+			s.out = s.splice.Failed(http.StatusBadGateway, wire.Refusal(s.x.r.API, http.StatusBadGateway,
+				"condense: upstream "+s.x.t.upstream.Name+" cannot be reached: "+upstream.Reason(a.err)))
 		case a.res.StatusCode != http.StatusOK:
 			head, _ := io.ReadAll(io.LimitReader(a.res.Body, mostRefusal))
 			_ = a.res.Body.Close()
@@ -333,7 +335,8 @@ func (s *spliced) next(ctx context.Context) ([][]byte, error) {
 		if s.asked < mostRounds {
 			text, failed = x.recall(ctx, c)
 		}
-		if size := x.tokens + count.Tokens(rawjson.Array(s.added)) + count.Tokens(rawjson.Array(results)) + len(text)/count.BytesPerToken; size > x.policy.Limit+(x.policy.Window-x.policy.Limit)/2 {
+		if size := x.tokens + count.Tokens(rawjson.Array(s.added)) + count.Tokens(rawjson.Array(results)) +
+			len(text)/count.BytesPerToken; size > x.policy.Limit+(x.policy.Window-x.policy.Limit)/2 {
 			text, failed = noRoom, true // the vendor would refuse the request, and the client would lose its answer
 		}
 		results = append(results, wire.Result(x.r.API, c.ID, text, failed))

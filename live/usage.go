@@ -92,7 +92,8 @@ func usageOf(raw []byte) (u told, err error) {
 	if err := json.Unmarshal(raw, &got); err != nil {
 		return u, fmt.Errorf("usage: %w", err)
 	}
-	u = told{Input: cmp.Or(got.Input, got.Prompt), Output: cmp.Or(got.Output, got.Completion), Read: got.Read, Write: got.Write, Cached: got.Cached}
+	u = told{Input: cmp.Or(got.Input, got.Prompt), Output: cmp.Or(got.Output, got.Completion), Read: got.Read, Write: got.Write,
+		Cached: got.Cached}
 	for _, d := range []*details{got.OfPrompt, got.OfInput} {
 		if d != nil {
 			u.Cached = cmp.Or(u.Cached, d.Cached)
@@ -152,7 +153,8 @@ func (g *Gateway) serveUsage(w http.ResponseWriter, r *http.Request, s *settings
 	}
 	one, fresh := g.relays.take(g.secrets.tenantOf(t.who, credentials(t, r.Header), nil), sessionKey(id))
 	if one == nil {
-		compressFault(w, http.StatusNotFound, "unknown_session", "this gateway remembers no call of /v1/compress with this session_id; of several with one database, only the one that answered the last call takes its usage")
+		compressFault(w, http.StatusNotFound, "unknown_session",
+			"this gateway remembers no call of /v1/compress with this session_id; of several with one database, only the one that answered the last call takes its usage")
 		return
 	}
 	if fresh {
@@ -161,7 +163,8 @@ func (g *Gateway) serveUsage(w http.ResponseWriter, r *http.Request, s *settings
 			g.fault("usage", err)
 		}
 	}
-	out := rawjson.Append(nil, `{"session_id":?,"frozen_message_count":?,"applied":?}`, id, strconv.AppendInt(nil, int64(one.returned), 10), strconv.AppendBool(nil, fresh))
+	out := rawjson.Append(nil, `{"session_id":?,"frozen_message_count":?,"applied":?}`, id, strconv.AppendInt(nil, int64(one.returned), 10),
+		strconv.AppendBool(nil, fresh))
 	payload.WriteJSON(w, out)
 }
 

@@ -30,7 +30,8 @@ func (x *plan) watch() {
 func (x *plan) show() {
 	t := &watching.Turn{
 		Time: x.start, Conversation: x.claim.Conversation, Tenant: x.key.Tenant, Agent: x.agent.Name, Model: x.r.Model,
-		Profile: x.profile, Mode: x.mode, Format: messages.Formats[x.r.API], Messages: make([][]byte, len(x.r.Messages)), System: x.r.System, Tools: x.r.Tools, Tokens: x.tokens, Observe: x.s.Observe,
+		Profile: x.profile, Mode: x.mode, Format: messages.Formats[x.r.API],
+		Messages: make([][]byte, len(x.r.Messages)), System: x.r.System, Tools: x.r.Tools, Tokens: x.tokens, Observe: x.s.Observe,
 	}
 	t.History, t.Window = x.claim.State.Estimate(x.original), x.policy.Window
 	if t.DueAt = x.policy.Limit; x.policy.Threshold > 0 {

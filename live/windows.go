@@ -166,7 +166,8 @@ func (x *sending) truncated(a wire.Answer) bool {
 	}
 	ours -= x.media
 	was := x.claim.SwapCounted(session.Counted{Ours: ours, Theirs: a.Input})
-	still := was.Theirs > 0 && ours-was.Ours >= stillTokens && a.Input <= was.Theirs+stillTokens/10 && float64(ours) >= stillRatio*float64(a.Input)
+	still := was.Theirs > 0 && ours-was.Ours >= stillTokens && a.Input <= was.Theirs+stillTokens/10 &&
+		float64(ours) >= stillRatio*float64(a.Input)
 	if !still && (ours < cutRatio*a.Input || ours-a.Input < cutTokens) {
 		return false
 	}

@@ -107,7 +107,8 @@ func allowedOrigin(r *http.Request) bool {
 // strays reports whether a page of another site sent the request without naming its origin, as browsers do for images.
 // Links that a user follows are not counted.
 func strays(r *http.Request) bool {
-	return r.Header.Get("Origin") == "" && slices.ContainsFunc(r.Header["Sec-Fetch-Site"], func(site string) bool { return strings.EqualFold(site, "cross-site") }) &&
+	return r.Header.Get("Origin") == "" && slices.ContainsFunc(r.Header["Sec-Fetch-Site"],
+		func(site string) bool { return strings.EqualFold(site, "cross-site") }) &&
 		(r.Method != http.MethodGet || r.Header.Get("Sec-Fetch-Mode") != "navigate")
 }
 

@@ -55,7 +55,9 @@ func (p *Pages) control(own *http.ServeMux) {
 		}
 		controlAnswer(w, v)
 	}))
-	own.HandleFunc("GET /condense/live/{id}/undo", p.found(func(w http.ResponseWriter, _ *http.Request, d *control.Desk, c *control.Conversation) {
+	own.HandleFunc("GET /condense/live/{id}/undo", p.found(func(w http.ResponseWriter, _ *http.Request,
+		d *control.Desk, c *control.Conversation,
+	) {
 		plan, err := d.PlanUndo(c)
 		if err != nil {
 			controlFault(w, http.StatusConflict, err)
@@ -88,7 +90,8 @@ func (p *Pages) serveAction(w http.ResponseWriter, r *http.Request, d *control.D
 		controlFault(w, http.StatusNotFound, d.Do(r.Context(), c, action, &a))
 		return
 	case action == session.OrderNow && a.Profile != "" && !slices.Contains(configured.Profiles(), a.Profile):
-		controlFault(w, http.StatusBadRequest, fmt.Errorf("there is no profile %q: there are %s", plain.Clip(a.Profile), strings.Join(configured.Profiles(), ", ")))
+		controlFault(w, http.StatusBadRequest, fmt.Errorf("there is no profile %q: there are %s", plain.Clip(a.Profile),
+			strings.Join(configured.Profiles(), ", ")))
 		return
 	case action == session.OrderNow && a.Provider != "":
 		if _, err := configured.Provider(a.Provider); err != nil {

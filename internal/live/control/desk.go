@@ -177,8 +177,9 @@ func conversationOf(r *store.Record, controls map[string]*session.Control) *Conv
 	}
 	data.ID = r.ID
 	c := &Conversation{
-		ID: cmp.Or(data.Family, data.Conversation), API: strings.TrimSuffix(r.Key.API, session.Observed), SubAgent: r.Key.Agent, Model: data.Model, Last: data.Last,
-		Messages: len(data.Rolling), Condensed: data.Condensed(), Observed: strings.HasSuffix(r.Key.API, session.Observed), Undone: data.Held, Bound: data.Bound,
+		ID: cmp.Or(data.Family, data.Conversation), API: strings.TrimSuffix(r.Key.API, session.Observed),
+		SubAgent: r.Key.Agent, Model: data.Model, Last: data.Last, Messages: len(data.Rolling), Condensed: data.Condensed(),
+		Observed: strings.HasSuffix(r.Key.API, session.Observed), Undone: data.Held, Bound: data.Bound,
 		key: r.Key, state: data.State, names: []string{data.Conversation},
 	}
 	if !strings.HasPrefix(r.Key.Session, "opening:") {
@@ -375,7 +376,8 @@ func (d *Desk) Protect(ctx context.Context, c *Conversation, p session.Protectio
 		p.At = session.At(c.state.Rolling[p.Message-1])
 	}
 	if on && c.Condensed && p.Message != 0 && p.Message <= c.state.Epoch.Cut {
-		return fmt.Errorf("message %d is among the first %d, which are condensed already: undo that first, or protect a text of what is left", p.Message, c.state.Epoch.Cut)
+		return fmt.Errorf("message %d is among the first %d, which are condensed already: undo that first, or protect a text of what is left",
+			p.Message, c.state.Epoch.Cut)
 	}
 	return d.Change(ctx, c, func(all *session.Control) error {
 		same := func(o session.Protection) bool { return o.Text == p.Text && (o.At == p.At || p.Text != "") }
@@ -465,7 +467,9 @@ func (v *View) add(api wire.API, raw []byte, as Shown) error {
 	for _, m := range doc.Journal.View() {
 		one := as
 		one.Role, one.Text = string(m.Role), strings.TrimSpace(messages.Text(m.Parts))
-		one.Protected = slices.ContainsFunc(v.Conversation.Protections, func(p session.Protection) bool { return p.Text != "" && strings.Contains(one.Text, p.Text) })
+		one.Protected = slices.ContainsFunc(v.Conversation.Protections, func(p session.Protection) bool {
+			return p.Text != "" && strings.Contains(one.Text, p.Text)
+		})
 		v.Messages = append(v.Messages, one)
 	}
 	return nil

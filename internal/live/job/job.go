@@ -205,7 +205,8 @@ func (j *Job) attempt(ctx context.Context, host *condense.Host, to Extent, keep 
 	if err != nil {
 		return nil, err
 	}
-	p := &Prepared{Order: j.Order, Basis: j.Basis, After: after.Messages, Handles: !t.NoRecall, Passes: passesOf(report), Maker: makerOf(report)}
+	p := &Prepared{Order: j.Order, Basis: j.Basis, After: after.Messages, Handles: !t.NoRecall, Passes: passesOf(report),
+		Maker: makerOf(report)}
 	if j.Journal {
 		var text bytes.Buffer
 		if _, err := doc.Write(&text, "condense"); err != nil {

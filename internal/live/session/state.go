@@ -398,7 +398,8 @@ func (c *Claim) Save(ctx context.Context, in store.Store, durable bool, now time
 		if err != nil {
 			return err
 		}
-		r := &store.Record{ID: c.ID, Key: c.Session.Key, Version: c.Based, Updated: now, Data: data, Reader: c.Reads, Set: c.State.Originals, From: c.Over}
+		r := &store.Record{ID: c.ID, Key: c.Session.Key, Version: c.Based, Updated: now, Data: data, Reader: c.Reads, Set: c.State.Originals,
+			From: c.Over}
 		if c.Keep != nil {
 			err = in.Keep(ctx, r, c.Keep, c.Most)
 		} else {

@@ -78,7 +78,8 @@ func New(name, address string) (*Upstream, error) {
 			"what it speaks: %s, and a +", address, strings.Join(spoken, ", "))
 	}
 	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), ""
-	const dial, idle, parallel, silent, stale = 30 * time.Second, 90 * time.Second, 64, 30 * time.Second, 4 * time.Second // servers in Node and Python close after 5 s
+	const dial, idle, parallel, silent, stale = 30 * time.Second, 90 * time.Second, 64, 30 * time.Second,
+		4 * time.Second // servers in Node and Python close after 5 s
 	return &Upstream{Name: name, Speaks: speaks, Host: wire.HostOf(u.Hostname()), Base: u, Stale: stale, Transport: &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           (&net.Dialer{Timeout: dial}).DialContext,
