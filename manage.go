@@ -233,6 +233,7 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 		Profile: p.Profile, Mode: p.Mode, System: t.System, Environment: t.Environment,
 		FilesRead: t.FilesRead, Dir: t.Dir, Tools: string(t.Tools),
 		Instructions: t.Instructions, NoRecall: t.NoRecall, API: t.API, Counter: p.counter,
+		Model: p.Model.Name, Price: p.Model.Price,
 	}
 	if t.Dir != "" && t.FilesRead == nil {
 		p.request.FilesRead = dialog.FilesRead(c.journal.Messages(), t.Dir)

@@ -89,6 +89,8 @@ type ProviderFault struct {
 	Problem    string
 	Allowed    string // the valid values; may be empty
 	Suggestion string // the name that was probably meant; may be empty
+	// Warning reports a value that works and should be changed.
+	Warning bool
 }
 
 // A Config is a complete and valid configuration. It never changes; all methods may be

@@ -253,6 +253,10 @@ func (v *validator) foreign(p tree.Path, check func(*Config, Provider) []Provide
 		if f.AtName {
 			e.Origin = v.c.originOf(key)
 		}
+		if f.Warning {
+			v.warnings = append(v.warnings, e)
+			continue
+		}
 		v.errs = append(v.errs, e)
 	}
 }

@@ -40,7 +40,10 @@ type Request struct {
 	// API names the vendor's API in whose form the conversation is sent: anthropic (Messages), openai
 	// (Chat Completions), responses; empty if it is unknown or none. Content that only one vendor
 	// reads, in an [Opaque] part, can be added only there.
-	API string
+	API   string
+	Model string // for which the conversation is, as the configuration names it; empty if unknown
+	Price Price  // of its tokens; zero if unknown
+	Host  string // name and version of the host of a plugin; empty in a provider that is compiled in
 	// Instructions are the user's instructions for this condensation.
 	Instructions string
 	// Originals is the path, as the agent would open it, of the file in which the agent can read hidden and rewritten
@@ -53,6 +56,14 @@ type Request struct {
 	Abilities Abilities
 	// Counter is the host's counter, with which results are measured.
 	Counter Counter
+}
+
+// A Price is in US dollars per million tokens. A zero cache price is unknown, not free.
+type Price struct {
+	Input      float64 `json:"input,omitempty" unit:"dollars" example:"3" doc:"US dollars per million input tokens."`
+	Output     float64 `json:"output,omitempty" unit:"dollars" example:"15" doc:"US dollars per million output tokens."`
+	CacheRead  float64 `json:"cache_read,omitempty" unit:"dollars" example:"0.3" doc:"US dollars per million input tokens read from the cache."`
+	CacheWrite float64 `json:"cache_write,omitempty" unit:"dollars" example:"3.75" doc:"US dollars per million input tokens written to the cache."`
 }
 
 // A Budget says how many tokens a conversation may have. All numbers are tokens by the

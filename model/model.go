@@ -86,13 +86,8 @@ type Info struct {
 	Free      bool   // requests cost nothing
 }
 
-// A Price is in US dollars per million tokens. A zero cache price is unknown, not free.
-type Price struct {
-	Input      float64 `json:"input,omitempty" unit:"dollars" example:"3" doc:"US dollars per million input tokens."`
-	Output     float64 `json:"output,omitempty" unit:"dollars" example:"15" doc:"US dollars per million output tokens."`
-	CacheRead  float64 `json:"cache_read,omitempty" unit:"dollars" example:"0.3" doc:"US dollars per million input tokens read from the cache."`
-	CacheWrite float64 `json:"cache_write,omitempty" unit:"dollars" example:"3.75" doc:"US dollars per million input tokens written to the cache."`
-}
+// A Price is in US dollars per million tokens.
+type Price = core.Price
 
 // A Tier is the price of a whole request whose input is longer than Above tokens.
 type Tier struct {

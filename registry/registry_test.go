@@ -217,3 +217,36 @@ func TestUndeclaredModelsAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// A setting that was renamed is read under its former names too, at any depth. Both names at once are a mistake.
+func TestRenamedSettings(t *testing.T) {
+	type inner struct {
+		Style string `json:"style" was:"look"`
+	}
+	type config struct {
+		Recent int   `json:"recent" was:"keep|last"`
+		Mark   inner `json:"mark" was:"sign"`
+	}
+	decode := registry.Settings[config](func() config { return config{Recent: 4} }).Decode
+	for raw, want := range map[string]config{
+		`{"recent": 1}`:              {Recent: 1},
+		`{"keep": 2}`:                {Recent: 2},
+		`{"last": 3}`:                {Recent: 3},
+		`{"sign": {"look": "dots"}}`: {4, inner{"dots"}},
+		`{"mark": {"look": "dots"}}`: {4, inner{"dots"}},
+	} {
+		if got, err := decode(json.RawMessage(raw)); err != nil || got != want {
+			t.Errorf("%s: got %+v, %v; want %+v", raw, got, err, want)
+		}
+	}
+	for raw, want := range map[string]string{
+		`{"recent": 1, "last": 2}`:              "settings: last: is the former name of recent, which is set as well",
+		`{"keep": 1, "last": 2}`:                "settings: last: is the former name of recent, which is set as well",
+		`{"mark": {"style": "a", "look": "b"}}`: "settings: mark.look: is the former name of style, which is set as well",
+		`{"kept": 2}`:                           `settings: unknown setting "kept"; there are recent, mark`,
+	} {
+		if _, err := decode(json.RawMessage(raw)); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", raw, err, want)
+		}
+	}
+}

@@ -21,8 +21,7 @@ import (
 // A Strategy is a way to condense, with its name, documentation, settings and constructor.
 // The same value is compiled into a host or served by a plugin. Make one with [Define].
 type Strategy struct {
-	// Name is the strategy's name in configurations: lower-case letters, digits and underscores, beginning with a
-	// letter.
+	// Name is the strategy's name in configurations: lower-case letters, digits and underscores, beginning with a letter.
 	Name string
 	// Doc describes the strategy. Lists show its first sentence.
 	Doc string
@@ -43,8 +42,7 @@ type Env struct {
 	// configured but unusable fails when it is called. Model is never nil for a provider
 	// opened through Open; without models it returns an error.
 	Model func(name string) (model.Generator, error)
-	// Dir is the folder for relative paths in the settings, usually the configuration file's; empty means the working
-	// directory.
+	// Dir is the folder for relative paths in the settings, usually the configuration file's; empty means the working directory.
 	Dir string
 }
 
@@ -55,6 +53,7 @@ type Setting struct {
 	Default json.RawMessage `json:"default"`
 	Doc     string          `json:"doc"`
 	Enum    []string        `json:"enum,omitempty"` // the values allowed, if they are few
+	Was     []string        `json:"was,omitempty"`  // its former names, which are read as well
 	// Fields are the settings in an object, if it is a struct.
 	Fields []Setting `json:"fields,omitempty"`
 	// Tag has all tags of the field, those above included; empty for a setting of a plugin.
@@ -76,14 +75,13 @@ func nested(settings []Setting, prefix string, depth int, f func(s Setting, dept
 // Settings are settings of type C, a struct with json tags, given by a function that returns
 // the defaults. It is a function so that two users never share a map.
 //
-// A `doc` tag documents a field and an `enum` tag lists its values, separated by "|". If *C has a
+// A `doc` tag documents a field, an `enum` tag lists its values, separated by "|", and a `was` tag its former names. If *C has a
 // method Removed() map[string]string, its keys are settings of former versions, its values
 // explain the replacement: an error gives the explanation instead of reporting an unknown setting.
 type Settings[C any] func() C
 
-// Decode returns the defaults overridden by raw, a JSON object; empty means the defaults.
-// Unknown names and wrong types are errors. If *C has a method Validate() error, Decode
-// returns its error too.
+// Decode returns the defaults overridden by raw, a JSON object; empty means the defaults. Unknown names and wrong types are
+// errors. If *C has a method Validate() error, Decode returns its error too.
 func (defaults Settings[C]) Decode(raw json.RawMessage) (C, error) {
 	c := defaults()
 	return c, decode(raw, &c)
@@ -160,6 +158,10 @@ func (s Strategy) Open(ctx context.Context, settings json.RawMessage, env Env) (
 // decode decodes settings strictly, with errors in the user's words.
 func decode[C any](raw json.RawMessage, c *C) error {
 	if len(bytes.TrimSpace(raw)) > 0 {
+		raw, err := renamed(raw, describe(*c))
+		if err != nil {
+			return fmt.Errorf("settings: %w", err)
+		}
 		d := json.NewDecoder(bytes.NewReader(raw))
 		d.DisallowUnknownFields()
 		if err := d.Decode(c); err != nil {
@@ -175,6 +177,35 @@ func decode[C any](raw json.RawMessage, c *C) error {
 		}
 	}
 	return nil
+}
+
+// renamed returns settings with those of former names under their present ones.
+func renamed(raw json.RawMessage, known []Setting) (json.RawMessage, error) {
+	object, found := map[string]json.RawMessage{}, false
+	if json.Unmarshal(raw, &object) != nil {
+		return raw, nil //nolint:nilerr // explained when it is decoded
+	}
+	for _, s := range known {
+		for _, was := range s.Was {
+			if value, ok := object[was]; ok && object[s.Name] != nil {
+				return nil, fmt.Errorf("%s: is the former name of %s, which is set as well", was, s.Name)
+			} else if ok {
+				object[s.Name], found = value, true
+				delete(object, was)
+			}
+		}
+		if inner := object[s.Name]; inner != nil && s.Fields != nil {
+			now, err := renamed(inner, s.Fields)
+			if err != nil {
+				return nil, fmt.Errorf("%s.%w", s.Name, err)
+			}
+			object[s.Name], found = now, found || !bytes.Equal(now, inner)
+		}
+	}
+	if !found {
+		return raw, nil
+	}
+	return json.Marshal(object)
 }
 
 // explain returns an error of encoding/json in terms of settings. Gone are those of former versions.
@@ -233,6 +264,7 @@ func describe(config any) []Setting {
 		if enum := f.Tag.Get("enum"); enum != "" {
 			s.Enum = strings.Split(enum, "|")
 		}
+		s.Was = strings.FieldsFunc(f.Tag.Get("was"), func(r rune) bool { return r == '|' })
 		inner := v.Field(i)
 		if inner.Kind() == reflect.Pointer && inner.IsNil() {
 			inner = reflect.New(f.Type.Elem())

@@ -15,6 +15,9 @@ import (
 	"github.com/condensehq/condense/internal/wire"
 )
 
+// A Description is a plugin's description of itself.
+type Description = wire.Description
+
 // Describe starts a configured plugin with its settings, requests its description, and stops it. If the plugin
 // refuses its settings, it returns the description and a [*wire.SettingsError].
 //
@@ -30,7 +33,7 @@ func Describe(ctx context.Context, p config.Provider, pin string) (_ *wire.Descr
 		d = bad.About
 	}
 	if d != nil {
-		remember(pin, d)
+		Remember(pin, d)
 	}
 	return d, err
 }
@@ -72,13 +75,13 @@ func About(ctx context.Context, p Plugin) (*wire.Description, error) {
 }
 
 // descriptionForm ends the name of a file with a description. It changes when descriptions get fields that older files lack.
-const descriptionForm = ".2.json"
+const descriptionForm = ".3.json"
 
 // mostDescription is the most bytes of a description that is kept.
 const mostDescription = 4 << 20
 
-// remember keeps a description. It is worth a start of the plugin, so no error is reported.
-func remember(pin string, d *wire.Description) {
+// Remember keeps a description for [Known]. It is worth a start of the plugin, so no error is reported.
+func Remember(pin string, d *wire.Description) {
 	file, ok := descriptionFile(pin)
 	if !ok {
 		return

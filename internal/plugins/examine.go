@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/internal/wire"
 	"github.com/condensehq/condense/registry"
@@ -25,32 +26,36 @@ const mostStarts = 6
 //
 // If the plugin does not start, the error says why, and the settings are compared with the last description, if there
 // is one.
-func Examine(ctx context.Context, p config.Provider, pin string) ([]config.ProviderFault, error) {
+func Examine(ctx context.Context, p config.Provider, pin string) (found []config.ProviderFault, _ error) {
 	settings := map[string]json.RawMessage{}
 	if len(bytes.TrimSpace(p.Settings)) > 0 {
 		if err := json.Unmarshal(p.Settings, &settings); err != nil {
-			return []config.ProviderFault{{Key: []string{"settings"}, Problem: "must be a mapping"}}, nil //nolint:nilerr // this is the report
+			return []config.ProviderFault{{Key: []string{"settings"}, Problem: "must be a mapping"}}, nil
 		}
 	}
-	var faults []config.ProviderFault
+	var faults, warnings []config.ProviderFault
+	defer func() { found = append(found, warnings...) }()
 	for range mostStarts {
 		d, err := Describe(ctx, p, pin)
-		bad, refused := errors.AsType[*wire.SettingsError](err)
+		if d != nil && warnings == nil {
+			warnings = resolver.Renamed([]string{"settings"}, settings, d.Settings)
+		}
+		bad, refuses := errors.AsType[*wire.SettingsError](err)
 		switch {
 		case err == nil:
 			return faults, nil
-		case !refused && len(faults) > 0:
+		case !refuses && len(faults) > 0:
 			return faults, nil // it was started before, and its faults are known
-		case !refused:
+		case !refuses:
 			if d, known := Known(pin); known {
 				faults = describedFaults(d.Name, d.Settings, settings, []string{"settings"}, d.Settings)
 			}
 			return faults, err
 		}
-		found := refusedFaults(d, bad, settings)
-		faults = append(faults, found...)
+		refused := refusedFaults(d, bad, settings)
+		faults = append(faults, refused...)
 		removed := false
-		for _, f := range found {
+		for _, f := range refused {
 			removed = remove(settings, f.Key[1:]) || removed
 		}
 		if !removed || len(settings) == 0 {
@@ -118,7 +123,7 @@ func describedFaults(plugin string, known []registry.Setting, settings map[strin
 	var faults []config.ProviderFault
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		key := append(slices.Clone(at), name)
-		i := slices.IndexFunc(known, func(s registry.Setting) bool { return s.Name == name })
+		i := slices.IndexFunc(known, func(s registry.Setting) bool { return s.Name == name || slices.Contains(s.Was, name) })
 		if i < 0 {
 			faults = append(faults, unknownSetting(plugin, key, known, all))
 			continue

@@ -44,7 +44,7 @@ func (t *Trial) Open() (*supervise.Process, error) {
 // Remember keeps a description that the plugin gave, for [Known]: so 'trust' can show it before it is approved.
 func (t *Trial) Remember(d *wire.Description) {
 	if digest, err := Digest(t.Plugin); err == nil {
-		remember(digest, d)
+		Remember(digest, d)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -145,6 +146,8 @@ func programFaults(program string) []config.ProviderFault {
 		return []config.ProviderFault{{Key: []string{"plugin"}, Problem: problem, Allowed: "must be a program"}}
 	}
 	switch info, err := os.Stat(program); {
+	case os.IsNotExist(err) && strings.Contains(filepath.ToSlash(program), "/.condense/plugins/"):
+		return fault("there is no file " + shown + ": 'condense plugin install' installs the plugins in condense.lock")
 	case os.IsNotExist(err):
 		return fault("there is no file " + shown)
 	case err != nil:
@@ -169,9 +172,9 @@ func settingFaults(s registry.Strategy, raw json.RawMessage, env registry.Env) [
 	}
 	var known []string
 	for _, set := range s.Settings() {
-		known = append(known, set.Name)
+		known = append(append(known, set.Name), set.Was...)
 	}
-	var faults []config.ProviderFault
+	faults := Renamed([]string{"settings"}, settings, s.Settings())
 	for name := range settings {
 		if !slices.Contains(known, name) {
 			delete(settings, name)
@@ -192,6 +195,25 @@ func settingFaults(s registry.Strategy, raw json.RawMessage, env registry.Env) [
 			return faults
 		}
 	}
+}
+
+// Renamed returns a warning for each setting, below the path at, that has a former name.
+func Renamed(at []string, settings map[string]json.RawMessage, known []registry.Setting) []config.ProviderFault {
+	var warnings []config.ProviderFault
+	for _, s := range known {
+		for _, was := range s.Was {
+			if _, set := settings[was]; set {
+				warnings = append(warnings, config.ProviderFault{
+					Key: append(slices.Clone(at), was), AtName: true, Warning: true, Problem: fmt.Sprintf("is called %s now", s.Name),
+				})
+			}
+		}
+		var inner map[string]json.RawMessage
+		if len(s.Fields) > 0 && json.Unmarshal(settings[s.Name], &inner) == nil {
+			warnings = append(warnings, Renamed(append(slices.Clone(at), s.Name), inner, s.Fields)...)
+		}
+	}
+	return warnings
 }
 
 func unknownSetting(s registry.Strategy, name string, known []string) config.ProviderFault {

@@ -19,17 +19,17 @@ import (
 
 type clientStream = grpc.BidiStreamingClient[condensepb.CondenseRequest, condensepb.CondenseResponse]
 
-// A call is the host's side of one condensation. Its goroutine receives, a second one sends,
-// a third counts: if both peers only sent, both would block when the flow-control windows of
-// HTTP/2 are full.
+// A call is the host's side of one condensation. Its goroutine receives, a second one sends, a third counts: if both peers only
+// sent, both would block when the flow-control windows of HTTP/2 are full.
 type call struct {
-	client  *Client
-	req     *core.Request
-	stream  clientStream
-	replies chan *condensepb.Reply
-	work    chan *condensepb.Callback // callbacks that take time; nil before the first
-	models  *modelUse                 // nil before the first is asked for
-	others  sync.WaitGroup
+	client   *Client
+	req      *core.Request
+	estimate bool // what it would cost is all that is wanted
+	stream   clientStream
+	replies  chan *condensepb.Reply
+	work     chan *condensepb.Callback // callbacks that take time; nil before the first
+	models   *modelUse                 // nil before the first is asked for
+	others   sync.WaitGroup
 
 	answer    answer
 	fragments assembler
@@ -45,6 +45,22 @@ const waiting = 64
 // returns promptly when ctx is done, whatever the plugin does. An error of the plugin is a [*RemoteError]. A result
 // that is returned with an error has only the usage of the host's models.
 func (c *Client) Condense(ctx context.Context, req *core.Request) (*core.Result, error) {
+	return c.call(ctx, req, false)
+}
+
+// EstimateCost implements [core.CostEstimator]. The error wraps [errors.ErrUnsupported] if the plugin does not estimate.
+func (c *Client) EstimateCost(ctx context.Context, req *core.Request) (core.Usage, error) {
+	if !c.estimates.Load() {
+		return core.Usage{}, fmt.Errorf("the plugin estimates no cost: %w", errors.ErrUnsupported)
+	}
+	res, err := c.call(ctx, req, true)
+	if err != nil {
+		return core.Usage{}, err
+	}
+	return res.Usage, nil
+}
+
+func (c *Client) call(ctx context.Context, req *core.Request, estimate bool) (*core.Result, error) {
 	if req == nil || req.Counter == nil {
 		return nil, fmt.Errorf("%w: no counter", core.ErrInvalidRequest)
 	}
@@ -55,7 +71,7 @@ func (c *Client) Condense(ctx context.Context, req *core.Request) (*core.Result,
 		return nil, fromStatus(ctx, err)
 	}
 	call := &call{
-		client: c, req: req, stream: stream, replies: make(chan *condensepb.Reply, waiting),
+		client: c, req: req, estimate: estimate, stream: stream, replies: make(chan *condensepb.Reply, waiting),
 		answer:    newAnswer(req.Messages, c.opts.Limits),
 		fragments: assembler{max: c.opts.Limits.AnswerBytes},
 		countable: c.opts.Limits.CountBytes,
@@ -116,7 +132,7 @@ func (c *call) send(ctx context.Context) error {
 // history sends the request: the start message, then runs of messages.
 func (c *call) history(ctx context.Context) error {
 	start := toStart(c.req)
-	start.LogLevel = c.logLevel(ctx)
+	start.LogLevel, start.Host, start.Estimate = c.logLevel(ctx), valid(c.client.opts.Host), c.estimate
 	if list := c.client.opts.Models; list != nil {
 		start.Models = toModels(list(c.req))
 	}
@@ -208,8 +224,7 @@ func (c *call) receive(ctx context.Context) (*core.Result, error) {
 	}
 }
 
-// next returns the next envelope, assembled if it was sent in fragments, and its size in
-// bytes.
+// next returns the next envelope, assembled if it was sent in fragments, and its size in bytes.
 func (c *call) next() (*condensepb.CondenseResponse, int, error) {
 	for {
 		var raw received

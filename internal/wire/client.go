@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -17,8 +18,7 @@ import (
 	"github.com/condensehq/condense/registry"
 )
 
-// ClientOptions adjust a [Client]. A nil pointer and the zero value of every field mean
-// the defaults.
+// ClientOptions adjust a [Client]. A nil pointer and the zero value of every field mean the defaults.
 type ClientOptions struct {
 	Host     string                          // name and version of the host, for the plugin's logs
 	Logger   *slog.Logger                    // for the plugin's log during a call; default: discard
@@ -50,9 +50,10 @@ type Client struct {
 	opts ClientOptions
 
 	abilities atomic.Uint32 // of the last description
+	estimates atomic.Bool   // with the last settings
 }
 
-var _ core.CondensationProvider = (*Client)(nil)
+var _ core.CostEstimator = (*Client)(nil)
 
 // Abilities implements [core.Declarer]: what the plugin declared when it was last described.
 func (c *Client) Abilities() core.Abilities { return core.Abilities(c.abilities.Load()) }
@@ -110,16 +111,21 @@ func fromSettings(settings []*condensepb.Setting, levels int) []registry.Setting
 		if !json.Valid(def) {
 			def = json.RawMessage("null")
 		}
-		out := registry.Setting{
+		all = append(all, registry.Setting{
 			Name: printable(s.GetName()), Type: printable(s.GetType()), Default: def, Doc: printable(s.GetDoc()),
-			Fields: fromSettings(s.GetFields(), levels-1),
-		}
-		for _, e := range s.GetEnum() {
-			out.Enum = append(out.Enum, printable(e))
-		}
-		all = append(all, out)
+			Fields: fromSettings(s.GetFields(), levels-1), Enum: each(s.GetEnum(), printable), Was: each(s.GetWas(), printable),
+		})
 	}
 	return all
+}
+
+// each returns f of every text.
+func each(texts []string, f func(string) string) []string {
+	texts = slices.Clone(texts)
+	for i, s := range texts {
+		texts[i] = f(s)
+	}
+	return texts
 }
 
 // A SettingsError lists the problems that a plugin reports about its settings.
@@ -156,6 +162,7 @@ func (c *Client) Configure(ctx context.Context, settings json.RawMessage) error 
 		return fmt.Errorf("configure: %w", fromStatus(ctx, err))
 	}
 	if len(res.GetProblems()) == 0 {
+		c.estimates.Store(res.GetEstimates())
 		return nil
 	}
 	e := &SettingsError{}
@@ -165,6 +172,5 @@ func (c *Client) Configure(ctx context.Context, settings json.RawMessage) error 
 	return e
 }
 
-// printable removes control characters from a plugin's text, which could act on a terminal
-// or forge lines of a log.
+// printable removes control characters from a plugin's text, which could act on a terminal or forge lines of a log.
 func printable(s string) string { return plain.Strip(s, "\n\t") }

@@ -246,7 +246,7 @@ func toStart(req *core.Request) *condensepb.Start {
 		},
 		Trigger: name(string(req.Trigger)), Profile: name(req.Profile), Mode: name(req.Mode), Api: name(req.API),
 		System: bytesOf(req.System), Environment: bytesOf(req.Environment), Instructions: bytesOf(req.Instructions),
-		Dir: bytesOf(req.Dir), Tools: bytesOf(req.Tools), Originals: bytesOf(req.Originals), NoRecall: req.NoRecall,
+		Dir: bytesOf(req.Dir), Tools: bytesOf(req.Tools), Originals: bytesOf(req.Originals), NoRecall: req.NoRecall, Model: name(req.Model), Price: toPrice(req.Price),
 	}
 	for _, f := range req.FilesRead {
 		s.FilesRead = append(s.FilesRead, bytesOf(f))
@@ -265,11 +265,23 @@ func fromStart(s *condensepb.Start) *core.Request {
 		Trigger: core.Trigger(unname(s.GetTrigger())), Profile: unname(s.GetProfile()), Mode: unname(s.GetMode()), API: unname(s.GetApi()),
 		System: stringOf(s.GetSystem()), Environment: stringOf(s.GetEnvironment()), Instructions: stringOf(s.GetInstructions()),
 		Dir: stringOf(s.GetDir()), Tools: stringOf(s.GetTools()), Originals: stringOf(s.GetOriginals()), NoRecall: s.GetNoRecall(),
+		Host: s.GetHost(), Model: unname(s.GetModel()), Price: fromPrice(s.GetPrice()),
 	}
 	for _, f := range s.GetFilesRead() {
 		req.FilesRead = append(req.FilesRead, stringOf(f))
 	}
 	return req
+}
+
+func toPrice(p core.Price) *condensepb.Price {
+	if p == (core.Price{}) {
+		return nil
+	}
+	return &condensepb.Price{Input: p.Input, Output: p.Output, CacheRead: p.CacheRead, CacheWrite: p.CacheWrite}
+}
+
+func fromPrice(p *condensepb.Price) core.Price {
+	return core.Price{Input: p.GetInput(), Output: p.GetOutput(), CacheRead: p.GetCacheRead(), CacheWrite: p.GetCacheWrite()}
 }
 
 func toUsage(u core.Usage) *condensepb.Usage {

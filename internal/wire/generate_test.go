@@ -328,3 +328,37 @@ func TestGenerateInParallel(t *testing.T) {
 		t.Errorf("got %d calls, up to %d at once; want 30, at most 8 at once", res.Usage.Calls, most)
 	}
 }
+
+// estimating is a provider that says what a call would cost.
+type estimating struct{ core.ProviderFunc }
+
+func (estimating) EstimateCost(_ context.Context, req *core.Request) (core.Usage, error) {
+	if req.Instructions == "fail" {
+		return core.Usage{}, fmt.Errorf("no key: %w", core.ErrUnavailable)
+	}
+	return core.Usage{Calls: 2, InputTokens: len(req.Messages), USD: req.Price.Input}, nil
+}
+
+// An estimate of a plugin is what its provider estimates, and the provider does no work for it.
+func TestEstimate(t *testing.T) {
+	works := core.ProviderFunc(func(context.Context, *core.Request) (*core.Result, error) {
+		return nil, errors.New("it was asked to condense")
+	})
+	open := func(p core.CondensationProvider) *wire.Client {
+		type none struct{}
+		return serve(t, registry.Define("test", "A test.", func() none { return none{} },
+			func(context.Context, none, registry.Env) (core.CondensationProvider, error) { return p, nil }), nil)
+	}
+	req := coretest.HalfRequest(chat(6))
+	req.Price.Input = 0.5
+	if got, err := open(estimating{works}).EstimateCost(t.Context(), req); err != nil || got != (core.Usage{Calls: 2, InputTokens: 6, USD: 0.5}) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if _, err := open(works).EstimateCost(t.Context(), req); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("one that does not estimate: %v", err)
+	}
+	req.Instructions = "fail"
+	if _, err := open(estimating{works}).EstimateCost(t.Context(), req); !errors.Is(err, core.ErrUnavailable) {
+		t.Errorf("one that cannot: %v", err)
+	}
+}

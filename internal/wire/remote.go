@@ -154,6 +154,7 @@ func toModels(models []NamedModel) []*condensepb.LentModel {
 	for _, m := range models {
 		out = append(out, &condensepb.LentModel{
 			Name: valid(m.Name), Window: int64(m.Info.Window), MaxOutput: int64(m.Info.MaxOutput), Images: m.Info.Images,
+			Price: toPrice(m.Info.Price),
 		})
 	}
 	return out
@@ -165,6 +166,7 @@ func (s *Server) learn(models []*condensepb.LentModel) {
 	for _, m := range models {
 		known[m.GetName()] = model.Info{
 			Name: m.GetName(), Window: int(m.GetWindow()), MaxOutput: int(m.GetMaxOutput()), Images: m.GetImages(),
+			Price: fromPrice(m.GetPrice()),
 		}
 	}
 	s.models.Store(&known)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/wire"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -28,7 +29,7 @@ func TestSame(t *testing.T) {
 		given.Store(req.Clone())
 		return scramble(rand.New(rand.NewPCG(seed.Load(), 1)), req), nil
 	})
-	plugin := serve(t, provided(random).Only(everything), nil)
+	plugin := serve(t, provided(random).Only(everything), &wire.ClientOptions{Host: "condense v1.2.3"})
 	rapid.Check(t, func(rt *rapid.T) {
 		seed.Store(rapid.Uint64().Draw(rt, "seed"))
 		r := rand.New(rand.NewPCG(seed.Load(), 0))
@@ -48,6 +49,7 @@ func TestSame(t *testing.T) {
 		req.FilesRead = []string{"a", "", "b\xff"}
 		req.Dir, req.Tools, req.Originals = "/work\xff", `[{"name":"t"}]`, "history/part-1.jsonl"
 		req.Abilities = everything
+		req.Host, req.Model, req.Price = "condense v1.2.3", "mod\xffel", core.Price{Input: r.Float64(), Output: 1, CacheRead: 2, CacheWrite: 3}
 		req.API, req.NoRecall = "responses", r.IntN(2) == 0
 		for f, v := range reflect.ValueOf(*req).Fields() {
 			if v.IsZero() && f.Name != "NoRecall" && f.Name != "Messages" {

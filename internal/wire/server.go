@@ -20,8 +20,7 @@ import (
 	"github.com/condensehq/condense/registry"
 )
 
-// ServerOptions adjust a [Server]. A nil pointer and the zero value of every field mean
-// the defaults.
+// ServerOptions adjust a [Server]. A nil pointer and the zero value of every field mean the defaults.
 type ServerOptions struct {
 	Version string       // of the plugin; default: unknown
 	SDK     string       // name and version of the library that serves; default: unknown
@@ -75,17 +74,15 @@ func (s *Server) Describe(_ context.Context, req *condensepb.DescribeRequest) (*
 func toSettings(settings []registry.Setting) []*condensepb.Setting {
 	var all []*condensepb.Setting
 	for _, set := range settings {
-		out := &condensepb.Setting{Name: valid(set.Name), Type: valid(set.Type), Default: set.Default, Doc: valid(set.Doc), Fields: toSettings(set.Fields)}
-		for _, e := range set.Enum {
-			out.Enum = append(out.Enum, valid(e))
-		}
-		all = append(all, out)
+		all = append(all, &condensepb.Setting{
+			Name: valid(set.Name), Type: valid(set.Type), Default: set.Default, Doc: valid(set.Doc), Fields: toSettings(set.Fields),
+			Enum: each(set.Enum, valid), Was: each(set.Was, valid),
+		})
 	}
 	return all
 }
 
-// Configure opens a provider with new settings, for all later calls. The previous one is
-// closed when its last call has ended.
+// Configure opens a provider with new settings, for all later calls. The previous one is closed when its last call has ended.
 func (s *Server) Configure(ctx context.Context, req *condensepb.ConfigureRequest) (res *condensepb.ConfigureResponse, err error) {
 	// The provider may keep its context for as long as it is open; the call's ends with the call.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
@@ -106,7 +103,8 @@ func (s *Server) Configure(ctx context.Context, req *condensepb.ConfigureRequest
 		return nil, toStatus(errors.Join(ctx.Err(), core.Close(p)))
 	case err == nil:
 		s.replace(&opened{provider: p, end: end})
-		return &condensepb.ConfigureResponse{}, nil
+		_, estimates := p.(core.CostEstimator)
+		return &condensepb.ConfigureResponse{Estimates: estimates}, nil
 	}
 	if ctx.Err() != nil || errors.Is(err, core.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
 		return nil, toStatus(err)
@@ -118,8 +116,7 @@ func (s *Server) Configure(ctx context.Context, req *condensepb.ConfigureRequest
 	return res, nil
 }
 
-// model returns the host's language model of that name. Whether it exists is known only when
-// it is used.
+// model returns the host's language model of that name. Whether it exists is known only when it is used.
 func (s *Server) model(name string) (model.Generator, error) {
 	return &remoteModel{server: s, name: name}, nil
 }
@@ -128,9 +125,9 @@ func (s *Server) model(name string) (model.Generator, error) {
 func problems(s registry.Strategy, err error) []Problem {
 	text := strings.TrimPrefix(err.Error(), "open "+s.Name+": ")
 	text = strings.TrimPrefix(text, "settings: ")
-	names := map[string]bool{}
+	var names []string
 	for _, set := range s.Settings() {
-		names[set.Name] = true
+		names = append(append(names, set.Name), set.Was...)
 	}
 	var out []Problem
 	for line := range strings.SplitSeq(text, "\n") { // joined errors have a line each
@@ -139,7 +136,7 @@ func problems(s registry.Strategy, err error) []Problem {
 		}
 		p := Problem{Message: line}
 		if key, rest, ok := strings.Cut(line, ": "); ok {
-			if top, _, _ := strings.Cut(key, "."); names[top] {
+			if top, _, _ := strings.Cut(key, "."); slices.Contains(names, top) {
 				p = Problem{key, rest}
 			}
 		}
@@ -220,8 +217,7 @@ func (c *serverCall) progress(fraction float64, text string) {
 	_ = c.send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Progress{Progress: p}})
 }
 
-// A callHandler sends records to the host of the call in which they are logged. Records
-// outside of a call go to next.
+// A callHandler sends records to the host of the call in which they are logged. Records outside of a call go to next.
 type callHandler struct {
 	next   slog.Handler
 	groups string // prefix of keys, with a dot at its end

@@ -24,13 +24,13 @@ type serverStream = grpc.BidiStreamingServer[condensepb.CondenseRequest, condens
 // errEnded is the error of a callback whose call has ended.
 var errEnded = errors.New("the call has ended")
 
-// A serverCall is the plugin's side of one condensation. Its methods are safe for concurrent
-// use: a provider may log, count and report from many goroutines, even after the call has
-// ended.
+// A serverCall is the plugin's side of one condensation. Its methods are safe for concurrent use: a provider may log, count and
+// report from many goroutines, even after the call has ended.
 type serverCall struct {
 	stream    serverStream
 	fragments assembler
 	level     slog.Level     // the least that the host wants
+	estimate  bool           // the host wants to know only what the call would cost
 	messages  []core.Message // as they came
 	at        map[string]int // index of a message, by ID
 
@@ -64,9 +64,8 @@ func (s *Server) Condense(stream serverStream) error {
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(errEnded)
 	go c.receive()
-	// The provider works on a copy, so that the difference to the request is known even if
-	// it modifies the messages, and in a separate goroutine, so that a provider that ignores
-	// its context does not block the host.
+	// The provider works on a copy, so that the difference to the request is known even if it modifies the messages, and in a
+	// separate goroutine, so that a provider that ignores its context does not block the host.
 	given := req.Clone()
 	given.Counter = newRemoteCounter(ctx, cancel, c, req.Messages, given.Messages)
 	answers := make(chan providerAnswer, 1)
@@ -77,7 +76,7 @@ func (s *Server) Condense(stream serverStream) error {
 			o.calls.Done()
 			answers <- a
 		}()
-		a = s.ask(core.WithProgress(context.WithValue(ctx, callKey{}, c), c.progress), o.provider, given)
+		a = s.ask(core.WithProgress(context.WithValue(ctx, callKey{}, c), c.progress), o.provider, given, c.estimate)
 	}()
 	select {
 	case a := <-answers:
@@ -99,17 +98,22 @@ type providerAnswer struct {
 }
 
 // ask calls the provider. It recovers panics of the provider and of its error.
-func (s *Server) ask(ctx context.Context, p core.CondensationProvider, req *core.Request) (a providerAnswer) {
+func (s *Server) ask(ctx context.Context, p core.CondensationProvider, req *core.Request, estimate bool) (a providerAnswer) {
 	defer func() {
 		if v := recover(); v != nil {
 			a = providerAnswer{err: s.panicked(ctx, v)}
 		}
 	}()
-	res, err := p.Condense(ctx, req)
-	if err != nil {
-		err = toStatus(err)
+	if estimate {
+		a.res = &core.Result{Messages: req.Messages}
+		a.res.Usage, a.err = core.EstimateCost(ctx, p, req)
+	} else {
+		a.res, a.err = p.Condense(ctx, req)
 	}
-	return providerAnswer{res, err}
+	if a.err != nil {
+		a.err = toStatus(a.err)
+	}
+	return a
 }
 
 // panicked reports a panic: the stack to the plugin's own log, the reason to the host.
@@ -144,6 +148,7 @@ func (c *serverCall) history(s *Server) (*core.Request, error) {
 		return nil, status.Error(codes.InvalidArgument, "the call does not begin with start")
 	}
 	s.learn(start.GetModels())
+	c.estimate = start.GetEstimate()
 	req := fromStart(start)
 	req.Abilities = s.strategy.Abilities
 	c.level = slog.LevelInfo
@@ -212,8 +217,7 @@ func (c *serverCall) next() (run []byte, env *condensepb.CondenseRequest, err er
 	}
 }
 
-// decodeRequest returns the body of data if it is a run of messages, or else the decoded
-// envelope.
+// decodeRequest returns the body of data if it is a run of messages, or else the decoded envelope.
 func decodeRequest(data []byte) (run []byte, env *condensepb.CondenseRequest, err error) {
 	if run, ok := runOf(data); ok {
 		return run, nil, nil
@@ -309,8 +313,7 @@ func (c *serverCall) ask(ctx context.Context, cb *condensepb.Callback) (*condens
 	}
 }
 
-// A callbackError is the host's refusal of a callback. It wraps [errors.ErrUnsupported] if
-// the host does not support the request.
+// A callbackError is the host's refusal of a callback. It wraps [errors.ErrUnsupported] if the host does not support the request.
 type callbackError struct {
 	Code condensepb.CallbackError_Code
 	Text string

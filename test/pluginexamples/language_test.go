@@ -43,6 +43,7 @@ type language struct {
 	exampleName string
 	example     folder // the one in examples/plugins
 	tricks      folder // follows the instructions of a call
+	v1          folder // the same with the SDK as of version 1, November 2026: it must work for as long as protocol 1 does
 }
 
 var languages = newLanguages()
@@ -56,6 +57,8 @@ func newLanguages() []*language {
 		l.example = l.folder(l.exampleName, map[string]string{".": filepath.Join(examples, l.exampleName)})
 		tricks := "tricks" + l.suffix
 		l.tricks = l.folder("tricks", map[string]string{tricks: filepath.Join("testdata", tricks)})
+		v1 := filepath.Join("testdata", "v1", l.name)
+		l.v1 = l.folder("tricks", map[string]string{tricks: filepath.Join(v1, tricks), "condense": filepath.Join(v1, "condense")})
 	}
 	return all
 }
@@ -151,11 +154,11 @@ func (l *language) folder(program string, sources map[string]string) folder {
 		if err != nil {
 			return "", err
 		}
-		all := maps.Clone(sources)
-		all["condense"] = filepath.Join(sdks, l.name, "condense")
-		if l.name == "node" {
+		all := map[string]string{"condense": filepath.Join(sdks, l.name, "condense")}
+		if l.name == "node" && sources["condense"] == "" {
 			all["condense/condense.proto"] = protocol
 		}
+		maps.Copy(all, sources)
 		if packages != "" {
 			all["node_modules"] = packages
 		}

@@ -29,30 +29,71 @@ import (
 	"github.com/condensehq/condense/model"
 )
 
-// TestTricks runs all instructions of the plugin tricks, in every language. One process must
-// survive all of them.
+// TestTricks runs all instructions of the plugin tricks, in every language, with the SDK of today and the one of version 1. One
+// process must survive all of them.
 func TestTricks(t *testing.T) {
 	t.Parallel()
 	for _, l := range languages {
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
-			p := open(t, l.tricks, "")
-			for _, test := range []struct {
-				name string
-				run  func(t *testing.T, l *language, p *plugin)
-			}{
-				{"description", testDescription},
-				{"errors", testErrors},
-				{"request", testRequest},
-				{"sizes", testSizes},
-				{"many", testMany},
-				{"hide the rest", testHideRest},
-				{"cancel", testCancel},
-			} {
-				t.Run(test.name, func(t *testing.T) { test.run(t, l, p) })
+			testTricks(t, l, l.tricks)
+		})
+		t.Run(l.name+" of version 1", func(t *testing.T) {
+			t.Parallel()
+			testTricks(t, l, l.v1)
+		})
+	}
+}
+
+func testTricks(t *testing.T, l *language, f folder) {
+	t.Helper()
+	p := open(t, f, "")
+	for _, test := range []struct {
+		name string
+		run  func(t *testing.T, l *language, p *plugin)
+	}{
+		{"description", testDescription},
+		{"errors", testErrors},
+		{"request", testRequest},
+		{"sizes", testSizes},
+		{"many", testMany},
+		{"hide the rest", testHideRest},
+		{"cancel", testCancel},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, l, p) })
+	}
+	if s := p.Status(); s.Starts != 1 || s.Crashes != 0 {
+		t.Errorf("the process was replaced: %+v", s)
+	}
+}
+
+// TestAdditions tries what was added to version 1: the model and its price, the host, estimates, and settings under former names.
+func TestAdditions(t *testing.T) {
+	t.Parallel()
+	for _, l := range languages {
+		t.Run(l.name, func(t *testing.T) {
+			t.Parallel()
+			p := open(t, l.tricks, `{"word": "hi"}`, func(_ *supervise.Spec, o *supervise.Options) { o.Client.Host = "condense v1.2.3" })
+			req := request("about")
+			req.Model, req.Price = "anthropic/claude", core.Price{Input: 3.5, CacheRead: 0.25}
+			if got, want := ask(t, p, req), "anthropic/claude 3.5 0.25 condense v1.2.3 hi"; len(got) != 1 || got[0] != want {
+				t.Errorf("got %q, want %s", got, want)
 			}
-			if s := p.Status(); s.Starts != 1 || s.Crashes != 0 {
-				t.Errorf("the process was replaced: %+v", s)
+			usage, err := p.EstimateCost(t.Context(), req)
+			if want := (core.Usage{Calls: 1, InputTokens: req.Tokens() - req.Budget.Overhead, USD: 3.5}); err != nil || usage != want {
+				t.Errorf("estimated %+v, %v; want %+v", usage, err, want)
+			}
+			both := open(t, l.tricks, `{"word": "hi", "greeting": "hello"}`)
+			if _, err := both.Describe(t.Context()); err == nil || !strings.Contains(err.Error(), "word: is the former name of greeting, which is set as well") {
+				t.Errorf("both names: %v", err)
+			}
+			// One of version 1 is not asked what it would cost: it would do the work.
+			old := open(t, l.v1, "")
+			if _, err := old.Describe(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := old.EstimateCost(t.Context(), req); !errors.Is(err, errors.ErrUnsupported) {
+				t.Errorf("version 1: got %v", err)
 			}
 		})
 	}

@@ -74,6 +74,7 @@ type Epoch struct {
 	N     int       `json:"n"`               // 1 for the first epoch of a conversation
 	Cut   int       `json:"cut"`             // number of the client's messages that Block replaces
 	From  wire.Hash `json:"from"`            // rolling hash of these messages
+	Plain wire.Hash `json:"plain,omitzero"`  // hash of their plain form, of the Messages API; see [wire.Plain]
 	Block [][]byte  `json:"block"`           // the replacing messages, without cache markers
 	Whole bool      `json:"whole,omitempty"` // Block replaced all messages of its request
 	Bare  Hashes    `json:"bare,omitempty"`  // rolling hashes of messages whose thinking is left out
@@ -164,7 +165,8 @@ const mostStates = 256
 // Follow returns the state that request r continues. Candidates are states whose epoch replaces only messages that r
 // has. The best has the most messages in common with r; among equals, the most recently used one. The result belongs
 // to the caller. Its ID is kept if the request continues the stored state; it is empty if the state is new, or a copy
-// for another branch.
+// for another branch. After a change of the model it may be a copy of a state that replaces the same messages in the
+// form in which the agent sent them before.
 func Follow(states []*State, r *wire.Request, rolling []wire.Hash) (*State, Kind) {
 	var best *State
 	longest, lost := 0, 0
@@ -186,6 +188,11 @@ func Follow(states []*State, r *wire.Request, rolling []wire.Hash) (*State, Kind
 		}
 	}
 	kind := Continue
+	if best == nil || longest < len(best.Rolling) && longest < len(rolling) {
+		if again := moved(states[:min(len(states), mostStates)], best, r, rolling); again != nil {
+			return again, Fork
+		}
+	}
 	switch {
 	case best == nil && lost == 0:
 		return &State{}, New

@@ -106,6 +106,15 @@ func (p *Process) Describe(ctx context.Context) (*wire.Description, error) {
 	return about, err
 }
 
+// EstimateCost implements [core.CostEstimator]. The error wraps [errors.ErrUnsupported] if the plugin does not estimate.
+func (p *Process) EstimateCost(ctx context.Context, req *core.Request) (u core.Usage, err error) {
+	err = p.visit(ctx, func(ctx context.Context, i *instance) (err error) {
+		u, err = i.wire.EstimateCost(ctx, req)
+		return err
+	})
+	return u, err
+}
+
 // Abilities implements [core.Declarer]. They are known from the first start on.
 func (p *Process) Abilities() core.Abilities {
 	p.mu.Lock()

@@ -100,7 +100,7 @@ func (x CallbackError_Code) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CallbackError_Code.Descriptor instead.
 func (CallbackError_Code) EnumDescriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{31, 0}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{32, 0}
 }
 
 type DescribeRequest struct {
@@ -242,6 +242,7 @@ type Setting struct {
 	Doc           string                 `protobuf:"bytes,4,opt,name=doc,proto3" json:"doc,omitempty"`
 	Enum          []string               `protobuf:"bytes,5,rep,name=enum,proto3" json:"enum,omitempty"`     // the allowed values, if they are few
 	Fields        []*Setting             `protobuf:"bytes,6,rep,name=fields,proto3" json:"fields,omitempty"` // of an object: its own settings, if they are known
+	Was           []string               `protobuf:"bytes,7,rep,name=was,proto3" json:"was,omitempty"`       // its former names: the plugin reads it under them as well
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -318,6 +319,13 @@ func (x *Setting) GetFields() []*Setting {
 	return nil
 }
 
+func (x *Setting) GetWas() []string {
+	if x != nil {
+		return x.Was
+	}
+	return nil
+}
+
 type ConfigureRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Settings      []byte                 `protobuf:"bytes,1,opt,name=settings,proto3" json:"settings,omitempty"` // a JSON object; empty means {}
@@ -364,7 +372,8 @@ func (x *ConfigureRequest) GetSettings() []byte {
 
 type ConfigureResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Problems      []*Problem             `protobuf:"bytes,1,rep,name=problems,proto3" json:"problems,omitempty"` // none: the settings are in force
+	Problems      []*Problem             `protobuf:"bytes,1,rep,name=problems,proto3" json:"problems,omitempty"`    // none: the settings are in force
+	Estimates     bool                   `protobuf:"varint,2,opt,name=estimates,proto3" json:"estimates,omitempty"` // the plugin answers a Start with estimate set
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -404,6 +413,13 @@ func (x *ConfigureResponse) GetProblems() []*Problem {
 		return x.Problems
 	}
 	return nil
+}
+
+func (x *ConfigureResponse) GetEstimates() bool {
+	if x != nil {
+		return x.Estimates
+	}
+	return false
 }
 
 // A Problem is a fault of a setting, described for the user.
@@ -778,23 +794,29 @@ func (x *Fragment) GetLast() bool {
 
 // Start begins a call. The history is complete after message_count messages.
 type Start struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	MessageCount  int64                  `protobuf:"varint,1,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
-	Budget        *Budget                `protobuf:"bytes,2,opt,name=budget,proto3" json:"budget,omitempty"`
-	Trigger       string                 `protobuf:"bytes,3,opt,name=trigger,proto3" json:"trigger,omitempty"` // automatic, manual, overflow
-	Profile       string                 `protobuf:"bytes,4,opt,name=profile,proto3" json:"profile,omitempty"` // names of the configuration in force; may be empty
-	Mode          string                 `protobuf:"bytes,5,opt,name=mode,proto3" json:"mode,omitempty"`
-	System        []byte                 `protobuf:"bytes,6,opt,name=system,proto3" json:"system,omitempty"`                        // the system prompt, if it is separate from the messages
-	Environment   []byte                 `protobuf:"bytes,7,opt,name=environment,proto3" json:"environment,omitempty"`              // a description of the agent's environment, in the form for the model
-	FilesRead     [][]byte               `protobuf:"bytes,8,rep,name=files_read,json=filesRead,proto3" json:"files_read,omitempty"` // paths, newest first
-	Instructions  []byte                 `protobuf:"bytes,9,opt,name=instructions,proto3" json:"instructions,omitempty"`            // the user's instructions for this condensation
-	LogLevel      string                 `protobuf:"bytes,10,opt,name=log_level,json=logLevel,proto3" json:"log_level,omitempty"`   // the lowest level that the host wants; empty for info
-	Dir           []byte                 `protobuf:"bytes,11,opt,name=dir,proto3" json:"dir,omitempty"`                             // the agent's working directory; read no file outside of it. Empty if unknown
-	Tools         []byte                 `protobuf:"bytes,12,opt,name=tools,proto3" json:"tools,omitempty"`                         // definitions of the agent's tools as sent to the model, a JSON array; empty if unknown
-	Originals     []byte                 `protobuf:"bytes,13,opt,name=originals,proto3" json:"originals,omitempty"`                 // path at which the agent can read what the answer hides or rewrites; empty if there is none
-	Models        []*LentModel           `protobuf:"bytes,14,rep,name=models,proto3" json:"models,omitempty"`                       // known models for Generate
-	NoRecall      bool                   `protobuf:"varint,15,opt,name=no_recall,json=noRecall,proto3" json:"no_recall,omitempty"`  // the agent cannot recall by a handle what the answer hides or rewrites: write none
-	Api           string                 `protobuf:"bytes,16,opt,name=api,proto3" json:"api,omitempty"`                             // API in whose form the conversation is sent: anthropic, openai, responses; empty if unknown or none
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	MessageCount int64                  `protobuf:"varint,1,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
+	Budget       *Budget                `protobuf:"bytes,2,opt,name=budget,proto3" json:"budget,omitempty"`
+	Trigger      string                 `protobuf:"bytes,3,opt,name=trigger,proto3" json:"trigger,omitempty"` // automatic, manual, overflow
+	Profile      string                 `protobuf:"bytes,4,opt,name=profile,proto3" json:"profile,omitempty"` // names of the configuration in force; may be empty
+	Mode         string                 `protobuf:"bytes,5,opt,name=mode,proto3" json:"mode,omitempty"`
+	System       []byte                 `protobuf:"bytes,6,opt,name=system,proto3" json:"system,omitempty"`                        // the system prompt, if it is separate from the messages
+	Environment  []byte                 `protobuf:"bytes,7,opt,name=environment,proto3" json:"environment,omitempty"`              // a description of the agent's environment, in the form for the model
+	FilesRead    [][]byte               `protobuf:"bytes,8,rep,name=files_read,json=filesRead,proto3" json:"files_read,omitempty"` // paths, newest first
+	Instructions []byte                 `protobuf:"bytes,9,opt,name=instructions,proto3" json:"instructions,omitempty"`            // the user's instructions for this condensation
+	LogLevel     string                 `protobuf:"bytes,10,opt,name=log_level,json=logLevel,proto3" json:"log_level,omitempty"`   // the lowest level that the host wants; empty for info
+	Dir          []byte                 `protobuf:"bytes,11,opt,name=dir,proto3" json:"dir,omitempty"`                             // the agent's working directory; read no file outside of it. Empty if unknown
+	Tools        []byte                 `protobuf:"bytes,12,opt,name=tools,proto3" json:"tools,omitempty"`                         // definitions of the agent's tools as sent to the model, a JSON array; empty if unknown
+	Originals    []byte                 `protobuf:"bytes,13,opt,name=originals,proto3" json:"originals,omitempty"`                 // path at which the agent can read what the answer hides or rewrites; empty if there is none
+	Models       []*LentModel           `protobuf:"bytes,14,rep,name=models,proto3" json:"models,omitempty"`                       // known models for Generate
+	NoRecall     bool                   `protobuf:"varint,15,opt,name=no_recall,json=noRecall,proto3" json:"no_recall,omitempty"`  // the agent cannot recall by a handle what the answer hides or rewrites: write none
+	Api          string                 `protobuf:"bytes,16,opt,name=api,proto3" json:"api,omitempty"`                             // API in whose form the conversation is sent: anthropic, openai, responses; empty if unknown or none
+	Host         string                 `protobuf:"bytes,17,opt,name=host,proto3" json:"host,omitempty"`                           // name and version of the host
+	Model        string                 `protobuf:"bytes,18,opt,name=model,proto3" json:"model,omitempty"`                         // the model that the conversation is for, as the user's configuration names it; empty if unknown
+	Price        *Price                 `protobuf:"bytes,19,opt,name=price,proto3" json:"price,omitempty"`                         // of that model; absent if unknown
+	// Only Done.usage is wanted: the most that this call would cost in language models, without edits and without asking one. It
+	// is set only for a plugin that said that it estimates.
+	Estimate      bool `protobuf:"varint,20,opt,name=estimate,proto3" json:"estimate,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -941,6 +963,103 @@ func (x *Start) GetApi() string {
 	return ""
 }
 
+func (x *Start) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *Start) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *Start) GetPrice() *Price {
+	if x != nil {
+		return x.Price
+	}
+	return nil
+}
+
+func (x *Start) GetEstimate() bool {
+	if x != nil {
+		return x.Estimate
+	}
+	return false
+}
+
+// A Price is in US dollars per million tokens. A zero cache price is unknown, not free.
+type Price struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Input         float64                `protobuf:"fixed64,1,opt,name=input,proto3" json:"input,omitempty"`
+	Output        float64                `protobuf:"fixed64,2,opt,name=output,proto3" json:"output,omitempty"`
+	CacheRead     float64                `protobuf:"fixed64,3,opt,name=cache_read,json=cacheRead,proto3" json:"cache_read,omitempty"`
+	CacheWrite    float64                `protobuf:"fixed64,4,opt,name=cache_write,json=cacheWrite,proto3" json:"cache_write,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Price) Reset() {
+	*x = Price{}
+	mi := &file_condense_v1_condense_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Price) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Price) ProtoMessage() {}
+
+func (x *Price) ProtoReflect() protoreflect.Message {
+	mi := &file_condense_v1_condense_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Price.ProtoReflect.Descriptor instead.
+func (*Price) Descriptor() ([]byte, []int) {
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Price) GetInput() float64 {
+	if x != nil {
+		return x.Input
+	}
+	return 0
+}
+
+func (x *Price) GetOutput() float64 {
+	if x != nil {
+		return x.Output
+	}
+	return 0
+}
+
+func (x *Price) GetCacheRead() float64 {
+	if x != nil {
+		return x.CacheRead
+	}
+	return 0
+}
+
+func (x *Price) GetCacheWrite() float64 {
+	if x != nil {
+		return x.CacheWrite
+	}
+	return 0
+}
+
 // A LentModel is a language model that the host provides. Sizes are in tokens, 0 if unknown.
 type LentModel struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -948,13 +1067,14 @@ type LentModel struct {
 	Window        int64                  `protobuf:"varint,2,opt,name=window,proto3" json:"window,omitempty"`
 	MaxOutput     int64                  `protobuf:"varint,3,opt,name=max_output,json=maxOutput,proto3" json:"max_output,omitempty"`
 	Images        bool                   `protobuf:"varint,4,opt,name=images,proto3" json:"images,omitempty"` // it can read images
+	Price         *Price                 `protobuf:"bytes,5,opt,name=price,proto3" json:"price,omitempty"`    // absent if unknown
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LentModel) Reset() {
 	*x = LentModel{}
-	mi := &file_condense_v1_condense_proto_msgTypes[10]
+	mi := &file_condense_v1_condense_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -966,7 +1086,7 @@ func (x *LentModel) String() string {
 func (*LentModel) ProtoMessage() {}
 
 func (x *LentModel) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[10]
+	mi := &file_condense_v1_condense_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -979,7 +1099,7 @@ func (x *LentModel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LentModel.ProtoReflect.Descriptor instead.
 func (*LentModel) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{10}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LentModel) GetName() string {
@@ -1010,6 +1130,13 @@ func (x *LentModel) GetImages() bool {
 	return false
 }
 
+func (x *LentModel) GetPrice() *Price {
+	if x != nil {
+		return x.Price
+	}
+	return nil
+}
+
 // A Budget is the allowed size of the conversation in tokens. limit and target include
 // system prompt, tool definitions and messages.
 type Budget struct {
@@ -1025,7 +1152,7 @@ type Budget struct {
 
 func (x *Budget) Reset() {
 	*x = Budget{}
-	mi := &file_condense_v1_condense_proto_msgTypes[11]
+	mi := &file_condense_v1_condense_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1037,7 +1164,7 @@ func (x *Budget) String() string {
 func (*Budget) ProtoMessage() {}
 
 func (x *Budget) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[11]
+	mi := &file_condense_v1_condense_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1050,7 +1177,7 @@ func (x *Budget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Budget.ProtoReflect.Descriptor instead.
 func (*Budget) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{11}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Budget) GetWindow() int64 {
@@ -1098,7 +1225,7 @@ type Messages struct {
 
 func (x *Messages) Reset() {
 	*x = Messages{}
-	mi := &file_condense_v1_condense_proto_msgTypes[12]
+	mi := &file_condense_v1_condense_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1110,7 +1237,7 @@ func (x *Messages) String() string {
 func (*Messages) ProtoMessage() {}
 
 func (x *Messages) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[12]
+	mi := &file_condense_v1_condense_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1123,7 +1250,7 @@ func (x *Messages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Messages.ProtoReflect.Descriptor instead.
 func (*Messages) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{12}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Messages) GetMessages() []*Message {
@@ -1148,7 +1275,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_condense_v1_condense_proto_msgTypes[13]
+	mi := &file_condense_v1_condense_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1160,7 +1287,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[13]
+	mi := &file_condense_v1_condense_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1173,7 +1300,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{13}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Message) GetId() string {
@@ -1243,7 +1370,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_condense_v1_condense_proto_msgTypes[14]
+	mi := &file_condense_v1_condense_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1255,7 +1382,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[14]
+	mi := &file_condense_v1_condense_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1268,7 +1395,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{14}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Part) GetKind() isPart_Kind {
@@ -1384,7 +1511,7 @@ type ToolCall struct {
 
 func (x *ToolCall) Reset() {
 	*x = ToolCall{}
-	mi := &file_condense_v1_condense_proto_msgTypes[15]
+	mi := &file_condense_v1_condense_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1396,7 +1523,7 @@ func (x *ToolCall) String() string {
 func (*ToolCall) ProtoMessage() {}
 
 func (x *ToolCall) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[15]
+	mi := &file_condense_v1_condense_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1409,7 +1536,7 @@ func (x *ToolCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCall.ProtoReflect.Descriptor instead.
 func (*ToolCall) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{15}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ToolCall) GetId() string {
@@ -1445,7 +1572,7 @@ type ToolResult struct {
 
 func (x *ToolResult) Reset() {
 	*x = ToolResult{}
-	mi := &file_condense_v1_condense_proto_msgTypes[16]
+	mi := &file_condense_v1_condense_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1457,7 +1584,7 @@ func (x *ToolResult) String() string {
 func (*ToolResult) ProtoMessage() {}
 
 func (x *ToolResult) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[16]
+	mi := &file_condense_v1_condense_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1470,7 +1597,7 @@ func (x *ToolResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolResult.ProtoReflect.Descriptor instead.
 func (*ToolResult) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{16}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ToolResult) GetCallId() string {
@@ -1506,7 +1633,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_condense_v1_condense_proto_msgTypes[17]
+	mi := &file_condense_v1_condense_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1518,7 +1645,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[17]
+	mi := &file_condense_v1_condense_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1531,7 +1658,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{17}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Image) GetMediaType() string {
@@ -1568,7 +1695,7 @@ type Reasoning struct {
 
 func (x *Reasoning) Reset() {
 	*x = Reasoning{}
-	mi := &file_condense_v1_condense_proto_msgTypes[18]
+	mi := &file_condense_v1_condense_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1580,7 +1707,7 @@ func (x *Reasoning) String() string {
 func (*Reasoning) ProtoMessage() {}
 
 func (x *Reasoning) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[18]
+	mi := &file_condense_v1_condense_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1593,7 +1720,7 @@ func (x *Reasoning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reasoning.ProtoReflect.Descriptor instead.
 func (*Reasoning) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{18}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Reasoning) GetText() []byte {
@@ -1628,7 +1755,7 @@ type Opaque struct {
 
 func (x *Opaque) Reset() {
 	*x = Opaque{}
-	mi := &file_condense_v1_condense_proto_msgTypes[19]
+	mi := &file_condense_v1_condense_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1640,7 +1767,7 @@ func (x *Opaque) String() string {
 func (*Opaque) ProtoMessage() {}
 
 func (x *Opaque) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[19]
+	mi := &file_condense_v1_condense_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1653,7 +1780,7 @@ func (x *Opaque) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Opaque.ProtoReflect.Descriptor instead.
 func (*Opaque) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{19}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Opaque) GetKind() string {
@@ -1681,7 +1808,7 @@ type MessageRange struct {
 
 func (x *MessageRange) Reset() {
 	*x = MessageRange{}
-	mi := &file_condense_v1_condense_proto_msgTypes[20]
+	mi := &file_condense_v1_condense_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1693,7 +1820,7 @@ func (x *MessageRange) String() string {
 func (*MessageRange) ProtoMessage() {}
 
 func (x *MessageRange) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[20]
+	mi := &file_condense_v1_condense_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1706,7 +1833,7 @@ func (x *MessageRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageRange.ProtoReflect.Descriptor instead.
 func (*MessageRange) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{20}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *MessageRange) GetFirst() string {
@@ -1736,7 +1863,7 @@ type Edit struct {
 
 func (x *Edit) Reset() {
 	*x = Edit{}
-	mi := &file_condense_v1_condense_proto_msgTypes[21]
+	mi := &file_condense_v1_condense_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1748,7 +1875,7 @@ func (x *Edit) String() string {
 func (*Edit) ProtoMessage() {}
 
 func (x *Edit) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[21]
+	mi := &file_condense_v1_condense_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1761,7 +1888,7 @@ func (x *Edit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Edit.ProtoReflect.Descriptor instead.
 func (*Edit) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{21}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Edit) GetHide() []*MessageRange {
@@ -1796,7 +1923,7 @@ type Rewrite struct {
 
 func (x *Rewrite) Reset() {
 	*x = Rewrite{}
-	mi := &file_condense_v1_condense_proto_msgTypes[22]
+	mi := &file_condense_v1_condense_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1808,7 +1935,7 @@ func (x *Rewrite) String() string {
 func (*Rewrite) ProtoMessage() {}
 
 func (x *Rewrite) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[22]
+	mi := &file_condense_v1_condense_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1821,7 +1948,7 @@ func (x *Rewrite) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rewrite.ProtoReflect.Descriptor instead.
 func (*Rewrite) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{22}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Rewrite) GetId() string {
@@ -1854,7 +1981,7 @@ type NewPart struct {
 
 func (x *NewPart) Reset() {
 	*x = NewPart{}
-	mi := &file_condense_v1_condense_proto_msgTypes[23]
+	mi := &file_condense_v1_condense_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1866,7 +1993,7 @@ func (x *NewPart) String() string {
 func (*NewPart) ProtoMessage() {}
 
 func (x *NewPart) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[23]
+	mi := &file_condense_v1_condense_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1879,7 +2006,7 @@ func (x *NewPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewPart.ProtoReflect.Descriptor instead.
 func (*NewPart) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{23}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *NewPart) GetKind() isNewPart_Kind {
@@ -1949,7 +2076,7 @@ type ResultEdit struct {
 
 func (x *ResultEdit) Reset() {
 	*x = ResultEdit{}
-	mi := &file_condense_v1_condense_proto_msgTypes[24]
+	mi := &file_condense_v1_condense_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1961,7 +2088,7 @@ func (x *ResultEdit) String() string {
 func (*ResultEdit) ProtoMessage() {}
 
 func (x *ResultEdit) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[24]
+	mi := &file_condense_v1_condense_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1974,7 +2101,7 @@ func (x *ResultEdit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultEdit.ProtoReflect.Descriptor instead.
 func (*ResultEdit) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{24}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ResultEdit) GetPart() uint32 {
@@ -2006,7 +2133,7 @@ type Insert struct {
 
 func (x *Insert) Reset() {
 	*x = Insert{}
-	mi := &file_condense_v1_condense_proto_msgTypes[25]
+	mi := &file_condense_v1_condense_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2018,7 +2145,7 @@ func (x *Insert) String() string {
 func (*Insert) ProtoMessage() {}
 
 func (x *Insert) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[25]
+	mi := &file_condense_v1_condense_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2031,7 +2158,7 @@ func (x *Insert) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Insert.ProtoReflect.Descriptor instead.
 func (*Insert) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{25}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Insert) GetAfter() string {
@@ -2074,7 +2201,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_condense_v1_condense_proto_msgTypes[26]
+	mi := &file_condense_v1_condense_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2086,7 +2213,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[26]
+	mi := &file_condense_v1_condense_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2099,7 +2226,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{26}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Done) GetUsage() *Usage {
@@ -2133,7 +2260,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_condense_v1_condense_proto_msgTypes[27]
+	mi := &file_condense_v1_condense_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2145,7 +2272,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[27]
+	mi := &file_condense_v1_condense_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2158,7 +2285,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{27}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Step) GetName() string {
@@ -2233,7 +2360,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_condense_v1_condense_proto_msgTypes[28]
+	mi := &file_condense_v1_condense_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2245,7 +2372,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[28]
+	mi := &file_condense_v1_condense_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2258,7 +2385,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{28}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Usage) GetCalls() int64 {
@@ -2319,7 +2446,7 @@ type Callback struct {
 
 func (x *Callback) Reset() {
 	*x = Callback{}
-	mi := &file_condense_v1_condense_proto_msgTypes[29]
+	mi := &file_condense_v1_condense_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2331,7 +2458,7 @@ func (x *Callback) String() string {
 func (*Callback) ProtoMessage() {}
 
 func (x *Callback) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[29]
+	mi := &file_condense_v1_condense_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2344,7 +2471,7 @@ func (x *Callback) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Callback.ProtoReflect.Descriptor instead.
 func (*Callback) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{29}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Callback) GetId() uint64 {
@@ -2411,7 +2538,7 @@ type Reply struct {
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_condense_v1_condense_proto_msgTypes[30]
+	mi := &file_condense_v1_condense_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2423,7 +2550,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[30]
+	mi := &file_condense_v1_condense_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2436,7 +2563,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{30}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Reply) GetId() uint64 {
@@ -2513,7 +2640,7 @@ type CallbackError struct {
 
 func (x *CallbackError) Reset() {
 	*x = CallbackError{}
-	mi := &file_condense_v1_condense_proto_msgTypes[31]
+	mi := &file_condense_v1_condense_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2525,7 +2652,7 @@ func (x *CallbackError) String() string {
 func (*CallbackError) ProtoMessage() {}
 
 func (x *CallbackError) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[31]
+	mi := &file_condense_v1_condense_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2538,7 +2665,7 @@ func (x *CallbackError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallbackError.ProtoReflect.Descriptor instead.
 func (*CallbackError) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{31}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *CallbackError) GetCode() CallbackError_Code {
@@ -2566,7 +2693,7 @@ type CountTokens struct {
 
 func (x *CountTokens) Reset() {
 	*x = CountTokens{}
-	mi := &file_condense_v1_condense_proto_msgTypes[32]
+	mi := &file_condense_v1_condense_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2578,7 +2705,7 @@ func (x *CountTokens) String() string {
 func (*CountTokens) ProtoMessage() {}
 
 func (x *CountTokens) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[32]
+	mi := &file_condense_v1_condense_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2591,7 +2718,7 @@ func (x *CountTokens) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountTokens.ProtoReflect.Descriptor instead.
 func (*CountTokens) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{32}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *CountTokens) GetItems() []*CountItem {
@@ -2617,7 +2744,7 @@ type CountItem struct {
 
 func (x *CountItem) Reset() {
 	*x = CountItem{}
-	mi := &file_condense_v1_condense_proto_msgTypes[33]
+	mi := &file_condense_v1_condense_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2629,7 +2756,7 @@ func (x *CountItem) String() string {
 func (*CountItem) ProtoMessage() {}
 
 func (x *CountItem) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[33]
+	mi := &file_condense_v1_condense_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2642,7 +2769,7 @@ func (x *CountItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountItem.ProtoReflect.Descriptor instead.
 func (*CountItem) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{33}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *CountItem) GetKind() isCountItem_Kind {
@@ -2711,7 +2838,7 @@ type PartRef struct {
 
 func (x *PartRef) Reset() {
 	*x = PartRef{}
-	mi := &file_condense_v1_condense_proto_msgTypes[34]
+	mi := &file_condense_v1_condense_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2723,7 +2850,7 @@ func (x *PartRef) String() string {
 func (*PartRef) ProtoMessage() {}
 
 func (x *PartRef) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[34]
+	mi := &file_condense_v1_condense_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2736,7 +2863,7 @@ func (x *PartRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartRef.ProtoReflect.Descriptor instead.
 func (*PartRef) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{34}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *PartRef) GetMessage() string {
@@ -2764,7 +2891,7 @@ type Content struct {
 
 func (x *Content) Reset() {
 	*x = Content{}
-	mi := &file_condense_v1_condense_proto_msgTypes[35]
+	mi := &file_condense_v1_condense_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2776,7 +2903,7 @@ func (x *Content) String() string {
 func (*Content) ProtoMessage() {}
 
 func (x *Content) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[35]
+	mi := &file_condense_v1_condense_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2789,7 +2916,7 @@ func (x *Content) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Content.ProtoReflect.Descriptor instead.
 func (*Content) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{35}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Content) GetParts() []*Part {
@@ -2810,7 +2937,7 @@ type TokenCounts struct {
 
 func (x *TokenCounts) Reset() {
 	*x = TokenCounts{}
-	mi := &file_condense_v1_condense_proto_msgTypes[36]
+	mi := &file_condense_v1_condense_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2822,7 +2949,7 @@ func (x *TokenCounts) String() string {
 func (*TokenCounts) ProtoMessage() {}
 
 func (x *TokenCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[36]
+	mi := &file_condense_v1_condense_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2835,7 +2962,7 @@ func (x *TokenCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenCounts.ProtoReflect.Descriptor instead.
 func (*TokenCounts) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{36}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *TokenCounts) GetTokens() []int64 {
@@ -2869,7 +2996,7 @@ type Generate struct {
 
 func (x *Generate) Reset() {
 	*x = Generate{}
-	mi := &file_condense_v1_condense_proto_msgTypes[37]
+	mi := &file_condense_v1_condense_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2881,7 +3008,7 @@ func (x *Generate) String() string {
 func (*Generate) ProtoMessage() {}
 
 func (x *Generate) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[37]
+	mi := &file_condense_v1_condense_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2894,7 +3021,7 @@ func (x *Generate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Generate.ProtoReflect.Descriptor instead.
 func (*Generate) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{37}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Generate) GetModel() string {
@@ -2953,7 +3080,7 @@ type GenerateInput struct {
 
 func (x *GenerateInput) Reset() {
 	*x = GenerateInput{}
-	mi := &file_condense_v1_condense_proto_msgTypes[38]
+	mi := &file_condense_v1_condense_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2965,7 +3092,7 @@ func (x *GenerateInput) String() string {
 func (*GenerateInput) ProtoMessage() {}
 
 func (x *GenerateInput) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[38]
+	mi := &file_condense_v1_condense_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2978,7 +3105,7 @@ func (x *GenerateInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GenerateInput.ProtoReflect.Descriptor instead.
 func (*GenerateInput) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{38}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *GenerateInput) GetKind() isGenerateInput_Kind {
@@ -3032,7 +3159,7 @@ type NewMessage struct {
 
 func (x *NewMessage) Reset() {
 	*x = NewMessage{}
-	mi := &file_condense_v1_condense_proto_msgTypes[39]
+	mi := &file_condense_v1_condense_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3044,7 +3171,7 @@ func (x *NewMessage) String() string {
 func (*NewMessage) ProtoMessage() {}
 
 func (x *NewMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[39]
+	mi := &file_condense_v1_condense_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3057,7 +3184,7 @@ func (x *NewMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewMessage.ProtoReflect.Descriptor instead.
 func (*NewMessage) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{39}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *NewMessage) GetRole() string {
@@ -3085,7 +3212,7 @@ type Generated struct {
 
 func (x *Generated) Reset() {
 	*x = Generated{}
-	mi := &file_condense_v1_condense_proto_msgTypes[40]
+	mi := &file_condense_v1_condense_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3097,7 +3224,7 @@ func (x *Generated) String() string {
 func (*Generated) ProtoMessage() {}
 
 func (x *Generated) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[40]
+	mi := &file_condense_v1_condense_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3110,7 +3237,7 @@ func (x *Generated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Generated.ProtoReflect.Descriptor instead.
 func (*Generated) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{40}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Generated) GetText() []byte {
@@ -3146,7 +3273,7 @@ type Log struct {
 
 func (x *Log) Reset() {
 	*x = Log{}
-	mi := &file_condense_v1_condense_proto_msgTypes[41]
+	mi := &file_condense_v1_condense_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3158,7 +3285,7 @@ func (x *Log) String() string {
 func (*Log) ProtoMessage() {}
 
 func (x *Log) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[41]
+	mi := &file_condense_v1_condense_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3171,7 +3298,7 @@ func (x *Log) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Log.ProtoReflect.Descriptor instead.
 func (*Log) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{41}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Log) GetLevel() string {
@@ -3205,7 +3332,7 @@ type LogField struct {
 
 func (x *LogField) Reset() {
 	*x = LogField{}
-	mi := &file_condense_v1_condense_proto_msgTypes[42]
+	mi := &file_condense_v1_condense_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3217,7 +3344,7 @@ func (x *LogField) String() string {
 func (*LogField) ProtoMessage() {}
 
 func (x *LogField) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[42]
+	mi := &file_condense_v1_condense_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3230,7 +3357,7 @@ func (x *LogField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogField.ProtoReflect.Descriptor instead.
 func (*LogField) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{42}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *LogField) GetKey() string {
@@ -3258,7 +3385,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_condense_v1_condense_proto_msgTypes[43]
+	mi := &file_condense_v1_condense_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3270,7 +3397,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[43]
+	mi := &file_condense_v1_condense_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3283,7 +3410,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{43}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Progress) GetFraction() float64 {
@@ -3313,18 +3440,20 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"\x03doc\x18\x03 \x01(\tR\x03doc\x120\n" +
 	"\bsettings\x18\x04 \x03(\v2\x14.condense.v1.SettingR\bsettings\x12\x10\n" +
 	"\x03sdk\x18\x05 \x01(\tR\x03sdk\x12\x1c\n" +
-	"\tabilities\x18\x06 \x03(\tR\tabilities\"\x9f\x01\n" +
+	"\tabilities\x18\x06 \x03(\tR\tabilities\"\xb1\x01\n" +
 	"\aSetting\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x18\n" +
 	"\adefault\x18\x03 \x01(\fR\adefault\x12\x10\n" +
 	"\x03doc\x18\x04 \x01(\tR\x03doc\x12\x12\n" +
 	"\x04enum\x18\x05 \x03(\tR\x04enum\x12,\n" +
-	"\x06fields\x18\x06 \x03(\v2\x14.condense.v1.SettingR\x06fields\".\n" +
+	"\x06fields\x18\x06 \x03(\v2\x14.condense.v1.SettingR\x06fields\x12\x10\n" +
+	"\x03was\x18\a \x03(\tR\x03was\".\n" +
 	"\x10ConfigureRequest\x12\x1a\n" +
-	"\bsettings\x18\x01 \x01(\fR\bsettings\"E\n" +
+	"\bsettings\x18\x01 \x01(\fR\bsettings\"c\n" +
 	"\x11ConfigureResponse\x120\n" +
-	"\bproblems\x18\x01 \x03(\v2\x14.condense.v1.ProblemR\bproblems\"5\n" +
+	"\bproblems\x18\x01 \x03(\v2\x14.condense.v1.ProblemR\bproblems\x12\x1c\n" +
+	"\testimates\x18\x02 \x01(\bR\testimates\"5\n" +
 	"\aProblem\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\"\xdb\x01\n" +
@@ -3344,7 +3473,7 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"\x04kind\"2\n" +
 	"\bFragment\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x12\n" +
-	"\x04last\x18\x02 \x01(\bR\x04last\"\xe0\x03\n" +
+	"\x04last\x18\x02 \x01(\bR\x04last\"\xd0\x04\n" +
 	"\x05Start\x12#\n" +
 	"\rmessage_count\x18\x01 \x01(\x03R\fmessageCount\x12+\n" +
 	"\x06budget\x18\x02 \x01(\v2\x13.condense.v1.BudgetR\x06budget\x12\x18\n" +
@@ -3363,13 +3492,25 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"\toriginals\x18\r \x01(\fR\toriginals\x12.\n" +
 	"\x06models\x18\x0e \x03(\v2\x16.condense.v1.LentModelR\x06models\x12\x1b\n" +
 	"\tno_recall\x18\x0f \x01(\bR\bnoRecall\x12\x10\n" +
-	"\x03api\x18\x10 \x01(\tR\x03api\"n\n" +
+	"\x03api\x18\x10 \x01(\tR\x03api\x12\x12\n" +
+	"\x04host\x18\x11 \x01(\tR\x04host\x12\x14\n" +
+	"\x05model\x18\x12 \x01(\tR\x05model\x12(\n" +
+	"\x05price\x18\x13 \x01(\v2\x12.condense.v1.PriceR\x05price\x12\x1a\n" +
+	"\bestimate\x18\x14 \x01(\bR\bestimate\"u\n" +
+	"\x05Price\x12\x14\n" +
+	"\x05input\x18\x01 \x01(\x01R\x05input\x12\x16\n" +
+	"\x06output\x18\x02 \x01(\x01R\x06output\x12\x1d\n" +
+	"\n" +
+	"cache_read\x18\x03 \x01(\x01R\tcacheRead\x12\x1f\n" +
+	"\vcache_write\x18\x04 \x01(\x01R\n" +
+	"cacheWrite\"\x98\x01\n" +
 	"\tLentModel\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06window\x18\x02 \x01(\x03R\x06window\x12\x1d\n" +
 	"\n" +
 	"max_output\x18\x03 \x01(\x03R\tmaxOutput\x12\x16\n" +
-	"\x06images\x18\x04 \x01(\bR\x06images\"\x84\x01\n" +
+	"\x06images\x18\x04 \x01(\bR\x06images\x12(\n" +
+	"\x05price\x18\x05 \x01(\v2\x12.condense.v1.PriceR\x05price\"\x84\x01\n" +
 	"\x06Budget\x12\x16\n" +
 	"\x06window\x18\x01 \x01(\x03R\x06window\x12\x18\n" +
 	"\areserve\x18\x02 \x01(\x03R\areserve\x12\x1a\n" +
@@ -3552,7 +3693,7 @@ func file_condense_v1_condense_proto_rawDescGZIP() []byte {
 }
 
 var file_condense_v1_condense_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_condense_v1_condense_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
+var file_condense_v1_condense_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_condense_v1_condense_proto_goTypes = []any{
 	(CallbackError_Code)(0),   // 0: condense.v1.CallbackError.Code
 	(*DescribeRequest)(nil),   // 1: condense.v1.DescribeRequest
@@ -3565,105 +3706,108 @@ var file_condense_v1_condense_proto_goTypes = []any{
 	(*CondenseResponse)(nil),  // 8: condense.v1.CondenseResponse
 	(*Fragment)(nil),          // 9: condense.v1.Fragment
 	(*Start)(nil),             // 10: condense.v1.Start
-	(*LentModel)(nil),         // 11: condense.v1.LentModel
-	(*Budget)(nil),            // 12: condense.v1.Budget
-	(*Messages)(nil),          // 13: condense.v1.Messages
-	(*Message)(nil),           // 14: condense.v1.Message
-	(*Part)(nil),              // 15: condense.v1.Part
-	(*ToolCall)(nil),          // 16: condense.v1.ToolCall
-	(*ToolResult)(nil),        // 17: condense.v1.ToolResult
-	(*Image)(nil),             // 18: condense.v1.Image
-	(*Reasoning)(nil),         // 19: condense.v1.Reasoning
-	(*Opaque)(nil),            // 20: condense.v1.Opaque
-	(*MessageRange)(nil),      // 21: condense.v1.MessageRange
-	(*Edit)(nil),              // 22: condense.v1.Edit
-	(*Rewrite)(nil),           // 23: condense.v1.Rewrite
-	(*NewPart)(nil),           // 24: condense.v1.NewPart
-	(*ResultEdit)(nil),        // 25: condense.v1.ResultEdit
-	(*Insert)(nil),            // 26: condense.v1.Insert
-	(*Done)(nil),              // 27: condense.v1.Done
-	(*Step)(nil),              // 28: condense.v1.Step
-	(*Usage)(nil),             // 29: condense.v1.Usage
-	(*Callback)(nil),          // 30: condense.v1.Callback
-	(*Reply)(nil),             // 31: condense.v1.Reply
-	(*CallbackError)(nil),     // 32: condense.v1.CallbackError
-	(*CountTokens)(nil),       // 33: condense.v1.CountTokens
-	(*CountItem)(nil),         // 34: condense.v1.CountItem
-	(*PartRef)(nil),           // 35: condense.v1.PartRef
-	(*Content)(nil),           // 36: condense.v1.Content
-	(*TokenCounts)(nil),       // 37: condense.v1.TokenCounts
-	(*Generate)(nil),          // 38: condense.v1.Generate
-	(*GenerateInput)(nil),     // 39: condense.v1.GenerateInput
-	(*NewMessage)(nil),        // 40: condense.v1.NewMessage
-	(*Generated)(nil),         // 41: condense.v1.Generated
-	(*Log)(nil),               // 42: condense.v1.Log
-	(*LogField)(nil),          // 43: condense.v1.LogField
-	(*Progress)(nil),          // 44: condense.v1.Progress
-	nil,                       // 45: condense.v1.Step.SavedEntry
+	(*Price)(nil),             // 11: condense.v1.Price
+	(*LentModel)(nil),         // 12: condense.v1.LentModel
+	(*Budget)(nil),            // 13: condense.v1.Budget
+	(*Messages)(nil),          // 14: condense.v1.Messages
+	(*Message)(nil),           // 15: condense.v1.Message
+	(*Part)(nil),              // 16: condense.v1.Part
+	(*ToolCall)(nil),          // 17: condense.v1.ToolCall
+	(*ToolResult)(nil),        // 18: condense.v1.ToolResult
+	(*Image)(nil),             // 19: condense.v1.Image
+	(*Reasoning)(nil),         // 20: condense.v1.Reasoning
+	(*Opaque)(nil),            // 21: condense.v1.Opaque
+	(*MessageRange)(nil),      // 22: condense.v1.MessageRange
+	(*Edit)(nil),              // 23: condense.v1.Edit
+	(*Rewrite)(nil),           // 24: condense.v1.Rewrite
+	(*NewPart)(nil),           // 25: condense.v1.NewPart
+	(*ResultEdit)(nil),        // 26: condense.v1.ResultEdit
+	(*Insert)(nil),            // 27: condense.v1.Insert
+	(*Done)(nil),              // 28: condense.v1.Done
+	(*Step)(nil),              // 29: condense.v1.Step
+	(*Usage)(nil),             // 30: condense.v1.Usage
+	(*Callback)(nil),          // 31: condense.v1.Callback
+	(*Reply)(nil),             // 32: condense.v1.Reply
+	(*CallbackError)(nil),     // 33: condense.v1.CallbackError
+	(*CountTokens)(nil),       // 34: condense.v1.CountTokens
+	(*CountItem)(nil),         // 35: condense.v1.CountItem
+	(*PartRef)(nil),           // 36: condense.v1.PartRef
+	(*Content)(nil),           // 37: condense.v1.Content
+	(*TokenCounts)(nil),       // 38: condense.v1.TokenCounts
+	(*Generate)(nil),          // 39: condense.v1.Generate
+	(*GenerateInput)(nil),     // 40: condense.v1.GenerateInput
+	(*NewMessage)(nil),        // 41: condense.v1.NewMessage
+	(*Generated)(nil),         // 42: condense.v1.Generated
+	(*Log)(nil),               // 43: condense.v1.Log
+	(*LogField)(nil),          // 44: condense.v1.LogField
+	(*Progress)(nil),          // 45: condense.v1.Progress
+	nil,                       // 46: condense.v1.Step.SavedEntry
 }
 var file_condense_v1_condense_proto_depIdxs = []int32{
 	3,  // 0: condense.v1.DescribeResponse.settings:type_name -> condense.v1.Setting
 	3,  // 1: condense.v1.Setting.fields:type_name -> condense.v1.Setting
 	6,  // 2: condense.v1.ConfigureResponse.problems:type_name -> condense.v1.Problem
 	10, // 3: condense.v1.CondenseRequest.start:type_name -> condense.v1.Start
-	13, // 4: condense.v1.CondenseRequest.messages:type_name -> condense.v1.Messages
-	31, // 5: condense.v1.CondenseRequest.reply:type_name -> condense.v1.Reply
+	14, // 4: condense.v1.CondenseRequest.messages:type_name -> condense.v1.Messages
+	32, // 5: condense.v1.CondenseRequest.reply:type_name -> condense.v1.Reply
 	9,  // 6: condense.v1.CondenseRequest.fragment:type_name -> condense.v1.Fragment
-	30, // 7: condense.v1.CondenseResponse.callback:type_name -> condense.v1.Callback
-	42, // 8: condense.v1.CondenseResponse.log:type_name -> condense.v1.Log
-	44, // 9: condense.v1.CondenseResponse.progress:type_name -> condense.v1.Progress
-	22, // 10: condense.v1.CondenseResponse.edit:type_name -> condense.v1.Edit
-	27, // 11: condense.v1.CondenseResponse.done:type_name -> condense.v1.Done
+	31, // 7: condense.v1.CondenseResponse.callback:type_name -> condense.v1.Callback
+	43, // 8: condense.v1.CondenseResponse.log:type_name -> condense.v1.Log
+	45, // 9: condense.v1.CondenseResponse.progress:type_name -> condense.v1.Progress
+	23, // 10: condense.v1.CondenseResponse.edit:type_name -> condense.v1.Edit
+	28, // 11: condense.v1.CondenseResponse.done:type_name -> condense.v1.Done
 	9,  // 12: condense.v1.CondenseResponse.fragment:type_name -> condense.v1.Fragment
-	12, // 13: condense.v1.Start.budget:type_name -> condense.v1.Budget
-	11, // 14: condense.v1.Start.models:type_name -> condense.v1.LentModel
-	14, // 15: condense.v1.Messages.messages:type_name -> condense.v1.Message
-	15, // 16: condense.v1.Message.parts:type_name -> condense.v1.Part
-	16, // 17: condense.v1.Part.tool_call:type_name -> condense.v1.ToolCall
-	17, // 18: condense.v1.Part.tool_result:type_name -> condense.v1.ToolResult
-	18, // 19: condense.v1.Part.image:type_name -> condense.v1.Image
-	19, // 20: condense.v1.Part.reasoning:type_name -> condense.v1.Reasoning
-	20, // 21: condense.v1.Part.opaque:type_name -> condense.v1.Opaque
-	15, // 22: condense.v1.ToolResult.content:type_name -> condense.v1.Part
-	21, // 23: condense.v1.Edit.hide:type_name -> condense.v1.MessageRange
-	23, // 24: condense.v1.Edit.rewrite:type_name -> condense.v1.Rewrite
-	26, // 25: condense.v1.Edit.insert:type_name -> condense.v1.Insert
-	24, // 26: condense.v1.Rewrite.parts:type_name -> condense.v1.NewPart
-	25, // 27: condense.v1.NewPart.result:type_name -> condense.v1.ResultEdit
-	15, // 28: condense.v1.NewPart.put:type_name -> condense.v1.Part
-	24, // 29: condense.v1.ResultEdit.content:type_name -> condense.v1.NewPart
-	15, // 30: condense.v1.Insert.parts:type_name -> condense.v1.Part
-	29, // 31: condense.v1.Done.usage:type_name -> condense.v1.Usage
-	28, // 32: condense.v1.Done.steps:type_name -> condense.v1.Step
-	45, // 33: condense.v1.Step.saved:type_name -> condense.v1.Step.SavedEntry
-	33, // 34: condense.v1.Callback.count_tokens:type_name -> condense.v1.CountTokens
-	38, // 35: condense.v1.Callback.generate:type_name -> condense.v1.Generate
-	37, // 36: condense.v1.Reply.token_counts:type_name -> condense.v1.TokenCounts
-	41, // 37: condense.v1.Reply.generated:type_name -> condense.v1.Generated
-	32, // 38: condense.v1.Reply.error:type_name -> condense.v1.CallbackError
-	0,  // 39: condense.v1.CallbackError.code:type_name -> condense.v1.CallbackError.Code
-	34, // 40: condense.v1.CountTokens.items:type_name -> condense.v1.CountItem
-	21, // 41: condense.v1.CountItem.messages:type_name -> condense.v1.MessageRange
-	35, // 42: condense.v1.CountItem.part:type_name -> condense.v1.PartRef
-	36, // 43: condense.v1.CountItem.content:type_name -> condense.v1.Content
-	15, // 44: condense.v1.Content.parts:type_name -> condense.v1.Part
-	39, // 45: condense.v1.Generate.input:type_name -> condense.v1.GenerateInput
-	21, // 46: condense.v1.GenerateInput.messages:type_name -> condense.v1.MessageRange
-	40, // 47: condense.v1.GenerateInput.message:type_name -> condense.v1.NewMessage
-	15, // 48: condense.v1.NewMessage.parts:type_name -> condense.v1.Part
-	29, // 49: condense.v1.Generated.usage:type_name -> condense.v1.Usage
-	43, // 50: condense.v1.Log.fields:type_name -> condense.v1.LogField
-	1,  // 51: condense.v1.ProviderService.Describe:input_type -> condense.v1.DescribeRequest
-	4,  // 52: condense.v1.ProviderService.Configure:input_type -> condense.v1.ConfigureRequest
-	7,  // 53: condense.v1.ProviderService.Condense:input_type -> condense.v1.CondenseRequest
-	2,  // 54: condense.v1.ProviderService.Describe:output_type -> condense.v1.DescribeResponse
-	5,  // 55: condense.v1.ProviderService.Configure:output_type -> condense.v1.ConfigureResponse
-	8,  // 56: condense.v1.ProviderService.Condense:output_type -> condense.v1.CondenseResponse
-	54, // [54:57] is the sub-list for method output_type
-	51, // [51:54] is the sub-list for method input_type
-	51, // [51:51] is the sub-list for extension type_name
-	51, // [51:51] is the sub-list for extension extendee
-	0,  // [0:51] is the sub-list for field type_name
+	13, // 13: condense.v1.Start.budget:type_name -> condense.v1.Budget
+	12, // 14: condense.v1.Start.models:type_name -> condense.v1.LentModel
+	11, // 15: condense.v1.Start.price:type_name -> condense.v1.Price
+	11, // 16: condense.v1.LentModel.price:type_name -> condense.v1.Price
+	15, // 17: condense.v1.Messages.messages:type_name -> condense.v1.Message
+	16, // 18: condense.v1.Message.parts:type_name -> condense.v1.Part
+	17, // 19: condense.v1.Part.tool_call:type_name -> condense.v1.ToolCall
+	18, // 20: condense.v1.Part.tool_result:type_name -> condense.v1.ToolResult
+	19, // 21: condense.v1.Part.image:type_name -> condense.v1.Image
+	20, // 22: condense.v1.Part.reasoning:type_name -> condense.v1.Reasoning
+	21, // 23: condense.v1.Part.opaque:type_name -> condense.v1.Opaque
+	16, // 24: condense.v1.ToolResult.content:type_name -> condense.v1.Part
+	22, // 25: condense.v1.Edit.hide:type_name -> condense.v1.MessageRange
+	24, // 26: condense.v1.Edit.rewrite:type_name -> condense.v1.Rewrite
+	27, // 27: condense.v1.Edit.insert:type_name -> condense.v1.Insert
+	25, // 28: condense.v1.Rewrite.parts:type_name -> condense.v1.NewPart
+	26, // 29: condense.v1.NewPart.result:type_name -> condense.v1.ResultEdit
+	16, // 30: condense.v1.NewPart.put:type_name -> condense.v1.Part
+	25, // 31: condense.v1.ResultEdit.content:type_name -> condense.v1.NewPart
+	16, // 32: condense.v1.Insert.parts:type_name -> condense.v1.Part
+	30, // 33: condense.v1.Done.usage:type_name -> condense.v1.Usage
+	29, // 34: condense.v1.Done.steps:type_name -> condense.v1.Step
+	46, // 35: condense.v1.Step.saved:type_name -> condense.v1.Step.SavedEntry
+	34, // 36: condense.v1.Callback.count_tokens:type_name -> condense.v1.CountTokens
+	39, // 37: condense.v1.Callback.generate:type_name -> condense.v1.Generate
+	38, // 38: condense.v1.Reply.token_counts:type_name -> condense.v1.TokenCounts
+	42, // 39: condense.v1.Reply.generated:type_name -> condense.v1.Generated
+	33, // 40: condense.v1.Reply.error:type_name -> condense.v1.CallbackError
+	0,  // 41: condense.v1.CallbackError.code:type_name -> condense.v1.CallbackError.Code
+	35, // 42: condense.v1.CountTokens.items:type_name -> condense.v1.CountItem
+	22, // 43: condense.v1.CountItem.messages:type_name -> condense.v1.MessageRange
+	36, // 44: condense.v1.CountItem.part:type_name -> condense.v1.PartRef
+	37, // 45: condense.v1.CountItem.content:type_name -> condense.v1.Content
+	16, // 46: condense.v1.Content.parts:type_name -> condense.v1.Part
+	40, // 47: condense.v1.Generate.input:type_name -> condense.v1.GenerateInput
+	22, // 48: condense.v1.GenerateInput.messages:type_name -> condense.v1.MessageRange
+	41, // 49: condense.v1.GenerateInput.message:type_name -> condense.v1.NewMessage
+	16, // 50: condense.v1.NewMessage.parts:type_name -> condense.v1.Part
+	30, // 51: condense.v1.Generated.usage:type_name -> condense.v1.Usage
+	44, // 52: condense.v1.Log.fields:type_name -> condense.v1.LogField
+	1,  // 53: condense.v1.ProviderService.Describe:input_type -> condense.v1.DescribeRequest
+	4,  // 54: condense.v1.ProviderService.Configure:input_type -> condense.v1.ConfigureRequest
+	7,  // 55: condense.v1.ProviderService.Condense:input_type -> condense.v1.CondenseRequest
+	2,  // 56: condense.v1.ProviderService.Describe:output_type -> condense.v1.DescribeResponse
+	5,  // 57: condense.v1.ProviderService.Configure:output_type -> condense.v1.ConfigureResponse
+	8,  // 58: condense.v1.ProviderService.Condense:output_type -> condense.v1.CondenseResponse
+	56, // [56:59] is the sub-list for method output_type
+	53, // [53:56] is the sub-list for method input_type
+	53, // [53:53] is the sub-list for extension type_name
+	53, // [53:53] is the sub-list for extension extendee
+	0,  // [0:53] is the sub-list for field type_name
 }
 
 func init() { file_condense_v1_condense_proto_init() }
@@ -3685,8 +3829,8 @@ func file_condense_v1_condense_proto_init() {
 		(*CondenseResponse_Done)(nil),
 		(*CondenseResponse_Fragment)(nil),
 	}
-	file_condense_v1_condense_proto_msgTypes[13].OneofWrappers = []any{}
-	file_condense_v1_condense_proto_msgTypes[14].OneofWrappers = []any{
+	file_condense_v1_condense_proto_msgTypes[14].OneofWrappers = []any{}
+	file_condense_v1_condense_proto_msgTypes[15].OneofWrappers = []any{
 		(*Part_Text)(nil),
 		(*Part_ToolCall)(nil),
 		(*Part_ToolResult)(nil),
@@ -3694,37 +3838,37 @@ func file_condense_v1_condense_proto_init() {
 		(*Part_Reasoning)(nil),
 		(*Part_Opaque)(nil),
 	}
-	file_condense_v1_condense_proto_msgTypes[23].OneofWrappers = []any{
+	file_condense_v1_condense_proto_msgTypes[24].OneofWrappers = []any{
 		(*NewPart_Keep)(nil),
 		(*NewPart_Result)(nil),
 		(*NewPart_Put)(nil),
 	}
-	file_condense_v1_condense_proto_msgTypes[29].OneofWrappers = []any{
+	file_condense_v1_condense_proto_msgTypes[30].OneofWrappers = []any{
 		(*Callback_CountTokens)(nil),
 		(*Callback_Generate)(nil),
 	}
-	file_condense_v1_condense_proto_msgTypes[30].OneofWrappers = []any{
+	file_condense_v1_condense_proto_msgTypes[31].OneofWrappers = []any{
 		(*Reply_TokenCounts)(nil),
 		(*Reply_Generated)(nil),
 		(*Reply_Error)(nil),
 	}
-	file_condense_v1_condense_proto_msgTypes[33].OneofWrappers = []any{
+	file_condense_v1_condense_proto_msgTypes[34].OneofWrappers = []any{
 		(*CountItem_Messages)(nil),
 		(*CountItem_Part)(nil),
 		(*CountItem_Content)(nil),
 	}
-	file_condense_v1_condense_proto_msgTypes[38].OneofWrappers = []any{
+	file_condense_v1_condense_proto_msgTypes[39].OneofWrappers = []any{
 		(*GenerateInput_Messages)(nil),
 		(*GenerateInput_Message)(nil),
 	}
-	file_condense_v1_condense_proto_msgTypes[43].OneofWrappers = []any{}
+	file_condense_v1_condense_proto_msgTypes[44].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_condense_v1_condense_proto_rawDesc), len(file_condense_v1_condense_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   45,
+			NumMessages:   46,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -8,9 +8,11 @@
 //     version: '0.1.0',
 //     doc: 'What it does. The first sentence appears in lists.',
 //     abilities: ['hides'],            // all that it does: hides, rewrites, inserts, asks_models; without it, anything is allowed
-//     settings: { keep: { default: 10, doc: 'Messages to keep.' } },
+//     settings: { keep: { default: 10, doc: 'Messages to keep.', was: ['recent'] } }, // was: former names, which are read as well
 //     check: (settings) => settings.keep < 1 ? [{ key: 'keep', message: 'must be at least 1' }] : [],
 //     condense: async (call, settings) => { … },
+//     // Optional: it sets call.usage to the most that the call would cost in language models, and neither asks one nor edits.
+//     estimate: async (call, settings) => { … },
 //   })
 //
 // The methods of a call are in call.mjs; tests without a host are in testing.mjs.

@@ -70,7 +70,7 @@ function provider(strategy, home) {
       try {
         const next = configure(strategy, request.request.settings.toString())
         if (next.problems.length === 0) settings = next.settings
-        done(null, { problems: next.problems })
+        done(null, { problems: next.problems, estimates: strategy.estimate !== undefined })
       } catch (err) {
         done(failure(err, home)) // strategy.check failed
       }
@@ -94,7 +94,7 @@ function provider(strategy, home) {
         }
       })
       try {
-        await call.answer((c) => strategy.condense(c, inForce))
+        await call.answer((c) => (c.start.estimate ? strategy.estimate(c, inForce) : strategy.condense(c, inForce)))
         stream.end()
       } catch (err) {
         fail(err)

@@ -23,6 +23,7 @@ export function describe(strategy) {
       default: JSON.stringify(s.default),
       doc: s.doc ?? '',
       enum: s.enum ?? [],
+      was: s.was ?? [], // former names, which are read as well
     }
   })
   return { name: strategy.name, version: strategy.version, doc: strategy.doc, abilities, settings }
@@ -39,19 +40,22 @@ export function configure(strategy, json) {
   }
   if (typeName(given) !== 'object') return { problems: [{ key: '', message: 'not a JSON object' }] }
   const known = new Map(describe(strategy).settings.map((s) => [s.name, s]))
+  const former = new Map([...known.values()].flatMap((s) => s.was.map((was) => [was, s.name])))
   const settings = Object.fromEntries(Array.from(known.values(), (s) => [s.name, JSON.parse(s.default)]))
   const problems = []
   for (const [key, value] of Object.entries(given)) {
-    const s = known.get(key)
+    const s = known.get(former.get(key) ?? key)
     const type = typeName(value)
-    if (!s) {
+    if (former.has(key) && Object.hasOwn(given, s.name)) {
+      problems.push({ key, message: `is the former name of ${s.name}, which is set as well` })
+    } else if (!s) {
       problems.push({ key, message: `unknown; there are ${[...known.keys()].join(', ') || 'no settings'}` })
     } else if (type !== s.type && !(s.type === 'number' && type === 'integer')) {
       problems.push({ key, message: `want ${s.type}, have ${type}` })
     } else if (s.enum.length > 0 && !s.enum.includes(value)) {
       problems.push({ key, message: `${JSON.stringify(value)} is none of ${s.enum.join(', ')}` })
     } else {
-      settings[key] = value
+      settings[s.name] = value
     }
   }
   if (problems.length === 0 && strategy.check) problems.push(...strategy.check(settings))

@@ -117,7 +117,10 @@ def _provider_service(strategy):
         settings, problems = strategy.configure(request.settings)
         if not problems:
             state["settings"] = settings
-        return pb.ConfigureResponse(problems=[pb.Problem(key=p.key, message=p.message) for p in problems])
+        return pb.ConfigureResponse(
+            problems=[pb.Problem(key=p.key, message=p.message) for p in problems],
+            estimates=strategy.estimate is not None,
+        )
 
     def condense(requests, context):
         if "settings" not in state:
@@ -138,7 +141,7 @@ def _provider_service(strategy):
         def run(settings):
             try:
                 call = Call(_until_cancelled(requests), send, cancelled.is_set)
-                strategy.condense(call, settings)
+                (strategy.estimate if call.start.estimate else strategy.condense)(call, settings)
                 call.done()
                 send(None)
             except Cancelled:

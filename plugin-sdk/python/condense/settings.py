@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import re
-from typing import Any, Callable, List, NamedTuple, Sequence
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 
 from . import condense_pb2 as pb
 
@@ -26,6 +26,7 @@ class Setting:
     default: Any  # as json.loads would return it
     doc: str
     enum: Sequence[str] = ()  # the allowed values, if they are few
+    was: Sequence[str] = ()  # its former names, which are read as well
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +35,8 @@ class Strategy:
 
     condense is called with a Call and the settings, a dict with all of them, from many
     threads at the same time. check returns the Problems of settings that have the right
-    types.
+    types. estimate, if set, is called like condense: it sets call.usage to the most that the
+    call would cost in language models, and neither asks one nor edits.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Strategy:
     settings: Sequence[Setting] = ()
     abilities: Sequence[str] = ()
     check: Callable[[dict], List[Problem]] = lambda settings: []
+    estimate: Optional[Callable[[Any, dict], None]] = None
 
     def __post_init__(self):
         if not re.fullmatch(r"[a-z][a-z0-9_]*", self.name):
@@ -68,6 +71,7 @@ class Strategy:
                     default=json.dumps(s.default).encode(),
                     doc=s.doc,
                     enum=s.enum,
+                    was=s.was,
                 )
                 for s in self.settings
             ],
@@ -82,10 +86,14 @@ class Strategy:
         if not isinstance(given, dict):
             return {}, [Problem("", "not a JSON object")]
         known = {s.name: s for s in self.settings}
+        former = {was: s.name for s in self.settings for was in s.was}
         settings = {s.name: s.default for s in self.settings}
         problems = []
         for key, value in given.items():
-            setting = known.get(key)
+            if former.get(key) in given:
+                problems.append(Problem(key, f"is the former name of {former[key]}, which is set as well"))
+                continue
+            setting = known.get(former.get(key, key))
             if setting is None:
                 problems.append(Problem(key, f"unknown; there are {', '.join(known) or 'no settings'}"))
                 continue
@@ -95,7 +103,7 @@ class Strategy:
             elif setting.enum and value not in setting.enum:
                 problems.append(Problem(key, f"{json.dumps(value)} is none of {', '.join(setting.enum)}"))
             else:
-                settings[key] = value
+                settings[setting.name] = value
         return settings, problems or list(self.check(settings))
 
 

@@ -32,6 +32,10 @@ const tricks = {
     const s = call.start
     say(call, [s.trigger, s.profile, s.mode, s.system, s.environment, ...s.files_read, s.budget.target, Number(s.no_recall), s.api].join(' '))
   },
+  about: (call, settings) => {
+    const { model, price, host } = call.start
+    say(call, `${model} ${price.input} ${price.cache_read} ${host} ${settings.greeting}`)
+  },
   keep_parts: (call) => {
     for (const m of call.messages) call.rewrite(m.id, [...m.parts.keys()].reverse().map((i) => ({ keep: i })))
   },
@@ -79,10 +83,13 @@ main(import.meta, {
   version: '1.2.3',
   doc: 'Does what it is told.',
   settings: {
-    greeting: { default: 'hello', doc: 'What to say.' },
+    greeting: { default: 'hello', doc: 'What to say.', was: ['hello', 'word'] },
     share: { default: 0.5, doc: 'Between 0 and 1.' },
     style: { default: 'plain', enum: ['plain', 'fancy'], doc: 'How.' },
   },
   check: ({ share }) => (share < 0 || share > 1 ? [{ key: 'share', message: 'must be from 0 to 1' }] : []),
+  estimate: (call) => {
+    call.usage = { calls: 1, input_tokens: call.messages.reduce((sum, m) => sum + m.tokens, 0), usd: call.start.price.input }
+  },
   condense: (call, settings) => tricks[call.start.instructions.toString()](call, settings),
 })

@@ -49,6 +49,15 @@ def start(call, settings):
     say(call, f"{s.trigger} {s.profile} {s.mode} {s.system.decode()} {s.environment.decode()} {files} {s.budget.target} {int(s.no_recall)} {s.api}")
 
 
+def about(call, settings):
+    s = call.start
+    say(call, f"{s.model} {s.price.input} {s.price.cache_read} {s.host} {settings['greeting']}")
+
+
+def estimate(call, settings):
+    call.usage = pb.Usage(calls=1, input_tokens=sum(m.tokens for m in call.messages), usd=call.start.price.input)
+
+
 def hide_rest(call, settings):
     first = next((i for i, m in enumerate(call.messages) if m.role != "system"), None)
     call.hide_unless(lambda m, i: i == first or m.role == "system")
@@ -109,6 +118,7 @@ TRICKS = {
     "waiting": lambda call, settings: say(call, f"{waiting} calls"),
     "echo": lambda call, settings: say(call, call.messages[0].parts[0].text),
     "start": start,
+    "about": about,
     "hide_rest": hide_rest,
     "generate": generate,
     "count": count,
@@ -132,11 +142,12 @@ if __name__ == "__main__":
             version="1.2.3",
             doc="Does what it is told.",
             settings=[
-                condense.Setting("greeting", "hello", "What to say."),
+                condense.Setting("greeting", "hello", "What to say.", was=["hello", "word"]),
                 condense.Setting("share", 0.5, "Between 0 and 1."),
                 condense.Setting("style", "plain", "How.", enum=["plain", "fancy"]),
             ],
             check=check,
+            estimate=estimate,
             condense=lambda call, settings: TRICKS[call.start.instructions.decode()](call, settings),
         )
     )

@@ -139,7 +139,8 @@ func FromHere(path string) string {
 	return path
 }
 
-// oldLock is the file in which projects approved plugins before approvals were the user's.
+// oldLock is the file in which projects approved plugins before approvals were the user's. Today it has the releases of installed
+// plugins, in JSON.
 const oldLock = "condense.lock"
 
 func (a *App) reportOldLocks(declared []plugins.Plugin) {
@@ -151,7 +152,7 @@ func (a *App) reportOldLocks(declared []plugins.Plugin) {
 		}
 		done[dir] = true
 		file := filepath.Join(dir, oldLock)
-		if _, err := os.Stat(file); err == nil {
+		if text, err := os.ReadFile(file); err == nil && !strings.HasPrefix(string(text), "{") {
 			term.Printf(a.Stderr, "condense: %s is no longer used: approvals are kept outside of the project; run 'condense plugin pin', and remove the file\n", FromHere(file))
 		}
 	}

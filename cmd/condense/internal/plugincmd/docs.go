@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,19 +13,26 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/plugins"
+	"github.com/condensehq/condense/internal/plugins/install"
+	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/registry"
 )
 
 func pluginDocsCommand(a *cli.App) *cobra.Command {
-	var out string
+	var out, as, folder string
+	var env []string
 	cmd := &cobra.Command{
 		Use:   "docs NAME|PATH",
-		Short: "Write a page about a plugin and its settings, in Markdown",
+		Short: "Write a page about a plugin and its settings, in Markdown, or the manifest of a release",
 		Long: `docs writes a page with a plugin's description of itself: its documentation, and its settings with types, defaults and
 allowed values. NAME is a provider of the configuration; it must be approved. PATH is a program that you wrote, which is
-run as 'plugin test' does, unapproved.`,
+run as 'plugin test' does, unapproved.
+
+With --as json the same is written as the manifest of a release, condense-plugin.json: 'condense plugin install' shows
+it before the program runs, and the abilities in it are the limit of what the program may do.`,
 		Example: `  condense plugin docs ./condense-tidy -o SETTINGS.md
-  condense plugin docs tidy`,
+  condense plugin docs tidy
+  condense plugin docs ./plugin.py --folder . --as json -o condense-plugin.json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return cli.Usage(cmd, "want one plugin, by its name in the configuration or its path; got %d", len(args))
@@ -32,47 +40,72 @@ run as 'plugin test' does, unapproved.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			page, err := pluginPage(cmd.Context(), a, args[0])
+			if as != "markdown" && as != "json" {
+				return cli.Usage(cmd, "--as: no form %q%s; there are markdown, json", as, suggest.DidYouMean(as, []string{"markdown", "json"}))
+			}
+			d, program, err := described(cmd.Context(), a, args[0], folder)
 			if err != nil {
 				return err
 			}
+			text := page(d.Name, d.Doc, d.Abilities, d.Settings)
+			if as == "json" {
+				m := &install.Manifest{Name: d.Name, Version: d.Version, Doc: d.Doc, SDK: d.SDK, Abilities: d.Abilities, Env: env, Program: program, Settings: d.Settings}
+				if text, err = json.MarshalIndent(m, "", "  "); err != nil {
+					return err
+				}
+				text = append(text, '\n')
+			}
 			if out == "" || out == "-" {
-				_, err := a.Stdout.Write(page)
+				_, err := a.Stdout.Write(text)
 				return err
 			}
-			return cli.WriteFile(out, page, cli.NewMode)
+			return cli.WriteFile(out, text, cli.NewMode)
 		},
 	}
-	cmd.Flags().StringVarP(&out, "output", "o", "", "`file` to write to (default: standard output)")
+	f := cmd.Flags()
+	f.StringVarP(&out, "output", "o", "", "`file` to write to (default: standard output)")
+	f.StringVar(&as, "as", "markdown", "`form`: markdown, json")
+	f.StringVar(&folder, "folder", "", "the `folder` of a plugin of many files; it holds PATH")
+	f.StringSliceVar(&env, "env", nil, "`names` of environment variables that it reads, for the manifest")
+	cli.Complete(cmd, "as", []string{"markdown", "json"})
 	return cmd
 }
 
-// pluginPage returns the page of the plugin that an argument means: an approved one of the configuration, or a program.
-func pluginPage(ctx context.Context, a *cli.App, arg string) ([]byte, error) {
+// described returns the description of the plugin that an argument means: an approved one of the configuration, or a program. Of a
+// plugin of several files it returns the program's place in its folder, too.
+func described(ctx context.Context, a *cli.App, arg, folder string) (_ *plugins.Description, program string, err error) {
 	declared, c, err := a.LoadPlugins()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	found, err := pluginsNamed(arg, declared, c)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	p := found[0]
 	if p.Name == arg {
 		if p.Withheld != "" {
-			return nil, fmt.Errorf("provider %s: %s", arg, p.Withheld)
+			return nil, "", fmt.Errorf("provider %s: %s", arg, p.Withheld)
 		}
 		d, err := plugins.About(ctx, p)
-		if err != nil {
-			return nil, err
+		return d, within(p.Folder, p.Plugin), err
+	}
+	if folder != "" {
+		if p.Folder, err = filepath.Abs(folder); err != nil {
+			return nil, "", err
 		}
-		return page(d.Name, d.Doc, d.Abilities, d.Settings), nil
 	}
 	d, err := (&plugins.Trial{Plugin: config.Provider{Name: "plugin", Plugin: p.Plugin, Folder: p.Folder}}).Describe(ctx)
-	if err != nil {
-		return nil, err
+	return d, within(p.Folder, p.Plugin), err
+}
+
+// within returns the place of a program in its folder, with slashes; empty if there is no folder.
+func within(folder, program string) string {
+	rel, err := filepath.Rel(folder, program)
+	if folder == "" || err != nil {
+		return ""
 	}
-	return page(d.Name, d.Doc, d.Abilities, d.Settings), nil
+	return filepath.ToSlash(rel)
 }
 
 // page returns the Markdown page of a strategy.

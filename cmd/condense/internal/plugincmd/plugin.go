@@ -20,7 +20,7 @@ import (
 func Command(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plugin",
-		Short: "Write, test, judge, pin, list and document providers that are separate programs",
+		Short: "Write, test, judge, install, pin, list and document providers that are separate programs",
 		Long: `A plugin is a program that condense starts and asks to shorten conversations. The configuration names it,
 and condense starts it only if its checksum was approved with 'condense plugin pin'.`,
 		Args: cli.UnknownCommand,
@@ -31,6 +31,10 @@ and condense starts it only if its checksum was approved with 'condense plugin p
 		pluginDevCommand(a),
 		pluginTestCommand(a),
 		pluginJudgeCommand(a),
+		pluginInstallCommand(a),
+		pluginUpdateCommand(a),
+		pluginOutdatedCommand(a),
+		pluginRemoveCommand(a),
 		pluginPinCommand(a),
 		pluginListCommand(a),
 		pluginDocsCommand(a),

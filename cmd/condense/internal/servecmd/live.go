@@ -42,18 +42,19 @@ that is done with the next request of a conversation, whichever gateway gets it,
 It reads and writes the store that the gateways share (serve.store). For a gateway on another machine, or with --store memory, name its admin
 address with --admin; the token is from the configuration (serve.token_env or serve.token_file).
 
-An ID can be shortened. Without one, the only running conversation is meant, or the only one in this folder.`,
+An ID can be shortened. Without one, the only running conversation is meant, or that of the Claude Code that runs the command, or the only one in
+this folder.`,
 		Example: `  condense live
   condense live now
   condense live undo 3kq7
   condense live --output json`,
-		Args: cli.NoArguments("condense live now, undo, pause, resume, protect, unprotect, show"),
+		Args: cli.NoArguments("condense live now, undo, pause, resume, protect, unprotect, show, mcp"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return l.with(cmd, func(d desk) error { return l.list(cmd, d) })
 		},
 	}
 	cmd.AddCommand(
-		l.listCommand(), l.nowCommand(), l.undoCommand(), l.pauseCommand(true), l.pauseCommand(false), l.protectCommand(true), l.protectCommand(false), l.showCommand(),
+		l.listCommand(), l.nowCommand(), l.undoCommand(), l.pauseCommand(true), l.pauseCommand(false), l.protectCommand(true), l.protectCommand(false), l.showCommand(), l.mcpCommand(),
 	)
 	f := cmd.PersistentFlags()
 	f.StringVar(&l.store, "store", "", "`file` or database that the gateways keep their state in (default: serve.store)")
@@ -75,7 +76,7 @@ type liveFlags struct {
 	config               *config.Config
 }
 
-// A desk is a [live.Desk], or the gateway's at an admin address.
+// A desk is a [control.Desk], or the gateway's at an admin address.
 type desk interface { //nolint:interfacebloat // all that the commands do
 	Conversations(ctx context.Context, since time.Time) ([]*control.Conversation, error)
 	Do(ctx context.Context, c *control.Conversation, action string, a *control.Ask) error
@@ -189,7 +190,7 @@ func (d *farDesk) ask(ctx context.Context, method, path string, body, answer any
 	return nil
 }
 
-// Conversations is [live.Desk.Conversations].
+// Conversations is [control.Desk.Conversations].
 func (d *farDesk) Conversations(ctx context.Context, since time.Time) ([]*control.Conversation, error) {
 	var got struct{ Conversations []*control.Conversation }
 	const always = 10 * 365 * 24 * time.Hour
@@ -201,18 +202,18 @@ func (d *farDesk) Conversations(ctx context.Context, since time.Time) ([]*contro
 	return got.Conversations, err
 }
 
-// Do is [live.Desk.Do].
+// Do is [control.Desk.Do].
 func (d *farDesk) Do(ctx context.Context, c *control.Conversation, action string, a *control.Ask) error {
 	return d.ask(ctx, http.MethodPost, "/condense/live/"+c.ID+"/"+action, a, c)
 }
 
-// Plan is [live.Desk.PlanUndo].
+// Plan is [control.Desk.PlanUndo].
 func (d *farDesk) Plan(ctx context.Context, c *control.Conversation) (*control.UndoPlan, error) {
 	p := &control.UndoPlan{}
 	return p, d.ask(ctx, http.MethodGet, "/condense/live/"+c.ID+"/undo", nil, p)
 }
 
-// Show is [live.Desk.Show].
+// Show is [control.Desk.Show].
 func (d *farDesk) Show(ctx context.Context, c *control.Conversation) (*control.View, error) {
 	v := &control.View{}
 	return v, d.ask(ctx, http.MethodGet, "/condense/live/"+c.ID, nil, v)
@@ -254,19 +255,19 @@ func (l *liveFlags) list(cmd *cobra.Command, d desk) error {
 		term.Printf(w, "no conversation was used lately: %s; --all lists what is kept\n", startOne)
 		return nil
 	}
+	_ = term.PrintText(w, listed(all)) // like Printf, it ignores a broken pipe
+	return nil
+}
+
+// listed describes conversations, in a table with remarks below.
+func listed(all []*control.Conversation) string {
 	table := term.NewTable("ID", "agent", "folder or title", "model", ">size", ">window", "next epoch", ">epochs", ">saved", "provider", "used")
 	var notes []string
 	for _, c := range all {
 		table.Row(c.Short(), orDash(c.Agent), orDash(cmp.Or(c.Folder, c.Title)), orDash(c.Model), c.Size, c.Window, next(c), c.Epochs, money(c), orDash(c.Provider), ago(c.Last))
 		notes = append(notes, remarksOn(c)...)
 	}
-	if err := term.PrintText(w, table.Text("")+"\n"); err != nil {
-		return nil //nolint:nilerr // a broken pipe
-	}
-	for _, n := range notes {
-		term.Printf(w, "%s\n", n)
-	}
-	return nil
+	return strings.Join(append([]string{table.Text("")}, notes...), "\n") + "\n"
 }
 
 func orDash(s string) string { return cmp.Or(s, "-") }
@@ -357,6 +358,11 @@ func (l *liveFlags) chosenOne(cmd *cobra.Command, d desk, args []string) (*contr
 	case 1:
 		return all[0], nil
 	}
+	if own := os.Getenv("CLAUDE_CODE_SESSION_ID"); own != "" { // Claude Code has started this command
+		if i := slices.IndexFunc(all, func(c *control.Conversation) bool { return c.Session == own }); i >= 0 {
+			return all[i], nil
+		}
+	}
 	if here, err := os.Getwd(); err == nil {
 		in := slices.DeleteFunc(slices.Clone(all), func(c *control.Conversation) bool { return c.Folder != here })
 		if len(in) == 1 {
@@ -371,24 +377,24 @@ func (l *liveFlags) chosenOne(cmd *cobra.Command, d desk, args []string) (*contr
 }
 
 // do does something with the conversation that the user means, and says so.
-func (l *liveFlags) do(cmd *cobra.Command, args []string, action string, ask *control.Ask, said func(*control.Conversation) string) error {
+func (l *liveFlags) do(cmd *cobra.Command, args []string, action string, ask *control.Ask) error {
 	return l.with(cmd, func(d desk) error {
 		c, err := l.chosenOne(cmd, d, args)
 		if err != nil {
 			return err
 		}
-		return l.done(cmd, d, c, action, ask, said)
+		return l.done(cmd, d, c, action, ask)
 	})
 }
 
-func (l *liveFlags) done(cmd *cobra.Command, d desk, c *control.Conversation, action string, ask *control.Ask, said func(*control.Conversation) string) error {
+func (l *liveFlags) done(cmd *cobra.Command, d desk, c *control.Conversation, action string, ask *control.Ask) error {
 	if err := d.Do(cmd.Context(), c, action, ask); err != nil {
 		return fmt.Errorf("%s: %w", c.Short(), err)
 	}
 	if l.output == "json" {
 		return term.PrintJSON(l.app.Stdout, c)
 	}
-	term.Printf(l.app.Stdout, "%s: %s\n", c.Short(), said(c))
+	term.Printf(l.app.Stdout, "%s: %s\n", c.Short(), sayings[action](c))
 	return nil
 }
 
@@ -409,19 +415,14 @@ model, the next request does not wait: the one after uses the result.`,
 				return err
 			}
 			return l.with(cmd, func(d desk) error {
-				if l.admin == "" { // a gateway elsewhere has a configuration of its own
-					if names := l.config.Profiles(); ask.Profile != "" && !slices.Contains(names, ask.Profile) {
-						return cli.Usage(cmd, "--profile: no profile %q; there are %s", ask.Profile, strings.Join(names, ", "))
-					}
-					if _, err := l.config.Provider(ask.Provider); ask.Provider != "" && err != nil {
-						return cli.Usage(cmd, "--provider: %w", err)
-					}
+				if err := l.knows(cmd, &ask); err != nil {
+					return err
 				}
 				c, err := l.chosenOne(cmd, d, args)
 				if err != nil {
 					return err
 				}
-				return l.done(cmd, d, c, live.OrderNow, &ask, func(*control.Conversation) string { return "is condensed before its next request" })
+				return l.done(cmd, d, c, live.OrderNow, &ask)
 			})
 		},
 	}
@@ -434,6 +435,20 @@ model, the next request does not wait: the one after uses the result.`,
 	})
 	cli.CompleteNames(cmd, "profile", func() []string { return l.app.Configured((*config.Config).Profiles) })
 	return cmd
+}
+
+// knows checks the profile and the provider that the user names. A gateway elsewhere has a configuration of its own.
+func (l *liveFlags) knows(cmd *cobra.Command, ask *control.Ask) error {
+	if l.admin != "" {
+		return nil
+	}
+	if names := l.config.Profiles(); ask.Profile != "" && !slices.Contains(names, ask.Profile) {
+		return cli.Usage(cmd, "--profile: no profile %q; there are %s", ask.Profile, strings.Join(names, ", "))
+	}
+	if _, err := l.config.Provider(ask.Provider); ask.Provider != "" && err != nil {
+		return cli.Usage(cmd, "--provider: %w", err)
+	}
+	return nil
 }
 
 // setTarget reads --target.
@@ -488,7 +503,7 @@ A model that binds its thinking to what was sent before it gets the messages bac
 				case !term.Confirm(l.app.Stdin, l.app.Stderr, "Undo it? [y/N] "):
 					return errors.New("nothing was undone")
 				}
-				return l.done(cmd, d, c, live.OrderUndo, &control.Ask{}, func(*control.Conversation) string { return "its last condensation is undone with the next request" })
+				return l.done(cmd, d, c, live.OrderUndo, &control.Ask{})
 			})
 		},
 	}
@@ -518,15 +533,13 @@ func (l *liveFlags) pauseCommand(on bool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "pause [ID]", Short: "Condense a conversation only where the vendor would refuse it", Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return l.do(cmd, args, "pause", &control.Ask{}, func(*control.Conversation) string {
-				return "is condensed only where the vendor would refuse it, until 'condense live resume'"
-			})
+			return l.do(cmd, args, "pause", &control.Ask{})
 		},
 	}
 	if !on {
 		cmd.Use, cmd.Short = "resume [ID]", "Condense a conversation as ever again"
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
-			return l.do(cmd, args, "resume", &control.Ask{}, func(*control.Conversation) string { return "is condensed as ever" })
+			return l.do(cmd, args, "resume", &control.Ask{})
 		}
 	}
 	return cmd
@@ -551,12 +564,7 @@ func (l *liveFlags) protectCommand(on bool) *cobra.Command {
 					return cli.Usage(cmd, "messages have numbers from 1; --text takes %s as a text", args[1])
 				}
 			}
-			return l.do(cmd, args[:1], name, &ask, func(c *control.Conversation) string {
-				if !on {
-					return "is not protected any more"
-				}
-				return "is kept verbatim from now on; " + count(len(c.Protections), "protection")
-			})
+			return l.do(cmd, args[:1], name, &ask)
 		},
 	}
 	if !on {

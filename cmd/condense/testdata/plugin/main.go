@@ -37,7 +37,7 @@ var strategy = registry.Define("keep_last",
 	})
 
 type config struct {
-	Last  int    `json:"last" doc:"Messages to keep at the end."`
+	Last  int    `json:"last" was:"recent" doc:"Messages to keep at the end."`
 	Do    string `json:"do"   doc:"What to do instead." enum:"|panic|exit|fail|hang|deaf|protected|empty|env|ask|nothing|code|words|results"`
 	Model string `json:"model" doc:"The language model to ask."`
 	Mark  mark   `json:"mark" doc:"What stands for messages that are left out."`
@@ -51,7 +51,7 @@ type config struct {
 
 type mark struct {
 	Style string `json:"style" doc:"How it looks." enum:"none|dots"`
-	Width int    `json:"width" doc:"How wide it is."`
+	Width int    `json:"width" was:"size" doc:"How wide it is."`
 	Ink   ink    `json:"ink" doc:"What it is drawn with."`
 }
 

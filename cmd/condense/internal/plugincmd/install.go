@@ -1,0 +1,353 @@
+package plugincmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plugins"
+	"github.com/condensehq/condense/internal/plugins/install"
+	"github.com/condensehq/condense/internal/suggest"
+	"github.com/condensehq/condense/internal/trust"
+)
+
+// An installation is one run of install, update, outdated or remove.
+type installation struct {
+	a     *cli.App
+	in    install.Installer
+	store trust.Store
+	used  []plugins.Plugin // of the configuration
+	yes   bool
+}
+
+// begin finds the project: the folder of the configuration, or the working folder.
+func (i *installation) begin(a *cli.App) error {
+	used, c, err := a.LoadPlugins()
+	if err != nil {
+		return err
+	}
+	dir := "."
+	for _, file := range c.Files() {
+		if filepath.Dir(file) != filepath.Dir(c.TrustDir()) {
+			dir = filepath.Dir(file)
+		}
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return err
+	}
+	i.a, i.used, i.store = a, used, trust.Open(c.TrustDir())
+	i.in.Dir = trust.RealPath(dir)
+	return nil
+}
+
+func pluginInstallCommand(a *cli.App) *cobra.Command {
+	var i installation
+	cmd := &cobra.Command{
+		Use:   "install [SOURCE]",
+		Short: "Install a plugin from a release: a folder, a file, an https address or GitHub",
+		Long: `install fetches the asset of a release for this platform, checks it against the release's SHA256SUMS, shows what the
+plugin is and asks for, and installs it in .condense/plugins next to the configuration if you agree. The agreement also
+approves the program, as 'condense plugin pin' does. The checksums of all platforms are written to condense.lock, for
+your repository: they say which plugin it is, and approve nothing.
+
+SOURCE is github:OWNER/REPO@TAG (without @TAG the newest release), an https address of a release or of one asset, a
+folder with a release, or a file. Without SOURCE, everything in condense.lock is installed: the files must be those of
+the lock. Nothing is fetched at any other time. A release looks as the workflow of 'condense plugin new --ci' makes it.`,
+		Example: `  condense plugin install github:acme/tidy@v1.2.0
+  condense plugin install ./downloads/tidy-v1.2.0
+  condense plugin install`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return cli.Usage(cmd, "want one source; got %d", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := i.begin(a); err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return i.locked(cmd)
+			}
+			wd, err := os.Getwd()
+			if err != nil {
+				return err
+			}
+			src, err := i.in.Parse(args[0], wd)
+			if err != nil {
+				return cli.Usage(cmd, "%w", err)
+			}
+			return i.install(cmd, src, false)
+		},
+	}
+	cmd.Flags().BoolVar(&i.yes, "yes", false, "agree without a question, for scripts")
+	return cmd
+}
+
+// locked installs everything in condense.lock.
+func (i *installation) locked(cmd *cobra.Command) error {
+	lock, err := i.in.Lock()
+	if err != nil {
+		return err
+	}
+	if len(lock.Plugins) == 0 {
+		return cli.Usage(cmd, "there is no condense.lock in %s; name a source", i.in.Dir)
+	}
+	return i.each(cmd.Context(), nil, func(_ string, src install.Source) error { return i.install(cmd, src, true) })
+}
+
+// each calls f with plugins of condense.lock: those named, or all. It goes on after an error.
+func (i *installation) each(ctx context.Context, names []string, f func(name string, src install.Source) error) error {
+	lock, err := i.in.Lock()
+	if err != nil {
+		return err
+	}
+	known := slices.Sorted(maps.Keys(lock.Plugins))
+	if len(names) == 0 {
+		names = known
+	}
+	var errs []error
+	for _, name := range names {
+		pin, ok := lock.Plugins[name]
+		if !ok {
+			errs = append(errs, fmt.Errorf("condense.lock has no plugin %q%s", name, suggest.DidYouMean(name, known)))
+			continue
+		}
+		src, err := i.in.Parse(pin.Source, i.in.Dir)
+		if err == nil {
+			err = f(name, src)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// install stages a release, shows it, asks, and installs and approves it.
+func (i *installation) install(cmd *cobra.Command, src install.Source, locked bool) (err error) {
+	s, err := i.in.Stage(cmd.Context(), src, locked)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	program, folder := s.Program()
+	p := plugins.Plugin{Provider: config.Provider{Plugin: program, Folder: folder}}
+	target, tree := p.Target()
+	approved, err := i.store.Pin(target, tree)
+	if err != nil {
+		return err
+	}
+	if is, err := plugins.Digest(p.Provider); err == nil && is == s.Approves && is == approved && s.Same() {
+		term.Printf(i.a.Stdout, "%s  is installed already\n", s.Name)
+		return nil
+	}
+	i.show(s, approved)
+	if err := agree(i.a, cmd, i.yes, "install and approve it?"); err != nil {
+		return err
+	}
+	if err := s.Commit(); err != nil {
+		return err
+	}
+	if m := s.About; m != nil { // what was shown is the limit of what it may declare
+		plugins.Remember(s.Approves, &plugins.Description{
+			Name: m.Name, Version: m.Version, Doc: m.Doc, SDK: m.SDK, Settings: m.Settings, Abilities: m.Abilities,
+		})
+	}
+	if err := i.store.SetPin(target, tree, s.Approves); err != nil {
+		return fmt.Errorf("installed, but not approved: %w", err)
+	}
+	term.Printf(i.a.Stdout, "installed and approved in %s\n", cli.FromHere(filepath.Join(i.in.Dir, filepath.FromSlash(install.Folder), s.Name)))
+	i.hint(s.Name, &p)
+	return nil
+}
+
+// agree asks the user, unless yes.
+func agree(a *cli.App, cmd *cobra.Command, yes bool, question string) error {
+	switch {
+	case yes:
+		return nil
+	case !term.IsTerminal(a.Stdin):
+		return cli.Usage(cmd, "there is no terminal to ask on: read the above, and agree with --yes")
+	case !term.Confirm(a.Stdin, a.Stderr, question):
+		return errors.New("not agreed; nothing changed")
+	}
+	return nil
+}
+
+// show prints what a plugin is and asks for. Texts of the release have no control characters.
+func (i *installation) show(s *install.Staged, approved string) {
+	w := i.a.Stdout
+	m := s.About
+	if m == nil {
+		m = &install.Manifest{}
+	}
+	term.Printf(w, "%s %s  %s\n", s.Name, m.Version, s.Source)
+	if m.Doc != "" {
+		term.Printf(w, "  %s\n", term.Indented{Text: strings.Join(strings.Fields(m.Doc), " "), By: "  "})
+	}
+	if s.Was != nil && s.Was.Source != s.Source.String() {
+		term.Printf(w, "  was          %s\n", s.Was.Source)
+	}
+	term.Printf(w, "  asset        %s, %.1f MB\n  sha256       %s\n", s.Asset, float64(s.Size)/1e6, s.SHA256)
+	switch former, ran := plugins.Known(approved); {
+	case s.About == nil:
+		term.Printf(w, "  abilities    unknown: the release has no %s; %s\n", install.ManifestFile, core.Abilities(0))
+	case ran && former.Abilities != m.Abilities:
+		term.Printf(w, "  abilities    %s\n               were: %s\n", m.Abilities, former.Abilities)
+	default:
+		term.Printf(w, "  abilities    %s\n", m.Abilities)
+	}
+	env := "PATH, LANG, LC_*, TZ and nothing else"
+	if len(m.Env) > 0 {
+		env = strings.Join(m.Env, ", ") + ": only if you list them in env in the configuration"
+	}
+	term.Printf(w, "  environment  %s\n  files        those that you can read and write, and the network: it is a program of yours\n", env)
+	if s.About != nil {
+		term.Printf(w, "  settings     %d; it sees the conversations that it shortens\n", len(m.Settings))
+	}
+}
+
+// hint prints how to use a plugin that no provider names.
+func (i *installation) hint(name string, p *plugins.Plugin) {
+	for _, used := range i.used {
+		if used.Plugin == p.Plugin {
+			return
+		}
+	}
+	place := func(path string) string {
+		rel, err := filepath.Rel(i.in.Dir, path)
+		if err != nil {
+			return path
+		}
+		return filepath.ToSlash(rel)
+	}
+	more := ""
+	if p.Folder != "" {
+		more = ", folder: " + place(p.Folder)
+	}
+	term.Printf(i.a.Stdout, `
+to use it, write this into condense.yaml, name it in a chain, and run 'condense trust':
+  providers:
+    %s: {plugin: %s%s}
+`, name, place(p.Plugin), more)
+}
+
+func pluginUpdateCommand(a *cli.App) *cobra.Command {
+	var i installation
+	cmd := &cobra.Command{
+		Use:   "update [NAME...]",
+		Short: "Install newer releases of installed plugins",
+		Long: `update looks for a newer release of each plugin in condense.lock, or of those named: the newest on GitHub, or the present
+content of a folder or an address. It shows what has changed and asks, as 'condense plugin install' does.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := i.begin(a); err != nil {
+				return err
+			}
+			return i.each(cmd.Context(), args, func(_ string, src install.Source) error {
+				newest, err := i.in.Newest(cmd.Context(), src)
+				if err != nil {
+					return err
+				}
+				return i.install(cmd, newest, false)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&i.yes, "yes", false, "agree without a question, for scripts")
+	return cmd
+}
+
+func pluginOutdatedCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "outdated",
+		Short: "List installed plugins and whether there is a newer release",
+		Args:  cli.NoArguments("it lists everything in condense.lock"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var i installation
+			if err := i.begin(a); err != nil {
+				return err
+			}
+			t := term.NewTable("plugin", "installed", "newest")
+			err := i.each(cmd.Context(), nil, func(name string, src install.Source) error {
+				newest, changed, err := i.in.Outdated(cmd.Context(), name, src)
+				switch {
+				case err != nil:
+					t.Row(name, src, "not known")
+				case !changed:
+					t.Row(name, src, "the same")
+				case newest.String() == src.String():
+					t.Row(name, src, "has changed")
+				default:
+					t.Row(name, src, newest)
+				}
+				return err
+			})
+			return errors.Join(term.PrintText(a.Stdout, t.Text("")), err)
+		},
+	}
+}
+
+func pluginRemoveCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "remove NAME...",
+		Short: "Remove installed plugins, their approvals and their places in condense.lock",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cli.Usage(cmd, "name the plugins to remove; 'condense plugin outdated' lists them")
+			}
+			var i installation
+			if err := i.begin(a); err != nil {
+				return err
+			}
+			var errs []error
+			for _, name := range args {
+				errs = append(errs, i.remove(a.Stdout, name))
+			}
+			return errors.Join(errs...)
+		},
+	}
+}
+
+func (i *installation) remove(w io.Writer, name string) error {
+	home := filepath.Join(i.in.Dir, filepath.FromSlash(install.Folder), name)
+	removed, err := i.in.Remove(name)
+	if err != nil {
+		return err
+	}
+	if !removed {
+		return fmt.Errorf("there is no installed plugin %q", name)
+	}
+	all, err := i.store.All()
+	if err != nil {
+		return err
+	}
+	for _, e := range all {
+		if e.Path == home || filepath.Dir(e.Path) == home {
+			if _, err := i.store.Remove(e.Path); err != nil {
+				return err
+			}
+		}
+	}
+	term.Printf(w, "%s  removed\n", name)
+	for _, p := range i.used {
+		if p.Plugin != "" && strings.HasPrefix(p.Plugin, home+string(filepath.Separator)) {
+			term.Printf(w, "  %s still names it: provider %s\n", p.Origin, p.Name)
+		}
+	}
+	return nil
+}

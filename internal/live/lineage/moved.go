@@ -1,0 +1,70 @@
+package lineage
+
+import (
+	"crypto/sha256"
+	"slices"
+
+	"github.com/condensehq/condense/internal/live/wire"
+)
+
+// plain returns a hash of the messages by [wire.Plain], and how many of them it takes to reach the hash upto; all if
+// they do not.
+func plain(messages []wire.Message, upto wire.Hash) (sum wire.Hash, n int) {
+	for i := range messages {
+		h, ok := wire.Plain(messages[i].Raw)
+		if !ok {
+			continue
+		}
+		both := sha256.Sum256(append(sum[:], h[:]...))
+		if sum = wire.Hash(both[:len(sum)]); sum == upto {
+			return sum, i + 1
+		}
+	}
+	return sum, len(messages)
+}
+
+// moved returns a state for a request whose agent changed the model, and with it the form of the history: the one with
+// the latest epoch that replaces the same messages, in their former form, unless best has it. It is nil if there is
+// none. For a model without messages of the system, those of the epoch become the user's. Its record is of the messages that the epoch replaces; those after them count as not sent before.
+func moved(states []*State, best *State, r *wire.Request, rolling []wire.Hash) *State {
+	if r.API != wire.Messages {
+		return nil
+	}
+	var from *State
+	cut := 0
+	for _, t := range states {
+		e := t.Epoch
+		if e == nil || e.Plain == (wire.Hash{}) || t.Model == r.Model || !newer(e, best) || from != nil && !newer(e, from) {
+			continue
+		}
+		sum, n := plain(r.Messages, e.Plain)
+		if sum != e.Plain {
+			continue
+		}
+		for n < len(r.Messages) && r.Messages[n].Role == "system" { // reminders of a message that is replaced
+			n++
+		}
+		if n < len(r.Messages) {
+			from, cut = t, n
+		}
+	}
+	if from == nil {
+		return nil
+	}
+	s, e := *from, *from.Epoch
+	e.Cut, e.From, e.Whole, e.Bare, e.Over = cut, rolling[cut-1], false, nil, ""
+	if !slices.ContainsFunc(r.Messages, func(m wire.Message) bool { return m.Role == "system" }) {
+		e.Block, e.Our = slices.Clone(e.Block), 0
+		for i, raw := range e.Block {
+			e.Block[i] = shape(r.API, wire.Remind(raw))
+		}
+	}
+	s.ID, s.Epoch, s.Rolling, s.Ends, s.Lengths, s.Ingest, s.Counts, s.counted = "", &e, rolling[:cut:cut], nil, nil, nil, nil, nil
+	if s.Bound {
+		s.Bind(r, rolling)
+	}
+	return &s
+}
+
+// newer reports whether e is a later epoch than that of s, which may be nil.
+func newer(e *Epoch, s *State) bool { return s == nil || s.Epoch == nil || e.N > s.Epoch.N }

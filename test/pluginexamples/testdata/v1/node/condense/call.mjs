@@ -1,0 +1,229 @@
+// A call: one conversation to shorten.
+import { setImmediate as turn } from 'node:timers/promises'
+
+import { bytes, decoder, encode, entries, MAX_ENTRIES, newPart, part } from './protocol.mjs'
+
+const LEVELS = ['debug', 'info', 'warn', 'error']
+
+// A Call is one request to a strategy. Objects in it have the fields of condense.proto, by the
+// same names. Edits are applied after the strategy has returned. Messages that no edit names are
+// unchanged; a call without edits means that there is nothing to gain.
+export class Call {
+  messages = [] // oldest first; part.kind names the field that is set, and bytes are Buffers
+  start = null // budget, trigger, profile, mode, system, files_read, instructions, …
+  signal // an AbortSignal: the host has cancelled the call
+  usage = undefined // set it if the strategy called language models itself
+  steps = []
+
+  #write
+  #decode = decoder()
+  #edit = null
+  #entries = 0 // of #edit
+  #lastID = 0
+  #waiting = new Map()
+  #history
+  #complete
+
+  // write sends a buffer to the host.
+  constructor(write, signal) {
+    this.#write = write
+    this.signal = signal
+    this.#history = new Promise((resolve) => { this.#complete = resolve })
+  }
+
+  // hide hides the messages from first to last, by ID; without last, first alone.
+  hide(first, last = '') {
+    this.#add('hide', { first, last })
+  }
+
+  // hideUnless hides the messages for which keep(message, index) is false, except protected
+  // messages, system messages, calls whose result is still to come, and the rest of a tool group
+  // that is kept. A conversation that begins with a user message must still do so: keep its first
+  // message, or insert a summary at the front.
+  hideUnless(keep) {
+    for (const { from, to, open } of groups(this.messages)) {
+      const group = this.messages.slice(from, to + 1)
+      if (!open && !group.some((m, i) => m.protected || m.role === 'system' || keep(m, from + i))) this.hide(group[0].id, group.at(-1).id)
+    }
+  }
+
+  // rewrite replaces the parts of the message id by a list of { keep: index }, { put: part } and
+  // { result: { part: index, content: […] } }, which replaces the content of a tool result.
+  // Prefer keep and result: they need no bytes, and keep content that the plugin cannot see. A
+  // part to put is { text: '…' } or another one of the protocol, with strings or bytes.
+  rewrite(id, parts) {
+    this.#add('rewrite', { id, parts: parts.map(newPart) })
+  }
+
+  // insert inserts a new message after the message with the ID after, or at the front. Its kind
+  // is summary or marker, its role user or assistant.
+  insert({ after = '', role = 'user', kind = 'summary', parts }) {
+    this.#add('insert', { after, role, kind, parts: parts.map(part) })
+  }
+
+  // count resolves to the sizes of items in tokens, counted by the host. An item is
+  // { messages: { first, last } }, { part: { message: id, part: index } } or
+  // { content: { parts } }. Count many items at once: each request takes about 0.2 ms.
+  async count(items) {
+    const sizes = []
+    let batch = []
+    let size = 0
+    const flush = async () => {
+      if (batch.length > 0) sizes.push(...(await this.#ask({ count_tokens: { items: batch } })).token_counts.tokens)
+      batch = []
+      size = 0
+    }
+    for (const i of items) {
+      batch.push(i.content ? { content: { parts: i.content.parts.map(part) } } : i)
+      size += 1 + entries(batch.at(-1))
+      if (size > MAX_ENTRIES) await flush()
+    }
+    await flush()
+    return sizes
+  }
+
+  // generate calls a language model of the host; see Generate in condense.proto. The input has
+  // { messages: { first, last } } of the conversation and { message: { role, parts } }. The
+  // promise resolves to { text, usage, truncated }, text being a Buffer, or is rejected with an
+  // error that has the reason in its code: CODE_TOO_LONG, CODE_UNAVAILABLE, … The host counts the
+  // cost.
+  async generate(request) {
+    const input = request.input.map((i) => (i.message ? { message: { ...i.message, parts: i.message.parts.map(part) } } : i))
+    const reply = await this.#ask({ generate: { ...request, system: bytes(request.system ?? ''), tools: bytes(request.tools ?? ''), input } })
+    return reply.generated
+  }
+
+  // log writes to the host's log, with the ID of this call. Levels: debug, info, warn, error.
+  log(level, message, fields = {}) {
+    if (LEVELS.indexOf(level) < LEVELS.indexOf(this.start?.log_level || 'info')) return
+    const list = Object.entries(fields).map(([key, value]) => ({ key, value: Buffer.from(String(value)) }))
+    this.#send({ log: { level, message: Buffer.from(message), fields: list } })
+  }
+
+  // progress reports to the user: a fraction from 0 to 1, undefined if unknown.
+  progress(fraction, text = '') {
+    this.#send({ progress: { fraction, text } })
+  }
+
+  // step adds a line to the report: { name, note, looked, changed, saved,
+  // tokens_before, tokens_after, ms }, all but the name optional. Saved are tokens by kind of
+  // content: { tool_result: 1200 }.
+  step({ note = '', ...step }) {
+    this.steps.push({ ...step, note: Buffer.from(note) })
+  }
+
+  // pause lets other calls and health checks run, and throws if the call is cancelled. Await it
+  // every few milliseconds of work: JavaScript is single-threaded, and a host kills a plugin
+  // that does not answer.
+  async pause() {
+    await turn()
+    this.signal.throwIfAborted()
+  }
+
+  // The rest is for server.mjs and testing.mjs.
+
+  // receive handles a message of the host.
+  receive(data) {
+    const request = this.#decode(data)
+    switch (request?.kind) {
+      case 'start':
+        this.start = request.start
+        break
+      case 'messages':
+        for (const m of request.messages.messages) this.messages.push(m)
+        break
+      case 'reply': {
+        const { id } = request.reply
+        this.#waiting.get(id)?.(request.reply)
+        this.#waiting.delete(id)
+        return
+      }
+      default:
+        return // a kind of a later version, or incomplete
+    }
+    if (this.start && this.messages.length >= this.start.message_count) this.#complete()
+  }
+
+  // answer runs the async function run on the call and sends the result.
+  async answer(run) {
+    await Promise.race([this.#history, aborted(this.signal)])
+    await Promise.race([run(this), aborted(this.signal)])
+    this.signal.throwIfAborted()
+    this.#flush()
+    this.#send({ done: { usage: this.usage, steps: this.steps } })
+  }
+
+  #add(op, value) {
+    this.#edit ??= { hide: [], rewrite: [], insert: [] }
+    this.#edit[op].push(value)
+    this.#entries += 1 + entries(value)
+    if (this.#entries > MAX_ENTRIES) this.#flush()
+  }
+
+  #flush() {
+    if (this.#edit) this.#send({ edit: this.#edit })
+    this.#edit = null
+    this.#entries = 0
+  }
+
+  #send(response) {
+    for (const data of encode(response)) this.#write(data)
+  }
+
+  async #ask(call) {
+    this.signal.throwIfAborted()
+    const id = ++this.#lastID
+    const reply = new Promise((resolve) => { this.#waiting.set(id, resolve) })
+    this.#send({ callback: { id, ...call } })
+    const r = await Promise.race([reply, aborted(this.signal)])
+    if (r.error) throw Object.assign(new Error(`host: ${r.error.message}`), { code: r.error.code })
+    return r
+  }
+}
+
+const aborts = new WeakMap()
+
+// aborted returns a promise that is rejected when signal is aborted: one for each signal,
+// so that many races do not pile up listeners.
+function aborted(signal) {
+  if (!aborts.has(signal)) {
+    const p = new Promise((_, reject) => {
+      const abort = () => reject(signal.reason)
+      if (signal.aborted) abort()
+      else signal.addEventListener('abort', abort, { once: true })
+    })
+    p.catch(() => {}) // the promise may have no handler
+    aborts.set(signal, p)
+  }
+  return aborts.get(signal)
+}
+
+// groups divides messages into the smallest runs, from and to being indexes, that keep every tool
+// call together with its result; open are those with a call without result. If an ID is used
+// twice, a result answers the oldest open call with it.
+export function groups(messages) {
+  const reach = messages.map((_, i) => i)
+  const open = new Map() // ID of a call to the messages with such a call
+  messages.forEach((m, i) => {
+    for (const p of m.parts) {
+      if (p.kind === 'tool_call') {
+        if (!open.has(p.tool_call.id)) open.set(p.tool_call.id, [])
+        open.get(p.tool_call.id).push(i)
+      } else if (p.kind === 'tool_result') {
+        const caller = open.get(p.tool_result.call_id)?.shift()
+        if (caller !== undefined) reach[caller] = Math.max(reach[caller], i)
+      }
+    }
+  })
+  const unanswered = new Set([...open.values()].flat())
+  const out = []
+  for (let from = 0; from < messages.length; from = out.at(-1).to + 1) {
+    const group = { from, to: reach[from], open: false }
+    for (let i = from; i <= group.to; i++) {
+      group.to = Math.max(group.to, reach[i])
+      group.open ||= unanswered.has(i)
+    }
+    out.push(group)
+  }
+  return out
+}

@@ -1,0 +1,88 @@
+#!/usr/bin/env node
+// tricks does what the instructions of a call say: whatever a plugin can do, right or wrong.
+import { InvalidRequest, main, Unavailable, Unsupported } from './condense/index.mjs'
+
+let waiting = 0
+
+// say has text stand for everything.
+function say(call, text) {
+  call.hide(call.messages[0].id, call.messages.at(-1).id)
+  call.insert({ parts: [{ text }] })
+}
+
+const tricks = {
+  nothing: () => {},
+  fail: () => { throw new Error('boom') },
+  invalid: () => { throw new InvalidRequest('cannot be answered') },
+  unavailable: () => { throw new Unavailable('not today') },
+  unsupported: () => { throw new Unsupported('not my kind of work') },
+  exit: () => process.exit(3),
+  crash: () => new Promise(() => setTimeout(() => { throw new Error('nobody catches this') })),
+  wait: async (call) => {
+    waiting++
+    try {
+      for (;;) await call.pause()
+    } finally {
+      waiting--
+    }
+  },
+  waiting: (call) => say(call, `${waiting} calls`),
+  echo: (call) => say(call, call.messages[0].parts[0].text),
+  start: (call) => {
+    const s = call.start
+    say(call, [s.trigger, s.profile, s.mode, s.system, s.environment, ...s.files_read, s.budget.target, Number(s.no_recall), s.api].join(' '))
+  },
+  keep_parts: (call) => {
+    for (const m of call.messages) call.rewrite(m.id, [...m.parts.keys()].reverse().map((i) => ({ keep: i })))
+  },
+  hide_rest: (call) => {
+    const first = call.messages.find((m) => m.role !== 'system')
+    call.hideUnless((m) => m === first || m.role === 'system')
+  },
+  generate: async (call) => {
+    const ask = { role: 'user', parts: [{ text: 'Summarize.' }] }
+    try {
+      const answer = await call.generate({ system: 'Be brief.', input: [{ messages: { first: call.messages[0].id } }, { message: ask }] })
+      say(call, `${answer.text} after ${answer.usage.input_tokens}`)
+    } catch (err) {
+      say(call, err.code)
+    }
+  },
+  count: async (call) => {
+    const [first, second] = call.messages
+    const [all, part, content] = await call.count([
+      { messages: { first: first.id, last: second.id } },
+      { part: { message: second.id, part: 0 } },
+      { content: { parts: [{ text: '12345678' }] } },
+    ])
+    say(call, `${all} ${part} ${content}`)
+  },
+  count_many: async (call) => {
+    const item = { content: { parts: [{ tool_result: { call_id: 'c', content: [{ text: '12345678' }] } }] } }
+    const sizes = await call.count(Array(50_000).fill(item))
+    say(call, String(sizes.filter((n) => n === 3).length))
+  },
+  count_wrong: (call) => call.count([{ messages: { first: 'nobody' } }]),
+  tell: (call, settings) => {
+    console.log('to standard output')
+    call.log('debug', 'in detail')
+    call.log('warn', 'attention', { n: 7, greeting: settings.greeting })
+    call.progress(0.5, 'half')
+    call.step({ name: 'first', note: 'as said', saved: { user: 7 }, looked: 3, changed: 2, tokens_before: 9, tokens_after: 2, ms: 1.5 })
+    call.step({ name: 'second' })
+    call.usage = { calls: 1, input_tokens: 10, output_tokens: 2, usd: 0.5 }
+  },
+}
+
+main(import.meta, {
+  name: 'tricks',
+  version: '1.2.3',
+  doc: 'Does what it is told.',
+  settings: {
+    greeting: { default: 'hello', doc: 'What to say.' },
+    share: { default: 0.5, doc: 'Between 0 and 1.' },
+    style: { default: 'plain', enum: ['plain', 'fancy'], doc: 'How.' },
+  },
+  check: ({ share }) => (share < 0 || share > 1 ? [{ key: 'share', message: 'must be from 0 to 1' }] : []),
+  condense: (call, settings) => tricks[call.start.instructions.toString()](call, settings),
+})

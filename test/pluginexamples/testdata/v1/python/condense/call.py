@@ -1,0 +1,235 @@
+"""A call: one conversation to shorten."""
+
+import collections
+
+from . import condense_pb2 as pb
+
+# Larger messages are sent in fragments; gRPC rejects 4 MiB and more.
+MAX_ENVELOPE = 3 << 20
+FRAGMENT = 1 << 20
+
+# The size at which edits and count requests are sent. A host rejects more than 131,072 list
+# entries and messages in one, and each of those has at least two bytes.
+BATCH = 128 << 10
+
+LEVELS = ["debug", "info", "warn", "error"]
+
+
+class InvalidRequest(Exception):
+    """Raised by a strategy: the request is invalid, for any provider."""
+
+
+class Unavailable(Exception):
+    """Raised by a strategy: it cannot work at the moment."""
+
+
+class Unsupported(Exception):
+    """Raised by a strategy: it does not do this kind of work."""
+
+
+class Cancelled(Exception):
+    """The host has cancelled the call, or its deadline has passed."""
+
+
+class HostError(Exception):
+    """The host rejected a callback; code is a CallbackError.Code."""
+
+    def __init__(self, error):
+        super().__init__(f"host: {error.message}")
+        self.code = error.code
+
+
+class Call:
+    """One request to a strategy. Use it in one thread.
+
+    messages are the conversation, oldest first; start has the budget, trigger, mode,
+    instructions and so on. Both have the types of condense.proto: bytes where it says bytes;
+    part.WhichOneof("kind") is the kind of a part.
+
+    Edits are applied after the strategy has returned. Messages that no edit names are
+    unchanged; a call without edits means that there is nothing to gain.
+    """
+
+    def __init__(self, requests, send, is_cancelled):
+        """requests iterates over CondenseRequests, send takes a CondenseResponse."""
+        self._requests = requests
+        self._send_piece = send
+        self._is_cancelled = is_cancelled
+        self._edit = pb.Edit()
+        self._edit_size = 0
+        self._last_id = 0
+        self.usage = pb.Usage()  # set it if the strategy called language models itself
+        self.steps = []
+        self.messages = []
+        first = self._receive()
+        if first.WhichOneof("kind") != "start":
+            raise InvalidRequest("the call does not begin with start")
+        self.start = first.start
+        while len(self.messages) < self.start.message_count:
+            self.messages.extend(self._receive().messages.messages)
+
+    def hide(self, first, last=""):
+        """Hides the messages from first to last, by ID; without last, first alone."""
+        self._added(self._edit.hide.add(first=first, last=last))
+
+    def hide_unless(self, keep):
+        """Hides the messages for which keep(message, index) is false.
+
+        It never hides protected messages, system messages, calls whose result is still to
+        come, or the rest of a tool group that is kept. A conversation that begins with a user
+        message must still do so: keep its first message, or insert a summary at the front.
+        """
+        for first, last, is_open in groups(self.messages):
+            group = self.messages[first : last + 1]
+            if not is_open and not any(m.protected or m.role == "system" or keep(m, i) for i, m in enumerate(group, first)):
+                self.hide(group[0].id, group[-1].id)
+
+    def rewrite(self, id, parts):
+        """Replaces the parts of a message by a list of NewPart.
+
+        Prefer keep and result to put: they need no bytes, and keep content that the plugin
+        cannot see.
+        """
+        self._added(self._edit.rewrite.add(id=id, parts=parts))
+
+    def insert(self, parts, after="", role="user", kind="summary"):
+        """Inserts a message, a list of Part, after the one with the ID after, or at the front."""
+        self._added(self._edit.insert.add(after=after, role=role, kind=kind, parts=parts))
+
+    def count(self, items):
+        """Returns the sizes of CountItems in tokens, counted by the host.
+
+        Count many items at once: each request takes about 0.3 ms.
+        """
+        sizes = []
+        question = pb.CountTokens()
+        size = 0
+        for item in items:
+            question.items.append(item)
+            size += 2 + item.ByteSize()
+            if size >= BATCH:
+                sizes += self._ask(pb.Callback(count_tokens=question)).token_counts.tokens
+                question, size = pb.CountTokens(), 0
+        if size > 0:
+            sizes += self._ask(pb.Callback(count_tokens=question)).token_counts.tokens
+        return sizes
+
+    def generate(self, request):
+        """Calls a language model of the host; request is a Generate, the result a Generated.
+
+        Raises HostError with the reason as its code: CODE_TOO_LONG, CODE_UNAVAILABLE and so
+        on. The host counts the cost.
+        """
+        return self._ask(pb.Callback(generate=request)).generated
+
+    def log(self, level, message, **fields):
+        """Writes to the host's log, with the ID of this call. Levels: debug, info, warn, error."""
+        if LEVELS.index(level) < LEVELS.index(self.start.log_level or "info"):
+            return
+        line = pb.Log(level=level, message=_bytes(message))
+        for key, value in fields.items():
+            line.fields.add(key=key, value=_bytes(value))
+        self._send(pb.CondenseResponse(log=line))
+
+    def progress(self, fraction=None, text=""):
+        """Reports progress to the user: a fraction from 0 to 1, None if unknown."""
+        self._send(pb.CondenseResponse(progress=pb.Progress(fraction=fraction, text=text)))
+
+    def step(self, name, note="", saved=None, **numbers):
+        """Adds a line to the report.
+
+        saved is a dict of tokens by kind of content; numbers are looked, changed,
+        tokens_before, tokens_after and ms, as Step in condense.proto has them.
+        """
+        self.steps.append(pb.Step(name=name, note=_bytes(note), saved=saved or {}, **numbers))
+
+    def check(self):
+        """Raises Cancelled if the call is cancelled or late. Call it every few milliseconds."""
+        if self._is_cancelled():
+            raise Cancelled("the host does not wait any longer")
+
+    def done(self):
+        """Sends the edits and ends the answer. For server.py and testing.py."""
+        self.check()
+        self._flush()
+        self._send(pb.CondenseResponse(done=pb.Done(usage=self.usage, steps=self.steps)))
+
+    def _added(self, op):
+        self._edit_size += 2 + op.ByteSize()
+        if self._edit_size >= BATCH:
+            self._flush()
+
+    def _flush(self):
+        if self._edit_size > 0:
+            self._send(pb.CondenseResponse(edit=self._edit))
+        self._edit, self._edit_size = pb.Edit(), 0
+
+    def _send(self, response):
+        if response.ByteSize() <= MAX_ENVELOPE:
+            self._send_piece(response)
+            return
+        data = response.SerializeToString()
+        for i in range(0, len(data), FRAGMENT):
+            piece = pb.Fragment(data=data[i : i + FRAGMENT], last=i + FRAGMENT >= len(data))
+            self._send_piece(pb.CondenseResponse(fragment=piece))
+
+    def _ask(self, callback):
+        self._last_id += 1
+        callback.id = self._last_id
+        self._send(pb.CondenseResponse(callback=callback))
+        while True:
+            reply = self._receive().reply
+            if reply.id != callback.id:
+                continue  # a kind of a later version
+            if reply.HasField("error"):
+                raise HostError(reply.error)
+            return reply
+
+    def _receive(self):
+        """Returns the next request, joining fragments."""
+        pieces = []
+        while True:
+            self.check()
+            try:
+                request = next(self._requests)
+            except StopIteration:
+                raise Cancelled("the host ended the call") from None
+            if request.WhichOneof("kind") != "fragment":
+                return request
+            pieces.append(request.fragment.data)
+            if request.fragment.last:
+                return pb.CondenseRequest.FromString(b"".join(pieces))
+
+
+def groups(messages):
+    """Divides messages into the smallest runs that keep every tool call with its result.
+
+    Returns triples: the indexes of the first and the last message, and whether a call in
+    them has no result. If an ID is used twice, a result answers the oldest open call with it.
+    """
+    reach = list(range(len(messages)))
+    calls = collections.defaultdict(collections.deque)
+    for i, message in enumerate(messages):
+        for part in message.parts:
+            kind = part.WhichOneof("kind")
+            if kind == "tool_call":
+                calls[part.tool_call.id].append(i)
+            elif kind == "tool_result" and calls[part.tool_result.call_id]:
+                caller = calls[part.tool_result.call_id].popleft()
+                reach[caller] = max(reach[caller], i)
+    unanswered = {i for waiting in calls.values() for i in waiting}
+    out = []
+    first = 0
+    while first < len(messages):
+        last, i, is_open = reach[first], first, False
+        while i <= last:
+            last = max(last, reach[i])
+            is_open = is_open or i in unanswered
+            i += 1
+        out.append((first, last, is_open))
+        first = last + 1
+    return out
+
+
+def _bytes(value):
+    return value if isinstance(value, bytes) else str(value).encode(errors="replace")

@@ -1,0 +1,142 @@
+#!/usr/bin/python3
+"""tricks does what the instructions of a call say: whatever a plugin can do, right or wrong."""
+
+import os
+import time
+
+import condense
+from condense import pb
+
+waiting = 0
+
+
+def say(call, text):
+    """Has text stand for everything."""
+    call.hide(call.messages[0].id, call.messages[-1].id)
+    call.insert([pb.Part(text=text if isinstance(text, bytes) else text.encode())])
+
+
+def fail(call, settings):
+    raise ValueError("boom")
+
+
+def invalid(call, settings):
+    raise condense.InvalidRequest("cannot be answered")
+
+
+def unavailable(call, settings):
+    raise condense.Unavailable("not today")
+
+
+def unsupported(call, settings):
+    raise condense.Unsupported("not my kind of work")
+
+
+def wait(call, settings):
+    global waiting
+    waiting += 1
+    try:
+        while True:
+            call.check()
+            time.sleep(0.01)
+    finally:
+        waiting -= 1
+
+
+def start(call, settings):
+    s = call.start
+    files = " ".join(f.decode() for f in s.files_read)
+    say(call, f"{s.trigger} {s.profile} {s.mode} {s.system.decode()} {s.environment.decode()} {files} {s.budget.target} {int(s.no_recall)} {s.api}")
+
+
+def hide_rest(call, settings):
+    first = next((i for i, m in enumerate(call.messages) if m.role != "system"), None)
+    call.hide_unless(lambda m, i: i == first or m.role == "system")
+
+
+def generate(call, settings):
+    first = pb.MessageRange(first=call.messages[0].id)
+    try:
+        ask = pb.NewMessage(role="user", parts=[pb.Part(text=b"Summarize.")])
+        question = [pb.GenerateInput(messages=first), pb.GenerateInput(message=ask)]
+        answer = call.generate(pb.Generate(system=b"Be brief.", input=question))
+        say(call, f"{answer.text.decode()} after {answer.usage.input_tokens}")
+    except condense.HostError as err:
+        say(call, pb.CallbackError.Code.Name(err.code))
+
+
+def count(call, settings):
+    first, second = call.messages[:2]
+    sizes = call.count(
+        [
+            pb.CountItem(messages=pb.MessageRange(first=first.id, last=second.id)),
+            pb.CountItem(part=pb.PartRef(message=second.id, part=0)),
+            pb.CountItem(content=pb.Content(parts=[pb.Part(text=b"12345678")])),
+        ]
+    )
+    say(call, " ".join(map(str, sizes)))
+
+
+def count_many(call, settings):
+    result = pb.ToolResult(call_id="c", content=[pb.Part(text=b"12345678")])
+    item = pb.CountItem(content=pb.Content(parts=[pb.Part(tool_result=result)]))
+    say(call, str(call.count([item] * 50_000).count(3)))
+
+
+def keep_parts(call, settings):
+    for m in call.messages:
+        call.rewrite(m.id, [pb.NewPart(keep=i) for i in reversed(range(len(m.parts)))])
+
+
+def tell(call, settings):
+    print("to standard output")
+    call.log("debug", "in detail")
+    call.log("warn", "attention", n=7, greeting=settings["greeting"])
+    call.progress(0.5, "half")
+    call.step("first", "as said", {"user": 7}, looked=3, changed=2, tokens_before=9, tokens_after=2, ms=1.5)
+    call.step("second")
+    call.usage = pb.Usage(calls=1, input_tokens=10, output_tokens=2, usd=0.5)
+
+
+TRICKS = {
+    "nothing": lambda call, settings: None,
+    "fail": fail,
+    "invalid": invalid,
+    "unavailable": unavailable,
+    "unsupported": unsupported,
+    "exit": lambda call, settings: os._exit(3),
+    "wait": wait,
+    "waiting": lambda call, settings: say(call, f"{waiting} calls"),
+    "echo": lambda call, settings: say(call, call.messages[0].parts[0].text),
+    "start": start,
+    "hide_rest": hide_rest,
+    "generate": generate,
+    "count": count,
+    "count_many": count_many,
+    "keep_parts": keep_parts,
+    "count_wrong": lambda call, settings: call.count([pb.CountItem(messages=pb.MessageRange(first="nobody"))]),
+    "tell": tell,
+}
+
+
+def check(settings):
+    if 0 <= settings["share"] <= 1:
+        return []
+    return [condense.Problem("share", "must be from 0 to 1")]
+
+
+if __name__ == "__main__":
+    condense.main(
+        condense.Strategy(
+            name="tricks",
+            version="1.2.3",
+            doc="Does what it is told.",
+            settings=[
+                condense.Setting("greeting", "hello", "What to say."),
+                condense.Setting("share", 0.5, "Between 0 and 1."),
+                condense.Setting("style", "plain", "How.", enum=["plain", "fancy"]),
+            ],
+            check=check,
+            condense=lambda call, settings: TRICKS[call.start.instructions.decode()](call, settings),
+        )
+    )
