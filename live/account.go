@@ -237,8 +237,10 @@ func (c *client) once(ctx context.Context, message string, most int) (*model.Ans
 const mostAccount = 4 << 20
 
 // cutShort holds the vendors' stop reasons that mean that the answer is incomplete.
-var cutShort = map[string]bool{"max_tokens": true, "length": true, "incomplete": true, "max_output_tokens": true,
-	"model_context_window_exceeded": true}
+var cutShort = map[string]bool{
+	"max_tokens": true, "length": true, "incomplete": true, "max_output_tokens": true,
+	"model_context_window_exceeded": true,
+}
 
 // request returns the client's request that was just answered, with one more message.
 func (c *client) request(ctx context.Context, message string, most int) (*http.Request, error) {

@@ -108,8 +108,10 @@ func sameRoles(messages, others []wire.Message) bool {
 
 // freeze returns the plan with a condensation, and whether it is smaller than the request.
 func (q *question) freeze(x *plan, p *job.Prepared, d epoch.Decision) (trial view, changed bool, err error) {
-	next, err := x.claim.State.Freeze(x.r, x.rolling, lineage.Condensed{Basis: p.Basis, After: p.After, Decision: d,
-		Forced: d.Reason == epoch.Forced}, x.start)
+	next, err := x.claim.State.Freeze(x.r, x.rolling, lineage.Condensed{
+		Basis: p.Basis, After: p.After, Decision: d,
+		Forced: d.Reason == epoch.Forced,
+	}, x.start)
 	if errors.Is(err, lineage.ErrNothing) || errors.Is(err, lineage.ErrRound) {
 		return view{}, false, nil
 	}

@@ -59,8 +59,9 @@ func (x *sending) retry(r *http.Request, res *http.Response) (*http.Response, er
 		return res, nil
 	}
 	var second *plan
+	ctx := r.Context()
 	err := x.safely("repair", func() (err error) {
-		second, err = x.plan.second(r.Context(), why)
+		second, err = x.second(ctx, why)
 		return err
 	})
 	if err != nil {
@@ -82,7 +83,7 @@ func (x *sending) retry(r *http.Request, res *http.Response) (*http.Response, er
 	}
 	next.Header.Set("X-Condense-Retry", why)
 	if why == refused && !refusal(next.StatusCode) {
-		if err := x.safely("forget", func() error { return x.forget(r.Context()) }); err != nil {
+		if err := x.safely("forget", func() error { return x.forget(ctx) }); err != nil {
 			x.fault("forget", err)
 		}
 	} else if why == thinking && !refusal(next.StatusCode) {

@@ -226,15 +226,19 @@ func compactionAnswer(endpoint bool, r *wire.Request, sealed string, now time.Ti
 		},
 	}
 	if endpoint {
-		response = object{"id": response["id"], "object": "response.compaction", "created_at": response["created_at"],
-			"output": response["output"], "usage": response["usage"]}
+		response = object{
+			"id": response["id"], "object": "response.compaction", "created_at": response["created_at"],
+			"output": response["output"], "usage": response["usage"],
+		}
 	}
 	if endpoint || !r.Stream {
 		body, err = json.Marshal(response)
 		return "application/json", body, err
 	}
-	begun := object{"id": response["id"], "object": "response", "created_at": now.Unix(), "status": "in_progress", "model": r.Model,
-		"output": []any{}}
+	begun := object{
+		"id": response["id"], "object": "response", "created_at": now.Unix(), "status": "in_progress", "model": r.Model,
+		"output": []any{},
+	}
 	for n, e := range []object{
 		{"type": "response.created", "response": begun},
 		{"type": "response.output_item.added", "output_index": 0, "item": item},

@@ -76,8 +76,8 @@ func (c *compressed) write(w http.ResponseWriter) {
 func compressFault(w http.ResponseWriter, status int, kind, text string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(rawjson.Append(nil, `{"error":{"type":?,"message":?}}`, kind,
-		"condense: "+text)) //nolint:gosec // JSON, with the text encoded
+	out := rawjson.Append(nil, `{"error":{"type":?,"message":?}}`, kind, "condense: "+text)
+	_, _ = w.Write(out) //nolint:gosec // JSON, with the text encoded
 }
 
 const invalidRequest = "invalid_request"
@@ -178,8 +178,9 @@ func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, 
 	}
 	g.stats.Add(func(s *stats.Stats) { s.Requests++ })
 	var answer *compressed
+	ctx := r.Context()
 	err = g.safely("compress", func() (err error) {
-		answer, err = q.answer(r.Context(), x)
+		answer, err = q.answer(ctx, x)
 		return err
 	})
 	if x.claim != nil {
@@ -264,7 +265,7 @@ func (q *question) apply(x *known) {
 		x.s = &s
 	}
 	x.session = q.session
-	x.reads = x.secrets.readerOf(x.s, x.t)
+	x.reads = x.secrets.readerOf(&x.s.Recall, x.t)
 	x.handles = q.recalls && x.reads != "" && !x.s.Recall.NoMCP
 }
 
@@ -294,8 +295,10 @@ func (q *question) resume(ctx context.Context, x *known, own [][]byte) (*compres
 	if p.messages == nil { // any other answer would be refused
 		p.messages = own
 	}
-	a := &compressed{messages: p.messages, changed: p.altered, before: x.claim.State.Estimate(p.original), after: p.tokens,
-		applied: applied(p)}
+	a := &compressed{
+		messages: p.messages, changed: p.altered, before: x.claim.State.Estimate(p.original), after: p.tokens,
+		applied: applied(p),
+	}
 	if p.next == nil {
 		a.replayed = replayed(p, before)
 	}

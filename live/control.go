@@ -192,7 +192,7 @@ func (x *plan) obey(ctx context.Context, j *job.Job, o *session.Order) (*job.Pre
 	if !x.mayAsk() {
 		return nil, errors.Join(errors.New("the limit of condensations by a language model is reached"), leave())
 	}
-	started := x.prepareWith(j, func(ctx context.Context) (*job.Prepared, error) { //nolint:contextcheck // it outlives the request
+	started := x.prepareWith(j, func(ctx context.Context) (*job.Prepared, error) {
 		p, err := j.Run(ctx, host, job.Whole)
 		return p, errors.Join(err, leave())
 	})

@@ -66,8 +66,10 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 	read := time.Now()
 	var p *plan
 	if len(b.Raw) > 0 {
-		in := &incoming{Gateway: g, s: s, t: t, header: r.Header, start: s.Now(), received: b.Decoded, media: count.Media(b.Decoded),
-			weight: b.Weight}
+		in := &incoming{
+			Gateway: g, s: s, t: t, header: r.Header, start: s.Now(), received: b.Decoded, media: count.Media(b.Decoded),
+			weight: b.Weight,
+		}
 		p = in.plan(r.Context())
 	}
 	g.measure(&telemetry.Processing, time.Since(read).Seconds(), telemetry.APIKey.String(t.kind()))

@@ -53,7 +53,7 @@ func (x *plan) occasion(ctx context.Context, overflow bool) (*occasion, error) {
 	d, order := x.wished(x.due(ctx, overflow), overflow)
 	if d.Reason == epoch.None {
 		if !x.paused() && !c.State.Held {
-			x.prepareEarly(d) //nolint:contextcheck // it outlives the request
+			x.prepareEarly(d)
 		}
 		return nil, nil
 	}
@@ -130,7 +130,7 @@ func (x *plan) beginEpoch(ctx context.Context, o *occasion) (again bool, err err
 // instead, or would be useless.
 func (x *plan) condensation(ctx context.Context, o *occasion) (*job.Prepared, error) {
 	if x.s.Observe || !o.forced() && !x.calls && o.order == nil {
-		x.prepare(o.decision, job.Whole, o.overflow) //nolint:contextcheck // it outlives the request
+		x.prepare(o.decision, job.Whole, o.overflow)
 		return nil, nil
 	}
 	if o.order != nil {
@@ -146,7 +146,7 @@ func (x *plan) condensation(ctx context.Context, o *occasion) (*job.Prepared, er
 	p, err := x.runner.InTurn(ctx, j, o.forced())
 	switch {
 	case errors.Is(err, job.ErrAsks), errors.Is(err, job.ErrQueue):
-		x.prepare(o.decision, job.Whole, o.overflow) //nolint:contextcheck // it outlives the request
+		x.prepare(o.decision, job.Whole, o.overflow)
 		return nil, nil
 	case err != nil:
 		x.claim.Tried(x.policy.RetryAfter(x.tokens))
@@ -259,6 +259,8 @@ func (x *plan) announce() {
 	if e.Fallback {
 		by = append(by, "cause", e.Cause)
 	}
-	x.s.Reports.Logger.Info("epoch", append([]any{"agent", e.Agent, "model", e.Model, "reason", e.Reason, "before", e.Before, "after",
-		e.After, "ms", e.Millis, "observed", e.Observed}, by...)...)
+	x.s.Reports.Logger.Info("epoch", append([]any{
+		"agent", e.Agent, "model", e.Model, "reason", e.Reason, "before", e.Before, "after",
+		e.After, "ms", e.Millis, "observed", e.Observed,
+	}, by...)...)
 }

@@ -24,8 +24,10 @@ func (g *Gateway) recalled(key store.Key, id string, pieces []recall.Piece, byte
 	var kinds []stats.Recalled
 	for i := range pieces {
 		what := pieces[i].What
-		kinds = append(kinds, stats.Recalled{What: strings.ToValidUTF8(what[:min(len(what), library.LongestTag)], ""),
-			Pass: g.passes.Get(pieces[i].Handle), Count: 1})
+		kinds = append(kinds, stats.Recalled{
+			What: strings.ToValidUTF8(what[:min(len(what), library.LongestTag)], ""),
+			Pass: g.passes.Get(pieces[i].Handle), Count: 1,
+		})
 	}
 	if len(kinds) > 0 {
 		kinds[0].Tokens = bytes / count.BytesPerToken

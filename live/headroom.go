@@ -68,7 +68,7 @@ func (g *Gateway) serveRetrieve(w http.ResponseWriter, r *http.Request, s *setti
 		name, query = rawjson.Text(rawjson.Field(body, "hash")), rawjson.Text(rawjson.Field(body, "query"))
 	}
 	missing := func(text string) { compressFault(w, http.StatusNotFound, "not_found", text) }
-	reader, session := g.secrets.readerOf(s, t), r.Header.Get(agents.SessionHeader)
+	reader, session := g.secrets.readerOf(&s.Recall, t), r.Header.Get(agents.SessionHeader)
 	ref, ok := recall.ParseRef(name)
 	switch {
 	case !ok:

@@ -107,15 +107,15 @@ func (s *secrets) tenantOf(c tenant.Caller, h http.Header, body []byte) string {
 
 // readerOf returns the identity that can recall the content of a request: a keyed hash of its recall secret. It is
 // empty if nobody can.
-func (k *secrets) readerOf(s *settings, t *target) string {
+func (s *secrets) readerOf(r *Recall, t *target) string {
 	secret := t.recall
-	if secret == "" && s.Recall.Own && !t.mcp {
-		secret = k.recall
+	if secret == "" && r.Own && !t.mcp {
+		secret = s.recall
 	}
-	if s.Recall.Off || len(secret) < shortestSecret {
+	if r.Off || len(secret) < shortestSecret {
 		return ""
 	}
-	mac := hmac.New(sha256.New, k.tenant)
+	mac := hmac.New(sha256.New, s.tenant)
 	if t.who.Tenant == "" {
 		mac.Write([]byte("recall\x00" + secret))
 	} else { // so that another tenant with the same secret reads nothing

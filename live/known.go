@@ -105,7 +105,7 @@ func (x *known) read(ctx context.Context) (*plan, error) {
 	if summary := side == agents.Summary || x.r.Compacts || x.compacts; summary || x.t.count {
 		return x.peek(in, summary)
 	}
-	x.reads = x.secrets.readerOf(x.s, x.t)
+	x.reads = x.secrets.readerOf(&x.s.Recall, x.t)
 	x.handles = !x.s.Observe && !x.s.Recall.Off && (x.tool.session != nil || !x.s.Recall.NoMCP && x.reads != "" && library.CanCall(x.r.Tools))
 	if err := x.take(ctx, in); err != nil {
 		return nil, err

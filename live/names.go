@@ -21,7 +21,7 @@ const (
 	CompactGateway  = upstream.CompactGateway
 )
 
-// The parts of the statistics.
+// The parts of the statistics: see [Stats].
 type (
 	Stats       = stats.Stats
 	Tokens      = stats.Tokens

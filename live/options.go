@@ -87,7 +87,7 @@ type Access struct {
 }
 
 // Choice says which profile and mode a request gets that names none; see [condense.Turn]. A request names them in the
-// headers X-Condense-Profile and X-Condense-Mode, or in its path: /profile/NAME/…, /mode/NAME/…
+// headers X-Condense-Profile and X-Condense-Mode, or in its path: /profile/NAME/… and /mode/NAME/… are the beginnings.
 type Choice struct {
 	Rules         []Rule // the first one that matches
 	Profile, Mode string // if none does

@@ -74,8 +74,10 @@ func (x *known) begin(j *job.Job, leave func(), run func(context.Context) (*job.
 		}
 		return p, err
 	}
-	return x.claim.Prepare(x.life, &x.background, session.Preparation{Run: safe, Leave: leave, Retry: x.policy.RetryAfter(j.Tokens),
-		Order: j.Order})
+	return x.claim.Prepare(x.life, &x.background, session.Preparation{
+		Run: safe, Leave: leave, Retry: x.policy.RetryAfter(j.Tokens),
+		Order: j.Order,
+	})
 }
 
 // awaitPrepared waits for a running preparation, for at most the time that a condensation may take, if a language
@@ -102,11 +104,15 @@ func (x *known) awaitPrepared(ctx context.Context) {
 func (x *plan) job(d epoch.Decision, overflow bool) *job.Job {
 	j := &job.Job{
 		API: x.r.API, Volatile: x.volatile, Reminders: x.agent.Reminders, Body: x.r.With(x.messages), Tokens: x.tokens, Target: d.Target,
-		Turn: condense.Turn{Profile: x.profile, Mode: x.mode, Window: x.policy.Window, MaxOutput: x.output, NoRecall: !x.handles,
-			API: x.holds()},
+		Turn: condense.Turn{
+			Profile: x.profile, Mode: x.mode, Window: x.policy.Window, MaxOutput: x.output, NoRecall: !x.handles,
+			API: x.holds(),
+		},
 		Basis: x.claim.State.Basis(x.rolling), Pins: x.protected(), Journal: x.s.Reports.Watch != nil, Tries: x.tries(),
-		Owner: job.Owner{Payer: x.payer(), Mode: cmp.Or(x.mode, x.profile), Deadline: x.s.Bounds.Deadline, Chain: &x.resolved.Learned,
-			MayAsk: x.mayAsk},
+		Owner: job.Owner{
+			Payer: x.payer(), Mode: cmp.Or(x.mode, x.profile), Deadline: x.s.Bounds.Deadline, Chain: &x.resolved.Learned,
+			MayAsk: x.mayAsk,
+		},
 	}
 	if e := x.claim.State.Epoch; e != nil {
 		j.Block = len(x.messages) - (len(x.r.Messages) - min(e.Cut, len(x.r.Messages)))

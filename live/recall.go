@@ -66,7 +66,7 @@ func (g *Gateway) newMCP() http.Handler {
 
 // serveMCP checks a request to /mcp, waits for one of mostAsking places, and answers it.
 func (g *Gateway) serveMCP(w http.ResponseWriter, r *http.Request, s *settings, t *target) {
-	a := asked{reader: g.secrets.readerOf(s, t), session: r.URL.Query().Get("session")}
+	a := asked{reader: g.secrets.readerOf(&s.Recall, t), session: r.URL.Query().Get("session")}
 	if id := r.Header.Get(agents.SessionHeader); id != "" {
 		a.session = id
 	}

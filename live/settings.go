@@ -66,10 +66,15 @@ func (s *settings) checkNumbers() (errs []error) {
 		name  string
 		value int64
 	}{
-		{"Bounds.MaxBody", s.Bounds.MaxBody}, {"Store.KeepFor", int64(s.Store.KeepFor)}, {"Store.KeepBytes", s.Store.KeepBytes},
-		{"Bounds.Deadline", int64(s.Bounds.Deadline)}, {"Epoch.ExpectedTurns", int64(s.Epoch.ExpectedTurns)},
-		{"Ingest.MaxResult", int64(s.Ingest.MaxResult)}, {"Epoch.MinSize", int64(s.Epoch.MinSize)},
-		{"Recall.MaxSize", s.Recall.MaxSize}, {"Recall.MaxResult", int64(s.Recall.MaxResult)},
+		{"Bounds.MaxBody", s.Bounds.MaxBody},
+		{"Store.KeepFor", int64(s.Store.KeepFor)},
+		{"Store.KeepBytes", s.Store.KeepBytes},
+		{"Bounds.Deadline", int64(s.Bounds.Deadline)},
+		{"Epoch.ExpectedTurns", int64(s.Epoch.ExpectedTurns)},
+		{"Ingest.MaxResult", int64(s.Ingest.MaxResult)},
+		{"Epoch.MinSize", int64(s.Epoch.MinSize)},
+		{"Recall.MaxSize", s.Recall.MaxSize},
+		{"Recall.MaxResult", int64(s.Recall.MaxResult)},
 	} {
 		if limit.value < 0 {
 			errs = append(errs, fmt.Errorf("live: %s: %d is negative", limit.name, limit.value))

@@ -81,8 +81,10 @@ func (x *known) about() []attribute.KeyValue {
 	case x.r != nil && x.r.API == wire.Messages: // the caller of /v1/compress asks the vendor itself
 		vendor = upstream.SpeaksAnthropic
 	}
-	return []attribute.KeyValue{telemetry.OperationKey.String("chat"), telemetry.ProviderKey.String(vendor),
-		telemetry.ModelKey.String(x.modelName())}
+	return []attribute.KeyValue{
+		telemetry.OperationKey.String("chat"), telemetry.ProviderKey.String(vendor),
+		telemetry.ModelKey.String(x.modelName()),
+	}
 }
 
 // answered ends and counts the span of a request to a vendor. A nil watcher means that there was no answer.
@@ -127,8 +129,10 @@ func (x *sending) used(a wire.Answer, b bill) {
 			x.measure(&telemetry.Usage, float64(n), append(slices.Clip(about), telemetry.TokenTypeKey.String(kind))...)
 		}
 	}
-	tokens := map[string]int{"received": b.received, "sent": b.sent, "saved": b.received - b.sent, "cache_read": a.CacheRead,
-		"cache_write": a.CacheWrite, "output": a.Output}
+	tokens := map[string]int{
+		"received": b.received, "sent": b.sent, "saved": b.received - b.sent, "cache_read": a.CacheRead,
+		"cache_write": a.CacheWrite, "output": a.Output,
+	}
 	if x.s.Observe {
 		tokens["sent"], tokens["saved"], tokens["would_save"] = b.received, 0, b.received-b.sent
 	}

@@ -161,8 +161,10 @@ func (x *sending) spliceable(res *http.Response) bool {
 // while the client reads it. Any other answer is read entirely first, or passed through if it is larger than MaxBody.
 func (x *sending) answerCalls(r *http.Request, res *http.Response) (*http.Response, error) {
 	ctx, stop := context.WithCancel(r.Context())
-	s := &spliced{x: x, r: r.WithContext(ctx), stop: stop, body: res.Body,
-		splice: wire.NewSplice(x.r.API, recallTool.Name, x.s.Bounds.MaxBody), buf: make([]byte, 32<<10)}
+	s := &spliced{
+		x: x, r: r.WithContext(ctx), stop: stop, body: res.Body,
+		splice: wire.NewSplice(x.r.API, recallTool.Name, x.s.Bounds.MaxBody), buf: make([]byte, 32<<10),
+	}
 	if strings.Contains(res.Header.Get("Content-Type"), "event-stream") {
 		res.Body = s
 		return res, nil

@@ -92,8 +92,10 @@ func usageOf(raw []byte) (u told, err error) {
 	if err := json.Unmarshal(raw, &got); err != nil {
 		return u, fmt.Errorf("usage: %w", err)
 	}
-	u = told{Input: cmp.Or(got.Input, got.Prompt), Output: cmp.Or(got.Output, got.Completion), Read: got.Read, Write: got.Write,
-		Cached: got.Cached}
+	u = told{
+		Input: cmp.Or(got.Input, got.Prompt), Output: cmp.Or(got.Output, got.Completion), Read: got.Read, Write: got.Write,
+		Cached: got.Cached,
+	}
 	for _, d := range []*details{got.OfPrompt, got.OfInput} {
 		if d != nil {
 			u.Cached = cmp.Or(u.Cached, d.Cached)

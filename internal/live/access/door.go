@@ -78,6 +78,7 @@ func (d *Door) called(host string) bool {
 	})
 }
 
+// IsUpgrade reports whether a request asks for another protocol than HTTP.
 func IsUpgrade(r *http.Request) bool {
 	for _, v := range r.Header.Values("Connection") {
 		for token := range strings.SplitSeq(v, ",") {

@@ -51,6 +51,7 @@ func (p *Pages) Handler(metrics, more http.Handler) http.Handler {
 	return all
 }
 
+// ServeReady answers GET /readyz.
 func (p *Pages) ServeReady(w http.ResponseWriter, r *http.Request) {
 	if p.Draining() {
 		plainly(w, http.StatusServiceUnavailable, "draining")

@@ -263,6 +263,7 @@ func (l *Library) Memory(ctx context.Context, reader, session string) (*mcpserve
 	return st, nil
 }
 
+// State returns what an agent can recall of the conversation of a record, last changed at a time.
 func (l *Library) State(key store.Key, id string, c *recall.Conversation, changed time.Time) *mcpserver.State {
 	return &mcpserver.State{
 		Conversation: c, Name: "this conversation", Format: messages.Formats[wire.API(key.API)], Changed: changed, Records: true,
@@ -407,6 +408,7 @@ func (l *Library) promised(ctx context.Context, reader, session string, r recall
 	return pieces, nil
 }
 
+// OfKind returns the originals of a kind.
 func OfKind(kept []store.Original, kind string) [][]byte {
 	var all [][]byte
 	for _, o := range kept {
@@ -492,6 +494,7 @@ type Passes struct {
 	of map[string]string
 }
 
+// Add remembers which pass left each handle.
 func (p *Passes) Add(of map[string]string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -505,6 +508,7 @@ func (p *Passes) Add(of map[string]string) {
 	}
 }
 
+// Get returns the pass that left a handle; empty if unknown.
 func (p *Passes) Get(handle string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

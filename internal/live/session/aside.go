@@ -23,20 +23,20 @@ type Aside struct {
 	id      string
 }
 
-// Prefixes of the IDs of asides. Asides are separate records because they never change, and every branch of the
+// Prefixes of the IDs of asides. ToolRecords are separate records because they never change, and every branch of the
 // conversation needs them.
 const (
 	RoundPrefix = "round:"
 	ToolPrefix  = "tool:"
 )
 
-// asides holds the asides of a session, by their rolling hash.
-type asides struct {
+// ToolRecords are the asides of a session, by their rolling hash.
+type ToolRecords struct {
 	Tools  map[wire.Hash]*Aside
 	Rounds map[wire.Hash][]*Aside
 }
 
-func (a *asides) add(r *store.Record) {
+func (a *ToolRecords) add(r *store.Record) {
 	one := &Aside{id: r.ID, version: r.Version, updated: r.Updated}
 	if json.Unmarshal(r.Data, one) != nil {
 		return // written by another version

@@ -51,6 +51,7 @@ func (c *Claim) Tried(until int) {
 	c.retry = until
 }
 
+// TriedAt returns the size set by [Claim.Tried].
 func (c *Claim) TriedAt() int {
 	c.Session.mu.Lock()
 	defer c.Session.mu.Unlock()

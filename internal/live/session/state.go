@@ -73,7 +73,7 @@ type Session struct {
 	lost     bool            // some of its records were deleted, or are damaged
 	damaged  map[string]bool // IDs of records that cannot be read
 	found    []string        // damaged IDs that were not yet reported
-	asides   asides
+	asides   ToolRecords
 	controls map[string]*Control // by family
 }
 
@@ -398,8 +398,10 @@ func (c *Claim) Save(ctx context.Context, in store.Store, durable bool, now time
 		if err != nil {
 			return err
 		}
-		r := &store.Record{ID: c.ID, Key: c.Session.Key, Version: c.Based, Updated: now, Data: data, Reader: c.Reads, Set: c.State.Originals,
-			From: c.Over}
+		r := &store.Record{
+			ID: c.ID, Key: c.Session.Key, Version: c.Based, Updated: now, Data: data, Reader: c.Reads, Set: c.State.Originals,
+			From: c.Over,
+		}
 		if c.Keep != nil {
 			err = in.Keep(ctx, r, c.Keep, c.Most)
 		} else {
@@ -490,11 +492,11 @@ func (c *Claim) Latest(ctx context.Context) bool {
 
 // Tooled returns the asides of the session, and whether it has a lineage whose first message of the user, at index
 // first, has the rolling hash opening. The error is the store's if nothing is known.
-func (s *Session) Tooled(first int, opening wire.Hash) (known asides, without bool, err error) {
+func (s *Session) Tooled(first int, opening wire.Hash) (known ToolRecords, without bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err = s.known()
-	known = asides{maps.Clone(s.asides.Tools), maps.Clone(s.asides.Rounds)}
+	known = ToolRecords{maps.Clone(s.asides.Tools), maps.Clone(s.asides.Rounds)}
 	without = slices.ContainsFunc(s.entries, func(e *Entry) bool {
 		return e.State != nil && first < len(e.State.Rolling) && e.State.Rolling[first] == opening
 	})

@@ -48,6 +48,7 @@ var spoken = []string{SpeaksAnthropic, SpeaksOpenAI, speaksBoth, SpeaksPass}
 // fixed holds the protocols of the upstreams that exist without configuration.
 var fixed = map[string]string{"anthropic": SpeaksAnthropic, "openai": SpeaksOpenAI, ChatGPT: SpeaksOpenAI}
 
+// NameRule matches names of upstreams, profiles and modes.
 var NameRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // reserved are first path elements that have a meaning already, so no upstream can have these names.
@@ -55,6 +56,7 @@ var reserved = []string{
 	"condense", "mcp", "mode", "profile", "recall", "token", "v1", "api", "backend-api", "health", "livez", "readyz", "stats",
 }
 
+// New returns the upstream of a name at an address, which may begin with a protocol and a +.
 func New(name, address string) (*Upstream, error) {
 	if !NameRule.MatchString(name) || slices.Contains(reserved, name) {
 		return nil, fmt.Errorf("use letters, digits, dots and dashes as name, and none of %s", strings.Join(reserved, ", "))
