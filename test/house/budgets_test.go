@@ -39,7 +39,7 @@ var budgets = []struct {
 	{"lines of core and registry with their imports", 3_325, 3_200, closure("core", "registry")},
 	{"lines of plugin-sdk with its imports", 6_440, 5_500, closure("plugin-sdk")},
 	{"lines of the root package with its imports", 43_000, 30_000, closure(".")},
-	{"lines of live with its imports", 69_250, 58_000, closure("live")},
+	{"lines of live with its imports", 69_660, 58_000, closure("live")},
 	{"lines of the program with its imports, without the laboratory", 96_500, 74_000, closure("cmd/condense")},
 	{"lines in all", 119_200, 88_000, func(h *house) (int, []string) { return h.lines(slices.Collect(maps.Keys(h.packages))), nil }},
 	{"foreign modules of core and registry", 1, 1, foreign("core", "registry")},
@@ -49,10 +49,10 @@ var budgets = []struct {
 	{"public import paths", 21, 18, (*house).public},
 	{"entries at the top of the repository, without hidden ones", 34, 24, (*house).top},
 	{"methods of a type", 48, mostMethods, func(h *house) (int, []string) { return most(h.methods, mostMethods) }},
-	{"fields of a struct", 31, mostFields, func(h *house) (int, []string) { return most(h.fields, mostFields) }},
+	{"fields of a struct", 32, mostFields, func(h *house) (int, []string) { return most(h.fields, mostFields) }},
 	{fmt.Sprintf("functions above %d lines", mostFunction), 7, 0, func(h *house) (int, []string) { return above(h.functions, mostFunction) }},
-	{fmt.Sprintf("files above %d lines", mostFile), 15, 0, func(h *house) (int, []string) { return above(h.files, mostFile) }},
-	{fmt.Sprintf("lines above %d characters", mostLine), 1_010, 0, func(h *house) (int, []string) { return sum(h.longLines) }},
+	{fmt.Sprintf("files above %d lines", mostFile), 16, 0, func(h *house) (int, []string) { return above(h.files, mostFile) }},
+	{fmt.Sprintf("lines above %d characters", mostLine), 1_025, 0, func(h *house) (int, []string) { return sum(h.longLines) }},
 }
 
 // TestBudgets: nothing grows beyond its ceiling.

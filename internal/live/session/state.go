@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -488,19 +487,6 @@ func (c *Claim) Latest(ctx context.Context) bool {
 	s := *c.Entry.State
 	c.State, c.Based = &s, c.version
 	return true
-}
-
-// Tooled returns the asides of the session, and whether it has a lineage whose first message of the user, at index
-// first, has the rolling hash opening. The error is the store's if nothing is known.
-func (s *Session) Tooled(first int, opening wire.Hash) (known ToolRecords, without bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	err = s.known()
-	known = ToolRecords{maps.Clone(s.asides.Tools), maps.Clone(s.asides.Rounds)}
-	without = slices.ContainsFunc(s.entries, func(e *Entry) bool {
-		return e.State != nil && first < len(e.State.Rolling) && e.State.Rolling[first] == opening
-	})
-	return known, without, err
 }
 
 // Changed makes the next request of a session reload its records.
