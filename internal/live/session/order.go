@@ -173,3 +173,15 @@ func (c *Control) Put(o *Order, now time.Time) error {
 
 // At returns the ID of a message, for Protection.At, from its rolling hash.
 func At(h wire.Hash) string { return hex.EncodeToString(h[:]) }
+
+// Changed makes the next request of a session reload its records.
+func (s *Sessions) Changed(key store.Key) {
+	s.mu.Lock()
+	found := s.all[key]
+	s.mu.Unlock()
+	if found != nil {
+		found.mu.Lock()
+		found.loaded = false
+		found.mu.Unlock()
+	}
+}

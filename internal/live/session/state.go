@@ -488,15 +488,3 @@ func (c *Claim) Latest(ctx context.Context) bool {
 	c.State, c.Based = &s, c.version
 	return true
 }
-
-// Changed makes the next request of a session reload its records.
-func (s *Sessions) Changed(key store.Key) {
-	s.mu.Lock()
-	found := s.all[key]
-	s.mu.Unlock()
-	if found != nil {
-		found.mu.Lock()
-		found.loaded = false
-		found.mu.Unlock()
-	}
-}
