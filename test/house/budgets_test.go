@@ -39,7 +39,7 @@ var budgets = []struct {
 	{"lines of core and registry with their imports", 3_325, 3_200, closure("core", "registry")},
 	{"lines of plugin-sdk with its imports", 6_440, 5_500, closure("plugin-sdk")},
 	{"lines of the root package with its imports", 43_000, 30_000, closure(".")},
-	{"lines of live with its imports", 69_660, 58_000, closure("live")},
+	{"lines of live with its imports", 69_700, 58_000, closure("live")},
 	{"lines of the program with its imports, without the laboratory", 96_500, 74_000, closure("cmd/condense")},
 	{"lines in all", 119_200, 88_000, func(h *house) (int, []string) { return h.lines(slices.Collect(maps.Keys(h.packages))), nil }},
 	{"foreign modules of core and registry", 1, 1, foreign("core", "registry")},

@@ -270,9 +270,9 @@ func (c *Conversation) Short() string {
 	return strings.ToLower(c.ID[:min(enough, len(c.ID))])
 }
 
-// Change applies f to the stored control of a conversation, and updates c. The error is f's, the store's, or that the
+// change applies f to the stored control of a conversation, and updates c. The error is f's, the store's, or that the
 // conversation is only observed.
-func (d *Desk) Change(ctx context.Context, c *Conversation, f func(*session.Control) error) error {
+func (d *Desk) change(ctx context.Context, c *Conversation, f func(*session.Control) error) error {
 	if c.Observed {
 		return errors.New("this gateway only observes the conversation (serve.observe): nothing of it can be changed")
 	}
@@ -296,7 +296,7 @@ func (d *Desk) Now(ctx context.Context, c *Conversation, o session.Order) error 
 		return fmt.Errorf("the target is %d tokens, and the window has %d", o.Tokens, c.Window)
 	}
 	o = session.Order{Do: session.OrderNow, Profile: o.Profile, Provider: o.Provider, Tokens: o.Tokens, Percent: o.Percent}
-	return d.Change(ctx, c, func(all *session.Control) error { return all.Put(&o, d.now()) })
+	return d.change(ctx, c, func(all *session.Control) error { return all.Put(&o, d.now()) })
 }
 
 // An UndoPlan describes the consequences of undoing the last epoch. Sizes are tokens and costs US dollars, both
@@ -345,12 +345,12 @@ func (d *Desk) Undo(ctx context.Context, c *Conversation) error {
 	if _, err := d.PlanUndo(c); err != nil {
 		return err
 	}
-	return d.Change(ctx, c, func(all *session.Control) error { return all.Put(&session.Order{Do: session.OrderUndo}, d.now()) })
+	return d.change(ctx, c, func(all *session.Control) error { return all.Put(&session.Order{Do: session.OrderUndo}, d.now()) })
 }
 
 // Pause stops all epochs except those without which the vendor refuses a request; on = false resumes them.
 func (d *Desk) Pause(ctx context.Context, c *Conversation, on bool) error {
-	return d.Change(ctx, c, func(all *session.Control) error { all.Paused = on; return nil })
+	return d.change(ctx, c, func(all *session.Control) error { all.Paused = on; return nil })
 }
 
 // mostProtections limits the protections of a conversation. Texts have shortestText to longestText bytes: a shorter one
@@ -379,7 +379,7 @@ func (d *Desk) Protect(ctx context.Context, c *Conversation, p session.Protectio
 		return fmt.Errorf("message %d is among the first %d, which are condensed already: undo that first, or protect a text of what is left",
 			p.Message, c.state.Epoch.Cut)
 	}
-	return d.Change(ctx, c, func(all *session.Control) error {
+	return d.change(ctx, c, func(all *session.Control) error {
 		same := func(o session.Protection) bool { return o.Text == p.Text && (o.At == p.At || p.Text != "") }
 		known := slices.ContainsFunc(all.Protections, same)
 		switch {
