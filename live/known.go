@@ -71,7 +71,9 @@ type tooled struct {
 func (x *known) read(ctx context.Context) (*plan, error) {
 	api := wire.API(x.t.api)
 	of := agents.Of(x.header, nil)
-	request, err := wire.Parse(api, x.received, &wire.Options{Volatile: of.Volatile, Cache: x.parsed})
+	request, err := wire.Parse(api, x.received, &wire.Options{
+		Volatile: of.Volatile, Cache: x.parsed, Model: x.t.endpoint.Model, Stream: x.t.endpoint.Stream,
+	})
 	if err != nil {
 		return nil, nil //nolint:nilerr,nilnil // not for us: the vendor says what is wrong with it
 	}

@@ -88,7 +88,7 @@ func (x *known) equip(ctx context.Context, in *session.Session) error {
 	if body == nil {
 		return nil
 	}
-	r, err := wire.Parse(x.r.API, body, &wire.Options{Volatile: x.volatile, Cache: x.parsed})
+	r, err := wire.Parse(x.r.API, body, &wire.Options{Volatile: x.volatile, Cache: x.parsed, Model: x.r.Model, Stream: x.r.Stream})
 	if err != nil {
 		return err
 	}

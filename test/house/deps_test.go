@@ -104,7 +104,7 @@ var mayImport = map[string]string{
 	// No format imports another one or the front.
 	"internal/rawjson":               "",
 	"internal/apimessage":            "core internal/rawjson",
-	"transcript":                     "core/history internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/condense transcript/internal/claudecode transcript/internal/codex transcript/internal/pi transcript/internal/copilot transcript/internal/aisdk transcript/internal/aider transcript/internal/opencode transcript/internal/gemini transcript/internal/roo transcript/internal/trace transcript/internal/responses transcript/internal/openai transcript/internal/anthropic",
+	"transcript":                     "core/history internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/condense transcript/internal/claudecode transcript/internal/codex transcript/internal/pi transcript/internal/copilot transcript/internal/aisdk transcript/internal/aider transcript/internal/opencode transcript/internal/gemini transcript/internal/roo transcript/internal/trace transcript/internal/responses transcript/internal/geminiapi transcript/internal/ollama transcript/internal/openai transcript/internal/anthropic",
 	"transcript/internal/codec":      "core core/history internal/rawjson",
 	"transcript/internal/syntax":     "internal/rawjson",
 	"transcript/internal/jsonl":      "internal/rawjson transcript/internal/codec transcript/internal/syntax",
@@ -125,6 +125,8 @@ var mayImport = map[string]string{
 	"transcript/internal/roo":        "internal/apimessage core core/history internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/blocks transcript/internal/convert transcript/internal/request",
 	"transcript/internal/trace":      "internal/apimessage core internal/rawjson transcript/internal/codec transcript/internal/blocks transcript/internal/convert transcript/internal/request",
 	"transcript/internal/responses":  "internal/apimessage core internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/blocks transcript/internal/convert transcript/internal/items transcript/internal/request",
+	"transcript/internal/geminiapi":  "internal/apimessage core internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/blocks transcript/internal/convert transcript/internal/request",
+	"transcript/internal/ollama":     "internal/apimessage core internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/blocks transcript/internal/convert transcript/internal/request",
 	"transcript/internal/openai":     "internal/apimessage core internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/blocks transcript/internal/convert transcript/internal/request",
 	"transcript/internal/anthropic":  "internal/apimessage core internal/rawjson transcript/internal/codec transcript/internal/blocks transcript/internal/convert transcript/internal/request",
 

@@ -33,7 +33,7 @@ import (
 // Commands returns the commands of this package.
 func Commands(a *cli.App) []*cobra.Command {
 	return []*cobra.Command{
-		runCommand(a), resumeCommand(a), checkCommand(a), viewCommand(a), inspectCommand(a), rewindCommand(a), undoCommand(a), recallCommand(a), searchCommand(a), mcpCommand(a), hookCommand(a), protectCommand(a), repairCommand(a),
+		runCommand(a), resumeCommand(a), handoffCommand(a), checkCommand(a), viewCommand(a), inspectCommand(a), rewindCommand(a), undoCommand(a), recallCommand(a), searchCommand(a), mcpCommand(a), hookCommand(a), protectCommand(a), repairCommand(a),
 	}
 }
 
