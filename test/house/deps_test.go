@@ -86,7 +86,7 @@ var mayImport = map[string]string{
 	"internal/testkit/benchdata":       "core",
 	"bench/peers/eino":                 "github.com/cloudwego/eino", // a module of its own
 	"bench/outline":                    "internal/outline",
-	"bench/outside":                    "",
+	"bench/outside":                    "core transcript",
 	"bench/session":                    "internal/testkit/benchdata",
 	"bench/gateway":                    "internal/testkit/benchdata",
 	"internal/testkit/roo":             "internal/rawjson",
