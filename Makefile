@@ -172,7 +172,7 @@ results:
 	sed -n '/^<!-- end of scores -->$$/,$$p' docs/smart.md >>$(BIN)/smart.md
 	mv $(BIN)/smart.md docs/smart.md
 
-# What is left of the messages that answer questions, on published conversations whose gold others made. Fetch the repositories,
+# What is left of the messages that answer questions, and how well search finds them, on published conversations whose gold others made. Fetch the repositories,
 # convert them, and name the folders: make outside OUTSIDE='beam locomo'. The data have licences of their own and stay outside.
 OUTSIDE ?=
 OUTSIDE_STRATEGIES ?= smart=bare:smart{}
@@ -184,7 +184,8 @@ outside:
 	  'then: make outside OUTSIDE="OUT ..."' >&2; exit 2; }
 	mkdir -p $(BIN)
 	go build -o $(BIN)/condense ./cmd/condense
-	@set -e; for d in $(OUTSIDE); do echo "$$d"; $(BIN)/condense compare "evidence:$$d" --budgets 10%,25%,50% --cache none --quiet --strategies '$(OUTSIDE_STRATEGIES)'; done
+	@set -e; for d in $(OUTSIDE); do echo "$$d"; $(BIN)/condense compare "evidence:$$d" --budgets 10%,25%,50% --cache none --quiet --strategies '$(OUTSIDE_STRATEGIES)'; \
+	  $(BIN)/condense compare "evidence:$$d" --search; done
 
 # How well the outline finds definitions, against tree-sitter. Needs Debian or Ubuntu, npm
 # and the network.

@@ -96,6 +96,7 @@ type field struct {
 	fraction bool // numbers below 1 are fractions: 0.1 is 10 %
 	secure   bool // of addresses: https, or on this machine
 	spoken   bool // of addresses: begins with an API that is spoken there
+	usual    bool // with spoken: may begin with one
 	database bool // of paths: the address of a PostgreSQL database is allowed too
 	lock     bool // of the gateway: without it more callers are let in, or requests go elsewhere
 }
@@ -176,7 +177,7 @@ func fieldOf(at place, s registry.Setting) field {
 func (f *field) rule(word string) *bool {
 	return map[string]*bool{
 		"inherits": &f.inherits, "soft": &f.soft, "fraction": &f.fraction, "secure": &f.secure,
-		"spoken": &f.spoken, "database": &f.database, "lock": &f.lock,
+		"spoken": &f.spoken, "usual": &f.usual, "database": &f.database, "lock": &f.lock,
 	}[word]
 }
 

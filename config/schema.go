@@ -81,7 +81,7 @@ const (
 	countPattern    = `^[0-9][0-9_]*(\.[0-9]+)?\s*([kKmM]i?)?$`
 	addressPattern  = `^(\[[0-9A-Fa-f:.%]+\]|[0-9A-Za-z._-]+):[0-9]{1,5}$`
 	securePattern   = `^(https://[^/@]+|http://(localhost|127(\.[0-9]+){3}|\[::1\])(:[0-9]+)?)(/.*)?$`
-	spokenPattern   = `^(anthropic|openai|both|pass)\+`
+	spokenPattern   = `^(anthropic|openai|both|gemini|vertex|azure|ollama|pass)\+`
 	durationPattern = `^\+?([0-9]*\.?[0-9]+(ns|us|µs|μs|ms|s|m|h))+$`
 	namePattern     = `^\S(.*\S)?$` // badName, as far as a pattern can express it
 )
@@ -138,7 +138,11 @@ func (s *schemaWriter) value(f field) schema {
 		return pattern(addressPattern)
 	case kindURL:
 		if f.spoken {
-			return schema{"type": "string", "pattern": spokenPattern + securePattern[1:]}
+			begin := spokenPattern
+			if f.usual {
+				begin = "^(" + begin[1:] + ")?"
+			}
+			return schema{"type": "string", "pattern": begin + securePattern[1:]}
 		}
 		if f.secure {
 			return schema{"type": "string", "format": "uri", "pattern": securePattern}

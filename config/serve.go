@@ -95,7 +95,11 @@ type ServeRule struct {
 type upstreams struct {
 	Anthropic string `json:"anthropic" unit:"url" default:"https://api.anthropic.com" rule:"secure" example:"https://api.anthropic.com" doc:"The API for requests in Anthropic's protocol."`
 	OpenAI    string `json:"openai" unit:"url" default:"https://api.openai.com" rule:"secure" example:"https://api.openai.com" doc:"The API for requests in OpenAI's protocols, Chat Completions and Responses."`
-	Other     string `json:"NAME" unit:"url" rule:"secure spoken" example:"openai+https://openrouter.ai/api/v1" doc:"An upstream of any other name, for clients whose base URL is the gateway's with /NAME. Its address begins with the API that it speaks, and a +: anthropic, openai, both (by the path), or pass for another API, such as Gemini's, all of which is forwarded unread."`
+	Gemini    string `json:"gemini" unit:"url" rule:"secure spoken usual" example:"https://generativelanguage.googleapis.com" doc:"The Gemini API; usually Google's own host."`
+	Vertex    string `json:"vertex" unit:"url" rule:"secure spoken usual" example:"https://us-east5-aiplatform.googleapis.com" doc:"Google's Vertex AI, for models of Anthropic and of Google; usually the host of the region in the path of each request."`
+	Azure     string `json:"azure" unit:"url" rule:"secure spoken usual" example:"https://RESOURCE.openai.azure.com" doc:"A resource of Azure OpenAI or Microsoft Foundry, for clients whose endpoint is the gateway's with /azure."`
+	Ollama    string `json:"ollama" unit:"url" rule:"secure spoken usual" example:"http://localhost:11434" doc:"A server of Ollama, for its own API."`
+	Other     string `json:"NAME" unit:"url" rule:"secure spoken" example:"openai+https://openrouter.ai/api/v1" doc:"An upstream of any other name, for clients whose base URL is the gateway's with /NAME. Its address begins with the API that it speaks, and a +: anthropic, openai, both (by the path), gemini, vertex, azure, ollama, or pass for another API, all of which is forwarded unread."`
 }
 
 // The words that the keys store, record and account accept in place of a path or a model.

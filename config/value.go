@@ -145,7 +145,7 @@ func (f *field) checkVariable(s string, wrong *fault) *fault {
 func (f *field) checkURL(s string, wrong *fault) *fault {
 	if f.spoken {
 		said := spoken.FindString(s)
-		if said == "" {
+		if said == "" && !f.usual {
 			wrong.problem = "does not say what is spoken there"
 			return wrong
 		}

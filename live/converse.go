@@ -215,7 +215,9 @@ func (x *exchange) read(r *http.Request, body []byte) error {
 	ctx := r.Context()
 	api := wire.API(x.t.api)
 	known := agents.Of(r.Header, nil)
-	request, err := wire.Parse(api, body, &wire.Options{Volatile: known.Volatile, Cache: x.parsed})
+	request, err := wire.Parse(api, body, &wire.Options{
+		Volatile: known.Volatile, Cache: x.parsed, Model: x.t.endpoint.Model, Stream: x.t.endpoint.Stream,
+	})
 	if err != nil {
 		return nil //nolint:nilerr // not for us: the vendor says what is wrong with it
 	}

@@ -26,11 +26,18 @@ var (
 		},
 		"both": {"/v1/models", "/v1/models/ID", "/v1/files/ID/content", "/files", "/v1/skills"},
 		"google": {
-			"/v1beta/models/ID:generateContent", "/v1beta/models/ID:streamGenerateContent",
-			"/v1/projects/ID/locations/ID/publishers/google/models/ID:rawPredict", "/v1/models/ID:countTokens", "/v1internal:generateContent",
+			"/v1beta/models/ID:generateContent", "/v1beta/models/ID:streamGenerateContent", "/v1/models/ID:countTokens", "/v1beta/files",
+			"/v1beta/cachedContents/ID", "/upload/v1beta/files",
 		},
+		"vertex": {
+			"/v1/projects/ID/locations/us-east5/publishers/anthropic/models/ID:rawPredict", "/v1/projects/ID/locations/global/publishers/google/models/ID:generateContent",
+			"/v1/projects/ID/locations/ID/publishers/anthropic/models/ID:streamRawPredict", "/v1beta1/projects/ID/locations/ID/cachedContents",
+			"/v1/projects/ID/locations/evil.example%2F/publishers/anthropic/models/ID:rawPredict",
+			"/v1/projects/ID/locations/evil.example%23/publishers/anthropic/models/ID:rawPredict",
+		},
+		"assist":     {"/v1internal:generateContent", "/v1internal:streamGenerateContent"},
 		"amazon":     {"/model/ID/invoke", "/model/ID/converse-stream", "/foundation-models"},
-		"azure":      {"/deployments/ID/chat/completions"},
+		"azure":      {"/deployments/ID/chat/completions", "/deployments/ID/embeddings"},
 		"ollama":     {"/api/chat", "/api/generate", "/api/tags"},
 		"openrouter": {"/api/v1/chat/completions", "/api/v1/messages"},
 		"unknown":    {"/ID", "/v1/ID", "/v2/chat", "/v1/rerank", "/props", "/api/ID", "/metrics", "/v1/../ID", "/v1/..;/ID"},
@@ -106,6 +113,10 @@ func TestNothingReachesAnotherVendor(t *testing.T) {
 		{"openai": "http://mine.openai.azure.com/openai"},
 		{"openai": "http://llm.example.com", "anthropic": "http://llm.example.com", "lite": "both+http://llm.example.com"},
 		{
+			"azure": "http://mine.openai.azure.com", "ollama": "http://192.168.0.7:11434", "europe": "vertex+http://europe-west1-aiplatform.googleapis.com",
+			"google": "gemini+http://llm.example.com",
+		},
+		{
 			"gemini": "pass+http://generativelanguage.googleapis.com", "groq": "openai+http://api.groq.com/openai/v1",
 			"own": "pass+http://own.example.com",
 		},
@@ -162,16 +173,25 @@ func TestNothingReachesAnotherVendor(t *testing.T) {
 func crosses(path, name, key string, cloud bool, host string, upstreams map[string]string) string {
 	passes := strings.HasPrefix(upstreams[name], "pass+")
 	owner := owners[host]
+	vertex := strings.HasSuffix(host, "aiplatform.googleapis.com") || strings.HasPrefix(host, "aiplatform.") && strings.HasSuffix(host, ".rep.googleapis.com")
+	if vertex {
+		owner = "google"
+	}
+	google := strings.HasPrefix(upstreams[name], "gemini+") && key == "google"
 	switch {
 	case key != "" && owner != "" && key != owner:
 		return "the key is for another vendor"
-	case cloud && owner == "" && !passes:
+	case cloud && owner == "" && !passes && !google:
 		return "only a cloud takes such a key"
 	case passes:
 		return ""
+	case path == "vertex" && !vertex, path == "google" && (vertex || owner != "google" && name != "google"), path == "ollama" && host != "192.168.0.7":
+		return "the vendor does not have the path"
+	case path == "vertex" || path == "google" || path == "ollama" || path == "assist" && owner == "google" || path == "azure" && owner == "azure":
+		return ""
 	case name == "" && path != "anthropic" && path != "openai" && path != "both":
 		return "no upstream has the path"
-	case name != "" && !strings.Contains(upstreams[name], host):
+	case name != "" && !vertex && !strings.Contains(upstreams[name], host):
 		return "another upstream was named"
 	case path == "anthropic" && (owner == "openai" || name == "openai" || name == "groq"), path == "openai" && owner == "anthropic":
 		if path == "openai" { // Anthropic has Chat Completions, for those who name it

@@ -109,7 +109,7 @@ const mostListed = 2000
 // The error is the store's.
 func (d *Desk) Conversations(ctx context.Context, since time.Time) ([]*Conversation, error) {
 	byFamily, controls := map[string]*Conversation{}, map[string]*session.Control{}
-	for _, api := range []wire.API{wire.Messages, wire.Chat, wire.Responses} {
+	for _, api := range wire.APIs {
 		for _, name := range []string{string(api), string(api) + session.Observed} {
 			records, err := d.store.Since(ctx, name, since, mostListed)
 			if err != nil {

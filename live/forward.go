@@ -20,7 +20,7 @@ func CheckUpstream(name, address string) error {
 // of the transport.
 func (s *settings) forward(w http.ResponseWriter, r *http.Request, t *target, via http.RoundTripper) {
 	u := t.upstream
-	to, err := u.Address(t.path, t.endpoint.Unversioned, r.URL.RawQuery)
+	to, err := u.Address(t.path, &t.endpoint, r.URL.RawQuery)
 	if err != nil {
 		t.refuse(w, http.StatusBadRequest, "condense: the path of the request is invalid")
 		return

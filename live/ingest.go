@@ -57,6 +57,8 @@ func (x *exchange) ingest(ctx context.Context) error {
 var closing = map[wire.API]string{
 	wire.Messages:  `{"role":"assistant","content":"."}`,
 	wire.Chat:      `{"role":"assistant","content":"."}`,
+	wire.Gemini:    `{"role":"model","parts":[{"text":"."}]}`,
+	wire.Generate:  `{"role":"assistant","content":"."}`,
 	wire.Responses: `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"."}]}`,
 }
 

@@ -78,11 +78,7 @@ func (g *Gateway) limitsOf(x *exchange) (limits, error) {
 		return limits{}, err
 	}
 	l := limits{profile: r.Profile, mode: r.Mode, resolved: r, known: x.known, declared: x.declared, model: x.model, caching: x.caching}
-	window := r.Window
-	// A window that the user has set counts, even if it is too small.
-	if !usersOwn(r) {
-		window = x.windowOf(r.Window)
-	}
+	window := x.windowOf(r.Window, usersOwn(r)) // one that the user has set counts, even if it is too small
 	// Vendors accept a request whose longest answer would exceed the window, so a large limit says little about the
 	// answer: Claude Code asks for 128,000 tokens.
 	const share = 5

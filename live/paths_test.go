@@ -45,6 +45,7 @@ func public() map[string]string {
 	return map[string]string{
 		"anthropic": "http://api.anthropic.com", "openai": "http://api.openai.com",
 		"chatgpt": "http://chatgpt.com/backend-api/codex",
+		"gemini":  "http://generativelanguage.googleapis.com", "vertex": "http://aiplatform.googleapis.com",
 	}
 }
 
@@ -97,18 +98,16 @@ func visit(g http.Handler, r *http.Request) (status int, body string) {
 func TestPromptsForOtherVendorsAreNotForwarded(t *testing.T) {
 	g, to := recorded(t, public())
 	for _, tt := range []struct{ path, says, form string }{
-		{
-			"/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse", "Gemini, which this gateway does not read",
-			`{"error":{"code":404,"message":"`,
-		},
-		{"/v1/models/gemini-3-pro:generateContent", "--upstream gemini=pass+https://", `"status":"NOT_FOUND"`},
+		{"/v1internal:streamGenerateContent?alt=sse", "use a key of the Gemini API", `{"error":{"code":404,"message":"`},
 		{"/v1beta/openai/chat/completions", "v1beta/openai, with a base URL without /v1", `{"error":{`},
-		{"/v1/projects/p/locations/us/publishers/anthropic/models/claude-opus-4-8:streamRawPredict", "Vertex AI", `{"error":{"code":404`},
 		{"/model/anthropic.claude-opus-4-8/invoke-with-response-stream", "Amazon Bedrock", `{"message":"`},
 		{"/model/arn%3Aaws%3Abedrock%2Fx/converse", "Amazon Bedrock", `{"message":"`},
-		{"/openai/deployments/gpt-5/chat/completions?api-version=2025-04-01", "Azure OpenAI", `{"error":{"code":"404"`},
+		{"/openai/deployments/gpt-5/chat/completions?api-version=2025-04-01", "--upstream azure=https://RESOURCE", `{"error":{"code":"404"`},
+		{"/anthropic/v1beta/models/m:generateContent", "path of Google's API", `"status":"NOT_FOUND"`},
+		{"/gemini/v1/messages", "path of Anthropic's API", `{"type":"error"`},
+		{"/openai/v1/projects/p/locations/us/publishers/anthropic/models/m:rawPredict", "path of Vertex AI's API", `{"type":"error"`},
 		{"/api/chat", "Ollama", `{"error":"condense: `},
-		{"/api/generate", "localhost:PORT/v1", `{"error":"`},
+		{"/api/generate", "--upstream ollama=http://localhost:11434", `{"error":"`},
 		{"/api/v1/chat/completions", "openai=https://openrouter.ai/api/v1", `{"error":{"message":"`},
 		{"/v1/v1/messages", "remove it from the base URL", `{"error":{"message":"`},
 		{"/backend-api/wham/usage", "chatgpt_base_url", `{"error":{"message":"`},
@@ -144,14 +143,20 @@ func TestPromptsForOtherVendorsAreNotForwarded(t *testing.T) {
 func TestKeysOfOneVendorReachNoOther(t *testing.T) {
 	upstreams := public()
 	maps.Copy(upstreams, map[string]string{
+		"foundry": "azure+http://mine.services.ai.azure.com", "region": "vertex+http://europe-west1-aiplatform.googleapis.com",
+		"ollama": "http://192.168.0.7:11434", "google": "gemini+http://llm.example.com",
 		"router": "openai+http://openrouter.ai/api/v1", "azure": "openai+http://mine.openai.azure.com/openai/v1",
-		"mine":   "both+http://llm.example.com",
-		"gemini": "pass+http://generativelanguage.googleapis.com", "copilot": "openai+http://api.githubcopilot.com",
+		"mine": "both+http://llm.example.com",
+		"pass": "pass+http://generativelanguage.googleapis.com", "copilot": "openai+http://api.githubcopilot.com",
 		"bedrock": "openai+http://bedrock-runtime.eu-west-1.amazonaws.com/openai/v1",
 		"own":     "pass+http://gateway.example.com",
 	})
 	g, to := recorded(t, upstreams)
-	const chat, messages = "/v1/chat/completions", "/v1/messages"
+	const (
+		chat, messages = "/v1/chat/completions", "/v1/messages"
+		gemini         = "/v1beta/models/m:generateContent"
+		vertex         = "/v1/projects/p/locations/us-east5/publishers/anthropic/models/m:streamRawPredict"
+	)
 	for _, tt := range []struct{ path, header, value, host string }{
 		{chat, "Authorization", "Bearer sk-proj-1", "api.openai.com"},
 		{chat, "Authorization", "Bearer sk-test", "api.openai.com"},
@@ -186,8 +191,24 @@ func TestKeysOfOneVendorReachNoOther(t *testing.T) {
 		{"/mine" + chat, "Api-Key", "k", "llm.example.com"},
 		{"/mine" + chat, "Authorization", "Bearer ya29.a0", ""},
 		{"/mine" + chat, "X-Goog-Api-Key", "k", ""},
-		{"/gemini/v1beta/models/m:generateContent", "X-Goog-Api-Key", "k", "generativelanguage.googleapis.com"},
-		{"/gemini/v1beta/models/m:generateContent", "Authorization", "Bearer sk-ant-api03-1", ""},
+		{"/pass/v1beta/models/m:generateContent", "X-Goog-Api-Key", "k", "generativelanguage.googleapis.com"},
+		{"/pass/v1beta/models/m:generateContent", "Authorization", "Bearer sk-ant-api03-1", ""},
+		{gemini, "X-Goog-Api-Key", "k", "generativelanguage.googleapis.com"},
+		{gemini + "?key=AIza1", "", "", "generativelanguage.googleapis.com"},
+		{gemini, "Authorization", "Bearer sk-proj-1", ""},
+		{gemini, "Api-Key", "k", ""},
+		{"/google" + gemini, "X-Goog-Api-Key", "k", "llm.example.com"},
+		{"/google" + gemini, "X-Amz-Security-Token", "k", ""},
+		{vertex, "Authorization", "Bearer ya29.1", "us-east5-aiplatform.googleapis.com"},
+		{vertex, "X-Api-Key", "sk-ant-api03-1", ""},
+		{"/region" + vertex, "Authorization", "Bearer ya29.1", "europe-west1-aiplatform.googleapis.com"},
+		{"/foundry/anthropic/v1/messages", "X-Api-Key", "k", "mine.services.ai.azure.com"},
+		{"/foundry/anthropic/v1/messages", "X-Api-Key", "sk-ant-api03-1", ""},
+		{"/foundry/openai/deployments/d/chat/completions?api-version=1", "Api-Key", "k", "mine.services.ai.azure.com"},
+		{"/foundry/openai/v1/responses", "X-Goog-Api-Key", "k", ""},
+		{"/api/chat", "", "", "192.168.0.7:11434"},
+		{"/api/chat", "Authorization", "Bearer ya29.1", ""},
+		{"/ollama/v1/chat/completions", "Authorization", "Bearer ollama", "192.168.0.7:11434"},
 		{"/own/model/m/invoke", "X-Amz-Security-Token", "t", "gateway.example.com"},
 	} {
 		r := request(http.MethodPost, tt.path)
@@ -278,7 +299,7 @@ func TestUpstreamsOfOtherNames(t *testing.T) {
 	}
 	for name, address := range map[string]string{
 		"openai": "pass+http://localhost", "messages": "http://localhost", "v1": "http://localhost", "health": "http://localhost",
-		"x": "gemini+http://localhost", "y": "pass+", "a b": "http://localhost",
+		"x": "bedrock+http://localhost", "y": "pass+", "a b": "http://localhost",
 	} {
 		if err := live.CheckUpstream(name, address); err == nil {
 			t.Errorf("%s=%s is allowed", name, address)

@@ -188,6 +188,10 @@ func misplaced(t *target, u *upstream.Upstream, r *http.Request) *stray {
 			why: "method", what: string(e.Of[0]), status: http.StatusMethodNotAllowed, allow: e.Methods,
 			text: shown + " is asked with " + strings.Join(e.Methods, " or "),
 		}
+	case u == nil && e.Foreign == "" && e.Advice != "":
+		n.what = string(e.Of[0])
+		n.text = shown + " is a path of " + n.what + ", and this gateway has no upstream for it, so none was asked. " + e.Advice
+		return n
 	case e.Foreign != "":
 		n.what = e.Foreign
 		n.text = shown + " is a path of " + e.Foreign + ", which this gateway does not read, so no upstream was asked. " + e.Advice
@@ -196,7 +200,8 @@ func misplaced(t *target, u *upstream.Upstream, r *http.Request) *stray {
 		n.what = "of " + string(e.Of[0]) + ", for " + u.Name
 		n.text = shown + " is a path of " + string(e.Of[0]) + "'s API, and the upstream " + u.Name + " (" + u.Base.Host +
 			") does not speak it, " +
-			"so it was not asked. Use the base URL of the gateway without /" + u.Name + ", or add an upstream that does: --upstream NAME=both+URL"
+			"so it was not asked. " + cmp.Or(e.Advice, "Use the base URL of the gateway without /"+u.Name+
+			", or add an upstream that does: --upstream NAME=both+URL")
 		return n
 	case shown == "/":
 		n.what = "none"
@@ -251,10 +256,12 @@ func owner(e *wire.Endpoint, who []wire.Credential, h http.Header) string {
 			}
 		}
 	}
-	if of[0] == wire.Anthropic {
-		return "anthropic"
-	}
-	return "openai"
+	return upstreamOf[of[0]]
+}
+
+// upstreamOf are the names of the upstreams for paths that name none.
+var upstreamOf = map[wire.Vendor]string{
+	wire.Anthropic: "anthropic", wire.OpenAI: "openai", wire.Google: "gemini", wire.Vertex: "vertex", wire.Azure: "azure", wire.Ollama: "ollama",
 }
 
 // apiOf guesses from the headers which vendor's API a client speaks.
@@ -267,8 +274,8 @@ func apiOf(h http.Header) []wire.Vendor {
 
 // refuse answers with an error in the form of the vendor's API, so that the client's own error handling works.
 func (t *target) refuse(w http.ResponseWriter, status int, text string) {
-	api := wire.API(t.api)
-	if slices.Equal(t.endpoint.Of, []wire.Vendor{wire.Anthropic}) || t.upstream != nil && t.upstream.Speaks == upstream.SpeaksAnthropic {
+	api := t.endpoint.Form()
+	if t.upstream != nil && t.upstream.Speaks == upstream.SpeaksAnthropic {
 		api = wire.Messages
 	}
 	w.Header().Set("Content-Type", "application/json")

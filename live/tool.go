@@ -87,7 +87,7 @@ func (x *exchange) equip(ctx context.Context, h http.Header, in *session.Session
 	if body == nil {
 		return nil
 	}
-	r, err := wire.Parse(x.r.API, body, &wire.Options{Volatile: x.volatile, Cache: x.parsed})
+	r, err := wire.Parse(x.r.API, body, &wire.Options{Volatile: x.volatile, Cache: x.parsed, Model: x.r.Model, Stream: x.r.Stream})
 	if err != nil {
 		return err
 	}

@@ -31,6 +31,7 @@ type windowKey struct{ base, model string }
 type modelWindow struct {
 	stats.Window
 
+	holds int  // tokens that the server holds, learned from a prompt that it cut; 0 if it has cut none
 	said  bool // the warning is in the log
 	under bool // a question to the server is under way
 	times int
@@ -52,10 +53,31 @@ const (
 // elsewhere matches models that only their vendors run, so that no server nearby needs to be asked.
 var elsewhere = regexp.MustCompile(`^(?:.*/)?(?:claude|gpt-\d|chatgpt|o\d|gemini|grok)`)
 
-// windowOf returns the window, in tokens, of a request's model if the user has not set one: the one reported by a
-// server nearby, else the one in the table of models, else assumed, the profile's. It never waits; a question to the
-// server runs in the background.
-func (x *exchange) windowOf(assumed int) int {
+// windowOf returns the window, in tokens, of a request's model if the user has not set one, which is assumed. Ollama
+// gives a model the window that the request asks for, and less if it has cut a prompt that should have fitted.
+func (x *exchange) windowOf(assumed int, usersOwn bool) int {
+	n := assumed
+	switch {
+	case x.r.Window > 0 && usersOwn:
+		n = min(n, x.r.Window)
+	case x.r.Window > 0:
+		n = x.r.Window
+	case !usersOwn:
+		n = askedWindow(x, assumed)
+	}
+	if x.r.API == wire.Generate && x.t.upstream != nil {
+		x.windows.mu.Lock()
+		defer x.windows.mu.Unlock()
+		if w := x.windows.of[windowKey{x.t.upstream.Base.String(), x.r.Model}]; w != nil && w.holds > 0 {
+			n = min(n, w.holds)
+		}
+	}
+	return n
+}
+
+// askedWindow returns the window of a request's model: the one reported by a server nearby, else the one in the table
+// of models, else assumed, the profile's. It never waits; a question to the server runs in the background.
+func askedWindow(x *exchange, assumed int) int {
 	u := x.t.upstream
 	if u == nil || x.t.compress || x.declared || elsewhere.MatchString(strings.ToLower(x.r.Model)) && x.known > 0 {
 		return cmp.Or(x.known, assumed)
@@ -132,7 +154,12 @@ func (g *Gateway) askWindow(u *upstream.Upstream, w *modelWindow, model string, 
 	case err != nil || g.life.Err() != nil:
 	case tokens > 0:
 		if w.Tokens != tokens || w.From != from {
-			log.Info("the server tells the window of a model", "model", model, "upstream", u.Name, "window", tokens, "from", from)
+			if from == WindowUsual {
+				log.Warn("the server does not tell the window of a model: Ollama's usual one is assumed; set num_ctx, or the window",
+					"model", model, "upstream", u.Name, "window", tokens, "remedy", (&Window{Model: model, From: WindowNotKnown}).Remedy())
+			} else {
+				log.Info("the server tells the window of a model", "model", model, "upstream", u.Name, "window", tokens, "from", from)
+			}
 		}
 		w.Tokens, w.From = tokens, from
 	case w.From == stats.WindowServer: // the server does not answer now
@@ -166,7 +193,8 @@ func (x *exchange) truncated(a wire.Answer) bool {
 	}
 	ours -= x.media
 	was := x.claim.SwapCounted(session.Counted{Ours: ours, Theirs: a.Input})
-	still := was.Theirs > 0 && ours-was.Ours >= stillTokens && a.Input <= was.Theirs+stillTokens/10 && float64(ours) >= stillRatio*float64(a.Input)
+	still := was.Theirs > 0 && ours-was.Ours >= stillTokens && a.Input <= was.Theirs+stillTokens/10 &&
+		(x.r.API == wire.Generate || float64(ours) >= stillRatio*float64(a.Input)) // in Ollama, nothing but a cut does that
 	if !still && (ours < cutRatio*a.Input || ours-a.Input < cutTokens) {
 		return false
 	}
@@ -181,6 +209,10 @@ func (x *exchange) truncated(a wire.Answer) bool {
 	w := ws.get(windowKey{x.t.upstream.Base.String(), x.r.Model}, x.t.upstream.Name)
 	if w == nil {
 		w = &modelWindow{Window: stats.Window{Upstream: x.t.upstream.Name, Model: x.r.Model}}
+	}
+	const step = 1024 // windows are multiples of it
+	if x.r.API == wire.Generate && ours < x.policy.Window-x.policy.Window/10 {
+		w.holds = (a.Input + step - 1) / step * step
 	}
 	w.Truncated++
 	w.Taken, w.Counted, w.Tokens = a.Input, ours, cmp.Or(w.Tokens, x.policy.Window)

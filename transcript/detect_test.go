@@ -18,8 +18,6 @@ func TestUnknownFormatIsNeverReadAsAnEmptyConversation(t *testing.T) {
 	t.Parallel()
 	for name, data := range map[string]string{
 		"Vercel AI SDK, model messages":  `[{"role":"user","content":"x"},{"role":"tool","content":[{"type":"tool-result","toolCallId":"c","toolName":"n","output":{"type":"text","value":"v"}}]}]`,
-		"Gemini's API":                   `{"contents":[{"role":"user","parts":[{"text":"hello"}]}]}`,
-		"Gemini's messages":              `[{"role":"user","parts":[{"text":"hello"}]},{"role":"model","parts":[{"text":"hi"}]}]`,
 		"embeddings":                     `{"model":"text-embedding-3-small","input":"hello","encoding_format":"float"}`,
 		"embeddings of many":             `{"model":"text-embedding-3-small","input":["hello","you"]}`,
 		"Bedrock Converse":               `{"messages":[{"role":"user","content":[{"text":"hello"}]}]}`,

@@ -16,6 +16,8 @@ import (
 	"github.com/condensehq/condense/transcript/internal/condense"
 	"github.com/condensehq/condense/transcript/internal/copilot"
 	"github.com/condensehq/condense/transcript/internal/gemini"
+	"github.com/condensehq/condense/transcript/internal/geminiapi"
+	"github.com/condensehq/condense/transcript/internal/ollama"
 	"github.com/condensehq/condense/transcript/internal/openai"
 	"github.com/condensehq/condense/transcript/internal/opencode"
 	"github.com/condensehq/condense/transcript/internal/pi"
@@ -46,6 +48,8 @@ var codecs = []codec.Codec{
 	aisdk.Codec,
 	trace.Codec,
 	responses.Codec,
+	geminiapi.Codec,
+	ollama.Codec,
 	openai.Codec,
 	anthropic.Codec,
 	aider.Codec,

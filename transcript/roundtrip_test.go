@@ -3,6 +3,7 @@ package transcript_test
 import (
 	"bytes"
 	"compress/gzip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,6 +35,13 @@ var odd = []struct{ name, format, data string }{
 	{"request", "anthropic", `{"model": "m", "max_tokens": 9, "system": "s", "messages": [ {"role":"user","content":"a"} ], "tools": [ {"name":"n"} ], "temperature": 0.10}` + "\n"},
 	{"request with blocks of system", "anthropic", `{"system":[{"type":"text","text":"one","cache_control":{"type":"ephemeral"}},{"type":"text","text":"two"}],"messages":[]}`},
 	{"messages twice", "anthropic", `{"messages":[{"role":"user","content":"lost"}],"messages":[{"role":"user","content":"kept"}]}`},
+
+	{"gemini request", "gemini-api", `{"systemInstruction":{"parts":[{"text":"s"}]}, "contents": [ {"role":"user","parts":[{"text":"a"},{"inlineData":{"mimeType":"image/png","data":"aaaa"}},{"fileData":{"fileUri":"gs://x"}}]},
+{"role":"model","parts":[{"text":"hm","thought":true},{"text":"","thoughtSignature":"c2ln"},{"functionCall":{"name":"n","args":{"b":1,"a":[1,  2]}},"thoughtSignature":"c2ln"},{"function_call":{"id":"own","name":"n","args":{}}}]},
+{"parts":[{"functionResponse":{"name":"n","response":{"output":"x","exit":0}}},{"function_response":{"id":"own","name":"n","response":{"error":"no"}}},{"videoMetadata":{},"inline_data":{"mime_type":"video/mp4","data":"aaaa"}}]},{"role":"model","parts":[{"text":"b"}]} ],"tools":[{"functionDeclarations":[{"name":"n"}]}],"generationConfig":{"maxOutputTokens":9}}` + "\n"},
+	{"gemini contents", "gemini-api", "[{\"role\":\"user\",\"parts\":[{\"text\":\"a\"}]},\n{\"role\":\"model\",\"parts\":[{\"text\":\"b\",\"x\":1e400}]}]"},
+	{"ollama request", "ollama", `{"model":"m","options":{"num_ctx":4096,"num_predict":-1}, "messages":[{"role":"system","content":"s"} , {"role":"user","content":"a","images":["aaaa"]},
+{"role":"assistant","content":"","thinking":"hm","tool_calls":[{"function":{"name":"n","arguments":{"a": 1}}},{"id":"own","function":{"index":1,"name":"k","arguments":{}}}]},{"role":"tool","tool_name":"n","content":"x"},{"role":"tool","tool_call_id":"own","content":"y"},{"role":"assistant","content":"b"}],"tools":[{"type":"function","function":{"name":"n"}}],"stream":false}`},
 
 	{"chat", "openai", "[{\"role\":\"system\",\"content\":\"s\"},\n{\"role\":\"user\",\"content\":\"a\",\"name\":\"ann\"}]\n"},
 	{"chat request", "openai", `{"model":"gpt-4o","messages":[{"role":"developer","content":[{"type":"text","text":"s"}]}],"tools":[{"type":"function","function":{"name":"n"}}],"n":1}`},
@@ -143,10 +151,15 @@ func TestGzipIsRead(t *testing.T) {
 	}
 }
 
+func isResult(p core.Part) bool { _, ok := p.(core.ToolResult); return ok }
+
 // What the source of a message says is what its parts say.
 func TestSourceSaysTheParts(t *testing.T) {
 	for _, test := range odd {
 		for _, m := range read(t, test.data, "").Journal.View() {
+			if slices.ContainsFunc(m.Parts, isResult) && (test.format == "ollama" || test.format == "gemini-api") {
+				continue // whose it is, the calls before it say
+			}
 			again := read(t, "["+string(m.Source)+"]", strings.Replace(test.format, "trace", "anthropic", 1)).Journal.View()[0]
 			if again.Role != m.Role || !core.EqualParts(again.Parts, m.Parts) {
 				t.Errorf("%s: source of %s says %v %v, message %v %v", test.name, m.ID, again.Role, again.Parts, m.Role, m.Parts)

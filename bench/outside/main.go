@@ -28,15 +28,17 @@ type conversation struct {
 }
 
 type message struct {
-	ID   string `json:"id"`
-	Role string `json:"role"`
-	Time string `json:"time,omitempty"`
-	Text string `json:"text"`
+	ID      string `json:"id"`
+	Role    string `json:"role"`
+	Time    string `json:"time,omitempty"`
+	Session string `json:"session,omitempty"`
+	Text    string `json:"text"`
 }
 
 type question struct {
 	ID       string   `json:"id"`
 	Ability  string   `json:"ability"`
+	Text     string   `json:"text,omitempty"`
 	Evidence []string `json:"evidence"`
 }
 
@@ -127,7 +129,8 @@ func beam(folder, out string) error {
 		} `json:"turns"`
 	}
 	var probing map[string][]struct {
-		Source any `json:"source_chat_ids"` // numbers, in lists or in lists by subject
+		Question string `json:"question"`
+		Source   any    `json:"source_chat_ids"` // numbers, in lists or in lists by subject
 	}
 	err := errors.Join(read(filepath.Join(folder, "chat.json"), &batches), read(filepath.Join(folder, "probing_questions", "probing_questions.json"), &probing))
 	if err != nil {
@@ -138,14 +141,14 @@ func beam(folder, out string) error {
 		for _, turn := range b.Turns {
 			for _, m := range turn {
 				if strings.TrimSpace(m.Content) != "" {
-					c.Messages = append(c.Messages, message{strconv.Itoa(m.ID), m.Role, m.Time, m.Content})
+					c.Messages = append(c.Messages, message{ID: strconv.Itoa(m.ID), Role: m.Role, Time: m.Time, Text: m.Content})
 				}
 			}
 		}
 	}
 	for _, ability := range sorted(probing) {
 		for i, q := range probing[ability] {
-			c.Questions = append(c.Questions, question{fmt.Sprintf("%s-%d", ability, i+1), ability, numbers(q.Source)})
+			c.Questions = append(c.Questions, question{fmt.Sprintf("%s-%d", ability, i+1), ability, q.Question, numbers(q.Source)})
 		}
 	}
 	return write(out, c)
@@ -191,6 +194,7 @@ func locomo(name, out string, from, to int) error {
 		ID           string                     `json:"sample_id"`
 		Conversation map[string]json.RawMessage `json:"conversation"`
 		Questions    []struct {
+			Question string   `json:"question"`
 			Evidence []string `json:"evidence"`
 			Category int      `json:"category"`
 		} `json:"qa"`
@@ -225,7 +229,7 @@ func locomo(name, out string, from, to int) error {
 				}
 			}
 			for _, t := range turns {
-				m := message{t.ID, "user", text(session + "_date_time"), t.Speaker + ": " + t.Text}
+				m := message{t.ID, "user", text(session + "_date_time"), session, t.Speaker + ": " + t.Text}
 				if t.Speaker != text("speaker_a") {
 					m.Role = "assistant"
 				}
@@ -236,7 +240,7 @@ func locomo(name, out string, from, to int) error {
 			}
 		}
 		for i, q := range s.Questions {
-			c.Questions = append(c.Questions, question{strconv.Itoa(i + 1), abilities[q.Category], dialogueID.FindAllString(strings.Join(q.Evidence, " "), -1)})
+			c.Questions = append(c.Questions, question{strconv.Itoa(i + 1), abilities[q.Category], q.Question, dialogueID.FindAllString(strings.Join(q.Evidence, " "), -1)})
 		}
 		if err := write(out, c); err != nil {
 			return err
@@ -256,6 +260,7 @@ func lost(name, out string) error {
 	var meta struct {
 		Facts []struct {
 			ID        string   `json:"fact_id"`
+			Question  string   `json:"question"`
 			Type      string   `json:"question_type"`
 			Keywords  []string `json:"keywords"`
 			Start     int      `json:"message_start"`
@@ -274,7 +279,7 @@ func lost(name, out string) error {
 		}
 	}
 	for _, f := range meta.Facts {
-		q := question{ID: f.ID, Ability: f.Type}
+		q := question{ID: f.ID, Ability: f.Type, Text: f.Question}
 		byTeller := false
 		for i := f.Start; i <= f.End && i < len(messages) && !f.Compacted && len(f.Keywords) > 0 && !byTeller; i++ {
 			text := strings.ToLower(messages[i].Content)

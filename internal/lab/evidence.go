@@ -31,14 +31,16 @@ const evidenceKept = 0.80
 type goldFile struct {
 	ID       string `json:"id"`
 	Messages []struct {
-		ID   string    `json:"id"`
-		Role core.Role `json:"role"`
-		Time string    `json:"time,omitempty"`
-		Text string    `json:"text"`
+		ID      string    `json:"id"`
+		Role    core.Role `json:"role"`
+		Time    string    `json:"time,omitempty"`
+		Session string    `json:"session,omitempty"`
+		Text    string    `json:"text"`
 	} `json:"messages"`
 	Questions []struct {
 		ID       string   `json:"id"`
 		Ability  string   `json:"ability"`
+		Text     string   `json:"text,omitempty"`
 		Evidence []string `json:"evidence"`
 	} `json:"questions"`
 }
@@ -48,11 +50,13 @@ type gold struct {
 	session   *score.Session
 	hash      string
 	questions []goldQuestion
+	sittings  map[string]string // in which messages were written, by ID; for conversations of several
 }
 
 type goldQuestion struct {
-	id, ability string
-	turns       []goldTurn
+	id, ability, text string
+	evidence          []string // IDs
+	turns             []goldTurn
 }
 
 type goldTurn struct {
@@ -78,7 +82,7 @@ func (it Item) gold(c core.Counter) (*gold, error) {
 		return nil, errors.New(`no conversation with evidence: it needs "messages" and "questions"`)
 	}
 	sum := sha256.Sum256(data)
-	out := &gold{hash: hex.EncodeToString(sum[:]), session: &score.Session{}}
+	out := &gold{hash: hex.EncodeToString(sum[:]), session: &score.Session{}, sittings: map[string]string{}}
 	out.session.ID, out.session.Source = called(strings.TrimPrefix(it.Name, evidencePrefix))
 	out.session.ID = cmp.Or(in.ID, out.session.ID)
 	turns := map[string]goldTurn{}
@@ -92,6 +96,7 @@ func (it Item) gold(c core.Counter) (*gold, error) {
 			return nil, fmt.Errorf("message %q has no text", m.ID)
 		}
 		turns[m.ID] = goldTurn{m.Role, evidenceGrams(m.Text, false)}
+		out.sittings[m.ID] = m.Session
 		text := m.Text
 		if m.Time != "" {
 			text = "[" + m.Time + "] " + text
@@ -107,7 +112,7 @@ func (it Item) gold(c core.Counter) (*gold, error) {
 			return nil, fmt.Errorf("question %q has no evidence", q.ID)
 		}
 		asked[q.ID] = true
-		g := goldQuestion{id: q.ID, ability: q.Ability}
+		g := goldQuestion{id: q.ID, ability: q.Ability, text: q.Text, evidence: q.Evidence}
 		for _, id := range q.Evidence {
 			turn, ok := turns[id]
 			if !ok {

@@ -55,11 +55,17 @@ func result(text string) core.ToolResult {
 // connect returns what calls a tool through the SDK's client: the texts of the result.
 func connect(t *testing.T, get func(context.Context) (*mcpserver.State, error)) func(name string, args any) ([]string, error) {
 	t.Helper()
+	return connected(t, mcpserver.New("test", get), 3)
+}
+
+// connected is connect for a server with a number of tools.
+func connected(t *testing.T, s *mcp.Server, count int) func(name string, args any) ([]string, error) {
+	t.Helper()
 	toServer, fromClient := io.Pipe()
 	toClient, fromServer := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		done <- mcpserver.Serve(context.WithoutCancel(t.Context()), mcpserver.New("test", get), toServer, fromServer)
+		done <- mcpserver.Serve(context.WithoutCancel(t.Context()), s, toServer, fromServer)
 		_ = fromServer.Close()
 	}()
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
@@ -74,7 +80,7 @@ func connect(t *testing.T, get func(context.Context) (*mcpserver.State, error)) 
 		}
 	})
 	tools, err := session.ListTools(t.Context(), nil)
-	if err != nil || len(tools.Tools) != 3 {
+	if err != nil || len(tools.Tools) != count {
 		t.Fatalf("got %v, %v", tools, err)
 	}
 	return func(name string, args any) ([]string, error) {
@@ -98,6 +104,24 @@ func fixed(s *mcpserver.State) func(context.Context) (*mcpserver.State, error) {
 }
 
 type args = map[string]any
+
+// The tool search_sessions passes the query on, and says that the text is old.
+func TestSearchSessions(t *testing.T) {
+	s := mcpserver.New("test", fixed(state(t, result("a"))))
+	mcpserver.AddSessions(s, func(_ context.Context, query string) (string, error) {
+		if query == "broken" {
+			return "", errors.New("there is no index")
+		}
+		return "found " + query, nil
+	})
+	call := connected(t, s, 4)
+	if got, err := call("search_sessions", args{"query": "a pump"}); err != nil || len(got) != 1 || !strings.HasSuffix(got[0], "\nfound a pump") || !strings.Contains(got[0], "no instruction") {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if _, err := call("search_sessions", args{"query": "broken"}); err == nil || !strings.Contains(err.Error(), "there is no index") {
+		t.Errorf("got %v", err)
+	}
+}
 
 // TestRecallByteForByte: the pages of a long content, put together, are the content, whatever
 // characters are in it, and every text that is not content is in one line in brackets.

@@ -15,7 +15,12 @@ import (
 var shapes = regexp.MustCompile(
 	`\b(sk-[A-Za-z0-9_-]{16,}|AKIA[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|` +
 		`xox[abprs]-[A-Za-z0-9-]{10,}|AIza[0-9A-Za-z_-]{30,}|glpat-[A-Za-z0-9_-]{16,}|gsk_[A-Za-z0-9]{20,}|` +
-		`xai-[A-Za-z0-9]{20,}|hf_[A-Za-z0-9]{20,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.)`)
+		`xai-[A-Za-z0-9]{20,}|hf_[A-Za-z0-9]{20,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.|` +
+		`ASIA[0-9A-Z]{16}|npm_[A-Za-z0-9]{20,}|pypi-[A-Za-z0-9_-]{16,}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}|[sr]k_(?:live|test)_[A-Za-z0-9]{16,}|` +
+		`whsec_[A-Za-z0-9+/=]{16,}|ya29\.[A-Za-z0-9_-]{20,}|AGE-SECRET-KEY-1[0-9A-Z]{40,}|do[opr]_v1_[a-f0-9]{40,}|shp(?:at|ca|pa|ss)_[a-fA-F0-9]{20,}|` +
+		`hv[sbr]\.[A-Za-z0-9_-]{20,}|ATATT3[A-Za-z0-9_=-]{20,}|lin_api_[A-Za-z0-9]{20,}|ntn_[A-Za-z0-9]{20,}|fig[dour]_[A-Za-z0-9_-]{20,}|` +
+		`r8_[A-Za-z0-9]{20,}|pplx-[A-Za-z0-9]{20,}|tvly-[A-Za-z0-9-]{16,}|dapi[a-f0-9]{32}|rubygems_[a-f0-9]{40,}|sntry[su]_[A-Za-z0-9+/=_-]{20,}|` +
+		`xapp-[A-Za-z0-9-]{10,}|glsa_[A-Za-z0-9_]{20,}|nvapi-[A-Za-z0-9_-]{20,}|dckr_pat_[A-Za-z0-9_-]{20,}|PMAK-[A-Za-z0-9-]{20,}|ph[cx]_[A-Za-z0-9]{20,}|key-[0-9a-f]{32})`)
 
 // masked are keys in the form in which vendors quote them, partly hidden.
 var masked = regexp.MustCompile(`\bsk-[A-Za-z0-9_-]*\*{3,}[A-Za-z0-9_*-]*`)

@@ -25,7 +25,6 @@ type Agent struct {
 	Command string   // the program
 	Get     string   // how to install it
 	Tested  string   // the version that was tested with real requests; empty if none was
-	Refuse  string   // why the gateway cannot serve it; empty if it can
 	Point   Point
 	// Volatile are the texts that change from request to request while the conversation is the same.
 	Volatile []wire.Volatile
@@ -209,7 +208,11 @@ func SideOf(c Call) Side {
 	case c.Structured && c.Messages == 1:
 		return Classifier
 	}
-	for text := range texts(c.System) {
+	system := c.System
+	if rawjson.IsObject(system) {
+		system = field(system, "parts") // Gemini's
+	}
+	for text := range texts(system) {
 		for i := range all {
 			for _, s := range all[i].systems {
 				if begins(text, s.begin) {
@@ -219,7 +222,11 @@ func SideOf(c Call) Side {
 		}
 	}
 	if role := field(c.Last, "role"); role == nil || string(role) == `"user"` {
-		for text := range texts(field(c.Last, "content")) {
+		content := field(c.Last, "content")
+		if content == nil {
+			content = field(c.Last, "parts") // Gemini's
+		}
+		for text := range texts(content) {
 			for i := range all {
 				for _, s := range all[i].summaries {
 					if begins(text, s) {

@@ -5,7 +5,7 @@ import (
 )
 
 // A Point says how an agent is pointed at the gateway. In its texts {base} is the gateway's
-// address, {openai} and {anthropic/v1} the addresses for clients that expect /v1 at the end, and
+// address, {openai}, {anthropic/v1} and {vertex/v1} the addresses for clients that expect /v1 at the end, and
 // {file} is the path of File.
 type Point struct {
 	Env      map[string]string // variables
@@ -68,6 +68,8 @@ type Provider struct {
 const (
 	Anthropic = "anthropic"
 	OpenAI    = "openai"
+	Gemini    = "gemini"
+	Vertex    = "vertex"
 )
 
 // Any is an agent that is not known.
@@ -93,7 +95,7 @@ var all = []Agent{
 		Name: "claude-code", Aliases: []string{"claude"}, Title: "Claude Code", Command: "claude",
 		Get: "npm install -g @anthropic-ai/claude-code", Tested: "2.1.330",
 		Point: Point{
-			Env:      map[string]string{"ANTHROPIC_BASE_URL": "{base}"},
+			Env:      map[string]string{"ANTHROPIC_BASE_URL": "{base}", "ANTHROPIC_VERTEX_BASE_URL": "{vertex/v1}"},
 			Override: "--settings",
 			Status:   []Key{{Path: []string{"statusLine", "type"}, Value: "command"}, {Path: []string{"statusLine", "command"}, Value: "{status}"}},
 			// With = the flags take one value; otherwise they take the user's prompt too.
@@ -104,7 +106,7 @@ var all = []Agent{
 			},
 			Without: []string{"agents", "auth", "auto-mode", "config", "doctor", "install", "mcp", "migrate-installer", "plugin", "plugins", "setup-token", "update", "upgrade", "--version", "-v", "--help", "-h"},
 			Elsewhere: map[string]string{
-				"CLAUDE_CODE_USE_BEDROCK": "Amazon Bedrock", "CLAUDE_CODE_USE_VERTEX": "Google Vertex AI", "CLAUDE_CODE_USE_FOUNDRY": "Microsoft Foundry",
+				"CLAUDE_CODE_USE_BEDROCK": "Amazon Bedrock", "CLAUDE_CODE_USE_FOUNDRY": "Microsoft Foundry",
 			},
 			Settings: []Settings{
 				{Path: "/etc/claude-code/managed-settings.json", Format: "json", Keys: claudeKeys, Wins: true},
@@ -193,9 +195,13 @@ var all = []Agent{
 	},
 	{
 		Name: "gemini", Aliases: []string{"gemini-cli"}, Title: "Gemini CLI", Command: "gemini",
-		Get:        "npm install -g @google/gemini-cli",
-		Refuse:     "it speaks Gemini's own API, which the gateway does not read yet; run it without, and 'condense resume gemini' goes on with a condensed copy of a session",
-		userAgents: []string{"GeminiCLI/"},
+		Get: "npm install -g @google/gemini-cli", Tested: "0.61.0",
+		Point: Point{
+			Env:       map[string]string{"GOOGLE_GEMINI_BASE_URL": "{base}", "GOOGLE_VERTEX_BASE_URL": "{base}"},
+			Elsewhere: map[string]string{"GOOGLE_GENAI_USE_GCA": "the login with Google"},
+		},
+		userAgents: []string{"GeminiCLI"},
+		summaries:  []string{"First, reason in your scratchpad. Then, generate the "},
 	},
 	{
 		Name: "aider", Title: "aider", Command: "aider", Get: "see https://aider.chat",

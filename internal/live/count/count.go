@@ -11,41 +11,69 @@ const BytesPerToken = 4
 // mediaSize is the size in tokens of a typical image.
 const mediaSize = 1600
 
+// mediaMarks are how requests mark the data of an image or file: in a data URL it follows directly; in an Anthropic
+// source and in Gemini's parts it is a member, after a short media type.
+var mediaMarks = []struct{ mark, member string }{
+	{`"base64"`, `"data":`}, {";base64,", ""}, {`"inlineData"`, `"data":`}, {`"inline_data"`, `"data":`},
+}
+
+// imagesMark is the name of the list of images in a message of Ollama's.
+const imagesMark = `"images":`
+
 // Tokens estimates the tokens of JSON; vendors' reports correct the estimate later. The data of an image or file
 // counts as one typical image. It runs in linear time for any input.
 func Tokens(raw []byte) int {
-	const media = mediaSize
-	const near = 200 // in an Anthropic source, the data follows the mark and a short media type
+	const near = 200 // bytes between a mark and the data
 	n, size := 0, len(raw)
-	for _, mark := range []string{`"base64"`, ";base64,"} {
-		for rest := raw; ; {
-			i := bytes.Index(rest, []byte(mark))
+	count := func(data []byte) (rest []byte) {
+		end := bytes.IndexByte(data, '"')
+		if end < 0 {
+			return nil
+		}
+		if end > mediaSize*BytesPerToken {
+			n += mediaSize
+			size -= end
+		}
+		return data[end:]
+	}
+	for _, m := range mediaMarks {
+		for rest := raw; rest != nil; {
+			i := bytes.Index(rest, []byte(m.mark))
 			if i < 0 {
 				break
 			}
-			rest = rest[i+len(mark):]
+			rest = rest[i+len(m.mark):]
 			data := rest
-			if mark[0] == '"' {
-				const member = `"data":`
-				k := bytes.Index(rest[:min(len(rest), near+len(member))], []byte(member))
+			if m.member != "" {
+				k := bytes.Index(rest[:min(len(rest), near+len(m.member))], []byte(m.member))
 				if k < 0 {
 					continue
 				}
-				data = bytes.TrimLeft(rest[k+len(member):], ` "`)
+				data = bytes.TrimLeft(rest[k+len(m.member):], ` "`)
 			}
-			end := bytes.IndexByte(data, '"')
-			if end < 0 {
-				break
+			rest = count(data)
+		}
+	}
+	for rest := raw; ; {
+		i := bytes.Index(rest, []byte(imagesMark))
+		if i < 0 {
+			break
+		}
+		rest = bytes.TrimLeft(rest[i+len(imagesMark):], " ")
+		for len(rest) > 1 && (rest[0] == '[' || rest[0] == ',') && rest[1] == '"' {
+			if rest = count(rest[2:]); rest != nil {
+				rest = rest[1:]
 			}
-			if end > media*BytesPerToken {
-				n += media
-				size -= end
-			}
-			rest = data[end:]
 		}
 	}
 	return n + (size+BytesPerToken-1)/BytesPerToken
 }
 
 // Media estimates how many tokens of our count of a request are images and files.
-func Media(body []byte) int { return mediaSize * bytes.Count(body, []byte("base64")) }
+func Media(body []byte) int {
+	n := 0
+	for _, mark := range []string{"base64", "inlineData", "inline_data", imagesMark} {
+		n += bytes.Count(body, []byte(mark))
+	}
+	return mediaSize * n
+}

@@ -10,7 +10,7 @@ import (
 )
 
 // Formats maps APIs to their names in package transcript.
-var Formats = map[wire.API]string{wire.Messages: "anthropic", wire.Chat: "openai", wire.Responses: "responses"}
+var Formats = map[wire.API]string{wire.Messages: "anthropic", wire.Chat: "openai", wire.Responses: "responses", wire.Gemini: "gemini-api", wire.Generate: "ollama"}
 
 // Read reads messages.
 func Read(api wire.API, messages [][]byte) (*transcript.Document, error) {

@@ -40,13 +40,32 @@ const (
 	SpeaksAnthropic = "anthropic"
 	SpeaksOpenAI    = "openai"
 	speaksBoth      = "both" // the path decides
+	speaksGemini    = "gemini"
+	speaksVertex    = "vertex"
+	speaksAzure     = "azure"
+	speaksOllama    = "ollama"
 	SpeaksPass      = "pass" // another API, which the gateway does not interpret
 )
 
-var spoken = []string{SpeaksAnthropic, SpeaksOpenAI, speaksBoth, SpeaksPass}
+var spoken = []string{SpeaksAnthropic, SpeaksOpenAI, speaksBoth, speaksGemini, speaksVertex, speaksAzure, speaksOllama, SpeaksPass}
 
-// fixed holds the protocols of the upstreams that exist without configuration.
-var fixed = map[string]string{"anthropic": SpeaksAnthropic, "openai": SpeaksOpenAI, ChatGPT: SpeaksOpenAI}
+// vendorsOf are the vendors whose paths an upstream takes, by its protocol.
+var vendorsOf = map[string][]wire.Vendor{
+	SpeaksAnthropic: {wire.Anthropic},
+	SpeaksOpenAI:    {wire.OpenAI},
+	speaksBoth:      {wire.Anthropic, wire.OpenAI},
+	speaksGemini:    {wire.Google},
+	speaksVertex:    {wire.Vertex},
+	speaksAzure:     {wire.Azure, wire.OpenAI},
+	speaksOllama:    {wire.Ollama, wire.OpenAI, wire.Anthropic}, // newer servers copy both APIs
+}
+
+// fixed holds the protocols of the upstreams that exist without configuration, and usual those of names that suggest
+// one.
+var (
+	fixed = map[string]string{"anthropic": SpeaksAnthropic, "openai": SpeaksOpenAI, ChatGPT: SpeaksOpenAI}
+	usual = map[string]string{"gemini": speaksGemini, "vertex": speaksVertex, "azure": speaksAzure, "ollama": speaksOllama}
+)
 
 var NameRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
@@ -59,12 +78,12 @@ func New(name, address string) (*Upstream, error) {
 	if !NameRule.MatchString(name) || slices.Contains(reserved, name) {
 		return nil, fmt.Errorf("use letters, digits, dots and dashes as name, and none of %s", strings.Join(reserved, ", "))
 	}
-	if wire.Begins(name) {
+	if fixed[name] == "" && wire.Begins(name) {
 		return nil, errors.New("paths of a vendor's API begin with this name; use another one")
 	}
 	speaks, base, ok := strings.Cut(address, "+")
 	if !ok || !slices.Contains(spoken, speaks) {
-		speaks, base = cmp.Or(fixed[name], speaksBoth), address
+		speaks, base = cmp.Or(fixed[name], usual[name], speaksBoth), address
 	}
 	if own := fixed[name]; own != "" && own != speaks {
 		return nil, fmt.Errorf("an upstream of this name speaks %s, not %s; use another name", own, speaks)
@@ -137,17 +156,20 @@ func (u *Upstream) send(r *http.Request) (*http.Response, error) {
 // memory.
 func gone() (io.ReadCloser, error) { return nil, errors.New("the request was answered") }
 
-// Address returns the URL at the upstream of a request for a path, which is escaped.
-func (u *Upstream) Address(path string, unversioned bool, query string) (*url.URL, error) {
+// Address returns the URL at the upstream of a request for a path, which is escaped and described by e.
+func (u *Upstream) Address(path string, e *wire.Endpoint, query string) (*url.URL, error) {
 	below := path
 	switch {
 	case u.Speaks == SpeaksPass:
 	case u.Name == ChatGPT || strings.HasSuffix(u.Base.Path, "/v1"): // a base URL in the form of OpenAI's SDKs
 		below = strings.TrimPrefix(below, "/v1")
-	case unversioned && u.Base.Path == "" && !u.Host.Unversioned: // the client's base URL lacks the /v1
+	case e.Unversioned && u.Base.Path == "" && !u.Host.Unversioned: // the client's base URL lacks the /v1
 		below = "/v1" + below
 	}
 	out := *u.Base
+	if u.Speaks == speaksVertex && u.Base.Host == wire.VertexHost("") {
+		out.Host = wire.VertexHost(e.Location)
+	}
 	out.RawPath = u.Base.EscapedPath() + below
 	out.RawQuery = query
 	var err error
@@ -160,6 +182,8 @@ var Vendors = map[string]string{
 	"anthropic": "https://api.anthropic.com",
 	"openai":    "https://api.openai.com",
 	ChatGPT:     "https://chatgpt.com/backend-api/codex",
+	"gemini":    "https://generativelanguage.googleapis.com",
+	"vertex":    "https://aiplatform.googleapis.com", // the region in the path names another host
 }
 
 // chatGPT is the upstream for clients of OpenAI's API that log in with a ChatGPT plan: the same paths, without /v1.
@@ -177,12 +201,10 @@ func (u *Upstream) Takes(e *wire.Endpoint) bool {
 		return u.Host.Of != "" && e.Owner == u.Host.Of
 	case (u.Host.Of == wire.Anthropic || u.Host.Of == wire.OpenAI) && !e.Has(u.Host.Of):
 		return false
-	case u.Speaks == SpeaksAnthropic:
-		return e.Has(wire.Anthropic)
-	case u.Speaks == SpeaksOpenAI:
-		return e.Has(wire.OpenAI)
+	case len(e.Of) == 0:
+		return true
 	}
-	return true
+	return slices.ContainsFunc(vendorsOf[u.Speaks], e.Has) || u.Host.Of == wire.Azure && e.Has(wire.Azure)
 }
 
 // Refuses reports whether a credential must not reach an upstream. A vendor's own host gets no key of another vendor.
@@ -194,8 +216,11 @@ func (u *Upstream) Refuses(c wire.Credential) bool {
 	case u.Host.Of != "":
 		return true
 	}
-	return c.Cloud && u.Speaks != SpeaksPass
+	return c.Cloud && u.Speaks != SpeaksPass && !slices.Contains(issuers[u.Speaks], c.Of)
 }
+
+// issuers are the vendors whose clouds' credentials an upstream on a host of the user's own takes, by its protocol.
+var issuers = map[string][]wire.Vendor{speaksGemini: {wire.Google}, speaksVertex: {wire.Google}}
 
 // Compaction selects who answers an agent that asks its vendor to compact the conversation, as Codex does: with a
 // compaction_trigger at the end of a request of the Responses API, or at /v1/responses/compact.

@@ -124,6 +124,10 @@ func check(api API, r *Request, messages []Message) []RuleError {
 		c.chat()
 	case Responses:
 		c.items()
+	case Gemini:
+		c.contents()
+	case Generate:
+		c.exchanges()
 	}
 	return c.found
 }

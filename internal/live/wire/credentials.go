@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"regexp"
 	"strings"
 )
 
@@ -23,10 +24,10 @@ type shape struct {
 }
 
 var shapes = []shape{
-	{header: "X-Goog-Api-Key", is: Credential{"the header x-goog-api-key", google, true}},
-	{prefix: "ya29.", is: Credential{"a token ya29.…", google, true}},
-	{prefix: "AIza", is: Credential{"a key AIza…", google, false}},
-	{parameter: "key", is: Credential{"the parameter key", google, false}},
+	{header: "X-Goog-Api-Key", is: Credential{"the header x-goog-api-key", Google, true}},
+	{prefix: "ya29.", is: Credential{"a token ya29.…", Google, true}},
+	{prefix: "AIza", is: Credential{"a key AIza…", Google, false}},
+	{parameter: "key", is: Credential{"the parameter key", Google, false}},
 
 	{header: "Authorization", prefix: "AWS4-", is: Credential{"a signature of AWS", amazon, true}},
 	{header: "X-Amz-Security-Token", is: Credential{"the header x-amz-security-token", amazon, true}},
@@ -37,7 +38,7 @@ var shapes = []shape{
 	{prefix: "ABSK", is: Credential{"a key ABSK…", amazon, false}},
 	{prefix: "bedrock-api-key-", is: Credential{"a key bedrock-api-key-…", amazon, false}},
 
-	{header: "Api-Key", is: Credential{"the header api-key", azure, false}},
+	{header: "Api-Key", is: Credential{"the header api-key", Azure, false}},
 
 	{prefix: "sk-ant-", is: Credential{"a key sk-ant-…", Anthropic, false}},
 	{prefix: "sk-proj-", is: Credential{"a key sk-proj-…", OpenAI, false}},
@@ -130,15 +131,15 @@ var hosts = []struct {
 	{"claude.ai", Host{Of: Anthropic}},
 	{"*.openai.com", Host{Of: OpenAI}},
 	{"chatgpt.com", Host{Of: OpenAI}},
-	{"*.googleapis.com", Host{Of: google}},
+	{"*.googleapis.com", Host{Of: Google}},
 	{"bedrock*.amazonaws.com*", Host{Of: amazon}},
 	{"*.api.aws", Host{Of: amazon}},
 	{"models.inference.ai.azure.com", Host{Of: gitHub}},
-	{"*.openai.azure.*", Host{Of: azure}},
-	{"*.cognitiveservices.azure.*", Host{Of: azure}},
-	{"*.services.ai.azure.com", Host{Of: azure}},
-	{"*.models.ai.azure.com", Host{Of: azure}},
-	{"*.inference.ai.azure.com", Host{Of: azure}},
+	{"*.openai.azure.*", Host{Of: Azure}},
+	{"*.cognitiveservices.azure.*", Host{Of: Azure}},
+	{"*.services.ai.azure.com", Host{Of: Azure}},
+	{"*.models.ai.azure.com", Host{Of: Azure}},
+	{"*.inference.ai.azure.com", Host{Of: Azure}},
 	{"openrouter.ai", Host{Of: openRouter}},
 	{"*.openrouter.ai", Host{Of: openRouter}},
 	{"*.githubcopilot.com", Host{Of: gitHub, Unversioned: true}},
@@ -166,4 +167,19 @@ func HostOf(name string) Host {
 		}
 	}
 	return Host{}
+}
+
+// region matches the regions of Google Cloud.
+var region = regexp.MustCompile(`^[a-z]+(-[a-z]+)?[0-9]*$`)
+
+// VertexHost returns the host of Vertex AI in a region; the global one for a text that is no region.
+func VertexHost(location string) string {
+	const global = "aiplatform.googleapis.com"
+	switch {
+	case location == "us" || location == "eu":
+		return "aiplatform." + location + ".rep.googleapis.com"
+	case location == "global" || !region.MatchString(location):
+		return global
+	}
+	return location + "-" + global
 }

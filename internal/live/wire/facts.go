@@ -47,7 +47,9 @@ func (p *parser) read(at place, own []member) {
 			p.m.ttls = append(p.m.ttls, d)
 		}
 	}
-	if at == inBlock {
+	if at == inBlock && p.api == Gemini {
+		p.part(own)
+	} else if at == inBlock {
 		p.block(own, marked)
 	} else if at == inMessage {
 		p.readMessage(own)
@@ -132,6 +134,10 @@ func (p *parser) readMessage(own []member) {
 		p.readChat(own, content)
 	case Responses:
 		p.readItem(own, content)
+	case Gemini:
+		p.readGemini(own)
+	case Generate:
+		p.readOllama(own, content)
 	}
 	m.Typed = m.Typed && m.Role == "user"
 }
@@ -246,7 +252,7 @@ func (p *parser) readItem(own []member, content []byte) {
 func (p *parser) request(own []member) {
 	r := p.r
 	r.wholeTTL = nil
-	system, user := "system", ""
+	system := "system"
 	if p.api == Responses {
 		system = "instructions"
 	}
@@ -258,7 +264,7 @@ func (p *parser) request(own []member) {
 		field := func(name string) []byte { return rawjson.Field(raw, name) }
 		switch name := string(o.key); name {
 		case system:
-			if p.api != Chat {
+			if p.api == Messages || p.api == Responses {
 				r.System = raw
 			}
 		case "tools":
@@ -275,8 +281,6 @@ func (p *parser) request(own []member) {
 			if d, ok := marker(raw); ok && p.api == Messages {
 				r.wholeTTL = []time.Duration{d}
 			}
-		case "metadata":
-			user = rawjson.Text(field("user_id"))
 		case "previous_response_id":
 			r.Stateful = r.Stateful || raw != nil
 		case "conversation":
@@ -304,10 +308,19 @@ func (p *parser) request(own []member) {
 			r.MaxOutput = n
 		}
 	}
+	p.ofAPI(own)
+	if r.Session == "" {
+		r.Session = rawjson.Text(find(own, "prompt_cache_key"))
+	}
+}
+
+// ofAPI extracts the facts about a request that each API has in its own place.
+func (p *parser) ofAPI(own []member) {
+	r := p.r
 	switch p.api {
 	case Messages:
 		r.Effort = rawjson.Text(rawjson.Field(find(own, "output_config"), "effort"))
-		r.Session = sessionOf(user)
+		r.Session = sessionOf(rawjson.Text(rawjson.Field(find(own, "metadata"), "user_id")))
 	case Chat:
 		r.Effort = rawjson.Text(find(own, "reasoning_effort"))
 	case Responses:
@@ -317,9 +330,10 @@ func (p *parser) request(own []member) {
 			conversation = rawjson.Field(conversation, "id")
 		}
 		r.Session = rawjson.Text(conversation)
-	}
-	if r.Session == "" {
-		r.Session = rawjson.Text(find(own, "prompt_cache_key"))
+	case Gemini:
+		p.geminiRequest(own)
+	case Generate:
+		p.ollamaRequest(own)
 	}
 }
 
@@ -391,7 +405,7 @@ var known = func() map[string]string {
 	m := map[string]string{}
 	for _, s := range []string{
 		"user", "assistant", "system", "developer", "tool", "text", "thinking", "redacted_thinking", "tool_use", "tool_result", "image", "document",
-		"message", "reasoning", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output", "input_text", "output_text", "image_url",
+		"message", "model", "reasoning", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output", "input_text", "output_text", "image_url",
 	} {
 		m[`"`+s+`"`] = s
 	}

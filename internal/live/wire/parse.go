@@ -35,9 +35,7 @@ func Parse(api API, body []byte, opts *Options) (*Request, error) {
 			p.salt = p.cache.salt(api, p.volatile)
 		}
 	}
-	switch api {
-	case Messages, Chat, Responses:
-	default:
+	if requestParts[api] == nil {
 		return nil, fmt.Errorf("unknown API %q", api)
 	}
 	p.space()
@@ -53,6 +51,9 @@ func Parse(api API, body []byte, opts *Options) (*Request, error) {
 	}
 	if p.err != nil {
 		return nil, p.err
+	}
+	if opts != nil {
+		r.Model, r.Stream = cmp.Or(r.Model, opts.Model), r.Stream || opts.Stream
 	}
 	system, tools := &p.head[inContent], &p.head[inTools]
 	r.Head = half(sha256.Sum256(append(system.sum[:], tools.sum[:]...)))
@@ -468,6 +469,8 @@ var requestParts = map[API]map[string]place{
 	Messages:  {"messages": inMessages, "system": inContent, "tools": inTools},
 	Chat:      {"messages": inMessages, "tools": inTools},
 	Responses: {"input": inMessages, "instructions": inContent, "tools": inTools},
+	Gemini:    {"contents": inMessages, "systemInstruction": inContent, "system_instruction": inContent, "tools": inTools},
+	Generate:  {"messages": inMessages, "tools": inTools},
 }
 
 // of returns the place of the member called key.
@@ -475,7 +478,11 @@ func (p *parser) of(at place, key []byte) place {
 	if at == inRequest {
 		return requestParts[p.api][string(key)]
 	}
-	if where, ok := parts[at][string(key)]; ok || at == ignored {
+	of := &parts
+	if p.api == Gemini {
+		of = &geminiParts
+	}
+	if where, ok := of[at][string(key)]; ok || at == ignored {
 		return where
 	}
 	return plain
@@ -512,7 +519,7 @@ func (p *parser) write(at place, own []member, from int) {
 	p.spare = p.spare[:0]
 	n := 0
 	for _, m := range own {
-		if at != plain && isMarker(m.key) || at == inMessage && p.api == Responses && string(m.key) == "type" && string(m.raw) == `"message"` {
+		if at != plain && isMarker(m.key) || at == inBlock && p.api == Gemini && isSignature(m.key) || at == inMessage && p.api == Responses && string(m.key) == "type" && string(m.raw) == `"message"` {
 			continue
 		}
 		n++

@@ -13,17 +13,18 @@ type Vendor string
 const (
 	Anthropic Vendor = "Anthropic"
 	OpenAI    Vendor = "OpenAI"
+	Google    Vendor = "Google"    // the Gemini API
+	Vertex    Vendor = "Vertex AI" // Google Cloud: models of Google and of others
+	Azure     Vendor = "Microsoft Azure"
+	Ollama    Vendor = "Ollama"
 )
 
 // Vendors whose paths, keys and hosts are recognized so that they are not sent to another vendor.
 const (
-	google     Vendor = "Google"
 	amazon     Vendor = "Amazon Web Services"
-	azure      Vendor = "Microsoft Azure"
 	openRouter Vendor = "OpenRouter"
 	gitHub     Vendor = "GitHub"
 	chatGPT    Vendor = "ChatGPT"
-	ollama     Vendor = "Ollama"
 	lmStudio   Vendor = "LM Studio"
 	anyVendor  Vendor = "" // a mistake in the path that clients of all vendors make
 )
@@ -43,12 +44,16 @@ type Endpoint struct {
 	Count, Compact bool
 	// Unversioned means that the path is without the /v1 that the API has.
 	Unversioned bool
+	// Model and Location are the model and the region that the path names, and Stream means that it asks for a stream,
+	// in the APIs in which the body says neither.
+	Model, Location string
+	Stream          bool
 
-	// Foreign is the name of an API that the gateway does not read, Owner its vendor, and Advice tells the user what
-	// to do.
+	// Foreign is the name of an API that the gateway does not read, and Owner its vendor.
 	Foreign string
 	Owner   Vendor
-	Advice  string
+	// Advice tells the user how to get the path to its vendor; empty if the gateway knows the address by itself.
+	Advice string
 }
 
 // Has reports whether a path is in the API of a vendor, or in no known API.
@@ -61,7 +66,8 @@ func (e *Endpoint) Allows(method string) bool {
 	return e.Methods == nil || slices.Contains(e.Methods, method)
 }
 
-// A row of a table of paths: in a pattern, * is any text within a part, and ** at the end any parts, or none.
+// A row of a table of paths: in a pattern, * is any text within a part, as are {model} and {location}, and ** at the
+// end any parts, or none.
 type row struct {
 	pattern string
 	is      Endpoint
@@ -72,7 +78,86 @@ var (
 	anthropic = []Vendor{Anthropic}
 	openAI    = []Vendor{OpenAI}
 	both      = []Vendor{Anthropic, OpenAI}
+	vertex    = []Vendor{Vertex}
+	azure     = []Vendor{Azure}
+	google    = []Vendor{Google}
+	ollama    = []Vendor{Ollama}
 )
+
+const (
+	cloud       = "v1/projects/*/locations/{location}/"
+	vertexBeta  = "v1beta1/projects/*/locations/{location}/"
+	claude      = cloud + "publishers/anthropic/models/"
+	deployments = "deployments/{model}/"
+)
+
+// clouds are the paths of vendors that serve the models of others. They are searched before the endpoints.
+var clouds = slices.Concat([]row{
+	{claude + "count-tokens:rawPredict", Endpoint{Of: vertex, Methods: post, API: Messages, Count: true}},
+	{claude + "{model}:rawPredict", Endpoint{Of: vertex, Methods: post, API: Messages}},
+	{claude + "{model}:streamRawPredict", Endpoint{Of: vertex, Methods: post, API: Messages, Stream: true}},
+	{cloud + "publishers/google/models/{model}:generateContent", Endpoint{Of: vertex, Methods: post, API: Gemini}},
+	{cloud + "publishers/google/models/{model}:streamGenerateContent", Endpoint{Of: vertex, Methods: post, API: Gemini, Stream: true}},
+	{cloud + "publishers/google/models/{model}:countTokens", Endpoint{Of: vertex, Methods: post, API: Gemini, Count: true}},
+	{cloud + "**", Endpoint{Of: vertex}},
+	{vertexBeta + "publishers/google/models/{model}:generateContent", Endpoint{Of: vertex, Methods: post, API: Gemini}},
+	{vertexBeta + "publishers/google/models/{model}:streamGenerateContent", Endpoint{Of: vertex, Methods: post, API: Gemini, Stream: true}},
+	{vertexBeta + "publishers/google/models/{model}:countTokens", Endpoint{Of: vertex, Methods: post, API: Gemini, Count: true}},
+	{vertexBeta + "**", Endpoint{Of: vertex}},
+	{"v1beta1/**", Endpoint{Of: vertex}},
+	{"v1/publishers/**", Endpoint{Of: vertex}},
+}, azures("openai/"), azures(""), []row{
+	{"anthropic/v1/messages", Endpoint{Of: azure, Methods: post, API: Messages, Advice: adviceAzure}},
+	{"anthropic/v1/messages/count_tokens", Endpoint{Of: azure, Methods: post, API: Messages, Count: true, Advice: adviceAzure}},
+	{"anthropic/**", Endpoint{Of: azure, Advice: adviceAzure}},
+	{"openai/v1/chat/completions", Endpoint{Of: azure, Methods: post, API: Chat, Advice: adviceAzure}},
+	{"openai/v1/responses", Endpoint{Of: azure, Methods: post, API: Responses, Advice: adviceAzure}},
+	{"openai/v1/responses/compact", Endpoint{Of: azure, Methods: post, API: Responses, Compact: true, Advice: adviceAzure}},
+	{"openai/responses", Endpoint{Of: azure, Methods: post, API: Responses, Advice: adviceAzure}}, // with api-version
+	{"openai/**", Endpoint{Of: azure, Advice: adviceAzure}},
+}, geminis("v1beta/"), geminis("v1alpha/"), geminis("v1/"), []row{
+	{"v1beta/openai/**", Endpoint{Foreign: "Gemini for clients of OpenAI", Owner: Google, Advice: adviceGemini}},
+	{"v1beta/**", Endpoint{Of: google}},
+	{"v1alpha/**", Endpoint{Of: google}},
+	{"upload/v1*/**", Endpoint{Of: google}},
+	{"v1/tunedModels/**", Endpoint{Of: google}},
+	{"v1/models/*:embed*", Endpoint{Of: google}}, // and other verbs, to the next empty row
+	{"v1/models/*:batch*", Endpoint{Of: google}},
+	{"v1/models/*:predict*", Endpoint{Of: google}},
+	{"v1/models/*:bidi*", Endpoint{Of: google}},
+	{"v1/models/*:async*", Endpoint{Of: google}},
+
+	{"api/chat", Endpoint{Of: ollama, Methods: post, API: Generate, Advice: adviceOllama}},
+}, ollamas("generate", "tags", "show", "embed", "embeddings", "pull", "push", "create", "copy", "delete", "ps", "version", "me", "blobs/**"))
+
+// geminis are the paths of models of the Gemini API in a version.
+func geminis(version string) []row {
+	var rows []row
+	for _, kind := range []string{"models/", "tunedModels/"} {
+		path := version + kind + "{model}:"
+		rows = append(rows,
+			row{path + "generateContent", Endpoint{Of: google, Methods: post, API: Gemini}},
+			row{path + "streamGenerateContent", Endpoint{Of: google, Methods: post, API: Gemini, Stream: true}},
+			row{path + "countTokens", Endpoint{Of: google, Methods: post, API: Gemini, Count: true}})
+	}
+	return rows
+}
+
+func ollamas(names ...string) []row {
+	rows := make([]row, len(names))
+	for i, name := range names {
+		rows[i] = row{"api/" + name, Endpoint{Of: ollama, Advice: adviceOllama}}
+	}
+	return rows
+}
+
+// azures are the paths of deployments, below the root of a resource or below its /openai.
+func azures(root string) []row {
+	return []row{
+		{root + deployments + "chat/completions", Endpoint{Of: azure, Methods: post, API: Chat, Advice: adviceAzure}},
+		{root + "deployments/**", Endpoint{Of: azure, Advice: adviceAzure}},
+	}
+}
 
 // endpoints are the paths of the APIs that the gateway reads or forwards. Paths below v1 also match without it. The
 // first matching row counts.
@@ -145,18 +230,16 @@ var endpoints = []row{
 
 // Advice about requests of APIs that the gateway does not read.
 const (
-	adviceGemini = "Send them to Google without condense, or pass them unread: --upstream gemini=pass+https://generativelanguage.googleapis.com, " +
-		"with /gemini at the end of the base URL. Gemini's API for clients of OpenAI is " +
-		"--upstream openai=https://generativelanguage.googleapis.com/v1beta/openai, with a base URL without /v1"
-	adviceVertex = "Send them to Google without condense, or pass them unread: --upstream vertex=pass+https://REGION-aiplatform.googleapis.com, " +
-		"with /vertex before /v1 in the base URL"
-	adviceBedrock = "Its requests are signed for their host, so a gateway cannot pass them. Send them to Amazon without condense, or use its API " +
+	adviceGemini = "Gemini's API for clients of OpenAI is --upstream openai=https://generativelanguage.googleapis.com/v1beta/openai, with a base " +
+		"URL without /v1"
+	adviceCodeAssist = "The login with Google has an API of its own, which the gateway does not read: use a key of the Gemini API (GEMINI_API_KEY)"
+	adviceBedrock    = "Its requests are signed for their host, so a gateway cannot pass them. Send them to Amazon without condense, or use its API " +
 		"for clients of OpenAI: --upstream openai=https://bedrock-runtime.REGION.amazonaws.com/openai/v1, with a key of Bedrock"
-	adviceAzure = "Set --upstream openai=https://RESOURCE.openai.azure.com/openai, and this gateway as the endpoint: " +
-		"Azure's v1 API is condensed, deployments are passed unread"
-	adviceRoute = "Set --upstream openai=https://openrouter.ai/api/v1, and this gateway with /v1 as base URL"
-	adviceLocal = "Use the server's API for clients of OpenAI: --upstream openai=http://localhost:PORT/v1 (Ollama: 11434, LM Studio: 1234), and " +
-		"this gateway with /v1 as base URL. To pass its own API unread: --upstream local=pass+http://localhost:PORT, with /local in the base URL"
+	adviceAzure  = "Set --upstream azure=https://RESOURCE.openai.azure.com (or .services.ai.azure.com), and this gateway with /azure as the endpoint"
+	adviceRoute  = "Set --upstream openai=https://openrouter.ai/api/v1, and this gateway with /v1 as base URL"
+	adviceOllama = "Set --upstream ollama=http://localhost:11434"
+	adviceLocal  = "Use the server's API for clients of OpenAI: --upstream openai=http://localhost:1234/v1, and this gateway with /v1 as base URL. " +
+		"To pass its own API unread: --upstream local=pass+http://localhost:1234, with /local in the base URL"
 	adviceChatGPT = "Codex needs only openai_base_url for condense; leave chatgpt_base_url as it was"
 	adviceTwice   = "The client adds /v1 itself: remove it from the base URL"
 )
@@ -172,23 +255,16 @@ func foreign(name string, of Vendor, advice string, patterns ...string) []row {
 // foreigners are paths of other vendors' APIs that are sent to a gateway by mistake. They are searched before the
 // endpoints.
 var foreigners = slices.Concat(
-	foreign("Vertex AI", google, adviceVertex, "v1/projects/*/locations/**", "v1beta1/**", "projects/*/locations/**", "v1/publishers/**"),
-	foreign("Gemini", google, adviceGemini, "v1beta/**", "v1alpha/**", "v1internal*", "upload/v1*/**", "v1/tunedModels/**",
-		"v1/models/*:generate*", "v1/models/*:stream*", "v1/models/*:count*", "v1/models/*:embed*", "v1/models/*:batch*",
-		"v1/models/*:predict*", "v1/models/*:bidi*"),
+	foreign("Gemini Code Assist", Google, adviceCodeAssist, "v1internal*"),
 	foreign("Amazon Bedrock", amazon, adviceBedrock,
 		"model/**", "v1/model/**", "foundation-models/**", "inference-profiles/**", "guardrail/**", "async-invoke/**"),
-	foreign("Azure OpenAI", azure, adviceAzure, "deployments/**"),
 	foreign("OpenRouter", openRouter, adviceRoute, "api/v1/**", "api/alpha/**"),
 	foreign("LM Studio", lmStudio, adviceLocal, "api/v0/**"),
-	foreign("Ollama", ollama, adviceLocal,
-		"api/chat", "api/generate", "api/tags", "api/show", "api/embed", "api/embeddings", "api/pull", "api/push",
-		"api/create", "api/copy", "api/delete", "api/ps", "api/version", "api/blobs/**"),
 	foreign("ChatGPT", chatGPT, adviceChatGPT, "backend-api/**", "api/codex/**", "wham/**"),
 	foreign("/v1 twice", anyVendor, adviceTwice, "v1/v1/**"),
 )
 
-var table = slices.Concat(foreigners, endpoints)
+var table = slices.Concat(clouds, foreigners, endpoints)
 
 // patterns are the patterns of the table, by parts.
 var patterns = func() [][]string {
@@ -215,7 +291,7 @@ func Locate(clean string) Endpoint {
 	}
 	for i := range table {
 		if match(patterns[i], parts) {
-			return table[i].is
+			return named(table[i].is, patterns[i], parts)
 		}
 	}
 	if parts[0] == version {
@@ -223,12 +299,30 @@ func Locate(clean string) Endpoint {
 	}
 	for i := range table {
 		if p := patterns[i]; p[0] == version && match(p[1:], parts) {
-			e := table[i].is
+			e := named(table[i].is, p[1:], parts)
 			e.Unversioned = true
 			return e
 		}
 	}
 	return Endpoint{}
+}
+
+// The places in patterns whose text is a field of the endpoint.
+const (
+	modelPlace    = "{model}"
+	locationPlace = "{location}"
+)
+
+// named returns the endpoint with the names that are in a path that matches its pattern.
+func named(e Endpoint, pattern, parts []string) Endpoint {
+	for i, p := range pattern {
+		if before, after, ok := strings.Cut(p, modelPlace); ok {
+			e.Model = strings.TrimSuffix(strings.TrimPrefix(parts[i], before), after)
+		} else if p == locationPlace {
+			e.Location = parts[i]
+		}
+	}
+	return e
 }
 
 // match reports whether a path matches a pattern, by parts.
@@ -241,6 +335,15 @@ func match(pattern, parts []string) bool {
 			return false
 		}
 		if p == parts[i] {
+			continue
+		}
+		if before, after, ok := strings.Cut(p, modelPlace); ok {
+			if n := len(before) + len(after); len(parts[i]) <= n || !strings.HasPrefix(parts[i], before) || !strings.HasSuffix(parts[i], after) {
+				return false
+			}
+			continue
+		}
+		if p == locationPlace {
 			continue
 		}
 		if !strings.Contains(p, "*") {

@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"cmp"
 	"net/http"
+	"strconv"
 
 	"github.com/condensehq/condense/internal/rawjson"
 )
@@ -18,26 +20,46 @@ var errorTypes = map[int]struct{ anthropic, openai string }{
 	http.StatusGatewayTimeout:        {"timeout_error", "server_error"},
 }
 
+// googleStatus are the names of statuses in Google's errors; others are errors of the server.
+var googleStatus = map[int]string{
+	http.StatusBadRequest: "INVALID_ARGUMENT", http.StatusUnauthorized: "UNAUTHENTICATED", http.StatusForbidden: "PERMISSION_DENIED",
+	http.StatusNotFound: "NOT_FOUND", http.StatusMethodNotAllowed: "INVALID_ARGUMENT", http.StatusRequestEntityTooLarge: "INVALID_ARGUMENT",
+	http.StatusTooManyRequests: "RESOURCE_EXHAUSTED", http.StatusBadGateway: "UNAVAILABLE", http.StatusServiceUnavailable: "UNAVAILABLE",
+	http.StatusGatewayTimeout: "DEADLINE_EXCEEDED",
+}
+
 // foreignErrors are the shapes of errors of APIs that the gateway does not read, for their clients; ? is the message.
 // Others have OpenAI's.
 var foreignErrors = map[Vendor]string{
-	google: `{"error":{"code":404,"message":?,"status":"NOT_FOUND"}}`,
 	amazon: `{"message":?}`,
-	azure:  `{"error":{"code":"404","message":?}}`,
-	ollama: `{"error":?}`,
+	Azure:  `{"error":{"code":"404","message":?}}`,
+}
+
+// forms are the APIs whose errors the clients of vendors read. Others have OpenAI's.
+var forms = map[Vendor]API{Anthropic: Messages, Google: Gemini, Vertex: Gemini, Ollama: Generate}
+
+// Form returns the API whose errors the clients of the path read.
+func (e *Endpoint) Form() API {
+	switch {
+	case e.API != "":
+		return e.API
+	case len(e.Of) > 0:
+		return forms[e.Of[0]]
+	}
+	return forms[e.Owner]
 }
 
 // NotFound returns the body of an answer with the status 404, in the error format of the API to which the path
 // belongs.
 func (e *Endpoint) NotFound(message string) []byte {
-	if shape, ok := foreignErrors[e.Owner]; ok {
+	owner := e.Owner
+	if owner == "" && len(e.Of) > 0 && e.API != Messages {
+		owner = e.Of[0]
+	}
+	if shape, ok := foreignErrors[owner]; ok {
 		return rawjson.Append(nil, shape, message)
 	}
-	api := e.API
-	if len(e.Of) > 0 && e.Of[0] == Anthropic {
-		api = Messages
-	}
-	return Refusal(api, http.StatusNotFound, message)
+	return Refusal(e.Form(), http.StatusNotFound, message)
 }
 
 // Refusal returns the body of an answer of the gateway's own with a status, in the shape of the vendor's errors.
@@ -45,6 +67,14 @@ func Refusal(api API, status int, message string) []byte {
 	types, ok := errorTypes[status]
 	if !ok {
 		types.anthropic, types.openai = "api_error", "server_error"
+	}
+	switch api {
+	case Gemini:
+		name := cmp.Or(googleStatus[status], "INTERNAL")
+		return rawjson.Append(nil, `{"error":{"code":?,"message":?,"status":?}}`, []byte(strconv.Itoa(status)), message, name)
+	case Generate:
+		return rawjson.Append(nil, `{"error":?}`, message)
+	case Messages, Chat, Responses:
 	}
 	if api == Messages {
 		return rawjson.Append(nil, `{"type":"error","error":{"type":?,"message":?}}`, types.anthropic, message)

@@ -204,7 +204,7 @@ func Result(api API, call, text string, failed bool) []byte {
 		return rawjson.Append(nil, `{"type":"tool_result","tool_use_id":?,"content":[{"type":"text","text":?}]`+flag+`}`, call, text)
 	case Chat:
 		return rawjson.Append(nil, `{"role":"tool","tool_call_id":?,"content":?}`, call, text)
-	case Responses:
+	case Responses, Gemini, Generate:
 	}
 	return rawjson.Append(nil, `{"type":"function_call_output","call_id":?,"output":?}`, call, text)
 }
@@ -235,7 +235,7 @@ func (r *Request) AddTool(t *Tool, messages [][]byte) []byte {
 		}
 		n++
 	}
-	if n == 0 || r.API == Chat && rawjson.Int(rawjson.Field(r.Body, "n")) > 1 {
+	if n == 0 || r.API == Gemini || r.API == Generate || r.API == Chat && rawjson.Int(rawjson.Field(r.Body, "n")) > 1 {
 		return nil
 	}
 	form := map[API]string{

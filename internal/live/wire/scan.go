@@ -128,7 +128,9 @@ func (s *leafScanner) structure(c byte) {
 			return
 		}
 		s.frames = s.frames[:n-1]
-		s.ended = n == 1
+		if s.ended = n == 1; s.ended { // another one may follow, on its own line
+			s.path = s.path[:0]
+		}
 		s.leave()
 	case ',':
 		s.leave()

@@ -60,6 +60,9 @@ type Call struct {
 	Arguments []byte // JSON, as the model wrote it
 }
 
+// Splices reports whether a [Splice] reads the answers of an API. Others pass it as they are.
+func Splices(api API) bool { return api == Messages || api == Chat || api == Responses }
+
 // NewSplice returns a splice of answers, of together so many bytes, in which the gateway answers the calls of one tool.
 func NewSplice(api API, tool string, most int64) *Splice {
 	return &Splice{api: api, tool: tool, left: most}
@@ -255,7 +258,7 @@ func (s *Splice) Failed(status int, body []byte) []byte {
 		return slices.Concat([]byte("event: error\ndata: "), oneLine(body), []byte("\n\n"))
 	case Chat:
 		return slices.Concat([]byte("data: "), oneLine(body), []byte("\n\n"))
-	case Responses:
+	case Responses, Gemini, Generate:
 	}
 	code := rawjson.Text(rawjson.Field(o, "code"))
 	if code == "" {
@@ -358,6 +361,7 @@ func (s *Splice) event(out []byte, e sseEvent) []byte {
 		}
 	case Responses:
 		data, hold = s.response(e.data)
+	case Gemini, Generate: // their answers are not spliced
 	}
 	if hold {
 		s.tail = append(s.tail, sseEvent{e.with(data), data})
@@ -570,7 +574,7 @@ func callOf(api API, raw []byte) (id string, arguments []byte) {
 		return rawjson.Text(rawjson.Field(raw, "id")), rawjson.Field(raw, "input")
 	case Chat:
 		return rawjson.Text(rawjson.Field(raw, "id")), []byte(rawjson.Text(rawjson.Field(rawjson.Field(raw, "function"), "arguments")))
-	case Responses:
+	case Responses, Gemini, Generate:
 	}
 	return rawjson.Text(rawjson.Field(raw, "call_id")), []byte(rawjson.Text(rawjson.Field(raw, "arguments")))
 }

@@ -37,6 +37,7 @@ type Watcher struct {
 
 	begun, stream, said bool
 	size                int // see [Watcher.Size]
+	thought             int // tokens of thinking that are not in the answer's output
 
 	field []byte // the name of the field in this line of the stream, until the colon
 	state lineState
@@ -85,7 +86,9 @@ func (w *Watcher) Write(p []byte) (int, error) {
 	if w.stream {
 		w.lines(p)
 	} else {
-		w.size += len(p)
+		if w.api != Generate { // a line for each piece, most of which is no text
+			w.size += len(p)
+		}
 		w.json.write(p)
 	}
 	return n, nil
@@ -105,6 +108,7 @@ func (w *Watcher) Answer() Answer {
 		}
 		a.Input, a.CacheRead, a.CacheWrite = u.total(), u.read, u.write
 	}
+	a.Output += w.thought
 	a.Overflow = (a.ErrorText != "" || a.ErrorType != "") && !strings.HasPrefix(a.ErrorType, "rate_limit") && remote.IsContextLength(&vendorError{a})
 	return a
 }
@@ -197,7 +201,7 @@ func (w *Watcher) endLine(c byte) {
 
 // event ends an event, or an answer that is no stream.
 func (w *Watcher) event() {
-	a := &w.answer
+	a, kind := &w.answer, w.kind
 	failed := false
 	switch w.kind {
 	case "response.created", "response.in_progress", "response.queued", "message_start", "ping":
@@ -219,7 +223,12 @@ func (w *Watcher) event() {
 	if a.ErrorType == "" && (a.ErrorText != "" || failed) {
 		a.ErrorType = "error"
 	}
-	if !w.stream {
+	switch {
+	case w.api == Gemini && w.stream:
+		a.Complete = a.Stop != ""
+	case w.api == Generate && !w.stream:
+		a.Complete = a.Complete || kind == "true" // the last line of a stream, or the only one
+	case !w.stream:
 		a.Complete = w.json.ended
 	}
 	a.Complete = a.Complete && a.ErrorType == ""
@@ -247,7 +256,8 @@ const (
 	leafErrorText
 	leafMessage
 	leafCode
-	leafText // a piece of the model's output, in a stream
+	leafText    // a piece of the model's output, in a stream
+	leafThought // tokens of output that are counted apart
 )
 
 // leaves are the paths of the fields in the answers of each API, streamed or not.
@@ -276,6 +286,8 @@ var leaves = map[API]map[string]leaf{
 		"response.error.code": leafErrorCode, "response.error.message": leafErrorText, "code": leafCode, "message": leafMessage,
 		"delta": leafText,
 	},
+	Gemini:   geminiLeaves,
+	Generate: ollamaLeaves,
 }
 
 // leaf takes a value of the answer.
@@ -331,7 +343,12 @@ func (w *Watcher) leaf(path []byte, value string) {
 		w.message = value
 	case leafCode:
 		w.code = value
+	case leafThought:
+		w.thought = n
 	case leafText:
+		if !w.stream && w.api != Generate {
+			return
+		}
 		w.size += w.json.size - 1 // without its quote
 	}
 }

@@ -19,7 +19,12 @@ const (
 	Messages  API = "messages"  // Anthropic's Messages API
 	Chat      API = "chat"      // OpenAI's Chat Completions API, and the many that copy it
 	Responses API = "responses" // OpenAI's Responses API
+	Gemini    API = "gemini"    // Google's generateContent, of the Gemini API and of Vertex AI
+	Generate  API = "ollama"    // Ollama's /api/chat
 )
+
+// APIs are all of them.
+var APIs = []API{Messages, Chat, Responses, Gemini, Generate}
 
 // A Hash is the first half of a SHA-256.
 type Hash [16]byte
@@ -31,6 +36,7 @@ type Request struct {
 	Body      []byte // decoded
 	Model     string
 	MaxOutput int // in tokens; 0 if the request has no limit
+	Window    int // in tokens, that the server is to give the model; 0 if the request does not say
 	Stream    bool
 
 	System, Tools []byte    // raw values; nil if absent. In the Chat API the system prompt is a message
@@ -88,6 +94,9 @@ type Options struct {
 	Volatile []Volatile
 	// Cache, if not nil, spares the reading of messages that were in an earlier request.
 	Cache *Cache
+	// Model and Stream are said by the path of the request; the body counts if it says more.
+	Model  string
+	Stream bool
 }
 
 // A Volatile is a part of a text: from Begin to the next End, both included. Without End it is the rest of the line;

@@ -12,6 +12,10 @@ const created = 1795348800
 func (a *answer) render(p *prompt, u usage) [][]byte {
 	var events []event
 	switch {
+	case p.api == Gemini:
+		return a.gemini(p, u)
+	case p.api == Ollama:
+		return a.ollama(p, u)
 	case p.count:
 		return [][]byte{encode(object{"input_tokens": u.Prompt})}
 	case p.api == Messages && !p.stream:

@@ -25,6 +25,7 @@ type usage struct {
 	promptcache.Use
 	writes bool // OpenAI: written tokens are reported
 	ideal  int
+	taken  int // Ollama: tokens of the prompt, without those that the server has cut
 }
 
 // scope names the requests with which a prompt shares its cache.

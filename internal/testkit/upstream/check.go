@@ -17,6 +17,8 @@ func (v *Vendor) check(p *prompt) *refusal {
 		Messages:  {checkFields, checkMarkers, checkTexts, checkRoles, checkPairs, checkServerTools, checkThinking},
 		Chat:      {checkChat},
 		Responses: {checkItems, checkReasoning},
+		Gemini:    {checkContents, checkSignatures},
+		Ollama:    {checkExchanges},
 	}[p.api]
 	for _, rule := range rules {
 		if f := rule(p, m); f != nil {
@@ -31,7 +33,7 @@ func (v *Vendor) check(p *prompt) *refusal {
 
 func (v *Vendor) checkWindow(p *prompt) *refusal {
 	n := v.tokens(p.size)
-	if n <= v.o.Window || p.count {
+	if n <= v.o.Window || p.count || p.api == Ollama {
 		return nil
 	}
 	switch p.api {
@@ -40,7 +42,9 @@ func (v *Vendor) checkWindow(p *prompt) *refusal {
 			"This model's maximum context length is %d tokens. However, your messages resulted in %d tokens. Please reduce the length of the messages.", v.o.Window, n)}
 	case Responses:
 		return &refusal{400, "window", "context_length_exceeded", "input", "Your input exceeds the context window of this model. Please adjust your input and try again."}
-	case Messages:
+	case Gemini:
+		return invalid("window", fmt.Sprintf("The input token count (%d) exceeds the maximum number of tokens allowed (%d).", n, v.o.Window))
+	case Messages, Ollama:
 	}
 	return invalid("window", fmt.Sprintf("prompt is too long: %d tokens > %d maximum", n, v.o.Window))
 }

@@ -18,6 +18,7 @@ import (
 type Client struct {
 	URL      string // for example an httptest.Server's, without /v1
 	API      API
+	Cloud    Cloud // "" is the vendor itself
 	Model    string
 	Session  string // sent as agents do; "" sends none
 	Agent    string // of a sub-agent
@@ -29,6 +30,7 @@ type Client struct {
 	HTTP     *http.Client
 	Run      func(command string) string // nil is Output
 	Tools    []string                    // names of more tools, without arguments
+	Window   int                         // num_ctx of Ollama; 0 sends none
 
 	History []object // messages or items: tests may change it between requests
 	Body    []byte   // of the last request
@@ -46,9 +48,12 @@ var ErrIncomplete = errors.New("the stream has no end")
 
 // Say sends a message of the user and plays until the model has no more calls. It returns the last text.
 func (c *Client) Say(ctx context.Context, message string) (string, error) {
-	if c.API == Messages {
+	switch c.API {
+	case Messages:
 		c.History = append(c.History, object{"role": "user", "content": []any{object{"type": "text", "text": message}}})
-	} else {
+	case Gemini:
+		c.History = append(c.History, object{"role": "user", "parts": []any{object{"text": message}}})
+	case Chat, Responses, Ollama:
 		c.History = append(c.History, object{"role": "user", "content": message})
 	}
 	for {
@@ -65,7 +70,7 @@ func (c *Client) Step(ctx context.Context) (answer string, calls bool, err error
 		c.memory = newMemory()
 	}
 	c.Body = c.memory.encode(make([]byte, 0, len(c.Body)*9/8), c.request())
-	path := map[API]string{Messages: "/v1/messages", Chat: "/v1/chat/completions", Responses: "/v1/responses"}[c.API]
+	path, header := c.path()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL+path, bytes.NewReader(c.Body))
 	if err != nil {
 		return "", false, err
@@ -77,14 +82,21 @@ func (c *Client) Step(ctx context.Context) (answer string, calls bool, err error
 		}
 	}
 	set("Content-Type", "application/json")
+	for name, value := range header {
+		set(name, value)
+	}
 	set("X-Claude-Code-Agent-Id", c.Agent)
 	if c.API == Messages {
-		set("X-Api-Key", "dummy")
 		set("Anthropic-Version", "2023-06-01")
 		set("X-Claude-Code-Session-Id", c.Session)
+		if header == nil {
+			set("X-Api-Key", "dummy")
+		}
 	} else {
-		set("Authorization", "Bearer dummy")
 		set("Session-Id", c.Session)
+		if header == nil {
+			set("Authorization", "Bearer dummy")
+		}
 	}
 	client := c.HTTP
 	if client == nil {
@@ -102,7 +114,7 @@ func (c *Client) Step(ctx context.Context) (answer string, calls bool, err error
 		return "", false, fmt.Errorf("%w: %d %s", ErrRefused, res.StatusCode, c.Answer)
 	}
 	var items []object
-	if c.Stream {
+	if c.Stream || c.API == Ollama {
 		items, err = c.assemble(c.Answer)
 	} else {
 		items, err = c.read(c.Answer)
@@ -120,6 +132,10 @@ func (c *Client) request() object {
 	system := firstOf(c.System, "You are an agent. Use the tool.")
 	o := object{"model": c.Model, "stream": c.Stream}
 	switch c.API {
+	case Gemini:
+		return c.geminiRequest(system, schema)
+	case Ollama:
+		return c.ollamaRequest(system, schema)
 	case Messages:
 		o["max_tokens"] = 8192
 		o["tools"] = []any{object{"name": "Bash", "description": "Run a command.", "input_schema": schema}}
@@ -128,6 +144,10 @@ func (c *Client) request() object {
 			block["cache_control"] = object{"type": "ephemeral"}
 		}
 		o["messages"] = c.marked()
+		if c.Cloud == Vertex {
+			delete(o, "model")
+			o["anthropic_version"] = "vertex-2023-10-16"
+		}
 		switch c.Thinking {
 		case "adaptive":
 			o["thinking"] = object{"type": "adaptive"}
@@ -154,7 +174,7 @@ func (c *Client) request() object {
 	for _, name := range c.Tools {
 		more := object{"name": name, "input_schema": object{"type": "object"}}
 		switch c.API {
-		case Messages:
+		case Messages, Gemini, Ollama:
 		case Chat:
 			more = object{"type": "function", "function": object{"name": name, "parameters": object{"type": "object"}}}
 		case Responses:
@@ -204,7 +224,9 @@ func (c *Client) read(body []byte) ([]object, error) {
 		first, _ := choices[0].(object)
 		message, _ := first["message"].(object)
 		return []object{message}, nil
-	case Responses:
+	case Gemini:
+		return c.geminiContent([]object{o})
+	case Responses, Ollama:
 	}
 	return objects(o["output"]), nil
 }
@@ -235,6 +257,13 @@ func objects(v any) []object {
 
 // assemble returns a stream's additions to the history.
 func (c *Client) assemble(stream []byte) ([]object, error) {
+	switch c.API {
+	case Gemini:
+		return c.geminiStream(stream)
+	case Ollama:
+		return c.ollamaAnswer(stream)
+	case Messages, Chat, Responses:
+	}
 	var content []any
 	message, ended := object{"role": "assistant"}, false
 	var items []object
@@ -341,6 +370,20 @@ func (c *Client) remember(items []object) (answer string, calls bool) {
 					results = append(results, object{"type": "tool_result", "tool_use_id": b["id"], "content": command(b["input"])})
 				}
 			}
+		case c.API == Gemini:
+			for _, part := range objects(item["parts"]) {
+				answer += text(part["text"])
+				if call, ok := part["functionCall"].(object); ok {
+					results = append(results, object{"functionResponse": object{"id": call["id"], "name": call["name"], "response": object{"output": command(call["args"])}}})
+				}
+			}
+		case c.API == Ollama:
+			answer += text(item["content"])
+			for _, call := range objects(item["tool_calls"]) {
+				f, _ := call["function"].(object)
+				c.History = append(c.History, object{"role": "tool", "tool_name": f["name"], "content": command(f["arguments"])})
+				calls = true
+			}
 		case c.API == Chat:
 			answer += text(item["content"])
 			for _, call := range objects(item["tool_calls"]) {
@@ -356,7 +399,11 @@ func (c *Client) remember(items []object) (answer string, calls bool) {
 		}
 	}
 	if len(results) > 0 {
-		c.History = append(c.History, object{"role": "user", "content": results})
+		field := "content"
+		if c.API == Gemini {
+			field = "parts"
+		}
+		c.History = append(c.History, object{"role": "user", field: results})
 		calls = true
 	}
 	return answer, calls

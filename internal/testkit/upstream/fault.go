@@ -39,6 +39,10 @@ func late(api API) []byte {
 		return event{data: object{"error": object{"message": "The server had an error while processing your request.", "type": "server_error", "param": nil, "code": nil}}}.bytes()
 	case Responses:
 		return event{"error", object{"type": "error", "code": "server_error", "message": "The server had an error while processing your request.", "param": nil, "sequence_number": 99}}.bytes()
+	case Gemini:
+		return event{data: (&refusal{status: 503, text: "The model is overloaded. Please try again later."}).google()}.bytes()
+	case Ollama:
+		return append(encode(object{"error": "an error was encountered while running the model"}), '\n')
 	case Messages:
 	}
 	return event{"error", object{"type": "error", "error": object{"type": "overloaded_error", "message": "Overloaded"}}}.bytes()

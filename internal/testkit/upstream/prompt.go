@@ -35,6 +35,8 @@ type prompt struct {
 	forced   bool   // a tool, or none, is demanded
 	memory   *memory
 	raw      []byte // of the last block
+	window   int    // in tokens, that the request asks for
+	sse      bool   // the stream is one of events
 }
 
 // A block is a part of the prompt: a tool, a block of the system prompt or of a message, an item.
@@ -69,14 +71,17 @@ const imageBytes = 6400
 var sealed = regexp.MustCompile(`_([0-9a-f]{12})_\d+_\d+`)
 
 // parse reads a request. It refuses only meaningless requests; check does the rest.
-func parse(api API, body []byte, h http.Header, m *memory) (*prompt, *refusal) {
+func parse(r *Record, body []byte, h http.Header, m *memory) (*prompt, *refusal) {
+	api := r.API
 	p := &prompt{api: api, memory: m}
 	var err error
 	if p.doc, err = m.decode(body); err != nil {
 		return nil, invalid("json", "The request body is not valid JSON: "+err.Error())
 	}
 	p.model, _ = p.doc["model"].(string)
-	p.stream, _ = p.doc["stream"].(bool)
+	if p.stream, _ = p.doc["stream"].(bool); r.route.model != "" {
+		p.model = r.route.model
+	}
 	for _, name := range []string{"max_tokens", "max_completion_tokens", "max_output_tokens"} {
 		if n, ok := p.doc[name].(json.Number); ok {
 			i, _ := n.Int64()
@@ -84,7 +89,9 @@ func parse(api API, body []byte, h http.Header, m *memory) (*prompt, *refusal) {
 		}
 	}
 	p.identify(h)
-	p.readTools()
+	if api != Gemini {
+		p.readTools()
+	}
 	var f *refusal
 	switch api {
 	case Messages:
@@ -93,13 +100,18 @@ func parse(api API, body []byte, h http.Header, m *memory) (*prompt, *refusal) {
 		f = p.readChat()
 	case Responses:
 		f = p.readResponses()
+	case Gemini:
+		p.stream, p.sse = r.route.stream, strings.Contains(r.Query, "alt=sse")
+		f = p.readGemini()
+	case Ollama:
+		f = p.readOllama()
 	}
 	return p, f
 }
 
 // identify finds the session in the places where agents put it.
 func (p *prompt) identify(h http.Header) {
-	p.tenant = h.Get("X-Api-Key") + h.Get("Authorization")
+	p.tenant = h.Get("X-Api-Key") + h.Get("Authorization") + h.Get("X-Goog-Api-Key")
 	p.beta = strings.Join(h.Values("Anthropic-Beta"), ",")
 	p.agent = h.Get("X-Claude-Code-Agent-Id")
 	for _, name := range []string{"X-Claude-Code-Session-Id", "Thread-Id", "Session-Id", "Session_id", "X-Session-Affinity", "X-Opencode-Session", "X-Session-Id"} {
@@ -207,6 +219,12 @@ func (b *block) thinking() bool { return b.kind == "thinking" || b.kind == "reda
 // image returns the difference between the counted size of an image and the size of its data.
 func image(o object) int {
 	data := ""
+	for _, v := range anys(o["images"]) {
+		data += text(v)
+	}
+	if inline, ok := o["inlineData"].(object); ok {
+		data = text(inline["data"])
+	}
 	if source, ok := o["source"].(object); ok {
 		data = text(source["data"])
 	}

@@ -163,7 +163,7 @@ func (v *Vendor) play(p *prompt, r *Record) *answer {
 			s = script[r.Step-1]
 		}
 		a.text = s.Text
-		prefix := map[API]string{Messages: "toolu", Chat: "call", Responses: "call"}[p.api]
+		prefix := map[API]string{Messages: "toolu", Chat: "call", Responses: "call", Gemini: "call", Ollama: "call"}[p.api]
 		add := func(t *tool, input object, raw string) {
 			id := fmt.Sprintf("%s_%s_%d_%d", prefix, r.Conversation, r.Step, len(a.calls))
 			a.calls, a.stop = append(a.calls, call{id, t, input, raw}), "tool_use"
@@ -303,7 +303,7 @@ func has(schema object, name string) bool {
 	if list, ok := schema["type"].([]any); ok {
 		return slices.Contains(list, any(name))
 	}
-	return schema["type"] == name
+	return strings.EqualFold(text(schema["type"]), name) // Google writes them in capitals, too
 }
 
 // run returns the input of the tool that runs a command.
@@ -349,6 +349,9 @@ func example(schema object) any {
 	case has(schema, "integer"), has(schema, "number"):
 		if n, ok := schema["minimum"]; ok {
 			return n
+		}
+		if has(schema, "number") { // Gemini CLI: the confidence that the agent is in a loop
+			return 0
 		}
 		return 1
 	case has(schema, "boolean"):

@@ -25,8 +25,9 @@ func (v *Vendor) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return // the client is gone
 	}
 	sum := sha256.Sum256(body)
+	to := routeOf(req.URL.Path)
 	r := &Record{
-		API: paths[req.URL.Path], Method: req.Method, Path: req.URL.Path, Query: req.URL.RawQuery, Header: req.Header.Clone(),
+		API: to.api, Cloud: to.cloud, route: to, Method: req.Method, Path: req.URL.Path, Query: req.URL.RawQuery, Header: req.Header.Clone(),
 		Body: body, Sum: hex.EncodeToString(sum[:]), gone: make(chan struct{}), finished: make(chan struct{}),
 	}
 	r.Gone, r.Finished = r.gone, r.finished
@@ -60,12 +61,18 @@ func (v *Vendor) prompt(w http.ResponseWriter, req *http.Request, r *Record) {
 		v.refuse(w, r, f)
 		return
 	}
-	p, f := parse(r.API, body, req.Header, v.memory)
+	p, f := parse(r, body, req.Header, v.memory)
 	if p != nil {
-		p.count = strings.HasSuffix(r.Path, "/count_tokens")
+		p.count = r.route.count
 		v.mu.Lock()
 		r.Session, r.Agent, r.Model, r.Stream, r.Tokens = p.session, p.agent, p.model, p.stream, v.tokens(p.size)
 		v.mu.Unlock()
+	}
+	if f == nil && r.API == Gemini {
+		f = checkGoogle(r)
+	}
+	if f == nil {
+		f = checkCloud(p, r)
 	}
 	if f == nil {
 		f = v.check(p)
@@ -101,6 +108,9 @@ func (v *Vendor) prompt(w http.ResponseWriter, req *http.Request, r *Record) {
 		r.Conversation, r.Step = v.next(p, r.N)
 	}
 	u := v.lookup(p, start)
+	if u.taken = v.cut(p, u.Prompt); p.api == Ollama && u.taken < u.Prompt {
+		r.Cut = true
+	}
 	a := v.play(p, r)
 	v.mu.Unlock()
 	if fault.Hold != nil && !wait(req.Context(), r, fault.Hold) {
@@ -113,7 +123,10 @@ func (v *Vendor) prompt(w http.ResponseWriter, req *http.Request, r *Record) {
 		r.Usage, r.Ideal = Usage{u.Prompt, u.Read, u.Write, a.tokens}, u.ideal
 	}
 	v.mu.Unlock()
-	if p.stream && !p.count {
+	switch {
+	case p.api == Ollama:
+		w.Header().Set("Content-Type", "application/x-ndjson")
+	case p.stream && !p.count && (p.api != Gemini || p.sse):
 		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 		w.Header().Set("Cache-Control", "no-cache")
 	}

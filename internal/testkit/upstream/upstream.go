@@ -1,5 +1,5 @@
 // Package upstream is a vendor of language models for tests: an HTTP handler that speaks Anthropic Messages, OpenAI
-// Chat Completions and OpenAI Responses, plays an agent's loop by a script, and is as strict as the vendors are.
+// Chat Completions and Responses, Google's generateContent and Ollama's chat API, plays an agent's loop by a script, and is as strict as the vendors are.
 //
 // It refuses the same requests with the same texts: prompts above its window, calls without results, misplaced roles,
 // too many cache markers, thinking that was changed or whose prefix was. It is deterministic: identifiers, signatures
@@ -23,13 +23,14 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 )
 
-// API is one of the three wire formats.
+// API is a wire format.
 type API string
 
 // The wire formats.
@@ -37,6 +38,8 @@ const (
 	Messages  API = "messages"  // Anthropic Messages
 	Chat      API = "chat"      // OpenAI Chat Completions
 	Responses API = "responses" // OpenAI Responses
+	Gemini    API = "gemini"    // Google's generateContent
+	Ollama    API = "ollama"    // Ollama's /api/chat
 )
 
 // Options configure a vendor. The zero value is usable.
@@ -46,6 +49,9 @@ type Options struct {
 	Script []Step
 	// Window is the number of tokens that a prompt may have; 0 is 200,000.
 	Window int
+	// Context is the window in tokens that Ollama gives a model if the request does not say; 0 is 4,096. It cuts longer
+	// prompts and says nothing.
+	Context int
 	// BytesPerToken is the rule for counting; 0 is 4.
 	BytesPerToken float64
 	// StreamOverflow reports a prompt above the window in a stream after a status of 200: Responses only.
@@ -132,6 +138,7 @@ func modelOf(name string) Model {
 type Record struct {
 	N            int // from 1, in the order of arrival
 	API          API // empty for other paths
+	Cloud        Cloud
 	Method, Path string
 	Query        string
 	Header       http.Header
@@ -149,11 +156,13 @@ type Record struct {
 	Rule         string // the rule that the request broke, such as "pairs" or "window"; "" if it was accepted
 	Error        string // the text of the refusal
 	Usage        Usage
+	Cut          bool            // the server took only a part of the prompt
 	Ideal        int             // tokens of the prompt that were sent before, by any request with the same credential, model and thinking
 	Gone         <-chan struct{} // closed when the client went away before the answer was complete
 	Finished     <-chan struct{} // closed when the request has been answered, or given up
 
 	gone, finished chan struct{}
+	route          route
 }
 
 // Usage is the vendor's report, in tokens. Prompt is the whole prompt.
@@ -262,6 +271,13 @@ func invalid(rule, text string) *refusal { return &refusal{status: 400, rule: ru
 
 // render returns the body of the refusal. n makes the identifier of the request.
 func (f *refusal) render(api API, n int) []byte {
+	switch api {
+	case Gemini:
+		return encode(f.google())
+	case Ollama:
+		return encode(object{"error": f.text})
+	case Messages, Chat, Responses:
+	}
 	if api == Chat || api == Responses {
 		o := object{"message": f.text, "type": "invalid_request_error", "param": nil, "code": nil}
 		if f.param != "" {
@@ -303,12 +319,60 @@ func digest(parts ...string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// paths are the requests that are prompts.
-var paths = map[string]API{
-	"/v1/messages":              Messages,
-	"/v1/messages/count_tokens": Messages,
-	"/v1/chat/completions":      Chat,
-	"/v1/responses":             Responses,
+// A route is what a path says of a request.
+type route struct {
+	api    API
+	cloud  Cloud
+	model  string // "" if the body says it
+	stream bool
+	count  bool
+}
+
+// A Cloud serves the models of other vendors, with paths of its own.
+type Cloud string
+
+// The clouds.
+const (
+	Vertex  Cloud = "vertex"  // Anthropic Messages on Vertex AI: the model is in the path
+	Azure   Cloud = "azure"   // deployments of Azure OpenAI: the model is in the path
+	Foundry Cloud = "foundry" // Anthropic Messages in Microsoft Foundry
+)
+
+// google is the path of a model of the Gemini API, or of Vertex AI.
+const google = `^/(?:v1beta|v1|v1beta1/projects/[^/]+/locations/[^/]+/publishers/google)/models/([^/:]+)`
+
+// paths are the requests that are prompts. The group is the model.
+var paths = []struct {
+	pattern *regexp.Regexp
+	is      route
+}{
+	{regexp.MustCompile(`^/v1/messages$`), route{api: Messages}},
+	{regexp.MustCompile(`^/v1/messages/count_tokens$`), route{api: Messages, count: true}},
+	{regexp.MustCompile(`^/v1/chat/completions$`), route{api: Chat}},
+	{regexp.MustCompile(`^(?:/openai)?/v1/responses$`), route{api: Responses}},
+	{regexp.MustCompile(`^/v1/projects/[^/]+/locations/[^/]+/publishers/anthropic/models/count-tokens:rawPredict$`), route{api: Messages, cloud: Vertex, count: true}},
+	{regexp.MustCompile(`^/v1/projects/[^/]+/locations/[^/]+/publishers/anthropic/models/([^/:]+):rawPredict$`), route{api: Messages, cloud: Vertex}},
+	{regexp.MustCompile(`^/v1/projects/[^/]+/locations/[^/]+/publishers/anthropic/models/([^/:]+):streamRawPredict$`), route{api: Messages, cloud: Vertex, stream: true}},
+	{regexp.MustCompile(`^/openai/deployments/([^/]+)/chat/completions$`), route{api: Chat, cloud: Azure}},
+	{regexp.MustCompile(`^/anthropic/v1/messages$`), route{api: Messages, cloud: Foundry}},
+	{regexp.MustCompile(`^/anthropic/v1/messages/count_tokens$`), route{api: Messages, cloud: Foundry, count: true}},
+	{regexp.MustCompile(google + `:generateContent$`), route{api: Gemini}},
+	{regexp.MustCompile(google + `:streamGenerateContent$`), route{api: Gemini, stream: true}},
+	{regexp.MustCompile(google + `:countTokens$`), route{api: Gemini, count: true}},
+	{regexp.MustCompile(`^/api/chat$`), route{api: Ollama}},
+}
+
+func routeOf(path string) route {
+	for _, p := range paths {
+		if m := p.pattern.FindStringSubmatch(path); m != nil {
+			r := p.is
+			if len(m) > 1 {
+				r.model = m[1]
+			}
+			return r
+		}
+	}
+	return route{}
 }
 
 // catalog is the list of GET /v1/models.

@@ -21,6 +21,7 @@ import (
 
 func mcpCommand(a *cli.App) *cobra.Command {
 	var format, agent string
+	var all bool
 	cmd := &cobra.Command{
 		Use:   "mcp FILE | mcp --agent NAME",
 		Short: "Let an agent recall what was condensed: an MCP server for one conversation",
@@ -33,7 +34,8 @@ newest in this folder, and the results that 'condense hook' has kept.
 
 The tools are recall (content by handle or message: all of it, lines, head, tail or grep), search (words, in what is hidden)
 and status. They serve this file only, and the originals in FILE.history.
-Handles of results that were kept are found in the agent's other sessions too.`,
+Handles of results that were kept are found in the agent's other sessions too. With --sessions, search_sessions finds words
+in all sessions of the index that 'condense search --index' makes.`,
 		Example: `  claude mcp add condense -- condense mcp ~/sessions/claude-1f2e.jsonl
   codex mcp add condense -- condense mcp ~/sessions/codex-1f2e.jsonl`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -61,26 +63,31 @@ Handles of results that were kept are found in the agent's other sessions too.`,
 				if err != nil {
 					return err
 				}
-				return serveMCP(cmd.Context(), a, s.state)
+				return serveMCP(cmd.Context(), a, s.state, all)
 			}
 			f := &followed{app: *a, path: args[0], format: format}
 			if _, err := f.state(cmd.Context()); err != nil {
 				return err
 			}
 			f.app.Stderr = io.Discard // the file's faults were already reported
-			return serveMCP(cmd.Context(), a, f.state)
+			return serveMCP(cmd.Context(), a, f.state, all)
 		},
 	}
 	a.InputFlags(cmd, &format, nil)
 	cmd.Flags().StringVar(&agent, "agent", "", "serve the session of the agent that starts this: `name` "+strings.Join(served(), ", "))
+	cmd.Flags().BoolVar(&all, "sessions", false, "also offer search_sessions: all sessions in the index of 'condense search --index'")
 	cli.Complete(cmd, "agent", served())
 	return cmd
 }
 
 // serveMCP serves until the agent ends.
-func serveMCP(ctx context.Context, a *cli.App, state func(context.Context) (*mcpserver.State, error)) error {
+func serveMCP(ctx context.Context, a *cli.App, state func(context.Context) (*mcpserver.State, error), all bool) error {
+	s := mcpserver.New(cli.Version(), state)
+	if all {
+		mcpserver.AddSessions(s, searchedSessions)
+	}
 	_, err := cli.Await(ctx, func() (struct{}, error) {
-		return struct{}{}, mcpserver.Serve(ctx, mcpserver.New(cli.Version(), state), a.Stdin, a.Stdout)
+		return struct{}{}, mcpserver.Serve(ctx, s, a.Stdin, a.Stdout)
 	})
 	return err
 }

@@ -1,5 +1,5 @@
 // Package filecmd has the commands that work on one conversation: run, resume, check, view, inspect,
-// rewind, undo, recall, protect and repair.
+// rewind, undo, recall, search, protect and repair.
 package filecmd
 
 import (
@@ -33,7 +33,7 @@ import (
 // Commands returns the commands of this package.
 func Commands(a *cli.App) []*cobra.Command {
 	return []*cobra.Command{
-		runCommand(a), resumeCommand(a), checkCommand(a), viewCommand(a), inspectCommand(a), rewindCommand(a), undoCommand(a), recallCommand(a), mcpCommand(a), hookCommand(a), protectCommand(a), repairCommand(a),
+		runCommand(a), resumeCommand(a), handoffCommand(a), checkCommand(a), viewCommand(a), inspectCommand(a), rewindCommand(a), undoCommand(a), recallCommand(a), searchCommand(a), mcpCommand(a), hookCommand(a), protectCommand(a), repairCommand(a),
 	}
 }
 

@@ -57,8 +57,6 @@ func agentNamed(cmd *cobra.Command, args []string) (*agents.Agent, error) {
 	switch {
 	case agent == nil || agent == agents.Any:
 		return nil, cli.Usage(cmd, "no agent %q; there are %s%s", args[0], strings.Join(installable(), ", "), suggest.DidYouMean(args[0], installable()))
-	case agent.Refuse != "":
-		return nil, fmt.Errorf("%s cannot be served: %s", agent.Title, agent.Refuse)
 	case len(agent.Point.Settings) == 0:
 		return nil, fmt.Errorf("%s has no settings file that condense knows; use 'condense wrap %s', or set the address by hand", agent.Title, args[0])
 	}

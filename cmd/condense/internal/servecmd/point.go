@@ -68,6 +68,9 @@ var variables = []struct {
 	{"OPENAI_BASE_URL", agents.OpenAI, true},
 	{"OPENAI_API_BASE", agents.OpenAI, true},
 	{"OPENAI_HOST", agents.OpenAI, false},
+	{"GOOGLE_GEMINI_BASE_URL", agents.Gemini, false},
+	{"GOOGLE_VERTEX_BASE_URL", agents.Vertex, false},
+	{"ANTHROPIC_VERTEX_BASE_URL", agents.Vertex, true},
 }
 
 // ownAddresses returns the addresses that the agent would use without the gateway, as far as the

@@ -89,8 +89,7 @@ also with the login of a plan. wrap shows what that costs and asks once for each
 // wrappable are the names of the agents that wrap knows, without the name for all others.
 func wrappable() []string {
 	return slices.DeleteFunc(agents.Names(), func(name string) bool {
-		agent := agents.Find(name)
-		return agent == agents.Any || agent.Refuse != ""
+		return agents.Find(name) == agents.Any
 	})
 }
 
@@ -119,9 +118,6 @@ const (
 )
 
 func wrap(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, agent *agents.Agent, command []string, quiet, status bool) (err error) {
-	if agent.Refuse != "" {
-		return fmt.Errorf("%s cannot be wrapped: %s", agent.Title, agent.Refuse)
-	}
 	program, err := exec.LookPath(command[0])
 	if err != nil {
 		return notFound(a, agent, command[0], err)
@@ -372,7 +368,7 @@ func launch(agent *agents.Agent, args []string, own addresses, to pointing, envi
 		}
 		return base + "/v1"
 	}
-	texts := []string{"{base}", base, "{openai}", v1(agents.OpenAI), "{anthropic/v1}", v1(agents.Anthropic), "{mcp}", base + "/mcp", "{secret}", secret, "{status}", to.status}
+	texts := []string{"{base}", base, "{openai}", v1(agents.OpenAI), "{anthropic/v1}", v1(agents.Anthropic), "{gemini}", base, "{vertex}", base, "{vertex/v1}", base + "/v1", "{vertex/v1}", v1(agents.Vertex), "{mcp}", base + "/mcp", "{secret}", secret, "{status}", to.status}
 	fill := strings.NewReplacer(texts...).Replace
 	recall := p.Recall
 	begins := len(args) == 0 || !slices.Contains(p.Without, args[0])

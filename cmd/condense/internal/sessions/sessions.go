@@ -369,18 +369,26 @@ func (s *Session) Close() {
 	}
 }
 
-// latest returns the wanted session that was written to last.
-func (a *Agent) latest(wanted func(*Session) bool, what string) (*Session, error) {
-	folder, err := a.folder()
-	if err != nil {
-		return nil, err
+// All returns the sessions that the agent has in files, with their descriptions, in no order; none for an agent with a
+// store.
+func (a *Agent) All() ([]*Session, error) {
+	if a.store != nil {
+		return nil, nil
+	}
+	all, _, err := a.list()
+	return slices.DeleteFunc(all, func(s *Session) bool { return s.read() != nil }), err
+}
+
+// list returns the sessions in files, described only if that is how they are recognized, and their folder.
+func (a *Agent) list() (all []*Session, folder string, err error) {
+	if folder, err = a.folder(); err != nil {
+		return nil, "", err
 	}
 	_, pattern, _ := strings.Cut(a.files, "/")
 	paths, err := fs.Glob(os.DirFS(folder), pattern)
 	if err != nil {
-		return nil, err
+		return nil, folder, err
 	}
-	var all []*Session
 	for _, path := range paths {
 		s := &Session{Agent: a, Path: filepath.Join(folder, filepath.FromSlash(path))}
 		name := strings.TrimSuffix(filepath.Base(s.Path), ".jsonl")
@@ -391,6 +399,15 @@ func (a *Agent) latest(wanted func(*Session) bool, what string) (*Session, error
 		}
 		s.modified = info.ModTime()
 		all = append(all, s)
+	}
+	return all, folder, nil
+}
+
+// latest returns the wanted session that was written to last.
+func (a *Agent) latest(wanted func(*Session) bool, what string) (*Session, error) {
+	all, folder, err := a.list()
+	if err != nil {
+		return nil, err
 	}
 	slices.SortStableFunc(all, func(x, y *Session) int { return y.modified.Compare(x.modified) })
 	for _, s := range all {

@@ -1,0 +1,270 @@
+package archive_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/condensehq/condense/cmd/condense/internal/archive"
+	"github.com/condensehq/condense/internal/search"
+)
+
+// session writes a session in Anthropic's format: pairs of a command and its output.
+func session(t *testing.T, path string, results ...string) {
+	t.Helper()
+	var messages []any
+	for i, text := range results {
+		id := fmt.Sprint("call", i)
+		messages = append(messages,
+			map[string]any{"role": "assistant", "content": []any{map[string]any{"type": "tool_use", "id": id, "name": "Bash", "input": map[string]any{"command": fmt.Sprint("make step", i)}}}},
+			map[string]any{"role": "user", "content": []any{map[string]any{"type": "tool_result", "tool_use_id": id, "content": text}}})
+	}
+	write(t, path, map[string]any{"messages": append([]any{map[string]any{"role": "user", "content": "Please go on with " + filepath.Base(path)}}, messages...)})
+}
+
+func write(t *testing.T, path string, v any) {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err == nil {
+		err = os.WriteFile(path, data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func open(t *testing.T) (x *archive.Archive, path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "state", "search.db")
+	if _, err := archive.Open(t.Context(), path, false); err == nil {
+		t.Error("an index that nobody made was opened")
+	}
+	x, err := archive.Open(t.Context(), path, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = x.Close() })
+	return x, path
+}
+
+func update(t *testing.T, x *archive.Archive, paths ...string) archive.Change {
+	t.Helper()
+	var files []archive.File
+	for _, p := range paths {
+		files = append(files, archive.File{Path: p})
+	}
+	c, err := x.Update(t.Context(), files, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func find(t *testing.T, x *archive.Archive, query string) []archive.Hit {
+	t.Helper()
+	q, err := search.Parse(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hits, err := x.Find(t.Context(), q, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return archive.Verify(t.Context(), q, hits)
+}
+
+func TestFind(t *testing.T) {
+	t.Parallel()
+	x, path := open(t)
+	dir := t.TempDir()
+	one, two := filepath.Join(dir, "one.json"), filepath.Join(dir, "two.json")
+	session(t, one, "building the parser\nok", "the linker refused xylophone\nexit code: 2")
+	session(t, two, "nothing about that")
+	if c := update(t, x, one, two, filepath.Join(dir, "missing.json")); c.Sessions != 2 {
+		t.Errorf("got %+v", c)
+	}
+	hits := find(t, x, "refusing xylophones")
+	if len(hits) != 1 || hits[0].Path != one || hits[0].Status != "exit 2" || hits[0].Subject != "make step1" || !hits[0].Verified ||
+		len(hits[0].Best) != 1 || hits[0].Best[0].Text != "the linker refused xylophone" {
+		t.Errorf("got %+v", hits)
+	}
+	if hits := find(t, x, `"xylophone refused"`); len(hits) != 0 {
+		t.Errorf("a phrase that is not there: %+v", hits)
+	}
+	if c := update(t, x, one, two); c.Sessions != 0 {
+		t.Errorf("unchanged files are read again: %+v", c)
+	}
+	session(t, one, "building the parser\nok", "the linker refused xylophone\nexit code: 2", "then it worked, zanzibar")
+	if c := update(t, x, one, two); c.Sessions != 1 || c.Pieces != 2 {
+		t.Errorf("a session that went on: %+v; want its two new pieces", c)
+	}
+	session(t, one, "rewritten")
+	if hits := find(t, x, "xylophone"); len(hits) != 1 || hits[0].Verified {
+		t.Errorf("content that the file has no more: %+v", hits)
+	}
+	if runtime.GOOS != "windows" {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("the index is %v, %v", info.Mode(), err)
+		}
+	}
+}
+
+// A deleted session leaves no word in the file of the index, nor does one that is forgotten or rewritten.
+func TestNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	for name, remove := range map[string]func(t *testing.T, x *archive.Archive, path, other string){
+		"deleted": func(t *testing.T, x *archive.Archive, path, other string) {
+			t.Helper()
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			if c := update(t, x, other); c.Deleted != 1 {
+				t.Errorf("got %+v", c)
+			}
+		},
+		"forgotten": func(t *testing.T, x *archive.Archive, path, _ string) {
+			t.Helper()
+			if n, err := x.Forget(t.Context(), path); n != 1 || err != nil {
+				t.Errorf("got %d, %v", n, err)
+			}
+		},
+		"rewritten": func(t *testing.T, x *archive.Archive, path, other string) {
+			t.Helper()
+			session(t, path, "all is different now")
+			update(t, x, path, other)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x, file := open(t)
+			dir := t.TempDir()
+			gone, stays := filepath.Join(dir, "gone.json"), filepath.Join(dir, "stays.json")
+			session(t, gone, "quetzalcoatl and "+strings.Repeat("many other words ", 50), "popocatepetl")
+			session(t, stays, "ordinary text", "with ixtaccihuatl")
+			update(t, x, gone, stays)
+			if !has(t, file, "popocatepetl") {
+				t.Fatal("the words are not in the file before; this test sees nothing")
+			}
+			remove(t, x, gone, stays)
+			for _, w := range []string{"quetzalcoatl", "popocatepetl", "etzalcoa", "pocatepe"} {
+				if has(t, file, w) {
+					t.Errorf("%s is left", w)
+				}
+			}
+			if hits := find(t, x, "ixtaccihuatl"); len(hits) != 1 {
+				t.Errorf("the other session: %+v", hits)
+			}
+		})
+	}
+}
+
+func has(t *testing.T, path, word string) bool {
+	t.Helper()
+	names, err := filepath.Glob(path + "*")
+	if err != nil || len(names) == 0 {
+		t.Fatal(names, err)
+	}
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(bytes.ToLower(data), []byte(word)) {
+			return true
+		}
+	}
+	return false
+}
+
+// No key is in the index, in whole or in part, wherever it stands.
+func TestNoKeys(t *testing.T) {
+	t.Parallel()
+	const (
+		body = "QZJXVWKYQZJXVWKYQZJXVWKYQZJXVWKYQZJXVWKY" // one word without digits, in capitals
+		hex  = "abcdefabcdefabcdefabcdefabcdefabcdefabcd"
+	)
+	low := strings.ToLower(body)
+	kinds := map[string]string{
+		"openai": "sk-proj-" + low, "anthropic": "sk-ant-api03-" + low, "aws": "AKIA" + body[:16], "aws session": "ASIA" + body[:16],
+		"github": "ghp_" + body, "github app": "ghs_" + body, "github fine": "github_pat_" + body, "slack": "xoxb-" + body, "slack app": "xapp-" + body,
+		"google": "AIza" + body, "google token": "ya29." + body, "gitlab": "glpat-" + low, "groq": "gsk_" + body, "xai": "xai-" + body, "hugging face": "hf_" + body,
+		"jwt": "eyJ" + body + "." + body + "." + body, "npm": "npm_" + body, "pypi": "pypi-" + body, "sendgrid": "SG." + body[:22] + "." + body,
+		"stripe": "sk_live_" + body, "stripe restricted": "rk_test_" + body, "stripe hook": "whsec_" + body, "age": "AGE-SECRET-KEY-1" + body + body,
+		"digital ocean": "dop_v1_" + hex + hex, "shopify": "shpat_" + hex, "vault": "hvs." + body, "atlassian": "ATATT3" + body, "linear": "lin_api_" + body,
+		"notion": "ntn_" + body, "figma": "figd_" + body, "replicate": "r8_" + body, "perplexity": "pplx-" + body, "databricks": "dapi" + hex[:32],
+		"rubygems": "rubygems_" + hex, "sentry": "sntrys_" + body, "grafana": "glsa_" + body, "nvidia": "nvapi-" + body, "docker": "dckr_pat_" + body,
+		"postman": "PMAK-" + body, "posthog": "phx_" + body, "mailgun": "key-" + hex[:32],
+		"private key": "-----BEGIN RSA PRIVATE KEY-----\n" + body + "\n" + low + "\n-----END RSA PRIVATE KEY-----", "password": "postgres://admin:" + low + "@db/x",
+	}
+	x, file := open(t)
+	dir := t.TempDir()
+	var results []string
+	for name, key := range kinds {
+		results = append(results, name+" KEY="+key+"\n", `{"key":"`+key+`"}`, "Authorization: Bearer "+key, key)
+	}
+	path := filepath.Join(dir, "keys.json")
+	session(t, path, results...)
+	update(t, x, path)
+	if hits := find(t, x, "databricks"); len(hits) == 0 {
+		t.Error("the text around a key is not found")
+	}
+	for _, part := range []string{"qzjxvwky", "abcdefab"} {
+		if has(t, file, part) {
+			for name, key := range kinds { // which?
+				x, file := open(t)
+				session(t, path, "KEY="+key, `{"key":"`+key+`"}`, key)
+				update(t, x, path)
+				if has(t, file, part) {
+					t.Errorf("%s: a part of the key is in the index", name)
+				}
+			}
+		}
+	}
+}
+
+// A hit about a file says that the file was changed later, in any session.
+func TestLaterChanged(t *testing.T) {
+	t.Parallel()
+	x, _ := open(t)
+	dir := t.TempDir()
+	at := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
+	line := func(minutes int, role string, content any) string {
+		data, err := json.Marshal(map[string]any{
+			"type": role, "uuid": fmt.Sprintf("00000000-0000-4000-8000-%012d", minutes), "sessionId": "1b4e28ba-2fa1-4d3b-a3f5-ef19b5a7633b", "cwd": "/p",
+			"timestamp": at.Add(time.Duration(minutes) * time.Minute).Format(time.RFC3339), "message": map[string]any{"role": role, "content": content},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data) + "\n"
+	}
+	use := func(id, name string, input map[string]any) any {
+		return []any{map[string]any{"type": "tool_use", "id": id, "name": name, "input": input}}
+	}
+	result := func(id, text string) any {
+		return []any{map[string]any{"type": "tool_result", "tool_use_id": id, "content": text}}
+	}
+	one, two := filepath.Join(dir, "one.jsonl"), filepath.Join(dir, "two.jsonl")
+	for path, text := range map[string]string{
+		one: line(1, "user", "look") + line(2, "assistant", use("a", "Read", map[string]any{"file_path": "/p/main.go"})) + line(3, "user", result("a", "func marmalade() {}")) +
+			line(4, "assistant", use("b", "Read", map[string]any{"file_path": "/p/other.go"})) + line(5, "user", result("b", "func tangerine() {}")),
+		two: line(101, "user", "change") + line(102, "assistant", use("c", "Edit", map[string]any{"file_path": "/p/main.go", "old_string": "x", "new_string": "y"})) + line(103, "user", result("c", "done")),
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	update(t, x, one, two)
+	if hits := find(t, x, "marmalade"); len(hits) != 1 || !hits[0].Later || hits[0].ChangedIn != two || !hits[0].Changed.Equal(at.Add(102*time.Minute)) {
+		t.Errorf("changed in another session: %+v", hits)
+	}
+	if hits := find(t, x, "tangerine"); len(hits) != 1 || hits[0].Later {
+		t.Errorf("not changed: %+v", hits)
+	}
+}

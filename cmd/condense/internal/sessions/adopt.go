@@ -1,0 +1,125 @@
+package sessions
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/condensehq/condense/internal/disk"
+	"github.com/condensehq/condense/internal/rawjson"
+)
+
+// A newcomer is how an agent takes a session that another agent recorded.
+type newcomer struct {
+	folder func(dir string) string                         // of sessions that are started in dir, below the agent's folder
+	line   func(line []byte, i int, id, dir string) []byte // line i of the session with its ID and folder; nil to leave it out
+}
+
+var notName = regexp.MustCompile(`[^A-Za-z0-9]`)
+
+var newcomers = map[*Agent]newcomer{
+	claude: {
+		folder: func(dir string) string { return notName.ReplaceAllString(dir, "-") },
+		line: func(line []byte, _ int, id, dir string) []byte {
+			return placed(placed(line, "sessionId", id), "cwd", dir)
+		},
+	},
+	codex: {
+		folder: func(string) string { return "0/0/0" }, // the name of a file has the date
+		line: func(line []byte, _ int, id, dir string) []byte {
+			payload := rawjson.Field(line, "payload")
+			switch {
+			case rawjson.Text(rawjson.Field(line, "type")) == "session_meta":
+				return rawjson.ReplaceValue(line, payload, placed(placed(payload, "id", id), "cwd", dir))
+			case rawjson.Text(rawjson.Field(payload, "type")) == "reasoning": // sealed by another vendor
+				return nil
+			}
+			return line
+		},
+	},
+	gemini: {
+		folder: func(dir string) string { return hashed(dir) + "/chats" },
+		line: func(line []byte, i int, id, dir string) []byte {
+			if i == 0 {
+				return placed(placed(line, "sessionId", id), "projectHash", hashed(dir))
+			}
+			return line
+		},
+	},
+	pi: {
+		folder: func(dir string) string {
+			return "--" + strings.NewReplacer("/", "-", `\`, "-", ":", "-").Replace(strings.TrimLeft(dir, `/\`)) + "--"
+		},
+		line: func(line []byte, i int, id, dir string) []byte {
+			if i == 0 {
+				return placed(placed(line, "id", id), "cwd", dir)
+			}
+			return line
+		},
+	},
+}
+
+func hashed(dir string) string {
+	sum := sha256.Sum256([]byte(dir))
+	return hex.EncodeToString(sum[:])
+}
+
+// placed returns an object in which a member that it has is text.
+func placed(raw []byte, name, text string) []byte {
+	if v := rawjson.Field(raw, name); v != nil {
+		return rawjson.ReplaceValue(raw, v, rawjson.AppendQuote(nil, text))
+	}
+	return raw
+}
+
+// Adopt writes a session that another agent recorded, for this agent to go on with in a folder. Data is the session in
+// this agent's format. What other vendors sealed, thinking and encrypted reasoning, is left out.
+func (a *Agent) Adopt(ctx context.Context, dir string, data []byte, now time.Time) (*Session, error) {
+	if a.store != nil {
+		id := newSessionID(now)
+		return &Session{Agent: a, ID: id, Dir: dir}, a.store.adopt(ctx, dir, id, data)
+	}
+	as, ok := newcomers[a]
+	if !ok {
+		return nil, errors.New(a.Title + " takes no sessions of other agents")
+	}
+	version, err := a.version()
+	if err != nil {
+		return nil, err
+	}
+	id := version.String()
+	all, folder, err := a.list()
+	if err != nil {
+		return nil, err
+	}
+	like := &Session{Agent: a, ID: id, Dir: dir, Path: filepath.Join(folder, filepath.FromSlash(as.folder(dir)), "new.jsonl")}
+	for _, s := range all { // the agent may have named the folder in another way
+		if a != codex && s.read() == nil && s.Dir == dir {
+			like.Path = filepath.Join(filepath.Dir(s.Path), "new.jsonl")
+			break
+		}
+	}
+	like.Path = filepath.Clean(a.path(like, id, now))
+	var lines [][]byte
+	for i, line := range bytes.Split(bytes.TrimRight(data, "\r\n"), []byte("\n")) {
+		if line = as.line(line, i, id, dir); line != nil {
+			lines = append(lines, line)
+		}
+	}
+	lines = a.adapt(lines, nil, id, id)
+	if err := os.MkdirAll(filepath.Dir(like.Path), 0o700); err != nil {
+		return nil, err
+	}
+	return like, disk.Create(like.Path, func(w io.Writer) error {
+		_, err := w.Write(append(bytes.Join(lines, []byte("\n")), '\n'))
+		return err
+	})
+}

@@ -1,0 +1,127 @@
+package search
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/condensehq/condense/internal/recall"
+	"github.com/condensehq/condense/internal/size"
+)
+
+// MaxQuery is the length of the longest query, in bytes.
+const MaxQuery = 1000
+
+// maxTerms is the number of different words of a query that count; more words add little.
+const maxTerms = 48
+
+// A Query is what to look for.
+type Query struct {
+	terms   []term
+	index   map[string]int // in terms, by stem
+	phrases [][]string     // stems of the words of a quoted phrase, stop words included
+	files   []string       // parts of paths, in lower case
+	tools   []string       // parts of names of tools, in lower case
+}
+
+type term struct {
+	stem   string
+	weight float64
+}
+
+// field matches a phrase in quotes, or file:NAME and tool:NAME.
+var field = regexp.MustCompile(`"([^"]*)"|(?:^|\s)(file|path|tool):("[^"]*"|\S+)`)
+
+// Parse reads a query: words, "phrases in quotes" that must be there, file:PART of the path of a call and tool:PART of
+// the name of its tool.
+func Parse(text string) (*Query, error) {
+	if len(text) > MaxQuery {
+		return nil, fmt.Errorf("the query has %s bytes; at most %s are allowed", size.Group(len(text)), size.Group(MaxQuery))
+	}
+	q := &Query{index: map[string]int{}}
+	var stemmer Stemmer
+	var words strings.Builder
+	rest := field.ReplaceAllStringFunc(text, func(match string) string {
+		m := field.FindStringSubmatch(match)
+		value := strings.ToLower(strings.Trim(m[3], `"`))
+		switch {
+		case m[2] == "tool":
+			q.tools = append(q.tools, value)
+		case m[2] != "":
+			q.files = append(q.files, value)
+		default:
+			if phrase := stemsOf(&stemmer, m[1]); len(phrase) > 1 {
+				q.phrases = append(q.phrases, phrase)
+			}
+			words.WriteString(m[1] + " ")
+		}
+		return " "
+	})
+	words.WriteString(rest)
+	q.add(&stemmer, words.String(), false)
+	if len(q.terms) == 0 {
+		q.add(&stemmer, words.String(), true)
+	}
+	if len(q.terms) == 0 && len(q.files) == 0 && len(q.tools) == 0 {
+		return nil, errors.New("the query has no words: name some that the text has, such as a function, a file or an error")
+	}
+	return q, nil
+}
+
+// Terms returns the stems that are looked for.
+func (q *Query) Terms() []string {
+	var stems []string
+	for _, t := range q.terms {
+		stems = append(stems, t.stem)
+	}
+	return stems
+}
+
+// Files and Tools return the parts of paths and of names of tools that hits have, in lower case; one of each is enough.
+func (q *Query) Files() []string { return q.files }
+
+// Tools is described at Files.
+func (q *Query) Tools() []string { return q.tools }
+
+// Says reports whether the piece has the phrases of the query.
+func (q *Query) Says(p *recall.Piece) bool { return q.says(&Stemmer{}, p) }
+
+// Best returns the lines of text with the most different terms, in order.
+func (q *Query) Best(text string) []Line { return q.best(&Stemmer{}, text, 1) }
+
+// stemsOf returns the stems of the words of text.
+func stemsOf(s *Stemmer, text string) []string {
+	var stems []string
+	Words(text, func(w []byte, part bool) {
+		if !part {
+			stems = append(stems, s.Stem(w))
+		}
+	})
+	return stems
+}
+
+// add adds the words of text. Stop words count only if asked for.
+func (q *Query) add(s *Stemmer, text string, stop bool) {
+	parts := 0
+	Words(text, func(w []byte, part bool) {
+		weight := 1.0
+		switch {
+		case part:
+			parts++
+			weight = partWeight
+		case parts > 0:
+			parts, weight = 0, nameWeight
+		}
+		if stopWords[string(w)] && !stop || len(q.terms) == maxTerms {
+			return
+		}
+		stem := s.Stem(w)
+		if i, ok := q.index[stem]; ok {
+			q.terms[i].weight = max(q.terms[i].weight, weight)
+			return
+		}
+		q.index[stem] = len(q.terms)
+		q.terms = append(q.terms, term{stem, weight})
+	})
+}
