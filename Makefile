@@ -181,6 +181,7 @@ outside:
 	  'https://github.com/mohammadtavakoli78/BEAM        go run ./bench/outside beam BEAM/chats/100K OUT 1-10' \
 	  'https://github.com/snap-research/locomo           go run ./bench/outside locomo locomo10.json OUT 1-5' \
 	  'https://github.com/profff/lost-in-compaction      go run ./bench/outside lost .../contexts/d40_C1.json OUT' \
+	  'any sessions of coding agents                     go run ./bench/outside anchors SESSION... OUT' \
 	  'then: make outside OUTSIDE="OUT ..."' >&2; exit 2; }
 	mkdir -p $(BIN)
 	go build -o $(BIN)/condense ./cmd/condense
@@ -195,3 +196,9 @@ outline-accuracy:
 
 golden:
 	go test ./test/house ./config -update
+
+# The modules of WebAssembly that tests run, which are committed: CI has neither compiler. The Rust one needs the target
+# wasm32-unknown-unknown, the others npm.
+.PHONY: wasm-fixtures
+wasm-fixtures:
+	sh tools/wasm-fixtures.sh

@@ -4,6 +4,7 @@
 //	outside beam CHATS OUT FROM-TO        the folders FROM to TO of CHATS, such as chats/100K of BEAM
 //	outside locomo FILE OUT FROM-TO       the conversations FROM to TO of locomo10.json, from 1
 //	outside lost CONTEXT.json... OUT      contexts of Lost in Compaction, each with its _meta.json
+//	outside anchors SESSION... OUT        sessions of coding agents, with the lines that their next edits quote
 //
 // A file in OUT is a conversation. Questions whose evidence is not a message of the conversation are left out.
 package main
@@ -28,18 +29,27 @@ type conversation struct {
 }
 
 type message struct {
-	ID      string `json:"id"`
-	Role    string `json:"role"`
-	Time    string `json:"time,omitempty"`
-	Session string `json:"session,omitempty"`
-	Text    string `json:"text"`
+	ID       string `json:"id"`
+	Role     string `json:"role"`
+	Time     string `json:"time,omitempty"`
+	Session  string `json:"session,omitempty"`
+	Text     string `json:"text"`
+	Calls    []call `json:"calls,omitempty"`
+	ResultOf string `json:"result_of,omitempty"`
+}
+
+type call struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	Args string `json:"args"`
 }
 
 type question struct {
 	ID       string   `json:"id"`
 	Ability  string   `json:"ability"`
 	Text     string   `json:"text,omitempty"`
-	Evidence []string `json:"evidence"`
+	Evidence []string `json:"evidence,omitempty"`
+	Lines    []string `json:"lines,omitempty"`
 }
 
 func main() {
@@ -51,11 +61,11 @@ func main() {
 
 func run(args []string) error {
 	if len(args) < 3 {
-		return errors.New("want beam CHATS OUT FROM-TO, locomo FILE OUT FROM-TO or lost CONTEXT.json... OUT")
+		return errors.New("want beam CHATS OUT FROM-TO, locomo FILE OUT FROM-TO, lost CONTEXT.json... OUT or anchors SESSION... OUT")
 	}
-	if args[0] == "lost" {
+	if of := map[string]func(name, out string) error{"lost": lost, "anchors": anchors}[args[0]]; of != nil {
 		for _, name := range args[1 : len(args)-1] {
-			if err := lost(name, args[len(args)-1]); err != nil {
+			if err := of(name, args[len(args)-1]); err != nil {
 				return err
 			}
 		}
@@ -107,7 +117,7 @@ func write(folder string, c conversation) error {
 		q.Evidence = ids
 	}
 	all := len(c.Questions)
-	c.Questions = slices.DeleteFunc(c.Questions, func(q question) bool { return len(q.Evidence) == 0 })
+	c.Questions = slices.DeleteFunc(c.Questions, func(q question) bool { return len(q.Evidence)+len(q.Lines) == 0 })
 	_, _ = fmt.Fprintf(os.Stdout, "%s: %d messages, %d of %d questions\n", c.ID, len(c.Messages), len(c.Questions), all)
 	data, err := json.MarshalIndent(c, "", " ")
 	if err != nil {
@@ -148,7 +158,7 @@ func beam(folder, out string) error {
 	}
 	for _, ability := range sorted(probing) {
 		for i, q := range probing[ability] {
-			c.Questions = append(c.Questions, question{fmt.Sprintf("%s-%d", ability, i+1), ability, q.Question, numbers(q.Source)})
+			c.Questions = append(c.Questions, question{ID: fmt.Sprintf("%s-%d", ability, i+1), Ability: ability, Text: q.Question, Evidence: numbers(q.Source)})
 		}
 	}
 	return write(out, c)
@@ -229,7 +239,7 @@ func locomo(name, out string, from, to int) error {
 				}
 			}
 			for _, t := range turns {
-				m := message{t.ID, "user", text(session + "_date_time"), session, t.Speaker + ": " + t.Text}
+				m := message{ID: t.ID, Role: "user", Time: text(session + "_date_time"), Session: session, Text: t.Speaker + ": " + t.Text}
 				if t.Speaker != text("speaker_a") {
 					m.Role = "assistant"
 				}
@@ -240,7 +250,7 @@ func locomo(name, out string, from, to int) error {
 			}
 		}
 		for i, q := range s.Questions {
-			c.Questions = append(c.Questions, question{strconv.Itoa(i + 1), abilities[q.Category], q.Question, dialogueID.FindAllString(strings.Join(q.Evidence, " "), -1)})
+			c.Questions = append(c.Questions, question{ID: strconv.Itoa(i + 1), Ability: abilities[q.Category], Text: q.Question, Evidence: dialogueID.FindAllString(strings.Join(q.Evidence, " "), -1)})
 		}
 		if err := write(out, c); err != nil {
 			return err

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -39,7 +42,7 @@ func TestSources(t *testing.T) {
 	for name, want := range map[string]string{
 		"beam-3": `{"id":"beam-3","messages":[{"id":"0","role":"user","time":"March-15","text":"I plan."},{"id":"1","role":"assistant","text":"Well."},{"id":"2","role":"user","text":"More."}],` +
 			`"questions":[{"id":"order-1","ability":"order","evidence":["2","0"]},{"id":"update-1","ability":"update","evidence":["2","0"]}]}`,
-		"conv-1": `{"id":"conv-1","messages":[{"id":"D1:1","role":"user","time":"8 May","text":"Ann: Hi"},{"id":"D1:2","role":"assistant","time":"8 May","text":"Bo: Look (shares a photo of a sign)"},{"id":"D3:1","role":"user","time":"10 May","text":"Ann: Bye"}],` +
+		"conv-1": `{"id":"conv-1","messages":[{"id":"D1:1","role":"user","time":"8 May","session":"session_1","text":"Ann: Hi"},{"id":"D1:2","role":"assistant","time":"8 May","session":"session_1","text":"Bo: Look (shares a photo of a sign)"},{"id":"D3:1","role":"user","time":"10 May","session":"session_3","text":"Ann: Bye"}],` +
 			`"questions":[{"id":"1","ability":"time","evidence":["D1:2","D3:1"]}]}`,
 		"d40": `{"id":"d40","messages":[{"id":"0","role":"user","text":"[Summary]"},{"id":"1","role":"user","text":"I bought a red boat."},{"id":"2","role":"assistant","text":"A RED BOAT is fine."},{"id":"3","role":"user","text":"ok"}],` +
 			`"questions":[{"id":"F1","ability":"user","evidence":["1"]},{"id":"F4","ability":"told by the assistant","evidence":["2"]},{"id":"F5","ability":"user","evidence":["2"]}]}`,
@@ -55,6 +58,33 @@ func TestSources(t *testing.T) {
 		if got := strings.Join(lines, ""); got != want {
 			t.Errorf("%s:\n%s\nwant\n%s", name, got, want)
 		}
+	}
+	session := func(n int, tool string) string {
+		return fmt.Sprintf(`{"role":"assistant","content":[{"type":"tool_use","id":"c%d","name":"Edit","input":%s}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c%d","content":"done %d"}]}`, n, tool, n, n)
+	}
+	text := `{"messages":[{"role":"user","content":"go"},{"role":"assistant","content":[{"type":"tool_use","id":"r","name":"Read","input":{"file_path":"a.go"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"r","content":"` +
+		strings.Repeat(`func number() int { return 1 }\nfunc other() int { return 2 }\nfunc third() int { return 3 }\nfunc fourth() int { return 4 }\nfunc fifth() int { return 5 }\n`, 2) + `"}]}`
+	for n := range 6 {
+		edit := `{"file_path":"a.go","old_string":"func  number() int { return 1 }\nfunc other() int { return 2 }\nfunc unseen() {}\n}","new_string":""}`
+		if n == 1 {
+			edit = `{"input":"*** Begin Patch\n@@\n func third() int { return 3 }\n-func fourth() int { return 4 }\n-func fifth() int { return 5 }\n+func new() int { return 6 }\n"}`
+		}
+		text += "," + session(n, edit)
+	}
+	if err := run([]string{"anchors", file("edits.json", text+"]}"), out}); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(out, "edits-40.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var anchored conversation
+	if err := json.Unmarshal(data, &anchored); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"func number() int { return 1 }", "func other() int { return 2 }", "func third() int { return 3 }", "func fourth() int { return 4 }", "func fifth() int { return 5 }"}
+	if len(anchored.Questions) != 1 || !slices.Equal(anchored.Questions[0].Lines, want) || anchored.Messages[1].Calls[0].Name != "Read" || anchored.Messages[2].ResultOf != "r" {
+		t.Errorf("got %+v", anchored)
 	}
 	for _, args := range [][]string{{}, {"beam", in, out}, {"beam", in, out, "3-3"}, {"other", in, out, "1-1"}, {"locomo", talks, out, "1-2"}} {
 		if run(args) == nil {

@@ -36,12 +36,19 @@ type goldFile struct {
 		Time    string    `json:"time,omitempty"`
 		Session string    `json:"session,omitempty"`
 		Text    string    `json:"text"`
+		Calls   []struct {
+			ID   string `json:"id"`
+			Name string `json:"name"`
+			Args string `json:"args"`
+		} `json:"calls,omitempty"` // of an assistant's message
+		ResultOf string `json:"result_of,omitempty"` // the text is the result of this call
 	} `json:"messages"`
 	Questions []struct {
 		ID       string   `json:"id"`
 		Ability  string   `json:"ability"`
 		Text     string   `json:"text,omitempty"`
-		Evidence []string `json:"evidence"`
+		Evidence []string `json:"evidence,omitempty"`
+		Lines    []string `json:"lines,omitempty"` // instead of messages: lines that must be left
 	} `json:"questions"`
 }
 
@@ -59,10 +66,15 @@ type goldQuestion struct {
 	turns             []goldTurn
 }
 
+// A goldTurn is a message or, without 3-grams, a line.
 type goldTurn struct {
 	role  core.Role
 	grams []string
+	line  string
 }
+
+// folded returns text with a space for each run of white space, and one at either end.
+func folded(text string) string { return " " + strings.Join(strings.Fields(text), " ") + " " }
 
 // gold reads a conversation with gold evidence. Its messages are measured with c.
 func (it Item) gold(c core.Counter) (*gold, error) {
@@ -92,23 +104,32 @@ func (it Item) gold(c core.Counter) (*gold, error) {
 			return nil, fmt.Errorf("message %d: role %q, want user or assistant", i+1, m.Role)
 		case m.ID == "" || twice:
 			return nil, fmt.Errorf("message %d: id %q is empty or not unique", i+1, m.ID)
-		case strings.TrimSpace(m.Text) == "":
+		case strings.TrimSpace(m.Text) == "" && len(m.Calls) == 0 && m.ResultOf == "":
 			return nil, fmt.Errorf("message %q has no text", m.ID)
 		}
-		turns[m.ID] = goldTurn{m.Role, evidenceGrams(m.Text, false)}
+		turns[m.ID] = goldTurn{role: m.Role, grams: evidenceGrams(m.Text, false)}
 		out.sittings[m.ID] = m.Session
 		text := m.Text
 		if m.Time != "" {
 			text = "[" + m.Time + "] " + text
 		}
-		out.session.Messages = append(out.session.Messages, core.Message{ID: m.ID, Role: m.Role, Parts: []core.Part{core.Text(text)}})
+		parts := []core.Part{core.Text(text)}
+		if m.ResultOf != "" {
+			parts = []core.Part{core.ToolResult{CallID: m.ResultOf, Content: parts}}
+		} else if strings.TrimSpace(text) == "" {
+			parts = nil
+		}
+		for _, c := range m.Calls {
+			parts = append(parts, core.ToolCall{ID: c.ID, Name: c.Name, Args: c.Args})
+		}
+		out.session.Messages = append(out.session.Messages, core.Message{ID: m.ID, Role: m.Role, Parts: parts})
 	}
 	asked := map[string]bool{}
 	for i, q := range in.Questions {
 		switch {
 		case q.ID == "" || asked[q.ID]:
 			return nil, fmt.Errorf("question %d: id %q is empty or not unique", i+1, q.ID)
-		case len(q.Evidence) == 0:
+		case len(q.Evidence)+len(q.Lines) == 0:
 			return nil, fmt.Errorf("question %q has no evidence", q.ID)
 		}
 		asked[q.ID] = true
@@ -119,6 +140,9 @@ func (it Item) gold(c core.Counter) (*gold, error) {
 				return nil, fmt.Errorf("question %q: there is no message %q", q.ID, id)
 			}
 			g.turns = append(g.turns, turn)
+		}
+		for _, line := range q.Lines {
+			g.turns = append(g.turns, goldTurn{role: core.RoleTool, line: folded(line)})
 		}
 		out.questions = append(out.questions, g)
 	}
@@ -264,11 +288,14 @@ func (w *sessionWork) keptEvidence(ctx context.Context, name string, s *Strategy
 	n, first, _ := setbacks(out)
 	e.Failed, e.Error = n > 0, first
 	have := map[string]struct{}{}
+	var text strings.Builder
 	for i := range out.Messages {
 		e.After += core.MessageTokens(w.counter, out.Messages[i])
-		for _, h := range evidenceGrams(textOf(out.Messages[i].Parts), true) {
+		all := shownText(out.Messages[i].Parts)
+		for _, h := range evidenceGrams(all, true) {
 			have[h] = struct{}{}
 		}
+		text.WriteString(folded(all))
 	}
 	for _, q := range g.questions {
 		found := EvidenceQuestion{ID: q.id, Ability: q.ability, Gold: map[core.Role]int{}, Kept: map[core.Role]int{}}
@@ -280,13 +307,28 @@ func (w *sessionWork) keptEvidence(ctx context.Context, name string, s *Strategy
 				}
 			}
 			found.Gold[turn.role]++
-			if float64(kept) >= evidenceKept*float64(len(turn.grams)) {
+			isKept := float64(kept) >= evidenceKept*float64(len(turn.grams))
+			if turn.line != "" {
+				isKept = strings.Contains(text.String(), strings.Trim(turn.line, " "))
+			}
+			if isKept {
 				found.Kept[turn.role]++
 			}
 		}
 		e.Questions = append(e.Questions, found)
 	}
 	return e, nil
+}
+
+// shownText returns the texts of parts, and those of results.
+func shownText(parts []core.Part) string {
+	all := []string{textOf(parts)}
+	for _, p := range parts {
+		if r, ok := p.(core.ToolResult); ok {
+			all = append(all, textOf(r.Content))
+		}
+	}
+	return strings.Join(all, "\n")
 }
 
 // share returns the share of the gold turns of a role, or of all roles if it is empty; false if there are none.
@@ -325,7 +367,7 @@ func (a *analysis) evidenceLines() []EvidenceLine {
 	for _, b := range budgets {
 		for _, s := range a.compared() {
 			of := rows[key{s, b}]
-			lines := []EvidenceLine{{}, {Role: core.RoleUser}, {Role: core.RoleAssistant}}
+			lines := []EvidenceLine{{}, {Role: core.RoleUser}, {Role: core.RoleAssistant}, {Role: core.RoleTool}}
 			for _, ability := range abilities {
 				lines = append(lines, EvidenceLine{Ability: ability})
 			}
@@ -436,7 +478,7 @@ func (a *analysis) evidenceKept(l *EvidenceLine, rows []*Evidence) bool {
 // evidenceKey is cacheKey for a conversation with evidence.
 func evidenceKey(session, strategy, encoding string, room, run int) string {
 	h := sha256.New()
-	_, _ = fmt.Fprintf(h, "%s\nevidence 1 %d %d\n%s\n%q\n%s", cacheVersion, room, run, session, strategy, encoding)
+	_, _ = fmt.Fprintf(h, "%s\nevidence 2 %d %d\n%s\n%q\n%s", cacheVersion, room, run, session, strategy, encoding)
 	return hex.EncodeToString(h.Sum(nil))
 }
 
@@ -504,6 +546,11 @@ func (r *Report) EvidenceBudgets() []string {
 	return out
 }
 
+// goldOf says in words which turns have a role.
+var goldOf = map[core.Role]string{
+	core.RoleUser: "turns of the user", core.RoleAssistant: "turns of the assistant", core.RoleTool: "lines",
+}
+
 // EvidenceRows returns [Report.EvidenceLines] as rows with a column for every budget, and the remaining tokens as a
 // row of their own.
 func (r *Report) EvidenceRows() []EvidenceRow {
@@ -525,7 +572,7 @@ func (r *Report) EvidenceRows() []EvidenceRow {
 		switch {
 		case l.Questions == 0:
 		case l.Role != "":
-			add(l, "turns of the "+string(l.Role), l.Kept)
+			add(l, goldOf[l.Role], l.Kept)
 		case l.Ability != "":
 			add(l, l.Ability, l.Kept)
 		default:

@@ -170,3 +170,28 @@ func TestWrongEvidence(t *testing.T) {
 		}
 	}
 }
+
+// Lines are looked for in texts and in results, with white space folded.
+func TestEvidenceLines(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	evidenceFile(t, folder, "edits", func(file map[string]any) {
+		messages, _ := file["messages"].([]map[string]string)
+		var all []any
+		for _, m := range messages {
+			all = append(all, m)
+		}
+		file["messages"] = append(all,
+			map[string]any{"id": "call", "role": "assistant", "calls": []any{map[string]string{"id": "c", "name": "read", "args": "{}"}}},
+			map[string]any{"id": "result", "role": "user", "result_of": "c", "text": "func  one() {\n\treturn\n}\n"})
+		file["questions"] = []map[string]any{{"id": "q", "ability": "edits", "lines": []string{"func one() {", "word0 and word1 and", "func two() {"}}}
+	})
+	items, err := lab.Find("evidence:" + folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := run(t, items, lab.Options{Budgets: budgets(t, "99%")}, provider("all", func(req *core.Request) ([]core.Message, error) { return req.Messages, nil }))
+	if len(r.Evidence) != 1 || r.Evidence[0].Questions[0].Gold[core.RoleTool] != 3 || r.Evidence[0].Questions[0].Kept[core.RoleTool] != 2 {
+		t.Errorf("got %+v", r.Evidence)
+	}
+}

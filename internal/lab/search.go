@@ -77,8 +77,8 @@ func Search(ctx context.Context, items []Item, seed uint64) (*SearchReport, erro
 		indexed = append(indexed, milliseconds(time.Since(begin)))
 		for i := range g.questions {
 			q, err := search.Parse(g.questions[i].text)
-			if err != nil {
-				continue // without text
+			if err != nil || len(g.questions[i].evidence) == 0 {
+				continue // without text, or about lines
 			}
 			begin := time.Now()
 			hits, _ := x.Find(q, searchDepth)
