@@ -161,6 +161,7 @@ var mayImport = map[string]string{
 	"plugin-sdk/host":                             ". internal/plugins",
 	"plugin-sdk/sdktest":                          "core model registry internal/wire google.golang.org/grpc",
 	"examples/plugins/keepfirst":                  "core registry plugin-sdk", // each a module of its own
+	"examples/plugins/testlog":                    "core registry plugin-sdk", // each a module of its own
 	"examples/plugins/redact":                     "core registry",
 	"examples/plugins/redact/cmd/condense-redact": "plugin-sdk example.com/condense-redact",
 	"internal/value/ledger":                       "core internal/dialog internal/rawjson",
