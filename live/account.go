@@ -59,7 +59,7 @@ type postponed struct {
 
 // asksClient reports whether the chain may have the client's own model write an account, using the key of this
 // request.
-func (x *exchange) asksClient() bool {
+func (x *plan) asksClient() bool {
 	// With structured output, the answer would not be a text.
 	if !wire.Splices(x.r.API) || x.s.Observe || x.calls || x.repairs || x.t.upstream == nil || !x.resolved.client || x.r.Structured {
 		return false
@@ -95,7 +95,7 @@ func (r *resolved) asksClient() bool {
 
 // postpone saves the parts of the request that the postponed preparation needs after the answer. Call it once the
 // outgoing request is final.
-func (x *exchange) postpone() {
+func (x *plan) postpone() {
 	p := x.postponed
 	x.postponed = nil
 	if p == nil || x.claim == nil || !x.claim.Mine || x.epoch != nil || x.claim.Busy() {
@@ -109,7 +109,7 @@ func (x *exchange) postpone() {
 }
 
 // cancelLater drops a postponed preparation because its request was not sent, or not answered.
-func (x *exchange) cancelLater() {
+func (x *sending) cancelLater() {
 	if x.postponed != nil {
 		x.postponed.leave()
 	}
@@ -117,7 +117,7 @@ func (x *exchange) cancelLater() {
 }
 
 // prepareLater starts a postponed preparation.
-func (x *exchange) prepareLater() {
+func (x *sending) prepareLater() {
 	p := x.postponed
 	x.postponed = nil
 	if p == nil {
@@ -132,7 +132,7 @@ func (x *exchange) prepareLater() {
 	cached := x.r.API != wire.Messages || a.CacheRead+a.CacheWrite > 0
 	switch {
 	case answered && cached:
-		p.j.Client = &client{x: x, url: p.url, header: p.header, body: p.j.Body}
+		p.j.Client = &client{x: x.plan, url: p.url, header: p.header, body: p.j.Body}
 	case !answered || p.to == job.Probe:
 		p.leave()
 		return
@@ -142,7 +142,7 @@ func (x *exchange) prepareLater() {
 
 // A client lets the gateway ask the client's own model once, with the client's own key.
 type client struct {
-	x *exchange
+	x *plan
 
 	mu     sync.Mutex
 	asked  bool
@@ -192,7 +192,7 @@ func (c *client) once(ctx context.Context, message string, most int) (*model.Ans
 	res, err := x.t.upstream.RoundTrip(req)
 	if err != nil {
 		n.sent = ctx.Err() != nil // the vendor may answer it, and charge for it
-		return nil, errors.Join(ctx.Err(), x.accounted(n, nil, errors.New("the vendor cannot be reached: "+upstream.Reason(err))))
+		return nil, errors.Join(ctx.Err(), c.accounted(n, nil, errors.New("the vendor cannot be reached: "+upstream.Reason(err))))
 	}
 	defer res.Body.Close() //nolint:errcheck // nothing can be done, and nothing depends on it
 	n.sent = res.StatusCode == http.StatusOK
@@ -230,14 +230,17 @@ func (c *client) once(ctx context.Context, message string, most int) (*model.Ans
 			err = model.ErrNoText
 		}
 	}
-	return answer, x.accounted(n, &answer.Usage, err)
+	return answer, c.accounted(n, &answer.Usage, err)
 }
 
 // mostAccount limits the bytes read of an answer. A stream takes about 300 bytes per token.
 const mostAccount = 4 << 20
 
 // cutShort holds the vendors' stop reasons that mean that the answer is incomplete.
-var cutShort = map[string]bool{"max_tokens": true, "length": true, "incomplete": true, "max_output_tokens": true, "model_context_window_exceeded": true}
+var cutShort = map[string]bool{
+	"max_tokens": true, "length": true, "incomplete": true, "max_output_tokens": true,
+	"model_context_window_exceeded": true,
+}
 
 // request returns the client's request that was just answered, with one more message.
 func (c *client) request(ctx context.Context, message string, most int) (*http.Request, error) {
@@ -320,7 +323,8 @@ type accounted struct {
 
 // accounted adds a request for an account to the statistics and returns err, the error that the request ended with. It
 // stores the vendor's count in used.
-func (x *exchange) accounted(n accounted, used *core.Usage, err error) error {
+func (c *client) accounted(n accounted, used *core.Usage, err error) error {
+	x := c.x
 	a, estimated := n.answer, false
 	if n.sent && a.Input == 0 {
 		a.Input, a.CacheRead, estimated = x.tokens+n.question, x.tokens, true
@@ -372,8 +376,9 @@ func (x *exchange) accounted(n accounted, used *core.Usage, err error) error {
 	}
 	x.measure(&telemetry.Saved, -cost, tenant)
 	x.s.audit("account", x.t.who, "agent", x.agent.Name, "lineage", x.claim.Conversation, "tokens", a.Input, "outcome", outcome)
-	x.s.Logger.InfoContext(x.life, "account by the agent's own model", "agent", x.agent.Name, "model", x.r.Model, "outcome", outcome,
-		"tokens", a.Input, "cache_read", a.CacheRead, "output", a.Output, "cost", cost, "cost_expected", expected, "ms", time.Since(n.began).Milliseconds())
+	x.s.Reports.Logger.InfoContext(x.life, "account by the agent's own model", "agent", x.agent.Name, "model", x.r.Model, "outcome", outcome,
+		"tokens", a.Input, "cache_read", a.CacheRead, "output", a.Output, "cost", cost, "cost_expected", expected, "ms",
+		time.Since(n.began).Milliseconds())
 	return err
 }
 

@@ -45,7 +45,7 @@ func TestWhoSeesThePages(t *testing.T) {
 	v := newVendor(t)
 	gate, _ := serve(t, v, nil)
 	open := adminOf(t, gate)
-	gate, _ = serve(t, v, func(o *live.Options) { o.Token = "s3cret" })
+	gate, _ = serve(t, v, func(o *live.Options) { o.Access.Token = "s3cret" })
 	closed := adminOf(t, gate)
 	for _, tt := range []struct {
 		name, url string
@@ -95,7 +95,7 @@ func TestReady(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = h.Close() })
-	g, err := live.NewWith(h, &live.Options{Upstreams: map[string]string{"anthropic": v.URL}}, deaf)
+	g, err := live.NewWith(h, &live.Options{Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": v.URL}}}, deaf)
 	if err != nil {
 		t.Fatal(err)
 	}

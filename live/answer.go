@@ -20,13 +20,9 @@ import (
 	"github.com/condensehq/condense/internal/remote"
 )
 
-// A sender sends a request and watches the answer.
-type sender struct{ x *exchange }
-
 // RoundTrip sends r. If the vendor refuses the gateway's version of the request, RoundTrip repairs it and sends it
 // once more.
-func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
-	x := s.x
+func (x *sending) RoundTrip(r *http.Request) (*http.Response, error) {
 	send := x.t.upstream.RoundTrip
 	if x.compacts && x.seen != nil {
 		send = x.compaction
@@ -42,24 +38,8 @@ func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	x.free = res.Header.Get(ownCompaction) != ""
 	if x.claim != nil && !x.s.Observe && (refusal(res.StatusCode) || x.late(res)) {
-		x.cancelLater()
-		again, why := x.repair(r, res)
-		if again != nil {
-			x.s.Logger.WarnContext(r.Context(), "the vendor refused a request, which is repaired and sent again", "why", why, "model", x.r.Model, "agent", x.agent.Name)
-			x.stats.Fault("retry_" + why)
-			second, err := x.t.upstream.RoundTrip(again)
-			if err != nil {
-				return nil, err
-			}
-			second.Header.Set("X-Condense-Retry", why)
-			if ctx := r.Context(); why == refused && !refusal(second.StatusCode) {
-				if err := x.safely("forget", func() error { return x.forget(ctx) }); err != nil {
-					x.fault("forget", err)
-				}
-			} else if why == thinking && !refusal(second.StatusCode) {
-				x.bound.add(x)
-			}
-			res = second
+		if res, err = x.retry(r, res); err != nil {
+			return nil, err
 		}
 	}
 	x.watcher, x.status = watch(x.r.API, res), res.StatusCode
@@ -71,8 +51,49 @@ func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
+// retry sends a second plan after a refusal, if there is one, and returns the answer for the client.
+func (x *sending) retry(r *http.Request, res *http.Response) (*http.Response, error) {
+	x.cancelLater()
+	text, why := x.reason(res)
+	if why == "" {
+		return res, nil
+	}
+	var second *plan
+	ctx := r.Context()
+	err := x.safely("repair", func() (err error) {
+		second, err = x.second(ctx, why)
+		return err
+	})
+	if err != nil {
+		x.fault("repair", err)
+		return res, nil
+	}
+	_ = text.Close()
+	x.plan = second
+	again := r.Clone(r.Context())
+	x.body = x.r.With(x.messages)
+	payload.Replace(again, x.body)
+	x.announceBlock(again)
+	x.s.Reports.Logger.WarnContext(r.Context(), "the vendor refused a request, which is repaired and sent again", "why", why, "model",
+		x.r.Model, "agent", x.agent.Name)
+	x.stats.Fault("retry_" + why)
+	next, err := x.t.upstream.RoundTrip(again)
+	if err != nil {
+		return nil, err
+	}
+	next.Header.Set("X-Condense-Retry", why)
+	if why == refused && !refusal(next.StatusCode) {
+		if err := x.safely("forget", func() error { return x.forget(ctx) }); err != nil {
+			x.fault("forget", err)
+		}
+	} else if why == thinking && !refusal(next.StatusCode) {
+		x.bound.add(x.known)
+	}
+	return next, nil
+}
+
 // noted returns r with a trace that sets x.written once the whole request has been written to the vendor.
-func (x *exchange) noted(r *http.Request) *http.Request {
+func (x *sending) noted(r *http.Request) *http.Request {
 	written := new(atomic.Bool)
 	x.written = written
 	return r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
@@ -88,8 +109,9 @@ func refusal(status int) bool {
 // late reports whether a stream begins with the error that the prompt is too long, as OpenAI's Responses API sends it.
 // It reads the first event, which announces the answer, and the event after it; res can be read as before. To avoid
 // delaying other answers, it looks only at prompts that fill at least a quarter of the known window.
-func (x *exchange) late(res *http.Response) bool {
-	if x.r.API != wire.Responses || !x.r.Stream || res.StatusCode != http.StatusOK || res.Header.Get("Content-Encoding") != "" || x.tokens < x.policy.Window/4 {
+func (x *sending) late(res *http.Response) bool {
+	if x.r.API != wire.Responses || !x.r.Stream || res.StatusCode != http.StatusOK || res.Header.Get("Content-Encoding") != "" ||
+		x.tokens < x.policy.Window/4 {
 		return false
 	}
 	w := wire.Watch(x.r.API)
@@ -108,18 +130,26 @@ func (x *exchange) late(res *http.Response) bool {
 // mostRefusal limits the bytes read of a refusal, which are needed to understand it.
 const mostRefusal = 64 << 10
 
-// repair returns the request to send in place of a refused one, and the reason. again is nil if the client should get
-// the refusal; res can then be read as before.
-func (x *exchange) repair(r *http.Request, res *http.Response) (again *http.Request, why string) {
+// The reasons to send a request again: it is too long; older thinking is refused; the refusal is not explained, and the
+// vendor may not accept the gateway's changes.
+const (
+	tooLong  = "overflow"
+	thinking = "thinking"
+	refused  = "refused"
+)
+
+// reason returns why a refused request is sent again, or an empty text if the client should get the refusal. res can be
+// read as before; its original body is returned.
+func (x *sending) reason(res *http.Response) (original io.Closer, why string) {
 	head, err := io.ReadAll(io.LimitReader(res.Body, mostRefusal))
-	original := res.Body
-	res.Body = payload.ReadCloser{Reader: io.MultiReader(bytes.NewReader(head), original), Closer: original}
+	body := res.Body
+	res.Body = payload.ReadCloser{Reader: io.MultiReader(bytes.NewReader(head), body), Closer: body}
 	if err != nil {
-		return nil, ""
+		return body, ""
 	}
 	text, err := payload.Decode(head, res.Header.Get("Content-Encoding"), mostRefusal)
 	if err != nil {
-		return nil, ""
+		return body, ""
 	}
 	status := res.StatusCode
 	if status == http.StatusOK { // a stream
@@ -130,67 +160,77 @@ func (x *exchange) repair(r *http.Request, res *http.Response) (again *http.Requ
 	overflow, err := x.host.Overflow(x.turn(), remote.Reported(status, text))
 	switch {
 	case err != nil:
-		return nil, ""
+		return body, ""
 	case overflow:
-		why = "overflow"
-	case (x.altered || x.equipped != nil || x.claim.Unread || x.claim.Lost) && bytes.Contains(text, []byte("thinking")) && aboutThinking(string(text)):
-		why = thinking
+		return body, tooLong
+	case (x.altered || x.tool.session != nil || x.claim.Unread || x.claim.Lost) && bytes.Contains(text, []byte("thinking")) &&
+		aboutThinking(string(text)):
+		return body, thinking
 	case x.altered && x.claim.State.Scale(x.original) <= x.policy.Window:
-		why = refused
-	default:
-		return nil, ""
+		return body, refused
 	}
-	ctx := r.Context()
-	err = x.safely("repair", func() error {
-		if why == refused {
-			x.epoch, x.next, x.kept, x.undone = nil, nil, nil, false
-			x.plan = x.planOf(x.own())
-			return nil
-		}
-		return x.again(ctx, why)
-	})
-	if err != nil {
-		x.fault("repair", err)
-		return nil, ""
-	}
-	_ = original.Close()
-	again = r.Clone(ctx)
-	x.sent = x.r.With(x.view)
-	payload.Replace(again, x.sent)
-	x.announceBlock(again)
-	return again, why
+	return body, ""
 }
 
-// thinking is the reason to send a request again without older thinking.
-const thinking = "thinking"
+// second returns the plan to send after the vendor has refused x.
+func (x *plan) second(ctx context.Context, why string) (*plan, error) {
+	if why == refused {
+		return &plan{known: x.known, view: x.viewOf(own(x.known)), handles: x.handles, ingested: x.ingested}, nil
+	}
+	if err := x.take(ctx, x.claim.Session); err != nil {
+		return nil, err
+	}
+	c := x.claim
+	defer c.Release()
+	mark := c.Mark()
+	p := &plan{known: x.known, view: x.viewOf(c.State), handles: x.handles, repairs: true, refused: x.made}
+	if p.refused == nil {
+		p.refused = x.refused
+	}
+	size := len(x.r.With(p.messages))
+	if why == thinking {
+		c.State.Strip(x.r, x.rolling)
+		p.view = x.viewOf(c.State)
+	} else if err := p.epochIfDue(ctx, true); err != nil {
+		return nil, err
+	}
+	if len(x.r.With(p.messages)) >= size {
+		return nil, errUnchanged
+	}
+	if err := x.check(&p.view); err != nil {
+		return nil, err
+	}
+	p.durable = true
+	p, err := x.conclude(ctx, p, mark, true)
+	if err == nil && !p.durable {
+		err = errUnchanged
+	}
+	return p, err
+}
 
-// refused is the reason to send a request again after an unexplained refusal: the vendor may not accept the gateway's
-// changes.
-const refused = "refused"
+// forget discards the gateway's changes: from now on the view is the client's own messages, which the vendor has
+// accepted.
+func (x *plan) forget(ctx context.Context) error {
+	if err := x.take(ctx, x.claim.Session); err != nil {
+		return err
+	}
+	c := x.claim
+	defer c.Release()
+	c.State = own(x.known)
+	c.State.Sent(x.r, x.rolling, x.start)
+	c.Tried(x.policy.RetryAfter(x.tokens))
+	return c.Save(ctx, x.store, true, x.s.Now())
+}
 
 // own returns the state of the conversation without the gateway's changes. On a model that binds its thinking to the
 // messages before it, all thinking is left out: some was written after messages that are no longer sent.
-func (x *exchange) own() *lineage.State {
+func own(x *known) *lineage.State {
 	s := *x.claim.State
 	s.Epoch, s.Ingest, s.Counts, s.Vendor = nil, nil, nil, 0
 	if x.caching.Bound {
 		s.Strip(x.r, x.rolling)
 	}
 	return &s
-}
-
-// forget discards the gateway's changes: from now on the view is the client's own messages, which the vendor has
-// accepted.
-func (x *exchange) forget(ctx context.Context) error {
-	if err := x.take(ctx, x.claim.Session); err != nil {
-		return err
-	}
-	c := x.claim
-	defer c.Release()
-	c.State = x.own()
-	c.State.Sent(x.r, x.rolling, x.start)
-	c.Tried(x.policy.RetryAfter(x.tokens))
-	return c.Save(ctx, x.store, true, x.s.Now())
 }
 
 // aboutThinking reports whether a vendor's error text is about thinking: the messages before it have changed, or the
@@ -204,47 +244,14 @@ func aboutThinking(text string) bool {
 	return false
 }
 
-// again makes another view after a refusal.
-func (x *exchange) again(ctx context.Context, why string) error {
-	if err := x.take(ctx, x.claim.Session); err != nil {
-		return err
-	}
-	c := x.claim
-	defer func() { x.claim.Release() }()
-	before := *c.State
-	x.epoch, x.next, x.kept, x.ingested, x.repairs, x.undone = nil, nil, nil, 0, true, false
-	x.plan = x.planOf(c.State)
-	size := len(x.r.With(x.view))
-	if why == thinking {
-		c.State.Strip(x.r, x.rolling)
-		x.plan = x.planOf(c.State)
-	} else if err := x.epochIfDue(ctx, true); err != nil {
-		return err
-	}
-	if len(x.r.With(x.view)) >= size {
-		return errUnchanged
-	}
-	if err := x.check(&x.plan); err != nil {
-		return err
-	}
-	x.durable = true
-	if err := x.commit(ctx, &before); err != nil {
-		return err
-	}
-	if !x.durable {
-		return errUnchanged
-	}
-	return nil
-}
-
 // errUnchanged means that a refused request cannot be made shorter.
 var errUnchanged = errors.New("the request could not be repaired")
 
 // turn returns the profile and mode of the request, for calls of the host.
-func (x *exchange) turn() condense.Turn { return condense.Turn{Profile: x.profile, Mode: x.mode} }
+func (x *known) turn() condense.Turn { return condense.Turn{Profile: x.profile, Mode: x.mode} }
 
 // learn adds the vendor's report to the statistics and the state.
-func (x *exchange) learn(ctx context.Context) error {
+func (x *sending) learn(ctx context.Context) error {
 	var a wire.Answer
 	if x.watcher != nil {
 		a = x.watcher.answer()
@@ -257,7 +264,7 @@ func (x *exchange) learn(ctx context.Context) error {
 }
 
 // measured adds the vendor's report to the state.
-func (x *exchange) measured(ctx context.Context, a wire.Answer) error {
+func (x *sending) measured(ctx context.Context, a wire.Answer) error {
 	if a.Overflow {
 		x.claim.SetRefused(true)
 	}
@@ -350,7 +357,7 @@ func (w *watcher) answer() wire.Answer {
 // holds returns the API whose requests may carry content in the view that only its vendor can read; see
 // [condense.Turn]. It is empty for requests to Anthropic with the login of a plan, because Anthropic requires a header
 // that they do not get.
-func (x *exchange) holds() string {
+func (x *known) holds() string {
 	if x.r.API == wire.Messages && x.subscribed {
 		return ""
 	}
@@ -362,9 +369,10 @@ func (x *exchange) holds() string {
 const compactionBeta = "compact-2026-09-04"
 
 // announceBlock sets that header if the view begins with a compaction that the client does not know of.
-func (x *exchange) announceBlock(r *http.Request) {
+func (x *sending) announceBlock(r *http.Request) {
 	said := strings.Join(r.Header.Values("Anthropic-Beta"), ",")
-	if !x.altered || x.r.API != wire.Messages || len(x.view) == 0 || !wire.Signed(x.view[0]) || strings.Contains(said, compactionBeta) {
+	if !x.altered || x.r.API != wire.Messages || len(x.messages) == 0 || !wire.Signed(x.messages[0]) ||
+		strings.Contains(said, compactionBeta) {
 		return
 	}
 	if said != "" {

@@ -90,7 +90,7 @@ func TestManyConversationsWithoutSession(t *testing.T) {
 // gateway that has seen the conversation before: it knows what the other one has sent since.
 func TestTwoGatewaysOneStore(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "live.db")
-	useFile := func(o *live.Options) { o.Store = file }
+	useFile := func(o *live.Options) { o.Store.Path = file }
 	p := newPlay(t, upstream.Options{}, claude("s"), useFile)
 	v := httptest.NewServer(p.vendor)
 	t.Cleanup(v.Close)
@@ -147,7 +147,7 @@ func TestPathsAreReadOnce(t *testing.T) {
 // An upstream with a path is all that a client can reach of its host, and a conversation is one however its path is written.
 func TestPathsCannotBeDisguised(t *testing.T) {
 	v := newVendor(t)
-	g, s := serve(t, v, func(o *live.Options) { o.Upstreams["team"] = v.URL + "/team/v1" })
+	g, s := serve(t, v, func(o *live.Options) { o.Upstreams.URLs["team"] = v.URL + "/team/v1" })
 	for _, path := range []string{"/team/../other/messages", "/team/%2e%2e/other", "/team/x%2f..%2f..%2fother", "/team/./v1/messages", "/team/..%5cother", "/v1/..;/x", "/v1/..;a=b/x", "/v1/%252e%252e/x", "/team/x/%25252e%25252e;/y", "/token/t/../v1/messages", "/.."} {
 		if got, body := raw(t, s, "POST "+path+" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"); got != http.StatusBadRequest {
 			t.Errorf("%s: %d %s", path, got, body)
@@ -269,7 +269,7 @@ func (panicking) Answer(string, *live.Used)                         { panic("ans
 
 // Who watches a conversation cannot cost it anything: not its requests, nor its epochs, nor the process.
 func TestWatcherPanics(t *testing.T) {
-	p := newPlay(t, upstream.Options{}, claude("s"), func(o *live.Options) { o.Watch, o.Shadow = panicking{}, []string{""} })
+	p := newPlay(t, upstream.Options{}, claude("s"), func(o *live.Options) { o.Reports.Watch, o.Reports.Shadow = panicking{}, []string{""} })
 	p.begin(t)
 	p.untilEpoch(t, 2)
 	testkit.Eventually(t, "each fault is counted", func() bool { s := p.Stats(); return s.Errors["watch"] > 2*s.Requests })
@@ -296,7 +296,7 @@ func TestLongModelsPass(t *testing.T) {
 		var turns atomic.Int32
 		client := claude("s")
 		client.Model = model
-		p := newPlay(t, upstream.Options{}, client, func(o *live.Options) { o.Watch = counting{turns: &turns} })
+		p := newPlay(t, upstream.Options{}, client, func(o *live.Options) { o.Reports.Watch = counting{turns: &turns} })
 		p.begin(t)
 		p.step(t)
 		p.step(t)

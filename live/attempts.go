@@ -10,16 +10,17 @@ import (
 func (g *Gateway) attempted(a stats.Attempt) {
 	s := g.current.Load()
 	a.Count, a.Last = 1, s.Now()
-	g.measure(&telemetry.Attempts, 1, telemetry.CondenserKey.String(a.Provider), telemetry.OutcomeKey.String(a.Outcome), telemetry.ModeKey.String(a.Mode))
+	g.measure(&telemetry.Attempts, 1, telemetry.CondenserKey.String(a.Provider), telemetry.OutcomeKey.String(a.Outcome),
+		telemetry.ModeKey.String(a.Mode))
 	g.stats.Add(func(s *stats.Stats) { s.Attempts = stats.AddAttempt(s.Attempts, &a) })
 	about := []any{"provider", a.Provider, "outcome", a.Outcome, "mode", a.Mode, "reason", a.Reason}
 	switch {
 	case !a.Failed():
-		s.Logger.DebugContext(g.life, "a provider was asked to condense", about...)
+		s.Reports.Logger.DebugContext(g.life, "a provider was asked to condense", about...)
 	case g.causes.First(a.Provider+" "+a.Outcome+" "+a.Mode, a.Reason, a.Last):
-		s.Logger.WarnContext(g.life, "a provider did not condense", about...)
+		s.Reports.Logger.WarnContext(g.life, "a provider did not condense", about...)
 	default:
-		s.Logger.DebugContext(g.life, "a provider did not condense", about...)
+		s.Reports.Logger.DebugContext(g.life, "a provider did not condense", about...)
 	}
 }
 
@@ -28,6 +29,6 @@ func (g *Gateway) unreached(s *settings, u *upstream.Upstream, why string) {
 	n := stats.Unreachable{Upstream: u.Name, Address: u.Base.Scheme + "://" + u.Base.Host, Count: 1, Reason: stats.Shown(why), Last: s.Now()}
 	g.stats.Add(func(s *stats.Stats) { s.Unreachable = stats.AddUnreachable(s.Unreachable, &n) })
 	if g.causes.First("upstream "+n.Upstream+n.Address, n.Reason, n.Last) {
-		s.Logger.Warn("an upstream cannot be reached", "upstream", n.Upstream, "address", n.Address, "err", n.Reason)
+		s.Reports.Logger.Warn("an upstream cannot be reached", "upstream", n.Upstream, "address", n.Address, "err", n.Reason)
 	}
 }

@@ -44,7 +44,7 @@ func tell(t *testing.T, o *condense.Options, vendor upstream.Options) *loudPlay 
 	t.Cleanup(v.Close)
 	p.Gateway, p.server = serveWith(t, v.URL, o, func(o *live.Options) {
 		p.meter = newMeter(t, o)
-		o.Logger, o.Epoch = slog.New(slog.NewJSONHandler(p.log, nil)), live.EpochOptions{Risk: 100}
+		o.Reports.Logger, o.Epoch = slog.New(slog.NewJSONHandler(p.log, nil)), live.EpochOptions{Risk: 100}
 	})
 	c := claude("s")
 	c.URL = p.server.URL
@@ -171,7 +171,7 @@ func TestEpochsNameTheirProvider(t *testing.T) {
 func TestUnreachableUpstreamIsNamed(t *testing.T) {
 	t.Parallel()
 	log := &lockedBuffer{}
-	g, s := serveWith(t, "http://127.0.0.1:9/of/mine", nil, func(o *live.Options) { o.Logger = slog.New(slog.NewTextHandler(log, nil)) })
+	g, s := serveWith(t, "http://127.0.0.1:9/of/mine", nil, func(o *live.Options) { o.Reports.Logger = slog.New(slog.NewTextHandler(log, nil)) })
 	for range 3 {
 		send(t, http.MethodPost, s.URL+"/v1/messages", map[string]string{"X-Api-Key": "sk-secret"}, loop(1, 1000))
 	}

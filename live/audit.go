@@ -6,53 +6,24 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/condensehq/condense/internal/live/audit"
 	"github.com/condensehq/condense/internal/live/telemetry"
 	"github.com/condensehq/condense/internal/live/tenant"
 )
 
-// An outcome is a ResponseWriter that records the result for the audit log.
-type outcome struct {
-	http.ResponseWriter
-	status  int
-	refused string // reason; empty if not refused
-	unsent  string // reason why the request could not be sent to the upstream; empty if it was
-}
-
-// WriteHeader notes the status.
-func (o *outcome) WriteHeader(status int) {
-	if o.status == 0 && status >= http.StatusOK {
-		o.status = status
-	}
-	o.ResponseWriter.WriteHeader(status)
-}
-
-// code returns the status that was sent.
-func (o *outcome) code() int {
-	if o.status == 0 {
-		return http.StatusOK
-	}
-	return o.status
-}
-
-// Unwrap is for [http.ResponseController].
-func (o *outcome) Unwrap() http.ResponseWriter { return o.ResponseWriter }
-
-// Flush is for handlers that do not use a controller.
-func (o *outcome) Flush() { _ = http.NewResponseController(o.ResponseWriter).Flush() }
-
 // served records a request when it is over.
-func (g *Gateway) served(s *settings, t *target, r *http.Request, o *outcome, start time.Time, span trace.Span) {
+func (g *Gateway) served(s *settings, t *target, r *http.Request, o *audit.Outcome, start time.Time, span trace.Span) {
 	if t.path == "/" && r.Method == http.MethodHead {
 		span.End()
 		return
 	}
 	g.ended(t, o, span)
-	if o.unsent != "" {
-		g.unreached(s, t.upstream, o.unsent)
+	if o.Unsent != "" {
+		g.unreached(s, t.upstream, o.Unsent)
 	}
-	more := []any{"api", t.kind(), "method", method(r), "status", o.code(), "from", r.RemoteAddr, "ms", time.Since(start).Milliseconds()}
-	if o.refused != "" {
-		s.audit("refused", t.who, append(more, "why", o.refused)...)
+	more := []any{"api", t.kind(), "method", method(r), "status", o.Code(), "from", r.RemoteAddr, "ms", time.Since(start).Milliseconds()}
+	if o.Refused != "" {
+		s.audit("refused", t.who, append(more, "why", o.Refused)...)
 		return
 	}
 	s.audit("request", t.who, more...)
@@ -60,7 +31,7 @@ func (g *Gateway) served(s *settings, t *target, r *http.Request, o *outcome, st
 
 // audit records an action and who did it. Nothing sent by a client may be in it, except as one of a few known words.
 func (s *settings) audit(what string, who tenant.Caller, more ...any) {
-	s.Audit.Info(what, //nolint:sloglint // one of a few words
+	s.Reports.Audit.Info(what, //nolint:sloglint // one of a few words
 		append([]any{"tenant", who.Tenant, "token", who.Token}, more...)...)
 }
 
@@ -69,7 +40,7 @@ func (g *Gateway) limited(who tenant.Caller, limit string) {
 	s := g.current.Load()
 	g.measure(&telemetry.Refusals, 1, telemetry.TenantKey.String(who.Tenant), telemetry.LimitKey.String("limit "+limit))
 	s.audit("limit", who, "limit", limit)
-	s.Logger.Info("a tenant has reached a limit", "tenant", who.Tenant, "limit", limit)
+	s.Reports.Logger.Info("a tenant has reached a limit", "tenant", who.Tenant, "limit", limit)
 }
 
 // kind returns the kind of request, as a word that does not come from the request.

@@ -53,7 +53,7 @@ func benchmarkTurn(b *testing.B, tokens int, host *condense.Options) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	g, err := live.New(h, &live.Options{Upstreams: map[string]string{"anthropic": vendor.URL}})
+	g, err := live.New(h, &live.Options{Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": vendor.URL}}})
 	if err != nil {
 		b.Fatal(err)
 	}

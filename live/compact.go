@@ -42,14 +42,14 @@ func (g *Gateway) open(s *settings, t *target, h http.Header, body []byte) ([]by
 		return body, nil //nolint:nilerr // the vendor reports the error in the request better
 	}
 	var view []wire.Message
-	left := s.MaxBody
+	left := s.Bounds.MaxBody
 	for i := range r.Messages {
 		sealed, ok := seal.In(r.Messages[i].Raw)
 		if !ok {
 			view = append(view, r.Messages[i])
 			continue
 		}
-		messages, err := g.seals.Unseal(g.tenant(t.who, h, body), sealed, s.Now(), left)
+		messages, err := g.secrets.seals.Unseal(g.secrets.tenantOf(t.who, h, body), sealed, s.Now(), left)
 		if err != nil {
 			return nil, err
 		}
@@ -78,7 +78,7 @@ func asksToCompact(messages []wire.Message) bool {
 }
 
 // compaction sends a request to compact the conversation to the upstream, and answers it here if the upstream cannot.
-func (x *exchange) compaction(r *http.Request) (*http.Response, error) {
+func (x *sending) compaction(r *http.Request) (*http.Response, error) {
 	u := x.t.upstream
 	if x.s.Observe || u.Compaction == upstream.CompactUpstream {
 		return u.RoundTrip(r)
@@ -107,17 +107,20 @@ func (x *exchange) compaction(r *http.Request) (*http.Response, error) {
 		if res != nil {
 			return res, nil
 		}
-		return respond(r, http.StatusInternalServerError, "application/json", wire.Refusal(x.r.API, http.StatusInternalServerError, "condense: the conversation could not be compacted: "+plain.Clip(err.Error()))), nil
+		text := "condense: the conversation could not be compacted: " + plain.Clip(err.Error())
+		refusal := wire.Refusal(x.r.API, http.StatusInternalServerError, text)
+		return respond(r, http.StatusInternalServerError, "application/json", refusal), nil
 	}
 	return answer, nil
 }
 
 // compacted reports whether the upstream's answer should reach the client: it contains a compaction, or an error that
 // the upstream explains better than the gateway could. res can be read as before.
-func (x *exchange) compacted(res *http.Response) bool {
+func (x *sending) compacted(res *http.Response) bool {
 	switch res.StatusCode {
 	case http.StatusOK:
-	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusNotImplemented:
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge,
+		http.StatusUnprocessableEntity, http.StatusNotImplemented:
 		return false // the upstream does not know the item or the path, or the request is too long for it
 	default:
 		return true
@@ -129,7 +132,7 @@ func (x *exchange) compacted(res *http.Response) bool {
 		return true
 	}
 	var seen bytes.Buffer
-	lines := bufio.NewReader(io.TeeReader(io.LimitReader(res.Body, x.s.MaxBody), &seen))
+	lines := bufio.NewReader(io.TeeReader(io.LimitReader(res.Body, x.s.Bounds.MaxBody), &seen))
 	found := false
 	for err := error(nil); err == nil && !found; {
 		var line []byte
@@ -153,14 +156,14 @@ func (x *exchange) compacted(res *http.Response) bool {
 const compactFor = 2 * time.Minute
 
 // compact answers a request to compact with a sealed compaction made here.
-func (x *exchange) compact(r *http.Request) (*http.Response, error) {
-	items := slices.Clone(x.view)
+func (x *sending) compact(r *http.Request) (*http.Response, error) {
+	items := slices.Clone(x.messages)
 	for len(items) > 0 && rawjson.Text(rawjson.Field(items[len(items)-1], "type")) == "compaction_trigger" {
 		items = items[:len(items)-1]
 	}
-	x.claim = x.seen // job uses it for the size of the part that is not condensed
-	j := x.job(epoch.Decision{}, false)
-	x.claim = nil
+	of := *x.known
+	of.claim = x.seen // for the size of the part that is not condensed
+	j := (&plan{known: &of, view: x.view, handles: x.handles}).job(epoch.Decision{}, false)
 	// Leave no handles: the client drops the originals, so nothing could be recalled.
 	j.Body, j.Turn.NoRecall = x.r.With(items), true
 	ctx, cancel := context.WithTimeout(r.Context(), compactFor)
@@ -189,7 +192,7 @@ func (x *exchange) compact(r *http.Request) (*http.Response, error) {
 	if err := x.checkView(items); err != nil {
 		return nil, err
 	}
-	sealed, err := x.seals.Seal(x.key.Tenant, items, x.start)
+	sealed, err := x.secrets.seals.Seal(x.key.Tenant, items, x.start)
 	if err != nil {
 		return nil, fmt.Errorf("sealing: %w", err)
 	}
@@ -199,7 +202,9 @@ func (x *exchange) compact(r *http.Request) (*http.Response, error) {
 	}
 	x.stats.Add(func(s *stats.Stats) { s.Compactions++ })
 	x.measure(&telemetry.Compactions, 1, telemetry.TenantKey.String(x.t.who.Tenant))
-	x.s.Logger.InfoContext(r.Context(), "compaction in place of the vendor", "agent", x.agent.Name, "model", x.r.Model, "upstream", x.t.upstream.Name, "before", x.tokens, "after", x.seen.State.Scale(after), "provider", by.Provider, "outcome", by.Outcome, "fallback", by.Cause != "")
+	x.s.Reports.Logger.InfoContext(r.Context(), "compaction in place of the vendor", "agent", x.agent.Name, "model", x.r.Model, "upstream",
+		x.t.upstream.Name, "before", x.tokens, "after", x.seen.State.Scale(after), "provider", by.Provider, "outcome", by.Outcome, "fallback",
+		by.Cause != "")
 	kind, body, err := compactionAnswer(x.t.compact, x.r, sealed, x.start)
 	return respond(r, http.StatusOK, kind, body), err
 }
@@ -212,20 +217,28 @@ func compactionAnswer(endpoint bool, r *wire.Request, sealed string, now time.Ti
 	item := object{"id": "cmp_" + id, "type": "compaction", "encrypted_content": sealed}
 	response := object{
 		"id": "resp_" + id, "object": "response", "created_at": now.Unix(), "status": "completed", "model": r.Model, "output": []any{item},
-		"error": nil, "incomplete_details": nil, "instructions": nil, "metadata": object{}, "parallel_tool_calls": true, "tool_choice": "auto", "tools": []any{}, "store": false,
+		"error": nil, "incomplete_details": nil, "instructions": nil, "metadata": object{}, "parallel_tool_calls": true, "tool_choice": "auto",
+		"tools": []any{}, "store": false,
 		"temperature": nil, "top_p": nil,
 		"usage": object{
-			"input_tokens": 0, "input_tokens_details": object{"cached_tokens": 0}, "output_tokens": 0, "output_tokens_details": object{"reasoning_tokens": 0}, "total_tokens": 0,
+			"input_tokens": 0, "input_tokens_details": object{"cached_tokens": 0}, "output_tokens": 0,
+			"output_tokens_details": object{"reasoning_tokens": 0}, "total_tokens": 0,
 		},
 	}
 	if endpoint {
-		response = object{"id": response["id"], "object": "response.compaction", "created_at": response["created_at"], "output": response["output"], "usage": response["usage"]}
+		response = object{
+			"id": response["id"], "object": "response.compaction", "created_at": response["created_at"],
+			"output": response["output"], "usage": response["usage"],
+		}
 	}
 	if endpoint || !r.Stream {
 		body, err = json.Marshal(response)
 		return "application/json", body, err
 	}
-	begun := object{"id": response["id"], "object": "response", "created_at": now.Unix(), "status": "in_progress", "model": r.Model, "output": []any{}}
+	begun := object{
+		"id": response["id"], "object": "response", "created_at": now.Unix(), "status": "in_progress", "model": r.Model,
+		"output": []any{},
+	}
 	for n, e := range []object{
 		{"type": "response.created", "response": begun},
 		{"type": "response.output_item.added", "output_index": 0, "item": item},
@@ -249,26 +262,28 @@ const ownCompaction = "X-Condense-Compaction"
 func respond(r *http.Request, status int, kind string, body []byte) *http.Response {
 	return &http.Response{
 		StatusCode: status, Status: fmt.Sprintf("%d %s", status, http.StatusText(status)), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{"Content-Type": {kind}, ownCompaction: {"gateway"}}, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: r,
+		Header: http.Header{"Content-Type": {kind}, ownCompaction: {"gateway"}}, Body: io.NopCloser(bytes.NewReader(body)),
+		ContentLength: int64(len(body)), Request: r,
 	}
 }
 
 // compactions checks who compacts, and sets it in the upstreams.
 func (s *settings) compactions() error {
 	var errs []error
-	for name, c := range s.Compaction {
+	for name, c := range s.Upstreams.Compaction {
 		if s.upstreams[name] == nil {
 			errs = append(errs, fmt.Errorf("live: Compaction: there is no upstream %q", name))
 		}
 		switch c {
 		case "", upstream.CompactAuto, upstream.CompactUpstream, upstream.CompactGateway:
 		default:
-			errs = append(errs, fmt.Errorf("live: Compaction: %s: %q is none of %s, %s and %s", name, c, upstream.CompactAuto, upstream.CompactUpstream, upstream.CompactGateway))
+			errs = append(errs, fmt.Errorf("live: Compaction: %s: %q is none of %s, %s and %s", name, c, upstream.CompactAuto,
+				upstream.CompactUpstream, upstream.CompactGateway))
 		}
 	}
 	for name, u := range s.upstreams {
-		if u.Compaction = s.Compaction[name]; name == upstream.ChatGPT && u.Compaction == "" {
-			u.Compaction = s.Compaction["openai"]
+		if u.Compaction = s.Upstreams.Compaction[name]; name == upstream.ChatGPT && u.Compaction == "" {
+			u.Compaction = s.Upstreams.Compaction["openai"]
 		}
 		for _, address := range upstream.Vendors {
 			u.IsVendors = u.IsVendors || strings.HasPrefix(address+"/", u.Base.Scheme+"://"+u.Base.Host+"/")

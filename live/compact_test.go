@@ -65,7 +65,7 @@ func TestCompactionInPlaceOfTheVendor(t *testing.T) {
 					return upstream.Output(command)
 				}
 				p := newPlay(t, upstream.Options{Script: script, NoCompaction: tt.vendor}, c, func(o *live.Options) {
-					o.Compaction = map[string]live.Compaction{"openai": tt.who}
+					o.Upstreams.Compaction = map[string]live.Compaction{"openai": tt.who}
 				})
 				p.steps(t, 12)
 				before := p.client.Prompt
@@ -111,7 +111,7 @@ func TestCompactionInPlaceOfTheVendor(t *testing.T) {
 // The other mode: the upstream answers, whatever it says.
 func TestCompactionIsTheVendors(t *testing.T) {
 	p := newPlay(t, upstream.Options{NoCompaction: "refuse"}, codex(true), func(o *live.Options) {
-		o.Compaction = map[string]live.Compaction{"openai": live.CompactUpstream}
+		o.Upstreams.Compaction = map[string]live.Compaction{"openai": live.CompactUpstream}
 	})
 	p.steps(t, 4)
 	p.client.History = append(p.client.History, object{"type": "compaction_trigger"})
@@ -172,7 +172,7 @@ func post(t *testing.T, url, key string, body []byte) (int, []byte) {
 // An item is opened by every gateway with the same store, to the same bytes; not for others, and not for ever.
 func TestSealedCompaction(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "live.db")
-	with := func(o *live.Options) { o.Store = file }
+	with := func(o *live.Options) { o.Store.Path = file }
 	p := newPlay(t, upstream.Options{NoCompaction: "refuse"}, codex(true), with)
 	p.steps(t, 12)
 	item := p.compact(t)

@@ -236,7 +236,7 @@ func TestComplaint06Restart(t *testing.T) {
 		t.Run(string(c.API), func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "live.db")
-			p := newPlay(t, upstream.Options{}, c, func(o *live.Options) { o.Store = file })
+			p := newPlay(t, upstream.Options{}, c, func(o *live.Options) { o.Store.Path = file })
 			v := httptest.NewServer(p.vendor)
 			defer v.Close()
 			p.steps(t, 30)
@@ -249,7 +249,7 @@ func TestComplaint06Restart(t *testing.T) {
 			if err := p.Close(); err != nil {
 				t.Fatal(err)
 			}
-			_, again := serveWith(t, v.URL, withWindow(window), func(o *live.Options) { o.Store = file })
+			_, again := serveWith(t, v.URL, withWindow(window), func(o *live.Options) { o.Store.Path = file })
 			p.client.URL = again.URL
 			p.steps(t, 1)
 			if n := len(p.vendor.Breaks()) - before; n != 0 {
@@ -406,7 +406,7 @@ func TestComplaint12SlowStrategy(t *testing.T) {
 	vendor := upstream.New(upstream.Options{Window: window, Script: upstream.Loop(9, 15_000, nil)}) // few requests, of which some wait
 	v := httptest.NewServer(vendor)
 	defer v.Close()
-	g, s := serveWith(t, v.URL, host, func(o *live.Options) { o.Deadline = 3 * time.Second })
+	g, s := serveWith(t, v.URL, host, func(o *live.Options) { o.Bounds.Deadline = 3 * time.Second })
 	c := claudeCode()
 	c.URL = s.URL
 	p := &play{g, vendor, &c, s}

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,17 +12,18 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/job"
+	"github.com/condensehq/condense/internal/live/library"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/messages"
+	"github.com/condensehq/condense/internal/live/payload"
+	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/wire"
-	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -34,143 +33,10 @@ import (
 // retrieve, or for the mode ccr, and can recall; and the system prompt and tools count towards the size if they are
 // sent.
 
-// A question holds the options of a call to /v1/compress, apart from the model and the messages.
-type question struct {
-	session string // hash of the caller's session ID; empty without a session
-	id      string // session ID as the caller sent it
-
-	frozen  int     // messages at the front that stay byte for byte; ignored with a session
-	recent  int     // messages at the end that are not condensed
-	users   *bool   // whether messages of users may be condensed; nil: only if there is no other way
-	ratio   float64 // share of the tokens to keep; 0: as the profile says
-	budget  int     // tokens to fit into, instead of the model's window; 0: the window
-	recalls bool    // the caller wants handles
-
-	added []int // indices of messages that complete added, which are not returned
-}
-
-// longestSession is the most bytes that a session ID may have.
-const longestSession = 256
-
-// questionOf reads the options in a body. The error says which one is not valid.
-func questionOf(body []byte) (*question, error) {
-	var got struct {
-		Session *string         `json:"session_id"`
-		Budget  *int            `json:"token_budget"`
-		Config  json.RawMessage `json:"config"`
-	}
-	var c struct {
-		Mode     string   `json:"mode"`
-		Frozen   *int     `json:"frozen_message_count"`
-		Session  *string  `json:"session_id"`
-		Users    *bool    `json:"compress_user_messages"`
-		Ratio    *float64 `json:"target_ratio"`
-		Recent   *int     `json:"protect_recent"`
-		Retrieve bool     `json:"retrieve"`
-	}
-	if err := json.Unmarshal(body, &got); err != nil {
-		return nil, err
-	}
-	if len(got.Config) > 0 {
-		if err := json.Unmarshal(got.Config, &c); err != nil {
-			return nil, fmt.Errorf("config: %w", err)
-		}
-	}
-	q := &question{users: c.Users, recalls: c.Retrieve}
-	switch c.Mode {
-	case "", "lossy_inline", "lossless_then_lossy":
-	case "ccr":
-		q.recalls = true
-	default:
-		return nil, fmt.Errorf("config.mode: %q is none of ccr, lossy_inline, lossless_then_lossy; omit it", plain.Clip(c.Mode))
-	}
-	for _, n := range []struct {
-		name string
-		from *int
-		to   *int
-	}{{"config.frozen_message_count", c.Frozen, &q.frozen}, {"config.protect_recent", c.Recent, &q.recent}, {"token_budget", got.Budget, &q.budget}} {
-		if n.from != nil {
-			if *n.to = *n.from; *n.from < 0 {
-				return nil, fmt.Errorf("%s: %d is negative", n.name, *n.from)
-			}
-		}
-	}
-	if c.Ratio != nil {
-		if q.ratio = *c.Ratio; !(q.ratio > 0 && q.ratio <= 1) {
-			return nil, fmt.Errorf("config.target_ratio: %v is not above 0 and at most 1", *c.Ratio)
-		}
-	}
-	if id := cmp.Or(c.Session, got.Session); id != nil {
-		if q.id = *id; strings.TrimSpace(q.id) == "" || len(q.id) > longestSession {
-			return nil, fmt.Errorf("session_id: use 1 to %d bytes", longestSession)
-		}
-		q.session = sessionKey(q.id)
-	}
-	return q, nil
-}
-
-// sessionKey hashes a session ID, which can be any text.
-func sessionKey(id string) string {
-	sum := sha256.Sum256([]byte(id))
-	const size = 16
-	return "compress:" + hex.EncodeToString(sum[:size])
-}
-
-// credentials returns the headers that identify the caller; nil if its Authorization is the gateway's token, which must
-// not count because it is replaced now and then.
-func credentials(t *target, h http.Header) http.Header {
-	if t.bearer {
-		return nil
-	}
-	return h
-}
-
-// shapeOf returns the API whose format the messages have. Messages of plain text fit any API: they count as Chat, which
-// most callers use.
-func shapeOf(body []byte) wire.API {
-	if rawjson.Field(body, "system") != nil {
-		return wire.Messages
-	}
-	first := true
-	for m := range rawjson.Elements(rawjson.Field(body, "messages")) {
-		if !rawjson.IsObject(m) {
-			continue
-		}
-		role := rawjson.Text(rawjson.Field(m, "role"))
-		switch {
-		// Later system messages do not tell, because Anthropic has some too.
-		case role == "tool", role == "developer", role == "function", role == "system" && first:
-			return wire.Chat
-		}
-		first = false
-		if rawjson.Field(m, "tool_calls") != nil || rawjson.Field(m, "function_call") != nil {
-			return wire.Chat
-		}
-		content := rawjson.Field(m, "content")
-		if !rawjson.IsArray(content) {
-			continue
-		}
-		for b := range rawjson.Elements(content) {
-			if !rawjson.IsObject(b) {
-				continue
-			}
-			switch rawjson.Text(rawjson.Field(b, "type")) {
-			case "tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document":
-				return wire.Messages
-			case "image_url", "input_audio", "file", "refusal":
-				return wire.Chat
-			}
-			if rawjson.Field(b, "cache_control") != nil {
-				return wire.Messages
-			}
-		}
-	}
-	return wire.Chat
-}
-
 // compressed is the answer to a call of /v1/compress.
 type compressed struct {
 	messages      [][]byte
+	changed       bool // messages differ from the caller's
 	before, after int
 	applied       []string
 	handles       []string
@@ -203,14 +69,15 @@ func (c *compressed) write(w http.ResponseWriter) {
 		tail = []byte("{}")
 	}
 	out := append([]byte(`{"messages":`), rawjson.Array(c.messages)...)
-	writeJSON(w, append(append(out, ','), tail[1:]...))
+	payload.WriteJSON(w, append(append(out, ','), tail[1:]...))
 }
 
 // compressFault writes an error in the format of headroom's contract.
 func compressFault(w http.ResponseWriter, status int, kind, text string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(rawjson.Append(nil, `{"error":{"type":?,"message":?}}`, kind, "condense: "+text)) //nolint:gosec // JSON, with the text encoded
+	out := rawjson.Append(nil, `{"error":{"type":?,"message":?}}`, kind, "condense: "+text)
+	_, _ = w.Write(out) //nolint:gosec // JSON, with the text encoded
 }
 
 const invalidRequest = "invalid_request"
@@ -228,9 +95,11 @@ func (g *Gateway) jsonBody(w http.ResponseWriter, r *http.Request, s *settings, 
 	case err != nil:
 		compressFault(w, http.StatusBadRequest, invalidRequest, "the request could not be read: "+upstream.Reason(err))
 	case b.Rest != nil:
-		compressFault(w, http.StatusRequestEntityTooLarge, invalidRequest, "the body has more than "+strconv.FormatInt(s.MaxBody, 10)+" bytes (serve.max_body)")
+		compressFault(w, http.StatusRequestEntityTooLarge, invalidRequest, "the body has more than "+strconv.FormatInt(s.Bounds.MaxBody,
+			10)+" bytes (serve.max_body)")
 	case b.Decoded == nil:
-		compressFault(w, http.StatusUnsupportedMediaType, invalidRequest, "the Content-Encoding is unknown, or does not fit the body; use none, gzip or zstd")
+		compressFault(w, http.StatusUnsupportedMediaType, invalidRequest,
+			"the Content-Encoding is unknown, or does not fit the body; use none, gzip or zstd")
 	case !json.Valid(b.Decoded) || !rawjson.IsObject(bytes.TrimSpace(b.Decoded)):
 		compressFault(w, http.StatusBadRequest, invalidRequest, "the body is not a JSON object")
 	default:
@@ -256,7 +125,7 @@ func (g *Gateway) serveCompress(w http.ResponseWriter, r *http.Request, s *setti
 	// https://portkey.ai/docs/integrations/guardrails/bring-your-own-guardrails
 	request := rawjson.Field(rawjson.Field(body, "request"), "json")
 	if !rawjson.IsArray(rawjson.Field(request, "messages")) || rawjson.Text(rawjson.Field(body, "eventType")) != "beforeRequestHook" {
-		writeJSON(w, []byte(`{"verdict":true}`))
+		payload.WriteJSON(w, []byte(`{"verdict":true}`))
 		return
 	}
 	asked := request
@@ -264,16 +133,11 @@ func (g *Gateway) serveCompress(w http.ResponseWriter, r *http.Request, s *setti
 		asked = rawjson.SetField(request, "session_id", id)
 	}
 	if a := g.compress(w, r, s, t, asked); a != nil && len(a.applied) == 0 {
-		writeJSON(w, []byte(`{"verdict":true}`))
+		payload.WriteJSON(w, []byte(`{"verdict":true}`))
 	} else if a != nil {
 		request = rawjson.SetField(request, "messages", rawjson.Array(a.messages))
-		writeJSON(w, rawjson.Append(nil, `{"verdict":true,"transformedData":{"request":{"json":?}}}`, request))
+		payload.WriteJSON(w, rawjson.Append(nil, `{"verdict":true,"transformedData":{"request":{"json":?}}}`, request))
 	}
-}
-
-func writeJSON(w http.ResponseWriter, text []byte) {
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(text) //nolint:gosec // JSON, with texts encoded
 }
 
 // compress condenses the messages of a call. If it returns nil, it has answered the call with an error, or the client
@@ -301,7 +165,8 @@ func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, 
 		return nil
 	}
 	// It counts as a plan's request, so that nothing is done that needs a header.
-	x := &exchange{Gateway: g, s: s, t: t, start: s.Now(), agent: agents.Any, subscribed: true, calls: true}
+	in := incoming{Gateway: g, s: s, t: t, header: r.Header, start: s.Now()}
+	x := &known{incoming: in, agent: agents.Any, login: login{subscribed: true}, calls: true}
 	if x.r, err = wire.Parse(shapeOf(body), body, &wire.Options{Cache: g.parsed}); err == nil && q.session == "" {
 		if all := q.complete(x.r.Messages); len(q.added) > 0 {
 			x.r, err = wire.Parse(x.r.API, x.r.With(all), nil)
@@ -313,8 +178,9 @@ func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, 
 	}
 	g.stats.Add(func(s *stats.Stats) { s.Requests++ })
 	var answer *compressed
+	ctx := r.Context()
 	err = g.safely("compress", func() (err error) {
-		answer, err = x.compress(r, q)
+		answer, err = q.answer(ctx, x)
 		return err
 	})
 	if x.claim != nil {
@@ -327,7 +193,8 @@ func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, 
 		g.fault("compress", err)
 		// The vendor's cache has the messages returned earlier, so returning these unchanged would miss it.
 		if q.session != "" {
-			compressFault(w, http.StatusServiceUnavailable, "compression_error", "the messages could not be condensed: try again, or send what came with another session_id")
+			compressFault(w, http.StatusServiceUnavailable, "compression_error",
+				"the messages could not be condensed: try again, or send what came with another session_id")
 			return nil
 		}
 		answer = &compressed{messages: messages, skipped: "compression_error"}
@@ -335,7 +202,7 @@ func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, 
 			answer.skipped = "compression_timeout"
 		}
 	}
-	if answer.session = q.id; !x.altered {
+	if answer.session = q.id; !answer.changed {
 		g.stats.Add(func(s *stats.Stats) { s.Passed++ })
 	}
 	for _, i := range slices.Backward(q.added) {
@@ -348,33 +215,8 @@ func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, 
 	return answer
 }
 
-// complete returns the messages with a call added for each tool result that has none, because LiteLLM leaves out the
-// model's messages. It notes the added ones in q.added.
-func (q *question) complete(messages []wire.Message) [][]byte {
-	var all [][]byte
-	open := map[string]bool{}
-	frozen, recent := q.frozen, len(messages)-q.recent
-	for i, m := range messages {
-		for _, id := range m.Calls {
-			open[id] = true
-		}
-		if m.Role == "tool" && len(m.Results) == 1 && !open[m.Results[0]] {
-			q.added = append(q.added, len(all))
-			all = append(all, rawjson.Append(nil, `{"role":"assistant","content":null,"tool_calls":[{"id":?,"type":"function","function":{"name":"tool","arguments":"{}"}}]}`, m.Results[0]))
-			if i < frozen {
-				q.frozen++
-			}
-			if i >= recent {
-				q.recent++
-			}
-		}
-		all = append(all, m.Raw)
-	}
-	return all
-}
-
-// compress fills x, and returns the messages to send in place of the request's.
-func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
+// answer returns the messages to send in place of the request's.
+func (q *question) answer(ctx context.Context, x *known) (*compressed, error) {
 	own := messages.Raw(x.r.Messages)
 	switch {
 	case x.s.Observe:
@@ -382,16 +224,17 @@ func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
 	case len(own) > mostMessages:
 		return &compressed{messages: own, skipped: fmt.Sprintf("more than %d messages", mostMessages)}, nil
 	}
-	x.key = store.Key{Tenant: x.tenant(x.t.who, credentials(x.t, r.Header), nil), API: string(x.r.API), Session: q.session}
+	x.key = store.Key{Tenant: x.secrets.tenantOf(x.t.who, credentials(x.t, x.header), nil), API: string(x.r.API), Session: q.session}
 	x.priced(x.r.Model)
 	var err error
-	if x.limits, err = x.limitsOf(x); err != nil { //nolint:contextcheck // a server is asked for its window next to the request
+	if x.limits, err = limitsOf(x); err != nil { //nolint:contextcheck // a server is asked for its window next to the request
 		return nil, err
 	}
 	if x.r.API == wire.Messages {
 		x.r.HeadMarkers = unknownMarkers
 		// The caller need not say how the model thinks, so the rules of older models, which are the strictest, are assumed.
-		if x.guessed = !x.caching.Bound && x.r.Thinking == "" && slices.ContainsFunc(x.r.Messages, func(m wire.Message) bool { return m.Thinking }); x.guessed {
+		thinks := slices.ContainsFunc(x.r.Messages, func(m wire.Message) bool { return m.Thinking })
+		if x.guessed = !x.caching.Bound && x.r.Thinking == "" && thinks; x.guessed {
 			x.r.Thinking = "enabled"
 		}
 	}
@@ -401,8 +244,15 @@ func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
 		x.policy.Limit = min(x.policy.Limit, q.budget)
 	}
 	if q.session == "" {
-		return x.alone(r.Context(), q)
+		x.claim = &session.Claim{Entry: &session.Entry{}, Session: &session.Session{}, State: &lineage.State{}}
+		return q.alone(ctx, x.planned(x.claim.State))
 	}
+	q.apply(x)
+	return q.resume(ctx, x, own)
+}
+
+// apply applies the options of a call that names a session.
+func (q *question) apply(x *known) {
 	if q.budget > 0 {
 		x.policy.Window, x.policy.Threshold = min(x.policy.Window, q.budget), min(x.policy.Threshold, q.budget)
 	}
@@ -415,58 +265,77 @@ func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
 		x.s = &s
 	}
 	x.session = q.session
-	x.reads = x.readerOf(x.s, x.t)
-	x.recalls = q.recalls && x.reads != "" && !x.s.Recall.NoMCP
-	session := x.sessions.Of(x.key, x.start)
-	if err := x.sessions.Reach(r.Context(), session, x.r, x.rolling); err != nil {
+	x.reads = x.secrets.readerOf(&x.s.Recall, x.t)
+	x.handles = q.recalls && x.reads != "" && !x.s.Recall.NoMCP
+}
+
+// resume returns the messages that continue the session; own are the caller's. The state is stored now, because the
+// usage, which would store it later, may never be reported.
+func (q *question) resume(ctx context.Context, x *known, own [][]byte) (*compressed, error) {
+	in := x.sessions.Of(x.key, x.start)
+	if err := x.sessions.Reach(ctx, in, x.r, x.rolling); err != nil {
 		return nil, err
 	}
-	if err := x.take(r.Context(), session); err != nil {
+	if err := x.take(ctx, in); err != nil {
 		return nil, err
 	}
-	// The state is stored now, because the usage, which would store it later, may never be reported.
-	x.durable = true
 	before := x.claim.State.Rolling
-	if x.plan = x.planOf(x.claim.State); x.guessed && (x.tokens > x.policy.Limit || x.check(&x.plan) != nil) {
+	if v := x.viewOf(x.claim.State); x.guessed && (v.tokens > x.policy.Limit || x.check(&v) != nil) {
 		// A request that is too long is refused in any case. A broken rule means that thinking was assumed off
 		// earlier in this turn too.
 		x.r.Thinking = ""
 	}
-	if err := x.decide(r.Context()); err != nil {
+	p, err := x.decide(ctx)
+	if err != nil {
 		x.fault("compress", err)
-		x.frozen()
-		if x.view == nil {
+		if p = x.frozen(); p.messages == nil {
 			return nil, err
 		}
 	}
-	if x.view == nil { // any other answer would be refused
-		x.view = own
+	if p.messages == nil { // any other answer would be refused
+		p.messages = own
 	}
-	a := &compressed{messages: x.view, before: x.claim.State.Estimate(x.original), after: x.tokens}
-	if x.next == nil {
-		for a.replayed < min(len(before), len(x.rolling)) && before[a.replayed] == x.rolling[a.replayed] {
-			a.replayed++
-		}
-		if e := x.claim.State.Epoch; e != nil && a.replayed >= e.Cut {
-			a.replayed += len(e.Block) - e.Cut
-		}
-		a.replayed = min(a.replayed, len(x.view))
+	a := &compressed{
+		messages: p.messages, changed: p.altered, before: x.claim.State.Estimate(p.original), after: p.tokens,
+		applied: applied(p),
 	}
-	switch {
-	case x.epoch != nil:
-		a.applied = append(a.applied, "condense:"+x.epoch.Reason)
-	case x.altered:
-		a.applied = append(a.applied, "condense:replay")
+	if p.next == nil {
+		a.replayed = replayed(p, before)
 	}
-	if x.ingested > 0 {
-		a.applied = append(a.applied, "condense:results")
-	}
-	if a.handles, err = x.handlesIn(own); err != nil {
+	if a.handles, err = handlesIn(p, own); err != nil {
 		return nil, err
 	}
-	x.relays.add(&relay{x: x, returned: len(x.view)})
-	x.letGo()
+	x.relays.add(&relay{x: &sending{plan: p}, returned: len(p.messages)})
+	p.letGo()
 	return a, nil
+}
+
+// replayed returns how many messages at the front are the same as in the last answer, whose request had the rolling
+// hashes before.
+func replayed(x *plan, before []wire.Hash) int {
+	n := 0
+	for n < min(len(before), len(x.rolling)) && before[n] == x.rolling[n] {
+		n++
+	}
+	if e := x.claim.State.Epoch; e != nil && n >= e.Cut {
+		n += len(e.Block) - e.Cut
+	}
+	return min(n, len(x.messages))
+}
+
+// applied names the changes.
+func applied(x *plan) []string {
+	var all []string
+	switch {
+	case x.epoch != nil:
+		all = append(all, "condense:"+x.epoch.Reason)
+	case x.altered:
+		all = append(all, "condense:replay")
+	}
+	if x.ingested > 0 {
+		all = append(all, "condense:results")
+	}
+	return all
 }
 
 // unknownMarkers exceeds the most cache markers that a request may have. The caller adds a system prompt and tools with
@@ -474,15 +343,15 @@ func (x *exchange) compress(r *http.Request, q *question) (*compressed, error) {
 const unknownMarkers = 1 << 10
 
 // handlesIn returns the handles that the view has and the client's own messages do not mention.
-func (x *exchange) handlesIn(own [][]byte) ([]string, error) {
-	if !x.recalls || !x.altered {
+func handlesIn(x *plan, own [][]byte) ([]string, error) {
+	if !x.handles || !x.altered {
 		return nil, nil
 	}
-	all, err := promises(x.r.API, x.view)
+	all, err := library.Promises(x.r.API, x.messages)
 	if err != nil {
 		return nil, err
 	}
-	said, err := promises(x.r.API, own)
+	said, err := library.Promises(x.r.API, own)
 	if err != nil {
 		return nil, err
 	}
@@ -494,22 +363,4 @@ func (x *exchange) handlesIn(own [][]byte) ([]string, error) {
 	}
 	slices.Sort(handles)
 	return slices.Compact(handles), nil
-}
-
-// pins returns the IDs of the messages in view that must stay unchanged; if all is set, also those of users' messages,
-// which should stay if possible.
-func (q *question) pins(view []core.Message, all bool) []string {
-	var ids []string
-	for i := range view {
-		m := &view[i]
-		typed := m.Role == core.RoleUser && m.Kind == core.KindOriginal && slices.ContainsFunc(m.Parts, func(p core.Part) bool {
-			_, ok := p.(core.Text)
-			return ok
-		})
-		users := typed && (q.users == nil && all || q.users != nil && !*q.users)
-		if i < q.frozen && q.session == "" || i >= len(view)-q.recent || users {
-			ids = append(ids, m.ID)
-		}
-	}
-	return ids
 }

@@ -439,7 +439,7 @@ func TestCompressRetrieve(t *testing.T) {
 }
 
 func TestCompressRefuses(t *testing.T) {
-	_, s := serveWith(t, "http://127.0.0.1:9", withWindow(compressWindow), func(o *live.Options) { o.MaxBody = 4096 })
+	_, s := serveWith(t, "http://127.0.0.1:9", withWindow(compressWindow), func(o *live.Options) { o.Bounds.MaxBody = 4096 })
 	one := []any{object{"role": "user", "content": "hi"}}
 	with := func(config object) object { return object{"model": "m", "messages": one, "config": config} }
 	for name, c := range map[string]struct {
@@ -490,7 +490,7 @@ func TestCompressRefuses(t *testing.T) {
 		t.Errorf("GET: %d %v", res.StatusCode, err)
 	}
 
-	_, locked := serveWith(t, "http://127.0.0.1:9", nil, func(o *live.Options) { o.Token = "sesame" })
+	_, locked := serveWith(t, "http://127.0.0.1:9", nil, func(o *live.Options) { o.Access.Token = "sesame" })
 	for _, c := range []struct {
 		path, header string
 		status       int
@@ -518,7 +518,7 @@ func TestCompressGrowing(t *testing.T) {
 	requests, epochs, runs, dir := 0, 0, 0, t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
 		runs++
-		options := &live.Options{Store: filepath.Join(dir, fmt.Sprint(runs, ".db")), Logger: slog.New(slog.DiscardHandler)}
+		options := &live.Options{Store: live.Store{Path: filepath.Join(dir, fmt.Sprint(runs, ".db"))}, Reports: live.Reports{Logger: slog.New(slog.DiscardHandler)}}
 		var g *live.Gateway
 		var s *httptest.Server
 		stop := func() {

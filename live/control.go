@@ -1,10 +1,8 @@
 package live
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,34 +23,35 @@ import (
 
 // order returns the waiting order of the kind do that this request must carry out, or nil. A request that leaves the
 // branch, such as a side question, carries out no order.
-func (x *exchange) order(do string) *session.Order {
+func (x *known) order(do string) *session.Order {
 	c := x.claim
 	o := x.claim.Control().Order
-	if o == nil || o.Do != do || o.Number <= c.State.Orders || c.Unread || x.s.Observe || c.Kind != lineage.Continue && c.Kind != lineage.Rewind {
+	if o == nil || o.Do != do || o.Number <= c.State.Orders || c.Unread || x.s.Observe || c.Kind != lineage.Continue &&
+		c.Kind != lineage.Rewind {
 		return nil
 	}
 	return o
 }
 
 // paused reports whether the user has paused all epochs except those without which the vendor refuses a request.
-func (x *exchange) paused() bool { return x.claim.Control().Paused }
+func (x *known) paused() bool { return x.claim.Control().Paused }
 
 // obeyed notes that an order was carried out, or else, in result, why it had no effect.
-func (x *exchange) obeyed(o *session.Order, result string) {
+func (x *plan) obeyed(o *session.Order, result string) {
 	done := *o
 	done.Waits, done.Done, done.Result, done.Before = "", x.start, result, x.tokens
 	x.obeys = &done
 }
 
 // dropped notes that an order is given up, and why.
-func (x *exchange) dropped(o *session.Order, why string) {
+func (x *plan) dropped(o *session.Order, why string) {
 	x.obeyed(o, why)
 	x.obeys.After = x.tokens
 	x.claim.State.Orders, x.durable = o.Number, true
 }
 
 // waits notes why an order has to wait for another request.
-func (x *exchange) waits(o *session.Order, why string) {
+func (x *plan) waits(o *session.Order, why string) {
 	if o.Waits != why {
 		waiting := *o
 		waiting.Waits = why
@@ -62,7 +61,7 @@ func (x *exchange) waits(o *session.Order, why string) {
 
 // reportOrder stores the outcome of an order for the user to see. Whether the order counts as done is in the lineage's
 // state.
-func (x *exchange) reportOrder(ctx context.Context) {
+func (x *plan) reportOrder(ctx context.Context) {
 	o := x.obeys
 	if x.obeys = nil; o == nil {
 		return
@@ -87,12 +86,12 @@ func (x *exchange) reportOrder(ctx context.Context) {
 	}
 	c.SetControl(known)
 	if !o.Done.IsZero() {
-		x.s.Logger.InfoContext(ctx, "order", "do", o.Do, "changed", o.Changed, "before", o.Before, "after", o.After, "result", o.Result)
+		x.s.Reports.Logger.InfoContext(ctx, "order", "do", o.Do, "changed", o.Changed, "before", o.Before, "after", o.After, "result", o.Result)
 	}
 }
 
 // undoIfAsked undoes the last epoch if the user ordered that, and reports whether it did.
-func (x *exchange) undoIfAsked() (bool, error) {
+func (x *plan) undoIfAsked() (bool, error) {
 	o := x.order(session.OrderUndo)
 	if o == nil {
 		return false, nil
@@ -109,7 +108,7 @@ func (x *exchange) undoIfAsked() (bool, error) {
 	case err != nil:
 		return false, err
 	}
-	trial := x.planOf(next)
+	trial := x.viewOf(next)
 	size := trial.tokens
 	if size > x.policy.Limit || size > x.policy.Window {
 		x.dropped(o, fmt.Sprintf("without it the request has about %d tokens, and at most %d fit", size, min(x.policy.Limit, x.policy.Window)))
@@ -123,12 +122,12 @@ func (x *exchange) undoIfAsked() (bool, error) {
 	x.next, x.undone = next, true
 	x.obeyed(o, "")
 	x.obeys.Before, x.obeys.After, x.obeys.Changed = x.tokens, size, true
-	x.plan = trial
+	x.view = trial
 	return true, nil
 }
 
 // wished adjusts a decision to the user's wishes. It returns the order that the decision carries out, or nil.
-func (x *exchange) wished(d epoch.Decision, overflow bool) (epoch.Decision, *session.Order) {
+func (x *plan) wished(d epoch.Decision, overflow bool) (epoch.Decision, *session.Order) {
 	c, o := x.claim, x.order(session.OrderNow)
 	refused := overflow || c.Overflowed() || x.tokens > x.policy.Window
 	switch {
@@ -148,7 +147,7 @@ func (x *exchange) wished(d epoch.Decision, overflow bool) (epoch.Decision, *ses
 
 // hostFor returns the host for an order: one with only the order's provider, or the gateway's own. The caller must call
 // leave when done.
-func (x *exchange) hostFor(ctx context.Context, o *session.Order) (host *condense.Host, leave func() error, err error) {
+func (x *known) hostFor(ctx context.Context, o *session.Order) (host *condense.Host, leave func() error, err error) {
 	none := func() error { return nil }
 	if o.Provider == "" {
 		return x.host, none, nil
@@ -166,7 +165,7 @@ func (x *exchange) hostFor(ctx context.Context, o *session.Order) (host *condens
 }
 
 // orderedJob returns the job that carries out an order to condense.
-func (x *exchange) orderedJob(d epoch.Decision, o *session.Order, overflow bool) *job.Job {
+func (x *plan) orderedJob(d epoch.Decision, o *session.Order, overflow bool) *job.Job {
 	j := x.job(d, overflow)
 	j.Order = o.Number
 	if o.Profile != "" {
@@ -176,8 +175,8 @@ func (x *exchange) orderedJob(d epoch.Decision, o *session.Order, overflow bool)
 }
 
 // obey condenses as an order asks. If that needs a language model, it runs in the background and a later request uses
-// the result: then the error is [errAsks].
-func (x *exchange) obey(ctx context.Context, j *job.Job, o *session.Order) (*job.Prepared, error) {
+// the result: then the error is [job.ErrAsks].
+func (x *plan) obey(ctx context.Context, j *job.Job, o *session.Order) (*job.Prepared, error) {
 	if o.Profile != "" && !slices.Contains(x.host.Config().Profiles(), o.Profile) {
 		return nil, fmt.Errorf("this gateway has no profile %q", plain.Clip(o.Profile))
 	}
@@ -192,7 +191,7 @@ func (x *exchange) obey(ctx context.Context, j *job.Job, o *session.Order) (*job
 	if !x.mayAsk() {
 		return nil, errors.Join(errors.New("the limit of condensations by a language model is reached"), leave())
 	}
-	started := x.prepareWith(j, func(ctx context.Context) (*job.Prepared, error) { //nolint:contextcheck // it outlives the request
+	started := x.prepareWith(j, func(ctx context.Context) (*job.Prepared, error) {
 		p, err := j.Run(ctx, host, job.Whole)
 		return p, errors.Join(err, leave())
 	})
@@ -203,7 +202,7 @@ func (x *exchange) obey(ctx context.Context, j *job.Job, o *session.Order) (*job
 }
 
 // protected returns the request's pins combined with the user's protections.
-func (x *exchange) protected() job.Pins {
+func (x *known) protected() job.Pins {
 	all := x.claim.Control().Protections
 	if len(all) == 0 {
 		return x.pins
@@ -216,7 +215,7 @@ func (x *exchange) protected() job.Pins {
 			texts = append(texts, p.Text)
 			continue
 		}
-		at := slices.IndexFunc(x.rolling, func(h wire.Hash) bool { return atOf(h) == p.At })
+		at := slices.IndexFunc(x.rolling, func(h wire.Hash) bool { return session.At(h) == p.At })
 		if at < 0 {
 			continue // the client went back to a point before the message
 		}
@@ -225,7 +224,7 @@ func (x *exchange) protected() job.Pins {
 			continue
 		}
 		for _, m := range doc.Journal.View() {
-			is[identity(m)] = true
+			is[messages.Identity(m)] = true
 		}
 	}
 	return func(view []core.Message, rest bool) []string {
@@ -234,8 +233,8 @@ func (x *exchange) protected() job.Pins {
 			ids = own(view, rest)
 		}
 		for _, m := range view {
-			said := saidIn(m.Parts)
-			if is[identity(m)] || slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(said, t) }) {
+			said := messages.Text(m.Parts)
+			if is[messages.Identity(m)] || slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(said, t) }) {
 				ids = append(ids, m.ID)
 			}
 		}
@@ -244,7 +243,7 @@ func (x *exchange) protected() job.Pins {
 }
 
 // isProtected reports whether a message contains a text that the user protects, or cannot be parsed.
-func (x *exchange) isProtected(raw []byte) bool {
+func (x *known) isProtected(raw []byte) bool {
 	all := x.claim.Control().Protections
 	if !slices.ContainsFunc(all, func(p session.Protection) bool { return p.Text != "" }) {
 		return false
@@ -254,7 +253,7 @@ func (x *exchange) isProtected(raw []byte) bool {
 		return true
 	}
 	for _, m := range doc.Journal.View() {
-		said := saidIn(m.Parts)
+		said := messages.Text(m.Parts)
 		if slices.ContainsFunc(all, func(p session.Protection) bool { return p.Text != "" && strings.Contains(said, p.Text) }) {
 			return true
 		}
@@ -262,47 +261,8 @@ func (x *exchange) isProtected(raw []byte) bool {
 	return false
 }
 
-// atOf returns the ID of a message, for Protection.At, from its rolling hash.
-func atOf(h wire.Hash) string { return hex.EncodeToString(h[:]) }
-
-// identity returns a key that is equal for messages with the same content, whatever the model's thinking, images and
-// opaque parts.
-func identity(m core.Message) string {
-	var b bytes.Buffer
-	b.WriteString(string(m.Role))
-	for _, p := range m.Parts {
-		switch p := p.(type) {
-		case core.ToolCall:
-			fmt.Fprintf(&b, "\x00call %s %s %s", p.ID, p.Name, p.Args)
-		case core.ToolResult:
-			fmt.Fprintf(&b, "\x00result %s %s", p.CallID, saidIn(p.Content))
-		case core.Text:
-			b.WriteString("\x00" + string(p))
-		case core.Image, core.Reasoning, core.Opaque:
-		}
-	}
-	return b.String()
-}
-
-// saidIn returns the text of parts, including the arguments of calls and the text of results.
-func saidIn(parts []core.Part) string {
-	var b strings.Builder
-	for _, p := range parts {
-		switch p := p.(type) {
-		case core.Text:
-			b.WriteString(string(p) + "\n")
-		case core.ToolCall:
-			b.WriteString(p.Args + "\n")
-		case core.ToolResult:
-			b.WriteString(saidIn(p.Content))
-		case core.Image, core.Reasoning, core.Opaque:
-		}
-	}
-	return b.String()
-}
-
 // describe updates the conversation's description, before its state is stored.
-func (x *exchange) describe() {
+func (x *plan) describe() {
 	c := x.claim
 	a := session.About{}
 	if known := c.Said(); known != nil {
@@ -311,7 +271,8 @@ func (x *exchange) describe() {
 	if a.Agent == "" {
 		a.Folder, a.Title = folderOf(x.r), titleOf(x.r)
 	}
-	a.Agent, a.Profile, a.Window, a.Limit, a.Threshold = x.agent.Name, cmp.Or(x.mode, x.profile), x.policy.Window, x.policy.Limit, x.policy.Threshold
+	a.Agent, a.Profile, a.Window, a.Limit, a.Threshold = x.agent.Name, cmp.Or(x.mode,
+		x.profile), x.policy.Window, x.policy.Limit, x.policy.Threshold
 	a.Tokens, a.Original = x.tokens, c.State.Estimate(x.original)
 	f := x.facts(false)
 	a.Grows = f.Grown / f.Answers

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/internal/live/control"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/growing"
 	"github.com/condensehq/condense/live"
@@ -82,7 +83,7 @@ func (w *ordered) play(t *rapid.T, path string) {
 	start := func() {
 		for i := range gateways {
 			var err error
-			if gateways[i], err = live.New(w.host, &live.Options{Upstreams: map[string]string{"anthropic": w.url}, Store: path, Logger: slog.New(slog.DiscardHandler)}); err != nil {
+			if gateways[i], err = live.New(w.host, &live.Options{Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": w.url}}, Store: live.Store{Path: path}, Reports: live.Reports{Logger: slog.New(slog.DiscardHandler)}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -145,7 +146,7 @@ func (w *ordered) play(t *rapid.T, path string) {
 }
 
 // ask asks for something that can be had.
-func (w *ordered) ask(t *rapid.T, d *live.Desk, n int) {
+func (w *ordered) ask(t *rapid.T, d *control.Desk, n int) {
 	all, err := d.Conversations(t.Context(), time.Time{})
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +186,7 @@ func (w *ordered) ask(t *rapid.T, d *live.Desk, n int) {
 }
 
 // undoneAs checks what was sent with an undo.
-func (w *ordered) undoneAs(t *rapid.T, d *live.Desk, c growing.Call) {
+func (w *ordered) undoneAs(t *rapid.T, d *control.Desk, c growing.Call) {
 	all, err := d.Conversations(t.Context(), time.Time{})
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/condensehq/condense/internal/live/control"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
 )
@@ -26,7 +27,7 @@ func steps(t *testing.T, p *play, n int) {
 }
 
 // only is the only conversation of a gateway.
-func only(t *testing.T, d *live.Desk) *live.Conversation {
+func only(t *testing.T, d *control.Desk) *control.Conversation {
 	t.Helper()
 	all, err := d.Conversations(t.Context(), time.Time{})
 	if err != nil || len(all) != 1 {
@@ -109,7 +110,7 @@ func TestNowAndUndoInALoop(t *testing.T) {
 // An undone conversation is condensed again only when its window is full, and a paused one only when the vendor would refuse it.
 func TestUndoneAndPausedConversationsGrow(t *testing.T) {
 	t.Parallel()
-	grown := func(prepare func(*play, *live.Desk)) (largest int, p *play) {
+	grown := func(prepare func(*play, *control.Desk)) (largest int, p *play) {
 		p = newPlay(t, upstream.Options{}, upstream.Client{API: upstream.Messages, Model: "claude-sonnet-4-5", Session: "s"}, nil)
 		steps(t, p, 6)
 		before := p.Stats().EpochCount
@@ -128,7 +129,7 @@ func TestUndoneAndPausedConversationsGrow(t *testing.T) {
 		return 0, nil
 	}
 	plain, _ := grown(nil)
-	undone, p := grown(func(p *play, d *live.Desk) {
+	undone, p := grown(func(p *play, d *control.Desk) {
 		if err := d.Now(t.Context(), only(t, d), live.Order{}); err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +145,7 @@ func TestUndoneAndPausedConversationsGrow(t *testing.T) {
 	if e := p.Stats().Epochs; e[len(e)-1].Reason != "window" {
 		t.Errorf("an undone conversation was condensed again for %s", e[len(e)-1].Reason)
 	}
-	paused, p := grown(func(_ *play, d *live.Desk) {
+	paused, p := grown(func(_ *play, d *control.Desk) {
 		if err := d.Pause(t.Context(), only(t, d), true); err != nil {
 			t.Fatal(err)
 		}
@@ -214,7 +215,7 @@ func TestProtectedIsKeptVerbatim(t *testing.T) {
 func TestLiveAtTheAdminAddress(t *testing.T) {
 	t.Parallel()
 	for _, token := range []string{"", "s3cret-s3cret-s3cret"} {
-		p := newPlay(t, upstream.Options{}, upstream.Client{API: upstream.Messages, Model: "claude-sonnet-4-5", Session: "s", Header: http.Header{"X-Condense-Token": {token}}}, func(o *live.Options) { o.Token = token })
+		p := newPlay(t, upstream.Options{}, upstream.Client{API: upstream.Messages, Model: "claude-sonnet-4-5", Session: "s", Header: http.Header{"X-Condense-Token": {token}}}, func(o *live.Options) { o.Access.Token = token })
 		steps(t, p, 6)
 		admin := adminOf(t, p.Gateway)
 		id := only(t, p.Desk()).ID

@@ -20,7 +20,7 @@ import (
 // A disk that returns another byte than was written never reaches a vendor: the conversation goes on as after a lost store.
 func TestDamagedStoreTellsVendorNothingElse(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "live.db")
-	p := newPlay(t, upstream.Options{}, recalls(claude("s")), func(o *live.Options) { o.Store = file })
+	p := newPlay(t, upstream.Options{}, recalls(claude("s")), func(o *live.Options) { o.Store.Path = file })
 	p.begin(t)
 	p.untilEpoch(t, 1)
 	handles := promises(t, p.lastBody())
@@ -48,7 +48,7 @@ func TestDamagedStoreTellsVendorNothingElse(t *testing.T) {
 	t.Cleanup(v.Close)
 	var log testkit.Log
 	g, s := serveWith(t, v.URL, withWindow(window), func(o *live.Options) {
-		o.Store, o.Logger = file, slog.New(slog.NewTextHandler(&log, nil))
+		o.Store.Path, o.Reports.Logger = file, slog.New(slog.NewTextHandler(&log, nil))
 	})
 	p.Gateway, p.server, p.client.URL = g, s, s.URL
 	before := len(p.vendor.Records())
@@ -87,7 +87,7 @@ func TestFullDiskStillCondensesForVendor(t *testing.T) {
 				t.Fatal(err)
 			}
 			broken := &brokenStore{Store: store.Memory()}
-			g, err := live.NewWith(h, &live.Options{Upstreams: map[string]string{"anthropic": v.URL}}, broken)
+			g, err := live.NewWith(h, &live.Options{Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": v.URL}}}, broken)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -124,7 +124,7 @@ func TestDeletedStoreIsNoticed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "live.db")
 	var log testkit.Log
 	p := newPlay(t, upstream.Options{}, claude("s"), func(o *live.Options) {
-		o.Store, o.Logger = file, slog.New(slog.NewTextHandler(&log, nil))
+		o.Store.Path, o.Reports.Logger = file, slog.New(slog.NewTextHandler(&log, nil))
 	})
 	admin := adminOf(t, p.Gateway)
 	if res, body := send(t, http.MethodGet, admin+"/readyz", nil, nil); res.StatusCode != http.StatusOK {

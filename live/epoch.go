@@ -29,7 +29,7 @@ func (o *occasion) forced() bool { return o.decision.Reason == epoch.Forced }
 // epochIfDue begins an epoch if there is a reason. Only two kinds of requests wait for their condensation: requests
 // that the vendor would refuse, and calls of /v1/compress, which ask for it. Every other epoch is prepared in the
 // background, and begins with a later request.
-func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
+func (x *plan) epochIfDue(ctx context.Context, overflow bool) error {
 	for {
 		o, err := x.occasion(ctx, overflow)
 		if o == nil || err != nil {
@@ -43,7 +43,7 @@ func (x *exchange) epochIfDue(ctx context.Context, overflow bool) error {
 
 // occasion returns the reason to begin an epoch now; nil if there is none. It may instead undo the last epoch, or
 // start preparing the next one.
-func (x *exchange) occasion(ctx context.Context, overflow bool) (*occasion, error) {
+func (x *plan) occasion(ctx context.Context, overflow bool) (*occasion, error) {
 	c := x.claim
 	if !overflow {
 		if undone, err := x.undoIfAsked(); undone || err != nil {
@@ -53,7 +53,7 @@ func (x *exchange) occasion(ctx context.Context, overflow bool) (*occasion, erro
 	d, order := x.wished(x.due(ctx, overflow), overflow)
 	if d.Reason == epoch.None {
 		if !x.paused() && !c.State.Held {
-			x.prepareEarly(d) //nolint:contextcheck // it outlives the request
+			x.prepareEarly(d)
 		}
 		return nil, nil
 	}
@@ -73,24 +73,27 @@ func (x *exchange) occasion(ctx context.Context, overflow bool) (*occasion, erro
 
 // beginEpoch makes the condensation for an occasion the view of the request. again reports that another attempt should
 // follow.
-func (x *exchange) beginEpoch(ctx context.Context, o *occasion) (again bool, err error) {
-	ctx, span := x.telemetry.Tracer.Start(ctx, "condense", trace.WithAttributes(telemetry.ReasonKey.String(string(o.decision.Reason)), telemetry.ModeKey.String(cmp.Or(x.mode, x.profile))))
+func (x *plan) beginEpoch(ctx context.Context, o *occasion) (again bool, err error) {
+	ctx, span := x.telemetry.Tracer.Start(ctx, "condense", trace.WithAttributes(telemetry.ReasonKey.String(string(o.decision.Reason)),
+		telemetry.ModeKey.String(cmp.Or(x.mode, x.profile))))
 	defer span.End()
-	if x.recalls {
+	if x.handles {
 		n, err := x.store.KeptBytes(ctx)
-		x.recalls = err == nil && n < x.s.Recall.MaxSize
+		x.handles = err == nil && n < x.s.Recall.MaxSize
 	}
 	if o.forced() && !x.s.Observe {
 		x.awaitPrepared(ctx)
 	}
 	p := x.claim.TakePrepared(x.rolling, o.forced())
-	if p != nil && (p.Handles && !x.recalls || p == x.made) { // the vendor has just refused this condensation
+	if p != nil && (p.Handles && !x.handles || p == x.refused) { // the vendor has just refused this condensation
 		p = nil
 	}
 	taken := p != nil
-	if x.shadowed = nil; taken {
-		x.compareLater(x.job(o.decision, o.overflow))
-	} else {
+	x.shadowed = nil
+	switch {
+	case taken && x.s.compares():
+		x.shadowed = x.job(o.decision, o.overflow)
+	case !taken:
 		if p, err = x.condensation(ctx, o); p == nil || err != nil {
 			return false, err
 		}
@@ -99,7 +102,7 @@ func (x *exchange) beginEpoch(ctx context.Context, o *occasion) (again bool, err
 	if next == nil || err != nil {
 		return false, err
 	}
-	trial := x.planOf(next)
+	trial := x.viewOf(next)
 	// Try again if the conversation has grown too much since the condensation was made.
 	if o.forced() && taken && trial.tokens > x.policy.Limit {
 		return true, nil
@@ -108,11 +111,11 @@ func (x *exchange) beginEpoch(ctx context.Context, o *occasion) (again bool, err
 		x.useless(o, "the condensation is not smaller")
 		return false, nil
 	}
-	if x.recalls {
-		kept, err := x.keep(ctx, next, x.view)
+	if x.handles {
+		kept, err := x.keep(ctx, next, x.messages)
 		if err != nil { // then go on without handles
 			x.fault("recall", err)
-			x.recalls = false
+			x.handles = false
 			return true, nil
 		}
 		if kept != nil {
@@ -125,9 +128,9 @@ func (x *exchange) beginEpoch(ctx context.Context, o *occasion) (again bool, err
 
 // condensation makes the condensation that an occasion needs now. It returns nil if it is prepared in the background
 // instead, or would be useless.
-func (x *exchange) condensation(ctx context.Context, o *occasion) (*job.Prepared, error) {
+func (x *plan) condensation(ctx context.Context, o *occasion) (*job.Prepared, error) {
 	if x.s.Observe || !o.forced() && !x.calls && o.order == nil {
-		x.prepare(o.decision, job.Whole, o.overflow) //nolint:contextcheck // it outlives the request
+		x.prepare(o.decision, job.Whole, o.overflow)
 		return nil, nil
 	}
 	if o.order != nil {
@@ -137,13 +140,13 @@ func (x *exchange) condensation(ctx context.Context, o *occasion) (*job.Prepared
 		}
 	}
 	j := x.job(o.decision, o.overflow)
-	if o.order == nil {
-		x.compareLater(j)
+	if o.order == nil && x.s.compares() {
+		x.shadowed = j
 	}
 	p, err := x.runner.InTurn(ctx, j, o.forced())
 	switch {
 	case errors.Is(err, job.ErrAsks), errors.Is(err, job.ErrQueue):
-		x.prepare(o.decision, job.Whole, o.overflow) //nolint:contextcheck // it outlives the request
+		x.prepare(o.decision, job.Whole, o.overflow)
 		return nil, nil
 	case err != nil:
 		x.claim.Tried(x.policy.RetryAfter(x.tokens))
@@ -155,15 +158,8 @@ func (x *exchange) condensation(ctx context.Context, o *occasion) (*job.Prepared
 	return p, nil
 }
 
-// compareLater has the profiles of [Options.Shadow], if any, condense the same job for comparison.
-func (x *exchange) compareLater(j *job.Job) {
-	if x.s.Watch != nil && len(x.s.Shadow) > 0 {
-		x.shadowed = j
-	}
-}
-
 // ordered makes a condensation ordered by the user. It returns nil if that is postponed or impossible.
-func (x *exchange) ordered(ctx context.Context, o *occasion) (*job.Prepared, error) {
+func (x *plan) ordered(ctx context.Context, o *occasion) (*job.Prepared, error) {
 	p, err := x.obey(ctx, x.orderedJob(o.decision, o.order, o.overflow), o.order)
 	switch {
 	case err == nil:
@@ -179,7 +175,7 @@ func (x *exchange) ordered(ctx context.Context, o *occasion) (*job.Prepared, err
 }
 
 // frozenBy returns the state of the epoch that begins with condensation p; nil if it cannot begin with this request.
-func (x *exchange) frozenBy(p *job.Prepared, o *occasion) (*lineage.State, error) {
+func (x *plan) frozenBy(p *job.Prepared, o *occasion) (*lineage.State, error) {
 	c := lineage.Condensed{Basis: p.Basis, After: p.After, Forced: o.forced(), Decision: o.decision}
 	next, err := x.claim.State.Freeze(x.r, x.rolling, c, x.start)
 	switch {
@@ -201,7 +197,7 @@ func (x *exchange) frozenBy(p *job.Prepared, o *occasion) (*lineage.State, error
 }
 
 // useless records that another attempt at this size is pointless, and tells the user if they ordered it.
-func (x *exchange) useless(o *occasion, why string) {
+func (x *plan) useless(o *occasion, why string) {
 	x.claim.Tried(x.policy.RetryAfter(x.tokens))
 	if o.order != nil {
 		x.dropped(o.order, why)
@@ -209,20 +205,21 @@ func (x *exchange) useless(o *occasion, why string) {
 }
 
 // adopt makes a trial the plan of the request.
-func (x *exchange) adopt(o *occasion, p *job.Prepared, next *lineage.State, trial plan) {
+func (x *plan) adopt(o *occasion, p *job.Prepared, next *lineage.State, trial view) {
 	before := x.tokens
-	x.plan = trial
+	x.view = trial
 	if o.order != nil && o.order.Number == p.Order {
 		x.obeyed(o.order, "")
 		x.obeys.Before, x.obeys.After, x.obeys.Changed, next.Orders = before, x.tokens, true, o.order.Number
 	}
-	x.passes.add(p.Passes)
+	x.passes.Add(p.Passes)
 	predicted := *next.Epoch // the chain did its best, so its result is the prediction
 	predicted.After, next.Epoch = x.tokens, &predicted
 	x.next, x.journal, x.made = next, p.Journal, p
 	x.epoch = &stats.Epoch{
 		Time: x.start, Agent: x.agent.Name, Model: x.r.Model, Lineage: x.claim.Conversation, Reason: string(o.decision.Reason),
-		Before: before, After: x.tokens, Turns: o.decision.Turns, Millis: float64(time.Since(o.began).Microseconds()) / 1000, Observed: x.s.Observe,
+		Before: before, After: x.tokens, Turns: o.decision.Turns, Millis: float64(time.Since(o.began).Microseconds()) / 1000,
+		Observed: x.s.Observe,
 		Provider: p.Maker.Provider, Outcome: p.Maker.Outcome, Fallback: p.Maker.Cause != "", Cause: p.Maker.Cause,
 	}
 	if o.overflow {
@@ -231,7 +228,7 @@ func (x *exchange) adopt(o *occasion, p *job.Prepared, next *lineage.State, tria
 }
 
 // facts returns the numbers on which the decision about an epoch rests.
-func (x *exchange) facts(overflow bool) epoch.Facts {
+func (x *plan) facts(overflow bool) epoch.Facts {
 	f := x.claim.State.Facts(x.r, x.ours, x.start)
 	f.Overflow, f.Retry = overflow || x.claim.Overflowed(), x.claim.TriedAt()
 	f.Cache.Write, f.Cache.Read = x.caching.Prices(x.r.TTL)
@@ -240,10 +237,10 @@ func (x *exchange) facts(overflow bool) epoch.Facts {
 }
 
 // due decides whether the request begins an epoch.
-func (x *exchange) due(ctx context.Context, overflow bool) epoch.Decision {
+func (x *plan) due(ctx context.Context, overflow bool) epoch.Decision {
 	f := x.facts(overflow)
 	d := epoch.Decide(f, x.policy)
-	x.s.Logger.DebugContext(ctx, "decision", "facts", f, "policy", x.policy, "decision", d)
+	x.s.Reports.Logger.DebugContext(ctx, "decision", "facts", f, "policy", x.policy, "decision", d)
 	return d
 }
 
@@ -251,15 +248,19 @@ func (x *exchange) due(ctx context.Context, overflow bool) epoch.Decision {
 const overflowed = "overflow"
 
 // announce counts an epoch and logs it.
-func (x *exchange) announce() {
+func (x *plan) announce() {
 	e := x.epoch
 	x.stats.Epoch(*e)
 	x.condensed(e)
 	x.watch()
-	x.s.audit("epoch", x.t.who, "agent", e.Agent, "lineage", e.Lineage, "reason", e.Reason, "before", e.Before, "after", e.After, "observed", e.Observed)
+	x.s.audit("epoch", x.t.who, "agent", e.Agent, "lineage", e.Lineage, "reason", e.Reason, "before", e.Before, "after", e.After, "observed",
+		e.Observed)
 	by := []any{"provider", e.Provider, "outcome", e.Outcome, "fallback", e.Fallback}
 	if e.Fallback {
 		by = append(by, "cause", e.Cause)
 	}
-	x.s.Logger.Info("epoch", append([]any{"agent", e.Agent, "model", e.Model, "reason", e.Reason, "before", e.Before, "after", e.After, "ms", e.Millis, "observed", e.Observed}, by...)...)
+	x.s.Reports.Logger.Info("epoch", append([]any{
+		"agent", e.Agent, "model", e.Model, "reason", e.Reason, "before", e.Before, "after",
+		e.After, "ms", e.Millis, "observed", e.Observed,
+	}, by...)...)
 }

@@ -47,11 +47,11 @@ var TokensOf = count.Tokens
 
 // Seal and Unseal are for tests of what clients may send.
 func Seal(g *Gateway, tenant string, messages [][]byte, now time.Time) (string, error) {
-	return g.seals.Seal(tenant, messages, now)
+	return g.secrets.seals.Seal(tenant, messages, now)
 }
 
 func Unseal(g *Gateway, tenant, sealed string, now time.Time) ([][]byte, error) {
-	return g.seals.Unseal(tenant, sealed, now, seal.Most)
+	return g.secrets.seals.Unseal(tenant, sealed, now, seal.Most)
 }
 
 // PingEvery sets how long a client waits in silence for the answer to a recall.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/condensehq/condense/internal/live/count"
+	"github.com/condensehq/condense/internal/live/library"
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
@@ -19,43 +19,15 @@ import (
 // If an agent recalls something, leaving it out was a mistake. The recalled content stays in the view at the next
 // condensation, and is counted here.
 
-// Limits of the memory of recalls.
-const (
-	mostPasses = 1 << 14 // number of handles
-	longestTag = 80      // bytes
-)
-
-// passes maps each handle left in a view since the gateway was started to the pass that left it.
-type passes struct {
-	mu sync.Mutex
-	of map[string]string
-}
-
-func (p *passes) add(of map[string]string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.of == nil || len(p.of) > mostPasses {
-		p.of = map[string]string{}
-	}
-	for handle, pass := range of {
-		if _, known := p.of[handle]; !known {
-			p.of[handle] = pass
-		}
-	}
-}
-
-func (p *passes) get(handle string) string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.of[handle]
-}
-
 // recalled counts pieces recalled in the conversation of key. id is the ID of its record; empty if unknown.
 func (g *Gateway) recalled(key store.Key, id string, pieces []recall.Piece, bytes int) {
 	var kinds []stats.Recalled
 	for i := range pieces {
 		what := pieces[i].What
-		kinds = append(kinds, stats.Recalled{What: strings.ToValidUTF8(what[:min(len(what), longestTag)], ""), Pass: g.passes.get(pieces[i].Handle), Count: 1})
+		kinds = append(kinds, stats.Recalled{
+			What: strings.ToValidUTF8(what[:min(len(what), library.LongestTag)], ""),
+			Pass: g.passes.Get(pieces[i].Handle), Count: 1,
+		})
 	}
 	if len(kinds) > 0 {
 		kinds[0].Tokens = bytes / count.BytesPerToken
@@ -65,8 +37,8 @@ func (g *Gateway) recalled(key store.Key, id string, pieces []recall.Piece, byte
 		s.Tokens.Recalled += bytes / count.BytesPerToken
 		s.Recalled = stats.AddRecalled(s.Recalled, kinds)
 	})
-	if w := g.current.Load().Watch; w != nil {
-		if conversation, epoch := g.recordOf(key, id); conversation != "" {
+	if w := g.current.Load().Reports.Watch; w != nil {
+		if conversation, epoch := recordOf(g.life, g.store, key, id); conversation != "" {
 			g.watched(func() { w.Recall(conversation, epoch, bytes/count.BytesPerToken) })
 		}
 	}
@@ -74,15 +46,15 @@ func (g *Gateway) recalled(key store.Key, id string, pieces []recall.Piece, byte
 	g.measure(&telemetry.Recalls, 1, of)
 	g.measure(&telemetry.Tokens, float64(bytes/count.BytesPerToken), of, telemetry.TypeKey.String("recalled"))
 	g.current.Load().audit("recall", tenant.Caller{Tenant: tenantOf(key.Tenant)}, "pieces", len(pieces), "bytes", bytes)
-	g.current.Load().Logger.Info("recalled", "pieces", len(pieces), "bytes", bytes)
+	g.current.Load().Reports.Logger.Info("recalled", "pieces", len(pieces), "bytes", bytes)
 }
 
 // recordOf returns the conversation of a record, and the time when its epoch began. Both are zero if unknown.
-func (g *Gateway) recordOf(key store.Key, id string) (conversation string, epoch time.Time) {
+func recordOf(ctx context.Context, in store.Store, key store.Key, id string) (conversation string, epoch time.Time) {
 	if id == "" {
 		return "", time.Time{}
 	}
-	records, err := g.store.Load(g.life, key)
+	records, err := in.Load(ctx, key)
 	if err != nil {
 		return "", time.Time{} // the recall is then counted without a conversation
 	}

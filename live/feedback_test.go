@@ -18,7 +18,7 @@ func TestRecalledStays(t *testing.T) {
 	for _, tool := range []string{"mcp__condense__recall", "Bash"} {
 		t.Run(tool, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "serve.db")
-			p := newPlay(t, upstream.Options{Script: upstream.Loop(90, 2200, nil)}, recalls(claude("s1")), func(o *live.Options) { o.Store = file; o.Epoch.Target = 20 })
+			p := newPlay(t, upstream.Options{Script: upstream.Loop(90, 2200, nil)}, recalls(claude("s1")), func(o *live.Options) { o.Store.Path = file; o.Epoch.Target = 20 })
 
 			p.begin(t)
 			p.untilEpoch(t, 1)

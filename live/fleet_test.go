@@ -220,7 +220,7 @@ func goneFleet(t *testing.T, size int) (vendor *upstream.Vendor, database *goneS
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := live.NewWith(h, &live.Options{Upstreams: map[string]string{"anthropic": v.URL}, Deadline: time.Minute}, database)
+		g, err := live.NewWith(h, &live.Options{Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": v.URL}}, Bounds: live.Bounds{Deadline: time.Minute}}, database)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -76,7 +76,7 @@ func messagesOf(t *testing.T, body []byte) []json.RawMessage {
 // What the gateway did is on disk before it is sent: another process goes on with the same bytes.
 func TestRestart(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "live.db")
-	p := newPlay(t, upstream.Options{}, claude("s"), func(o *live.Options) { o.Store = file })
+	p := newPlay(t, upstream.Options{}, claude("s"), func(o *live.Options) { o.Store.Path = file })
 	p.begin(t)
 	p.untilEpoch(t, 1)
 	epochs := p.Stats().EpochCount
@@ -84,7 +84,7 @@ func TestRestart(t *testing.T) {
 	v := httptest.NewServer(p.vendor)
 	t.Cleanup(v.Close)
 	for calls := true; calls; {
-		g, s := serveWith(t, v.URL, withWindow(window), func(o *live.Options) { o.Store = file }) // a restart before every request
+		g, s := serveWith(t, v.URL, withWindow(window), func(o *live.Options) { o.Store.Path = file }) // a restart before every request
 		p.client.URL = s.URL
 		var err error
 		if _, calls, err = p.client.Step(t.Context()); err != nil {
@@ -338,7 +338,7 @@ func TestIngest(t *testing.T) {
 			if api != upstream.Messages {
 				c.Model = "gpt-5.6"
 			}
-			p := newPlay(t, upstream.Options{}, c, func(o *live.Options) { o.Store = file })
+			p := newPlay(t, upstream.Options{}, c, func(o *live.Options) { o.Store.Path = file })
 			if _, err := p.client.Say(t.Context(), task); err != nil {
 				t.Fatal(err)
 			}
@@ -531,7 +531,7 @@ func TestFaultsOfTheChain(t *testing.T) {
 			vendor := upstream.New(upstream.Options{Window: window, Script: agentLoop})
 			v := httptest.NewServer(vendor)
 			defer v.Close()
-			g, s := serveWith(t, v.URL, faulty(do), func(o *live.Options) { o.Deadline = 50 * time.Millisecond })
+			g, s := serveWith(t, v.URL, faulty(do), func(o *live.Options) { o.Bounds.Deadline = 50 * time.Millisecond })
 			c := claude("s")
 			c.URL = s.URL
 			if _, err := c.Say(t.Context(), task); err != nil {
@@ -558,7 +558,7 @@ func TestStoreThatCannotWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	broken := &brokenStore{Store: store.Memory()}
-	g, err := live.NewWith(h, &live.Options{Upstreams: map[string]string{"anthropic": v.URL}}, broken)
+	g, err := live.NewWith(h, &live.Options{Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": v.URL}}}, broken)
 	if err != nil {
 		t.Fatal(err)
 	}

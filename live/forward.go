@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/condensehq/condense/internal/live/audit"
 	"github.com/condensehq/condense/internal/live/upstream"
 )
 
@@ -51,13 +52,13 @@ func (s *settings) forward(w http.ResponseWriter, r *http.Request, t *target, vi
 		Transport:     via,
 		FlushInterval: -1, // flush at once
 		BufferPool:    buffers,
-		ErrorLog:      slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug),
+		ErrorLog:      slog.NewLogLogger(s.Reports.Logger.Handler(), slog.LevelDebug),
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			if r.Context().Err() != nil { // the client has gone
 				panic(http.ErrAbortHandler)
 			}
-			if o, ok := w.(*outcome); ok {
-				o.unsent = upstream.Reason(err)
+			if o, ok := w.(*audit.Outcome); ok {
+				o.Unsent = upstream.Reason(err)
 			}
 			t.refuse(w, http.StatusBadGateway, "condense: upstream "+u.Name+" cannot be reached: "+upstream.Reason(err))
 		},

@@ -56,8 +56,9 @@ func TestL2L3L5L6Growing(t *testing.T) {
 		runs++
 		vendor = &growing.Vendor{}
 		faults := grow(t, host, &live.Options{
-			Upstreams: map[string]string{"anthropic": upstream.URL}, Store: filepath.Join(dir, fmt.Sprint(runs, ".db")),
-			Logger: slog.New(slog.DiscardHandler),
+			Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": upstream.URL}},
+			Store:     live.Store{Path: filepath.Join(dir, fmt.Sprint(runs, ".db"))},
+			Reports:   live.Reports{Logger: slog.New(slog.DiscardHandler)},
 		}, vendor, func(_ int, body []byte) growing.Answer {
 			var answer struct{ Answer json.RawMessage }
 			if err := json.Unmarshal(body, &answer); err != nil {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/count"
+	"github.com/condensehq/condense/internal/live/library"
+	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/recall"
@@ -23,18 +25,20 @@ var headroomPaths = map[string]handler{
 	retrievePath:   (*Gateway).serveRetrieve,
 	"/health":      (*Gateway).serveHealth,
 	"/livez":       (*Gateway).serveHealth,
-	"/readyz":      func(g *Gateway, w http.ResponseWriter, r *http.Request, _ *settings, _ *target) { g.serveReady(w, r) },
-	"/stats":       (*Gateway).serveSums,
+	"/readyz": func(g *Gateway, w http.ResponseWriter, r *http.Request, _ *settings, _ *target) {
+		g.pages.ServeReady(w, r)
+	},
+	"/stats": (*Gateway).serveSums,
 }
 
 // serveHealth answers that the process is alive.
 func (g *Gateway) serveHealth(w http.ResponseWriter, _ *http.Request, _ *settings, _ *target) {
-	writeJSON(w, []byte(`{"status":"healthy","service":"condense"}`))
+	payload.WriteJSON(w, []byte(`{"status":"healthy","service":"condense"}`))
 }
 
 // serveSums answers with totals of the statistics, but only on a gateway without tenants.
 func (g *Gateway) serveSums(w http.ResponseWriter, _ *http.Request, s *settings, _ *target) {
-	if s.tokens != nil {
+	if s.door.Tokens != nil {
 		const text = "statistics are for those who run the gateway, at its admin address (serve.admin.listen): /condense/status"
 		compressFault(w, http.StatusNotFound, "not_found", text)
 		return
@@ -48,7 +52,7 @@ func (g *Gateway) serveSums(w http.ResponseWriter, _ *http.Request, s *settings,
 	if err != nil { // cannot happen: it holds numbers only
 		text = []byte("{}")
 	}
-	writeJSON(w, text)
+	payload.WriteJSON(w, text)
 }
 
 // serveRetrieve answers with the content behind a handle, for callers that carry the recall secret issued with it.
@@ -64,7 +68,7 @@ func (g *Gateway) serveRetrieve(w http.ResponseWriter, r *http.Request, s *setti
 		name, query = rawjson.Text(rawjson.Field(body, "hash")), rawjson.Text(rawjson.Field(body, "query"))
 	}
 	missing := func(text string) { compressFault(w, http.StatusNotFound, "not_found", text) }
-	reader, session := g.readerOf(s, t), r.Header.Get(agents.SessionHeader)
+	reader, session := g.secrets.readerOf(&s.Recall, t), r.Header.Get(agents.SessionHeader)
 	ref, ok := recall.ParseRef(name)
 	switch {
 	case !ok:
@@ -91,13 +95,13 @@ func (g *Gateway) serveRetrieve(w http.ResponseWriter, r *http.Request, s *setti
 	case <-r.Context().Done():
 		return
 	}
-	st, err := g.memory(r.Context(), reader, session)
+	st, err := g.library.Memory(r.Context(), reader, session)
 	var pieces []recall.Piece
 	if err == nil {
 		pieces, err = st.Find(r.Context(), ref)
 	}
 	switch {
-	case errors.Is(err, errNothing), err == nil && len(pieces) == 0:
+	case errors.Is(err, library.ErrNothing), err == nil && len(pieces) == 0:
 		missing("nothing that this caller can recall has the handle")
 		return
 	case err != nil:
@@ -118,5 +122,5 @@ func (g *Gateway) serveRetrieve(w http.ResponseWriter, r *http.Request, s *setti
 	if err != nil { // cannot happen: it holds texts and numbers only
 		answer = []byte("{}")
 	}
-	writeJSON(w, answer)
+	payload.WriteJSON(w, answer)
 }

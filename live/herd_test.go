@@ -152,7 +152,7 @@ func TestAHerdAboveTheLimitIsTruncatedInTime(t *testing.T) {
 		return nil, ctx.Err()
 	})
 	v := newSizing(t, window)
-	g, s := serveWith(t, v.URL, host, func(o *live.Options) { o.Deadline = 100 * time.Millisecond })
+	g, s := serveWith(t, v.URL, host, func(o *live.Options) { o.Bounds.Deadline = 100 * time.Millisecond })
 	var bodies [][]byte
 	for i := range n {
 		bodies = append(bodies, loop(i, 2*window*4))
@@ -189,7 +189,7 @@ func TestAbandonedCallsEndAtOnce(t *testing.T) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	})
-	g, s := serveWith(t, "http://127.0.0.1:9", host, func(o *live.Options) { o.Deadline = time.Hour })
+	g, s := serveWith(t, "http://127.0.0.1:9", host, func(o *live.Options) { o.Bounds.Deadline = time.Hour })
 	ctx, hangUp := context.WithCancel(t.Context())
 	defer hangUp()
 	var all sync.WaitGroup

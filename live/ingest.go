@@ -18,9 +18,9 @@ import (
 
 // ingest shortens tool results that were never sent. The shortened form depends only on the result's round of tools
 // and on the user's newest message before it, so it is the same after a restart.
-func (x *exchange) ingest(ctx context.Context) error {
+func (x *plan) ingest(ctx context.Context) error {
 	o := x.s.Ingest
-	if x.recalls && o.MaxResult == 0 {
+	if x.handles && o.MaxResult == 0 {
 		o.MaxResult = x.s.Recall.MaxResult
 	}
 	if o.Off && o.MaxResult == 0 {
@@ -46,7 +46,7 @@ func (x *exchange) ingest(ctx context.Context) error {
 		}
 		return nil
 	})
-	if errs != nil || !x.recalls || len(shortened) == 0 {
+	if errs != nil || !x.handles || len(shortened) == 0 {
 		return errs
 	}
 	return x.keepRound(from, shortened)
@@ -63,8 +63,8 @@ var closing = map[wire.API]string{
 }
 
 // shorten returns the shorter forms of the messages from an index on; nil for messages that have none.
-func (x *exchange) shorten(ctx context.Context, from int, o Ingest) ([][]byte, error) {
-	host, err := x.ingester(ctx, o)
+func (x *known) shorten(ctx context.Context, from int, o Ingest) ([][]byte, error) {
+	host, err := x.ingesters.get(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -82,10 +82,10 @@ func (x *exchange) shorten(ctx context.Context, from int, o Ingest) ([][]byte, e
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, x.s.Deadline)
+	ctx, cancel := context.WithTimeout(ctx, x.s.Bounds.Deadline)
 	defer cancel()
 	turn := ingest.Turn()
-	turn.NoRecall = !x.recalls
+	turn.NoRecall = !x.handles
 	report, err := host.Manage(ctx, condense.ResumeConversation(doc.Journal), turn)
 	short := make([][]byte, len(round))
 	if err != nil || !report.Acted {
@@ -116,20 +116,20 @@ type ingesters struct {
 	all map[Ingest]*condense.Host
 }
 
-func (g *Gateway) ingester(ctx context.Context, o Ingest) (*condense.Host, error) {
-	g.ingesters.mu.Lock()
-	defer g.ingesters.mu.Unlock()
-	if h := g.ingesters.all[o]; h != nil {
+func (g *ingesters) get(ctx context.Context, o Ingest) (*condense.Host, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if h := g.all[o]; h != nil {
 		return h, nil
 	}
 	h, err := ingest.Open(context.WithoutCancel(ctx), ingest.Options{Lossless: !o.Off, MaxResult: o.MaxResult})
 	if err != nil {
 		return nil, err
 	}
-	if g.ingesters.all == nil {
-		g.ingesters.all = map[Ingest]*condense.Host{}
+	if g.all == nil {
+		g.all = map[Ingest]*condense.Host{}
 	}
-	g.ingesters.all[o] = h
+	g.all[o] = h
 	return h, nil
 }
 

@@ -51,7 +51,7 @@ func TestTenantsDoNotMeet(t *testing.T) {
 	}
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { vendors[r.Header.Get("X-Test")].ServeHTTP(w, r) }))
 	t.Cleanup(front.Close)
-	g, server := serveWith(t, front.URL, withWindow(window), func(o *live.Options) { o.Tokens, o.Store = tokens.path, file })
+	g, server := serveWith(t, front.URL, withWindow(window), func(o *live.Options) { o.Access.Tokens, o.Store.Path = tokens.path, file })
 	var all sync.WaitGroup
 	for i, name := range names {
 		c := claude("the-same-session")
@@ -208,9 +208,9 @@ func leak(t *testing.T, address string, key []byte) (credentials []string, found
 	var g *live.Gateway
 	g, server := serveWith(t, front.URL, withWindow(window), func(o *live.Options) {
 		m = newMeter(t, o)
-		o.Tokens, o.Store, o.Key, o.Watch, o.Upstreams["dead"] = tokens.path, address, key, pages, "http://127.0.0.1:1"
-		o.Pages = pages.Pages(func() live.Stats { return g.Stats() }, func() bool { return true })
-		o.Logger, o.Audit = slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug})), slog.New(slog.NewJSONHandler(audit, nil))
+		o.Access.Tokens, o.Store.Path, o.Store.Key, o.Reports.Watch, o.Upstreams.URLs["dead"] = tokens.path, address, key, pages, "http://127.0.0.1:1"
+		o.Reports.Pages = pages.Pages(func() live.Stats { return g.Stats() }, func() bool { return true })
+		o.Reports.Logger, o.Reports.Audit = slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug})), slog.New(slog.NewJSONHandler(audit, nil))
 	})
 	admin := adminOf(t, g)
 
@@ -389,7 +389,7 @@ func TestForgottenTenant(t *testing.T) {
 				}
 				reached <- struct{}{}
 				return &upstream.Fault{Hold: hold}
-			}}, claude("s"), func(o *live.Options) { o.Tokens, o.Store = tokens.path, address })
+			}}, claude("s"), func(o *live.Options) { o.Access.Tokens, o.Store.Path = tokens.path, address })
 			p.client.Tools = []string{"mcp__condense__recall"}
 			as := func(name string) map[string]string {
 				return map[string]string{"X-Condense-Token": tokens.of[name], "X-Condense-Recall": secret}
@@ -526,13 +526,15 @@ func FuzzTenantsDoNotMeet(f *testing.F) {
 	var mu sync.Mutex
 	var last *live.Exchange
 	g, err := live.New(h, &live.Options{
-		Upstreams: map[string]string{"anthropic": vendor.URL, "openai": vendor.URL}, Tokens: tokens.path, Deadline: time.Minute,
-		Record: func(_ context.Context, e *live.Exchange) {
+		Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": vendor.URL, "openai": vendor.URL}},
+		Access:    live.Access{Tokens: tokens.path},
+		Bounds:    live.Bounds{Deadline: time.Minute},
+		Reports: live.Reports{Record: func(_ context.Context, e *live.Exchange) {
 			mu.Lock()
 			defer mu.Unlock()
 			kept := *e
 			last = &kept
-		},
+		}},
 	})
 	if err != nil {
 		f.Fatal(err)

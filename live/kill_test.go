@@ -27,7 +27,7 @@ func alone(vendor, store string) {
 		if err != nil {
 			return err
 		}
-		g, err := live.New(h, &live.Options{Upstreams: map[string]string{"anthropic": vendor}, Store: store})
+		g, err := live.New(h, &live.Options{Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": vendor}}, Store: live.Store{Path: store}})
 		if err != nil {
 			return err
 		}

@@ -15,10 +15,10 @@ import (
 
 // limitsFor returns the limits of a tenant.
 func (s *settings) limitsFor(tenant string) tenant.Limits {
-	if l, ok := s.Tenants[tenant]; ok {
+	if l, ok := s.Access.Tenants[tenant]; ok {
 		return l
 	}
-	return s.Limits
+	return s.Access.Limits
 }
 
 // answerDenied refuses a request. Clients of both vendors obey Retry-After if it is short and retry at once if it is long;
@@ -39,7 +39,7 @@ func (g *Gateway) received(c tenant.Caller, n int) {
 }
 
 // paid adds the cost of an answer, in US dollars, to the tenant's usage.
-func (x *exchange) paid(cost float64) {
+func (x *known) paid(cost float64) {
 	if cost > 0 {
 		x.tenants.Paid(x.t.who.Tenant, x.current.Load().limitsFor(x.t.who.Tenant), x.s.Now(), cost)
 	}
@@ -47,7 +47,7 @@ func (x *exchange) paid(cost float64) {
 
 // mayAsk reports whether the tenant may have one more condensation by a language model today. If so, it counts that
 // condensation.
-func (x *exchange) mayAsk() bool {
+func (x *known) mayAsk() bool {
 	name := x.t.who.Tenant
 	may := x.tenants.MayAsk(name, x.current.Load().limitsFor(name), x.s.Now(), x.s.limitsFor(name).ModelEpochs)
 	if !may {
@@ -58,7 +58,8 @@ func (x *exchange) mayAsk() bool {
 
 // share saves the usage of the tenants, and reads the usage that other gateways have saved.
 func (g *Gateway) share(ctx context.Context, r *store.Record) error {
-	return g.tenants.Share(ctx, g.store, r, g.current.Load().Now(), func(name string) tenant.Limits { return g.current.Load().limitsFor(name) })
+	return g.tenants.Share(ctx, g.store, r, g.current.Load().Now(),
+		func(name string) tenant.Limits { return g.current.Load().limitsFor(name) })
 }
 
 // tenantOf returns the name of the tenant in a record's key; empty if there is none.
@@ -73,16 +74,16 @@ func tenantOf(key string) string {
 // warnOfTokens logs a warning about a token file without tokens, and about limits for tenants that have no token.
 func (s *settings) warnOfTokens() {
 	named := map[string]bool{}
-	for _, t := range s.tokens.All() {
+	for _, t := range s.door.Tokens.All() {
 		named[t.Tenant] = true
 	}
 	if len(named) == 0 {
-		s.Logger.Warn("there is no token: every request is refused until 'condense token new' makes one", "file", s.Tokens)
+		s.Reports.Logger.Warn("there is no token: every request is refused until 'condense token new' makes one", "file", s.Access.Tokens)
 		return
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Tenants)) {
+	for _, name := range slices.Sorted(maps.Keys(s.Access.Tenants)) {
 		if !named[name] {
-			s.Logger.Warn("a tenant has limits, but no token: is its name right?", "tenant", name, "file", s.Tokens)
+			s.Reports.Logger.Warn("a tenant has limits, but no token: is its name right?", "tenant", name, "file", s.Access.Tokens)
 		}
 	}
 }

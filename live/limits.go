@@ -23,11 +23,10 @@ type limits struct {
 	profile, mode string
 	resolved      *resolved
 	policy        epoch.Policy
-	known         int  // window in tokens, from the table or the section models; 0 if unknown
-	declared      bool // known comes from the section models
+	listed        int  // window in tokens, from the table or the section models; 0 if unknown
+	declared      bool // listed comes from the section models
 	output        int  // tokens of the window that are kept free for the answer
-	model         model.Info
-	caching       catalog.Caching
+	tariff
 }
 
 // Resolved holds the values of a profile and mode.
@@ -40,21 +39,27 @@ type resolved struct {
 // A profileKey identifies resolved values of the configuration.
 type profileKey struct{ profile, mode string }
 
+// profiles holds the resolved values of a configuration.
+type profiles struct {
+	mu  sync.Mutex
+	of  *config.Config
+	all map[profileKey]*resolved
+}
+
 // resolve returns the values of a profile and mode. Unknown names mean the default.
-func (g *Gateway) resolve(k profileKey) (*resolved, error) {
-	c := g.host.Config()
+func (p *profiles) resolve(c *config.Config, k profileKey) (*resolved, error) {
 	if !slices.Contains(c.Modes(), k.mode) {
 		k.mode = ""
 	}
 	if !slices.Contains(c.Profiles(), k.profile) {
 		k.profile = ""
 	}
-	g.profiles.mu.Lock()
-	defer g.profiles.mu.Unlock()
-	if g.profiles.of != c {
-		g.profiles.of, g.profiles.all = c, map[profileKey]*resolved{}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.of != c {
+		p.of, p.all = c, map[profileKey]*resolved{}
 	}
-	if r := g.profiles.all[k]; r != nil {
+	if r := p.all[k]; r != nil {
 		return r, nil
 	}
 	values, err := c.Resolve(k.profile, k.mode)
@@ -66,18 +71,18 @@ func (g *Gateway) resolve(k profileKey) (*resolved, error) {
 		r.First = values.Chain[0].Name
 	}
 	r.client = r.asksClient()
-	g.profiles.all[k] = r
+	p.all[k] = r
 	return r, nil
 }
 
 // limitsOf returns the limits of a request.
-func (g *Gateway) limitsOf(x *exchange) (limits, error) {
+func limitsOf(x *known) (limits, error) {
 	choice := x.s.choose(x.t, x.agent.Name, x.r)
-	r, err := g.resolve(choice)
+	r, err := x.profiles.resolve(x.host.Config(), choice)
 	if err != nil {
 		return limits{}, err
 	}
-	l := limits{profile: r.Profile, mode: r.Mode, resolved: r, known: x.known, declared: x.declared, model: x.model, caching: x.caching}
+	l := limits{profile: r.Profile, mode: r.Mode, resolved: r, listed: x.listed, declared: x.declared, tariff: x.tariff}
 	window := x.windowOf(r.Window, usersOwn(r)) // one that the user has set counts, even if it is too small
 	// Vendors accept a request whose longest answer would exceed the window, so a large limit says little about the
 	// answer: Claude Code asks for 128,000 tokens.
@@ -90,7 +95,7 @@ func (g *Gateway) limitsOf(x *exchange) (limits, error) {
 	// Use the budget's reserve: a default unknown to the host would not scale with the host's count.
 	l.output = rule.Budget(policy.Size{}, core.TriggerAutomatic).Reserve
 	l.policy = x.s.Epoch.over(epoch.Of(rule))
-	l.policy.Turns = x.s.ExpectedTurns
+	l.policy.Turns = x.s.Epoch.ExpectedTurns
 	return l, nil
 }
 
@@ -103,11 +108,11 @@ func (o *EpochOptions) over(p epoch.Policy) epoch.Policy {
 
 // priced sets the price and the caching rules of a model. They apply to every request, whether or not it is a turn of
 // a conversation.
-func (x *exchange) priced(name string) {
-	x.model, x.known, x.declared = model.Info{Name: name}, 0, false
+func (x *known) priced(name string) {
+	x.tariff, x.listed, x.declared = tariff{model: model.Info{Name: name}, ttl: x.r.TTL}, 0, false
 	if known := modelOf(x.host.Config(), name); known != nil {
 		_, x.declared = x.host.Config().Origin("models", known.Name, "window")
-		x.model.Price, x.model.Tiers, x.model.Free, x.known = known.Price, known.Tiers, known.Free, known.Window
+		x.model.Price, x.model.Tiers, x.model.Free, x.listed = known.Price, known.Tiers, known.Free, known.Window
 	}
 	x.caching = catalog.CachingOf(name, x.model.Price)
 	switch {
@@ -125,13 +130,13 @@ type binding struct {
 	of map[windowKey]bool
 }
 
-func (b *binding) has(x *exchange) bool {
+func (b *binding) has(x *known) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return x.t.upstream != nil && b.of[windowKey{x.t.upstream.Base.String(), x.r.Model}]
 }
 
-func (b *binding) add(x *exchange) {
+func (b *binding) add(x *known) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.of == nil || len(b.of) >= stats.MostWindows {
@@ -160,13 +165,13 @@ func (s *settings) choose(t *target, agent string, r *wire.Request) profileKey {
 	if t.profile != "" || t.mode != "" {
 		return profileKey{t.profile, t.mode}
 	}
-	for i := range s.Rules {
-		rule := &s.Rules[i]
+	for i := range s.Choice.Rules {
+		rule := &s.Choice.Rules[i]
 		if rule.matches(agent, r.Model, func(phrase string) bool { return inSystem(r, phrase) }) {
 			return profileKey{rule.Profile, rule.Mode}
 		}
 	}
-	return profileKey{s.Profile, s.Mode}
+	return profileKey{s.Choice.Profile, s.Choice.Mode}
 }
 
 // inSystem reports whether a phrase is in the system prompt or in a system message.

@@ -72,7 +72,7 @@ func TestMemoryOfManyStreams(t *testing.T) {
 	}))
 	defer v.Close()
 	const tokens = 1_000_000
-	g, s := serveWith(t, v.URL, withWindow(tokens), func(o *live.Options) { o.Upstreams["anthropic"], o.Epoch.MinSize = v.URL, tokens })
+	g, s := serveWith(t, v.URL, withWindow(tokens), func(o *live.Options) { o.Upstreams.URLs["anthropic"], o.Epoch.MinSize = v.URL, tokens })
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
 	heap := func() uint64 {

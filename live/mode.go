@@ -17,7 +17,8 @@ func (r *Rule) check() error {
 
 // matches reports whether the rule applies to a request. system reports whether the system prompt has a phrase.
 func (r *Rule) matches(agent, model string, system func(phrase string) bool) bool {
-	return (r.Model == "" || glob(r.Model, model)) && (r.Agent == "" || strings.EqualFold(r.Agent, agent)) && (r.System == "" || system(r.System))
+	return (r.Model == "" || glob(r.Model, model)) && (r.Agent == "" || strings.EqualFold(r.Agent, agent)) &&
+		(r.System == "" || system(r.System))
 }
 
 // glob reports whether a text matches a pattern in which * stands for any text.

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"cmp"
 	"net/http"
 	"time"
 
@@ -11,11 +10,12 @@ import (
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/upstream"
+	"github.com/condensehq/condense/internal/live/watching"
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
 // count adds an answer to the statistics. The vendor's count takes precedence over the gateway's.
-func (x *exchange) count(a wire.Answer) {
+func (x *sending) count(a wire.Answer) {
 	if a.ErrorType != "" {
 		x.stats.Fault("vendor_" + kindOf(a.ErrorType))
 	}
@@ -40,7 +40,7 @@ func (x *exchange) count(a wire.Answer) {
 
 // accepted returns how many tokens of a history the vendor would have accepted: at most a window, because it refuses
 // more, and at least sent, the tokens actually sent. Savings are measured against it.
-func (x *exchange) accepted(history, sent int) int { return max(sent, min(history, x.policy.Window)) }
+func (x *known) accepted(history, sent int) int { return max(sent, min(history, x.policy.Window)) }
 
 // A bill is the accounting of one answer, in tokens and US dollars. With [Options.Observe], received was really sent,
 // and sent and saved are hypothetical.
@@ -53,13 +53,14 @@ type bill struct {
 }
 
 // bill adds an answer to the tenant's usage and to all statistics.
-func (x *exchange) bill(a wire.Answer, b bill) {
+func (x *sending) bill(a wire.Answer, b bill) {
 	x.paid(b.paid)
 	x.used(a, b)
-	if x.s.Watch != nil && x.claim != nil && !b.again {
+	if x.s.Reports.Watch != nil && x.claim != nil && !b.again {
 		x.watched(func() {
-			x.s.Watch.Answer(x.claim.Conversation, &Used{
-				Time: x.start, Epoch: began(x.claim.State), Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite, Output: a.Output, Cost: b.paid, Saved: b.saved, Priced: b.known,
+			x.s.Reports.Watch.Answer(x.claim.Conversation, &watching.Used{
+				Time: x.start, Epoch: began(x.claim.State), Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite, Output: a.Output, Cost: b.paid,
+				Saved: b.saved, Priced: b.known,
 			})
 		})
 	}
@@ -111,7 +112,7 @@ func (x *exchange) bill(a wire.Answer, b bill) {
 // estimated fills gaps in the vendor's report from the gateway's own count, and reports whether there were any.
 // Vendors report no usage for a stream without stream_options.include_usage, and only a part if the client leaves
 // early, but they charge for both.
-func (x *exchange) estimated(a wire.Answer) (wire.Answer, bool) {
+func (x *sending) estimated(a wire.Answer) (wire.Answer, bool) {
 	switch {
 	case x.watcher == nil && !x.left, x.watcher != nil && x.status/100 != http.StatusOK/100, a.ErrorType != "" && a.Input == 0:
 		return a, false
@@ -129,7 +130,7 @@ func (x *exchange) estimated(a wire.Answer) (wire.Answer, bool) {
 }
 
 // size returns the gateway's count of the tokens that the vendor has received, limited to the window.
-func (x *exchange) size(answered string) int {
+func (x *sending) size(answered string) int {
 	n := x.tokens
 	switch {
 	case x.claim == nil && x.seen == nil:
@@ -138,7 +139,7 @@ func (x *exchange) size(answered string) int {
 		n = int(float64(n) * float64(x.original) / float64(x.ours))
 	}
 	x.named(answered)
-	if most := max(x.policy.Window, x.known); most > 0 {
+	if most := max(x.policy.Window, x.listed); most > 0 {
 		n = min(n, most)
 	}
 	return n
@@ -146,7 +147,7 @@ func (x *exchange) size(answered string) int {
 
 // named looks up the price under another name of the model: the request could not be read, or the vendor's answer
 // names the model differently.
-func (x *exchange) named(answered string) {
+func (x *known) named(answered string) {
 	if x.r.Model == "" && x.weight != nil {
 		x.weight.Mu.Lock()
 		name := x.weight.Model.Model()
@@ -179,49 +180,16 @@ func kindOf(s string) string {
 	return s
 }
 
-// prices are in US dollars per token.
-type prices struct{ input, read, write, output float64 }
-
-func (x *exchange) prices(input int) (p prices, known bool) {
-	const million = 1e6
-	price := x.model.PriceFor(input)
-	known = x.model.Free || price.Input > 0
-	p = prices{price.Input / million, price.CacheRead / million, price.CacheWrite / million, price.Output / million}
-	if p.read == 0 {
-		p.read = p.input
-	}
-	if p.write == 0 {
-		p.write = p.input
-	}
-	if x.r.TTL >= time.Hour && x.caching.WriteHour > 0 {
-		p.write = p.input * x.caching.WriteHour
-	}
-	return p, known
-}
-
-// rates returns prices relative to the price of input: cache prices from the vendor's rules, and the answer's if the
-// table has it.
-func (x *exchange) rates(input int) lineage.Rates {
-	write, read := x.caching.Prices(x.r.TTL)
-	r := lineage.Rates{Write: cmp.Or(write, 1), Read: cmp.Or(read, 1)}
-	if p, known := x.prices(input); known && p.input > 0 {
-		r.Answer = p.output / p.input
-	}
-	return r
-}
-
 // cost returns the price of a request and its answer by the price table, in US dollars; false if the price is unknown.
-func (x *exchange) cost(a wire.Answer) (float64, bool) {
+func (x *known) cost(a wire.Answer) (float64, bool) {
 	x.named(a.Model)
-	p, known := x.prices(a.Input)
-	fresh := max(0, a.Input-a.CacheRead-a.CacheWrite)
-	return float64(fresh)*p.input + float64(a.CacheRead)*p.read + float64(a.CacheWrite)*p.write + float64(a.Output)*p.output, known
+	return x.tariff.cost(a)
 }
 
 // saved returns the cost of sending the client's own history, minus paid, in US dollars. It assumes ideal caching of
 // that history: everything sent before is read from the cache while the cache lives. The result is negative for an
 // epoch that begins while the cache lives.
-func (x *exchange) saved(a wire.Answer, received, sent int, paid float64) float64 {
+func (x *sending) saved(a wire.Answer, received, sent int, paid float64) float64 {
 	if x.claim == nil {
 		return 0
 	}
@@ -229,19 +197,12 @@ func (x *exchange) saved(a wire.Answer, received, sent int, paid float64) float6
 	if received == sent {
 		return 0
 	}
-	life := max(x.claim.State.TTL, x.caching.Lifetime)
-	p, _ := x.prices(received)
-	cached := 0
-	if a.CacheRead+a.CacheWrite > 0 && !was.Last.IsZero() && (life == 0 || x.start.Sub(was.Last) <= life) {
-		cached = min(was.Tokens, received)
-	}
-	write := p.input
-	if a.CacheWrite > 0 {
-		write = p.write
-	}
-	would := float64(cached)*p.read + float64(received-cached)*write + float64(a.Output)*p.output
 	if x.s.Observe { // paid is for the original; the shorter view would be cached the same way
 		return paid * float64(received-sent) / float64(max(1, received))
 	}
-	return would - paid
+	life, cached := max(x.claim.State.TTL, x.caching.Lifetime), 0
+	if a.CacheRead+a.CacheWrite > 0 && !was.Last.IsZero() && (life == 0 || x.start.Sub(was.Last) <= life) {
+		cached = min(was.Tokens, received)
+	}
+	return x.instead(a, received, cached) - paid
 }

@@ -76,9 +76,9 @@ func TestCostLimitIsNotEvaded(t *testing.T) {
 			v := newVendor(t)
 			v.answer = tt.answer
 			g, s := serve(t, v, func(o *live.Options) {
-				o.Limits.Cost = 2
+				o.Access.Limits.Cost = 2
 				if strings.Contains(tt.name, "too large") {
-					o.MaxBody = 40_000
+					o.Bounds.MaxBody = 40_000
 				}
 			})
 			ask := func() int {

@@ -5,6 +5,7 @@ import (
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/tenant"
 	"github.com/condensehq/condense/internal/live/upstream"
+	"github.com/condensehq/condense/internal/live/watching"
 )
 
 // Limits are the limits of one tenant.
@@ -20,7 +21,7 @@ const (
 	CompactGateway  = upstream.CompactGateway
 )
 
-// The parts of the statistics.
+// The parts of the statistics: see [Stats].
 type (
 	Stats       = stats.Stats
 	Tokens      = stats.Tokens
@@ -53,4 +54,12 @@ type (
 const (
 	OrderNow  = session.OrderNow  // condense
 	OrderUndo = session.OrderUndo // undo the last condensation
+)
+
+// What [Reports] tell.
+type (
+	Watcher  = watching.Watcher
+	Turn     = watching.Turn
+	Used     = watching.Used
+	Exchange = watching.Exchange
 )

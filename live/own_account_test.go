@@ -281,9 +281,9 @@ func TestOwnAccountKeepsKeysApartAndNowhere(t *testing.T) {
 	var logged, audited lockedBuffer
 	o := upstream.Options{Account: rounds(), Script: upstream.Loop(30, 6000, nil)}
 	p := ownAccount(t, o, claude("s"), func(o *live.Options) {
-		o.Store = file
-		o.Logger = slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		o.Audit = slog.New(slog.NewTextHandler(&audited, nil))
+		o.Store.Path = file
+		o.Reports.Logger = slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		o.Reports.Audit = slog.New(slog.NewTextHandler(&audited, nil))
 	})
 	keys := []string{"sk-ant-api03-first-secret", "sk-ant-api03-second-secret"}
 	var all sync.WaitGroup
@@ -353,7 +353,7 @@ func TestOwnAccountIsLimitedWithoutStoppingTheAgent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var m *meter
-			p := ownAccount(t, upstream.Options{Account: rounds()}, claude("s"), func(o *live.Options) { o.Limits, m = tt.limits, newMeter(t, o) })
+			p := ownAccount(t, upstream.Options{Account: rounds()}, claude("s"), func(o *live.Options) { o.Access.Limits, m = tt.limits, newMeter(t, o) })
 			p.server.Config.Handler = live.Settled(p.Gateway)
 			if _, err := p.client.Say(t.Context(), task); err != nil {
 				t.Fatal(err)

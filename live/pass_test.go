@@ -104,10 +104,10 @@ func serveWith(t *testing.T, vendor string, host *condense.Options, change func(
 		t.Fatal(err)
 	}
 	opts := &live.Options{
-		Upstreams: map[string]string{"anthropic": vendor, "openai": vendor},
-		Logger:    slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
-		Deadline:  time.Minute,                  // on a busy machine
-		Epoch:     live.EpochOptions{Risk: 100}, // conversations of tests are short
+		Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": vendor, "openai": vendor}},
+		Reports:   live.Reports{Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))},
+		Bounds:    live.Bounds{Deadline: time.Minute}, // on a busy machine
+		Epoch:     live.EpochOptions{Risk: 100},       // conversations of tests are short
 	}
 	if host != nil && host.Values != nil {
 		if w := host.Values.Profiles["small"].Window; w != nil && *w <= window { // an epoch for money, which leaves 20,000 tokens, would remove nothing
@@ -235,7 +235,7 @@ func TestPassedThroughByteForByte(t *testing.T) {
 func TestRoutes(t *testing.T) {
 	a, o, d := newVendor(t), newVendor(t), newVendor(t)
 	_, s := serve(t, a, func(opts *live.Options) {
-		opts.Upstreams = map[string]string{"anthropic": a.URL, "openai": o.URL + "/v1", "deepseek": d.URL + "/api"}
+		opts.Upstreams.URLs = map[string]string{"anthropic": a.URL, "openai": o.URL + "/v1", "deepseek": d.URL + "/api"}
 	})
 	for _, tt := range []struct {
 		method, path, header string
@@ -296,9 +296,9 @@ func TestChatGPTLogin(t *testing.T) {
 		{chosen.URL, "/v1/responses", chosen, "/v1/responses"},
 	} {
 		_, front := serve(t, plan, func(o *live.Options) {
-			o.Upstreams = map[string]string{"chatgpt": plan.URL}
+			o.Upstreams.URLs = map[string]string{"chatgpt": plan.URL}
 			if tt.openai != "" {
-				o.Upstreams["openai"] = tt.openai
+				o.Upstreams.URLs["openai"] = tt.openai
 			}
 		})
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, front.URL+tt.path, strings.NewReader("{}"))
@@ -322,7 +322,7 @@ func TestChatGPTLogin(t *testing.T) {
 func TestWhoIsAnswered(t *testing.T) {
 	v := newVendor(t)
 	_, open := serve(t, v, nil)
-	_, closed := serve(t, v, func(o *live.Options) { o.Token = "s3cret" })
+	_, closed := serve(t, v, func(o *live.Options) { o.Access.Token = "s3cret" })
 	for _, tt := range []struct {
 		name, url string
 		header    map[string]string
@@ -367,7 +367,7 @@ func TestVendorsErrorsAreUntouched(t *testing.T) {
 		w.WriteHeader(http.StatusRequestEntityTooLarge)
 		_, _ = io.WriteString(w, text)
 	}
-	_, s := serve(t, v, func(o *live.Options) { o.MaxBody = 1000 })
+	_, s := serve(t, v, func(o *live.Options) { o.Bounds.MaxBody = 1000 })
 	large := bytes.Repeat([]byte(`{"model": "m"}`), 1000)
 	res, body := send(t, http.MethodPost, s.URL+"/v1/messages", nil, large)
 	if res.StatusCode != http.StatusRequestEntityTooLarge || string(body) != text || res.Header.Get("Retry-After") != "7" || res.Header.Get("Request-Id") != "req_1" {
@@ -530,13 +530,13 @@ func TestOptionsAreChecked(t *testing.T) {
 		want string
 		opts live.Options
 	}{
-		{`upstream openai: "api.example.com" must be a URL`, live.Options{Upstreams: map[string]string{"openai": "api.example.com"}}},
-		{`upstream v1`, live.Options{Upstreams: map[string]string{"v1": "http://a"}}},
-		{"MaxBody: -1 is negative", live.Options{MaxBody: -1}},
+		{`upstream openai: "api.example.com" must be a URL`, live.Options{Upstreams: live.Upstreams{URLs: map[string]string{"openai": "api.example.com"}}}},
+		{`upstream v1`, live.Options{Upstreams: live.Upstreams{URLs: map[string]string{"v1": "http://a"}}}},
+		{"MaxBody: -1 is negative", live.Options{Bounds: live.Bounds{MaxBody: -1}}},
 		{"Epoch.Risk: 101 is not a percentage", live.Options{Epoch: live.EpochOptions{Risk: 101}}},
 		{"Epoch.Target: 100 is not a percentage", live.Options{Epoch: live.EpochOptions{Target: 100}}},
-		{"rules[0]: set a profile or a mode", live.Options{Rules: []live.Rule{{Model: "x"}}}},
-		{"rules[0]: set what it is for", live.Options{Rules: []live.Rule{{Mode: "plan"}}}},
+		{"rules[0]: set a profile or a mode", live.Options{Choice: live.Choice{Rules: []live.Rule{{Model: "x"}}}}},
+		{"rules[0]: set what it is for", live.Options{Choice: live.Choice{Rules: []live.Rule{{Mode: "plan"}}}}},
 	} {
 		if _, err := live.New(h, &tt.opts); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("got %v, want %s", err, tt.want)

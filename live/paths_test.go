@@ -57,8 +57,8 @@ func recorded(t *testing.T, upstreams map[string]string, unversioned ...string) 
 		t.Fatal(err)
 	}
 	g, err := live.New(h, &live.Options{
-		Upstreams: upstreams, Unversioned: unversioned,
-		Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Upstreams: live.Upstreams{URLs: upstreams, Unversioned: unversioned},
+		Reports:   live.Reports{Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -239,7 +239,7 @@ func TestClientsThatOmitV1(t *testing.T) {
 			w.WriteHeader(http.StatusNotFound)
 		}
 	}
-	_, s := serve(t, v, func(o *live.Options) { o.Upstreams["versioned"] = v.URL + "/v1" })
+	_, s := serve(t, v, func(o *live.Options) { o.Upstreams.URLs["versioned"] = v.URL + "/v1" })
 	for _, prefix := range []string{"", "/versioned"} {
 		for _, path := range []string{
 			"/messages", "/messages/count_tokens", "/chat/completions", "/responses", "/responses/resp_1",
@@ -333,7 +333,7 @@ func TestClientsOfHeadroomAreAnsweredHere(t *testing.T) {
 		t.Errorf("%s was forwarded", got[0].URL)
 	}
 	tokens := tokensFile(t, "acme")
-	_, s := serve(t, newVendor(t), func(o *live.Options) { o.Tokens = tokens.path })
+	_, s := serve(t, newVendor(t), func(o *live.Options) { o.Access.Tokens = tokens.path })
 	for path, want := range map[string]int{"/health": 200, "/stats": 404} {
 		if res, _ := send(t, http.MethodGet, s.URL+path, map[string]string{"Authorization": "Bearer " + tokens.of["acme"]},
 			nil); res.StatusCode != want {

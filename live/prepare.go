@@ -1,12 +1,16 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
+	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/session"
+	"github.com/condensehq/condense/internal/live/stats"
 )
 
 // early is a share of the size at which a conversation is due. From there on, a chain that asks a language model
@@ -14,7 +18,7 @@ import (
 const early = 0.85
 
 // prepareEarly starts the preparation of the next epoch if the chain asks a language model.
-func (x *exchange) prepareEarly(d epoch.Decision) {
+func (x *plan) prepareEarly(d epoch.Decision) {
 	due := x.policy.Limit
 	if x.policy.Threshold > 0 {
 		due = min(due, x.policy.Threshold)
@@ -35,7 +39,7 @@ const (
 // prepare condenses in the background, unless too many preparations are running: then the next request of the lineage
 // tries again. A later request uses the result if its messages still begin with the condensed ones. With extent probe,
 // it continues only if the chain asks a language model.
-func (x *exchange) prepare(d epoch.Decision, to job.Extent, overflow bool) {
+func (x *plan) prepare(d epoch.Decision, to job.Extent, overflow bool) {
 	if x.asksClient() {
 		x.postponed = &postponed{d: d, to: to, overflow: overflow}
 		return
@@ -48,7 +52,7 @@ func (x *exchange) prepare(d epoch.Decision, to job.Extent, overflow bool) {
 }
 
 // prepareWith runs the condensation of a job in the background, and reports whether it started.
-func (x *exchange) prepareWith(j *job.Job, run func(context.Context) (*job.Prepared, error)) bool {
+func (x *known) prepareWith(j *job.Job, run func(context.Context) (*job.Prepared, error)) bool {
 	if x.claim.Busy() || x.life.Err() != nil {
 		return false
 	}
@@ -58,7 +62,7 @@ func (x *exchange) prepareWith(j *job.Job, run func(context.Context) (*job.Prepa
 
 // begin runs a condensation in the background, unless the lineage has one, and reports whether it started. leave is
 // called when it has ended.
-func (x *exchange) begin(j *job.Job, leave func(), run func(context.Context) (*job.Prepared, error)) bool {
+func (x *known) begin(j *job.Job, leave func(), run func(context.Context) (*job.Prepared, error)) bool {
 	safe := func(ctx context.Context) (p *job.Prepared, err error) {
 		err = x.safely("preparation", func() (err error) {
 			p, err = run(ctx)
@@ -70,13 +74,16 @@ func (x *exchange) begin(j *job.Job, leave func(), run func(context.Context) (*j
 		}
 		return p, err
 	}
-	return x.claim.Prepare(x.life, &x.background, session.Preparation{Run: safe, Leave: leave, Retry: x.policy.RetryAfter(j.Tokens), Order: j.Order})
+	return x.claim.Prepare(x.life, &x.background, session.Preparation{
+		Run: safe, Leave: leave, Retry: x.policy.RetryAfter(j.Tokens),
+		Order: j.Order,
+	})
 }
 
 // awaitPrepared waits for a running preparation, for at most the time that a condensation may take, if a language
 // model condenses (rather than writes an account). It cancels any other preparation: the request then condenses in a
 // turn of its own, ahead of background work.
-func (x *exchange) awaitPrepared(ctx context.Context) {
+func (x *known) awaitPrepared(ctx context.Context) {
 	ended, abandon := x.claim.UnderWay()
 	if ended == nil {
 		return
@@ -85,10 +92,57 @@ func (x *exchange) awaitPrepared(ctx context.Context) {
 		abandon()
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, x.s.Deadline)
+	ctx, cancel := context.WithTimeout(ctx, x.s.Bounds.Deadline)
 	defer cancel()
 	select {
 	case <-ended:
 	case <-ctx.Done():
+	}
+}
+
+// job returns the condensation that a decision asks for.
+func (x *plan) job(d epoch.Decision, overflow bool) *job.Job {
+	j := &job.Job{
+		API: x.r.API, Volatile: x.volatile, Reminders: x.agent.Reminders, Body: x.r.With(x.messages), Tokens: x.tokens, Target: d.Target,
+		Turn: condense.Turn{
+			Profile: x.profile, Mode: x.mode, Window: x.policy.Window, MaxOutput: x.output, NoRecall: !x.handles,
+			API: x.holds(), Dir: x.s.folder(x.r),
+		},
+		Basis: x.claim.State.Basis(x.rolling), Pins: x.protected(), Journal: x.s.Reports.Watch != nil, Tries: x.tries(),
+		Owner: job.Owner{
+			Payer: x.payer(), Mode: cmp.Or(x.mode, x.profile), Deadline: x.s.Bounds.Deadline, Chain: &x.resolved.Learned,
+			MayAsk: x.mayAsk,
+		},
+	}
+	if e := x.claim.State.Epoch; e != nil {
+		j.Block = len(x.messages) - (len(x.r.Messages) - min(e.Cut, len(x.r.Messages)))
+	}
+	if j.Turn.Trigger = d.Reason.Trigger(); overflow || x.claim.Overflowed() {
+		j.Turn.Trigger = core.TriggerOverflow
+	} else {
+		j.Forced = d.Reason == epoch.Forced
+	}
+	if j.Target == 0 { // the caller asked for a condensation without a target
+		j.Target = epoch.Target(x.facts(false), x.policy)
+	}
+	return j
+}
+
+// payer identifies who pays for a waiting request: the tenant, or without tokens the credential.
+func (x *known) payer() string { return cmp.Or(x.t.who.Tenant, x.key.Tenant) }
+
+// tries returns a function that counts the attempts in a report, and logs why one failed. It may be called after x has
+// ended.
+func (x *known) tries() func(*condense.Report) {
+	g, mode := x.Gateway, cmp.Or(x.mode, x.profile)
+	return func(r *condense.Report) {
+		for i := range r.Attempts {
+			a := &r.Attempts[i]
+			needed := a.Outcome != core.OutcomeSkipped || a.Err != nil
+			if !needed || errors.Is(a.Err, context.Canceled) { // the client has gone
+				continue
+			}
+			g.attempted(stats.Attempt{Provider: a.Provider, Outcome: string(a.Outcome), Mode: mode, Reason: stats.Shown(a.Reason)})
+		}
 	}
 }

@@ -260,7 +260,7 @@ func TestPromisesAreKept(t *testing.T) {
 		t.Run(string(c.API)+"/"+c.Model, func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "serve.db")
-			p := newPlay(t, upstream.Options{}, recalls(c), func(o *live.Options) { o.Store = file })
+			p := newPlay(t, upstream.Options{}, recalls(c), func(o *live.Options) { o.Store.Path = file })
 			p.client.Session = "s1"
 			p.say(t)
 			p.untilEpoch(t, 3)
@@ -287,7 +287,7 @@ func TestPromisesAreKept(t *testing.T) {
 			t.Logf("%d handles, recalls %d, tokens %d", n, p.Stats().Recalls, p.Stats().Tokens.Recalled)
 
 			// The client forgets: it has only a summary now, in another session, at another process.
-			q := newPlay(t, upstream.Options{}, recalls(c), func(o *live.Options) { o.Store = file })
+			q := newPlay(t, upstream.Options{}, recalls(c), func(o *live.Options) { o.Store.Path = file })
 			q.vendor, q.client.Session = p.vendor, "s2"
 			q.say(t)
 			if got, ok := recallAll(t, q.server.URL+"/recall/"+secret+"/mcp", h); !ok || got != first {
@@ -303,10 +303,10 @@ func TestPromisesAreKept(t *testing.T) {
 // What a handle with + leads to is all found also when another conversation is the latest, in another process.
 func TestOnwardOfAnotherConversation(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "serve.db")
-	p := newPlay(t, upstream.Options{}, recalls(claude("s1")), func(o *live.Options) { o.Store = file })
+	p := newPlay(t, upstream.Options{}, recalls(claude("s1")), func(o *live.Options) { o.Store.Path = file })
 	p.begin(t)
 	p.untilEpoch(t, 2)
-	q := newPlay(t, upstream.Options{}, recalls(claude("s2")), func(o *live.Options) { o.Store = file })
+	q := newPlay(t, upstream.Options{}, recalls(claude("s2")), func(o *live.Options) { o.Store.Path = file })
 	q.client.Run = func(string) string { return strings.Repeat("of the other ", 3000) }
 	q.begin(t)
 	q.untilEpoch(t, 1)
@@ -476,7 +476,7 @@ func TestShortenedResultsAreKept(t *testing.T) {
 				}
 				file := filepath.Join(t.TempDir(), "serve.db")
 				p := newPlay(t, upstream.Options{Script: upstream.Loop(25, 7_000, nil)}, with, func(o *live.Options) {
-					o.Store = file
+					o.Store.Path = file
 					if o.Recall.MaxResult = 2500; !can {
 						o.Ingest.MaxResult = 2500
 					}

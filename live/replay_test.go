@@ -107,7 +107,7 @@ func TestReplayDecidesAsTheGateway(t *testing.T) {
 	scale := tariffOf(t, model).Scale
 	p := &play{vendor: upstream.New(upstream.Options{Window: window, Script: upstream.Loop(70, 9000, nil), BytesPerToken: 1 / tokensPerByte / scale, Now: clock})}
 	p.serve(t, host, func(o *live.Options) {
-		o.Logger, o.Now, o.Epoch, o.Ingest.Off, o.Recall.Off = slog.New(gateway), clock, live.EpochOptions{MinSize: 20_000, Risk: 50}, true, true
+		o.Reports.Logger, o.Now, o.Epoch, o.Ingest.Off, o.Recall.Off = slog.New(gateway), clock, live.EpochOptions{MinSize: 20_000, Risk: 50}, true, true
 	})
 	p.client.API, p.client.Model, p.client.Session = upstream.Messages, model, "s"
 	p.client.Run = func(command string) string { return strings.ReplaceAll(upstream.Output(command), "\n", " ") } // the vendor counts the bytes of JSON

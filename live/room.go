@@ -31,7 +31,7 @@ func (g *Gateway) takeBody(r *http.Request, s *settings, t *target) (b *payload.
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), job.LongestWait)
 		defer cancel()
-		leave, err := g.runner.Bodies.Enter(ctx, cmp.Or(t.who.Tenant, g.tenant(t.who, credentials(t, r.Header), nil)), size)
+		leave, err := g.runner.Bodies.Enter(ctx, cmp.Or(t.who.Tenant, g.secrets.tenantOf(t.who, credentials(t, r.Header), nil)), size)
 		if err != nil {
 			return nothing // the client has gone, or has waited long enough
 		}
@@ -39,13 +39,13 @@ func (g *Gateway) takeBody(r *http.Request, s *settings, t *target) (b *payload.
 	}
 	inTime, leave := false, nothing
 	if e := r.Header.Get("Content-Encoding"); r.ContentLength > 0 && (e == "" || strings.EqualFold(e, "identity")) {
-		leave = room(min(r.ContentLength, s.MaxBody))
+		leave = room(min(r.ContentLength, s.Bounds.MaxBody))
 		slow := time.AfterFunc(slowBody, leave)
 		defer slow.Stop()
-		b, err = payload.Read(r, s.MaxBody)
+		b, err = payload.Read(r, s.Bounds.MaxBody)
 		inTime = slow.Stop()
 	} else { // the size is known only after reading
-		b, err = payload.Read(r, s.MaxBody)
+		b, err = payload.Read(r, s.Bounds.MaxBody)
 	}
 	if err == nil && !inTime {
 		leave()

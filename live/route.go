@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/condensehq/condense/internal/live/audit"
 	"github.com/condensehq/condense/internal/live/tenant"
 	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/wire"
@@ -49,11 +50,11 @@ type stray struct {
 }
 
 // turnAway answers a request that is not forwarded. Each kind is logged once.
-func (g *Gateway) turnAway(w *outcome, r *http.Request, s *settings, t *target) {
+func (g *Gateway) turnAway(w *audit.Outcome, r *http.Request, s *settings, t *target) {
 	n := t.stray
-	w.refused = n.why
+	w.Refused = n.why
 	if _, said := g.strays.LoadOrStore([2]string{n.why, n.what}, nil); !said {
-		s.Logger.WarnContext(r.Context(), "a request was not forwarded: it belongs to no upstream, and the agent was given the reason",
+		s.Reports.Logger.WarnContext(r.Context(), "a request was not forwarded: it belongs to no upstream, and the agent was given the reason",
 			"why", n.why, "what", n.what)
 	}
 	n.answer(w, t)
@@ -134,7 +135,7 @@ func (s *settings) answers(t *target, h http.Header) bool {
 		return false
 	}
 	t.compress = strings.HasPrefix(t.path, "/v1/")
-	if isBearer && t.token == "" && (s.Token != "" || s.tokens != nil) {
+	if isBearer && t.token == "" && !s.door.Open() {
 		t.token, t.bearer = bearer, true // callers of this API can send no other header
 	}
 	return true

@@ -310,10 +310,13 @@ func TestSoakGateway(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.opts = live.Options{
-		Upstreams: map[string]string{"anthropic": vendor.URL, "openai": vendor.URL}, Store: file, KeepFor: 2 * time.Hour, Tokens: s.tokens, Now: s.now,
-		Deadline: time.Minute, Epoch: live.EpochOptions{Risk: 100}, Logger: quiet,
-		Watch: soakWatcher{watch, &s.epochs}, Shadow: []string{"cut"},
-		Pages: watch.Pages(func() live.Stats { return s.g.Stats() }, func() bool { return true }),
+		Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": vendor.URL, "openai": vendor.URL}},
+		Store:     live.Store{Path: file, KeepFor: 2 * time.Hour},
+		Access:    live.Access{Tokens: s.tokens},
+		Now:       s.now,
+		Bounds:    live.Bounds{Deadline: time.Minute},
+		Epoch:     live.EpochOptions{Risk: 100},
+		Reports:   live.Reports{Logger: quiet, Watch: soakWatcher{watch, &s.epochs}, Shadow: []string{"cut"}, Pages: watch.Pages(func() live.Stats { return s.g.Stats() }, func() bool { return true })},
 	}
 	if s.g, err = live.New(host, &s.opts); err != nil {
 		t.Fatal(err)

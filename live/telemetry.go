@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/condensehq/condense/internal/live/audit"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/telemetry"
 	"github.com/condensehq/condense/internal/live/upstream"
@@ -29,7 +30,7 @@ func (g *Gateway) measure(m *telemetry.Metric, v float64, of ...attribute.KeyVal
 var modelRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,63}$`)
 
 // modelName returns the model as an attribute: its name if it is in the table or the configuration, else "other".
-func (x *exchange) modelName() string {
+func (x *known) modelName() string {
 	if x.r != nil && modelRule.MatchString(x.r.Model) && modelOf(x.host.Config(), x.r.Model) != nil {
 		return x.r.Model
 	}
@@ -39,22 +40,24 @@ func (x *exchange) modelName() string {
 // began starts the span of a request, as a child of the client's span if the request names one.
 func (g *Gateway) began(r *http.Request, t *target) (*http.Request, trace.Span) {
 	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-	ctx, span := g.telemetry.Tracer.Start(ctx, method(r)+" "+t.kind(), trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(telemetry.APIKey.String(t.kind())))
+	ctx, span := g.telemetry.Tracer.Start(ctx, method(r)+" "+t.kind(), trace.WithSpanKind(trace.SpanKindServer),
+		trace.WithAttributes(telemetry.APIKey.String(t.kind())))
 	return r.WithContext(ctx), span
 }
 
 // ended counts an answered request.
-func (g *Gateway) ended(t *target, o *outcome, span trace.Span) {
+func (g *Gateway) ended(t *target, o *audit.Outcome, span trace.Span) {
 	result := "passed"
 	switch {
-	case o.refused != "":
+	case o.Refused != "":
 		result = "refused"
-		g.measure(&telemetry.Refusals, 1, telemetry.TenantKey.String(t.who.Tenant), telemetry.LimitKey.String(o.refused))
+		g.measure(&telemetry.Refusals, 1, telemetry.TenantKey.String(t.who.Tenant), telemetry.LimitKey.String(o.Refused))
 	case t.changed:
 		result = "changed"
 	}
-	status := o.code()
-	g.measure(&telemetry.Requests, 1, telemetry.TenantKey.String(t.who.Tenant), telemetry.APIKey.String(t.kind()), telemetry.OutcomeKey.String(result), telemetry.StatusKey.Int(status))
+	status := o.Code()
+	g.measure(&telemetry.Requests, 1, telemetry.TenantKey.String(t.who.Tenant), telemetry.APIKey.String(t.kind()),
+		telemetry.OutcomeKey.String(result), telemetry.StatusKey.Int(status))
 	span.SetAttributes(telemetry.TenantKey.String(t.who.Tenant), telemetry.OutcomeKey.String(result), telemetry.StatusKey.Int(status))
 	if status >= http.StatusInternalServerError {
 		span.SetStatus(codes.Error, "")
@@ -63,13 +66,14 @@ func (g *Gateway) ended(t *target, o *outcome, span trace.Span) {
 }
 
 // asks starts the span of a request to a vendor.
-func (x *exchange) asks(ctx context.Context) {
+func (x *sending) asks(ctx context.Context) {
 	x.asked = time.Now()
-	_, x.span = x.telemetry.Tracer.Start(ctx, "chat "+x.modelName(), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(x.about()...))
+	_, x.span = x.telemetry.Tracer.Start(ctx, "chat "+x.modelName(), trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(x.about()...))
 }
 
 // about returns the attributes of a request to a vendor.
-func (x *exchange) about() []attribute.KeyValue {
+func (x *known) about() []attribute.KeyValue {
 	vendor := upstream.SpeaksOpenAI
 	switch {
 	case x.t.upstream != nil:
@@ -77,11 +81,14 @@ func (x *exchange) about() []attribute.KeyValue {
 	case x.r != nil && x.r.API == wire.Messages: // the caller of /v1/compress asks the vendor itself
 		vendor = upstream.SpeaksAnthropic
 	}
-	return []attribute.KeyValue{telemetry.OperationKey.String("chat"), telemetry.ProviderKey.String(vendor), telemetry.ModelKey.String(x.modelName())}
+	return []attribute.KeyValue{
+		telemetry.OperationKey.String("chat"), telemetry.ProviderKey.String(vendor),
+		telemetry.ModelKey.String(x.modelName()),
+	}
 }
 
 // answered ends and counts the span of a request to a vendor. A nil watcher means that there was no answer.
-func (x *exchange) answered() {
+func (x *sending) answered() {
 	if x.span == nil {
 		return
 	}
@@ -90,7 +97,8 @@ func (x *exchange) answered() {
 		failed = "unreachable"
 	} else {
 		a := x.watcher.answer()
-		x.span.SetAttributes(telemetry.InputKey.Int(a.Input), telemetry.OutputKey.Int(a.Output), telemetry.ReadKey.Int(a.CacheRead), telemetry.WriteKey.Int(a.CacheWrite))
+		x.span.SetAttributes(telemetry.InputKey.Int(a.Input), telemetry.OutputKey.Int(a.Output), telemetry.ReadKey.Int(a.CacheRead),
+			telemetry.WriteKey.Int(a.CacheWrite))
 		if failed = kindOf(a.ErrorType); a.ErrorType == "" {
 			failed = ""
 			if x.status >= http.StatusBadRequest {
@@ -112,7 +120,7 @@ func (x *exchange) answered() {
 }
 
 // used counts the usage that an answer reports.
-func (x *exchange) used(a wire.Answer, b bill) {
+func (x *sending) used(a wire.Answer, b bill) {
 	about, tenant := x.about(), telemetry.TenantKey.String(x.t.who.Tenant)
 	if b.estimated {
 		x.measure(&telemetry.Estimated, 1, tenant, telemetry.ModelKey.String(x.modelName()))
@@ -121,7 +129,10 @@ func (x *exchange) used(a wire.Answer, b bill) {
 			x.measure(&telemetry.Usage, float64(n), append(slices.Clip(about), telemetry.TokenTypeKey.String(kind))...)
 		}
 	}
-	tokens := map[string]int{"received": b.received, "sent": b.sent, "saved": b.received - b.sent, "cache_read": a.CacheRead, "cache_write": a.CacheWrite, "output": a.Output}
+	tokens := map[string]int{
+		"received": b.received, "sent": b.sent, "saved": b.received - b.sent, "cache_read": a.CacheRead,
+		"cache_write": a.CacheWrite, "output": a.Output,
+	}
 	if x.s.Observe {
 		tokens["sent"], tokens["saved"], tokens["would_save"] = b.received, 0, b.received-b.sent
 	}
@@ -144,7 +155,7 @@ func (x *exchange) used(a wire.Answer, b bill) {
 }
 
 // condensed counts an epoch.
-func (x *exchange) condensed(e *stats.Epoch) {
+func (x *known) condensed(e *stats.Epoch) {
 	tenant, reason := telemetry.TenantKey.String(x.t.who.Tenant), telemetry.ReasonKey.String(e.Reason)
 	mode := telemetry.ModeKey.String(cmp.Or(x.mode, x.profile))
 	if x.s.Observe {

@@ -41,7 +41,7 @@ func newMeter(t *testing.T, o *live.Options) *meter {
 	}
 	metrics, traces := sdkmetric.NewMeterProvider(sdkmetric.WithReader(pull)), sdktrace.NewTracerProvider(sdktrace.WithSyncer(m.spans))
 	t.Cleanup(func() { _, _ = metrics.Shutdown(context.Background()), traces.Shutdown(context.Background()) })
-	o.Meter, o.Tracer, o.Metrics = metrics, traces, promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+	o.Reports.Meter, o.Reports.Tracer, o.Reports.Metrics = metrics, traces, promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 	return m
 }
 
@@ -152,7 +152,7 @@ func TestEveryNumberIsDocumented(t *testing.T) {
 	var used *meter
 	p := newPlay(t, upstream.Options{}, claude("s1"), func(o *live.Options) {
 		used = newMeter(t, o)
-		o.Tokens, o.Limits = tokens.path, live.Limits{Concurrent: 2}
+		o.Access.Tokens, o.Access.Limits = tokens.path, live.Limits{Concurrent: 2}
 	})
 	p.client.Header = http.Header{"X-Condense-Token": {tokens.of["acme"]}}
 	p.begin(t)

@@ -74,8 +74,8 @@ func limited(t *testing.T, v *vendor, l live.Limits, change func(*live.Options))
 	tokens := tokensFile(t, "acme", "other")
 	c, audit = &clock{now: time.Date(2026, 11, 23, 20, 0, 0, 0, time.UTC)}, &lockedBuffer{}
 	_, s := serve(t, v, func(o *live.Options) {
-		o.Tokens, o.Tenants, o.Now = tokens.path, map[string]live.Limits{"acme": l}, c.Now
-		o.Audit = slog.New(slog.NewJSONHandler(audit, nil))
+		o.Access.Tokens, o.Access.Tenants, o.Now = tokens.path, map[string]live.Limits{"acme": l}, c.Now
+		o.Reports.Audit = slog.New(slog.NewJSONHandler(audit, nil))
 		if change != nil {
 			change(o)
 		}
@@ -193,7 +193,11 @@ func TestMoneyPerDay(t *testing.T) {
 	defer func() { _ = h.Close() }()
 	start := func(cost float64) (ask func() answer, end func()) {
 		g, err := live.New(h, &live.Options{
-			Upstreams: map[string]string{"anthropic": v.URL}, Tokens: tokens.path, Now: clock.Now, Store: file, Limits: live.Limits{Cost: cost}, Deadline: time.Minute,
+			Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": v.URL}},
+			Access:    live.Access{Tokens: tokens.path, Limits: live.Limits{Cost: cost}},
+			Now:       clock.Now,
+			Store:     live.Store{Path: file},
+			Bounds:    live.Bounds{Deadline: time.Minute},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -260,8 +264,8 @@ func TestModelEpochsPerDay(t *testing.T) {
 	defer front.Close()
 	audit := &lockedBuffer{}
 	g, s := serveWith(t, front.URL, o, func(o *live.Options) {
-		o.Limits = live.Limits{ModelEpochs: 1}
-		o.Audit = slog.New(slog.NewJSONHandler(audit, nil))
+		o.Access.Limits = live.Limits{ModelEpochs: 1}
+		o.Reports.Audit = slog.New(slog.NewJSONHandler(audit, nil))
 	})
 	c := claude("s")
 	c.URL = s.URL
@@ -308,7 +312,7 @@ func TestAuditHasNoContent(t *testing.T) {
 	audit := &lockedBuffer{}
 	tokens := tokensFile(t, "acme")
 	p := newPlay(t, upstream.Options{Script: upstream.Loop(30, 2200, nil)}, claude("session-of-mine"), func(o *live.Options) {
-		o.Tokens, o.Audit = tokens.path, slog.New(slog.NewJSONHandler(audit, nil))
+		o.Access.Tokens, o.Reports.Audit = tokens.path, slog.New(slog.NewJSONHandler(audit, nil))
 	})
 	p.client.Tools = []string{"mcp__condense__recall"}
 	p.client.Header = http.Header{"X-Condense-Token": {tokens.of["acme"]}, "X-Condense-Recall": {secret}, "X-Api-Key": {"sk-secret-key"}}
@@ -356,7 +360,7 @@ func TestTokens(t *testing.T) {
 	clock := &clock{now: time.Date(2026, 11, 23, 20, 0, 0, 0, time.UTC)}
 	tokens.add(t, &access.Token{Tenant: "guest", Expires: clock.now.Add(time.Hour)})
 	g, s := serve(t, v, func(o *live.Options) {
-		o.Tokens, o.Now, o.Names = tokens.path, clock.Now, []string{"gateway.example", "*.team.example"}
+		o.Access.Tokens, o.Now, o.Access.Names = tokens.path, clock.Now, []string{"gateway.example", "*.team.example"}
 	})
 	admin := adminOf(t, g)
 	is := func(name, url, token, host string, want int) {
@@ -403,7 +407,7 @@ func TestChangedLimitsHold(t *testing.T) {
 	tokens := tokensFile(t, "acme")
 	var opts live.Options
 	g, s := serve(t, v, func(o *live.Options) {
-		o.Tokens, o.Limits, o.Now = tokens.path, live.Limits{Bytes: 1000}, (&clock{now: time.Now()}).Now
+		o.Access.Tokens, o.Access.Limits, o.Now = tokens.path, live.Limits{Bytes: 1000}, (&clock{now: time.Now()}).Now
 		opts = *o
 	})
 	header := map[string]string{"X-Condense-Token": tokens.of["acme"]}
@@ -424,7 +428,7 @@ func TestChangedLimitsHold(t *testing.T) {
 	if _, err := more.Write(make([]byte, 10)); err != nil {
 		t.Fatal(err)
 	}
-	opts.Limits.Bytes = 500
+	opts.Access.Limits.Bytes = 500
 	if err := g.Reload(&opts); err != nil {
 		t.Fatal(err)
 	}
@@ -451,7 +455,7 @@ func TestTokensThatNobodyHas(t *testing.T) {
 	for path, want := range map[string]string{tokensFile(t, "acme").path: "tenant=acmee", empty: "condense token new"} {
 		log := &lockedBuffer{}
 		serve(t, newVendor(t), func(o *live.Options) {
-			o.Tokens, o.Tenants, o.Logger = path, map[string]live.Limits{"acme": {}, "acmee": {}}, slog.New(slog.NewTextHandler(log, nil))
+			o.Access.Tokens, o.Access.Tenants, o.Reports.Logger = path, map[string]live.Limits{"acme": {}, "acmee": {}}, slog.New(slog.NewTextHandler(log, nil))
 		})
 		if got := log.String(); !strings.Contains(got, want) || strings.Contains(got, "tenant=acme ") {
 			t.Errorf("the log has %q, want %s", got, want)

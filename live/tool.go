@@ -13,6 +13,7 @@ import (
 
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/count"
+	"github.com/condensehq/condense/internal/live/library"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/payload"
@@ -48,7 +49,7 @@ const limitReached = "[condense recall: the limit of recalls in one answer is re
 // equip adds the tool to the request, and puts back the calls and results of earlier answers, which the client does not
 // have. Afterwards x.r is the request that the client would have sent if the tool were its own. Whether a conversation
 // has the tool is decided with its first request.
-func (x *exchange) equip(ctx context.Context, h http.Header, in *session.Session) error {
+func (x *known) equip(ctx context.Context, in *session.Session) error {
 	if x.s.Observe {
 		return nil // observing changes no request
 	}
@@ -66,7 +67,7 @@ func (x *exchange) equip(ctx context.Context, h http.Header, in *session.Session
 		case began && (x.session == "" || len(known.Tools) == 0):
 			return nil
 		case began: // the agent has shortened a history that had the tool
-		case !x.s.Recall.Tool || x.s.Recall.Off || !x.mayHaveTool(h):
+		case !x.s.Recall.Tool || x.s.Recall.Off || !x.mayHaveTool():
 			return nil
 		}
 		if x.r.AddTool(recallTool, nil) == nil {
@@ -91,16 +92,16 @@ func (x *exchange) equip(ctx context.Context, h http.Header, in *session.Session
 	if err != nil {
 		return err
 	}
-	x.at = x.rolling[len(x.rolling)-1]
-	x.r, x.rolling, x.equipped = r, lineage.Roll(r.Messages), in
+	x.tool.at = x.rolling[len(x.rolling)-1]
+	x.r, x.rolling, x.tool.session = r, lineage.Roll(r.Messages), in
 	return nil
 }
 
 // mayHaveTool reports whether a new conversation may get the tool. Requests with a plan's login may contain only what
 // the agent itself sends, and an answer that the vendor stores would be continued without the gateway.
-func (x *exchange) mayHaveTool(h http.Header) bool {
+func (x *known) mayHaveTool() bool {
 	stored := x.r.API == wire.Responses && !bytes.Equal(bytes.TrimSpace(rawjson.Field(x.r.Body, "store")), []byte("false"))
-	return !agents.Subscription(h) && !x.r.Compacts && !stored && !x.t.count && !canCall(x.r.Tools)
+	return !agents.Subscription(x.header) && !x.r.Compacts && !stored && !x.t.count && !library.CanCall(x.r.Tools)
 }
 
 func firstUser(messages []wire.Message) int {
@@ -108,18 +109,18 @@ func firstUser(messages []wire.Message) int {
 }
 
 // recall answers a call of the tool. failed reports that text is an error message.
-func (x *exchange) recall(ctx context.Context, c wire.Call) (text string, failed bool) {
+func (x *sending) recall(ctx context.Context, c wire.Call) (text string, failed bool) {
 	var texts []string
 	err := x.safely("recall", func() error {
-		if x.remembered == nil {
+		if x.originals == nil {
 			s, err := x.memory(ctx)
 			if err != nil {
 				return err
 			}
-			x.remembered = s
+			x.originals = s
 		}
 		var err error
-		texts, err = x.remembered.Recall(ctx, c.Arguments)
+		texts, err = x.originals.Recall(ctx, c.Arguments)
 		return err
 	})
 	if err != nil {
@@ -131,7 +132,7 @@ func (x *exchange) recall(ctx context.Context, c wire.Call) (text string, failed
 // A spliced is the body of an answer whose calls of the tool the gateway answers: it continues with the vendor's next
 // answer.
 type spliced struct {
-	x       *exchange
+	x       *sending
 	r       *http.Request // the client's request
 	stop    context.CancelFunc
 	body    io.ReadCloser // of the vendor's answer
@@ -152,15 +153,18 @@ type reply struct {
 }
 
 // spliceable reports whether an answer is searched for calls of the tool.
-func (x *exchange) spliceable(res *http.Response) bool {
-	return x.equipped != nil && !x.t.count && !x.compacts && res.StatusCode == http.StatusOK && res.Header.Get("Content-Encoding") == ""
+func (x *sending) spliceable(res *http.Response) bool {
+	return x.tool.session != nil && !x.t.count && !x.compacts && res.StatusCode == http.StatusOK && res.Header.Get("Content-Encoding") == ""
 }
 
 // answerCalls replaces the body of an answer by one in which the calls of the tool are answered. A stream is processed
 // while the client reads it. Any other answer is read entirely first, or passed through if it is larger than MaxBody.
-func (x *exchange) answerCalls(r *http.Request, res *http.Response) (*http.Response, error) {
+func (x *sending) answerCalls(r *http.Request, res *http.Response) (*http.Response, error) {
 	ctx, stop := context.WithCancel(r.Context())
-	s := &spliced{x: x, r: r.WithContext(ctx), stop: stop, body: res.Body, splice: wire.NewSplice(x.r.API, recallTool.Name, x.s.MaxBody), buf: make([]byte, 32<<10)}
+	s := &spliced{
+		x: x, r: r.WithContext(ctx), stop: stop, body: res.Body,
+		splice: wire.NewSplice(x.r.API, recallTool.Name, x.s.Bounds.MaxBody), buf: make([]byte, 32<<10),
+	}
 	if strings.Contains(res.Header.Get("Content-Type"), "event-stream") {
 		res.Body = s
 		return res, nil
@@ -172,8 +176,8 @@ func (x *exchange) answerCalls(r *http.Request, res *http.Response) (*http.Respo
 		}
 	}()
 	for {
-		body, err := payload.ReadUpTo(s.body, x.s.MaxBody, res.ContentLength)
-		if passes = err == nil && int64(len(body)) > x.s.MaxBody; passes {
+		body, err := payload.ReadUpTo(s.body, x.s.Bounds.MaxBody, res.ContentLength)
+		if passes = err == nil && int64(len(body)) > x.s.Bounds.MaxBody; passes {
 			res.Body = payload.ReadCloser{Reader: io.MultiReader(bytes.NewReader(body), s.body), Closer: s}
 			return res, nil
 		}
@@ -306,7 +310,8 @@ func (s *spliced) await() {
 			if s.err = io.EOF; s.r.Context().Err() != nil {
 				s.err = s.r.Context().Err()
 			}
-			s.out = s.splice.Failed(http.StatusBadGateway, wire.Refusal(s.x.r.API, http.StatusBadGateway, "condense: upstream "+s.x.t.upstream.Name+" cannot be reached: "+upstream.Reason(a.err)))
+			s.out = s.splice.Failed(http.StatusBadGateway, wire.Refusal(s.x.r.API, http.StatusBadGateway,
+				"condense: upstream "+s.x.t.upstream.Name+" cannot be reached: "+upstream.Reason(a.err)))
 		case a.res.StatusCode != http.StatusOK:
 			head, _ := io.ReadAll(io.LimitReader(a.res.Body, mostRefusal))
 			_ = a.res.Body.Close()
@@ -332,7 +337,8 @@ func (s *spliced) next(ctx context.Context) ([][]byte, error) {
 		if s.asked < mostRounds {
 			text, failed = x.recall(ctx, c)
 		}
-		if size := x.tokens + count.Tokens(rawjson.Array(s.added)) + count.Tokens(rawjson.Array(results)) + len(text)/count.BytesPerToken; size > x.policy.Limit+(x.policy.Window-x.policy.Limit)/2 {
+		if size := x.tokens + count.Tokens(rawjson.Array(s.added)) + count.Tokens(rawjson.Array(results)) +
+			len(text)/count.BytesPerToken; size > x.policy.Limit+(x.policy.Window-x.policy.Limit)/2 {
 			text, failed = noRoom, true // the vendor would refuse the request, and the client would lose its answer
 		}
 		results = append(results, wire.Result(x.r.API, c.ID, text, failed))
@@ -347,7 +353,7 @@ func (s *spliced) next(ctx context.Context) ([][]byte, error) {
 	}
 	s.asked++
 	s.added = append(s.added, wire.ResultMessages(x.r.API, results)...)
-	view := x.view
+	view := x.messages
 	if view == nil {
 		view = messages.Raw(x.r.Messages)
 	}
@@ -363,14 +369,14 @@ func (s *spliced) ask(messages [][]byte) (*http.Response, error) {
 
 // putBack stores the parts of the answer that the client does not get. They must be on disk before the client can send
 // the answer back.
-func (x *exchange) putBack(ctx context.Context, messages, results [][]byte, calls []wire.Call) error {
+func (x *sending) putBack(ctx context.Context, messages, results [][]byte, calls []wire.Call) error {
 	round, err := wire.NewRound(x.r.API, messages, results, calls)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), longestNote)
 	defer cancel()
-	if err := x.equipped.Keep(ctx, x.store, session.RoundPrefix, &session.Aside{At: x.at, Round: round}, x.s.Now()); err != nil {
+	if err := x.tool.session.Keep(ctx, x.store, session.RoundPrefix, &session.Aside{At: x.tool.at, Round: round}, x.s.Now()); err != nil {
 		return err
 	}
 	// The thinking after a result belongs to the messages that were sent with it, so these count as sent.
@@ -385,7 +391,7 @@ func (x *exchange) putBack(ctx context.Context, messages, results [][]byte, call
 }
 
 // later adds the answer to a request of the gateway's own to the statistics.
-func (x *exchange) later(a wire.Answer) {
+func (x *sending) later(a wire.Answer) {
 	if a.Input == 0 {
 		return
 	}

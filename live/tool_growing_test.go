@@ -152,8 +152,10 @@ func TestRecallToolGrowing(t *testing.T) {
 		runs++
 		model = &recaller{vendor: &growing.Vendor{}, recalled: map[string]bool{}, led: map[string]string{}}
 		faults := grow(t, host, &live.Options{
-			Upstreams: map[string]string{"anthropic": upstream.URL}, Store: filepath.Join(dir, fmt.Sprint(runs, ".db")),
-			Logger: slog.New(slog.NewTextHandler(&model.log, &slog.HandlerOptions{Level: slog.LevelWarn})), Recall: live.Recall{Tool: true},
+			Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": upstream.URL}},
+			Store:     live.Store{Path: filepath.Join(dir, fmt.Sprint(runs, ".db"))},
+			Reports:   live.Reports{Logger: slog.New(slog.NewTextHandler(&model.log, &slog.HandlerOptions{Level: slog.LevelWarn}))},
+			Recall:    live.Recall{Tool: true},
 		}, model.vendor, func(status int, text []byte) growing.Answer {
 			if status != http.StatusOK {
 				t.Fatalf("status %d: %s", status, text)

@@ -254,7 +254,7 @@ func TestRecallToolRestart(t *testing.T) {
 	each(t, func(t *testing.T, c upstream.Client) {
 		file := filepath.Join(t.TempDir(), "live.db")
 		step := upstream.Step{Text: "I look it up.", Calls: []upstream.Call{wants(map[string]any{"grep": "NEEDLE"})}}
-		stored := func(o *live.Options) { withTool(o); o.Store = file }
+		stored := func(o *live.Options) { withTool(o); o.Store.Path = file }
 		p := newPlay(t, upstream.Options{Script: looking(30, "NEEDLE", map[int]upstream.Step{2: step, 15: step, 25: step})}, c, stored)
 		p.steps(t, 4)
 		p.server.Close()
@@ -263,7 +263,7 @@ func TestRecallToolRestart(t *testing.T) {
 		epochs := 0
 		for calls, n := true, 0; calls; n++ {
 			// The option counts for new conversations only.
-			g, s := serveWith(t, v.URL, withWindow(window), func(o *live.Options) { o.Store = file; o.Recall.Tool = n%2 == 0 })
+			g, s := serveWith(t, v.URL, withWindow(window), func(o *live.Options) { o.Store.Path = file; o.Recall.Tool = n%2 == 0 })
 			p.client.URL = s.URL
 			var err error
 			if _, calls, err = p.client.Step(t.Context()); err != nil {
@@ -378,11 +378,11 @@ func TestRecallToolIsNotToggled(t *testing.T) {
 	shared := http.Header{"X-Condense-Session": {"shared"}}
 	c := claude("one")
 	c.Header = shared
-	p := newPlay(t, upstream.Options{Script: upstream.Loop(12, 2200, nil)}, c, func(o *live.Options) { o.Store = file })
+	p := newPlay(t, upstream.Options{Script: upstream.Loop(12, 2200, nil)}, c, func(o *live.Options) { o.Store.Path = file })
 	p.steps(t, 3)
 	v := httptest.NewServer(p.vendor)
 	t.Cleanup(v.Close)
-	_, s := serveWith(t, v.URL, withWindow(window), func(o *live.Options) { withTool(o); o.Store = file })
+	_, s := serveWith(t, v.URL, withWindow(window), func(o *live.Options) { withTool(o); o.Store.Path = file })
 	p.client.URL = s.URL
 	sub := claude("two")
 	sub.URL, sub.Header = s.URL, shared
@@ -461,7 +461,7 @@ func TestRecallToolLargeAnswer(t *testing.T) {
 		_, _ = w.Write(large)
 	}))
 	defer v.Close()
-	_, s := serveWith(t, v.URL, nil, func(o *live.Options) { withTool(o); o.MaxBody = most })
+	_, s := serveWith(t, v.URL, nil, func(o *live.Options) { withTool(o); o.Bounds.MaxBody = most })
 	_, body := send(t, http.MethodPost, s.URL+"/v1/messages", nil, loop(1, 0))
 	if !bytes.Contains(<-asked, []byte(recallName)) {
 		t.Error("the request is without the tool")

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
@@ -18,7 +19,7 @@ import (
 
 // A relay is the last call of a session, for which the caller may report the vendor's usage.
 type relay struct {
-	x        *exchange
+	x        *sending
 	returned int // number of messages returned
 	told     bool
 }
@@ -91,7 +92,10 @@ func usageOf(raw []byte) (u told, err error) {
 	if err := json.Unmarshal(raw, &got); err != nil {
 		return u, fmt.Errorf("usage: %w", err)
 	}
-	u = told{Input: cmp.Or(got.Input, got.Prompt), Output: cmp.Or(got.Output, got.Completion), Read: got.Read, Write: got.Write, Cached: got.Cached}
+	u = told{
+		Input: cmp.Or(got.Input, got.Prompt), Output: cmp.Or(got.Output, got.Completion), Read: got.Read, Write: got.Write,
+		Cached: got.Cached,
+	}
 	for _, d := range []*details{got.OfPrompt, got.OfInput} {
 		if d != nil {
 			u.Cached = cmp.Or(u.Cached, d.Cached)
@@ -149,9 +153,10 @@ func (g *Gateway) serveUsage(w http.ResponseWriter, r *http.Request, s *settings
 		compressFault(w, http.StatusBadRequest, invalidRequest, err.Error())
 		return
 	}
-	one, fresh := g.relays.take(g.tenant(t.who, credentials(t, r.Header), nil), sessionKey(id))
+	one, fresh := g.relays.take(g.secrets.tenantOf(t.who, credentials(t, r.Header), nil), sessionKey(id))
 	if one == nil {
-		compressFault(w, http.StatusNotFound, "unknown_session", "this gateway remembers no call of /v1/compress with this session_id; of several with one database, only the one that answered the last call takes its usage")
+		compressFault(w, http.StatusNotFound, "unknown_session",
+			"this gateway remembers no call of /v1/compress with this session_id; of several with one database, only the one that answered the last call takes its usage")
 		return
 	}
 	if fresh {
@@ -160,13 +165,14 @@ func (g *Gateway) serveUsage(w http.ResponseWriter, r *http.Request, s *settings
 			g.fault("usage", err)
 		}
 	}
-	out := rawjson.Append(nil, `{"session_id":?,"frozen_message_count":?,"applied":?}`, id, strconv.AppendInt(nil, int64(one.returned), 10), strconv.AppendBool(nil, fresh))
-	writeJSON(w, out)
+	out := rawjson.Append(nil, `{"session_id":?,"frozen_message_count":?,"applied":?}`, id, strconv.AppendInt(nil, int64(one.returned), 10),
+		strconv.AppendBool(nil, fresh))
+	payload.WriteJSON(w, out)
 }
 
 // report adds the vendor's report about the messages returned by x to the statistics and, if the size of the whole
 // prompt is known, to the state.
-func (x *exchange) report(ctx context.Context, a wire.Answer) error {
+func (x *sending) report(ctx context.Context, a wire.Answer) error {
 	if a.Input == 0 {
 		x.stats.Add(func(s *stats.Stats) {
 			s.Tokens.CacheRead += a.CacheRead

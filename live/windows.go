@@ -55,7 +55,7 @@ var elsewhere = regexp.MustCompile(`^(?:.*/)?(?:claude|gpt-\d|chatgpt|o\d|gemini
 
 // windowOf returns the window, in tokens, of a request's model if the user has not set one, which is assumed. Ollama
 // gives a model the window that the request asks for, and less if it has cut a prompt that should have fitted.
-func (x *exchange) windowOf(assumed int, usersOwn bool) int {
+func (x *known) windowOf(assumed int, usersOwn bool) int {
 	n := assumed
 	switch {
 	case x.r.Window > 0 && usersOwn:
@@ -77,23 +77,23 @@ func (x *exchange) windowOf(assumed int, usersOwn bool) int {
 
 // askedWindow returns the window of a request's model: the one reported by a server nearby, else the one in the table
 // of models, else assumed, the profile's. It never waits; a question to the server runs in the background.
-func askedWindow(x *exchange, assumed int) int {
+func askedWindow(x *known, assumed int) int {
 	u := x.t.upstream
-	if u == nil || x.t.compress || x.declared || elsewhere.MatchString(strings.ToLower(x.r.Model)) && x.known > 0 {
-		return cmp.Or(x.known, assumed)
+	if u == nil || x.t.compress || x.declared || elsewhere.MatchString(strings.ToLower(x.r.Model)) && x.listed > 0 {
+		return cmp.Or(x.listed, assumed)
 	}
 	ws := &x.windows
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	w := ws.get(windowKey{u.Base.String(), x.r.Model}, u.Name)
 	if w == nil { // too many models
-		return cmp.Or(x.known, assumed)
+		return cmp.Or(x.listed, assumed)
 	}
 	if !u.Nearby() {
-		if x.known == 0 {
-			w.unknown(x.s.Logger, assumed)
+		if x.listed == 0 {
+			w.unknown(x.s.Reports.Logger, assumed)
 		}
-		return cmp.Or(x.known, assumed)
+		return cmp.Or(x.listed, assumed)
 	}
 	wait := latestAgain
 	if w.From != stats.WindowServer && w.times < 10 { //nolint:mnd // then it is longer
@@ -102,14 +102,14 @@ func askedWindow(x *exchange, assumed int) int {
 	if now := x.s.Now(); !w.under && (w.last.IsZero() || now.Sub(w.last) >= wait) {
 		w.under, w.last = true, now
 		w.times++
-		known, model, log := x.known, x.r.Model, x.s.Logger
+		known, model, log := x.listed, x.r.Model, x.s.Reports.Logger
 		x.background.Go(func() { x.askWindow(u, w, model, known, assumed, log) })
 	}
 	// A usual window counts from the second answer on: a server that has loaded the model may know better.
 	if w.From == stats.WindowServer || w.From == stats.WindowUsual && w.times > 1 && !w.under {
 		return w.Tokens
 	}
-	return cmp.Or(x.known, assumed)
+	return cmp.Or(x.listed, assumed)
 }
 
 // get returns the entry of a model, new if there is none; nil if there are too many. The caller holds ws.mu.
@@ -183,7 +183,7 @@ const (
 
 // truncated reports whether the server has silently cut the prompt of a turn, as local model servers do. Vendors refuse
 // such prompts instead. It also counts and logs the event.
-func (x *exchange) truncated(a wire.Answer) bool {
+func (x *sending) truncated(a wire.Answer) bool {
 	if x.t.upstream == nil || x.t.upstream.IsVendors || x.t.upstream.Host.Of != "" || x.t.compress || !a.Complete {
 		return false
 	}
@@ -218,7 +218,7 @@ func (x *exchange) truncated(a wire.Answer) bool {
 	w.Taken, w.Counted, w.Tokens = a.Input, ours, cmp.Or(w.Tokens, x.policy.Window)
 	x.measure(&telemetry.Truncated, 1, telemetry.TenantKey.String(x.t.who.Tenant), telemetry.ModelKey.String(x.modelName()))
 	if first {
-		x.s.Logger.Warn("the server has cut a prompt: it counts far fewer tokens than were sent, and the model does not see the rest",
+		x.s.Reports.Logger.Warn("the server has cut a prompt: it counts far fewer tokens than were sent, and the model does not see the rest",
 			"model", w.Model, "upstream", w.Upstream, "taken", a.Input, "counted", ours, "window", x.policy.Window, "remedy", w.Remedy())
 	}
 	return true

@@ -70,7 +70,7 @@ func TestLocalModelsAreCondensedForTheirWindow(t *testing.T) {
 			t.Parallel()
 			v := upstream.New(upstream.Options{Window: window, Script: agentLoop})
 			server := newModelServer(t, v, tells)
-			g, s := serveWith(t, server.URL, nil, func(o *live.Options) { o.Upstreams = map[string]string{"openai": server.URL + "/v1"} })
+			g, s := serveWith(t, server.URL, nil, func(o *live.Options) { o.Upstreams.URLs = map[string]string{"openai": server.URL + "/v1"} })
 			c := upstream.Client{API: upstream.Chat, Model: "qwen3:32b", Session: "s", URL: s.URL, Stream: true, Header: http.Header{"Authorization": {"Bearer secret"}}}
 			c.History = []object{first(upstream.Chat, task)}
 			for calls := true; calls; {
@@ -122,7 +122,7 @@ func inFront(t *testing.T, server *modelServer, host *condense.Options, change f
 	t.Helper()
 	log = &lockedBuffer{}
 	g, s := serveWith(t, server.URL, host, func(o *live.Options) {
-		o.Logger = slog.New(slog.NewTextHandler(log, nil))
+		o.Reports.Logger = slog.New(slog.NewTextHandler(log, nil))
 		if change != nil {
 			change(o)
 		}

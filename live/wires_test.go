@@ -29,9 +29,9 @@ func nameOf(c *upstream.Client) string { return fmt.Sprint(c.API, c.Cloud, "/str
 
 // onEveryUpstream sends all APIs to one server.
 func onEveryUpstream(o *live.Options) {
-	vendor := o.Upstreams["openai"]
+	vendor := o.Upstreams.URLs["openai"]
 	for _, name := range []string{"gemini", "vertex", "azure", "ollama"} {
-		o.Upstreams[name] = vendor
+		o.Upstreams.URLs[name] = vendor
 	}
 }
 

@@ -24,6 +24,7 @@ func TestExamples(t *testing.T) {
 	for _, tt := range []struct{ dir, main, strategy string }{
 		{"keepfirst", ".", "keep_first"},
 		{"redact", "./cmd/condense-redact", "redact"},
+		{"testlog", ".", "testlog"},
 	} {
 		t.Run(tt.dir, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), tt.dir)

@@ -81,7 +81,7 @@ func TestShadowsAgreeWithCompare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := live.New(host, &live.Options{Upstreams: map[string]string{"anthropic": vendor.URL, "openai": vendor.URL}, Watch: watch, Shadow: shadows, Recall: live.Recall{Own: true}, Epoch: live.EpochOptions{IgnoreCold: true, IgnorePayback: true}})
+	g, err := live.New(host, &live.Options{Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": vendor.URL, "openai": vendor.URL}}, Reports: live.Reports{Watch: watch, Shadow: shadows}, Recall: live.Recall{Own: true}, Epoch: live.EpochOptions{IgnoreCold: true, IgnorePayback: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

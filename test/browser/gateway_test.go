@@ -18,6 +18,7 @@ import (
 	"github.com/condensehq/condense/internal/lab/online"
 	"github.com/condensehq/condense/internal/testkit/peers"
 	"github.com/condensehq/condense/internal/testkit/upstream"
+	"github.com/condensehq/condense/internal/live/control"
 	"github.com/condensehq/condense/live"
 )
 
@@ -112,7 +113,7 @@ func TestGateway(t *testing.T) {
 		tb.do(t, chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`window.confirm = (text) => { window.asked = text; return true; }; document.querySelector('button[data-do=%q]').focus(); void 0`, button)), chromedp.KeyEvent("\r"))
 		until[bool](t, tb, fmt.Sprintf(`document.getElementById("said").textContent.startsWith(%q)`, said))
 	}
-	conversation := func() *live.Conversation {
+	conversation := func() *control.Conversation {
 		t.Helper()
 		all, err := g.Desk().Conversations(t.Context(), time.Time{})
 		if err != nil || len(all) != 1 {

@@ -39,8 +39,8 @@ var budgets = []struct {
 	{"lines of core and registry with their imports", 3_325, 3_200, closure("core", "registry")},
 	{"lines of plugin-sdk with its imports", 7_260, 5_500, closure("plugin-sdk")},
 	{"lines of the root package with its imports", 43_000, 30_000, closure(".")},
-	{"lines of live with its imports", 70_350, 58_000, closure("live")},
-	{"lines of the program with its imports, without the laboratory", 99_800, 74_000, closure("cmd/condense")},
+	{"lines of live with its imports", 70_850, 58_000, closure("live")},
+	{"lines of the program with its imports, without the laboratory", 99_850, 74_000, closure("cmd/condense")},
 	{"lines in all", 123_500, 88_000, func(h *house) (int, []string) { return h.lines(slices.Collect(maps.Keys(h.packages))), nil }},
 	{"foreign modules of core and registry", 1, 1, foreign("core", "registry")},
 	{"foreign modules of plugin-sdk", 15, 15, foreign("plugin-sdk")},
@@ -48,11 +48,11 @@ var budgets = []struct {
 	{"foreign modules of live", 37, 36, foreign("live")},
 	{"public import paths", 21, 18, (*house).public},
 	{"entries at the top of the repository, without hidden ones", 34, 24, (*house).top},
-	{"methods of a type", 110, mostMethods, func(h *house) (int, []string) { return most(h.methods, mostMethods) }},
-	{"fields of a struct", 50, mostFields, func(h *house) (int, []string) { return most(h.fields, mostFields) }},
-	{fmt.Sprintf("functions above %d lines", mostFunction), 9, 0, func(h *house) (int, []string) { return above(h.functions, mostFunction) }},
-	{fmt.Sprintf("files above %d lines", mostFile), 19, 0, func(h *house) (int, []string) { return above(h.files, mostFile) }},
-	{fmt.Sprintf("lines above %d characters", mostLine), 1_110, 0, func(h *house) (int, []string) { return sum(h.longLines) }},
+	{"methods of a type", 48, mostMethods, func(h *house) (int, []string) { return most(h.methods, mostMethods) }},
+	{"fields of a struct", 32, mostFields, func(h *house) (int, []string) { return most(h.fields, mostFields) }},
+	{fmt.Sprintf("functions above %d lines", mostFunction), 7, 0, func(h *house) (int, []string) { return above(h.functions, mostFunction) }},
+	{fmt.Sprintf("files above %d lines", mostFile), 14, 0, func(h *house) (int, []string) { return above(h.files, mostFile) }},
+	{fmt.Sprintf("lines above %d characters", mostLine), 1_045, 0, func(h *house) (int, []string) { return sum(h.longLines) }},
 }
 
 // TestBudgets: nothing grows beyond its ceiling.

@@ -43,7 +43,7 @@ var mayImport = map[string]string{
 	".":                                "config core core/history core/policy github.com/google/uuid internal/dialog internal/disk internal/plain internal/recall internal/remote internal/resolver internal/roo model model/extractive providers/slidingwindow registry tokens internal/size",
 	"internal/ingest":                  ". config core providers/smart",
 	"cmd/condense/internal/hook":       ". config core core/history internal/disk internal/ingest tokens transcript",
-	"live":                             ". config core core/history core/policy internal/catalog internal/epoch internal/ingest internal/live/access internal/live/agents internal/live/count internal/live/job internal/live/lineage internal/live/messages internal/live/payload internal/live/queue internal/live/seal internal/live/session internal/live/stats internal/live/store internal/live/telemetry internal/live/tenant internal/live/upstream internal/live/wire internal/mcpserver internal/plain internal/prefix internal/rawjson internal/recall internal/remote internal/secret internal/suggest model transcript github.com/modelcontextprotocol/go-sdk go.opentelemetry.io/otel",
+	"live":                             ". config core core/policy internal/catalog internal/epoch internal/ingest internal/live/access internal/live/admin internal/live/agents internal/live/audit internal/live/control internal/live/count internal/live/job internal/live/library internal/live/lineage internal/live/messages internal/live/payload internal/live/queue internal/live/seal internal/live/session internal/live/stats internal/live/store internal/live/telemetry internal/live/tenant internal/live/upstream internal/live/watching internal/live/wire internal/mcpserver internal/plain internal/prefix internal/rawjson internal/recall internal/remote internal/secret model transcript github.com/modelcontextprotocol/go-sdk go.opentelemetry.io/otel",
 	"cmd/condense":                     "cmd/condense/cli",
 	"cmd/condense/cli":                 "cmd/condense/internal/cli cmd/condense/internal/command internal/plugins internal/plugins/wasm registry", // public: a program with strategies of its own calls its Main
 	"cmd/condense/internal/command":    "cmd/condense/internal/cli cmd/condense/internal/filecmd cmd/condense/internal/configcmd cmd/condense/internal/plugincmd cmd/condense/internal/comparecmd cmd/condense/internal/servecmd cmd/condense/internal/term config internal/resolver registry github.com/spf13/cobra",
@@ -54,7 +54,7 @@ var mayImport = map[string]string{
 	"cmd/condense/internal/configcmd":  "cmd/condense/internal/cli cmd/condense/internal/term config core core/policy internal/plugins cmd/condense/internal/rooimport internal/size internal/trust registry github.com/spf13/cobra",
 	"cmd/condense/internal/plugincmd":  "cmd/condense/internal/cli cmd/condense/internal/term config core core/coretest internal/lab internal/plugins internal/plugins/install internal/size internal/suggest internal/tree internal/trust plugin-sdk registry tokens github.com/spf13/cobra",
 	"cmd/condense/internal/comparecmd": ". cmd/condense/internal/cli cmd/condense/internal/term config core internal/lab internal/lab/report internal/lab/strategies internal/plain internal/resolver internal/size model tokens github.com/spf13/cobra",
-	"cmd/condense/internal/servecmd":   ". cmd/condense/internal/cli cmd/condense/internal/term config core internal/disk internal/lab internal/live/access internal/live/agents internal/lab/online internal/live/record internal/live/store cmd/condense/internal/settings internal/mcpserver internal/size internal/suggest internal/trust live github.com/gofrs/flock github.com/prometheus/client_golang github.com/prometheus/otlptranslator github.com/spf13/cobra go.opentelemetry.io/otel golang.org/x/sys",
+	"cmd/condense/internal/servecmd":   ". cmd/condense/internal/cli cmd/condense/internal/term config core internal/disk internal/lab internal/live/access internal/live/agents internal/live/control internal/lab/online internal/live/record internal/live/store cmd/condense/internal/settings internal/mcpserver internal/size internal/suggest internal/trust live github.com/gofrs/flock github.com/prometheus/client_golang github.com/prometheus/otlptranslator github.com/spf13/cobra go.opentelemetry.io/otel golang.org/x/sys",
 	"compare":                          "internal/lab",
 	"internal/lab/canary":              "core", // nor this one: what it plants is not what a provider looks for
 	"internal/lab":                     "internal/lab/canary internal/lab/score internal/recall internal/search internal/catalog internal/epoch internal/live/lineage internal/live/wire internal/promptcache model core core/history core/policy internal/dialog internal/size internal/suggest tokens transcript",
@@ -131,8 +131,13 @@ var mayImport = map[string]string{
 	"transcript/internal/anthropic":  "internal/apimessage core internal/rawjson transcript/internal/codec transcript/internal/blocks transcript/internal/convert transcript/internal/request",
 
 	"internal/live/wire":            "internal/rawjson internal/remote",
-	"internal/live/access":          "internal/disk github.com/gofrs/flock",
+	"internal/live/access":          "internal/disk internal/live/tenant internal/plain github.com/gofrs/flock",
 	"internal/live/store":           "github.com/jackc/pgx github.com/klauspost/compress github.com/sony/gobreaker modernc.org/sqlite",
+	"internal/live/admin":           ". config internal/live/access internal/live/audit internal/live/control internal/live/payload internal/live/session internal/live/stats internal/live/store internal/live/tenant internal/plain",
+	"internal/live/audit":           "",
+	"internal/live/control":         "internal/live/library internal/live/lineage internal/live/messages internal/live/session internal/live/store internal/live/wire internal/plain internal/suggest",
+	"internal/live/library":         "core core/history internal/live/lineage internal/live/messages internal/live/store internal/live/wire internal/mcpserver internal/rawjson internal/recall",
+	"internal/live/watching":        "internal/live/stats",
 	"internal/live/store/storetest": "internal/live/store",
 	"internal/live/count":           "",
 	"internal/live/payload":         "internal/live/count internal/live/wire internal/plain github.com/andybalholm/brotli github.com/klauspost/compress",
@@ -143,7 +148,7 @@ var mayImport = map[string]string{
 	"internal/live/tenant":          "internal/live/store golang.org/x/time",
 	"internal/live/upstream":        "internal/live/stats internal/live/wire internal/plain",
 	"internal/live/job":             ". config core internal/ingest internal/live/count internal/live/lineage internal/live/messages internal/live/queue internal/live/stats internal/live/wire internal/prefix internal/recall model transcript",
-	"internal/live/messages":        "internal/live/wire internal/rawjson transcript",
+	"internal/live/messages":        "core internal/live/wire internal/rawjson transcript",
 	"internal/live/session":         "internal/live/job internal/live/lineage internal/live/store internal/live/wire",
 
 	"internal/plugins/install":                    "core internal/plain internal/plugins/supervise registry",
@@ -156,6 +161,7 @@ var mayImport = map[string]string{
 	"plugin-sdk/host":                             ". internal/plugins",
 	"plugin-sdk/sdktest":                          "core model registry internal/wire google.golang.org/grpc",
 	"examples/plugins/keepfirst":                  "core registry plugin-sdk", // each a module of its own
+	"examples/plugins/testlog":                    "core registry plugin-sdk", // each a module of its own
 	"examples/plugins/redact":                     "core registry",
 	"examples/plugins/redact/cmd/condense-redact": "plugin-sdk example.com/condense-redact",
 	"internal/value/ledger":                       "core internal/dialog internal/rawjson",

@@ -41,6 +41,16 @@ func TestOwnTests(t *testing.T) {
 	each(t, func(t *testing.T, l *language) { l.runTests(t, l.example.dir(t)) })
 }
 
+// TestEmbed runs the tests of the example that asks an embedding server, with a server on the loopback.
+func TestEmbed(t *testing.T) {
+	t.Parallel()
+	for _, l := range languages {
+		if l.name == "python" {
+			l.runTests(t, l.folder("embed", map[string]string{".": filepath.Join(examples, "embed")}).dir(t))
+		}
+	}
+}
+
 func (l *language) runTests(t *testing.T, dir string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), l.tests[0], l.tests[1:]...)

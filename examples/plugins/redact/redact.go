@@ -31,6 +31,10 @@ func DefaultConfig() Config {
 			"private_key": `(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----`,
 			"aws_key":     `\b(?:AKIA|ASIA)[0-9A-Z]{16}\b`,
 			"api_key":     `\bsk-[A-Za-z0-9_-]{20,}`,
+			"google":      `\bAIza[0-9A-Za-z_-]{35}\b`,
+			"slack":       `\bxox[abprs]-[0-9A-Za-z-]{10,}`,
+			"bearer":      `(?i)\bbearer [A-Za-z0-9._~+/-]{20,}=*`,
+			"url":         `\b[a-z][a-z0-9+.-]*://[^\s/:@]+:[^\s/@]+@`,
 			"github":      `\bgh[pousr]_[A-Za-z0-9]{36,}\b`,
 			"jwt":         `\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}`,
 		},
@@ -64,7 +68,7 @@ func Strategy() registry.Strategy {
 		DefaultConfig,
 		func(_ context.Context, c Config, env registry.Env) (core.CondensationProvider, error) {
 			return open(c, env.Logger)
-		})
+		}).Only(core.Rewrites)
 }
 
 type provider struct {
@@ -122,7 +126,8 @@ func (p *provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 	if rewritten > 0 {
 		p.log.InfoContext(ctx, "redacted", "messages", rewritten, "tokens_before", before, "tokens_after", after)
 	}
-	return &core.Result{Messages: messages}, nil
+	step := core.Step{Name: "secrets", Looked: len(messages), Changed: rewritten, TokensBefore: before, TokensAfter: after}
+	return &core.Result{Messages: messages, Steps: []core.Step{step}}, nil
 }
 
 // redactParts returns parts without secrets and does not modify parts. found counts the secrets.

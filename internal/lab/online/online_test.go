@@ -71,8 +71,8 @@ func TestPages(t *testing.T) {
 	var g *live.Gateway
 	texts := false
 	g, err = live.New(host, &live.Options{
-		Upstreams: map[string]string{"anthropic": v.URL}, Watch: watch, Shadow: []string{"cut"},
-		Pages: watch.Pages(func() live.Stats { return g.Stats() }, func() bool { return texts }),
+		Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": v.URL}},
+		Reports:   live.Reports{Watch: watch, Shadow: []string{"cut"}, Pages: watch.Pages(func() live.Stats { return g.Stats() }, func() bool { return texts })},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -83,9 +83,10 @@ var ErrAsks = errors.New("the chain asks a language model")
 // An Extent says how far a condensation goes.
 type Extent int
 
+// The extents.
 const (
 	Whole  Extent = iota // to the end
-	Inline               // stop with [errAsks] if the chain would ask a language model
+	Inline               // stop with [ErrAsks] if the chain would ask a language model
 	Probe                // only find out whether the chain would ask a language model
 )
 
@@ -205,7 +206,10 @@ func (j *Job) attempt(ctx context.Context, host *condense.Host, to Extent, keep 
 	if err != nil {
 		return nil, err
 	}
-	p := &Prepared{Order: j.Order, Basis: j.Basis, After: after.Messages, Handles: !t.NoRecall, Passes: passesOf(report), Maker: makerOf(report)}
+	p := &Prepared{
+		Order: j.Order, Basis: j.Basis, After: after.Messages, Handles: !t.NoRecall, Passes: passesOf(report),
+		Maker: makerOf(report),
+	}
 	if j.Journal {
 		var text bytes.Buffer
 		if _, err := doc.Write(&text, "condense"); err != nil {

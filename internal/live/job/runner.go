@@ -112,7 +112,7 @@ func (p *pace) stopped(tokens int, d time.Duration) {
 // InTurn runs a job that the request waits for. It first waits for its turn; then the chain has its share of the
 // deadline, which shrinks as more requests wait. A forced job must succeed, or the vendor refuses the request: if its
 // chain fails, the built-in chain takes over, and past its share truncation does. A job that is not forced is dropped:
-// [errAsks] if the chain would ask a language model, [errQueue] if there is too little time.
+// [ErrAsks] if the chain would ask a language model, [ErrQueue] if there is too little time.
 func (r *Runner) InTurn(all context.Context, j *Job, forced bool) (*Prepared, error) {
 	leave, err := r.turnOf(all, j, forced)
 	if err != nil {
@@ -179,7 +179,7 @@ func late(err error) bool {
 	return errors.Is(err, ErrQueue) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// paced runs a job if the known pace allows it to finish in time. Otherwise the error is [errQueue].
+// paced runs a job if the known pace allows it to finish in time. Otherwise the error is [ErrQueue].
 func (r *Runner) paced(ctx context.Context, j *Job, host *condense.Host, to Extent, known *pace) (*Prepared, error) {
 	end, _ := ctx.Deadline()
 	began := time.Now()

@@ -41,6 +41,7 @@ type Weight struct {
 	Counted int // tokens, if the whole body is available; else 0
 }
 
+// Weigh returns the weight of a whole body.
 func Weigh(body []byte) *Weight {
 	w := &Weight{}
 	_, _ = w.Write(body)
@@ -197,6 +198,7 @@ func Replace(r *http.Request, body []byte) {
 	}
 }
 
+// A ReadCloser reads from one reader and closes another.
 type ReadCloser struct {
 	io.Reader
 	io.Closer
@@ -205,4 +207,10 @@ type ReadCloser struct {
 // Patiently returns body so that a read fails if the client sends nothing for the time of patience.
 func Patiently(body io.ReadCloser, w http.ResponseWriter, patience time.Duration) io.ReadCloser {
 	return &patient{body, http.NewResponseController(w), patience}
+}
+
+// WriteJSON answers with JSON.
+func WriteJSON(w http.ResponseWriter, text []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(text)
 }

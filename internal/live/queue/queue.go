@@ -34,6 +34,7 @@ type place struct {
 	ready  chan struct{} // closed when its turn has come
 }
 
+// New returns a queue with room for work of so much weight.
 func New(room int64) *Queue {
 	return &Queue{room: max(1, room), lines: map[string]*line{}}
 }

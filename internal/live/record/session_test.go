@@ -41,7 +41,7 @@ func TestRecordedLoops(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			g, err := live.New(h, &live.Options{Upstreams: map[string]string{"anthropic": v.URL, "openai": v.URL}, Record: r.Record})
+			g, err := live.New(h, &live.Options{Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": v.URL, "openai": v.URL}}, Reports: live.Reports{Record: r.Record}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -112,6 +112,7 @@ func In(item []byte) (string, bool) {
 	return sealed, strings.HasPrefix(sealed, Name)
 }
 
+// IsCompaction reports whether an item of the Responses API is a compaction.
 func IsCompaction(item []byte) bool {
 	switch rawjson.Text(rawjson.Field(item, "type")) {
 	case "compaction", "compaction_summary", "context_compaction":

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -23,20 +24,20 @@ type Aside struct {
 	id      string
 }
 
-// Prefixes of the IDs of asides. Asides are separate records because they never change, and every branch of the
+// Prefixes of the IDs of asides. ToolRecords are separate records because they never change, and every branch of the
 // conversation needs them.
 const (
 	RoundPrefix = "round:"
 	ToolPrefix  = "tool:"
 )
 
-// asides holds the asides of a session, by their rolling hash.
-type asides struct {
+// ToolRecords are the asides of a session, by their rolling hash.
+type ToolRecords struct {
 	Tools  map[wire.Hash]*Aside
 	Rounds map[wire.Hash][]*Aside
 }
 
-func (a *asides) add(r *store.Record) {
+func (a *ToolRecords) add(r *store.Record) {
 	one := &Aside{id: r.ID, version: r.Version, updated: r.Updated}
 	if json.Unmarshal(r.Data, one) != nil {
 		return // written by another version
@@ -71,4 +72,17 @@ func (s *Session) Keep(ctx context.Context, in store.Store, prefix string, one *
 	defer s.mu.Unlock()
 	s.asides.add(r)
 	return nil
+}
+
+// Tooled returns the asides of the session, and whether it has a lineage whose first message of the user, at index
+// first, has the rolling hash opening. The error is the store's if nothing is known.
+func (s *Session) Tooled(first int, opening wire.Hash) (known ToolRecords, without bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err = s.known()
+	known = ToolRecords{maps.Clone(s.asides.Tools), maps.Clone(s.asides.Rounds)}
+	without = slices.ContainsFunc(s.entries, func(e *Entry) bool {
+		return e.State != nil && first < len(e.State.Rolling) && e.State.Rolling[first] == opening
+	})
+	return known, without, err
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/live/job"
+	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
@@ -50,6 +51,7 @@ func (c *Claim) Tried(until int) {
 	c.retry = until
 }
 
+// TriedAt returns the size set by [Claim.Tried].
 func (c *Claim) TriedAt() int {
 	c.Session.mu.Lock()
 	defer c.Session.mu.Unlock()
@@ -184,5 +186,40 @@ func (c *Claim) Guess(p *job.Prepared, at wire.Hash) {
 	c.Prepared, c.guessed = p, at
 	if c.Unread {
 		c.Session.guess = c.Entry
+	}
+}
+
+// A Mark is a claim as it was, for [Claim.Back].
+type Mark struct {
+	entry *Entry
+	based int64
+	state lineage.State
+}
+
+// Mark returns the claim as it is now.
+func (c *Claim) Mark() Mark { return Mark{c.Entry, c.Based, *c.State} }
+
+// Back undoes the changes to the claim since m.
+func (c *Claim) Back(m Mark) {
+	state := m.state
+	c.Entry, c.Based, c.Over, c.State, c.Keep, c.former = m.entry, m.based, nil, &state, nil, nil
+}
+
+// Begin makes the state after an epoch the claim's, in a record of its own. With over, next names the record that it
+// continues.
+func (c *Claim) Begin(next *lineage.State, over bool) {
+	c.former = c.Entry
+	c.Entry, c.Over = c.NewEntry()
+	if c.Over != nil && over {
+		next.Epoch.Over = c.Over.ID
+	}
+	c.Based, c.State = 0, next
+}
+
+// Begun lets another request decide about the record before [Claim.Begin], if there was one.
+func (c *Claim) Begun() {
+	if c.former != nil {
+		<-c.former.Turn
+		c.former = nil
 	}
 }

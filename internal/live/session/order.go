@@ -2,12 +2,14 @@ package session
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"time"
 
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/live/wire"
 )
 
 // A user's requests for a running conversation are stored in a record of its own, a control, next to the records of its
@@ -167,4 +169,19 @@ func (c *Control) Put(o *Order, now time.Time) error {
 	o.Number, o.Time = c.Number, now
 	c.Order = o
 	return nil
+}
+
+// At returns the ID of a message, for Protection.At, from its rolling hash.
+func At(h wire.Hash) string { return hex.EncodeToString(h[:]) }
+
+// Changed makes the next request of a session reload its records.
+func (s *Sessions) Changed(key store.Key) {
+	s.mu.Lock()
+	found := s.all[key]
+	s.mu.Unlock()
+	if found != nil {
+		found.mu.Lock()
+		found.loaded = false
+		found.mu.Unlock()
+	}
 }

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,7 +72,7 @@ type Session struct {
 	lost     bool            // some of its records were deleted, or are damaged
 	damaged  map[string]bool // IDs of records that cannot be read
 	found    []string        // damaged IDs that were not yet reported
-	asides   asides
+	asides   ToolRecords
 	controls map[string]*Control // by family
 }
 
@@ -228,6 +227,8 @@ type Claim struct {
 	Reads string      // identity that can recall content of the request; empty if nobody can
 	Keep  *store.Kept // originals to store with the epoch; nil for none
 	Most  int64       // bytes of originals that may be stored
+
+	former *Entry // whose turn is held too, from Begin to Begun
 }
 
 // Claim finds the lineage of a request, and waits up to patience while another request decides about it. If the wait
@@ -396,7 +397,10 @@ func (c *Claim) Save(ctx context.Context, in store.Store, durable bool, now time
 		if err != nil {
 			return err
 		}
-		r := &store.Record{ID: c.ID, Key: c.Session.Key, Version: c.Based, Updated: now, Data: data, Reader: c.Reads, Set: c.State.Originals, From: c.Over}
+		r := &store.Record{
+			ID: c.ID, Key: c.Session.Key, Version: c.Based, Updated: now, Data: data, Reader: c.Reads, Set: c.State.Originals,
+			From: c.Over,
+		}
 		if c.Keep != nil {
 			err = in.Keep(ctx, r, c.Keep, c.Most)
 		} else {
@@ -483,29 +487,4 @@ func (c *Claim) Latest(ctx context.Context) bool {
 	s := *c.Entry.State
 	c.State, c.Based = &s, c.version
 	return true
-}
-
-// Tooled returns the asides of the session, and whether it has a lineage whose first message of the user, at index
-// first, has the rolling hash opening. The error is the store's if nothing is known.
-func (s *Session) Tooled(first int, opening wire.Hash) (known asides, without bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	err = s.known()
-	known = asides{maps.Clone(s.asides.Tools), maps.Clone(s.asides.Rounds)}
-	without = slices.ContainsFunc(s.entries, func(e *Entry) bool {
-		return e.State != nil && first < len(e.State.Rolling) && e.State.Rolling[first] == opening
-	})
-	return known, without, err
-}
-
-// Changed makes the next request of a session reload its records.
-func (s *Sessions) Changed(key store.Key) {
-	s.mu.Lock()
-	found := s.all[key]
-	s.mu.Unlock()
-	if found != nil {
-		found.mu.Lock()
-		found.loaded = false
-		found.mu.Unlock()
-	}
 }

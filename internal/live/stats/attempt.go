@@ -78,6 +78,7 @@ func AddAttempt(all []Attempt, a *Attempt) []Attempt {
 	return all
 }
 
+// AddUnreachable returns all with n added to the entry of the same upstream and address.
 func AddUnreachable(all []Unreachable, n *Unreachable) []Unreachable {
 	i := slices.IndexFunc(all, func(u Unreachable) bool { return u.Upstream == n.Upstream && u.Address == n.Address })
 	switch {

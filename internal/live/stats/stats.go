@@ -105,6 +105,7 @@ type Epoch struct {
 // keptEpochs limits the epochs kept in the statistics.
 const keptEpochs = 100
 
+// Counters count the work of one gateway. They are safe for concurrent use.
 type Counters struct {
 	Since time.Time
 
@@ -114,6 +115,7 @@ type Counters struct {
 	Faulted func(kind string)
 }
 
+// Add changes the counts.
 func (c *Counters) Add(change func(*Stats)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

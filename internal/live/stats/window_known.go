@@ -57,4 +57,5 @@ func addWindow(all []Window, w Window) []Window {
 	return all
 }
 
-const MostWindows = 200 // models remembered, because clients can name any number of them
+// MostWindows limits the models remembered, because clients can name any number of them.
+const MostWindows = 200

@@ -34,6 +34,7 @@ type Metric struct {
 	buckets         []float64
 }
 
+// The metrics of requests and of the gateway.
 var (
 	Operation     = Metric{"gen_ai.client.operation.duration", "s", "From sending a request to a vendor to the end of the answer.", histogram, clientSeconds}
 	Usage         = Metric{"gen_ai.client.token.usage", "{token}", "Tokens of a request and its answer, as the vendor counts them.", histogram, tokenBuckets}
@@ -59,11 +60,13 @@ var (
 	Refusals      = Metric{"condense.refusals", "{request}", "Requests that the gateway refused, and limits that were reached.", counter, nil}
 )
 
+// The metrics of accounts by clients' own models.
 var (
 	AccountTokens = Metric{"condense.account.tokens", "{token}", "Tokens of the requests for these accounts, as the vendors count them.", counter, nil}
 	AccountCost   = Metric{"condense.account.cost", "{USD}", "Cost of these requests by the table of prices.", counter, nil}
 )
 
+// All are the metrics.
 var All = []*Metric{
 	&Operation, &Usage, &Requests, &Active, &Processing, &Tokens, &Cost, &Saved, &Unpriced, &Estimated, &Truncated,
 	&Epochs, &Observed, &Attempts, &Removed, &EpochDuration, &Results, &Recalls, &Compactions,
@@ -79,6 +82,7 @@ type Recorder struct {
 	adds   map[*Metric]func(context.Context, float64, attribute.Set)
 }
 
+// New returns a recorder for two providers of OpenTelemetry.
 func New(meters metric.MeterProvider, tracers trace.TracerProvider) (*Recorder, error) {
 	t := &Recorder{Tracer: tracers.Tracer(scope), adds: map[*Metric]func(context.Context, float64, attribute.Set){}}
 	meter := meters.Meter(scope)

@@ -116,7 +116,10 @@ func (t *Tenants) Enter(c Caller, l Limits, now time.Time) (leave func(), no *De
 	case u.bytes.Limit() != rate.Inf && u.bytes.TokensAt(now) < 0:
 		no = &Denied{"bytes", fmt.Sprintf("%d bytes per minute", l.Bytes), seconds(-u.bytes.TokensAt(now) / float64(u.bytes.Limit()))}
 	case !u.requests.AllowN(now, 1):
-		no = &Denied{"requests", fmt.Sprintf("%d requests per minute", l.Requests), seconds((1 - u.requests.TokensAt(now)) / float64(u.requests.Limit()))}
+		no = &Denied{
+			"requests", fmt.Sprintf("%d requests per minute", l.Requests),
+			seconds((1 - u.requests.TokensAt(now)) / float64(u.requests.Limit())),
+		}
 	}
 	if no != nil {
 		who := "this gateway"

@@ -67,6 +67,7 @@ var (
 	usual = map[string]string{"gemini": speaksGemini, "vertex": speaksVertex, "azure": speaksAzure, "ollama": speaksOllama}
 )
 
+// NameRule matches names of upstreams, profiles and modes.
 var NameRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // reserved are first path elements that have a meaning already, so no upstream can have these names.
@@ -74,6 +75,7 @@ var reserved = []string{
 	"condense", "mcp", "mode", "profile", "recall", "token", "v1", "api", "backend-api", "health", "livez", "readyz", "stats",
 }
 
+// New returns the upstream of a name at an address, which may begin with a protocol and a +.
 func New(name, address string) (*Upstream, error) {
 	if !NameRule.MatchString(name) || slices.Contains(reserved, name) {
 		return nil, fmt.Errorf("use letters, digits, dots and dashes as name, and none of %s", strings.Join(reserved, ", "))
@@ -97,7 +99,8 @@ func New(name, address string) (*Upstream, error) {
 			"what it speaks: %s, and a +", address, strings.Join(spoken, ", "))
 	}
 	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), ""
-	const dial, idle, parallel, silent, stale = 30 * time.Second, 90 * time.Second, 64, 30 * time.Second, 4 * time.Second // servers in Node and Python close after 5 s
+	const dial, idle, parallel, silent, stale = 30 * time.Second, 90 * time.Second, 64, 30 * time.Second,
+		4 * time.Second // servers in Node and Python close after 5 s
 	return &Upstream{Name: name, Speaks: speaks, Host: wire.HostOf(u.Hostname()), Base: u, Stale: stale, Transport: &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           (&net.Dialer{Timeout: dial}).DialContext,

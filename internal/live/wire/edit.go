@@ -15,7 +15,7 @@ func (r *Request) With(view [][]byte) []byte {
 	if same || r.begin < 0 {
 		return r.Body
 	}
-	size := len(r.Body) + len("[]") + len(view)
+	size := r.begin + len(r.Body) - r.end + len("[]") + len(view)
 	for _, v := range view {
 		size += len(v)
 	}

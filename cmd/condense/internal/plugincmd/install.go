@@ -19,6 +19,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/plugins/install"
+	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/internal/trust"
 )
@@ -204,7 +205,7 @@ func (i *installation) show(s *install.Staged, approved string) {
 	if s.Was != nil && s.Was.Source != s.Source.String() {
 		term.Printf(w, "  was          %s\n", s.Was.Source)
 	}
-	term.Printf(w, "  asset        %s, %.1f MB\n  sha256       %s\n", s.Asset, float64(s.Size)/1e6, s.SHA256)
+	term.Printf(w, "  asset        %s, %s bytes\n  sha256       %s\n", s.Asset, size.Group(int(s.Size)), s.SHA256)
 	switch former, ran := plugins.Known(approved); {
 	case s.About == nil:
 		term.Printf(w, "  abilities    unknown: the release has no %s; %s\n", install.ManifestFile, core.Abilities(0))
@@ -217,9 +218,13 @@ func (i *installation) show(s *install.Staged, approved string) {
 	if len(m.Env) > 0 {
 		env = strings.Join(m.Env, ", ") + ": only if you list them in env in the configuration"
 	}
-	term.Printf(w, "  environment  %s\n  files        those that you can read and write, and the network: it is a program of yours\n", env)
-	if s.About != nil {
-		term.Printf(w, "  settings     %d; it sees the conversations that it shortens\n", len(m.Settings))
+	term.Printf(w, "  environment  %s\n  reads        the conversations that it shortens; files and network are not restricted\n", env)
+	var names []string
+	for _, s := range m.Settings {
+		names = append(names, s.Name)
+	}
+	if len(names) > 0 {
+		term.Printf(w, "  settings     %s\n", strings.Join(names, ", "))
 	}
 }
 

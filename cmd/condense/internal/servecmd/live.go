@@ -22,6 +22,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/live/control"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/live"
@@ -75,19 +76,19 @@ type liveFlags struct {
 	config               *config.Config
 }
 
-// A desk is a [live.Desk], or the gateway's at an admin address.
+// A desk is a [control.Desk], or the gateway's at an admin address.
 type desk interface { //nolint:interfacebloat // all that the commands do
-	Conversations(ctx context.Context, since time.Time) ([]*live.Conversation, error)
-	Do(ctx context.Context, c *live.Conversation, action string, a *live.Ask) error
-	Plan(ctx context.Context, c *live.Conversation) (*live.UndoPlan, error)
-	Show(ctx context.Context, c *live.Conversation) (*live.View, error)
+	Conversations(ctx context.Context, since time.Time) ([]*control.Conversation, error)
+	Do(ctx context.Context, c *control.Conversation, action string, a *control.Ask) error
+	Plan(ctx context.Context, c *control.Conversation) (*control.UndoPlan, error)
+	Show(ctx context.Context, c *control.Conversation) (*control.View, error)
 }
 
 // near is the desk of a store.
-type near struct{ *live.Desk }
+type near struct{ *control.Desk }
 
 // Plan returns the consequences of an undo.
-func (n near) Plan(_ context.Context, c *live.Conversation) (*live.UndoPlan, error) {
+func (n near) Plan(_ context.Context, c *control.Conversation) (*control.UndoPlan, error) {
 	return n.PlanUndo(c)
 }
 
@@ -125,7 +126,7 @@ func (l *liveFlags) with(cmd *cobra.Command, f func(desk) error) error {
 	if _, err := os.Stat(path); !store.IsPostgres(path) && errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("no gateway has run with the store %s yet: %s", cli.FromHere(path), startOne)
 	}
-	d, err := live.OpenDesk(cmd.Context(), path)
+	d, err := control.Open(cmd.Context(), path)
 	if err != nil {
 		return err
 	}
@@ -189,9 +190,9 @@ func (d *farDesk) ask(ctx context.Context, method, path string, body, answer any
 	return nil
 }
 
-// Conversations is [live.Desk.Conversations].
-func (d *farDesk) Conversations(ctx context.Context, since time.Time) ([]*live.Conversation, error) {
-	var got struct{ Conversations []*live.Conversation }
+// Conversations is [control.Desk.Conversations].
+func (d *farDesk) Conversations(ctx context.Context, since time.Time) ([]*control.Conversation, error) {
+	var got struct{ Conversations []*control.Conversation }
 	const always = 10 * 365 * 24 * time.Hour
 	age := always
 	if !since.IsZero() {
@@ -201,20 +202,20 @@ func (d *farDesk) Conversations(ctx context.Context, since time.Time) ([]*live.C
 	return got.Conversations, err
 }
 
-// Do is [live.Desk.Do].
-func (d *farDesk) Do(ctx context.Context, c *live.Conversation, action string, a *live.Ask) error {
+// Do is [control.Desk.Do].
+func (d *farDesk) Do(ctx context.Context, c *control.Conversation, action string, a *control.Ask) error {
 	return d.ask(ctx, http.MethodPost, "/condense/live/"+c.ID+"/"+action, a, c)
 }
 
-// Plan is [live.Desk.PlanUndo].
-func (d *farDesk) Plan(ctx context.Context, c *live.Conversation) (*live.UndoPlan, error) {
-	p := &live.UndoPlan{}
+// Plan is [control.Desk.PlanUndo].
+func (d *farDesk) Plan(ctx context.Context, c *control.Conversation) (*control.UndoPlan, error) {
+	p := &control.UndoPlan{}
 	return p, d.ask(ctx, http.MethodGet, "/condense/live/"+c.ID+"/undo", nil, p)
 }
 
-// Show is [live.Desk.Show].
-func (d *farDesk) Show(ctx context.Context, c *live.Conversation) (*live.View, error) {
-	v := &live.View{}
+// Show is [control.Desk.Show].
+func (d *farDesk) Show(ctx context.Context, c *control.Conversation) (*control.View, error) {
+	v := &control.View{}
 	return v, d.ask(ctx, http.MethodGet, "/condense/live/"+c.ID, nil, v)
 }
 
@@ -259,7 +260,7 @@ func (l *liveFlags) list(cmd *cobra.Command, d desk) error {
 }
 
 // listed describes conversations, in a table with remarks below.
-func listed(all []*live.Conversation) string {
+func listed(all []*control.Conversation) string {
 	table := term.NewTable("ID", "agent", "folder or title", "model", ">size", ">window", "next epoch", ">epochs", ">saved", "provider", "used")
 	var notes []string
 	for _, c := range all {
@@ -271,7 +272,7 @@ func listed(all []*live.Conversation) string {
 
 func orDash(s string) string { return cmp.Or(s, "-") }
 
-func money(c *live.Conversation) string {
+func money(c *control.Conversation) string {
 	if !c.Priced {
 		return "-"
 	}
@@ -290,7 +291,7 @@ func ago(t time.Time) string {
 }
 
 // next says when the next epoch is expected.
-func next(c *live.Conversation) string {
+func next(c *control.Conversation) string {
 	switch {
 	case c.Observed:
 		return "only observed"
@@ -309,7 +310,7 @@ func next(c *live.Conversation) string {
 }
 
 // remarksOn are remarks below the table.
-func remarksOn(c *live.Conversation) []string {
+func remarksOn(c *control.Conversation) []string {
 	var all []string
 	if o := c.Order; o != nil {
 		waits := "waits for the next request"
@@ -338,19 +339,19 @@ func remarksOn(c *live.Conversation) []string {
 }
 
 // chosenOne returns the conversation that the user means.
-func (l *liveFlags) chosenOne(cmd *cobra.Command, d desk, args []string) (*live.Conversation, error) {
+func (l *liveFlags) chosenOne(cmd *cobra.Command, d desk, args []string) (*control.Conversation, error) {
 	if len(args) > 0 {
 		all, err := d.Conversations(cmd.Context(), time.Time{})
 		if err != nil {
 			return nil, err
 		}
-		return live.Find(all, args[0])
+		return control.Find(all, args[0])
 	}
 	all, err := d.Conversations(cmd.Context(), time.Now().Add(-recent))
 	if err != nil {
 		return nil, err
 	}
-	all = slices.DeleteFunc(all, func(c *live.Conversation) bool { return c.SubAgent != "" })
+	all = slices.DeleteFunc(all, func(c *control.Conversation) bool { return c.SubAgent != "" })
 	switch len(all) {
 	case 0:
 		return nil, fmt.Errorf("no conversation was used in the last hour: name one of 'condense live --all', or %s", startOne)
@@ -358,12 +359,12 @@ func (l *liveFlags) chosenOne(cmd *cobra.Command, d desk, args []string) (*live.
 		return all[0], nil
 	}
 	if own := os.Getenv("CLAUDE_CODE_SESSION_ID"); own != "" { // Claude Code has started this command
-		if i := slices.IndexFunc(all, func(c *live.Conversation) bool { return c.Session == own }); i >= 0 {
+		if i := slices.IndexFunc(all, func(c *control.Conversation) bool { return c.Session == own }); i >= 0 {
 			return all[i], nil
 		}
 	}
 	if here, err := os.Getwd(); err == nil {
-		in := slices.DeleteFunc(slices.Clone(all), func(c *live.Conversation) bool { return c.Folder != here })
+		in := slices.DeleteFunc(slices.Clone(all), func(c *control.Conversation) bool { return c.Folder != here })
 		if len(in) == 1 {
 			return in[0], nil
 		}
@@ -376,7 +377,7 @@ func (l *liveFlags) chosenOne(cmd *cobra.Command, d desk, args []string) (*live.
 }
 
 // do does something with the conversation that the user means, and says so.
-func (l *liveFlags) do(cmd *cobra.Command, args []string, action string, ask *live.Ask) error {
+func (l *liveFlags) do(cmd *cobra.Command, args []string, action string, ask *control.Ask) error {
 	return l.with(cmd, func(d desk) error {
 		c, err := l.chosenOne(cmd, d, args)
 		if err != nil {
@@ -386,7 +387,7 @@ func (l *liveFlags) do(cmd *cobra.Command, args []string, action string, ask *li
 	})
 }
 
-func (l *liveFlags) done(cmd *cobra.Command, d desk, c *live.Conversation, action string, ask *live.Ask) error {
+func (l *liveFlags) done(cmd *cobra.Command, d desk, c *control.Conversation, action string, ask *control.Ask) error {
 	if err := d.Do(cmd.Context(), c, action, ask); err != nil {
 		return fmt.Errorf("%s: %w", c.Short(), err)
 	}
@@ -398,7 +399,7 @@ func (l *liveFlags) done(cmd *cobra.Command, d desk, c *live.Conversation, actio
 }
 
 func (l *liveFlags) nowCommand() *cobra.Command {
-	var ask live.Ask
+	var ask control.Ask
 	var target string
 	cmd := &cobra.Command{
 		Use:   "now [ID]",
@@ -437,7 +438,7 @@ model, the next request does not wait: the one after uses the result.`,
 }
 
 // knows checks the profile and the provider that the user names. A gateway elsewhere has a configuration of its own.
-func (l *liveFlags) knows(cmd *cobra.Command, ask *live.Ask) error {
+func (l *liveFlags) knows(cmd *cobra.Command, ask *control.Ask) error {
 	if l.admin != "" {
 		return nil
 	}
@@ -451,7 +452,7 @@ func (l *liveFlags) knows(cmd *cobra.Command, ask *live.Ask) error {
 }
 
 // setTarget reads --target.
-func setTarget(cmd *cobra.Command, text string, ask *live.Ask) error {
+func setTarget(cmd *cobra.Command, text string, ask *control.Ask) error {
 	if text == "" {
 		return nil
 	}
@@ -502,7 +503,7 @@ A model that binds its thinking to what was sent before it gets the messages bac
 				case !term.Confirm(l.app.Stdin, l.app.Stderr, "Undo it? [y/N] "):
 					return errors.New("nothing was undone")
 				}
-				return l.done(cmd, d, c, live.OrderUndo, &live.Ask{})
+				return l.done(cmd, d, c, live.OrderUndo, &control.Ask{})
 			})
 		},
 	}
@@ -511,7 +512,7 @@ A model that binds its thinking to what was sent before it gets the messages bac
 }
 
 // planned describes the consequences of an undo.
-func planned(c *live.Conversation, p *live.UndoPlan) string {
+func planned(c *control.Conversation, p *control.UndoPlan) string {
 	what := "the client's own history"
 	if !p.Own {
 		what = "what the condensation before left"
@@ -532,13 +533,13 @@ func (l *liveFlags) pauseCommand(on bool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "pause [ID]", Short: "Condense a conversation only where the vendor would refuse it", Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return l.do(cmd, args, "pause", &live.Ask{})
+			return l.do(cmd, args, "pause", &control.Ask{})
 		},
 	}
 	if !on {
 		cmd.Use, cmd.Short = "resume [ID]", "Condense a conversation as ever again"
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
-			return l.do(cmd, args, "resume", &live.Ask{})
+			return l.do(cmd, args, "resume", &control.Ask{})
 		}
 	}
 	return cmd
@@ -556,9 +557,9 @@ func (l *liveFlags) protectCommand(on bool) *cobra.Command {
   condense live protect 3kq7 12`,
 		Args: cobra.ExactArgs(2), //nolint:mnd // the conversation, and the point
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ask := live.Ask{Text: args[1]}
+			ask := control.Ask{Text: args[1]}
 			if n, err := strconv.Atoi(args[1]); err == nil && !asText {
-				ask = live.Ask{Message: n}
+				ask = control.Ask{Message: n}
 				if n < 1 {
 					return cli.Usage(cmd, "messages have numbers from 1; --text takes %s as a text", args[1])
 				}
@@ -602,7 +603,7 @@ only where the agent can recall them.`,
 	}
 }
 
-func printShown(w io.Writer, v *live.View) {
+func printShown(w io.Writer, v *control.View) {
 	if v.Whole {
 		term.Printf(w, "nothing is hidden: the model has all %s as the client has them%s\n", count(v.Rest, "message"), shortened(v))
 		return
@@ -634,7 +635,7 @@ func printShown(w io.Writer, v *live.View) {
 	term.Printf(w, "messages %d to %d follow as the client has them%s\n", v.Hidden+1, v.Hidden+v.Rest, shortened(v))
 }
 
-func shortened(v *live.View) string {
+func shortened(v *control.View) string {
 	if v.Shortened == 0 {
 		return ""
 	}

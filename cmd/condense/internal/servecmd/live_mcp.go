@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/internal/live/control"
 	"github.com/condensehq/condense/internal/mcpserver"
 	"github.com/condensehq/condense/live"
 )
@@ -62,7 +63,7 @@ func (m *liveTools) List(ctx context.Context) (string, error) {
 }
 
 // one returns the conversation with an ID, or the model's own.
-func (m *liveTools) one(id string) (*live.Conversation, error) {
+func (m *liveTools) one(id string) (*control.Conversation, error) {
 	var args []string
 	if id = strings.TrimSpace(id); id != "" {
 		args = []string{id}
@@ -98,12 +99,12 @@ func (m *liveTools) Undo(ctx context.Context, id string, confirmed bool) (string
 	if !confirmed {
 		return planned(c, p) + "nothing was undone yet: call undo again with confirm if the user agrees", nil
 	}
-	return m.done(ctx, c, live.OrderUndo, &live.Ask{})
+	return m.done(ctx, c, live.OrderUndo, &control.Ask{})
 }
 
 // Do performs an action.
 func (m *liveTools) Do(ctx context.Context, id, action string, a *mcpserver.Action) (string, error) {
-	ask := live.Ask{Profile: a.Profile, Provider: a.Provider, Text: a.Text, Message: a.Message}
+	ask := control.Ask{Profile: a.Profile, Provider: a.Provider, Text: a.Text, Message: a.Message}
 	switch {
 	case action == live.OrderNow:
 		if err := setTarget(m.cmd, a.Target, &ask); err != nil {
@@ -122,7 +123,7 @@ func (m *liveTools) Do(ctx context.Context, id, action string, a *mcpserver.Acti
 	return m.done(ctx, c, action, &ask)
 }
 
-func (m *liveTools) done(ctx context.Context, c *live.Conversation, action string, ask *live.Ask) (string, error) {
+func (m *liveTools) done(ctx context.Context, c *control.Conversation, action string, ask *control.Ask) (string, error) {
 	if err := m.desk.Do(ctx, c, action, ask); err != nil {
 		return "", fmt.Errorf("%s: %w", c.Short(), err)
 	}
@@ -130,15 +131,15 @@ func (m *liveTools) done(ctx context.Context, c *live.Conversation, action strin
 }
 
 // sayings tell what comes of an action.
-var sayings = map[string]func(*live.Conversation) string{
-	live.OrderNow:  func(*live.Conversation) string { return "is condensed before its next request" },
-	live.OrderUndo: func(*live.Conversation) string { return "its last condensation is undone with the next request" },
-	"pause": func(*live.Conversation) string {
+var sayings = map[string]func(*control.Conversation) string{
+	live.OrderNow:  func(*control.Conversation) string { return "is condensed before its next request" },
+	live.OrderUndo: func(*control.Conversation) string { return "its last condensation is undone with the next request" },
+	"pause": func(*control.Conversation) string {
 		return "is condensed only where the vendor would refuse it, until 'condense live resume'"
 	},
-	"resume": func(*live.Conversation) string { return "is condensed as ever" },
-	"protect": func(c *live.Conversation) string {
+	"resume": func(*control.Conversation) string { return "is condensed as ever" },
+	"protect": func(c *control.Conversation) string {
 		return "is kept verbatim from now on; " + count(len(c.Protections), "protection")
 	},
-	"unprotect": func(*live.Conversation) string { return "is not protected any more" },
+	"unprotect": func(*control.Conversation) string { return "is not protected any more" },
 }

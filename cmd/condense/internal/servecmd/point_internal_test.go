@@ -18,8 +18,8 @@ func TestOwnServersWithoutV1AreAskedAsBefore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if opts.Upstreams["openai"] != "http://localhost:8080/" || !slices.Equal(opts.Unversioned, []string{"openai"}) {
-		t.Errorf("%v, without /v1: %v", opts.Upstreams, opts.Unversioned)
+	if opts.Upstreams.URLs["openai"] != "http://localhost:8080/" || !slices.Equal(opts.Upstreams.Unversioned, []string{"openai"}) {
+		t.Errorf("%v, without /v1: %v", opts.Upstreams.URLs, opts.Upstreams.Unversioned)
 	}
 	if replaced := own.unless([]string{"openai=http://localhost:1"}).unversioned(); replaced != nil {
 		t.Errorf("an address of a flag: %v", replaced)

@@ -267,7 +267,7 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 	if err != nil {
 		return nil, err
 	}
-	if opts.Store == "" {
+	if opts.Store.Path == "" {
 		return nil, errors.New("there is no home folder to keep the store in: name a file with --store, or --store memory")
 	}
 	if err := g.record(g.settings.Record, opts); err != nil {
@@ -277,8 +277,8 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 	if !g.alone {
 		shadows = g.settings.Shadow
 	}
-	if g.pages, err = online.New(ctx, opts.Store, shadows, g.log); err != nil {
-		return nil, errors.Join(badStore(opts.Store, err), g.closeRecorder())
+	if g.pages, err = online.New(ctx, opts.Store.Path, shadows, g.log); err != nil {
+		return nil, errors.Join(badStore(opts.Store.Path, err), g.closeRecorder())
 	}
 	g.watched(opts)
 	g.host, err = condense.Open(ctx, &condense.Options{
@@ -292,9 +292,9 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 	g.Gateway, err = live.New(g.host, opts)
 	close(g.ready)
 	if err != nil { // the other options are from a valid configuration
-		return nil, errors.Join(badStore(opts.Store, err), g.host.Close(), g.pages.Close(ctx), g.closeRecorder())
+		return nil, errors.Join(badStore(opts.Store.Path, err), g.host.Close(), g.pages.Close(ctx), g.closeRecorder())
 	}
-	g.texts.Store(opts.Token != "" || opts.Tokens != "")
+	g.texts.Store(opts.Access.Token != "" || opts.Access.Tokens != "")
 	g.setEnding(&g.settings)
 	return g, nil
 }
@@ -343,11 +343,11 @@ func (g *gateway) watched(opts *live.Options) {
 	if g.pages == nil { // it is made later
 		return
 	}
-	if opts.Watch = g.pages; !g.alone {
-		opts.Shadow = g.settings.Shadow
-		opts.Pages = g.pages.Pages(func() live.Stats { return g.Stats() }, g.texts.Load)
+	if opts.Reports.Watch = g.pages; !g.alone {
+		opts.Reports.Shadow = g.settings.Shadow
+		opts.Reports.Pages = g.pages.Pages(func() live.Stats { return g.Stats() }, g.texts.Load)
 	} else if g.page {
-		opts.Pages = g.pages.Pages(func() live.Stats { return g.Stats() }, func() bool { return true })
+		opts.Reports.Pages = g.pages.Pages(func() live.Stats { return g.Stats() }, func() bool { return true })
 	}
 }
 
@@ -360,7 +360,7 @@ func (g *gateway) record(dir string, opts *live.Options) error {
 		if r, err = record.New(dir, g.log); err != nil {
 			return fmt.Errorf("serve.record: %w; name another folder, or record nothing with --record off", err)
 		}
-		opts.Record = r.Record
+		opts.Reports.Record = r.Record
 	}
 	if old := g.recorder.Swap(r); old != nil {
 		return old.Close()
@@ -410,12 +410,18 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 		return nil, err
 	}
 	opts := &live.Options{
-		Upstreams: s.Upstreams, Compaction: map[string]live.Compaction{"openai": live.Compaction(s.Compaction.OpenAI)}, Store: s.Store, KeepFor: time.Duration(s.Retention.Age), KeepBytes: s.Retention.Size, Token: token, Tokens: s.Tokens, Key: g.key, Limits: limitsOf(s.Limits), Audit: g.audit, Profile: g.place.Profile, Mode: g.place.Mode,
-		Observe: s.Observe, Account: accountOf(s.Account), MaxBody: s.MaxBody, Deadline: time.Duration(s.Deadline), Logger: g.log,
-		Recall: live.Recall{Off: !s.Recall.MCP && !s.Recall.Tool, NoMCP: !s.Recall.MCP, Tool: s.Recall.Tool, Own: g.recall, MaxSize: s.Recall.MaxSize, MaxResult: s.Recall.MaxResult},
-		Ingest: live.Ingest{Off: !s.Ingest.Lossless, MaxResult: s.Ingest.MaxResult},
-		Source: s.Source,
-		Epoch:  live.EpochOptions{Target: s.Epoch.Target, IgnoreCold: !s.Epoch.Cold, IgnorePayback: !s.Epoch.Payback, MinSize: s.Epoch.MinSize, Risk: s.Epoch.Risk},
+		Upstreams: live.Upstreams{URLs: s.Upstreams, Compaction: map[string]live.Compaction{"openai": live.Compaction(s.Compaction.OpenAI)}},
+		Store:     live.Store{Path: s.Store, KeepFor: time.Duration(s.Retention.Age), KeepBytes: s.Retention.Size, Key: g.key},
+		Access:    live.Access{Token: token, Tokens: s.Tokens, Limits: limitsOf(s.Limits)},
+		Reports:   live.Reports{Audit: g.audit, Logger: g.log},
+		Choice:    live.Choice{Profile: g.place.Profile, Mode: g.place.Mode},
+		Observe:   s.Observe,
+		Account:   accountOf(s.Account),
+		Bounds:    live.Bounds{MaxBody: s.MaxBody, Deadline: time.Duration(s.Deadline)},
+		Recall:    live.Recall{Off: !s.Recall.MCP && !s.Recall.Tool, NoMCP: !s.Recall.MCP, Tool: s.Recall.Tool, Own: g.recall, MaxSize: s.Recall.MaxSize, MaxResult: s.Recall.MaxResult},
+		Source:    s.Source,
+		Ingest:    live.Ingest{Off: !s.Ingest.Lossless, MaxResult: s.Ingest.MaxResult},
+		Epoch:     live.EpochOptions{Target: s.Epoch.Target, IgnoreCold: !s.Epoch.Cold, IgnorePayback: !s.Epoch.Payback, MinSize: s.Epoch.MinSize, Risk: s.Epoch.Risk},
 	}
 	if g.alone { // the agent is started in this folder
 		if opts.Folder, err = os.Getwd(); err != nil {
@@ -428,23 +434,23 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 		}
 	}
 	for name, l := range s.Tenants {
-		if opts.Tenants == nil {
-			opts.Tenants = map[string]live.Limits{}
+		if opts.Access.Tenants == nil {
+			opts.Access.Tenants = map[string]live.Limits{}
 		}
-		opts.Tenants[name] = limitsOf(l)
+		opts.Access.Tenants[name] = limitsOf(l)
 	}
 	g.watched(opts)
 	if g.tls != nil {
-		opts.Names = g.tls.Names
+		opts.Access.Names = g.tls.Names
 	}
 	if g.telemetry != nil {
 		g.telemetry.fill(opts)
 	}
 	for name, address := range g.upstreams {
 		if o, _ := c.Origin("serve", "upstreams", name); o.Kind == config.FromDefault || o.Kind == "" {
-			opts.Upstreams[name] = address
+			opts.Upstreams.URLs[name] = address
 			if slices.Contains(g.plain, name) {
-				opts.Unversioned = append(opts.Unversioned, name)
+				opts.Upstreams.Unversioned = append(opts.Upstreams.Unversioned, name)
 			}
 		}
 	}
@@ -456,7 +462,7 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 			}
 			r.Agent = agent.Name
 		}
-		opts.Rules = append(opts.Rules, live.Rule{Model: r.Model, Agent: r.Agent, System: r.System, Profile: r.Profile, Mode: r.Mode})
+		opts.Choice.Rules = append(opts.Choice.Rules, live.Rule{Model: r.Model, Agent: r.Agent, System: r.System, Profile: r.Profile, Mode: r.Mode})
 	}
 	return opts, nil
 }
@@ -512,12 +518,12 @@ func (g *gateway) changed(before, after *config.Config) {
 	case s.Record != old.Record:
 		err = g.record(s.Record, opts)
 	case r != nil:
-		opts.Record = r.Record
+		opts.Reports.Record = r.Record
 	}
 	if err == nil {
 		texts := g.texts.Swap(false) // not between the settings
 		if err = g.Reload(opts); err == nil {
-			texts = opts.Token != "" || opts.Tokens != ""
+			texts = opts.Access.Token != "" || opts.Access.Tokens != ""
 		}
 		g.texts.Store(texts)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/live/control"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/live"
@@ -97,8 +98,8 @@ func (p *statusPlace) read(stdin io.Reader) error {
 
 // find returns the conversation of the place that was used last, or nil. All are sorted, the latest first. An agent that names its
 // session has no conversation before its first request: another one in the same folder is not shown in its place.
-func (p *statusPlace) find(all []*live.Conversation) *live.Conversation {
-	i := slices.IndexFunc(all, func(c *live.Conversation) bool {
+func (p *statusPlace) find(all []*control.Conversation) *control.Conversation {
+	i := slices.IndexFunc(all, func(c *control.Conversation) bool {
 		if p.session != "" && c.Session != "" {
 			return c.SubAgent == "" && c.Session == p.session
 		}
@@ -111,7 +112,7 @@ func (p *statusPlace) find(all []*live.Conversation) *live.Conversation {
 }
 
 // statusOf is the status line of a conversation.
-func statusOf(c *live.Conversation) string {
+func statusOf(c *control.Conversation) string {
 	parts := []string{"condense " + filled(c)}
 	switch {
 	case c.Observed:
@@ -144,7 +145,7 @@ func statusOf(c *live.Conversation) string {
 }
 
 // filled is the size of a conversation, with its window.
-func filled(c *live.Conversation) string {
+func filled(c *control.Conversation) string {
 	if c.Window <= 0 {
 		return size.Short(c.Size)
 	}

@@ -4,29 +4,30 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/condensehq/condense/internal/live/control"
 	"github.com/condensehq/condense/live"
 )
 
 func TestStatusOfAConversation(t *testing.T) {
-	base := live.Conversation{ID: "3kq7n2xaffff", Size: 142_310, Window: 200_000, DueAt: 160_000, DueIn: 6, Provider: "smart"}
-	for want, change := range map[string]func(*live.Conversation){
-		"condense 142k/200k 71% · condenses at 160k, in ~6":        func(*live.Conversation) {},
-		"condense 142k/200k 71% · CONDENSES WITH THE NEXT REQUEST": func(c *live.Conversation) { c.DueIn = 1 },
-		"condense 142k/200k 71% · paused":                          func(c *live.Conversation) { c.Paused, c.DueIn = true, 1 },
-		"condense 142k/200k 71% · only observed":                   func(c *live.Conversation) { c.Observed = true },
-		"condense 142k/200k 71% · undo waits: the turn is not over": func(c *live.Conversation) {
+	base := control.Conversation{ID: "3kq7n2xaffff", Size: 142_310, Window: 200_000, DueAt: 160_000, DueIn: 6, Provider: "smart"}
+	for want, change := range map[string]func(*control.Conversation){
+		"condense 142k/200k 71% · condenses at 160k, in ~6":        func(*control.Conversation) {},
+		"condense 142k/200k 71% · CONDENSES WITH THE NEXT REQUEST": func(c *control.Conversation) { c.DueIn = 1 },
+		"condense 142k/200k 71% · paused":                          func(c *control.Conversation) { c.Paused, c.DueIn = true, 1 },
+		"condense 142k/200k 71% · only observed":                   func(c *control.Conversation) { c.Observed = true },
+		"condense 142k/200k 71% · undo waits: the turn is not over": func(c *control.Conversation) {
 			c.Order = &live.Order{Do: live.OrderUndo, Waits: "the turn is not over"}
 		},
-		"condense 142k/200k 71% · undone with the next request": func(c *live.Conversation) { c.Order = &live.Order{Do: live.OrderUndo} },
-		"condense 52k/200k 26% · condenses at 160k, in ~6 · last 171k→52k by smart; undo: condense live undo 3kq7n2xa · saved $0.84": func(c *live.Conversation) {
+		"condense 142k/200k 71% · undone with the next request": func(c *control.Conversation) { c.Order = &live.Order{Do: live.OrderUndo} },
+		"condense 52k/200k 26% · condenses at 160k, in ~6 · last 171k→52k by smart; undo: condense live undo 3kq7n2xa · saved $0.84": func(c *control.Conversation) {
 			c.Size, c.Condensed, c.Priced, c.Saved = 52_104, true, true, .84
-			c.LastEpoch = &live.LastEpoch{N: 1, Before: 171_300, After: 52_100}
+			c.LastEpoch = &control.LastEpoch{N: 1, Before: 171_300, After: 52_100}
 		},
-		"condense 171k/1.0M 17% · last condensation undone": func(c *live.Conversation) {
+		"condense 171k/1.0M 17% · last condensation undone": func(c *control.Conversation) {
 			c.Size, c.Window, c.DueAt, c.Undone = 171_300, 1_000_000, 0, true
-			c.LastEpoch = &live.LastEpoch{N: 2}
+			c.LastEpoch = &control.LastEpoch{N: 2}
 		},
-		"condense 940": func(c *live.Conversation) { c.Size, c.Window, c.DueAt = 940, 0, 0 },
+		"condense 940": func(c *control.Conversation) { c.Size, c.Window, c.DueAt = 940, 0, 0 },
 	} {
 		c := base
 		change(&c)
@@ -38,7 +39,7 @@ func TestStatusOfAConversation(t *testing.T) {
 
 // Of several conversations the status is that of the session or the folder, and never of another one.
 func TestStatusFindsTheConversation(t *testing.T) {
-	all := []*live.Conversation{
+	all := []*control.Conversation{
 		{ID: "sub", Session: "s1", SubAgent: "a1", Folder: "/work"},
 		{ID: "other", Session: "s2", Folder: "/work"},
 		{ID: "mine", Session: "s1", Folder: "/work"},

@@ -60,7 +60,7 @@ func TestWordsOfAModelAreNotLogged(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = h.Close() }()
-	g, err := live.New(h, &live.Options{Upstreams: map[string]string{"openai": "http://" + l.Addr().String()}, Logger: all})
+	g, err := live.New(h, &live.Options{Upstreams: live.Upstreams{URLs: map[string]string{"openai": "http://" + l.Addr().String()}}, Reports: live.Reports{Logger: all}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -81,8 +81,8 @@ func collects(signal string) bool {
 
 // fill fills in the options of a gateway.
 func (t *telemetry) fill(o *live.Options) {
-	o.Meter, o.Tracer = t.metrics, t.traces
-	o.Metrics = promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{})
+	o.Reports.Meter, o.Reports.Tracer = t.metrics, t.traces
+	o.Reports.Metrics = promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{})
 }
 
 // close sends pending data, within the time of ctx.

@@ -50,7 +50,7 @@ func BenchmarkTelemetry(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			opts := &live.Options{Upstreams: map[string]string{"anthropic": sink.URL}}
+			opts := &live.Options{Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": sink.URL}}}
 			var t *telemetry
 			if name != "none" {
 				if t, err = openTelemetry(b.Context(), "v0", slog.New(slog.DiscardHandler)); err != nil {

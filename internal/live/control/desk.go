@@ -1,4 +1,5 @@
-package live
+// Package control lists the conversations of gateways, and takes their users' orders.
+package control
 
 import (
 	"cmp"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/condensehq/condense/internal/live/library"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/session"
@@ -28,19 +30,14 @@ type Desk struct {
 	own   bool            // the desk has opened the store itself
 }
 
-// OpenDesk opens a desk for the gateways that use a store: address is the path of a SQLite file, or the address of a
+// Open opens a desk for the gateways that use a store: address is the path of a SQLite file, or the address of a
 // PostgreSQL database. The caller must close the desk.
-func OpenDesk(ctx context.Context, address string) (*Desk, error) {
+func Open(ctx context.Context, address string) (*Desk, error) {
 	opened, err := store.Open(ctx, address)
 	if err != nil {
 		return nil, err
 	}
 	return &Desk{store: opened, now: time.Now, told: func(store.Key) {}, own: true}, nil
-}
-
-// Desk returns the desk of the gateway's store. It must not be used after the gateway is closed.
-func (g *Gateway) Desk() *Desk {
-	return &Desk{store: g.store, now: g.current.Load().Now, told: g.sessions.Changed}
 }
 
 // Close closes the store if [OpenDesk] opened it.
@@ -180,8 +177,9 @@ func conversationOf(r *store.Record, controls map[string]*session.Control) *Conv
 	}
 	data.ID = r.ID
 	c := &Conversation{
-		ID: cmp.Or(data.Family, data.Conversation), API: strings.TrimSuffix(r.Key.API, session.Observed), SubAgent: r.Key.Agent, Model: data.Model, Last: data.Last,
-		Messages: len(data.Rolling), Condensed: data.Condensed(), Observed: strings.HasSuffix(r.Key.API, session.Observed), Undone: data.Held, Bound: data.Bound,
+		ID: cmp.Or(data.Family, data.Conversation), API: strings.TrimSuffix(r.Key.API, session.Observed),
+		SubAgent: r.Key.Agent, Model: data.Model, Last: data.Last, Messages: len(data.Rolling), Condensed: data.Condensed(),
+		Observed: strings.HasSuffix(r.Key.API, session.Observed), Undone: data.Held, Bound: data.Bound,
 		key: r.Key, state: data.State, names: []string{data.Conversation},
 	}
 	if !strings.HasPrefix(r.Key.Session, "opening:") {
@@ -360,7 +358,7 @@ func (d *Desk) Pause(ctx context.Context, c *Conversation, on bool) error {
 const (
 	mostProtections = 200
 	shortestText    = 3
-	longestText     = 64 << 10
+	LongestText     = 64 << 10
 )
 
 // Protect keeps content verbatim in all later epochs: the messages that contain a text, or the message with a number.
@@ -370,15 +368,16 @@ func (d *Desk) Protect(ctx context.Context, c *Conversation, p session.Protectio
 	switch {
 	case (p.Text == "") == (p.Message == 0):
 		return errors.New("name a text, or the number of a message")
-	case p.Text != "" && (len(p.Text) < shortestText || len(p.Text) > longestText):
-		return fmt.Errorf("a protected text has %d to %d bytes", shortestText, longestText)
+	case p.Text != "" && (len(p.Text) < shortestText || len(p.Text) > LongestText):
+		return fmt.Errorf("a protected text has %d to %d bytes", shortestText, LongestText)
 	case p.Message != 0 && (p.Message < 1 || p.Message > len(c.state.Rolling)):
 		return fmt.Errorf("there is no message %d: the conversation has %d", p.Message, len(c.state.Rolling))
 	case p.Message != 0:
-		p.At = atOf(c.state.Rolling[p.Message-1])
+		p.At = session.At(c.state.Rolling[p.Message-1])
 	}
 	if on && c.Condensed && p.Message != 0 && p.Message <= c.state.Epoch.Cut {
-		return fmt.Errorf("message %d is among the first %d, which are condensed already: undo that first, or protect a text of what is left", p.Message, c.state.Epoch.Cut)
+		return fmt.Errorf("message %d is among the first %d, which are condensed already: undo that first, or protect a text of what is left",
+			p.Message, c.state.Epoch.Cut)
 	}
 	return d.change(ctx, c, func(all *session.Control) error {
 		same := func(o session.Protection) bool { return o.Text == p.Text && (o.At == p.At || p.Text != "") }
@@ -433,7 +432,7 @@ func (d *Desk) Show(ctx context.Context, c *Conversation) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := ofKind(kept, clients)
+	own := library.OfKind(kept, library.Clients)
 	own = own[:min(len(own), s.Epoch.Cut)]
 	v.Unknown = s.Epoch.Cut - len(own)
 	for i, raw := range own {
@@ -467,9 +466,17 @@ func (v *View) add(api wire.API, raw []byte, as Shown) error {
 	}
 	for _, m := range doc.Journal.View() {
 		one := as
-		one.Role, one.Text = string(m.Role), strings.TrimSpace(saidIn(m.Parts))
-		one.Protected = slices.ContainsFunc(v.Conversation.Protections, func(p session.Protection) bool { return p.Text != "" && strings.Contains(one.Text, p.Text) })
+		one.Role, one.Text = string(m.Role), strings.TrimSpace(messages.Text(m.Parts))
+		one.Protected = slices.ContainsFunc(v.Conversation.Protections, func(p session.Protection) bool {
+			return p.Text != "" && strings.Contains(one.Text, p.Text)
+		})
 		v.Messages = append(v.Messages, one)
 	}
 	return nil
+}
+
+// New returns a desk for the conversations in a store, which the caller closes. told is called when a record of a
+// session has changed.
+func New(in store.Store, now func() time.Time, told func(store.Key)) *Desk {
+	return &Desk{store: in, now: now, told: told}
 }

@@ -1,8 +1,7 @@
-package live
+package admin
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,45 +12,17 @@ import (
 	"strings"
 	"time"
 
+	"github.com/condensehq/condense/internal/live/control"
+	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/plain"
 )
-
-// An Ask holds the parameters of an action, in the body of a POST to /condense/live/ID/ACTION and for [Desk.Do].
-// Fields that the action does not use are ignored.
-type Ask struct {
-	Profile  string  `json:"profile,omitempty"` // for action now
-	Provider string  `json:"provider,omitempty"`
-	Tokens   int     `json:"tokens,omitempty"`
-	Percent  float64 `json:"percent,omitempty"`
-	Text     string  `json:"text,omitempty"` // for protect and unprotect
-	Message  int     `json:"message,omitempty"`
-}
-
-// Actions lists the actions of [Desk.Do].
-var Actions = []string{session.OrderNow, session.OrderUndo, "pause", "resume", "protect", "unprotect"}
-
-// Do performs one of [Actions] on a conversation.
-func (d *Desk) Do(ctx context.Context, c *Conversation, action string, a *Ask) error {
-	p := session.Protection{Text: a.Text, Message: a.Message}
-	switch action {
-	case session.OrderNow:
-		return d.Now(ctx, c, session.Order{Profile: a.Profile, Provider: a.Provider, Tokens: a.Tokens, Percent: a.Percent})
-	case session.OrderUndo:
-		return d.Undo(ctx, c)
-	case "pause", "resume":
-		return d.Pause(ctx, c, action == "pause")
-	case "protect", "unprotect":
-		return d.Protect(ctx, c, p, action == "protect")
-	}
-	return fmt.Errorf("there is no action %q: there are %s", plain.Clip(action), strings.Join(Actions, ", "))
-}
 
 // recently is the default age limit of listed conversations, by their last use.
 const recently = time.Hour
 
 // control adds the pages with which a user directs running conversations.
-func (g *Gateway) control(own *http.ServeMux) {
+func (p *Pages) control(own *http.ServeMux) {
 	own.HandleFunc("GET /condense/live", func(w http.ResponseWriter, r *http.Request) {
 		since := recently
 		if text := r.URL.Query().Get("since"); text != "" {
@@ -61,19 +32,19 @@ func (g *Gateway) control(own *http.ServeMux) {
 				return
 			}
 		}
-		d := g.Desk()
-		all, err := d.Conversations(r.Context(), d.now().Add(-since))
+		d := p.Desk()
+		all, err := d.Conversations(r.Context(), p.Now().Add(-since))
 		if err != nil {
 			controlFault(w, http.StatusServiceUnavailable, errors.New("the store cannot be read now"))
 			return
 		}
 		for _, c := range all {
-			g.withhold(c)
+			p.withhold(c)
 		}
 		controlAnswer(w, map[string]any{"conversations": all})
 	})
-	own.HandleFunc("GET /condense/live/{id}", g.found(func(w http.ResponseWriter, r *http.Request, d *Desk, c *Conversation) {
-		if !g.tellsTexts() {
+	own.HandleFunc("GET /condense/live/{id}", p.found(func(w http.ResponseWriter, r *http.Request, d *control.Desk, c *control.Conversation) {
+		if !p.tellsTexts() {
 			controlFault(w, http.StatusForbidden, errors.New("texts are shown only where a token is needed; on this machine: condense live show"))
 			return
 		}
@@ -84,26 +55,28 @@ func (g *Gateway) control(own *http.ServeMux) {
 		}
 		controlAnswer(w, v)
 	}))
-	own.HandleFunc("GET /condense/live/{id}/undo", g.found(func(w http.ResponseWriter, _ *http.Request, d *Desk, c *Conversation) {
-		p, err := d.PlanUndo(c)
+	own.HandleFunc("GET /condense/live/{id}/undo", p.found(func(w http.ResponseWriter, _ *http.Request,
+		d *control.Desk, c *control.Conversation,
+	) {
+		plan, err := d.PlanUndo(c)
 		if err != nil {
 			controlFault(w, http.StatusConflict, err)
 			return
 		}
-		controlAnswer(w, p)
+		controlAnswer(w, plan)
 	}))
-	own.HandleFunc("POST /condense/live/{id}/{action}", g.found(g.serveAction))
+	own.HandleFunc("POST /condense/live/{id}/{action}", p.found(p.serveAction))
 }
 
 // serveAction performs an action that a user asks for.
-func (g *Gateway) serveAction(w http.ResponseWriter, r *http.Request, d *Desk, c *Conversation) {
+func (p *Pages) serveAction(w http.ResponseWriter, r *http.Request, d *control.Desk, c *control.Conversation) {
 	// Protects against web pages of another origin: they cannot send this type.
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		controlFault(w, http.StatusUnsupportedMediaType, errors.New("send the header Content-Type: application/json"))
 		return
 	}
-	var a Ask
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 2*longestText))
+	var a control.Ask
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 2*control.LongestText))
 	if err == nil && len(strings.TrimSpace(string(body))) > 0 {
 		err = json.Unmarshal(body, &a)
 	}
@@ -111,13 +84,14 @@ func (g *Gateway) serveAction(w http.ResponseWriter, r *http.Request, d *Desk, c
 		controlFault(w, http.StatusBadRequest, fmt.Errorf("the body is no such JSON object: %w", err))
 		return
 	}
-	configured := g.host.Config()
+	configured := p.Host.Config()
 	switch action := r.PathValue("action"); {
-	case !slices.Contains(Actions, action):
+	case !slices.Contains(control.Actions, action):
 		controlFault(w, http.StatusNotFound, d.Do(r.Context(), c, action, &a))
 		return
 	case action == session.OrderNow && a.Profile != "" && !slices.Contains(configured.Profiles(), a.Profile):
-		controlFault(w, http.StatusBadRequest, fmt.Errorf("there is no profile %q: there are %s", plain.Clip(a.Profile), strings.Join(configured.Profiles(), ", ")))
+		controlFault(w, http.StatusBadRequest, fmt.Errorf("there is no profile %q: there are %s", plain.Clip(a.Profile),
+			strings.Join(configured.Profiles(), ", ")))
 		return
 	case action == session.OrderNow && a.Provider != "":
 		if _, err := configured.Provider(a.Provider); err != nil {
@@ -129,20 +103,19 @@ func (g *Gateway) serveAction(w http.ResponseWriter, r *http.Request, d *Desk, c
 		controlFault(w, http.StatusConflict, err)
 		return
 	}
-	g.withhold(c)
+	p.withhold(c)
 	controlAnswer(w, c)
 }
 
 // tellsTexts reports whether the pages may show texts of conversations. Without a token they may not, because anyone
 // on the machine can read them.
-func (g *Gateway) tellsTexts() bool {
-	s := g.current.Load()
-	return s.Token != "" || s.tokens != nil
+func (p *Pages) tellsTexts() bool {
+	return !p.Door().Open()
 }
 
 // withhold removes the texts from a conversation if the pages may not show them.
-func (g *Gateway) withhold(c *Conversation) {
-	if g.tellsTexts() {
+func (p *Pages) withhold(c *control.Conversation) {
+	if p.tellsTexts() {
 		return
 	}
 	c.Title, c.Folder = "", ""
@@ -155,21 +128,21 @@ func (g *Gateway) withhold(c *Conversation) {
 }
 
 // found returns a handler that calls f with the conversation named in the path.
-func (g *Gateway) found(f func(http.ResponseWriter, *http.Request, *Desk, *Conversation)) http.HandlerFunc {
+func (p *Pages) found(f func(http.ResponseWriter, *http.Request, *control.Desk, *control.Conversation)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		d := g.Desk()
+		d := p.Desk()
 		all, err := d.Conversations(r.Context(), time.Time{})
 		if err != nil {
 			controlFault(w, http.StatusServiceUnavailable, errors.New("the store cannot be read now"))
 			return
 		}
-		c, err := Find(all, r.PathValue("id"))
+		c, err := control.Find(all, r.PathValue("id"))
 		if err != nil {
-			if !g.tellsTexts() {
+			if !p.tellsTexts() {
 				for _, c := range all {
-					g.withhold(c)
+					p.withhold(c)
 				}
-				_, err = Find(all, r.PathValue("id"))
+				_, err = control.Find(all, r.PathValue("id"))
 			}
 			controlFault(w, http.StatusNotFound, err)
 			return
@@ -185,7 +158,7 @@ func controlAnswer(w http.ResponseWriter, v any) {
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	writeJSON(w, append(text, '\n'))
+	payload.WriteJSON(w, append(text, '\n'))
 }
 
 func controlFault(w http.ResponseWriter, status int, err error) {

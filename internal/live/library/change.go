@@ -1,0 +1,151 @@
+package library
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/live/wire"
+)
+
+// originals returns the client's messages up to cut, each followed by the replacements that were once sent at its
+// place: those in sent, the view that was condensed, and those in before, the originals kept earlier.
+func originals(own [][]byte, cut int, sent [][]byte, before []store.Original) []store.Original {
+	is := make(map[string]bool, len(own))
+	for _, raw := range own {
+		is[string(raw)] = true
+	}
+	replaced := make([][][]byte, len(own)+1) // replacements, by the number of client messages before them
+	add := func(at int, raw []byte) {
+		if !is[string(raw)] {
+			is[string(raw)] = true
+			replaced[at] = append(replaced[at], raw)
+		}
+	}
+	at := 0
+	for _, o := range before {
+		if o.Kind == sents {
+			add(at, o.Data)
+		} else {
+			at = min(at+1, len(own))
+		}
+	}
+	at = 0
+	for _, raw := range sent {
+		raw = wire.Unmark(raw)
+		if i := slices.IndexFunc(own[at:], func(o []byte) bool { return bytes.Equal(o, raw) }); i >= 0 {
+			at += i + 1
+		} else {
+			add(at, raw)
+		}
+	}
+	var all []store.Original
+	for i := range replaced {
+		if i > 0 && i <= cut {
+			all = append(all, store.Original{Kind: Clients, Data: own[i-1]})
+		}
+		for _, raw := range replaced[i] {
+			all = append(all, store.Original{Kind: sents, Data: raw})
+		}
+	}
+	return all
+}
+
+// A Change is a request whose view leaves something out.
+type Change struct {
+	API    wire.API
+	Own    [][]byte                         // the client's messages, without cache markers
+	Sent   [][]byte                         // the view that was condensed
+	Before func() ([]store.Original, error) // originals kept earlier
+}
+
+// Epoch collects the originals that the epoch of next must store: the client's messages that it replaces and, if a
+// handle leads to a message that only an earlier epoch sent, that message too. It returns nil if the view has no
+// handles.
+func (c *Change) Epoch(next *lineage.State) (*store.Kept, error) {
+	promised, err := Promises(c.API, slices.AppendSeq(slices.Clone(next.Epoch.Block), maps.Values(next.Ingest)))
+	if err != nil || len(promised) == 0 {
+		return nil, err
+	}
+	before, err := c.Before()
+	if err != nil {
+		return nil, err
+	}
+	k, cut := &store.Kept{}, next.Epoch.Cut
+	if len(next.Ingest) > 0 {
+		cut = len(c.Own)
+	}
+	for {
+		k.Originals = originals(c.Own, cut, c.Sent, before)
+		m, err := remember(c.API, k.Originals)
+		if err != nil {
+			return nil, err
+		}
+		var fromSent bool
+		if k.Handles, fromSent, err = m.keeps(promised); err == nil && !fromSent {
+			k.Originals = slices.DeleteFunc(k.Originals, func(o store.Original) bool { return o.Kind == sents })
+		}
+		if err == nil {
+			break
+		}
+		if cut == len(c.Own) {
+			return nil, err
+		}
+		cut = len(c.Own) // the messages after the cut are sent unchanged, but a handle may lead to one
+	}
+	if len(k.Handles) == 0 {
+		return nil, nil //nolint:nilnil // nothing to keep
+	}
+	return k, nil
+}
+
+// Round collects the originals of the client's messages that shortened replaces; nil if these have no handles.
+func (c *Change) Round(shortened [][]byte) (*store.Kept, error) {
+	promised, err := Promises(c.API, shortened)
+	if err != nil || len(promised) == 0 {
+		return nil, err
+	}
+	k := &store.Kept{Originals: originals(c.Own, len(c.Own), nil, nil)}
+	m, err := remember(c.API, k.Originals)
+	if err != nil {
+		return nil, err
+	}
+	k.Handles, _, err = m.keeps(promised)
+	return k, err
+}
+
+// Limits of the memory of recalls.
+const (
+	mostPasses = 1 << 14 // number of handles
+	LongestTag = 80      // bytes
+)
+
+// Passes maps each handle left in a view since the gateway was started to the pass that left it.
+type Passes struct {
+	mu sync.Mutex
+	of map[string]string
+}
+
+// Add remembers which pass left each handle.
+func (p *Passes) Add(of map[string]string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.of == nil || len(p.of) > mostPasses {
+		p.of = map[string]string{}
+	}
+	for handle, pass := range of {
+		if _, known := p.of[handle]; !known {
+			p.of[handle] = pass
+		}
+	}
+}
+
+// Get returns the pass that left a handle; empty if unknown.
+func (p *Passes) Get(handle string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.of[handle]
+}

@@ -1,0 +1,374 @@
+// Package library keeps the originals that condensed views leave out, and finds them again.
+package library
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/live/messages"
+	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/mcpserver"
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/internal/recall"
+)
+
+// CanCall reports whether a request's tools include the tool recall of an MCP server named condense. Agents name it
+// mcp__condense__recall or condense_recall, or nest the server's tools in a tool of their own.
+func CanCall(tools []byte) bool { return toolIn(tools, "", 0) }
+
+func toolIn(tools []byte, within string, depth int) bool {
+	const deepest = 2
+	if !rawjson.IsArray(tools) || depth > deepest {
+		return false
+	}
+	for tool := range rawjson.Elements(tools) {
+		if !rawjson.IsObject(tool) {
+			continue
+		}
+		f := tool
+		if function := rawjson.Field(tool, "function"); rawjson.IsObject(function) {
+			f = function
+		}
+		name := within + rawjson.Text(rawjson.Field(f, "name"))
+		if recall.IsTool(name) || toolIn(rawjson.Field(tool, "tools"), name, depth+1) {
+			return true
+		}
+	}
+	return false
+}
+
+// Kinds of kept originals.
+const (
+	Clients = "client" // messages of the client
+	sents   = "sent"   // messages that an epoch sent in place of the client's, and that were condensed again
+)
+
+// errPromise means that a handle in a condensed view leads to no content.
+var errPromise = errors.New("a handle in the condensed view leads to nothing that can be kept")
+
+// A keptSet holds the parsed originals that were kept of a conversation.
+type keptSet struct {
+	api         wire.API
+	originals   []store.Original
+	client, put *recall.Conversation // the client's messages, and the ones sent in their place
+}
+
+func remember(api wire.API, originals []store.Original) (*keptSet, error) {
+	k := &keptSet{api: api, originals: originals}
+	var err error
+	if k.client, err = Conversation(api, OfKind(originals, Clients)); err != nil {
+		return nil, err
+	}
+	if k.put, err = Conversation(api, OfKind(originals, sents)); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+// keeps returns the handles among promised that lead to an original, and whether one leads only to a message that an
+// epoch sent. The error is [errPromise] if one leads nowhere, unless the client's own text mentions it: then the
+// gateway has not promised it.
+func (k *keptSet) keeps(promised map[recall.Ref]bool) (handles []string, fromSent bool, err error) {
+	own, put := leads(k.client), leads(k.put)
+	var said map[recall.Ref]bool
+	for r := range promised {
+		if !own[r] && !put[r] {
+			if said == nil {
+				said = recall.Mentioned(k.client.Own.Journal.View())
+			}
+			if !said[r] {
+				return nil, false, errPromise
+			}
+			continue
+		}
+		fromSent = fromSent || !own[r]
+		handles = append(handles, r.Handle, r.String())
+	}
+	slices.Sort(handles)
+	return slices.Compact(handles), fromSent, nil
+}
+
+// leads returns all refs that a conversation can resolve.
+func leads(c *recall.Conversation) map[recall.Ref]bool {
+	all := map[recall.Ref]bool{}
+	for _, m := range c.Own.Journal.Messages() {
+		for _, p := range m.Parts {
+			onward := true // only a whole part, the first handle, can be read onward
+			for h := range history.Handles([]core.Part{p}) {
+				all[recall.Ref{Handle: h}] = true
+				if onward {
+					all[recall.Ref{Handle: h, Onward: true}] = true
+				}
+				onward = false
+			}
+		}
+	}
+	return all
+}
+
+// named returns the content that a ref names, or nil. A ref onward from a message that only an epoch sent continues
+// with the client's messages after the replaced ones.
+func (k *keptSet) named(r recall.Ref) ([]recall.Piece, error) {
+	if pieces := k.client.Named(r); pieces != nil {
+		return pieces, nil
+	}
+	if pieces := k.put.Named(r); pieces == nil || !r.Onward {
+		return pieces, nil
+	}
+	for i, o := range k.originals {
+		if o.Kind != sents {
+			continue
+		}
+		one, err := Conversation(k.api, [][]byte{o.Data})
+		if err != nil {
+			return nil, err
+		}
+		pieces := one.Named(r)
+		if pieces == nil {
+			continue
+		}
+		rest, err := Conversation(k.api, OfKind(k.originals[i:], Clients))
+		if err != nil {
+			return nil, err
+		}
+		return append(pieces, slices.DeleteFunc(rest.Own.All(), func(p recall.Piece) bool { return strings.TrimSpace(p.Text()) == "" })...), nil
+	}
+	return nil, nil
+}
+
+// Promises returns the refs that the messages mention.
+func Promises(api wire.API, messages [][]byte) (map[recall.Ref]bool, error) {
+	j, err := read(api, messages)
+	if err != nil {
+		return nil, err
+	}
+	return recall.Mentioned(j.View()), nil
+}
+
+// read parses messages into a journal.
+func read(api wire.API, all [][]byte) (*history.Journal, error) {
+	doc, err := messages.Read(api, all)
+	if err != nil {
+		return nil, err
+	}
+	return doc.Journal, nil
+}
+
+// Conversation parses messages into a conversation that counts as hidden: the model does not see it any more.
+func Conversation(api wire.API, messages [][]byte) (*recall.Conversation, error) {
+	j, err := read(api, messages)
+	if err != nil {
+		return nil, err
+	}
+	c := recall.New(j)
+	c.Own.Hidden = true
+	return c, nil
+}
+
+// ErrNothing is returned to the agent's model when no conversation has been condensed yet.
+var ErrNothing = errors.New("nothing of a conversation was condensed yet: all of it is still in view")
+
+// A Library finds originals in a store.
+type Library struct {
+	store    store.Store
+	shelf    shelf
+	recalled func(key store.Key, id string, pieces []recall.Piece, bytes int) // called after each recall
+	damaged  func(error)                                                      // called when originals cannot be read
+}
+
+// New returns a library of the originals in a store.
+func New(in store.Store, recalled func(key store.Key, id string, pieces []recall.Piece, bytes int), damaged func(error)) *Library {
+	return &Library{store: in, recalled: recalled, damaged: damaged}
+}
+
+// Memory returns the stored originals of the reader's latest conversation, restricted to session unless that is empty.
+// Handles from the reader's other conversations are resolved too. The error is [errNothing] if there is none.
+func (l *Library) Memory(ctx context.Context, reader, session string) (*mcpserver.State, error) {
+	found, err := l.store.Readable(ctx, reader, session, "", 1)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, ErrNothing
+	}
+	r := &found[0]
+	k, err := l.kept(ctx, r.Key, r.Set)
+	if err != nil {
+		return nil, err
+	}
+	st := l.State(r.Key, r.ID, k.client, r.Updated)
+	st.Find = func(ctx context.Context, r recall.Ref) ([]recall.Piece, error) {
+		if pieces, err := l.promised(ctx, reader, session, r); r.Onward && (err != nil || pieces != nil) {
+			return pieces, err
+		}
+		if pieces, err := k.named(r); err != nil || pieces != nil {
+			return pieces, err
+		}
+		return l.FindAnywhere(ctx, reader, r)
+	}
+	return st, nil
+}
+
+// State returns what an agent can recall of the conversation of a record, last changed at a time.
+func (l *Library) State(key store.Key, id string, c *recall.Conversation, changed time.Time) *mcpserver.State {
+	return &mcpserver.State{
+		Conversation: c, Name: "this conversation", Format: messages.Formats[wire.API(key.API)], Changed: changed, Records: true,
+		Recalled: func(pieces []recall.Piece, bytes int) { l.recalled(key, id, pieces, bytes) },
+	}
+}
+
+// kept loads and parses a set of originals, or takes it from the shelf.
+func (l *Library) kept(ctx context.Context, key store.Key, set string) (*keptSet, error) {
+	n, err := l.store.KeptCount(ctx, key.Tenant, set)
+	if err != nil {
+		return nil, err
+	}
+	name := setName{key.Tenant, set}
+	if k := l.shelf.get(name, n); k != nil {
+		return k, nil
+	}
+	originals, err := l.store.Kept(ctx, key.Tenant, set)
+	if err != nil {
+		return nil, err
+	}
+	if len(originals) < n {
+		l.damaged(fmt.Errorf("%d of %d originals of a conversation are damaged, and cannot be recalled", n-len(originals), n))
+	}
+	k, err := remember(wire.API(key.API), originals)
+	if err == nil {
+		l.shelf.put(name, k)
+	}
+	return k, err
+}
+
+// A shelf caches the sets that were parsed last, the latest first. A set only grows, so a cached one with the same
+// number of originals is up to date.
+type shelf struct {
+	mu   sync.Mutex
+	sets []shelved
+}
+
+type setName struct{ tenant, set string }
+
+type shelved struct {
+	name setName
+	set  *keptSet
+}
+
+const mostShelved = 16 << 20 // bytes of originals; parsed sets take several times as much memory
+
+func (s *shelf) get(name setName, n int) *keptSet {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.sets, func(h shelved) bool { return h.name == name && len(h.set.originals) == n })
+	if i < 0 {
+		return nil
+	}
+	found := s.sets[i]
+	s.sets = slices.Insert(slices.Delete(s.sets, i, i+1), 0, found)
+	return found.set
+}
+
+func (s *shelf) put(name setName, k *keptSet) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sets = slices.DeleteFunc(s.sets, func(h shelved) bool { return h.name == name })
+	s.sets = slices.Insert(s.sets, 0, shelved{name, k})
+	size := 0
+	for i, h := range s.sets {
+		for _, o := range h.set.originals {
+			size += len(o.Data)
+		}
+		if size > mostShelved {
+			clear(s.sets[i:])
+			s.sets = s.sets[:i]
+			return
+		}
+	}
+}
+
+// Find resolves a ref in one set; nil if the set is empty or does not have it.
+func (l *Library) Find(ctx context.Context, key store.Key, set string, r recall.Ref) ([]recall.Piece, error) {
+	if set == "" {
+		return nil, nil
+	}
+	k, err := l.kept(ctx, key, set)
+	if err != nil {
+		return nil, err
+	}
+	return k.named(r)
+}
+
+// FindAnywhere resolves a ref in all conversations of a reader; nil if none has it.
+func (l *Library) FindAnywhere(ctx context.Context, reader string, r recall.Ref) ([]recall.Piece, error) {
+	if reader == "" {
+		return nil, nil
+	}
+	if pieces, err := l.promised(ctx, reader, "", r); r.Onward && (err != nil || pieces != nil) {
+		return pieces, err
+	}
+	found, err := l.store.Readable(ctx, reader, "", r.Handle, 1)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return l.Find(ctx, found[0].Key, found[0].Set, r)
+}
+
+// Limits of the search for content onward from a handle.
+const (
+	mostRecords = 64
+	mostSets    = 8 // sets that are parsed
+)
+
+// promised looks up an onward ref in the views sent to reader, newest first, preferring session; nil if no view has it.
+// Two conversations can begin with the same content: then the result is from both.
+func (l *Library) promised(ctx context.Context, reader, session string, r recall.Ref) ([]recall.Piece, error) {
+	if !r.Onward {
+		return nil, nil
+	}
+	found, err := l.store.Readable(ctx, reader, session, r.String(), mostRecords)
+	if err == nil && len(found) == 0 && session != "" {
+		found, err = l.store.Readable(ctx, reader, "", r.String(), mostRecords)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var pieces []recall.Piece
+	done, sets, there := map[store.Key]bool{}, map[string]bool{}, map[string]bool{}
+	for _, f := range found {
+		if f.Key.Session != "" && done[f.Key] || sets[f.Set] || len(sets) == mostSets {
+			continue
+		}
+		done[f.Key], sets[f.Set] = true, true
+		more, err := l.Find(ctx, f.Key, f.Set, r)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range more {
+			if len(sets) == 1 || !there[p.Handle] {
+				pieces = append(pieces, p)
+			}
+			there[p.Handle] = true
+		}
+	}
+	return pieces, nil
+}
+
+// OfKind returns the originals of a kind.
+func OfKind(kept []store.Original, kind string) [][]byte {
+	var all [][]byte
+	for _, o := range kept {
+		if o.Kind == kind {
+			all = append(all, o.Data)
+		}
+	}
+	return all
+}

@@ -1,0 +1,74 @@
+// Package watching has what those learn who watch conversations.
+package watching
+
+import (
+	"time"
+
+	"github.com/condensehq/condense/internal/live/stats"
+)
+
+// A Watcher observes conversations: to show them on pages, and to measure later which content was worth keeping. Its
+// methods are called while requests wait, so they must return soon, and from several goroutines. They must not modify
+// their arguments. They may keep the messages, but these are slices of request bodies, so keeping one keeps its whole
+// body in memory.
+type Watcher interface { //nolint:interfacebloat // the complete life of a conversation
+	// Turn is called before a turn is sent. If it has an epoch, this is the first turn sent with that condensation.
+	Turn(*Turn)
+	// Shadow is called with the view that another profile's chain would have sent at an epoch; see [Options.Shadow].
+	// err says why there is none.
+	Shadow(conversation string, epoch time.Time, profile string, view [][]byte, err error)
+	// Answer is called when the vendor has reported the usage of a turn.
+	Answer(conversation string, u *Used)
+	// Recall is called when an agent has recalled condensed content, with its size in tokens. epoch is the beginning
+	// of the epoch whose view the agent had; zero before the first.
+	Recall(conversation string, epoch time.Time, tokens int)
+}
+
+// A Turn is a request that continues a conversation.
+type Turn struct {
+	Time         time.Time
+	Conversation string // ID, the same for all turns
+	Tenant       string // NAME:HASH with [Options.Tokens], else HASH; the hash is a keyed hash of the credentials
+	Agent        string
+	Model        string
+	Profile      string   // empty for the default
+	Mode         string   // empty for none
+	Format       string   // format of the messages, as in package transcript
+	Messages     [][]byte // the client's messages, without cache markers
+	System       []byte   // JSON, like Tools; nil if the request has none, or has it as a message
+	Tools        []byte
+	Tokens       int // size of the request as sent, estimated in the vendor's count
+	History      int // size of the client's request, in the same count
+	Window       int // window of the model, in tokens
+	DueAt        int // size in tokens at which the conversation is condensed at the latest; 0 if nothing is changed
+	Observe      bool
+	// Set only when an epoch begins, else nil. View is sent in place of Messages. Journal is the condensed
+	// conversation in the format condense; it begins with the result of the previous epoch, if any.
+	Epoch   *stats.Epoch
+	View    [][]byte
+	Journal []byte
+}
+
+// Used is the vendor's report about a turn, in tokens and US dollars.
+type Used struct {
+	Time                       time.Time // of the turn
+	Epoch                      time.Time // beginning of the epoch whose view was sent; zero before the first
+	Input, Read, Write, Output int
+	Cost                       float64
+	Saved                      float64 // compared to the client's own history; negative if the turn cost more
+	Priced                     bool    // the price of the model is known
+}
+
+// An Exchange is a condensable request as the gateway saw it.
+type Exchange struct {
+	Time    time.Time
+	API     string // messages, chat or responses
+	Tenant  string // a keyed hash of the credentials
+	Agent   string
+	Session string
+	Lineage string // identifies the conversation within the session
+	Model   string
+	// Received is the body from the client and Sent the one for the vendor, both decompressed.
+	Received, Sent []byte
+	Epoch          *stats.Epoch // not nil if the history was condensed for this request
+}

@@ -1,0 +1,195 @@
+package live
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/condensehq/condense/internal/live/watching"
+)
+
+// Options adjust a [Gateway]. A nil pointer and the zero value of every field mean the defaults.
+type Options struct {
+	Upstreams Upstreams
+	Store     Store
+	Access    Access
+	// Choice says which profile and mode a request gets.
+	Choice Choice
+
+	// Source is the absolute path of a folder: where an agent names it, or one below, as its working directory,
+	// providers may read the files there that it has read. Folder is such a folder, too, and that of agents that name
+	// none. Default: no file is read.
+	Source, Folder string
+	// Observe forwards every request unchanged, and counts in [Stats] how much condensing would have saved.
+	Observe bool
+	// Account says whether, and by whose model, the first provider of the chains has an account of the conversation
+	// written. A request that the vendor would refuse does not wait for that: it is condensed without the account.
+	Account Account
+	// Ingest says how a new tool result is treated before it is first sent, and Epoch when and how far the history is
+	// condensed.
+	Ingest Ingest
+	Epoch  EpochOptions
+	// Recall says how agents get condensed content back.
+	Recall Recall
+
+	Bounds  Bounds
+	Reports Reports
+	// Now is the clock, for tests.
+	Now func() time.Time
+}
+
+// Upstreams are the APIs to which requests are forwarded.
+type Upstreams struct {
+	// URLs maps names to the base URLs of APIs: requests to the gateway's path /NAME/… go to the upstream NAME.
+	// "anthropic" and "openai" default to the vendors' own addresses; requests to "openai" that carry the login of a
+	// ChatGPT plan go to "chatgpt" instead. For any other name, the URL can begin with a protocol and a +: "anthropic",
+	// "openai", "both" (decided by the path; the default), or "pass" for an API that the gateway does not read:
+	// pass+https://api.example.com forwards every path below /NAME unchanged.
+	URLs map[string]string
+	// Unversioned lists the upstreams whose paths have no /v1. For all others, /v1 is added to a path that a client
+	// sends without it, if the base URL has no path.
+	Unversioned []string
+	// Compaction says, by upstream name, who answers an agent that asks its vendor to compact the conversation.
+	// Upstreams that are not named use [CompactAuto].
+	Compaction map[string]Compaction
+}
+
+// Store says where the state is kept that must survive a restart, and for how long.
+type Store struct {
+	// Path is the path of a SQLite file, created if missing, or the address of a PostgreSQL database, postgres://…,
+	// which several gateways can share. Empty or "memory" keeps the state in memory only.
+	Path string
+	// KeepFor and KeepBytes limit the store: conversations unused for KeepFor are deleted, and so are the least
+	// recently used ones beyond KeepBytes in total. Defaults: 30 days, 1 GiB.
+	KeepFor   time.Duration
+	KeepBytes int64
+	// Key, if not nil, is a secret of at least 32 random bytes that all gateways with this store have in common. The
+	// keys that tell tenants apart, seal compactions and protect wrap's recall are derived from it. Without Key the
+	// store holds such a secret itself, so a copy of the store exposes it. [Gateway.Reload] does not change it.
+	Key []byte
+}
+
+// Access says who may use the gateway, and how much.
+type Access struct {
+	// Token, if not empty, must be sent by every client, in the header X-Condense-Token or as the
+	// first part of the path: /token/TOKEN/… Without a token only clients on this machine are
+	// answered, and only if they call it by a name or address of the loopback.
+	Token string
+	// Tokens, if not empty, replaces Token: the path of a file with hashes of tokens, each belonging to a tenant, as
+	// 'condense token new' writes it. The file is read again when it changes. Tenants share no state.
+	Tokens string
+	// Names, if not empty, are the host names by which clients with a token may call the gateway; *.example.com stands
+	// for any name one level below example.com. IP addresses and loopback names are always allowed.
+	Names []string
+	// Limits apply to tenants that are not in Tenants, or to all clients together if Tokens is empty.
+	Limits  Limits
+	Tenants map[string]Limits
+}
+
+// Choice says which profile and mode a request gets that names none; see [condense.Turn]. A request names them in the
+// headers X-Condense-Profile and X-Condense-Mode, or in its path: /profile/NAME/… and /mode/NAME/… are the beginnings.
+type Choice struct {
+	Rules         []Rule // the first one that matches
+	Profile, Mode string // if none does
+}
+
+// Bounds limit a request.
+type Bounds struct {
+	// MaxBody is the size in bytes, after decompression, of the largest request body that is read; larger ones are
+	// passed through. Default 32 MB.
+	MaxBody int64
+	// Deadline limits how long a request that the vendor would refuse may wait to be condensed. Requests that wait at
+	// the same time share it. After the deadline the request is truncated. Default 5 s.
+	Deadline time.Duration
+}
+
+// Reports say who is told what.
+type Reports struct {
+	Logger *slog.Logger // default: nothing is logged. Credentials and bodies never are.
+	// Audit records who did something: requests, refusals, epochs, recalls, uses of the gateway's own pages. It never
+	// receives conversation text or keys. Default: nothing is recorded.
+	Audit *slog.Logger
+	// Meter and Tracer receive the metrics and traces listed in docs/telemetry.md: numbers, never conversation text.
+	// Default: nothing is measured. [Gateway.Reload] does not change them.
+	Meter  metric.MeterProvider
+	Tracer trace.TracerProvider
+	// Metrics, if not nil, serves /metrics in [Gateway.Admin], and Pages serves everything below /condense/ there. A
+	// handler returned by Admin keeps the ones that were set when it was called.
+	Metrics http.Handler
+	Pages   http.Handler
+	// Record is called with every condensable request after it was answered. It must neither change nor retain the
+	// Exchange: its bodies hold the conversation.
+	Record func(context.Context, *watching.Exchange)
+	// Watch, if not nil, sees the turns of conversations. Shadow names profiles whose chains also condense at each
+	// epoch, only for Watch to compare the results, which are not sent; a chain that would ask a language model does
+	// not run. Options given to [Gateway.Reload] must repeat both, or watching ends.
+	Watch  watching.Watcher
+	Shadow []string
+}
+
+// A Rule chooses the profile or the mode of a request. All fields that are set must match.
+type Rule struct {
+	Model  string // the model's name; * is any text
+	Agent  string // name of the agent: claude, codex, opencode, pi …
+	System string // a phrase in the system prompt, or in a system message
+	// Profile and Mode are the choice.
+	Profile, Mode string
+}
+
+// Ingest configures the treatment of new tool results. The zero value makes only lossless changes.
+type Ingest struct {
+	// Off forwards tool results as they came.
+	Off bool
+	// MaxResult is the most tokens that a result may have; 0 means no limit. Longer ones are shortened according to
+	// their type and get a handle, so the agent needs a way to recall the rest.
+	MaxResult int
+}
+
+// EpochOptions say when the history is condensed other than by the limits of the profile, and
+// how far. The zero value is right for most.
+type EpochOptions struct {
+	// Target is the size to condense to, in percent of the window. 0 means the profile's target. If the profile has
+	// none: in windows of 200,000 tokens or more, half of the conversation without system prompt and tools; in smaller
+	// windows, a quarter; a fifth where the vendor charges less than a tenth of the input price for reading its cache;
+	// three tenths where writing the cache costs nothing extra. If the vendor's cache is the only reason for the epoch,
+	// at least 20,000 tokens of the conversation remain.
+	Target float64
+	// IgnoreCold ignores an expired vendor cache as an occasion to condense. IgnorePayback ignores the occasion that
+	// writing a shorter history to the cache costs less than reading it saves.
+	IgnoreCold, IgnorePayback bool
+	// MinSize is a size in tokens, without system prompt and tools: smaller conversations are condensed only when a
+	// limit requires it, because cutting them costs more than money. Default: half of the largest possible size, at
+	// most 60,000.
+	MinSize int
+	// Risk limits the loss if the conversation ended right after an epoch that pays for itself only later: in percent,
+	// 0 to 100, of the conversation's cost so far. Savings of earlier epochs may be risked as well. Default: 4.
+	Risk float64
+	// ExpectedTurns is the number of further requests to expect when deciding whether shortening a cached conversation
+	// pays. Default: as many as there were so far, at most 50.
+	ExpectedTurns int
+}
+
+// Recall configures how agents get condensed content back.
+type Recall struct {
+	// Off writes no handles, keeps no originals and disables /mcp.
+	Off bool
+	// NoMCP does the same, except for conversations that have the tool added by Tool.
+	NoMCP bool
+	// Own gives requests without a recall secret the secret of [Gateway.RecallSecret]; it is meant for a gateway with
+	// one user. Without Own, nobody can recall content of requests that carry no secret.
+	Own bool
+	// Tool adds a tool to conversations, from their first request on, with which the model reads condensed content. The
+	// gateway answers its calls, and the client does not see them. It is for agents that cannot recall in another way.
+	// Requests never get it if they have no tools, use the login of a plan, have such a tool already, or ask the vendor
+	// to store the answer.
+	Tool bool
+	// MaxSize is the most bytes, compressed, that the kept originals may take. Once it is reached, no more are kept,
+	// and condensed views get no handles. Default 1 GiB.
+	MaxSize int64
+	// MaxResult replaces Ingest.MaxResult, if that is 0, for clients that can recall. In tokens; 0 means no limit.
+	MaxResult int
+}

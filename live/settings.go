@@ -1,0 +1,139 @@
+package live
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/live/access"
+	"github.com/condensehq/condense/internal/live/upstream"
+)
+
+// settings are Options after validation, with defaults filled in.
+type settings struct {
+	Options
+	door      access.Door
+	upstreams map[string]*upstream.Upstream
+}
+
+// usual are the defaults of the configuration.
+var usual = sync.OnceValue(func() config.Serve { return config.Default().Serve() })
+
+// or sets a value to its default if it is zero.
+func or[T comparable](value *T, byDefault T) {
+	if *value == *new(T) {
+		*value = byDefault
+	}
+}
+
+func newSettings(opts *Options) (*settings, error) {
+	s := &settings{upstreams: map[string]*upstream.Upstream{}}
+	if opts != nil {
+		s.Options = *opts
+	}
+	or(&s.Reports.Logger, slog.New(slog.DiscardHandler))
+	or(&s.Reports.Audit, slog.New(slog.DiscardHandler))
+	if s.Reports.Meter == nil {
+		s.Reports.Meter = metricnoop.NewMeterProvider()
+	}
+	if s.Reports.Tracer == nil {
+		s.Reports.Tracer = tracenoop.NewTracerProvider()
+	}
+	if s.Now == nil {
+		s.Now = time.Now
+	}
+	c := usual()
+	or(&s.Bounds.MaxBody, c.MaxBody)
+	or(&s.Bounds.Deadline, time.Duration(c.Deadline))
+	or(&s.Store.KeepFor, time.Duration(c.Retention.Age))
+	or(&s.Store.KeepBytes, c.Retention.Size)
+	or(&s.Recall.MaxSize, c.Recall.MaxSize)
+	return s, errors.Join(append(s.checkNumbers(), s.admission(), s.open(), s.compactions(), s.checkAccount(), s.checkRules())...)
+}
+
+// checkNumbers returns an error for each number that is out of range.
+func (s *settings) checkNumbers() (errs []error) {
+	for _, limit := range []struct {
+		name  string
+		value int64
+	}{
+		{"Bounds.MaxBody", s.Bounds.MaxBody},
+		{"Store.KeepFor", int64(s.Store.KeepFor)},
+		{"Store.KeepBytes", s.Store.KeepBytes},
+		{"Bounds.Deadline", int64(s.Bounds.Deadline)},
+		{"Epoch.ExpectedTurns", int64(s.Epoch.ExpectedTurns)},
+		{"Ingest.MaxResult", int64(s.Ingest.MaxResult)},
+		{"Epoch.MinSize", int64(s.Epoch.MinSize)},
+		{"Recall.MaxSize", s.Recall.MaxSize},
+		{"Recall.MaxResult", int64(s.Recall.MaxResult)},
+	} {
+		if limit.value < 0 {
+			errs = append(errs, fmt.Errorf("live: %s: %d is negative", limit.name, limit.value))
+		}
+	}
+	if s.Store.Key != nil && len(s.Store.Key) < sha256.Size {
+		errs = append(errs, fmt.Errorf("live: Store.Key: it has %d bytes; use at least %d random ones", len(s.Store.Key), sha256.Size))
+	}
+	if p := s.Epoch.Target; !(p >= 0 && p < 100) { // NaN too
+		errs = append(errs, fmt.Errorf("live: Epoch.Target: %v is not a percentage", p))
+	}
+	if p := s.Epoch.Risk; !(p >= 0 && p <= 100) {
+		errs = append(errs, fmt.Errorf("live: Epoch.Risk: %v is not a percentage", p))
+	}
+	return errs
+}
+
+// admission sets who may enter.
+func (s *settings) admission() error {
+	s.door = access.Door{Token: s.Access.Token, Names: s.Access.Names, Now: s.Now}
+	if s.Access.Tokens == "" {
+		return nil
+	}
+	var err error
+	unused := func(err error) { s.Reports.Logger.Warn("the changed tokens are not used", "err", err) }
+	if s.door.Tokens, err = access.OpenTokens(s.Access.Tokens, unused); err != nil {
+		err = fmt.Errorf("live: tokens: %w", err)
+	} else {
+		s.warnOfTokens()
+	}
+	if s.Access.Token != "" {
+		err = errors.Join(err, errors.New("live: Access.Token and Access.Tokens: set one of the two"))
+	}
+	return err
+}
+
+// open makes the upstreams.
+func (s *settings) open() error {
+	var errs []error
+	all := maps.Clone(upstream.Vendors)
+	maps.Copy(all, s.Upstreams.URLs)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		u, err := upstream.New(name, all[name])
+		if err != nil {
+			errs = append(errs, fmt.Errorf("live: upstream %s: %w", name, err))
+			continue
+		}
+		u.Host.Unversioned = u.Host.Unversioned || slices.Contains(s.Upstreams.Unversioned, name)
+		s.upstreams[name] = u
+	}
+	return errors.Join(errs...)
+}
+
+func (s *settings) checkRules() error {
+	var errs []error
+	for i := range s.Choice.Rules {
+		if err := s.Choice.Rules[i].check(); err != nil {
+			errs = append(errs, fmt.Errorf("live: rules[%d]: %w", i, err))
+		}
+	}
+	return errors.Join(errs...)
+}
