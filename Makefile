@@ -196,3 +196,9 @@ outline-accuracy:
 
 golden:
 	go test ./test/house ./config -update
+
+# The modules of WebAssembly that tests run, which are committed: CI has neither compiler. The Rust one needs the target
+# wasm32-unknown-unknown, the others npm.
+.PHONY: wasm-fixtures
+wasm-fixtures:
+	sh tools/wasm-fixtures.sh

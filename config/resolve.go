@@ -82,6 +82,9 @@ type Provider struct {
 	Origin Origin `json:"origin"`
 }
 
+// IsModule reports whether the program of a plugin is a module of WebAssembly, which is not executed by the system.
+func IsModule(plugin string) bool { return strings.EqualFold(filepath.Ext(plugin), ".wasm") }
+
 // MarshalJSON writes the timeout in the form of a file, "45s".
 func (p Provider) MarshalJSON() ([]byte, error) {
 	type plain Provider

@@ -1,10 +1,5 @@
-// Package pluginsdk turns a strategy into a program: a plugin that condense starts. An author
-// imports it in addition to core and registry:
-//
-//	func main() { pluginsdk.Main(strategy) }
-//
-// The same [registry.Strategy] can be compiled into a host instead. The protocol between host
-// and plugin is hidden here; docs/protocol.md describes it for authors in other languages.
+//go:build !wasip1
+
 package pluginsdk
 
 import (
@@ -16,7 +11,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -40,6 +34,9 @@ func Main(s registry.Strategy) {
 		strategy: s, args: os.Args, env: os.Getenv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 	}).run())
 }
+
+// Now returns the time. For a module of WebAssembly, its use asks for a clock.
+func Now() time.Time { return time.Now() }
 
 // A program is Main with its process's arguments, environment and streams.
 type program struct {
@@ -156,38 +153,6 @@ func logHandler(w io.Writer) slog.Handler {
 			return a
 		},
 	})
-}
-
-// version returns the version of the program's module, or the commit of its build.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-			return s.Value[:12]
-		}
-	}
-	return "devel"
-}
-
-// sdkVersion returns the version of this module in the program.
-func sdkVersion() string {
-	const module = "github.com/condensehq/condense"
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	for _, m := range info.Deps {
-		if m.Path == module && m.Version != "" {
-			return m.Version
-		}
-	}
-	return "devel"
 }
 
 // debug serves until it is interrupted, for a host that does not start the program but

@@ -54,7 +54,8 @@ func (p plain) Run() int {
 }
 
 // TestScripts runs testdata/script: what a user types, and the output. A script has the recorded sessions in
-// $SESSIONS, testdata/plugin as a program in $PLUGIN, and at $SPY a server that records requests in the file spied;
+// $SESSIONS, testdata/plugin as a program in $PLUGIN, a module of WebAssembly in $MODULE, this checkout
+// in $CHECKOUT, the caches of the go command in $GO_CACHE and $GO_MODCACHE, and at $SPY a server that records requests in the file spied;
 // where PostgreSQL is installed (condition postgres), a database in $POSTGRES; serveCommands are for gateways. No
 // process that it started may outlive it.
 func TestScripts(t *testing.T) {
@@ -68,6 +69,19 @@ func TestScripts(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", plugin, "./testdata/plugin").CombinedOutput(); err != nil {
 		t.Fatalf("build the plugin: %v\n%s", err, out)
 	}
+	module, err := filepath.Abs("../../internal/plugins/wasm/testdata/tidy-rust.wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkout, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	caches, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE", "GOMODCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	goCaches := strings.Fields(string(caches))
 	var database *pgtest.Server
 	if pgtest.Installed() {
 		database = pgtest.Start(t)
@@ -77,6 +91,10 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("SESSIONS", sessions)
 			env.Setenv("PLUGIN", plugin)
+			env.Setenv("MODULE", module)
+			env.Setenv("CHECKOUT", checkout)
+			env.Setenv("GO_CACHE", goCaches[0])
+			env.Setenv("GO_MODCACHE", goCaches[1])
 			env.Defer(func() {
 				if left := processesIn(env.WorkDir); len(left) > 0 {
 					t.Errorf("%s left processes: %q", filepath.Base(env.WorkDir), left)

@@ -198,7 +198,7 @@ func (r *reader) read(name string) (string, error) {
 	if !info.Mode().IsRegular() {
 		return "", errRegular
 	}
-	f, err := r.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := r.root.OpenFile(name, os.O_RDONLY|nonBlocking, 0)
 	if err != nil {
 		return "", err
 	}

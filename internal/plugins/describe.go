@@ -23,7 +23,7 @@ type Description = wire.Description
 //
 // The description of a plugin with a pin is stored for [Known].
 func Describe(ctx context.Context, p config.Provider, pin string) (_ *wire.Description, err error) {
-	process, err := supervise.Open(spec(p, pin), &supervise.Options{Client: wire.ClientOptions{Host: host()}})
+	process, err := open(spec(p, pin), &supervise.Options{Client: wire.ClientOptions{Host: host()}})
 	if err != nil {
 		return nil, err
 	}

@@ -92,7 +92,7 @@ func notPinned(p config.Provider) error {
 
 // Digest returns the current checksum of the program or folder of a plugin.
 func Digest(p config.Provider) (string, error) {
-	return supervise.Digest(supervise.Spec{Path: p.Plugin, Tree: p.Folder})
+	return supervise.Digest(base(p))
 }
 
 // A Runner runs the plugins of a host: it implements [condense.Plugins].
@@ -131,14 +131,15 @@ func (r *Runner) Open(p config.Provider, checksum string, env condense.PluginEnv
 	if attach := running[p.Name]; attach != nil {
 		return supervise.Open(supervise.Spec{Name: p.Name, Path: p.Plugin, Settings: p.Settings, Attach: attach}, opts)
 	}
-	return supervise.Open(spec(p, checksum), opts)
+	return open(spec(p, checksum), opts)
 }
 
 // RefusesSettings implements [condense.Plugins].
 func (r *Runner) RefusesSettings(err error) bool { return errors.As(err, new(*wire.SettingsError)) }
 
 func spec(p config.Provider, pin string) supervise.Spec {
-	s := supervise.Spec{Name: p.Name, Path: p.Plugin, Tree: p.Folder, SHA256: pin, Env: p.Env, Settings: p.Settings}
+	s := base(p)
+	s.SHA256, s.Env, s.Settings = pin, p.Env, p.Settings
 	if d, known := Known(pin); known {
 		s.Abilities = d.Abilities // what the user was shown
 	}

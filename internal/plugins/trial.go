@@ -38,7 +38,7 @@ func (t *Trial) Open() (*supervise.Process, error) {
 		opts.Restart = supervise.Restart{Min: time.Millisecond, Max: time.Millisecond, Crashes: 1_000_000}
 		opts.Breaker = supervise.Breaker{Failures: 1_000_000}
 	}
-	return supervise.Open(s, opts)
+	return open(s, opts)
 }
 
 // Remember keeps a description that the plugin gave, for [Known]: so 'trust' can show it before it is approved.

@@ -154,7 +154,7 @@ func programFaults(program string) []config.ProviderFault {
 		return fault(err.Error())
 	case !info.Mode().IsRegular():
 		return fault(shown + " is not a file")
-	case info.Mode().Perm()&0o111 == 0 && runtime.GOOS != "windows":
+	case info.Mode().Perm()&0o111 == 0 && !config.IsModule(program) && runtime.GOOS != "windows":
 		return fault(shown + " is not executable")
 	}
 	return nil

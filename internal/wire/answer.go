@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/wire/byhand"
 	"github.com/condensehq/condense/internal/wire/condensepb"
 )
 
@@ -94,7 +95,7 @@ func span(at map[string]int, r *condensepb.MessageRange) (first, last int, err e
 }
 
 func index(at map[string]int, id string) (int, error) {
-	if i, ok := at[unname(id)]; ok {
+	if i, ok := at[byhand.Unname(id)]; ok {
 		return i, nil
 	}
 	return 0, fmt.Errorf("there is no message %q", id)
@@ -209,7 +210,7 @@ func (a *answer) insert(in *condensepb.Insert) error {
 	if err := a.room(len(in.GetParts())); err != nil {
 		return err
 	}
-	m := core.Message{Role: core.Role(unname(in.GetRole())), Kind: core.Kind(unname(in.GetKind()))}
+	m := core.Message{Role: core.Role(byhand.Unname(in.GetRole())), Kind: core.Kind(byhand.Unname(in.GetKind()))}
 	for i, p := range in.GetParts() {
 		part, err := a.put(p, true)
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/wire/byhand"
 	"github.com/condensehq/condense/internal/wire/condensepb"
 )
 
@@ -143,7 +144,7 @@ func (c *call) history(ctx context.Context) error {
 	for rest := c.req.Messages; len(rest) > 0; {
 		n, body := 0, 0
 		for n < len(rest) {
-			size := sizeField(sizeMessage(&rest[n]))
+			size := byhand.SizeField(byhand.SizeMessage(&rest[n]))
 			if n > 0 && body+size > chunkSize {
 				break
 			}
@@ -162,8 +163,8 @@ func (c *call) history(ctx context.Context) error {
 
 // run sends an envelope of messages; body is the size of their fields.
 func (c *call) run(messages []core.Message, body int) error {
-	buf := runs.Get(sizeField(body))
-	*buf = appendRun((*buf)[:0], messages, body)
+	buf := runs.Get(byhand.SizeField(body))
+	*buf = byhand.AppendRun((*buf)[:0], messages, body)
 	if len(*buf) <= MaxEnvelope {
 		return c.stream.SendMsg(&encoded{mem.NewBuffer(buf, &runs)}) // which frees it
 	}

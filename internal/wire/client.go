@@ -13,6 +13,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/internal/wire/byhand"
 	"github.com/condensehq/condense/internal/wire/condensepb"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
@@ -136,10 +137,7 @@ type SettingsError struct {
 }
 
 // A Problem is a problem of a setting.
-type Problem struct {
-	Key     string // nested keys are joined by "."; empty if it concerns no single setting
-	Message string
-}
+type Problem = byhand.Problem
 
 // Error lists the problems, one a line, each with its key.
 func (e *SettingsError) Error() string {
@@ -167,7 +165,7 @@ func (c *Client) Configure(ctx context.Context, settings json.RawMessage) error 
 	}
 	e := &SettingsError{}
 	for _, p := range res.GetProblems() {
-		e.Problems = append(e.Problems, Problem{printable(p.GetKey()), printable(p.GetMessage())})
+		e.Problems = append(e.Problems, Problem{Key: printable(p.GetKey()), Message: printable(p.GetMessage())})
 	}
 	return e
 }

@@ -1,12 +1,10 @@
 package wire
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
@@ -16,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/condensehq/condense/internal/wire/byhand"
 	"github.com/condensehq/condense/internal/wire/condensepb"
 )
 
@@ -120,6 +119,16 @@ func wrapResponse(f *condensepb.Fragment) *condensepb.CondenseResponse {
 	return &condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Fragment{Fragment: f}}
 }
 
+// sendEdit sends an encoded Edit.
+func sendEdit(to serverStream, edit []byte) error {
+	const numEdit = 4 // of CondenseResponse
+	env := byhand.AppendBytes(make([]byte, 0, len(edit)+8), numEdit, edit)
+	if len(env) <= MaxEnvelope {
+		return to.SendMsg(&encoded{mem.SliceBuffer(env)})
+	}
+	return fragments(env, wrapResponse, to.Send)
+}
+
 // An assembler assembles fragments.
 type assembler struct {
 	data []byte
@@ -149,27 +158,6 @@ func (a *assembler) add(f *condensepb.Fragment) ([]byte, error) {
 
 // open reports whether fragments are missing.
 func (a *assembler) open() bool { return a.data != nil }
-
-// escape is the prefix of a name that cannot be sent verbatim. No real name has it.
-const escape = "\ufffdhex:"
-
-// name encodes s for sending: a string of protobuf is UTF-8. [unname] is its inverse.
-func name(s string) string {
-	if utf8.ValidString(s) && !strings.HasPrefix(s, escape) {
-		return s
-	}
-	return escape + hex.EncodeToString([]byte(s))
-}
-
-// unname returns the name that was sent as s.
-func unname(s string) string {
-	if rest, ok := strings.CutPrefix(s, escape); ok {
-		if b, err := hex.DecodeString(rest); err == nil {
-			return string(b)
-		}
-	}
-	return s
-}
 
 // valid returns s as valid UTF-8, for texts that only users read.
 func valid(s string) string { return strings.ToValidUTF8(s, "\ufffd") }

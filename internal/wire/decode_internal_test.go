@@ -12,6 +12,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/wire/byhand"
 	"github.com/condensehq/condense/internal/wire/condensepb"
 )
 
@@ -23,7 +24,7 @@ func toMessage(tb testing.TB, m *core.Message) *condensepb.Message {
 		tb.Fatal(err)
 	}
 	w := &condensepb.Message{
-		Id: name(m.ID), Role: name(string(m.Role)), Kind: name(string(m.Kind)),
+		Id: byhand.Name(m.ID), Role: byhand.Name(string(m.Role)), Kind: byhand.Name(string(m.Kind)),
 		Parts: parts, Protected: m.Protected, Tokens: int64(m.Tokens),
 	}
 	if !m.Time.IsZero() {
@@ -36,10 +37,10 @@ func toMessage(tb testing.TB, m *core.Message) *condensepb.Message {
 func encodeRun(messages []core.Message) []byte {
 	body := 0
 	for i := range messages {
-		body += sizeField(sizeMessage(&messages[i]))
+		body += byhand.SizeField(byhand.SizeMessage(&messages[i]))
 	}
-	buf := make([]byte, 0, sizeField(body))
-	out := appendRun(buf, messages, body)
+	buf := make([]byte, 0, byhand.SizeField(body))
+	out := byhand.AppendRun(buf, messages, body)
 	if len(out) != cap(buf) {
 		panic("the size was wrong")
 	}
@@ -77,11 +78,11 @@ func TestEncodeIsProtobuf(t *testing.T) {
 		if !bytes.Equal(got, want) {
 			t.Fatalf("seed %d: wrote\n%x\nwant\n%x", seed, got, want)
 		}
-		body, ok := runOf(got)
+		body, ok := byhand.RunOf(got)
 		if !ok {
 			t.Fatalf("seed %d: not taken for a run", seed)
 		}
-		back, err := decodeRun(body, nil)
+		back, err := byhand.DecodeRun(body, nil)
 		if err != nil || len(back) != len(messages) {
 			t.Fatalf("seed %d: read %d messages, %v; want %d", seed, len(back), err, len(messages))
 		}
@@ -118,7 +119,7 @@ func TestLaterFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	messages, err := decodeRun(run, nil)
+	messages, err := byhand.DecodeRun(run, nil)
 	if err != nil || len(messages) != 1 || messages[0].ID != "m" || len(messages[0].Parts) != 3 {
 		t.Fatalf("read %+v, %v", messages, err)
 	}
@@ -131,16 +132,36 @@ func TestLaterFields(t *testing.T) {
 		t.Errorf("sent back %v, %v; want %v", back, err, audio)
 	}
 	// In a rewrite it is not even sent: it is kept.
-	edit, err := newParts(parts, []core.Part{core.Text("new"), parts[0], core.ToolResult{CallID: "c", Content: []core.Part{parts[0], core.Text("x")}}})
-	if err != nil || edit[1].GetKeep() != 0 || edit[2].GetResult().GetContent()[0].GetPut() != nil {
-		t.Errorf("rewritten as %v, %v", edit, err)
+	after := []core.Message{{ID: "m", Role: "user", Parts: []core.Part{
+		core.Text("new"), parts[0], core.ToolResult{CallID: "c", Content: []core.Part{parts[0], core.Text("x")}},
+	}}}
+	err = byhand.Edits(messages, after, map[string]int{"m": 0}, func(data []byte) error {
+		edit := &condensepb.Edit{}
+		if err := proto.Unmarshal(data, edit); err != nil {
+			return err
+		}
+		is := edit.GetRewrite()[0].GetParts()
+		_, kept := is[1].GetKind().(*condensepb.NewPart_Keep)
+		_, keptInside := is[2].GetResult().GetContent()[0].GetKind().(*condensepb.NewPart_Keep)
+		if !kept || !keptInside || len(edit.GetRewrite()) != 1 {
+			t.Errorf("rewritten as %v", edit)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	// Elsewhere it is sent unchanged.
+	raw, err := proto.Marshal(audio)
+	if got := byhand.AppendPart(nil, parts[0]); err != nil || !bytes.Equal(got, raw) {
+		t.Errorf("sent back %x, %v; want %x", got, err, raw)
 	}
 }
 
 func TestNames(t *testing.T) {
-	for _, s := range []string{"", "toolu_1", "é", "\xff", "a\x80b", escape, escape + "ff", escape + "zz", "\ufffd"} {
-		w := name(s)
-		if got := unname(w); got != s {
+	for _, s := range []string{"", "toolu_1", "é", "\xff", "a\x80b", byhand.Escape, byhand.Escape + "ff", byhand.Escape + "zz", "\ufffd"} {
+		w := byhand.Name(s)
+		if got := byhand.Unname(w); got != s {
 			t.Errorf("%q became %q, then %q", s, w, got)
 		}
 	}
@@ -160,15 +181,15 @@ func FuzzDecodeRun(f *testing.F) {
 		if err != nil || run == nil {
 			return
 		}
-		messages, err := decodeRun(slices.Clone(run), nil)
+		messages, err := byhand.DecodeRun(slices.Clone(run), nil)
 		if err != nil || len(messages) == 0 {
 			return
 		}
-		body, ok := runOf(encodeRun(messages))
+		body, ok := byhand.RunOf(encodeRun(messages))
 		if !ok {
 			t.Fatal("what was written is no run")
 		}
-		again, err := decodeRun(body, nil)
+		again, err := byhand.DecodeRun(body, nil)
 		if err != nil || len(again) != len(messages) {
 			t.Fatalf("read %d messages, then %d, %v", len(messages), len(again), err)
 		}

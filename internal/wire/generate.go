@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/wire/byhand"
 	"github.com/condensehq/condense/internal/wire/condensepb"
 	"github.com/condensehq/condense/model"
 )
@@ -93,7 +94,7 @@ func (l *modelUse) reply(ctx context.Context, cb *condensepb.Callback) (r *conde
 		return fail(err)
 	}
 	return &condensepb.Reply{Id: cb.GetId(), Result: &condensepb.Reply_Generated{Generated: &condensepb.Generated{
-		Text: bytesOf(answer.Text), Truncated: answer.Truncated, Usage: toUsage(answer.Usage),
+		Text: byhand.Bytes(answer.Text), Truncated: answer.Truncated, Usage: toUsage(answer.Usage),
 	}}}
 }
 
@@ -154,7 +155,7 @@ func (l *modelUse) reserve(input, output int) (int, error) {
 // prompt returns the prompt and its size in tokens.
 func (l *modelUse) prompt(g *condensepb.Generate) (*model.Prompt, int, error) {
 	req := l.call.req
-	p := &model.Prompt{System: stringOf(g.GetSystem()), Tools: stringOf(g.GetTools()), Cached: g.GetCached()}
+	p := &model.Prompt{System: byhand.String(g.GetSystem()), Tools: byhand.String(g.GetTools()), Cached: g.GetCached()}
 	size := req.Counter.Count(core.Text(p.System), core.Text(p.Tools))
 	invalid := func(i int, format string, args ...any) (*model.Prompt, int, error) {
 		return nil, 0, fmt.Errorf("%w: input %d: "+format, append([]any{errInvalid, i}, args...)...)
@@ -178,7 +179,7 @@ func (l *modelUse) prompt(g *condensepb.Generate) (*model.Prompt, int, error) {
 			}
 			p.Messages = append(p.Messages, req.Messages[first:last+1]...)
 		case *condensepb.GenerateInput_Message:
-			m := core.Message{Role: core.Role(unname(k.Message.GetRole()))}
+			m := core.Message{Role: core.Role(byhand.Unname(k.Message.GetRole()))}
 			if m.Role != core.RoleUser && m.Role != core.RoleAssistant && m.Role != core.RoleTool {
 				return invalid(i, "role %q: want user, assistant or tool", printable(string(m.Role)))
 			}

@@ -53,9 +53,12 @@ type ReattachAddr struct {
 type Plugin struct {
 	plugin.NetRPCUnsupportedPlugin
 
-	Served  *Server        // the plugin's server; nil in a host
+	Served  Served         // the plugin's server; nil in a host
 	Options *ClientOptions // for the clients of a host; nil means the defaults
 }
+
+// Served is a [Server] or a [Relay].
+type Served interface{ Register(grpc.ServiceRegistrar) }
 
 var _ plugin.GRPCPlugin = (*Plugin)(nil)
 

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/wire/byhand"
 	"github.com/condensehq/condense/internal/wire/condensepb"
 	"github.com/condensehq/condense/model"
 )
@@ -35,7 +35,7 @@ func (m *remoteModel) generate(ctx context.Context, p *model.Prompt) (*model.Ans
 		return nil, errNoCall
 	}
 	g := &condensepb.Generate{
-		Model: valid(m.name), System: bytesOf(p.System), MaxOutputTokens: int64(p.MaxOutput), Tools: bytesOf(p.Tools), Cached: p.Cached,
+		Model: valid(m.name), System: byhand.Bytes(p.System), MaxOutputTokens: int64(p.MaxOutput), Tools: byhand.Bytes(p.Tools), Cached: p.Cached,
 	}
 	var err error
 	if g.Input, err = c.inputs(p.Messages); err != nil {
@@ -53,7 +53,7 @@ func (m *remoteModel) generate(ctx context.Context, p *model.Prompt) (*model.Ans
 	c.mu.Lock()
 	c.modelUsage = c.modelUsage.Add(usage)
 	c.mu.Unlock()
-	return &model.Answer{Text: stringOf(got.GetText()), Truncated: got.GetTruncated(), Usage: usage}, nil
+	return &model.Answer{Text: byhand.String(got.GetText()), Truncated: got.GetTruncated(), Usage: usage}, nil
 }
 
 // Info returns the information that the host sent with its last call: none before the first
@@ -71,10 +71,10 @@ func (m *remoteModel) Info() model.Info {
 func (c *serverCall) inputs(messages []core.Message) ([]*condensepb.GenerateInput, error) {
 	var inputs []*condensepb.GenerateInput
 	for i := 0; i < len(messages); {
-		if n := c.run(messages[i:]); n > 0 {
-			r := &condensepb.MessageRange{First: name(messages[i].ID)}
+		if n := byhand.Run(c.messages, c.at, messages[i:]); n > 0 {
+			r := &condensepb.MessageRange{First: byhand.Name(messages[i].ID)}
 			if n > 1 {
-				r.Last = name(messages[i+n-1].ID)
+				r.Last = byhand.Name(messages[i+n-1].ID)
 			}
 			inputs = append(inputs, &condensepb.GenerateInput{Kind: &condensepb.GenerateInput_Messages{Messages: r}})
 			i += n
@@ -85,29 +85,11 @@ func (c *serverCall) inputs(messages []core.Message) ([]*condensepb.GenerateInpu
 			return nil, fmt.Errorf("message %d: %w", i, err)
 		}
 		inputs = append(inputs, &condensepb.GenerateInput{Kind: &condensepb.GenerateInput_Message{
-			Message: &condensepb.NewMessage{Role: name(string(messages[i].Role)), Parts: parts},
+			Message: &condensepb.NewMessage{Role: byhand.Name(string(messages[i].Role)), Parts: parts},
 		}})
 		i++
 	}
 	return inputs, nil
-}
-
-// run returns how many of messages, from the first, are in the conversation in this order
-// with the same content.
-func (c *serverCall) run(messages []core.Message) int {
-	start, ok := c.at[messages[0].ID]
-	if !ok {
-		return 0
-	}
-	n := 0
-	for n < len(messages) && start+n < len(c.messages) {
-		m, was := &messages[n], &c.messages[start+n]
-		if m.ID != was.ID || m.Role != was.Role || !core.EqualParts(m.Parts, was.Parts) {
-			break
-		}
-		n++
-	}
-	return n
 }
 
 // own returns the part of u that the provider spent itself: the host knows the usage of its
@@ -160,137 +142,16 @@ func toModels(models []NamedModel) []*condensepb.LentModel {
 	return out
 }
 
-// learn stores the host's information about its models.
-func (s *Server) learn(models []*condensepb.LentModel) {
-	known := make(map[string]model.Info, len(models))
-	for _, m := range models {
-		known[m.GetName()] = model.Info{
-			Name: m.GetName(), Window: int(m.GetWindow()), MaxOutput: int(m.GetMaxOutput()), Images: m.GetImages(),
-			Price: fromPrice(m.GetPrice()),
-		}
-	}
-	s.models.Store(&known)
-}
-
-// A remoteCounter is the host's counter for a provider in a plugin.
-type remoteCounter struct {
-	//nolint:containedctx // Count has no context: it belongs to the call that it was made for
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	call   *serverCall
-
-	// The received messages, and the first part of each in the copy for the provider:
-	// counting all parts of a message returns the number that the host sent.
-	messages []core.Message
-	firsts   []*core.Part
-
-	mu    sync.Mutex
-	known map[*core.Part]int // index of the message whose first part it is; nil before it is needed
-	seen  map[core.Part]int  // counts of comparable parts
-}
-
-func newRemoteCounter(ctx context.Context, cancel context.CancelCauseFunc, call *serverCall, messages, given []core.Message) *remoteCounter {
-	c := &remoteCounter{ctx: ctx, cancel: cancel, call: call, messages: messages, seen: map[core.Part]int{}}
-	c.firsts = make([]*core.Part, len(given))
-	for i := range given {
-		if len(given[i].Parts) > 0 {
-			c.firsts[i] = &given[i].Parts[0]
-		}
-	}
-	return c
-}
-
-// Count asks the host. If that fails, the call has failed, and Count returns an estimate so
-// that the provider can finish.
-func (c *remoteCounter) Count(parts ...core.Part) int {
-	return c.CountEach(parts)[0]
-}
-
-// CountEach counts each list of parts separately, in one round trip.
-func (c *remoteCounter) CountEach(contents ...[]core.Part) []int {
-	counts := make([]int, len(contents))
-	var ask []int // indexes of unknown counts
-	c.mu.Lock()
-	for i, parts := range contents {
-		n, ok := c.lookup(parts)
-		if counts[i] = n; !ok {
-			ask = append(ask, i)
-		}
-	}
-	c.mu.Unlock()
-	if len(ask) == 0 {
-		return counts
-	}
-	got, err := c.count(contents, ask)
-	if err != nil {
-		c.cancel(fmt.Errorf("count tokens: %w", err))
-		for _, i := range ask {
-			counts[i] = core.ContentBytes(contents[i]...) / 4 // an estimate without effect: the call is over
-		}
-		return counts
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for j, i := range ask {
-		counts[i] = int(got[j])
-		if len(contents[i]) == 1 {
-			if p := contents[i][0]; isKey(p) {
-				c.seen[p] = counts[i]
-			}
-		}
-	}
-	return counts
-}
-
-// lookup returns the known count of parts.
-func (c *remoteCounter) lookup(parts []core.Part) (int, bool) {
-	if len(parts) == 0 {
-		return 0, true
-	}
-	if c.known == nil {
-		c.known = make(map[*core.Part]int, len(c.firsts))
-		for i, p := range c.firsts {
-			c.known[p] = i
-		}
-	}
-	if i, ok := c.known[&parts[0]]; ok {
-		if m := &c.messages[i]; m.Tokens > 0 && core.EqualParts(m.Parts, parts) {
-			return m.Tokens - core.FramingTokens, true
-		}
-	}
-	if len(parts) == 1 && isKey(parts[0]) {
-		n, ok := c.seen[parts[0]]
-		return n, ok
-	}
-	return 0, false
-}
-
-// isKey reports whether p can be the key of a map: tool results cannot.
-func isKey(p core.Part) bool {
-	switch p.(type) {
-	case core.Text, core.ToolCall, core.Image, core.Reasoning, core.Opaque:
-		return true
-	default:
-		return false
-	}
-}
-
-func (c *remoteCounter) count(contents [][]core.Part, ask []int) ([]int64, error) {
+// count has the host count each list of parts.
+func (c *serverCall) count(ctx context.Context, contents [][]core.Part) ([]int64, error) {
 	req := &condensepb.CountTokens{}
-	for _, i := range ask {
-		parts, err := toParts(contents[i])
+	for _, content := range contents {
+		parts, err := toParts(content)
 		if err != nil {
 			return nil, err
 		}
 		req.Items = append(req.Items, &condensepb.CountItem{Kind: &condensepb.CountItem_Content{Content: &condensepb.Content{Parts: parts}}})
 	}
-	r, err := c.call.ask(c.ctx, &condensepb.Callback{Call: &condensepb.Callback_CountTokens{CountTokens: req}})
-	if err != nil {
-		return nil, err
-	}
-	got := r.GetTokenCounts().GetTokens()
-	if len(got) != len(ask) {
-		return nil, fmt.Errorf("the host answered %d numbers to %d questions", len(got), len(ask))
-	}
-	return got, nil
+	r, err := c.ask(ctx, &condensepb.Callback{Call: &condensepb.Callback_CountTokens{CountTokens: req}})
+	return r.GetTokenCounts().GetTokens(), err
 }

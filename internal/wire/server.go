@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -15,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/wire/byhand"
 	"github.com/condensehq/condense/internal/wire/condensepb"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
@@ -110,7 +110,7 @@ func (s *Server) Configure(ctx context.Context, req *condensepb.ConfigureRequest
 		return nil, toStatus(err)
 	}
 	res = &condensepb.ConfigureResponse{}
-	for _, p := range problems(s.strategy, err) {
+	for _, p := range byhand.Problems(s.strategy, err) {
 		res.Problems = append(res.Problems, &condensepb.Problem{Key: valid(p.Key), Message: valid(p.Message)})
 	}
 	return res, nil
@@ -119,33 +119,6 @@ func (s *Server) Configure(ctx context.Context, req *condensepb.ConfigureRequest
 // model returns the host's language model of that name. Whether it exists is known only when it is used.
 func (s *Server) model(name string) (model.Generator, error) {
 	return &remoteModel{server: s, name: name}, nil
-}
-
-// problems splits the error of [registry.Strategy.Open] by setting.
-func problems(s registry.Strategy, err error) []Problem {
-	text := strings.TrimPrefix(err.Error(), "open "+s.Name+": ")
-	text = strings.TrimPrefix(text, "settings: ")
-	var names []string
-	for _, set := range s.Settings() {
-		names = append(append(names, set.Name), set.Was...)
-	}
-	var out []Problem
-	for line := range strings.SplitSeq(text, "\n") { // joined errors have a line each
-		if strings.TrimSpace(line) == "" {
-			continue
-		}
-		p := Problem{Message: line}
-		if key, rest, ok := strings.Cut(line, ": "); ok {
-			if top, _, _ := strings.Cut(key, "."); slices.Contains(names, top) {
-				p = Problem{key, rest}
-			}
-		}
-		out = append(out, p)
-	}
-	if len(out) == 0 {
-		out = []Problem{{Message: "refused without a reason"}}
-	}
-	return out
 }
 
 // An opened is a provider and the calls that use it.
@@ -238,7 +211,7 @@ func (h *callHandler) Handle(ctx context.Context, r slog.Record) error {
 	if !ok {
 		return h.next.Handle(ctx, r)
 	}
-	l := &condensepb.Log{Level: levelName(r.Level), Message: bytesOf(r.Message)}
+	l := &condensepb.Log{Level: levelName(r.Level), Message: byhand.Bytes(r.Message)}
 	add := func(prefix string, a slog.Attr) { l.Fields = appendFields(l.Fields, prefix, a) }
 	for _, a := range h.attrs {
 		add("", a)

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"math"
 	"runtime/debug"
-	"strings"
 	"sync"
 
 	"google.golang.org/grpc"
@@ -16,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/wire/byhand"
 	"github.com/condensehq/condense/internal/wire/condensepb"
 )
 
@@ -67,7 +67,9 @@ func (s *Server) Condense(stream serverStream) error {
 	// The provider works on a copy, so that the difference to the request is known even if it modifies the messages, and in a
 	// separate goroutine, so that a provider that ignores its context does not block the host.
 	given := req.Clone()
-	given.Counter = newRemoteCounter(ctx, cancel, c, req.Messages, given.Messages)
+	given.Counter = byhand.NewCounter(req.Messages, given.Messages, func(contents [][]core.Part) ([]int64, error) {
+		return c.count(ctx, contents)
+	}, cancel)
 	answers := make(chan providerAnswer, 1)
 	released = true
 	go func() {
@@ -120,21 +122,7 @@ func (s *Server) ask(ctx context.Context, p core.CondensationProvider, req *core
 func (s *Server) panicked(ctx context.Context, v any) error {
 	stack := debug.Stack()
 	s.opts.Logger.ErrorContext(ctx, "the provider panicked", "panic", fmt.Sprint(v), "stack", string(stack))
-	return status.Error(codes.Internal, valid(fmt.Sprintf("panic: %v%s", v, where(stack))))
-}
-
-// where finds the line that panicked: the first frame below the runtime's.
-func where(stack []byte) string {
-	lines := strings.Split(string(stack), "\n")
-	for i, l := range lines {
-		if strings.HasPrefix(l, "panic(") && i+3 < len(lines) {
-			file := strings.TrimSpace(lines[i+3])
-			file = file[strings.LastIndex(file, "/")+1:]
-			file, _, _ = strings.Cut(file, " ")
-			return " at " + file
-		}
-	}
-	return ""
+	return status.Error(codes.Internal, valid(fmt.Sprintf("panic: %v%s", v, byhand.Where(stack))))
 }
 
 // history receives the request. The host sends nothing else before it is complete.
@@ -147,12 +135,20 @@ func (c *serverCall) history(s *Server) (*core.Request, error) {
 	if start == nil {
 		return nil, status.Error(codes.InvalidArgument, "the call does not begin with start")
 	}
-	s.learn(start.GetModels())
+	data, err := proto.Marshal(start)
+	if err != nil {
+		return nil, status.Error(codes.Internal, valid(err.Error()))
+	}
+	begun, err := byhand.DecodeStart(data)
+	if err != nil {
+		return nil, status.Error(codes.InvalidArgument, valid(err.Error()))
+	}
+	s.models.Store(&begun.Models)
 	c.estimate = start.GetEstimate()
-	req := fromStart(start)
+	req := begun.Request
 	req.Abilities = s.strategy.Abilities
 	c.level = slog.LevelInfo
-	if l, ok := levels[start.GetLogLevel()]; ok {
+	if l, ok := levels[begun.LogLevel]; ok {
 		c.level = l
 	}
 	req.Messages = make([]core.Message, 0, max(0, min(start.GetMessageCount(), 1<<16)))
@@ -161,7 +157,7 @@ func (c *serverCall) history(s *Server) (*core.Request, error) {
 		if err != nil {
 			return nil, err
 		}
-		if req.Messages, err = decodeRun(run, req.Messages); err != nil {
+		if req.Messages, err = byhand.DecodeRun(run, req.Messages); err != nil {
 			return nil, status.Error(codes.InvalidArgument, valid(err.Error()))
 		}
 	}
@@ -219,7 +215,7 @@ func (c *serverCall) next() (run []byte, env *condensepb.CondenseRequest, err er
 
 // decodeRequest returns the body of data if it is a run of messages, or else the decoded envelope.
 func decodeRequest(data []byte) (run []byte, env *condensepb.CondenseRequest, err error) {
-	if run, ok := runOf(data); ok {
+	if run, ok := byhand.RunOf(data); ok {
 		return run, nil, nil
 	}
 	env = &condensepb.CondenseRequest{}
@@ -277,8 +273,17 @@ func (c *serverCall) end() {
 	c.ended = true
 }
 
-// ask sends a callback and waits for the reply, or for ctx.
+// ask sends a callback and waits for the reply, or for ctx. A refusal is an error.
 func (c *serverCall) ask(ctx context.Context, cb *condensepb.Callback) (*condensepb.Reply, error) {
+	r, err := c.reply(ctx, cb)
+	if e := r.GetError(); e != nil {
+		return nil, fromCallbackError(e)
+	}
+	return r, err
+}
+
+// reply sends a callback and waits for the reply, or for ctx.
+func (c *serverCall) reply(ctx context.Context, cb *condensepb.Callback) (*condensepb.Reply, error) {
 	ch := make(chan *condensepb.Reply, 1)
 	c.mu.Lock()
 	if c.waiting == nil {
@@ -305,9 +310,6 @@ func (c *serverCall) ask(ctx context.Context, cb *condensepb.Callback) (*condens
 	case r, ok := <-ch:
 		if !ok {
 			return nil, errEnded
-		}
-		if e := r.GetError(); e != nil {
-			return nil, fromCallbackError(e)
 		}
 		return r, nil
 	}
@@ -336,11 +338,16 @@ func fromCallbackError(e *condensepb.CallbackError) error {
 
 // answer sends the difference of res to req, and the end mark.
 func (c *serverCall) answer(req *core.Request, res *core.Result) error {
-	if err := expressible(req, res); err != nil {
+	if err := byhand.Expressible(req, res); err != nil {
 		return toStatus(err)
 	}
-	err := edits(req.Messages, res.Messages, c.at, func(e *condensepb.Edit) error {
-		return c.send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Edit{Edit: e}})
+	err := byhand.Edits(req.Messages, res.Messages, c.at, func(edit []byte) error {
+		c.sending.Lock()
+		defer c.sending.Unlock()
+		if c.ended {
+			return errEnded
+		}
+		return sendEdit(c.stream, edit)
 	})
 	if err != nil {
 		return toStatus(err)

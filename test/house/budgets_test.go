@@ -37,11 +37,11 @@ var budgets = []struct {
 	measure       func(*house) (n int, worst []string)
 }{
 	{"lines of core and registry with their imports", 3_325, 3_200, closure("core", "registry")},
-	{"lines of plugin-sdk with its imports", 6_440, 5_500, closure("plugin-sdk")},
+	{"lines of plugin-sdk with its imports", 7_260, 5_500, closure("plugin-sdk")},
 	{"lines of the root package with its imports", 43_000, 30_000, closure(".")},
 	{"lines of live with its imports", 70_700, 58_000, closure("live")},
-	{"lines of the program with its imports, without the laboratory", 97_800, 74_000, closure("cmd/condense")},
-	{"lines in all", 121_400, 88_000, func(h *house) (int, []string) { return h.lines(slices.Collect(maps.Keys(h.packages))), nil }},
+	{"lines of the program with its imports, without the laboratory", 99_800, 74_000, closure("cmd/condense")},
+	{"lines in all", 123_450, 88_000, func(h *house) (int, []string) { return h.lines(slices.Collect(maps.Keys(h.packages))), nil }},
 	{"foreign modules of core and registry", 1, 1, foreign("core", "registry")},
 	{"foreign modules of plugin-sdk", 15, 15, foreign("plugin-sdk")},
 	{"foreign modules of the root package", 10, 6, foreign(".")},

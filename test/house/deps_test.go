@@ -45,7 +45,7 @@ var mayImport = map[string]string{
 	"cmd/condense/internal/hook":       ". config core core/history internal/disk internal/ingest tokens transcript",
 	"live":                             ". config core core/policy internal/catalog internal/epoch internal/ingest internal/live/access internal/live/admin internal/live/agents internal/live/audit internal/live/control internal/live/count internal/live/job internal/live/library internal/live/lineage internal/live/messages internal/live/payload internal/live/queue internal/live/seal internal/live/session internal/live/stats internal/live/store internal/live/telemetry internal/live/tenant internal/live/upstream internal/live/watching internal/live/wire internal/mcpserver internal/plain internal/prefix internal/rawjson internal/recall internal/remote internal/secret model transcript github.com/modelcontextprotocol/go-sdk go.opentelemetry.io/otel",
 	"cmd/condense":                     "cmd/condense/cli",
-	"cmd/condense/cli":                 "cmd/condense/internal/cli cmd/condense/internal/command registry", // public: a program with strategies of its own calls its Main
+	"cmd/condense/cli":                 "cmd/condense/internal/cli cmd/condense/internal/command internal/plugins internal/plugins/wasm registry", // public: a program with strategies of its own calls its Main
 	"cmd/condense/internal/command":    "cmd/condense/internal/cli cmd/condense/internal/filecmd cmd/condense/internal/configcmd cmd/condense/internal/plugincmd cmd/condense/internal/comparecmd cmd/condense/internal/servecmd cmd/condense/internal/term config internal/resolver registry github.com/spf13/cobra",
 	"cmd/condense/internal/term":       "internal/plain internal/size github.com/jedib0t/go-pretty github.com/mattn/go-isatty golang.org/x/sys",
 	"cmd/condense/internal/cli":        ". cmd/condense/internal/term config core core/history transcript registry internal/disk internal/plain internal/plugins internal/resolver internal/size internal/suggest github.com/spf13/cobra github.com/spf13/pflag",
@@ -153,9 +153,11 @@ var mayImport = map[string]string{
 
 	"internal/plugins/install":                    "core internal/plain internal/plugins/supervise registry",
 	"internal/plugins/supervise":                  "core internal/plain internal/wire github.com/hashicorp/go-plugin github.com/hashicorp/go-hclog github.com/sony/gobreaker google.golang.org/grpc golang.org/x/sys",
-	"internal/wire":                               "core internal/plain registry model internal/wire/condensepb github.com/hashicorp/go-plugin google.golang.org/grpc google.golang.org/protobuf",
+	"internal/wire":                               "core internal/plain registry model internal/wire/byhand internal/wire/condensepb github.com/hashicorp/go-plugin google.golang.org/grpc google.golang.org/protobuf",
+	"internal/plugins/wasm":                       "internal/wire internal/wire/byhand registry github.com/hashicorp/go-hclog github.com/hashicorp/go-plugin github.com/tetratelabs/wazero golang.org/x/sys google.golang.org/grpc", // only the program imports it
+	"internal/wire/byhand":                        "core model registry google.golang.org/protobuf/encoding/protowire",
 	"internal/wire/condensepb":                    "google.golang.org/grpc google.golang.org/protobuf",
-	"plugin-sdk":                                  "registry internal/wire github.com/hashicorp/go-plugin github.com/hashicorp/go-hclog google.golang.org/grpc",
+	"plugin-sdk":                                  "core model registry internal/wire internal/wire/byhand google.golang.org/protobuf/encoding/protowire github.com/hashicorp/go-plugin github.com/hashicorp/go-hclog google.golang.org/grpc",
 	"plugin-sdk/host":                             ". internal/plugins",
 	"plugin-sdk/sdktest":                          "core model registry internal/wire google.golang.org/grpc",
 	"examples/plugins/keepfirst":                  "core registry plugin-sdk", // each a module of its own

@@ -24,8 +24,18 @@ type ceiling struct {
 // The goals. Each line stands for the folder without the lines below it.
 var (
 	inComments = []ceiling{
-		{"", 15}, {"cmd/", 15}, {"config/", 15}, {"core/", 15}, {"internal/", 15}, {"internal/dialog/", 15}, {"internal/lab/", 15},
-		{"internal/live/", 15}, {"internal/value/", 15}, {"live/", 15}, {"providers/", 15}, {"transcript/", 15},
+		{"", 15},
+		{"cmd/", 15},
+		{"config/", 15},
+		{"core/", 15},
+		{"internal/", 15},
+		{"internal/dialog/", 15},
+		{"internal/lab/", 15},
+		{"internal/live/", 15},
+		{"internal/value/", 15},
+		{"live/", 15},
+		{"providers/", 15},
+		{"transcript/", 15},
 	}
 	inDocuments = []ceiling{{"", 20}, {"docs/", 16}, {"docs/decisions/", 5}}
 )

@@ -14,12 +14,18 @@ import (
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/command"
+	"github.com/condensehq/condense/internal/plugins"
+	"github.com/condensehq/condense/internal/plugins/wasm"
 	"github.com/condensehq/condense/registry"
 )
 
 // Main runs the command given by the arguments of the process, with these strategies in addition to the built-in
 // ones, and ends the process. A name that two strategies share, built in or not, is an error of every command.
 func Main(strategies ...registry.Strategy) {
+	if len(os.Args) > 1 && os.Args[1] == wasm.Command {
+		os.Exit(wasm.Run(os.Args[2:]))
+	}
+	plugins.RunsModules(wasm.Command)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	ctx, limit := cli.WithCleanup(ctx)
 	caught := endOnSignal(cancel, limit)

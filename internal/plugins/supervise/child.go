@@ -70,7 +70,7 @@ var _ runner.Runner = (*child)(nil)
 
 func newChild(prog *program, s *Spec, dir string, out *output) *child {
 	c := &child{
-		path: prog.path, args: append([]string{s.Path}, s.Args...), allow: s.Env, work: prog.dir,
+		path: prog.path, args: slices.Concat(prog.args, s.Args), allow: s.Env, work: prog.dir,
 		dir: dir, limits: &s.Limits, mtls: !s.Plaintext, out: out, exited: make(chan struct{}),
 	}
 	c.link = newLink(c.address)

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/condensehq/condense/internal/plugins/wasm"
 	"github.com/condensehq/condense/internal/testkit"
 )
 
@@ -20,6 +21,9 @@ var startedWith = os.Environ()
 // the program of that name.
 func TestMain(m *testing.M) {
 	testkit.Covered()
+	if len(os.Args) > 1 && os.Args[1] == wasm.Command {
+		os.Exit(wasm.Run(os.Args[2:]))
+	}
 	if len(os.Args) > 2 && os.Args[1] == "plugin" {
 		run, ok := programs[os.Args[2]]
 		if !ok {
@@ -29,5 +33,10 @@ func TestMain(m *testing.M) {
 		run()
 		os.Exit(0)
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if dir, err := moduleCache(); err == nil {
+			_ = os.RemoveAll(dir)
+		}
+		os.Exit(code)
+	}))
 }

@@ -223,9 +223,13 @@ func (p *Process) release(i *instance, err error) {
 	i.calls--
 	if blame(err) == blamePlugin {
 		i.suspect = true
-		if errors.As(err, new(*lateError)) {
-			i.abandoned++
-		}
+	}
+	if errors.As(err, new(*lateError)) || i.spec.deaf() && errors.Is(err, context.Canceled) {
+		i.abandoned++
+	}
+	if n := i.abandoned; p.current == i && (n >= i.spec.Limits.Calls || n > 0 && i.spec.deaf()) {
+		p.opts.Logger.Warn("plugin is restarted: it may still work on calls that were cancelled", "plugin", i.spec.Name, "calls", n)
+		p.recycleLocked()
 	}
 	if i.calls == 0 {
 		i.idleSince = time.Now()

@@ -24,6 +24,7 @@ import (
 // The copy is made while it is hashed, and is used for every start until [program.close].
 type program struct {
 	path string   // the path to execute
+	args []string // the first arguments, from the name of the program on
 	dir  string   // the working directory: where the plugin is installed
 	seal *os.File // the sealed memory; else nil
 	temp string   // in the private folder; else empty
@@ -50,8 +51,8 @@ func (p *program) unuse() bool {
 // loadProgram reads and checks the program of s, with copies in dir. The program has one
 // user.
 func loadProgram(s *Spec, dir *privateDir) (*program, error) {
-	p := &program{dir: filepath.Dir(s.Path), users: 1}
-	f, err := openProgram(s.Path)
+	p := &program{dir: filepath.Dir(s.Path), args: []string{s.Path}, users: 1}
+	f, err := s.open()
 	if err != nil {
 		return nil, err
 	}
@@ -59,6 +60,8 @@ func loadProgram(s *Spec, dir *privateDir) (*program, error) {
 	var sum string
 	if s.Tree != "" {
 		sum, err = p.loadTree(s, dir)
+	} else if len(s.Interpreter) > 0 {
+		sum, err = p.loadData(s, f, dir)
 	} else {
 		sum, err = p.loadFile(s, f, dir)
 	}
@@ -118,6 +121,20 @@ func (p *program) loadFile(s *Spec, f *os.File, dir *privateDir) (string, error)
 	return sum, nil
 }
 
+// loadData copies what the interpreter of s runs.
+func (p *program) loadData(s *Spec, f *os.File, dir *privateDir) (sum string, err error) {
+	if p.temp, err = dir.mkdir(); err != nil {
+		return "", err
+	}
+	file := filepath.Join(p.temp, filepath.Base(s.Path))
+	if sum, err = copyTo(file, f, 0o400); err != nil {
+		return "", fmt.Errorf("%s: %w", s.Path, err)
+	}
+	p.path = s.Interpreter[0]
+	p.args = append(slices.Clone(s.Interpreter), sum, file)
+	return sum, nil
+}
+
 func (p *program) close() error {
 	err := closeIf(p.seal)
 	if p.temp != "" {
@@ -141,7 +158,8 @@ type ChecksumError struct {
 
 // Error shows both digests and the remedy.
 func (e *ChecksumError) Error() string {
-	return fmt.Sprintf("%s is not the plugin that was pinned: its SHA-256 is %s, pinned is %s; if you changed or updated it yourself, pin it again (condense plugin pin), otherwise find out who did",
+	return fmt.Sprintf("%s is not the plugin that was pinned: its SHA-256 is %s, pinned is %s; if you changed or updated it "+
+		"yourself, pin it again (condense plugin pin), otherwise find out who did",
 		e.Path, e.Got, e.Want)
 }
 
@@ -157,7 +175,7 @@ func Digest(s Spec) (string, error) {
 	if s.Tree != "" {
 		return copyTree(s.Tree, "")
 	}
-	f, err := openProgram(s.Path)
+	f, err := s.open()
 	if err != nil {
 		return "", err
 	}
@@ -178,8 +196,8 @@ func copyDigest(dst io.Writer, src io.Reader) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// openProgram opens the file of a plugin. The error says why it cannot run.
-func openProgram(path string) (*os.File, error) {
+// openProgram opens the file of a plugin, which must be executable unless an interpreter runs it. The error says why it cannot run.
+func openProgram(path string, executes bool) (*os.File, error) {
 	// A pipe or a device would block when opened or read.
 	info, err := os.Stat(path)
 	switch {
@@ -191,7 +209,7 @@ func openProgram(path string) (*os.File, error) {
 		return nil, fmt.Errorf("%s is a folder, not a program", path)
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s is not a file", path)
-	case !executable(info):
+	case executes && !executable(info):
 		return nil, fmt.Errorf("%s is not executable (mode %s): try chmod +x: %w", path, info.Mode().Perm(), fs.ErrPermission)
 	}
 	f, err := os.Open(path)

@@ -28,6 +28,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/plugins/supervise"
+	"github.com/condensehq/condense/internal/plugins/wasm/testdata/tidy"
 	"github.com/condensehq/condense/internal/wire"
 	"github.com/condensehq/condense/internal/wire/condensepb"
 	pluginsdk "github.com/condensehq/condense/plugin-sdk"
@@ -39,6 +40,7 @@ import (
 var programs = map[string]func(){
 	"window": func() { serve(slidingwindow.Strategy()) },
 	"plans":  func() { serve(strategy(plan)) },
+	"tidy":   func() { serve(tidy.Strategy()) },
 
 	// Those that fail before a call.
 	"ends-early": func() {

@@ -122,6 +122,10 @@ type Spec struct {
 	// Unpinned allows an empty SHA256, for development: any program at Path runs, and is
 	// restarted when it changes.
 	Unpinned bool
+	// Interpreter, if set, is the program that runs Path, and its first arguments; Path is not executed then but data, such as a
+	// module of WebAssembly. The program gets the digest of the data and the path of a checked copy as further arguments. It belongs
+	// to the host, so it is not pinned.
+	Interpreter []string
 	// Args are passed to the program.
 	Args []string
 	// Env selects the program's environment in addition to [baseEnv]: NAME passes the host's value, NAME* passes all
@@ -190,8 +194,10 @@ func (s *Spec) validate() error {
 	}
 	if s.Attach == nil {
 		s.validateProgram(fault)
-	} else if a := s.Attach; a.ProtocolVersion != wire.ProtocolVersion || a.Protocol != "grpc" || a.Addr.Network != "unix" && a.Addr.Network != "tcp" {
-		fault("attach: %s version %d at %s %q; want grpc version %d at a unix or tcp address", a.Protocol, a.ProtocolVersion, a.Addr.Network, a.Addr.String, wire.ProtocolVersion)
+	} else if a := s.Attach; a.ProtocolVersion != wire.ProtocolVersion || a.Protocol != "grpc" ||
+		a.Addr.Network != "unix" && a.Addr.Network != "tcp" {
+		fault("attach: %s version %d at %s %q; want grpc version %d at a unix or tcp address",
+			a.Protocol, a.ProtocolVersion, a.Addr.Network, a.Addr.String, wire.ProtocolVersion)
 	}
 	if trimmed := bytes.TrimSpace(s.Settings); len(trimmed) > 0 && (trimmed[0] != '{' || !json.Valid(trimmed)) {
 		fault("settings: not a JSON object")
@@ -212,6 +218,9 @@ func (s *Spec) validate() error {
 }
 
 func (s *Spec) validateProgram(fault func(format string, args ...any)) {
+	if len(s.Interpreter) > 0 && (s.Tree != "" || len(s.Env) > 0) {
+		fault("%s is data, which has neither a folder nor an environment: remove folder and env", s.Path)
+	}
 	switch {
 	case s.Path == "":
 		fault("path: missing")
@@ -232,7 +241,8 @@ func (s *Spec) validateProgram(fault func(format string, args ...any)) {
 	}
 	for _, e := range s.Env {
 		name, _, sets := strings.Cut(e, "=")
-		if name == "" || name == "*" || strings.ContainsRune(e, 0) || strings.Contains(strings.TrimSuffix(name, "*"), "*") || sets && strings.Contains(name, "*") {
+		if name == "" || name == "*" || strings.ContainsRune(e, 0) || strings.Contains(strings.TrimSuffix(name, "*"), "*") ||
+			sets && strings.Contains(name, "*") {
 			fault("env: %q is not NAME, NAME* or NAME=value", name)
 		}
 	}
@@ -243,18 +253,25 @@ func (s *Spec) check() error {
 	if err := s.validate(); err != nil || s.Attach != nil {
 		return err
 	}
-	f, err := openProgram(s.Path)
+	f, err := s.open()
 	if err != nil {
 		return err
 	}
 	return f.Close()
 }
 
+// deaf reports whether the plugin cannot notice that a call was cancelled: its process is replaced after the first.
+func (s *Spec) deaf() bool { return len(s.Interpreter) > 0 }
+
+// open opens the file at Path. The error says why it cannot run.
+func (s *Spec) open() (*os.File, error) { return openProgram(s.Path, len(s.Interpreter) == 0) }
+
 // clone returns a copy of s that shares nothing with it, with its defaults set.
 func (s *Spec) clone() Spec {
 	c := *s
 	c.SHA256 = strings.ToLower(c.SHA256)
 	c.Args, c.Env, c.Settings = slices.Clone(s.Args), slices.Clone(s.Env), slices.Clone(s.Settings)
+	c.Interpreter = slices.Clone(s.Interpreter)
 	c.Limits.setDefaults()
 	return c
 }

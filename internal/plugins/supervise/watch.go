@@ -22,6 +22,12 @@ type watcher struct {
 func (p *Process) watch(i *instance) {
 	w := watcher{p: p, i: i, probeAt: time.Now().Add(i.spec.Limits.Health / 2)}
 	w.wait()
+	p.mu.Lock()
+	busy := i.spec.deaf() && i.abandoned > 0
+	p.mu.Unlock()
+	if busy {
+		i.child.kill() // it would not notice that it is asked to exit
+	}
 	if err := i.end(); err != nil {
 		p.opts.Logger.Error("plugin cannot be stopped", "error", err)
 	}
@@ -66,10 +72,6 @@ func (w *watcher) wait() {
 func (w *watcher) step(now time.Time) (next time.Duration, stop bool) {
 	limits, every := &w.i.spec.Limits, w.i.spec.Limits.Health/2
 	w.p.mu.Lock()
-	if n := w.i.abandoned; n >= limits.Calls && w.p.current == w.i {
-		w.p.opts.Logger.Warn("plugin is restarted: it may still work on calls that were cancelled", "plugin", w.i.spec.Name, "calls", n)
-		w.p.recycleLocked()
-	}
 	calls, suspect := w.i.calls, w.i.suspect
 	w.i.suspect = false
 	idle := limits.Idle - now.Sub(w.i.idleSince) // time left until it is idle for too long

@@ -251,6 +251,9 @@ func printPart(a *cli.App, r *trustRequest, p part, sign change) {
 	default:
 		term.Printf(a.Stdout, "      current checksum %s\n", ap.is)
 	}
+	if s, module := plugins.Sandbox(ap.target); module {
+		term.Printf(a.Stdout, "      %s\n", visible(s))
+	}
 	if d, ran := plugins.Known(ap.is); ran {
 		term.Printf(a.Stdout, "      abilities %s\n", visible(d.Abilities.String()))
 	}

@@ -33,7 +33,8 @@ func pluginNewCommand(a *cli.App) *cobra.Command {
 		Short: "Write a plugin to start with",
 		Long: `new writes a complete plugin, with a test that runs the conformance suite, into a new folder: -o, or
 NAME. The plugin shortens old tool results; change it to do what you want. Nothing is overwritten. There are
-templates in Go, Node and Python. With --ci it has a workflow for GitHub too, which builds it for every platform, tests
+templates in Go, Node and Python, which are programs, and in Go, Rust and AssemblyScript for WebAssembly: one file for
+all platforms, which has no files and no network. With --ci it has a workflow for GitHub too, which builds it for every platform, tests
 and judges it, and publishes a release with checksums for a tag, and judge.yaml with the floors of the judgement.
 
 A plugin in Go needs the module github.com/condensehq/condense. If this program was not built from a release
@@ -56,6 +57,9 @@ contains the working folder, or that this program was built from.`,
 			if !ok {
 				return cli.Usage(cmd, "--lang: no template in %q%s; there are %s", lang,
 					suggest.DidYouMean(lang, langNames()), strings.Join(langNames(), ", "))
+			}
+			if ci && l.noCI {
+				return cli.Usage(cmd, "--ci: there is no workflow for %s", lang)
 			}
 			if !l.replaces && replace != "" {
 				return cli.Usage(cmd, "--replace is for Go; a plugin in %s has everything it needs in its folder", lang)
@@ -153,10 +157,13 @@ func writeTemplate(lang, dir string, n *naming, ci bool) (written []string, err 
 // that the go command does not build them, and gitignore has no dot so that git ignores it.
 //
 //go:embed all:templates/go all:templates/node all:templates/python
+//go:embed all:templates/go-wasm all:templates/rust-wasm all:templates/assemblyscript
 var templates embed.FS
 
 // A templateLang has the properties of plugins in a language besides their files.
 type templateLang struct {
+	base     string // the language whose files it has unless it has its own; may be empty
+	noCI     bool
 	replaces bool   // they are built with a checkout of condense
 	sdk      string // folder of the SDK that is copied into the plugin, if any
 	protocol string // file of the plugin that gets condense.proto, if any
@@ -175,6 +182,27 @@ var templateLangs = map[string]templateLang{
 			"go build -o "+n.Program+" .",
 			"condense plugin test ./"+n.Program,
 		)
+	}},
+	"go-wasm": {base: "go", replaces: true, next: func(n *naming) []string {
+		var first []string
+		if n.Replace == "" {
+			first = []string{"go mod tidy"}
+		}
+		return append(first,
+			"go test ./...",
+			"GOOS=wasip1 GOARCH=wasm go build -o "+n.Program+".wasm .",
+			"condense plugin test ./"+n.Program+".wasm",
+		)
+	}},
+	"rust-wasm": {sdk: "rust", noCI: true, next: func(n *naming) []string {
+		return []string{
+			"cargo build --release --target wasm32-unknown-unknown",
+			"cp target/wasm32-unknown-unknown/release/" + strings.ReplaceAll(n.Program, "-", "_") + ".wasm " + n.Program + ".wasm",
+			"condense plugin test ./" + n.Program + ".wasm",
+		}
+	}},
+	"assemblyscript": {sdk: "assemblyscript", noCI: true, next: func(n *naming) []string {
+		return []string{"npm install --ignore-scripts", "npm run build", "condense plugin test ./" + n.Program + ".wasm"}
 	}},
 	"node": {sdk: "node", protocol: "condense/condense.proto", next: func(*naming) []string {
 		return []string{"npm ci --ignore-scripts", "npm test", "condense plugin dev .", "condense plugin test plugin.mjs --folder ."}
@@ -228,12 +256,18 @@ func renderTemplate(lang string, n *naming) ([]templateFile, error) {
 
 // templateSources returns the templates, the SDK and the protocol by their names in the new plugin.
 func templateSources(lang string) (map[string][]byte, error) {
-	root, err := fs.Sub(templates, "templates/"+lang)
-	if err != nil {
-		return nil, err
-	}
 	l, sources := templateLangs[lang], map[string][]byte{}
-	trees := []fs.FS{root}
+	var trees []fs.FS
+	for _, name := range []string{l.base, lang} {
+		if name == "" {
+			continue
+		}
+		root, err := fs.Sub(templates, "templates/"+name)
+		if err != nil {
+			return nil, err
+		}
+		trees = append(trees, root)
+	}
 	if l.sdk != "" {
 		sdk, err := fs.Sub(pluginsdk.Files, l.sdk)
 		if err != nil {
@@ -256,6 +290,7 @@ func templateSources(lang string) (map[string][]byte, error) {
 			return nil, err
 		}
 	}
+	var err error
 	if l.protocol != "" {
 		sources[l.protocol], err = pluginsdk.Files.ReadFile("proto/condense/v1/condense.proto")
 	}

@@ -1,0 +1,189 @@
+package plugins
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/plugins/supervise"
+)
+
+// moduleCommand is how this program runs modules of WebAssembly; nil if it cannot. It is a property of the program, as os.Args[0] is.
+var moduleCommand atomic.Pointer[[]string]
+
+// RunsModules says that this program runs a module of WebAssembly if it is executed with this command.
+func RunsModules(command string) { moduleCommand.Store(&[]string{command}) }
+
+// startModule is how long a module may take until it is ready: the first time it is compiled, which on a busy machine takes many
+// times its two seconds.
+const startModule = 2 * time.Minute
+
+// base returns the program of a plugin.
+func base(p config.Provider) supervise.Spec {
+	s := supervise.Spec{Name: p.Name, Path: p.Plugin, Tree: p.Folder}
+	if !config.IsModule(p.Plugin) {
+		return s
+	}
+	s.Limits.Start = startModule
+	s.Interpreter = []string{""} // a placeholder for a program that cannot run it: Open refuses it
+	exe, err := os.Executable()
+	if command := moduleCommand.Load(); command != nil && err == nil {
+		s.Interpreter = append([]string{exe}, *command...)
+		if dir, err := os.UserCacheDir(); err == nil {
+			s.Args = []string{filepath.Join(dir, "condense", "wasm")}
+		} else {
+			s.Args = []string{""}
+		}
+	}
+	return s
+}
+
+// open opens a plugin.
+func open(s supervise.Spec, opts *supervise.Options) (*supervise.Process, error) {
+	if slices.Equal(s.Interpreter, []string{""}) {
+		return nil, fmt.Errorf("plugin %s: %s is a module of WebAssembly, which only the program condense and programs made by "+
+			"'condense build' run", s.Name, s.Path)
+	}
+	return supervise.Open(s, opts)
+}
+
+// Asks returns the imports of condense that the module in a file has, without running it: what it can do beyond its memory.
+// "clock" means that it knows the time.
+func Asks(path string) ([]string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > mostModule {
+		return nil, fmt.Errorf("%s is not a file of at most %d MiB", path, mostModule>>20)
+	}
+	data := make([]byte, info.Size())
+	if _, err := f.ReadAt(data, 0); err != nil {
+		return nil, err
+	}
+	imports, err := importsOf(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	var names []string
+	for _, i := range imports {
+		if i[0] == "condense" && !slices.Contains(names, i[1]) {
+			names = append(names, i[1])
+		}
+	}
+	return names, nil
+}
+
+// Sandbox says what the module at a path can reach, by its imports: the host gives it nothing else. False: it is no module.
+func Sandbox(path string) (string, bool) {
+	if !config.IsModule(path) {
+		return "", false
+	}
+	asks, err := Asks(path)
+	switch {
+	case err != nil:
+		return "module of WebAssembly that cannot run: " + err.Error(), true
+	case slices.Contains(asks, "clock"):
+		return "module of WebAssembly: it has no files, no network and no environment, and knows the time", true
+	}
+	return "module of WebAssembly: it has no files, no network, no environment and no clock", true
+}
+
+// mostModule is in bytes.
+const mostModule = 1 << 30
+
+var errModule = errors.New("not a module of WebAssembly")
+
+// importsOf returns the imports of a module: of each the other module and the name.
+func importsOf(data []byte) ([][2]string, error) {
+	const head, importSection = "\x00asm\x01\x00\x00\x00", 2
+	if len(data) < len(head) || string(data[:len(head)]) != head {
+		return nil, errModule
+	}
+	r := reader{data: data[len(head):]}
+	for len(r.data) > 0 && !r.failed {
+		id := r.byte()
+		section := reader{data: r.bytes(r.number())}
+		if id != importSection {
+			continue
+		}
+		var all [][2]string
+		for n := section.number(); n > 0 && !section.failed; n-- {
+			all = append(all, [2]string{string(section.bytes(section.number())), string(section.bytes(section.number()))})
+			section.skipImport()
+		}
+		if section.failed {
+			return nil, errModule
+		}
+		return all, nil
+	}
+	if r.failed {
+		return nil, errModule
+	}
+	return nil, nil
+}
+
+// A reader reads the binary format of WebAssembly. After a fault it returns zeros.
+type reader struct {
+	data   []byte
+	failed bool
+}
+
+func (r *reader) bytes(n uint64) []byte {
+	if n > uint64(len(r.data)) {
+		r.failed, r.data = true, nil
+		return nil
+	}
+	b := r.data[:n]
+	r.data = r.data[n:]
+	return b
+}
+
+func (r *reader) byte() byte {
+	if b := r.bytes(1); len(b) == 1 {
+		return b[0]
+	}
+	return 0
+}
+
+func (r *reader) number() uint64 {
+	v, n := binary.Uvarint(r.data)
+	r.bytes(uint64(max(n, 0)))
+	r.failed = r.failed || n <= 0
+	return v
+}
+
+// skipImport skips the type of an import: of a function, a table, a memory or a global.
+func (r *reader) skipImport() {
+	limits := func() {
+		flags := r.number()
+		r.number()
+		if flags&1 != 0 {
+			r.number()
+		}
+	}
+	switch r.byte() {
+	case 0:
+		r.number()
+	case 1:
+		r.byte()
+		limits()
+	case 2:
+		limits()
+	case 3:
+		r.bytes(2)
+	default:
+		r.failed = true
+	}
+}

@@ -1,0 +1,131 @@
+// Package wasm runs a provider that is a module of WebAssembly, in a process of its own that serves the protocol of plugins: a child
+// of the program condense, started by package supervise like any plugin. Only the program imports it, so programs that embed
+// condense have no machine for WebAssembly.
+package wasm
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+
+	"github.com/condensehq/condense/internal/wire"
+)
+
+// Command is the hidden command of the program that runs a module. Its arguments are those of [Run].
+const Command = "plugin-wasm"
+
+// Run serves the module in the file args[1] to the host that started this process, and returns the exit code. Args[0] is the
+// SHA-256 of the file, and args[2] a folder for compiled modules, or empty; the others are for whoever looks at the list of processes.
+func Run(args []string) int {
+	stderr := os.Stderr // go-plugin replaces it
+	if len(args) < 3 || os.Getenv(wire.Handshake.MagicCookieKey) != wire.Handshake.MagicCookieValue {
+		fmt.Fprintf(stderr, "%s is for condense itself: it runs providers that are modules of WebAssembly\n", Command)
+		return 2
+	}
+	if os.Getenv(wire.EnvExitWithStdin) == "1" {
+		go func() {
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			os.Exit(0) //nolint:forbidigo // the host is gone
+		}()
+	}
+	ctx := context.Background()
+	g, err := load(ctx, args[0], args[1], args[2], stderr)
+	if err != nil {
+		fmt.Fprintln(stderr, strings.ReplaceAll(err.Error(), "\n", "; ")) // the host shows a few lines
+		return 1
+	}
+	plugin.Serve(&plugin.ServeConfig{
+		HandshakeConfig:  wire.Handshake,
+		VersionedPlugins: wire.Plugins(&wire.Plugin{Served: &wire.Relay{Guest: g, SDK: machine()}}),
+		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
+			return wire.NewServerTransport(opts...)
+		},
+		Logger: hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: stderr, JSONFormat: true}),
+	})
+	return 0
+}
+
+// load compiles the file, if it has the right checksum.
+func load(ctx context.Context, sum, path, cacheDir string, stderr io.Writer) (*guest, error) {
+	binary, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if is := sha256.Sum256(binary); hex.EncodeToString(is[:]) != sum {
+		return nil, fmt.Errorf("%s is not the file that was checked", path)
+	}
+	cache, err := cacheFor(cacheDir, sum)
+	if err != nil {
+		fmt.Fprintf(stderr, "the module is compiled each time: %v\n", err)
+	}
+	m, err := compile(ctx, binary, cache)
+	if err != nil {
+		return nil, err
+	}
+	return &guest{module: m, out: stderr}, nil
+}
+
+// unusedFor is how long the compiled form of a module that is not run stays.
+const unusedFor = 30 * 24 * time.Hour
+
+// cacheFor returns the folder for the compiled form of a module, and removes those that were not used for long. What is in it is
+// executed, so nobody else may be able to write to it.
+func cacheFor(dir, sum string) (string, error) {
+	if dir == "" {
+		return "", nil
+	}
+	mine := filepath.Join(dir, sum)
+	if err := os.MkdirAll(mine, 0o700); err != nil {
+		return "", err
+	}
+	for _, d := range []string{dir, mine} {
+		info, err := os.Lstat(d)
+		if err != nil {
+			return "", err
+		}
+		if !info.IsDir() || !private(info) {
+			return "", fmt.Errorf("others may write to %s (%s): chmod 700 or remove it", d, info.Mode())
+		}
+	}
+	now := time.Now()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", err
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && e.IsDir() && now.Sub(info.ModTime()) > unusedFor {
+			_ = os.RemoveAll(filepath.Join(dir, e.Name()))
+		}
+	}
+	return mine, os.Chtimes(mine, now, now)
+}
+
+// private reports whether only its owner may enter a folder.
+func private(info fs.FileInfo) bool {
+	return filepath.Separator == '\\' || info.Mode().Perm()&0o077 == 0
+}
+
+// machine names what runs the module.
+func machine() string {
+	const wazero = "github.com/tetratelabs/wazero"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			if m.Path == wazero {
+				return "condense-wasm, wazero " + m.Version
+			}
+		}
+	}
+	return "condense-wasm, wazero"
+}

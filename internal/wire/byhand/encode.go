@@ -1,0 +1,280 @@
+// Package byhand encodes and decodes the part of the protocol that is large, or that a guest in WebAssembly needs: without
+// intermediate structures, without copying a text more than once, and without the runtime of protobuf and gRPC. Its output equals
+// that of the generated code; tests compare the two.
+package byhand
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+	"unsafe"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/condensehq/condense/core"
+)
+
+// The numbers of the fields concerned, from condense.proto.
+const (
+	numRequestMessages = 2
+
+	numMessages = 1
+
+	numMessageID        = 1
+	numMessageRole      = 2
+	numMessageKind      = 3
+	numMessageParts     = 4
+	numMessageTime      = 5
+	numMessageProtected = 6
+	numMessageTokens    = 7
+
+	numPartText      = 1
+	numPartCall      = 2
+	numPartResult    = 3
+	numPartImage     = 4
+	numPartReasoning = 5
+	numPartOpaque    = 6
+
+	numResultContent = 2
+	numResultError   = 3
+)
+
+// SizeField returns the size of a field that holds n bytes. No number here needs more than
+// one byte for its tag.
+func SizeField(n int) int { return 1 + protowire.SizeBytes(n) }
+
+// sizeStrings returns the size of strings in separate fields; empty ones are left out.
+func sizeStrings(fields ...string) int {
+	n := 0
+	for _, s := range fields {
+		if s != "" {
+			n += SizeField(len(s))
+		}
+	}
+	return n
+}
+
+func appendBytesTag(b []byte, num protowire.Number, n int) []byte {
+	return protowire.AppendVarint(append(b, byte(num<<3)|byte(protowire.BytesType)), uint64(n))
+}
+
+// AppendStrings writes strings into the fields from 1 on.
+func AppendStrings(b []byte, fields ...string) []byte {
+	for i, s := range fields {
+		if s != "" {
+			b = append(appendBytesTag(b, protowire.Number(i+1), len(s)), s...)
+		}
+	}
+	return b
+}
+
+// AppendFloat writes v into the field num.
+func AppendFloat(b []byte, num protowire.Number, v float64) []byte {
+	return protowire.AppendFixed64(append(b, byte(num<<3)|byte(protowire.Fixed64Type)), math.Float64bits(v))
+}
+
+// AppendNumber writes v into the field num.
+func AppendNumber(b []byte, num protowire.Number, v uint64) []byte {
+	return protowire.AppendVarint(append(b, byte(num<<3)|byte(protowire.VarintType)), v)
+}
+
+// SizeMessage returns the size of m.
+func SizeMessage(m *core.Message) int {
+	n := sizeStrings(Name(m.ID), Name(string(m.Role)), Name(string(m.Kind)))
+	for _, p := range m.Parts {
+		n += SizeField(SizePart(p))
+	}
+	if !m.Time.IsZero() {
+		n += 1 + protowire.SizeVarint(uint64(m.Time.UnixMilli()))
+	}
+	if m.Protected {
+		n += 2
+	}
+	if m.Tokens != 0 {
+		n += 1 + protowire.SizeVarint(uint64(m.Tokens))
+	}
+	return n
+}
+
+func appendMessage(b []byte, m *core.Message) []byte {
+	b = AppendStrings(b, Name(m.ID), Name(string(m.Role)), Name(string(m.Kind)))
+	for _, p := range m.Parts {
+		b = AppendPart(appendBytesTag(b, numMessageParts, SizePart(p)), p)
+	}
+	if !m.Time.IsZero() {
+		b = AppendNumber(b, numMessageTime, uint64(m.Time.UnixMilli()))
+	}
+	if m.Protected {
+		b = AppendNumber(b, numMessageProtected, 1)
+	}
+	if m.Tokens != 0 {
+		b = AppendNumber(b, numMessageTokens, uint64(m.Tokens))
+	}
+	return b
+}
+
+// SizePart returns the size of p; 0 for types that are not parts of core.
+func SizePart(p core.Part) int {
+	if t, ok := p.(core.Text); ok {
+		return SizeField(len(t))
+	}
+	if raw, ok := later(p); ok {
+		return len(raw)
+	}
+	if _, ok := kindNumber(p); !ok {
+		return 0
+	}
+	return SizeField(sizeKind(p))
+}
+
+// AppendPart writes p.
+func AppendPart(b []byte, p core.Part) []byte {
+	if t, ok := p.(core.Text); ok {
+		return append(appendBytesTag(b, numPartText, len(t)), t...)
+	}
+	if raw, ok := later(p); ok {
+		return append(b, raw...)
+	}
+	num, ok := kindNumber(p)
+	if !ok {
+		return b
+	}
+	b = appendBytesTag(b, num, sizeKind(p))
+	switch p := p.(type) {
+	case core.ToolCall:
+		return AppendStrings(b, Name(p.ID), Name(p.Name), p.Args)
+	case core.ToolResult:
+		b = AppendStrings(b, Name(p.CallID))
+		for _, c := range p.Content {
+			b = AppendPart(appendBytesTag(b, numResultContent, SizePart(c)), c)
+		}
+		if p.IsError {
+			b = AppendNumber(b, numResultError, 1)
+		}
+		return b
+	case core.Image:
+		return AppendStrings(b, Name(p.MediaType), p.Data, p.URL)
+	case core.Reasoning:
+		return AppendStrings(b, p.Text, p.Signature, p.Encrypted)
+	case core.Opaque:
+		return AppendStrings(b, Name(p.Kind), p.JSON)
+	default:
+		return b // a text
+	}
+}
+
+// kindNumber returns the field of a part, other than a text, that p is written to.
+func kindNumber(p core.Part) (protowire.Number, bool) {
+	switch p.(type) {
+	case core.ToolCall:
+		return numPartCall, true
+	case core.ToolResult:
+		return numPartResult, true
+	case core.Image:
+		return numPartImage, true
+	case core.Reasoning:
+		return numPartReasoning, true
+	case core.Opaque:
+		return numPartOpaque, true
+	default:
+		return 0, false
+	}
+}
+
+// sizeKind returns the size of the content of that field.
+func sizeKind(p core.Part) int {
+	switch p := p.(type) {
+	case core.ToolCall:
+		return sizeStrings(Name(p.ID), Name(p.Name), p.Args)
+	case core.ToolResult:
+		n := sizeStrings(Name(p.CallID))
+		for _, c := range p.Content {
+			n += SizeField(SizePart(c))
+		}
+		if p.IsError {
+			n += 2
+		}
+		return n
+	case core.Image:
+		return sizeStrings(Name(p.MediaType), p.Data, p.URL)
+	case core.Reasoning:
+		return sizeStrings(p.Text, p.Signature, p.Encrypted)
+	case core.Opaque:
+		return sizeStrings(Name(p.Kind), p.JSON)
+	default:
+		return 0
+	}
+}
+
+// AppendRun writes an envelope of messages; body is the sum of their fields' sizes.
+func AppendRun(b []byte, messages []core.Message, body int) []byte {
+	b = appendBytesTag(b, numRequestMessages, body)
+	for i := range messages {
+		b = appendMessage(appendBytesTag(b, numMessages, SizeMessage(&messages[i])), &messages[i])
+	}
+	return b
+}
+
+// LaterPart is the kind of the [core.Opaque] that replaces a part of a kind from a later
+// version: the whole part is in its JSON, as a string of base64.
+const LaterPart = "condense.v1.Part"
+
+// EncodeLater encodes a part of a kind that this version does not know.
+func EncodeLater(raw []byte) core.Part {
+	return core.Opaque{Kind: LaterPart, JSON: strconv.Quote(base64.StdEncoding.EncodeToString(raw))}
+}
+
+// later returns the encoding of p if it is of a kind from a later version.
+func later(p core.Part) ([]byte, bool) {
+	o, ok := p.(core.Opaque)
+	if !ok || o.Kind != LaterPart {
+		return nil, false
+	}
+	raw, err := DecodeLater(o.JSON)
+	return raw, err == nil
+}
+
+// DecodeLater returns the encoding of the part that [EncodeLater] wrote.
+func DecodeLater(json string) ([]byte, error) {
+	s, err := strconv.Unquote(json)
+	if err != nil {
+		return nil, err
+	}
+	return base64.StdEncoding.DecodeString(s)
+}
+
+// Escape is the prefix of a name that cannot be sent verbatim. No real name has it.
+const Escape = "\ufffdhex:"
+
+// Name encodes s for sending: a string of protobuf is UTF-8. [Unname] is its inverse.
+func Name(s string) string {
+	if utf8.ValidString(s) && !strings.HasPrefix(s, Escape) {
+		return s
+	}
+	return Escape + hex.EncodeToString([]byte(s))
+}
+
+// Unname returns the name that was sent as s.
+func Unname(s string) string {
+	if rest, ok := strings.CutPrefix(s, Escape); ok {
+		if b, err := hex.DecodeString(rest); err == nil {
+			return string(b)
+		}
+	}
+	return s
+}
+
+// Bytes returns the bytes of s without copying them, because a history may have 50 MB. They
+// are only encoded, never written to.
+func Bytes(s string) []byte {
+	return unsafe.Slice(unsafe.StringData(s), len(s)) //nolint:gosec // read-only, see above
+}
+
+// String returns b as a string without copying it. Only for bytes that a decoder allocated
+// and that have no other user.
+func String(b []byte) string {
+	return unsafe.String(unsafe.SliceData(b), len(b)) //nolint:gosec // b is never written to, see above
+}

@@ -1,0 +1,273 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/condensehq/condense/internal/wire/byhand"
+	"github.com/condensehq/condense/internal/wire/condensepb"
+	"github.com/condensehq/condense/registry"
+)
+
+// A Guest is a provider that works on encoded messages: a module of WebAssembly. Its methods are called concurrently. Their errors
+// are statuses of gRPC; any other counts as a bug of the guest.
+type Guest interface {
+	// Describe returns an encoded DescribeResponse.
+	Describe(ctx context.Context) ([]byte, error)
+	// Configure checks settings, and uses them for later calls if it returns no problem.
+	Configure(ctx context.Context, settings []byte) ([]Problem, error)
+	// Condense returns an encoded Edit.
+	Condense(ctx context.Context, c *GuestCall) ([]byte, error)
+}
+
+// A Relay is the plugin's end of the protocol for a [Guest], as [Server] is for a strategy.
+type Relay struct {
+	condensepb.UnimplementedProviderServiceServer
+
+	Guest Guest
+	SDK   string // what runs it, for logs
+}
+
+// Register registers r with s.
+func (r *Relay) Register(s grpc.ServiceRegistrar) { condensepb.RegisterProviderServiceServer(s, r) }
+
+// Describe describes the guest.
+func (r *Relay) Describe(ctx context.Context, _ *condensepb.DescribeRequest) (*condensepb.DescribeResponse, error) {
+	data, err := r.Guest.Describe(ctx)
+	if err != nil {
+		return nil, asStatus(err)
+	}
+	res := &condensepb.DescribeResponse{}
+	if err := unmarshal(data, res); err != nil {
+		return nil, status.Errorf(codes.Internal, "its description is no DescribeResponse: %v", err)
+	}
+	if res.Sdk = r.SDK; res.GetVersion() == "" {
+		res.Version = "unknown"
+	}
+	return res, nil
+}
+
+// Configure passes the settings to the guest.
+func (r *Relay) Configure(ctx context.Context, req *condensepb.ConfigureRequest) (*condensepb.ConfigureResponse, error) {
+	found, err := r.Guest.Configure(ctx, req.GetSettings())
+	if err != nil {
+		return nil, asStatus(err)
+	}
+	res := &condensepb.ConfigureResponse{}
+	for _, p := range found {
+		res.Problems = append(res.Problems, &condensepb.Problem{Key: valid(p.Key), Message: valid(p.Message)})
+	}
+	return res, nil
+}
+
+// ParseProblems decodes a ConfigureResponse.
+func ParseProblems(data []byte) ([]Problem, error) {
+	res := &condensepb.ConfigureResponse{}
+	if err := unmarshal(data, res); err != nil {
+		return nil, err
+	}
+	var all []Problem
+	for _, p := range res.GetProblems() {
+		all = append(all, Problem{Key: p.GetKey(), Message: p.GetMessage()})
+	}
+	return all, nil
+}
+
+func asStatus(err error) error {
+	if _, ok := status.FromError(err); ok {
+		return err
+	}
+	return status.Error(codes.Internal, valid(err.Error()))
+}
+
+// A GuestCall is a condensation by a guest. Its methods are safe for concurrent use, even after the call has ended.
+type GuestCall struct {
+	Start    []byte // encoded
+	Messages []byte // an encoded Messages
+	Level    slog.Level
+
+	call *serverCall
+
+	mu    sync.Mutex
+	steps []*condensepb.Step
+}
+
+// Condense passes a call to the guest, and its answer to the host. It returns when the call has ended, whatever the guest does.
+func (r *Relay) Condense(stream serverStream) error {
+	c := &serverCall{stream: stream, fragments: assembler{max: math.MaxInt}, waiting: map[uint64]chan *condensepb.Reply{}}
+	defer c.end()
+	g := &GuestCall{call: c}
+	if err := g.receive(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(stream.Context())
+	defer cancel(errEnded)
+	go c.receive()
+	type answer struct {
+		edit []byte
+		err  error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		edit, err := r.Guest.Condense(ctx, g)
+		answers <- answer{edit, err}
+	}()
+	select {
+	case a := <-answers:
+		if a.err != nil {
+			return asStatus(a.err)
+		}
+		return g.answer(a.edit)
+	case <-ctx.Done():
+		return toStatus(context.Cause(ctx))
+	}
+}
+
+// receive receives the request. The host sends nothing else before it is complete.
+func (g *GuestCall) receive() error {
+	_, env, err := g.call.next()
+	if err != nil {
+		return err
+	}
+	start := env.GetStart()
+	if start == nil {
+		return status.Error(codes.InvalidArgument, "the call does not begin with start")
+	}
+	if g.Start, err = proto.Marshal(start); err != nil {
+		return toStatus(err)
+	}
+	if l, ok := levels[start.GetLogLevel()]; ok {
+		g.Level = l
+	}
+	for n := int64(0); n < start.GetMessageCount(); {
+		run, _, err := g.call.next()
+		if err != nil {
+			return err
+		}
+		err = byhand.Each(run, func(f *byhand.Field) error {
+			if f.Num == 1 {
+				n++
+			}
+			return nil
+		})
+		if err != nil {
+			return status.Error(codes.InvalidArgument, valid(err.Error()))
+		}
+		g.Messages = append(g.Messages, run...)
+	}
+	return nil
+}
+
+// A host limits the entries of one message, so an answer is sent in pieces.
+const (
+	pieceBytes   = 256 << 10
+	pieceEntries = 1 << 10
+)
+
+// answer sends the edit and the end mark.
+func (g *GuestCall) answer(edit []byte) error {
+	c := g.call
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	var piece []byte
+	entries := 0
+	flush := func() error {
+		if len(piece) == 0 {
+			return nil
+		}
+		defer func() { piece, entries = nil, 0 }()
+		return sendEdit(c.stream, piece)
+	}
+	var failed error // of the stream
+	err := byhand.Each(edit, func(f *byhand.Field) error {
+		if f.Value != nil {
+			piece = byhand.AppendBytes(piece, f.Num, f.Value)
+		}
+		if entries++; entries >= pieceEntries || len(piece) >= pieceBytes {
+			failed = flush()
+		}
+		return failed
+	})
+	switch {
+	case failed != nil:
+		return failed
+	case err != nil:
+		return status.Errorf(codes.Internal, "its answer is no Edit: %v", err)
+	}
+	if err := flush(); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Done{Done: &condensepb.Done{Steps: g.steps}}}, wrapResponse, c.stream.Send)
+}
+
+// Log sends a line to the host's log.
+func (g *GuestCall) Log(level slog.Level, text string) {
+	if level >= g.Level {
+		_ = g.call.send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Log{
+			Log: &condensepb.Log{Level: levelName(level), Message: []byte(text)},
+		}})
+	}
+}
+
+// Progress reports progress; a negative fraction is unknown.
+func (g *GuestCall) Progress(fraction float64, text string) { g.call.progress(fraction, text) }
+
+// Report adds an encoded Step to the report.
+func (g *GuestCall) Report(step []byte) error {
+	s := &condensepb.Step{}
+	if err := unmarshal(step, s); err != nil {
+		return fmt.Errorf("it reports something that is no Step: %w", err)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.steps) < maxSteps {
+		g.steps = append(g.steps, s)
+	}
+	return nil
+}
+
+// Generate has the host ask a language model, with an encoded Generate. It returns an encoded Reply.
+func (g *GuestCall) Generate(ctx context.Context, data []byte) ([]byte, error) {
+	req := &condensepb.Generate{}
+	if err := unmarshal(data, req); err != nil {
+		return nil, fmt.Errorf("it asks a model with something that is no Generate: %w", err)
+	}
+	return g.ask(ctx, &condensepb.Callback{Call: &condensepb.Callback_Generate{Generate: req}})
+}
+
+// Count has the host count tokens, with an encoded CountTokens. It returns an encoded Reply.
+func (g *GuestCall) Count(ctx context.Context, data []byte) ([]byte, error) {
+	req := &condensepb.CountTokens{}
+	if err := unmarshal(data, req); err != nil {
+		return nil, fmt.Errorf("it counts with something that is no CountTokens: %w", err)
+	}
+	return g.ask(ctx, &condensepb.Callback{Call: &condensepb.Callback_CountTokens{CountTokens: req}})
+}
+
+// ask returns the host's reply, a refusal included.
+func (g *GuestCall) ask(ctx context.Context, cb *condensepb.Callback) ([]byte, error) {
+	r, err := g.call.reply(ctx, cb)
+	if err != nil {
+		return nil, err
+	}
+	return proto.Marshal(r)
+}
+
+// DescribedSettings returns the settings of an encoded DescribeResponse.
+func DescribedSettings(data []byte) ([]registry.Setting, error) {
+	res := &condensepb.DescribeResponse{}
+	if err := unmarshal(data, res); err != nil {
+		return nil, status.Errorf(codes.Internal, "its description is no DescribeResponse: %v", err)
+	}
+	return fromSettings(res.GetSettings(), nestedSettings), nil
+}

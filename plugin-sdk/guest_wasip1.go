@@ -1,0 +1,345 @@
+package pluginsdk
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/wire/byhand"
+	"github.com/condensehq/condense/model"
+	"github.com/condensehq/condense/registry"
+)
+
+// A guest serves a strategy in a module of WebAssembly, by the messages of condense.proto.
+type guest struct {
+	strategy registry.Strategy
+	provider core.CondensationProvider // as configured
+
+	// Of the call.
+	messages []core.Message
+	at       map[string]int
+	models   map[string]model.Info
+}
+
+// describe returns a DescribeResponse.
+func (g *guest) describe() []byte {
+	s := &g.strategy
+	b := byhand.AppendStrings(nil, s.Name, version(), s.Doc)
+	for _, set := range s.Settings() {
+		b = byhand.AppendBytes(b, 4, encodeSetting(set))
+	}
+	for _, name := range s.Abilities.Names() {
+		b = byhand.AppendBytes(b, 6, []byte(name))
+	}
+	return b
+}
+
+func encodeSetting(s registry.Setting) []byte {
+	b := byhand.AppendStrings(nil, s.Name, s.Type, string(s.Default), s.Doc)
+	for _, e := range s.Enum {
+		b = byhand.AppendBytes(b, 5, []byte(e))
+	}
+	for _, f := range s.Fields {
+		b = byhand.AppendBytes(b, 6, encodeSetting(f))
+	}
+	for _, name := range s.Was {
+		b = byhand.AppendBytes(b, 7, []byte(name))
+	}
+	return b
+}
+
+// configure opens the provider with the settings of a ConfigureRequest, and returns a ConfigureResponse.
+func (g *guest) configure(request []byte) (response []byte) {
+	defer rescue()
+	var settings []byte
+	err := byhand.Each(request, func(f *byhand.Field) error {
+		if f.Num == 1 {
+			settings = f.Value
+		}
+		return nil
+	})
+	if err != nil {
+		fail(codeInternal, err.Error())
+	}
+	env := registry.Env{Logger: slog.New(logger{}), Model: func(name string) (model.Generator, error) { return &lent{g, name}, nil }}
+	g.provider, err = g.strategy.Open(context.Background(), settings, env)
+	switch {
+	case errors.Is(err, core.ErrUnavailable):
+		fail(codeOf(err), err.Error())
+	case err != nil:
+		for _, p := range byhand.Problems(g.strategy, err) {
+			response = byhand.AppendBytes(response, 1, byhand.AppendStrings(nil, valid(p.Key), valid(p.Message)))
+		}
+	case g.provider == nil:
+		fail(codeInternal, "the strategy opened no provider")
+	}
+	return response
+}
+
+// condense decodes a call and returns an Edit.
+func (g *guest) condense(call []byte) (edit []byte) {
+	defer rescue()
+	req, err := g.request(call)
+	if err != nil {
+		fail(codeInvalid, err.Error())
+	}
+	given := req.Clone()
+	given.Counter = byhand.NewCounter(req.Messages, given.Messages, count, func(err error) { fail(codeInternal, err.Error()) })
+	ctx := core.WithProgress(context.Background(), func(fraction float64, text string) {
+		hostProgress(fraction, pointer(text), uint32(len(text)))
+	})
+	res, err := g.provider.Condense(ctx, given)
+	if err == nil && res == nil {
+		err = errors.New("the provider returned no result")
+	}
+	if err == nil {
+		err = byhand.Expressible(req, res)
+	}
+	if err == nil {
+		err = byhand.Edits(req.Messages, res.Messages, g.at, func(piece []byte) error {
+			edit = append(edit, piece...)
+			return nil
+		})
+	}
+	if err != nil {
+		fail(codeOf(err), err.Error())
+	}
+	for _, s := range res.Steps {
+		step := encodeStep(&s)
+		hostReport(pointer(step), uint32(len(step)))
+	}
+	return edit
+}
+
+// request decodes a call: messages in field 1, the start in field 2.
+func (g *guest) request(call []byte) (*core.Request, error) {
+	req := &core.Request{}
+	err := byhand.Each(call, func(f *byhand.Field) error {
+		if f.Num != 2 {
+			return nil
+		}
+		start, err := byhand.DecodeStart(f.Value)
+		req, g.models = start.Request, start.Models
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if req.Messages, err = byhand.DecodeRun(call, nil); err != nil {
+		return nil, err
+	}
+	req.Abilities = g.strategy.Abilities
+	g.messages, g.at = req.Messages, make(map[string]int, len(req.Messages))
+	for i := range req.Messages {
+		g.at[req.Messages[i].ID] = i
+	}
+	return req, nil
+}
+
+func encodeStep(s *core.Step) []byte {
+	b := byhand.AppendStrings(nil, valid(s.Name))
+	b = byhand.AppendNumber(b, 2, uint64(s.Looked))
+	b = byhand.AppendNumber(b, 3, uint64(s.Changed))
+	for kind, n := range s.Saved {
+		b = byhand.AppendBytes(b, 4, byhand.AppendNumber(byhand.AppendStrings(nil, valid(kind)), 2, uint64(n)))
+	}
+	b = byhand.AppendNumber(b, 5, uint64(s.TokensBefore))
+	b = byhand.AppendNumber(b, 6, uint64(s.TokensAfter))
+	b = byhand.AppendFloat(b, 7, float64(s.Duration)/float64(time.Millisecond))
+	return byhand.AppendBytes(b, 8, []byte(s.Note))
+}
+
+// count has the host count each list of parts.
+func count(contents [][]core.Part) ([]int64, error) {
+	var request []byte
+	for _, parts := range contents {
+		content, err := byhand.AppendParts(nil, 1, parts)
+		if err != nil {
+			return nil, err
+		}
+		request = byhand.AppendBytes(request, 1, byhand.AppendBytes(nil, 3, content))
+	}
+	var numbers []int64
+	answer := hostCount(pointer(request), uint32(len(request)))
+	runtime.KeepAlive(request) // the host has called alloc
+	reply, err := replyOf(got(answer), 2)
+	if err != nil {
+		return nil, err
+	}
+	return numbers, byhand.Each(reply, func(f *byhand.Field) error {
+		for packed := f.Value; f.Num == 1 && len(packed) > 0; {
+			v, n := protowire.ConsumeVarint(packed)
+			if n < 0 {
+				return protowire.ParseError(n)
+			}
+			numbers, packed = append(numbers, int64(v)), packed[n:]
+		}
+		return nil
+	})
+}
+
+// replyOf returns the field num of a Reply. A refusal is an error.
+func replyOf(data []byte, num protowire.Number) (reply []byte, err error) {
+	parsed := byhand.Each(data, func(f *byhand.Field) error {
+		switch f.Num {
+		case num:
+			reply = f.Value
+		case 4:
+			err = refusal(f.Value)
+		}
+		return nil
+	})
+	return reply, errors.Join(parsed, err)
+}
+
+// refusals are the errors that correspond to codes of a CallbackError.
+var refusals = map[uint64]error{1: core.ErrUnavailable, 5: model.ErrTooLong, 6: model.ErrNoText, 7: core.ErrUnavailable}
+
+func refusal(data []byte) error {
+	var code uint64
+	text := ""
+	err := byhand.Each(data, func(f *byhand.Field) (err error) {
+		switch f.Num {
+		case 1:
+			code = f.N
+		case 2:
+			text, err = f.Text()
+		}
+		return err
+	})
+	if is := refusals[code]; is != nil && err == nil {
+		return fmt.Errorf("%w: host: %s", is, text)
+	}
+	return errors.Join(err, errors.New("host: "+text))
+}
+
+// A lent is a language model of the host.
+type lent struct {
+	guest *guest
+	name  string
+}
+
+// Info returns the information that the host sent with the call.
+func (m *lent) Info() model.Info {
+	if i, ok := m.guest.models[m.name]; ok {
+		return i
+	}
+	return model.Info{Name: m.name}
+}
+
+// Generate has the host ask the model.
+func (m *lent) Generate(_ context.Context, p *model.Prompt) (*model.Answer, error) {
+	answer, err := m.generate(p)
+	if err != nil {
+		return nil, fmt.Errorf("language model %q: %w", m.name, err)
+	}
+	return answer, nil
+}
+
+func (m *lent) generate(p *model.Prompt) (*model.Answer, error) {
+	request := byhand.AppendStrings(nil, valid(m.name), p.System)
+	for i := 0; i < len(p.Messages); {
+		if n := byhand.Run(m.guest.messages, m.guest.at, p.Messages[i:]); n > 0 {
+			r := byhand.AppendRange(nil, p.Messages[i].ID, p.Messages[i+n-1].ID)
+			request = byhand.AppendBytes(request, 3, byhand.AppendBytes(nil, 1, r))
+			i += n
+			continue
+		}
+		message, err := byhand.AppendParts(byhand.AppendStrings(nil, byhand.Name(string(p.Messages[i].Role))), 2, p.Messages[i].Parts)
+		if err != nil {
+			return nil, fmt.Errorf("message %d: %w", i, err)
+		}
+		request = byhand.AppendBytes(request, 3, byhand.AppendBytes(nil, 2, message))
+		i++
+	}
+	request = byhand.AppendNumber(request, 4, uint64(p.MaxOutput))
+	request = byhand.AppendBytes(request, 5, []byte(p.Tools))
+	if p.Cached {
+		request = byhand.AppendNumber(request, 6, 1)
+	}
+	given := hostGenerate(pointer(request), uint32(len(request)))
+	runtime.KeepAlive(request) // the host has called alloc
+	reply, err := replyOf(got(given), 3)
+	if err != nil {
+		return nil, err
+	}
+	answer := &model.Answer{}
+	return answer, byhand.Each(reply, func(f *byhand.Field) (err error) {
+		switch f.Num {
+		case 1:
+			answer.Text, err = f.Text()
+		case 2:
+			answer.Usage, err = byhand.DecodeUsage(f.Value)
+		case 3:
+			answer.Truncated = f.N != 0
+		}
+		return err
+	})
+}
+
+// The codes of gRPC's statuses that a guest fails with.
+const (
+	codeUnknown  = 2
+	codeInvalid  = 3
+	codeInternal = 13
+)
+
+func codeOf(err error) int32 {
+	for _, m := range []struct {
+		err  error
+		code int32
+	}{{core.ErrInvalidRequest, codeInvalid}, {core.ErrUnavailable, 14}, {errors.ErrUnsupported, 12}, {context.DeadlineExceeded, 4}, {context.Canceled, 1}} {
+		if errors.Is(err, m.err) {
+			return m.code
+		}
+	}
+	return codeUnknown
+}
+
+// rescue ends the call with the reason and the place of a panic.
+func rescue() {
+	if v := recover(); v != nil {
+		stack := debug.Stack()
+		fail(codeInternal, fmt.Sprintf("panic: %v%s", v, byhand.Where(stack)))
+	}
+}
+
+func valid(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
+
+// A logger passes records to the host.
+type logger struct{ attrs []slog.Attr }
+
+// Enabled leaves the choice to the host.
+func (logger) Enabled(context.Context, slog.Level) bool { return true }
+
+// Handle writes the record as one line, without its time.
+func (l logger) Handle(ctx context.Context, r slog.Record) error {
+	var line bytes.Buffer
+	h := slog.NewTextHandler(&line, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey || a.Key == slog.LevelKey || a.Key == slog.MessageKey {
+			return slog.Attr{}
+		}
+		return a
+	}})
+	err := h.WithAttrs(l.attrs).Handle(ctx, r)
+	text := strings.TrimSpace(r.Message + " " + line.String())
+	hostLog(int32(r.Level), pointer(text), uint32(len(text)))
+	return err
+}
+
+// WithAttrs returns a logger that adds attrs to every record.
+func (l logger) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return logger{append(l.attrs[:len(l.attrs):len(l.attrs)], attrs...)}
+}
+
+// WithGroup returns l: the host's log has no groups.
+func (l logger) WithGroup(string) slog.Handler { return l }
