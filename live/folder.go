@@ -35,8 +35,8 @@ func (o *Options) folder(r *wire.Request) string {
 	if named == "" {
 		return o.Folder
 	}
-	real, err := filepath.EvalSymlinks(named)
-	if err != nil || !filepath.IsAbs(real) {
+	found, err := filepath.EvalSymlinks(named)
+	if err != nil || !filepath.IsAbs(found) {
 		return ""
 	}
 	for _, allowed := range []string{o.Folder, o.Source} {
@@ -46,8 +46,8 @@ func (o *Options) folder(r *wire.Request) string {
 		if allowed, err = filepath.EvalSymlinks(allowed); err != nil {
 			continue
 		}
-		if rel, err := filepath.Rel(allowed, real); err == nil && filepath.IsLocal(rel) {
-			return real
+		if rel, err := filepath.Rel(allowed, found); err == nil && filepath.IsLocal(rel) {
+			return found
 		}
 	}
 	return ""

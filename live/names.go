@@ -21,17 +21,25 @@ const (
 	CompactGateway  = upstream.CompactGateway
 )
 
-// The parts of the statistics: see [Stats].
 type (
-	Stats       = stats.Stats
-	Tokens      = stats.Tokens
-	Observed    = stats.Observed
-	Epoch       = stats.Epoch
-	Recalled    = stats.Recalled
-	Attempt     = stats.Attempt
+	// Stats are the statistics of a gateway.
+	Stats = stats.Stats
+	// Tokens counts the tokens of requests and answers.
+	Tokens = stats.Tokens
+	// Observed holds the hypothetical results of a gateway that changes nothing, in tokens and US dollars.
+	Observed = stats.Observed
+	// An Epoch is a condensation of a running conversation.
+	Epoch = stats.Epoch
+	// Recalled counts recalls of one kind of content.
+	Recalled = stats.Recalled
+	// Attempt counts how often a provider had one outcome.
+	Attempt = stats.Attempt
+	// Unreachable counts requests that could not be sent to an upstream.
 	Unreachable = stats.Unreachable
-	Accounts    = stats.Accounts
-	Window      = stats.Window
+	// Accounts sums up the requests to clients' own models, in tokens and US dollars.
+	Accounts = stats.Accounts
+	// A Window describes the window of a model that is in no table, or whose server cuts longer prompts.
+	Window = stats.Window
 )
 
 // Replaced is the outcome of an [Attempt] by a provider that would have taken too long.
@@ -44,9 +52,10 @@ const (
 	WindowNotKnown = stats.WindowNotKnown
 )
 
-// A user's orders for a running conversation.
 type (
-	Order      = session.Order
+	// An Order is a user's order for a running conversation.
+	Order = session.Order
+	// A Protection is a text that every view keeps verbatim.
 	Protection = session.Protection
 )
 
@@ -56,10 +65,13 @@ const (
 	OrderUndo = session.OrderUndo // undo the last condensation
 )
 
-// What [Reports] tell.
 type (
-	Watcher  = watching.Watcher
-	Turn     = watching.Turn
-	Used     = watching.Used
+	// A Watcher follows the conversations of a gateway.
+	Watcher = watching.Watcher
+	// A Turn is a request that continues a conversation.
+	Turn = watching.Turn
+	// Used is the vendor's report about a turn, in tokens and US dollars.
+	Used = watching.Used
+	// An Exchange is a condensable request as the gateway saw it.
 	Exchange = watching.Exchange
 )

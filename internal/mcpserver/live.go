@@ -10,7 +10,7 @@ import (
 
 // A Director sees to the conversations of running agents. Its texts and errors are for a model. An empty ID means the
 // conversation that it considers the model's own, or the only one. The methods may be called concurrently.
-type Director interface {
+type Director interface { //nolint:interfacebloat // a method for each kind of answer
 	// List describes the running conversations.
 	List(ctx context.Context) (string, error)
 	// Show describes the view of a conversation.

@@ -76,7 +76,7 @@ func TestSavedOutput(t *testing.T) {
 			t.Fatal("not a result")
 		}
 		const path = "/home/me/.claude/projects/x/tool-results/b81.txt"
-		result.Content = []core.Part{core.Text(fmt.Sprintf(form, path) + string(result.Content[0].(core.Text)))} //nolint:errcheck,forcetypeassert // a text
+		result.Content = []core.Part{core.Text(fmt.Sprintf(form, path) + string(result.Content[0].(core.Text)))} //nolint:forcetypeassert // a text
 		messages[8].Parts[0] = result
 		for _, share := range []int{10, 20} {
 			if got := viewText(shortenWith(t, messages, tokensOf(messages)/share, value.Options{NoHandles: true})); !strings.Contains(got, path) {

@@ -16,9 +16,9 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/lab/online"
+	"github.com/condensehq/condense/internal/live/control"
 	"github.com/condensehq/condense/internal/testkit/peers"
 	"github.com/condensehq/condense/internal/testkit/upstream"
-	"github.com/condensehq/condense/internal/live/control"
 	"github.com/condensehq/condense/live"
 )
 

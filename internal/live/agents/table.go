@@ -9,7 +9,7 @@ import (
 // {file} is the path of File.
 type Point struct {
 	// Skills is the user's folder of skills, with a folder for each; nil if none is known.
-	Skills *Settings
+	Skills   *Settings
 	Env      map[string]string // variables
 	Args     []string          // arguments before the user's
 	Without  []string          // first arguments of the user, with which there is no conversation: no Args then

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
-	_ "modernc.org/sqlite"
+	_ "modernc.org/sqlite" // the driver
 )
 
 // SQLite opens the store in a file, creating it and its folder if necessary. Only the owner can read the file and

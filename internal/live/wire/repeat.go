@@ -75,10 +75,10 @@ func newest(raw []byte, begins []string, later map[string]bool) []byte {
 	for b := range rawjson.Elements(content) {
 		all = append(all, b)
 	}
-	for i := len(all) - 1; i >= 0; i-- {
-		text := rawjson.Field(all[i], "text")
+	for i, block := range slices.Backward(all) {
+		text := rawjson.Field(block, "text")
 		if !rawjson.IsString(text) || !repeats(textOf(rawjson.Text(text))) || fields != plain && i == 0 && len(kept) == 0 {
-			kept = append(kept, all[i])
+			kept = append(kept, block)
 		}
 	}
 	switch len(kept) {

@@ -145,7 +145,7 @@ func (g *guest) Condense(ctx context.Context, c *wire.GuestCall) ([]byte, error)
 	edit, err := i.invoke(ctx, "condense", len(head)+len(c.Messages), head, c.Messages)
 	i.call = nil
 	i.close(context.WithoutCancel(ctx))
-	go g.refill(s) //nolint:gosec // it outlives the call
+	go g.refill(s) //nolint:gosec,contextcheck // it outlives the call
 	return edit, asStatus(err)
 }
 

@@ -14,12 +14,16 @@ import (
 // Fields of Google's types, from the discovery document of generativelanguage.googleapis.com (v1beta), by the name that
 // it writes. Those with underscores are read, too.
 var geminiFields = map[string][]string{
-	"request": {"model", "contents", "systemInstruction", "tools", "toolConfig",
-		"safetySettings", "generationConfig", "cachedContent", "store", "serviceTier", "labels", "generateContentRequest"},
+	"request": {
+		"model", "contents", "systemInstruction", "tools", "toolConfig",
+		"safetySettings", "generationConfig", "cachedContent", "store", "serviceTier", "labels", "generateContentRequest",
+	},
 	"content": {"role", "parts"},
-	"part": {"text", "inlineData", "functionCall", "functionResponse", "fileData", "executableCode",
+	"part": {
+		"text", "inlineData", "functionCall", "functionResponse", "fileData", "executableCode",
 		"codeExecutionResult", "thought", "thoughtSignature", "videoMetadata", "partMetadata", "mediaResolution",
-		"toolCall", "toolResponse"},
+		"toolCall", "toolResponse",
+	},
 	"functionCall":     {"id", "name", "args"},
 	"functionResponse": {"id", "name", "response", "willContinue", "scheduling", "parts"},
 	"inlineData":       {"mimeType", "data", "displayName"},

@@ -79,8 +79,8 @@ func (s *skill) remove() (kept bool, err error) {
 		return false, err
 	}
 	for _, dir := range s.Folders {
-		if os.Remove(dir) != nil { // not empty
-			break
+		if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			break // the user has other files there
 		}
 	}
 	return false, nil
