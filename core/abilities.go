@@ -34,7 +34,7 @@ var abilities = []struct {
 	{Rewrites, "rewrites", "rewrites", "rewrite messages"},
 	{Inserts, "inserts", "inserts", "insert messages"},
 	{AsksModels, "asks_models", "asks models", "ask language models"},
-	{unknown, "unknown", "does what this version does not know", ""},
+	{unknown, "unknown", "an ability unknown to this version", ""},
 }
 
 // ParseAbilities returns the abilities of these names: hides, rewrites, inserts, asks_models. Others allow nothing, but they declare.
@@ -81,7 +81,7 @@ func (a Abilities) String() string {
 		}
 	}
 	text := list(does, "and")
-	if len(does) == 1 {
+	if len(does) == 1 && a&unknown == 0 {
 		text += " only"
 	}
 	switch {

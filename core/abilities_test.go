@@ -63,7 +63,7 @@ func TestAbilities(t *testing.T) {
 			core.ParseAbilities([]string{"teleports"}),
 			messages{user("1", hi)},
 			core.Usage{},
-			`declared-abilities: message 2: is hidden, but the provider declares "does what this version does not know only: cannot put a word into the conversation"`,
+			`declared-abilities: message 2: is hidden, but the provider declares "an ability unknown to this version: cannot put a word into the conversation"`,
 		},
 	} {
 		req := &core.Request{Messages: before, Abilities: tt.may}

@@ -103,7 +103,10 @@ func Sandbox(path string) (string, bool) {
 // mostModule is in bytes.
 const mostModule = 1 << 30
 
-var errModule = errors.New("not a module of WebAssembly")
+var (
+	errModule = errors.New("not a module of WebAssembly")
+	errCut    = errors.New("a module of WebAssembly that is cut off or damaged")
+)
 
 // importsOf returns the imports of a module: of each the other module and the name.
 func importsOf(data []byte) ([][2]string, error) {
@@ -111,6 +114,7 @@ func importsOf(data []byte) ([][2]string, error) {
 	if len(data) < len(head) || string(data[:len(head)]) != head {
 		return nil, errModule
 	}
+	var all [][2]string
 	r := reader{data: data[len(head):]}
 	for len(r.data) > 0 && !r.failed {
 		id := r.byte()
@@ -118,20 +122,16 @@ func importsOf(data []byte) ([][2]string, error) {
 		if id != importSection {
 			continue
 		}
-		var all [][2]string
 		for n := section.number(); n > 0 && !section.failed; n-- {
 			all = append(all, [2]string{string(section.bytes(section.number())), string(section.bytes(section.number()))})
 			section.skipImport()
 		}
-		if section.failed {
-			return nil, errModule
-		}
-		return all, nil
+		r.failed = r.failed || section.failed
 	}
 	if r.failed {
-		return nil, errModule
+		return nil, errCut
 	}
-	return nil, nil
+	return all, nil
 }
 
 // A reader reads the binary format of WebAssembly. After a fault it returns zeros.

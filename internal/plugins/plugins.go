@@ -90,8 +90,13 @@ func notPinned(p config.Provider) error {
 		p.Name, p.Plugin, p.Name)
 }
 
-// Digest returns the current checksum of the program or folder of a plugin.
+// Digest returns the current checksum of the program or folder of a plugin. A module that cannot run has none to approve.
 func Digest(p config.Provider) (string, error) {
+	if config.IsModule(p.Plugin) {
+		if _, err := Asks(p.Plugin); err != nil {
+			return "", err
+		}
+	}
 	return supervise.Digest(base(p))
 }
 

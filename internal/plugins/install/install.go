@@ -88,6 +88,11 @@ func (s *Staged) Program() (program, folder string) {
 	return program, folder
 }
 
+// File returns the program where it is now, before it is installed.
+func (s *Staged) File() string {
+	return filepath.Join(s.in.Dir, filepath.FromSlash(s.content), filepath.FromSlash(s.program))
+}
+
 // Same reports whether condense.lock has this release already.
 func (s *Staged) Same() bool {
 	return s.Was != nil && s.Was.Source == s.pin.Source && maps.Equal(s.Was.Assets, s.pin.Assets)

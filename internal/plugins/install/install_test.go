@@ -506,6 +506,21 @@ func TestSources(t *testing.T) {
 	}
 }
 
+// A folder outside of the project that was given relative to it is found from another place of the project and the folder.
+func TestRelativeSource(t *testing.T) {
+	in := installer(t, nil)
+	in.Dir = filepath.Join(in.Dir, "project")
+	for _, dir := range []string{in.Dir, filepath.Join(in.Dir, "..", "release")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := in.Parse("../release", in.Dir)
+	if err != nil || s.String() != "../release" {
+		t.Errorf("got %q, %v; want ../release", s, err)
+	}
+}
+
 // The newest release is known without fetching it.
 func TestOutdated(t *testing.T) {
 	all, tag := release(programs()), "v1"

@@ -75,7 +75,8 @@ func (in *Installer) Parse(text, from string) (Source, error) {
 		}
 		return s, nil
 	}
-	if !filepath.IsAbs(text) {
+	relative := !filepath.IsAbs(text)
+	if relative {
 		text = filepath.Join(from, text)
 	}
 	info, err := os.Stat(text)
@@ -86,8 +87,12 @@ func (in *Installer) Parse(text, from string) (Source, error) {
 	if !info.IsDir() {
 		s.dir, s.file = filepath.Dir(text), filepath.Base(text)
 	}
-	if rel, err := filepath.Rel(in.Dir, text); err == nil && filepath.IsLocal(rel) {
+	switch rel, err := filepath.Rel(in.Dir, text); {
+	case err != nil:
+	case filepath.IsLocal(rel):
 		s.text = "./" + filepath.ToSlash(rel)
+	case relative: // the same place for others who check the project out
+		s.text = filepath.ToSlash(rel)
 	}
 	return s, nil
 }

@@ -147,6 +147,12 @@ func (i *installation) install(cmd *cobra.Command, src install.Source, locked bo
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
+	sandbox, module := plugins.Sandbox(s.File())
+	if module {
+		if _, err := plugins.Asks(s.File()); err != nil {
+			return fmt.Errorf("%s: %s is %w", s.Source, s.Asset, errors.Unwrap(err))
+		}
+	}
 	program, folder := s.Program()
 	p := plugins.Plugin{Provider: config.Provider{Plugin: program, Folder: folder}}
 	target, tree := p.Target()
@@ -158,7 +164,7 @@ func (i *installation) install(cmd *cobra.Command, src install.Source, locked bo
 		term.Printf(i.a.Stdout, "%s  is installed already\n", s.Name)
 		return nil
 	}
-	i.show(s, approved)
+	i.show(s, approved, sandbox)
 	if err := agree(i.a, cmd, i.yes, "install and approve it?"); err != nil {
 		return err
 	}
@@ -191,8 +197,8 @@ func agree(a *cli.App, cmd *cobra.Command, yes bool, question string) error {
 	return nil
 }
 
-// show prints what a plugin is and asks for. Texts of the release have no control characters.
-func (i *installation) show(s *install.Staged, approved string) {
+// show prints what a plugin is and asks for; sandbox is empty for a program. Texts of the release have no control characters.
+func (i *installation) show(s *install.Staged, approved, sandbox string) {
 	w := i.a.Stdout
 	m := s.About
 	if m == nil {
@@ -218,7 +224,11 @@ func (i *installation) show(s *install.Staged, approved string) {
 	if len(m.Env) > 0 {
 		env = strings.Join(m.Env, ", ") + ": only if you list them in env in the configuration"
 	}
-	term.Printf(w, "  environment  %s\n  reads        the conversations that it shortens; files and network are not restricted\n", env)
+	if sandbox == "" {
+		term.Printf(w, "  environment  %s\n  reads        the conversations that it shortens; files and network are not restricted\n", env)
+	} else {
+		term.Printf(w, "  reads        the conversations that it shortens\n  runs as      %s\n", sandbox)
+	}
 	var names []string
 	for _, s := range m.Settings {
 		names = append(names, s.Name)

@@ -18,8 +18,11 @@ import (
 	"github.com/condensehq/condense/internal/suggest"
 )
 
-// errJudge ends a judgement that is not "works", or that misses a floor.
-var errJudge = errors.New("the plugin did not pass: see the verdict")
+// These end a judgement that is not "works", and one that misses a floor.
+var (
+	errJudge = errors.New("the plugin did not pass: see the verdict")
+	errFloor = errors.New("the plugin did not pass: it missed a floor")
+)
 
 // A judging has the flags and arguments of the command.
 type judging struct {
@@ -117,6 +120,7 @@ func judgePlugin(cmd *cobra.Command, a *cli.App, j *judging) error {
 	if err != nil {
 		return err
 	}
+	works := card.Passed
 	if err := floors.apply(card); err != nil {
 		return err
 	}
@@ -130,10 +134,13 @@ func judgePlugin(cmd *cobra.Command, a *cli.App, j *judging) error {
 		err = cli.WriteFile(j.out, page, cli.NewMode)
 		term.Printf(a.Stderr, "%s: %s\n", card.Verdict, card.Why)
 	}
-	if err == nil && !card.Passed {
-		err = errJudge
+	switch {
+	case err != nil, card.Passed:
+		return err
+	case works:
+		return errFloor
 	}
-	return err
+	return errJudge
 }
 
 // target returns how the plugin that the argument means is run: an approved one of the configuration, or a program.

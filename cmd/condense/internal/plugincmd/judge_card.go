@@ -293,6 +293,8 @@ func interval(d lab.Difference) string {
 		what = "better"
 	case d.Shown:
 		what = "worse"
+	case d.Low > 0 || d.High < 0:
+		what = "too few sessions to show a difference"
 	}
 	return fmt.Sprintf("%s: %+.2f, 95 %% interval %+.2f to %+.2f, %s", what, d.Mean, d.Low, d.High, d.Of())
 }
