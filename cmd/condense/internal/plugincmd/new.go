@@ -31,11 +31,12 @@ func pluginNewCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new NAME",
 		Short: "Write a plugin to start with",
-		Long: `new writes a complete plugin, with a test that runs the conformance suite, into a new folder: -o, or
-NAME. The plugin shortens old tool results; change it to do what you want. Nothing is overwritten. There are
-templates in Go, Node and Python, which are programs, and in Go, Rust and AssemblyScript for WebAssembly: one file for
-all platforms, which has no files and no network. With --ci it has a workflow for GitHub too, which builds it for every platform, tests
-and judges it, and publishes a release with checksums for a tag, and judge.yaml with the floors of the judgement.
+		Long: `new writes a complete plugin into a new folder: -o, or NAME. The plugin shortens old tool results; change it to do
+what you want. Nothing is overwritten. There are templates in Go, Node and Python, which are programs, and in Go, Rust
+and AssemblyScript for WebAssembly: one file for all platforms, which has no files and no network. Those in Go, Node and
+Python have a test that runs the conformance suite; with --ci they have a workflow for GitHub too, which builds the plugin
+for every platform, tests and judges it, and publishes a release with checksums for a tag, and judge.yaml with the
+floors of the judgement.
 
 A plugin in Go needs the module github.com/condensehq/condense. If this program was not built from a release
 of the module, the plugin is built with the checkout that --replace names; by default with the one that
