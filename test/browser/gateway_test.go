@@ -45,8 +45,11 @@ func TestGateway(t *testing.T) {
 	defer vendor.Close()
 	var g *live.Gateway
 	g, err = live.New(host, &live.Options{
-		Upstreams: map[string]string{"anthropic": vendor.URL}, Watch: watch, Shadow: []string{"cut"}, Epoch: live.EpochOptions{Risk: 100},
-		Pages: watch.Pages(func() live.Stats { return g.Stats() }, func() bool { return true }),
+		Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": vendor.URL}}, Epoch: live.EpochOptions{Risk: 100},
+		Reports: live.Reports{
+			Watch: watch, Shadow: []string{"cut"},
+			Pages: watch.Pages(func() live.Stats { return g.Stats() }, func() bool { return true }),
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
