@@ -27,15 +27,8 @@ import (
 	"github.com/condensehq/condense/transcript/internal/trace"
 )
 
-// codecs are all formats, the most specific first: detection takes the first that accepts the
-// file. To add a format:
-//
-//  1. Write package internal/FORMAT with a variable Codec. Package codec documents the contract.
-//  2. Add a row here, before the formats that would also accept its files.
-//  3. List its imports in deps_test.go, and add a sample to testdata and to the tables of
-//     session_test.go (formats that are only read) or agents_test.go.
-//
-// No format imports another one or this package.
+// codecs are all formats, the most specific first: detection takes the first that accepts the file. docs/architecture.md says how
+// to add one.
 var codecs = []codec.Codec{
 	condense.Codec,
 	claudecode.Codec,

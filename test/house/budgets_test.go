@@ -52,7 +52,7 @@ var budgets = []struct {
 	{"fields of a struct", 32, mostFields, func(h *house) (int, []string) { return most(h.fields, mostFields) }},
 	{fmt.Sprintf("functions above %d lines", mostFunction), 7, 0, func(h *house) (int, []string) { return above(h.functions, mostFunction) }},
 	{fmt.Sprintf("files above %d lines", mostFile), 14, 0, func(h *house) (int, []string) { return above(h.files, mostFile) }},
-	{fmt.Sprintf("lines above %d characters", mostLine), 1_045, 0, func(h *house) (int, []string) { return sum(h.longLines) }},
+	{fmt.Sprintf("lines above %d characters, without tags", mostLine), 930, 0, func(h *house) (int, []string) { return sum(h.longLines) }},
 }
 
 // TestBudgets: nothing grows beyond its ceiling.
@@ -195,7 +195,8 @@ func (h *house) read(p string, text []byte) error {
 	h.isMain[dir] = f.Name.Name == "main"
 	h.files[p] = bytes.Count(text, []byte("\n"))
 	for line := range bytes.Lines(text) {
-		if utf8.RuneCount(bytes.TrimSuffix(line, []byte("\n"))) > mostLine {
+		line = bytes.TrimSuffix(line, []byte("\n"))
+		if utf8.RuneCount(line) > mostLine && !bytes.HasSuffix(line, []byte("`")) { // the tag of a setting is one line
 			h.longLines[p]++
 		}
 	}
