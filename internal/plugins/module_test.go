@@ -35,7 +35,7 @@ func TestSandbox(t *testing.T) {
 		head:                "no clock",
 		"#!/bin/sh\n":       "cannot run: ",
 		clock[:len(head)+9]: "cannot run: ",
-		clock + "\x0a\x05": "cut off or damaged",
+		clock + "\x0a\x05":  "cut off or damaged",
 	} {
 		if got := sandbox(data); !strings.Contains(got, want) {
 			t.Errorf("%q: got %q; want %q", data, got, want)

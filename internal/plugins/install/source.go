@@ -87,12 +87,13 @@ func (in *Installer) Parse(text, from string) (Source, error) {
 	if !info.IsDir() {
 		s.dir, s.file = filepath.Dir(text), filepath.Base(text)
 	}
-	switch rel, err := filepath.Rel(in.Dir, text); {
-	case err != nil:
-	case filepath.IsLocal(rel):
-		s.text = "./" + filepath.ToSlash(rel)
-	case relative: // the same place for others who check the project out
-		s.text = filepath.ToSlash(rel)
+	if rel, err := filepath.Rel(in.Dir, text); err == nil {
+		switch {
+		case filepath.IsLocal(rel):
+			s.text = "./" + filepath.ToSlash(rel)
+		case relative: // the same place for others who check the project out
+			s.text = filepath.ToSlash(rel)
+		}
 	}
 	return s, nil
 }
