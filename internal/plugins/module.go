@@ -66,7 +66,7 @@ func Asks(path string) ([]string, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > mostModule {
-		return nil, fmt.Errorf("%s is not a file of at most %d MiB", path, mostModule>>20)
+		return nil, fmt.Errorf("not a file of at most %d MiB", mostModule>>20)
 	}
 	data := make([]byte, info.Size())
 	if _, err := f.ReadAt(data, 0); err != nil {
@@ -74,7 +74,7 @@ func Asks(path string) ([]string, error) {
 	}
 	imports, err := importsOf(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
 	var names []string
 	for _, i := range imports {
@@ -91,13 +91,18 @@ func Sandbox(path string) (string, bool) {
 		return "", false
 	}
 	asks, err := Asks(path)
-	switch {
-	case err != nil:
+	if err != nil {
 		return "module of WebAssembly that cannot run: " + err.Error(), true
-	case slices.Contains(asks, "clock"):
-		return "module of WebAssembly: it has no files, no network and no environment, and knows the time", true
 	}
-	return "module of WebAssembly: it has no files, no network, no environment and no clock", true
+	return Reach(asks), true
+}
+
+// Reach says in words what a module with these imports, as [Asks] returns them, can reach.
+func Reach(asks []string) string {
+	if slices.Contains(asks, "clock") {
+		return "module of WebAssembly: it has no files, no network and no environment, and knows the time"
+	}
+	return "module of WebAssembly: it has no files, no network, no environment and no clock"
 }
 
 // mostModule is in bytes.

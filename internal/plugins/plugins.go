@@ -92,12 +92,13 @@ func notPinned(p config.Provider) error {
 
 // Digest returns the current checksum of the program or folder of a plugin. A module that cannot run has none to approve.
 func Digest(p config.Provider) (string, error) {
-	if config.IsModule(p.Plugin) {
+	sum, err := supervise.Digest(base(p))
+	if err == nil && config.IsModule(p.Plugin) {
 		if _, err := Asks(p.Plugin); err != nil {
-			return "", err
+			return "", fmt.Errorf("%s is %w", p.Plugin, err)
 		}
 	}
-	return supervise.Digest(base(p))
+	return sum, err
 }
 
 // A Runner runs the plugins of a host: it implements [condense.Plugins].

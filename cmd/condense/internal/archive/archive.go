@@ -1,5 +1,5 @@
 // Package archive is the full-text index of the sessions that agents recorded on this machine. It has stems of words, not
-// texts: what is shown is read again from the session's file, and found there by its handle.
+// texts: shown lines are read again from the session's file, and found there by their handle.
 package archive
 
 import (

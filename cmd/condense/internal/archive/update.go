@@ -24,7 +24,7 @@ type File struct {
 	Path, Agent, Name, Dir string // Name is the session's ID; all but Path may be empty
 }
 
-// A Change says what an update did.
+// A Change is the outcome of an update.
 type Change struct {
 	Sessions, Pieces int   // that were added or changed
 	Text             int64 // bytes of the texts of these pieces
@@ -55,7 +55,7 @@ type scanned struct {
 }
 
 // Update reads the files that are new or changed, and forgets the sessions whose files are not in the list. Keys are
-// left out. If ctx ends, what was read stays.
+// left out. If ctx ends, sessions read so far stay.
 func (a *Archive) Update(ctx context.Context, files []File, progress func(done, of int)) (Change, error) {
 	var c Change
 	known, err := a.known(ctx)

@@ -147,11 +147,13 @@ func (i *installation) install(cmd *cobra.Command, src install.Source, locked bo
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	sandbox, module := plugins.Sandbox(s.File())
-	if module {
-		if _, err := plugins.Asks(s.File()); err != nil {
-			return fmt.Errorf("%s: %s is %w", s.Source, s.Asset, errors.Unwrap(err))
+	sandbox := ""
+	if config.IsModule(s.File()) {
+		asks, err := plugins.Asks(s.File())
+		if err != nil {
+			return fmt.Errorf("%s: %s is %w", s.Source, s.Asset, err)
 		}
+		sandbox = plugins.Reach(asks)
 	}
 	program, folder := s.Program()
 	p := plugins.Plugin{Provider: config.Provider{Plugin: program, Folder: folder}}
@@ -171,7 +173,7 @@ func (i *installation) install(cmd *cobra.Command, src install.Source, locked bo
 	if err := s.Commit(); err != nil {
 		return err
 	}
-	if m := s.About; m != nil { // what was shown is the limit of what it may declare
+	if m := s.About; m != nil { // the shown manifest is the limit of later declarations
 		plugins.Remember(s.Approves, &plugins.Description{
 			Name: m.Name, Version: m.Version, Doc: m.Doc, SDK: m.SDK, Settings: m.Settings, Abilities: m.Abilities,
 		})
@@ -197,7 +199,7 @@ func agree(a *cli.App, cmd *cobra.Command, yes bool, question string) error {
 	return nil
 }
 
-// show prints what a plugin is and asks for; sandbox is empty for a program. Texts of the release have no control characters.
+// show prints the identity and the demands of a plugin; sandbox is empty for a program. Texts of the release have no control characters.
 func (i *installation) show(s *install.Staged, approved, sandbox string) {
 	w := i.a.Stdout
 	m := s.About

@@ -86,7 +86,7 @@ func (m *liveTools) Show(ctx context.Context, id string) (string, error) {
 	return b.String(), nil
 }
 
-// Undo says what an undo costs or, if that is confirmed, asks for it.
+// Undo gives the cost of an undo or, if that is confirmed, asks for it.
 func (m *liveTools) Undo(ctx context.Context, id string, confirmed bool) (string, error) {
 	c, err := m.one(id)
 	if err != nil {

@@ -81,7 +81,7 @@ func placed(raw []byte, name, text string) []byte {
 }
 
 // Adopt writes a session that another agent recorded, for this agent to go on with in a folder. Data is the session in
-// this agent's format. What other vendors sealed, thinking and encrypted reasoning, is left out.
+// this agent's format. Sealed items of other vendors, thinking and encrypted reasoning, are left out.
 func (a *Agent) Adopt(ctx context.Context, dir string, data []byte, now time.Time) (*Session, error) {
 	if a.store != nil {
 		id := newSessionID(now)
