@@ -3,6 +3,7 @@ package lab
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"time"
@@ -41,6 +42,11 @@ type Options struct {
 	Spending bool
 	// Cache is a folder for results; empty means none. See [Strategy.Key].
 	Cache string
+	// Peers are the other programs among the strategies, for [Report.Peers].
+	Peers []Peer
+	// Outputs gets every session and result at cuts and with gold evidence, as lines of JSON; nil means nobody does.
+	// Results from the cache are not written.
+	Outputs io.Writer
 	// Shard is the part of the sessions to compare; zero means all. See [Merge].
 	Shard Shard
 	// MaxUSD stops the run when model calls have cost this much, as far as prices are known; zero

@@ -50,6 +50,7 @@ type comparison struct {
 	fixed                               int
 	reader, author                      string
 	search                              bool
+	peers, outputs                      string
 }
 
 // Command returns condense compare.
@@ -103,6 +104,8 @@ them.`,
 	f := cmd.Flags()
 	f.StringArrayVar(&c.strategies, "strategies", nil, "`list` of strategies (default: the providers of the configuration, and a few built-in ones)")
 	f.StringSliceVar(&c.budgets, "budgets", nil, "`shares` of the tokens before the cut that may be left, such as 25%; real for the size that recorded compactions left (default: 10%,25%,50%)")
+	f.StringVar(&c.peers, "peers", "", "`file` with a list of other programs to compare, or a folder with peers.json; NAME~peers is NAME at the size that each of them leaves")
+	f.StringVar(&c.outputs, "outputs", "", "`file` for all sessions and results as lines of JSON, so that another program can measure them")
 	f.StringVarP(&c.output, "output", "o", "table", "`format`: table, md, csv, json or html")
 	f.StringVar(&c.save, "save", "", "`file` for the whole result as JSON, for --against and for condense compare merge")
 	f.StringVar(&c.against, "against", "", "`file` of an earlier result, or a strategy of this one, to compare the others with")
@@ -170,11 +173,25 @@ func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) erro
 	if err != nil {
 		return err
 	}
-	h, set, err := openStrategies(a, cmd, c)
+	peers, err := openPeers(cmd, c.peers)
+	if err != nil {
+		return err
+	}
+	defer peers.end()
+	opts.Peers = peers.list
+	h, set, err := openStrategies(a, cmd, c, peers)
 	if err != nil {
 		return err
 	}
 	defer h.Close()
+	if c.outputs != "" {
+		f, err := os.Create(c.outputs)
+		if err != nil {
+			return err
+		}
+		defer f.Close() //nolint:errcheck // the writer keeps the first error
+		opts.Outputs, opts.Cache = f, ""
+	}
 	if missing && !c.names(set.Strategies) {
 		return cli.Usage(cmd, "--against: there is no file %s, and no strategy of that name in this comparison", c.against)
 	}
@@ -233,15 +250,17 @@ func opener(a *cli.App, cmd *cobra.Command, c *comparison) (*condense.Host, *str
 }
 
 // openStrategies opens the strategies in --strategies. The host owns the providers.
-func openStrategies(a *cli.App, cmd *cobra.Command, c *comparison) (*condense.Host, *strategies.Set, error) {
+func openStrategies(a *cli.App, cmd *cobra.Command, c *comparison, peers *peerList) (*condense.Host, *strategies.Set, error) {
 	h, o, err := opener(a, cmd, c)
 	if err != nil {
 		return nil, nil, err
 	}
+	o.Others = peers.names()
 	set, err := o.Open(cmd.Context(), c.strategies)
 	if err != nil {
 		return nil, nil, errors.Join(cli.Usage(cmd, "--strategies: %w", err), h.Close())
 	}
+	set.Strategies = append(peers.strategies, set.Strategies...)
 	for _, l := range set.LeftOut {
 		term.Printf(a.Stderr, "left out: %v\n", l)
 	}

@@ -1,0 +1,63 @@
+package comparecmd
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/internal/lab"
+)
+
+// A peerList is the programs in --peers.
+type peerList struct {
+	list       []lab.Peer
+	strategies []lab.Strategy
+	end        func()
+}
+
+// openPeers opens the programs of a list; none if path is empty.
+func openPeers(cmd *cobra.Command, path string) (*peerList, error) {
+	out := &peerList{end: func() {}}
+	if path == "" {
+		return out, nil
+	}
+	list, opened, closeAll, err := lab.Peers(cmd.Context(), path)
+	if err != nil {
+		return nil, cli.Usage(cmd, "--peers: %w", err)
+	}
+	out.list, out.strategies = list, opened
+	out.end = func() { _ = closeAll() } // nothing depends on how they end
+	return out, nil
+}
+
+func (p *peerList) names() []string {
+	var out []string
+	for i := range p.strategies {
+		out = append(out, p.strategies[i].Name)
+	}
+	return out
+}
+
+// policies returns a policy for each program: it condenses when the library would.
+func (p *peerList) policies() []lab.Policy {
+	var out []lab.Policy
+	for i := range p.strategies {
+		out = append(out, lab.Policy{Name: p.strategies[i].Name, Strategy: &p.strategies[i], About: p.strategies[i].About})
+	}
+	return out
+}
+
+// writePeers writes the table of the other programs, also of those that are missing here.
+func writePeers(w io.Writer, r *lab.Report, markdown bool, width int) {
+	if len(r.Peers) == 0 {
+		return
+	}
+	t := term.NewTable("name", "program", "version", "from", "missing here")
+	for i := range r.Peers {
+		p := &r.Peers[i]
+		t.Row(p.Name, p.Program, p.Version, p.Had, p.Missing)
+	}
+	printTable(w, t, "other programs", markdown, width)
+}
