@@ -154,9 +154,16 @@ func (s *staying) answer(ctx context.Context, e external, input []byte) ([]byte,
 	}
 	stop := context.AfterFunc(ctx, func() { _ = s.cmd.Process.Kill() })
 	defer stop()
-	_, err := s.in.Write(append(input, '\n'))
-	line, readErr := s.out.ReadBytes('\n')
-	if err = errors.Join(err, readErr); err != nil {
+	sent := make(chan error, 1) // the program may answer before it has read all
+	go func() {
+		_, err := s.in.Write(append(input, '\n'))
+		sent <- err
+	}()
+	line, err := s.out.ReadBytes('\n')
+	if err == nil {
+		err = <-sent
+	}
+	if err != nil {
 		err = errors.Join(err, ctx.Err(), s.end())
 		return nil, because(err, s.failed.String())
 	}
@@ -186,29 +193,30 @@ func (s *staying) start(e external) error {
 	return nil
 }
 
-// end kills the program if it runs.
+// stayingEnds is the time in which a program must end when its input does. It may have processes of its own to end.
+const stayingEnds = 2 * time.Second
+
+// end ends the program if it runs.
 func (s *staying) end() error {
 	if s.cmd == nil {
 		return nil
 	}
-	_ = s.cmd.Process.Kill() // it may have ended
+	_ = s.in.Close() // it may have ended
+	kill := time.AfterFunc(stayingEnds, func() { _ = s.cmd.Process.Kill() })
 	err := s.cmd.Wait()
+	kill.Stop()
 	s.cmd = nil
 	return err
 }
 
-// close ends the program, whose input ends first.
+// close ends the program.
 func (e external) close() error {
 	if e.stays == nil {
 		return nil
 	}
 	e.stays.mu.Lock()
 	defer e.stays.mu.Unlock()
-	if e.stays.cmd != nil {
-		_ = e.stays.in.Close()
-		_ = e.stays.end() //nolint:errcheck // killed
-	}
-	return nil
+	return e.stays.end()
 }
 
 func clip(s string) string {

@@ -159,7 +159,7 @@ type Strategy struct {
 	// Its savings do not count as the strategy's own.
 	Truncation string
 	// SizeOf is the name of a strategy earlier in the list. Its result is the budget, so that both are compared at the
-	// same size; empty means the budget of the run. In rounds and with canaries it has no effect.
+	// same size; empty means the budget of the run. It does not run in rounds and with canaries.
 	SizeOf string
 }
 
