@@ -64,8 +64,12 @@ func (p *play) steps(t *testing.T, n int) {
 }
 
 func first(api upstream.API, text string) object {
-	if api == upstream.Messages {
+	switch api {
+	case upstream.Messages:
 		return object{"role": "user", "content": []any{object{"type": "text", "text": text}}}
+	case upstream.Gemini:
+		return object{"role": "user", "parts": []any{object{"text": text}}}
+	case upstream.Chat, upstream.Responses, upstream.Ollama:
 	}
 	return object{"role": "user", "content": text}
 }
@@ -85,11 +89,11 @@ func elements(t *testing.T, body []byte) []string {
 // rawElements are the messages or items of a body.
 func rawElements(t *testing.T, body []byte) []json.RawMessage {
 	t.Helper()
-	var o struct{ Messages, Input []json.RawMessage }
+	var o struct{ Messages, Input, Contents []json.RawMessage }
 	if err := json.Unmarshal(body, &o); err != nil {
 		t.Fatal(err)
 	}
-	return append(o.Messages, o.Input...)
+	return slices.Concat(o.Messages, o.Input, o.Contents)
 }
 
 // epochs are the numbers of the turns at which the history became another one.
