@@ -42,6 +42,12 @@ func clients() []upstream.Client {
 	}
 }
 
+// everyAPI are clients of all APIs. Ollama's costs nothing, so that there is no epoch but for the window.
+func everyAPI() []upstream.Client {
+	return append(clients(), upstream.Client{API: upstream.Gemini, Model: "gemini-3-pro-preview", Session: "s1"},
+		upstream.Client{API: upstream.Ollama, Model: "qwen3:32b", Session: "s1", Window: 12_000})
+}
+
 // say plays to the end.
 func (p *play) say(t *testing.T) {
 	t.Helper()

@@ -93,8 +93,7 @@ func (p *play) toolResults(t *testing.T) []string {
 // each runs a test for each API, streaming and not.
 func each(t *testing.T, run func(*testing.T, upstream.Client)) {
 	t.Helper()
-	for _, c := range append(clients(), upstream.Client{API: upstream.Gemini, Model: "gemini-3-pro-preview", Session: "s1"},
-		upstream.Client{API: upstream.Ollama, Model: "qwen3:32b", Session: "s1", Window: 12_000}) { // it costs nothing: no epoch but for the window
+	for _, c := range everyAPI() {
 		for _, stream := range []bool{false, true} {
 			t.Run(fmt.Sprint(c.API, "/stream=", stream), func(t *testing.T) {
 				t.Parallel()
