@@ -155,7 +155,8 @@ func (p *play) results() []string {
 	for _, m := range p.client.History {
 		switch {
 		case m["parts"] != nil:
-			for _, part := range m["parts"].([]any) {
+			parts, _ := m["parts"].([]any)
+			for _, part := range parts {
 				if f, ok := part.(object)["functionResponse"].(object); ok {
 					all = append(all, f["response"].(object)["output"].(string))
 				}

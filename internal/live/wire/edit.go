@@ -41,8 +41,12 @@ func element(api API, raw []byte) []byte {
 
 // limits are the limits of an answer, in all APIs, some of them in an object.
 var limits = []struct{ in, name string }{
-	{"", "max_tokens"}, {"", "max_completion_tokens"}, {"", "max_output_tokens"},
-	{"generationConfig", "maxOutputTokens"}, {"generation_config", "max_output_tokens"}, {"options", "num_predict"},
+	{"", "max_tokens"},
+	{"", "max_completion_tokens"},
+	{"", "max_output_tokens"},
+	{"generationConfig", "maxOutputTokens"},
+	{"generation_config", "max_output_tokens"},
+	{"options", "num_predict"},
 }
 
 // LimitOutput returns the body of a request whose limits of the answer are at most so many tokens.
