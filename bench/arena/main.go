@@ -3,9 +3,10 @@
 //
 //	arena -condense bin/condense -peers FOLDER -out FOLDER [-sessions FOLDER] [-gold FOLDER] [-results docs/results.md]
 //
-// The sessions are those that come with condense and at most 14 of the folder, evenly spaced by name. Its steps write
-// into the folder of -out: a report each, and lines of JSON with every session and result, which bench/second measures
-// again. With -table only the summary and the table are written, from reports that are there.
+// The sessions are at most 14 of the folder, evenly spaced by name; without a folder, those that come with condense.
+// Planted sentences and money are measured on every second one. Its steps write into the folder of -out: a report each,
+// and lines of JSON with every session and result, which bench/second measures again. With -table only the summary and
+// the table are written, from reports that are there.
 package main
 
 import (
@@ -71,15 +72,23 @@ func (a *arena) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all := slices.Concat([]string{"demo:"}, given)
+	all, some := []string{"demo:"}, []string{"demo:"}
+	recorded := all
+	if len(given) > 0 {
+		all, some, recorded = given, nil, append(recorded, a.sessions)
+		for i := 0; i < len(given); i += 2 {
+			some = append(some, given[i])
+		}
+		demo = nil
+	}
 	anchors := a.file("anchors")
 	if err := a.command(ctx, "go", slices.Concat([]string{"run", "./bench/outside", "anchors"}, demo, given, []string{anchors})...); err != nil {
 		return err
 	}
 	pairs := []string{"--peers", a.peers, "--strategies", ours, "--strategies", "smart/headtail"}
-	sized := append(slices.Clone(pairs), "--strategies", ours+"~peers")
-	planted := []string{"canaries2:demo:"}
-	for _, g := range given {
+	sized := append(slices.Clone(pairs), "--strategies", ours+"~peers", "--budgets", "25%")
+	var planted []string
+	for _, g := range some {
 		planted = append(planted, "canaries2:"+g)
 	}
 	steps := []struct {
@@ -88,12 +97,12 @@ func (a *arena) run(ctx context.Context) error {
 		flags   []string
 		outputs bool
 	}{
-		{"cuts", all, append(slices.Clone(sized), "--budgets", "25%", "--rounds", "3"), true},
-		{"anchors", []string{"evidence:" + anchors}, append(slices.Clone(sized), "--budgets", "25%"), true},
-		{"evidence", []string{"evidence:" + a.gold}, append(slices.Clone(sized), "--budgets", "25%"), true},
-		{"canaries", planted, append(slices.Clone(pairs), "--budgets", "20%"), false},
-		{"recorded", all, []string{"--yes", "--budgets", "real", "--strategies", ours + `,recorded=handover{"model":"recorded"},clear_tool_uses=smart/clear_tool_uses,prune=smart/prune`}, false},
-		{"money", all, []string{"--replay", "--peers", a.peers, "--windows", "64k", "--prices", "claude-opus-4-6", "--policies", ours + ",smart/headtail,recorded"}, false},
+		{"cuts", all, append(slices.Clone(sized), "--rounds", "3"), true},
+		{"anchors", []string{"evidence:" + anchors}, slices.Clone(sized), true},
+		{"evidence", []string{"evidence:" + a.gold}, slices.Clone(sized), true},
+		{"canaries", planted, append(slices.Clone(pairs), "--budgets", "20%", "--rounds", "3"), false},
+		{"recorded", recorded, []string{"--yes", "--budgets", "real", "--strategies", ours + `,recorded=handover{"model":"recorded"},clear_tool_uses=smart/clear_tool_uses,prune=smart/prune`}, false},
+		{"money", some, []string{"--replay", "--peers", a.peers, "--windows", "64k", "--prices", "claude-opus-4-6", "--policies", ours + ",smart/headtail,recorded"}, false},
 	}
 	for _, s := range steps {
 		if s.name == "evidence" && a.gold == "" {
@@ -141,7 +150,7 @@ func (a *arena) command(ctx context.Context, name string, args ...string) error 
 }
 
 func read(path string, v any) error {
-	data, err := os.ReadFile(path) //nolint:gosec // in the user's folder
+	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -221,9 +230,6 @@ type reports struct {
 	cuts, anchors, evidence, canaries, recorded lab.Report
 	money                                       lab.ReplayReport
 }
-
-// sessionsOf returns the number of compared sessions of a report.
-func sessionsOf(r *lab.Report) int { return len(r.Sessions) }
 
 func sortLosses(l []comparison) {
 	slices.SortFunc(l, func(x, y comparison) int { return cmp.Compare(y.Mean, x.Mean) })

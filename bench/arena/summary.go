@@ -13,14 +13,13 @@ import (
 
 // A summary is arena.json. Numbers are absent if they were not measured.
 type summary struct {
-	Format   int               `json:"format"`   // 1
-	Sessions map[string]int    `json:"sessions"` // by step
-	Rows     []entry           `json:"rows"`     // ours, then the programs
-	Pairs    []comparison      `json:"pairs"`    // programs less ours
-	Losses   []comparison      `json:"losses"`   // of Pairs, those that are shown to be above zero
-	Real     map[string]entry  `json:"real"`     // at recorded compactions, at their size
-	Second   []second          `json:"second"`
-	Cheaper  map[string]string `json:"-"`
+	Format   int              `json:"format"`   // 1
+	Sessions map[string]int   `json:"sessions"` // by step
+	Rows     []entry          `json:"rows"`     // ours, then the programs
+	Pairs    []comparison     `json:"pairs"`    // programs less ours
+	Losses   []comparison     `json:"losses"`   // of Pairs, those that are shown to be above zero
+	Real     map[string]entry `json:"real"`     // at recorded compactions, at their size
+	Second   []second         `json:"second"`
 }
 
 // An entry has the means of a program.
@@ -72,7 +71,7 @@ func (v values) put(strategy, session, place string, x float64) {
 
 // mean returns the mean over sessions; nil if there is none.
 func (v values) mean(strategy string) *float64 {
-	var by = map[string][]float64{}
+	by := map[string][]float64{}
 	for k, x := range v[strategy] {
 		by[k[0]] = append(by[k[0]], x)
 	}

@@ -103,7 +103,7 @@ const langchainClear = {
   },
 };
 const mastra = (trimMode) => ({
-  knob: (units) => [1, Math.ceil(sum(units) / 3)],
+  knob: (units) => [1, Math.ceil(sum(units) / 3) + 1000],
   async run(units, limit) {
     const { TokenLimiterProcessor } = await import("@mastra/core/processors");
     try {

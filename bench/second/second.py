@@ -8,7 +8,7 @@ as JSON how many verdicts of the report this program confirms:
 
   kept      is a gold turn or a line of an edit in the result? by question: the same number
   valid     does the result add faults, such as results without calls?
-  value     anchors, user's words, recent and shares of tokens at a cut: within 0.05
+  value     anchors, user's words and shares of tokens at a cut: within 0.05
   ahead     is A better than B in needed text (or anchors, user's words): shown, the reverse shown, or neither
 
 It shares no code and no table with the program. The table of common terms of 13 projects is left out, so single values of
@@ -168,7 +168,6 @@ class Cut:
                     for s in re.split(r"\n+|(?<=[.!?])\s+", p["text"]):
                         if len(words(s)) >= 3:
                             self.said.append(plain_words(s))
-        self.last = [m for m in self.prefix[-10:]]
         self.faults = faults(self.prefix)
 
     @staticmethod
@@ -216,10 +215,6 @@ class Cut:
             weight = lambda s: min(40, len(s))
             is_kept = lambda s: sum(g in own for g in grams(s, 3)) >= 0.8 * max(1, len(s) - 2)
             out["user"] = sum(weight(s) for s in self.said if is_kept(s)) / sum(weight(s) for s in self.said)
-        contents = [[(p["type"], folded(p["text"])) for p in m["parts"]] for m in view]
-        flat = {x for c in contents for x in c}
-        if self.last:
-            out["recent"] = sum(all((p["type"], folded(p["text"])) in flat for p in m["parts"]) for m in self.last) / len(self.last)
         out["faults"] = max(0, faults(view) - self.faults)
         return out
 
@@ -307,9 +302,10 @@ def faults(messages):
 
 def evidence(gold, view):
     """The number of gold turns or lines of each question that are in the result."""
-    have, text = set(), " ".join(folded("\n".join(t for t in texts(m))) for m in view)
+    shown = lambda m: "\n".join(p["text"] for p in m["parts"] if p["type"] != "call")
+    have, text = set(), " ".join(folded(shown(m)) for m in view)
     for m in view:
-        ws = plain_words("\n".join(p["text"] for p in m["parts"] if p["type"] != "call"))
+        ws = plain_words(shown(m))
         for n in (1, 2, 3):
             have.update(grams(ws, n))
     by_id = {m["id"]: m for m in gold["messages"]}
@@ -386,10 +382,10 @@ def main(args):
             theirs = row["values"]
             judge("valid", (values["faults"] > 0) == (theirs.get("faults", 0) > 0), name, record["strategy"], values["faults"], theirs.get("faults"))
             judge("value", abs(record["after"] / max(1, record["before"]) - theirs["kept"]) < 0.05, name, record["strategy"], "kept")
-            for m in ("anchors", "user", "recent"):
+            for m in ("anchors", "user"):
                 if m in theirs and m in values:
                     judge("value", abs(values[m] - theirs[m]) < 0.05, name, record["strategy"], m, round(values[m], 3), round(theirs[m], 3))
-            for m in ("panel", "anchors", "user", "recent"):
+            for m in ("panel", "anchors", "user"):
                 if m in values:
                     mine[record["budget"], record["strategy"], m][name, record["cut"]] = values[m]
     for d in report.get("differences") or []:

@@ -1,5 +1,5 @@
-// Package second has a second implementation of the main measures, second.py, from the documents alone.
-package second
+// Package second_test runs second.py, an implementation of the main measures from the documents alone.
+package second_test
 
 import (
 	"encoding/json"
@@ -24,7 +24,9 @@ func TestSecondAgrees(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	items = slices.DeleteFunc(items, func(it lab.Item) bool { return !strings.Contains(it.Name, "tau-airline") && !strings.Contains(it.Name, "swe-agent") })
+	items = slices.DeleteFunc(items, func(it lab.Item) bool {
+		return !strings.Contains(it.Name, "tau-airline") && !strings.Contains(it.Name, "swe-agent")
+	})
 	dir := t.TempDir()
 	outputs, err := os.Create(filepath.Join(dir, "outputs.jsonl"))
 	if err != nil {

@@ -23,6 +23,8 @@ import (
 // externalFormat is the format of the messages that an external program gets and returns.
 const externalFormat = "anthropic"
 
+var errNoMessages = errors.New("it wrote no messages")
+
 // externalDeadline limits one condensation by an external program.
 const externalDeadline = 5 * time.Minute
 
@@ -103,7 +105,7 @@ func (e external) Condense(ctx context.Context, req *core.Request) (*core.Result
 	}
 	view := doc.Journal.View()
 	if len(view) == 0 && len(req.Messages) > 0 {
-		return nil, fmt.Errorf("%s: it wrote no messages", e.command[0])
+		return nil, fmt.Errorf("%s: %w", e.command[0], errNoMessages)
 	}
 	for i := range view {
 		view[i].ID, view[i].Source = "", nil // new messages: their originals are unknown

@@ -39,7 +39,7 @@ func Peers(ctx context.Context, path string) ([]Peer, []Strategy, func() error, 
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, peersFile)
 	}
-	data, err := os.ReadFile(path) //nolint:gosec // the user names it on the command line
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -106,6 +106,8 @@ func (e external) probe(ctx context.Context) error {
 	messages := []core.Message{text(core.RoleUser, "a", "Read main.go."), call, result, text(core.RoleAssistant, "e", "It is empty."), text(core.RoleUser, "f", "Go on.")}
 	core.Measure(counter, messages)
 	req := &core.Request{Messages: messages, Counter: counter, Budget: core.Budget{Window: 1000, Limit: 1000, Target: 1000}}
-	_, err = e.Condense(ctx, req)
+	if _, err = e.Condense(ctx, req); errors.Is(err, errNoMessages) {
+		return nil // it runs, and leaves nothing of so little
+	}
 	return err
 }
