@@ -107,7 +107,8 @@ const mastra = (trimMode) => ({
   async run(units, limit) {
     const { TokenLimiterProcessor } = await import("@mastra/core/processors");
     try {
-      return fromModel((await new TokenLimiterProcessor({ limit, trimMode }).processLLMRequest({ prompt: model(units) })).prompt);
+      const left = await new TokenLimiterProcessor({ limit, trimMode }).processLLMRequest({ prompt: model(units) });
+      return left ? fromModel(left.prompt) : units; // it fits
     } catch (err) {
       if (/TripWire/.test(err.constructor.name) || /limit/i.test(err.message)) return []; // it refuses a limit that is too low
       throw err;
