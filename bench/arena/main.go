@@ -31,6 +31,8 @@ const (
 	most     = 14 // sessions of the folder
 	deadline = 30 * time.Minute
 	ours     = "smart/balanced"
+	// The recorded summaries of agents, and what vendors and agents do without a model, done by smart.
+	polyfills = `,recorded=handover{"model":"recorded"},clear_tool_uses=smart/clear_tool_uses,prune=smart/prune`
 )
 
 type arena struct{ condense, peers, out, sessions, gold, results string }
@@ -82,7 +84,8 @@ func (a *arena) run(ctx context.Context) error {
 		demo = nil
 	}
 	anchors := a.file("anchors")
-	if err := a.command(ctx, "go", slices.Concat([]string{"run", "./bench/outside", "anchors"}, demo, given, []string{anchors})...); err != nil {
+	convert := slices.Concat([]string{"run", "./bench/outside", "anchors"}, demo, given, []string{anchors})
+	if err := a.command(ctx, "go", convert...); err != nil {
 		return err
 	}
 	pairs := []string{"--peers", a.peers, "--strategies", ours, "--strategies", "smart/headtail"}
@@ -101,14 +104,18 @@ func (a *arena) run(ctx context.Context) error {
 		{"anchors", []string{"evidence:" + anchors}, slices.Clone(sized), true},
 		{"evidence", []string{"evidence:" + a.gold}, slices.Clone(sized), true},
 		{"canaries", planted, append(slices.Clone(pairs), "--budgets", "20%", "--rounds", "3"), false},
-		{"recorded", recorded, []string{"--yes", "--budgets", "real", "--strategies", ours + `,recorded=handover{"model":"recorded"},clear_tool_uses=smart/clear_tool_uses,prune=smart/prune`}, false},
-		{"money", some, []string{"--replay", "--peers", a.peers, "--windows", "64k", "--prices", "claude-opus-4-6", "--policies", ours + ",smart/headtail,recorded"}, false},
+		{"recorded", recorded, []string{"--yes", "--budgets", "real", "--strategies", ours + polyfills}, false},
+		{"money", some, []string{
+			"--replay", "--peers", a.peers, "--windows", "64k", "--prices", "claude-opus-4-6",
+			"--policies", ours + ",smart/headtail,recorded",
+		}, false},
 	}
 	for _, s := range steps {
 		if s.name == "evidence" && a.gold == "" {
 			continue
 		}
-		args := slices.Concat([]string{"compare"}, s.paths, s.flags, []string{"--cache", "none", "--quiet", "--save", a.file(s.name + ".json")})
+		save := []string{"--cache", "none", "--quiet", "--save", a.file(s.name + ".json")}
+		args := slices.Concat([]string{"compare"}, s.paths, s.flags, save)
 		if s.outputs {
 			args = append(args, "--outputs", a.file(s.name+".jsonl"))
 		}
@@ -167,8 +174,9 @@ func read(path string, v any) error {
 func (a *arena) conclude(ctx context.Context) error {
 	var r reports
 	err := errors.Join(
-		read(a.file("cuts.json"), &r.cuts), read(a.file("anchors.json"), &r.anchors), read(a.file("evidence.json"), &r.evidence),
-		read(a.file("canaries.json"), &r.canaries), read(a.file("recorded.json"), &r.recorded), read(a.file("money.json"), &r.money),
+		read(a.file("cuts.json"), &r.cuts), read(a.file("anchors.json"), &r.anchors),
+		read(a.file("evidence.json"), &r.evidence), read(a.file("canaries.json"), &r.canaries),
+		read(a.file("recorded.json"), &r.recorded), read(a.file("money.json"), &r.money),
 	)
 	if err != nil {
 		return err
@@ -214,7 +222,8 @@ func (a *arena) conclude(ctx context.Context) error {
 	if !ok1 || !ok2 {
 		return fmt.Errorf("%s: it has no lines <!-- arena --> and <!-- end of arena -->", a.results)
 	}
-	return os.WriteFile(a.results, []byte(before+"<!-- arena -->\n"+text+"<!-- end of arena -->\n"+after), 0o644) //nolint:gosec // a document
+	text = before + "<!-- arena -->\n" + text + "<!-- end of arena -->\n" + after
+	return os.WriteFile(a.results, []byte(text), 0o644) //nolint:gosec // a document
 }
 
 // A second is what bench/second/second.py prints.
@@ -223,6 +232,7 @@ type second struct {
 	Verdicts int             `json:"verdicts"`
 	Agreed   int             `json:"agreed"`
 	Share    float64         `json:"share"`
+	Opposite int             `json:"opposite"`
 	ByKind   json.RawMessage `json:"by_kind"`
 }
 

@@ -166,11 +166,14 @@ func summarize(r *reports) *summary {
 	rounds, canaries := roundValues(&r.cuts), canaryValues(&r.canaries)
 	add := func(p lab.Peer) {
 		e := entry{
-			Peer: p, Left: measured["kept"].mean(p.Name), Needed: measured["panel"].mean(p.Name), User: measured["user"].mean(p.Name), Faults: measured["faults"].mean(p.Name),
-			Anchors: measured["anchors"].mean(p.Name), Evidence: measured["evidence"].mean(p.Name), Rounds: rounds.mean(p.Name), Canaries: canaries.mean(p.Name),
+			Peer: p, Left: measured["kept"].mean(p.Name), Needed: measured["panel"].mean(p.Name),
+			User: measured["user"].mean(p.Name), Faults: measured["faults"].mean(p.Name),
+			Anchors: measured["anchors"].mean(p.Name), Evidence: measured["evidence"].mean(p.Name),
+			Rounds: rounds.mean(p.Name), Canaries: canaries.mean(p.Name),
 		}
 		for i := range r.cuts.Rows {
-			if row := &r.cuts.Rows[i]; row.Strategy == p.Name && (row.Outcome == core.OutcomeFailed || row.Outcome == core.OutcomeRejected) {
+			row := &r.cuts.Rows[i]
+			if row.Strategy == p.Name && (row.Outcome == core.OutcomeFailed || row.Outcome == core.OutcomeRejected) {
 				e.Nothing++
 			}
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,15 +10,17 @@ import (
 
 // titles are the measures of comparisons.
 var titles = map[string]string{
-	"panel": "needed text", "anchors": "lines edited next", "evidence": "gold turns", "user": "user's words", "gain": "predicts what follows",
-	"artefacts": "files touched", "errors": "errors", "recent": "last ten messages", "canaries": "planted sentences", "rounds": "needed text after three rounds",
+	"panel": "needed text", "anchors": "lines edited next", "evidence": "gold turns", "user": "user's words",
+	"gain": "predicts what follows", "artefacts": "files touched", "errors": "errors", "recent": "last ten messages",
+	"canaries": "planted sentences", "rounds": "needed text after three rounds",
 }
 
 // markdown returns the part of the document: losses first.
 func (s *summary) markdown() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("%d sessions at cuts, %d cuts with lines of the next edits, %d conversations with gold evidence, %d sessions with planted sentences, %d replayed.",
+	line("%d sessions at cuts, %d cuts with lines of the next edits, %d conversations with gold evidence, %d sessions with planted "+
+		"sentences, %d replayed.",
 		s.Sessions["cuts"], s.Sessions["anchors"], s.Sessions["evidence"], s.Sessions["canaries"], s.Sessions["money"])
 	line("\n### Where `smart` loses\n")
 	if len(s.Losses) == 0 {
@@ -41,7 +44,8 @@ func (s *summary) markdown() string {
 		}
 	}
 	line("\n### All\n\n`(at its size)`: `smart` with the size that the program left as its budget.\n")
-	line("| program | tokens left | needed text (at its size) | lines edited next (at its size) | gold turns (at its size) | user's words | planted sentences, last round | needed after 3 rounds | refused | cost saved | lost in use |")
+	line("| program | tokens left | needed text (at its size) | lines edited next (at its size) | gold turns (at its size) | " +
+		"user's words | planted sentences, last round | needed after 3 rounds | refused | cost saved | lost in use |")
 	line("|---|---|---|---|---|---|---|---|---|---|---|")
 	beside := func(measure string, e *entry, x *float64) string {
 		for _, c := range s.Pairs {
@@ -54,8 +58,10 @@ func (s *summary) markdown() string {
 	}
 	for i := range s.Rows {
 		if e := &s.Rows[i]; e.Missing == "" {
-			line("| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |", e.Name, number(e.Left), beside("panel", e, e.Needed), beside("anchors", e, e.Anchors),
-				beside("evidence", e, e.Evidence), number(e.User), number(e.Canaries), number(e.Rounds), number(e.Faults), number(e.Saved), number(e.LostInUse))
+			line("| %s |", strings.Join([]string{
+				e.Name, number(e.Left), beside("panel", e, e.Needed), beside("anchors", e, e.Anchors), beside("evidence", e, e.Evidence),
+				number(e.User), number(e.Canaries), number(e.Rounds), number(e.Faults), number(e.Saved), number(e.LostInUse),
+			}, " | "))
 		}
 	}
 	line("\n| name | program | version | from | |\n|---|---|---|---|---|")
@@ -84,7 +90,16 @@ func (s *summary) markdown() string {
 		line("")
 	}
 	for _, x := range s.Second {
-		line("`bench/second` confirms %.1f %% of the %d verdicts of %s.", 100*x.Share, x.Verdicts, strings.TrimSuffix(x.Report, ".json"))
+		var kinds map[string]struct{ Verdicts, Agreed int }
+		_ = json.Unmarshal(x.ByKind, &kinds)
+		also := ""
+		if k := kinds["ahead"]; k.Verdicts > 0 {
+			also = fmt.Sprintf(", and which of two is ahead in %d of %d, never the reverse", k.Agreed, k.Verdicts)
+			if x.Opposite > 0 {
+				also = strings.Replace(also, "never the reverse", fmt.Sprintf("the reverse in %d", x.Opposite), 1)
+			}
+		}
+		line("`bench/second` confirms %.1f %% of the %d verdicts of %s%s.", 100*x.Share, x.Verdicts, strings.TrimSuffix(x.Report, ".json"), also)
 	}
 	return b.String()
 }

@@ -388,6 +388,7 @@ def main(args):
             for m in ("panel", "anchors", "user"):
                 if m in values:
                     mine[record["budget"], record["strategy"], m][name, record["cut"]] = values[m]
+    opposite = 0
     for d in report.get("differences") or []:
         if d["mode"] or not d["budget"] or d["measure"] not in ("panel", "anchors", "user"):
             continue
@@ -397,6 +398,7 @@ def main(args):
         own = verdict(a, b, report["seed"]) if a and b else None
         if own is not None and d["sessions"] >= 6:
             theirs = (d["mean"] > 0) - (d["mean"] < 0) if d["shown"] else 0
+            opposite += own * theirs < 0
             judge("ahead", own == theirs, d["budget"], d["measure"], d["a"], d["b"], own, theirs)
     result = {
         "report": os.path.basename(args[0]),
@@ -404,6 +406,7 @@ def main(args):
         "agreed": sum(agreed.values()),
         "share": round(sum(agreed.values()) / max(1, sum(total.values())), 4),
         "by_kind": {k: {"verdicts": total[k], "agreed": agreed[k]} for k in sorted(total)},
+        "opposite": opposite,  # of "ahead"
         "examples_of_disagreement": off,
     }
     json.dump(result, sys.stdout, indent=1, ensure_ascii=False)

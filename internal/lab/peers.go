@@ -101,9 +101,13 @@ func (e external) probe(ctx context.Context) error {
 	}
 	call := text(core.RoleAssistant, "c", "I read it.")
 	call.Parts = append(call.Parts, core.ToolCall{ID: "t1", Name: "read", Args: `{"path":"main.go"}`})
-	result := core.Message{ID: "d", Role: core.RoleTool, Parts: []core.Part{core.ToolResult{CallID: "t1", Content: []core.Part{core.Text("package main")}}}}
+	read := core.ToolResult{CallID: "t1", Content: []core.Part{core.Text("package main")}}
+	result := core.Message{ID: "d", Role: core.RoleTool, Parts: []core.Part{read}}
 	counter := tokens.NewCounter(encoding)
-	messages := []core.Message{text(core.RoleUser, "a", "Read main.go."), call, result, text(core.RoleAssistant, "e", "It is empty."), text(core.RoleUser, "f", "Go on.")}
+	messages := []core.Message{
+		text(core.RoleUser, "a", "Read main.go."), call, result,
+		text(core.RoleAssistant, "e", "It is empty."), text(core.RoleUser, "f", "Go on."),
+	}
 	core.Measure(counter, messages)
 	req := &core.Request{Messages: messages, Counter: counter, Budget: core.Budget{Window: 1000, Limit: 1000, Target: 1000}}
 	if _, err = e.Condense(ctx, req); errors.Is(err, errNoMessages) {

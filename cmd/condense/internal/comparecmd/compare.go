@@ -50,7 +50,7 @@ type comparison struct {
 	fixed                               int
 	reader, author                      string
 	search                              bool
-	peers, outputs                      string
+	others                              othersFlags
 }
 
 // Command returns condense compare.
@@ -101,11 +101,10 @@ them.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return compare(a, cmd, &c, args) },
 	}
 	c.sharedFlags(cmd)
+	c.others.add(cmd)
 	f := cmd.Flags()
 	f.StringArrayVar(&c.strategies, "strategies", nil, "`list` of strategies (default: the providers of the configuration, and a few built-in ones)")
 	f.StringSliceVar(&c.budgets, "budgets", nil, "`shares` of the tokens before the cut that may be left, such as 25%; real for the size that recorded compactions left (default: 10%,25%,50%)")
-	f.StringVar(&c.peers, "peers", "", "`file` with a list of other programs to compare, or a folder with peers.json; NAME~peers is NAME at the size that each of them leaves")
-	f.StringVar(&c.outputs, "outputs", "", "`file` for all sessions and results as lines of JSON, so that another program can measure them")
 	f.StringVarP(&c.output, "output", "o", "table", "`format`: table, md, csv, json or html")
 	f.StringVar(&c.save, "save", "", "`file` for the whole result as JSON, for --against and for condense compare merge")
 	f.StringVar(&c.against, "against", "", "`file` of an earlier result, or a strategy of this one, to compare the others with")
@@ -173,7 +172,7 @@ func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) erro
 	if err != nil {
 		return err
 	}
-	peers, err := openPeers(cmd, c.peers)
+	peers, err := openPeers(cmd, c.others.peers)
 	if err != nil {
 		return err
 	}
@@ -184,14 +183,11 @@ func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) erro
 		return err
 	}
 	defer h.Close()
-	if c.outputs != "" {
-		f, err := os.Create(c.outputs)
-		if err != nil {
-			return err
-		}
-		defer f.Close() //nolint:errcheck // the writer keeps the first error
-		opts.Outputs, opts.Cache = f, ""
+	closeOutputs, err := c.others.open(opts)
+	if err != nil {
+		return err
 	}
+	defer closeOutputs()
 	if missing && !c.names(set.Strategies) {
 		return cli.Usage(cmd, "--against: there is no file %s, and no strategy of that name in this comparison", c.against)
 	}

@@ -2,6 +2,7 @@ package comparecmd
 
 import (
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -9,6 +10,29 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/internal/lab"
 )
+
+// The othersFlags are the flags about programs of others.
+type othersFlags struct{ peers, outputs string }
+
+func (o *othersFlags) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.peers, "peers", "", "`file` with a list of other programs to compare, or a folder with peers.json; "+
+		"NAME~peers is NAME at the size that each of them leaves")
+	f.StringVar(&o.outputs, "outputs", "", "`file` for all sessions and results as lines of JSON, so that another program can measure them")
+}
+
+// open opens the file in --outputs. Results from the cache would not be in it.
+func (o *othersFlags) open(opts *lab.Options) (func(), error) {
+	if o.outputs == "" {
+		return func() {}, nil
+	}
+	f, err := os.Create(o.outputs)
+	if err != nil {
+		return nil, err
+	}
+	opts.Outputs, opts.Cache = f, ""
+	return func() { _ = f.Close() }, nil // the writer keeps the first error
+}
 
 // A peerList is the programs in --peers.
 type peerList struct {

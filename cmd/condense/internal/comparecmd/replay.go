@@ -71,7 +71,7 @@ func replay(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error
 		return err
 	}
 	defer h.Close()
-	peers, err := openPeers(cmd, c.peers)
+	peers, err := openPeers(cmd, c.others.peers)
 	if err != nil {
 		return err
 	}
