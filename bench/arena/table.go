@@ -78,6 +78,12 @@ func (s *summary) markdown() string {
 		}
 		line("| %s | %s | %s | %s | %s |", e.Name, e.Program, e.Version, e.Had, note)
 	}
+	s.rest(line)
+	return b.String()
+}
+
+// rest writes what is at recorded compactions, and what the second implementation says.
+func (s *summary) rest(line func(format string, args ...any)) {
 	if len(s.Real) > 0 {
 		line("\nAt %d sessions' recorded compactions, at the size of the recorded summary:\n", s.Sessions["recorded"])
 		line("| | tokens left | needed text | user's words |\n|---|---|---|---|")
@@ -101,5 +107,4 @@ func (s *summary) markdown() string {
 		}
 		line("`bench/second` confirms %.1f %% of the %d verdicts of %s%s.", 100*x.Share, x.Verdicts, strings.TrimSuffix(x.Report, ".json"), also)
 	}
-	return b.String()
 }

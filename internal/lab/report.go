@@ -169,7 +169,10 @@ func describe(name string, s *score.Session) SessionInfo {
 
 // report returns the report on the finished sessions.
 func (r *runner) report(partial bool) *Report {
-	out := &Report{Format: ReportFormat, Seed: r.opts.Seed, Encoding: r.opts.Encoding, Repeat: r.opts.Repeat, ByFolder: r.opts.ByFolder, Partial: partial, Peers: r.opts.Peers, Strategies: slices.Clone(bounds)}
+	out := &Report{
+		Format: ReportFormat, Seed: r.opts.Seed, Encoding: r.opts.Encoding, Repeat: r.opts.Repeat, ByFolder: r.opts.ByFolder,
+		Partial: partial, Peers: r.opts.Peers, Strategies: slices.Clone(bounds),
+	}
 	if r.opts.Shard.Count > 1 {
 		sh := r.opts.Shard
 		out.Shard = &sh

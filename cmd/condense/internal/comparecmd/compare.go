@@ -48,7 +48,7 @@ type comparison struct {
 	policies, tariffs                   []string
 	price                               string
 	fixed                               int
-	reader, author                      string
+	asked                               struct{ reader, author string }
 	search                              bool
 	others                              othersFlags
 }
@@ -122,8 +122,8 @@ them.`,
 	f.BoolVarP(&c.yes, "yes", "y", false, "do not ask before spending money")
 	f.BoolVar(&c.perMode, "per-mode", false, "also print a table for every mode")
 	f.BoolVar(&c.search, "search", false, "how well the search of condense finds the messages that answer the questions of evidence:PATH")
-	f.StringVar(&c.reader, "reader", "", "`model` that answers questions about each session from every strategy's result: how much can still be answered")
-	f.StringVar(&c.author, "author", "", "with --reader, `model` that writes the questions from the whole session and grades the answers blindly (default: the reader)")
+	f.StringVar(&c.asked.reader, "reader", "", "`model` that answers questions about each session from every strategy's result: how much can still be answered")
+	f.StringVar(&c.asked.author, "author", "", "with --reader, `model` that writes the questions from the whole session and grades the answers blindly (default: the reader)")
 	f.StringVar(&c.profile, "profile", "", "`name` of the profile whose language model providers use that name none")
 	f.StringVar(&a.Model, "model", "", "`name` of the language model for providers whose settings name none")
 	cli.Complete(cmd, "output", reportFormats)
@@ -153,7 +153,7 @@ func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) erro
 	if c.search {
 		return searchEvidence(a, cmd, c, paths)
 	}
-	if c.reader != "" || c.author != "" {
+	if c.asked.reader != "" || c.asked.author != "" {
 		return interview(a, cmd, c, paths)
 	}
 	if len(c.policies) > 0 || len(c.tariffs) > 0 || cmd.Flags().Changed("fixed") {
