@@ -38,6 +38,15 @@ func element(api API, raw []byte) []byte {
 	return raw
 }
 
+// Input returns the items of a body of the Responses API. A string is one of the user's.
+func Input(body []byte) [][]byte {
+	input := rawjson.Field(body, "input")
+	if rawjson.IsString(input) {
+		return [][]byte{userItem(input)}
+	}
+	return slices.Collect(rawjson.Elements(input))
+}
+
 // StripThinking returns message without the model's thinking, or nil if nothing is left. Only Anthropic binds
 // thinking to the messages before it, so only the Messages API has blocks that can be removed from a message; in the
 // Responses API a reasoning item is removed as a whole, and the item after it must be removed, too. The thinking of

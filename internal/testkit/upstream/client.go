@@ -10,6 +10,8 @@ import (
 	"maps"
 	"net/http"
 	"strings"
+
+	"github.com/coder/websocket"
 )
 
 // A Client is a small agent for tests. It sends its whole history, runs the calls of each answer with [Output], and
@@ -37,7 +39,12 @@ type Client struct {
 	Answer  []byte   // of the last request: body or stream, as it came
 	Prompt  int      // tokens of the last prompt, by the vendor's report
 
-	memory *memory
+	Socket bool // speak Responses over a WebSocket
+
+	memory   *memory
+	conn     *websocket.Conn
+	previous string // the response that the next request continues; "" for none
+	known    int    // messages of the history up to its end
 }
 
 // ErrRefused is the error of an answer that is none: a status other than 200, or an error in the stream.
@@ -97,6 +104,17 @@ func (c *Client) Step(ctx context.Context) (answer string, calls bool, err error
 		if header == nil {
 			set("Authorization", "Bearer dummy")
 		}
+	}
+	if c.Socket {
+		if c.Answer, err = c.exchange(ctx, req.Header, c.request()); err != nil {
+			return "", false, err
+		}
+		items, err := c.assemble(c.Answer)
+		if err != nil {
+			return "", false, err
+		}
+		answer, calls = c.remember(items)
+		return answer, calls, nil
 	}
 	client := c.HTTP
 	if client == nil {

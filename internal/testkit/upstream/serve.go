@@ -44,6 +44,8 @@ func (v *Vendor) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case req.Method == http.MethodHead:
 	case req.Method == http.MethodGet && r.Path == "/v1/models":
 		_, _ = w.Write(listing(req.Header))
+	case req.Header.Get("Upgrade") != "" && r.API == Responses && !v.o.NoSockets:
+		v.socket(w, req)
 	case req.Header.Get("Upgrade") != "": // Codex asks for a WebSocket first
 		v.refuse(w, r, &refusal{status: http.StatusUpgradeRequired, rule: "path", text: "WebSockets are not served."})
 	case r.API == "" || req.Method != http.MethodPost:
@@ -57,6 +59,9 @@ func (v *Vendor) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 func (v *Vendor) prompt(w http.ResponseWriter, req *http.Request, r *Record) {
 	start := v.o.Now()
 	body, f := decode(r)
+	if f == nil {
+		body, f = v.expand(r, body)
+	}
 	if f != nil {
 		v.refuse(w, r, f)
 		return
@@ -123,6 +128,9 @@ func (v *Vendor) prompt(w http.ResponseWriter, req *http.Request, r *Record) {
 		r.Usage, r.Ideal = Usage{u.Prompt, u.Read, u.Write, a.tokens}, u.ideal
 	}
 	v.mu.Unlock()
+	if p.api == Responses {
+		v.hold(r, "resp_"+a.id, a.items())
+	}
 	switch {
 	case p.api == Ollama:
 		w.Header().Set("Content-Type", "application/x-ndjson")
