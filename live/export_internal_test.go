@@ -80,6 +80,11 @@ func MeasureAll(g *Gateway) {
 	}
 }
 
+// Pulse sets how often a peer of a WebSocket gets a ping, and how long it may not answer.
+func Pulse(g *Gateway, interval, patience time.Duration) {
+	g.sockets.interval, g.sockets.patience = interval, patience
+}
+
 // Route reads the path of a request.
 func Route(r *http.Request) { (&settings{}).route(r) }
 

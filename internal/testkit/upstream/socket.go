@@ -29,6 +29,7 @@ type held map[string][]json.RawMessage
 type session struct {
 	name string
 	last held
+	at   int // number of the request that last is of
 	busy bool
 }
 
@@ -47,10 +48,11 @@ func (v *Vendor) expand(r *Record, body []byte) ([]byte, *refusal) {
 	_ = json.Unmarshal(o["previous_response_id"], &previous)
 	if previous != "" {
 		v.mu.Lock()
+		defer v.mu.Unlock()
 		known, ok := v.stored[previous]
-		v.mu.Unlock()
 		if r.session != nil && !ok {
 			known, ok = r.session.last[previous]
+			ok = ok && r.session.at > v.forgotten
 		}
 		if !ok {
 			return body, &refusal{400, "state", "previous_response_not_found", "previous_response_id", fmt.Sprintf("Previous response with id '%s' not found.", previous)}
@@ -61,11 +63,6 @@ func (v *Vendor) expand(r *Record, body []byte) ([]byte, *refusal) {
 	o["input"] = encode(items)
 	r.items, r.keeps = items, string(o["store"]) != "false"
 	if r.session != nil {
-		for _, name := range []string{"stream", "background"} {
-			if o[name] != nil {
-				return body, invalid("field", "Unknown parameter: '"+name+"'.")
-			}
-		}
 		delete(o, "type")
 		delete(o, "stream_id")
 		o["stream"] = json.RawMessage("true")
@@ -90,7 +87,7 @@ func (v *Vendor) hold(r *Record, id string, output []object) {
 		v.stored[id] = all
 	}
 	if r.session != nil {
-		r.session.last = held{id: all}
+		r.session.last, r.session.at = held{id: all}, r.N
 	}
 }
 
@@ -169,22 +166,16 @@ func (v *Vendor) recordOf(req *http.Request, frame []byte, s *session) *Record {
 func (v *Vendor) create(w *framed, req *http.Request, r *Record, o object) {
 	defer close(r.finished)
 	defer func() {
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		r.session.busy = false
-		if r.Rule != "" {
-			r.session.last = nil
-		}
-	}()
-	defer func() {
 		if recover() != nil { // a fault of the test resets the connection
 			_ = w.c.CloseNow()
 		}
 	}()
-	w.last = func() {
+	w.last = func(failed bool) {
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		r.session.busy = false
+		if r.session.busy = false; failed {
+			r.session.last = nil
+		}
 	}
 	if o["generate"] != false {
 		v.prompt(w, req.WithContext(w.ctx), r)
@@ -201,6 +192,21 @@ func (v *Vendor) create(w *framed, req *http.Request, r *Record, o object) {
 	for _, e := range a.responseEvents(p, usage{}) {
 		_, _ = w.Write(e.bytes())
 	}
+}
+
+// Sockets returns the number of open WebSockets.
+func (v *Vendor) Sockets() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return len(v.sockets)
+}
+
+// Forget forgets all responses.
+func (v *Vendor) Forget() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.stored = held{}
+	v.forgotten = len(v.records)
 }
 
 // Cut ends all WebSockets, with a status or, if that is 0, without.
@@ -224,7 +230,7 @@ type framed struct {
 	session *session
 	header  http.Header
 	status  int
-	last    func() // called before the last event is sent
+	last    func(failed bool) // called before the last event is sent
 }
 
 // Header returns the headers, which nobody gets.
@@ -250,7 +256,7 @@ func (w *framed) Write(p []byte) (int, error) {
 		o["stream_id"] = w.session.name
 	}
 	if kind := text(o["type"]); w.last != nil && (kind == "error" || kind == "response.completed" || kind == "response.failed") {
-		w.last()
+		w.last(kind != "response.completed")
 	}
 	if err := w.c.Write(w.ctx, websocket.MessageText, encode(o)); err != nil {
 		return 0, err
@@ -275,9 +281,8 @@ func (c *Client) exchange(ctx context.Context, header http.Header, o object) ([]
 		}
 		conn.SetReadLimit(64 << 20)
 		c.conn, c.previous = conn, ""
-	}
-	if c.previous != "" && c.known <= len(c.History) {
-		o["previous_response_id"], o["input"] = c.previous, c.History[c.known:]
+		o["input"] = c.History
+		delete(o, "previous_response_id")
 	}
 	c.Body = c.memory.encode(nil, o)
 	if err := c.conn.Write(ctx, websocket.MessageText, c.Body); err != nil {
@@ -293,8 +298,6 @@ func (c *Client) exchange(ctx context.Context, header http.Header, o object) ([]
 		e := decodeObject(event)
 		switch text(e["type"]) {
 		case "response.completed":
-			r, _ := e["response"].(object)
-			c.previous, c.known = text(r["id"]), len(c.History)+len(objects(r["output"]))
 			return out, nil
 		case "error", "response.failed":
 			c.previous = ""

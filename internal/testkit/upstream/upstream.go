@@ -189,6 +189,7 @@ type Vendor struct {
 	cache         cache
 	breaks        []Break
 	stored        held
+	forgotten     int // records before this one are
 	sockets       map[*websocket.Conn]context.CancelFunc
 }
 
