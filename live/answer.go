@@ -36,7 +36,7 @@ func (x *sending) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.free = res.Header.Get(ownCompaction) != ""
+	x.free = x.free || res.Header.Get(ownCompaction) != ""
 	if x.claim != nil && !x.s.Observe && (refusal(res.StatusCode) || x.late(res)) {
 		if res, err = x.retry(r, res); err != nil {
 			return nil, err

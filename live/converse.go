@@ -22,6 +22,7 @@ import (
 	"github.com/condensehq/condense/internal/live/watching"
 	"github.com/condensehq/condense/internal/mcpserver"
 	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/internal/rawjson"
 )
 
 // A sending is a plan under way to the vendor, and the answer to it.
@@ -83,7 +84,8 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 		return
 	}
 	x := &sending{plan: p}
-	defer func() { //nolint:contextcheck // the answer is recorded though the client has gone
+	x.free = c != nil && string(rawjson.Field(c.Whole, "generate")) == "false" // it only prepares the vendor
+	defer func() {                                                             //nolint:contextcheck // the answer is recorded though the client has gone
 		x.left = r.Context().Err() != nil
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), longestNote)
 		defer cancel()

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -94,7 +95,7 @@ func (l *lane) answer(frame []byte) (err error) {
 	r := l.k.r.Clone(context.WithValue(l.k.ctx, laneKey{}, l))
 	r.Header.Set("Content-Type", "application/json")
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(frame)), int64(len(frame))
-	w := &frames{lane: l}
+	w := l.writer()
 	defer func() {
 		if p := recover(); p != nil {
 			if p != http.ErrAbortHandler { //nolint:errorlint // a value to panic with
@@ -172,6 +173,9 @@ func (l *lane) RoundTrip(r *http.Request) (*http.Response, error) {
 	res.StatusCode = rawjson.Int(rawjson.Field(first, "status"))
 	if res.StatusCode < http.StatusBadRequest || res.StatusCode >= 600 {
 		res.StatusCode = http.StatusBadRequest
+	}
+	if code := rawjson.Text(rawjson.Field(rawjson.Field(first, "error"), "code")); strings.HasPrefix(code, "websocket_") {
+		res.StatusCode = http.StatusServiceUnavailable // of the connection, not of the request: another one does not help
 	}
 	res.Header.Set("Content-Type", "application/json")
 	res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(first)), int64(len(first))
@@ -263,9 +267,15 @@ func stream(event []byte) []byte {
 	return append(out, "\n\n"...)
 }
 
+// writer returns a writer of an answer to the client.
+func (l *lane) writer() *frames {
+	return &frames{stream: l.name, write: func(event []byte) error { return l.k.write(websocket.MessageText, event) }}
+}
+
 // frames writes an answer to the client: the events of a stream as they are, and an error as an event.
 type frames struct {
-	lane   *lane
+	stream string // its stream_id
+	write  func(event []byte) error
 	header http.Header
 	status int
 	rest   []byte // of an event, or of an answer that is no stream
@@ -307,7 +317,7 @@ func (w *frames) Write(p []byte) (int, error) {
 		if !rawjson.IsObject(event) {
 			continue
 		}
-		if err := w.lane.k.write(websocket.MessageText, event[:len(event)-1]); err != nil {
+		if err := w.write(event[:len(event)-1]); err != nil {
 			return 0, err
 		}
 	}
@@ -329,9 +339,9 @@ func (w *frames) finish() error {
 		if after := w.Header().Get("Retry-After"); after != "" {
 			event = rawjson.SetField(event, "headers", rawjson.Append(nil, `{"retry-after":?}`, after))
 		}
-		if w.lane.name != "" {
-			event = rawjson.SetField(event, "stream_id", rawjson.AppendQuote(nil, w.lane.name))
+		if w.stream != "" {
+			event = rawjson.SetField(event, "stream_id", rawjson.AppendQuote(nil, w.stream))
 		}
 	}
-	return w.lane.k.write(websocket.MessageText, event)
+	return w.write(event)
 }

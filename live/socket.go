@@ -28,6 +28,9 @@ const (
 	mostEvents  = 64 // of an answer, that the client has not read yet
 )
 
+// closedHere is the code of an end that is the gateway's or its process's: "going away" in RFC 6455.
+const closedHere websocket.StatusCode = 1001
+
 // A socket is a client's WebSocket for the Responses API, with one to the upstream. Each response.create of the client
 // is answered by [Gateway.ServeHTTP], like a request over HTTP; see [lane]. All other frames pass.
 type socket struct {
@@ -74,7 +77,8 @@ func (g *Gateway) Finish(ctx context.Context) error {
 // serveSocket answers the handshake of a WebSocket and serves it. It reports false for requests that are none of the
 // Responses API.
 func (g *Gateway) serveSocket(w http.ResponseWriter, handshake *http.Request, s *settings) bool {
-	if !strings.EqualFold(handshake.Header.Get("Upgrade"), "websocket") || handshake.Method != http.MethodGet || g.draining.Load() {
+	if !strings.EqualFold(handshake.Header.Get("Upgrade"), "websocket") || handshake.Method != http.MethodGet ||
+		handshake.Header.Get("Sec-Websocket-Key") == "" || g.draining.Load() {
 		return false
 	}
 	r := handshake.Clone(handshake.Context())
@@ -162,7 +166,7 @@ func (k *socket) connect(w *audit.Outcome, handshake *http.Request, s *settings,
 	}
 	// The door has checked the origin.
 	if k.client, err = websocket.Accept(w, handshake, &websocket.AcceptOptions{InsecureSkipVerify: true}); err != nil {
-		_ = vendor.Close(websocket.StatusGoingAway, "")
+		_ = vendor.Close(closedHere, "")
 		return false
 	}
 	vendor.SetReadLimit(s.Bounds.MaxBody)
@@ -225,14 +229,14 @@ func (k *socket) serve() {
 	const rest = time.Minute // for what the client has not read yet
 	select {
 	case err := <-left:
-		shut(k.vendor, err, websocket.StatusGoingAway, "")
+		shut(k.vendor, err, closedHere, "")
 	case err := <-ended:
 		k.settle(rest)
 		shut(k.client, err, websocket.StatusInternalError, "condense: the connection to the upstream broke")
 	case <-k.g.sockets.drained:
 		k.settle(time.Hour) // the caller of Finish ends it
 		running.Go(func() { _ = k.vendor.Close(websocket.StatusNormalClosure, "") })
-		_ = k.client.Close(websocket.StatusGoingAway, "condense: the gateway ends")
+		_ = k.client.Close(closedHere, "condense: the gateway ends")
 	case <-k.ctx.Done(): // a peer does not answer, or the gateway does not wait
 	}
 	k.end()
@@ -327,11 +331,11 @@ func (k *socket) create(frame []byte) {
 			k.active.Add(-1)
 		}
 	}
-	w := &frames{lane: &lane{k: k, name: name}}
+	w := (&lane{k: k, name: name}).writer()
 	text := "condense: too many responses are waiting on this WebSocket"
 	w.WriteHeader(http.StatusTooManyRequests)
 	_, _ = w.Write(wire.Refusal(wire.Responses, http.StatusTooManyRequests, text))
-	w.finish()
+	_ = w.finish()
 }
 
 func (k *socket) all() []*lane {

@@ -17,10 +17,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/coder/websocket"
+	"pgregory.net/rapid"
 
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
@@ -331,7 +333,7 @@ func TestSocketEnds(t *testing.T) {
 		}, websocket.StatusMessageTooBig},
 		"the gateway ends": {nil, func(t *testing.T, p *play, _ *testSocket) {
 			p.Drain()
-		}, websocket.StatusGoingAway},
+		}, 1001},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -363,7 +365,7 @@ func TestSocketDrains(t *testing.T) {
 	go func() { finished <- p.Finish(t.Context()) }()
 	close(hold)
 	s.next("response.completed")
-	if got := s.closed(); got != websocket.StatusGoingAway {
+	if got := s.closed(); got != 1001 {
 		t.Errorf("closed with %v", got)
 	}
 	if err := <-finished; err != nil {
@@ -446,4 +448,134 @@ func TestSlowReader(t *testing.T) {
 	if text.String() != long {
 		t.Errorf("%d of %d bytes", text.Len(), len(long))
 	}
+}
+
+// The vendor's window is smaller than the gateway believes: a refused request becomes an epoch, and the client does not notice.
+func TestSocketOverflow(t *testing.T) {
+	t.Parallel()
+	for _, stream := range []bool{false, true} {
+		p := playIn(t, 60_000, upstream.Options{Window: window, StreamOverflow: stream, Script: agentLoop}, socketed("s1"), nil)
+		p.plays(t, func(int) {})
+		s := p.Stats()
+		if refused := p.vendor.Refusals(); len(refused) > 0 || s.Errors["retry_overflow"] == 0 || len(p.vendor.Breaks()) > s.EpochCount {
+			t.Errorf("stream %t: %d refusals, %d breaks in %d epochs, errors %v", stream, len(refused), len(p.vendor.Breaks()), s.EpochCount, s.Errors)
+		}
+	}
+}
+
+// A client may prepare the vendor for its first request, which continues that. Nothing is charged for it.
+func TestWarmUp(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t, upstream.Options{}, upstream.Client{}, nil)
+	s := dial(t, p.server.URL, nil)
+	s.create(`,"generate":false`)
+	id := s.next("response.completed").Response.ID
+	if got := p.Stats(); got.Tokens.Sent != 0 || got.Cost != 0 {
+		t.Errorf("it costs %v, %d tokens", got.Cost, got.Tokens.Sent)
+	}
+	s.say(`{"type":"response.create","model":"gpt-5.6","store":false,"input":[],"previous_response_id":"` + id + `"}`)
+	if e := s.next("response.completed", "error"); e.Type == "error" || p.Stats().Tokens.Sent == 0 {
+		t.Errorf("%+v, %d tokens", e, p.Stats().Tokens.Sent)
+	}
+	if got := p.Stats().Errors; len(got) > 0 {
+		t.Errorf("errors %v", got)
+	}
+}
+
+// A WebSocket is for the upstream of its path and key, with the headers of a request over HTTP, and with the limits.
+func TestSocketDoor(t *testing.T) {
+	t.Parallel()
+	var elsewhere atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+	t.Cleanup(other.Close)
+	var got http.Header
+	answer := http.StatusUnauthorized
+	vendor := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = r.Header
+		w.Header().Set("Location", other.URL)
+		w.Header().Set("X-Request-Id", "r1")
+		w.WriteHeader(answer)
+		fmt.Fprint(w, strings.Repeat("reason ", 1000))
+	}))
+	t.Cleanup(vendor.Close)
+	_, s := serveWith(t, vendor.URL, nil, func(o *live.Options) {
+		o.Access.Token = "secret"
+		o.Upstreams.URLs["anthropic"] = other.URL
+	})
+	shake := func(path string, header ...string) (*http.Response, string) {
+		t.Helper()
+		h := map[string]string{"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==", "Sec-WebSocket-Protocol": "openai-insecure-api-key.sk-x"}
+		for i := 0; i < len(header); i += 2 {
+			h[header[i]] = header[i+1]
+		}
+		res, body := send(t, http.MethodGet, s.URL+path, h, nil)
+		return &http.Response{StatusCode: res.StatusCode, Header: res.Header}, string(body)
+	}
+	for name, tt := range map[string]struct {
+		path   string
+		header []string
+		vendor int // its status; 0 if it must not be asked
+		want   int
+	}{
+		"no token":                 {"/v1/responses", []string{"Authorization", "Bearer sk-x"}, 0, 401},
+		"a key of another vendor":  {"/token/secret/v1/responses", []string{"Authorization", "Bearer ya29.a0AfH6SMBx"}, 0, 426},
+		"a page of another origin": {"/token/secret/v1/responses", []string{"Origin", "https://evil.example"}, 0, 403},
+		"no conversation":          {"/token/secret/v1/realtime", nil, 0, 426},
+		"another vendor's path":    {"/token/secret/v1/messages", nil, 0, 426},
+		"the vendor's reason":      {"/token/secret/v1/responses", nil, 401, 401},
+		"too many":                 {"/token/secret/v1/responses", nil, 429, 429},
+		"moved":                    {"/token/secret/v1/responses", nil, 302, 426},
+		"no WebSocket there":       {"/token/secret/v1/responses", nil, 404, 426},
+	} {
+		got, answer = nil, tt.vendor
+		res, body := shake(tt.path, append([]string{"X-Condense-Profile", "small", "OpenAI-Beta", "responses_websockets=2026-02-06"}, tt.header...)...)
+		if res.StatusCode != tt.want || (got != nil) != (tt.vendor != 0) {
+			t.Errorf("%s: status %d, the vendor was asked: %t: %.200s", name, res.StatusCode, got != nil, body)
+		}
+		if got == nil {
+			continue
+		}
+		if got.Get("X-Condense-Profile") != "" || got.Get("Sec-Websocket-Protocol") != "" || got.Get("Openai-Beta") == "" {
+			t.Errorf("%s: the vendor got %v", name, got)
+		}
+		if tt.want == tt.vendor && (res.Header.Get("X-Request-Id") != "r1" || len(body) != 7000) {
+			t.Errorf("%s: the client got %d bytes and %v", name, len(body), res.Header)
+		}
+	}
+	if elsewhere.Load() > 0 {
+		t.Error("another server was asked")
+	}
+}
+
+// A tenant's limits hold for each request of a WebSocket.
+func TestSocketLimits(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t, upstream.Options{}, upstream.Client{}, func(o *live.Options) { o.Access.Limits.Requests = 3 })
+	s := dial(t, p.server.URL, nil)
+	for range 2 {
+		s.create("")
+		if e := s.next("response.completed", "error"); e.Type == "error" {
+			t.Fatalf("%+v", e)
+		}
+	}
+	s.create("")
+	if e := s.next("response.completed", "error"); e.Status != http.StatusTooManyRequests || len(p.vendor.Turns()) != 2 {
+		t.Errorf("the third request is answered: %+v", e)
+	}
+}
+
+// Events reach the client byte for byte, however they are written.
+func TestFrames(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var events [][]byte
+		for range rapid.IntRange(1, 5).Draw(t, "events") {
+			gap := rapid.SliceOfN(rapid.SampledFrom([]string{" ", "\n", "\r", "\t", "\n\n", "é", "data: "}), 0, 5).Draw(t, "gap")
+			events = append(events, []byte("{"+strings.Join(gap, "")+`"type":"x"}`))
+		}
+		got := live.Frames(events, rapid.IntRange(1, 40).Draw(t, "size"))
+		if !bytes.Equal(bytes.Join(got, []byte("|")), bytes.Join(events, []byte("|"))) {
+			t.Fatalf("%q became %q", events, got)
+		}
+	})
 }

@@ -47,7 +47,8 @@ func (g *Gateway) Admin() http.Handler {
 }
 
 // Drain makes /readyz say that no new requests should be sent here. Requests are still served, to give a balancer the
-// time to ask, and each is the last of its connection. WebSockets end after the answers in progress.
+// time to ask, and each is the last of its connection. WebSockets end after the
+// answers in progress.
 func (g *Gateway) Drain() {
 	g.draining.Store(true)
 	g.sockets.once.Do(func() { close(g.sockets.drained) })

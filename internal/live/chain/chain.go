@@ -137,8 +137,9 @@ type Request struct {
 	sum        maphash.Hash
 }
 
-// Open returns the request body of owner; known is false if its history is not, and also if the body is malformed.
-// Frame means that the body is a client's event on a WebSocket: its type is no part of the whole.
+// Open returns the request body of owner; known is false if its history is not, if the body is malformed, and for a
+// client that sends answers back over HTTP, which will not name them. Frame means that the body is a client's event on a
+// WebSocket: its type is no part of the whole.
 func (h *Histories) Open(owner string, body []byte, frame bool) (r *Request, known bool) {
 	r = &Request{Raw: body, histories: h, owner: owner}
 	if id := Previous(body); id != "" {
@@ -156,6 +157,9 @@ func (h *Histories) Open(owner string, body []byte, frame bool) (r *Request, kno
 		return nil, false
 	}
 	r.Whole, r.own = body, wire.Input(body)
+	if elsewhere(body, r.own) || r.before == nil && !frame && answered(parsed) {
+		return nil, false
+	}
 	if r.before != nil {
 		all := append(r.before.history(), r.own...)
 		if r.Whole = parsed.With(all); rawjson.Field(body, "input") == nil {
@@ -170,6 +174,22 @@ func (h *Histories) Open(owner string, body []byte, frame bool) (r *Request, kno
 		r.own[i] = bytes.Clone(r.own[i]) // the body is not kept
 	}
 	return r, true
+}
+
+// elsewhere reports whether a request has items that only the vendor knows.
+func elsewhere(body []byte, items [][]byte) bool {
+	for _, name := range []string{"prompt", "response"} { // a stored prompt; a request in the form of another API
+		if v := rawjson.Field(body, name); v != nil && !rawjson.IsNull(v) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(items, func(item []byte) bool {
+		return rawjson.Text(rawjson.Field(item, "type")) == "item_reference"
+	})
+}
+
+func answered(r *wire.Request) bool {
+	return slices.ContainsFunc(r.Messages, func(m wire.Message) bool { return m.Role == "assistant" })
 }
 
 // trimmed returns body without the space around it, cut to its length.
