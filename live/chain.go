@@ -36,7 +36,7 @@ func (g *Gateway) chain(r *http.Request, s *settings, t *target, b *payload.Body
 	stored := !bytes.Equal(rawjson.Field(b.Decoded, "store"), []byte("false"))
 	switch {
 	case len(elsewhere) > 0 && !rawjson.IsNull(elsewhere):
-		g.unknown(s, header, "conversation") // the vendor adds each turn to it: there is no request with which it could begin anew
+		g.unknown(s, header, "conversation") // the vendor adds each turn to it, so it cannot begin anew
 		return nil
 	case previous == "" && l == nil && !stored: // nobody can continue its answer
 		return nil

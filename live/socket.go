@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -81,19 +82,7 @@ func (g *Gateway) serveSocket(w http.ResponseWriter, handshake *http.Request, s 
 		handshake.Header.Get("Sec-Websocket-Key") == "" || g.draining.Load() {
 		return false
 	}
-	r := handshake.Clone(handshake.Context())
-	r.Method = http.MethodPost
-	for name := range r.Header {
-		if strings.HasPrefix(name, "Sec-Websocket-") {
-			r.Header.Del(name)
-		}
-	}
-	for _, name := range []string{
-		"Connection", "Upgrade", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization", "Te", "Trailer",
-		"Transfer-Encoding", "Content-Length", "Content-Encoding",
-	} {
-		r.Header.Del(name)
-	}
+	r := posted(handshake)
 	t := s.route(r)
 	if wire.API(t.api) != wire.Responses || t.compact || t.stray != nil || t.upstream == nil {
 		return false
@@ -131,6 +120,24 @@ func (g *Gateway) serveSocket(w http.ResponseWriter, handshake *http.Request, s 
 		k.serve()
 	}
 	return true
+}
+
+// ofConnections are the headers of a handshake that are not those of requests.
+var ofConnections = []string{
+	"Connection", "Upgrade", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Content-Length",
+	"Content-Encoding",
+}
+
+// posted returns a handshake as a request over HTTP.
+func posted(handshake *http.Request) *http.Request {
+	r := handshake.Clone(handshake.Context())
+	r.Method = http.MethodPost
+	for name := range r.Header {
+		if strings.HasPrefix(name, "Sec-Websocket-") || slices.Contains(ofConnections, name) {
+			r.Header.Del(name)
+		}
+	}
+	return r
 }
 
 // connect opens the connection to the upstream, then the client's. If the upstream refuses, the client gets its answer.

@@ -554,7 +554,7 @@ func oneText(own []member) (member, bool) {
 	n := 0
 	for _, m := range own {
 		switch {
-		case isMarker(m.key), (string(m.key) == "annotations" || string(m.key) == "logprobs") && isEmptyArray(m.raw):
+		case isMarker(m.key), isEmptyArray(m.raw) && (string(m.key) == "annotations" || string(m.key) == "logprobs"):
 			continue
 		case string(m.key) == "text" && rawjson.IsString(m.raw):
 			t = m

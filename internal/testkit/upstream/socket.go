@@ -36,8 +36,8 @@ type session struct {
 // expand returns a body with the items of the response that it continues.
 func (v *Vendor) expand(r *Record, body []byte) ([]byte, *refusal) {
 	var o map[string]json.RawMessage
-	if r.API != Responses || !bytes.Contains(body, []byte(`"previous_response_id"`)) && r.session == nil && bytes.Contains(body, []byte(`"store":false`)) ||
-		json.Unmarshal(body, &o) != nil {
+	alone := !bytes.Contains(body, []byte(`"previous_response_id"`)) && bytes.Contains(body, []byte(`"store":false`))
+	if r.API != Responses || alone && r.session == nil || json.Unmarshal(body, &o) != nil {
 		return body, nil
 	}
 	var items []json.RawMessage
@@ -55,7 +55,8 @@ func (v *Vendor) expand(r *Record, body []byte) ([]byte, *refusal) {
 			ok = ok && r.session.at > v.forgotten
 		}
 		if !ok {
-			return body, &refusal{400, "state", "previous_response_not_found", "previous_response_id", fmt.Sprintf("Previous response with id '%s' not found.", previous)}
+			text := fmt.Sprintf("Previous response with id '%s' not found.", previous)
+			return body, &refusal{400, "state", "previous_response_not_found", "previous_response_id", text}
 		}
 		items = slices.Concat(known, items)
 		delete(o, "previous_response_id")
