@@ -84,8 +84,9 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 		return
 	}
 	x := &sending{plan: p}
-	x.free = c != nil && string(rawjson.Field(c.Whole, "generate")) == "false" // it only prepares the vendor
-	defer func() {                                                             //nolint:contextcheck // the answer is recorded though the client has gone
+	// A request without an answer only prepares the vendor.
+	x.free = c != nil && string(rawjson.Field(c.Whole, "generate")) == "false"
+	defer func() { //nolint:contextcheck // the answer is recorded though the client has gone
 		x.left = r.Context().Err() != nil
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), longestNote)
 		defer cancel()

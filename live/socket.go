@@ -159,7 +159,7 @@ func (k *socket) connect(w *audit.Outcome, handshake *http.Request, s *settings,
 	defer cancel()
 	vendor, res, err := websocket.Dial(ctx, to.String(), &websocket.DialOptions{
 		HTTPHeader: header,
-		HTTPClient: &http.Client{Transport: refused, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		HTTPClient: &http.Client{Transport: refused, CheckRedirect: here},
 	}) //nolint:bodyclose // closed by the library
 	if err != nil {
 		refused.answer(w, t, err)
@@ -180,6 +180,9 @@ func (k *socket) connect(w *audit.Outcome, handshake *http.Request, s *settings,
 	k.client.SetReadLimit(s.Bounds.MaxBody)
 	return true
 }
+
+// here makes a redirection the answer: it may lead to another server.
+func here(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // A refusing keeps the answer of a server that opens no WebSocket.
 type refusing struct {
