@@ -559,7 +559,7 @@ func TestSocketLimits(t *testing.T) {
 		}
 	}
 	s.create("")
-	if e := s.next("response.completed", "error"); e.Status != http.StatusTooManyRequests || len(p.vendor.Turns()) != 2 {
+	if e := s.next("response.completed", "error"); e.Status != http.StatusTooManyRequests || len(p.vendor.Records()) != 3 { // with the handshake
 		t.Errorf("the third request is answered: %+v", e)
 	}
 }

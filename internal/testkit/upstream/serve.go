@@ -58,10 +58,7 @@ func (v *Vendor) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // prompt answers one of the paths that take prompts.
 func (v *Vendor) prompt(w http.ResponseWriter, req *http.Request, r *Record) {
 	start := v.o.Now()
-	body, f := decode(r)
-	if f == nil {
-		body, f = v.expand(r, body)
-	}
+	body, f := v.expand(r)
 	if f != nil {
 		v.refuse(w, r, f)
 		return
@@ -131,14 +128,19 @@ func (v *Vendor) prompt(w http.ResponseWriter, req *http.Request, r *Record) {
 	if p.api == Responses {
 		v.hold(r, "resp_"+a.id, a.items())
 	}
+	w.Header().Set("Content-Type", p.contentType())
+	send(req.Context(), w, r, a.render(p, u), fault)
+}
+
+// contentType returns the content type of an answer.
+func (p *prompt) contentType() string {
 	switch {
 	case p.api == Ollama:
-		w.Header().Set("Content-Type", "application/x-ndjson")
+		return "application/x-ndjson"
 	case p.stream && !p.count && (p.api != Gemini || p.sse):
-		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
-		w.Header().Set("Cache-Control", "no-cache")
+		return "text/event-stream; charset=utf-8"
 	}
-	send(req.Context(), w, r, a.render(p, u), fault)
+	return "application/json"
 }
 
 // decode returns the body without its compression.

@@ -33,8 +33,12 @@ type session struct {
 	busy bool
 }
 
-// expand returns a body with the items of the response that it continues.
-func (v *Vendor) expand(r *Record, body []byte) ([]byte, *refusal) {
+// expand returns a body without its compression, and with the items of the response that it continues.
+func (v *Vendor) expand(r *Record) ([]byte, *refusal) {
+	body, f := decode(r)
+	if f != nil {
+		return nil, f
+	}
 	var o map[string]json.RawMessage
 	alone := !bytes.Contains(body, []byte(`"previous_response_id"`)) && bytes.Contains(body, []byte(`"store":false`))
 	if r.API != Responses || alone && r.session == nil || json.Unmarshal(body, &o) != nil {
@@ -182,7 +186,7 @@ func (v *Vendor) create(w *framed, req *http.Request, r *Record, o object) {
 		v.prompt(w, req.WithContext(w.ctx), r)
 		return
 	}
-	if _, f := v.expand(r, r.Body); f != nil {
+	if _, f := v.expand(r); f != nil {
 		v.refuse(w, r, f)
 		return
 	}
