@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -68,8 +69,11 @@ also with the login of a plan. wrap shows what that costs and asks once for each
 			if err != nil {
 				return err
 			}
+			if need := agent.Point.Need; need != nil && talks(agent, command[1:]) && !slices.ContainsFunc(need.Any, func(name string) bool { return os.Getenv(name) != "" }) {
+				return fmt.Errorf("%s cannot be wrapped like this: %s", agent.Title, need.Text)
+			}
 			flags.recall, flags.alone = agent.Point.Recall != nil, true
-			if status && agent.Point.Status == nil {
+			if status && agent.Point.Status == nil && agent.Point.Meter == nil {
 				return cli.Usage(cmd, "--status: %s has no status line for other programs; condense statusline prints one for tmux or a shell", agent.Title)
 			}
 			return wrap(cmd, a, &flags, agent, command, quiet, status)
@@ -80,16 +84,17 @@ also with the login of a plan. wrap shows what that costs and asks once for each
 	level.DefValue, flags.log = "warn", "warn"
 	level.Usage = strings.Replace(level.Usage, "logged on standard error", "logged on standard error when the agent has ended", 1)
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing at the end")
-	cmd.Flags().BoolVar(&status, "status", false, "show 'condense statusline' in the agent's status line in this run (Claude Code)")
+	cmd.Flags().BoolVar(&status, "status", false, "show 'condense statusline' inside the agent in this run: Claude Code, OpenCode, pi")
 	cmd.Flags().BoolVar(&flags.page, "page", false, "print the address of a page with this run's conversations, their texts and buttons, for the browser of this machine")
 	cmd.Flags().SetInterspersed(false)
 	return cmd
 }
 
-// wrappable are the names of the agents that wrap knows, without the name for all others.
+// wrappable are the names of the agents that can be wrapped, without the name for all others.
 func wrappable() []string {
 	return slices.DeleteFunc(agents.Names(), func(name string) bool {
-		return agents.Find(name) == agents.Any
+		a := agents.Find(name)
+		return a == agents.Any || a.Point.Need != nil && a.Point.Need.Any == nil
 	})
 }
 
@@ -160,7 +165,7 @@ func wrap(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, agent *agents.Age
 	}
 	to := pointing{base: "http://" + listener.Addr().String(), secret: secret}
 	if status {
-		if to.status, err = statusCommandLine(a.ConfigPath, g.settings.Store); err != nil {
+		if to.status, err = statusProgram(a.ConfigPath, g.settings.Store); err != nil {
 			return errors.Join(err, server.Close())
 		}
 	}
@@ -349,9 +354,9 @@ func (l *launched) file(name, text string) (path string, err error) {
 
 // A pointing is where an agent is pointed at.
 type pointing struct {
-	base   string // the gateway's address
-	secret string // of recall; empty for an agent without these tools
-	status string // the command of its status line; empty for the agent's own
+	base   string   // the gateway's address
+	secret string   // of recall; empty for an agent without these tools
+	status []string // the program of its status line, with arguments; nil for the agent's own
 }
 
 // launch returns the arguments and the environment with which an agent sends its requests to the
@@ -368,7 +373,7 @@ func launch(agent *agents.Agent, args []string, own addresses, to pointing, envi
 		}
 		return base + "/v1"
 	}
-	texts := []string{"{base}", base, "{openai}", v1(agents.OpenAI), "{anthropic/v1}", v1(agents.Anthropic), "{gemini}", base, "{vertex}", base, "{vertex/v1}", base + "/v1", "{vertex/v1}", v1(agents.Vertex), "{mcp}", base + "/mcp", "{secret}", secret, "{status}", to.status}
+	texts := []string{"{base}", base, "{openai}", v1(agents.OpenAI), "{anthropic/v1}", v1(agents.Anthropic), "{gemini}", base, "{vertex}", base, "{vertex/v1}", base + "/v1", "{vertex/v1}", v1(agents.Vertex), "{mcp}", base + "/mcp", "{secret}", secret, "{status}", shellLine(to.status)}
 	fill := strings.NewReplacer(texts...).Replace
 	recall := p.Recall
 	begins := len(args) == 0 || !slices.Contains(p.Without, args[0])
@@ -402,8 +407,11 @@ func launch(agent *agents.Agent, args []string, own addresses, to pointing, envi
 		l.set(p.Merge, text)
 	}
 	var status []agents.Key
-	if to.status != "" && begins {
+	if to.status != nil && begins {
 		status = p.Status
+		if err := l.meter(p.Meter, to.status, environ); err != nil {
+			return nil, errors.Join(err, l.remove())
+		}
 	}
 	args, err := l.override(agent, args, own, status, fill)
 	if err != nil {
@@ -440,6 +448,38 @@ func (l *launched) recall(r *agents.Recall, fill func(string) string) error {
 		l.args = append(l.args, strings.ReplaceAll(fill(arg), "{mcpfile}", file))
 	}
 	return nil
+}
+
+// meterVariable has the program of the status line for an agent's plugin, as JSON.
+const meterVariable = "CONDENSE_STATUSLINE"
+
+// meter gives the agent a plugin that shows the status line.
+func (l *launched) meter(m *agents.Meter, program, environ []string) error {
+	if m == nil {
+		return nil
+	}
+	line, err := json.Marshal(program)
+	if err != nil {
+		return err
+	}
+	plugin, err := l.file(m.Name, m.Plugin)
+	if err != nil {
+		return err
+	}
+	l.set(meterVariable, string(line))
+	for _, arg := range m.Args {
+		l.args = append(l.args, strings.ReplaceAll(arg, "{plugin}", plugin))
+	}
+	if m.Variable == "" {
+		return nil
+	}
+	if own := lookup(environ, m.Variable); own != "" {
+		l.notes = append(l.notes, fmt.Sprintf("%s is set: add the plugin to %s for --status; condense statusline --plugin prints it", m.Variable, own))
+		return nil
+	}
+	file, err := l.file(m.File, strings.ReplaceAll(m.Settings, "{plugin}", plugin))
+	l.set(m.Variable, file)
+	return err
 }
 
 func (l *launched) set(name, value string) {
