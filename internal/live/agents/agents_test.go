@@ -42,7 +42,7 @@ func TestRecognized(t *testing.T) {
 		{open, "", "", "opencode", "ses_1", ""},
 		{pi, piHead, "", "pi", "01a2-p", ""},
 		{header("User-Agent", "Anthropic/JS 0.91.1"), piHead, "", "pi", "", ""},
-		{header("User-Agent", "OpenAI/JS 5.20.1"), `"You are the GitHub Copilot CLI, a terminal assistant built by GitHub."`, "", "copilot", "", ""},
+		{header("User-Agent", "OpenAI/JS 5.20.1"), `"You are the GitHub Copilot CLI, a terminal assistant"`, "", "copilot", "", ""},
 		{header("User-Agent", "ai-sdk/openai-compatible/3.0.37"), `"You are Cline, an AI coding agent. Your primary goal"`, "", "cline", "", ""},
 		{header("User-Agent", "kilo/latest/7.7.7/cli", "X-Session-Affinity", "ses_1"), "", "", "kilo", "ses_1", ""},
 		{header("User-Agent", "curl/8"), "", "cache-key", "any", "cache-key", ""},

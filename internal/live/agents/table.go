@@ -253,9 +253,11 @@ var all = []Agent{
 			// Without /v1, which one of its kinds of provider adds by itself, and the gateway for the other.
 			Env: map[string]string{"COPILOT_PROVIDER_BASE_URL": "{base}"},
 			Need: &Need{
-				Any: []string{"COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_API_KEY_COMMAND", "COPILOT_PROVIDER_BEARER_TOKEN", "COPILOT_PROVIDER_BASE_URL"},
-				Text: "GitHub's own models do not come through condense; with the key of a vendor: COPILOT_PROVIDER_API_KEY=KEY COPILOT_MODEL=MODEL condense wrap copilot, " +
-					"and COPILOT_PROVIDER_TYPE=anthropic for Anthropic's",
+				Any: []string{
+					"COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_API_KEY_COMMAND", "COPILOT_PROVIDER_BEARER_TOKEN", "COPILOT_PROVIDER_BASE_URL",
+				},
+				Text: "GitHub's own models do not come through condense; with the key of a vendor: " +
+					"COPILOT_PROVIDER_API_KEY=KEY COPILOT_MODEL=MODEL condense wrap copilot, and COPILOT_PROVIDER_TYPE=anthropic for Anthropic's",
 			},
 			Without: []string{"help", "login", "logout", "plugin", "update", "version", "--version", "-v", "--help", "-h"},
 		},
@@ -294,7 +296,8 @@ var all = []Agent{
 		Point: Point{Env: map[string]string{"OPENAI_HOST": "{base}", "ANTHROPIC_HOST": "{base}"}},
 	},
 	{
-		Name: "qwen", Aliases: []string{"qwen-code"}, Title: "Qwen Code", Command: "qwen", Get: "npm install -g @qwen-code/qwen-code", Tested: "0.15.10",
+		Name: "qwen", Aliases: []string{"qwen-code"}, Title: "Qwen Code", Command: "qwen",
+		Get: "npm install -g @qwen-code/qwen-code", Tested: "0.15.10",
 		Point:      Point{Env: map[string]string{"OPENAI_BASE_URL": "{openai}"}},
 		userAgents: []string{"QwenCode/"},
 		summaries:  []string{"First, reason in your scratchpad. Then, generate the "},

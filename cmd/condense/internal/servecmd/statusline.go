@@ -40,7 +40,8 @@ func statuslineCommand(a *cli.App) *cobra.Command {
 It prints nothing if there is no such conversation.
 
 On standard input it reads the JSON that Claude Code gives its status line. Without that, it takes the conversation used last in the folder --dir,
-or in this folder. 'condense wrap --status' sets it for one run. --plugin prints a plugin for ` + strings.Join(metered(), " or ") + ` that shows the line there.`,
+or in this folder. 'condense wrap --status' sets it for one run.
+--plugin prints a plugin for ` + strings.Join(metered(), " or ") + ` that shows the line there.`,
 		Example: `  condense wrap --status claude
   condense statusline --plugin pi >~/.pi/agent/extensions/condense-meter.ts
   tmux set -g status-right '#(condense statusline --dir "#{pane_current_path}")'`,
@@ -94,7 +95,8 @@ func metered() []string {
 func printPlugin(cmd *cobra.Command, a *cli.App, name string) error {
 	agent := agents.Find(name)
 	if agent == nil || agent.Point.Meter == nil {
-		return cli.Usage(cmd, "--plugin: no plugin for %q; there are %s%s", name, strings.Join(metered(), ", "), suggest.DidYouMean(name, metered()))
+		return cli.Usage(cmd, "--plugin: no plugin for %q; there are %s%s",
+			name, strings.Join(metered(), ", "), suggest.DidYouMean(name, metered()))
 	}
 	_, err := io.WriteString(a.Stdout, agent.Point.Meter.Plugin)
 	return err
@@ -133,7 +135,8 @@ func lastEpoch(c *control.Conversation) string {
 	if e == nil || !c.Condensed || c.Undone {
 		return ""
 	}
-	return fmt.Sprintf("%s→%s by %s; undo: condense live undo %s", size.Short(e.Before), size.Short(e.After), cmp.Or(c.Provider, "truncation"), c.Short())
+	return fmt.Sprintf("%s→%s by %s; undo: condense live undo %s",
+		size.Short(e.Before), size.Short(e.After), cmp.Or(c.Provider, "truncation"), c.Short())
 }
 
 // A statusPlace says whose status is shown.

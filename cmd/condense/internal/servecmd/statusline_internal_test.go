@@ -44,8 +44,11 @@ func TestMeterWarns(t *testing.T) {
 		change func(*control.Conversation)
 		soon   string
 	}{
-		"due":      {func(*control.Conversation) {}, "159k/200k 79%; not now: condense live pause 3kq7n2xa"},
-		"ordered":  {func(c *control.Conversation) { c.DueIn, c.Order = 9, &live.Order{Do: live.OrderNow} }, "159k/200k 79%; not now: condense live pause 3kq7n2xa"},
+		"due": {func(*control.Conversation) {}, "159k/200k 79%; not now: condense live pause 3kq7n2xa"},
+		"ordered": {
+			func(c *control.Conversation) { c.DueIn, c.Order = 9, &live.Order{Do: live.OrderNow} },
+			"159k/200k 79%; not now: condense live pause 3kq7n2xa",
+		},
 		"later":    {func(c *control.Conversation) { c.DueIn = 2 }, ""},
 		"paused":   {func(c *control.Conversation) { c.Paused = true }, ""},
 		"observed": {func(c *control.Conversation) { c.Observed = true }, ""},

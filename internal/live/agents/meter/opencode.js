@@ -1,5 +1,6 @@
-// The status line of condense for OpenCode: the size of the conversation, when it will be condensed, what the last condensation did and how to
-// undo it. It shows what the program "condense statusline" prints, and nothing if no gateway has seen this conversation.
+// The status line of condense for OpenCode: the size of the conversation, when it will be condensed,
+// what the last condensation did and how to undo it. It shows what the program "condense statusline" prints, and
+// nothing if no gateway has seen this conversation.
 //
 // To install it: condense statusline --plugin opencode >~/.config/opencode/condense-meter.js
 // and name it in ~/.config/opencode/tui.json: {"plugin": ["./condense-meter.js"]}
@@ -13,7 +14,8 @@ const [program, ...fixed] = JSON.parse(process.env.CONDENSE_STATUSLINE || '["con
 // read returns what the program prints about a session; undefined if it prints nothing.
 function read(session, folder) {
   return new Promise((resolve) => {
-    const child = spawn(program, [...fixed, "--output", "json", "--session", session, "--dir", folder], { stdio: ["ignore", "pipe", "ignore"], timeout: 5_000 })
+    const args = [...fixed, "--output", "json", "--session", session, "--dir", folder]
+    const child = spawn(program, args, { stdio: ["ignore", "pipe", "ignore"], timeout: 5_000 })
     let out = ""
     child.stdout.setEncoding("utf8").on("data", (text) => (out += text))
     child.on("error", () => resolve(undefined)) // there is no such program
