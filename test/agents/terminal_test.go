@@ -274,7 +274,7 @@ func directed(t *testing.T, a *agent) {
 	for range 3 {
 		o.Script = append(o.Script, upstream.Loop(turn-1, printed, map[int]string{2: protected})...)
 	}
-	for _, step := range []int{turn + 3, turn + 5, 2*turn + 2, 2*turn + 4} {
+	for _, step := range []int{turn + 2, turn + 4, 2*turn + 2, 2*turn + 4} {
 		o.Script[step-1].Commands = []string{waits(step)}
 	}
 	s.desk = newDesk(t, o)
