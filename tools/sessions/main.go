@@ -86,12 +86,12 @@ func run(ctx context.Context, stdout io.Writer, args []string) error {
 				return ctx.Err()
 			}
 			missing++
-			fmt.Fprintf(stdout, "missing: %s %s:%s: %v\n", e.repository, e.commit, e.path, err) //nolint:errcheck // a terminal
+			fmt.Fprintf(stdout, "missing: %s %s:%s: %v\n", e.repository, e.commit, e.path, err)
 			continue
 		}
 		written++
 	}
-	fmt.Fprintf(stdout, "%d sessions in %s\n", written, out) //nolint:errcheck // a terminal
+	fmt.Fprintf(stdout, "%d sessions in %s\n", written, out)
 	if missing > 0 {
 		return fmt.Errorf("%d sessions are missing", missing)
 	}
@@ -160,7 +160,7 @@ func (r *reader) close() {
 // write writes the session unless it is there already.
 func (r *reader) write(ctx context.Context, out string, e *entry) error {
 	name := filepath.Join(out, e.name())
-	if had, err := os.ReadFile(name); err == nil && sum(had) == e.sum { //nolint:gosec // a name of hexadecimal digits
+	if had, err := os.ReadFile(name); err == nil && sum(had) == e.sum {
 		return nil
 	}
 	dir, err := r.repository(ctx, e)
@@ -206,8 +206,10 @@ func (r *reader) repository(ctx context.Context, e *entry) (string, error) {
 		r.copies[e.repository] = dir
 		// Blobs come when they are read: these repositories hold many more sessions than the recipe names.
 		for _, args := range [][]string{
-			{"init", "--quiet", "--bare"}, {"remote", "add", "origin", r.from + e.repository},
-			{"config", "remote.origin.promisor", "true"}, {"config", "remote.origin.partialclonefilter", "blob:none"},
+			{"init", "--quiet", "--bare"},
+			{"remote", "add", "origin", r.from + e.repository},
+			{"config", "remote.origin.promisor", "true"},
+			{"config", "remote.origin.partialclonefilter", "blob:none"},
 		} {
 			if _, err := git(ctx, dir, args...); err != nil {
 				return "", err

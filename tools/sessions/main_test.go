@@ -24,8 +24,11 @@ func repo(t *testing.T, root, name, session string) string {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
-		{"init", "--quiet"}, {"config", "uploadpack.allowFilter", "true"}, {"config", "uploadpack.allowAnySHA1InWant", "true"},
-		{"add", "."}, {"-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false", "commit", "--quiet", "-m", "x"},
+		{"init", "--quiet"},
+		{"config", "uploadpack.allowFilter", "true"},
+		{"config", "uploadpack.allowAnySHA1InWant", "true"},
+		{"add", "."},
+		{"-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false", "commit", "--quiet", "-m", "x"},
 	} {
 		cmd := exec.Command("git", append([]string{"-C", dir}, args...)...)
 		if out, err := cmd.CombinedOutput(); err != nil {

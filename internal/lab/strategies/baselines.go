@@ -26,6 +26,8 @@ var baselines = []baseline{
 	{name: "clear_tool_uses", list: `[{"pass":"mask","keep":3}]`},
 	// opencode's prune: the last two turns and the newest 40,000 tokens of results stay
 	{name: "prune", list: `["prune"]`},
+	// of all results longer than one size the beginning and the end stay
+	{name: "headtail", list: `[{"pass":"headtail","fit":true,"tokens":40,"keep":0}]`},
 	// Roo-Code's documented smart truncation, with its order mended
 	{name: "score", list: `["score"]`},
 }

@@ -18,6 +18,7 @@ const headTailName = "headtail"
 
 const (
 	headTailWhole = 0.35 // share of the room for the newest messages, which stay whole
+	headTailFirst = 0.2  // share for the oldest messages, which stay if others have to go
 	headTailLeast = 80   // bytes that stay of an older result at least
 	headTailShare = 0.6  // of them for its beginning
 	headTailGap   = "\n[…]\n"
@@ -57,7 +58,7 @@ func (headTail) Condense(ctx context.Context, req *core.Request) (*core.Result, 
 		return &core.Result{Messages: req.Messages}, nil
 	}
 	h := shortener{counter: req.Counter, whole: newest(req.Messages, int(headTailWhole*float64(room)))}
-	messages := h.drop(req.Messages, room)
+	messages, dropped, at := h.drop(req.Messages, room)
 	least, most := headTailLeast, headTailLeast
 	for i := range messages {
 		for _, p := range messages[i].Parts {
@@ -82,7 +83,20 @@ func (headTail) Condense(ctx context.Context, req *core.Request) (*core.Result, 
 			most = middle
 		}
 	}
-	return &core.Result{Messages: out}, nil
+	return &core.Result{Messages: h.refill(out, dropped, at, room)}, nil
+}
+
+// refill adds as much of the newest of the dropped messages, which stood before the message at, as there is room.
+func (h *shortener) refill(messages, dropped []core.Message, at, room int) []core.Message {
+	left := room - core.TotalTokens(messages)
+	if len(dropped) == 0 || left*50 < room {
+		return messages
+	}
+	part, size := core.Cut(h.counter, dropped, left)
+	if size > left {
+		return messages
+	}
+	return slices.Insert(messages, at, part...)
 }
 
 // newest returns the IDs of the newest groups that fit into room.
@@ -105,36 +119,42 @@ type shortener struct {
 	whole   map[string]bool
 }
 
-// drop removes the oldest groups after the first user message until the rest fits with its results cut to the least. If that
-// is not enough, or the first message takes more than a quarter of the room, all stay, and truncation has to follow.
-func (h *shortener) drop(messages []core.Message, room int) []core.Message {
+// drop removes the oldest groups but the first until the rest fits with its results cut to the least. It also returns the
+// newest group that it removed, and the place of that in the rest. If removing is not enough, or the first user message takes
+// more than a quarter of the room, all stay, and truncation has to follow.
+func (h *shortener) drop(messages []core.Message, room int) (kept, last []core.Message, at int) {
 	short := h.cut(messages, headTailLeast)
-	total := core.TotalTokens(short)
+	total, first := core.TotalTokens(short), int(headTailFirst*float64(room))
 	if total <= room {
-		return messages
+		return messages, nil, 0
 	}
-	first := slices.IndexFunc(messages, func(m core.Message) bool { return m.Role == core.RoleUser })
+	task := slices.IndexFunc(messages, func(m core.Message) bool { return m.Role == core.RoleUser })
 	gone := make([]bool, len(messages))
+	var newest core.Span
 	for _, g := range core.FixedGroups(h.counter, messages) {
-		if total <= room {
+		size := core.TotalTokens(short[g.Start:g.End])
+		isTask := g.Start <= task && task < g.End
+		if total <= room || isTask && g.Tokens > room/4 {
 			break
 		}
-		isFirst := g.Start <= first && first < g.End
-		if isFirst && g.Tokens > room/4 {
-			return short
-		}
-		if g.Pinned || g.Open || isFirst {
+		if first -= size; g.Pinned || g.Open || isTask || first >= 0 {
 			continue
 		}
+		first = 0
+		newest, total = g.Span, total-size
 		for i := g.Start; i < g.End; i++ {
 			gone[i] = true
-			total -= short[i].Tokens
 		}
 	}
 	if total > room {
-		return short
+		return short, nil, 0
 	}
-	return core.KeepGroups(messages, func(i int) bool { return !gone[i] })
+	for i := range newest.Start {
+		if !gone[i] {
+			at++
+		}
+	}
+	return core.KeepGroups(messages, func(i int) bool { return !gone[i] }), messages[newest.Start:newest.End], at
 }
 
 // cut returns the messages with every long result cut to limit bytes.
