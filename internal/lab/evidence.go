@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
@@ -434,7 +433,7 @@ func (a *analysis) evidenceKept(l *EvidenceLine, rows []*Evidence) bool {
 	for _, e := range rows {
 		group := e.Session
 		if a.ByFolder {
-			group = filepath.Dir(group)
+			group = folderOf(group)
 		}
 		for i := range e.Questions {
 			q := &e.Questions[i]
