@@ -46,7 +46,8 @@ var interactives = map[string]interactive{
 		drop: []string{"exec", "--skip-git-repo-check"}, ready: "›",
 		files: map[string]string{".codex/auth.json": `{"auth_mode": "apikey", "OPENAI_API_KEY": "dummy"}`},
 	},
-	"opencode": {drop: []string{"run"}, env: []string{"npm_config_fetch_retries=0"}, ready: "Ask anything"}, // it waits for a package otherwise
+	// OpenCode waits for a package otherwise.
+	"opencode": {drop: []string{"run"}, env: []string{"npm_config_fetch_retries=0"}, ready: "Ask anything"},
 	"pi":       {drop: []string{"-p"}, ready: "claude-sonnet-4-5"},
 }
 
