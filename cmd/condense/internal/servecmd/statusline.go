@@ -121,6 +121,8 @@ func statusOf(c *control.Conversation) string {
 		parts = append(parts, c.Order.Do+" waits: "+c.Order.Waits)
 	case c.Order != nil && c.Order.Do == live.OrderUndo:
 		parts = append(parts, "undone with the next request")
+	case c.Order == nil && !c.Paused && c.Waits != "":
+		parts = append(parts, "condenses soon, waits for "+c.Waits)
 	case c.Order != nil, !c.Paused && c.DueIn == 1:
 		parts = append(parts, "CONDENSES WITH THE NEXT REQUEST")
 	case c.Paused:
