@@ -12,7 +12,8 @@ var exitForm = regexp.MustCompile(`(?i)\bexit(?:ed)?(?: with)?[ _]?(?:code|statu
 
 // testsFailed matches the last lines of failed test runs: of pytest, Go, Rust, Jest and make. Not every agent reports
 // how a command ended, and a pipe hides its exit code.
-var testsFailed = regexp.MustCompile(`(?m)^=+ .*\b[1-9]\d* failed\b.*=$|^FAIL(?:ED)?(?:\s|$)|^test result: FAILED\b|^Tests: +[1-9]\d* failed\b|^make(?:\[\d+\])?: \*\*\* `)
+var testsFailed = regexp.MustCompile(`(?m)^=+ .*\b[1-9]\d* failed\b.*=$|^FAIL(?:ED)?(?:\s|$)|^test result: FAILED\b|` +
+	`^Tests: +[1-9]\d* failed\b|^make(?:\[\d+\])?: \*\*\* `)
 
 // NamesExit reports whether text names the exit code of a failed program.
 func NamesExit(text string) bool { return exitForm.MatchString(text) }
@@ -35,7 +36,11 @@ func Refused(text string) bool {
 }
 
 // answering are programs whose failure is an answer, or which only prepare something.
-var answering = rawjson.Set("[", "ag", "awk", "cat", "cd", "chmod", "cmp", "command", "cp", "diff", "echo", "egrep", "export", "file", "find", "for", "git", "grep", "head", "if", "kill", "ls", "mkdir", "mv", "pgrep", "pkill", "rg", "rm", "sed", "set", "sleep", "source", "stat", "tail", "test", "touch", "type", "wc", "which", "while")
+var answering = rawjson.Set(
+	"[", "ag", "awk", "cat", "cd", "chmod", "cmp", "command", "cp", "diff", "echo", "egrep", "export", "file", "find", "for",
+	"git", "grep", "head", "if", "kill", "ls", "mkdir", "mv", "pgrep", "pkill", "rg", "rm", "sed", "set", "sleep", "source",
+	"stat", "tail", "test", "touch", "type", "wc", "which", "while",
+)
 
 // BareCommand returns a command without its preparations: a change of folder, variables, a time limit.
 func BareCommand(command string) string {
@@ -49,7 +54,8 @@ func BareCommand(command string) string {
 				return s
 			}
 			s = strings.TrimLeft(s[i:], "&; \n\t")
-		case more && (first == "time" || first == "sudo" || first == "env" || first == "nice"), more && strings.Contains(first, "=") && !strings.ContainsAny(first, `"'(`):
+		case more && (first == "time" || first == "sudo" || first == "env" || first == "nice"),
+			more && strings.Contains(first, "=") && !strings.ContainsAny(first, `"'(`):
 			s = strings.TrimSpace(rest)
 		case more && first == "timeout":
 			_, rest, _ = strings.Cut(strings.TrimSpace(rest), " ")

@@ -129,17 +129,24 @@ func (b *Opener) policy(ctx context.Context, word string) (lab.Policy, error) {
 	if p.Patience > 0 && !p.Money {
 		return p, fmt.Errorf("policy %s: boundary needs money, cold or payback: the library's rule waits for nothing", word)
 	}
-	p.Rule = func(window int) policy.Rule {
+	p.Rule = changed(changes)
+	return p, nil
+}
+
+// changed is the default rule with changes.
+func changed(changes []func(*policy.Rule)) func(window int) policy.Rule {
+	return func(window int) policy.Rule {
 		r := policy.Default(window)
 		for _, change := range changes {
 			change(&r)
 		}
 		return r
 	}
-	return p, nil
 }
 
-var policySettings = []string{"threshold", "target", "max", "gain", "new", "money", "cold", "payback", "leave", "floor", "risk", "boundary", "ingest"}
+var policySettings = []string{
+	"threshold", "target", "max", "gain", "new", "money", "cold", "payback", "leave", "floor", "risk", "boundary", "ingest",
+}
 
 // usualPatience is the number of answers for which an epoch waits if the setting boundary has no value.
 const usualPatience = 10
