@@ -126,7 +126,7 @@ func soon(c *control.Conversation) bool {
 	if o := c.Order; o != nil {
 		return o.Do != live.OrderUndo && o.Waits == ""
 	}
-	return !c.Paused && c.DueIn == 1
+	return !c.Paused && c.DueIn == 1 && c.Waits == ""
 }
 
 // lastEpoch describes the last epoch, with the command that undoes it; empty if none is in effect.
