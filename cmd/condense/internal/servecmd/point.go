@@ -61,16 +61,39 @@ func (own addresses) unless(flags []string) addresses {
 var variables = []struct {
 	name, api string
 	versioned bool
+	upstream  func(value string) string // nil if the value is the upstream's address
 }{
-	{"ANTHROPIC_BASE_URL", agents.Anthropic, false},
-	{"ANTHROPIC_API_BASE", agents.Anthropic, false},
-	{"ANTHROPIC_HOST", agents.Anthropic, false},
-	{"OPENAI_BASE_URL", agents.OpenAI, true},
-	{"OPENAI_API_BASE", agents.OpenAI, true},
-	{"OPENAI_HOST", agents.OpenAI, false},
-	{"GOOGLE_GEMINI_BASE_URL", agents.Gemini, false},
-	{"GOOGLE_VERTEX_BASE_URL", agents.Vertex, false},
-	{"ANTHROPIC_VERTEX_BASE_URL", agents.Vertex, true},
+	{"ANTHROPIC_BASE_URL", agents.Anthropic, false, nil},
+	{"ANTHROPIC_API_BASE", agents.Anthropic, false, nil},
+	{"ANTHROPIC_HOST", agents.Anthropic, false, nil},
+	{"OPENAI_BASE_URL", agents.OpenAI, true, nil},
+	{"OPENAI_API_BASE", agents.OpenAI, true, nil},
+	{"OPENAI_HOST", agents.OpenAI, false, nil},
+	{"GOOGLE_GEMINI_BASE_URL", agents.Gemini, false, nil},
+	{"GOOGLE_VERTEX_BASE_URL", agents.Vertex, false, nil},
+	{"ANTHROPIC_VERTEX_BASE_URL", agents.Vertex, true, nil},
+	{"ANTHROPIC_FOUNDRY_BASE_URL", agents.Azure, false, foundry},
+	{"ANTHROPIC_FOUNDRY_RESOURCE", agents.Azure, false, func(name string) string { return "https://" + name + ".services.ai.azure.com" }},
+}
+
+const claudeOnly = "anthropic+" // an upstream that speaks Anthropic's API
+
+// foundry returns the upstream of a base URL for Anthropic's API at Microsoft Foundry: the resource, whose other APIs
+// it has too, or the base itself of a server with another path.
+func foundry(base string) string {
+	if resource, ok := strings.CutSuffix(strings.TrimRight(base, "/"), "/anthropic"); ok {
+		return resource
+	}
+	return claudeOnly + base
+}
+
+// foundry returns the base URL that replaces it.
+func (own addresses) foundry(base string) string {
+	base += "/" + agents.Azure
+	if strings.HasPrefix(own[agents.Azure].url, claudeOnly) {
+		return base
+	}
+	return base + "/anthropic"
 }
 
 // ownAddresses returns the addresses that the agent would use without the gateway, as far as the
@@ -102,7 +125,10 @@ func ownAddresses(agent *agents.Agent, args []string) (addresses, error) {
 	for _, v := range variables {
 		_, known := own[v.api]
 		_, read := p.Env[v.name]
-		if url := os.Getenv(v.name); url != "" && !known && (read || strings.HasSuffix(v.name, "_BASE_URL")) {
+		if url := os.Getenv(v.name); url != "" && !known && (read || v.upstream == nil && strings.HasSuffix(v.name, "_BASE_URL")) {
+			if v.upstream != nil {
+				url = v.upstream(url)
+			}
 			own[v.api] = address{url: url, from: v.name, versioned: v.versioned}
 		}
 	}

@@ -368,7 +368,7 @@ func launch(agent *agents.Agent, args []string, own addresses, to pointing, envi
 		}
 		return base + "/v1"
 	}
-	texts := []string{"{base}", base, "{openai}", v1(agents.OpenAI), "{anthropic/v1}", v1(agents.Anthropic), "{gemini}", base, "{vertex}", base, "{vertex/v1}", base + "/v1", "{vertex/v1}", v1(agents.Vertex), "{mcp}", base + "/mcp", "{secret}", secret, "{status}", to.status}
+	texts := []string{"{base}", base, "{openai}", v1(agents.OpenAI), "{anthropic/v1}", v1(agents.Anthropic), "{gemini}", base, "{vertex}", base, "{vertex/v1}", v1(agents.Vertex), "{foundry}", own.foundry(base), "{mcp}", base + "/mcp", "{secret}", secret, "{status}", to.status}
 	fill := strings.NewReplacer(texts...).Replace
 	recall := p.Recall
 	begins := len(args) == 0 || !slices.Contains(p.Without, args[0])
