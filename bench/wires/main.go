@@ -34,7 +34,7 @@ const (
 	window = 60_000
 	calls  = 45
 	size   = 9000 // bytes of a result
-	turns  = 15   // requests of which the median counts
+	turns  = 15   // requests of which the fastest counts, because others also measure what else the machine does
 )
 
 // wires are the clients, by the name of their API.
@@ -45,8 +45,8 @@ var wires = []struct {
 	{"Anthropic Messages", upstream.Client{API: upstream.Messages, Model: "claude-opus-5-5", Thinking: "adaptive"}},
 	{"OpenAI Chat Completions", upstream.Client{API: upstream.Chat, Model: "gpt-5.1"}},
 	{"OpenAI Responses", upstream.Client{API: upstream.Responses, Model: "gpt-5.6", Thinking: "medium"}},
-	{"Vertex AI: Anthropic", upstream.Client{API: upstream.Messages, Cloud: upstream.Vertex, Model: "claude-opus-5-5@20260801", Thinking: "adaptive"}},
-	{"Microsoft Foundry: Anthropic", upstream.Client{API: upstream.Messages, Cloud: upstream.Foundry, Model: "claude-opus-5-5", Thinking: "adaptive"}},
+	{"Vertex AI: Anthropic", upstream.Client{API: upstream.Messages, Cloud: upstream.Vertex, Model: "claude-opus-5-5@1", Thinking: "adaptive"}},
+	{"Foundry: Anthropic", upstream.Client{API: upstream.Messages, Cloud: upstream.Foundry, Model: "claude-opus-5-5", Thinking: "adaptive"}},
 	{"Azure OpenAI", upstream.Client{API: upstream.Chat, Cloud: upstream.Azure, Model: "gpt-5.1"}},
 	{"Gemini", upstream.Client{API: upstream.Gemini, Model: "gemini-3-pro-preview"}},
 	{"Vertex AI: Gemini", upstream.Client{API: upstream.Gemini, Cloud: upstream.Vertex, Model: "gemini-2.5-pro"}},
@@ -65,7 +65,8 @@ func main() {
 
 func run(ctx context.Context, out io.Writer, agents, lock string) error {
 	fmt.Fprintf(out, "# APIs, measured\n\nWritten by `make wires`. The vendor is scripted; %d tool calls, window of %d tokens.\n\n"+
-		"| API | client | requests | condensed | broken prefixes | cache, of the ideal | refused |\n|---|---|---|---|---|---|---|\n", calls, window)
+		"| API | client | requests | condensed | broken prefixes | cache, of the ideal | refused |\n|---|---|---|---|---|---|---|\n",
+		calls, window)
 	for _, w := range wires {
 		for _, stream := range []bool{false, true} {
 			row, err := loop(ctx, w.client, stream)
@@ -80,8 +81,8 @@ func run(ctx context.Context, out io.Writer, agents, lock string) error {
 			return err
 		}
 	}
-	fmt.Fprint(out, "\nMilliseconds to the end of a request, median of ", turns, ": bare reverse proxy → condense, without a condensation, by the size of the\n"+
-		"history. Each includes the vendor's and the client's own time.\n\n| API | 20k tokens | 200k | 1M |\n|---|---|---|---|\n")
+	fmt.Fprint(out, "\nMilliseconds to the end of a request, fastest of ", turns, ": bare reverse proxy → condense, without a\n"+
+		"condensation, by the size of the history. Each includes the vendor's and the client's own time.\n\n| API | 20k tokens | 200k | 1M |\n|---|---|---|---|\n")
 	for _, w := range wires {
 		fmt.Fprintf(out, "| %s ", w.name)
 		for _, tokens := range []int{20_000, 200_000, 1_000_000} {
@@ -138,8 +139,8 @@ func loop(ctx context.Context, c upstream.Client, stream bool) (string, error) {
 	}
 	read, ideal := v.Cached()
 	stats := g.Stats()
-	return fmt.Sprintf("%d | %d × | %d | %.1f %% | %d", len(v.Records()), stats.EpochCount, len(v.Breaks()), 100*float64(read)/float64(max(1, ideal)),
-		len(v.Refusals())), g.Close()
+	share := 100 * float64(read) / float64(max(1, ideal))
+	return fmt.Sprintf("%d | %d × | %d | %.1f %% | %d", len(v.Records()), stats.EpochCount, len(v.Breaks()), share, len(v.Refusals())), g.Close()
 }
 
 // A still is a vendor that gives the same answer to everything, at once.
@@ -158,7 +159,10 @@ func (s *still) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func added(ctx context.Context, c upstream.Client, tokens int) (proxied, condensed time.Duration, err error) {
 	const results = 40
 	large := upstream.New(upstream.Options{Window: 1 << 30, Context: 1 << 30, Script: upstream.Loop(results, 4*tokens/results, nil)})
-	vendor := httptest.NewServer(large)
+	vendor := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.URL.Path = strings.TrimPrefix(r.URL.Path, "/azure") // the name of an upstream
+		large.ServeHTTP(w, r)
+	}))
 	defer vendor.Close()
 	c.URL, c.Session, c.Window = vendor.URL, "s", 0
 	if c.API == upstream.Ollama {
@@ -177,7 +181,8 @@ func added(ctx context.Context, c upstream.Client, tokens int) (proxied, condens
 	if err != nil {
 		return 0, 0, err
 	}
-	bare := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }, Transport: &http.Transport{DisableCompression: true}})
+	transport := &http.Transport{DisableCompression: true}
+	bare := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }, Transport: transport})
 	defer bare.Close()
 	g, s, err := gateway(ctx, quick.URL, 1<<28)
 	if err != nil {
@@ -202,9 +207,8 @@ func added(ctx context.Context, c upstream.Client, tokens int) (proxied, condens
 	}
 	for i := range took {
 		took[i] = took[i][2:]
-		slices.Sort(took[i])
 	}
-	return took[0][turns/2], took[1][turns/2], g.Close()
+	return slices.Min(took[0]), slices.Min(took[1]), g.Close()
 }
 
 // A stopwatch is a transport that measures the time until the answer has ended.
@@ -229,7 +233,7 @@ var packages = map[string]struct{ api, client, name string }{
 	"TestWrap/codex":           {"OpenAI Responses", "Codex", "@openai/codex"},
 	"TestWrap/opencode":        {"Anthropic Messages", "OpenCode", "opencode-ai"},
 	"TestWrap/pi":              {"Anthropic Messages", "pi", "@earendil-works/pi-coding-agent"},
-	"TestWrapFoundry":          {"Microsoft Foundry: Anthropic", "Claude Code", "@anthropic-ai/claude-code"},
+	"TestWrapFoundry":          {"Foundry: Anthropic", "Claude Code", "@anthropic-ai/claude-code"},
 	"TestPortkey/anthropic":    {"Anthropic Messages, asked by Portkey", "Claude Code", "@anthropic-ai/claude-code"},
 	"TestPortkey/openai":       {"OpenAI Chat Completions, asked by Portkey", "OpenAI's SDK", "openai"},
 	"TestSDKThroughGateway/ai": {"OpenAI Chat Completions", "OpenAI's SDK", "openai"},

@@ -74,7 +74,9 @@ var shapes = []shape{
 
 // carriers are the headers with keys and tokens, and parameters likewise.
 var (
-	carriers   = []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "X-Amz-Security-Token", "Chatgpt-Account-Id", "Ocp-Apim-Subscription-Key"}
+	carriers = []string{
+		"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "X-Amz-Security-Token", "Chatgpt-Account-Id", "Ocp-Apim-Subscription-Key",
+	}
 	parameters = []string{"key", "api_key", "api-key", "access_token", "subscription-key", "X-Amz-Signature", "X-Amz-Security-Token"}
 )
 

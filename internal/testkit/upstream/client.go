@@ -378,7 +378,8 @@ func (c *Client) remember(items []object) (answer string, calls bool) {
 			for _, part := range objects(item["parts"]) {
 				answer += text(part["text"])
 				if call, ok := part["functionCall"].(object); ok {
-					results = append(results, object{"functionResponse": object{"id": call["id"], "name": call["name"], "response": object{"output": command(call["args"])}}})
+					response := object{"output": command(call["args"])}
+					results = append(results, object{"functionResponse": object{"id": call["id"], "name": call["name"], "response": response}})
 				}
 			}
 		case c.API == Ollama:

@@ -193,7 +193,8 @@ func (own addresses) provider(p *agents.Provider, s *agents.Settings, file strin
 	}
 	url, ok, err := settings.Get(s.Format, text, p.Table, name, p.Address)
 	if err != nil || !ok || !providerRule.MatchString(name) {
-		return fmt.Errorf("%s: %s is %q, whose address wrap cannot change: it needs a key %s in [%s.%s]", file, p.Choice, name, p.Address, p.Table, name)
+		return fmt.Errorf("%s: %s is %q, whose address wrap cannot change: it needs a key %s in [%s.%s]",
+			file, p.Choice, name, p.Address, p.Table, name)
 	}
 	own[p.API] = address{url: url, from: file, versioned: true, setting: s, provider: name}
 	return nil

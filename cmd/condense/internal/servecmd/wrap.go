@@ -70,7 +70,8 @@ also with the login of a plan. wrap shows what that costs and asks once for each
 			}
 			flags.recall, flags.alone = agent.Point.Recall != nil, true
 			if status && agent.Point.Status == nil {
-				return cli.Usage(cmd, "--status: %s has no status line for other programs; condense statusline prints one for tmux or a shell", agent.Title)
+				return cli.Usage(cmd,
+					"--status: %s has no status line for other programs; condense statusline prints one for tmux or a shell", agent.Title)
 			}
 			return wrap(cmd, a, &flags, agent, command, quiet, status)
 		},
@@ -81,7 +82,8 @@ also with the login of a plan. wrap shows what that costs and asks once for each
 	level.Usage = strings.Replace(level.Usage, "logged on standard error", "logged on standard error when the agent has ended", 1)
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing at the end")
 	cmd.Flags().BoolVar(&status, "status", false, "show 'condense statusline' in the agent's status line in this run (Claude Code)")
-	cmd.Flags().BoolVar(&flags.page, "page", false, "print the address of a page with this run's conversations, their texts and buttons, for the browser of this machine")
+	cmd.Flags().BoolVar(&flags.page, "page", false,
+		"print the address of a page with this run's conversations, their texts and buttons, for the browser of this machine")
 	cmd.Flags().SetInterspersed(false)
 	return cmd
 }
@@ -368,7 +370,11 @@ func launch(agent *agents.Agent, args []string, own addresses, to pointing, envi
 		}
 		return base + "/v1"
 	}
-	texts := []string{"{base}", base, "{openai}", v1(agents.OpenAI), "{anthropic/v1}", v1(agents.Anthropic), "{gemini}", base, "{vertex}", base, "{vertex/v1}", v1(agents.Vertex), "{foundry}", own.foundry(base), "{mcp}", base + "/mcp", "{secret}", secret, "{status}", to.status}
+	texts := []string{
+		"{base}", base, "{openai}", v1(agents.OpenAI), "{anthropic/v1}", v1(agents.Anthropic),
+		"{gemini}", base, "{vertex}", base, "{vertex/v1}", v1(agents.Vertex), "{foundry}", own.foundry(base),
+		"{mcp}", base + "/mcp", "{secret}", secret, "{status}", to.status,
+	}
 	fill := strings.NewReplacer(texts...).Replace
 	recall := p.Recall
 	begins := len(args) == 0 || !slices.Contains(p.Without, args[0])
