@@ -62,18 +62,23 @@ var variables = []struct {
 	name, api string
 	versioned bool
 	upstream  func(value string) string // nil if the value is the upstream's address
+	own       string                    // a variable that chooses the API, and
+	kind      string                    // its value; the agent that reads them is the only one that does
 }{
-	{"ANTHROPIC_BASE_URL", agents.Anthropic, false, nil},
-	{"ANTHROPIC_API_BASE", agents.Anthropic, false, nil},
-	{"ANTHROPIC_HOST", agents.Anthropic, false, nil},
-	{"OPENAI_BASE_URL", agents.OpenAI, true, nil},
-	{"OPENAI_API_BASE", agents.OpenAI, true, nil},
-	{"OPENAI_HOST", agents.OpenAI, false, nil},
-	{"GOOGLE_GEMINI_BASE_URL", agents.Gemini, false, nil},
-	{"GOOGLE_VERTEX_BASE_URL", agents.Vertex, false, nil},
-	{"ANTHROPIC_VERTEX_BASE_URL", agents.Vertex, true, nil},
-	{"ANTHROPIC_FOUNDRY_BASE_URL", agents.Azure, false, foundry},
-	{"ANTHROPIC_FOUNDRY_RESOURCE", agents.Azure, false, func(name string) string { return "https://" + name + ".services.ai.azure.com" }},
+	{name: "ANTHROPIC_BASE_URL", api: agents.Anthropic},
+	{name: "ANTHROPIC_API_BASE", api: agents.Anthropic},
+	{name: "ANTHROPIC_HOST", api: agents.Anthropic},
+	{name: "OPENAI_BASE_URL", api: agents.OpenAI, versioned: true},
+	{name: "OPENAI_API_BASE", api: agents.OpenAI, versioned: true},
+	{name: "OPENAI_HOST", api: agents.OpenAI},
+	{name: "GOOGLE_GEMINI_BASE_URL", api: agents.Gemini},
+	{name: "GOOGLE_VERTEX_BASE_URL", api: agents.Vertex},
+	{name: "ANTHROPIC_VERTEX_BASE_URL", api: agents.Vertex, versioned: true},
+	{name: "ANTHROPIC_FOUNDRY_BASE_URL", api: agents.Azure, upstream: foundry},
+	{name: "ANTHROPIC_FOUNDRY_RESOURCE", api: agents.Azure, upstream: func(name string) string { return "https://" + name + ".services.ai.azure.com" }},
+	{name: "COPILOT_PROVIDER_BASE_URL", api: agents.Anthropic, own: "COPILOT_PROVIDER_TYPE", kind: "anthropic"},
+	{name: "COPILOT_PROVIDER_BASE_URL", api: agents.OpenAI, versioned: true, own: "COPILOT_PROVIDER_TYPE", kind: "openai"},
+	{name: "COPILOT_PROVIDER_BASE_URL", api: agents.OpenAI, versioned: true, own: "COPILOT_PROVIDER_TYPE"},
 }
 
 const claudeOnly = "anthropic+" // an upstream that speaks Anthropic's API
@@ -125,6 +130,9 @@ func ownAddresses(agent *agents.Agent, args []string) (addresses, error) {
 	for _, v := range variables {
 		_, known := own[v.api]
 		_, read := p.Env[v.name]
+		if v.own != "" {
+			known = known || !read || os.Getenv(v.own) != v.kind
+		}
 		if url := os.Getenv(v.name); url != "" && !known && (read || v.upstream == nil && strings.HasSuffix(v.name, "_BASE_URL")) {
 			if v.upstream != nil {
 				url = v.upstream(url)
