@@ -75,11 +75,13 @@ var variables = []struct {
 	{name: "GOOGLE_VERTEX_BASE_URL", api: agents.Vertex},
 	{name: "ANTHROPIC_VERTEX_BASE_URL", api: agents.Vertex, versioned: true},
 	{name: "ANTHROPIC_FOUNDRY_BASE_URL", api: agents.Azure, upstream: foundry},
-	{name: "ANTHROPIC_FOUNDRY_RESOURCE", api: agents.Azure, upstream: func(name string) string { return "https://" + name + ".services.ai.azure.com" }},
+	{name: "ANTHROPIC_FOUNDRY_RESOURCE", api: agents.Azure, upstream: resourceHost},
 	{name: "COPILOT_PROVIDER_BASE_URL", api: agents.Anthropic, own: "COPILOT_PROVIDER_TYPE", kind: "anthropic"},
 	{name: "COPILOT_PROVIDER_BASE_URL", api: agents.OpenAI, versioned: true, own: "COPILOT_PROVIDER_TYPE", kind: "openai"},
 	{name: "COPILOT_PROVIDER_BASE_URL", api: agents.OpenAI, versioned: true, own: "COPILOT_PROVIDER_TYPE"},
 }
+
+func resourceHost(name string) string { return "https://" + name + ".services.ai.azure.com" }
 
 const claudeOnly = "anthropic+" // an upstream that speaks Anthropic's API
 
