@@ -89,6 +89,7 @@ var mayImport = map[string]string{
 	"bench/outside":                    "core transcript",
 	"bench/session":                    "internal/testkit/benchdata",
 	"bench/gateway":                    "internal/testkit/benchdata",
+	"bench/wires":                      ". config live internal/testkit/upstream",
 	"internal/testkit/roo":             "internal/rawjson",
 	"internal/testkit/growing":         "internal/live/wire pgregory.net/rapid",
 	"internal/testkit/golden":          "github.com/google/go-cmp",
