@@ -5,7 +5,7 @@ FUZZTIME ?= 30s
 BIN := $(CURDIR)/bin
 GOLANGCI := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
 
-.PHONY: outside check build test test-race test-sdk test-browser test-agents test-fleet report-bundle report-bundle-check lint fmt fmt-check tidy-check generate generate-check fuzz soak soak-gateway bench bench-docs bench-peers compare-peers bench-gateway wires outline-accuracy results golden
+.PHONY: outside check build test test-race test-sdk test-browser test-agents test-fleet report-bundle report-bundle-check lint fmt fmt-check tidy-check generate generate-check fuzz soak soak-gateway bench bench-docs bench-peers arena bench-gateway wires outline-accuracy results golden
 
 check: tidy-check build lint test
 
@@ -132,20 +132,18 @@ bench-peers:
 	cd bench/peers && npm ci --ignore-scripts --no-audit --no-fund && node --expose-gc bench.mjs $(BIN)/session.json
 	cd bench/peers/eino && go run . $(BIN)/session.json
 
-# Other programs on the recorded sessions in CONDENSE_TRACES_DIR, a fourth of them, each next to smart at the size that it left.
-# Programs that are servers are started by you and named as LABEL=KIND@URL, for instance
-# SERVED='guru=context-guru@http://127.0.0.1:4401 headroom=compress@http://127.0.0.1:8787'; see bench/peers/compact.mjs.
-PEERS = langchain-trim mastra-best-fit mastra-contiguous ai-prune pi cline
-SERVED =
-compare-peers:
-	mkdir -p $(BIN)
+# Programs of others and smart on the same sessions by every measure, in 30 minutes: see docs/comparing.md. Sessions are the bundled ones and
+# 14 of the folder CONDENSE_SESSIONS; GOLD is a folder of conversations written by bench/outside. The programs are installed into ARENA, which
+# needs node, npm and the network; sources that are in ARENA/src, and programs built into ARENA, run too.
+ARENA ?= $(HOME)/.cache/condense/arena
+GOLD ?=
+arena:
+	mkdir -p $(BIN) $(ARENA)
+	cp bench/peers/*.mjs bench/peers/*.py bench/peers/*.json bench/peers/.npmrc $(ARENA)
+	-cd $(ARENA) && { cmp -s package-lock.json installed || { npm ci --ignore-scripts --no-audit --no-fund && cp package-lock.json installed; }; }
+	-cd bench/peers/eino && go build -o $(ARENA)/eino .
 	go build -o $(BIN)/condense ./cmd/condense
-	cd bench/peers && npm ci --ignore-scripts --no-audit --no-fund
-	cd bench/peers/eino && go build -o $(BIN)/eino .
-	$(BIN)/condense compare $(CONDENSE_TRACES_DIR) --shard 1/4 --budgets 25% --cache none --quiet --strategies smart/balanced,smart/headtail \
-		--strategies 'eino=external["$(BIN)/eino","compact"],smart~eino' \
-		$(foreach p,$(PEERS),--strategies '$(p)=external["node","bench/peers/compact.mjs","$(p)"],smart~$(p)') \
-		$(foreach s,$(SERVED),--strategies '$(firstword $(subst =, ,$(s)))=external["node","bench/peers/compact.mjs","$(lastword $(subst =, ,$(s)))"],smart~$(firstword $(subst =, ,$(s)))')
+	go run ./bench/arena -condense $(BIN)/condense -peers $(ARENA) -out $(BIN)/arena -sessions "$(CONDENSE_SESSIONS)" -gold "$(GOLD)" -results docs/results.md
 
 # What `condense serve` adds to a request, next to a bare reverse proxy and another gateway. STEPS='-steps streams -peers=' measures 500 parallel
 # streams only, without that gateway, in four minutes; see the flags of bench/gateway.

@@ -1,14 +1,22 @@
 // Runs another program's compaction without a model on a conversation, for `condense compare`:
 //
+//   condense compare DIR --peers bench/peers
 //   condense compare DIR --strategies 'ai=external["node","bench/peers/compact.mjs","ai-prune"],smart~ai'
 //
 // It reads {"messages", "tokens", "budget"} from standard input, messages in the form of Anthropic's API, and writes
-// {"messages"}. Of the program's own setting the value is used that leaves most and fits the budget, by characters per token.
+// {"messages"}; after --stay it reads and writes line by line until its input ends. Of the program's own setting the value is
+// used that leaves most and fits the budget, by characters per token.
 //
 // A program that is a server is started beforehand and named by its addresses, NAME@URL,URL…: each has a setting of its own,
 // and the result is used that leaves most and fits, else the smallest.
-import { readFileSync } from "node:fs";
+import { execFileSync, spawn } from "node:child_process";
+import { mkdtempSync, readFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { cwl, middleOut } from "./rewritten.mjs";
 
 const blocksOf = (content) => (typeof content === "string" ? [{ type: "text", text: content }] : content);
 const textOf = (content) => blocksOf(content ?? "").map((b) => b.text ?? "").join("\n");
@@ -78,12 +86,29 @@ const fromModel = (messages) =>
     const calls = blocks.filter((b) => b.type === "tool-call");
     return [{ role, text, calls: calls.map((c) => ({ type: "tool_use", id: c.toolCallId, name: c.toolName, input: c.input })) }];
   });
+// LangChain's version of Anthropic's clearing of tool results.
+const langchainClear = {
+  knob: (units) => [0, units.filter((u) => u.role === "tool").length],
+  async run(units, keep) {
+    const { ClearToolUsesEdit } = await import("langchain");
+    const { HumanMessage, AIMessage, ToolMessage } = await import("@langchain/core/messages");
+    const messages = units.map((u) => {
+      if (u.role === "tool") return new ToolMessage({ content: u.text, tool_call_id: u.id });
+      if (u.role === "user") return new HumanMessage(u.text);
+      return new AIMessage({ content: u.text, tool_calls: u.calls.map((c) => ({ id: c.id, name: c.name, args: c.input })) });
+    });
+    const countTokens = (ms) => ms.reduce((n, m) => n + m.content.length, 0) / 4;
+    await new ClearToolUsesEdit({ trigger: { tokens: 1 }, keep: { messages: keep } }).apply({ messages, countTokens });
+    return messages.map((m, i) => ({ ...units[i], text: m.content }));
+  },
+};
 const mastra = (trimMode) => ({
-  knob: (units) => [1, Math.ceil(sum(units) / 3)],
+  knob: (units) => [1, Math.ceil(sum(units) / 3) + 1000],
   async run(units, limit) {
     const { TokenLimiterProcessor } = await import("@mastra/core/processors");
     try {
-      return fromModel((await new TokenLimiterProcessor({ limit, trimMode }).processLLMRequest({ prompt: model(units) })).prompt);
+      const left = await new TokenLimiterProcessor({ limit, trimMode }).processLLMRequest({ prompt: model(units) });
+      return left ? fromModel(left.prompt) : units; // it fits
     } catch (err) {
       if (/TripWire/.test(err.constructor.name) || /limit/i.test(err.message)) return []; // it refuses a limit that is too low
       throw err;
@@ -131,6 +156,42 @@ const cline = {
     return unitsOf(done?.messages ?? messages);
   },
 };
+// caveman shortens one text at a time and knows no budget: its engine gets every result.
+const caveman = {
+  knob: () => [0, 0],
+  async run(units) {
+    const env = { PATH: process.env.PATH, HOME: (home ??= mkdtempSync(join(tmpdir(), "caveman-"))) };
+    const short = (input) => execFileSync("./caveman-engine", ["compress"], { input, env, encoding: "utf8", maxBuffer: 1 << 28, stdio: ["pipe", "pipe", "ignore"] });
+    return units.map((u) => (u.role === "tool" && u.text.length > 200 ? { ...u, text: short(u.text) } : u));
+  },
+};
+let home;
+// context-guru is a server, started once. It has presets and no budget; the model that it can ask is not there.
+const guru = {
+  knob: () => [0, 0],
+  async run(_, __, messages) {
+    url ??= await (async () => {
+      const probe = createServer();
+      await new Promise((done) => probe.listen(0, "127.0.0.1", done));
+      const { port } = probe.address();
+      await new Promise((done) => probe.close(done));
+      const nowhere = "http://127.0.0.1:9";
+      const env = { PATH: process.env.PATH, HOME: mkdtempSync(join(tmpdir(), "guru-")), LISTEN_ADDR: `127.0.0.1:${port}`, PRESET: "general", ANTHROPIC_UPSTREAM: nowhere, OPENAI_UPSTREAM: nowhere };
+      const server = spawn("./context-guru-proxy", [], { env, stdio: "ignore" });
+      const failed = new Promise((_, fail) => server.on("error", fail));
+      process.on("exit", () => server.kill());
+      for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => process.exit(1));
+      for (let i = 0; i < 100; i++) {
+        const up = await Promise.race([failed, fetch(`http://127.0.0.1:${port}/healthz`).catch(() => null)]);
+        if (up?.ok) return `http://127.0.0.1:${port}`;
+        await new Promise((done) => setTimeout(done, 100));
+      }
+      throw new Error("context-guru-proxy did not start");
+    })();
+    return servers["context-guru"](url, messages);
+  },
+};
+let url;
 const posted = async (url, body, headers) => {
   const reply = await fetch(url, { method: "POST", headers: { "content-type": "application/json", ...headers }, body: JSON.stringify(body) });
   if (!reply.ok) throw new Error(`${url}: ${reply.status} ${await reply.text()}`);
@@ -146,6 +207,11 @@ const servers = {
 const peers = {
   "langchain-trim": langchain(["human", "ai"]),
   "langchain-trim-human": langchain("human"),
+  "langchain-clear": langchainClear,
+  "middle-out": middleOut,
+  cwl,
+  caveman,
+  "context-guru": guru,
   "mastra-best-fit": mastra("best-fit"),
   "mastra-contiguous": mastra("contiguous"),
   pi,
@@ -162,29 +228,42 @@ const peers = {
 const [name, urls] = (process.argv[2] ?? "").split("@");
 const peer = urls ? servers[name] : peers[name];
 if (!peer) {
-  console.error(`usage: node compact.mjs NAME, one of ${Object.keys(peers).join(", ")}; or NAME@URL, one of ${Object.keys(servers).join(", ")}`);
+  console.error(`usage: node compact.mjs NAME [--stay], one of ${Object.keys(peers).join(", ")}; or NAME@URL, one of ${Object.keys(servers).join(", ")}`);
   process.exit(2);
 }
-const { messages, tokens, budget } = JSON.parse(readFileSync(0, "utf8"));
-const units = unitsOf(messages);
-const room = (sum(units) * budget) / tokens;
-let best;
-if (urls) {
-  const all = [];
-  for (const url of urls.split(",")) all.push(await peer(url, messages, budget));
-  all.sort((a, b) => sum(b) - sum(a));
-  best = all.find((left) => sum(left) <= room) ?? all.at(-1);
-} else {
+console.log = console.info = console.error; // some programs write to the output
+
+async function answer(text) {
+  const { messages, tokens, budget } = JSON.parse(text);
+  const units = unitsOf(messages);
+  const room = (sum(units) * budget) / tokens;
+  if (urls) {
+    const all = [];
+    for (const url of urls.split(",")) all.push(await peer(url, messages, budget));
+    all.sort((a, b) => sum(b) - sum(a));
+    return { messages: messagesOf(all.find((left) => sum(left) <= room) ?? all.at(-1)) };
+  }
   let [low, high] = peer.knob(units);
-  best = await peer.run(units, low);
+  let best = await peer.run(structuredClone(units), low, messages);
   while (high - low > Math.max(1, low / 100)) {
     const middle = Math.floor((low + high) / 2);
-    const left = await peer.run(units, middle);
+    const left = await peer.run(structuredClone(units), middle, messages);
     if (sum(left) <= room) {
       low = middle;
       if (left.length) best = left;
     } else high = middle;
   }
+  return { messages: messagesOf(best) };
+}
+
+if (process.argv[3] === "--stay") {
+  for await (const line of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
+    const said = await answer(line).catch((err) => ({ error: String(err.message ?? err) }));
+    process.stdout.write(JSON.stringify(said) + "\n");
+  }
+  await new Promise((done) => process.stdout.write("", done));
+  process.exit(0);
 }
 // At once: some programs keep timers and connections open.
-process.stdout.write(JSON.stringify({ messages: messagesOf(best) }), () => process.exit(0));
+const said = JSON.stringify(await answer(readFileSync(0, "utf8")));
+process.stdout.write(said, () => process.exit(0));

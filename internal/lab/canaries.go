@@ -95,6 +95,9 @@ func (w *sessionWork) canaries(ctx context.Context, name string) ([]Canary, erro
 	for _, b := range w.opts.canaryShares() {
 		for i := range w.strategies {
 			s := &w.strategies[i]
+			if s.SizeOf != "" {
+				continue // it would be as without
+			}
 			runs, err := laps(w, s, func(run int) string {
 				return canaryKey(w.set, w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.fileFormat(), b.String(), w.opts.canaryRounds(), w.opts.Seed, run)
 			}, func() ([]Canary, error) { return w.plantAndRun(ctx, name, s, b) })

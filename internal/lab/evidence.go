@@ -270,7 +270,8 @@ func evidenceTask(s *score.Session, b Budget) task {
 
 func (w *sessionWork) keptEvidence(ctx context.Context, name string, s *Strategy, t task, g *gold) (Evidence, error) {
 	e := Evidence{Before: t.cut.Tokens, Room: t.room}
-	out, _, err := w.trial(name, t).condense(ctx, s, w.session.Messages, 1)
+	b := w.trial(name, t)
+	out, _, err := b.condense(ctx, s, w.session.Messages, 1)
 	if ctx.Err() != nil {
 		return e, ctx.Err()
 	}
@@ -296,6 +297,7 @@ func (w *sessionWork) keptEvidence(ctx context.Context, name string, s *Strategy
 		}
 		text.WriteString(folded(all))
 	}
+	b.outputs.result(b, s.Name, e.After, out.Messages)
 	for _, q := range g.questions {
 		found := EvidenceQuestion{ID: q.id, Ability: q.ability, Gold: map[core.Role]int{}, Kept: map[core.Role]int{}}
 		for _, turn := range q.turns {

@@ -3,6 +3,7 @@ package lab
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"time"
@@ -41,6 +42,11 @@ type Options struct {
 	Spending bool
 	// Cache is a folder for results; empty means none. See [Strategy.Key].
 	Cache string
+	// Peers are the other programs among the strategies, for [Report.Peers].
+	Peers []Peer
+	// Outputs gets every session and result at cuts and with gold evidence, as lines of JSON; nil means nobody does.
+	// Results from the cache are not written.
+	Outputs io.Writer
 	// Shard is the part of the sessions to compare; zero means all. See [Merge].
 	Shard Shard
 	// MaxUSD stops the run when model calls have cost this much, as far as prices are known; zero
@@ -153,7 +159,7 @@ type Strategy struct {
 	// Its savings do not count as the strategy's own.
 	Truncation string
 	// SizeOf is the name of a strategy earlier in the list. Its result is the budget, so that both are compared at the
-	// same size; empty means the budget of the run. In rounds and with canaries it has no effect.
+	// same size; empty means the budget of the run. It does not run in rounds and with canaries.
 	SizeOf string
 }
 

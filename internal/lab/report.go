@@ -34,6 +34,8 @@ type Report struct {
 	// Shard is the part of the sessions; absent for all sessions and for merged shards.
 	Shard *Shard `json:"shard,omitempty"`
 
+	// Peers are other programs in the list of --peers, also those that are missing on this machine.
+	Peers      []Peer         `json:"peers,omitempty"`
 	Strategies []StrategyInfo `json:"strategies"` // the bounds, then the others in the given order
 	Budgets    []string       `json:"budgets"`    // in the given order
 	Modes      []string       `json:"modes"`      // that occur, sorted
@@ -167,7 +169,10 @@ func describe(name string, s *score.Session) SessionInfo {
 
 // report returns the report on the finished sessions.
 func (r *runner) report(partial bool) *Report {
-	out := &Report{Format: ReportFormat, Seed: r.opts.Seed, Encoding: r.opts.Encoding, Repeat: r.opts.Repeat, ByFolder: r.opts.ByFolder, Partial: partial, Strategies: slices.Clone(bounds)}
+	out := &Report{
+		Format: ReportFormat, Seed: r.opts.Seed, Encoding: r.opts.Encoding, Repeat: r.opts.Repeat, ByFolder: r.opts.ByFolder,
+		Partial: partial, Peers: r.opts.Peers, Strategies: slices.Clone(bounds),
+	}
 	if r.opts.Shard.Count > 1 {
 		sh := r.opts.Shard
 		out.Shard = &sh
@@ -280,7 +285,7 @@ func Merge(reports ...*Report) (*Report, error) {
 		return nil, errors.New("merge: no reports")
 	}
 	first := reports[0]
-	out := &Report{Format: first.Format, Seed: first.Seed, Encoding: first.Encoding, Repeat: first.Repeat, ByFolder: first.ByFolder, Strategies: first.Strategies, Budgets: first.Budgets}
+	out := &Report{Format: first.Format, Seed: first.Seed, Encoding: first.Encoding, Repeat: first.Repeat, ByFolder: first.ByFolder, Peers: first.Peers, Strategies: first.Strategies, Budgets: first.Budgets}
 	have := map[int]bool{}
 	for i, r := range reports {
 		switch {

@@ -116,6 +116,9 @@ func (w *sessionWork) rounds(ctx context.Context, name string) ([]Round, error) 
 	var out []Round
 	for i := range w.strategies {
 		s := &w.strategies[i]
+		if s.SizeOf != "" {
+			continue // it would be as without
+		}
 		runs, err := laps(w, s, func(run int) string {
 			return roundsKey(w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.fileFormat(), w.opts.Rounds, run)
 		}, func() ([]Round, error) {

@@ -69,6 +69,7 @@ type trial struct {
 	system  int // tokens
 	seed    uint64
 	now     func() time.Time
+	outputs *outputs
 }
 
 func (b *trial) row(strategy string) Row {
@@ -116,6 +117,7 @@ func (b *trial) bounded(name string) Row {
 	r.Values["ms"] = milliseconds(b.now().Sub(start))
 	r.Outcome = core.OutcomeApplied
 	b.judge(&r, view)
+	b.outputs.result(b, name, r.After, view)
 	delete(r.Values, "payback")
 	return r
 }
@@ -165,6 +167,7 @@ func (b *trial) run(ctx context.Context, s *Strategy) (Row, error) {
 	}
 	if s.Unchecked {
 		b.judge(&r, out.Messages)
+		b.outputs.result(b, s.Name, r.After, out.Messages)
 		return r, nil
 	}
 	r.Values["lawful"] = 1
@@ -175,6 +178,7 @@ func (b *trial) run(ctx context.Context, s *Strategy) (Row, error) {
 	}
 	r.Values["calls"], r.Values["usd"] = float64(out.Usage.Calls), out.Usage.USD
 	b.judge(&r, out.Messages)
+	b.outputs.result(b, s.Name, r.After, out.Messages)
 	if out.Usage.Calls == 0 {
 		again, _, err := b.condense(ctx, s, out.Messages, 2)
 		if ctx.Err() != nil {

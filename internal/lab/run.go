@@ -28,7 +28,7 @@ func Run(ctx context.Context, items []Item, strategies []Strategy, opts *Options
 	if err := checkStrategies(strategies); err != nil {
 		return nil, err
 	}
-	r := &runner{opts: o, encoding: encoding, strategies: strategies, start: o.Now()}
+	r := &runner{opts: o, encoding: encoding, strategies: strategies, start: o.Now(), outputs: newOutputs(o.Outputs)}
 	for i, it := range items {
 		if o.Shard.has(i) {
 			r.items = append(r.items, it)
@@ -40,6 +40,9 @@ func Run(ctx context.Context, items []Item, strategies []Strategy, opts *Options
 		}
 	}
 	err = r.each(ctx, r.session)
+	if r.outputs != nil {
+		err = errors.Join(err, r.outputs.err)
+	}
 	return r.report(err != nil), err
 }
 
@@ -56,6 +59,7 @@ type runner struct {
 	sessions []outcomeOf
 	progress Progress
 	paid     map[string]bool // strategies that have spent money
+	outputs  *outputs
 }
 
 // An outcomeOf is the result of one session.
@@ -255,7 +259,7 @@ func (w *sessionWork) scorer(cut score.Cut) *score.Scorer {
 }
 
 func (w *sessionWork) trial(name string, t task) *trial {
-	b := &trial{session: w.session, name: name, counter: w.counter, task: t, seed: w.opts.Seed, now: w.opts.Now}
+	b := &trial{session: w.session, name: name, counter: w.counter, task: t, seed: w.opts.Seed, now: w.opts.Now, outputs: w.outputs}
 	if w.session.System != "" {
 		b.system = w.counter.Count(core.Text(w.session.System))
 	}

@@ -86,6 +86,7 @@ var mayImport = map[string]string{
 	"internal/testkit/benchdata":       "core",
 	"bench/peers/eino":                 "github.com/cloudwego/eino", // a module of its own
 	"bench/outline":                    "internal/outline",
+	"bench/arena":                      "core internal/lab",
 	"bench/outside":                    "core transcript",
 	"bench/session":                    "internal/testkit/benchdata",
 	"bench/gateway":                    "internal/testkit/benchdata",

@@ -65,7 +65,7 @@ func (s *Scorer) readArtefacts() {
 				}
 				touch(artefact{name: name, lines: lines})
 			case core.Text:
-				switch s.cut.Session.origin(i, k) {
+				switch s.cut.Session.Origin(i, k) {
 				case OriginAgent:
 					pending = pending[:0]
 					written(string(p), func(name uint64, text string) { touch(artefact{name: name, lines: hashes(text)}) },

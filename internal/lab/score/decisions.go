@@ -61,7 +61,7 @@ func (s *Scorer) readDecisions() []string {
 	for m := range prefix[:max(0, len(prefix)-decisionMessages)] {
 		for p, part := range prefix[m].Parts {
 			t, ok := part.(core.Text)
-			if !ok || s.cut.Session.origin(m, p) != OriginAgent {
+			if !ok || s.cut.Session.Origin(m, p) != OriginAgent {
 				continue
 			}
 			decisionsOf(string(t), func(sentence string) {

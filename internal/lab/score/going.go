@@ -72,7 +72,7 @@ func (s *Scorer) readGoing() *going {
 		var future strings.Builder
 		for m := s.cut.At; m < s.cut.End; m++ {
 			for p, part := range session.Messages[m].Parts {
-				if o := session.origin(m, p); o == OriginAgent || o == OriginUser {
+				if o := session.Origin(m, p); o == OriginAgent || o == OriginUser {
 					blocks([]core.Part{part}, func(_ int, text string) { future.WriteString(text + "\n") })
 				}
 			}

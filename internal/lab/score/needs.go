@@ -114,7 +114,7 @@ func readFuture(cut *Cut) *future {
 		f.messages = append(f.messages, later{})
 		at := &f.messages[len(f.messages)-1]
 		blocks(s.Messages[m].Parts, func(p int, text string) {
-			switch s.origin(m, p) {
+			switch s.Origin(m, p) {
 			case OriginUser, OriginAgent:
 				if c, ok := s.Messages[m].Parts[p].(core.ToolCall); ok {
 					text = c.Args

@@ -127,7 +127,7 @@ func (s *Scorer) readReach() *reachIndex {
 					}
 				}
 			case core.Text:
-				if s.cut.Session.origin(m, k) == OriginAgent { // calls as XML
+				if s.cut.Session.Origin(m, k) == OriginAgent { // calls as XML
 					written(string(p), func(uint64, string) { x.write(string(p)) }, func(uint64) {})
 				}
 			case core.Image, core.Reasoning, core.Opaque:

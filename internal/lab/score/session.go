@@ -56,8 +56,8 @@ type Compaction struct {
 	Summary  string // empty if unknown
 }
 
-// origin returns the author of part p of message m.
-func (s *Session) origin(m, p int) Origin {
+// Origin returns the author of part p of message m.
+func (s *Session) Origin(m, p int) Origin {
 	if m < len(s.Origins) && p < len(s.Origins[m]) {
 		if o := s.Origins[m][p]; o != OriginUnknown {
 			return o
@@ -89,7 +89,7 @@ func guess(role core.Role, kind core.Kind, p core.Part) Origin {
 // typed reports whether part p of message m is text that the user typed.
 func (s *Session) typed(m, p int) bool {
 	_, ok := s.Messages[m].Parts[p].(core.Text)
-	return ok && s.origin(m, p) == OriginUser
+	return ok && s.Origin(m, p) == OriginUser
 }
 
 // turns returns the indices of the messages of the assistant.

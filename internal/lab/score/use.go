@@ -37,7 +37,7 @@ func NewUses(s *Session, b *Background) *Uses {
 	for m := range s.Messages {
 		spoken := map[uint64]struct{}{}
 		blocks(s.Messages[m].Parts, func(p int, text string) {
-			origin := s.origin(m, p)
+			origin := s.Origin(m, p)
 			written := text
 			if c, ok := s.Messages[m].Parts[p].(core.ToolCall); ok {
 				written = c.Args

@@ -54,6 +54,7 @@ type Opener struct {
 	Models   Models
 	Profile  string                   // for the language model of providers that name none; optional
 	Path     func(path string) string // how a path is shown; optional
+	Others   []string                 // names of other programs in the comparison, for NAME~peers
 }
 
 // A Set holds opened strategies.
@@ -83,6 +84,11 @@ func (b *Opener) Open(ctx context.Context, lists []string) (*Set, error) {
 		expanded := []string{word}
 		if word == "all" {
 			expanded = b.everything(ctx)
+		} else if name, ok := strings.CutSuffix(word, "~peers"); ok {
+			expanded = nil
+			for _, other := range b.Others {
+				expanded = append(expanded, name+"~"+other)
+			}
 		}
 		for _, w := range expanded {
 			s, chain, err := b.strategy(ctx, w)

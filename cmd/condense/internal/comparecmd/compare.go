@@ -48,8 +48,9 @@ type comparison struct {
 	policies, tariffs                   []string
 	price                               string
 	fixed                               int
-	reader, author                      string
+	asked                               struct{ reader, author string }
 	search                              bool
+	others                              othersFlags
 }
 
 // Command returns condense compare.
@@ -100,6 +101,7 @@ them.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return compare(a, cmd, &c, args) },
 	}
 	c.sharedFlags(cmd)
+	c.others.add(cmd)
 	f := cmd.Flags()
 	f.StringArrayVar(&c.strategies, "strategies", nil, "`list` of strategies (default: the providers of the configuration, and a few built-in ones)")
 	f.StringSliceVar(&c.budgets, "budgets", nil, "`shares` of the tokens before the cut that may be left, such as 25%; real for the size that recorded compactions left (default: 10%,25%,50%)")
@@ -120,8 +122,8 @@ them.`,
 	f.BoolVarP(&c.yes, "yes", "y", false, "do not ask before spending money")
 	f.BoolVar(&c.perMode, "per-mode", false, "also print a table for every mode")
 	f.BoolVar(&c.search, "search", false, "how well the search of condense finds the messages that answer the questions of evidence:PATH")
-	f.StringVar(&c.reader, "reader", "", "`model` that answers questions about each session from every strategy's result: how much can still be answered")
-	f.StringVar(&c.author, "author", "", "with --reader, `model` that writes the questions from the whole session and grades the answers blindly (default: the reader)")
+	f.StringVar(&c.asked.reader, "reader", "", "`model` that answers questions about each session from every strategy's result: how much can still be answered")
+	f.StringVar(&c.asked.author, "author", "", "with --reader, `model` that writes the questions from the whole session and grades the answers blindly (default: the reader)")
 	f.StringVar(&c.profile, "profile", "", "`name` of the profile whose language model providers use that name none")
 	f.StringVar(&a.Model, "model", "", "`name` of the language model for providers whose settings name none")
 	cli.Complete(cmd, "output", reportFormats)
@@ -151,7 +153,7 @@ func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) erro
 	if c.search {
 		return searchEvidence(a, cmd, c, paths)
 	}
-	if c.reader != "" || c.author != "" {
+	if c.asked.reader != "" || c.asked.author != "" {
 		return interview(a, cmd, c, paths)
 	}
 	if len(c.policies) > 0 || len(c.tariffs) > 0 || cmd.Flags().Changed("fixed") {
@@ -170,11 +172,22 @@ func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) erro
 	if err != nil {
 		return err
 	}
-	h, set, err := openStrategies(a, cmd, c)
+	peers, err := openPeers(cmd, c.others.peers)
+	if err != nil {
+		return err
+	}
+	defer peers.end()
+	opts.Peers = peers.list
+	h, set, err := openStrategies(a, cmd, c, peers)
 	if err != nil {
 		return err
 	}
 	defer h.Close()
+	closeOutputs, err := c.others.open(opts)
+	if err != nil {
+		return err
+	}
+	defer closeOutputs()
 	if missing && !c.names(set.Strategies) {
 		return cli.Usage(cmd, "--against: there is no file %s, and no strategy of that name in this comparison", c.against)
 	}
@@ -233,15 +246,17 @@ func opener(a *cli.App, cmd *cobra.Command, c *comparison) (*condense.Host, *str
 }
 
 // openStrategies opens the strategies in --strategies. The host owns the providers.
-func openStrategies(a *cli.App, cmd *cobra.Command, c *comparison) (*condense.Host, *strategies.Set, error) {
+func openStrategies(a *cli.App, cmd *cobra.Command, c *comparison, peers *peerList) (*condense.Host, *strategies.Set, error) {
 	h, o, err := opener(a, cmd, c)
 	if err != nil {
 		return nil, nil, err
 	}
+	o.Others = peers.names()
 	set, err := o.Open(cmd.Context(), c.strategies)
 	if err != nil {
 		return nil, nil, errors.Join(cli.Usage(cmd, "--strategies: %w", err), h.Close())
 	}
+	set.Strategies = append(peers.strategies, set.Strategies...)
 	for _, l := range set.LeftOut {
 		term.Printf(a.Stderr, "left out: %v\n", l)
 	}

@@ -118,7 +118,7 @@ func learn(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error 
 	if slices.ContainsFunc(items, func(it lab.Item) bool { return it.Canaries != "" || it.Evidence }) {
 		return cli.Usage(cmd, "canaries: and evidence: are for condense compare: learn reads sessions as they are")
 	}
-	h, set, err := openStrategies(a, cmd, c)
+	h, set, err := openStrategies(a, cmd, c, &peerList{})
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func interview(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) er
 			return cli.Usage(cmd, "--%s has no meaning with --reader", flag)
 		}
 	}
-	if c.reader == "" {
+	if c.asked.reader == "" {
 		return cli.Usage(cmd, "--author needs --reader")
 	}
 	if len(c.budgets) == 0 && len(c.windows) == 0 {
@@ -57,12 +57,12 @@ func interview(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) er
 		return cli.Usage(cmd, "--strategies: %w", err)
 	}
 	o := &lab.ReaderOptions{Options: *opts}
-	if o.Reader, err = open.Models.Model("", c.reader); err != nil {
+	if o.Reader, err = open.Models.Model("", c.asked.reader); err != nil {
 		return cli.Usage(cmd, "--reader: %w", err)
 	}
 	o.Author = o.Reader
-	if c.author != "" {
-		if o.Author, err = open.Models.Model("", c.author); err != nil {
+	if c.asked.author != "" {
+		if o.Author, err = open.Models.Model("", c.asked.author); err != nil {
 			return cli.Usage(cmd, "--author: %w", err)
 		}
 	}

@@ -71,10 +71,16 @@ func replay(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error
 		return err
 	}
 	defer h.Close()
+	peers, err := openPeers(cmd, c.others.peers)
+	if err != nil {
+		return err
+	}
+	defer peers.end()
 	policies, err := open.Policies(cmd.Context(), c.policies)
 	if err != nil {
 		return cli.Usage(cmd, "--policies: %w", err)
 	}
+	policies = append(policies, peers.policies()...)
 	for i := range policies {
 		if s := policies[i].Strategy; s != nil && anyEstimates([]lab.Strategy{*s}) && !c.yes {
 			return cli.Usage(cmd, "policy %s asks a language model at every condensation, and the cost is not known in advance: agree with --yes", policies[i].Name)

@@ -115,6 +115,7 @@ func writeTables(w io.Writer, r *lab.Report, markdown, perMode bool, width int) 
 		printTable(w, linesTable(t, columnsOf(r)), title, markdown, width)
 		writeSpread(w, t, columnsOf(r), title, markdown, width)
 	}
+	writePeers(w, r, markdown, width)
 	writeRounds(w, r, markdown, width)
 	writeCanaries(w, r, markdown, width)
 	writeEvidence(w, r, markdown, width)

@@ -1,0 +1,246 @@
+// Command arena runs the programs of a list and smart on the same sessions, by every measure of condense compare, and
+// writes the results as JSON and as a table:
+//
+//	arena -condense bin/condense -peers FOLDER -out FOLDER [-sessions FOLDER] [-gold FOLDER] [-results docs/results.md]
+//
+// The sessions are at most 14 of the folder, evenly spaced by name; without a folder, those that come with condense.
+// Planted sentences and money are measured on every second one. Its steps write into the folder of -out: a report each,
+// and lines of JSON with every session and result, which bench/second measures again. With -table only the summary and
+// the table are written, from reports that are there.
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/condensehq/condense/internal/lab"
+)
+
+const (
+	most     = 14 // sessions of the folder
+	deadline = 30 * time.Minute
+	ours     = "smart/balanced"
+	// The recorded summaries of agents, and what vendors and agents do without a model, done by smart.
+	polyfills = `,recorded=handover{"model":"recorded"},clear_tool_uses=smart/clear_tool_uses,prune=smart/prune`
+)
+
+type arena struct{ condense, peers, out, sessions, gold, results string }
+
+func main() {
+	var a arena
+	flag.StringVar(&a.condense, "condense", "bin/condense", "`program` to run")
+	flag.StringVar(&a.peers, "peers", "bench/peers", "`folder` with peers.json")
+	flag.StringVar(&a.out, "out", "bin/arena", "`folder` for the results")
+	flag.StringVar(&a.sessions, "sessions", "", "`folder` with sessions, besides those that come with condense")
+	flag.StringVar(&a.gold, "gold", "", "`folder` with conversations of bench/outside, for gold evidence")
+	flag.StringVar(&a.results, "results", "", "`file` whose part between the marks of the arena is written")
+	tableOnly := flag.Bool("table", false, "only write the table")
+	flag.Parse()
+	ctx, stop := context.WithTimeout(context.Background(), deadline)
+	defer stop()
+	err := os.MkdirAll(a.out, 0o750)
+	if err == nil && !*tableOnly {
+		err = a.run(ctx)
+	}
+	if err == nil {
+		err = a.conclude(ctx)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "arena:", err)
+		os.Exit(1) //nolint:forbidigo // it is main
+	}
+}
+
+func (a *arena) file(name string) string { return filepath.Join(a.out, name) }
+
+// run runs the steps. A failed one is said, and the others go on.
+func (a *arena) run(ctx context.Context) error {
+	given, err := a.drawn()
+	if err != nil {
+		return err
+	}
+	demo, err := filepath.Glob("internal/lab/demo/*.gz")
+	if err != nil {
+		return err
+	}
+	all, some := []string{"demo:"}, []string{"demo:"}
+	recorded := all
+	if len(given) > 0 {
+		all, some, recorded = given, nil, append(recorded, a.sessions)
+		for i := 0; i < len(given); i += 2 {
+			some = append(some, given[i])
+		}
+		demo = nil
+	}
+	anchors := a.file("anchors")
+	convert := slices.Concat([]string{"run", "./bench/outside", "anchors"}, demo, given, []string{anchors})
+	if err := a.command(ctx, "go", convert...); err != nil {
+		return err
+	}
+	pairs := []string{"--peers", a.peers, "--strategies", ours, "--strategies", "smart/headtail"}
+	sized := append(slices.Clone(pairs), "--strategies", ours+"~peers", "--budgets", "25%")
+	var planted []string
+	for _, g := range some {
+		planted = append(planted, "canaries2:"+g)
+	}
+	steps := []struct {
+		name    string
+		paths   []string
+		flags   []string
+		outputs bool
+	}{
+		{"cuts", all, append(slices.Clone(sized), "--rounds", "3"), true},
+		{"anchors", []string{"evidence:" + anchors}, slices.Clone(sized), true},
+		{"evidence", []string{"evidence:" + a.gold}, slices.Clone(sized), true},
+		{"canaries", planted, append(slices.Clone(pairs), "--budgets", "20%", "--rounds", "3"), false},
+		{"recorded", recorded, []string{"--yes", "--budgets", "real", "--strategies", ours + polyfills}, false},
+		{"money", some, []string{
+			"--replay", "--peers", a.peers, "--windows", "64k", "--prices", "claude-opus-4-6",
+			"--policies", ours + ",smart/headtail,recorded",
+		}, false},
+	}
+	for _, s := range steps {
+		if s.name == "evidence" && a.gold == "" {
+			continue
+		}
+		save := []string{"--cache", "none", "--quiet", "--save", a.file(s.name + ".json")}
+		args := slices.Concat([]string{"compare"}, s.paths, s.flags, save)
+		if s.outputs {
+			args = append(args, "--outputs", a.file(s.name+".jsonl"))
+		}
+		start := time.Now()
+		if err := a.command(ctx, a.condense, args...); err != nil {
+			fmt.Fprintf(os.Stderr, "arena: %s: %v\n", s.name, err)
+		}
+		fmt.Fprintf(os.Stderr, "%s: %s\n", s.name, time.Since(start).Round(time.Second))
+	}
+	return ctx.Err()
+}
+
+// drawn returns the sessions of the folder.
+func (a *arena) drawn() ([]string, error) {
+	if a.sessions == "" {
+		return nil, nil
+	}
+	items, err := lab.Find(a.sessions)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, it := range items {
+		if _, err := os.Stat(filepath.Join("internal/lab/demo", filepath.Base(it.Name))); err != nil {
+			names = append(names, it.Name)
+		}
+	}
+	var out []string
+	for i := range min(most, len(names)) {
+		out = append(out, names[i*len(names)/min(most, len(names))])
+	}
+	return out, nil
+}
+
+func (a *arena) command(ctx context.Context, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // the user names it
+	cmd.Stderr = os.Stderr
+	return cmd.Run()
+}
+
+func read(path string, v any) error {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// conclude writes arena.json and the table.
+func (a *arena) conclude(ctx context.Context) error {
+	var r reports
+	err := errors.Join(
+		read(a.file("cuts.json"), &r.cuts), read(a.file("anchors.json"), &r.anchors),
+		read(a.file("evidence.json"), &r.evidence), read(a.file("canaries.json"), &r.canaries),
+		read(a.file("recorded.json"), &r.recorded), read(a.file("money.json"), &r.money),
+	)
+	if err != nil {
+		return err
+	}
+	s := summarize(&r)
+	for _, name := range []string{"cuts", "anchors", "evidence"} {
+		args := []string{"bench/second/second.py", a.file(name + ".json"), a.file(name + ".jsonl")}
+		if name != "cuts" {
+			args = append(args, map[string]string{"anchors": a.file("anchors"), "evidence": a.gold}[name])
+		}
+		if _, err := os.Stat(args[2]); err != nil || args[len(args)-1] == "" {
+			continue
+		}
+		out, err := exec.CommandContext(ctx, "python3", args...).Output() //nolint:gosec // ours
+		var again second
+		if err == nil {
+			err = json.Unmarshal(out, &again)
+		}
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "arena: the second measurement of %s: %v\n", name, err)
+			continue
+		}
+		s.Second = append(s.Second, again)
+	}
+	data, err := json.MarshalIndent(s, "", " ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(a.file("arena.json"), append(data, '\n'), 0o600); err != nil {
+		return err
+	}
+	text := s.markdown()
+	if a.results == "" {
+		_, err = os.Stdout.WriteString(text)
+		return err
+	}
+	old, err := os.ReadFile(a.results)
+	if err != nil {
+		return err
+	}
+	before, rest, ok1 := strings.Cut(string(old), "<!-- arena -->\n")
+	_, after, ok2 := strings.Cut(rest, "<!-- end of arena -->\n")
+	if !ok1 || !ok2 {
+		return fmt.Errorf("%s: it has no lines <!-- arena --> and <!-- end of arena -->", a.results)
+	}
+	text = before + "<!-- arena -->\n" + text + "<!-- end of arena -->\n" + after
+	return os.WriteFile(a.results, []byte(text), 0o644) //nolint:gosec // a document
+}
+
+// A second is what bench/second/second.py prints.
+type second struct {
+	Report   string          `json:"report"`
+	Verdicts int             `json:"verdicts"`
+	Agreed   int             `json:"agreed"`
+	Share    float64         `json:"share"`
+	Opposite int             `json:"opposite"`
+	ByKind   json.RawMessage `json:"by_kind"`
+}
+
+type reports struct {
+	cuts, anchors, evidence, canaries, recorded lab.Report
+	money                                       lab.ReplayReport
+}
+
+func sortLosses(l []comparison) {
+	slices.SortFunc(l, func(x, y comparison) int { return cmp.Compare(y.Mean, x.Mean) })
+}

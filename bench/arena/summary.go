@@ -1,0 +1,293 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab"
+)
+
+// A summary is arena.json. Numbers are absent if they were not measured.
+type summary struct {
+	Format   int              `json:"format"`   // 1
+	Sessions map[string]int   `json:"sessions"` // by step
+	Rows     []entry          `json:"rows"`     // ours, then the programs
+	Pairs    []comparison     `json:"pairs"`    // programs less ours
+	Losses   []comparison     `json:"losses"`   // of Pairs, those that are shown to be above zero
+	Real     map[string]entry `json:"real"`     // at recorded compactions, at their size
+	Second   []second         `json:"second"`
+}
+
+// An entry has the means of a program.
+type entry struct {
+	lab.Peer
+	Left      *float64 `json:"left,omitempty"`     // share of the tokens, at cuts
+	Needed    *float64 `json:"needed,omitempty"`   // panel
+	User      *float64 `json:"user,omitempty"`     // user's words
+	Anchors   *float64 `json:"anchors,omitempty"`  // lines of the next edits
+	Evidence  *float64 `json:"evidence,omitempty"` // gold turns
+	Canaries  *float64 `json:"canaries,omitempty"` // after the last round
+	Rounds    *float64 `json:"rounds,omitempty"`   // panel after three rounds
+	Faults    *float64 `json:"faults,omitempty"`   // share of the results that an API would refuse
+	Nothing   int      `json:"nothing,omitempty"`  // cuts without a result
+	Saved     *float64 `json:"saved,omitempty"`    // share of the cost of whole sessions
+	LostInUse *float64 `json:"lost_in_use,omitempty"`
+}
+
+// A comparison is a program less ours, paired, mean over sessions with a 95 % interval.
+type comparison struct {
+	Measure  string  `json:"measure"`
+	Peer     string  `json:"peer"`
+	Ours     string  `json:"ours"` // with ~, at the size that the program left
+	Mean     float64 `json:"mean"`
+	Low      float64 `json:"low"`
+	High     float64 `json:"high"`
+	Sessions int     `json:"sessions"`
+}
+
+func (c *comparison) shown() int {
+	switch {
+	case c.Sessions < 6 || c.Low <= 0 && c.High >= 0:
+		return 0
+	case c.Low > 0:
+		return 1
+	}
+	return -1
+}
+
+// values are by session and place, for each strategy.
+type values map[string]map[[2]string]float64
+
+func (v values) put(strategy, session, place string, x float64) {
+	if v[strategy] == nil {
+		v[strategy] = map[[2]string]float64{}
+	}
+	v[strategy][[2]string{session, place}] = x
+}
+
+// mean returns the mean over sessions; nil if there is none.
+func (v values) mean(strategy string) *float64 {
+	by := map[string][]float64{}
+	for k, x := range v[strategy] {
+		by[k[0]] = append(by[k[0]], x)
+	}
+	if len(by) == 0 {
+		return nil
+	}
+	m := mean(slices.Collect(maps.Values(meansOf(by))))
+	return &m
+}
+
+func meansOf(by map[string][]float64) map[string]float64 {
+	out := map[string]float64{}
+	for k, xs := range by {
+		out[k] = mean(xs)
+	}
+	return out
+}
+
+func mean(xs []float64) float64 {
+	sum := 0.0
+	for _, x := range xs {
+		sum += x
+	}
+	return sum / float64(max(1, len(xs)))
+}
+
+// less returns a less b, with percentiles of 2,000 bootstrap samples of sessions.
+func (v values) less(a, b string) (comparison, bool) {
+	by := map[string][]float64{}
+	for k, x := range v[a] {
+		if y, ok := v[b][k]; ok {
+			by[k[0]] = append(by[k[0]], x-y)
+		}
+	}
+	c := comparison{Peer: a, Ours: b, Sessions: len(by)}
+	if len(by) == 0 {
+		return c, false
+	}
+	means := meansOf(by)
+	var xs []float64
+	for _, k := range slices.Sorted(maps.Keys(means)) {
+		xs = append(xs, means[k])
+	}
+	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same draws every time
+	draws := make([]float64, 2000)
+	for i := range draws {
+		for range xs {
+			draws[i] += xs[r.IntN(len(xs))] / float64(len(xs))
+		}
+	}
+	slices.Sort(draws)
+	c.Mean, c.Low, c.High = mean(xs), draws[49], draws[1950]
+	return c, true
+}
+
+// evidenceValues returns the kept shares of questions.
+func evidenceValues(r *lab.Report) values {
+	out := values{}
+	for _, e := range r.Evidence {
+		for _, q := range e.Questions {
+			gold, kept := 0, 0
+			for _, role := range []core.Role{core.RoleUser, core.RoleAssistant, core.RoleTool} {
+				gold, kept = gold+q.Gold[role], kept+q.Kept[role]
+			}
+			if gold > 0 {
+				out.put(e.Strategy, e.Session, q.ID, float64(kept)/float64(gold))
+			}
+		}
+	}
+	return out
+}
+
+func summarize(r *reports) *summary {
+	s := &summary{Format: 1, Real: map[string]entry{}, Sessions: map[string]int{
+		"cuts": len(r.cuts.Sessions), "anchors": len(r.anchors.Sessions), "evidence": len(r.evidence.Sessions),
+		"canaries": len(r.canaries.Sessions), "recorded": len(r.recorded.Sessions), "money": len(r.money.Sessions),
+	}}
+	measured := map[string]values{"anchors": evidenceValues(&r.anchors), "evidence": evidenceValues(&r.evidence)}
+	for _, m := range []string{"panel", "user", "gain", "artefacts", "errors", "recent", "kept", "faults"} {
+		measured[m] = values{}
+		for i := range r.cuts.Rows {
+			if row := &r.cuts.Rows[i]; row.Values[m] > 0 || m == "faults" || has(row.Values, m) {
+				measured[m].put(row.Strategy, row.Session, row.Cut, row.Values[m])
+			}
+		}
+	}
+	for k, x := range measured["faults"] {
+		for at, n := range x {
+			measured["faults"][k][at] = min(1, n)
+		}
+	}
+	rounds, canaries := roundValues(&r.cuts), canaryValues(&r.canaries)
+	add := func(p lab.Peer) {
+		e := entry{
+			Peer: p, Left: measured["kept"].mean(p.Name), Needed: measured["panel"].mean(p.Name),
+			User: measured["user"].mean(p.Name), Faults: measured["faults"].mean(p.Name),
+			Anchors: measured["anchors"].mean(p.Name), Evidence: measured["evidence"].mean(p.Name),
+			Rounds: rounds.mean(p.Name), Canaries: canaries.mean(p.Name),
+		}
+		for i := range r.cuts.Rows {
+			row := &r.cuts.Rows[i]
+			if row.Strategy == p.Name && (row.Outcome == core.OutcomeFailed || row.Outcome == core.OutcomeRejected) {
+				e.Nothing++
+			}
+		}
+		e.Saved, e.LostInUse = money(&r.money, p.Name)
+		s.Rows = append(s.Rows, e)
+	}
+	for _, name := range []string{ours, "smart/headtail"} {
+		add(lab.Peer{Name: name, Program: "condense", Version: "this commit", Had: "here"})
+	}
+	for _, p := range r.cuts.Peers {
+		p.Command = nil // paths of this machine
+		add(p)
+		if p.Missing != "" {
+			continue
+		}
+		for _, m := range []string{"panel", "anchors", "evidence", "user", "gain", "artefacts", "errors", "recent"} {
+			s.pair(m, measured[m], p.Name, ours+"~"+p.Name)
+		}
+		s.pair("canaries", canaries, p.Name, ours)
+		s.pair("rounds", rounds, p.Name, ours)
+	}
+	sortLosses(s.Losses)
+	s.real(&r.recorded)
+	return s
+}
+
+func has(m map[string]float64, k string) bool { _, ok := m[k]; return ok }
+
+func (s *summary) pair(measure string, v values, peer, own string) {
+	c, ok := v.less(peer, own)
+	if !ok {
+		return
+	}
+	c.Measure = measure
+	s.Pairs = append(s.Pairs, c)
+	if c.shown() > 0 {
+		s.Losses = append(s.Losses, c)
+	}
+}
+
+func roundValues(r *lab.Report) values {
+	out := values{}
+	for _, x := range r.Rounds {
+		if x.Round == 3 && x.Panel != nil {
+			out.put(x.Strategy, x.Session, "", *x.Panel)
+		}
+	}
+	return out
+}
+
+// canaryValues returns the shares of the planted sentences after the last round, without hostile and neutral ones.
+func canaryValues(r *lab.Report) values {
+	sums := map[[2]string][2]float64{}
+	for _, c := range r.Canaries {
+		n := len(c.Planted)
+		if n == 0 || strings.Contains(string(c.Type), "hostile") || strings.Contains(string(c.Type), "neutral") {
+			continue
+		}
+		k := [2]string{c.Strategy, c.Session}
+		x := sums[k]
+		sums[k] = [2]float64{x[0] + float64(c.Kept[n-1]), x[1] + float64(c.Planted[n-1])}
+	}
+	out := values{}
+	for k, x := range sums {
+		if x[1] > 0 {
+			out.put(k[0], k[1], "", x[0]/x[1])
+		}
+	}
+	return out
+}
+
+// money returns the saved share of the cost of all sessions, and the share that was not there when it was used.
+func money(r *lab.ReplayReport, policy string) (saved, lost *float64) {
+	usd, untouched := 0.0, 0.0
+	var gone []float64
+	for _, p := range r.Plays {
+		if p.Policy != policy || p.Error != "" {
+			continue
+		}
+		usd, untouched = usd+p.USD, untouched+p.Untouched
+		if p.Had != nil {
+			gone = append(gone, 1-*p.Had)
+		}
+	}
+	if untouched == 0 {
+		return nil, nil
+	}
+	s := 1 - usd/untouched
+	if len(gone) > 0 {
+		l := mean(gone)
+		lost = &l
+	}
+	return &s, lost
+}
+
+// real adds the means at recorded compactions.
+func (s *summary) real(r *lab.Report) {
+	panel, user, kept := values{}, values{}, values{}
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		for name, v := range map[string]values{"panel": panel, "user": user, "kept": kept} {
+			if x, ok := row.Values[name]; ok {
+				v.put(row.Strategy, row.Session, row.Cut, x)
+			}
+		}
+	}
+	for name := range panel {
+		s.Real[name] = entry{Left: kept.mean(name), Needed: panel.mean(name), User: user.mean(name)}
+	}
+}
+
+func number(x *float64) string {
+	if x == nil {
+		return "–"
+	}
+	return fmt.Sprintf("%.3f", *x)
+}
