@@ -58,6 +58,9 @@ func (c *Client) path() (path string, header map[string]string) {
 		if c.Stream {
 			verb = ":streamGenerateContent?alt=sse"
 		}
+		if c.Array {
+			verb = ":streamGenerateContent"
+		}
 		if c.Cloud == Vertex {
 			return "/v1beta1/projects/p/locations/us-east5/publishers/google/models/" + c.Model + verb, cloudToken
 		}
