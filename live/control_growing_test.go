@@ -12,7 +12,6 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -50,24 +49,20 @@ func TestGrowingWithOrders(t *testing.T) {
 	if w.runs < 1000 || t.Failed() {
 		return
 	}
-	for seen := reflect.ValueOf(w.seen); seen.NumField() > 0; {
-		for i := range seen.NumField() {
-			if seen.Field(i).Int() == 0 {
-				t.Errorf("the runs test too little: no %s", seen.Type().Field(i).Name)
-			}
+	seen := reflect.ValueOf(w.seen)
+	for i := range seen.NumField() {
+		if seen.Field(i).Int() == 0 {
+			t.Errorf("the runs test too little: no %s", seen.Type().Field(i).Name)
 		}
-		break
 	}
 }
 
 // chains are the chains of the hosts, each of one strategy. The last one fails when it is told to.
 var chains = [][]string{nil, {"slide"}, {"summary"}, {"brittle", "smart"}}
 
-// A fault is how a strategy fails.
-type fault int
-
+// How a strategy fails.
 const (
-	none fault = iota
+	none int32 = iota
 	fails
 	panics
 	invalid
@@ -79,7 +74,7 @@ func (w *ordered) brittle() registry.Strategy {
 	return registry.Define("brittle", "Keeps half, or fails.", func() struct{} { return struct{}{} },
 		func(context.Context, struct{}, registry.Env) (core.CondensationProvider, error) {
 			return core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) {
-				switch fault(w.broken.Load()) {
+				switch w.broken.Load() {
 				case fails:
 					return nil, errors.New("out of order")
 				case panics:
@@ -248,7 +243,7 @@ func (w *ordered) play(t *rapid.T) {
 		owner: map[string]int{}, asked: map[string]*control.Conversation{}, lost: map[string]bool{},
 	}
 	w.vendor, w.usage = &growing.Vendor{}, stats.Tokens{}
-	w.broken.Store(int32(none))
+	w.broken.Store(none)
 	w.said.Reset()
 	defer func() {
 		if t.Failed() {
@@ -324,7 +319,7 @@ func (x *turns) ask(n int) {
 	all := x.conversations()
 	switch n /= 2; n % 16 {
 	case 0:
-		x.broken.Store(int32(n / 16 % int(faultKinds)))
+		x.broken.Store(int32(n) / 16 % faultKinds)
 		x.seen.Broken++
 	case 1:
 		x.clock.Add(int64(2 * time.Hour / time.Second))
@@ -521,6 +516,9 @@ func (x *turns) carriedOut(c growing.Call, before, now *control.Conversation, be
 }
 
 func asJSON(v any) string {
-	text, _ := json.Marshal(v)
-	return string(slices.Clip(text))
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
 }

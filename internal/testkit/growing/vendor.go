@@ -32,6 +32,7 @@ type Shape struct {
 // concurrent use.
 type Vendor struct {
 	Next Shape
+	Tool bool // a tool that is not the client's is expected, and messages with its results
 
 	answers int
 	call    Call
@@ -185,6 +186,9 @@ func (v *Vendor) wordsOf(message []byte) []string {
 // number of messages at the front that may differ.
 func (v *Vendor) untouched(t *rapid.T, call Call, e exchange) {
 	t.Helper()
+	if v.Tool {
+		return
+	}
 	none := [][]byte{}
 	if v.Identical() && e.bodies[0] != e.bodies[1] || !bytes.Equal(v.client.With(none), v.got.With(none)) {
 		t.Fatalf("%s on branch %d: more than messages was changed\nclient: %s\nsent: %s", call.Kind, call.Branch, call.Body, v.got.Body)
