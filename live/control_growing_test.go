@@ -203,9 +203,13 @@ func (w *ordered) RoundTrip(r *http.Request) (*http.Response, error) {
 		w.body = fmt.Appendf(nil, `{"type":"error","error":{"type":"invalid_request_error","message":%q}}`, err.Error())
 	} else {
 		u := stats.Tokens{Sent: len(body)/4 + 10, CacheRead: len(body) / 8, CacheWrite: len(body) / 16, Output: 10 + len(answer)%7}
-		w.body = fmt.Appendf(nil, `{"id":"msg","type":"message","model":"m","stop_reason":"end_turn","usage":{"input_tokens":%d,"cache_read_input_tokens":%d,"cache_creation_input_tokens":%d,"output_tokens":%d},"answer":%s}`,
+		w.body = fmt.Appendf(nil, `{"id":"msg","type":"message","model":"m","stop_reason":"end_turn","usage":{"input_tokens":%d,`+
+			`"cache_read_input_tokens":%d,"cache_creation_input_tokens":%d,"output_tokens":%d},"answer":%s}`,
 			u.Sent-u.CacheRead-u.CacheWrite, u.CacheRead, u.CacheWrite, u.Output, answer)
-		w.usage.Sent, w.usage.CacheRead, w.usage.CacheWrite, w.usage.Output = w.usage.Sent+u.Sent, w.usage.CacheRead+u.CacheRead, w.usage.CacheWrite+u.CacheWrite, w.usage.Output+u.Output
+		w.usage.Sent += u.Sent
+		w.usage.CacheRead += u.CacheRead
+		w.usage.CacheWrite += u.CacheWrite
+		w.usage.Output += u.Output
 	}
 	return &http.Response{
 		StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"application/json"}},

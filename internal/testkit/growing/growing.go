@@ -107,7 +107,8 @@ func Run(t *rapid.T, v *Vendor, w World, steps int) {
 			}
 			c.send(&f, "fork", true)
 		case n < 20 && len(c.branches) < 5: // a sub-agent, which begins like the main one
-			a := &branch{system: rapid.SampledFrom([]string{"main", "agent"}).Draw(t, "system"), model: b.model, messages: []string{b.messages[0]}, tenant: b.tenant}
+			system := rapid.SampledFrom([]string{"main", "agent"}).Draw(t, "system")
+			a := &branch{system: system, model: b.model, messages: []string{b.messages[0]}, tenant: b.tenant}
 			c.branches = append(c.branches, a)
 			c.moves(a)
 			c.send(a, "agent", true)

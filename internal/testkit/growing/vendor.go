@@ -98,12 +98,14 @@ func (v *Vendor) accept(body []byte) (*wire.Request, error) {
 
 // Own reports whether the last request arrived as its client sent it, but for cache markers and thinking.
 func (v *Vendor) Own() bool {
-	return v.got != nil && slices.EqualFunc(v.got.Messages, v.client.Messages, func(a, b wire.Message) bool { return v.bare(a.Raw) == v.bare(b.Raw) })
+	same := func(a, b wire.Message) bool { return v.bare(a.Raw) == v.bare(b.Raw) }
+	return v.got != nil && slices.EqualFunc(v.got.Messages, v.client.Messages, same)
 }
 
 // Identical reports whether the last request arrived as its client sent it, but for cache markers.
 func (v *Vendor) Identical() bool {
-	return v.got != nil && slices.EqualFunc(v.got.Messages, v.client.Messages, func(a, b wire.Message) bool { return string(wire.Unmark(a.Raw)) == string(wire.Unmark(b.Raw)) })
+	same := func(a, b wire.Message) bool { return string(wire.Unmark(a.Raw)) == string(wire.Unmark(b.Raw)) }
+	return v.got != nil && slices.EqualFunc(v.got.Messages, v.client.Messages, same)
 }
 
 // past answers a request that bypasses the gateway, without checks.
@@ -256,7 +258,7 @@ func (v *Vendor) unchanged(t *rapid.T, call Call, e exchange) {
 		return
 	}
 	if ok && e.bodies[0] == candidates[0].bodies[0] && e.bodies[1] != candidates[0].bodies[1] {
-		t.Fatalf("%s on branch %d: the same request was sent in another form\nclient: %s\nsent: %s", call.Kind, call.Branch, call.Body, v.got.Body)
+		t.Fatalf("%s on branch %d: the same request has another form\nclient: %s\nsent: %s", call.Kind, call.Branch, call.Body, v.got.Body)
 	}
 	for _, p := range candidates {
 		if n := common(p.sent, e.sent); n >= longest && len(e.view)-common(p.view, e.view) <= len(e.sent)-n {
