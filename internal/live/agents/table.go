@@ -183,7 +183,7 @@ var all = []Agent{
 			},
 			Provider: &Provider{
 				Choice: "model_provider", Builtin: "openai", Table: "model_providers", Address: "base_url", API: OpenAI,
-				Args: []string{"-c", `model_providers.{provider}.base_url="{openai}"`, "-c", "model_providers.{provider}.supports_websockets=false"},
+				Args: []string{"-c", `model_providers.{provider}.base_url="{openai}"`},
 			},
 		},
 		userAgents: []string{"codex_", "codex-", "Codex"},
