@@ -169,6 +169,7 @@ var mayImport = map[string]string{
 	"internal/value":                              "core internal/dialog internal/value/ledger internal/value/parallel internal/rawjson",
 	"internal/lab/train":                          "core internal/lab internal/lab/score internal/value tokens",
 	"tools/protogen":                              "github.com/bufbuild/protocompile google.golang.org/protobuf", // a module of its own
+	"tools/sessions":                              "",
 }
 
 // TestDependencies parses the sources itself: a test that asks the go command is served
