@@ -7,8 +7,8 @@ import (
 )
 
 // A Point says how an agent is pointed at the gateway. In its texts {base} is the gateway's
-// address, {openai}, {anthropic/v1} and {vertex/v1} the addresses for clients that expect /v1 at the end, and
-// {file} is the path of File.
+// address, {openai}, {anthropic/v1} and {vertex/v1} the addresses for clients that expect /v1 at the end,
+// {foundry} that of Anthropic's API in Microsoft Foundry, and {file} is the path of File.
 type Point struct {
 	// Skills is the user's folder of skills, with a folder for each; nil if none is known.
 	Skills   *Settings
@@ -99,6 +99,7 @@ const (
 	OpenAI    = "openai"
 	Gemini    = "gemini"
 	Vertex    = "vertex"
+	Azure     = "azure"
 )
 
 // Any is an agent that is not known.
@@ -134,7 +135,10 @@ var all = []Agent{
 		Name: "claude-code", Aliases: []string{"claude"}, Title: "Claude Code", Command: "claude",
 		Get: "npm install -g @anthropic-ai/claude-code", Tested: "2.1.330",
 		Point: Point{
-			Env:      map[string]string{"ANTHROPIC_BASE_URL": "{base}", "ANTHROPIC_VERTEX_BASE_URL": "{vertex/v1}"},
+			Env: map[string]string{
+				"ANTHROPIC_BASE_URL": "{base}", "ANTHROPIC_VERTEX_BASE_URL": "{vertex/v1}",
+				"ANTHROPIC_FOUNDRY_BASE_URL": "{foundry}", "ANTHROPIC_FOUNDRY_RESOURCE": "", // the agent takes only one of both
+			},
 			Override: "--settings",
 			Skills:   &Settings{Path: "~/.claude/skills", Dir: "CLAUDE_CONFIG_DIR"},
 			Status:   []Key{{Path: []string{"statusLine", "type"}, Value: "command"}, {Path: []string{"statusLine", "command"}, Value: "{status}"}},
@@ -146,7 +150,7 @@ var all = []Agent{
 			},
 			Without: []string{"agents", "auth", "auto-mode", "config", "doctor", "install", "mcp", "migrate-installer", "plugin", "plugins", "setup-token", "update", "upgrade", "--version", "-v", "--help", "-h"},
 			Elsewhere: map[string]string{
-				"CLAUDE_CODE_USE_BEDROCK": "Amazon Bedrock", "CLAUDE_CODE_USE_FOUNDRY": "Microsoft Foundry",
+				"CLAUDE_CODE_USE_BEDROCK": "Amazon Bedrock",
 			},
 			Settings: []Settings{
 				{Path: "/etc/claude-code/managed-settings.json", Format: "json", Keys: claudeKeys, Wins: true},
