@@ -5,7 +5,7 @@ FUZZTIME ?= 30s
 BIN := $(CURDIR)/bin
 GOLANGCI := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
 
-.PHONY: outside check build test test-race test-sdk test-browser test-agents test-fleet report-bundle report-bundle-check lint fmt fmt-check tidy-check generate generate-check fuzz soak soak-gateway bench bench-docs bench-peers arena bench-gateway wires outline-accuracy results golden
+.PHONY: outside check build test test-race test-sdk test-browser test-agents test-fleet report-bundle report-bundle-check lint fmt fmt-check tidy-check generate generate-check fuzz soak soak-gateway soak-orders bench bench-docs bench-peers arena bench-gateway wires outline-accuracy results golden
 
 check: tidy-check build lint test
 
@@ -111,6 +111,12 @@ soak: soak-gateway
 GATEWAY ?= 24x125
 soak-gateway:
 	CONDENSE_SOAK_GATEWAY=$(GATEWAY) go test -count=1 -v -run '^TestSoakGateway$$' -timeout 60m ./live
+
+# Random conversations of two gateways with one store, whose users condense, undo, protect and pause: ORDERS runs, in half an hour of
+# processor time (`make test` has 40). A failure prints the seed that repeats it.
+ORDERS ?= 100000
+soak-orders:
+	GOGC=400 go test -count=1 -v -run '^TestGrowingWithOrders$$' -timeout 10h ./live -rapid.checks=$(ORDERS)
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./...

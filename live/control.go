@@ -131,7 +131,7 @@ func (x *plan) wished(d epoch.Decision, overflow bool) (epoch.Decision, *session
 	c, o := x.claim, x.order(session.OrderNow)
 	refused := overflow || c.Overflowed() || x.tokens > x.policy.Window
 	switch {
-	case o != nil && d.Reason != epoch.Forced:
+	case o != nil && (d.Reason != epoch.Forced || x.paused() && !refused): // a paused one waits for what was ordered
 		d.Reason, d.Wait, d.Turns = epoch.Asked, epoch.NoWait, 0
 	case o != nil:
 	case x.paused() && !refused, c.State.Held && d.Reason != epoch.Forced:

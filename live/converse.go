@@ -13,7 +13,6 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
@@ -72,7 +71,7 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 	var p *plan
 	if len(b.Raw) > 0 {
 		in := &incoming{
-			Gateway: g, s: s, t: t, header: r.Header, start: s.Now(), received: opened, media: count.Media(opened), weight: b.Weight, chain: c,
+			Gateway: g, s: s, t: t, header: r.Header, start: s.Now(), received: opened, weight: b.Weight, chain: c,
 		}
 		p = in.plan(r.Context())
 	}

@@ -3,11 +3,13 @@ package live
 import (
 	"bytes"
 	"net/http"
+	"runtime"
 	"time"
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/seal"
+	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/telemetry"
 	"github.com/condensehq/condense/internal/live/upstream"
@@ -35,8 +37,10 @@ func Preparing(g *Gateway) bool { return g.preparing.Busy() }
 
 // Settle waits until nothing is prepared.
 func Settle(g *Gateway) {
-	for Preparing(g) && g.life.Err() == nil {
-		time.Sleep(time.Millisecond) // until it is done
+	for n := 0; Preparing(g) && g.life.Err() == nil; n++ {
+		if runtime.Gosched(); n > 100 {
+			time.Sleep(100 * time.Microsecond)
+		}
 	}
 }
 
@@ -132,3 +136,15 @@ func Nearby(address string) bool {
 
 // Spent is what all tenants have spent today, in US dollars.
 func Spent(g *Gateway) float64 { return g.tenants.Cost() }
+
+// Counts returns how many epochs g has begun and undone, how many requests it has passed on as they were, and its last epoch.
+func Counts(g *Gateway) (epochs, undone, passed int, last *stats.Epoch) {
+	g.stats.Add(func(s *stats.Stats) {
+		epochs, undone, passed = s.EpochCount, s.Undone, s.Passed
+		if n := len(s.Epochs); n > 0 {
+			e := s.Epochs[n-1]
+			last = &e
+		}
+	})
+	return epochs, undone, passed, last
+}

@@ -140,7 +140,7 @@ func New(host *condense.Host, opts *Options) (*Gateway, error) {
 
 func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, error) {
 	g := &Gateway{
-		host: host, store: opened, preparing: queue.New(mostPrepared), findings: findings{parsed: wire.NewCache(count.Tokens)},
+		host: host, store: opened, preparing: queue.New(mostPrepared), findings: findings{parsed: wire.NewCache(count.Message)},
 		originals: originals{asking: make(chan struct{}, mostAsking)}, comparing: comparing{waiting: make(chan struct{}, mostShadows)},
 		pauses: pauses{pingEvery, bodyPatience}, sockets: newSockets(), histories: chain.New(mostHistories),
 	}

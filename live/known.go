@@ -29,7 +29,6 @@ type incoming struct {
 	header   http.Header
 	start    time.Time
 	received []byte          // the body, decompressed
-	media    int             // estimated tokens of its images and files
 	weight   *payload.Weight // of a body that is no turn of a conversation
 	chain    *chained        // nil if no earlier response is named, and nobody can name the answer
 }
@@ -53,6 +52,7 @@ type known struct {
 	handles  bool   // this client can recall: views may have handles
 	pins     job.Pins
 	calls    bool // the client asks for a condensation, and waits for it
+	media    int  // estimated tokens of its images and files
 	guessed  bool // the request does not say how the model thinks, and r.Thinking is assumed
 }
 
@@ -89,6 +89,9 @@ func (x *known) read(ctx context.Context) (*plan, error) {
 		x.agent = agents.Of(x.header, head)
 	}
 	x.r = request
+	for i := range request.Messages {
+		x.media += request.Messages[i].Media
+	}
 	x.priced(request.Model)
 	if n := len(request.Messages); n == 0 || n > mostMessages || request.Stateful || len(request.Model) > longestModel {
 		return nil, nil //nolint:nilnil // nothing to condense

@@ -108,7 +108,8 @@ func (x *plan) job(d epoch.Decision, overflow bool) *job.Job {
 			Profile: x.profile, Mode: x.mode, Window: x.policy.Window, MaxOutput: x.output, NoRecall: !x.handles,
 			API: x.holds(), Dir: x.s.folder(x.r),
 		},
-		Basis: x.claim.State.Basis(x.rolling), Pins: x.protected(), Journal: x.s.Reports.Watch != nil, Tries: x.tries(),
+		Basis: x.claim.State.Basis(x.rolling), Pins: x.protected(), Protected: x.claim.Control().Protected(),
+		Journal: x.s.Reports.Watch != nil, Tries: x.tries(),
 		Owner: job.Owner{
 			Payer: x.payer(), Mode: cmp.Or(x.mode, x.profile), Deadline: x.s.Bounds.Deadline, Chain: &x.resolved.Learned,
 			MayAsk: x.mayAsk,

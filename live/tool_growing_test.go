@@ -150,7 +150,7 @@ func TestRecallToolGrowing(t *testing.T) {
 	epochs, answered, runs, dir := 0, 0, 0, t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
 		runs++
-		model = &recaller{vendor: &growing.Vendor{}, recalled: map[string]bool{}, led: map[string]string{}}
+		model = &recaller{vendor: &growing.Vendor{Tool: true}, recalled: map[string]bool{}, led: map[string]string{}}
 		faults := grow(t, host, &live.Options{
 			Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": upstream.URL}},
 			Store:     live.Store{Path: filepath.Join(dir, fmt.Sprint(runs, ".db"))},

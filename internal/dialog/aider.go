@@ -1,7 +1,6 @@
 package dialog
 
 import (
-	"regexp"
 	"strings"
 )
 
@@ -57,7 +56,7 @@ func runs(text string) bool {
 }
 
 // notice matches the beginning of a notice of aider.
-var notice = regexp.MustCompile(`^(?:` + strings.Join([]string{
+var notice = lazily(`^(?:` + strings.Join([]string{
 	`Tokens: [\d.,]+k? sent, `, `Aider v\d`, `Applied edit to \S`, `Commit [0-9a-f]{7} `, `Committing \S+ before applying edits`,
 	`Removed: [0-9a-f]{7} `, `Removed \S+ from the chat$`, `Added \S+ to the chat\.?$`, `\^C again to exit$`, `\^C KeyboardInterrupt$`,
 	`Add the output to the chat\?`, `Add these files to the chat\?`, `Add \S+ tokens of command output to the chat\?`,
@@ -70,7 +69,7 @@ func announces(text string) bool {
 	const first = 3
 	n := 0
 	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); len(line) < 1000 && notice.MatchString(line) {
+		if line = strings.TrimSpace(line); len(line) < 1000 && notice().MatchString(line) {
 			return true
 		}
 		if n++; n == first {

@@ -3,7 +3,6 @@ package dialog
 import (
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -49,11 +48,11 @@ func filesIn(m *core.Message, parts []Part) []string {
 }
 
 // mentionForm is how Roo-Code and Cline begin the content of a file that the user mentioned.
-var mentionForm = regexp.MustCompile(`(?m)^[ \t]*<file_content path="([^"\n]+)">`)
+var mentionForm = lazily(`(?m)^[ \t]*<file_content path="([^"\n]+)">`)
 
 func mentioned(text string) []string {
 	var names []string
-	for _, m := range mentionForm.FindAllStringSubmatch(text, -1) {
+	for _, m := range mentionForm().FindAllStringSubmatch(text, -1) {
 		names = append(names, m[1])
 	}
 	return names

@@ -1,7 +1,6 @@
 package dialog
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -114,15 +113,15 @@ func Repeat(intro string, entries []string, end string) string {
 func Entry(text string) string { return "<said>\n" + HideTags(text) + "\n</said>\n" }
 
 var (
-	tagForm    = regexp.MustCompile(`(?i)<([\x{2060}\s]*/?[\x{2060}\s]*(?:said|user_words|left_out))`)
-	hiddenForm = regexp.MustCompile(`(?i)<\x{2060}([\x{2060}\s]*/?[\x{2060}\s]*(?:said|user_words|left_out))`)
-	saidForm   = regexp.MustCompile(`(?s)<said>\n(.*?)\n</said>`)
-	openForm   = regexp.MustCompile(WordsOpen + ` id="([0-9a-f]{10})">\n`)
+	tagForm    = lazily(`(?i)<([\x{2060}\s]*/?[\x{2060}\s]*(?:said|user_words|left_out))`)
+	hiddenForm = lazily(`(?i)<\x{2060}([\x{2060}\s]*/?[\x{2060}\s]*(?:said|user_words|left_out))`)
+	saidForm   = lazily(`(?s)<said>\n(.*?)\n</said>`)
+	openForm   = lazily(WordsOpen + ` id="([0-9a-f]{10})">\n`)
 )
 
 // HideTags returns text without tags of blocks of words: each gets a word joiner, which is invisible, after its first
 // character. Reading the block removes it.
-func HideTags(text string) string { return tagForm.ReplaceAllString(text, "<\u2060$1") }
+func HideTags(text string) string { return tagForm().ReplaceAllString(text, "<\u2060$1") }
 
 // Repeated returns the user's texts in the last block of words in text, oldest first. A block that was changed, or
 // written by somebody else, does not count. Former blocks cannot be verified: they count if trusted is set.
@@ -130,7 +129,7 @@ func Repeated(text string, trusted bool) []string {
 	if !strings.Contains(text, WordsOpen) {
 		return nil
 	}
-	opens := openForm.FindAllStringSubmatchIndex(text, -1)
+	opens := openForm().FindAllStringSubmatchIndex(text, -1)
 	for _, o := range slices.Backward(opens) {
 		in, _, ok := strings.Cut(text[o[1]:], wordsClose)
 		if ok && core.Handle(core.Text(in)) == text[o[2]:o[3]] {
@@ -147,8 +146,8 @@ func Repeated(text string, trusted bool) []string {
 
 func entries(in string) []string {
 	var words []string
-	for _, m := range saidForm.FindAllStringSubmatch(in, -1) {
-		words = append(words, hiddenForm.ReplaceAllString(m[1], "<$1"))
+	for _, m := range saidForm().FindAllStringSubmatch(in, -1) {
+		words = append(words, hiddenForm().ReplaceAllString(m[1], "<$1"))
 	}
 	return words
 }

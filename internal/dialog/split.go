@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/condensehq/condense/core"
 )
@@ -83,7 +84,7 @@ var blocks = []block{
 }
 
 // wrapping matches the tags that programs put around the user's words.
-var wrapping = func() *regexp.Regexp {
+var wrapping = sync.OnceValue(func() *regexp.Regexp {
 	names := []string{"task", "user_query", "user_feedback"}
 	for _, b := range blocks {
 		if b.by == KindUser {
@@ -91,10 +92,15 @@ var wrapping = func() *regexp.Regexp {
 		}
 	}
 	return regexp.MustCompile(`</?(?:` + strings.Join(names, "|") + `)>`)
-}()
+})
+
+// lazily compiles an expression when it is first used: all together would take longer than the shortest commands.
+func lazily(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
 
 // Unwrap returns the user's words without the tags that programs put around them.
-func Unwrap(text string) string { return wrapping.ReplaceAllString(text, "") }
+func Unwrap(text string) string { return wrapping().ReplaceAllString(text, "") }
 
 // Elements yields the names of the elements that agents put into user messages.
 func Elements() iter.Seq[string] {

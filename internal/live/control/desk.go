@@ -371,10 +371,10 @@ func (d *Desk) Protect(ctx context.Context, c *Conversation, p session.Protectio
 		return errors.New("name a text, or the number of a message")
 	case p.Text != "" && (len(p.Text) < shortestText || len(p.Text) > LongestText):
 		return fmt.Errorf("a protected text has %d to %d bytes", shortestText, LongestText)
-	case p.Message != 0 && (p.Message < 1 || p.Message > len(c.state.Rolling)):
-		return fmt.Errorf("there is no message %d: the conversation has %d", p.Message, len(c.state.Rolling))
-	case p.Message != 0:
+	case p.Message > 0 && p.Message <= len(c.state.Rolling):
 		p.At = session.At(c.state.Rolling[p.Message-1])
+	case p.Message != 0 && on:
+		return fmt.Errorf("there is no message %d: the conversation has %d", p.Message, len(c.state.Rolling))
 	}
 	if on && c.Condensed && p.Message != 0 && p.Message <= c.state.Epoch.Cut {
 		return fmt.Errorf("message %d is among the first %d, which are condensed already: undo that first, or protect a text of what is left",
@@ -383,6 +383,10 @@ func (d *Desk) Protect(ctx context.Context, c *Conversation, p session.Protectio
 	return d.change(ctx, c, func(all *session.Control) error {
 		same := func(o session.Protection) bool { return o.Text == p.Text && (o.At == p.At || p.Text != "") }
 		known := slices.ContainsFunc(all.Protections, same)
+		if !on && !known && p.Message != 0 { // the client has gone back since, and the message has another number
+			same = func(o session.Protection) bool { return o.Message == p.Message }
+			known = slices.ContainsFunc(all.Protections, same)
+		}
 		switch {
 		case !on && !known:
 			return errors.New("that is not protected")

@@ -69,11 +69,10 @@ func Tokens(raw []byte) int {
 	return n + (size+BytesPerToken-1)/BytesPerToken
 }
 
-// Media estimates how many tokens of our count of a request are images and files.
-func Media(body []byte) int {
-	n := 0
+// Message returns the tokens of a message, and estimates how many of them are images and files.
+func Message(raw []byte) (tokens, media int) {
 	for _, mark := range []string{"base64", "inlineData", "inline_data", imagesMark} {
-		n += bytes.Count(body, []byte(mark))
+		media += bytes.Count(raw, []byte(mark))
 	}
-	return mediaSize * n
+	return Tokens(raw), mediaSize * media
 }

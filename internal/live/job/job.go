@@ -41,7 +41,8 @@ type Job struct {
 	Basis     *lineage.Basis
 	Block     int // number of messages at the front that the last epoch produced
 	Pins      Pins
-	Order     int // number of the user's order; 0 for none
+	Protected string // identifies the part of Pins that the user can change
+	Order     int    // number of the user's order; 0 for none
 	Journal   bool
 	Forced    bool // the vendor would refuse body
 
@@ -208,7 +209,7 @@ func (j *Job) attempt(ctx context.Context, host *condense.Host, to Extent, keep 
 	}
 	p := &Prepared{
 		Order: j.Order, Basis: j.Basis, After: after.Messages, Handles: !t.NoRecall, Passes: passesOf(report),
-		Maker: makerOf(report),
+		Maker: makerOf(report), Protected: j.Protected,
 	}
 	if j.Journal {
 		var text bytes.Buffer

@@ -239,6 +239,8 @@ type Prepared struct {
 	Journal []byte // the condensed conversation; nil without a watcher
 	Maker   Maker
 	Order   int // number of the order that it fulfills; 0 for none
+	// What the user protected when it was made, as in [Job].
+	Protected string
 }
 
 // alongsideAtOnce limits how many of them use a processor at a time, so that requests find the other processors free.

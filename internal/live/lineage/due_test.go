@@ -402,6 +402,23 @@ func TestFreezeRefuses(t *testing.T) {
 	}
 }
 
+// TestFreezeDividesTurns: an old answer that stays without the person's words after it is no part of the open turn, which
+// has to begin with thinking.
+func TestFreezeDividesTurns(t *testing.T) {
+	history := conversation(9)
+	old := `{"role":"assistant","content":[{"type":"text","text":"Done."}]}`
+	r, rolling := parse(t, append([]string{history[0], old, history[0]}, history[1:]...), `"thinking":{"type":"enabled"}`)
+	after, _ := parse(t, append([]string{`{"role":"user","content":"Summary."}`, old}, history[7:]...))
+	s, err := (&lineage.State{}).Freeze(r, rolling, lineage.Condensed{After: after.Messages, Forced: true}, begin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := s.View(r, rolling)
+	if len(view) != 5 || !strings.Contains(string(view[2]), `"role":"user"`) || string(view[3]) != history[7] {
+		t.Errorf("%q", view)
+	}
+}
+
 // Agents that ask a side question in every turn must not fill the store.
 func TestBranchesOfAnEpochAreRecycled(t *testing.T) {
 	states := []*lineage.State{frozen(t, 5, true)}

@@ -37,6 +37,9 @@ func moved(states []*State, best *State, r *wire.Request, rolling []wire.Hash) *
 		if e == nil || e.Plain == (wire.Hash{}) || t.Model == r.Model || !newer(e, best) || from != nil && !newer(e, from) {
 			continue
 		}
+		if 0 < e.Cut && e.Cut <= len(rolling) && rolling[e.Cut-1] == e.From {
+			continue // in the same form: the client went back, and best is where it was then
+		}
 		sum, n := plain(r.Messages, e.Plain)
 		if sum != e.Plain {
 			continue

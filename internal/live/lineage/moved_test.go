@@ -1,6 +1,7 @@
 package lineage_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +30,29 @@ var (
 	}
 	later = []string{`{"role":"assistant","content":[{"type":"text","text":"Done."}]}`, `{"role":"user","content":"Thank you."}`}
 )
+
+// TestChangeOfModelAndRewind: a client that goes back to before an epoch, and changes the model, has the view of then.
+func TestChangeOfModelAndRewind(t *testing.T) {
+	history := append(slices.Clone(newerForm), later...)
+	r, rolling := parse(t, history)
+	first := &lineage.State{ID: "first"}
+	first.Sent(r, rolling, begin)
+	after, _ := parse(t, append([]string{`{"role":"user","content":"Summary."}`}, history[7:]...))
+	second, err := first.Freeze(r, rolling, lineage.Condensed{After: after.Messages}, begin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second.ID = "second"
+	second.Sent(r, rolling, begin)
+	branch := append(slices.Clone(history), `{"role":"assistant","content":"Once more."}`, `{"role":"user","content":"No."}`)
+	long, rolled := parse(t, branch)
+	first.Sent(long, rolled, begin)
+	branch[len(branch)-1] = `{"role":"user","content":"Yes."}`
+	r, rolling = parse(t, branch, `"model":"claude-sonnet-4-5"`)
+	if s, _ := lineage.Follow([]*lineage.State{second, first}, r, rolling); s.Condensed() {
+		t.Errorf("it follows the epoch: %+v", s.Epoch)
+	}
+}
 
 // TestChangeOfModel: where the agent sends the history in another form to another model, the epoch stays, in both
 // directions; a change of the person's words, of a result or of nothing but the model is what it was before.

@@ -204,8 +204,11 @@ func (s *State) Freeze(r *wire.Request, rolling []wire.Hash, c Condensed, now ti
 		}
 		sent = append(sent, m)
 	}
-	if r.Thinking == "enabled" && !c.Forced && thinks(r.Messages) && !thinks(sent) {
-		return nil, ErrRound
+	if r.Thinking == "enabled" && thinks(r.Messages) && !thinks(sent) {
+		if !c.Forced {
+			return nil, ErrRound
+		}
+		e.divide(sent)
 	}
 
 	n := *s
@@ -220,6 +223,22 @@ func (s *State) Freeze(r *wire.Request, rolling []wire.Hash, c Condensed, now ti
 	}
 	n.Rolling, n.Ends, n.Lengths, n.Counts, n.counted = rolling, nil, nil, nil, nil
 	return &n, nil
+}
+
+// division separates an answer without thinking from a turn that began with thinking.
+const division = `{"role":"user","content":[{"type":"text","text":"[The conversation goes on.]"}]}`
+
+// divide adds a message of the user to the block, of which sent is the view, if that makes the open turn begin with
+// thinking: the user's words between an old answer, which was kept, and the turn are gone.
+func (e *Epoch) divide(sent []wire.Message) {
+	for i := turn(sent); i < len(sent) && i <= len(e.Block); i++ {
+		if m := &sent[i]; m.Role == "assistant" && m.Thinking {
+			if len(open(sent[:i])) == 0 {
+				e.Block = slices.Insert(slices.Clone(e.Block), i, []byte(division))
+			}
+			return
+		}
+	}
 }
 
 // untouched reports whether a is the client's message, and the message was forwarded unchanged.

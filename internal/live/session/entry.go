@@ -29,8 +29,9 @@ func (c *Claim) Busy() bool {
 
 // TakePrepared returns the condensation prepared for the beginning of these messages; nil if there is none. A repeated
 // request must be sent the same bytes as before, so it leaves the condensation to the next request, unless an epoch is
-// forced.
+// forced. A condensation made before the user changed the protections is dropped.
 func (c *Claim) TakePrepared(rolling []wire.Hash, forced bool) *job.Prepared {
+	protected := c.Control().Protected()
 	c.Session.mu.Lock()
 	defer c.Session.mu.Unlock()
 	p := c.Prepared
@@ -38,7 +39,7 @@ func (c *Claim) TakePrepared(rolling []wire.Hash, forced bool) *job.Prepared {
 		return nil
 	}
 	c.Prepared = nil
-	if p == nil || !p.Basis.Fits(c.State, rolling) {
+	if p == nil || p.Protected != protected || !p.Basis.Fits(c.State, rolling) {
 		return nil
 	}
 	return p

@@ -61,6 +61,15 @@ type Control struct {
 	Last        *Order       `json:"last,omitempty"`   // the last one carried out
 }
 
+// Protected returns a text that differs if the protections do.
+func (c *Control) Protected() string {
+	if len(c.Protections) == 0 {
+		return ""
+	}
+	text, _ := json.Marshal(c.Protections) // of strings and numbers: there is no error
+	return string(text)
+}
+
 // ControlPrefix begins the ID of a control's record.
 const ControlPrefix = "control:"
 

@@ -12,7 +12,7 @@ import (
 // 128 bits with random seeds. It is safe for concurrent use.
 type Cache struct {
 	seeds      [2]maphash.Seed
-	count      func([]byte) int
+	count      func([]byte) (tokens, media int)
 	mu         sync.RWMutex
 	young, old map[cacheKey]Message
 }
@@ -22,8 +22,9 @@ type cacheKey [2]uint64
 // mostYoung is how many messages one of the two generations has: together some 20 MB.
 const mostYoung = 25_000
 
-// NewCache returns an empty cache. Count, if not nil, counts the tokens of each message once.
-func NewCache(count func([]byte) int) *Cache {
+// NewCache returns an empty cache. Count, if not nil, counts the tokens of each message once, and those of its images
+// and files.
+func NewCache(count func([]byte) (tokens, media int)) *Cache {
 	return &Cache{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, count: count, young: map[cacheKey]Message{}}
 }
 
@@ -88,7 +89,7 @@ func (p *parser) cached() Message {
 	p.r.Compacts, p.r.Stateful = false, false
 	m := p.message()
 	if p.cache.count != nil {
-		m.Tokens = p.cache.count(raw)
+		m.Tokens, m.Media = p.cache.count(raw)
 	}
 	if p.err == nil && p.at == end && !p.r.Compacts && !p.r.Stateful {
 		p.cache.put(k, m)

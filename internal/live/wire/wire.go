@@ -69,6 +69,7 @@ type Message struct {
 	Thinking       bool     // has the model's thinking, readable or not
 	Markers        int      // cache markers
 	Tokens         int      // of Raw, by the counter of [Options.Cache]; 0 without one
+	Media          int      // of Tokens, those of images and files
 
 	facts
 }

@@ -17,6 +17,7 @@ type Call struct {
 	Branch int    // which conversation of the client it is for
 	Again  bool   // the messages that this branch sent last are a prefix of these, or are the same
 	Model  string
+	Tenant int    // whose credentials it has
 	Body   []byte // a request of the Messages API
 }
 
@@ -29,6 +30,7 @@ type World struct {
 	Epoch   func(n int) // the next request is to be condensed, n is random; nil if it cannot
 	Ask     func(n int) // the user asks for something between two requests, n is random; nil if that cannot be
 	Words   int         // how many words a tool result has more than it needs
+	Tenants bool        // two tenants use the same session
 }
 
 // Models that bind thinking to the messages before it, and models that do not.
@@ -42,6 +44,7 @@ type branch struct {
 	messages []string
 	sent     []string // the messages of the last request that the gateway saw
 	model    string
+	tenant   int
 }
 
 type client struct {
@@ -96,6 +99,7 @@ func Run(t *rapid.T, v *Vendor, w World, steps int) {
 			f := *b
 			f.messages, f.sent = append([]string(nil), b.messages...), nil
 			c.branches = append(c.branches, &f)
+			c.moves(&f)
 			if rapid.Bool().Draw(t, "elsewhere") {
 				c.rewind(&f)
 			} else {
@@ -103,8 +107,10 @@ func Run(t *rapid.T, v *Vendor, w World, steps int) {
 			}
 			c.send(&f, "fork", true)
 		case n < 20 && len(c.branches) < 5: // a sub-agent, which begins like the main one
-			a := &branch{system: rapid.SampledFrom([]string{"main", "agent"}).Draw(t, "system"), model: b.model, messages: []string{b.messages[0]}}
+			system := rapid.SampledFrom([]string{"main", "agent"}).Draw(t, "system")
+			a := &branch{system: system, model: b.model, messages: []string{b.messages[0]}, tenant: b.tenant}
 			c.branches = append(c.branches, a)
+			c.moves(a)
 			c.send(a, "agent", true)
 		case n < 21: // the agent's own compaction
 			b.messages = []string{c.typed()}
@@ -139,6 +145,33 @@ func Run(t *rapid.T, v *Vendor, w World, steps int) {
 		default:
 			c.grow(b)
 			c.send(b, "grow", true)
+		}
+	}
+	c.leave()
+}
+
+// moves gives a new branch to another tenant, perhaps. Thinking that is bound to another's requests cannot go with it.
+func (c *client) moves(b *branch) {
+	if !c.w.Tenants || rapid.IntRange(0, 2).Draw(c.t, "tenant") > 0 {
+		return
+	}
+	for _, m := range b.messages {
+		if strings.Contains(m, `"signature"`) && !strings.Contains(m, `"signature":"free"`) {
+			return
+		}
+	}
+	b.tenant = 1 - b.tenant
+}
+
+// leave checks that the vendor takes the client's own history of every branch, as it does when the gateway is no longer
+// in between. Thinking that is bound to the requests of the gateway is not the client's own.
+func (c *client) leave() {
+	for _, b := range c.branches {
+		c.grow(b)
+		own := *b
+		own.model = Unbound
+		if err := c.v.Check(c.body(&own)); err != nil {
+			c.t.Fatalf("without the gateway, the vendor refuses: %v\nclient: %s", err, c.body(&own))
 		}
 	}
 }
@@ -194,7 +227,7 @@ func (c *client) rewind(b *branch) {
 
 func (c *client) send(b *branch, kind string, keep bool) {
 	c.shape()
-	call := Call{Kind: kind, Model: b.model, Body: c.body(b), Again: len(b.sent) > 0 && len(b.sent) <= len(b.messages)}
+	call := Call{Kind: kind, Model: b.model, Tenant: b.tenant, Body: c.body(b), Again: len(b.sent) > 0 && len(b.sent) <= len(b.messages)}
 	for i, m := range b.sent {
 		call.Again = call.Again && b.messages[i] == m
 	}

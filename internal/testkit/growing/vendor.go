@@ -1,6 +1,7 @@
 package growing
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -31,6 +32,7 @@ type Shape struct {
 // concurrent use.
 type Vendor struct {
 	Next Shape
+	Tool bool // a tool that is not the client's is expected, and messages with its results
 
 	answers int
 	call    Call
@@ -40,6 +42,8 @@ type Vendor struct {
 	sent    []exchange
 	last    map[int]int // the last exchange of a branch, by branch
 	words   map[string][]string
+	bared   map[string]string
+	cache   *wire.Cache
 
 	Requests, Epochs, Replaced int // how much was tested
 	Past                       int // answers to requests that did not go through the gateway
@@ -47,21 +51,28 @@ type Vendor struct {
 
 // An exchange is a client's request, and the request that arrived.
 type exchange struct {
-	sent []wire.Hash
-	view []string // without cache markers
-	cut  int      // messages of the client that were sent in another form, or after which one was, at most
+	tenant int
+	sent   []wire.Hash
+	view   []string     // without cache markers
+	bodies [2]wire.Hash // of the client's request, and of the request that arrived
+	cut    int          // messages of the client that were sent in another form, or after which one was, at most
 }
 
-func parse(body []byte) (*wire.Request, error) { return wire.Parse(wire.Messages, body, nil) }
+func (v *Vendor) parse(body []byte) (*wire.Request, error) {
+	if v.cache == nil {
+		v.cache = wire.NewCache(nil)
+	}
+	return wire.Parse(wire.Messages, body, &wire.Options{Cache: v.cache})
+}
 
 func (v *Vendor) expect(call Call) {
 	v.call, v.got, v.fault = call, nil, nil
-	v.client, v.fault = parse(call.Body)
+	v.client, v.fault = v.parse(call.Body)
 }
 
 // Answer receives a request and returns the answer, or an error if the real vendor would refuse it.
 func (v *Vendor) Answer(body []byte) (Answer, error) {
-	r, err := accept(body)
+	r, err := v.accept(body)
 	if err != nil {
 		v.fault = errors.Join(v.fault, err)
 		return nil, err
@@ -71,14 +82,14 @@ func (v *Vendor) Answer(body []byte) (Answer, error) {
 }
 
 // Check returns the error with which the real vendor would refuse a request.
-func (*Vendor) Check(body []byte) error {
-	_, err := accept(body)
+func (v *Vendor) Check(body []byte) error {
+	_, err := v.accept(body)
 	return err
 }
 
 // accept reads a request that the real vendor would take.
-func accept(body []byte) (*wire.Request, error) {
-	r, err := parse(body)
+func (v *Vendor) accept(body []byte) (*wire.Request, error) {
+	r, err := v.parse(body)
 	if err != nil {
 		return nil, err
 	}
@@ -87,17 +98,19 @@ func accept(body []byte) (*wire.Request, error) {
 
 // Own reports whether the last request arrived as its client sent it, but for cache markers and thinking.
 func (v *Vendor) Own() bool {
-	return v.got != nil && slices.EqualFunc(v.got.Messages, v.client.Messages, func(a, b wire.Message) bool { return bare(string(a.Raw)) == bare(string(b.Raw)) })
+	same := func(a, b wire.Message) bool { return v.bare(a.Raw) == v.bare(b.Raw) }
+	return v.got != nil && slices.EqualFunc(v.got.Messages, v.client.Messages, same)
 }
 
 // Identical reports whether the last request arrived as its client sent it, but for cache markers.
 func (v *Vendor) Identical() bool {
-	return v.got != nil && slices.EqualFunc(v.got.Messages, v.client.Messages, func(a, b wire.Message) bool { return string(wire.Unmark(a.Raw)) == string(wire.Unmark(b.Raw)) })
+	same := func(a, b wire.Message) bool { return string(wire.Unmark(a.Raw)) == string(wire.Unmark(b.Raw)) }
+	return v.got != nil && slices.EqualFunc(v.got.Messages, v.client.Messages, same)
 }
 
 // past answers a request that bypasses the gateway, without checks.
 func (v *Vendor) past(body []byte) Answer {
-	r, err := parse(body)
+	r, err := v.parse(body)
 	if err != nil {
 		panic(err) // the generator's own fault
 	}
@@ -114,7 +127,7 @@ func (v *Vendor) settle(t *rapid.T, call Call, epoch bool) {
 	case v.got == nil:
 		t.Fatalf("%s on branch %d: nothing arrived", call.Kind, call.Branch)
 	}
-	e := exchange{}
+	e := exchange{tenant: call.Tenant, bodies: [2]wire.Hash{hash(v.client.Body), hash(v.got.Body)}}
 	for i := range v.client.Messages {
 		e.sent = append(e.sent, v.client.Messages[i].Hash)
 	}
@@ -122,9 +135,10 @@ func (v *Vendor) settle(t *rapid.T, call Call, epoch bool) {
 		e.view = append(e.view, string(wire.Unmark(v.got.Messages[i].Raw)))
 	}
 	e.cut = len(e.sent)
-	for i := len(e.view) - 1; i >= 0 && e.cut > 0 && bare(e.view[i]) == bare(string(v.client.Messages[e.cut-1].Raw)); i-- {
+	for i := len(e.view) - 1; i >= 0 && e.cut > 0 && v.bare(v.got.Messages[i].Raw) == v.bare(v.client.Messages[e.cut-1].Raw); i-- {
 		e.cut--
 	}
+	v.untouched(t, call, e)
 	own := map[string]bool{}
 	for i := range v.client.Messages {
 		for _, word := range v.wordsOf(v.client.Messages[i].Raw) {
@@ -154,7 +168,7 @@ func (v *Vendor) settle(t *rapid.T, call Call, epoch bool) {
 	v.sent = append(v.sent, e)
 }
 
-var words = regexp.MustCompile(`\b(?:tok|ans|call)\d+`)
+var words = regexp.MustCompile(`\b(?:(?:tok|ans)\d+[._]|call\d+)`) // words that were cut are of no conversation
 
 // wordsOf returns the words that a message has of one conversation. Each message is looked at once, though it is in
 // many requests.
@@ -170,22 +184,66 @@ func (v *Vendor) wordsOf(message []byte) []string {
 	return found
 }
 
+// untouched checks that nothing but messages was changed, and those only that are not the client's own: the cut is the
+// number of messages at the front that may differ.
+func (v *Vendor) untouched(t *rapid.T, call Call, e exchange) {
+	t.Helper()
+	if v.Tool {
+		return
+	}
+	none := [][]byte{}
+	if v.Identical() && e.bodies[0] != e.bodies[1] || !bytes.Equal(v.client.With(none), v.got.With(none)) {
+		t.Fatalf("%s on branch %d: more than messages was changed\nclient: %s\nsent: %s", call.Kind, call.Branch, call.Body, v.got.Body)
+	}
+	for i := e.cut; i < len(e.sent); i++ {
+		own, got := &v.client.Messages[i], &v.got.Messages[len(e.view)-len(e.sent)+i]
+		if !bytes.Equal(own.Raw, got.Raw) && (!own.Thinking || got.Thinking) {
+			t.Fatalf("%s on branch %d: message %d was changed\nclient: %s\nsent: %s", call.Kind, call.Branch, i, own.Raw, got.Raw)
+		}
+	}
+}
+
+// Shown reports, for each message of the client's last request, whether it arrived verbatim, in any message.
+func (v *Vendor) Shown() []bool {
+	arrived := map[string]bool{}
+	for i := range v.got.Messages {
+		arrived[v.bare(v.got.Messages[i].Raw)] = true
+	}
+	shown := make([]bool, len(v.client.Messages))
+	for i := range shown {
+		m := &v.client.Messages[i]
+		shown[i] = arrived[v.bare(m.Raw)] || v.contained(m)
+	}
+	return shown
+}
+
+// contained reports whether all texts and calls of a message are in messages that arrived.
+func (v *Vendor) contained(m *wire.Message) bool {
+	for _, text := range texts.FindAll(m.Raw, -1) {
+		if !slices.ContainsFunc(v.got.Messages, func(m wire.Message) bool { return bytes.Contains(m.Raw, text) }) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(m.Calls, func(id string) bool {
+		return !slices.ContainsFunc(v.got.Messages, func(m wire.Message) bool { return slices.Contains(m.Calls, id) })
+	})
+}
+
+// Last returns the client's last request, and the one that arrived; nil if none did.
+func (v *Vendor) Last() (client, arrived *wire.Request) { return v.client, v.got }
+
+var texts = regexp.MustCompile(`"text":"[^"]*"`)
+
 // unchanged checks that earlier messages were sent again unchanged. A branch that continues has the view of its last
 // request; a branch that goes back or divides has the view of a request with which it shares the most messages.
 func (v *Vendor) unchanged(t *rapid.T, call Call, e exchange) {
 	t.Helper()
-	candidates, longest := v.sent, 0
-	i, ok := v.last[call.Branch]
-	if ok = ok && call.Again; ok {
-		longest = len(v.sent[i].sent)
-		// Another branch that has the same messages may have been condensed since; the two look the same.
-		ok = !slices.ContainsFunc(v.sent[i+1:], func(p exchange) bool { return common(p.sent, e.sent) >= longest })
-	}
+	candidates, longest := v.of(call.Tenant), 0
+	i, ok := v.before(call, e.sent)
 	if ok {
-		candidates = v.sent[i : i+1]
+		candidates, longest = v.sent[i:i+1], len(v.sent[i].sent)
 	} else {
-		longest = 0
-		for _, p := range v.sent {
+		for _, p := range candidates {
 			if n := common(p.sent, e.sent); n < p.cut || n == p.cut && n == len(e.sent) && n < len(p.sent) {
 				continue // it went back to a replaced message
 			} else if n > longest {
@@ -194,10 +252,13 @@ func (v *Vendor) unchanged(t *rapid.T, call Call, e exchange) {
 		}
 	}
 	if longest == 0 {
-		if len(e.view) != len(e.sent) && !slices.ContainsFunc(v.sent, func(p exchange) bool { return common(p.sent, e.sent) > 0 }) {
+		if len(e.view) != len(e.sent) && !slices.ContainsFunc(candidates, func(p exchange) bool { return common(p.sent, e.sent) > 0 }) {
 			t.Fatalf("%s on branch %d: a new conversation was shortened: %q", call.Kind, call.Branch, e.view)
 		}
 		return
+	}
+	if ok && e.bodies[0] == candidates[0].bodies[0] && e.bodies[1] != candidates[0].bodies[1] {
+		t.Fatalf("%s on branch %d: the same request has another form\nclient: %s\nsent: %s", call.Kind, call.Branch, call.Body, v.got.Body)
 	}
 	for _, p := range candidates {
 		if n := common(p.sent, e.sent); n >= longest && len(e.view)-common(p.view, e.view) <= len(e.sent)-n {
@@ -213,8 +274,49 @@ func (v *Vendor) unchanged(t *rapid.T, call Call, e exchange) {
 	t.Fatalf("%s on branch %d: what was sent before has changed\nclient: %s\nbefore: %q\nnow: %q", call.Kind, call.Branch, call.Body, before, e.view)
 }
 
-func bare(message string) string {
-	return string(wire.StripThinking(wire.Messages, wire.Unmark([]byte(message))))
+// before returns the index of the exchange that a call surely continues. Another branch that has the same messages may
+// have been condensed since its last one; the two look the same.
+func (v *Vendor) before(call Call, sent []wire.Hash) (i int, ok bool) {
+	i, ok = v.last[call.Branch]
+	return i, ok && call.Again && !slices.ContainsFunc(v.sent[i+1:], func(p exchange) bool {
+		return p.tenant == call.Tenant && common(p.sent, sent) >= len(v.sent[i].sent)
+	})
+}
+
+// Continues reports whether the client's last request can only be the next one of its branch.
+func (v *Vendor) Continues() bool {
+	var sent []wire.Hash
+	for i := range v.client.Messages {
+		sent = append(sent, v.client.Messages[i].Hash)
+	}
+	_, ok := v.before(v.call, sent)
+	return ok
+}
+
+// of returns the exchanges of a tenant.
+func (v *Vendor) of(tenant int) []exchange {
+	if !slices.ContainsFunc(v.sent, func(e exchange) bool { return e.tenant != tenant }) {
+		return v.sent
+	}
+	return slices.DeleteFunc(slices.Clone(v.sent), func(e exchange) bool { return e.tenant != tenant })
+}
+
+// bare returns a message without cache markers and thinking.
+func (v *Vendor) bare(message []byte) string {
+	found, ok := v.bared[string(message)]
+	if !ok {
+		if v.bared == nil {
+			v.bared = map[string]string{}
+		}
+		found = string(wire.StripThinking(wire.Messages, wire.Unmark(message)))
+		v.bared[string(message)] = found
+	}
+	return found
+}
+
+func hash(body []byte) wire.Hash {
+	sum := sha256.Sum256(body)
+	return wire.Hash(sum[:len(wire.Hash{})])
 }
 
 func common[E comparable](a, b []E) int {
@@ -258,7 +360,15 @@ func sign(r *wire.Request, n int) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-var signature = regexp.MustCompile(`"signature":"(\w+)"`)
+// signatureOf returns the signature that a bound model has to check; empty if there is none.
+func signatureOf(r *wire.Request, message []byte) string {
+	if r.Model != Bound {
+		return ""
+	}
+	_, after, _ := bytes.Cut(message, []byte(`"signature":"`))
+	signature, _, _ := bytes.Cut(after, []byte(`"`))
+	return string(signature)
+}
 
 // check reports the fault for which the vendor would refuse r.
 func check(r *wire.Request) error {
@@ -283,7 +393,7 @@ func check(r *wire.Request) error {
 			}
 			shortest = ttl
 		}
-		if strings.Contains(string(m.Raw), `"content":[]`) || strings.Contains(string(m.Raw), `"text":""`) {
+		if bytes.Contains(m.Raw, []byte(`"content":[]`)) || bytes.Contains(m.Raw, []byte(`"text":""`)) {
 			return fmt.Errorf("message %d: empty content", i)
 		}
 		for _, id := range m.Results {
@@ -303,7 +413,7 @@ func check(r *wire.Request) error {
 			seen[id] = true
 			open = append(open, id)
 		}
-		if s := signature.FindSubmatch(m.Raw); s != nil && r.Model == Bound && string(s[1]) != "free" && string(s[1]) != sign(r, i) {
+		if s := signatureOf(r, m.Raw); s != "" && s != "free" && s != sign(r, i) {
 			return fmt.Errorf("message %d: invalid signature in thinking block: it is bound to a different conversation", i)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/condensehq/condense/core"
 )
@@ -115,9 +116,14 @@ func (a *Account) Text() string {
 func (i *Item) line() string { return strconv.Itoa(i.Number) + ". " + i.Text }
 
 var (
-	itemForm = regexp.MustCompile(`^(\d{1,5})\. (.*?)(?: h:([0-9a-f]{10}))?$`)
-	noHandle = regexp.MustCompile(` ?\bh:[0-9a-f]{10}\b`)
+	itemForm = lazily(`^(\d{1,5})\. (.*?)(?: h:([0-9a-f]{10}))?$`)
+	noHandle = lazily(` ?\bh:[0-9a-f]{10}\b`)
 )
+
+// lazily compiles an expression when it is first used: most commands write no account.
+func lazily(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
 
 // Read parses the output of Text.
 func Read(text string) *Account {
@@ -139,7 +145,7 @@ func Read(text string) *Account {
 			a.Changed = append(a.Changed, rest)
 			continue
 		}
-		if f := itemForm.FindStringSubmatch(line); f != nil && !changes {
+		if f := itemForm().FindStringSubmatch(line); f != nil && !changes {
 			n, _ := strconv.Atoi(f[1]) // digits
 			a.Items = append(a.Items, Item{Number: n, Section: at, Text: f[2], Handle: f[3]})
 			a.last = max(a.last, n)

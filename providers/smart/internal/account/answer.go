@@ -42,11 +42,11 @@ var sectionNames = []struct {
 }
 
 var (
-	hashHeading = regexp.MustCompile(`^#{1,6}\s+(.+?)\s*#*$`)
-	boldHeading = regexp.MustCompile(`^\*\*([^*]{2,80})\*\*:?$`)
-	lineHeading = regexp.MustCompile(`^(?:\d{1,2}[.)]\s+)?([A-Z][A-Za-z ,&/()'-]{2,60}):$`)
-	bullet      = regexp.MustCompile(`^(\s*)(?:[-*•+]|\d{1,5}[.)])\s+(.+)$`)
-	change      = regexp.MustCompile(`^(?i:\*{0,2}(changed|gone)\s+#?(\d{1,5})\*{0,2})\s*[:.—-]\s*(.+)$`)
+	hashHeading = lazily(`^#{1,6}\s+(.+?)\s*#*$`)
+	boldHeading = lazily(`^\*\*([^*]{2,80})\*\*:?$`)
+	lineHeading = lazily(`^(?:\d{1,2}[.)]\s+)?([A-Z][A-Za-z ,&/()'-]{2,60}):$`)
+	bullet      = lazily(`^(\s*)(?:[-*•+]|\d{1,5}[.)])\s+(.+)$`)
+	change      = lazily(`^(?i:\*{0,2}(changed|gone)\s+#?(\d{1,5})\*{0,2})\s*[:.—-]\s*(.+)$`)
 )
 
 // longest is the largest size of an item in bytes, and of one to which a line below it is added.
@@ -58,7 +58,7 @@ const (
 // heading returns the words of a heading, "" if line is none.
 func heading(line string) string {
 	line = strings.TrimSpace(line)
-	for _, form := range []*regexp.Regexp{hashHeading, boldHeading, lineHeading} {
+	for _, form := range []*regexp.Regexp{hashHeading(), boldHeading(), lineHeading()} {
 		if f := form.FindStringSubmatch(line); f != nil {
 			return strings.Trim(f[1], "*: ")
 		}
@@ -85,7 +85,7 @@ func parse(answer string) []entry {
 	at, open, fenced := Notes, false, false // open: the next line may continue the last entry
 	begin := func(text string) {
 		e := entry{section: at, text: text}
-		if f := change.FindStringSubmatch(text); f != nil {
+		if f := change().FindStringSubmatch(text); f != nil {
 			e.op, e.text = opChanged, f[3]
 			if strings.EqualFold(f[1], "gone") {
 				e.op = opGone
@@ -126,7 +126,7 @@ func parse(answer string) []entry {
 			}
 			continue
 		}
-		if f := bullet.FindStringSubmatch(line); f != nil {
+		if f := bullet().FindStringSubmatch(line); f != nil {
 			if f[1] == "" || !join("; ", f[2]) {
 				begin(f[2])
 			}
@@ -147,27 +147,27 @@ func parse(answer string) []entry {
 }
 
 var (
-	spaces = regexp.MustCompile(`\s+`)
+	spaces = lazily(`\s+`)
 	// speaks matches text that looks like the beginning of a turn.
-	speaks = regexp.MustCompile("(?i)^[\\s#>*_`\\[(-]*(user|human|person|assistant|system|developer|tool|ai|model)[\\s*_`\\])]*[:：]\\s*")
+	speaks = lazily("(?i)^[\\s#>*_`\\[(-]*(user|human|person|assistant|system|developer|tool|ai|model)[\\s*_`\\])]*[:：]\\s*")
 	// tags matches tags that agents and vendors give a meaning.
-	tags = regexp.MustCompile(`(?i)<(/?\s*[\x{2060}]?\s*(?:system|user|human|assistant|developer|said|left_out|environment|task|feedback|command|function|invoke|tool|antml|project|instruction|local-|im_|\|)[^<>]{0,80}>)`)
+	tags = lazily(`(?i)<(/?\s*[\x{2060}]?\s*(?:system|user|human|assistant|developer|said|left_out|environment|task|feedback|command|function|invoke|tool|antml|project|instruction|local-|im_|\|)[^<>]{0,80}>)`)
 	// written matches the marks of condensations.
-	written = regexp.MustCompile(`\[(Written by provider|Extract of the conversation|Digest of the conversation|Condensed |Sliding window|… )`)
+	written = lazily(`\[(Written by provider|Extract of the conversation|Digest of the conversation|Condensed |Sliding window|… )`)
 )
 
 // harmless returns text on one line, in which nothing is a heading, a turn, a tag or a mark of somebody else.
 func harmless(text string) string {
-	text = strings.TrimSpace(spaces.ReplaceAllString(strings.ToValidUTF8(text, ""), " "))
+	text = strings.TrimSpace(spaces().ReplaceAllString(strings.ToValidUTF8(text, ""), " "))
 	text = strings.TrimLeft(text, "#> ")
-	if f := speaks.FindStringSubmatchIndex(text); f != nil {
+	if f := speaks().FindStringSubmatchIndex(text); f != nil {
 		if text[f[1]:] == "" {
 			return ""
 		}
 		text = "(reported: " + strings.ToLower(text[f[2]:f[3]]) + ") " + text[f[1]:]
 	}
-	text = tags.ReplaceAllString(text, "‹$1")
-	text = written.ReplaceAllString(text, "($1")
+	text = tags().ReplaceAllString(text, "‹$1")
+	text = written().ReplaceAllString(text, "($1")
 	if len(text) > longestItem {
 		cut := longestItem
 		for !utf8.RuneStart(text[cut]) {

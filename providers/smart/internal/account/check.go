@@ -1,7 +1,6 @@
 package account
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/condensehq/condense/internal/secret"
@@ -34,9 +33,9 @@ var (
 	quoteForm = `"([^"]{3,600})"|“([^”]{3,600})”|„([^“”]{3,600})[“”]`
 	linkForm  = `https?://[^\s<>"')\]]+`
 	wordsForm = `[\p{L}\p{N}_./\\:@#$€£%~+<>=±-]+(?:\(\))?`
-	claimForm = regexp.MustCompile(codeForm + "|" + quoteForm + "|(" + linkForm + ")|(" + wordsForm + ")")
+	claimForm = lazily(codeForm + "|" + quoteForm + "|(" + linkForm + ")|(" + wordsForm + ")")
 	// leading matches the number that models write before an item.
-	leading = regexp.MustCompile(`^#?\d{1,3}[.)] `)
+	leading = lazily(`^#?\d{1,3}[.)] `)
 )
 
 // Groups of claimForm.
@@ -52,14 +51,14 @@ func (h *History) check(text string, of Section) (string, Checks) {
 	var c Checks
 	redacted := secret.Redact(text)
 	c.Secrets = strings.Count(redacted, secret.Redacted) - strings.Count(text, secret.Redacted)
-	text = leading.ReplaceAllString(redacted, "")
+	text = leading().ReplaceAllString(redacted, "")
 	for _, mark := range []string{unknown, notUsers} { // the model copied them
 		text = strings.ReplaceAll(text, " "+mark, "")
 		text = strings.ReplaceAll(text, mark, "")
 	}
 	var b strings.Builder
 	at := 0
-	for _, m := range claimForm.FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range claimForm().FindAllStringSubmatchIndex(text, -1) {
 		if m[0] < at {
 			continue
 		}
@@ -153,17 +152,17 @@ func (h *History) checkQuote(whole, inner string, of Section, c *Checks) string 
 // after returns the part of whole that follows inner.
 func after(whole, inner string) string { return whole[strings.Index(whole, inner)+len(inner):] }
 
-var shortToken = regexp.MustCompile(wordsForm)
+var shortToken = lazily(wordsForm)
 
 func (h *History) checkTokens(text string, c *Checks) string {
-	return shortToken.ReplaceAllStringFunc(text, func(t string) string { return h.checkToken(t, c) })
+	return shortToken().ReplaceAllStringFunc(text, func(t string) string { return h.checkToken(t, c) })
 }
 
 // cite returns the handle of the part of the conversation that has most of the names in text, the newest of
 // equal ones; "" if none has any.
 func (h *History) cite(text string) string {
 	var names []string
-	for _, m := range claimForm.FindAllStringSubmatch(text, -1) {
+	for _, m := range claimForm().FindAllStringSubmatch(text, -1) {
 		switch {
 		case m[groupCode] != "":
 			names = append(names, plain(m[groupCode]))

@@ -1,7 +1,6 @@
 package account
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -69,10 +68,10 @@ func NewHistory(messages []core.Message, read *dialog.Dialog, handle func(m *cor
 		}
 	}
 	h.all, h.users = all.String(), users.String()
-	for _, n := range digits.FindAllString(h.all, -1) {
+	for _, n := range digits().FindAllString(h.all, -1) {
 		h.numbers[bare(n)] = true
 	}
-	for _, f := range noHandle.FindAllString(h.all, -1) {
+	for _, f := range noHandle().FindAllString(h.all, -1) {
 		h.handles[strings.TrimPrefix(strings.TrimSpace(f), "h:")] = true
 	}
 	return h
@@ -101,7 +100,7 @@ func textOf(p core.Part) string {
 var (
 	unescape = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\t`, "\t", `\r`, "\n", `\"`, `"`, `\/`, "/")
 	straight = strings.NewReplacer("“", `"`, "”", `"`, "„", `"`, "‘", "'", "’", "'", "*", "", "`", "", "\u00a0", " ", "\u2060", "")
-	digits   = regexp.MustCompile(`\d+(?:[.,]\d+)*`)
+	digits   = lazily(`\d+(?:[.,]\d+)*`)
 )
 
 // plain returns text in the form in which the history is searched: in lower case, on one line, with straight
@@ -177,12 +176,12 @@ const (
 )
 
 var (
-	numberForm = regexp.MustCompile(`^[#$€£~±<>=+-]*\d[\d.,:_/x–-]*(?:%|[a-zµ]{1,3})?$`)
-	hashForm   = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
-	nameForm   = regexp.MustCompile(`_|\p{Ll}\p{Lu}|\p{L}\d|\d\p{L}|::|->|\p{L}\(|^--?\p{L}|^[@$]\p{L}`)
-	dotted     = regexp.MustCompile(`^[\p{L}\d_-]{2,}(?:\.[\p{L}\d_-]{2,}|\.[chr])+$`)
-	listForm   = regexp.MustCompile(`^[\p{L}\d_:-]+(?:/[\p{L}\d_:-]+){2,}$`)
-	pathForm   = regexp.MustCompile(`^(?:~|\.{1,2})?[/\\]\S*\p{L}|/[^/]*\.[\p{L}\d]{1,6}(?::\d+(?:-\d+)?)?$|[/\\].*[/\\].`)
+	numberForm = lazily(`^[#$€£~±<>=+-]*\d[\d.,:_/x–-]*(?:%|[a-zµ]{1,3})?$`)
+	hashForm   = lazily(`^[0-9a-f]{7,64}$`)
+	nameForm   = lazily(`_|\p{Ll}\p{Lu}|\p{L}\d|\d\p{L}|::|->|\p{L}\(|^--?\p{L}|^[@$]\p{L}`)
+	dotted     = lazily(`^[\p{L}\d_-]{2,}(?:\.[\p{L}\d_-]{2,}|\.[chr])+$`)
+	listForm   = lazily(`^[\p{L}\d_:-]+(?:/[\p{L}\d_:-]+){2,}$`)
+	pathForm   = lazily(`^(?:~|\.{1,2})?[/\\]\S*\p{L}|/[^/]*\.[\p{L}\d]{1,6}(?::\d+(?:-\d+)?)?$|[/\\].*[/\\].`)
 )
 
 // kindOf returns the kind of a token. Code says that the model marked it as such.
@@ -191,17 +190,17 @@ func kindOf(token string, code bool) kind {
 	switch {
 	case strings.HasPrefix(lower, "http://"), strings.HasPrefix(lower, "https://"), strings.HasPrefix(lower, "www."):
 		return aLink
-	case noHandle.MatchString(" "+token) && len(token) == len("h:0123456789"):
+	case noHandle().MatchString(" "+token) && len(token) == len("h:0123456789"):
 		return aHandle
-	case hashForm.MatchString(lower) && strings.ContainsAny(lower, "abcdef") && strings.ContainsAny(lower, "0123456789"):
+	case hashForm().MatchString(lower) && strings.ContainsAny(lower, "abcdef") && strings.ContainsAny(lower, "0123456789"):
 		return aHash
-	case numberForm.MatchString(lower):
+	case numberForm().MatchString(lower):
 		return aNumber
-	case listForm.MatchString(token) && !code:
+	case listForm().MatchString(token) && !code:
 		return aList
-	case pathForm.MatchString(token), code && strings.ContainsAny(token, `/\`) && len(token) > 1:
+	case pathForm().MatchString(token), code && strings.ContainsAny(token, `/\`) && len(token) > 1:
 		return aPath
-	case nameForm.MatchString(token), dotted.MatchString(token):
+	case nameForm().MatchString(token), dotted().MatchString(token):
 		return aName
 	case code && len(token) > 2 && strings.ContainsFunc(token, unicode.IsLetter):
 		return aName
@@ -250,7 +249,7 @@ func (h *History) knowsHash(text string) bool {
 }
 
 func (h *History) knowsNumbers(text string) bool {
-	return !slices.ContainsFunc(digits.FindAllString(text, -1), func(n string) bool {
+	return !slices.ContainsFunc(digits().FindAllString(text, -1), func(n string) bool {
 		if h.numbers[bare(n)] {
 			return false
 		}
@@ -260,16 +259,16 @@ func (h *History) knowsNumbers(text string) bool {
 }
 
 var (
-	placeForm = regexp.MustCompile(`(?:#l|[:(]l?)(\d+)(?:[-–:,]l?(\d+))?\)?$`)
-	arityForm = regexp.MustCompile(`^([\p{L}\d_.!?]+)/\d$`) // of functions
-	holeForm  = regexp.MustCompile(`<[^<>]*>`)
-	driveForm = regexp.MustCompile(`^(?:[a-z]:)?[/\\]`)
+	placeForm = lazily(`(?:#l|[:(]l?)(\d+)(?:[-–:,]l?(\d+))?\)?$`)
+	arityForm = lazily(`^([\p{L}\d_.!?]+)/\d$`) // of functions
+	holeForm  = lazily(`<[^<>]*>`)
+	driveForm = lazily(`^(?:[a-z]:)?[/\\]`)
 )
 
 // knowsPath knows a path with or without its root: an absolute path is a folder of the history with a path of
 // the history in it.
 func (h *History) knowsPath(text string) bool {
-	if f := placeForm.FindStringSubmatchIndex(text); f != nil {
+	if f := placeForm().FindStringSubmatchIndex(text); f != nil {
 		if !h.knowsNumbers(text[f[0]:]) {
 			return false
 		}
@@ -284,10 +283,10 @@ func (h *History) knowsPath(text string) bool {
 	if text == "" || has(h.all, text) || has(h.all, strings.ReplaceAll(text, `\`, `/`)) || strings.ContainsAny(text, "{<") && h.knowsPattern(text) {
 		return true
 	}
-	if f := arityForm.FindStringSubmatch(text); f != nil {
+	if f := arityForm().FindStringSubmatch(text); f != nil {
 		return h.knowsName(f[1])
 	}
-	if !driveForm.MatchString(text) {
+	if !driveForm().MatchString(text) {
 		return false
 	}
 	for i, r := range text {
@@ -317,7 +316,7 @@ func (h *History) relative(path string) bool {
 
 // knowsPattern knows a pattern of file names by the names in it.
 func (h *History) knowsPattern(text string) bool {
-	text = holeForm.ReplaceAllString(text, "{}")
+	text = holeForm().ReplaceAllString(text, "{}")
 	return !slices.ContainsFunc(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(`{},/\`, r) }), func(s string) bool { return s != "." && !strings.Contains(h.all, s) })
 }
 
