@@ -122,8 +122,14 @@ func (s *settings) open() error {
 			errs = append(errs, fmt.Errorf("live: upstream %s: %w", name, err))
 			continue
 		}
+		u.Sign = s.Upstreams.Signers[name]
 		u.Host.Unversioned = u.Host.Unversioned || slices.Contains(s.Upstreams.Unversioned, name)
 		s.upstreams[name] = u
+	}
+	for name := range s.Upstreams.Signers {
+		if s.upstreams[name] == nil {
+			errs = append(errs, fmt.Errorf("live: Signers: there is no upstream %q", name))
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -153,7 +153,7 @@ func (o *Round) answer(api API, run []Message) [][]byte {
 	}
 	last := &run[len(run)-1]
 	if n := len(out) - 1; n >= 0 && last.Markers > 0 && api == Messages {
-		out[n] = Mark(out[n], last.TTL())
+		out[n] = Mark(api, out[n], last.TTL())
 	}
 	return out
 }
@@ -204,7 +204,7 @@ func Result(api API, call, text string, failed bool) []byte {
 		return rawjson.Append(nil, `{"type":"tool_result","tool_use_id":?,"content":[{"type":"text","text":?}]`+flag+`}`, call, text)
 	case Chat:
 		return rawjson.Append(nil, `{"role":"tool","tool_call_id":?,"content":?}`, call, text)
-	case Responses, Gemini, Generate:
+	case Responses, Gemini, Generate, Converse:
 	}
 	return rawjson.Append(nil, `{"type":"function_call_output","call_id":?,"output":?}`, call, text)
 }
@@ -235,7 +235,7 @@ func (r *Request) AddTool(t *Tool, messages [][]byte) []byte {
 		}
 		n++
 	}
-	if n == 0 || r.API == Gemini || r.API == Generate || r.API == Chat && rawjson.Int(rawjson.Field(r.Body, "n")) > 1 {
+	if n == 0 || !Splices(r.API) || r.API == Chat && rawjson.Int(rawjson.Field(r.Body, "n")) > 1 {
 		return nil
 	}
 	form := map[API]string{

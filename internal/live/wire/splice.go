@@ -258,7 +258,7 @@ func (s *Splice) Failed(status int, body []byte) []byte {
 		return slices.Concat([]byte("event: error\ndata: "), oneLine(body), []byte("\n\n"))
 	case Chat:
 		return slices.Concat([]byte("data: "), oneLine(body), []byte("\n\n"))
-	case Responses, Gemini, Generate:
+	case Responses, Gemini, Generate, Converse:
 	}
 	code := rawjson.Text(rawjson.Field(o, "code"))
 	if code == "" {
@@ -361,7 +361,7 @@ func (s *Splice) event(out []byte, e sseEvent) []byte {
 		}
 	case Responses:
 		data, hold = s.response(e.data)
-	case Gemini, Generate: // their answers are not spliced
+	case Gemini, Generate, Converse: // their answers are not spliced
 	}
 	if hold {
 		s.tail = append(s.tail, sseEvent{e.with(data), data})
@@ -574,7 +574,7 @@ func callOf(api API, raw []byte) (id string, arguments []byte) {
 		return rawjson.Text(rawjson.Field(raw, "id")), rawjson.Field(raw, "input")
 	case Chat:
 		return rawjson.Text(rawjson.Field(raw, "id")), []byte(rawjson.Text(rawjson.Field(rawjson.Field(raw, "function"), "arguments")))
-	case Responses, Gemini, Generate:
+	case Responses, Gemini, Generate, Converse:
 	}
 	return rawjson.Text(rawjson.Field(raw, "call_id")), []byte(rawjson.Text(rawjson.Field(raw, "arguments")))
 }

@@ -33,7 +33,7 @@ func (s *Splice) last(data []byte) []byte {
 			break
 		}
 		return data
-	case Responses, Gemini, Generate:
+	case Responses, Gemini, Generate, Converse:
 	}
 	return set(s.sequenced(data), s.finished(rawjson.Field(data, "response")), "response")
 }
@@ -80,7 +80,7 @@ func (s *Splice) body(body []byte) {
 			s.said = &part{raw: rawjson.CutField(slices.Clone(message), "tool_calls")}
 			break
 		}
-	case Gemini, Generate: // their answers are not spliced
+	case Gemini, Generate, Converse: // their answers are not spliced
 	}
 	for raw := range rawjson.Elements(parts) {
 		name := rawjson.Text(rawjson.Field(raw, "name"))
@@ -114,7 +114,7 @@ func (s *Splice) whole(body []byte) []byte {
 		return set(body, rawjson.Array(append(slices.Clone(s.seen), kept...)), "content")
 	case Responses:
 		return s.finished(body)
-	case Chat, Gemini, Generate:
+	case Chat, Gemini, Generate, Converse:
 	}
 	for choice := range rawjson.Elements(rawjson.Field(body, "choices")) {
 		message := slices.Clone(s.said.raw)
