@@ -64,9 +64,15 @@ func (c *Client) path() (path string, header map[string]string) {
 		return "/v1beta/models/" + c.Model + verb, map[string]string{"X-Goog-Api-Key": "dummy"}
 	case Ollama:
 		return "/api/chat", map[string]string{}
-	case Messages, Chat, Responses:
+	case Messages, Chat, Responses, Converse:
 	}
 	switch c.Cloud {
+	case Bedrock:
+		verb := map[bool]string{false: "/invoke", true: "/invoke-with-response-stream"}[c.Stream]
+		if c.API == Converse {
+			verb = map[bool]string{false: "/converse", true: "/converse-stream"}[c.Stream]
+		}
+		return "/model/" + url.PathEscape(c.Model) + verb, map[string]string{"Authorization": "Bearer ABSK" + "dummy"}
 	case Vertex:
 		verb := ":rawPredict"
 		if c.Stream {

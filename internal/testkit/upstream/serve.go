@@ -27,7 +27,7 @@ func (v *Vendor) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	sum := sha256.Sum256(body)
 	to := routeOf(req.URL.Path)
 	r := &Record{
-		API: to.api, Cloud: to.cloud, route: to, Method: req.Method, Path: req.URL.Path, Query: req.URL.RawQuery, Header: req.Header.Clone(),
+		API: to.api, Cloud: to.cloud, route: to, host: req.Host, escaped: req.URL.EscapedPath(), Method: req.Method, Path: req.URL.Path, Query: req.URL.RawQuery, Header: req.Header.Clone(),
 		Body: body, Sum: hex.EncodeToString(sum[:]), gone: make(chan struct{}), finished: make(chan struct{}),
 	}
 	r.Gone, r.Finished = r.gone, r.finished
@@ -73,6 +73,9 @@ func (v *Vendor) prompt(w http.ResponseWriter, req *http.Request, r *Record) {
 	}
 	if f == nil {
 		f = checkCloud(p, r)
+	}
+	if f == nil && r.Cloud == Bedrock {
+		f = v.checkBedrock(p, r)
 	}
 	if f == nil {
 		f = v.check(p)
@@ -124,6 +127,9 @@ func (v *Vendor) prompt(w http.ResponseWriter, req *http.Request, r *Record) {
 	}
 	v.mu.Unlock()
 	switch {
+	case p.cloud == Bedrock && p.stream:
+		w.Header().Set("Content-Type", "application/vnd.amazon.eventstream")
+	case p.cloud == Bedrock:
 	case p.api == Ollama:
 		w.Header().Set("Content-Type", "application/x-ndjson")
 	case p.stream && !p.count && (p.api != Gemini || p.sse):
@@ -173,6 +179,10 @@ func (v *Vendor) refuse(w http.ResponseWriter, r *Record, f *refusal) {
 	api := r.API
 	if api == "" && strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") && r.Header.Get("Anthropic-Version") == "" {
 		api = Chat
+	}
+	if r.Cloud == Bedrock {
+		api = Converse
+		w.Header().Set("X-Amzn-Errortype", firstOf(amazonKinds[f.status], "InternalServerException")+":http://internal.amazon.com/coral/com.amazon.bedrock/")
 	}
 	body := f.render(api, r.N)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))

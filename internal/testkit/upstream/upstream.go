@@ -1,5 +1,5 @@
 // Package upstream is a vendor of language models for tests: an HTTP handler that speaks Anthropic Messages, OpenAI
-// Chat Completions and Responses, Google's generateContent and Ollama's chat API, plays an agent's loop by a script, and is as strict as the vendors are.
+// Chat Completions and Responses, Google's generateContent, Ollama's chat API and Amazon Bedrock, plays an agent's loop by a script, and is as strict as the vendors are.
 //
 // It refuses the same requests with the same texts: prompts above its window, calls without results, misplaced roles,
 // too many cache markers, thinking that was changed or whose prefix was. It is deterministic: identifiers, signatures
@@ -40,6 +40,7 @@ const (
 	Responses API = "responses" // OpenAI Responses
 	Gemini    API = "gemini"    // Google's generateContent
 	Ollama    API = "ollama"    // Ollama's /api/chat
+	Converse  API = "converse"  // Amazon Bedrock's Converse
 )
 
 // Options configure a vendor. The zero value is usable.
@@ -71,6 +72,8 @@ type Options struct {
 	ByCredential bool
 	// Account returns the answer to a request for an account of the work, which is no turn; nil answers it like a turn.
 	Account func(Record) string
+	// Secrets are the secrets of AWS access keys, by ID: requests to Amazon Bedrock are signed with one, or have a key.
+	Secrets map[string]string
 	// Fault returns the failure of the answer to a request; nil, or a nil result, is none. It is called for every
 	// request that is not refused, from several goroutines.
 	Fault func(Record) *Fault
@@ -163,6 +166,7 @@ type Record struct {
 
 	gone, finished chan struct{}
 	route          route
+	host, escaped  string // as they came
 }
 
 // Usage is the vendor's report, in tokens. Prompt is the whole prompt.
@@ -276,6 +280,8 @@ func (f *refusal) render(api API, n int) []byte {
 		return encode(f.google())
 	case Ollama:
 		return encode(object{"error": f.text})
+	case Converse:
+		return encode(object{"message": f.text})
 	case Messages, Chat, Responses:
 	}
 	if api == Chat || api == Responses {
@@ -336,6 +342,7 @@ const (
 	Vertex  Cloud = "vertex"  // Anthropic Messages on Vertex AI: the model is in the path
 	Azure   Cloud = "azure"   // deployments of Azure OpenAI: the model is in the path
 	Foundry Cloud = "foundry" // Anthropic Messages in Microsoft Foundry
+	Bedrock Cloud = "bedrock" // Amazon Bedrock: InvokeModel with Anthropic Messages, and Converse
 )
 
 // google is the path of a model of the Gemini API, or of Vertex AI.
@@ -360,6 +367,10 @@ var paths = []struct {
 	{regexp.MustCompile(google + `:streamGenerateContent$`), route{api: Gemini, stream: true}},
 	{regexp.MustCompile(google + `:countTokens$`), route{api: Gemini, count: true}},
 	{regexp.MustCompile(`^/api/chat$`), route{api: Ollama}},
+	{regexp.MustCompile(`^/model/(.+)/invoke$`), route{api: Messages, cloud: Bedrock}},
+	{regexp.MustCompile(`^/model/(.+)/invoke-with-response-stream$`), route{api: Messages, cloud: Bedrock, stream: true}},
+	{regexp.MustCompile(`^/model/(.+)/converse$`), route{api: Converse, cloud: Bedrock}},
+	{regexp.MustCompile(`^/model/(.+)/converse-stream$`), route{api: Converse, cloud: Bedrock, stream: true}},
 }
 
 func routeOf(path string) route {
