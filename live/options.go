@@ -58,9 +58,10 @@ type Upstreams struct {
 	// Unversioned lists the upstreams whose paths have no /v1. For all others, /v1 is added to a path that a client
 	// sends without it, if the base URL has no path.
 	Unversioned []string
-	// Signers sign the requests to upstreams, by name, in place of the clients: for an API of Amazon. Every client of the
-	// gateway then uses the signer's account. Requests with a key (Authorization: Bearer) are not signed.
-	Signers map[string]Signer
+	// Signer, if not nil, returns the signer of requests to a host of Amazon Bedrock, which replaces the signatures of the
+	// clients: those do not hold for the host, nor for a changed body. Every client of the gateway then uses the
+	// signer's account. Requests with a key (Authorization: Bearer) are not signed.
+	Signer func(host string) (Signer, error)
 	// Compaction says, by upstream name, who answers an agent that asks its vendor to compact the conversation.
 	// Upstreams that are not named use [CompactAuto].
 	Compaction map[string]Compaction

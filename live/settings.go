@@ -122,14 +122,13 @@ func (s *settings) open() error {
 			errs = append(errs, fmt.Errorf("live: upstream %s: %w", name, err))
 			continue
 		}
-		u.Sign = s.Upstreams.Signers[name]
+		if s.Upstreams.Signer != nil && u.Speaks == upstream.SpeaksBedrock {
+			if u.Sign, err = s.Upstreams.Signer(u.Base.Hostname()); err != nil {
+				errs = append(errs, fmt.Errorf("live: upstream %s: %w", name, err))
+			}
+		}
 		u.Host.Unversioned = u.Host.Unversioned || slices.Contains(s.Upstreams.Unversioned, name)
 		s.upstreams[name] = u
-	}
-	for name := range s.Upstreams.Signers {
-		if s.upstreams[name] == nil {
-			errs = append(errs, fmt.Errorf("live: Signers: there is no upstream %q", name))
-		}
 	}
 	return errors.Join(errs...)
 }

@@ -72,6 +72,7 @@ const (
 	OpenAI    = "openai"
 	Gemini    = "gemini"
 	Vertex    = "vertex"
+	Bedrock   = "bedrock"
 )
 
 // Any is an agent that is not known.
@@ -97,7 +98,7 @@ var all = []Agent{
 		Name: "claude-code", Aliases: []string{"claude"}, Title: "Claude Code", Command: "claude",
 		Get: "npm install -g @anthropic-ai/claude-code", Tested: "2.1.330",
 		Point: Point{
-			Env:      map[string]string{"ANTHROPIC_BASE_URL": "{base}", "ANTHROPIC_VERTEX_BASE_URL": "{vertex/v1}"},
+			Env:      map[string]string{"ANTHROPIC_BASE_URL": "{base}", "ANTHROPIC_VERTEX_BASE_URL": "{vertex/v1}", "ANTHROPIC_BEDROCK_BASE_URL": "{base}"},
 			Override: "--settings",
 			Skills:   &Settings{Path: "~/.claude/skills", Dir: "CLAUDE_CONFIG_DIR"},
 			Status:   []Key{{Path: []string{"statusLine", "type"}, Value: "command"}, {Path: []string{"statusLine", "command"}, Value: "{status}"}},
@@ -109,7 +110,7 @@ var all = []Agent{
 			},
 			Without: []string{"agents", "auth", "auto-mode", "config", "doctor", "install", "mcp", "migrate-installer", "plugin", "plugins", "setup-token", "update", "upgrade", "--version", "-v", "--help", "-h"},
 			Elsewhere: map[string]string{
-				"CLAUDE_CODE_USE_BEDROCK": "Amazon Bedrock", "CLAUDE_CODE_USE_FOUNDRY": "Microsoft Foundry",
+				"CLAUDE_CODE_USE_FOUNDRY": "Microsoft Foundry",
 			},
 			Settings: []Settings{
 				{Path: "/etc/claude-code/managed-settings.json", Format: "json", Keys: claudeKeys, Wins: true},

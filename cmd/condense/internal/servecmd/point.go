@@ -2,6 +2,7 @@ package servecmd
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -71,6 +72,7 @@ var variables = []struct {
 	{"GOOGLE_GEMINI_BASE_URL", agents.Gemini, false},
 	{"GOOGLE_VERTEX_BASE_URL", agents.Vertex, false},
 	{"ANTHROPIC_VERTEX_BASE_URL", agents.Vertex, true},
+	{"ANTHROPIC_BEDROCK_BASE_URL", agents.Bedrock, false},
 }
 
 // ownAddresses returns the addresses that the agent would use without the gateway, as far as the
@@ -106,7 +108,32 @@ func ownAddresses(agent *agents.Agent, args []string) (addresses, error) {
 			own[v.api] = address{url: url, from: v.name, versioned: v.versioned}
 		}
 	}
+	if _, known := own[agents.Bedrock]; !known && usesBedrock(agent) {
+		region := cmp.Or(os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), "us-east-1") // as Claude Code does
+		own[agents.Bedrock] = address{url: "https://bedrock-runtime." + region + ".amazonaws.com", from: "AWS_REGION"}
+	}
 	return own, nil
+}
+
+// usesBedrock reports whether an agent is configured for Amazon Bedrock.
+func usesBedrock(agent *agents.Agent) bool {
+	_, can := agent.Point.Env["ANTHROPIC_BEDROCK_BASE_URL"]
+	return can && isSet("CLAUDE_CODE_USE_BEDROCK")
+}
+
+// isSet reports whether a variable switches something on.
+func isSet(name string) bool {
+	v := os.Getenv(name)
+	return v != "" && v != "0" && v != "false"
+}
+
+// unsigned returns the note for an agent whose requests Amazon would not accept; empty if there is none.
+func unsigned(agent *agents.Agent, sign bool) string {
+	if !usesBedrock(agent) || sign || os.Getenv("AWS_BEARER_TOKEN_BEDROCK") != "" {
+		return ""
+	}
+	return agent.Title + " signs its requests for the gateway, and Amazon accepts only signatures for itself: set serve.bedrock.sign: true, " +
+		"or AWS_BEARER_TOKEN_BEDROCK"
 }
 
 // flagged adds the addresses in the user's arguments.

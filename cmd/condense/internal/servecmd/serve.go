@@ -27,6 +27,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/awssign"
 	"github.com/condensehq/condense/internal/lab/online"
 	"github.com/condensehq/condense/internal/live/access"
 	"github.com/condensehq/condense/internal/live/agents"
@@ -422,6 +423,9 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 		Source:    s.Source,
 		Ingest:    live.Ingest{Off: !s.Ingest.Lossless, MaxResult: s.Ingest.MaxResult},
 		Epoch:     live.EpochOptions{Target: s.Epoch.Target, IgnoreCold: !s.Epoch.Cold, IgnorePayback: !s.Epoch.Payback, MinSize: s.Epoch.MinSize, Risk: s.Epoch.Risk},
+	}
+	if s.Bedrock.Sign {
+		opts.Upstreams.Signer = func(host string) (live.Signer, error) { return awssign.Machine(context.Background(), host) }
 	}
 	if g.alone { // the agent is started in this folder
 		if opts.Folder, err = os.Getwd(); err != nil {
