@@ -20,8 +20,8 @@ type Serve struct {
 	Admin  struct {
 		Listen string `json:"listen,omitempty" unit:"address" trust:"shows what the gateway does at this address" restart:"true" example:"127.0.0.1:8766" doc:"The address of the gateway's own pages. Absent means the loopback, and the port after that of listen, or a free one. An address that is not on this machine's loopback needs tokens, and tls or behind_proxy."`
 	} `json:"admin,omitzero" doc:"The gateway's own pages, which are for those who run it: statistics, metrics, health. Agents do not need them."`
-	Upstreams  map[string]string `json:"upstreams,omitempty" unit:"object" of:"serve.upstreams" rule:"lock" trust:"sends conversations, with the keys of your agents, to this address" doc:"The APIs that requests are forwarded to, without /v1, by name: each is also at the path /NAME of the gateway."`
-	Bedrock    struct {
+	Upstreams map[string]string `json:"upstreams,omitempty" unit:"object" of:"serve.upstreams" rule:"lock" trust:"sends conversations, with the keys of your agents, to this address" doc:"The APIs that requests are forwarded to, without /v1, by name: each is also at the path /NAME of the gateway."`
+	Bedrock   struct {
 		Sign bool `json:"sign" default:"false" trust:"signs the requests of all callers with the AWS credentials of this machine" example:"true" doc:"Sign requests to Amazon Bedrock with the AWS credentials of this machine, as the AWS SDK finds them: every caller uses that account. The signature of a client holds only for the body and the host that it was made for, so that without sign an agent needs a key of Bedrock (AWS_BEARER_TOKEN_BEDROCK). Needs trust."`
 	} `json:"bedrock,omitzero" doc:"Requests to Amazon Bedrock."`
 	Compaction struct {

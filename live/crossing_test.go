@@ -68,7 +68,7 @@ var (
 // owners are the vendors of the hosts; others are the user's own.
 var owners = map[string]string{
 	"api.anthropic.com": "anthropic", "api.openai.com": "openai", "chatgpt.com": "openai", "openrouter.ai": "openrouter",
-	"mine.openai.azure.com":             "azure",
+	"mine.openai.azure.com":                   "azure",
 	"bedrock-runtime.eu-west-1.amazonaws.com": "amazon", "bedrock.eu-west-1.amazonaws.com": "amazon",
 	"generativelanguage.googleapis.com": "google", "api.groq.com": "groq",
 }
@@ -188,6 +188,8 @@ func crosses(path, name, key string, cloud bool, host string, upstreams map[stri
 		return ""
 	case path == "vertex" && !vertex, path == "google" && (vertex || owner != "google" && name != "google"), path == "ollama" && host != "192.168.0.7":
 		return "the vendor does not have the path"
+	case path == "amazon" && owner == "amazon" && (name == "" || name == "bedrock"):
+		return ""
 	case path == "vertex" || path == "google" || path == "ollama" || path == "assist" && owner == "google" || path == "azure" && owner == "azure":
 		return ""
 	case name == "" && path != "anthropic" && path != "openai" && path != "both":
