@@ -120,7 +120,11 @@ func parse(r *Record, body []byte, h http.Header, m *memory) (*prompt, *refusal)
 
 // identify finds the session in the places where agents put it.
 func (p *prompt) identify(h http.Header) {
-	p.tenant = h.Get("X-Api-Key") + h.Get("Authorization") + h.Get("X-Goog-Api-Key")
+	credential := h.Get("Authorization")
+	if strings.HasPrefix(credential, "AWS4-") { // each request has another signature
+		credential, _, _ = strings.Cut(credential, "/")
+	}
+	p.tenant = h.Get("X-Api-Key") + credential + h.Get("X-Goog-Api-Key")
 	p.beta = strings.Join(h.Values("Anthropic-Beta"), ",")
 	p.agent = h.Get("X-Claude-Code-Agent-Id")
 	for _, name := range []string{"X-Claude-Code-Session-Id", "Thread-Id", "Session-Id", "Session_id", "X-Session-Affinity", "X-Opencode-Session", "X-Session-Id"} {
