@@ -94,7 +94,7 @@ var mayImport = map[string]string{
 	"internal/testkit/golden":          "github.com/google/go-cmp",
 	"internal/testkit/apilint":         "",
 	"internal/promptcache":             "",
-	"internal/testkit/upstream":        "internal/promptcache github.com/klauspost/compress",
+	"internal/testkit/upstream":        "internal/promptcache github.com/klauspost/compress github.com/aws/aws-sdk-go-v2",
 	"internal/testkit":                 "golang.org/x/sys",
 	"internal/testkit/pgtest":          "internal/testkit",
 	"cmd/condense/internal/sessions":   "internal/disk internal/rawjson github.com/google/uuid",

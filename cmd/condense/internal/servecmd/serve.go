@@ -546,8 +546,12 @@ func (g *gateway) changed(before, after *config.Config) {
 
 // server returns a server for a handler. It has no time-outs that would cut an answer.
 func (g *gateway) server(h http.Handler) *http.Server {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
+	protocols.SetUnencryptedHTTP2(true) // AWS's SDK for JavaScript speaks nothing else to Bedrock
 	return &http.Server{
-		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute,
+		Handler: h, Protocols: &protocols, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute,
 		ErrorLog: slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
 	}
 }
