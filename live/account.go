@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -61,7 +60,8 @@ type postponed struct {
 // request.
 func (x *plan) asksClient() bool {
 	// With structured output, the answer would not be a text.
-	if !wire.Splices(x.r.API) || x.t.framed() || x.s.Observe || x.calls || x.repairs || x.t.upstream == nil || !x.resolved.client || x.r.Structured {
+	if !wire.Splices(x.r.API) || x.t.framed() || x.s.Observe || x.calls || x.repairs || x.t.upstream == nil ||
+		!x.resolved.client || x.r.Structured {
 		return false
 	}
 	return x.s.Account == AccountPlan || x.s.Account == AccountClient && !x.ofPlan
@@ -73,7 +73,7 @@ func isPlan(t *target, h http.Header, known bool) bool {
 	if known || t.upstream != nil && t.upstream.Name == upstream.ChatGPT {
 		return true
 	}
-	if t.upstream == nil || !t.upstream.IsVendors || t.upstream.Host.Of == wire.Google || t.upstream.Speaks == upstream.SpeaksBedrock { // its cloud's tokens are no plan's
+	if u := t.upstream; u == nil || !u.IsVendors || u.Host.Of == wire.Google || u.Speaks == upstream.SpeaksBedrock { // its cloud's tokens are no plan's
 		return false
 	}
 	_, token, bearer := strings.Cut(h.Get("Authorization"), " ")
@@ -197,7 +197,7 @@ func (c *client) once(ctx context.Context, message string, most int) (*model.Ans
 	defer res.Body.Close() //nolint:errcheck // nothing can be done, and nothing depends on it
 	n.sent = res.StatusCode == http.StatusOK
 	w := wire.Watch(x.r.API)
-	s := wire.NewSplice(x.r.API, "", mostAccount)
+	s := wire.NewSplice(x.r.API, x.r.Stream, "", mostAccount)
 	in := io.LimitReader(res.Body, mostAccount+1)
 	buf := make([]byte, 8<<10)
 	size := 0
@@ -226,7 +226,10 @@ func (c *client) once(ctx context.Context, message string, most int) (*model.Ans
 	}
 	answer := &model.Answer{Usage: core.Usage{}, Truncated: cutShort[n.answer.Stop]}
 	if err == nil {
-		if answer.Text = textOf(x.r.API, s.Message()); answer.Text == "" {
+		for _, m := range s.Message() {
+			answer.Text += wire.TextOf(x.r.API, m)
+		}
+		if answer.Text == "" {
 			err = model.ErrNoText
 		}
 	}
@@ -238,7 +241,7 @@ const mostAccount = 4 << 20
 
 // cutShort holds the vendors' stop reasons that mean that the answer is incomplete.
 var cutShort = map[string]bool{
-	"max_tokens": true, "length": true, "incomplete": true, "max_output_tokens": true,
+	"max_tokens": true, "MAX_TOKENS": true, "length": true, "incomplete": true, "max_output_tokens": true,
 	"model_context_window_exceeded": true,
 }
 
@@ -254,15 +257,13 @@ func (c *client) request(ctx context.Context, message string, most int) (*http.R
 		form = `{"role":"user","content":[{"type":"text","text":?}]}`
 	case wire.Responses:
 		form = `{"type":"message","role":"user","content":[{"type":"input_text","text":?}]}`
-	case wire.Chat, wire.Gemini, wire.Generate, wire.Converse:
+	case wire.Gemini:
+		form = `{"role":"user","parts":[{"text":?}]}`
+	case wire.Chat, wire.Generate, wire.Converse:
 	}
 	body := r.With(append(messages.Raw(r.Messages), rawjson.Append(nil, form, message)))
 	if limit := most + thought(r); r.MaxOutput > limit { // this limit is not part of any vendor's cache key
-		for _, name := range []string{"max_tokens", "max_completion_tokens", "max_output_tokens"} {
-			if rawjson.Int(rawjson.Field(body, name)) > limit {
-				body = rawjson.SetField(body, name, strconv.AppendInt(nil, int64(limit), 10))
-			}
-		}
+		body = wire.LimitOutput(body, limit)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url.String(), http.NoBody)
 	if err != nil {
@@ -288,27 +289,6 @@ func thought(r *wire.Request) int {
 		return 0
 	}
 	return most
-}
-
-// textOf returns the model's text in messages.
-func textOf(api wire.API, messages [][]byte) string {
-	var b strings.Builder
-	for _, m := range messages {
-		if api == wire.Responses && rawjson.Text(rawjson.Field(m, "type")) != "message" {
-			continue
-		}
-		content := rawjson.Field(m, "content")
-		if !rawjson.IsArray(content) {
-			b.WriteString(rawjson.Text(content))
-			continue
-		}
-		for part := range rawjson.Elements(content) {
-			if kind := rawjson.Text(rawjson.Field(part, "type")); kind == "text" || kind == "output_text" {
-				b.WriteString(rawjson.Text(rawjson.Field(part, "text")))
-			}
-		}
-	}
-	return b.String()
 }
 
 // An accounted describes one request for an account.

@@ -42,6 +42,12 @@ func clients() []upstream.Client {
 	}
 }
 
+// everyAPI are clients of all APIs. Ollama's costs nothing, so that there is no epoch but for the window.
+func everyAPI() []upstream.Client {
+	return append(clients(), upstream.Client{API: upstream.Gemini, Model: "gemini-3-pro-preview", Session: "s1"},
+		upstream.Client{API: upstream.Ollama, Model: "qwen3:32b", Session: "s1", Window: 12_000})
+}
+
 // say plays to the end.
 func (p *play) say(t *testing.T) {
 	t.Helper()
@@ -64,8 +70,12 @@ func (p *play) steps(t *testing.T, n int) {
 }
 
 func first(api upstream.API, text string) object {
-	if api == upstream.Messages {
+	switch api {
+	case upstream.Messages:
 		return object{"role": "user", "content": []any{object{"type": "text", "text": text}}}
+	case upstream.Gemini:
+		return object{"role": "user", "parts": []any{object{"text": text}}}
+	case upstream.Chat, upstream.Responses, upstream.Ollama:
 	}
 	return object{"role": "user", "content": text}
 }
@@ -85,11 +95,11 @@ func elements(t *testing.T, body []byte) []string {
 // rawElements are the messages or items of a body.
 func rawElements(t *testing.T, body []byte) []json.RawMessage {
 	t.Helper()
-	var o struct{ Messages, Input []json.RawMessage }
+	var o struct{ Messages, Input, Contents []json.RawMessage }
 	if err := json.Unmarshal(body, &o); err != nil {
 		t.Fatal(err)
 	}
-	return append(o.Messages, o.Input...)
+	return slices.Concat(o.Messages, o.Input, o.Contents)
 }
 
 // epochs are the numbers of the turns at which the history became another one.

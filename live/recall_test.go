@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/live/messages"
+	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
@@ -152,6 +154,13 @@ func (p *play) results() []string {
 	var all []string
 	for _, m := range p.client.History {
 		switch {
+		case m["parts"] != nil:
+			parts, _ := m["parts"].([]any)
+			for _, part := range parts {
+				if f, ok := part.(object)["functionResponse"].(object); ok {
+					all = append(all, f["response"].(object)["output"].(string))
+				}
+			}
 		case m["role"] == "tool":
 			all = append(all, m["content"].(string))
 		case m["type"] == "function_call_output":
@@ -216,7 +225,7 @@ func (p *play) messages(t *testing.T) []core.Message {
 	if err != nil {
 		t.Fatal(err)
 	}
-	format := map[upstream.API]string{upstream.Messages: "anthropic", upstream.Chat: "openai", upstream.Responses: "responses"}[p.client.API]
+	format := messages.Formats[wire.API(p.client.API)]
 	doc, err := transcript.Read(bytes.NewReader(history), &transcript.ReadOptions{Format: format})
 	if err != nil {
 		t.Fatal(err)
@@ -256,11 +265,12 @@ func hiddenFrom(t *testing.T, messages []core.Message, handle string, body []byt
 func TestPromisesAreKept(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
-	for _, c := range clients() {
+	for _, c := range everyAPI() {
 		t.Run(string(c.API)+"/"+c.Model, func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "serve.db")
-			p := newPlay(t, upstream.Options{}, recalls(c), func(o *live.Options) { o.Store.Path = file })
+			stored := func(o *live.Options) { onEveryUpstream(o); o.Store.Path = file }
+			p := newPlay(t, upstream.Options{}, recalls(c), stored)
 			p.client.Session = "s1"
 			p.say(t)
 			p.untilEpoch(t, 3)
@@ -287,7 +297,7 @@ func TestPromisesAreKept(t *testing.T) {
 			t.Logf("%d handles, recalls %d, tokens %d", n, p.Stats().Recalls, p.Stats().Tokens.Recalled)
 
 			// The client forgets: it has only a summary now, in another session, at another process.
-			q := newPlay(t, upstream.Options{}, recalls(c), func(o *live.Options) { o.Store.Path = file })
+			q := newPlay(t, upstream.Options{}, recalls(c), stored)
 			q.vendor, q.client.Session = p.vendor, "s2"
 			q.say(t)
 			if got, ok := recallAll(t, q.server.URL+"/recall/"+secret+"/mcp", h); !ok || got != first {

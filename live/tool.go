@@ -163,9 +163,9 @@ func (x *sending) answerCalls(r *http.Request, res *http.Response) (*http.Respon
 	ctx, stop := context.WithCancel(r.Context())
 	s := &spliced{
 		x: x, r: r.WithContext(ctx), stop: stop, body: res.Body,
-		splice: wire.NewSplice(x.r.API, recallTool.Name, x.s.Bounds.MaxBody), buf: make([]byte, 32<<10),
+		splice: wire.NewSplice(x.r.API, x.r.Stream, recallTool.Name, x.s.Bounds.MaxBody), buf: make([]byte, 32<<10),
 	}
-	if strings.Contains(res.Header.Get("Content-Type"), "event-stream") {
+	if strings.Contains(res.Header.Get("Content-Type"), "event-stream") || x.r.Stream && (x.r.API == wire.Gemini || x.r.API == wire.Generate) {
 		res.Body = s
 		return res, nil
 	}
@@ -341,7 +341,7 @@ func (s *spliced) next(ctx context.Context) ([][]byte, error) {
 			len(text)/count.BytesPerToken; size > x.policy.Limit+(x.policy.Window-x.policy.Limit)/2 {
 			text, failed = noRoom, true // the vendor would refuse the request, and the client would lose its answer
 		}
-		results = append(results, wire.Result(x.r.API, c.ID, text, failed))
+		results = append(results, wire.Result(x.r.API, recallTool.Name, c.ID, text, failed))
 	}
 	s.calls = append(s.calls, calls...)
 	s.added = append(s.added, s.splice.Message()...)

@@ -19,7 +19,7 @@ import (
 const service = "bedrock"
 
 // ofRegion matches the hosts of the service, which name their region.
-var ofRegion = regexp.MustCompile(`^bedrock(?:-runtime)?(?:-fips)?\.([a-z0-9-]+)\.(?:amazonaws\.com(?:\.cn)?|api\.aws)$|\.bedrock(?:-runtime)?\.([a-z0-9-]+)\.vpce\.amazonaws\.com$`)
+var ofRegion = regexp.MustCompile(`^(?:.*\.)?bedrock(?:-runtime)?(?:-fips)?\.([a-z0-9-]+)\.(?:amazonaws\.com(?:\.cn)?|vpce\.amazonaws\.com|api\.aws)$`)
 
 // Machine returns the function that signs requests to a host with the credentials that the AWS SDK finds: variables,
 // files, single sign-on, the role of the machine. They are looked up with the first request, kept, and renewed when
@@ -31,7 +31,7 @@ func Machine(ctx context.Context, host string) (func(r *http.Request, hash strin
 	}
 	region := c.Region
 	if m := ofRegion.FindStringSubmatch(host); m != nil {
-		region = m[1] + m[2]
+		region = m[1]
 	}
 	if region == "" {
 		return nil, fmt.Errorf("the region of %s is not known: set AWS_REGION, or use the address bedrock-runtime.REGION.amazonaws.com", host)

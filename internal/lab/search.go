@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 	"github.com/condensehq/condense/tokens"
 )
 
-// searchDepth is the number of hits that count; agents get as many.
+// searchDepth is the number of hits in which messages count; agents get as many. Sessions count in the order of their best hits.
 const searchDepth = 10
 
 // A SearchReport says how well the search finds the messages that answer questions.
@@ -81,8 +82,9 @@ func Search(ctx context.Context, items []Item, seed uint64) (*SearchReport, erro
 				continue // without text, or about lines
 			}
 			begin := time.Now()
-			hits, _ := x.Find(q, searchDepth)
+			_, _ = x.Find(q, searchDepth)
 			answered = append(answered, milliseconds(time.Since(begin)))
+			hits, _ := x.Find(q, math.MaxInt)
 			f := g.found(&g.questions[i], hits)
 			f.conversation = it.Name
 			all = append(all, f)
@@ -121,7 +123,7 @@ func (g *gold) found(q *goldQuestion, hits []search.Hit) found {
 	share := 1 / float64(len(q.evidence))
 	for k, h := range hits {
 		id := h.Piece.Places[0].Message.ID
-		if slices.Contains(q.evidence, id) {
+		if k < searchDepth && slices.Contains(q.evidence, id) {
 			f.at10 += share
 			if k < searchDepth/2 {
 				f.at5 += share

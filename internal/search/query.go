@@ -23,6 +23,7 @@ type Query struct {
 	phrases [][]string     // stems of the words of a quoted phrase, stop words included
 	files   []string       // parts of paths, in lower case
 	tools   []string       // parts of names of tools, in lower case
+	person  bool           // it is about the user
 }
 
 type term struct {
@@ -33,13 +34,16 @@ type term struct {
 // field matches a phrase in quotes, or file:NAME and tool:NAME.
 var field = regexp.MustCompile(`"([^"]*)"|(?:^|\s)(file|path|tool):("[^"]*"|\S+)`)
 
+// person matches words with which a person asks about themselves, and an agent about its user.
+var person = regexp.MustCompile(`(?i)\b(i|me|my|mine|we|us|our|ours|user)\b`)
+
 // Parse reads a query: words, "phrases in quotes" that must be there, file:PART of the path of a call and tool:PART of
 // the name of its tool.
 func Parse(text string) (*Query, error) {
 	if len(text) > MaxQuery {
 		return nil, fmt.Errorf("the query has %s bytes; at most %s are allowed", size.Group(len(text)), size.Group(MaxQuery))
 	}
-	q := &Query{index: map[string]int{}}
+	q := &Query{index: map[string]int{}, person: person.MatchString(text)}
 	var stemmer Stemmer
 	var words strings.Builder
 	rest := field.ReplaceAllStringFunc(text, func(match string) string {

@@ -31,6 +31,7 @@ const (
 	nameWeight   = 2        // of a name such as readFile in a query, in which it is rarely by chance
 	partWeight   = .3       // of its parts
 	userWeight   = 1.2      // of texts of the user, which few words of the assistant's outweigh
+	personWeight = 2        // the same if the query is about the user, such as "my deadline"
 	newest       = .01      // the newest piece counts this much more than the oldest
 	crowded      = .9       // for every better hit close by
 	crowd        = 5        // pieces that are close by
@@ -44,9 +45,9 @@ const (
 	feedbackLength   = 33 // words of a passage in which a word counts half
 )
 
-// shares are the parts of the scores of its neighbours, one, two and three pieces away, that a piece has, too: the answer
+// shares are the parts of the scores of its neighbours, one to four pieces away, that a piece has, too: the answer
 // to a question often has none of its words.
-var shares = []float64{.5, .3, .1}
+var shares = []float64{.5, .3, .1, .1}
 
 // A rating is the best passage of a piece.
 type rating struct {
@@ -57,7 +58,7 @@ type rating struct {
 // Find returns the pieces that fit the query, best first, at most limit of them, and the number of all.
 func (x *Index) Find(q *Query, limit int) (hits []Hit, all int) {
 	var s Stemmer
-	ratings, scores := x.rate(q.terms)
+	ratings, scores := x.rate(q, q.terms)
 	ratings = slices.DeleteFunc(ratings, func(r rating) bool {
 		p := &x.pieces[r.piece]
 		return r.score == 0 || !q.wants(p) || !q.says(&s, p)
@@ -65,7 +66,7 @@ func (x *Index) Find(q *Query, limit int) (hits []Hit, all int) {
 	best := func(a, b rating) int { return cmp.Or(cmp.Compare(b.score, a.score), b.piece-a.piece) }
 	slices.SortStableFunc(ratings, best)
 	if more := x.feedback(&s, q, ratings); len(more) > 0 {
-		again, _ := x.rate(more)
+		again, _ := x.rate(q, more)
 		score := map[int]float64{}
 		for _, r := range again {
 			score[r.piece] = r.score
@@ -89,11 +90,15 @@ func (x *Index) Find(q *Query, limit int) (hits []Hit, all int) {
 }
 
 // rate returns the ratings of all pieces with text, and the scores of their passages without neighbours.
-func (x *Index) rate(terms []term) (ratings []rating, scores []float64) {
+func (x *Index) rate(q *Query, terms []term) (ratings []rating, scores []float64) {
 	n := len(x.pieces)
 	scores = make([]float64, len(x.passages))
 	mixed, of := make([]float64, n), make([]float64, n)
 	average := float64(x.words) / float64(max(len(x.passages), 1))
+	user := userWeight
+	if q.person {
+		user = personWeight
+	}
 	for _, t := range terms {
 		list := x.terms[t.stem]
 		rare := t.weight * x.rare(len(list))
@@ -120,7 +125,7 @@ func (x *Index) rate(terms []term) (ratings []rating, scores []float64) {
 			}
 		}
 		if at := x.pieces[i].Places[0].Message; at.Role == core.RoleUser && isText(x.pieces[i].Part) {
-			r.score *= userWeight
+			r.score *= user
 		}
 		if len(terms) == 0 { // the newest with the file or the tool
 			r.score = float64(i + 1)

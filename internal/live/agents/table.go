@@ -98,7 +98,9 @@ var all = []Agent{
 		Name: "claude-code", Aliases: []string{"claude"}, Title: "Claude Code", Command: "claude",
 		Get: "npm install -g @anthropic-ai/claude-code", Tested: "2.1.330",
 		Point: Point{
-			Env:      map[string]string{"ANTHROPIC_BASE_URL": "{base}", "ANTHROPIC_VERTEX_BASE_URL": "{vertex/v1}", "ANTHROPIC_BEDROCK_BASE_URL": "{base}"},
+			Env: map[string]string{
+				"ANTHROPIC_BASE_URL": "{base}", "ANTHROPIC_VERTEX_BASE_URL": "{vertex/v1}", "ANTHROPIC_BEDROCK_BASE_URL": "{base}",
+			},
 			Override: "--settings",
 			Skills:   &Settings{Path: "~/.claude/skills", Dir: "CLAUDE_CONFIG_DIR"},
 			Status:   []Key{{Path: []string{"statusLine", "type"}, Value: "command"}, {Path: []string{"statusLine", "command"}, Value: "{status}"}},

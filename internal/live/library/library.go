@@ -21,7 +21,8 @@ import (
 )
 
 // CanCall reports whether a request's tools include the tool recall of an MCP server named condense. Agents name it
-// mcp__condense__recall or condense_recall, or nest the server's tools in a tool of their own.
+// mcp__condense__recall or condense_recall, or nest the server's tools in a tool of their own. In the
+// Gemini API functions are in lists.
 func CanCall(tools []byte) bool { return toolIn(tools, "", 0) }
 
 func toolIn(tools []byte, within string, depth int) bool {
@@ -40,6 +41,11 @@ func toolIn(tools []byte, within string, depth int) bool {
 		name := within + rawjson.Text(rawjson.Field(f, "name"))
 		if recall.IsTool(name) || toolIn(rawjson.Field(tool, "tools"), name, depth+1) {
 			return true
+		}
+		for _, list := range []string{"functionDeclarations", "function_declarations"} { // of the Gemini API
+			if toolIn(rawjson.Field(tool, list), within, depth+1) {
+				return true
+			}
 		}
 	}
 	return false

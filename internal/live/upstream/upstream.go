@@ -49,7 +49,9 @@ const (
 	SpeaksPass      = "pass" // another API, which the gateway does not interpret
 )
 
-var spoken = []string{SpeaksAnthropic, SpeaksOpenAI, speaksBoth, speaksGemini, speaksVertex, speaksAzure, speaksOllama, SpeaksBedrock, SpeaksPass}
+var spoken = []string{
+	SpeaksAnthropic, SpeaksOpenAI, speaksBoth, speaksGemini, speaksVertex, speaksAzure, speaksOllama, SpeaksBedrock, SpeaksPass,
+}
 
 // vendorsOf are the vendors whose paths an upstream takes, by its protocol.
 var vendorsOf = map[string][]wire.Vendor{
@@ -67,7 +69,9 @@ var vendorsOf = map[string][]wire.Vendor{
 // one.
 var (
 	fixed = map[string]string{"anthropic": SpeaksAnthropic, "openai": SpeaksOpenAI, ChatGPT: SpeaksOpenAI}
-	usual = map[string]string{"gemini": speaksGemini, "vertex": speaksVertex, "azure": speaksAzure, "ollama": speaksOllama, "bedrock": SpeaksBedrock}
+	usual = map[string]string{
+		"gemini": speaksGemini, "vertex": speaksVertex, "azure": speaksAzure, "ollama": speaksOllama, "bedrock": SpeaksBedrock,
+	}
 )
 
 // NameRule matches names of upstreams, profiles and modes.

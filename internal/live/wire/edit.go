@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/condensehq/condense/internal/rawjson"
@@ -39,6 +40,31 @@ func element(api API, raw []byte) []byte {
 		return userItem(raw)
 	}
 	return raw
+}
+
+// limits are the limits of an answer, in all APIs, some of them in an object.
+var limits = []struct{ in, name string }{
+	{"", "max_tokens"},
+	{"", "max_completion_tokens"},
+	{"", "max_output_tokens"},
+	{"generationConfig", "maxOutputTokens"},
+	{"generation_config", "max_output_tokens"},
+	{"options", "num_predict"},
+}
+
+// LimitOutput returns the body of a request whose limits of the answer are at most so many tokens.
+func LimitOutput(body []byte, most int) []byte {
+	for _, l := range limits {
+		o := body
+		if l.in != "" {
+			o = rawjson.Field(body, l.in)
+		}
+		value := rawjson.Field(o, l.name)
+		if rawjson.Int(value) > most {
+			body = rawjson.ReplaceValue(body, value, strconv.AppendInt(nil, int64(most), 10))
+		}
+	}
+	return body
 }
 
 // StripThinking returns message without the model's thinking, or nil if nothing is left. Only Anthropic binds

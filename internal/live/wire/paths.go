@@ -159,7 +159,9 @@ func bedrocks(path string) []row {
 	const version = "anthropic_version" // of the models of Anthropic; those of others have bodies of their own
 	return []row{
 		{path + "invoke", Endpoint{Of: amazon, Methods: post, API: Messages, Requires: version, Advice: adviceBedrock}},
-		{path + "invoke-with-response-stream", Endpoint{Of: amazon, Methods: post, API: Messages, Requires: version, Stream: true, Advice: adviceBedrock}},
+		{path + "invoke-with-response-stream", Endpoint{
+			Of: amazon, Methods: post, API: Messages, Requires: version, Stream: true, Advice: adviceBedrock,
+		}},
 		{path + "converse", Endpoint{Of: amazon, Methods: post, API: Converse, Advice: adviceBedrock}},
 		{path + "converse-stream", Endpoint{Of: amazon, Methods: post, API: Converse, Stream: true, Advice: adviceBedrock}},
 	}

@@ -14,7 +14,7 @@ import (
 // gateway's tool and their results.
 type Round struct {
 	Said     Hash     `json:"said"`              // of the text that the client was given
-	Own      []string `json:"own,omitempty"`     // IDs of the calls that it was given
+	Own      []string `json:"own,omitempty"`     // the calls that it was given: see [keyOf]
 	Messages [][]byte `json:"messages"`          // the answer, with results between its parts
 	Results  [][]byte `json:"results,omitempty"` // of calls in the last part: they go with the client's results
 }
@@ -32,7 +32,7 @@ func NewRound(api API, messages, results [][]byte, calls []Call) (*Round, error)
 	}
 	r := &Round{Messages: messages, Results: results}
 	r.Said, r.Own = said(api, all)
-	r.Own = slices.DeleteFunc(r.Own, func(id string) bool { return slices.ContainsFunc(calls, func(c Call) bool { return c.ID == id }) })
+	r.Own = slices.DeleteFunc(r.Own, func(key string) bool { return slices.ContainsFunc(calls, func(c Call) bool { return c.key == key }) })
 	return r, nil
 }
 
@@ -48,24 +48,26 @@ func ParseMessages(api API, messages [][]byte) ([]Message, error) {
 	return all, nil
 }
 
-// said returns a hash of the text of messages, without space, and the IDs of their calls in order.
+// said returns a hash of the text of messages, without space, and the keys of their calls in order.
 func said(api API, messages []Message) (Hash, []string) {
 	var text strings.Builder
-	var ids []string
+	var keys []string
 	for i := range messages {
 		m := &messages[i]
-		ids = append(ids, m.Calls...)
-		content := rawjson.Field(m.Raw, "content")
-		if m.Thinking && api == Responses {
-			continue // a reasoning item
-		}
-		if rawjson.IsString(content) {
-			text.WriteString(rawjson.Text(content))
-		}
-		for block := range rawjson.Elements(content) {
-			if isTextType(rawjson.Field(block, "type")) {
-				text.WriteString(rawjson.Text(rawjson.Field(block, "text")))
+		text.WriteString(TextOf(api, m.Raw))
+		switch api {
+		case Gemini:
+			for part := range rawjson.Elements(rawjson.Field(m.Raw, "parts")) {
+				if functionCall(part) != nil {
+					keys = append(keys, keyOf(api, part))
+				}
 			}
+		case Generate:
+			for call := range rawjson.Elements(rawjson.Field(m.Raw, "tool_calls")) {
+				keys = append(keys, keyOf(api, call))
+			}
+		case Messages, Chat, Responses:
+			keys = append(keys, m.Calls...)
 		}
 	}
 	bare := strings.Map(func(r rune) rune {
@@ -74,8 +76,30 @@ func said(api API, messages []Message) (Hash, []string) {
 		}
 		return r
 	}, text.String())
-	slices.Sort(ids)
-	return half(sha256.Sum256([]byte(bare))), ids
+	slices.Sort(keys)
+	return half(sha256.Sum256([]byte(bare))), keys
+}
+
+// TextOf returns the text of a message of the model, without its thinking.
+func TextOf(api API, message []byte) string {
+	name := "content"
+	if api == Gemini {
+		name = "parts"
+	}
+	content := rawjson.Field(message, name)
+	if rawjson.IsString(content) {
+		return rawjson.Text(content)
+	}
+	if api == Responses && rawjson.Text(rawjson.Field(message, "type")) == "reasoning" {
+		return ""
+	}
+	var text strings.Builder
+	for block := range rawjson.Elements(content) {
+		if isTextType(rawjson.Field(block, "type")) || api == Gemini && !rawjson.IsTrue(rawjson.Field(block, "thought")) {
+			text.WriteString(rawjson.Text(rawjson.Field(block, "text")))
+		}
+	}
+	return text.String()
 }
 
 // Restore returns the messages of r with the rounds of each answer reinserted, as the vendor knows it; nil if no
@@ -105,24 +129,44 @@ func Restore(r *Request, rounds func(i int) []*Round) [][]byte {
 		}
 		found = true
 		out = append(out, fit.answer(r.API, run)...)
-		if len(fit.Results) == 0 {
-			continue
-		}
-		if r.API == Messages {
-			next := []byte(nil)
-			if i < len(r.Messages) && r.Messages[i].Role == "user" {
-				next = r.Messages[i].Raw
-				i++
-			}
-			out = append(out, fit.merged(next))
-		} else {
-			out = append(out, fit.Results...)
-		}
+		var more [][]byte
+		more, i = fit.results(r, i)
+		out = append(out, more...)
 	}
 	if !found {
 		return nil
 	}
 	return out
+}
+
+// results returns what follows the answer, up to the message i of the client: the results of the last part's calls, with
+// those of the client where they are of one message or are told apart by their order.
+func (o *Round) results(r *Request, i int) ([][]byte, int) {
+	switch {
+	case len(o.Results) == 0:
+		return nil, i
+	case r.API == Generate:
+		var out [][]byte
+		left := o.Results
+		for call := range rawjson.Elements(rawjson.Field(o.Messages[len(o.Messages)-1], "tool_calls")) {
+			switch own := slices.Contains(o.Own, keyOf(r.API, call)); {
+			case !own && len(left) > 0:
+				out, left = append(out, left[0]), left[1:]
+			case own && i < len(r.Messages) && r.Messages[i].Role == "tool":
+				out = append(out, r.Messages[i].Raw)
+				i++
+			}
+		}
+		return append(out, left...), i
+	case r.API != Messages && r.API != Gemini:
+		return o.Results, i
+	}
+	var next []byte
+	if i < len(r.Messages) && r.Messages[i].Role == "user" {
+		next = r.Messages[i].Raw
+		i++
+	}
+	return [][]byte{o.merged(r.API, next)}, i
 }
 
 func fitting(api API, run []Message, rounds []*Round) *Round {
@@ -160,9 +204,13 @@ func (o *Round) answer(api API, run []Message) [][]byte {
 
 // merged returns a message of the user with the results added in the order of the calls before it; for nil, a message
 // of its own.
-func (o *Round) merged(next []byte) []byte {
+func (o *Round) merged(api API, next []byte) []byte {
 	if next == nil {
-		return ResultMessages(Messages, o.Results)[0]
+		return ResultMessages(api, o.Results)[0]
+	}
+	if api == Gemini { // pairs by the names of functions
+		parts := rawjson.Field(next, "parts")
+		return rawjson.ReplaceValue(next, parts, rawjson.Array(slices.AppendSeq(slices.Clone(o.Results), rawjson.Elements(parts))))
 	}
 	var order []string
 	for b := range rawjson.Elements(rawjson.Field(o.Messages[len(o.Messages)-1], "content")) {
@@ -194,8 +242,23 @@ func (o *Round) merged(next []byte) []byte {
 }
 
 // Result returns the result of a call of the gateway's tool: a block of content, or a message.
-func Result(api API, call, text string, failed bool) []byte {
+func Result(api API, tool, call, text string, failed bool) []byte {
 	switch api {
+	case Gemini:
+		id, kind := "", "output"
+		if call != "" {
+			id = string(rawjson.Append(nil, `"id":?,`, call))
+		}
+		if failed {
+			kind = "error"
+		}
+		return rawjson.Append(nil, `{"functionResponse":{?"name":?,"response":{?:?}}}`, []byte(id), tool, kind, text)
+	case Generate:
+		id := ""
+		if call != "" {
+			id = string(rawjson.Append(nil, `"tool_call_id":?,`, call))
+		}
+		return rawjson.Append(nil, `{"role":"tool",?"tool_name":?,"content":?}`, []byte(id), tool, text)
 	case Messages:
 		flag := ""
 		if failed {
@@ -204,17 +267,21 @@ func Result(api API, call, text string, failed bool) []byte {
 		return rawjson.Append(nil, `{"type":"tool_result","tool_use_id":?,"content":[{"type":"text","text":?}]`+flag+`}`, call, text)
 	case Chat:
 		return rawjson.Append(nil, `{"role":"tool","tool_call_id":?,"content":?}`, call, text)
-	case Responses, Gemini, Generate, Converse:
+	case Responses:
 	}
 	return rawjson.Append(nil, `{"type":"function_call_output","call_id":?,"output":?}`, call, text)
 }
 
 // ResultMessages returns results as messages.
 func ResultMessages(api API, results [][]byte) [][]byte {
-	if api != Messages {
-		return results
+	switch api {
+	case Messages:
+		return [][]byte{rawjson.Append(nil, `{"role":"user","content":?}`, rawjson.Array(results))}
+	case Gemini:
+		return [][]byte{rawjson.Append(nil, `{"role":"user","parts":?}`, rawjson.Array(results))}
+	case Chat, Responses, Generate:
 	}
-	return [][]byte{rawjson.Append(nil, `{"role":"user","content":?}`, rawjson.Array(results))}
+	return results
 }
 
 // A Tool is one that the gateway offers: texts and a JSON schema, with the same bytes in every request.
@@ -223,11 +290,43 @@ type Tool struct {
 	Schema            []byte
 }
 
+// toolForms are the declarations of a tool in each API.
+var toolForms = map[API]string{
+	Messages:  `{"name":?,"description":?,"input_schema":?}`,
+	Chat:      `{"type":"function","function":{"name":?,"description":?,"parameters":?}}`,
+	Responses: `{"type":"function","name":?,"description":?,"parameters":?,"strict":false}`,
+	Gemini:    `{"name":?,"description":?,"parametersJsonSchema":?}`,
+	Generate:  `{"type":"function","function":{"name":?,"description":?,"parameters":?}}`,
+}
+
+// declared returns the list of functions of a request's tools: in the Gemini API, the last one of several.
+func declared(api API, tools []byte) []byte {
+	if api != Gemini {
+		return tools
+	}
+	var list []byte
+	for group := range rawjson.Elements(tools) {
+		for _, name := range []string{"functionDeclarations", "function_declarations"} {
+			if o := rawjson.Field(group, name); rawjson.IsArray(o) && !isEmptyArray(o) {
+				list = o
+			}
+		}
+	}
+	return list
+}
+
+// several reports whether a request wants more than one answer.
+func (r *Request) several() bool {
+	config := rawjson.Field(r.Body, "generationConfig")
+	return r.API == Chat && rawjson.Int(rawjson.Field(r.Body, "n")) > 1 ||
+		r.API == Gemini && max(rawjson.Int(rawjson.Field(config, "candidateCount")), rawjson.Int(rawjson.Field(config, "candidate_count"))) > 1
+}
+
 // AddTool returns the body of r with a tool after the client's own and, unless messages is nil, with other messages.
 // It returns nil if the tool does not fit: the request has no tools, has one of that name, or wants several answers.
 func (r *Request) AddTool(t *Tool, messages [][]byte) []byte {
 	n := 0
-	for raw := range rawjson.Elements(r.Tools) {
+	for raw := range rawjson.Elements(declared(r.API, r.Tools)) {
 		for _, o := range [][]byte{raw, rawjson.Field(raw, "function")} {
 			if rawjson.IsObject(o) && rawjson.Text(rawjson.Field(o, "name")) == t.Name {
 				return nil
@@ -235,20 +334,16 @@ func (r *Request) AddTool(t *Tool, messages [][]byte) []byte {
 		}
 		n++
 	}
-	if n == 0 || !Splices(r.API) || r.API == Chat && rawjson.Int(rawjson.Field(r.Body, "n")) > 1 {
+	form := toolForms[r.API]
+	if n == 0 || form == "" || r.several() {
 		return nil
 	}
-	form := map[API]string{
-		Messages:  `{"name":?,"description":?,"input_schema":?}`,
-		Chat:      `{"type":"function","function":{"name":?,"description":?,"parameters":?}}`,
-		Responses: `{"type":"function","name":?,"description":?,"parameters":?,"strict":false}`,
-	}[r.API]
 	body := r.Body
 	if messages != nil {
 		body = r.With(messages)
 	}
 	body = slices.Clip(body)
-	tools := rawjson.Field(body, "tools")
+	tools := declared(r.API, rawjson.Field(body, "tools"))
 	end := len(tools) - 1 // of an array that was parsed
 	for end > 0 && (tools[end-1] == ' ' || tools[end-1] == '\n' || tools[end-1] == '\r' || tools[end-1] == '\t') {
 		end--

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -20,16 +21,23 @@ import (
 type Splice struct {
 	api    API
 	tool   string
+	lines  bool  // a streamed answer of this API is lines of JSON
 	left   int64 // bytes that may still come
 	begun  bool
-	stream bool
+	frame  framing
 	ended  bool   // the client has the end
 	passes bool   // the rest is not looked at
 	rest   []byte // the beginning of an event, or of a body
 
+	listed int    // elements of an array that the client has
+	gap    bool   // one was left out
+	closed bool   // the array has ended
+	crlf   bool   // events end with CR LF
+	pulse  []byte // a line that says nothing
+
 	rounds int  // that are over, all of them with calls of the tool
 	shown  int  // blocks, calls or items that the client has seen
-	spoken bool // text of the Chat API
+	spoken bool // text, in an API that joins pieces
 	id     string
 	seq    int // of the next event of the Responses API
 	usages [][]byte
@@ -39,7 +47,7 @@ type Splice struct {
 	parts []*part
 	usage []byte
 	stop  string
-	said  *part // the message of the Chat API, without calls
+	said  *part // the message of the Chat API or of Ollama, without calls
 	tail  []sseEvent
 	over  bool
 }
@@ -49,6 +57,7 @@ type part struct {
 	at    int // the vendor's index
 	shown int // the client's, -1 for a call of the tool
 	raw   []byte
+	as    []byte            // for the client, if that is not raw
 	texts map[string][]byte // strings of raw that come in pieces: the inside of their quotes
 	input []byte            // the same, of the JSON that is the input of a call
 	done  bool
@@ -56,16 +65,24 @@ type part struct {
 
 // A Call is a call of the gateway's tool.
 type Call struct {
-	ID        string
+	ID        string // "" in APIs whose calls may have none
 	Arguments []byte // JSON, as the model wrote it
+
+	key string // see [keyOf]
 }
 
 // Splices reports whether a [Splice] reads the answers of an API. Others pass it as they are.
-func Splices(api API) bool { return api == Messages || api == Chat || api == Responses }
+func Splices(api API) bool { return ends[api] != nil }
+
+// ends are the reasons for the end of an answer that let the model have its calls answered.
+var ends = map[API][]string{
+	Messages: {"tool_use"}, Chat: {"tool_calls", "stop"}, Responses: {"completed"}, Gemini: {"STOP"}, Generate: {"stop"},
+}
 
 // NewSplice returns a splice of answers, of together so many bytes, in which the gateway answers the calls of one tool.
-func NewSplice(api API, tool string, most int64) *Splice {
-	return &Splice{api: api, tool: tool, left: most}
+// Stream is whether the client asked for a stream: only Ollama's answers do not show it.
+func NewSplice(api API, stream bool, tool string, most int64) *Splice {
+	return &Splice{api: api, lines: api == Generate && stream, tool: tool, left: most}
 }
 
 // Broken reports whether the answers became too large after something was held back: the client gets an error in
@@ -75,7 +92,7 @@ func (s *Splice) Broken() bool { return s.passes && s.ended }
 // giveUp returns the rest for the client.
 func (s *Splice) giveUp() []byte {
 	out := s.rest
-	if s.stream && s.held() {
+	if s.frame != inWhole && s.held() {
 		const status = 502
 		s.ended = true
 		out = s.Failed(status, Refusal(s.api, status, "condense: the answer is longer than the gateway reads (serve.max_body)"))
@@ -101,15 +118,15 @@ func (s *Splice) Write(p []byte) []byte {
 		if len(head) == 0 {
 			return nil
 		}
-		s.begun, s.stream = true, strings.IndexByte("{[<", head[0]) < 0
+		s.begun, s.frame = true, s.frameOf(head[0])
 	}
-	if !s.stream {
+	if s.frame == inWhole {
 		return nil
 	}
 	var out []byte
 	at := 0
 	for {
-		n := eventEnd(s.rest[at:])
+		n := s.frame.end(s.rest[at:])
 		if n == 0 {
 			break
 		}
@@ -128,19 +145,23 @@ func (s *Splice) Close() []byte {
 	switch {
 	case s.ended, s.passes:
 		return nil
-	case !s.stream:
-		if s.body(rest); !s.over {
+	case s.frame == inWhole:
+		shown := s.body(rest)
+		if !s.over {
 			return rest
 		}
-		s.tail = []sseEvent{{data: rest}}
+		s.tail = []sseEvent{{data: shown}}
 	case len(rest) > 0 && s.over:
-	case len(rest) > 0 && bytes.HasSuffix(rest, []byte("\n")): // the vendor left out the last empty line
+	case len(rest) > 0 && (s.frame == inLines || s.frame == inEvents && strings.IndexByte("\r\n", rest[len(rest)-1]) >= 0): // the vendor left out the last empty line
 		out = s.event(nil, sseEvent{raw: rest})
 	default:
 		out = rest
 	}
-	if s.stream && s.api == Chat && s.held() && s.stop != "" { // without [DONE]
+	if s.frame != inWhole && (s.api == Chat || s.api == Gemini) && s.held() && s.stop != "" { // without [DONE]
 		s.over = true
+	}
+	if s.closed && s.held() && !s.over {
+		out = append(s.close(), out...)
 	}
 	return out
 }
@@ -158,7 +179,7 @@ func (s *Splice) Calls() []Call {
 	for _, p := range s.parts {
 		if p.shown < 0 && p.done {
 			id, arguments := callOf(s.api, p.raw)
-			calls = append(calls, Call{id, arguments})
+			calls = append(calls, Call{id, arguments, keyOf(s.api, p.raw)})
 		}
 	}
 	return calls
@@ -175,9 +196,10 @@ func (s *Splice) Own() bool {
 }
 
 // called reports whether the model stopped to have its calls answered.
-func (s *Splice) called() bool {
-	return s.stop == "tool_use" || s.stop == "tool_calls" || s.stop == "completed" || s.api == Chat && s.stop == "stop"
-}
+func (s *Splice) called() bool { return slices.Contains(ends[s.api], s.stop) }
+
+// joins reports whether an answer of the API has one text, which its pieces are parts of.
+func joins(api API) bool { return api == Chat || api == Generate }
 
 func (s *Splice) held() bool {
 	return s.rounds > 0 || slices.ContainsFunc(s.parts, func(p *part) bool { return p.shown < 0 })
@@ -193,13 +215,18 @@ func (s *Splice) Message() [][]byte {
 		if s.api == Responses && rawjson.Text(rawjson.Field(p.raw, "type")) == "reasoning" && rawjson.Text(rawjson.Field(p.raw, "encrypted_content")) == "" {
 			continue // a vendor that stores nothing does not know it any more
 		}
+		if s.api == Gemini && rawjson.IsTrue(rawjson.Field(p.raw, "thought")) && !signed(p.raw) {
+			continue // a summary for readers
+		}
 		parts = append(parts, p.raw)
 	}
 	switch {
 	case s.api == Responses:
 		return parts
-	case s.api == Messages && len(parts) == 0:
+	case (s.api == Messages || s.api == Gemini) && len(parts) == 0:
 		return nil
+	case s.api == Gemini:
+		return [][]byte{rawjson.Append(nil, `{"role":"model","parts":?}`, rawjson.Array(parts))}
 	case s.api == Messages:
 		return [][]byte{rawjson.Append(nil, `{"role":"assistant","content":?}`, rawjson.Array(parts))}
 	}
@@ -216,30 +243,40 @@ func (s *Splice) Message() [][]byte {
 // Next begins the answer to another request, in which the calls of the tool are answered.
 func (s *Splice) Next() {
 	for _, p := range s.parts {
-		if p.shown >= 0 && s.api != Chat {
+		switch {
+		case p.shown < 0 || joins(s.api):
+		case p.as != nil:
+			s.seen = append(s.seen, p.as)
+		default:
 			s.seen = append(s.seen, p.raw)
 		}
 	}
 	if s.usage != nil {
 		s.usages = append(s.usages, s.usage)
 	}
-	if s.api == Chat && s.said != nil {
+	if s.api == Gemini {
+		s.spoken = s.spoken || slices.ContainsFunc(s.parts, func(p *part) bool { return isPlain(p.raw) })
+	}
+	if joins(s.api) && s.said != nil {
 		s.spoken = s.spoken || rawjson.Text(rawjson.Field(s.said.raw, "content")) != ""
 		s.seen = append(s.seen, s.said.raw)
 	}
 	s.rounds++
-	s.parts, s.usage, s.stop, s.said, s.tail, s.over, s.begun, s.rest = nil, nil, "", nil, nil, false, false, nil
+	s.parts, s.usage, s.stop, s.said, s.tail, s.over, s.begun, s.closed, s.rest = nil, nil, "", nil, nil, false, false, false, nil
 }
 
 // End returns the end of the answer that was held back, with the usage and the parts of all answers.
 func (s *Splice) End() []byte {
 	var out []byte
 	for _, e := range s.tail {
-		if s.stream {
-			out = append(out, e.with(s.last(e.data))...)
-		} else {
+		if s.frame == inWhole {
 			out = append(out, s.whole(e.data)...)
+		} else {
+			out = append(out, s.render(e, s.last(e.data))...)
 		}
+	}
+	if s.frame == inArray {
+		out = append(out, s.close()...)
 	}
 	s.over, s.ended = false, true
 	return out
@@ -249,7 +286,7 @@ func (s *Splice) End() []byte {
 // stream the client gets that answer itself.
 func (s *Splice) Failed(status int, body []byte) []byte {
 	o := rawjson.Field(body, "error")
-	if !json.Valid(body) || !rawjson.IsObject(o) {
+	if !json.Valid(body) || !rawjson.IsObject(o) && s.api != Generate || len(o) == 0 {
 		body = Refusal(s.api, status, "the vendor answered with status "+strconv.Itoa(status))
 		o = rawjson.Field(body, "error")
 	}
@@ -258,7 +295,9 @@ func (s *Splice) Failed(status int, body []byte) []byte {
 		return slices.Concat([]byte("event: error\ndata: "), oneLine(body), []byte("\n\n"))
 	case Chat:
 		return slices.Concat([]byte("data: "), oneLine(body), []byte("\n\n"))
-	case Responses, Gemini, Generate, Converse:
+	case Gemini, Generate:
+		return slices.Concat(s.render(sseEvent{}, oneLine(body)), s.close())
+	case Responses:
 	}
 	code := rawjson.Text(rawjson.Field(o, "code"))
 	if code == "" {
@@ -271,8 +310,14 @@ func (s *Splice) Failed(status int, body []byte) []byte {
 
 // Ping returns an event that says nothing, for a stream in which the client waits.
 func (s *Splice) Ping() []byte {
-	if s.api == Messages {
+	switch s.api {
+	case Messages:
 		return []byte("event: ping\ndata: {\"type\": \"ping\"}\n\n")
+	case Generate:
+		return s.pulse
+	case Gemini: // some of Google's clients take a comment for a broken stream
+		return nil
+	case Chat, Responses:
 	}
 	return []byte(": ping\n\n")
 }
@@ -283,91 +328,6 @@ func oneLine(raw []byte) []byte {
 		return []byte("{}")
 	}
 	return b.Bytes()
-}
-
-// An sseEvent is an event of a stream.
-type sseEvent struct{ raw, data []byte }
-
-// read fills in the data.
-func (e *sseEvent) read() {
-	for line := range bytes.Lines(bytes.ReplaceAll(e.raw, []byte("\r"), []byte("\n"))) {
-		if value, ok := bytes.CutPrefix(bytes.TrimRight(line, "\n"), []byte("data:")); ok {
-			if e.data != nil {
-				e.data = append(e.data, '\n')
-			}
-			e.data = append(e.data, bytes.TrimPrefix(value, []byte(" "))...)
-		}
-	}
-}
-
-// with returns the event with other data; nil is none.
-func (e *sseEvent) with(data []byte) []byte {
-	if data == nil {
-		return nil
-	}
-	if bytes.Equal(data, e.data) {
-		return e.raw
-	}
-	var out []byte
-	for line := range bytes.Lines(bytes.ReplaceAll(e.raw, []byte("\r"), []byte("\n"))) {
-		if len(bytes.TrimSpace(line)) > 0 && !bytes.HasPrefix(line, []byte("data:")) {
-			out = append(out, line...)
-		}
-	}
-	return slices.Concat(out, []byte("data: "), data, []byte("\n\n"))
-}
-
-// eventEnd returns the length of the first event of data with the empty line after it; 0 if it has not ended.
-func eventEnd(data []byte) int {
-	for at := 0; ; {
-		n := lineEnd(data[at:])
-		rest := data[at+n:]
-		if len(rest) == 0 || n > 0 && string(rest) == "\r" {
-			return 0
-		}
-		at += n + 1
-		if bytes.HasPrefix(rest, []byte("\r\n")) {
-			at++
-		}
-		if n == 0 {
-			return at
-		}
-	}
-}
-
-// event reads an event and appends the client's version of it to out.
-func (s *Splice) event(out []byte, e sseEvent) []byte {
-	e.read()
-	if s.over || s.ended || e.data == nil {
-		if s.over || s.ended {
-			return out // nothing follows the end
-		}
-		return append(out, e.raw...)
-	}
-	if done := string(bytes.TrimSpace(e.data)) == "[DONE]"; !done && !json.Valid(e.data) {
-		return append(out, e.raw...)
-	}
-	var data []byte
-	hold := false
-	switch s.api {
-	case Messages:
-		data, hold = s.messages(e.data)
-	case Chat:
-		if data, hold = s.chunk(e.data); hold {
-			if early, late := parted(data); early != nil {
-				out = append(out, e.with(early)...)
-				data = late
-			}
-		}
-	case Responses:
-		data, hold = s.response(e.data)
-	case Gemini, Generate, Converse: // their answers are not spliced
-	}
-	if hold {
-		s.tail = append(s.tail, sseEvent{e.with(data), data})
-		return out
-	}
-	return append(out, e.with(data)...)
 }
 
 // set replaces a value inside of an object: the member called name or, within that, the member at the path deeper.
@@ -564,7 +524,8 @@ func (s *Splice) ours(item []byte) bool {
 // isCall reports whether a part is a call that a client answers.
 func isCall(api API, raw []byte) bool {
 	kind := rawjson.Text(rawjson.Field(raw, "type"))
-	return api == Chat || api == Messages && kind == "tool_use" || api == Responses && strings.HasSuffix(kind, "_call") && rawjson.Field(raw, "call_id") != nil
+	return joins(api) || api == Messages && kind == "tool_use" || api == Responses && strings.HasSuffix(kind, "_call") && rawjson.Field(raw, "call_id") != nil ||
+		api == Gemini && functionCall(raw) != nil
 }
 
 // callOf returns the ID and the arguments of a call.
@@ -574,7 +535,36 @@ func callOf(api API, raw []byte) (id string, arguments []byte) {
 		return rawjson.Text(rawjson.Field(raw, "id")), rawjson.Field(raw, "input")
 	case Chat:
 		return rawjson.Text(rawjson.Field(raw, "id")), []byte(rawjson.Text(rawjson.Field(rawjson.Field(raw, "function"), "arguments")))
-	case Responses, Gemini, Generate, Converse:
+	case Gemini:
+		f := functionCall(raw)
+		return rawjson.Text(rawjson.Field(f, "id")), rawjson.Field(f, "args")
+	case Generate:
+		return rawjson.Text(rawjson.Field(raw, "id")), rawjson.Field(rawjson.Field(raw, "function"), "arguments")
+	case Responses:
 	}
 	return rawjson.Text(rawjson.Field(raw, "call_id")), []byte(rawjson.Text(rawjson.Field(raw, "arguments")))
+}
+
+// keyOf identifies a call among others of its answer: by its ID or, in APIs whose calls may have none, by its content.
+func keyOf(api API, raw []byte) string {
+	switch api {
+	case Gemini:
+		f := functionCall(raw)
+		return nameKey(rawjson.Field(f, "name"), rawjson.Field(f, "args"))
+	case Generate:
+		f := rawjson.Field(raw, "function")
+		return nameKey(rawjson.Field(f, "name"), rawjson.Field(f, "arguments"))
+	case Messages, Chat, Responses:
+	}
+	id, _ := callOf(api, raw)
+	return id
+}
+
+// nameKey returns the name of a function and a hash of its arguments that does not depend on how they are written.
+func nameKey(name, arguments []byte) string {
+	if !rawjson.IsObject(arguments) {
+		arguments = []byte("{}")
+	}
+	m, _ := parseMessage(Gemini, rawjson.Append(nil, `{"parts":[{"functionCall":{"name":"f","args":?}}]}`, arguments))
+	return rawjson.Text(name) + ":" + hex.EncodeToString(m.Hash[:])
 }

@@ -58,9 +58,8 @@ func says(delta []byte) bool {
 	return false
 }
 
-// parted divides the last chunk of a choice into one with its content and one with its end, or returns nil if it has
-// no content.
-func parted(data []byte) (early, late []byte) {
+// partedChunk divides the last chunk of a choice: see parted.
+func partedChunk(data []byte) (early, late []byte) {
 	for choice := range rawjson.Elements(rawjson.Field(data, "choices")) {
 		if !says(rawjson.Field(choice, "delta")) {
 			return nil, data
@@ -72,7 +71,7 @@ func parted(data []byte) (early, late []byte) {
 	return nil, data
 }
 
-// grow adds a delta to the message of the Chat API and returns the client's version.
+// grow adds a delta to the message of the Chat API, or of Ollama, and returns the client's version.
 func (s *Splice) grow(delta []byte) []byte {
 	shown := delta
 	if s.said == nil {
@@ -84,6 +83,8 @@ func (s *Splice) grow(delta []byte) []byte {
 			if s.rounds > 0 {
 				shown = rawjson.CutField(shown, name)
 			}
+		case name == "tool_calls" && s.api == Generate:
+			shown = s.wholeCalls(shown, value)
 		case name == "tool_calls":
 			shown = s.growCalls(shown, value)
 		case rawjson.IsString(value):

@@ -33,20 +33,30 @@ func (s *Splice) last(data []byte) []byte {
 			break
 		}
 		return data
-	case Responses, Gemini, Generate, Converse:
+	case Gemini, Generate:
+		return s.total(data)
+	case Responses:
 	}
 	return set(s.sequenced(data), s.finished(rawjson.Field(data, "response")), "response")
+}
+
+// total returns the end of an answer of Google's or of Ollama's with the usage of all answers.
+func (s *Splice) total(data []byte) []byte {
+	switch {
+	case s.rounds == 0 || s.usage == nil:
+		return data
+	case s.api == Generate:
+		return s.summed(data)
+	case rawjson.Field(data, "usageMetadata") == nil:
+		return data
+	}
+	return set(slices.Clone(data), s.used(), "usageMetadata")
 }
 
 // finished merges the answers into the final response object.
 func (s *Splice) finished(r []byte) []byte {
 	r = slices.Clone(r)
-	items := slices.Clone(s.seen)
-	for _, p := range s.parts {
-		if p.shown >= 0 {
-			items = append(items, p.raw)
-		}
-	}
+	items := append(slices.Clone(s.seen), s.shownParts()...)
 	if s.id != "" {
 		r = set(r, rawjson.AppendQuote(nil, s.id), "id")
 	}
@@ -56,11 +66,26 @@ func (s *Splice) finished(r []byte) []byte {
 	return set(r, rawjson.Array(items), "output")
 }
 
-// body reads an answer that is no stream.
-func (s *Splice) body(body []byte) {
+// body reads an answer that is no stream, and returns the client's version as far as it is known.
+func (s *Splice) body(body []byte) []byte {
 	if !json.Valid(body) || !rawjson.IsObject(bytes.TrimSpace(body)) || rawjson.IsObject(rawjson.Field(body, "error")) {
-		return
+		return body
 	}
+	shown := body
+	switch s.api {
+	case Gemini:
+		shown, _ = s.candidate(body)
+	case Generate:
+		shown, _ = s.line(body)
+	case Messages, Chat, Responses:
+		s.typed(body)
+	}
+	s.over = s.held()
+	return shown
+}
+
+// typed reads an answer of Anthropic's or of OpenAI's.
+func (s *Splice) typed(body []byte) {
 	if u := rawjson.Field(body, "usage"); rawjson.IsObject(u) {
 		s.usage = slices.Clone(u)
 	}
@@ -80,7 +105,7 @@ func (s *Splice) body(body []byte) {
 			s.said = &part{raw: rawjson.CutField(slices.Clone(message), "tool_calls")}
 			break
 		}
-	case Gemini, Generate, Converse: // their answers are not spliced
+	case Gemini, Generate: // read by body
 	}
 	for raw := range rawjson.Elements(parts) {
 		name := rawjson.Text(rawjson.Field(raw, "name"))
@@ -88,23 +113,31 @@ func (s *Splice) body(body []byte) {
 			s.api == Chat && rawjson.Text(rawjson.Field(rawjson.Field(raw, "function"), "name")) == s.tool || s.api == Responses && s.ours(raw)
 		s.add(len(s.parts), raw, ours).done = true
 	}
-	s.over = s.held()
 }
 
 // whole merges the answers into the last body.
 func (s *Splice) whole(body []byte) []byte {
+	switch s.api {
+	case Gemini:
+		return s.wholeCandidate(body)
+	case Generate:
+		if s.said == nil {
+			return body
+		}
+		message := s.joined(s.said.raw)
+		if calls := s.shownParts(); len(calls) > 0 {
+			message = set(message, rawjson.Array(calls), "tool_calls")
+		}
+		return s.total(rawjson.ReplaceValue(body, rawjson.Field(body, "message"), message))
+	case Messages, Chat, Responses:
+	}
 	if s.rounds > 0 && s.usage != nil && s.api != Responses {
 		body = set(slices.Clone(body), s.sum(), "usage")
 	}
 	if s.id != "" {
 		body = set(slices.Clone(body), rawjson.AppendQuote(nil, s.id), "id")
 	}
-	var kept [][]byte
-	for _, p := range s.parts {
-		if p.shown >= 0 {
-			kept = append(kept, p.raw)
-		}
-	}
+	kept := s.shownParts()
 	stop := s.called() && !s.Own()
 	switch s.api {
 	case Messages:
@@ -114,21 +147,10 @@ func (s *Splice) whole(body []byte) []byte {
 		return set(body, rawjson.Array(append(slices.Clone(s.seen), kept...)), "content")
 	case Responses:
 		return s.finished(body)
-	case Chat, Gemini, Generate, Converse:
+	case Chat, Gemini, Generate:
 	}
 	for choice := range rawjson.Elements(rawjson.Field(body, "choices")) {
-		message := slices.Clone(s.said.raw)
-		for _, before := range slices.Backward(s.seen) {
-			for _, name := range []string{"content", "reasoning_content", "reasoning"} {
-				a, b := inside(rawjson.Field(before, name)), inside(rawjson.Field(message, name))
-				if len(a) > 0 && len(b) > 0 {
-					a = slices.Concat(a, []byte(`\n\n`))
-				}
-				if len(a) > 0 {
-					message = set(message, quoted(slices.Concat(a, b)), name)
-				}
-			}
-		}
+		message := s.joined(s.said.raw)
 		if len(kept) > 0 {
 			message = set(message, rawjson.Array(kept), "tool_calls")
 		}
@@ -139,6 +161,33 @@ func (s *Splice) whole(body []byte) []byte {
 		return rawjson.ReplaceValue(body, choice, changed)
 	}
 	return body
+}
+
+// shownParts returns the parts of this answer that the client gets.
+func (s *Splice) shownParts() (parts [][]byte) {
+	for _, p := range s.parts {
+		if p.shown >= 0 {
+			parts = append(parts, p.raw)
+		}
+	}
+	return parts
+}
+
+// joined returns the message of the last answer with the texts of those before it.
+func (s *Splice) joined(message []byte) []byte {
+	message = slices.Clone(message)
+	for _, before := range slices.Backward(s.seen) {
+		for _, name := range []string{"content", "reasoning_content", "reasoning", "thinking"} {
+			a, b := inside(rawjson.Field(before, name)), inside(rawjson.Field(message, name))
+			if len(a) > 0 && len(b) > 0 {
+				a = slices.Concat(a, []byte(`\n\n`))
+			}
+			if len(a) > 0 {
+				message = set(message, quoted(slices.Concat(a, b)), name)
+			}
+		}
+	}
+	return message
 }
 
 // sum returns the usage of all answers. In the Messages API it also lists the usage of each answer, in the form of

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -25,6 +26,8 @@ func played(t *testing.T) map[wire.API]map[bool][][]byte {
 	for api, request := range map[wire.API]string{
 		wire.Messages:  `{"model":"claude-opus-5-5","max_tokens":1000,"stream":%t,"thinking":{"type":"adaptive"},"tools":[{"name":"Bash","input_schema":{}},{"name":"condense_recall","input_schema":{}}],"messages":[{"role":"user","content":"Go."}]}`,
 		wire.Chat:      `{"model":"gpt-5.4","stream":%t,"stream_options":{"include_usage":true},"tools":[{"type":"function","function":{"name":"Bash"}},{"type":"function","function":{"name":"condense_recall"}}],"messages":[{"role":"user","content":"Go."}]}`,
+		wire.Gemini:    `{"tools":[{"functionDeclarations":[{"name":"Bash"},{"name":"condense_recall"}]}],"contents":[{"role":"user","parts":[{"text":"Go."}]}]}`,
+		wire.Generate:  `{"model":"qwen3:32b","stream":%t,"tools":[{"type":"function","function":{"name":"Bash"}},{"type":"function","function":{"name":"condense_recall"}}],"messages":[{"role":"user","content":"Go."}]}`,
 		wire.Responses: `{"model":"gpt-5.6","store":false,"stream":%t,"reasoning":{"effort":"medium"},"include":["reasoning.encrypted_content"],"tools":[{"type":"function","name":"Bash"},{"type":"function","name":"condense_recall"}],"input":"Go."}`,
 	} {
 		all[api] = map[bool][][]byte{}
@@ -35,25 +38,48 @@ func played(t *testing.T) map[wire.API]map[bool][][]byte {
 					step.Calls = append(step.Calls, upstream.Call{Tool: name, Input: map[string]any{"command": fmt.Sprint(`a "quoted" é `, i), "grep": "x"}})
 				}
 				w := httptest.NewRecorder()
-				r := httptest.NewRequest(http.MethodPost, map[wire.API]string{wire.Messages: "/v1/messages", wire.Chat: "/v1/chat/completions", wire.Responses: "/v1/responses"}[api], strings.NewReader(fmt.Sprintf(request, stream)))
+				body := strings.ReplaceAll(request, "%t", strconv.FormatBool(stream))
+				r := httptest.NewRequest(http.MethodPost, pathOf(api, stream), strings.NewReader(body))
+				r.Header.Set("X-Goog-Api-Key", "dummy")
 				upstream.New(upstream.Options{Script: []upstream.Step{step}}).ServeHTTP(w, r)
 				if w.Code != http.StatusOK {
 					t.Fatalf("%s: %s", api, w.Body)
 				}
-				body, err := io.ReadAll(w.Body)
+				answer, err := io.ReadAll(w.Body)
 				if err != nil {
 					t.Fatal(err)
 				}
-				all[api][stream] = append(all[api][stream], body)
+				all[api][stream] = append(all[api][stream], answer)
 			}
 		}
 	}
 	return all
 }
 
+func pathOf(api wire.API, stream bool) string {
+	if api == wire.Gemini && stream {
+		return "/v1beta/models/gemini-3-pro-preview:streamGenerateContent?alt=sse"
+	}
+	return map[wire.API]string{
+		wire.Messages: "/v1/messages", wire.Chat: "/v1/chat/completions", wire.Responses: "/v1/responses",
+		wire.Gemini: "/v1beta/models/gemini-3-pro-preview:generateContent", wire.Generate: "/api/chat",
+	}[api]
+}
+
+// array returns a stream of Google's as clients without "alt=sse" get it.
+func array(stream []byte) []byte {
+	var all []string
+	for line := range strings.Lines(string(stream)) {
+		if data, ok := strings.CutPrefix(strings.TrimSpace(line), "data: "); ok {
+			all = append(all, data)
+		}
+	}
+	return []byte("[" + strings.Join(all, "\n,\r\n") + "\n]")
+}
+
 // splice writes answers in pieces; all but the last are answered.
-func splice(api wire.API, size func() int, bodies ...[]byte) []byte {
-	s := wire.NewSplice(api, ours, 1<<30)
+func splice(api wire.API, stream bool, size func() int, bodies ...[]byte) []byte {
+	s := wire.NewSplice(api, stream, ours, 1<<30)
 	var out []byte
 	for i, body := range bodies {
 		for len(body) > 0 {
@@ -80,35 +106,47 @@ func splice(api wire.API, size func() int, bodies ...[]byte) []byte {
 // An answer without a call of the tool passes as it came; what is made of others does not depend on the pieces in
 // which they arrive, and has nothing of the tool.
 func TestSplice(t *testing.T) {
-	whole := func() int { return 1 << 30 }
 	for api, byStream := range played(t) {
 		for stream, all := range byStream {
-			for i, body := range all {
-				out := splice(api, whole, body)
-				if bytes.Contains(body, []byte(ours)) == bytes.Equal(out, body) {
-					t.Errorf("%s/%v/%d: unexpected\n%s", api, stream, i, out)
-				}
-				two := splice(api, whole, all[0], body)
-				for _, got := range [][]byte{out, two} {
-					if bytes.Contains(got, []byte(ours)) {
-						t.Errorf("%s/%v/%d: the client sees the tool\n%s", api, stream, i, got)
-					}
-				}
-				if n := bytes.Count(two, []byte("世界")); n < 1 || !stream && !json.Valid(two) {
-					t.Errorf("%s/%v/%d: %s", api, stream, i, two)
-				}
-				rapid.Check(t, func(t *rapid.T) {
-					most := rapid.IntRange(1, 300).Draw(t, "most")
-					some := func() int { return rapid.IntRange(1, most).Draw(t, "n") }
-					if got := splice(api, some, body); !bytes.Equal(got, out) {
-						t.Errorf("in pieces: %s", got)
-					}
-					if got := splice(api, some, all[0], body); !bytes.Equal(got, two) {
-						t.Errorf("in pieces: %s", got)
-					}
-				})
+			testSplice(t, api, stream, !stream, all)
+		}
+		if api == wire.Gemini {
+			var arrays [][]byte
+			for _, body := range byStream[true] {
+				arrays = append(arrays, array(body))
+			}
+			testSplice(t, api, true, true, arrays)
+		}
+	}
+}
+
+func testSplice(t *testing.T, api wire.API, stream, isJSON bool, all [][]byte) {
+	t.Helper()
+	whole := func() int { return 1 << 30 }
+	for i, body := range all {
+		out := splice(api, stream, whole, body)
+		if bytes.Contains(body, []byte(ours)) == bytes.Equal(out, body) {
+			t.Errorf("%s/%v/%d: unexpected\n%s", api, stream, i, out)
+		}
+		two := splice(api, stream, whole, all[0], body)
+		for _, got := range [][]byte{out, two} {
+			if bytes.Contains(got, []byte(ours)) {
+				t.Errorf("%s/%v/%d: the client sees the tool\n%s", api, stream, i, got)
 			}
 		}
+		if n := bytes.Count(two, []byte("世界")); n < 1 || isJSON && !json.Valid(two) {
+			t.Errorf("%s/%v/%d: %s", api, stream, i, two)
+		}
+		rapid.Check(t, func(t *rapid.T) {
+			most := rapid.IntRange(1, 300).Draw(t, "most")
+			some := func() int { return rapid.IntRange(1, most).Draw(t, "n") }
+			if got := splice(api, stream, some, body); !bytes.Equal(got, out) {
+				t.Errorf("in pieces: %s", got)
+			}
+			if got := splice(api, stream, some, all[0], body); !bytes.Equal(got, two) {
+				t.Errorf("in pieces: %s", got)
+			}
+		})
 	}
 }
 
@@ -121,7 +159,7 @@ func TestSpliceGivesUp(t *testing.T) {
 		for stream, all := range byStream {
 			for i, body := range all {
 				for most := 0; most < len(body); most += 7 {
-					s := wire.NewSplice(api, ours, int64(most))
+					s := wire.NewSplice(api, stream, ours, int64(most))
 					var out []byte
 					for at := 0; at < len(body) && !s.Over() && !s.Broken(); at += piece {
 						out = append(out, s.Write(body[at:min(at+piece, len(body))])...)
@@ -150,11 +188,16 @@ func TestSpliceGivesUp(t *testing.T) {
 func TestSpliceNumbers(t *testing.T) {
 	whole := func() int { return 1 << 30 }
 	for api, byStream := range played(t) {
-		out := splice(api, whole, byStream[true][0], byStream[true][0], byStream[true][2])
+		out := splice(api, true, whole, byStream[true][0], byStream[true][0], byStream[true][2])
 		next, calls, tokens := 0, 0, 0.0
+		if api == wire.Gemini || api == wire.Generate { // without numbers
+			sum := wire.Watch(api)
+			_, _ = sum.Write(out)
+			calls, tokens = bytes.Count(out, []byte(`"Bash"`)), float64(sum.Answer().Output)
+		}
 		for line := range strings.Lines(string(out)) {
 			data, ok := strings.CutPrefix(line, "data: ")
-			if !ok || strings.HasPrefix(data, "[DONE]") {
+			if !ok || strings.HasPrefix(data, "[DONE]") || api == wire.Gemini {
 				continue
 			}
 			var e struct {
@@ -241,14 +284,17 @@ func FuzzSplice(f *testing.F) {
 	f.Add("data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"name\":\"condense_recall\"}}]},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n", 9)
 	f.Add("event: x\rdata: {\"type\":\"response.output_item.done\",\"item\":{\"type\":\"function_call\",\"name\":\"condense_recall\"}}\r\rdata: {\"type\":\"response.completed\"}\n", 1)
 	f.Add(`{"content":[{"type":"tool_use","name":"condense_recall"}],"choices":[{"message":{"tool_calls":[{"function":{"name":"condense_recall"}}]}}],"output":[{"type":"function_call","name":"condense_recall"}],"stop_reason":"tool_use"}`, 5)
+	f.Add("[{\"candidates\":[{\"content\":{\"parts\":[{\"functionCall\":{\"name\":\"condense_recall\"}}]},\"finishReason\":\"STOP\"}]}\n,\r\n{\"usageMetadata\":{}}]", 2)
+	f.Add("{\"message\":{\"tool_calls\":[{\"function\":{\"name\":\"condense_recall\"}}]},\"done\":false}\n{\"message\":{},\"done\":true}\n", 4)
 	f.Fuzz(func(t *testing.T, text string, size int) {
-		for _, api := range []wire.API{wire.Messages, wire.Chat, wire.Responses} {
-			out := splice(api, func() int { return size }, []byte(text))
+		for _, api := range wire.APIs {
+			stream := size%2 == 0
+			out := splice(api, stream, func() int { return size }, []byte(text))
 			if !strings.Contains(text, "cond") && !strings.Contains(text, `\`) && string(out) != text {
 				t.Errorf("%s: %q became %q", api, text, out)
 			}
-			splice(api, func() int { return size }, []byte(text), []byte(text))
-			s := wire.NewSplice(api, ours, 1<<30)
+			splice(api, stream, func() int { return size }, []byte(text), []byte(text))
+			s := wire.NewSplice(api, stream, ours, 1<<30)
 			s.Write([]byte(text))
 			s.Close()
 			if m := s.Message(); len(m) > 0 {

@@ -39,6 +39,9 @@ var (
 	imageFormats = []string{"png", "jpeg", "gif", "webp"}
 )
 
+// userFirst is the text of a refusal.
+const userFirst = "A conversation must start with a user message. Try again with a conversation that starts with a user message."
+
 // mostBody is the largest body of InvokeModel, in bytes: Body in the Smithy model.
 const mostBody = 25_000_000
 
@@ -46,7 +49,8 @@ const mostBody = 25_000_000
 func checkMembers(kind, where string, o object) *refusal {
 	for name := range o {
 		if !slices.Contains(converseFields[kind], name) {
-			return invalid("field", fmt.Sprintf("Unknown parameter in %s: %q, must be one of: %s", where, name, strings.Join(converseFields[kind], ", ")))
+			known := strings.Join(converseFields[kind], ", ")
+			return invalid("field", fmt.Sprintf("Unknown parameter in %s: %q, must be one of: %s", where, name, known))
 		}
 	}
 	return nil
@@ -56,7 +60,8 @@ func checkMembers(kind, where string, o object) *refusal {
 func union(kind, where string, v any) (name string, value object, f *refusal) {
 	o, ok := v.(object)
 	if !ok || len(o) != 1 {
-		return "", nil, invalid("field", fmt.Sprintf("Invalid number of parameters set for tagged union structure %s. Can only set one of the following keys: %s.", where, strings.Join(converseFields[kind], ", ")))
+		return "", nil, invalid("field", fmt.Sprintf("Invalid number of parameters set for tagged union structure %s. "+
+			"Can only set one of the following keys: %s.", where, strings.Join(converseFields[kind], ", ")))
 	}
 	if f := checkMembers(kind, where, o); f != nil {
 		return "", nil, f
@@ -94,7 +99,7 @@ func (p *prompt) readConverse() *refusal {
 	}
 	list := anys(p.doc["messages"])
 	if len(list) == 0 {
-		return invalid("messages", "A conversation must start with a user message. Try again with a conversation that starts with a user message.")
+		return invalid("messages", userFirst)
 	}
 	role := ""
 	for i, v := range list {
@@ -105,16 +110,19 @@ func (p *prompt) readConverse() *refusal {
 		}
 		was := role
 		if role = text(m["role"]); role != "user" && role != "assistant" {
-			return invalid("role", fmt.Sprintf("1 validation error detected: Value '%s' at 'messages.%d.member.role' failed to satisfy constraint: Member must satisfy enum value set: [user, assistant]", role, i+1))
+			return invalid("role", fmt.Sprintf("1 validation error detected: Value '%s' at 'messages.%d.member.role' failed to satisfy "+
+				"constraint: Member must satisfy enum value set: [user, assistant]", role, i+1))
 		}
 		content := anys(m["content"])
 		switch {
 		case i == 0 && role != "user":
-			return invalid("role", "A conversation must start with a user message. Try again with a conversation that starts with a user message.")
+			return invalid("role", userFirst)
 		case role == was:
-			return invalid("role", "A conversation must alternate between user and assistant roles. Make sure the conversation alternates between user and assistant roles and try again.")
+			return invalid("role", "A conversation must alternate between user and assistant roles. Make sure the conversation alternates "+
+				"between user and assistant roles and try again.")
 		case len(content) == 0:
-			return invalid("text", fmt.Sprintf("The content field in the Message object at %s is empty. Add a ContentBlock object to the content field and try again.", where))
+			return invalid("text", fmt.Sprintf("The content field in the Message object at %s is empty. Add a ContentBlock object to the "+
+				"content field and try again.", where))
 		}
 		p.last = ""
 		if f := p.readPointed("block", role, where+".content", i, content); f != nil {
@@ -143,7 +151,8 @@ func (p *prompt) readPointed(kind, role, where string, message int, list []any) 
 		if i+1 < len(list) {
 			if next, ok := list[i+1].(object); ok && next["cachePoint"] != nil {
 				point, _ := next["cachePoint"].(object)
-				if len(next) != 1 || text(point["type"]) != "default" || point["ttl"] != nil && text(point["ttl"]) != "5m" && text(point["ttl"]) != "1h" {
+				ttl := firstOf(text(point["ttl"]), "5m")
+				if len(next) != 1 || text(point["type"]) != "default" || ttl != "5m" && ttl != "1h" {
 					return invalid("markers", at+": invalid cachePoint")
 				}
 				o["cache_control"] = with(point, "type", "ephemeral")
@@ -165,7 +174,8 @@ func (p *prompt) converseBlock(where, name string, value, raw object) (object, *
 	case "text":
 		s, _ := raw["text"].(string)
 		if strings.TrimSpace(s) == "" {
-			return nil, invalid("text", fmt.Sprintf("The text field in the ContentBlock object at %s is blank. Add text to the text field, and try again.", where))
+			return nil, invalid("text", fmt.Sprintf("The text field in the ContentBlock object at %s is blank. Add text to the text field, "+
+				"and try again.", where))
 		}
 		return object{"type": "text", "text": s}, nil
 	case "toolSpec":
@@ -182,7 +192,8 @@ func (p *prompt) converseBlock(where, name string, value, raw object) (object, *
 		}
 		id := text(value["toolUseId"])
 		if !converseID.MatchString(id) || !converseID.MatchString(text(value["name"])) || value["input"] == nil {
-			return nil, invalid("field", fmt.Sprintf("1 validation error detected: Value '%s' at '%s.toolUse.toolUseId' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+", id, where))
+			return nil, invalid("field", fmt.Sprintf("1 validation error detected: Value '%s' at '%s.toolUse.toolUseId' failed to satisfy "+
+				"constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+", id, where))
 		}
 		if p.doc["toolConfig"] == nil {
 			return nil, invalid("field", "The toolConfig field must be defined when using toolUse and toolResult content blocks.")
@@ -250,15 +261,22 @@ func (v *Vendor) checkBedrock(p *prompt, r *Record) *refusal {
 	}
 	switch {
 	case len(r.Body) > mostBody:
-		return &refusal{status: http.StatusRequestEntityTooLarge, rule: "size", text: "1 validation error detected: Value at 'body' failed to satisfy constraint: Member must have length less than or equal to 25000000"}
+		return &refusal{
+			status: http.StatusRequestEntityTooLarge, rule: "size",
+			text: "1 validation error detected: Value at 'body' failed to satisfy constraint: " +
+				"Member must have length less than or equal to 25000000",
+		}
 	case r.API == Converse:
-	case text(p.doc["anthropic_version"]) != "bedrock-2023-05-31":
+	case !cloudVersion.MatchString(text(p.doc["anthropic_version"])):
 		return invalid("version", "anthropic_version: Field required")
 	case p.doc["model"] != nil || p.doc["stream"] != nil:
 		return invalid("field", "Malformed input request: #: extraneous key [model] is not permitted, please reformat your input and try again.")
 	}
 	return nil
 }
+
+// amazonTypes are the types of answers, by whether they are streams.
+var amazonTypes = map[bool]string{false: "application/json", true: "application/vnd.amazon.eventstream"}
 
 // amazonKinds are the types of errors, by status.
 var amazonKinds = map[int]string{

@@ -32,6 +32,7 @@ type Client struct {
 	Run      func(command string) string // nil is Output
 	Tools    []string                    // names of more tools, without arguments
 	Window   int                         // num_ctx of Ollama; 0 sends none
+	Array    bool                        // a stream of Gemini's is an array
 
 	History []object // messages or items: tests may change it between requests
 	Body    []byte   // of the last request

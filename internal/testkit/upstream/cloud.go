@@ -7,18 +7,20 @@ import (
 	"strings"
 )
 
-// cloudVersion matches the versions that clients of Vertex AI send: the SDK's is a plain date.
-var cloudVersion = regexp.MustCompile(`^(vertex-)?20\d\d-\d\d-\d\d$`)
+// cloudVersion matches the versions that clients of Vertex AI and of Amazon Bedrock send: the SDKs' are plain dates.
+var cloudVersion = regexp.MustCompile(`^(vertex-|bedrock-)?20\d\d-\d\d-\d\d$`)
 
 // checkCloud returns the rule of a cloud that a request breaks: where the model is, and which credentials and versions
 // it needs.
-func checkCloud(p *prompt, r *Record) *refusal {
+func (v *Vendor) checkCloud(p *prompt, r *Record) *refusal {
 	h := r.Header
 	query, err := url.ParseQuery(r.Query)
 	if err != nil {
 		return invalid("query", "The query is invalid.")
 	}
 	switch r.Cloud {
+	case Bedrock:
+		return v.checkBedrock(p, r)
 	case Vertex:
 		switch {
 		case r.API == Gemini:
@@ -57,6 +59,9 @@ func (c *Client) path() (path string, header map[string]string) {
 		verb := ":generateContent"
 		if c.Stream {
 			verb = ":streamGenerateContent?alt=sse"
+		}
+		if c.Array {
+			verb = ":streamGenerateContent"
 		}
 		if c.Cloud == Vertex {
 			return "/v1beta1/projects/p/locations/us-east5/publishers/google/models/" + c.Model + verb, cloudToken

@@ -44,7 +44,8 @@ func late(api API) []byte {
 	case Ollama:
 		return append(encode(object{"error": "an error was encountered while running the model"}), '\n')
 	case Converse:
-		return frame("exception", map[string]string{":exception-type": "modelStreamErrorException"}, encode(object{"message": "The model is overloaded."}))
+		kind := map[string]string{":exception-type": "modelStreamErrorException"}
+		return frame("exception", kind, encode(object{"message": "The model is overloaded."}))
 	case Messages:
 	}
 	return event{"error", object{"type": "error", "error": object{"type": "overloaded_error", "message": "Overloaded"}}}.bytes()

@@ -436,6 +436,11 @@ func (c *Client) geminiContent(chunks []object) ([]object, error) {
 
 func (c *Client) geminiStream(stream []byte) ([]object, error) {
 	var chunks []object
+	if c.Array {
+		if err := json.Unmarshal(stream, &chunks); err != nil {
+			return nil, err
+		}
+	}
 	for line := range strings.SplitSeq(string(stream), "\n") {
 		if data, ok := strings.CutPrefix(strings.TrimSpace(line), "data: "); ok {
 			chunks = append(chunks, decodeObject([]byte(data)))

@@ -134,9 +134,13 @@ func (a *answer) ollama(p *prompt, u usage) [][]byte {
 
 // ollamaRequest is the next body of a client.
 func (c *Client) ollamaRequest(system string, schema object) object {
+	tools := []any{object{"type": "function", "function": object{"name": "bash", "parameters": schema}}}
+	for _, name := range c.Tools {
+		tools = append(tools, object{"type": "function", "function": object{"name": name, "parameters": object{"type": "object"}}})
+	}
 	o := object{
 		"model": c.Model, "stream": c.Stream, "messages": append([]object{{"role": "system", "content": system}}, c.History...),
-		"tools": []any{object{"type": "function", "function": object{"name": "bash", "parameters": schema}}},
+		"tools": tools,
 	}
 	if c.Window > 0 {
 		o["options"] = object{"num_ctx": c.Window}

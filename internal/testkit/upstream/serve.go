@@ -27,10 +27,10 @@ func (v *Vendor) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	sum := sha256.Sum256(body)
 	to := routeOf(req.URL.Path)
 	r := &Record{
-		API: to.api, Cloud: to.cloud, route: to, host: req.Host, escaped: req.URL.EscapedPath(), Method: req.Method, Path: req.URL.Path, Query: req.URL.RawQuery, Header: req.Header.Clone(),
+		API: to.api, Cloud: to.cloud, route: to, Method: req.Method, Path: req.URL.Path, Query: req.URL.RawQuery, Header: req.Header.Clone(),
 		Body: body, Sum: hex.EncodeToString(sum[:]), gone: make(chan struct{}), finished: make(chan struct{}),
 	}
-	r.Gone, r.Finished = r.gone, r.finished
+	r.Gone, r.Finished, r.host, r.escaped = r.gone, r.finished, req.Host, req.URL.EscapedPath()
 	defer close(r.finished)
 	v.mu.Lock()
 	v.records = append(v.records, r)
@@ -72,10 +72,7 @@ func (v *Vendor) prompt(w http.ResponseWriter, req *http.Request, r *Record) {
 		f = checkGoogle(r)
 	}
 	if f == nil {
-		f = checkCloud(p, r)
-	}
-	if f == nil && r.Cloud == Bedrock {
-		f = v.checkBedrock(p, r)
+		f = v.checkCloud(p, r)
 	}
 	if f == nil {
 		f = v.check(p)
@@ -127,9 +124,8 @@ func (v *Vendor) prompt(w http.ResponseWriter, req *http.Request, r *Record) {
 	}
 	v.mu.Unlock()
 	switch {
-	case p.cloud == Bedrock && p.stream:
-		w.Header().Set("Content-Type", "application/vnd.amazon.eventstream")
 	case p.cloud == Bedrock:
+		w.Header().Set("Content-Type", amazonTypes[p.stream])
 	case p.api == Ollama:
 		w.Header().Set("Content-Type", "application/x-ndjson")
 	case p.stream && !p.count && (p.api != Gemini || p.sse):
@@ -182,7 +178,8 @@ func (v *Vendor) refuse(w http.ResponseWriter, r *Record, f *refusal) {
 	}
 	if r.Cloud == Bedrock {
 		api = Converse
-		w.Header().Set("X-Amzn-Errortype", firstOf(amazonKinds[f.status], "InternalServerException")+":http://internal.amazon.com/coral/com.amazon.bedrock/")
+		kind := firstOf(amazonKinds[f.status], "InternalServerException")
+		w.Header().Set("X-Amzn-Errortype", kind+":http://internal.amazon.com/coral/com.amazon.bedrock/")
 	}
 	body := f.render(api, r.N)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))

@@ -74,7 +74,8 @@ func (v *Vendor) checkSignature(r *Record) *refusal {
 		key = mac.Sum(nil)
 	}
 	if hex.EncodeToString(key) != part["Signature"] {
-		return forbidden("The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key and signing method. Consult the service documentation for details.")
+		return forbidden("The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key " +
+			"and signing method. Consult the service documentation for details.")
 	}
 	return nil
 }

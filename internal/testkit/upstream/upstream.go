@@ -1,5 +1,6 @@
 // Package upstream is a vendor of language models for tests: an HTTP handler that speaks Anthropic Messages, OpenAI
-// Chat Completions and Responses, Google's generateContent, Ollama's chat API and Amazon Bedrock, plays an agent's loop by a script, and is as strict as the vendors are.
+// Chat Completions and Responses, Google's generateContent, Ollama's chat API and Amazon Bedrock, plays an agent's loop
+// by a script, and is as strict as the vendors are.
 //
 // It refuses the same requests with the same texts: prompts above its window, calls without results, misplaced roles,
 // too many cache markers, thinking that was changed or whose prefix was. It is deterministic: identifiers, signatures

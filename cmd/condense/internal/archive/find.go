@@ -28,6 +28,14 @@ type Hit struct {
 	Best     []search.Line
 }
 
+// Export returns the command that writes the hit's session to standard output; empty if it is in a file.
+func (h *Hit) Export() string {
+	if h.Agent == "opencode" && strings.Contains(h.Path, inDatabase) {
+		return "opencode export " + h.Session
+	}
+	return ""
+}
+
 // Find returns the best pieces for a query: those with all of its terms, then those with all but one, and, if there are
 // none, those with any, by relevance; otherwise the newest first. Equal content of several sessions appears once.
 func (a *Archive) Find(ctx context.Context, q *search.Query, limit int) ([]Hit, error) {
@@ -165,7 +173,7 @@ func Verify(ctx context.Context, q *search.Query, hits []Hit) []Hit {
 	for _, h := range hits {
 		c, ok := sessions[h.Path]
 		if !ok && ctx.Err() == nil {
-			c, _ = conversation(h.Path)
+			c, _ = conversation(ctx, h.Path)
 			sessions[h.Path] = c // nil if it cannot be read: then nothing is verified
 		}
 		if c != nil {

@@ -1,9 +1,11 @@
 package archive
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"database/sql"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,9 +21,22 @@ import (
 	"github.com/condensehq/condense/transcript"
 )
 
-// A File is a session's file.
+// A File is a session's file, or a session in the database of [OpenCode].
 type File struct {
 	Path, Agent, Name, Dir string // Name is the session's ID; all but Path may be empty
+	size, changed          int64  // of a session in a database: the number of its parts, and the time in nanoseconds
+}
+
+// stat returns the size and the time of change of a session, by which it is known to be unchanged.
+func (f *File) stat() (size, changed int64, ok bool) {
+	if f.changed != 0 {
+		return f.size, f.changed, true
+	}
+	info, err := os.Stat(f.Path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxFile {
+		return 0, 0, false
+	}
+	return info.Size(), info.ModTime().UnixNano(), true
 }
 
 // A Change is the outcome of an update.
@@ -64,11 +79,11 @@ func (a *Archive) Update(ctx context.Context, files []File, progress func(done, 
 	}
 	var todo []scanned
 	for _, f := range files {
-		info, err := os.Stat(f.Path)
-		if err != nil || !info.Mode().IsRegular() || info.Size() > maxFile {
+		size, changed, ok := f.stat()
+		if !ok {
 			continue
 		}
-		s := scanned{file: f, size: info.Size(), changed: info.ModTime().UnixNano()}
+		s := scanned{file: f, size: size, changed: changed}
 		if old := known[f.Path]; old != [2]int64{s.size, s.changed} {
 			todo = append(todo, s)
 		}
@@ -114,7 +129,7 @@ func (a *Archive) addAll(ctx context.Context, todo []scanned, c *Change, progres
 		readers.Go(func() {
 			var r reader
 			for s := range work {
-				s.rows, s.err = r.read(&s.file)
+				s.rows, s.err = r.read(ctx, &s.file)
 				select {
 				case results <- s:
 				case <-ctx.Done():
@@ -241,14 +256,24 @@ func insert(ctx context.Context, tx *sql.Tx, session int64, rows []row, old map[
 // A reader reads the pieces of sessions.
 type reader struct{ stemmer search.Stemmer }
 
-// conversation reads a session's file.
-func conversation(path string) (*recall.Conversation, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
+// conversation reads a session.
+func conversation(ctx context.Context, path string) (*recall.Conversation, error) {
+	var source io.Reader
+	if strings.Contains(path, inDatabase) {
+		data, err := export(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		source = bytes.NewReader(data)
+	} else {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close() //nolint:errcheck // it was only read
+		source = f
 	}
-	defer f.Close() //nolint:errcheck // it was only read
-	d, err := transcript.Read(f, &transcript.ReadOptions{Name: path, MaxBytes: maxFile})
+	d, err := transcript.Read(source, &transcript.ReadOptions{Name: path, MaxBytes: maxFile})
 	if err != nil {
 		return nil, err
 	}
@@ -258,8 +283,8 @@ func conversation(path string) (*recall.Conversation, error) {
 // maxSubject is the length of a command or a path that is kept, in bytes.
 const maxSubject = 200
 
-func (r *reader) read(f *File) ([]row, error) {
-	c, err := conversation(f.Path)
+func (r *reader) read(ctx context.Context, f *File) ([]row, error) {
+	c, err := conversation(ctx, f.Path)
 	if err != nil {
 		return nil, err
 	}

@@ -175,7 +175,7 @@ func indexSessions(ctx context.Context, a *cli.App, path string, roots []string,
 			return err
 		}
 	}
-	files, err := recordedFiles(ctx, x)
+	files, err := recordedFiles(ctx, a, x)
 	if err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func indexSessions(ctx context.Context, a *cli.App, path string, roots []string,
 }
 
 // recordedFiles returns the sessions of the agents, and the files in the folders that were named.
-func recordedFiles(ctx context.Context, x *archive.Archive) ([]archive.File, error) {
+func recordedFiles(ctx context.Context, a *cli.App, x *archive.Archive) ([]archive.File, error) {
 	var files []archive.File
 	seen := map[string]bool{}
 	add := func(f archive.File) {
@@ -222,6 +222,13 @@ func recordedFiles(ctx context.Context, x *archive.Archive) ([]archive.File, err
 		for _, s := range all {
 			add(archive.File{Path: s.Path, Agent: agent.Name, Name: s.ID, Dir: s.Dir})
 		}
+	}
+	database, err := archive.OpenCode(ctx)
+	if err != nil {
+		term.Printf(a.Stderr, "the sessions of OpenCode are left out: %s\n", plain.Line(err.Error()))
+	}
+	for _, f := range database {
+		add(f)
 	}
 	roots, err := x.Roots(ctx)
 	if err != nil {
@@ -267,6 +274,10 @@ func foundText(hits []archive.Hit) string {
 		}
 		if h.Later {
 			fmt.Fprintf(&b, "    this was later changed%s, in %s\n", withTime(h.Changed), plain.Line(h.ChangedIn))
+		}
+		if export := h.Export(); export != "" {
+			fmt.Fprintf(&b, "    %s >session.json; condense recall session.json %s\n", plain.Line(export), h.Handle)
+			continue
 		}
 		fmt.Fprintf(&b, "    condense recall %s %s\n", plain.Line(shellQuoted(h.Path)), h.Handle)
 	}
