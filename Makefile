@@ -42,7 +42,7 @@ test-browser:
 	cd test/browser && go mod tidy -diff && go vet ./... && go test -timeout 30m ./...
 
 # Real agents (Claude Code, Codex, OpenCode, pi) against a scripted vendor on the loopback. The first run installs them
-# from npm: 1 GB, in the user's cache directory.
+# from npm: 1 GB, in the user's cache directory. CONDENSE_TERMINAL=all tries each of them in a terminal too (tmux), not only Claude Code.
 test-agents:
 	cd test/agents && go mod tidy -diff && go vet ./... && go test -timeout 30m ./...
 

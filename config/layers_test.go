@@ -258,7 +258,10 @@ models:
 	t.Run("not ours", func(t *testing.T) {
 		opts := known
 		opts.IgnoreEnv = []string{"CONDENSE_OURS"}
-		opts.Env = []string{"CONDENSE_GOLDEN_DIR=/x", "CONDENSE_OURS=1", "CONDENSER=x", "XCONDENSE_THRESHOLD=1"}
+		opts.Env = []string{
+			"CONDENSE_GOLDEN_DIR=/x", "CONDENSE_RECALL=/x", "CONDENSE_STATUSLINE=/x",
+			"CONDENSE_OURS=1", "CONDENSER=x", "XCONDENSE_THRESHOLD=1",
+		}
 		check(t, opts, []string{"threshold"}, "default", "")
 	})
 	t.Run("flag beats environment", func(t *testing.T) {

@@ -20,6 +20,8 @@ const envPrefix = "CONDENSE_"
 var reservedVariables = []string{
 	pathVariable,
 	"CONDENSE_TOKEN",         // the usual variable for serve.token_env
+	"CONDENSE_RECALL",        // what wrap gives Codex, whose commands may run the program
+	"CONDENSE_STATUSLINE",    // what wrap gives plugins that run the program
 	"CONDENSE_REATTACH",      // a plugin in a debugger
 	"CONDENSE_CHROMIUM",      // a browser for tests
 	"CONDENSE_TRACES_DIR",    // recorded sessions for tests

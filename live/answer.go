@@ -23,7 +23,7 @@ import (
 // RoundTrip sends r. If the vendor refuses the gateway's version of the request, RoundTrip repairs it and sends it
 // once more.
 func (x *sending) RoundTrip(r *http.Request) (*http.Response, error) {
-	send := x.t.upstream.RoundTrip
+	send := x.sender(r.Context()).RoundTrip
 	if x.compacts && x.seen != nil {
 		send = x.compaction
 	}
@@ -36,7 +36,7 @@ func (x *sending) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.free = res.Header.Get(ownCompaction) != ""
+	x.free = x.free || res.Header.Get(ownCompaction) != ""
 	if x.claim != nil && !x.s.Observe && (refusal(res.StatusCode) || x.late(res)) {
 		if res, err = x.retry(r, res); err != nil {
 			return nil, err
@@ -49,6 +49,14 @@ func (x *sending) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	x.letGo()
 	return res, nil
+}
+
+// sender returns what sends the request.
+func (x *known) sender(ctx context.Context) http.RoundTripper {
+	if x.chain != nil {
+		return x.chain
+	}
+	return x.t.sender(ctx)
 }
 
 // retry sends a second plan after a refusal, if there is one, and returns the answer for the client.
@@ -77,7 +85,7 @@ func (x *sending) retry(r *http.Request, res *http.Response) (*http.Response, er
 	x.s.Reports.Logger.WarnContext(r.Context(), "the vendor refused a request, which is repaired and sent again", "why", why, "model",
 		x.r.Model, "agent", x.agent.Name)
 	x.stats.Fault("retry_" + why)
-	next, err := x.t.upstream.RoundTrip(again)
+	next, err := x.sender(ctx).RoundTrip(again)
 	if err != nil {
 		return nil, err
 	}

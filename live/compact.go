@@ -79,16 +79,16 @@ func asksToCompact(messages []wire.Message) bool {
 
 // compaction sends a request to compact the conversation to the upstream, and answers it here if the upstream cannot.
 func (x *sending) compaction(r *http.Request) (*http.Response, error) {
-	u := x.t.upstream
+	u, send := x.t.upstream, x.sender(r.Context()).RoundTrip
 	if x.s.Observe || u.Compaction == upstream.CompactUpstream {
-		return u.RoundTrip(r)
+		return send(r)
 	}
 	var res *http.Response
 	if u.Compaction == upstream.CompactGateway {
 		_ = r.Body.Close()
 	} else {
 		var err error
-		if res, err = u.RoundTrip(r); err != nil || x.compacted(res) {
+		if res, err = send(r); err != nil || x.compacted(res) {
 			return res, err
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/condensehq/condense/internal/live/watching"
 	"github.com/condensehq/condense/internal/mcpserver"
 	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/internal/rawjson"
 )
 
 // A sending is a plan under way to the vendor, and the answer to it.
@@ -40,6 +41,7 @@ type sending struct {
 
 // converse condenses a request with a conversation if necessary, forwards it, and records the answer.
 func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, t *target) {
+	t.endpoint.Stream = t.endpoint.Stream || laneOf(r.Context()) != nil
 	b, leave, err := g.takeBody(r, s, t) //nolint:contextcheck // that of the request
 	defer leave()
 	if err != nil {
@@ -53,22 +55,24 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 	g.stats.Add(func(s *stats.Stats) { s.Requests++ })
 	out := r.Clone(r.Context())
 	b.Fill(out, r.Body)
-	opened, err := g.open(s, t, r.Header, b.Decoded)
+	c, received := g.chain(r, s, t, b, w.Header()), b.Decoded
+	if c != nil {
+		received = c.Whole
+	}
+	opened, err := g.open(s, t, r.Header, received)
 	if err != nil {
 		t.refuse(w, http.StatusBadRequest, "condense: the compaction in this request cannot be opened: "+err.Error()+
 			". Go back to before it, or begin a new session")
 		return
 	}
-	if len(opened) != len(b.Decoded) || !bytes.Equal(opened, b.Decoded) {
-		b.Decoded = opened
+	if len(opened) != len(received) || !bytes.Equal(opened, received) {
 		payload.Replace(out, opened)
 	}
 	read := time.Now()
 	var p *plan
 	if len(b.Raw) > 0 {
 		in := &incoming{
-			Gateway: g, s: s, t: t, header: r.Header, start: s.Now(), received: b.Decoded, media: count.Media(b.Decoded),
-			weight: b.Weight,
+			Gateway: g, s: s, t: t, header: r.Header, start: s.Now(), received: opened, media: count.Media(opened), weight: b.Weight, chain: c,
 		}
 		p = in.plan(r.Context())
 	}
@@ -76,10 +80,12 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 	leave() // the vendor may take long
 	if p == nil {
 		g.stats.Add(func(s *stats.Stats) { s.Passed++ })
-		s.forward(w, out, t, nil)
+		s.forward(w, out, t, t.sender(r.Context()))
 		return
 	}
 	x := &sending{plan: p}
+	// A request without an answer only prepares the vendor.
+	x.free = c != nil && string(rawjson.Field(c.Whole, "generate")) == "false"
 	defer func() { //nolint:contextcheck // the answer is recorded though the client has gone
 		x.left = r.Context().Err() != nil
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), longestNote)
@@ -94,6 +100,9 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 // fill gives the request to the vendor its body.
 func (x *sending) fill(out *http.Request) {
 	tool := x.tool.session != nil
+	if tool && x.chain != nil {
+		x.chain.deaf = true
+	}
 	if !x.altered && !tool || x.s.Observe {
 		x.stats.Add(func(s *stats.Stats) { s.Passed++ })
 		return
@@ -170,6 +179,9 @@ func (x *sending) done(ctx context.Context) {
 // letGo frees the memory of a request that cannot be sent again: an answer can take minutes, and many agents wait for
 // one at the same time.
 func (x *plan) letGo() {
+	if x.chain != nil {
+		x.chain.letGo()
+	}
 	if x.s.Reports.Record != nil || x.tool.session != nil { // the vendor may be asked again
 		return
 	}

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"bytes"
 	"net/http"
 	"time"
 
@@ -78,6 +79,29 @@ func MeasureAll(g *Gateway) {
 	for _, m := range telemetry.All {
 		g.measure(m, 0)
 	}
+}
+
+// Pulse sets how often a peer of a WebSocket gets a ping, and how long it may not answer.
+func Pulse(g *Gateway, interval, patience time.Duration) {
+	g.sockets.interval, g.sockets.patience = interval, patience
+}
+
+// Frames writes an answer, given as these frames, in parts of a size as a WebSocket's client gets it.
+func Frames(events [][]byte, size int) (out [][]byte) {
+	var whole []byte
+	for _, event := range events {
+		whole = append(whole, stream(event)...)
+	}
+	w := &frames{write: func(event []byte) error {
+		out = append(out, bytes.Clone(event))
+		return nil
+	}}
+	for len(whole) > 0 {
+		n := min(size, len(whole))
+		_, _ = w.Write(whole[:n])
+		whole = whole[n:]
+	}
+	return out
 }
 
 // Route reads the path of a request.

@@ -31,6 +31,7 @@ import (
 	"github.com/condensehq/condense/internal/live/access"
 	"github.com/condensehq/condense/internal/live/admin"
 	"github.com/condensehq/condense/internal/live/audit"
+	"github.com/condensehq/condense/internal/live/chain"
 	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/library"
@@ -69,6 +70,8 @@ type Gateway struct {
 	service
 	work
 	pauses
+	sockets   sockets
+	histories *chain.Histories
 }
 
 // originals are what agents can get back.
@@ -139,7 +142,7 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 	g := &Gateway{
 		host: host, store: opened, preparing: queue.New(mostPrepared), findings: findings{parsed: wire.NewCache(count.Tokens)},
 		originals: originals{asking: make(chan struct{}, mostAsking)}, comparing: comparing{waiting: make(chan struct{}, mostShadows)},
-		pauses: pauses{pingEvery, bodyPatience},
+		pauses: pauses{pingEvery, bodyPatience}, sockets: newSockets(), histories: chain.New(mostHistories),
 	}
 	g.life, g.stop = context.WithCancel(context.Background())
 	var err error
@@ -230,6 +233,7 @@ func (g *Gateway) Reload(opts *Options) error {
 // server down first. The host stays open.
 func (g *Gateway) Close() error {
 	g.stop()
+	g.sockets.open.Wait()
 	g.background.Wait()
 	for _, u := range g.current.Load().upstreams {
 		u.Transport.CloseIdleConnections()
@@ -240,6 +244,9 @@ func (g *Gateway) Close() error {
 // ServeHTTP answers a request: it refuses it, serves the gateway's own endpoints, or forwards it to its upstream.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s := g.current.Load()
+	if access.IsUpgrade(r) && g.serveSocket(w, r, s) {
+		return
+	}
 	t := s.route(r)
 	out := &audit.Outcome{ResponseWriter: w}
 	if g.draining.Load() {
@@ -302,7 +309,7 @@ func (s *settings) refuse(r *http.Request, t *target) (status int, text string) 
 		return http.StatusForbidden, "condense: this token is for the gateway's own pages; for models use that of a tenant"
 	}
 	if status, text = s.door.Outside(r); status == 0 && access.IsUpgrade(r) {
-		return http.StatusUpgradeRequired, "condense: no WebSocket here; use HTTP (Codex: supports_websockets = false)"
+		return http.StatusUpgradeRequired, "condense: no WebSocket here; use HTTP"
 	}
 	return status, text
 }

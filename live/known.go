@@ -31,6 +31,7 @@ type incoming struct {
 	received []byte          // the body, decompressed
 	media    int             // estimated tokens of its images and files
 	weight   *payload.Weight // of a body that is no turn of a conversation
+	chain    *chained        // nil if no earlier response is named, and nobody can name the answer
 }
 
 // A known is what a request says, and what applies to it.

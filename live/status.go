@@ -47,8 +47,12 @@ func (g *Gateway) Admin() http.Handler {
 }
 
 // Drain makes /readyz say that no new requests should be sent here. Requests are still served, to give a balancer the
-// time to ask, and each is the last of its connection.
-func (g *Gateway) Drain() { g.draining.Store(true) }
+// time to ask, and each is the last of its connection. WebSockets end after the
+// answers in progress.
+func (g *Gateway) Drain() {
+	g.draining.Store(true)
+	g.sockets.once.Do(func() { close(g.sockets.drained) })
+}
 
 // storeReady returns an error if the store cannot be used, and logs it once.
 func (g *Gateway) storeReady(ctx context.Context) error {

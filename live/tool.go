@@ -101,7 +101,7 @@ func (x *known) equip(ctx context.Context, in *session.Session) error {
 // the agent itself sends, and an answer that the vendor stores would be continued without the gateway.
 func (x *known) mayHaveTool() bool {
 	stored := x.r.API == wire.Responses && !bytes.Equal(bytes.TrimSpace(rawjson.Field(x.r.Body, "store")), []byte("false"))
-	return !agents.Subscription(x.header) && !x.r.Compacts && !stored && !x.t.count && !library.CanCall(x.r.Tools)
+	return !agents.Subscription(x.header) && !x.r.Compacts && !stored && !x.t.count && x.chain == nil && !library.CanCall(x.r.Tools)
 }
 
 func firstUser(messages []wire.Message) int {
@@ -364,7 +364,7 @@ func (s *spliced) next(ctx context.Context) ([][]byte, error) {
 func (s *spliced) ask(messages [][]byte) (*http.Response, error) {
 	again := s.r.Clone(s.r.Context())
 	payload.Replace(again, s.x.r.With(messages))
-	return s.x.t.upstream.RoundTrip(again)
+	return s.x.sender(again.Context()).RoundTrip(again)
 }
 
 // putBack stores the parts of the answer that the client does not get. They must be on disk before the client can send

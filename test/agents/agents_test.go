@@ -101,6 +101,7 @@ type desk struct {
 	modules   string // node_modules
 	env       []string
 	more      string // lines of the user's configuration
+	curious   bool   // the agent may look for news, as agents do for a person; it finds none
 }
 
 // newDesk returns a desk whose vendor is served on the loopback.
@@ -124,7 +125,7 @@ func newDesk(t *testing.T, o upstream.Options) *desk {
 	}))
 	t.Cleanup(func() {
 		border.Close()
-		if len(strays) > 0 {
+		if len(strays) > 0 && !d.curious {
 			t.Errorf("the agent tried to reach %q", strays)
 		}
 	})

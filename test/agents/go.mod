@@ -4,7 +4,10 @@ module github.com/condensehq/condense/test/agents
 
 go 1.26.0
 
-require github.com/condensehq/condense v0.0.0
+require (
+	github.com/coder/websocket v1.8.15
+	github.com/condensehq/condense v0.0.0
+)
 
 require (
 	github.com/google/uuid v1.6.0 // indirect

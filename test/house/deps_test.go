@@ -43,7 +43,7 @@ var mayImport = map[string]string{
 	".":                                "config core core/history core/policy github.com/google/uuid internal/dialog internal/disk internal/plain internal/recall internal/remote internal/resolver internal/roo model model/extractive providers/slidingwindow registry tokens internal/size",
 	"internal/ingest":                  ". config core providers/smart",
 	"cmd/condense/internal/hook":       ". config core core/history internal/disk internal/ingest tokens transcript",
-	"live":                             ". config core core/policy internal/catalog internal/epoch internal/ingest internal/live/access internal/live/admin internal/live/agents internal/live/audit internal/live/control internal/live/count internal/live/job internal/live/library internal/live/lineage internal/live/messages internal/live/payload internal/live/queue internal/live/seal internal/live/session internal/live/stats internal/live/store internal/live/telemetry internal/live/tenant internal/live/upstream internal/live/watching internal/live/wire internal/mcpserver internal/plain internal/prefix internal/rawjson internal/recall internal/remote internal/secret model transcript github.com/modelcontextprotocol/go-sdk go.opentelemetry.io/otel",
+	"live":                             ". config core core/policy internal/catalog internal/epoch internal/ingest internal/live/access internal/live/admin internal/live/agents internal/live/audit internal/live/chain internal/live/control internal/live/count internal/live/job internal/live/library internal/live/lineage internal/live/messages internal/live/payload internal/live/queue internal/live/seal internal/live/session internal/live/stats internal/live/store internal/live/telemetry internal/live/tenant internal/live/upstream internal/live/watching internal/live/wire internal/mcpserver internal/plain internal/prefix internal/rawjson internal/recall internal/remote internal/secret model transcript github.com/coder/websocket github.com/modelcontextprotocol/go-sdk go.opentelemetry.io/otel",
 	"cmd/condense":                     "cmd/condense/cli",
 	"cmd/condense/cli":                 "cmd/condense/internal/cli cmd/condense/internal/command internal/plugins internal/plugins/wasm registry", // public: a program with strategies of its own calls its Main
 	"cmd/condense/internal/command":    "cmd/condense/internal/cli cmd/condense/internal/filecmd cmd/condense/internal/configcmd cmd/condense/internal/plugincmd cmd/condense/internal/comparecmd cmd/condense/internal/servecmd cmd/condense/internal/term config internal/resolver registry github.com/spf13/cobra",
@@ -94,7 +94,7 @@ var mayImport = map[string]string{
 	"internal/testkit/golden":          "github.com/google/go-cmp",
 	"internal/testkit/apilint":         "",
 	"internal/promptcache":             "",
-	"internal/testkit/upstream":        "internal/promptcache github.com/klauspost/compress github.com/aws/aws-sdk-go-v2",
+	"internal/testkit/upstream":        "internal/promptcache github.com/aws/aws-sdk-go-v2 github.com/coder/websocket github.com/klauspost/compress",
 	"internal/testkit":                 "golang.org/x/sys",
 	"internal/testkit/pgtest":          "internal/testkit",
 	"cmd/condense/internal/sessions":   "internal/disk internal/rawjson github.com/google/uuid",
@@ -132,6 +132,7 @@ var mayImport = map[string]string{
 	"transcript/internal/anthropic":  "internal/apimessage core internal/rawjson transcript/internal/codec transcript/internal/blocks transcript/internal/convert transcript/internal/request",
 
 	"internal/awssign":              "github.com/aws/aws-sdk-go-v2",
+	"internal/live/chain":           "internal/live/wire internal/rawjson", // plans need whole requests, and the vendor has most of them
 	"internal/live/wire":            "internal/rawjson internal/remote github.com/aws/aws-sdk-go-v2",
 	"internal/live/access":          "internal/disk internal/live/tenant internal/plain github.com/gofrs/flock",
 	"internal/live/store":           "github.com/jackc/pgx github.com/klauspost/compress github.com/sony/gobreaker modernc.org/sqlite",

@@ -1,6 +1,8 @@
 package agents
 
 import (
+	_ "embed"
+
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
@@ -20,9 +22,17 @@ type Point struct {
 	File     string
 	Provider *Provider
 	Recall   *Recall // nil: the agent cannot be given a server of MCP for one run
+	Meter    *Meter  // nil: the agent has no plugins that show a line
 
+	Need      *Need             // nil: the agent can be wrapped as it is
 	Settings  []Settings        // the files that set addresses, in the order in which they win; Install writes the last
 	Elsewhere map[string]string // variables that make the agent use other APIs, and which
+}
+
+// A Need is a condition for wrapping an agent.
+type Need struct {
+	Any  []string // one of these variables is set; nil: the agent cannot be wrapped
+	Text string   // for people: why, and what to do
 }
 
 // A Settings file can set addresses.
@@ -47,6 +57,23 @@ type Recall struct {
 	File string
 	Add  string // the command that adds the server to the agent's settings, where [Settings] cannot
 }
+
+// A Meter is a plugin that shows the status line inside the agent. It runs the program in CONDENSE_STATUSLINE, a JSON array. In its texts
+// {plugin} is the path of a file Name with the text Plugin.
+type Meter struct {
+	Name     string
+	Plugin   string
+	Args     []string
+	Variable string // has the path of a settings file
+	File     string // the name of that file
+	Settings string // its text
+}
+
+//go:embed meter/pi.ts
+var piMeter string
+
+//go:embed meter/opencode.js
+var openCodeMeter string
 
 // A Key of a settings file has an address.
 type Key struct {
@@ -89,7 +116,17 @@ var openCodeKeys = []Key{
 	{OpenAI, []string{"provider", "openai", "options", "baseURL"}, "{openai}"},
 }
 
+var openCodeMCP = &Recall{Keys: []Key{
+	{Path: []string{"mcp", "condense", "type"}, Value: "remote"},
+	{Path: []string{"mcp", "condense", "url"}, Value: "{mcp}"},
+	{Path: []string{"mcp", "condense", "headers", "X-Condense-Recall"}, Value: "{secret}"},
+}}
+
 var openCodeRecall = []Key{{Path: []string{"mcp", "condense", "type"}, Value: "remote"}, {Path: []string{"mcp", "condense", "url"}, Value: "{base}/mcp"}}
+
+func kiloFile(name string) Settings {
+	return Settings{Path: "~/.config/kilo/" + name, Dir: "XDG_CONFIG_HOME/kilo", Format: "json", Keys: openCodeKeys, Recall: openCodeRecall}
+}
 
 var piKeys = []Key{{Anthropic, []string{"providers", "anthropic", "baseUrl"}, "{base}"}, {OpenAI, []string{"providers", "openai", "baseUrl"}, "{openai}"}}
 
@@ -149,7 +186,7 @@ var all = []Agent{
 			},
 			Provider: &Provider{
 				Choice: "model_provider", Builtin: "openai", Table: "model_providers", Address: "base_url", API: OpenAI,
-				Args: []string{"-c", `model_providers.{provider}.base_url="{openai}"`, "-c", "model_providers.{provider}.supports_websockets=false"},
+				Args: []string{"-c", `model_providers.{provider}.base_url="{openai}"`},
 			},
 		},
 		userAgents: []string{"codex_", "codex-", "Codex"},
@@ -163,11 +200,11 @@ var all = []Agent{
 		Point: Point{
 			Merge:  "OPENCODE_CONFIG_CONTENT",
 			Skills: &Settings{Path: "~/.config/opencode/skill", Dir: "XDG_CONFIG_HOME/opencode"},
-			Recall: &Recall{Keys: []Key{
-				{Path: []string{"mcp", "condense", "type"}, Value: "remote"},
-				{Path: []string{"mcp", "condense", "url"}, Value: "{mcp}"},
-				{Path: []string{"mcp", "condense", "headers", "X-Condense-Recall"}, Value: "{secret}"},
-			}},
+			Meter: &Meter{
+				Name: "condense-meter.js", Plugin: openCodeMeter,
+				Variable: "OPENCODE_TUI_CONFIG", File: "tui.json", Settings: `{"plugin": ["{plugin}"]}` + "\n",
+			},
+			Recall: openCodeMCP,
 			Settings: []Settings{
 				{Path: "opencode.jsonc", Format: "json", Keys: openCodeKeys, Upward: true},
 				{Path: "opencode.json", Format: "json", Keys: openCodeKeys, Upward: true},
@@ -187,6 +224,7 @@ var all = []Agent{
 			Args:     []string{"-e", "{file}"},
 			Without:  []string{"install", "remove", "uninstall", "update", "list", "config"},
 			FileName: "condense.ts",
+			Meter:    &Meter{Name: "condense-meter.ts", Plugin: piMeter, Args: []string{"-e", "{plugin}"}},
 			File: `export default function (pi) {
   pi.registerProvider("anthropic", { baseUrl: "{base}" });
   pi.registerProvider("openai", { baseUrl: "{openai}" });
@@ -212,6 +250,47 @@ var all = []Agent{
 		summaries:  []string{"First, reason in your scratchpad. Then, generate the "},
 	},
 	{
+		Name: "copilot", Title: "GitHub Copilot CLI", Command: "copilot",
+		Get: "npm install -g @github/copilot", Tested: "1.0.102",
+		Point: Point{
+			// Without /v1, which one of its kinds of provider adds by itself, and the gateway for the other.
+			Env: map[string]string{"COPILOT_PROVIDER_BASE_URL": "{base}"},
+			Need: &Need{
+				Any: []string{
+					"COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_API_KEY_COMMAND", "COPILOT_PROVIDER_BEARER_TOKEN", "COPILOT_PROVIDER_BASE_URL",
+				},
+				Text: "GitHub's own models do not come through condense; with the key of a vendor: " +
+					"COPILOT_PROVIDER_API_KEY=KEY COPILOT_MODEL=MODEL condense wrap copilot, and COPILOT_PROVIDER_TYPE=anthropic for Anthropic's",
+			},
+			Without: []string{"help", "login", "logout", "plugin", "update", "version", "--version", "-v", "--help", "-h"},
+		},
+		head: []byte("You are the GitHub Copilot CLI"),
+	},
+	{
+		Name: "kilo", Title: "Kilo CLI", Command: "kilo",
+		Get: "npm install -g @kilocode/cli", Tested: "7.7.7",
+		Point: Point{
+			Merge: "KILO_CONFIG_CONTENT",
+			Meter: &Meter{
+				Name: "condense-meter.js", Plugin: openCodeMeter,
+				Variable: "KILO_TUI_CONFIG", File: "tui.json", Settings: `{"plugin": ["{plugin}"]}` + "\n",
+			},
+			Recall:   openCodeMCP,
+			Settings: []Settings{kiloFile("kilo.jsonc"), kiloFile("kilo.json")},
+		},
+		userAgents: []string{"kilo/"},
+		sessions:   []string{"X-Session-Affinity", "X-Session-Id"},
+	},
+	{
+		Name: "cline", Title: "Cline CLI", Command: "cline",
+		Get: "npm install -g cline", Tested: "3.0.65",
+		Point: Point{Need: &Need{
+			Text: "it takes an address from its own settings only, and works in a process that outlives the command; start condense serve, then: " +
+				"cline auth -p openai-compatible -k KEY -m MODEL -b http://127.0.0.1:8765/v1",
+		}},
+		head: []byte("You are Cline, an AI coding agent"),
+	},
+	{
 		Name: "aider", Title: "aider", Command: "aider", Get: "see https://aider.chat",
 		Point: Point{Env: map[string]string{"OPENAI_API_BASE": "{openai}", "ANTHROPIC_API_BASE": "{base}", "ANTHROPIC_BASE_URL": "{base}"}},
 	},
@@ -220,7 +299,8 @@ var all = []Agent{
 		Point: Point{Env: map[string]string{"OPENAI_HOST": "{base}", "ANTHROPIC_HOST": "{base}"}},
 	},
 	{
-		Name: "qwen", Aliases: []string{"qwen-code"}, Title: "Qwen Code", Command: "qwen", Get: "npm install -g @qwen-code/qwen-code",
+		Name: "qwen", Aliases: []string{"qwen-code"}, Title: "Qwen Code", Command: "qwen",
+		Get: "npm install -g @qwen-code/qwen-code", Tested: "0.15.10",
 		Point:      Point{Env: map[string]string{"OPENAI_BASE_URL": "{openai}"}},
 		userAgents: []string{"QwenCode/"},
 		summaries:  []string{"First, reason in your scratchpad. Then, generate the "},

@@ -42,6 +42,15 @@ func element(api API, raw []byte) []byte {
 	return raw
 }
 
+// Input returns the items of a body of the Responses API. A string is one of the user's.
+func Input(body []byte) [][]byte {
+	input := rawjson.Field(body, "input")
+	if rawjson.IsString(input) {
+		return [][]byte{userItem(input)}
+	}
+	return slices.Collect(rawjson.Elements(input))
+}
+
 // limits are the limits of an answer, in all APIs, some of them in an object.
 var limits = []struct{ in, name string }{
 	{"", "max_tokens"},

@@ -531,7 +531,8 @@ func (p *parser) write(at place, own []member, from int) {
 	p.spare = p.spare[:0]
 	n := 0
 	for _, m := range own {
-		if at != plain && isMarker(m.key) || at == inBlock && p.api == Gemini && isSignature(m.key) || at == inMessage && p.api == Responses && string(m.key) == "type" && string(m.raw) == `"message"` {
+		if at != plain && isMarker(m.key) || at == inBlock && p.api == Gemini && isSignature(m.key) ||
+			p.api == Responses && p.marginal(at, own, m) {
 			continue
 		}
 		n++
@@ -541,13 +542,32 @@ func (p *parser) write(at place, own []member, from int) {
 	p.finish(from, 'o', n)
 }
 
+// marginal reports whether a member of an item of the Responses API, or of a block in one, is left out by some clients
+// when they send an answer back.
+func (p *parser) marginal(at place, own []member, m member) bool {
+	switch string(m.key) {
+	case "type":
+		return at == inMessage && string(m.raw) == `"message"`
+	case "id", "status":
+		switch word(find(own, "type")) {
+		case "function_call", "custom_tool_call", "reasoning":
+			return at == inMessage
+		case "message":
+			return at == inMessage && word(find(own, "role")) == "assistant"
+		}
+	case "annotations", "logprobs":
+		return at == inBlock && isEmptyArray(m.raw)
+	}
+	return false
+}
+
 // oneText returns the text of a block that has only that.
 func oneText(own []member) (member, bool) {
 	var t member
 	n := 0
 	for _, m := range own {
 		switch {
-		case isMarker(m.key):
+		case isMarker(m.key), isEmptyArray(m.raw) && (string(m.key) == "annotations" || string(m.key) == "logprobs"):
 			continue
 		case string(m.key) == "text" && rawjson.IsString(m.raw):
 			t = m

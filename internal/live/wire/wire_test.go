@@ -110,6 +110,13 @@ func TestHash(t *testing.T) {
 		{"items", wire.Responses, []string{
 			`{"role":"user","content":"hi"}`, `{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}`,
 		}, nil, []string{`{"type":"function_call_output","call_id":"a","output":"hi"}`, `{"type":"message","id":"1","role":"user","content":"hi"}`}},
+		{"an answer sent back", wire.Responses, []string{
+			`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"hi"}]}`,
+			`{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":"hi","annotations":[],"logprobs":[]}]}`,
+		}, nil, []string{
+			`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"hi","annotations":[1]}]}`,
+			`{"id":"rs_1","type":"item_reference"}`, `{"id":"rs_2","type":"item_reference"}`,
+		}},
 	} {
 		want := hashOf(t, tt.api, tt.same[0], tt.volatile...)
 		for _, m := range tt.same {

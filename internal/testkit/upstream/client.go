@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/coder/websocket"
 )
 
 // A Client is a small agent for tests. It sends its whole history, runs the calls of each answer with [Output], and
@@ -39,7 +41,13 @@ type Client struct {
 	Answer  []byte   // of the last request: body or stream, as it came
 	Prompt  int      // tokens of the last prompt, by the vendor's report
 
-	memory *memory
+	Socket  bool // speak Responses over a WebSocket, and send only what is new
+	Chained bool // of Responses: have the vendor store the answers, and send only what is new
+
+	memory   *memory
+	conn     *websocket.Conn
+	previous string // the response that the next request continues; "" for none
+	known    int    // length of the history up to its end
 }
 
 // ErrRefused is the error of an answer that is none: a status other than 200, or an error in the stream.
@@ -107,6 +115,18 @@ func (c *Client) Step(ctx context.Context) (answer string, calls bool, err error
 			set("Authorization", "Bearer dummy")
 		}
 	}
+	if c.Socket {
+		if c.Answer, err = c.exchange(ctx, req.Header, c.request()); err != nil {
+			return "", false, err
+		}
+		items, err := c.assemble(c.Answer)
+		if err != nil {
+			return "", false, err
+		}
+		c.known = len(c.History) + len(items)
+		answer, calls = c.remember(items)
+		return answer, calls, nil
+	}
 	client := c.HTTP
 	if client == nil {
 		client = http.DefaultClient
@@ -131,6 +151,7 @@ func (c *Client) Step(ctx context.Context) (answer string, calls bool, err error
 	if err != nil {
 		return "", false, err
 	}
+	c.known = len(c.History) + len(items)
 	answer, calls = c.remember(items)
 	return answer, calls, nil
 }
@@ -177,7 +198,10 @@ func (c *Client) request() object {
 			o["stream_options"] = object{"include_usage": true}
 		}
 	case Responses:
-		o["instructions"], o["input"], o["store"] = system, c.History, false
+		o["instructions"], o["input"], o["store"] = system, c.History, c.Chained
+		if (c.Chained || c.Socket) && c.previous != "" && c.known <= len(c.History) {
+			o["previous_response_id"], o["input"] = c.previous, c.History[c.known:]
+		}
 		o["tools"] = []any{object{"type": "function", "name": "shell", "parameters": schema, "strict": false}}
 		if c.Thinking != "" {
 			o["reasoning"], o["include"] = object{"effort": "medium", "summary": "auto"}, []any{"reasoning.encrypted_content"}
@@ -252,6 +276,9 @@ func (c *Client) read(body []byte) ([]object, error) {
 }
 
 func (c *Client) usage(o object) {
+	if c.API == Responses {
+		c.previous = text(o["id"])
+	}
 	u, ok := o["usage"].(object)
 	if !ok {
 		return

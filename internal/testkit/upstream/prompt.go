@@ -209,6 +209,12 @@ func (p *prompt) add(where, role string, message int, o object) *block {
 			plain = with(plain, "content", inner)
 		}
 	}
+	switch b.kind {
+	case "message", "function_call", "custom_tool_call", "reasoning": // of Responses: the model does not see its IDs
+		if o["id"] != nil {
+			plain = without(without(plain, "id"), "status")
+		}
+	}
 	extra += image(o)
 	raw := p.memory.encode(p.raw[:0], plain)
 	p.raw = raw

@@ -276,8 +276,8 @@ func (p *prompt) pick(fits func(*tool) bool) *tool {
 // shells are the names of the tools that run commands: Claude Code; OpenCode and pi; Codex.
 var shells = []string{"Bash", "bash", "exec_command", "shell_command", "shell", "local_shell"}
 
-// shell returns the client's tool that runs commands: one of a known name, or the first that has a property "command"
-// or "cmd".
+// shell returns the client's tool that runs commands: one of a known name, or the first that has a property "command",
+// "cmd" or "commands".
 func (p *prompt) shell() *tool {
 	for _, name := range shells {
 		if t := p.pick(func(t *tool) bool { return t.name == name }); t != nil {
@@ -290,7 +290,7 @@ func (p *prompt) shell() *tool {
 // property is the name of the property that takes the command.
 func (t *tool) property() string {
 	properties, _ := t.schema["properties"].(object)
-	for _, name := range []string{"command", "cmd"} {
+	for _, name := range []string{"command", "cmd", "commands"} {
 		if o, ok := properties[name].(object); ok && (has(o, "string") || has(o, "array")) {
 			return name
 		}
@@ -321,7 +321,9 @@ func (t *tool) run(command string) (input object, raw string) {
 		input = object{}
 	}
 	properties, _ := t.schema["properties"].(object)
-	if o, _ := properties[name].(object); name != "" && !has(o, "string") {
+	if name == "commands" { // Cline
+		input[name] = []any{command}
+	} else if o, _ := properties[name].(object); name != "" && !has(o, "string") {
 		input[name] = argv
 	} else {
 		input[firstOf(name, "command")] = command

@@ -44,6 +44,8 @@ func (v *Vendor) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case req.Method == http.MethodHead:
 	case req.Method == http.MethodGet && r.Path == "/v1/models":
 		_, _ = w.Write(listing(req.Header))
+	case req.Header.Get("Upgrade") != "" && r.API == Responses && !v.o.NoSockets:
+		v.socket(w, req)
 	case req.Header.Get("Upgrade") != "": // Codex asks for a WebSocket first
 		v.refuse(w, r, &refusal{status: http.StatusUpgradeRequired, rule: "path", text: "WebSockets are not served."})
 	case r.API == "" || req.Method != http.MethodPost:
@@ -56,7 +58,7 @@ func (v *Vendor) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // prompt answers one of the paths that take prompts.
 func (v *Vendor) prompt(w http.ResponseWriter, req *http.Request, r *Record) {
 	start := v.o.Now()
-	body, f := decode(r)
+	body, f := v.expand(r)
 	if f != nil {
 		v.refuse(w, r, f)
 		return
@@ -123,16 +125,24 @@ func (v *Vendor) prompt(w http.ResponseWriter, req *http.Request, r *Record) {
 		r.Usage, r.Ideal = Usage{u.Prompt, u.Read, u.Write, a.tokens}, u.ideal
 	}
 	v.mu.Unlock()
+	if p.api == Responses {
+		v.hold(r, "resp_"+a.id, a.items())
+	}
+	w.Header().Set("Content-Type", p.contentType())
+	send(req.Context(), w, r, a.render(p, u), fault)
+}
+
+// contentType returns the content type of an answer.
+func (p *prompt) contentType() string {
 	switch {
 	case p.cloud == Bedrock:
-		w.Header().Set("Content-Type", amazonTypes[p.stream])
+		return amazonTypes[p.stream]
 	case p.api == Ollama:
-		w.Header().Set("Content-Type", "application/x-ndjson")
+		return "application/x-ndjson"
 	case p.stream && !p.count && (p.api != Gemini || p.sse):
-		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
-		w.Header().Set("Cache-Control", "no-cache")
+		return "text/event-stream; charset=utf-8"
 	}
-	send(req.Context(), w, r, a.render(p, u), fault)
+	return "application/json"
 }
 
 // decode returns the body without its compression.

@@ -20,6 +20,7 @@ package upstream
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -29,6 +30,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/coder/websocket"
 )
 
 // API is a wire format.
@@ -75,6 +78,8 @@ type Options struct {
 	Account func(Record) string
 	// Secrets are the secrets of AWS access keys, by ID: requests to Amazon Bedrock are signed with one, or have a key.
 	Secrets map[string]string
+	// NoSockets refuses WebSockets.
+	NoSockets bool
 	// Fault returns the failure of the answer to a request; nil, or a nil result, is none. It is called for every
 	// request that is not refused, from several goroutines.
 	Fault func(Record) *Fault
@@ -165,9 +170,14 @@ type Record struct {
 	Gone         <-chan struct{} // closed when the client went away before the answer was complete
 	Finished     <-chan struct{} // closed when the request has been answered, or given up
 
+	Socket bool // Body is a frame of a WebSocket
+
 	gone, finished chan struct{}
 	route          route
-	host, escaped  string // as they came
+	host, escaped  string            // as they came
+	session        *session          // of a WebSocket; nil over HTTP
+	items          []json.RawMessage // of the whole prompt, if the answer can be continued
+	keeps          bool              // the vendor stores the answer
 }
 
 // Usage is the vendor's report, in tokens. Prompt is the whole prompt.
@@ -183,6 +193,9 @@ type Vendor struct {
 	conversations map[string]*conversation
 	cache         cache
 	breaks        []Break
+	stored        held
+	forgotten     int // records before this one are
+	sockets       map[*websocket.Conn]context.CancelFunc
 }
 
 // New returns a vendor.
@@ -202,7 +215,10 @@ func New(o Options) *Vendor {
 	if o.Now == nil {
 		o.Now = func() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
 	}
-	return &Vendor{o: o, memory: newMemory(), conversations: map[string]*conversation{}, cache: cache{ever: map[prefix]bool{}}}
+	return &Vendor{
+		o: o, memory: newMemory(), conversations: map[string]*conversation{}, cache: cache{ever: map[prefix]bool{}},
+		stored: held{}, sockets: map[*websocket.Conn]context.CancelFunc{},
+	}
 }
 
 // Records returns all requests so far, in the order of arrival.

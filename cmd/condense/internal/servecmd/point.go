@@ -62,17 +62,22 @@ func (own addresses) unless(flags []string) addresses {
 var variables = []struct {
 	name, api string
 	versioned bool
+	own       string // a variable that chooses the API, and
+	kind      string // its value; the agent that reads them is the only one that does
 }{
-	{"ANTHROPIC_BASE_URL", agents.Anthropic, false},
-	{"ANTHROPIC_API_BASE", agents.Anthropic, false},
-	{"ANTHROPIC_HOST", agents.Anthropic, false},
-	{"OPENAI_BASE_URL", agents.OpenAI, true},
-	{"OPENAI_API_BASE", agents.OpenAI, true},
-	{"OPENAI_HOST", agents.OpenAI, false},
-	{"GOOGLE_GEMINI_BASE_URL", agents.Gemini, false},
-	{"GOOGLE_VERTEX_BASE_URL", agents.Vertex, false},
-	{"ANTHROPIC_VERTEX_BASE_URL", agents.Vertex, true},
-	{"ANTHROPIC_BEDROCK_BASE_URL", agents.Bedrock, false},
+	{name: "ANTHROPIC_BASE_URL", api: agents.Anthropic},
+	{name: "ANTHROPIC_API_BASE", api: agents.Anthropic},
+	{name: "ANTHROPIC_HOST", api: agents.Anthropic},
+	{name: "OPENAI_BASE_URL", api: agents.OpenAI, versioned: true},
+	{name: "OPENAI_API_BASE", api: agents.OpenAI, versioned: true},
+	{name: "OPENAI_HOST", api: agents.OpenAI},
+	{name: "GOOGLE_GEMINI_BASE_URL", api: agents.Gemini},
+	{name: "GOOGLE_VERTEX_BASE_URL", api: agents.Vertex},
+	{name: "ANTHROPIC_VERTEX_BASE_URL", api: agents.Vertex, versioned: true},
+	{name: "COPILOT_PROVIDER_BASE_URL", api: agents.Anthropic, own: "COPILOT_PROVIDER_TYPE", kind: "anthropic"},
+	{name: "COPILOT_PROVIDER_BASE_URL", api: agents.OpenAI, versioned: true, own: "COPILOT_PROVIDER_TYPE", kind: "openai"},
+	{name: "COPILOT_PROVIDER_BASE_URL", api: agents.OpenAI, versioned: true, own: "COPILOT_PROVIDER_TYPE"},
+	{name: "ANTHROPIC_BEDROCK_BASE_URL", api: agents.Bedrock},
 }
 
 // ownAddresses returns the addresses that the agent would use without the gateway, as far as the
@@ -104,6 +109,9 @@ func ownAddresses(agent *agents.Agent, args []string) (addresses, error) {
 	for _, v := range variables {
 		_, known := own[v.api]
 		_, read := p.Env[v.name]
+		if v.own != "" {
+			known = known || !read || os.Getenv(v.own) != v.kind
+		}
 		if url := os.Getenv(v.name); url != "" && !known && (read || strings.HasSuffix(v.name, "_BASE_URL")) {
 			own[v.api] = address{url: url, from: v.name, versioned: v.versioned}
 		}

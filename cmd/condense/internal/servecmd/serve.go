@@ -591,7 +591,7 @@ func (g *gateway) serve(ctx context.Context, a *cli.App) error {
 	g.log.InfoContext(ctx, "ending: no new requests; answers in progress may go on, unless there is a second signal", "limit", drain)
 	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()
-	if err := models.Shutdown(rest); err != nil {
+	if err := errors.Join(models.Shutdown(rest), g.Finish(rest)); err != nil {
 		g.log.WarnContext(ctx, "answers in progress were cut", "limit", drain)
 		if err := models.Close(); err != nil {
 			g.log.DebugContext(ctx, "close", "err", err)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -17,9 +18,11 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/control"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/size"
+	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/live"
 )
 
@@ -29,6 +32,7 @@ const maxStatusInput = 1 << 20
 func statuslineCommand(a *cli.App) *cobra.Command {
 	l := &liveFlags{app: a, output: "table"}
 	var at statusPlace
+	plugin, output := "", "text"
 	cmd := &cobra.Command{
 		Use:   "statusline",
 		Short: "Print one line about a running conversation, for a status line",
@@ -36,11 +40,19 @@ func statuslineCommand(a *cli.App) *cobra.Command {
 It prints nothing if there is no such conversation.
 
 On standard input it reads the JSON that Claude Code gives its status line. Without that, it takes the conversation used last in the folder --dir,
-or in this folder. 'condense wrap --status' sets it for one run.`,
+or in this folder. 'condense wrap --status' sets it for one run.
+--plugin prints a plugin for ` + strings.Join(metered(), " or ") + ` that shows the line there.`,
 		Example: `  condense wrap --status claude
+  condense statusline --plugin pi >~/.pi/agent/extensions/condense-meter.ts
   tmux set -g status-right '#(condense statusline --dir "#{pane_current_path}")'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if plugin != "" {
+				return printPlugin(cmd, a, plugin)
+			}
+			if !slices.Contains(statusFormats, output) {
+				return cli.Usage(cmd, "--output: no format %q; there are %s", output, strings.Join(statusFormats, ", "))
+			}
 			if err := at.read(a.Stdin); err != nil {
 				return err
 			}
@@ -49,10 +61,15 @@ or in this folder. 'condense wrap --status' sets it for one run.`,
 				if err != nil {
 					return err
 				}
-				if c := at.find(all); c != nil {
+				switch c := at.find(all); {
+				case c == nil:
+					return nil
+				case output == "json":
+					return term.PrintJSON(a.Stdout, meterOf(c))
+				default:
 					term.Printf(a.Stdout, "%s\n", statusOf(c))
+					return nil
 				}
-				return nil
 			})
 		},
 	}
@@ -61,7 +78,65 @@ or in this folder. 'condense wrap --status' sets it for one run.`,
 	f.StringVar(&at.folder, "dir", "", "`folder` that the agent works in (default: this one)")
 	f.StringVar(&l.store, "store", "", "`file` or database that the gateways keep their state in (default: serve.store)")
 	f.StringVar(&l.admin, "admin", "", "`URL` of a gateway's own pages, in place of a store")
+	f.StringVarP(&output, "output", "o", output, "`format`: text, or json for plugins")
+	cli.Complete(cmd, "output", statusFormats)
+	f.StringVar(&plugin, "plugin", "", "print the plugin of an `agent` that shows the line: "+strings.Join(metered(), ", "))
+	cli.Complete(cmd, "plugin", metered())
 	return cmd
+}
+
+var statusFormats = []string{"text", "json"}
+
+// metered are the agents with a plugin for the status line.
+func metered() []string {
+	return slices.DeleteFunc(agents.Names(), func(name string) bool { return agents.Find(name).Point.Meter == nil })
+}
+
+func printPlugin(cmd *cobra.Command, a *cli.App, name string) error {
+	agent := agents.Find(name)
+	if agent == nil || agent.Point.Meter == nil {
+		return cli.Usage(cmd, "--plugin: no plugin for %q; there are %s%s",
+			name, strings.Join(metered(), ", "), suggest.DidYouMean(name, metered()))
+	}
+	_, err := io.WriteString(a.Stdout, agent.Point.Meter.Plugin)
+	return err
+}
+
+// A meter is the status of a conversation for plugins, which show these texts and compute nothing.
+type meter struct {
+	Line  string `json:"line"`
+	Epoch int    `json:"epoch"`          // the number of the last one; 0 for none
+	Last  string `json:"last,omitempty"` // describes the last epoch; a plugin shows it when Epoch changes
+	Soon  string `json:"soon,omitempty"` // a warning one request before an epoch
+}
+
+func meterOf(c *control.Conversation) meter {
+	m := meter{Line: statusOf(c), Epoch: c.Epochs, Last: lastEpoch(c)}
+	if soon(c) {
+		m.Soon = filled(c) + "; not now: condense live pause " + c.Short()
+	}
+	return m
+}
+
+// soon reports whether an epoch is expected with the next request.
+func soon(c *control.Conversation) bool {
+	if c.Observed {
+		return false
+	}
+	if o := c.Order; o != nil {
+		return o.Do != live.OrderUndo && o.Waits == ""
+	}
+	return !c.Paused && c.DueIn == 1
+}
+
+// lastEpoch describes the last epoch, with the command that undoes it; empty if none is in effect.
+func lastEpoch(c *control.Conversation) string {
+	e := c.LastEpoch
+	if e == nil || !c.Condensed || c.Undone {
+		return ""
+	}
+	return fmt.Sprintf("%s→%s by %s; undo: condense live undo %s",
+		size.Short(e.Before), size.Short(e.After), cmp.Or(c.Provider, "truncation"), c.Short())
 }
 
 // A statusPlace says whose status is shown.
@@ -121,7 +196,7 @@ func statusOf(c *control.Conversation) string {
 		parts = append(parts, c.Order.Do+" waits: "+c.Order.Waits)
 	case c.Order != nil && c.Order.Do == live.OrderUndo:
 		parts = append(parts, "undone with the next request")
-	case c.Order != nil, !c.Paused && c.DueIn == 1:
+	case soon(c):
 		parts = append(parts, "CONDENSES WITH THE NEXT REQUEST")
 	case c.Paused:
 		parts = append(parts, "paused")
@@ -132,11 +207,10 @@ func statusOf(c *control.Conversation) string {
 		}
 		parts = append(parts, due)
 	}
-	switch e := c.LastEpoch; {
-	case c.Undone:
+	if c.Undone {
 		parts = append(parts, "last condensation undone")
-	case e != nil && c.Condensed:
-		parts = append(parts, fmt.Sprintf("last %s→%s by %s; undo: condense live undo %s", size.Short(e.Before), size.Short(e.After), cmp.Or(c.Provider, "truncation"), c.Short()))
+	} else if last := lastEpoch(c); last != "" {
+		parts = append(parts, "last "+last)
 	}
 	if c.Priced && c.Saved >= .005 { // half a cent
 		parts = append(parts, "saved "+money(c))
@@ -152,26 +226,39 @@ func filled(c *control.Conversation) string {
 	return fmt.Sprintf("%s/%s %d%%", size.Short(c.Size), size.Short(c.Window), 100*c.Size/c.Window)
 }
 
-// statusCommandLine is the command of a status line, for a shell. The address of a database can have a password, and other users of the
-// machine can read arguments: the command reads it from the configuration, as this one did.
-func statusCommandLine(configured, path string) (string, error) {
+// statusProgram is the program of a status line, with its arguments. The address of a database can have a password, and other users of
+// the machine can read arguments: the command reads it from the configuration, as this one did.
+func statusProgram(configured, path string) ([]string, error) {
 	if path == config.StoreMemory || path == "" {
-		return "", errors.New("--status: the store is memory, which another process cannot read: name a file with --store")
+		return nil, errors.New("--status: the store is memory, which another process cannot read: name a file with --store")
 	}
 	program, err := os.Executable()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	quoted := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-	line := quoted(program) + " statusline"
+	line := []string{program, "statusline"}
 	if configured != "" {
 		if configured, err = filepath.Abs(configured); err != nil {
-			return "", err
+			return nil, err
 		}
-		line += " --config " + quoted(configured)
+		line = append(line, "--config", configured)
 	}
 	if !store.IsPostgres(path) {
-		line += " --store " + quoted(path)
+		line = append(line, "--store", path)
 	}
 	return line, nil
 }
+
+// shellLine is a program with its arguments for a shell.
+func shellLine(args []string) string {
+	quoted := make([]string, len(args))
+	for i, arg := range args {
+		quoted[i] = arg
+		if !plainWord.MatchString(arg) {
+			quoted[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}
+
+var plainWord = regexp.MustCompile(`^[a-z-]+$`)

@@ -37,6 +37,31 @@ func TestStatusOfAConversation(t *testing.T) {
 	}
 }
 
+// Plugins get a warning one request before an epoch, unless it will not come.
+func TestMeterWarns(t *testing.T) {
+	base := control.Conversation{ID: "3kq7n2xaffff", Size: 159_000, Window: 200_000, DueAt: 160_000, DueIn: 1}
+	for name, tt := range map[string]struct {
+		change func(*control.Conversation)
+		soon   string
+	}{
+		"due": {func(*control.Conversation) {}, "159k/200k 79%; not now: condense live pause 3kq7n2xa"},
+		"ordered": {
+			func(c *control.Conversation) { c.DueIn, c.Order = 9, &live.Order{Do: live.OrderNow} },
+			"159k/200k 79%; not now: condense live pause 3kq7n2xa",
+		},
+		"later":    {func(c *control.Conversation) { c.DueIn = 2 }, ""},
+		"paused":   {func(c *control.Conversation) { c.Paused = true }, ""},
+		"observed": {func(c *control.Conversation) { c.Observed = true }, ""},
+		"undo":     {func(c *control.Conversation) { c.Order = &live.Order{Do: live.OrderUndo} }, ""},
+	} {
+		c := base
+		tt.change(&c)
+		if got := meterOf(&c).Soon; got != tt.soon {
+			t.Errorf("%s: %q, want %q", name, got, tt.soon)
+		}
+	}
+}
+
 // Of several conversations the status is that of the session or the folder, and never of another one.
 func TestStatusFindsTheConversation(t *testing.T) {
 	all := []*control.Conversation{

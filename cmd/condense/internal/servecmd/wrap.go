@@ -2,7 +2,6 @@ package servecmd
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,8 +67,11 @@ also with the login of a plan. wrap shows what that costs and asks once for each
 			if err != nil {
 				return err
 			}
+			if need := agent.Point.Need; need != nil && talks(agent, command[1:]) && !slices.ContainsFunc(need.Any, given) {
+				return fmt.Errorf("%s cannot be wrapped like this: %s", agent.Title, need.Text)
+			}
 			flags.recall, flags.alone = agent.Point.Recall != nil, true
-			if status && agent.Point.Status == nil {
+			if status && agent.Point.Status == nil && agent.Point.Meter == nil {
 				return cli.Usage(cmd, "--status: %s has no status line for other programs; condense statusline prints one for tmux or a shell", agent.Title)
 			}
 			return wrap(cmd, a, &flags, agent, command, quiet, status)
@@ -80,18 +82,22 @@ also with the login of a plan. wrap shows what that costs and asks once for each
 	level.DefValue, flags.log = "warn", "warn"
 	level.Usage = strings.Replace(level.Usage, "logged on standard error", "logged on standard error when the agent has ended", 1)
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing at the end")
-	cmd.Flags().BoolVar(&status, "status", false, "show 'condense statusline' in the agent's status line in this run (Claude Code)")
+	cmd.Flags().BoolVar(&status, "status", false, "show 'condense statusline' inside the agent in this run: Claude Code, OpenCode, pi")
 	cmd.Flags().BoolVar(&flags.page, "page", false, "print the address of a page with this run's conversations, their texts and buttons, for the browser of this machine")
 	cmd.Flags().SetInterspersed(false)
 	return cmd
 }
 
-// wrappable are the names of the agents that wrap knows, without the name for all others.
+// wrappable are the names of the agents that can be wrapped, without the name for all others.
 func wrappable() []string {
 	return slices.DeleteFunc(agents.Names(), func(name string) bool {
-		return agents.Find(name) == agents.Any
+		a := agents.Find(name)
+		return a == agents.Any || a.Point.Need != nil && a.Point.Need.Any == nil
 	})
 }
+
+// given reports whether a variable has a value.
+func given(name string) bool { return os.Getenv(name) != "" }
 
 // chosen returns the agent and the command to run. A command after -- can be an agent's program
 // at another place.
@@ -160,7 +166,7 @@ func wrap(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, agent *agents.Age
 	}
 	to := pointing{base: "http://" + listener.Addr().String(), secret: secret}
 	if status {
-		if to.status, err = statusCommandLine(a.ConfigPath, g.settings.Store); err != nil {
+		if to.status, err = statusProgram(a.ConfigPath, g.settings.Store); err != nil {
 			return errors.Join(err, server.Close())
 		}
 	}
@@ -323,159 +329,4 @@ func share(t live.Tokens) string {
 		said += fmt.Sprintf(", without %s that the agent recalled", size.Group(t.Recalled))
 	}
 	return said
-}
-
-// A launched agent.
-type launched struct {
-	args, env []string
-	notes     []string
-	folder    *runFolder // nil if the agent needs no file
-}
-
-func (l *launched) remove() error {
-	if l.folder == nil {
-		return nil
-	}
-	return l.folder.remove()
-}
-
-// file writes a file for the agent and returns its path.
-func (l *launched) file(name, text string) (path string, err error) {
-	if l.folder == nil {
-		if l.folder, err = newRunFolder(); err != nil {
-			return "", err
-		}
-	}
-	path = filepath.Join(l.folder.path, name)
-	return path, os.WriteFile(path, []byte(text), 0o600)
-}
-
-// A pointing is where an agent is pointed at.
-type pointing struct {
-	base   string // the gateway's address
-	secret string // of recall; empty for an agent without these tools
-	status string // the command of its status line; empty for the agent's own
-}
-
-// launch returns the arguments and the environment with which an agent sends its requests to the
-// gateway, and has its tools for recall, if there is a secret for them.
-func launch(agent *agents.Agent, args []string, own addresses, to pointing, environ []string) (*launched, error) {
-	l := &launched{env: slices.Clone(environ)}
-	p := agent.Point
-	base, secret := to.base, to.secret
-	// Clients append the last part of the path to the address. If the user's own address has no /v1, neither has the
-	// gateway's, and the path at the upstream is the same as without the gateway.
-	v1 := func(api string) string {
-		if slices.Contains(own.unversioned(), api) {
-			return base
-		}
-		return base + "/v1"
-	}
-	texts := []string{"{base}", base, "{openai}", v1(agents.OpenAI), "{anthropic/v1}", v1(agents.Anthropic), "{gemini}", base, "{vertex}", base, "{vertex/v1}", base + "/v1", "{vertex/v1}", v1(agents.Vertex), "{mcp}", base + "/mcp", "{secret}", secret, "{status}", to.status}
-	fill := strings.NewReplacer(texts...).Replace
-	recall := p.Recall
-	begins := len(args) == 0 || !slices.Contains(p.Without, args[0])
-	if secret == "" || !begins {
-		recall = nil
-	}
-	for name, value := range p.Env {
-		l.set(name, fill(value))
-	}
-	if p.File != "" {
-		file, err := l.file(p.FileName, fill(p.File))
-		if err != nil {
-			return nil, errors.Join(err, l.remove())
-		}
-		fill = strings.NewReplacer(append(texts, "{file}", file)...).Replace
-	}
-	if begins {
-		for _, arg := range p.Args {
-			l.args = append(l.args, fill(arg))
-		}
-	}
-	if p.Merge != "" {
-		keys := p.Settings[len(p.Settings)-1].Keys
-		if recall != nil {
-			keys = slices.Concat(keys, recall.Keys)
-		}
-		text, err := merged(keys, lookup(environ, p.Merge), fill)
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("%s: %w", p.Merge, err), l.remove())
-		}
-		l.set(p.Merge, text)
-	}
-	var status []agents.Key
-	if to.status != "" && begins {
-		status = p.Status
-	}
-	args, err := l.override(agent, args, own, status, fill)
-	if err != nil {
-		return nil, errors.Join(err, l.remove())
-	}
-	for name, what := range p.Elsewhere {
-		if v := lookup(environ, name); v != "" && v != "0" && v != "false" {
-			l.notes = append(l.notes, fmt.Sprintf("%s is set: %s uses %s, and its requests do not come through condense", name, agent.Title, what))
-		}
-	}
-	if recall != nil {
-		if err := l.recall(recall, fill); err != nil {
-			return nil, errors.Join(err, l.remove())
-		}
-	}
-	l.args = append(l.args, args...)
-	l.bypassProxy(environ)
-	return l, nil
-}
-
-// recall gives the agent the gateway's server of MCP.
-func (l *launched) recall(r *agents.Recall, fill func(string) string) error {
-	file := ""
-	if r.File != "" {
-		var err error
-		if file, err = l.file("mcp.json", fill(r.File)); err != nil {
-			return err
-		}
-	}
-	for name, value := range r.Env {
-		l.set(name, fill(value))
-	}
-	for _, arg := range r.Args {
-		l.args = append(l.args, strings.ReplaceAll(fill(arg), "{mcpfile}", file))
-	}
-	return nil
-}
-
-func (l *launched) set(name, value string) {
-	l.env = slices.DeleteFunc(l.env, func(e string) bool { return strings.HasPrefix(e, name+"=") })
-	l.env = append(l.env, name+"="+value)
-}
-
-// bypassProxy keeps the agent from sending requests for the gateway to a proxy of the network. The gateway itself
-// uses the proxy for its upstreams.
-func (l *launched) bypassProxy(environ []string) {
-	const local = "127.0.0.1"
-	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"} {
-		if lookup(environ, name) == "" {
-			continue
-		}
-		without := cmp.Or(lookup(environ, "NO_PROXY"), lookup(environ, "no_proxy"))
-		if without != "" && without != "*" && !slices.Contains(strings.Split(without, ","), local) {
-			without += ","
-		}
-		if without != "*" && !strings.HasSuffix(without, local) {
-			without += local
-		}
-		l.set("NO_PROXY", without)
-		l.set("no_proxy", without)
-		return
-	}
-}
-
-func lookup(environ []string, name string) string {
-	for _, e := range slices.Backward(environ) {
-		if value, ok := strings.CutPrefix(e, name+"="); ok {
-			return value
-		}
-	}
-	return ""
 }

@@ -1,0 +1,276 @@
+// Package chain knows the history behind the IDs of responses. In OpenAI's Responses API a request can name an earlier
+// response and bring only what is new; the vendor has the rest. A [Request] is such a request with its whole history,
+// as a client without an ID would send it, and says what of a view the vendor still needs.
+//
+// The package does no I/O. [Histories] may be used concurrently, a Request may not.
+package chain
+
+import (
+	"bytes"
+	"container/list"
+	"encoding/binary"
+	"hash/maphash"
+	"slices"
+	"sync"
+
+	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/rawjson"
+)
+
+// A turn is a request and its answer.
+type turn struct {
+	before *turn
+	own    [][]byte // new items of the request, then those of the answer
+	length int      // items of the history
+	sent   int      // items that the vendor has, which a view may have replaced
+	sum    uint64   // of these
+	of     *conversation
+}
+
+// history returns the items up to the end of the turn, as the client knows them.
+func (t *turn) history() [][]byte {
+	if t == nil {
+		return nil
+	}
+	items := make([][]byte, t.length)
+	for end := t.length; t != nil; t = t.before {
+		end -= copy(items[end-len(t.own):], t.own)
+	}
+	return items
+}
+
+// A conversation has all turns since a request without an ID. It is forgotten as a whole.
+type conversation struct {
+	owner string
+	ids   []key
+	bytes int64
+	place *list.Element
+}
+
+type key struct{ owner, id string }
+
+// Histories are those of the most recently continued conversations.
+type Histories struct {
+	most, longest int64 // bytes: of all conversations, and of one
+
+	mu     sync.Mutex
+	turns  map[key]*turn
+	recent *list.List // of *conversation, the latest first
+	bytes  int64
+	owned  map[string]int64 // bytes by owner
+	seed   maphash.Seed
+}
+
+// New returns histories with so many bytes in all, of which an owner can have a half, and one conversation a quarter.
+func New(most int64) *Histories {
+	const share = 4
+	return &Histories{
+		most: most, longest: most / share, turns: map[key]*turn{}, recent: list.New(), owned: map[string]int64{}, seed: maphash.MakeSeed(),
+	}
+}
+
+// overhead is an estimate of the memory of a turn besides its items, and of an item besides its text.
+const overhead = 256
+
+// add remembers a turn.
+func (h *Histories) add(k key, t *turn) {
+	var size int64
+	for _, item := range t.own {
+		size += int64(len(item)) + overhead/8
+	}
+	size += overhead + int64(len(k.id))
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.turns[k] != nil {
+		return
+	}
+	if t.before != nil {
+		t.of = t.before.of
+	}
+	if t.of == nil || t.of.place == nil { // the conversation is new, or was forgotten during the answer
+		if t.before != nil {
+			return
+		}
+		t.of = &conversation{owner: k.owner}
+		t.of.place = h.recent.PushFront(t.of)
+	}
+	c := t.of
+	h.turns[k] = t
+	c.ids = append(c.ids, k)
+	c.bytes += size
+	h.bytes += size
+	h.owned[k.owner] += size
+	h.recent.MoveToFront(c.place)
+	if c.bytes > h.longest {
+		h.forget(c)
+	}
+	for e := h.recent.Back(); e != nil && (h.bytes > h.most || h.owned[k.owner] > h.most/2); {
+		old, _ := e.Value.(*conversation)
+		e = e.Prev()
+		if h.bytes > h.most || old.owner == k.owner {
+			h.forget(old)
+		}
+	}
+}
+
+func (h *Histories) forget(c *conversation) {
+	for _, k := range c.ids {
+		delete(h.turns, k)
+	}
+	h.bytes -= c.bytes
+	if h.owned[c.owner] -= c.bytes; h.owned[c.owner] <= 0 {
+		delete(h.owned, c.owner)
+	}
+	h.recent.Remove(c.place)
+	c.place = nil
+}
+
+// A Request is one whose history is known.
+type Request struct {
+	// Raw is the client's request, and Whole the same with its history and without the ID.
+	Raw, Whole []byte
+	histories  *Histories
+	owner      string
+	before     *turn // nil for the first of a conversation
+	own        [][]byte
+	sent       int // items of the last view
+	sum        maphash.Hash
+}
+
+// Open returns the request body of owner; known is false if its history is not, if the body is malformed, and for a
+// client that sends answers back over HTTP, which will not name them. Frame means that the body is a client's event on a
+// WebSocket: its type is no part of the whole.
+func (h *Histories) Open(owner string, body []byte, frame bool) (r *Request, known bool) {
+	r = &Request{Raw: body, histories: h, owner: owner}
+	if id := Previous(body); id != "" {
+		h.mu.Lock()
+		if r.before = h.turns[key{owner, id}]; r.before != nil {
+			h.recent.MoveToFront(r.before.of.place)
+		}
+		h.mu.Unlock()
+		if r.before == nil {
+			return nil, false
+		}
+	}
+	parsed, err := wire.Parse(wire.Responses, body, nil)
+	if err != nil {
+		return nil, false
+	}
+	r.Whole, r.own = body, wire.Input(body)
+	if elsewhere(body, r.own) || r.before == nil && !frame && answered(parsed) {
+		return nil, false
+	}
+	if r.before != nil {
+		all := append(r.before.history(), r.own...)
+		if r.Whole = parsed.With(all); rawjson.Field(body, "input") == nil {
+			r.Whole = rawjson.SetField(body, "input", rawjson.Array(all))
+		}
+		r.Whole = rawjson.CutField(trimmed(r.Whole), "previous_response_id")
+	}
+	if frame {
+		r.Whole = rawjson.CutField(trimmed(r.Whole), "type")
+	}
+	for i := range r.own {
+		r.own[i] = bytes.Clone(r.own[i]) // the body is not kept
+	}
+	return r, true
+}
+
+// elsewhere reports whether a request has items that only the vendor knows.
+func elsewhere(body []byte, items [][]byte) bool {
+	for _, name := range []string{"prompt", "response"} { // a stored prompt; a request in the form of another API
+		if v := rawjson.Field(body, name); v != nil && !rawjson.IsNull(v) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(items, func(item []byte) bool {
+		return rawjson.Text(rawjson.Field(item, "type")) == "item_reference"
+	})
+}
+
+func answered(r *wire.Request) bool {
+	return slices.ContainsFunc(r.Messages, func(m wire.Message) bool { return m.Role == "assistant" })
+}
+
+// trimmed returns body without the space around it, cut to its length.
+func trimmed(body []byte) []byte { return slices.Clip(bytes.TrimSpace(body)) }
+
+// Previous returns the ID that a request names; empty if none.
+func Previous(body []byte) string { return rawjson.Text(rawjson.Field(body, "previous_response_id")) }
+
+// Sending returns what to send for body, which is Raw, or Whole with a view in place of its messages: Raw itself if it
+// means the same to the vendor; else body, without the items that the vendor has if these are the beginning of the view
+// (continues).
+func (r *Request) Sending(body []byte) (out []byte, continues bool) {
+	if bytes.Equal(body, r.Raw) {
+		body = r.Whole
+	}
+	items := wire.Input(body)
+	rest := items
+	r.sum = maphash.Hash{}
+	r.sum.SetSeed(r.histories.seed)
+	r.sent = len(items)
+	for i, item := range items {
+		if r.before != nil && i == r.before.sent {
+			continues = r.sum.Sum64() == r.before.sum
+		}
+		add(&r.sum, item)
+	}
+	if r.before != nil && len(items) == r.before.sent {
+		continues = r.sum.Sum64() == r.before.sum
+	}
+	if continues {
+		rest = items[r.before.sent:]
+	}
+	if r.before == nil || continues {
+		if sameOutside(body, r.Whole) && slices.EqualFunc(rest, r.own, bytes.Equal) {
+			return r.Raw, continues
+		}
+	}
+	if !continues {
+		return body, false
+	}
+	out = rawjson.SetField(body, "input", rawjson.Array(rest))
+	return rawjson.SetField(out, "previous_response_id", rawjson.Field(r.Raw, "previous_response_id")), true
+}
+
+// sameOutside reports whether two requests differ only in their input.
+func sameOutside(a, b []byte) bool {
+	a1, a2 := outside(a)
+	b1, b2 := outside(b)
+	return bytes.Equal(a1, b1) && bytes.Equal(a2, b2)
+}
+
+func outside(body []byte) (before, after []byte) {
+	input := rawjson.Field(body, "input")
+	if input == nil {
+		return body, nil
+	}
+	at := rawjson.Offset(body, input)
+	return body[:at], body[at+len(input):]
+}
+
+func add(sum *maphash.Hash, item []byte) {
+	var size [8]byte
+	binary.LittleEndian.PutUint64(size[:], uint64(len(item)))
+	_, _ = sum.Write(size[:])
+	_, _ = sum.Write(item)
+}
+
+// Answered remembers the answer to what [Request.Sending] returned last.
+func (r *Request) Answered(a *Answer) {
+	id, output := a.Response()
+	if id == "" {
+		return
+	}
+	t := &turn{before: r.before, own: slices.Concat(r.own, output), sent: r.sent + len(output)}
+	t.length = len(t.own)
+	if r.before != nil {
+		t.length += r.before.length
+	}
+	for _, item := range output {
+		add(&r.sum, item)
+	}
+	t.sum = r.sum.Sum64()
+	r.histories.add(key{r.owner, id}, t)
+}

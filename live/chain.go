@@ -1,0 +1,176 @@
+package live
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/condensehq/condense/internal/live/chain"
+	"github.com/condensehq/condense/internal/live/payload"
+	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/rawjson"
+)
+
+// mostHistories is how many bytes of histories are kept for requests that name an earlier response.
+const mostHistories = 256 << 20
+
+// A chained sends a request of the Responses API whose history the gateway knows, or which can be continued by the ID
+// of its answer.
+type chained struct {
+	*chain.Request
+	g    *Gateway
+	s    *settings
+	send http.RoundTripper
+	lane *lane // nil over HTTP
+	deaf bool  // the answer for the client is another one
+}
+
+// chain returns the chain of a request; nil if it has none, or an unknown one. header is the answer's.
+func (g *Gateway) chain(r *http.Request, s *settings, t *target, b *payload.Body, header http.Header) *chained {
+	if wire.API(t.api) != wire.Responses || t.compact || len(b.Decoded) == 0 {
+		return nil
+	}
+	l, previous := laneOf(r.Context()), chain.Previous(b.Decoded)
+	elsewhere := rawjson.Field(b.Decoded, "conversation")
+	stored := !bytes.Equal(rawjson.Field(b.Decoded, "store"), []byte("false"))
+	switch {
+	case len(elsewhere) > 0 && !rawjson.IsNull(elsewhere):
+		g.unknown(s, header, "conversation") // the vendor adds each turn to it, so it cannot begin anew
+		return nil
+	case previous == "" && l == nil && !stored: // nobody can continue its answer
+		return nil
+	case r.Header.Get("Content-Encoding") != "":
+		if previous != "" {
+			g.unknown(s, header, "previous_response_id")
+		}
+		return nil
+	}
+	owner := g.secrets.tenantOf(t.who, credentials(t, r.Header), b.Decoded) + " " + t.upstream.Name
+	q, known := g.histories.Open(owner, b.Decoded, l != nil)
+	if !known {
+		if previous != "" {
+			g.unknown(s, header, "previous_response_id")
+		}
+		return nil
+	}
+	return &chained{Request: q, g: g, s: s, send: t.sender(r.Context()), lane: l}
+}
+
+// unknown notes that a request passes because the vendor has its history, and the gateway does not know it.
+func (g *Gateway) unknown(s *settings, header http.Header, field string) {
+	header.Set("X-Condense-Passed", field)
+	g.stats.Fault("history_unknown")
+	if g.causes.First("chain", field, s.Now()) {
+		s.Reports.Logger.Warn("requests pass as they came: the vendor has the history, and this gateway has not seen its beginning", "field", field)
+	}
+}
+
+// RoundTrip sends a request with the whole history, as far as the vendor does not have it. If the vendor has forgotten
+// the rest, it gets everything.
+func (c *chained) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	_ = r.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	out, continues := c.Sending(body)
+	res, err := c.ask(r, out)
+	if err != nil {
+		return nil, err
+	}
+	if continues && c.forgotten(res) {
+		_ = res.Body.Close()
+		c.s.Reports.Logger.InfoContext(r.Context(), "the vendor has forgotten a response, and gets the whole conversation again")
+		c.g.stats.Fault("retry_forgotten")
+		if bytes.Equal(body, c.Raw) {
+			body = c.Whole
+		}
+		if res, err = c.ask(r, body); err != nil {
+			return nil, err
+		}
+	}
+	if res.StatusCode != http.StatusOK || c.deaf {
+		return res, nil
+	}
+	encoding := res.Header.Get("Content-Encoding")
+	if encoding != "" && strings.Contains(res.Header.Get("Content-Type"), "event-stream") {
+		return res, nil
+	}
+	most := c.s.Bounds.MaxBody
+	res.Body = &listened{ReadCloser: res.Body, to: chain.NewAnswer(most), encoding: encoding, most: most, ended: c.ended}
+	return res, nil
+}
+
+// ended remembers an answer.
+func (c *chained) ended(a *chain.Answer) {
+	if c.lane == nil || !c.lane.disturbed.Load() {
+		c.Answered(a)
+	}
+}
+
+// letGo frees the memory of a request that cannot be sent again.
+func (c *chained) letGo() { c.Raw, c.Whole = nil, nil }
+
+func (c *chained) ask(r *http.Request, body []byte) (*http.Response, error) {
+	again := r.Clone(r.Context())
+	payload.Replace(again, body)
+	return c.send.RoundTrip(again)
+}
+
+// forgotten reports whether the vendor does not know the response that a request names. res can be read as before.
+func (c *chained) forgotten(res *http.Response) bool {
+	if !refusal(res.StatusCode) && res.StatusCode != http.StatusNotFound {
+		return false
+	}
+	head, err := io.ReadAll(io.LimitReader(res.Body, mostRefusal))
+	res.Body = payload.ReadCloser{Reader: io.MultiReader(bytes.NewReader(head), res.Body), Closer: res.Body}
+	if err != nil {
+		return false
+	}
+	text, err := payload.Decode(head, res.Header.Get("Content-Encoding"), mostRefusal)
+	return err == nil && rawjson.Text(rawjson.Field(rawjson.Field(text, "error"), "code")) == "previous_response_not_found"
+}
+
+// A listened is the body of an answer that is also collected.
+type listened struct {
+	io.ReadCloser
+	to       *chain.Answer
+	encoding string
+	packed   bytes.Buffer
+	most     int64
+	ended    func(*chain.Answer)
+}
+
+// Read reads from the vendor.
+func (l *listened) Read(p []byte) (int, error) {
+	n, err := l.ReadCloser.Read(p)
+	if l.encoding == "" {
+		_, _ = l.to.Write(p[:n])
+	} else if l.packed.Len() <= mostPacked {
+		l.packed.Write(p[:n])
+	}
+	if err != nil {
+		l.end()
+	}
+	return n, err
+}
+
+// Close ends the answer.
+func (l *listened) Close() error {
+	l.end()
+	return l.ReadCloser.Close()
+}
+
+func (l *listened) end() {
+	if l.ended == nil {
+		return
+	}
+	if l.encoding != "" {
+		if text, err := payload.Decode(l.packed.Bytes(), l.encoding, l.most); err == nil && l.packed.Len() <= mostPacked {
+			_, _ = l.to.Write(text)
+		}
+	}
+	l.ended(l.to)
+	l.ended = nil
+}

@@ -1,0 +1,347 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/coder/websocket"
+
+	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/rawjson"
+)
+
+// A lane answers the requests of a WebSocket that have the same stream_id, or none, one after the other, as the vendor
+// does. It is the transport of these requests: a body becomes a frame, and events become a stream.
+type lane struct {
+	k         *socket
+	name      string
+	frames    chan []byte
+	disturbed atomic.Bool // the client has sent something besides requests
+
+	mu  sync.Mutex
+	now *flow // the answer that gets the lane's events; nil for none
+}
+
+// A flow is the vendor's answer to a frame.
+type flow struct {
+	events chan []byte
+	over   chan struct{} // closed after the last event
+	left   chan struct{} // closed when nobody reads any more
+}
+
+type laneKey struct{}
+
+// laneOf returns the lane that a request came in; nil over HTTP.
+func laneOf(ctx context.Context) *lane {
+	l, _ := ctx.Value(laneKey{}).(*lane)
+	return l
+}
+
+// errMoved means that a reload has changed the address of a WebSocket's upstream.
+var errMoved = errors.New("the upstream has another address now: connect again")
+
+// sender returns what sends a request: its WebSocket, or the upstream.
+func (t *target) sender(ctx context.Context) http.RoundTripper {
+	if l := laneOf(ctx); l != nil {
+		if *l.k.upstream.Base != *t.upstream.Base {
+			return nowhere{}
+		}
+		return l
+	}
+	return t.upstream
+}
+
+type nowhere struct{}
+
+func (nowhere) RoundTrip(*http.Request) (*http.Response, error) { return nil, errMoved }
+
+// run answers the lane's requests.
+func (l *lane) run() {
+	for {
+		select {
+		case frame := <-l.frames:
+			err := l.k.g.safely("socket", func() error { return l.answer(frame) })
+			l.k.active.Add(-1)
+			if err != nil && !l.k.vendorGone() {
+				l.k.end() // the client has a part of an answer
+			}
+		case <-l.k.ctx.Done():
+			return
+		}
+	}
+}
+
+func (k *socket) vendorGone() bool {
+	select {
+	case <-k.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// errCut means that an answer has ended early.
+var errCut = errors.New("the answer was cut")
+
+func (l *lane) answer(frame []byte) (err error) {
+	r := l.k.r.Clone(context.WithValue(l.k.ctx, laneKey{}, l))
+	r.Header.Set("Content-Type", "application/json")
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(frame)), int64(len(frame))
+	w := l.writer()
+	defer func() {
+		if p := recover(); p != nil {
+			if p != http.ErrAbortHandler { //nolint:errorlint // a value to panic with
+				panic(p)
+			}
+			err = errCut
+		}
+	}()
+	l.disturbed.Store(false)
+	l.k.g.ServeHTTP(w, r)
+	return w.finish()
+}
+
+// ends are the events after which an answer has no more.
+var ends = rawjson.Set("response.completed", "response.failed", "response.incomplete", "response.cancelled", "error")
+
+func isLast(event []byte) bool { return ends[rawjson.Text(rawjson.Field(event, "type"))] }
+
+// take gives an event to the answer that it is part of; false if there is none.
+func (l *lane) take(event []byte) bool {
+	l.mu.Lock()
+	p := l.now
+	l.mu.Unlock()
+	if p == nil {
+		return false
+	}
+	select {
+	case p.events <- event:
+	case <-p.left:
+	case <-l.k.ctx.Done():
+	}
+	if isLast(event) {
+		l.mu.Lock()
+		l.now = nil
+		l.mu.Unlock()
+		close(p.over)
+	}
+	return true
+}
+
+// RoundTrip sends the body of a request as a frame. An error as the first event is the answer's status.
+func (l *lane) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	_ = r.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	if rawjson.Field(body, "type") == nil {
+		body = rawjson.SetField(body, "type", []byte(`"response.create"`))
+	}
+	p := &flow{events: make(chan []byte, mostEvents), over: make(chan struct{}), left: make(chan struct{})}
+	if err := l.begin(r.Context(), p); err != nil {
+		return nil, err
+	}
+	err = l.k.vendor.Write(l.k.ctx, websocket.MessageText, body)
+	if trace := httptrace.ContextClientTrace(r.Context()); trace != nil && trace.WroteRequest != nil {
+		trace.WroteRequest(httptrace.WroteRequestInfo{Err: err})
+	}
+	if err != nil {
+		return nil, err
+	}
+	b := &eventBody{k: l.k, p: p}
+	first, err := b.next()
+	if err != nil {
+		return nil, err
+	}
+	res := &http.Response{
+		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: b, ContentLength: -1, Request: r,
+	}
+	if rawjson.Text(rawjson.Field(first, "type")) != "error" {
+		b.rest = stream(first)
+		res.Header.Set("Content-Type", "text/event-stream")
+		return res, nil
+	}
+	res.StatusCode = rawjson.Int(rawjson.Field(first, "status"))
+	if res.StatusCode < http.StatusBadRequest || res.StatusCode >= 600 {
+		res.StatusCode = http.StatusBadRequest
+	}
+	if code := rawjson.Text(rawjson.Field(rawjson.Field(first, "error"), "code")); strings.HasPrefix(code, "websocket_") {
+		res.StatusCode = http.StatusServiceUnavailable // of the connection, not of the request: another one does not help
+	}
+	res.Header.Set("Content-Type", "application/json")
+	res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(first)), int64(len(first))
+	return res, nil
+}
+
+// begin waits for the end of the answer before, if the gateway has left it, and makes p the lane's answer.
+func (l *lane) begin(ctx context.Context, p *flow) error {
+	for {
+		l.mu.Lock()
+		before := l.now
+		if before == nil {
+			l.now = p
+			l.mu.Unlock()
+			return nil
+		}
+		l.mu.Unlock()
+		select {
+		case <-before.over:
+		case <-l.k.gone:
+			return io.ErrUnexpectedEOF
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// An eventBody is the body of an answer: its events as a stream.
+type eventBody struct {
+	k    *socket
+	p    *flow
+	rest []byte
+	last bool
+	once sync.Once
+}
+
+// next returns the next event.
+func (b *eventBody) next() ([]byte, error) {
+	select {
+	case event := <-b.p.events:
+		b.last = isLast(event)
+		return event, nil
+	default:
+	}
+	select {
+	case event := <-b.p.events:
+		b.last = isLast(event)
+		return event, nil
+	case <-b.k.ctx.Done():
+		return nil, b.k.ctx.Err()
+	case <-b.k.gone:
+	}
+	select { // it may have come just before the end
+	case event := <-b.p.events:
+		b.last = isLast(event)
+		return event, nil
+	default:
+		return nil, io.ErrUnexpectedEOF
+	}
+}
+
+// Read returns the next bytes of the stream.
+func (b *eventBody) Read(to []byte) (int, error) {
+	if len(b.rest) == 0 {
+		if b.last {
+			return 0, io.EOF
+		}
+		event, err := b.next()
+		if err != nil {
+			return 0, err
+		}
+		b.rest = stream(event)
+	}
+	n := copy(to, b.rest)
+	b.rest = b.rest[n:]
+	return n, nil
+}
+
+// Close leaves the rest of the answer.
+func (b *eventBody) Close() error {
+	b.once.Do(func() { close(b.p.left) })
+	return nil
+}
+
+// stream returns an event as it is in a stream over HTTP.
+func stream(event []byte) []byte {
+	out := append(make([]byte, 0, len(event)+len("data: \n\n")), "data: "...)
+	out = append(out, bytes.ReplaceAll(event, []byte("\n"), []byte("\ndata: "))...)
+	return append(out, "\n\n"...)
+}
+
+// writer returns a writer of an answer to the client.
+func (l *lane) writer() *frames {
+	return &frames{stream: l.name, write: func(event []byte) error { return l.k.write(websocket.MessageText, event) }}
+}
+
+// frames writes an answer to the client: the events of a stream as they are, and an error as an event.
+type frames struct {
+	stream string // its stream_id
+	write  func(event []byte) error
+	header http.Header
+	status int
+	rest   []byte // of an event, or of an answer that is no stream
+}
+
+// Header returns the headers, of which an error has one.
+func (w *frames) Header() http.Header {
+	if w.header == nil {
+		w.header = http.Header{}
+	}
+	return w.header
+}
+
+// WriteHeader sets the status.
+func (w *frames) WriteHeader(status int) {
+	if w.status == 0 && status >= http.StatusOK {
+		w.status = status
+	}
+}
+
+// Flush does nothing: events are sent when they are complete.
+func (w *frames) Flush() {}
+
+func (w *frames) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	w.rest = append(w.rest, p...)
+	for w.status == http.StatusOK {
+		end := bytes.Index(w.rest, []byte("\n\n"))
+		if end < 0 {
+			break
+		}
+		var event []byte
+		for line := range bytes.SplitSeq(w.rest[:end], []byte("\n")) {
+			if data, ok := bytes.CutPrefix(line, []byte("data: ")); ok {
+				event = append(append(event, data...), '\n')
+			}
+		}
+		w.rest = w.rest[end+len("\n\n"):]
+		if !rawjson.IsObject(event) {
+			continue
+		}
+		if err := w.write(event[:len(event)-1]); err != nil {
+			return 0, err
+		}
+	}
+	return len(p), nil
+}
+
+// finish sends an error.
+func (w *frames) finish() error {
+	if w.status < http.StatusBadRequest {
+		return nil
+	}
+	event := w.rest
+	if rawjson.Text(rawjson.Field(event, "type")) != "error" {
+		fault := rawjson.Field(event, "error")
+		if fault == nil {
+			fault = rawjson.Field(wire.Refusal(wire.Responses, w.status, string(w.rest)), "error")
+		}
+		event = rawjson.Append(nil, `{"type":"error","status":?,"error":?}`, strconv.AppendInt(nil, int64(w.status), 10), fault)
+		if after := w.Header().Get("Retry-After"); after != "" {
+			event = rawjson.SetField(event, "headers", rawjson.Append(nil, `{"retry-after":?}`, after))
+		}
+		if w.stream != "" {
+			event = rawjson.SetField(event, "stream_id", rawjson.AppendQuote(nil, w.stream))
+		}
+	}
+	return w.write(event)
+}

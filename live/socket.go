@@ -1,0 +1,388 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/condensehq/condense/internal/live/audit"
+	"github.com/condensehq/condense/internal/live/tenant"
+	"github.com/condensehq/condense/internal/live/upstream"
+	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/rawjson"
+)
+
+// Bounds of WebSockets.
+const (
+	mostSockets = 1000
+	mostLanes   = 16 // of a socket
+	mostWaiting = 4  // requests of a lane
+	mostEvents  = 64 // of an answer, that the client has not read yet
+)
+
+// closedHere is the code of an end that is the gateway's or its process's: "going away" in RFC 6455.
+const closedHere websocket.StatusCode = 1001
+
+// A socket is a client's WebSocket for the Responses API, with one to the upstream. Each response.create of the client
+// is answered by [Gateway.ServeHTTP], like a request over HTTP; see [lane]. All other frames pass.
+type socket struct {
+	g        *Gateway
+	r        *http.Request // the handshake, as a request over HTTP
+	upstream *upstream.Upstream
+	client   *websocket.Conn
+	vendor   *websocket.Conn
+	ctx      context.Context //nolint:containedctx // ends with the socket
+	end      context.CancelFunc
+	gone     chan struct{} // closed when the vendor's connection has ended
+	active   atomic.Int64  // requests that wait or are being answered
+	read     atomic.Int64  // events of the vendor
+	moved    atomic.Int64  // frames from and to the client
+
+	mu    sync.Mutex
+	lanes map[string]*lane
+}
+
+// sockets are the WebSockets of a gateway.
+type sockets struct {
+	open    sync.WaitGroup
+	count   atomic.Int64
+	drained chan struct{} // closed when the gateway drains
+	once    sync.Once
+	// A peer gets a ping after each interval, and must answer or move data within the time of patience.
+	interval, patience time.Duration
+}
+
+func newSockets() sockets {
+	const interval, patience = 30 * time.Second, 2 * time.Minute
+	return sockets{drained: make(chan struct{}), interval: interval, patience: patience}
+}
+
+// Finish waits until the WebSockets have ended, which [Gateway.Drain] makes end after the answers in progress. When ctx
+// ends, it cuts them, and returns an error. A server's Shutdown does not wait for them.
+func (g *Gateway) Finish(ctx context.Context) error {
+	cut := context.AfterFunc(ctx, g.stop)
+	defer cut()
+	g.sockets.open.Wait()
+	return ctx.Err()
+}
+
+// serveSocket answers the handshake of a WebSocket and serves it. It reports false for requests that are none of the
+// Responses API.
+func (g *Gateway) serveSocket(w http.ResponseWriter, handshake *http.Request, s *settings) bool {
+	if !strings.EqualFold(handshake.Header.Get("Upgrade"), "websocket") || handshake.Method != http.MethodGet ||
+		handshake.Header.Get("Sec-Websocket-Key") == "" || g.draining.Load() {
+		return false
+	}
+	r := posted(handshake)
+	t := s.route(r)
+	if wire.API(t.api) != wire.Responses || t.compact || t.stray != nil || t.upstream == nil {
+		return false
+	}
+	out := &audit.Outcome{ResponseWriter: w}
+	r, span := g.began(r, &t)
+	defer g.served(s, &t, handshake, out, time.Now(), span)
+	if status, text := s.refuse(r, &t); status != 0 {
+		out.Refused = "access"
+		t.refuse(out, status, text)
+		return true
+	}
+	leave, no := g.tenants.Enter(t.who, s.limitsFor(t.who.Tenant), s.Now()) // its requests are counted like all others
+	if no != nil {
+		out.Refused = "limit " + no.Limit
+		answerDenied(out, &t, no)
+		return true
+	}
+	leave()
+	if g.sockets.count.Add(1) > mostSockets {
+		g.sockets.count.Add(-1)
+		answerDenied(out, &t, &tenant.Denied{Text: "condense: this gateway has too many WebSockets", Wait: time.Minute})
+		return true
+	}
+	g.sockets.open.Add(1)
+	defer func() {
+		g.sockets.open.Done()
+		g.sockets.count.Add(-1)
+	}()
+	k := &socket{g: g, r: r, upstream: t.upstream, gone: make(chan struct{}), lanes: map[string]*lane{}}
+	k.ctx, k.end = context.WithCancel(context.WithoutCancel(r.Context()))
+	defer k.end()
+	defer context.AfterFunc(g.life, k.end)()
+	if k.connect(out, handshake, s, &t) {
+		k.serve()
+	}
+	return true
+}
+
+// ofConnections are the headers of a handshake that are not those of requests.
+var ofConnections = []string{
+	"Connection", "Upgrade", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Content-Length",
+	"Content-Encoding",
+}
+
+// posted returns a handshake as a request over HTTP.
+func posted(handshake *http.Request) *http.Request {
+	r := handshake.Clone(handshake.Context())
+	r.Method = http.MethodPost
+	for name := range r.Header {
+		if strings.HasPrefix(name, "Sec-Websocket-") || slices.Contains(ofConnections, name) {
+			r.Header.Del(name)
+		}
+	}
+	return r
+}
+
+// connect opens the connection to the upstream, then the client's. If the upstream refuses, the client gets its answer.
+func (k *socket) connect(w *audit.Outcome, handshake *http.Request, s *settings, t *target) bool {
+	to, err := t.upstream.Address(t.path, &t.endpoint, k.r.URL.RawQuery)
+	if err != nil {
+		t.refuse(w, http.StatusBadRequest, "condense: the path of the request is invalid")
+		return false
+	}
+	header := k.r.Header.Clone()
+	for name := range header {
+		if strings.HasPrefix(name, "X-Condense-") {
+			header.Del(name) // addressed to the gateway
+		}
+	}
+	refused := &refusing{of: t.upstream.Transport}
+	const patience = 30 * time.Second
+	ctx, cancel := context.WithTimeout(k.ctx, patience)
+	defer cancel()
+	vendor, res, err := websocket.Dial(ctx, to.String(), &websocket.DialOptions{
+		HTTPHeader: header,
+		HTTPClient: &http.Client{Transport: refused, CheckRedirect: here},
+	}) //nolint:bodyclose // closed by the library
+	if err != nil {
+		refused.answer(w, t, err)
+		return false
+	}
+	k.vendor = vendor
+	for name, values := range res.Header {
+		if name != "Connection" && name != "Upgrade" && !strings.HasPrefix(name, "Sec-Websocket-") {
+			w.Header()[name] = values
+		}
+	}
+	// The door has checked the origin.
+	if k.client, err = websocket.Accept(w, handshake, &websocket.AcceptOptions{InsecureSkipVerify: true}); err != nil {
+		_ = vendor.Close(closedHere, "")
+		return false
+	}
+	vendor.SetReadLimit(s.Bounds.MaxBody)
+	k.client.SetReadLimit(s.Bounds.MaxBody)
+	return true
+}
+
+// here makes a redirection the answer: it may lead to another server.
+func here(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// A refusing keeps the answer of a server that opens no WebSocket.
+type refusing struct {
+	of   http.RoundTripper
+	res  *http.Response
+	body []byte
+}
+
+// RoundTrip sends the handshake.
+func (f *refusing) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := f.of.RoundTrip(r)
+	if err == nil && res.StatusCode != http.StatusSwitchingProtocols {
+		f.res = res
+		f.body, _ = io.ReadAll(io.LimitReader(res.Body, mostRefusal))
+		_ = res.Body.Close()
+		res.Body = io.NopCloser(bytes.NewReader(f.body))
+	}
+	return res, err
+}
+
+// answer passes the refusal on. Clients use HTTP after a status of 426, and try again after others, so a server that
+// knows no WebSockets gets it too.
+func (f *refusing) answer(w *audit.Outcome, t *target, err error) {
+	switch {
+	case f.res == nil:
+		w.Unsent = upstream.Reason(err)
+		t.refuse(w, http.StatusBadGateway, "condense: upstream "+t.upstream.Name+" cannot be reached: "+w.Unsent)
+	case f.res.StatusCode < http.StatusBadRequest, f.res.StatusCode == http.StatusNotFound,
+		f.res.StatusCode == http.StatusMethodNotAllowed, f.res.StatusCode == http.StatusNotImplemented:
+		t.refuse(w, http.StatusUpgradeRequired, "condense: upstream "+t.upstream.Name+" has no WebSocket here; use HTTP")
+	default:
+		for name, values := range f.res.Header {
+			if name != "Content-Length" && name != "Connection" && name != "Transfer-Encoding" {
+				w.Header()[name] = values
+			}
+		}
+		w.WriteHeader(f.res.StatusCode)
+		_, _ = w.Write(f.body)
+	}
+}
+
+// serve passes frames until one side ends, or the gateway does.
+func (k *socket) serve() {
+	left, ended := make(chan error, 1), make(chan error, 1)
+	var running sync.WaitGroup
+	running.Go(func() { left <- k.fromClient() })
+	running.Go(func() {
+		err := k.fromVendor()
+		close(k.gone)
+		ended <- err
+	})
+	running.Go(func() { k.pulse(k.client, &k.moved) })
+	running.Go(func() { k.pulse(k.vendor, &k.read) })
+	const rest = time.Minute // for what the client has not read yet
+	select {
+	case err := <-left:
+		shut(k.vendor, err, closedHere, "")
+	case err := <-ended:
+		k.settle(rest)
+		shut(k.client, err, websocket.StatusInternalError, "condense: the connection to the upstream broke")
+	case <-k.g.sockets.drained:
+		k.settle(time.Hour) // the caller of Finish ends it
+		running.Go(func() { _ = k.vendor.Close(websocket.StatusNormalClosure, "") })
+		_ = k.client.Close(closedHere, "condense: the gateway ends")
+	case <-k.ctx.Done(): // a peer does not answer, or the gateway does not wait
+	}
+	k.end()
+	_ = k.client.CloseNow()
+	_ = k.vendor.CloseNow()
+	running.Wait()
+}
+
+// shut closes a connection as the other side has closed its own, or with a code if that broke.
+func shut(c *websocket.Conn, err error, code websocket.StatusCode, reason string) {
+	if e := (websocket.CloseError{}); errors.As(err, &e) {
+		code, reason = e.Code, e.Reason
+	}
+	_ = c.Close(code, reason)
+}
+
+// settle waits until no request is being answered.
+func (k *socket) settle(limit time.Duration) {
+	const pause = 10 * time.Millisecond
+	for end := time.Now().Add(limit); k.active.Load() > 0 && time.Now().Before(end) && k.ctx.Err() == nil; {
+		time.Sleep(pause)
+	}
+}
+
+// pulse sends pings to a peer, and ends the socket if it does not answer and moves no data.
+func (k *socket) pulse(c *websocket.Conn, moved *atomic.Int64) {
+	tick := time.NewTicker(k.g.sockets.interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-k.ctx.Done():
+			return
+		case <-k.gone:
+			return
+		case <-tick.C:
+		}
+		before := moved.Load()
+		ctx, cancel := context.WithTimeout(k.ctx, k.g.sockets.patience)
+		err := c.Ping(ctx)
+		cancel()
+		if err != nil && moved.Load() == before {
+			k.end()
+			return
+		}
+	}
+}
+
+// fromClient reads the client's frames.
+func (k *socket) fromClient() error {
+	for {
+		kind, data, err := k.client.Read(k.ctx)
+		if err != nil {
+			return err
+		}
+		k.moved.Add(1)
+		event := ""
+		if kind == websocket.MessageText {
+			event = rawjson.Text(rawjson.Field(data, "type"))
+		}
+		if event == "response.create" {
+			k.create(data)
+			continue
+		}
+		if event != "response.processed" { // it may add to the answers in progress
+			for _, l := range k.all() {
+				l.disturbed.Store(true)
+			}
+		}
+		if err := k.vendor.Write(k.ctx, kind, data); err != nil {
+			return nil //nolint:nilerr // the vendor has gone, and the reader of its events says why
+		}
+	}
+}
+
+// create gives a request to its lane.
+func (k *socket) create(frame []byte) {
+	name := rawjson.Text(rawjson.Field(frame, "stream_id"))
+	k.mu.Lock()
+	l := k.lanes[name]
+	if l == nil && len(k.lanes) < mostLanes {
+		l = &lane{k: k, name: name, frames: make(chan []byte, mostWaiting)}
+		k.lanes[name] = l
+		go l.run()
+	}
+	k.mu.Unlock()
+	if l != nil {
+		k.active.Add(1)
+		select {
+		case l.frames <- frame:
+			return
+		default:
+			k.active.Add(-1)
+		}
+	}
+	w := (&lane{k: k, name: name}).writer()
+	text := "condense: too many responses are waiting on this WebSocket"
+	w.WriteHeader(http.StatusTooManyRequests)
+	_, _ = w.Write(wire.Refusal(wire.Responses, http.StatusTooManyRequests, text))
+	_ = w.finish()
+}
+
+func (k *socket) all() []*lane {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var all []*lane
+	for _, l := range k.lanes {
+		all = append(all, l)
+	}
+	return all
+}
+
+// fromVendor reads the vendor's events: those of an answer are for its lane, all others for the client.
+func (k *socket) fromVendor() error {
+	for {
+		kind, data, err := k.vendor.Read(k.ctx)
+		if err != nil {
+			return err
+		}
+		k.read.Add(1)
+		if kind == websocket.MessageText && rawjson.IsObject(data) {
+			k.mu.Lock()
+			l := k.lanes[rawjson.Text(rawjson.Field(data, "stream_id"))]
+			k.mu.Unlock()
+			if l != nil && l.take(data) {
+				continue
+			}
+		}
+		if err := k.write(kind, data); err != nil {
+			return err
+		}
+	}
+}
+
+// write sends a frame to the client.
+func (k *socket) write(kind websocket.MessageType, data []byte) error {
+	err := k.client.Write(k.ctx, kind, data)
+	k.moved.Add(1)
+	return err
+}
