@@ -24,7 +24,7 @@ var wires = []upstream.Client{
 	{API: upstream.Gemini, Cloud: upstream.Vertex, Model: "gemini-2.5-pro"},
 	{API: upstream.Ollama, Model: "qwen3:32b"},
 	{API: upstream.Messages, Cloud: upstream.Bedrock, Model: "us.anthropic.claude-opus-5-5-v1:0", Thinking: "adaptive"},
-	{API: upstream.Converse, Cloud: upstream.Bedrock, Model: inferenceProfile, Thinking: "adaptive"},
+	{API: upstream.Converse, Cloud: upstream.Bedrock, Model: "us.anthropic.claude-opus-5-5-v1:0", Thinking: "adaptive"},
 }
 
 // inferenceProfile is a model by its ARN, which has a slash.

@@ -30,7 +30,7 @@ func (v *Vendor) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		API: to.api, Cloud: to.cloud, route: to, Method: req.Method, Path: req.URL.Path, Query: req.URL.RawQuery, Header: req.Header.Clone(),
 		Body: body, Sum: hex.EncodeToString(sum[:]), gone: make(chan struct{}), finished: make(chan struct{}),
 	}
-	r.Gone, r.Finished, r.host, r.escaped = r.gone, r.finished, req.Host, req.URL.EscapedPath()
+	r.Gone, r.Finished, r.route.host, r.route.escaped = r.gone, r.finished, req.Host, req.URL.EscapedPath()
 	defer close(r.finished)
 	v.mu.Lock()
 	v.records = append(v.records, r)

@@ -53,12 +53,12 @@ func (v *Vendor) checkSignature(r *Record) *refusal {
 		return forbidden("The headers that must be signed are not.")
 	}
 	var canonical strings.Builder
-	canonical.WriteString(r.Method + "\n" + awsEscape(r.escaped, true) + "\n" + awsQuery(r.Query) + "\n")
+	canonical.WriteString(r.Method + "\n" + awsEscape(r.route.escaped, true) + "\n" + awsQuery(r.Query) + "\n")
 	for _, name := range names {
 		value := strings.Join(r.Header.Values(name), ",")
 		switch name {
 		case "host":
-			value = r.host
+			value = r.route.host
 		case "content-length":
 			value = strconv.Itoa(len(r.Body))
 		}

@@ -174,7 +174,6 @@ type Record struct {
 
 	gone, finished chan struct{}
 	route          route
-	host, escaped  string            // as they came
 	session        *session          // of a WebSocket; nil over HTTP
 	items          []json.RawMessage // of the whole prompt, if the answer can be continued
 	keeps          bool              // the vendor stores the answer
@@ -349,6 +348,8 @@ type route struct {
 	model  string // "" if the body says it
 	stream bool
 	count  bool
+
+	host, escaped string // as they came
 }
 
 // A Cloud serves the models of other vendors, with paths of its own.
