@@ -5,7 +5,7 @@ FUZZTIME ?= 30s
 BIN := $(CURDIR)/bin
 GOLANGCI := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
 
-.PHONY: outside check build test test-race test-sdk test-browser test-agents test-fleet report-bundle report-bundle-check lint fmt fmt-check tidy-check generate generate-check fuzz soak soak-gateway bench bench-docs bench-peers compare-peers bench-gateway outline-accuracy results golden
+.PHONY: outside check build test test-race test-sdk test-browser test-agents test-fleet report-bundle report-bundle-check lint fmt fmt-check tidy-check generate generate-check fuzz soak soak-gateway bench bench-docs bench-peers compare-peers bench-gateway wires outline-accuracy results golden
 
 check: tidy-check build lint test
 
@@ -155,6 +155,12 @@ bench-gateway:
 	go build -o $(BIN)/condense ./cmd/condense
 	$(if $(findstring -peers=,$(STEPS)),,cd bench/peers && npm ci --ignore-scripts --no-audit --no-fund)
 	go run ./bench/gateway $(STEPS)
+
+# docs/wires-measured.md, in four minutes: every API with a scripted agent, and the time added to a request. AGENTS=FILE adds the rows of real
+# clients from the output of `make test-agents`.
+wires:
+	go run ./bench/wires $(if $(AGENTS),-agents $(AGENTS)) > $(BIN)/wires.md
+	mv $(BIN)/wires.md docs/wires-measured.md
 
 # docs/results.md, and the table in docs/smart.md: every preset on the recorded sessions in
 # CONDENSE_TRACES_DIR.

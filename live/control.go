@@ -132,7 +132,7 @@ func (x *plan) wished(d epoch.Decision, overflow bool) (epoch.Decision, *session
 	refused := overflow || c.Overflowed() || x.tokens > x.policy.Window
 	switch {
 	case o != nil && d.Reason != epoch.Forced:
-		d.Reason, d.Wait, d.Turns = epoch.Asked, false, 0
+		d.Reason, d.Wait, d.Turns = epoch.Asked, epoch.NoWait, 0
 	case o != nil:
 	case x.paused() && !refused, c.State.Held && d.Reason != epoch.Forced:
 		d.Reason = epoch.None
@@ -273,7 +273,7 @@ func (x *plan) describe() {
 	}
 	a.Agent, a.Profile, a.Window, a.Limit, a.Threshold = x.agent.Name, cmp.Or(x.mode,
 		x.profile), x.policy.Window, x.policy.Limit, x.policy.Threshold
-	a.Tokens, a.Original = x.tokens, c.State.Estimate(x.original)
+	a.Tokens, a.Original, a.Waits = x.tokens, c.State.Estimate(x.original), string(x.awaits)
 	f := x.facts(false)
 	a.Grows = f.Grown / f.Answers
 	if len(x.resolved.Chain) > 0 {

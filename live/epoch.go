@@ -8,9 +8,11 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/telemetry"
@@ -240,8 +242,26 @@ func (x *plan) facts(overflow bool) epoch.Facts {
 func (x *plan) due(ctx context.Context, overflow bool) epoch.Decision {
 	f := x.facts(overflow)
 	d := epoch.Decide(f, x.policy)
+	if d.Wait.ForWork() {
+		f.Boundary, f.Failed = x.progress()
+		d = epoch.Decide(f, x.policy)
+	}
+	x.claim.State.Await(&d)
+	x.awaits = d.Wait
 	x.s.Reports.Logger.DebugContext(ctx, "decision", "facts", f, "policy", x.policy, "decision", d)
 	return d
+}
+
+// progress says where the newest messages stand in the work. Messages that cannot be read are a boundary: nothing waits
+// for them.
+func (x *plan) progress() (boundary, failed bool) {
+	newest := x.r.Messages[lineage.Newest(x.r.Messages, epoch.Look):]
+	doc, err := messages.Read(x.r.API, messages.Raw(newest))
+	if err != nil {
+		return true, false
+	}
+	p := dialog.ProgressOf(doc.Journal.View())
+	return p.Boundary != dialog.NoBoundary, p.Failed != ""
 }
 
 // overflowed is the reason of an epoch that follows a vendor's refusal as too long.

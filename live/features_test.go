@@ -194,3 +194,53 @@ func TestEveryFeatureOnEveryWire(t *testing.T) {
 		})
 	}
 }
+
+// A request for a compaction by the upstream passes as it came. One that the upstream answers only when a prompt is too long never comes to
+// that, because the gateway condenses before; with one that it answers earlier, the history is the upstream's, and the gateway leaves it alone.
+func TestCompactionsByTheUpstream(t *testing.T) {
+	t.Parallel()
+	edit := func(kind string) map[string]any {
+		return map[string]any{"context_management": object{"edits": []any{object{"type": kind}}}}
+	}
+	for _, tt := range []struct {
+		api       upstream.API
+		more      map[string]any
+		condensed bool
+	}{
+		{upstream.Chat, map[string]any{"transforms": []any{"middle-out"}}, true},
+		{upstream.Chat, map[string]any{"plugins": []any{object{"id": "context-compression", "engine": "middle-out"}}}, true},
+		{upstream.Responses, map[string]any{"truncation": "auto"}, true},
+		{upstream.Responses, map[string]any{"context_management": []any{object{"type": "compaction", "compact_threshold": 150_000}}}, false},
+		{upstream.Messages, edit("clear_thinking_20251015"), true},
+		{upstream.Messages, edit("clear_tool_uses_20250919"), false},
+		{upstream.Messages, edit("compact_20260112"), false},
+	} {
+		field, err := json.Marshal(tt.more)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(string(tt.api)+"/"+string(field), func(t *testing.T) {
+			t.Parallel()
+			c := upstream.Client{
+				API: tt.api, Model: "claude-sonnet-4-5", Session: "s", More: tt.more, Stream: true,
+				Header: http.Header{"Anthropic-Beta": {"context-management-2025-06-27,compact-2026-01-12"}},
+			}
+			if tt.api != upstream.Messages {
+				c.Model = "gpt-5.1"
+			}
+			p := newPlay(t, upstream.Options{Window: 400_000, Script: upstream.Loop(30, 2200, nil)}, c, nil)
+			p.say(t)
+			if n := p.Stats().EpochCount; n > 0 != tt.condensed {
+				t.Errorf("%d epochs", n)
+			}
+			for _, r := range p.vendor.Records() {
+				if !bytes.Contains(r.Body, bytes.Trim(field, "{}")) {
+					t.Fatalf("request %d is without the client's own field: %.300s", r.N, r.Body)
+				}
+			}
+			if !tt.condensed && !bytes.Equal(p.lastBody(), p.client.Body) {
+				t.Error("the last request was changed")
+			}
+		})
+	}
+}

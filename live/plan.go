@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/lineage"
@@ -32,6 +33,7 @@ type plan struct {
 	journal  []byte         // the epoch's, for Options.Watch
 	shadowed *job.Job       // the epoch's job, for Options.Shadow
 	undone   bool           // next undoes the last epoch
+	awaits   epoch.Wait     // for what an epoch waits that is due
 
 	obeys     *session.Order // the user's order with its outcome, still to be stored; nil if there is none
 	postponed *postponed     // preparation that starts after the answer; nil for none

@@ -23,7 +23,7 @@ func (x *plan) prepareEarly(d epoch.Decision) {
 	if x.policy.Threshold > 0 {
 		due = min(due, x.policy.Threshold)
 	}
-	if float64(x.tokens) < early*float64(due) || d.Wait || x.tokens < x.claim.TriedAt() || x.resolved.AsksNot.Load() && !x.asksClient() {
+	if float64(x.tokens) < early*float64(due) || d.Wait == epoch.ForTurn || x.tokens < x.claim.TriedAt() || x.resolved.AsksNot.Load() && !x.asksClient() {
 		return
 	}
 	x.prepare(d, job.Probe, false)

@@ -47,6 +47,8 @@ type socket struct {
 	read     atomic.Int64  // events of the vendor
 	moved    atomic.Int64  // frames from and to the client
 
+	running sync.WaitGroup
+
 	mu    sync.Mutex
 	lanes map[string]*lane
 }
@@ -227,15 +229,14 @@ func (f *refusing) answer(w *audit.Outcome, t *target, err error) {
 // serve passes frames until one side ends, or the gateway does.
 func (k *socket) serve() {
 	left, ended := make(chan error, 1), make(chan error, 1)
-	var running sync.WaitGroup
-	running.Go(func() { left <- k.fromClient() })
-	running.Go(func() {
+	k.running.Go(func() { left <- k.fromClient() })
+	k.running.Go(func() {
 		err := k.fromVendor()
 		close(k.gone)
 		ended <- err
 	})
-	running.Go(func() { k.pulse(k.client, &k.moved) })
-	running.Go(func() { k.pulse(k.vendor, &k.read) })
+	k.running.Go(func() { k.pulse(k.client, &k.moved) })
+	k.running.Go(func() { k.pulse(k.vendor, &k.read) })
 	const rest = time.Minute // for what the client has not read yet
 	select {
 	case err := <-left:
@@ -245,14 +246,14 @@ func (k *socket) serve() {
 		shut(k.client, err, websocket.StatusInternalError, "condense: the connection to the upstream broke")
 	case <-k.g.sockets.drained:
 		k.settle(time.Hour) // the caller of Finish ends it
-		running.Go(func() { _ = k.vendor.Close(websocket.StatusNormalClosure, "") })
+		k.running.Go(func() { _ = k.vendor.Close(websocket.StatusNormalClosure, "") })
 		_ = k.client.Close(closedHere, "condense: the gateway ends")
 	case <-k.ctx.Done(): // a peer does not answer, or the gateway does not wait
 	}
 	k.end()
 	_ = k.client.CloseNow()
 	_ = k.vendor.CloseNow()
-	running.Wait()
+	k.running.Wait()
 }
 
 // shut closes a connection as the other side has closed its own, or with a code if that broke.
@@ -329,7 +330,7 @@ func (k *socket) create(frame []byte) {
 	if l == nil && len(k.lanes) < mostLanes {
 		l = &lane{k: k, name: name, frames: make(chan []byte, mostWaiting)}
 		k.lanes[name] = l
-		go l.run()
+		k.running.Go(l.run)
 	}
 	k.mu.Unlock()
 	if l != nil {

@@ -54,6 +54,10 @@ type Facts struct {
 	Turns   int  // the model's answers in the whole conversation
 	Last    Last // the last epoch
 
+	Boundary bool // a piece of work has just ended: see dialog.ProgressOf
+	Failed   bool // a command has failed and was not repaired since
+	Waited   int  // the model's answers since an epoch began to wait for a boundary
+
 	Spent float64 // cost of the conversation so far, without system prompt and tools
 	Saved float64 // part that epochs have saved, less their cost
 	Wrong int     // predictions for earlier epochs that did not come true
@@ -92,6 +96,9 @@ type Policy struct {
 	Turns int     // turns still expected; 0: as many as there were, within bounds
 	Risk  float64 // see [Risk], which 0 means; below 0 there is no limit
 
+	// Patience is the number of the model's answers for which an epoch for threshold or payback waits for a boundary; 0
+	// for none. It ends early if the limit is near.
+	Patience      int
 	IgnoreCold    bool // neither an expired cache nor another one is a reason
 	IgnorePayback bool
 }
@@ -117,10 +124,28 @@ func percentOf(percent float64, n int) int { return int(percent / 100 * float64(
 // RetryAfter returns the size below which another attempt is useless after one has failed at a size.
 func (p *Policy) RetryAfter(tokens int) int { return tokens + max(1, p.MinNew) }
 
+// A Wait says for what an epoch with a reason waits.
+type Wait string
+
+// The waits.
+const (
+	NoWait      Wait = ""
+	ForTurn     Wait = "the end of the turn"
+	ForBoundary Wait = "a boundary"
+	ForRepair   Wait = "a repair"
+)
+
+// ForWork reports whether an epoch waits for the work, which a caller reads only then.
+func (w Wait) ForWork() bool { return w == ForBoundary || w == ForRepair }
+
+// Look is the number of the model's answers whose messages say where the work stands: see [Facts.Boundary] and
+// [Facts.Failed]. A failure that is older counts as given up.
+const Look = 20
+
 // A Decision is the answer, with a prediction that can be held against the vendor's numbers.
 type Decision struct {
 	Reason Reason
-	Wait   bool    // there is a reason, but the model's turn must end first
+	Wait   Wait    // there is a reason, but something must come first
 	Before int     // tokens of the request without an epoch
 	After  int     // predicted tokens with one
 	Target int     // tokens that the epoch aims at

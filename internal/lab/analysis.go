@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/tokens"
@@ -118,9 +119,18 @@ func (a *analysis) estimate(rows []*Row, value func(*Row) (float64, bool)) (Esti
 	}
 	folders := make([]string, len(sessions))
 	for i, name := range sessions {
-		folders[i] = filepath.Dir(name)
+		folders[i] = folderOf(name)
 	}
 	return a.sampler.clustered(v, folders)
+}
+
+// folderOf returns the folder of a session, or its project in it if the file is named PROJECT--NAME.
+func folderOf(session string) string {
+	dir, base := filepath.Split(session)
+	if project, _, ok := strings.Cut(base, "--"); ok && project != "" {
+		return filepath.Join(dir, project)
+	}
+	return filepath.Clean(dir)
 }
 
 // sessionMeans returns the mean of value over the rows of each session, in the order of the rows.

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
@@ -432,7 +431,7 @@ func (a *analysis) evidenceKept(l *EvidenceLine, rows []*Evidence) bool {
 	for _, e := range rows {
 		group := e.Session
 		if a.ByFolder {
-			group = filepath.Dir(group)
+			group = folderOf(group)
 		}
 		for i := range e.Questions {
 			q := &e.Questions[i]

@@ -8,6 +8,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/lab/score"
 	"github.com/condensehq/condense/internal/live/lineage"
@@ -29,6 +30,13 @@ func (x *play) decide(k int) (due, bool) {
 	}
 	f := x.facts(k)
 	d := epoch.Decide(f, x.when)
+	if d.Wait.ForWork() {
+		t := x.turns[k]
+		work := dialog.ProgressOf(x.session.Messages[lineage.Newest(x.authors[:t], epoch.Look):t])
+		f.Boundary, f.Failed = work.Boundary != dialog.NoBoundary, work.Failed != ""
+		d = epoch.Decide(f, x.when)
+	}
+	x.live.Await(&d)
 	if l := x.opts.Logger; l != nil {
 		l.Debug("decision", "session", x.name, "request", k, "facts", f, "policy", x.when, "decision", d)
 	}
@@ -56,7 +64,7 @@ func (x *play) request(k int) *wire.Request {
 // whenOf returns what the gateway's policy would be: that of the rule, with the wishes of the replayed one.
 func whenOf(r policy.Rule, p *Policy) epoch.Policy {
 	when := epoch.Of(r)
-	when.MinSize, when.Share, when.Risk = p.Floor, p.Leave, p.Risk
+	when.MinSize, when.Share, when.Risk, when.Patience = p.Floor, p.Leave, p.Risk, p.Patience
 	when.IgnoreCold, when.IgnorePayback = when.IgnoreCold || !p.Cold, when.IgnorePayback || !p.Payback
 	return when
 }
@@ -271,6 +279,7 @@ func (x *play) begin(k, t int, d due, before int, view []core.Message) {
 	after := x.prompt()
 	e := PlayedEpoch{Request: k, At: t, Reason: d.reason, Before: before, After: after}
 	e.Panel, e.User = x.judge(t)
+	x.live.Waits = 0
 	x.live.Epoch = &lineage.Epoch{N: len(x.epochs) + 1, Cut: x.cut, Our: ours, Reason: epoch.Reason(d.reason), Time: x.starts[k], Before: before, After: after}
 	x.ends = [2]int{len(x.blocks) - 1, 0}
 	same := 0

@@ -122,7 +122,11 @@ func TestIntervalsOverFolders(t *testing.T) {
 	one := rows(8, effect).Difference("a", "b", "panel")
 	copies := rows(40, func(i int) float64 { return effect(i / 5) })
 	for i := range copies.Rows {
-		copies.Rows[i].Session = fmt.Sprintf("project%d/%d", i/10, i)
+		name := "project%d/%d"
+		if i/10%2 == 1 {
+			name = "all/project%d--%d"
+		}
+		copies.Rows[i].Session = fmt.Sprintf(name, i/10, i)
 		if i%2 == 1 {
 			copies.Rows[i].Session = copies.Rows[i-1].Session
 		}

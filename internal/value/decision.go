@@ -149,12 +149,12 @@ func (w claims) keepNewestResults(context.Context) error {
 func (w claims) keepOutcomes(context.Context) error {
 	limit := w.spent() + outcomeShare*float64(w.o.Room)
 	for p, pass := range slices.Backward(w.c.Passages) {
-		if !pass.answers() || pass.family != families[dialog.FamilyCommand] || w.passages[p].mode != modeExtract || commandKey(pass.Target) == "" {
+		if !pass.answers() || pass.family != families[dialog.FamilyCommand] || w.passages[p].mode != modeExtract || dialog.CommandKey(pass.Target) == "" {
 			continue
 		}
 		for l := pass.Lines.End - 1; l >= pass.Lines.Start; l-- {
 			if text := w.c.Lines[l].Text; len(text) <= outcomeLong && outcomeForm.MatchString(text) {
-				if exitForm.MatchString(text) { // an exit code gives no reason
+				if dialog.NamesExit(text) { // an exit code gives no reason
 					w.takeReason(pass.Lines, limit)
 				}
 				if !w.takeLine(l, limit) {
@@ -170,7 +170,7 @@ func (w claims) keepOutcomes(context.Context) error {
 // takeReason keeps the first of the lines that gives the reason of a failure.
 func (w claims) takeReason(lines core.Span, limit float64) {
 	for l := lines.Start; l < lines.End; l++ {
-		if text := w.c.Lines[l].Text; len(text) <= outcomeLong && says(text) && errorForm.MatchString(text) && !exitForm.MatchString(text) {
+		if text := w.c.Lines[l].Text; len(text) <= outcomeLong && says(text) && errorForm.MatchString(text) && !dialog.NamesExit(text) {
 			w.takeLine(l, limit)
 			return
 		}

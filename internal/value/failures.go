@@ -6,14 +6,13 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/internal/dialog"
-	"github.com/condensehq/condense/internal/rawjson"
 )
 
 // A failure is a command that failed when it was last run.
 type failure struct {
 	entry   string
 	passage int    // of its result; -1 if only a former extract has it
-	key     string // see commandKey
+	key     string // see dialog.CommandKey
 }
 
 // failures returns, newest first, those of the newest commands that failed and did not succeed since, and those that
@@ -29,7 +28,7 @@ func (w *reading) failures() (out, fixed []failure) {
 		if !pass.answers() || pass.partial || pass.family != families[dialog.FamilyCommand] {
 			continue
 		}
-		key := commandKey(pass.Target)
+		key := dialog.CommandKey(pass.Target)
 		if key == "" {
 			continue
 		}
@@ -38,13 +37,13 @@ func (w *reading) failures() (out, fixed []failure) {
 		}
 		text := w.original(&pass)
 		if seen[key] {
-			if bad(&pass, text) && !refused(text) && !slices.ContainsFunc(out, func(f failure) bool { return f.key == key }) {
+			if bad(&pass, text) && !dialog.Refused(text) && !slices.ContainsFunc(out, func(f failure) bool { return f.key == key }) {
 				mended[key] = true
-				fixed = append(fixed, failure{entry: fixedName + oneLine(bareCommand(pass.Target), openLong/2) + " (was: " + oneLine(errorLine(text), openLong/2) + ")", passage: p, key: key})
+				fixed = append(fixed, failure{entry: fixedName + oneLine(dialog.BareCommand(pass.Target), openLong/2) + " (was: " + oneLine(errorLine(text), openLong/2) + ")", passage: p, key: key})
 			}
 			continue
 		}
-		if refused(text) {
+		if dialog.Refused(text) {
 			continue
 		}
 		line := errorLine(text)
@@ -53,7 +52,7 @@ func (w *reading) failures() (out, fixed []failure) {
 		}
 		seen[key] = true
 		if bad(&pass, text) {
-			e := errorName + oneLine(bareCommand(pass.Target), openLong/2)
+			e := errorName + oneLine(dialog.BareCommand(pass.Target), openLong/2)
 			if line != "" {
 				e += errorSign + oneLine(line, openLong)
 			}
@@ -66,7 +65,7 @@ func (w *reading) failures() (out, fixed []failure) {
 	for _, line := range slices.Backward(w.c.open) {
 		e, ok := strings.CutPrefix(line, errorName)
 		command, was, _ := strings.Cut(e, errorSign)
-		key := commandKey(command)
+		key := dialog.CommandKey(command)
 		if ok && seen[key] && !mended[key] && len(fixed) < openFixed && !slices.ContainsFunc(out, func(f failure) bool { return f.key == key }) {
 			mended[key] = true
 			was, _ = cutHandle(was)
@@ -83,7 +82,7 @@ func (w *reading) failures() (out, fixed []failure) {
 	for _, line := range slices.Backward(w.c.open) {
 		e, ok := strings.CutPrefix(line, fixedName)
 		command, _, _ := strings.Cut(e, " (was: ")
-		key := commandKey(command)
+		key := dialog.CommandKey(command)
 		if ok && !mended[key] && len(fixed) < openFixed && !slices.ContainsFunc(out, func(f failure) bool { return f.key == key }) {
 			mended[key] = true
 			fixed = append(fixed, failure{entry: line, passage: -1, key: key})
@@ -97,68 +96,13 @@ func (w *reading) saidOpen(key string) bool {
 	return slices.ContainsFunc(w.c.open, func(line string) bool {
 		e, ok := strings.CutPrefix(line, errorName)
 		command, _, _ := strings.Cut(e, errorSign)
-		return ok && commandKey(command) == key
+		return ok && dialog.CommandKey(command) == key
 	})
 }
 
-// testsFailed matches the last lines of failed test runs: of pytest, Go, Rust, Jest and make. Not every agent reports
-// how a command ended, and a pipe hides its exit code.
-var testsFailed = regexp.MustCompile(`(?m)^=+ .*\b[1-9]\d* failed\b.*=$|^FAIL(?:ED)?(?:\s|$)|^test result: FAILED\b|^Tests: +[1-9]\d* failed\b|^make(?:\[\d+\])?: \*\*\* `)
-
 // bad reports whether the result of a command says that it failed, or that its tests did.
 func bad(p *Passage, text string) bool {
-	const end = 400 // bytes
-	return p.failed(text) || testsFailed.MatchString(text[max(0, len(text)-end):])
-}
-
-// refused reports whether a result says that the user did not let the command run.
-func refused(text string) bool {
-	return strings.HasPrefix(text, "The user doesn't want to ") || strings.HasPrefix(text, "[Request interrupted")
-}
-
-// answering are programs whose failure is an answer, or which only prepare something.
-var answering = rawjson.Set("[", "ag", "awk", "cat", "cd", "chmod", "cmp", "command", "cp", "diff", "echo", "egrep", "export", "file", "find", "for", "git", "grep", "head", "if", "kill", "ls", "mkdir", "mv", "pgrep", "pkill", "rg", "rm", "sed", "set", "sleep", "source", "stat", "tail", "test", "touch", "type", "wc", "which", "while")
-
-// bareCommand returns a command without its preparations: a change of folder, variables, a time limit.
-func bareCommand(command string) string {
-	s := strings.TrimSpace(command)
-	for {
-		first, rest, more := strings.Cut(s, " ")
-		switch {
-		case first == "cd" || first == "source" || first == "export" || first == "set":
-			i := strings.IndexAny(s, "&;\n")
-			if i < 0 {
-				return s
-			}
-			s = strings.TrimLeft(s[i:], "&; \n\t")
-		case more && (first == "time" || first == "sudo" || first == "env" || first == "nice"), more && strings.Contains(first, "=") && !strings.ContainsAny(first, `"'(`):
-			s = strings.TrimSpace(rest)
-		case more && first == "timeout":
-			_, rest, _ = strings.Cut(strings.TrimSpace(rest), " ")
-			s = strings.TrimSpace(rest)
-		default:
-			return s
-		}
-	}
-}
-
-// commandKey names the purpose of a command: the program and its subcommand, such as "go test" and "npm build". It is
-// empty if a failure cannot be fixed. A later run with the same key replaces an earlier one, whatever its other
-// arguments.
-func commandKey(command string) string {
-	for part := range strings.FieldsFuncSeq(command, func(r rune) bool { return r == '&' || r == ';' || r == '\n' }) {
-		part, _, _ = strings.Cut(bareCommand(part), "|")
-		var words []string
-		for f := range strings.FieldsSeq(part) {
-			if len(words) < 2 && f[0] != '-' && f != "run" && f != "exec" && strings.Trim(f, "0123456789<>") != "" {
-				words = append(words, strings.TrimSuffix(f, GapMark))
-			}
-		}
-		if len(words) > 0 && !answering[words[0]] {
-			return strings.Join(words, " ")
-		}
-	}
-	return ""
+	return p.failed(text) || dialog.TestsFailed(text)
 }
 
 var errorForm = regexp.MustCompile(`(?i)\berror\b|error:|\bfail(?:ed|ure)?\b|panic:|exception\b|fatal:|not found|cannot |permission denied`)
@@ -168,7 +112,7 @@ var errorForm = regexp.MustCompile(`(?i)\berror\b|error:|\bfail(?:ed|ure)?\b|pan
 func errorLine(text string) string {
 	last := ""
 	for line := range strings.SplitSeq(text, "\n") {
-		if !says(line) || exitForm.MatchString(line) || strings.HasPrefix(line, markStart) || readGap(line) > 0 {
+		if !says(line) || dialog.NamesExit(line) || strings.HasPrefix(line, markStart) || readGap(line) > 0 {
 			continue
 		}
 		if errorForm.MatchString(line) {

@@ -1,7 +1,6 @@
 package value
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 
@@ -44,15 +43,11 @@ func (p *Passage) answers() bool {
 	return p.Kind == dialog.KindToolResult || p.Kind == dialog.KindError
 }
 
-// exitForm matches the exit code of a failed program.
-var exitForm = regexp.MustCompile(`(?i)\bexit(?:ed)?(?: with)?[ _]?(?:code|status)?["':= ]{1,4}[1-9]\d{0,2}\b`)
-
 // failed reports whether p is the result of a failed call: it is marked so, or it is of a command and its text shows
 // it at one end.
 func (p *Passage) failed(text string) bool {
-	const end = 200 // bytes
 	return p.Kind == dialog.KindError || p.answers() && dialog.FamilyOf(p.Name) == dialog.FamilyCommand &&
-		(exitForm.MatchString(text[:min(len(text), end)]) || exitForm.MatchString(text[max(0, len(text)-end):]) || endsFailed(text))
+		(dialog.ExitFailed(text) || endsFailed(text))
 }
 
 // A Line is one line of a passage. Lines without a letter or digit are left out.

@@ -31,7 +31,7 @@ const screens = "CONDENSE_TERMINAL"
 
 // An interactive is how an agent is started for a person, in a terminal.
 type interactive struct {
-	drop, add []string          // of the arguments for a run without a person
+	drop, env []string          // of the arguments for a run without a person; more variables
 	files     map[string]string // settings that keep it from asking; {dir} is the folder of the task
 	ready     string            // on the screen when it takes input
 }
@@ -46,7 +46,8 @@ var interactives = map[string]interactive{
 		drop: []string{"exec", "--skip-git-repo-check"}, ready: "›",
 		files: map[string]string{".codex/auth.json": `{"auth_mode": "apikey", "OPENAI_API_KEY": "dummy"}`},
 	},
-	"opencode": {drop: []string{"run"}, ready: "Ask anything"},
+	// OpenCode waits for a package otherwise.
+	"opencode": {drop: []string{"run"}, env: []string{"npm_config_fetch_retries=0"}, ready: "Ask anything"},
 	"pi":       {drop: []string{"-p"}, ready: "claude-sonnet-4-5"},
 }
 
@@ -108,7 +109,7 @@ func (s *terminal) open(t *testing.T, address string) {
 		write(t, filepath.Join(s.home, name), strings.ReplaceAll(text, "{dir}", s.dir))
 	}
 	args := slices.DeleteFunc(slices.Clone(s.agent.args), func(arg string) bool { return slices.Contains(how.drop, arg) })
-	command := slices.Concat([]string{"env", "TERM=xterm-256color"}, s.agent.env, []string{filepath.Join(s.home, "bin", s.agent.name)}, args, how.add)
+	command := slices.Concat([]string{"env", "TERM=xterm-256color"}, s.agent.env, how.env, []string{filepath.Join(s.home, "bin", s.agent.name)}, args)
 	s.curious = true
 	pid, err := strconv.Atoi(strings.TrimSpace(s.tmux(t, append([]string{"new-session", "-d", "-P", "-F", "#{pane_pid}", "-s", "test", "-x", "160", "-y", "40", "--"}, command...)...)))
 	if err != nil {

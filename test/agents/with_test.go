@@ -62,6 +62,21 @@ func TestWrap(t *testing.T) {
 	}
 }
 
+// TestWrapFoundry runs the scenario with Claude Code in Microsoft Foundry.
+func TestWrapFoundry(t *testing.T) {
+	t.Parallel()
+	d, a := newDesk(t, scenario()), &all[0]
+	d.at(t, a, "")
+	env := append(slices.Clone(a.env), "ANTHROPIC_API_KEY=", "CLAUDE_CODE_USE_FOUNDRY=1", "ANTHROPIC_FOUNDRY_API_KEY=dummy", "ANTHROPIC_FOUNDRY_BASE_URL="+d.url+"/anthropic")
+	got := d.wrap(t, env, append(append([]string{a.name}, a.args...), task)...)
+	d.condensed(t, got, got.epochs(t))
+	for _, r := range d.vendor.Turns() {
+		if r.Cloud != upstream.Foundry {
+			t.Errorf("request %d came to %s", r.N, r.Path)
+		}
+	}
+}
+
 // TestServe runs the scenario through condense serve, named by the agent's own settings.
 func TestServe(t *testing.T) {
 	t.Parallel()

@@ -43,7 +43,7 @@ var mayImport = map[string]string{
 	".":                                "config core core/history core/policy github.com/google/uuid internal/dialog internal/disk internal/plain internal/recall internal/remote internal/resolver internal/roo model model/extractive providers/slidingwindow registry tokens internal/size",
 	"internal/ingest":                  ". config core providers/smart",
 	"cmd/condense/internal/hook":       ". config core core/history internal/disk internal/ingest tokens transcript",
-	"live":                             ". config core core/policy internal/catalog internal/epoch internal/ingest internal/live/access internal/live/admin internal/live/agents internal/live/audit internal/live/chain internal/live/control internal/live/count internal/live/job internal/live/library internal/live/lineage internal/live/messages internal/live/payload internal/live/queue internal/live/seal internal/live/session internal/live/stats internal/live/store internal/live/telemetry internal/live/tenant internal/live/upstream internal/live/watching internal/live/wire internal/mcpserver internal/plain internal/prefix internal/rawjson internal/recall internal/remote internal/secret model transcript github.com/coder/websocket github.com/modelcontextprotocol/go-sdk go.opentelemetry.io/otel",
+	"live":                             ". config core core/policy internal/catalog internal/dialog internal/epoch internal/ingest internal/live/access internal/live/admin internal/live/agents internal/live/audit internal/live/chain internal/live/control internal/live/count internal/live/job internal/live/library internal/live/lineage internal/live/messages internal/live/payload internal/live/queue internal/live/seal internal/live/session internal/live/stats internal/live/store internal/live/telemetry internal/live/tenant internal/live/upstream internal/live/watching internal/live/wire internal/mcpserver internal/plain internal/prefix internal/rawjson internal/recall internal/remote internal/secret model transcript github.com/coder/websocket github.com/modelcontextprotocol/go-sdk go.opentelemetry.io/otel",
 	"cmd/condense":                     "cmd/condense/cli",
 	"cmd/condense/cli":                 "cmd/condense/internal/cli cmd/condense/internal/command internal/plugins internal/plugins/wasm registry", // public: a program with strategies of its own calls its Main
 	"cmd/condense/internal/command":    "cmd/condense/internal/cli cmd/condense/internal/filecmd cmd/condense/internal/configcmd cmd/condense/internal/plugincmd cmd/condense/internal/comparecmd cmd/condense/internal/servecmd cmd/condense/internal/term config internal/resolver registry github.com/spf13/cobra",
@@ -89,6 +89,7 @@ var mayImport = map[string]string{
 	"bench/outside":                    "core transcript",
 	"bench/session":                    "internal/testkit/benchdata",
 	"bench/gateway":                    "internal/testkit/benchdata",
+	"bench/wires":                      ". config live internal/testkit/upstream",
 	"internal/testkit/roo":             "internal/rawjson",
 	"internal/testkit/growing":         "internal/live/wire pgregory.net/rapid",
 	"internal/testkit/golden":          "github.com/google/go-cmp",
@@ -171,6 +172,7 @@ var mayImport = map[string]string{
 	"internal/value":                              "core internal/dialog internal/value/ledger internal/value/parallel internal/rawjson",
 	"internal/lab/train":                          "core internal/lab internal/lab/score internal/value tokens",
 	"tools/protogen":                              "github.com/bufbuild/protocompile google.golang.org/protobuf", // a module of its own
+	"tools/sessions":                              "",
 }
 
 // TestDependencies parses the sources itself: a test that asks the go command is served

@@ -24,6 +24,10 @@ func Modes(r *lab.Report, chains map[string][]config.Provider) string {
 			printf(&modes, "  # %s: %s\n", YAMLName(mode), why)
 			continue
 		}
+		if len(chains[winner]) == 0 {
+			printf(&modes, "  # %s: %s, a baseline that no configuration names\n", YAMLName(mode), why)
+			continue
+		}
 		var names []string
 		for _, p := range chains[winner] {
 			names = append(names, YAMLName(f.name(&p, mode)))

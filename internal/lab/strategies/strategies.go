@@ -28,7 +28,7 @@ import (
 
 // usual lists the strategies that are compared by default, in addition to those of the configuration.
 var usual = []string{
-	"smart/balanced", "smart/headtail", "smart/lossless", "smart/observation_masking", fittedMasking, "slidingwindow/budget", "slidingwindow/half",
+	"smart/balanced", headTailName, "smart/lossless", "smart/observation_masking", fittedMasking, "slidingwindow/budget", "slidingwindow/half",
 }
 
 // fittedMasking removes old results until the target is met, so that no truncation follows, which presets with a
@@ -181,7 +181,7 @@ func (b *Opener) everything(ctx context.Context) []string {
 			}
 		}
 	}
-	return append(out, fittedMasking)
+	return append(out, headTailName, fittedMasking)
 }
 
 func presetsOf(s registry.Strategy) registry.Setting {
@@ -217,6 +217,9 @@ func (b *Opener) strategy(ctx context.Context, word string) (lab.Strategy, []con
 	sizeOf := ""
 	if i := strings.LastIndexByte(rest, '~'); i > strings.LastIndexByte(rest, '}') {
 		rest, sizeOf = rest[:i], rest[i+1:]
+	}
+	if rest == headTailName {
+		return headTailStrategy(label, sizeOf, alone), nil, nil
 	}
 	var chain []config.Provider
 	var profiles []string // profiles whose language models they use

@@ -7,8 +7,8 @@ import (
 )
 
 // A Point says how an agent is pointed at the gateway. In its texts {base} is the gateway's
-// address, {openai}, {anthropic/v1} and {vertex/v1} the addresses for clients that expect /v1 at the end, and
-// {file} is the path of File.
+// address, {openai}, {anthropic/v1} and {vertex/v1} the addresses for clients that expect /v1 at the end,
+// {foundry} that of Anthropic's API in Microsoft Foundry, and {file} is the path of File.
 type Point struct {
 	// Skills is the user's folder of skills, with a folder for each; nil if none is known.
 	Skills   *Settings
@@ -100,6 +100,7 @@ const (
 	Gemini    = "gemini"
 	Vertex    = "vertex"
 	Bedrock   = "bedrock"
+	Azure     = "azure"
 )
 
 // Any is an agent that is not known.
@@ -137,6 +138,7 @@ var all = []Agent{
 		Point: Point{
 			Env: map[string]string{
 				"ANTHROPIC_BASE_URL": "{base}", "ANTHROPIC_VERTEX_BASE_URL": "{vertex/v1}", "ANTHROPIC_BEDROCK_BASE_URL": "{base}",
+				"ANTHROPIC_FOUNDRY_BASE_URL": "{foundry}", "ANTHROPIC_FOUNDRY_RESOURCE": "", // the agent takes only one of both
 			},
 			Override: "--settings",
 			Skills:   &Settings{Path: "~/.claude/skills", Dir: "CLAUDE_CONFIG_DIR"},
@@ -147,10 +149,8 @@ var all = []Agent{
 				Add:  "claude mcp add --scope user --transport http condense {mcp}",
 				File: `{"mcpServers": {"condense": {"type": "http", "url": "{mcp}", "headers": {"X-Condense-Recall": "{secret}"}}}}` + "\n",
 			},
-			Without: []string{"agents", "auth", "auto-mode", "config", "doctor", "install", "mcp", "migrate-installer", "plugin", "plugins", "setup-token", "update", "upgrade", "--version", "-v", "--help", "-h"},
-			Elsewhere: map[string]string{
-				"CLAUDE_CODE_USE_FOUNDRY": "Microsoft Foundry",
-			},
+			Without:   []string{"agents", "auth", "auto-mode", "config", "doctor", "install", "mcp", "migrate-installer", "plugin", "plugins", "setup-token", "update", "upgrade", "--version", "-v", "--help", "-h"},
+			Elsewhere: map[string]string{},
 			Settings: []Settings{
 				{Path: "/etc/claude-code/managed-settings.json", Format: "json", Keys: claudeKeys, Wins: true},
 				{Path: "/Library/Application Support/ClaudeCode/managed-settings.json", Format: "json", Keys: claudeKeys, Wins: true},

@@ -67,6 +67,7 @@ type Conversation struct {
 	Window    int       `json:"window"`
 	Limit     int       `json:"limit"` // the largest size that is sent
 	DueAt     int       `json:"due_at,omitempty"`
+	Waits     string    `json:"waits,omitempty"`  // for what an epoch waits that is due, such as "a boundary"
 	DueIn     int       `json:"due_in,omitempty"` // requests until then at the present growth; 0 if not known
 	Epochs    int       `json:"epochs"`
 	Saved     float64   `json:"saved"` // US dollars saved by epochs
@@ -192,7 +193,7 @@ func conversationOf(r *store.Record, controls map[string]*session.Control) *Conv
 	if data.About != nil {
 		a := data.About
 		c.about, c.Agent, c.Folder, c.Title, c.Profile = *a, a.Agent, a.Folder, a.Title, a.Profile
-		c.Window, c.Limit, c.Size, c.History = a.Window, a.Limit, a.Tokens, a.Original
+		c.Window, c.Limit, c.Size, c.History, c.Waits = a.Window, a.Limit, a.Tokens, a.Original, a.Waits
 		c.Provider, c.Priced, c.Saved = cmp.Or(a.Provider, a.Chain), a.Input > 0, data.Saved*a.Input
 	}
 	return c

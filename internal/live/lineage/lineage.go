@@ -45,6 +45,7 @@ type State struct {
 	// Some request was for a model that binds its thinking to the messages before it.
 	Bound  bool                 `json:"bound,omitempty"`
 	Turns  int                  `json:"turns,omitempty"`  // answers of the model, including the one to the last request
+	Waits  int                  `json:"waits,omitempty"`  // Turns when an epoch began to wait for a boundary; 0 if none waits
 	Last   time.Time            `json:"last,omitzero"`    // beginning of the last request
 	Gap    time.Duration        `json:"gap,omitempty"`    // between the last two requests
 	TTL    time.Duration        `json:"ttl,omitempty"`    // the longest lifetime of cache entries that requests asked for

@@ -209,7 +209,7 @@ func (s *State) Freeze(r *wire.Request, rolling []wire.Hash, c Condensed, now ti
 	}
 
 	n := *s
-	n.ID, n.Epoch, n.Ingest = "", e, nil
+	n.ID, n.Epoch, n.Ingest, n.Waits = "", e, nil, 0
 	for i := cut; i < len(rolling) && len(s.Ingest) > 0; i++ {
 		if k := key(rolling[i]); s.Ingest[k] != nil {
 			if n.Ingest == nil {

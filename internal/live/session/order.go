@@ -153,6 +153,7 @@ type About struct {
 	Limit     int     `json:"limit,omitempty"`
 	Threshold int     `json:"threshold,omitempty"`
 	Tokens    int     `json:"tokens,omitempty"`
+	Waits     string  `json:"waits,omitempty"`    // for what an epoch waits that is due
 	Original  int     `json:"original,omitempty"` // size of the client's own history
 	Grows     int     `json:"grows,omitempty"`    // tokens that each answer adds
 	Input     float64 `json:"input,omitempty"`    // US dollars per token: sent, cache write, cache read; 0: not known

@@ -2,11 +2,14 @@ package wire
 
 import (
 	"cmp"
+	"encoding/base64"
 	"net/http"
 	"net/url"
 	"path"
 	"regexp"
 	"strings"
+
+	"github.com/condensehq/condense/internal/rawjson"
 )
 
 // A Credential is a request's proof of the paying account, by its shape.
@@ -21,6 +24,7 @@ type Credential struct {
 type shape struct {
 	header, parameter string // empty: any that has a credential
 	prefix, within    string // of the value
+	issuer            string // the beginning of the issuer in a token of JSON (RFC 7519)
 	is                Credential
 }
 
@@ -40,6 +44,12 @@ var shapes = []shape{
 	{prefix: "bedrock-api-key-", is: Credential{"a key bedrock-api-key-…", Amazon, false}},
 
 	{header: "Api-Key", is: Credential{"the header api-key", Azure, false}},
+	{header: "Ocp-Apim-Subscription-Key", is: Credential{"the header ocp-apim-subscription-key", Azure, false}},
+	{parameter: "subscription-key", is: Credential{"the parameter subscription-key", Azure, false}},
+	{issuer: "https://sts.windows.net/", is: Credential{"a token of Microsoft Entra", Azure, false}},
+	{issuer: "https://login.microsoftonline.com/", is: Credential{"a token of Microsoft Entra", Azure, false}},
+	{issuer: "https://accounts.google.com", is: Credential{"a token of Google", Google, true}},
+	{issuer: "https://auth.openai.com", is: Credential{"the login of a ChatGPT plan", OpenAI, false}},
 
 	{prefix: "sk-ant-", is: Credential{"a key sk-ant-…", Anthropic, false}},
 	{prefix: "sk-proj-", is: Credential{"a key sk-proj-…", OpenAI, false}},
@@ -65,8 +75,10 @@ var shapes = []shape{
 
 // carriers are the headers with keys and tokens, and parameters likewise.
 var (
-	carriers   = []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "X-Amz-Security-Token", "Chatgpt-Account-Id"}
-	parameters = []string{"key", "api_key", "api-key", "access_token", "X-Amz-Signature", "X-Amz-Security-Token"}
+	carriers = []string{
+		"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "X-Amz-Security-Token", "Chatgpt-Account-Id", "Ocp-Apim-Subscription-Key",
+	}
+	parameters = []string{"key", "api_key", "api-key", "access_token", "subscription-key", "X-Amz-Signature", "X-Amz-Security-Token"}
 )
 
 // Credentials returns the credentials of a request whose shape identifies their issuer, from its headers and its
@@ -105,6 +117,9 @@ func Credentials(h http.Header, query string) []Credential {
 
 // fits reports whether a value has the shape: one of its words, because it can follow a scheme.
 func (s *shape) fits(value string) bool {
+	if s.issuer != "" {
+		return strings.HasPrefix(issuerOf(value), s.issuer)
+	}
 	if s.prefix == "" {
 		return strings.TrimSpace(value) != ""
 	}
@@ -129,6 +144,19 @@ func SignedBy(h http.Header, query string) string {
 	}
 	id, _, _ := strings.Cut(strings.Replace(after, "%2F", "/", 1), "/")
 	return cmp.Or(id, "?")
+}
+
+// issuerOf returns the issuer that a token of JSON names, which is the last word of a value; "" if that is none.
+func issuerOf(value string) string {
+	parts := strings.Split(value[strings.LastIndexByte(value, ' ')+1:], ".")
+	if len(parts) != 3 || !strings.HasPrefix(parts[0], "ey") { // header, claims and signature
+		return ""
+	}
+	claims, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(parts[1], "="))
+	if err != nil {
+		return ""
+	}
+	return rawjson.Text(rawjson.Field(claims, "iss"))
 }
 
 // A Host describes a public host of a vendor.

@@ -35,6 +35,7 @@ type Client struct {
 	Tools    []string                    // names of more tools, without arguments
 	Window   int                         // num_ctx of Ollama; 0 sends none
 	Array    bool                        // a stream of Gemini's is an array
+	More     map[string]any              // further members of each request
 
 	History []object // messages or items: tests may change it between requests
 	Body    []byte   // of the last request
@@ -86,7 +87,9 @@ func (c *Client) Step(ctx context.Context) (answer string, calls bool, err error
 	if c.memory == nil {
 		c.memory = newMemory()
 	}
-	c.Body = c.memory.encode(make([]byte, 0, len(c.Body)*9/8), c.request())
+	body := c.request()
+	maps.Copy(body, c.More)
+	c.Body = c.memory.encode(make([]byte, 0, len(c.Body)*9/8), body)
 	path, header := c.path()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL+path, bytes.NewReader(c.Body))
 	if err != nil {
@@ -437,7 +440,8 @@ func (c *Client) remember(items []object) (answer string, calls bool) {
 			for _, part := range objects(item["parts"]) {
 				answer += text(part["text"])
 				if call, ok := part["functionCall"].(object); ok {
-					results = append(results, object{"functionResponse": object{"id": call["id"], "name": call["name"], "response": object{"output": command(call["args"])}}})
+					response := object{"output": command(call["args"])}
+					results = append(results, object{"functionResponse": object{"id": call["id"], "name": call["name"], "response": response}})
 				}
 			}
 		case c.API == Ollama:

@@ -116,7 +116,7 @@ them.`,
 	f.StringSliceVar(&c.tariffs, "prices", nil, "with --replay, `models` whose prices and prompt caches count; /1h after one for entries of an hour (default: "+strings.Join(tariffs, ",")+")")
 	f.IntVar(&c.fixed, "fixed", lab.AssumedFixed, "with --replay, `tokens` of the system prompt and the tools where a session records none")
 	f.Float64Var(&c.maxUSD, "max-cost", 0, "stop when language models have cost this many US `dollars`; finished sessions are reported")
-	f.BoolVar(&c.byFolder, "by-folder", false, "intervals over the folders of the sessions: sessions of one project are alike")
+	f.BoolVar(&c.byFolder, "by-folder", false, "intervals over folders, or projects in names such as PROJECT--NAME: sessions of one are alike")
 	f.BoolVarP(&c.yes, "yes", "y", false, "do not ask before spending money")
 	f.BoolVar(&c.perMode, "per-mode", false, "also print a table for every mode")
 	f.BoolVar(&c.search, "search", false, "how well the search of condense finds the messages that answer the questions of evidence:PATH")

@@ -23,7 +23,7 @@ const byDefault = "smart/balanced"
 
 // learned are the strategies that learn compares: the default, a deeper preset, and other programs' methods.
 var learned = []string{
-	byDefault, "smart/aggressive", "smart/headtail",
+	byDefault, "smart/aggressive", "headtail",
 	`masking=smart{"passes":[{"pass":"mask","keep":0,"until_target":true}]}`, "slidingwindow/half",
 }
 

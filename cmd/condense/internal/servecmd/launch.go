@@ -61,7 +61,8 @@ func launch(agent *agents.Agent, args []string, own addresses, to pointing, envi
 	}
 	texts := []string{
 		"{base}", base, "{openai}", v1(agents.OpenAI), "{anthropic/v1}", v1(agents.Anthropic), "{gemini}", base,
-		"{vertex}", base, "{vertex/v1}", v1(agents.Vertex), "{mcp}", base + "/mcp", "{secret}", secret, "{status}", shellLine(to.status),
+		"{vertex}", base, "{vertex/v1}", v1(agents.Vertex), "{foundry}", own.foundry(base),
+		"{mcp}", base + "/mcp", "{secret}", secret, "{status}", shellLine(to.status),
 	}
 	fill := strings.NewReplacer(texts...).Replace
 	recall := p.Recall

@@ -299,6 +299,8 @@ func next(c *control.Conversation) string {
 		return "with the next request"
 	case c.Paused:
 		return "paused"
+	case c.Waits != "":
+		return "due, waits for " + c.Waits
 	case c.DueAt == 0:
 		return "not known"
 	}

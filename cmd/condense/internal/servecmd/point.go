@@ -62,8 +62,9 @@ func (own addresses) unless(flags []string) addresses {
 var variables = []struct {
 	name, api string
 	versioned bool
-	own       string // a variable that chooses the API, and
-	kind      string // its value; the agent that reads them is the only one that does
+	upstream  func(value string) string // nil if the value is the upstream's address
+	own       string                    // a variable that chooses the API, and
+	kind      string                    // its value; the agent that reads them is the only one that does
 }{
 	{name: "ANTHROPIC_BASE_URL", api: agents.Anthropic},
 	{name: "ANTHROPIC_API_BASE", api: agents.Anthropic},
@@ -74,10 +75,34 @@ var variables = []struct {
 	{name: "GOOGLE_GEMINI_BASE_URL", api: agents.Gemini},
 	{name: "GOOGLE_VERTEX_BASE_URL", api: agents.Vertex},
 	{name: "ANTHROPIC_VERTEX_BASE_URL", api: agents.Vertex, versioned: true},
+	{name: "ANTHROPIC_FOUNDRY_BASE_URL", api: agents.Azure, upstream: foundry},
+	{name: "ANTHROPIC_FOUNDRY_RESOURCE", api: agents.Azure, upstream: resourceHost},
 	{name: "COPILOT_PROVIDER_BASE_URL", api: agents.Anthropic, own: "COPILOT_PROVIDER_TYPE", kind: "anthropic"},
 	{name: "COPILOT_PROVIDER_BASE_URL", api: agents.OpenAI, versioned: true, own: "COPILOT_PROVIDER_TYPE", kind: "openai"},
 	{name: "COPILOT_PROVIDER_BASE_URL", api: agents.OpenAI, versioned: true, own: "COPILOT_PROVIDER_TYPE"},
 	{name: "ANTHROPIC_BEDROCK_BASE_URL", api: agents.Bedrock},
+}
+
+func resourceHost(name string) string { return "https://" + name + ".services.ai.azure.com" }
+
+const claudeOnly = "anthropic+" // an upstream that speaks Anthropic's API
+
+// foundry returns the upstream of a base URL for Anthropic's API at Microsoft Foundry: the resource, whose other APIs
+// it has too, or the base itself of a server with another path.
+func foundry(base string) string {
+	if resource, ok := strings.CutSuffix(strings.TrimRight(base, "/"), "/anthropic"); ok {
+		return resource
+	}
+	return claudeOnly + base
+}
+
+// foundry returns the base URL that replaces it.
+func (own addresses) foundry(base string) string {
+	base += "/" + agents.Azure
+	if strings.HasPrefix(own[agents.Azure].url, claudeOnly) {
+		return base
+	}
+	return base + "/anthropic"
 }
 
 // ownAddresses returns the addresses that the agent would use without the gateway, as far as the
@@ -112,7 +137,10 @@ func ownAddresses(agent *agents.Agent, args []string) (addresses, error) {
 		if v.own != "" {
 			known = known || !read || os.Getenv(v.own) != v.kind
 		}
-		if url := os.Getenv(v.name); url != "" && !known && (read || strings.HasSuffix(v.name, "_BASE_URL")) {
+		if url := os.Getenv(v.name); url != "" && !known && (read || v.upstream == nil && strings.HasSuffix(v.name, "_BASE_URL")) {
+			if v.upstream != nil {
+				url = v.upstream(url)
+			}
 			own[v.api] = address{url: url, from: v.name, versioned: v.versioned}
 		}
 	}
@@ -202,7 +230,8 @@ func (own addresses) provider(p *agents.Provider, s *agents.Settings, file strin
 	}
 	url, ok, err := settings.Get(s.Format, text, p.Table, name, p.Address)
 	if err != nil || !ok || !providerRule.MatchString(name) {
-		return fmt.Errorf("%s: %s is %q, whose address wrap cannot change: it needs a key %s in [%s.%s]", file, p.Choice, name, p.Address, p.Table, name)
+		return fmt.Errorf("%s: %s is %q, whose address wrap cannot change: it needs a key %s in [%s.%s]",
+			file, p.Choice, name, p.Address, p.Table, name)
 	}
 	own[p.API] = address{url: url, from: file, versioned: true, setting: s, provider: name}
 	return nil

@@ -126,7 +126,7 @@ func soon(c *control.Conversation) bool {
 	if o := c.Order; o != nil {
 		return o.Do != live.OrderUndo && o.Waits == ""
 	}
-	return !c.Paused && c.DueIn == 1
+	return !c.Paused && c.DueIn == 1 && c.Waits == ""
 }
 
 // lastEpoch describes the last epoch, with the command that undoes it; empty if none is in effect.
@@ -196,6 +196,8 @@ func statusOf(c *control.Conversation) string {
 		parts = append(parts, c.Order.Do+" waits: "+c.Order.Waits)
 	case c.Order != nil && c.Order.Do == live.OrderUndo:
 		parts = append(parts, "undone with the next request")
+	case c.Order == nil && !c.Paused && c.Waits != "":
+		parts = append(parts, "condenses soon, waits for "+c.Waits)
 	case soon(c):
 		parts = append(parts, "CONDENSES WITH THE NEXT REQUEST")
 	case c.Paused:

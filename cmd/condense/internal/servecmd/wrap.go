@@ -72,7 +72,8 @@ also with the login of a plan. wrap shows what that costs and asks once for each
 			}
 			flags.recall, flags.alone = agent.Point.Recall != nil, true
 			if status && agent.Point.Status == nil && agent.Point.Meter == nil {
-				return cli.Usage(cmd, "--status: %s has no status line for other programs; condense statusline prints one for tmux or a shell", agent.Title)
+				return cli.Usage(cmd,
+					"--status: %s has no status line for other programs; condense statusline prints one for tmux or a shell", agent.Title)
 			}
 			return wrap(cmd, a, &flags, agent, command, quiet, status)
 		},
