@@ -20,7 +20,10 @@ type Serve struct {
 	Admin  struct {
 		Listen string `json:"listen,omitempty" unit:"address" trust:"shows what the gateway does at this address" restart:"true" example:"127.0.0.1:8766" doc:"The address of the gateway's own pages. Absent means the loopback, and the port after that of listen, or a free one. An address that is not on this machine's loopback needs tokens, and tls or behind_proxy."`
 	} `json:"admin,omitzero" doc:"The gateway's own pages, which are for those who run it: statistics, metrics, health. Agents do not need them."`
-	Upstreams  map[string]string `json:"upstreams,omitempty" unit:"object" of:"serve.upstreams" rule:"lock" trust:"sends conversations, with the keys of your agents, to this address" doc:"The APIs that requests are forwarded to, without /v1, by name: each is also at the path /NAME of the gateway."`
+	Upstreams map[string]string `json:"upstreams,omitempty" unit:"object" of:"serve.upstreams" rule:"lock" trust:"sends conversations, with the keys of your agents, to this address" doc:"The APIs that requests are forwarded to, without /v1, by name: each is also at the path /NAME of the gateway."`
+	Bedrock   struct {
+		Sign bool `json:"sign" default:"false" trust:"signs the requests of all callers with the AWS credentials of this machine" example:"true" doc:"Sign requests to Amazon Bedrock with the AWS credentials of this machine, as the AWS SDK finds them: every caller uses that account. The signature of a client holds only for the body and the host that it was made for, so that without sign an agent needs a key of Bedrock (AWS_BEARER_TOKEN_BEDROCK). Needs trust."`
+	} `json:"bedrock,omitzero" doc:"Requests to Amazon Bedrock."`
 	Compaction struct {
 		OpenAI string `json:"openai,omitempty" default:"auto" enum:"auto|upstream|gateway" example:"gateway" doc:"upstream, gateway, or auto: the upstream is asked, and condense answers if it refuses or does not compact. What condense answers only condense can read: the agent goes on with it as long as the key of the API and the store stay the same."`
 	} `json:"compaction,omitzero" doc:"Who answers an agent that asks the vendor to compact its conversation, as Codex does of OpenAI."`
@@ -100,8 +103,9 @@ type upstreams struct {
 	Gemini    string `json:"gemini" unit:"url" rule:"secure spoken usual" example:"https://generativelanguage.googleapis.com" doc:"The Gemini API; usually Google's own host."`
 	Vertex    string `json:"vertex" unit:"url" rule:"secure spoken usual" example:"https://us-east5-aiplatform.googleapis.com" doc:"Google's Vertex AI, for models of Anthropic and of Google; usually the host of the region in the path of each request."`
 	Azure     string `json:"azure" unit:"url" rule:"secure spoken usual" example:"https://RESOURCE.openai.azure.com" doc:"A resource of Azure OpenAI or Microsoft Foundry, for clients whose endpoint is the gateway's with /azure."`
+	Bedrock   string `json:"bedrock" unit:"url" rule:"secure spoken usual" example:"https://bedrock-runtime.us-east-1.amazonaws.com" doc:"Amazon Bedrock in a region."`
 	Ollama    string `json:"ollama" unit:"url" rule:"secure spoken usual" example:"http://localhost:11434" doc:"A server of Ollama, for its own API."`
-	Other     string `json:"NAME" unit:"url" rule:"secure spoken" example:"openai+https://openrouter.ai/api/v1" doc:"An upstream of any other name, for clients whose base URL is the gateway's with /NAME. Its address begins with the API that it speaks, and a +: anthropic, openai, both (by the path), gemini, vertex, azure, ollama, or pass for another API, all of which is forwarded unread."`
+	Other     string `json:"NAME" unit:"url" rule:"secure spoken" example:"openai+https://openrouter.ai/api/v1" doc:"An upstream of any other name, for clients whose base URL is the gateway's with /NAME. Its address begins with the API that it speaks, and a +: anthropic, openai, both (by the path), gemini, vertex, azure, bedrock, ollama, or pass for another API, all of which is forwarded unread."`
 }
 
 // The words that the keys store, record and account accept in place of a path or a model.

@@ -60,7 +60,8 @@ type postponed struct {
 // request.
 func (x *plan) asksClient() bool {
 	// With structured output, the answer would not be a text.
-	if !wire.Splices(x.r.API) || x.s.Observe || x.calls || x.repairs || x.t.upstream == nil || !x.resolved.client || x.r.Structured {
+	if !wire.Splices(x.r.API) || x.t.framed() || x.s.Observe || x.calls || x.repairs || x.t.upstream == nil ||
+		!x.resolved.client || x.r.Structured {
 		return false
 	}
 	return x.s.Account == AccountPlan || x.s.Account == AccountClient && !x.ofPlan
@@ -72,7 +73,7 @@ func isPlan(t *target, h http.Header, known bool) bool {
 	if known || t.upstream != nil && t.upstream.Name == upstream.ChatGPT {
 		return true
 	}
-	if t.upstream == nil || !t.upstream.IsVendors || t.upstream.Host.Of == wire.Google { // its cloud's tokens are no plan's
+	if u := t.upstream; u == nil || !u.IsVendors || u.Host.Of == wire.Google || u.Speaks == upstream.SpeaksBedrock { // its cloud's tokens are no plan's
 		return false
 	}
 	_, token, bearer := strings.Cut(h.Get("Authorization"), " ")
@@ -258,7 +259,7 @@ func (c *client) request(ctx context.Context, message string, most int) (*http.R
 		form = `{"type":"message","role":"user","content":[{"type":"input_text","text":?}]}`
 	case wire.Gemini:
 		form = `{"role":"user","parts":[{"text":?}]}`
-	case wire.Chat, wire.Generate:
+	case wire.Chat, wire.Generate, wire.Converse:
 	}
 	body := r.With(append(messages.Raw(r.Messages), rawjson.Append(nil, form, message)))
 	if limit := most + thought(r); r.MaxOutput > limit { // this limit is not part of any vendor's cache key

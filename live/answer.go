@@ -319,7 +319,11 @@ type watcher struct {
 const mostPacked = 4 << 20
 
 func watch(api wire.API, res *http.Response) *watcher {
-	return &watcher{ReadCloser: res.Body, sink: wire.Watch(api), encoding: res.Header.Get("Content-Encoding")}
+	w := &watcher{ReadCloser: res.Body, sink: wire.Watch(api), encoding: res.Header.Get("Content-Encoding")}
+	if kind := res.Header.Get("X-Amzn-Errortype"); kind != "" && res.StatusCode != http.StatusOK {
+		w.sink.Refused(kind)
+	}
+	return w
 }
 
 // Read reads from the vendor.
@@ -364,9 +368,9 @@ func (w *watcher) answer() wire.Answer {
 
 // holds returns the API whose requests may carry content in the view that only its vendor can read; see
 // [condense.Turn]. It is empty for requests to Anthropic with the login of a plan, because Anthropic requires a header
-// that they do not get.
+// that they do not get, and to Amazon, which has no such content.
 func (x *known) holds() string {
-	if x.r.API == wire.Messages && x.subscribed {
+	if x.r.API == wire.Messages && (x.subscribed || x.t.framed()) {
 		return ""
 	}
 	return messages.Formats[x.r.API]

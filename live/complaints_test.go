@@ -75,12 +75,15 @@ func first(api upstream.API, text string) object {
 		return object{"role": "user", "content": []any{object{"type": "text", "text": text}}}
 	case upstream.Gemini:
 		return object{"role": "user", "parts": []any{object{"text": text}}}
+	case upstream.Converse:
+		return object{"role": "user", "content": []any{object{"text": text}}}
 	case upstream.Chat, upstream.Responses, upstream.Ollama:
 	}
 	return object{"role": "user", "content": text}
 }
 
-var unmarked = strings.NewReplacer(`"cache_control":{"type":"ephemeral"},`, "", `,"cache_control":{"type":"ephemeral"}`, "")
+var unmarked = strings.NewReplacer(`"cache_control":{"type":"ephemeral"},`, "", `,"cache_control":{"type":"ephemeral"}`, "",
+	`,{"cachePoint":{"type":"default"}}`, "")
 
 // elements are the messages of a body, without cache markers.
 func elements(t *testing.T, body []byte) []string {

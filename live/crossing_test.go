@@ -36,7 +36,7 @@ var (
 			"/v1/projects/ID/locations/evil.example%23/publishers/anthropic/models/ID:rawPredict",
 		},
 		"assist":     {"/v1internal:generateContent", "/v1internal:streamGenerateContent"},
-		"amazon":     {"/model/ID/invoke", "/model/ID/converse-stream", "/foundation-models"},
+		"amazon":     {"/model/ID/invoke", "/model/ID/converse-stream", "/model/arn:aws:bedrock:::profile/ID/converse", "/foundation-models"},
 		"azure":      {"/deployments/ID/chat/completions", "/deployments/ID/embeddings"},
 		"ollama":     {"/api/chat", "/api/generate", "/api/tags"},
 		"openrouter": {"/api/v1/chat/completions", "/api/v1/messages"},
@@ -68,7 +68,8 @@ var (
 // owners are the vendors of the hosts; others are the user's own.
 var owners = map[string]string{
 	"api.anthropic.com": "anthropic", "api.openai.com": "openai", "chatgpt.com": "openai", "openrouter.ai": "openrouter",
-	"mine.openai.azure.com":             "azure",
+	"mine.openai.azure.com":                   "azure",
+	"bedrock-runtime.eu-west-1.amazonaws.com": "amazon", "bedrock.eu-west-1.amazonaws.com": "amazon",
 	"generativelanguage.googleapis.com": "google", "api.groq.com": "groq",
 }
 
@@ -114,7 +115,7 @@ func TestNothingReachesAnotherVendor(t *testing.T) {
 		{"openai": "http://llm.example.com", "anthropic": "http://llm.example.com", "lite": "both+http://llm.example.com"},
 		{
 			"azure": "http://mine.openai.azure.com", "ollama": "http://192.168.0.7:11434", "europe": "vertex+http://europe-west1-aiplatform.googleapis.com",
-			"google": "gemini+http://llm.example.com",
+			"google": "gemini+http://llm.example.com", "bedrock": "http://bedrock-runtime.eu-west-1.amazonaws.com",
 		},
 		{
 			"gemini": "pass+http://generativelanguage.googleapis.com", "groq": "openai+http://api.groq.com/openai/v1",
@@ -187,6 +188,8 @@ func crosses(path, name, key string, cloud bool, host string, upstreams map[stri
 		return ""
 	case path == "vertex" && !vertex, path == "google" && (vertex || owner != "google" && name != "google"), path == "ollama" && host != "192.168.0.7":
 		return "the vendor does not have the path"
+	case path == "amazon" && owner == "amazon" && (name == "" || name == "bedrock"):
+		return ""
 	case path == "vertex" || path == "google" || path == "ollama" || path == "assist" && owner == "google" || path == "azure" && owner == "azure":
 		return ""
 	case name == "" && path != "anthropic" && path != "openai" && path != "both":

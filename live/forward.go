@@ -1,6 +1,7 @@
 package live
 
 import (
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httputil"
@@ -59,6 +60,10 @@ func (s *settings) forward(w http.ResponseWriter, r *http.Request, t *target, vi
 			}
 			if o, ok := w.(*audit.Outcome); ok {
 				o.Unsent = upstream.Reason(err)
+			}
+			if errors.Is(err, upstream.ErrUnsigned) { // sent again, it would fail again
+				t.refuse(w, http.StatusForbidden, "condense: upstream "+u.Name+" was not asked: "+upstream.Reason(err))
+				return
 			}
 			t.refuse(w, http.StatusBadGateway, "condense: upstream "+u.Name+" cannot be reached: "+upstream.Reason(err))
 		},

@@ -97,6 +97,9 @@ func (s *secrets) tenantOf(c tenant.Caller, h http.Header, body []byte) string {
 	} else {
 		for _, name := range []string{"X-Api-Key", "Authorization", "Api-Key"} {
 			for _, v := range h.Values(name) {
+				if id := wire.SignedBy(h, ""); id != "" && name == "Authorization" { // each request has another signature
+					v = id
+				}
 				mac.Write([]byte(name + "\x00" + v + "\x00"))
 			}
 		}

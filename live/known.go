@@ -74,6 +74,7 @@ func (x *known) read(ctx context.Context) (*plan, error) {
 	of := agents.Of(x.header, nil)
 	request, err := wire.Parse(api, x.received, &wire.Options{
 		Volatile: of.Volatile, Cache: x.parsed, Model: x.t.endpoint.Model, Stream: x.t.endpoint.Stream,
+		Requires: x.t.endpoint.Requires,
 	})
 	if err != nil {
 		return nil, nil //nolint:nilerr,nilnil // not for us: the vendor says what is wrong with it

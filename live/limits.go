@@ -117,7 +117,7 @@ func (x *known) priced(name string) {
 	}
 	x.caching = catalog.CachingOf(name, x.model.Price)
 	switch {
-	case x.r.API != wire.Messages:
+	case !wire.Marks(x.r.API):
 		x.caching.Bound = false
 	case x.bound.has(x):
 		x.caching.Bound = true

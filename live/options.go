@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/watching"
 )
 
@@ -42,6 +43,10 @@ type Options struct {
 	Now func() time.Time
 }
 
+// A Signer sets the headers of a signature. The hash is that of the body: a SHA-256 in hexadecimal. It is called for
+// every request, from several goroutines.
+type Signer = upstream.Signer
+
 // Upstreams are the APIs to which requests are forwarded.
 type Upstreams struct {
 	// URLs maps names to the base URLs of APIs: requests to the gateway's path /NAME/… go to the upstream NAME.
@@ -53,6 +58,10 @@ type Upstreams struct {
 	// Unversioned lists the upstreams whose paths have no /v1. For all others, /v1 is added to a path that a client
 	// sends without it, if the base URL has no path.
 	Unversioned []string
+	// Signer, if not nil, returns the signer of requests to a host of Amazon Bedrock, which replaces the signatures of the
+	// clients: those do not hold for the host, nor for a changed body. Every client of the gateway then uses the
+	// signer's account. Requests with a key (Authorization: Bearer) are not signed.
+	Signer func(host string) (Signer, error)
 	// Compaction says, by upstream name, who answers an agent that asks its vendor to compact the conversation.
 	// Upstreams that are not named use [CompactAuto].
 	Compaction map[string]Compaction

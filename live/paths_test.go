@@ -100,7 +100,8 @@ func TestPromptsForOtherVendorsAreNotForwarded(t *testing.T) {
 	for _, tt := range []struct{ path, says, form string }{
 		{"/v1internal:streamGenerateContent?alt=sse", "use a key of the Gemini API", `{"error":{"code":404,"message":"`},
 		{"/v1beta/openai/chat/completions", "v1beta/openai, with a base URL without /v1", `{"error":{`},
-		{"/model/anthropic.claude-opus-4-8/invoke-with-response-stream", "Amazon Bedrock", `{"message":"`},
+		{"/model/anthropic.claude-opus-4-8/invoke-with-response-stream", "Set --upstream bedrock=", `{"message":"`},
+		{"/v1/model/anthropic.claude-opus-4-8/invoke", "remove it from the base URL", `{"message":"`},
 		{"/model/arn%3Aaws%3Abedrock%2Fx/converse", "Amazon Bedrock", `{"message":"`},
 		{"/openai/deployments/gpt-5/chat/completions?api-version=2025-04-01", "--upstream azure=https://RESOURCE", `{"error":{"code":"404"`},
 		{"/anthropic/v1beta/models/m:generateContent", "path of Google's API", `"status":"NOT_FOUND"`},
@@ -150,6 +151,7 @@ func TestKeysOfOneVendorReachNoOther(t *testing.T) {
 		"pass": "pass+http://generativelanguage.googleapis.com", "copilot": "openai+http://api.githubcopilot.com",
 		"bedrock": "openai+http://bedrock-runtime.eu-west-1.amazonaws.com/openai/v1",
 		"own":     "pass+http://gateway.example.com",
+		"amazon":  "bedrock+http://bedrock-runtime.eu-west-1.amazonaws.com",
 	})
 	g, to := recorded(t, upstreams)
 	const (
@@ -209,6 +211,11 @@ func TestKeysOfOneVendorReachNoOther(t *testing.T) {
 		{"/api/chat", "", "", "192.168.0.7:11434"},
 		{"/api/chat", "Authorization", "Bearer ya29.1", ""},
 		{"/ollama/v1/chat/completions", "Authorization", "Bearer ollama", "192.168.0.7:11434"},
+		{"/amazon/model/m/invoke", "Authorization", "Bearer ABSK1", "bedrock-runtime.eu-west-1.amazonaws.com"},
+		{"/amazon/model/m/converse", "Authorization", "Bearer bedrock-api-key-1", "bedrock-runtime.eu-west-1.amazonaws.com"},
+		{"/amazon/inference-profiles", "Authorization", "Bearer ABSK1", "bedrock.eu-west-1.amazonaws.com"},
+		{"/amazon/model/m/converse", "X-Api-Key", "sk-ant-api03-1", ""},
+		{"/amazon/model/m/converse", "Authorization", "AWS4-HMAC-SHA256 Credential=AKIA1/20261123/us-east-1/bedrock/aws4_request", ""},
 		{"/own/model/m/invoke", "X-Amz-Security-Token", "t", "gateway.example.com"},
 	} {
 		r := request(http.MethodPost, tt.path)
@@ -299,7 +306,7 @@ func TestUpstreamsOfOtherNames(t *testing.T) {
 	}
 	for name, address := range map[string]string{
 		"openai": "pass+http://localhost", "messages": "http://localhost", "v1": "http://localhost", "health": "http://localhost",
-		"x": "bedrock+http://localhost", "y": "pass+", "a b": "http://localhost",
+		"x": "sagemaker+http://localhost", "y": "pass+", "a b": "http://localhost",
 	} {
 		if err := live.CheckUpstream(name, address); err == nil {
 			t.Errorf("%s=%s is allowed", name, address)

@@ -71,6 +71,9 @@ func (n *stray) answer(w http.ResponseWriter, t *target) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if t.endpoint.Form() == wire.Converse {
+		w.Header().Set("X-Amzn-Errortype", wire.AmazonError(n.status))
+	}
 	w.WriteHeader(n.status)
 	_, _ = w.Write(t.endpoint.NotFound(text)) //nolint:gosec // JSON, with the text encoded
 }
@@ -170,7 +173,16 @@ func (s *settings) direct(t *target, r *http.Request, named string) {
 			}
 		}
 	}
-	if u.Speaks == upstream.SpeaksPass {
+	signed := wire.SignedBy(r.Header, r.URL.RawQuery) != "" && u.Sign == nil
+	if signed && u.Speaks == upstream.SpeaksBedrock && r.Host != u.Base.Host {
+		t.stray = &stray{
+			why: "credential", what: "a signature for another host, for " + u.Name, status: http.StatusBadRequest,
+			text: "the request is signed for this gateway, and " + u.Base.Host + " accepts only signatures for itself, so nothing was sent. " +
+				"Let the gateway sign with the AWS credentials of its machine (serve.bedrock.sign: true), or give the agent a key of " +
+				"Bedrock (AWS_BEARER_TOKEN_BEDROCK)",
+		}
+	}
+	if u.Speaks == upstream.SpeaksPass || signed { // the signature covers the body
 		t.api, t.count, t.compact = "", false, false
 	}
 }
@@ -262,7 +274,8 @@ func owner(e *wire.Endpoint, who []wire.Credential, h http.Header) string {
 
 // upstreamOf are the names of the upstreams for paths that name none.
 var upstreamOf = map[wire.Vendor]string{
-	wire.Anthropic: "anthropic", wire.OpenAI: "openai", wire.Google: "gemini", wire.Vertex: "vertex", wire.Azure: "azure", wire.Ollama: "ollama",
+	wire.Anthropic: "anthropic", wire.OpenAI: "openai", wire.Google: "gemini", wire.Vertex: "vertex", wire.Azure: "azure",
+	wire.Ollama: "ollama", wire.Amazon: "bedrock",
 }
 
 // apiOf guesses from the headers which vendor's API a client speaks.
@@ -273,6 +286,9 @@ func apiOf(h http.Header) []wire.Vendor {
 	return []wire.Vendor{wire.OpenAI}
 }
 
+// framed reports whether the answer is of Amazon, whose streams are binary. The gateway reads them, and cannot add to them.
+func (t *target) framed() bool { return slices.Contains(t.endpoint.Of, wire.Amazon) }
+
 // refuse answers with an error in the form of the vendor's API, so that the client's own error handling works.
 func (t *target) refuse(w http.ResponseWriter, status int, text string) {
 	api := t.endpoint.Form()
@@ -280,6 +296,9 @@ func (t *target) refuse(w http.ResponseWriter, status int, text string) {
 		api = wire.Messages
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if api == wire.Converse {
+		w.Header().Set("X-Amzn-Errortype", wire.AmazonError(status))
+	}
 	w.WriteHeader(status)
 	_, _ = w.Write(wire.Refusal(api, status, text)) //nolint:gosec // JSON, with the text encoded
 }

@@ -123,6 +123,11 @@ func (s *settings) open() error {
 			errs = append(errs, fmt.Errorf("live: upstream %s: %w", name, err))
 			continue
 		}
+		if s.Upstreams.Signer != nil && u.Speaks == upstream.SpeaksBedrock {
+			if u.Sign, err = s.Upstreams.Signer(u.Base.Hostname()); err != nil {
+				errs = append(errs, fmt.Errorf("live: upstream %s: %w", name, err))
+			}
+		}
 		u.Host.Unversioned = u.Host.Unversioned || slices.Contains(s.Upstreams.Unversioned, name)
 		s.upstreams[name] = u
 	}

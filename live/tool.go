@@ -50,7 +50,7 @@ const limitReached = "[condense recall: the limit of recalls in one answer is re
 // have. Afterwards x.r is the request that the client would have sent if the tool were its own. Whether a conversation
 // has the tool is decided with its first request.
 func (x *known) equip(ctx context.Context, in *session.Session) error {
-	if x.s.Observe {
+	if x.s.Observe || x.t.framed() {
 		return nil // observing changes no request
 	}
 	first := firstUser(x.r.Messages)

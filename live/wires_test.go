@@ -23,14 +23,19 @@ var wires = []upstream.Client{
 	{API: upstream.Gemini, Model: "gemini-3-pro-preview"},
 	{API: upstream.Gemini, Cloud: upstream.Vertex, Model: "gemini-2.5-pro"},
 	{API: upstream.Ollama, Model: "qwen3:32b"},
+	{API: upstream.Messages, Cloud: upstream.Bedrock, Model: "us.anthropic.claude-opus-5-5-v1:0", Thinking: "adaptive"},
+	{API: upstream.Converse, Cloud: upstream.Bedrock, Model: "us.anthropic.claude-opus-5-5-v1:0", Thinking: "adaptive"},
 }
+
+// inferenceProfile is a model by its ARN, which has a slash.
+const inferenceProfile = "arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthropic.claude-opus-5-5-v1:0"
 
 func nameOf(c *upstream.Client) string { return fmt.Sprint(c.API, c.Cloud, "/stream=", c.Stream) }
 
 // onEveryUpstream sends all APIs to one server.
 func onEveryUpstream(o *live.Options) {
 	vendor := o.Upstreams.URLs["openai"]
-	for _, name := range []string{"gemini", "vertex", "azure", "ollama"} {
+	for _, name := range []string{"gemini", "vertex", "azure", "ollama", "bedrock"} {
 		o.Upstreams.URLs[name] = vendor
 	}
 }
@@ -69,6 +74,10 @@ func picture(api upstream.API, text string) map[string]any {
 		}}
 	case upstream.Ollama:
 		return map[string]any{"role": "user", "content": text, "images": []any{data}}
+	case upstream.Converse:
+		return map[string]any{"role": "user", "content": []any{
+			map[string]any{"text": text}, map[string]any{"image": map[string]any{"format": "png", "source": map[string]any{"bytes": data}}},
+		}}
 	case upstream.Chat:
 	}
 	return map[string]any{"role": "user", "content": []any{

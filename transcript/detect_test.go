@@ -20,7 +20,6 @@ func TestUnknownFormatIsNeverReadAsAnEmptyConversation(t *testing.T) {
 		"Vercel AI SDK, model messages":  `[{"role":"user","content":"x"},{"role":"tool","content":[{"type":"tool-result","toolCallId":"c","toolName":"n","output":{"type":"text","value":"v"}}]}]`,
 		"embeddings":                     `{"model":"text-embedding-3-small","input":"hello","encoding_format":"float"}`,
 		"embeddings of many":             `{"model":"text-embedding-3-small","input":["hello","you"]}`,
-		"Bedrock Converse":               `{"messages":[{"role":"user","content":[{"text":"hello"}]}]}`,
 		"LangChain":                      `[{"type":"human","data":{"content":"hello"}}]`,
 		"messages elsewhere":             `{"id":"x","messages":[],"history":[{"role":"user","text":"hello"}]}`,
 		"messages elsewhere, a trace":    `{"source":"x","messages":[],"turns":[{"role":"user","text":"hello"}]}`,

@@ -14,6 +14,7 @@ import (
 	"github.com/condensehq/condense/transcript/internal/codec"
 	"github.com/condensehq/condense/transcript/internal/codex"
 	"github.com/condensehq/condense/transcript/internal/condense"
+	"github.com/condensehq/condense/transcript/internal/converse"
 	"github.com/condensehq/condense/transcript/internal/copilot"
 	"github.com/condensehq/condense/transcript/internal/gemini"
 	"github.com/condensehq/condense/transcript/internal/geminiapi"
@@ -42,6 +43,7 @@ var codecs = []codec.Codec{
 	trace.Codec,
 	responses.Codec,
 	geminiapi.Codec,
+	converse.Codec,
 	ollama.Codec,
 	openai.Codec,
 	anthropic.Codec,

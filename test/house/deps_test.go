@@ -54,7 +54,7 @@ var mayImport = map[string]string{
 	"cmd/condense/internal/configcmd":  "cmd/condense/internal/cli cmd/condense/internal/term config core core/policy internal/plugins cmd/condense/internal/rooimport internal/size internal/trust registry github.com/spf13/cobra",
 	"cmd/condense/internal/plugincmd":  "cmd/condense/internal/cli cmd/condense/internal/term config core core/coretest internal/lab internal/plugins internal/plugins/install internal/size internal/suggest internal/tree internal/trust plugin-sdk registry tokens github.com/spf13/cobra",
 	"cmd/condense/internal/comparecmd": ". cmd/condense/internal/cli cmd/condense/internal/term config core internal/lab internal/lab/report internal/lab/strategies internal/plain internal/resolver internal/size model tokens github.com/spf13/cobra",
-	"cmd/condense/internal/servecmd":   ". cmd/condense/internal/cli cmd/condense/internal/term config core internal/disk internal/lab internal/live/access internal/live/agents internal/live/control internal/lab/online internal/live/record internal/live/store cmd/condense/internal/settings internal/mcpserver internal/size internal/suggest internal/trust live github.com/gofrs/flock github.com/prometheus/client_golang github.com/prometheus/otlptranslator github.com/spf13/cobra go.opentelemetry.io/otel golang.org/x/sys",
+	"cmd/condense/internal/servecmd":   ". cmd/condense/internal/cli cmd/condense/internal/term config core internal/disk internal/lab internal/live/access internal/live/agents internal/live/control internal/lab/online internal/live/record internal/live/store cmd/condense/internal/settings internal/mcpserver internal/size internal/suggest internal/trust live github.com/gofrs/flock github.com/prometheus/client_golang github.com/prometheus/otlptranslator github.com/spf13/cobra go.opentelemetry.io/otel golang.org/x/sys internal/awssign",
 	"compare":                          "internal/lab",
 	"internal/lab/canary":              "core", // nor this one: what it plants is not what a provider looks for
 	"internal/lab":                     "internal/lab/canary internal/lab/score internal/recall internal/search internal/catalog internal/epoch internal/live/lineage internal/live/wire internal/promptcache model core core/history core/policy internal/dialog internal/size internal/suggest tokens transcript",
@@ -96,7 +96,7 @@ var mayImport = map[string]string{
 	"internal/testkit/golden":          "github.com/google/go-cmp",
 	"internal/testkit/apilint":         "",
 	"internal/promptcache":             "",
-	"internal/testkit/upstream":        "internal/promptcache github.com/coder/websocket github.com/klauspost/compress",
+	"internal/testkit/upstream":        "internal/promptcache github.com/aws/aws-sdk-go-v2 github.com/coder/websocket github.com/klauspost/compress",
 	"internal/testkit":                 "golang.org/x/sys",
 	"internal/testkit/pgtest":          "internal/testkit",
 	"cmd/condense/internal/sessions":   "internal/disk internal/rawjson github.com/google/uuid",
@@ -106,7 +106,7 @@ var mayImport = map[string]string{
 	// No format imports another one or the front.
 	"internal/rawjson":               "",
 	"internal/apimessage":            "core internal/rawjson",
-	"transcript":                     "core/history internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/condense transcript/internal/claudecode transcript/internal/codex transcript/internal/pi transcript/internal/copilot transcript/internal/aisdk transcript/internal/aider transcript/internal/opencode transcript/internal/gemini transcript/internal/roo transcript/internal/trace transcript/internal/responses transcript/internal/geminiapi transcript/internal/ollama transcript/internal/openai transcript/internal/anthropic",
+	"transcript":                     "core/history internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/condense transcript/internal/claudecode transcript/internal/codex transcript/internal/pi transcript/internal/copilot transcript/internal/aisdk transcript/internal/aider transcript/internal/opencode transcript/internal/gemini transcript/internal/roo transcript/internal/trace transcript/internal/responses transcript/internal/geminiapi transcript/internal/ollama transcript/internal/openai transcript/internal/anthropic transcript/internal/converse",
 	"transcript/internal/codec":      "core core/history internal/rawjson",
 	"transcript/internal/syntax":     "internal/rawjson",
 	"transcript/internal/jsonl":      "internal/rawjson transcript/internal/codec transcript/internal/syntax",
@@ -128,12 +128,14 @@ var mayImport = map[string]string{
 	"transcript/internal/trace":      "internal/apimessage core internal/rawjson transcript/internal/codec transcript/internal/blocks transcript/internal/convert transcript/internal/request",
 	"transcript/internal/responses":  "internal/apimessage core internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/blocks transcript/internal/convert transcript/internal/items transcript/internal/request",
 	"transcript/internal/geminiapi":  "internal/apimessage core internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/blocks transcript/internal/convert transcript/internal/request",
+	"transcript/internal/converse":   "internal/apimessage core internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/blocks transcript/internal/convert transcript/internal/request",
 	"transcript/internal/ollama":     "internal/apimessage core internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/blocks transcript/internal/convert transcript/internal/request",
 	"transcript/internal/openai":     "internal/apimessage core internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/blocks transcript/internal/convert transcript/internal/request",
 	"transcript/internal/anthropic":  "internal/apimessage core internal/rawjson transcript/internal/codec transcript/internal/blocks transcript/internal/convert transcript/internal/request",
 
+	"internal/awssign":              "github.com/aws/aws-sdk-go-v2",
 	"internal/live/chain":           "internal/live/wire internal/rawjson", // plans need whole requests, and the vendor has most of them
-	"internal/live/wire":            "internal/rawjson internal/remote",
+	"internal/live/wire":            "internal/rawjson internal/remote github.com/aws/aws-sdk-go-v2",
 	"internal/live/access":          "internal/disk internal/live/tenant internal/plain github.com/gofrs/flock",
 	"internal/live/store":           "github.com/jackc/pgx github.com/klauspost/compress github.com/sony/gobreaker modernc.org/sqlite",
 	"internal/live/admin":           ". config internal/live/access internal/live/audit internal/live/control internal/live/payload internal/live/session internal/live/stats internal/live/store internal/live/tenant internal/plain",

@@ -99,6 +99,7 @@ const (
 	OpenAI    = "openai"
 	Gemini    = "gemini"
 	Vertex    = "vertex"
+	Bedrock   = "bedrock"
 	Azure     = "azure"
 )
 
@@ -136,7 +137,7 @@ var all = []Agent{
 		Get: "npm install -g @anthropic-ai/claude-code", Tested: "2.1.330",
 		Point: Point{
 			Env: map[string]string{
-				"ANTHROPIC_BASE_URL": "{base}", "ANTHROPIC_VERTEX_BASE_URL": "{vertex/v1}",
+				"ANTHROPIC_BASE_URL": "{base}", "ANTHROPIC_VERTEX_BASE_URL": "{vertex/v1}", "ANTHROPIC_BEDROCK_BASE_URL": "{base}",
 				"ANTHROPIC_FOUNDRY_BASE_URL": "{foundry}", "ANTHROPIC_FOUNDRY_RESOURCE": "", // the agent takes only one of both
 			},
 			Override: "--settings",
@@ -148,10 +149,8 @@ var all = []Agent{
 				Add:  "claude mcp add --scope user --transport http condense {mcp}",
 				File: `{"mcpServers": {"condense": {"type": "http", "url": "{mcp}", "headers": {"X-Condense-Recall": "{secret}"}}}}` + "\n",
 			},
-			Without: []string{"agents", "auth", "auto-mode", "config", "doctor", "install", "mcp", "migrate-installer", "plugin", "plugins", "setup-token", "update", "upgrade", "--version", "-v", "--help", "-h"},
-			Elsewhere: map[string]string{
-				"CLAUDE_CODE_USE_BEDROCK": "Amazon Bedrock",
-			},
+			Without:   []string{"agents", "auth", "auto-mode", "config", "doctor", "install", "mcp", "migrate-installer", "plugin", "plugins", "setup-token", "update", "upgrade", "--version", "-v", "--help", "-h"},
+			Elsewhere: map[string]string{},
 			Settings: []Settings{
 				{Path: "/etc/claude-code/managed-settings.json", Format: "json", Keys: claudeKeys, Wins: true},
 				{Path: "/Library/Application Support/ClaudeCode/managed-settings.json", Format: "json", Keys: claudeKeys, Wins: true},

@@ -371,7 +371,7 @@ func Shape(api wire.API, raw []byte) []byte { return shape(api, raw) }
 // change.
 func shape(api wire.API, raw []byte) []byte {
 	if api == wire.Messages {
-		raw = wire.Mark(wire.Unmark(raw), 5*time.Minute)
+		raw = wire.Mark(api, wire.Unmark(raw), 5*time.Minute)
 	}
 	return slices.Clone(wire.Unmark(raw))
 }

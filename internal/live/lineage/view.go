@@ -40,8 +40,8 @@ func (s *State) view(r *wire.Request, rolling []wire.Hash) (view [][]byte, origi
 		raw := m.Raw
 		if len(s.Ingest) > 0 {
 			if short := s.Ingest[key(rolling[i])]; short != nil {
-				if raw = short; m.Markers > 0 && r.API == wire.Messages {
-					raw = wire.Mark(short, m.TTL())
+				if raw = short; m.Markers > 0 && wire.Marks(r.API) {
+					raw = wire.Mark(r.API, short, m.TTL())
 				}
 			}
 		}
@@ -53,10 +53,10 @@ func (s *State) view(r *wire.Request, rolling []wire.Hash) (view [][]byte, origi
 		view, origin = append(view, raw), append(origin, i)
 		markers += m.Markers
 	}
-	if block > 0 && markers < mostMarkers && r.TTL > 0 && r.API == wire.Messages {
+	if block > 0 && markers < mostMarkers && r.TTL > 0 && wire.Marks(r.API) {
 		ttl := lifetime(r)
 		for i := block - 1; i >= 0; i-- {
-			if marked := wire.Mark(view[i], ttl); len(marked) != len(view[i]) {
+			if marked := wire.Mark(r.API, view[i], ttl); len(marked) != len(view[i]) {
 				view[i] = marked
 				break
 			}

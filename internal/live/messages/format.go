@@ -13,7 +13,10 @@ import (
 )
 
 // Formats maps APIs to their names in package transcript.
-var Formats = map[wire.API]string{wire.Messages: "anthropic", wire.Chat: "openai", wire.Responses: "responses", wire.Gemini: "gemini-api", wire.Generate: "ollama"}
+var Formats = map[wire.API]string{
+	wire.Messages: "anthropic", wire.Chat: "openai", wire.Responses: "responses", wire.Gemini: "gemini-api", wire.Generate: "ollama",
+	wire.Converse: "bedrock-converse",
+}
 
 // Read reads messages.
 func Read(api wire.API, messages [][]byte) (*transcript.Document, error) {

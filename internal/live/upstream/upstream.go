@@ -32,7 +32,8 @@ type Upstream struct {
 	Stale time.Duration
 
 	Compaction Compaction
-	IsVendors  bool // the address is a vendor's own
+	IsVendors  bool   // the address is a vendor's own
+	Sign       Signer // nil: requests are sent as their clients have signed them
 }
 
 // The protocols of upstreams.
@@ -44,10 +45,13 @@ const (
 	speaksVertex    = "vertex"
 	speaksAzure     = "azure"
 	speaksOllama    = "ollama"
+	SpeaksBedrock   = "bedrock"
 	SpeaksPass      = "pass" // another API, which the gateway does not interpret
 )
 
-var spoken = []string{SpeaksAnthropic, SpeaksOpenAI, speaksBoth, speaksGemini, speaksVertex, speaksAzure, speaksOllama, SpeaksPass}
+var spoken = []string{
+	SpeaksAnthropic, SpeaksOpenAI, speaksBoth, speaksGemini, speaksVertex, speaksAzure, speaksOllama, SpeaksBedrock, SpeaksPass,
+}
 
 // vendorsOf are the vendors whose paths an upstream takes, by its protocol.
 var vendorsOf = map[string][]wire.Vendor{
@@ -58,13 +62,16 @@ var vendorsOf = map[string][]wire.Vendor{
 	speaksVertex:    {wire.Vertex},
 	speaksAzure:     {wire.Azure, wire.OpenAI},
 	speaksOllama:    {wire.Ollama, wire.OpenAI, wire.Anthropic}, // newer servers copy both APIs
+	SpeaksBedrock:   {wire.Amazon},
 }
 
 // fixed holds the protocols of the upstreams that exist without configuration, and usual those of names that suggest
 // one.
 var (
 	fixed = map[string]string{"anthropic": SpeaksAnthropic, "openai": SpeaksOpenAI, ChatGPT: SpeaksOpenAI}
-	usual = map[string]string{"gemini": speaksGemini, "vertex": speaksVertex, "azure": speaksAzure, "ollama": speaksOllama}
+	usual = map[string]string{
+		"gemini": speaksGemini, "vertex": speaksVertex, "azure": speaksAzure, "ollama": speaksOllama, "bedrock": SpeaksBedrock,
+	}
 )
 
 // NameRule matches names of upstreams, profiles and modes.
@@ -123,6 +130,12 @@ const soon = 5 * time.Second
 // RoundTrip sends a request. If the connection turns out to be closed because it was idle, it sends the request again,
 // if that has a GetBody: the vendor has not seen the first attempt. The body is held until the answer begins.
 func (u *Upstream) RoundTrip(r *http.Request) (*http.Response, error) {
+	if u.Sign != nil && !hasBearer(r.Header) {
+		var err error
+		if r, err = u.signed(r); err != nil {
+			return nil, err
+		}
+	}
 	res, err := u.send(r)
 	if err == nil && res.StatusCode < http.StatusContinue { // ReverseProxy cannot forward such a status
 		err = fmt.Errorf("it answered with the status %03d, which HTTP does not have", res.StatusCode)
@@ -172,6 +185,9 @@ func (u *Upstream) Address(path string, e *wire.Endpoint, query string) (*url.UR
 	out := *u.Base
 	if u.Speaks == speaksVertex && u.Base.Host == wire.VertexHost("") {
 		out.Host = wire.VertexHost(e.Location)
+	}
+	if u.Speaks == SpeaksBedrock && e.Control && u.Host.Of == wire.Amazon {
+		out.Host = strings.Replace(out.Host, "bedrock-runtime", "bedrock", 1)
 	}
 	out.RawPath = u.Base.EscapedPath() + below
 	out.RawQuery = query
@@ -223,7 +239,7 @@ func (u *Upstream) Refuses(c wire.Credential) bool {
 }
 
 // issuers are the vendors whose clouds' credentials an upstream on a host of the user's own takes, by its protocol.
-var issuers = map[string][]wire.Vendor{speaksGemini: {wire.Google}, speaksVertex: {wire.Google}}
+var issuers = map[string][]wire.Vendor{speaksGemini: {wire.Google}, speaksVertex: {wire.Google}, SpeaksBedrock: {wire.Amazon}}
 
 // Compaction selects who answers an agent that asks its vendor to compact the conversation, as Codex does: with a
 // compaction_trigger at the end of a request of the Responses API, or at /v1/responses/compact.

@@ -116,7 +116,7 @@ func check(api API, r *Request, messages []Message) []RuleError {
 		}
 	}
 	switch api {
-	case Messages:
+	case Messages, Converse:
 		c.turns()
 		c.markers(r)
 		c.thinking(r)

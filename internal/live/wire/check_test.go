@@ -293,9 +293,9 @@ func TestEdit(t *testing.T) {
 		case "unmark":
 			got = wire.Unmark(in)
 		case "mark":
-			got = wire.Mark(in, 5*time.Minute)
+			got = wire.Mark(wire.Messages, in, 5*time.Minute)
 		case "mark 1h":
-			got = wire.Mark(in, time.Hour)
+			got = wire.Mark(wire.Messages, in, time.Hour)
 		}
 		if string(got) != tt.want || string(in) != tt.message {
 			t.Errorf("%s %s\n got %s\nwant %s", tt.name, tt.message, got, tt.want)

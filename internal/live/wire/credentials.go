@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/base64"
 	"net/http"
 	"net/url"
@@ -33,14 +34,14 @@ var shapes = []shape{
 	{prefix: "AIza", is: Credential{"a key AIza…", Google, false}},
 	{parameter: "key", is: Credential{"the parameter key", Google, false}},
 
-	{header: "Authorization", prefix: "AWS4-", is: Credential{"a signature of AWS", amazon, true}},
-	{header: "X-Amz-Security-Token", is: Credential{"the header x-amz-security-token", amazon, true}},
-	{parameter: "X-Amz-Signature", is: Credential{"a signature of AWS", amazon, true}},
-	{parameter: "X-Amz-Security-Token", is: Credential{"a signature of AWS", amazon, true}},
-	{prefix: "AKIA", is: Credential{"a key AKIA…", amazon, true}},
-	{prefix: "ASIA", is: Credential{"a key ASIA…", amazon, true}},
-	{prefix: "ABSK", is: Credential{"a key ABSK…", amazon, false}},
-	{prefix: "bedrock-api-key-", is: Credential{"a key bedrock-api-key-…", amazon, false}},
+	{header: "Authorization", prefix: "AWS4-", is: Credential{"a signature of AWS", Amazon, true}},
+	{header: "X-Amz-Security-Token", is: Credential{"the header x-amz-security-token", Amazon, true}},
+	{parameter: "X-Amz-Signature", is: Credential{"a signature of AWS", Amazon, true}},
+	{parameter: "X-Amz-Security-Token", is: Credential{"a signature of AWS", Amazon, true}},
+	{prefix: "AKIA", is: Credential{"a key AKIA…", Amazon, true}},
+	{prefix: "ASIA", is: Credential{"a key ASIA…", Amazon, true}},
+	{prefix: "ABSK", is: Credential{"a key ABSK…", Amazon, false}},
+	{prefix: "bedrock-api-key-", is: Credential{"a key bedrock-api-key-…", Amazon, false}},
 
 	{header: "Api-Key", is: Credential{"the header api-key", Azure, false}},
 	{header: "Ocp-Apim-Subscription-Key", is: Credential{"the header ocp-apim-subscription-key", Azure, false}},
@@ -130,6 +131,21 @@ func (s *shape) fits(value string) bool {
 	return false
 }
 
+// SignedBy returns the ID of the access key with which a request is signed for Amazon; empty if it is not signed. The
+// ID is no secret.
+func SignedBy(h http.Header, query string) string {
+	const scheme, parameter = "AWS4-HMAC-SHA256", "Credential="
+	_, after, ok := strings.Cut(h.Get("Authorization"), parameter)
+	if !strings.HasPrefix(h.Get("Authorization"), scheme) || !ok {
+		if !strings.Contains(query, "X-Amz-Signature=") {
+			return ""
+		}
+		_, after, _ = strings.Cut(query, "X-Amz-"+parameter)
+	}
+	id, _, _ := strings.Cut(strings.Replace(after, "%2F", "/", 1), "/")
+	return cmp.Or(id, "?")
+}
+
 // issuerOf returns the issuer that a token of JSON names, which is the last word of a value; "" if that is none.
 func issuerOf(value string) string {
 	parts := strings.Split(value[strings.LastIndexByte(value, ' ')+1:], ".")
@@ -160,8 +176,8 @@ var hosts = []struct {
 	{"*.openai.com", Host{Of: OpenAI}},
 	{"chatgpt.com", Host{Of: OpenAI}},
 	{"*.googleapis.com", Host{Of: Google}},
-	{"bedrock*.amazonaws.com*", Host{Of: amazon}},
-	{"*.api.aws", Host{Of: amazon}},
+	{"bedrock*.amazonaws.com*", Host{Of: Amazon}},
+	{"*.api.aws", Host{Of: Amazon}},
 	{"models.inference.ai.azure.com", Host{Of: gitHub}},
 	{"*.openai.azure.*", Host{Of: Azure}},
 	{"*.cognitiveservices.azure.*", Host{Of: Azure}},

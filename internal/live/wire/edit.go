@@ -20,6 +20,9 @@ func (r *Request) With(view [][]byte) []byte {
 	for _, v := range view {
 		size += len(v)
 	}
+	if r.API == Converse {
+		view = alternating(view)
+	}
 	out := append(make([]byte, 0, size), r.Body[:r.begin]...)
 	out = append(out, '[')
 	for i, v := range view {
@@ -74,14 +77,14 @@ func LimitOutput(body []byte, most int) []byte {
 }
 
 // StripThinking returns message without the model's thinking, or nil if nothing is left. Only Anthropic binds
-// thinking to the messages before it, so only the Messages API has blocks that can be removed from a message; in the
+// thinking to the messages before it, so only its APIs have blocks that can be removed from a message; in the
 // Responses API a reasoning item is removed as a whole, and the item after it must be removed, too. The thinking of
 // the Chat API is kept: vendors that have it want it back.
 func StripThinking(api API, message []byte) []byte {
 	if api == Responses && rawjson.Text(rawjson.Field(message, "type")) == "reasoning" {
 		return nil
 	}
-	if api != Messages {
+	if !Marks(api) {
 		return message
 	}
 	content := rawjson.Field(message, "content")
@@ -110,11 +113,12 @@ func thinks(block []byte) bool {
 	case "thinking", "redacted_thinking":
 		return true
 	}
-	return false
+	return rawjson.Field(block, "reasoningContent") != nil
 }
 
 // Unmark returns message without cache markers, all else byte for byte.
 func Unmark(message []byte) []byte {
+	message = cutPoints(message)
 	if !bytes.Contains(message, []byte(`"cache_control"`)) && !bytes.Contains(message, []byte(`"prompt_cache_breakpoint"`)) {
 		return message
 	}
@@ -149,10 +153,13 @@ func unmark(object []byte, depth int) []byte {
 	return object
 }
 
-// Mark returns a message of the Messages API with a cache marker on its last block that may have one, replacing the
+// Mark returns a message of an API that [Marks] with a cache marker on its last block that may have one, replacing the
 // block's own. Thinking and empty texts may have none; without any other block, message is returned unchanged. TTL is
 // 5 minutes or an hour.
-func Mark(message []byte, ttl time.Duration) []byte {
+func Mark(api API, message []byte, ttl time.Duration) []byte {
+	if api == Converse {
+		return markPoint(message, ttl)
+	}
 	value := []byte(`{"type":"ephemeral"}`)
 	if ttl >= time.Hour {
 		value = []byte(`{"type":"ephemeral","ttl":"1h"}`)

@@ -49,6 +49,8 @@ func (p *parser) read(at place, own []member) {
 	}
 	if at == inBlock && p.api == Gemini {
 		p.part(own)
+	} else if at == inBlock && p.api == Converse {
+		p.converseBlock(own)
 	} else if at == inBlock {
 		p.block(own, marked)
 	} else if at == inMessage {
@@ -112,7 +114,7 @@ func (p *parser) id(raw []byte) string {
 	invalid := func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
 	}
-	if s == "" || p.api == Messages && strings.IndexFunc(s, invalid) >= 0 {
+	if s == "" || (p.api == Messages || p.api == Converse) && strings.IndexFunc(s, invalid) >= 0 {
 		p.broken(noID)
 	}
 	return s
@@ -128,7 +130,7 @@ func (p *parser) readMessage(own []member) {
 		m.Typed, m.other = !gone && !isBlank(content), true
 	}
 	switch p.api {
-	case Messages:
+	case Messages, Converse:
 		p.readAnthropic(content)
 	case Chat:
 		p.readChat(own, content)
@@ -149,6 +151,9 @@ func (p *parser) readAnthropic(content []byte) {
 		if m.Thinking {
 			p.broken(thinkingRole)
 		}
+		if p.api == Converse && m.Role == "system" {
+			p.broken(noRole)
+		}
 	case "assistant":
 	default:
 		p.broken(noRole)
@@ -156,7 +161,7 @@ func (p *parser) readAnthropic(content []byte) {
 	if len(m.Calls) > 0 && m.Role != "assistant" || len(m.Results) > 0 && m.Role != "user" {
 		p.broken(callRole)
 	}
-	if !rawjson.IsArray(content) && !rawjson.IsString(content) || isBlank(content) || isEmptyArray(content) {
+	if !rawjson.IsArray(content) && (!rawjson.IsString(content) || p.api == Converse) || isBlank(content) || isEmptyArray(content) {
 		p.broken(noContent)
 	}
 }
@@ -251,7 +256,9 @@ func (p *parser) readItem(own []member, content []byte) {
 // request extracts the facts about a request.
 func (p *parser) request(own []member) {
 	r := p.r
-	r.wholeTTL = nil
+	if r.wholeTTL = nil; p.requires != "" && find(own, p.requires) == nil {
+		p.fail("there is no " + p.requires)
+	}
 	system := "system"
 	if p.api == Responses {
 		system = "instructions"
@@ -264,7 +271,7 @@ func (p *parser) request(own []member) {
 		field := func(name string) []byte { return rawjson.Field(raw, name) }
 		switch name := string(o.key); name {
 		case system:
-			if p.api == Messages || p.api == Responses {
+			if p.api == Messages || p.api == Responses || p.api == Converse {
 				r.System = raw
 			}
 		case "tools":
@@ -334,6 +341,8 @@ func (p *parser) ofAPI(own []member) {
 		p.geminiRequest(own)
 	case Generate:
 		p.ollamaRequest(own)
+	case Converse:
+		p.converseRequest(own)
 	}
 }
 

@@ -30,7 +30,7 @@ func Parse(api API, body []byte, opts *Options) (*Request, error) {
 	r := &Request{API: api, Body: body, begin: -1}
 	p := &parser{api: api, data: body, r: r}
 	if opts != nil {
-		p.volatile = opts.Volatile
+		p.volatile, p.requires = opts.Volatile, opts.Requires
 		if p.cache = opts.Cache; p.cache != nil {
 			p.salt = p.cache.salt(api, p.volatile)
 		}
@@ -111,6 +111,7 @@ type parser struct {
 	volatile []Volatile
 	cache    *Cache // may be nil
 	salt     uint64
+	requires string // see [Options]
 	r        *Request
 
 	buf     []byte
@@ -363,7 +364,7 @@ func (p *parser) array(at place) bool {
 		if each == inBlock && p.data[start] != '{' {
 			p.broken(noBlock)
 		}
-		if p.gone && each == inBlock {
+		if p.gone && (each == inBlock || each == inTool) {
 			p.buf = p.buf[:begin]
 		} else {
 			n++
@@ -471,6 +472,7 @@ var requestParts = map[API]map[string]place{
 	Responses: {"input": inMessages, "instructions": inContent, "tools": inTools},
 	Gemini:    {"contents": inMessages, "systemInstruction": inContent, "system_instruction": inContent, "tools": inTools},
 	Generate:  {"messages": inMessages, "tools": inTools},
+	Converse:  {"messages": inMessages, "system": inContent, "toolConfig": inTools},
 }
 
 // of returns the place of the member called key.
@@ -479,8 +481,12 @@ func (p *parser) of(at place, key []byte) place {
 		return requestParts[p.api][string(key)]
 	}
 	of := &parts
-	if p.api == Gemini {
+	switch p.api {
+	case Gemini:
 		of = &geminiParts
+	case Converse:
+		of = &converseParts
+	case Messages, Chat, Responses, Generate:
 	}
 	if where, ok := of[at][string(key)]; ok || at == ignored {
 		return where
@@ -513,6 +519,12 @@ func (p *parser) write(at place, own []member, from int) {
 		if t, only := oneText(own); only {
 			p.buf = append(p.buf[:from], p.buf[t.from:t.mid]...)
 			p.gone = t.gone
+			return
+		}
+	}
+	if p.api == Converse && at != inMessage && len(own) == 1 {
+		if p.gone = own[0].gone || isPoint(own); p.gone {
+			p.buf = p.buf[:from]
 			return
 		}
 	}
@@ -575,9 +587,9 @@ func isTextType(raw []byte) bool {
 	return false
 }
 
-// isMarker reports whether key is a cache marker of Anthropic or of OpenAI.
+// isMarker reports whether key is a cache marker of Anthropic, of OpenAI or of Amazon.
 func isMarker(key []byte) bool {
-	return string(key) == "cache_control" || string(key) == "prompt_cache_breakpoint"
+	return string(key) == "cache_control" || string(key) == "prompt_cache_breakpoint" || string(key) == cachePoint
 }
 
 // find returns the raw value of the member called name; nil if there is none.

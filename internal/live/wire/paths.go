@@ -17,11 +17,11 @@ const (
 	Vertex    Vendor = "Vertex AI" // Google Cloud: models of Google and of others
 	Azure     Vendor = "Microsoft Azure"
 	Ollama    Vendor = "Ollama"
+	Amazon    Vendor = "Amazon Bedrock"
 )
 
 // Vendors whose paths, keys and hosts are recognized so that they are not sent to another vendor.
 const (
-	amazon     Vendor = "Amazon Web Services"
 	openRouter Vendor = "OpenRouter"
 	gitHub     Vendor = "GitHub"
 	chatGPT    Vendor = "ChatGPT"
@@ -48,6 +48,10 @@ type Endpoint struct {
 	// in the APIs in which the body says neither.
 	Model, Location string
 	Stream          bool
+	// Requires is a member of the body without which the conversation is in the format of another vendor.
+	Requires string
+	// Control means that the path is served by another host of the vendor, which answers no prompts.
+	Control bool
 
 	// Foreign is the name of an API that the gateway does not read, and Owner its vendor.
 	Foreign string
@@ -82,6 +86,7 @@ var (
 	azure     = []Vendor{Azure}
 	google    = []Vendor{Google}
 	ollama    = []Vendor{Ollama}
+	amazon    = []Vendor{Amazon}
 )
 
 const (
@@ -92,7 +97,8 @@ const (
 )
 
 // clouds are the paths of vendors that serve the models of others. They are searched before the endpoints.
-var clouds = slices.Concat([]row{
+var clouds = slices.Concat(bedrocks("model/{model}/"), bedrocks("model/arn:*/{model}/"), []row{
+	{"model/**", Endpoint{Of: amazon, Advice: adviceBedrock}},
 	{claude + "count-tokens:rawPredict", Endpoint{Of: vertex, Methods: post, API: Messages, Count: true}},
 	{claude + "{model}:rawPredict", Endpoint{Of: vertex, Methods: post, API: Messages}},
 	{claude + "{model}:streamRawPredict", Endpoint{Of: vertex, Methods: post, API: Messages, Stream: true}},
@@ -127,6 +133,11 @@ var clouds = slices.Concat([]row{
 	{"v1/models/*:bidi*", Endpoint{Of: google}},
 	{"v1/models/*:async*", Endpoint{Of: google}},
 
+	{"foundation-models/**", Endpoint{Of: amazon, Control: true, Advice: adviceBedrock}}, // Amazon, to the next empty row
+	{"inference-profiles/**", Endpoint{Of: amazon, Control: true, Advice: adviceBedrock}},
+	{"guardrail/**", Endpoint{Of: amazon, Advice: adviceBedrock}},
+	{"async-invoke/**", Endpoint{Of: amazon, Advice: adviceBedrock}},
+
 	{"api/chat", Endpoint{Of: ollama, Methods: post, API: Generate, Advice: adviceOllama}},
 }, ollamas("generate", "tags", "show", "embed", "embeddings", "pull", "push", "create", "copy", "delete", "ps", "version", "me", "blobs/**"))
 
@@ -141,6 +152,19 @@ func geminis(version string) []row {
 			row{path + "countTokens", Endpoint{Of: google, Methods: post, API: Gemini, Count: true}})
 	}
 	return rows
+}
+
+// bedrocks are the paths of a model of Amazon Bedrock, whose ID can be an ARN with a slash.
+func bedrocks(path string) []row {
+	const version = "anthropic_version" // of the models of Anthropic; those of others have bodies of their own
+	return []row{
+		{path + "invoke", Endpoint{Of: amazon, Methods: post, API: Messages, Requires: version, Advice: adviceBedrock}},
+		{path + "invoke-with-response-stream", Endpoint{
+			Of: amazon, Methods: post, API: Messages, Requires: version, Stream: true, Advice: adviceBedrock,
+		}},
+		{path + "converse", Endpoint{Of: amazon, Methods: post, API: Converse, Advice: adviceBedrock}},
+		{path + "converse-stream", Endpoint{Of: amazon, Methods: post, API: Converse, Stream: true, Advice: adviceBedrock}},
+	}
 }
 
 func ollamas(names ...string) []row {
@@ -233,12 +257,13 @@ const (
 	adviceGemini = "Gemini's API for clients of OpenAI is --upstream openai=https://generativelanguage.googleapis.com/v1beta/openai, with a base " +
 		"URL without /v1"
 	adviceCodeAssist = "The login with Google has an API of its own, which the gateway does not read: use a key of the Gemini API (GEMINI_API_KEY)"
-	adviceBedrock    = "Its requests are signed for their host, so a gateway cannot pass them. Send them to Amazon without condense, or use its API " +
-		"for clients of OpenAI: --upstream openai=https://bedrock-runtime.REGION.amazonaws.com/openai/v1, with a key of Bedrock"
-	adviceAzure  = "Set --upstream azure=https://RESOURCE.openai.azure.com (or .services.ai.azure.com), and this gateway with /azure as the endpoint"
-	adviceRoute  = "Set --upstream openai=https://openrouter.ai/api/v1, and this gateway with /v1 as base URL"
-	adviceOllama = "Set --upstream ollama=http://localhost:11434"
-	adviceLocal  = "Use the server's API for clients of OpenAI: --upstream openai=http://localhost:1234/v1, and this gateway with /v1 as base URL. " +
+	adviceBedrock    = "Set --upstream bedrock=https://bedrock-runtime.REGION.amazonaws.com, and give the agent a key of Bedrock " +
+		"(AWS_BEARER_TOKEN_BEDROCK), or let the gateway sign (serve.bedrock.sign: true)"
+	adviceNoVersion = "Its paths have no /v1: remove it from the base URL"
+	adviceAzure     = "Set --upstream azure=https://RESOURCE.openai.azure.com (or .services.ai.azure.com), and this gateway with /azure as the endpoint"
+	adviceRoute     = "Set --upstream openai=https://openrouter.ai/api/v1, and this gateway with /v1 as base URL"
+	adviceOllama    = "Set --upstream ollama=http://localhost:11434"
+	adviceLocal     = "Use the server's API for clients of OpenAI: --upstream openai=http://localhost:1234/v1, and this gateway with /v1 as base URL. " +
 		"To pass its own API unread: --upstream local=pass+http://localhost:1234, with /local in the base URL"
 	adviceChatGPT = "Codex needs only openai_base_url for condense; leave chatgpt_base_url as it was"
 	adviceTwice   = "The client adds /v1 itself: remove it from the base URL"
@@ -256,8 +281,7 @@ func foreign(name string, of Vendor, advice string, patterns ...string) []row {
 // endpoints.
 var foreigners = slices.Concat(
 	foreign("Gemini Code Assist", Google, adviceCodeAssist, "v1internal*"),
-	foreign("Amazon Bedrock", amazon, adviceBedrock,
-		"model/**", "v1/model/**", "foundation-models/**", "inference-profiles/**", "guardrail/**", "async-invoke/**"),
+	foreign(string(Amazon), Amazon, adviceNoVersion, "v1/model/**"),
 	foreign("OpenRouter", openRouter, adviceRoute, "api/v1/**", "api/alpha/**"),
 	foreign("LM Studio", lmStudio, adviceLocal, "api/v0/**"),
 	foreign("ChatGPT", chatGPT, adviceChatGPT, "backend-api/**", "api/codex/**", "wham/**"),

@@ -3,6 +3,7 @@ package wire
 import (
 	"cmp"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/condensehq/condense/internal/rawjson"
@@ -28,19 +29,39 @@ var googleStatus = map[int]string{
 	http.StatusGatewayTimeout: "DEADLINE_EXCEEDED",
 }
 
+// AmazonError is the type of an error with a status, for the header x-amzn-errortype. Source: the service's model.
+func AmazonError(status int) string {
+	switch status {
+	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge:
+		return "ValidationException"
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return "AccessDeniedException"
+	case http.StatusNotFound:
+		return "ResourceNotFoundException"
+	case http.StatusRequestTimeout:
+		return "ModelTimeoutException"
+	case http.StatusTooManyRequests:
+		return "ThrottlingException"
+	case http.StatusBadGateway, http.StatusServiceUnavailable:
+		return "ServiceUnavailableException"
+	}
+	return "InternalServerException"
+}
+
 // foreignErrors are the shapes of errors of APIs that the gateway does not read, for their clients; ? is the message.
 // Others have OpenAI's.
 var foreignErrors = map[Vendor]string{
-	amazon: `{"message":?}`,
-	Azure:  `{"error":{"code":"404","message":?}}`,
+	Azure: `{"error":{"code":"404","message":?}}`,
 }
 
 // forms are the APIs whose errors the clients of vendors read. Others have OpenAI's.
-var forms = map[Vendor]API{Anthropic: Messages, Google: Gemini, Vertex: Gemini, Ollama: Generate}
+var forms = map[Vendor]API{Anthropic: Messages, Google: Gemini, Vertex: Gemini, Ollama: Generate, Amazon: Converse}
 
 // Form returns the API whose errors the clients of the path read.
 func (e *Endpoint) Form() API {
 	switch {
+	case slices.Contains(e.Of, Amazon): // whatever the format of the conversation is
+		return Converse
 	case e.API != "":
 		return e.API
 	case len(e.Of) > 0:
@@ -74,6 +95,8 @@ func Refusal(api API, status int, message string) []byte {
 		return rawjson.Append(nil, `{"error":{"code":?,"message":?,"status":?}}`, []byte(strconv.Itoa(status)), message, name)
 	case Generate:
 		return rawjson.Append(nil, `{"error":?}`, message)
+	case Converse:
+		return rawjson.Append(nil, `{"message":?}`, message)
 	case Messages, Chat, Responses:
 	}
 	if api == Messages {

@@ -197,7 +197,7 @@ func (o *Round) answer(api API, run []Message) [][]byte {
 	}
 	last := &run[len(run)-1]
 	if n := len(out) - 1; n >= 0 && last.Markers > 0 && api == Messages {
-		out[n] = Mark(out[n], last.TTL())
+		out[n] = Mark(api, out[n], last.TTL())
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -36,8 +37,11 @@ type Watcher struct {
 	last    promptUsage // at its end
 
 	begun, stream, said bool
-	size                int // see [Watcher.Size]
-	thought             int // tokens of thinking that are not in the answer's output
+	binary              bool   // the stream is one of frames
+	frames              frames // of that
+	refused             string // the type of the error that the answer is, in its header
+	size                int    // see [Watcher.Size]
+	thought             int    // tokens of thinking that are not in the answer's output
 
 	field []byte // the name of the field in this line of the stream, until the colon
 	state lineState
@@ -81,9 +85,11 @@ func (w *Watcher) Write(p []byte) (int, error) {
 			return n, nil
 		}
 		w.begun = true
-		w.stream = strings.IndexByte("{[<", p[0]) < 0 // whatever the content type says
+		w.stream, w.binary = strings.IndexByte("{[<", p[0]) < 0, p[0] == 0 // whatever the content type says
 	}
-	if w.stream {
+	if w.binary {
+		w.frames.write(p, w.frame)
+	} else if w.stream {
 		w.lines(p)
 	} else {
 		if w.api != Generate { // a line for each piece, most of which is no text
@@ -101,7 +107,7 @@ func (w *Watcher) Answer() Answer {
 		w.event()
 	}
 	a := w.answer
-	if w.api == Messages {
+	if Marks(w.api) {
 		u := w.first
 		if u.total() == 0 {
 			u = w.last
@@ -109,8 +115,16 @@ func (w *Watcher) Answer() Answer {
 		a.Input, a.CacheRead, a.CacheWrite = u.total(), u.read, u.write
 	}
 	a.Output += w.thought
-	a.Overflow = (a.ErrorText != "" || a.ErrorType != "") && !strings.HasPrefix(a.ErrorType, "rate_limit") && remote.IsContextLength(&vendorError{a})
+	a.Overflow = (a.ErrorText != "" || a.ErrorType != "") && !isThrottle(a.ErrorType) && remote.IsContextLength(&vendorError{a})
 	return a
+}
+
+// Refused tells the watcher that the answer is an error whose type is in its header, as Amazon's are.
+func (w *Watcher) Refused(kind string) { w.refused, _, _ = strings.Cut(kind, ":") }
+
+// isThrottle reports whether the type of an error says that there were too many requests, whatever its text is.
+func isThrottle(kind string) bool {
+	return strings.HasPrefix(kind, "rate_limit") || strings.HasPrefix(strings.ToLower(kind), "throttling")
 }
 
 // A vendorError is the error of an answer.
@@ -202,23 +216,23 @@ func (w *Watcher) endLine(c byte) {
 // event ends an event, or an answer that is no stream.
 func (w *Watcher) event() {
 	a, kind := &w.answer, w.kind
-	failed := false
+	failed := w.refused != ""
 	switch w.kind {
-	case "response.created", "response.in_progress", "response.queued", "message_start", "ping":
+	case "response.created", "response.in_progress", "response.queued", "message_start", "ping", "messageStart":
 	default:
 		w.said = true
 	}
 	switch w.kind {
 	case "error", "response.failed":
 		failed = true
-	case "message_stop", "response.completed", "response.incomplete", "[DONE]":
+	case "message_stop", "response.completed", "response.incomplete", "[DONE]", "metadata":
 		a.Complete = w.stream
 	}
 	if failed && a.ErrorText == "" {
 		a.ErrorText = w.message
 	}
 	if failed && a.ErrorType == "" {
-		a.ErrorType = w.code
+		a.ErrorType = cmp.Or(w.code, w.refused)
 	}
 	if a.ErrorType == "" && (a.ErrorText != "" || failed) {
 		a.ErrorType = "error"
@@ -288,6 +302,7 @@ var leaves = map[API]map[string]leaf{
 	},
 	Gemini:   geminiLeaves,
 	Generate: ollamaLeaves,
+	Converse: converseLeaves,
 }
 
 // leaf takes a value of the answer.

@@ -21,10 +21,11 @@ const (
 	Responses API = "responses" // OpenAI's Responses API
 	Gemini    API = "gemini"    // Google's generateContent, of the Gemini API and of Vertex AI
 	Generate  API = "ollama"    // Ollama's /api/chat
+	Converse  API = "converse"  // Amazon Bedrock's Converse
 )
 
 // APIs are all of them.
-var APIs = []API{Messages, Chat, Responses, Gemini, Generate}
+var APIs = []API{Messages, Chat, Responses, Gemini, Generate, Converse}
 
 // A Hash is the first half of a SHA-256.
 type Hash [16]byte
@@ -98,6 +99,8 @@ type Options struct {
 	// Model and Stream are said by the path of the request; the body counts if it says more.
 	Model  string
 	Stream bool
+	// Requires, if not empty, is a member without which the request is of another API.
+	Requires string
 }
 
 // A Volatile is a part of a text: from Begin to the next End, both included. Without End it is the rest of the line;

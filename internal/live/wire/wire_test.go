@@ -430,7 +430,7 @@ func checkBody(t *testing.T, api wire.API, body []byte) {
 				t.Fatalf("message %d: another hash when written as\n%s\nwas\n%s", i, m.Raw, r.Messages[i].Raw)
 			}
 			if api == wire.Messages {
-				view[i] = wire.Mark(wire.Unmark(m.Raw), time.Hour)
+				view[i] = wire.Mark(wire.Messages, wire.Unmark(m.Raw), time.Hour)
 			}
 		}
 	}
@@ -515,7 +515,7 @@ func TestHostile(t *testing.T) {
 					}
 					var view [][]byte
 					for _, m := range r.Messages {
-						view = append(view, wire.Mark(wire.Unmark(wire.StripThinking(wire.Messages, m.Raw)), 0))
+						view = append(view, wire.Mark(wire.Messages, wire.Unmark(wire.StripThinking(wire.Messages, m.Raw)), 0))
 					}
 					_ = wire.Check(wire.Messages, r, view)
 				}

@@ -12,6 +12,8 @@ const created = 1795348800
 func (a *answer) render(p *prompt, u usage) [][]byte {
 	var events []event
 	switch {
+	case p.cloud == Bedrock:
+		return a.bedrock(p, u)
 	case p.api == Gemini:
 		return a.gemini(p, u)
 	case p.api == Ollama:

@@ -58,7 +58,7 @@ func (v *Vendor) lookup(p *prompt, now time.Time) usage {
 		}
 	}
 	rules := promptcache.Rules{Minimum: m.Minimum}
-	if p.api != Messages {
+	if p.api != Messages && p.api != Converse {
 		rules = promptcache.Rules{Automatic: true, Minimum: m.Minimum, Life: p.retention(), Step: 128, Writes: m.Writes}
 		u.writes = m.Writes
 	}

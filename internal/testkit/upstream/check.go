@@ -19,6 +19,7 @@ func (v *Vendor) check(p *prompt) *refusal {
 		Responses: {checkItems, checkReasoning},
 		Gemini:    {checkContents, checkSignatures},
 		Ollama:    {checkExchanges},
+		Converse:  {checkMarkers, checkTexts, checkRoles, checkPairs, checkThinking},
 	}[p.api]
 	for _, rule := range rules {
 		if f := rule(p, m); f != nil {
@@ -37,6 +38,8 @@ func (v *Vendor) checkWindow(p *prompt) *refusal {
 		return nil
 	}
 	switch p.api {
+	case Converse:
+		return invalid("window", "The model returned the following errors: Input is too long for requested model.")
 	case Chat:
 		return &refusal{400, "window", "context_length_exceeded", "messages", fmt.Sprintf(
 			"This model's maximum context length is %d tokens. However, your messages resulted in %d tokens. Please reduce the length of the messages.", v.o.Window, n)}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/coder/websocket"
@@ -63,6 +64,13 @@ func (c *Client) Say(ctx context.Context, message string) (string, error) {
 		c.History = append(c.History, object{"role": "user", "content": []any{object{"type": "text", "text": message}}})
 	case Gemini:
 		c.History = append(c.History, object{"role": "user", "parts": []any{object{"text": message}}})
+	case Converse: // users and the assistant take turns
+		block := object{"text": message}
+		if n := len(c.History) - 1; n >= 0 && c.History[n]["role"] == "user" {
+			c.History[n] = with(c.History[n], "content", append(slices.Clone(anys(c.History[n]["content"])), block))
+		} else {
+			c.History = append(c.History, object{"role": "user", "content": []any{block}})
+		}
 	case Chat, Responses, Ollama:
 		c.History = append(c.History, object{"role": "user", "content": message})
 	}
@@ -161,6 +169,8 @@ func (c *Client) request() object {
 		return c.geminiRequest(system, schema)
 	case Ollama:
 		return c.ollamaRequest(system, schema)
+	case Converse:
+		return c.converseRequest(system, schema)
 	case Messages:
 		o["max_tokens"] = 8192
 		o["tools"] = []any{object{"name": "Bash", "description": "Run a command.", "input_schema": schema}}
@@ -172,6 +182,11 @@ func (c *Client) request() object {
 		if c.Cloud == Vertex {
 			delete(o, "model")
 			o["anthropic_version"] = "vertex-2023-10-16"
+		}
+		if c.Cloud == Bedrock {
+			delete(o, "model")
+			delete(o, "stream")
+			o["anthropic_version"] = "bedrock-2023-05-31"
 		}
 		switch c.Thinking {
 		case "adaptive":
@@ -202,7 +217,7 @@ func (c *Client) request() object {
 	for _, name := range c.Tools {
 		more := object{"name": name, "input_schema": object{"type": "object"}}
 		switch c.API {
-		case Messages, Gemini, Ollama:
+		case Messages, Gemini, Ollama, Converse:
 		case Chat:
 			more = object{"type": "function", "function": object{"name": name, "parameters": object{"type": "object"}}}
 		case Responses:
@@ -254,6 +269,10 @@ func (c *Client) read(body []byte) ([]object, error) {
 		return []object{message}, nil
 	case Gemini:
 		return c.geminiContent([]object{o})
+	case Converse:
+		output, _ := o["output"].(object)
+		message, _ := output["message"].(object)
+		return []object{message}, nil
 	case Responses, Ollama:
 	}
 	return objects(o["output"]), nil
@@ -268,7 +287,7 @@ func (c *Client) usage(o object) {
 		return
 	}
 	c.Prompt = 0
-	for _, name := range []string{"input_tokens", "prompt_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"} {
+	for _, name := range []string{"input_tokens", "prompt_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens"} {
 		if n, ok := u[name].(json.Number); ok {
 			i, _ := n.Int64()
 			c.Prompt += int(i)
@@ -293,7 +312,15 @@ func (c *Client) assemble(stream []byte) ([]object, error) {
 		return c.geminiStream(stream)
 	case Ollama:
 		return c.ollamaAnswer(stream)
+	case Converse:
+		return c.converseStream(stream)
 	case Messages, Chat, Responses:
+	}
+	if c.Cloud == Bedrock {
+		var err error
+		if _, stream, err = unframed(c.API, stream); err != nil {
+			return nil, err
+		}
 	}
 	var content []any
 	message, ended := object{"role": "assistant"}, false
@@ -399,6 +426,14 @@ func (c *Client) remember(items []object) (answer string, calls bool) {
 				answer += text(b["text"])
 				if b["type"] == "tool_use" {
 					results = append(results, object{"type": "tool_result", "tool_use_id": b["id"], "content": command(b["input"])})
+				}
+			}
+		case c.API == Converse:
+			for _, b := range objects(item["content"]) {
+				answer += text(b["text"])
+				if call, ok := b["toolUse"].(object); ok {
+					output := object{"toolUseId": call["toolUseId"], "content": []any{object{"text": command(call["input"])}}, "status": "success"}
+					results = append(results, object{"toolResult": output})
 				}
 			}
 		case c.API == Gemini:

@@ -7,18 +7,20 @@ import (
 	"strings"
 )
 
-// cloudVersion matches the versions that clients of Vertex AI send: the SDK's is a plain date.
-var cloudVersion = regexp.MustCompile(`^(vertex-)?20\d\d-\d\d-\d\d$`)
+// cloudVersion matches the versions that clients of Vertex AI and of Amazon Bedrock send: the SDKs' are plain dates.
+var cloudVersion = regexp.MustCompile(`^(vertex-|bedrock-)?20\d\d-\d\d-\d\d$`)
 
 // checkCloud returns the rule of a cloud that a request breaks: where the model is, and which credentials and versions
 // it needs.
-func checkCloud(p *prompt, r *Record) *refusal {
+func (v *Vendor) checkCloud(p *prompt, r *Record) *refusal {
 	h := r.Header
 	query, err := url.ParseQuery(r.Query)
 	if err != nil {
 		return invalid("query", "The query is invalid.")
 	}
 	switch r.Cloud {
+	case Bedrock:
+		return v.checkBedrock(p, r)
 	case Vertex:
 		switch {
 		case r.API == Gemini:
@@ -67,9 +69,15 @@ func (c *Client) path() (path string, header map[string]string) {
 		return "/v1beta/models/" + c.Model + verb, map[string]string{"X-Goog-Api-Key": "dummy"}
 	case Ollama:
 		return "/api/chat", map[string]string{}
-	case Messages, Chat, Responses:
+	case Messages, Chat, Responses, Converse:
 	}
 	switch c.Cloud {
+	case Bedrock:
+		verb := map[bool]string{false: "/invoke", true: "/invoke-with-response-stream"}[c.Stream]
+		if c.API == Converse {
+			verb = map[bool]string{false: "/converse", true: "/converse-stream"}[c.Stream]
+		}
+		return "/model/" + url.PathEscape(c.Model) + verb, map[string]string{"Authorization": "Bearer ABSK" + "dummy"}
 	case Vertex:
 		verb := ":rawPredict"
 		if c.Stream {

@@ -43,9 +43,20 @@ func late(api API) []byte {
 		return event{data: (&refusal{status: 503, text: "The model is overloaded. Please try again later."}).google()}.bytes()
 	case Ollama:
 		return append(encode(object{"error": "an error was encountered while running the model"}), '\n')
+	case Converse:
+		kind := map[string]string{":exception-type": "modelStreamErrorException"}
+		return frame("exception", kind, encode(object{"message": "The model is overloaded."}))
 	case Messages:
 	}
 	return event{"error", object{"type": "error", "error": object{"type": "overloaded_error", "message": "Overloaded"}}}.bytes()
+}
+
+// lateAPI is the API in whose form an error inside a stream is.
+func (r *Record) lateAPI() API {
+	if r.Cloud == Bedrock {
+		return Converse
+	}
+	return r.API
 }
 
 // wait waits for open, or for the client to go away; then it is false.
@@ -68,7 +79,7 @@ func send(ctx context.Context, w http.ResponseWriter, r *Record, parts [][]byte,
 	if f.Error && stream {
 		for i, sent := 0, 0; i < len(parts); i++ {
 			if sent += len(parts[i]); sent >= f.At {
-				parts = append(parts[:i+1:i+1], late(r.API))
+				parts = append(parts[:i+1:i+1], late(r.lateAPI()))
 				break
 			}
 		}

@@ -37,6 +37,7 @@ type prompt struct {
 	raw      []byte // of the last block
 	window   int    // in tokens, that the request asks for
 	sse      bool   // the stream is one of events
+	cloud    Cloud
 }
 
 // A block is a part of the prompt: a tool, a block of the system prompt or of a message, an item.
@@ -73,7 +74,7 @@ var sealed = regexp.MustCompile(`_([0-9a-f]{12})_\d+_\d+`)
 // parse reads a request. It refuses only meaningless requests; check does the rest.
 func parse(r *Record, body []byte, h http.Header, m *memory) (*prompt, *refusal) {
 	api := r.API
-	p := &prompt{api: api, memory: m}
+	p := &prompt{api: api, memory: m, cloud: r.Cloud}
 	var err error
 	if p.doc, err = m.decode(body); err != nil {
 		return nil, invalid("json", "The request body is not valid JSON: "+err.Error())
@@ -89,7 +90,13 @@ func parse(r *Record, body []byte, h http.Header, m *memory) (*prompt, *refusal)
 		}
 	}
 	p.identify(h)
-	if api != Gemini {
+	if p.cloud == Bedrock {
+		p.stream = r.route.stream
+		for _, v := range anys(p.doc["anthropic_beta"]) {
+			p.beta += "," + text(v)
+		}
+	}
+	if api != Gemini && api != Converse {
 		p.readTools()
 	}
 	var f *refusal
@@ -105,13 +112,19 @@ func parse(r *Record, body []byte, h http.Header, m *memory) (*prompt, *refusal)
 		f = p.readGemini()
 	case Ollama:
 		f = p.readOllama()
+	case Converse:
+		f = p.readConverse()
 	}
 	return p, f
 }
 
 // identify finds the session in the places where agents put it.
 func (p *prompt) identify(h http.Header) {
-	p.tenant = h.Get("X-Api-Key") + h.Get("Authorization") + h.Get("X-Goog-Api-Key")
+	credential := h.Get("Authorization")
+	if strings.HasPrefix(credential, "AWS4-") { // each request has another signature
+		credential, _, _ = strings.Cut(credential, "/")
+	}
+	p.tenant = h.Get("X-Api-Key") + credential + h.Get("X-Goog-Api-Key")
 	p.beta = strings.Join(h.Values("Anthropic-Beta"), ",")
 	p.agent = h.Get("X-Claude-Code-Agent-Id")
 	for _, name := range []string{"X-Claude-Code-Session-Id", "Thread-Id", "Session-Id", "Session_id", "X-Session-Affinity", "X-Opencode-Session", "X-Session-Id"} {

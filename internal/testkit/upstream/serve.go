@@ -30,7 +30,7 @@ func (v *Vendor) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		API: to.api, Cloud: to.cloud, route: to, Method: req.Method, Path: req.URL.Path, Query: req.URL.RawQuery, Header: req.Header.Clone(),
 		Body: body, Sum: hex.EncodeToString(sum[:]), gone: make(chan struct{}), finished: make(chan struct{}),
 	}
-	r.Gone, r.Finished = r.gone, r.finished
+	r.Gone, r.Finished, r.route.host, r.route.escaped = r.gone, r.finished, req.Host, req.URL.EscapedPath()
 	defer close(r.finished)
 	v.mu.Lock()
 	v.records = append(v.records, r)
@@ -74,7 +74,7 @@ func (v *Vendor) prompt(w http.ResponseWriter, req *http.Request, r *Record) {
 		f = checkGoogle(r)
 	}
 	if f == nil {
-		f = checkCloud(p, r)
+		f = v.checkCloud(p, r)
 	}
 	if f == nil {
 		f = v.check(p)
@@ -135,6 +135,8 @@ func (v *Vendor) prompt(w http.ResponseWriter, req *http.Request, r *Record) {
 // contentType returns the content type of an answer.
 func (p *prompt) contentType() string {
 	switch {
+	case p.cloud == Bedrock:
+		return amazonTypes[p.stream]
 	case p.api == Ollama:
 		return "application/x-ndjson"
 	case p.stream && !p.count && (p.api != Gemini || p.sse):
@@ -183,6 +185,11 @@ func (v *Vendor) refuse(w http.ResponseWriter, r *Record, f *refusal) {
 	api := r.API
 	if api == "" && strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") && r.Header.Get("Anthropic-Version") == "" {
 		api = Chat
+	}
+	if r.Cloud == Bedrock {
+		api = Converse
+		kind := firstOf(amazonKinds[f.status], "InternalServerException")
+		w.Header().Set("X-Amzn-Errortype", kind+":http://internal.amazon.com/coral/com.amazon.bedrock/")
 	}
 	body := f.render(api, r.N)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))

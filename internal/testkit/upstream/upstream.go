@@ -1,5 +1,6 @@
 // Package upstream is a vendor of language models for tests: an HTTP handler that speaks Anthropic Messages, OpenAI
-// Chat Completions and Responses, Google's generateContent and Ollama's chat API, plays an agent's loop by a script, and is as strict as the vendors are.
+// Chat Completions and Responses, Google's generateContent, Ollama's chat API and Amazon Bedrock, plays an agent's loop
+// by a script, and is as strict as the vendors are.
 //
 // It refuses the same requests with the same texts: prompts above its window, calls without results, misplaced roles,
 // too many cache markers, thinking that was changed or whose prefix was. It is deterministic: identifiers, signatures
@@ -43,6 +44,7 @@ const (
 	Responses API = "responses" // OpenAI Responses
 	Gemini    API = "gemini"    // Google's generateContent
 	Ollama    API = "ollama"    // Ollama's /api/chat
+	Converse  API = "converse"  // Amazon Bedrock's Converse
 )
 
 // Options configure a vendor. The zero value is usable.
@@ -74,6 +76,8 @@ type Options struct {
 	ByCredential bool
 	// Account returns the answer to a request for an account of the work, which is no turn; nil answers it like a turn.
 	Account func(Record) string
+	// Secrets are the secrets of AWS access keys, by ID: requests to Amazon Bedrock are signed with one, or have a key.
+	Secrets map[string]string
 	// NoSockets refuses WebSockets.
 	NoSockets bool
 	// Fault returns the failure of the answer to a request; nil, or a nil result, is none. It is called for every
@@ -292,6 +296,8 @@ func (f *refusal) render(api API, n int) []byte {
 		return encode(f.google())
 	case Ollama:
 		return encode(object{"error": f.text})
+	case Converse:
+		return encode(object{"message": f.text})
 	case Messages, Chat, Responses:
 	}
 	if api == Chat || api == Responses {
@@ -342,6 +348,8 @@ type route struct {
 	model  string // "" if the body says it
 	stream bool
 	count  bool
+
+	host, escaped string // as they came
 }
 
 // A Cloud serves the models of other vendors, with paths of its own.
@@ -352,6 +360,7 @@ const (
 	Vertex  Cloud = "vertex"  // Anthropic Messages on Vertex AI: the model is in the path
 	Azure   Cloud = "azure"   // deployments of Azure OpenAI: the model is in the path
 	Foundry Cloud = "foundry" // Anthropic Messages in Microsoft Foundry
+	Bedrock Cloud = "bedrock" // Amazon Bedrock: InvokeModel with Anthropic Messages, and Converse
 )
 
 // google is the path of a model of the Gemini API, or of Vertex AI.
@@ -376,6 +385,10 @@ var paths = []struct {
 	{regexp.MustCompile(google + `:streamGenerateContent$`), route{api: Gemini, stream: true}},
 	{regexp.MustCompile(google + `:countTokens$`), route{api: Gemini, count: true}},
 	{regexp.MustCompile(`^/api/chat$`), route{api: Ollama}},
+	{regexp.MustCompile(`^/model/(.+)/invoke$`), route{api: Messages, cloud: Bedrock}},
+	{regexp.MustCompile(`^/model/(.+)/invoke-with-response-stream$`), route{api: Messages, cloud: Bedrock, stream: true}},
+	{regexp.MustCompile(`^/model/(.+)/converse$`), route{api: Converse, cloud: Bedrock}},
+	{regexp.MustCompile(`^/model/(.+)/converse-stream$`), route{api: Converse, cloud: Bedrock, stream: true}},
 }
 
 func routeOf(path string) route {

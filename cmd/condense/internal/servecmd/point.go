@@ -2,6 +2,7 @@ package servecmd
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -79,6 +80,7 @@ var variables = []struct {
 	{name: "COPILOT_PROVIDER_BASE_URL", api: agents.Anthropic, own: "COPILOT_PROVIDER_TYPE", kind: "anthropic"},
 	{name: "COPILOT_PROVIDER_BASE_URL", api: agents.OpenAI, versioned: true, own: "COPILOT_PROVIDER_TYPE", kind: "openai"},
 	{name: "COPILOT_PROVIDER_BASE_URL", api: agents.OpenAI, versioned: true, own: "COPILOT_PROVIDER_TYPE"},
+	{name: "ANTHROPIC_BEDROCK_BASE_URL", api: agents.Bedrock},
 }
 
 func resourceHost(name string) string { return "https://" + name + ".services.ai.azure.com" }
@@ -142,7 +144,32 @@ func ownAddresses(agent *agents.Agent, args []string) (addresses, error) {
 			own[v.api] = address{url: url, from: v.name, versioned: v.versioned}
 		}
 	}
+	if _, known := own[agents.Bedrock]; !known && usesBedrock(agent) {
+		region := cmp.Or(os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), "us-east-1") // as Claude Code does
+		own[agents.Bedrock] = address{url: "https://bedrock-runtime." + region + ".amazonaws.com", from: "AWS_REGION"}
+	}
 	return own, nil
+}
+
+// usesBedrock reports whether an agent is configured for Amazon Bedrock.
+func usesBedrock(agent *agents.Agent) bool {
+	_, can := agent.Point.Env["ANTHROPIC_BEDROCK_BASE_URL"]
+	return can && isSet("CLAUDE_CODE_USE_BEDROCK")
+}
+
+// isSet reports whether a variable switches something on.
+func isSet(name string) bool {
+	v := os.Getenv(name)
+	return v != "" && v != "0" && v != "false"
+}
+
+// unsigned returns the note for an agent whose requests Amazon would not accept; empty if there is none.
+func unsigned(agent *agents.Agent, sign bool) string {
+	if !usesBedrock(agent) || sign || os.Getenv("AWS_BEARER_TOKEN_BEDROCK") != "" {
+		return ""
+	}
+	return agent.Title + " signs its requests for the gateway, and Amazon accepts only signatures for itself: set serve.bedrock.sign: true, " +
+		"or AWS_BEARER_TOKEN_BEDROCK"
 }
 
 // flagged adds the addresses in the user's arguments.

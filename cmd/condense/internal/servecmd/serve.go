@@ -27,6 +27,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/awssign"
 	"github.com/condensehq/condense/internal/lab/online"
 	"github.com/condensehq/condense/internal/live/access"
 	"github.com/condensehq/condense/internal/live/agents"
@@ -423,6 +424,9 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 		Ingest:    live.Ingest{Off: !s.Ingest.Lossless, MaxResult: s.Ingest.MaxResult},
 		Epoch:     live.EpochOptions{Target: s.Epoch.Target, IgnoreCold: !s.Epoch.Cold, IgnorePayback: !s.Epoch.Payback, MinSize: s.Epoch.MinSize, Risk: s.Epoch.Risk, Patience: s.Epoch.Boundary},
 	}
+	if s.Bedrock.Sign {
+		opts.Upstreams.Signer = func(host string) (live.Signer, error) { return awssign.Machine(context.Background(), host) }
+	}
 	if g.alone { // the agent is started in this folder
 		if opts.Folder, err = os.Getwd(); err != nil {
 			return nil, err
@@ -542,8 +546,12 @@ func (g *gateway) changed(before, after *config.Config) {
 
 // server returns a server for a handler. It has no time-outs that would cut an answer.
 func (g *gateway) server(h http.Handler) *http.Server {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
+	protocols.SetUnencryptedHTTP2(true) // AWS's SDK for JavaScript speaks nothing else to Bedrock
 	return &http.Server{
-		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute,
+		Handler: h, Protocols: &protocols, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute,
 		ErrorLog: slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
 	}
 }

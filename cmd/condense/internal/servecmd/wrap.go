@@ -176,6 +176,9 @@ func wrap(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, agent *agents.Age
 		return errors.Join(err, server.Close())
 	}
 	defer func() { err = errors.Join(err, start.remove()) }()
+	if note := unsigned(agent, g.settings.Bedrock.Sign); note != "" {
+		start.notes = append(start.notes, note)
+	}
 	for _, note := range start.notes {
 		term.Printf(a.Stderr, "condense: %s\n", note)
 	}

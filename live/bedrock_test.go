@@ -1,0 +1,193 @@
+package live_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+
+	"github.com/condensehq/condense/internal/awssign"
+	"github.com/condensehq/condense/internal/live/watching"
+	"github.com/condensehq/condense/internal/testkit/upstream"
+	"github.com/condensehq/condense/live"
+)
+
+// machine has the credentials of the gateway's machine.
+type machine struct{ id, secret, session string }
+
+func (m machine) Retrieve(context.Context) (aws.Credentials, error) {
+	if m.id == "" {
+		return aws.Credentials{}, errors.New("no EC2 IMDS role found")
+	}
+	return aws.Credentials{AccessKeyID: m.id, SecretAccessKey: m.secret, SessionToken: m.session}, nil
+}
+
+// signing makes the gateway sign.
+func signing(m machine) func(*live.Options) {
+	return func(o *live.Options) {
+		onEveryUpstream(o)
+		o.Upstreams.Signer = func(string) (live.Signer, error) { return awssign.With(m, "eu-west-1"), nil }
+	}
+}
+
+// signed signs the requests of a client as the AWS SDK does, for the host that it calls.
+type signed struct{ machine }
+
+func (s signed) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := r.GetBody()
+	if err != nil {
+		return nil, err
+	}
+	hash := sha256.New()
+	if _, err := io.Copy(hash, body); err != nil {
+		return nil, err
+	}
+	c, err := s.Retrieve(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	r = r.Clone(r.Context())
+	r.Header.Del("Authorization")
+	if err := v4.NewSigner().SignHTTP(r.Context(), c, r, hex.EncodeToString(hash.Sum(nil)), "bedrock", "us-east-1", time.Now()); err != nil {
+		return nil, err
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// The gateway signs with its own credentials: a client without any, and one that signs with keys of its own, which the
+// vendor does not know. The vendor verifies each signature with an implementation of its own.
+func TestGatewaySignsForAmazon(t *testing.T) {
+	t.Parallel()
+	own := machine{"AKIAGATEWAY", "gateway's secret", "session"}
+	for _, api := range []upstream.API{upstream.Messages, upstream.Converse} {
+		for name, client := range map[string]*http.Client{"no keys": nil, "dummy keys": {Transport: signed{machine{"AKIADUMMY", "dummy", ""}}}} {
+			t.Run(string(api)+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				c := upstream.Client{
+					API: api, Cloud: upstream.Bedrock, Model: inferenceProfile, Thinking: "adaptive", Session: "s1", Stream: true, HTTP: client,
+					Header: http.Header{"Authorization": {"none"}},
+				}
+				o := upstream.Options{Script: work(20, 6000), Secrets: map[string]string{own.id: own.secret}}
+				p := newPlay(t, o, c, signing(own))
+				p.works(t)
+				p.check(t, 1)
+				for _, r := range p.vendor.Records() {
+					if r.Cloud == upstream.Bedrock && (r.Header.Get("X-Amz-Security-Token") != own.session || strings.Contains(r.Header.Get("Authorization"), "DUMMY")) {
+						t.Errorf("request %d has the client's credentials", r.N)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A client's signature holds for the host that it called. The vendor would refuse it, so the client is told how to go on.
+func TestSignatureForTheGateway(t *testing.T) {
+	t.Parallel()
+	ask := func(t *testing.T, transport http.RoundTripper, change func(*live.Options)) (*play, error) {
+		t.Helper()
+		c := upstream.Client{
+			API: upstream.Converse, Cloud: upstream.Bedrock, Model: "anthropic.claude-opus-4-8", Stream: true, HTTP: &http.Client{Transport: transport},
+			Header: http.Header{"Authorization": {"none"}},
+		}
+		p := newPlay(t, upstream.Options{Secrets: map[string]string{"AKIA1": "s"}}, c, change)
+		_, _, err := p.client.Step(t.Context())
+		return p, err
+	}
+	p, err := ask(t, signed{machine{"AKIA1", "s", ""}}, onEveryUpstream)
+	if err == nil || !strings.Contains(err.Error(), "serve.bedrock.sign: true") || !strings.Contains(err.Error(), "AWS_BEARER_TOKEN_BEDROCK") || len(p.vendor.Records()) > 0 {
+		t.Errorf("got %v, and the vendor %d requests", err, len(p.vendor.Records()))
+	}
+	// The machine of a gateway that signs has no credentials.
+	p, err = ask(t, http.DefaultTransport, signing(machine{}))
+	if err == nil || !strings.Contains(err.Error(), "403") || !strings.Contains(err.Error(), "could not be signed: AWS credentials: no EC2") || len(p.vendor.Turns()) > 0 {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Conversations belong to a key. The ID of an access key stands for the signature, which is another with each request.
+func TestTenantsOfAmazon(t *testing.T) {
+	t.Parallel()
+	own := machine{"AKIAGATEWAY", "gateway's secret", ""}
+	play := func(t *testing.T, keys ...http.RoundTripper) int {
+		t.Helper()
+		c := upstream.Client{API: upstream.Messages, Cloud: upstream.Bedrock, Model: "us.anthropic.claude-opus-4-8-v1:0", Session: "s1", Header: http.Header{"Authorization": {"none"}}}
+		var mu sync.Mutex
+		tenants := map[string]bool{}
+		o := upstream.Options{Script: upstream.Loop(4, 100, nil), Secrets: map[string]string{own.id: own.secret}}
+		p := newPlay(t, o, c, func(o *live.Options) {
+			signing(own)(o)
+			o.Reports.Record = func(_ context.Context, e *watching.Exchange) {
+				mu.Lock()
+				defer mu.Unlock()
+				tenants[e.Tenant] = true
+			}
+		})
+		for i, key := range keys {
+			p.client.HTTP = &http.Client{Transport: key}
+			if i > 0 {
+				p.client.History = p.client.History[:1]
+			}
+			if _, err := p.client.Say(t.Context(), task); err != nil {
+				t.Fatal(err)
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		return len(tenants)
+	}
+	one, two := signed{machine{"AKIAONE", "1", ""}}, signed{machine{"AKIATWO", "2", ""}}
+	if n := play(t, one, one); n != 1 {
+		t.Errorf("one key is %d tenants", n)
+	}
+	if n := play(t, one, two); n != 2 {
+		t.Errorf("two keys are %d tenants", n)
+	}
+}
+
+// A prompt above the window, by both of the texts in which Amazon says it, is condensed and sent again.
+func TestOverflowOfAmazon(t *testing.T) {
+	t.Parallel()
+	for _, api := range []upstream.API{upstream.Messages, upstream.Converse} {
+		t.Run(string(api), func(t *testing.T) {
+			t.Parallel()
+			c := upstream.Client{API: api, Cloud: upstream.Bedrock, Model: "us.anthropic.claude-opus-4-8-v1:0", Session: "s1", Stream: true}
+			p := playIn(t, 4*window, upstream.Options{Window: window, Script: upstream.Loop(20, 6000, nil)}, c, onEveryUpstream)
+			if _, err := p.client.Say(t.Context(), task); err != nil {
+				t.Fatal(err)
+			}
+			if s := p.Stats(); s.EpochCount == 0 || s.Errors["retry_overflow"] == 0 || len(p.vendor.Refusals()) > 0 {
+				t.Errorf("%d epochs, %v", s.EpochCount, s.Errors)
+			}
+		})
+	}
+}
+
+// Bodies of other vendors' models, and requests for other things, pass unread.
+func TestOtherModelsOfAmazon(t *testing.T) {
+	t.Parallel()
+	g, to := recorded(t, map[string]string{"bedrock": "http://bedrock-runtime.us-east-1.amazonaws.com"})
+	for _, body := range []string{
+		`{"prompt":"hello","max_gen_len":9}`,
+		`{"messages":[{"role":"user","content":[{"text":"hello"}]}],"inferenceConfig":{"max_new_tokens":9}}`,
+	} {
+		r := request(http.MethodPost, "/model/us.amazon.nova-pro-v1%3A0/invoke")
+		r.Header.Set("Authorization", "Bearer ABSK1")
+		r.Body, r.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
+		if status, text := visit(g, r); status != http.StatusOK {
+			t.Errorf("%d %s", status, text)
+		}
+		if got := to.take(); len(got) != 1 || got[0].URL.EscapedPath() != "/model/us.amazon.nova-pro-v1%3A0/invoke" {
+			t.Errorf("%s: sent %v", body, got)
+		}
+	}
+}
