@@ -57,7 +57,8 @@ func (s signed) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	r = r.Clone(r.Context())
 	r.Header.Del("Authorization")
-	if err := v4.NewSigner().SignHTTP(r.Context(), c, r, hex.EncodeToString(hash.Sum(nil)), "bedrock", "us-east-1", time.Now()); err != nil {
+	err = v4.NewSigner().SignHTTP(r.Context(), c, r, hex.EncodeToString(hash.Sum(nil)), "bedrock", "us-east-1", time.Now()) //nolint:contextcheck // the clone's
+	if err != nil {
 		return nil, err
 	}
 	return http.DefaultTransport.RoundTrip(r)

@@ -244,7 +244,7 @@ func (g *Gateway) Close() error {
 // ServeHTTP answers a request: it refuses it, serves the gateway's own endpoints, or forwards it to its upstream.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s := g.current.Load()
-	if access.IsUpgrade(r) && g.serveSocket(w, r, s) {
+	if access.IsUpgrade(r) && g.serveSocket(w, r, s) { //nolint:contextcheck // a socket outlives the request that opened it
 		return
 	}
 	t := s.route(r)

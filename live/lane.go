@@ -61,6 +61,7 @@ func (t *target) sender(ctx context.Context) http.RoundTripper {
 
 type nowhere struct{}
 
+// RoundTrip implements [http.RoundTripper].
 func (nowhere) RoundTrip(*http.Request) (*http.Response, error) { return nil, errMoved }
 
 // run answers the lane's requests.
@@ -150,7 +151,7 @@ func (l *lane) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := l.begin(r.Context(), p); err != nil {
 		return nil, err
 	}
-	err = l.k.vendor.Write(l.k.ctx, websocket.MessageText, body)
+	err = l.k.vendor.Write(l.k.ctx, websocket.MessageText, body) //nolint:contextcheck // a request that ends early must not end the connection
 	if trace := httptrace.ContextClientTrace(r.Context()); trace != nil && trace.WroteRequest != nil {
 		trace.WroteRequest(httptrace.WroteRequestInfo{Err: err})
 	}

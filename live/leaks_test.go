@@ -150,7 +150,7 @@ func TestNothingOfOneVendorReachesAnother(t *testing.T) {
 					}
 				}
 				owners := a.of
-				for _, of := range strings.Fields(a.of) { // the vendor's name stands for another host in some sets
+				for of := range strings.FieldsSeq(a.of) { // the vendor's name stands for another host in some sets
 					_, base, _ := strings.Cut(upstreams[of], "//")
 					owners += " " + ownerOf(base)
 				}

@@ -159,10 +159,10 @@ func (k *socket) connect(w *audit.Outcome, handshake *http.Request, s *settings,
 	const patience = 30 * time.Second
 	ctx, cancel := context.WithTimeout(k.ctx, patience)
 	defer cancel()
-	vendor, res, err := websocket.Dial(ctx, to.String(), &websocket.DialOptions{
+	vendor, res, err := websocket.Dial(ctx, to.String(), &websocket.DialOptions{ //nolint:bodyclose // closed by the library
 		HTTPHeader: header,
 		HTTPClient: &http.Client{Transport: refused, CheckRedirect: here},
-	}) //nolint:bodyclose // closed by the library
+	})
 	if err != nil {
 		refused.answer(w, t, err)
 		return false
@@ -268,7 +268,10 @@ func shut(c *websocket.Conn, err error, code websocket.StatusCode, reason string
 func (k *socket) settle(limit time.Duration) {
 	const pause = 10 * time.Millisecond
 	for end := time.Now().Add(limit); k.active.Load() > 0 && time.Now().Before(end) && k.ctx.Err() == nil; {
-		time.Sleep(pause)
+		select {
+		case <-k.ctx.Done():
+		case <-time.After(pause):
+		}
 	}
 }
 

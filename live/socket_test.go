@@ -29,8 +29,8 @@ import (
 )
 
 // socketed is an agent that speaks Responses over a WebSocket, and sends only what is new.
-func socketed(session string) upstream.Client {
-	return upstream.Client{API: upstream.Responses, Model: "gpt-5.6", Thinking: "medium", Stream: true, Session: session, Socket: true}
+func socketed() upstream.Client {
+	return upstream.Client{API: upstream.Responses, Model: "gpt-5.6", Thinking: "medium", Stream: true, Session: "s1", Socket: true}
 }
 
 // chained is an agent whose vendor stores the answers.
@@ -38,7 +38,7 @@ func chained(session string, stream bool) upstream.Client {
 	return upstream.Client{API: upstream.Responses, Model: "gpt-5.6", Thinking: "medium", Stream: stream, Session: session, Chained: true}
 }
 
-// plays plays the task to its end. Between is called before each request.
+// plays lets the agent do the task to its end. Between is called before each request.
 func (p *play) plays(t *testing.T, between func(n int)) {
 	t.Helper()
 	t.Cleanup(func() { _ = p.client.Disconnect() })
@@ -76,7 +76,7 @@ func TestChainedLoops(t *testing.T) {
 	if !testing.Short() {
 		loops = append(loops, struct{ window, calls, size int }{60_000, 45, 12_000}, struct{ window, calls, size int }{200_000, 120, 12_000})
 	}
-	for name, c := range map[string]upstream.Client{"socket": socketed("s1"), "stored": chained("s1", false), "stored, stream": chained("s1", true)} {
+	for name, c := range map[string]upstream.Client{"socket": socketed(), "stored": chained("s1", false), "stored, stream": chained("s1", true)} {
 		for _, l := range loops {
 			t.Run(fmt.Sprint(name, "/", l.window, "/", l.calls), func(t *testing.T) {
 				t.Parallel()
@@ -101,12 +101,12 @@ func TestForgottenChains(t *testing.T) {
 		happen func(*testing.T, *play)
 		errors string // that the gateway counts
 	}{
-		"the client connects again": {socketed("s1"), func(t *testing.T, p *play) {
+		"the client connects again": {socketed(), func(t *testing.T, p *play) {
 			if err := p.client.Disconnect(); err != nil {
 				t.Error(err)
 			}
 		}, ""},
-		"the vendor forgets, socket": {socketed("s1"), func(_ *testing.T, p *play) { p.vendor.Forget() }, "retry_forgotten"},
+		"the vendor forgets, socket": {socketed(), func(_ *testing.T, p *play) { p.vendor.Forget() }, "retry_forgotten"},
 		"the vendor forgets, stored": {chained("s1", true), func(_ *testing.T, p *play) { p.vendor.Forget() }, "retry_forgotten"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestSocketRestart(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "live.db")
 	keep := func(o *live.Options) { o.Store.Path = file }
-	p := newPlay(t, upstream.Options{}, socketed("s1"), keep)
+	p := newPlay(t, upstream.Options{}, socketed(), keep)
 	epochs := 0
 	p.plays(t, func(n int) {
 		if n%9 != 5 {
@@ -162,7 +162,7 @@ func TestSocketRestart(t *testing.T) {
 // Every frame arrives as the client sent it if the gateway only observes.
 func TestSocketObserved(t *testing.T) {
 	t.Parallel()
-	p := newPlay(t, upstream.Options{Window: 1_000_000, Script: work(45, 2200)}, socketed("s1"), func(o *live.Options) { o.Observe = true })
+	p := newPlay(t, upstream.Options{Window: 1_000_000, Script: work(45, 2200)}, socketed(), func(o *live.Options) { o.Observe = true })
 	sums := map[string]bool{}
 	p.plays(t, func(int) { sums[p.sum()] = true })
 	sums[p.sum()] = true
@@ -331,7 +331,7 @@ func TestSocketEnds(t *testing.T) {
 		"too large": {func(o *live.Options) { o.Bounds.MaxBody = 10_000 }, func(_ *testing.T, _ *play, s *testSocket) {
 			s.create(`,"instructions":"` + strings.Repeat("x", 20_000) + `"`)
 		}, websocket.StatusMessageTooBig},
-		"the gateway ends": {nil, func(t *testing.T, p *play, _ *testSocket) {
+		"the gateway ends": {nil, func(_ *testing.T, p *play, _ *testSocket) {
 			p.Drain()
 		}, 1001},
 	} {
@@ -454,7 +454,7 @@ func TestSlowReader(t *testing.T) {
 func TestSocketOverflow(t *testing.T) {
 	t.Parallel()
 	for _, stream := range []bool{false, true} {
-		p := playIn(t, 60_000, upstream.Options{Window: window, StreamOverflow: stream, Script: agentLoop}, socketed("s1"), nil)
+		p := playIn(t, 60_000, upstream.Options{Window: window, StreamOverflow: stream, Script: agentLoop}, socketed(), nil)
 		p.plays(t, func(int) {})
 		s := p.Stats()
 		if refused := p.vendor.Refusals(); len(refused) > 0 || s.Errors["retry_overflow"] == 0 || len(p.vendor.Breaks()) > s.EpochCount {
@@ -528,7 +528,7 @@ func TestSocketDoor(t *testing.T) {
 		"no WebSocket there":       {"/token/secret/v1/responses", nil, 404, 426},
 	} {
 		got, answer = nil, tt.vendor
-		res, body := shake(tt.path, append([]string{"X-Condense-Profile", "small", "OpenAI-Beta", "responses_websockets=2026-02-06"}, tt.header...)...)
+		res, body := shake(tt.path, append([]string{"X-Condense-Profile", "small", "OpenAI-Beta", "responses_websockets=2026-02-06"}, tt.header...)...) //nolint:bodyclose // shake closes it
 		if res.StatusCode != tt.want || (got != nil) != (tt.vendor != 0) {
 			t.Errorf("%s: status %d, the vendor was asked: %t: %.200s", name, res.StatusCode, got != nil, body)
 		}

@@ -111,7 +111,7 @@ func gateway(ctx context.Context, vendor string, window int) (*live.Gateway, *ht
 	for _, name := range []string{"anthropic", "openai", "gemini", "vertex", "azure", "ollama"} {
 		urls[name] = vendor
 	}
-	g, err := live.New(host, &live.Options{
+	g, err := live.New(host, &live.Options{ //nolint:contextcheck // the gateway outlives the call
 		Upstreams: live.Upstreams{URLs: urls}, Reports: live.Reports{Logger: slog.New(slog.DiscardHandler)}, Epoch: live.EpochOptions{Risk: 100},
 	})
 	if err != nil {

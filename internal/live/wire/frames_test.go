@@ -11,8 +11,8 @@ import (
 )
 
 // framed returns a stream of events, encoded by the library of the AWS SDK, each a type and a payload.
-func framed(t testing.TB, events ...[2]string) []byte {
-	t.Helper()
+func framed(tb testing.TB, events ...[2]string) []byte {
+	tb.Helper()
 	var b bytes.Buffer
 	for _, e := range events {
 		m := eventstream.Message{Payload: []byte(e[1])}
@@ -23,16 +23,16 @@ func framed(t testing.TB, events ...[2]string) []byte {
 			m.Headers.Set(":exception-type", eventstream.StringValue(e[0]))
 		}
 		if err := eventstream.NewEncoder().Encode(&b, m); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	return b.Bytes()
 }
 
 // conversed is a stream of the Converse API.
-func conversed(t testing.TB) []byte {
-	t.Helper()
-	return framed(t, [2]string{"messageStart", `{"role":"assistant"}`}, [2]string{"contentBlockDelta", `{"delta":{"text":"hello"},"contentBlockIndex":0}`},
+func conversed(tb testing.TB) []byte {
+	tb.Helper()
+	return framed(tb, [2]string{"messageStart", `{"role":"assistant"}`}, [2]string{"contentBlockDelta", `{"delta":{"text":"hello"},"contentBlockIndex":0}`},
 		[2]string{"messageStop", `{"stopReason":"end_turn"}`},
 		[2]string{"metadata", `{"usage":{"inputTokens":5,"outputTokens":2,"cacheReadInputTokens":70,"cacheWriteInputTokens":25}}`})
 }

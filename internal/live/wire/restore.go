@@ -66,7 +66,7 @@ func said(api API, messages []Message) (Hash, []string) {
 			for call := range rawjson.Elements(rawjson.Field(m.Raw, "tool_calls")) {
 				keys = append(keys, keyOf(api, call))
 			}
-		case Messages, Chat, Responses:
+		case Messages, Chat, Responses, Converse:
 			keys = append(keys, m.Calls...)
 		}
 	}
@@ -267,7 +267,7 @@ func Result(api API, tool, call, text string, failed bool) []byte {
 		return rawjson.Append(nil, `{"type":"tool_result","tool_use_id":?,"content":[{"type":"text","text":?}]`+flag+`}`, call, text)
 	case Chat:
 		return rawjson.Append(nil, `{"role":"tool","tool_call_id":?,"content":?}`, call, text)
-	case Responses:
+	case Responses, Converse:
 	}
 	return rawjson.Append(nil, `{"type":"function_call_output","call_id":?,"output":?}`, call, text)
 }
@@ -279,7 +279,7 @@ func ResultMessages(api API, results [][]byte) [][]byte {
 		return [][]byte{rawjson.Append(nil, `{"role":"user","content":?}`, rawjson.Array(results))}
 	case Gemini:
 		return [][]byte{rawjson.Append(nil, `{"role":"user","parts":?}`, rawjson.Array(results))}
-	case Chat, Responses, Generate:
+	case Chat, Responses, Generate, Converse:
 	}
 	return results
 }

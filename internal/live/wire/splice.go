@@ -297,7 +297,7 @@ func (s *Splice) Failed(status int, body []byte) []byte {
 		return slices.Concat([]byte("data: "), oneLine(body), []byte("\n\n"))
 	case Gemini, Generate:
 		return slices.Concat(s.render(sseEvent{}, oneLine(body)), s.close())
-	case Responses:
+	case Responses, Converse:
 	}
 	code := rawjson.Text(rawjson.Field(o, "code"))
 	if code == "" {
@@ -317,7 +317,7 @@ func (s *Splice) Ping() []byte {
 		return s.pulse
 	case Gemini: // some of Google's clients take a comment for a broken stream
 		return nil
-	case Chat, Responses:
+	case Chat, Responses, Converse:
 	}
 	return []byte(": ping\n\n")
 }
@@ -540,7 +540,7 @@ func callOf(api API, raw []byte) (id string, arguments []byte) {
 		return rawjson.Text(rawjson.Field(f, "id")), rawjson.Field(f, "args")
 	case Generate:
 		return rawjson.Text(rawjson.Field(raw, "id")), rawjson.Field(rawjson.Field(raw, "function"), "arguments")
-	case Responses:
+	case Responses, Converse:
 	}
 	return rawjson.Text(rawjson.Field(raw, "call_id")), []byte(rawjson.Text(rawjson.Field(raw, "arguments")))
 }
@@ -554,7 +554,7 @@ func keyOf(api API, raw []byte) string {
 	case Generate:
 		f := rawjson.Field(raw, "function")
 		return nameKey(rawjson.Field(f, "name"), rawjson.Field(f, "arguments"))
-	case Messages, Chat, Responses:
+	case Messages, Chat, Responses, Converse:
 	}
 	id, _ := callOf(api, raw)
 	return id

@@ -35,7 +35,7 @@ func (s *Splice) last(data []byte) []byte {
 		return data
 	case Gemini, Generate:
 		return s.total(data)
-	case Responses:
+	case Responses, Converse:
 	}
 	return set(s.sequenced(data), s.finished(rawjson.Field(data, "response")), "response")
 }
@@ -77,7 +77,7 @@ func (s *Splice) body(body []byte) []byte {
 		shown, _ = s.candidate(body)
 	case Generate:
 		shown, _ = s.line(body)
-	case Messages, Chat, Responses:
+	case Messages, Chat, Responses, Converse:
 		s.typed(body)
 	}
 	s.over = s.held()
@@ -105,7 +105,7 @@ func (s *Splice) typed(body []byte) {
 			s.said = &part{raw: rawjson.CutField(slices.Clone(message), "tool_calls")}
 			break
 		}
-	case Gemini, Generate: // read by body
+	case Gemini, Generate, Converse: // read by body
 	}
 	for raw := range rawjson.Elements(parts) {
 		name := rawjson.Text(rawjson.Field(raw, "name"))
@@ -129,7 +129,7 @@ func (s *Splice) whole(body []byte) []byte {
 			message = set(message, rawjson.Array(calls), "tool_calls")
 		}
 		return s.total(rawjson.ReplaceValue(body, rawjson.Field(body, "message"), message))
-	case Messages, Chat, Responses:
+	case Messages, Chat, Responses, Converse:
 	}
 	if s.rounds > 0 && s.usage != nil && s.api != Responses {
 		body = set(slices.Clone(body), s.sum(), "usage")
@@ -147,7 +147,7 @@ func (s *Splice) whole(body []byte) []byte {
 		return set(body, rawjson.Array(append(slices.Clone(s.seen), kept...)), "content")
 	case Responses:
 		return s.finished(body)
-	case Chat, Gemini, Generate:
+	case Chat, Gemini, Generate, Converse:
 	}
 	for choice := range rawjson.Elements(rawjson.Field(body, "choices")) {
 		message := s.joined(s.said.raw)

@@ -185,6 +185,7 @@ func (s *Splice) event(out []byte, e sseEvent) []byte {
 		data, hold = s.candidate(e.data)
 	case Generate:
 		data, hold = s.line(e.data)
+	case Converse: // its frames are only read
 	}
 	if parted := parted[s.api]; hold && parted != nil {
 		if early, late := parted(data); early != nil {

@@ -413,7 +413,7 @@ func unframed(api API, stream []byte) (events []object, text []byte, err error) 
 			return nil, nil, fmt.Errorf("%w: %v %s", ErrRefused, m.Headers.Get(":exception-type"), m.Payload)
 		}
 		if api == Messages {
-			raw, err := base64.StdEncoding.DecodeString(o["bytes"].(string)) //nolint:forcetypeassert // of a test
+			raw, err := base64.StdEncoding.DecodeString(fmt.Sprint(o["bytes"]))
 			if err != nil {
 				return nil, nil, err
 			}

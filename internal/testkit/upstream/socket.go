@@ -46,7 +46,7 @@ func (v *Vendor) expand(r *Record) ([]byte, *refusal) {
 	}
 	var items []json.RawMessage
 	if json.Unmarshal(o["input"], &items) != nil {
-		items = []json.RawMessage{encode(object{"role": "user", "content": json.RawMessage(o["input"])})}
+		items = []json.RawMessage{encode(object{"role": "user", "content": o["input"]})}
 	}
 	previous := ""
 	_ = json.Unmarshal(o["previous_response_id"], &previous)

@@ -185,6 +185,7 @@ func decodeResult(raw, value []byte) (core.Part, *syntax.Error) {
 			continue
 		case core.ToolCall, core.ToolResult, core.Reasoning:
 			part = core.Opaque{Kind: kindOf(b), JSON: string(b)}
+		case core.Text, core.Image, core.Opaque:
 		}
 		r.Content = append(r.Content, part)
 	}

@@ -30,7 +30,7 @@ func OpenCode(ctx context.Context) ([]File, error) {
 		data = filepath.Join(home, ".local", "share")
 	}
 	path := filepath.Join(data, "opencode", "opencode.db")
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) { //nolint:gosec // the user's own folder
 		return nil, nil
 	}
 	db, err := readOnly(path)
@@ -73,7 +73,7 @@ func export(ctx context.Context, path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer db.Close() //nolint:errcheck // it was only read
+	defer db.Close()                                           //nolint:errcheck // it was only read
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true}) // both queries see one state
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func export(ctx context.Context, path string) ([]byte, error) {
 	}
 	messages := []*message{}
 	of := map[string]*message{}
-	err = each(ctx, tx, "SELECT id, id, data FROM message WHERE session_id = ? ORDER BY time_created, id", id, func(m, _ string, data []byte) {
+	err = each(ctx, tx, "SELECT id, '', data FROM message WHERE session_id = ? ORDER BY time_created, id", id, func(m, _ string, data []byte) {
 		of[m] = &message{Info: data, Parts: []json.RawMessage{}}
 		messages = append(messages, of[m])
 	})
