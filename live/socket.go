@@ -78,7 +78,7 @@ func (g *Gateway) Finish(ctx context.Context) error {
 }
 
 // serveSocket answers the handshake of a WebSocket and serves it. It reports false for requests that are none of the
-// Responses API.
+// Responses API, and where the gateway offers its own tool, whose rounds need HTTP: clients use it after a status of 426.
 func (g *Gateway) serveSocket(w http.ResponseWriter, handshake *http.Request, s *settings) bool {
 	if !strings.EqualFold(handshake.Header.Get("Upgrade"), "websocket") || handshake.Method != http.MethodGet ||
 		handshake.Header.Get("Sec-Websocket-Key") == "" || g.draining.Load() {
@@ -86,7 +86,7 @@ func (g *Gateway) serveSocket(w http.ResponseWriter, handshake *http.Request, s 
 	}
 	r := posted(handshake)
 	t := s.route(r)
-	if wire.API(t.api) != wire.Responses || t.compact || t.stray != nil || t.upstream == nil {
+	if wire.API(t.api) != wire.Responses || t.compact || t.stray != nil || t.upstream == nil || s.Recall.Tool && !s.Recall.Off {
 		return false
 	}
 	out := &audit.Outcome{ResponseWriter: w}

@@ -482,6 +482,23 @@ func TestWarmUp(t *testing.T) {
 	}
 }
 
+// Where the gateway offers its own tool, clients are told to use HTTP, over which it can play rounds.
+func TestNoSocketWithTheTool(t *testing.T) {
+	t.Parallel()
+	vendor := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	t.Cleanup(vendor.Close)
+	for tool, want := range map[bool]int{true: http.StatusUpgradeRequired, false: http.StatusUnauthorized} {
+		_, s := serveWith(t, vendor.URL, nil, func(o *live.Options) { o.Recall.Tool = tool })
+		h := map[string]string{
+			"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+			"Authorization": "Bearer sk-x",
+		}
+		if res, body := send(t, http.MethodGet, s.URL+"/v1/responses", h, nil); res.StatusCode != want {
+			t.Errorf("tool %t: status %d, want %d: %s", tool, res.StatusCode, want, body)
+		}
+	}
+}
+
 // A WebSocket is for the upstream of its path and key, with the headers of a request over HTTP, and with the limits.
 func TestSocketDoor(t *testing.T) {
 	t.Parallel()

@@ -54,24 +54,13 @@ func TestResume(t *testing.T) {
 			if got.code != 0 {
 				t.Fatalf("condense resume: exit code %d\n%s", got.code, tail(got.out))
 			}
-			m := regexp.MustCompile(`(?m)^(?:claude --resume|codex exec resume|pi --session|opencode --session) ([0-9a-f-]{36}|ses_[0-9A-Za-z]+)$`).FindStringSubmatch(got.out)
+			m := resumeLine.FindStringSubmatch(got.out)
 			if m == nil || strings.Contains(path, m[1]) {
 				t.Fatalf("no command with a new ID\n%s", tail(got.out))
 			}
 			t.Log(got.out)
 
-			var args []string
-			switch a.name { // -p is the last of the arguments
-			case "claude":
-				args = slices.Concat([]string{"--resume", m[1]}, a.args)
-			case "codex":
-				args = slices.Concat(a.args, []string{"resume", m[1]})
-			case "opencode":
-				args = slices.Concat(a.args, []string{"--session", m[1]})
-			case "pi":
-				args = slices.Concat([]string{"--session", m[1]}, a.args)
-			}
-			got = d.run(t, a.env, filepath.Join(d.home, "bin", a.name), append(args, "Go on with the checklist.")...)
+			got = d.goOn(t, &a, m[1], "Go on with the checklist.")
 			if got.code != 0 {
 				t.Fatalf("%s does not go on: exit code %d\n%s\n%s", a.name, got.code, tail(got.out), d.list())
 			}
@@ -101,6 +90,71 @@ func TestResume(t *testing.T) {
 			}
 			t.Log(d.list())
 		})
+	}
+}
+
+// resumeLine matches the command with which an agent goes on.
+var resumeLine = regexp.MustCompile(`(?m)^(?:claude --resume|codex(?: exec)? resume|pi --session|opencode --session) ([0-9a-f-]{36}|ses_[0-9A-Za-z]+)$`)
+
+// goOn lets an agent go on with a session.
+func (d *desk) goOn(t *testing.T, a *agent, id, text string) result {
+	t.Helper()
+	var args []string
+	switch a.name { // -p is the last of the arguments
+	case "claude":
+		args = slices.Concat([]string{"--resume", id}, a.args)
+	case "codex":
+		args = slices.Concat(a.args, []string{"resume", id})
+	case "opencode":
+		args = slices.Concat(a.args, []string{"--session", id})
+	case "pi":
+		args = slices.Concat([]string{"--session", id}, a.args)
+	}
+	return d.run(t, a.env, filepath.Join(d.home, "bin", a.name), append(args, text)...)
+}
+
+// TestHandoff lets another agent go on with a recorded session. CONDENSE_HANDOFF=all tries all pairs of agents: OpenCode
+// takes half a minute to start.
+func TestHandoff(t *testing.T) {
+	t.Parallel()
+	for i := range all {
+		for k := range all {
+			from, to := all[i], all[k]
+			next := k == (i+1)%len(all) && from.name != "opencode" && to.name != "opencode"
+			if i == k || !next && os.Getenv("CONDENSE_HANDOFF") != "all" {
+				continue
+			}
+			t.Run(from.name+" to "+to.name, func(t *testing.T) {
+				t.Parallel()
+				const calls, secret, wish = 8, "the build number is 90125", "Go on with the checklist."
+				script := upstream.Loop(calls, size, map[int]string{calls: secret})
+				d := newDesk(t, upstream.Options{Script: append(script, upstream.Loop(2, size, nil)...)})
+				if got := d.direct(t, &from, d.url, task); got.code != 0 {
+					t.Fatalf("exit code %d\n%s\n%s", got.code, tail(got.out), d.list())
+				}
+				before := len(d.vendor.Turns())
+				d.at(t, &to, d.url)
+				got := d.run(t, slices.Concat(from.env, to.env), d.condense(t), "handoff", "--from", from.name, "--to", to.name, "--window", "50k", "--force")
+				m := resumeLine.FindStringSubmatch(got.out)
+				if got.code != 0 || m == nil {
+					t.Fatalf("condense handoff: exit code %d\n%s", got.code, tail(got.out))
+				}
+				t.Log(got.out)
+				if got = d.goOn(t, &to, m[1], wish); got.code != 0 {
+					t.Fatalf("%s does not go on: exit code %d\n%s\n%s", to.name, got.code, tail(got.out), d.list())
+				}
+				d.accept(t)
+				after := d.vendor.Turns()[before:]
+				if len(after) < 3 {
+					t.Fatalf("%s sent %d requests; want one for each call and one more\n%s", to.name, len(after), d.list())
+				}
+				for _, text := range []string{task, secret, wish} {
+					if !bytes.Contains(after[0].Body, []byte(text)) {
+						t.Errorf("the first request does not hold %q", text)
+					}
+				}
+			})
+		}
 	}
 }
 

@@ -212,6 +212,9 @@ func TestMessages(t *testing.T) {
 		{"white text", func(o object) { obj(o, "messages", 0, "content", 0)["text"] = " \n" }, "text", "non-whitespace"},
 		{"empty text in a result", func(o object) { obj(o, "messages", 8, "content", 0)["content"] = []any{textBlock("")} }, "text", "non-empty"},
 		{"empty result", func(o object) { obj(o, "messages", 8, "content", 0)["content"] = "" }, "", ""},
+		{"another effort, without text", func(o object) {
+			put(o, "messages", 1, object{"role": "system", "content": []any{}, "output_config": object{"effort": "medium"}})
+		}, "", ""},
 		{"empty message", func(o object) { content(o, 0)["content"] = []any{} }, "text", "all messages must have non-empty content"},
 
 		{"four markers", func(o object) { marker(obj(o, "tools", 0)); marker(obj(o, "messages", 0, "content", 0)) }, "", ""},

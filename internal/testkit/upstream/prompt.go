@@ -342,7 +342,8 @@ func (p *prompt) readMessages() *refusal {
 		if f != nil {
 			return f
 		}
-		if len(blocks) == 0 {
+		_, tunes := m["output_config"].(object) // Claude Code changes the effort of a resumed conversation by a message without text
+		if len(blocks) == 0 && (role != "system" || !tunes) {
 			return invalid("text", fmt.Sprintf("messages.%d: all messages must have non-empty content except for the optional final assistant message", i))
 		}
 		if role != "system" { // Claude Code has one after the user's last message, in some turns

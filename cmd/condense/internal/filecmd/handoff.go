@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/suggest"
+	"github.com/condensehq/condense/transcript"
 )
 
 func handoffCommand(a *cli.App) *cobra.Command {
@@ -114,6 +116,8 @@ func (r *resumption) handOff(cmd *cobra.Command, to *sessions.Agent, quiet bool)
 	if err != nil {
 		return err
 	}
+	// Adopt writes the folder.
+	warnings = slices.DeleteFunc(warnings, func(w transcript.Warning) bool { return strings.Contains(w.Text, "the directory of the session is not known") })
 	if !quiet {
 		r.Warn("left out for "+to.Title, warnings)
 	}
