@@ -117,7 +117,9 @@ func (r *resumption) handOff(cmd *cobra.Command, to *sessions.Agent, quiet bool)
 		return err
 	}
 	// Adopt writes the folder.
-	warnings = slices.DeleteFunc(warnings, func(w transcript.Warning) bool { return strings.Contains(w.Text, "the directory of the session is not known") })
+	warnings = slices.DeleteFunc(warnings, func(w transcript.Warning) bool {
+		return strings.Contains(w.Text, "the directory of the session is not known")
+	})
 	if !quiet {
 		r.Warn("left out for "+to.Title, warnings)
 	}
