@@ -108,17 +108,7 @@ func cutPoints(message []byte) []byte {
 	if !bytes.Contains(message, []byte(`"`+cachePoint+`"`)) {
 		return message
 	}
-	content := rawjson.Field(message, "content")
-	if !rawjson.IsArray(content) {
-		return message
-	}
-	var kept [][]byte
-	n := 0
-	for b := range rawjson.Elements(content) {
-		if n++; !rawjson.IsObject(b) || rawjson.Field(b, cachePoint) == nil {
-			kept = append(kept, b)
-		}
-	}
+	content, kept, n := blocksWithout(message, func(b []byte) bool { return rawjson.IsObject(b) && rawjson.Field(b, cachePoint) != nil })
 	if len(kept) == n || len(kept) == 0 {
 		return message
 	}

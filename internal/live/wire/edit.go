@@ -76,6 +76,20 @@ func LimitOutput(body []byte, most int) []byte {
 	return body
 }
 
+// blocksWithout returns the content of a message, the blocks of it that are not dropped, and the number of all; nil and no
+// blocks if it is no array.
+func blocksWithout(message []byte, drop func(b []byte) bool) (content []byte, kept [][]byte, n int) {
+	if content = rawjson.Field(message, "content"); !rawjson.IsArray(content) {
+		return nil, nil, 0
+	}
+	for b := range rawjson.Elements(content) {
+		if n++; !drop(b) {
+			kept = append(kept, b)
+		}
+	}
+	return content, kept, n
+}
+
 // StripThinking returns message without the model's thinking, or nil if nothing is left. Only Anthropic binds
 // thinking to the messages before it, so only its APIs have blocks that can be removed from a message; in the
 // Responses API a reasoning item is removed as a whole, and the item after it must be removed, too. The thinking of
@@ -87,17 +101,9 @@ func StripThinking(api API, message []byte) []byte {
 	if !Marks(api) {
 		return message
 	}
-	content := rawjson.Field(message, "content")
-	if !rawjson.IsArray(content) {
+	content, kept, n := blocksWithout(message, thinks)
+	if content == nil {
 		return message
-	}
-	var kept [][]byte
-	n := 0
-	for b := range rawjson.Elements(content) {
-		n++
-		if !thinks(b) {
-			kept = append(kept, b)
-		}
 	}
 	switch len(kept) {
 	case n:
