@@ -17,6 +17,7 @@ terms of 13 projects is left out, so single values of the needed text differ; th
 """
 
 import collections
+import functools
 import json
 import math
 import os
@@ -46,6 +47,7 @@ def folded(text):
     return " ".join(text.split())
 
 
+@functools.cache
 def same(line):
     """What two equal lines have in common; empty if there is no word in it."""
     out = line.translate(SILENT)
@@ -60,6 +62,7 @@ def everything(messages):
     return "\n".join(t for m in messages for t in texts(m))
 
 
+@functools.cache
 def words(line):
     return [w.lower() for w in WORD.findall(line)]
 
@@ -68,6 +71,7 @@ def grams(items, n):
     return [tuple(items[i : i + n]) for i in range(len(items) - n + 1)]
 
 
+@functools.cache
 def lines_of(text):
     """Lines. JSON at the end of a line is a line for each value, with its key; a long line is several."""
     out = []
@@ -148,7 +152,12 @@ def path_of(chunk):
     return parts[-2] + "/" + base
 
 
+@functools.cache
 def units(line):
+    return list(names_in(line))
+
+
+def names_in(line):
     """The names of a line with their kinds and places: paths, identifiers, numbers, capitalised names, quoted phrases."""
     for c in CHUNK.finditer(line):
         text = c.group().rstrip(".:-#+@~\\")
@@ -315,7 +324,7 @@ class Cut:
             else:
                 runs.append([i, i + 2])
         found.update(spans[j][2] for a, b in runs for j in range(a, b + 1) if spans[j][2] in self.rare)
-        names = list(units(line))
+        names = units(line)
         for a, b in runs:
             for n, start, end in names:
                 if start >= spans[a][0] and end <= spans[b][1]:
