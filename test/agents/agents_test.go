@@ -84,6 +84,18 @@ var all = []agent{
 	},
 }
 
+// everyAgent is the variable that makes `make test-agents` try every agent in every test if it is "all". CI tries every agent in TestWrap,
+// and those that some names elsewhere: where agents differ most, or start fastest.
+const everyAgent = "CONDENSE_AGENTS"
+
+// some returns the agents with the names, or all of them.
+func some(names ...string) []agent {
+	if os.Getenv(everyAgent) == "all" {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(a agent) bool { return !slices.Contains(names, a.name) })
+}
+
 const codexOffline = `model = "gpt-5.1"
 check_for_update_on_startup = false
 [features]
