@@ -41,7 +41,8 @@ CONDENSE_SOAK_GATEWAY=2x6 $race -run "^(${pattern#|}|TestSoakGateway)\$" ./live 
 live=$!
 status=0
 $race ./internal/plugins/supervise || status=$?
-# Tests that -short skips call the same concurrent code as others: lab.Run with several jobs is raced by TestGuards.
-$race -short $(echo "$packages" | grep -v '/condense/\(live\|internal/plugins/supervise\)$') || status=$?
+# Tests that -short skips call the same concurrent code as others: lab.Run with several jobs is raced by TestGuards. So do random histories
+# and recorded sessions, one after the other.
+CONDENSE_SOAK_HISTORIES=100 $race -short -skip '^TestRecordedSessions$' $(echo "$packages" | grep -v '/condense/\(live\|internal/plugins/supervise\)$') || status=$?
 wait $live || status=$?
 exit $status
