@@ -96,6 +96,14 @@ func some(names ...string) []agent {
 	return slices.DeleteFunc(slices.Clone(all), func(a agent) bool { return !slices.Contains(names, a.name) })
 }
 
+// slow skips a test of an agent that takes long to start, unless every agent is tried.
+func slow(t *testing.T) {
+	t.Helper()
+	if os.Getenv(everyAgent) != "all" {
+		t.Skipf("the agent takes half a minute to start; %s=all runs it", everyAgent)
+	}
+}
+
 const codexOffline = `model = "gpt-5.1"
 check_for_update_on_startup = false
 [features]
