@@ -12,8 +12,8 @@ as JSON how many verdicts of the report, and of the pairs in ARENA.json, this pr
   ahead     is a program ahead of smart in needed text, user's words, lines edited next or gold turns: shown, the reverse
             shown, or neither; see ahead below
 
-It shares no code with the program; the lists of function words and of extensions follow the program's. The table of common
-terms of 13 projects is left out, so single values of the needed text differ; their differences are compared.
+It shares no code with the program; the lists of function words and of extensions follow the program's, and how common a term is
+comes with the session. Single values of the needed text differ by some hundredths; their differences are compared.
 """
 
 import collections
@@ -222,7 +222,7 @@ class Cut:
             df.update(have)
         size = max(1, len(self.prefix))
         idf = lambda k: min(1, max(0, math.log((1 + size) / (0.5 + k)) / math.log((1 + size) / 1.5)))
-        seen = set()
+        seen, common = set(), session.get("common") or {}
         self.learn("\n".join([session.get("system", ""), *(session.get("tools") or [])]), seen)
         self.names, self.grams, self.rare = {}, set(), {}
         for m in future:
@@ -235,8 +235,9 @@ class Cut:
                     for n, _, _ in units(line):
                         if n not in seen:
                             seen.add(n)
+                            others = common.get(f"{n[0][0]}:{n[1]}", 0)
                             if df[n]:
-                                found[n] = idf(df[n]) * (0.5 if n[0] == "capitalised" else 1)
+                                found[n] = idf(df[n]) * (0.5 if n[0] == "capitalised" else 1) * max(0, 1 - others / 4)
                     for g in grams(ws, 4):
                         if g not in seen and sum(x in FUNCTION for x in g) <= 2:
                             seen.add(g)
@@ -246,7 +247,7 @@ class Cut:
                     for w in WORD.findall(line):
                         if w not in seen and re.fullmatch("[a-z]{5,}", w) and w not in FUNCTION:
                             seen.add(w)
-                            if 0 < df[w] <= max(2, size / 10) and idf(df[w]):
+                            if 0 < df[w] <= max(2, size / 10) and idf(df[w]) and common.get(w, 0) < 4:
                                 self.rare[w] = idf(df[w])
             scale = min(1, 12 / max(1e-9, sum(found.values())))
             self.names.update((n, w * scale) for n, w in found.items() if w)
@@ -258,9 +259,10 @@ class Cut:
         for m in self.prefix:
             for p in m["parts"]:
                 if p["type"] == "text" and p.get("typed"):
-                    for s in re.split(r"\n+|(?<=[.!?])\s+", p["text"]):
-                        if len(words(s)) >= 3:
-                            self.said.append(plain_words(s))
+                    for line in lines_of(p["text"]):
+                        for sentence in re.split(r"(?<=[.!?])(?= |$)", line):
+                            if len(words(sentence)) >= 3:
+                                self.said.append(words(sentence))
         self.faults = faults(self.prefix)
 
     @staticmethod
@@ -295,7 +297,11 @@ class Cut:
         text = " ".join(folded(t) for m in view for t in texts(m))
         if len(self.anchors) >= 5:
             out["anchors"] = sum(a in text for a in self.anchors) / len(self.anchors)
-        own = set(grams(plain_words("\n".join(p["text"] for m in view if m["role"] == "user" for p in m["parts"] if p["type"] == "text")), 3))
+        own = set()
+        for m in view:
+            for p in m["parts"]:
+                if m["role"] == "user" and p["type"] == "text":
+                    own.update(grams([w for line in lines_of(p["text"]) for w in words(line)], 3))
         if self.said:
             weight = lambda s: min(40, len(s))
             is_kept = lambda s: sum(g in own for g in grams(s, 3)) >= 0.8 * max(1, len(s) - 2)

@@ -88,8 +88,9 @@ func (o *outputs) result(b *trial, strategy string, after int, view []core.Messa
 			Session  string          `json:"session"`
 			System   string          `json:"system,omitempty"`
 			Tools    []string        `json:"tools,omitempty"`
+			Common   map[string]int  `json:"common"`
 			Messages []outputMessage `json:"messages"`
-		}{"session", b.name, b.session.System, b.session.Tools, outputMessages(b.session.Messages, b.session)})
+		}{"session", b.name, b.session.System, b.session.Tools, score.Common().CommonIn(b.session), outputMessages(b.session.Messages, b.session)})
 	}
 	write(struct {
 		Record   string          `json:"record"`
