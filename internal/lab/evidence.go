@@ -156,7 +156,7 @@ func (w *sessionWork) keptEvidence(ctx context.Context, name string, s *Strategy
 	return e, nil
 }
 
-// shownText returns the texts of parts, and those of results.
+// shownText returns the texts of parts, including the texts in results.
 func shownText(parts []core.Part) string {
 	all := []string{textOf(parts)}
 	for _, p := range parts {

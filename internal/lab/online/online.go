@@ -1,9 +1,9 @@
 // Package online measures the epochs of a running gateway's conversations: which of the condensed content the agent
 // needed later and did not find, how much of it the condensations of other profiles would have kept, and how much
-// money was saved. It shows the results on pages. The measures are those of condense compare: an ongoing conversation
-// is a recorded session whose end is not known yet.
+// money was saved. It shows the results on pages. It measures as condense compare does: an ongoing conversation
+// is a recorded session without an end.
 //
-// Texts are in memory only, and bounded: those of the newest conversations that fit. The numbers are written to the
+// Texts are in memory only, and bounded: it keeps the texts of the newest conversations that fit. The numbers are written to the
 // gateway's store, as [Evidence], so that they survive the process and include all gateways with that store.
 package online
 
@@ -95,7 +95,7 @@ type epoch struct {
 	missing []score.Need      // needed names that the sent view does not have
 }
 
-// New returns a watch that compares sent views with those of the shadows, which are names of profiles. It keeps the
+// New returns a watch that compares sent views with the views of shadows, which are names of profiles. It keeps the
 // numbers in the store at an address in the form of [live.Options]; empty or "memory" means memory.
 func New(ctx context.Context, address string, shadows []string, log *slog.Logger) (*Watch, error) {
 	encoding, err := tokens.Open(tokens.O200kBase)

@@ -61,24 +61,12 @@ type ending struct{ delay, drain time.Duration }
 // configuration nor a flag has one.
 func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[string]string) (*gateway, error) {
 	ctx := cmd.Context()
-	if !slices.Contains(cli.LogLevels, f.log) {
-		return nil, cli.Usage(cmd, "--log: no level %q; there are %s", f.log, strings.Join(cli.LogLevels, ", "))
-	}
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(f.log)); err != nil {
-		return nil, cli.Usage(cmd, "--log: %w", err)
-	}
-	var lines slog.Handler = slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: level})
-	switch f.logAs {
-	case "text":
-	case "json":
-		lines = slog.NewJSONHandler(a.Stderr, &slog.HandlerOptions{Level: level})
-	default:
-		return nil, cli.Usage(cmd, "--log-format: %q: want text or json", f.logAs)
+	log, err := f.logger(cmd, a)
+	if err != nil {
+		return nil, err
 	}
 	load := a.Names()
 	load.Path, load.Require, load.Serving = a.ConfigPath, required(f.alone), true
-	var err error
 	if load.Flags, err = f.settings(cmd); err != nil {
 		return nil, err
 	}
@@ -95,32 +83,12 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 	}
 	g := &gateway{
 		settings: c.Serve(), started: c.ReadAtStart(), place: f.place, recall: f.recall, alone: f.alone, page: f.page, upstreams: upstreams, plain: f.unversioned, ready: make(chan struct{}),
-		log:   slog.New(lines),
+		log:   log,
 		limit: func(d time.Duration) { cli.EndWithin(ctx, d) },
 	}
 	logStandard(g.log)
-	if s := g.settings.TLS; s.Cert != "" && !g.alone {
-		if g.tls, err = access.Certificate(s.Cert, s.Key, func(err error) { g.log.Warn("the changed certificate is not used", "err", err) }); err != nil {
-			return nil, fmt.Errorf("serve.tls: %w", err)
-		}
-	}
-	if path := g.settings.KeyFile; path != "" { // the store is shared with wrap
-		if g.key, err = os.ReadFile(path); err != nil {
-			return nil, fmt.Errorf("serve.key_file: %w", err)
-		}
-		if len(g.key) < shortestKey {
-			return nil, fmt.Errorf("serve.key_file: %s has %d bytes; use at least %d, as from 'openssl rand -hex 32'", cli.FromHere(path), len(g.key), shortestKey)
-		}
-	}
-	if path := g.settings.Audit; path != "" && !g.alone {
-		if g.audit, g.audited, err = openAudit(path); err != nil {
-			return nil, fmt.Errorf("serve.audit: %w; name another file", err)
-		}
-	}
-	if !g.alone {
-		if g.telemetry, err = openTelemetry(ctx, cli.Version(), g.log); err != nil {
-			return nil, err
-		}
+	if err := g.openFiles(ctx); err != nil {
+		return nil, err
 	}
 	opts, err := g.options(c)
 	if err != nil {
@@ -156,6 +124,53 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 	g.texts.Store(opts.Access.Token != "" || opts.Access.Tokens != "")
 	g.setEnding(&g.settings)
 	return g, nil
+}
+
+// logger returns the log that the flags ask for.
+func (f *gatewayFlags) logger(cmd *cobra.Command, a *cli.App) (*slog.Logger, error) {
+	if !slices.Contains(cli.LogLevels, f.log) {
+		return nil, cli.Usage(cmd, "--log: no level %q; there are %s", f.log, strings.Join(cli.LogLevels, ", "))
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(f.log)); err != nil {
+		return nil, cli.Usage(cmd, "--log: %w", err)
+	}
+	var lines slog.Handler = slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: level})
+	switch f.logAs {
+	case "text":
+	case "json":
+		lines = slog.NewJSONHandler(a.Stderr, &slog.HandlerOptions{Level: level})
+	default:
+		return nil, cli.Usage(cmd, "--log-format: %q: want text or json", f.logAs)
+	}
+	return slog.New(lines), nil
+}
+
+// openFiles reads the certificate and the server's key, and opens the audit log and telemetry, if the settings name them.
+func (g *gateway) openFiles(ctx context.Context) (err error) {
+	if s := g.settings.TLS; s.Cert != "" && !g.alone {
+		if g.tls, err = access.Certificate(s.Cert, s.Key, func(err error) { g.log.Warn("the changed certificate is not used", "err", err) }); err != nil {
+			return fmt.Errorf("serve.tls: %w", err)
+		}
+	}
+	if path := g.settings.KeyFile; path != "" { // the store is shared with wrap
+		if g.key, err = os.ReadFile(path); err != nil {
+			return fmt.Errorf("serve.key_file: %w", err)
+		}
+		if len(g.key) < shortestKey {
+			return fmt.Errorf("serve.key_file: %s has %d bytes; use at least %d, as from 'openssl rand -hex 32'", cli.FromHere(path), len(g.key), shortestKey)
+		}
+	}
+	if path := g.settings.Audit; path != "" && !g.alone {
+		if g.audit, g.audited, err = openAudit(path); err != nil {
+			return fmt.Errorf("serve.audit: %w; name another file", err)
+		}
+	}
+	if g.alone {
+		return nil
+	}
+	g.telemetry, err = openTelemetry(ctx, cli.Version(), g.log)
+	return err
 }
 
 // doors are the keys of the section serve that control how callers reach the gateway and who may. The gateway of a
