@@ -149,7 +149,7 @@ func (f *gatewayFlags) logger(cmd *cobra.Command, a *cli.App) (*slog.Logger, err
 // openFiles reads the certificate and the server's key, and opens the audit log and telemetry, if the settings name them.
 func (g *gateway) openFiles(ctx context.Context) (err error) {
 	if s := g.settings.TLS; s.Cert != "" && !g.alone {
-		if g.tls, err = access.Certificate(s.Cert, s.Key, func(err error) { g.log.Warn("the changed certificate is not used", "err", err) }); err != nil {
+		if g.tls, err = access.Certificate(s.Cert, s.Key, func(err error) { g.log.WarnContext(ctx, "the changed certificate is not used", "err", err) }); err != nil {
 			return fmt.Errorf("serve.tls: %w", err)
 		}
 	}
