@@ -26,17 +26,17 @@ type summary struct {
 // An entry has the means of a program.
 type entry struct {
 	lab.Peer
-	Left      *float64 `json:"left,omitempty"`     // share of the tokens, at cuts
-	Needed    *float64 `json:"needed,omitempty"`   // panel
-	User      *float64 `json:"user,omitempty"`     // user's words
-	Anchors   *float64 `json:"anchors,omitempty"`  // lines of the next edits
-	Evidence  *float64 `json:"evidence,omitempty"` // gold turns
-	Canaries  *float64 `json:"canaries,omitempty"` // after the last round
-	Rounds    *float64 `json:"rounds,omitempty"`   // panel after three rounds
-	Faults    *float64 `json:"faults,omitempty"`   // share of the results that an API would refuse
-	Nothing   int      `json:"nothing,omitempty"`  // cuts without a result
-	Saved     *float64 `json:"saved,omitempty"`    // share of the cost of a whole session
-	Had       *float64 `json:"had,omitempty"`      // share of the used content that was there when it was used
+	Left     *float64 `json:"left,omitempty"`     // share of the tokens, at cuts
+	Needed   *float64 `json:"needed,omitempty"`   // panel
+	User     *float64 `json:"user,omitempty"`     // user's words
+	Anchors  *float64 `json:"anchors,omitempty"`  // lines of the next edits
+	Evidence *float64 `json:"evidence,omitempty"` // gold turns
+	Canaries *float64 `json:"canaries,omitempty"` // after the last round
+	Rounds   *float64 `json:"rounds,omitempty"`   // panel after three rounds
+	Faults   *float64 `json:"faults,omitempty"`   // share of the results that an API would refuse
+	Nothing  int      `json:"nothing,omitempty"`  // cuts without a result
+	Saved    *float64 `json:"saved,omitempty"`    // share of the cost of a whole session
+	There    *float64 `json:"there,omitempty"`    // share of the used content that was there when it was used
 }
 
 // A comparison is a program less ours, paired, mean over projects with a 95 % interval.
@@ -44,6 +44,7 @@ type comparison struct {
 	Measure  string  `json:"measure"`
 	Peer     string  `json:"peer"`
 	Ours     string  `json:"ours"` // with ~, at the size that the program left
+	Own      float64 `json:"own"`  // mean of ours over sessions
 	Mean     float64 `json:"mean"`
 	Low      float64 `json:"low"`
 	High     float64 `json:"high"`
@@ -194,7 +195,7 @@ func summarize(r *reports) *summary {
 		}
 	}
 	rounds, canaries := roundValues(&r.cuts), canaryValues(&r.canaries)
-	saved, had := moneyValues(&r.money)
+	saved, there := moneyValues(&r.money)
 	add := func(p lab.Peer) {
 		e := entry{
 			Peer: p, Left: measured["kept"].mean(p.Name), Needed: measured["panel"].mean(p.Name),
@@ -208,7 +209,7 @@ func summarize(r *reports) *summary {
 				e.Nothing++
 			}
 		}
-		e.Saved, e.Had = saved.mean(p.Name), had.mean(p.Name)
+		e.Saved, e.There = saved.mean(p.Name), there.mean(p.Name)
 		s.Rows = append(s.Rows, e)
 	}
 	for _, name := range []string{ours, "smart/headtail"} {
@@ -226,7 +227,7 @@ func summarize(r *reports) *summary {
 		s.pair("canaries", canaries, p.Name, ours)
 		s.pair("rounds", rounds, p.Name, ours)
 		s.pair("saved", saved, p.Name, ours)
-		s.pair("had", had, p.Name, ours)
+		s.pair("there", there, p.Name, ours)
 	}
 	sortLosses(s.Losses)
 	s.real(&r.recorded)
@@ -240,7 +241,7 @@ func (s *summary) pair(measure string, v values, peer, own string) {
 	if !ok {
 		return
 	}
-	c.Measure = measure
+	c.Measure, c.Own = measure, *v.mean(own)
 	c.decide()
 	s.Pairs = append(s.Pairs, c)
 	if c.Ahead > 0 {
@@ -280,18 +281,18 @@ func canaryValues(r *lab.Report) values {
 }
 
 // moneyValues returns the saved shares of the cost of whole sessions, and the shares of the used content that was there then.
-func moneyValues(r *lab.ReplayReport) (saved, had values) {
-	saved, had = values{}, values{}
+func moneyValues(r *lab.ReplayReport) (saved, there values) {
+	saved, there = values{}, values{}
 	for i := range r.Plays {
 		p := &r.Plays[i]
 		if p.Untouched > 0 {
 			saved.put(p.Policy, p.Session, "", 1-p.USD/p.Untouched)
 		}
 		if p.Had != nil {
-			had.put(p.Policy, p.Session, "", *p.Had)
+			there.put(p.Policy, p.Session, "", *p.Had)
 		}
 	}
-	return saved, had
+	return saved, there
 }
 
 // real adds the means at recorded compactions.

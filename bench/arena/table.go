@@ -13,7 +13,7 @@ var titles = map[string]string{
 	"panel": "needed text", "anchors": "lines edited next", "evidence": "gold turns", "user": "user's words",
 	"gain": "predicts what follows", "artefacts": "files touched", "errors": "errors", "recent": "last ten messages",
 	"canaries": "planted sentences", "rounds": "needed text after three rounds",
-	"saved": "cost of whole sessions", "had": "there when it is used",
+	"saved": "cost of whole sessions", "there": "there when it is used",
 }
 
 // markdown returns the part of the document: losses first.
@@ -39,7 +39,7 @@ func (s *summary) markdown() string {
 		counts[s.Pairs[i].Measure] = n
 	}
 	line("\n| measure | programs ahead of `smart` | no difference shown | behind |\n|---|---|---|---|")
-	for _, m := range []string{"panel", "anchors", "evidence", "canaries", "rounds", "user", "gain", "artefacts", "errors", "recent", "saved", "had"} {
+	for _, m := range []string{"panel", "anchors", "evidence", "canaries", "rounds", "user", "gain", "artefacts", "errors", "recent", "saved", "there"} {
 		if n := counts[m]; n != [3]int{} {
 			line("| %s | %d | %d | %d |", titles[m], n[0], n[1], n[2])
 		}
@@ -51,8 +51,7 @@ func (s *summary) markdown() string {
 	beside := func(measure string, e *entry, x *float64) string {
 		for _, c := range s.Pairs {
 			if c.Measure == measure && c.Peer == e.Name && x != nil {
-				own := *x - c.Mean
-				return fmt.Sprintf("%.3f (%.3f)", *x, own)
+				return fmt.Sprintf("%.3f (%.3f)", *x, c.Own)
 			}
 		}
 		return number(x)
@@ -61,7 +60,7 @@ func (s *summary) markdown() string {
 		if e := &s.Rows[i]; e.Missing == "" {
 			line("| %s |", strings.Join([]string{
 				e.Name, number(e.Left), beside("panel", e, e.Needed), beside("anchors", e, e.Anchors), beside("evidence", e, e.Evidence),
-				number(e.User), number(e.Canaries), number(e.Rounds), number(e.Faults), number(e.Saved), number(e.Had),
+				number(e.User), number(e.Canaries), number(e.Rounds), number(e.Faults), number(e.Saved), number(e.There),
 			}, " | "))
 		}
 	}
