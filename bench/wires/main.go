@@ -1,3 +1,5 @@
+//go:build unix
+
 // Command wires writes the two halves of docs/wires-measured.md. -clients is the table of APIs and clients: each plays an
 // agent's loop that is several times as long as its window, through condense serve, against a scripted vendor as strict as
 // the real one. -times is the time that the gateway adds to a request, beside a bare reverse proxy in the same run.
@@ -57,7 +59,7 @@ func main() {
 	clients := flag.String("clients", "bin/clients", "the `folder` with the packages of bench/wires/clients")
 	program := flag.String("condense", "bin/condense", "the `program`")
 	only := flag.String("only", "", "only the rows whose title matches this `pattern`: API: client: N steps")
-	keep := flag.String("keep", "", "the `folder` for the output of programs and refused requests")
+	keep := flag.String("keep", "", "the `folder` for lists of requests, refused ones, and what the gateway said")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	var err error

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -197,17 +199,18 @@ func judge(v *upstream.Vendor, s scenario, epochs int) result {
 	return r
 }
 
-// note keeps the output of a row that is no good, and the vendor's list.
+// note keeps what the gateway said, the vendor's list, the requests that it refused, and the last.
 func (b *bench) note(c *client, s scenario, v *upstream.Vendor, g *process, r result) {
-	if b.keep == "" || r.fault == "" {
+	if b.keep == "" {
 		return
 	}
 	dir := filepath.Join(b.keep, strings.NewReplacer("/", "-", " ", "-", ":", "", "`", "").Replace(title(c, s)))
 	_ = os.MkdirAll(dir, 0o750)
 	var list strings.Builder
-	for _, x := range v.Records() {
+	all := v.Records()
+	for _, x := range all {
 		fmt.Fprintf(&list, "%3d %s %s step %d side %q tokens %d status %d %s %s %+v\n", x.N, x.Method, x.Path, x.Step, x.Side, x.Tokens, x.Status, x.Rule, x.Error, x.Usage)
-		if x.Rule != "" {
+		if x.Rule != "" || x.N == len(all) {
 			_ = os.WriteFile(filepath.Join(dir, fmt.Sprintf("%03d.json", x.N)), x.Body, 0o600)
 		}
 	}
