@@ -38,17 +38,17 @@ var wires = []struct {
 	name   string
 	client upstream.Client
 }{
-	{"Anthropic Messages", upstream.Client{API: upstream.Messages, Model: "claude-opus-5-5", Thinking: "adaptive"}},
-	{"OpenAI Chat Completions", upstream.Client{API: upstream.Chat, Model: "gpt-5.1"}},
-	{"OpenAI Responses", upstream.Client{API: upstream.Responses, Model: "gpt-5.6", Thinking: "medium"}},
-	{"Vertex AI: Anthropic", upstream.Client{API: upstream.Messages, Cloud: upstream.Vertex, Model: "claude-opus-5-5@1", Thinking: "adaptive"}},
-	{"Microsoft Foundry: Anthropic", upstream.Client{API: upstream.Messages, Cloud: upstream.Foundry, Model: "claude-opus-5-5", Thinking: "adaptive"}},
-	{"Azure OpenAI", upstream.Client{API: upstream.Chat, Cloud: upstream.Azure, Model: "gpt-5.1"}},
-	{"Gemini", upstream.Client{API: upstream.Gemini, Model: "gemini-3-pro-preview"}},
-	{"Vertex AI: Gemini", upstream.Client{API: upstream.Gemini, Cloud: upstream.Vertex, Model: "gemini-2.5-pro"}},
-	{"Ollama", upstream.Client{API: upstream.Ollama, Model: "qwen3:32b"}},
-	{"Amazon Bedrock: InvokeModel", upstream.Client{API: upstream.Messages, Cloud: upstream.Bedrock, Model: profile, Thinking: "adaptive"}},
-	{"Amazon Bedrock: Converse", upstream.Client{API: upstream.Converse, Cloud: upstream.Bedrock, Model: profile, Thinking: "adaptive"}},
+	{anthropicMessages, upstream.Client{API: upstream.Messages, Model: opus, Thinking: "adaptive"}},
+	{chatCompletions, upstream.Client{API: upstream.Chat, Model: "gpt-5.1"}},
+	{responses, upstream.Client{API: upstream.Responses, Model: "gpt-5.6", Thinking: "medium"}},
+	{vertexAnthropic, upstream.Client{API: upstream.Messages, Cloud: upstream.Vertex, Model: opus + "@1", Thinking: "adaptive"}},
+	{foundry, upstream.Client{API: upstream.Messages, Cloud: upstream.Foundry, Model: opus, Thinking: "adaptive"}},
+	{azure, upstream.Client{API: upstream.Chat, Cloud: upstream.Azure, Model: "gpt-5.1"}},
+	{gemini, upstream.Client{API: upstream.Gemini, Model: "gemini-3-pro-preview"}},
+	{vertexGemini, upstream.Client{API: upstream.Gemini, Cloud: upstream.Vertex, Model: "gemini-2.5-pro"}},
+	{ollama, upstream.Client{API: upstream.Ollama, Model: "qwen3:32b"}},
+	{invokeModel, upstream.Client{API: upstream.Messages, Cloud: upstream.Bedrock, Model: profile, Thinking: "adaptive"}},
+	{converse, upstream.Client{API: upstream.Converse, Cloud: upstream.Bedrock, Model: profile, Thinking: "adaptive"}},
 }
 
 // profile is a model's ID at Amazon.
@@ -80,8 +80,9 @@ func main() {
 
 // measure writes the times.
 func measure(ctx context.Context, out io.Writer) error {
-	fmt.Fprint(out, "## Added time\n\nMilliseconds to the end of a request, fastest of ", turns, ": bare reverse proxy → condense, without a\n"+
-		"condensation, by the size of the history. Each includes the vendor's and the client's own time.\n\n| API | 20k tokens | 200k | 1M |\n|---|---|---|---|\n")
+	fmt.Fprint(out, "## Added time\n\nMilliseconds to the end of a request, fastest of ", turns, ": bare reverse proxy → condense,\n"+
+		"without a condensation, by the size of the history. Each includes the vendor's and the client's own time.\n\n"+
+		"| API | 20k tokens | 200k | 1M |\n|---|---|---|---|\n")
 	for _, w := range wires {
 		fmt.Fprintf(out, "| %s ", w.name)
 		for _, tokens := range []int{20_000, 200_000, 1_000_000} {

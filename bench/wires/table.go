@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -68,17 +69,19 @@ type result struct {
 }
 
 func (r result) String() string {
-	if r.fault != "" && r.share == 0 {
-		return r.fault + " | | | "
+	s := fmt.Sprintf("%d × | %d | %.1f %% | %d", r.epochs, r.breaks, r.share, r.refused)
+	if r.fault != "" {
+		s = r.fault + "; " + s
 	}
-	return fmt.Sprintf("%d × | %d | %.1f %% | %d", r.epochs, r.breaks, r.share, r.refused)
+	return s
 }
 
 // table writes the table of clients. Rows that are no good are in it, and in the error.
 func table(ctx context.Context, out io.Writer, b *bench) error {
-	fmt.Fprint(out, "# APIs, measured\n\nWritten by `make wires`: unmodified clients through `condense serve`, before a scripted vendor as strict as the real one.\n"+
-		"Every seventh answer has two calls, every tenth a call that fails. *Breaks* are prompts that do not continue the one before, *cache* is the share\n"+
-		"of the tokens sent before that the vendor's prompt cache served.\n\n| API | client |")
+	fmt.Fprint(out, "# APIs, measured\n\nWritten by `make wires`: unmodified clients through `condense serve`, before a scripted vendor as strict\n"+
+		"as the real one. Some answers call two tools, or one that fails, or also one that returns an image if the loop has\n"+
+		"it. *Breaks* are prompts that do not continue the one before, *cache* is the share that the vendor's cache served\n"+
+		"of the tokens sent before.\n\n| API | client |")
 	for _, s := range scenarios {
 		fmt.Fprintf(out, " %d steps, window of %d tokens: condensed | breaks | cache | refused |", s.steps, s.window)
 	}
@@ -96,7 +99,7 @@ func table(ctx context.Context, out io.Writer, b *bench) error {
 			wait.Go(func() {
 				began := time.Now()
 				rows[i][j] = b.row(ctx, &c, s)
-				fmt.Fprintf(os.Stderr, "%s: %s %s (%.0f s)\n", title(&c, s), rows[i][j], rows[i][j].fault, time.Since(began).Seconds())
+				fmt.Fprintf(os.Stderr, "%s: %s (%.0f s)\n", title(&c, s), rows[i][j], time.Since(began).Seconds())
 				<-places
 			})
 		}
@@ -209,7 +212,9 @@ func (b *bench) note(c *client, s scenario, v *upstream.Vendor, g *process, r re
 	var list strings.Builder
 	all := v.Records()
 	for _, x := range all {
-		fmt.Fprintf(&list, "%3d %s %s step %d side %q tokens %d status %d %s %s %+v\n", x.N, x.Method, x.Path, x.Step, x.Side, x.Tokens, x.Status, x.Rule, x.Error, x.Usage)
+		fmt.Fprintf(&list,
+			"%3d %s %s step %d side %q tokens %d status %d %s %s %+v\n",
+			x.N, x.Method, x.Path, x.Step, x.Side, x.Tokens, x.Status, x.Rule, x.Error, x.Usage)
 		if x.Rule != "" || x.N == len(all) {
 			_ = os.WriteFile(filepath.Join(dir, fmt.Sprintf("%03d.json", x.N)), x.Body, 0o600)
 		}
@@ -245,7 +250,7 @@ func (b *bench) play(ctx context.Context, c *client, s scenario, url, dir string
 		program = found[0]
 	}
 	env := []string{"PATH=" + path, "HOME=" + dir, "TERM=xterm", "HTTPS_PROXY=http://127.0.0.1:1", "NO_PROXY=127.0.0.1,localhost"}
-	for _, e := range c.env {
+	for _, e := range append(slices.Clone(where[c.wire]), c.env...) {
 		env = append(env, fill(e))
 	}
 	for name, text := range c.home {
