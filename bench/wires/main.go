@@ -62,14 +62,13 @@ func main() {
 	keep := flag.String("keep", "", "the `folder` for lists of requests, refused ones, and what the gateway said")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	var err error
-	if *times {
-		err = measure(ctx, os.Stdout)
-	} else {
-		b := &bench{clients: *clients, condense: *program, keep: *keep}
-		if b.only, err = regexp.Compile(*only); err == nil {
-			err = table(ctx, os.Stdout, b)
-		}
+	rows, err := regexp.Compile(*only)
+	switch {
+	case err != nil:
+	case *times:
+		err = measure(ctx, os.Stdout, rows)
+	default:
+		err = table(ctx, os.Stdout, &bench{clients: *clients, condense: *program, keep: *keep, only: rows})
 	}
 	stop()
 	if err != nil {
@@ -79,11 +78,14 @@ func main() {
 }
 
 // measure writes the times.
-func measure(ctx context.Context, out io.Writer) error {
+func measure(ctx context.Context, out io.Writer, only *regexp.Regexp) error {
 	fmt.Fprint(out, "## Added time\n\nMilliseconds to the end of a request, fastest of ", turns, ": bare reverse proxy → condense,\n"+
 		"without a condensation, by the size of the history. Each includes the vendor's and the client's own time.\n\n"+
 		"| API | 20k tokens | 200k | 1M |\n|---|---|---|---|\n")
 	for _, w := range wires {
+		if !only.MatchString(w.name) {
+			continue
+		}
 		fmt.Fprintf(out, "| %s ", w.name)
 		for _, tokens := range []int{20_000, 200_000, 1_000_000} {
 			proxy, gateway, err := added(ctx, w.client, tokens)
