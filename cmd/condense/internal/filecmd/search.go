@@ -323,7 +323,6 @@ type foundListing struct {
 	Agent     string     `json:"agent,omitempty"`
 	Session   string     `json:"session,omitempty"`
 	Handle    string     `json:"handle"`
-	Message   string     `json:"message"`
 	What      string     `json:"what"`
 	Subject   string     `json:"subject,omitempty"`
 	Status    string     `json:"status,omitempty"`
@@ -345,7 +344,7 @@ func foundListings(hits []archive.Hit) []foundListing {
 	for i := range hits {
 		h := &hits[i]
 		l := foundListing{
-			Path: h.Path, Agent: h.Agent, Session: h.Session, Handle: h.Handle, Message: h.Message, What: h.What, Subject: h.Subject,
+			Path: h.Path, Agent: h.Agent, Session: h.Session, Handle: h.Handle, What: h.What, Subject: h.Subject,
 			Status: h.Status, Changed: h.Later, ChangedIn: h.ChangedIn, Verified: h.Verified, Lines: []lineOf{},
 		}
 		if !h.Time.IsZero() {
