@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"time"
 )
 
 // A File is a session's file, or a session in the database of [OpenCode].
@@ -39,10 +38,9 @@ type Change struct {
 
 const (
 	maxFile = 1 << 30
-	// A transaction ends after so many bytes of texts, or so long. Each one writes a part of the full-text index, and parts
-	// are merged later.
+	// A transaction ends after so many bytes of texts. Each one writes a part of the full-text index, and parts are merged
+	// later.
 	perWrite = 64 << 20
-	writing  = 10 * time.Second
 )
 
 type scanned struct {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"time"
 )
 
 // A writer writes sessions, many in a transaction.
@@ -14,7 +13,6 @@ type writer struct {
 	gone    bool // pieces were deleted
 
 	tx                    *sql.Tx // nil between transactions
-	begun                 time.Time
 	text                  int // bytes of the texts in tx
 	piece, words, subject *sql.Stmt
 	next                  int64            // ID of the next piece
@@ -26,7 +24,7 @@ func (w *writer) begin(ctx context.Context) (err error) {
 	if w.tx, err = w.archive.db.BeginTx(ctx, nil); err != nil {
 		return err
 	}
-	w.begun, w.text = time.Now(), 0
+	w.text = 0
 	if err := w.tx.QueryRowContext(ctx, "SELECT coalesce(max(last), 0) + 1 FROM run").Scan(&w.next); err != nil {
 		return err
 	}
@@ -99,7 +97,7 @@ func (w *writer) add(ctx context.Context, s *scanned) error {
 	if s.err == nil {
 		w.change.Sessions++
 	}
-	if w.text > perWrite || time.Since(w.begun) > writing {
+	if w.text > perWrite {
 		return w.commit()
 	}
 	return nil
