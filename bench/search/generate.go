@@ -105,11 +105,11 @@ func generate(ctx context.Context, from, home string, total int64) ([]session, e
 		return nil, errors.New("want a size for at least six sessions")
 	}
 	list := filepath.Join(home, "sessions.json")
-	if data, err := os.ReadFile(list); err == nil { //nolint:gosec // in the folder that the user named
+	if data, err := os.ReadFile(list); err == nil {
 		return sessions, json.Unmarshal(data, &sessions)
 	}
 	var workers sync.WaitGroup
-	faults := make([]error, len(sessions))
+	faults := make([]error, len(sessions)+1)
 	next := make(chan int)
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
@@ -125,7 +125,8 @@ func generate(ctx context.Context, from, home string, total int64) ([]session, e
 	}
 	close(next)
 	workers.Wait()
-	if err := errors.Join(append(faults, ctx.Err())...); err != nil {
+	faults[len(sessions)] = ctx.Err()
+	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}
 	data, err := json.Marshal(sessions)
@@ -142,7 +143,7 @@ func (s *session) grow(home string, by *session) error {
 		return err
 	}
 	_, lines, _ := bytes.Cut(data, []byte("\n"))
-	f, err := os.OpenFile(filepath.Join(home, s.Path), os.O_APPEND|os.O_WRONLY, 0) //nolint:gosec // in the folder that the user named
+	f, err := os.OpenFile(filepath.Join(home, s.Path), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
@@ -226,6 +227,7 @@ func (m *maker) step(s step, turn int) []core.Message {
 					delete(ids, p.CallID)
 					message.Parts = append(message.Parts, core.ToolResult{CallID: id, IsError: p.IsError, Content: []core.Part{core.Text(m.replace(textOf(p)))}})
 				}
+			default: // the index has no words of images
 			}
 		}
 		if len(message.Parts) > 0 {
@@ -251,8 +253,9 @@ func textOf(p core.Part) string {
 			}
 		}
 		return b.String()
+	default:
+		return ""
 	}
-	return ""
 }
 
 // args returns arguments with other words in their texts.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -24,7 +25,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:])
+	err := run(ctx, os.Args[1:], os.Stdout)
 	stop()
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "search:", err)
@@ -34,11 +35,16 @@ func main() {
 
 // A bench is a home folder with sessions, and the program.
 type bench struct {
+	out           io.Writer
 	home, program string
 	sessions      []session
 }
 
-func run(ctx context.Context, args []string) (err error) {
+func (b *bench) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(b.out, format, args...) // a closed output loses numbers only
+}
+
+func run(ctx context.Context, args []string, stdout io.Writer) (err error) {
 	flags := flag.NewFlagSet("search", flag.ContinueOnError)
 	total := flags.String("size", "200M", "`bytes` of the files of sessions")
 	from := flags.String("sessions", "testdata/traces", "`folder` of recorded sessions")
@@ -52,7 +58,7 @@ func run(ctx context.Context, args []string) (err error) {
 	if !ok || bytes <= 0 || *queries <= 0 || flags.NArg() > 0 {
 		return fmt.Errorf("want -size such as 200M, -queries above 0, and no other arguments; got %q", args)
 	}
-	b := bench{home: *keep}
+	b := bench{out: stdout, home: *keep}
 	if b.program, err = filepath.Abs(*program); err != nil {
 		return err
 	}
@@ -66,7 +72,7 @@ func run(ctx context.Context, args []string) (err error) {
 	if b.sessions, err = generate(ctx, *from, b.home, bytes); err != nil {
 		return err
 	}
-	fmt.Printf("%d sessions made in %.0f s on %d processors\n", len(b.sessions), time.Since(begin).Seconds(), runtime.GOMAXPROCS(0))
+	b.say("%d sessions made in %.0f s on %d processors\n", len(b.sessions), time.Since(begin).Seconds(), runtime.GOMAXPROCS(0))
 	return b.measure(ctx, *queries)
 }
 
@@ -117,15 +123,15 @@ func (b *bench) index(ctx context.Context, what string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("    %s new bytes of text, an index of %s bytes", size.Group(text), size.Group(int(info.Size())))
+	b.say("    %s new bytes of text, an index of %s bytes", size.Group(text), size.Group(int(info.Size())))
 	if what == "index" {
 		files := int64(0)
 		for _, s := range b.sessions {
 			files += s.Size
 		}
-		fmt.Printf(" (%.1f %%), files of %s bytes", 100*float64(info.Size())/float64(text), size.Group(int(files)))
+		b.say(" (%.1f %%), files of %s bytes", 100*float64(info.Size())/float64(text), size.Group(int(files)))
 	}
-	fmt.Println()
+	b.say("\n")
 	return nil
 }
 
@@ -146,7 +152,7 @@ func (b *bench) timed(ctx context.Context, what string, args ...string) (said st
 		return "", fmt.Errorf("condense %s: %w: %s", strings.Join(args, " "), err, out)
 	}
 	wall, state := time.Since(begin).Seconds(), cmd.ProcessState
-	fmt.Printf("%s: %.2f s, %.2f s of processor time\n", what, wall, (state.UserTime() + state.SystemTime()).Seconds())
+	b.say("%s: %.2f s, %.2f s of processor time\n", what, wall, (state.UserTime() + state.SystemTime()).Seconds())
 	return string(out), nil
 }
 
@@ -188,12 +194,12 @@ func (b *bench) search(ctx context.Context, n int) error {
 	}
 	c.close()
 	state := c.cmd.ProcessState
-	fmt.Printf("%d queries to condense mcp --sessions: %s; %.1f ms of processor time each\n", len(all), spread(all),
+	b.say("%d queries to condense mcp --sessions: %s; %.1f ms of processor time each\n", len(all), spread(all),
 		float64((state.UserTime()+state.SystemTime()).Milliseconds())/float64(len(all)))
 	for _, kind := range kinds {
-		fmt.Printf("    %s: %s; %d of %d find their session\n", kind, spread(took[kind]), found[kind], len(took[kind]))
+		b.say("    %s: %s; %d of %d find their session\n", kind, spread(took[kind]), found[kind], len(took[kind]))
 	}
-	fmt.Printf("%d runs of condense search: %s\n", len(alone), spread(alone))
+	b.say("%d runs of condense search: %s\n", len(alone), spread(alone))
 	return nil
 }
 

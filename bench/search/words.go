@@ -77,14 +77,14 @@ func (m *maker) substitute(word string) string {
 	s := word
 	low := strings.ToLower(word)
 	if plain := word == low; plain {
-		h := hash(word) ^ uint64(m.number)*0x9E3779B97F4A7C15 //nolint:gosec // a number is not negative
-		r := rand.New(rand.NewPCG(h, 3))                      //nolint:gosec // repeatable
+		h := hash(word) ^ uint64(m.number)*0x9E3779B97F4A7C15
+		r := rand.New(rand.NewPCG(h, 3)) //nolint:gosec // repeatable
 		if r.IntN(5) < 2 {
 			s = m.words[r.IntN(len(m.words))]
 		}
 	} else if len(word) < 40 {
-		h := hash(word) ^ uint64(m.number/perProject)*0x9E3779B97F4A7C15 //nolint:gosec // likewise
-		r := rand.New(rand.NewPCG(h, 4))                                 //nolint:gosec // repeatable
+		h := hash(word) ^ uint64(m.number/perProject)*0x9E3779B97F4A7C15
+		r := rand.New(rand.NewPCG(h, 4)) //nolint:gosec // repeatable
 		if r.IntN(5) < 3 {
 			s = invented(word, r)
 		}

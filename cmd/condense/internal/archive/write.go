@@ -13,7 +13,7 @@ type writer struct {
 	gone    bool // pieces were deleted
 
 	tx                    *sql.Tx // nil between transactions
-	text                  int // bytes of the texts in tx
+	text                  int     // bytes of the texts in tx
 	piece, words, subject *sql.Stmt
 	next                  int64            // ID of the next piece
 	kinds                 map[string]int64 // IDs
