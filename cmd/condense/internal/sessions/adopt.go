@@ -49,7 +49,7 @@ var newcomers = map[*Agent]newcomer{
 		folder: func(string) string { return "new" }, // each session has one of its own
 		line: func(line []byte, i int, id, dir string) []byte {
 			if data := rawjson.Field(line, "data"); i == 0 && data != nil {
-				next := placed(data, "sessionId", id)
+				next := rawjson.CutField(placed(data, "sessionId", id), "selectedModel") // it would go on with that one
 				if where := rawjson.Field(next, "context"); where != nil {
 					next = rawjson.ReplaceValue(next, where, placed(where, "cwd", dir))
 				}
