@@ -5,7 +5,7 @@ FUZZTIME ?= 30s
 BIN := $(CURDIR)/bin
 GOLANGCI := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
 
-.PHONY: outside check build test test-race test-sdk test-browser test-agents test-fleet report-bundle report-bundle-check lint fmt fmt-check tidy-check generate generate-check fuzz soak soak-gateway soak-orders bench bench-docs bench-peers arena bench-gateway wires bench-search outline-accuracy results golden
+.PHONY: outside check build test test-race test-sdk test-browser test-agents test-fleet report-bundle report-bundle-check lint fmt fmt-check tidy-check generate generate-check fuzz soak soak-gateway soak-orders bench bench-docs bench-peers arena bench-gateway wires wires-clients wires-times bench-search outline-accuracy results golden
 
 check: tidy-check build lint test
 
@@ -159,10 +159,27 @@ bench-gateway:
 	$(if $(findstring -peers=,$(STEPS)),,cd bench/peers && npm ci --ignore-scripts --no-audit --no-fund)
 	go run ./bench/gateway $(STEPS)
 
-# docs/wires-measured.md, in four minutes: every API with a scripted agent, and the time added to a request. AGENTS=FILE adds the rows of real
-# clients from the output of `make test-agents`.
-wires:
-	go run ./bench/wires $(if $(AGENTS),-agents $(AGENTS)) > $(BIN)/wires.md
+# docs/wires-measured.md: unmodified clients on every API, pinned in bench/wires/clients and installed into bin/clients (1.4 GB, from npm), in
+# ten minutes on two idle processors, and then the time added to a request, in four. A refused request, more breaks than condensations, or a
+# client that fails ends it with the row's name. `go run ./bench/wires -only 'Gemini CLI.*: 45'` runs these rows only.
+CLIENTS := $(BIN)/clients
+wires: wires-clients wires-times
+
+$(CLIENTS)/node_modules: bench/wires/clients/package-lock.json
+	mkdir -p $(CLIENTS)
+	cp bench/wires/clients/package.json bench/wires/clients/package-lock.json $(CLIENTS)
+	-cd $(CLIENTS) && npm ci --ignore-scripts --no-audit --no-fund && touch node_modules
+
+wires-clients: $(CLIENTS)/node_modules
+	cp bench/wires/clients/*.mjs $(CLIENTS)
+	go build -o $(BIN)/condense ./cmd/condense
+	go run ./bench/wires > $(BIN)/wires.md
+	sed -n '/^## Added time$$/,$$p' docs/wires-measured.md >> $(BIN)/wires.md
+	mv $(BIN)/wires.md docs/wires-measured.md
+
+wires-times:
+	sed '/^## Added time$$/,$$d' docs/wires-measured.md > $(BIN)/wires.md
+	go run ./bench/wires -times >> $(BIN)/wires.md
 	mv $(BIN)/wires.md docs/wires-measured.md
 
 # docs/results.md, and the table in docs/smart.md: every preset on the recorded sessions in
