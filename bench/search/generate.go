@@ -29,7 +29,7 @@ import (
 type session struct {
 	Path    string // below the home folder
 	Size    int64
-	Queries [5]query // what it can be found by, one of each kind
+	Queries [5]query // that find it, one of each kind
 
 	draw  func(bytes int) *maker // makes it again, longer
 	bytes int
@@ -136,7 +136,7 @@ func generate(ctx context.Context, from, home string, total int64) ([]session, e
 	return sessions, os.WriteFile(list, data, 0o600)
 }
 
-// grow adds what is in another session to one of Codex, whose files are lists of lines with one at their head.
+// grow adds the lines of another session to one of Codex, whose files are lists of lines with one at their head.
 func (s *session) grow(home string, by *session) error {
 	_, data, err := by.draw(20_000).file()
 	if err != nil {

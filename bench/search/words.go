@@ -118,7 +118,7 @@ func invented(word string, r *rand.Rand) string {
 	return string(b)
 }
 
-// A query is what a session is searched by: a name, four words that follow each other, the path of a file in a text, seven
+// A query finds a session by a name, four words that follow each other, the path of a file in a text, seven
 // words of a sentence, or a part of the path that a call names.
 type query struct{ Kind, Text string }
 
