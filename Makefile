@@ -5,7 +5,7 @@ FUZZTIME ?= 30s
 BIN := $(CURDIR)/bin
 GOLANGCI := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
 
-.PHONY: outside check build test test-race test-sdk test-browser test-agents test-fleet report-bundle report-bundle-check lint fmt fmt-check tidy-check generate generate-check fuzz soak soak-gateway soak-orders bench bench-docs bench-peers arena bench-gateway wires wires-clients wires-times outline-accuracy results golden
+.PHONY: outside check build test test-race test-sdk test-browser test-agents test-fleet report-bundle report-bundle-check lint fmt fmt-check tidy-check generate generate-check fuzz soak soak-gateway soak-orders bench bench-docs bench-peers arena bench-gateway wires wires-clients wires-times bench-search outline-accuracy results golden
 
 check: tidy-check build lint test
 
@@ -215,6 +215,15 @@ outside:
 	go build -o $(BIN)/condense ./cmd/condense
 	@set -e; for d in $(OUTSIDE); do echo "$$d"; $(BIN)/condense compare "evidence:$$d" --budgets 10%,25%,50% --cache none --quiet --strategies '$(OUTSIDE_STRATEGIES)'; \
 	  $(BIN)/condense compare "evidence:$$d" --search; done
+
+# condense search on SIZE bytes of sessions that are made of the recorded ones in FROM: the index, 200 queries, a session that grew and one that is
+# gone, all timed. Needs 1.6 times SIZE in the folder for temporary files.
+SIZE ?= 200M
+FROM ?= testdata/traces
+bench-search:
+	mkdir -p $(BIN)
+	go build -o $(BIN)/condense ./cmd/condense
+	go run ./bench/search -condense $(BIN)/condense -size $(SIZE) -sessions $(FROM)
 
 # How well the outline finds definitions, against tree-sitter. Needs Debian or Ubuntu, npm
 # and the network.
