@@ -247,19 +247,18 @@ func (a *arena) conclude(ctx context.Context) error {
 
 // A second is what bench/second/second.py prints.
 type second struct {
-	Report   string          `json:"report"`
-	Verdicts int             `json:"verdicts"`
-	Agreed   int             `json:"agreed"`
-	Share    float64         `json:"share"`
-	Opposite int             `json:"opposite"`
-	ByKind   json.RawMessage `json:"by_kind"`
+	Report   string  `json:"report"`
+	Verdicts int     `json:"verdicts"`
+	Agreed   int     `json:"agreed"`
+	Share    float64 `json:"share"`
+	Opposite int     `json:"opposite"`
+	ByKind   map[string]struct {
+		Verdicts int `json:"verdicts"`
+		Agreed   int `json:"agreed"`
+	} `json:"by_kind"`
 }
 
 type reports struct {
 	cuts, anchors, evidence, canaries, recorded lab.Report
 	money                                       lab.ReplayReport
-}
-
-func sortLosses(l []comparison) {
-	slices.SortFunc(l, func(x, y comparison) int { return cmp.Compare(y.Mean, x.Mean) })
 }

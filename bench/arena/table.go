@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -96,10 +95,8 @@ func (s *summary) rest(line func(format string, args ...any)) {
 		line("")
 	}
 	for _, x := range s.Second {
-		var kinds map[string]struct{ Verdicts, Agreed int }
-		_ = json.Unmarshal(x.ByKind, &kinds)
 		also := ""
-		if k := kinds["ahead"]; k.Verdicts > 0 {
+		if k := x.ByKind["ahead"]; k.Verdicts > 0 {
 			also = fmt.Sprintf(", and which of two is ahead in %d of %d, never the reverse", k.Agreed, k.Verdicts)
 			if x.Opposite > 0 {
 				also = strings.Replace(also, "never the reverse", fmt.Sprintf("the reverse in %d", x.Opposite), 1)
