@@ -230,6 +230,9 @@ func (b *bench) play(ctx context.Context, c *client, s scenario, url, dir string
 	if err != nil {
 		return err
 	}
+	if _, err := os.Stat(filepath.Join(modules, c.pkg)); err != nil {
+		return fmt.Errorf("npm has not installed %s", c.pkg) //nolint:err113 // for a person
+	}
 	program, err := exec.LookPath("node")
 	if err != nil {
 		return err
