@@ -17,6 +17,8 @@ type client struct {
 	env        []string          // besides that of where
 	home       map[string]string // files below the home folder; {url}
 	own        upstream.Client   // without pkg
+	// replaces begins what the client itself writes in place of old results when it has many, each time with a break.
+	replaces string
 }
 
 // Keys are dummies in the shape of real ones, by which the gateway finds the vendor of some.
@@ -102,12 +104,10 @@ var clients = byWire([]client{
 	sdk(gemini, "@google/genai", "", "gemini-3-pro-preview", "genai.mjs", "gemini"),
 	sdk(gemini, "@ai-sdk/google", "", "gemini-2.5-pro", "ai-sdk.mjs", "google"),
 	{
-		wire: gemini, name: "Gemini CLI, without its own masking of results", pkg: "@google/gemini-cli", program: "@google/gemini-cli/bundle/gemini.js",
+		wire: gemini, name: "Gemini CLI", replaces: "<tool_output_masked>", pkg: "@google/gemini-cli", program: "@google/gemini-cli/bundle/gemini.js",
 		args: []string{"--model", "gemini-2.5-pro", "--approval-mode=yolo", "-p", "{task}"},
 		env:  []string{"GEMINI_CLI_TRUST_WORKSPACE=true"},
-		// Above 80,000 tokens of results it replaces old ones by itself, each time with a break.
 		home: map[string]string{".gemini/settings.json": `{"security": {"auth": {"selectedType": "gemini-api-key"}}, ` +
-			`"contextManagement": {"tools": {"outputMasking": {"protectionThresholdTokens": 100000000}}}, ` +
 			`"privacy": {"usageStatisticsEnabled": false}, "general": {"disableAutoUpdate": true}}`},
 	},
 	sdk(vertexGemini, "@google/genai", "", "gemini-2.5-pro", "genai.mjs", "vertex"),

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -64,12 +65,17 @@ type bench struct {
 // A result has what the vendor saw, and why it is no good.
 type result struct {
 	epochs, breaks, refused int
+	own                     int // of the breaks: made by the client itself
 	share                   float64
 	fault                   string
 }
 
 func (r result) String() string {
-	s := fmt.Sprintf("%d × | %d | %.1f %% | %d", r.epochs, r.breaks, r.share, r.refused)
+	breaks := strconv.Itoa(r.breaks)
+	if r.own > 0 {
+		breaks += fmt.Sprintf(", %d by itself", r.own)
+	}
+	s := fmt.Sprintf("%d × | %s | %.1f %% | %d", r.epochs, breaks, r.share, r.refused)
 	if r.fault != "" {
 		s = r.fault + "; " + s
 	}
@@ -163,7 +169,7 @@ func (b *bench) row(ctx context.Context, c *client, s scenario) result {
 	} else {
 		err = b.play(ctx, c, s, g.url, dir)
 	}
-	r := judge(v, s, g.epochs(context.WithoutCancel(ctx)))
+	r := judge(v, c, s, g.epochs(context.WithoutCancel(ctx)))
 	if err != nil {
 		r.fault = fmt.Sprintf("failed after %d steps: %v", played(v), err)
 	}
@@ -179,10 +185,17 @@ func played(v *upstream.Vendor) (most int) {
 }
 
 // judge says what the vendor saw.
-func judge(v *upstream.Vendor, s scenario, epochs int) result {
+func judge(v *upstream.Vendor, c *client, s scenario, epochs int) result {
 	read, ideal := v.Cached()
 	r := result{epochs: epochs, breaks: len(v.Breaks()), share: 100 * float64(read) / float64(max(1, ideal))}
-	for _, x := range v.Records() {
+	all := v.Records()
+	for _, b := range v.Breaks() {
+		count := func(n int) int { return bytes.Count(all[n-1].Body, []byte(c.replaces)) }
+		if c.replaces != "" && count(b.To) > count(b.From) {
+			r.own++
+		}
+	}
+	for _, x := range all {
 		if x.Cut || x.Rule != "" && x.Rule != "path" { // the agents ask for more than the vendor has
 			r.refused++
 		}
@@ -194,8 +207,8 @@ func judge(v *upstream.Vendor, s scenario, epochs int) result {
 		r.fault = fmt.Sprintf("%d refused", r.refused)
 	case r.epochs == 0:
 		r.fault = "never condensed"
-	case r.breaks > r.epochs:
-		r.fault = fmt.Sprintf("%d breaks, %d epochs", r.breaks, r.epochs)
+	case r.breaks-r.own > r.epochs:
+		r.fault = fmt.Sprintf("%d breaks, %d by itself, %d epochs", r.breaks, r.own, r.epochs)
 	case r.share < least:
 		r.fault = fmt.Sprintf("cache %.1f %%", r.share)
 	}
