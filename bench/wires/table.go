@@ -87,11 +87,11 @@ func table(ctx context.Context, out io.Writer, b *bench) error {
 	fmt.Fprint(out, "# APIs, measured\n\nWritten by `make wires`: unmodified clients through `condense serve`, before a scripted vendor as strict\n"+
 		"as the real one. Some answers call two tools, or one that fails, or also one that returns an image if the loop has\n"+
 		"it. *Breaks* are prompts that do not continue the one before, *cache* is the share that the vendor's cache served\n"+
-		"of the tokens sent before.\n\n| API | client |")
+		"of the tokens sent before.\n\n| API | client | version |")
 	for _, s := range scenarios {
 		fmt.Fprintf(out, " %d steps, window of %d tokens: condensed | breaks | cache | refused |", s.steps, s.window)
 	}
-	fmt.Fprintln(out, "\n|---|---"+strings.Repeat("|---|---|---|---", len(scenarios))+"|")
+	fmt.Fprintln(out, "\n|---|---|---"+strings.Repeat("|---|---|---|---", len(scenarios))+"|")
 	rows := make([][]result, len(clients))
 	places := make(chan struct{}, parallel)
 	var wait sync.WaitGroup
@@ -113,7 +113,7 @@ func table(ctx context.Context, out io.Writer, b *bench) error {
 	wait.Wait()
 	var faults []error
 	for i, c := range clients {
-		fmt.Fprintf(out, "| %s | %s %s |", c.wire, c.name, b.version(c.pkg))
+		fmt.Fprintf(out, "| %s | %s | %s |", c.wire, c.name, b.version(c.pkg))
 		for j, s := range scenarios {
 			fmt.Fprintf(out, " %s |", rows[i][j])
 			if f := rows[i][j].fault; f != "" {
