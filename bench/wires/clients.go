@@ -130,15 +130,13 @@ func sdk(wire, pkg, how, model, loop, argument string) client {
 
 // keyed is a client of Amazon's with a key, which passes through.
 func keyed(c client) client {
-	c.name += ", key"
-	c.env = append(c.env, "AWS_BEARER_TOKEN_BEDROCK=ABSK"+"dummy")
+	c.name, c.env = c.name+", key", append(c.env, "AWS_BEARER_TOKEN_BEDROCK=ABSK"+"dummy")
 	return c
 }
 
 // signed is a client of Amazon's with credentials of its own, which the vendor does not know: the gateway signs.
 func signed(c client) client {
-	c.name += ", signature"
-	c.env = append(c.env, keyID+"OFCLIENT", secret)
+	c.name, c.env = c.name+", signature", append(c.env, keyID+"OFCLIENT", secret)
 	return c
 }
 

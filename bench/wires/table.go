@@ -58,8 +58,8 @@ func (s scenario) script() []upstream.Step {
 
 // A bench runs the clients.
 type bench struct {
-	clients, condense, keep string
-	only                    *regexp.Regexp
+	clients, condense string
+	only              *regexp.Regexp
 }
 
 // A result has what the vendor saw, and why it is no good.
@@ -169,11 +169,10 @@ func (b *bench) row(ctx context.Context, c *client, s scenario) result {
 	} else {
 		err = b.play(ctx, c, s, g.url, dir)
 	}
-	r := judge(v, c, s, g.epochs(context.WithoutCancel(ctx)))
+	r := judge(v, c, s, g.epochs())
 	if err != nil {
 		r.fault = fmt.Sprintf("failed after %d steps: %v", played(v), err)
 	}
-	b.note(c, s, v, g, r)
 	return r
 }
 
@@ -213,28 +212,6 @@ func judge(v *upstream.Vendor, c *client, s scenario, epochs int) result {
 		r.fault = fmt.Sprintf("cache %.1f %%", r.share)
 	}
 	return r
-}
-
-// note keeps what the gateway said, the vendor's list, the requests that it refused, and the last.
-func (b *bench) note(c *client, s scenario, v *upstream.Vendor, g *process, r result) {
-	if b.keep == "" {
-		return
-	}
-	dir := filepath.Join(b.keep, strings.NewReplacer("/", "-", " ", "-", ":", "", "`", "").Replace(title(c, s)))
-	_ = os.MkdirAll(dir, 0o750)
-	var list strings.Builder
-	all := v.Records()
-	for _, x := range all {
-		fmt.Fprintf(&list,
-			"%3d %s %s step %d side %q tokens %d status %d %s %s %+v\n",
-			x.N, x.Method, x.Path, x.Step, x.Side, x.Tokens, x.Status, x.Rule, x.Error, x.Usage)
-		if x.Rule != "" || x.N == len(all) {
-			_ = os.WriteFile(filepath.Join(dir, fmt.Sprintf("%03d.json", x.N)), x.Body, 0o600)
-		}
-	}
-	fmt.Fprintf(&list, "%+v\n%s\n", v.Breaks(), r.fault)
-	_ = os.WriteFile(filepath.Join(dir, "list"), []byte(list.String()), 0o600)
-	_ = os.WriteFile(filepath.Join(dir, "gateway"), []byte(g.log.String()), 0o600)
 }
 
 // play runs a client to its end.
