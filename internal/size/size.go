@@ -1,5 +1,5 @@
-// Package size reads and writes numbers of tokens and bytes in the form that users write: for the
-// configuration, the flags, the budgets of comparisons and all output.
+// Package size reads and writes numbers of tokens and bytes, and amounts of money, in the form that users write: for
+// the configuration, the flags, the budgets of comparisons and all output.
 package size
 
 import (
@@ -44,6 +44,15 @@ func Plural(n int, thing string) string {
 		return "1 " + thing
 	}
 	return Group(n) + " " + thing + "s"
+}
+
+// Dollars writes an amount of US dollars with a number of decimals: $0.84, -$12.50. What rounds to nothing has no sign.
+func Dollars(amount float64, decimals int) string {
+	text := strconv.FormatFloat(math.Abs(amount), 'f', decimals, 64)
+	if amount < 0 && strings.Trim(text, "0.") != "" {
+		return "-$" + text
+	}
+	return "$" + text
 }
 
 // Group writes n with thousands separators: 1,234,567.

@@ -140,7 +140,7 @@ var mayImport = map[string]string{
 	"internal/live/store":           "github.com/jackc/pgx github.com/klauspost/compress github.com/sony/gobreaker modernc.org/sqlite",
 	"internal/live/admin":           ". config internal/live/access internal/live/audit internal/live/control internal/live/payload internal/live/session internal/live/stats internal/live/store internal/live/tenant internal/plain",
 	"internal/live/audit":           "",
-	"internal/live/control":         "internal/live/library internal/live/lineage internal/live/messages internal/live/session internal/live/store internal/live/wire internal/plain internal/suggest",
+	"internal/live/control":         "internal/live/library internal/live/lineage internal/live/messages internal/live/session internal/live/store internal/live/wire internal/plain internal/size internal/suggest",
 	"internal/live/library":         "core core/history internal/live/lineage internal/live/messages internal/live/store internal/live/wire internal/mcpserver internal/rawjson internal/recall",
 	"internal/live/watching":        "internal/live/stats",
 	"internal/live/store/storetest": "internal/live/store",

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"html/template"
 	"maps"
-	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -451,9 +450,5 @@ func usd(v float64) string {
 	if v != 0 && v > -1 && v < 1 {
 		digits = 4
 	}
-	sign := ""
-	if v < 0 {
-		sign = "-"
-	}
-	return sign + "$" + strconv.FormatFloat(math.Abs(v), 'f', digits, 64)
+	return size.Dollars(v, digits)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/internal/suggest"
 )
 
@@ -84,9 +85,11 @@ type Conversation struct {
 	Order       *session.Order       `json:"order,omitempty"`      // waits for the next request
 	LastOrder   *session.Order       `json:"last_order,omitempty"` // the last one carried out
 
+	Next     string   `json:"next"`     // when the next epoch is expected or for what it waits, for people
+	Branches []string `json:"branches"` // IDs of its branches on the pages
+
 	key   store.Key
 	state *lineage.State
-	names []string // IDs of its branches on the pages
 	about session.About
 }
 
@@ -117,12 +120,12 @@ func (d *Desk) Conversations(ctx context.Context, since time.Time) ([]*Conversat
 				if c := conversationOf(&records[i], controls); c != nil {
 					known := byFamily[c.ID]
 					if known != nil {
-						c.names = append(c.names, known.names...)
+						c.Branches = append(c.Branches, known.Branches...)
 					}
 					if known == nil || c.Last.After(known.Last) {
 						byFamily[c.ID] = c
 					} else {
-						known.names = c.names
+						known.Branches = c.Branches
 					}
 				}
 			}
@@ -136,6 +139,7 @@ func (d *Desk) Conversations(ctx context.Context, since time.Time) ([]*Conversat
 			return nil, err
 		}
 		c.due()
+		c.Next = c.next()
 		all = append(all, c)
 	}
 	slices.SortFunc(all, func(a, b *Conversation) int { return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.ID, b.ID)) })
@@ -181,7 +185,7 @@ func conversationOf(r *store.Record, controls map[string]*session.Control) *Conv
 		ID: cmp.Or(data.Family, data.Conversation), API: strings.TrimSuffix(r.Key.API, session.Observed),
 		SubAgent: r.Key.Agent, Model: data.Model, Last: data.Last, Messages: len(data.Rolling), Condensed: data.Condensed(),
 		Observed: strings.HasSuffix(r.Key.API, session.Observed), Undone: data.Held, Bound: data.Bound,
-		key: r.Key, state: data.State, names: []string{data.Conversation},
+		key: r.Key, state: data.State, Branches: []string{data.Conversation},
 	}
 	if !strings.HasPrefix(r.Key.Session, "opening:") {
 		c.Session = r.Key.Session
@@ -197,6 +201,29 @@ func conversationOf(r *store.Record, controls map[string]*session.Control) *Conv
 		c.Provider, c.Priced, c.Saved = cmp.Or(a.Provider, a.Chain), a.Input > 0, data.Saved*a.Input
 	}
 	return c
+}
+
+// next says when the next epoch is expected, or for what it waits.
+func (c *Conversation) next() string {
+	switch o := c.Order; {
+	case c.Observed:
+		return "only observed"
+	case o != nil && o.Waits != "":
+		return o.Do + " waits: " + o.Waits
+	case o != nil && o.Do == session.OrderUndo:
+		return "undone with the next request"
+	case o != nil:
+		return "with the next request"
+	case c.Paused:
+		return "paused"
+	case c.Waits != "":
+		return "due, waits for " + c.Waits
+	case c.DueAt == 0:
+		return "not known"
+	case c.DueIn > 0:
+		return "at " + size.Group(c.DueAt) + ", in about " + size.Plural(c.DueIn, "request")
+	}
+	return "at " + size.Group(c.DueAt)
 }
 
 // due estimates the size and the number of requests at which the next epoch is due.
@@ -229,7 +256,7 @@ func Find(all []*Conversation, id string) (*Conversation, error) {
 	var found []*Conversation
 	var ids []string
 	for _, c := range all {
-		if strings.EqualFold(c.ID, id) || slices.Contains(c.names, id) {
+		if strings.EqualFold(c.ID, id) || slices.Contains(c.Branches, id) {
 			return c, nil
 		}
 		if id != "" && len(id) <= len(c.ID) && strings.EqualFold(c.ID[:len(id)], id) {

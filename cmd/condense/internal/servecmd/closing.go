@@ -91,7 +91,7 @@ func accounts(n *live.Accounts) string {
 	if n.Failed > 0 {
 		text += fmt.Sprintf(", %s failed", size.Group(n.Failed))
 	}
-	text += fmt.Sprintf(": $%.2f, at most $%.2f was expected", n.Cost, n.Expected)
+	text += fmt.Sprintf(": %s, at most %s was expected", size.Dollars(n.Cost, 2), size.Dollars(n.Expected, 2))
 	if n.Input > 0 {
 		text += fmt.Sprintf("; %d %% of %s tokens were read from the cache", 100*n.CacheRead/n.Input, size.Group(n.Input))
 	}

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -131,6 +132,33 @@ func (l *liveFlags) with(cmd *cobra.Command, f func(desk) error) error {
 		return err
 	}
 	return errors.Join(f(near{d}), d.Close())
+}
+
+// where returns the flags with which a command that is pasted into a shell finds the same conversations, with a space
+// in front; empty if it needs none. The address of a database can have a password: the configuration has it.
+func (l *liveFlags) where() string {
+	path := l.config.Serve().Store
+	if own, err := config.Load(l.app.Names()); l.admin == "" && err == nil && own.Serve().Store == path {
+		return ""
+	}
+	var flags []string
+	if l.app.ConfigPath != "" && (l.admin != "" || store.IsPostgres(path)) {
+		file, err := filepath.Abs(l.app.ConfigPath)
+		if err != nil {
+			file = l.app.ConfigPath
+		}
+		flags = append(flags, "--config", file)
+	}
+	switch {
+	case l.admin != "":
+		flags = append(flags, "--admin", l.admin)
+	case !store.IsPostgres(path):
+		flags = append(flags, "--store", path)
+	}
+	if len(flags) == 0 {
+		return ""
+	}
+	return " " + shellLine(flags)
 }
 
 // far calls f with the desk of the gateway at an admin address.
@@ -264,7 +292,7 @@ func listed(all []*control.Conversation) string {
 	table := term.NewTable("ID", "agent", "folder or title", "model", ">size", ">window", "next epoch", ">epochs", ">saved", "provider", "used")
 	var notes []string
 	for _, c := range all {
-		table.Row(c.Short(), orDash(c.Agent), orDash(cmp.Or(c.Folder, c.Title)), orDash(c.Model), c.Size, c.Window, next(c), c.Epochs, money(c), orDash(c.Provider), ago(c.Last))
+		table.Row(c.Short(), orDash(c.Agent), orDash(cmp.Or(c.Folder, c.Title)), orDash(c.Model), c.Size, c.Window, c.Next, c.Epochs, money(c), orDash(c.Provider), ago(c.Last))
 		notes = append(notes, remarksOn(c)...)
 	}
 	return strings.Join(append([]string{table.Text("")}, notes...), "\n") + "\n"
@@ -276,7 +304,7 @@ func money(c *control.Conversation) string {
 	if !c.Priced {
 		return "-"
 	}
-	return fmt.Sprintf("$%.2f", c.Saved)
+	return size.Dollars(c.Saved, 2)
 }
 
 func ago(t time.Time) string {
@@ -288,27 +316,6 @@ func ago(t time.Time) string {
 		return fmt.Sprintf("%d min ago", int(d.Minutes()))
 	}
 	return t.Local().Format("2006-01-02 15:04")
-}
-
-// next says when the next epoch is expected.
-func next(c *control.Conversation) string {
-	switch {
-	case c.Observed:
-		return "only observed"
-	case c.Order != nil && c.Order.Do == live.OrderNow && c.Order.Waits == "":
-		return "with the next request"
-	case c.Paused:
-		return "paused"
-	case c.Waits != "":
-		return "due, waits for " + c.Waits
-	case c.DueAt == 0:
-		return "not known"
-	}
-	text := "at " + size.Group(c.DueAt)
-	if c.DueIn > 0 {
-		text += ", in about " + count(c.DueIn, "request")
-	}
-	return text
 }
 
 // remarksOn are remarks below the table.
@@ -521,7 +528,8 @@ func planned(c *control.Conversation, p *control.UndoPlan) string {
 	}
 	text := fmt.Sprintf("%s: the next request sends %s, about %s tokens in place of %s (at most %s fit)\n", c.Short(), what, size.Group(p.Size), size.Group(c.Size), size.Group(p.Most))
 	if p.Priced {
-		text += fmt.Sprintf("  its prompt is written to the vendor's cache again: about $%.2f in place of $%.2f; every request after costs about $%.3f more\n", p.Cost, p.Instead, p.Each)
+		text += fmt.Sprintf("  its prompt is written to the vendor's cache again: about %s in place of %s; every request after costs about %s more\n",
+			size.Dollars(p.Cost, 2), size.Dollars(p.Instead, 2), size.Dollars(p.Each, 3))
 	} else {
 		text += "  its prompt is written to the vendor's cache again; no price is known for the model\n"
 	}
