@@ -3,7 +3,10 @@ package live_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -295,5 +298,110 @@ func TestTooMuchIsProtected(t *testing.T) {
 	steps(t, p, 2)
 	if c := only(t, d); !c.Condensed {
 		t.Errorf("%+v", c)
+	}
+}
+
+// A tap counts and keeps the bytes of answers. With a gate, an answer pauses after its first part until the gate opens.
+type tap struct {
+	http.ResponseWriter
+	passed *bytes.Buffer
+	begun  chan<- struct{}
+	gate   <-chan struct{}
+}
+
+func (w *tap) Write(p []byte) (int, error) {
+	first := w.passed.Len() == 0
+	w.passed.Write(p)
+	n, err := w.ResponseWriter.Write(p)
+	if first {
+		w.Flush()
+		if w.begun != nil {
+			w.begun <- struct{}{}
+		}
+		if w.gate != nil {
+			<-w.gate
+		}
+	}
+	return n, err
+}
+
+// Flush lets answers stream.
+func (w *tap) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() }
+
+// What the user asks for while an answer streams leaves the stream alone, and is done with the next request.
+func TestOrdersWhileAnAnswerStreams(t *testing.T) {
+	t.Parallel()
+	var said, got bytes.Buffer // of the vendor, and to the client
+	begun, gate := make(chan struct{}, 1), make(chan struct{})
+	held := false
+	vendor := upstream.New(upstream.Options{Window: window, Script: agentLoop})
+	v := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		one := &tap{ResponseWriter: w, passed: &said}
+		if held {
+			one.gate = gate
+		}
+		vendor.ServeHTTP(one, r)
+	}))
+	t.Cleanup(v.Close)
+	g, s := serveWith(t, v.URL, withWindow(window), nil)
+	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		one := &tap{ResponseWriter: w, passed: &got}
+		if held {
+			one.begun = begun
+		}
+		g.ServeHTTP(one, r)
+	})
+	c := claude("s")
+	c.URL = s.URL
+	p := &play{Gateway: g, vendor: vendor, server: s, client: &c}
+	d := p.Desk()
+	steps(t, p, 6)
+	held = true
+	during := func(ask func(*control.Conversation) error) { // the answer to the next request
+		t.Helper()
+		said.Reset()
+		got.Reset()
+		ended := make(chan error, 1)
+		go func() {
+			_, _, err := c.Step(t.Context())
+			ended <- err
+		}()
+		<-begun
+		before := p.Stats()
+		err := ask(only(t, d))
+		gate <- struct{}{}
+		if err := errors.Join(err, <-ended); err != nil {
+			t.Fatal(err)
+		}
+		if now := p.Stats(); now.EpochCount != before.EpochCount || now.Undone != before.Undone {
+			t.Errorf("done while the answer streamed: %+v", now)
+		}
+		if !bytes.Equal(said.Bytes(), got.Bytes()) || got.Len() < 100 {
+			t.Errorf("the vendor said %d bytes, and the client got %d", said.Len(), got.Len())
+		}
+	}
+	during(func(c *control.Conversation) error { return d.Now(t.Context(), c, live.Order{Percent: 10}) })
+	during(func(c *control.Conversation) error {
+		if !c.Condensed || c.Epochs != 1 {
+			t.Errorf("the next request does not condense: %+v", c)
+		}
+		return d.Undo(t.Context(), c)
+	})
+	own := len(c.History)
+	during(func(c *control.Conversation) error {
+		if c.Condensed || len(sent(t, p)) != own {
+			t.Errorf("the next request does not undo: %+v", c)
+		}
+		return errors.Join(d.Protect(t.Context(), c, live.Protection{Message: 5}, true), d.Now(t.Context(), c, live.Order{Percent: 10}))
+	})
+	kept := sent(t, p)[4]
+	during(func(c *control.Conversation) error {
+		if all := sent(t, p); !c.Condensed || !slices.ContainsFunc(all, func(m json.RawMessage) bool { return bytes.Equal(m, kept) }) {
+			t.Errorf("the next request does not condense, or without what is protected: %+v %s", c, kept)
+		}
+		return nil
+	})
+	if n := len(vendor.Refusals()); n > 0 {
+		t.Errorf("%d refusals", n)
 	}
 }

@@ -25,11 +25,41 @@ const (
 	Payback   Reason = "payback"   // the epoch costs less than it saves in the turns still expected
 )
 
+// Overflow is the reason of a forced epoch that follows a vendor's refusal.
+const Overflow Reason = "overflow"
+
 // The reasons that only a user gives. [Decide] never returns them.
 const (
 	Asked  Reason = "asked"  // the user wants a condensation
 	Undone Reason = "undone" // the user has undone the last condensation
 )
+
+// Explained is a reason with words for people.
+type Explained struct {
+	Reason Reason
+	Words  string
+}
+
+// Reasons are the reasons of condensations, explained in the past tense.
+var Reasons = []Explained{
+	{Forced, "the window was nearly full"},
+	{Threshold, "the threshold of the profile was reached"},
+	{Cold, "the vendor's cache had expired"},
+	{Changed, "the vendor's cache was lost anyway"},
+	{Payback, "it was to save more than it costs"},
+	{Overflow, "the vendor refused it as too long"},
+	{Asked, "you asked for it"},
+}
+
+// Words explains a reason; empty if it is none of [Reasons].
+func (r Reason) Words() string {
+	for _, e := range Reasons {
+		if e.Reason == r {
+			return e.Words
+		}
+	}
+	return ""
+}
 
 // Trigger returns the trigger of the condensation with which an epoch for this reason begins. The rule of the profile knows nothing of
 // caches and prices: for these reasons it is asked as a user would ask.

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"sync"
 
+	decide "github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/lab/report"
 	"github.com/condensehq/condense/internal/lab/score"
@@ -25,7 +26,7 @@ import (
 var files embed.FS
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"visible": report.Visible, "group": size.Group, "usd": usd,
+	"visible": report.Visible, "group": size.Group, "usd": usd, "reasons": func() []decide.Explained { return decide.Reasons },
 }).ParseFS(files, "pages/*.html"))
 
 // root is the path of the pages.
