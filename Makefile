@@ -17,14 +17,13 @@ build:
 # The time-out is per package. It is long because a busy machine can take many times as long
 # as an idle one, and no test asserts a duration.
 # The linter vets, and more of it.
-# Packages begin in this order, and the command and live take longest: last, they would keep one processor waiting. With the race
-# detector, tools/race.sh runs the tests of live.
+# Packages begin in this order, and the command and live take longest: last, they would keep one processor waiting.
 # Without a C compiler there is no race detector. Tests of programs that are missing are skipped, and named at the end.
 RACE := $(if $(shell command -v cc || command -v gcc || command -v clang),-race)
 LONG := ./live ./cmd/condense
 OTHERS = $$(go list ./... | grep -v -e '/condense/live$$' -e '/cmd/condense$$')
 test:
-	@status=0; go test -vet=off -shuffle=on -timeout 60m $(if $(RACE),./cmd/condense,$(LONG)) $(OTHERS) || status=$$?; \
+	@status=0; go test -vet=off -shuffle=on -timeout 60m $(LONG) $(OTHERS) || status=$$?; \
 	$(if $(RACE),sh tools/race.sh || status=$$?;) \
 	sh tools/skipped.sh; exit $$status
 
@@ -42,9 +41,9 @@ test-browser:
 	cd test/browser && go mod tidy -diff && go vet ./... && go test -timeout 30m ./...
 
 # Real agents (Claude Code, Codex, OpenCode, pi) against a scripted vendor on the loopback. The first run installs them
-# from npm: 1 GB, in the user's cache directory. CONDENSE_TERMINAL=all tries each of them in a terminal too (tmux), not only Claude Code.
+# from npm: 1 GB, in the user's cache directory. CONDENSE_AGENTS=all tries each of them in every test, which takes half an hour.
 test-agents:
-	cd test/agents && go mod tidy -diff && go vet ./... && go test -timeout 30m ./...
+	cd test/agents && go mod tidy -diff && go vet ./... && go test -parallel 3 -timeout 60m ./...
 
 # Four gateways that share a PostgreSQL, killed at random, the database stopped for ten seconds. `make test` has a short form.
 FLEET ?= 200x60

@@ -84,6 +84,26 @@ var all = []agent{
 	},
 }
 
+// everyAgent is the variable that makes `make test-agents` try every agent in every test if it is "all". CI tries every agent in TestWrap,
+// and those that some names elsewhere: where agents differ most, or start fastest.
+const everyAgent = "CONDENSE_AGENTS"
+
+// some returns the agents with the names, or all of them.
+func some(names ...string) []agent {
+	if os.Getenv(everyAgent) == "all" {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(a agent) bool { return !slices.Contains(names, a.name) })
+}
+
+// slow skips a test of an agent that takes long to start, unless every agent is tried.
+func slow(t *testing.T) {
+	t.Helper()
+	if os.Getenv(everyAgent) != "all" {
+		t.Skipf("the agent takes half a minute to start; %s=all runs it", everyAgent)
+	}
+}
+
 const codexOffline = `model = "gpt-5.1"
 check_for_update_on_startup = false
 [features]
