@@ -48,24 +48,19 @@ func Plural(n int, thing string) string {
 
 // Dollars writes an amount of US dollars with a number of decimals: $0.84, -$12.50. What rounds to nothing has no sign.
 func Dollars(amount float64, decimals int) string {
-	text := strconv.FormatFloat(math.Abs(amount), 'f', decimals, 64)
-	if amount < 0 && strings.Trim(text, "0.") != "" {
-		return "-$" + text
+	if math.Abs(amount) < math.Pow10(-decimals)/2 {
+		amount = 0
 	}
-	return "$" + text
+	return strings.Replace("$"+strconv.FormatFloat(amount, 'f', decimals, 64), "$-", "-$", 1)
 }
 
 // Group writes n with thousands separators: 1,234,567.
 func Group(n int) string {
 	s := strconv.Itoa(n)
-	sign := ""
-	if n < 0 {
-		sign, s = "-", s[1:]
-	}
-	for i := len(s) - 3; i > 0; i -= 3 {
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
 		s = s[:i] + "," + s[i:]
 	}
-	return sign + s
+	return s
 }
 
 // Short writes a number of tokens in a few characters, rounded: 940, 142k, 1.0M.

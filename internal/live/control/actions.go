@@ -26,6 +26,7 @@ var Actions = []string{session.OrderNow, session.OrderUndo, "pause", "resume", "
 // Do performs one of [Actions] on a conversation.
 func (d *Desk) Do(ctx context.Context, c *Conversation, action string, a *Ask) error {
 	p := session.Protection{Text: a.Text, Message: a.Message}
+	defer func() { c.Next = c.next() }()
 	switch action {
 	case session.OrderNow:
 		return d.Now(ctx, c, session.Order{Profile: a.Profile, Provider: a.Provider, Tokens: a.Tokens, Percent: a.Percent})
