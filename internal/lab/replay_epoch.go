@@ -61,7 +61,7 @@ func (x *play) request(k int) *wire.Request {
 	return &wire.Request{Model: t.Name, TTL: t.life(), Messages: x.authors[:x.turns[k]]}
 }
 
-// whenOf returns what the gateway's policy would be: that of the rule, with the wishes of the replayed one.
+// whenOf returns the policy that the gateway would follow: the rule's, adjusted by the replayed policy.
 func whenOf(r policy.Rule, p *Policy) epoch.Policy {
 	when := epoch.Of(r)
 	when.MinSize, when.Share, when.Risk, when.Patience = p.Floor, p.Leave, p.Risk, p.Patience
@@ -149,7 +149,7 @@ func (x *play) sizeOf(view []core.Message) int {
 	return x.head + x.scaled(left)
 }
 
-// condensed returns what the strategy makes of the view; nil if that fails or is of no use.
+// condensed returns the strategy's result for the view; nil if it fails or saves too little.
 func (x *play) condensed(ctx context.Context, d due) ([]core.Message, error) {
 	before := x.prompt()
 	decision := x.rule.Decide(x.sizes(), x.state, d.trigger)
@@ -305,8 +305,8 @@ func (x *play) begin(k, t int, d due, before int, view []core.Message) {
 	x.epochs = append(x.epochs, e)
 }
 
-// kept returns how many messages at the end of a condensed view are those of the session after the last cut, as they were sent: the gateway
-// freezes only what is before them.
+// kept returns the number of messages at the end of a condensed view that are the session's own, unchanged since the last cut. The
+// gateway freezes only the messages before them.
 func (x *play) kept(view []core.Message) int {
 	n, most := 0, min(len(view), len(x.view), x.played-x.cut)
 	for n < most && view[len(view)-1-n].ID == x.view[len(x.view)-1-n].ID && view[len(view)-1-n].Equal(x.view[len(x.view)-1-n]) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Config are the settings of a [Provider]. Tokens are those of the host's counter, shares
+// Config are the settings of a [Provider]. Tokens are counted by the host's counter, shares
 // are of the window of the agent's model.
 type Config struct {
 	Preset string `json:"preset" enum:"fresh_start|keep_recent|rolling|sections" doc:"the form of the result; it sets the defaults of the other settings"`

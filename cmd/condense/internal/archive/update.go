@@ -346,7 +346,7 @@ func absolute(f *File, path string) string {
 	return f.Path + ":" + path // of this session only
 }
 
-// exitForm matches what agents and shells write about the end of a command.
+// exitForm matches the exit code in messages of agents and shells about the end of a command.
 var exitForm = regexp.MustCompile(`(?i)(?:exit(?:ed)?(?: with)?(?:[ _](?:code|status))"?[:=]?|exit:) ?(\d{1,3})\b`)
 
 // status returns how a command ended.
