@@ -46,6 +46,7 @@ func replay(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error
 		return err
 	}
 	defer peers.end()
+	o.Peers = peers.list
 	policies, err := open.Policies(cmd.Context(), c.policies)
 	if err != nil {
 		return cli.Usage(cmd, "--policies: %w", err)

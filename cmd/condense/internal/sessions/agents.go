@@ -40,7 +40,7 @@ type Agent struct {
 }
 
 // Agents returns the agents, in order of name.
-func Agents() []*Agent { return []*Agent{claude, codex, gemini, opencode, pi} }
+func Agents() []*Agent { return []*Agent{claude, codex, copilot, gemini, opencode, pi} }
 
 // InFiles reports whether the agent's sessions are files that can be read while it writes them.
 func (a *Agent) InFiles() bool { return a.store == nil }
@@ -159,6 +159,38 @@ var codex = &Agent{
 		return filepath.Join(root, now.Format("2006"), now.Format("01"), now.Format("02"), "rollout-"+now.Format("2006-01-02T15-04-05")+"-"+id+".jsonl")
 	},
 	version: uuid.NewV7,
+}
+
+// Copilot CLI looks for a session in the folder with its ID. The first line describes it.
+var copilot = &Agent{
+	Name: "copilot", Title: "GitHub Copilot CLI", resume: "copilot --resume=", Format: "copilot",
+	home: [2]string{"COPILOT_HOME", ".copilot"}, files: "session-state/*/events.jsonl", inside: true,
+	describe: func(head []byte, s *Session) {
+		start := rawjson.Field(head, "data")
+		s.ID = rawjson.Text(rawjson.Field(start, "sessionId"))
+		s.Dir = rawjson.Text(rawjson.Field(rawjson.Field(start, "context"), "cwd"))
+	},
+	adapt: func(lines, _ [][]byte, from, to string) [][]byte {
+		for i, line := range lines {
+			data := rawjson.Field(line, "data")
+			if !rawjson.IsObject(data) {
+				continue
+			}
+			next := data
+			if i == 0 {
+				next = renamed(next, from, to, "sessionId")
+			}
+			for _, name := range []string{"reasoningOpaque", "reasoningBlocks", "encryptedContent"} {
+				next = rawjson.CutField(next, name)
+			}
+			lines[i] = rawjson.ReplaceValue(line, data, next)
+		}
+		return lines
+	},
+	path: func(s *Session, id string, _ time.Time) string {
+		return filepath.Join(filepath.Dir(filepath.Dir(s.Path)), id, "events.jsonl")
+	},
+	version: uuid.NewRandom,
 }
 
 // renamed returns an object in which the members that are the string from are to.
