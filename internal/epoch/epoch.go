@@ -34,31 +34,11 @@ const (
 	Undone Reason = "undone" // the user has undone the last condensation
 )
 
-// Explained is a reason with words for people.
-type Explained struct {
-	Reason Reason
-	Words  string
-}
-
-// Reasons are the reasons of condensations, explained in the past tense.
-var Reasons = []Explained{
-	{Forced, "the window was nearly full"},
-	{Threshold, "the threshold of the profile was reached"},
-	{Cold, "the vendor's cache had expired"},
-	{Changed, "the vendor's cache was lost anyway"},
-	{Payback, "it was to save more than it costs"},
-	{Overflow, "the vendor refused it as too long"},
-	{Asked, "you asked for it"},
-}
-
-// Words explains a reason; empty if it is none of [Reasons].
-func (r Reason) Words() string {
-	for _, e := range Reasons {
-		if e.Reason == r {
-			return e.Words
-		}
-	}
-	return ""
+// Reasons explains the reasons of condensations, in the past tense.
+var Reasons = map[Reason]string{
+	Forced: "the window was nearly full", Threshold: "the threshold of the profile was reached", Cold: "the vendor's cache had expired",
+	Changed: "the vendor's cache was lost anyway", Payback: "it was to save more than it costs",
+	Overflow: "the vendor refused it as too long", Asked: "you asked for it",
 }
 
 // Trigger returns the trigger of the condensation with which an epoch for this reason begins. The rule of the profile knows nothing of

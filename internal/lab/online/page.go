@@ -26,7 +26,7 @@ import (
 var files embed.FS
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"visible": report.Visible, "group": size.Group, "usd": usd, "reasons": func() []decide.Explained { return decide.Reasons },
+	"visible": report.Visible, "group": size.Group, "usd": usd, "reasons": func() map[decide.Reason]string { return decide.Reasons },
 }).ParseFS(files, "pages/*.html"))
 
 // root is the path of the pages.

@@ -64,7 +64,7 @@ func condensed(s *live.Stats) string {
 			continue
 		}
 		why := e.Reason
-		if words := epoch.Reason(why).Words(); words != "" && !explained[why] {
+		if words := epoch.Reasons[epoch.Reason(why)]; words != "" && !explained[why] {
 			explained[why] = true
 			why += ": " + words
 		}

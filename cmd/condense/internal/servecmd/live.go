@@ -113,27 +113,19 @@ func (l *liveFlags) with(cmd *cobra.Command, f func(desk) error) error {
 // in front; empty if it needs none. The address of a database can have a password: the configuration has it.
 func (l *liveFlags) where() string {
 	path := l.config.Serve().Store
-	if own, err := config.Load(l.app.Names()); l.admin == "" && err == nil && own.Serve().Store == path {
-		return ""
-	}
-	var flags []string
-	if l.app.ConfigPath != "" && (l.admin != "" || store.IsPostgres(path)) {
-		file, err := filepath.Abs(l.app.ConfigPath)
-		if err != nil {
-			file = l.app.ConfigPath
-		}
-		flags = append(flags, "--config", file)
-	}
+	own, err := config.Load(l.app.Names())
+	file, absErr := filepath.Abs(l.app.ConfigPath)
 	switch {
 	case l.admin != "":
-		flags = append(flags, "--admin", l.admin)
-	case !store.IsPostgres(path):
-		flags = append(flags, "--store", path)
-	}
-	if len(flags) == 0 {
+		return " " + shellLine([]string{"--admin", l.admin})
+	case err == nil && own.Serve().Store == path:
 		return ""
+	case !store.IsPostgres(path):
+		return " " + shellLine([]string{"--store", path})
+	case l.app.ConfigPath != "" && absErr == nil:
+		return " " + shellLine([]string{"--config", file})
 	}
-	return " " + shellLine(flags)
+	return ""
 }
 
 // far calls f with the desk of the gateway at an admin address.
