@@ -17,6 +17,8 @@ type client struct {
 	env        []string          // besides that of where
 	home       map[string]string // files below the home folder; {url}
 	own        upstream.Client   // without pkg
+	// replaces begins what the client itself writes in place of old results when it has many, each time with a break.
+	replaces string
 }
 
 // Keys are dummies in the shape of real ones, by which the gateway finds the vendor of some.
@@ -102,12 +104,10 @@ var clients = byWire([]client{
 	sdk(gemini, "@google/genai", "", "gemini-3-pro-preview", "genai.mjs", "gemini"),
 	sdk(gemini, "@ai-sdk/google", "", "gemini-2.5-pro", "ai-sdk.mjs", "google"),
 	{
-		wire: gemini, name: "Gemini CLI, without its own masking of results", pkg: "@google/gemini-cli", program: "@google/gemini-cli/bundle/gemini.js",
+		wire: gemini, name: "Gemini CLI", replaces: "<tool_output_masked>", pkg: "@google/gemini-cli", program: "@google/gemini-cli/bundle/gemini.js",
 		args: []string{"--model", "gemini-2.5-pro", "--approval-mode=yolo", "-p", "{task}"},
 		env:  []string{"GEMINI_CLI_TRUST_WORKSPACE=true"},
-		// Above 80,000 tokens of results it replaces old ones by itself, each time with a break.
 		home: map[string]string{".gemini/settings.json": `{"security": {"auth": {"selectedType": "gemini-api-key"}}, ` +
-			`"contextManagement": {"tools": {"outputMasking": {"protectionThresholdTokens": 100000000}}}, ` +
 			`"privacy": {"usageStatisticsEnabled": false}, "general": {"disableAutoUpdate": true}}`},
 	},
 	sdk(vertexGemini, "@google/genai", "", "gemini-2.5-pro", "genai.mjs", "vertex"),
@@ -130,15 +130,13 @@ func sdk(wire, pkg, how, model, loop, argument string) client {
 
 // keyed is a client of Amazon's with a key, which passes through.
 func keyed(c client) client {
-	c.name += ", key"
-	c.env = append(c.env, "AWS_BEARER_TOKEN_BEDROCK=ABSK"+"dummy")
+	c.name, c.env = c.name+", key", append(c.env, "AWS_BEARER_TOKEN_BEDROCK=ABSK"+"dummy")
 	return c
 }
 
 // signed is a client of Amazon's with credentials of its own, which the vendor does not know: the gateway signs.
 func signed(c client) client {
-	c.name += ", signature"
-	c.env = append(c.env, keyID+"OFCLIENT", secret)
+	c.name, c.env = c.name+", signature", append(c.env, keyID+"OFCLIENT", secret)
 	return c
 }
 

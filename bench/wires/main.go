@@ -59,7 +59,6 @@ func main() {
 	clients := flag.String("clients", "bin/clients", "the `folder` with the packages of bench/wires/clients")
 	program := flag.String("condense", "bin/condense", "the `program`")
 	only := flag.String("only", "", "only the rows whose title matches this `pattern`: API: client: N steps")
-	keep := flag.String("keep", "", "the `folder` for lists of requests, refused ones, and what the gateway said")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	rows, err := regexp.Compile(*only)
@@ -68,7 +67,7 @@ func main() {
 	case *times:
 		err = measure(ctx, os.Stdout, rows)
 	default:
-		err = table(ctx, os.Stdout, &bench{clients: *clients, condense: *program, keep: *keep, only: rows})
+		err = table(ctx, os.Stdout, &bench{clients: *clients, condense: *program, only: rows})
 	}
 	stop()
 	if err != nil {
