@@ -54,18 +54,6 @@ type comparison struct {
 	Ahead    int     `json:"ahead"` // 1: the program; -1: ours; 0: no difference shown
 }
 
-// decide sets Ahead: see docs/comparing-measures.md.
-func (c *comparison) decide() {
-	const least, margin = 6, 1e-9
-	switch {
-	case c.Projects < least:
-	case c.Low > margin:
-		c.Ahead = 1
-	case c.High < -margin:
-		c.Ahead = -1
-	}
-}
-
 // values are by session and place, for each strategy.
 type values map[string]map[[2]string]float64
 
@@ -128,27 +116,30 @@ func (v values) less(a, b string) (comparison, bool) {
 	}
 	c.Projects, c.Mean = len(xs), mean(xs)
 	c.Low, c.High = interval(xs)
+	if c.Projects >= 6 && c.Low > 1e-9 {
+		c.Ahead = 1
+	} else if c.Projects >= 6 && c.High < -1e-9 {
+		c.Ahead = -1
+	}
 	return c, true
 }
 
 // projectOf returns the project in the name of a session's file, PROJECT--NAME, else its name.
 func projectOf(session string) string {
 	base := filepath.Base(session)
-	if project, _, ok := strings.Cut(base, "--"); ok && project != "" {
-		return project
-	}
-	return base
+	project, _, _ := strings.Cut(base, "--")
+	return cmp.Or(project, base)
 }
 
 // interval returns the 95 % interval of the centre of xs, which are in the order of their projects. It is exact for symmetric
 // distributions and draws nothing: of n values, the centre is equally likely in each of the 2^n gaps between the means of all subsets
 // that are not empty (J. Hartigan, "Using subsample values as typical values", 1969). Projects beyond 14 share groups.
 func interval(xs []float64) (low, high float64) {
-	groups := make([][]float64, min(len(xs), most))
+	n := min(len(xs), most)
+	groups := make([][]float64, n)
 	for i, x := range xs {
-		groups[i%len(groups)] = append(groups[i%len(groups)], x)
+		groups[i%n] = append(groups[i%n], x)
 	}
-	n := len(groups)
 	sums, means := make([]float64, 1<<n), make([]float64, 0, 1<<n)
 	for set := 1; set < 1<<n; set++ {
 		sums[set] = sums[set&(set-1)] + mean(groups[bits.TrailingZeros(uint(set))])
@@ -240,7 +231,6 @@ func (s *summary) pair(measure string, v values, peer, own string) {
 		return
 	}
 	c.Measure, c.Own = measure, *v.mean(own)
-	c.decide()
 	s.Pairs = append(s.Pairs, c)
 	if c.Ahead > 0 {
 		s.Losses = append(s.Losses, c)

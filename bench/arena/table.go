@@ -97,10 +97,7 @@ func (s *summary) rest(line func(format string, args ...any)) {
 	for _, x := range s.Second {
 		also := ""
 		if k := x.ByKind["ahead"]; k.Verdicts > 0 {
-			also = fmt.Sprintf(", and which of two is ahead in %d of %d, never the reverse", k.Agreed, k.Verdicts)
-			if x.Opposite > 0 {
-				also = strings.Replace(also, "never the reverse", fmt.Sprintf("the reverse in %d", x.Opposite), 1)
-			}
+			also = fmt.Sprintf(", and which of two is ahead in %d of %d, the reverse in %d", k.Agreed, k.Verdicts, x.Opposite)
 		}
 		line("`bench/second` confirms %.1f %% of the %d verdicts of %s%s.", 100*x.Share, x.Verdicts, strings.TrimSuffix(x.Report, ".json"), also)
 	}
