@@ -85,6 +85,14 @@ func (s *Sessions) probe() {
 	close(o.ended)
 }
 
+// Flush stores what could not be stored before, for at most a time: the gateway ends, and its successor knows only the
+// store.
+func (s *Sessions) Flush(most time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), most)
+	defer cancel()
+	s.flush(ctx)
+}
+
 // flush stores the unsaved states. It returns false if the store is away again.
 func (s *Sessions) flush(ctx context.Context) bool {
 	s.mu.Lock()

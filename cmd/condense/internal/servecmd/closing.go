@@ -7,16 +7,11 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/live"
 )
-
-// reasons say in a few words why a history was condensed.
-var reasons = map[string]string{
-	"window": "the window was nearly full", "threshold": "the threshold of the profile was reached", "cold": "the vendor's cache had expired",
-	"changed": "the vendor's cache was lost anyway", "payback": "it was to save more than it costs", "overflow": "the vendor refused it as too long",
-}
 
 // setbacks describe the outcomes of a provider that did not condense.
 var setbacks = map[string]string{
@@ -69,7 +64,7 @@ func condensed(s *live.Stats) string {
 			continue
 		}
 		why := e.Reason
-		if words := reasons[why]; words != "" && !explained[why] {
+		if words := epoch.Reasons[epoch.Reason(why)]; words != "" && !explained[why] {
 			explained[why] = true
 			why += ": " + words
 		}
@@ -91,7 +86,7 @@ func accounts(n *live.Accounts) string {
 	if n.Failed > 0 {
 		text += fmt.Sprintf(", %s failed", size.Group(n.Failed))
 	}
-	text += fmt.Sprintf(": $%.2f, at most $%.2f was expected", n.Cost, n.Expected)
+	text += fmt.Sprintf(": %s, at most %s was expected", size.Dollars(n.Cost, 2), size.Dollars(n.Expected, 2))
 	if n.Input > 0 {
 		text += fmt.Sprintf("; %d %% of %s tokens were read from the cache", 100*n.CacheRead/n.Input, size.Group(n.Input))
 	}

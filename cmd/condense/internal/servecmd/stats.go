@@ -150,7 +150,7 @@ func asOf(s *live.Stats) string {
 func remarks(s *live.Stats) []string {
 	var lines []string
 	if o := s.Observed; o != nil {
-		lines = append(lines, fmt.Sprintf("only observed, nothing was changed: %s would have been made, and %s tokens and $%.2f saved", count(o.Epochs, "condensation"), size.Group(o.Saved), o.CostSaved))
+		lines = append(lines, fmt.Sprintf("only observed, nothing was changed: %s would have been made, and %s tokens and %s saved", count(o.Epochs, "condensation"), size.Group(o.Saved), size.Dollars(o.CostSaved, 2)))
 	}
 	if s.Unpriced > 0 {
 		lines = append(lines, count(s.Unpriced, "request")+" to models of unknown price")
@@ -180,7 +180,7 @@ func printModes(w io.Writer, modes []online.Mode) {
 		}
 		paid, saved := "-", "-"
 		if priced := m.Epochs - m.Unpriced; priced > 0 {
-			paid, saved = fmt.Sprintf("%d of %d", m.Paid, priced), fmt.Sprintf("$%.4f", m.Saved)
+			paid, saved = fmt.Sprintf("%d of %d", m.Paid, priced), size.Dollars(m.Saved, 4)
 		}
 		if m.Observed && saved != "-" {
 			saved = "would be " + saved

@@ -281,14 +281,14 @@ func report(w io.Writer, s live.Stats, record string) {
 		return
 	}
 	first, saved := "", size.Group(s.Tokens.Net)+" saved"+share(s.Tokens)
-	cost := fmt.Sprintf("$%.2f instead of $%.2f", s.Cost, s.Cost+s.Saved)
+	cost := fmt.Sprintf("%s instead of %s", size.Dollars(s.Cost, 2), size.Dollars(s.Cost+s.Saved, 2))
 	if s.Observe {
 		o := s.Observed
 		if o == nil {
 			o = &live.Observed{}
 		}
 		first, saved = "only observed, nothing was changed: ", size.Group(o.Saved)+" would have been saved"+share(live.Tokens{Received: s.Tokens.Received, Net: o.Saved})
-		cost = fmt.Sprintf("$%.2f, would have been $%.2f", s.Cost, s.Cost-o.CostSaved)
+		cost = fmt.Sprintf("%s, would have been %s", size.Dollars(s.Cost, 2), size.Dollars(s.Cost-o.CostSaved, 2))
 	}
 	switch {
 	case s.Unpriced >= s.Requests:
