@@ -236,7 +236,9 @@ func (g *Gateway) Close() error {
 	g.stop()
 	g.sockets.open.Wait()
 	g.background.Wait()
-	g.sessions.Flush(lastFlush)
+	ctx, cancel := context.WithTimeout(context.Background(), lastFlush)
+	defer cancel()
+	g.sessions.Flush(ctx)
 	for _, u := range g.current.Load().upstreams {
 		u.Transport.CloseIdleConnections()
 	}

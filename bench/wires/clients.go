@@ -128,15 +128,14 @@ func sdk(wire, pkg, how, model, loop, argument string) client {
 	}
 }
 
-// keyed is a client of Amazon's with a key, which passes through.
-func keyed(c client) client {
-	c.name, c.env = c.name+", key", append(c.env, "AWS_BEARER_TOKEN_BEDROCK=ABSK"+"dummy")
-	return c
-}
+// keyed is a client of Amazon's with a key, which passes through. A signed one has credentials of its own, which the vendor
+// does not know: the gateway signs.
+func keyed(c client) client { return with(c, ", key", "AWS_BEARER_TOKEN_BEDROCK=ABSK"+"dummy") }
 
-// signed is a client of Amazon's with credentials of its own, which the vendor does not know: the gateway signs.
-func signed(c client) client {
-	c.name, c.env = c.name+", signature", append(c.env, keyID+"OFCLIENT", secret)
+func signed(c client) client { return with(c, ", signature", keyID+"OFCLIENT", secret) }
+
+func with(c client, how string, env ...string) client {
+	c.name, c.env = c.name+how, append(c.env, env...)
 	return c
 }
 
@@ -164,9 +163,7 @@ func ours() (all []client) {
 		all = append(all, client{wire: w.name, name: "Go: whole answers; streams", own: w.client})
 	}
 	chained := upstream.Client{API: upstream.Responses, Model: "gpt-5.6", Thinking: "medium", Chained: true}
-	socket := chained
-	socket.Chained, socket.Socket = false, true
-	return append(all,
-		client{wire: responses, name: "Go, by `previous_response_id`: whole answers; streams", own: chained},
-		client{wire: webSocket, name: "Go", own: socket})
+	all = append(all, client{wire: responses, name: "Go, by `previous_response_id`: whole answers; streams", own: chained})
+	chained.Chained, chained.Socket = false, true
+	return append(all, client{wire: webSocket, name: "Go", own: chained})
 }

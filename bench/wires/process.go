@@ -42,9 +42,7 @@ func start(ctx context.Context, dir string, env []string, program string, args .
 // stop ends a process and what it left behind.
 func (p *process) stop() {
 	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
-	if p.cmd.ProcessState == nil {
-		_ = p.cmd.Wait()
-	}
+	_ = p.cmd.Wait() // it may have been waited for
 }
 
 var listens = regexp.MustCompile(`condense listens on (http://\S+) \(`)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -71,11 +72,8 @@ type result struct {
 }
 
 func (r result) String() string {
-	breaks := strconv.Itoa(r.breaks)
-	if r.own > 0 {
-		breaks += fmt.Sprintf(", %d by itself", r.own)
-	}
-	s := fmt.Sprintf("%d × | %s | %.1f %% | %d", r.epochs, breaks, r.share, r.refused)
+	s := fmt.Sprintf("%d × | %d, %d by itself | %.1f %% | %d", r.epochs, r.breaks, r.own, r.share, r.refused)
+	s = strings.Replace(s, ", 0 by itself", "", 1)
 	if r.fault != "" {
 		s = r.fault + "; " + s
 	}
@@ -98,7 +96,7 @@ func table(ctx context.Context, out io.Writer, b *bench) error {
 	for i, c := range clients {
 		rows[i] = make([]result, len(scenarios))
 		for j, s := range scenarios {
-			if !b.wants(&c, s) {
+			if !b.only.MatchString(title(&c, s)) {
 				continue
 			}
 			places <- struct{}{}
@@ -129,14 +127,11 @@ func title(c *client, s scenario) string {
 	return fmt.Sprintf("%s: %s: %d steps", c.wire, c.name, s.steps)
 }
 
-func (b *bench) wants(c *client, s scenario) bool { return b.only.MatchString(title(c, s)) }
-
 // version is that of an installed package.
 func (b *bench) version(pkg string) string {
 	var p struct{ Version string }
-	if text, err := os.ReadFile(filepath.Join(b.clients, "node_modules", pkg, "package.json")); err == nil && pkg != "" {
-		_ = json.Unmarshal(text, &p) // a row without a version
-	}
+	text, _ := os.ReadFile(filepath.Join(b.clients, "node_modules", pkg, "package.json"))
+	_ = json.Unmarshal(text, &p) // a row without a version
 	return p.Version
 }
 
@@ -171,16 +166,9 @@ func (b *bench) row(ctx context.Context, c *client, s scenario) result {
 	}
 	r := judge(v, c, s, g.epochs())
 	if err != nil {
-		r.fault = fmt.Sprintf("failed after %d steps: %v", played(v), err)
+		r.fault += fmt.Sprintf("; failed: %v", err)
 	}
 	return r
-}
-
-func played(v *upstream.Vendor) (most int) {
-	for _, n := range v.Played() {
-		most = max(most, n)
-	}
-	return most
 }
 
 // judge says what the vendor saw.
@@ -199,7 +187,7 @@ func judge(v *upstream.Vendor, c *client, s scenario, epochs int) result {
 			r.refused++
 		}
 	}
-	switch n := played(v); {
+	switch n := slices.Max(append(slices.Collect(maps.Values(v.Played())), 0)); {
 	case n <= s.steps:
 		r.fault = fmt.Sprintf("ended after %d steps", n)
 	case r.refused > 0:

@@ -73,7 +73,7 @@ func (s *Sessions) probe() {
 		select {
 		case <-tick.C:
 			_, err := s.store.Changes(s.Life, store.Key{})
-			back = err == nil && s.flush(s.Life)
+			back = err == nil && s.Flush(s.Life)
 		case <-s.Life.Done():
 			back = true
 		}
@@ -85,16 +85,8 @@ func (s *Sessions) probe() {
 	close(o.ended)
 }
 
-// Flush stores what could not be stored before, for at most a time: the gateway ends, and its successor knows only the
-// store.
-func (s *Sessions) Flush(most time.Duration) {
-	ctx, cancel := context.WithTimeout(context.Background(), most)
-	defer cancel()
-	s.flush(ctx)
-}
-
-// flush stores the unsaved states. It returns false if the store is away again.
-func (s *Sessions) flush(ctx context.Context) bool {
+// Flush stores the unsaved states. It returns false if the store is away again.
+func (s *Sessions) Flush(ctx context.Context) bool {
 	s.mu.Lock()
 	all := make([]*Session, 0, len(s.all))
 	for _, one := range s.all {

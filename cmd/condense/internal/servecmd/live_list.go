@@ -109,7 +109,7 @@ func remarksOn(c *control.Conversation) []string {
 		all = append(all, c.Short()+": paused; only conversations that the vendor would refuse are condensed, until 'condense live resume'")
 	}
 	if n := len(c.Protections); n > 0 {
-		all = append(all, fmt.Sprintf("%s: %s kept verbatim", c.Short(), count(n, "protection")))
+		all = append(all, fmt.Sprintf("%s: %s kept verbatim", c.Short(), size.Plural(n, "protection")))
 	}
 	return all
 }

@@ -294,23 +294,16 @@ func report(w io.Writer, s live.Stats, record string) {
 	case s.Unpriced >= s.Requests:
 		cost = "no price known for the model"
 	case s.Unpriced > 0:
-		cost += fmt.Sprintf(", without %s to models of unknown price", count(s.Unpriced, "request"))
+		cost += fmt.Sprintf(", without %s to models of unknown price", size.Plural(s.Unpriced, "request"))
 	}
 	if s.Estimated > 0 {
-		cost += fmt.Sprintf("; %s estimated, because the vendor did not report tokens", count(s.Estimated, "request"))
+		cost += fmt.Sprintf("; %s estimated, because the vendor did not report tokens", size.Plural(s.Estimated, "request"))
 	}
-	term.Printf(w, "condense: %s%s, %s tokens sent, %s\n", first, count(s.Requests, "request"), size.Group(s.Tokens.Sent), saved)
+	term.Printf(w, "condense: %s%s, %s tokens sent, %s\n", first, size.Plural(s.Requests, "request"), size.Group(s.Tokens.Sent), saved)
 	term.Printf(w, "condense: cache: %s tokens read, %s written; %s\n", size.Group(s.Tokens.CacheRead), size.Group(s.Tokens.CacheWrite), cost)
 	for _, line := range lastLines(&s, record) {
 		term.Printf(w, "condense: %s\n", line)
 	}
-}
-
-func count(n int, of string) string {
-	if n == 1 {
-		return "1 " + of
-	}
-	return size.Group(n) + " " + of + "s"
 }
 
 func total(m map[string]int) int {
