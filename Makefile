@@ -5,7 +5,7 @@ FUZZTIME ?= 30s
 BIN := $(CURDIR)/bin
 GOLANGCI := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
 
-.PHONY: outside check build test test-race test-sdk test-browser test-agents test-fleet report-bundle report-bundle-check lint fmt fmt-check tidy-check generate generate-check fuzz soak soak-gateway soak-orders bench bench-docs bench-peers arena bench-gateway wires outline-accuracy results golden
+.PHONY: outside check build test test-race test-sdk test-browser test-agents test-fleet report-bundle report-bundle-check lint fmt fmt-check tidy-check generate generate-check fuzz soak soak-gateway soak-orders bench bench-docs bench-peers arena bench-gateway wires wires-clients wires-times bench-search outline-accuracy results golden
 
 check: tidy-check build lint test
 
@@ -17,14 +17,13 @@ build:
 # The time-out is per package. It is long because a busy machine can take many times as long
 # as an idle one, and no test asserts a duration.
 # The linter vets, and more of it.
-# Packages begin in this order, and the command and live take longest: last, they would keep one processor waiting. With the race
-# detector, tools/race.sh runs the tests of live.
+# Packages begin in this order, and the command and live take longest: last, they would keep one processor waiting.
 # Without a C compiler there is no race detector. Tests of programs that are missing are skipped, and named at the end.
 RACE := $(if $(shell command -v cc || command -v gcc || command -v clang),-race)
 LONG := ./live ./cmd/condense
 OTHERS = $$(go list ./... | grep -v -e '/condense/live$$' -e '/cmd/condense$$')
 test:
-	@status=0; go test -vet=off -shuffle=on -timeout 60m $(if $(RACE),./cmd/condense,$(LONG)) $(OTHERS) || status=$$?; \
+	@status=0; go test -vet=off -shuffle=on -timeout 60m $(LONG) $(OTHERS) || status=$$?; \
 	$(if $(RACE),sh tools/race.sh || status=$$?;) \
 	sh tools/skipped.sh; exit $$status
 
@@ -42,9 +41,9 @@ test-browser:
 	cd test/browser && go mod tidy -diff && go vet ./... && go test -timeout 30m ./...
 
 # Real agents (Claude Code, Codex, OpenCode, pi) against a scripted vendor on the loopback. The first run installs them
-# from npm: 1 GB, in the user's cache directory. CONDENSE_TERMINAL=all tries each of them in a terminal too (tmux), not only Claude Code.
+# from npm: 1 GB, in the user's cache directory. CONDENSE_AGENTS=all tries each of them in every test, which takes half an hour.
 test-agents:
-	cd test/agents && go mod tidy -diff && go vet ./... && go test -timeout 30m ./...
+	cd test/agents && go mod tidy -diff && go vet ./... && go test -parallel 3 -timeout 60m ./...
 
 # Four gateways that share a PostgreSQL, killed at random, the database stopped for ten seconds. `make test` has a short form.
 FLEET ?= 200x60
@@ -138,18 +137,20 @@ bench-peers:
 	cd bench/peers && npm ci --ignore-scripts --no-audit --no-fund && node --expose-gc bench.mjs $(BIN)/session.json
 	cd bench/peers/eino && go run . $(BIN)/session.json
 
-# Programs of others and smart on the same sessions by every measure, in 30 minutes: see docs/comparing.md. Sessions are the bundled ones and
-# 14 of the folder CONDENSE_SESSIONS; GOLD is a folder of conversations written by bench/outside. The programs are installed into ARENA, which
-# needs node, npm and the network; sources that are in ARENA/src, and programs built into ARENA, run too.
+# Programs of others and smart on the same sessions by every measure, in 30 minutes: see docs/comparing.md. Sessions are those of 14 projects in
+# the folder CONDENSE_SESSIONS, else the bundled ones; RECORDED is a folder of sessions that record compactions, GOLD one of conversations
+# written by bench/outside. The programs are installed into ARENA, which needs node, npm and the network; sources that are in ARENA/src, and
+# programs built into ARENA, run too.
 ARENA ?= $(HOME)/.cache/condense/arena
 GOLD ?=
+RECORDED ?=
 arena:
 	mkdir -p $(BIN) $(ARENA)
 	cp bench/peers/*.mjs bench/peers/*.py bench/peers/*.json bench/peers/.npmrc $(ARENA)
 	-cd $(ARENA) && { cmp -s package-lock.json installed || { npm ci --ignore-scripts --no-audit --no-fund && cp package-lock.json installed; }; }
 	-cd bench/peers/eino && go build -o $(ARENA)/eino .
 	go build -o $(BIN)/condense ./cmd/condense
-	go run ./bench/arena -condense $(BIN)/condense -peers $(ARENA) -out $(BIN)/arena -sessions "$(CONDENSE_SESSIONS)" -gold "$(GOLD)" -results docs/results.md
+	go run ./bench/arena -condense $(BIN)/condense -peers $(ARENA) -out $(BIN)/arena -sessions "$(CONDENSE_SESSIONS)" -recorded "$(RECORDED)" -gold "$(GOLD)" -results docs/results.md
 
 # What `condense serve` adds to a request, next to a bare reverse proxy and another gateway. STEPS='-steps streams -peers=' measures 500 parallel
 # streams only, without that gateway, in four minutes; see the flags of bench/gateway.
@@ -160,10 +161,27 @@ bench-gateway:
 	$(if $(findstring -peers=,$(STEPS)),,cd bench/peers && npm ci --ignore-scripts --no-audit --no-fund)
 	go run ./bench/gateway $(STEPS)
 
-# docs/wires-measured.md, in four minutes: every API with a scripted agent, and the time added to a request. AGENTS=FILE adds the rows of real
-# clients from the output of `make test-agents`.
-wires:
-	go run ./bench/wires $(if $(AGENTS),-agents $(AGENTS)) > $(BIN)/wires.md
+# docs/wires-measured.md: unmodified clients on every API, pinned in bench/wires/clients and installed into bin/clients (1.4 GB, from npm), in
+# ten minutes on two idle processors, and then the time added to a request, in four. A refused request, more breaks than condensations, or a
+# client that fails ends it with the row's name. `go run ./bench/wires -only 'Gemini CLI.*: 45'` runs these rows only.
+CLIENTS := $(BIN)/clients
+wires: wires-clients wires-times
+
+$(CLIENTS)/node_modules: bench/wires/clients/package-lock.json
+	mkdir -p $(CLIENTS)
+	cp bench/wires/clients/package.json bench/wires/clients/package-lock.json $(CLIENTS)
+	-cd $(CLIENTS) && npm ci --ignore-scripts --no-audit --no-fund && touch node_modules
+
+wires-clients: $(CLIENTS)/node_modules
+	cp bench/wires/clients/*.mjs $(CLIENTS)
+	go build -o $(BIN)/condense ./cmd/condense
+	go run ./bench/wires > $(BIN)/wires.md
+	sed -n '/^## Added time$$/,$$p' docs/wires-measured.md >> $(BIN)/wires.md
+	mv $(BIN)/wires.md docs/wires-measured.md
+
+wires-times:
+	sed '/^## Added time$$/,$$d' docs/wires-measured.md > $(BIN)/wires.md
+	go run ./bench/wires -times >> $(BIN)/wires.md
 	mv $(BIN)/wires.md docs/wires-measured.md
 
 # docs/results.md, and the table in docs/smart.md: every preset on the recorded sessions in
@@ -197,6 +215,15 @@ outside:
 	go build -o $(BIN)/condense ./cmd/condense
 	@set -e; for d in $(OUTSIDE); do echo "$$d"; $(BIN)/condense compare "evidence:$$d" --budgets 10%,25%,50% --cache none --quiet --strategies '$(OUTSIDE_STRATEGIES)'; \
 	  $(BIN)/condense compare "evidence:$$d" --search; done
+
+# condense search on SIZE bytes of sessions that are made of the recorded ones in FROM: the index, 200 queries, a session that grew and one that is
+# gone, all timed. Needs 1.6 times SIZE in the folder for temporary files.
+SIZE ?= 200M
+FROM ?= testdata/traces
+bench-search:
+	mkdir -p $(BIN)
+	go build -o $(BIN)/condense ./cmd/condense
+	go run ./bench/search -condense $(BIN)/condense -size $(SIZE) -sessions $(FROM)
 
 # How well the outline finds definitions, against tree-sitter. Needs Debian or Ubuntu, npm
 # and the network.

@@ -51,7 +51,7 @@ func (x *sending) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// sender returns what sends the request.
+// sender returns the transport of the request.
 func (x *known) sender(ctx context.Context) http.RoundTripper {
 	if x.chain != nil {
 		return x.chain

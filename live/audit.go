@@ -29,7 +29,7 @@ func (g *Gateway) served(s *settings, t *target, r *http.Request, o *audit.Outco
 	s.audit("request", t.who, more...)
 }
 
-// audit records an action and who did it. Nothing sent by a client may be in it, except as one of a few known words.
+// audit records an action with its caller. The only words of a client that may be in it are a few known ones.
 func (s *settings) audit(what string, who tenant.Caller, more ...any) {
 	s.Reports.Audit.Info(what, //nolint:sloglint // one of a few words
 		append([]any{"tenant", who.Tenant, "token", who.Token}, more...)...)

@@ -267,7 +267,7 @@ func respond(r *http.Request, status int, kind string, body []byte) *http.Respon
 	}
 }
 
-// compactions checks who compacts, and sets it in the upstreams.
+// compactions checks the values of Compaction, and sets them in the upstreams.
 func (s *settings) compactions() error {
 	var errs []error
 	for name, c := range s.Upstreams.Compaction {

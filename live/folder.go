@@ -25,8 +25,8 @@ func namedIn(r *wire.Request) string {
 	return ""
 }
 
-// folder returns the folder in which providers may read the files that the agent has read: the one that the request
-// names, if it is Source or Folder or below one, or else Folder. It is empty if there is none.
+// folder returns the folder in which providers may read the files that the agent has read: the folder named by the request
+// if it is Source, Folder or below them, else Folder. It can be empty.
 func (o *Options) folder(r *wire.Request) string {
 	if o.Source == "" && o.Folder == "" {
 		return ""

@@ -74,7 +74,7 @@ type Gateway struct {
 	histories *chain.Histories
 }
 
-// originals are what agents can get back.
+// originals are the condensed messages that agents can recall.
 type originals struct {
 	library *library.Library
 	passes  library.Passes
@@ -85,10 +85,10 @@ type originals struct {
 // comparing limits the condensations made only for comparison.
 type comparing struct {
 	waiting chan struct{} // holds a value for each of them
-	shading sync.Mutex    // held by the one that runs
+	shading sync.Mutex    // held while one runs
 }
 
-// findings are what requests have told, and need not be found out again.
+// findings caches facts learned from earlier requests.
 type findings struct {
 	parsed    *wire.Cache
 	profiles  profiles
@@ -98,7 +98,7 @@ type findings struct {
 	relays    relays
 }
 
-// service is the state of the gateway for those who run it.
+// service is the state of the gateway for its operators.
 type service struct {
 	draining atomic.Bool
 	unusable atomic.Bool // the store cannot be used, and the log says so

@@ -42,14 +42,14 @@ func opening(messages []wire.Message, rolling []wire.Hash) string {
 	return "opening:" + hex.EncodeToString(rolling[i][:])
 }
 
-// secrets are what tells clients apart, and protects what is theirs. Each is derived from Options.Key, or stored.
+// secrets are the keys that tell clients apart and protect their data. Each is derived from Options.Key, or stored.
 type secrets struct {
 	tenant []byte // key of the hash that stands for credentials
-	recall string // the one of [Gateway.RecallSecret]
+	recall string // see [Gateway.RecallSecret]
 	seals  seal.Sealer
 }
 
-// newSecrets returns the secrets derived from key or, if that is nil, those of the store.
+// newSecrets derives the secrets from key. Without a key it takes them from the store.
 func newSecrets(ctx context.Context, key []byte, in store.Store) (*secrets, error) {
 	of := func(name string) ([]byte, error) {
 		if key == nil {

@@ -33,7 +33,7 @@ type incoming struct {
 	chain    *chained        // nil if no earlier response is named, and nobody can name the answer
 }
 
-// A known is what a request says, and what applies to it.
+// A known is a parsed request with its agent, policy and limits.
 type known struct {
 	incoming
 	limits
@@ -56,7 +56,7 @@ type known struct {
 	guessed  bool // the request does not say how the model thinks, and r.Thinking is assumed
 }
 
-// A login says what the credentials of a request are.
+// A login classifies the credentials of a request.
 type login struct {
 	subscribed bool // the login of a plan
 	ofPlan     bool // that, or perhaps that

@@ -11,7 +11,7 @@ import (
 // Limits are the limits of one tenant.
 type Limits = tenant.Limits
 
-// Compaction selects who answers an agent that asks its vendor to compact the conversation.
+// Compaction selects the server that answers an agent's request to compact the conversation: the vendor or the gateway.
 type Compaction = upstream.Compaction
 
 // The values of [Compaction].

@@ -18,23 +18,23 @@ type Options struct {
 	Upstreams Upstreams
 	Store     Store
 	Access    Access
-	// Choice says which profile and mode a request gets.
+	// Choice selects the profile and mode of a request.
 	Choice Choice
 
-	// Source is the absolute path of a folder: where an agent names it, or one below, as its working directory,
-	// providers may read the files there that it has read. Folder is such a folder, too, and that of agents that name
-	// none. Default: no file is read.
+	// Source is the absolute path of a folder. If an agent's working directory is this folder or below it, providers may
+	// read the files there that the agent has read. Folder works alike, and is also the working directory of agents that
+	// name none. Default: no file is read.
 	Source, Folder string
 	// Observe forwards every request unchanged, and counts in [Stats] how much condensing would have saved.
 	Observe bool
-	// Account says whether, and by whose model, the first provider of the chains has an account of the conversation
-	// written. A request that the vendor would refuse does not wait for that: it is condensed without the account.
+	// Account selects the model that writes an account of the conversation for the first provider of the chains, if any. A
+	// request that the vendor would refuse does not wait for it, and is condensed without the account.
 	Account Account
-	// Ingest says how a new tool result is treated before it is first sent, and Epoch when and how far the history is
-	// condensed.
+	// Ingest controls the shortening of new tool results before they are first sent. Epoch controls when and how far the
+	// history is condensed.
 	Ingest Ingest
 	Epoch  EpochOptions
-	// Recall says how agents get condensed content back.
+	// Recall selects the ways in which agents get condensed content back.
 	Recall Recall
 
 	Bounds  Bounds
@@ -43,7 +43,7 @@ type Options struct {
 	Now func() time.Time
 }
 
-// A Signer sets the headers of a signature. The hash is that of the body: a SHA-256 in hexadecimal. It is called for
+// A Signer sets the headers of a signature. Its argument hash is the SHA-256 of the body, in hexadecimal. It is called for
 // every request, from several goroutines.
 type Signer = upstream.Signer
 
@@ -62,7 +62,7 @@ type Upstreams struct {
 	// clients: those do not hold for the host, nor for a changed body. Every client of the gateway then uses the
 	// signer's account. Requests with a key (Authorization: Bearer) are not signed.
 	Signer func(host string) (Signer, error)
-	// Compaction says, by upstream name, who answers an agent that asks its vendor to compact the conversation.
+	// Compaction selects, by upstream name, the server that answers an agent's request to compact the conversation.
 	// Upstreams that are not named use [CompactAuto].
 	Compaction map[string]Compaction
 }
@@ -82,7 +82,7 @@ type Store struct {
 	Key []byte
 }
 
-// Access says who may use the gateway, and how much.
+// Access has the tokens and limits of the gateway's users.
 type Access struct {
 	// Token, if not empty, must be sent by every client, in the header X-Condense-Token or as the
 	// first part of the path: /token/TOKEN/… Without a token only clients on this machine are
@@ -116,10 +116,10 @@ type Bounds struct {
 	Deadline time.Duration
 }
 
-// Reports say who is told what.
+// Reports are the receivers of logs, metrics, pages and records.
 type Reports struct {
 	Logger *slog.Logger // default: nothing is logged. Credentials and bodies never are.
-	// Audit records who did something: requests, refusals, epochs, recalls, uses of the gateway's own pages. It never
+	// Audit records requests, refusals, epochs, recalls and uses of the gateway's own pages, each with its caller. It never
 	// receives conversation text or keys. Default: nothing is recorded.
 	Audit *slog.Logger
 	// Meter and Tracer receive the metrics and traces listed in docs/telemetry.md: numbers, never conversation text.

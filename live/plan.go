@@ -15,7 +15,7 @@ import (
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
-// A plan is what is sent for a request, and what of it is stored.
+// A plan is the view to send for a request, with the changes to store.
 type plan struct {
 	*known
 	view

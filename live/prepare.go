@@ -129,7 +129,7 @@ func (x *plan) job(d epoch.Decision, overflow bool) *job.Job {
 	return j
 }
 
-// payer identifies who pays for a waiting request: the tenant, or without tokens the credential.
+// payer identifies the payer of a waiting request: the tenant, or without tokens the credential.
 func (x *known) payer() string { return cmp.Or(x.t.who.Tenant, x.key.Tenant) }
 
 // tries returns a function that counts the attempts in a report, and logs why one failed. It may be called after x has

@@ -178,8 +178,8 @@ func (q *question) complete(messages []wire.Message) [][]byte {
 	return all
 }
 
-// pins returns the IDs of the messages in view that must stay unchanged; if all is set, also those of users' messages,
-// which should stay if possible.
+// pins returns the IDs of the messages in view that must stay unchanged. With all, it adds users' messages, which should stay
+// if possible.
 func (q *question) pins(view []core.Message, all bool) []string {
 	var ids []string
 	for i := range view {

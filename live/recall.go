@@ -32,7 +32,7 @@ func (g *Gateway) RecallSecret() string { return g.secrets.recall }
 // shortestSecret is the length in bytes below which a recall secret could be guessed.
 const shortestSecret = 16
 
-// asked says whose originals a request to /mcp may read. It is passed in the context.
+// asked identifies the agent whose originals a request to /mcp may read. It is passed in the context.
 type asked struct{ reader, session string }
 
 type askedKey struct{}
@@ -117,7 +117,7 @@ func (x *plan) keep(ctx context.Context, next *lineage.State, sent [][]byte) (*s
 	return k, err
 }
 
-// keepRound prepares to store the messages from index from on, the round of tools whose results shortened replaces.
+// keepRound prepares the change that stores the messages from index from on: a round of tools whose results shortened replaces.
 func (x *plan) keepRound(from int, shortened [][]byte) error {
 	c := library.Change{API: x.r.API, Own: x.unmarked(from)}
 	k, err := c.Round(shortened)

@@ -93,7 +93,7 @@ func (s *settings) checkNumbers() (errs []error) {
 	return errs
 }
 
-// admission sets who may enter.
+// admission sets the door from the token or the file of tokens.
 func (s *settings) admission() error {
 	s.door = access.Door{Token: s.Access.Token, Names: s.Access.Names, Now: s.Now}
 	if s.Access.Tokens == "" {

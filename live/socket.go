@@ -77,8 +77,8 @@ func (g *Gateway) Finish(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// serveSocket answers the handshake of a WebSocket and serves it. It reports false for requests that are none of the
-// Responses API, and where the gateway offers its own tool, whose rounds need HTTP: clients use it after a status of 426.
+// serveSocket answers the handshake of a WebSocket and serves it. It reports false for requests to other APIs than the
+// Responses API, and if the gateway offers its own tool: the tool's rounds need HTTP, which clients use after status 426.
 func (g *Gateway) serveSocket(w http.ResponseWriter, handshake *http.Request, s *settings) bool {
 	if !strings.EqualFold(handshake.Header.Get("Upgrade"), "websocket") || handshake.Method != http.MethodGet ||
 		handshake.Header.Get("Sec-Websocket-Key") == "" || g.draining.Load() {
@@ -124,7 +124,7 @@ func (g *Gateway) serveSocket(w http.ResponseWriter, handshake *http.Request, s 
 	return true
 }
 
-// ofConnections are the headers of a handshake that are not those of requests.
+// ofConnections are the headers of a handshake that belong to the connection, not to its requests.
 var ofConnections = []string{
 	"Connection", "Upgrade", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Content-Length",
 	"Content-Encoding",
@@ -362,7 +362,7 @@ func (k *socket) all() []*lane {
 	return all
 }
 
-// fromVendor reads the vendor's events: those of an answer are for its lane, all others for the client.
+// fromVendor reads the vendor's events. Events of an answer go to its lane, all others to the client.
 func (k *socket) fromVendor() error {
 	for {
 		kind, data, err := k.vendor.Read(k.ctx)

@@ -10,7 +10,7 @@ import (
 	"github.com/condensehq/condense/model"
 )
 
-// A tariff says what the tokens of a model cost.
+// A tariff has the prices of a model's tokens.
 type tariff struct {
 	model   model.Info
 	caching catalog.Caching
@@ -56,8 +56,8 @@ func (x *tariff) cost(a wire.Answer) (float64, bool) {
 	return float64(fresh)*p.input + float64(a.CacheRead)*p.read + float64(a.CacheWrite)*p.write + float64(a.Output)*p.output, known
 }
 
-// instead returns the cost of a history of received tokens in place of the one that was sent, of which the vendor's
-// cache would have had cached tokens.
+// instead returns the cost of sending the client's own history, of received tokens, in place of the view. Cached is the
+// number of its tokens that the vendor's cache would have had.
 func (x *tariff) instead(a wire.Answer, received, cached int) float64 {
 	p, _ := x.prices(received)
 	write := p.input

@@ -75,8 +75,8 @@ func (x *known) windowOf(assumed int, usersOwn bool) int {
 	return n
 }
 
-// askedWindow returns the window of a request's model: the one reported by a server nearby, else the one in the table
-// of models, else assumed, the profile's. It never waits; a question to the server runs in the background.
+// askedWindow returns the window of a request's model: as reported by a server nearby, else from the table of models, else
+// assumed, the profile's window. It never waits; a question to the server runs in the background.
 func askedWindow(x *known, assumed int) int {
 	u := x.t.upstream
 	if u == nil || x.t.compress || x.declared || elsewhere.MatchString(strings.ToLower(x.r.Model)) && x.listed > 0 {

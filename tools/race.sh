@@ -1,7 +1,7 @@
 # The part of `make test` that runs with the race detector, which makes tests five to fifty times as slow: the packages whose code
 # or tests start goroutines, or guard something with a lock. A table that is made once (sync.Once, sync.OnceValue) does not
-# count. Packages below test and bench start processes, which are built without it. Every test also runs without the detector, but for
-# those of live, which run once; `make test-race` runs all of them with it. With -l it prints the packages.
+# count. Packages below test and bench start processes, which are built without it. Every test also runs without the detector;
+# `make test-race` runs every test with it. With -l it prints the packages.
 set -e
 packages=$(go list -f '{{.ImportPath}} {{.Dir}}' ./... | grep -v '/condense/\(test/\(house\|editor\|fleet\|peers\|pluginexamples\)\|bench\)' | while read -r package dir; do
 	if grep -qE '^[[:space:]]*go [A-Za-z_(]|\.Go\(|errgroup\.|sync\.(Mutex|RWMutex|WaitGroup|Map|Cond|Pool)|[^a-z]atomic\.|parallel\.[A-Z]' "$dir"/*.go; then
@@ -13,25 +13,20 @@ for must in live test/runtime internal/plugins/supervise core internal/live/stor
 done
 [ "$1" != -l ] || { echo "$packages"; exit; }
 
-# Long tests of the gateway in which one client sends one request after the other. The goroutines of the gateway do there what they do in
-# all of its tests.
-skipped='TestRecallToolRestart TestRecallToolOnward TestRecallToolHandles TestRecallToolMixed TestRecallTool TestPromisesAreKept
-	TestShortenedResultsAreKept TestFullDiskStillCondensesForVendor TestComplaint01CacheReads TestComplaint04NoDrift
-	TestComplaint06Restart TestComplaint15LeftAlone TestOwnAccountIsServedFromTheCache TestOwnAccountOnlyWithTheKeysThatTheUserChose
-	TestOwnAccountIsLimitedWithoutStoppingTheAgent TestCompressOfManyTinyMessagesIsLinear TestForcedEpochsAreOfTheProfile
-	TestMemoryOfALargeBody TestEveryWire TestEveryWireObserved TestEveryFeatureOnEveryWire TestNothingOfOneVendorReachesAnother'
+# Of live, with the detector: the tests with several clients or events at once, found by their words, each of generated clients (five
+# instead of forty), and these. What one client does alone, each of them does too. A test of memory is about memory.
+raced="TestRestart TestSocketDrains $(awk '
+	/^func Test/ { split($2, name, "("); test = name[1] }
+	/^}/ { test = "" }
+	test && test !~ /^TestMemory/ && /(^|[^a-zA-Z])go func|\.Go\(|WaitGroup|together\(|startAlone\(|limited\(|silent\(|rapid\.Check\(/ { print test }
+' live/*_test.go | sort -u)"
 pattern=
-for test in $skipped; do
+for test in $raced; do
 	grep -qs "^func $test(" live/*_test.go || { echo "race.sh: there is no $test in live" >&2; exit 1; }
 	pattern="$pattern|$test"
 done
-
-# Generated clients run without the detector too: there they are forty instead of five.
-generated=$(awk '/^func Test/ { split($2, name, "("); test = name[1] } /rapid\.Check\(/ { print test }' live/*_test.go | sort -u)
-[ -n "$generated" ] || { echo "race.sh: live has no test with generated clients" >&2; exit 1; }
-once=$pattern
-for test in $generated; do
-	once="$once|$test"
+for must in TestConcurrentRequests TestTenantsDoNotMeet TestParallelSubAgents TestGrowingWithOrders; do # where the words would be wrong without them
+	echo "$raced" | grep -q "^$must\$" || { echo "race.sh: $must is missing in the list of live's tests" >&2; exit 1; }
 done
 
 # Code of others that holds nothing of ours is not watched: SQLite, translated from C, is ten times as slow with the detector, and a
@@ -41,13 +36,13 @@ flags='-gcflags=modernc.org/...=-race=false -gcflags=regexp=-race=false -gcflags
 # The linter has vetted the sources.
 race="go test -race $flags -vet=off -shuffle=on -timeout 60m"
 
-# Nearly all of these two is concurrent: with the tests that -short skips. Five generated clients show a race as well as forty. The
-# gateway's tests wait for much and keep one processor busy: the other packages have the second.
-{ $race -skip "^(${pattern#|})\$" ./live -rapid.checks=5 && go test -vet=off -shuffle=on -timeout 60m -run "^(${once#|})\$" ./live; } &
+# The gateway's tests wait for much and keep one processor busy: the other packages have the second.
+CONDENSE_SOAK_GATEWAY=2x6 $race -run "^(${pattern#|}|TestSoakGateway)\$" ./live -rapid.checks=5 &
 live=$!
 status=0
 $race ./internal/plugins/supervise || status=$?
-# Tests that -short skips call the same concurrent code as others: lab.Run with several jobs is raced by TestGuards.
-$race -short $(echo "$packages" | grep -v '/condense/\(live\|internal/plugins/supervise\)$') || status=$?
+# Tests that -short skips call the same concurrent code as others: lab.Run with several jobs is raced by TestGuards. So do random histories
+# and recorded sessions, one after the other.
+CONDENSE_SOAK_HISTORIES=100 $race -short -skip '^TestRecordedSessions$' $(echo "$packages" | grep -v '/condense/\(live\|internal/plugins/supervise\)$') || status=$?
 wait $live || status=$?
 exit $status

@@ -1,22 +1,24 @@
 // Command arena runs the programs of a list and smart on the same sessions, by every measure of condense compare, and
 // writes the results as JSON and as a table:
 //
-//	arena -condense bin/condense -peers FOLDER -out FOLDER [-sessions FOLDER] [-gold FOLDER] [-results docs/results.md]
+//	arena -condense bin/condense -peers FOLDER -out FOLDER [-sessions FOLDER] [-recorded FOLDER] [-gold FOLDER] [-results docs/results.md]
 //
-// The sessions are at most 14 of the folder, evenly spaced by name; without a folder, those that come with condense.
-// Planted sentences and money are measured on every second one. Its steps write into the folder of -out: a report each,
-// and lines of JSON with every session and result, which bench/second measures again. With -table only the summary and
-// the table are written, from reports that are there.
+// The sessions are one of each project, of at most 14 projects, those whose names have the smallest SHA-256; without a folder, those that
+// come with condense. Planted sentences are measured on the first half. Recorded compactions are those of the folder of
+// -recorded. Its steps write into the folder of -out: a report each, and lines of JSON with every session and result, which
+// bench/second measures again. With -table only the summary and the table are written, from reports that are there.
 package main
 
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,14 +30,14 @@ import (
 )
 
 const (
-	most     = 14 // sessions of the folder
+	most     = 14 // projects
 	deadline = 30 * time.Minute
 	ours     = "smart/balanced"
 	// The recorded summaries of agents, and what vendors and agents do without a model, done by smart.
 	polyfills = `,recorded=handover{"model":"recorded"},clear_tool_uses=smart/clear_tool_uses,prune=smart/prune`
 )
 
-type arena struct{ condense, peers, out, sessions, gold, results string }
+type arena struct{ condense, peers, out, sessions, recorded, gold, results string }
 
 func main() {
 	var a arena
@@ -43,18 +45,17 @@ func main() {
 	flag.StringVar(&a.peers, "peers", "bench/peers", "`folder` with peers.json")
 	flag.StringVar(&a.out, "out", "bin/arena", "`folder` for the results")
 	flag.StringVar(&a.sessions, "sessions", "", "`folder` with sessions, besides those that come with condense")
+	flag.StringVar(&a.recorded, "recorded", "", "`folder` with sessions that record compactions, besides those that come with condense")
 	flag.StringVar(&a.gold, "gold", "", "`folder` with conversations of bench/outside, for gold evidence")
 	flag.StringVar(&a.results, "results", "", "`file` whose part between the marks of the arena is written")
 	tableOnly := flag.Bool("table", false, "only write the table")
 	flag.Parse()
-	ctx, stop := context.WithTimeout(context.Background(), deadline)
-	defer stop()
 	err := os.MkdirAll(a.out, 0o750)
 	if err == nil && !*tableOnly {
-		err = a.run(ctx)
+		err = a.run()
 	}
 	if err == nil {
-		err = a.conclude(ctx)
+		err = a.conclude(context.Background())
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "arena:", err)
@@ -64,8 +65,10 @@ func main() {
 
 func (a *arena) file(name string) string { return filepath.Join(a.out, name) }
 
-// run runs the steps. A failed one is said, and the others go on.
-func (a *arena) run(ctx context.Context) error {
+// run runs the steps until the deadline. A failed one is said, its old report removed, and the others go on.
+func (a *arena) run() error {
+	ctx, stop := context.WithTimeout(context.Background(), deadline)
+	defer stop()
 	given, err := a.drawn()
 	if err != nil {
 		return err
@@ -76,12 +79,11 @@ func (a *arena) run(ctx context.Context) error {
 	}
 	all, some := []string{"demo:"}, []string{"demo:"}
 	recorded := all
+	if a.recorded != "" {
+		recorded = append(recorded, a.recorded)
+	}
 	if len(given) > 0 {
-		all, some, recorded = given, nil, append(recorded, a.sessions)
-		for i := 0; i < len(given); i += 2 {
-			some = append(some, given[i])
-		}
-		demo = nil
+		all, some, demo = given, given[:(len(given)+1)/2], nil
 	}
 	anchors := a.file("anchors")
 	convert := slices.Concat([]string{"run", "./bench/outside", "anchors"}, demo, given, []string{anchors})
@@ -105,9 +107,9 @@ func (a *arena) run(ctx context.Context) error {
 		{"evidence", []string{"evidence:" + a.gold}, slices.Clone(sized), true},
 		{"canaries", planted, append(slices.Clone(pairs), "--budgets", "20%", "--rounds", "3"), false},
 		{"recorded", recorded, []string{"--yes", "--budgets", "real", "--strategies", ours + polyfills}, false},
-		{"money", some, []string{
+		{"money", all, []string{
 			"--replay", "--peers", a.peers, "--windows", "64k", "--prices", "claude-opus-4-6",
-			"--policies", ours + ",smart/headtail,recorded",
+			"--policies", ours + ",smart/headtail",
 		}, false},
 	}
 	for _, s := range steps {
@@ -120,15 +122,18 @@ func (a *arena) run(ctx context.Context) error {
 			args = append(args, "--outputs", a.file(s.name+".jsonl"))
 		}
 		start := time.Now()
+		if err := os.Remove(a.file(s.name + ".json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 		if err := a.command(ctx, a.condense, args...); err != nil {
 			fmt.Fprintf(os.Stderr, "arena: %s: %v\n", s.name, err)
 		}
 		fmt.Fprintf(os.Stderr, "%s: %s\n", s.name, time.Since(start).Round(time.Second))
 	}
-	return ctx.Err()
+	return nil
 }
 
-// drawn returns the sessions of the folder.
+// drawn returns the sessions of the folder, in the order of their hashes.
 func (a *arena) drawn() ([]string, error) {
 	if a.sessions == "" {
 		return nil, nil
@@ -137,15 +142,22 @@ func (a *arena) drawn() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var names []string
+	type session struct{ hash, name string }
+	first := map[string]session{} // by project
 	for _, it := range items {
-		if _, err := os.Stat(filepath.Join("internal/lab/demo", filepath.Base(it.Name))); err != nil {
-			names = append(names, it.Name)
+		base := filepath.Base(it.Name)
+		if _, err := os.Stat(filepath.Join("internal/lab/demo", base)); err == nil {
+			continue // some of them tuned smart
+		}
+		s := session{fmt.Sprintf("%x", sha256.Sum256([]byte(base))), it.Name}
+		if old, ok := first[projectOf(base)]; !ok || s.hash < old.hash {
+			first[projectOf(base)] = s
 		}
 	}
+	chosen := slices.SortedFunc(maps.Values(first), func(x, y session) int { return cmp.Compare(x.hash, y.hash) })
 	var out []string
-	for i := range min(most, len(names)) {
-		out = append(out, names[i*len(names)/min(most, len(names))])
+	for _, s := range chosen[:min(most, len(chosen))] {
+		out = append(out, s.name)
 	}
 	return out, nil
 }
@@ -170,6 +182,14 @@ func read(path string, v any) error {
 	return nil
 }
 
+func (a *arena) write(s *summary) error {
+	data, err := json.MarshalIndent(s, "", " ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(a.file("arena.json"), append(data, '\n'), 0o600)
+}
+
 // conclude writes arena.json and the table.
 func (a *arena) conclude(ctx context.Context) error {
 	var r reports
@@ -182,12 +202,15 @@ func (a *arena) conclude(ctx context.Context) error {
 		return err
 	}
 	s := summarize(&r)
+	if err := a.write(s); err != nil { // bench/second reads it
+		return err
+	}
 	for _, name := range []string{"cuts", "anchors", "evidence"} {
-		args := []string{"bench/second/second.py", a.file(name + ".json"), a.file(name + ".jsonl")}
+		args := []string{"bench/second/second.py", "--arena", a.file("arena.json"), a.file(name + ".json"), a.file(name + ".jsonl")}
 		if name != "cuts" {
 			args = append(args, map[string]string{"anchors": a.file("anchors"), "evidence": a.gold}[name])
 		}
-		if _, err := os.Stat(args[2]); err != nil || args[len(args)-1] == "" {
+		if _, err := os.Stat(a.file(name + ".json")); err != nil || args[len(args)-1] == "" {
 			continue
 		}
 		out, err := exec.CommandContext(ctx, "python3", args...).Output() //nolint:gosec // ours
@@ -201,11 +224,7 @@ func (a *arena) conclude(ctx context.Context) error {
 		}
 		s.Second = append(s.Second, again)
 	}
-	data, err := json.MarshalIndent(s, "", " ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(a.file("arena.json"), append(data, '\n'), 0o600); err != nil {
+	if err := a.write(s); err != nil {
 		return err
 	}
 	text := s.markdown()

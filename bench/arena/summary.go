@@ -3,7 +3,8 @@ package main
 import (
 	"fmt"
 	"maps"
-	"math/rand/v2"
+	"math/bits"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -25,38 +26,43 @@ type summary struct {
 // An entry has the means of a program.
 type entry struct {
 	lab.Peer
-	Left      *float64 `json:"left,omitempty"`     // share of the tokens, at cuts
-	Needed    *float64 `json:"needed,omitempty"`   // panel
-	User      *float64 `json:"user,omitempty"`     // user's words
-	Anchors   *float64 `json:"anchors,omitempty"`  // lines of the next edits
-	Evidence  *float64 `json:"evidence,omitempty"` // gold turns
-	Canaries  *float64 `json:"canaries,omitempty"` // after the last round
-	Rounds    *float64 `json:"rounds,omitempty"`   // panel after three rounds
-	Faults    *float64 `json:"faults,omitempty"`   // share of the results that an API would refuse
-	Nothing   int      `json:"nothing,omitempty"`  // cuts without a result
-	Saved     *float64 `json:"saved,omitempty"`    // share of the cost of whole sessions
-	LostInUse *float64 `json:"lost_in_use,omitempty"`
+	Left     *float64 `json:"left,omitempty"`     // share of the tokens, at cuts
+	Needed   *float64 `json:"needed,omitempty"`   // panel
+	User     *float64 `json:"user,omitempty"`     // user's words
+	Anchors  *float64 `json:"anchors,omitempty"`  // lines of the next edits
+	Evidence *float64 `json:"evidence,omitempty"` // gold turns
+	Canaries *float64 `json:"canaries,omitempty"` // after the last round
+	Rounds   *float64 `json:"rounds,omitempty"`   // panel after three rounds
+	Faults   *float64 `json:"faults,omitempty"`   // share of the results that an API would refuse
+	Nothing  int      `json:"nothing,omitempty"`  // cuts without a result
+	Saved    *float64 `json:"saved,omitempty"`    // share of the cost of a whole session
+	There    *float64 `json:"there,omitempty"`    // share of the used content that was there when it was used
 }
 
-// A comparison is a program less ours, paired, mean over sessions with a 95 % interval.
+// A comparison is a program less ours, paired, mean over projects with a 95 % interval.
 type comparison struct {
 	Measure  string  `json:"measure"`
 	Peer     string  `json:"peer"`
 	Ours     string  `json:"ours"` // with ~, at the size that the program left
+	Own      float64 `json:"own"`  // mean of ours over sessions
 	Mean     float64 `json:"mean"`
 	Low      float64 `json:"low"`
 	High     float64 `json:"high"`
 	Sessions int     `json:"sessions"`
+	Projects int     `json:"projects"`
+	Ahead    int     `json:"ahead"` // 1: the program; -1: ours; 0: no difference shown
 }
 
-func (c *comparison) shown() int {
+// decide sets Ahead: see docs/comparing-measures.md.
+func (c *comparison) decide() {
+	const least, margin = 6, 1e-9
 	switch {
-	case c.Sessions < 6 || c.Low <= 0 && c.High >= 0:
-		return 0
-	case c.Low > 0:
-		return 1
+	case c.Projects < least:
+	case c.Low > margin:
+		c.Ahead = 1
+	case c.High < -margin:
+		c.Ahead = -1
 	}
-	return -1
 }
 
 // values are by session and place, for each strategy.
@@ -98,7 +104,7 @@ func mean(xs []float64) float64 {
 	return sum / float64(max(1, len(xs)))
 }
 
-// less returns a less b, with percentiles of 2,000 bootstrap samples of sessions.
+// less returns a less b, with the interval of [interval] over projects.
 func (v values) less(a, b string) (comparison, bool) {
 	by := map[string][]float64{}
 	for k, x := range v[a] {
@@ -110,21 +116,46 @@ func (v values) less(a, b string) (comparison, bool) {
 	if len(by) == 0 {
 		return c, false
 	}
-	means := meansOf(by)
+	projects := map[string][]float64{}
+	for session, x := range meansOf(by) {
+		projects[projectOf(session)] = append(projects[projectOf(session)], x)
+	}
 	var xs []float64
+	means := meansOf(projects)
 	for _, k := range slices.Sorted(maps.Keys(means)) {
 		xs = append(xs, means[k])
 	}
-	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same draws every time
-	draws := make([]float64, 2000)
-	for i := range draws {
-		for range xs {
-			draws[i] += xs[r.IntN(len(xs))] / float64(len(xs))
-		}
-	}
-	slices.Sort(draws)
-	c.Mean, c.Low, c.High = mean(xs), draws[49], draws[1950]
+	c.Projects, c.Mean = len(xs), mean(xs)
+	c.Low, c.High = interval(xs)
 	return c, true
+}
+
+// projectOf returns the project in the name of a session's file, PROJECT--NAME, else its name.
+func projectOf(session string) string {
+	base := filepath.Base(session)
+	if project, _, ok := strings.Cut(base, "--"); ok && project != "" {
+		return project
+	}
+	return base
+}
+
+// interval returns the 95 % interval of the centre of xs, which are in the order of their projects. It is exact for symmetric
+// distributions and draws nothing: of n values, the centre is equally likely in each of the 2^n gaps between the means of all subsets
+// that are not empty (J. Hartigan, "Using subsample values as typical values", 1969). Projects beyond 14 share groups.
+func interval(xs []float64) (low, high float64) {
+	groups := make([][]float64, min(len(xs), most))
+	for i, x := range xs {
+		groups[i%len(groups)] = append(groups[i%len(groups)], x)
+	}
+	n := len(groups)
+	sums, means := make([]float64, 1<<n), make([]float64, 0, 1<<n)
+	for set := 1; set < 1<<n; set++ {
+		sums[set] = sums[set&(set-1)] + mean(groups[bits.TrailingZeros(uint(set))])
+		means = append(means, sums[set]/float64(bits.OnesCount(uint(set))))
+	}
+	slices.Sort(means)
+	k := max(1, (1<<n)/40)
+	return means[k-1], means[len(means)-k]
 }
 
 // evidenceValues returns the kept shares of questions.
@@ -164,6 +195,7 @@ func summarize(r *reports) *summary {
 		}
 	}
 	rounds, canaries := roundValues(&r.cuts), canaryValues(&r.canaries)
+	saved, there := moneyValues(&r.money)
 	add := func(p lab.Peer) {
 		e := entry{
 			Peer: p, Left: measured["kept"].mean(p.Name), Needed: measured["panel"].mean(p.Name),
@@ -177,7 +209,7 @@ func summarize(r *reports) *summary {
 				e.Nothing++
 			}
 		}
-		e.Saved, e.LostInUse = money(&r.money, p.Name)
+		e.Saved, e.There = saved.mean(p.Name), there.mean(p.Name)
 		s.Rows = append(s.Rows, e)
 	}
 	for _, name := range []string{ours, "smart/headtail"} {
@@ -194,6 +226,8 @@ func summarize(r *reports) *summary {
 		}
 		s.pair("canaries", canaries, p.Name, ours)
 		s.pair("rounds", rounds, p.Name, ours)
+		s.pair("saved", saved, p.Name, ours)
+		s.pair("there", there, p.Name, ours)
 	}
 	sortLosses(s.Losses)
 	s.real(&r.recorded)
@@ -207,9 +241,10 @@ func (s *summary) pair(measure string, v values, peer, own string) {
 	if !ok {
 		return
 	}
-	c.Measure = measure
+	c.Measure, c.Own = measure, *v.mean(own)
+	c.decide()
 	s.Pairs = append(s.Pairs, c)
-	if c.shown() > 0 {
+	if c.Ahead > 0 {
 		s.Losses = append(s.Losses, c)
 	}
 }
@@ -245,28 +280,19 @@ func canaryValues(r *lab.Report) values {
 	return out
 }
 
-// money returns the saved share of the cost of all sessions, and the share that was not there when it was used.
-func money(r *lab.ReplayReport, policy string) (saved, lost *float64) {
-	usd, untouched := 0.0, 0.0
-	var gone []float64
-	for _, p := range r.Plays {
-		if p.Policy != policy || p.Error != "" {
-			continue
+// moneyValues returns the saved shares of the cost of whole sessions, and the shares of the used content that was there then.
+func moneyValues(r *lab.ReplayReport) (saved, there values) {
+	saved, there = values{}, values{}
+	for i := range r.Plays {
+		p := &r.Plays[i]
+		if p.Untouched > 0 {
+			saved.put(p.Policy, p.Session, "", 1-p.USD/p.Untouched)
 		}
-		usd, untouched = usd+p.USD, untouched+p.Untouched
 		if p.Had != nil {
-			gone = append(gone, 1-*p.Had)
+			there.put(p.Policy, p.Session, "", *p.Had)
 		}
 	}
-	if untouched == 0 {
-		return nil, nil
-	}
-	s := 1 - usd/untouched
-	if len(gone) > 0 {
-		l := mean(gone)
-		lost = &l
-	}
-	return &s, lost
+	return saved, there
 }
 
 // real adds the means at recorded compactions.

@@ -13,6 +13,7 @@ var titles = map[string]string{
 	"panel": "needed text", "anchors": "lines edited next", "evidence": "gold turns", "user": "user's words",
 	"gain": "predicts what follows", "artefacts": "files touched", "errors": "errors", "recent": "last ten messages",
 	"canaries": "planted sentences", "rounds": "needed text after three rounds",
+	"saved": "cost of whole sessions", "there": "there when it is used",
 }
 
 // markdown returns the part of the document: losses first.
@@ -26,32 +27,31 @@ func (s *summary) markdown() string {
 	if len(s.Losses) == 0 {
 		line("Nowhere is a loss shown.")
 	} else {
-		line("| program | measure | ahead of `smart` by | sessions |\n|---|---|---|---|")
+		line("| program | measure | ahead of `smart` by | projects |\n|---|---|---|---|")
 	}
 	for _, c := range s.Losses {
-		line("| %s | %s | %.3f (%.3f to %.3f) | %d |", c.Peer, titles[c.Measure], c.Mean, c.Low, c.High, c.Sessions)
+		line("| %s | %s | %.3f (%.3f to %.3f) | %d |", c.Peer, titles[c.Measure], c.Mean, c.Low, c.High, c.Projects)
 	}
 	counts := map[string][3]int{}
 	for i := range s.Pairs {
 		n := counts[s.Pairs[i].Measure]
-		n[1-s.Pairs[i].shown()]++
+		n[1-s.Pairs[i].Ahead]++
 		counts[s.Pairs[i].Measure] = n
 	}
 	line("\n| measure | programs ahead of `smart` | no difference shown | behind |\n|---|---|---|---|")
-	for _, m := range []string{"panel", "anchors", "evidence", "canaries", "rounds", "user", "gain", "artefacts", "errors", "recent"} {
+	for _, m := range []string{"panel", "anchors", "evidence", "canaries", "rounds", "user", "gain", "artefacts", "errors", "recent", "saved", "there"} {
 		if n := counts[m]; n != [3]int{} {
 			line("| %s | %d | %d | %d |", titles[m], n[0], n[1], n[2])
 		}
 	}
 	line("\n### All\n\n`(at its size)`: `smart` with the size that the program left as its budget.\n")
 	line("| program | tokens left | needed text (at its size) | lines edited next (at its size) | gold turns (at its size) | " +
-		"user's words | planted sentences, last round | needed after 3 rounds | refused | cost saved | lost in use |")
+		"user's words | planted sentences, last round | needed after 3 rounds | refused | cost saved | there when used |")
 	line("|---|---|---|---|---|---|---|---|---|---|---|")
 	beside := func(measure string, e *entry, x *float64) string {
 		for _, c := range s.Pairs {
 			if c.Measure == measure && c.Peer == e.Name && x != nil {
-				own := *x - c.Mean
-				return fmt.Sprintf("%.3f (%.3f)", *x, own)
+				return fmt.Sprintf("%.3f (%.3f)", *x, c.Own)
 			}
 		}
 		return number(x)
@@ -60,7 +60,7 @@ func (s *summary) markdown() string {
 		if e := &s.Rows[i]; e.Missing == "" {
 			line("| %s |", strings.Join([]string{
 				e.Name, number(e.Left), beside("panel", e, e.Needed), beside("anchors", e, e.Anchors), beside("evidence", e, e.Evidence),
-				number(e.User), number(e.Canaries), number(e.Rounds), number(e.Faults), number(e.Saved), number(e.LostInUse),
+				number(e.User), number(e.Canaries), number(e.Rounds), number(e.Faults), number(e.Saved), number(e.There),
 			}, " | "))
 		}
 	}

@@ -161,11 +161,16 @@ const caveman = {
   knob: () => [0, 0],
   async run(units) {
     const env = { PATH: process.env.PATH, HOME: (home ??= mkdtempSync(join(tmpdir(), "caveman-"))) };
-    const short = (input) => execFileSync("./caveman-engine", ["compress"], { input, env, encoding: "utf8", maxBuffer: 1 << 28, stdio: ["pipe", "pipe", "ignore"] });
+    const options = { env, encoding: "utf8", maxBuffer: 1 << 28, stdio: ["pipe", "pipe", "ignore"] };
+    const short = (input) => {
+      if (!shortened.has(input)) shortened.set(input, execFileSync("./caveman-engine", ["compress"], { ...options, input }));
+      return shortened.get(input);
+    };
     return units.map((u) => (u.role === "tool" && u.text.length > 200 ? { ...u, text: short(u.text) } : u));
   },
 };
 let home;
+const shortened = new Map(); // the engine is a process for each text
 // context-guru is a server, started once. It has presets and no budget; the model that it can ask is not there.
 const guru = {
   knob: () => [0, 0],

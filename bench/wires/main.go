@@ -1,14 +1,13 @@
-// Command wires writes the tables of docs/wires-measured.md: for each API, an agent's loop that is several times as long
-// as the window, against a scripted vendor as strict as the real one; and the time that the gateway adds to a request,
-// beside a bare reverse proxy in the same run. With -agents it adds the real clients' rows from the output of
-// `make test-agents`.
+//go:build unix
+
+// Command wires writes the two halves of docs/wires-measured.md. -clients is the table of APIs and clients: each plays an
+// agent's loop that is several times as long as its window, through condense serve, against a scripted vendor as strict as
+// the real one. -times is the time that the gateway adds to a request, beside a bare reverse proxy in the same run.
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -19,9 +18,11 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"os/signal"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/condensehq/condense"
@@ -30,60 +31,61 @@ import (
 	"github.com/condensehq/condense/live"
 )
 
-const (
-	window = 60_000
-	calls  = 45
-	size   = 9000 // bytes of a result
-	turns  = 15   // requests of which the fastest counts, because others also measure what else the machine does
-)
+const turns = 15 // requests of which the fastest counts, because others also measure what else the machine does
 
-// wires are the clients, by the name of their API.
+// wires are the clients whose times are measured, by the name of their API.
 var wires = []struct {
 	name   string
 	client upstream.Client
 }{
-	{"Anthropic Messages", upstream.Client{API: upstream.Messages, Model: "claude-opus-5-5", Thinking: "adaptive"}},
-	{"OpenAI Chat Completions", upstream.Client{API: upstream.Chat, Model: "gpt-5.1"}},
-	{"OpenAI Responses", upstream.Client{API: upstream.Responses, Model: "gpt-5.6", Thinking: "medium"}},
-	{"Vertex AI: Anthropic", upstream.Client{API: upstream.Messages, Cloud: upstream.Vertex, Model: "claude-opus-5-5@1", Thinking: "adaptive"}},
-	{"Foundry: Anthropic", upstream.Client{API: upstream.Messages, Cloud: upstream.Foundry, Model: "claude-opus-5-5", Thinking: "adaptive"}},
-	{"Azure OpenAI", upstream.Client{API: upstream.Chat, Cloud: upstream.Azure, Model: "gpt-5.1"}},
-	{"Gemini", upstream.Client{API: upstream.Gemini, Model: "gemini-3-pro-preview"}},
-	{"Vertex AI: Gemini", upstream.Client{API: upstream.Gemini, Cloud: upstream.Vertex, Model: "gemini-2.5-pro"}},
-	{"Ollama", upstream.Client{API: upstream.Ollama, Model: "qwen3:32b"}},
+	{anthropicMessages, upstream.Client{API: upstream.Messages, Model: opus, Thinking: "adaptive"}},
+	{chatCompletions, upstream.Client{API: upstream.Chat, Model: "gpt-5.1"}},
+	{responses, upstream.Client{API: upstream.Responses, Model: "gpt-5.6", Thinking: "medium"}},
+	{vertexAnthropic, upstream.Client{API: upstream.Messages, Cloud: upstream.Vertex, Model: opus + "@1", Thinking: "adaptive"}},
+	{foundry, upstream.Client{API: upstream.Messages, Cloud: upstream.Foundry, Model: opus, Thinking: "adaptive"}},
+	{azure, upstream.Client{API: upstream.Chat, Cloud: upstream.Azure, Model: "gpt-5.1"}},
+	{gemini, upstream.Client{API: upstream.Gemini, Model: "gemini-3-pro-preview"}},
+	{vertexGemini, upstream.Client{API: upstream.Gemini, Cloud: upstream.Vertex, Model: "gemini-2.5-pro"}},
+	{ollama, upstream.Client{API: upstream.Ollama, Model: "qwen3:32b"}},
+	{invokeModel, upstream.Client{API: upstream.Messages, Cloud: upstream.Bedrock, Model: profile, Thinking: "adaptive"}},
+	{converse, upstream.Client{API: upstream.Converse, Cloud: upstream.Bedrock, Model: profile, Thinking: "adaptive"}},
 }
 
+// profile is a model's ID at Amazon.
+const profile = "us.anthropic.claude-opus-5-5-v1:0"
+
 func main() {
-	agents := flag.String("agents", "", "the `file` with the output of make test-agents")
-	lock := flag.String("lock", "test/agents/package-lock.json", "the versions of its clients")
+	times := flag.Bool("times", false, "measure the time that is added to a request, and no client")
+	clients := flag.String("clients", "bin/clients", "the `folder` with the packages of bench/wires/clients")
+	program := flag.String("condense", "bin/condense", "the `program`")
+	only := flag.String("only", "", "only the rows whose title matches this `pattern`: API: client: N steps")
+	keep := flag.String("keep", "", "the `folder` for lists of requests, refused ones, and what the gateway said")
 	flag.Parse()
-	if err := run(context.Background(), os.Stdout, *agents, *lock); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	rows, err := regexp.Compile(*only)
+	switch {
+	case err != nil:
+	case *times:
+		err = measure(ctx, os.Stdout, rows)
+	default:
+		err = table(ctx, os.Stdout, &bench{clients: *clients, condense: *program, keep: *keep, only: rows})
+	}
+	stop()
+	if err != nil {
 		fmt.Fprintf(os.Stderr, "wires: %v\n", err)
 		os.Exit(1) //nolint:forbidigo // it is main
 	}
 }
 
-func run(ctx context.Context, out io.Writer, agents, lock string) error {
-	fmt.Fprintf(out, "# APIs, measured\n\nWritten by `make wires`. The vendor is scripted; %d tool calls, window of %d tokens.\n\n"+
-		"| API | client | requests | condensed | broken prefixes | cache, of the ideal | refused |\n|---|---|---|---|---|---|---|\n",
-		calls, window)
+// measure writes the times.
+func measure(ctx context.Context, out io.Writer, only *regexp.Regexp) error {
+	fmt.Fprint(out, "## Added time\n\nMilliseconds to the end of a request, fastest of ", turns, ": bare reverse proxy → condense,\n"+
+		"without a condensation, by the size of the history. Each includes the vendor's and the client's own time.\n\n"+
+		"| API | 20k tokens | 200k | 1M |\n|---|---|---|---|\n")
 	for _, w := range wires {
-		for _, stream := range []bool{false, true} {
-			row, err := loop(ctx, w.client, stream)
-			if err != nil {
-				return fmt.Errorf("%s: %w", w.name, err)
-			}
-			fmt.Fprintf(out, "| %s | Go, %s | %s |\n", w.name, map[bool]string{false: "whole answers", true: "streams"}[stream], row)
+		if !only.MatchString(w.name) {
+			continue
 		}
-	}
-	if agents != "" {
-		if err := clients(out, agents, lock); err != nil {
-			return err
-		}
-	}
-	fmt.Fprint(out, "\nMilliseconds to the end of a request, fastest of ", turns, ": bare reverse proxy → condense, without a\n"+
-		"condensation, by the size of the history. Each includes the vendor's and the client's own time.\n\n| API | 20k tokens | 200k | 1M |\n|---|---|---|---|\n")
-	for _, w := range wires {
 		fmt.Fprintf(out, "| %s ", w.name)
 		for _, tokens := range []int{20_000, 200_000, 1_000_000} {
 			proxy, gateway, err := added(ctx, w.client, tokens)
@@ -108,7 +110,7 @@ func gateway(ctx context.Context, vendor string, window int) (*live.Gateway, *ht
 		return nil, nil, err
 	}
 	urls := map[string]string{}
-	for _, name := range []string{"anthropic", "openai", "gemini", "vertex", "azure", "ollama"} {
+	for _, name := range []string{"anthropic", "openai", "gemini", "vertex", "azure", "ollama", "bedrock"} {
 		urls[name] = vendor
 	}
 	g, err := live.New(host, &live.Options{ //nolint:contextcheck // the gateway outlives the call
@@ -118,29 +120,6 @@ func gateway(ctx context.Context, vendor string, window int) (*live.Gateway, *ht
 		return nil, nil, errors.Join(err, host.Close())
 	}
 	return g, httptest.NewServer(g), nil
-}
-
-// loop plays an agent's loop, and returns the cells of its row.
-func loop(ctx context.Context, c upstream.Client, stream bool) (string, error) {
-	v := upstream.New(upstream.Options{Window: window, Script: upstream.Loop(calls, size, nil)})
-	vendor := httptest.NewServer(v)
-	defer vendor.Close()
-	g, s, err := gateway(ctx, vendor.URL, window)
-	if err != nil {
-		return "", err
-	}
-	defer s.Close()
-	c.URL, c.Stream, c.Session = s.URL, stream, "s"
-	if c.API == upstream.Ollama {
-		c.Window = window
-	}
-	if _, err := c.Say(ctx, "Read all the files."); err != nil {
-		return "", err
-	}
-	read, ideal := v.Cached()
-	stats := g.Stats()
-	share := 100 * float64(read) / float64(max(1, ideal))
-	return fmt.Sprintf("%d | %d × | %d | %.1f %% | %d", len(v.Records()), stats.EpochCount, len(v.Breaks()), share, len(v.Refusals())), g.Close()
 }
 
 // A still is a vendor that gives the same answer to everything, at once.
@@ -225,55 +204,4 @@ func (s *stopwatch) RoundTrip(r *http.Request) (*http.Response, error) {
 	_ = res.Body.Close()
 	res.Body = io.NopCloser(bytes.NewReader(body))
 	return res, err
-}
-
-// packages are the clients of tests of test/agents: their API and their package at npm.
-var packages = map[string]struct{ api, client, name string }{
-	"TestWrap/claude":          {"Anthropic Messages", "Claude Code", "@anthropic-ai/claude-code"},
-	"TestWrap/codex":           {"OpenAI Responses", "Codex", "@openai/codex"},
-	"TestWrap/opencode":        {"Anthropic Messages", "OpenCode", "opencode-ai"},
-	"TestWrap/pi":              {"Anthropic Messages", "pi", "@earendil-works/pi-coding-agent"},
-	"TestWrapFoundry":          {"Foundry: Anthropic", "Claude Code", "@anthropic-ai/claude-code"},
-	"TestPortkey/anthropic":    {"Anthropic Messages, asked by Portkey", "Claude Code", "@anthropic-ai/claude-code"},
-	"TestPortkey/openai":       {"OpenAI Chat Completions, asked by Portkey", "OpenAI's SDK", "openai"},
-	"TestSDKThroughGateway/ai": {"OpenAI Chat Completions", "OpenAI's SDK", "openai"},
-}
-
-var (
-	testOf = regexp.MustCompile(`^\s*(?:=== (?:RUN|CONT|NAME)|--- PASS:)\s+(\S+)`)
-	billOf = regexp.MustCompile(`(\d+) epochs, (\d+) requests, \d+ turns, (\d+) breaks, .*\((\d+\.\d) %\)`)
-)
-
-// clients writes the rows of real clients. The tests of all of them have passed: no request of theirs was refused.
-func clients(out io.Writer, agents, lock string) error {
-	text, err := os.ReadFile(lock)
-	if err != nil {
-		return err
-	}
-	var locked struct {
-		Packages map[string]struct{ Version string }
-	}
-	if err := json.Unmarshal(text, &locked); err != nil {
-		return err
-	}
-	file, err := os.Open(agents)
-	if err != nil {
-		return err
-	}
-	defer file.Close() //nolint:errcheck // it is only read
-	test := ""
-	in := bufio.NewScanner(file)
-	for in.Scan() {
-		if m := testOf.FindStringSubmatch(in.Text()); m != nil {
-			test = m[1]
-		}
-		m := billOf.FindStringSubmatch(in.Text())
-		p, known := packages[test]
-		if m == nil || !known {
-			continue
-		}
-		version := locked.Packages["node_modules/"+p.name].Version
-		fmt.Fprintf(out, "| %s | %s %s | %s | %s × | %s | %s %% | 0 |\n", p.api, p.client, strings.TrimSpace(version), m[2], m[1], m[3], m[4])
-	}
-	return in.Err()
 }

@@ -15,15 +15,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 )
 
-// service is the name of the service in signatures, for the hosts of prompts and of control.
+// service names the service in signatures, for inference and for the control plane.
 const service = "bedrock"
 
 // ofRegion matches the hosts of the service, which name their region.
 var ofRegion = regexp.MustCompile(`^(?:.*\.)?bedrock(?:-runtime)?(?:-fips)?\.([a-z0-9-]+)\.(?:amazonaws\.com(?:\.cn)?|vpce\.amazonaws\.com|api\.aws)$`)
 
-// Machine returns the function that signs requests to a host with the credentials that the AWS SDK finds: variables,
-// files, single sign-on, the role of the machine. They are looked up with the first request, kept, and renewed when
-// they expire. The region is the host's, else that of the machine's configuration.
+// Machine returns a signer of requests to host. The AWS SDK finds the credentials in variables, files, single sign-on
+// or the role of the machine: with the first request, and again when they expire. The region comes from the host name,
+// else from the configuration of this machine. The signer may be used concurrently.
 func Machine(ctx context.Context, host string) (func(r *http.Request, hash string) error, error) {
 	c, err := config.LoadDefaultConfig(ctx)
 	if err != nil {
@@ -39,8 +39,8 @@ func Machine(ctx context.Context, host string) (func(r *http.Request, hash strin
 	return With(c.Credentials, region), nil
 }
 
-// With returns the function that signs requests to a region with credentials. The hash is the SHA-256 of the body in
-// hexadecimal. Only the host and the headers that the service reads are signed: proxies may change others.
+// With returns a signer of requests to region. Its argument hash is the SHA-256 of the body, in hexadecimal. It signs only
+// the host and the headers that the service reads, because proxies may change the others.
 func With(from aws.CredentialsProvider, region string) func(r *http.Request, hash string) error {
 	signer := v4.NewSigner()
 	return func(r *http.Request, hash string) error {

@@ -30,7 +30,7 @@ type Progress struct {
 
 // ProgressOf reads the newest messages of a conversation, beginning with an answer of the model. A boundary counts in
 // the last two rounds: in those messages from the model's last but one answer on. An epoch is prepared next to the
-// request with the boundary and begins with the one after it.
+// request with the boundary and begins with the next request.
 func ProgressOf(messages []core.Message) Progress {
 	var p Progress
 	var last struct {

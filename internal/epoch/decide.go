@@ -72,8 +72,8 @@ func Decide(f Facts, p Policy) Decision {
 	return d
 }
 
-// waits says what must come before an epoch for reason r, which is not forced. One for a cold cache waits for no
-// boundary: the pause is one, and the next request would write the whole conversation to the cache.
+// waits returns the event that an unforced epoch with reason r must wait for. A cold cache does not wait for a boundary:
+// the pause is a boundary, and the next request would write the whole conversation to the cache.
 func waits(f *Facts, p *Policy, r Reason) Wait {
 	switch {
 	case r == None:
@@ -90,8 +90,8 @@ func waits(f *Facts, p *Policy, r Reason) Wait {
 	return NoWait
 }
 
-// nearLimit reports whether two more answers could bring the request to the limit, or half of the way there from the
-// threshold: an epoch begins with the request after the one that finds it due.
+// nearLimit reports whether two more answers could bring the request to the limit, or half of the way from the threshold
+// to the limit. It looks two answers ahead because a due epoch begins with the next request.
 func nearLimit(f *Facts, p *Policy) bool {
 	if p.Limit <= 0 {
 		return false
@@ -164,7 +164,7 @@ func sized(f *Facts, share float64) int {
 	return f.Fixed + int(share*float64(max(0, f.Tokens-f.Fixed)))
 }
 
-// predict returns the sizes of an epoch. The share that the last one left is a better guess than the wish for this one.
+// predict returns the sizes of an epoch. The share that the last epoch left is a better guess than the target.
 func predict(f *Facts, p *Policy, money bool) Decision {
 	share := shareLeft(f, p, money)
 	d := Decision{Before: f.Tokens, Target: sized(f, share)}

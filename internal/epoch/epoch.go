@@ -1,8 +1,8 @@
-// Package epoch decides when condensing a conversation pays: what is sent for its first messages changes, and with it what the
-// vendor's prompt cache can serve. The time until the next change is an epoch. The gateway decides with it before every request, and the
-// replay of recorded sessions asks the same question with the same numbers. Everything is arithmetic: there is no clock, no I/O and no state.
+// Package epoch decides when condensing a conversation pays. Condensing replaces the first messages, so the vendor's prompt cache
+// no longer serves them. An epoch is the time from one condensation to the next. The gateway asks before every request, and replays
+// of recorded sessions ask with the same numbers. The package is arithmetic, without clock, I/O or state.
 //
-// All numbers of tokens are the vendor's, as far as they are known. Costs are in prices of one input token.
+// Tokens are counted by the vendor, as far as its counts are known. The unit of costs is the price of one input token.
 package epoch
 
 import (
@@ -124,7 +124,7 @@ func percentOf(percent float64, n int) int { return int(percent / 100 * float64(
 // RetryAfter returns the size below which another attempt is useless after one has failed at a size.
 func (p *Policy) RetryAfter(tokens int) int { return tokens + max(1, p.MinNew) }
 
-// A Wait says for what an epoch with a reason waits.
+// A Wait is the event that a due epoch waits for.
 type Wait string
 
 // The waits.
@@ -135,17 +135,18 @@ const (
 	ForRepair   Wait = "a repair"
 )
 
-// ForWork reports whether an epoch waits for the work, which a caller reads only then.
+// ForWork reports whether an epoch waits for the agent to finish a step of its work. Only then must the caller find out
+// where the work stands, for [Facts.Boundary] and [Facts.Failed].
 func (w Wait) ForWork() bool { return w == ForBoundary || w == ForRepair }
 
-// Look is the number of the model's answers whose messages say where the work stands: see [Facts.Boundary] and
-// [Facts.Failed]. A failure that is older counts as given up.
+// Look is the number of the newest answers in which [Facts.Boundary] and [Facts.Failed] are looked for. The agent counts
+// as having given up on older failures.
 const Look = 20
 
-// A Decision is the answer, with a prediction that can be held against the vendor's numbers.
+// A Decision is the result of [Decide], with predictions to compare with the vendor's counts.
 type Decision struct {
 	Reason Reason
-	Wait   Wait    // there is a reason, but something must come first
+	Wait   Wait    // if set, Reason is None and the epoch waits for this
 	Before int     // tokens of the request without an epoch
 	After  int     // predicted tokens with one
 	Target int     // tokens that the epoch aims at

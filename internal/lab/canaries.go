@@ -27,7 +27,7 @@ type Canary struct {
 	Kept     []int       `json:"kept"`    // of Planted
 	Updated  []int       `json:"updated"` // changed before the round
 	Stale    []int       `json:"stale"`   // of Updated, those whose old value is still there
-	// Misled counts those of Stale whose new value is missing.
+	// Misled counts the values in Stale whose new value is missing.
 	Misled []int `json:"misled"`
 	// Failed is the number of rounds in which a provider of the chain failed, was rejected or could not work. A round
 	// without a result leaves the view unchanged.

@@ -42,7 +42,7 @@ type Options struct {
 	Spending bool
 	// Cache is a folder for results; empty means none. See [Strategy.Key].
 	Cache string
-	// Peers are the other programs among the strategies, for [Report.Peers].
+	// Peers are the other programs among the strategies, for [Report.Peers]. With any, sessions are measured without the model's reasoning.
 	Peers []Peer
 	// Outputs gets every session and result at cuts and with gold evidence, as lines of JSON; nil means nobody does.
 	// Results from the cache are not written.

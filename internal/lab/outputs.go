@@ -30,7 +30,7 @@ type outputMessage struct {
 	Parts []outputPart `json:"parts"`
 }
 
-// An outputPart is a text, a call or a result.
+// An outputPart is a text, the model's reasoning, a call or a result.
 type outputPart struct {
 	Type   string `json:"type"`
 	Typed  bool   `json:"typed,omitempty"` // by the user
@@ -54,7 +54,9 @@ func outputMessages(messages []core.Message, of *score.Session) []outputMessage 
 				o = outputPart{Type: "call", ID: p.ID, Name: p.Name, Text: p.Args}
 			case core.ToolResult:
 				o = outputPart{Type: "result", ID: p.CallID, Text: textOf(p.Content), Failed: p.IsError}
-			case core.Image, core.Reasoning, core.Opaque:
+			case core.Reasoning:
+				o = outputPart{Type: "thinking", Text: p.Text}
+			case core.Image, core.Opaque:
 				continue
 			}
 			if of != nil {
@@ -86,8 +88,9 @@ func (o *outputs) result(b *trial, strategy string, after int, view []core.Messa
 			Session  string          `json:"session"`
 			System   string          `json:"system,omitempty"`
 			Tools    []string        `json:"tools,omitempty"`
+			Common   map[string]int  `json:"common"`
 			Messages []outputMessage `json:"messages"`
-		}{"session", b.name, b.session.System, b.session.Tools, outputMessages(b.session.Messages, b.session)})
+		}{"session", b.name, b.session.System, b.session.Tools, score.Common().CommonIn(b.session), outputMessages(b.session.Messages, b.session)})
 	}
 	write(struct {
 		Record   string          `json:"record"`

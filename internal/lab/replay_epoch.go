@@ -3,6 +3,7 @@ package lab
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -61,7 +62,7 @@ func (x *play) request(k int) *wire.Request {
 	return &wire.Request{Model: t.Name, TTL: t.life(), Messages: x.authors[:x.turns[k]]}
 }
 
-// whenOf returns what the gateway's policy would be: that of the rule, with the wishes of the replayed one.
+// whenOf returns the policy that the gateway would follow: the rule's, adjusted by the replayed policy.
 func whenOf(r policy.Rule, p *Policy) epoch.Policy {
 	when := epoch.Of(r)
 	when.MinSize, when.Share, when.Risk, when.Patience = p.Floor, p.Leave, p.Risk, p.Patience
@@ -95,7 +96,9 @@ func (x *play) epoch(ctx context.Context, k, t int) error {
 	}
 	d, ok := x.decide(k)
 	before := x.prompt()
-	if !ok || !x.policy.Money && before < x.retry && d.reason != string(policy.ReasonLimit) {
+	// A program that nothing checks may leave more than the limit: it is not asked again at every request either.
+	must := d.reason == string(policy.ReasonLimit) && !x.policy.Strategy.Unchecked
+	if !ok || !x.policy.Money && before < x.retry && !must {
 		return nil
 	}
 	if !x.policy.Money {
@@ -149,7 +152,7 @@ func (x *play) sizeOf(view []core.Message) int {
 	return x.head + x.scaled(left)
 }
 
-// condensed returns what the strategy makes of the view; nil if that fails or is of no use.
+// condensed returns the strategy's result for the view; nil if it fails or saves too little.
 func (x *play) condensed(ctx context.Context, d due) ([]core.Message, error) {
 	before := x.prompt()
 	decision := x.rule.Decide(x.sizes(), x.state, d.trigger)
@@ -168,6 +171,9 @@ func (x *play) condensed(ctx context.Context, d due) ([]core.Message, error) {
 		x.fault = err.Error()
 	}
 	x.state = x.state.After(decision, after)
+	if x.policy.Strategy.Unchecked && after > budget.Limit {
+		x.retry = x.when.RetryAfter(after)
+	}
 	if !decision.Worth(after) && (!x.policy.Money || after >= before) {
 		x.retry = x.when.RetryAfter(before)
 		return nil, nil
@@ -200,6 +206,9 @@ func (x *play) attempt(ctx context.Context, budget core.Budget, trigger core.Tri
 	for open > 0 && x.view[open-1].Role == core.RoleAssistant {
 		open--
 	}
+	if x.policy.Strategy.Unchecked {
+		return x.unchecked(ctx, budget, trigger, open)
+	}
 	var first error
 	for _, keep := range []int{open, len(x.view)} {
 		chain, err := x.policy.Strategy.open(len(x.epochs)+1, x.opts.Now)
@@ -230,6 +239,33 @@ func (x *play) attempt(ctx context.Context, budget core.Budget, trigger core.Tri
 		return x.view, nil
 	}
 	return nil, first
+}
+
+// unchecked returns the result of a strategy that nothing checks, valid or not. It gets the messages that the model has answered; with no
+// room for the others, all.
+func (x *play) unchecked(ctx context.Context, budget core.Budget, trigger core.Trigger, open int) ([]core.Message, error) {
+	rest := 0
+	for i := open; i < len(x.view); i++ {
+		rest += x.view[i].Tokens
+	}
+	if open == 0 || budget.Room() <= rest {
+		open, rest = len(x.view), 0
+	}
+	budget.Overhead += rest
+	res, err := x.policy.Strategy.Provider.Condense(ctx, &core.Request{
+		Messages: slices.Clone(x.view[:open]), Trigger: trigger, Mode: x.session.Mode, System: x.session.System, Budget: budget, Counter: x.counter,
+	})
+	if err != nil {
+		return nil, err
+	}
+	view := res.Messages
+	for i := range view {
+		if view[i].ID == "" {
+			view[i].ID = fmt.Sprintf("new-%d-%d", len(x.epochs)+1, i)
+		}
+		view[i].Tokens = core.MessageTokens(x.counter, view[i])
+	}
+	return append(view, x.view[open:]...), nil
 }
 
 // compacted replays a recorded compaction.
@@ -305,8 +341,8 @@ func (x *play) begin(k, t int, d due, before int, view []core.Message) {
 	x.epochs = append(x.epochs, e)
 }
 
-// kept returns how many messages at the end of a condensed view are those of the session after the last cut, as they were sent: the gateway
-// freezes only what is before them.
+// kept returns the number of messages at the end of a condensed view that are the session's own, unchanged since the last cut. The
+// gateway freezes only the messages before them.
 func (x *play) kept(view []core.Message) int {
 	n, most := 0, min(len(view), len(x.view), x.played-x.cut)
 	for n < most && view[len(view)-1-n].ID == x.view[len(x.view)-1-n].ID && view[len(view)-1-n].Equal(x.view[len(x.view)-1-n]) {

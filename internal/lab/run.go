@@ -224,6 +224,9 @@ func (r *runner) read(it Item) (*score.Session, *tokens.Counter, error) {
 	s, err := it.Read(counter)
 	if err == nil {
 		s.Mode = modeBy(r.opts.ModeOf, it.Name, s)
+		if len(r.opts.Peers) > 0 {
+			dropReasoning(s, counter)
+		}
 	}
 	return s, counter, err
 }

@@ -144,7 +144,7 @@ type Loss struct {
 	Value   float64 `json:"value"` // mean of the best
 	To      string  `json:"to"`    // the other
 	Other   float64 `json:"other"` // its mean
-	// Why tells what the measure misses, or how the verdict accounts for it.
+	// Why names the blind spot of the measure, or how the verdict accounts for it.
 	Why string `json:"why,omitempty"`
 }
 

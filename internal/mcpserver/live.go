@@ -15,7 +15,7 @@ type Director interface { //nolint:interfacebloat // a method for each kind of a
 	List(ctx context.Context) (string, error)
 	// Show describes the view of a conversation.
 	Show(ctx context.Context, id string) (string, error)
-	// Undo takes the last condensation back; unless confirmed, it only says what that costs.
+	// Undo takes the last condensation back. Unless confirmed, it changes nothing and returns the cost.
 	Undo(ctx context.Context, id string, confirmed bool) (string, error)
 	// Do performs one of the actions now, pause, resume, protect and unprotect.
 	Do(ctx context.Context, id, action string, a *Action) (string, error)

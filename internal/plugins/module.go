@@ -53,8 +53,8 @@ func open(s supervise.Spec, opts *supervise.Options) (*supervise.Process, error)
 	return supervise.Open(s, opts)
 }
 
-// Asks returns the imports of condense that the module in a file has, without running it: what it can do beyond its memory.
-// "clock" means that it knows the time.
+// Asks returns the names that the module in a file imports from condense, without running it: its abilities beyond its own
+// memory. "clock" lets it read the time.
 func Asks(path string) ([]string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -85,7 +85,8 @@ func Asks(path string) ([]string, error) {
 	return names, nil
 }
 
-// Sandbox says what the module at a path can reach, by its imports: the host gives it nothing else. False: it is no module.
+// Sandbox describes the sandbox of the module at a path by its imports: the host gives it nothing else. It returns false for
+// other files.
 func Sandbox(path string) (string, bool) {
 	if !config.IsModule(path) {
 		return "", false
@@ -97,7 +98,7 @@ func Sandbox(path string) (string, bool) {
 	return Reach(asks), true
 }
 
-// Reach says in words what a module with these imports, as [Asks] returns them, can reach.
+// Reach describes in words the sandbox of a module with these imports, as returned by [Asks].
 func Reach(asks []string) string {
 	if slices.Contains(asks, "clock") {
 		return "module of WebAssembly: it has no files, no network and no environment, and knows the time"

@@ -140,8 +140,8 @@ func (x *Index) rare(n int) float64 {
 	return math.Log(1 + (float64(len(x.passages)-n)+.5)/(float64(n)+.5))
 }
 
-// feedback returns terms that are frequent in the best passages and rare elsewhere: words that go with those of the
-// query. Sorted has the best first.
+// feedback returns terms that are frequent in the best passages and rare elsewhere: words related to the query. Sorted
+// begins with the best.
 func (x *Index) feedback(s *Stemmer, q *Query, sorted []rating) []term {
 	if len(q.terms) == 0 {
 		return nil

@@ -1,5 +1,5 @@
-// Package search ranks texts by the words of a query: passages of a conversation for agents and users, and, through
-// [Query], what an index of many conversations finds.
+// Package search ranks texts by the words of a query: passages of a conversation for agents and users and, through
+// [Query], the passages that an index of many conversations finds.
 package search
 
 import (

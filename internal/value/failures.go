@@ -15,7 +15,7 @@ type failure struct {
 	key     string // see dialog.CommandKey
 }
 
-// failures returns, newest first, those of the newest commands that failed and did not succeed since, and those that
+// failures returns, newest first, the last commands that failed and did not succeed since, and the commands that
 // were fixed.
 func (w *reading) failures() (out, fixed []failure) {
 	seen := map[string]bool{}

@@ -144,11 +144,7 @@ func (w *preface) listLeft(hidden []bool, spent int, free float64) float64 {
 	}
 	tokens := func(text string) int { return w.o.Counter.Count(core.Text(text)) }
 	room -= tokens(head) + 3
-	sizes, names := make([]int, len(entries)), 0
-	for i, e := range entries {
-		sizes[i] = tokens(e.name + "\n")
-		names += sizes[i]
-	}
+	sizes, names := nameSizes(entries, tokens)
 	if len(entries) > 0 && !w.o.NoHandles && room < slices.Min(sizes) { // the room is too small for any entry: one handle may have more
 		w.left = " " + leftShort + "\n" + entries[0].name
 		if n := float64(tokens(UsualMark + w.left + "\n")); n <= min(leftLeast*float64(w.o.Room), free) {
@@ -162,6 +158,18 @@ func (w *preface) listLeft(hidden []bool, spent int, free float64) float64 {
 	} else {
 		room = max(room-spent, room/2)
 	}
+	entries, names = w.leftNamed(entries, sizes, names, room, tokens)
+	room = min(room-names, int(leftLabels*w.o.Shares.Index*float64(w.o.Room)))
+	if len(entries) == 0 {
+		return 0
+	}
+	w.left = " " + head + labelled(entries, room, tokens)
+	return float64(tokens(UsualMark + w.left + "\n"))
+}
+
+// leftNamed returns the entries whose names fit into their share of the room, and the size of these names. Sizes has the size of each
+// name, names their sum.
+func (w *preface) leftNamed(entries []leftEntry, sizes []int, names, room int, tokens func(string) int) (fitting []leftEntry, size int) {
 	var lead *leftEntry // an entry from which a reader can go on to all that follow
 	for i := range entries {
 		if strings.HasSuffix(entries[i].name, fromMark) {
@@ -171,11 +179,8 @@ func (w *preface) listLeft(hidden []bool, spent int, free float64) float64 {
 	}
 	if most := int(leftNames * float64(room)); names > most && len(entries) > 0 {
 		if known := slices.DeleteFunc(slices.Clone(entries), func(e leftEntry) bool { return len(e.labels) == 0 }); !w.o.NoHandles && len(known) > 0 {
-			entries, names = known, 0 // a handle without labels gives a reader no reason to follow it
-			for i, e := range entries {
-				sizes[i] = tokens(e.name + "\n")
-				names += sizes[i]
-			}
+			entries = known // a handle without labels gives a reader no reason to follow it
+			sizes, names = nameSizes(entries, tokens)
 		}
 	}
 	if most := int(leftNames * float64(room)); names > most && len(entries) > 0 {
@@ -196,12 +201,17 @@ func (w *preface) listLeft(hidden []bool, spent int, free float64) float64 {
 			entries, names = slices.Insert(entries, 0, *lead), names+tokens(lead.name+"\n")
 		}
 	}
-	room = min(room-names, int(leftLabels*w.o.Shares.Index*float64(w.o.Room)))
-	if len(entries) == 0 {
-		return 0
+	return entries, names
+}
+
+// nameSizes returns the size of each entry's name, and their sum.
+func nameSizes(entries []leftEntry, tokens func(string) int) (sizes []int, sum int) {
+	sizes = make([]int, len(entries))
+	for i, e := range entries {
+		sizes[i] = tokens(e.name + "\n")
+		sum += sizes[i]
 	}
-	w.left = " " + head + labelled(entries, room, tokens)
-	return float64(tokens(UsualMark + w.left + "\n"))
+	return sizes, sum
 }
 
 // labelled returns a line for each entry, with as many labels as fit.

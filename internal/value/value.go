@@ -12,7 +12,7 @@
 //
 //	go run ./internal/lab/train -traces DIR
 //
-// docs/decisions/0017-line-selection.md describes what they were fitted to and how that was checked.
+// docs/decisions/0017-line-selection.md describes the data of the fit and its check.
 package value
 
 import (

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Config are the settings of a [Provider]. Tokens are those of the host's counter, shares
+// Config are the settings of a [Provider]. Tokens are counted by the host's counter, shares
 // are of the window of the agent's model.
 type Config struct {
 	Preset string `json:"preset" enum:"fresh_start|keep_recent|rolling|sections" doc:"the form of the result; it sets the defaults of the other settings"`
@@ -25,7 +25,7 @@ type Config struct {
 	RecentMessages int     `json:"recent_messages" doc:"largest number of recent messages to keep; 0 means any number. If recent_share is 0 too, none are kept"`
 	RecentShare    float64 `json:"recent_share" doc:"largest share of the window for recent messages; 0 means any"`
 
-	UserWordsShare float64 `json:"user_words_share" doc:"share of the window for what the user typed, kept verbatim next to the summary, at most 20,000 tokens; 0 means none"`
+	UserWordsShare float64 `json:"user_words_share" doc:"share of the window for the user's typed text, kept verbatim next to the summary, at most 20,000 tokens; 0 means none"`
 	FoldedChars    int     `json:"folded_chars" doc:"characters for signatures of the files that were read, newest first; 0 means none"`
 }
 

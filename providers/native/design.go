@@ -166,7 +166,7 @@ func (p *Provider) read(ctx context.Context, s *scribe, req *core.Request, t *ta
 	return texts[0], nil
 }
 
-// merge has one summary made of those of neighboring parts, each of which has at most so
+// merge asks for one summary of the summaries of neighboring parts, each of which has at most so
 // many tokens or is cut.
 func (p *Provider) merge(ctx context.Context, s *scribe, req *core.Request, t *task, most int, texts []string) (string, error) {
 	var b strings.Builder

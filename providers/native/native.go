@@ -39,7 +39,7 @@ func Strategy() registry.Strategy {
 		}).Only(core.Hides | core.Inserts | core.AsksModels)
 }
 
-// settings are those of the user and the style of the preset.
+// settings are the user's settings and the style of the preset.
 type settings struct {
 	Config
 	style

@@ -66,7 +66,7 @@ var presets = []preset{
 	},
 	{
 		Name:     "sections",
-		Doc:      "Older stretches of the conversation become a short summary each, one for every 20 messages; what is recent stays.",
+		Doc:      "Older stretches of the conversation become a short summary each, one for every 20 messages; recent messages stay.",
 		Source:   "a description of a hybrid of window and summaries, 2026",
 		settings: Config{Request: requestText, MaxOutput: 200, MaxCalls: 64, RecentShare: 0.25, UserWordsShare: 0.1},
 		style: style{

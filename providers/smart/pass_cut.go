@@ -40,7 +40,7 @@ var cutPass = define("cut", classLossy, "",
 // A cutter shortens results in place.
 type cutter struct{ *work }
 
-// cutResults calls cut with every result except those of the newest keep calls, oldest first,
+// cutResults calls cut with every result except the results of the newest keep calls, oldest first,
 // until the target is met, or to the last result if all is set. The first round has the limit start; each further round
 // halves it, down to least.
 func (w cutter) cutResults(ctx context.Context, start, least, keep int, all bool, cut func(i, limit int)) error {

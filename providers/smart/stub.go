@@ -19,7 +19,7 @@ import (
 //	[… 120 lines, 4 kB of read_file src/a.go left out; recall h:ab12cd34ef]
 //	[… 14 lines of execute_command npm test (error) left out: same text in the newer one below; recall h:ab12cd34ef]
 //
-// The handle is that of [core.Handle] of the part as it was before.
+// The handle is [core.Handle] of the original part.
 type stub struct {
 	lines, bytes int
 	noun         string // the unit that lines counts; empty means lines

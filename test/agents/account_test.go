@@ -13,7 +13,7 @@ import (
 // of the vendor has, and no agent notices. A vendor that does not answer that delays nothing.
 func TestOwnAccount(t *testing.T) {
 	t.Parallel()
-	for _, a := range all {
+	for _, a := range some("pi") {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
 			ownAccount(t, &a, false)

@@ -84,6 +84,37 @@ var all = []agent{
 	},
 }
 
+// copilot is tried only where it takes part in what it is for: the gateway's tests have enough agents.
+var copilot = agent{
+	name:  "copilot",
+	files: []string{"@github/copilot-*/copilot"},
+	args:  []string{"--allow-all-tools", "-p"},
+	env: []string{
+		"COPILOT_PROVIDER_TYPE=anthropic", "COPILOT_PROVIDER_BASE_URL={anthropic}", "COPILOT_PROVIDER_API_KEY=dummy", "COPILOT_MODEL=claude-sonnet-4-5",
+		"COPILOT_OFFLINE=true", "COPILOT_AUTO_UPDATE=false", "XDG_CACHE_HOME={modules}/.copilot", // it unpacks itself there
+	},
+}
+
+// everyAgent is the variable that makes `make test-agents` try every agent in every test if it is "all". CI tries every agent in TestWrap,
+// and those that some names elsewhere: where agents differ most, or start fastest.
+const everyAgent = "CONDENSE_AGENTS"
+
+// some returns the agents with the names, or all of them.
+func some(names ...string) []agent {
+	if os.Getenv(everyAgent) == "all" {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(a agent) bool { return !slices.Contains(names, a.name) })
+}
+
+// slow skips a test of an agent that takes long to start, unless every agent is tried.
+func slow(t *testing.T) {
+	t.Helper()
+	if os.Getenv(everyAgent) != "all" {
+		t.Skipf("the agent takes half a minute to start; %s=all runs it", everyAgent)
+	}
+}
+
 const codexOffline = `model = "gpt-5.1"
 check_for_update_on_startup = false
 [features]
@@ -134,7 +165,7 @@ func newDesk(t *testing.T, o upstream.Options) *desk {
 	if err := os.Mkdir(bin, 0o750); err != nil {
 		t.Fatal(err)
 	}
-	for _, a := range all {
+	for _, a := range append(slices.Clip(all), copilot) {
 		if err := os.Symlink(d.program(t, &a), filepath.Join(bin, a.name)); err != nil {
 			t.Fatal(err)
 		}
@@ -172,6 +203,9 @@ func (d *desk) program(t *testing.T, a *agent) string {
 // at writes the agent's settings: requests go to the server at url, or, if it is empty, where the agent sends them by default.
 func (d *desk) at(t *testing.T, a *agent, url string) {
 	t.Helper()
+	if a.settings == "" {
+		return // its environment has all
+	}
 	text := a.base
 	if url != "" {
 		text = strings.NewReplacer("{anthropic}", url, "{openai}", url+"/v1").Replace(a.content)
@@ -202,7 +236,10 @@ func (d *desk) start(t *testing.T, env []string, out io.Writer, name string, arg
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir, cmd.Env = d.dir, append(slices.Clip(d.env), env...)
+	cmd.Dir, cmd.Env = d.dir, slices.Clone(d.env)
+	for _, v := range env {
+		cmd.Env = append(cmd.Env, strings.NewReplacer("{anthropic}", d.url, "{modules}", d.modules).Replace(v))
+	}
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -42,6 +42,11 @@ func TestMCP(t *testing.T) {
 		{"opencode", "condense_recall", nil, `{"provider": {"anthropic": {"options": {"baseURL": "{vendor}/v1"}}}, "mcp": {"condense": {"type": "local", "command": ["{condense}", "mcp", "{file}"]}}}`},
 		{"codex", "mcp__condenserecall", nil, "openai_base_url = \"{vendor}/v1\"\n" + codexOffline + "[mcp_servers.condense]\ncommand = \"{condense}\"\nargs = [\"mcp\", \"{file}\"]\n"},
 	} {
+		tried := some("claude", "codex")
+		at := slices.IndexFunc(tried, func(a agent) bool { return a.name == tt.agent })
+		if at < 0 {
+			continue
+		}
 		t.Run(tt.agent, func(t *testing.T) {
 			t.Parallel()
 			recall := map[string]any{"message": "3", "lines": "2-5"}
@@ -50,7 +55,7 @@ func TestMCP(t *testing.T) {
 			}})
 			file, needle := d.session(t)
 			fill := strings.NewReplacer("{vendor}", d.url, "{condense}", d.condense(t), "{file}", file)
-			a := all[slices.IndexFunc(all, func(a agent) bool { return a.name == tt.agent })]
+			a := tried[at]
 			if tt.settings != "" {
 				a.content = fill.Replace(tt.settings)
 			}

@@ -21,6 +21,7 @@ func TestResume(t *testing.T) {
 		"codex":  ".codex/sessions/*/*/*/rollout-*.jsonl",
 		"pi":     ".pi/agent/sessions/*/*.jsonl",
 
+		"copilot":  ".copilot/session-state/*/events.jsonl",
 		"opencode": "", // in a database
 	}
 	chains := map[string][]string{
@@ -28,8 +29,12 @@ func TestResume(t *testing.T) {
 		"hidden":    {"--provider", "slidingwindow"},
 		"summary":   {"--provider", "native", "--model", "extractive"},
 	}
-	for n := range len(all) * len(chains) {
-		a := all[n/len(chains)]
+	tried := some("codex")
+	if len(tried) == len(all) {
+		tried = recorders
+	}
+	for n := range len(tried) * len(chains) {
+		a := tried[n/len(chains)]
 		pattern, ok := recorded[a.name]
 		if !ok {
 			continue
@@ -93,8 +98,11 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// recorders are the agents whose sessions can be resumed.
+var recorders = append(slices.Clip(all), copilot)
+
 // resumeLine matches the command with which an agent goes on.
-var resumeLine = regexp.MustCompile(`(?m)^(?:claude --resume|codex(?: exec)? resume|pi --session|opencode --session) ([0-9a-f-]{36}|ses_[0-9A-Za-z]+)$`)
+var resumeLine = regexp.MustCompile(`(?m)^(?:claude --resume |codex(?: exec)? resume |(?:pi|opencode) --session |copilot --resume=)([0-9a-f-]{36}|ses_[0-9A-Za-z]+)$`)
 
 // goOn lets an agent go on with a session.
 func (d *desk) goOn(t *testing.T, a *agent, id, text string) result {
@@ -105,6 +113,8 @@ func (d *desk) goOn(t *testing.T, a *agent, id, text string) result {
 		args = slices.Concat([]string{"--resume", id}, a.args)
 	case "codex":
 		args = slices.Concat(a.args, []string{"resume", id})
+	case "copilot":
+		args = slices.Concat([]string{"--resume=" + id}, a.args)
 	case "opencode":
 		args = slices.Concat(a.args, []string{"--session", id})
 	case "pi":
@@ -113,15 +123,15 @@ func (d *desk) goOn(t *testing.T, a *agent, id, text string) result {
 	return d.run(t, a.env, filepath.Join(d.home, "bin", a.name), append(args, text)...)
 }
 
-// TestHandoff lets another agent go on with a recorded session. CONDENSE_HANDOFF=all tries all pairs of agents: OpenCode
+// TestHandoff lets another agent go on with a recorded session. CONDENSE_AGENTS=all tries all pairs of agents: OpenCode
 // takes half a minute to start.
 func TestHandoff(t *testing.T) {
 	t.Parallel()
-	for i := range all {
-		for k := range all {
-			from, to := all[i], all[k]
-			next := k == (i+1)%len(all) && from.name != "opencode" && to.name != "opencode"
-			if i == k || !next && os.Getenv("CONDENSE_HANDOFF") != "all" {
+	for i := range recorders {
+		for k := range recorders {
+			from, to := recorders[i], recorders[k]
+			next := k == (i+1)%len(recorders) && from.name != "opencode" && to.name != "opencode"
+			if i == k || !next && os.Getenv(everyAgent) != "all" {
 				continue
 			}
 			t.Run(from.name+" to "+to.name, func(t *testing.T) {

@@ -43,7 +43,7 @@ func TestRecallTool(t *testing.T) {
 		read, ideal := d.vendor.Cached()
 		t.Logf("%d turns, %d epochs, %d breaks, %d tokens of %d read from the cache", len(turns), got.epochs(t), len(d.vendor.Breaks()), read, ideal)
 	}
-	for _, a := range all {
+	for _, a := range some("claude") {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
 			o := scenario()

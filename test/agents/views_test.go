@@ -338,7 +338,7 @@ func missed(t *testing.T, body []byte, chores []chore, step int) (asked int, mis
 // to know to go on: at least eleven of twelve questions have their answer in it, word for word.
 func TestViews(t *testing.T) {
 	t.Parallel()
-	for _, a := range all {
+	for _, a := range some("pi") {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
 			files := project()

@@ -20,7 +20,7 @@ type Point struct {
 	Epoch   bool      `json:"epoch,omitempty"` // the first turn with a new condensation
 }
 
-// mostPoints is how many points of a conversation are kept. Of a longer one every second point goes, except those of epochs.
+// mostPoints is the number of points kept of a conversation. A longer conversation loses every second point that is no epoch.
 const mostPoints = 240
 
 // point adds a turn to the curve.
@@ -45,7 +45,7 @@ const (
 	markRadius              = 5
 )
 
-// curve draws the size of the client's history and of what was sent, turn by turn, with the window, the size at which it is condensed, and
+// curve draws the sizes of the client's history and of the sent view, turn by turn, with the window, the size at which it is condensed, and
 // a mark for every epoch that leads to its details at page. Everything in it is made from numbers. It is empty for fewer than two turns.
 func (c *Evidence) curve(page string) template.HTML {
 	if len(c.Curve) < 2 { //nolint:mnd // no line

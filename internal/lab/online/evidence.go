@@ -45,7 +45,7 @@ type Evidence struct {
 	Epochs   []*Epoch `json:"epochs"` // oldest first
 }
 
-// An Epoch is a condensation of a conversation and what followed.
+// An Epoch is a condensation of a conversation with the measures of the turns after it.
 type Epoch struct {
 	live.Epoch
 

@@ -279,7 +279,7 @@ func (w *Watch) overview(stats live.Stats) any {
 	return p
 }
 
-// sentence is the verdict of the overview: what was saved, and what of it was missed.
+// sentence is the verdict of the overview: the saved tokens, and the share that was missed.
 func sentence(stats *live.Stats, conversations int, modes []Mode) string {
 	var all Mode
 	for _, m := range modes {
@@ -313,7 +313,7 @@ func sentence(stats *live.Stats, conversations int, modes []Mode) string {
 	return text + "."
 }
 
-// filled is the size of what was sent last, with the window.
+// filled is the size of the last sent view, with the window.
 func (c *Evidence) filled() string {
 	if c.Window <= 0 {
 		return size.Short(c.Tokens) + " tokens"

@@ -114,17 +114,8 @@ func (s *Scorer) readReach() *reachIndex {
 				}
 				if reads {
 					read.path = answer.path
-					x.byCall[answer.key] = append(x.byCall[answer.key], len(x.reads))
-					x.reads = append(x.reads, read)
-					x.readOf[i] = len(x.reads)
-					if name, ok := pathName(answer.path); ok {
-						if state[name] == nil {
-							state[name] = map[uint64]bool{}
-						}
-						for _, l := range read.at {
-							state[name][s.prefix.lines[l].hash] = true
-						}
-					}
+					x.addRead(i, answer.key, read)
+					s.know(state, read)
 				}
 			case core.Text:
 				if s.cut.Session.Origin(m, k) == OriginAgent { // calls as XML
@@ -135,6 +126,27 @@ func (s *Scorer) readReach() *reachIndex {
 		}
 	}
 	return x
+}
+
+// addRead adds the read in part i, of a call with a key.
+func (x *reachIndex) addRead(i int, key uint64, r fileRead) {
+	x.byCall[key] = append(x.byCall[key], len(x.reads))
+	x.reads = append(x.reads, r)
+	x.readOf[i] = len(x.reads)
+}
+
+// know adds the lines of a read to the known lines of its file.
+func (s *Scorer) know(state map[uint64]map[uint64]bool, r fileRead) {
+	name, ok := pathName(r.path)
+	if !ok {
+		return
+	}
+	if state[name] == nil {
+		state[name] = map[uint64]bool{}
+	}
+	for _, l := range r.at {
+		state[name][s.prefix.lines[l].hash] = true
+	}
 }
 
 func (x *reachIndex) add(handle string, part int) {

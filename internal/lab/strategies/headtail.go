@@ -120,7 +120,7 @@ type shortener struct {
 }
 
 // drop removes the oldest groups but the first until the rest fits with its results cut to the least. It also returns the
-// newest group that it removed, and the place of that in the rest. If removing is not enough, or the first user message takes
+// newest removed group, and its place in the rest. If removing is not enough, or the first user message takes
 // more than a quarter of the room, all stay, and truncation has to follow.
 func (h *shortener) drop(messages []core.Message, room int) (kept, last []core.Message, at int) {
 	short := h.cut(messages, headTailLeast)

@@ -13,7 +13,7 @@ import (
 	"github.com/condensehq/condense/internal/plain"
 )
 
-// A Door decides who may enter: by a token, or from this machine.
+// A Door admits callers: by a token, or from this machine.
 type Door struct {
 	Token  string   // the only token; empty for none
 	Tokens *Tokens  // of tenants; nil without them

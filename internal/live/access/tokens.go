@@ -1,4 +1,4 @@
-// Package access controls who may use a gateway: by tokens, whose hashes are in a file, and by the certificate of its
+// Package access admits callers to a gateway: by tokens, whose hashes are in a file, and by the certificate of its
 // address. Both are read again when their files change.
 package access
 

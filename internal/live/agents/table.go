@@ -6,9 +6,9 @@ import (
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
-// A Point says how an agent is pointed at the gateway. In its texts {base} is the gateway's
-// address, {openai}, {anthropic/v1} and {vertex/v1} the addresses for clients that expect /v1 at the end,
-// {foundry} that of Anthropic's API in Microsoft Foundry, and {file} is the path of File.
+// A Point describes how to point an agent at the gateway. In its texts, {base} stands for the gateway's address;
+// {openai}, {anthropic/v1} and {vertex/v1} for the addresses of clients that expect /v1 at the end; {foundry} for the
+// address of Anthropic's API in Microsoft Foundry; and {file} for the path of File.
 type Point struct {
 	// Skills is the user's folder of skills, with a folder for each; nil if none is known.
 	Skills   *Settings

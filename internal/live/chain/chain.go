@@ -1,6 +1,6 @@
-// Package chain knows the history behind the IDs of responses. In OpenAI's Responses API a request can name an earlier
-// response and bring only what is new; the vendor has the rest. A [Request] is such a request with its whole history,
-// as a client without an ID would send it, and says what of a view the vendor still needs.
+// Package chain remembers the history behind the IDs of responses. In OpenAI's Responses API a request can name an earlier
+// response and send only the new items, because the vendor stores the others. A [Request] is such a request together
+// with its whole history, as a client without an ID would send it. It selects the items of a view that the vendor lacks.
 //
 // The package does no I/O. [Histories] may be used concurrently, a Request may not.
 package chain
@@ -49,7 +49,7 @@ type conversation struct {
 
 type key struct{ owner, id string }
 
-// Histories are those of the most recently continued conversations.
+// Histories holds the histories of the most recently continued conversations, up to a number of bytes.
 type Histories struct {
 	most, longest int64 // bytes: of all conversations, and of one
 
@@ -125,9 +125,9 @@ func (h *Histories) forget(c *conversation) {
 	c.place = nil
 }
 
-// A Request is one whose history is known.
+// A Request is a request with a known history.
 type Request struct {
-	// Raw is the client's request, and Whole the same with its history and without the ID.
+	// Raw is the body of the client's request; Whole is the body with the whole history in place of the ID.
 	Raw, Whole []byte
 	histories  *Histories
 	owner      string
@@ -137,9 +137,9 @@ type Request struct {
 	sum        maphash.Hash
 }
 
-// Open returns the request body of owner; known is false if its history is not, if the body is malformed, and for a
-// client that sends answers back over HTTP, which will not name them. Frame means that the body is a client's event on a
-// WebSocket: its type is no part of the whole.
+// Open returns the request with a body from owner. Known is false if the history is unknown or the body malformed, and
+// for clients that send answers back over HTTP, because they never name a response. Frame marks the body as a client's
+// event on a WebSocket, whose type is not part of Whole.
 func (h *Histories) Open(owner string, body []byte, frame bool) (r *Request, known bool) {
 	r = &Request{Raw: body, histories: h, owner: owner}
 	if id := Previous(body); id != "" {

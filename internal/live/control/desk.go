@@ -340,8 +340,8 @@ func (d *Desk) PlanUndo(c *Conversation) (*UndoPlan, error) {
 	return p, nil
 }
 
-// Undo orders to undo the last epoch with the next request. It replaces an order that still waits. The error is that of
-// [Desk.PlanUndo] or the store's.
+// Undo orders the gateway to undo the last epoch with the next request, and replaces a waiting order. Its errors come from
+// [Desk.PlanUndo] or the store.
 func (d *Desk) Undo(ctx context.Context, c *Conversation) error {
 	if _, err := d.PlanUndo(c); err != nil {
 		return err

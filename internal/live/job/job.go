@@ -52,7 +52,7 @@ type Job struct {
 	Trace
 }
 
-// An Owner says who has a condensation made, and how.
+// An Owner is the caller that a condensation is made for, with its mode, deadline and chain.
 type Owner struct {
 	Payer    string        // the tenant, or without tokens the credential
 	Mode     string        // or the profile if there is no mode
@@ -149,19 +149,7 @@ func (j *Job) attempt(ctx context.Context, host *condense.Host, to Extent, keep 
 	}
 	c := condense.ResumeConversation(doc.Journal)
 	view := c.View()
-	var kept []string
-	for _, m := range view[min(keep, len(view)):] {
-		kept = append(kept, m.ID)
-	}
-	if keep < len(view) { // otherwise everything was tried
-		for _, i := range recall.Fresh(view[:max(0, keep)], j.Block, j.Target/2*count.BytesPerToken) {
-			kept = append(kept, view[i].ID)
-		}
-	}
-	if j.Pins != nil {
-		kept = append(kept, j.Pins(view, keep < len(view))...)
-	}
-	if err := c.Protect(true, kept...); err != nil {
+	if err := j.protect(c, view, keep); err != nil {
 		return nil, err
 	}
 	t := j.Turn
@@ -198,6 +186,28 @@ func (j *Job) attempt(ctx context.Context, host *condense.Host, to Extent, keep 
 	if !report.Acted {
 		return nil, fmt.Errorf("%w: %s", ErrNotDue, report.Reason)
 	}
+	return j.prepared(doc, report)
+}
+
+// protect keeps the messages from keep on, the block's and the newest ones that a reader may still need, and pinned messages.
+func (j *Job) protect(c *condense.Conversation, view []core.Message, keep int) error {
+	var kept []string
+	for _, m := range view[min(keep, len(view)):] {
+		kept = append(kept, m.ID)
+	}
+	if keep < len(view) { // otherwise everything was tried
+		for _, i := range recall.Fresh(view[:max(0, keep)], j.Block, j.Target/2*count.BytesPerToken) {
+			kept = append(kept, view[i].ID)
+		}
+	}
+	if j.Pins != nil {
+		kept = append(kept, j.Pins(view, keep < len(view))...)
+	}
+	return c.Protect(true, kept...)
+}
+
+// prepared writes the condensed conversation as messages of the API.
+func (j *Job) prepared(doc *transcript.Document, report *condense.Report) (*Prepared, error) {
 	var out bytes.Buffer
 	apart := j.API != wire.Chat // many servers speak this API, and some refuse two consecutive user messages
 	if _, err := doc.WriteWith(&out, &transcript.WriteOptions{Format: messages.Formats[j.API], Apart: apart}); err != nil {
@@ -208,7 +218,7 @@ func (j *Job) attempt(ctx context.Context, host *condense.Host, to Extent, keep 
 		return nil, err
 	}
 	p := &Prepared{
-		Order: j.Order, Basis: j.Basis, After: after.Messages, Handles: !t.NoRecall, Passes: passesOf(report),
+		Order: j.Order, Basis: j.Basis, After: after.Messages, Handles: !j.Turn.NoRecall, Passes: passesOf(report),
 		Maker: makerOf(report), Protected: j.Protected,
 	}
 	if j.Journal {

@@ -45,7 +45,7 @@ type Runner struct {
 	Events
 }
 
-// Events are what a runner reports, from any goroutine.
+// Events are called by a runner, from any goroutine.
 type Events struct {
 	Attempted func(stats.Attempt)          // for each attempt that is counted
 	Fault     func(kind string, err error) // for each error that the client does not see
@@ -72,7 +72,7 @@ func (r *Runner) Close() error {
 	return errors.Join(r.builtin.Close(), r.InPlace.Close(), r.truncation.Close())
 }
 
-// Learned is what is known from earlier jobs about a chain of providers.
+// Learned holds the findings of earlier jobs about a chain of providers.
 type Learned struct {
 	First string // the first provider
 	// Whether the chain asks a language model other than the client's own; both false until known.
@@ -239,7 +239,7 @@ type Prepared struct {
 	Journal []byte // the condensed conversation; nil without a watcher
 	Maker   Maker
 	Order   int // number of the order that it fulfills; 0 for none
-	// What the user protected when it was made, as in [Job].
+	// Protected is the user's protections at the start of the job, as in [Job].
 	Protected string
 }
 

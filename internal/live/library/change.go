@@ -11,8 +11,8 @@ import (
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
-// originals returns the client's messages up to cut, each followed by the replacements that were once sent at its
-// place: those in sent, the view that was condensed, and those in before, the originals kept earlier.
+// originals returns the client's messages up to cut, each followed by the replacements once sent in its place. Sent is the
+// view that was condensed; before holds the originals kept earlier.
 func originals(own [][]byte, cut int, sent [][]byte, before []store.Original) []store.Original {
 	is := make(map[string]bool, len(own))
 	for _, raw := range own {

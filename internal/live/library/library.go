@@ -223,7 +223,7 @@ func (l *Library) Memory(ctx context.Context, reader, session string) (*mcpserve
 	return st, nil
 }
 
-// State returns what an agent can recall of the conversation of a record, last changed at a time.
+// State returns the recallable content of a record's conversation, for the MCP server. Changed is the time of the last change.
 func (l *Library) State(key store.Key, id string, c *recall.Conversation, changed time.Time) *mcpserver.State {
 	return &mcpserver.State{
 		Conversation: c, Name: "this conversation", Format: messages.Formats[wire.API(key.API)], Changed: changed, Records: true,

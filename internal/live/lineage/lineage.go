@@ -296,7 +296,7 @@ func (s *State) Bind(r *wire.Request, rolling []wire.Hash) {
 	}
 }
 
-// Strip changes s: the thinking in the messages of r is no longer sent. It is for the one retry after a vendor has
+// Strip changes s: the thinking in the messages of r is no longer sent. It serves the retry after a vendor has
 // refused thinking because the messages before it have changed. From then on, the model counts as one that binds
 // thinking.
 func (s *State) Strip(r *wire.Request, rolling []wire.Hash) {

@@ -23,9 +23,10 @@ func plain(messages []wire.Message, upto wire.Hash) (sum wire.Hash, n int) {
 	return sum, len(messages)
 }
 
-// moved returns a state for a request whose agent changed the model, and with it the form of the history: the one with
-// the latest epoch that replaces the same messages, in their former form, unless best has it. It is nil if there is
-// none. For a model without messages of the system, those of the epoch become the user's. Its record is of the messages that the epoch replaces; those after them count as not sent before.
+// moved returns a state for a request of an agent that changed the model, and with it the form of the history. The state
+// has the latest epoch that replaces the same messages in their former form. It is nil if no state has one, or if best
+// has it. For a model without system messages, the epoch's system messages become the user's. The state records the messages
+// that the epoch replaces; later messages count as never sent.
 func moved(states []*State, best *State, r *wire.Request, rolling []wire.Hash) *State {
 	if r.API != wire.Messages {
 		return nil
@@ -69,5 +70,5 @@ func moved(states []*State, best *State, r *wire.Request, rolling []wire.Hash) *
 	return &s
 }
 
-// newer reports whether e is a later epoch than that of s, which may be nil.
+// newer reports whether e is later than the epoch of s. S may be nil.
 func newer(e *Epoch, s *State) bool { return s == nil || s.Epoch == nil || e.N > s.Epoch.N }

@@ -152,15 +152,7 @@ func (s *State) Freeze(r *wire.Request, rolling []wire.Hash, c Condensed, now ti
 	before.Messages = r.Messages[:upto]
 	view, origin := s.view(&before, rolling[:upto])
 
-	kept := 0
-	for kept < len(view) && kept < len(c.After) {
-		i := len(view) - 1 - kept
-		a := &c.After[len(c.After)-1-kept]
-		if origin[i] < 0 || !bytes.Equal(view[i], a.Raw) && !untouched(view[i], &r.Messages[origin[i]], a) {
-			break
-		}
-		kept++
-	}
+	kept := unchanged(r, view, origin, c.After)
 	cut := upto
 	if kept > 0 {
 		cut = origin[len(view)-kept]
@@ -212,17 +204,37 @@ func (s *State) Freeze(r *wire.Request, rolling []wire.Hash, c Condensed, now ti
 	}
 
 	n := *s
-	n.ID, n.Epoch, n.Ingest, n.Waits = "", e, nil, 0
-	for i := cut; i < len(rolling) && len(s.Ingest) > 0; i++ {
-		if k := key(rolling[i]); s.Ingest[k] != nil {
-			if n.Ingest == nil {
-				n.Ingest = map[string][]byte{}
-			}
-			n.Ingest[k] = s.Ingest[k]
-		}
-	}
+	n.ID, n.Epoch, n.Ingest, n.Waits = "", e, s.ingested(rolling[cut:]), 0
 	n.Rolling, n.Ends, n.Lengths, n.Counts, n.counted = rolling, nil, nil, nil, nil
 	return &n, nil
+}
+
+// unchanged returns the number of messages at the end of a view that condensing left as they were.
+func unchanged(r *wire.Request, view [][]byte, origin []int, after []wire.Message) int {
+	kept := 0
+	for kept < len(view) && kept < len(after) {
+		i := len(view) - 1 - kept
+		a := &after[len(after)-1-kept]
+		if origin[i] < 0 || !bytes.Equal(view[i], a.Raw) && !untouched(view[i], &r.Messages[origin[i]], a) {
+			break
+		}
+		kept++
+	}
+	return kept
+}
+
+// ingested returns the shortened forms of the messages with these hashes; nil for none.
+func (s *State) ingested(rolling []wire.Hash) map[string][]byte {
+	var found map[string][]byte
+	for i := 0; i < len(rolling) && len(s.Ingest) > 0; i++ {
+		if k := key(rolling[i]); s.Ingest[k] != nil {
+			if found == nil {
+				found = map[string][]byte{}
+			}
+			found[k] = s.Ingest[k]
+		}
+	}
+	return found
 }
 
 // division separates an answer without thinking from a turn that began with thinking.

@@ -179,7 +179,7 @@ func (c *Claim) Frozen() (ok bool) {
 	return true
 }
 
-// Guess records that a view was sent without being stored, whose last message has the rolling hash at. The next request
+// Guess records that a view was sent without being stored. At is the rolling hash of its last message. The next request
 // builds it again from p.
 func (c *Claim) Guess(p *job.Prepared, at wire.Hash) {
 	c.Session.mu.Lock()

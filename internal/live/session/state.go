@@ -1,5 +1,5 @@
-// Package session remembers the conversations of a gateway: which lineage a request continues, which request decides
-// about it, and what of it is stored.
+// Package session holds the conversations of a gateway: it finds the lineage that a request continues, lets one request at
+// a time decide about it, and stores it.
 package session
 
 import (
@@ -44,7 +44,7 @@ type Sessions struct {
 	all map[store.Key]*Session
 }
 
-// Surroundings are what the work in the background needs.
+// Surroundings are the dependencies of the work in the background.
 type Surroundings struct {
 	Life       context.Context //nolint:containedctx // of the work in the background
 	Background *sync.WaitGroup

@@ -65,8 +65,7 @@ var vendorsOf = map[string][]wire.Vendor{
 	SpeaksBedrock:   {wire.Amazon},
 }
 
-// fixed holds the protocols of the upstreams that exist without configuration, and usual those of names that suggest
-// one.
+// fixed holds the protocols of the upstreams that exist without configuration; usual the protocols that names suggest.
 var (
 	fixed = map[string]string{"anthropic": SpeaksAnthropic, "openai": SpeaksOpenAI, ChatGPT: SpeaksOpenAI}
 	usual = map[string]string{
@@ -238,7 +237,7 @@ func (u *Upstream) Refuses(c wire.Credential) bool {
 	return c.Cloud && u.Speaks != SpeaksPass && !slices.Contains(issuers[u.Speaks], c.Of)
 }
 
-// issuers are the vendors whose clouds' credentials an upstream on a host of the user's own takes, by its protocol.
+// issuers lists, by protocol, the vendors whose cloud credentials an upstream on the user's own host accepts.
 var issuers = map[string][]wire.Vendor{speaksGemini: {wire.Google}, speaksVertex: {wire.Google}, SpeaksBedrock: {wire.Amazon}}
 
 // Compaction selects who answers an agent that asks its vendor to compact the conversation, as Codex does: with a

@@ -1,4 +1,4 @@
-// Package watching has what those learn who watch conversations.
+// Package watching defines the observer of conversations and the events that it receives.
 package watching
 
 import (
@@ -15,7 +15,7 @@ type Watcher interface { //nolint:interfacebloat // the complete life of a conve
 	// Turn is called before a turn is sent. If it has an epoch, this is the first turn sent with that condensation.
 	Turn(*Turn)
 	// Shadow is called with the view that another profile's chain would have sent at an epoch; see [Options.Shadow].
-	// err says why there is none.
+	// Without a view, err is the reason.
 	Shadow(conversation string, epoch time.Time, profile string, view [][]byte, err error)
 	// Answer is called when the vendor has reported the usage of a turn.
 	Answer(conversation string, u *Used)
@@ -68,7 +68,7 @@ type Exchange struct {
 	Session string
 	Lineage string // identifies the conversation within the session
 	Model   string
-	// Received is the body from the client and Sent the one for the vendor, both decompressed.
+	// Received is the client's body and Sent the body for the vendor, both decompressed.
 	Received, Sent []byte
 	Epoch          *stats.Epoch // not nil if the history was condensed for this request
 }

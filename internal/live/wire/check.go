@@ -50,7 +50,7 @@ func Check(api API, r *Request, view [][]byte) error {
 	return none.Check(api, r, view)
 }
 
-// Check is [Check] for messages that come with many requests: those of an epoch are read once.
+// Check is [Check] with a cache: it parses a message once, even if it comes with many requests, like an epoch's block.
 func (c *Cache) Check(api API, r *Request, view [][]byte) error {
 	known := make(map[*byte]int, len(r.Messages))
 	for i := range r.Messages {

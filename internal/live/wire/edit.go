@@ -131,7 +131,7 @@ func Unmark(message []byte) []byte {
 	return unmark(message, 2)
 }
 
-// unmark removes the markers of an object, and those of the blocks of its content down to a depth.
+// unmark removes the markers of an object and of the blocks in its content, down to a depth.
 func unmark(object []byte, depth int) []byte {
 	if !rawjson.IsObject(object) {
 		return object

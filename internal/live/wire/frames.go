@@ -68,8 +68,8 @@ const (
 	frameError     = "error"
 )
 
-// frame reads an event. In streams of InvokeModel it holds an event of Anthropic's API; in those of Converse its kind is
-// a header.
+// frame reads an event. A frame of InvokeModel holds an event of Anthropic's API; a frame of Converse has its kind in a
+// header.
 func (w *Watcher) frame(m eventstream.Message) {
 	header := func(name string) string {
 		if v := m.Headers.Get(name); v != nil {

@@ -14,7 +14,7 @@ const (
 	responsePlace = "a function response turn must come immediately after a function call turn"
 )
 
-// Members of the Gemini API have two names: the one that it writes, and one with underscores that it also reads.
+// either returns a member by either of its names: the Gemini API writes camel case, and also reads names with underscores.
 func either(own []member, name, other string) []byte {
 	if v := find(own, name); v != nil {
 		return v
@@ -108,8 +108,8 @@ func (p *parser) geminiRequest(own []member) {
 	r.Structured = r.Structured || strings.EqualFold(rawjson.Text(rawjson.Field(calling, "mode")), "ANY")
 }
 
-// contents checks the order of contents of the Gemini API, which joins those of one role to turns: Google's own client
-// makes a content of each chunk of a stream.
+// contents checks the order of contents of the Gemini API. The API joins consecutive contents of one role into a turn, because
+// Google's own client makes a content of each chunk of a stream.
 func (c *checker) contents() {
 	calls, results := 0, 0 // of this turn
 	open, at := 0, 0       // calls of the turn before, and where this turn begins

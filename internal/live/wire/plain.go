@@ -8,10 +8,10 @@ import (
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
-// Plain returns a hash of what stays of a message of the Messages API when Claude Code goes on with another model: its
-// role, texts, calls and results, without thinking and reminders. For some models it sends reminders as messages of
-// the system, for others within the user's texts and results, between tags; and it leaves out the thinking of another
-// model. ok is false for a message of the system, or if nothing is left.
+// Plain returns a hash of a message of the Messages API that stays the same when Claude Code goes on with another model:
+// of its role, texts, calls and results, without thinking and reminders. For some models Claude Code sends reminders as
+// system messages, for others between tags within the user's texts and results; and it leaves out the thinking of other
+// models. Ok is false for a system message, or if nothing is left.
 func Plain(message []byte) (h Hash, ok bool) {
 	role := rawjson.Text(rawjson.Field(message, "role"))
 	if role == "system" {

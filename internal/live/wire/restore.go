@@ -139,8 +139,8 @@ func Restore(r *Request, rounds func(i int) []*Round) [][]byte {
 	return out
 }
 
-// results returns what follows the answer, up to the message i of the client: the results of the last part's calls, with
-// those of the client where they are of one message or are told apart by their order.
+// results returns the results that follow the answer, up to the client's message i: the results of the last part's calls,
+// merged with the client's results if the API puts all results into one message or matches them to calls by their order.
 func (o *Round) results(r *Request, i int) ([][]byte, int) {
 	switch {
 	case len(o.Results) == 0:

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"bytes"
-	"encoding/hex"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -52,25 +51,6 @@ type Splice struct {
 	over  bool
 }
 
-// A part is a block of content, a call or an item, while it is assembled.
-type part struct {
-	at    int // the vendor's index
-	shown int // the client's, -1 for a call of the tool
-	raw   []byte
-	as    []byte            // for the client, if that is not raw
-	texts map[string][]byte // strings of raw that come in pieces: the inside of their quotes
-	input []byte            // the same, of the JSON that is the input of a call
-	done  bool
-}
-
-// A Call is a call of the gateway's tool.
-type Call struct {
-	ID        string // "" in APIs whose calls may have none
-	Arguments []byte // JSON, as the model wrote it
-
-	key string // see [keyOf]
-}
-
 // Splices reports whether a [Splice] reads the answers of an API. Others pass it as they are.
 func Splices(api API) bool { return ends[api] != nil }
 
@@ -88,18 +68,6 @@ func NewSplice(api API, stream bool, tool string, most int64) *Splice {
 // Broken reports whether the answers became too large after something was held back: the client gets an error in
 // place of the rest.
 func (s *Splice) Broken() bool { return s.passes && s.ended }
-
-// giveUp returns the rest for the client.
-func (s *Splice) giveUp() []byte {
-	out := s.rest
-	if s.frame != inWhole && s.held() {
-		const status = 502
-		s.ended = true
-		out = s.Failed(status, Refusal(s.api, status, "condense: the answer is longer than the gateway reads (serve.max_body)"))
-	}
-	s.passes, s.over, s.rest, s.parts, s.said, s.tail, s.seen = true, false, nil, nil, nil, nil, nil
-	return out
-}
 
 // Write reads the next bytes of an answer and returns bytes for the client.
 func (s *Splice) Write(p []byte) []byte {
@@ -163,6 +131,18 @@ func (s *Splice) Close() []byte {
 	if s.closed && s.held() && !s.over {
 		out = append(s.close(), out...)
 	}
+	return out
+}
+
+// giveUp returns the rest for the client.
+func (s *Splice) giveUp() []byte {
+	out := s.rest
+	if s.frame != inWhole && s.held() {
+		const status = 502
+		s.ended = true
+		out = s.Failed(status, Refusal(s.api, status, "condense: the answer is longer than the gateway reads (serve.max_body)"))
+	}
+	s.passes, s.over, s.rest, s.parts, s.said, s.tail, s.seen = true, false, nil, nil, nil, nil, nil
 	return out
 }
 
@@ -320,251 +300,4 @@ func (s *Splice) Ping() []byte {
 	case Chat, Responses, Converse:
 	}
 	return []byte(": ping\n\n")
-}
-
-func oneLine(raw []byte) []byte {
-	var b bytes.Buffer
-	if json.Compact(&b, raw) != nil {
-		return []byte("{}")
-	}
-	return b.Bytes()
-}
-
-// set replaces a value inside of an object: the member called name or, within that, the member at the path deeper.
-func set(raw, value []byte, name string, deeper ...string) []byte {
-	raw = slices.Clip(raw)
-	if len(deeper) > 0 {
-		inner := rawjson.Field(raw, name)
-		if inner == nil {
-			inner = []byte("{}")
-		}
-		value = set(slices.Clone(inner), value, deeper[0], deeper[1:]...)
-	}
-	return rawjson.SetField(raw, name, value)
-}
-
-func number(n int) []byte { return []byte(strconv.Itoa(n)) }
-
-// messages reads an event of the Messages API. It returns the client's version, nil for none, and whether the event
-// is held back.
-func (s *Splice) messages(data []byte) ([]byte, bool) {
-	switch rawjson.Text(rawjson.Field(data, "type")) {
-	case "message_start":
-		s.usage = overlay(s.usage, rawjson.Field(rawjson.Field(data, "message"), "usage"))
-		if s.rounds > 0 {
-			return nil, false
-		}
-	case "content_block_start":
-		block := rawjson.Field(data, "content_block")
-		s.add(rawjson.Int(rawjson.Field(data, "index")), block, rawjson.Text(rawjson.Field(block, "type")) == "tool_use" && rawjson.Text(rawjson.Field(block, "name")) == s.tool)
-		return s.indexed(data, "index"), false
-	case "content_block_delta":
-		if p := s.part(rawjson.Int(rawjson.Field(data, "index"))); p != nil {
-			p.grow(rawjson.Field(data, "delta"))
-		}
-		return s.indexed(data, "index"), false
-	case "content_block_stop":
-		if p := s.part(rawjson.Int(rawjson.Field(data, "index"))); p != nil {
-			p.finish()
-		}
-		return s.indexed(data, "index"), false
-	case "message_delta":
-		s.usage = overlay(s.usage, rawjson.Field(data, "usage"))
-		s.stop = rawjson.Text(rawjson.Field(rawjson.Field(data, "delta"), "stop_reason"))
-		return data, s.held()
-	case "message_stop":
-		s.over = s.held()
-		return data, s.over
-	}
-	return data, false
-}
-
-// add begins a part.
-func (s *Splice) add(at int, raw []byte, ours bool) *part {
-	p := &part{at: at, shown: -1, raw: slices.Clone(raw)}
-	if !ours {
-		p.shown = s.shown
-		s.shown++
-	}
-	s.parts = append(s.parts, p)
-	return p
-}
-
-func (s *Splice) part(at int) *part {
-	for _, p := range slices.Backward(s.parts) {
-		if p.at == at {
-			return p
-		}
-	}
-	return nil
-}
-
-// indexed returns data with the client's index in place of the vendor's; nil if it is about a call of the tool.
-func (s *Splice) indexed(data []byte, name string) []byte {
-	at := rawjson.Int(rawjson.Field(data, name))
-	switch p := s.part(at); {
-	case p == nil || p.shown == at:
-		return data
-	case p.shown < 0:
-		return nil
-	default:
-		return set(data, number(p.shown), name)
-	}
-}
-
-// grow adds a delta to the part: strings are pieces of a string.
-func (p *part) grow(delta []byte) {
-	for key, value := range rawjson.Fields(delta) {
-		switch name := string(key); {
-		case name == "type":
-		case name == "partial_json":
-			p.input = append(p.input, inside(value)...)
-		case name == "citation":
-			list := slices.Collect(rawjson.Elements(rawjson.Field(p.raw, "citations")))
-			p.raw = set(p.raw, rawjson.Array(append(list, value)), "citations")
-		case rawjson.IsString(value):
-			p.append(name, value)
-		default:
-			p.raw = set(p.raw, value, name)
-		}
-	}
-}
-
-// append adds to a string of the part.
-func (p *part) append(name string, value []byte) {
-	if p.texts == nil {
-		p.texts = map[string][]byte{}
-	}
-	text, ok := p.texts[name]
-	if was := rawjson.Field(p.raw, name); !ok && rawjson.IsString(was) {
-		text = slices.Clone(inside(was))
-	}
-	p.texts[name] = append(text, inside(value)...)
-}
-
-// inside returns the inside of the quotes of a string.
-func inside(raw []byte) []byte {
-	if !rawjson.IsString(raw) || len(raw) < 2 {
-		return nil
-	}
-	return raw[1 : len(raw)-1]
-}
-
-func quoted(inside []byte) []byte { return slices.Concat([]byte{'"'}, inside, []byte{'"'}) }
-
-// finish assembles the part. A call whose input is not JSON is incomplete.
-func (p *part) finish() {
-	for name, text := range p.texts {
-		p.raw = set(p.raw, quoted(text), name)
-	}
-	p.texts = nil
-	if len(p.input) > 0 {
-		input := []byte(rawjson.Unquote(quoted(p.input)))
-		if !json.Valid(input) || !rawjson.IsObject(bytes.TrimSpace(input)) {
-			return
-		}
-		p.raw, p.input = set(p.raw, oneLine(input), "input"), nil
-	}
-	p.done = true
-}
-
-// response reads an event of the Responses API.
-func (s *Splice) response(data []byte) ([]byte, bool) {
-	kind := rawjson.Text(rawjson.Field(data, "type"))
-	item, at := rawjson.Field(data, "item"), rawjson.Int(rawjson.Field(data, "output_index"))
-	hold := false
-	switch kind {
-	case "response.created", "response.in_progress", "response.queued":
-		if s.rounds > 0 {
-			return nil, false
-		}
-		s.id = rawjson.Text(rawjson.Field(rawjson.Field(data, "response"), "id"))
-	case "response.output_item.added":
-		s.add(at, item, s.ours(item))
-	case "response.output_item.done":
-		p := s.part(at)
-		if p == nil {
-			p = s.add(at, item, s.ours(item))
-		}
-		p.raw, p.done = slices.Clone(item), true
-	case "response.completed", "response.incomplete":
-		r := rawjson.Field(data, "response")
-		s.usage, s.stop = slices.Clone(rawjson.Field(r, "usage")), strings.TrimPrefix(kind, "response.")
-		hold = s.held()
-		s.over = hold
-	}
-	if rawjson.Field(data, "output_index") != nil {
-		if data = s.indexed(data, "output_index"); data == nil {
-			return nil, false
-		}
-	}
-	if hold { // numbered when it is sent
-		return data, true
-	}
-	return s.sequenced(data), false
-}
-
-// sequenced gives an event its number.
-func (s *Splice) sequenced(data []byte) []byte {
-	if n := rawjson.Field(data, "sequence_number"); n != nil {
-		if rawjson.Int(n) != s.seq && s.held() {
-			data = set(data, number(s.seq), "sequence_number")
-		} else if !s.held() {
-			s.seq = rawjson.Int(n)
-		}
-		s.seq++
-	}
-	return data
-}
-
-func (s *Splice) ours(item []byte) bool {
-	return rawjson.Text(rawjson.Field(item, "type")) == "function_call" && rawjson.Text(rawjson.Field(item, "name")) == s.tool && rawjson.Field(item, "namespace") == nil
-}
-
-// isCall reports whether a part is a call that a client answers.
-func isCall(api API, raw []byte) bool {
-	kind := rawjson.Text(rawjson.Field(raw, "type"))
-	return joins(api) || api == Messages && kind == "tool_use" || api == Responses && strings.HasSuffix(kind, "_call") && rawjson.Field(raw, "call_id") != nil ||
-		api == Gemini && functionCall(raw) != nil
-}
-
-// callOf returns the ID and the arguments of a call.
-func callOf(api API, raw []byte) (id string, arguments []byte) {
-	switch api {
-	case Messages:
-		return rawjson.Text(rawjson.Field(raw, "id")), rawjson.Field(raw, "input")
-	case Chat:
-		return rawjson.Text(rawjson.Field(raw, "id")), []byte(rawjson.Text(rawjson.Field(rawjson.Field(raw, "function"), "arguments")))
-	case Gemini:
-		f := functionCall(raw)
-		return rawjson.Text(rawjson.Field(f, "id")), rawjson.Field(f, "args")
-	case Generate:
-		return rawjson.Text(rawjson.Field(raw, "id")), rawjson.Field(rawjson.Field(raw, "function"), "arguments")
-	case Responses, Converse:
-	}
-	return rawjson.Text(rawjson.Field(raw, "call_id")), []byte(rawjson.Text(rawjson.Field(raw, "arguments")))
-}
-
-// keyOf identifies a call among others of its answer: by its ID or, in APIs whose calls may have none, by its content.
-func keyOf(api API, raw []byte) string {
-	switch api {
-	case Gemini:
-		f := functionCall(raw)
-		return nameKey(rawjson.Field(f, "name"), rawjson.Field(f, "args"))
-	case Generate:
-		f := rawjson.Field(raw, "function")
-		return nameKey(rawjson.Field(f, "name"), rawjson.Field(f, "arguments"))
-	case Messages, Chat, Responses, Converse:
-	}
-	id, _ := callOf(api, raw)
-	return id
-}
-
-// nameKey returns the name of a function and a hash of its arguments that does not depend on how they are written.
-func nameKey(name, arguments []byte) string {
-	if !rawjson.IsObject(arguments) {
-		arguments = []byte("{}")
-	}
-	m, _ := parseMessage(Gemini, rawjson.Append(nil, `{"parts":[{"functionCall":{"name":"f","args":?}}]}`, arguments))
-	return rawjson.Text(name) + ":" + hex.EncodeToString(m.Hash[:])
 }

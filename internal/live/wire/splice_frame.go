@@ -32,7 +32,7 @@ func (s *Splice) frameOf(first byte) framing {
 	return inWhole
 }
 
-// end returns the length of the first piece of data with what separates it from others; 0 if it has not ended.
+// end returns the length of the first piece of data with its separator; 0 if the piece is incomplete.
 func (f framing) end(data []byte) int {
 	switch f {
 	case inLines:

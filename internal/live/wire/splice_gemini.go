@@ -144,8 +144,8 @@ func (s *Splice) wholeCandidate(body []byte) []byte {
 	return s.total(rawjson.ReplaceValue(body, c, set(slices.Clone(c), content, "content")))
 }
 
-// used returns the usage of all answers. As with tools that Google runs, the prompt is that of the conversation, and
-// what its earlier sendings took is counted as the tools'.
+// used returns the usage of all answers. As with tools that Google runs, the prompt counts once, and the prompts of
+// earlier rounds count as the tools' tokens.
 func (s *Splice) used() []byte {
 	total := slices.Clone(s.usage)
 	tools, all := rawjson.Int(rawjson.Field(total, "toolUsePromptTokenCount")), rawjson.Int(rawjson.Field(total, "totalTokenCount"))

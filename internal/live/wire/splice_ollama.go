@@ -39,8 +39,8 @@ func (s *Splice) line(data []byte) ([]byte, bool) {
 	return data, s.over
 }
 
-// counts are the numbers at the end of an answer of Ollama's that are summed. Those of the prompt stay: they are the
-// size of the conversation.
+// counts are the numbers at the end of Ollama's answers that the splice adds up. It leaves the numbers of the prompt: they
+// are the size of the conversation.
 var counts = []string{"total_duration", "load_duration", "eval_count", "eval_duration"}
 
 // wholeCalls adds calls, which do not come in pieces, and returns the message without calls of the tool.

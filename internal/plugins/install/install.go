@@ -1,5 +1,5 @@
 // Package install brings plugins from their releases onto this machine: from a folder, an HTTPS address or GitHub, checked
-// against the checksums of the release and of condense.lock. What fails leaves nothing behind.
+// against the checksums of the release and of condense.lock. A failed installation leaves nothing behind.
 //
 // Installed is not approved: a plugin starts only if the user agreed to its checksum (package internal/trust).
 package install
@@ -44,7 +44,7 @@ type Installer struct {
 	OS, Arch string
 }
 
-// A Manifest is what a release says of its plugin: the file condense-plugin.json, which 'condense plugin docs --as json' writes.
+// A Manifest is a release's description of its plugin: the file condense-plugin.json, written by 'condense plugin docs --as json'.
 type Manifest struct {
 	Name      string             `json:"name"` // of the strategy
 	Version   string             `json:"version"`
@@ -110,8 +110,8 @@ const (
 // stale is the age of a temporary folder that a killed installation left.
 const stale = time.Hour
 
-// Stage fetches the release of src and checks it: the asset for this platform, and the manifest. A release that condense.lock
-// has must have the same checksums as there. With locked the checksums are those of condense.lock only.
+// Stage fetches the release of src and checks it: the asset for this platform, and the manifest. The checksums of a release
+// in condense.lock must match. With locked, only checksums from condense.lock count.
 func (in *Installer) Stage(ctx context.Context, src Source, locked bool) (_ *Staged, err error) {
 	lock, err := in.Lock()
 	if err != nil {
@@ -336,7 +336,7 @@ func (s *Staged) Commit() error {
 	return err
 }
 
-// Close removes what was not installed.
+// Close removes a stage that was not installed.
 func (s *Staged) Close() (err error) {
 	if s.root == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"regexp"
 )
 
-// LockFile has the checksums of what is installed, for all platforms: a project shares it. It approves nothing.
+// LockFile names the file with the checksums of installed plugins, for all platforms. A project shares it. It approves nothing.
 const LockFile = "condense.lock"
 
 // A Lock is the content of condense.lock.

@@ -181,7 +181,7 @@ var crashLines = []string{
 	"node:internal/", "Uncaught ", "[UnhandledPromiseRejection", "# Fatal", "<--- Last few GCs",
 }
 
-// headlineOf makes one line of the output of a crash: what happened and, if known, where.
+// headlineOf summarizes the output of a crash in one line: the error and, if known, its place.
 func headlineOf(lines []string) string {
 	switch first := lines[0]; {
 	case strings.HasPrefix(first, "Traceback"):

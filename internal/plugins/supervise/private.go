@@ -15,8 +15,8 @@ import (
 // have a limit.
 const privatePrefix = "cnd-"
 
-// A privateDir is a folder that only this user can enter. It contains what the processes of
-// one plugin need: sockets, temporary files, copies of programs. While it is in use, a file
+// A privateDir is a folder that only this user can enter. It contains the sockets,
+// temporary files and copies of programs of one plugin's processes. While it is in use, a file
 // in it is locked. Folders without a lock were left by a host that was killed, and are
 // removed; see [sweep].
 type privateDir struct {

@@ -121,7 +121,7 @@ func (p *program) loadFile(s *Spec, f *os.File, dir *privateDir) (string, error)
 	return sum, nil
 }
 
-// loadData copies what the interpreter of s runs.
+// loadData copies the script that the interpreter of s runs.
 func (p *program) loadData(s *Spec, f *os.File, dir *privateDir) (sum string, err error) {
 	if p.temp, err = dir.mkdir(); err != nil {
 		return "", err

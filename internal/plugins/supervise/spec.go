@@ -28,7 +28,7 @@
 // variables that it is allowed. It has a folder for its socket and temporary files that no
 // other user can enter, a process group of its own, and resource limits. Both sides
 // authenticate with TLS certificates made for this start. All of this holds on Linux; the
-// files for other systems say what is missing there.
+// files for other systems list the gaps.
 package supervise
 
 import (
@@ -145,7 +145,7 @@ type Spec struct {
 	Limits Limits
 }
 
-// Limits bound what a plugin may use. The zero value of a field means its default.
+// Limits bound the resources of a plugin. The zero value of a field means its default.
 type Limits struct {
 	Calls  int           // at once, default 4; more wait
 	Memory int64         // bytes of private memory, default 1 GiB, negative for no limit; Linux only

@@ -207,7 +207,8 @@ func flatten(known []registry.Setting, given map[string]json.RawMessage, prefix 
 	return values, problems
 }
 
-// textOf returns a value as a guest gets it: a string as its text, anything else as JSON. Wrong says what is wrong with it.
+// textOf returns a value as a guest gets it: a string as its text, anything else as JSON. Wrong describes its fault; empty
+// for none.
 func textOf(s *registry.Setting, value json.RawMessage) (text, wrong string) {
 	if len(value) == 0 || string(value) == "null" {
 		return "", ""

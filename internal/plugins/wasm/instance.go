@@ -147,7 +147,7 @@ func (i *instance) invokeHere(ctx context.Context, name string, size int, data [
 	return append([]byte(nil), b...), nil
 }
 
-// mostAnswer is in bytes: what a host accepts in a call.
+// mostAnswer is the number of bytes that a host accepts in an answer.
 const mostAnswer = 64 << 20
 
 // close frees the instance.

@@ -80,8 +80,8 @@ func load(ctx context.Context, sum, path, cacheDir string, stderr io.Writer) (*g
 // unusedFor is how long the compiled form of a module that is not run stays.
 const unusedFor = 30 * 24 * time.Hour
 
-// cacheFor returns the folder for the compiled form of a module, and removes those that were not used for long. What is in it is
-// executed, so nobody else may be able to write to it.
+// cacheFor returns the folder for the compiled form of a module, and removes folders that were not used for [unusedFor]. The
+// host executes its files, so nobody else may be able to write to it.
 func cacheFor(dir, sum string) (string, error) {
 	if dir == "" {
 		return "", nil
@@ -117,7 +117,7 @@ func private(info fs.FileInfo) bool {
 	return filepath.Separator == '\\' || info.Mode().Perm()&0o077 == 0
 }
 
-// machine names what runs the module.
+// machine names the runtime with its version.
 func machine() string {
 	const wazero = "github.com/tetratelabs/wazero"
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -20,7 +20,7 @@ const memoryPages = 4096
 // variable through it.
 const wasi = wasi_snapshot_preview1.ModuleName
 
-// A module is a compiled module, checked for what it imports and exports.
+// A module is a compiled module with checked imports and exports.
 type module struct {
 	runtime  wazero.Runtime
 	compiled wazero.CompiledModule

@@ -84,70 +84,76 @@ func Run(t *rapid.T, v *Vendor, w World, steps int) {
 	}
 	for range rapid.IntRange(1, steps).Draw(t, "steps") {
 		b := c.branches[rapid.IntRange(0, len(c.branches)-1).Draw(t, "branch")]
-		switch n := rapid.IntRange(0, last).Draw(t, "action"); {
-		case n < 12:
-			c.grow(b)
-			c.send(b, "grow", true)
-		case n < 14:
-			c.grow(b)
-			c.send(b, "retry", false) // the answer is lost
-			c.send(b, "retry", true)
-		case n < 17:
-			c.rewind(b)
-			c.send(b, "rewind", true)
-		case n < 19 && len(c.branches) < 5:
-			f := *b
-			f.messages, f.sent = append([]string(nil), b.messages...), nil
-			c.branches = append(c.branches, &f)
-			c.moves(&f)
-			if rapid.Bool().Draw(t, "elsewhere") {
-				c.rewind(&f)
-			} else {
-				c.grow(&f)
-			}
-			c.send(&f, "fork", true)
-		case n < 20 && len(c.branches) < 5: // a sub-agent, which begins like the main one
-			system := rapid.SampledFrom([]string{"main", "agent"}).Draw(t, "system")
-			a := &branch{system: system, model: b.model, messages: []string{b.messages[0]}, tenant: b.tenant}
-			c.branches = append(c.branches, a)
-			c.moves(a)
-			c.send(a, "agent", true)
-		case n < 21: // the agent's own compaction
-			b.messages = []string{c.typed()}
-			if rapid.Bool().Draw(t, "keep first") {
-				b.messages = []string{b.messages[0], c.answered(), c.typed()}
-			}
-			c.send(b, "compaction", true)
-		case n < 23: // a side question with the whole history
-			old := append([]string(nil), b.messages...)
-			c.grow(b)
-			c.send(b, "side", false)
-			b.messages = old
-		// Past the gateway; not where a user asks for epochs at any time: the answer to a request that went past it,
-		// and later through it, cannot be distinguished from the answer of the other.
-		case n < 24 && c.thinking != "enabled" && w.Ask == nil:
-			c.grow(b)
-			c.bypass(b)
-		case n < 25 && len(models) > 1:
-			b.model = models[rapid.IntRange(0, 1).Draw(t, "switch")]
-		case n < 26 && w.Restart != nil:
-			w.Restart()
-		case n > 29: // every other time it meets another branch's request
-			w.Ask(rapid.IntRange(0, 1<<20).Draw(t, "ask"))
-			if rapid.Bool().Draw(t, "at once") {
-				c.grow(b)
-				c.send(b, "grow", true)
-			}
-		case w.Epoch != nil:
-			w.Epoch(rapid.IntRange(0, 1<<20).Draw(t, "epoch"))
-			c.grow(b)
-			c.send(b, "grow", true)
-		default:
+		c.step(b, rapid.IntRange(0, last).Draw(t, "action"), models)
+	}
+	c.leave()
+}
+
+// step does the action n with a branch.
+func (c *client) step(b *branch, n int, models []string) {
+	t, w := c.t, c.w
+	switch {
+	case n < 12:
+		c.grow(b)
+		c.send(b, "grow", true)
+	case n < 14:
+		c.grow(b)
+		c.send(b, "retry", false) // the answer is lost
+		c.send(b, "retry", true)
+	case n < 17:
+		c.rewind(b)
+		c.send(b, "rewind", true)
+	case n < 19 && len(c.branches) < 5:
+		f := *b
+		f.messages, f.sent = append([]string(nil), b.messages...), nil
+		c.branches = append(c.branches, &f)
+		c.moves(&f)
+		if rapid.Bool().Draw(t, "elsewhere") {
+			c.rewind(&f)
+		} else {
+			c.grow(&f)
+		}
+		c.send(&f, "fork", true)
+	case n < 20 && len(c.branches) < 5: // a sub-agent, which begins like the main one
+		system := rapid.SampledFrom([]string{"main", "agent"}).Draw(t, "system")
+		a := &branch{system: system, model: b.model, messages: []string{b.messages[0]}, tenant: b.tenant}
+		c.branches = append(c.branches, a)
+		c.moves(a)
+		c.send(a, "agent", true)
+	case n < 21: // the agent's own compaction
+		b.messages = []string{c.typed()}
+		if rapid.Bool().Draw(t, "keep first") {
+			b.messages = []string{b.messages[0], c.answered(), c.typed()}
+		}
+		c.send(b, "compaction", true)
+	case n < 23: // a side question with the whole history
+		old := append([]string(nil), b.messages...)
+		c.grow(b)
+		c.send(b, "side", false)
+		b.messages = old
+	// Past the gateway; not where a user asks for epochs at any time: the answer to a request that went past it,
+	// and later through it, cannot be distinguished from the answer of the other.
+	case n < 24 && c.thinking != "enabled" && w.Ask == nil:
+		c.grow(b)
+		c.bypass(b)
+	case n < 25 && len(models) > 1:
+		b.model = models[rapid.IntRange(0, 1).Draw(t, "switch")]
+	case n < 26 && w.Restart != nil:
+		w.Restart()
+	case n > 29: // every other time it meets another branch's request
+		w.Ask(rapid.IntRange(0, 1<<20).Draw(t, "ask"))
+		if rapid.Bool().Draw(t, "at once") {
 			c.grow(b)
 			c.send(b, "grow", true)
 		}
+	case w.Epoch != nil:
+		w.Epoch(rapid.IntRange(0, 1<<20).Draw(t, "epoch"))
+		c.grow(b)
+		c.send(b, "grow", true)
+	default:
+		c.grow(b)
+		c.send(b, "grow", true)
 	}
-	c.leave()
 }
 
 // moves gives a new branch to another tenant, perhaps. Thinking that is bound to another's requests cannot go with it.

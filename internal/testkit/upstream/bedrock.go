@@ -73,7 +73,7 @@ func union(kind, where string, v any) (name string, value object, f *refusal) {
 	return "", nil, nil
 }
 
-// readConverse reads the prompt of the Converse API. Blocks become those of Anthropic's API, which the service makes of
+// readConverse reads the prompt of the Converse API. Blocks become blocks of Anthropic's API, which the service makes of
 // them, too; a cache point marks the block before it.
 func (p *prompt) readConverse() *refusal {
 	if f := checkMembers("request", "input", p.doc); f != nil {

@@ -298,7 +298,7 @@ func callHash(v any) [16]byte {
 	return hashOf("gemini", text(o["name"])+string(encode(o["args"])))
 }
 
-// checkGoogle checks what is around a request of Google's.
+// checkGoogle checks the size and the key of a request to Google.
 func checkGoogle(r *Record) *refusal {
 	const most = 20 << 20
 	query, err := url.ParseQuery(r.Query)

@@ -22,7 +22,7 @@ import (
 // connection holds the latest response of each stream_id; all others must have been stored. An error loses the response
 // that the request continued.
 
-// held is what the vendor knows of responses: their items, those of the prompt included.
+// held stores the items of responses, including the items of their prompts.
 type held map[string][]json.RawMessage
 
 // A session is a stream_id of a WebSocket.

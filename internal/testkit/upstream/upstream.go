@@ -341,7 +341,7 @@ func digest(parts ...string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// A route is what a path says of a request.
+// A route is a parsed path.
 type route struct {
 	api    API
 	cloud  Cloud

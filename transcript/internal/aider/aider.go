@@ -11,7 +11,7 @@
 //	Let me look.                           the answer, as it is
 //
 // With --restore-chat-history aider sends the user's lines and the answers again. It takes the
-// whole file, which can hold many chats. Within fenced code every line but those of the user
+// whole file, which can hold many chats. Within fenced code every line except the user's
 // belongs to the answer. This follows aider/io.py and aider/utils.py, which are public.
 package aider
 

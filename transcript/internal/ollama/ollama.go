@@ -170,7 +170,7 @@ func patch(was []byte, old, parts []core.Part) []byte {
 	return rawjson.SetField(was, "tool_calls", rawjson.Array(calls))
 }
 
-// textOf returns the texts among parts, and notes of what has no place in a message.
+// textOf returns the texts among parts, with notes in place of parts that a message cannot have.
 func textOf(parts []core.Part) string {
 	var texts []core.Part
 	for _, p := range parts {

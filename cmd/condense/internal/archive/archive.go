@@ -20,17 +20,23 @@ import (
 // ErrNone reports that there is no index.
 var ErrNone = errors.New("there is no index of sessions")
 
-// schema is of version 1. The words of a piece have its ID. Only which pieces have a word is recorded (detail=none).
+// schema is of version 2. Pieces that were added together have consecutive IDs: a run. The words of a piece have its ID;
+// only which pieces have a word is recorded (detail=none). Handles and hashes are numbers, which need half the space.
 const schema = `
-CREATE TABLE root (path TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS root (path TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE session (id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, agent TEXT NOT NULL, name TEXT NOT NULL, dir TEXT NOT NULL,
-	size INTEGER NOT NULL, changed INTEGER NOT NULL);
-CREATE TABLE piece (id INTEGER PRIMARY KEY, session INTEGER NOT NULL, handle TEXT NOT NULL, message TEXT NOT NULL, what TEXT NOT NULL,
-	subject TEXT NOT NULL, file TEXT NOT NULL, time INTEGER NOT NULL, status TEXT NOT NULL, edits INTEGER NOT NULL);
-CREATE INDEX piece_session ON piece (session, handle);
-CREATE INDEX piece_edits ON piece (file, time) WHERE edits;
-CREATE VIRTUAL TABLE words USING fts5 (stems, content='', contentless_delete=1, detail=none, tokenize="unicode61 remove_diacritics 0 tokenchars '_'");
-PRAGMA user_version = 1;`
+	size INTEGER NOT NULL, changed INTEGER NOT NULL, head INTEGER NOT NULL, tail INTEGER NOT NULL);
+CREATE TABLE run (first INTEGER PRIMARY KEY, last INTEGER NOT NULL, session INTEGER NOT NULL);
+CREATE INDEX run_session ON run (session);
+CREATE TABLE kind (id INTEGER PRIMARY KEY, what TEXT NOT NULL UNIQUE);
+CREATE TABLE subject (id INTEGER PRIMARY KEY, text TEXT NOT NULL, file INTEGER NOT NULL);
+CREATE TABLE piece (id INTEGER PRIMARY KEY, handle INTEGER NOT NULL, kind INTEGER NOT NULL, subject INTEGER NOT NULL, time INTEGER NOT NULL,
+	status TEXT NOT NULL, edits INTEGER NOT NULL, at INTEGER NOT NULL, size INTEGER NOT NULL);
+CREATE INDEX piece_subject ON piece (subject) WHERE subject;
+CREATE INDEX piece_edits ON piece (subject, time) WHERE edits;
+CREATE VIRTUAL TABLE words USING fts5 (stems, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '_'");
+INSERT INTO words (words, rank) VALUES ('hashsize', 33554432);
+PRAGMA user_version = 2;`
 
 // An Archive is an open index. It is safe for concurrent use by one process that updates it and others that search.
 type Archive struct {
@@ -78,6 +84,7 @@ func Open(ctx context.Context, path string, create bool) (*Archive, error) {
 	return a, nil
 }
 
+// upgrade makes the tables. Those of version 1 are dropped: the next update reads the sessions again.
 func (a *Archive) upgrade(ctx context.Context) error {
 	var version int
 	if err := a.db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
@@ -88,6 +95,9 @@ func (a *Archive) upgrade(ctx context.Context) error {
 		_, err := a.db.ExecContext(ctx, "BEGIN;"+schema+"COMMIT;")
 		return err
 	case 1:
+		_, err := a.db.ExecContext(ctx, "BEGIN; DROP TABLE words; DROP TABLE piece; DROP TABLE session;"+schema+"COMMIT; VACUUM;")
+		return err
+	case 2:
 		return nil
 	}
 	return fmt.Errorf("its version is %d, from a newer condense; delete it with condense search --forget all", version)
@@ -108,7 +118,7 @@ func Remove(path string) error {
 
 // Roots returns the files and folders that were named for the index.
 func (a *Archive) Roots(ctx context.Context) ([]string, error) {
-	return column(ctx, a.db, "SELECT path FROM root ORDER BY path")
+	return column[string](ctx, a.db, "SELECT path FROM root ORDER BY path")
 }
 
 // AddRoot adds a file or a folder to them.
@@ -117,14 +127,14 @@ func (a *Archive) AddRoot(ctx context.Context, path string) error {
 	return err
 }
 
-func column(ctx context.Context, db *sql.DB, query string, args ...any) (all []string, err error) {
+func column[T any](ctx context.Context, db *sql.DB, query string, args ...any) (all []T, err error) {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close() //nolint:errcheck // reported by Err
 	for rows.Next() {
-		var s string
+		var s T
 		if err := rows.Scan(&s); err != nil {
 			return nil, err
 		}
@@ -136,34 +146,95 @@ func column(ctx context.Context, db *sql.DB, query string, args ...any) (all []s
 // Forget deletes the sessions whose path or name is the given one, and returns their number. No word of them is left in
 // the file.
 func (a *Archive) Forget(ctx context.Context, session string) (int, error) {
+	n, err := a.remove(ctx, session)
+	if err != nil || n == 0 {
+		return 0, err
+	}
+	return n, a.scrub(ctx)
+}
+
+// remove is Forget without scrub.
+func (a *Archive) remove(ctx context.Context, session string) (int, error) {
+	ids, err := column[int64](ctx, a.db, "SELECT id FROM session WHERE path = ?1 OR name = ?1", session)
+	if err != nil || len(ids) == 0 {
+		return 0, err
+	}
 	tx, err := a.db.BeginTx(ctx, nil)
 	if err != nil {
 		return 0, err
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit it does nothing
-	const these = "(SELECT id FROM session WHERE path = ?1 OR name = ?1)"
-	var n int64
-	for _, statement := range []string{
-		"DELETE FROM words WHERE rowid IN (SELECT id FROM piece WHERE session IN " + these + ")",
-		"DELETE FROM piece WHERE session IN " + these,
-		"DELETE FROM session WHERE id IN " + these,
-	} {
-		result, err := tx.ExecContext(ctx, statement, session)
-		if err == nil {
-			n, err = result.RowsAffected() // of the last: sessions
-		}
+	for _, id := range ids {
+		old, err := piecesOf(ctx, tx, id)
 		if err != nil {
 			return 0, err
 		}
+		if err := drop(ctx, tx, old); err != nil {
+			return 0, err
+		}
+		for _, statement := range []string{"DELETE FROM run WHERE session = ?", "DELETE FROM session WHERE id = ?"} {
+			if _, err := tx.ExecContext(ctx, statement, id); err != nil {
+				return 0, err
+			}
+		}
 	}
-	if err := tx.Commit(); err != nil || n == 0 {
-		return 0, err
-	}
-	return int(n), a.scrub(ctx)
+	return len(ids), tx.Commit()
 }
 
-// scrub removes the words of deleted pieces, which the full-text index only marks.
+// An old piece is one that is in the index.
+type oldPiece struct{ id, subject int64 }
+
+// piecesOf returns the pieces of a session by their handles.
+func piecesOf(ctx context.Context, tx *sql.Tx, session int64) (map[int64]oldPiece, error) {
+	rows, err := tx.QueryContext(ctx, "SELECT p.handle, p.id, p.subject FROM run r JOIN piece p ON p.id BETWEEN r.first AND r.last WHERE r.session = ?", session)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close() //nolint:errcheck // reported by Err
+	old := map[int64]oldPiece{}
+	for rows.Next() {
+		var handle int64
+		var p oldPiece
+		if err := rows.Scan(&handle, &p.id, &p.subject); err != nil {
+			return nil, err
+		}
+		old[handle] = p
+	}
+	return old, rows.Err()
+}
+
+// drop deletes pieces, and the subjects that no other piece has.
+func drop(ctx context.Context, tx *sql.Tx, old map[int64]oldPiece) error {
+	subjects := map[int64]bool{}
+	for _, p := range old {
+		subjects[p.subject] = true
+		for _, statement := range []string{"DELETE FROM words WHERE rowid = ?", "DELETE FROM piece WHERE id = ?"} {
+			if _, err := tx.ExecContext(ctx, statement, p.id); err != nil {
+				return err
+			}
+		}
+	}
+	for id := range subjects {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM subject WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM piece WHERE subject AND subject = ?1)", id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scrub removes the words of deleted pieces, which the full-text index only marks. Pages that are free are overwritten
+// already: the file shrinks if a quarter of it is free.
 func (a *Archive) scrub(ctx context.Context) error {
-	_, err := a.db.ExecContext(ctx, "INSERT INTO words (words) VALUES ('optimize'); VACUUM;")
+	_, err := a.db.ExecContext(ctx, "DELETE FROM kind WHERE id NOT IN (SELECT DISTINCT kind FROM piece); INSERT INTO words (words) VALUES ('optimize');")
+	if err != nil {
+		return err
+	}
+	var free, all int64
+	if err := a.db.QueryRowContext(ctx, "SELECT f.freelist_count, p.page_count FROM pragma_freelist_count f, pragma_page_count p").Scan(&free, &all); err != nil {
+		return err
+	}
+	if free > all/4 {
+		_, err = a.db.ExecContext(ctx, "VACUUM")
+	}
 	return err
 }

@@ -2,6 +2,7 @@ package archive_test
 
 import (
 	"bytes"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -112,6 +113,68 @@ func TestFind(t *testing.T) {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("the index is %v, %v", info.Mode(), err)
 		}
+	}
+}
+
+// The lines of a hit are read without the rest of the session, from where the index says that they are.
+func TestExcerpt(t *testing.T) {
+	t.Parallel()
+	x, _ := open(t)
+	path := filepath.Join(t.TempDir(), "one.jsonl")
+	line := func(id, parent, text string) string {
+		return `{"type":"user","uuid":"` + id + `","parentUuid":` + parent + `,"sessionId":"s","message":{"role":"user","content":"` + text + `"}}` + "\n"
+	}
+	first, second := line("a", "null", "about marmalade"), line("b", `"a"`, "about tangerines")
+	for _, tt := range []struct {
+		name, text string
+		verified   bool
+	}{
+		{"whole", first + second, true},
+		{"the other message is broken", strings.Replace(first, "{", "#", 1) + second, true},
+		{"something precedes it", line("c", "null", "new") + first + second, true},
+		{"it was changed", first + strings.Replace(second, "tangerines", "tangerinos", 1), false},
+	} {
+		if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if tt.name == "whole" {
+			update(t, x, path)
+		}
+		if hits := find(t, x, "tangerine"); len(hits) != 1 || hits[0].Verified != tt.verified {
+			t.Errorf("%s: got %+v", tt.name, hits)
+		}
+	}
+}
+
+// An index of an older version loses its sessions, but not the folders that were named, and the next update fills it.
+func TestOlderVersion(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "search.db")
+	db, err := sql.Open("sqlite", path)
+	if err == nil {
+		_, err = db.ExecContext(t.Context(), `CREATE TABLE root (path TEXT PRIMARY KEY) WITHOUT ROWID; INSERT INTO root VALUES ('/archive');
+CREATE TABLE session (id INTEGER PRIMARY KEY, path TEXT); CREATE TABLE piece (id INTEGER PRIMARY KEY, subject TEXT); INSERT INTO piece VALUES (1, 'marmalade');
+CREATE INDEX piece_edits ON piece (subject); CREATE VIRTUAL TABLE words USING fts5 (stems, content='', contentless_delete=1); PRAGMA user_version = 1;`)
+	}
+	if err == nil {
+		err = db.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := archive.Open(t.Context(), path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = x.Close() })
+	if roots, err := x.Roots(t.Context()); err != nil || len(roots) != 1 {
+		t.Errorf("got %q, %v", roots, err)
+	}
+	one := filepath.Join(t.TempDir(), "one.json")
+	session(t, one, "about tangerines")
+	update(t, x, one)
+	if hits := find(t, x, "tangerine"); len(hits) != 1 || has(t, path, "marmalade") {
+		t.Errorf("got %+v, and old words: %v", hits, has(t, path, "marmalade"))
 	}
 }
 

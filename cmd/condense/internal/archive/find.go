@@ -2,6 +2,8 @@ package archive
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +15,7 @@ import (
 // A Hit is a piece of a session.
 type Hit struct {
 	Path, Agent, Session string
-	Handle, Message      string
+	Handle               string
 	What                 string    // such as "result of read_file"
 	Subject              string    // the file or the command
 	Status               string    // of a command: "exit 1", "failed"; empty if nothing is known
@@ -26,7 +28,13 @@ type Hit struct {
 	// Verified says that the session's file still has the content, byte for byte. Then Best has lines of it.
 	Verified bool
 	Best     []search.Line
+
+	place
 }
+
+// A place is where a hit's message is in its file: its bytes, and the numbers of those before the first and after the
+// last message. The size is 0 or head is negative if that is not known.
+type place struct{ at, size, head, tail int64 }
 
 // Export returns the command that writes the hit's session to standard output; empty if it is in a file.
 func (h *Hit) Export() string {
@@ -70,7 +78,8 @@ type finding struct {
 
 // match adds the pieces with terms to f.
 func (a *Archive) match(ctx context.Context, f *finding, terms []string, operator string) error {
-	query := `SELECT s.path, s.agent, s.name, p.handle, p.message, p.what, p.subject, p.status, p.time, p.file, p.session, p.id FROM `
+	query := `SELECT s.path, s.agent, s.name, p.handle, k.what, coalesce(t.text, ''), p.status, p.time, p.subject, coalesce(t.file, 0), s.id, p.id,
+	p.at, p.size, s.head, s.tail FROM `
 	var args []any
 	var where []string
 	order := "p.id DESC"
@@ -87,15 +96,22 @@ func (a *Archive) match(ctx context.Context, f *finding, terms []string, operato
 	} else {
 		query += "piece p"
 	}
-	query += " JOIN session s ON s.id = p.session"
-	for column, parts := range map[string][]string{"p.file": f.q.Files(), "p.what": f.q.Tools()} {
+	query += ` JOIN run r ON r.first = (SELECT first FROM run WHERE first <= p.id ORDER BY first DESC LIMIT 1) JOIN session s ON s.id = r.session
+JOIN kind k ON k.id = p.kind LEFT JOIN subject t ON t.id = p.subject`
+	for _, only := range []struct {
+		parts         []string
+		begin, column string
+	}{
+		{f.q.Files(), "p.subject AND p.subject IN (SELECT id FROM subject WHERE file AND (", "text"},
+		{f.q.Tools(), "p.kind IN (SELECT id FROM kind WHERE (", "what"},
+	} {
 		var either []string
-		for _, part := range parts {
-			either = append(either, "instr(lower("+column+"), ?) > 0")
+		for _, part := range only.parts {
+			either = append(either, "instr(lower("+only.column+"), ?) > 0")
 			args = append(args, part)
 		}
 		if either != nil {
-			where = append(where, "("+strings.Join(either, " OR ")+")")
+			where = append(where, only.begin+strings.Join(either, " OR ")+"))")
 		}
 	}
 	if where != nil {
@@ -105,34 +121,35 @@ func (a *Archive) match(ctx context.Context, f *finding, terms []string, operato
 	if err != nil {
 		return err
 	}
-	type place struct {
-		file        string
-		session, id int64
-		ms          int64
+	type about struct {
+		isFile             bool
+		subject, session   int64
+		id, handle, millis int64
 	}
-	var places []place
+	var abouts []about
 	first := len(f.hits)
 	for rows.Next() {
 		var h Hit
-		var at place
-		if err := rows.Scan(&h.Path, &h.Agent, &h.Session, &h.Handle, &h.Message, &h.What, &h.Subject, &h.Status, &at.ms, &at.file, &at.session, &at.id); err != nil {
+		var at about
+		if err := rows.Scan(&h.Path, &h.Agent, &h.Session, &at.handle, &h.What, &h.Subject, &h.Status, &at.millis, &at.subject, &at.isFile, &at.session, &at.id,
+			&h.at, &h.size, &h.head, &h.tail); err != nil {
 			return err
 		}
-		if f.seen[h.Handle] || len(f.hits) == f.limit {
+		if h.Handle = fmt.Sprintf("%010x", at.handle); f.seen[h.Handle] || len(f.hits) == f.limit {
 			continue
 		}
 		f.seen[h.Handle] = true
-		if at.ms > 0 {
-			h.Time = time.UnixMilli(at.ms)
+		if at.millis > 0 {
+			h.Time = time.UnixMilli(at.millis)
 		}
-		f.hits, places = append(f.hits, h), append(places, at)
+		f.hits, abouts = append(f.hits, h), append(abouts, at)
 	}
 	if err := rows.Err(); err != nil {
 		return err
 	}
-	for i, at := range places {
-		if at.file != "" {
-			if err := a.later(ctx, &f.hits[first+i], at.file, at.session, at.id, at.ms); err != nil {
+	for i, at := range abouts {
+		if at.isFile {
+			if err := a.later(ctx, &f.hits[first+i], at.subject, at.session, at.id, at.millis); err != nil {
 				return err
 			}
 		}
@@ -141,9 +158,10 @@ func (a *Archive) match(ctx context.Context, f *finding, terms []string, operato
 }
 
 // later looks for a change of the hit's file after it.
-func (a *Archive) later(ctx context.Context, h *Hit, file string, session, id, ms int64) error {
-	rows, err := a.db.QueryContext(ctx, `SELECT p.time, s.name, s.path FROM piece p JOIN session s ON s.id = p.session
-WHERE p.edits AND p.file = ? AND p.id <> ?3 AND (p.session = ?2 AND p.id > ?3 OR p.session <> ?2 AND p.time > ?4 AND ?4 > 0) ORDER BY p.time DESC LIMIT 1`,
+func (a *Archive) later(ctx context.Context, h *Hit, file, session, id, ms int64) error {
+	rows, err := a.db.QueryContext(ctx, `SELECT p.time, s.name, s.path FROM piece p
+JOIN run r ON r.first = (SELECT first FROM run WHERE first <= p.id ORDER BY first DESC LIMIT 1) JOIN session s ON s.id = r.session
+WHERE p.edits AND p.subject = ? AND p.id <> ?3 AND (s.id = ?2 AND p.id > ?3 OR s.id <> ?2 AND p.time > ?4 AND ?4 > 0) ORDER BY p.time DESC LIMIT 1`,
 		file, session, id, ms)
 	if err != nil {
 		return err
@@ -166,25 +184,75 @@ WHERE p.edits AND p.file = ? AND p.id <> ?3 AND (p.session = ?2 AND p.id > ?3 OR
 	return rows.Err()
 }
 
-// Verify reads the sessions of hits again, and sets Verified and Best. Hits without a phrase of the query are left out.
+// Verify reads hits again from their sessions, and sets Verified and Best. Hits without a phrase of the query are left
+// out.
 func Verify(ctx context.Context, q *search.Query, hits []Hit) []Hit {
 	sessions := map[string]*recall.Conversation{}
 	var out []Hit
 	for _, h := range hits {
-		c, ok := sessions[h.Path]
-		if !ok && ctx.Err() == nil {
-			c, _ = conversation(ctx, h.Path)
-			sessions[h.Path] = c // nil if it cannot be read: then nothing is verified
+		p := h.excerpt()
+		if p == nil {
+			p = h.whole(ctx, sessions)
 		}
-		if c != nil {
-			if pieces := c.Handle(h.Handle); len(pieces) > 0 {
-				if !q.Says(&pieces[0]) {
-					continue
-				}
-				h.Verified, h.Best = true, q.Best(pieces[0].Text())
+		if p != nil {
+			if !q.Says(p) {
+				continue
 			}
+			h.Verified, h.Best = true, q.Best(p.Text())
 		}
 		out = append(out, h)
 	}
 	return out
+}
+
+// excerpt reads only the hit's message. It returns nil if that is not possible, or the content is not there.
+func (h *Hit) excerpt() *recall.Piece {
+	if h.at < 0 || h.size <= 0 || h.head < 0 || h.tail < 0 || h.size > maxFile || h.head+h.tail > maxEnvelope {
+		return nil
+	}
+	f, err := os.Open(h.Path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	info, err := f.Stat()
+	if err != nil || h.at+h.size > info.Size() || h.tail > info.Size() {
+		return nil
+	}
+	data := make([]byte, h.head+h.size+h.tail)
+	for _, part := range []struct {
+		to []byte
+		at int64
+	}{{data[:h.head], 0}, {data[h.head : h.head+h.size], h.at}, {data[h.head+h.size:], info.Size() - h.tail}} {
+		if _, err := f.ReadAt(part.to, part.at); err != nil {
+			return nil
+		}
+	}
+	c, err := conversation(data, h.Path)
+	if err != nil {
+		return nil
+	}
+	return named(c, h.Handle)
+}
+
+// whole reads the hit's session.
+func (h *Hit) whole(ctx context.Context, sessions map[string]*recall.Conversation) *recall.Piece {
+	c, ok := sessions[h.Path]
+	if !ok && ctx.Err() == nil {
+		if data, err := contentOf(ctx, h.Path); err == nil {
+			c, _ = conversation(data, h.Path)
+		}
+		sessions[h.Path] = c // nil if it cannot be read: then nothing is verified
+	}
+	if c == nil {
+		return nil
+	}
+	return named(c, h.Handle)
+}
+
+func named(c *recall.Conversation, handle string) *recall.Piece {
+	if pieces := c.Handle(handle); len(pieces) > 0 {
+		return &pieces[0]
+	}
+	return nil
 }

@@ -127,7 +127,7 @@ func each(ctx context.Context, tx *sql.Tx, query, session string, row func(id, m
 		if err != nil {
 			return err
 		}
-		// The columns have what the JSON of an export begins with.
+		// In an export the JSON begins with the ID, which is a column here.
 		begin := append([]byte(`{"id":`), name...)
 		if rest := bytes.TrimSpace(data[1:]); rest[0] != '}' {
 			begin = append(begin, ',')

@@ -28,39 +28,9 @@ const replayWindow = 200_000
 
 // replay plays sessions turn by turn.
 func replay(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error {
-	for flag, set := range map[string]bool{
-		"budgets": len(c.budgets) > 0, "rounds": c.rounds > 0, "strategies": len(c.strategies) > 0, "shard": c.shard != "", "write-modes": c.writeModes != "", "against": c.against != "", "repeat": cmd.Flags().Changed("repeat"), "max-cost": c.maxUSD > 0,
-	} {
-		if set {
-			return cli.Usage(cmd, "--%s has no meaning with --replay, which has --policies, --prices and --windows", flag)
-		}
-	}
-	if len(c.windows) > 1 {
-		return cli.Usage(cmd, "--windows: --replay plays sessions with one window")
-	}
-	if c.fixed < 0 {
-		return cli.Usage(cmd, "--fixed: %d is negative; want the tokens of a system prompt and its tools, 0 for none", c.fixed)
-	}
-	opts, _, err := c.options(cmd)
+	o, err := c.replayOptions(cmd)
 	if err != nil {
 		return err
-	}
-	o := &lab.ReplayOptions{Options: *opts, Window: replayWindow, Fixed: c.fixed}
-	for _, b := range opts.Budgets {
-		o.Window = b.Window
-	}
-	if len(c.tariffs) == 0 {
-		c.tariffs = tariffs
-	}
-	for _, name := range c.tariffs {
-		t, err := lab.ParseTariff(name)
-		if err != nil {
-			return cli.Usage(cmd, "--prices: %w", err)
-		}
-		if slices.ContainsFunc(o.Tariffs, func(u lab.Tariff) bool { return u.Name == t.Name }) {
-			return cli.Usage(cmd, "--prices: %s appears twice", name)
-		}
-		o.Tariffs = append(o.Tariffs, t)
 	}
 	items, err := sessionsAt(cmd, paths)
 	if err != nil {
@@ -76,6 +46,7 @@ func replay(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error
 		return err
 	}
 	defer peers.end()
+	o.Peers = peers.list
 	policies, err := open.Policies(cmd.Context(), c.policies)
 	if err != nil {
 		return cli.Usage(cmd, "--policies: %w", err)
@@ -96,6 +67,51 @@ func replay(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error
 	if len(r.Sessions) == 0 {
 		return nothingCompared(&lab.Report{Skipped: r.Skipped})
 	}
+	return c.printReplay(a, r)
+}
+
+// replayOptions checks the flags of a replay.
+func (c *comparison) replayOptions(cmd *cobra.Command) (*lab.ReplayOptions, error) {
+	for flag, set := range map[string]bool{
+		"budgets": len(c.budgets) > 0, "rounds": c.rounds > 0, "strategies": len(c.strategies) > 0, "shard": c.shard != "", "write-modes": c.writeModes != "", "against": c.against != "", "repeat": cmd.Flags().Changed("repeat"), "max-cost": c.maxUSD > 0,
+	} {
+		if set {
+			return nil, cli.Usage(cmd, "--%s has no meaning with --replay, which has --policies, --prices and --windows", flag)
+		}
+	}
+	if len(c.windows) > 1 {
+		return nil, cli.Usage(cmd, "--windows: --replay plays sessions with one window")
+	}
+	if c.fixed < 0 {
+		return nil, cli.Usage(cmd, "--fixed: %d is negative; want the tokens of a system prompt and its tools, 0 for none", c.fixed)
+	}
+	opts, _, err := c.options(cmd)
+	if err != nil {
+		return nil, err
+	}
+	o := &lab.ReplayOptions{Options: *opts, Window: replayWindow, Fixed: c.fixed}
+	for _, b := range opts.Budgets {
+		o.Window = b.Window
+	}
+	if len(c.tariffs) == 0 {
+		c.tariffs = tariffs
+	}
+	for _, name := range c.tariffs {
+		t, err := lab.ParseTariff(name)
+		if err != nil {
+			return nil, cli.Usage(cmd, "--prices: %w", err)
+		}
+		if slices.ContainsFunc(o.Tariffs, func(u lab.Tariff) bool { return u.Name == t.Name }) {
+			return nil, cli.Usage(cmd, "--prices: %s appears twice", name)
+		}
+		o.Tariffs = append(o.Tariffs, t)
+	}
+	return o, nil
+}
+
+// printReplay prints the report in the format of --output, and saves it if --save asks for it.
+func (c *comparison) printReplay(a *cli.App, r *lab.ReplayReport) error {
+	var err error
 	var b strings.Builder
 	switch c.output {
 	case "json":

@@ -31,8 +31,7 @@ func against(a *cli.App, c *comparison, r, old *lab.Report, conditions []lab.Con
 	return err
 }
 
-// differences prints the differences between the strategies of r and those of old or, without old, the strategy in
-// --against.
+// differences compares the strategies of r with the strategies of old or, without old, with the strategy in --against.
 func differences(a *cli.App, c *comparison, r, old *lab.Report, conditions []lab.Condition) ([]string, error) {
 	if c.against == "" {
 		return nil, nil

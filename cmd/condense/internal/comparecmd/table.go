@@ -129,9 +129,16 @@ func writeTables(w io.Writer, r *lab.Report, markdown, perMode bool, width int) 
 // writeVerdicts writes the verdict on every budget, over all modes and for every mode with enough sessions.
 func writeVerdicts(w io.Writer, r *lab.Report, bullet string) {
 	silent := map[string][]string{}
-	for _, v := range r.Verdicts {
+	var explained []string // once, although several verdicts need it
+	for i := range r.Verdicts {
+		v := &r.Verdicts[i]
 		if v.Mode != "" && v.Few {
 			silent[v.Budget] = append(silent[v.Budget], v.Mode)
+		}
+		for _, text := range v.Explained() {
+			if !slices.Contains(explained, text) {
+				explained = append(explained, text)
+			}
 		}
 	}
 	for i := range r.Verdicts {
@@ -140,11 +147,14 @@ func writeVerdicts(w io.Writer, r *lab.Report, bullet string) {
 		case v.Mode == "":
 			writeVerdict(w, v, bullet+"budget "+v.Budget)
 			if modes := silent[v.Budget]; len(modes) > 0 && len(r.Modes) > 1 {
-				term.Printf(w, "%sbudget %s, by mode: not enough sessions of %s\n", bullet, v.Budget, strings.Join(modes, ", "))
+				term.Printf(w, "%sbudget %s, by mode: not enough sessions of %s; a verdict needs 6\n", bullet, v.Budget, strings.Join(modes, ", "))
 			}
 		case !v.Few:
 			writeVerdict(w, v, bullet+"budget "+v.Budget+", mode "+v.Mode)
 		}
+	}
+	for _, text := range explained {
+		term.Printf(w, "%s%s\n", bullet, text)
 	}
 	for _, name := range winners(r) {
 		for _, s := range r.Strategies {
@@ -163,9 +173,6 @@ func writeVerdict(w io.Writer, v *lab.Verdict, scope string) {
 	}
 	if losses := v.WorseIn(); losses != "" {
 		term.Printf(w, "  %s\n", losses)
-	}
-	for _, text := range v.Explained() {
-		term.Printf(w, "    %s\n", text)
 	}
 	for _, text := range v.AtSize {
 		term.Printf(w, "  %s\n", text)

@@ -33,8 +33,8 @@ func searchCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "search WORDS... | search --index [PATH]... | search --forget SESSION|all",
 		Short: "Search all sessions that agents recorded on this machine",
-		Long: `search finds words in recorded sessions, in an index that --index makes: of the sessions of Claude Code, Codex, Gemini CLI
-and pi, and of the transcripts at PATH, files or folders, which are remembered. Without --index there is no index. Run it
+		Long: `search finds words in recorded sessions, in an index that --index makes: of the sessions of Claude Code, Codex,
+Copilot CLI, Gemini CLI, OpenCode and pi, and of the transcripts at PATH, files or folders, which are remembered. Without --index there is no index. Run it
 again to add what is new and to drop sessions whose files are gone.
 
 The index has stems of words, not texts, and no keys; only its owner can read it, and nothing leaves the machine. The lines
@@ -323,7 +323,6 @@ type foundListing struct {
 	Agent     string     `json:"agent,omitempty"`
 	Session   string     `json:"session,omitempty"`
 	Handle    string     `json:"handle"`
-	Message   string     `json:"message"`
 	What      string     `json:"what"`
 	Subject   string     `json:"subject,omitempty"`
 	Status    string     `json:"status,omitempty"`
@@ -345,7 +344,7 @@ func foundListings(hits []archive.Hit) []foundListing {
 	for i := range hits {
 		h := &hits[i]
 		l := foundListing{
-			Path: h.Path, Agent: h.Agent, Session: h.Session, Handle: h.Handle, Message: h.Message, What: h.What, Subject: h.Subject,
+			Path: h.Path, Agent: h.Agent, Session: h.Session, Handle: h.Handle, What: h.What, Subject: h.Subject,
 			Status: h.Status, Changed: h.Later, ChangedIn: h.ChangedIn, Verified: h.Verified, Lines: []lineOf{},
 		}
 		if !h.Time.IsZero() {

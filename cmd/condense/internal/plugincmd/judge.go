@@ -32,7 +32,7 @@ type judging struct {
 	sessions        []string
 }
 
-// judgeFormats are those of a card.
+// judgeFormats are the formats of a card.
 var judgeFormats = map[string]func(*judgeCard) ([]byte, error){
 	"text": judgeText, "json": judgeJSON, "html": judgeHTML, "markdown": judgeMarkdown,
 }

@@ -36,7 +36,7 @@ type judgeCard struct {
 
 	Conformance judgeConformance `json:"conformance"`
 	Recorded    judgeRecorded    `json:"recorded"`
-	// Modes are all recorded sessions together, with an empty name, and then those of each mode.
+	// Modes begins with all recorded sessions together, under an empty name; then each mode follows.
 	Modes []judgeMode `json:"modes"`
 	// Worse lists the measures in which the data show it behind a built-in strategy in the same chain.
 	Worse  []judgeLoss `json:"worse"`
@@ -70,8 +70,9 @@ type judgeRecorded struct {
 // A judgeMode has its results on the sessions of one mode. Shares are of 1.
 type judgeMode struct {
 	Mode string `json:"mode"`
-	// Kept is the share of what was needed later, with truncation at the end of the chain, as in use. Own is its share of what the
-	// chain saved: the rest was truncated. Alone is what it keeps without truncation, when Left of the tokens are left.
+	// Kept is the kept share of the content needed later, with truncation at the end of the chain, as in use. Own is the plugin's
+	// share of the saved tokens; truncation saved the rest. Alone is the share kept without truncation, when Left of the tokens
+	// are left.
 	Kept    *lab.Estimate  `json:"kept,omitempty"`
 	Own     *lab.Estimate  `json:"own,omitempty"`
 	Alone   *lab.Estimate  `json:"alone,omitempty"`
@@ -181,8 +182,7 @@ func (m *judgeMode) against(r *lab.Report, t *lab.Table, own, other, than string
 	}
 }
 
-// forging are the rules that are broken by an answer that puts words into a mouth that did not say them, or does what the plugin did not
-// declare.
+// forging are the rules against answers that attribute text to another author, or use an ability that the plugin did not declare.
 var forging = []string{
 	"keep-words", "keep-role", "new-role", "keep-system", "keep-calls", "keep-reasoning", "known-ids", "declared-abilities",
 }

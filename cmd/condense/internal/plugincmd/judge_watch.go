@@ -14,8 +14,8 @@ import (
 	"github.com/condensehq/condense/registry"
 )
 
-// The strategies of a judgement. The last two are the built-in ones at the size that the plugin leaves by itself, so that what it keeps
-// is compared without truncation.
+// The strategies of a judgement. The last two are built-in strategies at the size that the plugin reaches by itself, for a
+// comparison without truncation.
 const (
 	judgedChain = "the plugin"
 	judgedAlone = "the plugin by itself"

@@ -34,7 +34,7 @@ func renderCI(lang string, n *naming) ([]templateFile, error) {
 	return files, nil
 }
 
-// Condense is the version of condense that CI installs: that of the plugin's module, or the newest.
+// Condense is the version of condense that CI installs: the version in the plugin's go.mod, or the newest.
 func (n *naming) Condense() string {
 	if n.Replace != "" || !release.MatchString(n.Version) {
 		return "latest"

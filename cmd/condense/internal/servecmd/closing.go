@@ -157,7 +157,7 @@ func unreachable(all []live.Unreachable) []string {
 	return lines
 }
 
-// unsure are sentences on the models whose window has to be set.
+// unsure returns a sentence for each model whose window the user has to set.
 func unsure(all []live.Window) []string {
 	var lines []string
 	for i := range all {

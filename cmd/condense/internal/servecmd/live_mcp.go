@@ -130,7 +130,7 @@ func (m *liveTools) done(ctx context.Context, c *control.Conversation, action st
 	return c.Short() + ": " + sayings[action](c), nil
 }
 
-// sayings tell what comes of an action.
+// sayings describe the effect of each action.
 var sayings = map[string]func(*control.Conversation) string{
 	live.OrderNow:  func(*control.Conversation) string { return "is condensed before its next request" },
 	live.OrderUndo: func(*control.Conversation) string { return "its last condensation is undone with the next request" },

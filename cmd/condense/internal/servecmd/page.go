@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A page shows the gateway's own pages to the user who has the address that wrap prints: others on this machine reach the port, and do
+// A page shows the gateway's own pages to the user with the address printed by wrap: others on this machine reach the port, and do
 // not know the secret in it. A browser exchanges the secret for a cookie, so that it is in no link and in no history but the first entry.
 type page struct {
 	secret string

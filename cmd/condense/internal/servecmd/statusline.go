@@ -139,7 +139,7 @@ func lastEpoch(c *control.Conversation) string {
 		size.Short(e.Before), size.Short(e.After), cmp.Or(c.Provider, "truncation"), c.Short())
 }
 
-// A statusPlace says whose status is shown.
+// A statusPlace selects the conversation to show.
 type statusPlace struct{ session, folder string }
 
 // read completes the place from standard input, if that is not a terminal, and from the working directory.

@@ -45,6 +45,19 @@ var newcomers = map[*Agent]newcomer{
 			return line
 		},
 	},
+	copilot: {
+		folder: func(string) string { return "new" }, // each session has one of its own
+		line: func(line []byte, i int, id, dir string) []byte {
+			if data := rawjson.Field(line, "data"); i == 0 && data != nil {
+				next := rawjson.CutField(placed(data, "sessionId", id), "selectedModel") // it would go on with that one
+				if where := rawjson.Field(next, "context"); where != nil {
+					next = rawjson.ReplaceValue(next, where, placed(where, "cwd", dir))
+				}
+				return rawjson.ReplaceValue(line, data, next)
+			}
+			return line
+		},
+	},
 	gemini: {
 		folder: func(dir string) string { return hashed(dir) + "/chats" },
 		line: func(line []byte, i int, id, dir string) []byte {

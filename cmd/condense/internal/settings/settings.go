@@ -59,8 +59,8 @@ func Get(format string, text []byte, path ...string) (value string, ok bool, err
 	return l.String(), true, nil
 }
 
-// mostBrackets is how deep brackets may be nested: the parser of TOML has no limit of its own. It
-// counts those in strings too, of which no file of settings has so many.
+// mostBrackets is how deep brackets may be nested: the parser of TOML has no limit of its own. Brackets
+// in strings count too: no file of settings has that many.
 const mostBrackets = 1000
 
 func parseTOML(text []byte) (any, error) {

@@ -1,0 +1,118 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// A process is a program that runs, with all that it starts.
+type process struct {
+	cmd      *exec.Cmd
+	log      *output
+	url, own string // of condense serve: of the gateway, and of its pages
+}
+
+// An output is what a process says.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// last is the end of what a process said, in one line.
+func (p *process) last() string {
+	const most = 300
+	s := strings.Join(strings.Fields(p.log.String()), " ")
+	return strings.ReplaceAll(s[max(0, len(s)-most):], "|", "¦")
+}
+
+func start(ctx context.Context, dir string, env []string, program string, args ...string) (*process, error) {
+	p := &process{log: &output{}}
+	p.cmd = exec.CommandContext(ctx, program, args...) //nolint:gosec // the programs that are tried
+	p.cmd.Dir, p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = dir, env, p.log, p.log
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	p.cmd.Cancel = func() error { return syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) }
+	p.cmd.WaitDelay = 5 * time.Second // of what it started with our pipe
+	return p, p.cmd.Start()
+}
+
+// stop ends a process and what it left behind.
+func (p *process) stop() {
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+	if p.cmd.ProcessState == nil {
+		_ = p.cmd.Wait()
+	}
+}
+
+var listens = regexp.MustCompile(`condense listens on (http://\S+) \(what it does: (http://\S+)\)`)
+
+// serve starts condense serve before a vendor.
+func (b *bench) serve(ctx context.Context, dir, vendor string, window int) (*process, error) {
+	program, err := filepath.Abs(b.condense)
+	if err != nil {
+		return nil, err
+	}
+	home := filepath.Join(dir, "gateway")
+	config := fmt.Sprintf("profiles: {small: {window: %d}}\nserve: {bedrock: {sign: true}}\n", window)
+	if err := write(filepath.Join(home, ".config", "condense", "condense.yaml"), config); err != nil {
+		return nil, err
+	}
+	args := []string{"serve", "--listen", "127.0.0.1:0", "--store", filepath.Join(home, "serve.db")}
+	for _, name := range []string{"anthropic", "openai", "gemini", "vertex", "azure", "ollama", "bedrock"} {
+		args = append(args, "--upstream", name+"="+vendor)
+	}
+	p, err := start(ctx, home, []string{"HOME=" + home, keyID, secret, region}, program, args...)
+	if err != nil {
+		return nil, err
+	}
+	for range 600 {
+		if m := listens.FindStringSubmatch(p.log.String()); m != nil {
+			p.url, p.own = m[1], m[2]
+			return p, nil
+		}
+		time.Sleep(50 * time.Millisecond) //nolint:forbidigo // it waits for a process
+	}
+	defer p.stop()
+	return nil, fmt.Errorf("condense serve does not listen: %s", p.last()) //nolint:err113 // for a person
+}
+
+// epochs is how often the gateway condensed.
+func (p *process) epochs(ctx context.Context) int {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.own+"status", nil)
+	if err != nil {
+		return 0
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0
+	}
+	defer res.Body.Close() //nolint:errcheck // it is only read
+	var status struct {
+		Epochs int `json:"epoch_count"`
+	}
+	_ = json.NewDecoder(res.Body).Decode(&status) // none is a fault of the row
+	return status.Epochs
+}

@@ -1,0 +1,281 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/condensehq/condense/internal/testkit/upstream"
+)
+
+// A scenario is an agent's work: so many answers with calls, whose results are so many bytes, several times as many as
+// the window holds.
+type scenario struct {
+	steps, window, size int
+	stream              bool // of our own clients
+}
+
+// An agent cuts results of more than 30,000 characters by itself.
+var scenarios = []scenario{{45, 60_000, 9000, false}, {120, 200_000, 14_000, true}}
+
+const (
+	task     = "Run the commands of the checklist, one after the other."
+	patience = 10 * time.Minute // for one client
+	parallel = 2                // clients at a time
+	least    = 99               // percent of the ideal that the cache has to serve
+)
+
+// script is the model: some answers call two tools, or one that fails, or also one that returns an image.
+func (s scenario) script() []upstream.Step {
+	script := upstream.Loop(s.steps, s.size, nil)
+	for i := range script[:s.steps] {
+		switch {
+		case i%7 == 6:
+			script[i].Commands = append(script[i].Commands, fmt.Sprintf("echo \"step %d has two calls\"", i))
+		case i%10 == 9:
+			script[i].Commands[0] += " && false"
+		case i%15 == 12:
+			script[i].Calls = []upstream.Call{{Tool: "screenshot", Input: map[string]any{}}}
+		}
+	}
+	return script
+}
+
+// A bench runs the clients.
+type bench struct {
+	clients, condense, keep string
+	only                    *regexp.Regexp
+}
+
+// A result has what the vendor saw, and why it is no good.
+type result struct {
+	epochs, breaks, refused int
+	share                   float64
+	fault                   string
+}
+
+func (r result) String() string {
+	s := fmt.Sprintf("%d × | %d | %.1f %% | %d", r.epochs, r.breaks, r.share, r.refused)
+	if r.fault != "" {
+		s = r.fault + "; " + s
+	}
+	return s
+}
+
+// table writes the table of clients. Rows that are no good are in it, and in the error.
+func table(ctx context.Context, out io.Writer, b *bench) error {
+	fmt.Fprint(out, "# APIs, measured\n\nWritten by `make wires`: unmodified clients through `condense serve`, before a scripted vendor as strict\n"+
+		"as the real one. Some answers call two tools, or one that fails, or also one that returns an image if the loop has\n"+
+		"it. *Breaks* are prompts that do not continue the one before, *cache* is the share that the vendor's cache served\n"+
+		"of the tokens sent before.\n\n| API | client |")
+	for _, s := range scenarios {
+		fmt.Fprintf(out, " %d steps, window of %d tokens: condensed | breaks | cache | refused |", s.steps, s.window)
+	}
+	fmt.Fprintln(out, "\n|---|---"+strings.Repeat("|---|---|---|---", len(scenarios))+"|")
+	rows := make([][]result, len(clients))
+	places := make(chan struct{}, parallel)
+	var wait sync.WaitGroup
+	for i, c := range clients {
+		rows[i] = make([]result, len(scenarios))
+		for j, s := range scenarios {
+			if !b.wants(&c, s) {
+				continue
+			}
+			places <- struct{}{}
+			wait.Go(func() {
+				began := time.Now()
+				rows[i][j] = b.row(ctx, &c, s)
+				fmt.Fprintf(os.Stderr, "%s: %s (%.0f s)\n", title(&c, s), rows[i][j], time.Since(began).Seconds())
+				<-places
+			})
+		}
+	}
+	wait.Wait()
+	var faults []error
+	for i, c := range clients {
+		fmt.Fprintf(out, "| %s | %s %s |", c.wire, c.name, b.version(c.pkg))
+		for j, s := range scenarios {
+			fmt.Fprintf(out, " %s |", rows[i][j])
+			if f := rows[i][j].fault; f != "" {
+				faults = append(faults, fmt.Errorf("%s: %s", title(&c, s), f)) //nolint:err113 // for a person
+			}
+		}
+		fmt.Fprintln(out)
+	}
+	return errors.Join(faults...)
+}
+
+func title(c *client, s scenario) string {
+	return fmt.Sprintf("%s: %s: %d steps", c.wire, c.name, s.steps)
+}
+
+func (b *bench) wants(c *client, s scenario) bool { return b.only.MatchString(title(c, s)) }
+
+// version is that of an installed package.
+func (b *bench) version(pkg string) string {
+	var p struct{ Version string }
+	if text, err := os.ReadFile(filepath.Join(b.clients, "node_modules", pkg, "package.json")); err == nil && pkg != "" {
+		_ = json.Unmarshal(text, &p) // a row without a version
+	}
+	return p.Version
+}
+
+// row plays a scenario with a client.
+func (b *bench) row(ctx context.Context, c *client, s scenario) result {
+	v := upstream.New(upstream.Options{
+		Window: s.window, Script: s.script(), ByCredential: true, StreamOverflow: true, Secrets: map[string]string{amazonKey: amazonSecret},
+	})
+	vendor := httptest.NewServer(v)
+	defer vendor.Close()
+	dir, err := os.MkdirTemp("", "wires-*")
+	if err != nil {
+		return result{fault: err.Error()}
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // of the system's temporary files
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	g, err := b.serve(ctx, dir, vendor.URL, s.window)
+	if err != nil {
+		return result{fault: err.Error()}
+	}
+	defer g.stop()
+	if c.pkg == "" {
+		own := c.own
+		own.URL, own.Session, own.Stream = g.url, "s", s.stream
+		if own.API == upstream.Ollama {
+			own.Window = s.window
+		}
+		_, err = own.Say(ctx, task)
+	} else {
+		err = b.play(ctx, c, s, g.url, dir)
+	}
+	r := judge(v, s, g.epochs(context.WithoutCancel(ctx)))
+	if err != nil {
+		r.fault = fmt.Sprintf("failed after %d steps: %v", played(v), err)
+	}
+	b.note(c, s, v, g, r)
+	return r
+}
+
+func played(v *upstream.Vendor) (most int) {
+	for _, n := range v.Played() {
+		most = max(most, n)
+	}
+	return most
+}
+
+// judge says what the vendor saw.
+func judge(v *upstream.Vendor, s scenario, epochs int) result {
+	read, ideal := v.Cached()
+	r := result{epochs: epochs, breaks: len(v.Breaks()), share: 100 * float64(read) / float64(max(1, ideal))}
+	for _, x := range v.Records() {
+		if x.Cut || x.Rule != "" && x.Rule != "path" { // the agents ask for more than the vendor has
+			r.refused++
+		}
+	}
+	switch n := played(v); {
+	case n <= s.steps:
+		r.fault = fmt.Sprintf("ended after %d steps", n)
+	case r.refused > 0:
+		r.fault = fmt.Sprintf("%d refused", r.refused)
+	case r.epochs == 0:
+		r.fault = "never condensed"
+	case r.breaks > r.epochs:
+		r.fault = fmt.Sprintf("%d breaks, %d epochs", r.breaks, r.epochs)
+	case r.share < least:
+		r.fault = fmt.Sprintf("cache %.1f %%", r.share)
+	}
+	return r
+}
+
+// note keeps what the gateway said, the vendor's list, the requests that it refused, and the last.
+func (b *bench) note(c *client, s scenario, v *upstream.Vendor, g *process, r result) {
+	if b.keep == "" {
+		return
+	}
+	dir := filepath.Join(b.keep, strings.NewReplacer("/", "-", " ", "-", ":", "", "`", "").Replace(title(c, s)))
+	_ = os.MkdirAll(dir, 0o750)
+	var list strings.Builder
+	all := v.Records()
+	for _, x := range all {
+		fmt.Fprintf(&list,
+			"%3d %s %s step %d side %q tokens %d status %d %s %s %+v\n",
+			x.N, x.Method, x.Path, x.Step, x.Side, x.Tokens, x.Status, x.Rule, x.Error, x.Usage)
+		if x.Rule != "" || x.N == len(all) {
+			_ = os.WriteFile(filepath.Join(dir, fmt.Sprintf("%03d.json", x.N)), x.Body, 0o600)
+		}
+	}
+	fmt.Fprintf(&list, "%+v\n%s\n", v.Breaks(), r.fault)
+	_ = os.WriteFile(filepath.Join(dir, "list"), []byte(list.String()), 0o600)
+	_ = os.WriteFile(filepath.Join(dir, "gateway"), []byte(g.log.String()), 0o600)
+}
+
+// play runs a client to its end.
+func (b *bench) play(ctx context.Context, c *client, s scenario, url, dir string) error {
+	modules, err := filepath.Abs(filepath.Join(b.clients, "node_modules"))
+	if err != nil {
+		return err
+	}
+	program, err := exec.LookPath("node")
+	if err != nil {
+		return err
+	}
+	fill := strings.NewReplacer("{url}", url, "{task}", task, "{window}", strconv.Itoa(s.window)).Replace
+	path := filepath.Dir(program) + ":/usr/local/bin:/usr/bin:/bin"
+	args := make([]string, 0, len(c.args))
+	for _, a := range c.args {
+		args = append(args, fill(a))
+	}
+	if c.program == "" {
+		args[0] = filepath.Join(filepath.Dir(modules), args[0])
+	} else if found, _ := filepath.Glob(filepath.Join(modules, c.program)); len(found) == 0 {
+		return fmt.Errorf("npm has no program of %s for this machine", c.name) //nolint:err113 // for a person
+	} else if strings.HasSuffix(found[0], ".js") {
+		args = append([]string{found[0]}, args...)
+	} else {
+		program = found[0]
+	}
+	env := []string{"PATH=" + path, "HOME=" + dir, "TERM=xterm", "HTTPS_PROXY=http://127.0.0.1:1", "NO_PROXY=127.0.0.1,localhost"}
+	for _, e := range append(slices.Clone(where[c.wire]), c.env...) {
+		env = append(env, fill(e))
+	}
+	for name, text := range c.home {
+		if err := write(filepath.Join(dir, name), fill(text)); err != nil {
+			return err
+		}
+	}
+	work := filepath.Join(dir, "work")
+	if err := os.Mkdir(work, 0o750); err != nil {
+		return err
+	}
+	p, err := start(ctx, work, env, program, args...)
+	if err != nil {
+		return err
+	}
+	defer p.stop()
+	if err := p.cmd.Wait(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
+		return fmt.Errorf("%w: %s", err, p.last())
+	}
+	return nil
+}
+
+func write(path, text string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(text), 0o600)
+}

@@ -1,0 +1,162 @@
+package archive
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+)
+
+// A writer writes sessions, many in a transaction.
+type writer struct {
+	archive *Archive
+	change  *Change
+	gone    bool // pieces were deleted
+
+	tx                    *sql.Tx // nil between transactions
+	text                  int     // bytes of the texts in tx
+	piece, words, subject *sql.Stmt
+	next                  int64            // ID of the next piece
+	kinds                 map[string]int64 // IDs
+}
+
+// begin begins a transaction.
+func (w *writer) begin(ctx context.Context) (err error) {
+	if w.tx, err = w.archive.db.BeginTx(ctx, nil); err != nil {
+		return err
+	}
+	w.text = 0
+	if err := w.tx.QueryRowContext(ctx, "SELECT coalesce(max(last), 0) + 1 FROM run").Scan(&w.next); err != nil {
+		return err
+	}
+	for _, s := range []struct {
+		to   **sql.Stmt
+		text string
+	}{
+		{&w.piece, "INSERT INTO piece VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+		{&w.words, "INSERT INTO words (rowid, stems) VALUES (?, ?)"},
+		{&w.subject, "INSERT OR IGNORE INTO subject VALUES (?, ?, ?)"},
+	} {
+		if *s.to, err = w.tx.PrepareContext(ctx, s.text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) commit() error {
+	if w.tx == nil {
+		return nil
+	}
+	err := w.tx.Commit()
+	w.tx = nil
+	return err
+}
+
+func (w *writer) rollback() {
+	if w.tx != nil {
+		_ = w.tx.Rollback() // another error is reported
+	}
+}
+
+// add writes the new pieces of a session, and deletes those that are not in its file any more.
+func (w *writer) add(ctx context.Context, s *scanned) error {
+	if w.tx == nil {
+		if err := w.begin(ctx); err != nil {
+			return err
+		}
+	}
+	session, err := w.session(ctx, s)
+	if err != nil {
+		return err
+	}
+	old, err := piecesOf(ctx, w.tx, session)
+	if err != nil {
+		return err
+	}
+	first := w.next
+	subjects := map[int64]bool{}
+	for i := range s.content.rows {
+		r := &s.content.rows[i]
+		if _, ok := old[r.handle]; ok {
+			delete(old, r.handle)
+			continue
+		}
+		if err := w.insert(ctx, r, subjects); err != nil {
+			return err
+		}
+	}
+	if w.next > first {
+		if _, err := w.tx.ExecContext(ctx, "INSERT INTO run VALUES (?, ?, ?)", first, w.next-1, session); err != nil {
+			return err
+		}
+	}
+	if err := drop(ctx, w.tx, old); err != nil {
+		return err
+	}
+	w.gone = w.gone || len(old) > 0
+	if s.err == nil {
+		w.change.Sessions++
+	}
+	if w.text > perWrite {
+		return w.commit()
+	}
+	return nil
+}
+
+// session inserts or updates the row of a session and returns its ID. It is not one statement (ON CONFLICT): that makes a
+// savepoint, for which the full-text index writes all that it holds in memory.
+func (w *writer) session(ctx context.Context, s *scanned) (id int64, err error) {
+	values := []any{s.file.Agent, s.file.Name, s.file.Dir, s.size, s.changed, s.content.head, s.content.tail, s.file.Path}
+	if err = w.tx.QueryRowContext(ctx, "SELECT id FROM session WHERE path = ?", s.file.Path).Scan(&id); err == nil {
+		_, err = w.tx.ExecContext(ctx, "UPDATE session SET agent = ?, name = ?, dir = ?, size = ?, changed = ?, head = ?, tail = ? WHERE path = ?", values...)
+		return id, err
+	}
+	if !errors.Is(err, sql.ErrNoRows) {
+		return 0, err
+	}
+	res, err := w.tx.ExecContext(ctx, "INSERT INTO session (agent, name, dir, size, changed, head, tail, path) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values...)
+	if err != nil {
+		return 0, err
+	}
+	return res.LastInsertId()
+}
+
+// kind returns the ID of a kind of pieces.
+func (w *writer) kind(ctx context.Context, what string) (id int64, err error) {
+	if id, ok := w.kinds[what]; ok {
+		return id, nil
+	}
+	if err = w.tx.QueryRowContext(ctx, "SELECT id FROM kind WHERE what = ?", what).Scan(&id); errors.Is(err, sql.ErrNoRows) {
+		var res sql.Result
+		if res, err = w.tx.ExecContext(ctx, "INSERT INTO kind (what) VALUES (?)", what); err == nil {
+			id, err = res.LastInsertId()
+		}
+	}
+	w.kinds[what] = id
+	return id, err
+}
+
+// insert inserts a piece. Subjects are those of the session that are in the index already.
+func (w *writer) insert(ctx context.Context, r *row, subjects map[int64]bool) error {
+	kind, err := w.kind(ctx, r.what)
+	if err != nil {
+		return err
+	}
+	if r.subject != 0 && !subjects[r.subject] {
+		subjects[r.subject] = true
+		if _, err := w.subject.ExecContext(ctx, r.subject, r.about, r.isFile); err != nil {
+			return err
+		}
+	}
+	if _, err := w.piece.ExecContext(ctx, w.next, r.handle, kind, r.subject, r.time, r.status, r.edits, r.at, r.size); err != nil {
+		return err
+	}
+	if _, err := w.words.ExecContext(ctx, w.next, r.stems); err != nil {
+		return err
+	}
+	w.next++
+	w.text += r.bytes
+	w.change.Pieces++
+	w.change.Text += int64(r.bytes)
+	return nil
+}

@@ -1,0 +1,105 @@
+package lab
+
+import (
+	"encoding/json"
+	"io"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/model"
+)
+
+// ReaderOptions adjust [Interview].
+type ReaderOptions struct {
+	Options // Budgets, MaxUSD, Cache, Encoding, Modes, ModeOf, Seed and Progress count
+	// Author writes the questions and the right answers from the whole history and its continuation, and grades
+	// answers without knowing their strategy. Reader sees one view at a time, and nothing else.
+	Author, Reader model.Generator
+}
+
+// A ReaderReport counts, for each strategy, the questions about sessions that its results can answer.
+type ReaderReport struct {
+	Format   int             `json:"format"`
+	Budgets  []string        `json:"budgets"`
+	Kinds    []string        `json:"kinds"`
+	Author   string          `json:"author"`
+	Reader   string          `json:"reader"`
+	Sessions int             `json:"sessions"`
+	Answers  []ReaderAnswers `json:"answers"`
+	Skipped  []SkippedReader `json:"skipped,omitempty"`
+	Usage    core.Usage      `json:"usage"`
+	Cached   int             `json:"cached"` // answers of models that were in the cache
+}
+
+// A SkippedReader is a session that was not read, with the reason.
+type SkippedReader struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+}
+
+// ReaderAnswers are one reader's answers to the questions about one session.
+type ReaderAnswers struct {
+	Session  string `json:"session"`
+	Source   string `json:"source"`
+	Budget   string `json:"budget"`
+	Strategy string `json:"strategy"`
+	Tokens   int    `json:"tokens"` // of the view
+	// Points and Asked are by kind: a right answer is a point, one that is half right half a point.
+	Points map[string]float64 `json:"points"`
+	Asked  map[string]int     `json:"asked"`
+	Wrong  int                `json:"wrong"`    // wrong answers, except "I do not know"
+	GoOn   string             `json:"go_on"`    // whether the reader could go on with the work: yes, partly or no
+	Hinder string             `json:"hindered"` // the reader's obstacles, in its words
+}
+
+// The kinds of questions, and the number of each that a session gets.
+var questionKinds = []struct {
+	Name  string
+	Count int
+	About string
+}{
+	{"request", 4, "what the user wants, and the rules that the user gave"},
+	{"decisions", 3, "what was decided, why, and what was rejected"},
+	{"next", 3, "what is done, what is open, and what is the next step"},
+	{"failures", 3, "what failed, why, and whether it is fixed"},
+	{"details", 4, "exact details that the next steps need: names, signatures, numbers, paths, commands"},
+	{"files", 3, "the present state of files"},
+}
+
+// Grades of an answer.
+const (
+	gradeRight = "right"
+	gradeHalf  = "half"
+	gradeWrong = "wrong"
+	gradeNone  = "none" // it says that it does not know
+)
+
+var points = map[string]float64{gradeRight: 1, gradeHalf: 0.5, gradeWrong: 0, gradeNone: 0}
+
+// readerFormat changes whenever the JSON does.
+const readerFormat = 1
+
+// WriteJSON writes r.
+func (r *ReaderReport) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}
+
+// Share returns the share of the points of a strategy, of one kind or of all if kind is empty, and the number of
+// questions.
+func (r *ReaderReport) Share(budget, strategy, kind string) (share float64, asked int) {
+	sum := 0.0
+	for i := range r.Answers {
+		a := &r.Answers[i]
+		if a.Budget != budget || a.Strategy != strategy {
+			continue
+		}
+		for k, n := range a.Asked {
+			if kind == "" || k == kind {
+				asked += n
+				sum += a.Points[k]
+			}
+		}
+	}
+	return sum / float64(max(1, asked)), asked
+}
