@@ -8,7 +8,6 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
-	"github.com/condensehq/condense/internal/value/ledger"
 )
 
 // keepNamed serves conversations in which only results may be shortened. It keeps lines with names of the goal: the
@@ -236,27 +235,18 @@ func (w claims) keepRules(context.Context) error {
 	return nil
 }
 
-// keepUnread keeps the best lines of results after the model's last message: those of files that it has just read, which it
-// mostly edits next, then others, then their ends. The model asked for them, and earlier use does not predict their use.
+// keepUnread keeps the best lines of results after the model's last message, up to their share, then lines of other
+// wanted passages within it. The model asked for these results, and earlier use does not predict their use.
 func (w claims) keepUnread(ctx context.Context) error {
 	first := w.passageOf(w.unread)
-	from := w.spent()
-	limit := from + w.o.Shares.Unread*float64(w.o.Room)
-	err := w.fillFrom(ctx, first, from+w.o.Shares.Read*float64(w.o.Room), func(p int) bool { return w.answers(p) && w.c.Passages[p].shows() })
-	if err == nil {
-		err = w.fillFrom(ctx, first, limit, w.answers)
-	}
+	limit := w.spent() + w.o.Shares.Unread*float64(w.o.Room)
+	err := w.fillFrom(ctx, first, limit, w.answers)
 	for p := len(w.passages) - 1; p >= first && err == nil; p-- {
 		if w.answers(p) {
 			w.takeEnds(w.c.Passages[p].Lines, limit-w.spent())
 		}
 	}
 	return err
-}
-
-// shows reports whether a passage is the text of a file, by a tool that reads it or a command that prints it.
-func (p *Passage) shows() bool {
-	return p.family == families[dialog.FamilyRead] || p.family == families[dialog.FamilyCommand] && ledger.Prints(p.Target)
 }
 
 // answers reports whether passage p is a result that may be shortened.

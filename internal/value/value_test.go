@@ -230,27 +230,6 @@ func TestUnread(t *testing.T) {
 	}
 }
 
-// TestReadNow: a file that the model has read and not seen yet stays, whichever tool or command shows it: it edits that next.
-func TestReadNow(t *testing.T) {
-	var body strings.Builder
-	for i := range 40 {
-		fmt.Fprintf(&body, "\tcase %d: is as it was before\n", i)
-	}
-	for _, call := range []core.ToolCall{
-		{ID: "z", Name: "Read", Args: `{"file_path":"/w/stripes.go"}`},
-		{ID: "z", Name: "exec_command", Args: `{"cmd":"sed -n '1,80p' stripes.go"}`},
-	} {
-		messages := coretest.Conversation(append(session(80),
-			coretest.User(core.Text("Look at the stripes.")),
-			coretest.Assistant(call),
-			coretest.User(core.ToolResult{CallID: "z", Content: []core.Part{core.Text(body.String())}}))...)
-		got := text(shorten(t, messages, tokensOf(messages)/10).Messages)
-		if n := strings.Count(got, "is as it was"); n != 40 {
-			t.Errorf("%s: %d of 40 lines are left", call.Name, n)
-		}
-	}
-}
-
 // TestShortResults: what a mark would not be smaller than stays, be it worth anything or not,
 // and a mark says how much is missing.
 func TestShortResults(t *testing.T) {
