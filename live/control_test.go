@@ -3,7 +3,10 @@ package live_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -45,66 +48,6 @@ func sent(t *testing.T, p *play) (messages []json.RawMessage) {
 		t.Fatal(err)
 	}
 	return body.Messages
-}
-
-// What the user asks for is done with the next request, in the middle of the agent's loop, whether the model binds its thinking or not: nothing is
-// refused, and what was undone is the client's own.
-func TestNowAndUndoInALoop(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct{ model, thinking string }{
-		{"claude-opus-5-5", "adaptive"}, // thinking is bound to what was sent before it
-		{"claude-sonnet-4-5", "enabled"},
-		{"claude-sonnet-4-5", ""},
-	} {
-		t.Run(tt.model+"/"+tt.thinking, func(t *testing.T) {
-			t.Parallel()
-			p := newPlay(t, upstream.Options{}, upstream.Client{API: upstream.Messages, Model: tt.model, Thinking: tt.thinking, Session: "s"}, nil)
-			d := p.Desk()
-			steps(t, p, 6)
-			if c := only(t, d); c.Epochs != 0 || c.Condensed || c.Title != "Read every file." || c.Window != window {
-				t.Errorf("before: %+v", c)
-			}
-			if err := d.Now(t.Context(), only(t, d), live.Order{Percent: 10}); err != nil {
-				t.Fatal(err)
-			}
-			steps(t, p, 1)
-			c := only(t, d)
-			if c.Epochs != 1 || !c.Condensed || c.Order != nil || c.LastOrder == nil || !c.LastOrder.Changed || c.LastOrder.After >= c.LastOrder.Before {
-				t.Fatalf("asked for a condensation: %+v, %+v", c, c.LastOrder)
-			}
-			condensed := len(p.vendor.Records())
-			steps(t, p, 1)
-			plan, err := d.PlanUndo(only(t, d))
-			if err != nil || !plan.Own || plan.Size <= c.Size || plan.Cost <= plan.Instead {
-				t.Fatalf("%+v, %v", plan, err)
-			}
-			if err := d.Undo(t.Context(), only(t, d)); err != nil {
-				t.Fatal(err)
-			}
-			steps(t, p, 1)
-			if c := only(t, d); c.Condensed || !c.Undone || c.Epochs != 2 {
-				t.Errorf("undone: %+v, %+v", c, c.LastOrder)
-			}
-			records := p.vendor.Records()
-			if identical := bytes.Equal(records[len(records)-1].Body, p.client.Body); identical != (tt.model == "claude-sonnet-4-5") {
-				t.Errorf("the client's own bytes: %t; of a model that binds its thinking, that of the last turns is left out", identical)
-			}
-			var own struct{ Messages []json.RawMessage }
-			if err := json.Unmarshal(p.client.Body, &own); err != nil {
-				t.Fatal(err)
-			}
-			if got := sent(t, p); len(got) != len(own.Messages) {
-				t.Errorf("%d messages were sent, the client has %d", len(got), len(own.Messages))
-			}
-			steps(t, p, 2)
-			for _, r := range p.vendor.Refusals() {
-				t.Errorf("refused: %s: %s (%d requests before the undo)", r.Rule, r.Error, condensed)
-			}
-			if s := p.Stats(); s.Undone != 1 || len(s.Errors) > 0 {
-				t.Errorf("%d undone, errors %v", s.Undone, s.Errors)
-			}
-		})
-	}
 }
 
 // An undone conversation is condensed again only when its window is full, and a paused one only when the vendor would refuse it.
@@ -295,5 +238,125 @@ func TestTooMuchIsProtected(t *testing.T) {
 	steps(t, p, 2)
 	if c := only(t, d); !c.Condensed {
 		t.Errorf("%+v", c)
+	}
+}
+
+// A tap keeps the bytes of an answer. Its pause is called after the first part.
+type tap struct {
+	http.ResponseWriter
+	passed *bytes.Buffer
+	pause  func()
+}
+
+func (w *tap) Write(p []byte) (int, error) {
+	first := w.passed.Len() == 0
+	w.passed.Write(p)
+	n, err := w.ResponseWriter.Write(p)
+	if first && w.pause != nil {
+		w.Flush()
+		w.pause()
+	}
+	return n, err
+}
+
+// Flush lets answers stream.
+func (w *tap) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() }
+
+// What the user asks for while an answer streams leaves the stream alone and is done with the next request, in the middle of the agent's loop, whether
+// the model binds its thinking or not: nothing is refused, and what was undone is the client's own.
+func TestOrdersWhileAnAnswerStreams(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ model, thinking string }{
+		{"claude-opus-5-5", "adaptive"}, // thinking is bound to what was sent before it
+		{"claude-sonnet-4-5", "enabled"},
+		{"claude-sonnet-4-5", ""},
+	} {
+		t.Run(tt.model+"/"+tt.thinking, func(t *testing.T) {
+			t.Parallel()
+			streams(t, &upstream.Client{API: upstream.Messages, Model: tt.model, Thinking: tt.thinking, Stream: true, Session: "s"})
+		})
+	}
+}
+
+func streams(t *testing.T, client *upstream.Client) {
+	t.Helper()
+	var said, got bytes.Buffer // of the vendor, and to the client
+	var ask func()             // while the answer streams
+	begun, gate := make(chan bool), make(chan bool)
+	vendor := upstream.New(upstream.Options{Window: window, Script: agentLoop})
+	v := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		vendor.ServeHTTP(&tap{w, &said, func() {
+			if ask != nil {
+				<-gate
+			}
+		}}, r)
+	}))
+	t.Cleanup(v.Close)
+	g, s := serveWith(t, v.URL, withWindow(window), nil)
+	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g.ServeHTTP(&tap{w, &got, func() {
+			if ask != nil {
+				begun <- true
+			}
+		}}, r)
+	})
+	client.URL = s.URL
+	p, d := &play{Gateway: g, vendor: vendor, server: s, client: client}, g.Desk()
+	steps(t, p, 6)
+	during := func(order func(*control.Conversation) error) {
+		t.Helper()
+		said.Reset()
+		got.Reset()
+		ask = func() {
+			<-begun
+			defer func() { gate <- true }()
+			before := p.Stats()
+			err := order(only(t, d))
+			if now := p.Stats(); err != nil || now.EpochCount != before.EpochCount || now.Undone != before.Undone {
+				t.Errorf("done while the answer streamed: %v %+v", err, now)
+			}
+		}
+		go ask()
+		steps(t, p, 1)
+		if !bytes.Equal(said.Bytes(), got.Bytes()) || got.Len() < 100 {
+			t.Errorf("the vendor said %d bytes, and the client got %d", said.Len(), got.Len())
+		}
+	}
+	during(func(c *control.Conversation) error {
+		if c.Epochs != 0 || c.Condensed || c.Title != "Read every file." || c.Window != window {
+			t.Errorf("before: %+v", c)
+		}
+		return d.Now(t.Context(), c, live.Order{Percent: 10})
+	})
+	during(func(c *control.Conversation) error {
+		if o := c.LastOrder; c.Epochs != 1 || !c.Condensed || c.Order != nil || o == nil || !o.Changed || o.After >= o.Before {
+			t.Errorf("asked for a condensation: %+v, %+v", c, o)
+		}
+		plan, err := d.PlanUndo(c)
+		if err == nil && (!plan.Own || plan.Size <= c.Size || plan.Cost <= plan.Instead) {
+			t.Errorf("%+v", plan)
+		}
+		return errors.Join(err, d.Undo(t.Context(), c))
+	})
+	var kept json.RawMessage
+	during(func(c *control.Conversation) error {
+		if c.Condensed || !c.Undone || c.Epochs != 2 {
+			t.Errorf("undone: %+v, %+v", c, c.LastOrder)
+		}
+		all, records := sent(t, p), vendor.Records()
+		if identical := bytes.Equal(records[len(records)-1].Body, client.Body); identical != (client.Model == "claude-sonnet-4-5") || len(all) != len(client.History) {
+			t.Errorf("the client's own bytes: %t; of a model that binds its thinking, that of the last turns is left out", identical)
+		}
+		kept = all[4]
+		return errors.Join(d.Protect(t.Context(), c, live.Protection{Message: 5}, true), d.Now(t.Context(), c, live.Order{Percent: 10}))
+	})
+	during(func(c *control.Conversation) error {
+		if !c.Condensed || !slices.ContainsFunc(sent(t, p), func(m json.RawMessage) bool { return bytes.Equal(m, kept) }) {
+			t.Errorf("condensed again, without what is protected: %+v %s", c, kept)
+		}
+		return nil
+	})
+	if s := p.Stats(); s.Undone != 1 || len(s.Errors) > 0 || len(vendor.Refusals()) > 0 {
+		t.Errorf("%d undone, errors %v, refusals %v", s.Undone, s.Errors, vendor.Refusals())
 	}
 }

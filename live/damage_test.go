@@ -74,7 +74,7 @@ func TestDamagedStoreTellsVendorNothingElse(t *testing.T) {
 	}
 }
 
-// A full disk costs recall and what a restart would know, but no answer: what the vendor forces is condensed.
+// A full disk costs recall, but no answer: what the vendor forces is condensed. If the gateway ends when the disk has space, a restart costs nothing.
 func TestFullDiskStillCondensesForVendor(t *testing.T) {
 	testkit.Slow(t)
 	for name, c := range map[string]upstream.Client{"with recall": recalls(claude("s")), "without": claude("s")} {
@@ -115,6 +115,24 @@ func TestFullDiskStillCondensesForVendor(t *testing.T) {
 				t.Errorf("%d records (%v) after the disk had space again", len(records), err)
 			}
 			p.untilEpoch(t, p.Stats().EpochCount+1)
+			broken.full.Store(true) // the next gateway knows what this one has sent meanwhile, and leaves no thinking out
+			for range 3 {
+				p.step(t)
+			}
+			broken.full.Store(false)
+			breaks := len(vendor.Breaks())
+			if err := g.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if g, err = live.NewWith(h, &live.Options{Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": v.URL}}}, broken); err != nil {
+				t.Fatal(err)
+			}
+			s.Config.Handler = live.Settled(g)
+			p.step(t)
+			p.step(t)
+			if got := vendor.Breaks()[breaks:]; len(got) > 0 {
+				t.Errorf("after the restart: breaks of the prefix %v", got)
+			}
 		})
 	}
 }

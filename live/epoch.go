@@ -225,7 +225,7 @@ func (x *plan) adopt(o *occasion, p *job.Prepared, next *lineage.State, trial vi
 		Provider: p.Maker.Provider, Outcome: p.Maker.Outcome, Fallback: p.Maker.Cause != "", Cause: p.Maker.Cause,
 	}
 	if o.overflow {
-		x.epoch.Reason = overflowed
+		x.epoch.Reason = string(epoch.Overflow)
 	}
 }
 
@@ -263,9 +263,6 @@ func (x *plan) progress() (boundary, failed bool) {
 	p := dialog.ProgressOf(doc.Journal.View())
 	return p.Boundary != dialog.NoBoundary, p.Failed != ""
 }
-
-// overflowed is the reason of an epoch that follows a vendor's refusal as too long.
-const overflowed = "overflow"
 
 // announce counts an epoch and logs it.
 func (x *plan) announce() {

@@ -48,6 +48,7 @@ import (
 const (
 	pingEvery    = 10 * time.Second
 	bodyPatience = time.Minute // the longest pause between two parts of a request's body
+	lastFlush    = 5 * time.Second
 )
 
 // A Gateway forwards the requests of agents and condenses their conversations. It is safe for
@@ -229,12 +230,15 @@ func (g *Gateway) Reload(opts *Options) error {
 	return nil
 }
 
-// Close stops the background work, closes the store and frees resources. It does not end requests in progress: shut the
-// server down first. The host stays open.
+// Close stops the background work, stores conversations that could not be stored before, closes the store and frees
+// resources. It does not end requests in progress: shut the server down first. The host stays open.
 func (g *Gateway) Close() error {
 	g.stop()
 	g.sockets.open.Wait()
 	g.background.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), lastFlush)
+	defer cancel()
+	g.sessions.Flush(ctx)
 	for _, u := range g.current.Load().upstreams {
 		u.Transport.CloseIdleConnections()
 	}

@@ -141,7 +141,7 @@ func (x *plan) withoutHandles(ctx context.Context, mark session.Mark) *plan {
 		known: x.known, view: x.viewOf(x.claim.State), must: x.must, repairs: x.repairs, durable: x.durable, refused: x.made,
 		postponed: x.postponed,
 	}
-	overflow := x.epoch != nil && x.epoch.Reason == overflowed
+	overflow := x.epoch != nil && x.epoch.Reason == string(epoch.Overflow)
 	if err := x.safely("epoch", func() error { return p.epochIfDue(ctx, overflow) }); err != nil {
 		x.fault("epoch", err)
 	}

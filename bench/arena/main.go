@@ -18,12 +18,11 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/condensehq/condense/internal/lab"
@@ -142,22 +141,17 @@ func (a *arena) drawn() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	type session struct{ hash, name string }
-	first := map[string]session{} // by project
-	for _, it := range items {
-		base := filepath.Base(it.Name)
-		if _, err := os.Stat(filepath.Join("internal/lab/demo", base)); err == nil {
-			continue // some of them tuned smart
-		}
-		s := session{fmt.Sprintf("%x", sha256.Sum256([]byte(base))), it.Name}
-		if old, ok := first[projectOf(base)]; !ok || s.hash < old.hash {
-			first[projectOf(base)] = s
-		}
-	}
-	chosen := slices.SortedFunc(maps.Values(first), func(x, y session) int { return cmp.Compare(x.hash, y.hash) })
+	hash := func(it lab.Item) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(filepath.Base(it.Name)))) }
+	slices.SortFunc(items, func(x, y lab.Item) int { return cmp.Compare(hash(x), hash(y)) })
 	var out []string
-	for _, s := range chosen[:min(most, len(chosen))] {
-		out = append(out, s.name)
+	seen := map[string]bool{}
+	for _, it := range items {
+		_, err := os.Stat(filepath.Join("internal/lab/demo", filepath.Base(it.Name)))
+		if err == nil || seen[projectOf(it.Name)] || len(out) == most { // some of the demo tuned smart
+			continue
+		}
+		seen[projectOf(it.Name)] = true
+		out = append(out, it.Name)
 	}
 	return out, nil
 }
@@ -173,13 +167,7 @@ func read(path string, v any) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(data, v); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
+	return errors.Join(err, json.Unmarshal(data, v))
 }
 
 func (a *arena) write(s *summary) error {
@@ -205,20 +193,15 @@ func (a *arena) conclude(ctx context.Context) error {
 	if err := a.write(s); err != nil { // bench/second reads it
 		return err
 	}
-	for _, name := range []string{"cuts", "anchors", "evidence"} {
-		args := []string{"bench/second/second.py", "--arena", a.file("arena.json"), a.file(name + ".json"), a.file(name + ".jsonl")}
-		if name != "cuts" {
-			args = append(args, map[string]string{"anchors": a.file("anchors"), "evidence": a.gold}[name])
-		}
-		if _, err := os.Stat(a.file(name + ".json")); err != nil || args[len(args)-1] == "" {
+	for _, step := range [][]string{{"cuts"}, {"anchors", a.file("anchors")}, {"evidence", a.gold}} {
+		name := step[0]
+		if _, err := os.Stat(a.file(name + ".json")); err != nil {
 			continue
 		}
+		args := append([]string{"bench/second/second.py", "--arena", a.file("arena.json"), a.file(name + ".json"), a.file(name + ".jsonl")}, step[1:]...)
 		out, err := exec.CommandContext(ctx, "python3", args...).Output() //nolint:gosec // ours
 		var again second
-		if err == nil {
-			err = json.Unmarshal(out, &again)
-		}
-		if err != nil {
+		if err = errors.Join(err, json.Unmarshal(out, &again)); err != nil {
 			fmt.Fprintf(os.Stderr, "arena: the second measurement of %s: %v\n", name, err)
 			continue
 		}
@@ -236,30 +219,28 @@ func (a *arena) conclude(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	before, rest, ok1 := strings.Cut(string(old), "<!-- arena -->\n")
-	_, after, ok2 := strings.Cut(rest, "<!-- end of arena -->\n")
-	if !ok1 || !ok2 {
+	part := regexp.MustCompile(`(?s)<!-- arena -->\n.*<!-- end of arena -->\n`)
+	if !part.Match(old) {
 		return fmt.Errorf("%s: it has no lines <!-- arena --> and <!-- end of arena -->", a.results)
 	}
-	text = before + "<!-- arena -->\n" + text + "<!-- end of arena -->\n" + after
-	return os.WriteFile(a.results, []byte(text), 0o644) //nolint:gosec // a document
+	text = "<!-- arena -->\n" + text + "<!-- end of arena -->\n"
+	return os.WriteFile(a.results, part.ReplaceAllLiteral(old, []byte(text)), 0o644) //nolint:gosec // a document
 }
 
 // A second is what bench/second/second.py prints.
 type second struct {
-	Report   string          `json:"report"`
-	Verdicts int             `json:"verdicts"`
-	Agreed   int             `json:"agreed"`
-	Share    float64         `json:"share"`
-	Opposite int             `json:"opposite"`
-	ByKind   json.RawMessage `json:"by_kind"`
+	Report   string  `json:"report"`
+	Verdicts int     `json:"verdicts"`
+	Agreed   int     `json:"agreed"`
+	Share    float64 `json:"share"`
+	Opposite int     `json:"opposite"`
+	ByKind   map[string]struct {
+		Verdicts int `json:"verdicts"`
+		Agreed   int `json:"agreed"`
+	} `json:"by_kind"`
 }
 
 type reports struct {
 	cuts, anchors, evidence, canaries, recorded lab.Report
 	money                                       lab.ReplayReport
-}
-
-func sortLosses(l []comparison) {
-	slices.SortFunc(l, func(x, y comparison) int { return cmp.Compare(y.Mean, x.Mean) })
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/bits"
@@ -51,18 +52,6 @@ type comparison struct {
 	Sessions int     `json:"sessions"`
 	Projects int     `json:"projects"`
 	Ahead    int     `json:"ahead"` // 1: the program; -1: ours; 0: no difference shown
-}
-
-// decide sets Ahead: see docs/comparing-measures.md.
-func (c *comparison) decide() {
-	const least, margin = 6, 1e-9
-	switch {
-	case c.Projects < least:
-	case c.Low > margin:
-		c.Ahead = 1
-	case c.High < -margin:
-		c.Ahead = -1
-	}
 }
 
 // values are by session and place, for each strategy.
@@ -127,27 +116,30 @@ func (v values) less(a, b string) (comparison, bool) {
 	}
 	c.Projects, c.Mean = len(xs), mean(xs)
 	c.Low, c.High = interval(xs)
+	if c.Projects >= 6 && c.Low > 1e-9 {
+		c.Ahead = 1
+	} else if c.Projects >= 6 && c.High < -1e-9 {
+		c.Ahead = -1
+	}
 	return c, true
 }
 
 // projectOf returns the project in the name of a session's file, PROJECT--NAME, else its name.
 func projectOf(session string) string {
 	base := filepath.Base(session)
-	if project, _, ok := strings.Cut(base, "--"); ok && project != "" {
-		return project
-	}
-	return base
+	project, _, _ := strings.Cut(base, "--")
+	return cmp.Or(project, base)
 }
 
 // interval returns the 95 % interval of the centre of xs, which are in the order of their projects. It is exact for symmetric
 // distributions and draws nothing: of n values, the centre is equally likely in each of the 2^n gaps between the means of all subsets
 // that are not empty (J. Hartigan, "Using subsample values as typical values", 1969). Projects beyond 14 share groups.
 func interval(xs []float64) (low, high float64) {
-	groups := make([][]float64, min(len(xs), most))
+	n := min(len(xs), most)
+	groups := make([][]float64, n)
 	for i, x := range xs {
-		groups[i%len(groups)] = append(groups[i%len(groups)], x)
+		groups[i%n] = append(groups[i%n], x)
 	}
-	n := len(groups)
 	sums, means := make([]float64, 1<<n), make([]float64, 0, 1<<n)
 	for set := 1; set < 1<<n; set++ {
 		sums[set] = sums[set&(set-1)] + mean(groups[bits.TrailingZeros(uint(set))])
@@ -180,28 +172,29 @@ func summarize(r *reports) *summary {
 		"cuts": len(r.cuts.Sessions), "anchors": len(r.anchors.Sessions), "evidence": len(r.evidence.Sessions),
 		"canaries": len(r.canaries.Sessions), "recorded": len(r.recorded.Sessions), "money": len(r.money.Sessions),
 	}}
-	measured := map[string]values{"anchors": evidenceValues(&r.anchors), "evidence": evidenceValues(&r.evidence)}
+	measured := map[string]values{
+		"anchors": evidenceValues(&r.anchors), "evidence": evidenceValues(&r.evidence),
+		"rounds": roundValues(&r.cuts), "canaries": canaryValues(&r.canaries),
+	}
+	measured["saved"], measured["there"] = moneyValues(&r.money)
 	for _, m := range []string{"panel", "user", "gain", "artefacts", "errors", "recent", "kept", "faults"} {
 		measured[m] = values{}
 		for i := range r.cuts.Rows {
-			if row := &r.cuts.Rows[i]; row.Values[m] > 0 || m == "faults" || has(row.Values, m) {
-				measured[m].put(row.Strategy, row.Session, row.Cut, row.Values[m])
+			row := &r.cuts.Rows[i]
+			x, ok := row.Values[m]
+			if m == "faults" { // absent for none
+				x, ok = min(1, x), true
+			}
+			if ok {
+				measured[m].put(row.Strategy, row.Session, row.Cut, x)
 			}
 		}
 	}
-	for k, x := range measured["faults"] {
-		for at, n := range x {
-			measured["faults"][k][at] = min(1, n)
-		}
-	}
-	rounds, canaries := roundValues(&r.cuts), canaryValues(&r.canaries)
-	saved, there := moneyValues(&r.money)
 	add := func(p lab.Peer) {
+		of := func(measure string) *float64 { return measured[measure].mean(p.Name) }
 		e := entry{
-			Peer: p, Left: measured["kept"].mean(p.Name), Needed: measured["panel"].mean(p.Name),
-			User: measured["user"].mean(p.Name), Faults: measured["faults"].mean(p.Name),
-			Anchors: measured["anchors"].mean(p.Name), Evidence: measured["evidence"].mean(p.Name),
-			Rounds: rounds.mean(p.Name), Canaries: canaries.mean(p.Name),
+			Peer: p, Left: of("kept"), Needed: of("panel"), User: of("user"), Faults: of("faults"), Anchors: of("anchors"), Evidence: of("evidence"),
+			Rounds: of("rounds"), Canaries: of("canaries"), Saved: of("saved"), There: of("there"),
 		}
 		for i := range r.cuts.Rows {
 			row := &r.cuts.Rows[i]
@@ -209,7 +202,6 @@ func summarize(r *reports) *summary {
 				e.Nothing++
 			}
 		}
-		e.Saved, e.There = saved.mean(p.Name), there.mean(p.Name)
 		s.Rows = append(s.Rows, e)
 	}
 	for _, name := range []string{ours, "smart/headtail"} {
@@ -224,17 +216,14 @@ func summarize(r *reports) *summary {
 		for _, m := range []string{"panel", "anchors", "evidence", "user", "gain", "artefacts", "errors", "recent"} {
 			s.pair(m, measured[m], p.Name, ours+"~"+p.Name)
 		}
-		s.pair("canaries", canaries, p.Name, ours)
-		s.pair("rounds", rounds, p.Name, ours)
-		s.pair("saved", saved, p.Name, ours)
-		s.pair("there", there, p.Name, ours)
+		for _, m := range []string{"canaries", "rounds", "saved", "there"} {
+			s.pair(m, measured[m], p.Name, ours)
+		}
 	}
-	sortLosses(s.Losses)
+	slices.SortFunc(s.Losses, func(x, y comparison) int { return cmp.Compare(y.Mean, x.Mean) })
 	s.real(&r.recorded)
 	return s
 }
-
-func has(m map[string]float64, k string) bool { _, ok := m[k]; return ok }
 
 func (s *summary) pair(measure string, v values, peer, own string) {
 	c, ok := v.less(peer, own)
@@ -242,7 +231,6 @@ func (s *summary) pair(measure string, v values, peer, own string) {
 		return
 	}
 	c.Measure, c.Own = measure, *v.mean(own)
-	c.decide()
 	s.Pairs = append(s.Pairs, c)
 	if c.Ahead > 0 {
 		s.Losses = append(s.Losses, c)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -96,14 +95,9 @@ func (s *summary) rest(line func(format string, args ...any)) {
 		line("")
 	}
 	for _, x := range s.Second {
-		var kinds map[string]struct{ Verdicts, Agreed int }
-		_ = json.Unmarshal(x.ByKind, &kinds)
 		also := ""
-		if k := kinds["ahead"]; k.Verdicts > 0 {
-			also = fmt.Sprintf(", and which of two is ahead in %d of %d, never the reverse", k.Agreed, k.Verdicts)
-			if x.Opposite > 0 {
-				also = strings.Replace(also, "never the reverse", fmt.Sprintf("the reverse in %d", x.Opposite), 1)
-			}
+		if k := x.ByKind["ahead"]; k.Verdicts > 0 {
+			also = fmt.Sprintf(", and which of two is ahead in %d of %d, the reverse in %d", k.Agreed, k.Verdicts, x.Opposite)
 		}
 		line("`bench/second` confirms %.1f %% of the %d verdicts of %s%s.", 100*x.Share, x.Verdicts, strings.TrimSuffix(x.Report, ".json"), also)
 	}

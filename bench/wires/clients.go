@@ -17,6 +17,8 @@ type client struct {
 	env        []string          // besides that of where
 	home       map[string]string // files below the home folder; {url}
 	own        upstream.Client   // without pkg
+	// replaces begins what the client itself writes in place of old results when it has many, each time with a break.
+	replaces string
 }
 
 // Keys are dummies in the shape of real ones, by which the gateway finds the vendor of some.
@@ -102,12 +104,10 @@ var clients = byWire([]client{
 	sdk(gemini, "@google/genai", "", "gemini-3-pro-preview", "genai.mjs", "gemini"),
 	sdk(gemini, "@ai-sdk/google", "", "gemini-2.5-pro", "ai-sdk.mjs", "google"),
 	{
-		wire: gemini, name: "Gemini CLI, without its own masking of results", pkg: "@google/gemini-cli", program: "@google/gemini-cli/bundle/gemini.js",
+		wire: gemini, name: "Gemini CLI", replaces: "<tool_output_masked>", pkg: "@google/gemini-cli", program: "@google/gemini-cli/bundle/gemini.js",
 		args: []string{"--model", "gemini-2.5-pro", "--approval-mode=yolo", "-p", "{task}"},
 		env:  []string{"GEMINI_CLI_TRUST_WORKSPACE=true"},
-		// Above 80,000 tokens of results it replaces old ones by itself, each time with a break.
 		home: map[string]string{".gemini/settings.json": `{"security": {"auth": {"selectedType": "gemini-api-key"}}, ` +
-			`"contextManagement": {"tools": {"outputMasking": {"protectionThresholdTokens": 100000000}}}, ` +
 			`"privacy": {"usageStatisticsEnabled": false}, "general": {"disableAutoUpdate": true}}`},
 	},
 	sdk(vertexGemini, "@google/genai", "", "gemini-2.5-pro", "genai.mjs", "vertex"),
@@ -128,17 +128,14 @@ func sdk(wire, pkg, how, model, loop, argument string) client {
 	}
 }
 
-// keyed is a client of Amazon's with a key, which passes through.
-func keyed(c client) client {
-	c.name += ", key"
-	c.env = append(c.env, "AWS_BEARER_TOKEN_BEDROCK=ABSK"+"dummy")
-	return c
-}
+// keyed is a client of Amazon's with a key, which passes through. A signed one has credentials of its own, which the vendor
+// does not know: the gateway signs.
+func keyed(c client) client { return with(c, ", key", "AWS_BEARER_TOKEN_BEDROCK=ABSK"+"dummy") }
 
-// signed is a client of Amazon's with credentials of its own, which the vendor does not know: the gateway signs.
-func signed(c client) client {
-	c.name += ", signature"
-	c.env = append(c.env, keyID+"OFCLIENT", secret)
+func signed(c client) client { return with(c, ", signature", keyID+"OFCLIENT", secret) }
+
+func with(c client, how string, env ...string) client {
+	c.name, c.env = c.name+how, append(c.env, env...)
 	return c
 }
 
@@ -166,9 +163,7 @@ func ours() (all []client) {
 		all = append(all, client{wire: w.name, name: "Go: whole answers; streams", own: w.client})
 	}
 	chained := upstream.Client{API: upstream.Responses, Model: "gpt-5.6", Thinking: "medium", Chained: true}
-	socket := chained
-	socket.Chained, socket.Socket = false, true
-	return append(all,
-		client{wire: responses, name: "Go, by `previous_response_id`: whole answers; streams", own: chained},
-		client{wire: webSocket, name: "Go", own: socket})
+	all = append(all, client{wire: responses, name: "Go, by `previous_response_id`: whole answers; streams", own: chained})
+	chained.Chained, chained.Socket = false, true
+	return append(all, client{wire: webSocket, name: "Go", own: chained})
 }

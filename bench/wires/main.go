@@ -59,16 +59,15 @@ func main() {
 	clients := flag.String("clients", "bin/clients", "the `folder` with the packages of bench/wires/clients")
 	program := flag.String("condense", "bin/condense", "the `program`")
 	only := flag.String("only", "", "only the rows whose title matches this `pattern`: API: client: N steps")
-	keep := flag.String("keep", "", "the `folder` for lists of requests, refused ones, and what the gateway said")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	rows, err := regexp.Compile(*only)
 	switch {
 	case err != nil:
 	case *times:
-		err = measure(ctx, os.Stdout, rows)
+		err = measure(ctx, os.Stdout)
 	default:
-		err = table(ctx, os.Stdout, &bench{clients: *clients, condense: *program, keep: *keep, only: rows})
+		err = table(ctx, os.Stdout, &bench{clients: *clients, condense: *program, only: rows})
 	}
 	stop()
 	if err != nil {
@@ -78,28 +77,23 @@ func main() {
 }
 
 // measure writes the times.
-func measure(ctx context.Context, out io.Writer, only *regexp.Regexp) error {
+func measure(ctx context.Context, out io.Writer) error {
 	fmt.Fprint(out, "## Added time\n\nMilliseconds to the end of a request, fastest of ", turns, ": bare reverse proxy → condense,\n"+
 		"without a condensation, by the size of the history. Each includes the vendor's and the client's own time.\n\n"+
 		"| API | 20k tokens | 200k | 1M |\n|---|---|---|---|\n")
 	for _, w := range wires {
-		if !only.MatchString(w.name) {
-			continue
-		}
 		fmt.Fprintf(out, "| %s ", w.name)
 		for _, tokens := range []int{20_000, 200_000, 1_000_000} {
 			proxy, gateway, err := added(ctx, w.client, tokens)
 			if err != nil {
 				return fmt.Errorf("%s with %d tokens: %w", w.name, tokens, err)
 			}
-			fmt.Fprintf(out, "| %s → %s ", milliseconds(proxy), milliseconds(gateway))
+			fmt.Fprintf(out, "| %.1f → %.1f ", 1000*proxy.Seconds(), 1000*gateway.Seconds())
 		}
 		fmt.Fprintln(out, "|")
 	}
 	return nil
 }
-
-func milliseconds(d time.Duration) string { return fmt.Sprintf("%.1f", d.Seconds()*1000) }
 
 // gateway serves a gateway before a vendor.
 func gateway(ctx context.Context, vendor string, window int) (*live.Gateway, *httptest.Server, error) {
@@ -122,18 +116,6 @@ func gateway(ctx context.Context, vendor string, window int) (*live.Gateway, *ht
 	return g, httptest.NewServer(g), nil
 }
 
-// A still is a vendor that gives the same answer to everything, at once.
-type still struct {
-	kind string
-	body []byte
-}
-
-func (s *still) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	_, _ = io.Copy(io.Discard, r.Body)
-	w.Header().Set("Content-Type", s.kind)
-	_, _ = w.Write(s.body)
-}
-
 // added measures requests with so many tokens through a bare reverse proxy and through the gateway, by turns.
 func added(ctx context.Context, c upstream.Client, tokens int) (proxied, condensed time.Duration, err error) {
 	const results = 40
@@ -154,7 +136,12 @@ func added(ctx context.Context, c upstream.Client, tokens int) (proxied, condens
 	if c.API == upstream.Ollama {
 		kind = "application/x-ndjson"
 	}
-	quick := httptest.NewServer(&still{kind, slices.Clone(c.Answer)})
+	answer := slices.Clone(c.Answer)
+	quick := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // the same to everything, at once
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", kind)
+		_, _ = w.Write(answer)
+	}))
 	defer quick.Close()
 	to, err := url.Parse(quick.URL)
 	if err != nil {

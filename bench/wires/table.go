@@ -3,11 +3,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -57,19 +59,21 @@ func (s scenario) script() []upstream.Step {
 
 // A bench runs the clients.
 type bench struct {
-	clients, condense, keep string
-	only                    *regexp.Regexp
+	clients, condense string
+	only              *regexp.Regexp
 }
 
 // A result has what the vendor saw, and why it is no good.
 type result struct {
 	epochs, breaks, refused int
+	own                     int // of the breaks: made by the client itself
 	share                   float64
 	fault                   string
 }
 
 func (r result) String() string {
-	s := fmt.Sprintf("%d × | %d | %.1f %% | %d", r.epochs, r.breaks, r.share, r.refused)
+	s := fmt.Sprintf("%d × | %d, %d by itself | %.1f %% | %d", r.epochs, r.breaks, r.own, r.share, r.refused)
+	s = strings.Replace(s, ", 0 by itself", "", 1)
 	if r.fault != "" {
 		s = r.fault + "; " + s
 	}
@@ -81,18 +85,18 @@ func table(ctx context.Context, out io.Writer, b *bench) error {
 	fmt.Fprint(out, "# APIs, measured\n\nWritten by `make wires`: unmodified clients through `condense serve`, before a scripted vendor as strict\n"+
 		"as the real one. Some answers call two tools, or one that fails, or also one that returns an image if the loop has\n"+
 		"it. *Breaks* are prompts that do not continue the one before, *cache* is the share that the vendor's cache served\n"+
-		"of the tokens sent before.\n\n| API | client |")
+		"of the tokens sent before.\n\n| API | client | version |")
 	for _, s := range scenarios {
 		fmt.Fprintf(out, " %d steps, window of %d tokens: condensed | breaks | cache | refused |", s.steps, s.window)
 	}
-	fmt.Fprintln(out, "\n|---|---"+strings.Repeat("|---|---|---|---", len(scenarios))+"|")
+	fmt.Fprintln(out, "\n|---|---|---"+strings.Repeat("|---|---|---|---", len(scenarios))+"|")
 	rows := make([][]result, len(clients))
 	places := make(chan struct{}, parallel)
 	var wait sync.WaitGroup
 	for i, c := range clients {
 		rows[i] = make([]result, len(scenarios))
 		for j, s := range scenarios {
-			if !b.wants(&c, s) {
+			if !b.only.MatchString(title(&c, s)) {
 				continue
 			}
 			places <- struct{}{}
@@ -107,7 +111,7 @@ func table(ctx context.Context, out io.Writer, b *bench) error {
 	wait.Wait()
 	var faults []error
 	for i, c := range clients {
-		fmt.Fprintf(out, "| %s | %s %s |", c.wire, c.name, b.version(c.pkg))
+		fmt.Fprintf(out, "| %s | %s | %s |", c.wire, c.name, b.version(c.pkg))
 		for j, s := range scenarios {
 			fmt.Fprintf(out, " %s |", rows[i][j])
 			if f := rows[i][j].fault; f != "" {
@@ -123,14 +127,11 @@ func title(c *client, s scenario) string {
 	return fmt.Sprintf("%s: %s: %d steps", c.wire, c.name, s.steps)
 }
 
-func (b *bench) wants(c *client, s scenario) bool { return b.only.MatchString(title(c, s)) }
-
 // version is that of an installed package.
 func (b *bench) version(pkg string) string {
 	var p struct{ Version string }
-	if text, err := os.ReadFile(filepath.Join(b.clients, "node_modules", pkg, "package.json")); err == nil && pkg != "" {
-		_ = json.Unmarshal(text, &p) // a row without a version
-	}
+	text, _ := os.ReadFile(filepath.Join(b.clients, "node_modules", pkg, "package.json"))
+	_ = json.Unmarshal(text, &p) // a row without a version
 	return p.Version
 }
 
@@ -163,65 +164,42 @@ func (b *bench) row(ctx context.Context, c *client, s scenario) result {
 	} else {
 		err = b.play(ctx, c, s, g.url, dir)
 	}
-	r := judge(v, s, g.epochs(context.WithoutCancel(ctx)))
+	r := judge(v, c, s, g.epochs())
 	if err != nil {
-		r.fault = fmt.Sprintf("failed after %d steps: %v", played(v), err)
+		r.fault += fmt.Sprintf("; failed: %v", err)
 	}
-	b.note(c, s, v, g, r)
 	return r
 }
 
-func played(v *upstream.Vendor) (most int) {
-	for _, n := range v.Played() {
-		most = max(most, n)
-	}
-	return most
-}
-
 // judge says what the vendor saw.
-func judge(v *upstream.Vendor, s scenario, epochs int) result {
+func judge(v *upstream.Vendor, c *client, s scenario, epochs int) result {
 	read, ideal := v.Cached()
 	r := result{epochs: epochs, breaks: len(v.Breaks()), share: 100 * float64(read) / float64(max(1, ideal))}
-	for _, x := range v.Records() {
+	all := v.Records()
+	for _, b := range v.Breaks() {
+		count := func(n int) int { return bytes.Count(all[n-1].Body, []byte(c.replaces)) }
+		if c.replaces != "" && count(b.To) > count(b.From) {
+			r.own++
+		}
+	}
+	for _, x := range all {
 		if x.Cut || x.Rule != "" && x.Rule != "path" { // the agents ask for more than the vendor has
 			r.refused++
 		}
 	}
-	switch n := played(v); {
+	switch n := slices.Max(append(slices.Collect(maps.Values(v.Played())), 0)); {
 	case n <= s.steps:
 		r.fault = fmt.Sprintf("ended after %d steps", n)
 	case r.refused > 0:
 		r.fault = fmt.Sprintf("%d refused", r.refused)
 	case r.epochs == 0:
 		r.fault = "never condensed"
-	case r.breaks > r.epochs:
-		r.fault = fmt.Sprintf("%d breaks, %d epochs", r.breaks, r.epochs)
+	case r.breaks-r.own > r.epochs:
+		r.fault = fmt.Sprintf("%d breaks, %d by itself, %d epochs", r.breaks, r.own, r.epochs)
 	case r.share < least:
 		r.fault = fmt.Sprintf("cache %.1f %%", r.share)
 	}
 	return r
-}
-
-// note keeps what the gateway said, the vendor's list, the requests that it refused, and the last.
-func (b *bench) note(c *client, s scenario, v *upstream.Vendor, g *process, r result) {
-	if b.keep == "" {
-		return
-	}
-	dir := filepath.Join(b.keep, strings.NewReplacer("/", "-", " ", "-", ":", "", "`", "").Replace(title(c, s)))
-	_ = os.MkdirAll(dir, 0o750)
-	var list strings.Builder
-	all := v.Records()
-	for _, x := range all {
-		fmt.Fprintf(&list,
-			"%3d %s %s step %d side %q tokens %d status %d %s %s %+v\n",
-			x.N, x.Method, x.Path, x.Step, x.Side, x.Tokens, x.Status, x.Rule, x.Error, x.Usage)
-		if x.Rule != "" || x.N == len(all) {
-			_ = os.WriteFile(filepath.Join(dir, fmt.Sprintf("%03d.json", x.N)), x.Body, 0o600)
-		}
-	}
-	fmt.Fprintf(&list, "%+v\n%s\n", v.Breaks(), r.fault)
-	_ = os.WriteFile(filepath.Join(dir, "list"), []byte(list.String()), 0o600)
-	_ = os.WriteFile(filepath.Join(dir, "gateway"), []byte(g.log.String()), 0o600)
 }
 
 // play runs a client to its end.
@@ -229,6 +207,9 @@ func (b *bench) play(ctx context.Context, c *client, s scenario, url, dir string
 	modules, err := filepath.Abs(filepath.Join(b.clients, "node_modules"))
 	if err != nil {
 		return err
+	}
+	if _, err := os.Stat(filepath.Join(modules, c.pkg)); err != nil {
+		return fmt.Errorf("npm has not installed %s", c.pkg) //nolint:err113 // for a person
 	}
 	program, err := exec.LookPath("node")
 	if err != nil {

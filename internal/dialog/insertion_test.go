@@ -118,17 +118,28 @@ func TestSplitIsWhole(t *testing.T) {
 	})
 }
 
-// TestInsertionsAreLinear: text that is made to be slow is not.
+// TestInsertionsAreLinear: text that is made to be slow is not. Eight times the text takes about eight times as long, and
+// would take 64 times as long if every piece were compared with every other one. On a busy machine one of many attempts is undisturbed.
 func TestInsertionsAreLinear(t *testing.T) {
+	const larger, most, attempts = 8, 24, 20
 	for _, piece := range []string{
 		"Called the read tool with the following input: {\n# Context from my IDE setup:\n", "<path>a</path>\n<type>file</type>\n", "--- Content from referenced files ---\n", "\n",
+		`"a"="b", `,
 	} {
-		text := strings.Repeat(piece, 1<<20/len(piece))
-		start := time.Now()
-		segments(text)
-		dialog.SplitAnswer("User has answered your questions: " + strings.Repeat(`"a"="b", `, 1<<17) + ". You can now continue with the user's answers in mind.")
-		if took := time.Since(start); took > 2*time.Second {
-			t.Errorf("%.20q: %v for a megabyte", piece, took)
+		took := func(size int) time.Duration {
+			text := strings.Repeat(piece, size/len(piece))
+			start := time.Now()
+			segments(text)
+			dialog.SplitAnswer("User has answered your questions: " + text + ". You can now continue with the user's answers in mind.")
+			return time.Since(start)
+		}
+		linear := false
+		for n := 0; n < attempts && !linear; n++ {
+			small := took(1 << 16)
+			linear = took(larger<<16) < most*small
+		}
+		if !linear {
+			t.Errorf("%.20q: more than %d times as long for %d times the text", piece, most, larger)
 		}
 	}
 }

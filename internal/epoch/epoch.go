@@ -25,11 +25,21 @@ const (
 	Payback   Reason = "payback"   // the epoch costs less than it saves in the turns still expected
 )
 
+// Overflow is the reason of a forced epoch that follows a vendor's refusal.
+const Overflow Reason = "overflow"
+
 // The reasons that only a user gives. [Decide] never returns them.
 const (
 	Asked  Reason = "asked"  // the user wants a condensation
 	Undone Reason = "undone" // the user has undone the last condensation
 )
+
+// Reasons explains the reasons of condensations, in the past tense.
+var Reasons = map[Reason]string{
+	Forced: "the window was nearly full", Threshold: "the threshold of the profile was reached", Cold: "the vendor's cache had expired",
+	Changed: "the vendor's cache was lost anyway", Payback: "it was to save more than it costs",
+	Overflow: "the vendor refused it as too long", Asked: "you asked for it",
+}
 
 // Trigger returns the trigger of the condensation with which an epoch for this reason begins. The rule of the profile knows nothing of
 // caches and prices: for these reasons it is asked as a user would ask.

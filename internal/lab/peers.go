@@ -96,17 +96,13 @@ func (e external) probe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	text := func(role core.Role, id, s string) core.Message {
-		return core.Message{ID: id, Role: role, Parts: []core.Part{core.Text(s)}}
-	}
-	call := text(core.RoleAssistant, "c", "I read it.")
-	call.Parts = append(call.Parts, core.ToolCall{ID: "t1", Name: "read", Args: `{"path":"main.go"}`})
-	read := core.ToolResult{CallID: "t1", Content: []core.Part{core.Text("package main")}}
-	result := core.Message{ID: "d", Role: core.RoleTool, Parts: []core.Part{read}}
 	counter := tokens.NewCounter(encoding)
 	messages := []core.Message{
-		text(core.RoleUser, "a", "Read main.go."), call, result,
-		text(core.RoleAssistant, "e", "It is empty."), text(core.RoleUser, "f", "Go on."),
+		{ID: "a", Role: core.RoleUser, Parts: []core.Part{core.Text("Read main.go.")}},
+		{ID: "b", Role: core.RoleAssistant, Parts: []core.Part{core.Text("I read it."), core.ToolCall{ID: "t1", Name: "read", Args: `{"path":"main.go"}`}}},
+		{ID: "c", Role: core.RoleTool, Parts: []core.Part{core.ToolResult{CallID: "t1", Content: []core.Part{core.Text("package main")}}}},
+		{ID: "d", Role: core.RoleAssistant, Parts: []core.Part{core.Text("It is empty.")}},
+		{ID: "e", Role: core.RoleUser, Parts: []core.Part{core.Text("Go on.")}},
 	}
 	core.Measure(counter, messages)
 	req := &core.Request{Messages: messages, Counter: counter, Budget: core.Budget{Window: 1000, Limit: 1000, Target: 1000}}

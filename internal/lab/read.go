@@ -63,33 +63,26 @@ func SessionOf(d *transcript.Document, c core.Counter) *score.Session {
 
 // dropReasoning takes the model's reasoning out of a session. Other programs are not given it, so nobody is measured by it.
 func dropReasoning(s *score.Session, c core.Counter) {
-	was, origins, usage := s.Messages, s.Origins, s.Usage
+	was := *s
 	s.Messages, s.Origins, s.Usage = nil, nil, map[int]score.Usage{}
-	moved := make([]int, len(was)+1) // the new index of the message, or of the next one that stays
-	for i, m := range was {
-		moved[i] = len(s.Messages)
-		parts, of := make([]core.Part, 0, len(m.Parts)), []score.Origin{}
+	moved := make([]int, len(was.Messages)+1) // the new index of the message, or of the next one that stays
+	for i, m := range was.Messages {
+		var of []score.Origin
 		for k, p := range m.Parts {
 			if _, ok := p.(core.Reasoning); !ok {
-				parts, of = append(parts, p), append(of, (&score.Session{Messages: was, Origins: origins}).Origin(i, k))
+				of = append(of, was.Origin(i, k))
 			}
 		}
-		if len(parts) == 0 && len(m.Parts) > 0 {
-			continue
+		if left := withoutReasoning([]core.Message{m}, c); len(left) > 0 {
+			if u, ok := was.Usage[i]; ok {
+				s.Usage[len(s.Messages)] = u
+			}
+			s.Messages, s.Origins = append(s.Messages, left[0]), append(s.Origins, of)
 		}
-		if len(parts) < len(m.Parts) {
-			m.Parts = parts
-			m.Tokens = core.MessageTokens(c, m)
-		}
-		if u, ok := usage[i]; ok {
-			s.Usage[len(s.Messages)] = u
-		}
-		s.Messages, s.Origins = append(s.Messages, m), append(s.Origins, of)
+		moved[i+1] = len(s.Messages)
 	}
-	moved[len(was)] = len(s.Messages)
-	for i := range s.Compactions {
-		k := &s.Compactions[i]
-		k.At, k.KeptFrom = moved[k.At], moved[k.KeptFrom]
+	for i, k := range s.Compactions {
+		s.Compactions[i].At, s.Compactions[i].KeptFrom = moved[k.At], moved[k.KeptFrom]
 	}
 }
 

@@ -38,9 +38,6 @@ func (x *play) decide(k int) (due, bool) {
 		d = epoch.Decide(f, x.when)
 	}
 	x.live.Await(&d)
-	if l := x.opts.Logger; l != nil {
-		l.Debug("decision", "session", x.name, "request", k, "facts", f, "policy", x.when, "decision", d)
-	}
 	return due{reason: string(d.Reason), trigger: d.Reason.Trigger(), target: d.Target}, d.Reason != epoch.None
 }
 
@@ -244,10 +241,7 @@ func (x *play) attempt(ctx context.Context, budget core.Budget, trigger core.Tri
 // unchecked returns the result of a strategy that nothing checks, valid or not. It gets the messages that the model has answered; with no
 // room for the others, all.
 func (x *play) unchecked(ctx context.Context, budget core.Budget, trigger core.Trigger, open int) ([]core.Message, error) {
-	rest := 0
-	for i := open; i < len(x.view); i++ {
-		rest += x.view[i].Tokens
-	}
+	rest := core.TotalTokens(x.view[open:])
 	if open == 0 || budget.Room() <= rest {
 		open, rest = len(x.view), 0
 	}

@@ -1,5 +1,5 @@
-// Package size reads and writes numbers of tokens and bytes in the form that users write: for the
-// configuration, the flags, the budgets of comparisons and all output.
+// Package size reads and writes numbers of tokens and bytes, and amounts of money, in the form that users write: for
+// the configuration, the flags, the budgets of comparisons and all output.
 package size
 
 import (
@@ -46,17 +46,21 @@ func Plural(n int, thing string) string {
 	return Group(n) + " " + thing + "s"
 }
 
+// Dollars writes an amount of US dollars with a number of decimals: $0.84, -$12.50. What rounds to nothing has no sign.
+func Dollars(amount float64, decimals int) string {
+	if math.Abs(amount) < math.Pow10(-decimals)/2 {
+		amount = 0
+	}
+	return strings.Replace("$"+strconv.FormatFloat(amount, 'f', decimals, 64), "$-", "-$", 1)
+}
+
 // Group writes n with thousands separators: 1,234,567.
 func Group(n int) string {
 	s := strconv.Itoa(n)
-	sign := ""
-	if n < 0 {
-		sign, s = "-", s[1:]
-	}
-	for i := len(s) - 3; i > 0; i -= 3 {
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
 		s = s[:i] + "," + s[i:]
 	}
-	return sign + s
+	return s
 }
 
 // Short writes a number of tokens in a few characters, rounded: 940, 142k, 1.0M.

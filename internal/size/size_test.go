@@ -45,3 +45,11 @@ func TestPlural(t *testing.T) {
 		}
 	}
 }
+
+func TestDollars(t *testing.T) {
+	for amount, want := range map[float64]string{0: "$0.00", .84: "$0.84", -.01: "-$0.01", -.001: "$0.00", 1234.5: "$1234.50"} {
+		if got := size.Dollars(amount, 2); got != want {
+			t.Errorf("%v: got %s, want %s", amount, got, want)
+		}
+	}
+}

@@ -131,6 +131,7 @@ func TestGateway(t *testing.T) {
 		t.Error("the button resumes nothing")
 	}
 	press("now", "It is condensed before its next request")
+	until[bool](t, tb, `document.querySelector(".next").textContent === "Next epoch: with the next request"`)
 	if _, err := client.Say(t.Context(), "Go on."); err != nil {
 		t.Fatal(err)
 	}

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"html/template"
 	"maps"
-	"math"
 	"net/http"
 	"slices"
 	"strconv"
 	"sync"
 
+	decide "github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/lab/report"
 	"github.com/condensehq/condense/internal/lab/score"
@@ -26,7 +26,7 @@ import (
 var files embed.FS
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"visible": report.Visible, "group": size.Group, "usd": usd,
+	"visible": report.Visible, "group": size.Group, "usd": usd, "reasons": func() map[decide.Reason]string { return decide.Reasons },
 }).ParseFS(files, "pages/*.html"))
 
 // root is the path of the pages.
@@ -451,9 +451,5 @@ func usd(v float64) string {
 	if v != 0 && v > -1 && v < 1 {
 		digits = 4
 	}
-	sign := ""
-	if v < 0 {
-		sign = "-"
-	}
-	return sign + "$" + strconv.FormatFloat(math.Abs(v), 'f', digits, 64)
+	return size.Dollars(v, digits)
 }

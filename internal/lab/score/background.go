@@ -85,22 +85,23 @@ func (b *Background) rarity(h uint64, source string) float64 {
 	return max(0, 1-float64(b.others(h, source))/4)
 }
 
-// CommonIn returns the names and the plain words of a session that other projects have, too, with the number of those projects. A name has
-// the letter of its kind and a colon before it. Quoted phrases are left out.
+// CommonIn returns the names and words of a session that other projects have, too, with the number of those projects. A name has the
+// letter of its kind and a colon before it.
 func (b *Background) CommonIn(s *Session) map[string]int {
 	out := map[string]int{}
+	note := func(name string, hash uint64) {
+		if n := b.others(hash, s.Source); n > 0 {
+			out[name] = n
+		}
+	}
 	for i := range s.Messages {
 		blocks(s.Messages[i].Parts, func(_ int, text string) {
 			lines(text, func(line string) {
 				for _, u := range appendUnits(nil, line) {
-					if n := b.others(u.hash, s.Source); n > 0 && u.kind != UnitQuoted {
-						out[string(u.kind)+":"+line[u.start:u.end]] = n
-					}
+					note(string(u.kind)+":"+line[u.start:u.end], u.hash)
 				}
 				for _, w := range appendWords(nil, line) {
-					if n := b.others(w.hash, s.Source); n > 0 && w.plain {
-						out[line[w.start:w.end]] = n
-					}
+					note(line[w.start:w.end], w.hash)
 				}
 			})
 		})

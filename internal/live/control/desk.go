@@ -84,9 +84,11 @@ type Conversation struct {
 	Order       *session.Order       `json:"order,omitempty"`      // waits for the next request
 	LastOrder   *session.Order       `json:"last_order,omitempty"` // the last one carried out
 
+	Next     string   `json:"next"`     // when the next epoch is expected or for what it waits, for people
+	Branches []string `json:"branches"` // IDs of its branches on the pages
+
 	key   store.Key
 	state *lineage.State
-	names []string // IDs of its branches on the pages
 	about session.About
 }
 
@@ -117,12 +119,12 @@ func (d *Desk) Conversations(ctx context.Context, since time.Time) ([]*Conversat
 				if c := conversationOf(&records[i], controls); c != nil {
 					known := byFamily[c.ID]
 					if known != nil {
-						c.names = append(c.names, known.names...)
+						c.Branches = append(c.Branches, known.Branches...)
 					}
 					if known == nil || c.Last.After(known.Last) {
 						byFamily[c.ID] = c
 					} else {
-						known.names = c.names
+						known.Branches = c.Branches
 					}
 				}
 			}
@@ -136,6 +138,7 @@ func (d *Desk) Conversations(ctx context.Context, since time.Time) ([]*Conversat
 			return nil, err
 		}
 		c.due()
+		c.Next = c.next()
 		all = append(all, c)
 	}
 	slices.SortFunc(all, func(a, b *Conversation) int { return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.ID, b.ID)) })
@@ -181,7 +184,7 @@ func conversationOf(r *store.Record, controls map[string]*session.Control) *Conv
 		ID: cmp.Or(data.Family, data.Conversation), API: strings.TrimSuffix(r.Key.API, session.Observed),
 		SubAgent: r.Key.Agent, Model: data.Model, Last: data.Last, Messages: len(data.Rolling), Condensed: data.Condensed(),
 		Observed: strings.HasSuffix(r.Key.API, session.Observed), Undone: data.Held, Bound: data.Bound,
-		key: r.Key, state: data.State, names: []string{data.Conversation},
+		key: r.Key, state: data.State, Branches: []string{data.Conversation},
 	}
 	if !strings.HasPrefix(r.Key.Session, "opening:") {
 		c.Session = r.Key.Session
@@ -199,27 +202,6 @@ func conversationOf(r *store.Record, controls map[string]*session.Control) *Conv
 	return c
 }
 
-// due estimates the size and the number of requests at which the next epoch is due.
-func (c *Conversation) due() {
-	at := c.Limit
-	if t := c.about.Threshold; t > 0 && !c.Undone && !c.Paused {
-		at = min(cmp.Or(at, t), t)
-	}
-	if c.Paused {
-		at = c.Window
-	}
-	if c.Observed || at == 0 {
-		return
-	}
-	c.DueAt = at
-	if c.about.Grows > 0 {
-		c.DueIn = max(1, (at-c.Size+c.about.Grows-1)/c.about.Grows)
-	}
-	if c.Order != nil && c.Order.Do == session.OrderNow {
-		c.DueIn = 1
-	}
-}
-
 // ErrUnknown means that no conversation, or more than one, has the ID.
 var ErrUnknown = errors.New("unknown conversation")
 
@@ -229,7 +211,7 @@ func Find(all []*Conversation, id string) (*Conversation, error) {
 	var found []*Conversation
 	var ids []string
 	for _, c := range all {
-		if strings.EqualFold(c.ID, id) || slices.Contains(c.names, id) {
+		if strings.EqualFold(c.ID, id) || slices.Contains(c.Branches, id) {
 			return c, nil
 		}
 		if id != "" && len(id) <= len(c.ID) && strings.EqualFold(c.ID[:len(id)], id) {

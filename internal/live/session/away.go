@@ -73,7 +73,7 @@ func (s *Sessions) probe() {
 		select {
 		case <-tick.C:
 			_, err := s.store.Changes(s.Life, store.Key{})
-			back = err == nil && s.flush(s.Life)
+			back = err == nil && s.Flush(s.Life)
 		case <-s.Life.Done():
 			back = true
 		}
@@ -85,8 +85,8 @@ func (s *Sessions) probe() {
 	close(o.ended)
 }
 
-// flush stores the unsaved states. It returns false if the store is away again.
-func (s *Sessions) flush(ctx context.Context) bool {
+// Flush stores the unsaved states. It returns false if the store is away again.
+func (s *Sessions) Flush(ctx context.Context) bool {
 	s.mu.Lock()
 	all := make([]*Session, 0, len(s.all))
 	for _, one := range s.all {

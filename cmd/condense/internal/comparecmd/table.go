@@ -129,32 +129,23 @@ func writeTables(w io.Writer, r *lab.Report, markdown, perMode bool, width int) 
 // writeVerdicts writes the verdict on every budget, over all modes and for every mode with enough sessions.
 func writeVerdicts(w io.Writer, r *lab.Report, bullet string) {
 	silent := map[string][]string{}
-	var explained []string // once, although several verdicts need it
-	for i := range r.Verdicts {
-		v := &r.Verdicts[i]
+	for _, v := range r.Verdicts {
 		if v.Mode != "" && v.Few {
 			silent[v.Budget] = append(silent[v.Budget], v.Mode)
 		}
-		for _, text := range v.Explained() {
-			if !slices.Contains(explained, text) {
-				explained = append(explained, text)
-			}
-		}
 	}
+	said := map[string]bool{} // explanations: once, although several verdicts need them
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
 		switch {
 		case v.Mode == "":
-			writeVerdict(w, v, bullet+"budget "+v.Budget)
+			writeVerdict(w, v, bullet+"budget "+v.Budget, said)
 			if modes := silent[v.Budget]; len(modes) > 0 && len(r.Modes) > 1 {
 				term.Printf(w, "%sbudget %s, by mode: not enough sessions of %s; a verdict needs 6\n", bullet, v.Budget, strings.Join(modes, ", "))
 			}
 		case !v.Few:
-			writeVerdict(w, v, bullet+"budget "+v.Budget+", mode "+v.Mode)
+			writeVerdict(w, v, bullet+"budget "+v.Budget+", mode "+v.Mode, said)
 		}
-	}
-	for _, text := range explained {
-		term.Printf(w, "%s%s\n", bullet, text)
 	}
 	for _, name := range winners(r) {
 		for _, s := range r.Strategies {
@@ -166,13 +157,19 @@ func writeVerdicts(w io.Writer, r *lab.Report, bullet string) {
 }
 
 // writeVerdict writes a verdict and the losses of its winner.
-func writeVerdict(w io.Writer, v *lab.Verdict, scope string) {
+func writeVerdict(w io.Writer, v *lab.Verdict, scope string, said map[string]bool) {
 	term.Printf(w, "%s: %s\n", scope, v.Text)
 	if v.Disagreement != "" {
 		term.Printf(w, "  %s\n", v.Disagreement)
 	}
 	if losses := v.WorseIn(); losses != "" {
 		term.Printf(w, "  %s\n", losses)
+	}
+	for _, text := range v.Explained() {
+		if !said[text] {
+			term.Printf(w, "    %s\n", text)
+		}
+		said[text] = true
 	}
 	for _, text := range v.AtSize {
 		term.Printf(w, "  %s\n", text)

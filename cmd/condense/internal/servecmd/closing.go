@@ -7,16 +7,11 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/live"
 )
-
-// reasons say in a few words why a history was condensed.
-var reasons = map[string]string{
-	"window": "the window was nearly full", "threshold": "the threshold of the profile was reached", "cold": "the vendor's cache had expired",
-	"changed": "the vendor's cache was lost anyway", "payback": "it was to save more than it costs", "overflow": "the vendor refused it as too long",
-}
 
 // setbacks describe the outcomes of a provider that did not condense.
 var setbacks = map[string]string{
@@ -39,13 +34,13 @@ func lastLines(s *live.Stats, record string) []string {
 		line = "the history was not condensed"
 	}
 	if s.Ingested > 0 {
-		line += "; " + count(s.Ingested, "tool result") + " shortened"
+		line += "; " + size.Plural(s.Ingested, "tool result") + " shortened"
 	}
 	if s.Accounts != nil {
 		line += "; " + accounts(s.Accounts)
 	}
 	if n := total(s.Errors); n > 0 {
-		line += "; " + count(n, "error") + ", see --log info"
+		line += "; " + size.Plural(n, "error") + ", see --log info"
 	}
 	lines := slices.Concat([]string{line}, others, away, unsure(s.Windows))
 	switch {
@@ -69,7 +64,7 @@ func condensed(s *live.Stats) string {
 			continue
 		}
 		why := e.Reason
-		if words := reasons[why]; words != "" && !explained[why] {
+		if words := epoch.Reasons[epoch.Reason(why)]; words != "" && !explained[why] {
 			explained[why] = true
 			why += ": " + words
 		}
@@ -82,16 +77,16 @@ func condensed(s *live.Stats) string {
 	if s.EpochCount == 0 {
 		text, n = "history would have been condensed ", s.Observed.Epochs
 	}
-	return text + count(n, "time") + makers(made) + ": " + strings.Join(parts, ", ")
+	return text + size.Plural(n, "time") + makers(made) + ": " + strings.Join(parts, ", ")
 }
 
 // accounts describes the requests to clients' own models, with their expected and actual costs.
 func accounts(n *live.Accounts) string {
-	text := count(n.Asked, "account") + " by the agent's own model"
+	text := size.Plural(n.Asked, "account") + " by the agent's own model"
 	if n.Failed > 0 {
 		text += fmt.Sprintf(", %s failed", size.Group(n.Failed))
 	}
-	text += fmt.Sprintf(": $%.2f, at most $%.2f was expected", n.Cost, n.Expected)
+	text += fmt.Sprintf(": %s, at most %s was expected", size.Dollars(n.Cost, 2), size.Dollars(n.Expected, 2))
 	if n.Input > 0 {
 		text += fmt.Sprintf("; %d %% of %s tokens were read from the cache", 100*n.CacheRead/n.Input, size.Group(n.Input))
 	}
@@ -139,7 +134,7 @@ func failures(attempts []live.Attempt) []string {
 	var lines []string
 	for i := range all {
 		a := &all[i]
-		line := a.Provider + " " + setbacks[a.Outcome] + " " + count(a.Count, "time")
+		line := a.Provider + " " + setbacks[a.Outcome] + " " + size.Plural(a.Count, "time")
 		if a.Reason != "" {
 			line += ": " + a.Reason
 		}
@@ -152,7 +147,7 @@ func failures(attempts []live.Attempt) []string {
 func unreachable(all []live.Unreachable) []string {
 	var lines []string
 	for _, u := range all {
-		lines = append(lines, fmt.Sprintf("%s at %s could not be reached %s: %s", u.Upstream, u.Address, count(u.Count, "time"), u.Reason))
+		lines = append(lines, fmt.Sprintf("%s at %s could not be reached %s: %s", u.Upstream, u.Address, size.Plural(u.Count, "time"), u.Reason))
 	}
 	return lines
 }
@@ -164,7 +159,7 @@ func unsure(all []live.Window) []string {
 		switch w := &all[i]; {
 		case w.Truncated > 0:
 			lines = append(lines, fmt.Sprintf("the server of %s has cut %s without a word: it took %s of about %s tokens, and the model does not see the rest; to condense for its window: %s",
-				w.Model, count(w.Truncated, "prompt"), size.Group(w.Taken), size.Group(w.Counted), w.Remedy()))
+				w.Model, size.Plural(w.Truncated, "prompt"), size.Group(w.Taken), size.Group(w.Counted), w.Remedy()))
 		case w.From == live.WindowNotKnown:
 			lines = append(lines, fmt.Sprintf("the window of %s is not known, and %s tokens are assumed; to set it: %s", w.Model, size.Group(w.Tokens), w.Remedy()))
 		}

@@ -3,7 +3,6 @@ package servecmd
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"strings"
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
@@ -83,7 +82,7 @@ func accountCosts(agent *agents.Agent) string {
 			const million = 1e6
 			p := m.Price
 			cost := (accountPrompt*p.CacheRead + accountQuestion*p.Input + accountAnswer*p.Output) / million
-			parts = append(parts, fmt.Sprintf("$%.3f with %s", cost, name))
+			parts = append(parts, size.Dollars(cost, 3)+" with "+name)
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -106,6 +107,25 @@ func (l *liveFlags) with(cmd *cobra.Command, f func(desk) error) error {
 		return err
 	}
 	return errors.Join(f(near{d}), d.Close())
+}
+
+// where returns the flags with which a command that is pasted into a shell finds the same conversations, with a space
+// in front; empty if it needs none. The address of a database can have a password: the configuration has it.
+func (l *liveFlags) where() string {
+	path := l.config.Serve().Store
+	own, err := config.Load(l.app.Names())
+	file, absErr := filepath.Abs(l.app.ConfigPath)
+	switch {
+	case l.admin != "":
+		return " " + shellLine([]string{"--admin", l.admin})
+	case err == nil && own.Serve().Store == path:
+		return ""
+	case !store.IsPostgres(path):
+		return " " + shellLine([]string{"--store", path})
+	case l.app.ConfigPath != "" && absErr == nil:
+		return " " + shellLine([]string{"--config", file})
+	}
+	return ""
 }
 
 // far calls f with the desk of the gateway at an admin address.

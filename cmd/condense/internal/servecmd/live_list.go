@@ -12,7 +12,6 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/internal/live/control"
 	"github.com/condensehq/condense/internal/size"
-	"github.com/condensehq/condense/live"
 )
 
 func (l *liveFlags) listCommand() *cobra.Command {
@@ -60,7 +59,7 @@ func listed(all []*control.Conversation) string {
 	table := term.NewTable("ID", "agent", "folder or title", "model", ">size", ">window", "next epoch", ">epochs", ">saved", "provider", "used")
 	var notes []string
 	for _, c := range all {
-		table.Row(c.Short(), orDash(c.Agent), orDash(cmp.Or(c.Folder, c.Title)), orDash(c.Model), c.Size, c.Window, next(c), c.Epochs, money(c), orDash(c.Provider), ago(c.Last))
+		table.Row(c.Short(), orDash(c.Agent), orDash(cmp.Or(c.Folder, c.Title)), orDash(c.Model), c.Size, c.Window, c.Next, c.Epochs, money(c), orDash(c.Provider), ago(c.Last))
 		notes = append(notes, remarksOn(c)...)
 	}
 	return strings.Join(append([]string{table.Text("")}, notes...), "\n") + "\n"
@@ -72,7 +71,7 @@ func money(c *control.Conversation) string {
 	if !c.Priced {
 		return "-"
 	}
-	return fmt.Sprintf("$%.2f", c.Saved)
+	return size.Dollars(c.Saved, 2)
 }
 
 func ago(t time.Time) string {
@@ -84,27 +83,6 @@ func ago(t time.Time) string {
 		return fmt.Sprintf("%d min ago", int(d.Minutes()))
 	}
 	return t.Local().Format("2006-01-02 15:04")
-}
-
-// next says when the next epoch is expected.
-func next(c *control.Conversation) string {
-	switch {
-	case c.Observed:
-		return "only observed"
-	case c.Order != nil && c.Order.Do == live.OrderNow && c.Order.Waits == "":
-		return "with the next request"
-	case c.Paused:
-		return "paused"
-	case c.Waits != "":
-		return "due, waits for " + c.Waits
-	case c.DueAt == 0:
-		return "not known"
-	}
-	text := "at " + size.Group(c.DueAt)
-	if c.DueIn > 0 {
-		text += ", in about " + count(c.DueIn, "request")
-	}
-	return text
 }
 
 // remarksOn are remarks below the table.
@@ -131,7 +109,7 @@ func remarksOn(c *control.Conversation) []string {
 		all = append(all, c.Short()+": paused; only conversations that the vendor would refuse are condensed, until 'condense live resume'")
 	}
 	if n := len(c.Protections); n > 0 {
-		all = append(all, fmt.Sprintf("%s: %s kept verbatim", c.Short(), count(n, "protection")))
+		all = append(all, fmt.Sprintf("%s: %s kept verbatim", c.Short(), size.Plural(n, "protection")))
 	}
 	return all
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/internal/live/control"
 	"github.com/condensehq/condense/internal/mcpserver"
+	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/live"
 )
 
@@ -139,7 +140,7 @@ var sayings = map[string]func(*control.Conversation) string{
 	},
 	"resume": func(*control.Conversation) string { return "is condensed as ever" },
 	"protect": func(c *control.Conversation) string {
-		return "is kept verbatim from now on; " + count(len(c.Protections), "protection")
+		return "is kept verbatim from now on; " + size.Plural(len(c.Protections), "protection")
 	},
 	"unprotect": func(*control.Conversation) string { return "is not protected any more" },
 }

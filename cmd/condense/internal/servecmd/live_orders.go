@@ -138,7 +138,8 @@ func planned(c *control.Conversation, p *control.UndoPlan) string {
 	}
 	text := fmt.Sprintf("%s: the next request sends %s, about %s tokens in place of %s (at most %s fit)\n", c.Short(), what, size.Group(p.Size), size.Group(c.Size), size.Group(p.Most))
 	if p.Priced {
-		text += fmt.Sprintf("  its prompt is written to the vendor's cache again: about $%.2f in place of $%.2f; every request after costs about $%.3f more\n", p.Cost, p.Instead, p.Each)
+		text += fmt.Sprintf("  its prompt is written to the vendor's cache again: about %s in place of %s; every request after costs about %s more\n",
+			size.Dollars(p.Cost, 2), size.Dollars(p.Instead, 2), size.Dollars(p.Each, 3))
 	} else {
 		text += "  its prompt is written to the vendor's cache again; no price is known for the model\n"
 	}

@@ -43,7 +43,7 @@ only where the agent can recall them.`,
 
 func printShown(w io.Writer, v *control.View) {
 	if v.Whole {
-		term.Printf(w, "nothing is hidden: the model has all %s as the client has them%s\n", count(v.Rest, "message"), shortened(v))
+		term.Printf(w, "nothing is hidden: the model has all %s as the client has them%s\n", size.Plural(v.Rest, "message"), shortened(v))
 		return
 	}
 	for _, m := range v.Messages {
@@ -77,5 +77,5 @@ func shortened(v *control.View) string {
 	if v.Shortened == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %s shortened before they were first sent", count(v.Shortened, "result"))
+	return fmt.Sprintf(", %s shortened before they were first sent", size.Plural(v.Shortened, "result"))
 }

@@ -101,7 +101,7 @@ func printStats(w io.Writer, s *live.Stats, top int) {
 		return
 	}
 	t := &s.Tokens
-	term.Printf(w, "since %s%s: %s, %s, %s\n", s.Since.Format("2006-01-02 15:04"), asOf(s), count(s.Requests, "request"), count(s.EpochCount, "condensation"), count(s.Recalls, "recall"))
+	term.Printf(w, "since %s%s: %s, %s, %s\n", s.Since.Format("2006-01-02 15:04"), asOf(s), size.Plural(s.Requests, "request"), size.Plural(s.EpochCount, "condensation"), size.Plural(s.Recalls, "recall"))
 	table := term.NewTable("", ">tokens")
 	for _, row := range []struct {
 		name string
@@ -134,7 +134,7 @@ func printStats(w io.Writer, s *live.Stats, top int) {
 	}
 	_ = term.PrintText(w, "\n"+table.Text("  ")+"\n") // like Printf, it ignores a broken pipe
 	if more := len(s.Recalled) - top; top > 0 && more > 0 {
-		term.Printf(w, "  and %s more; --top 0 lists all\n", count(more, "kind"))
+		term.Printf(w, "  and %s more; --top 0 lists all\n", size.Plural(more, "kind"))
 	}
 }
 
@@ -150,13 +150,13 @@ func asOf(s *live.Stats) string {
 func remarks(s *live.Stats) []string {
 	var lines []string
 	if o := s.Observed; o != nil {
-		lines = append(lines, fmt.Sprintf("only observed, nothing was changed: %s would have been made, and %s tokens and $%.2f saved", count(o.Epochs, "condensation"), size.Group(o.Saved), o.CostSaved))
+		lines = append(lines, fmt.Sprintf("only observed, nothing was changed: %s would have been made, and %s tokens and %s saved", size.Plural(o.Epochs, "condensation"), size.Group(o.Saved), size.Dollars(o.CostSaved, 2)))
 	}
 	if s.Unpriced > 0 {
-		lines = append(lines, count(s.Unpriced, "request")+" to models of unknown price")
+		lines = append(lines, size.Plural(s.Unpriced, "request")+" to models of unknown price")
 	}
 	if s.Estimated > 0 {
-		lines = append(lines, count(s.Estimated, "request")+" estimated, because the vendor did not report tokens")
+		lines = append(lines, size.Plural(s.Estimated, "request")+" estimated, because the vendor did not report tokens")
 	}
 	if s.Accounts != nil {
 		lines = append(lines, accounts(s.Accounts))
@@ -180,7 +180,7 @@ func printModes(w io.Writer, modes []online.Mode) {
 		}
 		paid, saved := "-", "-"
 		if priced := m.Epochs - m.Unpriced; priced > 0 {
-			paid, saved = fmt.Sprintf("%d of %d", m.Paid, priced), fmt.Sprintf("$%.4f", m.Saved)
+			paid, saved = fmt.Sprintf("%d of %d", m.Paid, priced), size.Dollars(m.Saved, 4)
 		}
 		if m.Observed && saved != "-" {
 			saved = "would be " + saved
@@ -190,7 +190,7 @@ func printModes(w io.Writer, modes []online.Mode) {
 			later.Row(name, c.Name, c.Epochs, interval(c.Values, lab.MeasurePanel), interval(c.Values, lab.MeasureReachable), interval(c.Values, lab.MeasureUser), interval(c.Values, lab.MeasureKept))
 		}
 		if len(m.Chains) > 0 {
-			verdicts = append(verdicts, fmt.Sprintf("%s: %s; of %s needed, %s could not be found any more", name, m.Verdict, count(m.Needed, "name"), size.Group(m.Missing)))
+			verdicts = append(verdicts, fmt.Sprintf("%s: %s; of %s needed, %s could not be found any more", name, m.Verdict, size.Plural(m.Needed, "name"), size.Group(m.Missing)))
 			for _, u := range m.Unfit {
 				verdicts = append(verdicts, fmt.Sprintf("  %s: %s", u.Name, u.Why))
 			}

@@ -65,9 +65,9 @@ or in this folder. 'condense wrap --status' sets it for one run.
 				case c == nil:
 					return nil
 				case output == "json":
-					return term.PrintJSON(a.Stdout, meterOf(c))
+					return term.PrintJSON(a.Stdout, meterOf(c, l.where()))
 				default:
-					term.Printf(a.Stdout, "%s\n", statusOf(c))
+					term.Printf(a.Stdout, "%s\n", statusOf(c, l.where()))
 					return nil
 				}
 			})
@@ -110,10 +110,11 @@ type meter struct {
 	Soon  string `json:"soon,omitempty"` // a warning one request before an epoch
 }
 
-func meterOf(c *control.Conversation) meter {
-	m := meter{Line: statusOf(c), Epoch: c.Epochs, Last: lastEpoch(c)}
+// meterOf returns the status of a conversation; where is [liveFlags.where].
+func meterOf(c *control.Conversation, where string) meter {
+	m := meter{Line: statusOf(c, where), Epoch: c.Epochs, Last: lastEpoch(c, where)}
 	if soon(c) {
-		m.Soon = filled(c) + "; not now: condense live pause " + c.Short()
+		m.Soon = filled(c) + "; not now: condense live pause " + c.Short() + where
 	}
 	return m
 }
@@ -130,13 +131,13 @@ func soon(c *control.Conversation) bool {
 }
 
 // lastEpoch describes the last epoch, with the command that undoes it; empty if none is in effect.
-func lastEpoch(c *control.Conversation) string {
+func lastEpoch(c *control.Conversation, where string) string {
 	e := c.LastEpoch
 	if e == nil || !c.Condensed || c.Undone {
 		return ""
 	}
-	return fmt.Sprintf("%s→%s by %s; undo: condense live undo %s",
-		size.Short(e.Before), size.Short(e.After), cmp.Or(c.Provider, "truncation"), c.Short())
+	return fmt.Sprintf("%s→%s by %s; undo: condense live undo %s%s",
+		size.Short(e.Before), size.Short(e.After), cmp.Or(c.Provider, "truncation"), c.Short(), where)
 }
 
 // A statusPlace selects the conversation to show.
@@ -187,7 +188,7 @@ func (p *statusPlace) find(all []*control.Conversation) *control.Conversation {
 }
 
 // statusOf is the status line of a conversation.
-func statusOf(c *control.Conversation) string {
+func statusOf(c *control.Conversation, where string) string {
 	parts := []string{"condense " + filled(c)}
 	switch {
 	case c.Observed:
@@ -211,7 +212,7 @@ func statusOf(c *control.Conversation) string {
 	}
 	if c.Undone {
 		parts = append(parts, "last condensation undone")
-	} else if last := lastEpoch(c); last != "" {
+	} else if last := lastEpoch(c, where); last != "" {
 		parts = append(parts, "last "+last)
 	}
 	if c.Priced && c.Saved >= .005 { // half a cent

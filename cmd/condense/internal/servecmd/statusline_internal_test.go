@@ -31,7 +31,7 @@ func TestStatusOfAConversation(t *testing.T) {
 	} {
 		c := base
 		change(&c)
-		if got := statusOf(&c); got != want {
+		if got := statusOf(&c, ""); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -44,10 +44,10 @@ func TestMeterWarns(t *testing.T) {
 		change func(*control.Conversation)
 		soon   string
 	}{
-		"due": {func(*control.Conversation) {}, "159k/200k 79%; not now: condense live pause 3kq7n2xa"},
+		"due": {func(*control.Conversation) {}, "159k/200k 79%; not now: condense live pause 3kq7n2xa --store /tmp/s.db"},
 		"ordered": {
 			func(c *control.Conversation) { c.DueIn, c.Order = 9, &live.Order{Do: live.OrderNow} },
-			"159k/200k 79%; not now: condense live pause 3kq7n2xa",
+			"159k/200k 79%; not now: condense live pause 3kq7n2xa --store /tmp/s.db",
 		},
 		"later":    {func(c *control.Conversation) { c.DueIn = 2 }, ""},
 		"paused":   {func(c *control.Conversation) { c.Paused = true }, ""},
@@ -56,7 +56,7 @@ func TestMeterWarns(t *testing.T) {
 	} {
 		c := base
 		tt.change(&c)
-		if got := meterOf(&c).Soon; got != tt.soon {
+		if got := meterOf(&c, " --store /tmp/s.db").Soon; got != tt.soon {
 			t.Errorf("%s: %q, want %q", name, got, tt.soon)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/live/access"
 	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/size"
 )
 
 func storeCommand(a *cli.App) *cobra.Command {
@@ -91,7 +92,7 @@ func (s *storeFlags) gc() *cobra.Command {
 			return s.with(cmd, false, func(opened store.Store, c *config.Serve) error {
 				n, err := opened.Expire(cmd.Context(), time.Now().Add(-time.Duration(c.Retention.Age)), c.Retention.Size)
 				if err == nil {
-					term.Printf(s.app.Stdout, "%s deleted\n", count(n, "record"))
+					term.Printf(s.app.Stdout, "%s deleted\n", size.Plural(n, "record"))
 				}
 				return err
 			})
@@ -227,7 +228,7 @@ func (s *storeFlags) forget() *cobra.Command {
 				if n == 0 {
 					return noTenant(args[0])
 				}
-				term.Printf(s.app.Stdout, "%s of %s deleted\n", count(n, "record"), args[0])
+				term.Printf(s.app.Stdout, "%s of %s deleted\n", size.Plural(n, "record"), args[0])
 				return nil
 			})
 		},

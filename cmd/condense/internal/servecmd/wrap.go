@@ -281,36 +281,29 @@ func report(w io.Writer, s live.Stats, record string) {
 		return
 	}
 	first, saved := "", size.Group(s.Tokens.Net)+" saved"+share(s.Tokens)
-	cost := fmt.Sprintf("$%.2f instead of $%.2f", s.Cost, s.Cost+s.Saved)
+	cost := fmt.Sprintf("%s instead of %s", size.Dollars(s.Cost, 2), size.Dollars(s.Cost+s.Saved, 2))
 	if s.Observe {
 		o := s.Observed
 		if o == nil {
 			o = &live.Observed{}
 		}
 		first, saved = "only observed, nothing was changed: ", size.Group(o.Saved)+" would have been saved"+share(live.Tokens{Received: s.Tokens.Received, Net: o.Saved})
-		cost = fmt.Sprintf("$%.2f, would have been $%.2f", s.Cost, s.Cost-o.CostSaved)
+		cost = fmt.Sprintf("%s, would have been %s", size.Dollars(s.Cost, 2), size.Dollars(s.Cost-o.CostSaved, 2))
 	}
 	switch {
 	case s.Unpriced >= s.Requests:
 		cost = "no price known for the model"
 	case s.Unpriced > 0:
-		cost += fmt.Sprintf(", without %s to models of unknown price", count(s.Unpriced, "request"))
+		cost += fmt.Sprintf(", without %s to models of unknown price", size.Plural(s.Unpriced, "request"))
 	}
 	if s.Estimated > 0 {
-		cost += fmt.Sprintf("; %s estimated, because the vendor did not report tokens", count(s.Estimated, "request"))
+		cost += fmt.Sprintf("; %s estimated, because the vendor did not report tokens", size.Plural(s.Estimated, "request"))
 	}
-	term.Printf(w, "condense: %s%s, %s tokens sent, %s\n", first, count(s.Requests, "request"), size.Group(s.Tokens.Sent), saved)
+	term.Printf(w, "condense: %s%s, %s tokens sent, %s\n", first, size.Plural(s.Requests, "request"), size.Group(s.Tokens.Sent), saved)
 	term.Printf(w, "condense: cache: %s tokens read, %s written; %s\n", size.Group(s.Tokens.CacheRead), size.Group(s.Tokens.CacheWrite), cost)
 	for _, line := range lastLines(&s, record) {
 		term.Printf(w, "condense: %s\n", line)
 	}
-}
-
-func count(n int, of string) string {
-	if n == 1 {
-		return "1 " + of
-	}
-	return size.Group(n) + " " + of + "s"
 }
 
 func total(m map[string]int) int {

@@ -31,7 +31,20 @@ async function refresh() {
     }
   }
   document.documentElement.toggleAttribute("data-away", failed);
+  await expect();
   setTimeout(refresh, every);
+}
+
+// Says of each conversation when it is condensed next, or for what that waits.
+async function expect() {
+  if (document.hidden) return;
+  const answer = await fetch("/condense/live", { credentials: "same-origin" }).catch(() => null);
+  if (!answer?.ok) return;
+  for (const c of (await answer.json()).conversations)
+    for (const id of c.branches) {
+      const next = document.querySelector(`[data-conversation="${CSS.escape(id)}"] .next`);
+      if (next) next.textContent = "Next epoch: " + c.next;
+    }
 }
 
 // Asks for something that is done with the next request of the conversation, and says what was answered.
@@ -51,6 +64,7 @@ async function ask(button) {
     }
     await answered(await fetch(path + button.dataset.do, { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}", credentials: "same-origin" }));
     said.textContent = button.dataset.said;
+    await expect();
   } catch (fault) {
     said.textContent = fault.message;
   }
@@ -59,4 +73,5 @@ document.addEventListener("click", (event) => {
   const button = event.target.closest("button[data-do]");
   if (button) ask(button);
 });
+expect();
 setTimeout(refresh, every);
