@@ -158,12 +158,12 @@ func (b *bench) timed(ctx context.Context, what string, args ...string) (said st
 
 // search sends queries to the tool search_sessions, of all kinds in turn, and then some to the command.
 func (b *bench) search(ctx context.Context, n int) error {
-	c, err := b.connect(ctx)
+	server, c, err := b.connect(ctx)
 	if err != nil {
 		return err
 	}
-	defer c.close()
-	if _, err := c.search("nothing"); err != nil { // the first one opens the index
+	defer c.Close()                                      //nolint:errcheck // it ends with the bench
+	if _, err := answer(ctx, c, "nothing"); err != nil { // the first one opens the index
 		return err
 	}
 	took, found := map[string][]time.Duration{}, map[string]int{}
@@ -175,9 +175,9 @@ func (b *bench) search(ctx context.Context, n int) error {
 			continue
 		}
 		begin := time.Now()
-		text, err := c.search(q.Text)
+		text, err := answer(ctx, c, q.Text)
 		if err != nil {
-			return fmt.Errorf("query %q: %w", q.Text, err)
+			return err
 		}
 		d := time.Since(begin)
 		all, took[q.Kind] = append(all, d), append(took[q.Kind], d)
@@ -192,8 +192,10 @@ func (b *bench) search(ctx context.Context, n int) error {
 			alone = append(alone, time.Since(begin))
 		}
 	}
-	c.close()
-	state := c.cmd.ProcessState
+	if err := c.Close(); err != nil {
+		return err
+	}
+	state := server.ProcessState
 	b.say("%d queries to condense mcp --sessions: %s; %.1f ms of processor time each\n", len(all), spread(all),
 		float64((state.UserTime()+state.SystemTime()).Milliseconds())/float64(len(all)))
 	for _, kind := range kinds {

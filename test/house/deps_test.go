@@ -88,7 +88,7 @@ var mayImport = map[string]string{
 	"bench/outline":                    "internal/outline",
 	"bench/arena":                      "core internal/lab",
 	"bench/outside":                    "core transcript",
-	"bench/search":                     "core core/history internal/size transcript github.com/google/uuid",
+	"bench/search":                     "core core/history internal/size transcript github.com/google/uuid github.com/modelcontextprotocol/go-sdk",
 	"bench/session":                    "internal/testkit/benchdata",
 	"bench/gateway":                    "internal/testkit/benchdata",
 	"bench/wires":                      ". config live internal/testkit internal/testkit/upstream",

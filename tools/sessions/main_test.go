@@ -107,22 +107,30 @@ func TestRecipeRefused(t *testing.T) {
 	}
 }
 
-// The built-in recipe is valid, names no file twice, and has enough projects, formats and sessions to be a sample.
-func TestBuiltin(t *testing.T) {
+// Both recipes are valid, name no file twice and none that the other names, and have enough projects, formats and sessions to be
+// samples.
+func TestRecipes(t *testing.T) {
 	t.Parallel()
-	entries, err := parse(builtin)
+	second, err := os.ReadFile("second.tsv")
 	if err != nil {
 		t.Fatal(err)
 	}
-	names, projects, formats := map[string]bool{}, map[string]bool{}, map[string]bool{}
-	for i := range entries {
-		e := &entries[i]
-		if names[e.name()] {
-			t.Errorf("%s is there twice", e.name())
+	names, drawn := map[string]bool{}, map[string]int{}
+	for draw, text := range []string{builtin, string(second)} {
+		entries, err := parse(text)
+		if err != nil {
+			t.Fatal(err)
 		}
-		names[e.name()], projects[e.repository], formats[e.format] = true, true, true
-	}
-	if len(names) < 40 || len(projects) < 15 || len(formats) < 3 {
-		t.Errorf("%d sessions of %d projects in %d formats", len(names), len(projects), len(formats))
+		projects, formats := map[string]bool{}, map[string]bool{}
+		for i := range entries {
+			e := &entries[i]
+			if first, ok := drawn[e.repository]; names[e.name()] || ok && first != draw {
+				t.Errorf("%s is there twice", e.name())
+			}
+			names[e.name()], projects[e.repository], formats[e.format], drawn[e.repository] = true, true, true, draw
+		}
+		if len(entries) < 35 || len(projects) < 15 || len(formats) < 3 {
+			t.Errorf("%d sessions of %d projects in %d formats", len(entries), len(projects), len(formats))
+		}
 	}
 }
