@@ -174,7 +174,7 @@ func added(ctx context.Context, c upstream.Client, tokens int) (proxied, condens
 	for i := range took {
 		took[i] = took[i][2:]
 	}
-	return slices.Min(took[0]), slices.Min(took[1]), g.Close()
+	return slices.Min(took[0]), slices.Min(took[1]), g.Close() //nolint:contextcheck // it ends after the call
 }
 
 // A stopwatch is a transport that measures the time until the answer has ended.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -112,6 +113,9 @@ type ReplayOptions struct {
 	// Fixed is the size of the system prompt and the tools, in the vendor's tokens, of a session that records neither
 	// them nor the vendor's count of its first request. See [AssumedFixed].
 	Fixed int
+
+	// Logger receives every decision of policies with Money and its facts, at debug level; default: nothing is logged.
+	Logger *slog.Logger
 }
 
 // AssumedFixed is roughly the size, in tokens, of Claude Code's system prompt and tools.

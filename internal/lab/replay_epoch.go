@@ -38,6 +38,9 @@ func (x *play) decide(k int) (due, bool) {
 		d = epoch.Decide(f, x.when)
 	}
 	x.live.Await(&d)
+	if l := x.opts.Logger; l != nil {
+		l.Debug("decision", "session", x.name, "request", k, "facts", f, "policy", x.when, "decision", d)
+	}
 	return due{reason: string(d.Reason), trigger: d.Reason.Trigger(), target: d.Target}, d.Reason != epoch.None
 }
 
