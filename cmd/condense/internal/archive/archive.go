@@ -78,17 +78,20 @@ func Open(ctx context.Context, path string, create bool) (*Archive, error) {
 	}
 	db.SetMaxOpenConns(1)
 	a := &Archive{db, path}
-	if err := a.upgrade(ctx); err != nil {
+	if err := a.upgrade(ctx, create); err != nil {
 		return nil, errors.Join(fmt.Errorf("index %s: %w", path, err), db.Close())
 	}
 	return a, nil
 }
 
-// upgrade makes the tables. Those of version 1 are dropped: the next update reads the sessions again.
-func (a *Archive) upgrade(ctx context.Context) error {
+// upgrade makes the tables. With create, the tables of version 1 are dropped: the next update reads the sessions again.
+func (a *Archive) upgrade(ctx context.Context, create bool) error {
 	var version int
 	if err := a.db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
 		return err
+	}
+	if version == 1 && !create {
+		return fmt.Errorf("%w that this version reads", ErrNone)
 	}
 	switch version {
 	case 0:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -146,7 +147,7 @@ func TestExcerpt(t *testing.T) {
 	}
 }
 
-// An index of an older version loses its sessions, but not the folders that were named, and the next update fills it.
+// A search with an index of an older version fails. The next update keeps the folders that were named, and reads the sessions again.
 func TestOlderVersion(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "search.db")
@@ -162,7 +163,10 @@ CREATE INDEX piece_edits ON piece (subject); CREATE VIRTUAL TABLE words USING ft
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := archive.Open(t.Context(), path, false)
+	if _, err := archive.Open(t.Context(), path, false); !errors.Is(err, archive.ErrNone) {
+		t.Errorf("a search: %v", err)
+	}
+	x, err := archive.Open(t.Context(), path, true)
 	if err != nil {
 		t.Fatal(err)
 	}
