@@ -43,6 +43,6 @@ status=0
 $race ./internal/plugins/supervise || status=$?
 # Tests that -short skips call the same concurrent code as others: lab.Run with several jobs is raced by TestGuards. So do random histories
 # and recorded sessions, one after the other.
-CONDENSE_SOAK_HISTORIES=100 $race -short -skip '^TestRecordedSessions$' $(echo "$packages" | grep -v '/condense/\(live\|internal/plugins/supervise\)$') || status=$?
+$race -short -skip '^TestRecordedSessions$' $(echo "$packages" | grep -v '/condense/\(live\|internal/plugins/supervise\)$') || status=$?
 wait $live || status=$?
 exit $status

@@ -26,13 +26,13 @@ import (
 // TestSoakHistories plays random histories turn by turn through Manage, with truncation,
 // smart, providers that break rules and providers that change messages at random, and undoes
 // everything at the end. The result of each turn is checked by code
-// that shares no code with the rules of package core. There are 2,000 histories (-short: 200); with
+// that shares no code with the rules of package core. There are 2,000 histories (-short: 100); with
 // CONDENSE_SOAK_HISTORIES that many, from CONDENSE_SOAK_FIRST on. A history depends on its
 // number alone.
 func TestSoakHistories(t *testing.T) {
 	usual := uint64(2000)
 	if testing.Short() {
-		usual = 200
+		usual = 100
 	}
 	count, first := soakNumber(t, "CONDENSE_SOAK_HISTORIES", usual), soakNumber(t, "CONDENSE_SOAK_FIRST", 0)
 	release := make(chan struct{})
