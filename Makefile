@@ -138,7 +138,7 @@ bench-peers:
 	cd bench/peers/eino && go run . $(BIN)/session.json
 
 # Programs of others and smart on the same sessions by every measure, in 30 minutes: see docs/comparing.md. Sessions are those of 14 projects in
-# the folder CONDENSE_SESSIONS, else the bundled ones; RECORDED is a folder of sessions that record compactions, GOLD one of conversations
+# the folder SESSIONS, else the bundled ones; RECORDED is a folder of sessions that record compactions, GOLD one of conversations
 # written by bench/outside. The programs are installed into ARENA, which needs node, npm and the network; sources that are in ARENA/src, and
 # programs built into ARENA, run too.
 ARENA ?= $(HOME)/.cache/condense/arena
@@ -150,7 +150,7 @@ arena:
 	-cd $(ARENA) && { cmp -s package-lock.json installed || { npm ci --ignore-scripts --no-audit --no-fund && cp package-lock.json installed; }; }
 	-cd bench/peers/eino && go build -o $(ARENA)/eino .
 	go build -o $(BIN)/condense ./cmd/condense
-	go run ./bench/arena -condense $(BIN)/condense -peers $(ARENA) -out $(BIN)/arena -sessions "$(CONDENSE_SESSIONS)" -recorded "$(RECORDED)" -gold "$(GOLD)" -results docs/results.md
+	go run ./bench/arena -condense $(BIN)/condense -peers $(ARENA) -out $(BIN)/arena -sessions "$(SESSIONS)" -recorded "$(RECORDED)" -gold "$(GOLD)" -results docs/results.md
 
 # What `condense serve` adds to a request, next to a bare reverse proxy and another gateway. STEPS='-steps streams -peers=' measures 500 parallel
 # streams only, without that gateway, in four minutes; see the flags of bench/gateway.
