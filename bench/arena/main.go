@@ -4,7 +4,7 @@
 //	arena -condense bin/condense -peers FOLDER -out FOLDER [-sessions FOLDER] [-recorded FOLDER] [-gold FOLDER] [-results docs/results.md]
 //
 // The sessions are one of each project, of at most 14 projects, those whose names have the smallest SHA-256; without a folder, those that
-// come with condense. Planted sentences are measured on the first half. Recorded compactions are those of the folder of
+// come with condense. Planted sentences are measured on the first half. Recorded compactions come from the folder of
 // -recorded. Its steps write into the folder of -out: a report each, and lines of JSON with every session and result, which
 // bench/second measures again. With -table only the summary and the table are written, from reports that are there.
 package main

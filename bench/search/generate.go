@@ -300,6 +300,6 @@ func (m *maker) file() (path string, data []byte, err error) {
 	if _, err := doc.Write(&b, agent.format); err != nil {
 		return "", nil, err
 	}
-	// The ID is that of the journal, which is random.
+	// The ID comes from the journal, which is random.
 	return path, bytes.ReplaceAll(b.Bytes(), []byte(doc.Journal.ID()), []byte(id)), nil
 }

@@ -14,10 +14,10 @@ type client struct {
 	pkg        string            // at npm
 	program    string            // below node_modules, as a pattern; "" runs node
 	args       []string          // {task}, {window}
-	env        []string          // besides that of where
+	env        []string          // besides the variables of where
 	home       map[string]string // files below the home folder; {url}
 	own        upstream.Client   // without pkg
-	// replaces begins what the client itself writes in place of old results when it has many, each time with a break.
+	// replaces begins the text that the client itself writes in place of old results when it has many, each time with a break.
 	replaces string
 }
 

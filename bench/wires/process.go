@@ -22,7 +22,7 @@ type process struct {
 	url string // of condense serve
 }
 
-// last is the end of what a process said, in one line.
+// last returns the end of a process's output, in one line.
 func (p *process) last() string {
 	const most = 300
 	s := strings.Join(strings.Fields(p.log.String()), " ")
@@ -35,11 +35,11 @@ func start(ctx context.Context, dir string, env []string, program string, args .
 	p.cmd.Dir, p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = dir, env, p.log, p.log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	p.cmd.Cancel = func() error { return syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) }
-	p.cmd.WaitDelay = 5 * time.Second // of what it started with our pipe
+	p.cmd.WaitDelay = 5 * time.Second // for its children that hold our pipe
 	return p, p.cmd.Start()
 }
 
-// stop ends a process and what it left behind.
+// stop ends a process and its children.
 func (p *process) stop() {
 	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
 	_ = p.cmd.Wait() // it may have been waited for

@@ -63,7 +63,7 @@ type bench struct {
 	only              *regexp.Regexp
 }
 
-// A result has what the vendor saw, and why it is no good.
+// A result holds the vendor's counts of a run, and the reason why the row fails.
 type result struct {
 	epochs, breaks, refused int
 	own                     int // of the breaks: made by the client itself
@@ -127,7 +127,7 @@ func title(c *client, s scenario) string {
 	return fmt.Sprintf("%s: %s: %d steps", c.wire, c.name, s.steps)
 }
 
-// version is that of an installed package.
+// version returns the version of an installed package.
 func (b *bench) version(pkg string) string {
 	var p struct{ Version string }
 	text, _ := os.ReadFile(filepath.Join(b.clients, "node_modules", pkg, "package.json"))
@@ -171,7 +171,7 @@ func (b *bench) row(ctx context.Context, c *client, s scenario) result {
 	return r
 }
 
-// judge says what the vendor saw.
+// judge makes the result of a run from the vendor's records.
 func judge(v *upstream.Vendor, c *client, s scenario, epochs int) result {
 	read, ideal := v.Cached()
 	r := result{epochs: epochs, breaks: len(v.Breaks()), share: 100 * float64(read) / float64(max(1, ideal))}

@@ -136,7 +136,7 @@ func (w *writer) kind(ctx context.Context, what string) (id int64, err error) {
 	return id, err
 }
 
-// insert inserts a piece. Subjects are those of the session that are in the index already.
+// insert inserts a piece. subjects holds the session's subjects that are in the index already.
 func (w *writer) insert(ctx context.Context, r *row, subjects map[int64]bool) error {
 	kind, err := w.kind(ctx, r.what)
 	if err != nil {
