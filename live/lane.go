@@ -318,7 +318,7 @@ func (w *frames) Write(p []byte) (int, error) {
 		if !rawjson.IsObject(event) {
 			continue
 		}
-		if err := w.write(event[:len(event)-1]); err != nil {
+		if err := w.send(event[:len(event)-1]); err != nil {
 			return 0, err
 		}
 	}
@@ -340,9 +340,14 @@ func (w *frames) finish() error {
 		if after := w.Header().Get("Retry-After"); after != "" {
 			event = rawjson.SetField(event, "headers", rawjson.Append(nil, `{"retry-after":?}`, after))
 		}
-		if w.stream != "" {
-			event = rawjson.SetField(event, "stream_id", rawjson.AppendQuote(nil, w.stream))
-		}
+	}
+	return w.send(event)
+}
+
+// send sends an event. One of the gateway's own gets the ID of the stream.
+func (w *frames) send(event []byte) error {
+	if w.stream != "" && rawjson.Field(event, "stream_id") == nil {
+		event = rawjson.SetField(event, "stream_id", rawjson.AppendQuote(nil, w.stream))
 	}
 	return w.write(event)
 }

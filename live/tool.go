@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/live/chain"
 	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/library"
 	"github.com/condensehq/condense/internal/live/lineage"
@@ -98,10 +99,12 @@ func (x *known) equip(ctx context.Context, in *session.Session) error {
 }
 
 // mayHaveTool reports whether a new conversation may get the tool. Requests with a plan's login may contain only what
-// the agent itself sends, and an answer that the vendor stores would be continued without the gateway.
+// the agent itself sends, and an answer that the vendor stores could be continued without the gateway. Over a WebSocket the
+// vendor stores none, and the gateway knows the history that the next request continues.
 func (x *known) mayHaveTool() bool {
 	stored := x.r.API == wire.Responses && !bytes.Equal(bytes.TrimSpace(rawjson.Field(x.r.Body, "store")), []byte("false"))
-	return !agents.Subscription(x.header) && !x.r.Compacts && !stored && !x.t.count && x.chain == nil && !library.CanCall(x.r.Tools)
+	return !agents.Subscription(x.header) && !x.r.Compacts && !stored && !x.t.count && (x.chain == nil || x.chain.lane != nil) &&
+		!library.CanCall(x.r.Tools)
 }
 
 func firstUser(messages []wire.Message) int {
@@ -166,7 +169,9 @@ func (x *sending) answerCalls(r *http.Request, res *http.Response) (*http.Respon
 		splice: wire.NewSplice(x.r.API, x.r.Stream, recallTool.Name, x.s.Bounds.MaxBody), buf: make([]byte, 32<<10),
 	}
 	if strings.Contains(res.Header.Get("Content-Type"), "event-stream") || x.r.Stream && (x.r.API == wire.Gemini || x.r.API == wire.Generate) {
-		res.Body = s
+		if res.Body = s; x.chain != nil && x.chain.lane != nil {
+			x.chain.listen(res, x.chain.answered)
+		}
 		return res, nil
 	}
 	passes := false
@@ -344,7 +349,11 @@ func (s *spliced) next(ctx context.Context) ([][]byte, error) {
 		results = append(results, wire.Result(x.r.API, recallTool.Name, c.ID, text, failed))
 	}
 	s.calls = append(s.calls, calls...)
-	s.added = append(s.added, s.splice.Message()...)
+	said := s.splice.Message()
+	if x.chain != nil {
+		said = chain.AsInput(said) // as in the history, so that the vendor's is the beginning of the next request
+	}
+	s.added = append(s.added, said...)
 	if len(calls) == 0 || s.splice.Own() || s.asked > mostRounds {
 		if len(s.calls) == 0 {
 			return nil, nil // it was cut short
