@@ -48,13 +48,13 @@ func (p *process) stop() {
 var listens = regexp.MustCompile(`condense listens on (http://\S+) \(`)
 
 // serve starts condense serve before a vendor.
-func (b *bench) serve(ctx context.Context, dir, vendor string, window int) (*process, error) {
+func (b *bench) serve(ctx context.Context, dir, vendor string, s scenario) (*process, error) {
 	program, err := filepath.Abs(b.condense)
 	if err != nil {
 		return nil, err
 	}
 	home := filepath.Join(dir, "gateway")
-	config := fmt.Sprintf("profiles: {small: {window: %d}}\nserve: {bedrock: {sign: true}}\n", window)
+	config := fmt.Sprintf("profiles: {small: {window: %d}}\nserve: {bedrock: {sign: %t}, observe: %t}\n", s.window, !s.observe, s.observe)
 	if err := write(filepath.Join(home, ".config", "condense", "condense.yaml"), config); err != nil {
 		return nil, err
 	}

@@ -29,10 +29,11 @@ import (
 type scenario struct {
 	steps, window, size int
 	stream              bool // of our own clients
+	observe             bool // the gateway only observes, and the vendor has room for all
 }
 
 // An agent cuts results of more than 30,000 characters by itself.
-var scenarios = []scenario{{45, 60_000, 9000, false}, {120, 200_000, 14_000, true}}
+var scenarios = []scenario{{45, 60_000, 9000, false, false}, {120, 200_000, 14_000, true, false}, {45, 60_000, 9000, true, true}}
 
 const (
 	task     = "Run the commands of the checklist, one after the other."
@@ -68,10 +69,15 @@ type result struct {
 	epochs, breaks, refused int
 	own                     int // of the breaks: made by the client itself
 	share                   float64
+	tap                     *tap // of a run that is observed
 	fault                   string
 }
 
 func (r result) String() string {
+	if r.tap != nil {
+		same, _ := r.tap.counts()
+		return strings.TrimPrefix(fmt.Sprintf("%s; %d", r.fault, same), "; ")
+	}
 	s := fmt.Sprintf("%d × | %d, %d by itself | %.1f %% | %d", r.epochs, r.breaks, r.own, r.share, r.refused)
 	s = strings.Replace(s, ", 0 by itself", "", 1)
 	if r.fault != "" {
@@ -85,11 +91,17 @@ func table(ctx context.Context, out io.Writer, b *bench) error {
 	fmt.Fprint(out, "# APIs, measured\n\nWritten by `make wires`: unmodified clients through `condense serve`, before a scripted vendor as strict\n"+
 		"as the real one. Some answers call two tools, or one that fails, or also one that returns an image if the loop has\n"+
 		"it. *Breaks* are prompts that do not continue the one before, *cache* is the share that the vendor's cache served\n"+
-		"of the tokens sent before.\n\n| API | client | version |")
+		"of the tokens sent before. *Observed* are the requests, or frames, with `--observe`, that reached the vendor with the\n"+
+		"SHA-256 and the credential that the client sent: AWS signatures are the client's own, and the vendor verifies them.\n\n"+
+		"| API | client | version |")
 	for _, s := range scenarios {
+		if s.observe {
+			fmt.Fprintf(out, " %d steps: observed |", s.steps)
+			continue
+		}
 		fmt.Fprintf(out, " %d steps, window of %d tokens: condensed | breaks | cache | refused |", s.steps, s.window)
 	}
-	fmt.Fprintln(out, "\n|---|---|---"+strings.Repeat("|---|---|---|---", len(scenarios))+"|")
+	fmt.Fprintln(out, "\n|---|---|---"+strings.Repeat("|---|---|---|---", len(scenarios)-1)+"|---|")
 	rows := make([][]result, len(clients))
 	places := make(chan struct{}, parallel)
 	var wait sync.WaitGroup
@@ -124,6 +136,9 @@ func table(ctx context.Context, out io.Writer, b *bench) error {
 }
 
 func title(c *client, s scenario) string {
+	if s.observe {
+		return fmt.Sprintf("%s: %s: %d steps, observed", c.wire, c.name, s.steps)
+	}
 	return fmt.Sprintf("%s: %s: %d steps", c.wire, c.name, s.steps)
 }
 
@@ -137,9 +152,13 @@ func (b *bench) version(pkg string) string {
 
 // row plays a scenario with a client.
 func (b *bench) row(ctx context.Context, c *client, s scenario) result {
-	v := upstream.New(upstream.Options{
+	o := upstream.Options{
 		Window: s.window, Script: s.script(), ByCredential: true, StreamOverflow: true, Secrets: map[string]string{amazonKey: amazonSecret},
-	})
+	}
+	if s.observe {
+		o.Window, o.Secrets = 10*s.window, map[string]string{amazonKey + ofClient: amazonSecret}
+	}
+	v := upstream.New(o)
 	vendor := httptest.NewServer(v)
 	defer vendor.Close()
 	dir, err := os.MkdirTemp("", "wires-*")
@@ -149,22 +168,38 @@ func (b *bench) row(ctx context.Context, c *client, s scenario) result {
 	defer os.RemoveAll(dir) //nolint:errcheck // of the system's temporary files
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	g, err := b.serve(ctx, dir, vendor.URL, s.window)
+	to := vendor.URL
+	var between *tap
+	if s.observe {
+		between = newTap(vendor.URL)
+		defer between.Close()
+		to = between.URL
+	}
+	g, err := b.serve(ctx, dir, to, s)
 	if err != nil {
 		return result{fault: err.Error()}
 	}
 	defer g.stop()
+	url := g.url
+	if s.observe {
+		between.gateway.Store(&g.url)
+		url = between.URL
+	}
 	if c.pkg == "" {
 		own := c.own
-		own.URL, own.Session, own.Stream = g.url, "s", s.stream
+		own.URL, own.Session, own.Stream = url, "s", s.stream
 		if own.API == upstream.Ollama {
 			own.Window = s.window
 		}
 		_, err = own.Say(ctx, task)
 	} else {
-		err = b.play(ctx, c, s, g.url, dir)
+		err = b.play(ctx, c, s, url, dir)
 	}
+	g.stop() // and its log is complete
 	r := judge(v, c, s, g.epochs())
+	if s.observe {
+		r = judgeObserved(v, s, between)
+	}
 	if err != nil {
 		r.fault += fmt.Sprintf("; failed: %v", err)
 	}
@@ -198,6 +233,25 @@ func judge(v *upstream.Vendor, c *client, s scenario, epochs int) result {
 		r.fault = fmt.Sprintf("%d breaks, %d by itself, %d epochs", r.breaks, r.own, r.epochs)
 	case r.share < least:
 		r.fault = fmt.Sprintf("cache %.1f %%", r.share)
+	}
+	return r
+}
+
+// judgeObserved makes the result of a run that is observed.
+func judgeObserved(v *upstream.Vendor, s scenario, t *tap) result {
+	r := result{tap: t}
+	for _, x := range v.Records() {
+		if x.Rule != "" && x.Rule != "path" {
+			r.fault = "refused: " + x.Error
+			return r
+		}
+	}
+	n := slices.Max(append(slices.Collect(maps.Values(v.Played())), 0))
+	switch same, changed := t.counts(); {
+	case n <= s.steps:
+		r.fault = fmt.Sprintf("ended after %d steps", n)
+	case changed > 0 || same <= s.steps:
+		r.fault = fmt.Sprintf("%d changed", changed)
 	}
 	return r
 }

@@ -91,7 +91,7 @@ var mayImport = map[string]string{
 	"bench/search":                     "core core/history internal/size transcript github.com/google/uuid github.com/modelcontextprotocol/go-sdk",
 	"bench/session":                    "internal/testkit/benchdata",
 	"bench/gateway":                    "internal/testkit/benchdata",
-	"bench/wires":                      ". config live internal/testkit internal/testkit/upstream",
+	"bench/wires":                      ". config live internal/testkit internal/testkit/upstream github.com/coder/websocket",
 	"internal/testkit/roo":             "internal/rawjson",
 	"internal/testkit/growing":         "internal/live/wire pgregory.net/rapid",
 	"internal/testkit/golden":          "github.com/google/go-cmp",
