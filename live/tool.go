@@ -51,7 +51,7 @@ const limitReached = "[condense recall: the limit of recalls in one answer is re
 // have. Afterwards x.r is the request that the client would have sent if the tool were its own. Whether a conversation
 // has the tool is decided with its first request.
 func (x *known) equip(ctx context.Context, in *session.Session) error {
-	if x.s.Observe || x.t.framed() {
+	if x.s.Observe {
 		return nil // observing changes no request
 	}
 	first := firstUser(x.r.Messages)
@@ -168,7 +168,8 @@ func (x *sending) answerCalls(r *http.Request, res *http.Response) (*http.Respon
 		x: x, r: r.WithContext(ctx), stop: stop, body: res.Body,
 		splice: wire.NewSplice(x.r.API, x.r.Stream, recallTool.Name, x.s.Bounds.MaxBody), buf: make([]byte, 32<<10),
 	}
-	if strings.Contains(res.Header.Get("Content-Type"), "event-stream") || x.r.Stream && (x.r.API == wire.Gemini || x.r.API == wire.Generate) {
+	otherwise := x.r.API == wire.Gemini || x.r.API == wire.Generate || x.t.framed() // in arrays, lines, frames
+	if strings.Contains(res.Header.Get("Content-Type"), "event-stream") || x.r.Stream && otherwise {
 		if res.Body = s; x.chain != nil && x.chain.lane != nil {
 			x.chain.listen(res, x.chain.answered)
 		}

@@ -76,7 +76,7 @@ type result struct {
 func (r result) String() string {
 	if r.tap != nil {
 		same, _ := r.tap.counts()
-		return strings.TrimPrefix(fmt.Sprintf("%s; %d", r.fault, same), "; ")
+		return strings.TrimPrefix(fmt.Sprintf("%s; %d equal", r.fault, same), "; ")
 	}
 	s := fmt.Sprintf("%d × | %d, %d by itself | %.1f %% | %d", r.epochs, r.breaks, r.own, r.share, r.refused)
 	s = strings.Replace(s, ", 0 by itself", "", 1)

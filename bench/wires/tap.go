@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,13 +81,13 @@ func (t *tap) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r.Header.Del(mark)
 	}
 	note := func(body []byte) {
-		credential := ""
+		var credential strings.Builder
 		for _, name := range []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "X-Amz-Security-Token"} {
-			credential += r.Header.Get(name) + "\n"
+			credential.WriteString(r.Header.Get(name) + "\n")
 		}
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		seen[number] = append(seen[number], content{sha256.Sum256(body), credential})
+		seen[number] = append(seen[number], content{sha256.Sum256(body), credential.String()})
 	}
 	if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		passFrames(w, r, to, note)
@@ -118,8 +117,8 @@ func passFrames(w http.ResponseWriter, r *http.Request, to string, note func([]b
 			header.Del(name)
 		}
 	}
-	address := url.URL{Scheme: "http", Host: strings.TrimPrefix(to, "http://"), Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery}
-	server, res, err := websocket.Dial(ctx, address.String(), &websocket.DialOptions{HTTPHeader: header, Host: r.Host}) //nolint:bodyclose // the library's
+	options := &websocket.DialOptions{HTTPHeader: header, Host: r.Host}
+	server, res, err := websocket.Dial(ctx, to+r.URL.RequestURI(), options) //nolint:bodyclose // the library's
 	if err != nil {
 		status := http.StatusBadGateway
 		if res != nil {

@@ -225,7 +225,8 @@ func (r *Request) Sending(body []byte) (out []byte, continues bool) {
 	if continues = continues || r.reached(len(items)); continues {
 		rest = items[r.vendor.items:]
 	}
-	if (r.vendor.id == "" || continues) && r.vendor.id == Previous(r.Raw) && sameOutside(body, r.Whole) && slices.EqualFunc(rest, r.own, bytes.Equal) {
+	whole := r.vendor.id == "" || continues
+	if whole && r.vendor.id == Previous(r.Raw) && sameOutside(body, r.Whole) && slices.EqualFunc(rest, r.own, bytes.Equal) {
 		return r.Raw, continues
 	}
 	if !continues {
