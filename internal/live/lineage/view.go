@@ -196,8 +196,8 @@ func (s *State) Freeze(r *wire.Request, rolling []wire.Hash, c Condensed, now ti
 		}
 		sent = append(sent, m)
 	}
-	if r.Thinking == "enabled" && thinks(r.Messages) && !thinks(sent) {
-		if !c.Forced {
+	if r.Thinking == "enabled" {
+		if thinks(r.Messages) && !thinks(sent) && !c.Forced {
 			return nil, ErrRound
 		}
 		e.divide(sent)
@@ -240,12 +240,15 @@ func (s *State) ingested(rolling []wire.Hash) map[string][]byte {
 // division separates an answer without thinking from a turn that began with thinking.
 const division = `{"role":"user","content":[{"type":"text","text":"[The conversation goes on.]"}]}`
 
-// divide adds a message of the user to the block, of which sent is the view, if that makes the open turn begin with
-// thinking: the user's words between an old answer, which was kept, and the turn are gone.
+// divide adds a message of the user to the block, of which sent is the view, if only that makes the turn at the end of
+// the block begin with thinking: the user's words between an old answer, which was kept, and the turn are gone. The turn
+// need not be open now: a client that goes back to it opens it again.
 func (e *Epoch) divide(sent []wire.Message) {
-	for i := turn(sent); i < len(sent) && i <= len(e.Block); i++ {
-		if m := &sent[i]; m.Role == "assistant" && m.Thinking {
-			if len(open(sent[:i])) == 0 {
+	begin := sent[:min(len(e.Block)+1, len(sent))]
+	first := turn(begin)
+	for i := first; i < len(begin); i++ {
+		if m := &begin[i]; m.Role == "assistant" && m.Thinking {
+			if i > first && len(open(begin[:i])) == 0 {
 				e.Block = slices.Insert(slices.Clone(e.Block), i, []byte(division))
 			}
 			return
