@@ -144,7 +144,6 @@ var mayImport = map[string]string{
 	"internal/live/control":         "internal/live/library internal/live/lineage internal/live/messages internal/live/session internal/live/store internal/live/wire internal/plain internal/size internal/suggest",
 	"internal/live/library":         "core core/history internal/live/lineage internal/live/messages internal/live/store internal/live/wire internal/mcpserver internal/rawjson internal/recall",
 	"internal/live/watching":        "internal/live/stats",
-	"internal/live/store/storetest": "internal/live/store",
 	"internal/live/count":           "",
 	"internal/live/payload":         "internal/live/count internal/live/wire internal/plain github.com/andybalholm/brotli github.com/klauspost/compress",
 	"internal/live/queue":           "",
