@@ -26,7 +26,6 @@ const (
 	mostSockets = 1000
 	mostLanes   = 16 // of a socket
 	mostWaiting = 4  // requests of a lane
-	mostEvents  = 64 // of an answer, that the client has not read yet
 )
 
 // closedHere is the code of an end that is the gateway's or its process's: "going away" in RFC 6455.
@@ -233,6 +232,9 @@ func (k *socket) serve() {
 	k.running.Go(func() {
 		err := k.fromVendor()
 		close(k.gone)
+		for _, l := range k.all() {
+			l.cut(io.ErrUnexpectedEOF)
+		}
 		ended <- err
 	})
 	k.running.Go(func() { k.pulse(k.client, &k.moved) })

@@ -22,43 +22,31 @@ const shortestFrame = 16
 
 // frames reads the binary stream of events of AWS (application/vnd.amazon.eventstream), in pieces of any size.
 type frames struct {
-	part    []byte // of a frame
-	broken  bool   // what follows cannot be read
-	decoder *eventstream.Decoder
+	part   []byte // of a frame
+	broken bool   // what follows cannot be read
 }
 
 // write reads the next bytes of a stream, and calls each for every frame that is complete.
 func (f *frames) write(p []byte, each func(eventstream.Message)) {
-	for len(p) > 0 && !f.broken {
-		const length = 4
-		if n := length - len(f.part); n > 0 {
-			n = min(n, len(p))
-			f.part, p = append(f.part, p[:n]...), p[n:]
-			if len(f.part) < length {
-				return
-			}
+	if f.broken {
+		return
+	}
+	f.part = append(f.part, p...)
+	at := 0
+	for {
+		n := frameEnd(f.part[at:])
+		if n == 0 {
+			break
 		}
-		total := int64(binary.BigEndian.Uint32(f.part))
-		if total < shortestFrame || total > longestFrame {
+		m, err := eventstream.NewDecoder().Decode(bytes.NewReader(f.part[at:at+n]), nil)
+		if err != nil {
 			f.broken, f.part = true, nil
 			return
 		}
-		n := min(int(total)-len(f.part), len(p))
-		f.part, p = append(f.part, p[:n]...), p[n:]
-		if len(f.part) < int(total) {
-			return
-		}
-		if f.decoder == nil {
-			f.decoder = eventstream.NewDecoder()
-		}
-		m, err := f.decoder.Decode(bytes.NewReader(f.part), nil)
-		f.part = f.part[:0]
-		if err != nil {
-			f.broken = true
-			return
-		}
 		each(m)
+		at += n
 	}
+	f.part = f.part[:copy(f.part, f.part[at:])]
 }
 
 // Headers of frames, and kinds of frames. Source: "Amazon event stream specification" of the Smithy documentation.
