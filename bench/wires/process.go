@@ -59,6 +59,9 @@ func (b *bench) serve(ctx context.Context, dir, vendor string, s scenario) (*pro
 		return nil, err
 	}
 	args := []string{"serve", "--listen", "127.0.0.1:0", "--store", filepath.Join(home, "serve.db")}
+	if s.recall {
+		args = append(args, "--recall", "tool")
+	}
 	for _, name := range []string{"anthropic", "openai", "gemini", "vertex", "azure", "ollama", "bedrock"} {
 		args = append(args, "--upstream", name+"="+vendor)
 	}
