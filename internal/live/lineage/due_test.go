@@ -409,22 +409,27 @@ func TestFreezeDividesTurns(t *testing.T) {
 	history := conversation(9)
 	old := `{"role":"assistant","content":[{"type":"text","text":"Done."}]}`
 	open := append([]string{history[0], old, history[0]}, history[1:]...)
+	text := append(slices.Clone(open), history[0])
+	shorter := strings.ReplaceAll(history[8], "output", "…")
 	for name, tt := range map[string]struct {
 		messages []string // when the epoch begins
+		kept     []string
 		forced   bool
+		then     []string // the next request
 	}{
-		"the turn is open": {open, true},
-		"it is over":       {append(slices.Clone(open), history[0]), false},
+		"the turn is open":                {open, history[7:], true, open},
+		"the client goes back to it":      {text, append(slices.Clone(history[7:]), history[0]), false, open},
+		"a text follows its last results": {text, []string{history[7], shorter, history[0]}, false, text},
 	} {
 		r, rolling := parse(t, tt.messages, `"thinking":{"type":"enabled"}`)
-		after, _ := parse(t, append([]string{`{"role":"user","content":"Summary."}`, old}, tt.messages[9:]...))
+		after, _ := parse(t, append([]string{`{"role":"user","content":"Summary."}`, old}, tt.kept...))
 		s, err := (&lineage.State{}).Freeze(r, rolling, lineage.Condensed{After: after.Messages, Forced: tt.forced}, begin)
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		r, rolling = parse(t, open, `"thinking":{"type":"enabled"}`)
+		r, rolling = parse(t, tt.then, `"thinking":{"type":"enabled"}`)
 		view := s.View(r, rolling)
-		if len(view) != 5 || !strings.Contains(string(view[2]), `"role":"user"`) || string(view[3]) != history[7] {
+		if len(view) < 5 || !strings.Contains(string(view[2]), `"role":"user"`) || string(view[3]) != history[7] {
 			t.Errorf("%s: %q", name, view)
 		}
 		if err := wire.Check(wire.Messages, r, view); err != nil {
