@@ -35,8 +35,10 @@ type scenario struct {
 
 // An agent cuts results of more than 30,000 characters by itself.
 var scenarios = []scenario{
-	{steps: 45, window: 60_000, size: 9000}, {steps: 120, window: 200_000, size: 14_000, stream: true},
-	{steps: 45, window: 60_000, size: 9000, stream: true, observe: true}, {steps: 45, window: 60_000, size: 9000, stream: true, recall: true},
+	{steps: 45, window: 60_000, size: 9000},
+	{steps: 120, window: 200_000, size: 14_000, stream: true},
+	{steps: 45, window: 60_000, size: 9000, stream: true, observe: true},
+	{steps: 45, window: 60_000, size: 9000, stream: true, recall: true},
 }
 
 const (
