@@ -68,7 +68,7 @@ func (x *known) equip(ctx context.Context, in *session.Session) error {
 		case began && (x.session == "" || len(known.Tools) == 0):
 			return nil
 		case began: // the agent has shortened a history that had the tool
-		case !x.s.Recall.Tool || x.s.Recall.Off || !x.mayHaveTool():
+		case !x.s.Recall.Tool || x.s.Recall.Off || !x.mayHaveTool(ctx):
 			return nil
 		}
 		if x.r.AddTool(recallTool, nil) == nil {
@@ -100,10 +100,10 @@ func (x *known) equip(ctx context.Context, in *session.Session) error {
 
 // mayHaveTool reports whether a new conversation may get the tool. Requests with a plan's login may contain only what
 // the agent itself sends, and an answer that the vendor stores could be continued without the gateway. Over a WebSocket the
-// vendor stores none, and the gateway knows the history that the next request continues.
-func (x *known) mayHaveTool() bool {
+// gateway must know the history, because the next request continues it.
+func (x *known) mayHaveTool(ctx context.Context) bool {
 	stored := x.r.API == wire.Responses && !bytes.Equal(bytes.TrimSpace(rawjson.Field(x.r.Body, "store")), []byte("false"))
-	return !agents.Subscription(x.header) && !x.r.Compacts && !stored && !x.t.count && (x.chain == nil || x.chain.lane != nil) &&
+	return !agents.Subscription(x.header) && !x.r.Compacts && !stored && !x.t.count && (x.chain != nil) == (laneOf(ctx) != nil) &&
 		!library.CanCall(x.r.Tools)
 }
 
