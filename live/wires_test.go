@@ -102,16 +102,16 @@ func TestEveryWire(t *testing.T) {
 	t.Parallel()
 	type loop struct{ window, calls, size int }
 	for _, c := range wires {
-		for _, c.Stream = range []bool{false, true} {
+		for _, stream := range []bool{false, true} {
 			loops := []loop{{window, 45, 2200}}
-			if !testing.Short() && c.Stream && c.Cloud == "" { // a cloud's messages are those of the API
+			if !testing.Short() && stream && c.Cloud == "" { // a cloud's messages are those of the API
 				loops = append(loops, loop{60_000, 45, 12_000}, loop{60_000, 120, 9_000})
 			}
 			for _, l := range loops {
-				t.Run(fmt.Sprint(nameOf(&c), "/", l.calls, "x", l.size), func(t *testing.T) {
+				t.Run(fmt.Sprint(c.API, c.Cloud, "/stream=", stream, "/", l.calls, "x", l.size), func(t *testing.T) {
 					t.Parallel()
 					c := c
-					c.Session = "s1"
+					c.Session, c.Stream = "s1", stream
 					if c.API == upstream.Ollama {
 						c.Window = l.window
 					}
@@ -133,9 +133,11 @@ func TestEveryWire(t *testing.T) {
 func TestEveryWireObserved(t *testing.T) {
 	t.Parallel()
 	for i, c := range wires {
-		for _, c.Stream = range []bool{i%2 == 0} { // an answer's form is nothing to a gateway that changes none
-			t.Run(nameOf(&c), func(t *testing.T) {
+		for _, stream := range []bool{i%2 == 0} { // an answer's form is nothing to a gateway that changes none
+			t.Run(fmt.Sprint(c.API, c.Cloud, "/stream=", stream), func(t *testing.T) {
 				t.Parallel()
+				c := c
+				c.Stream = stream
 				p := newPlay(t, upstream.Options{Window: 1_000_000, Script: work(45, 2200)}, c, func(o *live.Options) {
 					onEveryUpstream(o)
 					o.Observe = true
