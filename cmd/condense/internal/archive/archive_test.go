@@ -78,7 +78,7 @@ func find(t *testing.T, x *archive.Archive, query string) []archive.Hit {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return archive.Verify(t.Context(), q, hits)
+	return archive.Verify(t.Context(), q, hits, 10)
 }
 
 func TestFind(t *testing.T) {

@@ -1,7 +1,10 @@
 package archive
 
 import (
+	"cmp"
 	"context"
+	"database/sql"
+	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -44,109 +47,232 @@ func (h *Hit) Export() string {
 	return ""
 }
 
-// Find returns the best pieces for a query: those with all of its terms, then those with all but one, and, if there are
-// none, those with any, by relevance; otherwise the newest first. Equal content of several sessions appears once.
+// Find returns the best pieces for a query: those with all of its terms, then those without one of them, the most
+// frequent first, and, if there are none, those with any, by relevance; otherwise the newest first. Equal content of
+// several sessions appears once. If the query has phrases, there are more than limit: [Verify] leaves some out.
 func (a *Archive) Find(ctx context.Context, q *search.Query, limit int) ([]Hit, error) {
-	f := finding{q: q, limit: limit, seen: map[string]bool{}}
-	terms := q.Terms()
-	if err := a.match(ctx, &f, terms, " "); err != nil {
+	terms, err := a.count(ctx, q.Terms())
+	if err != nil {
 		return nil, err
 	}
-	for i := range terms {
-		if len(terms) == 1 || len(f.hits) >= limit {
+	f := finding{limit: limit, seen: map[string]bool{}}
+	if slices.ContainsFunc(terms, func(t counted) bool { return t.Must }) {
+		f.limit *= perPhrase
+	}
+	if err := a.only(ctx, &f, q); err != nil {
+		return nil, err
+	}
+	for i := len(terms); i >= 0 && len(f.hits) < f.limit && !f.none; i-- {
+		if words, ok := without(terms, i); ok {
+			if err := a.match(ctx, &f, words, newestFirst); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(f.hits) > 0 || f.limit > limit || f.none {
+		return f.hits, nil
+	}
+	words, err := a.any(ctx, terms)
+	if err != nil || words == "" {
+		return nil, err
+	}
+	return f.hits, a.match(ctx, &f, words, "words.rank")
+}
+
+const (
+	newestFirst = "p.id DESC"
+	perPhrase   = 4 // hits that are read for one, if they must have a phrase
+
+	// Pieces are counted up to so many; how many others there are is estimated from how close together these are.
+	counting = 64
+	// A search for any of the words is for the rare ones: in so many pieces together.
+	fewPieces = 20_000
+	// Paths that fit file: are looked for one by one if there are more.
+	fewPaths = 5000
+)
+
+// A counted term has the number of pieces that have it, roughly.
+type counted struct {
+	search.Term
+	pieces int64
+}
+
+// count returns terms, the rarest first.
+func (a *Archive) count(ctx context.Context, terms []search.Term) ([]counted, error) {
+	var all []counted
+	for _, t := range terms {
+		n, err := a.frequency(ctx, t.Stem)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, counted{t, n})
+	}
+	slices.SortStableFunc(all, func(x, y counted) int { return cmp.Compare(x.pieces, y.pieces) })
+	return all, nil
+}
+
+// frequency estimates how many pieces have a stem.
+func (a *Archive) frequency(ctx context.Context, stem string) (int64, error) {
+	var n, first, last int64
+	err := a.db.QueryRowContext(ctx, `SELECT count(*), coalesce(min(id), 0), coalesce((SELECT max(id) FROM piece), 0)
+FROM (SELECT rowid AS id FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?)`, quoted(stem), counting).Scan(&n, &first, &last)
+	if n == counting {
+		n = n * last / (last - first + 1)
+	}
+	return n, err
+}
+
+func quoted(stem string) string { return `"` + stem + `"` }
+
+// without returns an expression for all terms but one, which has its parts instead; ok is false if it finds nothing.
+func without(terms []counted, but int) (words string, ok bool) {
+	var b []string
+	for i, t := range terms {
+		switch {
+		case i == but && t.Must, i != but && t.pieces == 0:
+			return "", false
+		case i == but:
+			for _, p := range t.Parts {
+				b = append(b, quoted(p))
+			}
+		default:
+			b = append(b, quoted(t.Stem))
+		}
+	}
+	return strings.Join(b, " "), len(b) > 0 || len(terms) == 0
+}
+
+// any returns an expression for pieces with any of the rarest terms; empty if there are fewer than three to choose from.
+func (a *Archive) any(ctx context.Context, terms []counted) (string, error) {
+	all := slices.Clone(terms)
+	for _, t := range terms {
+		for _, p := range t.Parts {
+			all = append(all, counted{Term: search.Term{Stem: p}})
+		}
+	}
+	if len(all) < 3 {
+		return "", nil
+	}
+	for i := len(terms); i < len(all); i++ {
+		n, err := a.frequency(ctx, all[i].Stem)
+		if err != nil {
+			return "", err
+		}
+		all[i].pieces = n
+	}
+	slices.SortStableFunc(all, func(x, y counted) int { return cmp.Compare(x.pieces, y.pieces) })
+	var b []string
+	sum := int64(0)
+	for _, t := range all {
+		if sum += t.pieces; sum > fewPieces && sum > t.pieces {
 			break
 		}
-		if err := a.match(ctx, &f, slices.Delete(slices.Clone(terms), i, i+1), " "); err != nil {
-			return nil, err
+		if t.pieces > 0 {
+			b = append(b, quoted(t.Stem))
 		}
 	}
-	if len(f.hits) == 0 && len(terms) > 2 {
-		if err := a.match(ctx, &f, terms, " OR "); err != nil {
-			return nil, err
-		}
-	}
-	return f.hits, nil
+	return strings.Join(b, " OR "), nil
 }
 
 // A finding is the state of Find.
 type finding struct {
-	q     *search.Query
-	limit int
-	hits  []Hit
-	seen  map[string]bool // handles
+	limit    int
+	hits     []Hit
+	seen     map[string]bool // handles
+	where    []string        // conditions of file: and tool:
+	args     []any
+	subjects bool // the first condition is for few subjects
+	none     bool // nothing fits the conditions
 }
 
-// match adds the pieces with terms to f.
-func (a *Archive) match(ctx context.Context, f *finding, terms []string, operator string) error {
+// only adds the conditions of file: and tool: to f.
+func (a *Archive) only(ctx context.Context, f *finding, q *search.Query) error {
+	if len(q.Files()) > 0 {
+		var each []string
+		var args []any
+		for _, part := range q.Files() {
+			text := "SELECT id FROM subject WHERE file AND instr(lower(text), ?) > 0"
+			if m := trigrams(part); m != "" {
+				text += " AND id IN (SELECT rowid FROM paths WHERE paths MATCH ?)"
+				args = append(args, part, m)
+			} else {
+				args = append(args, part)
+			}
+			each = append(each, text)
+		}
+		ids, err := column[int64](ctx, a.db, strings.Join(each, " UNION ")+" LIMIT ?", append(args, fewPaths+1)...)
+		if err != nil {
+			return err
+		}
+		f.none = len(ids) == 0
+		if f.subjects = len(ids) <= fewPaths; f.subjects {
+			list, err := json.Marshal(ids)
+			if err != nil {
+				return err
+			}
+			f.where, f.args = append(f.where, "p.subject IN (SELECT value FROM json_each(?))"), append(f.args, string(list))
+		} else {
+			f.contain("t.file AND ", "t.text", q.Files())
+		}
+	}
+	if len(q.Tools()) > 0 {
+		f.contain("", "k.what", q.Tools())
+	}
+	return nil
+}
+
+// contain adds the condition that a column has one of parts.
+func (f *finding) contain(begin, column string, parts []string) {
+	var either []string
+	for _, part := range parts {
+		either, f.args = append(either, "instr(lower("+column+"), ?) > 0"), append(f.args, part)
+	}
+	f.where = append(f.where, begin+"("+strings.Join(either, " OR ")+")")
+}
+
+// trigrams returns an expression for all runs of three characters of part; empty if it is shorter.
+func trigrams(part string) string {
+	const most = 40 // what is found has the whole of it, too
+	var b []string
+	for r := []rune(part); len(r) > 2 && len(b) < most; r = r[1:] {
+		b = append(b, quoted(strings.ReplaceAll(string(r[:3]), `"`, `""`)))
+	}
+	return strings.Join(b, " ")
+}
+
+// match adds the pieces with words, an expression of the full-text index, to f; without words, all that fit its conditions.
+func (a *Archive) match(ctx context.Context, f *finding, words, order string) error {
 	query := `SELECT s.path, s.agent, s.name, p.handle, k.what, coalesce(t.text, ''), p.status, p.time, p.subject, coalesce(t.file, 0), s.id, p.id,
 	p.at, p.size, s.head, s.tail FROM `
+	where := slices.Clone(f.where)
 	var args []any
-	var where []string
-	order := "p.id DESC"
-	if len(terms) > 0 {
-		var quoted []string
-		for _, t := range terms {
-			quoted = append(quoted, `"`+t+`"`)
+	switch {
+	case words != "":
+		query += "words CROSS JOIN piece p ON p.id = words.rowid"
+		where, args = slices.Insert(where, 0, "words MATCH ?"), append(args, words)
+		if order == newestFirst {
+			order = "words.rowid DESC"
 		}
-		query += "words JOIN piece p ON p.id = words.rowid"
-		where, args = append(where, "words MATCH ?"), append(args, strings.Join(quoted, operator))
-		if order = "words.rowid DESC"; operator != " " {
-			order = "words.rank"
-		}
-	} else {
+	case f.subjects:
+		query += "piece p"
+		where[0] = "p.id IN (SELECT p.id FROM piece p INDEXED BY piece_subject WHERE p.subject AND " + where[0] + ")"
+	default:
 		query += "piece p"
 	}
 	query += ` JOIN run r ON r.first = (SELECT first FROM run WHERE first <= p.id ORDER BY first DESC LIMIT 1) JOIN session s ON s.id = r.session
 JOIN kind k ON k.id = p.kind LEFT JOIN subject t ON t.id = p.subject`
-	for _, only := range []struct {
-		parts         []string
-		begin, column string
-	}{
-		{f.q.Files(), "p.subject AND p.subject IN (SELECT id FROM subject WHERE file AND (", "text"},
-		{f.q.Tools(), "p.kind IN (SELECT id FROM kind WHERE (", "what"},
-	} {
-		var either []string
-		for _, part := range only.parts {
-			either = append(either, "instr(lower("+only.column+"), ?) > 0")
-			args = append(args, part)
-		}
-		if either != nil {
-			where = append(where, only.begin+strings.Join(either, " OR ")+"))")
-		}
-	}
-	if where != nil {
+	if len(where) > 0 {
 		query += " WHERE " + strings.Join(where, " AND ")
 	}
-	rows, err := a.db.QueryContext(ctx, query+" ORDER BY "+order+" LIMIT ?", append(args, f.limit*4)...)
+	rows, err := a.db.QueryContext(ctx, query+" ORDER BY "+order, append(args, f.args...)...)
 	if err != nil {
 		return err
 	}
-	type about struct {
-		isFile             bool
-		subject, session   int64
-		id, handle, millis int64
-	}
-	var abouts []about
-	first := len(f.hits)
-	for rows.Next() {
-		var h Hit
-		var at about
-		if err := rows.Scan(&h.Path, &h.Agent, &h.Session, &at.handle, &h.What, &h.Subject, &h.Status, &at.millis, &at.subject, &at.isFile, &at.session, &at.id,
-			&h.at, &h.size, &h.head, &h.tail); err != nil {
-			return err
-		}
-		if h.Handle = fmt.Sprintf("%010x", at.handle); f.seen[h.Handle] || len(f.hits) == f.limit {
-			continue
-		}
-		f.seen[h.Handle] = true
-		if at.millis > 0 {
-			h.Time = time.UnixMilli(at.millis)
-		}
-		f.hits, abouts = append(f.hits, h), append(abouts, at)
-	}
-	if err := rows.Err(); err != nil {
+	abouts, err := f.read(rows)
+	if err != nil {
 		return err
 	}
+	first := len(f.hits) - len(abouts)
 	for i, at := range abouts {
 		if at.isFile {
 			if err := a.later(ctx, &f.hits[first+i], at.subject, at.session, at.id, at.millis); err != nil {
@@ -155,6 +281,35 @@ JOIN kind k ON k.id = p.kind LEFT JOIN subject t ON t.id = p.subject`
 		}
 	}
 	return nil
+}
+
+// about is the place of a hit in the index.
+type about struct {
+	isFile             bool
+	subject, session   int64
+	id, handle, millis int64
+}
+
+// read adds hits until there are enough, and returns where they are.
+func (f *finding) read(rows *sql.Rows) (abouts []about, err error) {
+	defer rows.Close() //nolint:errcheck // reported by Err
+	for len(f.hits) < f.limit && rows.Next() {
+		var h Hit
+		var at about
+		if err := rows.Scan(&h.Path, &h.Agent, &h.Session, &at.handle, &h.What, &h.Subject, &h.Status, &at.millis, &at.subject, &at.isFile, &at.session, &at.id,
+			&h.at, &h.size, &h.head, &h.tail); err != nil {
+			return nil, err
+		}
+		if h.Handle = fmt.Sprintf("%010x", at.handle); f.seen[h.Handle] {
+			continue
+		}
+		f.seen[h.Handle] = true
+		if at.millis > 0 {
+			h.Time = time.UnixMilli(at.millis)
+		}
+		f.hits, abouts = append(f.hits, h), append(abouts, at)
+	}
+	return abouts, rows.Err()
 }
 
 // later looks for a change of the hit's file after it.
@@ -185,20 +340,24 @@ WHERE p.edits AND p.subject = ? AND p.id <> ?3 AND (s.id = ?2 AND p.id > ?3 OR s
 }
 
 // Verify reads hits again from their sessions, and sets Verified and Best. Hits without a phrase of the query are left
-// out.
-func Verify(ctx context.Context, q *search.Query, hits []Hit) []Hit {
+// out. It returns the first ones, at most limit.
+func Verify(ctx context.Context, q *search.Query, hits []Hit, limit int) []Hit {
 	sessions := map[string]*recall.Conversation{}
+	var stemmer search.Stemmer
 	var out []Hit
 	for _, h := range hits {
+		if len(out) == limit {
+			break
+		}
 		p := h.excerpt()
 		if p == nil {
 			p = h.whole(ctx, sessions)
 		}
 		if p != nil {
-			if !q.Says(p) {
+			if !q.Says(&stemmer, p) {
 				continue
 			}
-			h.Verified, h.Best = true, q.Best(p.Text())
+			h.Verified, h.Best = true, q.Best(&stemmer, p.Text(), 1)
 		}
 		out = append(out, h)
 	}

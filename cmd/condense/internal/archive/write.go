@@ -4,27 +4,34 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"maps"
+	"slices"
+	"strings"
 )
 
 // A writer writes sessions, many in a transaction.
 type writer struct {
 	archive *Archive
 	change  *Change
-	gone    bool // pieces were deleted
 
-	tx                    *sql.Tx // nil between transactions
-	text                  int     // bytes of the texts in tx
-	piece, words, subject *sql.Stmt
-	next                  int64            // ID of the next piece
-	kinds                 map[string]int64 // IDs
+	tx                               *sql.Tx // nil between transactions
+	text                             int     // bytes of the texts in tx
+	piece, words, subject, path, old *sql.Stmt
+	next                             int64            // ID of the next piece
+	gone                             []piece          // of sessions that were rewritten
+	kinds                            map[string]int64 // IDs
+	subjects                         map[int64]int64  // IDs by hash
 }
+
+// maxSubjects bounds the subjects that a writer remembers.
+const maxSubjects = 1 << 16
 
 // begin begins a transaction.
 func (w *writer) begin(ctx context.Context) (err error) {
 	if w.tx, err = w.archive.db.BeginTx(ctx, nil); err != nil {
 		return err
 	}
-	w.text = 0
+	w.text, w.gone, w.kinds, w.subjects = 0, nil, map[string]int64{}, map[int64]int64{}
 	if err := w.tx.QueryRowContext(ctx, "SELECT coalesce(max(last), 0) + 1 FROM run").Scan(&w.next); err != nil {
 		return err
 	}
@@ -34,7 +41,9 @@ func (w *writer) begin(ctx context.Context) (err error) {
 	}{
 		{&w.piece, "INSERT INTO piece VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"},
 		{&w.words, "INSERT INTO words (rowid, stems) VALUES (?, ?)"},
-		{&w.subject, "INSERT OR IGNORE INTO subject VALUES (?, ?, ?)"},
+		{&w.old, "SELECT id FROM subject WHERE hash = ?"},
+		{&w.subject, "INSERT INTO subject (hash, text, file) VALUES (?, ?, ?)"},
+		{&w.path, "INSERT INTO paths (rowid, text) VALUES (?, ?)"},
 	} {
 		if *s.to, err = w.tx.PrepareContext(ctx, s.text); err != nil {
 			return err
@@ -43,9 +52,14 @@ func (w *writer) begin(ctx context.Context) (err error) {
 	return nil
 }
 
-func (w *writer) commit() error {
+// commit ends a transaction. Pieces are deleted at its end, because the full-text index writes what it holds in memory
+// when the IDs do not ascend.
+func (w *writer) commit(ctx context.Context) error {
 	if w.tx == nil {
 		return nil
+	}
+	if err := drop(ctx, w.tx, w.gone); err != nil {
+		return err
 	}
 	err := w.tx.Commit()
 	w.tx = nil
@@ -74,31 +88,34 @@ func (w *writer) add(ctx context.Context, s *scanned) error {
 		return err
 	}
 	first := w.next
-	subjects := map[int64]bool{}
+	stems := map[string]bool{}
 	for i := range s.content.rows {
 		r := &s.content.rows[i]
 		if _, ok := old[r.handle]; ok {
 			delete(old, r.handle)
 			continue
 		}
-		if err := w.insert(ctx, r, subjects); err != nil {
+		if err := w.insert(ctx, r); err != nil {
 			return err
+		}
+		for stem := range strings.FieldsSeq(r.stems) {
+			stems[stem] = true
 		}
 	}
 	if w.next > first {
 		if _, err := w.tx.ExecContext(ctx, "INSERT INTO run VALUES (?, ?, ?)", first, w.next-1, session); err != nil {
 			return err
 		}
+		if _, err := w.tx.ExecContext(ctx, "INSERT INTO vocabulary VALUES (?, ?)", first, pack(slices.Collect(maps.Keys(stems)))); err != nil {
+			return err
+		}
 	}
-	if err := drop(ctx, w.tx, old); err != nil {
-		return err
-	}
-	w.gone = w.gone || len(old) > 0
+	w.gone = slices.AppendSeq(w.gone, maps.Values(old))
 	if s.err == nil {
 		w.change.Sessions++
 	}
 	if w.text > perWrite {
-		return w.commit()
+		return w.commit(ctx)
 	}
 	return nil
 }
@@ -136,19 +153,38 @@ func (w *writer) kind(ctx context.Context, what string) (id int64, err error) {
 	return id, err
 }
 
-// insert inserts a piece. subjects holds the session's subjects that are in the index already.
-func (w *writer) insert(ctx context.Context, r *row, subjects map[int64]bool) error {
+// about returns the ID of the subject of a piece; 0 if it has none.
+func (w *writer) about(ctx context.Context, r *row) (id int64, err error) {
+	if id, ok := w.subjects[r.subject]; ok || r.subject == 0 {
+		return id, nil
+	}
+	if err = w.old.QueryRowContext(ctx, r.subject).Scan(&id); errors.Is(err, sql.ErrNoRows) {
+		var res sql.Result
+		if res, err = w.subject.ExecContext(ctx, r.subject, r.about, r.isFile); err == nil {
+			id, err = res.LastInsertId()
+		}
+		if err == nil && r.isFile {
+			_, err = w.path.ExecContext(ctx, id, r.about)
+		}
+	}
+	if len(w.subjects) > maxSubjects {
+		clear(w.subjects)
+	}
+	w.subjects[r.subject] = id
+	return id, err
+}
+
+// insert inserts a piece.
+func (w *writer) insert(ctx context.Context, r *row) error {
 	kind, err := w.kind(ctx, r.what)
 	if err != nil {
 		return err
 	}
-	if r.subject != 0 && !subjects[r.subject] {
-		subjects[r.subject] = true
-		if _, err := w.subject.ExecContext(ctx, r.subject, r.about, r.isFile); err != nil {
-			return err
-		}
+	subject, err := w.about(ctx, r)
+	if err != nil {
+		return err
 	}
-	if _, err := w.piece.ExecContext(ctx, w.next, r.handle, kind, r.subject, r.time, r.status, r.edits, r.at, r.size); err != nil {
+	if _, err := w.piece.ExecContext(ctx, w.next, r.handle, kind, subject, r.time, r.status, r.edits, r.at, r.size); err != nil {
 		return err
 	}
 	if _, err := w.words.ExecContext(ctx, w.next, r.stems); err != nil {

@@ -116,7 +116,7 @@ func searchSessions(ctx context.Context, path string, q *search.Query, limit int
 	if err != nil {
 		return nil, err
 	}
-	return archive.Verify(ctx, q, hits), nil
+	return archive.Verify(ctx, q, hits, limit), nil
 }
 
 // searchedSessions is the tool search_sessions.
