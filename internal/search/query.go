@@ -24,6 +24,7 @@ type Query struct {
 	files   []string       // parts of paths, in lower case
 	tools   []string       // parts of names of tools, in lower case
 	person  bool           // it is about the user
+	begins  [256]bool      // first bytes of the stems of terms and phrases, which are those of their words
 }
 
 type term struct {
@@ -67,6 +68,12 @@ func Parse(text string) (*Query, error) {
 	q.add(&stemmer, words.String(), false)
 	if len(q.terms) == 0 {
 		q.add(&stemmer, words.String(), true)
+	}
+	for _, t := range q.terms {
+		q.begins[t.stem[0]] = true
+	}
+	for _, stem := range slices.Concat(q.phrases...) {
+		q.begins[stem[0]] = true
 	}
 	if len(q.terms) == 0 && len(q.files) == 0 && len(q.tools) == 0 {
 		return nil, errors.New("the query has no words: name some that the text has, such as a function, a file or an error")

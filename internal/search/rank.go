@@ -231,7 +231,16 @@ func (q *Query) Says(s *Stemmer, p *recall.Piece) bool {
 	if len(q.phrases) == 0 {
 		return true
 	}
-	stems := stemsOf(s, p.Text())
+	var stems []string
+	Words(p.Text(), func(w []byte, part bool) {
+		switch {
+		case part:
+		case q.begins[w[0]]:
+			stems = append(stems, s.Stem(w))
+		default:
+			stems = append(stems, "") // in no phrase
+		}
+	})
 	for _, phrase := range q.phrases {
 		if !containsRun(stems, phrase) {
 			return false
@@ -253,6 +262,9 @@ func containsRun(all, run []string) bool {
 // has returns the set of the terms in text.
 func (q *Query) has(s *Stemmer, text string) (set uint64) {
 	Words(text, func(w []byte, _ bool) {
+		if !q.begins[w[0]] {
+			return
+		}
 		if t, ok := q.index[s.Stem(w)]; ok {
 			set |= 1 << t
 		}
