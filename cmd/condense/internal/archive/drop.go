@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -83,7 +84,12 @@ func (e *eraser) run(run int64, gone []piece) {
 	for _, p := range gone {
 		words[p.id] = &strings.Builder{}
 	}
-	stay := e.sort(unpack(packed), run, last, words)
+	stems, err := io.ReadAll(flate.NewReader(bytes.NewReader(packed)))
+	if err != nil {
+		e.err = fmt.Errorf("the words of pieces from %d on are damaged (%w): delete the index with condense search --forget all", run, err)
+		return
+	}
+	stay := e.sort(strings.Fields(string(stems)), run, last, words)
 	for _, id := range slices.Sorted(maps.Keys(words)) {
 		e.do("INSERT INTO words (words, rowid, stems) VALUES ('delete', ?, ?)", id, words[id].String())
 		e.do("DELETE FROM piece WHERE id = ?", id)
@@ -229,37 +235,12 @@ func varint(b []byte) (v, n int) {
 	return 0, 0
 }
 
-// pack returns different stems, compressed: each is the number of bytes that it has in common with the one before it, and
-// the others.
+// pack returns stems, compressed.
 func pack(stems []string) []byte {
 	slices.Sort(stems)
-	var text []byte
-	last := ""
-	for _, s := range stems {
-		n := 0
-		for n < min(len(s), len(last)) && s[n] == last[n] {
-			n++
-		}
-		text = append(append(append(text, byte(n)), s[n:]...), ' ')
-		last = s
-	}
 	var b bytes.Buffer
 	w, _ := flate.NewWriter(&b, flate.DefaultCompression) // fails for an unknown level only
-	_, _ = w.Write(text)                                  // a buffer takes everything
+	_, _ = io.WriteString(w, strings.Join(stems, " "))    // a buffer takes everything
 	_ = w.Close()
 	return b.Bytes()
-}
-
-func unpack(packed []byte) (stems []string) {
-	text, _ := io.ReadAll(flate.NewReader(bytes.NewReader(packed))) // a damaged one ends here
-	last := ""
-	for len(text) > 0 {
-		end := bytes.IndexByte(text[1:], ' ') + 1
-		if end == 0 || int(text[0]) > len(last) {
-			break
-		}
-		last = last[:text[0]] + string(text[1:end])
-		stems, text = append(stems, last), text[end+1:]
-	}
-	return stems
 }

@@ -142,36 +142,27 @@ func without(terms []counted, but int) (words string, ok bool) {
 	return strings.Join(b, " "), len(b) > 0 || len(terms) == 0
 }
 
-// any returns an expression for pieces with any of the rarest terms; empty if there are fewer than three to choose from.
+// any returns an expression for pieces with any of the rarest terms and parts; empty if there are fewer than three.
 func (a *Archive) any(ctx context.Context, terms []counted) (string, error) {
-	all := slices.Clone(terms)
+	var each []search.Term
 	for _, t := range terms {
+		each = append(each, t.Term)
 		for _, p := range t.Parts {
-			all = append(all, counted{Term: search.Term{Stem: p}})
+			each = append(each, search.Term{Stem: p})
 		}
 	}
-	if len(all) < 3 {
+	if len(each) < 3 {
 		return "", nil
 	}
-	for i := len(terms); i < len(all); i++ {
-		n, err := a.frequency(ctx, all[i].Stem)
-		if err != nil {
-			return "", err
-		}
-		all[i].pieces = n
-	}
-	slices.SortStableFunc(all, func(x, y counted) int { return cmp.Compare(x.pieces, y.pieces) })
+	all, err := a.count(ctx, each)
 	var b []string
 	sum := int64(0)
 	for _, t := range all {
-		if sum += t.pieces; sum > fewPieces && sum > t.pieces {
-			break
-		}
-		if t.pieces > 0 {
+		if sum += t.pieces; len(b) == 0 || sum < fewPieces {
 			b = append(b, quoted(t.Stem))
 		}
 	}
-	return strings.Join(b, " OR "), nil
+	return strings.Join(b, " OR "), err
 }
 
 // A finding is the state of Find.
