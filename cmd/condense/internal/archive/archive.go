@@ -25,33 +25,43 @@ var ErrNone = errors.New("there is no index of sessions")
 // version is of the schema.
 const version = 3
 
-// Pieces that were added together have consecutive IDs: a run. The words of a piece have its ID; only which pieces have a
-// word is recorded (detail=none). To delete the words of a piece, they must be known: the vocabulary of a run has all
-// that its pieces may have. Handles and hashes are numbers, which need half the space. Paths are found by three
-// characters in a row.
+// Pieces that were added together have consecutive IDs: a run. The words of a piece have its ID, in the full-text index for
+// its IDs, a shard; only which pieces have a word is recorded (detail=none). Handles and hashes are numbers, which need
+// half the space. Paths are found by three characters in a row.
 const schema = `
 CREATE TABLE IF NOT EXISTS root (path TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE session (id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, agent TEXT NOT NULL, name TEXT NOT NULL, dir TEXT NOT NULL,
 	size INTEGER NOT NULL, changed INTEGER NOT NULL, head INTEGER NOT NULL, tail INTEGER NOT NULL);
 CREATE TABLE run (first INTEGER PRIMARY KEY, last INTEGER NOT NULL, session INTEGER NOT NULL);
 CREATE INDEX run_session ON run (session);
-CREATE TABLE vocabulary (run INTEGER PRIMARY KEY, stems BLOB NOT NULL);
+CREATE TABLE shard (id INTEGER PRIMARY KEY);
 CREATE TABLE kind (id INTEGER PRIMARY KEY, what TEXT NOT NULL UNIQUE);
 CREATE TABLE subject (id INTEGER PRIMARY KEY, hash INTEGER NOT NULL UNIQUE, text TEXT NOT NULL, file INTEGER NOT NULL);
 CREATE TABLE piece (id INTEGER PRIMARY KEY, handle INTEGER NOT NULL, kind INTEGER NOT NULL, subject INTEGER NOT NULL, time INTEGER NOT NULL,
 	status TEXT NOT NULL, edits INTEGER NOT NULL, at INTEGER NOT NULL, size INTEGER NOT NULL);
 CREATE INDEX piece_subject ON piece (subject) WHERE subject;
 CREATE INDEX piece_edits ON piece (subject, time) WHERE edits;
-CREATE VIRTUAL TABLE words USING fts5 (stems, content='', detail=none, tokenize="ascii tokenchars '_'");
 CREATE VIRTUAL TABLE paths USING fts5 (text, content='', detail=none, columnsize=0, tokenize='trigram');
-INSERT INTO words (words, rank) VALUES ('hashsize', 33554432), ('secure-delete', 1), ('pgsz', 1000);
 INSERT INTO paths (paths, rank) VALUES ('secure-delete', 1);
 PRAGMA user_version = 3;`
 
+// shardSchema are the statements for a new shard.
+const shardSchema = `
+INSERT INTO shard VALUES (%[2]d);
+CREATE VIRTUAL TABLE %[1]s USING fts5 (stems, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '_'");
+INSERT INTO %[1]s (%[1]s, rank) VALUES ('hashsize', 33554432)`
+
+// perShard is the number of IDs in a shard. Words are deleted without a trace by writing their shard again, which takes
+// two seconds; a search looks into all shards.
+const perShard = 1 << 17
+
+// words returns the name of the full-text index of a shard.
+func words(shard int64) string { return fmt.Sprint("words_", shard) }
+
 // An Archive is an open index. It is safe for concurrent use by one process that updates it and others that search.
 type Archive struct {
-	db   *sql.DB
-	path string
+	db       *sql.DB
+	perShard int64
 }
 
 // Path returns the file of the user's index: search.db in the folder of the program for state.
@@ -87,7 +97,7 @@ func Open(ctx context.Context, path string, create bool) (*Archive, error) {
 		return nil, err
 	}
 	db.SetMaxOpenConns(1)
-	a := &Archive{db, path}
+	a := &Archive{db, perShard}
 	if err := a.upgrade(ctx, create); err != nil {
 		return nil, errors.Join(fmt.Errorf("index %s: %w", path, err), db.Close())
 	}
@@ -184,11 +194,11 @@ func (a *Archive) remove(ctx context.Context, sessions []int64) error {
 			return err
 		}
 		gone = slices.AppendSeq(gone, maps.Values(old))
-		if _, err := tx.ExecContext(ctx, "DELETE FROM session WHERE id = ?", id); err != nil {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM run WHERE session = ?1; DELETE FROM session WHERE id = ?1", id); err != nil {
 			return err
 		}
 	}
-	if err := drop(ctx, tx, gone); err != nil {
+	if err := a.drop(ctx, tx, gone); err != nil {
 		return err
 	}
 	if err := tx.Commit(); err != nil {

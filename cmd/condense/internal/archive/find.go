@@ -3,7 +3,6 @@ package archive
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -33,6 +32,14 @@ type Hit struct {
 	Best     []search.Line
 
 	place
+	entry
+}
+
+// An entry is where a hit is in the index.
+type entry struct {
+	isFile                       bool
+	subject, session, id, millis int64
+	rank                         float64
 }
 
 // A place is where a hit's message is in its file: its bytes, and the numbers of those before the first and after the
@@ -51,37 +58,40 @@ func (h *Hit) Export() string {
 // frequent first, and, if there are none, those with any, by relevance; otherwise the newest first. Equal content of
 // several sessions appears once. If the query has phrases, there are more than limit: [Verify] leaves some out.
 func (a *Archive) Find(ctx context.Context, q *search.Query, limit int) ([]Hit, error) {
-	terms, err := a.count(ctx, q.Terms())
+	shards, err := column[int64](ctx, a.db, "SELECT id FROM shard ORDER BY id DESC")
 	if err != nil {
 		return nil, err
 	}
-	f := finding{limit: limit, seen: map[string]bool{}}
+	f := finding{archive: a, shards: shards, limit: limit, seen: map[string]bool{}}
+	terms, err := f.count(ctx, q.Terms())
+	if err != nil {
+		return nil, err
+	}
 	if slices.ContainsFunc(terms, func(t counted) bool { return t.Must }) {
 		f.limit *= perPhrase
 	}
-	if err := a.only(ctx, &f, q); err != nil {
+	if err := f.only(ctx, q); err != nil || f.none {
 		return nil, err
 	}
-	for i := len(terms); i >= 0 && len(f.hits) < f.limit && !f.none; i-- {
-		if words, ok := without(terms, i); ok {
-			if err := a.match(ctx, &f, words, newestFirst); err != nil {
-				return nil, err
-			}
+	if len(terms) == 0 {
+		err = f.match(ctx, 0, "")
+	}
+	for i := len(terms); i >= 0 && err == nil && len(terms) > 0; i-- {
+		err = f.all(ctx, terms, i)
+	}
+	if err == nil && len(f.hits) == 0 && f.limit == limit {
+		err = f.any(ctx, terms)
+	}
+	for i := range f.hits {
+		if err == nil && f.hits[i].isFile {
+			err = a.later(ctx, &f.hits[i])
 		}
 	}
-	if len(f.hits) > 0 || f.limit > limit || f.none {
-		return f.hits, nil
-	}
-	words, err := a.any(ctx, terms)
-	if err != nil || words == "" {
-		return nil, err
-	}
-	return f.hits, a.match(ctx, &f, words, "words.rank")
+	return f.hits, err
 }
 
 const (
-	newestFirst = "p.id DESC"
-	perPhrase   = 4 // hits that are read for one, if they must have a phrase
+	perPhrase = 4 // hits that are read for one, if they must have a phrase
 
 	// Pieces are counted up to so many; how many others there are is estimated from how close together these are.
 	counting = 64
@@ -95,78 +105,13 @@ const (
 type counted struct {
 	search.Term
 	pieces int64
-}
-
-// count returns terms, the rarest first.
-func (a *Archive) count(ctx context.Context, terms []search.Term) ([]counted, error) {
-	var all []counted
-	for _, t := range terms {
-		n, err := a.frequency(ctx, t.Stem)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, counted{t, n})
-	}
-	slices.SortStableFunc(all, func(x, y counted) int { return cmp.Compare(x.pieces, y.pieces) })
-	return all, nil
-}
-
-// frequency estimates how many pieces have a stem.
-func (a *Archive) frequency(ctx context.Context, stem string) (int64, error) {
-	var n, first, last int64
-	err := a.db.QueryRowContext(ctx, `SELECT count(*), coalesce(min(id), 0), coalesce((SELECT max(id) FROM piece), 0)
-FROM (SELECT rowid AS id FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?)`, quoted(stem), counting).Scan(&n, &first, &last)
-	if n == counting {
-		n = n * last / (last - first + 1)
-	}
-	return n, err
-}
-
-func quoted(stem string) string { return `"` + stem + `"` }
-
-// without returns an expression for all terms but one, which has its parts instead; ok is false if it finds nothing.
-func without(terms []counted, but int) (words string, ok bool) {
-	var b []string
-	for i, t := range terms {
-		switch {
-		case i == but && t.Must, i != but && t.pieces == 0:
-			return "", false
-		case i == but:
-			for _, p := range t.Parts {
-				b = append(b, quoted(p))
-			}
-		default:
-			b = append(b, quoted(t.Stem))
-		}
-	}
-	return strings.Join(b, " "), len(b) > 0 || len(terms) == 0
-}
-
-// any returns an expression for pieces with any of the rarest terms and parts; empty if there are fewer than three.
-func (a *Archive) any(ctx context.Context, terms []counted) (string, error) {
-	var each []search.Term
-	for _, t := range terms {
-		each = append(each, t.Term)
-		for _, p := range t.Parts {
-			each = append(each, search.Term{Stem: p})
-		}
-	}
-	if len(each) < 3 {
-		return "", nil
-	}
-	all, err := a.count(ctx, each)
-	var b []string
-	sum := int64(0)
-	for _, t := range all {
-		if sum += t.pieces; len(b) == 0 || sum < fewPieces {
-			b = append(b, quoted(t.Stem))
-		}
-	}
-	return strings.Join(b, " OR "), err
+	absent map[int64]bool // shards without it
 }
 
 // A finding is the state of Find.
 type finding struct {
+	archive  *Archive
+	shards   []int64 // the newest first
 	limit    int
 	hits     []Hit
 	seen     map[string]bool // handles
@@ -176,8 +121,95 @@ type finding struct {
 	none     bool // nothing fits the conditions
 }
 
-// only adds the conditions of file: and tool: to f.
-func (a *Archive) only(ctx context.Context, f *finding, q *search.Query) error {
+// count returns terms, the rarest first.
+func (f *finding) count(ctx context.Context, terms []search.Term) ([]counted, error) {
+	var all []counted
+	for _, t := range terms {
+		c := counted{Term: t, absent: map[int64]bool{}}
+		for _, shard := range f.shards {
+			var n, first int64
+			if err := f.archive.db.QueryRowContext(ctx, fmt.Sprintf(`SELECT count(*), coalesce(min(id), 0)
+FROM (SELECT rowid AS id FROM %[1]s WHERE %[1]s MATCH ? ORDER BY rowid DESC LIMIT ?)`, words(shard)), quoted(t.Stem), counting-c.pieces).Scan(&n, &first); err != nil {
+				return nil, err
+			}
+			c.absent[shard] = n == 0
+			if c.pieces += n; c.pieces == counting {
+				all := (f.shards[0] + 1) * f.archive.perShard
+				c.pieces = max(counting, counting*all/(all-first))
+				break
+			}
+		}
+		all = append(all, c)
+	}
+	slices.SortStableFunc(all, func(x, y counted) int { return cmp.Compare(x.pieces, y.pieces) })
+	return all, nil
+}
+
+func quoted(stem string) string { return `"` + stem + `"` }
+
+// all adds the pieces with all terms but one, of which they have the parts.
+func (f *finding) all(ctx context.Context, terms []counted, but int) error {
+	var b []string
+	absent := map[int64]bool{}
+	for i, t := range terms {
+		switch {
+		case i == but && t.Must, i != but && t.pieces == 0:
+			return nil
+		case i == but:
+			for _, p := range t.Parts {
+				b = append(b, quoted(p))
+			}
+		default:
+			b = append(b, quoted(t.Stem))
+			for shard, is := range t.absent {
+				absent[shard] = absent[shard] || is
+			}
+		}
+	}
+	for _, shard := range f.shards {
+		if len(b) > 0 && !absent[shard] {
+			if err := f.match(ctx, shard, strings.Join(b, " ")); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// any adds the pieces with any of the rarest terms and parts, by relevance, if there are three to choose from.
+func (f *finding) any(ctx context.Context, terms []counted) error {
+	var each []search.Term
+	for _, t := range terms {
+		each = append(each, t.Term)
+		for _, p := range t.Parts {
+			each = append(each, search.Term{Stem: p})
+		}
+	}
+	all, err := f.count(ctx, each)
+	if err != nil || len(each) < 3 {
+		return err
+	}
+	var b []string
+	sum := int64(0)
+	for _, t := range all {
+		if sum += t.pieces; len(b) == 0 || sum < fewPieces {
+			b = append(b, quoted(t.Stem))
+		}
+	}
+	limit := f.limit
+	for _, shard := range f.shards {
+		f.limit = len(f.hits) + limit
+		if err := f.match(ctx, shard, strings.Join(b, " OR ")); err != nil {
+			return err
+		}
+	}
+	slices.SortStableFunc(f.hits, func(x, y Hit) int { return cmp.Compare(x.rank, y.rank) })
+	f.hits = f.hits[:min(limit, len(f.hits))]
+	return nil
+}
+
+// only adds the conditions of file: and tool: to those of f.
+func (f *finding) only(ctx context.Context, q *search.Query) error {
 	if len(q.Files()) > 0 {
 		var each []string
 		var args []any
@@ -191,7 +223,7 @@ func (a *Archive) only(ctx context.Context, f *finding, q *search.Query) error {
 			}
 			each = append(each, text)
 		}
-		ids, err := column[int64](ctx, a.db, strings.Join(each, " UNION ")+" LIMIT ?", append(args, fewPaths+1)...)
+		ids, err := column[int64](ctx, f.archive.db, strings.Join(each, " UNION ")+" LIMIT ?", append(args, fewPaths+1)...)
 		if err != nil {
 			return err
 		}
@@ -231,84 +263,62 @@ func trigrams(part string) string {
 	return strings.Join(b, " ")
 }
 
-// match adds the pieces with words, an expression of the full-text index, to f; without words, all that fit its conditions.
-func (a *Archive) match(ctx context.Context, f *finding, words, order string) error {
-	query := `SELECT s.path, s.agent, s.name, p.handle, k.what, coalesce(t.text, ''), p.status, p.time, p.subject, coalesce(t.file, 0), s.id, p.id,
-	p.at, p.size, s.head, s.tail FROM `
-	where := slices.Clone(f.where)
+// match adds the pieces with words, an expression of the full-text index, of a shard: the newest first, or those with any
+// of several words by relevance. Without words it adds all pieces.
+func (f *finding) match(ctx context.Context, shard int64, expression string) error {
+	const columns = `s.path, s.agent, s.name, p.handle, k.what, coalesce(t.text, ''), p.status, p.time, p.subject, coalesce(t.file, 0), s.id, p.id,
+	p.at, p.size, s.head, s.tail`
+	where, rank, from, order := slices.Clone(f.where), "0", "piece p", "p.id DESC"
 	var args []any
 	switch {
-	case words != "":
-		query += "words CROSS JOIN piece p ON p.id = words.rowid"
-		where, args = slices.Insert(where, 0, "words MATCH ?"), append(args, words)
-		if order == newestFirst {
-			order = "words.rowid DESC"
+	case expression != "":
+		from, order = "words w CROSS JOIN piece p ON p.id = w.rowid", "w.rowid DESC"
+		from = words(shard) + from[len("words"):]
+		where, args = slices.Insert(where, 0, words(shard)+" MATCH ?"), append(args, expression)
+		if strings.Contains(expression, " OR ") {
+			rank, order = "w.rank", "w.rank"
 		}
 	case f.subjects:
-		query += "piece p"
 		where[0] = "p.id IN (SELECT p.id FROM piece p INDEXED BY piece_subject WHERE p.subject AND " + where[0] + ")"
-	default:
-		query += "piece p"
 	}
-	query += ` JOIN run r ON r.first = (SELECT first FROM run WHERE first <= p.id ORDER BY first DESC LIMIT 1) JOIN session s ON s.id = r.session
-JOIN kind k ON k.id = p.kind LEFT JOIN subject t ON t.id = p.subject`
+	query := "SELECT " + columns + ", " + rank + " FROM " + from + ` JOIN run r ON r.first = (SELECT first FROM run WHERE first <= p.id ORDER BY first DESC LIMIT 1)
+JOIN session s ON s.id = r.session JOIN kind k ON k.id = p.kind LEFT JOIN subject t ON t.id = p.subject`
 	if len(where) > 0 {
 		query += " WHERE " + strings.Join(where, " AND ")
 	}
-	rows, err := a.db.QueryContext(ctx, query+" ORDER BY "+order, append(args, f.args...)...)
+	if len(f.hits) >= f.limit {
+		return nil
+	}
+	rows, err := f.archive.db.QueryContext(ctx, query+" ORDER BY "+order, append(args, f.args...)...)
 	if err != nil {
 		return err
 	}
-	abouts, err := f.read(rows)
-	if err != nil {
-		return err
-	}
-	first := len(f.hits) - len(abouts)
-	for i, at := range abouts {
-		if at.isFile {
-			if err := a.later(ctx, &f.hits[first+i], at.subject, at.session, at.id, at.millis); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// about is the place of a hit in the index.
-type about struct {
-	isFile             bool
-	subject, session   int64
-	id, handle, millis int64
-}
-
-// read adds hits until there are enough, and returns where they are.
-func (f *finding) read(rows *sql.Rows) (abouts []about, err error) {
 	defer rows.Close() //nolint:errcheck // reported by Err
 	for len(f.hits) < f.limit && rows.Next() {
 		var h Hit
-		var at about
-		if err := rows.Scan(&h.Path, &h.Agent, &h.Session, &at.handle, &h.What, &h.Subject, &h.Status, &at.millis, &at.subject, &at.isFile, &at.session, &at.id,
-			&h.at, &h.size, &h.head, &h.tail); err != nil {
-			return nil, err
+		var handle int64
+		if err := rows.Scan(&h.Path, &h.Agent, &h.Session, &handle, &h.What, &h.Subject, &h.Status, &h.millis, &h.subject, &h.isFile, &h.session, &h.id,
+			&h.at, &h.size, &h.head, &h.tail, &h.rank); err != nil {
+			return err
 		}
-		if h.Handle = fmt.Sprintf("%010x", at.handle); f.seen[h.Handle] {
+		if h.Handle = fmt.Sprintf("%010x", handle); f.seen[h.Handle] {
 			continue
 		}
 		f.seen[h.Handle] = true
-		if at.millis > 0 {
-			h.Time = time.UnixMilli(at.millis)
+		if h.millis > 0 {
+			h.Time = time.UnixMilli(h.millis)
 		}
-		f.hits, abouts = append(f.hits, h), append(abouts, at)
+		f.hits = append(f.hits, h)
 	}
-	return abouts, rows.Err()
+	return rows.Err()
 }
 
 // later looks for a change of the hit's file after it.
-func (a *Archive) later(ctx context.Context, h *Hit, file, session, id, ms int64) error {
+func (a *Archive) later(ctx context.Context, h *Hit) error {
 	rows, err := a.db.QueryContext(ctx, `SELECT p.time, s.name, s.path FROM piece p
 JOIN run r ON r.first = (SELECT first FROM run WHERE first <= p.id ORDER BY first DESC LIMIT 1) JOIN session s ON s.id = r.session
 WHERE p.edits AND p.subject = ? AND p.id <> ?3 AND (s.id = ?2 AND p.id > ?3 OR s.id <> ?2 AND p.time > ?4 AND ?4 > 0) ORDER BY p.time DESC LIMIT 1`,
-		file, session, id, ms)
+		h.subject, h.session, h.id, h.millis)
 	if err != nil {
 		return err
 	}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
-	"strings"
 )
 
 // A writer writes sessions, many in a transaction.
@@ -18,6 +18,7 @@ type writer struct {
 	text                             int     // bytes of the texts in tx
 	piece, words, subject, path, old *sql.Stmt
 	next                             int64            // ID of the next piece
+	shard                            int64            // of words
 	gone                             []piece          // of sessions that were rewritten
 	kinds                            map[string]int64 // IDs
 	subjects                         map[int64]int64  // IDs by hash
@@ -31,7 +32,7 @@ func (w *writer) begin(ctx context.Context) (err error) {
 	if w.tx, err = w.archive.db.BeginTx(ctx, nil); err != nil {
 		return err
 	}
-	w.text, w.gone, w.kinds, w.subjects = 0, nil, map[string]int64{}, map[int64]int64{}
+	w.text, w.gone, w.words, w.kinds, w.subjects = 0, nil, nil, map[string]int64{}, map[int64]int64{}
 	if err := w.tx.QueryRowContext(ctx, "SELECT coalesce(max(last), 0) + 1 FROM run").Scan(&w.next); err != nil {
 		return err
 	}
@@ -40,7 +41,6 @@ func (w *writer) begin(ctx context.Context) (err error) {
 		text string
 	}{
 		{&w.piece, "INSERT INTO piece VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"},
-		{&w.words, "INSERT INTO words (rowid, stems) VALUES (?, ?)"},
 		{&w.old, "SELECT id FROM subject WHERE hash = ?"},
 		{&w.subject, "INSERT INTO subject (hash, text, file) VALUES (?, ?, ?)"},
 		{&w.path, "INSERT INTO paths (rowid, text) VALUES (?, ?)"},
@@ -58,7 +58,7 @@ func (w *writer) commit(ctx context.Context) error {
 	if w.tx == nil {
 		return nil
 	}
-	if err := drop(ctx, w.tx, w.gone); err != nil {
+	if err := w.archive.drop(ctx, w.tx, w.gone); err != nil {
 		return err
 	}
 	err := w.tx.Commit()
@@ -88,7 +88,6 @@ func (w *writer) add(ctx context.Context, s *scanned) error {
 		return err
 	}
 	first := w.next
-	stems := map[string]bool{}
 	for i := range s.content.rows {
 		r := &s.content.rows[i]
 		if _, ok := old[r.handle]; ok {
@@ -98,15 +97,9 @@ func (w *writer) add(ctx context.Context, s *scanned) error {
 		if err := w.insert(ctx, r); err != nil {
 			return err
 		}
-		for stem := range strings.FieldsSeq(r.stems) {
-			stems[stem] = true
-		}
 	}
 	if w.next > first {
 		if _, err := w.tx.ExecContext(ctx, "INSERT INTO run VALUES (?, ?, ?)", first, w.next-1, session); err != nil {
-			return err
-		}
-		if _, err := w.tx.ExecContext(ctx, "INSERT INTO vocabulary VALUES (?, ?)", first, pack(slices.Collect(maps.Keys(stems)))); err != nil {
 			return err
 		}
 	}
@@ -174,6 +167,30 @@ func (w *writer) about(ctx context.Context, r *row) (id int64, err error) {
 	return id, err
 }
 
+// open makes a shard the one that is written. One that is full is merged into one part, which is searched faster.
+func (w *writer) open(ctx context.Context, shard int64) (err error) {
+	if w.words != nil && w.shard == shard {
+		return nil
+	}
+	if w.words != nil {
+		if _, err := w.tx.ExecContext(ctx, fmt.Sprintf("INSERT INTO %[1]s (%[1]s) VALUES ('optimize')", words(w.shard))); err != nil {
+			return err
+		}
+	}
+	var known bool
+	if err := w.tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM shard WHERE id = ?)", shard).Scan(&known); err != nil {
+		return err
+	}
+	if !known {
+		if _, err := w.tx.ExecContext(ctx, fmt.Sprintf(shardSchema, words(shard), shard)); err != nil {
+			return err
+		}
+	}
+	w.shard = shard
+	w.words, err = w.tx.PrepareContext(ctx, "INSERT INTO "+words(shard)+" (rowid, stems) VALUES (?, ?)")
+	return err
+}
+
 // insert inserts a piece.
 func (w *writer) insert(ctx context.Context, r *row) error {
 	kind, err := w.kind(ctx, r.what)
@@ -185,6 +202,9 @@ func (w *writer) insert(ctx context.Context, r *row) error {
 		return err
 	}
 	if _, err := w.piece.ExecContext(ctx, w.next, r.handle, kind, subject, r.time, r.status, r.edits, r.at, r.size); err != nil {
+		return err
+	}
+	if err := w.open(ctx, w.next/w.archive.perShard); err != nil {
 		return err
 	}
 	if _, err := w.words.ExecContext(ctx, w.next, r.stems); err != nil {
