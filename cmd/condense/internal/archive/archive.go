@@ -55,6 +55,10 @@ INSERT INTO %[1]s (%[1]s, rank) VALUES ('hashsize', 33554432)`
 // two seconds; a search looks into all shards.
 const perShard = 1 << 17
 
+// spacing is between the IDs of pieces in a shard. Deleted ones are in a hash table with linear probing, in which consecutive
+// IDs make long chains: with gaps, deleting the 1,200 pieces of a session takes a quarter of the time.
+const spacing = 2
+
 // words returns the name of the full-text index of a shard.
 func words(shard int64) string { return fmt.Sprint("words_", shard) }
 

@@ -42,7 +42,7 @@ func (a *Archive) drop(ctx context.Context, tx *sql.Tx, gone []piece) (err error
 	shards, subjects, kinds := map[int64]bool{}, map[int64]bool{}, map[int64]bool{}
 	for _, p := range gone {
 		shards[p.id/a.perShard], subjects[p.subject], kinds[p.kind] = true, true, true
-		do("DELETE FROM "+words(p.id/a.perShard)+" WHERE rowid = ?", p.id)
+		do("DELETE FROM "+words(p.id/a.perShard)+" WHERE rowid = ?", spacing*p.id)
 		do("DELETE FROM piece WHERE id = ?", p.id)
 	}
 	for id := range subjects {

@@ -128,8 +128,8 @@ func (f *finding) count(ctx context.Context, terms []search.Term) ([]counted, er
 		c := counted{Term: t, absent: map[int64]bool{}}
 		for _, shard := range f.shards {
 			var n, first int64
-			if err := f.archive.db.QueryRowContext(ctx, fmt.Sprintf(`SELECT count(*), coalesce(min(id), 0)
-FROM (SELECT rowid AS id FROM %[1]s WHERE %[1]s MATCH ? ORDER BY rowid DESC LIMIT ?)`, words(shard)), quoted(t.Stem), counting-c.pieces).Scan(&n, &first); err != nil {
+			if err := f.archive.db.QueryRowContext(ctx, fmt.Sprintf(`SELECT count(*), coalesce(min(id), 0) / %[2]d
+FROM (SELECT rowid AS id FROM %[1]s WHERE %[1]s MATCH ? ORDER BY rowid DESC LIMIT ?)`, words(shard), spacing), quoted(t.Stem), counting-c.pieces).Scan(&n, &first); err != nil {
 				return nil, err
 			}
 			c.absent[shard] = n == 0
@@ -272,8 +272,7 @@ func (f *finding) match(ctx context.Context, shard int64, expression string) err
 	var args []any
 	switch {
 	case expression != "":
-		from, order = "words w CROSS JOIN piece p ON p.id = w.rowid", "w.rowid DESC"
-		from = words(shard) + from[len("words"):]
+		from, order = fmt.Sprintf("%s w CROSS JOIN piece p ON p.id = w.rowid / %d", words(shard), spacing), "w.rowid DESC"
 		where, args = slices.Insert(where, 0, words(shard)+" MATCH ?"), append(args, expression)
 		if strings.Contains(expression, " OR ") {
 			rank, order = "w.rank", "w.rank"

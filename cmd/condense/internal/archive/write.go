@@ -207,7 +207,7 @@ func (w *writer) insert(ctx context.Context, r *row) error {
 	if err := w.open(ctx, w.next/w.archive.perShard); err != nil {
 		return err
 	}
-	if _, err := w.words.ExecContext(ctx, w.next, r.stems); err != nil {
+	if _, err := w.words.ExecContext(ctx, spacing*w.next, r.stems); err != nil {
 		return err
 	}
 	w.next++
