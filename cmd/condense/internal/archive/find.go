@@ -121,7 +121,7 @@ type finding struct {
 	none     bool // nothing fits the conditions
 }
 
-// count returns terms, the rarest first.
+// count returns terms, the rarest first. A name that is nowhere is replaced by its parts.
 func (f *finding) count(ctx context.Context, terms []search.Term) ([]counted, error) {
 	var all []counted
 	for _, t := range terms {
@@ -139,7 +139,19 @@ FROM (SELECT rowid AS id FROM %[1]s WHERE %[1]s MATCH ? ORDER BY rowid DESC LIMI
 				break
 			}
 		}
-		all = append(all, c)
+		if c.pieces > 0 || len(t.Parts) == 0 {
+			all = append(all, c)
+			continue
+		}
+		var parts []search.Term
+		for _, p := range t.Parts {
+			parts = append(parts, search.Term{Stem: p, Must: t.Must})
+		}
+		counts, err := f.count(ctx, parts)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, counts...)
 	}
 	slices.SortStableFunc(all, func(x, y counted) int { return cmp.Compare(x.pieces, y.pieces) })
 	return all, nil
@@ -176,25 +188,17 @@ func (f *finding) all(ctx context.Context, terms []counted, but int) error {
 	return nil
 }
 
-// any adds the pieces with any of the rarest terms and parts, by relevance, if there are three to choose from.
+// any adds the pieces with any of the rarest terms, by relevance, if there are three to choose from.
 func (f *finding) any(ctx context.Context, terms []counted) error {
-	var each []search.Term
-	for _, t := range terms {
-		each = append(each, t.Term)
-		for _, p := range t.Parts {
-			each = append(each, search.Term{Stem: p})
-		}
-	}
-	all, err := f.count(ctx, each)
-	if err != nil || len(each) < 3 {
-		return err
-	}
 	var b []string
 	sum := int64(0)
-	for _, t := range all {
+	for _, t := range terms {
 		if sum += t.pieces; len(b) == 0 || sum < fewPieces {
 			b = append(b, quoted(t.Stem))
 		}
+	}
+	if len(terms) < 3 {
+		return nil
 	}
 	limit := f.limit
 	for _, shard := range f.shards {
