@@ -180,6 +180,7 @@ func (w *ordered) open(t *rapid.T, host *condense.Host, in store.Store) *live.Ga
 	g, err := live.NewWith(host, &live.Options{
 		Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": "http://vendor.invalid"}},
 		Reports:   live.Reports{Logger: w.log}, Now: w.now,
+		Bounds: live.Bounds{Deadline: time.Minute}, // on a busy machine
 	}, in)
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -80,6 +81,7 @@ func TestL2L3L5L6Growing(t *testing.T) {
 
 // grow plays a generated client of a gateway, which is restarted now and then, and returns its faults. Answer reads the status and the body that the client gets.
 func grow(t *rapid.T, host *condense.Host, options *live.Options, vendor *growing.Vendor, answer func(int, []byte) growing.Answer) map[string]int {
+	options.Bounds.Deadline = time.Minute // on a busy machine
 	var g *live.Gateway
 	var s *httptest.Server
 	stop := func() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -402,20 +403,38 @@ func TestFreezeRefuses(t *testing.T) {
 	}
 }
 
-// TestFreezeDividesTurns: an old answer that stays without the person's words after it is no part of the open turn, which
-// has to begin with thinking.
+// TestFreezeDividesTurns: an old answer that stays without the person's words after it is no part of the turn after it, which
+// has to begin with thinking as long as it is open, and again when the client goes back to it.
 func TestFreezeDividesTurns(t *testing.T) {
 	history := conversation(9)
 	old := `{"role":"assistant","content":[{"type":"text","text":"Done."}]}`
-	r, rolling := parse(t, append([]string{history[0], old, history[0]}, history[1:]...), `"thinking":{"type":"enabled"}`)
-	after, _ := parse(t, append([]string{`{"role":"user","content":"Summary."}`, old}, history[7:]...))
-	s, err := (&lineage.State{}).Freeze(r, rolling, lineage.Condensed{After: after.Messages, Forced: true}, begin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	view := s.View(r, rolling)
-	if len(view) != 5 || !strings.Contains(string(view[2]), `"role":"user"`) || string(view[3]) != history[7] {
-		t.Errorf("%q", view)
+	open := append([]string{history[0], old, history[0]}, history[1:]...)
+	text := append(slices.Clone(open), history[0])
+	shorter := strings.ReplaceAll(history[8], "output", "…")
+	for name, tt := range map[string]struct {
+		messages []string // when the epoch begins
+		kept     []string
+		forced   bool
+		then     []string // the next request
+	}{
+		"the turn is open":                {open, history[7:], true, open},
+		"the client goes back to it":      {text, append(slices.Clone(history[7:]), history[0]), false, open},
+		"a text follows its last results": {text, []string{history[7], shorter, history[0]}, false, text},
+	} {
+		r, rolling := parse(t, tt.messages, `"thinking":{"type":"enabled"}`)
+		after, _ := parse(t, append([]string{`{"role":"user","content":"Summary."}`, old}, tt.kept...))
+		s, err := (&lineage.State{}).Freeze(r, rolling, lineage.Condensed{After: after.Messages, Forced: tt.forced}, begin)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		r, rolling = parse(t, tt.then, `"thinking":{"type":"enabled"}`)
+		view := s.View(r, rolling)
+		if len(view) < 5 || !strings.Contains(string(view[2]), `"role":"user"`) || string(view[3]) != history[7] {
+			t.Errorf("%s: %q", name, view)
+		}
+		if err := wire.Check(wire.Messages, r, view); err != nil {
+			t.Error(name, err)
+		}
 	}
 }
 

@@ -196,8 +196,8 @@ func (s *State) Freeze(r *wire.Request, rolling []wire.Hash, c Condensed, now ti
 		}
 		sent = append(sent, m)
 	}
-	if r.Thinking == "enabled" && thinks(r.Messages) && !thinks(sent) {
-		if !c.Forced {
+	if r.Thinking == "enabled" {
+		if thinks(r.Messages) && !thinks(sent) && !c.Forced {
 			return nil, ErrRound
 		}
 		e.divide(sent)
@@ -240,12 +240,21 @@ func (s *State) ingested(rolling []wire.Hash) map[string][]byte {
 // division separates an answer without thinking from a turn that began with thinking.
 const division = `{"role":"user","content":[{"type":"text","text":"[The conversation goes on.]"}]}`
 
-// divide adds a message of the user to the block, of which sent is the view, if that makes the open turn begin with
-// thinking: the user's words between an old answer, which was kept, and the turn are gone.
+// divide adds a message of the user to the block, of which sent is the view, if only that makes the last turn in the block
+// begin with thinking: the user's words between an old answer, which was kept, and the turn are gone. The turn need not
+// be open now: a client that goes back to it opens it again, and a text directly after results leaves it open.
 func (e *Epoch) divide(sent []wire.Message) {
-	for i := turn(sent); i < len(sent) && i <= len(e.Block); i++ {
+	n := len(e.Block)
+	if n < len(sent) && sent[n].Role == "assistant" {
+		n++
+	}
+	for n > 0 && sent[n-1].Role != "assistant" {
+		n--
+	}
+	first := turn(sent[:n])
+	for i := first; i < n; i++ {
 		if m := &sent[i]; m.Role == "assistant" && m.Thinking {
-			if len(open(sent[:i])) == 0 {
+			if i > first && len(open(sent[:i])) == 0 {
 				e.Block = slices.Insert(slices.Clone(e.Block), i, []byte(division))
 			}
 			return
