@@ -14,42 +14,26 @@ type writer struct {
 	archive *Archive
 	change  *Change
 
-	tx                               *sql.Tx // nil between transactions
-	text                             int     // bytes of the texts in tx
-	piece, words, subject, path, old *sql.Stmt
-	next                             int64            // ID of the next piece
-	shard                            int64            // of words
-	gone                             []piece          // of sessions that were rewritten
-	kinds                            map[string]int64 // IDs
-	subjects                         map[int64]int64  // IDs by hash
+	tx           *sql.Tx // nil between transactions
+	text         int     // bytes of the texts in tx
+	piece, words *sql.Stmt
+	next         int64         // ID of the next piece
+	shard        int64         // of words
+	gone         []piece       // of sessions that were rewritten
+	ids          map[any]int64 // of kinds, and of subjects by hash
 }
-
-// maxSubjects bounds the subjects that a writer remembers.
-const maxSubjects = 1 << 16
 
 // begin begins a transaction.
 func (w *writer) begin(ctx context.Context) (err error) {
 	if w.tx, err = w.archive.db.BeginTx(ctx, nil); err != nil {
 		return err
 	}
-	w.text, w.gone, w.words, w.kinds, w.subjects = 0, nil, nil, map[string]int64{}, map[int64]int64{}
+	w.text, w.gone, w.words, w.ids = 0, nil, nil, map[any]int64{}
 	if err := w.tx.QueryRowContext(ctx, "SELECT coalesce(max(last), 0) + 1 FROM run").Scan(&w.next); err != nil {
 		return err
 	}
-	for _, s := range []struct {
-		to   **sql.Stmt
-		text string
-	}{
-		{&w.piece, "INSERT INTO piece VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"},
-		{&w.old, "SELECT id FROM subject WHERE hash = ?"},
-		{&w.subject, "INSERT INTO subject (hash, text, file) VALUES (?, ?, ?)"},
-		{&w.path, "INSERT INTO paths (rowid, text) VALUES (?, ?)"},
-	} {
-		if *s.to, err = w.tx.PrepareContext(ctx, s.text); err != nil {
-			return err
-		}
-	}
-	return nil
+	w.piece, err = w.tx.PrepareContext(ctx, "INSERT INTO piece VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
+	return err
 }
 
 // commit ends a transaction. Pieces are deleted at its end, because the full-text index writes what it holds in memory
@@ -115,55 +99,49 @@ func (w *writer) add(ctx context.Context, s *scanned) error {
 
 // session inserts or updates the row of a session and returns its ID. It is not one statement (ON CONFLICT): that makes a
 // savepoint, for which the full-text index writes all that it holds in memory.
-func (w *writer) session(ctx context.Context, s *scanned) (id int64, err error) {
-	values := []any{s.file.Agent, s.file.Name, s.file.Dir, s.size, s.changed, s.content.head, s.content.tail, s.file.Path}
-	if err = w.tx.QueryRowContext(ctx, "SELECT id FROM session WHERE path = ?", s.file.Path).Scan(&id); err == nil {
-		_, err = w.tx.ExecContext(ctx, "UPDATE session SET agent = ?, name = ?, dir = ?, size = ?, changed = ?, head = ?, tail = ? WHERE path = ?", values...)
-		return id, err
+func (w *writer) session(ctx context.Context, s *scanned) (int64, error) {
+	values := []any{s.file.Agent, s.file.Name, s.file.Dir, s.size, s.changed, s.content.head, s.content.tail}
+	id, isNew, err := w.id(ctx, s.file.Path, "SELECT id FROM session WHERE path = ?",
+		"INSERT INTO session (path, agent, name, dir, size, changed, head, tail) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values...)
+	if err == nil && !isNew {
+		_, err = w.tx.ExecContext(ctx, "UPDATE session SET agent = ?, name = ?, dir = ?, size = ?, changed = ?, head = ?, tail = ? WHERE id = ?", append(values, id)...)
 	}
-	if !errors.Is(err, sql.ErrNoRows) {
-		return 0, err
+	return id, err
+}
+
+// id returns the ID of the row with a key, which is inserted if there is none.
+func (w *writer) id(ctx context.Context, key any, find, insert string, values ...any) (id int64, isNew bool, err error) {
+	if err = w.tx.QueryRowContext(ctx, find, key).Scan(&id); errors.Is(err, sql.ErrNoRows) {
+		var res sql.Result
+		if res, err = w.tx.ExecContext(ctx, insert, append([]any{key}, values...)...); err == nil {
+			isNew = true
+			id, err = res.LastInsertId()
+		}
 	}
-	res, err := w.tx.ExecContext(ctx, "INSERT INTO session (agent, name, dir, size, changed, head, tail, path) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values...)
-	if err != nil {
-		return 0, err
-	}
-	return res.LastInsertId()
+	return id, isNew, err
 }
 
 // kind returns the ID of a kind of pieces.
 func (w *writer) kind(ctx context.Context, what string) (id int64, err error) {
-	if id, ok := w.kinds[what]; ok {
-		return id, nil
+	id, ok := w.ids[what]
+	if !ok {
+		id, _, err = w.id(ctx, what, "SELECT id FROM kind WHERE what = ?", "INSERT INTO kind (what) VALUES (?)")
+		w.ids[what] = id
 	}
-	if err = w.tx.QueryRowContext(ctx, "SELECT id FROM kind WHERE what = ?", what).Scan(&id); errors.Is(err, sql.ErrNoRows) {
-		var res sql.Result
-		if res, err = w.tx.ExecContext(ctx, "INSERT INTO kind (what) VALUES (?)", what); err == nil {
-			id, err = res.LastInsertId()
-		}
-	}
-	w.kinds[what] = id
 	return id, err
 }
 
 // about returns the ID of the subject of a piece; 0 if it has none.
 func (w *writer) about(ctx context.Context, r *row) (id int64, err error) {
-	if id, ok := w.subjects[r.subject]; ok || r.subject == 0 {
+	id, ok := w.ids[r.subject]
+	if ok || r.subject == 0 {
 		return id, nil
 	}
-	if err = w.old.QueryRowContext(ctx, r.subject).Scan(&id); errors.Is(err, sql.ErrNoRows) {
-		var res sql.Result
-		if res, err = w.subject.ExecContext(ctx, r.subject, r.about, r.isFile); err == nil {
-			id, err = res.LastInsertId()
-		}
-		if err == nil && r.isFile {
-			_, err = w.path.ExecContext(ctx, id, r.about)
-		}
+	id, isNew, err := w.id(ctx, r.subject, "SELECT id FROM subject WHERE hash = ?", "INSERT INTO subject (hash, text, file) VALUES (?, ?, ?)", r.about, r.isFile)
+	if err == nil && isNew && r.isFile {
+		_, err = w.tx.ExecContext(ctx, "INSERT INTO paths (rowid, text) VALUES (?, ?)", id, r.about)
 	}
-	if len(w.subjects) > maxSubjects {
-		clear(w.subjects)
-	}
-	w.subjects[r.subject] = id
+	w.ids[r.subject] = id
 	return id, err
 }
 
