@@ -347,4 +347,11 @@ func TestLaterChanged(t *testing.T) {
 	if hits := find(t, x, "tangerine"); len(hits) != 1 || hits[0].Later {
 		t.Errorf("not changed: %+v", hits)
 	}
+	for query, want := range map[string]int{
+		"file:MAIN.go": 4, "file:p/oth": 2, "file:er": 2, "file:/p/ tool:edit": 2, "file:/other.go tangerine": 1, "file:main.go tangerine": 0, "file:absent.go": 0, `file:"n"o`: 0,
+	} {
+		if hits := find(t, x, query); len(hits) != want {
+			t.Errorf("%s: got %d hits; want %d", query, len(hits), want)
+		}
+	}
 }

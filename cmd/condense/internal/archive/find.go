@@ -3,7 +3,6 @@ package archive
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -190,17 +189,16 @@ func (f *finding) all(ctx context.Context, terms []counted, but int) error {
 
 // any adds the pieces with any of the rarest terms, by relevance, if there are three to choose from.
 func (f *finding) any(ctx context.Context, terms []counted) error {
+	if len(terms) < 3 {
+		return nil
+	}
 	var b []string
-	sum := int64(0)
+	sum, limit := int64(0), f.limit
 	for _, t := range terms {
 		if sum += t.pieces; len(b) == 0 || sum < fewPieces {
 			b = append(b, quoted(t.Stem))
 		}
 	}
-	if len(terms) < 3 {
-		return nil
-	}
-	limit := f.limit
 	for _, shard := range f.shards {
 		f.limit = len(f.hits) + limit
 		if err := f.match(ctx, shard, strings.Join(b, " OR ")); err != nil {
@@ -214,33 +212,23 @@ func (f *finding) any(ctx context.Context, terms []counted) error {
 
 // only adds the conditions of file: and tool: to those of f.
 func (f *finding) only(ctx context.Context, q *search.Query) error {
-	if len(q.Files()) > 0 {
-		var each []string
-		var args []any
-		for _, part := range q.Files() {
-			text := "SELECT id FROM subject WHERE file AND instr(lower(text), ?) > 0"
-			if m := trigrams(part); m != "" {
-				text += " AND id IN (SELECT rowid FROM paths WHERE paths MATCH ?)"
-				args = append(args, part, m)
-			} else {
-				args = append(args, part)
-			}
-			each = append(each, text)
+	ids := []int64{}
+	for _, part := range q.Files() {
+		query, args := "SELECT id FROM subject WHERE file AND instr(lower(text), ?) > 0", []any{part}
+		if m := trigrams(part); m != "" {
+			query, args = query+" AND id IN (SELECT rowid FROM paths WHERE paths MATCH ?)", append(args, m)
 		}
-		ids, err := column[int64](ctx, f.archive.db, strings.Join(each, " UNION ")+" LIMIT ?", append(args, fewPaths+1)...)
+		some, err := column[int64](ctx, f.archive.db, query+" LIMIT ?", append(args, fewPaths+1)...)
 		if err != nil {
 			return err
 		}
-		f.none = len(ids) == 0
-		if f.subjects = len(ids) <= fewPaths; f.subjects {
-			list, err := json.Marshal(ids)
-			if err != nil {
-				return err
-			}
-			f.where, f.args = append(f.where, "p.subject IN (SELECT value FROM json_each(?))"), append(f.args, string(list))
-		} else {
-			f.contain("t.file AND ", "t.text", q.Files())
-		}
+		ids = append(ids, some...)
+	}
+	f.none = len(q.Files()) > 0 && len(ids) == 0
+	if f.subjects = len(q.Files()) > 0 && len(ids) <= fewPaths; f.subjects {
+		f.where, f.args = []string{"p.subject IN (SELECT value FROM json_each(?))"}, []any{strings.ReplaceAll(fmt.Sprint(ids), " ", ",")}
+	} else if len(q.Files()) > 0 {
+		f.contain("t.file AND ", "t.text", q.Files())
 	}
 	if len(q.Tools()) > 0 {
 		f.contain("", "k.what", q.Tools())
