@@ -130,8 +130,10 @@ func TestEveryWord(t *testing.T) {
 		hits, _ := x.Find(q, 10)
 		if !slices.ContainsFunc(hits, func(h search.Hit) bool {
 			cut, _, err := h.Lines.Cut(h.Piece.Text())
-			found := false
-			search.Words(cut, func(word []byte, _ bool) { found = found || stemmer.Stem(word) == stemmer.Stem([]byte(strings.ToLower(w))) })
+			stem, found := stemmer.Stem([]byte(strings.ToLower(w))), false
+			search.Words(cut, func(word []byte, _ bool) {
+				found = found || stemmer.Stem(word) == stem
+			})
 			return err == nil && found
 		}) {
 			rt.Fatalf("%q: %v", w, hits)

@@ -122,11 +122,9 @@ func (a *Archive) upgrade(ctx context.Context, create bool) error {
 	case found > 0 && !create:
 		return fmt.Errorf("%w that this version reads", ErrNone)
 	}
-	drop := ""
-	for _, table := range []string{"words", "piece", "session", "run", "kind", "subject"} {
-		drop += "DROP TABLE IF EXISTS " + table + ";"
-	}
-	_, err := a.db.ExecContext(ctx, "BEGIN;"+drop+schema+"COMMIT; VACUUM;")
+	const older = `DROP TABLE IF EXISTS words; DROP TABLE IF EXISTS piece; DROP TABLE IF EXISTS session; DROP TABLE IF EXISTS run;
+DROP TABLE IF EXISTS kind; DROP TABLE IF EXISTS subject;`
+	_, err := a.db.ExecContext(ctx, "BEGIN;"+older+schema+"COMMIT; VACUUM;")
 	return err
 }
 

@@ -165,7 +165,7 @@ func (w *writer) open(ctx context.Context, shard int64) (err error) {
 		}
 	}
 	w.shard = shard
-	w.words, err = w.tx.PrepareContext(ctx, "INSERT INTO "+words(shard)+" (rowid, stems) VALUES (?, ?)")
+	w.words, err = w.tx.PrepareContext(ctx, fmt.Sprintf("INSERT INTO %s (rowid, stems) VALUES (?, ?)", words(shard)))
 	return err
 }
 
