@@ -21,8 +21,8 @@ type Hit struct {
 
 // A Line is one line of a text.
 type Line struct {
-	Number int
-	Text   string // without its end
+	Number int    `json:"number"`
+	Text   string `json:"text"` // without its end
 }
 
 // The constants were tuned on LoCoMo's conversations 1 to 5 and on BEAM-100K's chats 1 to 10 (docs/recall.md).

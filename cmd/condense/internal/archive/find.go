@@ -3,6 +3,8 @@ package archive
 import (
 	"cmp"
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -15,35 +17,33 @@ import (
 
 // A Hit is a piece of a session.
 type Hit struct {
-	Path, Agent, Session string
-	Handle               string
-	What                 string    // such as "result of read_file"
-	Subject              string    // the file or the command
-	Status               string    // of a command: "exit 1", "failed"; empty if nothing is known
-	Time                 time.Time // zero if unknown
-	// Changed is when the file was changed later, in this or another session; zero if no change is known, and
-	// ChangedIn the session.
-	Changed   time.Time
-	ChangedIn string
-	Later     bool // it was changed later
+	Path    string    `json:"path"`
+	Agent   string    `json:"agent,omitempty"`
+	Session string    `json:"session,omitempty"`
+	Handle  string    `json:"handle"`
+	What    string    `json:"what"`              // such as "result of read_file"
+	Subject string    `json:"subject,omitempty"` // the file or the command
+	Status  string    `json:"status,omitempty"`  // of a command: "exit 1", "failed"; empty if nothing is known
+	Time    time.Time `json:"time,omitzero"`     // zero if unknown
+	// Later says that the file was changed later, Changed when, zero if unknown, and ChangedIn in which session.
+	Later     bool      `json:"later_changed,omitempty"`
+	Changed   time.Time `json:"later_changed_at,omitzero"`
+	ChangedIn string    `json:"later_changed_in,omitempty"`
 	// Verified says that the session's file still has the content, byte for byte. Then Best has lines of it.
-	Verified bool
-	Best     []search.Line
+	Verified bool          `json:"verified"`
+	Best     []search.Line `json:"lines"`
 
 	place
-	entry
 }
 
-// An entry is where a hit is in the index.
-type entry struct {
+// A place is where a hit is in the index, and where its message is in its file: its bytes, and the numbers of those before
+// the first and after the last message. The size is 0 or head is negative if that is not known.
+type place struct {
 	isFile                       bool
 	subject, session, id, millis int64
+	at, size, head, tail         int64
 	rank                         float64
 }
-
-// A place is where a hit's message is in its file: its bytes, and the numbers of those before the first and after the
-// last message. The size is 0 or head is negative if that is not known.
-type place struct{ at, size, head, tail int64 }
 
 // Export returns the command that writes the hit's session to standard output; empty if it is in a file.
 func (h *Hit) Export() string {
@@ -286,7 +286,7 @@ JOIN session s ON s.id = r.session JOIN kind k ON k.id = p.kind LEFT JOIN subjec
 	}
 	defer rows.Close() //nolint:errcheck // reported by Err
 	for len(f.hits) < f.limit && rows.Next() {
-		var h Hit
+		h := Hit{Best: []search.Line{}}
 		var handle int64
 		if err := rows.Scan(&h.Path, &h.Agent, &h.Session, &handle, &h.What, &h.Subject, &h.Status, &h.millis, &h.subject, &h.isFile, &h.session, &h.id,
 			&h.at, &h.size, &h.head, &h.tail, &h.rank); err != nil {
@@ -306,29 +306,20 @@ JOIN session s ON s.id = r.session JOIN kind k ON k.id = p.kind LEFT JOIN subjec
 
 // later looks for a change of the hit's file after it.
 func (a *Archive) later(ctx context.Context, h *Hit) error {
-	rows, err := a.db.QueryContext(ctx, `SELECT p.time, s.name, s.path FROM piece p
+	var at int64
+	var path string
+	err := a.db.QueryRowContext(ctx, `SELECT p.time, s.name, s.path FROM piece p
 JOIN run r ON r.first = (SELECT first FROM run WHERE first <= p.id ORDER BY first DESC LIMIT 1) JOIN session s ON s.id = r.session
 WHERE p.edits AND p.subject = ? AND p.id <> ?3 AND (s.id = ?2 AND p.id > ?3 OR s.id <> ?2 AND p.time > ?4 AND ?4 > 0) ORDER BY p.time DESC LIMIT 1`,
-		h.subject, h.session, h.id, h.millis)
-	if err != nil {
-		return err
+		h.subject, h.session, h.id, h.millis).Scan(&at, &h.ChangedIn, &path)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
 	}
-	defer rows.Close() //nolint:errcheck // reported by Err
-	for rows.Next() {
-		var at int64
-		var path string
-		if err := rows.Scan(&at, &h.ChangedIn, &path); err != nil {
-			return err
-		}
-		h.Later = true
-		if h.ChangedIn == "" {
-			h.ChangedIn = path
-		}
-		if at > 0 {
-			h.Changed = time.UnixMilli(at)
-		}
+	h.Later, h.ChangedIn = err == nil, cmp.Or(h.ChangedIn, path)
+	if at > 0 {
+		h.Changed = time.UnixMilli(at)
 	}
-	return rows.Err()
+	return err
 }
 
 // Verify reads hits again from their sessions, and sets Verified and Best. Hits without a phrase of the query are left

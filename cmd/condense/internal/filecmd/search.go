@@ -83,7 +83,7 @@ the path and of the tool's name that a call or a result is about.`,
 				return err
 			}
 			if asJSON {
-				return term.PrintJSON(a.Stdout, foundListings(hits))
+				return term.PrintJSON(a.Stdout, append([]archive.Hit{}, hits...))
 			}
 			return term.PrintText(a.Stdout, foundText(hits))
 		},
@@ -315,48 +315,4 @@ func shellQuoted(path string) string {
 		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 	}
 	return path
-}
-
-// A foundListing is a hit as JSON.
-type foundListing struct {
-	Path      string     `json:"path"`
-	Agent     string     `json:"agent,omitempty"`
-	Session   string     `json:"session,omitempty"`
-	Handle    string     `json:"handle"`
-	What      string     `json:"what"`
-	Subject   string     `json:"subject,omitempty"`
-	Status    string     `json:"status,omitempty"`
-	Time      *time.Time `json:"time,omitempty"`
-	Changed   bool       `json:"later_changed,omitempty"`
-	ChangedAt *time.Time `json:"later_changed_at,omitempty"`
-	ChangedIn string     `json:"later_changed_in,omitempty"`
-	Verified  bool       `json:"verified"`
-	Lines     []lineOf   `json:"lines"`
-}
-
-type lineOf struct {
-	Number int    `json:"number"`
-	Text   string `json:"text"`
-}
-
-func foundListings(hits []archive.Hit) []foundListing {
-	out := []foundListing{}
-	for i := range hits {
-		h := &hits[i]
-		l := foundListing{
-			Path: h.Path, Agent: h.Agent, Session: h.Session, Handle: h.Handle, What: h.What, Subject: h.Subject,
-			Status: h.Status, Changed: h.Later, ChangedIn: h.ChangedIn, Verified: h.Verified, Lines: []lineOf{},
-		}
-		if !h.Time.IsZero() {
-			l.Time = &h.Time
-		}
-		if !h.Changed.IsZero() {
-			l.ChangedAt = &h.Changed
-		}
-		for _, x := range h.Best {
-			l.Lines = append(l.Lines, lineOf(x))
-		}
-		out = append(out, l)
-	}
-	return out
 }
