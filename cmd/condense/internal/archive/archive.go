@@ -20,7 +20,7 @@ import (
 )
 
 // ErrNone reports that there is no index.
-var ErrNone = errors.New("there is no index of sessions")
+var ErrNone = errors.New("there is no index of sessions; condense search --index makes one")
 
 // version is of the schema.
 const version = 3
@@ -120,7 +120,7 @@ func (a *Archive) upgrade(ctx context.Context, create bool) error {
 	case found > version:
 		return fmt.Errorf("its version is %d, from a newer condense; delete it with condense search --forget all", found)
 	case found > 0 && !create:
-		return fmt.Errorf("%w that this version reads", ErrNone)
+		return fmt.Errorf("it is of an older version, %d; condense search --index makes it again", found)
 	}
 	const older = `DROP TABLE IF EXISTS words; DROP TABLE IF EXISTS piece; DROP TABLE IF EXISTS session; DROP TABLE IF EXISTS run;
 DROP TABLE IF EXISTS kind; DROP TABLE IF EXISTS subject;`

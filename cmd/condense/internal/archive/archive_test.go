@@ -47,8 +47,8 @@ func write(t *testing.T, path string, v any) {
 func open(t *testing.T) (x *archive.Archive, path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "state", "search.db")
-	if _, err := archive.Open(t.Context(), path, false); err == nil {
-		t.Error("an index that nobody made was opened")
+	if _, err := archive.Open(t.Context(), path, false); !errors.Is(err, archive.ErrNone) {
+		t.Errorf("an index that nobody made: %v", err)
 	}
 	x, err := archive.Open(t.Context(), path, true)
 	if err != nil {
@@ -166,7 +166,7 @@ CREATE INDEX piece_edits ON piece (subject); CREATE VIRTUAL TABLE words USING ft
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := archive.Open(t.Context(), path, false); !errors.Is(err, archive.ErrNone) {
+	if _, err := archive.Open(t.Context(), path, false); err == nil || !strings.Contains(err.Error(), "an older version") {
 		t.Errorf("a search: %v", err)
 	}
 	x, err := archive.Open(t.Context(), path, true)
@@ -296,14 +296,7 @@ func TestNoKeys(t *testing.T) {
 	}
 	for _, part := range []string{"qzjxvwky", "abcdefab"} {
 		if has(t, file, part) {
-			for name, key := range kinds { // which?
-				x, file := open(t)
-				session(t, path, "KEY="+key, `{"key":"`+key+`"}`, key)
-				update(t, x, path)
-				if has(t, file, part) {
-					t.Errorf("%s: a part of the key is in the index", name)
-				}
-			}
+			t.Errorf("%s, a part of a key, is in the index", part)
 		}
 	}
 }

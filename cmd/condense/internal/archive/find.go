@@ -104,7 +104,6 @@ const (
 type counted struct {
 	search.Term
 	pieces int64
-	absent map[int64]bool // shards without it
 }
 
 // A finding is the state of Find.
@@ -124,14 +123,13 @@ type finding struct {
 func (f *finding) count(ctx context.Context, terms []search.Term) ([]counted, error) {
 	var all []counted
 	for _, t := range terms {
-		c := counted{Term: t, absent: map[int64]bool{}}
+		c := counted{Term: t}
 		for _, shard := range f.shards {
 			var n, first int64
 			if err := f.archive.db.QueryRowContext(ctx, fmt.Sprintf(`SELECT count(*), coalesce(min(id), 0) / %[2]d
 FROM (SELECT rowid AS id FROM %[1]s WHERE %[1]s MATCH ? ORDER BY rowid DESC LIMIT ?)`, words(shard), spacing), quoted(t.Stem), counting-c.pieces).Scan(&n, &first); err != nil {
 				return nil, err
 			}
-			c.absent[shard] = n == 0
 			if c.pieces += n; c.pieces == counting {
 				all := (f.shards[0] + 1) * f.archive.perShard
 				c.pieces = max(counting, counting*all/(all-first))
@@ -161,7 +159,6 @@ func quoted(stem string) string { return `"` + stem + `"` }
 // all adds the pieces with all terms but one, of which they have the parts.
 func (f *finding) all(ctx context.Context, terms []counted, but int) error {
 	var b []string
-	absent := map[int64]bool{}
 	for i, t := range terms {
 		switch {
 		case i == but && t.Must, i != but && t.pieces == 0:
@@ -172,16 +169,11 @@ func (f *finding) all(ctx context.Context, terms []counted, but int) error {
 			}
 		default:
 			b = append(b, quoted(t.Stem))
-			for shard, is := range t.absent {
-				absent[shard] = absent[shard] || is
-			}
 		}
 	}
-	for _, shard := range f.shards {
-		if len(b) > 0 && !absent[shard] {
-			if err := f.match(ctx, shard, strings.Join(b, " ")); err != nil {
-				return err
-			}
+	for i := 0; i < len(f.shards) && len(b) > 0; i++ {
+		if err := f.match(ctx, f.shards[i], strings.Join(b, " ")); err != nil {
+			return err
 		}
 	}
 	return nil

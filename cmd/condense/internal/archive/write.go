@@ -20,7 +20,7 @@ type writer struct {
 	next         int64         // ID of the next piece
 	shard        int64         // of words
 	gone         []piece       // of sessions that were rewritten
-	ids          map[any]int64 // of kinds, and of subjects by hash
+	ids          map[any]int64 // of sessions, kinds, and subjects by hash
 }
 
 // begin begins a transaction.
@@ -111,6 +111,10 @@ func (w *writer) session(ctx context.Context, s *scanned) (int64, error) {
 
 // id returns the ID of the row with a key, which is inserted if there is none.
 func (w *writer) id(ctx context.Context, key any, find, insert string, values ...any) (id int64, isNew bool, err error) {
+	id, ok := w.ids[key]
+	if ok {
+		return id, false, nil
+	}
 	if err = w.tx.QueryRowContext(ctx, find, key).Scan(&id); errors.Is(err, sql.ErrNoRows) {
 		var res sql.Result
 		if res, err = w.tx.ExecContext(ctx, insert, append([]any{key}, values...)...); err == nil {
@@ -118,30 +122,19 @@ func (w *writer) id(ctx context.Context, key any, find, insert string, values ..
 			id, err = res.LastInsertId()
 		}
 	}
+	w.ids[key] = id
 	return id, isNew, err
 }
 
-// kind returns the ID of a kind of pieces.
-func (w *writer) kind(ctx context.Context, what string) (id int64, err error) {
-	id, ok := w.ids[what]
-	if !ok {
-		id, _, err = w.id(ctx, what, "SELECT id FROM kind WHERE what = ?", "INSERT INTO kind (what) VALUES (?)")
-		w.ids[what] = id
-	}
-	return id, err
-}
-
 // about returns the ID of the subject of a piece; 0 if it has none.
-func (w *writer) about(ctx context.Context, r *row) (id int64, err error) {
-	id, ok := w.ids[r.subject]
-	if ok || r.subject == 0 {
-		return id, nil
+func (w *writer) about(ctx context.Context, r *row) (int64, error) {
+	if r.subject == 0 {
+		return 0, nil
 	}
 	id, isNew, err := w.id(ctx, r.subject, "SELECT id FROM subject WHERE hash = ?", "INSERT INTO subject (hash, text, file) VALUES (?, ?, ?)", r.about, r.isFile)
 	if err == nil && isNew && r.isFile {
 		_, err = w.tx.ExecContext(ctx, "INSERT INTO paths (rowid, text) VALUES (?, ?)", id, r.about)
 	}
-	w.ids[r.subject] = id
 	return id, err
 }
 
@@ -171,7 +164,7 @@ func (w *writer) open(ctx context.Context, shard int64) (err error) {
 
 // insert inserts a piece.
 func (w *writer) insert(ctx context.Context, r *row) error {
-	kind, err := w.kind(ctx, r.what)
+	kind, _, err := w.id(ctx, r.what, "SELECT id FROM kind WHERE what = ?", "INSERT INTO kind (what) VALUES (?)")
 	if err != nil {
 		return err
 	}

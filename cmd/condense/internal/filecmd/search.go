@@ -2,7 +2,6 @@ package filecmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -97,17 +96,8 @@ the path and of the tool's name that a call or a result is about.`,
 	return cmd
 }
 
-// openArchive opens the index for a search.
-func openArchive(ctx context.Context, path string) (*archive.Archive, error) {
-	x, err := archive.Open(ctx, path, false)
-	if errors.Is(err, archive.ErrNone) {
-		return nil, fmt.Errorf("%w; condense search --index makes one", err)
-	}
-	return x, err
-}
-
 func searchSessions(ctx context.Context, path string, q *search.Query, limit int) ([]archive.Hit, error) {
-	x, err := openArchive(ctx, path)
+	x, err := archive.Open(ctx, path, false)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +124,7 @@ func searchedSessions(ctx context.Context, query string) (string, error) {
 }
 
 func forgetSession(ctx context.Context, a *cli.App, path, session string) error {
-	x, err := openArchive(ctx, path)
+	x, err := archive.Open(ctx, path, false)
 	if err != nil {
 		return err
 	}
