@@ -152,24 +152,27 @@ func (a *Archive) AddRoot(ctx context.Context, path string) error {
 	return err
 }
 
-func column[T any](ctx context.Context, db *sql.DB, query string, args ...any) ([]T, error) {
-	return columnOf[T](db.QueryContext(ctx, query, args...))
+// column returns the values of a query for one column.
+func column[T any](ctx context.Context, db *sql.DB, query string, args ...any) (all []T, err error) {
+	var value T
+	rows, err := db.QueryContext(ctx, query, args...)
+	err = scan(rows, err, func() { all = append(all, value) }, &value)
+	return all, err
 }
 
-// columnOf returns the values of rows with one column.
-func columnOf[T any](rows *sql.Rows, err error) (all []T, _ error) {
+// scan calls row for each of rows, with its values in to.
+func scan(rows *sql.Rows, err error, row func(), to ...any) error {
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer rows.Close() //nolint:errcheck // reported by Err
 	for rows.Next() {
-		var s T
-		if err := rows.Scan(&s); err != nil {
-			return nil, err
+		if err := rows.Scan(to...); err != nil {
+			return err
 		}
-		all = append(all, s)
+		row()
 	}
-	return all, rows.Err()
+	return rows.Err()
 }
 
 // Forget deletes the sessions whose path or name is the given one, and returns their number. No word of them is left in

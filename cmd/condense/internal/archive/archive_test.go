@@ -159,9 +159,7 @@ func TestOlderVersion(t *testing.T) {
 		_, err = db.ExecContext(t.Context(), `CREATE TABLE root (path TEXT PRIMARY KEY) WITHOUT ROWID; INSERT INTO root VALUES ('/archive');
 CREATE TABLE session (id INTEGER PRIMARY KEY, path TEXT); CREATE TABLE piece (id INTEGER PRIMARY KEY, subject TEXT); INSERT INTO piece VALUES (1, 'marmalade');
 CREATE INDEX piece_edits ON piece (subject); CREATE VIRTUAL TABLE words USING fts5 (stems, content='', contentless_delete=1); PRAGMA user_version = 1;`)
-	}
-	if err == nil {
-		err = db.Close()
+		err = errors.Join(err, db.Close())
 	}
 	if err != nil {
 		t.Fatal(err)

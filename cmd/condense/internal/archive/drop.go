@@ -13,21 +13,11 @@ type piece struct{ id, kind, subject int64 }
 
 // piecesOf returns the pieces of a session by their handles.
 func piecesOf(ctx context.Context, tx *sql.Tx, session int64) (map[int64]piece, error) {
-	rows, err := tx.QueryContext(ctx, "SELECT p.handle, p.id, p.kind, p.subject FROM run r JOIN piece p ON p.id BETWEEN r.first AND r.last WHERE r.session = ?", session)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close() //nolint:errcheck // reported by Err
 	old := map[int64]piece{}
-	for rows.Next() {
-		var handle int64
-		var p piece
-		if err := rows.Scan(&handle, &p.id, &p.kind, &p.subject); err != nil {
-			return nil, err
-		}
-		old[handle] = p
-	}
-	return old, rows.Err()
+	var handle int64
+	var p piece
+	rows, err := tx.QueryContext(ctx, "SELECT p.handle, p.id, p.kind, p.subject FROM run r JOIN piece p ON p.id BETWEEN r.first AND r.last WHERE r.session = ?", session)
+	return old, scan(rows, err, func() { old[handle] = p }, &handle, &p.id, &p.kind, &p.subject)
 }
 
 // drop deletes pieces, and the subjects and kinds that no other piece has. A full-text index only marks deleted words, so

@@ -93,10 +93,8 @@ func (r *reader) read(ctx context.Context, f *File) (content, error) {
 		}
 		from, size := found.message(&at.Message)
 		text := p.Text()
-		if _, isImage := p.Part.(core.Image); isImage {
-			continue
-		}
-		if _, isOpaque := p.Part.(core.Opaque); isOpaque {
+		switch p.Part.(type) {
+		case core.Image, core.Opaque:
 			continue
 		}
 		if seen[p.Handle] || at.InsertedBy != "" || strings.TrimSpace(text) == "" {

@@ -89,21 +89,11 @@ type knownFile struct{ id, size, changed int64 }
 
 // known returns the files in the index by their paths.
 func (a *Archive) known(ctx context.Context) (map[string]knownFile, error) {
-	rows, err := a.db.QueryContext(ctx, "SELECT path, id, size, changed FROM session")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close() //nolint:errcheck // reported by Err
 	known := map[string]knownFile{}
-	for rows.Next() {
-		var path string
-		var f knownFile
-		if err := rows.Scan(&path, &f.id, &f.size, &f.changed); err != nil {
-			return nil, err
-		}
-		known[path] = f
-	}
-	return known, rows.Err()
+	var path string
+	var f knownFile
+	rows, err := a.db.QueryContext(ctx, "SELECT path, id, size, changed FROM session")
+	return known, scan(rows, err, func() { known[path] = f }, &path, &f.id, &f.size, &f.changed)
 }
 
 // addAll reads files with all processors and writes them one after the other.
