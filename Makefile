@@ -162,7 +162,7 @@ bench-gateway:
 	go run ./bench/gateway $(STEPS)
 
 # docs/wires-measured.md: unmodified clients on every API, pinned in bench/wires/clients and installed into bin/clients (1.4 GB, from npm), in
-# ten minutes on two idle processors, and then the time added to a request, in four. A refused request, more breaks than condensations, or a
+# fifteen minutes on two idle processors, and then the time added to a request, in four. A refused request, more breaks than condensations, or a
 # client that fails ends it with the row's name. `go run ./bench/wires -only 'Gemini CLI.*: 45'` runs these rows only.
 CLIENTS := $(BIN)/clients
 wires: wires-clients wires-times

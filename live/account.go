@@ -60,7 +60,7 @@ type postponed struct {
 // request.
 func (x *plan) asksClient() bool {
 	// With structured output, the answer would not be a text.
-	if !wire.Splices(x.r.API) || x.t.framed() || x.s.Observe || x.calls || x.repairs || x.t.upstream == nil ||
+	if x.s.Observe || x.calls || x.repairs || x.t.upstream == nil ||
 		!x.resolved.client || x.r.Structured {
 		return false
 	}
@@ -129,7 +129,7 @@ func (x *sending) prepareLater() {
 	}
 	answered := x.status == http.StatusOK && a.Complete && p.url != nil
 	// Without caching by the client, the whole prompt would be billed again at the full price.
-	cached := x.r.API != wire.Messages || a.CacheRead+a.CacheWrite > 0
+	cached := !wire.Marks(x.r.API) || a.CacheRead+a.CacheWrite > 0
 	switch {
 	case answered && cached:
 		p.j.Client = &client{x: x.plan, url: p.url, header: p.header, body: p.j.Body}
@@ -259,7 +259,9 @@ func (c *client) request(ctx context.Context, message string, most int) (*http.R
 		form = `{"type":"message","role":"user","content":[{"type":"input_text","text":?}]}`
 	case wire.Gemini:
 		form = `{"role":"user","parts":[{"text":?}]}`
-	case wire.Chat, wire.Generate, wire.Converse:
+	case wire.Converse:
+		form = `{"role":"user","content":[{"text":?}]}`
+	case wire.Chat, wire.Generate:
 	}
 	body := r.With(append(messages.Raw(r.Messages), rawjson.Append(nil, form, message)))
 	if limit := most + thought(r); r.MaxOutput > limit { // this limit is not part of any vendor's cache key
@@ -284,8 +286,16 @@ func thought(r *wire.Request) int {
 	const most = 8000
 	switch {
 	case r.Thinking == "enabled":
-		return rawjson.Int(rawjson.Field(rawjson.Field(r.Body, "thinking"), "budget_tokens"))
-	case r.API == wire.Messages && r.Thinking == "":
+		more := r.Body
+		if r.API == wire.Converse {
+			more = rawjson.Field(more, "additionalModelRequestFields")
+		}
+		for _, name := range []string{"thinking", "reasoning_config"} {
+			if budget := rawjson.Int(rawjson.Field(rawjson.Field(more, name), "budget_tokens")); budget > 0 {
+				return budget
+			}
+		}
+	case wire.Marks(r.API) && r.Thinking == "":
 		return 0
 	}
 	return most

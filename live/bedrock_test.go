@@ -91,6 +91,28 @@ func TestGatewaySignsForAmazon(t *testing.T) {
 	}
 }
 
+// Where the gateway signs, it also signs the requests with the results of its own tool.
+func TestGatewaySignsRecalls(t *testing.T) {
+	t.Parallel()
+	own := machine{"AKIAGATEWAY", "gateway's secret", ""}
+	for _, api := range []upstream.API{upstream.Messages, upstream.Converse} {
+		script := looking(5, "NEEDLE-1", map[int]upstream.Step{3: {Text: "I look.", Calls: []upstream.Call{wants(map[string]any{"grep": "NEEDLE"})}}})
+		c := upstream.Client{
+			API: api, Cloud: upstream.Bedrock, Model: inferenceProfile, Session: "s1", Stream: true, HTTP: &http.Client{Transport: signed{machine{"AKIADUMMY", "dummy", ""}}},
+			Header: http.Header{"Authorization": {"none"}},
+		}
+		p := newPlay(t, upstream.Options{Script: script, Secrets: map[string]string{own.id: own.secret}}, c, func(o *live.Options) {
+			signing(own)(o)
+			o.Recall.Tool = true
+		})
+		p.say(t)
+		p.unseen(t)
+		if all := p.toolResults(t); len(all) != 1 || len(p.vendor.Refusals()) > 0 {
+			t.Errorf("%s: %d recalls, refused %+v", api, len(all), p.vendor.Refusals())
+		}
+	}
+}
+
 // A client's signature holds for the host that it called. The vendor would refuse it, so the client is told how to go on.
 func TestSignatureForTheGateway(t *testing.T) {
 	t.Parallel()

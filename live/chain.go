@@ -23,7 +23,7 @@ type chained struct {
 	s    *settings
 	send http.RoundTripper
 	lane *lane // nil over HTTP
-	deaf bool  // the answer for the client is another one
+	tool bool  // the answer for the client may be made of several
 }
 
 // chain returns the chain of a request; nil if it has none, or an unknown one. header is the answer's.
@@ -90,20 +90,31 @@ func (c *chained) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	if res.StatusCode != http.StatusOK || c.deaf {
-		return res, nil
+	if res.StatusCode == http.StatusOK {
+		c.listen(res, c.heard)
 	}
-	encoding := res.Header.Get("Content-Encoding")
-	if encoding != "" && strings.Contains(res.Header.Get("Content-Type"), "event-stream") {
-		return res, nil
-	}
-	most := c.s.Bounds.MaxBody
-	res.Body = &listened{ReadCloser: res.Body, to: chain.NewAnswer(most), encoding: encoding, most: most, ended: c.ended}
 	return res, nil
 }
 
-// ended remembers an answer.
-func (c *chained) ended(a *chain.Answer) {
+// listen gives the answer in a body to a function.
+func (c *chained) listen(res *http.Response, ended func(*chain.Answer)) {
+	encoding := res.Header.Get("Content-Encoding")
+	if encoding != "" && strings.Contains(res.Header.Get("Content-Type"), "event-stream") {
+		return
+	}
+	most := c.s.Bounds.MaxBody
+	res.Body = &listened{ReadCloser: res.Body, to: chain.NewAnswer(most), encoding: encoding, most: most, ended: ended}
+}
+
+// heard notes an answer of the vendor.
+func (c *chained) heard(a *chain.Answer) {
+	if c.Heard(a); !c.tool {
+		c.answered(a)
+	}
+}
+
+// answered remembers an answer that the client got.
+func (c *chained) answered(a *chain.Answer) {
 	if c.lane == nil || !c.lane.disturbed.Load() {
 		c.Answered(a)
 	}

@@ -100,7 +100,7 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 func (x *sending) fill(out *http.Request) {
 	tool := x.tool.session != nil
 	if tool && x.chain != nil {
-		x.chain.deaf = true
+		x.chain.tool = true
 	}
 	if !x.altered && !tool || x.s.Observe {
 		x.stats.Add(func(s *stats.Stats) { s.Passed++ })

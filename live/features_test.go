@@ -98,9 +98,6 @@ var features = []feature{
 		}
 	}},
 	{"the gateway's tool", func(t *testing.T, h *house) {
-		if h.client.Cloud == upstream.Bedrock { // its streams are read only
-			return
-		}
 		h.unseen(t)
 		if all := h.toolResults(t); len(all) != 1 || !strings.Contains(all[0], "NEEDLE-1") || h.Stats().Recalls != 1 {
 			t.Errorf("recalled %d times: %q", h.Stats().Recalls, all)
@@ -176,9 +173,6 @@ func TestEveryFeatureOnEveryWire(t *testing.T) {
 			h.tokens.add(t, &access.Token{Tenant: "admin", Admin: true, Created: time.Now()})
 			c.Header = http.Header{"X-Condense-Token": {h.tokens.of["acme"]}, "X-Condense-Recall": {secret}}
 			script := looking(40, "NEEDLE-1", map[int]upstream.Step{3: {Calls: []upstream.Call{wants(map[string]any{"grep": "NEEDLE"})}}})
-			if c.Cloud == upstream.Bedrock {
-				script = looking(40, "NEEDLE-1", nil)
-			}
 			h.play = newPlay(t, upstream.Options{Script: script}, c, func(o *live.Options) {
 				withTool(o)
 				o.Access.Tokens, o.Access.Tenants = h.tokens.path, map[string]live.Limits{"small": {Requests: 1}}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/rawjson"
 )
@@ -30,11 +31,12 @@ type lane struct {
 	now *flow // the answer that gets the lane's events; nil for none
 }
 
-// A flow is the vendor's answer to a frame.
+// A flow is the vendor's answer to a frame. Only the reader of the vendor's events writes to it.
 type flow struct {
-	events chan []byte
-	over   chan struct{} // closed after the last event
-	left   chan struct{} // closed when nobody reads any more
+	first chan []byte    // gets the first event; closed if there is none
+	rest  *io.PipeWriter // as a stream
+	begun bool
+	over  chan struct{} // closed after the last event
 }
 
 type laneKey struct{}
@@ -123,18 +125,32 @@ func (l *lane) take(event []byte) bool {
 	if p == nil {
 		return false
 	}
-	select {
-	case p.events <- event:
-	case <-p.left:
-	case <-l.k.ctx.Done():
+	if p.begun {
+		_, _ = p.rest.Write(stream(event)) // it fails if nobody reads any more
+	} else {
+		p.begun = true
+		p.first <- event
 	}
 	if isLast(event) {
-		l.mu.Lock()
-		l.now = nil
-		l.mu.Unlock()
-		close(p.over)
+		l.cut(nil)
 	}
 	return true
+}
+
+// cut ends the answer; nil is its proper end.
+func (l *lane) cut(err error) {
+	l.mu.Lock()
+	p := l.now
+	l.now = nil
+	l.mu.Unlock()
+	if p == nil {
+		return
+	}
+	if !p.begun {
+		close(p.first)
+	}
+	_ = p.rest.CloseWithError(err)
+	close(p.over)
 }
 
 // RoundTrip sends the body of a request as a frame. An error as the first event is the answer's status.
@@ -147,7 +163,8 @@ func (l *lane) RoundTrip(r *http.Request) (*http.Response, error) {
 	if rawjson.Field(body, "type") == nil {
 		body = rawjson.SetField(body, "type", []byte(`"response.create"`))
 	}
-	p := &flow{events: make(chan []byte, mostEvents), over: make(chan struct{}), left: make(chan struct{})}
+	events, rest := io.Pipe()
+	p := &flow{first: make(chan []byte, 1), rest: rest, over: make(chan struct{})}
 	if err := l.begin(r.Context(), p); err != nil {
 		return nil, err
 	}
@@ -158,16 +175,20 @@ func (l *lane) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &eventBody{k: l.k, p: p}
-	first, err := b.next()
-	if err != nil {
-		return nil, err
+	var first []byte
+	select {
+	case first = <-p.first:
+	case <-r.Context().Done():
+		return nil, errors.Join(r.Context().Err(), events.Close())
+	}
+	if first == nil {
+		return nil, io.ErrUnexpectedEOF
 	}
 	res := &http.Response{
-		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: b, ContentLength: -1, Request: r,
+		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, ContentLength: -1, Request: r,
 	}
 	if rawjson.Text(rawjson.Field(first, "type")) != "error" {
-		b.rest = stream(first)
+		res.Body = payload.ReadCloser{Reader: io.MultiReader(bytes.NewReader(stream(first)), events), Closer: events}
 		res.Header.Set("Content-Type", "text/event-stream")
 		return res, nil
 	}
@@ -188,6 +209,10 @@ func (l *lane) begin(ctx context.Context, p *flow) error {
 	for {
 		l.mu.Lock()
 		before := l.now
+		if l.k.vendorGone() {
+			l.mu.Unlock()
+			return io.ErrUnexpectedEOF
+		}
 		if before == nil {
 			l.now = p
 			l.mu.Unlock()
@@ -196,69 +221,10 @@ func (l *lane) begin(ctx context.Context, p *flow) error {
 		l.mu.Unlock()
 		select {
 		case <-before.over:
-		case <-l.k.gone:
-			return io.ErrUnexpectedEOF
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
-}
-
-// An eventBody is the body of an answer: its events as a stream.
-type eventBody struct {
-	k    *socket
-	p    *flow
-	rest []byte
-	last bool
-	once sync.Once
-}
-
-// next returns the next event.
-func (b *eventBody) next() ([]byte, error) {
-	select {
-	case event := <-b.p.events:
-		b.last = isLast(event)
-		return event, nil
-	default:
-	}
-	select {
-	case event := <-b.p.events:
-		b.last = isLast(event)
-		return event, nil
-	case <-b.k.ctx.Done():
-		return nil, b.k.ctx.Err()
-	case <-b.k.gone:
-	}
-	select { // it may have come just before the end
-	case event := <-b.p.events:
-		b.last = isLast(event)
-		return event, nil
-	default:
-		return nil, io.ErrUnexpectedEOF
-	}
-}
-
-// Read returns the next bytes of the stream.
-func (b *eventBody) Read(to []byte) (int, error) {
-	if len(b.rest) == 0 {
-		if b.last {
-			return 0, io.EOF
-		}
-		event, err := b.next()
-		if err != nil {
-			return 0, err
-		}
-		b.rest = stream(event)
-	}
-	n := copy(to, b.rest)
-	b.rest = b.rest[n:]
-	return n, nil
-}
-
-// Close leaves the rest of the answer.
-func (b *eventBody) Close() error {
-	b.once.Do(func() { close(b.p.left) })
-	return nil
 }
 
 // stream returns an event as it is in a stream over HTTP.
@@ -318,7 +284,7 @@ func (w *frames) Write(p []byte) (int, error) {
 		if !rawjson.IsObject(event) {
 			continue
 		}
-		if err := w.write(event[:len(event)-1]); err != nil {
+		if err := w.send(event[:len(event)-1]); err != nil {
 			return 0, err
 		}
 	}
@@ -340,9 +306,14 @@ func (w *frames) finish() error {
 		if after := w.Header().Get("Retry-After"); after != "" {
 			event = rawjson.SetField(event, "headers", rawjson.Append(nil, `{"retry-after":?}`, after))
 		}
-		if w.stream != "" {
-			event = rawjson.SetField(event, "stream_id", rawjson.AppendQuote(nil, w.stream))
-		}
+	}
+	return w.send(event)
+}
+
+// send sends an event. One of the gateway's own gets the ID of the stream.
+func (w *frames) send(event []byte) error {
+	if w.stream != "" && rawjson.Field(event, "stream_id") == nil {
+		event = rawjson.SetField(event, "stream_id", rawjson.AppendQuote(nil, w.stream))
 	}
 	return w.write(event)
 }

@@ -286,7 +286,7 @@ func apiOf(h http.Header) []wire.Vendor {
 	return []wire.Vendor{wire.OpenAI}
 }
 
-// framed reports whether the answer is of Amazon, whose streams are binary. The gateway reads them, and cannot add to them.
+// framed reports whether the answer is of Amazon, whose streams are binary.
 func (t *target) framed() bool { return slices.Contains(t.endpoint.Of, wire.Amazon) }
 
 // refuse answers with an error in the form of the vendor's API, so that the client's own error handling works.

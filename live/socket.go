@@ -26,7 +26,6 @@ const (
 	mostSockets = 1000
 	mostLanes   = 16 // of a socket
 	mostWaiting = 4  // requests of a lane
-	mostEvents  = 64 // of an answer, that the client has not read yet
 )
 
 // closedHere is the code of an end that is the gateway's or its process's: "going away" in RFC 6455.
@@ -78,7 +77,7 @@ func (g *Gateway) Finish(ctx context.Context) error {
 }
 
 // serveSocket answers the handshake of a WebSocket and serves it. It reports false for requests to other APIs than the
-// Responses API, and if the gateway offers its own tool: the tool's rounds need HTTP, which clients use after status 426.
+// Responses API.
 func (g *Gateway) serveSocket(w http.ResponseWriter, handshake *http.Request, s *settings) bool {
 	if !strings.EqualFold(handshake.Header.Get("Upgrade"), "websocket") || handshake.Method != http.MethodGet ||
 		handshake.Header.Get("Sec-Websocket-Key") == "" || g.draining.Load() {
@@ -86,7 +85,7 @@ func (g *Gateway) serveSocket(w http.ResponseWriter, handshake *http.Request, s 
 	}
 	r := posted(handshake)
 	t := s.route(r)
-	if wire.API(t.api) != wire.Responses || t.compact || t.stray != nil || t.upstream == nil || s.Recall.Tool && !s.Recall.Off {
+	if wire.API(t.api) != wire.Responses || t.compact || t.stray != nil || t.upstream == nil {
 		return false
 	}
 	out := &audit.Outcome{ResponseWriter: w}
@@ -233,6 +232,9 @@ func (k *socket) serve() {
 	k.running.Go(func() {
 		err := k.fromVendor()
 		close(k.gone)
+		for _, l := range k.all() {
+			l.cut(io.ErrUnexpectedEOF)
+		}
 		ended <- err
 	})
 	k.running.Go(func() { k.pulse(k.client, &k.moved) })

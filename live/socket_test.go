@@ -485,19 +485,64 @@ func TestWarmUp(t *testing.T) {
 	}
 }
 
-// Where the gateway offers its own tool, clients are told to use HTTP, over which it can play rounds.
-func TestNoSocketWithTheTool(t *testing.T) {
+// The gateway answers the calls of its own tool over the same WebSocket. The vendor gets what is new only: the results continue the
+// response with the calls, and the client's next request, which names the response that it has seen, the last one.
+func TestRecallOverSocket(t *testing.T) {
 	t.Parallel()
-	vendor := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
-	t.Cleanup(vendor.Close)
-	for tool, want := range map[bool]int{true: http.StatusUpgradeRequired, false: http.StatusUnauthorized} {
-		_, s := serveWith(t, vendor.URL, nil, func(o *live.Options) { o.Recall.Tool = tool })
-		h := map[string]string{
-			"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
-			"Authorization": "Bearer sk-x",
+	recall := wants(map[string]any{"grep": "NEEDLE"})
+	shell := upstream.Call{Tool: "shell", Input: map[string]any{"command": `echo "mine"`}}
+	script := looking(40, "NEEDLE-1", map[int]upstream.Step{
+		3: {Text: "I look.", Calls: []upstream.Call{recall}}, 6: {Calls: []upstream.Call{shell, recall}}, 35: {Text: "And again.", Calls: []upstream.Call{recall}},
+	})
+	p := newPlay(t, upstream.Options{Script: script}, socketed(), withTool)
+	asked, was := 0, 0
+	p.plays(t, func(n int) {
+		if n == 20 {
+			asked, was = len(p.vendor.Turns()), n
 		}
-		if res, body := send(t, http.MethodGet, s.URL+"/v1/responses", h, nil); res.StatusCode != want {
-			t.Errorf("tool %t: status %d, want %d: %s", tool, res.StatusCode, want, body)
+	})
+	p.check(t, 1)
+	p.unseen(t)
+	if bytes.Contains(p.client.Answer, []byte(recallName)) || asked <= was {
+		t.Errorf("%d requests became %d; the client gets %s", was, asked, p.client.Answer)
+	}
+	s, all := p.Stats(), p.toolResults(t)
+	if len(all) != 3 || !strings.Contains(all[0], "NEEDLE-1") || s.Recalls != 3 || len(s.Errors) > 0 {
+		t.Errorf("%d recalls, found %q, faults %v", s.Recalls, all, s.Errors)
+	}
+	begun := 0
+	for _, r := range p.vendor.Turns() {
+		if !r.Socket {
+			t.Errorf("request %d came over HTTP", r.N)
+		}
+		if !bytes.Contains(r.Body, []byte(`"previous_response_id"`)) {
+			begun++
+		}
+	}
+	if begun > 1+s.EpochCount+s.Ingested {
+		t.Errorf("%d requests have the whole history, with %d epochs", begun, s.EpochCount)
+	}
+}
+
+// A vendor that refuses the request with the results leaves the client with a failed response, of its stream, and a connection.
+func TestRecallOverSocketFails(t *testing.T) {
+	t.Parallel()
+	failed := false
+	p := newPlay(t, upstream.Options{
+		Script: []upstream.Step{{Calls: []upstream.Call{wants(map[string]any{"grep": "x"})}}, {Text: "Done."}},
+		Fault: func(r upstream.Record) *upstream.Fault {
+			if failed || !bytes.Contains(r.Body, []byte("function_call_output")) {
+				return nil
+			}
+			failed = true
+			return &upstream.Fault{Status: http.StatusTooManyRequests}
+		},
+	}, upstream.Client{}, withTool)
+	s := dial(t, p.server.URL, nil)
+	for _, want := range []string{"response.failed", "response.completed"} {
+		s.create(`,"stream_id":"a","tools":[{"type":"function","name":"shell","parameters":{}}]`)
+		if e := s.next("response.completed", "response.failed", "error"); e.Type != want || e.Stream != "a" {
+			t.Errorf("got %+v, want %s", e, want)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/live/chain"
 	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/library"
 	"github.com/condensehq/condense/internal/live/lineage"
@@ -50,7 +51,7 @@ const limitReached = "[condense recall: the limit of recalls in one answer is re
 // have. Afterwards x.r is the request that the client would have sent if the tool were its own. Whether a conversation
 // has the tool is decided with its first request.
 func (x *known) equip(ctx context.Context, in *session.Session) error {
-	if x.s.Observe || x.t.framed() {
+	if x.s.Observe {
 		return nil // observing changes no request
 	}
 	first := firstUser(x.r.Messages)
@@ -67,7 +68,7 @@ func (x *known) equip(ctx context.Context, in *session.Session) error {
 		case began && (x.session == "" || len(known.Tools) == 0):
 			return nil
 		case began: // the agent has shortened a history that had the tool
-		case !x.s.Recall.Tool || x.s.Recall.Off || !x.mayHaveTool():
+		case !x.s.Recall.Tool || x.s.Recall.Off || !x.mayHaveTool(ctx):
 			return nil
 		}
 		if x.r.AddTool(recallTool, nil) == nil {
@@ -98,10 +99,12 @@ func (x *known) equip(ctx context.Context, in *session.Session) error {
 }
 
 // mayHaveTool reports whether a new conversation may get the tool. Requests with a plan's login may contain only what
-// the agent itself sends, and an answer that the vendor stores would be continued without the gateway.
-func (x *known) mayHaveTool() bool {
+// the agent itself sends, and an answer that the vendor stores could be continued without the gateway. Over a WebSocket the
+// gateway must know the history, because the next request continues it.
+func (x *known) mayHaveTool(ctx context.Context) bool {
 	stored := x.r.API == wire.Responses && !bytes.Equal(bytes.TrimSpace(rawjson.Field(x.r.Body, "store")), []byte("false"))
-	return !agents.Subscription(x.header) && !x.r.Compacts && !stored && !x.t.count && x.chain == nil && !library.CanCall(x.r.Tools)
+	return !agents.Subscription(x.header) && !x.r.Compacts && !stored && !x.t.count && (x.chain != nil) == (laneOf(ctx) != nil) &&
+		!library.CanCall(x.r.Tools)
 }
 
 func firstUser(messages []wire.Message) int {
@@ -165,8 +168,11 @@ func (x *sending) answerCalls(r *http.Request, res *http.Response) (*http.Respon
 		x: x, r: r.WithContext(ctx), stop: stop, body: res.Body,
 		splice: wire.NewSplice(x.r.API, x.r.Stream, recallTool.Name, x.s.Bounds.MaxBody), buf: make([]byte, 32<<10),
 	}
-	if strings.Contains(res.Header.Get("Content-Type"), "event-stream") || x.r.Stream && (x.r.API == wire.Gemini || x.r.API == wire.Generate) {
-		res.Body = s
+	otherwise := x.r.API == wire.Gemini || x.r.API == wire.Generate || x.t.framed() // in arrays, lines, frames
+	if strings.Contains(res.Header.Get("Content-Type"), "event-stream") || x.r.Stream && otherwise {
+		if res.Body = s; x.chain != nil && x.chain.lane != nil {
+			x.chain.listen(res, x.chain.answered)
+		}
 		return res, nil
 	}
 	passes := false
@@ -344,7 +350,11 @@ func (s *spliced) next(ctx context.Context) ([][]byte, error) {
 		results = append(results, wire.Result(x.r.API, recallTool.Name, c.ID, text, failed))
 	}
 	s.calls = append(s.calls, calls...)
-	s.added = append(s.added, s.splice.Message()...)
+	said := s.splice.Message()
+	if x.chain != nil {
+		said = chain.AsInput(said) // as in the history, so that the vendor's is the beginning of the next request
+	}
+	s.added = append(s.added, said...)
 	if len(calls) == 0 || s.splice.Own() || s.asked > mostRounds {
 		if len(s.calls) == 0 {
 			return nil, nil // it was cut short

@@ -71,8 +71,11 @@ func (p *play) toolResults(t *testing.T) []string {
 			}
 			blocks, _ := m["content"].([]any)
 			for _, b := range blocks {
-				if o, ok := b.(object); ok && o["type"] == "tool_result" {
+				o, _ := b.(object)
+				if o["type"] == "tool_result" {
 					add(o["tool_use_id"], o["content"])
+				} else if r, ok := o["toolResult"].(object); ok {
+					add(r["toolUseId"], r["content"])
 				}
 			}
 			parts, _ := m["parts"].([]any)
@@ -93,9 +96,13 @@ func (p *play) toolResults(t *testing.T) []string {
 // each runs a test for each API, streaming and not.
 func each(t *testing.T, run func(*testing.T, upstream.Client)) {
 	t.Helper()
-	for _, c := range everyAPI() {
+	bedrock := []upstream.Client{
+		{API: upstream.Messages, Cloud: upstream.Bedrock, Model: "us.anthropic.claude-opus-5-5-v1:0", Thinking: "adaptive", Session: "s1"},
+		{API: upstream.Converse, Cloud: upstream.Bedrock, Model: "us.anthropic.claude-opus-5-5-v1:0", Thinking: "adaptive", Session: "s1"},
+	}
+	for _, c := range append(everyAPI(), bedrock...) {
 		for _, stream := range []bool{false, true} {
-			t.Run(fmt.Sprint(c.API, "/stream=", stream), func(t *testing.T) {
+			t.Run(fmt.Sprint(c.API, c.Cloud, "/stream=", stream), func(t *testing.T) {
 				t.Parallel()
 				c := c
 				c.Stream = stream
@@ -193,7 +200,7 @@ func TestRecallToolMixed(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
 	each(t, func(t *testing.T, c upstream.Client) {
-		name := map[upstream.API]string{upstream.Messages: "Bash", upstream.Chat: "bash", upstream.Responses: "shell", upstream.Gemini: "run_shell_command", upstream.Ollama: "bash"}[c.API]
+		name := map[upstream.API]string{upstream.Messages: "Bash", upstream.Converse: "Bash", upstream.Chat: "bash", upstream.Responses: "shell", upstream.Gemini: "run_shell_command", upstream.Ollama: "bash"}[c.API]
 		own := func(s string) upstream.Call {
 			return upstream.Call{Tool: name, Input: map[string]any{"command": `echo "` + s + `"`}}
 		}

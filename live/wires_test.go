@@ -106,12 +106,12 @@ func TestEveryWire(t *testing.T) {
 			struct{ window, calls, size int }{60_000, 45, 12_000}, struct{ window, calls, size int }{60_000, 120, 9_000})
 	}
 	for _, c := range wires {
-		for _, c.Stream = range []bool{false, true} {
+		for _, stream := range []bool{false, true} {
 			for _, l := range loops {
-				t.Run(fmt.Sprint(nameOf(&c), "/", l.calls, "x", l.size), func(t *testing.T) {
+				t.Run(fmt.Sprint(c.API, c.Cloud, "/stream=", stream, "/", l.calls, "x", l.size), func(t *testing.T) {
 					t.Parallel()
 					c := c
-					c.Session = "s1"
+					c.Session, c.Stream = "s1", stream
 					if c.API == upstream.Ollama {
 						c.Window = l.window
 					}
@@ -133,9 +133,11 @@ func TestEveryWire(t *testing.T) {
 func TestEveryWireObserved(t *testing.T) {
 	t.Parallel()
 	for _, c := range wires {
-		for _, c.Stream = range []bool{false, true} {
-			t.Run(nameOf(&c), func(t *testing.T) {
+		for _, stream := range []bool{false, true} {
+			t.Run(fmt.Sprint(c.API, c.Cloud, "/stream=", stream), func(t *testing.T) {
 				t.Parallel()
+				c := c
+				c.Stream = stream
 				p := newPlay(t, upstream.Options{Window: 1_000_000, Script: work(45, 2200)}, c, func(o *live.Options) {
 					onEveryUpstream(o)
 					o.Observe = true

@@ -33,6 +33,9 @@ const (
 // The credentials that the scripted vendor takes signatures of, which only the gateway has.
 const amazonKey, amazonSecret = "AKIADUMMY", "dummy"
 
+// ofClient makes it the key of a client, which the vendor knows only if the gateway observes.
+const ofClient = "OFCLIENT"
+
 const (
 	anthropicMessages = "Anthropic Messages"
 	chatCompletions   = "OpenAI Chat Completions"
@@ -132,7 +135,7 @@ func sdk(wire, pkg, how, model, loop, argument string) client {
 // does not know: the gateway signs.
 func keyed(c client) client { return with(c, ", key", "AWS_BEARER_TOKEN_BEDROCK=ABSK"+"dummy") }
 
-func signed(c client) client { return with(c, ", signature", keyID+"OFCLIENT", secret) }
+func signed(c client) client { return with(c, ", signature", keyID+ofClient, secret) }
 
 func with(c client, how string, env ...string) client {
 	c.name, c.env = c.name+how, append(c.env, env...)

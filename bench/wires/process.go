@@ -48,17 +48,20 @@ func (p *process) stop() {
 var listens = regexp.MustCompile(`condense listens on (http://\S+) \(`)
 
 // serve starts condense serve before a vendor.
-func (b *bench) serve(ctx context.Context, dir, vendor string, window int) (*process, error) {
+func (b *bench) serve(ctx context.Context, dir, vendor string, s scenario) (*process, error) {
 	program, err := filepath.Abs(b.condense)
 	if err != nil {
 		return nil, err
 	}
 	home := filepath.Join(dir, "gateway")
-	config := fmt.Sprintf("profiles: {small: {window: %d}}\nserve: {bedrock: {sign: true}}\n", window)
+	config := fmt.Sprintf("profiles: {small: {window: %d}}\nserve: {bedrock: {sign: %t}, observe: %t}\n", s.window, !s.observe, s.observe)
 	if err := write(filepath.Join(home, ".config", "condense", "condense.yaml"), config); err != nil {
 		return nil, err
 	}
 	args := []string{"serve", "--listen", "127.0.0.1:0", "--store", filepath.Join(home, "serve.db")}
+	if s.recall {
+		args = append(args, "--recall", "tool")
+	}
 	for _, name := range []string{"anthropic", "openai", "gemini", "vertex", "azure", "ollama", "bedrock"} {
 		args = append(args, "--upstream", name+"="+vendor)
 	}

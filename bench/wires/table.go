@@ -29,10 +29,17 @@ import (
 type scenario struct {
 	steps, window, size int
 	stream              bool // of our own clients
+	observe             bool // the gateway only observes, and the vendor has room for all
+	recall              bool // the gateway offers its own tool, and the model calls it
 }
 
 // An agent cuts results of more than 30,000 characters by itself.
-var scenarios = []scenario{{45, 60_000, 9000, false}, {120, 200_000, 14_000, true}}
+var scenarios = []scenario{
+	{steps: 45, window: 60_000, size: 9000},
+	{steps: 120, window: 200_000, size: 14_000, stream: true},
+	{steps: 45, window: 60_000, size: 9000, stream: true, observe: true},
+	{steps: 45, window: 60_000, size: 9000, stream: true, recall: true},
+}
 
 const (
 	task     = "Run the commands of the checklist, one after the other."
@@ -41,11 +48,16 @@ const (
 	least    = 99               // percent of the ideal that the cache has to serve
 )
 
+// ownTool is the gateway's, and recalled begins what it returns.
+const ownTool, recalled = "condense_recall", "[condense recall: message "
+
 // script is the model: some answers call two tools, or one that fails, or also one that returns an image.
 func (s scenario) script() []upstream.Step {
 	script := upstream.Loop(s.steps, s.size, nil)
 	for i := range script[:s.steps] {
 		switch {
+		case s.recall && i%9 == 4:
+			script[i].Commands, script[i].Calls = nil, []upstream.Call{{Tool: ownTool, Input: map[string]any{"grep": "step"}}}
 		case i%7 == 6:
 			script[i].Commands = append(script[i].Commands, fmt.Sprintf("echo \"step %d has two calls\"", i))
 		case i%10 == 9:
@@ -68,10 +80,23 @@ type result struct {
 	epochs, breaks, refused int
 	own                     int // of the breaks: made by the client itself
 	share                   float64
+	tap                     *tap // of a run that is observed
+	recalls                 int  // requests with results of the gateway's own tool
+	stored                  bool // it is not offered, because the vendor stores the answers
 	fault                   string
 }
 
 func (r result) String() string {
+	if r.tap != nil {
+		same, _ := r.tap.counts()
+		return strings.TrimPrefix(fmt.Sprintf("%s; %d equal", r.fault, same), "; ")
+	}
+	if r.stored {
+		return "not offered: answers are stored"
+	}
+	if r.recalls > 0 {
+		return strings.TrimPrefix(fmt.Sprintf("%s; %d ×, %d breaks", r.fault, r.epochs, r.breaks), "; ")
+	}
 	s := fmt.Sprintf("%d × | %d, %d by itself | %.1f %% | %d", r.epochs, r.breaks, r.own, r.share, r.refused)
 	s = strings.Replace(s, ", 0 by itself", "", 1)
 	if r.fault != "" {
@@ -85,11 +110,22 @@ func table(ctx context.Context, out io.Writer, b *bench) error {
 	fmt.Fprint(out, "# APIs, measured\n\nWritten by `make wires`: unmodified clients through `condense serve`, before a scripted vendor as strict\n"+
 		"as the real one. Some answers call two tools, or one that fails, or also one that returns an image if the loop has\n"+
 		"it. *Breaks* are prompts that do not continue the one before, *cache* is the share that the vendor's cache served\n"+
-		"of the tokens sent before.\n\n| API | client | version |")
+		"of the tokens sent before. *Observed* are the requests, or frames, with `--observe`, that reached the vendor with the\n"+
+		"SHA-256 and the credential that the client sent: AWS signatures are the client's own, and the vendor verifies them.\n"+
+		"*Recalls* are with [the gateway's own tool](recall.md#through-the-gateway), which the model calls five times; none is refused.\n\n"+
+		"| API | client | version |")
 	for _, s := range scenarios {
+		if s.observe {
+			fmt.Fprintf(out, " %d steps: observed |", s.steps)
+			continue
+		}
+		if s.recall {
+			fmt.Fprintf(out, " %d steps: recalls |", s.steps)
+			continue
+		}
 		fmt.Fprintf(out, " %d steps, window of %d tokens: condensed | breaks | cache | refused |", s.steps, s.window)
 	}
-	fmt.Fprintln(out, "\n|---|---|---"+strings.Repeat("|---|---|---|---", len(scenarios))+"|")
+	fmt.Fprintln(out, "\n|---|---|---"+strings.Repeat("|---|---|---|---", 2)+"|---|---|")
 	rows := make([][]result, len(clients))
 	places := make(chan struct{}, parallel)
 	var wait sync.WaitGroup
@@ -124,6 +160,12 @@ func table(ctx context.Context, out io.Writer, b *bench) error {
 }
 
 func title(c *client, s scenario) string {
+	if s.observe {
+		return fmt.Sprintf("%s: %s: %d steps, observed", c.wire, c.name, s.steps)
+	}
+	if s.recall {
+		return fmt.Sprintf("%s: %s: %d steps, recalls", c.wire, c.name, s.steps)
+	}
 	return fmt.Sprintf("%s: %s: %d steps", c.wire, c.name, s.steps)
 }
 
@@ -137,9 +179,13 @@ func (b *bench) version(pkg string) string {
 
 // row plays a scenario with a client.
 func (b *bench) row(ctx context.Context, c *client, s scenario) result {
-	v := upstream.New(upstream.Options{
+	o := upstream.Options{
 		Window: s.window, Script: s.script(), ByCredential: true, StreamOverflow: true, Secrets: map[string]string{amazonKey: amazonSecret},
-	})
+	}
+	if s.observe {
+		o.Window, o.Secrets = 10*s.window, map[string]string{amazonKey + ofClient: amazonSecret}
+	}
+	v := upstream.New(o)
 	vendor := httptest.NewServer(v)
 	defer vendor.Close()
 	dir, err := os.MkdirTemp("", "wires-*")
@@ -149,22 +195,38 @@ func (b *bench) row(ctx context.Context, c *client, s scenario) result {
 	defer os.RemoveAll(dir) //nolint:errcheck // of the system's temporary files
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	g, err := b.serve(ctx, dir, vendor.URL, s.window)
+	to := vendor.URL
+	var between *tap
+	if s.observe {
+		between = newTap(vendor.URL)
+		defer between.Close()
+		to = between.URL
+	}
+	g, err := b.serve(ctx, dir, to, s)
 	if err != nil {
 		return result{fault: err.Error()}
 	}
 	defer g.stop()
+	url := g.url
+	if s.observe {
+		between.gateway.Store(&g.url)
+		url = between.URL
+	}
 	if c.pkg == "" {
 		own := c.own
-		own.URL, own.Session, own.Stream = g.url, "s", s.stream
+		own.URL, own.Session, own.Stream = url, "s", s.stream
 		if own.API == upstream.Ollama {
 			own.Window = s.window
 		}
 		_, err = own.Say(ctx, task)
 	} else {
-		err = b.play(ctx, c, s, g.url, dir)
+		err = b.play(ctx, c, s, url, dir)
 	}
+	g.stop() // and its log is complete
 	r := judge(v, c, s, g.epochs())
+	if s.observe {
+		r = judgeObserved(v, s, between)
+	}
 	if err != nil {
 		r.fault += fmt.Sprintf("; failed: %v", err)
 	}
@@ -186,8 +248,14 @@ func judge(v *upstream.Vendor, c *client, s scenario, epochs int) result {
 		if x.Cut || x.Rule != "" && x.Rule != "path" { // the agents ask for more than the vendor has
 			r.refused++
 		}
+		if bytes.Contains(x.Body, []byte(recalled)) {
+			r.recalls++
+		}
 	}
+	offered := slices.ContainsFunc(all, func(x upstream.Record) bool { return bytes.Contains(x.Body, []byte(ownTool)) })
 	switch n := slices.Max(append(slices.Collect(maps.Values(v.Played())), 0)); {
+	case s.recall && !offered && c.wire == responses && n > 0: // the model has nothing else to do at its first recall
+		r.stored = true
 	case n <= s.steps:
 		r.fault = fmt.Sprintf("ended after %d steps", n)
 	case r.refused > 0:
@@ -198,6 +266,27 @@ func judge(v *upstream.Vendor, c *client, s scenario, epochs int) result {
 		r.fault = fmt.Sprintf("%d breaks, %d by itself, %d epochs", r.breaks, r.own, r.epochs)
 	case r.share < least:
 		r.fault = fmt.Sprintf("cache %.1f %%", r.share)
+	case s.recall && r.recalls == 0:
+		r.fault = "nothing recalled"
+	}
+	return r
+}
+
+// judgeObserved makes the result of a run that is observed.
+func judgeObserved(v *upstream.Vendor, s scenario, t *tap) result {
+	r := result{tap: t}
+	for _, x := range v.Records() {
+		if x.Rule != "" && x.Rule != "path" {
+			r.fault = "refused: " + x.Error
+			return r
+		}
+	}
+	n := slices.Max(append(slices.Collect(maps.Values(v.Played())), 0))
+	switch same, changed := t.counts(); {
+	case n <= s.steps:
+		r.fault = fmt.Sprintf("ended after %d steps", n)
+	case changed > 0 || same <= s.steps:
+		r.fault = fmt.Sprintf("%d changed", changed)
 	}
 	return r
 }

@@ -99,6 +99,16 @@ func (a *Answer) Response() (id string, items [][]byte) {
 	return a.id, a.items
 }
 
+// AsInput returns items of an answer as input: see asInput.
+func AsInput(items [][]byte) (all [][]byte) {
+	for _, item := range items {
+		if item = asInput(item); item != nil {
+			all = append(all, item)
+		}
+	}
+	return all
+}
+
 // asInput returns a copy of an item of an answer as input of a request that names no earlier response: without the
 // IDs by which the vendor would look for it, and nil for thinking that only the vendor has.
 func asInput(item []byte) []byte {

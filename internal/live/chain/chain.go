@@ -22,9 +22,15 @@ type turn struct {
 	before *turn
 	own    [][]byte // new items of the request, then those of the answer
 	length int      // items of the history
-	sent   int      // items that the vendor has, which a view may have replaced
-	sum    uint64   // of these
+	vendor state
 	of     *conversation
+}
+
+// A state is a history as the vendor has it, which a view may have replaced and calls of the gateway's own tool extended.
+type state struct {
+	id    string // of its last response
+	items int
+	sum   uint64 // of the items
 }
 
 // history returns the items up to the end of the turn, as the client knows them.
@@ -133,7 +139,8 @@ type Request struct {
 	owner      string
 	before     *turn // nil for the first of a conversation
 	own        [][]byte
-	sent       int // items of the last view
+	vendor     state // what the next request can continue
+	sent       int   // items of the last view
 	sum        maphash.Hash
 }
 
@@ -151,6 +158,7 @@ func (h *Histories) Open(owner string, body []byte, frame bool) (r *Request, kno
 		if r.before == nil {
 			return nil, false
 		}
+		r.vendor = r.before.vendor
 	}
 	parsed, err := wire.Parse(wire.Responses, body, nil)
 	if err != nil {
@@ -211,27 +219,26 @@ func (r *Request) Sending(body []byte) (out []byte, continues bool) {
 	r.sum.SetSeed(r.histories.seed)
 	r.sent = len(items)
 	for i, item := range items {
-		if r.before != nil && i == r.before.sent {
-			continues = r.sum.Sum64() == r.before.sum
-		}
+		continues = continues || r.reached(i)
 		add(&r.sum, item)
 	}
-	if r.before != nil && len(items) == r.before.sent {
-		continues = r.sum.Sum64() == r.before.sum
+	if continues = continues || r.reached(len(items)); continues {
+		rest = items[r.vendor.items:]
 	}
-	if continues {
-		rest = items[r.before.sent:]
-	}
-	if r.before == nil || continues {
-		if sameOutside(body, r.Whole) && slices.EqualFunc(rest, r.own, bytes.Equal) {
-			return r.Raw, continues
-		}
+	whole := r.vendor.id == "" || continues
+	if whole && r.vendor.id == Previous(r.Raw) && sameOutside(body, r.Whole) && slices.EqualFunc(rest, r.own, bytes.Equal) {
+		return r.Raw, continues
 	}
 	if !continues {
 		return body, false
 	}
 	out = rawjson.SetField(body, "input", rawjson.Array(rest))
-	return rawjson.SetField(out, "previous_response_id", rawjson.Field(r.Raw, "previous_response_id")), true
+	return rawjson.SetField(out, "previous_response_id", rawjson.AppendQuote(nil, r.vendor.id)), true
+}
+
+// reached reports whether the first n items of the view, which have been added to the sum, are all that the vendor has.
+func (r *Request) reached(n int) bool {
+	return r.vendor.id != "" && n == r.vendor.items && r.sum.Sum64() == r.vendor.sum
 }
 
 // sameOutside reports whether two requests differ only in their input.
@@ -257,20 +264,29 @@ func add(sum *maphash.Hash, item []byte) {
 	_, _ = sum.Write(item)
 }
 
-// Answered remembers the answer to what [Request.Sending] returned last.
+// Heard notes the vendor's answer to what [Request.Sending] returned last: a further request for the same answer to the
+// client, and the client's next one, continue it.
+func (r *Request) Heard(a *Answer) {
+	id, output := a.Response()
+	if id == "" {
+		return
+	}
+	for _, item := range output {
+		add(&r.sum, item)
+	}
+	r.vendor = state{id, r.sent + len(output), r.sum.Sum64()}
+}
+
+// Answered remembers the answer that the client got, under the ID by which it will continue that.
 func (r *Request) Answered(a *Answer) {
 	id, output := a.Response()
 	if id == "" {
 		return
 	}
-	t := &turn{before: r.before, own: slices.Concat(r.own, output), sent: r.sent + len(output)}
+	t := &turn{before: r.before, own: slices.Concat(r.own, output), vendor: r.vendor}
 	t.length = len(t.own)
 	if r.before != nil {
 		t.length += r.before.length
 	}
-	for _, item := range output {
-		add(&r.sum, item)
-	}
-	t.sum = r.sum.Sum64()
 	r.histories.add(key{r.owner, id}, t)
 }

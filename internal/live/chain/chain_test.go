@@ -40,6 +40,7 @@ func answered(r *chain.Request, most int64, answer []byte, size int) {
 		_, _ = a.Write(answer[:n])
 		answer = answer[n:]
 	}
+	r.Heard(a)
 	r.Answered(a)
 }
 

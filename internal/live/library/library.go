@@ -35,8 +35,10 @@ func toolIn(tools []byte, within string, depth int) bool {
 			continue
 		}
 		f := tool
-		if function := rawjson.Field(tool, "function"); rawjson.IsObject(function) {
-			f = function
+		for _, name := range []string{"function", "toolSpec"} {
+			if inner := rawjson.Field(tool, name); rawjson.IsObject(inner) {
+				f = inner
+			}
 		}
 		name := within + rawjson.Text(rawjson.Field(f, "name"))
 		if recall.IsTool(name) || toolIn(rawjson.Field(tool, "tools"), name, depth+1) {

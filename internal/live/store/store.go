@@ -2,7 +2,7 @@
 // stubs point to. A [Store] does not interpret this data.
 //
 // [Memory] is for tests and for programs that need no restart; [SQLite] is one file; [Postgres] is for several
-// gateways. Package storetest has the tests that every implementation must pass.
+// gateways. All must pass the tests of testEvery.
 package store
 
 import (

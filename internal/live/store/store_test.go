@@ -19,13 +19,12 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/live/store"
-	"github.com/condensehq/condense/internal/live/store/storetest"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/pgtest"
 )
 
 func TestMemory(t *testing.T) {
-	storetest.Run(t, func(*testing.T) store.Store { return store.Memory() }, nil)
+	testEvery(t, func(*testing.T) store.Store { return store.Memory() }, nil)
 }
 
 func TestSQLite(t *testing.T) {
@@ -34,7 +33,7 @@ func TestSQLite(t *testing.T) {
 		t.Helper()
 		return sqlite(t, path)
 	}
-	storetest.Run(t, func(t *testing.T) store.Store {
+	testEvery(t, func(t *testing.T) store.Store {
 		t.Helper()
 		path = filepath.Join(t.TempDir(), "new folder", "state ?#%.db")
 		return open(t)
@@ -52,7 +51,7 @@ func TestPostgres(t *testing.T) {
 		}
 		return s
 	}
-	storetest.Run(t, func(t *testing.T) store.Store {
+	testEvery(t, func(t *testing.T) store.Store {
 		t.Helper()
 		address = server.URL()
 		return open(t)

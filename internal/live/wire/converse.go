@@ -14,8 +14,12 @@ var converseParts = [inMessage + 1]map[string]place{
 	inTools:   {"tools": inTools, "toolChoice": ignored}, // of the tool configuration
 }
 
-// cachePoint is the member of a block that is nothing but a cache marker.
-const cachePoint = "cachePoint"
+// Members of blocks: cachePoint of one that is nothing but a cache marker.
+const (
+	cachePoint = "cachePoint"
+	toolUse    = "toolUse"
+	toolResult = "toolResult"
+)
 
 // isPoint reports whether an object is a cache marker of the Converse API.
 func isPoint(own []member) bool { return len(own) == 1 && string(own[0].key) == cachePoint }
@@ -27,12 +31,12 @@ func (p *parser) converseBlock(own []member) {
 		switch string(o.key) {
 		case cachePoint:
 			return
-		case "toolUse":
+		case toolUse:
 			m.Calls = append(m.Calls, p.id(rawjson.Field(o.raw, "toolUseId")))
 			if rawjson.Text(rawjson.Field(o.raw, "name")) == "" || rawjson.Field(o.raw, "input") == nil {
 				p.broken(noFields)
 			}
-		case "toolResult":
+		case toolResult:
 			m.Results = append(m.Results, p.id(rawjson.Field(o.raw, "toolUseId")))
 			m.lateResult = m.lateResult || m.other
 			if c := rawjson.Field(o.raw, "content"); !rawjson.IsArray(c) {

@@ -59,6 +59,7 @@ var limits = []struct{ in, name string }{
 	{"generationConfig", "maxOutputTokens"},
 	{"generation_config", "max_output_tokens"},
 	{"options", "num_predict"},
+	{"inferenceConfig", "maxTokens"},
 }
 
 // LimitOutput returns the body of a request whose limits of the answer are at most so many tokens.

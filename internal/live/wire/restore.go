@@ -95,7 +95,7 @@ func TextOf(api API, message []byte) string {
 	}
 	var text strings.Builder
 	for block := range rawjson.Elements(content) {
-		if isTextType(rawjson.Field(block, "type")) || api == Gemini && !rawjson.IsTrue(rawjson.Field(block, "thought")) {
+		if api == Converse || isTextType(rawjson.Field(block, "type")) || api == Gemini && !rawjson.IsTrue(rawjson.Field(block, "thought")) {
 			text.WriteString(rawjson.Text(rawjson.Field(block, "text")))
 		}
 	}
@@ -158,7 +158,7 @@ func (o *Round) results(r *Request, i int) ([][]byte, int) {
 			}
 		}
 		return append(out, left...), i
-	case r.API != Messages && r.API != Gemini:
+	case !Marks(r.API) && r.API != Gemini:
 		return o.Results, i
 	}
 	var next []byte
@@ -196,7 +196,7 @@ func (o *Round) answer(api API, run []Message) [][]byte {
 		out = append(out, raw)
 	}
 	last := &run[len(run)-1]
-	if n := len(out) - 1; n >= 0 && last.Markers > 0 && api == Messages {
+	if n := len(out) - 1; n >= 0 && last.Markers > 0 && Marks(api) {
 		out[n] = Mark(api, out[n], last.TTL())
 	}
 	return out
@@ -214,13 +214,17 @@ func (o *Round) merged(api API, next []byte) []byte {
 	}
 	var order []string
 	for b := range rawjson.Elements(rawjson.Field(o.Messages[len(o.Messages)-1], "content")) {
-		if isCall(Messages, b) {
-			order = append(order, rawjson.Text(rawjson.Field(b, "id")))
+		if isCall(api, b) {
+			order = append(order, keyOf(api, b))
 		}
 	}
-	place := func(result []byte) int {
-		return slices.Index(order, rawjson.Text(rawjson.Field(result, "tool_use_id")))
+	answers := func(b []byte) string {
+		if api == Converse {
+			return rawjson.Text(rawjson.Field(rawjson.Field(b, toolResult), "toolUseId"))
+		}
+		return rawjson.Text(rawjson.Field(b, "tool_use_id"))
 	}
+	place := func(result []byte) int { return slices.Index(order, answers(result)) }
 	content := rawjson.Field(next, "content")
 	blocks := slices.Collect(rawjson.Elements(content))
 	if rawjson.IsString(content) {
@@ -229,7 +233,7 @@ func (o *Round) merged(api API, next []byte) []byte {
 	left := o.Results
 	var out [][]byte
 	for i, b := range blocks {
-		result := rawjson.Text(rawjson.Field(b, "type")) == "tool_result"
+		result := answers(b) != ""
 		for len(left) > 0 && (!result || place(b) > place(left[0])) {
 			out, left = append(out, left[0]), left[1:]
 		}
@@ -267,7 +271,13 @@ func Result(api API, tool, call, text string, failed bool) []byte {
 		return rawjson.Append(nil, `{"type":"tool_result","tool_use_id":?,"content":[{"type":"text","text":?}]`+flag+`}`, call, text)
 	case Chat:
 		return rawjson.Append(nil, `{"role":"tool","tool_call_id":?,"content":?}`, call, text)
-	case Responses, Converse:
+	case Converse:
+		status := "success"
+		if failed {
+			status = "error"
+		}
+		return rawjson.Append(nil, `{"toolResult":{"toolUseId":?,"content":[{"text":?}],"status":?}}`, call, text, status)
+	case Responses:
 	}
 	return rawjson.Append(nil, `{"type":"function_call_output","call_id":?,"output":?}`, call, text)
 }
@@ -275,11 +285,11 @@ func Result(api API, tool, call, text string, failed bool) []byte {
 // ResultMessages returns results as messages.
 func ResultMessages(api API, results [][]byte) [][]byte {
 	switch api {
-	case Messages:
+	case Messages, Converse:
 		return [][]byte{rawjson.Append(nil, `{"role":"user","content":?}`, rawjson.Array(results))}
 	case Gemini:
 		return [][]byte{rawjson.Append(nil, `{"role":"user","parts":?}`, rawjson.Array(results))}
-	case Chat, Responses, Generate, Converse:
+	case Chat, Responses, Generate:
 	}
 	return results
 }
@@ -297,6 +307,15 @@ var toolForms = map[API]string{
 	Responses: `{"type":"function","name":?,"description":?,"parameters":?,"strict":false}`,
 	Gemini:    `{"name":?,"description":?,"parametersJsonSchema":?}`,
 	Generate:  `{"type":"function","function":{"name":?,"description":?,"parameters":?}}`,
+	Converse:  `{"toolSpec":{"name":?,"description":?,"inputSchema":{"json":?}}}`,
+}
+
+// toolsOf returns the tools of a body.
+func toolsOf(api API, body []byte) []byte {
+	if api == Converse {
+		body = rawjson.Field(body, "toolConfig")
+	}
+	return rawjson.Field(body, "tools")
 }
 
 // declared returns the list of functions of a request's tools: in the Gemini API, the last one of several.
@@ -327,7 +346,7 @@ func (r *Request) several() bool {
 func (r *Request) AddTool(t *Tool, messages [][]byte) []byte {
 	n := 0
 	for raw := range rawjson.Elements(declared(r.API, r.Tools)) {
-		for _, o := range [][]byte{raw, rawjson.Field(raw, "function")} {
+		for _, o := range [][]byte{raw, rawjson.Field(raw, "function"), rawjson.Field(raw, "toolSpec")} {
 			if rawjson.IsObject(o) && rawjson.Text(rawjson.Field(o, "name")) == t.Name {
 				return nil
 			}
@@ -343,7 +362,7 @@ func (r *Request) AddTool(t *Tool, messages [][]byte) []byte {
 		body = r.With(messages)
 	}
 	body = slices.Clip(body)
-	tools := declared(r.API, rawjson.Field(body, "tools"))
+	tools := declared(r.API, toolsOf(r.API, body))
 	end := len(tools) - 1 // of an array that was parsed
 	for end > 0 && (tools[end-1] == ' ' || tools[end-1] == '\n' || tools[end-1] == '\r' || tools[end-1] == '\t') {
 		end--

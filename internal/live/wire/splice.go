@@ -51,12 +51,10 @@ type Splice struct {
 	over  bool
 }
 
-// Splices reports whether a [Splice] reads the answers of an API. Others pass it as they are.
-func Splices(api API) bool { return ends[api] != nil }
-
 // ends are the reasons for the end of an answer that let the model have its calls answered.
 var ends = map[API][]string{
 	Messages: {"tool_use"}, Chat: {"tool_calls", "stop"}, Responses: {"completed"}, Gemini: {"STOP"}, Generate: {"stop"},
+	Converse: {"tool_use"},
 }
 
 // NewSplice returns a splice of answers, of together so many bytes, in which the gateway answers the calls of one tool.
@@ -203,11 +201,11 @@ func (s *Splice) Message() [][]byte {
 	switch {
 	case s.api == Responses:
 		return parts
-	case (s.api == Messages || s.api == Gemini) && len(parts) == 0:
+	case (Marks(s.api) || s.api == Gemini) && len(parts) == 0:
 		return nil
 	case s.api == Gemini:
 		return [][]byte{rawjson.Append(nil, `{"role":"model","parts":?}`, rawjson.Array(parts))}
-	case s.api == Messages:
+	case Marks(s.api):
 		return [][]byte{rawjson.Append(nil, `{"role":"assistant","content":?}`, rawjson.Array(parts))}
 	}
 	message := []byte(`{"role":"assistant","content":null}`)
@@ -265,6 +263,9 @@ func (s *Splice) End() []byte {
 // Failed returns the end of a stream whose next answer is an error of the vendor, with a status and a body. Without a
 // stream the client gets that answer itself.
 func (s *Splice) Failed(status int, body []byte) []byte {
+	if s.frame == inFrames {
+		return failedFrame(status, body)
+	}
 	o := rawjson.Field(body, "error")
 	if !json.Valid(body) || !rawjson.IsObject(o) && s.api != Generate || len(o) == 0 {
 		body = Refusal(s.api, status, "the vendor answered with status "+strconv.Itoa(status))
@@ -290,6 +291,9 @@ func (s *Splice) Failed(status int, body []byte) []byte {
 
 // Ping returns an event that says nothing, for a stream in which the client waits.
 func (s *Splice) Ping() []byte {
+	if s.frame == inFrames {
+		return pingFrames[s.api]
+	}
 	switch s.api {
 	case Messages:
 		return []byte("event: ping\ndata: {\"type\": \"ping\"}\n\n")

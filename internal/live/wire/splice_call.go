@@ -19,7 +19,7 @@ type Call struct {
 func isCall(api API, raw []byte) bool {
 	kind := rawjson.Text(rawjson.Field(raw, "type"))
 	return joins(api) || api == Messages && kind == "tool_use" || api == Responses && strings.HasSuffix(kind, "_call") && rawjson.Field(raw, "call_id") != nil ||
-		api == Gemini && functionCall(raw) != nil
+		api == Gemini && functionCall(raw) != nil || api == Converse && rawjson.Field(raw, toolUse) != nil
 }
 
 // callOf returns the ID and the arguments of a call.
@@ -34,7 +34,10 @@ func callOf(api API, raw []byte) (id string, arguments []byte) {
 		return rawjson.Text(rawjson.Field(f, "id")), rawjson.Field(f, "args")
 	case Generate:
 		return rawjson.Text(rawjson.Field(raw, "id")), rawjson.Field(rawjson.Field(raw, "function"), "arguments")
-	case Responses, Converse:
+	case Converse:
+		c := rawjson.Field(raw, toolUse)
+		return rawjson.Text(rawjson.Field(c, "toolUseId")), rawjson.Field(c, "input")
+	case Responses:
 	}
 	return rawjson.Text(rawjson.Field(raw, "call_id")), []byte(rawjson.Text(rawjson.Field(raw, "arguments")))
 }

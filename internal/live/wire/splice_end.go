@@ -35,7 +35,9 @@ func (s *Splice) last(data []byte) []byte {
 		return data
 	case Gemini, Generate:
 		return s.total(data)
-	case Responses, Converse:
+	case Converse:
+		return s.lastConverse(data)
+	case Responses:
 	}
 	return set(s.sequenced(data), s.finished(rawjson.Field(data, "response")), "response")
 }
@@ -105,12 +107,16 @@ func (s *Splice) typed(body []byte) {
 			s.said = &part{raw: rawjson.CutField(slices.Clone(message), "tool_calls")}
 			break
 		}
-	case Gemini, Generate, Converse: // read by body
+	case Converse:
+		parts = rawjson.Field(rawjson.Field(rawjson.Field(body, "output"), "message"), "content")
+		s.stop = rawjson.Text(rawjson.Field(body, "stopReason"))
+	case Gemini, Generate: // read by body
 	}
 	for raw := range rawjson.Elements(parts) {
 		name := rawjson.Text(rawjson.Field(raw, "name"))
 		ours := s.api == Messages && name == s.tool && rawjson.Text(rawjson.Field(raw, "type")) == "tool_use" ||
-			s.api == Chat && rawjson.Text(rawjson.Field(rawjson.Field(raw, "function"), "name")) == s.tool || s.api == Responses && s.ours(raw)
+			s.api == Chat && rawjson.Text(rawjson.Field(rawjson.Field(raw, "function"), "name")) == s.tool || s.api == Responses && s.ours(raw) ||
+			s.api == Converse && isCall(s.api, raw) && rawjson.Text(rawjson.Field(rawjson.Field(raw, toolUse), "name")) == s.tool
 		s.add(len(s.parts), raw, ours).done = true
 	}
 }
@@ -145,9 +151,11 @@ func (s *Splice) whole(body []byte) []byte {
 			body = set(body, []byte(`"end_turn"`), "stop_reason")
 		}
 		return set(body, rawjson.Array(append(slices.Clone(s.seen), kept...)), "content")
+	case Converse:
+		return set(s.lastConverse(body), rawjson.Array(append(slices.Clone(s.seen), kept...)), "output", "message", "content")
 	case Responses:
 		return s.finished(body)
-	case Chat, Gemini, Generate, Converse:
+	case Chat, Gemini, Generate:
 	}
 	for choice := range rawjson.Elements(rawjson.Field(body, "choices")) {
 		message := s.joined(s.said.raw)

@@ -17,6 +17,7 @@ const (
 	inEvents         // server-sent events
 	inLines          // a line of JSON for each piece
 	inArray          // elements of a JSON array
+	inFrames         // AWS's binary frames
 )
 
 // frameOf returns the framing of an answer that begins with a character, whatever its content type says.
@@ -24,6 +25,8 @@ func (s *Splice) frameOf(first byte) framing {
 	switch {
 	case s.lines:
 		return inLines
+	case first == 0 && Marks(s.api): // of a length
+		return inFrames
 	case s.api == Gemini && first == '[':
 		return inArray
 	case strings.IndexByte("{[<", first) < 0:
@@ -46,6 +49,8 @@ func (f framing) end(data []byte) int {
 			return max(0, rawjson.SkipValue(data, at))
 		}
 		return at + 1
+	case inFrames:
+		return frameEnd(data)
 	case inWhole, inEvents:
 	}
 	return eventEnd(data)
@@ -55,11 +60,19 @@ func (f framing) end(data []byte) int {
 const separators = " \t\r\n,["
 
 // An sseEvent is an event of a stream.
-type sseEvent struct{ raw, data []byte }
+type sseEvent struct {
+	raw, data []byte
+	frame     *amazonEvent // that data was in
+}
 
-// read fills in the data of a piece.
-func (e *sseEvent) read(f framing) {
+// read fills in the data of a piece of an API's stream.
+func (e *sseEvent) read(api API, f framing) {
 	switch f {
+	case inFrames:
+		if e.frame = readFrame(api, e.raw); e.frame != nil {
+			e.data = e.frame.data
+		}
+		return
 	case inLines:
 		e.data = bytes.TrimSpace(e.raw)
 		return
@@ -85,6 +98,9 @@ func (e *sseEvent) with(data []byte) []byte {
 	}
 	if bytes.Equal(data, e.data) {
 		return e.raw
+	}
+	if e.frame != nil {
+		return e.frame.with(data)
 	}
 	var out []byte
 	for line := range bytes.Lines(bytes.ReplaceAll(e.raw, []byte("\r"), []byte("\n"))) {
@@ -155,7 +171,7 @@ var parted = map[API]func(data []byte) (early, late []byte){Chat: partedChunk, G
 
 // event reads an event and appends the client's version of it to out.
 func (s *Splice) event(out []byte, e sseEvent) []byte {
-	e.read(s.frame)
+	e.read(s.api, s.frame)
 	s.crlf = s.crlf || bytes.HasSuffix(e.raw, []byte("\r\n\r\n"))
 	if s.frame == inArray && string(e.data) == "]" {
 		if s.closed = true; s.held() {
@@ -185,7 +201,8 @@ func (s *Splice) event(out []byte, e sseEvent) []byte {
 		data, hold = s.candidate(e.data)
 	case Generate:
 		data, hold = s.line(e.data)
-	case Converse: // its frames are only read
+	case Converse:
+		data, hold = s.converse(e.frame, e.data)
 	}
 	if parted := parted[s.api]; hold && parted != nil {
 		if early, late := parted(data); early != nil {
@@ -193,10 +210,10 @@ func (s *Splice) event(out []byte, e sseEvent) []byte {
 		}
 	}
 	if hold {
-		if s.frame == inEvents {
+		if s.frame == inEvents || s.frame == inFrames {
 			e.raw = e.with(data)
 		}
-		s.tail = append(s.tail, sseEvent{e.raw, data})
+		s.tail = append(s.tail, sseEvent{e.raw, data, e.frame})
 		return out
 	}
 	return append(out, s.render(e, data)...)

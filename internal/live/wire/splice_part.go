@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -17,7 +18,9 @@ type part struct {
 	as    []byte            // for the client, if that is not raw
 	texts map[string][]byte // strings of raw that come in pieces: the inside of their quotes
 	input []byte            // the same, of the JSON that is the input of a call
-	done  bool
+	// Names of the objects around raw when it is finished: the kind of a block of the Converse API.
+	within []string
+	done   bool
 }
 
 // add begins a part.
@@ -85,8 +88,8 @@ func (p *part) append(name string, value []byte) {
 
 // finish assembles the part. A call whose input is not JSON is incomplete.
 func (p *part) finish() {
-	for name, text := range p.texts {
-		p.raw = set(p.raw, quoted(text), name)
+	for _, name := range slices.Sorted(maps.Keys(p.texts)) {
+		p.raw = set(p.raw, quoted(p.texts[name]), name)
 	}
 	p.texts = nil
 	if len(p.input) > 0 {
@@ -96,7 +99,10 @@ func (p *part) finish() {
 		}
 		p.raw, p.input = set(p.raw, oneLine(input), "input"), nil
 	}
-	p.done = true
+	for _, name := range slices.Backward(p.within) {
+		p.raw = set([]byte("{}"), p.raw, name)
+	}
+	p.within, p.done = nil, true
 }
 
 // inside returns the inside of the quotes of a string.

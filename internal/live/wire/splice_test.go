@@ -2,15 +2,18 @@ package wire_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
 	"pgregory.net/rapid"
 
 	"github.com/condensehq/condense/internal/live/wire"
@@ -28,6 +31,7 @@ func played(t *testing.T) map[wire.API]map[bool][][]byte {
 		wire.Chat:      `{"model":"gpt-5.4","stream":%t,"stream_options":{"include_usage":true},"tools":[{"type":"function","function":{"name":"Bash"}},{"type":"function","function":{"name":"condense_recall"}}],"messages":[{"role":"user","content":"Go."}]}`,
 		wire.Gemini:    `{"tools":[{"functionDeclarations":[{"name":"Bash"},{"name":"condense_recall"}]}],"contents":[{"role":"user","parts":[{"text":"Go."}]}]}`,
 		wire.Generate:  `{"model":"qwen3:32b","stream":%t,"tools":[{"type":"function","function":{"name":"Bash"}},{"type":"function","function":{"name":"condense_recall"}}],"messages":[{"role":"user","content":"Go."}]}`,
+		wire.Converse:  `{"toolConfig":{"tools":[{"toolSpec":{"name":"Bash","inputSchema":{"json":{}}}},{"toolSpec":{"name":"condense_recall","inputSchema":{"json":{}}}}]},"messages":[{"role":"user","content":[{"text":"Go."}]}],"additionalModelRequestFields":{"thinking":{"type":"adaptive"}}}`,
 		wire.Responses: `{"model":"gpt-5.6","store":false,"stream":%t,"reasoning":{"effort":"medium"},"include":["reasoning.encrypted_content"],"tools":[{"type":"function","name":"Bash"},{"type":"function","name":"condense_recall"}],"input":"Go."}`,
 	} {
 		all[api] = map[bool][][]byte{}
@@ -41,6 +45,9 @@ func played(t *testing.T) map[wire.API]map[bool][][]byte {
 				body := strings.ReplaceAll(request, "%t", strconv.FormatBool(stream))
 				r := httptest.NewRequest(http.MethodPost, pathOf(api, stream), strings.NewReader(body))
 				r.Header.Set("X-Goog-Api-Key", "dummy")
+				if api == wire.Converse {
+					r.Header.Set("Authorization", "Bearer dummy")
+				}
 				upstream.New(upstream.Options{Script: []upstream.Step{step}}).ServeHTTP(w, r)
 				if w.Code != http.StatusOK {
 					t.Fatalf("%s: %s", api, w.Body)
@@ -60,8 +67,11 @@ func pathOf(api wire.API, stream bool) string {
 	if api == wire.Gemini && stream {
 		return "/v1beta/models/gemini-3-pro-preview:streamGenerateContent?alt=sse"
 	}
+	if api == wire.Converse && stream {
+		return "/model/anthropic.claude-opus-5-5-v1:0/converse-stream"
+	}
 	return map[wire.API]string{
-		wire.Messages: "/v1/messages", wire.Chat: "/v1/chat/completions", wire.Responses: "/v1/responses",
+		wire.Converse: "/model/anthropic.claude-opus-5-5-v1:0/converse", wire.Messages: "/v1/messages", wire.Chat: "/v1/chat/completions", wire.Responses: "/v1/responses",
 		wire.Gemini: "/v1beta/models/gemini-3-pro-preview:generateContent", wire.Generate: "/api/chat",
 	}[api]
 }
@@ -75,6 +85,50 @@ func array(stream []byte) []byte {
 		}
 	}
 	return []byte("[" + strings.Join(all, "\n,\r\n") + "\n]")
+}
+
+// invoked returns a stream of Anthropic's as InvokeModel sends it.
+func invoked(t *testing.T, stream []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	for line := range strings.Lines(string(stream)) {
+		data, ok := strings.CutPrefix(strings.TrimSpace(line), "data: ")
+		if !ok {
+			continue
+		}
+		m := eventstream.Message{Payload: []byte(`{"bytes":"` + base64.StdEncoding.EncodeToString([]byte(data)) + `","p":"abc"}`)}
+		m.Headers.Set(":event-type", eventstream.StringValue("chunk"))
+		m.Headers.Set(":message-type", eventstream.StringValue("event"))
+		if err := eventstream.NewEncoder().Encode(&out, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out.Bytes()
+}
+
+// plain returns an answer with the events of binary frames as lines.
+func plain(t *testing.T, api wire.API, answer []byte) []byte {
+	t.Helper()
+	if len(answer) == 0 || answer[0] != 0 {
+		return answer
+	}
+	var out []byte
+	for r := bytes.NewReader(answer); r.Len() > 0; {
+		m, err := eventstream.NewDecoder().Decode(r, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := m.Payload
+		if api == wire.Messages {
+			var o struct{ Bytes []byte }
+			if err := json.Unmarshal(data, &o); err != nil {
+				t.Fatal(err)
+			}
+			data = o.Bytes
+		}
+		out = append(append(append(out, "data: "...), data...), "\n\n"...)
+	}
+	return out
 }
 
 // splice writes answers in pieces; all but the last are answered.
@@ -117,6 +171,13 @@ func TestSplice(t *testing.T) {
 			}
 			testSplice(t, api, true, true, arrays)
 		}
+		if api == wire.Messages {
+			var streams [][]byte
+			for _, body := range byStream[true] {
+				streams = append(streams, invoked(t, body))
+			}
+			testSplice(t, api, true, false, streams)
+		}
 	}
 }
 
@@ -125,16 +186,16 @@ func testSplice(t *testing.T, api wire.API, stream, isJSON bool, all [][]byte) {
 	whole := func() int { return 1 << 30 }
 	for i, body := range all {
 		out := splice(api, stream, whole, body)
-		if bytes.Contains(body, []byte(ours)) == bytes.Equal(out, body) {
+		if bytes.Contains(plain(t, api, body), []byte(ours)) == bytes.Equal(out, body) {
 			t.Errorf("%s/%v/%d: unexpected\n%s", api, stream, i, out)
 		}
 		two := splice(api, stream, whole, all[0], body)
-		for _, got := range [][]byte{out, two} {
+		for _, got := range [][]byte{plain(t, api, out), plain(t, api, two)} {
 			if bytes.Contains(got, []byte(ours)) {
 				t.Errorf("%s/%v/%d: the client sees the tool\n%s", api, stream, i, got)
 			}
 		}
-		if n := bytes.Count(two, []byte("世界")); n < 1 || isJSON && !json.Valid(two) {
+		if n := bytes.Count(plain(t, api, two), []byte("世界")); n < 1 || isJSON && !json.Valid(two) {
 			t.Errorf("%s/%v/%d: %s", api, stream, i, two)
 		}
 		rapid.Check(t, func(t *rapid.T) {
@@ -190,14 +251,25 @@ func TestSpliceNumbers(t *testing.T) {
 	for api, byStream := range played(t) {
 		out := splice(api, true, whole, byStream[true][0], byStream[true][0], byStream[true][2])
 		next, calls, tokens := 0, 0, 0.0
-		if api == wire.Gemini || api == wire.Generate { // without numbers
+		if api == wire.Converse {
+			blocks := regexp.MustCompile(`"contentBlockIndex":(\d+),"p":"abcd","start"`).FindAllSubmatch(plain(t, api, out), -1)
+			if len(blocks) != 2 {
+				t.Errorf("%d calls begin", len(blocks))
+			}
+			for i, m := range blocks {
+				if string(m[1]) != strconv.Itoa(6+i) { // three times thinking and a text before them
+					t.Errorf("call %d is block %s", i, m[1])
+				}
+			}
+		}
+		if api == wire.Gemini || api == wire.Generate || api == wire.Converse { // without numbers, but for blocks
 			sum := wire.Watch(api)
 			_, _ = sum.Write(out)
 			calls, tokens = bytes.Count(out, []byte(`"Bash"`)), float64(sum.Answer().Output)
 		}
 		for line := range strings.Lines(string(out)) {
 			data, ok := strings.CutPrefix(line, "data: ")
-			if !ok || strings.HasPrefix(data, "[DONE]") || api == wire.Gemini {
+			if !ok || strings.HasPrefix(data, "[DONE]") || api == wire.Gemini || api == wire.Converse {
 				continue
 			}
 			var e struct {

@@ -49,7 +49,9 @@ func (v *Vendor) checkSignature(r *Record) *refusal {
 		return forbidden("Signature expired: " + date)
 	}
 	names := strings.Split(part["SignedHeaders"], ";")
-	if !slices.IsSorted(names) || !slices.Contains(names, "host") || !slices.Contains(names, "x-amz-date") {
+	// Over HTTP/2 the host is in :authority; here the last hop has no TLS, and so HTTP/1.1.
+	host := slices.Contains(names, "host") || slices.Contains(names, ":authority")
+	if !slices.IsSorted(names) || !host || !slices.Contains(names, "x-amz-date") {
 		return forbidden("The headers that must be signed are not.")
 	}
 	var canonical strings.Builder
@@ -57,7 +59,7 @@ func (v *Vendor) checkSignature(r *Record) *refusal {
 	for _, name := range names {
 		value := strings.Join(r.Header.Values(name), ",")
 		switch name {
-		case "host":
+		case "host", ":authority":
 			value = r.route.host
 		case "content-length":
 			value = strconv.Itoa(len(r.Body))

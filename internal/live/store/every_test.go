@@ -1,5 +1,4 @@
-// Package storetest has the tests that every store of the gateway must pass.
-package storetest
+package store_test
 
 import (
 	"errors"
@@ -10,10 +9,10 @@ import (
 	"github.com/condensehq/condense/internal/live/store"
 )
 
-// Run tests a kind of store. Open returns a new, empty one; Run closes it. Reopen returns the
+// testEvery tests a kind of store, which must pass all of these. Open returns a new, empty one; testEvery closes it. Reopen returns the
 // same store as another process would open it, while the first one is open; nil means that
 // the kind cannot be shared.
-func Run(t *testing.T, open func(t *testing.T) store.Store, reopen func(t *testing.T) store.Store) {
+func testEvery(t *testing.T, open func(t *testing.T) store.Store, reopen func(t *testing.T) store.Store) {
 	for name, test := range map[string]func(*testing.T, store.Store){
 		"records come back latest first":   records,
 		"keys never meet":                  keys,
