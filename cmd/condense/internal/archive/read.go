@@ -93,11 +93,9 @@ func (r *reader) read(ctx context.Context, f *File) (content, error) {
 		}
 		from, size := found.message(&at.Message)
 		text := p.Text()
-		switch p.Part.(type) {
-		case core.Image, core.Opaque:
-			continue
-		}
-		if seen[p.Handle] || at.InsertedBy != "" || strings.TrimSpace(text) == "" {
+		_, isImage := p.Part.(core.Image)
+		_, isOpaque := p.Part.(core.Opaque)
+		if isImage || isOpaque || seen[p.Handle] || at.InsertedBy != "" || strings.TrimSpace(text) == "" {
 			continue
 		}
 		seen[p.Handle] = true
