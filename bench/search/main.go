@@ -20,6 +20,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/condensehq/condense/internal/size"
 )
 
@@ -212,4 +214,25 @@ func spread(d []time.Duration) string {
 	slices.Sort(d)
 	ms := func(share float64) float64 { return float64(d[int(share*float64(len(d)-1))].Microseconds()) / 1000 }
 	return fmt.Sprintf("p50 %.1f, p90 %.1f, p99 %.1f, longest %.1f ms", ms(.5), ms(.9), ms(.99), ms(1))
+}
+
+// connect starts condense mcp.
+func (b *bench) connect(ctx context.Context) (*exec.Cmd, *mcp.ClientSession, error) {
+	cmd := b.command(ctx, "mcp", "--agent", "claude", "--sessions")
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "bench"}, nil).Connect(ctx, &mcp.CommandTransport{Command: cmd}, nil)
+	return cmd, session, err
+}
+
+// answer returns the answer to a query.
+func answer(ctx context.Context, s *mcp.ClientSession, query string) (string, error) {
+	r, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "search_sessions", Arguments: map[string]any{"query": query}})
+	if err != nil {
+		return "", err
+	}
+	if len(r.Content) > 0 && !r.IsError {
+		if text, ok := r.Content[0].(*mcp.TextContent); ok {
+			return text.Text, nil
+		}
+	}
+	return "", fmt.Errorf("query %q: %v", query, r.Content)
 }

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
-	"github.com/condensehq/condense/internal/recall"
 	"github.com/condensehq/condense/internal/size"
 )
 
@@ -24,11 +24,13 @@ type Query struct {
 	files   []string       // parts of paths, in lower case
 	tools   []string       // parts of names of tools, in lower case
 	person  bool           // it is about the user
+	begins  [256]bool      // first bytes of the stems of terms and phrases, which are those of their words
 }
 
 type term struct {
 	stem   string
 	weight float64
+	parts  []string // stems of the parts of a name, without stop words
 }
 
 // field matches a phrase in quotes, or file:NAME and tool:NAME.
@@ -67,19 +69,35 @@ func Parse(text string) (*Query, error) {
 	if len(q.terms) == 0 {
 		q.add(&stemmer, words.String(), true)
 	}
+	for _, t := range q.terms {
+		q.begins[t.stem[0]] = true
+	}
+	for _, stem := range slices.Concat(q.phrases...) {
+		q.begins[stem[0]] = true
+	}
 	if len(q.terms) == 0 && len(q.files) == 0 && len(q.tools) == 0 {
 		return nil, errors.New("the query has no words: name some that the text has, such as a function, a file or an error")
 	}
 	return q, nil
 }
 
-// Terms returns the stems that are looked for.
-func (q *Query) Terms() []string {
-	var stems []string
+// A Term is a word that is looked for.
+type Term struct {
+	Stem  string
+	Parts []string // stems of the parts of a name, which texts with the name have, too
+	Must  bool     // it is in a phrase
+}
+
+// Terms returns the words that are looked for, without the parts of names.
+func (q *Query) Terms() []Term {
+	var terms []Term
 	for _, t := range q.terms {
-		stems = append(stems, t.stem)
+		if t.weight >= 1 {
+			must := slices.ContainsFunc(q.phrases, func(phrase []string) bool { return slices.Contains(phrase, t.stem) })
+			terms = append(terms, Term{t.stem, t.parts, must})
+		}
 	}
-	return stems
+	return terms
 }
 
 // Files and Tools return the parts of paths and of names of tools that hits have, in lower case; one of each is enough.
@@ -87,12 +105,6 @@ func (q *Query) Files() []string { return q.files }
 
 // Tools is described at Files.
 func (q *Query) Tools() []string { return q.tools }
-
-// Says reports whether the piece has the phrases of the query.
-func (q *Query) Says(p *recall.Piece) bool { return q.says(&Stemmer{}, p) }
-
-// Best returns the lines of text with the most different terms, in order.
-func (q *Query) Best(text string) []Line { return q.best(&Stemmer{}, text, 1) }
 
 // stemsOf returns the stems of the words of text.
 func stemsOf(s *Stemmer, text string) []string {
@@ -107,25 +119,34 @@ func stemsOf(s *Stemmer, text string) []string {
 
 // add adds the words of text. Stop words count only if asked for.
 func (q *Query) add(s *Stemmer, text string, stop bool) {
-	parts := 0
+	var parts []string
+	isName := false
 	Words(text, func(w []byte, part bool) {
-		weight := 1.0
+		t := term{weight: 1}
 		switch {
 		case part:
-			parts++
-			weight = partWeight
-		case parts > 0:
-			parts, weight = 0, nameWeight
+			isName, t.weight = true, partWeight
+		case isName:
+			t.weight, t.parts = nameWeight, parts
+			parts, isName = nil, false
 		}
-		if stopWords[string(w)] && !stop || len(q.terms) == maxTerms {
+		if stopWords[string(w)] && !stop {
 			return
 		}
-		stem := s.Stem(w)
-		if i, ok := q.index[stem]; ok {
-			q.terms[i].weight = max(q.terms[i].weight, weight)
+		t.stem = s.Stem(w)
+		if part {
+			parts = append(parts, t.stem)
+		}
+		if i, ok := q.index[t.stem]; ok {
+			known := &q.terms[i]
+			if known.weight = max(known.weight, t.weight); len(t.parts) > 0 {
+				known.parts = t.parts
+			}
 			return
 		}
-		q.index[stem] = len(q.terms)
-		q.terms = append(q.terms, term{stem, weight})
+		if len(q.terms) < maxTerms {
+			q.index[t.stem] = len(q.terms)
+			q.terms = append(q.terms, t)
+		}
 	})
 }

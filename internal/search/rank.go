@@ -21,8 +21,8 @@ type Hit struct {
 
 // A Line is one line of a text.
 type Line struct {
-	Number int
-	Text   string // without its end
+	Number int    `json:"number"`
+	Text   string `json:"text"` // without its end
 }
 
 // The constants were tuned on LoCoMo's conversations 1 to 5 and on BEAM-100K's chats 1 to 10 (docs/recall.md).
@@ -61,7 +61,7 @@ func (x *Index) Find(q *Query, limit int) (hits []Hit, all int) {
 	ratings, scores := x.rate(q, q.terms)
 	ratings = slices.DeleteFunc(ratings, func(r rating) bool {
 		p := &x.pieces[r.piece]
-		return r.score == 0 || !q.wants(p) || !q.says(&s, p)
+		return r.score == 0 || !q.wants(p) || !q.Says(&s, p)
 	})
 	best := func(a, b rating) int { return cmp.Or(cmp.Compare(b.score, a.score), b.piece-a.piece) }
 	slices.SortStableFunc(ratings, best)
@@ -78,7 +78,7 @@ func (x *Index) Find(q *Query, limit int) (hits []Hit, all int) {
 	}
 	for _, r := range spread(ratings)[:min(limit, len(ratings))] {
 		p := &x.passages[r.passage]
-		h := Hit{Piece: &x.pieces[r.piece], Lines: p.lines, Best: q.best(&s, x.text(p), p.lines.From)}
+		h := Hit{Piece: &x.pieces[r.piece], Lines: p.lines, Best: q.Best(&s, x.text(p), p.lines.From)}
 		for at := x.first[r.piece]; at < x.first[r.piece+1]; at++ {
 			if at != r.passage && scores[at] > 0 {
 				h.Other++
@@ -163,7 +163,7 @@ func (x *Index) feedback(s *Stemmer, q *Query, sorted []rating) []term {
 	}
 	var terms []term
 	for stem, weight := range weights {
-		terms = append(terms, term{stem, weight})
+		terms = append(terms, term{stem: stem, weight: weight})
 	}
 	slices.SortFunc(terms, func(a, b term) int { return cmp.Or(cmp.Compare(b.weight, a.weight), strings.Compare(a.stem, b.stem)) })
 	terms = terms[:min(feedbackTerms, len(terms))]
@@ -226,12 +226,21 @@ func (q *Query) wants(p *recall.Piece) bool {
 	return has(q.files, p.Path) && has(q.tools, p.What)
 }
 
-// says reports whether the piece has the phrases of the query.
-func (q *Query) says(s *Stemmer, p *recall.Piece) bool {
+// Says reports whether the piece has the phrases of the query.
+func (q *Query) Says(s *Stemmer, p *recall.Piece) bool {
 	if len(q.phrases) == 0 {
 		return true
 	}
-	stems := stemsOf(s, p.Text())
+	var stems []string
+	Words(p.Text(), func(w []byte, part bool) {
+		switch {
+		case part:
+		case q.begins[w[0]]:
+			stems = append(stems, s.Stem(w))
+		default:
+			stems = append(stems, "") // in no phrase
+		}
+	})
 	for _, phrase := range q.phrases {
 		if !containsRun(stems, phrase) {
 			return false
@@ -253,6 +262,9 @@ func containsRun(all, run []string) bool {
 // has returns the set of the terms in text.
 func (q *Query) has(s *Stemmer, text string) (set uint64) {
 	Words(text, func(w []byte, _ bool) {
+		if !q.begins[w[0]] {
+			return
+		}
 		if t, ok := q.index[s.Stem(w)]; ok {
 			set |= 1 << t
 		}
@@ -260,8 +272,8 @@ func (q *Query) has(s *Stemmer, text string) (set uint64) {
 	return set
 }
 
-// best returns the lines of text with the most different terms, in order.
-func (q *Query) best(s *Stemmer, text string, first int) []Line {
+// Best returns the lines of text with the most different terms, in order. The number of its first line is first.
+func (q *Query) Best(s *Stemmer, text string, first int) []Line {
 	type line struct {
 		Line
 		terms int

@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
@@ -18,30 +20,52 @@ import (
 )
 
 // ErrNone reports that there is no index.
-var ErrNone = errors.New("there is no index of sessions")
+var ErrNone = errors.New("there is no index of sessions; condense search --index makes one")
 
-// schema is of version 2. Pieces that were added together have consecutive IDs: a run. The words of a piece have its ID;
-// only which pieces have a word is recorded (detail=none). Handles and hashes are numbers, which need half the space.
+// version is of the schema.
+const version = 3
+
+// Pieces that were added together have consecutive IDs: a run. The words of a piece have its ID, in the full-text index for
+// its IDs, a shard; only which pieces have a word is recorded (detail=none). Handles and hashes are numbers, which need
+// half the space. Paths are found by three characters in a row.
 const schema = `
 CREATE TABLE IF NOT EXISTS root (path TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE session (id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, agent TEXT NOT NULL, name TEXT NOT NULL, dir TEXT NOT NULL,
 	size INTEGER NOT NULL, changed INTEGER NOT NULL, head INTEGER NOT NULL, tail INTEGER NOT NULL);
 CREATE TABLE run (first INTEGER PRIMARY KEY, last INTEGER NOT NULL, session INTEGER NOT NULL);
 CREATE INDEX run_session ON run (session);
+CREATE TABLE shard (id INTEGER PRIMARY KEY);
 CREATE TABLE kind (id INTEGER PRIMARY KEY, what TEXT NOT NULL UNIQUE);
-CREATE TABLE subject (id INTEGER PRIMARY KEY, text TEXT NOT NULL, file INTEGER NOT NULL);
+CREATE TABLE subject (id INTEGER PRIMARY KEY, hash INTEGER NOT NULL UNIQUE, text TEXT NOT NULL, file INTEGER NOT NULL);
 CREATE TABLE piece (id INTEGER PRIMARY KEY, handle INTEGER NOT NULL, kind INTEGER NOT NULL, subject INTEGER NOT NULL, time INTEGER NOT NULL,
 	status TEXT NOT NULL, edits INTEGER NOT NULL, at INTEGER NOT NULL, size INTEGER NOT NULL);
 CREATE INDEX piece_subject ON piece (subject) WHERE subject;
 CREATE INDEX piece_edits ON piece (subject, time) WHERE edits;
-CREATE VIRTUAL TABLE words USING fts5 (stems, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '_'");
-INSERT INTO words (words, rank) VALUES ('hashsize', 33554432);
-PRAGMA user_version = 2;`
+CREATE VIRTUAL TABLE paths USING fts5 (text, content='', detail=none, columnsize=0, tokenize='trigram');
+INSERT INTO paths (paths, rank) VALUES ('secure-delete', 1);
+PRAGMA user_version = 3;`
+
+// shardSchema are the statements for a new shard.
+const shardSchema = `
+INSERT INTO shard VALUES (%[2]d);
+CREATE VIRTUAL TABLE %[1]s USING fts5 (stems, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '_'");
+INSERT INTO %[1]s (%[1]s, rank) VALUES ('hashsize', 33554432)`
+
+// perShard is the number of IDs in a shard. Words are deleted without a trace by writing their shard again, which takes
+// two seconds; a search looks into all shards.
+const perShard = 1 << 17
+
+// spacing is between the IDs of pieces in a shard. Deleted ones are in a hash table with linear probing, in which consecutive
+// IDs make long chains: with gaps, deleting the 1,200 pieces of a session takes a quarter of the time.
+const spacing = 2
+
+// words returns the name of the full-text index of a shard.
+func words(shard int64) string { return fmt.Sprint("words_", shard) }
 
 // An Archive is an open index. It is safe for concurrent use by one process that updates it and others that search.
 type Archive struct {
-	db   *sql.DB
-	path string
+	db       *sql.DB
+	perShard int64
 }
 
 // Path returns the file of the user's index: search.db in the folder of the program for state.
@@ -77,33 +101,31 @@ func Open(ctx context.Context, path string, create bool) (*Archive, error) {
 		return nil, err
 	}
 	db.SetMaxOpenConns(1)
-	a := &Archive{db, path}
+	a := &Archive{db, perShard}
 	if err := a.upgrade(ctx, create); err != nil {
 		return nil, errors.Join(fmt.Errorf("index %s: %w", path, err), db.Close())
 	}
 	return a, nil
 }
 
-// upgrade makes the tables. With create, the tables of version 1 are dropped: the next update reads the sessions again.
+// upgrade makes the tables. With create, the tables of an older version are dropped: the next update reads the sessions again.
 func (a *Archive) upgrade(ctx context.Context, create bool) error {
-	var version int
-	if err := a.db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+	var found int
+	if err := a.db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&found); err != nil {
 		return err
 	}
-	if version == 1 && !create {
-		return fmt.Errorf("%w that this version reads", ErrNone)
-	}
-	switch version {
-	case 0:
-		_, err := a.db.ExecContext(ctx, "BEGIN;"+schema+"COMMIT;")
-		return err
-	case 1:
-		_, err := a.db.ExecContext(ctx, "BEGIN; DROP TABLE words; DROP TABLE piece; DROP TABLE session;"+schema+"COMMIT; VACUUM;")
-		return err
-	case 2:
+	switch {
+	case found == version:
 		return nil
+	case found > version:
+		return fmt.Errorf("its version is %d, from a newer condense; delete it with condense search --forget all", found)
+	case found > 0 && !create:
+		return fmt.Errorf("it is of an older version, %d; condense search --index makes it again", found)
 	}
-	return fmt.Errorf("its version is %d, from a newer condense; delete it with condense search --forget all", version)
+	const older = `DROP TABLE IF EXISTS words; DROP TABLE IF EXISTS piece; DROP TABLE IF EXISTS session; DROP TABLE IF EXISTS run;
+DROP TABLE IF EXISTS kind; DROP TABLE IF EXISTS subject;`
+	_, err := a.db.ExecContext(ctx, "BEGIN;"+older+schema+"COMMIT; VACUUM;")
+	return err
 }
 
 // Close closes the index.
@@ -130,114 +152,75 @@ func (a *Archive) AddRoot(ctx context.Context, path string) error {
 	return err
 }
 
+// column returns the values of a query for one column.
 func column[T any](ctx context.Context, db *sql.DB, query string, args ...any) (all []T, err error) {
+	var value T
 	rows, err := db.QueryContext(ctx, query, args...)
+	err = scan(rows, err, func() { all = append(all, value) }, &value)
+	return all, err
+}
+
+// scan calls row for each of rows, with its values in to.
+func scan(rows *sql.Rows, err error, row func(), to ...any) error {
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer rows.Close() //nolint:errcheck // reported by Err
 	for rows.Next() {
-		var s T
-		if err := rows.Scan(&s); err != nil {
-			return nil, err
+		if err := rows.Scan(to...); err != nil {
+			return err
 		}
-		all = append(all, s)
+		row()
 	}
-	return all, rows.Err()
+	return rows.Err()
 }
 
 // Forget deletes the sessions whose path or name is the given one, and returns their number. No word of them is left in
 // the file.
 func (a *Archive) Forget(ctx context.Context, session string) (int, error) {
-	n, err := a.remove(ctx, session)
-	if err != nil || n == 0 {
-		return 0, err
-	}
-	return n, a.scrub(ctx)
-}
-
-// remove is Forget without scrub.
-func (a *Archive) remove(ctx context.Context, session string) (int, error) {
 	ids, err := column[int64](ctx, a.db, "SELECT id FROM session WHERE path = ?1 OR name = ?1", session)
 	if err != nil || len(ids) == 0 {
 		return 0, err
 	}
+	return len(ids), a.remove(ctx, ids)
+}
+
+// remove deletes sessions.
+func (a *Archive) remove(ctx context.Context, sessions []int64) error {
 	tx, err := a.db.BeginTx(ctx, nil)
-	if err != nil {
-		return 0, err
-	}
-	defer tx.Rollback() //nolint:errcheck // after a commit it does nothing
-	for _, id := range ids {
-		old, err := piecesOf(ctx, tx, id)
-		if err != nil {
-			return 0, err
-		}
-		if err := drop(ctx, tx, old); err != nil {
-			return 0, err
-		}
-		for _, statement := range []string{"DELETE FROM run WHERE session = ?", "DELETE FROM session WHERE id = ?"} {
-			if _, err := tx.ExecContext(ctx, statement, id); err != nil {
-				return 0, err
-			}
-		}
-	}
-	return len(ids), tx.Commit()
-}
-
-// An old piece is one that is in the index.
-type oldPiece struct{ id, subject int64 }
-
-// piecesOf returns the pieces of a session by their handles.
-func piecesOf(ctx context.Context, tx *sql.Tx, session int64) (map[int64]oldPiece, error) {
-	rows, err := tx.QueryContext(ctx, "SELECT p.handle, p.id, p.subject FROM run r JOIN piece p ON p.id BETWEEN r.first AND r.last WHERE r.session = ?", session)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close() //nolint:errcheck // reported by Err
-	old := map[int64]oldPiece{}
-	for rows.Next() {
-		var handle int64
-		var p oldPiece
-		if err := rows.Scan(&handle, &p.id, &p.subject); err != nil {
-			return nil, err
-		}
-		old[handle] = p
-	}
-	return old, rows.Err()
-}
-
-// drop deletes pieces, and the subjects that no other piece has.
-func drop(ctx context.Context, tx *sql.Tx, old map[int64]oldPiece) error {
-	subjects := map[int64]bool{}
-	for _, p := range old {
-		subjects[p.subject] = true
-		for _, statement := range []string{"DELETE FROM words WHERE rowid = ?", "DELETE FROM piece WHERE id = ?"} {
-			if _, err := tx.ExecContext(ctx, statement, p.id); err != nil {
-				return err
-			}
-		}
-	}
-	for id := range subjects {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM subject WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM piece WHERE subject AND subject = ?1)", id); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// scrub removes the words of deleted pieces, which the full-text index only marks. Pages that are free are overwritten
-// already: the file shrinks if a quarter of it is free.
-func (a *Archive) scrub(ctx context.Context) error {
-	_, err := a.db.ExecContext(ctx, "DELETE FROM kind WHERE id NOT IN (SELECT DISTINCT kind FROM piece); INSERT INTO words (words) VALUES ('optimize');")
 	if err != nil {
 		return err
 	}
+	defer tx.Rollback() //nolint:errcheck // after a commit it does nothing
+	var gone []piece
+	for _, id := range sessions {
+		old, err := piecesOf(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		gone = slices.AppendSeq(gone, maps.Values(old))
+		if _, err := tx.ExecContext(ctx, "DELETE FROM run WHERE session = ?1; DELETE FROM session WHERE id = ?1", id); err != nil {
+			return err
+		}
+	}
+	if err := a.drop(ctx, tx, gone); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	return a.shrink(ctx)
+}
+
+// shrink makes the file smaller if half of it is free. Free pages are overwritten already.
+func (a *Archive) shrink(ctx context.Context) error {
 	var free, all int64
 	if err := a.db.QueryRowContext(ctx, "SELECT f.freelist_count, p.page_count FROM pragma_freelist_count f, pragma_page_count p").Scan(&free, &all); err != nil {
 		return err
 	}
-	if free > all/4 {
-		_, err = a.db.ExecContext(ctx, "VACUUM")
+	if free <= all/2 {
+		return nil
 	}
+	_, err := a.db.ExecContext(ctx, "VACUUM")
 	return err
 }

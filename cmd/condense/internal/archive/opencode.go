@@ -41,23 +41,18 @@ func OpenCode(ctx context.Context) ([]File, error) {
 	rows, err := db.QueryContext(ctx, `SELECT s.id, s.directory, s.time_updated,
 	(SELECT count(*) FROM part p WHERE p.session_id = s.id), (SELECT coalesce(max(p.time_updated), 0) FROM part p WHERE p.session_id = s.id)
 	FROM session s`)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	defer rows.Close() //nolint:errcheck // reported by Err
 	var files []File
-	for rows.Next() {
-		f := File{Agent: "opencode"}
-		var session, part int64
-		if err := rows.Scan(&f.Name, &f.Dir, &session, &f.size, &part); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
+	f := File{Agent: "opencode"}
+	var session, part int64
+	if err := scan(rows, err, func() {
 		f.changed = time.UnixMilli(max(session, part)).UnixNano()
 		if f.Path = path + "#" + f.Name; strings.Contains(f.Path, inDatabase) {
 			files = append(files, f)
 		}
+	}, &f.Name, &f.Dir, &session, &f.size, &part); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return files, rows.Err()
+	return files, nil
 }
 
 // readOnly opens a database that another program may be writing.

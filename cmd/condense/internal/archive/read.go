@@ -93,13 +93,9 @@ func (r *reader) read(ctx context.Context, f *File) (content, error) {
 		}
 		from, size := found.message(&at.Message)
 		text := p.Text()
-		if _, isImage := p.Part.(core.Image); isImage {
-			continue
-		}
-		if _, isOpaque := p.Part.(core.Opaque); isOpaque {
-			continue
-		}
-		if seen[p.Handle] || at.InsertedBy != "" || strings.TrimSpace(text) == "" {
+		_, isImage := p.Part.(core.Image)
+		_, isOpaque := p.Part.(core.Opaque)
+		if isImage || isOpaque || seen[p.Handle] || at.InsertedBy != "" || strings.TrimSpace(text) == "" {
 			continue
 		}
 		seen[p.Handle] = true

@@ -66,47 +66,38 @@ func (a *Archive) Update(ctx context.Context, files []File, progress func(done, 
 			continue
 		}
 		s := scanned{file: f, size: size, changed: changed}
-		if old := known[f.Path]; old != [2]int64{s.size, s.changed} {
+		if old := known[f.Path]; old.size != s.size || old.changed != s.changed {
 			todo = append(todo, s)
 		}
 		delete(known, f.Path)
 	}
 	slices.SortFunc(todo, func(x, y scanned) int { return cmp.Compare(x.changed, y.changed) }) // the newest have the greatest IDs
-	for path := range known {
-		n, err := a.remove(ctx, path)
-		if err != nil {
+	var gone []int64
+	for _, old := range known {
+		gone = append(gone, old.id)
+	}
+	if c.Deleted = len(gone); c.Deleted > 0 {
+		if err := a.remove(ctx, gone); err != nil {
 			return c, err
 		}
-		c.Deleted += n
 	}
-	gone, err := a.addAll(ctx, todo, &c, progress)
-	if err == nil && (gone || c.Deleted > 0) {
-		err = a.scrub(ctx)
-	}
-	return c, err
+	return c, a.addAll(ctx, todo, &c, progress)
 }
 
-// known returns the size and the time of change of the files in the index.
-func (a *Archive) known(ctx context.Context) (map[string][2]int64, error) {
-	rows, err := a.db.QueryContext(ctx, "SELECT path, size, changed FROM session")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close() //nolint:errcheck // reported by Err
-	known := map[string][2]int64{}
-	for rows.Next() {
-		var path string
-		var at [2]int64
-		if err := rows.Scan(&path, &at[0], &at[1]); err != nil {
-			return nil, err
-		}
-		known[path] = at
-	}
-	return known, rows.Err()
+// A knownFile is a session in the index, with the size and the time of change of its file.
+type knownFile struct{ id, size, changed int64 }
+
+// known returns the files in the index by their paths.
+func (a *Archive) known(ctx context.Context) (map[string]knownFile, error) {
+	known := map[string]knownFile{}
+	var path string
+	var f knownFile
+	rows, err := a.db.QueryContext(ctx, "SELECT path, id, size, changed FROM session")
+	return known, scan(rows, err, func() { known[path] = f }, &path, &f.id, &f.size, &f.changed)
 }
 
-// addAll reads files with all processors and writes them one after the other. It reports whether pieces were deleted.
-func (a *Archive) addAll(ctx context.Context, todo []scanned, c *Change, progress func(done, of int)) (gone bool, err error) {
+// addAll reads files with all processors and writes them one after the other.
+func (a *Archive) addAll(ctx context.Context, todo []scanned, c *Change, progress func(done, of int)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	work, results := make(chan scanned), make(chan scanned)
@@ -135,7 +126,7 @@ func (a *Archive) addAll(ctx context.Context, todo []scanned, c *Change, progres
 			}
 		}
 	}()
-	w := writer{archive: a, change: c, kinds: map[string]int64{}}
+	w := writer{archive: a, change: c}
 	defer w.rollback()
 	done := 0
 	for s := range results {
@@ -147,8 +138,8 @@ func (a *Archive) addAll(ctx context.Context, todo []scanned, c *Change, progres
 			s.content = content{}
 		}
 		if err := w.add(context.WithoutCancel(ctx), &s); err != nil {
-			return w.gone, err
+			return err
 		}
 	}
-	return w.gone, errors.Join(w.commit(), ctx.Err())
+	return errors.Join(w.commit(context.WithoutCancel(ctx)), ctx.Err())
 }

@@ -2,7 +2,6 @@ package filecmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -83,7 +82,7 @@ the path and of the tool's name that a call or a result is about.`,
 				return err
 			}
 			if asJSON {
-				return term.PrintJSON(a.Stdout, foundListings(hits))
+				return term.PrintJSON(a.Stdout, append([]archive.Hit{}, hits...))
 			}
 			return term.PrintText(a.Stdout, foundText(hits))
 		},
@@ -97,17 +96,8 @@ the path and of the tool's name that a call or a result is about.`,
 	return cmd
 }
 
-// openArchive opens the index for a search.
-func openArchive(ctx context.Context, path string) (*archive.Archive, error) {
-	x, err := archive.Open(ctx, path, false)
-	if errors.Is(err, archive.ErrNone) {
-		return nil, fmt.Errorf("%w; condense search --index makes one", err)
-	}
-	return x, err
-}
-
 func searchSessions(ctx context.Context, path string, q *search.Query, limit int) ([]archive.Hit, error) {
-	x, err := openArchive(ctx, path)
+	x, err := archive.Open(ctx, path, false)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +106,7 @@ func searchSessions(ctx context.Context, path string, q *search.Query, limit int
 	if err != nil {
 		return nil, err
 	}
-	return archive.Verify(ctx, q, hits), nil
+	return archive.Verify(ctx, q, hits, limit), nil
 }
 
 // searchedSessions is the tool search_sessions.
@@ -134,7 +124,7 @@ func searchedSessions(ctx context.Context, query string) (string, error) {
 }
 
 func forgetSession(ctx context.Context, a *cli.App, path, session string) error {
-	x, err := openArchive(ctx, path)
+	x, err := archive.Open(ctx, path, false)
 	if err != nil {
 		return err
 	}
@@ -315,48 +305,4 @@ func shellQuoted(path string) string {
 		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 	}
 	return path
-}
-
-// A foundListing is a hit as JSON.
-type foundListing struct {
-	Path      string     `json:"path"`
-	Agent     string     `json:"agent,omitempty"`
-	Session   string     `json:"session,omitempty"`
-	Handle    string     `json:"handle"`
-	What      string     `json:"what"`
-	Subject   string     `json:"subject,omitempty"`
-	Status    string     `json:"status,omitempty"`
-	Time      *time.Time `json:"time,omitempty"`
-	Changed   bool       `json:"later_changed,omitempty"`
-	ChangedAt *time.Time `json:"later_changed_at,omitempty"`
-	ChangedIn string     `json:"later_changed_in,omitempty"`
-	Verified  bool       `json:"verified"`
-	Lines     []lineOf   `json:"lines"`
-}
-
-type lineOf struct {
-	Number int    `json:"number"`
-	Text   string `json:"text"`
-}
-
-func foundListings(hits []archive.Hit) []foundListing {
-	out := []foundListing{}
-	for i := range hits {
-		h := &hits[i]
-		l := foundListing{
-			Path: h.Path, Agent: h.Agent, Session: h.Session, Handle: h.Handle, What: h.What, Subject: h.Subject,
-			Status: h.Status, Changed: h.Later, ChangedIn: h.ChangedIn, Verified: h.Verified, Lines: []lineOf{},
-		}
-		if !h.Time.IsZero() {
-			l.Time = &h.Time
-		}
-		if !h.Changed.IsZero() {
-			l.ChangedAt = &h.Changed
-		}
-		for _, x := range h.Best {
-			l.Lines = append(l.Lines, lineOf(x))
-		}
-		out = append(out, l)
-	}
-	return out
 }
