@@ -265,6 +265,7 @@ func TestDatabaseAwayForLong(t *testing.T) {
 				}
 				database.gone.Store(false)
 				testkit.Eventually(t, "an epoch when the database is back", func() bool {
+					time.Sleep(50 * time.Millisecond) // the gateway looks for it five times a second, and the script has an end
 					p.step(t)
 					return first.Stats().EpochCount+second.Stats().EpochCount > epochs
 				})

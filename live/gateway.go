@@ -277,7 +277,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.turnAway(out, r, s, &t)
 		return
 	}
-	leave, no := g.tenants.Enter(t.who, s.limitsFor(t.who.Tenant), s.Now())
+	leave, no := g.enter(t.who)
 	if no != nil {
 		out.Refused = "limit " + no.Limit
 		answerDenied(out, &t, no)

@@ -31,9 +31,15 @@ func answerDenied(w http.ResponseWriter, t *target, no *tenant.Denied) {
 	t.refuse(w, http.StatusTooManyRequests, no.Text)
 }
 
+// enter counts a request until leave is called, unless a limit refuses it. Like received it uses the current settings: a request that
+// began before a reload must not bring the old limits back.
+func (g *Gateway) enter(c tenant.Caller) (leave func(), no *tenant.Denied) {
+	s := g.current.Load()
+	return g.tenants.Enter(c, s.limitsFor(c.Tenant), s.Now())
+}
+
 // received counts n bytes of a request.
 func (g *Gateway) received(c tenant.Caller, n int) {
-	// Use the current settings: a request that began before a reload must not bring the old limits back.
 	s := g.current.Load()
 	g.tenants.Received(c.Tenant, s.limitsFor(c.Tenant), s.Now(), n)
 }

@@ -96,7 +96,7 @@ func (g *Gateway) serveSocket(w http.ResponseWriter, handshake *http.Request, s 
 		t.refuse(out, status, text)
 		return true
 	}
-	leave, no := g.tenants.Enter(t.who, s.limitsFor(t.who.Tenant), s.Now()) // its requests are counted like all others
+	leave, no := g.enter(t.who) // its requests are counted like all others
 	if no != nil {
 		out.Refused = "limit " + no.Limit
 		answerDenied(out, &t, no)

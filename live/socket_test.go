@@ -24,6 +24,7 @@ import (
 	"github.com/coder/websocket"
 	"pgregory.net/rapid"
 
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
 )
@@ -74,10 +75,13 @@ func TestChainedLoops(t *testing.T) {
 	t.Parallel()
 	loops := []struct{ window, calls, size int }{{window, 45, 2200}}
 	if !testing.Short() {
-		loops = append(loops, struct{ window, calls, size int }{60_000, 45, 12_000}, struct{ window, calls, size int }{200_000, 120, 12_000})
+		loops = append(loops, struct{ window, calls, size int }{60_000, 90, 12_000})
 	}
 	for name, c := range map[string]upstream.Client{"socket": socketed(), "stored": chained("s1", false), "stored, stream": chained("s1", true)} {
-		for _, l := range loops {
+		for i, l := range loops {
+			if i > 0 && name == "stored" {
+				continue // as with a stream
+			}
 			t.Run(fmt.Sprint(name, "/", l.window, "/", l.calls), func(t *testing.T) {
 				t.Parallel()
 				p := playIn(t, l.window, upstream.Options{Window: l.window, Script: work(l.calls, l.size)}, c, func(o *live.Options) { o.Ingest.Off = true })
@@ -477,9 +481,10 @@ func TestWarmUp(t *testing.T) {
 		t.Errorf("it costs %v, %d tokens", got.Cost, got.Tokens.Sent)
 	}
 	s.say(`{"type":"response.create","model":"gpt-5.6","store":false,"input":[],"previous_response_id":"` + id + `"}`)
-	if e := s.next("response.completed", "error"); e.Type == "error" || p.Stats().Tokens.Sent == 0 {
-		t.Errorf("%+v, %d tokens", e, p.Stats().Tokens.Sent)
+	if e := s.next("response.completed", "error"); e.Type == "error" {
+		t.Errorf("%+v", e)
 	}
+	testkit.Eventually(t, "it is counted", func() bool { return p.Stats().Tokens.Sent > 0 })
 	if got := p.Stats().Errors; len(got) > 0 {
 		t.Errorf("errors %v", got)
 	}

@@ -401,6 +401,16 @@ func TestTokens(t *testing.T) {
 	}
 }
 
+type watched struct {
+	io.ReadCloser
+	reads func()
+}
+
+func (w watched) Read(p []byte) (int, error) {
+	w.reads()
+	return w.ReadCloser.Read(p)
+}
+
 // A request that began before the limits were changed does not bring the old ones back, with a full bucket.
 func TestChangedLimitsHold(t *testing.T) {
 	v := newVendor(t)
@@ -409,6 +419,12 @@ func TestChangedLimitsHold(t *testing.T) {
 	g, s := serve(t, v, func(o *live.Options) {
 		o.Access.Tokens, o.Access.Limits, o.Now = tokens.path, live.Limits{Bytes: 1000}, (&clock{now: time.Now()}).Now
 		opts = *o
+	})
+	entered, handler := make(chan struct{}), s.Config.Handler
+	enters := sync.OnceFunc(func() { close(entered) })
+	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Body = watched{r.Body, enters} // what a request may send is read when it has entered
+		handler.ServeHTTP(w, r)
 	})
 	header := map[string]string{"X-Condense-Token": tokens.of["acme"]}
 	body, more := io.Pipe()
@@ -428,6 +444,7 @@ func TestChangedLimitsHold(t *testing.T) {
 	if _, err := more.Write(make([]byte, 10)); err != nil {
 		t.Fatal(err)
 	}
+	<-entered
 	opts.Access.Limits.Bytes = 500
 	if err := g.Reload(&opts); err != nil {
 		t.Fatal(err)

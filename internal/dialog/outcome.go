@@ -16,7 +16,19 @@ var testsFailed = regexp.MustCompile(`(?m)^=+ .*\b[1-9]\d* failed\b.*=$|^FAIL(?:
 	`^Tests: +[1-9]\d* failed\b|^make(?:\[\d+\])?: \*\*\* `)
 
 // NamesExit reports whether text names the exit code of a failed program.
-func NamesExit(text string) bool { return exitForm.MatchString(text) }
+func NamesExit(text string) bool {
+	return HoldsFold(text, "exit") && exitForm.MatchString(text) // the pattern alone is ten times as slow
+}
+
+// HoldsFold reports whether text holds a word of ASCII, given in lower case, in upper or lower case.
+func HoldsFold(text, word string) bool {
+	for i := 0; i+len(word) <= len(text); i++ {
+		if text[i]|0x20 == word[0] && strings.EqualFold(text[i:i+len(word)], word) {
+			return true
+		}
+	}
+	return false
+}
 
 // ExitFailed reports whether the result of a command names the exit code of a failed program at one of its ends.
 func ExitFailed(text string) bool {

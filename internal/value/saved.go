@@ -3,6 +3,8 @@ package value
 import (
 	"context"
 	"regexp"
+
+	"github.com/condensehq/condense/internal/dialog"
 )
 
 // savedForm matches the line of a result with the file in which the agent saved the whole of it, as Claude Code,
@@ -22,7 +24,7 @@ func (w claims) keepSaved(context.Context) error {
 	limit := w.spent() + max(savedShare*float64(w.o.Room), savedLeast)
 	for l := len(w.c.Lines) - 1; l >= 0; l-- {
 		line := &w.c.Lines[l]
-		if p := &w.c.Passages[line.Passage]; p.answers() && len(line.Text) <= savedLong && savedForm.MatchString(line.Text) {
+		if p := &w.c.Passages[line.Passage]; p.answers() && len(line.Text) <= savedLong && dialog.HoldsFold(line.Text, "full ") && savedForm.MatchString(line.Text) {
 			w.takeLine(l, limit)
 		}
 	}

@@ -20,7 +20,7 @@ var folder string
 
 var program = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(folder, "condense")
-	build := exec.Command("go", "build", "-trimpath", "-o", path, "./cmd/condense")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "./cmd/condense")
 	build.Dir = filepath.Join("..", "..")
 	if out, err := build.CombinedOutput(); err != nil {
 		return path, fmt.Errorf("go build: %w\n%s", err, out)

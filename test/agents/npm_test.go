@@ -56,9 +56,9 @@ func TestNPM(t *testing.T) {
 
 	program := filepath.Join(project, "node_modules", ".bin", "condense")
 	flags := append([]string{"wrap", "--store", filepath.Join(d.home, "serve.db")}, d.upstreams()...)
-	claude := &all[0]
-	d.at(t, claude, "")
-	got := d.run(t, claude.env, program, append(append(append(flags, claude.name), claude.args...), task)...)
+	codex := &all[1]
+	d.at(t, codex, "")
+	got := d.run(t, codex.env, program, append(append(append(flags, codex.name), codex.args...), task)...)
 	d.condensed(t, got, got.epochs(t))
 
 	// The exit code and signals pass through.

@@ -24,6 +24,10 @@ func TestRecall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const needle = "the quokka lives at 7731"
+			longCalls, size := longCalls, size
+			if name != "codex" { // which would cut longer results
+				longCalls, size = 46, 10_000
+			}
 			var promises []string
 			o := scenario()
 			loop := upstream.Loop(longCalls, size, map[int]string{1: needle})
@@ -49,10 +53,10 @@ func TestRecall(t *testing.T) {
 			a := all[slices.IndexFunc(all, func(a agent) bool { return a.name == name })]
 			d.at(t, &a, "")
 			got := d.wrap(t, a.env, append(append([]string{a.name}, a.args...), task)...)
-			if epochs := got.epochs(t); epochs < 3 || got.code != 0 {
-				t.Errorf("%d epochs, exit code %d\n%s", epochs, got.code, tail(got.out))
+			if epochs := got.epochs(t); epochs < 3 {
+				t.Errorf("%d epochs\n%s", epochs, tail(got.out))
 			}
-			d.accept(t)
+			d.condensed(t, got, got.epochs(t))
 
 			lines := strings.SplitAfter(upstream.Output(loop[0].Commands[0]), "\n")
 			first := strings.Join(lines[:6], "")

@@ -174,6 +174,7 @@ var mayImport = map[string]string{
 	"internal/lab/train":                          "core internal/lab internal/lab/score internal/value tokens",
 	"tools/protogen":                              "github.com/bufbuild/protocompile google.golang.org/protobuf", // a module of its own
 	"tools/sessions":                              "",
+	"tools/typecheck":                             "golang.org/x/tools",
 }
 
 // TestDependencies parses the sources itself: a test that asks the go command is served

@@ -343,9 +343,9 @@ func TestDialogueIsNotEmptiedWithRoomToSpare(t *testing.T) {
 func TestSecondManualCondensationThroughEveryFormat(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
-	for _, preset := range []string{"fresh_start", "keep_recent", "rolling", "sections"} {
-		for _, f := range transcript.Formats() {
-			if f.ReadOnly {
+	for i, preset := range []string{"fresh_start", "keep_recent", "rolling", "sections"} {
+		for k, f := range transcript.Formats() {
+			if f.ReadOnly || k%4 != i { // a format does not know who wrote the summary: each has one preset
 				continue
 			}
 			for _, open := range []bool{false, true} { // the user's message is the last one

@@ -1,6 +1,7 @@
 package score
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -114,8 +115,37 @@ func historyOf(messages []core.Message) []byte {
 	return []byte(text[max(0, len(text)-mostHistory):])
 }
 
+// sizes are those that compressed has returned, by the checksums of text and history: a strategy that is run again mostly leaves the same
+// history, and to prepare a compressor takes 30 ms.
+var (
+	sizesLock sync.Mutex
+	sizes     = map[[2 * sha256.Size]byte]int{}
+)
+
+const mostSizes = 10_000
+
 // compressed returns the size in bytes of text, compressed by zstd with history before it.
 func compressed(text, history []byte) int {
+	var key [2 * sha256.Size]byte
+	of, after := sha256.Sum256(text), sha256.Sum256(history)
+	copy(key[copy(key[:], of[:]):], after[:])
+	sizesLock.Lock()
+	size, known := sizes[key]
+	sizesLock.Unlock()
+	if known {
+		return size
+	}
+	size = compress(text, history)
+	sizesLock.Lock()
+	defer sizesLock.Unlock()
+	if len(sizes) >= mostSizes {
+		clear(sizes)
+	}
+	sizes[key] = size
+	return size
+}
+
+func compress(text, history []byte) int {
 	if len(history) <= 8 { // shorter than the library takes
 		w, err := zstd.NewWriter(nil, compression...)
 		if err != nil {
