@@ -21,7 +21,6 @@ var allClaims = []claim{
 	{take: claims.keepDemands},
 	{take: claims.keepNamedByAccount},
 	{take: claims.keepSaved},
-	{take: claims.keepRead, work: true},
 	{take: claims.keepUnread},
 	{take: claims.keepTalk},
 	{take: claims.keepUser},

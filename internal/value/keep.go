@@ -8,7 +8,6 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
-	"github.com/condensehq/condense/internal/value/ledger"
 )
 
 // keepNamed serves conversations in which only results may be shortened. It keeps lines with names of the goal: the
@@ -236,23 +235,6 @@ func (w claims) keepRules(context.Context) error {
 	return nil
 }
 
-// keepRead keeps files whole that the model has just read, newest first, if they fit in their share of the room that is left:
-// it edits them next, an edit quotes any of their lines exactly, and what was used before does not predict which. Of a larger
-// file the share would keep few of these lines, and cost as much.
-func (w claims) keepRead(context.Context) error {
-	limit := w.spent() + w.o.Shares.Read*(float64(w.o.Room)-w.spent())
-	for p := len(w.passages) - 1; p >= w.passageOf(w.unread); p-- {
-		lines := w.c.Passages[p].Lines
-		if !w.answers(p) || !w.c.Passages[p].shows() || !w.alive(lines) {
-			continue
-		}
-		if cost := w.cost(lines); w.spent()+cost <= limit {
-			w.take(lines, cost)
-		}
-	}
-	return nil
-}
-
 // keepUnread keeps the best lines of results after the model's last message, up to their share, then lines of other
 // wanted passages within it. The model asked for these results, and earlier use does not predict their use.
 func (w claims) keepUnread(ctx context.Context) error {
@@ -265,11 +247,6 @@ func (w claims) keepUnread(ctx context.Context) error {
 		}
 	}
 	return err
-}
-
-// shows reports whether a passage is the text of a file, by a tool that reads it or a command that prints it.
-func (p *Passage) shows() bool {
-	return p.family == families[dialog.FamilyRead] || p.family == families[dialog.FamilyCommand] && ledger.Prints(p.Target)
 }
 
 // answers reports whether passage p is a result that may be shortened.

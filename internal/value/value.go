@@ -182,7 +182,6 @@ type Shares struct {
 	// lines.
 	Asked  float64
 	Unread float64 // of the room, for lines of results that the model has not read yet
-	Read   float64 // of the room that is left then, for files among them that fit in it whole
 	Recent float64 // of the room, for one line of each of the newest results
 	Human  float64 // of the room, for the words of the user
 	// Demands is the share of the room for prohibitions, requirements, limits and preferences, before all other words
@@ -215,5 +214,5 @@ type Shares struct {
 
 // DefaultShares returns the shares that docs/decisions/0017-line-selection.md describes.
 func DefaultShares() Shares {
-	return Shares{Tail: 0.18, Newest: 0.25, Asked: 0.25, Unread: 0.03, Read: 0.5, Recent: 0.05, Human: 0.5, Demands: 0.12, Whole: 0.5, Cut: 0.28, Each: 0.125, Head: 0.4, Names: 1, Words: 1, Phrases: 1, Line: 0.5, Adjacent: 0.25, Index: 0.01, Open: 0.05, Files: 0.08, HandleFrom: 800}
+	return Shares{Tail: 0.18, Newest: 0.25, Asked: 0.25, Unread: 0.03, Recent: 0.05, Human: 0.5, Demands: 0.12, Whole: 0.5, Cut: 0.28, Each: 0.125, Head: 0.4, Names: 1, Words: 1, Phrases: 1, Line: 0.5, Adjacent: 0.25, Index: 0.01, Open: 0.05, Files: 0.08, HandleFrom: 800}
 }

@@ -230,30 +230,6 @@ func TestUnread(t *testing.T) {
 	}
 }
 
-// TestReadNow: a file that the model has just read stays whole if it fits in its share, whichever tool or command shows it; the model edits
-// it next. A larger one is shortened.
-func TestReadNow(t *testing.T) {
-	for _, call := range []core.ToolCall{
-		{ID: "z", Name: "Read", Args: `{"file_path":"/w/stripes.go"}`},
-		{ID: "z", Name: "exec_command", Args: `{"cmd":"sed -n '1,80p' stripes.go"}`},
-	} {
-		for lines, whole := range map[int]bool{40: true, 400: false} {
-			var body strings.Builder
-			for i := range lines {
-				fmt.Fprintf(&body, "\tcase %d: is as it was before\n", i)
-			}
-			messages := coretest.Conversation(append(session(80),
-				coretest.User(core.Text("Look at the stripes.")),
-				coretest.Assistant(call),
-				coretest.User(core.ToolResult{CallID: "z", Content: []core.Part{core.Text(body.String())}}))...)
-			got := text(shorten(t, messages, tokensOf(messages)/10).Messages)
-			if n := strings.Count(got, "is as it was"); n == 0 || (n == lines) != whole {
-				t.Errorf("%s: %d of %d lines are left", call.Name, n, lines)
-			}
-		}
-	}
-}
-
 // TestShortResults: what a mark would not be smaller than stays, be it worth anything or not,
 // and a mark says how much is missing.
 func TestShortResults(t *testing.T) {

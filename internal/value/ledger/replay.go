@@ -338,12 +338,6 @@ func (l *Ledger) removed(command string) {
 
 var display = regexp.MustCompile(`^(?:nl -ba\s+(\S+)\s*\|\s*sed -n\s+['"]?(\d+),(\d+|\$)p['"]?|sed -n\s+['"]?(\d+),(?:\d+|\$)p['"]?\s+(\S+)|cat(?: -n)?\s+(\S+)|head(?: -n)?(?: -?\d+)?\s+(\S+))\s*$`)
 
-// Prints reports whether a command prints a file.
-func Prints(command string) bool {
-	_, _, ok := displayed(command)
-	return ok
-}
-
 // displayed returns the file that a command prints, and the number of its first line.
 func displayed(command string) (file string, first int, ok bool) {
 	if i := strings.LastIndex(command, "&& "); strings.HasPrefix(command, "cd ") && i > 0 && strings.Count(command, "&&") == 1 {
