@@ -33,6 +33,7 @@ type State struct {
 	Rolling Hashes `json:"rolling,omitempty"` // hashes of the client's messages in the last request sent
 	Ends    Hashes `json:"ends,omitempty"`    // hash of the last message of each recent request with this epoch
 	Lengths []int  `json:"lengths,omitempty"` // number of messages of each of these requests
+	Doubts  Hashes `json:"doubts,omitempty"`  // of such requests that were also sent with another epoch: they are no longer among Ends
 	Epoch   *Epoch `json:"epoch,omitempty"`
 	// Originals is the caller's name of the stored originals that the view refers to. Branches and later epochs keep
 	// it.
@@ -182,9 +183,9 @@ func Follow(states []*State, r *wire.Request, rolling []wire.Hash) (*State, Kind
 		}
 	}
 	// The next answer in r must be to a request of the chosen state, so a state that sent such a request is preferred,
-	// whatever its epoch. If no state did, branches with another epoch are no better.
+	// whatever its epoch. If no state did, branches with another epoch are no better; nor if the chosen one did, too.
 	for _, s := range states[:min(len(states), mostStates)] {
-		if best != nil && !best.ended(rolling, longest) && s.ended(rolling, longest) && s.Epoch.covers(rolling) && (longest < len(rolling) || s.Epoch.same(best.Epoch)) {
+		if best != nil && !best.ended(rolling, longest) && !slices.Contains(best.Doubts, rolling[longest-1]) && s.ended(rolling, longest) && s.Epoch.covers(rolling) && (longest < len(rolling) || s.Epoch.same(best.Epoch)) {
 			best = s
 		}
 	}
@@ -242,6 +243,7 @@ func (s *State) doubt(states []*State, rolling []wire.Hash, from int) {
 				continue
 			}
 			if at := slices.Index(s.Ends, t.Ends[i]); at >= 0 && at < len(s.Lengths) {
+				s.Doubts = append(slices.Clone(s.Doubts[max(0, len(s.Doubts)-mostEnds+1):]), t.Ends[i])
 				s.Ends, s.Lengths = slices.Delete(slices.Clone(s.Ends), at, at+1), slices.Delete(slices.Clone(s.Lengths), at, at+1)
 			}
 		}

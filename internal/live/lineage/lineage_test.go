@@ -105,6 +105,35 @@ func TestViewAfterAnEpoch(t *testing.T) {
 	}
 }
 
+// TestAnswersInDoubt: a request was sent, and after an epoch again. Two branches go on, each with one of the answers, and none
+// of them tells which. Both have the epoch, and leave the thinking of these answers out.
+func TestAnswersInDoubt(t *testing.T) {
+	r, rolling := parse(t, conversation(9))
+	old, _ := lineage.Follow(nil, r, rolling)
+	old.Bind(r, rolling)
+	old.Sent(r, rolling, begin)
+	old.ID = "old"
+	after, _ := parse(t, append([]string{`{"role":"user","content":"Summary."}`}, conversation(9)[5:]...))
+	s, err := old.Freeze(r, rolling, lineage.Condensed{After: after.Messages}, begin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Sent(r, rolling, begin.Add(time.Second))
+	s.ID = "new"
+	for i, text := range []string{"one", "other"} {
+		branch := conversation(11)
+		branch[9] = strings.ReplaceAll(branch[9], "s9", text)
+		branch[10] = strings.ReplaceAll(branch[10], "output", text)
+		r, rolling := parse(t, branch)
+		got, kind := lineage.Follow([]*lineage.State{s, old}, r, rolling)
+		if got.Epoch == nil || strings.Contains(texts(got.View(r, rolling)), text+`"},{"type":"tool_use"`) {
+			t.Errorf("branch %d: kind %v, view\n%s", i, kind, texts(got.View(r, rolling)))
+		}
+		got.Sent(r, rolling, begin.Add(time.Minute))
+		s = got
+	}
+}
+
 func TestFollow(t *testing.T) {
 	s := frozen(t, 5, true)
 	s.ID = "s"

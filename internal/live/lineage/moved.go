@@ -63,7 +63,7 @@ func moved(states []*State, best *State, r *wire.Request, rolling []wire.Hash) *
 			e.Block[i] = shape(r.API, wire.Remind(raw))
 		}
 	}
-	s.ID, s.Epoch, s.Rolling, s.Ends, s.Lengths, s.Ingest, s.Counts, s.counted = "", &e, rolling[:cut:cut], nil, nil, nil, nil, nil
+	s.ID, s.Epoch, s.Rolling, s.Ends, s.Lengths, s.Doubts, s.Ingest, s.Counts, s.counted = "", &e, rolling[:cut:cut], nil, nil, nil, nil, nil, nil
 	if s.Bound {
 		s.Bind(r, rolling)
 	}

@@ -26,7 +26,7 @@ func (s *State) Undo(former *State, r *wire.Request, rolling []wire.Hash, now ti
 	e := &Epoch{N: s.Epoch.N + 1, Reason: epoch.Undone, Time: now}
 	n := *s
 	n.ID, n.Epoch, n.Ingest, n.Held = "", e, nil, true
-	n.Rolling, n.Ends, n.Lengths, n.Counts, n.counted = rolling, nil, nil, nil, nil
+	n.Rolling, n.Ends, n.Lengths, n.Doubts, n.Counts, n.counted = rolling, nil, nil, nil, nil, nil
 	valid := 0 // number of messages at the front whose thinking was written after the messages that are sent from now on
 	switch {
 	case former == nil || !former.Epoch.covers(rolling):
