@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/media"
 )
 
 // A Counter counts the parts of messages by an encoding and remembers the counts: measuring a history at every turn
@@ -16,19 +17,21 @@ import (
 //	Text        the text
 //	ToolCall    the name and the arguments, counted separately; not the ID
 //	ToolResult  its content
-//	Reasoning   the text, or the encrypted data if that is more; not the signature
-//	Opaque      the JSON of the block
+//	Reasoning   the text, or the thinking in its encrypted data or signature if that is more
+//	Opaque      the JSON of the block, but for its media
 //	Image       see below
 //
 // The vendors do not publish the cost of encoding the structure; [core.FramingTokens] for each message is the
 // estimate.
 //
-// Images are estimated by Anthropic's published rule: a token for every 750 pixels, after
-// scaling to at most 1568 pixels on the long edge and 1600 tokens. The size is read from the
-// header of PNG, JPEG, GIF and WebP data. An image of unknown size costs 1600 tokens.
+// Media cost the same here, in the gateway and in files. An image costs a token for every 750 pixels, after scaling to
+// at most 1568 pixels on the long edge and 1600 tokens (Anthropic's rule); its size is read from the header of PNG,
+// JPEG, GIF and WebP data, and one of unknown size costs 1600 tokens. A PDF costs 2,500 tokens a page (560 in Gemini's
+// API), audio up to 32 and video 290 a second. Where pages or seconds cannot be read, four pages or a minute are
+// assumed. A document that is text costs as much as its text.
 //
-// Encrypted reasoning, which only the vendor can count, is estimated as in Codex: a token for
-// every four bytes, less 650 bytes for the envelope.
+// Encrypted reasoning, which only the vendor can count, is estimated as in Codex: a token for every four bytes, less 650
+// bytes for the envelope. A signature of Anthropic's holds the whole thinking in the same way, whatever is shown of it.
 type Counter struct {
 	*Encoding
 	memory memory
@@ -54,11 +57,11 @@ func (c *Counter) Count(parts ...core.Part) int {
 		case core.ToolResult:
 			n += c.Count(p.Content...)
 		case core.Image:
-			n += imageTokens(p)
+			n += media.OfImage(p.Data).Tokens()
 		case core.Reasoning:
-			n += max(c.CountText(p.Text), encryptedTokens(p.Encrypted))
+			n += max(c.CountText(p.Text), encryptedTokens(p.Encrypted), encryptedTokens(p.Signature))
 		case core.Opaque:
-			n += c.CountText(p.JSON)
+			n += c.countOpaque(p.JSON)
 		}
 	}
 	return n
@@ -74,14 +77,26 @@ func (c *Counter) Overhead(system string, definitions []byte) (prompt, tools int
 }
 
 // CountText is [Encoding.CountText] with memory.
-func (c *Counter) CountText(s string) int {
+func (c *Counter) CountText(s string) int { return c.remember(s, 0, c.Encoding.CountText) }
+
+// countOpaque counts JSON that may have media. It is not the count of the same text.
+func (c *Counter) countOpaque(s string) int {
+	return c.remember(s, 1, func(s string) int {
+		n, _ := media.Count([]byte(s), func(b []byte) int { return c.Encoding.CountText(string(b)) })
+		return n
+	})
+}
+
+// remember returns what count returns for s, from memory if s is long. Each kind of count has a memory of its own.
+func (c *Counter) remember(s string, kind uint64, count func(string) int) int {
 	if len(s) < minRemembered {
-		return c.Encoding.CountText(s)
+		return count(s)
 	}
 	k := c.memory.key(s)
+	k.hash[0] += kind
 	n, ok := c.memory.get(k)
 	if !ok {
-		n = c.Encoding.CountText(s)
+		n = count(s)
 		c.memory.put(k, n)
 	}
 	return n

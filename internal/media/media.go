@@ -1,0 +1,332 @@
+// Package media finds images, documents, audio and video in the JSON of messages, and says what they cost. The gateway,
+// the reader of files and the counter of the library use it, so a medium costs the same in all three.
+//
+// A medium costs by its pixels, pages or seconds, never by its bytes. The functions have no state, run in linear time
+// for any input, and accept malformed input.
+package media
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/condensehq/condense/internal/rawjson"
+)
+
+// A Kind is a kind of content.
+type Kind string
+
+// The kinds.
+const (
+	Image    Kind = "image"
+	Document Kind = "document" // a PDF, a text, a file of an office program
+	Audio    Kind = "audio"
+	Video    Kind = "video"
+)
+
+// An Item is one medium.
+type Item struct {
+	Kind   Kind
+	Format string // a media type, or an extension of files; empty if unknown
+	data   string // base64; empty for a reference
+	form   *Form  // that describes it; nil if none does
+}
+
+// OfImage returns an image by its file in base64, which is empty if it is elsewhere.
+func OfImage(data string) Item { return Item{Kind: Image, data: data} }
+
+// Tokens returns the cost of a medium that is not text.
+func (m Item) Tokens() int { return m.measure().tokens }
+
+// String describes m in a few words: "image 1024x768", "PDF, 3 pages", "audio, 12 s".
+func (m Item) String() string { return m.measure().text }
+
+// Text returns the content of a document that is text, which costs as much as its text.
+func (m Item) Text() ([]byte, bool) {
+	if m.Kind != Document || m.data == "" {
+		return nil, false
+	}
+	declared := isText(m.Format)
+	if !declared && isOffice(m.Format) {
+		return nil, false
+	}
+	b := m.bytes()
+	return b, declared || looksText(b)
+}
+
+// Count returns the tokens of the JSON of messages, or of a part of one, and how many of them are media. Text counts
+// what is not media: the JSON without the data, and documents that are text.
+func Count(raw []byte, text func([]byte) int) (tokens, media int) {
+	var rest []byte // raw up to done, without data
+	done, found := 0, 0
+	find(raw, func(m Item, data []byte) {
+		found++
+		if from := rawjson.Offset(raw, data); data != nil && from >= done {
+			rest = append(rest, raw[done:from]...)
+			done = from + len(data)
+		}
+		if b, ok := m.Text(); ok {
+			tokens += text(b)
+		} else {
+			media += m.Tokens()
+		}
+	})
+	if found == 0 {
+		return text(raw), 0
+	}
+	return tokens + media + text(append(rest, raw[done:]...)), media
+}
+
+// Find returns the media in the JSON of messages, or of a part of one, in their order.
+func Find(raw []byte) []Item {
+	var all []Item
+	find(raw, func(m Item, _ []byte) { all = append(all, m) })
+	return all
+}
+
+// find calls found with each medium and its data, a part of raw, in their order.
+func find(raw []byte, found func(m Item, data []byte)) {
+	for _, mark := range marks {
+		if bytes.Contains(raw, mark) {
+			f := finder{found: found}
+			f.value(raw[rawjson.SkipSpace(raw, 0):], "", 0)
+			return
+		}
+	}
+}
+
+type finder struct {
+	found func(m Item, data []byte)
+}
+
+const (
+	deepest     = 16 // levels of nesting: no API has media below, and each level is read again
+	mostMembers = 16 // media in one object, by its members: no form has more than one
+)
+
+// value searches a value that is a member called name, or is in an object of type name.
+func (f *finder) value(raw []byte, name string, depth int) {
+	switch {
+	case depth > deepest:
+	case rawjson.IsString(raw):
+		if bytes.HasPrefix(raw, dataURL) {
+			f.yield(raw, Item{Kind: Kind(name)})
+		}
+	case rawjson.IsArray(raw):
+		for e := range rawjson.Elements(raw) {
+			f.value(e, name, depth+1)
+		}
+	case rawjson.IsObject(raw):
+		f.object(raw, name, depth)
+	}
+}
+
+func (f *finder) object(raw []byte, name string, depth int) {
+	o := object{raw: raw, around: name}
+	for k, v := range rawjson.Fields(raw) {
+		switch string(k) {
+		case "type":
+			o.kind = rawjson.Text(v)
+		case besideURI, besideTranscript:
+			o.beside = string(k)
+		}
+	}
+	for k, v := range rawjson.Fields(raw) {
+		if f.form(&o, string(k), v) {
+			continue
+		}
+		switch key := string(k); {
+		case rawjson.IsString(v):
+			if !prose[key] {
+				f.value(v, name, depth+1)
+			}
+		case arguments[key] && rawjson.IsObject(v):
+		case o.kind != "":
+			f.value(v, o.kind, depth+1)
+		default:
+			f.value(v, key, depth+1)
+		}
+	}
+}
+
+// An object is one that may have media.
+type object struct {
+	raw    []byte
+	around string // the type of the object around it, or the member that it is
+	kind   string // its type
+	beside string // the last member that tells forms apart
+	media  int    // found in it
+}
+
+// form reports whether the member key of an object is a medium in one of the known forms.
+func (f *finder) form(o *object, key string, v []byte) bool {
+	for _, form := range byMember[key] {
+		if form.Type != "" && form.Type != o.kind || form.Beside != "" && form.Beside != o.beside || o.media > mostMembers {
+			continue
+		}
+		data := v
+		for _, step := range form.path[1:] {
+			data = rawjson.Field(data, step)
+		}
+		m := Item{Kind: form.Kind, form: form}
+		for _, at := range form.formats {
+			from := o.raw
+			for _, step := range at {
+				from = rawjson.Field(from, step)
+			}
+			if s := rawjson.Text(from); s != "" && m.Format == "" {
+				m.Format = s
+			}
+		}
+		if form.ByName && kindOf(m.Format) == "" {
+			m.Kind = Kind(o.around)
+		}
+		o.media++
+		switch {
+		case rawjson.IsArray(data) && form.Many:
+			for e := range rawjson.Elements(data) {
+				if rawjson.IsString(e) {
+					f.yield(e, m)
+				}
+			}
+			return !bytes.Contains(data, []byte{'{'})
+		case rawjson.IsString(data) && len(data) > len(`""`) && !form.Many:
+			f.yield(data, m)
+			return true
+		}
+	}
+	return false
+}
+
+var dataURL = []byte(`"data:`)
+
+// yield reports the medium that the string raw has: base64, a data URL, or a reference.
+func (f *finder) yield(raw []byte, m Item) {
+	data := raw[1 : len(raw)-1]
+	if bytes.HasPrefix(raw, dataURL) {
+		head, _, ok := bytes.Cut(data[:min(len(data), maxHead)], []byte(","))
+		if !ok {
+			return // no vendor would read it
+		}
+		mime, _, _ := strings.Cut(string(head[len("data:"):]), ";")
+		m.Format = strings.ReplaceAll(mime, `\/`, "/")
+		data = data[len(head)+1:]
+	} else if m.form != nil && m.form.Elsewhere && (len(data) < longestURL || bytes.Contains(data[:maxHead], []byte("://"))) {
+		data = nil
+	}
+	if k := kindOf(m.Format); k != "" {
+		m.Kind = k
+	}
+	switch m.Kind {
+	case Image, Audio, Video:
+	default:
+		m.Kind = Document
+	}
+	if data != nil {
+		keep := len(data)
+		if m.Kind == Image {
+			keep = min(keep, imageHead)
+		}
+		if m.data = string(data[:keep]); strings.Contains(m.data, `\`) {
+			m.data = strings.NewReplacer(`\/`, "/", `\n`, "", `\r`, "", `\`, "").Replace(m.data)
+		}
+	}
+	if m.form == nil || m.form.Kind != m.Kind {
+		m.form = m.form.sibling(m.Kind)
+	}
+	f.found(m, data)
+}
+
+const (
+	maxHead    = 200 // bytes of a data URL before its data
+	longestURL = 1 << 10
+)
+
+// kindOf returns the kind of a media type; none for an extension of files, or an unknown one.
+func kindOf(format string) Kind {
+	switch main, _, _ := strings.Cut(format, "/"); main {
+	case "image", "audio", "video":
+		return Kind(main)
+	case "text", "application":
+		return Document
+	}
+	return ""
+}
+
+// A measured is the result of reading a file.
+type measured struct {
+	tokens int
+	text   string
+}
+
+// measure reads the file of m.
+func (m Item) measure() measured {
+	form := m.form
+	if form == nil {
+		form = &Form{}
+	}
+	switch m.Kind {
+	case Image:
+		if w, h := imageSize(m.data); w > 0 && h > 0 {
+			return measured{imageTokens(w, h), fmt.Sprintf("image %dx%d", w, h)}
+		}
+		return measured{maxImageTokens, "image"}
+	case Audio:
+		return m.timed(or(form.Second, secondOfAudio), leastAudioRate)
+	case Video:
+		return m.timed(or(form.Second, secondOfVideo), leastVideoRate)
+	case Document:
+	}
+	page := or(form.Page, pageTokens)
+	if m.data == "" {
+		return measured{usualPages * page, "document"}
+	}
+	b := m.bytes()
+	n, known := pages(b)
+	switch {
+	case known:
+		return measured{n * page, plural("PDF, %d page", n)}
+	case isPDF(b), extension(m.Format) == "pdf", m.Format == "application/pdf":
+		return measured{m.atMost(usualPages * page), "PDF"}
+	}
+	return measured{m.atMost(usualPages * page), "document"}
+}
+
+// timed measures audio or video: second is the cost of one, least the fewest bytes that one can have.
+func (m Item) timed(second, least int) measured {
+	if m.data == "" {
+		return measured{usualSeconds * second, string(m.Kind)}
+	}
+	b := m.bytes()
+	s := math.Min(duration(b, m.Format), float64(len(b)/least+1))
+	if s <= 0 {
+		return measured{m.atMost(usualSeconds * second), string(m.Kind)}
+	}
+	n := int(math.Ceil(s))
+	return measured{n * second, fmt.Sprintf("%s, %d s", m.Kind, n)}
+}
+
+// atMost limits an estimate for a file that cannot be read: it costs no more than its base64 would.
+func (m Item) atMost(tokens int) int { return min(tokens, len(m.data)/4+1) }
+
+func or(n, usual int) int {
+	if n > 0 {
+		return n
+	}
+	return usual
+}
+
+func plural(text string, n int) string {
+	if text = fmt.Sprintf(text, n); n != 1 {
+		text += "s"
+	}
+	return text
+}
+
+// bytes decodes the file of m, as far as it is base64.
+func (m Item) bytes() []byte {
+	b, _ := io.ReadAll(decoder(m.data)) // the bytes before a fault are what there is
+	return b
+}

@@ -1,0 +1,163 @@
+package media
+
+import "strings"
+
+// A Form is how an API writes a medium, and what it costs there. With no Data the API has no such medium.
+type Form struct {
+	API  string // as in package wire, or what writes such files
+	Kind Kind   // unless the media type says another
+	Type string // the "type" of the object; empty: any
+	// Beside is a member that the object has, too; empty: none is needed.
+	Beside string
+	// Data is the path of the data from the object: base64 or a data URL. Format is the path of its media type,
+	// extension or name, or several of them.
+	Data, Format string
+	Many         bool // Data is an array of files
+	Elsewhere    bool // Data is no data but where it is: an address or an ID
+	ByName       bool // the object around says the kind: {"type":"document","source":{…}}
+	// Page and Second are the tokens of a page and a second; 0 means the usual ones.
+	Page, Second int
+
+	path    []string
+	formats [][]string
+}
+
+// Costs, in tokens. The gateway corrects them by the vendor's reports.
+const (
+	// Anthropic charges 1,500 to 3,000 tokens for a page, because it reads the text and an image of it
+	// (https://platform.claude.com/docs/en/build-with-claude/pdf-support). Pages of text were measured as 2,100 to
+	// 2,480, scans as 1,600 (https://huggingface.co/datasets/JOHNISKING/pdf-token-cost). OpenAI reads both, too.
+	pageTokens = 2500
+	usualPages = 4
+	// Gemini hears 32 tokens a second (https://ai.google.dev/gemini-api/docs/tokens); other models fewer.
+	secondOfAudio = 32
+	// Gemini sees an image of 258 tokens a second and hears 32, Amazon's Nova sees one of 288
+	// (https://docs.aws.amazon.com/nova/latest/userguide/modalities-video.html).
+	secondOfVideo = 290
+	usualSeconds  = 60
+	// The fewest bytes of a second: of speech at 4 kbit/s, of a screen that does not move.
+	leastAudioRate, leastVideoRate = 500, 2000
+)
+
+const (
+	// geminiPage is the default of Gemini 3, measured as 560 for pages of any kind
+	// (https://ai.google.dev/gemini-api/docs/media-resolution).
+	geminiPage = 560
+	// openAISecond is a token for 50 ms, as of the assistant; the user's cost half
+	// (https://developers.openai.com/api/docs/guides/realtime-costs).
+	openAISecond = 20
+)
+
+// Forms has, for each API, a row for each kind of medium; several if it has several ways to write it. A kind that does
+// not exist there has a row without data.
+var Forms = []Form{
+	// Anthropic's blocks image and document, in results of tools, too. A document of plain text has no base64.
+	{API: "messages", Kind: Image, Type: "base64", Data: "data", Format: "media_type", ByName: true},
+	{API: "messages", Kind: Document, Type: "base64", Data: "data", Format: "media_type", ByName: true},
+	{API: "messages", Kind: Image, Type: "url", Data: "url", Elsewhere: true, ByName: true},
+	{API: "messages", Kind: Document, Type: "file", Data: "file_id", Elsewhere: true, ByName: true},
+	{API: "messages", Kind: Audio},
+	{API: "messages", Kind: Video},
+
+	// OpenAI's parts, and those of servers that copy it: vLLM has audio_url and video_url, OpenRouter video_url.
+	{API: "chat", Kind: Image, Type: "image_url", Data: "image_url.url", Elsewhere: true},
+	{API: "chat", Kind: Image, Type: "image_url", Data: "image_url", Elsewhere: true},
+	{API: "chat", Kind: Document, Type: "file", Data: "file.file_data", Format: "file.filename"},
+	{API: "chat", Kind: Document, Type: "file", Data: "file.file_id", Elsewhere: true},
+	{API: "chat", Kind: Audio, Type: "input_audio", Data: "input_audio.data", Format: "input_audio.format", Second: openAISecond},
+	{API: "chat", Kind: Audio, Beside: besideTranscript, Data: "data", Second: openAISecond}, // the assistant's
+	{API: "chat", Kind: Audio, Type: "audio_url", Data: "audio_url.url", Elsewhere: true},
+	{API: "chat", Kind: Video, Type: "video_url", Data: "video_url.url", Elsewhere: true},
+
+	// Items of OpenAI's Responses API, and parts of their content. The last image is a screenshot of a tool.
+	{API: "responses", Kind: Image, Type: "input_image", Data: "image_url", Elsewhere: true},
+	{API: "responses", Kind: Image, Type: "input_image", Data: "file_id", Elsewhere: true},
+	{API: "responses", Kind: Image, Type: "image_generation_call", Data: "result"},
+	{API: "responses", Kind: Image, Type: "computer_screenshot", Data: "image_url", Elsewhere: true},
+	{API: "responses", Kind: Image, Type: "computer_screenshot", Data: "file_id", Elsewhere: true},
+	{API: "responses", Kind: Document, Type: "input_file", Data: "file_data", Format: "filename"},
+	{API: "responses", Kind: Document, Type: "input_file", Data: "file_url", Elsewhere: true},
+	{API: "responses", Kind: Document, Type: "input_file", Data: "file_id", Elsewhere: true},
+	{API: "responses", Kind: Audio, Type: "input_audio", Data: "input_audio.data", Format: "input_audio.format", Second: openAISecond},
+	{API: "responses", Kind: Video},
+
+	// Gemini's parts, in responses of functions, too. The media type says the kind.
+	{API: "gemini", Kind: Image, Data: "inlineData.data", Format: "inlineData.mimeType inlineData.mime_type"},
+	{API: "gemini", Kind: Image, Data: "inline_data.data", Format: "inline_data.mime_type inline_data.mimeType"},
+	{API: "gemini", Kind: Image, Data: "fileData.fileUri", Format: "fileData.mimeType", Elsewhere: true},
+	{API: "gemini", Kind: Image, Data: "file_data.file_uri", Format: "file_data.mime_type", Elsewhere: true},
+	{API: "gemini", Kind: Document, Data: "inlineData.data", Format: "inlineData.mimeType inlineData.mime_type", Page: geminiPage},
+	{API: "gemini", Kind: Audio, Data: "inlineData.data", Format: "inlineData.mimeType inlineData.mime_type"},
+	{API: "gemini", Kind: Video, Data: "inlineData.data", Format: "inlineData.mimeType inlineData.mime_type"},
+
+	// Ollama's messages.
+	{API: "ollama", Kind: Image, Data: "images", Many: true},
+	{API: "ollama", Kind: Document},
+	{API: "ollama", Kind: Audio},
+	{API: "ollama", Kind: Video},
+
+	// Blocks of Amazon Bedrock's Converse, in results of tools, too.
+	{API: "converse", Kind: Image, Data: "image.source.bytes", Format: "image.format"},
+	{API: "converse", Kind: Image, Data: "image.source.s3Location.uri", Elsewhere: true},
+	{API: "converse", Kind: Document, Data: "document.source.bytes", Format: "document.format"},
+	{API: "converse", Kind: Document, Data: "document.source.s3Location.uri", Elsewhere: true},
+	{API: "converse", Kind: Audio, Data: "audio.source.bytes", Format: "audio.format"},
+	{API: "converse", Kind: Audio, Data: "audio.source.s3Location.uri", Elsewhere: true},
+	{API: "converse", Kind: Video, Data: "video.source.bytes", Format: "video.format"},
+	{API: "converse", Kind: Video, Data: "video.source.s3Location.uri", Elsewhere: true},
+
+	// Files of agents, and results of MCP. Data URLs are found everywhere but in prose.
+	{API: "mcp", Kind: Image, Type: "image", Data: "data", Format: "mimeType mediaType"},
+	{API: "mcp", Kind: Audio, Type: "audio", Data: "data", Format: "mimeType mediaType"},
+	{API: "mcp", Kind: Document, Beside: besideURI, Data: "blob", Format: "mimeType"},
+	{API: "ai-sdk", Kind: Document, Type: "file", Data: "data", Format: "mediaType mimeType"},
+	{API: "ai-sdk", Kind: Image, Type: "image", Data: "image", Format: "mediaType mimeType"},
+}
+
+// The members that tell forms apart.
+const (
+	besideURI        = "uri"
+	besideTranscript = "transcript"
+)
+
+var (
+	// prose are members that are text for the model, whatever is in it.
+	prose = map[string]bool{"text": true, "content": true, "output": true, "thinking": true, "arguments": true, "input": true}
+	// arguments are members of calls and results that are JSON for the model.
+	arguments = map[string]bool{"input": true, "args": true, "arguments": true, "response": true, "json": true, "toolUse": true}
+)
+
+// byMember are the forms by the member that has the medium, and marks a text that is in any of them.
+var byMember, marks = func() (map[string][]*Form, [][]byte) {
+	members := map[string][]*Form{}
+	marks := [][]byte{dataURL}
+	for i := range Forms {
+		f := &Forms[i]
+		if f.Data == "" {
+			continue
+		}
+		f.path = strings.Split(f.Data, ".")
+		for at := range strings.FieldsSeq(f.Format) {
+			f.formats = append(f.formats, strings.Split(at, "."))
+		}
+		name := f.path[0]
+		if members[name] == nil {
+			marks = append(marks, []byte(`"`+name+`"`))
+		}
+		members[name] = append(members[name], f)
+	}
+	return members, marks
+}()
+
+// sibling returns the form of a medium of another kind in the same API; nil if there is none.
+func (f *Form) sibling(k Kind) *Form {
+	if f == nil {
+		return nil
+	}
+	for i := range Forms {
+		if s := &Forms[i]; s.API == f.API && s.Kind == k && s.Data != "" {
+			return s
+		}
+	}
+	return nil
+}
