@@ -1,0 +1,155 @@
+package testkit
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"image"
+	"image/png"
+	"math/rand/v2"
+	"strings"
+)
+
+// noise returns n bytes that nothing can compress, without the quotes and marks of any format.
+func noise(n int) []byte {
+	b := make([]byte, max(0, n))
+	r := rand.New(rand.NewPCG(1, uint64(n))) //nolint:gosec // the same in every run
+	for i := range b {
+		b[i] = byte(0x80 + r.IntN(0x7f))
+	}
+	return b
+}
+
+// PNG returns an image file of about size bytes.
+func PNG(width, height, size int) []byte {
+	var b bytes.Buffer
+	_ = png.Encode(&b, image.NewGray(image.Rect(0, 0, width, height)))
+	return append(b.Bytes(), noise(size-b.Len())...)
+}
+
+// PDF returns a document of about size bytes. In a packed one the pages are in a compressed stream, as most programs
+// write them.
+func PDF(pages, size int, packed bool) []byte {
+	var tree, kids strings.Builder
+	for i := range pages {
+		fmt.Fprintf(&kids, "%d 0 R ", i+3)
+	}
+	body := []string{"<< /Type /Catalog /Pages 2 0 R >>", fmt.Sprintf("<< /Type /Pages /Kids [ %s] /Count %d >>", &kids, pages)}
+	for range pages {
+		body = append(body, "<< /Type /Page /Parent 2 0 R >>")
+	}
+	b := bytes.NewBufferString("%PDF-1.7\n")
+	if packed {
+		var z bytes.Buffer
+		w := zlib.NewWriter(&z)
+		_, _ = w.Write([]byte(strings.Join(body, "\n")))
+		_ = w.Close()
+		fmt.Fprintf(b, "9 0 obj\n<< /Type /ObjStm /N %d /Filter /FlateDecode /Length %d >>\nstream\n%s\nendstream\nendobj\n", len(body), z.Len(), z.Bytes())
+	} else {
+		for i, o := range body {
+			fmt.Fprintf(&tree, "%d 0 obj\n%s\nendobj\n", i+1, o)
+		}
+		b.WriteString(tree.String())
+	}
+	fmt.Fprintf(b, "8 0 obj\n<< /Length 1 >>\nstream\n%s\nendstream\nendobj\n%%%%EOF", noise(size-b.Len()))
+	return b.Bytes()
+}
+
+// WAV returns audio of about size bytes.
+func WAV(seconds, size int) []byte {
+	b := []byte("RIFF\xff\xff\xff\xffWAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00")
+	rate := max(1, size/seconds)
+	b = binary.LittleEndian.AppendUint32(b, uint32(rate/2))
+	b = binary.LittleEndian.AppendUint32(b, uint32(rate))
+	b = append(b, "\x02\x00\x10\x00data"...)
+	b = binary.LittleEndian.AppendUint32(b, uint32(seconds*rate))
+	return append(b, noise(seconds*rate)...)
+}
+
+// MP4 returns video of about size bytes.
+func MP4(seconds, size int) []byte {
+	box := func(name string, content ...[]byte) []byte {
+		c := bytes.Join(content, nil)
+		return append(append(binary.BigEndian.AppendUint32(nil, uint32(8+len(c))), name...), c...)
+	}
+	header := binary.BigEndian.AppendUint32(make([]byte, 12), 1000)
+	header = binary.BigEndian.AppendUint32(header, uint32(seconds*1000))
+	return append(append(box("ftyp", []byte("isom\x00\x00\x02\x00isom")), box("mdat", noise(size))...), box("moov", box("mvhd", append(header, make([]byte, 80)...)))...)
+}
+
+// A Medium is a way in which an API carries a medium. Messages are messages or items, joined by commas, with a %s for
+// the base64.
+type Medium struct{ API, Kind, Place, Messages string }
+
+// Media are all of them.
+var Media = []Medium{
+	{"messages", "image", "user", `{"role":"user","content":[{"type":"text","text":"Look."},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"%s"}}]}`},
+	{"messages", "document", "user", `{"role":"user","content":[{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"%s"}},{"type":"text","text":"Read."}]}`},
+	{"messages", "image", "result", messagesCall + `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"%s"}}]}]}`},
+	{"messages", "document", "result", messagesCall + `{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"%s"}}]}]}`},
+
+	{"chat", "image", "user", `{"role":"user","content":[{"type":"text","text":"Look."},{"type":"image_url","image_url":{"url":"data:image/png;base64,%s"}}]}`},
+	{"chat", "document", "user", `{"role":"user","content":[{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,%s"}},{"type":"text","text":"Read."}]}`},
+	{"chat", "audio", "user", `{"role":"user","content":[{"type":"text","text":"Listen."},{"type":"input_audio","input_audio":{"data":"%s","format":"wav"}}]}`},
+	{"chat", "video", "user", `{"role":"user","content":[{"type":"text","text":"Watch."},{"type":"video_url","video_url":{"url":"data:video/mp4;base64,%s"}}]}`},
+
+	{"responses", "image", "user", `{"type":"message","role":"user","content":[{"type":"input_text","text":"Look."},{"type":"input_image","image_url":"data:image/png;base64,%s"}]}`},
+	{"responses", "document", "user", `{"type":"message","role":"user","content":[{"type":"input_text","text":"Read."},{"type":"input_file","filename":"a.pdf","file_data":"data:application/pdf;base64,%s"}]}`},
+	{"responses", "audio", "user", `{"type":"message","role":"user","content":[{"type":"input_text","text":"Listen."},{"type":"input_audio","input_audio":{"data":"%s","format":"wav"}}]}`},
+	{"responses", "image", "generated", `{"type":"image_generation_call","id":"ig_1","status":"completed","result":"%s"},{"type":"message","role":"user","content":"Nice."}`},
+	{"responses", "image", "screenshot", `{"type":"computer_call","call_id":"call_9","id":"cu_9","action":{"type":"screenshot"},"pending_safety_checks":[],"status":"completed"},` +
+		`{"type":"computer_call_output","call_id":"call_9","output":{"type":"computer_screenshot","image_url":"data:image/png;base64,%s"}}`},
+	{"responses", "image", "result", `{"type":"function_call","call_id":"call_9","name":"look","arguments":"{}"},` +
+		`{"type":"function_call_output","call_id":"call_9","output":[{"type":"input_image","image_url":"data:image/png;base64,%s"}]}`},
+	{"responses", "document", "result", `{"type":"function_call","call_id":"call_9","name":"look","arguments":"{}"},` +
+		`{"type":"function_call_output","call_id":"call_9","output":[{"type":"input_file","filename":"a.pdf","file_data":"data:application/pdf;base64,%s"}]}`},
+
+	{"gemini", "image", "user", `{"role":"user","parts":[{"text":"Look."},{"inlineData":{"mimeType":"image/png","data":"%s"}}]}`},
+	{"gemini", "document", "user", `{"role":"user","parts":[{"text":"Read."},{"inlineData":{"mimeType":"application/pdf","data":"%s"}}]}`},
+	{"gemini", "audio", "user", `{"role":"user","parts":[{"text":"Listen."},{"inline_data":{"mime_type":"audio/wav","data":"%s"}}]}`},
+	{"gemini", "video", "user", `{"role":"user","parts":[{"text":"Watch."},{"inlineData":{"mimeType":"video/mp4","data":"%s"}}]}`},
+	{"gemini", "image", "generated", `{"role":"model","parts":[{"inlineData":{"mimeType":"image/png","data":"%s"}}]},{"role":"user","parts":[{"text":"Nice."}]}`},
+	{"gemini", "image", "result", `{"role":"model","parts":[{"functionCall":{"name":"look","args":{}}}]},` +
+		`{"role":"user","parts":[{"functionResponse":{"name":"look","response":{"output":"a picture"},"parts":[{"inlineData":{"mimeType":"image/png","data":"%s"}}]}}]}`},
+
+	{"ollama", "image", "user", `{"role":"user","content":"Look.","images":["%s"]}`},
+
+	{"converse", "image", "user", `{"role":"user","content":[{"text":"Look."},{"image":{"format":"png","source":{"bytes":"%s"}}}]}`},
+	{"converse", "document", "user", `{"role":"user","content":[{"text":"Read."},{"document":{"format":"pdf","name":"a","source":{"bytes":"%s"}}}]}`},
+	{"converse", "audio", "user", `{"role":"user","content":[{"text":"Listen."},{"audio":{"format":"wav","source":{"bytes":"%s"}}}]}`},
+	{"converse", "video", "user", `{"role":"user","content":[{"text":"Watch."},{"video":{"format":"mp4","source":{"bytes":"%s"}}}]}`},
+	{"converse", "image", "result", converseCall + `{"image":{"format":"png","source":{"bytes":"%s"}}}]}}]}`},
+	{"converse", "document", "result", converseCall + `{"document":{"format":"pdf","name":"a","source":{"bytes":"%s"}}}]}}]}`},
+}
+
+const (
+	messagesCall = `{"role":"assistant","content":[{"type":"tool_use","id":"toolu_9","name":"look","input":{}}]},` +
+		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_9","content":[`
+	converseCall = `{"role":"assistant","content":[{"toolUse":{"toolUseId":"tooluse_9","name":"look","input":{}}}]},` +
+		`{"role":"user","content":[{"toolResult":{"toolUseId":"tooluse_9","content":[`
+)
+
+// With returns the messages with a file of about size bytes, and its base64: an image of 1024 by 768 pixels, a PDF of 3
+// pages, 12 seconds of audio or 20 of video.
+func (m *Medium) With(size int) (messages, data string) {
+	var b []byte
+	switch m.Kind {
+	case "image":
+		b = PNG(1024, 768, size)
+	case "document":
+		b = PDF(3, size, size&1 == 1)
+	case "audio":
+		b = WAV(12, size)
+	case "video":
+		b = MP4(20, max(size, 40_000))
+	}
+	data = base64.StdEncoding.EncodeToString(b)
+	return strings.Replace(m.Messages, "%s", data, 1), data
+}
+
+// Label is in the line that replaces the medium.
+func (m *Medium) Label() string {
+	return map[string]string{"image": "image 1024x768", "document": "PDF, 3 pages", "audio": "audio, 12 s", "video": "video, 20 s"}[m.Kind]
+}
