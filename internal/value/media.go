@@ -1,21 +1,24 @@
 package value
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/media"
 )
 
 // A Media is content without lines: a picture, a document, a block of unknown kind. In an extract a mark replaces it,
-// such as "[… image h:0123456789]" or, where nothing can be recalled, "[… image]", in the form of the mark at the end of a shortened result.
+// such as "[… image 1024x768 h:0123456789]" or, where nothing can be recalled, "[… PDF, 3 pages]", in the form of the mark at the end of a shortened result.
 type Media struct {
 	// by describes its passage: kind, name, target and message.
 	by Passage
 	// before is the index of the first passage after it.
 	before int
 
-	part core.Part // nil if a former extract had the mark
-	mark string
+	part  core.Part // nil if a former extract had the mark
+	label string    // of part
+	mark  string
 }
 
 // image reports whether m is a picture.
@@ -24,7 +27,7 @@ func (m *Media) image() bool {
 	return ok || strings.HasPrefix(m.mark, markStart+imageName+" ") || m.mark == markStart+imageName+"]"
 }
 
-// line returns the line that replaces m: its kind, and with handles its handle.
+// line returns the line that replaces m: its label, and with handles its handle.
 func (m *Media) line(handles bool) string {
 	if m.mark != "" || m.part == nil {
 		if name, _, ok := strings.Cut(m.mark, " "+handleMark); ok && !handles {
@@ -32,47 +35,44 @@ func (m *Media) line(handles bool) string {
 		}
 		return m.mark
 	}
-	name := imageName
-	if o, ok := m.part.(core.Opaque); ok {
-		if name = o.Kind; !isName(name) {
-			name = "attachment"
-		}
-	}
 	if !handles {
-		return markStart + name + "]"
+		return markStart + m.label + "]"
 	}
-	return markStart + name + " " + handleMark + core.Handle(m.part) + "]"
+	return markStart + m.label + " " + handleMark + core.Handle(m.part) + "]"
 }
 
 const (
 	markStart = "[" + GapMark + " "
 	imageName = "image"
-	// maxName is the longest name of a block, in bytes, for a mark, which should cost about a dozen tokens.
-	maxName = 24
 )
 
-// isName reports whether a mark may contain s, the kind of a block.
-func isName(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; (c < 'a' || c > 'z') && c != '_' {
-			return false
+// labelForm is the form of a label: the kind of a medium, or the name of a block, with the size if it is known. With a
+// longer name a mark would cost more than about a dozen tokens.
+var labelForm = regexp.MustCompile(`^(?:[a-z_]{1,24}|PDF)(?: \d{1,6}x\d{1,6}|, \d{1,6} (?:pages?|s))?$`)
+
+// labelOf describes a part.
+func labelOf(p core.Part) string {
+	switch p := p.(type) {
+	case core.Image:
+		return media.OfImage(p.Data).String()
+	case core.Opaque:
+		if all := media.Find([]byte(p.JSON)); len(all) > 0 {
+			return all[0].String()
 		}
+		if labelForm.MatchString(p.Kind) {
+			return p.Kind
+		}
+	case core.Text, core.ToolCall, core.ToolResult, core.Reasoning:
 	}
-	return s != "" && len(s) <= maxName
+	return "attachment"
 }
 
 // readMark parses the output of line.
 func readMark(line string) (mark string, ok bool) {
-	s, ok := strings.CutPrefix(line, markStart)
-	if !ok {
-		return "", false
-	}
-	name, rest, _ := strings.Cut(s, " ")
-	if bare, whole := strings.CutSuffix(name, "]"); rest == "" && whole && isName(bare) {
-		return line, true
-	}
-	handle, ok := strings.CutPrefix(rest, handleMark)
-	if !ok || !isName(name) || !strings.HasSuffix(handle, "]") || !isHandle(handle[:len(handle)-1]) {
+	s, starts := strings.CutPrefix(line, markStart)
+	s, ends := strings.CutSuffix(s, "]")
+	label, handle, handled := strings.Cut(s, " "+handleMark)
+	if !starts || !ends || !labelForm.MatchString(label) || handled && !isHandle(handle) {
 		return "", false
 	}
 	return line, true
@@ -80,5 +80,5 @@ func readMark(line string) (mark string, ok bool) {
 
 // media adds content without lines that follows the last passage.
 func (r *reader) media(by Passage, p core.Part) {
-	r.c.Media = append(r.c.Media, Media{by: by, before: len(r.c.Passages), part: p})
+	r.c.Media = append(r.c.Media, Media{by: by, before: len(r.c.Passages), part: p, label: labelOf(p)})
 }

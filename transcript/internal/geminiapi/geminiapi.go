@@ -113,23 +113,32 @@ func decode(raw []byte, pairs *request.Pairs) (core.Message, *syntax.Error) {
 func decodePart(raw []byte, pairs *request.Pairs) core.Part {
 	text := rawjson.Field(raw, "text")
 	call, response := either(raw, "functionCall", "function_call"), either(raw, "functionResponse", "function_response")
-	inline := either(raw, "inlineData", "inline_data")
 	name := func(o []byte) (id, name string) {
 		return rawjson.Text(rawjson.Field(o, "id")), rawjson.Text(rawjson.Field(o, "name"))
 	}
-	switch mime := rawjson.Text(either(inline, "mimeType", "mime_type")); {
+	switch {
 	case rawjson.IsObject(call):
 		id, tool := name(call)
 		return core.ToolCall{ID: pairs.Call(id, tool), Name: tool, Args: string(rawjson.Field(call, "args"))}
 	case rawjson.IsObject(response):
 		r := core.ToolResult{CallID: pairs.Result(name(response))}
 		r.Content, r.IsError = content(rawjson.Field(response, "response"))
+		for p := range rawjson.Elements(rawjson.Field(response, "parts")) { // only media are allowed there
+			r.Content = append(r.Content, decodeMedium(p))
+		}
 		return r
 	case rawjson.IsString(text) && rawjson.IsTrue(rawjson.Field(raw, "thought")):
 		return core.Reasoning{Text: rawjson.Text(text)}
 	case rawjson.IsString(text):
 		return core.Text(rawjson.Text(text))
-	case strings.HasPrefix(mime, "image/"):
+	}
+	return decodeMedium(raw)
+}
+
+// decodeMedium returns a part that is no text, call or response.
+func decodeMedium(raw []byte) core.Part {
+	inline := either(raw, "inlineData", "inline_data")
+	if mime := rawjson.Text(either(inline, "mimeType", "mime_type")); strings.HasPrefix(mime, "image/") {
 		return core.Image{MediaType: mime, Data: rawjson.Text(rawjson.Field(inline, "data"))}
 	}
 	kind := "part"
@@ -210,8 +219,17 @@ func patch(was []byte, old, p core.Part) []byte {
 	case core.ToolCall:
 		return within("functionCall", "function_call", "args", apimessage.Args(p.Args))
 	case core.ToolResult:
-		response := rawjson.Field(either(was, "functionResponse", "function_response"), "response")
-		return within("functionResponse", "function_response", "response", answer(response, p))
+		response := either(was, "functionResponse", "function_response")
+		if parts := rawjson.Field(response, "parts"); rawjson.IsArray(parts) {
+			var left [][]byte
+			for raw := range rawjson.Elements(parts) {
+				if slices.ContainsFunc(p.Content, func(c core.Part) bool { return core.EqualParts([]core.Part{c}, []core.Part{decodeMedium(raw)}) }) {
+					left = append(left, raw)
+				}
+			}
+			was = within("functionResponse", "function_response", "parts", rawjson.Array(left))
+		}
+		return within("functionResponse", "function_response", "response", answer(rawjson.Field(response, "response"), p))
 	case core.Image, core.Reasoning, core.Opaque:
 	}
 	return was
