@@ -91,19 +91,21 @@ func TestDroppedMediaLeaveALine(t *testing.T) {
 			w := wordies[m.API]
 			old, gone := m.With(100_001)
 			newest, stays := m.With(200_000)
-			body := w.request(40, 4_000, map[int]string{3: strings.ReplaceAll(old, "_9", "_8"), 40: newest})
-			if res, got := send(t, http.MethodPost, s.URL+w.path, nil, body); res.StatusCode != http.StatusOK {
-				t.Fatalf("%s: %s", res.Status, got)
-			}
-			got := v.last(t).body
-			if len(got) > len(body)-100_000 {
-				t.Fatalf("the vendor got %d bytes of %d", len(got), len(body))
-			}
-			if !bytes.Contains(got, []byte(stays)) {
-				t.Errorf("the newest is gone")
-			}
-			if !bytes.Contains(got, []byte(gone)) && !bytes.Contains(got, []byte(m.Label())) {
-				t.Errorf("no line says what was dropped:\n%.3000s", bytes.ReplaceAll(got, []byte(stays), []byte("DATA")))
+			for _, at := range []int{40, 36, 20} {
+				body := w.request(40, 4_000, map[int]string{3: strings.ReplaceAll(old, "_9", "_8"), at: newest})
+				if res, got := send(t, http.MethodPost, s.URL+w.path, nil, body); res.StatusCode != http.StatusOK {
+					t.Fatalf("%s: %s", res.Status, got)
+				}
+				got := v.last(t).body
+				if len(got) > len(body)-100_000 {
+					t.Fatalf("the vendor got %d bytes of %d", len(got), len(body))
+				}
+				if !bytes.Contains(got, []byte(stays)) {
+					t.Errorf("the newest after round %d is gone", at)
+				}
+				if !bytes.Contains(got, []byte(gone)) && !bytes.Contains(got, []byte(m.Label())) {
+					t.Errorf("no line says what was dropped:\n%.3000s", bytes.ReplaceAll(got, []byte(stays), []byte("DATA")))
+				}
 			}
 		})
 	}

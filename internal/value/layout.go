@@ -82,6 +82,7 @@ func (w *layout) stay() {
 			w.stays(&s, g, must[g])
 		}
 	}
+	w.keepNewestMedium(&s)
 	w.picks = []float64{s.base}
 	hidden := w.hidden()
 	free := float64(w.o.Room) - w.picks[0]
@@ -99,6 +100,32 @@ func (w *layout) stay() {
 		default:
 			w.passages[p].mode = modeFixed
 		}
+	}
+}
+
+// mediumShare is the share of the room after all that stays that the group with the newest medium may have. It was not
+// learned.
+const mediumShare = 0.5
+
+// keepNewestMedium keeps the group with the newest image, document, audio or video, because no line can replace it: the
+// model would answer about something that it no longer sees.
+func (w *layout) keepNewestMedium(s *staying) {
+	k := len(w.c.Media) - 1
+	for k >= 0 && !w.c.Media[k].medium {
+		k--
+	}
+	if k < 0 {
+		return
+	}
+	message := w.c.Media[k].by.Message
+	g := slices.IndexFunc(w.groups, func(group core.Span) bool { return message < group.End })
+	cost := 0.0
+	for i := w.groups[g].Start; i < w.groups[g].End; i++ {
+		cost += float64(w.messages[i].Tokens)
+	}
+	if !w.native[g] && cost <= mediumShare*(float64(w.o.Room)-s.base) {
+		s.tail = false
+		w.stays(s, g, true)
 	}
 }
 

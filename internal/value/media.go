@@ -16,9 +16,10 @@ type Media struct {
 	// before is the index of the first passage after it.
 	before int
 
-	part  core.Part // nil if a former extract had the mark
-	label string    // of part
-	mark  string
+	part   core.Part // nil if a former extract had the mark
+	label  string    // of part
+	medium bool      // part is an image, a document, audio or video
+	mark   string
 }
 
 // image reports whether m is a picture.
@@ -50,21 +51,21 @@ const (
 // longer name a mark would cost more than about a dozen tokens.
 var labelForm = regexp.MustCompile(`^(?:[a-z_]{1,24}|PDF)(?: \d{1,6}x\d{1,6}|, \d{1,6} (?:pages?|s))?$`)
 
-// labelOf describes a part.
-func labelOf(p core.Part) string {
+// labelOf describes a part, and reports whether it is a medium.
+func labelOf(p core.Part) (label string, medium bool) {
 	switch p := p.(type) {
 	case core.Image:
-		return media.OfImage(p.Data).String()
+		return media.OfImage(p.Data).String(), true
 	case core.Opaque:
 		if all := media.Find([]byte(p.JSON)); len(all) > 0 {
-			return all[0].String()
+			return all[0].String(), true
 		}
 		if labelForm.MatchString(p.Kind) {
-			return p.Kind
+			return p.Kind, false
 		}
 	case core.Text, core.ToolCall, core.ToolResult, core.Reasoning:
 	}
-	return "attachment"
+	return "attachment", false
 }
 
 // readMark parses the output of line.
@@ -80,5 +81,6 @@ func readMark(line string) (mark string, ok bool) {
 
 // media adds content without lines that follows the last passage.
 func (r *reader) media(by Passage, p core.Part) {
-	r.c.Media = append(r.c.Media, Media{by: by, before: len(r.c.Passages), part: p, label: labelOf(p)})
+	label, medium := labelOf(p)
+	r.c.Media = append(r.c.Media, Media{by: by, before: len(r.c.Passages), part: p, label: label, medium: medium})
 }
