@@ -344,19 +344,21 @@ func TestGrowth(t *testing.T) {
 }
 
 // screenshots returns a session in which the user shows a picture and a document, and a
-// tool a picture.
+// tool two pictures.
 func screenshots() []core.Message {
 	m := session(30)
 	shown := coretest.User(core.Text("This is what the header looks like now; the last line is missing."), coretest.Image(1), core.Opaque{Kind: "document", JSON: `{"type":"document","title":"spec"}`})
 	tool := []core.Message{
 		coretest.Assistant(core.ToolCall{ID: "shot", Name: "screenshot", Args: `{"url":"http://localhost:3000"}`}),
 		coretest.User(core.ToolResult{CallID: "shot", Content: []core.Part{coretest.Image(2)}}),
+		coretest.Assistant(core.ToolCall{ID: "later", Name: "screenshot", Args: `{"url":"http://localhost:3000"}`}),
+		coretest.User(core.ToolResult{CallID: "later", Content: []core.Part{coretest.Image(3)}}),
 	}
 	return coretest.Conversation(slices.Insert(m, 5, append([]core.Message{shown}, tool...)...)...)
 }
 
 // TestPicturesAreMentioned: where a message becomes part of an extract, what it showed is
-// named under its header with a handle, and still is when the extract is read again.
+// named under its header with a handle, and still is when the extract is read again. The newest picture stays.
 func TestPicturesAreMentioned(t *testing.T) {
 	messages := screenshots()
 	want := "is missing.\n[… image h:" + core.Handle(coretest.Image(1)) + "]\n[… document h:" + core.Handle(messages[5].Parts[2]) + "]\n"
@@ -367,6 +369,14 @@ func TestPicturesAreMentioned(t *testing.T) {
 		got := text(res.Messages)
 		if res.Tokens > room || strings.Count(got, want) != 1 || len(shot.FindAllString(got, -1)) != 1 {
 			t.Fatalf("round %d: %d tokens in %d; want once %q and %q in:\n%s", round, res.Tokens, room, want, shot, got)
+		}
+		if !slices.ContainsFunc(res.Messages, func(m core.Message) bool {
+			return slices.ContainsFunc(m.Parts, func(p core.Part) bool {
+				r, ok := p.(core.ToolResult)
+				return ok && slices.Contains(r.Content, core.Part(coretest.Image(3)))
+			})
+		}) {
+			t.Fatalf("round %d: the newest picture is gone", round)
 		}
 		twice := shorten(t, res.Messages, room)
 		if diff := cmp.Diff(res.Messages, twice.Messages); diff != "" {
