@@ -32,6 +32,8 @@ type modelWindow struct {
 	stats.Window
 
 	holds int  // tokens that the server holds, learned from a prompt that it cut; 0 if it has cut none
+	most  int  // the longest prompt that the server has taken, by its count
+	cuts  int  // prompts without media that it has cut at that length, each of another size
 	said  bool // the warning is in the log
 	under bool // a question to the server is under way
 	times int
@@ -179,6 +181,7 @@ const (
 	cutTokens   = 2000
 	stillRatio  = 1.5 // lower ones, for when the conversation grows and the server's count does not
 	stillTokens = 1000
+	leastWindow = 2048 // the smallest that servers give a model unless they are told
 )
 
 // truncated reports whether the server has silently cut the prompt of a turn, as local model servers do. Vendors refuse
@@ -195,31 +198,43 @@ func (x *sending) truncated(a wire.Answer) bool {
 	was := x.claim.SwapCounted(session.Counted{Ours: ours, Theirs: a.Input})
 	still := was.Theirs > 0 && ours-was.Ours >= stillTokens && a.Input <= was.Theirs+stillTokens/10 &&
 		(x.r.API == wire.Generate || float64(ours) >= stillRatio*float64(a.Input)) // in Ollama, nothing but a cut does that
-	if !still && (ours < cutRatio*a.Input || ours-a.Input < cutTokens) {
-		return false
-	}
+	cut := still || ours >= cutRatio*a.Input && ours-a.Input >= cutTokens
 	ws := &x.windows
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
+	w := ws.get(windowKey{x.t.upstream.Base.String(), x.r.Model}, x.t.upstream.Name)
+	if w == nil {
+		w = &modelWindow{Window: stats.Window{Upstream: x.t.upstream.Name, Model: x.r.Model}}
+	}
+	if a.Input > w.most+w.most/10 { // it holds more than was known
+		w.most, w.cuts, w.Holds = a.Input, 0, 0
+	}
+	if !cut {
+		return false
+	}
 	first := !ws.cut[x.claim.Conversation]
 	if len(ws.cut) >= mostCut || ws.cut == nil {
 		ws.cut = map[string]bool{}
 	}
 	ws.cut[x.claim.Conversation] = true
-	w := ws.get(windowKey{x.t.upstream.Base.String(), x.r.Model}, x.t.upstream.Name)
-	if w == nil {
-		w = &modelWindow{Window: stats.Window{Upstream: x.t.upstream.Name, Model: x.r.Model}}
-	}
 	const step = 1024 // windows are multiples of it
-	if x.r.API == wire.Generate && ours < x.policy.Window-x.policy.Window/10 {
+	if x.r.API == wire.Generate && x.media == 0 && ours < x.policy.Window-x.policy.Window/10 {
 		w.holds = (a.Input + step - 1) / step * step
+	}
+	if grown := ours - w.Counted; x.media == 0 && max(grown, -grown) >= stillTokens {
+		w.cuts++
 	}
 	w.Truncated++
 	w.Taken, w.Counted, w.Tokens = a.Input, ours, cmp.Or(w.Tokens, x.policy.Window)
 	x.measure(&telemetry.Truncated, 1, telemetry.TenantKey.String(x.t.who.Tenant), telemetry.ModelKey.String(x.modelName()))
+	log := x.s.Reports.Logger.With("model", w.Model, "upstream", w.Upstream, "taken", a.Input, "counted", ours, "window", x.policy.Window)
 	if first {
-		x.s.Reports.Logger.Warn("the server has cut a prompt: it counts far fewer tokens than were sent, and the model does not see the rest",
-			"model", w.Model, "upstream", w.Upstream, "taken", a.Input, "counted", ours, "window", x.policy.Window, "remedy", w.Remedy())
+		log.Warn("the server has cut a prompt: it counts far fewer tokens than were sent, and the model does not see the rest")
+	}
+	// One count proves no window: ours or the server's may be wrong.
+	if w.Holds == 0 && w.cuts > 1 && w.most >= leastWindow {
+		w.Holds = w.most
+		log.Warn("a server takes no more of prompts, however long they are: that is the window of its model", "remedy", w.Remedy())
 	}
 	return true
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -156,6 +157,41 @@ func TestCutPromptsAreReported(t *testing.T) {
 	}
 	if n := sum(m.families(t)["condense_requests_truncated_total"], "", ""); n != 4 {
 		t.Errorf("the metric counts %v", n)
+	}
+}
+
+// A count of one answer, of a request with a photo, or below any window is no window: whoever followed the advice would have
+// it for good. Nor is one that the server has already exceeded.
+func TestAMiscountRecommendsNoWindow(t *testing.T) {
+	for name, c := range map[string]struct {
+		taken []int // by answer
+		put   string
+	}{
+		"once":          {taken: []int{4096}},
+		"too small":     {taken: []int{1900, 1900, 1900}},
+		"a photo":       {taken: []int{4096, 4096, 4096}, put: `{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,` + strings.Repeat("gIGC", 1000) + `"}}]},`},
+		"it takes more": {taken: []int{4096, 20_000, 5000}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := 0
+			talk := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				jsonAnswer(fmt.Sprintf(`{"id":"c","choices":[{"finish_reason":"stop","message":{"role":"assistant","content":"ok"}}],"usage":{"prompt_tokens":%d,"completion_tokens":1}}`, c.taken[n]))(w, r)
+				n++
+			})
+			g, ask, log := inFront(t, newModelServer(t, talk, nil), nil, nil)
+			for rounds := range c.taken {
+				body := turn(t, "my-local", 12+rounds)
+				ask([]byte(strings.Replace(string(body), `"messages":[`, `"messages":[`+c.put, 1)))
+				testkit.Eventually(t, "the answer is counted", func() bool { return g.Stats().Tokens.Output == rounds+1 })
+			}
+			all := g.Stats().Windows
+			if len(all) != 1 || all[0].Truncated == 0 || all[0].Remedy() != "" {
+				t.Errorf("%+v: %s", all, all[0].Remedy())
+			}
+			if regexp.MustCompile(`window: \d`).MatchString(log.String()) {
+				t.Errorf("log:\n%s", log)
+			}
+		})
 	}
 }
 

@@ -18,6 +18,8 @@ type Window struct {
 	Truncated int `json:"truncated,omitempty"`
 	Taken     int `json:"taken,omitempty"`
 	Counted   int `json:"counted,omitempty"`
+	// Holds is the window, if several such prompts show it: the server took no more of each. Otherwise 0.
+	Holds int `json:"holds,omitempty"`
 }
 
 // The values of Window.From.
@@ -27,12 +29,15 @@ const (
 	WindowNotKnown = "not known" // no source has it: the profile's window is assumed
 )
 
-// Remedy returns a line for the configuration that corrects the window, or an empty string if none is needed.
+// Remedy returns a line for the configuration that corrects the window, or an empty string if none is needed or the
+// window is not sure.
 func (w *Window) Remedy() string {
 	tokens := "TOKENS"
 	switch {
+	case w.Holds > 0:
+		tokens = strconv.Itoa(w.Holds)
 	case w.Truncated > 0:
-		tokens = strconv.Itoa(w.Taken)
+		return ""
 	case w.From != WindowNotKnown:
 		return ""
 	}
@@ -46,7 +51,7 @@ func addWindow(all []Window, w Window) []Window {
 	case i >= 0:
 		all[i].Truncated += w.Truncated
 		if w.Truncated > 0 {
-			all[i].Taken, all[i].Counted = w.Taken, w.Counted
+			all[i].Taken, all[i].Counted, all[i].Holds = w.Taken, w.Counted, w.Holds
 		}
 		if all[i].From == WindowNotKnown {
 			all[i].From, all[i].Tokens = w.From, w.Tokens

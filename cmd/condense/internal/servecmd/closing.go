@@ -158,8 +158,12 @@ func unsure(all []live.Window) []string {
 	for i := range all {
 		switch w := &all[i]; {
 		case w.Truncated > 0:
-			lines = append(lines, fmt.Sprintf("the server of %s has cut %s without a word: it took %s of about %s tokens, and the model does not see the rest; to condense for its window: %s",
-				w.Model, size.Plural(w.Truncated, "prompt"), size.Group(w.Taken), size.Group(w.Counted), w.Remedy()))
+			line := fmt.Sprintf("the server of %s has cut %s without a word: it took %s of about %s tokens, and the model does not see the rest",
+				w.Model, size.Plural(w.Truncated, "prompt"), size.Group(w.Taken), size.Group(w.Counted))
+			if w.Holds > 0 {
+				line += "; to condense for its window: " + w.Remedy()
+			}
+			lines = append(lines, line)
 		case w.From == live.WindowNotKnown:
 			lines = append(lines, fmt.Sprintf("the window of %s is not known, and %s tokens are assumed; to set it: %s", w.Model, size.Group(w.Tokens), w.Remedy()))
 		}
