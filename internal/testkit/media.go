@@ -153,3 +153,45 @@ func (m *Medium) With(size int) (messages, data string) {
 func (m *Medium) Label() string {
 	return map[string]string{"image": "image 1024x768", "document": "PDF, 3 pages", "audio": "audio, 12 s", "video": "video, 20 s"}[m.Kind]
 }
+
+// A talk is how an API writes a conversation.
+type talk struct {
+	path, before, after string // the path; the request around its messages
+	user, assistant     string // a message, with a %s for its text
+}
+
+var talks = map[string]talk{
+	"messages": {"/v1/messages", `{"model":"claude-sonnet-4-5","max_tokens":1000,"messages":[`, `]}`,
+		`{"role":"user","content":%q}`, `{"role":"assistant","content":%q}`},
+	"chat": {"/v1/chat/completions", `{"model":"gpt-4o","messages":[`, `]}`, `{"role":"user","content":%q}`, `{"role":"assistant","content":%q}`},
+	"responses": {"/v1/responses", `{"model":"gpt-4o","store":false,"input":[`, `]}`, `{"type":"message","role":"user","content":%q}`,
+		`{"type":"message","role":"assistant","content":[{"type":"output_text","text":%q}]}`},
+	"gemini": {"/v1beta/models/gemini-2.5-pro:generateContent", `{"contents":[`, `]}`, `{"role":"user","parts":[{"text":%q}]}`, `{"role":"model","parts":[{"text":%q}]}`},
+	"ollama": {"/api/chat", `{"model":"qwen3:32b","options":{"num_ctx":200000},"messages":[`, `]}`, `{"role":"user","content":%q}`, `{"role":"assistant","content":%q}`},
+	"converse": {"/model/us.anthropic.claude-haiku-4-5-v1:0/converse", `{"inferenceConfig":{"maxTokens":1000},"messages":[`, `]}`,
+		`{"role":"user","content":[{"text":%q}]}`, `{"role":"assistant","content":[{"text":%q}]}`},
+}
+
+// Path is the path of the API's requests.
+func (m *Medium) Path() string { return talks[m.API].path }
+
+// Request is a conversation of rounds of a question and an answer with text of size bytes, with messages put in after the
+// rounds that they are keyed by.
+func (m *Medium) Request(rounds, size int, put map[int]string) []byte {
+	w := talks[m.API]
+	var all []string
+	for i := range rounds {
+		if s := put[i]; s != "" {
+			all = append(all, s, fmt.Sprintf(w.assistant, fmt.Sprintf("I have seen number %d.", i)))
+		}
+		var talk strings.Builder
+		for k := 0; talk.Len() < size; k++ {
+			fmt.Fprintf(&talk, "Point %d of answer %d is about module m%d_%d.\n", k, i, i, k*7)
+		}
+		all = append(all, fmt.Sprintf(w.user, fmt.Sprintf("Question %d: which part comes next?", i)), fmt.Sprintf(w.assistant, talk.String()))
+	}
+	if s := put[rounds]; s != "" {
+		all = append(all, s)
+	}
+	return []byte(w.before + strings.Join(all, ",") + w.after)
+}

@@ -1,0 +1,69 @@
+package runtime_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/media"
+	"github.com/condensehq/condense/internal/testkit"
+	"github.com/condensehq/condense/tokens"
+	"github.com/condensehq/condense/transcript"
+)
+
+// mediaFormats are the formats of the APIs' requests.
+var mediaFormats = map[string]string{
+	"messages": "anthropic", "chat": "openai", "responses": "responses", "gemini": "gemini-api", "ollama": "ollama", "converse": "bedrock-converse",
+}
+
+// A PDF among ten reads is not what makes a conversation due, and when the conversation is due the newest medium stays.
+func TestPDFIsNotDroppedByTheLibrary(t *testing.T) {
+	testkit.Slow(t)
+	t.Parallel()
+	counter, err := tokens.Open(tokens.O200kBase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := tokens.NewCounter(counter)
+	for _, m := range testkit.Media {
+		t.Run(m.API+"/"+m.Kind+"/"+m.Place, func(t *testing.T) {
+			t.Parallel()
+			messages, data := m.With(700_000)
+			for _, at := range []int{36} {
+				body := m.Request(40, 4_000, map[int]string{at: messages})
+				c := conversation(t, m.API, body)
+				n := 0
+				for _, msg := range c.View() {
+					n += core.MessageTokens(count, msg)
+				}
+				_, of := media.Count(body, func([]byte) int { return 0 })
+				if of == 0 || n < 45_000+of || n > 60_000+of {
+					t.Errorf("%d tokens, and the medium costs %d", n, of)
+				}
+				h := start(t, nil)
+				report, err := h.Manage(t.Context(), c, condense.Turn{})
+				if err != nil || report.Acted {
+					t.Fatalf("%v, %+v", err, report)
+				}
+				if report, err = h.Manage(t.Context(), c, condense.Turn{Window: 50_000, MaxOutput: 1000}); err != nil || !report.Acted {
+					t.Fatalf("%v, %+v", err, report)
+				}
+				if got := fmt.Sprint(c.View()); !strings.Contains(got, data[:1000]) {
+					t.Errorf("after round %d: the only medium is gone", at)
+				}
+			}
+		})
+	}
+}
+
+func conversation(t *testing.T, api string, body []byte) *condense.Conversation {
+	t.Helper()
+	d, err := transcript.Read(bytes.NewReader(body), &transcript.ReadOptions{Format: mediaFormats[api]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return condense.ResumeConversation(d.Journal)
+}
