@@ -171,7 +171,7 @@ var mayImport = map[string]string{
 	"examples/plugins/redact/cmd/condense-redact": "plugin-sdk example.com/condense-redact",
 	"internal/value/ledger":                       "core internal/dialog internal/rawjson",
 	"internal/value":                              "core internal/dialog internal/value/ledger internal/value/parallel internal/rawjson",
-	"internal/lab/train":                          "core internal/lab internal/lab/score internal/value tokens",
+	"bench/train":                                 "core internal/lab internal/lab/score internal/value tokens",
 	"tools/protogen":                              "github.com/bufbuild/protocompile google.golang.org/protobuf", // a module of its own
 	"tools/sessions":                              "",
 	"tools/typecheck":                             "golang.org/x/tools",
