@@ -37,7 +37,7 @@ var mayImport = map[string]string{
 	"config":                           "core/policy model registry internal/disk internal/tree internal/catalog internal/suggest internal/plain internal/secret internal/size internal/trust github.com/knadh/koanf go.yaml.in/yaml",
 	"providers":                        "registry providers/internal/vendor providers/native providers/slidingwindow providers/smart",
 	"providers/smart":                  "core registry model providers/smart/internal/account internal/dialog internal/suggest internal/size internal/outline internal/prefix internal/value",
-	"providers/native":                 "core internal/dialog registry model internal/outline internal/prefix internal/roo internal/size",
+	"providers/native":                 "core internal/dialog internal/toolcall registry model internal/outline internal/prefix internal/roo internal/size",
 	"providers/slidingwindow":          "core registry",
 	"providers/internal/vendor":        "core registry model internal/value",
 	".":                                "config core core/history core/policy github.com/google/uuid internal/dialog internal/disk internal/plain internal/recall internal/remote internal/resolver internal/roo model model/extractive providers/slidingwindow registry tokens internal/size",
@@ -60,7 +60,7 @@ var mayImport = map[string]string{
 	"internal/lab":                     "internal/lab/canary internal/lab/score internal/recall internal/search internal/catalog internal/epoch internal/live/lineage internal/live/wire internal/promptcache model core core/history core/policy internal/dialog internal/size internal/suggest tokens transcript",
 	"internal/lab/report":              "internal/dialog internal/lab internal/lab/score internal/size core core/history tokens transcript",
 	"internal/lab/strategies":          ". config core core/policy internal/ingest internal/lab internal/plain internal/size internal/suggest model registry providers/slidingwindow providers/smart",
-	"internal/lab/score":               "core github.com/klauspost/compress", // and no provider imports it: see its documentation
+	"internal/lab/score":               "core internal/rawjson github.com/klauspost/compress internal/toolcall", // and no provider imports it: see its documentation
 	"internal/disk":                    "",
 	"internal/resolver":                "config core internal/catalog internal/disk internal/remote internal/remote/anthropic internal/remote/openai internal/suggest model model/extractive providers registry tokens",
 	"internal/plugins":                 ". config core google.golang.org/grpc/codes internal/disk internal/resolver internal/suggest internal/plugins/supervise internal/trust internal/wire model model/extractive registry",
@@ -82,13 +82,14 @@ var mayImport = map[string]string{
 	"internal/value/parallel":          "",
 	"internal/secret":                  "",
 	"internal/testkit/peers":           "",
-	"internal/dialog":                  "core internal/rawjson",
+	"internal/toolcall":                "internal/rawjson",
+	"internal/dialog":                  "core internal/rawjson internal/toolcall",
 	"internal/testkit/benchdata":       "core",
 	"bench/peers/eino":                 "github.com/cloudwego/eino", // a module of its own
 	"bench/outline":                    "internal/outline",
 	"bench/arena":                      "core internal/lab",
-	"bench/outside":                    "core transcript",
-	"bench/search":                     "core core/history internal/size transcript github.com/google/uuid github.com/modelcontextprotocol/go-sdk",
+	"bench/outside":                    "core transcript internal/toolcall",
+	"bench/search":                     "core core/history internal/size transcript github.com/google/uuid github.com/modelcontextprotocol/go-sdk internal/toolcall",
 	"bench/session":                    "internal/testkit/benchdata",
 	"bench/gateway":                    "internal/testkit/benchdata",
 	"bench/wires":                      ". config live internal/testkit internal/testkit/upstream github.com/coder/websocket",
@@ -170,9 +171,9 @@ var mayImport = map[string]string{
 	"examples/plugins/testlog":                    "core registry plugin-sdk", // each a module of its own
 	"examples/plugins/redact":                     "core registry",
 	"examples/plugins/redact/cmd/condense-redact": "plugin-sdk example.com/condense-redact",
-	"internal/value/ledger":                       "core internal/dialog internal/rawjson",
-	"internal/value":                              "internal/media core internal/dialog internal/value/ledger internal/value/parallel internal/rawjson",
-	"internal/lab/train":                          "core internal/lab internal/lab/score internal/value tokens",
+	"internal/value/ledger":                       "core internal/dialog internal/rawjson internal/toolcall",
+	"internal/value":                              "core internal/dialog internal/media internal/value/ledger internal/value/parallel internal/rawjson internal/toolcall",
+	"bench/train":                                 "core internal/lab internal/lab/score internal/value tokens",
 	"tools/protogen":                              "github.com/bufbuild/protocompile google.golang.org/protobuf", // a module of its own
 	"tools/sessions":                              "",
 	"tools/typecheck":                             "golang.org/x/tools",
