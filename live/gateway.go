@@ -258,12 +258,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	r, span := g.began(r, &t)
 	defer g.served(s, &t, r, out, time.Now(), span)
-	status, text := s.refuse(r, &t)
-	if status != 0 {
-		if out.Refused = "access"; status == http.StatusUnauthorized {
-			out.Refused = "token"
-		}
-		t.refuse(out, status, text)
+	if s.rejects(out, r, &t) {
 		return
 	}
 	switch {
@@ -300,6 +295,21 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		s.forward(out, r, &t, nil)
 	}
+}
+
+// rejects answers a request that must not be served, and notes the reason for the audit. Otherwise it reports false.
+func (s *settings) rejects(out *audit.Outcome, r *http.Request, t *target) bool {
+	status, text := s.refuse(r, t)
+	switch status {
+	case 0:
+		return false
+	case http.StatusUnauthorized:
+		out.Refused = "token"
+	default:
+		out.Refused = "access"
+	}
+	t.refuse(out, status, text)
+	return true
 }
 
 // refuse returns the HTTP status and message for a request that must not be answered. Otherwise it returns 0 and sets

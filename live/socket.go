@@ -91,9 +91,7 @@ func (g *Gateway) serveSocket(w http.ResponseWriter, handshake *http.Request, s 
 	out := &audit.Outcome{ResponseWriter: w}
 	r, span := g.began(r, &t)
 	defer g.served(s, &t, handshake, out, time.Now(), span)
-	if status, text := s.refuse(r, &t); status != 0 {
-		out.Refused = "access"
-		t.refuse(out, status, text)
+	if s.rejects(out, r, &t) {
 		return true
 	}
 	leave, no := g.enter(t.who) // its requests are counted like all others

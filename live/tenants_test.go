@@ -307,6 +307,22 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
+// A bad token is audited as one, over HTTP and in the handshake of a WebSocket.
+func TestBadTokenIsAuditedAlike(t *testing.T) {
+	audit := &lockedBuffer{}
+	tokens := tokensFile(t, "acme")
+	_, s := serve(t, newVendor(t), func(o *live.Options) {
+		o.Access.Tokens, o.Reports.Audit = tokens.path, slog.New(slog.NewJSONHandler(audit, nil))
+	})
+	header := map[string]string{"X-Condense-Token": "wrong"}
+	send(t, http.MethodPost, s.URL+"/v1/responses", header, []byte("{}"))
+	header["Upgrade"], header["Connection"], header["Sec-Websocket-Key"], header["Sec-Websocket-Version"] = "websocket", "Upgrade", "dGhlIHNhbXBsZSBub25jZQ==", "13"
+	send(t, http.MethodGet, s.URL+"/v1/responses", header, nil)
+	if got := audit.String(); strings.Count(got, `"why":"token"`) != 2 || strings.Contains(got, `"why":"access"`) {
+		t.Errorf("audit:\n%s", got)
+	}
+}
+
 // Nothing that a client says is in the audit log.
 func TestAuditHasNoContent(t *testing.T) {
 	audit := &lockedBuffer{}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab/score"
 	"github.com/condensehq/condense/tokens"
 )
@@ -20,4 +21,11 @@ func RunAt(ctx context.Context, s *score.Session, at, room int, strategy *Strate
 	b := w.trial(s.ID, task{budget: liveBudget, cut: cut, room: room})
 	b.scorer = w.scorer(cut)
 	return b.run(ctx, strategy)
+}
+
+// Payback is the payback of a condensation from 100,000 to 20,000 tokens, without a head or a model, in a session that a
+// model answered.
+func Payback(name string) float64 {
+	turns, _ := ratiosOf(&score.Session{Usage: map[int]score.Usage{1: {Model: "claude-sonnet-4-5"}, 9: {Model: name}, 12: {}}}).payback(100_000, 20_000, 0, core.Usage{})
+	return turns
 }

@@ -419,3 +419,13 @@ func TestReplayCache(t *testing.T) {
 		}
 	}
 }
+
+// A condensation pays for itself by the prices of the model that answers.
+func TestPaybackIsOfTheModel(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]float64{"claude-sonnet-4-5": 3.125, "claude-opus-5-5": 6.25, "never-heard-of": 3.125} {
+		if got := lab.Payback(name); math.Abs(got-want) > 1e-9 {
+			t.Errorf("%s: %v turns, want %v", name, got, want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/catalog"
 	"github.com/condensehq/condense/internal/lab/score"
 	"github.com/condensehq/condense/tokens"
 )
@@ -326,28 +328,46 @@ func (b *trial) measure(r *Row, view []core.Message) {
 	}
 	r.Values["head_messages"] = float64(same) / float64(max(1, len(prefix)))
 	r.Values["head_bytes"] = float64(sameBytes) / float64(max(1, all))
-	if turns, ok := payback(r.Before, r.After, sameTokens, r.Usage); ok {
+	if turns, ok := ratiosOf(b.session).payback(r.Before, r.After, sameTokens, r.Usage); ok {
 		r.Values["payback"] = turns
 	}
 }
 
-// Prices of a token relative to a token of input, for Anthropic's models: read from the cache, written to the cache,
-// output.
-const (
-	cacheRead  = 0.1
-	cacheWrite = 1.25
-	output     = 5
-)
+// Ratios are prices of a token relative to a token of input: read from the cache, written to the cache, output.
+type ratios struct{ read, write, output float64 }
+
+// usualRatios are those of most of Anthropic's models.
+var usualRatios = ratios{0.1, 1.25, 5}
+
+// ratiosOf returns the prices of the model that answered a session last, usual ones if it is not known.
+func ratiosOf(s *score.Session) ratios {
+	last := -1
+	for i, u := range s.Usage {
+		if u.Model != "" {
+			last = max(last, i)
+		}
+	}
+	name := s.Usage[last].Model
+	m, err := catalog.Lookup(name)
+	if err != nil || m.Price.Input <= 0 {
+		return usualRatios
+	}
+	c := catalog.CachingOf(name, m.Price)
+	if c.Read <= 0 {
+		return usualRatios
+	}
+	return ratios{c.Read, cmp.Or(c.Write, 1), m.Price.Output / m.Price.Input}
+}
 
 // payback returns the number of turns after which a condensation has paid for itself: the cost of writing to the
 // cache and of the model, divided by the savings of a turn.
-func payback(before, after, head int, u core.Usage) (float64, bool) {
+func (r ratios) payback(before, after, head int, u core.Usage) (float64, bool) {
 	if after >= before {
 		return 0, false
 	}
-	model := float64(u.InputTokens-u.CachedTokens) + cacheRead*float64(u.CachedTokens) + output*float64(u.OutputTokens)
-	once := cacheWrite*float64(max(0, after-head)) + model
-	return once / (cacheRead * float64(before-after)), true
+	model := float64(u.InputTokens-u.CachedTokens) + r.read*float64(u.CachedTokens) + r.output*float64(u.OutputTokens)
+	once := r.write*float64(max(0, after-head)) + model
+	return once / (r.read * float64(before-after)), true
 }
 
 func milliseconds(d time.Duration) float64 {

@@ -24,6 +24,8 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/live/messages"
+	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/live"
 	"github.com/condensehq/condense/transcript"
@@ -33,9 +35,6 @@ const (
 	maxWaiting = 16 // exchanges that wait to be written
 	maxOpen    = 64 // journals that are open at a time
 )
-
-// formats are the formats of the APIs' requests.
-var formats = map[string]string{"messages": "anthropic", "chat": "openai", "responses": "responses"}
 
 // A Recorder writes journals to a folder, one exchange after the other, in a goroutine of its own. It
 // is safe for concurrent use.
@@ -195,7 +194,7 @@ func (r *Recorder) write(e *live.Exchange) error {
 }
 
 func read(e *live.Exchange, body []byte) (*transcript.Document, error) {
-	return transcript.Read(bytes.NewReader(body), &transcript.ReadOptions{Format: formats[e.API]})
+	return transcript.Read(bytes.NewReader(body), &transcript.ReadOptions{Format: messages.Formats[wire.API(e.API)]})
 }
 
 // find returns the journal that said continues: the one with most of its messages. It creates a journal if none has

@@ -254,6 +254,37 @@ func words(messages []core.Message) []core.Message {
 	return out
 }
 
+// A request is read as one of its own API, also where nothing in it tells: thinking is kept as thinking.
+func TestThinkingOfOllamaIsRecorded(t *testing.T) {
+	for api, body := range map[string]string{
+		"ollama":   `{"model":"qwen3","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"ho","thinking":"hmm"},{"role":"user","content":"on"}]}`,
+		"gemini":   `{"contents":[{"role":"user","parts":[{"text":"hi"}]},{"role":"model","parts":[{"text":"hmm","thought":true},{"text":"ho"}]},{"role":"user","parts":[{"text":"on"}]}]}`,
+		"converse": `{"messages":[{"role":"user","content":[{"text":"hi"}]},{"role":"assistant","content":[{"reasoningContent":{"reasoningText":{"text":"hmm","signature":"s"}}},{"text":"ho"}]},{"role":"user","content":[{"text":"on"}]}]}`,
+	} {
+		dir := filepath.Join(t.TempDir(), "rec")
+		r := open(t, dir)
+		r.Record(t.Context(), &live.Exchange{API: api, Agent: "a", Session: "s", Lineage: "l", Received: []byte(body), Sent: []byte(body)})
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		paths, err := filepath.Glob(filepath.Join(dir, "*"))
+		if err != nil || len(paths) != 1 {
+			t.Fatalf("%s: %v, %v", api, paths, err)
+		}
+		recorded, err := os.ReadFile(paths[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := transcript.Read(bytes.NewReader(recorded), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := d.Journal.Messages(); len(m) != 3 || !slices.ContainsFunc(m[1].Parts, func(p core.Part) bool { r, ok := p.(core.Reasoning); return ok && r.Text == "hmm" }) {
+			t.Errorf("%s: %v", api, m)
+		}
+	}
+}
+
 func TestRecordingsArePrivate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "rec")
 	r := open(t, dir)

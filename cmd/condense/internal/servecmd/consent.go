@@ -67,7 +67,7 @@ var priced = map[string][]string{
 func accountCosts(agent *agents.Agent) string {
 	apis := []string{agents.Anthropic, agents.OpenAI}
 	switch agent.Name {
-	case "claude":
+	case "claude-code":
 		apis = apis[:1]
 	case "codex":
 		apis = apis[1:]
