@@ -51,6 +51,12 @@ const (
 // longer name a mark would cost more than about a dozen tokens.
 var labelForm = regexp.MustCompile(`^(?:[a-z_]{1,24}|PDF)(?: \d{1,6}x\d{1,6}|, \d{1,6} (?:pages?|s))?$`)
 
+// Label describes content without lines in a few words: "image 1024x768", "PDF, 3 pages", or its kind.
+func Label(p core.Part) string {
+	label, _ := labelOf(p)
+	return label
+}
+
 // labelOf describes a part, and reports whether it is a medium.
 func labelOf(p core.Part) (label string, medium bool) {
 	switch p := p.(type) {

@@ -27,7 +27,7 @@ type stub struct {
 	bare         bool   // its size is of no use either
 	of           string // tool and digest of its arguments, or another description
 	isError      bool
-	media        bool
+	media        string // of images and other blocks, in a few words
 	where        string // the place of the content, or of its newer version; may be empty
 	handle       string
 	originals    string // where the agent itself can read the original; empty if nowhere, or if another stub says it
@@ -53,8 +53,8 @@ func (s stub) String() string {
 	default:
 		b.WriteString(byteSize(s.bytes))
 	}
-	if s.media {
-		b.WriteString(" and an image")
+	if s.media != "" {
+		b.WriteString(" and " + s.media)
 	}
 	switch {
 	case s.of == "":

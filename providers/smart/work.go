@@ -1,12 +1,14 @@
 package smart
 
 import (
+	"fmt"
 	"hash/maphash"
 	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/value"
 )
 
 // A box holds text in a message: a text part, the arguments of a call, reasoning, or the texts of a tool
@@ -226,7 +228,7 @@ func (w *work) clear(u *use) {
 		lines, size, tokens = lines+dialog.CountLines(p.text), size+len(p.text), tokens+p.tokens
 	}
 	if b.media && !b.mediaGone {
-		s.media = true
+		s.media = w.mediaOf(b)
 		tokens += max(0, b.tokens-tokens)
 	}
 	s.lines, s.bytes = lines, size
@@ -250,6 +252,21 @@ func (w *work) clear(u *use) {
 	b.mediaGone = b.media
 }
 
+// mediaOf describes the images and other blocks of a result.
+func (w *work) mediaOf(b *box) string {
+	r, _ := w.msgs[b.msg].Parts[b.part].(core.ToolResult)
+	var all []string
+	for _, p := range r.Content {
+		if _, ok := p.(core.Text); !ok {
+			all = append(all, value.Label(p))
+		}
+	}
+	if len(all) > 1 {
+		return fmt.Sprintf("%s and %d more", all[0], len(all)-1)
+	}
+	return strings.Join(all, "")
+}
+
 // describe completes the stub of piece i.
 func (w *work) describe(i int, s *stub) {
 	p := &w.pieces[i]
@@ -260,7 +277,7 @@ func (w *work) describe(i int, s *stub) {
 	if w.boxes[p.box].users && p.use != nil {
 		s.of = "" // its header names the call, and a mark in a user's text must not add names
 	}
-	if w.recalls(p.use) || s.lines <= 1 && s.bytes < dialog.BriefBytes && !s.media {
+	if w.recalls(p.use) || s.lines <= 1 && s.bytes < dialog.BriefBytes && s.media == "" {
 		return
 	}
 	s.handle = w.handle(p)
