@@ -2,7 +2,9 @@ package media_test
 
 import (
 	"encoding/base64"
+	"encoding/binary"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -146,6 +148,33 @@ func TestFindIsLinear(t *testing.T) {
 			raw := []byte(`{"document":{"format":"pdf","source":{"bytes":"` + b + `"}}}`)
 			return func() { media.Count(raw, quarter) }
 		})
+	}
+}
+
+// The duration is read from the files that recorders and browsers write.
+func TestDurations(t *testing.T) {
+	t.Parallel()
+	be32, be64, le64 := binary.BigEndian.AppendUint32, binary.BigEndian.AppendUint64, binary.LittleEndian.AppendUint64
+	page := func(granule uint64, content string) []byte {
+		return append(le64([]byte("OggS\x00\x02"), granule), ("serialno" + "seqncrc!" + content)...)
+	}
+	frame := "\xff\xfb\x90\x00" // version 1, layer III, 128 kbit/s, 44.1 kHz
+	movie := append([]byte("\x00\x00\x00\x30moov\x00\x00\x00\x28mvhd\x01\x00\x00\x00"), make([]byte, 16)...)
+	for name, f := range map[string][]byte{
+		"audio/mpeg": append([]byte(frame), make([]byte, 7*16_000-4)...),
+		"tagged.mp3": append([]byte("ID3\x04\x00\x00\x00\x00\x01\x00"+strings.Repeat("x", 128)+frame), make([]byte, 7*16_000-4)...),
+		"varies.mp3": append(be32([]byte(frame+strings.Repeat("\x00", 32)+"Xing\x00\x00\x00\x01"), 7*44_100/1152), make([]byte, 5000)...),
+		"audio/ogg":  append(append(page(0, "OpusHead"), make([]byte, 5000)...), page(7*48_000, "end")...),
+		"vorbis.ogg": append(append(page(0, "\x01vorbis\x00\x00\x00\x00\x02\x22\x56\x00\x00"), make([]byte, 5000)...), page(7*22_050, "end")...),
+		"audio/flac": append(be64([]byte("fLaC\x00\x00\x00\x22\x10\x00\x10\x00\x00\x00\x00\x00\x00\x00"), 44_100<<44|7*44_100), make([]byte, 5000)...),
+		"audio/webm": append(be64([]byte("\x1a\x45\xdf\xa3\x84webm\x2a\xd7\xb1\x83\x0f\x42\x40\x44\x89\x88"), math.Float64bits(7000)), make([]byte, 5000)...),
+		"audio/mp4":  append(append([]byte("\x00\x00\x00\x10ftypM4A \x00\x00\x00\x00"), be64(be32(movie, 1000), 7000)...), make([]byte, 5000)...),
+		"pcm16":      make([]byte, 7*48_000),
+	} {
+		raw := fmt.Sprintf(`{"type":"input_audio","input_audio":{"data":%q,"format":%q}}`, base64.StdEncoding.EncodeToString(f), name)
+		if all := media.Find([]byte(raw)); len(all) != 1 || all[0].String() != "audio, 7 s" {
+			t.Errorf("%s: %v", name, all)
+		}
 	}
 }
 
