@@ -91,6 +91,7 @@ var Media = []Medium{
 	{"messages", "document", "result", messagesCall + `{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"%s"}}]}]}`},
 
 	{"chat", "image", "user", `{"role":"user","content":[{"type":"text","text":"Look."},{"type":"image_url","image_url":{"url":"data:image/png;base64,%s"}}]}`},
+	{"chat", "image", "generated", `{"role":"assistant","content":"Here.","images":[{"type":"image_url","image_url":{"url":"data:image/png;base64,%s"}}]},{"role":"user","content":"Nice."}`},
 	{"chat", "document", "user", `{"role":"user","content":[{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,%s"}},{"type":"text","text":"Read."}]}`},
 	{"chat", "audio", "user", `{"role":"user","content":[{"type":"text","text":"Listen."},{"type":"input_audio","input_audio":{"data":"%s","format":"wav"}}]}`},
 	{"chat", "video", "user", `{"role":"user","content":[{"type":"text","text":"Watch."},{"type":"video_url","video_url":{"url":"data:video/mp4;base64,%s"}}]}`},

@@ -36,8 +36,11 @@ func detect(data []byte) bool {
 	messages := rawjson.Field(data, "messages")
 	only := rawjson.IsObject(rawjson.Field(data, "options")) || rawjson.Field(data, "keep_alive") != nil
 	for m := range rawjson.Elements(messages) {
-		if rawjson.Field(m, "tool_name") != nil || rawjson.IsArray(rawjson.Field(m, "images")) {
+		if rawjson.Field(m, "tool_name") != nil {
 			return true
+		}
+		for image := range rawjson.Elements(rawjson.Field(m, "images")) {
+			return rawjson.IsString(image) // elsewhere they are objects
 		}
 		for call := range rawjson.Elements(rawjson.Field(m, "tool_calls")) {
 			if rawjson.IsObject(rawjson.Field(rawjson.Field(call, "function"), "arguments")) {

@@ -74,6 +74,7 @@ var roleOf = map[string]core.Role{
 type fields struct {
 	role, id, name, callID             []byte
 	content, refusal, reasoning, audio []byte
+	images                             []byte // that the model made, of OpenRouter
 	toolCalls, functionCall            []byte
 	reasoningField                     string // the server's name for it
 }
@@ -102,6 +103,8 @@ func split(raw []byte) fields {
 			}
 		case "audio":
 			w.audio = v
+		case "images":
+			w.images = v
 		case "tool_calls":
 			w.toolCalls = v
 		case "function_call":
@@ -111,8 +114,7 @@ func split(raw []byte) fields {
 	return w
 }
 
-// decode returns a message. The order of its parts is: reasoning, content, refusal, audio,
-// calls.
+// decode returns a message. The order of its parts is: reasoning, content, refusal, audio, images, calls.
 func decode(raw []byte) (core.Message, *syntax.Error) {
 	var m core.Message
 	if !rawjson.IsObject(raw) {
@@ -124,7 +126,7 @@ func decode(raw []byte) (core.Message, *syntax.Error) {
 		return m, syntax.WrongRole(raw, w.role, "system, developer, user, assistant, tool or function")
 	}
 	m.Role, m.ID = role, rawjson.Text(w.id)
-	if w.content == nil && w.toolCalls == nil && w.functionCall == nil && w.refusal == nil && w.audio == nil && w.reasoning == nil {
+	if w.content == nil && w.toolCalls == nil && w.functionCall == nil && w.refusal == nil && w.audio == nil && w.images == nil && w.reasoning == nil {
 		return m, syntax.NoContent()
 	}
 	content, err := decodeContent(w.content)
@@ -151,6 +153,9 @@ func decode(raw []byte) (core.Message, *syntax.Error) {
 	}
 	if rawjson.IsObject(w.audio) {
 		m.Parts = append(m.Parts, core.Opaque{Kind: "audio", JSON: string(w.audio)})
+	}
+	if rawjson.IsArray(w.images) {
+		m.Parts = append(m.Parts, core.Opaque{Kind: "images", JSON: string(w.images)})
 	}
 	for call := range rawjson.Elements(w.toolCalls) {
 		c, err := decodeCall(call)

@@ -28,7 +28,7 @@ func patch(was []byte, parts []core.Part) []byte {
 		return rawjson.SetField(was, "content", patchContent(w.content, r.Content))
 	}
 	var content, calls []core.Part
-	reasoning, audio := false, false
+	reasoning, audio, images := false, false, false
 	for _, p := range parts {
 		switch p := p.(type) {
 		case core.ToolCall:
@@ -38,6 +38,10 @@ func patch(was []byte, parts []core.Part) []byte {
 		case core.Opaque:
 			if p.Kind == "audio" && p.JSON == string(w.audio) {
 				audio = true
+				continue
+			}
+			if p.Kind == "images" && p.JSON == string(w.images) {
+				images = true
 				continue
 			}
 			content = append(content, p)
@@ -52,6 +56,9 @@ func patch(was []byte, parts []core.Part) []byte {
 	}
 	if !audio && w.audio != nil {
 		out = rawjson.DropField(out, "audio")
+	}
+	if !images && w.images != nil {
+		out = rawjson.DropField(out, "images")
 	}
 	if s := rawjson.Text(w.refusal); s != "" {
 		if n := len(content); n > 0 && content[n-1] == core.Part(core.Text(s)) {

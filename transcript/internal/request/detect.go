@@ -75,8 +75,8 @@ func claude(data []byte) bool {
 // also use "role".
 var (
 	openaiRoles    = []string{"developer", "tool", "function"}
-	openaiFields   = []string{"tool_calls", "tool_call_id", "function_call", "refusal", "reasoning_content"}
-	openaiTypes    = []string{"image_url", "input_audio", "file", "refusal"}
+	openaiFields   = []string{"tool_calls", "tool_call_id", "function_call", "refusal", "reasoning_content", "images"}
+	openaiTypes    = []string{"image_url", "input_audio", "audio_url", "video_url", "file", "refusal"}
 	anthropicTypes = []string{"tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document"}
 	// ForeignFields are fields of other tools' messages, and foreignTypes their kinds of content. UI messages of the
 	// Vercel AI SDK (format aisdk), Gemini's API and OpenCode keep the content in parts; pi and the SDK's model
