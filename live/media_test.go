@@ -12,14 +12,12 @@ import (
 // A photo, a PDF, audio or a video of any size that the window has room for reaches the vendor, in every API and
 // wherever it is in a conversation.
 func TestPhotoThroughConverseIsNotDropped(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	for _, m := range testkit.Media {
 		t.Run(m.API+"/"+m.Kind+"/"+m.Place, func(t *testing.T) {
 			t.Parallel()
 			for _, size := range []int{10_000, 675_001, 5_000_000} {
-				if testing.Short() && size != 675_001 {
-					continue
-				}
 				v := newVendor(t)
 				g, s := serveWith(t, v.URL, withWindow(200_000), onEveryUpstream)
 				messages, _ := m.With(size)
@@ -42,6 +40,7 @@ func TestPhotoThroughConverseIsNotDropped(t *testing.T) {
 
 // When a conversation is due, the newest medium stays, and an older one that is dropped leaves a line that says what it was.
 func TestDroppedMediaLeaveALine(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	for _, m := range testkit.Media {
 		t.Run(m.API+"/"+m.Kind+"/"+m.Place, func(t *testing.T) {

@@ -88,13 +88,23 @@ func Find(raw []byte) []Item {
 
 // find calls found with each medium and its data, a part of raw, in their order.
 func find(raw []byte, found func(m Item, data []byte)) {
-	for _, mark := range marks {
-		if bytes.Contains(raw, mark) {
-			f := finder{found: found}
-			f.value(raw[rawjson.SkipSpace(raw, 0):], "", 0)
-			return
+	if mayHave(raw) {
+		f := finder{found: found}
+		f.value(raw[rawjson.SkipSpace(raw, 0):], "", 0)
+	}
+}
+
+// mayHave reports whether a member that can have a medium, or a data URL, is in raw: in most messages none is.
+func mayHave(raw []byte) bool {
+	for i := bytes.IndexByte(raw, '"'); i >= 0 && i+1 < len(raw); i = bytes.IndexByte(raw, '"') {
+		raw = raw[i+1:]
+		for _, mark := range marks[raw[0]] {
+			if bytes.HasPrefix(raw, mark) {
+				return true
+			}
 		}
 	}
+	return false
 }
 
 type finder struct {

@@ -127,10 +127,13 @@ var (
 	arguments = map[string]bool{"input": true, "args": true, "arguments": true, "response": true, "json": true, "toolUse": true}
 )
 
-// byMember are the forms by the member that has the medium, and marks a text that is in any of them.
-var byMember, marks = func() (map[string][]*Form, [][]byte) {
+// byMember are the forms by the member that has the medium. Marks are what follows a quote in any of them, by its first
+// byte.
+var byMember, marks = func() (map[string][]*Form, [256][][]byte) {
 	members := map[string][]*Form{}
-	marks := [][]byte{dataURL}
+	var marks [256][][]byte
+	mark := func(s string) { marks[s[0]] = append(marks[s[0]], []byte(s)) }
+	mark(string(dataURL[1:]))
 	for i := range Forms {
 		f := &Forms[i]
 		if f.Data == "" {
@@ -142,7 +145,7 @@ var byMember, marks = func() (map[string][]*Form, [][]byte) {
 		}
 		name := f.path[0]
 		if members[name] == nil {
-			marks = append(marks, []byte(`"`+name+`"`))
+			mark(name + `"`)
 		}
 		members[name] = append(members[name], f)
 	}
