@@ -218,7 +218,7 @@ func (x *sending) truncated(a wire.Answer) bool {
 	}
 	ws.cut[x.claim.Conversation] = true
 	const step = 1024 // windows are multiples of it
-	if x.r.API == wire.Generate && x.media == 0 && ours < x.policy.Window-x.policy.Window/10 {
+	if x.r.API == wire.Generate && ours < x.policy.Window-x.policy.Window/10 {
 		w.holds = (a.Input + step - 1) / step * step
 	}
 	if grown := ours - w.Counted; x.media == 0 && max(grown, -grown) >= stillTokens {

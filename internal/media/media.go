@@ -112,6 +112,7 @@ type finder struct {
 }
 
 const (
+	leastFile   = 64 // bytes of base64; a shorter string in a list is something else, such as a path
 	deepest     = 16 // levels of nesting: no API has media below, and each level is read again
 	mostMembers = 16 // media in one object, by its members: no form has more than one
 )
@@ -197,7 +198,7 @@ func (f *finder) form(o *object, key string, v []byte) bool {
 		switch {
 		case rawjson.IsArray(data) && form.Many:
 			for e := range rawjson.Elements(data) {
-				if rawjson.IsString(e) {
+				if rawjson.IsString(e) && len(e) > leastFile {
 					f.yield(e, m)
 				}
 			}

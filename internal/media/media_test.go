@@ -92,6 +92,7 @@ func TestTextCountsAsText(t *testing.T) {
 		`{"type":"input_file","filename":"a.go","file_data":"data:application/octet-stream;base64,` + data + `"}%.0q`,
 		`{"type":"file","file":{"filename":"notes","file_data":"data:text/plain;base64,` + data + `"}}%.0q`,
 		`{"type":"text","text":%q}`,
+		`{"images":["a.png","b.png"],"text":%q}`,
 		`{"type":"tool_use","id":"a","name":"b","input":{"type":"base64","media_type":"image/png","data":%q}}`,
 	} {
 		n, of := media.Count(fmt.Appendf(nil, form, text), quarter)
