@@ -14,6 +14,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/media"
 	"github.com/condensehq/condense/internal/size"
 )
 
@@ -403,9 +404,21 @@ func textOf(p core.Part) string {
 		}
 		return p.Text
 	case core.Opaque:
-		return p.JSON
+		return blockText(p.JSON)
 	}
 	return ""
+}
+
+// blockText returns a block as text: a document that is text as its text, other media in a few words.
+func blockText(raw string) string {
+	all := media.Find([]byte(raw))
+	if len(all) == 0 || len(raw) < dialog.BriefBytes {
+		return raw
+	}
+	if b, ok := all[0].Text(); ok {
+		return string(b)
+	}
+	return fmt.Sprintf("[%s, %s bytes of base64; condense recall --json prints them]", all[0], size.Group(len(raw)))
 }
 
 // CountLines returns the number of lines of text. A last line may have no end.

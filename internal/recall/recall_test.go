@@ -2,6 +2,7 @@ package recall_test
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"regexp"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/recall"
+	"github.com/condensehq/condense/internal/testkit"
 )
 
 // session is a conversation whose results r1 to rN are hidden, and whose last is not.
@@ -38,6 +40,25 @@ func session(t *testing.T, results ...string) *recall.Conversation {
 		t.Fatal(err)
 	}
 	return recall.New(j)
+}
+
+// A recalled PDF is a few words, not a megabyte of base64 in the model's window; a document that is text is its text.
+func TestRecalledPDFIsNoBase64(t *testing.T) {
+	text := strings.Repeat("One line of the plan.\n", 100)
+	for want, m := range map[string]core.Opaque{
+		"[PDF, 3 pages, ": {Kind: "document", JSON: `{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"` +
+			base64.StdEncoding.EncodeToString(testkit.PDF(3, 700_000, true)) + `"}}`},
+		text: {Kind: "document", JSON: `{"document":{"format":"txt","name":"a","source":{"bytes":"` + base64.StdEncoding.EncodeToString([]byte(text)) + `"}}}`},
+	} {
+		j := history.New()
+		if err := j.Append(core.Message{ID: "m", Role: core.RoleUser, Parts: []core.Part{m}}); err != nil {
+			t.Fatal(err)
+		}
+		pieces := recall.New(j).Handle(core.Handle(m))
+		if len(pieces) != 1 || !strings.HasPrefix(pieces[0].Text(), want) || len(pieces[0].Text()) > len(want)+100 {
+			t.Errorf("want %.20q…, got %.300s", want, fmt.Sprint(pieces))
+		}
+	}
 }
 
 func TestPieceSaysWhereItWas(t *testing.T) {
