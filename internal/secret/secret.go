@@ -19,8 +19,9 @@ type form struct {
 
 // byFirst are the forms by their first byte. Trying those that may begin somewhere is many times as fast as one expression.
 var byFirst = sync.OnceValue(func() (by [256][]form) {
-	for i := range Forms {
-		f := &Forms[i]
+	all := Forms()
+	for i := range all {
+		f := &all[i]
 		by[f.Begin[0]] = append(by[f.Begin[0]], form{f.Begin, sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^(?:" + f.expression() + ")") })})
 	}
 	return by
