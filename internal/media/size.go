@@ -117,7 +117,8 @@ func isOffice(format string) bool {
 	case "pdf", "doc", "docx", "xls", "xlsx", "ppt", "pptx", "odt", "epub":
 		return true
 	default:
-		return e == "application/pdf" || strings.Contains(e, "officedocument") || strings.HasPrefix(e, "application/vnd.ms-") || e == "application/msword"
+		return e == "application/pdf" || e == "application/msword" || strings.Contains(e, "officedocument") ||
+			strings.HasPrefix(e, "application/vnd.ms-")
 	}
 }
 

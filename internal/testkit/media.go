@@ -3,6 +3,7 @@ package testkit
 import (
 	"bytes"
 	"compress/zlib"
+	_ "embed" // the messages
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
@@ -83,54 +84,18 @@ func MP4(seconds, size int) []byte {
 // the base64.
 type Medium struct{ API, Kind, Place, Messages string }
 
-// Media are all of them.
-var Media = []Medium{
-	{"messages", "image", "user", `{"role":"user","content":[{"type":"text","text":"Look."},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"%s"}}]}`},
-	{"messages", "document", "user", `{"role":"user","content":[{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"%s"}},{"type":"text","text":"Read."}]}`},
-	{"messages", "image", "result", messagesCall + `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"%s"}}]}]}`},
-	{"messages", "document", "result", messagesCall + `{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"%s"}}]}]}`},
+//go:embed media.txt
+var mediaText string
 
-	{"chat", "image", "user", `{"role":"user","content":[{"type":"text","text":"Look."},{"type":"image_url","image_url":{"url":"data:image/png;base64,%s"}}]}`},
-	{"chat", "image", "generated", `{"role":"assistant","content":"Here.","images":[{"type":"image_url","image_url":{"url":"data:image/png;base64,%s"}}]},{"role":"user","content":"Nice."}`},
-	{"chat", "document", "user", `{"role":"user","content":[{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,%s"}},{"type":"text","text":"Read."}]}`},
-	{"chat", "audio", "user", `{"role":"user","content":[{"type":"text","text":"Listen."},{"type":"input_audio","input_audio":{"data":"%s","format":"wav"}}]}`},
-	{"chat", "video", "user", `{"role":"user","content":[{"type":"text","text":"Watch."},{"type":"video_url","video_url":{"url":"data:video/mp4;base64,%s"}}]}`},
-
-	{"responses", "image", "user", `{"type":"message","role":"user","content":[{"type":"input_text","text":"Look."},{"type":"input_image","image_url":"data:image/png;base64,%s"}]}`},
-	{"responses", "document", "user", `{"type":"message","role":"user","content":[{"type":"input_text","text":"Read."},{"type":"input_file","filename":"a.pdf","file_data":"data:application/pdf;base64,%s"}]}`},
-	{"responses", "audio", "user", `{"type":"message","role":"user","content":[{"type":"input_text","text":"Listen."},{"type":"input_audio","input_audio":{"data":"%s","format":"wav"}}]}`},
-	{"responses", "image", "generated", `{"type":"image_generation_call","id":"ig_1","status":"completed","result":"%s"},{"type":"message","role":"user","content":"Nice."}`},
-	{"responses", "image", "screenshot", `{"type":"computer_call","call_id":"call_9","id":"cu_9","action":{"type":"screenshot"},"pending_safety_checks":[],"status":"completed"},` +
-		`{"type":"computer_call_output","call_id":"call_9","output":{"type":"computer_screenshot","image_url":"data:image/png;base64,%s"}}`},
-	{"responses", "image", "result", `{"type":"function_call","call_id":"call_9","name":"look","arguments":"{}"},` +
-		`{"type":"function_call_output","call_id":"call_9","output":[{"type":"input_image","image_url":"data:image/png;base64,%s"}]}`},
-	{"responses", "document", "result", `{"type":"function_call","call_id":"call_9","name":"look","arguments":"{}"},` +
-		`{"type":"function_call_output","call_id":"call_9","output":[{"type":"input_file","filename":"a.pdf","file_data":"data:application/pdf;base64,%s"}]}`},
-
-	{"gemini", "image", "user", `{"role":"user","parts":[{"text":"Look."},{"inlineData":{"mimeType":"image/png","data":"%s"}}]}`},
-	{"gemini", "document", "user", `{"role":"user","parts":[{"text":"Read."},{"inlineData":{"mimeType":"application/pdf","data":"%s"}}]}`},
-	{"gemini", "audio", "user", `{"role":"user","parts":[{"text":"Listen."},{"inline_data":{"mime_type":"audio/wav","data":"%s"}}]}`},
-	{"gemini", "video", "user", `{"role":"user","parts":[{"text":"Watch."},{"inlineData":{"mimeType":"video/mp4","data":"%s"}}]}`},
-	{"gemini", "image", "generated", `{"role":"model","parts":[{"inlineData":{"mimeType":"image/png","data":"%s"}}]},{"role":"user","parts":[{"text":"Nice."}]}`},
-	{"gemini", "image", "result", `{"role":"model","parts":[{"functionCall":{"name":"look","args":{}}}]},` +
-		`{"role":"user","parts":[{"functionResponse":{"name":"look","response":{"output":"a picture"},"parts":[{"inlineData":{"mimeType":"image/png","data":"%s"}}]}}]}`},
-
-	{"ollama", "image", "user", `{"role":"user","content":"Look.","images":["%s"]}`},
-
-	{"converse", "image", "user", `{"role":"user","content":[{"text":"Look."},{"image":{"format":"png","source":{"bytes":"%s"}}}]}`},
-	{"converse", "document", "user", `{"role":"user","content":[{"text":"Read."},{"document":{"format":"pdf","name":"a","source":{"bytes":"%s"}}}]}`},
-	{"converse", "audio", "user", `{"role":"user","content":[{"text":"Listen."},{"audio":{"format":"wav","source":{"bytes":"%s"}}}]}`},
-	{"converse", "video", "user", `{"role":"user","content":[{"text":"Watch."},{"video":{"format":"mp4","source":{"bytes":"%s"}}}]}`},
-	{"converse", "image", "result", converseCall + `{"image":{"format":"png","source":{"bytes":"%s"}}}]}}]}`},
-	{"converse", "document", "result", converseCall + `{"document":{"format":"pdf","name":"a","source":{"bytes":"%s"}}}]}}]}`},
-}
-
-const (
-	messagesCall = `{"role":"assistant","content":[{"type":"tool_use","id":"toolu_9","name":"look","input":{}}]},` +
-		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_9","content":[`
-	converseCall = `{"role":"assistant","content":[{"toolUse":{"toolUseId":"tooluse_9","name":"look","input":{}}}]},` +
-		`{"role":"user","content":[{"toolResult":{"toolUseId":"tooluse_9","content":[`
-)
+// Media are all of them: in a line of the file are API, kind, place and messages.
+var Media = func() (all []Medium) {
+	for line := range strings.Lines(mediaText) {
+		if f := strings.SplitN(strings.TrimSpace(line), " ", 4); len(f) == 4 {
+			all = append(all, Medium{f[0], f[1], f[2], f[3]})
+		}
+	}
+	return all
+}()
 
 // With returns the messages with a file of about size bytes, and its base64: an image of 1024 by 768 pixels, a PDF of 3
 // pages, 12 seconds of audio or 20 of video.

@@ -9,7 +9,8 @@ import (
 )
 
 // A Media is content without lines: a picture, a document, a block of unknown kind. In an extract a mark replaces it,
-// such as "[… image 1024x768 h:0123456789]" or, where nothing can be recalled, "[… PDF, 3 pages]", in the form of the mark at the end of a shortened result.
+// such as "[… image 1024x768 h:0123456789]" or, where nothing can be recalled, "[… PDF, 3 pages]", in the form of the mark
+// at the end of a shortened result.
 type Media struct {
 	// by describes its passage: kind, name, target and message.
 	by Passage

@@ -126,7 +126,7 @@ func decode(raw []byte) (core.Message, *syntax.Error) {
 		return m, syntax.WrongRole(raw, w.role, "system, developer, user, assistant, tool or function")
 	}
 	m.Role, m.ID = role, rawjson.Text(w.id)
-	if w.content == nil && w.toolCalls == nil && w.functionCall == nil && w.refusal == nil && w.audio == nil && w.images == nil && w.reasoning == nil {
+	if !slices.ContainsFunc([][]byte{w.content, w.toolCalls, w.functionCall, w.refusal, w.audio, w.images, w.reasoning}, notNil) {
 		return m, syntax.NoContent()
 	}
 	content, err := decodeContent(w.content)
@@ -171,6 +171,8 @@ func decode(raw []byte) (core.Message, *syntax.Error) {
 	}
 	return m, nil
 }
+
+func notNil(raw []byte) bool { return raw != nil }
 
 // functionID is the ID of a function call from the time before calls had IDs: each was
 // answered at once, by name.
