@@ -67,12 +67,14 @@ func TestReport(t *testing.T) {
 			live.Stats{Requests: 3, Unpriced: 3, Windows: []live.Window{
 				{Model: "a", Tokens: 8192, From: live.WindowServer},
 				{Model: "b", Tokens: 200_000, From: live.WindowNotKnown},
-				{Model: "c", Tokens: 200_000, From: live.WindowNotKnown, Truncated: 2, Taken: 4096, Counted: 22_000},
+				{Model: "c", Tokens: 200_000, From: live.WindowNotKnown, Truncated: 2, Taken: 4096, Counted: 22_000, Holds: 4096},
+				{Model: "d", Tokens: 200_000, From: live.WindowNotKnown, Truncated: 1, Taken: 1900, Counted: 22_000}, // one count is no window
 			}},
 			"",
 			"condense: 3 requests, 0 tokens sent, 0 saved\ncondense: cache: 0 tokens read, 0 written; no price known for the model\ncondense: the history was never too long\n" +
 				"condense: the window of b is not known, and 200,000 tokens are assumed; to set it: models: {\"b\": {window: TOKENS}} in condense.yaml\n" +
-				"condense: the server of c has cut 2 prompts without a word: it took 4,096 of about 22,000 tokens, and the model does not see the rest; to condense for its window: models: {\"c\": {window: 4096}} in condense.yaml\n",
+				"condense: the server of c has cut 2 prompts without a word: it took 4,096 of about 22,000 tokens, and the model does not see the rest; to condense for its window: models: {\"c\": {window: 4096}} in condense.yaml\n" +
+				"condense: the server of d has cut 1 prompt without a word: it took 1,900 of about 22,000 tokens, and the model does not see the rest\n",
 		},
 		"observed": {
 			live.Stats{Observe: true, Requests: 46, Tokens: live.Tokens{Received: 2000, Sent: 2000}, Cost: 4, Epochs: []live.Epoch{epoch}, Observed: &live.Observed{Epochs: 1, Sent: 1500, Saved: 500, CostSaved: 1}, Estimated: 2},
