@@ -316,6 +316,7 @@ func (r *reader) extractPart(i, j int, s, mark string) {
 	var media []Media // of the open passage
 	done := func() {
 		if at >= 0 {
+			r.c.Passages[at].ends = gap > 0
 			r.nameRules(at)
 			r.close(at)
 		}

@@ -53,7 +53,10 @@ type staying struct {
 	asked float64 // room left for messages that await an answer
 	left  float64 // room left for the newest messages
 	most  float64 // the same, at the beginning
-	tail  bool    // all messages so far stay
+	// Tokens that messages must leave free: the required ones above, and the user's words in messages that do not stay
+	// so far.
+	fixed, words float64
+	tail         bool // all messages so far stay
 }
 
 // stay decides which messages stay: the required ones, those that await an answer, and the newest. A message of the
@@ -65,7 +68,13 @@ func (w *layout) stay() {
 	}
 	must, fixed := w.musts()
 	room := float64(w.o.Room)
-	s := staying{open: make([]bool, len(w.messages)), base: headTokens, tail: true, free: room - headTokens - fixed - w.rulesTokens()}
+	s := staying{open: make([]bool, len(w.messages)), base: headTokens, tail: true, words: w.words.sum, free: room - headTokens - fixed - w.rulesTokens()}
+	s.fixed = fixed
+	for g, group := range w.groups {
+		if must[g] {
+			s.words -= w.wordsIn(group)
+		}
+	}
 	// Required messages may leave little. Then the shares are shares of the rest, and messages that await an answer
 	// have something even if rules would fill all of it.
 	least := 0.4 * (room - fixed)
@@ -84,10 +93,10 @@ func (w *layout) stay() {
 	}
 	w.picks = []float64{s.base}
 	hidden := w.hidden()
-	free := float64(w.o.Room) - w.picks[0]
+	free := float64(w.o.Room) - w.picks[0] - s.words
 	open := w.listOpen(hidden, func(p *Passage) bool { return s.open[p.Message] && w.long(p) }, free)
 	w.picks[0] += open + w.listLeft(hidden, int(open), free-open)
-	w.picks[0] += w.listFiles(hidden, float64(w.o.Room)-w.picks[0]-w.rulesTokens())
+	w.picks[0] += w.listFiles(hidden, float64(w.o.Room)-w.picks[0]-s.words-w.rulesTokens())
 	w.findNewest(hidden)
 	for p := range w.c.Passages {
 		pass := &w.c.Passages[p]
@@ -142,26 +151,31 @@ func (w *layout) findNewest(hidden []bool) {
 // stays decides whether group g stays, and which parts of it may be shortened.
 func (w *layout) stays(s *staying, g int, must bool) {
 	group := w.groups[g]
-	cost, texts := 0.0, 0.0
+	cost, texts, all := 0.0, 0.0, 0.0
 	answers := false
 	for i := group.Start; i < group.End; i++ {
 		results, own := w.shortens(&w.messages[i])
 		answers = answers || hasResult(&w.messages[i])
 		cost += float64(w.messages[i].Tokens - results)
+		all += float64(w.messages[i].Tokens)
 		if !w.former[i] {
 			texts += float64(own)
 		}
 	}
 	newest := group.End > w.unread
 	cut := false
-	asked := s.asked
+	words := w.wordsIn(group)
+	fits := func(cost float64) bool { return s.base+s.fixed+cost+s.words-words <= float64(w.o.Room) }
+	asked, request := s.asked, false
 	if first := &w.messages[group.Start]; first.Role == core.RoleUser && first.Kind == core.KindOriginal && !answers {
-		asked *= 2 // the user's words, not a result
+		asked *= 2 // a message, not a result
+		request = newest && words > 0
 	}
 	switch {
-	case must, newest && cost <= asked, s.tail && cost <= s.left:
-	case newest && texts > 0 && cost-texts <= asked, s.tail && texts > 0 && cost > s.most && cost-texts <= s.left:
-		cost, cut = cost-texts, true
+	case must, newest && cost <= asked && fits(cost), s.tail && cost <= s.left && fits(cost):
+	case request && cost-words <= shortText && s.base+s.fixed+cost <= float64(w.o.Limit): // nearly all of it is the request
+	case texts > 0 && (request || fits(cost-texts+words) && (newest && cost-texts <= asked || s.tail && cost > s.most && cost-texts <= s.left)):
+		cost, cut, words = cost-texts, true, 0
 	case newest: // it does not fit even if cut; earlier messages keep their share
 		return
 	default:
@@ -179,6 +193,11 @@ func (w *layout) stays(s *staying, g int, must bool) {
 		}
 	}
 	s.base += cost
+	if must {
+		s.fixed -= all
+	} else {
+		s.words -= words
+	}
 	switch {
 	case newest && !must: // it leaves earlier messages half of their share, or has a share of its own
 		s.asked -= cost
@@ -194,6 +213,14 @@ func (w *layout) stays(s *staying, g int, must bool) {
 			s.free -= w.o.Shares.Asked * w.asking
 		}
 	}
+}
+
+// wordsIn returns the tokens of the user's words in a group.
+func (w *layout) wordsIn(g core.Span) (n float64) {
+	for _, t := range w.words.tokens[g.Start:g.End] {
+		n += t
+	}
+	return n
 }
 
 // long reports whether a passage belongs to a text that may be shortened in place, and is so much larger than a mark
@@ -242,12 +269,9 @@ func (w *layout) keepFixed() {
 			continue
 		}
 		lines := w.c.Passages[p].Lines
-		replaced := w.replaced(&w.c.Passages[p])
 		for l := lines.Start; l < lines.End; l++ {
-			if !replaced || !w.c.Lines[l].outdated {
-				w.lines[l].at = 1
-				w.passages[p].opened++
-			}
+			w.lines[l].at = 1
+			w.passages[p].opened++
 		}
 	}
 }
