@@ -21,6 +21,7 @@ type layout struct {
 	preface
 	native   []bool  // groups whose messages are kept in the view
 	cut      []bool  // kept messages whose own texts are cut in place
+	tight    bool    // the newest request is cut: all texts next to it are chosen by lines
 	asking   float64 // the room of which messages that await an answer have shares
 	passages []passageState
 	picks    []float64 // picks[k] is the tokens up to pick k; picks[0] is the size without any
@@ -35,6 +36,7 @@ type passageState struct {
 
 // arrange decides by the shares which messages stay unchanged, and clears all other choices.
 func (w *layout) arrange() {
+	w.tight = false
 	clear(w.native)
 	clear(w.cut)
 	clear(w.passages)
@@ -173,8 +175,11 @@ func (w *layout) stays(s *staying, g int, must bool) {
 	}
 	switch {
 	case must, newest && cost <= asked && fits(cost), s.tail && cost <= s.left && fits(cost):
-	case request && cost-words <= shortText && s.base+s.fixed+cost <= float64(w.o.Limit): // nearly all of it is the request
-	case texts > 0 && (request || fits(cost-texts+words) && (newest && cost-texts <= asked || s.tail && cost > s.most && cost-texts <= s.left)):
+	case request && cost-words <= headerTokens && s.base-headTokens+s.fixed+cost <= float64(w.o.Limit): // it is nothing but the request
+	case request:
+		w.tight = true
+		cost, cut, words = cost-w.textsIn(group), true, 0
+	case texts > 0 && fits(cost-texts+words) && (newest && cost-texts <= asked || s.tail && cost > s.most && cost-texts <= s.left):
 		cost, cut, words = cost-texts, true, 0
 	case newest: // it does not fit even if cut; earlier messages keep their share
 		return
@@ -223,6 +228,18 @@ func (w *layout) wordsIn(g core.Span) (n float64) {
 	return n
 }
 
+// textsIn returns the tokens of the texts in a group.
+func (w *layout) textsIn(g core.Span) (n float64) {
+	for i := g.Start; i < g.End; i++ {
+		for _, p := range w.messages[i].Parts {
+			if t, ok := p.(core.Text); ok {
+				n += float64(w.o.Counter.Count(t))
+			}
+		}
+	}
+	return n
+}
+
 // long reports whether a passage belongs to a text that may be shortened in place, and is so much larger than a mark
 // that shortening pays.
 func (w *layout) long(pass *Passage) bool {
@@ -232,7 +249,7 @@ func (w *layout) long(pass *Passage) bool {
 		t, ok := p.Content[pass.content].(core.Text)
 		return ok && w.o.Counter.Count(t) > w.short(pass.Message)
 	case core.Text:
-		return w.cut[pass.Message] && w.o.Counter.Count(p) > shortText
+		return w.cut[pass.Message] && (w.tight && pass.Message >= w.unread || w.o.Counter.Count(p) > shortText)
 	case core.ToolCall, core.Reasoning, core.Image, core.Opaque:
 	}
 	return false

@@ -46,7 +46,7 @@ func (w *rating) findWords() words {
 		said[len(said)-1] = append(said[len(said)-1], p)
 	}
 	_, fixed := w.musts()
-	left := float64(w.o.Limit) - headTokens - fixed // for the newest request
+	left := float64(w.o.Limit) - fixed // for the newest request
 	add := func(k int, request, task bool) {
 		for _, p := range said[k] {
 			pass := &w.c.Passages[p]
