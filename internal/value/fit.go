@@ -22,7 +22,9 @@ type extraction struct{ *choice }
 func extract(w *choice) Result {
 	x := extraction{w}
 	out, tokens, pick := x.fit()
-	return Result{Messages: out, Tokens: tokens, Lost: w.lostWords(pick), Kinds: x.account(pick)}
+	return Result{
+		Messages: out, Tokens: tokens, Lost: w.lostWords(pick), cut: pick < w.requested || len(w.words.large) > 0, Kinds: x.account(pick),
+	}
 }
 
 // fit returns the messages with as many picks as the room allows, their tokens, and the last of these picks.

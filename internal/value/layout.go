@@ -175,7 +175,7 @@ func (w *layout) stays(s *staying, g int, must bool) {
 	}
 	switch {
 	case must, newest && cost <= asked && fits(cost), s.tail && cost <= s.left && fits(cost):
-	case request && cost-words <= headerTokens && s.base-headTokens+s.fixed+cost <= float64(w.o.Limit): // it is nothing but the request
+	case request && cost-words <= headerTokens && s.base-headTokens+w.emptyExtract()+s.fixed+cost <= float64(w.o.Limit): // it is nothing but the request
 	case request:
 		w.tight = true
 		cost, cut, words = cost-w.textsIn(group), true, 0

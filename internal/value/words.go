@@ -2,19 +2,22 @@ package value
 
 import (
 	"context"
+	"math"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
 )
 
-// The user's words go last: as long as anything else can go, none of them does. If the room forces a loss, the oldest
-// go first, but the newest request, the first message and the one before the newest stay longest. The order does not
-// depend on the room, so a larger room never keeps fewer words.
+// The user's words go last: as long as anything else can go, none of them does. If the room forces a loss, long texts go
+// before short ones, and of each kind the oldest first; the newest request, the first message and the one before the
+// newest stay longest. The order does not depend on the room, so a larger room never keeps fewer words.
 
 const (
 	// pasted is the size in tokens of a text of the user above which it counts as pasted, unless it belongs to the newest
 	// request and fits: few type 1,500 words in one go, and one log must not be all that is left of a conversation.
 	pasted = 2000
+	// brief is the size up to which a text outlives longer ones: many a rule has less, and few files.
+	brief = 200
 	// headerTokens is the usual cost of a passage's header in an extract.
 	headerTokens = 4
 )
@@ -46,13 +49,16 @@ func (w *rating) findWords() words {
 		said[len(said)-1] = append(said[len(said)-1], p)
 	}
 	_, fixed := w.musts()
-	left := float64(w.o.Limit) - fixed // for the newest request
-	add := func(k int, request, task bool) {
+	left := float64(w.o.Limit) - w.emptyExtract() - fixed // for the newest request
+	add := func(k int, request, task bool, above, most float64) {
 		for _, p := range said[k] {
 			pass := &w.c.Passages[p]
 			n := float64(headerTokens)
 			for l := pass.Lines.Start; l < pass.Lines.End; l++ {
 				n += float64(w.lines[l].tokens)
+			}
+			if n <= above || n > most {
+				continue
 			}
 			if request {
 				left -= n
@@ -74,16 +80,32 @@ func (w *rating) findWords() words {
 	end := len(said)
 	for end > 0 && (end == len(said) || w.c.Passages[said[end-1][0]].Message >= w.unread) {
 		end--
-		add(end, true, false)
+		add(end, true, false, 0, math.Inf(1))
 	}
 	out.requests = len(out.order)
 	if end > 0 {
-		add(0, false, true)
+		add(0, false, true, 0, math.Inf(1))
 	}
-	for k := end - 1; k > 0; k-- {
-		add(k, false, k == len(said)-2)
+	rest := end - 1
+	if rest > 0 && rest == len(said)-2 {
+		add(rest, false, true, 0, math.Inf(1))
+		rest--
+	}
+	for _, long := range []bool{false, true} {
+		for k := rest; k > 0; k-- {
+			if long {
+				add(k, false, false, brief, pasted)
+			} else {
+				add(k, false, false, 0, brief)
+			}
+		}
 	}
 	return out
+}
+
+// emptyExtract returns the tokens of an extract that quotes nothing.
+func (w *rating) emptyExtract() float64 {
+	return float64(core.MessageTokens(w.o.Counter, core.Message{Role: core.RoleUser, Parts: []core.Part{core.Text(Extract("", nil, false))}}))
 }
 
 // keepWords keeps the user's words, each passage from its first sentence on. It records which picks are of the newest
