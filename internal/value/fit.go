@@ -23,7 +23,7 @@ func extract(w *choice) Result {
 	x := extraction{w}
 	out, tokens, pick := x.fit()
 	return Result{
-		Messages: out, Tokens: tokens, Lost: w.lostWords(pick), cut: pick < w.requested || len(w.words.large) > 0, Kinds: x.account(pick),
+		Messages: out, Tokens: tokens, Lost: w.lostWords(pick), Cut: pick < w.requested || len(w.words.large) > 0, Kinds: x.account(pick),
 	}
 }
 
@@ -55,7 +55,10 @@ func (w extraction) fit() (messages []core.Message, tokens int, pick int32) {
 		k = next
 	}
 	if bestK < w.worded {
-		return w.fitWords()
+		if best, size, bestK = w.fitWords(); bestK < w.worded || size > w.o.Room {
+			return best, size, bestK
+		}
+		scale = float64(size) / max(1, w.picks[bestK])
 	}
 	if bestK < 0 {
 		best, size = w.render(1)

@@ -57,7 +57,7 @@ type Result struct {
 	// Lost is the size in tokens of the user's words that are missing, pasted texts aside. If it is above 0, nothing is
 	// left but the user's words and the messages that must stay.
 	Lost float64
-	cut  bool // the newest request is not whole
+	Cut  bool // the newest request is not whole
 	// Kinds tells how much of every kind of passage was kept, by the kind's name.
 	Kinds map[string]Account
 }
@@ -108,7 +108,7 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 			return Result{}, err
 		}
 	}
-	if res.Tokens >= same.Tokens || res.cut && same.Tokens <= o.Limit {
+	if res.Tokens >= same.Tokens || res.Cut && same.Tokens <= o.Limit {
 		return same, nil
 	}
 	return res, nil

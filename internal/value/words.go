@@ -9,8 +9,8 @@ import (
 )
 
 // The user's words go last: as long as anything else can go, none of them does. If the room forces a loss, long texts go
-// before short ones, and of each kind the oldest first; the newest request, the first message and the one before the
-// newest stay longest. The order does not depend on the room, so a larger room never keeps fewer words.
+// before short ones, and of each kind the oldest first; the newest request and the first message stay longest. The order
+// does not depend on the room, so a larger room never keeps fewer words.
 
 const (
 	// pasted is the size in tokens of a text of the user above which it counts as pasted, unless it belongs to the newest
@@ -61,6 +61,9 @@ func (w *rating) findWords() words {
 				continue
 			}
 			if request {
+				if !pass.partial { // the sum of lines is more than their text
+					n = min(n, float64(w.messages[pass.Message].Tokens))
+				}
 				left -= n
 				out.from = pass.Message
 			}
@@ -86,18 +89,9 @@ func (w *rating) findWords() words {
 	if end > 0 {
 		add(0, false, true, 0, math.Inf(1))
 	}
-	rest := end - 1
-	if rest > 0 && rest == len(said)-2 {
-		add(rest, false, true, 0, math.Inf(1))
-		rest--
-	}
-	for _, long := range []bool{false, true} {
-		for k := rest; k > 0; k-- {
-			if long {
-				add(k, false, false, brief, pasted)
-			} else {
-				add(k, false, false, 0, brief)
-			}
+	for _, size := range [][2]float64{{0, brief}, {brief, math.Inf(1)}} {
+		for k := end - 1; k > 0; k-- {
+			add(k, false, k == len(said)-2, size[0], size[1])
 		}
 	}
 	return out
@@ -178,8 +172,8 @@ func (w *choice) lostWords(k int32) (n float64) {
 	return n
 }
 
-// fitWords returns the most picks of the user's words that fit. Every step of the search takes a larger room at least
-// as far as a smaller one.
+// fitWords returns the most picks of the user's words that fit, and if all do, of all picks. Every step of the search
+// takes a larger room at least as far as a smaller one.
 func (w extraction) fitWords() (messages []core.Message, tokens int, pick int32) {
 	low := int32(0)
 	if w.requested > 0 {
@@ -190,13 +184,19 @@ func (w extraction) fitWords() (messages []core.Message, tokens int, pick int32)
 	if low == 0 {
 		messages, tokens = w.render(0)
 	}
-	for high := w.worded; low < high; {
-		k := high - (high-low)/2
-		if out, n := w.render(k); n <= w.o.Words {
-			messages, tokens, low = out, n, k
-		} else {
-			high = k - 1
+	search := func(high int32, room int) {
+		for low < high {
+			k := high - (high-low)/2
+			if out, n := w.render(k); n <= room {
+				messages, tokens, low = out, n, k
+			} else {
+				high = k - 1
+			}
 		}
+	}
+	search(w.worded, w.o.Words)
+	if low == w.worded {
+		search(int32(len(w.picks)-1), w.o.Room)
 	}
 	return messages, tokens, low
 }
