@@ -21,6 +21,7 @@ import (
 	"github.com/condensehq/condense/internal/remote"
 	"github.com/condensehq/condense/internal/roo"
 	"github.com/condensehq/condense/internal/size"
+	"github.com/condensehq/condense/internal/value"
 )
 
 // A Turn describes a request to the model that a program is about to send. The zero Turn
@@ -165,6 +166,10 @@ func (s *setup) condense(ctx context.Context, c *Conversation, p *plan, r *Repor
 	r.Messages = MessageReport{
 		Before: len(p.view), After: len(got.Messages),
 		Hidden: len(got.Edit.Hide), Rewritten: len(got.Edit.Rewrite), Inserted: len(got.Edit.Insert),
+	}
+	if r.Words.Before, r.Words.After = value.Said(p.view, got.Messages, p.counter); r.Words.After < r.Words.Before {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("of what the user typed, %s of %s are no longer in the view: nothing else was left to remove, or the provider removes them",
+			size.Group(r.Words.Before-r.Words.After), size.Plural(r.Words.Before, "token")))
 	}
 	return nil
 }

@@ -223,6 +223,7 @@ func (x *plan) adopt(o *occasion, p *job.Prepared, next *lineage.State, trial vi
 		Before: before, After: x.tokens, Turns: o.decision.Turns, Millis: float64(time.Since(o.began).Microseconds()) / 1000,
 		Observed: x.s.Observe,
 		Provider: p.Maker.Provider, Outcome: p.Maker.Outcome, Fallback: p.Maker.Cause != "", Cause: p.Maker.Cause,
+		WordsLost: p.Maker.Lost,
 	}
 	if o.overflow {
 		x.epoch.Reason = string(epoch.Overflow)
@@ -278,6 +279,6 @@ func (x *plan) announce() {
 	}
 	x.s.Reports.Logger.Info("epoch", append([]any{
 		"agent", e.Agent, "model", e.Model, "reason", e.Reason, "before", e.Before, "after",
-		e.After, "ms", e.Millis, "observed", e.Observed,
+		e.After, "words_lost", e.WordsLost, "ms", e.Millis, "observed", e.Observed,
 	}, by...)...)
 }

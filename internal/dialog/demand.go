@@ -47,7 +47,7 @@ func Asks(sentence string) bool {
 		if i > 0 && !w[i].begins {
 			continue
 		}
-		for _, rest := range politely.phrases[w[i].text] {
+		for _, rest := range politely[w[i].text] {
 			if follows(w[i+1:], rest) {
 				return false
 			}
@@ -68,19 +68,6 @@ func Asks(sentence string) bool {
 func confirms(s string) bool {
 	tag := strings.LastIndexAny(s, ",，、;–—")
 	return tag >= 0 && tags[strings.ToLower(strings.Trim(s[tag:], ",，、;–—?？ ¿"))]
-}
-
-// Changes reports whether a sentence ends the validity of an earlier statement: instead, no longer, from now on, was
-// wrong, has moved. Surely is false if the only evidence is "now". An addition changes nothing.
-func Changes(sentence string) (yes, surely bool) {
-	w := wordsOf(sentence)
-	if adds.in(w) || len(w) > 0 && asked[w[0].text] {
-		return false, false
-	}
-	head, _, _ := strings.Cut(sentence, ":")
-	surely = changes.in(w) || len(head) < len(sentence) && len(head) < 20 && before.in(wordsOf(head))
-	yes = len(w) > 1 && nows.in(w[1:]) // not at the start, where it announces the next step
-	return surely || yes || len(w) > 0 && sorry[w[0].text], surely
 }
 
 // A word is one of a sentence, in lower case.
@@ -123,36 +110,6 @@ func wordsOf(s string) []word {
 
 func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// A form is how sentences of one kind are recognized: any of these is enough.
-type form struct {
-	phrases map[string][][]string // by their first word
-	pairs   [][2]map[string]bool  // a word, and not far after it another one
-}
-
-const farAfter = 10 // words
-
-func (f *form) in(w []word) bool {
-	for i := range w {
-		t := w[i].text
-		for _, rest := range f.phrases[t] {
-			if follows(w[i+1:], rest) {
-				return true
-			}
-		}
-		for _, p := range f.pairs {
-			if !p[0][t] {
-				continue
-			}
-			for k := i + 1; k < min(len(w), i+1+farAfter); k++ {
-				if p[1][w[k].text] {
-					return true
-				}
-			}
-		}
-	}
-	return false
-}
-
 func follows(w []word, rest []string) bool {
 	for i, r := range rest {
 		if i >= len(w) || w[i].text != r {
@@ -192,10 +149,6 @@ func phraseSet(list string) map[string]bool {
 	return out
 }
 
-func pair(first, second string) [2]map[string]bool {
-	return [2]map[string]bool{set(first), set(second)}
-}
-
 // both returns all pairs of a word of one list and one of another, as phrases.
 func both(first, second string) string {
 	var b strings.Builder
@@ -209,36 +162,13 @@ func both(first, second string) string {
 
 var (
 	asking   = set("so and but well why what how where who which when can could would should is are am do does did has have had will was were warum wieso wie was wo wer kannst pourquoi comment peux por cómo puedes onde como quando perché dove quando 为 什 怎 哪 谁")
-	asked    = set("what why how where who which when whose warum wie wo wer pourquoi comment où qui por cómo dónde 为 怎 哪 谁") // at the start of a sentence without a final mark
-	politely = form{phrases: phrases(both("could can would will", "you we i") + ` would_it_be_possible could_it is_it_possible_to would_you_mind how_about what_about
-		kannst_du könntest_du können_wir könnten_wir wäre_es_möglich peux-tu pourrais-tu pouvez-vous est-il_possible puedes podrías podemos podríamos pode poderia podes você_pode você_poderia puoi potresti può 能不能 可以 能否 麻烦`)}
+	politely = phrases(both("could can would will", "you we i") + ` would_it_be_possible could_it is_it_possible_to would_you_mind how_about what_about
+		kannst_du könntest_du können_wir könnten_wir wäre_es_möglich peux-tu pourrais-tu pouvez-vous est-il_possible puedes podrías podemos podríamos pode poderia podes você_pode você_poderia puoi potresti può 能不能 可以 能否 麻烦`)
 	// favors end a question of Japanese that asks for something; tags, after a comma, one that asks for agreement.
 	favors  = strings.Fields("てくれますか てもらえますか ていただけますか てくれませんか てもらえませんか てくれる てもらえる")
 	tags    = phraseSet(`ok okay yes deal please pls clear understood got_it is_that_clear alright agreed verstanden klar ja oder gell einverstanden d'accord compris vale entendido de_acuerdo sí certo viu tá combinado beleza capito va_bene chiaro 好吗 行吗 可以吗 明白吗 いい いいですか`)
 	softens = set("please pls plz also just and but so ok okay again really remember note bitte")
 	joins   = set("and but so then also or please pls bitte und aber")
-
-	changes = form{
-		phrases: phrases(`instead no_longer not_any_more anymore from_now_on from_today from_here from_this these_days this_week this_sprint after_all rather_than retired is_gone are_gone the_old_one correction change_of_plans change_of_plan
-		new_number new_numbers changed_my_mind on_second_thought second_thoughts scratch_that scratch_what scratch forget_what forget_the forget_that ignore_what_i disregard handover rethinking something_else something_different different_name as_of
-		not_the_one not_the_old not_the_other not_the_previous no_more i_was_wrong my_mistake my_bad my_fault i_misspoke i_meant oops going_forward reconsidered recounted thought_again looked_again looked_it_up_again
-		effective_immediately starting_today starting_now henceforth used_to came_back backed_out let's_be_more came_in the_other_one` +
-			both("was were is are been have has had they we i ops it got gets get it's i've i'm we've they've she he that's just",
-				`replaced renamed moved migrated switched swapped rotated upgraded updated downgraded changed mistaken corrected wrong mixed confused converted relocated reset resized reinstalled reconfigured reorganised reorganized rebased
-			revised raised lowered reduced increased extended shortened frozen froze tired new a_new a_different another retired off`) +
-			both("moved switched swapped mixed corrected changed upgraded renamed rotated handed reset resized reinstalled reconfigured revised raised lowered rebased voted", "its our the me things over hands house to it by us last") + `
-		stattdessen nicht_mehr ab_jetzt ab_sofort doch_anders neue_vorgabe korrektur vertan geirrt umzug geändert getauscht umgestellt umbenannt umgezogen umgedacht umgeräumt verschoben nachverhandelt neuerdings inzwischen mittlerweile was_anderes
-		etwas_anderes nicht_an_dem désormais plutôt_que à_la_place nouveau_chiffre trompé changé déplacé renommé remplacé finalement a_partir_de_ahora en_lugar en_vez corrijo corrección equivoqué cambio_de_planes cambió cambiado cambiaron movido
-		movieron renombrado ampliaron borraron otro_destino pasa_a_ser lo_pensé ya_no 更正 改成 改为 改用 换成 换了 调整 迁移 升级了 不再 之前说 算了`),
-		pairs: [][2]map[string]bool{
-			pair("changed switched moved renamed swapped rotated reconfigured resized upgraded rebased", "now it's is to its are"),
-			pair("the our their your der die das la el", "changed switched renamed moved rotated swapped reconfigured"),
-		},
-	}
-	adds   = form{phrases: phrases("also too can_now could_now another additionally as_well in_addition auch außerdem zusätzlich aussi también además 还有 另外 也")}
-	sorry  = set("sorry wait actually entschuldigung perdón perdona pardon")
-	before = form{phrases: phrases("update edit news correction change erratum nachtrag actualización 更新")} // before a colon
-	nows   = form{phrases: phrases("now since nun jetzt doch maintenant ahora 现在")}
 )
 
 // Sentences returns where the sentences of a line are. Put together they are the line: the space between two

@@ -43,9 +43,9 @@ func isIn(cut, text string) bool {
 	return true
 }
 
-// TestLargeLastMessageLeavesTheTail: however large the message is that has to be answered, it
-// stays a message, the last one, with its beginning and its end, and at least half of the turns stay
-// that would before a message of a few words.
+// TestLargeLastMessageLeavesTheTail: the message that has to be answered stays a message, the last one. It is whole if it
+// fits, else it has its beginning and its end, and at least half of the turns stay that would before a message of a few
+// words.
 func TestLargeLastMessageLeavesTheTail(t *testing.T) {
 	testkit.Slow(t)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -73,10 +73,14 @@ func TestLargeLastMessageLeavesTheTail(t *testing.T) {
 		if got[len(got)-1].ID != fmt.Sprint("m", len(before)+1) || got[len(got)-1].Role != core.RoleUser {
 			rt.Fatalf("the last message is %s of %s: %.80q", got[len(got)-1].ID, got[len(got)-1].Role, is)
 		}
+		fits := core.MessageTokens(counter, last) < room-100
+		if fits && is != was {
+			rt.Errorf("the request fits, and became\n%s", is)
+		}
 		if !strings.HasPrefix(string(is), "Why does the build fail?") || !strings.HasSuffix(string(is), "Do not touch the linker script.") || !isIn(string(is), string(was)) {
 			rt.Errorf("the request became\n%s", is)
 		}
-		if want := len(shorten(coretest.User(core.Text("Go on.")))); len(got)-2 < (want-2)/2-1 {
+		if want := len(shorten(coretest.User(core.Text("Go on.")))); core.MessageTokens(counter, last) > room && len(got)-2 < (want-2)/2-1 {
 			rt.Errorf("%d messages stay, before a short one %d", len(got), want)
 		}
 	})
@@ -87,9 +91,9 @@ func TestLargeLastMessageLeavesTheTail(t *testing.T) {
 func TestLargeMessageInTheTail(t *testing.T) {
 	before := session(40)
 	room := tokensOf(before) / 4
-	messages := coretest.Conversation(append(before, pasted(room), coretest.Assistant(core.Text("The linker finds no zebra.")))...)
+	messages := coretest.Conversation(append(before, pasted(room), coretest.Assistant(core.Text("The linker finds no zebra.")), coretest.User(core.Text("Go on.")), coretest.Assistant(core.Text("I do.")))...)
 	res := shorten(t, messages, room)
-	if n := len(res.Messages); n < 6 || res.Messages[n-2].ID != messages[len(messages)-2].ID {
+	if n := len(res.Messages); n < 6 || res.Messages[n-4].ID != messages[len(messages)-4].ID {
 		t.Errorf("%d messages stay", n)
 	}
 }

@@ -7,6 +7,8 @@ type choice struct {
 	layout
 	terms     []termState
 	phrases   []float32 // the value of each phrase; 0 if a kept line has it
+	requested int32     // the pick that completes the newest request
+	worded    int32     // the pick that completes the user's words
 	filling   bool      // all lines of any value are kept; see gone
 	threshold float32   // the value per token of the last line picked
 	marks     []string  // of media that an extract may mention
@@ -31,7 +33,7 @@ func newChoice(rated preface) *choice {
 
 // shorten makes all choices and writes the result.
 func (w *choice) shorten(ctx context.Context) (Result, error) {
-	w.filling = false
+	w.filling, w.requested, w.worded = false, 0, 0
 	w.arrange()
 	w.forget()
 	w.settleOpen()

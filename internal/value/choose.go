@@ -307,16 +307,28 @@ func (w *choice) take(s core.Span, cost float64) {
 	w.settle(w.adjacent(s))
 }
 
-// heading returns the first line of the command that contains line l, if it may be chosen; else -1. The purpose of a
-// command, or a line of a script, is meaningless without it.
+// heading returns the first line of the command or of the user's text that contains line l, if it may be chosen; else
+// -1. The purpose of a command, or a line of a script, is meaningless without it, and the user's last sentence may say
+// the opposite without the first.
 func (w *choice) heading(l int) int {
 	p := w.lines[l].passage
 	pass := &w.c.Passages[p]
 	first := pass.Lines.Start
+	if pass.Kind == dialog.KindUser && w.eligible(int(p)) && w.lines[first].at == 0 {
+		return first
+	}
 	if pass.Kind != dialog.KindToolCall || pass.family != families[dialog.FamilyCommand] || w.passages[p].mode != modeExtract || w.lines[first].at != 0 || w.gone(first) || w.lines[first].tokens > headingLong {
 		return -1
 	}
 	return first
+}
+
+// headless reports whether line l is of a text of the user of which the first line is not among the first k picks, and
+// was not picked together with l.
+func (w *choice) headless(l int, k int32) bool {
+	pass := &w.c.Passages[w.lines[l].passage]
+	first := w.lines[pass.Lines.Start].at
+	return pass.Kind == dialog.KindUser && (first == 0 || first > k && first != w.lines[l].at)
 }
 
 // headingLong is the most tokens that the first line of a command may have to be kept with its other lines.

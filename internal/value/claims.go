@@ -16,14 +16,16 @@ type claim struct {
 // nothing.
 var allClaims = []claim{
 	{take: claims.keepNamed},
-	{take: claims.keepAsked},
+	{take: claims.keepWords},
+	{take: claims.keepTasks},
 	{take: claims.keepRules},
+	{take: claims.keepAsked},
 	{take: claims.keepDemands},
 	{take: claims.keepNamedByAccount},
 	{take: claims.keepSaved},
 	{take: claims.keepUnread},
 	{take: claims.keepTalk},
-	{take: claims.keepUser},
+	{take: claims.keepPasted},
 	{take: claims.keepMedia},
 	{take: claims.keepQuestions, work: true},
 	{take: claims.keepReports, work: true},

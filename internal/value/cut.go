@@ -29,8 +29,12 @@ func (w extraction) cutText(text string, first, end int, k int32, handle string)
 			b.WriteByte('\n')
 		}
 		if i == largest {
-			lines := strings.Count(strings.Trim(text[g.Start:g.End], "\n"), "\n") + 1
-			b.WriteString(lostMark(lines, false, handle))
+			gone := text[g.Start:g.End]
+			mark := lostMark(strings.Count(strings.Trim(gone, "\n"), "\n")+1, false, handle)
+			if w.o.Counter.Count(core.Text(mark)) > w.o.Counter.Count(core.Text(gone)) {
+				mark = GapMark
+			}
+			b.WriteString(mark)
 		} else {
 			b.WriteString(GapMark)
 		}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
-	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/value"
 )
 
@@ -79,31 +78,28 @@ func TestDemandsSurvive(t *testing.T) {
 	}
 }
 
-// TestNewestHolds: of what is said about the same the newest is kept, in any of several forms; what only looks
-// alike is kept too.
-func TestNewestHolds(t *testing.T) {
-	testkit.Slow(t)
-	for name, c := range map[string]struct{ say, gone, stay []string }{
-		"a number":         {[]string{"Answers have to arrive within 300 ms.", "Ok.", "Answers have to arrive within 450 ms."}, []string{"300 ms"}, []string{"450 ms"}},
-		"instead":          {[]string{"Push to the branch heron only.", "Ok.", "Push to the branch ibis instead, no longer to heron."}, []string{"branch heron only"}, []string{"branch ibis"}},
-		"a fact":           {[]string{"The nightly job runs on the host zebra.", "Ok.", "The nightly job has moved, it runs on okapi from now on."}, []string{"zebra"}, []string{"okapi"}},
-		"in a long line":   {[]string{"Good. The nightly job runs on the host zebra. The walrus is fine.", "Ok.", "The nightly job has moved, it runs on okapi from now on."}, []string{"zebra"}, []string{"The walrus is fine.", "okapi"}},
-		"said again":       {[]string{"Never touch the lock file.", "Ok.", "never touch the lock file!"}, []string{"Never touch the lock file."}, []string{"never touch the lock file!"}},
-		"two of a kind":    {[]string{"Never touch vendor/lynx.", "Ok.", "Never touch vendor/puma."}, nil, []string{"lynx", "puma"}},
-		"one more":         {[]string{"Keep lines below 100 columns.", "Ok.", "Also keep functions below 40 lines."}, nil, []string{"100 columns", "40 lines"}},
-		"other units":      {[]string{"The limit of a request is 30 seconds.", "Ok.", "The limit of a request is 5 MB."}, nil, []string{"30 seconds", "5 MB"}},
-		"a question":       {[]string{"The nightly job runs on the host zebra.", "Ok.", "Has the nightly job moved, or does it run on zebra still?"}, nil, []string{"runs on the host zebra"}},
-		"something to do":  {[]string{"Never rename the parser.", "Ok.", "Now look at the parser, it has changed."}, nil, []string{"Never rename the parser."}},
-		"one part":         {[]string{"Never edit vendor/lynx.", "Ok.", "We moved things: vendor/puma is the folder to leave alone."}, []string{"lynx"}, []string{"puma"}},
-		"in Chinese":       {[]string{"不要修改 lynx 目录下的文件。", "Ok.", "目录改成 puma 了，不要修改 puma 目录下的文件。"}, []string{"lynx"}, []string{"puma"}},
-		"the same words":   {[]string{"you get into the sandbox as zebra", "Ok.", "you get into the sandbox as okapi now"}, []string{"zebra"}, []string{"okapi"}},
-		"one word":         {[]string{"Never rename the parser of the walrus.", "Ok.", "I changed my mind about the walrus, feed it to the heron."}, nil, []string{"Never rename the parser of the walrus."}},
-		"a number, a name": {[]string{"Invoice numbers start at 4711 here.", "Ok.", "The tracker was replaced, write zebra-number for invoice tickets."}, nil, []string{"4711", "zebra"}},
-		"nothing new":      {[]string{"I counted 99 rows, sorry for interrupting.", "Ok.", "Sorry for interrupting."}, nil, []string{"99 rows"}},
-		"what tools claim": {[]string{"Never rename the parser.", "Ok."}, nil, []string{"Never rename the parser."}},
+// TestBothStatementsStay: no sentence of the user replaces another, however alike the two are, and neither does the
+// output of a tool.
+func TestBothStatementsStay(t *testing.T) {
+	for name, pair := range map[string][2]string{
+		"numbered, from now on": {"Rule 1: never push to main.", "Rule 2: from now on answer in German."},
+		"numbered, instead":     {"RULE-1: never push to main.", "RULE-2: instead of English answer in German."},
+		"numbered, no longer":   {"Point 1: never push to main.", "Point 2: no longer answer in English."},
+		"numbered, now":         {"Step 1: create the table users.", "Step 2: now use the table users in the form."},
+		"numbered, Chinese":     {"规则 1：不要修改 lynx 目录下的文件。", "规则 2：从现在起改成用中文回答。"},
+		"other digits":          {"Never delete table 12", "Never delete table 15"},
+		"other version":         {"Deploy v1.2.3 to staging", "Deploy v1.2.4 to staging"},
+		"other date":            {"Meeting on 2026-12-01", "Meeting on 2026-12-08"},
+		"other amount":          {"My budget is 300", "My budget is 900"},
+		"other tag":             {"UTX-ONE-END DO 4", "UTX-TWO-END DO 22"},
+		"a limit":               {"Answers have to arrive within 300 ms.", "Answers have to arrive within 450 ms."},
+		"instead":               {"Push to the branch heron only.", "Push to the branch ibis instead, no longer to heron."},
+		"said again":            {"Never touch the lock file.", "never touch the lock file!"},
+		"one part":              {"Never edit vendor/lynx.", "We moved things: vendor/puma is the folder to leave alone."},
+		"what tools claim":      {"Never rename the parser.", "Ok."},
 	} {
 		t.Run(name, func(t *testing.T) {
-			messages := said(c.say...)
+			messages := said(pair[0], "Ok.", pair[1])
 			if name == "what tools claim" {
 				at := slices.IndexFunc(messages[len(messages)/2:], func(m core.Message) bool { _, ok := m.Parts[0].(core.ToolResult); return ok }) + len(messages)/2
 				r, _ := messages[at].Parts[0].(core.ToolResult)
@@ -113,14 +109,8 @@ func TestNewestHolds(t *testing.T) {
 			}
 			for round := range 3 {
 				res := shorten(t, messages, tokensOf(messages)/6)
-				got := text(res.Messages)
-				for _, s := range c.gone {
-					if strings.Contains(got, s) {
-						t.Errorf("round %d: %q is still there:\n%.1500s", round, s, got)
-					}
-				}
-				for _, s := range c.stay {
-					if !strings.Contains(got, s) {
+				for _, s := range pair {
+					if got := text(res.Messages); !strings.Contains(got, s) {
 						t.Errorf("round %d: %q is not there:\n%.1500s", round, s, got)
 					}
 				}
@@ -130,14 +120,13 @@ func TestNewestHolds(t *testing.T) {
 	}
 }
 
-// TestForbiddenFirst: however much is demanded, what forbids is kept first, and the user's words leave room for the
-// rest.
+// TestForbiddenFirst: of a text that was pasted, what forbids is kept first, and such texts leave room for the rest.
 func TestForbiddenFirst(t *testing.T) {
 	var many []string
-	for i := range 14 {
-		many = append(many, strings.Repeat(fmt.Sprintf("I prefer the heron%d to the ibis%d when it comes to birds of that kind. ", i, i), 4))
+	for i := range 200 {
+		many = append(many, fmt.Sprintf("I prefer the heron%d to the ibis%d when it comes to birds of that kind.", i, i))
 	}
-	messages := said(append([]string{"Never feed the walrus."}, many...)...)
+	messages := said("Ok.", strings.Join(slices.Insert(many, 50, "Never feed the walrus."), "\n"), "Go on.", "And on.")
 	room := tokensOf(messages) / 8
 	got := words(shorten(t, messages, room).Messages)
 	if !slices.Contains(got, "Never feed the walrus.") {
@@ -164,22 +153,5 @@ func TestWholeInPlace(t *testing.T) {
 			}
 		}
 		messages = uniqueCalls(append(slices.Clone(res.Messages), session(10)[1:]...))
-	}
-}
-
-// TestReplacedInPlace: in a message that stays, the sentence that a newer one replaces is left out, and no other.
-func TestReplacedInPlace(t *testing.T) {
-	messages := uniqueCalls(append(session(60),
-		coretest.User(core.Text("Thanks for the walrus. Search must answer within 300 ms. Go on with the heron.")), coretest.Assistant(core.Text("I see.")),
-		coretest.User(core.Text("Search must answer within 450 ms now.")), coretest.Assistant(core.Text("Very well.")),
-		coretest.User(core.Text("Find the zebra."))))
-	got := text(shorten(t, messages, tokensOf(messages)/4).Messages)
-	if strings.Contains(got, "300 ms") {
-		t.Errorf("the old limit is still there:\n%.2000s", got)
-	}
-	for _, want := range []string{"Thanks for the walrus.", "Go on with the heron.", "450 ms now.", "Find the zebra."} {
-		if !strings.Contains(got, want) {
-			t.Errorf("%q is not there", want)
-		}
 	}
 }

@@ -182,8 +182,7 @@ func hasNumber(line string) bool {
 // readGap returns the least number of lines that a mark replaces; 0 if line is not a mark.
 func readGap(line string) int {
 	rest, ok := strings.CutPrefix(line, GapMark)
-	rest = strings.TrimSuffix(rest, alikeMark)
-	if !ok || len(rest) > 9 || strings.Trim(rest, "0123456789") != "" {
+	if rest = strings.TrimSuffix(rest, alikeMark); !ok || len(rest) > 9 || strings.Trim(rest, "0123456789") != "" {
 		return 0
 	}
 	n, _ := strconv.Atoi(rest)
@@ -316,6 +315,7 @@ func (r *reader) extractPart(i, j int, s, mark string) {
 	var media []Media // of the open passage
 	done := func() {
 		if at >= 0 {
+			r.c.Passages[at].ends = gap > 0
 			r.nameRules(at)
 			r.close(at)
 		}
@@ -397,8 +397,8 @@ func (r *reader) nameRules(at int) {
 		text.WriteString(l.Text + "\n")
 	}
 	if p.rules = dialog.RulesName(text.String()); p.rules == "" {
-		p.rules, _, _ = strings.Cut(text.String(), "\n") // its own name
-		p.rules = rulesName + " " + p.rules
+		own, _, _ := strings.Cut(text.String(), "\n")
+		p.rules = rulesName + " " + own
 	}
 }
 

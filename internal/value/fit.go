@@ -22,7 +22,9 @@ type extraction struct{ *choice }
 func extract(w *choice) Result {
 	x := extraction{w}
 	out, tokens, pick := x.fit()
-	return Result{Messages: out, Tokens: tokens, Kinds: x.account(pick)}
+	return Result{
+		Messages: out, Tokens: tokens, Lost: w.lostWords(pick), Cut: pick < w.requested || len(w.words.large) > 0, Kinds: x.account(pick),
+	}
 }
 
 // fit returns the messages with as many picks as the room allows, their tokens, and the last of these picks.
@@ -52,6 +54,12 @@ func (w extraction) fit() (messages []core.Message, tokens int, pick int32) {
 		}
 		k = next
 	}
+	if bestK < w.worded {
+		if best, size, bestK = w.fitWords(); bestK < w.worded || size > w.o.Room {
+			return best, size, bestK
+		}
+		scale = float64(size) / max(1, w.picks[bestK])
+	}
 	if bestK < 0 {
 		best, size = w.render(1)
 		return best, size, 1
@@ -70,7 +78,7 @@ func (w extraction) topUp(best []core.Message, size int, k int32, scale float64)
 	const tries, look = 6, 300 // picks
 	later := make([][]int32, min(look, len(w.picks)-1-int(k)))
 	for l := range w.lines {
-		if i := int(w.lines[l].at - k - 1); i >= 0 && i < len(later) {
+		if i := int(w.lines[l].at - k - 1); i >= 0 && i < len(later) && !w.headless(l, k) {
 			later[i] = append(later[i], int32(l))
 		}
 	}

@@ -82,15 +82,15 @@ func (w claims) keepNamed(context.Context) error {
 	return nil
 }
 
-// keepUser keeps the words of the user, up to their share of the room: the first message, then the newest. A message
+// keepPasted keeps what the user pasted, up to the user's share of the room: first the tasks, then the newest. A text
 // that fits is kept whole. The others are then cut, in rounds that leave something for each.
-func (w claims) keepUser(context.Context) error {
+func (w claims) keepPasted(context.Context) error {
 	if w.talks {
 		return nil // keepTalk kept them
 	}
 	var order []int
 	for p := range w.c.Passages {
-		if w.c.Passages[p].Kind == dialog.KindUser && w.passages[p].mode != modeFixed {
+		if w.c.Passages[p].Kind == dialog.KindUser && w.passages[p].mode != modeFixed && w.alive(w.c.Passages[p].Lines) {
 			order = append(order, p)
 		}
 	}
@@ -106,12 +106,11 @@ func (w claims) keepUser(context.Context) error {
 		lines := w.c.Passages[p].Lines
 		if cost := w.cost(lines); cost > w.o.Shares.Whole*room || w.spent()+cost > limit {
 			large = append(large, p)
-		} else if w.alive(lines) {
+		} else {
 			w.take(lines, cost)
 		}
 	}
 	limit = min(limit, max(w.spent(), start+w.o.Shares.Cut*float64(w.o.Room)))
-	// Pasted text must not crowd out requests: in the first round every message has a limit.
 	for _, part := range []float64{w.o.Shares.Each, 1} {
 		for _, p := range large {
 			left := max(w.o.Shares.Each*room, 2*part*w.o.Shares.Each*(limit-w.spent()))
@@ -148,28 +147,15 @@ func (w claims) takeSaid(lines core.Span, limit float64) {
 	}
 }
 
-// keepAsked serves messages that await an answer and are too large to be kept whole, newest first. It keeps the
-// beginning, the end and the prose of the user's text, then the beginning and the end of the rest, and the best of
-// all other lines.
+// keepAsked serves messages that await an answer and are too large to be kept whole, newest first: the beginning and
+// the end of each text that is not the user's, and the best of all other lines.
 func (w claims) keepAsked(ctx context.Context) error {
 	limit := w.spent() + w.o.Shares.Asked*w.asking
 	first := w.passageOf(w.unread)
-	for _, human := range []bool{true, false} {
-		for p := len(w.passages) - 1; p >= first; p-- {
-			pass := &w.c.Passages[p]
-			if !w.cut[pass.Message] || w.passages[p].mode != modeOpen || (pass.Kind == dialog.KindUser) != human || pass.rules != "" {
-				continue
-			}
-			left := limit - w.spent()
-			if !human {
-				left /= 4
-			}
-			w.takeEnds(pass.Lines, left)
-			for l := pass.Lines.Start; human && l < pass.Lines.End; l++ {
-				if w.c.Lines[l].prose() {
-					w.takeLine(l, limit)
-				}
-			}
+	for p := len(w.passages) - 1; p >= first; p-- {
+		pass := &w.c.Passages[p]
+		if w.cut[pass.Message] && w.passages[p].mode == modeOpen && pass.Kind != dialog.KindUser && pass.rules == "" {
+			w.takeEnds(pass.Lines, (limit-w.spent())/4)
 		}
 	}
 	return w.fillFrom(ctx, first, limit, func(p int) bool { return w.cut[w.c.Passages[p].Message] && w.eligible(p) })
@@ -293,30 +279,33 @@ const (
 // keepMedia keeps the marks of content without lines: pictures first, newest first. They come after the words of the
 // user, and are the first to go if the result is too large.
 func (w claims) keepMedia(context.Context) error {
-	w.mediaAt = make([]int32, len(w.c.Media))
-	w.marks = make([]string, len(w.c.Media))
 	hidden := w.hidden()
 	room := float64(w.o.Room)
 	left := min(max(mediaShare*room, mediaTokens), mediaMost*room)
 	for _, images := range []bool{true, false} {
 		for k := len(w.c.Media) - 1; k >= 0; k-- {
 			m := &w.c.Media[k]
-			if m.image() != images || !hidden[m.by.Message] {
+			if m.image() != images || !hidden[m.by.Message] || w.mediaAt[k] != 0 {
 				continue
 			}
 			if left < leastMark {
 				return nil
 			}
-			w.marks[k] = m.line(!w.o.NoHandles)
-			cost := float64(w.o.Counter.Count(core.Text(w.marks[k])) + 1)
-			if cost > left {
-				continue
-			}
-			left -= cost
-			w.mediaAt[k] = w.pick(cost)
+			left -= w.mark(k, left)
 		}
 	}
 	return nil
+}
+
+// mark keeps the mark of medium k, unless it has more than most tokens. It returns its tokens.
+func (w claims) mark(k int, most float64) float64 {
+	w.marks[k] = w.c.Media[k].line(!w.o.NoHandles)
+	cost := float64(w.o.Counter.Count(core.Text(w.marks[k])) + 1)
+	if cost > most {
+		return 0
+	}
+	w.mediaAt[k] = w.pick(cost)
+	return cost
 }
 
 // leastMark is less than the cost of any mark, in tokens: with less room, none is made.

@@ -21,6 +21,7 @@ type layout struct {
 	preface
 	native   []bool  // groups whose messages are kept in the view
 	cut      []bool  // kept messages whose own texts are cut in place
+	tight    bool    // the newest request is cut: all texts next to it are chosen by lines
 	asking   float64 // the room of which messages that await an answer have shares
 	passages []passageState
 	picks    []float64 // picks[k] is the tokens up to pick k; picks[0] is the size without any
@@ -35,6 +36,7 @@ type passageState struct {
 
 // arrange decides by the shares which messages stay unchanged, and clears all other choices.
 func (w *layout) arrange() {
+	w.tight = false
 	clear(w.native)
 	clear(w.cut)
 	clear(w.passages)
@@ -53,7 +55,10 @@ type staying struct {
 	asked float64 // room left for messages that await an answer
 	left  float64 // room left for the newest messages
 	most  float64 // the same, at the beginning
-	tail  bool    // all messages so far stay
+	// Tokens that messages must leave free: the required ones above, and the user's words in messages that do not stay
+	// so far.
+	fixed, words float64
+	tail         bool // all messages so far stay
 }
 
 // stay decides which messages stay: the required ones, those that await an answer, and the newest. A message of the
@@ -65,7 +70,13 @@ func (w *layout) stay() {
 	}
 	must, fixed := w.musts()
 	room := float64(w.o.Room)
-	s := staying{open: make([]bool, len(w.messages)), base: headTokens, tail: true, free: room - headTokens - fixed - w.rulesTokens()}
+	s := staying{open: make([]bool, len(w.messages)), base: headTokens, tail: true, words: w.words.sum, free: room - headTokens - fixed - w.rulesTokens()}
+	s.fixed = fixed
+	for g, group := range w.groups {
+		if must[g] {
+			s.words -= w.wordsIn(group)
+		}
+	}
 	// Required messages may leave little. Then the shares are shares of the rest, and messages that await an answer
 	// have something even if rules would fill all of it.
 	least := 0.4 * (room - fixed)
@@ -85,10 +96,10 @@ func (w *layout) stay() {
 	w.keepNewestMedium(&s)
 	w.picks = []float64{s.base}
 	hidden := w.hidden()
-	free := float64(w.o.Room) - w.picks[0]
+	free := float64(w.o.Room) - w.picks[0] - s.words
 	open := w.listOpen(hidden, func(p *Passage) bool { return s.open[p.Message] && w.long(p) }, free)
 	w.picks[0] += open + w.listLeft(hidden, int(open), free-open)
-	w.picks[0] += w.listFiles(hidden, float64(w.o.Room)-w.picks[0]-w.rulesTokens())
+	w.picks[0] += w.listFiles(hidden, float64(w.o.Room)-w.picks[0]-s.words-w.rulesTokens())
 	w.findNewest(hidden)
 	for p := range w.c.Passages {
 		pass := &w.c.Passages[p]
@@ -169,26 +180,34 @@ func (w *layout) findNewest(hidden []bool) {
 // stays decides whether group g stays, and which parts of it may be shortened.
 func (w *layout) stays(s *staying, g int, must bool) {
 	group := w.groups[g]
-	cost, texts := 0.0, 0.0
+	cost, texts, all := 0.0, 0.0, 0.0
 	answers := false
 	for i := group.Start; i < group.End; i++ {
 		results, own := w.shortens(&w.messages[i])
 		answers = answers || hasResult(&w.messages[i])
 		cost += float64(w.messages[i].Tokens - results)
+		all += float64(w.messages[i].Tokens)
 		if !w.former[i] {
 			texts += float64(own)
 		}
 	}
 	newest := group.End > w.unread
 	cut := false
-	asked := s.asked
+	words := w.wordsIn(group)
+	fits := func(cost float64) bool { return s.base+s.fixed+cost+s.words-words <= float64(w.o.Room) }
+	asked, request := s.asked, false
 	if first := &w.messages[group.Start]; first.Role == core.RoleUser && first.Kind == core.KindOriginal && !answers {
-		asked *= 2 // the user's words, not a result
+		asked *= 2 // a message, not a result
+		request = newest && words > 0
 	}
 	switch {
-	case must, newest && cost <= asked, s.tail && cost <= s.left:
-	case newest && texts > 0 && cost-texts <= asked, s.tail && texts > 0 && cost > s.most && cost-texts <= s.left:
-		cost, cut = cost-texts, true
+	case must, newest && cost <= asked && fits(cost), s.tail && cost <= s.left && fits(cost):
+	case request && cost-words <= headerTokens && s.base-headTokens+w.emptyExtract()+s.fixed+cost <= float64(w.o.Limit): // it is nothing but the request
+	case request:
+		w.tight = true
+		cost, cut, words = cost-w.textsIn(group), true, 0
+	case texts > 0 && fits(cost-texts+words) && (newest && cost-texts <= asked || s.tail && cost > s.most && cost-texts <= s.left):
+		cost, cut, words = cost-texts, true, 0
 	case newest: // it does not fit even if cut; earlier messages keep their share
 		return
 	default:
@@ -206,6 +225,11 @@ func (w *layout) stays(s *staying, g int, must bool) {
 		}
 	}
 	s.base += cost
+	if must {
+		s.fixed -= all
+	} else {
+		s.words -= words
+	}
 	switch {
 	case newest && !must: // it leaves earlier messages half of their share, or has a share of its own
 		s.asked -= cost
@@ -223,6 +247,26 @@ func (w *layout) stays(s *staying, g int, must bool) {
 	}
 }
 
+// wordsIn returns the tokens of the user's words in a group.
+func (w *layout) wordsIn(g core.Span) (n float64) {
+	for _, t := range w.words.tokens[g.Start:g.End] {
+		n += t
+	}
+	return n
+}
+
+// textsIn returns the tokens of the texts in a group.
+func (w *layout) textsIn(g core.Span) (n float64) {
+	for i := g.Start; i < g.End; i++ {
+		for _, p := range w.messages[i].Parts {
+			if t, ok := p.(core.Text); ok {
+				n += float64(w.o.Counter.Count(t))
+			}
+		}
+	}
+	return n
+}
+
 // long reports whether a passage belongs to a text that may be shortened in place, and is so much larger than a mark
 // that shortening pays.
 func (w *layout) long(pass *Passage) bool {
@@ -232,7 +276,7 @@ func (w *layout) long(pass *Passage) bool {
 		t, ok := p.Content[pass.content].(core.Text)
 		return ok && w.o.Counter.Count(t) > w.short(pass.Message)
 	case core.Text:
-		return w.cut[pass.Message] && w.o.Counter.Count(p) > shortText
+		return w.cut[pass.Message] && (w.tight && pass.Message >= w.unread || w.o.Counter.Count(p) > shortText)
 	case core.ToolCall, core.Reasoning, core.Image, core.Opaque:
 	}
 	return false
@@ -269,12 +313,9 @@ func (w *layout) keepFixed() {
 			continue
 		}
 		lines := w.c.Passages[p].Lines
-		replaced := w.replaced(&w.c.Passages[p])
 		for l := lines.Start; l < lines.End; l++ {
-			if !replaced || !w.c.Lines[l].outdated {
-				w.lines[l].at = 1
-				w.passages[p].opened++
-			}
+			w.lines[l].at = 1
+			w.passages[p].opened++
 		}
 	}
 }

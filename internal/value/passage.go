@@ -29,6 +29,7 @@ type Passage struct {
 	outdated bool
 	demands  bool // it is a former extract's block of the user's demands
 	newest   bool // it is the user's last message, which is hidden
+	ends     bool // a former extract left out its end
 	Lines    core.Span
 	file     int32 // the term that names the file it is about; -1 if none
 	family   uint8 // of the tool; see families
@@ -64,9 +65,8 @@ type Line struct {
 	// flat marks a value of JSON, which is not a line of the text.
 	flat bool
 	// apart marks a line after a blank line.
-	apart bool
-	// outdated marks a line that a newer line of the user replaces.
-	outdated bool
+	apart    bool
+	outdated bool // the account says the same; see heed
 	replaced bool // an edit replaced it; see findReplaced
 	repeated bool // a newer message has a line of the same shape; see findRepeated
 	demand   dialog.Demand
@@ -386,8 +386,10 @@ func (r *reader) text(s string) {
 func (r *reader) follow(line string, at int32) {
 	const most = 200 // bytes: more is decoration
 	pass := &r.c.Passages[at]
-	r.apart = true
-	if len(r.c.Lines) == pass.Lines.Start || Literal(line) {
+	if first := len(r.c.Lines) == pass.Lines.Start; first && pass.Kind == dialog.KindUser && strings.TrimSpace(line) != "" {
+		r.line(Line{Text: line, Passage: at}) // "?" is a message, too
+		return
+	} else if r.apart = true; first || Literal(line) {
 		return
 	}
 	last := &r.c.Lines[len(r.c.Lines)-1]

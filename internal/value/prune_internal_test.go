@@ -49,7 +49,7 @@ func TestLoss(t *testing.T) {
 		w := newChoice(rated)
 		w.arrange()
 		w.forget()
-		if err := (claims{w}).keepUser(t.Context()); err != nil {
+		if err := (claims{w}).keepWords(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		from := int32(len(w.picks) - 1)

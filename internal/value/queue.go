@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/dialog"
 )
 
 // A candidate is a run of lines with its value per token when it was last computed.
@@ -199,7 +200,7 @@ func (w *choice) prune(from int32, least float32) (dropped []int) {
 	}
 	var list []weak
 	for l := range w.c.Lines {
-		if w.lines[l].at > from && w.blocks[l] == 0 { // a unit of a result stays whole
+		if w.lines[l].at > from && w.blocks[l] == 0 && w.c.Passages[w.lines[l].passage].Kind != dialog.KindUser { // a unit of a result stays whole
 			if r := w.loss(t, l) / float32(w.saves(l)); r < least {
 				list = append(list, weak{l, r})
 			}

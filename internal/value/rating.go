@@ -15,6 +15,7 @@ type rating struct {
 	items    []int32   // numbers of the valuable terms and phrases of all lines
 	named    []bool    // terms in the account; nil without one
 	heeded   []float32 // the account's factor for the values of each line; nil without one
+	words    words
 }
 
 // Choosing reads lines in random order, a million times in a long conversation. Most of its time goes to memory
@@ -45,6 +46,7 @@ func rate(ctx context.Context, r reading) (rating, error) {
 	w.estimate.follow(habits, w.c)
 	w.heed(w.o.Account)
 	w.price()
+	w.words = w.findWords()
 	return w, ctx.Err()
 }
 

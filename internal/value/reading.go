@@ -2,7 +2,6 @@ package value
 
 import (
 	"math"
-	"slices"
 	"sort"
 
 	"github.com/condensehq/condense/core"
@@ -43,7 +42,7 @@ func readAll(messages []core.Message, o *Options) reading {
 		shares.HandleFrom = math.MaxInt
 		o.Shares = &shares
 		for l := range w.c.Lines { // in talk, an old value is a part of the statement
-			w.c.Lines[l].outdated, w.c.Lines[l].repeated = false, false
+			w.c.Lines[l].repeated = false
 		}
 	}
 	return w
@@ -124,18 +123,6 @@ func (w *reading) short(i int) int {
 		return shortText
 	}
 	return smallText
-}
-
-// replaced reports whether p belongs to a kept text from which lines are dropped that the user replaced later.
-func (w *reading) replaced(p *Passage) bool {
-	m := &w.messages[p.Message]
-	if p.Kind != dialog.KindUser || m.Protected || m.Role != core.RoleUser {
-		return false
-	}
-	if _, ok := m.Parts[p.part].(core.Text); !ok {
-		return false
-	}
-	return slices.ContainsFunc(w.c.Lines[p.Lines.Start:p.Lines.End], func(l Line) bool { return l.outdated })
 }
 
 // original returns the text of passage p before any shortening.

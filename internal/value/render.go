@@ -1,7 +1,6 @@
 package value
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -164,7 +163,8 @@ func (w extraction) renderExtract(b *extractWriter, i, from, to int, k int32) {
 		b.open(pass, handle, known)
 		b.text.WriteByte('\n')
 		w.renderLines(&b.text, pass, k, b)
-		if pass.rules != "" && !w.kept(pass.Lines.End-1, k) { // rules never end without a mark
+		// Neither rules nor the user's words end without a mark.
+		if (pass.rules != "" || pass.Kind == dialog.KindUser) && (pass.ends || !w.kept(pass.Lines.End-1, k)) && !strings.HasSuffix(b.text.String(), GapMark) {
 			b.text.WriteString("\n" + GapMark)
 		}
 	}
@@ -201,6 +201,9 @@ func (w extraction) renderLines(b *strings.Builder, pass *Passage, k int32, extr
 		switch {
 		case began && gap > 0:
 			b.WriteString("\n" + gapOf(gap, alike, above, line.Text) + "\n")
+		case gap > 0 && extract != nil && pass.Kind == dialog.KindUser: // a text of the user shows that its beginning is missing
+			b.WriteString(gapOf(gap, alike, "", line.Text) + "\n")
+			began = true
 		case began && !line.joins:
 			b.WriteByte('\n')
 		}
@@ -309,8 +312,7 @@ func (w extraction) renderNative(i, from, to int, k int32) core.Message {
 		first := p
 		for p++; p < to && w.c.Passages[p].part == pass.part && w.c.Passages[p].content == pass.content; p++ { //nolint:revive // the passages of one text
 		}
-		replaced := w.passages[first].mode == modeFixed && slices.ContainsFunc(w.c.Passages[first:p], func(p Passage) bool { return w.replaced(&p) })
-		if w.passages[first].mode != modeOpen && !replaced || !w.lost(core.Span{Start: pass.Lines.Start, End: w.c.Passages[p-1].Lines.End}, k) {
+		if w.passages[first].mode != modeOpen || !w.lost(core.Span{Start: pass.Lines.Start, End: w.c.Passages[p-1].Lines.End}, k) {
 			continue
 		}
 		was, content := parts[pass.part], -1
@@ -320,11 +322,7 @@ func (w extraction) renderNative(i, from, to int, k int32) core.Message {
 		}
 		text := w.inPlace(was, first, p, k)
 		if w.o.Counter.Count(text) >= w.o.Counter.Count(was) {
-			if !replaced {
-				continue
-			}
-			t, _ := was.(core.Text)
-			text = core.Text(w.cutText(string(t), first, p, k, "")) // a handle would be longer than the omitted text
+			continue
 		}
 		if !changed {
 			parts = append([]core.Part(nil), parts...)

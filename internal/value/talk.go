@@ -23,9 +23,6 @@ const (
 	talkTail  = 0.08
 	// talkHeader is the cost of a message in addition to its text, in bytes.
 	talkHeader = 15
-	// talkAnswers is the ratio of the other side's text to the user's above which the other side is an assistant.
-	// Then the user's messages come first: later questions are mostly about them.
-	talkAnswers = 3
 )
 
 // isTalk reports whether the conversation is talk.
@@ -65,22 +62,13 @@ type utterance struct {
 	worth float64
 }
 
-// keepTalk keeps whole messages, those with the highest value for their length first.
+// keepTalk keeps whole messages, those with the highest value for their length first. The user's are kept already,
+// except pasted ones.
 func (w claims) keepTalk(context.Context) error {
 	if !w.talks {
 		return nil
 	}
 	all := w.utterances()
-	var long, count [2]float64
-	for i := range all {
-		k := 0
-		if all[i].user {
-			k = 1
-		}
-		long[k] += float64(all[i].bytes)
-		count[k]++
-	}
-	userFirst := count[0] > 0 && count[1] > 0 && long[0]/count[0] >= talkAnswers*long[1]/count[1]
 	order := make([]*utterance, 0, len(all))
 	for i := range all {
 		if w.passages[w.lines[all[i].lines.Start].passage].mode == modeExtract {
@@ -88,12 +76,6 @@ func (w claims) keepTalk(context.Context) error {
 		}
 	}
 	slices.SortStableFunc(order, func(a, b *utterance) int {
-		if userFirst && a.user != b.user {
-			if a.user {
-				return -1
-			}
-			return 1
-		}
 		return cmp.Compare(b.worth/float64(b.bytes+talkHeader), a.worth/float64(a.bytes+talkHeader))
 	})
 	limit := float64(w.o.Room)

@@ -49,7 +49,8 @@ func TestTalkKeepsWholeMessages(t *testing.T) {
 	}
 }
 
-// TestTalkOfTwo: of a talk between two people messages with names and rare words are kept before greetings.
+// TestTalkOfTwo: of a talk the user's messages are whole, and of the others those with names and rare words are kept
+// before greetings.
 func TestTalkOfTwo(t *testing.T) {
 	var messages []core.Message
 	for i := range 60 {
@@ -60,8 +61,8 @@ func TestTalkOfTwo(t *testing.T) {
 		messages = append(messages, coretest.User(core.Text(a)), coretest.Assistant(core.Text(b)))
 	}
 	messages = coretest.Conversation(messages...)
-	got := text(shorten(t, messages, tokensOf(messages)/3).Messages)
-	if n := strings.Count(got, "moved to Tromsø"); n != 10 {
-		t.Errorf("%d of 10 messages that say something are kept", n)
+	got := text(shorten(t, messages, tokensOf(messages)*4/5).Messages)
+	if n, all := strings.Count(got, "moved to Tromsø"), strings.Count(got, "Oh nice"); n != 10 || all != 60 {
+		t.Errorf("%d of 10 messages that say something are kept, and %d of 60 of the user", n, all)
 	}
 }

@@ -25,9 +25,10 @@ import (
 
 // Options say how far to shorten.
 type Options struct {
-	// Room is the most tokens that the messages may have, counted by Counter.
-	Room    int
-	Counter core.Counter
+	// Room is the most tokens that the messages may have, counted by Counter. If nothing but the user's words is left,
+	// they may have Words, and if nothing but the newest request, Limit. At least Room; 0 means Room.
+	Room, Words, Limit int
+	Counter            core.Counter
 	// Shares divide the room; nil means [DefaultShares].
 	Shares *Shares
 	// Reader reads the conversation; nil means a new one. A reader that has read it before is faster.
@@ -53,6 +54,10 @@ type Result struct {
 	// All are measured.
 	Messages []core.Message
 	Tokens   int // of all messages
+	// Lost is the size in tokens of the user's words that are missing, pasted texts aside. If it is above 0, nothing is
+	// left but the user's words and the messages that must stay.
+	Lost float64
+	Cut  bool // the newest request is not whole
 	// Kinds tells how much of every kind of passage was kept, by the kind's name.
 	Kinds map[string]Account
 }
@@ -64,7 +69,8 @@ type Account struct {
 }
 
 // Shorten returns messages of at most o.Room tokens, provided that required messages leave room: system messages,
-// protected ones, and calls whose results are still to come. Messages must be measured by o.Counter. A conversation
+// protected ones, calls whose results are still to come, and the user's newest request. Messages must be measured by
+// o.Counter. A conversation
 // that fits, or that cannot be made smaller, is returned unchanged. The result obeys [core.Rules] and is a function
 // of the input. The cost is linear in the conversation, except for the choice among lines, which looks at some of
 // them the more often the more there are: docs/decisions/appendix-benchmarks.md.
@@ -102,7 +108,7 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 			return Result{}, err
 		}
 	}
-	if res.Tokens >= same.Tokens {
+	if res.Tokens >= same.Tokens || res.Cut && same.Tokens <= o.Limit {
 		return same, nil
 	}
 	return res, nil
@@ -120,6 +126,8 @@ func (o *Options) complete() error {
 	if o.Reader == nil {
 		o.Reader = new(dialog.Reader)
 	}
+	o.Words = max(o.Words, o.Room)
+	o.Limit = max(o.Limit, o.Words)
 	if o.Shares == nil {
 		s := DefaultShares()
 		if o.Only != nil { // on first reading, lines are best kept together
@@ -130,24 +138,23 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// less returns a smaller result than res if required content leaves no room: it keeps only the newest message, then
-// nothing.
+// less returns a smaller result than res, or one with more of the user's words, if required content leaves no room:
+// it keeps only the newest message, then no lists, then nothing.
 func less(ctx context.Context, w *choice, res Result) (Result, error) {
 	bare := *w.o.Shares
-	for _, share := range []*float64{&bare.Tail, &bare.Newest} {
-		if res.Tokens <= w.o.Room {
+	for _, shares := range [][]*float64{{&bare.Tail}, {&bare.Index, &bare.Open, &bare.Files}, {&bare.Newest}} {
+		if res.Tokens <= w.o.Room && res.Lost == 0 {
 			break
 		}
-		if *share == 0 {
-			continue // it was already left out
+		for _, share := range shares {
+			*share = 0
 		}
-		*share = 0
 		w.o.Shares = &bare
 		smaller, err := w.shorten(ctx)
 		if err != nil {
 			return Result{}, err
 		}
-		if smaller.Tokens < res.Tokens {
+		if smaller.Lost < res.Lost || smaller.Lost == res.Lost && smaller.Tokens < res.Tokens {
 			res = smaller
 		}
 	}
@@ -164,7 +171,7 @@ func more(ctx context.Context, w *choice, res Result) (Result, error) {
 		if err != nil {
 			return Result{}, err
 		}
-		if larger.Tokens <= res.Tokens || larger.Tokens > w.o.Room {
+		if larger.Tokens <= res.Tokens || larger.Tokens > w.o.Room || larger.Lost > res.Lost {
 			break
 		}
 		res = larger
@@ -183,12 +190,12 @@ type Shares struct {
 	Asked  float64
 	Unread float64 // of the room, for lines of results that the model has not read yet
 	Recent float64 // of the room, for one line of each of the newest results
-	Human  float64 // of the room, for the words of the user
-	// Demands is the share of the room for prohibitions, requirements, limits and preferences, before all other words
-	// of the user. Negative: they are not looked for.
+	Human  float64 // of the room, for texts that the user pasted; the user's other words have all of it
+	// Demands is the share of the room for prohibitions, requirements, limits and preferences in pasted texts. Negative:
+	// they are not looked for.
 	Demands float64
-	Whole   float64 // of Human, for a message of the user that is kept whole
-	Cut     float64 // of the room, at most, for messages of the user that are cut: a pasted document must not crowd out the others
+	Whole   float64 // of Human, for a pasted text that is kept whole
+	Cut     float64 // of the room, at most, for pasted texts that are cut
 	Each    float64 // of Human, for every larger message, before the rest is shared out
 	// Head is the share of an oversized user message's room for its beginning. The rest is for prose, not for pasted
 	// text.

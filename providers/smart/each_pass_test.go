@@ -542,8 +542,8 @@ func TestAccept(t *testing.T) {
 	}
 	for _, tt := range []struct{ accept, want string }{
 		{`{}`, ""},
-		{`{"messages": 5}`, "not accepted: 2 messages left, want 5"},
-		{`{"users": 2}`, "not accepted: message m19 of the user is not as it was"},
+		{`{"messages": 5}`, "not accepted: 3 messages left, want 5"},
+		{`{"users": 2}`, "not accepted: message m17 of the user is not as it was"},
 		{`{"first": true}`, ""},
 	} {
 		req := coretest.Request(coretest.Conversation(messages...), 1)

@@ -27,7 +27,7 @@ func (s *scoreSettings) Validate() error { return atLeast(0, "keep_users", s.Kee
 
 var scorePass = onDemand(define("score", classLossy,
 	"Roo-Code's documented smart truncation, with its points; order and pairs are kept",
-	"Hides whole messages, those with the fewest points first (of equal ones the oldest), until the target is met. The first and the last message are never hidden.",
+	"Hides whole messages, those with the fewest points first (of equal ones the oldest), until the target is met; messages of the user go last. The first message, the user's newest and the last are never hidden.",
 	scoreSettings{Error: 10, Calls: 8, Files: 7, User: 5, Short: -3, Thinking: -2, KeepUsers: 2},
 	func(_ context.Context, w *work, c scoreSettings) error {
 		hider{w}.hideByPoints(&c)
@@ -38,19 +38,22 @@ var scorePass = onDemand(define("score", classLossy,
 type hider struct{ *work }
 
 // hideByPoints hides groups until the target is met, those with the fewest points first and of
-// equals the oldest.
+// equals the oldest. Groups with words of the user go last.
 func (w hider) hideByPoints(c *scoreSettings) {
 	groups := w.groups()
 	points := make([]int, len(groups))
 	about := w.scores()
-	users := c.KeepUsers
+	users, keep := make([]int, len(groups)), max(c.KeepUsers, 1) // the newest request always stays
 	for k := len(groups) - 1; k >= 0; k-- {
 		g := &groups[k]
 		w.looked(g.End - g.Start)
 		s := about.group(g.Span)
 		points[k] = s.points(c)
-		if s.user && !s.calls && users > 0 {
-			users--
+		if s.user {
+			users[k] = 1
+		}
+		if s.user && !s.calls && keep > 0 {
+			keep--
 			g.stays = true
 		}
 		if s.calls && c.KeepCalls || s.wrong && c.KeepError {
@@ -63,7 +66,7 @@ func (w hider) hideByPoints(c *scoreSettings) {
 			order = append(order, k)
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(points[a], points[b]) })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(users[a], users[b]), cmp.Compare(points[a], points[b])) })
 	w.hideInOrder(groups, order)
 }
 
@@ -167,7 +170,7 @@ func (s *windowSettings) Validate() error { return atLeast(0, "keep_users", s.Ke
 
 var windowPass = onDemand(define("window", classLossy,
 	"Roo-Code's documented sliding window; the first message and pairs are kept",
-	"Hides whole messages, the oldest first, until the target is met. The first and the last message are never hidden.",
+	"Hides whole messages, the oldest first, until the target is met; messages of the user go last. The first message, the user's newest and the last are never hidden.",
 	windowSettings{},
 	func(_ context.Context, w *work, c windowSettings) error {
 		hider{w}.hideByPoints(&scoreSettings{KeepUsers: c.KeepUsers}) // all have the same points

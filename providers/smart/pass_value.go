@@ -14,9 +14,9 @@ import (
 
 type valueSettings struct {
 	Tail      float64 `json:"tail" doc:"share of the room for the newest messages, which are kept except for lines of long results; 0 means the measured default"`
-	Human     float64 `json:"human" doc:"share of the room for what the user typed; 0 means the measured default"`
-	Demands   float64 `json:"demands" doc:"share of the room that what the user forbids, requires, limits or prefers claims before the user's other words; 0 means the measured default"`
-	NoDemands bool    `json:"no_demands" doc:"do not look for what the user forbids, requires, limits or prefers: it is treated like any other words of the user"`
+	Human     float64 `json:"human" doc:"share of the room for texts of more than 2,000 tokens that the user pasted; 0 means the measured default. What the user typed has all of the room"`
+	Demands   float64 `json:"demands" doc:"share of the room for sentences of pasted texts that forbid, require, limit or prefer; 0 means the measured default"`
+	NoDemands bool    `json:"no_demands" doc:"do not look for such sentences"`
 	NoIndex   bool    `json:"no_index" doc:"writes no index of what is hidden at the head of the extract: handles that lead to it, or without handles files with lines; and nothing of what is open"`
 }
 
@@ -65,15 +65,23 @@ func (w chooser) chooseLines(ctx context.Context, c *valueSettings) error {
 	w.shortenNewestCalls()
 	before, head := w.withoutHead()
 	before = w.withoutReferences(before)
-	room, told := w.room, ""
+	told := ""
 	for i := range head {
-		room -= head[i].Tokens
 		if text, _ := account.In(&head[i]); text != "" {
 			told = text
 		}
 	}
-	o := value.Options{Room: room, Account: told, Counter: w.req.Counter, Shares: &shares, Reader: w.reader, Original: w.originalOf, NoHandles: w.req.NoRecall}
+	budget, above := w.req.Budget, size(head)
+	o := value.Options{
+		Room: w.room - above, Words: budget.Room() - above, Limit: budget.Limit - budget.Overhead - above,
+		Account: told, Counter: w.req.Counter, Shares: &shares, Reader: w.reader, Original: w.originalOf, NoHandles: w.req.NoRecall,
+	}
 	res, err := value.Shorten(ctx, before, o)
+	if err == nil && res.Lost > 0 && len(head) > 0 { // the user's words go last
+		head = nil
+		o.Room, o.Words, o.Limit, o.Account, o.Shares = o.Room+above, o.Words+above, o.Limit+above, "", &shares
+		res, err = value.Shorten(ctx, before, o)
+	}
 	if err != nil {
 		return err
 	}

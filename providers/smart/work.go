@@ -159,12 +159,20 @@ func (w *work) put(i int, text string) bool {
 		return false
 	}
 	n := w.count(text)
-	if n >= p.tokens || w.boxes[p.box].users && !core.Shortens(p.text, text, w.req.Originals) {
+	if n >= p.tokens || n >= w.exact(p) || w.boxes[p.box].users && !core.Shortens(p.text, text, w.req.Originals) {
 		return false
 	}
 	w.book(p, p.tokens-n)
 	p.text, p.tokens, p.edited = text, n, true
 	return true
+}
+
+// exact returns the tokens of a piece, which are an estimate if its box has several.
+func (w *work) exact(p *piece) int {
+	if b := w.boxes[p.box].pieces; b.End-b.Start == 1 {
+		return p.tokens
+	}
+	return w.count(p.text)
 }
 
 // drop removes piece i without a text in its place.
@@ -225,7 +233,7 @@ func (w *work) clear(u *use) {
 		if p.fixed {
 			return
 		}
-		lines, size, tokens = lines+dialog.CountLines(p.text), size+len(p.text), tokens+p.tokens
+		lines, size, tokens = lines+dialog.CountLines(p.text), size+len(p.text), tokens+w.exact(p)
 	}
 	if b.media && !b.mediaGone {
 		s.media = w.mediaOf(b)

@@ -239,11 +239,12 @@ type Maker struct {
 	Provider, Outcome string
 	setback           string // the first failure of a provider
 	Cause             string // empty unless the provider stood in for another one
+	Lost              int    // tokens of the user's words that the view does not have any more
 }
 
 // makerOf returns the provider that condensed, according to a report.
 func makerOf(r *condense.Report) Maker {
-	var m Maker
+	m := Maker{Lost: r.Words.Before - r.Words.After}
 	for i := range r.Attempts {
 		a := &r.Attempts[i]
 		switch {

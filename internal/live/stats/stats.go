@@ -95,11 +95,12 @@ type Epoch struct {
 	Millis     float64 `json:"ms"`
 	// Provider is the last contributing provider, and Outcome is the outcome of its [core.Attempt]. If it stood in for
 	// another provider, Fallback is set, and Cause says why the other one failed, was rejected, or was not ready.
-	Provider string `json:"provider,omitempty"`
-	Outcome  string `json:"outcome,omitempty"`
-	Fallback bool   `json:"fallback,omitempty"`
-	Cause    string `json:"cause,omitempty"`
-	Observed bool   `json:"observed,omitempty"` // not carried out: the gateway only observed
+	Provider  string `json:"provider,omitempty"`
+	Outcome   string `json:"outcome,omitempty"`
+	Fallback  bool   `json:"fallback,omitempty"`
+	Cause     string `json:"cause,omitempty"`
+	WordsLost int    `json:"words_lost"`         // tokens of the user's words that the epoch left out
+	Observed  bool   `json:"observed,omitempty"` // not carried out: the gateway only observed
 }
 
 // keptEpochs limits the epochs kept in the statistics.

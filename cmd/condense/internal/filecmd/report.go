@@ -157,6 +157,13 @@ func printReport(w io.Writer, name, format, to, request string, r *condense.Repo
 		}
 	}
 	t.Row("total", r.Tokens.Before, r.Tokens.After, saved(r.Tokens.Before, r.Tokens.After))
+	if r.Words.Before > 0 {
+		left := ""
+		if r.Words.After < r.Words.Before {
+			left = size.Group(r.Words.Before-r.Words.After) + " of the user's tokens left out"
+		}
+		t.Row("user's words", r.Words.Before, r.Words.After, left)
+	}
 	m := r.Messages
 	t.Row("messages", m.Before, m.After, fmt.Sprintf("%s hidden, %s rewritten, %s inserted", size.Group(m.Hidden), size.Group(m.Rewritten), size.Group(m.Inserted)))
 	_ = term.PrintText(w, "\n"+t.Text("  "))
