@@ -37,7 +37,7 @@ var decisionForm = regexp.MustCompile(`(?i)\b(?:root cause|decid(?:e|ed|ing)|dec
 
 // outcomeForm matches lines that say how a test, a build or a check ended.
 var outcomeForm = regexp.MustCompile(`(?i)\b\d+ (?:tests?|specs?|passed|passing|failed|failing|failures?|errors?|warnings?|problems?|skipped)\b|\btests?:? +(?:passed|failed|\d)|` +
-	`\ball (?:\w+ )?(?:tests? |checks? )?pass|\bbuild (?:succeeded|failed|complete)|\bBUILD (?:SUCCESS|FAIL)|^(?:PASS|FAIL|ok)\b|\btest result:|\bcompiled? (?:successfully|with)|\bexit(?:ed)?(?: with)? (?:code|status) [1-9]`)
+	`\ball (?:\w+ )?(?:tests? |checks? )?pass|\bbuild (?:succeeded|failed|complete)|\bBUILD (?:SUCCESS|FAIL)|^(?:PASS|FAIL|ok)\b|\btest result:|\bcompiled? (?:successfully|with)`)
 
 // reportForms begin texts in which another agent, of a team or a task, reports its work.
 var reportForms = []string{"<teammate-message", "<task-notification", "<agent-message", "<subagent"}
@@ -153,7 +153,7 @@ func (w claims) keepOutcomes(context.Context) error {
 			continue
 		}
 		for l := pass.Lines.End - 1; l >= pass.Lines.Start; l-- {
-			if text := w.c.Lines[l].Text; len(text) <= outcomeLong && outcomeForm.MatchString(text) {
+			if text := w.c.Lines[l].Text; len(text) <= outcomeLong && (outcomeForm.MatchString(text) || dialog.NamesExit(text)) {
 				if dialog.NamesExit(text) { // an exit code gives no reason
 					w.takeReason(pass.Lines, limit)
 				}
@@ -170,7 +170,7 @@ func (w claims) keepOutcomes(context.Context) error {
 // takeReason keeps the first of the lines that gives the reason of a failure.
 func (w claims) takeReason(lines core.Span, limit float64) {
 	for l := lines.Start; l < lines.End; l++ {
-		if text := w.c.Lines[l].Text; len(text) <= outcomeLong && says(text) && errorForm.MatchString(text) && !dialog.NamesExit(text) {
+		if text := w.c.Lines[l].Text; len(text) <= outcomeLong && says(text) && dialog.FaultOf(text) != dialog.NoFault && !dialog.NamesExit(text) {
 			w.takeLine(l, limit)
 			return
 		}

@@ -80,20 +80,20 @@ func (t *unitText) log() {
 	}
 }
 
-// signs of failure: the first are printed by compilers, test runners and shells, the others may be anything
-// that is about failure, in lower case.
-var (
-	clearSigns = []string{"error:", "Error:", "ERROR", "panic:", "FAIL", "Traceback (", "Exception", "fatal:", "Segmentation fault", "command not found", "No such file", "Permission denied", "✗", "✕", "error TS", "error["}
-	vagueSigns = []string{"error", "fail", "panic", "fatal", "assert", "undefined", "cannot ", "not found", "warning", "expected"}
-)
+// vagueSigns are words, in lower case, of lines that may be about a failure, besides those of package dialog.
+var vagueSigns = []string{"error", "fail", "panic", "fatal", "assert", "undefined", "warning", "expected"}
 
 // wrong returns the rank of a line as a report of failure.
 func wrong(line string) uint8 {
 	if len(line) > 2000 {
 		line = line[:2000]
 	}
-	if slices.ContainsFunc(clearSigns, func(s string) bool { return strings.Contains(line, s) }) {
+	switch dialog.FaultOf(line) {
+	case dialog.SureFault:
 		return worthMuch
+	case dialog.MaybeFault:
+		return worthSome
+	case dialog.NoFault:
 	}
 	low := strings.ToLower(line)
 	if slices.ContainsFunc(vagueSigns, func(s string) bool { return strings.Contains(low, s) }) {

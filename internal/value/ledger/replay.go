@@ -55,7 +55,7 @@ func (l *Ledger) result(c *core.ToolCall, info *dialog.CallInfo, part *dialog.Pa
 		return
 	}
 	text := textOf(part, r)
-	if failed(text) {
+	if failed(info, text) {
 		return
 	}
 	if info.Family != dialog.FamilyRead {
@@ -84,7 +84,7 @@ func (l *Ledger) result(c *core.ToolCall, info *dialog.CallInfo, part *dialog.Pa
 			if !cut {
 				body = text
 			}
-			if failed(body) {
+			if failed(info, body) {
 				return
 			}
 			l.shows(file, first, body, m)
@@ -214,19 +214,10 @@ func (l *Ledger) patch(body string, m int) {
 }
 
 // failed reports whether a result shows that its call had no effect.
-func failed(text string) bool {
-	const look = 200
-	head := strings.ToLower(strings.TrimSpace(text[:min(len(text), look)]))
-	for _, s := range []string{"error", "<tool_use_error>", "<error>", "failed", "the user doesn't want", "[request interrupted", "no changes", "file does not exist", "string to replace not found"} {
-		if strings.HasPrefix(head, s) {
-			return true
-		}
-	}
-	return len(text) < 2*look && notShown.MatchString(text)
+func failed(info *dialog.CallInfo, text string) bool {
+	text = strings.TrimSpace(text)
+	return dialog.Failed(info.Family, info.Target, text) || dialog.Refused(text) || strings.HasPrefix(text, "No changes")
 }
-
-// notShown matches the answer of a program that could not read its file.
-var notShown = regexp.MustCompile(`(?i)^\S*?(?:cat|sed|head|tail|nl|bat|less|ls)?:? ?.*(?:no such file or directory|can't read|cannot open|permission denied|is a directory)`)
 
 // isCut reports whether a line is a program's mark for omitted lines.
 func isCut(line string) bool {
