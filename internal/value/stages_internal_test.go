@@ -247,7 +247,7 @@ func TestOutcomes(t *testing.T) {
 	if err := (claims{w}).keepOutcomes(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for text, want := range map[string]bool{"exited with code 2": true, "walrus is not": true, "stork has": false} {
+	for text, want := range map[string]bool{"exited with code 2": true, "walrus is not": true, "stork has": true, "linting 41": false} {
 		if got := w.lines[lineOf(t, w.c, text)].at != 0; got != want {
 			t.Errorf("%q is kept: %v, want %v", text, got, want)
 		}
