@@ -253,3 +253,13 @@ func TestOutcomes(t *testing.T) {
 		}
 	}
 }
+
+// TestNumbersOfRooCodeCount: lines of a file with numbers, as Roo Code writes them, need no number of omitted lines.
+func TestNumbersOfRooCodeCount(t *testing.T) {
+	if got := gapOf(40, 0, "12 | foo", "60 | bar"); got != GapMark {
+		t.Errorf("got %q between numbered lines", got)
+	}
+	if text, outer := content("12 | func f() {"); text != "func f() {" || !outer {
+		t.Errorf("got %q, and it is indented", text)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/outline"
+	"github.com/condensehq/condense/internal/toolcall"
 )
 
 // A text is cut into units: its lines, or the elements of a JSON array. The structure of the
@@ -167,27 +168,21 @@ func (t *unitText) code(language, text string) {
 	}
 }
 
-// withoutNumbers returns lines without the numbers that tools put before them ("  12→",
-// "12 | ", "12: "), if nearly all have one.
+// withoutNumbers returns lines without the numbers that tools put before them, if nearly all have one.
 func withoutNumbers(lines []string) (string, bool) {
 	var b strings.Builder
 	numbered := 0
 	for _, l := range lines {
-		i := 0
-		for i < len(l) && (l[i] == ' ' || '0' <= l[i] && l[i] <= '9') {
-			i++
+		body, end := strings.CutSuffix(l, "\n")
+		_, sign, text := toolcall.Gutter(body)
+		if sign != "" && sign != "-" {
+			numbered++
+			body = text
 		}
-		if i > 0 && i < len(l) && '0' <= l[i-1] && l[i-1] <= '9' || i > 1 && l[i-1] == ' ' && i < len(l) && l[i] == '|' {
-			rest := l[i:]
-			for _, sep := range []string{"→", "\t", "| ", "|", ": ", ":"} {
-				if r, ok := strings.CutPrefix(rest, sep); ok {
-					l = r
-					numbered++
-					break
-				}
-			}
+		b.WriteString(body)
+		if end {
+			b.WriteByte('\n')
 		}
-		b.WriteString(l)
 	}
 	return b.String(), numbered*10 >= 8*len(lines)
 }

@@ -180,28 +180,14 @@ func shortened(lines []string) bool {
 	return len(lines) > 0 && strings.HasPrefix(lines[len(lines)-1], "[…")
 }
 
-// numbered splits off the number that tools write before a line, such as "12→", "12:" and "00012| "; 0 if there is
-// none.
+// numbered splits off the number that tools write before a line of a file; 0 if there is none. Lines of a search have
+// signs that are text elsewhere.
 func numbered(line string) (n int, text string) {
-	rest := strings.TrimLeft(line, " ")
-	digits := 0
-	for digits < len(rest) && digits < 8 && rest[digits] >= '0' && rest[digits] <= '9' {
-		n = 10*n + int(rest[digits]-'0')
-		digits++
-	}
-	if digits == 0 || digits == 8 {
+	n, sign, text := toolcall.Gutter(line)
+	if sign == ":" && text != "" || sign == "-" {
 		return 0, line
 	}
-	rest = rest[digits:]
-	for _, sign := range []string{"→", "\t", ": ", " | ", "| ", "|"} {
-		if text, ok := strings.CutPrefix(rest, sign); ok {
-			return n, text
-		}
-	}
-	if rest == ":" {
-		return n, ""
-	}
-	return 0, line
+	return n, text
 }
 
 // shows applies the result of a read: its lines go to their numbers, or else to first and below.
