@@ -30,7 +30,7 @@ type Condensation struct {
 	// positions do not determine them: see [Journal.Substitutes]. Other entries are ignored.
 	Substitutes map[string][]string `json:"substitutes,omitempty"`
 	// Newest is, for a journal that was restored, the newest message that existed when it was applied: see
-	// [Journal.Newest]. Empty if that is not known.
+	// [Newest]. Empty if that is not known.
 	Newest string `json:"newest,omitempty"`
 }
 

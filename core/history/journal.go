@@ -259,9 +259,9 @@ func (j *Journal) Messages() []core.Message {
 	return all
 }
 
-// Newest returns, for every active condensation, the ID of the newest message of the timeline that had been appended
+// Newest returns, for every active condensation of j, the ID of the newest message of the timeline that had been appended
 // when it was applied. The cost is linear in the records.
-func (j *Journal) Newest() map[string]string {
+func Newest(j *Journal) map[string]string {
 	newest, id := map[string]string{}, ""
 	for _, r := range j.log {
 		switch a := r.condensation; {

@@ -26,13 +26,17 @@ var faultForms = regexp.MustCompile(strings.Join([]string{
 	`^(?:panic: |fatal error: |goroutine \d+ \[running\]|thread '.*' .*panicked at|Exception in thread |PHP (?:Fatal|Parse) error|Unhandled (?:exception|rejection))`,
 	`(?:^|: )(?:Segmentation fault|Aborted|Killed|Bus error|Illegal instruction)(?: \(core dumped\))?$`,
 	// Tests: pytest, unittest, Go, Rust, Jest, Vitest, Mocha, RSpec, Maven, Gradle, TAP, ctest, Xcode, .NET.
-	`^=+ .*\b[1-9]\d* (?:failed|errors?)\b.*=$`, `^(?:\d+ \w+, )*[1-9]\d* failed\b`, `^FAIL(?:ED|URE|URES!)?(?:\s|:|$)`, `^\s*--- FAIL: `, `^test result: FAILED\b`,
-	`^\s*(?:Tests|Test Files|Test Suites):? +[1-9]\d* failed\b`, `^\s*[1-9]\d* failing$`, `^\s*[1-9]\d* fail$`, `^\d+ (?:examples?|tests?|runs),.*\b[1-9]\d* (?:failures?|errors?)\b`,
+	`^=+ .*\b[1-9]\d* (?:failed|errors?)\b.*=$`, `^(?:\d+ \w+, )*[1-9]\d* failed\b`,
+	`^FAIL(?:ED|URE|URES!)?(?:\s|:|$)`, `^\s*--- FAIL: `, `^test result: FAILED\b`,
+	`^\s*(?:Tests|Test Files|Test Suites):? +[1-9]\d* failed\b`,
+	`^\s*[1-9]\d* failing$`, `^\s*[1-9]\d* fail$`, `^\d+ (?:examples?|tests?|runs),.*\b[1-9]\d* (?:failures?|errors?)\b`,
 	`\bTests run: \d+, Failures: (?:[1-9]|\d+, Errors: [1-9])`, `^(?:\[\w+\] )?BUILD FAIL`, `^not ok \d`, `^(?:#|ℹ) fail [1-9]`, `^The following tests FAILED`,
 	`^\*\* (?:TEST|BUILD) FAILED \*\*`, `^Failed! `,
 	// Compilers, linters and builders.
-	`^\S+[:(]\d+(?:[:,]\d+)?\)?:? (?:- )?(?:fatal )?error\b(?: \w*\d+)?:`, `^(?:vet: )?[\w./-]+\.go:\d+:\d+: \S`, `^\s+\d+:\d+\s+error\s`, `^\S+: (?:fatal )?error: `,
-	`\bundefined reference to `, `^make(?:\[\d+\])?: \*\*\* `, `^ninja: build stopped`, `^✖ \d+ problems? \([1-9]\d* error`, `^Found [1-9]\d* errors?\b`, `^\s*ELIFECYCLE\b`,
+	`^\S+[:(]\d+(?:[:,]\d+)?\)?:? (?:- )?(?:fatal )?error\b(?: \w*\d+)?:`, `^(?:vet: )?[\w./-]+\.go:\d+:\d+: \S`,
+	`^\s+\d+:\d+\s+error\s`, `^\S+: (?:fatal )?error: `,
+	`\bundefined reference to `, `^make(?:\[\d+\])?: \*\*\* `, `^ninja: build stopped`,
+	`^✖ \d+ problems? \([1-9]\d* error`, `^Found [1-9]\d* errors?\b`, `^\s*ELIFECYCLE\b`,
 	// Shells.
 	`: command not found(?:: \S+)?$`, `^\S+: (?:\d+: )?\S+: not found$`, `: (?:No such file or directory|[Pp]ermission denied|Is a directory|Not a directory)$`,
 	`is not recognized as (?:an internal|the name|a name)\b`,
@@ -42,8 +46,8 @@ var faultForms = regexp.MustCompile(strings.Join([]string{
 var maybeForm = regexp.MustCompile(`(?i)\berror\b|error:|\bfail(?:ed|ure)?\b|panic:|exception\b|fatal:|not found|cannot |permission denied`)
 
 // faultHints are words, in lower case, of which every match of the forms above has one.
-var faultHints = []string{"err", "fail", "panic", "fatal", "exception", "traceback", "goroutine", "fault", "abort", "kill", "not ok", "not ", "no such", "denied", "directory",
-	"undefined", "***", "elifecycle", "timed out", "stopped", "illegal", ".go:", "e: ", "curl:", "ssh:", "cannot "}
+var faultHints = []string{"err", "fail", "panic", "fatal", "exception", "traceback", "goroutine", "fault", "abort", "kill",
+	"not ok", "not ", "no such", "denied", "directory", "undefined", "***", "elifecycle", "timed out", "stopped", "illegal", ".go:", "e: ", "curl:", "ssh:", "cannot "}
 
 // A Fault says whether a line reports a failure.
 type Fault int

@@ -231,7 +231,7 @@ func (l *layout) records(hides map[string][]string, known map[string]bool) []rec
 	var records []record
 	var read []history.Condensation // as read would know them by positions alone
 	choice := false                 // positions may not determine the replacement of a hidden message
-	newest := l.file.Journal.Newest()
+	newest := history.Newest(l.file.Journal)
 	for k, c := range l.condensations {
 		c.Substitutes, c.Newest = nil, newest[c.ID]
 		rec := recordOf(k+1, c, hides[c.ID])

@@ -193,7 +193,8 @@ func (p *statusPlace) find(all []*control.Conversation) *control.Conversation {
 
 // unnamed reports whether there are conversations, and for none is known what the place names.
 func (p *statusPlace) unnamed(all []*control.Conversation) bool {
-	return len(all) > 0 && !slices.ContainsFunc(all, func(c *control.Conversation) bool { return c.Folder != "" || p.session != "" && c.Session != "" })
+	known := func(c *control.Conversation) bool { return c.Folder != "" || p.session != "" && c.Session != "" }
+	return len(all) > 0 && !slices.ContainsFunc(all, known)
 }
 
 // statusOf is the status line of a conversation.
