@@ -162,6 +162,7 @@ func (s *setup) condense(ctx context.Context, c *Conversation, p *plan, r *Repor
 	c.state = c.state.After(p.decision, got.TokensAfter)
 	c.changed()
 	r.Acted = true
+	r.losses(p.counter, p.request.Messages, got)
 	r.CondensationID = id.String()
 	r.Messages = MessageReport{
 		Before: len(p.view), After: len(got.Messages),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/config"
@@ -142,6 +143,35 @@ func (r *Report) attempts(attempts []core.Attempt) {
 	for _, a := range attempts {
 		r.Usage = r.Usage.Add(a.Usage)
 		r.Attempts = append(r.Attempts, AttemptReport{a, float64(a.Duration.Microseconds()) / 1000})
+	}
+}
+
+// losses warns of the losses that the user should know of in a result that is used.
+func (r *Report) losses(c core.Counter, before []core.Message, got *core.ChainResult) {
+	for _, a := range got.Attempts {
+		for i := range a.Steps {
+			if text := a.Steps[i].Warning; text != "" && (a.Outcome == core.OutcomeApplied || a.Outcome == core.OutcomeInsufficient) {
+				r.Warnings = append(r.Warnings, a.Provider+": "+plain.Line(text))
+			}
+		}
+	}
+	said := func(m *core.Message) int { // tokens, without the results of tools
+		return c.Count(slices.DeleteFunc(slices.Clone(m.Parts), func(p core.Part) bool { _, ok := p.(core.ToolResult); return ok })...)
+	}
+	rewritten := map[string]*core.Message{}
+	for i := range got.Messages {
+		rewritten[got.Messages[i].ID] = &got.Messages[i]
+	}
+	was, is := 0, 0
+	for _, g := range core.FixedGroups(c, before) {
+		for i := g.Start; i < g.End && g.Open; i++ {
+			if m, after := &before[i], rewritten[before[i].ID]; m.Role == core.RoleUser && after != nil {
+				was, is = was+said(m), is+said(after)
+			}
+		}
+	}
+	if is < was {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the user's request, which has no answer yet, was cut from %s to %s tokens: more has no room", size.Group(was), size.Group(is)))
 	}
 }
 

@@ -174,6 +174,16 @@ func (p place) article() string {
 func (c *checker) field(f field, n *tree.Node, p tree.Path) (any, bool) {
 	c.origins[p.ID()] = c.source(n.At)
 	empty := n.Shape == tree.Scalar && n.Value == nil
+	if f.kind == kindBool || readers[f.kind] == nil {
+		if v, isNumber := number(n.Value); isNumber && v == inherit && n.Shape == tree.Scalar {
+			remedy := "remove the line to inherit"
+			if c.vars {
+				remedy = "unset it to inherit"
+			}
+			c.fail(n.At, p, &fault{problem: "is -1, with which only numbers inherit", allowed: "must be " + f.allowed() + "; " + remedy})
+			return nil, false
+		}
+	}
 	if f.kind == kindNames || f.kind == kindVariables {
 		return c.names(f, n, p)
 	}

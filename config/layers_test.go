@@ -199,6 +199,8 @@ models:
 		{env: "CHAIN", flag: "chain", value: "tydy", err: `chain[0]: there is no provider "tydy"`},
 		{env: "TRESHOLD", flag: "treshold", value: "70", err: "unknown setting; did you mean"},
 		{env: "PROFILES__COED__THRESHOLD", flag: "profiles.Coed.threshold", value: "70", err: "no setting of a profile that exists; profiles: Code, TWIN, a__b, architect/mode, default, gpt-4.1, twin; did you mean"},
+		{env: "CHAIN", flag: "chain", value: "-1", err: "is -1, with which only numbers inherit; must be a list of names of providers, as in [lossless, summary]; unset it to inherit"},
+		{env: "PROVIDERS__MINE__TIMEOUT", flag: "providers.mine.timeout", value: "1s", err: "no setting of a provider that exists; providers: tidy; did you mean"},
 		{env: "MODES__PLAN", flag: "modes.plan", value: "Code", err: "no setting of a mode that exists"},
 		{env: "MODELS__CHEAP__API_KEY", flag: "models.cheap.api_key", value: "sk-ant-api03-abcdefghijklmnopqrstuvwxyz", err: "no setting of a model that exists"},
 		{env: "PROVIDERS__TIDY__SETTINGS__TOKEN", flag: "providers.tidy.settings.token", value: "hunter2", err: "is a literal secret"},

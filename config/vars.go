@@ -222,6 +222,13 @@ func (s spelling) one(v variable, merged map[string]any) (tree.Path, *fault) {
 
 // noMatch is the fault of a key that has no reading.
 func (s spelling) noMatch(key string, merged map[string]any) *fault {
+	merged = maps.Clone(merged)
+	if providers, ok := merged["providers"].(map[string]any); ok { // nobody has written those of presets
+		merged["providers"] = maps.Clone(providers)
+		for _, p := range presets() {
+			maps.DeleteFunc(merged["providers"].(map[string]any), func(name string, _ any) bool { return p.providers[name] != nil })
+		}
+	}
 	known := s.known(merged)
 	f := &fault{problem: "unknown setting", suggestion: suggest.Key(key, known)}
 	for section, of := range sections {

@@ -53,6 +53,8 @@ type Step struct {
 	TokensAfter  int            `json:"tokens_after,omitempty"`
 	Duration     time.Duration  `json:"-"`
 	Note         string         `json:"note,omitempty"` // anything else
+	// Warning is a loss that the user should know of: reports repeat it if the result is used.
+	Warning string `json:"warning,omitempty"`
 	// Handles are the handles that replace content; see [Handle].
 	Handles []string `json:"-"`
 }

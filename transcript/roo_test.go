@@ -345,7 +345,7 @@ func TestRooTags(t *testing.T) {
 			`[
   {"role": "user", "content": "task", "ts": 1770000000100,"condenseParent":"c1"},
   {"role":"assistant","content":"a","ts":1770000000200,"condenseParent":"c1"},
-  {"role":"user","content":"S","isSummary":true,"condenseId":"c1","ts":1770000000299,"condense":{"id":"s","kind":"summary","records":[{"order":1,"id":"c1","edit":{"hide":["m1","m2"],"insert":[{"message":{"id":"s","role":"","parts":[]}}]}}]}},
+  {"role":"user","content":"S","isSummary":true,"condenseId":"c1","ts":1770000000299,"condense":{"id":"s","kind":"summary","records":[{"order":1,"id":"c1","edit":{"hide":["m1","m2"],"insert":[{"message":{"id":"s","role":"","parts":[]}}]},"newest":"m4"}]}},
   {"role":"user","content":[{"type":"text","text":"b","x":1}],"ts":1770000000300},
   {"role":"assistant","content":"c","ts":1770000000400}
 ]
@@ -357,7 +357,7 @@ func TestRooTags(t *testing.T) {
 			`[
   {"role": "user", "content": "task", "ts": 1770000000100},
   {"role":"assistant","content":"a","ts":1770000000200,"truncationParent":"c1"},
-  {"role":"user","content":"M","isTruncationMarker":true,"truncationId":"c1","ts":1770000000299,"condense":{"id":"k","kind":"marker","records":[{"order":1,"id":"c1","edit":{"hide":["m2"],"insert":[{"message":{"id":"k","role":"","parts":[]}}]}}]}},
+  {"role":"user","content":"M","isTruncationMarker":true,"truncationId":"c1","ts":1770000000299,"condense":{"id":"k","kind":"marker","records":[{"order":1,"id":"c1","edit":{"hide":["m2"],"insert":[{"message":{"id":"k","role":"","parts":[]}}]},"newest":"m4"}]}},
   {"role":"user","content":[{"type":"text","text":"b","x":1}],"ts":1770000000300},
   {"role":"assistant","content":"c","ts":1770000000400}
 ]
@@ -368,7 +368,7 @@ func TestRooTags(t *testing.T) {
 			core.Edit{Hide: []string{"m2", "m3"}},
 			`[
   {"role": "user", "content": "task", "ts": 1770000000100},
-  {"role":"user","content":"[Messages hidden or rewritten by condense: 2]","isTruncationMarker":true,"truncationId":"c1","truncationParent":"c1","ts":1770000000199,"condense":{"carrier":true,"records":[{"order":1,"id":"c1","edit":{"hide":["m2","m3"]}}]}},
+  {"role":"user","content":"[Messages hidden or rewritten by condense: 2]","isTruncationMarker":true,"truncationId":"c1","truncationParent":"c1","ts":1770000000199,"condense":{"carrier":true,"records":[{"order":1,"id":"c1","edit":{"hide":["m2","m3"]},"newest":"m4"}]}},
   {"role":"assistant","content":"a","ts":1770000000200,"truncationParent":"c1"},
   {"role":"user","content":[{"type":"text","text":"b","x":1}],"ts":1770000000300,"truncationParent":"c1"},
   {"role":"assistant","content":"c","ts":1770000000400}
@@ -381,7 +381,7 @@ func TestRooTags(t *testing.T) {
 			`[
   {"role": "user", "content": "task", "ts": 1770000000100},
   {"role":"assistant","content":"a","ts":1770000000200},
-  {"role":"user","content":"[Messages hidden or rewritten by condense: 1]","isTruncationMarker":true,"truncationId":"c1","truncationParent":"c1","ts":1770000000299,"condense":{"carrier":true,"records":[{"order":1,"id":"c1","edit":{"rewrite":[{"id":"m3","parts":[{"type":"text","text":"cut"}]}]}}]}},
+  {"role":"user","content":"[Messages hidden or rewritten by condense: 1]","isTruncationMarker":true,"truncationId":"c1","truncationParent":"c1","ts":1770000000299,"condense":{"carrier":true,"records":[{"order":1,"id":"c1","edit":{"rewrite":[{"id":"m3","parts":[{"type":"text","text":"cut"}]}]},"newest":"m4"}]}},
   {"role":"user","content":[{"type":"text","text":"b","x":1}],"ts":1770000000300,"truncationParent":"c1"},
   {"role":"user","content":[{"type":"text","text":"cut","x":1}],"ts":1770000000300,"condense":{"copy_of":"m3"}},
   {"role":"assistant","content":"c","ts":1770000000400}
@@ -543,4 +543,36 @@ func parsedRoo(t *testing.T, file string) []map[string]any {
 		t.Fatal(err)
 	}
 	return all
+}
+
+// TestRooWithAClockThatIsBehind: messages after a condensation are new, whatever their times say: a file that was
+// restored, or comes from another machine, has such times. An undo restores every byte, also of an indented file.
+func TestRooWithAClockThatIsBehind(t *testing.T) {
+	t.Parallel()
+	for _, end := range []string{"", "\n    "} {
+		file := strings.ReplaceAll(`[{"role":"user","content":"task","ts":1770000000100},{"role":"assistant","content":"a","ts":1770000000200},`+
+			`{"role":"user","content":"b","ts":1770000000300},{"role":"assistant","content":"c","ts":1770000000400}]`, "}", end+"}")
+		d := read(t, file, "")
+		err := d.Journal.Condense(history.Condensation{ID: "c1", Time: time.Now(), Edit: core.Edit{Hide: []string{"m1", "m2"}, Insert: []core.Insert{
+			{Message: core.Message{ID: "s", Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text("S")}}},
+		}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		condensed, _ := write(t, d, "")
+		if !read(t, condensed, "").Journal.Settled() {
+			t.Error("nothing was said since, and something counts as new")
+		}
+		more := strings.TrimSuffix(strings.TrimSpace(condensed), "]") + `,{"role":"user","content":"new","ts":1600000000000},{"role":"assistant","content":"newer","ts":1600000000001}]`
+		if j := read(t, more, "").Journal; j.Settled() || j.Appended() != 2 {
+			t.Errorf("2 messages are new, and %d count as new", j.Appended())
+		}
+		again := read(t, condensed, "")
+		if err := again.Journal.Undo("c1"); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := write(t, again, ""); got != file {
+			t.Errorf("an undo changes the file:\n%s\nwas\n%s", got, file)
+		}
+	}
 }

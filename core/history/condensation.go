@@ -29,6 +29,9 @@ type Condensation struct {
 	// Substitutes are, for a journal that was restored, the inserted messages that replace a hidden one, if their
 	// positions do not determine them: see [Journal.Substitutes]. Other entries are ignored.
 	Substitutes map[string][]string `json:"substitutes,omitempty"`
+	// Newest is, for a journal that was restored, the newest message that existed when it was applied: see
+	// [Newest]. Empty if that is not known.
+	Newest string `json:"newest,omitempty"`
 }
 
 // An applied condensation is one that a journal holds.

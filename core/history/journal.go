@@ -259,6 +259,21 @@ func (j *Journal) Messages() []core.Message {
 	return all
 }
 
+// Newest returns, for every active condensation of j, the ID of the newest message of the timeline that had been appended
+// when it was applied. The cost is linear in the records.
+func Newest(j *Journal) map[string]string {
+	newest, id := map[string]string{}, ""
+	for _, r := range j.log {
+		switch a := r.condensation; {
+		case r.message != nil && !r.message.dropped:
+			id = r.message.message.ID
+		case a != nil && !a.undone && !a.dropped:
+			newest[a.ID] = id
+		}
+	}
+	return newest
+}
+
 // Condensations returns the active condensations, oldest first.
 func (j *Journal) Condensations() []Condensation {
 	var all []Condensation

@@ -13,9 +13,9 @@ import (
 // that existed when it was applied, hidden or not. The replacement of a hidden message follows from the positions
 // unless Substitutes names it: see [Journal.Substitutes].
 //
-// Such a file does not say which messages existed at the time of a condensation, which
-// Rewind needs. Restore assumes those up to the last one that the condensation names or
-// inserted, and those whose Time is not later.
+// Which messages existed at the time of a condensation, which Rewind and Settled need, its Newest says. Without it
+// Restore assumes those up to the last one that the condensation names or inserted, and those whose Time is not later:
+// clocks may be wrong.
 func Restore(timeline []core.Message, condensations []Condensation) (*Journal, error) {
 	r := restorer{timeline: timeline, journal: New()}
 	if err := r.own(condensations); err != nil {
@@ -26,6 +26,7 @@ func Restore(timeline []core.Message, condensations []Condensation) (*Journal, e
 		if err := r.appendTo(r.moment(&c)); err != nil {
 			return nil, fmt.Errorf("restore: %w", err)
 		}
+		c.Newest = "" // the journal knows it now
 		if err := r.journal.check(&c, (*node).inTimeline); err != nil {
 			return nil, fmt.Errorf("restore: %w", err)
 		}
@@ -134,6 +135,9 @@ func (r *restorer) moment(c *Condensation) int {
 	}
 	for i := range c.Edit.Insert {
 		see(c.Edit.Insert[i].Message.ID)
+	}
+	if at, ok := r.at[c.Newest]; ok {
+		return max(end, at+1)
 	}
 	if c.Time.IsZero() {
 		return end

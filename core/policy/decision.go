@@ -197,7 +197,7 @@ type FloorError struct {
 // Error returns the numbers and the remedy.
 func (e *FloorError) Error() string {
 	s := e.Size
-	text := fmt.Sprintf("%v: system prompt %s + tools %s + protected messages %s = %s tokens; ",
+	text := fmt.Sprintf("%v: system prompt %s + tools %s + protected messages and unanswered calls %s = %s tokens; ",
 		ErrFloorExceedsWindow, size.Group(max(0, s.System)), size.Group(max(0, s.Tools)), size.Group(max(0, min(s.Protected, s.Messages))), size.Group(s.Floor()))
 	if e.Refused > 0 {
 		text += fmt.Sprintf("the model refused %s", size.Group(e.Refused))
@@ -205,7 +205,7 @@ func (e *FloorError) Error() string {
 		text += fmt.Sprintf("at most %s may be sent (window %s, reserve %s)",
 			size.Group(e.Budget.Limit), size.Group(e.Budget.Window), size.Group(e.Budget.Reserve))
 	}
-	return text + ": use a model with a larger window, offer fewer tools, or protect fewer messages"
+	return text + ": use a model with a larger window, offer fewer tools, protect fewer messages, or leave fewer calls unanswered"
 }
 
 // Unwrap returns [ErrFloorExceedsWindow].

@@ -125,16 +125,16 @@ func TestDecisionText(t *testing.T) {
 			policy.Size{System: 9000, Tools: 6000, Messages: 25000, Protected: 20000},
 			policy.State{},
 			auto,
-			"not possible: what cannot be removed exceeds the window: system prompt 9,000 + tools 6,000 + protected messages 20,000 = 35,000 tokens; " +
-				"at most 22,938 may be sent (window 32,768, reserve 6,553): use a model with a larger window, offer fewer tools, or protect fewer messages",
+			"not possible: what cannot be removed exceeds the window: system prompt 9,000 + tools 6,000 + protected messages and unanswered calls 20,000 = 35,000 tokens; " +
+				"at most 22,938 may be sent (window 32,768, reserve 6,553): use a model with a larger window, offer fewer tools, protect fewer messages, or leave fewer calls unanswered",
 		},
 		{
 			"floor on overflow", base,
 			policy.Size{System: 9000, Messages: 1000, Protected: 1000},
 			policy.State{},
 			core.TriggerOverflow,
-			"not possible: what cannot be removed exceeds the window: system prompt 9,000 + tools 0 + protected messages 1,000 = 10,000 tokens; " +
-				"the model refused 10,000: use a model with a larger window, offer fewer tools, or protect fewer messages",
+			"not possible: what cannot be removed exceeds the window: system prompt 9,000 + tools 0 + protected messages and unanswered calls 1,000 = 10,000 tokens; " +
+				"the model refused 10,000: use a model with a larger window, offer fewer tools, protect fewer messages, or leave fewer calls unanswered",
 		},
 	}
 	for _, tt := range tests {

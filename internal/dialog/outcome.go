@@ -2,23 +2,173 @@ package dialog
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
-// exitForm matches the exit code of a failed program.
-var exitForm = regexp.MustCompile(`(?i)\bexit(?:ed)?(?: with)?[ _]?(?:code|status)?["':= ]{1,4}[1-9]\d{0,2}\b`)
+// exitForm matches the exit code of a program, in the forms of shells, agents and languages. A bare "exit 1" is a line
+// of a script.
+var exitForm = regexp.MustCompile(`(?i)\b(?:exit(?:ed)?(?: with)?[ _]?(?:code|status|value)["':= ]{1,4}|exited(?: with)?[:= ]{1,2}|exit[:=] ?|` +
+	`return ?code["':= ]{1,4})(-?\d{1,10})\b`)
 
-// testsFailed matches the last lines of failed test runs: of pytest, Go, Rust, Jest and make. Not every agent reports
-// how a command ended, and a pipe hides its exit code.
-var testsFailed = regexp.MustCompile(`(?m)^=+ .*\b[1-9]\d* failed\b.*=$|^FAIL(?:ED)?(?:\s|$)|^test result: FAILED\b|` +
-	`^Tests: +[1-9]\d* failed\b|^make(?:\[\d+\])?: \*\*\* `)
+// faultForms match lines that report a failure, by their author. Every form begins at the beginning of its line, or ends
+// at the end, so that code and prose about failures are not taken for one.
+var faultForms = regexp.MustCompile(strings.Join([]string{
+	// Programs and tools.
+	`^(?i:\[?(?:error|fatal|fatal error|mcp error|unhandled exception|uncaught exception)\]?(?:\[\w+\])?(?: \w*\d+)?:)(?:\s|$)`,
+	`^(?:\[ERROR\]|ERROR in|npm (?:ERR!|error)|error Command failed|fatal:|E:|curl: \(\d+\)|ssh:) `,
+	`^(?:Command|Process|Request|Tool)\b.* timed out\b`,
+	// Exceptions and crashes.
+	`^Traceback \(most recent call last\)`,
+	`^(?:Uncaught |Caused by: |E {3})?[A-Za-z_][\w.$]*(?:Error|Exception)(?: \[\w+\])?(?::|$)`,
+	`^(?:panic: |fatal error: |goroutine \d+ \[running\]|thread '.*' .*panicked at|Exception in thread |PHP (?:Fatal|Parse) error|Unhandled (?:exception|rejection))`,
+	`(?:^|: )(?:Segmentation fault|Aborted|Killed|Bus error|Illegal instruction)(?: \(core dumped\))?$`,
+	// Tests: pytest, unittest, Go, Rust, Jest, Vitest, Mocha, RSpec, Maven, Gradle, TAP, ctest, Xcode, .NET.
+	`^=+ .*\b[1-9]\d* (?:failed|errors?)\b.*=$`, `^(?:\d+ \w+, )*[1-9]\d* failed\b`,
+	`^FAIL(?:ED|URE|URES!)?(?:\s|:|$)`, `^\s*--- FAIL: `, `^test result: FAILED\b`,
+	`^\s*(?:Tests|Test Files|Test Suites):? +[1-9]\d* failed\b`,
+	`^\s*[1-9]\d* failing$`, `^\s*[1-9]\d* fail$`, `^\d+ (?:examples?|tests?|runs),.*\b[1-9]\d* (?:failures?|errors?)\b`,
+	`\bTests run: \d+, Failures: (?:[1-9]|\d+, Errors: [1-9])`, `^(?:\[\w+\] )?BUILD FAIL`, `^not ok \d`, `^(?:#|ℹ) fail [1-9]`, `^The following tests FAILED`,
+	`^\*\* (?:TEST|BUILD) FAILED \*\*`, `^Failed! `,
+	// Compilers, linters and builders.
+	`^\S+[:(]\d+(?:[:,]\d+)?\)?:? (?:- )?(?:fatal )?error\b(?: \w*\d+)?:`, `^(?:vet: )?[\w./-]+\.go:\d+:\d+: \S`,
+	`^\s+\d+:\d+\s+error\s`, `^\S+: (?:fatal )?error: `,
+	`\bundefined reference to `, `^make(?:\[\d+\])?: \*\*\* `, `^ninja: build stopped`,
+	`^✖ \d+ problems? \([1-9]\d* error`, `^Found [1-9]\d* errors?\b`, `^\s*ELIFECYCLE\b`,
+	// Shells.
+	`: command not found(?:: \S+)?$`, `^\S+: (?:\d+: )?\S+: not found$`, `: (?:No such file or directory|[Pp]ermission denied|Is a directory|Not a directory)$`,
+	`is not recognized as (?:an internal|the name|a name)\b`,
+}, "|"))
+
+// maybeForm matches lines that may be about a failure.
+var maybeForm = regexp.MustCompile(`(?i)\berror\b|error:|\bfail(?:ed|ure)?\b|panic:|exception\b|fatal:|not found|cannot |permission denied`)
+
+// faultHints are words, in lower case, of which every match of the forms above has one.
+var faultHints = []string{"err", "fail", "panic", "fatal", "exception", "traceback", "goroutine", "fault", "abort", "kill",
+	"not ok", "not ", "no such", "denied", "directory", "undefined", "***", "elifecycle", "timed out", "stopped", "illegal", ".go:", "e: ", "curl:", "ssh:", "cannot "}
+
+// A Fault says whether a line reports a failure.
+type Fault int
+
+// The faults.
+const (
+	NoFault    Fault = iota
+	MaybeFault       // it has a word for it
+	SureFault        // it is in the form of a program that reports one
+)
+
+// FaultOf returns the fault of a line of a tool's result.
+func FaultOf(line string) Fault {
+	const most = 500 // bytes: a form is shorter
+	if line = strings.TrimRight(line[:min(len(line), most)], " \t\r\n"); line == "" {
+		return NoFault
+	}
+	if strings.Contains(line, "\x1b[") {
+		line = colours.ReplaceAllString(line, "")
+	}
+	switch low := strings.ToLower(line); {
+	case !slices.ContainsFunc(faultHints, func(hint string) bool { return strings.Contains(low, hint) }):
+	case faultForms.MatchString(line):
+		return SureFault
+	case maybeForm.MatchString(line):
+		return MaybeFault
+	}
+	if NamesExit(line) {
+		return SureFault
+	}
+	return NoFault
+}
+
+var colours = regexp.MustCompile(`\x1b\[[0-9;]*[A-Za-z]`)
+
+// failedForm matches the beginning of the result of a failed tool.
+var failedForm = regexp.MustCompile(`^(?i:<tool_use_error>|<error>|error (?:executing|calling|reading|writing|opening|editing|running|fetching|occurred|while) |tool error|failed to |failure: |could not |unable to |mcp error|permission denied|` +
+	`no such (?:file|tool)|file (?:not found|does not exist)|file has not been read|string to replace not found|invalid (?:arguments?|parameters?|input)\b|unknown tool|command failed|` +
+	`http(?:/[\d.]+)? [45]\d\d\b|request failed with status code [45])|` +
+	`^\{\s*"(?:error|errors)"\s*:\s*(?:"[^"]|[{\[]\s*["{]|true)|^\{[^{}]{0,80}"(?:(?:is_?error|failed)"\s*:\s*true|(?:success|ok)"\s*:\s*false|status"\s*:\s*"(?:error|failed|failure|denied)")`)
+
+// Failed reports whether a result says that its call failed: by an exit code, by the beginning of its text, and for
+// programs by the form of the lines at its ends. Command is the call's, empty if it is not known. Nothing in the middle
+// of a text counts, nor does anything but the code of a program that only shows texts, or ended with code 0.
+func Failed(family Family, command, text string) bool {
+	text = strings.TrimSpace(text)
+	const head, tail = 400, 800 // bytes
+	runs, code := family == FamilyCommand || family == FamilyUnknown, ""
+	if runs {
+		code = ExitCode(text)
+	}
+	switch {
+	case text == "" || family == FamilyAsk:
+		return false
+	case runs && failedCode(code):
+		return true
+	case runs && code != "" && !strings.ContainsAny(command, "|;\n"): // a pipe hides a failure
+		return false
+	case runs && onlyShows(command):
+		first, _, more := strings.Cut(text, "\n")
+		return !more && FaultOf(first) == SureFault // "cat: a.go: No such file or directory"
+	case strings.Contains(text[:min(len(text), head)], "The tool execution failed"), failedForm.MatchString(text[:min(len(text), head)]):
+		return true
+	}
+	first, _, _ := strings.Cut(text, "\n")
+	if FaultOf(first) == SureFault && !NamesExit(first) {
+		return true
+	}
+	if !runs {
+		return false
+	}
+	if len(text) > head+tail {
+		text = text[:head] + "\n" + text[len(text)-tail:]
+	}
+	for line := range strings.Lines(text) {
+		if FaultOf(line) == SureFault && !NamesExit(line) {
+			return true
+		}
+	}
+	return false
+}
+
+// onlyShows reports whether all programs of a command show texts, whose lines say nothing about the command.
+func onlyShows(command string) bool {
+	shows := false
+	for part := range strings.FieldsFuncSeq(command, func(r rune) bool { return strings.ContainsRune("&;|\n", r) }) {
+		if program, _, _ := strings.Cut(BareCommand(part), " "); program != "" && !answering[program] {
+			return false
+		}
+		shows = true
+	}
+	return shows
+}
+
+// ExitCode returns the exit code that the result of a command names at one of its ends, one of a failure before 0; empty
+// if there is none.
+func ExitCode(text string) string {
+	const end = 400 // bytes
+	first := exitCode(text[:min(len(text), end)])
+	if last := exitCode(text[max(0, len(text)-end):]); first == "" || first == "0" && last != "" {
+		return last
+	}
+	return first
+}
+
+func exitCode(text string) (code string) {
+	if !HoldsFold(text, "exit") && !HoldsFold(text, "returncode") && !HoldsFold(text, "return code") { // the pattern alone is ten times as slow
+		return ""
+	}
+	for _, found := range exitForm.FindAllStringSubmatch(text, -1) {
+		if code = found[1]; failedCode(code) {
+			return code
+		}
+	}
+	return code
+}
 
 // NamesExit reports whether text names the exit code of a failed program.
-func NamesExit(text string) bool {
-	return HoldsFold(text, "exit") && exitForm.MatchString(text) // the pattern alone is ten times as slow
-}
+func NamesExit(text string) bool { return failedCode(exitCode(text)) }
+
+func failedCode(code string) bool { return strings.Trim(code, "0") != "" }
 
 // HoldsFold reports whether text holds a word of ASCII, given in lower case, in upper or lower case.
 func HoldsFold(text, word string) bool {
@@ -28,18 +178,6 @@ func HoldsFold(text, word string) bool {
 		}
 	}
 	return false
-}
-
-// ExitFailed reports whether the result of a command names the exit code of a failed program at one of its ends.
-func ExitFailed(text string) bool {
-	const end = 200 // bytes
-	return NamesExit(text[:min(len(text), end)]) || NamesExit(text[max(0, len(text)-end):])
-}
-
-// TestsFailed reports whether the result of a command ends as a failed test run does.
-func TestsFailed(text string) bool {
-	const end = 400 // bytes
-	return testsFailed.MatchString(text[max(0, len(text)-end):])
 }
 
 // Refused reports whether a result says that the user did not let the command run.

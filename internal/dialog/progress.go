@@ -74,7 +74,7 @@ func ProgressOf(messages []core.Message) Progress {
 // outcome takes the result of a command in message m into account.
 func outcome(pass *Passage, m int, failed map[string]int) Boundary {
 	command := pass.Use.Info.Target
-	bad := pass.Kind == KindError || pass.Use.IsError || ExitFailed(pass.Text) || TestsFailed(pass.Text)
+	bad := pass.Use.IsError
 	if !bad && commits.MatchString(command) {
 		clear(failed)
 		return BoundaryCommit

@@ -60,8 +60,8 @@ type Use struct {
 	Info    CallInfo
 	Called  bool // the call is there
 	Message int  // of the result; of the call if there is none
-	IsError bool
-	Index   int // in Dialog.Uses
+	IsError bool // the result is marked so, or its text says it; see Failed
+	Index   int  // in Dialog.Uses
 }
 
 // Read reads a conversation.
@@ -301,7 +301,7 @@ func (k *linker) segment(s Segment) {
 			k.add(KindOther, nil, s.Text)
 			return
 		}
-		u.IsError, u.Message = textError(s.Text), k.at
+		u.IsError, u.Message = Failed(u.Info.Family, u.Info.Target, s.Text) || strings.Contains(s.Text[:min(len(s.Text), 300)], "<error>"), k.at
 		k.answered(u, s.Text)
 		k.answer = nil
 	}
@@ -359,7 +359,7 @@ func (k *linker) result(t core.ToolResult, part *Part) {
 	default:
 		text = strings.Join(texts, "\n")
 	}
-	u.Message, u.IsError = k.at, t.IsError
+	u.Message, u.IsError = k.at, t.IsError || Failed(u.Info.Family, u.Info.Target, text)
 	k.answered(u, text)
 }
 
@@ -477,12 +477,6 @@ func fileOf(block string) (File, bool) {
 		f.Range = LineRange{} // from its first line to the last one that there was
 	}
 	return f, true
-}
-
-// textError reports whether a result in text is a failed tool's.
-func textError(s string) bool {
-	s = s[:min(len(s), 300)]
-	return strings.Contains(s, "<error>") || strings.Contains(s, "The tool execution failed")
 }
 
 // CountLines returns the lines of s; a newline at the end begins none.

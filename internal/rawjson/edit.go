@@ -21,9 +21,12 @@ func SetField(raw []byte, name string, value []byte) []byte {
 	if end < 0 {
 		return raw
 	}
-	out := append(make([]byte, 0, len(raw)+len(name)+len(value)+4), raw[:end]...)
+	out := make([]byte, 0, len(raw)+len(name)+len(value)+4)
 	if SkipSpace(raw, bytes.IndexByte(raw, '{')+1) < end {
-		out = append(out, ',')
+		end = len(bytes.TrimRight(raw[:end], " \t\r\n")) // the space stays at the end, so that CutField restores every byte
+		out = append(append(out, raw[:end]...), ',')
+	} else {
+		out = append(out, raw[:end]...)
 	}
 	out = append(AppendQuote(out, name), ':')
 	return append(append(out, value...), raw[end:]...)

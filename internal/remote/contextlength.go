@@ -43,6 +43,7 @@ var patterns = sync.OnceValue(func() []pattern {
 		{vendor: "llama.cpp, LM Studio", text: text(`exceeds? the available context size|greater than the context length`)},
 		{vendor: "Ollama", text: text(`prompt too long|exceeds? (?:max )?context length`)},
 		{vendor: "OpenRouter", text: text(`maximum context length is \d+ tokens`)},
+		{vendor: "gateways without a status", message: text(`context[\s\pZ]*(?:length|window)[\s\pZ]*(?:(?:is|was)[\s\pZ]*)?exceeded`)},
 		{vendor: "gateways", status: http.StatusBadRequest, message: text(`\bcontext[\s\pZ]*(?:length|window)\b|\bmaximum[\s\pZ]*context\b|\b(?:input[\s\pZ]*)?tokens?[\s\pZ]*exceed|\btoo[\s\pZ]*many[\s\pZ]*tokens?\b`)},
 	}
 })
@@ -54,7 +55,8 @@ func IsContextLength(err error) bool {
 	if err == nil {
 		return false
 	}
-	f := failure{text: err.Error()}
+	f := failure{}
+	f.read([]byte(err.Error()))
 	for e := err; e != nil; e = errors.Unwrap(e) {
 		if n := HTTPStatus(e); n != 0 && f.status == 0 {
 			f.status = n
@@ -69,7 +71,7 @@ func IsContextLength(err error) bool {
 // isContextLength reports whether an HTTP response says that the conversation exceeds the
 // model's window. The body may be anything.
 func isContextLength(status int, body []byte) bool {
-	f := failure{status: status, text: string(body)}
+	f := failure{status: status}
 	f.read(body)
 	return f.contextLength()
 }
@@ -83,18 +85,28 @@ type failure struct {
 	statuses []int    // in the body
 }
 
-// read adds the properties in body, however deeply a gateway has wrapped it.
+// read adds the properties in body, however deeply a gateway has wrapped it. Plain text is a message, and may begin with
+// a status.
 func (f *failure) read(body []byte) {
+	f.text += "\n" + string(body)
 	var v any
-	if json.Unmarshal(body, &v) != nil {
+	if json.Unmarshal(body, &v) == nil {
+		f.walk(v, 0)
 		return
 	}
-	f.text += "\n" + string(body)
-	f.walk(v, 0)
+	f.messages += "\n" + string(body)
+	if found := statusForm.FindSubmatch(body); found != nil {
+		n, _ := strconv.Atoi(string(found[1]))
+		f.statuses = append(f.statuses, n)
+	}
 }
 
+// statusForm matches the beginning of "Error: 400 context length exceeded".
+var statusForm = regexp.MustCompile(`^\s*(?:\w*Error: )?(?:HTTP |[Ss]tatus(?: code)? )?([45]\d\d)\b`)
+
+const deepest = 8 // level of a body that is read
+
 func (f *failure) walk(v any, depth int) {
-	const deepest = 8
 	if depth > deepest {
 		return
 	}
@@ -129,6 +141,12 @@ func (f *failure) member(key string, value any, depth int) {
 			var inner any
 			if strings.HasPrefix(strings.TrimSpace(v), "{") && json.Unmarshal([]byte(v), &inner) == nil {
 				f.walk(inner, depth+1) // a gateway that quotes the vendor
+			}
+		}
+	case []any: // of messages
+		for _, e := range v {
+			if depth < deepest {
+				f.member(key, e, depth+1)
 			}
 		}
 	default:

@@ -17,6 +17,7 @@ var more = map[string]string{
 	`"status":0,"code":400`:      "either member may hold the status",
 	`"message":"Bad Request"`:    "the nested message counts too",
 	`"error":"context length"`:   "an error that is only a text",
+	`400 context length`:         "the status is in the text",
 	"maximum\u2028tokens":        "a line separator is a space",
 	`context_length_exceeded`:    "the code of OpenAI, wherever it is",
 	`prompt is too long`:         "Anthropic's text, however often it is wrapped",
@@ -145,6 +146,12 @@ func TestIsContextLength(t *testing.T) {
 		{&sdkError{413, ""}, true},
 		{&sdkError{429, `{"message":"maximum context length","code":"rate_limit_exceeded"}`}, false},
 		{errors.New("400 Bad Request: prompt is too long: 5 tokens > 4 maximum"), true},
+		{errors.New("400 context length"), true},
+		{errors.New("Error: 400 context length exceeded"), true},
+		{errors.New(`{"message":["context length exceeded"]}`), true},
+		{&sdkError{400, `{"error":{"message":["too many tokens"]}}`}, true},
+		{errors.New("429 too many tokens per minute: context length"), false},
+		{errors.New("the context length of a line is set in the settings"), false},
 		{errors.New("connection reset by peer"), false},
 	} {
 		if got := IsContextLength(tt.err); got != tt.want {

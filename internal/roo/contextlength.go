@@ -3,7 +3,9 @@ package roo
 import (
 	"bytes"
 	"encoding/json"
+	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/condensehq/condense/internal/rawjson"
@@ -43,22 +45,46 @@ func ContextWindowExceeded(value json.RawMessage, apiError bool) bool {
 // ContextLengthError reports whether Roo-Code would take err, the error of an SDK, for one
 // that says that the conversation exceeds the model's window. Status is its HTTP status; 0
 // if unknown. The error's JSON is read through a method RawJSON() string; an error that
-// Roo-Code knows by its class has a method OpenAIAPIError() bool.
+// Roo-Code knows by its class has a method OpenAIAPIError() bool. Any other error is read from its text, which may be
+// JSON or begin with the status, as in "400 context length": earlier versions of Roo-Code did so.
 func ContextLengthError(err error, status int) bool {
 	var object json.RawMessage
 	if r, ok := err.(interface{ RawJSON() string }); ok {
 		object = json.RawMessage(r.RawJSON())
+	} else {
+		return fromText(err.Error(), status)
 	}
 	class, ok := err.(interface{ OpenAIAPIError() bool })
 	if ContextWindowExceeded(object, ok && class.OpenAIAPIError()) || ContextWindowExceeded(object, false) {
 		return true
 	}
-	if object == nil || status == 0 {
+	if status == 0 {
 		return false
 	}
 	seen, fault := json.Marshal(map[string]any{"status": status, "error": object}) // as a client in JavaScript sees it
 	return fault == nil && ContextWindowExceeded(seen, false)
 }
+
+// statusForm matches the beginning of "Error: 400 context length exceeded".
+var statusForm = regexp.MustCompile(`^\s*(?:\w*Error: )?([45]\d\d)\b`)
+
+// fromText reads an error of which only the text is known. A text that names no status is taken for one of status 400,
+// unless it is about a rate.
+func fromText(text string, status int) bool {
+	if found := statusForm.FindStringSubmatch(text); found != nil && status == 0 {
+		status, _ = strconv.Atoi(found[1])
+	}
+	message := rawjson.Field([]byte(text), "message")
+	if !json.Valid([]byte(text)) || message == nil {
+		message = rawjson.AppendQuote(nil, text)
+	}
+	if status == 0 && !ratesForm.MatchString(text) {
+		status = http.StatusBadRequest
+	}
+	return ContextWindowExceeded(rawjson.Append(nil, `{"status":?,"message":?}`, []byte(strconv.Itoa(status)), message), false)
+}
+
+var ratesForm = regexp.MustCompile(`(?i)rate|quota|per (?:minute|hour|day)`)
 
 func byOpenAI(v []byte, apiError bool) bool {
 	if rawjson.Text(rawjson.Field(v, "name")) == "LengthFinishReasonError" {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/toolcall"
 )
 
 // Lines of results are chosen in readable units: a block (a definition, a paragraph, a hunk) or several of its lines.
@@ -120,14 +121,7 @@ func (w *reading) begins(l, start, end int) bool {
 
 // content returns a line of a file without its number, and whether it has no indentation.
 func content(line string) (text string, outer bool) {
-	if hasNumber(line) {
-		rest := strings.TrimLeft(line, " ")
-		rest = strings.TrimLeft(rest, "0123456789")
-		line = strings.TrimPrefix(rest, "→")
-		if len(line) == len(rest) {
-			line = rest[1:]
-		}
-	}
+	_, _, line = toolcall.Gutter(line)
 	return strings.TrimSpace(line), line != "" && line[0] != ' ' && line[0] != '\t'
 }
 

@@ -15,7 +15,8 @@ import (
 const (
 	decisionShare = 0.15 // of the room
 	decisionLong  = 50   // the most tokens of a paragraph that is kept whole
-	outcomeShare  = 0.02 // of the room
+	outcomeShare  = 0.04 // of the room
+	faultsEach    = 4    // lines of one result
 	outcomeLong   = 200  // bytes
 	reportShare   = 0.12 // of the room
 	reportEach    = 0.04
@@ -37,7 +38,7 @@ var decisionForm = regexp.MustCompile(`(?i)\b(?:root cause|decid(?:e|ed|ing)|dec
 
 // outcomeForm matches lines that say how a test, a build or a check ended.
 var outcomeForm = regexp.MustCompile(`(?i)\b\d+ (?:tests?|specs?|passed|passing|failed|failing|failures?|errors?|warnings?|problems?|skipped)\b|\btests?:? +(?:passed|failed|\d)|` +
-	`\ball (?:\w+ )?(?:tests? |checks? )?pass|\bbuild (?:succeeded|failed|complete)|\bBUILD (?:SUCCESS|FAIL)|^(?:PASS|FAIL|ok)\b|\btest result:|\bcompiled? (?:successfully|with)|\bexit(?:ed)?(?: with)? (?:code|status) [1-9]`)
+	`\ball (?:\w+ )?(?:tests? |checks? )?pass|\bbuild (?:succeeded|failed|complete)|\bBUILD (?:SUCCESS|FAIL)|^(?:PASS|FAIL|ok)\b|\btest result:|\bcompiled? (?:successfully|with)`)
 
 // reportForms begin texts in which another agent, of a team or a task, reports its work.
 var reportForms = []string{"<teammate-message", "<task-notification", "<agent-message", "<subagent"}
@@ -145,15 +146,17 @@ func (w claims) keepNewestResults(context.Context) error {
 	return nil
 }
 
-// keepOutcomes keeps, for each command that checks something, the line with its outcome.
+// keepOutcomes keeps, for each command that checks something, the line with its outcome, and before it the lines that
+// report failures.
 func (w claims) keepOutcomes(context.Context) error {
 	limit := w.spent() + outcomeShare*float64(w.o.Room)
 	for p, pass := range slices.Backward(w.c.Passages) {
 		if !pass.answers() || pass.family != families[dialog.FamilyCommand] || w.passages[p].mode != modeExtract || dialog.CommandKey(pass.Target) == "" {
 			continue
 		}
+		w.takeFaults(pass.Lines, limit)
 		for l := pass.Lines.End - 1; l >= pass.Lines.Start; l-- {
-			if text := w.c.Lines[l].Text; len(text) <= outcomeLong && outcomeForm.MatchString(text) {
+			if text := w.c.Lines[l].Text; len(text) <= outcomeLong && (outcomeForm.MatchString(text) || dialog.NamesExit(text)) {
 				if dialog.NamesExit(text) { // an exit code gives no reason
 					w.takeReason(pass.Lines, limit)
 				}
@@ -167,10 +170,20 @@ func (w claims) keepOutcomes(context.Context) error {
 	return nil
 }
 
+// takeFaults keeps the first lines that are in the form of a failure.
+func (w claims) takeFaults(lines core.Span, limit float64) {
+	n := 0
+	for l := lines.Start; l < lines.End && n < faultsEach && w.spent() < limit; l++ {
+		if text := w.c.Lines[l].Text; len(text) <= outcomeLong && dialog.FaultOf(text) == dialog.SureFault && !dialog.NamesExit(text) && w.takeLine(l, limit) {
+			n++
+		}
+	}
+}
+
 // takeReason keeps the first of the lines that gives the reason of a failure.
 func (w claims) takeReason(lines core.Span, limit float64) {
 	for l := lines.Start; l < lines.End; l++ {
-		if text := w.c.Lines[l].Text; len(text) <= outcomeLong && says(text) && errorForm.MatchString(text) && !dialog.NamesExit(text) {
+		if text := w.c.Lines[l].Text; len(text) <= outcomeLong && says(text) && dialog.FaultOf(text) != dialog.NoFault && !dialog.NamesExit(text) {
 			w.takeLine(l, limit)
 			return
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/toolcall"
 )
 
 // The form of an extract, a message with lines of hidden messages. A later condensation parses it back into passages.
@@ -174,9 +175,8 @@ func gapOf(lines, templates int, above, below string) string {
 
 // hasNumber reports whether a line begins with its number in a file, as tools write it.
 func hasNumber(line string) bool {
-	line = strings.TrimLeft(line, " ")
-	rest := strings.TrimLeft(line, "0123456789")
-	return rest != line && (strings.HasPrefix(rest, "→") || rest != "" && strings.IndexByte("\t:|-", rest[0]) >= 0)
+	_, sign, _ := toolcall.Gutter(line)
+	return sign != ""
 }
 
 // readGap returns the least number of lines that a mark replaces; 0 if line is not a mark.

@@ -1,6 +1,7 @@
 package value
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -37,7 +38,7 @@ func (w *reading) failures() (out, fixed []failure) {
 		}
 		text := w.original(&pass)
 		if seen[key] {
-			if bad(&pass, text) && !dialog.Refused(text) && !slices.ContainsFunc(out, func(f failure) bool { return f.key == key }) {
+			if pass.failed(text) && !dialog.Refused(text) && !slices.ContainsFunc(out, func(f failure) bool { return f.key == key }) {
 				mended[key] = true
 				fixed = append(fixed, failure{entry: fixedName + oneLine(dialog.BareCommand(pass.Target), openLong/2) + " (was: " + oneLine(errorLine(text), openLong/2) + ")", passage: p, key: key})
 			}
@@ -47,11 +48,11 @@ func (w *reading) failures() (out, fixed []failure) {
 			continue
 		}
 		line := errorLine(text)
-		if endMark(text) != "" && !errorForm.MatchString(line) && w.saidOpen(key) {
+		if endMark(text) != "" && dialog.FaultOf(line) == dialog.NoFault && w.saidOpen(key) {
 			continue // a former extract has the error, of which nothing is left here
 		}
 		seen[key] = true
-		if bad(&pass, text) {
+		if pass.failed(text) {
 			e := errorName + oneLine(dialog.BareCommand(pass.Target), openLong/2)
 			if line != "" {
 				e += errorSign + oneLine(line, openLong)
@@ -100,27 +101,24 @@ func (w *reading) saidOpen(key string) bool {
 	})
 }
 
-// bad reports whether the result of a command says that it failed, or that its tests did.
-func bad(p *Passage, text string) bool {
-	return p.failed(text) || dialog.TestsFailed(text)
-}
-
-var errorForm = regexp.MustCompile(`(?i)\berror\b|error:|\bfail(?:ed|ure)?\b|panic:|exception\b|fatal:|not found|cannot |permission denied`)
-
-// errorLine returns the line of a result that best describes the failure: the first line in the form of an error, or
-// the last.
+// errorLine returns the line of a result that best describes the failure: the first in the form of an error, or with a
+// word for one, or the last.
 func errorLine(text string) string {
-	last := ""
+	last, maybe := "", ""
 	for line := range strings.SplitSeq(text, "\n") {
 		if !says(line) || dialog.NamesExit(line) || strings.HasPrefix(line, markStart) || readGap(line) > 0 {
 			continue
 		}
-		if errorForm.MatchString(line) {
+		switch dialog.FaultOf(line) {
+		case dialog.SureFault:
 			return line
+		case dialog.MaybeFault:
+			maybe = cmp.Or(maybe, line)
+		case dialog.NoFault:
+			last = line
 		}
-		last = line
 	}
-	return last
+	return cmp.Or(maybe, last)
 }
 
 var colours = regexp.MustCompile(`\x1b\[[0-9;]*[A-Za-z]`)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/value"
 )
 
@@ -207,11 +208,11 @@ func TestOpenIsNotForged(t *testing.T) {
 			if err != nil {
 				rt.Fatal(err)
 			}
-			bad := rapid.Bool().Draw(rt, "failed")
-			if bad {
+			bad, result := rapid.Bool().Draw(rt, "failed"), text.Draw(rt, "result")
+			if bad || dialog.Failed(dialog.FamilyCommand, "make", result) {
 				failed++
 			}
-			messages = append(messages, did(fmt.Sprint("b", i), "Bash", string(command), text.Draw(rt, "result"), bad)...)
+			messages = append(messages, did(fmt.Sprint("b", i), "Bash", string(command), result, bad)...)
 		}
 		messages = measured(append(messages, old[1:]...))
 		room := tokensOf(messages) / 8

@@ -44,11 +44,9 @@ func (p *Passage) answers() bool {
 	return p.Kind == dialog.KindToolResult || p.Kind == dialog.KindError
 }
 
-// failed reports whether p is the result of a failed call: it is marked so, or it is of a command and its text shows
-// it at one end.
+// failed reports whether p is the result of a failed call: it is marked so, or its text says it.
 func (p *Passage) failed(text string) bool {
-	return p.Kind == dialog.KindError || p.answers() && dialog.FamilyOf(p.Name) == dialog.FamilyCommand &&
-		(dialog.ExitFailed(text) || endsFailed(text))
+	return p.Kind == dialog.KindError || p.answers() && (endsFailed(text) || dialog.Failed(dialog.FamilyOf(p.Name), p.Target, text))
 }
 
 // A Line is one line of a passage. Lines without a letter or digit are left out.

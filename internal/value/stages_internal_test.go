@@ -247,9 +247,19 @@ func TestOutcomes(t *testing.T) {
 	if err := (claims{w}).keepOutcomes(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for text, want := range map[string]bool{"exited with code 2": true, "walrus is not": true, "stork has": false} {
+	for text, want := range map[string]bool{"exited with code 2": true, "walrus is not": true, "stork has": true, "linting 41": false} {
 		if got := w.lines[lineOf(t, w.c, text)].at != 0; got != want {
 			t.Errorf("%q is kept: %v, want %v", text, got, want)
 		}
+	}
+}
+
+// TestNumbersOfRooCodeCount: lines of a file with numbers, as Roo Code writes them, need no number of omitted lines.
+func TestNumbersOfRooCodeCount(t *testing.T) {
+	if got := gapOf(40, 0, "12 | foo", "60 | bar"); got != GapMark {
+		t.Errorf("got %q between numbered lines", got)
+	}
+	if text, outer := content("12 | func f() {"); text != "func f() {" || !outer {
+		t.Errorf("got %q, and it is indented", text)
 	}
 }

@@ -22,10 +22,10 @@ type Config struct {
 	PromptFile string `json:"prompt_file" doc:"file with your own instructions; relative to the folder of the configuration"`
 
 	KeepFirst      int     `json:"keep_first" doc:"messages kept at the beginning, unless they take more than a quarter of the room"`
-	RecentMessages int     `json:"recent_messages" doc:"largest number of recent messages to keep; 0 means any number. If recent_share is 0 too, none are kept"`
+	RecentMessages int     `json:"recent_messages" doc:"recent messages to keep, with the calls or results that belong to them; 0 means any number. If recent_share is 0 too, none are kept"`
 	RecentShare    float64 `json:"recent_share" doc:"largest share of the window for recent messages; 0 means any"`
 
-	UserWordsShare float64 `json:"user_words_share" doc:"share of the window for the user's typed text, kept verbatim next to the summary, at most 20,000 tokens; 0 means none"`
+	UserWordsShare float64 `json:"user_words_share" doc:"share of the window for the user's typed text, kept verbatim next to the summary; 0 means none"`
 	FoldedChars    int     `json:"folded_chars" doc:"characters for signatures of the files that were read, newest first; 0 means none"`
 }
 
@@ -49,7 +49,7 @@ func (*Config) Removed() map[string]string {
 		"clip_chars":        byPreset + ": 8,000 characters, 6,000 for rolling",
 		"overlap":           "parts overlap by 5 %; leave it out",
 		"parallel":          "at most four parts are read at the same time; leave it out",
-		"user_words_tokens": "it is 20,000; use user_words_share for less",
+		"user_words_tokens": "use user_words_share, a share of the window",
 		"command_blocks":    "they are always repeated; leave it out",
 		"environment":       byPreset + "; fresh_start adds them",
 		"folded_ignore":     "files that .rooignore or .gitignore names have no signatures; leave it out",
@@ -142,7 +142,4 @@ const (
 	overlap = 0.05
 	// parallel is the number of parts read at the same time: few enough for the rate limits of a new account.
 	parallel = 4
-	// mostWords is the largest number of tokens of the user's words next to a summary: Codex keeps as many
-	// (COMPACT_USER_MESSAGE_MAX_TOKENS).
-	mostWords = 20_000
 )

@@ -91,23 +91,8 @@ func foldResults(messages []core.Message) []core.Message {
 func unnumbered(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {
-		rest := strings.TrimLeft(strings.TrimLeft(l, " "), "0123456789")
-		if rest == strings.TrimLeft(l, " ") {
-			if l == "" {
-				continue
-			}
-			return text
-		}
-		switch {
-		case strings.HasPrefix(rest, " | "):
-			rest = rest[3:]
-		case strings.HasPrefix(rest, " |"):
-			rest = rest[2:]
-		case strings.HasPrefix(rest, "\t"), strings.HasPrefix(rest, ":"):
-			rest = rest[1:]
-		case strings.HasPrefix(rest, "→"):
-			rest = rest[len("→"):]
-		default:
+		_, sign, rest := toolcall.Gutter(l)
+		if l != "" && (sign == "" || sign == "-") {
 			return text
 		}
 		lines[i] = rest

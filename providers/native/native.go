@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
 )
@@ -103,5 +104,10 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 	if err != nil {
 		return &core.Result{Usage: s.spent()}, err
 	}
-	return &core.Result{Messages: messages, Usage: s.spent()}, nil
+	res := &core.Result{Messages: messages, Usage: s.spent()}
+	if plan.lost > 0 {
+		res.Steps = []core.Step{{Name: "user's words", Warning: fmt.Sprintf(
+			"%s of the user's words, the oldest first, have no room next to the summary; they stay in the originals", size.Plural(plan.lost, "token"))}}
+	}
+	return res, nil
 }

@@ -24,6 +24,7 @@ type plan struct {
 	text   int // tokens for the text of each summary
 	// sections holds, for every summary, the indices of the messages that it replaces.
 	sections [][]int
+	lost     int // tokens of the user's words that have no room next to the summary
 }
 
 // A group is a run of messages that stay or go together.
@@ -32,6 +33,7 @@ type group struct {
 	tokens int
 	pinned bool // holds a protected or a system message
 	open   bool // of a turn whose results are still to come
+	asks   bool // holds words of the user that have no answer yet
 	keep   bool
 	recent bool // stays because it is recent; the first to go if there is no room
 }
@@ -43,7 +45,6 @@ func (g *group) messages() int { return g.End - g.Start }
 func newPlan(req *core.Request, c *settings) (*plan, error) {
 	p := &plan{req: req}
 	pending := core.Pending(req.Messages)
-	floor := 0
 	for _, span := range core.Groups(req.Messages) {
 		g := group{Span: span, open: len(pending) > 0 && span.End > pending[0]}
 		for i := span.Start; i < span.End; i++ {
@@ -52,12 +53,11 @@ func newPlan(req *core.Request, c *settings) (*plan, error) {
 			g.pinned = g.pinned || m.Protected || m.Role == core.RoleSystem
 		}
 		g.keep = g.pinned || g.open
-		if g.keep {
-			floor += g.tokens
-		}
 		p.before += g.tokens
 		p.groups = append(p.groups, g)
 	}
+	asked := p.keepRequest()
+	floor := p.kept()
 	movable := p.before - floor
 	switch {
 	case movable < leastGain,
@@ -66,22 +66,27 @@ func newPlan(req *core.Request, c *settings) (*plan, error) {
 		return nil, nil
 	}
 	p.room = req.Budget.Room()
-	if floor+leastGain > p.room {
+	if asked > 0 && floor+max(leastGain, min(c.MaxOutput, movable, p.room)/8) > p.room || floor+leastGain > p.room {
 		// Messages that must stay may exceed the target, but not the limit.
 		p.room = req.Budget.Limit - req.Budget.Overhead
 	}
 	if floor+leastGain > p.room {
-		return nil, fmt.Errorf("no room for a summary: %s tokens of messages are allowed, and %s must stay as they are", size.Group(max(p.room, 0)), size.Group(floor))
+		why := ""
+		if asked > 0 {
+			why = fmt.Sprintf(", %s of them the user's request, which has no answer yet", size.Group(asked))
+		}
+		return nil, fmt.Errorf("no room for a summary: %s tokens of messages are allowed, and %s must stay as they are%s", size.Group(max(p.room, 0)), size.Group(floor), why)
 	}
 	free := min(p.room-floor, movable-1)
 	p.keepFirst(c.KeepFirst, free/4)
-	p.keepUnanswered(free / 4)
+	p.keepUnread(free / 4)
 	text := min(c.MaxOutput, free/2)
 	if c.sectionMessages > 0 {
 		p.keepSummaries(free / 4)
 		text = free / 4 // of all sections; the rest is for recent messages
 	}
-	p.keepRecent(c, free-text-min(wordsBudget(req, c), free/8))
+	// The user's words come before recent messages, which they may be among.
+	p.keepRecent(c, free-text-min(p.wordsTokens(), wordsBudget(req, c)))
 	p.cut(c.sectionMessages)
 	if len(p.sections) == 0 {
 		return nil, nil
@@ -96,7 +101,7 @@ func newPlan(req *core.Request, c *settings) (*plan, error) {
 func (p *plan) settled(c *settings) bool {
 	wanted := plan{req: p.req, groups: slices.Clone(p.groups)}
 	wanted.keepFirst(c.KeepFirst, math.MaxInt)
-	wanted.keepUnanswered(math.MaxInt)
+	wanted.keepUnread(math.MaxInt)
 	wanted.keepRecent(c, math.MaxInt)
 	summaries := false
 	for i := range wanted.groups {
@@ -143,8 +148,41 @@ func (p *plan) keepFirst(n, allowed int) {
 	}
 }
 
-// keepUnanswered keeps the user's last message, if it is not answered yet.
-func (p *plan) keepUnanswered(allowed int) {
+// keepRequest keeps the user's words at the end that have no answer yet, whatever their size, with the results of
+// tools in the same message, and returns their tokens.
+func (p *plan) keepRequest() (tokens int) {
+	for i := len(p.groups) - 1; i >= 0; i-- {
+		g := &p.groups[i]
+		last := &p.req.Messages[g.End-1]
+		if !g.keep && asks(last) {
+			g.keep, g.asks = true, true
+			tokens += g.tokens
+		}
+		if !g.open && (last.Role == core.RoleAssistant || g.messages() > 1) {
+			return tokens
+		}
+	}
+	return tokens
+}
+
+// asks reports whether m holds something that the user typed or attached.
+func asks(m *core.Message) bool {
+	if m.Role != core.RoleUser || m.Kind != core.KindOriginal {
+		return false
+	}
+	attached := slices.ContainsFunc(m.Parts, func(p core.Part) bool {
+		switch p.(type) {
+		case core.Image, core.Opaque:
+			return true
+		case core.Text, core.ToolCall, core.ToolResult, core.Reasoning:
+		}
+		return false
+	})
+	return attached || typed(new(dialog.AuthorReader), m) != ""
+}
+
+// keepUnread keeps other messages after the last answer, such as results that an agent sends as text.
+func (p *plan) keepUnread(allowed int) {
 	for i := len(p.groups) - 1; i >= 0; i-- {
 		g := &p.groups[i]
 		if g.keep {
@@ -192,7 +230,7 @@ func (p *plan) keepRecent(c *settings, room int) {
 	}
 	limit := room
 	for i := range p.groups {
-		if g := &p.groups[i]; g.keep && !g.pinned && !g.open {
+		if g := &p.groups[i]; g.keep && !g.pinned && !g.open && !g.asks {
 			room -= g.tokens
 		}
 	}
@@ -207,13 +245,12 @@ func (p *plan) keepRecent(c *settings, room int) {
 	for i := len(p.groups) - 1; i >= 0; i-- {
 		g := &p.groups[i]
 		if !g.keep {
-			few := seen+g.messages() <= messages || seen == 0 // one group is better than none
-			if room -= g.tokens; room < 0 || !few || tokens+g.tokens > limit {
+			if room -= g.tokens; room < 0 || seen >= messages || tokens+g.tokens > limit {
 				break
 			}
 		}
 		seen += g.messages()
-		if !g.pinned {
+		if !g.pinned && !g.asks {
 			tokens += g.tokens
 		}
 		start = i
@@ -266,8 +303,9 @@ func (p *plan) cut(every int) {
 
 // hidden calls yield for every message that does not stay.
 func (p *plan) hidden(yield func(i int, m *core.Message)) {
-	for _, s := range p.sections {
-		for _, i := range s {
+	for k := range p.groups {
+		g := &p.groups[k]
+		for i := g.Start; i < g.End && !g.keep; i++ {
 			yield(i, &p.req.Messages[i])
 		}
 	}

@@ -38,7 +38,7 @@ var presets = []preset{
 		Name:     "fresh_start",
 		Doc:      "The summary replaces everything before it. Commands of the task, signatures of the files read and the environment are added to it.",
 		Source:   "Roo-Code since January 2026",
-		settings: Config{Request: requestText, MaxOutput: rooOutput, MaxCalls: 32, UserWordsShare: 0.1, FoldedChars: 50_000},
+		settings: Config{Request: requestText, MaxOutput: rooOutput, MaxCalls: 32, UserWordsShare: 0.25, FoldedChars: 50_000},
 		style: style{
 			prompt: handoverPrompt, role: core.RoleUser, heading: "## Conversation Summary\n",
 			readFirst: true, environment: true, clipChars: clipChars,
@@ -46,9 +46,9 @@ var presets = []preset{
 	},
 	{
 		Name:     "keep_recent",
-		Doc:      "The first message, the summary of the middle, the last three messages.",
+		Doc:      "The first message, the summary of the middle, the last three messages, with the call of a result.",
 		Source:   "Roo-Code until January 2026",
-		settings: Config{Request: requestText, MaxOutput: rooOutput, MaxCalls: 32, KeepFirst: 1, RecentMessages: 3, UserWordsShare: 0.1},
+		settings: Config{Request: requestText, MaxOutput: rooOutput, MaxCalls: 32, KeepFirst: 1, RecentMessages: 3, UserWordsShare: 0.25},
 		style: style{
 			prompt: handoverPrompt, promptInSystem: true, role: core.RoleAssistant,
 			readFirst: true, clipChars: clipChars,
@@ -58,7 +58,7 @@ var presets = []preset{
 		Name:     "rolling",
 		Doc:      "The summary, an acknowledgement, the newest messages from a user's turn on. Each summary takes up the one before.",
 		Source:   "Ripple",
-		settings: Config{Request: requestText, MaxOutput: 4096, MaxCalls: 32, RecentMessages: 6, RecentShare: 0.25, UserWordsShare: 0.1},
+		settings: Config{Request: requestText, MaxOutput: 4096, MaxCalls: 32, RecentMessages: 6, RecentShare: 0.25, UserWordsShare: 0.25},
 		style: style{
 			prompt: statePrompt, role: core.RoleUser, heading: "Summary of the conversation so far:\n",
 			acknowledgement: "Understood. I continue from this summary.", snapToUser: true, clipChars: 6000,
@@ -68,7 +68,7 @@ var presets = []preset{
 		Name:     "sections",
 		Doc:      "Older stretches of the conversation become a short summary each, one for every 20 messages; recent messages stay.",
 		Source:   "a description of a hybrid of window and summaries, 2026",
-		settings: Config{Request: requestText, MaxOutput: 200, MaxCalls: 64, RecentShare: 0.25, UserWordsShare: 0.1},
+		settings: Config{Request: requestText, MaxOutput: 200, MaxCalls: 64, RecentShare: 0.25, UserWordsShare: 0.25},
 		style: style{
 			prompt: sectionPrompt, role: core.RoleAssistant, heading: "[Condensed %d messages]: ",
 			sectionMessages: 20, clipChars: clipChars,

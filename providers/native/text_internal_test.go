@@ -26,9 +26,12 @@ func TestWordsBlock(t *testing.T) {
 		})
 		words := rapid.SliceOfN(text, 0, 20).Draw(t, "words")
 		budget := rapid.IntRange(0, 2000).Draw(t, "budget")
-		block := wordsBlock(counter, words, rapid.Bool().Draw(t, "open"), budget)
+		block, lost := wordsBlock(counter, words, budget)
 		if n := counter.Count(core.Text(block)); n > budget {
 			t.Fatalf("%d tokens, and %d are allowed", n, budget)
+		}
+		if whole := dialog.Repeated(block, false); (lost > 0) == slices.Equal(whole, words) {
+			t.Fatalf("%d tokens are said to be lost of %q, and there are %q", lost, words, whole)
 		}
 		if block == "" {
 			return
@@ -111,8 +114,8 @@ func TestUnnumbered(t *testing.T) {
 // made up or changed does not.
 func TestRepeatedWords(t *testing.T) {
 	t.Parallel()
-	copied := wordsBlock(counter, []string{"Use spaces."}, false, 1000)
-	ours := wordsBlock(counter, []string{"Use tabs."}, false, 1000)
+	copied, _ := wordsBlock(counter, []string{"Use spaces."}, 1000)
+	ours, _ := wordsBlock(counter, []string{"Use tabs."}, 1000)
 	want := []string{"Use tabs."}
 	if got := dialog.Repeated("Summary.\n"+copied+"\n"+ours, false); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -140,9 +143,9 @@ func TestWordsComeBackAsTheyWere(t *testing.T) {
 			}), 1, 8).Draw(t, "pieces"), "")
 		})
 		words := rapid.SliceOfN(word, 1, 5).Draw(t, "words")
-		block := wordsBlock(counter, words, rapid.Bool().Draw(t, "open"), 10_000)
-		if got := dialog.Repeated("Before.\n"+block+"\nAfter.", false); !slices.Equal(got, words) {
-			t.Fatalf("got %q, want %q", got, words)
+		block, lost := wordsBlock(counter, words, 10_000)
+		if got := dialog.Repeated("Before.\n"+block+"\nAfter.", false); !slices.Equal(got, words) || lost != 0 {
+			t.Fatalf("got %q, want %q, and %d tokens are said to be lost", got, words, lost)
 		}
 	})
 }

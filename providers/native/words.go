@@ -10,36 +10,39 @@ import (
 	"github.com/condensehq/condense/internal/dialog"
 )
 
-// Words of the block that repeats the user. Package author writes and reads it.
-const (
-	wordsIntro = "What the user typed earlier in this conversation, word for word, oldest first. It is history: " +
-		"everything in it has been dealt with, unless the summary says that it is still open. " +
-		"Keep to the rules and wishes in it; do not start the tasks in it again."
-	wordsUnanswered = "Only the last message has not been answered yet.\n"
-)
+// wordsIntro is the beginning of the block that repeats the user, which package dialog writes and reads.
+const wordsIntro = "What the user typed earlier in this conversation, word for word, oldest first. It is history: " +
+	"everything in it has been dealt with, unless the summary says that it is still open. " +
+	"Keep to the rules and wishes in it; do not start the tasks in it again."
 
 // wordsBudget returns the tokens that the user's words may take.
 func wordsBudget(req *core.Request, c *settings) int {
-	return min(mostWords, int(c.UserWordsShare*float64(req.Budget.Window)))
+	return int(c.UserWordsShare * float64(req.Budget.Window))
 }
 
 // userWords returns the words of the user in the messages that p hides, and older ones that summaries among
-// them repeat, oldest first, in any format. Open says that the last of it is not answered.
-func (p *plan) userWords() (words []string, open bool) {
+// them repeat, oldest first, in any format.
+func (p *plan) userWords() (words []string) {
 	var talk dialog.AuthorReader
-	p.hidden(func(i int, m *core.Message) {
-		if said := wordsAgain(m); said != nil {
-			words, open = append(words, said...), false
-		}
+	p.hidden(func(_ int, m *core.Message) {
+		words = append(words, wordsAgain(m)...)
 		if m.Role != core.RoleUser || m.Kind != core.KindOriginal && !dialog.HoldsInserted(m) {
 			return
 		}
 		if t := typed(&talk, m); t != "" {
 			words = append(words, t)
-			open = !slices.ContainsFunc(p.req.Messages[i+1:], func(m core.Message) bool { return m.Role == core.RoleAssistant })
 		}
 	})
-	return words, open
+	return words
+}
+
+// wordsTokens returns the tokens of a block with all of the user's words.
+func (p *plan) wordsTokens() int {
+	n := p.req.Counter.Count(core.Text(dialog.Repeat(wordsIntro, nil, ""))) + 2*leftOutTokens
+	for _, said := range p.userWords() {
+		n += p.req.Counter.Count(core.Text(dialog.Entry(said)))
+	}
+	return n
 }
 
 // wordsAgain returns the words of the user that m repeats, if it is a summary or holds one.
@@ -82,20 +85,22 @@ func join(segments []dialog.Segment) string {
 
 // wordsBlock returns a block of words with at most so many tokens, "" if there is no room for any: the first,
 // which set the task, if it takes no more than half of it, then the rules in the others, and the newest ones. A
-// message that is too long for the rest of the room is cut in its middle if a good part of it can stay.
-func wordsBlock(counter core.Counter, words []string, open bool, budget int) string {
+// message that is too long for the rest of the room is cut in its middle if a good part of it can stay. Lost are
+// the tokens of the words that are left out.
+func wordsBlock(counter core.Counter, words []string, budget int) (block string, lost int) {
 	tokens := func(s string) int { return counter.Count(core.Text(s)) }
-	budget -= tokens(dialog.Repeat(wordsIntro, nil, "")) + 2*leftOutTokens
-	if open {
-		budget -= tokens(wordsUnanswered)
+	sizes := make([]int, len(words))
+	for i := range words {
+		sizes[i] = tokens(dialog.Entry(words[i]))
+		lost += sizes[i]
 	}
+	budget -= tokens(dialog.Repeat(wordsIntro, nil, "")) + 2*leftOutTokens
 	if len(words) == 0 || budget <= 0 {
-		return ""
+		return "", lost
 	}
 	entries := make([]string, len(words))
 	take := func(i, room int) int {
-		entry := dialog.Entry(words[i])
-		n := tokens(entry)
+		entry, n := dialog.Entry(words[i]), sizes[i]
 		if n > room && room >= leastGain {
 			// Texts differ in bytes per token; a smaller try follows one that was too large.
 			for keep := len(words[i]) * room / n; n > room && keep > 0; keep = keep * 3 / 4 {
@@ -113,23 +118,25 @@ func wordsBlock(counter core.Counter, words []string, open bool, budget int) str
 	if len(words) == 1 {
 		half = budget
 	}
-	budget -= take(0, half)
-	rules := rulesIn(words[1:], budget/rulesPart, func(entry string) int { return tokens(entry) })
 	cost := make([]int, len(words))
-	for i, rule := range rules {
+	cost[0] = take(0, half)
+	budget -= cost[0]
+	for i, rule := range rulesIn(words[1:], budget/rulesPart, tokens) {
 		entries[i+1], cost[i+1] = rule, tokens(rule)
 		budget -= cost[i+1]
 	}
-	for i := len(words) - 1; i > 0; i-- {
+	for i := len(words) - 1; i >= 0; i-- {
 		n := take(i, budget+cost[i])
 		if n == 0 {
 			break // a gap inside would look as if nothing had been said
 		}
 		budget -= n - cost[i]
+		cost[i] = n
 	}
 	var kept []string
 	missing := 0
-	for _, e := range entries {
+	for i, e := range entries {
+		lost -= min(cost[i], sizes[i])
 		if e == "" {
 			missing++
 			continue
@@ -141,21 +148,21 @@ func wordsBlock(counter core.Counter, words []string, open bool, budget int) str
 		kept = append(kept, e)
 	}
 	if len(kept) == 0 {
-		return ""
+		return "", lost
 	}
-	end := ""
-	if open && entries[len(entries)-1] != "" {
-		end = wordsUnanswered
-	}
-	return dialog.Repeat(wordsIntro, kept, end)
+	return dialog.Repeat(wordsIntro, kept, ""), lost
 }
 
 // rulesPart is the part of the room, its inverse, that rules get before the newest messages do.
 const rulesPart = 3
 
+// briefWords is, in tokens, the size up to which a whole message may be a rule that is stated as a fact, such as "We
+// deploy on Fridays": it costs little, and no form tells it from a remark.
+const briefWords = 24
+
 // rulesIn returns entries with the sentences of words, by their index, that bind the agent for longer than the
-// next step (see [dialog.DemandOf]): prohibitions first, then the newest, as many as have room. The rest of
-// such a message is left out visibly.
+// next step (see [dialog.DemandOf]): prohibitions first, then the newest, and then short messages, as many as have
+// room. The rest of such a message is left out visibly.
 func rulesIn(words []string, room int, tokens func(string) int) map[int]string {
 	type sentence struct {
 		of, at int
@@ -165,6 +172,11 @@ func rulesIn(words []string, room int, tokens func(string) int) map[int]string {
 	known := map[string]bool{}
 	for i, text := range slices.Backward(words) {
 		at := 0
+		if n := tokens(text); n <= briefWords && !known[text] && dialog.DemandOf(text) == dialog.NoDemand {
+			known[text] = true
+			found[dialog.NoDemand] = append(found[dialog.NoDemand], sentence{i, at, text})
+			continue
+		}
 		for line := range strings.Lines(text) {
 			for _, s := range dialog.Sentences(line) {
 				said := strings.TrimSpace(line[s.Start:s.End])
@@ -177,7 +189,7 @@ func rulesIn(words []string, room int, tokens func(string) int) map[int]string {
 		}
 	}
 	kept := map[int][]sentence{}
-	for _, d := range []dialog.Demand{dialog.Forbids, dialog.Requires, dialog.Prefers} {
+	for _, d := range []dialog.Demand{dialog.Forbids, dialog.Requires, dialog.Prefers, dialog.NoDemand} {
 		for _, s := range found[d] {
 			n := tokens(s.text)
 			if kept[s.of] == nil {

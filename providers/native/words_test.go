@@ -151,21 +151,9 @@ func TestWordsAreRepeatedOnce(t *testing.T) {
 	}
 }
 
-// TestUnansweredWords holds that a question without an answer, which is too
-// long to stay as it is, is not said to have been dealt with.
-func TestUnansweredWords(t *testing.T) {
+// TestModelThatCopiesTheBlock: it does not make two of it.
+func TestModelThatCopiesTheBlock(t *testing.T) {
 	t.Parallel()
-	req := session(10, 20_000)
-	question := core.Message{ID: "q", Role: core.RoleUser, Parts: []core.Part{core.Text("Here is the log: " + strings.Repeat("noise ", 2500) + "What is wrong?")}}
-	req = coretest.HalfRequest(append(req.Messages, coretest.Conversation(question)...))
-	res, err := open(t, `{}`, &fake{info: model.Info{Window: 1 << 20}}).Condense(t.Context(), req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := allText(res.Messages)
-	wantAll(t, "the result", got, "What is wrong?\n</said>\nOnly the last message has not been answered yet.")
-
-	// A model that copies the block does not make two of it.
 	l := newLife(t, 20_000, open(t, `{}`, &fake{info: model.Info{Window: 1 << 20}, answer: func(ctx context.Context, p *model.Prompt) (*model.Answer, error) {
 		block := ""
 		if _, after, ok := strings.Cut(allText(p.Messages), "<user_words"); ok {

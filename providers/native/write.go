@@ -203,8 +203,11 @@ func (p *Provider) addExtras(ctx context.Context, plan *plan, last *core.Message
 		return false
 	}
 	add(plan.originalsNote())
-	words, open := plan.userWords()
-	add(wordsBlock(req.Counter, words, open, min(wordsBudget(req, &p.c), room)))
+	if budget := wordsBudget(req, &p.c); budget > 0 {
+		block, lost := wordsBlock(req.Counter, plan.userWords(), min(budget, room))
+		add(block)
+		plan.lost = lost
+	}
 	state := framed(req.Environment)
 	environment := p.c.environment && req.Trigger != core.TriggerManual && strings.TrimSpace(req.Environment) != ""
 	reserve := 0

@@ -7,6 +7,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/outline"
+	"github.com/condensehq/condense/internal/toolcall"
 )
 
 // A text is cut into units: its lines, or the elements of a JSON array. The structure of the
@@ -80,20 +81,20 @@ func (t *unitText) log() {
 	}
 }
 
-// signs of failure: the first are printed by compilers, test runners and shells, the others may be anything
-// that is about failure, in lower case.
-var (
-	clearSigns = []string{"error:", "Error:", "ERROR", "panic:", "FAIL", "Traceback (", "Exception", "fatal:", "Segmentation fault", "command not found", "No such file", "Permission denied", "✗", "✕", "error TS", "error["}
-	vagueSigns = []string{"error", "fail", "panic", "fatal", "assert", "undefined", "cannot ", "not found", "warning", "expected"}
-)
+// vagueSigns are words, in lower case, of lines that may be about a failure, besides those of package dialog.
+var vagueSigns = []string{"error", "fail", "panic", "fatal", "assert", "undefined", "warning", "expected"}
 
 // wrong returns the rank of a line as a report of failure.
 func wrong(line string) uint8 {
 	if len(line) > 2000 {
 		line = line[:2000]
 	}
-	if slices.ContainsFunc(clearSigns, func(s string) bool { return strings.Contains(line, s) }) {
+	switch dialog.FaultOf(line) {
+	case dialog.SureFault:
 		return worthMuch
+	case dialog.MaybeFault:
+		return worthSome
+	case dialog.NoFault:
 	}
 	low := strings.ToLower(line)
 	if slices.ContainsFunc(vagueSigns, func(s string) bool { return strings.Contains(low, s) }) {
@@ -167,27 +168,21 @@ func (t *unitText) code(language, text string) {
 	}
 }
 
-// withoutNumbers returns lines without the numbers that tools put before them ("  12→",
-// "12 | ", "12: "), if nearly all have one.
+// withoutNumbers returns lines without the numbers that tools put before them, if nearly all have one.
 func withoutNumbers(lines []string) (string, bool) {
 	var b strings.Builder
 	numbered := 0
 	for _, l := range lines {
-		i := 0
-		for i < len(l) && (l[i] == ' ' || '0' <= l[i] && l[i] <= '9') {
-			i++
+		body, end := strings.CutSuffix(l, "\n")
+		_, sign, text := toolcall.Gutter(body)
+		if sign != "" && sign != "-" {
+			numbered++
+			body = text
 		}
-		if i > 0 && i < len(l) && '0' <= l[i-1] && l[i-1] <= '9' || i > 1 && l[i-1] == ' ' && i < len(l) && l[i] == '|' {
-			rest := l[i:]
-			for _, sep := range []string{"→", "\t", "| ", "|", ": ", ":"} {
-				if r, ok := strings.CutPrefix(rest, sep); ok {
-					l = r
-					numbered++
-					break
-				}
-			}
+		b.WriteString(body)
+		if end {
+			b.WriteByte('\n')
 		}
-		b.WriteString(l)
 	}
 	return b.String(), numbered*10 >= 8*len(lines)
 }

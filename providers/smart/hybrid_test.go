@@ -115,3 +115,49 @@ func TestHybrid(t *testing.T) {
 		})
 	}
 }
+
+// TestRecipeKeepsCallsAndErrors: the second step keeps every call and every failed result, which no flag marks, and the
+// user's messages that the text names.
+func TestRecipeKeepsCallsAndErrors(t *testing.T) {
+	messages := say("Fix the build.")
+	for i := range 40 {
+		result := code(i, 800) + "the last error was mended\n"
+		switch i {
+		case 5:
+			result = "Error: cannot open ERRMARK5"
+		case 18:
+			result = "Traceback (most recent call last):\n  File \"x.py\", line 1, in <module>\nKeyError: 'ERRMARK18'"
+		case 31:
+			result = "ERRMARK31\nProcess exited with code 2"
+		}
+		messages = append(messages, tool(strconv.Itoa(i), "bash", fmt.Sprintf(`{"command":"run %d"}`, i), result)...)
+	}
+	messages = append(messages, say("And the tests?")...)
+	messages = append(messages, tool("last", "bash", `{"command":"run last"}`, code(99, 500))...)
+	messages = append(messages, say("Go on.")...)
+	for _, percent := range []int{18, 22} {
+		req := coretest.Request(coretest.Conversation(messages...), 0)
+		req.Budget.Target, req.Budget.Limit = req.Tokens()*percent/100, req.Tokens()
+		done, err := hybrid(t).Run(t.Context(), req)
+		if err != nil || done.Provider != "smart_truncation" || done.TokensAfter > req.Budget.Target {
+			t.Fatalf("%d %%: got %s with %d tokens, %v", percent, done.Provider, done.TokensAfter, err)
+		}
+		all := textOf(done.Messages...)
+		for _, want := range []string{"Fix the build.", "And the tests?", "Go on.", "ERRMARK5", "ERRMARK18", "ERRMARK31"} {
+			if !strings.Contains(all, want) {
+				t.Errorf("%d %%: gone: %s", percent, want)
+			}
+		}
+		calls := 0
+		for _, m := range done.Messages {
+			for _, p := range m.Parts {
+				if _, ok := p.(core.ToolCall); ok {
+					calls++
+				}
+			}
+		}
+		if calls != 41 {
+			t.Errorf("%d %%: %d of 41 calls stay", percent, calls)
+		}
+	}
+}

@@ -11,7 +11,7 @@ import (
 )
 
 type scoreSettings struct {
-	Error     int  `json:"error" doc:"points for messages in which something failed"`
+	Error     int  `json:"error" doc:"points for failed calls, by the flag or the text of the result, and for messages that mention an error"`
 	Calls     int  `json:"calls" doc:"points for messages that call tools"`
 	Files     int  `json:"files" doc:"points for messages about files"`
 	User      int  `json:"user" doc:"points for messages of the user"`
@@ -19,7 +19,7 @@ type scoreSettings struct {
 	Thinking  int  `json:"thinking" doc:"points for messages that mention thinking"`
 	KeepUsers int  `json:"keep_users" doc:"number of newest user messages that are never hidden"`
 	KeepCalls bool `json:"keep_calls" doc:"never hide messages that call tools"`
-	KeepError bool `json:"keep_errors" doc:"never hide messages in which something failed"`
+	KeepError bool `json:"keep_errors" doc:"never hide failed calls, by the flag or the text of the result"`
 }
 
 // Validate says which setting is out of range.
@@ -56,7 +56,7 @@ func (w hider) hideByPoints(c *scoreSettings) {
 			keep--
 			g.stays = true
 		}
-		if s.calls && c.KeepCalls || s.wrong && c.KeepError {
+		if s.calls && c.KeepCalls || s.failed && c.KeepError {
 			g.stays = true
 		}
 	}
@@ -102,7 +102,7 @@ func (w hider) hideInOrder(groups []group, order []int) {
 }
 
 // A score has the properties of a message, or of a group of them.
-type score struct{ wrong, calls, files, user, thinking, short bool }
+type score struct{ failed, wrong, calls, files, user, thinking, short bool }
 
 func (s score) points(c *scoreSettings) int {
 	n := 0
@@ -123,6 +123,7 @@ func (s scores) group(g core.Span) score {
 	var out score
 	out.short = true
 	for _, m := range s[g.Start:g.End] {
+		out.failed = out.failed || m.failed
 		out.wrong = out.wrong || m.wrong
 		out.calls = out.calls || m.calls
 		out.files = out.files || m.files
@@ -145,14 +146,15 @@ func (w *work) scores() scores {
 		if p.kind == dialog.KindToolCall || p.kind == dialog.KindToolResult {
 			s.calls = true
 			u := p.use
-			s.wrong = s.wrong || u.IsError
+			s.failed = s.failed || u.IsError
 			switch u.Info.Family {
 			case dialog.FamilyRead, dialog.FamilyWrite, dialog.FamilyEdit:
 				s.files = true
 			case dialog.FamilyUnknown, dialog.FamilyList, dialog.FamilySearch, dialog.FamilyCommand, dialog.FamilyWeb, dialog.FamilyPlan, dialog.FamilyAsk, dialog.FamilyDelegate, dialog.FamilyDone:
 			}
 		}
-		s.wrong = s.wrong || strings.Contains(p.text, "error")
+		said := p.kind == dialog.KindUser || p.kind == dialog.KindAssistant
+		s.wrong = s.wrong || s.failed || said && strings.Contains(p.text, "error")
 		s.thinking = s.thinking || strings.Contains(p.text, "thinking")
 	}
 	for i := range out {

@@ -36,7 +36,7 @@ var mayImport = map[string]string{
 	"internal/catalog":                 "model",
 	"config":                           "core/policy model registry internal/disk internal/tree internal/catalog internal/suggest internal/plain internal/secret internal/size internal/trust github.com/knadh/koanf go.yaml.in/yaml",
 	"providers":                        "registry providers/internal/vendor providers/native providers/slidingwindow providers/smart",
-	"providers/smart":                  "core registry model providers/smart/internal/account internal/dialog internal/suggest internal/size internal/outline internal/prefix internal/value",
+	"providers/smart":                  "core registry model providers/smart/internal/account internal/dialog internal/toolcall internal/suggest internal/size internal/outline internal/prefix internal/value",
 	"providers/native":                 "core internal/dialog internal/toolcall registry model internal/outline internal/prefix internal/roo internal/size",
 	"providers/slidingwindow":          "core registry",
 	"providers/internal/vendor":        "core registry model internal/value",

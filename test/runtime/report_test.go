@@ -2,6 +2,8 @@ package runtime_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/condensehq/condense"
@@ -80,5 +82,39 @@ func TestSwitchingTokenizers(t *testing.T) {
 	}
 	if again := used("exact"); again != exact {
 		t.Errorf("got %d tokens, before it were %d", again, exact)
+	}
+}
+
+// TestLossOfTheUsersWordsIsSaid: a request that is longer than the limit by itself is cut with a mark, earlier words that
+// have no room are counted, and the report warns of both.
+func TestLossOfTheUsersWordsIsSaid(t *testing.T) {
+	t.Parallel()
+	const profile = "profiles: {p: {window: 20000, max_output: 1000, chain: [s]}}\nproviders: {s: {strategy: native, settings: {user_words_share: 0.02}}}\n"
+	h := harmHost(t, profile, &scripted{text: "In short."})
+	for _, c := range []struct {
+		request string
+		want    []string
+		mark    bool
+	}{
+		{"And now?", []string{"s: ", " tokens of the user's words, the oldest first, have no room next to the summary; they stay in the originals"}, false},
+		{strings.Repeat("a row of data ", 8000) + "END", []string{"the user's request, which has no answer yet, was cut from 28,001 to "}, true},
+	} {
+		conv := dialogue(t, 17700)
+		if err := conv.Append(core.Message{ID: "q", Role: core.RoleUser, Parts: []core.Part{core.Text(c.request)}}); err != nil {
+			t.Fatal(err)
+		}
+		r, err := h.Manage(t.Context(), conv, condense.Turn{})
+		if err != nil || !r.Acted {
+			t.Fatalf("got acted %v, %v: %s", r.Acted, err, r.Reason)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(strings.Join(r.Warnings, "\n"), want) {
+				t.Errorf("the warnings %q lack %q", r.Warnings, want)
+			}
+		}
+		view := conv.View()
+		if got := fmt.Sprint(view[len(view)-1].Parts); strings.Contains(got, "[… ") != c.mark || !strings.HasSuffix(got, c.request[len(c.request)-8:]+"]") {
+			t.Errorf("the request became %.200s", got)
+		}
 	}
 }

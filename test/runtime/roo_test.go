@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -136,4 +137,13 @@ func TestRooProfileRecognizesOverflow(t *testing.T) {
 		}
 		return h.Overflow(condense.Turn{}, err)
 	}, nil)
+	// Of these errors only the text is known.
+	for text, want := range map[string]bool{
+		"400 context length": true, "Error: 400 context length exceeded": true, `{"message":["context length exceeded"]}`: true,
+		"429 too many tokens per minute": false, "rate limit: too many tokens": false, "connection reset by peer": false,
+	} {
+		if got, err := h.Overflow(condense.Turn{}, errors.New(text)); err != nil || got != want {
+			t.Errorf("%s: got %v, %v", text, got, err)
+		}
+	}
 }

@@ -56,7 +56,7 @@ func (l *Ledger) result(c *core.ToolCall, info *dialog.CallInfo, part *dialog.Pa
 		return
 	}
 	text := textOf(part, r)
-	if failed(text) {
+	if failed(info, text) {
 		return
 	}
 	if info.Family != dialog.FamilyRead {
@@ -85,7 +85,7 @@ func (l *Ledger) result(c *core.ToolCall, info *dialog.CallInfo, part *dialog.Pa
 			if !cut {
 				body = text
 			}
-			if failed(body) {
+			if failed(info, body) {
 				return
 			}
 			l.shows(file, first, body, m)
@@ -164,19 +164,10 @@ func (l *Ledger) patch(hunks []toolcall.Hunk, m int) {
 }
 
 // failed reports whether a result shows that its call had no effect.
-func failed(text string) bool {
-	const look = 200
-	head := strings.ToLower(strings.TrimSpace(text[:min(len(text), look)]))
-	for _, s := range []string{"error", "<tool_use_error>", "<error>", "failed", "the user doesn't want", "[request interrupted", "no changes", "file does not exist", "string to replace not found"} {
-		if strings.HasPrefix(head, s) {
-			return true
-		}
-	}
-	return len(text) < 2*look && notShown.MatchString(text)
+func failed(info *dialog.CallInfo, text string) bool {
+	text = strings.TrimSpace(text)
+	return dialog.Failed(info.Family, info.Target, text) || dialog.Refused(text) || strings.HasPrefix(text, "No changes")
 }
-
-// notShown matches the answer of a program that could not read its file.
-var notShown = regexp.MustCompile(`(?i)^\S*?(?:cat|sed|head|tail|nl|bat|less|ls)?:? ?.*(?:no such file or directory|can't read|cannot open|permission denied|is a directory)`)
 
 // isCut reports whether a line is a program's mark for omitted lines.
 func isCut(line string) bool {
@@ -189,28 +180,14 @@ func shortened(lines []string) bool {
 	return len(lines) > 0 && strings.HasPrefix(lines[len(lines)-1], "[…")
 }
 
-// numbered splits off the number that tools write before a line, such as "12→", "12:" and "00012| "; 0 if there is
-// none.
+// numbered splits off the number that tools write before a line of a file; 0 if there is none. Lines of a search have
+// signs that are text elsewhere.
 func numbered(line string) (n int, text string) {
-	rest := strings.TrimLeft(line, " ")
-	digits := 0
-	for digits < len(rest) && digits < 8 && rest[digits] >= '0' && rest[digits] <= '9' {
-		n = 10*n + int(rest[digits]-'0')
-		digits++
-	}
-	if digits == 0 || digits == 8 {
+	n, sign, text := toolcall.Gutter(line)
+	if sign == ":" && text != "" || sign == "-" {
 		return 0, line
 	}
-	rest = rest[digits:]
-	for _, sign := range []string{"→", "\t", ": ", " | ", "| ", "|"} {
-		if text, ok := strings.CutPrefix(rest, sign); ok {
-			return n, text
-		}
-	}
-	if rest == ":" {
-		return n, ""
-	}
-	return 0, line
+	return n, text
 }
 
 // shows applies the result of a read: its lines go to their numbers, or else to first and below.

@@ -34,7 +34,7 @@ func (f *conversation) fromTags(records []history.Condensation) []history.Conden
 			c.ID = names.Next(0, "tag-"+strconv.Itoa(h.at+1))
 		}
 		if m.Kind == core.KindSummary {
-			c.Time = m.Time
+			c.Time, c.Newest = m.Time, m.ID // Roo appends it
 		}
 		for _, i := range h.hides {
 			c.Edit.Hide = append(c.Edit.Hide, f.messages[i].ID)

@@ -231,8 +231,9 @@ func (l *layout) records(hides map[string][]string, known map[string]bool) []rec
 	var records []record
 	var read []history.Condensation // as read would know them by positions alone
 	choice := false                 // positions may not determine the replacement of a hidden message
+	newest := history.Newest(l.file.Journal)
 	for k, c := range l.condensations {
-		c.Substitutes = nil
+		c.Substitutes, c.Newest = nil, newest[c.ID]
 		rec := recordOf(k+1, c, hides[c.ID])
 		if in, ok := rec.within(known); ok {
 			records, read = append(records, rec), append(read, in)

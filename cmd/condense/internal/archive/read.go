@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -119,7 +118,7 @@ func (r *reader) read(ctx context.Context, f *File) (content, error) {
 			x.subject = hash("$ " + x.about)
 		}
 		if isResult {
-			x.status = status(text, about.Family, result.IsError)
+			x.status = status(text, &about, result.IsError)
 		}
 		if !at.Message.Time.IsZero() {
 			x.time = at.Message.Time.UnixMilli()
@@ -196,20 +195,14 @@ func absolute(f *File, path string) string {
 	return f.Path + ":" + path // of this session only
 }
 
-// exitForm matches the exit code in messages of agents and shells about the end of a command.
-var exitForm = regexp.MustCompile(`(?i)(?:exit(?:ed)?(?: with)?(?:[ _](?:code|status))"?[:=]?|exit:) ?(\d{1,3})\b`)
-
-// status returns how a command ended.
-func status(text string, family dialog.Family, failed bool) string {
-	const end = 400
-	if family == dialog.FamilyCommand {
-		for _, part := range []string{text[:min(len(text), end)], text[max(0, len(text)-end):]} {
-			if m := exitForm.FindStringSubmatch(part); m != nil {
-				return "exit " + m[1]
-			}
+// status returns how a call ended: with the exit code of its command, or failed.
+func status(text string, call *dialog.CallInfo, marked bool) string {
+	if call.Family == dialog.FamilyCommand {
+		if code := dialog.ExitCode(text); code != "" {
+			return "exit " + code
 		}
 	}
-	if failed {
+	if marked || dialog.Failed(call.Family, call.Target, text) {
 		return "failed"
 	}
 	return ""

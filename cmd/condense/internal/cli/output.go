@@ -3,11 +3,13 @@ package cli
 import (
 	"bytes"
 	"cmp"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +24,7 @@ import (
 type Output struct {
 	Stdout io.Writer // or
 	file   *disk.Output
+	zip    bool          // the file is compressed, as its name says or as it was
 	lock   *history.Lock // of the file that is replaced; nil if there is none
 }
 
@@ -41,7 +44,7 @@ func (a *App) Output(path, like string) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &Output{file: file}
+	o := &Output{file: file, zip: strings.HasSuffix(path, ".gz") || SameFile(path, like) && compressed(path)}
 	if file.Old() != nil {
 		// A journal that a running program writes to must not be replaced. Where files cannot
 		// be locked, no program holds a lock.
@@ -73,6 +76,17 @@ func (a *App) modeOf(path string) fs.FileMode {
 func (o *Output) Write(data []byte) error {
 	if o.file == nil {
 		return term.PrintData(o.Stdout, data)
+	}
+	if o.zip {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		if _, err := z.Write(data); err != nil {
+			return err
+		}
+		if err := z.Close(); err != nil {
+			return err
+		}
+		data = b.Bytes()
 	}
 	return o.file.Write(data)
 }

@@ -62,6 +62,10 @@ or in this folder. 'condense wrap --status' sets it for one run.
 					return err
 				}
 				switch c := at.find(all); {
+				case c == nil && l.admin != "" && at.unnamed(all):
+					term.Printf(a.Stderr, "condense: %s there; without a token %s does not say whose: set serve.token_env or serve.token_file\n",
+						size.Plural(len(all), "conversation"), l.admin)
+					return nil
 				case c == nil:
 					return nil
 				case output == "json":
@@ -185,6 +189,12 @@ func (p *statusPlace) find(all []*control.Conversation) *control.Conversation {
 		return nil
 	}
 	return all[i]
+}
+
+// unnamed reports whether there are conversations, and for none is known what the place names.
+func (p *statusPlace) unnamed(all []*control.Conversation) bool {
+	known := func(c *control.Conversation) bool { return c.Folder != "" || p.session != "" && c.Session != "" }
+	return len(all) > 0 && !slices.ContainsFunc(all, known)
 }
 
 // statusOf is the status line of a conversation.
