@@ -223,13 +223,14 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 	}
 	p.keepRecalled(c.journal.Appended())
 	// The exact floor takes a pass over all messages, so it is computed only when it matters.
-	size.Protected = core.FixedTokens(p.counter, p.view)
+	req := &core.Request{Messages: p.view, Budget: p.decision.Budget, Typed: dialog.Typed, Counter: p.counter}
+	size.Protected = core.FixedTokens(req)
 	p.decision = p.rule.Decide(size, c.state, trigger)
 	if !p.decision.Act {
 		return p, nil
 	}
 	p.request = &core.Request{
-		Messages: p.view, Budget: p.decision.Budget, Trigger: trigger,
+		Messages: p.view, Budget: p.decision.Budget, Trigger: trigger, Typed: dialog.Typed,
 		Profile: p.Profile, Mode: p.Mode, System: t.System, Environment: t.Environment,
 		FilesRead: t.FilesRead, Dir: t.Dir, Tools: string(t.Tools),
 		Instructions: t.Instructions, NoRecall: t.NoRecall, API: t.API, Counter: p.counter,

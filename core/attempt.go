@@ -68,14 +68,14 @@ func (c *Chain) attempt(ctx context.Context, p *NamedProvider, req *Request, sta
 	}
 	res = framed(p, owned(res))
 	work.Abilities = cmp.Or(p.Abilities, AbilitiesOf(p.Provider)) // those of a plugin are known by now
-	if err := Verify(&work, res); err != nil {
+	if err := (&verifier{req: &work, uncut: p.Uncut}).verify(res); err != nil {
 		return fail(OutcomeRejected, err)
 	}
 	messages, tokens, changed := c.adopt(&work, res.Messages)
 	if changed && state.Provider != "" {
 		// Two changes may be valid separately but not together: one provider replaces an
 		// image by a text, the other removes the text.
-		if err := verify(req, &Result{Messages: messages}, true); err != nil {
+		if err := (&verifier{req: req, adopted: true, uncut: p.Uncut}).verify(&Result{Messages: messages}); err != nil {
 			return fail(OutcomeRejected, err)
 		}
 	}

@@ -118,8 +118,7 @@ func budget(w *window, c Config) bool {
 	if w.fits() {
 		return false
 	}
-	w.keepFirst(c.KeepFirst)
-	w.keepTail(w.left())
+	w.fill(w.keepWords(c.KeepFirst > 0), func() { w.keepFirst(c.KeepFirst) })
 	return true
 }
 
@@ -128,13 +127,16 @@ func recent(w *window, c Config) bool {
 		if w.fits() {
 			return false
 		}
-		w.keepTail(w.left())
+		w.fill(w.keepWords(false), func() {})
 		return true
 	}
 	kept := 0
 	for i := len(w.groups) - 1; i >= 0 && kept < c.Messages; i-- {
 		w.groups[i].keep = true
 		kept += w.groups[i].messages()
+	}
+	for i := range w.groups {
+		w.groups[i].keep = w.groups[i].keep || w.groups[i].Open
 	}
 	return w.hides()
 }
@@ -143,18 +145,19 @@ func middleOut(w *window, c Config) bool {
 	if w.fits() {
 		return false
 	}
-	head := int(c.HeadShare * float64(w.left()))
-	for i := 0; i < len(w.groups); i++ {
-		g := &w.groups[i]
-		if g.keep {
-			continue
+	w.fill(w.keepWords(true), func() {
+		head := int(c.HeadShare * float64(w.left()))
+		for i := range w.groups {
+			g := &w.groups[i]
+			if g.keep {
+				continue
+			}
+			if head -= g.Tokens - g.Least; head < 0 {
+				break
+			}
+			g.keep = true
 		}
-		if head -= g.Tokens; head < 0 {
-			break
-		}
-		g.keep = true
-	}
-	w.keepTail(w.left())
+	})
 	return true
 }
 
