@@ -186,6 +186,64 @@ func (r *Request) Unanswered() []int {
 	return at
 }
 
+// KeepRequest returns messages, a result for req, with the user's newest request as the rule keep-request wants it: what was hidden
+// is there again, with the calls and results that belong to it cut as short as possible, and its words and pictures are whole.
+func KeepRequest(req *Request, messages []Message) []Message {
+	asked := req.Unanswered()
+	if len(asked) == 0 {
+		return messages
+	}
+	at := make(map[string]int, len(messages))
+	for i := range messages {
+		at[messages[i].ID] = i
+	}
+	newest, out, next := asked[len(asked)-1], slices.Clone(messages), len(messages)
+	for _, g := range slices.Backward(FixedGroups(req)) {
+		if g.End <= asked[0] {
+			break
+		}
+		first := -1
+		for i := g.End - 1; i >= g.Start; i-- {
+			j, ok := at[req.Messages[i].ID]
+			if !ok {
+				continue
+			}
+			first = j
+			if o, m := &req.Messages[i], &out[j]; (g.holds[i-g.Start] == holdWords || i == newest) && !req.says(o, m) {
+				m.Parts, m.Source = withResults(o.Parts, m.Parts), nil
+				m.Tokens = MessageTokens(req.Counter, *m)
+			}
+		}
+		switch {
+		case first >= 0:
+			next = first
+		case g.Open && slices.Contains(g.holds, holdWords):
+			back, _ := g.Cut(req, 0)
+			out = slices.Insert(out, next, back...)
+		case g.Open:
+			out = slices.Insert(out, next, req.Messages[g.Start:g.End]...)
+		}
+	}
+	return out
+}
+
+// withResults returns parts with the tool results of another version of the message.
+func withResults(parts, other []Part) []Part {
+	now := map[string]Part{}
+	for _, p := range other {
+		if r, ok := p.(ToolResult); ok {
+			now[r.CallID] = r
+		}
+	}
+	out := slices.Clone(parts)
+	for i, p := range out {
+		if r, ok := p.(ToolResult); ok && now[r.CallID] != nil {
+			out[i] = now[r.CallID]
+		}
+	}
+	return out
+}
+
 // FromUser reports whether the user typed or showed something in m: it does not only hold tool results, and what the agent's
 // program put there.
 func (r *Request) FromUser(m *Message) bool {

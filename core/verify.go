@@ -47,6 +47,7 @@ type verifier struct {
 	req     *Request
 	out     []Message // of the result
 	adopted bool      // the result is the combined one of a chain so far: new messages have IDs, too
+	added   int       // tokens that the host has added to the result
 	uncut   bool      // the newest request may not be cut even if it exceeds the limit
 	from    []int     // for each of out, its index in the request; -1 if it is new
 	same    []bool    // for each of out, whether it is known and has the parts that it had
@@ -205,7 +206,7 @@ func (v *verifier) growth() {
 			after += MessageTokens(v.req.Counter, v.out[i])
 		}
 	}
-	if after > before {
+	if after-v.added > before {
 		v.fault(ruleGrowth, "", "%s tokens became %s", size.Group(before), size.Group(after))
 	}
 }
