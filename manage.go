@@ -99,7 +99,7 @@ func (s *setup) manage(ctx context.Context, c *Conversation, t Turn) (*Report, e
 	before := c.kinds(p.counter)
 	if !p.decision.Act {
 		r.fill(p, before, before)
-		return r, p.decision.Err()
+		return r, p.floorErr()
 	}
 	s.host.observe(Event{Kind: EventStarted, Profile: p.Profile, Mode: p.Mode, Decision: p.decision})
 	if t.Estimate {
@@ -187,6 +187,7 @@ func onlyInJournal(err error) string {
 type plan struct {
 	*settings
 	view     []core.Message
+	kept     int // tokens of messages that the configuration keeps
 	system   int // tokens
 	tools    int // tokens
 	decision policy.Decision
@@ -221,6 +222,7 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 	if !p.decision.Act {
 		return p, nil
 	}
+	p.keepAlways()
 	p.keepRecalled(c.journal.Appended())
 	// The exact floor takes a pass over all messages, so it is computed only when it matters.
 	req := &core.Request{Messages: p.view, Budget: p.decision.Budget, Typed: dialog.Typed, Counter: p.counter}
