@@ -86,22 +86,33 @@ func FixedGroups(req *Request) []FixedGroup {
 	return groups
 }
 
+// Words returns how many tokens [FixedGroup.HoldWords] adds.
+func (g *FixedGroup) Words(req *Request) int {
+	held := g.held(req)
+	return held.Least - g.Least
+}
+
 // HoldWords makes what the user typed and showed in the group part of its least size, if that adds at most room tokens
 // to it. It returns how many it adds; for a group that might be hidden, that is all of its least size. The group stays then.
 func (g *FixedGroup) HoldWords(req *Request, room int) (tokens int, ok bool) {
-	was, held := *g, slices.Clone(g.holds)
-	for i := range g.holds {
-		if g.holds[i] == holdNothing && req.FromUser(&req.Messages[g.Start+i]) {
-			g.holds[i] = holdWords
-		}
-	}
-	g.open(req)
-	if g.Least-was.Least > room {
-		copy(g.holds, held)
-		*g = was
+	held := g.held(req)
+	if tokens = held.Least - g.Least; tokens > room {
 		return 0, false
 	}
-	return g.Least - was.Least, true
+	*g = held
+	return tokens, true
+}
+
+func (g *FixedGroup) held(req *Request) FixedGroup {
+	held := *g
+	held.holds = slices.Clone(g.holds)
+	for i := range held.holds {
+		if held.holds[i] == holdNothing && req.FromUser(&req.Messages[g.Start+i]) {
+			held.holds[i] = holdWords
+		}
+	}
+	held.open(req)
+	return held
 }
 
 // open makes g stay, and computes its least size.

@@ -418,3 +418,43 @@ func TestLastRequestStaysInTinyWindows(t *testing.T) {
 		}
 	}
 }
+
+// TestMoreRoomNeverMeansLessOfTheUser holds at every target and limit, whatever the conversation holds, for messages that are whole.
+func TestMoreRoomNeverMeansLessOfTheUser(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		messages := coretest.Random(rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0)), nil)
+		core.Measure(coretest.Counter{}, messages)
+		total := core.TotalTokens(messages)
+		req := &core.Request{Messages: messages, Counter: coretest.Counter{}}
+		limit, last := core.FixedTokens(req)+rapid.IntRange(0, total).Draw(rt, "above the floor"), 0
+		for target := core.FixedTokens(req); target < total; target += 1 + total/60 {
+			req.Budget = core.Budget{Limit: limit, Target: min(target, limit)}
+			res, err := slidingwindow.New(slidingwindow.DefaultConfig()).Condense(t.Context(), req)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			kept := 0
+			for _, m := range res.Messages {
+				i := slices.IndexFunc(messages, func(o core.Message) bool { return o.ID == m.ID })
+				if words := typed(m); i >= 0 && req.FromUser(&m) && words == typed(messages[i]) {
+					kept += len(words)
+				}
+			}
+			if kept < last {
+				rt.Fatalf("target %d of %d: messages of the user with %d bytes are whole, %d with less room", target, total, kept, last)
+			}
+			last = kept
+		}
+	})
+}
+
+// typed returns the texts of m, without those of results.
+func typed(m core.Message) string {
+	var s strings.Builder
+	for _, p := range m.Parts {
+		if text, ok := p.(core.Text); ok {
+			s.WriteString(string(text))
+		}
+	}
+	return s.String()
+}

@@ -103,36 +103,47 @@ func (w *window) keepWords(first bool) bool {
 		said = slices.Insert(said[:last], n, said[last])
 		n++
 	}
-	extra := 0
+	sizes, extra := map[int]int{}, 0
 	for _, k := range said[:n] {
-		extra += w.groups[k].Tokens - w.groups[k].Least
+		sizes[k] = w.groups[k].Words(w.req)
+		extra += sizes[k]
 	}
 	if most := w.req.Budget.Limit - w.req.Budget.Overhead; extra <= most/4 {
 		w.allow(extra)
 	}
 	left := w.left()
-	short := slices.SortedStableFunc(slices.Values(said[:n]), func(a, b int) int { return cmp.Compare(w.groups[a].Tokens, w.groups[b].Tokens) })
+	short := slices.SortedStableFunc(slices.Values(said[:n]), func(a, b int) int { return cmp.Compare(sizes[a], sizes[b]) })
 	whole := true
 	for i, k := range short {
-		tokens, ok := w.keepSaid(&w.groups[k], left/(n-i))
+		tokens, ok := w.keepSaid(&w.groups[k], left/(n-i), left)
 		left -= tokens
 		whole = whole && ok
 	}
 	for i := n; i < len(said) && whole; i++ {
 		var tokens int
-		tokens, whole = w.keepSaid(&w.groups[said[i]], left)
+		tokens, whole = w.keepSaid(&w.groups[said[i]], left, left)
 		left -= tokens
 	}
 	return whole
 }
 
-// keepSaid keeps what the user typed in a group in up to room tokens more than are reserved for it, cut if need be. It
-// returns how many it takes, and whether it is whole.
-func (w *window) keepSaid(g *group, room int) (tokens int, whole bool) {
-	if tokens, ok := g.HoldWords(w.req, room); ok {
+// Sizes of messages in tokens: from longPart on they are cut, shorter ones are kept whole or not at all, since the note that
+// describes a cut takes about 30. A cut leaves no less than shortPart.
+const (
+	longPart  = 128
+	shortPart = 64
+)
+
+// keepSaid keeps what the user typed in a group in up to share tokens more than are reserved for it, cut if need be, or a short text
+// in all that are left. It returns how many it takes, and whether it is whole.
+func (w *window) keepSaid(g *group, share, left int) (tokens int, whole bool) {
+	if tokens, ok := g.HoldWords(w.req, max(share, min(left, longPart))); ok {
 		return tokens, true
 	}
-	return w.shrink(g, g.Least+room) - g.Least, false
+	if !g.Open && (g.Tokens < longPart || share < shortPart) {
+		return 0, false
+	}
+	return w.shrink(g, g.Least+share) - g.Least, false
 }
 
 // fill uses the room that the user's words leave: for what head keeps, and for the newest groups. If words are missing, nothing

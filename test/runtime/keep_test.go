@@ -238,6 +238,7 @@ func TestKeptMessagesSurviveTheWholeChain(t *testing.T) {
 func TestTruncationLosesTheUsersWordsLast(t *testing.T) {
 	t.Parallel()
 	h := start(t, &condense.Options{Load: loadText(t, "tokenizer: chars4\nprofiles: {p: {window: 100k, max_output: 100, threshold: 99, buffer: 0, chain: []}}\n")})
+	acted := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		var messages []core.Message
 		users, n := []int{}, 0
@@ -261,8 +262,12 @@ func TestTruncationLosesTheUsersWordsLast(t *testing.T) {
 		last := -1
 		for target := 120; target < 3000; target += 90 {
 			c := conversation(t, messages...)
-			if _, err := h.Manage(t.Context(), c, condense.Turn{Trigger: core.TriggerManual, Target: target}); err != nil {
-				continue // nothing to do, or too small for what must stay
+			r, err := h.Manage(t.Context(), c, condense.Turn{Trigger: core.TriggerManual, Target: target})
+			if err != nil {
+				rt.Fatal(err)
+			}
+			if r.Acted {
+				acted++
 			}
 			kept, others := 0, ""
 			is := map[string]string{}
@@ -296,4 +301,7 @@ func TestTruncationLosesTheUsersWordsLast(t *testing.T) {
 			last = kept
 		}
 	})
+	if acted == 0 {
+		t.Error("nothing was truncated")
+	}
 }
