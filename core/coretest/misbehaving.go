@@ -28,11 +28,10 @@ type Misbehavior struct {
 
 // Session returns a conversation like [Session] in which the provider misbehaves.
 func (m *Misbehavior) Session() []core.Message {
-	all := Session()
-	if m.Rule == "keep-request" {
+	if all := Session(); m.Rule == "keep-request" {
 		return all[:len(all)-1] // which ends with a request
 	}
-	return all
+	return Session()
 }
 
 // Misbehave returns the provider of [Misbehaving] with that name. It panics if there is none.
