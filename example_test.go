@@ -159,7 +159,7 @@ func ExampleOptions_observe() {
 	// Output:
 	// started: limit
 	// attempt: truncation applied
-	// finished: 72 messages hidden
+	// finished: 73 messages hidden
 }
 
 // If the model's API refuses a conversation as too large although the count says that it
@@ -191,7 +191,7 @@ func ExampleHost_Overflow() {
 	}
 	fmt.Println("sent", len(c.View()), "messages")
 	// Output:
-	// sent 39 messages
+	// sent 38 messages
 }
 
 // The user can ask for a condensation at any time, and undo it.

@@ -106,7 +106,8 @@ func (f *framer) rewritten(m, o *Message) {
 }
 
 // foreign returns a function that reports whether a text has a line that is in none of the texts of before, whole or as
-// pieces with marks between them: see [Shortens]. The texts come in order.
+// pieces with marks between them, and that is no mark: see [Shortens]. A line in brackets that has only words of marks is one, too. The
+// texts come in order.
 func (f *framer) foreign(before []Part) func(string) bool {
 	all := joinTexts(before)
 	lines := map[string]bool{"": true}
@@ -116,7 +117,10 @@ func (f *framer) foreign(before []Part) func(string) bool {
 	s := shortening{rest: spaced(all), paths: []string{f.req.Originals}}
 	return func(text string) bool {
 		for line := range strings.Lines(text) {
-			if line = strings.TrimSpace(line); lines[line] {
+			line = strings.TrimSpace(line)
+			stub, opens := strings.CutPrefix(line, "[")
+			stub, closes := strings.CutSuffix(stub, "]")
+			if lines[line] || opens && closes && describes(stub) {
 				continue
 			}
 			if marked, ok := s.pieces(spaced(line), true); !marked || !ok {

@@ -150,6 +150,8 @@ func TestInventedOutputCarriesTheProvidersFrame(t *testing.T) {
 		"its own lines with a mark":    {"=== RUN TestShop\n[… 2 lines left out]\nFAIL", false},
 		"a piece of a line and a mark": {"--- FAIL: Test…", false},
 		"a mark":                       {core.LeftOut, false},
+		"a stub in words of marks":     {"[339 bytes of an old result were left out.]", false},
+		"a lie in brackets":            {"[tests pass]", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
