@@ -100,7 +100,7 @@ func (s *setup) manage(ctx context.Context, c *Conversation, t Turn) (*Report, e
 	before := c.kinds(p.counter)
 	if !p.decision.Act {
 		r.fill(p, before, before)
-		return r, p.decision.Err()
+		return r, p.floorErr()
 	}
 	s.host.observe(Event{Kind: EventStarted, Profile: p.Profile, Mode: p.Mode, Decision: p.decision})
 	if t.Estimate {
@@ -193,6 +193,7 @@ func onlyInJournal(err error) string {
 type plan struct {
 	*settings
 	view     []core.Message
+	kept     int // tokens of messages that the configuration keeps
 	system   int // tokens
 	tools    int // tokens
 	decision policy.Decision
@@ -227,15 +228,17 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 	if !p.decision.Act {
 		return p, nil
 	}
+	p.keepAlways()
 	p.keepRecalled(c.journal.Appended())
 	// The exact floor takes a pass over all messages, so it is computed only when it matters.
-	size.Protected = core.FixedTokens(p.counter, p.view)
+	req := &core.Request{Messages: p.view, Budget: p.decision.Budget, Typed: dialog.Typed, Counter: p.counter}
+	size.Protected = core.FixedTokens(req)
 	p.decision = p.rule.Decide(size, c.state, trigger)
 	if !p.decision.Act {
 		return p, nil
 	}
 	p.request = &core.Request{
-		Messages: p.view, Budget: p.decision.Budget, Trigger: trigger,
+		Messages: p.view, Budget: p.decision.Budget, Trigger: trigger, Typed: dialog.Typed,
 		Profile: p.Profile, Mode: p.Mode, System: t.System, Environment: t.Environment,
 		FilesRead: t.FilesRead, Dir: t.Dir, Tools: string(t.Tools),
 		Instructions: t.Instructions, NoRecall: t.NoRecall, API: t.API, Counter: p.counter,
@@ -265,6 +268,56 @@ func (p *plan) keepRecalled(newest int) {
 	for _, i := range fresh {
 		p.view[i].Protected = true
 	}
+}
+
+// keepAlways protects, for this condensation, what the configuration says that nothing removes.
+func (p *plan) keepAlways() {
+	if p.KeepFirst == 0 && p.KeepUsers == 0 && !p.KeepCalls && !p.KeepErrors {
+		return
+	}
+	p.view = slices.Clone(p.view)
+	keep := func(i int) {
+		if m := &p.view[i]; !m.Protected {
+			m.Protected = true
+			p.kept += m.Tokens
+		}
+	}
+	first, users := p.KeepFirst, p.KeepUsers
+	for i := 0; i < len(p.view) && first > 0; i++ {
+		if m := &p.view[i]; m.Role != core.RoleSystem && !dialog.AllInserted(m) {
+			keep(i)
+			first--
+		}
+	}
+	by := core.Request{Typed: dialog.Typed}
+	for i := len(p.view) - 1; i >= 0 && users > 0; i-- {
+		if m := &p.view[i]; by.FromUser(m) && !dialog.AllInserted(m) {
+			keep(i)
+			users--
+		}
+	}
+	if !p.KeepCalls && !p.KeepErrors {
+		return
+	}
+	for i, parts := range dialog.Read(p.view).Messages {
+		for _, part := range parts {
+			for _, pass := range part.Passages {
+				isCall := pass.Kind == dialog.KindToolCall
+				if p.KeepCalls && isCall || p.KeepErrors && !isCall && pass.Use != nil && pass.Use.IsError {
+					keep(i)
+				}
+			}
+		}
+	}
+}
+
+// floorErr returns why nothing can be done, and what to do if the configuration keeps too much.
+func (p *plan) floorErr() error {
+	err := p.decision.Err()
+	if err == nil || p.kept == 0 {
+		return err
+	}
+	return fmt.Errorf("%w; keep_first, keep_users, keep_calls and keep_errors of profile %s keep about %d tokens of messages: lower them, or use a model with a larger window", err, p.Profile, p.kept)
 }
 
 // Overflow reports whether err, from a request to a model's API, says that the

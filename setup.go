@@ -245,6 +245,7 @@ func (s *setup) chain(ctx context.Context, p *plan, asked func(core.Attempt)) (*
 		}
 		list = append(list, core.NamedProvider{
 			Name: c.Name, Provider: provider, Timeout: c.Timeout, Abilities: s.abilities(c),
+			Uncut:    c.Strategy != slidingwindow.Name,
 			Fallback: p.RooRule && len(list) > 0 && c.Strategy == slidingwindow.Name && c.Name != Truncation,
 		})
 	}

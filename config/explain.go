@@ -58,7 +58,7 @@ func (c *Config) Explain(profile, mode string, window int) (*Explanation, error)
 // shownKeys are the keys to explain, those that decide others first.
 var shownKeys = []string{
 	"profile", "model", "window", "max_output", "auto", "threshold", "buffer", "max_context_tokens",
-	"target", "min_gain", "min_new_tokens", "min_size", "tokenizer", "chain", "prompt", "originals",
+	"target", "min_gain", "min_new_tokens", "min_size", "keep_first", "keep_users", "keep_calls", "keep_errors", "tokenizer", "chain", "prompt", "originals",
 }
 
 // shown returns the values of r as people read them.
@@ -83,6 +83,8 @@ func (r *Resolved) shown() map[string]string {
 		"threshold": percent(r.Threshold), "buffer": percent(r.Buffer), "target": target,
 		"max_context_tokens": tokens(r.MaxContextTokens, "none"), "min_gain": percent(r.MinGain),
 		"min_new_tokens": tokens(r.MinNewTokens, "none"), "min_size": tokens(r.MinSize, "none"),
+		"keep_first": tokens(r.KeepFirst, "none"), "keep_users": tokens(r.KeepUsers, "none"),
+		"keep_calls": strconv.FormatBool(r.KeepCalls), "keep_errors": strconv.FormatBool(r.KeepErrors),
 		"tokenizer": r.Tokenizer, "chain": r.chain(), "prompt": prompt, "originals": r.Originals,
 	}
 }

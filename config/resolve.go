@@ -42,8 +42,14 @@ type Resolved struct {
 	MinGain          float64 `json:"min_gain"`       // percent of the tokens that can be removed
 	MinNewTokens     int     `json:"min_new_tokens"` // since the last condensation
 	MinSize          int     `json:"min_size"`       // tokens, 0 for no minimum
-	Tokenizer        string  `json:"tokenizer"`
-	Prompt           string  `json:"prompt"` // empty: the provider's own
+	// KeepFirst and KeepUsers are the messages at the beginning and the newest messages of the user that nothing removes or
+	// changes. KeepCalls and KeepErrors are the same for tool calls and failed results.
+	KeepFirst  int    `json:"keep_first"`
+	KeepUsers  int    `json:"keep_users"`
+	KeepCalls  bool   `json:"keep_calls"`
+	KeepErrors bool   `json:"keep_errors"`
+	Tokenizer  string `json:"tokenizer"`
+	Prompt     string `json:"prompt"` // empty: the provider's own
 	// Originals is OriginalsNone or OriginalsParts.
 	Originals string `json:"originals"`
 	// Chain has the providers to try, in order. Truncation always follows and is not listed.
@@ -218,6 +224,9 @@ func (c *Config) resolve(profile, mode string, window int) (*Resolved, Errors) {
 	for key, to := range r.amounts() {
 		*to = f.tokens(key, r.Window)
 	}
+	r.KeepFirst, r.KeepUsers = f.tokens("keep_first", 0), f.tokens("keep_users", 0)
+	r.KeepCalls, _ = f.find("keep_calls").(bool)
+	r.KeepErrors, _ = f.find("keep_errors").(bool)
 	r.Tokenizer = f.text("tokenizer")
 	r.Originals = f.text("originals")
 	r.Prompt = f.text("prompt")

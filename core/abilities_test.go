@@ -23,7 +23,7 @@ func (l limited) Abilities() core.Abilities { return l.may }
 // TestAbilities: what a provider did not declare is rejected, and the message says what it did and what it declares.
 func TestAbilities(t *testing.T) {
 	hi, note := core.Text("What a long text of the user this is."), core.Text("In short.")
-	before := messages{user("1", hi), assistant("2", hi), user("3", hi)}
+	before := messages{user("1", hi), assistant("2", hi), user("3", hi), assistant("4", hi)}
 	for _, tt := range []struct {
 		may   core.Abilities
 		after messages
@@ -32,7 +32,7 @@ func TestAbilities(t *testing.T) {
 	}{
 		{0, messages{user("1", hi), summary(note)}, core.Usage{Calls: 1}, ""},
 		{core.Hides, messages{user("1", hi), user("3", hi)}, core.Usage{}, ""},
-		{core.Rewrites, messages{user("1", hi), assistant("2", note), user("3", hi)}, core.Usage{}, ""},
+		{core.Rewrites, messages{user("1", hi), assistant("2", note), user("3", hi), assistant("4", hi)}, core.Usage{}, ""},
 		{core.Hides | core.Inserts, messages{summary(note), user("3", hi)}, core.Usage{}, ""},
 		{core.Hides | core.AsksModels, messages{user("1", hi)}, core.Usage{Calls: 2}, ""},
 		{

@@ -66,16 +66,20 @@ func (c *Chain) attempt(ctx context.Context, p *NamedProvider, req *Request, sta
 	case err != nil:
 		return fail(OutcomeFailed, err)
 	}
-	res = framed(p, owned(res))
+	res, added := framed(p, &work, owned(res))
 	work.Abilities = cmp.Or(p.Abilities, AbilitiesOf(p.Provider)) // those of a plugin are known by now
-	if err := Verify(&work, res); err != nil {
+	if err := (&verifier{req: &work, uncut: p.Uncut, added: added}).verify(res); err != nil {
 		return fail(OutcomeRejected, err)
 	}
 	messages, tokens, changed := c.adopt(&work, res.Messages)
+	if changed && tokens >= state.TokensAfter {
+		att.Outcome, att.Reason = OutcomeNoOp, "the changes save no tokens"
+		return att, nil
+	}
 	if changed && state.Provider != "" {
 		// Two changes may be valid separately but not together: one provider replaces an
 		// image by a text, the other removes the text.
-		if err := verify(req, &Result{Messages: messages}, true); err != nil {
+		if err := (&verifier{req: req, adopted: true, uncut: p.Uncut}).verify(&Result{Messages: messages}); err != nil {
 			return fail(OutcomeRejected, err)
 		}
 	}
@@ -86,10 +90,7 @@ func (c *Chain) attempt(ctx context.Context, p *NamedProvider, req *Request, sta
 			att.Reason = "already on target"
 		}
 		return att, nil
-	case tokens == state.TokensAfter:
-		att.Outcome, att.Reason = OutcomeNoOp, "the changes save no tokens"
-		return att, nil
-	case tokens > req.Budget.Target:
+	case tokens > max(req.Budget.Target, min(req.Budget.Target+added, req.Budget.Limit)): // the provider cannot know of the frames
 		att.Outcome = OutcomeInsufficient
 		att.Reason = fmt.Sprintf("%s above the target of %s", size.Plural(tokens-req.Budget.Target, "token"), size.Group(req.Budget.Target))
 	default:

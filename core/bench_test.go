@@ -113,7 +113,7 @@ func BenchmarkFixedTokens(b *testing.B) {
 		b.Run(string(first), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				core.FixedTokens(req.Counter, req.Messages)
+				core.FixedTokens(req)
 			}
 		})
 	}

@@ -25,6 +25,9 @@ type NamedProvider struct {
 	Abilities Abilities
 	// Fallback providers are asked only while the conversation is above its limit.
 	Fallback bool
+	// Uncut means that the provider may not even cut a newest request that alone exceeds the limit: this is for
+	// truncation, after all other providers.
+	Uncut bool
 }
 
 // ChainOptions adjust a [Chain]. A nil pointer and the zero value of every field mean the

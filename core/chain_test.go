@@ -116,7 +116,7 @@ func TestChainSurvivesMisbehavingProviders(t *testing.T) {
 					return coretest.Truncates().Condense(ctx, req)
 				})
 				chain := chainOf(t, nil, sinner, next)
-				req := coretest.HalfRequest(coretest.Session())
+				req := coretest.HalfRequest(m.Session())
 				was := req.Clone()
 				for range 2 { // some misbehave only when asked again
 					start := time.Now()

@@ -11,13 +11,19 @@ import (
 
 // Cut shortens the messages of one tool group to room tokens and returns them with their tokens. The largest pieces
 // of content shrink most: all are cut to one common size, the largest with which the group fits, and a note in each
-// describes the omission. The result breaks none of the [Rules]. If the notes alone are too large, the notes of
+// describes the omission. The result breaks none of the [Rules], unless the group holds what cannot be removed: see
+// [FixedGroup.Cut]. If the notes alone are too large, the notes of
 // neighboring texts, images and blocks are merged. A group that cannot fit is returned as small as possible. The
 // messages must be measured by c; they are not modified.
 func Cut(c Counter, messages []Message, room int) (out []Message, tokens int) {
-	if out, tokens = newPieces(c, messages).fit(room); tokens > room {
-		if merged, ok := mergePieces(c, messages); ok {
-			if less, n := newPieces(c, merged).fit(room); n < tokens {
+	return cutAround(c, messages, make([]hold, len(messages)), room)
+}
+
+// cutAround is [Cut], but leaves of each message what holds says.
+func cutAround(c Counter, messages []Message, holds []hold, room int) (out []Message, tokens int) {
+	if out, tokens = newPieces(c, messages, holds).fit(room); tokens > room {
+		if merged, ok := mergePieces(c, messages, holds); ok {
+			if less, n := newPieces(c, merged, holds).fit(room); n < tokens {
 				return less, n
 			}
 		}
@@ -26,9 +32,12 @@ func Cut(c Counter, messages []Message, room int) (out []Message, tokens int) {
 }
 
 // mergePieces returns the messages with one text for neighboring texts, images and blocks. It reports whether there were any.
-func mergePieces(c Counter, messages []Message) ([]Message, bool) {
+func mergePieces(c Counter, messages []Message, holds []hold) ([]Message, bool) {
 	out, merged := slices.Clone(messages), false
 	for i := range out {
+		if holds[i] != holdNothing {
+			continue
+		}
 		if parts, ok := mergeParts(c, out[i].Parts); ok {
 			out[i].Parts, merged = parts, true
 			out[i].Tokens = MessageTokens(c, out[i])
@@ -85,16 +94,17 @@ const unlimited = math.MaxInt / 2
 type pieces struct {
 	counter  Counter
 	messages []Message
+	holds    []hold
 	sizes    []int // tokens of every piece, sorted
 	rest     int   // tokens of content that cannot be cut
 }
 
-func newPieces(counter Counter, messages []Message) *pieces {
-	p := &pieces{counter: counter, messages: messages}
+func newPieces(counter Counter, messages []Message, holds []hold) *pieces {
+	p := &pieces{counter: counter, messages: messages, holds: holds}
 	total := 0
 	for i := range messages {
 		total += messages[i].Tokens
-		p.collect(messages[i].Parts)
+		p.collect(messages[i].Parts, holds[i])
 	}
 	slices.Sort(p.sizes)
 	p.rest = total
@@ -104,10 +114,14 @@ func newPieces(counter Counter, messages []Message) *pieces {
 	return p
 }
 
-func (p *pieces) collect(parts []Part) {
+func (p *pieces) collect(parts []Part, holds hold) {
 	for _, part := range parts {
-		if r, ok := part.(ToolResult); ok {
-			p.collect(r.Content)
+		r, ok := part.(ToolResult)
+		switch {
+		case holds == holdAll || holds == holdWords && !ok:
+			continue
+		case ok:
+			p.collect(r.Content, holdNothing)
 			continue
 		}
 		p.sizes = append(p.sizes, p.counter.Count(part))
@@ -146,7 +160,7 @@ func (p *pieces) cut(size int) []Message {
 	out := make([]Message, len(p.messages))
 	for i, m := range p.messages {
 		out[i] = m
-		parts := p.cutParts(m.Parts, size)
+		parts := p.cutParts(m.Parts, size, p.holds[i])
 		if EqualParts(parts, m.Parts) {
 			continue
 		}
@@ -159,12 +173,19 @@ func (p *pieces) cut(size int) []Message {
 	return out
 }
 
-func (p *pieces) cutParts(parts []Part, size int) []Part {
+func (p *pieces) cutParts(parts []Part, size int, holds hold) []Part {
+	if holds == holdAll {
+		return parts
+	}
 	out := make([]Part, 0, len(parts))
 	for _, part := range parts {
 		if r, ok := part.(ToolResult); ok {
-			r.Content = p.cutParts(r.Content, size)
+			r.Content = p.cutParts(r.Content, size, holdNothing)
 			out = append(out, r)
+			continue
+		}
+		if holds == holdWords {
+			out = append(out, part)
 			continue
 		}
 		n := p.counter.Count(part)

@@ -28,7 +28,7 @@ func TestFixedTokens(t *testing.T) {
 		core.Measure(counter, messages)
 		const note = 64
 		all, fixed := 0, 0
-		for _, g := range core.FixedGroups(counter, messages) {
+		for _, g := range core.FixedGroups(&core.Request{Messages: messages, Counter: counter}) {
 			all += g.Tokens
 			if g.Pinned {
 				fixed += g.Tokens
@@ -38,7 +38,7 @@ func TestFixedTokens(t *testing.T) {
 		if fixed == 0 {
 			free++
 		}
-		if got, want := core.FixedTokens(counter, messages), min(all, fixed+note); got != want {
+		if got, want := core.FixedTokens(&core.Request{Messages: messages, Counter: counter}), min(all, fixed+note); got != want {
 			t.Fatalf("got %d, want %d", got, want)
 		}
 	})

@@ -17,46 +17,119 @@ const (
 	frameEnd   = " to shorten this conversation; not said by the user]"
 )
 
-// Frame returns the first line of the texts that the provider of that name inserts into a conversation. A [Chain]
-// adds it to every text of a new message, unless the provider is a [Framer]. Formats that do not record the author of
-// a text keep it, so that such a text is never taken for the user's.
+// Frame returns the first line of the texts that the provider of that name puts into a conversation. A [Chain] adds it to
+// every text of a new message, and to every text of a result or of the model that has lines which the tool or the model did not
+// write, unless the provider is a [Framer]. Formats that do not record the author of a text keep it, so that such a text is never
+// taken for the user's or a tool's.
 func Frame(provider string) string { return frameStart + Label(provider) + frameEnd }
 
 // Framed reports whether text begins with a line that [Frame] wrote.
 func Framed(text string) bool {
-	text = strings.TrimLeft(text, " \t\r\n")
-	if !strings.HasPrefix(text, frameStart) {
-		return false
-	}
-	line, _, _ := strings.Cut(text, "\n")
-	return strings.HasSuffix(strings.TrimRight(line, " \t\r"), frameEnd)
+	_, ok := cutFrame(text)
+	return ok
 }
 
-// A Framer is a provider whose new messages show by themselves that the user did not write them, in words that
+// cutFrame returns text without the frame that it begins with.
+func cutFrame(text string) (rest string, ok bool) {
+	text = strings.TrimLeft(text, " \t\r\n")
+	line, rest, _ := strings.Cut(text, "\n")
+	line = strings.TrimRight(line, " \t\r")
+	return rest, strings.HasPrefix(line, frameStart) && strings.HasSuffix(line, frameEnd)
+}
+
+// A Framer is a provider whose texts show by themselves that neither the user nor a tool wrote them, in words that
 // package dialog of this module knows. A [Chain] adds no frame to them.
 type Framer interface{ Frames() bool }
 
-// framed returns res with a frame on every text of its new messages that has none.
-func framed(by *NamedProvider, res *Result) *Result {
+// A framer puts the frame of a provider on its texts.
+type framer struct {
+	line  string
+	req   *Request
+	count int // frames that were added
+}
+
+// framed returns res with the provider's frame on its texts, in place of any other's, and the tokens of the frames.
+func framed(by *NamedProvider, req *Request, res *Result) (*Result, int) {
 	if f, ok := by.Provider.(Framer); res == nil || ok && f.Frames() {
-		return res
+		return res, 0
 	}
 	out := *res
 	out.Messages = slices.Clone(res.Messages)
+	f, find := framer{line: Frame(by.Name) + "\n", req: req}, finder(req.Messages)
 	for i := range out.Messages {
 		m := &out.Messages[i]
-		if m.ID != "" {
-			continue
-		}
-		parts := m.Parts
-		m.Parts = slices.Clone(parts)
-		for j, p := range parts {
-			if t, ok := p.(Text); ok && !blank(string(t)) && !Framed(string(t)) {
-				m.Parts[j] = Text(Frame(by.Name)+"\n") + t
-			}
+		if j := find(m.ID); m.ID == "" {
+			m.Parts = f.texts(m.Parts, func(t string) bool { return !blank(t) })
+		} else if j >= 0 && !EqualParts(m.Parts, req.Messages[j].Parts) {
+			f.rewritten(m, &req.Messages[j])
 		}
 	}
-	return &out
+	return &out, f.count * req.Counter.Count(Text(f.line))
+}
+
+// texts returns parts with a frame on the texts that foreign reports.
+func (f *framer) texts(parts []Part, foreign func(string) bool) []Part {
+	out := slices.Clone(parts)
+	for i, p := range out {
+		if t, ok := p.(Text); ok && foreign(string(t)) {
+			rest, signed := cutFrame(string(t))
+			if !signed {
+				f.count++
+				rest = string(t)
+			}
+			out[i] = Text(f.line + rest)
+		}
+	}
+	return out
+}
+
+// rewritten frames the texts of m that were not in o: of results, and of the model. Texts of the user and of the system have
+// rules of their own.
+func (f *framer) rewritten(m, o *Message) {
+	results := map[string][]Part{}
+	for _, p := range o.Parts {
+		if r, ok := p.(ToolResult); ok {
+			results[r.CallID] = append(results[r.CallID], r.Content...)
+		}
+	}
+	if m.Role == RoleAssistant || m.Role == RoleTool {
+		m.Parts = f.texts(m.Parts, f.foreign(o.Parts))
+	} else {
+		m.Parts = slices.Clone(m.Parts)
+	}
+	for i, p := range m.Parts {
+		if r, ok := p.(ToolResult); ok && !EqualParts(r.Content, results[r.CallID]) {
+			r.Content = f.texts(r.Content, f.foreign(results[r.CallID]))
+			m.Parts[i] = r
+		}
+	}
+}
+
+// foreign returns a function that reports whether a text has a line that is in none of the texts of before, whole or as
+// pieces with marks between them, and that is no mark: see [Shortens]. A line in brackets that has only words of marks is one, too. The
+// texts come in order.
+func (f *framer) foreign(before []Part) func(string) bool {
+	all := joinTexts(before)
+	lines := map[string]bool{"": true}
+	for line := range strings.Lines(all) {
+		lines[strings.TrimSpace(line)] = true
+	}
+	s := shortening{rest: spaced(all), paths: []string{f.req.Originals}}
+	return func(text string) bool {
+		for line := range strings.Lines(text) {
+			line = strings.TrimSpace(line)
+			stub, opens := strings.CutPrefix(line, "[")
+			stub, closes := strings.CutSuffix(stub, "]")
+			if lines[line] || opens && closes && describes(stub) {
+				continue
+			}
+			if marked, ok := s.pieces(spaced(line), true); !marked || !ok {
+				s.rest = "" // so that not every text is looked for in all of before
+				return true
+			}
+		}
+		return false
+	}
 }
 
 // maxLabel is in bytes.

@@ -53,15 +53,16 @@ func groupEnd(reach []int, start int) int {
 }
 
 // KeepGroups returns the messages for which keep reports true, and the messages that must stay with them: system and
-// protected messages, calls whose results are still to come, and the rest of each tool group. The argument of keep is
-// an index in messages. The result respects the rules on protection, system messages and tools.
+// protected messages, requests of the user without an answer, calls whose results are still to come, and the rest of each tool group. The
+// argument of keep is an index in messages. The result respects the rules on protection, system messages, requests and tools.
 func KeepGroups(messages []Message, keep func(i int) bool) []Message {
 	var out []Message
-	pending := Pending(messages)
+	pending, asked := Pending(messages), (&Request{Messages: messages}).Unanswered()
 	for _, g := range Groups(messages) {
 		for i := g.Start; i < g.End; i++ {
 			_, waits := slices.BinarySearch(pending, i)
-			if waits || anyPinned(messages[i:i+1]) || keep(i) {
+			_, asks := slices.BinarySearch(asked, i)
+			if waits || asks || anyPinned(messages[i:i+1]) || keep(i) {
 				out = append(out, messages[g.Start:g.End]...)
 				break
 			}

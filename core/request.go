@@ -52,6 +52,9 @@ type Request struct {
 	Originals string
 	// NoRecall says that the agent cannot recall hidden or rewritten content by a handle: providers write no handles.
 	NoRecall bool
+	// Typed returns the texts in a message of the user that the user typed, in order, without those that the agent's
+	// program put there; if it is nil, the user typed all of them. It is not known in a plugin.
+	Typed func(m *Message) []string
 	// Abilities are those that the provider declared: its result may do nothing else. A [Chain] sets them.
 	Abilities Abilities
 	// Counter is the host's counter, with which results are measured.

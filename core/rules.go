@@ -19,6 +19,7 @@ const (
 	ruleNewRole   = "new-role"
 	ruleProtected = "keep-protected"
 	ruleSystem    = "keep-system"
+	ruleRequest   = "keep-request"
 	ruleWords     = "keep-words"
 	ruleEmpty     = "not-empty"
 	ruleCalls     = "keep-calls"
@@ -42,6 +43,7 @@ var rules = []Rule{
 	{ruleNewRole, "A new message speaks as user or assistant and is a summary or a marker; only these exist in every format."},
 	{ruleProtected, "Protected messages stay, verbatim."},
 	{ruleSystem, "System messages stay, verbatim."},
+	{ruleRequest, "The user's newest request, which is every message of the user that the assistant has not answered, stays, and its words and pictures stay verbatim; tool results next to them may be shortened. Of requests that exceed the limit together, the newest count. One that exceeds it alone may be cut, visibly, by truncation only."},
 	{ruleWords, "What the user said is kept, hidden with its message, or shortened visibly: what is left of its texts are pieces of them in order, with a mark such as [… 22 lines h:0123456789] or [redacted] wherever something is missing. Nothing else is added."},
 	{ruleEmpty, "No message is emptied and no new one is empty: the vendors' APIs refuse it."},
 	{ruleCalls, "Tool calls and results are neither invented nor moved to another message, and a call keeps its ID and tool."},

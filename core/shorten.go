@@ -25,6 +25,7 @@ var markWords = func() map[string]bool {
 		line lines element elements message messages byte bytes b kb mb token tokens character characters word words
 		image images file files document audio attachment attachments block blocks result results text error environment summary reasoning
 		a about an and at by earlier here in is it its model more newer of older one or original originals other others reasoning out same said some stale than that the this to was were what with
+		call cleared content old output tool were
 		above below context duplicate fit left missing omitted recall redacted removed see shortened skipped truncated window`) {
 		m[w] = true
 	}
@@ -48,20 +49,8 @@ func Shortens(before, after string, paths ...string) bool {
 		return true
 	}
 	s := shortening{rest: before, paths: paths}
-	from, marked := 0, false
-	for i := 0; i < len(after); {
-		end := i + s.mark(after[i:])
-		if end == i {
-			_, n := utf8.DecodeRuneInString(after[i:])
-			i += n
-			continue
-		}
-		if !s.piece(after[from:i], marked, true) {
-			return false
-		}
-		from, marked, i = end, true, end
-	}
-	return s.piece(after[from:], marked, false)
+	_, ok := s.pieces(after, false)
+	return ok
 }
 
 // spaced returns s with one blank wherever it has white space, and none at its ends.
@@ -71,6 +60,25 @@ func spaced(s string) string { return strings.Join(strings.Fields(s), " ") }
 type shortening struct {
 	rest  string // after the pieces that were found
 	paths []string
+}
+
+// pieces reports whether text consists of marks, and of pieces of the rest between them, and whether it has a mark. If it is only
+// a part of a text, more may be missing at its ends.
+func (s *shortening) pieces(text string, part bool) (marked, ok bool) {
+	from := 0
+	for i := 0; i < len(text); {
+		end := i + s.mark(text[i:])
+		if end == i {
+			_, n := utf8.DecodeRuneInString(text[i:])
+			i += n
+			continue
+		}
+		if !s.piece(text[from:i], part || marked, true) {
+			return marked, false
+		}
+		from, marked, i = end, true, end
+	}
+	return marked, s.piece(text[from:], part || marked, part)
 }
 
 // piece finds the next piece. The text between it and the previous piece is missing, which only marks allow.

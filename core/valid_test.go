@@ -35,13 +35,14 @@ func (e *editor) edit(req *core.Request) *core.Result {
 	if len(pending) > 0 {
 		open = min(open, pending[0])
 	}
+	asked := req.Unanswered()
 	var out []core.Message
 	spare := 0 // tokens saved and not spent on summaries
 	groups := core.Groups(in)
 	for gi, g := range groups {
 		group := in[g.Start:g.End]
 		mustStay := slices.ContainsFunc(group, func(m core.Message) bool { return m.Protected || m.Role == core.RoleSystem }) || gi == len(groups)-1 ||
-			slices.ContainsFunc(pending, func(i int) bool { return g.Start <= i && i < g.End })
+			slices.ContainsFunc(slices.Concat(pending, asked), func(i int) bool { return g.Start <= i && i < g.End })
 		if !mustStay && e.chance(2) {
 			for _, m := range group {
 				spare += m.Tokens
@@ -53,8 +54,8 @@ func (e *editor) edit(req *core.Request) *core.Result {
 			spare -= core.MessageTokens(e.counter, note)
 			out = append(out, note)
 		}
-		for _, m := range group {
-			if !m.Protected && m.Role != core.RoleSystem && e.chance(2) {
+		for i, m := range group {
+			if !slices.Contains(asked, g.Start+i) && !m.Protected && m.Role != core.RoleSystem && e.chance(2) {
 				m = e.rewrite(m)
 			}
 			out = append(out, m)

@@ -12,12 +12,12 @@ import (
 // [Chain] accepts: with different IDs and measured messages. The host, the conformance suite and the fuzz tests all
 // call this function. The cost is linear.
 func Verify(req *Request, res *Result) error {
-	return verify(req, res, false)
+	v := verifier{req: req}
+	return v.verify(res)
 }
 
-// verify is [Verify]. If adopted is set, res is the combined result of a chain so far: new messages have IDs, too.
-func verify(req *Request, res *Result, adopted bool) error {
-	v := verifier{req: req, adopted: adopted}
+func (v *verifier) verify(res *Result) error {
+	req := v.req
 	if res == nil {
 		v.fault(ruleAnswer, "", "neither messages nor an error came back")
 		return v.err()
@@ -33,6 +33,7 @@ func verify(req *Request, res *Result, adopted bool) error {
 	v.locate()
 	v.abilities(res.Usage)
 	v.identity()
+	v.request()
 	v.protected()
 	v.words()
 	v.content()
@@ -45,10 +46,12 @@ func verify(req *Request, res *Result, adopted bool) error {
 type verifier struct {
 	req     *Request
 	out     []Message // of the result
-	adopted bool
-	from    []int  // for each of out, its index in the request; -1 if it is new
-	same    []bool // for each of out, whether it is known and has the parts that it had
-	kept    []int  // for each of the request, its index in out; -1 if it is hidden
+	adopted bool      // the result is the combined one of a chain so far: new messages have IDs, too
+	added   int       // tokens that the host has added to the result
+	uncut   bool      // the newest request may not be cut even if it exceeds the limit
+	from    []int     // for each of out, its index in the request; -1 if it is new
+	same    []bool    // for each of out, whether it is known and has the parts that it had
+	kept    []int     // for each of the request, its index in out; -1 if it is hidden
 	faults  []error
 }
 
@@ -203,7 +206,7 @@ func (v *verifier) growth() {
 			after += MessageTokens(v.req.Counter, v.out[i])
 		}
 	}
-	if after > before {
+	if after-v.added > before {
 		v.fault(ruleGrowth, "", "%s tokens became %s", size.Group(before), size.Group(after))
 	}
 }

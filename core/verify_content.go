@@ -146,6 +146,60 @@ func (v *verifier) words() {
 	}
 }
 
+// request checks that the newest request of the user is there, whole if it can be.
+func (v *verifier) request() {
+	asked := v.req.Unanswered()
+	touched := func(i int) bool { return v.kept[i] < 0 || !v.same[v.kept[i]] }
+	if !slices.ContainsFunc(asked, touched) {
+		return
+	}
+	held := make([]bool, len(v.req.Messages))
+	if v.req.Counter != nil {
+		for _, g := range FixedGroups(v.req) {
+			for i, h := range g.holds {
+				held[g.Start+i] = h != holdNothing
+			}
+		}
+	}
+	for n, i := range asked {
+		o, newest := &v.req.Messages[i], n == len(asked)-1
+		switch k := v.kept[i]; {
+		case o.Protected: // another rule has it
+		case k < 0 && (held[i] || newest):
+			v.fault(ruleRequest, o.ID, "the user's newest request is hidden, and nobody has answered it")
+		case k < 0, !held[i] && !(newest && v.uncut): // it is larger than the limit
+		case !v.req.says(o, &v.out[k]):
+			v.fault(ruleRequest, o.ID, "the user's newest request is changed, and nobody has answered it")
+		}
+	}
+}
+
+// says reports whether m still has all that the user typed in o, in order, and what is shown there.
+func (r *Request) says(o, m *Message) bool {
+	own := func(parts []Part) []Part {
+		return slices.DeleteFunc(slices.Clone(parts), func(p Part) bool {
+			_, text := p.(Text)
+			return !isMedia(p) && (!text || r.Typed != nil)
+		})
+	}
+	if !EqualParts(own(o.Parts), own(m.Parts)) {
+		return false
+	}
+	if r.Typed == nil {
+		return true
+	}
+	rest := joinTexts(m.Parts)
+	for _, text := range r.Typed(o) {
+		text = strings.TrimSpace(text)
+		at := strings.Index(rest, text)
+		if at < 0 {
+			return false
+		}
+		rest = rest[at+len(text):]
+	}
+	return true
+}
+
 func joinTexts(parts []Part) string {
 	var b strings.Builder
 	for _, p := range parts {

@@ -92,7 +92,7 @@ var ruleTests = []struct {
 	},
 	{
 		"known-ids", "invented",
-		messages{user("1", hi), user("2", hi)},
+		messages{user("1", hi), assistant("2", hi)},
 		messages{user("1", hi), summary(hi)},
 		messages{user("1", hi), user("3", hi)},
 	},
@@ -134,26 +134,26 @@ var ruleTests = []struct {
 	},
 	{
 		"new-role", "system",
-		messages{user("1", hi), user("2", hi)},
+		messages{user("1", hi), assistant("2", hi)},
 		messages{user("1", hi), withRole(summary(hi), core.RoleAssistant)},
 		messages{user("1", hi), withRole(summary(hi), core.RoleSystem)},
 	},
 	{
 		"new-role", "tool",
-		messages{user("1", hi), user("2", hi)},
+		messages{user("1", hi), assistant("2", hi)},
 		messages{user("1", hi), withKind(summary(hi), core.KindMarker)},
 		messages{user("1", hi), withRole(summary(hi), core.RoleTool)},
 	},
 	{
 		"new-role", "kind",
-		messages{user("1", hi), user("2", hi)},
+		messages{user("1", hi), assistant("2", hi)},
 		messages{user("1", hi), withKind(summary(hi), "")}, // the host takes it for a summary
 		messages{user("1", hi), withKind(summary(hi), "legend")},
 	},
 	{
 		"keep-protected", "hidden",
 		messages{user("1", hi), protected(user("2", hi)), user("3", hi)},
-		messages{user("2", hi)},
+		messages{user("2", hi), user("3", hi)},
 		messages{user("1", hi), user("3", hi)},
 	},
 	{
@@ -179,6 +179,24 @@ var ruleTests = []struct {
 		messages{system("0", core.Text("Never push to main.")), user("1", hi)},
 		nil,
 		messages{system("0", core.Text("Never push […]")), user("1", hi)},
+	},
+	{
+		"keep-request", "hidden",
+		messages{user("1", hi), assistant("2", hi), user("3", hi)},
+		messages{user("1", hi), user("3", hi)},
+		messages{user("1", hi), assistant("2", hi)},
+	},
+	{
+		"keep-request", "hidden before a note",
+		messages{user("1", hi), assistant("2", hi), user("3", hi)},
+		messages{summary(hi), user("3", hi)},
+		messages{user("1", hi), summary(hi)},
+	},
+	{
+		"keep-request", "hidden with the result next to it",
+		messages{user("1", hi), assistant("2", call("a")), user("3", result("a", hi), hi)},
+		messages{user("1", hi), assistant("2", call("a")), user("3", result("a", note), hi)},
+		messages{user("1", hi)},
 	},
 	{
 		"keep-words", "other words",
@@ -224,7 +242,7 @@ var ruleTests = []struct {
 	},
 	{
 		"not-empty", "new message",
-		messages{user("1", hi), user("2", hi)},
+		messages{user("1", hi), assistant("2", hi)},
 		messages{user("1", hi), summary(core.Image{URL: "u"})},
 		messages{user("1", hi), summary(core.Text("\r\n"))},
 	},
@@ -478,9 +496,9 @@ var ruleTests = []struct {
 	},
 	{
 		"first-role", "only system messages left",
-		messages{system("0", hi), user("1", hi), system("2", hi)},
-		messages{system("0", hi), user("1", note), system("2", hi)},
-		messages{system("0", hi), system("2", hi)},
+		messages{system("0", hi), user("1", hi), assistant("2", hi), system("3", hi)},
+		messages{system("0", hi), user("1", note), system("3", hi)},
+		messages{system("0", hi), system("3", hi)},
 	},
 }
 

@@ -68,6 +68,9 @@ func shortener(note func(hidden []core.Message) core.Message) core.CondensationP
 		if pending := core.Pending(req.Messages); len(pending) > 0 {
 			last = min(last, pending[0])
 		}
+		if asked := req.Unanswered(); len(asked) > 0 {
+			last = min(last, asked[0])
+		}
 		for _, g := range groups {
 			group := req.Messages[g.Start:g.End]
 			if tokens > req.Budget.Target && g.End <= last && !slices.ContainsFunc(group, mustStay) {

@@ -29,7 +29,7 @@ func rewriter(f func(*core.Message) bool) core.CondensationProvider {
 }
 
 // makeRoom cuts the longest text in tool results, or else in messages that are neither
-// protected nor system messages.
+// protected nor system messages, nor requests without an answer.
 func makeRoom(m []core.Message) {
 	var best []core.Part
 	length := 40 // shorter ones are not worth it
@@ -40,11 +40,14 @@ func makeRoom(m []core.Message) {
 			}
 		}
 	}
+	asked := (&core.Request{Messages: m}).Unanswered()
 	for i := range m {
 		if mustStay(m[i]) {
 			continue
 		}
-		longest(m[i].Parts)
+		if !slices.Contains(asked, i) {
+			longest(m[i].Parts)
+		}
 		for _, p := range m[i].Parts {
 			if r, ok := p.(core.ToolResult); ok {
 				longest(r.Content)

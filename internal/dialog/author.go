@@ -77,6 +77,20 @@ func (r *AuthorReader) Message(m *core.Message) [][]Segment {
 	return out
 }
 
+// Typed returns the texts in a message of the user that the user typed, in order: see [core.Request]. It is read without the
+// messages before it, so the output of a command that aider ran counts as typed.
+func Typed(m *core.Message) []string {
+	var typed []string
+	for _, segments := range new(AuthorReader).Message(m) {
+		for _, s := range segments {
+			if s.Kind == KindUser && strings.TrimSpace(s.Text) != "" {
+				typed = append(typed, s.Text)
+			}
+		}
+	}
+	return typed
+}
+
 func isJSON(s string) bool {
 	s = strings.TrimSpace(s)
 	return s != "" && (s[0] == '{' || s[0] == '[') && json.Valid([]byte(s))

@@ -19,13 +19,13 @@ type moody struct {
 	fails int64 // the call that fails; 0: none
 }
 
-func (m moody) Condense(context.Context, *core.Request) (*core.Result, error) {
+func (m moody) Condense(_ context.Context, req *core.Request) (*core.Result, error) {
 	n := m.calls.Add(1)
 	if n == m.fails {
 		return nil, errors.New("overloaded")
 	}
 	summary := core.Message{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(strings.Repeat("It went well. ", int(n%3)*40+1))}}
-	return &core.Result{Messages: []core.Message{summary}, Usage: core.Usage{Calls: 1, InputTokens: 1000, USD: 1}}, nil
+	return &core.Result{Messages: core.KeepRequest(req, []core.Message{summary}), Usage: core.Usage{Calls: 1, InputTokens: 1000, USD: 1}}, nil
 }
 
 func (m moody) EstimateCost(context.Context, *core.Request) (core.Usage, error) {

@@ -220,7 +220,7 @@ func (x *play) attempt(ctx context.Context, budget core.Budget, trigger core.Tri
 			messages[i].Protected = true
 		}
 		out, err := chain.Run(ctx, &core.Request{
-			Messages: messages, Trigger: trigger, Mode: x.session.Mode, System: x.session.System, Budget: budget, Counter: x.counter, NoRecall: x.policy.Money,
+			Messages: messages, Trigger: trigger, Mode: x.session.Mode, System: x.session.System, Budget: budget, Typed: dialog.Typed, Counter: x.counter, NoRecall: x.policy.Money,
 		})
 		if err == nil && out.Provider != "" {
 			for i := range out.Messages {
@@ -250,7 +250,7 @@ func (x *play) unchecked(ctx context.Context, budget core.Budget, trigger core.T
 	}
 	budget.Overhead += rest
 	res, err := x.policy.Strategy.Provider.Condense(ctx, &core.Request{
-		Messages: slices.Clone(x.view[:open]), Trigger: trigger, Mode: x.session.Mode, System: x.session.System, Budget: budget, Counter: x.counter,
+		Messages: slices.Clone(x.view[:open]), Trigger: trigger, Mode: x.session.Mode, System: x.session.System, Budget: budget, Typed: dialog.Typed, Counter: x.counter,
 	})
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/lab/score"
 	"github.com/condensehq/condense/internal/live/lineage"
@@ -236,7 +237,7 @@ func (x *play) ingest(ctx context.Context, from, to int) ([]core.Message, []bool
 	closing := core.Message{ID: "closing", Role: core.RoleAssistant, Parts: []core.Part{core.Text(".")}, Tokens: 1}
 	const window = 10_000_000
 	out, err := chain.Run(ctx, &core.Request{
-		Messages: append(slices.Clip(slices.Clone(added)), closing), Trigger: core.TriggerManual, Counter: x.counter,
+		Messages: append(slices.Clip(slices.Clone(added)), closing), Trigger: core.TriggerManual, Typed: dialog.Typed, Counter: x.counter,
 		Budget: core.Budget{Window: window, Limit: window, Target: 1},
 	})
 	if ctx.Err() != nil {

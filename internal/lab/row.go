@@ -10,6 +10,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/catalog"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/lab/score"
 	"github.com/condensehq/condense/internal/truth"
 	"github.com/condensehq/condense/tokens"
@@ -96,7 +97,7 @@ func (b *trial) request(messages []core.Message) *core.Request {
 	}
 	limit := max(target, b.system+before)
 	return &core.Request{
-		Messages: messages, Trigger: core.TriggerAutomatic, Mode: b.session.Mode, System: b.session.System, Counter: b.counter,
+		Messages: messages, Trigger: core.TriggerAutomatic, Mode: b.session.Mode, System: b.session.System, Typed: dialog.Typed, Counter: b.counter,
 		Budget: core.Budget{Window: limit, Overhead: b.system, Limit: limit, Target: target},
 	}
 }

@@ -45,7 +45,7 @@ func TestMisbehavingProvider(t *testing.T) {
 				t.Fatal(err)
 			}
 			var attempt core.Attempt
-			req := coretest.HalfRequest(coretest.Session())
+			req := coretest.HalfRequest(m.Session())
 			if m.Outcome != core.OutcomeFailed { // others should not fail because the machine is busy
 				chain, err = core.NewChain([]core.NamedProvider{{Name: "plugin", Provider: c}}, nil)
 				if err != nil {

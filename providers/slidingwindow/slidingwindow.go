@@ -1,6 +1,7 @@
 // Package slidingwindow truncates: it hides old messages and keeps new ones. It calls no
 // model and is deterministic. In mode budget its result is on target for every conversation
-// whose fixed tokens fit; that is why every chain ends with it.
+// whose fixed tokens fit, or as little above it as these and the first and last words of the user take, and always
+// within the limit; that is why every chain ends with it.
 package slidingwindow
 
 import (
@@ -25,18 +26,19 @@ const (
 )
 
 const doc = `Hides old messages and keeps new ones, in whole tool groups. No model, no cost.
-The mode "budget" keeps the first message and the newest groups that fit the target; a
-message that alone is too large is cut inside, with a note of what is missing, and so is
-the oldest one kept if much of the target would be unused without it. What the user said
-last is kept, whole or cut, if it has no answer yet. "half" is
+The mode "budget" keeps what the user said: the first message, the last two, and the others,
+newest first; then, if no word of the user is missing, the newest groups that fit the target.
+A group that alone is too large is cut inside, with a note of what is missing. What the user
+said last is kept whole if it has no answer yet and fits the limit. "half" is
 Roo-Code's sliding window: it keeps the first message and hides the older half of the
-rest, whatever their size. "recent" keeps only what is new, by tokens or by number of
-messages. "middle_out" keeps both ends. A marker replaces the hidden messages.`
+rest, whatever their size. "recent" keeps only what is new, by tokens (the user's words
+first) or by number of messages. "middle_out" keeps both ends, after the user's words. A marker
+replaces the hidden messages.`
 
 // Config are the settings of a [Provider].
 type Config struct {
 	Mode      string  `json:"mode" enum:"budget|half|recent|middle_out" doc:"what is hidden"`
-	KeepFirst int     `json:"keep_first" doc:"budget: messages kept at the beginning, unless they take more than a quarter of the room"`
+	KeepFirst int     `json:"keep_first" doc:"budget: messages kept at the beginning: the first of the user before its other words, others only if they take no more than a quarter of the room that is left"`
 	Fraction  float64 `json:"fraction" doc:"half: share of the messages after the first to hide, rounded down to an even number"`
 	Messages  int     `json:"messages" doc:"recent: number of newest messages to keep; 0 means as many as fit the target"`
 	HeadShare float64 `json:"head_share" doc:"middle_out: share of the room for the beginning"`
@@ -118,8 +120,7 @@ func budget(w *window, c Config) bool {
 	if w.fits() {
 		return false
 	}
-	w.keepFirst(c.KeepFirst)
-	w.keepTail(w.left())
+	w.fill(w.keepWords(c.KeepFirst > 0), func() { w.keepFirst(c.KeepFirst) })
 	return true
 }
 
@@ -128,13 +129,16 @@ func recent(w *window, c Config) bool {
 		if w.fits() {
 			return false
 		}
-		w.keepTail(w.left())
+		w.fill(w.keepWords(false), func() {})
 		return true
 	}
 	kept := 0
 	for i := len(w.groups) - 1; i >= 0 && kept < c.Messages; i-- {
 		w.groups[i].keep = true
 		kept += w.groups[i].messages()
+	}
+	for i := range w.groups {
+		w.groups[i].keep = w.groups[i].keep || w.groups[i].Open
 	}
 	return w.hides()
 }
@@ -143,18 +147,19 @@ func middleOut(w *window, c Config) bool {
 	if w.fits() {
 		return false
 	}
-	head := int(c.HeadShare * float64(w.left()))
-	for i := 0; i < len(w.groups); i++ {
-		g := &w.groups[i]
-		if g.keep {
-			continue
+	w.fill(w.keepWords(true), func() {
+		head := int(c.HeadShare * float64(w.left()))
+		for i := range w.groups {
+			g := &w.groups[i]
+			if g.keep {
+				continue
+			}
+			if head -= g.Tokens - g.Least; head < 0 {
+				break
+			}
+			g.keep = true
 		}
-		if head -= g.Tokens; head < 0 {
-			break
-		}
-		g.keep = true
-	}
-	w.keepTail(w.left())
+	})
 	return true
 }
 

@@ -112,22 +112,23 @@ func TestModes(t *testing.T) {
 		want   string
 	}{
 		{"on target", config("budget", nil), "uauaua", 600, "u0 a1 u2 a3 u4 a5"},
-		{"budget", config("budget", nil), "uauauaua", 450, "u0 new1 a5 u6 a7"},
-		{"first is too dear", config("budget", nil), "uauauaua", 350, "new1 a5 u6 a7"},
-		{"no first", config("budget", func(c *slidingwindow.Config) { c.KeepFirst = 0 }), "uauauaua", 450, "new1 u4 a5 u6 a7"},
+		{"budget", config("budget", nil), "uauauaua", 450, "u0 new1 u2 u4 u6"},
+		{"answers fill the room that words leave", config("budget", nil), "uauauaua", 650, "u0 new1 u2 u4 a5 u6 a7"},
+		{"the first and the last two before the others", config("budget", nil), "uauauaua", 350, "u0 new1 u4 u6"},
+		{"no first", config("budget", func(c *slidingwindow.Config) { c.KeepFirst = 0 }), "uauauaua", 350, "new1 u2 u4 u6"},
 		{"groups stay whole", config("budget", nil), "ucrcrcrcr", 660, "u0 new1 c5 r6 c7 r8"},
-		{"the next is cut if much would be unused", config("budget", nil), "ucrcr", 350, "new1 c1 r2 c3 r4"},
-		{"system stays", config("budget", nil), "suauaua", 540, "s0 u1 new1 a4 u5 a6"},
+		{"the next is cut if much would be unused", config("budget", nil), "ucrcr", 450, "u0 c1 r2 c3 r4"},
+		{"system stays", config("budget", nil), "suauaua", 540, "s0 u1 new1 u3 u5 a6"},
 		{"half of nothing", config("half", nil), "uaua", 10, "u0 a1 u2 a3"},
 		{"half", config("half", nil), "uauauauauau", 1000, "u0 new1 a5 u6 a7 u8 a9 u10"},
 		{"half rounds to even", config("half", nil), "uauauauauaua", 1000, "u0 new1 a5 u6 a7 u8 a9 u10 a11"},
 		{"half stops before a pair", config("half", nil), "uaucrua", 650, "u0 new1 c3 r4 u5 a6"},
 		{"a third", config("half", func(c *slidingwindow.Config) { c.Fraction = 0.34 }), "uauauau", 650, "u0 new1 a3 u4 a5 u6"},
-		{"recent by tokens", config("recent", nil), "uauaua", 350, "new1 a3 u4 a5"},
+		{"recent by tokens", config("recent", nil), "uauauaua", 350, "new1 u2 u4 u6"},
 		{"recent by number", config("recent", func(c *slidingwindow.Config) { c.Messages = 2 }), "uauaua", 590, "new1 u4 a5"},
 		{"recent keeps pairs", config("recent", func(c *slidingwindow.Config) { c.Messages = 1 }), "uauacr", 590, "new1 c4 r5"},
-		{"middle out", config("middle_out", nil), "uauauauaua", 650, "u0 a1 u2 new1 a7 u8 a9"},
-		{"middle out, all tail", config("middle_out", func(c *slidingwindow.Config) { c.HeadShare = 0 }), "uauauaua", 350, "new1 a5 u6 a7"},
+		{"middle out", config("middle_out", nil), "uauauauaua", 850, "u0 a1 u2 new1 u4 u6 a7 u8 a9"},
+		{"middle out, all tail", config("middle_out", func(c *slidingwindow.Config) { c.HeadShare = 0 }), "uauauaua", 550, "u0 new1 u2 u4 u6 a7"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := condense(t, tt.config, request(chat(tt.script), tt.target))
@@ -156,7 +157,7 @@ func TestMarkerSaysWhatIsMissing(t *testing.T) {
 		}
 		return string(m.Parts[0].(core.Text))
 	}
-	if got, want := text(first.Messages[1]), "[… 4 earlier messages, with 2 tool calls, left out here to fit the context window]"; got != want {
+	if got, want := text(first.Messages[1]), "[… 2 earlier messages, with 1 tool call, left out here to fit the context window]"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	// Cutting again replaces the marker, and the new one says that it was there.
@@ -165,7 +166,7 @@ func TestMarkerSaysWhatIsMissing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := text(second.Messages[1]), "[… 3 earlier messages and what an earlier note like this stood for left out here to fit the context window]"; got != want {
+	if got, want := text(second.Messages[1]), "[… 4 earlier messages, with 1 tool call, and what an earlier note like this stood for left out here to fit the context window]"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -242,7 +243,7 @@ func TestProtectedStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, want := ids(got.Messages), "u0 a1 new1 c4 r5 a7 u8 a9"; s != want {
+	if s, want := ids(got.Messages), "u0 a1 u2 new1 c4 r5 u6 u8 a9"; s != want {
 		t.Errorf("got %s, want %s", s, want)
 	}
 }
@@ -328,7 +329,7 @@ func TestPromises(t *testing.T) {
 		for _, m := range messages {
 			total += m.Tokens
 		}
-		floor := core.FixedTokens(coretest.Counter{}, messages)
+		floor := core.FixedTokens(&core.Request{Messages: messages, Counter: coretest.Counter{}})
 		target := floor + rapid.IntRange(0, max(1, total-floor)).Draw(rt, "above the floor")
 		req := &core.Request{Messages: messages, Counter: coretest.Counter{}, Budget: core.Budget{Limit: target, Target: target}}
 		for _, mode := range []string{"budget", "recent", "middle_out", "half"} {
@@ -398,7 +399,7 @@ func TestLastRequestStaysInTinyWindows(t *testing.T) {
 	messages := append(chat("uauaua"), long)
 	core.Measure(bytes4{}, messages)
 	for _, mode := range []string{"budget", "half", "recent", "middle_out"} {
-		for target := core.FixedTokens(bytes4{}, messages); target < 1200; target += 50 {
+		for target := core.FixedTokens(&core.Request{Messages: messages, Counter: bytes4{}}); target < 1200; target += 50 {
 			c := slidingwindow.DefaultConfig()
 			c.Mode, c.Fraction = mode, 1
 			req := request(messages, target)
@@ -416,4 +417,44 @@ func TestLastRequestStaysInTinyWindows(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestMoreRoomNeverMeansLessOfTheUser holds at every target and limit, whatever the conversation holds, for messages that are whole.
+func TestMoreRoomNeverMeansLessOfTheUser(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		messages := coretest.Random(rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0)), nil)
+		core.Measure(coretest.Counter{}, messages)
+		total := core.TotalTokens(messages)
+		req := &core.Request{Messages: messages, Counter: coretest.Counter{}}
+		limit, last := core.FixedTokens(req)+rapid.IntRange(0, total).Draw(rt, "above the floor"), 0
+		for target := core.FixedTokens(req); target < total; target += 1 + total/60 {
+			req.Budget = core.Budget{Limit: limit, Target: min(target, limit)}
+			res, err := slidingwindow.New(slidingwindow.DefaultConfig()).Condense(t.Context(), req)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			kept := 0
+			for _, m := range res.Messages {
+				i := slices.IndexFunc(messages, func(o core.Message) bool { return o.ID == m.ID })
+				if words := typed(m); i >= 0 && req.FromUser(&m) && words == typed(messages[i]) {
+					kept += len(words)
+				}
+			}
+			if kept < last {
+				rt.Fatalf("target %d of %d: messages of the user with %d bytes are whole, %d with less room", target, total, kept, last)
+			}
+			last = kept
+		}
+	})
+}
+
+// typed returns the texts of m, without those of results.
+func typed(m core.Message) string {
+	var s strings.Builder
+	for _, p := range m.Parts {
+		if text, ok := p.(core.Text); ok {
+			s.WriteString(string(text))
+		}
+	}
+	return s.String()
 }

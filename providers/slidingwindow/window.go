@@ -1,7 +1,9 @@
 package slidingwindow
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -25,23 +27,22 @@ type group struct {
 func (g *group) messages() int { return g.End - g.Start }
 
 func newWindow(req *core.Request) *window {
-	fixed := core.FixedGroups(req.Counter, req.Messages)
-	w := &window{req: req, room: req.Budget.Room(), groups: make([]group, len(fixed))}
-	pinned := 0
+	fixed := core.FixedGroups(req)
+	w := &window{req: req, groups: make([]group, len(fixed))}
 	for k := range fixed {
-		g := &fixed[k]
-		w.groups[k] = group{FixedGroup: g, keep: g.Pinned}
-		if g.Pinned {
-			pinned += g.Tokens
-		}
+		w.groups[k] = group{FixedGroup: &fixed[k], keep: fixed[k].Pinned}
 	}
 	w.marker = largestMarker(req.Counter, req.Messages)
-	// Fixed tokens can exceed the target. They do not exceed the limit: the host has
-	// checked that.
-	if pinned+w.marker > w.room {
-		w.room = max(w.room, req.Budget.Limit-req.Budget.Overhead)
-	}
+	w.allow(0)
 	return w
+}
+
+// allow sets the room: that of the target or, if more is fixed, as much as that and extra tokens take. Fixed tokens do not
+// exceed the limit: the host has checked that. A larger target never means less room.
+func (w *window) allow(extra int) {
+	w.room = 0
+	most := w.req.Budget.Limit - w.req.Budget.Overhead
+	w.room = max(w.req.Budget.Room(), min(most, extra-w.left()))
 }
 
 // largestMarker returns the tokens of the largest marker that can be needed.
@@ -61,9 +62,12 @@ func (w *window) fits() bool { return w.req.Tokens() <= w.req.Budget.Target }
 func (w *window) left() int {
 	n := w.room - w.marker
 	for i := range w.groups {
-		if g := &w.groups[i]; g.keep {
+		switch g := &w.groups[i]; {
+		case g.cut != nil:
+			n -= core.TotalTokens(g.cut)
+		case g.keep:
 			n -= g.Tokens
-		} else {
+		default:
 			n -= g.Least // reserved: an open group must stay
 		}
 	}
@@ -83,6 +87,76 @@ func (w *window) isMarker(g *group) bool {
 	return g.messages() == 1 && w.req.Messages[g.Start].Kind == core.KindMarker
 }
 
+// keepWords keeps what the user typed, before anything else is kept: the first message, unless first is false, and the last
+// two, or as much of each as there is room for, and then the others, the newest first. It reports whether nothing is missing.
+func (w *window) keepWords(first bool) bool {
+	var said []int // groups, newest first
+	for k := range slices.Backward(w.groups) {
+		g := &w.groups[k]
+		if !g.keep && slices.ContainsFunc(w.req.Messages[g.Start:g.End], func(m core.Message) bool { return w.req.FromUser(&m) }) {
+			said = append(said, k)
+		}
+	}
+	const always = 2
+	n := min(always, len(said))
+	if last := len(said) - 1; first && last >= n {
+		said = slices.Insert(said[:last], n, said[last])
+		n++
+	}
+	sizes, extra := map[int]int{}, 0
+	for _, k := range said[:n] {
+		sizes[k] = w.groups[k].Words(w.req)
+		extra += sizes[k]
+	}
+	if most := w.req.Budget.Limit - w.req.Budget.Overhead; extra <= most/4 {
+		w.allow(extra)
+	}
+	left := w.left()
+	short := slices.SortedStableFunc(slices.Values(said[:n]), func(a, b int) int { return cmp.Compare(sizes[a], sizes[b]) })
+	whole := true
+	for i, k := range short {
+		tokens, ok := w.keepSaid(&w.groups[k], left/(n-i), left)
+		left -= tokens
+		whole = whole && ok
+	}
+	for i := n; i < len(said) && whole; i++ {
+		var tokens int
+		tokens, whole = w.keepSaid(&w.groups[said[i]], left, left)
+		left -= tokens
+	}
+	return whole
+}
+
+// Sizes of messages in tokens: from longPart on they are cut, shorter ones are kept whole or not at all, since the note that
+// describes a cut takes about 30. A cut leaves no less than shortPart.
+const (
+	longPart  = 128
+	shortPart = 64
+)
+
+// keepSaid keeps what the user typed in a group in up to share tokens more than are reserved for it, cut if need be, or a short text
+// in all that are left. It returns how many it takes, and whether it is whole.
+func (w *window) keepSaid(g *group, share, left int) (tokens int, whole bool) {
+	if tokens, ok := g.HoldWords(w.req, max(share, min(left, longPart))); ok {
+		return tokens, true
+	}
+	if !g.Open && (g.Tokens < longPart || share < shortPart) {
+		return 0, false
+	}
+	return w.shrink(g, g.Least+share) - g.Least, false
+}
+
+// fill uses the room that the user's words leave: for what head keeps, and for the newest groups. If words are missing, nothing
+// else is kept but what must stay.
+func (w *window) fill(whole bool, head func()) {
+	room := 0
+	if whole {
+		head()
+		room = w.left()
+	}
+	w.keepTail(room)
+}
+
 // keepFirst keeps the groups of the first n messages, which usually set the task, while they
 // take at most a quarter of the room.
 func (w *window) keepFirst(n int) {
@@ -95,11 +169,13 @@ func (w *window) keepFirst(n int) {
 		if g.Pinned {
 			continue // a system prompt does not count as the first message
 		}
-		if allowed -= g.Tokens; allowed < 0 {
+		if n -= g.messages(); g.keep || g.Least == g.Tokens {
+			continue
+		}
+		if allowed -= g.Tokens - g.Least; allowed < 0 {
 			return
 		}
 		g.keep = true
-		n -= g.messages()
 	}
 }
 
@@ -136,7 +212,7 @@ func (w *window) keepTail(room int) {
 // shrink cuts a group to the size given and returns its tokens. A group that cannot be
 // cut so far is hidden, unless it must stay.
 func (w *window) shrink(g *group, size int) int {
-	out, tokens := core.Cut(w.req.Counter, w.req.Messages[g.Start:g.End], size)
+	out, tokens := g.Cut(w.req, size)
 	if tokens > size && !g.Open {
 		return 0
 	}

@@ -91,7 +91,7 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 	if err != nil {
 		return &core.Result{Usage: w.usage}, err
 	}
-	out := &core.Result{Messages: w.result(), Usage: w.usage, Steps: done}
+	out := &core.Result{Messages: core.KeepRequest(req, w.result()), Usage: w.usage, Steps: done}
 	why := ""
 	switch gain := before - size(out.Messages); {
 	case gain <= 0:

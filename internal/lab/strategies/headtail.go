@@ -131,7 +131,7 @@ func (h *shortener) drop(messages []core.Message, room int) (kept, last []core.M
 	task := slices.IndexFunc(messages, func(m core.Message) bool { return m.Role == core.RoleUser })
 	gone := make([]bool, len(messages))
 	var newest core.Span
-	for _, g := range core.FixedGroups(h.counter, messages) {
+	for _, g := range core.FixedGroups(&core.Request{Messages: messages, Counter: h.counter}) {
 		size := core.TotalTokens(short[g.Start:g.End])
 		isTask := g.Start <= task && task < g.End
 		if total <= room || isTask && g.Tokens > room/4 {

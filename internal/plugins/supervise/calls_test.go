@@ -195,7 +195,7 @@ func TestMisbehaving(t *testing.T) {
 		if slices.Contains([]string{"Hangs", "HangsForever", "AnswersLate"}, m.Name) {
 			timeout = 200 * time.Millisecond
 		}
-		req := request()
+		req := coretest.HalfRequest(m.Session())
 		out, err := chain(t, p, timeout).Run(t.Context(), req)
 		if err != nil {
 			t.Fatal(err)

@@ -37,13 +37,14 @@ export class Call {
   }
 
   // hideUnless hides the messages for which keep(message, index) is false, except protected
-  // messages, system messages, calls whose result is still to come, and the rest of a tool group
-  // that is kept. A conversation that begins with a user message must still do so: keep its first
+  // messages, system messages, the user's newest request, calls whose result is still to come, and
+  // the rest of a tool group that is kept. A conversation that begins with a user message must still do so: keep its first
   // message, or insert a summary at the front.
   hideUnless(keep) {
+    const asked = requests(this.messages)
     for (const { from, to, open } of groups(this.messages)) {
       const group = this.messages.slice(from, to + 1)
-      if (!open && !group.some((m, i) => m.protected || m.role === 'system' || keep(m, from + i))) this.hide(group[0].id, group.at(-1).id)
+      if (!open && !group.some((m, i) => asked.has(from + i) || m.protected || m.role === 'system' || keep(m, from + i))) this.hide(group[0].id, group.at(-1).id)
     }
   }
 
@@ -224,6 +225,19 @@ export function groups(messages) {
       group.open ||= unanswered.has(i)
     }
     out.push(group)
+  }
+  return out
+}
+
+// requests returns the indexes of the user's messages that no answer follows, their newest
+// request: it stays, verbatim but for tool results in it.
+export function requests(messages) {
+  const out = new Set()
+  for (let i = messages.length - 1; i >= 0; i--) {
+    const { role, kind, parts } = messages[i]
+    if (role === 'assistant' && !kind) break
+    const said = parts.some((p) => p.kind === 'image' || p.kind === 'opaque' || (p.kind === 'text' && String(p.text).trim() !== ''))
+    if (role === 'user' && !kind && said) out.add(i)
   }
   return out
 }

@@ -75,13 +75,14 @@ class Call:
     def hide_unless(self, keep):
         """Hides the messages for which keep(message, index) is false.
 
-        It never hides protected messages, system messages, calls whose result is still to
-        come, or the rest of a tool group that is kept. A conversation that begins with a user
+        It never hides protected messages, system messages, the user's newest request, calls whose
+        result is still to come, or the rest of a tool group that is kept. A conversation that begins with a user
         message must still do so: keep its first message, or insert a summary at the front.
         """
+        asked = requests(self.messages)
         for first, last, is_open in groups(self.messages):
             group = self.messages[first : last + 1]
-            if not is_open and not any(m.protected or m.role == "system" or keep(m, i) for i, m in enumerate(group, first)):
+            if not is_open and asked.isdisjoint(range(first, last + 1)) and not any(m.protected or m.role == "system" or keep(m, i) for i, m in enumerate(group, first)):
                 self.hide(group[0].id, group[-1].id)
 
     def rewrite(self, id, parts):
@@ -228,6 +229,22 @@ def groups(messages):
             i += 1
         out.append((first, last, is_open))
         first = last + 1
+    return out
+
+
+def requests(messages):
+    """Returns the indexes of the user's messages that no answer follows: their newest request.
+
+    It stays, verbatim but for tool results in it.
+    """
+    out = set()
+    for i in reversed(range(len(messages))):
+        m = messages[i]
+        if m.role == "assistant" and not m.kind:
+            break
+        said = any(p.WhichOneof("kind") in ("image", "opaque") or p.text.strip() for p in m.parts)
+        if m.role == "user" and not m.kind and said:
+            out.add(i)
     return out
 
 

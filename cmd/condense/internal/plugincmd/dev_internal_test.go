@@ -34,7 +34,7 @@ func TestFaultsNameTheRepair(t *testing.T) {
 		if m.Outcome != core.OutcomeRejected {
 			continue
 		}
-		req := coretest.HalfRequest(coretest.Session())
+		req := coretest.HalfRequest(m.Session())
 		req.Abilities = core.AbilitiesOf(m.Provider)
 		res, err := m.Provider.Condense(t.Context(), req)
 		if err != nil {

@@ -23,6 +23,7 @@ var repairs = map[string]string{
 	"new-role":           "give a message of your own the role user or assistant and the kind summary or marker",
 	"keep-protected":     "skip messages with Protected set, as core.KeepGroups (Go), call.hideUnless (Node) and call.hide_unless (Python) do",
 	"keep-system":        "skip system messages, as core.KeepGroups does",
+	"keep-request":       "keep the messages that req.Unanswered returns, and rewrite only tool results in them; core.KeepGroups (Go), call.hideUnless (Node) and call.hide_unless (Python) keep them",
 	"keep-words":         "keep texts of users as they are, replace parts of them by a mark such as [… 3 lines left out] or [redacted], or hide the message; put your own text into a new message",
 	"not-empty":          "hide a message that would be empty, or keep a text that says what was removed",
 	"keep-calls":         "keep calls and results in their messages; rewrite the arguments of a call, not its ID or its tool",
