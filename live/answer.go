@@ -355,7 +355,7 @@ func (w *watcher) size() int {
 func (w *watcher) answer() wire.Answer {
 	if w.encoding != "" && w.packed.Len() <= mostPacked {
 		const ratio = 32
-		if from, err := payload.Decoder(w.packed.Bytes(), w.encoding, ratio*mostPacked); err == nil && from != nil {
+		if from, err := payload.Decoder(w.packed.Bytes(), w.encoding); err == nil && from != nil {
 			_, _ = io.Copy(w.sink, io.LimitReader(from, ratio*mostPacked))
 			_ = from.Close()
 		} else if err == nil {

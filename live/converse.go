@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -17,7 +16,6 @@ import (
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/telemetry"
-	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/watching"
 	"github.com/condensehq/condense/internal/mcpserver"
 	"github.com/condensehq/condense/internal/plain"
@@ -41,16 +39,14 @@ type sending struct {
 // converse condenses a request with a conversation if necessary, forwards it, and records the answer.
 func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, t *target) {
 	t.endpoint.Stream = t.endpoint.Stream || laneOf(r.Context()) != nil
-	b, leave, err := g.takeBody(r, s, t) //nolint:contextcheck // that of the request
+	b, leave, err := g.takeBody(w, r, s, t) //nolint:contextcheck // that of the request
 	defer leave()
 	if err != nil {
-		status := http.StatusBadRequest
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			status = http.StatusRequestTimeout
-		}
-		t.refuse(w, status, "condense: the request could not be read: "+upstream.Reason(err))
+		status, text := unread(w, err)
+		t.refuse(w, status, "condense: "+text)
 		return
 	}
+	defer b.Hold.Close()
 	g.stats.Add(func(s *stats.Stats) { s.Requests++ })
 	out := r.Clone(r.Context())
 	b.Fill(out, r.Body)
@@ -71,7 +67,7 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 	var p *plan
 	if len(b.Raw) > 0 {
 		in := &incoming{
-			Gateway: g, s: s, t: t, header: r.Header, start: s.Now(), received: opened, weight: b.Weight, chain: c,
+			Gateway: g, s: s, t: t, header: r.Header, start: s.Now(), received: opened, weight: b.Weight, chain: c, held: b.Hold,
 		}
 		p = in.plan(r.Context())
 	}
@@ -188,4 +184,5 @@ func (x *plan) letGo() {
 	kept := *x.r
 	kept.Body, kept.Messages, kept.System, kept.Tools = nil, nil, nil, nil
 	x.r, x.messages, x.rolling = &kept, nil, nil
+	x.held.Close()
 }

@@ -73,6 +73,7 @@ type Gateway struct {
 	pauses
 	sockets   sockets
 	histories *chain.Histories
+	bodies    *payload.Budget // of requests
 }
 
 // originals are the condensed messages that agents can recall.
@@ -143,7 +144,7 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 	g := &Gateway{
 		host: host, store: opened, preparing: queue.New(mostPrepared), findings: findings{parsed: wire.NewCache(count.Message)},
 		originals: originals{asking: make(chan struct{}, mostAsking)}, comparing: comparing{waiting: make(chan struct{}, mostShadows)},
-		pauses: pauses{pingEvery, bodyPatience}, sockets: newSockets(), histories: chain.New(mostHistories),
+		pauses: pauses{pingEvery, bodyPatience}, sockets: newSockets(), histories: chain.New(mostHistories), bodies: payload.NewBudget(s.mostHeld()),
 	}
 	g.life, g.stop = context.WithCancel(context.Background())
 	var err error
@@ -257,6 +258,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close")
 	}
 	r, span := g.began(r, &t)
+	r.Body = payload.Patiently(r, w, g.patience)
 	defer g.served(s, &t, r, out, time.Now(), span)
 	status, text := s.refuse(r, &t)
 	if status != 0 {
@@ -286,7 +288,6 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer leave()
 	g.measure(&telemetry.Active, 1)
 	defer g.measure(&telemetry.Active, -1)
-	r.Body = payload.Patiently(r.Body, w, g.patience)
 	if s.limitsFor(t.who.Tenant).Bytes > 0 {
 		r.Body = tenant.Meter(r.Body, func(n int) { g.received(t.who, n) })
 	}

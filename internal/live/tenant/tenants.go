@@ -100,8 +100,8 @@ type Denied struct {
 	Wait  time.Duration
 }
 
-// busy is the retry delay after too many simultaneous requests: nobody knows when one of them ends.
-const busy = 5 * time.Second
+// Busy is the retry delay after too many simultaneous requests: nobody knows when one of them ends.
+const Busy = 5 * time.Second
 
 // Enter counts a request until leave is called. If a limit refuses the request, no describes it.
 func (t *Tenants) Enter(c Caller, l Limits, now time.Time) (leave func(), no *Denied) {
@@ -110,7 +110,7 @@ func (t *Tenants) Enter(c Caller, l Limits, now time.Time) (leave func(), no *De
 	u := t.get(c.Tenant, l)
 	switch today := u.today(now); {
 	case l.Concurrent > 0 && u.active >= l.Concurrent:
-		no = &Denied{"concurrent", fmt.Sprintf("%d requests at the same time", l.Concurrent), busy}
+		no = &Denied{"concurrent", fmt.Sprintf("%d requests at the same time", l.Concurrent), Busy}
 	case l.Cost > 0 && today.Cost >= l.Cost:
 		no = &Denied{"cost", fmt.Sprintf("$%.2f per day (UTC)", l.Cost), untilTomorrow(now)}
 	case u.bytes.Limit() != rate.Inf && u.bytes.TokensAt(now) < 0:
