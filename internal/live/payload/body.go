@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -128,6 +129,20 @@ func (b *Body) Fill(r *http.Request, from io.ReadCloser) {
 func hold(r *http.Request, body []byte) {
 	r.GetBody = func() (io.ReadCloser, error) { return &passing{left: body}, nil }
 	r.Body = &passing{left: body}
+}
+
+// Once returns a body that releases its bytes once they are read.
+func Once(body []byte) io.ReadCloser { return &passing{left: body} }
+
+// Bytes returns the body of r, and closes it. It makes no copy of a body that this package has set.
+func Bytes(r *http.Request) ([]byte, error) {
+	if p, ok := r.Body.(*passing); ok {
+		body := p.left
+		p.left = nil
+		return body, nil
+	}
+	body, err := ReadUpTo(r.Body, math.MaxInt64-1, r.ContentLength)
+	return body, errors.Join(err, r.Body.Close())
 }
 
 // Passing is a body that releases its bytes once they are read: the transport keeps a request until it is answered.
