@@ -17,6 +17,7 @@ import (
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/telemetry"
 	"github.com/condensehq/condense/internal/live/watching"
+	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/mcpserver"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
@@ -31,6 +32,7 @@ type sending struct {
 	free      bool             // the answer is the gateway's own
 	written   *atomic.Bool     // set when the vendor has the whole request; nil before it is sent
 	left      bool             // the client has disconnected
+	reserved  float64          // US dollars of the tenant's usage, until the answer is counted
 	asked     time.Time        // when the request was sent
 	span      trace.Span       // of the request to the vendor
 	originals *mcpserver.State // that the gateway's own tool reads; nil until its first call
@@ -86,9 +88,11 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), longestNote)
 		defer cancel()
 		x.done(ctx)
+		x.settle(0) // what was reserved, if the answer was not counted
 		x.prepareLater()
 	}()
 	x.fill(out)
+	x.reserve(0, wire.Answer{})
 	s.forward(w, out, t, x)
 }
 

@@ -183,7 +183,7 @@ func (k *socket) pass(s *settings, event string, data []byte) error {
 		out := &audit.Outcome{ResponseWriter: w}
 		r, span := k.g.began(k.r, &t)
 		defer k.g.served(s, &t, r, out, time.Now(), span)
-		leave, no := k.g.enter(k.who)
+		leave, no := k.g.enter(k.r, &t)
 		if no != nil {
 			out.Refused = "limit " + no.Limit
 			answerDenied(out, &t, no)

@@ -279,7 +279,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.turnAway(out, r, s, &t)
 		return
 	}
-	leave, no := g.enter(t.who)
+	leave, no := g.enter(r, &t)
 	if no != nil {
 		out.Refused = "limit " + no.Limit
 		answerDenied(out, &t, no)

@@ -134,7 +134,7 @@ func (g *Gateway) serveSocket(w http.ResponseWriter, handshake *http.Request, s 
 		t.refuse(out, status, text)
 		return true
 	}
-	leave, no := g.enter(t.who) // its requests are counted like all others
+	leave, no := g.enter(r, &t) // its requests are counted like all others
 	if no != nil && no.Limit != "concurrent" {
 		out.Refused = "limit " + no.Limit
 		answerDenied(out, &t, no)
