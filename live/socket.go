@@ -67,6 +67,7 @@ type sockets struct {
 	drained chan struct{} // closed when the gateway drains
 	once    sync.Once
 	mu      sync.Mutex
+	most    int
 	count   int
 	of      map[string]int // by payer
 	// A peer gets a ping after each interval, and must answer or move data within the time of patience.
@@ -75,7 +76,7 @@ type sockets struct {
 
 func newSockets() sockets {
 	const interval, patience = 30 * time.Second, 2 * time.Minute
-	return sockets{drained: make(chan struct{}), of: map[string]int{}, interval: interval, patience: patience}
+	return sockets{drained: make(chan struct{}), most: mostSockets, of: map[string]int{}, interval: interval, patience: patience}
 }
 
 // enter counts a WebSocket until leave is called. ok is false if there are too many: a payer may have as many as are left
@@ -88,7 +89,7 @@ func (s *sockets) enter(who tenant.Caller, payer string, concurrent int) (leave 
 	if who.Tenant == "" { // the limits are for all together
 		limited = s.count
 	}
-	if own >= mostSockets-s.count || concurrent > 0 && limited >= concurrent {
+	if own >= s.most-s.count || concurrent > 0 && limited >= concurrent {
 		return nil, false
 	}
 	s.of[payer]++

@@ -150,6 +150,13 @@ func (h *Hold) arrived(whole bool) {
 	h.moved, h.reading = time.Now(), !whole
 }
 
+// Held returns the bytes that are held, and the number of bodies.
+func (b *Budget) Held() (bytes int64, bodies int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.used, len(b.holds)
+}
+
 // Close gives the bytes back. Further calls do nothing.
 func (h *Hold) Close() {
 	if h == nil {
