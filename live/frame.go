@@ -95,7 +95,7 @@ func (k *socket) grow(ctx context.Context, f *frame, n int64) error {
 			return err
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, longestRoom)
+	ctx, cancel := context.WithTimeout(ctx, payload.LongestRoom)
 	defer cancel()
 	return f.all.Grow(ctx, n)
 }

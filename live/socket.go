@@ -25,10 +25,9 @@ import (
 // Bounds of WebSockets.
 const (
 	mostSockets = 1000
-	mostLanes   = 16               // of a socket
-	mostWaiting = 4                // requests of a lane
-	mostFrames  = 8 << 20          // bytes of a socket's frames that are held until their answers have ended; one frame may exceed it
-	longestRoom = 30 * time.Second // for which a frame waits for room in the memory of the process
+	mostLanes   = 16      // of a socket
+	mostWaiting = 4       // requests of a lane
+	mostFrames  = 8 << 20 // bytes of a socket's frames that are held until their answers have ended; one frame may exceed it
 )
 
 // closedHere is the code of an end that is the gateway's or its process's: "going away" in RFC 6455.

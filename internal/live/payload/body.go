@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"compress/gzip"
 	"compress/zlib"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -69,7 +70,11 @@ func (w *Weight) Tokens() int {
 // decompression, or has an unknown encoding. Unpack, if not nil, runs a decompression, which needs some memory of its own.
 // The error is a read error, or wraps [ErrFull].
 func Read(r *http.Request, limit int64, h *Hold, unpack func(func())) (*Body, error) {
-	grow := func(n int64) error { return h.Grow(r.Context(), n) }
+	grow := func(n int64) error {
+		ctx, cancel := context.WithTimeout(r.Context(), LongestRoom)
+		defer cancel()
+		return h.Grow(ctx, n)
+	}
 	raw, err := readUpTo(&moving{r.Body, h}, limit, r.ContentLength, grow)
 	h.arrived(true)
 	if err != nil {

@@ -42,6 +42,8 @@ var ErrFull = errors.New("the gateway holds as many bytes of requests as it may"
 const (
 	// Small is the size in bytes up to which a body never waits for room. It still counts.
 	Small = 256 << 10
+	// LongestRoom is how long a body waits for room.
+	LongestRoom = 30 * time.Second
 	// stalled is the time after which a body that does not move is cut if others wait for room.
 	stalled = 10 * time.Second
 	// A burst is over when the bytes held have fallen from one share of the room to a share of that.
