@@ -325,7 +325,7 @@ func (c *client) accounted(n accounted, used *core.Usage, err error) error {
 	cost, known := x.cost(a)
 	p, _ := x.prices(x.tokens)
 	expected := float64(x.tokens)*p.read + float64(n.question)*p.input + float64(n.most)*p.output
-	x.paid(cost)
+	x.paid(cost, 0)
 	x.stats.Add(func(s *stats.Stats) {
 		if s.Accounts == nil {
 			s.Accounts = &stats.Accounts{}

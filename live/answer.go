@@ -43,6 +43,7 @@ func (x *sending) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	x.watcher, x.status = watch(x.r.API, res), res.StatusCode
+	x.watcher.more = func(w *watcher) { x.reserve(w.size(), w.sink.Seen()) }
 	res.Body = x.watcher
 	if x.spliceable(res) {
 		return x.answerCalls(r, res)
@@ -313,6 +314,7 @@ type watcher struct {
 	encoding string
 	packed   bytes.Buffer // the part of a compressed answer read so far, up to mostPacked
 	bytes    int          // number of bytes read
+	more     func(*watcher)
 }
 
 // mostPacked limits the bytes kept of a compressed answer. A longer one is not interpreted.
@@ -339,6 +341,9 @@ func (w *watcher) Read(p []byte) (int, error) {
 	case w.packed.Len() <= mostPacked:
 		w.packed.Write(p[:n])
 	}
+	if w.more != nil {
+		w.more(w)
+	}
 	return n, err
 }
 
@@ -355,7 +360,7 @@ func (w *watcher) size() int {
 func (w *watcher) answer() wire.Answer {
 	if w.encoding != "" && w.packed.Len() <= mostPacked {
 		const ratio = 32
-		if from, err := payload.Decoder(w.packed.Bytes(), w.encoding, ratio*mostPacked); err == nil && from != nil {
+		if from, err := payload.Decoder(w.packed.Bytes(), w.encoding); err == nil && from != nil {
 			_, _ = io.Copy(w.sink, io.LimitReader(from, ratio*mostPacked))
 			_ = from.Close()
 		} else if err == nil {

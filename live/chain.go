@@ -69,8 +69,7 @@ func (g *Gateway) unknown(s *settings, header http.Header, field string) {
 // RoundTrip sends a request with the whole history, as far as the vendor does not have it. If the vendor has forgotten
 // the rest, it gets everything.
 func (c *chained) RoundTrip(r *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(r.Body)
-	_ = r.Body.Close()
+	body, err := payload.Bytes(r)
 	if err != nil {
 		return nil, err
 	}

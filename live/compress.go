@@ -22,7 +22,6 @@ import (
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
-	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/rawjson"
 )
@@ -90,10 +89,17 @@ func (g *Gateway) jsonBody(w http.ResponseWriter, r *http.Request, s *settings, 
 		compressFault(w, http.StatusMethodNotAllowed, invalidRequest, "use POST")
 		return nil, func() {}
 	}
-	b, leave, err := g.takeBody(r, s, t)
+	b, left, err := g.takeBody(w, r, s, t)
+	if err != nil {
+		status, text := unread(w, err)
+		compressFault(w, status, invalidRequest, text)
+		return nil, left
+	}
+	leave = func() {
+		left()
+		b.Hold.Close()
+	}
 	switch {
-	case err != nil:
-		compressFault(w, http.StatusBadRequest, invalidRequest, "the request could not be read: "+upstream.Reason(err))
 	case b.Rest != nil:
 		compressFault(w, http.StatusRequestEntityTooLarge, invalidRequest, "the body has more than "+strconv.FormatInt(s.Bounds.MaxBody,
 			10)+" bytes (serve.max_body)")

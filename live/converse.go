@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -17,8 +16,8 @@ import (
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/telemetry"
-	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/watching"
+	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/mcpserver"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
@@ -33,6 +32,7 @@ type sending struct {
 	free      bool             // the answer is the gateway's own
 	written   *atomic.Bool     // set when the vendor has the whole request; nil before it is sent
 	left      bool             // the client has disconnected
+	reserved  float64          // US dollars of the tenant's usage, until the answer is counted
 	asked     time.Time        // when the request was sent
 	span      trace.Span       // of the request to the vendor
 	originals *mcpserver.State // that the gateway's own tool reads; nil until its first call
@@ -41,16 +41,14 @@ type sending struct {
 // converse condenses a request with a conversation if necessary, forwards it, and records the answer.
 func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, t *target) {
 	t.endpoint.Stream = t.endpoint.Stream || laneOf(r.Context()) != nil
-	b, leave, err := g.takeBody(r, s, t) //nolint:contextcheck // that of the request
+	b, leave, err := g.takeBody(w, r, s, t) //nolint:contextcheck // that of the request
 	defer leave()
 	if err != nil {
-		status := http.StatusBadRequest
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			status = http.StatusRequestTimeout
-		}
-		t.refuse(w, status, "condense: the request could not be read: "+upstream.Reason(err))
+		status, text := unread(w, err)
+		t.refuse(w, status, "condense: "+text)
 		return
 	}
+	defer b.Hold.Close()
 	g.stats.Add(func(s *stats.Stats) { s.Requests++ })
 	out := r.Clone(r.Context())
 	b.Fill(out, r.Body)
@@ -71,7 +69,7 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 	var p *plan
 	if len(b.Raw) > 0 {
 		in := &incoming{
-			Gateway: g, s: s, t: t, header: r.Header, start: s.Now(), received: opened, weight: b.Weight, chain: c,
+			Gateway: g, s: s, t: t, header: r.Header, start: s.Now(), received: opened, weight: b.Weight, chain: c, held: b.Hold,
 		}
 		p = in.plan(r.Context())
 	}
@@ -90,9 +88,11 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), longestNote)
 		defer cancel()
 		x.done(ctx)
+		x.settle(0) // what was reserved, if the answer was not counted
 		x.prepareLater()
 	}()
 	x.fill(out)
+	x.reserve(0, wire.Answer{})
 	s.forward(w, out, t, x)
 }
 
@@ -188,4 +188,5 @@ func (x *plan) letGo() {
 	kept := *x.r
 	kept.Body, kept.Messages, kept.System, kept.Tools = nil, nil, nil, nil
 	x.r, x.messages, x.rolling = &kept, nil, nil
+	x.held.Close()
 }

@@ -148,3 +148,9 @@ func Counts(g *Gateway) (epochs, undone, passed int, last *stats.Epoch) {
 	})
 	return epochs, undone, passed, last
 }
+
+// Held returns the bytes of requests that are held, and the number of bodies and frames.
+func Held(g *Gateway) (bytes int64, bodies int) { return g.bodies.Held() }
+
+// MostSockets sets how many WebSockets may be open.
+func MostSockets(g *Gateway, n int) { g.sockets.most = n }

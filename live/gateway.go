@@ -73,6 +73,7 @@ type Gateway struct {
 	pauses
 	sockets   sockets
 	histories *chain.Histories
+	bodies    *payload.Budget // of requests
 }
 
 // originals are the condensed messages that agents can recall.
@@ -143,7 +144,7 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 	g := &Gateway{
 		host: host, store: opened, preparing: queue.New(mostPrepared), findings: findings{parsed: wire.NewCache(count.Message)},
 		originals: originals{asking: make(chan struct{}, mostAsking)}, comparing: comparing{waiting: make(chan struct{}, mostShadows)},
-		pauses: pauses{pingEvery, bodyPatience}, sockets: newSockets(), histories: chain.New(mostHistories),
+		pauses: pauses{pingEvery, bodyPatience}, sockets: newSockets(), histories: chain.New(mostHistories), bodies: payload.NewBudget(s.mostHeld()),
 	}
 	g.life, g.stop = context.WithCancel(context.Background())
 	var err error
@@ -169,7 +170,7 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 		Host: host, Door: func() *access.Door { return &g.current.Load().door }, Desk: g.Desk, Stats: g.Stats,
 		Now: func() time.Time { return g.current.Load().Now() }, Log: func() *slog.Logger { return g.current.Load().Reports.Logger },
 		Audit: func(what string, who tenant.Caller, more ...any) { g.current.Load().audit(what, who, more...) },
-		Ready: g.storeReady, Draining: g.draining.Load,
+		Texts: func() bool { return g.current.Load().Reports.Texts }, Ready: g.storeReady, Draining: g.draining.Load,
 	}
 	g.library = library.New(opened, g.recalled, func(err error) { g.fault("store_damaged", err) })
 	g.mcp = g.newMCP()
@@ -257,6 +258,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close")
 	}
 	r, span := g.began(r, &t)
+	r.Body = payload.Patiently(r, w, g.patience)
 	defer g.served(s, &t, r, out, time.Now(), span)
 	if s.rejects(out, r, &t) {
 		return
@@ -272,7 +274,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.turnAway(out, r, s, &t)
 		return
 	}
-	leave, no := g.enter(t.who)
+	leave, no := g.enter(r, &t)
 	if no != nil {
 		out.Refused = "limit " + no.Limit
 		answerDenied(out, &t, no)
@@ -281,7 +283,6 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer leave()
 	g.measure(&telemetry.Active, 1)
 	defer g.measure(&telemetry.Active, -1)
-	r.Body = payload.Patiently(r.Body, w, g.patience)
 	if s.limitsFor(t.who.Tenant).Bytes > 0 {
 		r.Body = tenant.Meter(r.Body, func(n int) { g.received(t.who, n) })
 	}

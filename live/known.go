@@ -30,6 +30,7 @@ type incoming struct {
 	start    time.Time
 	received []byte          // the body, decompressed
 	weight   *payload.Weight // of a body that is no turn of a conversation
+	held     *payload.Hold   // the share of the body; nil if nothing is counted
 	chain    *chained        // nil if no earlier response is named, and nobody can name the answer
 }
 

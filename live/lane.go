@@ -24,7 +24,7 @@ import (
 type lane struct {
 	k         *socket
 	name      string
-	frames    chan []byte
+	frames    chan *frame
 	disturbed atomic.Bool // the client has sent something besides requests
 
 	mu  sync.Mutex
@@ -70,13 +70,26 @@ func (nowhere) RoundTrip(*http.Request) (*http.Response, error) { return nil, er
 func (l *lane) run() {
 	for {
 		select {
-		case frame := <-l.frames:
-			err := l.k.g.safely("socket", func() error { return l.answer(frame) })
+		case f := <-l.frames:
+			err := l.k.g.safely("socket", func() error { return l.answer(f) })
+			f.free()
 			l.k.active.Add(-1)
-			if err != nil && !l.k.vendorGone() {
+			if err != nil && !l.k.vendorGone() && l.k.answers.Err() == nil {
 				l.k.end() // the client has a part of an answer
 			}
-		case <-l.k.ctx.Done():
+		case <-l.k.answers.Done():
+			return
+		}
+	}
+}
+
+// empty gives back the memory of requests that will not be answered.
+func (l *lane) empty() {
+	for {
+		select {
+		case f := <-l.frames:
+			f.free()
+		default:
 			return
 		}
 	}
@@ -94,10 +107,11 @@ func (k *socket) vendorGone() bool {
 // errCut means that an answer has ended early.
 var errCut = errors.New("the answer was cut")
 
-func (l *lane) answer(frame []byte) (err error) {
-	r := l.k.r.Clone(context.WithValue(l.k.ctx, laneKey{}, l))
+func (l *lane) answer(f *frame) (err error) {
+	r := l.k.r.Clone(context.WithValue(l.k.answers, laneKey{}, l))
 	r.Header.Set("Content-Type", "application/json")
-	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(frame)), int64(len(frame))
+	r.Body, r.ContentLength = payload.Once(f.data), int64(len(f.data))
+	f.data = nil
 	w := l.writer()
 	defer func() {
 		if p := recover(); p != nil {
@@ -155,8 +169,7 @@ func (l *lane) cut(err error) {
 
 // RoundTrip sends the body of a request as a frame. An error as the first event is the answer's status.
 func (l *lane) RoundTrip(r *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(r.Body)
-	_ = r.Body.Close()
+	body, err := payload.Bytes(r)
 	if err != nil {
 		return nil, err
 	}

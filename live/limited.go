@@ -9,8 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/tenant"
+	"github.com/condensehq/condense/internal/live/wire"
 )
 
 // limitsFor returns the limits of a tenant.
@@ -33,9 +35,9 @@ func answerDenied(w http.ResponseWriter, t *target, no *tenant.Denied) {
 
 // enter counts a request until leave is called, unless a limit refuses it. Like received it uses the current settings: a request that
 // began before a reload must not bring the old limits back.
-func (g *Gateway) enter(c tenant.Caller) (leave func(), no *tenant.Denied) {
-	s := g.current.Load()
-	return g.tenants.Enter(c, s.limitsFor(c.Tenant), s.Now())
+func (g *Gateway) enter(r *http.Request, t *target) (leave func(), no *tenant.Denied) {
+	s, c := g.current.Load(), t.who
+	return g.tenants.Enter(c, g.secrets.tenantOf(c, credentials(t, r.Header), nil), s.limitsFor(c.Tenant), s.Now())
 }
 
 // received counts n bytes of a request.
@@ -44,10 +46,33 @@ func (g *Gateway) received(c tenant.Caller, n int) {
 	g.tenants.Received(c.Tenant, s.limitsFor(c.Tenant), s.Now(), n)
 }
 
-// paid adds the cost of an answer, in US dollars, to the tenant's usage.
-func (x *known) paid(cost float64) {
-	if cost > 0 {
-		x.tenants.Paid(x.t.who.Tenant, x.current.Load().limitsFor(x.t.who.Tenant), x.s.Now(), cost)
+// paid adds the cost of an answer, in US dollars, to the tenant's usage, of which so much was reserved.
+func (x *known) paid(cost, reserved float64) {
+	if cost > 0 || reserved > 0 {
+		x.tenants.Paid(x.t.who.Tenant, x.current.Load().limitsFor(x.t.who.Tenant), x.s.Now(), cost, reserved)
+	}
+}
+
+// settle pays an answer in place of what was reserved for it.
+func (x *sending) settle(cost float64) {
+	x.paid(cost, x.reserved)
+	x.reserved = 0
+}
+
+// reserve sets the estimated cost of the request with the answer so far, of which so many bytes are written, if its tenant has a limit of cost: a client that
+// has the end of an answer may send the next request before the answer is counted.
+func (x *sending) reserve(written int, a wire.Answer) {
+	l := x.current.Load().limitsFor(x.t.who.Tenant)
+	if l.Cost == 0 || x.free || x.t.count {
+		return
+	}
+	if a.Input == 0 {
+		a.Input = x.size(a.Model)
+	}
+	a.Output = max(a.Output, written/count.BytesPerToken)
+	if cost, known := x.cost(a); known && cost > x.reserved {
+		x.tenants.Reserve(x.t.who.Tenant, l, cost-x.reserved)
+		x.reserved = cost
 	}
 }
 

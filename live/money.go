@@ -54,7 +54,7 @@ type bill struct {
 
 // bill adds an answer to the tenant's usage and to all statistics.
 func (x *sending) bill(a wire.Answer, b bill) {
-	x.paid(b.paid)
+	x.settle(b.paid)
 	x.used(a, b)
 	if x.s.Reports.Watch != nil && x.claim != nil && !b.again {
 		x.watched(func() {

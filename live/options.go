@@ -130,6 +130,9 @@ type Reports struct {
 	// handler returned by Admin keeps the ones that were set when it was called.
 	Metrics http.Handler
 	Pages   http.Handler
+	// Texts makes the handler of [Gateway.Admin] show titles, folders and texts of conversations where no token is needed:
+	// only those who may read them reach it.
+	Texts bool
 	// Record is called with every condensable request after it was answered. It must neither change nor retain the
 	// Exchange: its bodies hold the conversation.
 	Record func(context.Context, *watching.Exchange)

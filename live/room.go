@@ -3,12 +3,16 @@ package live
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
-	"strings"
+	"os"
+	"strconv"
 	"time"
 
 	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/payload"
+	"github.com/condensehq/condense/internal/live/tenant"
+	"github.com/condensehq/condense/internal/live/upstream"
 )
 
 const (
@@ -16,40 +20,63 @@ const (
 	// temporarily takes many times its size.
 	mostLooked = 16 << 20
 	// largeBody is the size in bytes from which a request counts towards mostLooked. Smaller requests do not wait.
-	largeBody = 256 << 10
-	// slowBody is the time after which a body that still arrives makes room for others.
-	slowBody = 10 * time.Second
+	largeBody = payload.Small
+	// unpacking is the weight of a decompression in mostLooked: the memory of its window.
+	unpacking = mostLooked / 2
+	// Bytes of requests that are held from their arrival until the vendor answers: heldBodies times the largest body,
+	// at least leastHeld.
+	heldBodies, leastHeld = 4, 128 << 20
 )
 
-// takeBody reads the body of a request; a large one waits for room. leave is never nil, and must be called after the
-// body was inspected; further calls do nothing.
-func (g *Gateway) takeBody(r *http.Request, s *settings, t *target) (b *payload.Body, leave func(), err error) {
+// mostHeld returns the bytes of requests that may be held at the same time.
+func (s *settings) mostHeld() int64 { return max(heldBodies*s.Bounds.MaxBody, leastHeld) }
+
+// payerOf identifies who sends a request: the tenant, or without tokens the credential.
+func (g *Gateway) payerOf(r *http.Request, t *target) string {
+	return cmp.Or(t.who.Tenant, g.secrets.tenantOf(t.who, credentials(t, r.Header), nil))
+}
+
+// takeBody reads the body of a request. A large one waits for room to be inspected: leave is never nil, and must be called
+// after that; further calls do nothing. The caller closes the body's Hold.
+func (g *Gateway) takeBody(w http.ResponseWriter, r *http.Request, s *settings, t *target) (b *payload.Body, leave func(), err error) {
 	nothing := func() {}
+	payer := g.payerOf(r, t)
 	room := func(size int64) func() {
 		if size < largeBody {
 			return nothing
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), job.LongestWait)
 		defer cancel()
-		leave, err := g.runner.Bodies.Enter(ctx, cmp.Or(t.who.Tenant, g.secrets.tenantOf(t.who, credentials(t, r.Header), nil)), size)
+		leave, err := g.runner.Bodies.Enter(ctx, payer, size)
 		if err != nil {
 			return nothing // the client has gone, or has waited long enough
 		}
 		return leave
 	}
-	inTime, leave := false, nothing
-	if e := r.Header.Get("Content-Encoding"); r.ContentLength > 0 && (e == "" || strings.EqualFold(e, "identity")) {
-		leave = room(min(r.ContentLength, s.Bounds.MaxBody))
-		slow := time.AfterFunc(slowBody, leave)
-		defer slow.Stop()
-		b, err = payload.Read(r, s.Bounds.MaxBody)
-		inTime = slow.Stop()
-	} else { // the size is known only after reading
-		b, err = payload.Read(r, s.Bounds.MaxBody)
+	var hold *payload.Hold
+	if laneOf(r.Context()) == nil { // otherwise its socket counts it
+		in := http.NewResponseController(w)
+		hold = g.bodies.Open(payer, func() { _ = in.SetReadDeadline(time.Unix(1, 0)) })
 	}
-	if err == nil && !inTime {
-		leave()
-		leave = room(int64(len(b.Decoded)))
+	b, err = payload.Read(r, s.Bounds.MaxBody, hold, func(unpack func()) {
+		defer room(unpacking)()
+		unpack()
+	})
+	if err != nil {
+		hold.Close()
+		return nil, nothing, err
 	}
-	return b, leave, err
+	return b, room(int64(len(b.Decoded))), nil
+}
+
+// unread returns the status and the text for a client whose request could not be read.
+func unread(w http.ResponseWriter, err error) (status int, text string) {
+	switch {
+	case errors.Is(err, payload.ErrFull):
+		w.Header().Set("Retry-After", strconv.Itoa(int(tenant.Busy.Seconds())))
+		return http.StatusServiceUnavailable, payload.ErrFull.Error() + ", and could not read this one: try again in " + tenant.Busy.String()
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return http.StatusRequestTimeout, "the request could not be read: " + upstream.Reason(err)
+	}
+	return http.StatusBadRequest, "the request could not be read: " + upstream.Reason(err)
 }

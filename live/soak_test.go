@@ -316,7 +316,7 @@ func TestSoakGateway(t *testing.T) {
 		Now:       s.now,
 		Bounds:    live.Bounds{Deadline: time.Minute},
 		Epoch:     live.EpochOptions{Risk: 100},
-		Reports:   live.Reports{Logger: quiet, Watch: soakWatcher{watch, &s.epochs}, Shadow: []string{"cut"}, Pages: watch.Pages(func() live.Stats { return s.g.Stats() }, func() bool { return true })},
+		Reports:   live.Reports{Logger: quiet, Watch: soakWatcher{watch, &s.epochs}, Shadow: []string{"cut"}, Pages: watch.Pages("", func() live.Stats { return s.g.Stats() }, func() bool { return true })},
 	}
 	if s.g, err = live.New(host, &s.opts); err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/condensehq/condense/internal/live/audit"
+	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/tenant"
 	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/wire"
@@ -24,27 +25,34 @@ import (
 // Bounds of WebSockets.
 const (
 	mostSockets = 1000
-	mostLanes   = 16 // of a socket
-	mostWaiting = 4  // requests of a lane
+	mostLanes   = 16      // of a socket
+	mostWaiting = 4       // requests of a lane
+	mostFrames  = 8 << 20 // bytes of a socket's frames that are held until their answers have ended; one frame may exceed it
 )
 
 // closedHere is the code of an end that is the gateway's or its process's: "going away" in RFC 6455.
 const closedHere websocket.StatusCode = 1001
 
 // A socket is a client's WebSocket for the Responses API, with one to the upstream. Each response.create of the client
-// is answered by [Gateway.ServeHTTP], like a request over HTTP; see [lane]. All other frames pass.
+// is answered by [Gateway.ServeHTTP], like a request over HTTP; see [lane]. Other known events pass; see clientEvents.
 type socket struct {
 	g        *Gateway
 	r        *http.Request // the handshake, as a request over HTTP
+	who      tenant.Caller
+	payer    string
+	bodies   *payload.Budget // of the client's frames
 	upstream *upstream.Upstream
 	client   *websocket.Conn
 	vendor   *websocket.Conn
 	ctx      context.Context //nolint:containedctx // ends with the socket
 	end      context.CancelFunc
+	answers  context.Context //nolint:containedctx // ends when nobody waits for answers
+	drop     context.CancelFunc
 	gone     chan struct{} // closed when the vendor's connection has ended
 	active   atomic.Int64  // requests that wait or are being answered
 	read     atomic.Int64  // events of the vendor
 	moved    atomic.Int64  // frames from and to the client
+	paused   atomic.Bool   // no frames are read, for want of room
 
 	running sync.WaitGroup
 
@@ -55,16 +63,46 @@ type socket struct {
 // sockets are the WebSockets of a gateway.
 type sockets struct {
 	open    sync.WaitGroup
-	count   atomic.Int64
 	drained chan struct{} // closed when the gateway drains
 	once    sync.Once
+	mu      sync.Mutex
+	most    int
+	count   int
+	of      map[string]int // by payer
 	// A peer gets a ping after each interval, and must answer or move data within the time of patience.
 	interval, patience time.Duration
 }
 
 func newSockets() sockets {
 	const interval, patience = 30 * time.Second, 2 * time.Minute
-	return sockets{drained: make(chan struct{}), interval: interval, patience: patience}
+	return sockets{drained: make(chan struct{}), most: mostSockets, of: map[string]int{}, interval: interval, patience: patience}
+}
+
+// enter counts a WebSocket until leave is called. ok is false if there are too many: a payer may have as many as are left
+// for others, and a caller with a limit of simultaneous requests as many as that.
+func (s *sockets) enter(who tenant.Caller, payer string, concurrent int) (leave func(), ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	own := s.of[payer]
+	limited := own
+	if who.Tenant == "" { // the limits are for all together
+		limited = s.count
+	}
+	if own >= s.most-s.count || concurrent > 0 && limited >= concurrent {
+		return nil, false
+	}
+	s.of[payer]++
+	s.count++
+	s.open.Add(1)
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.of[payer]--; s.of[payer] == 0 {
+			delete(s.of, payer)
+		}
+		s.count--
+		s.open.Done()
+	}, true
 }
 
 // Finish waits until the WebSockets have ended, which [Gateway.Drain] makes end after the answers in progress. When ctx
@@ -94,26 +132,32 @@ func (g *Gateway) serveSocket(w http.ResponseWriter, handshake *http.Request, s 
 	if s.rejects(out, r, &t) {
 		return true
 	}
-	leave, no := g.enter(t.who) // its requests are counted like all others
-	if no != nil {
+	leave, no := g.enter(r, &t) // its requests are counted like all others
+	if no != nil && no.Limit != "concurrent" {
 		out.Refused = "limit " + no.Limit
 		answerDenied(out, &t, no)
 		return true
 	}
-	leave()
-	if g.sockets.count.Add(1) > mostSockets {
-		g.sockets.count.Add(-1)
-		answerDenied(out, &t, &tenant.Denied{Text: "condense: this gateway has too many WebSockets", Wait: time.Minute})
+	if no == nil {
+		leave()
+	}
+	payer, free := g.payerOf(r, &t), false
+	if no == nil {
+		leave, free = g.sockets.enter(t.who, payer, s.limitsFor(t.who.Tenant).Concurrent)
+	}
+	if !free { // Codex uses HTTP after this status, and after no other
+		out.Refused = "limit concurrent"
+		t.refuse(out, http.StatusUpgradeRequired, "condense: there are too many WebSockets of this caller or of all; use HTTP")
 		return true
 	}
-	g.sockets.open.Add(1)
-	defer func() {
-		g.sockets.open.Done()
-		g.sockets.count.Add(-1)
-	}()
-	k := &socket{g: g, r: r, upstream: t.upstream, gone: make(chan struct{}), lanes: map[string]*lane{}}
+	defer leave()
+	k := &socket{
+		g: g, r: r, who: t.who, payer: payer, bodies: payload.NewBudget(mostFrames), upstream: t.upstream, gone: make(chan struct{}),
+		lanes: map[string]*lane{},
+	}
 	k.ctx, k.end = context.WithCancel(context.WithoutCancel(r.Context()))
 	defer k.end()
+	k.answers, k.drop = context.WithCancel(k.ctx)
 	defer context.AfterFunc(g.life, k.end)()
 	if k.connect(out, handshake, s, &t) {
 		k.serve()
@@ -225,7 +269,7 @@ func (f *refusing) answer(w *audit.Outcome, t *target, err error) {
 
 // serve passes frames until one side ends, or the gateway does.
 func (k *socket) serve() {
-	left, ended := make(chan error, 1), make(chan error, 1)
+	left, ended := make(chan error, 2), make(chan error, 1) //nolint:mnd // from each of the two that watch the client
 	k.running.Go(func() { left <- k.fromClient() })
 	k.running.Go(func() {
 		err := k.fromVendor()
@@ -237,10 +281,11 @@ func (k *socket) serve() {
 	})
 	k.running.Go(func() { k.pulse(k.client, &k.moved) })
 	k.running.Go(func() { k.pulse(k.vendor, &k.read) })
+	k.running.Go(func() { k.probe(left) })
 	const rest = time.Minute // for what the client has not read yet
 	select {
 	case err := <-left:
-		shut(k.vendor, err, closedHere, "")
+		k.leave(err)
 	case err := <-ended:
 		k.settle(rest)
 		shut(k.client, err, websocket.StatusInternalError, "condense: the connection to the upstream broke")
@@ -254,7 +299,33 @@ func (k *socket) serve() {
 	_ = k.client.CloseNow()
 	_ = k.vendor.CloseNow()
 	k.running.Wait()
+	for _, l := range k.all() {
+		l.empty()
+	}
 }
+
+// leave ends the socket after the client has, or was refused.
+func (k *socket) leave(err error) {
+	k.drop()
+	const patience = 2 * time.Second // a vendor that reads nothing must not keep the frames
+	late := time.AfterFunc(patience, k.end)
+	defer late.Stop()
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		if no := (*refusedFrame)(nil); errors.As(err, &no) {
+			_ = k.client.Close(no.code, no.text[:min(len(no.text), longestReason)])
+		}
+	}()
+	shut(k.vendor, err, closedHere, "")
+	select {
+	case <-told:
+	case <-k.ctx.Done():
+	}
+}
+
+// longestReason is the most bytes of a reason for the end of a WebSocket (RFC 6455, 5.5).
+const longestReason = 123
 
 // shut closes a connection as the other side has closed its own, or with a code if that broke.
 func shut(c *websocket.Conn, err error, code websocket.StatusCode, reason string) {
@@ -291,47 +362,20 @@ func (k *socket) pulse(c *websocket.Conn, moved *atomic.Int64) {
 		ctx, cancel := context.WithTimeout(k.ctx, k.g.sockets.patience)
 		err := c.Ping(ctx)
 		cancel()
-		if err != nil && moved.Load() == before {
+		if err != nil && moved.Load() == before && (c != k.client || !k.paused.Load()) {
 			k.end()
 			return
 		}
 	}
 }
 
-// fromClient reads the client's frames.
-func (k *socket) fromClient() error {
-	for {
-		kind, data, err := k.client.Read(k.ctx)
-		if err != nil {
-			return err
-		}
-		k.moved.Add(1)
-		event := ""
-		if kind == websocket.MessageText {
-			event = rawjson.Text(rawjson.Field(data, "type"))
-		}
-		if event == "response.create" {
-			k.create(data)
-			continue
-		}
-		if event != "response.processed" { // it may add to the answers in progress
-			for _, l := range k.all() {
-				l.disturbed.Store(true)
-			}
-		}
-		if err := k.vendor.Write(k.ctx, kind, data); err != nil {
-			return nil //nolint:nilerr // the vendor has gone, and the reader of its events says why
-		}
-	}
-}
-
 // create gives a request to its lane.
-func (k *socket) create(frame []byte) {
-	name := rawjson.Text(rawjson.Field(frame, "stream_id"))
+func (k *socket) create(f *frame) {
+	name := rawjson.Text(rawjson.Field(f.data, "stream_id"))
 	k.mu.Lock()
 	l := k.lanes[name]
 	if l == nil && len(k.lanes) < mostLanes {
-		l = &lane{k: k, name: name, frames: make(chan []byte, mostWaiting)}
+		l = &lane{k: k, name: name, frames: make(chan *frame, mostWaiting)}
 		k.lanes[name] = l
 		k.running.Go(l.run)
 	}
@@ -339,12 +383,13 @@ func (k *socket) create(frame []byte) {
 	if l != nil {
 		k.active.Add(1)
 		select {
-		case l.frames <- frame:
+		case l.frames <- f:
 			return
 		default:
 			k.active.Add(-1)
 		}
 	}
+	f.free()
 	w := (&lane{k: k, name: name}).writer()
 	text := "condense: too many responses are waiting on this WebSocket"
 	w.WriteHeader(http.StatusTooManyRequests)
@@ -376,6 +421,9 @@ func (k *socket) fromVendor() error {
 			k.mu.Unlock()
 			if l != nil && l.take(data) {
 				continue
+			}
+			if isLast(data) {
+				_ = k.g.safely("extra", func() error { k.extra(data); return nil })
 			}
 		}
 		if err := k.write(kind, data); err != nil {

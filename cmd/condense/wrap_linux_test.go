@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -291,6 +292,24 @@ func TestWrapInATerminal(t *testing.T) {
 	if text := out.String(); strings.Count(text, "got interrupt") != 3 || strings.Count(text, "Stopped") != stops {
 		t.Errorf("the screen:\n%s", text)
 	}
+}
+
+// SIGQUIT to wrap alone ends the agent in a terminal too, where it cannot be told from the terminal's own.
+func TestQuitEndsWrap(t *testing.T) {
+	keys, out := terminal(t)
+	say(t, keys, "stty -echo\n")
+	out.wait(t, "prompt", 2)
+	say(t, keys, "condense wrap -q --store memory -- agent & echo at $! ; fg\n")
+	out.wait(t, "ready", 1)
+	at := regexp.MustCompile(`at (\d+)`).FindStringSubmatch(out.String())
+	pid, err := strconv.Atoi(at[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGQUIT); err != nil {
+		t.Fatal(err)
+	}
+	out.wait(t, "got terminated", 1)
 }
 
 // The keys of the user are used for accounts only after a yes on a terminal, which shows the cost first and is

@@ -48,7 +48,7 @@ func TestGateway(t *testing.T) {
 		Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": vendor.URL}}, Epoch: live.EpochOptions{Risk: 100},
 		Reports: live.Reports{
 			Watch: watch, Shadow: []string{"cut"},
-			Pages: watch.Pages(func() live.Stats { return g.Stats() }, func() bool { return true }),
+			Pages: watch.Pages("", func() live.Stats { return g.Stats() }, func() bool { return true }),
 		},
 	})
 	if err != nil {

@@ -80,7 +80,7 @@ func TestPagesNameWhatFailed(t *testing.T) {
 	begins.Profile, begins.Mode = "main", ""
 	begins.Epoch.Provider, begins.Epoch.Fallback, begins.Epoch.Cause = "truncation", true, "y failed: exit status 7"
 	w.Turn(begins)
-	pages := httptest.NewServer(w.Pages(func() live.Stats {
+	pages := httptest.NewServer(w.Pages("", func() live.Stats {
 		return live.Stats{
 			Attempts:    []live.Attempt{{Provider: "y", Outcome: "failed", Mode: "main", Count: 3, Reason: "exit status 7", Last: noon}},
 			Unreachable: []live.Unreachable{{Upstream: "anthropic", Address: "http://127.0.0.1:9", Count: 8, Reason: "connection refused", Last: noon}},
@@ -148,7 +148,7 @@ func TestEvidenceIsKept(t *testing.T) {
 
 	// The pages of another process show it.
 	w := watch(t, file)
-	pages := httptest.NewServer(w.Pages(func() live.Stats { return live.Stats{} }, func() bool { return true }))
+	pages := httptest.NewServer(w.Pages("", func() live.Stats { return live.Stats{} }, func() bool { return true }))
 	defer pages.Close()
 	defer http.DefaultClient.CloseIdleConnections()
 	testkit.Eventually(t, "the stored epoch is on the page", func() bool {

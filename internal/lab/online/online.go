@@ -58,6 +58,7 @@ type Watch struct {
 	others        map[string]*Evidence // of other processes, by the ID of the record
 	epochs        []*epoch             // the oldest first
 	bytes         int                  // of their texts
+	links         string               // begins the paths of the pages in links
 	changes       int                  // version of the data that the pages show
 	report        func() verdicts      // computes the verdicts once; nil after a change. Slow: do not call it with mu held
 

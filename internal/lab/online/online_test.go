@@ -72,7 +72,7 @@ func TestPages(t *testing.T) {
 	texts := false
 	g, err = live.New(host, &live.Options{
 		Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": v.URL}},
-		Reports:   live.Reports{Watch: watch, Shadow: []string{"cut"}, Pages: watch.Pages(func() live.Stats { return g.Stats() }, func() bool { return texts })},
+		Reports:   live.Reports{Watch: watch, Shadow: []string{"cut"}, Pages: watch.Pages("", func() live.Stats { return g.Stats() }, func() bool { return texts })},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +119,10 @@ func TestPages(t *testing.T) {
 		t.Errorf("texts without a token: status %d", status)
 	}
 	texts = true
-	status, _, text := get(t, admin.URL+link+"/1")
+	status, header, text := get(t, admin.URL+link+"/1")
+	if csp := header.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'") || !strings.Contains(csp, "frame-ancestors 'none'") {
+		t.Errorf("policy of the texts %q", csp)
+	}
 	if status != http.StatusOK || !strings.Contains(text, "What is in epoch 1") {
 		t.Errorf("the texts of an epoch: %d %.300s", status, text)
 	}
@@ -183,7 +186,7 @@ func TestPagesDelayNoRequests(t *testing.T) {
 	}
 	began, end, shown := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	watch.Reporting(func() { close(began); <-end })
-	pages := watch.Pages(func() live.Stats { return live.Stats{} }, func() bool { return false })
+	pages := watch.Pages("", func() live.Stats { return live.Stats{} }, func() bool { return false })
 	go func() {
 		defer close(shown)
 		pages.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/condense/", http.NoBody))

@@ -29,15 +29,19 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"visible": report.Visible, "group": size.Group, "usd": usd, "reasons": func() map[decide.Reason]string { return decide.Reasons },
 }).ParseFS(files, "pages/*.html"))
 
-// root is the path of the pages.
+// root is the path of the pages. Their links may have a folder before it.
 const root = "/condense/"
 
 // policy allows the pages only their own style, script and requests.
 const policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// Pages returns the pages below /condense/. Stats returns the gateway's statistics. Texts reports whether the readers
+// Pages returns the pages below /condense/. Folder is the beginning of the paths in links, for a server that strips it; it must
+// always be the same. Stats returns the gateway's statistics. Texts reports whether the readers
 // of the pages may read the conversations; it is called for every request.
-func (w *Watch) Pages(stats func() live.Stats, texts func() bool) http.Handler {
+func (w *Watch) Pages(folder string, stats func() live.Stats, texts func() bool) http.Handler {
+	w.mu.Lock()
+	w.links = folder + root
+	w.mu.Unlock()
 	m := http.NewServeMux()
 	m.HandleFunc("GET "+root+"{$}", func(out http.ResponseWriter, r *http.Request) {
 		w.show(out, r, "overview.html", func() any { return w.overview(stats()) })
@@ -146,7 +150,8 @@ func (w *Watch) showText(out http.ResponseWriter, r *http.Request) {
 		return
 	}
 	header(out, "text/html; charset=utf-8")
-	out.Header().Del("Content-Security-Policy") // the page has its own, with the checksums of its script and style
+	// The page has its own policy, with the checksum of its script. Only a header can keep it out of frames.
+	out.Header().Set("Content-Security-Policy", report.Policy()+"; frame-ancestors 'none'")
 	_, _ = out.Write(page.Bytes())
 }
 
@@ -259,19 +264,19 @@ func (w *Watch) overview(stats live.Stats) any {
 	var epochs []epochRow
 	for _, c := range all {
 		if len(p.Cards) < mostCards {
-			link := root + "conversations/" + c.ID
+			link := w.links + "conversations/" + c.ID
 			p.Cards = append(p.Cards, card{Evidence: c, Link: link, Size: c.filled(), Worth: usd(c.Saved), Curve: c.curve(link)})
 		}
 		p.Tenants = p.Tenants || c.Tenant != ""
 		if len(p.Conversations) < mostRows {
-			row := conversationRow{Evidence: c, Link: root + "conversations/" + c.ID, Epochs: len(c.Epochs), CacheShare: "–", Worth: worth(c.Saved, c.Observe)}
+			row := conversationRow{Evidence: c, Link: w.links + "conversations/" + c.ID, Epochs: len(c.Epochs), CacheShare: "–", Worth: worth(c.Saved, c.Observe)}
 			if c.Input > 0 {
 				row.CacheShare = percent(float64(c.Read) / float64(c.Input))
 			}
 			p.Conversations = append(p.Conversations, row)
 		}
 		for i, e := range c.Epochs {
-			epochs = append(epochs, e.row(c.ID, i+1))
+			epochs = append(epochs, w.row(e, c.ID, i+1))
 		}
 	}
 	slices.SortStableFunc(epochs, func(a, b epochRow) int { return b.Time.Compare(a.Time) })
@@ -357,12 +362,12 @@ func (w *Watch) conversation(id string, texts bool) any {
 	p := &conversationPage{base: w.base("Conversation of "+agentName(c.Agent), "epochs", "Epochs"), C: c, Texts: texts, Curve: c.curve(""), Money: c.money()}
 	for i, e := range slices.Backward(c.Epochs) {
 		n := i + 1
-		p.Rows = append(p.Rows, e.row(c.ID, n))
+		p.Rows = append(p.Rows, w.row(e, c.ID, n))
 		d := epochDetail{epochRow: p.Rows[len(p.Rows)-1], N: n, ID: "epoch-" + strconv.Itoa(n), Turns: e.Followed}
 		if own[i] != nil {
 			d.Missing = own[i].missing
 			if own[i].journal != nil {
-				d.Text = fmt.Sprintf("%sconversations/%s/%d", root, c.ID, n)
+				d.Text = fmt.Sprintf("%sconversations/%s/%d", w.links, c.ID, n)
 			}
 		}
 		for i := range e.Rows {
@@ -380,16 +385,16 @@ func (w *Watch) conversation(id string, texts bool) any {
 }
 
 func (w *Watch) base(title string, sections ...string) base {
-	b := base{Title: title, Root: root, Version: w.changes, Least: score.TurnsAfter}
+	b := base{Title: title, Root: w.links, Version: w.changes, Least: score.TurnsAfter}
 	for s := range slices.Chunk(sections, 2) {
 		b.Sections = append(b.Sections, section{s[0], s[1]})
 	}
 	return b
 }
 
-func (e *Epoch) row(conversation string, n int) epochRow {
+func (w *Watch) row(e *Epoch, conversation string, n int) epochRow {
 	r := epochRow{
-		Epoch: e, Link: fmt.Sprintf("%sconversations/%s#epoch-%d", root, conversation, n), Mode: cmp.Or(e.Mode, "–"), By: cmp.Or(e.Provider, "–"),
+		Epoch: e, Link: fmt.Sprintf("%sconversations/%s#epoch-%d", w.links, conversation, n), Mode: cmp.Or(e.Mode, "–"), By: cmp.Or(e.Provider, "–"),
 		Expected: "–", Paid: "not yet", Saved: worth(e.Saved, e.Observed), Kept: "–", Reachable: "–", Measured: "–",
 	}
 	if e.Turns > 0 {

@@ -54,7 +54,7 @@ func WriteConversation(w io.Writer, d *transcript.Document, c *tokens.Counter, o
 	timeline := d.Journal.Timeline()
 	p := &conversationPage{
 		Title: "What is in " + cmp.Or(o.Name, "this conversation"), Options: o, Document: d,
-		Policy: policy(), Style: template.CSS(style), Script: template.JS(script), Notice: notice, //nolint:gosec // ours
+		Policy: Policy(), Style: template.CSS(style), Script: template.JS(script), Notice: notice, //nolint:gosec // ours
 	}
 	script := &conversationData{Kind: "conversation", Kinds: []tokens.Kind{}, Condensations: []mark{}}
 	p.measure(script, timeline, c)

@@ -42,7 +42,7 @@ type page struct {
 
 func newPage(r *lab.Report, d *data, text *embedding, o *Options) *page {
 	p := &page{
-		Title: o.Title, Command: o.Command, Policy: policy(), Style: template.CSS(style), Script: template.JS(script), Notice: notice, //nolint:gosec // ours
+		Title: o.Title, Command: o.Command, Policy: Policy(), Style: template.CSS(style), Script: template.JS(script), Notice: notice, //nolint:gosec // ours
 		Report: r, Folder: d.Folder, Strategies: d.Strategies, Text: text, Rows: len(d.Rows.Strategy),
 		MaxPart: thousands(maxPart), Size: kibibytes(text.Bytes),
 	}

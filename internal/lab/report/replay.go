@@ -23,7 +23,7 @@ func WriteReplay(w io.Writer, r *lab.ReplayReport, opts *Options) error {
 	r = cleanedReplay(r)
 	d := newReplayData(r)
 	p := &replayPage{
-		Title: o.Title, Command: o.Command, Policy: policy(), Style: template.CSS(style), Script: template.JS(script), Notice: notice, //nolint:gosec // ours
+		Title: o.Title, Command: o.Command, Policy: Policy(), Style: template.CSS(style), Script: template.JS(script), Notice: notice, //nolint:gosec // ours
 		Report: r, Folder: d.Folder, Drawn: d.Drawn, Scopes: replayScopes(r), Columns: replayColumns,
 	}
 	if p.Title == "" {

@@ -156,9 +156,9 @@ var notice string
 //go:embed templates/*.html
 var templateFiles embed.FS
 
-// policy returns the content security policy of a page: nothing may be loaded, and only our script may run.
+// Policy returns the content security policy of a page: nothing may be loaded, and only our script may run.
 // Inline styles are allowed, as the plots set some. They cannot send data, as nothing may be loaded.
-func policy() string {
+func Policy() string {
 	sum := sha256.Sum256([]byte(script))
 	return "default-src 'none'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
 		"'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"

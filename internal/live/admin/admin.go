@@ -29,6 +29,7 @@ type Pages struct {
 	Now      func() time.Time
 	Log      func() *slog.Logger
 	Audit    func(what string, who tenant.Caller, more ...any)
+	Texts    func() bool                 // whether the readers may see texts though they need no token
 	Ready    func(context.Context) error // whether the store can be used
 	Draining func() bool
 }

@@ -108,9 +108,9 @@ func (p *Pages) serveAction(w http.ResponseWriter, r *http.Request, d *control.D
 }
 
 // tellsTexts reports whether the pages may show texts of conversations. Without a token they may not, because anyone
-// on the machine can read them.
+// on the machine can read them, unless something else keeps others away.
 func (p *Pages) tellsTexts() bool {
-	return !p.Door().Open()
+	return !p.Door().Open() || p.Texts()
 }
 
 // withhold removes the texts from a conversation if the pages may not show them.

@@ -6,9 +6,11 @@ import (
 	"cmp"
 	"compress/gzip"
 	"compress/zlib"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -29,6 +31,7 @@ type Body struct {
 	Decoded []byte // raw, decompressed; the same slice if raw is not compressed; nil if it cannot be inspected
 	Rest    io.Reader
 	Weight  *Weight // set if the body cannot be inspected
+	Hold    *Hold   // of the bytes; to be closed when they are not needed any more
 }
 
 // A Weight collects the model and the size of a body that cannot be inspected, to price it. It is written while the
@@ -63,22 +66,38 @@ func (w *Weight) Tokens() int {
 	return cmp.Or(w.Counted, w.bytes/count.BytesPerToken)
 }
 
-// Read reads the body of r. The body is not decoded if it exceeds limit, before or after decompression, or has an
-// unknown encoding. The error is a read error.
-func Read(r *http.Request, limit int64) (*Body, error) {
-	raw, err := ReadUpTo(r.Body, limit, r.ContentLength)
+// Read reads the body of r, whose bytes h counts. The body is not decoded if it exceeds limit, before or after
+// decompression, or has an unknown encoding. Unpack, if not nil, runs a decompression, which needs some memory of its own.
+// The error is a read error, or wraps [ErrFull].
+func Read(r *http.Request, limit int64, h *Hold, unpack func(func())) (*Body, error) {
+	grow := func(n int64) error {
+		ctx, cancel := context.WithTimeout(r.Context(), LongestRoom)
+		defer cancel()
+		return h.Grow(ctx, n)
+	}
+	raw, err := readUpTo(&moving{r.Body, h}, limit, r.ContentLength, grow)
+	h.arrived(true)
 	if err != nil {
 		return nil, err
 	}
-	b := &Body{Raw: raw}
+	b := &Body{Raw: raw, Hold: h}
 	encoding := r.Header.Get("Content-Encoding")
 	if int64(len(raw)) > limit {
 		b.Weight = Weigh(raw)
 		b.Rest = io.TeeReader(r.Body, b.Weight)
 		return b, nil
 	}
-	decoded, err := Decode(raw, encoding, limit)
-	if err == nil {
+	var decoded []byte
+	decode := func() { decoded, err = decode(raw, encoding, limit, grow) }
+	if unpack == nil || packed(encoding) == "" {
+		decode()
+	} else {
+		unpack(decode)
+	}
+	switch {
+	case errors.Is(err, ErrFull):
+		return nil, err
+	case err == nil:
 		b.Decoded = decoded
 		return b, nil
 	}
@@ -87,6 +106,20 @@ func Read(r *http.Request, limit int64) (*Body, error) {
 	}
 	b.Weight = Weigh(decoded) // it is forwarded unchanged
 	return b, nil
+}
+
+// A moving body notes what has come.
+type moving struct {
+	io.Reader
+	hold *Hold
+}
+
+func (m *moving) Read(p []byte) (int, error) {
+	n, err := m.Reader.Read(p)
+	if n > 0 {
+		m.hold.arrived(false)
+	}
+	return n, err
 }
 
 // Fill gives r the whole body as received. from is the client's body, for the unread rest and for Close.
@@ -101,6 +134,20 @@ func (b *Body) Fill(r *http.Request, from io.ReadCloser) {
 func hold(r *http.Request, body []byte) {
 	r.GetBody = func() (io.ReadCloser, error) { return &passing{left: body}, nil }
 	r.Body = &passing{left: body}
+}
+
+// Once returns a body that releases its bytes once they are read.
+func Once(body []byte) io.ReadCloser { return &passing{left: body} }
+
+// Bytes returns the body of r, and closes it. It makes no copy of a body that this package has set.
+func Bytes(r *http.Request) ([]byte, error) {
+	if p, ok := r.Body.(*passing); ok {
+		body := p.left
+		p.left = nil
+		return body, nil
+	}
+	body, err := ReadUpTo(r.Body, math.MaxInt64-1, r.ContentLength)
+	return body, errors.Join(err, r.Body.Close())
 }
 
 // Passing is a body that releases its bytes once they are read: the transport keeps a request until it is answered.
@@ -137,20 +184,52 @@ func (p *patient) Read(to []byte) (int, error) {
 	return n, err
 }
 
-// ReadUpTo reads at most limit+1 bytes. size is the expected number of bytes, -1 if unknown.
+// ReadUpTo reads at most limit+1 bytes. size is the announced number of bytes, -1 if unknown: memory grows with those
+// that have come.
 func ReadUpTo(r io.Reader, limit, size int64) ([]byte, error) {
-	var buf bytes.Buffer
-	if size >= 0 && size <= limit {
-		const spare = bytes.MinRead // otherwise the last read would double the buffer
-		buf.Grow(int(size) + spare)
+	return readUpTo(r, limit, size, func(int64) error { return nil })
+}
+
+// ReadHeld is ReadUpTo for bytes that h counts, as [Hold.Grow] does.
+func ReadHeld(r io.Reader, limit int64, h *Hold, grow func(n int64) error) ([]byte, error) {
+	defer h.arrived(true)
+	return readUpTo(&moving{r, h}, limit, -1, grow)
+}
+
+func readUpTo(r io.Reader, limit, size int64, grow func(n int64) error) ([]byte, error) {
+	const first = 8 << 10
+	var buf []byte
+	for {
+		if len(buf) == cap(buf) {
+			next := min(max(first, 2*int64(cap(buf))), limit+1)
+			if end := size + 1; end > int64(cap(buf)) && end < next { // a byte more, to find the end in it
+				next = end
+			}
+			if err := grow(next - int64(cap(buf))); err != nil {
+				return buf, err
+			}
+			buf = append(make([]byte, 0, next), buf...)
+		}
+		n, err := r.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		switch {
+		case errors.Is(err, io.EOF):
+			return buf, nil
+		case err != nil:
+			return buf, err
+		case int64(len(buf)) > limit:
+			return buf, nil
+		}
 	}
-	_, err := buf.ReadFrom(io.LimitReader(r, limit+1))
-	return buf.Bytes(), err
 }
 
 // Decode decompresses at most limit bytes. After an error it returns the bytes decoded so far.
 func Decode(raw []byte, encoding string, limit int64) ([]byte, error) {
-	from, err := Decoder(raw, encoding, limit)
+	return decode(raw, encoding, limit, func(int64) error { return nil })
+}
+
+func decode(raw []byte, encoding string, limit int64, grow func(n int64) error) ([]byte, error) {
+	from, err := Decoder(raw, encoding)
 	switch {
 	case err != nil:
 		return nil, err
@@ -158,23 +237,35 @@ func Decode(raw []byte, encoding string, limit int64) ([]byte, error) {
 		return raw, nil
 	}
 	defer func() { _ = from.Close() }()
-	out, err := ReadUpTo(from, limit, -1)
+	out, err := readUpTo(from, limit, -1, grow)
 	if err == nil && int64(len(out)) > limit {
 		err = fmt.Errorf("more than %d bytes after decompression", limit)
 	}
 	return out, err
 }
 
-// Decoder returns a reader that decompresses raw within limit bytes of memory; nil if raw is not compressed.
-func Decoder(raw []byte, encoding string, limit int64) (io.ReadCloser, error) {
+// mostWindow is the largest window in bytes that every decoder of zstd must accept (RFC 8878, 3.1.1.1.2). It is allocated
+// by what the first bytes of a body say.
+const mostWindow = 8 << 20
+
+// packed returns the name of a compression; empty for none.
+func packed(encoding string) string {
+	if e := strings.ToLower(strings.TrimSpace(encoding)); e != "identity" {
+		return e
+	}
+	return ""
+}
+
+// Decoder returns a reader that decompresses raw within [mostWindow] bytes of memory; nil if raw is not compressed.
+func Decoder(raw []byte, encoding string) (io.ReadCloser, error) {
 	from := bytes.NewReader(raw)
-	switch strings.ToLower(strings.TrimSpace(encoding)) {
-	case "", "identity":
+	switch packed(encoding) {
+	case "":
 		return nil, nil //nolint:nilnil // there is nothing to decompress
 	case "gzip", "x-gzip":
 		return gzip.NewReader(from)
 	case "zstd":
-		z, err := zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(limit)+1))
+		z, err := zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(mostWindow))
 		if err != nil {
 			return nil, err
 		}
@@ -204,9 +295,14 @@ type ReadCloser struct {
 	io.Closer
 }
 
-// Patiently returns body so that a read fails if the client sends nothing for the time of patience.
-func Patiently(body io.ReadCloser, w http.ResponseWriter, patience time.Duration) io.ReadCloser {
-	return &patient{body, http.NewResponseController(w), patience}
+// Patiently returns the body of r so that a read fails if the client sends nothing for the time of patience. The server waits
+// as long for what is left of a body that is not read.
+func Patiently(r *http.Request, w http.ResponseWriter, patience time.Duration) io.ReadCloser {
+	p := &patient{r.Body, http.NewResponseController(w), patience}
+	if r.ContentLength != 0 {
+		_ = p.w.SetReadDeadline(time.Now().Add(patience))
+	}
+	return p
 }
 
 // WriteJSON answers with JSON.

@@ -15,10 +15,14 @@ import (
 	"github.com/condensehq/condense/internal/live/store"
 )
 
+// MostOfKey is the number of simultaneous requests with one key of a vendor if there is no limit of them. No agent needs
+// as many; without it, connections that send nothing would be free.
+const MostOfKey = 1024
+
 // Limits are the limits of one tenant. 0 means no limit.
 type Limits struct {
 	Requests   int // per minute
-	Concurrent int // simultaneous requests, each counted until its answer has ended
+	Concurrent int // simultaneous requests, each counted until its answer has ended; 0 means [MostOfKey] for each key
 	// Bytes is per minute, of requests as sent (compressed). A request that exceeds it is let through, and the next
 	// one waits.
 	Bytes int64
@@ -40,15 +44,17 @@ type Caller struct {
 type Tenants struct {
 	mu    sync.Mutex
 	of    map[string]*usage
-	dirty bool // usage changed since it was last saved
+	keys  map[string]int // simultaneous requests by key
+	dirty bool           // usage changed since it was last saved
 }
 
 // A usage belongs to one tenant. It is guarded by tenants.mu.
 type usage struct {
 	requests, bytes *rate.Limiter
 	active          int
-	spent           spent // at this gateway
-	others          spent // at other gateways with the same store
+	reserved        float64 // estimated cost of requests that are being answered
+	spent           spent   // at this gateway
+	others          spent   // at other gateways with the same store
 }
 
 // Spent is the usage of one day.
@@ -100,19 +106,24 @@ type Denied struct {
 	Wait  time.Duration
 }
 
-// busy is the retry delay after too many simultaneous requests: nobody knows when one of them ends.
-const busy = 5 * time.Second
+// Busy is the retry delay after too many simultaneous requests: nobody knows when one of them ends.
+const Busy = 5 * time.Second
 
-// Enter counts a request until leave is called. If a limit refuses the request, no describes it.
-func (t *Tenants) Enter(c Caller, l Limits, now time.Time) (leave func(), no *Denied) {
+// Enter counts a request until leave is called. Key is a hash of the caller's key. If a limit refuses the request, no
+// describes it.
+func (t *Tenants) Enter(c Caller, key string, l Limits, now time.Time) (leave func(), no *Denied) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	u := t.get(c.Tenant, l)
 	switch today := u.today(now); {
+	case l.Concurrent == 0 && t.keys[key] >= MostOfKey:
+		no = &Denied{"concurrent", fmt.Sprintf("%d requests at the same time with one key", MostOfKey), Busy}
 	case l.Concurrent > 0 && u.active >= l.Concurrent:
-		no = &Denied{"concurrent", fmt.Sprintf("%d requests at the same time", l.Concurrent), busy}
+		no = &Denied{"concurrent", fmt.Sprintf("%d requests at the same time", l.Concurrent), Busy}
 	case l.Cost > 0 && today.Cost >= l.Cost:
 		no = &Denied{"cost", fmt.Sprintf("$%.2f per day (UTC)", l.Cost), untilTomorrow(now)}
+	case l.Cost > 0 && today.Cost+u.reserved >= l.Cost:
+		no = &Denied{"cost", fmt.Sprintf("$%.2f per day (UTC) with the requests that are being answered", l.Cost), Busy}
 	case u.bytes.Limit() != rate.Inf && u.bytes.TokensAt(now) < 0:
 		no = &Denied{"bytes", fmt.Sprintf("%d bytes per minute", l.Bytes), seconds(-u.bytes.TokensAt(now) / float64(u.bytes.Limit()))}
 	case !u.requests.AllowN(now, 1):
@@ -129,11 +140,18 @@ func (t *Tenants) Enter(c Caller, l Limits, now time.Time) (leave func(), no *De
 		no.Text = fmt.Sprintf("condense: %s has reached its limit of %s; it may go on in %s, or with a higher serve.limits.%s, which is set by those who run the gateway", who, no.Text, no.Wait, no.Limit)
 		return nil, no
 	}
+	if t.keys == nil {
+		t.keys = map[string]int{}
+	}
 	u.active++
+	t.keys[key]++
 	return func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		u.active--
+		if t.keys[key]--; t.keys[key] == 0 {
+			delete(t.keys, key)
+		}
 	}, nil
 }
 
@@ -175,14 +193,23 @@ func (t *Tenants) Received(name string, l Limits, now time.Time, n int) {
 	}
 }
 
-// Paid adds the cost of an answer, in US dollars, to the usage of a tenant.
-func (t *Tenants) Paid(name string, l Limits, now time.Time, cost float64) {
+// Paid adds the cost of an answer, in US dollars, to the usage of a tenant, of which so much was reserved.
+func (t *Tenants) Paid(name string, l Limits, now time.Time, cost, reserved float64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	u := t.get(name, l)
 	u.today(now)
 	u.spent.Cost += cost
-	t.dirty = true
+	u.reserved -= reserved
+	t.dirty = t.dirty || cost > 0
+}
+
+// Reserve adds to the estimated cost of the tenant's requests that are being answered, in US dollars, until Paid takes it
+// off again.
+func (t *Tenants) Reserve(name string, l Limits, more float64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.get(name, l).reserved += more
 }
 
 // MayAsk reports whether a tenant may have one more condensation by a language model today, of at most as many as most;

@@ -106,6 +106,13 @@ func (w *Watcher) Answer() Answer {
 	if !w.stream || w.data && w.json.ended { // the vendor left out the last empty line
 		w.event()
 	}
+	a := w.Seen()
+	a.Overflow = (a.ErrorText != "" || a.ErrorType != "") && !isThrottle(a.ErrorType) && remote.IsContextLength(&vendorError{a})
+	return a
+}
+
+// Seen returns the part of the report that has come so far.
+func (w *Watcher) Seen() Answer {
 	a := w.answer
 	if Marks(w.api) {
 		u := w.first
@@ -115,7 +122,6 @@ func (w *Watcher) Answer() Answer {
 		a.Input, a.CacheRead, a.CacheWrite = u.total(), u.read, u.write
 	}
 	a.Output += w.thought
-	a.Overflow = (a.ErrorText != "" || a.ErrorType != "") && !isThrottle(a.ErrorType) && remote.IsContextLength(&vendorError{a})
 	return a
 }
 

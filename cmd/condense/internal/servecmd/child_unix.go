@@ -47,13 +47,19 @@ func runChild(program string, argv, env []string, a *cli.App) (int, error) {
 	forwarded := make(chan struct{})
 	go func() {
 		defer close(forwarded)
+		var late <-chan time.Time
 		for {
 			select {
 			case s := <-received:
+				if s == unix.SIGQUIT {
+					late = time.After(afterQuit)
+				}
 				if fromTerminal(s) {
-					continue // the program has it already
+					continue // the program has it already, if the terminal has sent it
 				}
 				_ = child.Signal(s) // it may have ended
+			case <-late:
+				_ = child.Signal(unix.SIGTERM)
 			case <-ended:
 				return
 			}
@@ -70,6 +76,10 @@ func ownedByUser(info os.FileInfo) bool {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(s.Uid) == os.Getuid()
 }
+
+// afterQuit is how long the program may take to end after SIGQUIT, before it gets SIGTERM: it may ignore the one, and a
+// signal to this process alone cannot be told from the terminal's.
+const afterQuit = time.Second
 
 // settle is how long a signal for the whole group may take to reach all of it.
 const settle = 10 * time.Millisecond

@@ -2,6 +2,7 @@ package servecmd
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -38,7 +39,7 @@ type gateway struct {
 	plain     []string          // upstreams whose paths have no /v1
 	recall    bool
 	alone     bool
-	page      bool
+	folder    string        // begins the paths of wrap's page; empty without one
 	ready     chan struct{} // closed when Gateway is set, or never will be
 	ending    atomic.Pointer[ending]
 	recorder  atomic.Pointer[record.Recorder] // nil if nothing is recorded
@@ -82,9 +83,12 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 		return nil, err
 	}
 	g := &gateway{
-		settings: c.Serve(), started: c.ReadAtStart(), place: f.place, recall: f.recall, alone: f.alone, page: f.page, upstreams: upstreams, plain: f.unversioned, ready: make(chan struct{}),
+		settings: c.Serve(), started: c.ReadAtStart(), place: f.place, recall: f.recall, alone: f.alone, upstreams: upstreams, plain: f.unversioned, ready: make(chan struct{}),
 		log:   log,
 		limit: func(d time.Duration) { cli.EndWithin(ctx, d) },
+	}
+	if f.page {
+		g.folder = "/" + rand.Text()
 	}
 	logStandard(g.log)
 	if err := g.openFiles(ctx); err != nil {
@@ -275,9 +279,10 @@ func (g *gateway) watched(opts *live.Options) {
 	}
 	if opts.Reports.Watch = g.pages; !g.alone {
 		opts.Reports.Shadow = g.settings.Shadow
-		opts.Reports.Pages = g.pages.Pages(func() live.Stats { return g.Stats() }, g.texts.Load)
-	} else if g.page {
-		opts.Reports.Pages = g.pages.Pages(func() live.Stats { return g.Stats() }, func() bool { return true })
+		opts.Reports.Pages = g.pages.Pages("", func() live.Stats { return g.Stats() }, g.texts.Load)
+	} else if g.folder != "" {
+		opts.Reports.Pages = g.pages.Pages(g.folder, func() live.Stats { return g.Stats() }, func() bool { return true })
+		opts.Reports.Texts = true
 	}
 }
 

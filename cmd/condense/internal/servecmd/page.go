@@ -4,36 +4,40 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
+	"errors"
+	"net"
 	"net/http"
 	"strings"
 )
 
 // A page shows the gateway's own pages to the user with the address printed by wrap: others on this machine reach the port, and do
 // not know the secret in it. A browser exchanges the secret for a cookie, so that it is in no link and in no history but the first entry.
+// Browsers send a cookie to all ports of a host: one of this page goes only to paths below a folder that no other server knows, and has
+// a name that no other page uses.
 type page struct {
-	secret string
-	pages  http.Handler
+	secret, cookie, folder string
+	pages                  http.Handler
 }
 
-// The cookie, and the path that gives it.
-const (
-	pageCookie = "condense-page"
-	openPath   = "/open/"
-)
+// openPath is the path that gives the cookie.
+const openPath = "/open/"
 
-func newPage(pages http.Handler) *page { return &page{secret: rand.Text(), pages: pages} }
+// newPage returns the page of a port. Folder begins the paths of all pages, with a slash before it and none after.
+func newPage(pages http.Handler, port, folder string) *page {
+	return &page{rand.Text(), "condense-page-" + port, folder, http.StripPrefix(folder, pages)}
+}
 
 // ServeHTTP answers with the pages to those with the cookie.
 func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Referrer-Policy", "no-referrer")
 	w.Header().Set("Cache-Control", "no-store")
 	if given, ok := strings.CutPrefix(r.URL.Path, openPath); ok && r.Method == http.MethodGet && p.is(given) {
-		// The loopback speaks no TLS. Browsers send a cookie to all ports of a host, so its path is no wider than the pages.
-		http.SetCookie(w, &http.Cookie{Name: pageCookie, Value: p.secret, Path: "/condense/", HttpOnly: true, SameSite: http.SameSiteStrictMode}) //nolint:gosec // see above
-		http.Redirect(w, r, "/condense/", http.StatusSeeOther)
+		// The loopback speaks no TLS.
+		http.SetCookie(w, &http.Cookie{Name: p.cookie, Value: p.secret, Path: p.folder + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode}) //nolint:gosec // see above
+		http.Redirect(w, r, p.folder+"/condense/", http.StatusSeeOther)
 		return
 	}
-	if c, err := r.Cookie(pageCookie); err != nil || !p.is(c.Value) {
+	if c, err := r.Cookie(p.cookie); err != nil || !p.is(c.Value) {
 		http.Error(w, "open the address that condense wrap has printed", http.StatusForbidden)
 		return
 	}
@@ -50,7 +54,11 @@ func (g *gateway) servePage(ctx context.Context) (address string, end func() err
 	if err != nil {
 		return "", nil, err
 	}
-	p := newPage(g.Admin())
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		return "", nil, errors.Join(err, l.Close())
+	}
+	p := newPage(g.Admin(), port, g.folder)
 	server := g.server(p)
 	go func() { _ = server.Serve(l) }() // it ends when it is closed
 	return "http://" + l.Addr().String() + openPath + p.secret, server.Close, nil

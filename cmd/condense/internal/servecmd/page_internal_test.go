@@ -1,47 +1,74 @@
 package servecmd
 
 import (
+	"crypto/rand"
 	"io"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 )
 
-// The page of wrap is only for a browser that has opened the printed address; the pages know nothing of the secret.
-func TestPageIsOnlyForItsAddress(t *testing.T) {
-	p := newPage(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.WriteString(w, "conversations at "+r.URL.Path)
-	}))
-	server := httptest.NewServer(p)
-	defer server.Close()
-	get := func(client *http.Client, path string) (status int, text string) {
-		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		res, err := client.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = res.Body.Close() }()
-		body, err := io.ReadAll(res.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(string(body)+res.Request.URL.String(), p.secret) {
-			t.Errorf("the secret is in %s: %s", res.Request.URL, body)
-		}
-		return res.StatusCode, string(body)
+// pageServer serves a page at a port of its own.
+func pageServer(t *testing.T, says string) (*page, *httptest.Server) {
+	t.Helper()
+	var p *page
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.ServeHTTP(w, r) }))
+	t.Cleanup(server.Close)
+	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
 	}
+	p = newPage(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, says+" at "+r.URL.Path)
+	}), port, "/"+rand.Text())
+	return p, server
+}
+
+func getPage(t *testing.T, client *http.Client, address string) (status int, text string, at *url.URL) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(body), res.Request.URL
+}
+
+// browser returns a client with cookies, which it sends to every port of a host, as browsers do.
+func browser(t *testing.T) *http.Client {
+	t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	stranger, user := &http.Client{}, &http.Client{Jar: jar}
-	for _, path := range []string{"/condense/", "/condense/live", "/open/", "/open/wrong", "/"} {
+	return &http.Client{Jar: jar}
+}
+
+// The page of wrap is only for a browser that has opened the printed address; the pages know nothing of the secret.
+func TestPageIsOnlyForItsAddress(t *testing.T) {
+	p, server := pageServer(t, "conversations")
+	get := func(client *http.Client, path string) (status int, text string) {
+		t.Helper()
+		status, text, at := getPage(t, client, server.URL+path)
+		if strings.Contains(text+at.String(), p.secret) {
+			t.Errorf("the secret is in %s: %s", at, text)
+		}
+		return status, text
+	}
+	stranger, user := &http.Client{}, browser(t)
+	for _, path := range []string{"/condense/", "/condense/live", p.folder + "/condense/", p.folder + "/condense/live", "/open/", "/open/wrong", "/"} {
 		if status, text := get(stranger, path); status != http.StatusForbidden || !strings.Contains(text, "the address that condense wrap has printed") {
 			t.Errorf("%s without the secret: %d %s", path, status, text)
 		}
@@ -49,7 +76,33 @@ func TestPageIsOnlyForItsAddress(t *testing.T) {
 	if status, text := get(user, openPath+p.secret); status != http.StatusOK || text != "conversations at /condense/" {
 		t.Errorf("the address gives %d %s", status, text)
 	}
-	if status, text := get(user, "/condense/live"); status != http.StatusOK || text != "conversations at /condense/live" {
+	if status, text := get(user, p.folder+"/condense/live"); status != http.StatusOK || text != "conversations at /condense/live" {
 		t.Errorf("then %d %s", status, text)
+	}
+}
+
+// One browser opens the pages of two runs: both go on, and no other server of the machine gets a cookie.
+func TestTwoWrapsKeepTheirPages(t *testing.T) {
+	user := browser(t)
+	first, at := pageServer(t, "first")
+	second, there := pageServer(t, "second")
+	for _, address := range []string{at.URL + openPath + first.secret, there.URL + openPath + second.secret} {
+		if status, text, _ := getPage(t, user, address); status != http.StatusOK {
+			t.Fatalf("%d %s", status, text)
+		}
+	}
+	for address, want := range map[string]string{at.URL + first.folder: "first", there.URL + second.folder: "second"} {
+		if status, text, _ := getPage(t, user, address+"/condense/live"); status != http.StatusOK || text != want+" at /condense/live" {
+			t.Errorf("the %s page: %d %s", want, status, text)
+		}
+	}
+	foreign := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if len(r.Cookies()) > 0 {
+			t.Errorf("another server gets %v at %s", r.Cookies(), r.URL)
+		}
+	}))
+	defer foreign.Close()
+	for _, path := range []string{"/", "/condense/", "/condense/live", "/open/"} {
+		getPage(t, user, foreign.URL+path)
 	}
 }

@@ -1,5 +1,6 @@
 // Replaces the content of the page when it has changed, and leaves focus, selection and scrolled tables alone.
 "use strict";
+const root = new URL(".", document.currentScript.src).pathname;
 const every = 3000;
 let failed = false;
 async function refresh() {
@@ -38,7 +39,7 @@ async function refresh() {
 // Says of each conversation when it is condensed next, or for what that waits.
 async function expect() {
   if (document.hidden) return;
-  const answer = await fetch("/condense/live", { credentials: "same-origin" }).catch(() => null);
+  const answer = await fetch(root + "live", { credentials: "same-origin" }).catch(() => null);
   if (!answer?.ok) return;
   for (const c of (await answer.json()).conversations)
     for (const id of c.branches) {
@@ -50,7 +51,7 @@ async function expect() {
 // Asks for something that is done with the next request of the conversation, and says what was answered.
 async function ask(button) {
   const said = document.getElementById("said");
-  const path = "/condense/live/" + encodeURIComponent(button.closest("[data-conversation]").dataset.conversation) + "/";
+  const path = root + "live/" + encodeURIComponent(button.closest("[data-conversation]").dataset.conversation) + "/";
   const answered = async (answer) => {
     const body = await answer.json();
     if (!answer.ok) throw new Error(body.error);

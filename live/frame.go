@@ -1,0 +1,246 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"net/http"
+	"time"
+	"unicode/utf8"
+
+	"github.com/coder/websocket"
+
+	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/live/audit"
+	"github.com/condensehq/condense/internal/live/payload"
+	"github.com/condensehq/condense/internal/live/stats"
+	"github.com/condensehq/condense/internal/live/tenant"
+	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/internal/rawjson"
+)
+
+// clientEvents are the events that clients send, and whether the vendor may answer them with tokens: those of OpenAI's
+// reference (https://developers.openai.com/api/reference/resources/responses/websocket-events, with the beta's) and
+// those of Codex, old and new.
+var clientEvents = map[string]bool{
+	"response.create": true, "response.steer": true, "response.inject": true, "response.append": true,
+	"response.processed": false, "response.interrupt": false, "response.cancel": false,
+}
+
+// A frame is an event of the client, and its share of the memory of the socket and of the process.
+type frame struct {
+	data     []byte
+	own, all *payload.Hold
+}
+
+func (f *frame) free() {
+	f.own.Close()
+	f.all.Close()
+}
+
+// A refusedFrame ends a WebSocket because of a frame of the client.
+type refusedFrame struct {
+	code websocket.StatusCode
+	text string
+}
+
+func (f *refusedFrame) Error() string { return f.text }
+
+// next reads the next frame, whose size the connection limits. Without room for it in the memory of the socket it reads no further, so that the client has to
+// wait. After the time of patience without bytes it ends the connection.
+func (k *socket) next() (kind websocket.MessageType, f *frame, err error) {
+	ctx, cut := context.WithCancel(k.ctx)
+	defer cut()
+	kind, r, err := k.client.Reader(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	f = &frame{own: k.bodies.Open("", func() {}), all: k.g.bodies.Open(k.payer, cut)}
+	patience := time.AfterFunc(k.g.patience, cut)
+	defer patience.Stop()
+	f.data, err = payload.ReadHeld(readerFunc(func(p []byte) (int, error) {
+		n, err := r.Read(p)
+		patience.Reset(k.g.patience)
+		return n, err
+	}), math.MaxInt32, f.all, func(n int64) error {
+		patience.Stop()
+		defer patience.Reset(k.g.patience)
+		return k.grow(ctx, f, n)
+	})
+	if err == nil {
+		return kind, f, nil
+	}
+	f.free()
+	if errors.Is(err, payload.ErrFull) && k.ctx.Err() == nil {
+		err = &refusedFrame{websocket.StatusTryAgainLater, "condense: " + payload.ErrFull.Error()}
+	}
+	return 0, nil, err
+}
+
+type readerFunc func([]byte) (int, error)
+
+// Read calls f.
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// grow waits for room for n more bytes of a frame: that of the socket until the client leaves, that of the process for a time.
+func (k *socket) grow(ctx context.Context, f *frame, n int64) error {
+	if !f.own.TryGrow(n) {
+		k.paused.Store(true)
+		defer k.paused.Store(false)
+		if err := f.own.Grow(k.ctx, n); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, payload.LongestRoom)
+	defer cancel()
+	return f.all.Grow(ctx, n)
+}
+
+// check returns the event of a frame, or why it ends the connection: a frame that the gateway reads otherwise than the vendor
+// would pass without token and limits. So must all unknown events if there are any.
+func (k *socket) check(s *settings, kind websocket.MessageType, data []byte) (event string, no *refusedFrame) {
+	if kind != websocket.MessageText {
+		return "", &refusedFrame{websocket.StatusUnsupportedData, "condense: events are text, not binary frames"}
+	}
+	if !utf8.Valid(data) || !json.Valid(data) || !rawjson.IsObject(bytes.TrimSpace(data)) {
+		return "", &refusedFrame{websocket.StatusInvalidFramePayloadData, "condense: the frame is not a JSON object in UTF-8"}
+	}
+	seen := map[string]bool{}
+	for key := range rawjson.Fields(data) {
+		if seen[string(key)] {
+			return "", &refusedFrame{websocket.StatusInvalidFramePayloadData, "condense: the event has two fields " + plain.Clip(string(key))}
+		}
+		seen[string(key)] = true
+	}
+	event = rawjson.Text(rawjson.Field(data, "type"))
+	if _, known := clientEvents[event]; !known && (!s.door.Open() || s.limitsFor(k.who.Tenant) != tenant.Limits{}) {
+		return "", &refusedFrame{websocket.StatusUnsupportedData, "condense: with tokens or limits only known events pass, not " + plain.Clip(event)}
+	}
+	return event, nil
+}
+
+// fromClient reads the client's frames. For each one the token is checked again.
+func (k *socket) fromClient() error {
+	for {
+		kind, f, err := k.next()
+		if err != nil {
+			return err
+		}
+		k.moved.Add(1)
+		s := k.g.current.Load()
+		if err := k.admitted(s); err != nil {
+			f.free()
+			return err
+		}
+		event, no := k.check(s, kind, f.data)
+		switch {
+		case no != nil:
+			f.free()
+			s.Reports.Logger.WarnContext(k.ctx, "a frame of a WebSocket was refused, and ended it", "why", no.text)
+			return no
+		case event == "response.create":
+			k.create(f)
+			continue
+		}
+		err = k.pass(s, event, f.data)
+		f.free()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// admitted returns an error if the token of the handshake is not accepted any more, after telling the client.
+func (k *socket) admitted(s *settings) error {
+	t := s.route(k.r)
+	status, text := s.refuse(k.r, &t)
+	if status == 0 {
+		return nil
+	}
+	w := (&lane{k: k}).writer()
+	out := &audit.Outcome{ResponseWriter: w, Refused: "token"}
+	r, span := k.g.began(k.r, &t)
+	t.refuse(out, status, text)
+	k.g.served(s, &t, r, out, time.Now(), span)
+	return errors.Join(&refusedFrame{websocket.StatusPolicyViolation, text}, w.finish())
+}
+
+// pass sends an event that is no request of its own. If the vendor may write more because of it, it counts as a request;
+// the cost is counted by extra.
+func (k *socket) pass(s *settings, event string, data []byte) error {
+	t := s.route(k.r)
+	t.who = k.who
+	if t.upstream == nil || *t.upstream.Base != *k.upstream.Base {
+		return &refusedFrame{websocket.StatusServiceRestart, "condense: " + errMoved.Error()}
+	}
+	k.g.received(k.who, len(data))
+	if clientEvents[event] {
+		w := (&lane{k: k, name: rawjson.Text(rawjson.Field(data, "stream_id"))}).writer()
+		out := &audit.Outcome{ResponseWriter: w}
+		r, span := k.g.began(k.r, &t)
+		defer k.g.served(s, &t, r, out, time.Now(), span)
+		leave, no := k.g.enter(k.r, &t)
+		if no != nil {
+			out.Refused = "limit " + no.Limit
+			answerDenied(out, &t, no)
+			return w.finish()
+		}
+		leave()
+		k.g.stats.Add(func(s *stats.Stats) { s.Requests++ })
+	}
+	if event != "response.processed" { // it may add to the answers in progress
+		for _, l := range k.all() {
+			l.disturbed.Store(true)
+		}
+	}
+	if err := k.vendor.Write(k.ctx, websocket.MessageText, data); err != nil && !k.vendorGone() {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+
+// extra counts an answer that is none to a request: the vendor has gone on after an event such as response.steer.
+func (k *socket) extra(event []byte) {
+	if rawjson.Field(rawjson.Field(event, "response"), "usage") == nil {
+		return
+	}
+	s := k.g.current.Load()
+	t := s.route(k.r)
+	t.who = k.who
+	in := incoming{Gateway: k.g, s: s, t: &t, header: k.r.Header, start: s.Now(), weight: &payload.Weight{}}
+	x := &sending{plan: &plan{known: &known{incoming: in, agent: agents.Of(k.r.Header, nil), r: &wire.Request{API: wire.Responses, Stream: true}}}}
+	x.watcher, x.status = watch(wire.Responses, &http.Response{Body: http.NoBody}), http.StatusOK
+	_, _ = x.watcher.sink.Write(stream(event))
+	x.count(x.watcher.answer())
+}
+
+// probe reports to left that the token is not accepted any more, or that the client is away while the gateway reads no
+// frames, which would have shown it: a write to a connection that the other side has closed fails at the second attempt.
+func (k *socket) probe(left chan<- error) {
+	const interval = 2 * time.Second
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-k.answers.Done():
+			return
+		case <-tick.C:
+		}
+		err := k.admitted(k.g.current.Load())
+		if err == nil && k.paused.Load() {
+			ctx, cancel := context.WithTimeout(k.ctx, interval)
+			if err = k.client.Ping(ctx); errors.Is(err, context.DeadlineExceeded) {
+				err = nil
+			}
+			cancel()
+		}
+		if err != nil {
+			left <- err
+			return
+		}
+	}
+}
