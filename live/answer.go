@@ -235,7 +235,7 @@ func (x *plan) forget(ctx context.Context) error {
 func own(x *known) *lineage.State {
 	s := *x.claim.State
 	s.Epoch, s.Ingest, s.Counts, s.Vendor = nil, nil, nil, 0
-	if x.caching.Bound {
+	if s.Bound {
 		s.Strip(x.r, x.rolling)
 	}
 	return &s

@@ -178,7 +178,7 @@ func (x *known) peek(in *session.Session, summary bool) (*plan, error) {
 	p := x.planned(c.State)
 	if summary && p.altered && c.State.Scale(p.original) <= x.policy.Limit {
 		originals := lineage.State{}
-		if x.caching.Bound { // thinking that the model wrote after the view is not valid with the originals
+		if c.State.Bound { // thinking that the model wrote after the view is not valid with the originals
 			originals.Strip(x.r, x.rolling)
 		}
 		p.view = x.viewOf(&originals)
@@ -198,9 +198,7 @@ type view struct {
 // viewOf returns the view that follows from a state.
 func (x *known) viewOf(s *lineage.State) view {
 	s.Tool = x.tool.session != nil
-	if x.caching.Bound {
-		s.Bind(x.r, x.rolling)
-	}
+	s.Adapt(x.r, x.rolling, x.caching.Bound)
 	v := view{messages: s.View(x.r, x.rolling)}
 	v.altered = len(v.messages) != len(x.r.Messages)
 	for i := 0; i < len(v.messages) && !v.altered; i++ {

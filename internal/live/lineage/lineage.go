@@ -40,11 +40,10 @@ type State struct {
 	Originals string            `json:"originals,omitempty"`
 	Ingest    map[string][]byte `json:"ingest,omitempty"` // short forms of messages, without cache markers, by rolling hash
 
-	Model  string `json:"model,omitempty"` // of the last request, like the fields below
-	Effort string `json:"effort,omitempty"`
-	Tool   bool   `json:"tool,omitempty"` // requests have a tool that the gateway has added
-	// Some request was for a model that binds its thinking to the messages before it.
-	Bound  bool                 `json:"bound,omitempty"`
+	Model  string               `json:"model,omitempty"` // of the last request, like the fields below
+	Effort string               `json:"effort,omitempty"`
+	Tool   bool                 `json:"tool,omitempty"`   // requests have a tool that the gateway has added
+	Bound  bool                 `json:"binds,omitempty"`  // that model binds its thinking to the messages before it
 	Turns  int                  `json:"turns,omitempty"`  // answers of the model, including the one to the last request
 	Waits  int                  `json:"waits,omitempty"`  // Turns when an epoch began to wait for a boundary; 0 if none waits
 	Last   time.Time            `json:"last,omitzero"`    // beginning of the last request
@@ -80,6 +79,9 @@ type Epoch struct {
 	Block [][]byte  `json:"block"`           // the replacing messages, without cache markers
 	Whole bool      `json:"whole,omitempty"` // Block replaced all messages of its request
 	Bare  Hashes    `json:"bare,omitempty"`  // rolling hashes of messages whose thinking is left out
+	// Loose is the number of the client's messages whose thinking, where it is still sent, was written after other
+	// messages than are sent now; 0 if there are none, or if a model bound its thinking then.
+	Loose int `json:"loose,omitempty"`
 	// ID of the state before this epoch, for [State.Undo]; empty if that is not stored.
 	Over string `json:"over,omitempty"`
 
@@ -218,9 +220,7 @@ func Follow(states []*State, r *wire.Request, rolling []wire.Hash) (*State, Kind
 		}
 	}
 	s.doubt(states, rolling, longest)
-	if s.Bound {
-		s.Bind(r, rolling)
-	}
+	s.Adapt(r, rolling, false)
 	return &s, kind
 }
 
@@ -271,12 +271,23 @@ func (e *Epoch) covers(rolling []wire.Hash) bool {
 	return 0 < e.Cut && e.Cut <= len(rolling) && rolling[e.Cut-1] == e.From && (len(rolling) > e.Cut || e.Whole)
 }
 
+// Adapt changes s for the model of r, which binds thinking to the messages before it if bound is set, or if s knows
+// that of the same model.
+func (s *State) Adapt(r *wire.Request, rolling []wire.Hash, bound bool) {
+	if s.Bound = bound || s.Bound && s.Model == r.Model; s.Bound {
+		s.Bind(r, rolling)
+	}
+}
+
 // Bind changes s: the model of r binds thinking to the messages before it. The thinking of answers that are new in r
 // is left out, unless they answer a request that was sent with this epoch. Otherwise the messages before such an
 // answer were not those sent now: the client may have bypassed the gateway, or a branch may have sent them that is no
-// longer stored.
+// longer stored. Left out is also the thinking that an epoch kept for a model that does not bind it.
 func (s *State) Bind(r *wire.Request, rolling []wire.Hash) {
 	s.Bound = true
+	if s.Epoch != nil && s.Epoch.Loose > 0 && s.Epoch.covers(rolling) {
+		s.strip(r, rolling, min(s.Epoch.Loose, len(r.Messages)))
+	}
 	if s.Epoch == nil && len(s.Ingest) == 0 && !s.Tool {
 		return
 	}
@@ -303,14 +314,18 @@ func (s *State) Bind(r *wire.Request, rolling []wire.Hash) {
 // thinking.
 func (s *State) Strip(r *wire.Request, rolling []wire.Hash) {
 	s.Bound = true
+	if s.Epoch == nil || s.Epoch.covers(rolling) {
+		s.strip(r, rolling, len(r.Messages))
+	}
+}
+
+// strip leaves out the thinking of the block and of the client's messages before index upto.
+func (s *State) strip(r *wire.Request, rolling []wire.Hash, upto int) {
 	cut := 0
 	if s.Epoch != nil {
-		if !s.Epoch.covers(rolling) {
-			return
-		}
 		cut = s.Epoch.Cut
 	}
-	s.bare(r, rolling, cut, len(r.Messages))
+	s.bare(r, rolling, cut, upto)
 	var block [][]byte
 	for _, raw := range s.Epoch.Block {
 		if raw = wire.StripThinking(r.API, raw); raw != nil {
@@ -318,7 +333,7 @@ func (s *State) Strip(r *wire.Request, rolling []wire.Hash) {
 		}
 	}
 	s.Epoch.Block = block // of the copy that bare made, so it may be changed
-	s.Epoch.Our = 0
+	s.Epoch.Our, s.Epoch.Loose = 0, 0
 }
 
 // bare leaves out the thinking of the messages with indexes from ≤ i < to.
