@@ -42,6 +42,7 @@ func (x *sending) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
+	x.sayUnread(res)
 	x.watcher, x.status = watch(x.r.API, res), res.StatusCode
 	res.Body = x.watcher
 	if x.spliceable(res) {

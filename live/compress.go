@@ -90,7 +90,7 @@ func (g *Gateway) jsonBody(w http.ResponseWriter, r *http.Request, s *settings, 
 		compressFault(w, http.StatusMethodNotAllowed, invalidRequest, "use POST")
 		return nil, func() {}
 	}
-	b, leave, err := g.takeBody(r, s, t)
+	b, leave, err := g.takeBody(r, s, t, s.Bounds.MaxBody)
 	switch {
 	case err != nil:
 		compressFault(w, http.StatusBadRequest, invalidRequest, "the request could not be read: "+upstream.Reason(err))

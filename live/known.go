@@ -30,6 +30,7 @@ type incoming struct {
 	start    time.Time
 	received []byte          // the body, decompressed
 	weight   *payload.Weight // of a body that is no turn of a conversation
+	unread   bool            // the body is too large, and passes for that reason
 	chain    *chained        // nil if no earlier response is named, and nobody can name the answer
 }
 
@@ -106,6 +107,9 @@ func (x *known) read(ctx context.Context) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if x.unread = x.unread && x.isNew(in); x.unread {
+		return nil, nil //nolint:nilnil // it passes
+	}
 	if err := x.safely("tool", func() error { return x.equip(ctx, in) }); err != nil {
 		x.fault("tool", err)
 	}
@@ -163,6 +167,7 @@ func (x *known) take(ctx context.Context, from *session.Session) error {
 		return err
 	}
 	x.claim, c.Reads, c.Most = c, cmp.Or(x.reads, c.Reads), x.s.Recall.MaxSize
+	x.warnOfSize(ctx)
 	return nil
 }
 

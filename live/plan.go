@@ -63,10 +63,12 @@ func (in *incoming) plan(ctx context.Context) *plan {
 	}
 	if x.claim == nil && x.seen == nil && x.weight == nil { // every request's cost is counted
 		x.weight = &payload.Weight{}
-		if x.r == nil {
+		if x.r == nil || x.unread {
 			x.weight = payload.Weigh(x.received)
 		}
-		x.weight.Counted = count.Tokens(x.received)
+		if !x.unread {
+			x.weight.Counted = count.Tokens(x.received)
+		}
 	}
 	if x.r == nil {
 		x.r = &wire.Request{API: wire.API(x.t.api)}

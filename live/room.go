@@ -21,9 +21,9 @@ const (
 	slowBody = 10 * time.Second
 )
 
-// takeBody reads the body of a request; a large one waits for room. leave is never nil, and must be called after the
+// takeBody reads the body of a request up to most bytes; a large one waits for room. leave is never nil, and must be called after the
 // body was inspected; further calls do nothing.
-func (g *Gateway) takeBody(r *http.Request, s *settings, t *target) (b *payload.Body, leave func(), err error) {
+func (g *Gateway) takeBody(r *http.Request, s *settings, t *target, most int64) (b *payload.Body, leave func(), err error) {
 	nothing := func() {}
 	room := func(size int64) func() {
 		if size < largeBody {
@@ -39,13 +39,13 @@ func (g *Gateway) takeBody(r *http.Request, s *settings, t *target) (b *payload.
 	}
 	inTime, leave := false, nothing
 	if e := r.Header.Get("Content-Encoding"); r.ContentLength > 0 && (e == "" || strings.EqualFold(e, "identity")) {
-		leave = room(min(r.ContentLength, s.Bounds.MaxBody))
+		leave = room(min(r.ContentLength, most))
 		slow := time.AfterFunc(slowBody, leave)
 		defer slow.Stop()
-		b, err = payload.Read(r, s.Bounds.MaxBody)
+		b, err = payload.Read(r, s.Bounds.MaxBody, most)
 		inTime = slow.Stop()
 	} else { // the size is known only after reading
-		b, err = payload.Read(r, s.Bounds.MaxBody)
+		b, err = payload.Read(r, s.Bounds.MaxBody, most)
 	}
 	if err == nil && !inTime {
 		leave()

@@ -63,21 +63,24 @@ func (w *Weight) Tokens() int {
 	return cmp.Or(w.Counted, w.bytes/count.BytesPerToken)
 }
 
-// Read reads the body of r. The body is not decoded if it exceeds limit, before or after decompression, or has an
-// unknown encoding. The error is a read error.
-func Read(r *http.Request, limit int64) (*Body, error) {
-	raw, err := ReadUpTo(r.Body, limit, r.ContentLength)
+// mostPacked limits how much a body above the usual size may grow by decompression. Conversations shrink to a fifth at most.
+const mostPacked = 16
+
+// Read reads the body of r. The body is not decoded if it exceeds most bytes, before or after decompression, exceeds
+// usual by a decompression to more than 16 times its size, or has an unknown encoding. The error is a read error.
+func Read(r *http.Request, usual, most int64) (*Body, error) {
+	raw, err := ReadUpTo(r.Body, most, r.ContentLength)
 	if err != nil {
 		return nil, err
 	}
 	b := &Body{Raw: raw}
 	encoding := r.Header.Get("Content-Encoding")
-	if int64(len(raw)) > limit {
+	if int64(len(raw)) > most {
 		b.Weight = Weigh(raw)
 		b.Rest = io.TeeReader(r.Body, b.Weight)
 		return b, nil
 	}
-	decoded, err := Decode(raw, encoding, limit)
+	decoded, err := Decode(raw, encoding, min(most, max(usual, mostPacked*int64(len(raw)))))
 	if err == nil {
 		b.Decoded = decoded
 		return b, nil
