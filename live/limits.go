@@ -124,8 +124,8 @@ func (x *known) priced(name string) {
 	}
 }
 
-// binding remembers models that bind their thinking although the table does not say so: a vendor refused a request
-// with thinking, then accepted it without.
+// binding remembers models by something that requests have shown: in findings.bound, that they bind their thinking although the
+// table does not say so, because a vendor refused a request with thinking, then accepted it without.
 type binding struct {
 	mu sync.Mutex
 	of map[windowKey]bool

@@ -58,6 +58,8 @@ type State struct {
 	Our     int       `json:"our,omitempty"`    // our count of the last measured request
 	Vendor  int       `json:"vendor,omitempty"` // the vendor's count of the same request; 0 if it was implausible
 	Ratios  []float64 `json:"ratios,omitempty"` // recent ratios of the vendor's count to ours
+	Said    Usage     `json:"said,omitzero"`    // the vendor's last report, as it came
+	Twice   int       `json:"twice,omitempty"`  // number of reports in a row whose input includes the cached tokens
 	Wrong   int       `json:"wrong,omitempty"`  // number of epochs whose predictions were wrong
 	Spent   float64   `json:"spent,omitempty"`  // on prompts and answers so far, in units of the price of an input token
 	// By epochs, in the same unit; without the further savings of a later epoch.
