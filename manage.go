@@ -56,6 +56,8 @@ type Turn struct {
 	// API names the form in which the conversation is sent or written, as a format of package
 	// transcript does. It is passed to the providers: see [core.Request].
 	API string
+	// Skip names providers of the chain that are not asked, for instance because the answer would come too late.
+	Skip []string
 	// Estimate asks the providers for their possible cost before one is used: see
 	// [Report.Estimates] and [EventEstimated]. It takes some time.
 	Estimate bool
@@ -191,6 +193,7 @@ type plan struct {
 	tools    int // tokens
 	decision policy.Decision
 	request  *core.Request // nil unless the decision is to act
+	skip     []string      // names of providers that are not asked
 	part     string        // the file for the originals; empty for none
 	partErr  error         // why there is none
 }
@@ -207,7 +210,7 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 		return nil, err
 	}
 	c.measure(set.Tokenizer, set.counter)
-	p := &plan{settings: set, view: c.View()}
+	p := &plan{settings: set, view: c.View(), skip: t.Skip}
 	p.system, p.tools = p.counter.Overhead(t.System, t.Tools)
 	trigger := t.Trigger
 	if trigger == "" {

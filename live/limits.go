@@ -67,8 +67,8 @@ func (p *profiles) resolve(c *config.Config, k profileKey) (*resolved, error) {
 		return nil, err
 	}
 	r := &resolved{Resolved: values}
-	if len(values.Chain) > 0 {
-		r.First = values.Chain[0].Name
+	for i := range values.Chain {
+		r.Names = append(r.Names, values.Chain[i].Name)
 	}
 	r.client = r.asksClient()
 	p.all[k] = r

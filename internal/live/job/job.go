@@ -170,18 +170,20 @@ func (j *Job) attempt(ctx context.Context, host *condense.Host, to Extent, keep 
 		}
 	}
 	if to != Whole {
-		if asks, err := host.Estimate(ctx, c, t); err != nil || len(asks) > 0 {
-			j.asks(asks, err)
-			return nil, errors.Join(err, ErrAsks)
+		if t.Skip, err = j.slow(ctx, host, c, t, to); err != nil || to == Probe {
+			return nil, err
 		}
 	}
-	if to == Probe {
-		return nil, nil
-	}
 	report, err := host.Manage(ctx, c, t)
+	if len(t.Skip) > 0 && !(err == nil && report.Acted && makerOf(report).Provider != condense.Truncation) {
+		return nil, ErrAsks // the rest of the chain was not enough
+	}
 	j.tried(report, err)
 	if err != nil {
 		return nil, err
+	}
+	if len(t.Skip) > 0 {
+		j.asker = t.Skip[0]
 	}
 	if !report.Acted {
 		return nil, fmt.Errorf("%w: %s", ErrNotDue, report.Reason)
@@ -278,14 +280,32 @@ func (j *Job) tried(r *condense.Report, err error) {
 	j.asker = ""
 }
 
-// asks records the provider that would ask a language model.
-func (j *Job) asks(asked []condense.Estimate, err error) {
+// slow returns the providers of the chain that would ask a language model, if the request must not wait for one and the rest
+// of the chain can condense without them. The error is [ErrAsks] if it cannot, or need not.
+func (j *Job) slow(ctx context.Context, host *condense.Host, c *condense.Conversation, t condense.Turn, to Extent) ([]string, error) {
+	all, err := host.Estimate(ctx, c, t)
 	if err != nil {
 		j.asker, j.instead = "", stats.Shown(err.Error())
-		return
+		return nil, errors.Join(err, ErrAsks)
 	}
-	j.asker = asked[0].Provider
+	var slow []string
+	for i := range all {
+		switch {
+		case all[i].Problem == "":
+			slow = append(slow, all[i].Provider)
+		case to == Probe:
+			return nil, ErrNotEarly // asked in earnest, the provider says what is wrong
+		}
+	}
+	if len(slow) == 0 {
+		return nil, nil
+	}
+	j.asker = slow[0]
 	j.instead = j.asker + " " + stats.Replaced + ": it asks a language model, and nothing was prepared"
+	if must := j.Forced || j.Turn.Trigger == core.TriggerOverflow; !must || to == Probe || len(slow) >= len(j.Owner.Chain.Names) {
+		return nil, ErrAsks
+	}
+	return slow, nil
 }
 
 // passesOf returns the pass that left each handle, by handle.

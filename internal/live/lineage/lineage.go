@@ -74,13 +74,14 @@ type State struct {
 
 // An Epoch is the result of condensing the first messages. Every request repeats it until the next epoch.
 type Epoch struct {
-	N     int       `json:"n"`               // 1 for the first epoch of a conversation
-	Cut   int       `json:"cut"`             // number of the client's messages that Block replaces
-	From  wire.Hash `json:"from"`            // rolling hash of these messages
-	Plain wire.Hash `json:"plain,omitzero"`  // hash of their plain form, of the Messages API; see [wire.Plain]
-	Block [][]byte  `json:"block"`           // the replacing messages, without cache markers
-	Whole bool      `json:"whole,omitempty"` // Block replaced all messages of its request
-	Bare  Hashes    `json:"bare,omitempty"`  // rolling hashes of messages whose thinking is left out
+	N       int       `json:"n"`                 // 1 for the first epoch of a conversation
+	Cut     int       `json:"cut"`               // number of the client's messages that Block replaces
+	From    wire.Hash `json:"from"`              // rolling hash of these messages
+	Plain   wire.Hash `json:"plain,omitzero"`    // hash of their plain form, of the Messages API; see [wire.Plain]
+	Block   [][]byte  `json:"block"`             // the replacing messages, without cache markers
+	Whole   bool      `json:"whole,omitempty"`   // Block replaced all messages of its request
+	Bare    Hashes    `json:"bare,omitempty"`    // rolling hashes of messages whose thinking is left out
+	Hurried bool      `json:"hurried,omitempty"` // truncation for want of time, to be replaced
 	// Loose is the number of the client's messages whose thinking, where it is still sent, was written after other
 	// messages than are sent now; 0 if there are none, or if a model bound its thinking then.
 	Loose int `json:"loose,omitempty"`
