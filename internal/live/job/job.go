@@ -72,6 +72,7 @@ type Trace struct {
 	Named   bool   // a provider's failure was counted, so the fault needs no other count
 	instead string // why the profile's chain failed
 	asker   string // the provider of the profile's chain that would have asked a language model
+	unsure  bool   // a provider could not tell whether it would
 }
 
 // Pins returns the IDs of messages of a view that must stay unchanged because the caller says so. With all, it
@@ -175,15 +176,12 @@ func (j *Job) attempt(ctx context.Context, host *condense.Host, to Extent, keep 
 		}
 	}
 	report, err := host.Manage(ctx, c, t)
-	if len(t.Skip) > 0 && !(err == nil && report.Acted && makerOf(report).Provider != condense.Truncation) {
-		return nil, ErrAsks // the rest of the chain was not enough
+	if (len(t.Skip) > 0 || j.unsure) && j.lacking(report, err) {
+		return nil, ErrAsks
 	}
 	j.tried(report, err)
 	if err != nil {
 		return nil, err
-	}
-	if len(t.Skip) > 0 {
-		j.asker = t.Skip[0]
 	}
 	if !report.Acted {
 		return nil, fmt.Errorf("%w: %s", ErrNotDue, report.Reason)
@@ -295,6 +293,8 @@ func (j *Job) slow(ctx context.Context, host *condense.Host, c *condense.Convers
 			slow = append(slow, all[i].Provider)
 		case to == Probe:
 			return nil, ErrNotEarly // asked in earnest, the provider says what is wrong
+		default:
+			j.unsure = true
 		}
 	}
 	if len(slow) == 0 {
@@ -306,6 +306,25 @@ func (j *Job) slow(ctx context.Context, host *condense.Host, c *condense.Convers
 		return nil, ErrAsks
 	}
 	return slow, nil
+}
+
+// lacking reports whether a chain did not condense although some of its providers could not be waited for: the built-in chain
+// is better than truncation then.
+func (j *Job) lacking(r *condense.Report, err error) bool {
+	if r == nil || err == nil && r.Acted && makerOf(r).Provider != condense.Truncation {
+		return false
+	}
+	done := *r
+	if n := len(r.Attempts); n > 0 && r.Attempts[n-1].Provider == condense.Truncation {
+		done.Attempts = r.Attempts[:n-1]
+	}
+	if why := makerOf(&done).setback; j.asker == "" && why != "" {
+		j.instead, j.Named = why, j.Tries != nil
+	}
+	if j.Tries != nil {
+		j.Tries(&done)
+	}
+	return true
 }
 
 // passesOf returns the pass that left each handle, by handle.

@@ -142,18 +142,16 @@ func (r *Runner) InTurn(all context.Context, j *Job, forced bool) (*Prepared, er
 	p, err := r.paced(ctx, j, r.host, Inline, &j.Owner.Chain.pace)
 	asks := errors.Is(err, ErrAsks)
 	switch {
-	case err == nil && j.asker != "":
-		j.Owner.Chain.Asks.Store(true)
-		return p, nil
 	case err == nil || all.Err() != nil:
+		j.learn()
 		return p, err
 	case asks && !forced:
-		j.Owner.Chain.Asks.Store(true)
+		j.learn()
 		return nil, ErrAsks
 	case !forced:
 		return nil, err
 	case asks:
-		j.Owner.Chain.Asks.Store(true)
+		j.learn()
 	case !late(err) && !j.Named:
 		r.Fault("chain", err)
 	}
@@ -164,6 +162,13 @@ func (r *Runner) InTurn(all context.Context, j *Job, forced bool) (*Prepared, er
 		return r.truncate(all, j)
 	}
 	return p, err
+}
+
+// learn notes that the chain asks a language model, if it does.
+func (j *Job) learn() {
+	if j.asker != "" {
+		j.Owner.Chain.Asks.Store(true)
+	}
 }
 
 // turnOf waits until a job may run. leave must be called when the job is done.
@@ -298,7 +303,7 @@ func (r *Runner) Alongside(ctx context.Context, j *Job, to Extent) (*Prepared, e
 		p, err := inTurn(func() (*Prepared, error) { return j.Run(ctx, r.host, try) })
 		switch {
 		case errors.Is(err, ErrAsks):
-			j.Owner.Chain.Asks.Store(true)
+			j.learn()
 		case to == Probe && err == nil:
 			j.Owner.Chain.AsksNot.Store(true)
 			return nil, ErrNotEarly
