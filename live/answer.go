@@ -75,6 +75,9 @@ func (x *sending) retry(r *http.Request, res *http.Response) (*http.Response, er
 	})
 	if err != nil {
 		x.fault("repair", err)
+		if why == tooLong {
+			x.failed(ctx, err, true)
+		}
 		return res, nil
 	}
 	_ = text.Close()

@@ -137,7 +137,7 @@ func (g *Gateway) fault(kind string, err error) {
 	if errors.Is(err, context.Canceled) {
 		return // the client has disconnected
 	}
-	g.stats.Fault(kind)
+	g.stats.Failed(kind, err.Error(), g.current.Load().Now())
 	if errors.Is(err, store.ErrAway) {
 		g.sessions.Lost(err)
 		return

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -209,6 +210,9 @@ func (x *plan) condensation(ctx context.Context, o *occasion) (*job.Prepared, er
 	j := x.job(o.decision, o.overflow)
 	if o.order == nil && x.s.compares() {
 		x.shadowed = j
+	}
+	if f := x.claim.Failing(); o.forced() && f.Stuck() {
+		return x.runner.Truncate(ctx, j, fmt.Sprintf("epochs failed %d times: %s", f.Count, f.Why))
 	}
 	p, err := x.runner.InTurn(ctx, j, o.forced())
 	switch {

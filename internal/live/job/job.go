@@ -327,6 +327,14 @@ func (j *Job) lacking(r *condense.Report, err error) bool {
 	return true
 }
 
+// Setback returns why a provider failed whose failure was counted; nil if none did.
+func (j *Job) Setback() error {
+	if !j.Named {
+		return nil
+	}
+	return errors.New(j.instead)
+}
+
 // passesOf returns the pass that left each handle, by handle.
 func passesOf(r *condense.Report) map[string]string {
 	of := map[string]string{}

@@ -82,9 +82,6 @@ type Epoch struct {
 	Whole   bool      `json:"whole,omitempty"`   // Block replaced all messages of its request
 	Bare    Hashes    `json:"bare,omitempty"`    // rolling hashes of messages whose thinking is left out
 	Hurried bool      `json:"hurried,omitempty"` // truncation for want of time, to be replaced
-	// Loose is the number of the client's messages whose thinking, where it is still sent, was written after other
-	// messages than are sent now; 0 if there are none, or if a model bound its thinking then.
-	Loose int `json:"loose,omitempty"`
 	// ID of the state before this epoch, for [State.Undo]; empty if that is not stored.
 	Over string `json:"over,omitempty"`
 

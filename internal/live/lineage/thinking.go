@@ -17,12 +17,9 @@ func (s *State) Adapt(r *wire.Request, rolling []wire.Hash, bound bool) {
 // Bind changes s: the model of r binds thinking to the messages before it. The thinking of answers that are new in r
 // is left out, unless they answer a request that was sent with this epoch. Otherwise the messages before such an
 // answer were not those sent now: the client may have bypassed the gateway, or a branch may have sent them that is no
-// longer stored. Left out is also the thinking that an epoch kept for a model that does not bind it.
+// longer stored. Thinking of models that do not bind theirs stays.
 func (s *State) Bind(r *wire.Request, rolling []wire.Hash) {
 	s.Bound = true
-	if s.Epoch != nil && s.Epoch.Loose > 0 && s.Epoch.covers(rolling) {
-		s.strip(r, rolling, min(s.Epoch.Loose, len(r.Messages)))
-	}
 	if s.Epoch == nil && len(s.Ingest) == 0 && !s.Tool {
 		return
 	}
@@ -49,18 +46,14 @@ func (s *State) Bind(r *wire.Request, rolling []wire.Hash) {
 // thinking.
 func (s *State) Strip(r *wire.Request, rolling []wire.Hash) {
 	s.Bound = true
-	if s.Epoch == nil || s.Epoch.covers(rolling) {
-		s.strip(r, rolling, len(r.Messages))
-	}
-}
-
-// strip leaves out the thinking of the block and of the client's messages before index upto.
-func (s *State) strip(r *wire.Request, rolling []wire.Hash, upto int) {
 	cut := 0
 	if s.Epoch != nil {
+		if !s.Epoch.covers(rolling) {
+			return
+		}
 		cut = s.Epoch.Cut
 	}
-	s.bare(r, rolling, cut, upto)
+	s.bare(r, rolling, cut, len(r.Messages))
 	var block [][]byte
 	for _, raw := range s.Epoch.Block {
 		if raw = wire.StripThinking(r.API, raw); raw != nil {
@@ -68,7 +61,7 @@ func (s *State) strip(r *wire.Request, rolling []wire.Hash, upto int) {
 		}
 	}
 	s.Epoch.Block = block // of the copy that bare made, so it may be changed
-	s.Epoch.Our, s.Epoch.Loose = 0, 0
+	s.Epoch.Our = 0
 }
 
 // bare leaves out the thinking of the messages with indexes from ≤ i < to.

@@ -46,8 +46,6 @@ func (s *State) Undo(former *State, r *wire.Request, rolling []wire.Hash, now ti
 	}
 	if s.Bound {
 		n.bare(r, rolling, valid, len(r.Messages))
-	} else {
-		e.Loose = len(r.Messages)
 	}
 	return &n, nil
 }

@@ -137,7 +137,7 @@ var (
 // condensation that was prepared while the conversation went on: the messages after its basis are kept.
 //
 // On a model that binds thinking to the messages before it, all thinking so far is left out from now on. On other
-// models (until the conversation changes to one that does), and after a compaction signed by the vendor, it stays. With thinking "enabled", the vendor requires a turn
+// models, and after a compaction signed by the vendor, it stays. With thinking "enabled", the vendor requires a turn
 // of tool calls that began with thinking to keep it: a condensation that breaks this returns [ErrRound], unless it is
 // forced.
 func (s *State) Freeze(r *wire.Request, rolling []wire.Hash, c Condensed, now time.Time) (*State, error) {
@@ -195,9 +195,6 @@ func (s *State) Freeze(r *wire.Request, rolling []wire.Hash, c Condensed, now ti
 			e.Bare = append(e.Bare, rolling[cut+i])
 		}
 		sent = append(sent, m)
-	}
-	if !s.Bound {
-		e.Loose = len(rolling)
 	}
 	if r.Thinking == "enabled" {
 		if thinks(r.Messages) && !thinks(sent) && !c.Forced {
