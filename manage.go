@@ -57,6 +57,8 @@ type Turn struct {
 	// API names the form in which the conversation is sent or written, as a format of package
 	// transcript does. It is passed to the providers: see [core.Request].
 	API string
+	// Skip names providers of the chain that are not asked, for instance because the answer would come too late.
+	Skip []string
 	// Estimate asks the providers for their possible cost before one is used: see
 	// [Report.Estimates] and [EventEstimated]. It takes some time.
 	Estimate bool
@@ -162,7 +164,7 @@ func (s *setup) condense(ctx context.Context, c *Conversation, p *plan, r *Repor
 	c.state = c.state.After(p.decision, got.TokensAfter)
 	c.changed()
 	r.Acted = true
-	r.losses(p.counter, p.request.Messages, got)
+	r.losses(p.request, got)
 	r.CondensationID = id.String()
 	r.Messages = MessageReport{
 		Before: len(p.view), After: len(got.Messages),
@@ -198,6 +200,7 @@ type plan struct {
 	tools    int // tokens
 	decision policy.Decision
 	request  *core.Request // nil unless the decision is to act
+	skip     []string      // names of providers that are not asked
 	part     string        // the file for the originals; empty for none
 	partErr  error         // why there is none
 }
@@ -214,7 +217,7 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 		return nil, err
 	}
 	c.measure(set.Tokenizer, set.counter)
-	p := &plan{settings: set, view: c.View()}
+	p := &plan{settings: set, view: c.View(), skip: t.Skip}
 	p.system, p.tools = p.counter.Overhead(t.System, t.Tools)
 	trigger := t.Trigger
 	if trigger == "" {

@@ -247,6 +247,14 @@ func (u unpaid) Condense(ctx context.Context, req *core.Request) (*core.Result, 
 	return u.CondensationProvider.Condense(context.WithValue(ctx, unpaidKey{}, true), req)
 }
 
+// An unasked provider of a chain is one of [Turn.Skip].
+type unasked struct{ core.CondensationProvider }
+
+// Condense implements [core.CondensationProvider].
+func (unasked) Condense(context.Context, *core.Request) (*core.Result, error) {
+	return nil, fmt.Errorf("the turn does not wait for its answer: %w", core.ErrUnavailable)
+}
+
 // Frames implements [core.Framer].
 func (u unpaid) Frames() bool {
 	f, ok := u.CondensationProvider.(core.Framer)

@@ -147,7 +147,7 @@ func (r *Report) attempts(attempts []core.Attempt) {
 }
 
 // losses warns of the losses that the user should know of in a result that is used.
-func (r *Report) losses(c core.Counter, before []core.Message, got *core.ChainResult) {
+func (r *Report) losses(req *core.Request, got *core.ChainResult) {
 	for _, a := range got.Attempts {
 		for i := range a.Steps {
 			if text := a.Steps[i].Warning; text != "" && (a.Outcome == core.OutcomeApplied || a.Outcome == core.OutcomeInsufficient) {
@@ -156,18 +156,16 @@ func (r *Report) losses(c core.Counter, before []core.Message, got *core.ChainRe
 		}
 	}
 	said := func(m *core.Message) int { // tokens, without the results of tools
-		return c.Count(slices.DeleteFunc(slices.Clone(m.Parts), func(p core.Part) bool { _, ok := p.(core.ToolResult); return ok })...)
+		return req.Counter.Count(slices.DeleteFunc(slices.Clone(m.Parts), func(p core.Part) bool { _, ok := p.(core.ToolResult); return ok })...)
 	}
 	rewritten := map[string]*core.Message{}
 	for i := range got.Messages {
 		rewritten[got.Messages[i].ID] = &got.Messages[i]
 	}
 	was, is := 0, 0
-	for _, g := range core.FixedGroups(c, before) {
-		for i := g.Start; i < g.End && g.Open; i++ {
-			if m, after := &before[i], rewritten[before[i].ID]; m.Role == core.RoleUser && after != nil {
-				was, is = was+said(m), is+said(after)
-			}
+	for _, i := range req.Unanswered() {
+		if m := &req.Messages[i]; rewritten[m.ID] != nil {
+			was, is = was+said(m), is+said(rewritten[m.ID])
 		}
 	}
 	if is < was {

@@ -240,7 +240,9 @@ func (s *setup) chain(ctx context.Context, p *plan, asked func(core.Attempt)) (*
 		if err != nil {
 			return nil, err
 		}
-		if p.free() {
+		if slices.Contains(p.skip, c.Name) {
+			provider = unasked{provider}
+		} else if p.free() {
 			provider = unpaid{provider, c.Plugin != ""}
 		}
 		list = append(list, core.NamedProvider{

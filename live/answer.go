@@ -42,6 +42,7 @@ func (x *sending) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
+	x.sayUnread(res)
 	x.watcher, x.status = watch(x.r.API, res), res.StatusCode
 	x.watcher.more = func(w *watcher) { x.reserve(w.size(), w.sink.Seen()) }
 	res.Body = x.watcher
@@ -75,6 +76,9 @@ func (x *sending) retry(r *http.Request, res *http.Response) (*http.Response, er
 	})
 	if err != nil {
 		x.fault("repair", err)
+		if why == tooLong {
+			x.failed(ctx, err, true)
+		}
 		return res, nil
 	}
 	_ = text.Close()
@@ -236,7 +240,7 @@ func (x *plan) forget(ctx context.Context) error {
 func own(x *known) *lineage.State {
 	s := *x.claim.State
 	s.Epoch, s.Ingest, s.Counts, s.Vendor = nil, nil, nil, 0
-	if x.caching.Bound {
+	if s.Bound {
 		s.Strip(x.r, x.rolling)
 	}
 	return &s
@@ -265,7 +269,7 @@ func (x *sending) learn(ctx context.Context) error {
 	if x.watcher != nil {
 		a = x.watcher.answer()
 	}
-	x.count(a)
+	x.count(x.once(a))
 	if x.claim == nil || x.t.count {
 		return nil
 	}
@@ -290,13 +294,11 @@ func (x *sending) measured(ctx context.Context, a wire.Answer) error {
 		share := float64(x.ours) / float64(x.original)
 		u = lineage.Usage{Input: int(share * float64(u.Input)), Read: int(share * float64(u.Read)), Write: int(share * float64(u.Write))}
 	}
-	x.claim.State.Paid(u, a.Output, rates)
-	x.claim.State.Measured(x.ours, u)
+	x.heed(u, a.Output, rates)
 	err := x.claim.Save(ctx, x.store, true, x.s.Now())
 	if errors.Is(err, store.ErrConflict) { // another gateway was faster, with the next request
 		if err = x.claim.Again(ctx, x.store); err == nil {
-			x.claim.State.Paid(u, a.Output, rates)
-			x.claim.State.Measured(x.ours, u)
+			x.heed(u, a.Output, rates)
 			err = x.claim.Save(ctx, x.store, true, x.s.Now())
 		}
 	}
@@ -305,6 +307,30 @@ func (x *sending) measured(ctx context.Context, a wire.Answer) error {
 		err = errors.Join(err, x.claim.Save(ctx, x.store, false, x.s.Now()))
 	}
 	return err
+}
+
+// heed changes the state by the vendor's report.
+func (x *sending) heed(u lineage.Usage, output int, rates lineage.Rates) {
+	s := x.claim.State
+	if wire.Marks(x.r.API) { // others count cached tokens as a part of the input
+		u = s.Once(x.ours, u, x.twice.has(x.known))
+	}
+	s.Paid(u, output, rates)
+	s.Measured(x.ours, u)
+	if s.CountsTwice() && !x.twice.has(x.known) {
+		x.twice.add(x.known)
+		x.s.Reports.Logger.Warn("a vendor counts the tokens that it reads from its cache twice: from now on only its input_tokens count",
+			"model", x.r.Model, "upstream", x.t.upstream.Name, "input", u.Input, "cache_read", u.Read)
+	}
+}
+
+// once returns a vendor's report without tokens that are counted twice.
+func (x *sending) once(a wire.Answer) wire.Answer {
+	if x.claim != nil && x.claim.State != nil && wire.Marks(x.r.API) {
+		s := *x.claim.State
+		a.Input = s.Once(x.ours, lineage.Usage{Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite}, x.twice.has(x.known)).Input
+	}
+	return a
 }
 
 // A watcher is the body of an answer that also passes each byte read to a [wire.Watcher].

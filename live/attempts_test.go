@@ -183,3 +183,66 @@ func TestUnreachableUpstreamIsNamed(t *testing.T) {
 		t.Errorf("the log:\n%s", got)
 	}
 }
+
+// A paid provider asks a language model, and says what that may cost, or why it cannot tell.
+type paid struct {
+	core.ProviderFunc
+
+	unknown error
+}
+
+func (p paid) EstimateCost(context.Context, *core.Request) (core.Usage, error) {
+	return core.Usage{USD: 1, InputTokens: 1000}, p.unknown
+}
+
+// TestOnlyTheSlowProviderIsSkipped: of a chain whose one provider asks a model, which a request over the window cannot wait for,
+// the others are asked. Only a chain with nothing else gets the built-in one. What is shown says so.
+func TestOnlyTheSlowProviderIsSkipped(t *testing.T) {
+	t.Parallel()
+	keeps := core.ProviderFunc(func(_ context.Context, r *core.Request) (*core.Result, error) { return keepEnds(r), nil })
+	never := core.ProviderFunc(func(context.Context, *core.Request) (*core.Result, error) {
+		t.Error("a provider that asks a model was asked while a request waits")
+		return nil, errors.New("a test")
+	})
+	exits := core.ProviderFunc(func(context.Context, *core.Request) (*core.Result, error) { return nil, errors.New("exit status 3") })
+	all := map[string]core.CondensationProvider{
+		"keeps": keeps, "never": paid{never, nil}, "breaks": paid{exits, errors.New("exit status 3")}, "declines": core.ProviderFunc(func(context.Context, *core.Request) (*core.Result, error) { return &core.Result{}, nil }),
+	}
+	for name, tt := range map[string]struct {
+		chain      []string
+		by, reason string
+	}{
+		"before":           {[]string{"keeps", "never"}, "keeps", ""},
+		"after":            {[]string{"never", "keeps"}, "keeps", "the turn does not wait for its answer"},
+		"between":          {[]string{"declines", "never", "keeps"}, "keeps", "declines rejected"},
+		"nothing else":     {[]string{"never"}, "smart", "it asks a language model, and nothing was prepared"},
+		"nothing enough":   {[]string{"declines", "never"}, "smart", "it asks a language model, and nothing was prepared"},
+		"it fails":         {[]string{"breaks"}, "smart", "exit status 3"},
+		"it fails, others": {[]string{"breaks", "never", "keeps"}, "keeps", "exit status 3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := withWindow(window)
+			for name, p := range all {
+				o.Strategies = append(o.Strategies, registry.Define(name, "For a test.", func() struct{} { return struct{}{} },
+					func(context.Context, struct{}, registry.Env) (core.CondensationProvider, error) { return p, nil }))
+			}
+			o.Values.Chain = tt.chain
+			v := newSizing(t, window)
+			g, s := serveWith(t, v.URL, o, nil)
+			together(t, s.URL, [][]byte{loop(1, 2*window*4)})
+			got := g.Stats()
+			if len(got.Epochs) != 1 || got.Epochs[0].Provider != tt.by || v.refused > 0 {
+				t.Fatalf("epochs %+v, attempts %+v, %d refused", got.Epochs, got.Attempts, v.refused)
+			}
+			if e := got.Epochs[0]; !strings.Contains(e.Cause, tt.reason) || e.Fallback != (tt.reason != "") {
+				t.Errorf("by %s, cause %q, want %q", e.Provider, e.Cause, tt.reason)
+			}
+			for _, a := range got.Attempts {
+				if model := strings.Contains(a.Reason, "language model"); model && a.Provider != "never" {
+					t.Errorf("%+v", a)
+				}
+			}
+		})
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/count"
@@ -64,12 +65,20 @@ func (g *Gateway) open(s *settings, t *target, h http.Header, body []byte) ([]by
 		}
 		view = slices.DeleteFunc(view, func(m wire.Message) bool {
 			has[m.Hash]--
-			text := m.Role == "user" || m.Role == "developer" || m.Role == "system"
-			return !text || has[m.Hash] >= 0
+			return has[m.Hash] >= 0 || m.Role != "user" && !sentAgain(m.Raw)
 		})
 		view = append(view, in.Messages...)
 	}
 	return r.With(messages.Raw(view)), nil
+}
+
+// sentAgain reports whether an item is a prompt or the tools, which the client itself puts before a compaction.
+func sentAgain(item []byte) bool {
+	switch rawjson.Text(rawjson.Field(item, "role")) {
+	case "developer", "system":
+		return true
+	}
+	return rawjson.Text(rawjson.Field(item, "type")) == "additional_tools"
 }
 
 // asksToCompact reports whether the last item asks the vendor for a compaction.
@@ -155,17 +164,43 @@ func (x *sending) compacted(res *http.Response) bool {
 // a byte.
 const compactFor = 2 * time.Minute
 
-// compact answers a request to compact with a sealed compaction made here.
-func (x *sending) compact(r *http.Request) (*http.Response, error) {
-	items := slices.Clone(x.messages)
-	for len(items) > 0 && rawjson.Text(rawjson.Field(items[len(items)-1], "type")) == "compaction_trigger" {
-		items = items[:len(items)-1]
-	}
+// leastCompacted is the least share of a history that a compaction of the gateway's own saves. Otherwise the client would ask
+// for the next one at once, and each would add to the conversation.
+const leastCompacted = 0.1
+
+// compactJob returns the job to compact the items for the client, to fit a window in which they take the share that makes
+// clients ask: the window of the model is the client's to know, and it need not be ours. Half is left, because the client
+// keeps nothing else of the work.
+func (x *sending) compactJob(items [][]byte) *job.Job {
+	const full, left = 0.9, 0.5
 	of := *x.known
 	of.claim = x.seen // for the size of the part that is not condensed
-	j := (&plan{known: &of, view: x.view, handles: x.handles}).job(epoch.Decision{}, false)
+	p := &plan{known: &of, view: x.view, handles: x.handles}
+	j := p.job(epoch.Decision{}, false)
 	// Leave no handles: the client drops the originals, so nothing could be recalled.
-	j.Body, j.Turn.NoRecall = x.r.With(items), true
+	j.Body, j.Turn.NoRecall, j.Turn.Trigger = x.r.With(items), true, core.TriggerManual
+	j.Tokens = x.seen.State.Scale(counted(items))
+	j.Turn.Window = min(p.policy.Window, int(float64(j.Tokens)/full))
+	j.Turn.MaxOutput = min(j.Turn.MaxOutput, max(1, j.Turn.Window-j.Tokens))
+	j.Target = int(left * float64(j.Tokens))
+	return j
+}
+
+func counted(items [][]byte) (n int) {
+	for _, item := range items {
+		n += count.Tokens(item)
+	}
+	return n
+}
+
+// compact answers a request to compact with a sealed compaction made here, without what the client sends again. The error
+// says if that is not shorter.
+func (x *sending) compact(r *http.Request) (*http.Response, error) {
+	items := slices.DeleteFunc(slices.Clone(x.messages), func(item []byte) bool {
+		return sentAgain(item) || rawjson.Text(rawjson.Field(item, "type")) == "compaction_trigger"
+	})
+	before := counted(items)
+	j := x.compactJob(items)
 	ctx, cancel := context.WithTimeout(r.Context(), compactFor)
 	defer cancel()
 	p, err := j.Run(ctx, x.host, job.Inline)
@@ -176,18 +211,19 @@ func (x *sending) compact(r *http.Request) (*http.Response, error) {
 			p, err = x.runner.RunBuiltin(r.Context(), j)
 		}
 	}
-	if err != nil && !errors.Is(err, job.ErrNotDue) && r.Context().Err() == nil {
-		if !j.Named {
+	if err != nil && r.Context().Err() == nil {
+		if !j.Named && !errors.Is(err, job.ErrNotDue) {
 			x.fault("chain", err)
 		}
 		p, err = x.runner.RunBuiltin(r.Context(), j)
 	}
-	if err != nil && !errors.Is(err, job.ErrNotDue) {
+	if err != nil {
 		return nil, err
 	}
-	by := job.Maker{}
-	if p != nil { // otherwise the conversation is short already
-		items, by = messages.Raw(p.After), p.Maker
+	items = messages.Raw(p.After)
+	after := counted(items)
+	if float64(after) > (1-leastCompacted)*float64(before) {
+		return nil, fmt.Errorf("%d of %d tokens would be left", after, before)
 	}
 	if err := x.checkView(items); err != nil {
 		return nil, err
@@ -196,15 +232,11 @@ func (x *sending) compact(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sealing: %w", err)
 	}
-	after := 0
-	for _, item := range items {
-		after += count.Tokens(item)
-	}
 	x.stats.Add(func(s *stats.Stats) { s.Compactions++ })
 	x.measure(&telemetry.Compactions, 1, telemetry.TenantKey.String(x.t.who.Tenant))
 	x.s.Reports.Logger.InfoContext(r.Context(), "compaction in place of the vendor", "agent", x.agent.Name, "model", x.r.Model, "upstream",
-		x.t.upstream.Name, "before", x.tokens, "after", x.seen.State.Scale(after), "provider", by.Provider, "outcome", by.Outcome, "fallback",
-		by.Cause != "")
+		x.t.upstream.Name, "before", j.Tokens, "after", x.seen.State.Scale(after), "provider", p.Maker.Provider, "outcome", p.Maker.Outcome, "fallback",
+		p.Maker.Cause != "")
 	kind, body, err := compactionAnswer(x.t.compact, x.r, sealed, x.start)
 	return respond(r, http.StatusOK, kind, body), err
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
 )
@@ -283,4 +284,52 @@ func hostOf(f *testing.F) *condense.Host {
 	}
 	f.Cleanup(func() { _ = h.Close() })
 	return h
+}
+
+// TestCompactionsDoNotGrow: Codex' newest models send their tools and prompts as items, and again in front of a compaction. The
+// gateway's compaction holds none of them and is always shorter than the history, whatever window the gateway takes the model
+// to have, so the conversation never grows from one compaction to the next.
+func TestCompactionsDoNotGrow(t *testing.T) {
+	testkit.Slow(t)
+	t.Parallel()
+	const most = 30_000 // tokens, from which the client asks
+	prompts := []object{
+		{"type": "additional_tools", "role": "developer", "tools": []any{object{"type": "custom", "name": "exec", "description": strings.Repeat("a tool ", 3000)}}},
+		{"type": "message", "role": "developer", "content": strings.Repeat("a prompt ", 2000)},
+		{"type": "message", "role": "developer", "content": "another prompt"},
+	}
+	for _, vendor := range []string{"refuse", "ignore"} {
+		for _, window := range []int{60_000, 1_050_000} {
+			t.Run(fmt.Sprint(vendor, "/", window), func(t *testing.T) {
+				t.Parallel()
+				p := playIn(t, window, upstream.Options{Window: 300_000, Script: upstream.Loop(60, 6000, nil), NoCompaction: vendor}, codex(true), nil)
+				p.client.History = append(slices.Clone(prompts), first(upstream.Responses, "Read all the files, one after the other."))
+				compactions, after := 0, 0
+				for range 50 {
+					p.steps(t, 1)
+					body := p.lastBody()
+					if n := bytes.Count(body, []byte(`"additional_tools"`)); n != 1 {
+						t.Fatalf("%d copies of the tools", n)
+					}
+					if n := bytes.Count(body, []byte(`"another prompt"`)); n != 1 {
+						t.Fatalf("%d copies of a prompt", n)
+					}
+					if after == 0 {
+						if after = p.client.Prompt; compactions > 0 && after > most*4/5 {
+							t.Errorf("compaction %d left %d tokens", compactions, after)
+						}
+					}
+					if p.client.Prompt < most {
+						continue
+					}
+					p.compact(t)
+					p.client.History = append(slices.Clone(prompts), p.client.History...)
+					compactions, after = compactions+1, 0
+				}
+				if compactions < 2 || compactions > 8 || p.client.Prompt > most+5_000 {
+					t.Errorf("%d compactions, at the end %d tokens", compactions, p.client.Prompt)
+				}
+			})
+		}
+	}
 }

@@ -89,7 +89,7 @@ func (g *Gateway) jsonBody(w http.ResponseWriter, r *http.Request, s *settings, 
 		compressFault(w, http.StatusMethodNotAllowed, invalidRequest, "use POST")
 		return nil, func() {}
 	}
-	b, left, err := g.takeBody(w, r, s, t)
+	b, left, err := g.takeBody(w, r, s, t, s.Bounds.MaxBody)
 	if err != nil {
 		status, text := unread(w, err)
 		compressFault(w, status, invalidRequest, text)

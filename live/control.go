@@ -280,7 +280,7 @@ func (x *plan) describe() {
 		a.Chain = x.resolved.Chain[0].Name
 	}
 	if x.epoch != nil {
-		a.Provider = x.epoch.Provider
+		a.Provider, a.Failing = x.epoch.Provider, nil
 	}
 	if p, known := x.prices(x.tokens); known {
 		a.Input, a.Write, a.Read = p.input, p.write, p.read

@@ -41,7 +41,7 @@ type sending struct {
 // converse condenses a request with a conversation if necessary, forwards it, and records the answer.
 func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, t *target) {
 	t.endpoint.Stream = t.endpoint.Stream || laneOf(r.Context()) != nil
-	b, leave, err := g.takeBody(w, r, s, t) //nolint:contextcheck // that of the request
+	b, leave, err := g.takeBody(w, r, s, t, knownBody*s.Bounds.MaxBody) //nolint:contextcheck // that of the request
 	defer leave()
 	if err != nil {
 		status, text := unread(w, err)
@@ -70,6 +70,8 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 	if len(b.Raw) > 0 {
 		in := &incoming{
 			Gateway: g, s: s, t: t, header: r.Header, start: s.Now(), received: opened, weight: b.Weight, chain: c, held: b.Hold,
+
+			unread: b.Rest != nil || int64(len(received)) > s.Bounds.MaxBody,
 		}
 		p = in.plan(r.Context())
 	}
@@ -136,7 +138,7 @@ func (g *Gateway) fault(kind string, err error) {
 	if errors.Is(err, context.Canceled) {
 		return // the client has disconnected
 	}
-	g.stats.Fault(kind)
+	g.stats.Failed(kind, err.Error(), g.current.Load().Now())
 	if errors.Is(err, store.ErrAway) {
 		g.sessions.Lost(err)
 		return

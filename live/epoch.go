@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -28,10 +29,75 @@ type occasion struct {
 
 func (o *occasion) forced() bool { return o.decision.Reason == epoch.Forced }
 
+// replaceHurried replaces a truncation for want of time by an epoch of the chain, made of the messages before it, and reports
+// whether it did. Nothing changes if that has no time either, or would ask a language model.
+func (x *plan) replaceHurried(ctx context.Context) (bool, error) {
+	c, was, view := x.claim, x.claim.State, x.view
+	if was.Epoch == nil || !was.Epoch.Hurried || x.s.Observe || x.sessions.Outage.Now() || x.order(session.OrderUndo) != nil {
+		return false, nil
+	}
+	next, err := was.Undo(c.Former(), x.r, x.rolling, x.start)
+	if err != nil {
+		return false, nil //nolint:nilerr // in a turn that needs its thinking: after it
+	}
+	next.Held = was.Held
+	next.Epoch.Over = was.Epoch.Over
+	c.State = next
+	x.view = x.viewOf(next)
+	o := &occasion{decision: epoch.Decide(x.facts(false), x.policy), began: time.Now()}
+	o.decision.Reason = epoch.Forced
+	done, err := x.condensedInstead(ctx, o)
+	if c.State = was; done {
+		return true, nil
+	}
+	x.view = view
+	if err != nil && ctx.Err() == nil && !errors.Is(err, job.ErrQueue) {
+		x.fault("epoch", err)
+	}
+	return false, ctx.Err()
+}
+
+// condensedInstead makes an epoch of the chain, or else of the built-in one, the plan of the request, and reports whether it
+// did. It does not truncate.
+func (x *plan) condensedInstead(ctx context.Context, o *occasion) (bool, error) {
+	j := x.job(o.decision, false)
+	p, err := x.runner.InTurn(ctx, j, false)
+	if errors.Is(err, job.ErrAsks) {
+		p, err = x.runner.NextTurn(ctx, j, func(ctx context.Context) (*job.Prepared, error) { return x.runner.RunBuiltin(ctx, j) })
+	}
+	if err != nil {
+		return false, err
+	}
+	next, err := x.frozenBy(p, o)
+	if next == nil || err != nil {
+		return false, err
+	}
+	trial := x.viewOf(next)
+	if trial.tokens > x.policy.Limit || x.check(&trial) != nil {
+		return false, nil
+	}
+	if x.handles {
+		kept, err := x.keep(ctx, next, x.messages)
+		if err != nil {
+			return false, err
+		}
+		if kept != nil {
+			x.kept = kept
+		}
+	}
+	x.adopt(o, p, next, trial)
+	return true, nil
+}
+
 // epochIfDue begins an epoch if there is a reason. Only two kinds of requests wait for their condensation: requests
 // that the vendor would refuse, and calls of /v1/compress, which ask for it. Every other epoch is prepared in the
 // background, and begins with a later request.
 func (x *plan) epochIfDue(ctx context.Context, overflow bool) error {
+	if !overflow {
+		if done, err := x.replaceHurried(ctx); done || err != nil {
+			return err
+		}
+	}
 	for {
 		o, err := x.occasion(ctx, overflow)
 		if o == nil || err != nil {
@@ -145,6 +211,9 @@ func (x *plan) condensation(ctx context.Context, o *occasion) (*job.Prepared, er
 	if o.order == nil && x.s.compares() {
 		x.shadowed = j
 	}
+	if f := x.claim.Failing(); o.forced() && f.Stuck() {
+		return x.runner.Truncate(ctx, j, fmt.Sprintf("epochs failed %d times: %s", f.Count, f.Why))
+	}
 	p, err := x.runner.InTurn(ctx, j, o.forced())
 	switch {
 	case errors.Is(err, job.ErrAsks), errors.Is(err, job.ErrQueue):
@@ -216,7 +285,7 @@ func (x *plan) adopt(o *occasion, p *job.Prepared, next *lineage.State, trial vi
 	}
 	x.passes.Add(p.Passes)
 	predicted := *next.Epoch // the chain did its best, so its result is the prediction
-	predicted.After, next.Epoch = x.tokens, &predicted
+	predicted.After, predicted.Hurried, next.Epoch = x.tokens, p.Hurried, &predicted
 	x.next, x.journal, x.made = next, p.Journal, p
 	x.epoch = &stats.Epoch{
 		Time: x.start, Agent: x.agent.Name, Model: x.r.Model, Lineage: x.claim.Conversation, Reason: string(o.decision.Reason),

@@ -96,6 +96,7 @@ type findings struct {
 	profiles  profiles
 	windows   windows
 	bound     binding
+	twice     binding // models whose vendor counts cached tokens twice, as the log says
 	ingesters ingesters
 	relays    relays
 }

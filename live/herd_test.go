@@ -218,3 +218,86 @@ func TestAbandonedCallsEndAtOnce(t *testing.T) {
 		return waiting+underWay == 0 && began.Load() == ended.Load()
 	})
 }
+
+// TestNobodyIsTruncatedForWantOfSeconds: conversations of one key come together over the limit, as after a restart in front of
+// running sessions. Their agents wait until the last one is done, so all are condensed by the chain, though each would have far
+// less than a condensation takes if they shared one deadline.
+func TestNobodyIsTruncatedForWantOfSeconds(t *testing.T) {
+	testkit.Slow(t)
+	t.Parallel()
+	const window, n = 20_000, 60
+	const takes, deadline = 150 * time.Millisecond, 4 * time.Second // a share would have 133 ms
+	host := dueAt(window, func(ctx context.Context, r *core.Request) (*core.Result, error) {
+		select {
+		case <-time.After(takes):
+			return keepEnds(r), nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	})
+	v := newSizing(t, window)
+	g, s := serveWith(t, v.URL, host, func(o *live.Options) { o.Bounds.Deadline = deadline })
+	var bodies [][]byte
+	for i := range n {
+		bodies = append(bodies, loop(i, 2*window*4))
+	}
+	together(t, s.URL, bodies)
+	got := g.Stats()
+	if v.refused > 0 || len(v.last) != n || got.EpochCount != n || len(got.Errors) > 0 {
+		t.Errorf("%d of %d sent, %d refused, %d epochs, faults %v", len(v.last), n, v.refused, got.EpochCount, got.Errors)
+	}
+	for _, e := range got.Epochs {
+		if e.Provider != "faulty" || e.Fallback {
+			t.Errorf("an epoch by %s: %s", e.Provider, e.Cause)
+		}
+	}
+}
+
+// TestTruncationForWantOfTimeIsReplaced: what was truncated because there was no time is condensed by the chain with the next
+// request, from the messages before the truncation.
+func TestTruncationForWantOfTimeIsReplaced(t *testing.T) {
+	t.Parallel()
+	const window, n = 20_000, 4
+	var ready atomic.Bool
+	host := dueAt(window, func(ctx context.Context, r *core.Request) (*core.Result, error) {
+		if !ready.Load() {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return keepEnds(r), nil
+	})
+	file := t.TempDir() + "/live.db"
+	v := newSizing(t, window)
+	g, s := serveWith(t, v.URL, host, func(o *live.Options) { o.Bounds.Deadline, o.Store.Path = 500*time.Millisecond, file })
+	var bodies [][]byte
+	for i := range n {
+		bodies = append(bodies, loop(i, 2*window*4))
+	}
+	together(t, s.URL, bodies)
+	for _, e := range g.Stats().Epochs {
+		if e.Provider != condense.Truncation {
+			t.Fatalf("an epoch by %s: %s", e.Provider, e.Cause)
+		}
+	}
+	ready.Store(true)
+	for round := 0; round < 40 && g.Stats().EpochCount < 2*n; round++ { // until the chain, which was slow, is trusted again
+		for i := range bodies {
+			bodies[i] = longer(bodies[i])
+		}
+		together(t, s.URL, bodies)
+	}
+	got := g.Stats()
+	if got.EpochCount != 2*n || v.refused > 0 {
+		t.Fatalf("%d epochs, %d refused, faults %v", got.EpochCount, v.refused, got.Errors)
+	}
+	for _, e := range got.Epochs[n:] {
+		if e.Provider != "faulty" || e.Fallback || e.Before < 2*window {
+			t.Errorf("an epoch by %s of %d tokens: %s", e.Provider, e.Before, e.Cause)
+		}
+	}
+	sent := v.last["0"]
+	together(t, s.URL, [][]byte{longer(bodies[0])})
+	if after := g.Stats(); after.EpochCount != 2*n || v.last["0"] < sent {
+		t.Errorf("it does not stay: %d epochs, %d and then %d bytes", after.EpochCount, sent, v.last["0"])
+	}
+}

@@ -31,6 +31,7 @@ type incoming struct {
 	received []byte          // the body, decompressed
 	weight   *payload.Weight // of a body that is no turn of a conversation
 	held     *payload.Hold   // the share of the body; nil if nothing is counted
+	unread   bool            // the body is too large, and passes for that reason
 	chain    *chained        // nil if no earlier response is named, and nobody can name the answer
 }
 
@@ -107,6 +108,9 @@ func (x *known) read(ctx context.Context) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if x.unread = x.unread && x.isNew(in); x.unread {
+		return nil, nil //nolint:nilnil // it passes
+	}
 	if err := x.safely("tool", func() error { return x.equip(ctx, in) }); err != nil {
 		x.fault("tool", err)
 	}
@@ -164,6 +168,7 @@ func (x *known) take(ctx context.Context, from *session.Session) error {
 		return err
 	}
 	x.claim, c.Reads, c.Most = c, cmp.Or(x.reads, c.Reads), x.s.Recall.MaxSize
+	x.warnOfSize(ctx)
 	return nil
 }
 
@@ -179,7 +184,7 @@ func (x *known) peek(in *session.Session, summary bool) (*plan, error) {
 	p := x.planned(c.State)
 	if summary && p.altered && c.State.Scale(p.original) <= x.policy.Limit {
 		originals := lineage.State{}
-		if x.caching.Bound { // thinking that the model wrote after the view is not valid with the originals
+		if c.State.Bound { // thinking that the model wrote after the view is not valid with the originals
 			originals.Strip(x.r, x.rolling)
 		}
 		p.view = x.viewOf(&originals)
@@ -199,9 +204,7 @@ type view struct {
 // viewOf returns the view that follows from a state.
 func (x *known) viewOf(s *lineage.State) view {
 	s.Tool = x.tool.session != nil
-	if x.caching.Bound {
-		s.Bind(x.r, x.rolling)
-	}
+	s.Adapt(x.r, x.rolling, x.caching.Bound)
 	v := view{messages: s.View(x.r, x.rolling)}
 	v.altered = len(v.messages) != len(x.r.Messages)
 	for i := 0; i < len(v.messages) && !v.altered; i++ {

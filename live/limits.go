@@ -67,8 +67,8 @@ func (p *profiles) resolve(c *config.Config, k profileKey) (*resolved, error) {
 		return nil, err
 	}
 	r := &resolved{Resolved: values}
-	if len(values.Chain) > 0 {
-		r.First = values.Chain[0].Name
+	for i := range values.Chain {
+		r.Names = append(r.Names, values.Chain[i].Name)
 	}
 	r.client = r.asksClient()
 	p.all[k] = r
@@ -124,8 +124,8 @@ func (x *known) priced(name string) {
 	}
 }
 
-// binding remembers models that bind their thinking although the table does not say so: a vendor refused a request
-// with thinking, then accepted it without.
+// binding remembers models by something that requests have shown: in findings.bound, that they bind their thinking although the
+// table does not say so, because a vendor refused a request with thinking, then accepted it without.
 type binding struct {
 	mu sync.Mutex
 	of map[windowKey]bool

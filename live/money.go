@@ -1,7 +1,9 @@
 package live
 
 import (
+	"cmp"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/condensehq/condense/internal/epoch"
@@ -17,7 +19,11 @@ import (
 // count adds an answer to the statistics. The vendor's count takes precedence over the gateway's.
 func (x *sending) count(a wire.Answer) {
 	if a.ErrorType != "" {
-		x.stats.Fault("vendor_" + kindOf(a.ErrorType))
+		why := cmp.Or(a.ErrorText, a.ErrorType)
+		if x.status >= http.StatusBadRequest {
+			why = strconv.Itoa(x.status) + " " + why
+		}
+		x.stats.Failed("vendor_"+kindOf(a.ErrorType), why, x.s.Now())
 	}
 	if x.free || x.t.count { // vendors do not charge for counting tokens
 		return

@@ -36,6 +36,8 @@ type (
 	Attempt = stats.Attempt
 	// Unreachable counts requests that could not be sent to an upstream.
 	Unreachable = stats.Unreachable
+	// Failure counts errors of a kind with the same cause.
+	Failure = stats.Failure
 	// Accounts sums up the requests to clients' own models, in tokens and US dollars.
 	Accounts = stats.Accounts
 	// A Window describes the window of a model that is in no table, or whose server cuts longer prompts.

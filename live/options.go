@@ -108,11 +108,11 @@ type Choice struct {
 
 // Bounds limit a request.
 type Bounds struct {
-	// MaxBody is the size in bytes, after decompression, of the largest request body that is read; larger ones are
-	// passed through. Default 32 MB.
+	// MaxBody is the size in bytes, after decompression, of the largest request body that is read; of a known
+	// conversation, eight times as much. Larger ones are passed through. Default 32 MB.
 	MaxBody int64
-	// Deadline limits how long a request that the vendor would refuse may wait to be condensed. Requests that wait at
-	// the same time share it. After the deadline the request is truncated. Default 5 s.
+	// Deadline limits the condensation of a request that the vendor would refuse, without its wait for a turn: 50 s at
+	// most. After the deadline the request is truncated. Default 5 s.
 	Deadline time.Duration
 }
 

@@ -63,10 +63,12 @@ func (in *incoming) plan(ctx context.Context) *plan {
 	}
 	if x.claim == nil && x.seen == nil && x.weight == nil { // every request's cost is counted
 		x.weight = &payload.Weight{}
-		if x.r == nil {
+		if x.r == nil || x.unread {
 			x.weight = payload.Weigh(x.received)
 		}
-		x.weight.Counted = count.Tokens(x.received)
+		if !x.unread {
+			x.weight.Counted = count.Tokens(x.received)
+		}
 	}
 	if x.r == nil {
 		x.r = &wire.Request{API: wire.API(x.t.api)}
@@ -129,6 +131,7 @@ func (x *known) trial(ctx context.Context, mark session.Mark) *plan {
 	p.view = x.viewOf(x.claim.State)
 	if err := x.safely("epoch", func() error { return p.epochIfDue(ctx, false) }); err != nil {
 		x.fault("epoch", err)
+		p.failed(ctx, err, p.tokens > p.policy.Limit)
 	}
 	return p
 }
@@ -173,6 +176,9 @@ func (x *known) conclude(ctx context.Context, p *plan, mark session.Mark, again 
 	// If r.Thinking was only assumed, the change waits until the turn is over, and no fault is logged.
 	if f := (*wire.RuleError)(nil); !x.guessed || !errors.As(err, &f) {
 		x.fault("commit", err)
+		if p.epoch != nil {
+			p.failed(ctx, err, p.made != nil && p.next != nil && p.next.Epoch.Before > p.policy.Limit)
+		}
 	}
 	return p.unchanged(ctx, err)
 }
@@ -189,7 +195,8 @@ func (x *plan) unchanged(ctx context.Context, why error) (*plan, error) {
 	}
 	c.State.Sent(x.r, x.rolling, x.start)
 	c.Late(why)
-	return p, c.Save(ctx, x.store, false, x.start)
+	p.describe()
+	return p, c.Save(ctx, x.store, !session.Unstored(why) && !errors.Is(why, store.ErrConflict) && c.Failing() != nil, x.start)
 }
 
 // crowded reports whether a plan could not be stored because the store is full, and could be without originals.

@@ -69,8 +69,12 @@ func (x *known) begin(j *job.Job, leave func(), run func(context.Context) (*job.
 			return err
 		})
 		abandoned := errors.Is(err, context.Canceled) && ctx.Err() != nil
-		if err != nil && !j.Named && !errors.Is(err, job.ErrNotDue) && !errors.Is(err, job.ErrNotEarly) && !abandoned {
+		faulty := err != nil && !errors.Is(err, job.ErrNotDue) && !errors.Is(err, job.ErrNotEarly) && !abandoned
+		if faulty && !j.Named {
 			x.fault("preparation", err)
+		}
+		if why := j.Setback(); faulty || why != nil && err != nil && !abandoned {
+			x.failed(ctx, cmp.Or(why, err), false)
 		}
 		return p, err
 	}

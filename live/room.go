@@ -36,9 +36,9 @@ func (g *Gateway) payerOf(r *http.Request, t *target) string {
 	return cmp.Or(t.who.Tenant, g.secrets.tenantOf(t.who, credentials(t, r.Header), nil))
 }
 
-// takeBody reads the body of a request. A large one waits for room to be inspected: leave is never nil, and must be called
-// after that; further calls do nothing. The caller closes the body's Hold.
-func (g *Gateway) takeBody(w http.ResponseWriter, r *http.Request, s *settings, t *target) (b *payload.Body, leave func(), err error) {
+// takeBody reads the body of a request up to most bytes. A large one waits for room to be inspected: leave is never nil, and must be
+// called after that; further calls do nothing. The caller closes the body's Hold.
+func (g *Gateway) takeBody(w http.ResponseWriter, r *http.Request, s *settings, t *target, most int64) (b *payload.Body, leave func(), err error) {
 	nothing := func() {}
 	payer := g.payerOf(r, t)
 	room := func(size int64) func() {
@@ -58,7 +58,7 @@ func (g *Gateway) takeBody(w http.ResponseWriter, r *http.Request, s *settings, 
 		in := http.NewResponseController(w)
 		hold = g.bodies.Open(payer, func() { _ = in.SetReadDeadline(time.Unix(1, 0)) })
 	}
-	b, err = payload.Read(r, s.Bounds.MaxBody, hold, func(unpack func()) {
+	b, err = payload.Read(r, s.Bounds.MaxBody, most, hold, func(unpack func()) {
 		defer room(unpacking)()
 		unpack()
 	})

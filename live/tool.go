@@ -405,6 +405,7 @@ func (x *sending) later(a wire.Answer) {
 	if a.Input == 0 {
 		return
 	}
+	a = x.once(a)
 	paid, known := x.cost(a)
 	x.bill(a, bill{received: a.Input, sent: a.Input, paid: paid, known: known, again: true})
 }

@@ -181,7 +181,7 @@ func (x *sending) report(ctx context.Context, a wire.Answer) error {
 		})
 		return nil
 	}
-	x.count(a)
+	x.count(x.once(a))
 	if x.claim.State.HeadOur == 0 { // the vendor also counted a system prompt and tools that the gateway has not seen
 		return nil
 	}

@@ -55,6 +55,8 @@ func (c *Conversation) next() string {
 		return "with the next request"
 	case c.Paused:
 		return "paused"
+	case c.Failing.Lasting():
+		return fmt.Sprintf("FAILS, %s since %s: %s", size.Plural(c.Failing.Count, "time"), c.Failing.Since.Local().Format("15:04"), c.Failing.Why)
 	case c.Waits != "":
 		return "due, waits for " + c.Waits
 	case c.DueAt == 0:
@@ -78,7 +80,7 @@ func (c *Conversation) due() {
 		return
 	}
 	c.DueAt = at
-	if c.about.Grows > 0 {
+	if c.about.Grows > 0 && !c.Failing.Lasting() {
 		c.DueIn = max(1, (at-c.Size+c.about.Grows-1)/c.about.Grows)
 	}
 	if c.Order != nil && c.Order.Do == session.OrderNow {

@@ -51,33 +51,35 @@ func (d *Desk) Close() error {
 // A Conversation describes a conversation that a gateway has seen, by its most recently used branch. Sizes are tokens
 // of the last request by the vendor's count, estimated.
 type Conversation struct {
-	ID        string    `json:"id"`
-	API       string    `json:"api"`
-	Agent     string    `json:"agent,omitempty"`
-	SubAgent  string    `json:"sub_agent,omitempty"`
-	Session   string    `json:"session,omitempty"` // the session ID that the client sent
-	Folder    string    `json:"folder,omitempty"`
-	Title     string    `json:"title,omitempty"`
-	Model     string    `json:"model,omitempty"`
-	Profile   string    `json:"profile,omitempty"`
-	Last      time.Time `json:"last"`
-	Messages  int       `json:"messages"` // in the client's history
-	Size      int       `json:"size"`     // of the last request as sent
-	History   int       `json:"history"`  // size of the client's own history
-	Window    int       `json:"window"`
-	Limit     int       `json:"limit"` // the largest size that is sent
-	DueAt     int       `json:"due_at,omitempty"`
-	Waits     string    `json:"waits,omitempty"`  // for what an epoch waits that is due, such as "a boundary"
-	DueIn     int       `json:"due_in,omitempty"` // requests until then at the present growth; 0 if not known
-	Epochs    int       `json:"epochs"`
-	Saved     float64   `json:"saved"` // US dollars saved by epochs
-	Priced    bool      `json:"priced"`
-	Provider  string    `json:"provider,omitempty"` // of the last epoch, or else the first of the chain
-	Condensed bool      `json:"condensed"`          // the first messages are replaced
-	Observed  bool      `json:"observed,omitempty"` // the gateway only observes, and changes nothing
-	Paused    bool      `json:"paused,omitempty"`
-	Bound     bool      `json:"bound,omitempty"`  // the model binds its thinking to the messages before it
-	Undone    bool      `json:"undone,omitempty"` // only the window or the user can cause another epoch
+	ID       string    `json:"id"`
+	API      string    `json:"api"`
+	Agent    string    `json:"agent,omitempty"`
+	SubAgent string    `json:"sub_agent,omitempty"`
+	Session  string    `json:"session,omitempty"` // the session ID that the client sent
+	Folder   string    `json:"folder,omitempty"`
+	Title    string    `json:"title,omitempty"`
+	Model    string    `json:"model,omitempty"`
+	Profile  string    `json:"profile,omitempty"`
+	Last     time.Time `json:"last"`
+	Messages int       `json:"messages"` // in the client's history
+	Size     int       `json:"size"`     // of the last request as sent
+	History  int       `json:"history"`  // size of the client's own history
+	Window   int       `json:"window"`
+	Limit    int       `json:"limit"` // the largest size that is sent
+	DueAt    int       `json:"due_at,omitempty"`
+	Waits    string    `json:"waits,omitempty"` // for what an epoch waits that is due, such as "a boundary"
+	// Failing describes epochs that were due and could not begin; nil if there are none.
+	Failing   *session.Failing `json:"failing,omitempty"`
+	DueIn     int              `json:"due_in,omitempty"` // requests until then at the present growth; 0 if not known
+	Epochs    int              `json:"epochs"`
+	Saved     float64          `json:"saved"` // US dollars saved by epochs
+	Priced    bool             `json:"priced"`
+	Provider  string           `json:"provider,omitempty"` // of the last epoch, or else the first of the chain
+	Condensed bool             `json:"condensed"`          // the first messages are replaced
+	Observed  bool             `json:"observed,omitempty"` // the gateway only observes, and changes nothing
+	Paused    bool             `json:"paused,omitempty"`
+	Bound     bool             `json:"bound,omitempty"`  // the model binds its thinking to the messages before it
+	Undone    bool             `json:"undone,omitempty"` // only the window or the user can cause another epoch
 
 	LastEpoch   *LastEpoch           `json:"last_epoch,omitempty"` // nil if there was none
 	Protections []session.Protection `json:"protections,omitempty"`
@@ -196,7 +198,7 @@ func conversationOf(r *store.Record, controls map[string]*session.Control) *Conv
 	if data.About != nil {
 		a := data.About
 		c.about, c.Agent, c.Folder, c.Title, c.Profile = *a, a.Agent, a.Folder, a.Title, a.Profile
-		c.Window, c.Limit, c.Size, c.History, c.Waits = a.Window, a.Limit, a.Tokens, a.Original, a.Waits
+		c.Window, c.Limit, c.Size, c.History, c.Waits, c.Failing = a.Window, a.Limit, a.Tokens, a.Original, a.Waits, a.Failing
 		c.Provider, c.Priced, c.Saved = cmp.Or(a.Provider, a.Chain), a.Input > 0, data.Saved*a.Input
 	}
 	return c

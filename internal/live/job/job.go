@@ -72,6 +72,7 @@ type Trace struct {
 	Named   bool   // a provider's failure was counted, so the fault needs no other count
 	instead string // why the profile's chain failed
 	asker   string // the provider of the profile's chain that would have asked a language model
+	unsure  bool   // a provider could not tell whether it would
 }
 
 // Pins returns the IDs of messages of a view that must stay unchanged because the caller says so. With all, it
@@ -170,15 +171,14 @@ func (j *Job) attempt(ctx context.Context, host *condense.Host, to Extent, keep 
 		}
 	}
 	if to != Whole {
-		if asks, err := host.Estimate(ctx, c, t); err != nil || len(asks) > 0 {
-			j.asks(asks, err)
-			return nil, errors.Join(err, ErrAsks)
+		if t.Skip, err = j.slow(ctx, host, c, t, to); err != nil || to == Probe {
+			return nil, err
 		}
 	}
-	if to == Probe {
-		return nil, nil
-	}
 	report, err := host.Manage(ctx, c, t)
+	if (len(t.Skip) > 0 || j.unsure) && j.lacking(report, err) {
+		return nil, ErrAsks
+	}
 	j.tried(report, err)
 	if err != nil {
 		return nil, err
@@ -279,14 +279,61 @@ func (j *Job) tried(r *condense.Report, err error) {
 	j.asker = ""
 }
 
-// asks records the provider that would ask a language model.
-func (j *Job) asks(asked []condense.Estimate, err error) {
+// slow returns the providers of the chain that would ask a language model, if the request must not wait for one and the rest
+// of the chain can condense without them. The error is [ErrAsks] if it cannot, or need not.
+func (j *Job) slow(ctx context.Context, host *condense.Host, c *condense.Conversation, t condense.Turn, to Extent) ([]string, error) {
+	all, err := host.Estimate(ctx, c, t)
 	if err != nil {
 		j.asker, j.instead = "", stats.Shown(err.Error())
-		return
+		return nil, errors.Join(err, ErrAsks)
 	}
-	j.asker = asked[0].Provider
+	var slow []string
+	for i := range all {
+		switch {
+		case all[i].Problem == "":
+			slow = append(slow, all[i].Provider)
+		case to == Probe:
+			return nil, ErrNotEarly // asked in earnest, the provider says what is wrong
+		default:
+			j.unsure = true
+		}
+	}
+	if len(slow) == 0 {
+		return nil, nil
+	}
+	j.asker = slow[0]
 	j.instead = j.asker + " " + stats.Replaced + ": it asks a language model, and nothing was prepared"
+	if must := j.Forced || j.Turn.Trigger == core.TriggerOverflow; !must || to == Probe || len(slow) >= len(j.Owner.Chain.Names) {
+		return nil, ErrAsks
+	}
+	return slow, nil
+}
+
+// lacking reports whether a chain did not condense although some of its providers could not be waited for: the built-in chain
+// is better than truncation then.
+func (j *Job) lacking(r *condense.Report, err error) bool {
+	if r == nil || err == nil && r.Acted && makerOf(r).Provider != condense.Truncation {
+		return false
+	}
+	done := *r
+	if n := len(r.Attempts); n > 0 && r.Attempts[n-1].Provider == condense.Truncation {
+		done.Attempts = r.Attempts[:n-1]
+	}
+	if why := makerOf(&done).setback; j.asker == "" && why != "" {
+		j.instead, j.Named = why, j.Tries != nil
+	}
+	if j.Tries != nil {
+		j.Tries(&done)
+	}
+	return true
+}
+
+// Setback returns why a provider failed whose failure was counted; nil if none did.
+func (j *Job) Setback() error {
+	if !j.Named {
+		return nil
+	}
+	return errors.New(j.instead)
 }
 
 // passesOf returns the pass that left each handle, by handle.

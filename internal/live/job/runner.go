@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// LongestWait is how long a request that the vendor would refuse waits for its turn. Without a condensation the
-	// agent stops.
-	LongestWait = 30 * time.Second
+	// LongestWait is how long a request that the vendor would refuse waits for its turn, apart from the deadline of its
+	// condensation. Agents wait longer than a minute.
+	LongestWait = 50 * time.Second
 	// leastTurns is the number of simultaneous condensations for waiting requests on machines with fewer processors.
 	leastTurns = 2
 	// usualDeadline is the least time that truncation gets.
@@ -74,10 +74,18 @@ func (r *Runner) Close() error {
 
 // Learned holds the findings of earlier jobs about a chain of providers.
 type Learned struct {
-	First string // the first provider
+	Names []string // of the providers
 	// Whether the chain asks a language model other than the client's own; both false until known.
 	Asks, AsksNot atomic.Bool
 	pace          pace
+}
+
+// first returns the name of the first provider; empty if there is none.
+func (l *Learned) first() string {
+	if len(l.Names) == 0 {
+		return ""
+	}
+	return l.Names[0]
 }
 
 // ErrQueue means that too many other condensations were running.
@@ -109,32 +117,41 @@ func (p *pace) stopped(tokens int, d time.Duration) {
 	p.perThousand.Store(max(p.perThousand.Load(), 2*int64(d)*1000/int64(max(1, tokens))))
 }
 
-// InTurn runs a job that the request waits for. It first waits for its turn; then the chain has its share of the
-// deadline, which shrinks as more requests wait. A forced job must succeed, or the vendor refuses the request: if its
-// chain fails, the built-in chain takes over, and past its share truncation does. A job that is not forced is dropped:
-// [ErrAsks] if the chain would ask a language model, [ErrQueue] if there is too little time.
+// doubt makes a pace that was too slow for a job a little faster: the machine was perhaps busy, so it is tried again.
+func (p *pace) doubt() { p.perThousand.Store(p.perThousand.Load() * 7 / 8) }
+
+// InTurn runs a job that the request waits for. It first waits for its turn; then the chain has the deadline, or less if
+// the last of the waiting requests would otherwise wait for more than [LongestWait]. A forced job must succeed, or the
+// vendor refuses the request: if its chain fails, the built-in chain takes over, and without time truncation does. A
+// job that is not forced is dropped: [ErrAsks] if the chain would ask a language model, [ErrQueue] if there is too little
+// time.
 func (r *Runner) InTurn(all context.Context, j *Job, forced bool) (*Prepared, error) {
+	came := time.Now()
 	leave, err := r.turnOf(all, j, forced)
+	if forced && errors.Is(err, ErrQueue) {
+		return r.truncate(all, j)
+	}
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
 	waiting, _ := r.Bodies.Waiting()
-	share := r.Epochs.Share(j.Owner.Deadline, waiting)
+	share := min(j.Owner.Deadline, r.Epochs.Share(max(j.Owner.Deadline, LongestWait-time.Since(came)), waiting))
 	ctx, cancel := context.WithTimeout(all, share)
 	defer cancel()
 	p, err := r.paced(ctx, j, r.host, Inline, &j.Owner.Chain.pace)
 	asks := errors.Is(err, ErrAsks)
 	switch {
 	case err == nil || all.Err() != nil:
+		j.learn()
 		return p, err
 	case asks && !forced:
-		j.Owner.Chain.Asks.Store(true)
+		j.learn()
 		return nil, ErrAsks
 	case !forced:
 		return nil, err
 	case asks:
-		j.Owner.Chain.Asks.Store(true)
+		j.learn()
 	case !late(err) && !j.Named:
 		r.Fault("chain", err)
 	}
@@ -145,6 +162,13 @@ func (r *Runner) InTurn(all context.Context, j *Job, forced bool) (*Prepared, er
 		return r.truncate(all, j)
 	}
 	return p, err
+}
+
+// learn notes that the chain asks a language model, if it does.
+func (j *Job) learn() {
+	if j.asker != "" {
+		j.Owner.Chain.Asks.Store(true)
+	}
 }
 
 // turnOf waits until a job may run. leave must be called when the job is done.
@@ -184,6 +208,7 @@ func (r *Runner) paced(ctx context.Context, j *Job, host *condense.Host, to Exte
 	end, _ := ctx.Deadline()
 	began := time.Now()
 	if known.of(j.Tokens) > end.Sub(began) {
+		known.doubt()
 		return nil, ErrQueue
 	}
 	p, err := j.Run(ctx, host, to)
@@ -214,15 +239,24 @@ const hurried = "too many requests waited for a condensation, or it took too lon
 
 // truncate condenses as fast as possible, in time proportional to the conversation.
 func (r *Runner) truncate(all context.Context, j *Job) (*Prepared, error) {
+	r.Crowded()
+	p, err := r.Truncate(all, j, hurried)
+	if err == nil {
+		p.Hurried = true
+	}
+	return p, err
+}
+
+// Truncate only hides old messages, because the chain cannot condense for the given reason.
+func (r *Runner) Truncate(all context.Context, j *Job, why string) (*Prepared, error) {
 	ctx, cancel := context.WithTimeout(all, max(j.Owner.Deadline, usualDeadline))
 	defer cancel()
-	r.Crowded()
-	by := cmp.Or(j.Owner.Chain.First, condense.Truncation)
-	r.Attempted(stats.Attempt{Provider: by, Outcome: stats.Replaced, Mode: j.Owner.Mode, Reason: hurried})
+	by := cmp.Or(j.Owner.Chain.first(), condense.Truncation)
+	r.Attempted(stats.Attempt{Provider: by, Outcome: stats.Replaced, Mode: j.Owner.Mode, Reason: why})
 	j.Turn.Profile, j.Turn.Mode = "", ""
 	p, err := j.Run(ctx, r.truncation, Whole)
 	if err == nil {
-		p.Maker.Cause = hurried
+		p.Maker.Cause = why
 	}
 	return p, err
 }
@@ -238,7 +272,8 @@ type Prepared struct {
 	Passes  map[string]string
 	Journal []byte // the condensed conversation; nil without a watcher
 	Maker   Maker
-	Order   int // number of the order that it fulfills; 0 for none
+	Order   int  // number of the order that it fulfills; 0 for none
+	Hurried bool // truncation did it for want of time
 	// Protected is the user's protections at the start of the job, as in [Job].
 	Protected string
 }
@@ -277,7 +312,7 @@ func (r *Runner) Alongside(ctx context.Context, j *Job, to Extent) (*Prepared, e
 		p, err := inTurn(func() (*Prepared, error) { return j.Run(ctx, r.host, try) })
 		switch {
 		case errors.Is(err, ErrAsks):
-			j.Owner.Chain.Asks.Store(true)
+			j.learn()
 		case to == Probe && err == nil:
 			j.Owner.Chain.AsksNot.Store(true)
 			return nil, ErrNotEarly

@@ -40,11 +40,10 @@ type State struct {
 	Originals string            `json:"originals,omitempty"`
 	Ingest    map[string][]byte `json:"ingest,omitempty"` // short forms of messages, without cache markers, by rolling hash
 
-	Model  string `json:"model,omitempty"` // of the last request, like the fields below
-	Effort string `json:"effort,omitempty"`
-	Tool   bool   `json:"tool,omitempty"` // requests have a tool that the gateway has added
-	// Some request was for a model that binds its thinking to the messages before it.
-	Bound  bool                 `json:"bound,omitempty"`
+	Model  string               `json:"model,omitempty"` // of the last request, like the fields below
+	Effort string               `json:"effort,omitempty"`
+	Tool   bool                 `json:"tool,omitempty"`   // requests have a tool that the gateway has added
+	Bound  bool                 `json:"binds,omitempty"`  // that model binds its thinking to the messages before it
 	Turns  int                  `json:"turns,omitempty"`  // answers of the model, including the one to the last request
 	Waits  int                  `json:"waits,omitempty"`  // Turns when an epoch began to wait for a boundary; 0 if none waits
 	Last   time.Time            `json:"last,omitzero"`    // beginning of the last request
@@ -59,6 +58,8 @@ type State struct {
 	Our     int       `json:"our,omitempty"`    // our count of the last measured request
 	Vendor  int       `json:"vendor,omitempty"` // the vendor's count of the same request; 0 if it was implausible
 	Ratios  []float64 `json:"ratios,omitempty"` // recent ratios of the vendor's count to ours
+	Said    Usage     `json:"said,omitzero"`    // the vendor's last report, as it came
+	Twice   int       `json:"twice,omitempty"`  // number of reports in a row whose input includes the cached tokens
 	Wrong   int       `json:"wrong,omitempty"`  // number of epochs whose predictions were wrong
 	Spent   float64   `json:"spent,omitempty"`  // on prompts and answers so far, in units of the price of an input token
 	// By epochs, in the same unit; without the further savings of a later epoch.
@@ -73,13 +74,14 @@ type State struct {
 
 // An Epoch is the result of condensing the first messages. Every request repeats it until the next epoch.
 type Epoch struct {
-	N     int       `json:"n"`               // 1 for the first epoch of a conversation
-	Cut   int       `json:"cut"`             // number of the client's messages that Block replaces
-	From  wire.Hash `json:"from"`            // rolling hash of these messages
-	Plain wire.Hash `json:"plain,omitzero"`  // hash of their plain form, of the Messages API; see [wire.Plain]
-	Block [][]byte  `json:"block"`           // the replacing messages, without cache markers
-	Whole bool      `json:"whole,omitempty"` // Block replaced all messages of its request
-	Bare  Hashes    `json:"bare,omitempty"`  // rolling hashes of messages whose thinking is left out
+	N       int       `json:"n"`                 // 1 for the first epoch of a conversation
+	Cut     int       `json:"cut"`               // number of the client's messages that Block replaces
+	From    wire.Hash `json:"from"`              // rolling hash of these messages
+	Plain   wire.Hash `json:"plain,omitzero"`    // hash of their plain form, of the Messages API; see [wire.Plain]
+	Block   [][]byte  `json:"block"`             // the replacing messages, without cache markers
+	Whole   bool      `json:"whole,omitempty"`   // Block replaced all messages of its request
+	Bare    Hashes    `json:"bare,omitempty"`    // rolling hashes of messages whose thinking is left out
+	Hurried bool      `json:"hurried,omitempty"` // truncation for want of time, to be replaced
 	// ID of the state before this epoch, for [State.Undo]; empty if that is not stored.
 	Over string `json:"over,omitempty"`
 
@@ -218,9 +220,7 @@ func Follow(states []*State, r *wire.Request, rolling []wire.Hash) (*State, Kind
 		}
 	}
 	s.doubt(states, rolling, longest)
-	if s.Bound {
-		s.Bind(r, rolling)
-	}
+	s.Adapt(r, rolling, false)
 	return &s, kind
 }
 
@@ -269,73 +269,6 @@ func (e *Epoch) covers(rolling []wire.Hash) bool {
 		return true
 	}
 	return 0 < e.Cut && e.Cut <= len(rolling) && rolling[e.Cut-1] == e.From && (len(rolling) > e.Cut || e.Whole)
-}
-
-// Bind changes s: the model of r binds thinking to the messages before it. The thinking of answers that are new in r
-// is left out, unless they answer a request that was sent with this epoch. Otherwise the messages before such an
-// answer were not those sent now: the client may have bypassed the gateway, or a branch may have sent them that is no
-// longer stored.
-func (s *State) Bind(r *wire.Request, rolling []wire.Hash) {
-	s.Bound = true
-	if s.Epoch == nil && len(s.Ingest) == 0 && !s.Tool {
-		return
-	}
-	shared := s.shared(rolling)
-	known, end := true, 0
-	for i := shared; i < len(r.Messages); i++ {
-		if r.Messages[i].Role != "assistant" {
-			continue
-		}
-		if i == shared || r.Messages[i-1].Role != "assistant" {
-			known = i > 0 && slices.Contains(s.Ends, rolling[i-1])
-		}
-		if !known {
-			end = i + 1
-		}
-	}
-	if end > 0 {
-		s.bare(r, rolling, shared, end)
-	}
-}
-
-// Strip changes s: the thinking in the messages of r is no longer sent. It serves the retry after a vendor has
-// refused thinking because the messages before it have changed. From then on, the model counts as one that binds
-// thinking.
-func (s *State) Strip(r *wire.Request, rolling []wire.Hash) {
-	s.Bound = true
-	cut := 0
-	if s.Epoch != nil {
-		if !s.Epoch.covers(rolling) {
-			return
-		}
-		cut = s.Epoch.Cut
-	}
-	s.bare(r, rolling, cut, len(r.Messages))
-	var block [][]byte
-	for _, raw := range s.Epoch.Block {
-		if raw = wire.StripThinking(r.API, raw); raw != nil {
-			block = append(block, raw)
-		}
-	}
-	s.Epoch.Block = block // of the copy that bare made, so it may be changed
-	s.Epoch.Our = 0
-}
-
-// bare leaves out the thinking of the messages with indexes from ≤ i < to.
-func (s *State) bare(r *wire.Request, rolling []wire.Hash, from, to int) {
-	e := Epoch{}
-	if s.Epoch != nil {
-		e = *s.Epoch
-	}
-	known := e.bares()
-	e.Bare = slices.Clip(e.Bare)
-	for i := from; i < to; i++ {
-		if r.Messages[i].Thinking && !known[rolling[i]] {
-			e.Bare = append(e.Bare, rolling[i])
-		}
-	}
-	s.Epoch = &e
-	s.Counts = s.Counts[:min(len(s.Counts), from)]
 }
 
 // Shorten changes s: it calls replace with the index of every message that was never sent, and keeps each result that

@@ -171,6 +171,47 @@ func (s *State) Paid(u Usage, answer int, r Rates) {
 	}
 }
 
+// Bounds of a vendor's input tokens, from which [State.Once] concludes that they include the cached ones.
+const (
+	sureTwice  = 3   // answers in a row
+	leastOfAll = 0.9 // of the input before: a cache serves blocks of tokens
+	mostOfAll  = 1.1 // it may have the answer too
+	grows      = 1.5 // by our count, so that the tokens cannot be new
+)
+
+// Once changes s, and returns a report on a request, given our count, without the tokens that the vendor has counted twice:
+// some servers report the whole prompt as input, and its cached part again. Then the cache serves the input before, and
+// grows with it, and the input is not smaller than that although the conversation has not doubled. Reports of such a server
+// are corrected from the third sign on; if it is known, from the first report on. Call Once before [State.Measured].
+func (s *State) Once(our int, u Usage, known bool) Usage {
+	input, was := u.fresh(), s.Said.fresh()
+	if known && s.Said == (Usage{}) {
+		s.Twice = sureTwice
+	}
+	switch read := float64(u.Read); {
+	case input < u.Read: // most of a long prompt is cached: it is counted once
+		s.Twice = 0
+	case s.Twice >= sureTwice:
+	case was >= leastSample && u.Read > s.Said.Read && read >= leastOfAll*float64(was) && read <= mostOfAll*float64(was+s.Said.Write) &&
+		float64(our) < grows*float64(s.Our):
+		s.Twice++
+	default:
+		s.Twice = 0
+	}
+	if s.Said = u; s.Twice >= sureTwice {
+		if u.Input -= u.Read; input >= u.Read+u.Write { // the written tokens are counted twice, too
+			u.Input = input
+		}
+	}
+	return u
+}
+
+// fresh returns the tokens that were neither read from the cache nor written to it, as far as the vendor counts honestly.
+func (u Usage) fresh() int { return u.Input - u.Read - u.Write }
+
+// CountsTwice reports whether the vendor counts cached tokens twice.
+func (s *State) CountsTwice() bool { return s.Twice >= sureTwice }
+
 // Measured changes s: it takes in the vendor's report about a request, given our count. The first two requests of an
 // epoch are checked against its prediction: the first must have about the predicted size, and the second must find the
 // first in the cache.

@@ -66,29 +66,32 @@ func (w *Weight) Tokens() int {
 	return cmp.Or(w.Counted, w.bytes/count.BytesPerToken)
 }
 
-// Read reads the body of r, whose bytes h counts. The body is not decoded if it exceeds limit, before or after
-// decompression, or has an unknown encoding. Unpack, if not nil, runs a decompression, which needs some memory of its own.
-// The error is a read error, or wraps [ErrFull].
-func Read(r *http.Request, limit int64, h *Hold, unpack func(func())) (*Body, error) {
+// mostPacked limits how much a body above the usual size may grow by decompression. Conversations shrink to a fifth at most.
+const mostPacked = 16
+
+// Read reads the body of r, whose bytes h counts. The body is not decoded if it exceeds most bytes, before or after
+// decompression, exceeds usual by a decompression to more than 16 times its size, or has an unknown encoding. Unpack, if not nil,
+// runs a decompression, which needs some memory of its own. The error is a read error, or wraps [ErrFull].
+func Read(r *http.Request, usual, most int64, h *Hold, unpack func(func())) (*Body, error) {
 	grow := func(n int64) error {
 		ctx, cancel := context.WithTimeout(r.Context(), LongestRoom)
 		defer cancel()
 		return h.Grow(ctx, n)
 	}
-	raw, err := readUpTo(&moving{r.Body, h}, limit, r.ContentLength, grow)
+	raw, err := readUpTo(&moving{r.Body, h}, most, r.ContentLength, grow)
 	h.arrived(true)
 	if err != nil {
 		return nil, err
 	}
 	b := &Body{Raw: raw, Hold: h}
 	encoding := r.Header.Get("Content-Encoding")
-	if int64(len(raw)) > limit {
+	if int64(len(raw)) > most {
 		b.Weight = Weigh(raw)
 		b.Rest = io.TeeReader(r.Body, b.Weight)
 		return b, nil
 	}
 	var decoded []byte
-	decode := func() { decoded, err = decode(raw, encoding, limit, grow) }
+	decode := func() { decoded, err = decode(raw, encoding, min(most, max(usual, mostPacked*int64(len(raw)))), grow) }
 	if unpack == nil || packed(encoding) == "" {
 		decode()
 	} else {

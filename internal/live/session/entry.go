@@ -59,6 +59,18 @@ func (c *Claim) TriedAt() int {
 	return c.retry
 }
 
+// First reports whether it is called with this name for the first time for the conversation.
+func (c *Claim) First(name string) bool {
+	c.Session.mu.Lock()
+	defer c.Session.mu.Unlock()
+	if c.said == nil {
+		c.Entry.said = map[string]bool{}
+	}
+	was := c.said[name]
+	c.said[name] = true
+	return !was
+}
+
 // Overflowed reports whether the vendor refused the lineage's last request as too long after the answer had begun.
 func (c *Claim) Overflowed() bool {
 	c.Session.mu.Lock()

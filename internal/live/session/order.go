@@ -152,22 +152,63 @@ func (c *Claim) Unordered(o *Order) {
 // An About holds a gateway's description of a conversation at its last request, apart from its state. Sizes are tokens
 // by the vendor's count, estimated.
 type About struct {
-	Agent     string  `json:"agent,omitempty"`
-	Folder    string  `json:"folder,omitempty"`
-	Title     string  `json:"title,omitempty"`
-	Profile   string  `json:"profile,omitempty"`
-	Provider  string  `json:"provider,omitempty"` // the one that made the last epoch
-	Chain     string  `json:"chain,omitempty"`    // the first provider of the chain
-	Window    int     `json:"window,omitempty"`
-	Limit     int     `json:"limit,omitempty"`
-	Threshold int     `json:"threshold,omitempty"`
-	Tokens    int     `json:"tokens,omitempty"`
-	Waits     string  `json:"waits,omitempty"`    // for what an epoch waits that is due
-	Original  int     `json:"original,omitempty"` // size of the client's own history
-	Grows     int     `json:"grows,omitempty"`    // tokens that each answer adds
-	Input     float64 `json:"input,omitempty"`    // US dollars per token: sent, cache write, cache read; 0: not known
-	Write     float64 `json:"write,omitempty"`
-	Read      float64 `json:"read,omitempty"`
+	Agent     string   `json:"agent,omitempty"`
+	Folder    string   `json:"folder,omitempty"`
+	Title     string   `json:"title,omitempty"`
+	Profile   string   `json:"profile,omitempty"`
+	Provider  string   `json:"provider,omitempty"` // the one that made the last epoch
+	Chain     string   `json:"chain,omitempty"`    // the first provider of the chain
+	Window    int      `json:"window,omitempty"`
+	Limit     int      `json:"limit,omitempty"`
+	Threshold int      `json:"threshold,omitempty"`
+	Tokens    int      `json:"tokens,omitempty"`
+	Waits     string   `json:"waits,omitempty"`    // for what an epoch waits that is due
+	Original  int      `json:"original,omitempty"` // size of the client's own history
+	Grows     int      `json:"grows,omitempty"`    // tokens that each answer adds
+	Failing   *Failing `json:"failing,omitempty"`  // nil if the last epoch that was due has begun
+	Input     float64  `json:"input,omitempty"`    // US dollars per token: sent, cache write, cache read; 0: not known
+	Write     float64  `json:"write,omitempty"`
+	Read      float64  `json:"read,omitempty"`
+}
+
+// A Failing describes epochs that were due and could not begin, one after the other.
+type Failing struct {
+	Count  int       `json:"count"`
+	Forced int       `json:"forced,omitempty"` // of these, epochs without which the vendor would refuse a request
+	Since  time.Time `json:"since"`
+	Why    string    `json:"why"` // the last time; without keys
+}
+
+// Lasting reports whether epochs keep failing: a single failure is often followed by a success.
+func (f *Failing) Lasting() bool { return f != nil && f.Count > 1 }
+
+// Stuck reports whether the chain must not be tried again for a request that the vendor would refuse.
+func (f *Failing) Stuck() bool { return f != nil && f.Forced > 1 }
+
+// Failing returns the epochs of the conversation that could not begin; nil for none.
+func (c *Claim) Failing() *Failing {
+	if a := c.Said(); a != nil {
+		return a.Failing
+	}
+	return nil
+}
+
+// Fail adds an epoch that could not begin, and returns all such.
+func (c *Claim) Fail(why string, forced bool, now time.Time) Failing {
+	c.Session.mu.Lock()
+	defer c.Session.mu.Unlock()
+	f, a := Failing{Since: now}, About{}
+	if c.about != nil {
+		if a = *c.about; a.Failing != nil {
+			f = *a.Failing
+		}
+	}
+	f.Count, f.Why = f.Count+1, why
+	if forced {
+		f.Forced++
+	}
+	a.Failing, c.about = &f, &a
+	return f
 }
 
 // Observed is appended to the API in the keys of conversations that were only observed.

@@ -98,7 +98,8 @@ type Entry struct {
 	counted      Counted   // prompt sizes of the last answer
 	guessed      wire.Hash // rolling hash at the end of a view that was sent without being stored
 	about        *About
-	failed       failure // of the last ordered condensation
+	failed       failure         // of the last ordered condensation
+	said         map[string]bool // warnings about the conversation that are in the log, shared by its epochs
 }
 
 // Stored is the JSON content of a lineage's record.
@@ -371,7 +372,7 @@ func (c *Claim) Release() {
 // NewEntry returns a claimed entry for a new record of the same conversation, and a reference to the record that it
 // continues, nil if there is none.
 func (c *Claim) NewEntry() (*Entry, *store.Record) {
-	e := &Entry{ID: rand.Text(), Turn: make(chan struct{}, 1), Conversation: c.Conversation, shadow: c.shadow, about: c.about}
+	e := &Entry{ID: rand.Text(), Turn: make(chan struct{}, 1), Conversation: c.Conversation, shadow: c.shadow, about: c.about, said: c.said}
 	e.Turn <- struct{}{}
 	if c.Based == 0 { // without a record, two gateways must choose the same ID: the first one that is free
 		c.Session.mu.Lock()

@@ -45,6 +45,28 @@ type Unreachable struct {
 	Last     time.Time `json:"last"`
 }
 
+// Failure counts errors of a kind with the same cause. Reason is the most recent one.
+type Failure struct {
+	Kind   string    `json:"kind"` // as in [Stats.Errors]
+	Count  int       `json:"count"`
+	Reason string    `json:"reason"` // without keys
+	Last   time.Time `json:"last"`
+}
+
+// AddFailure returns all with n added to the entry of the same kind and cause.
+func AddFailure(all []Failure, n *Failure) []Failure {
+	i := slices.IndexFunc(all, func(f Failure) bool { return f.Kind == n.Kind && causeOf(f.Reason) == causeOf(n.Reason) })
+	switch {
+	case i >= 0:
+		if all[i].Count += n.Count; !n.Last.Before(all[i].Last) {
+			all[i].Last, all[i].Reason = n.Last, n.Reason
+		}
+	case len(all) < mostAttempts:
+		all = append(all, *n)
+	}
+	return all
+}
+
 const (
 	mostAttempts  = 200 // distinct ones; limited because every edit of a file can bring new names
 	longestReason = 240 // bytes

@@ -42,6 +42,8 @@ type Stats struct {
 	// upstreams to which requests could not be sent.
 	Attempts    []Attempt     `json:"attempts"`
 	Unreachable []Unreachable `json:"unreachable,omitempty"`
+	// Failures has the causes of Errors, where they are known.
+	Failures []Failure `json:"failures,omitempty"`
 	// Accounts counts the requests to clients' own models; nil if there were none.
 	Accounts *Accounts `json:"accounts,omitempty"`
 	// Pending says why the current configuration files are not in effect: a change waits for trust, or is invalid.
@@ -134,6 +136,12 @@ func (c *Counters) Fault(kind string) {
 	})
 }
 
+// Failed counts an error and its cause, which may be any text.
+func (c *Counters) Failed(kind, reason string, now time.Time) {
+	c.Fault(kind)
+	c.Add(func(s *Stats) { s.Failures = AddFailure(s.Failures, &Failure{kind, 1, Shown(reason), now}) })
+}
+
 // Epoch adds an epoch.
 func (c *Counters) Epoch(e Epoch) {
 	c.Add(func(s *Stats) {
@@ -166,6 +174,6 @@ func (c *Counters) Snapshot() Stats {
 	s.Errors = map[string]int{}
 	maps.Copy(s.Errors, c.s.Errors)
 	s.Attempts = append([]Attempt{}, s.Attempts...)
-	s.Unreachable = slices.Clone(s.Unreachable)
+	s.Unreachable, s.Failures = slices.Clone(s.Unreachable), slices.Clone(s.Failures)
 	return s
 }

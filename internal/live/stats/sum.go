@@ -89,6 +89,9 @@ func (s *Stats) Add(o *Stats) {
 	for _, w := range o.Windows {
 		s.Windows = addWindow(s.Windows, w)
 	}
+	for i := range o.Failures {
+		s.Failures = AddFailure(s.Failures, &o.Failures[i])
+	}
 	for i := range o.Unreachable {
 		s.Unreachable = AddUnreachable(s.Unreachable, &o.Unreachable[i])
 	}

@@ -68,8 +68,15 @@ func pieces(s string) []string {
 }
 
 func (u usage) anthropic(output int) object {
+	input := u.Prompt - u.Read - u.Write
+	switch u.twice {
+	case "read":
+		input += u.Read
+	case "all":
+		input = u.Prompt
+	}
 	return object{
-		"input_tokens": u.Prompt - u.Read - u.Write, "output_tokens": output, "service_tier": "standard",
+		"input_tokens": input, "output_tokens": output, "service_tier": "standard",
 		"cache_read_input_tokens": u.Read, "cache_creation_input_tokens": u.Write,
 		"cache_creation": object{"ephemeral_5m_input_tokens": u.Write - u.Hour, "ephemeral_1h_input_tokens": u.Hour},
 	}

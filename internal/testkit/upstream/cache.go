@@ -25,7 +25,8 @@ type usage struct {
 	promptcache.Use
 	writes bool // OpenAI: written tokens are reported
 	ideal  int
-	taken  int // Ollama: tokens of the prompt, without those that the server has cut
+	twice  string // of [Options.CountsTwice]
+	taken  int    // Ollama: tokens of the prompt, without those that the server has cut
 }
 
 // scope names the requests with which a prompt shares its cache.
@@ -40,7 +41,7 @@ func (p *prompt) scope() string {
 // lookup returns a prompt's use of the caches at a time, and the entries to add. v.mu is held.
 func (v *Vendor) lookup(p *prompt, now time.Time) usage {
 	m, scope := v.o.Model(p.model), p.scope()
-	u, q := usage{}, promptcache.Prompt{Scope: scope, Blocks: make([]promptcache.Block, len(p.blocks))}
+	u, q := usage{twice: v.o.CountsTwice}, promptcache.Prompt{Scope: scope, Blocks: make([]promptcache.Block, len(p.blocks))}
 	run := 0
 	for i, b := range p.blocks {
 		q.Blocks[i] = promptcache.Block{Sum: b.sum, End: v.tokens(b.end)}

@@ -152,33 +152,47 @@ func (p *prompt) readTools() {
 	list, _ := p.doc["tools"].([]any)
 	for i, v := range list {
 		o, _ := v.(object)
-		t := tool{kind: text(o["type"]), name: text(o["name"])}
-		t.schema, _ = o["input_schema"].(object)
-		if t.schema == nil {
-			t.schema, _ = o["parameters"].(object)
-		}
-		if f, ok := o["function"].(object); ok {
-			t.name = text(f["name"])
-			t.schema, _ = f["parameters"].(object)
-		}
-		if t.name == "" {
-			t.name = t.kind
-		}
-		p.tools = append(p.tools, t)
-		inner, _ := o["tools"].([]any)
-		for _, v := range inner {
-			o, _ := v.(object)
-			one := tool{kind: text(o["type"]), name: text(o["name"]), namespace: t.name}
-			one.schema, _ = o["parameters"].(object)
-			p.tools = append(p.tools, one)
-		}
+		p.readTool(o)
 		p.add(fmt.Sprintf("tools[%d]", i), "tools", -1, o)
+	}
+	items, _ := p.doc["input"].([]any)
+	for _, v := range items { // Codex' code mode
+		if o, _ := v.(object); o["type"] == "additional_tools" {
+			more, _ := o["tools"].([]any)
+			for _, v := range more {
+				o, _ := v.(object)
+				p.readTool(o)
+			}
+		}
 	}
 	switch choice := p.doc["tool_choice"].(type) {
 	case string:
 		p.forced = choice == "none" || choice == "required"
 	case object:
 		p.forced = text(choice["type"]) != "auto" && choice != nil
+	}
+}
+
+func (p *prompt) readTool(o object) {
+	t := tool{kind: text(o["type"]), name: text(o["name"])}
+	t.schema, _ = o["input_schema"].(object)
+	if t.schema == nil {
+		t.schema, _ = o["parameters"].(object)
+	}
+	if f, ok := o["function"].(object); ok {
+		t.name = text(f["name"])
+		t.schema, _ = f["parameters"].(object)
+	}
+	if t.name == "" {
+		t.name = t.kind
+	}
+	p.tools = append(p.tools, t)
+	inner, _ := o["tools"].([]any)
+	for _, v := range inner {
+		o, _ := v.(object)
+		one := tool{kind: text(o["type"]), name: text(o["name"]), namespace: t.name}
+		one.schema, _ = o["parameters"].(object)
+		p.tools = append(p.tools, one)
 	}
 }
 

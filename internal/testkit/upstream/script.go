@@ -274,7 +274,10 @@ func (p *prompt) pick(fits func(*tool) bool) *tool {
 }
 
 // shells are the names of the tools that run commands: Claude Code; OpenCode and pi; Codex.
-var shells = []string{"Bash", "bash", "exec_command", "shell_command", "shell", "local_shell"}
+var shells = []string{"Bash", "bash", "exec_command", "shell_command", "shell", "local_shell", codeMode}
+
+// codeMode is the tool of Codex that runs JavaScript, which calls the others.
+const codeMode = "exec"
 
 // shell returns the client's tool that runs commands: one of a known name, or the first that has a property "command",
 // "cmd" or "commands".
@@ -313,6 +316,9 @@ func (t *tool) run(command string) (input object, raw string) {
 		return object{"type": "exec", "command": argv, "env": object{}}, ""
 	}
 	if t.kind == "custom" {
+		if t.name == codeMode {
+			command = fmt.Sprintf("const r = await tools.exec_command({cmd: %q}); text(r.output);", command)
+		}
 		return nil, command
 	}
 	name := t.property()

@@ -59,6 +59,9 @@ type Options struct {
 	Context int
 	// BytesPerToken is the rule for counting; 0 is 4.
 	BytesPerToken float64
+	// CountsTwice lets the input tokens of the Messages API include those that were "read" from the cache, or "all"
+	// tokens; "" is neither.
+	CountsTwice string
 	// StreamOverflow reports a prompt above the window in a stream after a status of 200: Responses only.
 	StreamOverflow bool
 	// NoCompaction is the vendor's reaction to a request for a compaction: "refuse" it as unknown, or "ignore" it and

@@ -39,10 +39,11 @@ func lastLines(s *live.Stats, record string) []string {
 	if s.Accounts != nil {
 		line += "; " + accounts(s.Accounts)
 	}
-	if n := total(s.Errors); n > 0 {
+	causes, n := causes(s)
+	if n > 0 {
 		line += "; " + size.Plural(n, "error") + ", see --log info"
 	}
-	lines := slices.Concat([]string{line}, others, away, unsure(s.Windows))
+	lines := slices.Concat([]string{line}, others, causes, away, unsure(s.Windows))
 	switch {
 	case s.EpochCount == 0 || s.Observe:
 	case record != "":
@@ -141,6 +142,23 @@ func failures(attempts []live.Attempt) []string {
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// causes are sentences on the most frequent errors, and the number of all others.
+func causes(s *live.Stats) (lines []string, rest int) {
+	const shown = 3
+	all := slices.SortedStableFunc(slices.Values(s.Failures), func(a, b live.Failure) int { return b.Count - a.Count })
+	rest = total(s.Errors)
+	for i := range all[:min(shown, len(all))] {
+		f := &all[i]
+		what := "failed at " + f.Kind
+		if strings.HasPrefix(f.Kind, "vendor_") {
+			what = "the vendor refused"
+		}
+		lines = append(lines, fmt.Sprintf("%s: %s, %s", what, f.Reason, size.Plural(f.Count, "time")))
+		rest -= f.Count
+	}
+	return lines, max(0, rest)
 }
 
 // unreachable are sentences on the upstreams to which requests could not be sent.

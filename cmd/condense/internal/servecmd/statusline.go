@@ -207,6 +207,8 @@ func statusOf(c *control.Conversation, where string) string {
 		parts = append(parts, c.Order.Do+" waits: "+c.Order.Waits)
 	case c.Order != nil && c.Order.Do == live.OrderUndo:
 		parts = append(parts, "undone with the next request")
+	case c.Order == nil && !c.Paused && c.Failing.Lasting():
+		parts = append(parts, fmt.Sprintf("CONDENSING FAILS, %s since %s: %s", size.Plural(c.Failing.Count, "time"), c.Failing.Since.Local().Format("15:04"), c.Failing.Why))
 	case c.Order == nil && !c.Paused && c.Waits != "":
 		parts = append(parts, "condenses soon, waits for "+c.Waits)
 	case soon(c):

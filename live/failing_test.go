@@ -1,0 +1,67 @@
+package live_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/live/control"
+	"github.com/condensehq/condense/internal/testkit"
+	"github.com/condensehq/condense/live"
+)
+
+// TestFailingEpochsAreSaid: epochs that fail one after the other are said where a person looks, instead of a prediction: what
+// fails, how often and since when. The log warns once, the shown size grows with the conversation, truncation follows at the
+// limit, and after an epoch nothing is said any more.
+func TestFailingEpochsAreSaid(t *testing.T) {
+	t.Parallel()
+	const window = 40_000
+	host := dueAt(window, func(context.Context, *core.Request) (*core.Result, error) {
+		return nil, errors.New("401 invalid x-api-key")
+	})
+	v := newSizing(t, window)
+	var log lockedBuffer
+	g, s := serveWith(t, v.URL, host, func(o *live.Options) {
+		o.Reports.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	})
+	body, shown, said := loop(1, window/2*4), 0, false
+	for n := 0; g.Stats().EpochCount == 0; n++ {
+		if n > 60 {
+			t.Fatal("no truncation follows")
+		}
+		together(t, s.URL, [][]byte{body})
+		live.Settle(g)
+		var c *control.Conversation
+		testkit.Eventually(t, "the shown size has grown", func() bool { // it is stored after the answer
+			all, err := g.Desk().Conversations(t.Context(), time.Time{})
+			if err != nil || len(all) == 0 {
+				return false
+			}
+			c = all[0]
+			return c.Size > shown || g.Stats().EpochCount > 0 && c.Epochs > 0
+		})
+		if g.Stats().EpochCount == 0 {
+			if shown = c.Size; c.Failing.Lasting() {
+				said = true
+				if !strings.Contains(c.Next, fmt.Sprintf("FAILS, %d times since ", c.Failing.Count)) || !strings.Contains(c.Next, "401 invalid x-api-key") || c.DueIn != 0 {
+					t.Errorf("request %d: %q, in %d requests", n, c.Next, c.DueIn)
+				}
+			}
+		} else if c.Failing != nil || strings.Contains(c.Next, "FAILS") {
+			t.Errorf("after the epoch: %q", c.Next)
+		}
+		body = append([]byte(strings.TrimSuffix(string(body), "]}")), fmt.Sprintf(`,{"role":"assistant","content":"Done."},{"role":"user","content":"Go on %d. %s"}]}`, n, strings.Repeat("more ", 800))...)
+	}
+	if !said || strings.Count(log.String(), "its epochs fail") != 1 || !strings.Contains(log.String(), "remedy=") {
+		t.Errorf("said %t; the log: %s", said, log.String())
+	}
+	if e := g.Stats().Epochs[0]; e.Provider != condense.Truncation || v.refused > 0 {
+		t.Errorf("an epoch by %s, %d refused", e.Provider, v.refused)
+	}
+}
