@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"path/filepath"
 	"regexp"
@@ -22,10 +23,17 @@ type validator struct {
 	errs     Errors
 	warnings Errors
 	soft     []softError
+
+	names map[string]bool // that a chain may contain
+	sound map[string]bool // profiles without a fault, nor one in a profile that they extend
+	// The first counted errs by key, and by every key above theirs.
+	exact, faults map[string]bool
+	counted       int
 }
 
 func (v *validator) validate() {
 	c := v.c
+	v.names, v.sound, v.exact, v.faults = setOf(c.chainNames()...), map[string]bool{}, map[string]bool{}, map[string]bool{}
 	v.defaultProfile()
 	v.chain(tree.Path{"chain"}, c.values.Chain)
 	v.tokenizer(tree.Path{"tokenizer"}, c.values.Tokenizer)
@@ -84,22 +92,39 @@ func (c *Config) errorAt(p tree.Path, f *fault) *Error {
 	}
 }
 
+// There may be thousands of names and of faults: a message lists so many names, so many faults suggest one, and after so many no
+// provider is opened to find more.
+const (
+	mostListed    = 50
+	mostSuggested = 100
+	mostFaults    = 1000
+)
+
 // unknownName is the fault of a name that is not one of known.
 func unknownName(kind reference, name string, known []string) *fault {
 	f := &fault{problem: fmt.Sprintf("there is no %s %q", kind, plain.Abbreviate(name)), suggestion: suggest.Key(name, known)}
 	if looksSecret(name) {
 		f.problem = fmt.Sprintf("there is no such %s", kind)
 	}
-	f.allowed = "there are " + strings.Join(known, ", ")
+	f.allowed = "there are " + listed(known)
 	if len(known) == 0 {
 		f.allowed = "none is declared"
 	}
 	return f
 }
 
+// unknown is unknownName for the next fault of v.
+func (v *validator) unknown(kind reference, name string, known func() []string) *fault {
+	f := &fault{problem: fmt.Sprintf("there is no such %s", kind)}
+	if len(v.errs) < mostSuggested {
+		f = unknownName(kind, name, known())
+	}
+	return f
+}
+
 func (v *validator) profile(p tree.Path, name string) {
 	if _, ok := v.c.values.Profiles[name]; !ok {
-		v.fail(p, unknownName(toProfile, name, v.c.Profiles()))
+		v.fail(p, v.unknown(toProfile, name, v.c.Profiles))
 	}
 }
 
@@ -127,13 +152,19 @@ func (v *validator) defaultProfile() {
 		c.origins[key.ID()] = c.keys["profiles"] // where the user should look
 		v.fail(key, &fault{
 			problem: fmt.Sprintf("not set, and %d profiles are declared", len(declared)),
-			allowed: "set it to one of " + strings.Join(declared, ", "),
+			allowed: "set it to one of " + listed(declared),
 		})
 	}
 }
 
+// mostProviders is how many providers a chain may have: each that fails costs its timeout.
+const mostProviders = 50
+
 func (v *validator) chain(p tree.Path, names []string) {
-	known := v.c.chainNames()
+	if len(names) > mostProviders {
+		v.fail(p, &fault{problem: fmt.Sprintf("has %s providers", size.Group(len(names))), allowed: fmt.Sprintf("must have at most %d", mostProviders)})
+		return
+	}
 	for i, name := range names {
 		switch {
 		case name == Truncation && i < len(names)-1:
@@ -141,8 +172,8 @@ func (v *validator) chain(p tree.Path, names []string) {
 				problem: "truncation is not the last of the chain",
 				allowed: fmt.Sprintf("must be last, because it always succeeds and %s would never be tried", strings.Join(names[i+1:], ", ")),
 			})
-		case !slices.Contains(known, name):
-			v.fail(p.With(strconv.Itoa(i)), unknownName(toProvider, name, known))
+		case !v.names[name]:
+			v.fail(p.With(strconv.Itoa(i)), v.unknown(toProvider, name, v.c.chainNames))
 		}
 	}
 }
@@ -163,12 +194,12 @@ func (v *validator) tokenizer(p tree.Path, name *string) {
 }
 
 func (v *validator) providers() {
-	used := slices.Clone(v.c.values.Chain)
+	used := setOf(v.c.values.Chain...)
 	for _, p := range v.c.values.Profiles {
-		used = append(used, p.Chain...)
+		maps.Copy(used, setOf(p.Chain...))
 	}
 	for _, m := range v.c.values.Modes {
-		used = append(used, m.Chain...)
+		maps.Copy(used, setOf(m.Chain...))
 	}
 	for _, name := range v.c.Providers() {
 		p, provider := tree.Path{"providers", name}, v.c.values.Providers[name]
@@ -199,10 +230,10 @@ func (v *validator) providers() {
 		if known := v.c.opts.Strategies; provider.Strategy != "" && known != nil && !slices.Contains(known, provider.Strategy) {
 			v.fail(p.With("strategy"), unknownName(toStrategy, provider.Strategy, known))
 		}
-		if check := v.c.opts.CheckProvider; check != nil && !v.faulty(p) {
+		if check := v.c.opts.CheckProvider; check != nil && !v.faulty(p) && len(v.errs) < mostFaults {
 			v.foreign(p, check)
 		}
-		if !slices.Contains(used, name) && v.c.origins[p.ID()].Kind != FromPreset {
+		if !used[name] && v.c.origins[p.ID()].Kind != FromPreset {
 			v.warn(p, "no chain names this provider")
 		}
 	}
@@ -211,18 +242,18 @@ func (v *validator) providers() {
 // unusedProfiles warns of profiles that nothing of the configuration names.
 func (v *validator) unusedProfiles() {
 	c := v.c
-	used := append([]string{c.values.DefaultProfile}, c.values.Serve.Shadow...)
+	used := setOf(append([]string{c.values.DefaultProfile}, c.values.Serve.Shadow...)...)
 	for _, m := range c.values.Modes {
-		used = append(used, m.Profile)
+		used[m.Profile] = true
 	}
 	for _, p := range c.values.Profiles {
-		used = append(used, p.Extends)
+		used[p.Extends] = true
 	}
 	for _, r := range c.values.Serve.Modes {
-		used = append(used, r.Profile)
+		used[r.Profile] = true
 	}
 	for _, name := range c.Profiles() {
-		if p := (tree.Path{"profiles", name}); !slices.Contains(used, name) && c.origins[p.ID()].Kind != FromDefault {
+		if p := (tree.Path{"profiles", name}); !used[name] && c.origins[p.ID()].Kind != FromDefault {
 			v.warn(p, "no mode, profile or rule names this profile: only --profile and requests that name it use it")
 		}
 	}
@@ -333,7 +364,7 @@ func (v *validator) serve() {
 		faulty := func(keys ...string) bool {
 			return slices.ContainsFunc(keys, func(key string) bool { return v.faulty(at.With(key)) })
 		}
-		if slices.ContainsFunc(v.errs, func(e *Error) bool { return e.id == at.ID() }) {
+		if v.faulty(at) && v.exact[at.ID()] {
 			continue // it is no rule
 		}
 		if rule.Model == "" && rule.Agent == "" && rule.System == "" && !faulty("model", "agent", "system") {
@@ -345,8 +376,8 @@ func (v *validator) serve() {
 			v.fail(at, &fault{problem: "does not choose", allowed: "must have either mode or profile"})
 		case rule.Profile != "":
 			v.profile(at.With("profile"), rule.Profile)
-		case !slices.Contains(v.c.Modes(), rule.Mode):
-			v.fail(at.With("mode"), unknownName(toMode, rule.Mode, v.c.Modes()))
+		case !v.hasMode(rule.Mode):
+			v.fail(at.With("mode"), v.unknown(toMode, rule.Mode, v.c.Modes))
 		}
 	}
 }
@@ -356,15 +387,20 @@ func (v *validator) cycles() {
 	done := map[string]bool{}
 	for _, start := range v.c.Profiles() {
 		var walked []string
+		at := map[string]int{}
 		for name := start; name != "" && !done[name]; name = v.c.values.Profiles[name].Extends {
-			if i := slices.Index(walked, name); i >= 0 {
+			if i, again := at[name]; again {
 				cycle := append(walked[i:], name)
+				if n := len(cycle); n > mostListed {
+					cycle = append(append(cycle[:mostListed-1:mostListed-1], "…"), name)
+				}
 				v.fail(tree.Path{"profiles", name, "extends"}, &fault{
 					problem: "a profile extends itself: " + strings.Join(cycle, " → "),
 					allowed: "the last one must extend none",
 				})
 				break
 			}
+			at[name] = len(walked)
 			walked = append(walked, name)
 		}
 		for _, name := range walked {
@@ -377,7 +413,10 @@ func (v *validator) cycles() {
 // preset allows them.
 func (v *validator) softErrors() {
 	for _, s := range v.soft {
-		if _, rule := v.c.lineage(s.path[1]); !rule.Unchecked {
+		v.c.lines.mu.Lock()
+		l := v.c.line(lineID{profile: s.path[1]})
+		v.c.lines.mu.Unlock()
+		if l == nil || !l.rule.Unchecked {
 			v.errs = append(v.errs, s.err)
 			continue
 		}
@@ -393,13 +432,9 @@ func (v *validator) softErrors() {
 // numbers checks the numbers of every profile and every mode, except of those with a fault,
 // whose consequences it would report.
 func (v *validator) numbers() {
-	sound := func(profile string) bool {
-		names, _ := v.c.lineage(profile)
-		return len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { return v.faulty(tree.Path{"profiles", n}) })
-	}
 	var errs Errors
 	for _, name := range v.c.Profiles() {
-		if sound(name) && v.c.inUse(name) {
+		if v.isSound(name) && v.c.inUse(name) {
 			r, wrong := v.c.resolve(name, "", 0)
 			errs = append(errs, wrong...)
 			v.suspicious(r)
@@ -407,7 +442,7 @@ func (v *validator) numbers() {
 	}
 	for _, name := range v.c.Modes() {
 		profile := either(v.c.values.Modes[name].Profile, v.c.values.DefaultProfile)
-		if sound(profile) && !v.faulty(tree.Path{"modes", name}) {
+		if v.isSound(profile) && !v.faulty(tree.Path{"modes", name}) {
 			_, wrong := v.c.resolve(profile, name, 0)
 			errs = append(errs, wrong...)
 		}
@@ -415,11 +450,44 @@ func (v *validator) numbers() {
 	v.errs = append(v.errs, errs...)
 }
 
+// isSound reports whether neither a profile nor one that it extends has a fault.
+func (v *validator) isSound(profile string) bool {
+	sound, known := v.sound[profile]
+	if p, ok := v.c.values.Profiles[profile]; ok && !known {
+		v.sound[profile] = false // also in a cycle
+		sound = !v.faulty(tree.Path{"profiles", profile}) && (p.Extends == "" || v.isSound(p.Extends))
+		v.sound[profile] = sound
+	}
+	return sound
+}
+
+func (v *validator) hasMode(name string) bool {
+	_, ok := v.c.values.Modes[name]
+	return ok
+}
+
 // faulty reports whether there is a fault at p or below.
 func (v *validator) faulty(p tree.Path) bool {
-	return slices.ContainsFunc(v.errs, func(e *Error) bool {
-		return e.id == p.ID() || strings.HasPrefix(e.id, p.ID()+tree.Sep)
-	})
+	for ; v.counted < len(v.errs); v.counted++ {
+		v.exact[v.errs[v.counted].id] = true
+		for id := v.errs[v.counted].id; ; {
+			v.faults[id] = true
+			i := strings.LastIndex(id, tree.Sep)
+			if i < 0 {
+				break
+			}
+			id = id[:i]
+		}
+	}
+	return v.faults[p.ID()]
+}
+
+func setOf(names ...string) map[string]bool {
+	set := make(map[string]bool, len(names))
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
 }
 
 // inUse reports whether a profile can be used: a declared one always, the built-in one only as
@@ -435,21 +503,21 @@ func (v *validator) suspicious(r *Resolved) {
 	}
 	trigger, by := r.trigger()
 	if r.MaxContextTokens > r.Window {
-		v.warn(tree.Path(r.at["max_context_tokens"]), fmt.Sprintf(
+		v.warn(r.found["max_context_tokens"].at, fmt.Sprintf(
 			"%s tokens exceed the window of profile %s, %s: this cap never applies", size.Group(r.MaxContextTokens), r.Profile, size.Group(r.Window)))
 	}
 	if tokens := r.Target * float64(r.Window) / 100; tokens >= trigger && trigger > 0 {
-		v.warn(tree.Path(r.at["target"]), fmt.Sprintf(
+		v.warn(r.found["target"].at, fmt.Sprintf(
 			"%s tokens are not below the %s at which the %s of profile %s triggers: the target moves below that",
 			size.Group(int(tokens)), size.Group(int(trigger)), by, r.Profile))
 	}
 	if float64(r.MinSize) >= trigger && trigger > 0 {
-		v.warn(tree.Path(r.at["min_size"]), fmt.Sprintf(
+		v.warn(r.found["min_size"].at, fmt.Sprintf(
 			"%s tokens are not below the %s at which the %s of profile %s triggers: it will not condense before them",
 			size.Group(r.MinSize), size.Group(int(trigger)), by, r.Profile))
 	}
 	if most := r.Model.Output; most > 0 && r.MaxOutput > most {
-		v.warn(tree.Path(r.at["max_output"]), fmt.Sprintf(
+		v.warn(r.found["max_output"].at, fmt.Sprintf(
 			"%s answers with %s tokens at most", r.Model.Name, size.Group(most)))
 	}
 }

@@ -28,6 +28,11 @@ type Checker struct {
 	Plugin func(*config.Config, config.Provider) []config.ProviderFault
 
 	uses []use
+	used map[use]bool // the same
+
+	of     *config.Config // models and agent are of this one
+	models *Models
+	agent  string
 }
 
 // A use is a language model that a provider asked for, by the name that it used.
@@ -47,13 +52,15 @@ func (k *Checker) Declared(c *config.Config, p config.Provider) []config.Provide
 	if err != nil {
 		return nil // reported where the name is used
 	}
-	return settingFaults(s, p.Settings, k.env(c, &p, k.anyAgent(c)))
+	k.read(c)
+	return settingFaults(s, p.Settings, k.env(&p, k.agent))
 }
 
 // Chains returns the faults of the providers in the chains of c, each with the model of the profile. It includes the
 // providers that need no declaration, for which Declared is not called.
 func (k *Checker) Chains(c *config.Config) (config.Errors, error) {
-	k.uses = nil
+	k.read(c)
+	k.uses, k.used = nil, map[use]bool{}
 	faults, seen := config.Errors{}, map[string]bool{}
 	check := func(profile, mode string) error {
 		r, err := c.Resolve(profile, mode)
@@ -67,7 +74,7 @@ func (k *Checker) Chains(c *config.Config) (config.Errors, error) {
 				continue
 			}
 			seen[id] = true
-			for _, f := range settingFaults(s, p.Settings, k.env(c, &p, r.Model.Name)) {
+			for _, f := range settingFaults(s, p.Settings, k.env(&p, r.Model.Name)) {
 				key := strings.Join(append([]string{p.Name}, f.Key...), ".")
 				faults = append(faults, &config.Error{
 					Origin: r.Origin("chain"), Key: "chain", Problem: fmt.Sprintf("%s under profile %s: %s", key, r.Profile, f.Problem), Allowed: f.Allowed,
@@ -93,7 +100,7 @@ func (k *Checker) Chains(c *config.Config) (config.Errors, error) {
 // model now. Keys come and go with the environment, so this is not an error of the
 // configuration.
 func (k *Checker) Warnings(c *config.Config) config.Errors {
-	models := NewModels(c, k.Models)
+	models, seen := NewModels(c, k.Models), map[string]bool{}
 	var warnings config.Errors
 	for _, u := range k.uses {
 		err := models.Check(u.agent, u.model)
@@ -107,7 +114,8 @@ func (k *Checker) Warnings(c *config.Config) config.Errors {
 				break
 			}
 		}
-		if !slices.ContainsFunc(warnings, func(v *config.Error) bool { return v.Error() == w.Error() }) {
+		if text := w.Error(); !seen[text] {
+			seen[text] = true
 			warnings = append(warnings, w)
 		}
 	}
@@ -115,28 +123,35 @@ func (k *Checker) Warnings(c *config.Config) config.Errors {
 }
 
 // env returns the environment for opening p under a profile with the model agent.
-func (k *Checker) env(c *config.Config, p *config.Provider, agent string) registry.Env {
-	models := NewModels(c, k.Models)
+func (k *Checker) env(p *config.Provider, agent string) registry.Env {
 	return registry.Env{Dir: p.SettingsDir, Model: func(name string) (model.Generator, error) {
-		g, err := models.Model(agent, name)
-		if u := (use{p.Name, agent, name}); err == nil && !slices.Contains(k.uses, u) {
+		g, err := k.models.Model(agent, name)
+		if u := (use{p.Name, agent, name}); err == nil && !k.used[u] {
+			k.used[u] = true
 			k.uses = append(k.uses, u)
 		}
 		return g, err
 	}}
 }
 
-// anyAgent returns a model of a profile that there is a client for, for checks outside of
-// any profile; empty if there is none.
-func (k *Checker) anyAgent(c *config.Config) string {
-	models := NewModels(c, ModelOptions{Own: k.Models.Own})
+// read prepares k for the models of c: once, since a file may declare thousands of providers. It chooses an agent for checks outside
+// of any profile: the model of a profile that there is a client for, if there is one.
+func (k *Checker) read(c *config.Config) {
+	if k.of == c {
+		return
+	}
+	k.of, k.models, k.agent = c, NewModels(c, k.Models), ""
+	if k.used == nil {
+		k.used = map[use]bool{}
+	}
+	own, profiles := NewModels(c, ModelOptions{Own: k.Models.Own}), c.Values().Profiles
 	for _, name := range c.Profiles() {
-		agent := c.Values().Profiles[name].Model
-		if _, err := models.Model("", agent); err == nil && agent != "" {
-			return agent
+		agent := profiles[name].Model
+		if _, err := own.Model("", agent); err == nil && agent != "" {
+			k.agent = agent
+			return
 		}
 	}
-	return ""
 }
 
 // programFaults returns why the program of a plugin could not be started.
