@@ -3,9 +3,11 @@ package condense
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -23,7 +25,7 @@ import (
 // implementation, Plugins of package plugin-sdk/host, brings gRPC into a program.
 type Plugins interface {
 	// Approved returns the checksum that the user has approved for p. The error says how to
-	// approve it.
+	// approve it; if it wraps [core.ErrUnavailable], p is skipped, and else the configuration is refused.
 	Approved(c *config.Config, p config.Provider) (checksum string, err error)
 	// Open returns p as a provider. Its program must exist; it is started by the first call, if it
 	// has the checksum.
@@ -55,11 +57,14 @@ type PluginEnv struct {
 type opened struct {
 	core.CondensationProvider
 
-	id     string
-	agent  string                          // the model of the profile that it was opened for
-	users  int                             // setups that hold it; guarded by host.mu
-	plugin Plugin                          // nil for other providers
-	models atomic.Pointer[resolver.Models] // of the current configuration
+	id     string // identity
+	key    string // in the pool
+	agent  string // the model of the profile that it was opened for
+	users  int    // setups that hold it; guarded by host.mu
+	plugin Plugin // nil for other providers
+	// unusable is why a program is not opened: it is missing or not approved.
+	unusable error
+	models   atomic.Pointer[resolver.Models] // of the current configuration
 
 	mu    sync.Mutex
 	asked map[string]string // signatures of the models that it asked for, by name
@@ -109,6 +114,10 @@ func identity(c config.Provider, pin string) (string, error) {
 // releases it.
 func (s *setup) acquire(ctx context.Context, c config.Provider, agent string) (*opened, error) {
 	pin, err := s.approval(c)
+	var unusable error
+	if errors.Is(err, core.ErrUnavailable) {
+		unusable, err = err, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +125,7 @@ func (s *setup) acquire(ctx context.Context, c config.Provider, agent string) (*
 	if err != nil {
 		return nil, err
 	}
-	if o := s.host.shared(id, s.models, agent); o != nil {
+	if o := s.host.shared(s.host.key(id, s.models, agent), s.models, agent); o != nil {
 		return o, nil
 	}
 	o := &opened{id: id, agent: agent, users: 1, asked: map[string]string{}}
@@ -124,6 +133,8 @@ func (s *setup) acquire(ctx context.Context, c config.Provider, agent string) (*
 	switch {
 	case c.Withheld != "":
 		o.CondensationProvider = withheld{c.Name, c.Withheld}
+	case unusable != nil:
+		o.CondensationProvider, o.unusable = withheld{c.Name, unusable.Error()}, unusable
 	case c.Plugin != "":
 		o.plugin, err = s.host.opts.Plugins.Open(c, pin, o.env(s.host.opts.Logger))
 		o.CondensationProvider = o.plugin
@@ -134,8 +145,17 @@ func (s *setup) acquire(ctx context.Context, c config.Provider, agent string) (*
 		return nil, err
 	}
 	s.fresh = append(s.fresh, fresh{o, c.Name, c.Origin})
+	o.mu.Lock()
+	names := slices.Sorted(maps.Keys(o.asked))
+	o.mu.Unlock()
 	s.host.mu.Lock()
-	s.host.pool[id] = append(s.host.pool[id], o)
+	if _, known := s.host.asks[id]; !known {
+		s.host.asks[id] = names
+	}
+	s.host.mu.Unlock()
+	o.key = s.host.key(id, s.models, agent)
+	s.host.mu.Lock()
+	s.host.pool[o.key] = append(s.host.pool[o.key], o)
 	s.host.mu.Unlock()
 	return o, nil
 }
@@ -166,11 +186,23 @@ func (o *opened) env(log *slog.Logger) PluginEnv {
 	}
 }
 
+// key returns where the pool has the providers of an identity: they differ by the models that the first of them asked for, so that a
+// configuration with thousands of models does not compare each with each.
+func (h *Host) key(id string, m *resolver.Models, agent string) string {
+	h.mu.Lock()
+	names := h.asks[id]
+	h.mu.Unlock()
+	for _, name := range names {
+		id += "\x00" + m.Signature(agent, name)
+	}
+	return id
+}
+
 // shared returns an open provider and counts one user more; nil if there is none.
-func (h *Host) shared(id string, m *resolver.Models, agent string) *opened {
+func (h *Host) shared(key string, m *resolver.Models, agent string) *opened {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, o := range h.pool[id] {
+	for _, o := range h.pool[key] {
 		if o.fits(m, agent) {
 			o.users++
 			return o
@@ -185,9 +217,10 @@ func (h *Host) release(o *opened) error {
 	o.users--
 	last := o.users == 0
 	if last {
-		h.pool[o.id] = slices.DeleteFunc(h.pool[o.id], func(p *opened) bool { return p == o })
-		if len(h.pool[o.id]) == 0 {
-			delete(h.pool, o.id)
+		h.pool[o.key] = slices.DeleteFunc(h.pool[o.key], func(p *opened) bool { return p == o })
+		if len(h.pool[o.key]) == 0 {
+			delete(h.pool, o.key)
+			delete(h.asks, o.id) // the next one is asked again
 		}
 	}
 	h.mu.Unlock()
@@ -211,13 +244,13 @@ func (s *setup) builtin(ctx context.Context, c config.Provider, o *opened) (core
 	return p, nil
 }
 
-// A withheld provider is declared by a file that the user has not trusted. It declines
+// A withheld provider is declared by a file that the user has not trusted, or is a program that is missing or not approved. It declines
 // every request, so that the next provider is asked.
 type withheld struct{ provider, why string }
 
 // Condense implements [core.CondensationProvider].
 func (w withheld) Condense(context.Context, *core.Request) (*core.Result, error) {
-	return nil, &resolver.UntrustedError{Text: fmt.Sprintf("provider %s: %s", w.provider, w.why)}
+	return nil, &resolver.UnavailableError{Text: fmt.Sprintf("provider %s: %s", w.provider, w.why)}
 }
 
 // errUnpaid is why a provider is skipped in a turn that may spend nothing.
