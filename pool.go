@@ -132,9 +132,9 @@ func (s *setup) acquire(ctx context.Context, c config.Provider, agent string) (*
 	o.models.Store(s.models)
 	switch {
 	case c.Withheld != "":
-		o.CondensationProvider = withheld{c.Name, c.Withheld}
+		o.CondensationProvider = withheld{&resolver.UnavailableError{Text: fmt.Sprintf("provider %s: %s", c.Name, c.Withheld)}}
 	case unusable != nil:
-		o.CondensationProvider, o.unusable = withheld{c.Name, unusable.Error()}, unusable
+		o.CondensationProvider, o.unusable = withheld{unusable}, unusable
 	case c.Plugin != "":
 		o.plugin, err = s.host.opts.Plugins.Open(c, pin, o.env(s.host.opts.Logger))
 		o.CondensationProvider = o.plugin
@@ -246,12 +246,10 @@ func (s *setup) builtin(ctx context.Context, c config.Provider, o *opened) (core
 
 // A withheld provider is declared by a file that the user has not trusted, or is a program that is missing or not approved. It declines
 // every request, so that the next provider is asked.
-type withheld struct{ provider, why string }
+type withheld struct{ why error }
 
 // Condense implements [core.CondensationProvider].
-func (w withheld) Condense(context.Context, *core.Request) (*core.Result, error) {
-	return nil, &resolver.UnavailableError{Text: fmt.Sprintf("provider %s: %s", w.provider, w.why)}
-}
+func (w withheld) Condense(context.Context, *core.Request) (*core.Result, error) { return nil, w.why }
 
 // errUnpaid is why a provider is skipped in a turn that may spend nothing.
 var errUnpaid = fmt.Errorf("auto is false, so no language model is asked unless the user wants it: %w", core.ErrUnavailable)
