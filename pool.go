@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -58,7 +59,7 @@ type opened struct {
 	core.CondensationProvider
 
 	id     string // identity
-	key    string // in the pool
+	key    string // on its shelf
 	agent  string // the model of the profile that it was opened for
 	users  int    // setups that hold it; guarded by host.mu
 	plugin Plugin // nil for other providers
@@ -125,7 +126,7 @@ func (s *setup) acquire(ctx context.Context, c config.Provider, agent string) (*
 	if err != nil {
 		return nil, err
 	}
-	if o := s.host.shared(s.host.key(id, s.models, agent), s.models, agent); o != nil {
+	if o := s.host.shared(id, s.models, agent); o != nil {
 		return o, nil
 	}
 	o := &opened{id: id, agent: agent, users: 1, asked: map[string]string{}}
@@ -145,18 +146,17 @@ func (s *setup) acquire(ctx context.Context, c config.Provider, agent string) (*
 		return nil, err
 	}
 	s.fresh = append(s.fresh, fresh{o, c.Name, c.Origin})
-	o.mu.Lock()
-	names := slices.Sorted(maps.Keys(o.asked))
-	o.mu.Unlock()
 	s.host.mu.Lock()
-	if _, known := s.host.asks[id]; !known {
-		s.host.asks[id] = names
+	defer s.host.mu.Unlock()
+	sh, ok := s.host.pool[id]
+	if !ok {
+		o.mu.Lock()
+		sh = &shelf{asks: slices.Sorted(maps.Keys(o.asked)), by: map[string][]*opened{}}
+		o.mu.Unlock()
+		s.host.pool[id] = sh
 	}
-	s.host.mu.Unlock()
-	o.key = s.host.key(id, s.models, agent)
-	s.host.mu.Lock()
-	s.host.pool[o.key] = append(s.host.pool[o.key], o)
-	s.host.mu.Unlock()
+	o.key = sh.key(s.models, agent)
+	sh.by[o.key] = append(sh.by[o.key], o)
 	return o, nil
 }
 
@@ -186,23 +186,30 @@ func (o *opened) env(log *slog.Logger) PluginEnv {
 	}
 }
 
-// key returns where the pool has the providers of an identity: they differ by the models that the first of them asked for, so that a
-// configuration with thousands of models does not compare each with each.
-func (h *Host) key(id string, m *resolver.Models, agent string) string {
-	h.mu.Lock()
-	names := h.asks[id]
-	h.mu.Unlock()
-	for _, name := range names {
-		id += "\x00" + m.Signature(agent, name)
+// A shelf has the open providers of one identity, by the models that the first of them asked for: a configuration with thousands of
+// models does not compare each with each.
+type shelf struct {
+	asks []string
+	by   map[string][]*opened
+}
+
+func (sh *shelf) key(m *resolver.Models, agent string) string {
+	var key strings.Builder
+	for _, name := range sh.asks {
+		key.WriteString(m.Signature(agent, name) + "\x00")
 	}
-	return id
+	return key.String()
 }
 
 // shared returns an open provider and counts one user more; nil if there is none.
-func (h *Host) shared(key string, m *resolver.Models, agent string) *opened {
+func (h *Host) shared(id string, m *resolver.Models, agent string) *opened {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, o := range h.pool[key] {
+	sh, ok := h.pool[id]
+	if !ok {
+		return nil
+	}
+	for _, o := range sh.by[sh.key(m, agent)] {
 		if o.fits(m, agent) {
 			o.users++
 			return o
@@ -217,10 +224,13 @@ func (h *Host) release(o *opened) error {
 	o.users--
 	last := o.users == 0
 	if last {
-		h.pool[o.key] = slices.DeleteFunc(h.pool[o.key], func(p *opened) bool { return p == o })
-		if len(h.pool[o.key]) == 0 {
-			delete(h.pool, o.key)
-			delete(h.asks, o.id) // the next one is asked again
+		sh := h.pool[o.id]
+		sh.by[o.key] = slices.DeleteFunc(sh.by[o.key], func(p *opened) bool { return p == o })
+		if len(sh.by[o.key]) == 0 {
+			delete(sh.by, o.key)
+		}
+		if len(sh.by) == 0 {
+			delete(h.pool, o.id)
 		}
 	}
 	h.mu.Unlock()
