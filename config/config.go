@@ -25,6 +25,7 @@ import (
 	"github.com/knadh/koanf/providers/confmap"
 	"github.com/knadh/koanf/v2"
 
+	"github.com/condensehq/condense/internal/disk"
 	"github.com/condensehq/condense/internal/tree"
 )
 
@@ -148,7 +149,11 @@ func load(opts Options, withholds bool) (*Config, error) {
 	b := newBuilder(opts)
 	b.withholds = withholds
 	b.errs = append(b.errs, errs...)
+	links := map[string]string{}
 	for _, file := range files {
+		if target := outside(file, env); target != "" {
+			links[disk.FromHere(file)] = target
+		}
 		layer, errs := readFile(file, &b.opts)
 		b.errs = append(b.errs, errs...)
 		if layer != nil {
@@ -162,7 +167,14 @@ func load(opts Options, withholds bool) (*Config, error) {
 		flags = append(flags, variable{key, key, opts.Flags[key]})
 	}
 	b.add(checkVariables(flags, dottedSpelling, FromFlag, b.k.Raw(), &b.opts))
-	return b.build(&Config{files: files})
+	c, err := b.build(&Config{files: files})
+	if faults, ok := err.(Errors); ok && len(links) > 0 { //nolint:errorlint // of build, unwrapped
+		return nil, faults.unseen(links)
+	}
+	if err == nil {
+		c.warnings = c.warnings.unseen(links)
+	}
+	return c, err
 }
 
 // New makes a configuration from the defaults and values, without files, environment and
