@@ -78,6 +78,26 @@ func TestReplay(t *testing.T) {
 		"a patch that adds": {[][3]string{
 			{"shell", `{"command":["apply_patch","*** Begin Patch\n*** Add File: src/a.go\n+one\n+two\n*** End Patch"]}`, "Success."},
 		}, "@1\none\ntwo\n"},
+		"a patch that removes": {[][3]string{
+			{"Write", `{"file_path":"src/a.go","content":"one"}`, "done"},
+			{"apply_patch", `{"input":"*** Begin Patch\n*** Delete File: src/a.go\n*** End Patch"}`, "Success."},
+		}, ""},
+		"a cell of a notebook, whose old lines nobody named": {[][3]string{
+			{"Read", `{"file_path":"/r/a.ipynb"}`, "<cell id=\"1\">import os</cell id=\"1\">\n<cell id=\"2\">old = 1</cell id=\"2\">"},
+			{"NotebookEdit", `{"notebook_path":"/r/a.ipynb","cell_id":"2","new_source":"new = 2"}`, "Updated cell 2 with new = 2"},
+		}, "@0\nnew = 2\n"},
+		"a new cell of a notebook": {[][3]string{
+			{"Read", `{"file_path":"/r/a.ipynb"}`, "1→one"},
+			{"NotebookEdit", `{"notebook_path":"/r/a.ipynb","cell_id":"1","edit_mode":"insert","new_source":"two"}`, "Inserted cell"},
+		}, "@1\none\n@0\ntwo\n"},
+		"an edit of OpenCode": {[][3]string{
+			{"read", `{"filePath":"a.go"}`, "00001| one\n00002| two"},
+			{"edit", `{"filePath":"a.go","oldString":"two","newString":"2"}`, ""},
+		}, "@1\none\n2\n"},
+		"an edit of Antigravity": {[][3]string{
+			{"view_file", `{"AbsolutePath":"/r/a.go"}`, "1: one\n2: two"},
+			{"replace_file_content", `{"TargetFile":"/r/a.go","TargetContent":"two","ReplacementContent":"2"}`, "done"},
+		}, "@1\none\n2\n"},
 		"a file that was removed": {[][3]string{
 			{"Write", `{"file_path":"/r/a.go","content":"one"}`, "done"},
 			{"Bash", `{"command":"cd /r && rm -f a.go && ls"}`, "b.go"},
