@@ -200,6 +200,9 @@ func fileKind(m fs.FileMode) string {
 // outside returns where a link leads that is a project's file and leads out of its repository or folder; empty for all other files. A
 // repository's link must not show what is in the user's files.
 func outside(file string, env environment) string {
+	if abs, err := filepath.Abs(file); err == nil {
+		file = abs
+	}
 	dirs := upward(filepath.Dir(file))
 	root, errRoot := filepath.EvalSymlinks(dirs[len(dirs)-1])
 	target, err := filepath.EvalSymlinks(file)
