@@ -42,9 +42,12 @@ func (a *App) Sound(c *config.Config) error {
 	return err
 }
 
+// A Reader is who reads conversations for a provider.
+type Reader = resolver.ProviderReader
+
 // Readers returns which language models would read conversations for the chain of r, a result of c.Resolve, and which providers would
 // be skipped.
-func (a *App) Readers(c *config.Config, r *config.Resolved) []resolver.ProviderReader {
+func (a *App) Readers(c *config.Config, r *config.Resolved) []Reader {
 	return a.Checker().Readers(c, r)
 }
 

@@ -18,7 +18,6 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/plugins"
-	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -160,7 +159,7 @@ func showPlace(a *cli.App, c *config.Config, at cli.Place, asJSON bool) error {
 	if asJSON {
 		return term.PrintJSON(a.Stdout, struct {
 			*config.Resolved
-			Reads []resolver.ProviderReader `json:"reads,omitempty"`
+			Reads []cli.Reader `json:"reads,omitempty"`
 		}{e.Resolved, a.Readers(c, e.Resolved)})
 	}
 	t := term.NewTable("", "")

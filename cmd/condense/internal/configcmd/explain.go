@@ -14,7 +14,6 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
-	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/internal/size"
 )
 
@@ -107,7 +106,7 @@ func explainPlace(a *cli.App, cmd *cobra.Command, c *config.Config, at cli.Place
 	if asJSON {
 		return term.PrintJSON(a.Stdout, struct {
 			*config.Explanation
-			Reads []resolver.ProviderReader `json:"reads,omitempty"`
+			Reads []cli.Reader `json:"reads,omitempty"`
 		}{e, readers})
 	}
 	if err := term.PrintText(a.Stdout, e.String()); err != nil || len(readers) == 0 {
@@ -203,7 +202,7 @@ type overviewLine struct {
 	Target  int      `json:"target"`  // where a condensation ends
 	Chain   []string `json:"chain"`   // truncation is listed only if the chain names it
 	// Reads are the language models that read conversations, and the providers that are skipped.
-	Reads []resolver.ProviderReader `json:"reads,omitempty"`
+	Reads []cli.Reader `json:"reads,omitempty"`
 }
 
 // explainAll prints a line for every mode and for every profile that no mode uses.
@@ -233,7 +232,7 @@ func explainAll(a *cli.App, cmd *cobra.Command, c *config.Config, window int, as
 func printReaders(a *cli.App, lines []overviewLine) {
 	profiles := map[string][]string{} // by reader
 	readers := map[string]int{}       // by provider
-	var order []resolver.ProviderReader
+	var order []cli.Reader
 	for _, l := range lines {
 		for _, r := range l.Reads {
 			if len(profiles[r.String()]) == 0 {
