@@ -84,7 +84,7 @@ func (p *profiles) known(kind string, name *string, names func() []string, log *
 	}
 	if id := kind + " " + *name; !p.odd[id] && len(p.odd) < mostOdd {
 		p.odd[id] = true
-		log.Warn("a request names a "+kind+" that the configuration does not declare: the default is used", kind, plain.Clip(*name))
+		log.Warn("a request names something that the configuration does not declare: the default is used", "kind", kind, "name", plain.Clip(*name))
 	}
 	*name = ""
 }

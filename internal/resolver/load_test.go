@@ -83,7 +83,7 @@ func TestThousandsOfNamesAreReadInLinearTime(t *testing.T) {
 					if faults, err := checker.Chains(c); err != nil || len(faults) > 0 {
 						t.Error(faults, err)
 					}
-					checker.Warnings(c)
+					_ = checker.Warnings(c)
 				}
 			})
 		})

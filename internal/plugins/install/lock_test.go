@@ -23,9 +23,9 @@ func write(t *testing.T, dir string, all map[string][]byte) {
 	}
 }
 
-// echoes returns a release of a plugin that is a script.
-func echoes(plugin, text string) map[string][]byte {
-	return release(map[string][]byte{"condense-" + plugin: []byte("#!/bin/sh\necho " + text + "\n")})
+// echoes returns a release of the plugin tidy, a script.
+func echoes(text string) map[string][]byte {
+	return release(map[string][]byte{"condense-tidy": []byte("#!/bin/sh\necho " + text + "\n")})
 }
 
 // respell changes the sources of condense.lock, and no checksum.
@@ -43,7 +43,7 @@ func respell(t *testing.T, in *install.Installer, from, to string) {
 
 // The checksums of condense.lock count however its source is spelled: who changes that line alone changes no program.
 func TestLockBindsEverySpelling(t *testing.T) {
-	good, evil := echoes("tidy", "good"), echoes("tidy", "EVIL")
+	good, evil := echoes("good"), echoes("EVIL")
 	now := good
 	in, address := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/releases/latest") {
@@ -86,14 +86,14 @@ func TestLockBindsEverySpelling(t *testing.T) {
 
 // The lock has one spelling for each release, and the good files are installed under each.
 func TestLockSpellsSourcesOneWay(t *testing.T) {
-	in, address := serve(t, files(echoes("tidy", "good")))
+	in, address := serve(t, files(echoes("good")))
 	address = strings.Replace(address, "https", "HTTPS", 1)
 	for spelling, want := range map[string]string{
 		"rel/": "./rel", "./rel/../rel": "./rel", "ABS/": "./rel", "github:Acme/Tidy@V1": "github:acme/tidy@V1",
 		address + "x/../a//b/": address + "a/b/", address + "a/SHA256SUMS": address + "a/",
 	} {
 		in.Dir = t.TempDir()
-		write(t, filepath.Join(in.Dir, "rel"), echoes("tidy", "good"))
+		write(t, filepath.Join(in.Dir, "rel"), echoes("good"))
 		spelling = strings.Replace(spelling, "ABS", filepath.ToSlash(filepath.Join(in.Dir, "rel")), 1)
 		if _, err := put(t.Context(), in, spelling); err != nil {
 			t.Error(err)

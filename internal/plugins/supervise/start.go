@@ -22,7 +22,7 @@ const patience = time.Second
 type starting struct {
 	began time.Time
 	done  chan struct{}
-	err  error // set before done is closed
+	err   error // set before done is closed
 }
 
 // acquire returns a ready process for one call, and starts it if necessary.
@@ -56,9 +56,10 @@ func (p *Process) acquire(ctx context.Context) (*instance, error) {
 // await waits for a start. The time of a call counts from its beginning, so that a slow start costs one timeout, and not one more for
 // every call after the first: an estimate, say, and the call itself.
 func (p *Process) await(ctx context.Context, s *starting) error {
-	end := make(<-chan time.Time)
+	end, left := make(<-chan time.Time), time.Duration(0)
 	if deadline, ok := ctx.Deadline(); ok {
-		t := time.NewTimer(max(0, time.Until(deadline)-time.Since(s.began)))
+		left = time.Until(deadline)
+		t := time.NewTimer(max(0, left-time.Since(s.began)))
 		defer t.Stop()
 		end = t.C
 	}
@@ -71,6 +72,10 @@ func (p *Process) await(ctx context.Context, s *starting) error {
 		case <-s.done:
 			return s.err
 		default:
+		}
+		if ctx.Err() == nil {
+			why := fmt.Sprintf("it is still starting (no answer within %s)", left.Round(10*time.Millisecond))
+			return &unavailableError{plugin: p.spec.Name, why: why}
 		}
 	}
 	return p.notAsked(ctx, "it is still starting")

@@ -389,7 +389,7 @@ func (r *trustRequest) known(store trust.Store) (bool, error) {
 		}
 	}
 	for _, ap := range r.approvals {
-		if ap.is != ap.was || ap.why != nil {
+		if unreadable := ap.why != nil; unreadable || ap.is != ap.was {
 			return false, nil
 		}
 	}

@@ -107,19 +107,18 @@ func (r *importer) declare(name, id, profile string, how api, settings map[strin
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			r.check(from+"."+how.urlKey, to, "not an http or https address: without it the model is not asked")
 			return ""
-		} else {
-			if u.User != nil || u.RawQuery != "" {
-				r.Secrets = append(r.Secrets, from+"."+how.urlKey)
-				r.check(from+"."+how.urlKey, to, "without the user, password or parameters in it")
-			}
-			u.User, u.RawQuery, u.Fragment = nil, "", ""
-			m.BaseURL = strings.TrimSuffix(u.String(), "/")
-			if !strings.HasSuffix(m.BaseURL, how.urlTail) {
-				m.BaseURL += how.urlTail
-			}
-			if u.Scheme == "http" && m.APIKeyEnv != "" && !local(u.Hostname()) {
-				r.check(from+"."+how.urlKey, to, "the key is not sent there: it goes to an https address or this machine only; use https, or remove api_key_env")
-			}
+		}
+		if u.User != nil || u.RawQuery != "" {
+			r.Secrets = append(r.Secrets, from+"."+how.urlKey)
+			r.check(from+"."+how.urlKey, to, "without the user, password or parameters in it")
+		}
+		u.User, u.RawQuery, u.Fragment = nil, "", ""
+		m.BaseURL = strings.TrimSuffix(u.String(), "/")
+		if !strings.HasSuffix(m.BaseURL, how.urlTail) {
+			m.BaseURL += how.urlTail
+		}
+		if u.Scheme == "http" && m.APIKeyEnv != "" && !local(u.Hostname()) {
+			r.check(from+"."+how.urlKey, to, "the key is not sent there: it goes to an https address or this machine only; use https, or remove api_key_env")
 		}
 	}
 	if other, taken := r.Values.Models[name]; taken && other != m {
