@@ -151,8 +151,8 @@ type Host struct {
 
 	mu       sync.Mutex
 	current  *setup
-	applyErr error                // of the last valid change of the files
-	pool     map[string][]*opened // open providers by identity; those of one identity differ in models
+	applyErr error             // of the last valid change of the files
+	pool     map[string]*shelf // open providers by identity
 	counters map[string]*tokens.Counter
 }
 
@@ -160,7 +160,7 @@ type Host struct {
 // is an error here and not in the middle of a conversation; the error lists all of them.
 // When ctx is done, Open gives up; the host lives until [Host.Close].
 func Open(ctx context.Context, opts *Options) (*Host, error) {
-	h := &Host{opts: *opts.orDefault(), pool: map[string][]*opened{}, counters: map[string]*tokens.Counter{}}
+	h := &Host{opts: *opts.orDefault(), pool: map[string]*shelf{}, counters: map[string]*tokens.Counter{}}
 	if h.opts.Logger == nil {
 		h.opts.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -3,11 +3,14 @@ package condense
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -23,7 +26,7 @@ import (
 // implementation, Plugins of package plugin-sdk/host, brings gRPC into a program.
 type Plugins interface {
 	// Approved returns the checksum that the user has approved for p. The error says how to
-	// approve it.
+	// approve it; if it wraps [core.ErrUnavailable], p is skipped, and else the configuration is refused.
 	Approved(c *config.Config, p config.Provider) (checksum string, err error)
 	// Open returns p as a provider. Its program must exist; it is started by the first call, if it
 	// has the checksum.
@@ -55,11 +58,14 @@ type PluginEnv struct {
 type opened struct {
 	core.CondensationProvider
 
-	id     string
-	agent  string                          // the model of the profile that it was opened for
-	users  int                             // setups that hold it; guarded by host.mu
-	plugin Plugin                          // nil for other providers
-	models atomic.Pointer[resolver.Models] // of the current configuration
+	id     string // identity
+	key    string // on its shelf
+	agent  string // the model of the profile that it was opened for
+	users  int    // setups that hold it; guarded by host.mu
+	plugin Plugin // nil for other providers
+	// unusable is why a program is not opened: it is missing or not approved.
+	unusable error
+	models   atomic.Pointer[resolver.Models] // of the current configuration
 
 	mu    sync.Mutex
 	asked map[string]string // signatures of the models that it asked for, by name
@@ -109,6 +115,10 @@ func identity(c config.Provider, pin string) (string, error) {
 // releases it.
 func (s *setup) acquire(ctx context.Context, c config.Provider, agent string) (*opened, error) {
 	pin, err := s.approval(c)
+	var unusable error
+	if errors.Is(err, core.ErrUnavailable) {
+		unusable, err = err, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +133,9 @@ func (s *setup) acquire(ctx context.Context, c config.Provider, agent string) (*
 	o.models.Store(s.models)
 	switch {
 	case c.Withheld != "":
-		o.CondensationProvider = withheld{c.Name, c.Withheld}
+		o.CondensationProvider = withheld{&resolver.UnavailableError{Text: fmt.Sprintf("provider %s: %s", c.Name, c.Withheld)}}
+	case unusable != nil:
+		o.CondensationProvider, o.unusable = withheld{unusable}, unusable
 	case c.Plugin != "":
 		o.plugin, err = s.host.opts.Plugins.Open(c, pin, o.env(s.host.opts.Logger))
 		o.CondensationProvider = o.plugin
@@ -135,8 +147,16 @@ func (s *setup) acquire(ctx context.Context, c config.Provider, agent string) (*
 	}
 	s.fresh = append(s.fresh, fresh{o, c.Name, c.Origin})
 	s.host.mu.Lock()
-	s.host.pool[id] = append(s.host.pool[id], o)
-	s.host.mu.Unlock()
+	defer s.host.mu.Unlock()
+	sh, ok := s.host.pool[id]
+	if !ok {
+		o.mu.Lock()
+		sh = &shelf{asks: slices.Sorted(maps.Keys(o.asked)), by: map[string][]*opened{}}
+		o.mu.Unlock()
+		s.host.pool[id] = sh
+	}
+	o.key = sh.key(s.models, agent)
+	sh.by[o.key] = append(sh.by[o.key], o)
 	return o, nil
 }
 
@@ -166,11 +186,30 @@ func (o *opened) env(log *slog.Logger) PluginEnv {
 	}
 }
 
+// A shelf has the open providers of one identity, by the models that the first of them asked for: a configuration with thousands of
+// models does not compare each with each.
+type shelf struct {
+	asks []string
+	by   map[string][]*opened
+}
+
+func (sh *shelf) key(m *resolver.Models, agent string) string {
+	var key strings.Builder
+	for _, name := range sh.asks {
+		key.WriteString(m.Signature(agent, name) + "\x00")
+	}
+	return key.String()
+}
+
 // shared returns an open provider and counts one user more; nil if there is none.
 func (h *Host) shared(id string, m *resolver.Models, agent string) *opened {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, o := range h.pool[id] {
+	sh, ok := h.pool[id]
+	if !ok {
+		return nil
+	}
+	for _, o := range sh.by[sh.key(m, agent)] {
 		if o.fits(m, agent) {
 			o.users++
 			return o
@@ -185,8 +224,12 @@ func (h *Host) release(o *opened) error {
 	o.users--
 	last := o.users == 0
 	if last {
-		h.pool[o.id] = slices.DeleteFunc(h.pool[o.id], func(p *opened) bool { return p == o })
-		if len(h.pool[o.id]) == 0 {
+		sh := h.pool[o.id]
+		sh.by[o.key] = slices.DeleteFunc(sh.by[o.key], func(p *opened) bool { return p == o })
+		if len(sh.by[o.key]) == 0 {
+			delete(sh.by, o.key)
+		}
+		if len(sh.by) == 0 {
 			delete(h.pool, o.id)
 		}
 	}
@@ -211,14 +254,12 @@ func (s *setup) builtin(ctx context.Context, c config.Provider, o *opened) (core
 	return p, nil
 }
 
-// A withheld provider is declared by a file that the user has not trusted. It declines
+// A withheld provider is declared by a file that the user has not trusted, or is a program that is missing or not approved. It declines
 // every request, so that the next provider is asked.
-type withheld struct{ provider, why string }
+type withheld struct{ why error }
 
 // Condense implements [core.CondensationProvider].
-func (w withheld) Condense(context.Context, *core.Request) (*core.Result, error) {
-	return nil, &resolver.UntrustedError{Text: fmt.Sprintf("provider %s: %s", w.provider, w.why)}
-}
+func (w withheld) Condense(context.Context, *core.Request) (*core.Result, error) { return nil, w.why }
 
 // errUnpaid is why a provider is skipped in a turn that may spend nothing.
 var errUnpaid = fmt.Errorf("auto is false, so no language model is asked unless the user wants it: %w", core.ErrUnavailable)

@@ -85,10 +85,13 @@ func (h *Host) newSetup(ctx context.Context, c *config.Config) (*setup, error) {
 func (s *setup) startable(ctx context.Context, former *setup) error {
 	var errs []error
 	for _, f := range s.fresh {
-		if f.plugin == nil {
+		err := f.unusable
+		switch {
+		case f.plugin != nil:
+			err = f.plugin.Ping(ctx)
+		case err == nil:
 			continue
 		}
-		err := f.plugin.Ping(ctx)
 		if err != nil && (s.host.opts.Plugins.RefusesSettings(err) || former.works(ctx, f.name)) {
 			errs = append(errs, fmt.Errorf("%s: provider %s does not start, and the former one goes on: %w", f.origin, f.name, err))
 		}

@@ -25,6 +25,7 @@ import (
 	"github.com/knadh/koanf/providers/confmap"
 	"github.com/knadh/koanf/v2"
 
+	"github.com/condensehq/condense/internal/disk"
 	"github.com/condensehq/condense/internal/tree"
 )
 
@@ -107,6 +108,8 @@ type Config struct {
 	withheld map[string]string // why a provider or model is not used, by path.id
 	opts     Options
 	override Override
+	lines    *lines
+	names    map[string][]string // of the sections profiles, modes, providers and models, sorted
 }
 
 // Default returns the configuration without any file, variable or flag.
@@ -146,7 +149,11 @@ func load(opts Options, withholds bool) (*Config, error) {
 	b := newBuilder(opts)
 	b.withholds = withholds
 	b.errs = append(b.errs, errs...)
+	links := map[string]string{}
 	for _, file := range files {
+		if target := outside(file, env); target != "" {
+			links[disk.FromHere(file)] = target
+		}
 		layer, errs := readFile(file, &b.opts)
 		b.errs = append(b.errs, errs...)
 		if layer != nil {
@@ -160,7 +167,14 @@ func load(opts Options, withholds bool) (*Config, error) {
 		flags = append(flags, variable{key, key, opts.Flags[key]})
 	}
 	b.add(checkVariables(flags, dottedSpelling, FromFlag, b.k.Raw(), &b.opts))
-	return b.build(&Config{files: files})
+	c, err := b.build(&Config{files: files})
+	if faults, ok := err.(Errors); ok && len(links) > 0 { //nolint:errorlint // of build, unwrapped
+		return nil, faults.unseen(links)
+	}
+	if err == nil {
+		c.warnings = c.warnings.unseen(links)
+	}
+	return c, err
 }
 
 // New makes a configuration from the defaults and values, without files, environment and
@@ -191,16 +205,16 @@ func (c *Config) Values() Values {
 }
 
 // Profiles returns the names of all profiles, sorted.
-func (c *Config) Profiles() []string { return sortedKeys(c.values.Profiles) }
+func (c *Config) Profiles() []string { return slices.Clone(c.names["profiles"]) }
 
 // Modes returns the names of all declared modes, sorted.
-func (c *Config) Modes() []string { return sortedKeys(c.values.Modes) }
+func (c *Config) Modes() []string { return slices.Clone(c.names["modes"]) }
 
 // Providers returns the names of all declared providers, sorted.
-func (c *Config) Providers() []string { return sortedKeys(c.values.Providers) }
+func (c *Config) Providers() []string { return slices.Clone(c.names["providers"]) }
 
 // Models returns the names of all declared models, sorted.
-func (c *Config) Models() []string { return sortedKeys(c.values.Models) }
+func (c *Config) Models() []string { return slices.Clone(c.names["models"]) }
 
 // Origin returns where the value at a key came from, for example
 // Origin("profiles", "gpt-4.1", "threshold"). False means that no layer has the key.
@@ -315,7 +329,7 @@ func (b *builder) add(c *checker) {
 			}
 		}
 		if v, ok := lookup(before, p); ok {
-			if _, isMap := v.(map[string]any); !isMap {
+			if _, isList := v.([]any); isList {
 				b.forget(id) // a replaced list has no old elements
 			}
 		}
@@ -433,7 +447,11 @@ func (b *builder) build(c *Config) (*Config, error) {
 		b.errs = append(b.errs, &Error{Origin: Origin{Kind: FromProgram}, Problem: err.Error()})
 		return nil, b.errs.ordered()
 	}
-	c.values = values
+	c.values, c.lines = values, &lines{of: map[lineID]*line{}}
+	c.names = map[string][]string{
+		"profiles": sortedKeys(values.Profiles), "modes": sortedKeys(values.Modes),
+		"providers": sortedKeys(values.Providers), "models": sortedKeys(values.Models),
+	}
 	v := validator{c: c, errs: b.errs, soft: b.soft}
 	v.validate()
 	if err := v.errs.ordered(); err != nil {

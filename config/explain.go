@@ -46,7 +46,7 @@ func (c *Config) Explain(profile, mode string, window int) (*Explanation, error)
 	e := &Explanation{Resolved: r, Formula: r.formula()}
 	values := r.shown()
 	for _, key := range shownKeys {
-		steps := r.steps[key]
+		steps := r.Steps(key)
 		if len(steps) == 0 || key == "model" && r.Model.Name == "" {
 			continue
 		}

@@ -26,7 +26,8 @@ type KeyExplanation struct {
 	Layers []Setting `json:"layers,omitempty"`
 	// Steps are the levels of inheritance, for a key of a profile or a mode.
 	Steps []Step `json:"steps,omitempty"`
-	// Overrides are the values that profiles and modes set instead of this one.
+	// Overrides are the values that profiles and modes set instead of this one: all layers of each, of which the last one counts. -1
+	// inherits.
 	Overrides []Setting `json:"overrides,omitempty"`
 }
 
@@ -116,16 +117,14 @@ func (c *Config) keySteps(p tree.Path) []Step {
 	return r.Steps(p[2])
 }
 
-// overrides returns the values that profiles and modes set for a key of the top level.
+// overrides returns the values that profiles and modes set for a key of the top level, those that inherit and overridden ones included.
 func (c *Config) overrides(key string) []Setting {
 	var out []Setting
 	for _, section := range []string{"profiles", "modes"} {
 		names, _ := c.raw[section].(map[string]any)
 		for _, name := range sortedKeys(names) {
 			p := tree.Path{section, name, key}
-			if v, ok := lookup(c.raw, p); ok && !isInherit(v) {
-				out = append(out, Setting{Key: p.String(), Value: v, Origin: c.origins[p.ID()]})
-			}
+			out = append(out, c.history[p.ID()]...)
 		}
 	}
 	return out
@@ -174,8 +173,15 @@ func (e KeyExplanation) String() string {
 			fmt.Fprintf(&b, "    %s: %s, %s\n", s.Level, compact(s.Value), s.Note)
 		}
 	}
-	for _, s := range e.Overrides {
-		fmt.Fprintf(&b, "  but %s: %s, from %s\n", s.Key, compact(s.Value), s.Origin)
+	for i, s := range e.Overrides {
+		note := ""
+		switch {
+		case i+1 < len(e.Overrides) && e.Overrides[i+1].Key == s.Key:
+			note = ", overridden"
+		case isInherit(s.Value):
+			note = ", inherits"
+		}
+		fmt.Fprintf(&b, "  but %s: %s, from %s%s\n", s.Key, compact(s.Value), s.Origin, note)
 	}
 	return b.String()
 }

@@ -110,7 +110,7 @@ func only(dir string, names []string) (string, *Error) {
 	var found []string
 	for _, name := range names {
 		file := filepath.Join(dir, name)
-		if info, err := os.Stat(file); err == nil && !info.IsDir() {
+		if _, err := os.Stat(file); err == nil { // whatever it is: readLimited refuses what is no file
 			if !slices.ContainsFunc(found, func(f string) bool { return sameFile(f, file) }) {
 				found = append(found, file)
 			}
@@ -168,6 +168,10 @@ func readFile(file string, opts *Options) (*checker, Errors) {
 }
 
 func readLimited(file string) ([]byte, error) {
+	// A pipe or a device would block when it is opened or read.
+	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("is %s, not a file", fileKind(info.Mode()))
+	}
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
@@ -181,6 +185,49 @@ func readLimited(file string) ([]byte, error) {
 		return nil, fmt.Errorf("larger than %d MiB", tree.MaxFile>>20)
 	}
 	return text, nil
+}
+
+func fileKind(m fs.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "a directory"
+	case m&fs.ModeNamedPipe != 0:
+		return "a pipe"
+	}
+	return "a device or a socket"
+}
+
+// outside returns where a link leads that is a project's file and leads out of its repository or folder; empty for all other files. A
+// repository's link must not show what is in the user's files.
+func outside(file string, env environment) string {
+	if abs, err := filepath.Abs(file); err == nil {
+		file = abs
+	}
+	dirs := upward(filepath.Dir(file))
+	root, errRoot := filepath.EvalSymlinks(dirs[len(dirs)-1])
+	target, err := filepath.EvalSymlinks(file)
+	if err != nil || errRoot != nil || filepath.Dir(file) == userDir(env) || within(root, target) {
+		return ""
+	}
+	return target
+}
+
+// unseen replaces the faults and warnings of files that are links out of their projects, by the names of the links: their texts quote the
+// files.
+func (e Errors) unseen(links map[string]string) Errors {
+	var out Errors
+	for _, err := range e {
+		target, hidden := links[err.Origin.File]
+		if !hidden {
+			out = append(out, err)
+		} else if !slices.ContainsFunc(out, func(o *Error) bool { return o.Origin.File == err.Origin.File }) {
+			out = append(out, &Error{
+				Origin: Origin{Kind: FromFile, File: err.Origin.File}, Problem: "is a link to " + target + ", outside of the project, whose faults are not shown here",
+				Allowed: "check that file itself: condense config check " + target,
+			})
+		}
+	}
+	return out
 }
 
 // reason is err without the file's name, which the message has already.

@@ -11,7 +11,7 @@ import (
 )
 
 // noWindow is the fault of a profile whose window is unknown.
-func (c *Config) noWindow(r *Resolved, f *finder) *Error {
+func (c *Config) noWindow(r *Resolved) *Error {
 	p := tree.Path{"profiles", r.Profile}
 	if r.Model.Name == "" {
 		return c.errorAt(p, &fault{problem: "has neither window nor model", allowed: "set one of them"})
@@ -28,7 +28,7 @@ func (c *Config) noWindow(r *Resolved, f *finder) *Error {
 	} else {
 		wrong.suggestion = suggest.Key(r.Model.Name, c.modelNames(r.Model.Name))
 	}
-	return c.errorAt(f.at["model"], wrong)
+	return c.errorAt(r.found["model"].at, wrong)
 }
 
 // limit is the number of tokens that may be sent. It is not rounded and may be negative.
@@ -55,7 +55,7 @@ func (c *Config) fit(r *Resolved) Errors {
 	}
 	var errs Errors
 	fail := func(key string, f *fault) {
-		errs = append(errs, c.errorAt(r.at[key], f).withKey(r, key))
+		errs = append(errs, c.errorAt(r.found[key].at, f).withKey(r, key))
 	}
 	if r.limit() < 1 {
 		fail("window", &fault{
@@ -81,7 +81,7 @@ func (c *Config) fit(r *Resolved) Errors {
 
 // withKey sets the key to the key of the profile, if the value is in no file.
 func (e *Error) withKey(r *Resolved, key string) *Error {
-	if len(r.at[key]) < 2 && e.Origin.Kind != FromFile {
+	if len(r.found[key].at) < 2 && e.Origin.Kind != FromFile {
 		e.Key = tree.Path{"profiles", r.Profile, key}.String()
 	}
 	return e

@@ -208,7 +208,7 @@ func TestWarnings(t *testing.T) {
 		{"min_size: 170k\n", "it will not condense before them"},
 		{"profiles:\n  p: {model: openai/gpt-5, max_output: 200000}\n", "answers with 128,000 tokens at most"},
 		{"providers:\n  tidy: {strategy: smart}\n", "no chain names this provider"},
-		{"default_profile: a\nprofiles:\n  a: {window: 100000, extends: b}\n  b: {window: 100000}\n  unused: {window: 1000}\n", "profiles.unused: no mode, profile or rule names this profile"},
+		{"default_profile: a\nprofiles:\n  a: {window: 100000, extends: b}\n  b: {window: 100000}\n  unused: {window: 100000}\n", "profiles.unused: no mode, profile or rule names this profile"},
 	}
 	for _, tt := range tests {
 		w := load(t, tt.text).Warnings()

@@ -102,6 +102,7 @@ func TestFind(t *testing.T) {
 		"twice/condense.yaml":        "",
 		"twice/condense.json":        "",
 		"dir/condense.yaml/x":        "", // a directory of that name
+		"empty/x":                    "",
 		"wrong.ini":                  "threshold: 50\n",
 		"former/condense.toml":       "threshold = 50\n",
 	})
@@ -113,10 +114,10 @@ func TestFind(t *testing.T) {
 		want      float64
 		err       string
 	}{
-		{name: "nothing", dir: "dir", want: 80},
-		{name: "user", dir: "dir", env: []string{"XDG_CONFIG_HOME=" + at("xdg")}, want: 10},
-		{name: "user, other name", dir: "dir", env: []string{"XDG_CONFIG_HOME=" + at("xdg2")}, want: 11},
-		{name: "relative XDG directory is ignored", dir: "dir", env: []string{"XDG_CONFIG_HOME=xdg"}, want: 80},
+		{name: "nothing", dir: "empty", want: 80},
+		{name: "user", dir: "empty", env: []string{"XDG_CONFIG_HOME=" + at("xdg")}, want: 10},
+		{name: "user, other name", dir: "empty", env: []string{"XDG_CONFIG_HOME=" + at("xdg2")}, want: 11},
+		{name: "relative XDG directory is ignored", dir: "empty", env: []string{"XDG_CONFIG_HOME=xdg"}, want: 80},
 		{name: "project beats user", dir: "repo", env: []string{"XDG_CONFIG_HOME=" + at("xdg")}, want: 20},
 		{name: "nearest project file", dir: "repo/deep/er", want: 30},
 		{name: "here without a repository", dir: "bare", want: 40},
@@ -125,6 +126,7 @@ func TestFind(t *testing.T) {
 		{name: "flag beats variable", dir: "repo", env: []string{"CONDENSE_CONFIG=" + at("absent.yaml")}, path: at("named.yaml"), want: 50},
 		{name: "named file does not exist", dir: "repo", path: at("absent.yaml"), err: "absent.yaml: no such file"},
 		{name: "named file is a directory", dir: "repo", path: at("dir/condense.yaml"), err: "is a directory"},
+		{name: "a directory in place of the file", dir: "dir", err: "dir/condense.yaml: is a directory, not a file"},
 		{name: "named file of another format", dir: "repo", path: at("wrong.ini"), err: "name the file .yaml or .json"},
 		{name: "a format of earlier versions", dir: "former", err: "former/condense.toml: TOML is not read any more; convert it, as with 'yq -p toml -o yaml "},
 		{name: "two files in one place", dir: "twice", err: "keep one of them"},

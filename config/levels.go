@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"slices"
+	"sync"
 
 	"github.com/condensehq/condense/core/policy"
 
@@ -17,51 +18,75 @@ type level struct {
 	origin Origin         // of values that are not in the configuration
 }
 
-// lineage returns a profile and those it extends, nearest first, and the rule of their
-// presets. It is empty if a name is unknown or the profiles form a cycle.
-func (c *Config) lineage(profile string) (names []string, rule policy.Exceptions) {
-	for name := profile; name != ""; {
-		p, ok := c.values.Profiles[name]
-		if !ok || slices.Contains(names, name) {
-			return nil, policy.Exceptions{}
-		}
-		names = append(names, name)
-		if preset, ok := presetNamed(p.Preset); ok && preset.rule != (policy.Exceptions{}) {
-			rule = preset.rule
-		}
-		name = p.Extends
-	}
-	return names, rule
+// A line is a profile and everything that it inherits from, nearest first: its own levels, then those of rest. Profiles that extend
+// the same one share its line with all that was looked up in it, so a chain of extends costs no more than as many single profiles.
+type line struct {
+	c           *Config
+	own         []level
+	rest        *line // nil at the end
+	rule        policy.Exceptions
+	knowsWindow bool // a level of a model has a window
+	found       map[string]*found
 }
 
-func (c *Config) levels(profiles []string, mode string) []level {
-	at := func(label string, p tree.Path) level {
-		v, _ := lookup(c.raw, p)
-		m, _ := v.(map[string]any)
-		return level{label: label, path: p, values: m}
+// The lines of a configuration, made at the first use. All of them are guarded by mu.
+type lines struct {
+	mu  sync.Mutex
+	end *line
+	of  map[lineID]*line
+}
+
+type lineID struct {
+	profile   string
+	modelSeen bool // a nearer profile names a model, so the model of this one does not count
+}
+
+// line returns the line of a profile; nil if a name is unknown or the profiles form a cycle. c.lines.mu must be held.
+func (c *Config) line(id lineID) *line {
+	l, known := c.lines.of[id]
+	p, ok := c.values.Profiles[id.profile]
+	if known || !ok {
+		return l
 	}
-	var levels []level
-	if _, ok := c.values.Modes[mode]; ok {
-		levels = append(levels, at("mode "+mode, tree.Path{"modes", mode}))
+	c.lines.of[id] = nil // until it is complete: a cycle comes back here
+	if c.lines.end == nil {
+		c.lines.end = c.newLine(nil, c.at(topLevel, nil), c.defaultLevel())
 	}
-	modelSeen := false
-	for _, name := range profiles {
-		levels = append(levels, at("profile "+name, tree.Path{"profiles", name}))
-		p := c.values.Profiles[name]
-		if p.Model != "" && !modelSeen {
-			modelSeen = true
-			if m, err := c.Model(p.Model); err == nil {
-				levels = append(levels, c.modelLevel(m))
-			}
+	rest := c.lines.end
+	if p.Extends != "" {
+		if rest = c.line(lineID{p.Extends, id.modelSeen || p.Model != ""}); rest == nil {
+			return nil
 		}
-		if preset, ok := presetNamed(p.Preset); ok {
-			levels = append(levels, level{
-				label: "preset " + preset.name, values: preset.values,
-				origin: Origin{Kind: FromPreset, Name: preset.name},
-			})
+	}
+	levels := []level{c.at("profile "+id.profile, tree.Path{"profiles", id.profile})}
+	if p.Model != "" && !id.modelSeen {
+		if m, err := c.Model(p.Model); err == nil {
+			levels = append(levels, c.modelLevel(m))
 		}
 	}
-	return append(levels, at(topLevel, nil), c.defaultLevel())
+	preset, ok := presetNamed(p.Preset)
+	if ok {
+		levels = append(levels, level{label: "preset " + preset.name, values: preset.values, origin: Origin{Kind: FromPreset, Name: preset.name}})
+	}
+	l = c.newLine(rest, levels...)
+	l.rule = either(rest.rule, preset.rule)
+	c.lines.of[id] = l
+	return l
+}
+
+func (c *Config) newLine(rest *line, own ...level) *line {
+	return &line{
+		c: c, own: own, rest: rest, found: map[string]*found{},
+		knowsWindow: rest != nil && rest.knowsWindow ||
+			slices.ContainsFunc(own, func(l level) bool { return l.origin.Kind == FromModel && l.values["window"] != nil }),
+	}
+}
+
+// at returns the level of the values at p.
+func (c *Config) at(label string, p tree.Path) level {
+	v, _ := lookup(c.raw, p)
+	m, _ := v.(map[string]any)
+	return level{label: label, path: p, values: m}
 }
 
 // modelLevel returns the level of the known numbers of a model. It comes after the profile that
@@ -91,25 +116,43 @@ func (c *Config) defaultLevel() level {
 	return l
 }
 
-// A finder looks values up along the levels and records the steps.
-type finder struct {
-	c         *Config
-	levels    []level
-	unchecked bool
-	steps     map[string][]Step
-	at        map[string][]string
+// A found is the result of looking a key up. It never changes.
+type found struct {
+	value any       // nil if no level has one
+	at    tree.Path // the key that has it
+	used  *Step     // the level that has it
+	steps []Step    // the levels of one line
+	rest  *found    // in the next line
 }
 
-// find returns the value of a field, nil if no level has one.
-func (f *finder) find(key string) any {
-	for _, l := range f.levels {
-		if l.label == topLevel {
-			f.inherited(key)
+// all returns the steps of all levels.
+func (f *found) all() (steps []Step) {
+	for ; f != nil; f = f.rest {
+		steps = append(steps, f.steps...)
+	}
+	return steps
+}
+
+// find looks a key up.
+func (l *line) find(key string) *found {
+	f, ok := l.found[key]
+	if !ok {
+		f = l.lookup(key)
+		l.found[key] = f
+	}
+	return f
+}
+
+func (l *line) lookup(key string) *found {
+	f := &found{}
+	for _, of := range l.own {
+		if of.label == topLevel {
+			f.steps = append(f.steps, l.c.inherited(key)...)
 		}
-		v, has := l.values[key]
-		step := Step{Level: l.label, Value: v, Origin: l.origin}
-		if l.path != nil || l.label == topLevel {
-			if o, ok := f.c.origins[l.path.With(key).ID()]; ok {
+		v, has := of.values[key]
+		step := Step{Level: of.label, Value: v, Origin: of.origin}
+		if of.path != nil || of.label == topLevel {
+			if o, ok := l.c.origins[of.path.With(key).ID()]; ok {
 				step.Origin = o
 			}
 		}
@@ -119,37 +162,37 @@ func (f *finder) find(key string) any {
 			step.Origin = Origin{}
 		case isInherit(v):
 			step.Note = "inherits"
-		case step.Origin.Kind == FromDefault && l.label != defaultLabel && key != "window":
+		case step.Origin.Kind == FromDefault && of.label != defaultLabel && key != "window":
 			continue // merged into the top level; the default level has it
-		case key == "window" && step.Origin.Kind == FromDefault && f.knowsWindow():
+		case key == "window" && step.Origin.Kind == FromDefault && l.knowsWindow:
 			step.Note = "the model's window is known"
-		case key == "threshold" && f.unchecked && l.label != topLevel && l.label != defaultLabel && outsideThreshold(v):
-			step.Note = "ignored by Roo's rule"
+		case key == "threshold" && of.label != topLevel && of.label != defaultLabel && outsideThreshold(v):
+			step.Note = "ignored by Roo's rule" // without it, this is an error
 		default:
 			step.Used = true
 		}
-		f.steps[key] = append(f.steps[key], step)
+		f.steps = append(f.steps, step)
 		if step.Used {
-			f.at[key] = l.path.With(key)
-			return v
+			f.value, f.at, f.used = v, of.path.With(key), &step
+			return f
 		}
 	}
-	return nil
+	if l.rest != nil {
+		f.rest = l.rest.find(key)
+		f.value, f.at, f.used = f.rest.value, f.rest.at, f.rest.used
+	}
+	return f
 }
 
-// inherited records where the top level of a file says -1, which counts as absent: the newest layer first.
-func (f *finder) inherited(key string) {
-	for _, s := range slices.Backward(f.c.history[key]) {
+// inherited returns where the top level of a file says -1, which counts as absent: the newest layer first.
+func (c *Config) inherited(key string) (steps []Step) {
+	for _, s := range slices.Backward(c.history[key]) {
 		if !isInherit(s.Value) {
-			return
+			break
 		}
-		f.steps[key] = append(f.steps[key], Step{Level: topLevel, Value: s.Value, Origin: s.Origin, Note: "inherits"})
+		steps = append(steps, Step{Level: topLevel, Value: s.Value, Origin: s.Origin, Note: "inherits"})
 	}
-}
-
-// knowsWindow reports whether a level after the built-in window has a window.
-func (f *finder) knowsWindow() bool {
-	return slices.ContainsFunc(f.levels, func(l level) bool { return l.origin.Kind == FromModel && l.values["window"] != nil })
+	return steps
 }
 
 func isInherit(v any) bool {
@@ -163,13 +206,16 @@ func outsideThreshold(v any) bool {
 	return n < f.min || n > f.max
 }
 
-func (f *finder) percent(key string) float64 {
-	n, _ := number(f.find(key))
+func (r *Resolved) percent(key string) float64 {
+	n, _ := number(r.found[key].value)
 	return n
 }
 
-func (f *finder) tokens(key string, window int) int {
-	return tokensOf(f.find(key), window)
+func (r *Resolved) tokens(key string) int { return tokensOf(r.found[key].value, r.Window) }
+
+func (r *Resolved) text(key string) string {
+	s, _ := r.found[key].value.(string)
+	return s
 }
 
 // tokensOf returns a number of tokens, or a share of a window in tokens.
@@ -186,11 +232,6 @@ func tokensOf(v any, window int) int {
 		return int(v)
 	}
 	return 0
-}
-
-func (f *finder) text(key string) string {
-	s, _ := f.find(key).(string)
-	return s
 }
 
 // A preset is a set of values for profiles. It comes after the profile's own values and before

@@ -60,8 +60,7 @@ type Resolved struct {
 	// outside 5 to 100 has been replaced by the inherited one.
 	policy.Exceptions `json:"-"`
 
-	steps map[string][]Step
-	at    map[string][]string // the key that the value was found at
+	found map[string]*found
 }
 
 // A Provider is a strategy with settings, ready to be opened.
@@ -111,17 +110,15 @@ type Step struct {
 
 // Origin returns where the value of a key came from: "threshold", "max_context_tokens".
 func (r *Resolved) Origin(key string) Origin {
-	for _, s := range r.steps[key] {
-		if s.Used {
-			return s.Origin
-		}
+	if f := r.found[key]; f != nil && f.used != nil {
+		return f.used.Origin
 	}
 	return Origin{}
 }
 
 // Steps returns the levels at which the value of a key was looked up, nearest first, up to the
 // one that has it.
-func (r *Resolved) Steps(key string) []Step { return slices.Clone(r.steps[key]) }
+func (r *Resolved) Steps(key string) []Step { return r.found[key].all() }
 
 // Resolve returns the values for a profile in a mode. An empty profile means the one that the
 // mode names, or the default profile. An empty mode, or one that is not declared, overrides
@@ -191,49 +188,59 @@ func (c *Config) resolve(profile, mode string, window int) (*Resolved, Errors) {
 		}
 	}
 	chosen.Value = profile
-	names, rule := c.lineage(profile)
-	if len(names) == 0 {
+	c.lines.mu.Lock()
+	defer c.lines.mu.Unlock()
+	l := c.line(lineID{profile: profile})
+	if l == nil {
 		f := unknownName(toProfile, profile, c.Profiles())
 		return nil, Errors{{Origin: chosen.Origin, Key: "profile", Problem: f.problem, Allowed: f.allowed, Suggestion: f.suggestion}}
 	}
-	f := finder{c: c, levels: c.levels(names, mode), unchecked: rule.Unchecked, steps: map[string][]Step{}, at: map[string][]string{}}
-	r := &Resolved{Profile: profile, Mode: mode, RooRule: rule != policy.Exceptions{}, Exceptions: rule, steps: f.steps, at: f.at}
-	f.steps["profile"] = []Step{chosen}
+	r := &Resolved{Profile: profile, Mode: mode, RooRule: l.rule != policy.Exceptions{}, Exceptions: l.rule, found: map[string]*found{}}
+	if _, ok := c.values.Modes[mode]; ok {
+		l = c.newLine(l, c.at("mode "+mode, tree.Path{"modes", mode}))
+	}
+	for _, f := range fieldsAt(inProfile) {
+		if f.key != "extends" && f.key != "preset" { // which are not inherited
+			r.found[f.key] = l.find(f.key)
+		}
+	}
+	argument := func(s Step) *found { return &found{value: s.Value, used: &s, steps: []Step{s}} }
+	r.found["profile"] = argument(chosen)
 
-	if name := f.text("model"); name != "" {
+	if name := r.text("model"); name != "" {
 		m, err := c.Model(name)
 		r.Model = Model{Name: name, ID: name}
 		if err == nil {
 			r.Model = *m
 		}
 	}
-	r.Window = f.tokens("window", 0)
+	r.Window = r.tokens("window")
 	if window > 0 {
 		r.Window = window
-		f.steps["window"] = []Step{{Level: "argument", Value: window, Origin: Origin{Kind: FromArgument}, Used: true}}
+		at := r.found["window"].at
+		r.found["window"] = argument(Step{Level: "argument", Value: window, Origin: Origin{Kind: FromArgument}, Used: true})
+		r.found["window"].at = at
 	}
 	if r.Window == 0 {
-		return nil, Errors{c.noWindow(r, &f)}
+		return nil, Errors{c.noWindow(r)}
 	}
-	r.MaxOutput = f.tokens("max_output", r.Window)
+	r.MaxOutput = r.tokens("max_output")
 	r.Reserve = r.reserve()
-	r.Auto, _ = f.find("auto").(bool)
-	r.Threshold = f.percent("threshold")
-	r.Buffer = f.percent("buffer")
-	r.MinGain = f.percent("min_gain")
+	r.Auto, _ = r.found["auto"].value.(bool)
+	r.Threshold = r.percent("threshold")
+	r.Buffer = r.percent("buffer")
+	r.MinGain = r.percent("min_gain")
 	for key, to := range r.amounts() {
-		*to = f.tokens(key, r.Window)
+		*to = r.tokens(key)
 	}
-	r.KeepFirst, r.KeepUsers = f.tokens("keep_first", 0), f.tokens("keep_users", 0)
-	r.KeepCalls, _ = f.find("keep_calls").(bool)
-	r.KeepErrors, _ = f.find("keep_errors").(bool)
-	r.Tokenizer = f.text("tokenizer")
-	r.Originals = f.text("originals")
-	r.Prompt = f.text("prompt")
-	r.Target = f.percent("target")
-	errs := c.fit(r)
-	f.find("chain")
-	return r, errs
+	r.KeepFirst, r.KeepUsers = r.tokens("keep_first"), r.tokens("keep_users")
+	r.KeepCalls, _ = r.found["keep_calls"].value.(bool)
+	r.KeepErrors, _ = r.found["keep_errors"].value.(bool)
+	r.Tokenizer = r.text("tokenizer")
+	r.Originals = r.text("originals")
+	r.Prompt = r.text("prompt")
+	r.Target = r.percent("target")
+	return r, c.fit(r)
 }
 
 // amounts are the numbers of tokens that may be written as a share of the window.
@@ -259,10 +266,8 @@ func (r *Resolved) ForWindow(window int) *Resolved {
 	own.Window = window
 	own.Reserve = own.reserve()
 	for key, to := range own.amounts() {
-		for _, s := range r.steps[key] {
-			if share, ok := s.Value.(string); ok && s.Used {
-				*to = tokensOf(share, window)
-			}
+		if share, ok := r.found[key].value.(string); ok {
+			*to = tokensOf(share, window)
 		}
 	}
 	if r.MinSize <= r.MaxContextTokens {
@@ -274,12 +279,7 @@ func (r *Resolved) ForWindow(window int) *Resolved {
 // providers makes the chain of r.
 func (c *Config) providers(r *Resolved) ([]Provider, error) {
 	chain := []Provider{}
-	var names []any
-	for _, s := range r.steps["chain"] {
-		if s.Used {
-			names, _ = s.Value.([]any)
-		}
-	}
+	names, _ := r.found["chain"].value.([]any)
 	for _, v := range names {
 		name, _ := v.(string)
 		p, err := c.Provider(name)

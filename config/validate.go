@@ -2,9 +2,8 @@ package config
 
 import (
 	"fmt"
-	"net"
+	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,10 +21,17 @@ type validator struct {
 	errs     Errors
 	warnings Errors
 	soft     []softError
+
+	names map[string]bool // that a chain may contain
+	sound map[string]bool // profiles without a fault, nor one in a profile that they extend
+	// The first counted errs by key, and by every key above theirs.
+	exact, faults map[string]bool
+	counted       int
 }
 
 func (v *validator) validate() {
 	c := v.c
+	v.names, v.sound, v.exact, v.faults = setOf(c.chainNames()...), map[string]bool{}, map[string]bool{}, map[string]bool{}
 	v.defaultProfile()
 	v.chain(tree.Path{"chain"}, c.values.Chain)
 	v.tokenizer(tree.Path{"tokenizer"}, c.values.Tokenizer)
@@ -84,22 +90,39 @@ func (c *Config) errorAt(p tree.Path, f *fault) *Error {
 	}
 }
 
+// There may be thousands of names and of faults: a message lists so many names, so many faults suggest one, and after so many no
+// provider is opened to find more.
+const (
+	mostListed    = 50
+	mostSuggested = 100
+	mostFaults    = 1000
+)
+
 // unknownName is the fault of a name that is not one of known.
 func unknownName(kind reference, name string, known []string) *fault {
 	f := &fault{problem: fmt.Sprintf("there is no %s %q", kind, plain.Abbreviate(name)), suggestion: suggest.Key(name, known)}
 	if looksSecret(name) {
 		f.problem = fmt.Sprintf("there is no such %s", kind)
 	}
-	f.allowed = "there are " + strings.Join(known, ", ")
+	f.allowed = "there are " + listed(known)
 	if len(known) == 0 {
 		f.allowed = "none is declared"
 	}
 	return f
 }
 
+// unknown is unknownName for the next fault of v.
+func (v *validator) unknown(kind reference, name string, known func() []string) *fault {
+	f := &fault{problem: fmt.Sprintf("there is no such %s", kind)}
+	if len(v.errs) < mostSuggested {
+		f = unknownName(kind, name, known())
+	}
+	return f
+}
+
 func (v *validator) profile(p tree.Path, name string) {
 	if _, ok := v.c.values.Profiles[name]; !ok {
-		v.fail(p, unknownName(toProfile, name, v.c.Profiles()))
+		v.fail(p, v.unknown(toProfile, name, v.c.Profiles))
 	}
 }
 
@@ -127,13 +150,19 @@ func (v *validator) defaultProfile() {
 		c.origins[key.ID()] = c.keys["profiles"] // where the user should look
 		v.fail(key, &fault{
 			problem: fmt.Sprintf("not set, and %d profiles are declared", len(declared)),
-			allowed: "set it to one of " + strings.Join(declared, ", "),
+			allowed: "set it to one of " + listed(declared),
 		})
 	}
 }
 
+// mostProviders is how many providers a chain may have: each that fails costs its timeout.
+const mostProviders = 50
+
 func (v *validator) chain(p tree.Path, names []string) {
-	known := v.c.chainNames()
+	if len(names) > mostProviders {
+		v.fail(p, &fault{problem: fmt.Sprintf("has %s providers", size.Group(len(names))), allowed: fmt.Sprintf("must have at most %d", mostProviders)})
+		return
+	}
 	for i, name := range names {
 		switch {
 		case name == Truncation && i < len(names)-1:
@@ -141,8 +170,8 @@ func (v *validator) chain(p tree.Path, names []string) {
 				problem: "truncation is not the last of the chain",
 				allowed: fmt.Sprintf("must be last, because it always succeeds and %s would never be tried", strings.Join(names[i+1:], ", ")),
 			})
-		case !slices.Contains(known, name):
-			v.fail(p.With(strconv.Itoa(i)), unknownName(toProvider, name, known))
+		case !v.names[name]:
+			v.fail(p.With(strconv.Itoa(i)), v.unknown(toProvider, name, v.c.chainNames))
 		}
 	}
 }
@@ -163,12 +192,12 @@ func (v *validator) tokenizer(p tree.Path, name *string) {
 }
 
 func (v *validator) providers() {
-	used := slices.Clone(v.c.values.Chain)
+	used := setOf(v.c.values.Chain...)
 	for _, p := range v.c.values.Profiles {
-		used = append(used, p.Chain...)
+		maps.Copy(used, setOf(p.Chain...))
 	}
 	for _, m := range v.c.values.Modes {
-		used = append(used, m.Chain...)
+		maps.Copy(used, setOf(m.Chain...))
 	}
 	for _, name := range v.c.Providers() {
 		p, provider := tree.Path{"providers", name}, v.c.values.Providers[name]
@@ -199,10 +228,10 @@ func (v *validator) providers() {
 		if known := v.c.opts.Strategies; provider.Strategy != "" && known != nil && !slices.Contains(known, provider.Strategy) {
 			v.fail(p.With("strategy"), unknownName(toStrategy, provider.Strategy, known))
 		}
-		if check := v.c.opts.CheckProvider; check != nil && !v.faulty(p) {
+		if check := v.c.opts.CheckProvider; check != nil && !v.faulty(p) && len(v.errs) < mostFaults {
 			v.foreign(p, check)
 		}
-		if !slices.Contains(used, name) && v.c.origins[p.ID()].Kind != FromPreset {
+		if !used[name] && v.c.origins[p.ID()].Kind != FromPreset {
 			v.warn(p, "no chain names this provider")
 		}
 	}
@@ -211,18 +240,18 @@ func (v *validator) providers() {
 // unusedProfiles warns of profiles that nothing of the configuration names.
 func (v *validator) unusedProfiles() {
 	c := v.c
-	used := append([]string{c.values.DefaultProfile}, c.values.Serve.Shadow...)
+	used := setOf(append([]string{c.values.DefaultProfile}, c.values.Serve.Shadow...)...)
 	for _, m := range c.values.Modes {
-		used = append(used, m.Profile)
+		used[m.Profile] = true
 	}
 	for _, p := range c.values.Profiles {
-		used = append(used, p.Extends)
+		used[p.Extends] = true
 	}
 	for _, r := range c.values.Serve.Modes {
-		used = append(used, r.Profile)
+		used[r.Profile] = true
 	}
 	for _, name := range c.Profiles() {
-		if p := (tree.Path{"profiles", name}); !slices.Contains(used, name) && c.origins[p.ID()].Kind != FromDefault {
+		if p := (tree.Path{"profiles", name}); !used[name] && c.origins[p.ID()].Kind != FromDefault {
 			v.warn(p, "no mode, profile or rule names this profile: only --profile and requests that name it use it")
 		}
 	}
@@ -270,101 +299,25 @@ func (v *validator) models() {
 	}
 }
 
-// tenantName is what 'condense token new' accepts.
-var tenantName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
-
-// serve checks the section serve: its addresses and tokens, and the names of its rules.
-// mostShadows is how many profiles may condense for comparison.
-const mostShadows = 3
-
-func (v *validator) serve() {
-	s := v.c.values.Serve
-	p := tree.Path{string(inServe)}
-	tokens := ""
-	for _, source := range []struct{ key, value string }{{"token_env", s.TokenEnv}, {"token_file", s.TokenFile}, {"tokens", s.Tokens}} {
-		switch {
-		case source.value == "":
-		case tokens == "":
-			tokens = source.key
-		default:
-			v.fail(p.With(source.key), &fault{problem: "cannot be combined with " + tokens, allowed: "set one of the two"})
-		}
-	}
-	cert := s.TLS
-	if (cert.Cert == "") != (cert.Key == "") {
-		v.fail(p.With("tls"), &fault{problem: "has no cert or no key", allowed: "set both"})
-	}
-	for i, name := range s.Shadow {
-		at := p.With("shadow").With(strconv.Itoa(i))
-		if v.profile(at, name); i >= mostShadows {
-			v.fail(at, &fault{problem: "is one too many", allowed: "name up to three profiles"})
-		}
-	}
-	encrypted := cert.Cert != "" || s.Proxied
-	if s.Proxied && tokens == "" {
-		v.fail(p.With("behind_proxy"), &fault{problem: "is set, and no token is: everyone who reaches the proxy could send requests", allowed: "set serve.tokens, serve.token_env or serve.token_file too"})
-	}
-	for _, l := range []struct {
-		p       tree.Path
-		address string
-	}{{p.With("listen"), s.Listen}, {p.With("admin").With("listen"), s.Admin.Listen}} {
-		host, _, err := net.SplitHostPort(l.address)
-		switch {
-		case err != nil || v.faulty(l.p) || loopback(host):
-		case tokens == "":
-			v.fail(l.p, &fault{
-				problem: "is not on the loopback, and no token is set: everyone who reaches it could send requests",
-				allowed: "set serve.tokens, serve.token_env or serve.token_file too, or listen on 127.0.0.1",
-			})
-		case !encrypted:
-			v.fail(l.p, &fault{
-				problem: "is not on the loopback, and would be sent keys and conversations unencrypted",
-				allowed: "set serve.tls too, or serve.behind_proxy if a reverse proxy speaks HTTPS in front of it, or listen on 127.0.0.1",
-			})
-		}
-	}
-	for _, name := range sortedKeys(s.Tenants) {
-		if !tenantName.MatchString(name) {
-			v.fail(p.With("tenants").With(name), &fault{problem: "no tenant can have this name", allowed: "must be letters, digits and ._- only, at most 64, with a letter or digit first"})
-		}
-	}
-	for i, rule := range s.Modes {
-		at := p.With("modes").With(strconv.Itoa(i))
-		faulty := func(keys ...string) bool {
-			return slices.ContainsFunc(keys, func(key string) bool { return v.faulty(at.With(key)) })
-		}
-		if slices.ContainsFunc(v.errs, func(e *Error) bool { return e.id == at.ID() }) {
-			continue // it is no rule
-		}
-		if rule.Model == "" && rule.Agent == "" && rule.System == "" && !faulty("model", "agent", "system") {
-			v.fail(at, &fault{problem: "has no condition", allowed: "must have model, agent or system; for all other requests set default_profile"})
-		}
-		switch {
-		case faulty("mode", "profile"):
-		case (rule.Mode == "") == (rule.Profile == ""):
-			v.fail(at, &fault{problem: "does not choose", allowed: "must have either mode or profile"})
-		case rule.Profile != "":
-			v.profile(at.With("profile"), rule.Profile)
-		case !slices.Contains(v.c.Modes(), rule.Mode):
-			v.fail(at.With("mode"), unknownName(toMode, rule.Mode, v.c.Modes()))
-		}
-	}
-}
-
 // cycles reports profiles that extend themselves, once for each cycle.
 func (v *validator) cycles() {
 	done := map[string]bool{}
 	for _, start := range v.c.Profiles() {
 		var walked []string
+		at := map[string]int{}
 		for name := start; name != "" && !done[name]; name = v.c.values.Profiles[name].Extends {
-			if i := slices.Index(walked, name); i >= 0 {
+			if i, again := at[name]; again {
 				cycle := append(walked[i:], name)
+				if n := len(cycle); n > mostListed {
+					cycle = append(append(cycle[:mostListed-1:mostListed-1], "…"), name)
+				}
 				v.fail(tree.Path{"profiles", name, "extends"}, &fault{
 					problem: "a profile extends itself: " + strings.Join(cycle, " → "),
 					allowed: "the last one must extend none",
 				})
 				break
 			}
+			at[name] = len(walked)
 			walked = append(walked, name)
 		}
 		for _, name := range walked {
@@ -377,7 +330,10 @@ func (v *validator) cycles() {
 // preset allows them.
 func (v *validator) softErrors() {
 	for _, s := range v.soft {
-		if _, rule := v.c.lineage(s.path[1]); !rule.Unchecked {
+		v.c.lines.mu.Lock()
+		l := v.c.line(lineID{profile: s.path[1]})
+		v.c.lines.mu.Unlock()
+		if l == nil || !l.rule.Unchecked {
 			v.errs = append(v.errs, s.err)
 			continue
 		}
@@ -393,13 +349,9 @@ func (v *validator) softErrors() {
 // numbers checks the numbers of every profile and every mode, except of those with a fault,
 // whose consequences it would report.
 func (v *validator) numbers() {
-	sound := func(profile string) bool {
-		names, _ := v.c.lineage(profile)
-		return len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { return v.faulty(tree.Path{"profiles", n}) })
-	}
 	var errs Errors
 	for _, name := range v.c.Profiles() {
-		if sound(name) && v.c.inUse(name) {
+		if v.isSound(name) && v.c.inUse(name) {
 			r, wrong := v.c.resolve(name, "", 0)
 			errs = append(errs, wrong...)
 			v.suspicious(r)
@@ -407,7 +359,7 @@ func (v *validator) numbers() {
 	}
 	for _, name := range v.c.Modes() {
 		profile := either(v.c.values.Modes[name].Profile, v.c.values.DefaultProfile)
-		if sound(profile) && !v.faulty(tree.Path{"modes", name}) {
+		if v.isSound(profile) && !v.faulty(tree.Path{"modes", name}) {
 			_, wrong := v.c.resolve(profile, name, 0)
 			errs = append(errs, wrong...)
 		}
@@ -415,11 +367,44 @@ func (v *validator) numbers() {
 	v.errs = append(v.errs, errs...)
 }
 
+// isSound reports whether neither a profile nor one that it extends has a fault.
+func (v *validator) isSound(profile string) bool {
+	sound, known := v.sound[profile]
+	if p, ok := v.c.values.Profiles[profile]; ok && !known {
+		v.sound[profile] = false // also in a cycle
+		sound = !v.faulty(tree.Path{"profiles", profile}) && (p.Extends == "" || v.isSound(p.Extends))
+		v.sound[profile] = sound
+	}
+	return sound
+}
+
+func (v *validator) hasMode(name string) bool {
+	_, ok := v.c.values.Modes[name]
+	return ok
+}
+
 // faulty reports whether there is a fault at p or below.
 func (v *validator) faulty(p tree.Path) bool {
-	return slices.ContainsFunc(v.errs, func(e *Error) bool {
-		return e.id == p.ID() || strings.HasPrefix(e.id, p.ID()+tree.Sep)
-	})
+	for ; v.counted < len(v.errs); v.counted++ {
+		v.exact[v.errs[v.counted].id] = true
+		for id := v.errs[v.counted].id; ; {
+			v.faults[id] = true
+			i := strings.LastIndex(id, tree.Sep)
+			if i < 0 {
+				break
+			}
+			id = id[:i]
+		}
+	}
+	return v.faults[p.ID()]
+}
+
+func setOf(names ...string) map[string]bool {
+	set := make(map[string]bool, len(names))
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
 }
 
 // inUse reports whether a profile can be used: a declared one always, the built-in one only as
@@ -428,28 +413,34 @@ func (c *Config) inUse(profile string) bool {
 	return c.origins[tree.Path{"profiles", profile}.ID()].Kind != FromDefault || c.values.DefaultProfile == profile
 }
 
+// leastWindow is the size in tokens below which a window is probably a mistake.
+const leastWindow = 2000
+
 // suspicious warns of valid numbers that have no effect.
 func (v *validator) suspicious(r *Resolved) {
 	if r == nil || r.Window == 0 || r.Unchecked {
 		return
 	}
 	trigger, by := r.trigger()
+	if r.Window < leastWindow {
+		v.warn(r.found["window"].at, fmt.Sprintf("%s tokens: hardly a message fits into such a window; is it in thousands, as in %dk?", size.Group(r.Window), r.Window))
+	}
 	if r.MaxContextTokens > r.Window {
-		v.warn(tree.Path(r.at["max_context_tokens"]), fmt.Sprintf(
+		v.warn(r.found["max_context_tokens"].at, fmt.Sprintf(
 			"%s tokens exceed the window of profile %s, %s: this cap never applies", size.Group(r.MaxContextTokens), r.Profile, size.Group(r.Window)))
 	}
 	if tokens := r.Target * float64(r.Window) / 100; tokens >= trigger && trigger > 0 {
-		v.warn(tree.Path(r.at["target"]), fmt.Sprintf(
+		v.warn(r.found["target"].at, fmt.Sprintf(
 			"%s tokens are not below the %s at which the %s of profile %s triggers: the target moves below that",
 			size.Group(int(tokens)), size.Group(int(trigger)), by, r.Profile))
 	}
 	if float64(r.MinSize) >= trigger && trigger > 0 {
-		v.warn(tree.Path(r.at["min_size"]), fmt.Sprintf(
+		v.warn(r.found["min_size"].at, fmt.Sprintf(
 			"%s tokens are not below the %s at which the %s of profile %s triggers: it will not condense before them",
 			size.Group(r.MinSize), size.Group(int(trigger)), by, r.Profile))
 	}
 	if most := r.Model.Output; most > 0 && r.MaxOutput > most {
-		v.warn(tree.Path(r.at["max_output"]), fmt.Sprintf(
+		v.warn(r.found["max_output"].at, fmt.Sprintf(
 			"%s answers with %s tokens at most", r.Model.Name, size.Group(most)))
 	}
 }

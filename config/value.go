@@ -28,11 +28,12 @@ func (f *field) scalarValue(n *tree.Node) (any, *fault) {
 	if n.Shape != tree.Scalar {
 		return nil, wrong
 	}
-	if n.Value == nil {
-		wrong.allowed += "; remove the line to inherit"
+	read, ok := readers[f.kind]
+	if n.Value == nil || n.Value == int64(inherit) && (!ok || f.kind == kindBool) {
+		wrong.allowed += "; remove the line to inherit" // -1 inherits numbers only
 		return nil, wrong
 	}
-	if read, ok := readers[f.kind]; ok {
+	if ok {
 		return read(f, n, wrong)
 	}
 	s, ok := n.Value.(string)
@@ -212,6 +213,7 @@ var (
 	sha256Hex    = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
 	hostName     = regexp.MustCompile(`^[0-9A-Za-z._:%-]+$`)
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	grouped      = regexp.MustCompile(`^[0-9]{1,3}\.[0-9]{3}$`) // as many people write thousands
 	percentText  = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)\s*%$`)
 )
 
@@ -269,6 +271,10 @@ func (f *field) tokensValue(n *tree.Node, wrong *fault) (any, *fault) {
 		if whole, isSize := size.Parse(s); isSize {
 			v, ok = float64(whole), true
 		}
+	}
+	if grouped.MatchString(n.Text) && v < maxTokens/1000 {
+		wrong.problem, wrong.suggestion = "is "+n.Text+", which YAML reads as "+size.Group(int(v)), strings.ReplaceAll(n.Text, ".", "")
+		return nil, wrong
 	}
 	if !ok || v != math.Trunc(v) || math.Abs(v) > maxTokens {
 		return nil, wrong

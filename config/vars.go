@@ -9,6 +9,7 @@ import (
 
 	kmaps "github.com/knadh/koanf/maps"
 
+	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/internal/tree"
 )
@@ -238,14 +239,15 @@ func (s spelling) noMatch(key string, merged map[string]any) *fault {
 		}
 		names, _ := merged[section].(map[string]any)
 		f.problem = "no setting of a " + string(of) + " that exists"
-		f.allowed = section + ": " + listed(sortedKeys(names))
+		f.allowed = section + ": " + either(listed(sortedKeys(names)), "there are none")
 	}
 	return f
 }
 
+// listed joins names for a message.
 func listed(names []string) string {
-	if len(names) == 0 {
-		return "there are none"
+	if more := len(names) - mostListed; more > 0 {
+		return fmt.Sprintf("%s and %s more", strings.Join(names[:mostListed], ", "), size.Group(more))
 	}
 	return strings.Join(names, ", ")
 }

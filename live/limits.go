@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"log/slog"
 	"slices"
 	"sync"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/model"
 )
 
@@ -44,21 +46,21 @@ type profiles struct {
 	mu  sync.Mutex
 	of  *config.Config
 	all map[profileKey]*resolved
+	odd map[string]bool // names that do not exist and were logged, for one log line each
 }
 
-// resolve returns the values of a profile and mode. Unknown names mean the default.
-func (p *profiles) resolve(c *config.Config, k profileKey) (*resolved, error) {
-	if !slices.Contains(c.Modes(), k.mode) {
-		k.mode = ""
-	}
-	if !slices.Contains(c.Profiles(), k.profile) {
-		k.profile = ""
-	}
+// mostOdd is how many names that do not exist are logged: clients may send any number.
+const mostOdd = 20
+
+// resolve returns the values of a profile and mode. Unknown names mean the default, and are logged once.
+func (p *profiles) resolve(c *config.Config, k profileKey, log *slog.Logger) (*resolved, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.of != c {
-		p.of, p.all = c, map[profileKey]*resolved{}
+		p.of, p.all, p.odd = c, map[profileKey]*resolved{}, map[string]bool{}
 	}
+	p.known("mode", &k.mode, c.Modes, log)
+	p.known("profile", &k.profile, c.Profiles, log)
 	if r := p.all[k]; r != nil {
 		return r, nil
 	}
@@ -75,10 +77,22 @@ func (p *profiles) resolve(c *config.Config, k profileKey) (*resolved, error) {
 	return r, nil
 }
 
+// known empties a name that is none of names, and logs it.
+func (p *profiles) known(kind string, name *string, names func() []string, log *slog.Logger) {
+	if *name == "" || slices.Contains(names(), *name) {
+		return
+	}
+	if id := kind + " " + *name; !p.odd[id] && len(p.odd) < mostOdd {
+		p.odd[id] = true
+		log.Warn("a request names something that the configuration does not declare: the default is used", "kind", kind, "name", plain.Clip(*name))
+	}
+	*name = ""
+}
+
 // limitsOf returns the limits of a request.
 func limitsOf(x *known) (limits, error) {
 	choice := x.s.choose(x.t, x.agent.Name, x.r)
-	r, err := x.profiles.resolve(x.host.Config(), choice)
+	r, err := x.profiles.resolve(x.host.Config(), choice, x.s.Reports.Logger)
 	if err != nil {
 		return limits{}, err
 	}

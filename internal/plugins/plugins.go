@@ -8,7 +8,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path"
+	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -18,7 +21,9 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/disk"
 	"github.com/condensehq/condense/internal/plugins/supervise"
+	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/internal/trust"
 	"github.com/condensehq/condense/internal/wire"
 )
@@ -86,8 +91,34 @@ func Pin(c *config.Config, p config.Provider) (string, error) {
 }
 
 func notPinned(p config.Provider) error {
-	return fmt.Errorf("plugin %s: %s is not pinned, and only what was approved is started: if you trust it, run 'condense plugin pin %s'",
-		p.Name, p.Plugin, p.Name)
+	return &resolver.UnavailableError{Text: fmt.Sprintf("plugin %s: %s is not pinned, and only what was approved is started: if you trust it, run 'condense plugin pin %s'",
+		p.Name, p.Plugin, p.Name)}
+}
+
+// Program returns why the program of a plugin cannot be started, with the remedy; empty if it can.
+func Program(plugin string) string {
+	shown := disk.FromHere(plugin)
+	switch info, err := os.Stat(plugin); {
+	case os.IsNotExist(err) && strings.Contains(filepath.ToSlash(plugin), "/.condense/plugins/"):
+		return "there is no file " + shown + ": 'condense plugin install' installs the plugins in condense.lock"
+	case os.IsNotExist(err):
+		return "there is no file " + shown
+	case err != nil:
+		return err.Error()
+	case !info.Mode().IsRegular():
+		return shown + " is not a file"
+	case info.Mode().Perm()&0o111 == 0 && !config.IsModule(plugin) && runtime.GOOS != "windows":
+		return shown + " is not executable"
+	}
+	return ""
+}
+
+// Usable returns the approved checksum of a plugin that is there. An error that wraps [core.ErrUnavailable] means that it is skipped.
+func Usable(c *config.Config, p config.Provider) (pin string, err error) {
+	if wrong := Program(p.Plugin); wrong != "" {
+		return "", &resolver.UnavailableError{Text: fmt.Sprintf("plugin %s: %s", p.Name, wrong)}
+	}
+	return Pin(c, p)
 }
 
 // Digest returns the current checksum of the program or folder of a plugin. A module that cannot run has none to approve.
@@ -116,7 +147,7 @@ func (r *Runner) Approved(c *config.Config, p config.Provider) (string, error) {
 	case running[p.Name] != nil:
 		return "", nil
 	}
-	return Pin(c, p)
+	return Usable(c, p)
 }
 
 // Open implements [condense.Plugins]. Closing a plugin that ran already does not end its process.

@@ -4,15 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/disk"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
@@ -23,36 +19,41 @@ import (
 type Checker struct {
 	Registry *registry.Registry
 	Models   ModelOptions
-	// Plugin returns the faults of the settings of a plugin whose program exists. It must not start a withheld
-	// plugin. Nil checks no settings of plugins.
+	// Plugin returns the faults of a plugin. It must not start a withheld plugin. Nil checks no plugins.
 	Plugin func(*config.Config, config.Provider) []config.ProviderFault
+	// Unusable returns why a plugin is skipped; nil if it is not. Nil looks at no plugins.
+	Unusable func(*config.Config, config.Provider) error
 
 	uses []use
+
+	of     *config.Config // models are of this one
+	models *Models
 }
 
 // A use is a language model that a provider asked for, by the name that it used.
 type use struct{ provider, agent, model string }
 
 // Declared returns the faults of a provider of c, for [config.Options]: a strategy's provider is opened and closed
-// again, a plugin must be an executable file and is given to Plugin.
+// again, a plugin is given to Plugin.
 func (k *Checker) Declared(c *config.Config, p config.Provider) []config.ProviderFault {
 	if p.Plugin != "" {
-		faults := programFaults(p.Plugin)
-		if len(faults) == 0 && k.Plugin != nil {
-			faults = k.Plugin(c, p)
+		if k.Plugin == nil {
+			return nil // it is skipped if it cannot be started
 		}
-		return faults
+		return k.Plugin(c, p)
 	}
 	s, err := k.Registry.Get(p.Strategy)
 	if err != nil {
 		return nil // reported where the name is used
 	}
-	return settingFaults(s, p.Settings, k.env(c, &p, k.anyAgent(c)))
+	k.read(c)
+	return settingFaults(s, p.Settings, k.env(&p, ""))
 }
 
 // Chains returns the faults of the providers in the chains of c, each with the model of the profile. It includes the
 // providers that need no declaration, for which Declared is not called.
 func (k *Checker) Chains(c *config.Config) (config.Errors, error) {
+	k.read(c)
 	k.uses = nil
 	faults, seen := config.Errors{}, map[string]bool{}
 	check := func(profile, mode string) error {
@@ -67,7 +68,7 @@ func (k *Checker) Chains(c *config.Config) (config.Errors, error) {
 				continue
 			}
 			seen[id] = true
-			for _, f := range settingFaults(s, p.Settings, k.env(c, &p, r.Model.Name)) {
+			for _, f := range settingFaults(s, p.Settings, k.env(&p, r.Model.Name)) {
 				key := strings.Join(append([]string{p.Name}, f.Key...), ".")
 				faults = append(faults, &config.Error{
 					Origin: r.Origin("chain"), Key: "chain", Problem: fmt.Sprintf("%s under profile %s: %s", key, r.Profile, f.Problem), Allowed: f.Allowed,
@@ -93,7 +94,7 @@ func (k *Checker) Chains(c *config.Config) (config.Errors, error) {
 // model now. Keys come and go with the environment, so this is not an error of the
 // configuration.
 func (k *Checker) Warnings(c *config.Config) config.Errors {
-	models := NewModels(c, k.Models)
+	models, seen := NewModels(c, k.Models), map[string]bool{}
 	var warnings config.Errors
 	for _, u := range k.uses {
 		err := models.Check(u.agent, u.model)
@@ -107,7 +108,8 @@ func (k *Checker) Warnings(c *config.Config) config.Errors {
 				break
 			}
 		}
-		if !slices.ContainsFunc(warnings, func(v *config.Error) bool { return v.Error() == w.Error() }) {
+		if text := w.Error(); !seen[text] {
+			seen[text] = true
 			warnings = append(warnings, w)
 		}
 	}
@@ -115,49 +117,73 @@ func (k *Checker) Warnings(c *config.Config) config.Errors {
 }
 
 // env returns the environment for opening p under a profile with the model agent.
-func (k *Checker) env(c *config.Config, p *config.Provider, agent string) registry.Env {
-	models := NewModels(c, k.Models)
+func (k *Checker) env(p *config.Provider, agent string) registry.Env {
 	return registry.Env{Dir: p.SettingsDir, Model: func(name string) (model.Generator, error) {
-		g, err := models.Model(agent, name)
-		if u := (use{p.Name, agent, name}); err == nil && !slices.Contains(k.uses, u) {
-			k.uses = append(k.uses, u)
+		g, err := k.models.Model(agent, name)
+		if err == nil {
+			k.uses = append(k.uses, use{p.Name, agent, name})
 		}
 		return g, err
 	}}
 }
 
-// anyAgent returns a model of a profile that there is a client for, for checks outside of
-// any profile; empty if there is none.
-func (k *Checker) anyAgent(c *config.Config) string {
-	models := NewModels(c, ModelOptions{Own: k.Models.Own})
-	for _, name := range c.Profiles() {
-		agent := c.Values().Profiles[name].Model
-		if _, err := models.Model("", agent); err == nil && agent != "" {
-			return agent
-		}
+// read prepares k for the models of c: once, since a file may declare thousands of providers.
+func (k *Checker) read(c *config.Config) {
+	if k.of != c {
+		k.of, k.models = c, NewModels(c, k.Models)
 	}
-	return ""
 }
 
-// programFaults returns why the program of a plugin could not be started.
-func programFaults(program string) []config.ProviderFault {
-	shown := disk.FromHere(program)
-	fault := func(problem string) []config.ProviderFault {
-		return []config.ProviderFault{{Key: []string{"plugin"}, Problem: problem, Allowed: "must be a program"}}
+// Readers returns who would read conversations for the providers in the chain of r, a result of c.Resolve: by provider, without those
+// that ask no language model.
+func (k *Checker) Readers(c *config.Config, r *config.Resolved) []ProviderReader {
+	k.read(c)
+	var readers []ProviderReader
+	for _, p := range r.Chain {
+		add := func(reader Reader) { readers = append(readers, ProviderReader{p.Name, p.Strategy, reader}) }
+		if p.Withheld != "" {
+			add(Reader{Skipped: p.Withheld})
+			continue
+		}
+		if p.Plugin != "" {
+			if k.Unusable != nil {
+				if err := k.Unusable(c, p); err != nil {
+					add(Reader{Skipped: err.Error()})
+				}
+			}
+			continue
+		}
+		s, err := k.Registry.Get(p.Strategy)
+		if err != nil {
+			continue
+		}
+		var names []string
+		opened, err := s.Open(context.Background(), p.Settings, registry.Env{Dir: p.SettingsDir, Model: func(name string) (model.Generator, error) {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+			return k.models.Model(r.Model.Name, name)
+		}})
+		if err == nil {
+			_ = core.Close(opened) // nothing was asked
+		}
+		for _, name := range names {
+			add(k.models.Reader(r.Model.Name, name))
+		}
 	}
-	switch info, err := os.Stat(program); {
-	case os.IsNotExist(err) && strings.Contains(filepath.ToSlash(program), "/.condense/plugins/"):
-		return fault("there is no file " + shown + ": 'condense plugin install' installs the plugins in condense.lock")
-	case os.IsNotExist(err):
-		return fault("there is no file " + shown)
-	case err != nil:
-		return fault(err.Error())
-	case !info.Mode().IsRegular():
-		return fault(shown + " is not a file")
-	case info.Mode().Perm()&0o111 == 0 && !config.IsModule(program) && runtime.GOOS != "windows":
-		return fault(shown + " is not executable")
-	}
-	return nil
+	return readers
+}
+
+// A ProviderReader is the reader that a provider of a chain asks.
+type ProviderReader struct {
+	Provider string `json:"provider"`
+	Strategy string `json:"strategy,omitempty"` // empty for a plugin
+	Reader
+}
+
+// String returns one line: "summary native: asks claude-haiku-4-5 at Anthropic".
+func (p ProviderReader) String() string {
+	return strings.TrimSpace(p.Provider+" "+p.Strategy) + ": " + p.Reader.String()
 }
 
 // settingFaults returns everything that is wrong with the settings of a strategy, each

@@ -1,13 +1,14 @@
 package resolver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -33,6 +34,7 @@ type Models struct {
 
 	mu     sync.Mutex
 	opened map[string]model.Generator // models of the configuration that were asked for
+	names  func() []string
 }
 
 // ModelOptions are a program's additions to the models of its configuration.
@@ -44,17 +46,24 @@ type ModelOptions struct {
 
 // NewModels returns the resolver of a configuration.
 func NewModels(c *config.Config, opts ModelOptions) *Models {
-	return &Models{config: c, opts: opts, opened: map[string]model.Generator{}}
+	r := &Models{config: c, opts: opts, opened: map[string]model.Generator{}}
+	r.names = sync.OnceValue(func() []string {
+		names := slices.AppendSeq(c.Models(), maps.Keys(opts.Own))
+		slices.Sort(names)
+		return slices.Compact(names)
+	})
+	return r
 }
 
 // Model returns the language model of that name for a provider in the chain of a profile whose agent uses the model
 // called agent; either may be empty. An empty name means ModelOptions.Default, else the agent's model if there is a
-// client for it, else the only model that the program has or the configuration declares. The error tells the user
-// which setting is missing. A model without its key is not an error here; its Generate returns one.
+// client for it, else the only model that the program has. It never means a model of the configuration that nobody named:
+// another vendor would read the conversation. Without any, and without its key, a model is no error here: its Generate
+// returns one.
 func (r *Models) Model(agent, name string) (model.Generator, error) {
-	name, err := r.name(agent, name)
-	if err != nil {
-		return nil, err
+	name = r.name(agent, name)
+	if name == "" {
+		return skipped{err: r.unnamed(agent)}, nil
 	}
 	if g, ok := r.opts.Own[name]; ok {
 		return g, nil
@@ -85,42 +94,86 @@ func (r *Models) Check(agent, name string) error {
 	return nil
 }
 
-// name returns the name of the model that a possibly empty name means.
-func (r *Models) name(agent, name string) (string, error) {
-	if name == "" {
-		name = r.opts.Default
+// name returns the name of the model that a possibly empty name means; empty if it means none.
+func (r *Models) name(agent, name string) string {
+	name = cmp.Or(name, r.opts.Default)
+	if _, own := r.opts.Own[agent]; name == "" && agent != "" {
+		if _, err := r.find(agent); own || err == nil {
+			name = agent
+		}
 	}
-	if name != "" {
-		return name, nil
+	if own := slices.Collect(maps.Keys(r.opts.Own)); name == "" && len(own) == 1 {
+		name = own[0]
 	}
+	return name
+}
+
+// unnamed is why a provider without a model is skipped.
+func (r *Models) unnamed(agent string) error {
+	problem := "it names no model, and its profile has none"
 	if agent != "" {
-		if _, ok := r.opts.Own[agent]; ok {
-			return agent, nil
-		}
-		if _, err := r.find(agent); err == nil {
-			return agent, nil
+		problem = fmt.Sprintf("it names no model, and there is no client for the model of its profile, %s", agent)
+	}
+	example := "anthropic/claude-haiku-4-5"
+	if names := r.declared(); len(names) > 0 {
+		example = names[0]
+	}
+	return &UnavailableError{fmt.Sprintf("%s: name the model that may read these conversations in its settings, as in {model: %s}", problem, example)}
+}
+
+// A Reader is a language model that conversations are sent to.
+type Reader struct {
+	Model   string `json:"model,omitempty"`   // as its vendor knows it; empty if there is none
+	At      string `json:"at,omitempty"`      // its vendor, or the host of its address
+	Skipped string `json:"skipped,omitempty"` // why it would not be asked now; empty if it would
+}
+
+// String returns the reader as a part of a sentence.
+func (r Reader) String() string {
+	asks := ""
+	if r.Model != "" {
+		asks = "asks " + r.Model + " at " + r.At
+	}
+	switch {
+	case r.Skipped == "":
+		return asks
+	case asks == "":
+		return "skipped: " + r.Skipped
+	}
+	return asks + "; skipped now: " + r.Skipped
+}
+
+// vendors are the names of the vendors whose APIs there are clients for.
+var vendors = map[string]string{"anthropic": "Anthropic", "openai": "OpenAI"}
+
+// Reader returns who Model would send conversations to. It sends nothing.
+func (r *Models) Reader(agent, name string) Reader {
+	var reader Reader
+	if err := r.Check(agent, name); err != nil {
+		reader.Skipped = err.Error()
+	}
+	name = r.name(agent, name)
+	if _, own := r.opts.Own[name]; own {
+		reader.Model, reader.At = name, "this program"
+	} else if m, err := r.find(name); name != "" && err == nil {
+		switch {
+		case m == nil:
+			reader.Model, reader.At = name, "this machine"
+		case m.Withheld != "":
+		case m.BaseURL != "":
+			u, err := url.Parse(m.BaseURL)
+			if reader.Model, reader.At = m.ID, m.BaseURL; err == nil {
+				reader.At = u.Host
+			}
+		default:
+			reader.Model, reader.At = m.ID, vendors[m.API]
 		}
 	}
-	names := r.declared()
-	switch len(names) {
-	case 0:
-		return "", errors.New("no language model is named, the profile has none that can be asked, and none is declared: declare one in the section models, " +
-			"for example {cheap: {api: anthropic, model: claude-haiku-4-5, api_key_env: ANTHROPIC_API_KEY}}, " +
-			"or name one of the built-in table such as anthropic/claude-haiku-4-5, or " + extractive.Name + ", which needs no key and no network")
-	case 1:
-		return names[0], nil
-	default:
-		return "", fmt.Errorf("no language model is named, the profile has none that can be asked, and several are declared: name one of %s", strings.Join(names, ", "))
-	}
+	return reader
 }
 
 // declared returns the names that the program and the configuration define, sorted.
-func (r *Models) declared() []string {
-	names := r.config.Models()
-	names = slices.AppendSeq(names, maps.Keys(r.opts.Own))
-	slices.Sort(names)
-	return slices.Compact(names)
-}
+func (r *Models) declared() []string { return slices.Clone(r.names()) }
 
 // Agent returns the name of the model that the agent of a request uses.
 func (r *Models) Agent(req *core.Request) string {
@@ -134,7 +187,11 @@ func (r *Models) Agent(req *core.Request) string {
 // Available returns every model that a provider can name, and the default, whose name is empty.
 func (r *Models) Available(agent string) iter.Seq2[string, model.Info] {
 	return func(yield func(string, model.Info) bool) {
-		for _, name := range append(r.declared(), extractive.Name, "") {
+		names := append(r.declared(), extractive.Name)
+		if r.name(agent, "") != "" {
+			names = append(names, "")
+		}
+		for _, name := range names {
 			if g, err := r.Model(agent, name); err == nil && !yield(name, g.Info()) {
 				return
 			}
@@ -170,9 +227,8 @@ func (r *Models) unknown(name string) error {
 
 // Signature identifies the result of Model: it differs if the model does.
 func (r *Models) Signature(agent, name string) string {
-	name, err := r.name(agent, name)
-	if err != nil {
-		return err.Error()
+	if name = r.name(agent, name); name == "" {
+		return r.unnamed(agent).Error()
 	}
 	if _, ok := r.opts.Own[name]; ok {
 		return name
@@ -202,7 +258,10 @@ func (r *Models) open(name string) (model.Generator, error) {
 	case m == nil:
 		return extractive.New(), nil
 	case m.Withheld != "":
-		return untrusted{model.Info{Name: m.Name, Window: m.Window, MaxOutput: m.MaxOutput}, m.Withheld}, nil
+		return skipped{
+			model.Info{Name: m.Name, Window: m.Window, MaxOutput: m.MaxOutput},
+			&UnavailableError{fmt.Sprintf("language model %s: %s", m.Name, m.Withheld)},
+		}, nil
 	}
 	output := m.MaxOutput
 	if output == 0 {
@@ -219,31 +278,33 @@ func (r *Models) open(name string) (model.Generator, error) {
 	return g, nil
 }
 
-// An untrusted model is declared by a file that the user has not trusted. It sends nothing.
-type untrusted struct {
+// A skipped model is one that must not be asked, or does not exist. It sends nothing.
+type skipped struct {
 	info model.Info
-	why  string
+	err  error // wraps [core.ErrUnavailable]
 }
 
 // Info implements [model.Generator].
-func (u untrusted) Info() model.Info { return u.info }
+func (s skipped) Info() model.Info { return s.info }
 
 // Generate implements [model.Generator].
-func (u untrusted) Generate(context.Context, *model.Prompt) (*model.Answer, error) {
-	return nil, u.CheckKey()
-}
+func (s skipped) Generate(context.Context, *model.Prompt) (*model.Answer, error) { return nil, s.err }
+
+// Compacts implements [model.Compactor].
+func (skipped) Compacts() string { return "" }
+
+// Compact implements [model.Compactor].
+func (s skipped) Compact(context.Context, *model.Prompt) (*model.Answer, error) { return nil, s.err }
 
 // CheckKey implements [model.Checker].
-func (u untrusted) CheckKey() error {
-	return &UntrustedError{fmt.Sprintf("language model %s: %s", u.info.Name, u.why)}
-}
+func (s skipped) CheckKey() error { return s.err }
 
-// An UntrustedError names a setting that is ignored because the user has not trusted its file. It wraps
+// An UnavailableError says why a model or provider is not asked: its file is not trusted, or it is not there. It wraps
 // [core.ErrUnavailable].
-type UntrustedError struct{ Text string }
+type UnavailableError struct{ Text string }
 
-// Error gives the ignored setting, the reason and the remedy.
-func (e *UntrustedError) Error() string { return e.Text }
+// Error gives the reason and the remedy.
+func (e *UnavailableError) Error() string { return e.Text }
 
 // Unwrap returns [core.ErrUnavailable].
-func (e *UntrustedError) Unwrap() error { return core.ErrUnavailable }
+func (e *UnavailableError) Unwrap() error { return core.ErrUnavailable }

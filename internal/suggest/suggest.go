@@ -7,11 +7,17 @@ import (
 	"unicode/utf8"
 )
 
+// most is the number of names that are compared: of more, none is suggested.
+const most = 2000
+
 // Name returns the one of names closest to got, or "" if none is close enough to be a likely typing error: at most a
 // third of the letters may differ. Among equally close names it prefers one of the same length: letters are swapped
 // more often than added. Case is ignored.
 func Name(got string, names []string) string {
 	best, bestDistance, bestLonger := "", 0, 0
+	if len(names) > most {
+		return ""
+	}
 	g := []rune(strings.ToLower(got))
 	for _, c := range names {
 		r := []rune(strings.ToLower(c))
@@ -28,7 +34,7 @@ func Name(got string, names []string) string {
 func Key(name string, names []string) string {
 	const shortest, longest = 3, 64 // one letter resembles any other; a long text is no typing error
 	n := utf8.RuneCountInString(name)
-	if n == 0 || n > longest {
+	if n == 0 || n > longest || len(names) > most {
 		return ""
 	}
 	others := slices.Sorted(slices.Values(names))

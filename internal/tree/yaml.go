@@ -93,6 +93,9 @@ func (r *yamlReader) read(n *yaml.Node, depth int) (*Node, *Error) {
 	case yaml.MappingNode:
 		return r.mapping(n, depth)
 	case yaml.ScalarNode:
+		if n.ShortTag() == "!!binary" { // its text would be taken as the value
+			return nil, &Error{at, "!!binary is not read: write the text itself"}
+		}
 		return yamlScalar(n)
 	}
 	return nil, &Error{at, "not a value"}

@@ -99,3 +99,12 @@ func TestMistakesAreFoundInTheirLine(t *testing.T) {
 		t.Errorf("%d of %d found; by the parser alone %d", found, total, parser)
 	}
 }
+
+// The text of !!binary is not what it means, so it is not taken as the value.
+func TestBinaryIsRefused(t *testing.T) {
+	for _, text := range []string{"prompt: !!binary aGVsbG8=\n", "prompt: !!binary |\n  aGVsbG8=\n"} {
+		if _, err := ParseYAML([]byte(text)); err == nil || !strings.Contains(err.Problem, "!!binary is not read") {
+			t.Errorf("%q: got %v", text, err)
+		}
+	}
+}

@@ -63,7 +63,7 @@ var mayImport = map[string]string{
 	"internal/lab/strategies":          ". config core core/policy internal/ingest internal/lab internal/plain internal/size internal/suggest model registry providers/slidingwindow providers/smart",
 	"internal/lab/score":               "core internal/rawjson github.com/klauspost/compress internal/toolcall", // and no provider imports it: see its documentation
 	"internal/disk":                    "",
-	"internal/resolver":                "config core internal/catalog internal/disk internal/remote internal/remote/anthropic internal/remote/openai internal/suggest model model/extractive providers registry tokens",
+	"internal/resolver":                "config core internal/catalog internal/remote internal/remote/anthropic internal/remote/openai internal/suggest model model/extractive providers registry tokens",
 	"internal/plugins":                 ". config core google.golang.org/grpc/codes internal/disk internal/resolver internal/suggest internal/plugins/supervise internal/trust internal/wire model model/extractive registry",
 	"internal/trust":                   "internal/disk",
 	"internal/lab/online":              "core internal/epoch internal/lab internal/lab/report internal/lab/score internal/live/agents internal/live/store internal/rawjson internal/size live tokens transcript github.com/klauspost/compress",

@@ -117,7 +117,7 @@ func TestWhichModel(t *testing.T) {
 	for _, tt := range []struct {
 		name, text string
 		opts       *condense.Options
-		want       string // the model's name, or part of the error
+		want       string // the model's name, empty if its provider is skipped; or part of the error
 	}{
 		{"by name", plain + two + named("cheap"), nil, "cheap"},
 		{"of the table", plain + named("openai/gpt-4.1-mini"), nil, "openai/gpt-4.1-mini"},
@@ -126,11 +126,11 @@ func TestWhichModel(t *testing.T) {
 		{"the program's comes first", plain + local + named("local"), &condense.Options{Models: map[string]model.Generator{"local": parrot("theirs")}}, "theirs"},
 		{"none named: the program's choice", sonnet + two + ask, &condense.Options{Model: "extractive"}, "extractive"},
 		{"none named: the profile's", sonnet + two + ask, nil, "anthropic/claude-sonnet-4-5"},
-		{"none named: the only one declared", plain + local + ask, nil, "local"},
+		{"none named: the only one declared is not taken", plain + local + ask, nil, ""},
 		{"none named: the program's only one", plain + ask, &condense.Options{Models: own}, "ours"},
-		{"none named: the profile's cannot be reached", odd + local + ask, nil, "local"},
-		{"none at all", plain + ask, nil, "none is declared: declare one in the section models, for example {cheap: {api: anthropic"},
-		{"too many", plain + two + ask, nil, "several are declared: name one of cheap, local"},
+		{"none named: the profile's cannot be reached, and another vendor's is not taken", odd + local + ask, nil, ""},
+		{"none at all", plain + ask, nil, ""},
+		{"several declared", plain + two + ask, nil, ""},
 		{"misspelt", plain + two + named("chep"), nil, `there is no language model "chep"; did you mean "cheap"?; there are cheap, local, extractive`},
 		{"misspelt in the table", plain + named("anthropic/claude-haiku-4-6"), nil, `did you mean "anthropic/claude-haiku-4-5"?`},
 		{"not reached", plain + named("deepseek/deepseek-chat"), nil, "how to reach it is not known: declare it in the section models with api"},
@@ -184,7 +184,7 @@ func TestMissingKey(t *testing.T) {
 		})
 	}))
 	defer vendor.Close()
-	text := "profiles: {p: {window: 20000, chain: [asker]}}\nmodels: {m: {api: openai, model: x, base_url: '" + vendor.URL +
+	text := "profiles: {p: {window: 20000, chain: [ask]}}\nproviders: {ask: {strategy: asker, settings: {model: m}}}\nmodels: {m: {api: openai, model: x, base_url: '" + vendor.URL +
 		"/v1', api_key_env: TEST_CONDENSE_KEY, price: {input: 2, output: 10}}}\n"
 	h, _, err := openAsker(t, text, nil)
 	if err != nil {
@@ -270,7 +270,7 @@ func TestSpentInVain(t *testing.T) {
 // again; one of the models that it uses does.
 func TestReloadKeepsProviders(t *testing.T) {
 	text := func(threshold, window string) string {
-		return "threshold: " + threshold + "\nprofiles: {p: {window: 20000, chain: [asker]}}\n" +
+		return "threshold: " + threshold + "\nprofiles: {p: {model: m, window: 20000, chain: [asker]}}\n" +
 			"models: {m: {api: openai, base_url: 'http://localhost:1/v1', window: " + window + "}}\n"
 	}
 	h, a, err := openAsker(t, text("50", "1000"), nil)
@@ -293,8 +293,8 @@ func TestReloadKeepsProviders(t *testing.T) {
 			t.Errorf("%s: %d opened, %d closed; want %d and %d", step.text, len(*a.opened), len(*a.closed), step.opened, step.closed)
 		}
 	}
-	wrong := configured(t, "profiles: {p: {window: 20000, chain: [asker]}}\n")
+	wrong := configured(t, "profiles: {p: {window: 20000, chain: [ask]}}\nproviders: {ask: {strategy: asker, settings: {model: nope}}}\n")
 	if err := h.Reload(t.Context(), wrong); err == nil {
-		t.Error("a configuration without a model was taken")
+		t.Error("a configuration with a model that does not exist was taken")
 	}
 }

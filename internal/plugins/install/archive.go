@@ -12,6 +12,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	"github.com/condensehq/condense/internal/plain"
 )
@@ -110,6 +111,9 @@ func (u *unpacking) place(name string) (string, error) {
 	clean := path.Clean(name)
 	if !filepath.IsLocal(filepath.FromSlash(clean)) || strings.ContainsAny(name, "\\:\x00") || strings.HasPrefix(name, "/") {
 		return "", fmt.Errorf("%q leads out of the archive", plain.Line(name))
+	}
+	if strings.ContainsFunc(name, unicode.IsControl) {
+		return "", fmt.Errorf("%q: a name with a control character", plain.Line(name))
 	}
 	if u.files++; u.files > mostFiles {
 		return "", fmt.Errorf("has more than %d files", mostFiles)

@@ -23,6 +23,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/plain"
@@ -111,13 +112,42 @@ const (
 const stale = time.Hour
 
 // Stage fetches the release of src and checks it: the asset for this platform, and the manifest. The checksums of a release
-// in condense.lock must match. With locked, only checksums from condense.lock count.
-func (in *Installer) Stage(ctx context.Context, src Source, locked bool) (_ *Staged, err error) {
+// in condense.lock must match. An empty name accepts every plugin.
+func (in *Installer) Stage(ctx context.Context, src Source, name string) (*Staged, error) {
+	src, err := in.resolve(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	return in.stage(ctx, src, name, func() (map[string]string, bool, error) { return in.sums(ctx, src) })
+}
+
+// StageLocked stages the plugin of that name in condense.lock. Only the checksums there count, wherever the files come from.
+func (in *Installer) StageLocked(ctx context.Context, name string) (*Staged, error) {
 	lock, err := in.Lock()
 	if err != nil {
 		return nil, err
 	}
-	if src, err = in.resolve(ctx, src); err != nil {
+	pin, ok := lock.Plugins[name]
+	if !ok {
+		return nil, fmt.Errorf("%s has no plugin %q", LockFile, name)
+	}
+	src, err := in.Parse(pin.Source, in.Dir)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case src.file != "" && pin.Assets[src.file] == "":
+		return nil, fmt.Errorf("%s: the source of %s is %s, and there is no checksum of %s", LockFile, name, src, src.file)
+	case src.repo != "" && src.tag == "":
+		return nil, fmt.Errorf("%s: the source %s names no release: write its tag, as in %s@v1.0.0", LockFile, src, src)
+	}
+	return in.stage(ctx, src, name, func() (map[string]string, bool, error) { return maps.Clone(pin.Assets), false, nil })
+}
+
+// stage is Stage with the checksums that count.
+func (in *Installer) stage(ctx context.Context, src Source, name string, known func() (map[string]string, bool, error)) (_ *Staged, err error) {
+	lock, err := in.Lock()
+	if err != nil {
 		return nil, err
 	}
 	s := &Staged{in: in, Source: src}
@@ -126,16 +156,16 @@ func (in *Installer) Stage(ctx context.Context, src Source, locked bool) (_ *Sta
 			err = errors.Join(fmt.Errorf("%s: %w", src, err), s.Close())
 		}
 	}()
-	var sums map[string]string
-	lone := false
-	if known := lock.of(src); locked && known != nil {
-		sums = known.Assets
-	} else if sums, lone, err = in.sums(ctx, src); err != nil {
+	sums, lone, err := known()
+	if err != nil {
 		return nil, err
 	}
 	a, err := in.choose(src, sums)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case name != "" && a.plugin != name:
+		return nil, fmt.Errorf("%s is the plugin %s, not %s: install it by its source if you want it", a.file, a.plugin, name)
 	}
 	s.Name, s.Asset = a.plugin, a.file
 	if known, ok := lock.Plugins[a.plugin]; ok {
@@ -151,7 +181,7 @@ func (in *Installer) Stage(ctx context.Context, src Source, locked bool) (_ *Sta
 		sums[a.file] = s.SHA256
 	}
 	s.pin = Pin{Source: src.text, Assets: assetsOf(sums, a.plugin)}
-	if s.Was != nil && s.Was.Source == src.text && !maps.Equal(s.Was.Assets, s.pin.Assets) && src.fixed() {
+	if s.Was != nil && in.canonical(s.Was.Source) == src.text && !maps.Equal(s.Was.Assets, s.pin.Assets) && src.fixed() {
 		return nil, fmt.Errorf("the release is not the one that was installed: condense.lock has other checksums for it (%s); find out who changed it, or forget it with 'condense plugin remove %s'",
 			differing(s.Was.Assets, s.pin.Assets), s.Name)
 	}
@@ -240,13 +270,19 @@ func parseManifest(text string) (*Manifest, error) {
 	if err := json.Unmarshal([]byte(text), &m); err != nil {
 		return nil, fmt.Errorf("%s: %w", ManifestFile, err)
 	}
-	for _, t := range []*string{&m.Name, &m.Version, &m.Doc, &m.SDK} {
-		*t = plain.Strip(*t, "")
-	}
+	m.Name, m.Version, m.SDK, m.Doc = shown(m.Name, 80), shown(m.Version, 80), shown(m.SDK, 80), shown(m.Doc, 600)
 	for i := range m.Env {
-		m.Env[i] = plain.Strip(m.Env[i], "")
+		m.Env[i] = shown(m.Env[i], 80)
 	}
 	return &m, nil
+}
+
+// shown returns a text of a release for a question, which it must not push off the screen: at most so many characters, none of control.
+func shown(s string, most int) string {
+	if s = plain.Strip(s, ""); utf8.RuneCountInString(s) > most {
+		return string([]rune(s)[:most]) + "…"
+	}
+	return s
 }
 
 // unpack makes the folder to install from the asset.

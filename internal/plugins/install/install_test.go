@@ -76,12 +76,15 @@ func files(all map[string][]byte) http.HandlerFunc {
 }
 
 // put installs from a source.
-func put(ctx context.Context, in *install.Installer, source string, locked bool) (_ *install.Staged, err error) {
+func put(ctx context.Context, in *install.Installer, source string) (*install.Staged, error) {
 	src, err := in.Parse(source, in.Dir)
 	if err != nil {
 		return nil, err
 	}
-	s, err := in.Stage(ctx, src, locked)
+	return commit(in.Stage(ctx, src, ""))
+}
+
+func commit(s *install.Staged, err error) (*install.Staged, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +122,7 @@ func TestInstall(t *testing.T) {
 	in, address := serve(t, mux)
 	for _, source := range []string{address + "dist/", address + "dist/SHA256SUMS", address + "dist/condense-tidy-linux-amd64", "github:acme/tidy@v1.2.0", "github:acme/tidy"} {
 		in.Dir = t.TempDir()
-		s, err := put(t.Context(), in, source, false)
+		s, err := put(t.Context(), in, source)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +147,7 @@ func TestInstall(t *testing.T) {
 		}
 
 		in.OS = "windows"
-		if s, err = put(t.Context(), in, lock.Plugins["tidy"].Source, true); err != nil && !strings.HasSuffix(source, "amd64") {
+		if s, err = commit(in.StageLocked(t.Context(), "tidy")); err != nil && !strings.HasSuffix(source, "amd64") {
 			t.Errorf("%s: %v", source, err)
 		} else if err == nil && (s.Asset != "condense-tidy-windows-amd64.exe" || !s.Same()) {
 			t.Errorf("%s: got %+v", source, s)
@@ -196,7 +199,7 @@ func TestRefused(t *testing.T) {
 
 func refuse(t *testing.T, in *install.Installer, source, want string) {
 	t.Helper()
-	_, err := put(t.Context(), in, source, false)
+	_, err := put(t.Context(), in, source)
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -262,7 +265,7 @@ func TestInterrupted(t *testing.T) {
 		stop()
 		<-r.Context().Done()
 	}))
-	if _, err := put(ctx, in, address, false); !errors.Is(err, context.Canceled) {
+	if _, err := put(ctx, in, address); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	if got := left(t, in.Dir); len(got) > 0 {
@@ -274,14 +277,17 @@ func TestInterrupted(t *testing.T) {
 func TestMovedTag(t *testing.T) {
 	all := release(programs())
 	in, _ := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { files(all)(w, r) }))
-	if _, err := put(t.Context(), in, "github:acme/tidy@v1", false); err != nil {
+	if _, err := put(t.Context(), in, "github:acme/tidy@v1"); err != nil {
 		t.Fatal(err)
 	}
 	other := programs()
 	other["condense-tidy-linux-amd64"] = append(elf(62), 0)
 	all = release(other)
 	for _, locked := range []bool{false, true} {
-		_, err := put(t.Context(), in, "github:acme/tidy@v1", locked)
+		_, err := put(t.Context(), in, "github:acme/tidy@v1")
+		if locked {
+			_, err = commit(in.StageLocked(t.Context(), "tidy"))
+		}
 		want := map[bool]string{false: "condense.lock has other checksums for it (condense-tidy-linux-amd64)", true: "was tampered with"}[locked]
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
@@ -292,7 +298,7 @@ func TestMovedTag(t *testing.T) {
 		t.Errorf("the installed one is %q, %v", got, err)
 	}
 	// Another tag is another release.
-	if _, err := put(t.Context(), in, "github:acme/tidy@v2", false); err != nil {
+	if _, err := put(t.Context(), in, "github:acme/tidy@v2"); err != nil {
 		t.Error(err)
 	}
 	if removed, err := in.Remove("tidy"); err != nil || !removed {
@@ -388,7 +394,7 @@ func TestArchives(t *testing.T) {
 		"by platform":      {"condense-tidy-linux-amd64.zip": zipped(t, script, inside, more), "condense-tidy.tar.gz": []byte("for others")},
 	} {
 		in, address := serve(t, files(release(assets)))
-		s, err := put(t.Context(), in, address, false)
+		s, err := put(t.Context(), in, address)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -426,6 +432,7 @@ func TestHostileArchives(t *testing.T) {
 		"absolute":      {tarGz(t, file("/etc/evil")), "leads out of the archive"},
 		"backslash":     {tarGz(t, file(`..\evil`)), "leads out of the archive"},
 		"drive":         {tarGz(t, file("C:evil")), "leads out of the archive"},
+		"line break":    {tarGz(t, file("a\nb")), "a name with a control character"},
 		"symlink":       {tarGz(t, link(tar.TypeSymlink)), "is a link or a device"},
 		"hard link":     {tarGz(t, link(tar.TypeLink)), "is a link or a device"},
 		"device":        {tarGz(t, entry{name: "null", kind: tar.TypeChar}), "is a link or a device"},
@@ -447,6 +454,7 @@ func TestHostileArchives(t *testing.T) {
 		want string
 	}{
 		"slip":    {zipped(t, file("../evil")), "leads out of the archive"},
+		"escape":  {zipped(t, file("a\x1b[2J")), "a name with a control character"},
 		"symlink": {zipped(t, entry{name: "a", text: "/etc", mode: fs.ModeSymlink | 0o777}), "is a link or a device"},
 		"no zip":  {[]byte("hello"), "not a valid zip file"},
 		"damaged": {bytes.Replace(stored(t), []byte("import os"), []byte("import 0s"), 1), "checksum error"},
@@ -467,7 +475,7 @@ func TestHostileProject(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(in.Dir, ".condense")); err != nil {
 		t.Skip(err)
 	}
-	if _, err := put(t.Context(), in, address, false); err == nil || !strings.Contains(err.Error(), "escapes") {
+	if _, err := put(t.Context(), in, address); err == nil || !strings.Contains(err.Error(), "escapes") {
 		t.Errorf("got %v", err)
 	}
 	if got := left(t, outside); len(got) > 0 {
@@ -544,13 +552,13 @@ func TestOutdated(t *testing.T) {
 			t.Errorf("%s: got %s, %v, %v; want %s, %v", source, newest, changed, err, want, wantChanged)
 		}
 	}
-	if _, err := put(t.Context(), in, "github:acme/tidy@v1", false); err != nil {
+	if _, err := put(t.Context(), in, "github:acme/tidy@v1"); err != nil {
 		t.Fatal(err)
 	}
 	check("github:acme/tidy@v1", "github:acme/tidy@v1", false)
 	tag = "v2"
 	check("github:acme/tidy@v1", "github:acme/tidy@v2", true)
-	if _, err := put(t.Context(), in, address+"x/", false); err != nil {
+	if _, err := put(t.Context(), in, address+"x/"); err != nil {
 		t.Fatal(err)
 	}
 	check(address+"x/", address+"x/", false)

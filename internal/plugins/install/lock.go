@@ -27,14 +27,13 @@ type Pin struct {
 	Assets map[string]string `json:"assets"` // SHA-256, in lower-case hex, by file: for all platforms, and the manifest
 }
 
-// of returns the release that came from src; nil if none did.
-func (l *Lock) of(src Source) *Pin {
-	for _, p := range l.Plugins {
-		if p.Source == src.text {
-			return &p
-		}
+// canonical returns the source of a lock as [Installer.Parse] spells it; text itself if it is not there or no source.
+func (in *Installer) canonical(text string) string {
+	src, err := in.Parse(text, in.Dir)
+	if err != nil {
+		return text
 	}
-	return nil
+	return src.text
 }
 
 // Lock reads condense.lock. Without the file it is empty.

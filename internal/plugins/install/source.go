@@ -40,7 +40,8 @@ func (s Source) fixed() bool { return s.repo != "" || s.file != "" && s.base != 
 
 var github = regexp.MustCompile(`^github:([A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100})(?:@([A-Za-z0-9][A-Za-z0-9._+-]{0,99}))?$`)
 
-// Parse returns the source that a text means. Paths are relative to the folder from.
+// Parse returns the source that a text means, spelled as condense.lock has it: one way for each release. Paths are relative to
+// the folder from.
 func (in *Installer) Parse(text, from string) (Source, error) {
 	switch {
 	case strings.HasPrefix(text, "github:"):
@@ -48,7 +49,10 @@ func (in *Installer) Parse(text, from string) (Source, error) {
 		if m == nil || strings.HasPrefix(path.Base(m[1]), ".") {
 			return Source{}, fmt.Errorf("%q: want github:OWNER/REPO or github:OWNER/REPO@TAG", text)
 		}
-		s := Source{text: text, repo: m[1], tag: m[2]}
+		s := Source{repo: strings.ToLower(m[1]), tag: m[2]} // GitHub takes both cases
+		if s.text = "github:" + s.repo; s.tag != "" {
+			s.text += "@" + s.tag
+		}
 		var err error
 		s.base, err = url.Parse(cmp.Or(in.GitHub, "https://github.com") + "/" + s.repo + "/releases/download/" + s.tag + "/")
 		return s, err
@@ -62,16 +66,18 @@ func (in *Installer) Parse(text, from string) (Source, error) {
 		case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 			return Source{}, fmt.Errorf("%s://%s%s: an address with a user, ? or # is not accepted: condense.lock is shared", u.Scheme, u.Host, u.Path)
 		}
-		s := Source{text: text, base: u}
 		if u.Path == "" {
 			u.Path = "/"
 		}
+		u.Host = strings.TrimSuffix(strings.ToLower(u.Host), ":443")
+		u = u.JoinPath()
+		s := Source{text: u.String(), base: u}
 		if name := path.Base(u.Path); !strings.HasSuffix(u.Path, "/") {
 			s.base, s.file = u.JoinPath(".."), name
 			s.base.Path = strings.TrimSuffix(s.base.Path, "/") + "/"
 		}
 		if s.file == sumsFile {
-			s.file = ""
+			s.text, s.file = s.base.String(), ""
 		}
 		return s, nil
 	}
@@ -79,6 +85,7 @@ func (in *Installer) Parse(text, from string) (Source, error) {
 	if relative {
 		text = filepath.Join(from, text)
 	}
+	text = filepath.Clean(text)
 	info, err := os.Stat(text)
 	if err != nil {
 		return Source{}, err

@@ -1,8 +1,11 @@
 package supervise_test
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/condensehq/condense/internal/plugins/supervise"
@@ -44,5 +47,27 @@ func TestDigestOfTree(t *testing.T) {
 			t.Errorf("%s does not change the digest", name)
 		}
 		before = after
+	}
+}
+
+// No name of a file can be read as the line of another file in the list that is pinned: a file in place of two would not change
+// the digest.
+func TestNoNameHidesAFile(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{fmt.Sprintf("allow.txt\n%x  b.txt", sha256.Sum256(nil)), "lib\r/x", "a\x1bb", "a\x7f"} {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Skip("such names cannot be written here: ", err)
+		}
+		_, err := supervise.Digest(supervise.Spec{Path: filepath.Join(dir, "run.sh"), Tree: dir})
+		if err == nil || !strings.Contains(err.Error(), "has a control character: rename the file") || strings.ContainsAny(err.Error(), "\n\r\x1b") {
+			t.Errorf("%q: got %v", name, err)
+		}
+		if err := os.RemoveAll(file); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

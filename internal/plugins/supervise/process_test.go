@@ -372,6 +372,26 @@ func TestImpatientCaller(t *testing.T) {
 	wantState(t, p, state{ready, 1, 0})
 }
 
+// TestSlowStartCostsOneTimeout: a call that follows one which waited in vain for a start does not wait as long again.
+func TestSlowStartCostsOneTimeout(t *testing.T) {
+	b := newBench(t, "window")
+	b.spec.Path = filepath.Join(t.TempDir(), "slow")
+	if err := os.WriteFile(b.spec.Path, []byte("#!/bin/sh\nexec sleep 600\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	b.spec.SHA256, b.spec.Unpinned, b.spec.Limits.Start = "", true, 10*time.Minute
+	p := b.open(t)
+	wantError(t, within(t, p, time.Second), core.ErrUnavailable, "plugin acme: it is still starting")
+	for range 20 {
+		began := time.Now()
+		wantError(t, within(t, p, time.Second), core.ErrUnavailable, "plugin acme: it is still starting")
+		if time.Since(began) < 900*time.Millisecond {
+			return // one that was slowed down by the machine says nothing
+		}
+	}
+	t.Error("every call waits for its own timeout")
+}
+
 func TestDescribe(t *testing.T) {
 	b := newBench(t, "window")
 	d, err := b.open(t).Describe(t.Context())

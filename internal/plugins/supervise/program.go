@@ -12,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"unicode"
 )
 
 // A program is the bytes that were checked, in a place where no other user can change them
@@ -170,7 +172,8 @@ func (e *ChecksumError) Error() string {
 //
 // Only regular files count, at any depth. Symbolic links are not part of a plugin, and
 // neither are files that change independently: a condense.lock at the top, the folders .git
-// and __pycache__. Files that are not part of it do not exist when it runs.
+// and __pycache__. Files that are not part of it do not exist when it runs. Neither are permissions: in the copy that runs every
+// file is executable. A name with a control character, such as a line break, is an error: the list could mean two folders.
 func Digest(s Spec) (string, error) {
 	if s.Tree != "" {
 		return copyTree(s.Tree, "")
@@ -249,6 +252,9 @@ func copyTree(src, dst string) (string, error) {
 			if err != nil {
 				return err
 			}
+			if strings.ContainsFunc(rel, unicode.IsControl) {
+				return fmt.Errorf("%s: the name %q has a control character: rename the file, or remove it", src, rel)
+			}
 			paths = append(paths, filepath.ToSlash(rel))
 		}
 		return nil
@@ -298,7 +304,7 @@ func copyFile(root *os.Root, rel, dst string) (sum string, size int64, err error
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return "", 0, err
 	}
-	sum, err = copyTo(to, in, 0o600|info.Mode().Perm()&0o100)
+	sum, err = copyTo(to, in, 0o700)
 	return sum, info.Size(), err
 }
 

@@ -20,8 +20,9 @@ const patience = time.Second
 
 // A starting is a start that calls wait for.
 type starting struct {
-	done chan struct{}
-	err  error // set before done is closed
+	began time.Time
+	done  chan struct{}
+	err   error // set before done is closed
 }
 
 // acquire returns a ready process for one call, and starts it if necessary.
@@ -34,13 +35,8 @@ func (p *Process) acquire(ctx context.Context) (*instance, error) {
 		case i != nil:
 			return i, nil
 		case s != nil:
-			select {
-			case <-s.done:
-				if s.err != nil {
-					return nil, s.err
-				}
-			case <-ctx.Done():
-				return nil, p.notAsked(ctx, "it is still starting")
+			if err := p.await(ctx, s); err != nil {
+				return nil, err
 			}
 		default:
 			if end, ok := ctx.Deadline(); ok && time.Until(end) < delay {
@@ -55,6 +51,34 @@ func (p *Process) acquire(ctx context.Context) (*instance, error) {
 			}
 		}
 	}
+}
+
+// await waits for a start. The time of a call counts from its beginning, so that a slow start costs one timeout, and not one more for
+// every call after the first: an estimate, say, and the call itself.
+func (p *Process) await(ctx context.Context, s *starting) error {
+	end, left := make(<-chan time.Time), time.Duration(0)
+	if deadline, ok := ctx.Deadline(); ok {
+		left = time.Until(deadline)
+		t := time.NewTimer(max(0, left-time.Since(s.began)))
+		defer t.Stop()
+		end = t.C
+	}
+	select {
+	case <-s.done:
+		return s.err
+	case <-ctx.Done():
+	case <-end:
+		select {
+		case <-s.done:
+			return s.err
+		default:
+		}
+		if ctx.Err() == nil {
+			why := fmt.Sprintf("it is still starting (no answer within %s)", left.Round(10*time.Millisecond))
+			return &unavailableError{plugin: p.spec.Name, why: why}
+		}
+	}
+	return p.notAsked(ctx, "it is still starting")
 }
 
 func (p *Process) lastFailure() error {
@@ -113,7 +137,7 @@ func (p *Process) programChanged() bool {
 
 // start begins a start. The lock is held.
 func (p *Process) start() *starting {
-	s := &starting{done: make(chan struct{})}
+	s := &starting{began: time.Now(), done: make(chan struct{})}
 	p.starting = s
 	p.starts++
 	prog := p.prog

@@ -58,7 +58,7 @@ CREATE TABLE part (id TEXT PRIMARY KEY, message_id TEXT, session_id TEXT, time_c
 		t.Fatal(files, err)
 	}
 	c, err := x.Update(t.Context(), files, nil)
-	if err != nil || c.Sessions != 2 || c.Unreadable != 0 {
+	if err != nil || c.Sessions != 2 || len(c.Unreadable) != 0 {
 		t.Fatal(c, err)
 	}
 	hits := find(t, x, "xylophone")

@@ -30,10 +30,10 @@ func (f *File) stat() (size, changed int64, ok bool) {
 
 // A Change is the outcome of an update.
 type Change struct {
-	Sessions, Pieces int   // that were added or changed
-	Text             int64 // bytes of the texts of these pieces
-	Deleted          int   // sessions whose files are gone
-	Unreadable       int   // files that are no session in a known format
+	Sessions, Pieces int      // that were added or changed
+	Text             int64    // bytes of the texts of these pieces
+	Deleted          int      // sessions whose files are gone
+	Unreadable       []string // new or changed files that are no session in a known format, in no order
 }
 
 const (
@@ -134,7 +134,7 @@ func (a *Archive) addAll(ctx context.Context, todo []scanned, c *Change, progres
 			progress(done, len(todo))
 		}
 		if s.err != nil {
-			c.Unreadable++
+			c.Unreadable = append(c.Unreadable, s.file.Path)
 			s.content = content{}
 		}
 		if err := w.add(context.WithoutCancel(ctx), &s); err != nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/internal/suggest"
@@ -25,7 +27,28 @@ func (a *App) Names() config.Options {
 
 // Checker checks the settings of providers with the models that the flags ask for.
 func (a *App) Checker() *resolver.Checker {
-	return &resolver.Checker{Registry: a.Strategies, Models: a.Models()}
+	return &resolver.Checker{Registry: a.Strategies, Models: a.Models(), Unusable: func(c *config.Config, p config.Provider) error {
+		_, err := Plugins().Approved(c, p)
+		return err
+	}}
+}
+
+// Sound returns the faults of c that show only when its providers are opened for their profiles, as 'condense config check' does.
+func (a *App) Sound(c *config.Config) error {
+	faults, err := a.Checker().Chains(c)
+	if err == nil && len(faults) > 0 {
+		err = faults
+	}
+	return err
+}
+
+// A Reader is who reads conversations for a provider.
+type Reader = resolver.ProviderReader
+
+// Readers returns which language models would read conversations for the chain of r, a result of c.Resolve, and which providers would
+// be skipped.
+func (a *App) Readers(c *config.Config, r *config.Resolved) []Reader {
+	return a.Checker().Readers(c, r)
 }
 
 // Models returns the options of the model resolver that the flags ask for.
@@ -36,7 +59,19 @@ func (a *App) Models() resolver.ModelOptions { return resolver.ModelOptions{Defa
 func (a *App) Load(file string) (*config.Config, error) {
 	opts := a.Names()
 	opts.Path = cmp.Or(file, a.ConfigPath)
-	c, _, err := a.load(opts)
+	return a.LoadToUse(opts)
+}
+
+// LoadToUse is LoadWith for a command that condenses: it reports plugins that are skipped.
+func (a *App) LoadToUse(opts config.Options) (*config.Config, error) {
+	c, declared, err := a.load(opts)
+	for _, p := range declared {
+		if p.Withheld == "" {
+			if _, err := Plugins().Approved(c, p.Provider); errors.Is(err, core.ErrUnavailable) {
+				a.reportOnce(p.Name, "condense: skipped: %v\n", err)
+			}
+		}
+	}
 	return c, err
 }
 
@@ -100,23 +135,23 @@ func (p *Place) Flags(a *App, cmd *cobra.Command) {
 // Given reports whether one of them was given.
 func (p *Place) Given() bool { return *p != Place{} }
 
-// Check reports a profile or mode that does not exist. If the configuration declares no mode, any
-// is accepted, with a note.
+// Check reports a profile or mode that does not exist.
 func (p *Place) Check(cmd *cobra.Command, a *App, c *config.Config) error {
-	r, err := c.Resolve(p.Profile, p.Mode)
-	if err != nil {
+	if _, err := c.Resolve(p.Profile, p.Mode); err != nil {
 		return Usage(cmd, "%w", err)
-	}
-	if p.Mode != "" && len(c.Modes()) == 0 {
-		term.Printf(a.Stderr, "mode %q is not declared and has profile %q\n", p.Mode, r.Profile)
 	}
 	return a.CheckNames(cmd, c, p.Mode)
 }
 
-// CheckNames reports a mode that is not declared where modes are, and a model of --model that
+// CheckNames reports a mode that is not declared, and a model of --model that
 // does not exist. A host program may use other modes; one that is typed must be declared.
 func (a *App) CheckNames(cmd *cobra.Command, c *config.Config, mode string) error {
-	if modes := c.Modes(); mode != "" && len(modes) > 0 && !slices.Contains(modes, mode) {
+	modes := c.Modes()
+	switch {
+	case mode == "" || slices.Contains(modes, mode):
+	case len(modes) == 0:
+		return Usage(cmd, "--mode: there is no mode %q: the configuration declares none", mode)
+	default:
 		return Usage(cmd, "--mode: there is no mode %q; there are %s%s", mode, strings.Join(modes, ", "), suggest.DidYouMean(mode, modes))
 	}
 	if a.Model != "" {
@@ -161,13 +196,20 @@ func (a *App) reportOldLocks(declared []plugins.Plugin) {
 // reportUntrusted reports once which parts of the configuration are not used.
 func (a *App) reportUntrusted(c *config.Config) {
 	for _, claims := range c.Claims() {
-		if claims.Trusted || a.reported[claims.Digest] {
-			continue
+		if !claims.Trusted {
+			a.reportOnce(claims.Digest, "condense: skipped: %s; %s\n", strings.Join(claims.Names(), ", "), claims.Remedy())
 		}
-		if a.reported == nil {
-			a.reported = map[string]bool{}
-		}
-		a.reported[claims.Digest] = true
-		term.Printf(a.Stderr, "condense: skipped: %s; %s\n", strings.Join(claims.Names(), ", "), claims.Remedy())
 	}
+}
+
+// reportOnce prints a message, once for each id.
+func (a *App) reportOnce(id, format string, args ...any) {
+	if a.reported[id] {
+		return
+	}
+	if a.reported == nil {
+		a.reported = map[string]bool{}
+	}
+	a.reported[id] = true
+	term.Printf(a.Stderr, format, args...)
 }

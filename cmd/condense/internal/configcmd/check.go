@@ -112,9 +112,12 @@ type examinations struct {
 	problems map[string]error // why a plugin did not start, by provider
 }
 
-// of returns the faults of the settings of a plugin. A plugin that is not approved, or has changed since, is not
-// started.
+// of returns the faults of a plugin: its program is missing, or refuses its settings. A plugin that is not approved, or has changed
+// since, is not started.
 func (e *examinations) of(c *config.Config, p config.Provider) []config.ProviderFault {
+	if wrong := plugins.Program(p.Plugin); wrong != "" {
+		return []config.ProviderFault{{Key: []string{"plugin"}, Problem: wrong, Allowed: "must be a program"}}
+	}
 	if p.Withheld != "" {
 		return nil
 	}

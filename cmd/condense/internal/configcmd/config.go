@@ -157,7 +157,10 @@ func showPlace(a *cli.App, c *config.Config, at cli.Place, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		return term.PrintJSON(a.Stdout, e.Resolved)
+		return term.PrintJSON(a.Stdout, struct {
+			*config.Resolved
+			Reads []cli.Reader `json:"reads,omitempty"`
+		}{e.Resolved, a.Readers(c, e.Resolved)})
 	}
 	t := term.NewTable("", "")
 	if at.Mode != "" {
@@ -168,6 +171,9 @@ func showPlace(a *cli.App, c *config.Config, at cli.Place, asJSON bool) error {
 	}
 	for _, p := range e.Resolved.Chain {
 		t.Row("provider "+p.Name, fmt.Sprintf("%s %s, timeout %s, %v", cmp.Or(p.Strategy, cli.FromHere(p.Plugin)), p.Settings, duration(p.Timeout), p.Origin))
+	}
+	for _, reader := range a.Readers(c, e.Resolved) {
+		t.Row("reads", reader)
 	}
 	return term.PrintText(a.Stdout, t.Text(""))
 }

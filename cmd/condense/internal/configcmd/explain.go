@@ -45,6 +45,9 @@ for another context window.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.Load("")
+			if err == nil {
+				err = a.Sound(c)
+			}
 			if err != nil {
 				return err
 			}
@@ -99,10 +102,21 @@ func explainPlace(a *cli.App, cmd *cobra.Command, c *config.Config, at cli.Place
 	}
 	// The numbers come from the rule that decides, so that they cannot differ from it.
 	e.Formula = newForecast(e.Resolved).terms()
+	readers := a.Readers(c, e.Resolved)
 	if asJSON {
-		return term.PrintJSON(a.Stdout, e)
+		return term.PrintJSON(a.Stdout, struct {
+			*config.Explanation
+			Reads []cli.Reader `json:"reads,omitempty"`
+		}{e, readers})
 	}
-	return term.PrintText(a.Stdout, e.String())
+	if err := term.PrintText(a.Stdout, e.String()); err != nil || len(readers) == 0 {
+		return err
+	}
+	term.Printf(a.Stdout, "\n")
+	for _, reader := range readers {
+		term.Printf(a.Stdout, "%v\n", reader)
+	}
+	return nil
 }
 
 // A forecast predicts the decisions of the rule of a profile and mode. It is computed by applying the rule to
@@ -187,11 +201,13 @@ type overviewLine struct {
 	Trigger int      `json:"trigger"` // the smallest conversation that is condensed
 	Target  int      `json:"target"`  // where a condensation ends
 	Chain   []string `json:"chain"`   // truncation is listed only if the chain names it
+	// Reads are the language models that read conversations, and the providers that are skipped.
+	Reads []cli.Reader `json:"reads,omitempty"`
 }
 
 // explainAll prints a line for every mode and for every profile that no mode uses.
 func explainAll(a *cli.App, cmd *cobra.Command, c *config.Config, window int, asJSON bool) error {
-	lines, err := overview(c, window)
+	lines, err := overview(a, c, window)
 	if err != nil {
 		return cli.Usage(cmd, "%w", err)
 	}
@@ -205,16 +221,49 @@ func explainAll(a *cli.App, cmd *cobra.Command, c *config.Config, window int, as
 		}
 		t.Row(cmp.Or(l.Mode, "-"), l.Profile, l.Window, l.Trigger, l.Target, strings.Join(l.Chain, " → "))
 	}
-	return term.PrintText(a.Stdout, t.Text(""))
+	if err := term.PrintText(a.Stdout, t.Text("")); err != nil {
+		return err
+	}
+	printReaders(a, lines)
+	return nil
 }
 
-func overview(c *config.Config, window int) ([]overviewLine, error) {
+// printReaders prints the readers of all lines, each once, with its profiles if a provider has several.
+func printReaders(a *cli.App, lines []overviewLine) {
+	profiles := map[string][]string{} // by reader
+	readers := map[string]int{}       // by provider
+	var order []cli.Reader
+	for _, l := range lines {
+		for _, r := range l.Reads {
+			if len(profiles[r.String()]) == 0 {
+				order = append(order, r)
+				readers[r.Provider]++
+			}
+			if !slices.Contains(profiles[r.String()], l.Profile) {
+				profiles[r.String()] = append(profiles[r.String()], l.Profile)
+			}
+		}
+	}
+	if len(order) > 0 {
+		term.Printf(a.Stdout, "\n")
+	}
+	for _, r := range order {
+		text := r.String()
+		if readers[r.Provider] > 1 {
+			text = fmt.Sprintf("profile %s: %s", strings.Join(profiles[text], ", "), text)
+		}
+		term.Printf(a.Stdout, "%s\n", text)
+	}
+}
+
+func overview(a *cli.App, c *config.Config, window int) ([]overviewLine, error) {
 	// The default profile is first: unknown modes use it.
 	places := []cli.Place{{}}
 	for _, m := range c.Modes() {
 		places = append(places, cli.Place{Mode: m})
 	}
-	var used []string
+	checker := a.Checker()
+	used := map[string]bool{}
 	var lines []overviewLine
 	add := func(p cli.Place) error {
 		e, err := c.Explain(p.Profile, p.Mode, window)
@@ -225,11 +274,12 @@ func overview(c *config.Config, window int) ([]overviewLine, error) {
 		l := overviewLine{
 			Mode: p.Mode, Profile: e.Resolved.Profile, Window: e.Resolved.Window,
 			Trigger: f.trigger.Used, Target: f.trigger.Budget.Target, Chain: []string{},
+			Reads: checker.Readers(c, e.Resolved),
 		}
 		for _, provider := range e.Resolved.Chain {
 			l.Chain = append(l.Chain, provider.Name)
 		}
-		used = append(used, l.Profile)
+		used[l.Profile] = true
 		lines = append(lines, l)
 		return nil
 	}
@@ -239,7 +289,7 @@ func overview(c *config.Config, window int) ([]overviewLine, error) {
 		}
 	}
 	for _, name := range c.Profiles() {
-		if o, _ := c.Origin("profiles", name); slices.Contains(used, name) || o.Kind == config.FromDefault {
+		if o, _ := c.Origin("profiles", name); used[name] || o.Kind == config.FromDefault {
 			continue
 		}
 		if err := add(cli.Place{Profile: name}); err != nil {

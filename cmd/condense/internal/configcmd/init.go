@@ -103,6 +103,14 @@ func importRoo(a *cli.App, file string) (*rooimport.Import, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+	opts := a.Names()
+	c, err := config.New(imported.Values, opts)
+	if err == nil {
+		err = a.Sound(c)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: nothing was written, because the result would be refused: %w", name, err)
+	}
 	return imported, nil
 }
 

@@ -165,6 +165,9 @@ func trustFile(a *cli.App, cmd *cobra.Command, store trust.Store, file string, y
 		if diff {
 			continue
 		}
+		if err := r.unapprovable(); err != nil {
+			return fmt.Errorf("nothing was trusted: %w", err)
+		}
 		if !yes {
 			if err := ask(a, cmd); err != nil {
 				return err
@@ -319,7 +322,11 @@ func requestsOf(c *config.Config, store trust.Store) ([]trustRequest, error) {
 			if ap.was, err = store.Pin(ap.target, ap.folder); err != nil {
 				return nil, err
 			}
-			ap.is, ap.why = plugins.Digest(*p)
+			if wrong := plugins.Program(p.Plugin); wrong != "" {
+				ap.why = errors.New(wrong)
+			} else {
+				ap.is, ap.why = plugins.Digest(*p)
+			}
 			for _, part := range claims.Parts {
 				if part.Is("providers", name, "plugin") {
 					r.approvals[part.Key] = ap
@@ -382,11 +389,22 @@ func (r *trustRequest) known(store trust.Store) (bool, error) {
 		}
 	}
 	for _, ap := range r.approvals {
-		if ap.is != ap.was {
+		if unreadable := ap.why != nil; unreadable || ap.is != ap.was {
 			return false, nil
 		}
 	}
 	return true, nil
+}
+
+// unapprovable names the programs that cannot be approved, because they are missing or damaged.
+func (r *trustRequest) unapprovable() error {
+	var errs []error
+	for _, key := range slices.Sorted(maps.Keys(r.approvals)) {
+		if why := r.approvals[key].why; why != nil {
+			errs = append(errs, fmt.Errorf("%s: the program cannot be approved: %w", key, why))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (r *trustRequest) agree(store trust.Store) error {

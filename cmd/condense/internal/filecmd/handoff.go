@@ -106,7 +106,7 @@ func (r *resumption) handOff(cmd *cobra.Command, to *sessions.Agent, quiet bool)
 	turn.Trigger, turn.NoRecall, turn.Dir = r.turn.Trigger, true, dir
 	report, err := h.Manage(cmd.Context(), condense.ResumeConversation(d.Journal), turn)
 	if report != nil && !quiet {
-		printReport(r.Stderr, s.Where(), d.Format, to.Format, request, report)
+		printReport(r.Stderr, s.Where(), d.Format, to.Format, request, r.readers, report)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Where(), err)

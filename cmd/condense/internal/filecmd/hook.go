@@ -2,6 +2,7 @@ package filecmd
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -11,11 +12,13 @@ import (
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/hook"
+	"github.com/condensehq/condense/config"
 )
 
 const (
-	// hookPatience is how long an agent waits at most.
-	hookPatience = 10 * time.Second
+	// hookPatience is how long an agent waits at most, and configPatience for the configuration alone.
+	hookPatience   = 10 * time.Second
+	configPatience = 2 * time.Second
 	// hookLimit is the size in tokens above which results are cut, unless the configuration has one.
 	hookLimit = 8000
 )
@@ -41,7 +44,10 @@ agent goes on as it would without.`,
 				log.Error("condense hook: want one agent", "known", strings.Join(hook.Agents(), ", "), "got", strings.Join(args, " "))
 				return nil
 			}
-			answer, err := answerHook(cmd.Context(), a, args[0], recall, int(most), log)
+			// Whatever takes long, the agent goes on: this process ends with what it still does.
+			ctx, cancel := context.WithTimeout(cmd.Context(), hookPatience)
+			defer cancel()
+			answer, err := cli.Await(ctx, func() ([]byte, error) { return answerHook(ctx, a, args[0], recall, int(most), log) })
 			if err != nil {
 				log.Error("condense hook: nothing is changed", "error", err)
 				return nil
@@ -61,13 +67,16 @@ agent goes on as it would without.`,
 }
 
 func answerHook(ctx context.Context, a *cli.App, agent string, recall bool, most int, log *slog.Logger) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, hookPatience)
-	defer cancel()
 	o := &hook.Options{Lossless: true, Logger: log}
-	if c, err := a.Load(""); err == nil {
+	loading, cancel := context.WithTimeout(ctx, configPatience)
+	defer cancel()
+	switch c, err := cli.Await(loading, func() (*config.Config, error) { return a.Load("") }); {
+	case err == nil:
 		s := c.Serve()
 		o.Lossless, o.MaxResult = s.Ingest.Lossless, s.Ingest.MaxResult
-	} else {
+	case loading.Err() != nil:
+		return nil, fmt.Errorf("the configuration was not read within %s: %w", configPatience, err)
+	default:
 		log.WarnContext(ctx, "condense hook: without configuration", "error", err)
 	}
 	if most > 0 {

@@ -27,6 +27,8 @@ type checkListing struct {
 	policy.Decision
 	// Estimates are the highest costs of the providers of the chain.
 	Estimates []condense.Estimate `json:"estimates,omitempty"`
+	// Reads are the language models that would read the conversation, and the providers that would be skipped.
+	Reads []string `json:"reads,omitempty"`
 }
 
 func checkCommand(a *cli.App) *cobra.Command {
@@ -71,9 +73,9 @@ It exits with 0 if run would condense any of the files, with 3 if none.`,
 					return fmt.Errorf("%s: %w", path, err)
 				}
 				due = due || decision.Act
-				list = append(list, checkListing{path, request, decision, estimates})
+				list = append(list, checkListing{path, request, decision, estimates, sel.readers})
 				if !asJSON {
-					printDecision(a.Stdout, path, request, decision, estimates)
+					printDecision(a.Stdout, &list[len(list)-1])
 				}
 				if err := decision.Err(); err != nil {
 					return fmt.Errorf("%s: %w", path, err)
@@ -96,9 +98,10 @@ It exits with 0 if run would condense any of the files, with 3 if none.`,
 	return cmd
 }
 
-func printDecision(w io.Writer, path, request string, d policy.Decision, estimates []condense.Estimate) {
+func printDecision(w io.Writer, l *checkListing) {
+	d := &l.Decision
 	b, s := d.Budget, d.Size
-	term.Printf(w, "%s: %v\n", path, d)
+	term.Printf(w, "%s: %v\n", l.File, l.Decision)
 	t := term.NewTable("", "")
 	t.Row("system prompt", s.System)
 	t.Row("tools", s.Tools)
@@ -112,18 +115,21 @@ func printDecision(w io.Writer, path, request string, d policy.Decision, estimat
 	if d.MaxContextTokens > 0 {
 		t.Row("cap", d.MaxContextTokens)
 	}
-	if request != "" {
-		t.Row("request", request)
+	if l.Request != "" {
+		t.Row("request", l.Request)
 	}
-	for _, e := range estimates {
+	for _, reader := range l.Reads {
+		t.Row("reads", reader)
+	}
+	for _, e := range l.Estimates {
 		t.Row("cost", estimateText(e))
 	}
 	_ = term.PrintText(w, t.Text("  "))
 }
 
-// printReport prints the changes and their reasons. Request describes the settings in the file itself; it may be
-// empty.
-func printReport(w io.Writer, name, format, to, request string, r *condense.Report) {
+// printReport prints the changes and their reasons, and the language models that could read the conversation. Request describes the
+// settings in the file itself; it may be empty.
+func printReport(w io.Writer, name, format, to, request string, readers []string, r *condense.Report) {
 	b := r.Budget
 	term.Printf(w, "%s (%s): %s messages, %s tokens\n", name, format, size.Group(r.Messages.Before), size.Group(r.Tokens.Before))
 	term.Printf(w, "profile %s: window %s, limit %s (%s reserved for the answer), threshold %s %%, target %s\n",
@@ -133,6 +139,9 @@ func printReport(w io.Writer, name, format, to, request string, r *condense.Repo
 	}
 	term.Printf(w, "%v\n", r.Reason)
 	if len(r.Attempts) > 0 {
+		for _, reader := range readers {
+			term.Printf(w, "%s\n", reader)
+		}
 		t := term.NewTable("", "", "")
 		for _, at := range r.Attempts {
 			t.Row(at.Provider, at.Outcome, attemptText(&at))

@@ -154,7 +154,7 @@ func (r *resumption) do(cmd *cobra.Command, show, quiet bool) error {
 	}
 	report, err := h.Manage(w.listen(cmd.Context()), c, turn)
 	if report != nil && !quiet {
-		printReport(r.Stderr, s.Where(), d.Format, d.Format, request, report)
+		printReport(r.Stderr, s.Where(), d.Format, d.Format, request, r.readers, report)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Where(), err)
@@ -180,7 +180,7 @@ func (r *resumption) show(cmd *cobra.Command, h *condense.Host, c *condense.Conv
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.session.Where(), err)
 	}
-	printDecision(r.Stderr, r.session.Where(), request, decision, estimates)
+	printDecision(r.Stderr, &checkListing{r.session.Where(), request, decision, estimates, r.readers})
 	if err := decision.Err(); err != nil {
 		return fmt.Errorf("%s: %w", r.session.Where(), err)
 	}

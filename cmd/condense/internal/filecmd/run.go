@@ -49,6 +49,7 @@ type selection struct {
 	config   *config.Config    // set by open
 	resolved *config.Resolved  // without the flags
 	chain    []config.Provider // with them
+	readers  []string          // of conversations, for the chain
 }
 
 func (s *selection) flags(a *cli.App, cmd *cobra.Command) {
@@ -114,9 +115,15 @@ func (s *selection) open(ctx context.Context, cmd *cobra.Command, a *cli.App) (*
 	if s.chain = flags.Chain; s.chain == nil {
 		s.chain = r.Chain
 	}
+	for _, reader := range a.Readers(c, &config.Resolved{Model: r.Model, Chain: s.chain}) {
+		s.readers = append(s.readers, reader.String())
+	}
 	h, err := condense.Open(ctx, &condense.Options{
 		Strategies: a.Own, Config: c.Override(flags), Plugins: cli.Plugins(), Model: a.Model, Logger: s.logger, Observe: s.observe,
 	})
+	if wrong := (config.Errors{}); err != nil && errors.As(a.Sound(c), &wrong) {
+		return nil, wrong
+	}
 	if err != nil && len(flags.Chain) > 0 && flags.Chain[0].Plugin == "" && ctx.Err() == nil {
 		return nil, cli.Usage(cmd, "--provider: %w", err)
 	}
@@ -373,7 +380,7 @@ func (r *runFlags) write(a *cli.App, reportTo *cli.Output, request string, resul
 		err = errors.Join(err, printReportJSON(reportTo, result))
 	}
 	if result != nil && !r.quiet {
-		printReport(a.Stderr, r.file.In, r.file.Document.Format, r.format(), request, result)
+		printReport(a.Stderr, r.file.In, r.file.Document.Format, r.format(), request, r.sel.readers, result)
 	}
 	if !r.toFile() {
 		finish()

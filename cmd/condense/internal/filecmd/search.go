@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -191,7 +192,15 @@ func indexSessions(ctx context.Context, a *cli.App, path string, roots []string,
 	}
 	term.Printf(a.Stderr, "%s: %s with %s (%s bytes of text) read in %.1f s, %d dropped, %s not readable; the index has %s bytes\n", path,
 		size.Plural(c.Sessions, "new or changed session"), size.Plural(c.Pieces, "new piece"), size.Group(int(c.Text)), time.Since(begin).Seconds(),
-		c.Deleted, size.Plural(c.Unreadable, "file"), size.Group(int(info.Size())))
+		c.Deleted, size.Plural(len(c.Unreadable), "file"), size.Group(int(info.Size())))
+	slices.Sort(c.Unreadable)
+	const most = 20
+	for _, file := range c.Unreadable[:min(most, len(c.Unreadable))] {
+		term.Printf(a.Stderr, "  not readable: %s\n", plain.Line(file))
+	}
+	if more := len(c.Unreadable) - most; more > 0 {
+		term.Printf(a.Stderr, "  and %s more\n", size.Group(more))
+	}
 	return nil
 }
 

@@ -90,7 +90,7 @@ the lock. Nothing is fetched at any other time. A release looks as the workflow 
 			if err != nil {
 				return cli.Usage(cmd, "%w", err)
 			}
-			return i.install(cmd, src, false)
+			return i.install(cmd, func(ctx context.Context) (*install.Staged, error) { return i.in.Stage(ctx, src, "") })
 		},
 	}
 	cmd.Flags().BoolVar(&i.yes, "yes", false, "agree without a question, for scripts")
@@ -106,7 +106,9 @@ func (i *installation) locked(cmd *cobra.Command) error {
 	if len(lock.Plugins) == 0 {
 		return cli.Usage(cmd, "there is no condense.lock in %s; name a source", i.in.Dir)
 	}
-	return i.each(cmd.Context(), nil, func(_ string, src install.Source) error { return i.install(cmd, src, true) })
+	return i.each(cmd.Context(), nil, func(name string, _ install.Source) error {
+		return i.install(cmd, func(ctx context.Context) (*install.Staged, error) { return i.in.StageLocked(ctx, name) })
+	})
 }
 
 // each calls f with plugins of condense.lock: those named, or all. It goes on after an error.
@@ -140,9 +142,9 @@ func (i *installation) each(ctx context.Context, names []string, f func(name str
 	return errors.Join(errs...)
 }
 
-// install stages a release, shows it, asks, and installs and approves it.
-func (i *installation) install(cmd *cobra.Command, src install.Source, locked bool) (err error) {
-	s, err := i.in.Stage(cmd.Context(), src, locked)
+// install shows a staged release, asks, and installs and approves it.
+func (i *installation) install(cmd *cobra.Command, stage func(context.Context) (*install.Staged, error)) (err error) {
+	s, err := stage(cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -224,7 +226,7 @@ func (i *installation) show(s *install.Staged, approved, sandbox string) {
 	}
 	env := "PATH, LANG, LC_*, TZ and nothing else"
 	if len(m.Env) > 0 {
-		env = strings.Join(m.Env, ", ") + ": only if you list them in env in the configuration"
+		env = listed(m.Env) + ": only if you list them in env in the configuration"
 	}
 	if sandbox == "" {
 		term.Printf(w, "  environment  %s\n  reads        the conversations that it shortens; files and network are not restricted\n", env)
@@ -236,8 +238,17 @@ func (i *installation) show(s *install.Staged, approved, sandbox string) {
 		names = append(names, s.Name)
 	}
 	if len(names) > 0 {
-		term.Printf(w, "  settings     %s\n", strings.Join(names, ", "))
+		term.Printf(w, "  settings     %s\n", listed(names))
 	}
+}
+
+// listed joins names of a release, which may have any number of them.
+func listed(names []string) string {
+	const most = 40
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%s and %s more", strings.Join(names[:most], ", "), size.Group(more))
+	}
+	return strings.Join(names, ", ")
 }
 
 // hint prints how to use a plugin that no provider names.
@@ -276,12 +287,12 @@ content of a folder or an address. It shows what has changed and asks, as 'conde
 			if err := i.begin(a); err != nil {
 				return err
 			}
-			return i.each(cmd.Context(), args, func(_ string, src install.Source) error {
+			return i.each(cmd.Context(), args, func(name string, src install.Source) error {
 				newest, err := i.in.Newest(cmd.Context(), src)
 				if err != nil {
 					return err
 				}
-				return i.install(cmd, newest, false)
+				return i.install(cmd, func(ctx context.Context) (*install.Staged, error) { return i.in.Stage(ctx, newest, name) })
 			})
 		},
 	}

@@ -1,6 +1,7 @@
 package rooimport
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/url"
@@ -43,7 +44,7 @@ var apis = map[string]api{
 	"fireworks":     {"fireworks", "apiModelId", "openai", "https://api.fireworks.ai/inference/v1", "", "", "FIREWORKS_API_KEY"},
 	"gemini":        {"google", "apiModelId", "openai", "https://generativelanguage.googleapis.com/v1beta/openai", "", "", "GEMINI_API_KEY"},
 	"groq":          {"groq", "apiModelId", "openai", "https://api.groq.com/openai/v1", "", "", "GROQ_API_KEY"},
-	"litellm":       {"", "litellmModelId", "openai", "", "litellmBaseUrl", "", "LITELLM_API_KEY"},
+	"litellm":       {"", "litellmModelId", "openai", "http://localhost:4000", "litellmBaseUrl", "", "LITELLM_API_KEY"},
 	"lmstudio":      {"", "lmStudioModelId", "openai", "http://localhost:1234/v1", "lmStudioBaseUrl", "/v1", ""},
 	"mistral":       {"mistral", "apiModelId", "openai", "https://api.mistral.ai/v1", "", "", "MISTRAL_API_KEY"},
 	"moonshot":      {"moonshotai", "apiModelId", "openai", "https://api.moonshot.ai/v1", "moonshotBaseUrl", "", "MOONSHOT_API_KEY"},
@@ -69,7 +70,7 @@ func (r *importer) model(p *config.ProfileValues, from, name string, settings ma
 	provider, _ := settings["apiProvider"].(string)
 	how, known := apis[provider]
 	if !known {
-		how = api{table: provider, modelKey: "apiModelId"}
+		how = api{table: cmp.Or(provider, "unknown"), modelKey: "apiModelId"} // never another vendor's model of that name
 	}
 	used := []string{how.modelKey}
 	id, _ := settings[how.modelKey].(string)
@@ -80,7 +81,7 @@ func (r *importer) model(p *config.ProfileValues, from, name string, settings ma
 		}
 		if how.api != "" {
 			used = append(used, how.urlKey)
-			r.declare(p.Model, id, how, settings, from)
+			p.Model = r.declare(p.Model, id, name, how, settings, from)
 		}
 	}
 	if n, key, ok := windowOf(settings); ok {
@@ -96,34 +97,39 @@ func (r *importer) model(p *config.ProfileValues, from, name string, settings ma
 	return used
 }
 
-// declare adds a model to the section models, so that it can write summaries.
-func (r *importer) declare(name, id string, how api, settings map[string]any, from string) {
+// declare adds a model to the section models, so that it can write summaries, and returns its name: one of its own if another profile
+// reaches a model of that name elsewhere. It is empty if the model cannot be reached: its vendor's own address would be another.
+func (r *importer) declare(name, id, profile string, how api, settings map[string]any, from string) string {
 	m := config.ModelValues{API: how.api, Model: id, BaseURL: how.baseURL, APIKeyEnv: how.variable}
 	if own, _ := settings[how.urlKey].(string); own != "" {
 		to := tree.Path{"models", name, "base_url"}.String()
 		u, err := url.Parse(own)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			r.check(from+"."+how.urlKey, to, "not an http or https address")
-		} else {
-			if u.User != nil || u.RawQuery != "" {
-				r.Secrets = append(r.Secrets, from+"."+how.urlKey)
-				r.check(from+"."+how.urlKey, to, "without the user, password or parameters in it")
-			}
-			u.User, u.RawQuery, u.Fragment = nil, "", ""
-			m.BaseURL = strings.TrimSuffix(u.String(), "/")
-			if !strings.HasSuffix(m.BaseURL, how.urlTail) {
-				m.BaseURL += how.urlTail
-			}
-			if u.Scheme == "http" && m.APIKeyEnv != "" && !local(u.Hostname()) {
-				r.check(from+"."+how.urlKey, to, "the key is not sent there: it goes to an https address or this machine only; use https, or remove api_key_env")
-			}
+			r.check(from+"."+how.urlKey, to, "not an http or https address: without it the model is not asked")
+			return ""
 		}
+		if u.User != nil || u.RawQuery != "" {
+			r.Secrets = append(r.Secrets, from+"."+how.urlKey)
+			r.check(from+"."+how.urlKey, to, "without the user, password or parameters in it")
+		}
+		u.User, u.RawQuery, u.Fragment = nil, "", ""
+		m.BaseURL = strings.TrimSuffix(u.String(), "/")
+		if !strings.HasSuffix(m.BaseURL, how.urlTail) {
+			m.BaseURL += how.urlTail
+		}
+		if u.Scheme == "http" && m.APIKeyEnv != "" && !local(u.Hostname()) {
+			r.check(from+"."+how.urlKey, to, "the key is not sent there: it goes to an https address or this machine only; use https, or remove api_key_env")
+		}
+	}
+	if other, taken := r.Values.Models[name]; taken && other != m {
+		name = profile + "/" + id
 	}
 	r.Values.Models[name] = m
 	if m.APIKeyEnv != "" && !slices.Contains(r.Variables, m.APIKeyEnv) {
 		r.Variables = append(r.Variables, m.APIKeyEnv)
 		slices.Sort(r.Variables)
 	}
+	return name
 }
 
 // local reports whether a host is this machine.

@@ -81,9 +81,10 @@ func Read(text []byte, summaries bool) (*Import, error) {
 	r.findSecrets(root, nil)
 	r.globals()
 	r.profiles()
+	r.condensingModel()
+	r.chains()
 	r.prompt()
 	r.modes()
-	r.condensingModel()
 	r.rest()
 	if _, err := config.New(r.Values, config.Options{}); err != nil {
 		return nil, fmt.Errorf("the settings make no valid configuration: %w", err)
@@ -98,7 +99,10 @@ type importer struct {
 	global    map[string]any
 	ids       map[string]string // names of profiles by id
 	seen      map[string]bool   // global settings that were read
-	summaries bool
+	summaries bool              // there is a strategy that writes them
+
+	condenses  string // the model that condenses for all profiles; empty if each has its own
+	summarizes bool   // a profile has summaries
 }
 
 func (r *importer) took(from, to, note string) { r.Took = append(r.Took, Note{from, to, note}) }
@@ -162,21 +166,44 @@ func (r *importer) profiles() {
 			r.ignored(from, strings.Join(rest, ", "))
 		}
 	}
-	switch {
-	case len(v.Profiles) == 0:
-	case !r.summaries:
-		r.check("Roo's summary", "profiles.*.chain", "there is no strategy "+strategy+"; without it half of the conversation is hidden, as in Roo when a summary fails")
-	default:
-		v.Providers = map[string]config.ProviderValues{
-			summary: {Strategy: strategy, Settings: json.RawMessage(`{"preset":"fresh_start"}`)},
-		}
-		for name, p := range v.Profiles {
-			p.Chain = []string{summary, "roo_half"} // not at the top level: the preset has one of its own
-			v.Profiles[name] = p
-		}
-	}
 	r.defaultProfile()
 	r.thresholds()
+}
+
+// half is the provider that truncates as Roo does when a summary fails.
+const half = "roo_half"
+
+// chains gives each profile the chain of Roo: a summary by its own model, if that can be asked, or by the one that condenses for all.
+// Another profile's model is never asked: its vendor would read the conversation.
+func (r *importer) chains() {
+	v := &r.Values
+	switch {
+	case len(v.Profiles) == 0:
+		return
+	case !r.summaries:
+		r.check("Roo's summary", "profiles.*.chain", "there is no strategy "+strategy+"; without it half of the conversation is hidden, as in Roo when a summary fails")
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.Profiles)) {
+		p := v.Profiles[name]
+		p.Chain = []string{summary, half} // not at the top level: the preset has one of its own
+		if _, declared := v.Models[p.Model]; !declared && r.condenses == "" {
+			p.Chain = []string{half}
+			r.check("providerProfiles.apiConfigs."+tree.Path{name}.String(), tree.Path{"profiles", name, "chain"}.String(),
+				"no summary: there is no client for its model, and no other vendor's is asked; half of the conversation is hidden, as in Roo when a summary fails")
+		} else {
+			r.summarizes = true
+		}
+		v.Profiles[name] = p
+	}
+	if r.summarizes {
+		settings := map[string]string{"preset": "fresh_start"}
+		if r.condenses != "" {
+			settings["model"] = r.condenses
+		}
+		raw, _ := json.Marshal(settings) //nolint:errchkjson // strings can be encoded
+		v.Providers = map[string]config.ProviderValues{summary: {Strategy: strategy, Settings: raw}}
+	}
 }
 
 func (r *importer) defaultProfile() {

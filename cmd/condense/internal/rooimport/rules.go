@@ -61,7 +61,7 @@ func (r *importer) prompt() {
 			r.ignored(t.From, "contains what looks like a secret")
 		case taken:
 			r.ignored(t.From, "customSupportPrompts.CONDENSE replaced it")
-		case !r.summaries || len(r.Values.Profiles) == 0:
+		case !r.summarizes:
 			r.ignored(t.From, "no profile writes summaries")
 		default:
 			// In Roo Code this prompt replaces the built-in one. The setting prompt would add to it.
@@ -167,15 +167,10 @@ func (r *importer) modes() {
 
 // summarySetting sets a setting of the provider that condenses as Roo does.
 func (r *importer) summarySetting(key, value string) {
-	settings := map[string]string{"preset": "fresh_start"}
-	if p, ok := r.Values.Providers[summary]; ok {
-		_ = json.Unmarshal(p.Settings, &settings) // written here, so valid
-	}
+	settings := map[string]string{}
+	_ = json.Unmarshal(r.Values.Providers[summary].Settings, &settings) // written here, so valid
 	settings[key] = value
 	raw, _ := json.Marshal(settings) //nolint:errchkjson // strings can be encoded
-	if r.Values.Providers == nil {
-		r.Values.Providers = map[string]config.ProviderValues{}
-	}
 	r.Values.Providers[summary] = config.ProviderValues{Strategy: strategy, Settings: raw}
 }
 
@@ -197,6 +192,7 @@ func (r *importer) condensingModel() {
 		r.ignored(from, "no profile with a usable model has this id")
 		return
 	}
-	r.summarySetting("model", model)
+	r.condenses = model
 	r.took(from, "providers."+summary+".settings.model", "Roo removed this setting in January 2026; here it is in use")
+	r.check(from, "providers."+summary+".settings.model", "this model reads the conversations of all profiles, whatever their vendors; remove it if each profile's own model is to summarize")
 }

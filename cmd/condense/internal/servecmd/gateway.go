@@ -72,7 +72,7 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 		return nil, err
 	}
 	maps.Copy(load.Flags, more)
-	c, err := a.LoadWith(load)
+	c, err := a.LoadToUse(load)
 	if errors.As(err, new(*config.UntrustedError)) {
 		return nil, fmt.Errorf("not started: %w", err)
 	}
