@@ -20,6 +20,7 @@ var allClaims = []claim{
 	{take: claims.keepRules},
 	{take: claims.keepDemands},
 	{take: claims.keepNamedByAccount},
+	{take: claims.keepCreated},
 	{take: claims.keepSaved},
 	{take: claims.keepUnread},
 	{take: claims.keepTalk},
