@@ -22,6 +22,7 @@ var allClaims = []claim{
 	{take: claims.keepAsked},
 	{take: claims.keepDemands},
 	{take: claims.keepNamedByAccount},
+	{take: claims.keepCreated},
 	{take: claims.keepSaved},
 	{take: claims.keepUnread},
 	{take: claims.keepTalk},
