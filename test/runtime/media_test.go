@@ -34,7 +34,7 @@ func TestPDFIsNotDroppedByTheLibrary(t *testing.T) {
 			messages, data := m.With(700_000)
 			for _, at := range []int{36} {
 				body := m.Request(40, 4_000, map[int]string{at: messages})
-				c := conversation(t, m.API, body)
+				c := mediaConversation(t, m.API, body)
 				_, want := media.Count(body, func([]byte) int { return 0 }) // as the gateway has it
 				got := 0
 				for _, msg := range c.View() {
@@ -63,7 +63,7 @@ func TestPDFIsNotDroppedByTheLibrary(t *testing.T) {
 	}
 }
 
-func conversation(t *testing.T, api string, body []byte) *condense.Conversation {
+func mediaConversation(t *testing.T, api string, body []byte) *condense.Conversation {
 	t.Helper()
 	d, err := transcript.Read(bytes.NewReader(body), &transcript.ReadOptions{Format: mediaFormats[api]})
 	if err != nil {
