@@ -32,8 +32,9 @@ type target struct {
 	token    string
 	bearer   bool // token came in the Authorization header
 	who      tenant.Caller
-	changed  bool   // the gateway has changed the request
-	recall   string // the secret that permits recall
+	changed  bool                 // the gateway has changed the request
+	unheard  func(*http.Response) // notes the ID of an answer whose history is not known; nil for other APIs
+	recall   string               // the secret that permits recall
 
 	profile, mode string // as named by the request
 }
