@@ -161,6 +161,12 @@ func (s *settings) direct(t *target, r *http.Request, named string) {
 	if u != nil && name == "openai" && r.Header.Get("Chatgpt-Account-Id") != "" && u.Base.String() == upstream.Vendors[name] {
 		u = s.upstreams[upstream.ChatGPT]
 	}
+	if u != nil && u.Signs(r.Header) {
+		if err := u.Unsignable(r.Method, t.path, r.URL.RawQuery); err != nil {
+			t.stray = &stray{why: "path", what: "of the machine's account, for " + u.Name, status: http.StatusForbidden, text: err.Error()}
+			return
+		}
+	}
 	if t.stray = misplaced(t, u, r); t.stray != nil || u == nil {
 		return
 	}
