@@ -91,6 +91,9 @@ type Access struct {
 	// Tokens, if not empty, replaces Token: the path of a file with hashes of tokens, each belonging to a tenant, as
 	// 'condense token new' writes it. The file is read again when it changes. Tenants share no state.
 	Tokens string
+	// Orders, if not empty, is a secret that stands for a token where none is needed: who sends it to [Gateway.Admin] may
+	// direct conversations, and is shown their names and texts. Without both, nobody may.
+	Orders string
 	// Names, if not empty, are the host names by which clients with a token may call the gateway; *.example.com stands
 	// for any name one level below example.com. IP addresses and loopback names are always allowed.
 	Names []string

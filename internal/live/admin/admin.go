@@ -24,6 +24,7 @@ import (
 type Pages struct {
 	Host     *condense.Host
 	Door     func() *access.Door
+	Orders   func() string // the secret of the user where no token is needed; empty for none
 	Desk     func() *control.Desk
 	Stats    func() stats.Stats
 	Now      func() time.Time

@@ -2,6 +2,7 @@ package servecmd
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -45,6 +46,7 @@ type gateway struct {
 	audit     *slog.Logger                    // nil if nothing is recorded
 	audited   io.Closer
 	key       []byte              // of the server; nil for the key in the store
+	orders    string              // the secret of the user where no token is needed
 	telemetry *telemetry          // nil if nothing is measured
 	tls       *access.Certified   // nil without a certificate
 	pages     *online.Watch       // shown unless a child process is alone
@@ -87,6 +89,10 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 		limit: func(d time.Duration) { cli.EndWithin(ctx, d) },
 	}
 	logStandard(g.log)
+	if g.orders, err = access.Orders(true); err != nil {
+		g.log.InfoContext(ctx, "without a token nobody directs conversations at the admin address", "err", err)
+		g.orders = rand.Text()
+	}
 	if err := g.openFiles(ctx); err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 func TestPageIsOnlyForItsAddress(t *testing.T) {
 	p := newPage(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "conversations at "+r.URL.Path)
-	}))
+	}), "orders")
 	server := httptest.NewServer(p)
 	defer server.Close()
 	get := func(client *http.Client, path string) (status int, text string) {
@@ -51,5 +51,40 @@ func TestPageIsOnlyForItsAddress(t *testing.T) {
 	}
 	if status, text := get(user, "/condense/live"); status != http.StatusOK || text != "conversations at /condense/live" {
 		t.Errorf("then %d %s", status, text)
+	}
+}
+
+// Two agents at once have a page each in one browser, which sends its cookies to all ports.
+func TestTwoPagesInOneBrowser(t *testing.T) {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	user := &http.Client{Jar: jar}
+	addresses := make([]string, 2)
+	get := func(url string) int {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := user.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		return res.StatusCode
+	}
+	for i := range addresses {
+		p := newPage(http.NotFoundHandler(), "orders")
+		server := httptest.NewServer(p)
+		defer server.Close()
+		addresses[i] = server.URL
+		get(server.URL + openPath + p.secret)
+	}
+	for i, address := range addresses {
+		if status := get(address + "/condense/"); status != http.StatusNotFound {
+			t.Errorf("page %d: %d", i, status)
+		}
 	}
 }
