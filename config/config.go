@@ -220,6 +220,7 @@ type builder struct {
 	errs    Errors
 
 	claims    []Claims
+	warnings  Errors
 	withheld  map[string]string
 	withholds bool // removes parts without trust; else they are only marked
 }
@@ -434,7 +435,7 @@ func (b *builder) build(c *Config) (*Config, error) {
 		return nil, b.errs.ordered()
 	}
 	c.values = values
-	v := validator{c: c, errs: b.errs, soft: b.soft}
+	v := validator{c: c, errs: b.errs, soft: b.soft, warnings: b.warnings}
 	v.validate()
 	if err := v.errs.ordered(); err != nil {
 		return nil, err

@@ -3,10 +3,12 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/condensehq/condense/internal/catalog"
 	"github.com/condensehq/condense/internal/disk"
@@ -14,16 +16,15 @@ import (
 	"github.com/condensehq/condense/internal/trust"
 )
 
-// Claims are the parts of one configuration file that need the user's trust, because they
-// start a program, name an address, or read a variable or a file. Strategies, numbers and
-// prompts need no trust, and neither does a model at its vendor's own address with its
-// vendor's own key.
+// Claims are the parts of one configuration file that need the user's trust: those that start a
+// program, name an address, read a variable or a file, or decide who reads, keeps, deletes or pays
+// for a conversation. For a gateway, that are all but those with which it shortens less.
 //
 // A file has two sets of them, which are trusted independently: one of its providers and
-// models, and one of its section serve.
+// models, and one of what a gateway does.
 type Claims struct {
 	File    string  `json:"file"`              // absolute, without links
-	Gateway bool    `json:"gateway,omitempty"` // of the section serve
+	Gateway bool    `json:"gateway,omitempty"` // of what a gateway does
 	Digest  string  `json:"sha256"`            // of the parts; other values may change
 	Trusted bool    `json:"trusted"`
 	Parts   []Claim `json:"parts"` // in the order of the settings
@@ -39,6 +40,10 @@ type Claim struct {
 	Value  string `json:"value"` // strings verbatim, everything else as JSON
 	Does   string `json:"does"`  // its effect, as a predicate of the key
 	Origin Origin `json:"origin"`
+	// Tunes means that the part decides only when, how far or by which strategy a gateway condenses. Its Value is empty:
+	// trust in it covers later values. All other commands use it without trust, and so does a gateway whose file is
+	// named by [Options.Path].
+	Tunes bool `json:"tunes,omitempty"`
 
 	path tree.Path
 }
@@ -81,19 +86,25 @@ func (c *Claims) Remedy() string {
 	return fmt.Sprintf("%s is not trusted: 'condense trust %s' shows what it would do and asks", disk.FromHere(c.File), disk.FromHere(c.File))
 }
 
-// Names returns the subjects of the claims: "provider ours", "model cheap", "serve.listen".
+// Names returns the subjects of the claims: "provider ours", "model cheap", "serve.listen", "profiles.code.chain".
 func (c *Claims) Names() []string {
 	var names []string
 	for _, part := range slices.Concat(c.Parts, c.Gone) {
-		name := strings.TrimSuffix(part.path[0], "s") + " " + part.path[1:2].String()
-		if part.path[0] == string(inServe) {
-			name = part.Key
+		name := part.Key
+		if !c.Gateway {
+			name = strings.TrimSuffix(part.path[0], "s") + " " + part.path[1:2].String()
 		}
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
 	return names
+}
+
+// Skipped returns the claims without the parts that are used all the same, see [Claim.Tunes].
+func (c Claims) Skipped() Claims {
+	c.Parts = slices.DeleteFunc(slices.Clone(c.Parts), func(p Claim) bool { return p.Tunes })
+	return c
 }
 
 // TrustDir returns the folder with the user's agreements, see package internal/trust. It is
@@ -137,6 +148,7 @@ func (b *builder) judge(file string, c *checker) {
 	if users(file, environment(b.opts.Env)) {
 		return
 	}
+	b.keepRetention(file, c)
 	declared, serve := b.claimsOf(c)
 	for _, claims := range []Claims{{Parts: declared}, {Parts: serve, Gateway: true}} {
 		if claims.File = trust.RealPath(file); len(claims.Parts) == 0 && !b.remember(&claims) {
@@ -149,6 +161,22 @@ func (b *builder) judge(file string, c *checker) {
 			b.keepFrom(c, &claims)
 		}
 	}
+}
+
+// keepRetention withholds how long a store keeps conversations from a file that does not name the store: it would delete those of
+// all other projects.
+func (b *builder) keepRetention(file string, c *checker) {
+	p := tree.Path{string(inServe), "retention"}
+	serve, _ := c.values[p[0]].(map[string]any)
+	if serve[p[1]] == nil || serve["store"] != nil {
+		return
+	}
+	b.warnings = append(b.warnings, &Error{
+		Key: p.String(), Origin: Origin{Kind: FromFile, File: disk.FromHere(file)},
+		Problem: "is not used: the file names no store (serve.store), and the store of another file has conversations of other projects",
+	})
+	delete(serve, p[1])
+	c.forget(p)
 }
 
 func (b *builder) trusts(claims *Claims) bool {
@@ -194,13 +222,14 @@ func (b *builder) unreadable(claims *Claims, err error) {
 func (b *builder) keepFrom(c *checker, claims *Claims) {
 	before := b.k.Raw()
 	for _, part := range claims.Parts {
-		entry := part.path[:2]
-		_, below := lookup(before, entry)
-		if !claims.Gateway && (!b.withholds || !below) {
-			b.withheld[entry.ID()] = disk.FromHere(claims.File) + " is not trusted ('condense trust')"
-			continue
+		if !claims.Gateway {
+			entry := part.path[:2]
+			if _, below := lookup(before, entry); !b.withholds || !below {
+				b.withheld[entry.ID()] = disk.FromHere(claims.File) + " is not trusted ('condense trust')"
+				continue
+			}
 		}
-		if !b.withholds {
+		if !b.withholds || part.Tunes { // a gateway without trust does not start
 			continue
 		}
 		if at, ok := lookup(c.values, part.path[:len(part.path)-1]); ok {
@@ -208,12 +237,13 @@ func (b *builder) keepFrom(c *checker, claims *Claims) {
 				delete(m, part.path[len(part.path)-1])
 			}
 		}
-		for id := range c.origins {
-			if id == part.path.ID() || strings.HasPrefix(id, part.path.ID()+tree.Sep) {
-				delete(c.origins, id)
-			}
-		}
+		c.forget(part.path)
 	}
+}
+
+// forget removes the origins of the values at a place.
+func (c *checker) forget(p tree.Path) {
+	maps.DeleteFunc(c.origins, func(id string, _ Origin) bool { return id == p.ID() || strings.HasPrefix(id, p.ID()+tree.Sep) })
 }
 
 // required returns an error if a part that must not be withheld has no trust. A part that a variable or a
@@ -234,7 +264,8 @@ func (c *Config) demanded(claims Claims, which func(Claim) bool) Claims {
 		v, _ := lookup(c.raw, p.path)
 		_, several := v.(map[string]any) // of which a variable may set some
 		replaced := !several && (kind == FromEnv || kind == FromFlag)
-		return c.opts.Require == nil || replaced || !c.opts.Require(p) || !which(p)
+		named := p.Tunes && c.opts.Path != "" && trust.RealPath(c.opts.Path) == claims.File
+		return c.opts.Require == nil || replaced || named || !c.opts.Require(p) || !which(p)
 	}
 	claims.Parts = slices.DeleteFunc(slices.Clone(claims.Parts), other)
 	claims.Gone = slices.DeleteFunc(slices.Clone(claims.Gone), other)
@@ -256,7 +287,7 @@ func (c *Config) dropped(after *Config) error {
 }
 
 // claimsOf returns the parts of a layer that need trust, given the layers below: of its
-// models and providers, and of its section serve.
+// models and providers, and of what a gateway does.
 func (b *builder) claimsOf(c *checker) (declared, gateway []Claim) {
 	var parts []Claim
 	before := b.k.Raw()
@@ -274,7 +305,7 @@ func (b *builder) claimsOf(c *checker) (declared, gateway []Claim) {
 	for _, section := range []struct {
 		name   string
 		claims func(entry, below map[string]any, p tree.Path, add func(tree.Path, any, string))
-	}{{"models", modelClaims}, {"providers", providerClaims}} {
+	}{{"models", modelClaims}, {"providers", b.providerClaims}} {
 		entries, _ := c.values[section.name].(map[string]any)
 		for _, name := range sortedKeys(entries) {
 			p := tree.Path{section.name, name}
@@ -286,8 +317,81 @@ func (b *builder) claimsOf(c *checker) (declared, gateway []Claim) {
 	}
 	declared, parts = parts, nil
 	serve, _ := c.values[string(inServe)].(map[string]any)
-	serveClaims(inServe, tree.Path{string(inServe)}, serve, add)
+	under, _ := before[string(inServe)].(map[string]any)
+	serveClaims(inServe, tree.Path{string(inServe)}, serve, under, add)
+	b.tunes(atTop, nil, c.values, before, func(p tree.Path) {
+		if !slices.ContainsFunc(slices.Concat(declared, parts), func(known Claim) bool { return known.path.ID() == p.ID() }) {
+			add(p, "", "changes when, how far and how a gateway condenses your conversations")
+			parts[len(parts)-1].Tunes = true
+		}
+	})
 	return declared, parts
+}
+
+// ofModels are the settings of a model that decide where it is and who pays.
+var ofModels = []string{"api", "model", "base_url", "api_key_env", "api_key_file", "price"}
+
+// tunes calls add for each value of a place that decides how a gateway condenses, and may shorten more than the layers below: for
+// every value that is neither theirs, nor known to shorten less, nor in need of trust in any case.
+func (b *builder) tunes(at place, p tree.Path, values, below map[string]any, add func(tree.Path)) {
+	for _, f := range fieldsOf(at, values) {
+		v, ok := values[f.key]
+		p, own := p.With(f.key), f.trust != "" && (at != inProvider || values["plugin"] != nil) || at == inModel && slices.Contains(ofModels, f.key)
+		entries, isMap := v.(map[string]any)
+		under, _ := below[f.key].(map[string]any)
+		switch {
+		case !ok || own || f.key == "account" && at == inServe:
+		case f.kind == kindSection && isMap:
+			for _, name := range sortedKeys(entries) {
+				entry, isMap := entries[name].(map[string]any)
+				if !isMap {
+					add(p.With(name))
+					continue
+				}
+				old, _ := under[name].(map[string]any)
+				b.tunes(f.of, p.With(name), entry, old, add)
+			}
+		case f.kind == kindObject && isMap:
+			b.tunes(f.of, p, entries, under, add)
+		case !f.shortensLess(v, either(below[f.key], b.inherited(f))):
+			add(p)
+		}
+	}
+}
+
+// inherited returns the value of a setting of the layers below where they do not set it at its place.
+func (b *builder) inherited(f field) any {
+	if f.at == atTop {
+		return either(b.k.Get(f.key), b.opts.def(f))
+	}
+	return f.def()
+}
+
+// shortensLess reports whether a gateway shortens no more with the value v of a setting than with another.
+func (f *field) shortensLess(v, than any) bool {
+	if reflect.DeepEqual(v, than) || isInherit(v) {
+		return true
+	}
+	x, y := measure(v), measure(than)
+	switch f.less {
+	case "true", "false":
+		return v == (f.less == "true")
+	case "more":
+		return x > y
+	case "fewer":
+		return 0 < x && x < y
+	}
+	return false
+}
+
+// measure returns the size of a number or a duration; 0 for anything else.
+func measure(v any) float64 {
+	if s, ok := v.(string); ok {
+		d, _ := time.ParseDuration(s)
+		return float64(d)
+	}
+	n, _ := number(v)
+	return n
 }
 
 // accountDoes has the effects of the values of serve.account that are no models.
@@ -305,15 +409,17 @@ func locks(p tree.Path) bool {
 	return f.lock
 }
 
-// serveClaims adds the values at a place of the section serve whose settings have the tag trust.
-func serveClaims(at place, p tree.Path, values map[string]any, add func(tree.Path, any, string)) {
+// serveClaims adds the values at a place of the section serve whose settings have the tag trust, as far as they differ from the
+// layers below.
+func serveClaims(at place, p tree.Path, values, below map[string]any, add func(tree.Path, any, string)) {
 	for _, f := range fieldsAt(at) {
 		p := p.With(f.key)
+		under, _ := below[f.key].(map[string]any)
 		switch v := values[f.key].(type) {
 		case nil:
 		case map[string]any:
 			if f.trust == "" {
-				serveClaims(f.of, p, v, add)
+				serveClaims(f.of, p, v, under, add)
 				continue
 			}
 			for _, name := range sortedKeys(v) {
@@ -324,11 +430,12 @@ func serveClaims(at place, p tree.Path, values map[string]any, add func(tree.Pat
 			if f.key == "account" {
 				does = either(accountDoes[v], does)
 			}
-			if does != "" && !slices.Contains(f.enum, v) && (f.key != "account" || v != AccountOff) {
+			same := v == either(below[f.key], f.def()) && !f.lock
+			if does != "" && !same && (f.key != "account" || v != AccountOff) {
 				add(p, v, does)
 			}
 		default:
-			if f.trust != "" && !reflect.DeepEqual(v, f.def()) {
+			if f.trust != "" && v != false && !reflect.DeepEqual(v, either(below[f.key], f.def())) {
 				add(p, v, f.trust)
 			}
 		}
@@ -339,7 +446,7 @@ func serveClaims(at place, p tree.Path, values map[string]any, add func(tree.Pat
 // decoding of JSON.
 const fileSetting = "_file"
 
-func providerClaims(entry, below map[string]any, p tree.Path, add func(tree.Path, any, string)) {
+func (b *builder) providerClaims(entry, below map[string]any, p tree.Path, add func(tree.Path, any, string)) {
 	if entry["plugin"] != nil || entry["strategy"] == nil && below["plugin"] != nil {
 		for _, f := range fieldsAt(inProvider) {
 			if v, ok := entry[f.key]; ok && f.trust != "" { // settings too: condense does not know their effect on the program
@@ -353,12 +460,20 @@ func providerClaims(entry, below map[string]any, p tree.Path, add func(tree.Path
 		if v, ok := settings[name].(string); ok && strings.HasSuffix(strings.ToLower(name), fileSetting) && v != "" {
 			add(p.With("settings").With(name), v, "reads this file into what a model is sent")
 		}
+		if v, ok := settings[name].(string); ok && strings.EqualFold(name, "model") && v != "" && !b.usersModel(v) {
+			add(p.With("settings").With(name), v, asks)
+		}
 	}
 }
 
-// usualKeys are the variables with the keys of vendors, which are sent to the vendors' own
-// addresses by default.
-var usualKeys = map[string]string{"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
+// asks is the effect of a model that a project names.
+const asks = "has this model read your conversations, with your key and at your cost"
+
+// usersModel reports whether a name is of a model of the user's own configuration, or of the one that reads nothing elsewhere.
+func (b *builder) usersModel(name string) bool {
+	_, ok := lookup(b.k.Raw(), tree.Path{"models", name})
+	return ok || name == "extractive"
+}
 
 func modelClaims(entry, below map[string]any, p tree.Path, add func(tree.Path, any, string)) {
 	text := func(key string) string {
@@ -369,9 +484,7 @@ func modelClaims(entry, below map[string]any, p tree.Path, add func(tree.Path, a
 	if known, err := catalog.Lookup(either(text("model"), p[1])); err == nil && api == "" {
 		api = known.Provider
 	}
-	own := entry["base_url"] == nil && entry["api_key_file"] == nil && entry["price"] == nil &&
-		(entry["api_key_env"] == nil || usualKeys[api] != "" && entry["api_key_env"] == usualKeys[api])
-	if own && below == nil {
+	if api == "" && entry["base_url"] == nil && entry["price"] == nil { // it cannot be asked, and has a window only
 		return
 	}
 	to := either(text("base_url"), "the vendor of the API "+api)
@@ -386,7 +499,7 @@ func modelClaims(entry, below map[string]any, p tree.Path, add func(tree.Path, a
 			add(p.With(k.key), v, k.does)
 		}
 	}
-	if v, ok := entry["model"]; ok && below != nil {
-		add(p.With("model"), v, "asks for another model than yours")
+	if v, ok := entry["model"]; ok || below == nil {
+		add(p.With("model"), either(v, any(p[1])), asks)
 	}
 }

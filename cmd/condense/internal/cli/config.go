@@ -161,7 +161,7 @@ func (a *App) reportOldLocks(declared []plugins.Plugin) {
 // reportUntrusted reports once which parts of the configuration are not used.
 func (a *App) reportUntrusted(c *config.Config) {
 	for _, claims := range c.Claims() {
-		if claims.Trusted || a.reported[claims.Digest] {
+		if claims = claims.Skipped(); claims.Trusted || len(claims.Parts) == 0 || a.reported[claims.Digest] {
 			continue
 		}
 		if a.reported == nil {

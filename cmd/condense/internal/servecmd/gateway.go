@@ -184,11 +184,11 @@ func (g *gateway) openFiles(ctx context.Context) (err error) {
 var doors = []string{"serve.listen", "serve.admin", "serve.tls", "serve.behind_proxy", "serve.token_env", "serve.token_file", "serve.tokens", "serve.audit"}
 
 // required reports which parts of a file must not be ignored for lack of trust: without them the gateway would be
-// open, or send conversations to other addresses than the file's.
+// open, or send conversations to other addresses than the file's. With parts that tune it, it would condense as a stranger says.
 func required(alone bool) func(config.Claim) bool {
 	return func(part config.Claim) bool {
 		isDoor := slices.ContainsFunc(doors, func(key string) bool { return part.Key == key || strings.HasPrefix(part.Key, key+".") })
-		return strings.HasPrefix(part.Key, "serve.") && (!alone || !isDoor)
+		return part.Tunes || strings.HasPrefix(part.Key, "serve.") && (!alone || !isDoor)
 	}
 }
 
