@@ -302,10 +302,14 @@ func (b *builder) claimsOf(c *checker) (declared, gateway []Claim) {
 		}
 		parts = append(parts, Claim{Key: p.String(), Value: text, Does: does, Origin: c.origins[p.ID()], path: p})
 	}
+	ofFile, _ := c.values["models"].(map[string]any) // they are claims themselves
+	providers := func(entry, below map[string]any, p tree.Path, add func(tree.Path, any, string)) {
+		providerClaims(entry, below, p, func(name string) bool { return ofFile[name] != nil || b.usersModel(name) }, add)
+	}
 	for _, section := range []struct {
 		name   string
 		claims func(entry, below map[string]any, p tree.Path, add func(tree.Path, any, string))
-	}{{"models", modelClaims}, {"providers", b.providerClaims}} {
+	}{{"models", modelClaims}, {"providers", providers}} {
 		entries, _ := c.values[section.name].(map[string]any)
 		for _, name := range sortedKeys(entries) {
 			p := tree.Path{section.name, name}
@@ -446,7 +450,7 @@ func serveClaims(at place, p tree.Path, values, below map[string]any, add func(t
 // decoding of JSON.
 const fileSetting = "_file"
 
-func (b *builder) providerClaims(entry, below map[string]any, p tree.Path, add func(tree.Path, any, string)) {
+func providerClaims(entry, below map[string]any, p tree.Path, known func(model string) bool, add func(tree.Path, any, string)) {
 	if entry["plugin"] != nil || entry["strategy"] == nil && below["plugin"] != nil {
 		for _, f := range fieldsAt(inProvider) {
 			if v, ok := entry[f.key]; ok && f.trust != "" { // settings too: condense does not know their effect on the program
@@ -460,7 +464,7 @@ func (b *builder) providerClaims(entry, below map[string]any, p tree.Path, add f
 		if v, ok := settings[name].(string); ok && strings.HasSuffix(strings.ToLower(name), fileSetting) && v != "" {
 			add(p.With("settings").With(name), v, "reads this file into what a model is sent")
 		}
-		if v, ok := settings[name].(string); ok && strings.EqualFold(name, "model") && v != "" && !b.usersModel(v) {
+		if v, ok := settings[name].(string); ok && strings.EqualFold(name, "model") && v != "" && !known(v) {
 			add(p.With("settings").With(name), v, asks)
 		}
 	}
