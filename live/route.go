@@ -180,6 +180,17 @@ func (s *settings) direct(t *target, r *http.Request, named string) {
 			}
 		}
 	}
+	headers, parameter := u.Host.Strange(r.Header, r.URL.RawQuery)
+	for _, name := range headers {
+		r.Header.Del(name)
+	}
+	if parameter != "" {
+		t.stray = &stray{
+			why: "credential", what: "a parameter that " + string(u.Host.Of) + " does not take", status: http.StatusBadRequest,
+			text: "the request carries the parameter " + plain.Clip(parameter) + ", which looks like a key and which " + u.Base.Host +
+				" does not take, so nothing was sent. Send keys in the header of their vendor",
+		}
+	}
 	signed := wire.SignedBy(r.Header, r.URL.RawQuery) != "" && u.Sign == nil
 	if signed && u.Speaks == upstream.SpeaksBedrock && r.Host != u.Base.Host {
 		t.stray = &stray{

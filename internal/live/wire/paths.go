@@ -54,8 +54,8 @@ type Endpoint struct {
 	Requires string
 	// Control means that the path is served by another host of the vendor, which answers no prompts.
 	Control bool
-	// Own means that a gateway may ask for the path, with its Methods, in the name of its own machine.
-	Own bool
+	// Own are the methods with which a gateway may ask for the path in the name of its own machine.
+	Own []string
 
 	// Foreign is the name of an API that the gateway does not read, and Owner its vendor.
 	Foreign string
@@ -138,8 +138,8 @@ var clouds = slices.Concat(bedrocks("model/{model}/"), bedrocks("model/arn:*/{mo
 	{"v1/models/*:bidi*", Endpoint{Of: google}},
 	{"v1/models/*:async*", Endpoint{Of: google}},
 
-	{"foundation-models", Endpoint{Of: amazon, Methods: get, Own: true, Control: true, Advice: adviceBedrock}}, // Amazon, to the next empty row
-	{"inference-profiles", Endpoint{Of: amazon, Methods: get, Own: true, Control: true, Advice: adviceBedrock}},
+	{"foundation-models", Endpoint{Of: amazon, Own: get, Control: true, Advice: adviceBedrock}}, // Amazon, to the next empty row
+	{"inference-profiles", Endpoint{Of: amazon, Own: get, Control: true, Advice: adviceBedrock}},
 	{"foundation-models/**", Endpoint{Of: amazon, Control: true, Advice: adviceBedrock}},
 	{"inference-profiles/**", Endpoint{Of: amazon, Control: true, Advice: adviceBedrock}},
 	{"guardrail/**", Endpoint{Of: amazon, Advice: adviceBedrock}},
@@ -165,13 +165,13 @@ func geminis(version string) []row {
 func bedrocks(path string) []row {
 	const version = "anthropic_version" // of the models of Anthropic; those of others have bodies of their own
 	return []row{
-		{path + "invoke", Endpoint{Of: amazon, Methods: post, Own: true, API: Messages, Requires: version, Advice: adviceBedrock}},
+		{path + "invoke", Endpoint{Of: amazon, Methods: post, Own: post, API: Messages, Requires: version, Advice: adviceBedrock}},
 		{path + "invoke-with-response-stream", Endpoint{
-			Of: amazon, Methods: post, Own: true, API: Messages, Requires: version, Stream: true, Advice: adviceBedrock,
+			Of: amazon, Methods: post, Own: post, API: Messages, Requires: version, Stream: true, Advice: adviceBedrock,
 		}},
-		{path + "converse", Endpoint{Of: amazon, Methods: post, Own: true, API: Converse, Advice: adviceBedrock}},
-		{path + "converse-stream", Endpoint{Of: amazon, Methods: post, Own: true, API: Converse, Stream: true, Advice: adviceBedrock}},
-		{path + "count-tokens", Endpoint{Of: amazon, Methods: post, Own: true, Advice: adviceBedrock}}, // of a body that is not read
+		{path + "converse", Endpoint{Of: amazon, Methods: post, Own: post, API: Converse, Advice: adviceBedrock}},
+		{path + "converse-stream", Endpoint{Of: amazon, Methods: post, Own: post, API: Converse, Stream: true, Advice: adviceBedrock}},
+		{path + "count-tokens", Endpoint{Of: amazon, Methods: post, Own: post, Advice: adviceBedrock}}, // of a body that is not read
 	}
 }
 
@@ -352,7 +352,7 @@ func MayOwn(method, escaped, query string) bool {
 	first, rest, _ := strings.Cut(escaped[1:], "/")
 	last := rest[strings.LastIndexByte(rest, '/')+1:]
 	e := Locate(decoded)
-	return e.Own && slices.Contains(e.Methods, method) && !strings.Contains(first+last, "%") && (query == "" || method == "GET")
+	return slices.Contains(e.Own, method) && !strings.Contains(first+last, "%") && (query == "" || method == "GET")
 }
 
 // The places in patterns whose text is a field of the endpoint.
