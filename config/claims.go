@@ -65,7 +65,8 @@ var ofModels = []string{"api", "model", "base_url", "api_key_env", "api_key_file
 func (b *builder) tunes(at place, p tree.Path, values, below map[string]any, add func(tree.Path)) {
 	for _, f := range fieldsOf(at, values) {
 		v, ok := values[f.key]
-		p, own := p.With(f.key), f.trust != "" && (at != inProvider || values["plugin"] != nil) || at == inModel && slices.Contains(ofModels, f.key)
+		p := p.With(f.key)
+		own := f.trust != "" && (at != inProvider || values["plugin"] != nil) || at == inModel && slices.Contains(ofModels, f.key)
 		entries, isMap := v.(map[string]any)
 		under, _ := below[f.key].(map[string]any)
 		switch {

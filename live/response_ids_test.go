@@ -114,7 +114,7 @@ func TestRepeatedResponseIDsMixNoConversations(t *testing.T) {
 						previous = fmt.Sprintf(`"previous_response_id":%q,`, id)
 					}
 					got := asks[who](fmt.Sprintf(`{"type":"response.create","model":"gpt-5.6","store":true,%s"input":[{"role":"user","content":"%d: canary of %s %s"}]}`,
-						previous, n, who, strings.Repeat("words and more words ", 100)))
+						previous, n, who, strings.Repeat("words and more words ", 250)))
 					if response := rawjson.Field(got, "response"); response != nil {
 						got = response
 					}

@@ -44,7 +44,9 @@ func (p *Pages) control(own *http.ServeMux) {
 		}
 		controlAnswer(w, map[string]any{"conversations": all})
 	})
-	own.HandleFunc("GET /condense/live/{id}", p.ofUser("shown to its user only", func(w http.ResponseWriter, r *http.Request, d *control.Desk, c *control.Conversation) {
+	own.HandleFunc("GET /condense/live/{id}", p.ofUser("shown to its user only", func(w http.ResponseWriter, r *http.Request,
+		d *control.Desk, c *control.Conversation,
+	) {
 		v, err := d.Show(r.Context(), c)
 		if err != nil {
 			controlFault(w, http.StatusServiceUnavailable, errors.New("the conversation cannot be read now"))

@@ -148,7 +148,7 @@ func trustFile(a *cli.App, cmd *cobra.Command, store trust.Store, file string, y
 		return err
 	}
 	if len(requests) == 0 {
-		term.Printf(a.Stdout, "nothing needs trust: the configuration names no program, address, variable, file or model, and has a gateway shorten no more\n")
+		term.Printf(a.Stdout, "nothing needs trust: the configuration names no program, address, variable, file or model, and tunes no gateway\n")
 		return nil
 	}
 	for i := range requests {

@@ -89,6 +89,11 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 		limit: func(d time.Duration) { cli.EndWithin(ctx, d) },
 	}
 	logStandard(g.log)
+	for _, w := range c.Warnings() {
+		if strings.HasPrefix(w.Key, "serve.") {
+			g.log.WarnContext(ctx, w.Error())
+		}
+	}
 	if g.orders, err = access.Orders(true); err != nil {
 		g.log.InfoContext(ctx, "without a token nobody directs conversations at the admin address", "err", err)
 		g.orders = rand.Text()
