@@ -3,9 +3,11 @@ GOLANGCI_VERSION := v2.15.0
 FUZZTIME ?= 30s
 
 BIN := $(CURDIR)/bin
+# A program of the module bench, built and run here.
+bench = go build -C bench -o $(BIN)/bench-$(1) ./$(1) && $(BIN)/bench-$(1)
 GOLANGCI := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
 
-.PHONY: outside check build test test-race test-sdk test-browser test-agents test-fleet report-bundle report-bundle-check lint fmt fmt-check tidy-check generate generate-check fuzz soak soak-gateway soak-orders bench bench-docs bench-peers arena bench-gateway wires wires-clients wires-times bench-search outline-accuracy results golden
+.PHONY: outside check build test test-race test-sdk test-browser test-agents test-bench test-fleet report-bundle report-bundle-check lint fmt fmt-check tidy-check generate generate-check fuzz soak soak-gateway soak-orders bench bench-docs bench-peers arena bench-gateway wires wires-clients wires-times bench-search outline-accuracy results golden
 
 check: tidy-check build lint test
 
@@ -34,11 +36,15 @@ test-race:
 # The official SDKs of the vendors accept what the program writes. A module of its own, not in
 # `make check`: its first build takes minutes and up to 3 GB of memory.
 test-sdk:
-	cd test/sdk && go mod tidy -diff && go vet ./... && go test -timeout 30m ./...
+	cd test/sdk && go mod tidy -diff && go vet ./... && go test -timeout 60m ./...
 
 # The HTML pages in a real Chromium, found in PATH or named by CONDENSE_CHROMIUM.
 test-browser:
-	cd test/browser && go mod tidy -diff && go vet ./... && go test -timeout 30m ./...
+	cd test/browser && go mod tidy -diff && go vet ./... && go test -timeout 60m ./...
+
+# What measures condense, and what makes the weights of internal/value: a module of its own, which the program does not need.
+test-bench:
+	cd bench && go mod tidy -diff && go vet ./... && go test -timeout 60m ./...
 
 # Real agents (Claude Code, Codex, OpenCode, pi) against a scripted vendor on the loopback. The first run installs them
 # from npm: 1 GB, in the user's cache directory. CONDENSE_AGENTS=all tries each of them in every test, which takes half an hour.
@@ -119,21 +125,23 @@ soak-orders:
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./...
+	cd bench && go test -run '^$$' -bench . -benchmem ./...
 
 # The numbers of docs/decisions/appendix-benchmarks.md. Many short runs, because on a busy machine the fastest is the
 # most meaningful. The process is timed separately: see BenchmarkRun.
 BENCHCOUNT ?= 30
 bench-docs:
-	go test -run '^$$' -bench 'Run' -benchtime 5x -count 10 ./bench
-	go test -run '^$$' -bench 'Check|Truncate' -benchtime 0.2s -count 10 ./bench
-	go test -run '^$$' -bench 'Count' -benchtime 1x -count 10 ./bench ./tokens
+	cd bench && go test -run '^$$' -bench 'Run' -benchtime 5x -count 10 .
+	cd bench && go test -run '^$$' -bench 'Check|Truncate' -benchtime 0.2s -count 10 .
+	cd bench && go test -run '^$$' -bench 'Count' -benchtime 1x -count 10 .
+	go test -run '^$$' -bench 'Count' -benchtime 1x -count 10 ./tokens
 	go test -run '^$$' -bench 'Append|Refresh' -benchtime 20ms -count $(BENCHCOUNT) ./core/history
 	go test -run '^$$' -bench Condense -benchtime 20x -count 5 ./providers/native
 
 # Other programs on the same conversation. Needs node, npm and the network.
 bench-peers:
 	mkdir -p $(BIN)
-	go run ./bench/session > $(BIN)/session.json
+	$(call bench,session) > $(BIN)/session.json
 	cd bench/peers && npm ci --ignore-scripts --no-audit --no-fund && node --expose-gc bench.mjs $(BIN)/session.json
 	cd bench/peers/eino && go run . $(BIN)/session.json
 
@@ -150,7 +158,7 @@ arena:
 	-cd $(ARENA) && { cmp -s package-lock.json installed || { npm ci --ignore-scripts --no-audit --no-fund && cp package-lock.json installed; }; }
 	-cd bench/peers/eino && go build -o $(ARENA)/eino .
 	go build -o $(BIN)/condense ./cmd/condense
-	go run ./bench/arena -condense $(BIN)/condense -peers $(ARENA) -out $(BIN)/arena -sessions "$(SESSIONS)" -recorded "$(RECORDED)" -gold "$(GOLD)" -results docs/results.md
+	$(call bench,arena) -condense $(BIN)/condense -peers $(ARENA) -out $(BIN)/arena -sessions "$(SESSIONS)" -recorded "$(RECORDED)" -gold "$(GOLD)" -results docs/results.md
 
 # What `condense serve` adds to a request, next to a bare reverse proxy and another gateway. STEPS='-steps streams -peers=' measures 500 parallel
 # streams only, without that gateway, in four minutes; see the flags of bench/gateway.
@@ -159,11 +167,11 @@ bench-gateway:
 	mkdir -p $(BIN)
 	go build -o $(BIN)/condense ./cmd/condense
 	$(if $(findstring -peers=,$(STEPS)),,cd bench/peers && npm ci --ignore-scripts --no-audit --no-fund)
-	go run ./bench/gateway $(STEPS)
+	$(call bench,gateway) $(STEPS)
 
 # docs/wires-measured.md: unmodified clients on every API, pinned in bench/wires/clients and installed into bin/clients (1.4 GB, from npm), in
 # fifteen minutes on two idle processors, and then the time added to a request, in four. A refused request, more breaks than condensations, or a
-# client that fails ends it with the row's name. `go run ./bench/wires -only 'Gemini CLI.*: 45'` runs these rows only.
+# client that fails ends it with the row's name. `bin/bench-wires -only 'Gemini CLI.*: 45'` then runs these rows only.
 CLIENTS := $(BIN)/clients
 wires: wires-clients wires-times
 
@@ -175,13 +183,13 @@ $(CLIENTS)/node_modules: bench/wires/clients/package-lock.json
 wires-clients: $(CLIENTS)/node_modules
 	cp bench/wires/clients/*.mjs $(CLIENTS)
 	go build -o $(BIN)/condense ./cmd/condense
-	go run ./bench/wires > $(BIN)/wires.md
+	$(call bench,wires) > $(BIN)/wires.md
 	sed -n '/^## Added time$$/,$$p' docs/wires-measured.md >> $(BIN)/wires.md
 	mv $(BIN)/wires.md docs/wires-measured.md
 
 wires-times:
 	sed '/^## Added time$$/,$$d' docs/wires-measured.md > $(BIN)/wires.md
-	go run ./bench/wires -times >> $(BIN)/wires.md
+	$(call bench,wires) -times >> $(BIN)/wires.md
 	mv $(BIN)/wires.md docs/wires-measured.md
 
 # docs/results.md, and the table in docs/smart.md: every preset on the recorded sessions in
@@ -205,11 +213,12 @@ results:
 OUTSIDE ?=
 OUTSIDE_STRATEGIES ?= smart=bare:smart{}
 outside:
+	go build -C bench -o $(BIN)/bench-outside ./outside
 	@test -n "$(OUTSIDE)" || { printf '%s\n' \
-	  'https://github.com/mohammadtavakoli78/BEAM        go run ./bench/outside beam BEAM/chats/100K OUT 1-10' \
-	  'https://github.com/snap-research/locomo           go run ./bench/outside locomo locomo10.json OUT 1-5' \
-	  'https://github.com/profff/lost-in-compaction      go run ./bench/outside lost .../contexts/d40_C1.json OUT' \
-	  'any sessions of coding agents                     go run ./bench/outside anchors SESSION... OUT' \
+	  'https://github.com/mohammadtavakoli78/BEAM        bin/bench-outside beam BEAM/chats/100K OUT 1-10' \
+	  'https://github.com/snap-research/locomo           bin/bench-outside locomo locomo10.json OUT 1-5' \
+	  'https://github.com/profff/lost-in-compaction      bin/bench-outside lost .../contexts/d40_C1.json OUT' \
+	  'any sessions of coding agents                     bin/bench-outside anchors SESSION... OUT' \
 	  'then: make outside OUTSIDE="OUT ..."' >&2; exit 2; }
 	mkdir -p $(BIN)
 	go build -o $(BIN)/condense ./cmd/condense
@@ -223,7 +232,7 @@ FROM ?= testdata/traces
 bench-search:
 	mkdir -p $(BIN)
 	go build -o $(BIN)/condense ./cmd/condense
-	go run ./bench/search -condense $(BIN)/condense -size $(SIZE) -sessions $(FROM)
+	$(call bench,search) -condense $(BIN)/condense -size $(SIZE) -sessions $(FROM)
 
 # How well the outline finds definitions, against tree-sitter. Needs Debian or Ubuntu, npm
 # and the network.

@@ -132,9 +132,6 @@ func (s *settings) answers(t *target, h http.Header) bool {
 		return true
 	}
 	t.headroom = headroomPaths[t.path]
-	if strings.HasPrefix(t.path, retrievePath+"/") {
-		t.headroom = (*Gateway).serveRetrieve
-	}
 	if t.headroom == nil {
 		return false
 	}

@@ -3,7 +3,7 @@
 # sync.OnceValue) does not count; nor does the code of one command, which is a process of its own, or of tests, which live's run.
 # Every test also runs without the detector; `make test-race` runs every test with it. With -l it prints the packages.
 set -e
-others='/condense/(test/(house|editor|fleet|peers|pluginexamples)|internal/testkit[^ ]*|cmd/condense/(cli|internal/(archive|cli|plugincmd))|internal/lab/score|internal/live/(store/storetest|wire)) |/condense/bench'
+others='/condense/(test/(house|editor|fleet|peers|pluginexamples)|internal/testkit[^ ]*|cmd/condense/(cli|internal/(archive|cli|plugincmd))|internal/lab/score|internal/live/(store/storetest|wire)) '
 packages=$(go list -f '{{.ImportPath}} {{.Dir}} {{join .GoFiles " "}}' ./... | grep -vE "$others" | while read -r package dir files; do
 	cd "$dir"
 	if [ -n "$files" ] && grep -qE '^[[:space:]]*go [A-Za-z_(]|\.Go\(|errgroup\.|sync\.(Mutex|RWMutex|WaitGroup|Map|Cond|Pool)|[^a-z]atomic\.|parallel\.[A-Z]' $files; then

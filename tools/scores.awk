@@ -4,15 +4,23 @@
 BEGIN { FS = " *[|] *"; split("10% 25% 50% real", sizes, " ") }
 /^### / { size = $0; sub(/^### budget /, "", size); table = size in wanted }
 BEGIN { for (i in sizes) wanted[sizes[i]] = 1 }
-table && $2 ~ /^[a-z]/ && $2 != "strategy" {
+table && $2 == "strategy" { # columns are found by name: others come and go
+	split("", column)
+	for (i = 2; i < NF; i++) column[$i] = i
+	for (name in needed) if (!(name in column)) { print "scores.awk: no column \"" name "\" in " FILENAME ":" FNR > "/dev/stderr"; exit failed = 1 }
+	next
+}
+BEGIN { needed["needed later (of the oracle)"]; needed["far back"]; needed["user's words"] }
+table && $2 ~ /^[a-z]/ {
 	if (!($2 in known)) { known[$2] = 1; order[++n] = $2 }
-	panel = $4
+	panel = $column["needed later (of the oracle)"]
 	sub(/ *\(.*/, "", panel)
-	split($5, far, " ")
-	split($6, user, " ")
+	split($column["far back"], far, " ")
+	split($column["user's words"], user, " ")
 	kept[$2, size] = panel; back[$2, size] = far[1]; said[$2, size] = user[1]
 }
 END {
+	if (failed) exit 1
 	print "| | needed later, at 10 % | 25 % | 50 % | recorded compactions | far back, at 10, 25, 50 % | user's words, at 10, 25 % |"
 	print "|---|---|---|---|---|---|---|"
 	for (i = 1; i <= n; i++) {

@@ -359,3 +359,29 @@ func TestEmptySessionCanBeReadBack(t *testing.T) {
 		}
 	}
 }
+
+// The transcript of a subagent has only lines that a session leaves aside: there they are the conversation.
+func TestTranscriptOfASubagentIsRead(t *testing.T) {
+	line := func(uuid, parent, kind, message string) string {
+		return fmt.Sprintf(`{"parentUuid":%s,"isSidechain":true,"agentId":"a1","sessionId":"s","type":%q,"message":%s,"uuid":%q,"timestamp":"2026-11-01T10:00:00Z"}`+"\n", parent, kind, message, uuid)
+	}
+	file := line("00000000-0000-4000-8000-000000000001", "null", "user", `{"role":"user","content":"Find the callers of pay."}`) +
+		line("00000000-0000-4000-8000-000000000002", `"00000000-0000-4000-8000-000000000001"`, "assistant", `{"id":"m1","role":"assistant","model":"claude-opus-5-5","content":[{"type":"text","text":"Three."}]}`)
+	d := read(t, file, "")
+	if n := len(d.Journal.View()); n != 2 {
+		t.Fatalf("%d messages", n)
+	}
+	if out, _ := write(t, d, ""); out != file {
+		t.Errorf("written back:\n%s", out)
+	}
+	condense(t, d, core.Edit{Hide: []string{d.Journal.View()[0].ID}, Insert: []core.Insert{{Message: core.Message{ID: "x", Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text("It looked for callers.")}}}}})
+	out, _ := write(t, d, "")
+	again := read(t, out, "")
+	if n := len(again.Journal.View()); n != 2 || strings.Contains(out, `"isSidechain":false`) {
+		t.Errorf("%d messages after a condensation:\n%s", n, out)
+	}
+	main := strings.Replace(line("00000000-0000-4000-8000-000000000003", "null", "user", `{"role":"user","content":"Hello."}`), `"isSidechain":true`, `"isSidechain":false`, 1)
+	if n := len(read(t, main+file, "").Journal.View()); n != 1 {
+		t.Errorf("%d messages of a session with a subagent", n)
+	}
+}

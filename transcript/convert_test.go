@@ -354,3 +354,35 @@ func TestArgumentsWithLineBreaksStayOnTheirLine(t *testing.T) {
 		}
 	}
 }
+
+// A vendor refuses a call with two answers, or none: a result of several texts, of images only or of nothing is one.
+func TestEachCallGetsOneAnswer(t *testing.T) {
+	answers := map[string]string{ // as each format begins one
+		"anthropic": `"tool_result"`, "claudecode": `"tool_result"`, "openai": `"role":"tool"`, "responses": `"function_call_output"`,
+		"codex": `"function_call_output"`, "gemini": `"functionResponse"`, "gemini-api": `"functionResponse"`, "bedrock-converse": `"toolResult"`,
+		"ollama": `"role":"tool"`, "pi": `"role":"toolResult"`, "copilot": `"tool.execution_complete"`, "roo": `"tool_use_id"`,
+		"opencode": `"type":"tool"`, "aisdk": `"output-available"`, "trace": `"tool_result"`, "condense": `"type":"tool_result"`,
+	}
+	image := core.Image{MediaType: "image/png", Data: "iVBORw0KGgo="}
+	for _, f := range transcript.Formats() {
+		if f.ReadOnly {
+			continue
+		}
+		begins, known := answers[f.Name]
+		if !known {
+			t.Errorf("%s: how does it begin an answer?", f.Name)
+			continue
+		}
+		for _, content := range [][]core.Part{
+			{core.Text("a")}, {core.Text("a"), core.Text("b")}, {core.Text("a"), image, core.Text("b")}, {image}, {core.Text("")}, nil,
+		} {
+			out, _ := write(t, document(t, user("1", core.Text("look")),
+				assistant("2", core.ToolCall{ID: "c1", Name: "look", Args: `{}`}),
+				core.Message{ID: "3", Role: core.RoleTool, Parts: []core.Part{core.ToolResult{CallID: "c1", Content: content}}},
+				assistant("4", core.Text("seen"))), f.Name)
+			if n := strings.Count(strings.ReplaceAll(out, `": "`, `":"`), begins); n != 1 {
+				t.Errorf("%s: %d answers for one call with %v:\n%s", f.Name, n, content, out)
+			}
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/toolcall"
 	"github.com/condensehq/condense/transcript"
 )
 
@@ -126,8 +127,7 @@ func collect(b *strings.Builder, key string, v any) {
 			collect(b, key, e)
 		}
 	case string:
-		switch key {
-		case "old_string", "oldString", "old_str", "oldText":
+		if toolcall.RoleOf(key)&toolcall.Old != 0 {
 			b.WriteString(v + "\n")
 			return
 		}

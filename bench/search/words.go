@@ -1,13 +1,13 @@
 package main
 
 import (
-	"encoding/json"
 	"hash/fnv"
 	"math/rand/v2"
 	"path"
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/toolcall"
 )
 
 // vocabulary returns the plain words of steps.
@@ -132,12 +132,8 @@ func (m *maker) ask(p core.Part, text string) {
 		}
 	}
 	if call, ok := p.(core.ToolCall); ok {
-		args := map[string]any{}
-		_ = json.Unmarshal([]byte(call.Args), &args) // then it has no path
-		for _, name := range []string{"path", "file_path", "filePath"} {
-			if file, _ := args[name].(string); len(file) > 4 && !strings.ContainsAny(file, " \"") {
-				set(4, "file:"+path.Base(file))
-			}
+		if file := toolcall.First([]byte(call.Args), toolcall.Path); len(file) > 4 && !strings.ContainsAny(file, " \"") {
+			set(4, "file:"+path.Base(file))
 		}
 		return
 	}

@@ -362,7 +362,8 @@ def plain_words(text):
     return re.findall(r"[^\W_]+", text.lower())
 
 
-OLD = ("old_string", "oldString", "old_str", "oldText")
+# Lower case, without hyphens and underscores.
+OLD = ("oldstring", "oldstr", "oldtext", "oldsource", "oldcontent", "targetcontent", "search")
 
 
 def old_text(value, key=""):
@@ -373,7 +374,7 @@ def old_text(value, key=""):
         return "".join(old_text(v, key) for v in value)
     if not isinstance(value, str):
         return ""
-    if key in OLD:
+    if key.lower().replace("_", "").replace("-", "") in OLD:
         return value + "\n"
     out, search = [], False
     patch = "*** Begin Patch" in value or "\n@@ " in value

@@ -12,8 +12,29 @@ import (
 
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/testkit/peers"
+	"github.com/condensehq/condense/internal/toolcall"
 	"github.com/condensehq/condense/providers/slidingwindow"
 )
+
+// second.py has a list of its own, because it is independent; what it lists are the same facts.
+func TestSecondKnowsTheSameParameters(t *testing.T) {
+	text, err := os.ReadFile("second.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(text), "\nOLD = (")
+	list, _, _ = strings.Cut(list, ")")
+	var got []string
+	for name := range strings.SplitSeq(list, ", ") {
+		got = append(got, strings.Trim(name, `"`))
+	}
+	slices.Sort(got)
+	want := toolcall.Names(toolcall.Old)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("OLD in second.py is %q, and toolcall has %q", got, want)
+	}
+}
 
 func TestSecondAgrees(t *testing.T) {
 	python, err := exec.LookPath("python3")

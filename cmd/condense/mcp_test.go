@@ -207,3 +207,40 @@ func TestMCPAgent(t *testing.T) {
 		t.Errorf("search: %s", got)
 	}
 }
+
+// TestSearchOfSessionsGivesAModelNoKeys: lines and commands of all projects go to a vendor, so a key in them does not.
+func TestSearchOfSessionsGivesAModelNoKeys(t *testing.T) {
+	home := t.TempDir()
+	for name, value := range map[string]string{"HOME": home, "XDG_STATE_HOME": filepath.Join(home, "state"), "XDG_CONFIG_HOME": home, "CLAUDE_CONFIG_DIR": filepath.Join(home, "claude")} {
+		t.Setenv(name, value)
+	}
+	keys := []string{"ghp_p2zwAbCdEfGhIjKlMnOpQrStUvWxYzJtOO8l", "T0AAAAAAA/B0BBBBBBB/abcdefghijklmnopqrstuvwx", "zanzibar77", "6fa459ea-ee8a-3ca4-894e-db77e160355e"}
+	path := filepath.Join(home, "session.json")
+	text := fmt.Sprintf(`[{"role":"user","content":"Try the curl example."},
+{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"Bash","input":{"command":"curl -H 'X-Api-Key: %s' -H 'X-Other-Key: %s' example"}}]},
+{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"an example of curl\nSERVICE_TOKEN=https://hooks.slack.com/services/%s example\nexample --password %s"}]}]`, keys[0], keys[3], keys[1], keys[2])
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("condense", "search", "--index", path).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	client, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &mcp.CommandTransport{Command: exec.Command("condense", "mcp", "--agent", "claude", "--sessions"), TerminateDuration: time.Minute}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close() //nolint:errcheck // it was only asked
+	res, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "search_sessions", Arguments: map[string]any{"query": "example"}})
+	if err != nil || res.IsError {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	found := res.Content[len(res.Content)-1].(*mcp.TextContent).Text
+	if !strings.Contains(found, "an example of curl") {
+		t.Errorf("nothing was found: %s", found)
+	}
+	for _, key := range keys {
+		if strings.Contains(found, key) {
+			t.Errorf("%s went to the model: %s", key, found)
+		}
+	}
+}

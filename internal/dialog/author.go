@@ -82,33 +82,6 @@ func isJSON(s string) bool {
 	return s != "" && (s[0] == '{' || s[0] == '[') && json.Valid([]byte(s))
 }
 
-// beginnings are how texts begin that programs put into user messages. The vendors publish
-// them, or any recorded session shows them.
-var beginnings = []struct {
-	by   Kind
-	with []string
-}{
-	{KindProjectRules, []string{agentsMark, "<user_instructions>", "<INSTRUCTIONS>"}}, // Codex
-	{KindEnvironment, []string{"<environment_details>", "<environment_context>", "This is the Gemini CLI. We are setting up the context for our chat."}},
-	{KindInjected, []string{ // Claude Code, Codex, pi and their kin
-		"<system-reminder>", "<command-name>", "<command-message>", "<local-command-", "Caveat: The messages below", "[Request interrupted",
-		"<ide_", "<permissions instructions>", "<turn_aborted>", "<system_warning>", "# System Warning", "<task-notification>",
-		skillMark, "<execution_context>", "<objective>",
-		"Read the output file to retrieve the result:", "Full transcript available at:", "Stop hook feedback:\n", "SubagentStop hook feedback:\n",
-		"[Image: source: ", "[Image: original ", "<teammate-message ",
-		"Another language model started to solve this problem and produced a summary of its thinking process.",
-		"Warning: apply_patch was requested via ", "Warning: The maximum number of unified exec processes ",
-		"[bd prime] If this output is truncated by your host", "# Beads Workflow Context\n", // beads, by a hook
-	}},
-	{KindInjected, []string{ // Gemini CLI
-		"Here is the user's editor context as a JSON object.", "Here is a summary of changes in the user's editor context, in JSON format.",
-	}},
-	{KindInjected, []string{ // Roo-Code and Cline
-		"<file_content ", "<files>", "<slug>", "[ERROR]", "[TASK RESUMPTION]", "[Tool ", "[new_task ",
-		"Successfully created new task", "New instructions for task continuation:", "Tool result:", "The tool execution failed", "(see below for",
-	}},
-}
-
 // argumentsMark begins the user's text after the name of a skill, at the end of a text that begins with skillMark.
 // After other beginnings it is content that a tool shows.
 const (

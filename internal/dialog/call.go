@@ -3,12 +3,12 @@ package dialog
 import (
 	"cmp"
 	"encoding/json"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/internal/toolcall"
 )
 
 // A Family is a kind of tool.
@@ -32,18 +32,18 @@ const (
 
 // families names the tools of each family, in lower case without separators, so that
 // read_file, ReadFile and readFile are one. Sources: the tool definitions of Claude Code,
-// Codex, Cline, Roo-Code, Kilo, OpenHands, SWE-agent, Gemini CLI, Cursor, Copilot, opencode,
+// Antigravity, Codex, Cline, Roo-Code, Kilo, OpenHands, SWE-agent, Gemini CLI, Cursor, Copilot, opencode,
 // pi and aider, and their sessions.
 var families = map[Family]string{
 	FamilyRead:     "read readfile readfiles readmanyfiles view viewfile open openfile fsread cat notebookread getfile getfilecontents readtextfile goto",
 	FamilyWrite:    "write writefile writetofile writefiles createfile create createnewfile fswrite newfile",
-	FamilyEdit:     "edit editfile multiedit applydiff applypatch strreplace strreplaceeditor strreplacebasededittool strreplacebasededit insertcontent insertcodeblock searchandreplace searchreplace replace replaceinfile notebookedit editnotebook patch",
+	FamilyEdit:     "edit editfile multiedit applydiff applypatch strreplace strreplaceeditor strreplacebasededittool strreplacebasededit insertcontent insertcodeblock searchandreplace searchreplace replace replaceinfile replacefilecontent multireplacefilecontent notebookedit editnotebook patch",
 	FamilyList:     "listfiles listdir listdirectory ls glob findfiles findfile filesearch globfilesearch listcodedefinitionnames",
 	FamilySearch:   "grep search searchfiles searchfile searchdir grepsearch searchfilecontent codebasesearch codesearch ripgrep rg",
 	FamilyCommand:  "bash shell executecommand execcommand executebash runcommand runinterminal runterminalcmd runshellcommand localshell terminal powershell execute exec localshellcall writestdin runpython executeipythoncell ipython",
 	FamilyWeb:      "webfetch websearch fetch browseraction fetchurl googlewebsearch browser",
 	FamilyPlan:     "todowrite todoread updatetodolist updateplan taskcreate taskupdate tasklist writetodos",
-	FamilyAsk:      "askfollowupquestion askuserquestion askuser planmoderespond",
+	FamilyAsk:      "askfollowupquestion askuserquestion askuser askquestions question requestuserinput planmoderespond",
 	FamilyDelegate: "task agent spawnagent dispatchagent delegate delegatetask runsubagent invokesubagent callagent agentoutputtool taskoutput",
 	FamilyDone:     "attemptcompletion finish submit newtask switchmode exitplanmode enterplanmode think",
 }
@@ -120,12 +120,7 @@ func (c *CallInfo) File() string {
 	return c.Files[0].Path
 }
 
-// The keys of the arguments that name a call's subject, in order of preference.
-var (
-	pathKeys    = []string{"file_path", "path", "filePath", "filepath", "filename", "file", "target_file", "absolute_path", "notebook_path", "relative_workspace_path", "uri"}
-	commandKeys = []string{"command", "cmd", "script", "code", "input", "chars"}
-	queryKeys   = []string{"pattern", "query", "regex", "glob", "url", "search_term", "question", "subject", "description", "name", "id"}
-)
+const commandRoles, queryRoles = toolcall.Command, toolcall.Query | toolcall.Name
 
 // ParseCall describes a call to the tool called name with these arguments, a JSON object. Arguments that are not an
 // object are ignored.
@@ -138,29 +133,29 @@ func ParseCall(name, args string) CallInfo {
 	var known [8]field
 	a := appendFields(known[:0], raw)
 	u.Family = refine(u.Family, rawjson.Text(a.get("command")))
-	if file := a.first(pathKeys); file != "" {
-		u.Files = append(u.Files, File{cleanPath(file), ranges(a)})
+	if file := toolcall.First(raw, toolcall.Path); file != "" {
+		u.Files = append(u.Files, File{toolcall.CleanPath(file), ranges(a)})
 	}
 	if files := slices.Collect(rawjson.Elements(a.get("files"))); !slices.ContainsFunc(files, notObject) {
 		for _, raw := range files {
 			f := appendFields(nil, raw)
-			if p := rawjson.Text(f.get("path")); p != "" {
-				u.Files = append(u.Files, File{cleanPath(p), ranges(f)})
+			if p := toolcall.First(raw, toolcall.Path); p != "" {
+				u.Files = append(u.Files, File{toolcall.CleanPath(p), ranges(f)})
 			}
 		}
 	}
 	switch u.Family {
 	case FamilyCommand:
-		u.Target = a.first(commandKeys)
+		u.Target = toolcall.First(raw, commandRoles)
 	case FamilySearch, FamilyWeb:
-		u.Target = a.first(queryKeys)
+		u.Target = toolcall.First(raw, queryRoles)
 	case FamilyUnknown, FamilyRead, FamilyWrite, FamilyEdit, FamilyList, FamilyPlan, FamilyAsk, FamilyDelegate, FamilyDone:
 	}
 	if u.Target == "" && len(u.Files) > 0 {
 		u.Target = u.Files[0].Path
 	}
 	if u.Target == "" {
-		u.Target = cmp.Or(a.first(commandKeys), a.first(queryKeys))
+		u.Target = cmp.Or(toolcall.First(raw, commandRoles), toolcall.First(raw, queryRoles))
 	}
 	return u
 }
@@ -188,16 +183,6 @@ func (f fields) get(key string) []byte {
 		}
 	}
 	return nil
-}
-
-// first returns the first of the values of keys that is a string and not empty.
-func (f fields) first(keys []string) string {
-	for _, k := range keys {
-		if s := rawjson.Text(f.get(k)); s != "" {
-			return s
-		}
-	}
-	return ""
 }
 
 // refine returns the family of a call to an editor whose single tool reads, writes and edits.
@@ -269,14 +254,6 @@ func parseRange(s string) LineRange {
 		return LineRange{}
 	}
 	return LineRange{first, last}
-}
-
-// cleanPath returns p in the form in which paths are compared: with slashes and without "./".
-func cleanPath(p string) string {
-	if strings.Contains(p, "\\") {
-		p = strings.ReplaceAll(p, "\\", "/")
-	}
-	return path.Clean(strings.TrimSpace(p))
 }
 
 // number reads 12 and "12".

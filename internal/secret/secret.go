@@ -11,35 +11,18 @@ import (
 	"unicode/utf8"
 )
 
-// forms are the forms of the keys of vendors, which begin with fixed characters. The list need not be complete: it serves to
-// detect keys that were pasted by mistake.
-var forms = []string{
-	`sk-[A-Za-z0-9_-]{16,}`, `AKIA[0-9A-Z]{16}`, `gh[pousr]_[A-Za-z0-9]{20,}`, `github_pat_[A-Za-z0-9_]{20,}`,
-	`xox[abprs]-[A-Za-z0-9-]{10,}`, `AIza[0-9A-Za-z_-]{30,}`, `glpat-[A-Za-z0-9_-]{16,}`, `gsk_[A-Za-z0-9]{20,}`, `xai-[A-Za-z0-9]{20,}`,
-	`hf_[A-Za-z0-9]{20,}`, `eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.`, `ASIA[0-9A-Z]{16}`, `npm_[A-Za-z0-9]{20,}`,
-	`pypi-[A-Za-z0-9_-]{16,}`, `SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}`, `sk_(?:live|test)_[A-Za-z0-9]{16,}`,
-	`rk_(?:live|test)_[A-Za-z0-9]{16,}`, `whsec_[A-Za-z0-9+/=]{16,}`, `ya29\.[A-Za-z0-9_-]{20,}`, `AGE-SECRET-KEY-1[0-9A-Z]{40,}`,
-	`do[opr]_v1_[a-f0-9]{40,}`, `shp(?:at|ca|pa|ss)_[a-fA-F0-9]{20,}`, `hv[sbr]\.[A-Za-z0-9_-]{20,}`, `ATATT3[A-Za-z0-9_=-]{20,}`,
-	`lin_api_[A-Za-z0-9]{20,}`, `ntn_[A-Za-z0-9]{20,}`, `fig[dour]_[A-Za-z0-9_-]{20,}`, `r8_[A-Za-z0-9]{20,}`, `pplx-[A-Za-z0-9]{20,}`,
-	`tvly-[A-Za-z0-9-]{16,}`, `dapi[a-f0-9]{32}`, `rubygems_[a-f0-9]{40,}`, `sntry[su]_[A-Za-z0-9+/=_-]{20,}`, `xapp-[A-Za-z0-9-]{10,}`,
-	`glsa_[A-Za-z0-9_]{20,}`, `nvapi-[A-Za-z0-9_-]{20,}`, `dckr_pat_[A-Za-z0-9_-]{20,}`, `PMAK-[A-Za-z0-9-]{20,}`,
-	`ph[cx]_[A-Za-z0-9]{20,}`, `key-[0-9a-f]{32}`,
-}
-
-// shapes matches a key, where a word begins.
-var shapes = regexp.MustCompile(`\b(` + strings.Join(forms, "|") + ")")
-
 // A form is a key at the beginning of a text; head are its first characters.
 type form struct {
 	head string
-	all  *regexp.Regexp
+	all  func() *regexp.Regexp
 }
 
-// byFirst are the forms by their first byte. Trying those that may begin somewhere is many times as fast as shapes.
+// byFirst are the forms by their first byte. Trying those that may begin somewhere is many times as fast as one expression.
 var byFirst = sync.OnceValue(func() (by [256][]form) {
-	for _, f := range forms {
-		head, _ := regexp.MustCompile(f).LiteralPrefix()
-		by[head[0]] = append(by[head[0]], form{head, regexp.MustCompile("^(?:" + f + ")")})
+	all := Forms()
+	for i := range all {
+		f := &all[i]
+		by[f.Begin[0]] = append(by[f.Begin[0]], form{f.Begin, sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^(?:" + f.expression() + ")") })})
 	}
 	return by
 })
@@ -52,19 +35,47 @@ const Redacted = "[redacted]"
 
 // Shown reports whether s contains text in the form of a key.
 func Shown(s string) bool {
+	_, end := nextKey(s, 0)
+	return end > 0
+}
+
+// nextKey returns where the next key begins and ends, from a place on where a word may begin; 0, 0 if there is none.
+func nextKey(s string, from int) (begin, end int) {
 	by := byFirst()
 	inWord := false
-	for i := range len(s) {
+	for i := from; i < len(s); i++ {
 		if !inWord {
 			for _, f := range by[s[i]] {
-				if strings.HasPrefix(s[i:], f.head) && f.all.MatchString(s[i:]) {
-					return true
+				if strings.HasPrefix(s[i:], f.head) {
+					if n := len(f.all().FindString(s[i:])); n > 0 {
+						return i, i + n
+					}
 				}
 			}
 		}
 		inWord = s[i] == '_' || '0' <= s[i] && s[i] <= '9' || 'a' <= s[i] && s[i] <= 'z' || 'A' <= s[i] && s[i] <= 'Z'
 	}
-	return false
+	return 0, 0
+}
+
+// withoutKeys returns s without text in the form of a key.
+func withoutKeys(s string) string {
+	var b strings.Builder
+	kept := 0
+	for {
+		begin, end := nextKey(s, kept)
+		if end == 0 {
+			break
+		}
+		b.WriteString(s[kept:begin])
+		b.WriteString(Redacted)
+		kept = end
+	}
+	if kept == 0 {
+		return s
+	}
+	b.WriteString(s[kept:])
+	return b.String()
 }
 
 // Redact returns s without the secrets in known and without text in the form of a key. Known secrets are also found
@@ -80,7 +91,10 @@ func Redact(s string, known ...string) string {
 			s = written(k).ReplaceAllString(s, Redacted)
 		}
 	}
-	return masked.ReplaceAllString(shapes.ReplaceAllString(s, Redacted), Redacted)
+	if s = withoutKeys(s); strings.Contains(s, "***") {
+		s = masked.ReplaceAllString(s, Redacted)
+	}
+	return s
 }
 
 // shortest is the length of the shortest secret to find in other encodings. A shorter secret's encodings are common

@@ -1,7 +1,10 @@
 package value
 
 import (
+	"strings"
+
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/toolcall"
 )
 
 // Fields of calls. The text that an edit replaces is gone; the text that it inserts is in the file.
@@ -16,22 +19,35 @@ const (
 	fieldCount
 )
 
-var fields = map[string]uint8{
-	"old_string": fieldOld, "old_str": fieldOld, "oldText": fieldOld, "old_text": fieldOld, "search": fieldOld,
-	"new_string": fieldNew, "new_str": fieldNew, "newText": fieldNew, "new_text": fieldNew, "replace": fieldNew, "content": fieldNew,
-	"file_text": fieldNew, "code": fieldNew, "diff": fieldNew, "patch": fieldNew, "input": fieldNew,
-	"command": fieldCommand, "cmd": fieldCommand, "script": fieldCommand, "args": fieldCommand,
-	"file_path": fieldWhere, "path": fieldWhere, "filePath": fieldWhere, "workdir": fieldWhere, "cwd": fieldWhere, "pattern": fieldWhere,
-	"regex": fieldWhere, "glob": fieldWhere, "url": fieldWhere, "query": fieldWhere,
-	"description": fieldWhy, "prompt": fieldWhy, "plan": fieldWhy, "todos": fieldWhy, "subject": fieldWhy, "thought": fieldWhy,
-	"activeForm": fieldWhy, "question": fieldWhy, "text": fieldWhy, "message": fieldWhy, "result": fieldWhy, "reason": fieldWhy,
+// fieldRoles are the kinds of fields by the roles of a parameter: the first that fits.
+var fieldRoles = []struct {
+	roles toolcall.Role
+	field uint8
+}{
+	{toolcall.Prose, fieldWhy},
+	{toolcall.Old, fieldOld},
+	{toolcall.New | toolcall.Whole | toolcall.Patch, fieldNew},
+	{toolcall.Command, fieldCommand},
+	{toolcall.Path | toolcall.Folder | toolcall.Query, fieldWhere},
 }
 
 func fieldOf(key string) uint8 {
-	if f := fields[key]; f != 0 {
-		return f
+	role := toolcall.RoleOf(key)
+	for _, f := range fieldRoles {
+		if role&f.roles != 0 {
+			return f.field
+		}
 	}
 	return fieldOther
+}
+
+// fieldIn returns the field that a line of a former extract names; fieldOther if it names none.
+func fieldIn(line string) uint8 {
+	key, _, ok := strings.Cut(line, ": ")
+	if !ok {
+		return fieldOther
+	}
+	return fieldOf(key)
 }
 
 var families = map[dialog.Family]uint8{

@@ -371,8 +371,8 @@ func (r *reader) extractPart(i, j int, s, mark string) {
 		}
 		if says(line) || r.c.Passages[at].rules != "" {
 			if r.c.Passages[at].Kind == dialog.KindToolCall {
-				if key, _, ok := strings.Cut(line, ": "); ok && fields[key] != 0 {
-					r.field = fields[key]
+				if field := fieldIn(line); field != fieldOther {
+					r.field = field
 				}
 			}
 			r.line(Line{Text: line, Passage: int32(at), Gap: int32(gap)})

@@ -10,7 +10,7 @@
 // by any reader of the history: the author of a text, its age, its frequency, its kind, whether its file is still
 // being worked on. Weights and trees are data (weights.json), fitted to recorded sessions by a command:
 //
-//	go run ./internal/lab/train -traces DIR
+//	go run -C bench ./train -traces DIR
 //
 // docs/decisions/0017-line-selection.md describes the data of the fit and its check.
 package value

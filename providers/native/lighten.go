@@ -1,13 +1,13 @@
 package native
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/outline"
+	"github.com/condensehq/condense/internal/toolcall"
 )
 
 // dropStaleEnvironment returns messages in which only the newest environment details are left: some agents add
@@ -54,7 +54,7 @@ func foldResults(messages []core.Message) []core.Message {
 	for i := range messages {
 		for _, p := range messages[i].Parts {
 			if c, ok := p.(core.ToolCall); ok {
-				paths[c.ID] = filePath(c.Args)
+				paths[c.ID] = toolcall.First([]byte(c.Args), toolcall.Path)
 			}
 		}
 	}
@@ -84,22 +84,6 @@ func foldResults(messages []core.Message) []core.Message {
 		r.Content = content
 		return r, changed
 	})
-}
-
-// filePath returns the path in the arguments of a call, "" if there is none. The names are
-// those that the tools of coding agents have.
-func filePath(args string) string {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal([]byte(args), &fields) != nil {
-		return ""
-	}
-	for _, name := range []string{"path", "file_path", "filePath", "filename", "file", "target_file", "absolute_path"} {
-		var path string
-		if json.Unmarshal(fields[name], &path) == nil && path != "" {
-			return path
-		}
-	}
-	return ""
 }
 
 // unnumbered returns text without the line numbers that tools put before each line, such

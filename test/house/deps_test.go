@@ -37,7 +37,7 @@ var mayImport = map[string]string{
 	"config":                           "core/policy model registry internal/disk internal/tree internal/catalog internal/suggest internal/plain internal/secret internal/size internal/trust github.com/knadh/koanf go.yaml.in/yaml",
 	"providers":                        "registry providers/internal/vendor providers/native providers/slidingwindow providers/smart",
 	"providers/smart":                  "core registry model providers/smart/internal/account internal/dialog internal/suggest internal/size internal/outline internal/prefix internal/value",
-	"providers/native":                 "core internal/dialog registry model internal/outline internal/prefix internal/roo internal/size",
+	"providers/native":                 "core internal/dialog internal/toolcall registry model internal/outline internal/prefix internal/roo internal/size",
 	"providers/slidingwindow":          "core registry",
 	"providers/internal/vendor":        "core registry model internal/value",
 	".":                                "config core core/history core/policy github.com/google/uuid internal/dialog internal/disk internal/plain internal/recall internal/remote internal/resolver internal/roo model model/extractive providers/slidingwindow registry tokens internal/size",
@@ -49,7 +49,7 @@ var mayImport = map[string]string{
 	"cmd/condense/internal/command":    "cmd/condense/internal/cli cmd/condense/internal/filecmd cmd/condense/internal/configcmd cmd/condense/internal/plugincmd cmd/condense/internal/comparecmd cmd/condense/internal/servecmd cmd/condense/internal/term config internal/resolver registry github.com/spf13/cobra",
 	"cmd/condense/internal/term":       "internal/plain internal/size github.com/jedib0t/go-pretty github.com/mattn/go-isatty golang.org/x/sys",
 	"cmd/condense/internal/cli":        ". cmd/condense/internal/term config core core/history transcript registry internal/disk internal/plain internal/plugins internal/resolver internal/size internal/suggest github.com/spf13/cobra github.com/spf13/pflag",
-	"cmd/condense/internal/filecmd":    ". cmd/condense/internal/archive cmd/condense/internal/cli cmd/condense/internal/term config core core/history core/policy internal/dialog cmd/condense/internal/hook internal/lab/report internal/mcpserver internal/plain internal/recall internal/search cmd/condense/internal/sessions internal/size internal/suggest providers/smart tokens transcript github.com/spf13/cobra",
+	"cmd/condense/internal/filecmd":    ". cmd/condense/internal/archive cmd/condense/internal/cli cmd/condense/internal/term config core core/history core/policy internal/dialog cmd/condense/internal/hook internal/lab/report internal/mcpserver internal/plain internal/recall internal/search internal/secret cmd/condense/internal/sessions internal/size internal/suggest providers/smart tokens transcript github.com/spf13/cobra",
 	"cmd/condense/internal/archive":    "core internal/dialog internal/disk internal/recall internal/search internal/secret transcript modernc.org/sqlite",
 	"cmd/condense/internal/configcmd":  "cmd/condense/internal/cli cmd/condense/internal/term config core core/policy internal/plugins cmd/condense/internal/rooimport internal/size internal/trust registry github.com/spf13/cobra",
 	"cmd/condense/internal/plugincmd":  "cmd/condense/internal/cli cmd/condense/internal/term config core core/coretest internal/lab internal/plugins internal/plugins/install internal/size internal/suggest internal/tree internal/trust plugin-sdk registry tokens github.com/spf13/cobra",
@@ -57,10 +57,11 @@ var mayImport = map[string]string{
 	"cmd/condense/internal/servecmd":   ". cmd/condense/internal/cli cmd/condense/internal/term config core internal/disk internal/epoch internal/lab internal/live/access internal/live/agents internal/live/control internal/lab/online internal/live/record internal/live/store cmd/condense/internal/settings internal/mcpserver internal/size internal/suggest internal/trust live github.com/gofrs/flock github.com/prometheus/client_golang github.com/prometheus/otlptranslator github.com/spf13/cobra go.opentelemetry.io/otel golang.org/x/sys internal/awssign",
 	"compare":                          "internal/lab",
 	"internal/lab/canary":              "core", // nor this one: what it plants is not what a provider looks for
-	"internal/lab":                     "internal/lab/canary internal/lab/score internal/recall internal/search internal/catalog internal/epoch internal/live/lineage internal/live/wire internal/promptcache model core core/history core/policy internal/dialog internal/size internal/suggest tokens transcript",
+	"internal/lab":                     "internal/truth internal/lab/canary internal/lab/score internal/recall internal/search internal/catalog internal/epoch internal/live/lineage internal/live/wire internal/promptcache model core core/history core/policy internal/dialog internal/size internal/suggest tokens transcript",
+	"internal/truth":                    "core internal/dialog internal/rawjson internal/toolcall", // judges: no provider imports it
 	"internal/lab/report":              "internal/dialog internal/lab internal/lab/score internal/size core core/history tokens transcript",
 	"internal/lab/strategies":          ". config core core/policy internal/ingest internal/lab internal/plain internal/size internal/suggest model registry providers/slidingwindow providers/smart",
-	"internal/lab/score":               "core github.com/klauspost/compress", // and no provider imports it: see its documentation
+	"internal/lab/score":               "core internal/rawjson github.com/klauspost/compress internal/toolcall", // and no provider imports it: see its documentation
 	"internal/disk":                    "",
 	"internal/resolver":                "config core internal/catalog internal/disk internal/remote internal/remote/anthropic internal/remote/openai internal/suggest model model/extractive providers registry tokens",
 	"internal/plugins":                 ". config core google.golang.org/grpc/codes internal/disk internal/resolver internal/suggest internal/plugins/supervise internal/trust internal/wire model model/extractive registry",
@@ -82,13 +83,14 @@ var mayImport = map[string]string{
 	"internal/value/parallel":          "",
 	"internal/secret":                  "",
 	"internal/testkit/peers":           "",
-	"internal/dialog":                  "core internal/rawjson",
+	"internal/toolcall":                "internal/rawjson",
+	"internal/dialog":                  "core internal/rawjson internal/toolcall",
 	"internal/testkit/benchdata":       "core",
 	"bench/peers/eino":                 "github.com/cloudwego/eino", // a module of its own
 	"bench/outline":                    "internal/outline",
 	"bench/arena":                      "core internal/lab",
-	"bench/outside":                    "core transcript",
-	"bench/search":                     "core core/history internal/size transcript github.com/google/uuid github.com/modelcontextprotocol/go-sdk",
+	"bench/outside":                    "core transcript internal/toolcall",
+	"bench/search":                     "core core/history internal/size transcript github.com/google/uuid github.com/modelcontextprotocol/go-sdk internal/toolcall",
 	"bench/session":                    "internal/testkit/benchdata",
 	"bench/gateway":                    "internal/testkit/benchdata",
 	"bench/wires":                      ". config live internal/testkit internal/testkit/upstream github.com/coder/websocket",
@@ -169,9 +171,9 @@ var mayImport = map[string]string{
 	"examples/plugins/testlog":                    "core registry plugin-sdk", // each a module of its own
 	"examples/plugins/redact":                     "core registry",
 	"examples/plugins/redact/cmd/condense-redact": "plugin-sdk example.com/condense-redact",
-	"internal/value/ledger":                       "core internal/dialog internal/rawjson",
-	"internal/value":                              "core internal/dialog internal/value/ledger internal/value/parallel internal/rawjson",
-	"internal/lab/train":                          "core internal/lab internal/lab/score internal/value tokens",
+	"internal/value/ledger":                       "core internal/dialog internal/rawjson internal/toolcall",
+	"internal/value":                              "core internal/dialog internal/value/ledger internal/value/parallel internal/rawjson internal/toolcall",
+	"bench/train":                                 "core internal/lab internal/lab/score internal/value tokens",
 	"tools/protogen":                              "github.com/bufbuild/protocompile google.golang.org/protobuf", // a module of its own
 	"tools/sessions":                              "",
 	"tools/typecheck":                             "golang.org/x/tools",

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/internal/toolcall"
 )
 
 // An artefact is a file that the agent touched before the cut.
@@ -15,14 +17,8 @@ type artefact struct {
 	lines []uint64 // that the last call for it wrote or read
 }
 
-// pathKeys are the names of the parameter for a file in agents' tools.
-var pathKeys = []string{"path", "file_path", "filePath", "file", "filename", "target_file", "notebook_path", "file_name", "relative_path"}
-
-// writeKeys are the names of the parameters for text to write.
-var writeKeys = []string{
-	"content", "new_string", "newString", "new_str", "new_text", "newText", "diff", "patch", "replacement", "replace",
-	"file_text", "text", "insert_line", "new_source", "edits", "code", "contents",
-}
+// writeRoles are the roles of parameters of calls that write.
+const writeRoles = toolcall.Old | toolcall.New | toolcall.Whole | toolcall.Patch | toolcall.Edits
 
 // readArtefacts adds the files that were touched before the cut, with the text that the last call for each wrote or
 // read.
@@ -104,27 +100,19 @@ func touched(args string) (name uint64, text string, ok bool) {
 	if json.Unmarshal([]byte(args), &fields) != nil {
 		return 0, "", false
 	}
-	for _, k := range pathKeys {
-		var path string
-		if json.Unmarshal(fields[k], &path) != nil || path == "" {
-			continue
-		}
-		if name, ok = pathName(path); ok {
-			break
-		}
+	if path := toolcall.First([]byte(args), toolcall.Path); path != "" {
+		name, ok = pathName(path)
 	}
 	if !ok {
 		return 0, "", false
 	}
 	var out []string
-	for _, k := range writeKeys {
-		if v := fields[k]; len(v) > 0 {
-			var s string
-			if json.Unmarshal(v, &s) != nil {
-				s = string(v)
-			}
-			out = append(out, s)
+	for v := range toolcall.Values([]byte(args), writeRoles&^toolcall.Old) {
+		text := rawjson.Text(v)
+		if !rawjson.IsString(v) {
+			text = string(v)
 		}
+		out = append(out, text)
 	}
 	return name, strings.Join(out, "\n"), true
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/toolcall"
 )
 
 // The measures of this file do not look for names or words. The panel rewards a needed line wherever it is; these
@@ -259,10 +260,9 @@ func quoted(args string) (out []string) {
 				walk(key, e)
 			}
 		case string:
-			switch key {
-			case "old_string", "old_str", "oldText", "old_text", "oldString", "search":
+			if toolcall.RoleOf(key)&toolcall.Old != 0 {
 				out = append(out, strings.Split(v, "\n")...)
-			default:
+			} else {
 				out = append(out, patched(v)...)
 			}
 		}
@@ -284,14 +284,10 @@ func patched(text string) (out []string) {
 			}
 		}
 	}
-	for {
-		_, rest, ok := strings.Cut(text, "<<<<<<< SEARCH\n")
-		if !ok {
-			return out
-		}
-		search, rest, _ := strings.Cut(rest, "=======")
-		out, text = append(out, strings.Split(search, "\n")...), rest
+	for _, pair := range toolcall.SearchReplace(text) {
+		out = append(out, strings.Split(pair[0], "\n")...)
 	}
+	return out
 }
 
 // anchorsKept returns the share of the lines that the agent edits next that are in view.

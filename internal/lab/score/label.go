@@ -1,13 +1,14 @@
 package score
 
 import (
-	"encoding/json"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/internal/toolcall"
 )
 
 // A handle is useful only to a reader who knows its content. Labelled reach counts the handles whose label names the
@@ -26,9 +27,6 @@ type partName struct {
 	files []string // base names
 	says  []string // beginnings of commands, queries and texts, white space folded
 }
-
-// commandKeys are the names of the parameters for commands, searches and questions.
-var commandKeys = []string{"command", "cmd", "commands", "script", "code", "pattern", "regex", "query", "url", "prompt", "description", "question"}
 
 var (
 	labelWord   = regexp.MustCompile(`[\pL\pN]{2}`)
@@ -53,21 +51,13 @@ func nameOf(p core.Part) partName {
 		for _, found := range patchedFile.FindAllStringSubmatch(p.Args, -1) {
 			n.files = append(n.files, baseName(strings.TrimSpace(found[1])))
 		}
-		var fields map[string]any
-		if json.Unmarshal([]byte(p.Args), &fields) != nil {
-			break
-		}
-		for _, k := range commandKeys {
-			switch v := fields[k].(type) {
-			case string:
-				n.command(v)
-			case []any: // of words, the last of which a shell runs
-				if len(v) > 0 {
-					if s, ok := v[len(v)-1].(string); ok {
-						n.command(s)
-					}
+		for v := range toolcall.Values([]byte(p.Args), toolcall.Command|toolcall.Query|toolcall.Prose) {
+			if rawjson.IsArray(v) { // of words, the last of which a shell runs
+				for e := range rawjson.Elements(v) {
+					v = e
 				}
 			}
+			n.command(rawjson.Text(v))
 		}
 	case core.ToolResult, core.Image, core.Reasoning, core.Opaque:
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/toolcall"
 )
 
 // A view refers to more content than it holds. Content is reachable if one recall, or one read of a file, brings it
@@ -162,13 +163,6 @@ func (x *reachIndex) write(args string) {
 	}
 }
 
-// oldKeys and newKeys are the names of the parameters for the old and the new text of an edit.
-var (
-	oldKeys = []string{"old_string", "oldString", "old_str", "old_text", "oldText", "search", "old_source"}
-	newKeys = []string{"new_string", "newString", "new_str", "new_text", "newText", "replace", "new_source"}
-	allKeys = []string{"content", "contents", "file_text"}
-)
-
 // replace notes the lines that a call removed from a file: lines that an edit or a patch names, or that a rewritten
 // file no longer has.
 func (x *reachIndex) replace(args string, state map[uint64]map[uint64]bool) {
@@ -212,18 +206,18 @@ func (x *reachIndex) replace(args string, state map[uint64]map[uint64]bool) {
 			}
 			note(before, after)
 		case map[string]any:
-			text := func(keys []string) []uint64 {
-				for _, k := range keys {
-					if s, ok := v[k].(string); ok {
+			text := func(roles toolcall.Role) []uint64 {
+				for _, k := range slices.Sorted(maps.Keys(v)) {
+					if s, ok := v[k].(string); ok && toolcall.RoleOf(k)&roles != 0 {
 						return hashes(s)
 					}
 				}
 				return nil
 			}
-			if before := text(oldKeys); before != nil {
-				note(before, text(newKeys))
+			if before := text(toolcall.Old); before != nil {
+				note(before, text(toolcall.New))
 			}
-			if now := text(allKeys); now != nil {
+			if now := text(toolcall.Whole); now != nil {
 				if path, _, _ := access(args); path != "" {
 					if name, ok := pathName(path); ok {
 						note(slices.Sorted(maps.Keys(state[name])), now)
@@ -246,16 +240,9 @@ func access(args string) (path string, from int, writes bool) {
 	if json.Unmarshal([]byte(args), &fields) != nil {
 		return "", 0, true
 	}
-	for _, k := range pathKeys {
-		if s, ok := fields[k].(string); ok && s != "" {
-			path = s
-			break
-		}
-	}
-	for _, k := range slices.Concat(writeKeys, oldKeys) {
-		if _, ok := fields[k]; ok {
-			writes = true
-		}
+	path = toolcall.First([]byte(args), toolcall.Path)
+	for k := range fields {
+		writes = writes || toolcall.RoleOf(k)&writeRoles != 0
 	}
 	for _, k := range []string{"offset", "start_line", "startLine", "start", "from"} {
 		if n, ok := fields[k].(float64); ok {

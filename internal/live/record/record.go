@@ -46,7 +46,8 @@ type Recorder struct {
 
 	mu      sync.Mutex
 	closed  bool
-	waiting chan *live.Exchange
+	waiting []*live.Exchange
+	more    chan struct{} // holds one if waiting or closed has changed
 	done    chan struct{}
 }
 
@@ -82,36 +83,50 @@ func New(dir string, log *slog.Logger) (*Recorder, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	r := &Recorder{dir: dir, log: log, waiting: make(chan *live.Exchange, maxWaiting), done: make(chan struct{})}
+	r := &Recorder{dir: dir, log: log, more: make(chan struct{}, 1), done: make(chan struct{})}
 	go r.run()
 	return r, nil
 }
 
-// Record passes e on to be written; it never waits. If too many wait already, or r is closed, e is
-// dropped: the next exchange of the conversation has all its messages again. E must not change
-// afterwards.
+// Record passes e on to be written; it never waits. If too many wait already, an earlier request of a conversation whose later one
+// waits too is left out, because that one has all its messages again: what is recorded lags behind, but ends with what was sent
+// last. E must not change afterwards.
 func (r *Recorder) Record(ctx context.Context, e *live.Exchange) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return
 	}
-	select {
-	case r.waiting <- e:
-	default:
-		r.log.WarnContext(ctx, "a request was not recorded: too many wait", "lineage", e.Lineage)
+	r.waiting = append(r.waiting, e)
+	if len(r.waiting) > maxWaiting {
+		least := slices.IndexFunc(r.waiting, func(old *live.Exchange) bool { return old.Epoch == nil && old != e && keyOf(old) == keyOf(e) })
+		if least < 0 {
+			least = maxWaiting
+			r.log.WarnContext(ctx, "a request was not recorded: too many wait", "lineage", e.Lineage)
+		}
+		r.waiting = slices.Delete(r.waiting, least, least+1)
 	}
+	r.signal()
+}
+
+func (r *Recorder) signal() {
+	select {
+	case r.more <- struct{}{}:
+	default:
+	}
+}
+
+// keyOf names the conversation of e.
+func keyOf(e *live.Exchange) string {
+	return strings.Join([]string{e.Tenant, e.API, e.Agent, e.Session, e.Lineage}, "\x00")
 }
 
 // Close writes pending exchanges and closes the files.
 func (r *Recorder) Close() error {
 	r.mu.Lock()
-	closed := r.closed
 	r.closed = true
+	r.signal()
 	r.mu.Unlock()
-	if !closed {
-		close(r.waiting)
-	}
 	<-r.done
 	var errs []error
 	for _, l := range r.open {
@@ -123,9 +138,23 @@ func (r *Recorder) Close() error {
 
 func (r *Recorder) run() {
 	defer close(r.done)
-	for e := range r.waiting {
-		if err := r.write(e); err != nil {
-			r.log.Warn("a request was not recorded", "lineage", e.Lineage, "error", err)
+	for range r.more {
+		for {
+			r.mu.Lock()
+			closed, waiting := r.closed, r.waiting
+			if len(waiting) > 0 {
+				r.waiting = waiting[1:]
+			}
+			r.mu.Unlock()
+			if len(waiting) == 0 {
+				if closed {
+					return
+				}
+				break
+			}
+			if err := r.write(waiting[0]); err != nil {
+				r.log.Warn("a request was not recorded", "lineage", waiting[0].Lineage, "error", err)
+			}
 		}
 	}
 }
@@ -196,7 +225,7 @@ var unsafe = regexp.MustCompile(`[^a-z0-9]+`)
 
 // lineage returns the lineage of e, with its journals.
 func (r *Recorder) lineage(e *live.Exchange) (*lineage, error) {
-	key := strings.Join([]string{e.Tenant, e.API, e.Agent, e.Session, e.Lineage}, "\x00")
+	key := keyOf(e)
 	if i := slices.IndexFunc(r.open, func(l *lineage) bool { return l.key == key }); i >= 0 {
 		l := r.open[i]
 		r.open = append(slices.Delete(r.open, i, i+1), l)

@@ -154,6 +154,42 @@ func TestPropertyRecordingsSayWhatWasSent(t *testing.T) {
 	})
 }
 
+// Requests that come faster than they are written, as on a busy machine: the recording ends with the newest one.
+func TestRecordingEndsWithWhatWasSentLast(t *testing.T) {
+	dir := t.TempDir()
+	r := open(t, dir)
+	b := branch{said: []string{`{"role":"user","content":[{"type":"text","text":"task"}]}`}}
+	const requests, epochs = 100, 4
+	for n := range requests {
+		b.grow(n)
+		var epoch *live.Epoch
+		if n%(requests/epochs) == requests/epochs-1 {
+			b.block = []string{fmt.Sprintf(`{"role":"user","content":[{"type":"text","text":"block %d"}]}`, n)}
+			b.cut, epoch = len(b.said)-2, &live.Epoch{Before: 9, After: 3}
+		}
+		received, sent := b.bodies()
+		r.Record(t.Context(), &live.Exchange{API: "messages", Agent: "claude", Session: "s", Lineage: "l", Received: received, Sent: sent, Epoch: epoch})
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	paths, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(paths) != 1 {
+		t.Fatalf("recordings: %v, %v", paths, err)
+	}
+	d := readFile(t, paths[0])
+	received, sent := b.bodies()
+	if diff := cmp.Diff(wordsOf(t, received), words(d.Journal.Messages())); diff != "" {
+		t.Errorf("what the client said (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(wordsOf(t, sent), words(d.Journal.View())); diff != "" {
+		t.Errorf("what was sent (-want +got):\n%s", diff)
+	}
+	if n := strings.Count(fmt.Sprint(words(d.Journal.View())), "block"); n != 1 {
+		t.Errorf("%d blocks in the view", n)
+	}
+}
+
 func open(t interface{ Fatal(...any) }, dir string) *record.Recorder {
 	r, err := record.New(dir, nil)
 	if err != nil {

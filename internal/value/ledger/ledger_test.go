@@ -78,6 +78,26 @@ func TestReplay(t *testing.T) {
 		"a patch that adds": {[][3]string{
 			{"shell", `{"command":["apply_patch","*** Begin Patch\n*** Add File: src/a.go\n+one\n+two\n*** End Patch"]}`, "Success."},
 		}, "@1\none\ntwo\n"},
+		"a patch that removes": {[][3]string{
+			{"Write", `{"file_path":"src/a.go","content":"one"}`, "done"},
+			{"apply_patch", `{"input":"*** Begin Patch\n*** Delete File: src/a.go\n*** End Patch"}`, "Success."},
+		}, ""},
+		"a cell of a notebook, whose old lines nobody named": {[][3]string{
+			{"Read", `{"file_path":"/r/a.ipynb"}`, "<cell id=\"1\">import os</cell id=\"1\">\n<cell id=\"2\">old = 1</cell id=\"2\">"},
+			{"NotebookEdit", `{"notebook_path":"/r/a.ipynb","cell_id":"2","new_source":"new = 2"}`, "Updated cell 2 with new = 2"},
+		}, "@0\nnew = 2\n"},
+		"a new cell of a notebook": {[][3]string{
+			{"Read", `{"file_path":"/r/a.ipynb"}`, "1→one"},
+			{"NotebookEdit", `{"notebook_path":"/r/a.ipynb","cell_id":"1","edit_mode":"insert","new_source":"two"}`, "Inserted cell"},
+		}, "@1\none\n@0\ntwo\n"},
+		"an edit of OpenCode": {[][3]string{
+			{"read", `{"filePath":"a.go"}`, "00001| one\n00002| two"},
+			{"edit", `{"filePath":"a.go","oldString":"two","newString":"2"}`, ""},
+		}, "@1\none\n2\n"},
+		"an edit of Antigravity": {[][3]string{
+			{"view_file", `{"AbsolutePath":"/r/a.go"}`, "1: one\n2: two"},
+			{"replace_file_content", `{"TargetFile":"/r/a.go","TargetContent":"two","ReplacementContent":"2"}`, "done"},
+		}, "@1\none\n2\n"},
 		"a file that was removed": {[][3]string{
 			{"Write", `{"file_path":"/r/a.go","content":"one"}`, "done"},
 			{"Bash", `{"command":"cd /r && rm -f a.go && ls"}`, "b.go"},
@@ -101,6 +121,30 @@ func TestReplay(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestFormerLinesAreKnown: a line that an edit, a newer read or a new file replaced is known to be gone, under each spelling of the
+// path, until it comes back.
+func TestFormerLinesAreKnown(t *testing.T) {
+	const old, now = "value = queue.Next() # former", "value = jobs.Next() # present"
+	for name, calls := range map[string][][3]string{
+		"a newer read": {{"Read", `{"file_path":"/r/a.py"}`, "1→" + old}, {"Read", `{"file_path":"/r/a.py"}`, "1→" + now}},
+		"an edit":      {{"Read", `{"file_path":"/r/a.py"}`, "1→" + old}, {"Edit", `{"file_path":"a.py","old_string":"queue.Next() # former","new_string":"jobs.Next() # present"}`, "done"}},
+		"an edit of what is not known": {{"Edit", `{"file_path":"a.py","old_string":"` + old + `","new_string":"` + now + `"}`, "done"}},
+		"a new file":                   {{"Write", `{"file_path":"a.py","content":"` + old + `"}`, "done"}, {"Write", `{"file_path":"a.py","content":"` + now + `"}`, "done"}},
+		"Windows":                      {{"Read", `{"file_path":"C:\\src\\a.py"}`, "1→" + old}, {"Read", `{"file_path":"c:/src/a.py"}`, "1→" + now}},
+		"WSL":                          {{"Read", `{"file_path":"C:/src/a.py"}`, "1→" + old}, {"Read", `{"file_path":"/mnt/c/src/a.py"}`, "1→" + now}},
+		"a patch":                      {{"Read", `{"file_path":"a.py"}`, "1→" + old}, {"apply_patch", `{"input":"*** Begin Patch\n*** Update File: a.py\n@@\n-` + old + `\n+` + now + `\n*** End Patch"}`, "ok"}},
+	} {
+		l := replay(calls...)
+		if len(l.Files) != 1 || !l.Files[0].Superseded()[old] || l.Files[0].Superseded()[now] {
+			t.Errorf("%s: %d files, former lines %v", name, len(l.Files), l.Files[0].Superseded())
+		}
+		back := replay(append(calls, [3]string{"Read", `{"file_path":"` + strings.ReplaceAll(l.Files[0].Path, `\`, "/") + `"}`, "1→" + old})...)
+		if back.Files[0].Superseded()[old] {
+			t.Errorf("%s: the line is back", name)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/internal/toolcall"
 )
 
 // Replay applies the calls and results of messages, which were read as d, to the files. Messages are numbered by
@@ -59,8 +60,8 @@ func (l *Ledger) result(c *core.ToolCall, info *dialog.CallInfo, part *dialog.Pa
 		return
 	}
 	if info.Family != dialog.FamilyRead {
-		if patch := patchIn(args); patch != "" {
-			l.patch(patch, m)
+		if hunks := patchIn(args); len(hunks) > 0 {
+			l.patch(hunks, m)
 			return
 		}
 	}
@@ -70,7 +71,7 @@ func (l *Ledger) result(c *core.ToolCall, info *dialog.CallInfo, part *dialog.Pa
 			l.shows(info.Files[0].Path, info.Files[0].Range.First, text, m)
 		}
 	case dialog.FamilyWrite:
-		if content := firstOf(args, newKeys); info.File() != "" && content != "" {
+		if content := toolcall.First(args, toolcall.Whole|toolcall.New); info.File() != "" && content != "" {
 			l.File(info.File()).Write(content, m)
 		}
 	case dialog.FamilyEdit:
@@ -93,124 +94,73 @@ func (l *Ledger) result(c *core.ToolCall, info *dialog.CallInfo, part *dialog.Pa
 	}
 }
 
-var (
-	oldKeys = []string{"old_string", "old_str", "oldText", "old_text", "oldString", "search"}
-	newKeys = []string{"new_string", "new_str", "newText", "new_text", "newString", "replace", "content", "file_text", "contents", "text"}
-)
-
-// firstOf returns the first of the values of keys that is a string and not empty.
-func firstOf(raw []byte, keys []string) string {
-	for _, k := range keys {
-		if s := rawjson.Text(rawjson.Field(raw, k)); s != "" {
-			return s
-		}
-	}
-	return ""
-}
-
 // edits applies the edit, or the list of edits, of a call.
 func (l *Ledger) edits(f *File, args []byte, m int) {
-	list := rawjson.Field(args, "edits")
-	if list != nil {
+	listed := false
+	for list := range toolcall.Values(args, toolcall.Edits) {
 		for e := range rawjson.Elements(list) {
+			listed = true
 			l.edits(f, e, m)
 		}
+	}
+	if listed {
 		return
 	}
-	if diff := rawjson.Text(rawjson.Field(args, "diff")); strings.Contains(diff, "<<<<<<< SEARCH") {
-		for _, b := range searches(diff) {
+	if diff := toolcall.First(args, toolcall.Patch); strings.Contains(diff, "<<<<<<< SEARCH") {
+		for _, b := range toolcall.SearchReplace(diff) {
 			f.Edit(b[0], b[1], false, m)
 		}
 		return
 	}
-	old, text := firstOf(args, oldKeys), firstOf(args, newKeys)
+	old, text := toolcall.First(args, toolcall.Old), toolcall.First(args, toolcall.New|toolcall.Whole)
 	if old == "" && text == "" {
 		return
+	}
+	if mode := rawjson.Text(rawjson.Field(args, "edit_mode")); old == "" && mode != "insert" && rawjson.Field(args, "notebook_path") != nil {
+		f.Runs = nil // a cell of a notebook is replaced by its number: which lines it had is not known
 	}
 	all := string(rawjson.Field(args, "replace_all")) == "true" || string(rawjson.Field(args, "replaceAll")) == "true"
 	f.Edit(strings.ReplaceAll(old, "\r\n", "\n"), strings.ReplaceAll(text, "\r\n", "\n"), all, m)
 }
 
-// searches returns the pairs of old and new text in SEARCH and REPLACE blocks.
-func searches(diff string) (out [][2]string) {
-	for {
-		_, rest, ok := strings.Cut(diff, "<<<<<<< SEARCH\n")
-		if !ok {
-			return out
-		}
-		for strings.HasPrefix(rest, ":") || strings.HasPrefix(rest, "-------\n") { // the place, in Roo-Code's form
-			_, rest, _ = strings.Cut(rest, "\n")
-		}
-		old, rest, _ := strings.Cut(rest, "=======\n")
-		text, rest, _ := strings.Cut(rest, ">>>>>>> REPLACE")
-		out, diff = append(out, [2]string{strings.TrimSuffix(old, "\n"), strings.TrimSuffix(text, "\n")}), rest
-	}
-}
-
-const patchStart = "*** Begin Patch\n"
-
-// patchIn returns the patch in the arguments of a call, of apply_patch or of a shell that runs it.
-func patchIn(args []byte) string {
+// patchIn returns the changes by the patch in the arguments of a call, of apply_patch or of a shell that runs it.
+func patchIn(args []byte) []toolcall.Hunk {
 	if !bytes.Contains(args, []byte("*** Begin Patch")) {
-		return ""
+		return nil
 	}
-	for _, k := range []string{"input", "patch", "cmd", "command", "diff", "patch_text", "patchText"} {
-		text := rawjson.Text(rawjson.Field(args, k))
-		if list := rawjson.Field(args, k); text == "" && rawjson.IsArray(list) {
-			for e := range rawjson.Elements(list) {
-				text = rawjson.Text(e)
+	for value := range toolcall.Values(args, toolcall.Patch|toolcall.Command) {
+		if rawjson.IsArray(value) {
+			for e := range rawjson.Elements(value) {
+				value = e
 			}
 		}
-		if _, body, ok := strings.Cut(strings.ReplaceAll(text, "\r\n", "\n"), patchStart); ok {
-			body, _, _ = strings.Cut(body, "*** End Patch")
-			return body
+		if hunks := toolcall.ApplyPatch(rawjson.Text(value)); len(hunks) > 0 {
+			return hunks
 		}
 	}
-	return ""
+	return nil
 }
 
-// patch applies a patch in the form of apply_patch.
-func (l *Ledger) patch(body string, m int) {
-	var f *File
-	var old, text, added []string
-	flush := func() {
-		if f != nil && len(old)+len(text) > 0 {
-			f.Edit(strings.Join(old, "\n"), strings.Join(text, "\n"), false, m)
+// patch applies the changes of a patch.
+func (l *Ledger) patch(hunks []toolcall.Hunk, m int) {
+	for _, h := range hunks {
+		if h.Path == "" {
+			continue
 		}
-		if f != nil && added != nil {
-			f.Write(strings.Join(added, "\n"), m)
+		f := l.File(h.Path)
+		if h.Deleted {
+			f.Runs = nil
+			continue
 		}
-		old, text, added = nil, nil, nil
-	}
-	for line := range strings.SplitSeq(strings.TrimSuffix(body, "\n"), "\n") {
-		switch name, isFile := strings.CutPrefix(line, "*** "); {
-		case isFile:
-			flush()
-			what, file, _ := strings.Cut(name, ": ")
-			switch what {
-			case "Update File":
-				f = l.File(file)
-			case "Add File":
-				f, added = l.File(file), []string{}
-			case "Move to":
-				f.Path = file
-			default:
-				f = nil
-			}
-		case strings.HasPrefix(line, "@@"):
-			flush()
-		case added != nil:
-			added = append(added, strings.TrimPrefix(line, "+"))
-		case strings.HasPrefix(line, "+"):
-			text = append(text, line[1:])
-		case strings.HasPrefix(line, "-"):
-			old = append(old, line[1:])
-		default:
-			line = strings.TrimPrefix(line, " ")
-			old, text = append(old, line), append(text, line)
+		if h.To != "" {
+			f.Path = h.To
+		}
+		if h.Added {
+			f.Write(h.New, m)
+		} else {
+			f.Edit(h.Old, h.New, false, m)
 		}
 	}
-	flush()
 }
 
 // failed reports whether a result shows that its call had no effect.

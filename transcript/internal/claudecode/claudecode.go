@@ -13,7 +13,7 @@
 //     names in logicalParentUuid the line that it follows. The summary is the next line, of
 //     type user with isCompactSummary. Newer versions keep some of the messages before; they
 //     are listed in compactMetadata.
-//   - Lines with isSidechain belong to a subagent. Lines of other types belong to the user
+//   - Lines with isSidechain belong to a subagent, and are the conversation only of a file that has no others. Lines of other types belong to the user
 //     interface, or are notes that Claude Code turns into reminders when it sends them (type
 //     attachment); they are ignored.
 //

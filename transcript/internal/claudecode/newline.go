@@ -18,7 +18,7 @@ import (
 )
 
 // copied are the fields that a new line takes from its neighbor.
-var copied = []string{"userType", "entrypoint", "cwd", "sessionId", "version", "gitBranch", "slug"}
+var copied = []string{"userType", "entrypoint", "cwd", "sessionId", "version", "gitBranch", "slug", "agentId"}
 
 // writeNew writes a line for each new message at an index of order.
 func (w *sessionWriter) writeNew(at int) {
@@ -42,7 +42,7 @@ func (w *sessionWriter) writeLike(like *sessionLine, m *core.Message) {
 	if !w.unnamed {
 		out = rawjson.Append(out, `"parentUuid":?,`, rawjson.QuoteOrNull(w.prev))
 	}
-	out = append(out, `"isSidechain":false`...)
+	out = strconv.AppendBool(append(out, `"isSidechain":`...), w.subagent)
 	for _, name := range copied {
 		if v := rawjson.Field(like.Raw, name); v != nil {
 			out = append(rawjson.AppendQuote(append(out, ','), name), ':')

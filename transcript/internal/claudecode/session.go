@@ -47,6 +47,8 @@ type sessionFile struct {
 	last     map[string]int  // uuid to the last line that has it
 	warnings []codec.Warning // repairs
 	kept     keptLines
+	// The file is the transcript of a subagent: all of its messages have isSidechain, so they are the conversation.
+	subagent bool
 }
 
 // said reports whether l holds a message, which is sent if l is on the branch.
@@ -80,6 +82,13 @@ func parseSession(data []byte) (*sessionFile, error) {
 			l.earlier = before
 		}
 		s.last[l.uuid] = i
+	}
+	messages := func(l sessionLine) bool { return l.said() }
+	if !slices.ContainsFunc(s.lines, messages) {
+		for i := range s.lines {
+			s.lines[i].sidechain = false
+		}
+		s.subagent = slices.ContainsFunc(s.lines, messages)
 	}
 	return s, nil
 }

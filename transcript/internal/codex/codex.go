@@ -213,7 +213,7 @@ func (l *rolloutLine) compaction(view []core.Message, taken codec.IDs) (history.
 
 // contexts are how user messages begin that Codex wrote.
 var contexts = []string{
-	"<environment_context>", "<user_instructions>", "# agents.md instructions", "<user_shell_command>",
+	"<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<user_shell_command>",
 	"<turn_aborted>", "<skill>", "<subagent_notification>",
 }
 

@@ -331,18 +331,23 @@ func (w *writer) call(was []byte, c core.ToolCall, r core.ToolResult, answered b
 	if !answered {
 		return was
 	}
-	result := [][]byte{}
+	// The API refuses a call that has not exactly one response: it has all texts, and media follow it.
+	var texts, media []core.Part
 	for _, p := range r.Content {
 		switch p := p.(type) {
 		case core.Text:
-			result = append(result, w.response(r, p))
+			texts = append(texts, p)
 		case core.Image, core.Opaque:
-			result = append(result, w.part(nil, p))
+			media = append(media, p)
 		default:
 			if w.out != nil {
 				w.out.Warn("", "content in the result of call %s was left out: Gemini CLI has no place for it", c.ID)
 			}
 		}
+	}
+	result := [][]byte{w.response(r, core.Text(blocks.Join(texts)))}
+	for _, p := range media {
+		result = append(result, w.part(nil, p))
 	}
 	return rawjson.SetField(was, "result", rawjson.Array(result))
 }

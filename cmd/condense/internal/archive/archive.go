@@ -23,7 +23,7 @@ import (
 var ErrNone = errors.New("there is no index of sessions; condense search --index makes one")
 
 // version is of the schema.
-const version = 3
+const version = 4
 
 // Pieces that were added together have consecutive IDs: a run. The words of a piece have its ID, in the full-text index for
 // its IDs, a shard; only which pieces have a word is recorded (detail=none). Handles and hashes are numbers, which need
@@ -43,7 +43,7 @@ CREATE INDEX piece_subject ON piece (subject) WHERE subject;
 CREATE INDEX piece_edits ON piece (subject, time) WHERE edits;
 CREATE VIRTUAL TABLE paths USING fts5 (text, content='', detail=none, columnsize=0, tokenize='trigram');
 INSERT INTO paths (paths, rank) VALUES ('secure-delete', 1);
-PRAGMA user_version = 3;`
+PRAGMA user_version = 4;`
 
 // shardSchema are the statements for a new shard.
 const shardSchema = `

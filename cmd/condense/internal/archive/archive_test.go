@@ -299,6 +299,37 @@ func TestNoKeys(t *testing.T) {
 	}
 }
 
+// No key that somebody typed into a command is in the index, which has the commands verbatim.
+func TestNoKeysOfCommands(t *testing.T) {
+	t.Parallel()
+	commands := map[string]string{ // and the part that must not be there
+		"curl -H 'X-Api-Key: wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY' https://api.example.com/1": "MDENG", "app --password zanzibar77 --now": "zanzibar77",
+		"curl -H 'Authorization: Basic YW5uOnNlc2FtZQ==' https://x.example": "YW5uOn", "mysql -u root -pwaltonfox1 shop": "waltonfox1",
+		"export DD_API_KEY=0123456789abcdef0123456789abcdef": "6789abcdef", "curl -X POST https://hooks.slack.com/services/T0AAAAAAA/B0BBBBBBB/abcdefghijklmnopqrstuvwx": "mnopqrst",
+		"curl -H 'X-Api-Key: 6fa459ea-ee8a-3ca4-894e-db77e160355e' https://api.heroku.com": "3ca4", "psql postgres://ann:opensesame@db/x": "opensesame",
+		"sshpass -p correcthorse ssh host": "correcthorse", "TOTP_SECRET=JBSWY3DPEHPK3PXP oathtool": "JBSWY3DP", "curl -u ann:sesame11 https://x.example": "sesame11",
+	}
+	var messages []any
+	for command := range commands {
+		id := fmt.Sprint("c", len(messages))
+		messages = append(messages,
+			map[string]any{"role": "assistant", "content": []any{map[string]any{"type": "tool_use", "id": id, "name": "Bash", "input": map[string]any{"command": command}}}},
+			map[string]any{"role": "user", "content": []any{map[string]any{"type": "tool_result", "tool_use_id": id, "content": "done"}}})
+	}
+	x, file := open(t)
+	path := filepath.Join(t.TempDir(), "commands.json")
+	write(t, path, map[string]any{"messages": append([]any{map[string]any{"role": "user", "content": "Please go on"}}, messages...)})
+	update(t, x, path)
+	if hits := find(t, x, "curl"); len(hits) == 0 {
+		t.Error("the commands are not found")
+	}
+	for command, part := range commands {
+		if has(t, file, strings.ToLower(part)) {
+			t.Errorf("%s of %s is in the index", part, command)
+		}
+	}
+}
+
 // A hit about a file says that the file was changed later, in any session.
 func TestLaterChanged(t *testing.T) {
 	t.Parallel()

@@ -15,6 +15,7 @@ import (
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/recall"
 	"github.com/condensehq/condense/internal/search"
+	"github.com/condensehq/condense/internal/secret"
 	"github.com/condensehq/condense/transcript"
 )
 
@@ -111,7 +112,7 @@ func (r *reader) read(ctx context.Context, f *File) (content, error) {
 		if x.about = p.Path; x.about == "" {
 			x.about = about.Target
 		}
-		x.about = keyless(strings.ToValidUTF8(x.about[:min(len(x.about), maxSubject)], ""))
+		x.about = secret.Scrub(strings.ToValidUTF8(x.about[:min(len(x.about), maxSubject)], ""))
 		if x.isFile {
 			x.subject = hash(absolute(f, p.Path))
 		} else if x.about != "" {
@@ -223,7 +224,7 @@ func (r *reader) stems(text string) string {
 	if r.pieces++; r.seen == nil || len(r.seen) > maxStems {
 		r.seen = map[string]int{}
 	}
-	search.Words(keyless(text), func(w []byte, _ bool) {
+	search.Words(strings.ReplaceAll(secret.Scrub(text), secret.Redacted, " "), func(w []byte, _ bool) {
 		if len(w) > maxWord || random(w) || search.Stop(w) {
 			return
 		}

@@ -1,16 +1,21 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/transcript"
 )
@@ -56,12 +61,47 @@ func Input[T any](ctx context.Context, a *App, path string, read func(io.Reader)
 // reports repaired and ignored content on standard error.
 func (a *App) Read(ctx context.Context, path, format string) (*transcript.Document, error) {
 	opts := a.ReadOptions(path, format)
-	d, err := Input(ctx, a, path, func(r io.Reader) (*transcript.Document, error) { return transcript.Read(r, opts) })
+	d, err := Input(ctx, a, path, func(r io.Reader) (*transcript.Document, error) {
+		data, err := transcript.ReadAll(r, opts.MaxBytes)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", opts.Name, err)
+		}
+		d, err := transcript.Read(bytes.NewReader(data), opts)
+		if err == nil && len(d.Journal.Timeline()) == 0 {
+			err = noMessages(opts.Name, d.Format, data)
+		}
+		return d, err
+	})
 	if err != nil {
 		return nil, err
 	}
 	a.Warn(opts.Name, d.Warnings)
 	return d, nil
+}
+
+// noMessages returns an error for a log with events but without messages, which names them: "0 tokens" would be an answer about another
+// file. It returns nil for a conversation that has not begun.
+func noMessages(name, format string, data []byte) error {
+	kinds, lines := map[string]int{}, 0
+	for line := range bytes.Lines(data) {
+		var event struct {
+			Type string `json:"type"`
+		}
+		if json.Unmarshal(line, &event) == nil && event.Type != "" {
+			kinds[event.Type]++
+			lines++
+		}
+	}
+	const least = 2 // a new session begins with a line about itself
+	if lines < least || format == "condense" {
+		return nil
+	}
+	var found []string
+	for _, k := range slices.Sorted(maps.Keys(kinds)) {
+		found = append(found, fmt.Sprintf("%s %d", plain.Line(k), kinds[k]))
+	}
+	return fmt.Errorf("%s: no messages in %s of the format %s: %s; if it holds a conversation, name its format with --format",
+		name, size.Plural(lines, "line"), format, strings.Join(found, ", "))
 }
 
 // ReadOptions returns the options for reading a file.

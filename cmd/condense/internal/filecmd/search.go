@@ -17,6 +17,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/search"
+	"github.com/condensehq/condense/internal/secret"
 	"github.com/condensehq/condense/internal/size"
 )
 
@@ -36,7 +37,7 @@ func searchCommand(a *cli.App) *cobra.Command {
 Copilot CLI, Gemini CLI, OpenCode and pi, and of the transcripts at PATH, files or folders, which are remembered. Without --index there is no index. Run it
 again to add what is new and to drop sessions whose files are gone.
 
-The index has stems of words, not texts, and no keys; only its owner can read it, and nothing leaves the machine. The lines
+The index has stems of words, not texts, and most keys are left out; only its owner can read it, and nothing leaves the machine. The lines
 that are shown are read again from the session's file. --forget removes a session, by its ID or path, with every word of
 it; --forget all deletes the index.
 
@@ -120,7 +121,7 @@ func searchedSessions(ctx context.Context, query string) (string, error) {
 		return "", err
 	}
 	hits, err := searchSessions(ctx, path, q, maxFound)
-	return foundText(hits), err
+	return secret.Scrub(foundText(hits)), err // a model's vendor reads it
 }
 
 func forgetSession(ctx context.Context, a *cli.App, path, session string) error {

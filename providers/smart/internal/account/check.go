@@ -34,6 +34,7 @@ var (
 	linkForm  = `https?://[^\s<>"')\]]+`
 	wordsForm = `[\p{L}\p{N}_./\\:@#$€£%~+<>=±-]+(?:\(\))?`
 	claimForm = lazily(codeForm + "|" + quoteForm + "|(" + linkForm + ")|(" + wordsForm + ")")
+	spans     = lazily(codeForm)
 	// leading matches the number that models write before an item.
 	leading = lazily(`^#?\d{1,3}[.)] `)
 )
@@ -79,7 +80,14 @@ func (h *History) check(text string, of Section) (string, Checks) {
 		}
 	}
 	b.WriteString(text[at:])
-	return strings.TrimSpace(b.String()), c
+	out := strings.TrimSpace(b.String())
+	if !strings.Contains(out, notUsers) && (of == Request || of == Constraints || speaksForUser().MatchString(spans().ReplaceAllString(text, ""))) {
+		if c.Looked++; !h.saidByUser(text) {
+			c.Unknown++
+			out += " " + notUsers
+		}
+	}
+	return out, c
 }
 
 // checkCode returns a code span with a mark if the history does not have it, as a whole or by every name in it.

@@ -13,11 +13,13 @@ import (
 // A History has the texts of a conversation against which an account is checked, regardless of case, line
 // breaks, white space and emphasis.
 type History struct {
-	all     string // every text, in the form of plain
-	users   string // the words of the user, also as condensations kept them
-	numbers map[string]bool
-	handles map[string]bool // of parts, and those that texts name
-	parts   []source
+	all   string // every text, in the form of plain
+	users string // the words of the user, also as condensations kept them
+	// messages are what users is made of, as it was written.
+	messages []string
+	numbers  map[string]bool
+	handles  map[string]bool // of parts, and those that texts name
+	parts    []source
 }
 
 // A source is a part of the conversation that can be recalled.
@@ -53,11 +55,13 @@ func NewHistory(messages []core.Message, read *dialog.Dialog, handle func(m *cor
 			}
 			if m.Kind != core.KindOriginal || dialog.HoldsInserted(m) {
 				users.WriteString(text + "\n")
+				h.messages = append(h.messages, textOf(p))
 				continue
 			}
 			for k := range read.Messages[i][j].Passages {
 				if s := &read.Messages[i][j].Passages[k]; s.Kind == dialog.KindUser || s.Kind == dialog.KindProjectRules {
 					users.WriteString(plain(s.Text) + "\n")
+					h.messages = append(h.messages, s.Text)
 				}
 			}
 			if _, thought := p.(core.Reasoning); handle != nil && !thought && m.Role != core.RoleSystem {

@@ -1,6 +1,6 @@
 // Command train fits the weights of package value to recorded sessions:
 //
-//	go run ./internal/lab/train -traces DIR
+//	go run -C bench ./train -traces DIR
 //
 // It cuts every session at several places, notes which names, words and phrases from before a cut
 // the agent and the user wrote after it, and writes weights.json and common.txt. The same sessions
@@ -39,7 +39,7 @@ func run(args []string, stderr io.Writer) error {
 	flags := flag.NewFlagSet("train", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	traces := flags.String("traces", os.Getenv("CONDENSE_TRACES_DIR"), "folder of the sessions")
-	out := flags.String("out", "internal/value", "folder that the files are written to")
+	out := flags.String("out", "../internal/value", "folder that the files are written to")
 	folds := flags.Int("folds", 0, "write no weights: share the projects out among so many folds, and judge on each the weights fitted to the others")
 	save := flags.String("save", "", "file that the result of -folds is written to")
 	against := flags.String("against", "", "file of an earlier result: print the differences")
@@ -108,7 +108,7 @@ func write(sessions []recorded, folder string, log io.Writer) error {
 	if err != nil {
 		return err
 	}
-	note := fmt.Sprintf("made by go run ./internal/lab/train from %d recorded sessions of %d projects", len(sessions), len(model.words.terms))
+	note := fmt.Sprintf("made by go run -C bench ./train from %d recorded sessions of %d projects", len(sessions), len(model.words.terms))
 	if err := os.WriteFile(filepath.Join(folder, "weights.json"), model.weights(note), 0o600); err != nil {
 		return err
 	}

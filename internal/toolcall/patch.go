@@ -1,0 +1,74 @@
+package toolcall
+
+import "strings"
+
+// SearchReplace returns the pairs of old and new text in the SEARCH and REPLACE blocks of a text, in the forms of Aider, Cline and
+// Roo Code, which names a place before the old text.
+func SearchReplace(text string) (pairs [][2]string) {
+	for {
+		_, rest, ok := strings.Cut(text, "<<<<<<< SEARCH\n")
+		if !ok {
+			return pairs
+		}
+		for strings.HasPrefix(rest, ":") || strings.HasPrefix(rest, "-------\n") {
+			_, rest, _ = strings.Cut(rest, "\n")
+		}
+		old, rest, _ := strings.Cut(rest, "=======\n")
+		now, rest, _ := strings.Cut(rest, ">>>>>>> REPLACE")
+		pairs, text = append(pairs, [2]string{strings.TrimSuffix(old, "\n"), strings.TrimSuffix(now, "\n")}), rest
+	}
+}
+
+// A Hunk is a change of one file by a patch in the form of apply_patch.
+type Hunk struct {
+	Path, To string // To is its new name, if it moves
+	Old, New string
+	Added    bool // New is the whole file
+	Deleted  bool
+}
+
+// ApplyPatch returns the changes of the patch in text, in their order; none if there is no patch.
+func ApplyPatch(text string) (hunks []Hunk) {
+	_, body, ok := strings.Cut(strings.ReplaceAll(text, "\r\n", "\n"), "*** Begin Patch\n")
+	if !ok {
+		return nil
+	}
+	body, _, _ = strings.Cut(body, "*** End Patch")
+	var h Hunk
+	var old, now []string
+	flush := func() {
+		if len(old)+len(now) > 0 || h.Added || h.Deleted {
+			h.Old, h.New = strings.Join(old, "\n"), strings.Join(now, "\n")
+			hunks = append(hunks, h)
+		}
+		old, now = nil, nil
+	}
+	for line := range strings.SplitSeq(strings.TrimSuffix(body, "\n"), "\n") {
+		switch name, isFile := strings.CutPrefix(line, "*** "); {
+		case isFile:
+			verb, file, _ := strings.Cut(name, ": ")
+			if verb == "Move to" {
+				h.To = file
+				continue
+			}
+			flush()
+			h = Hunk{Path: file, Added: verb == "Add File", Deleted: verb == "Delete File"}
+			if verb != "Update File" && !h.Added && !h.Deleted {
+				h = Hunk{}
+			}
+		case strings.HasPrefix(line, "@@"):
+			flush()
+		case h.Added:
+			now = append(now, strings.TrimPrefix(line, "+"))
+		case strings.HasPrefix(line, "+"):
+			now = append(now, line[1:])
+		case strings.HasPrefix(line, "-"):
+			old = append(old, line[1:])
+		default:
+			line = strings.TrimPrefix(line, " ")
+			old, now = append(old, line), append(now, line)
+		}
+	}
+	flush()
+	return hunks
+}

@@ -1,0 +1,144 @@
+// Package toolcall has the facts about calls to the tools of coding agents: which parameter names the file, which is the text that
+// an edit replaces or inserts, which the command. Each is a row of one table, which strategies, the gateway, the commands and the
+// measures read; what they conclude from it is their own.
+package toolcall
+
+import (
+	"iter"
+	"path"
+	"strings"
+
+	"github.com/condensehq/condense/internal/rawjson"
+)
+
+// A Role is what a parameter of a tool is for. A parameter can have several: they are bits.
+type Role uint16
+
+// The roles of parameters.
+const (
+	Path    Role = 1 << iota // the file that the call is about
+	Folder                   // the folder in which it runs or searches
+	Old                      // text that an edit replaces
+	New                      // text that an edit inserts
+	Whole                    // the whole text of a file
+	Patch                    // a patch or diff
+	Edits                    // a list of edits
+	Command                  // a command or program that runs
+	Query                    // a pattern, question or address
+	Prose                    // words for people and models
+	Name                     // another name of the subject
+)
+
+// parameters are the names of parameters in the tools of Aider, Antigravity, Claude Code, Cline, Codex, Copilot, Cursor, Gemini CLI,
+// goose, Kilo, OpenCode, OpenHands, pi, Qwen Code, Roo Code, SWE-agent and Windsurf, in the order of preference where a call has
+// several with a role. Spelling does not count: oldString, old_string and OldString are one row.
+var parameters = []struct {
+	name string
+	role Role
+}{
+	{"file_path", Path}, {"path", Path}, {"filename", Path}, {"file", Path}, {"target_file", Path}, {"absolute_path", Path},
+	{"notebook_path", Path}, {"relative_workspace_path", Path}, {"relative_path", Path}, {"uri", Path},
+
+	{"workdir", Folder}, {"cwd", Folder}, {"directory_path", Folder}, {"dir_path", Folder}, {"search_path", Folder}, {"target_directory", Folder},
+
+	{"old_string", Old}, {"old_str", Old}, {"old_text", Old}, {"old_source", Old}, {"old_content", Old}, {"target_content", Old},
+	{"search", Old},
+
+	{"new_string", New}, {"new_str", New}, {"new_text", New}, {"new_source", New}, {"new_content", New}, {"replacement_content", New},
+	{"replacement", New}, {"replace", New}, {"insert_text", New}, {"code_edit", New},
+
+	{"content", Whole}, {"file_text", Whole}, {"contents", Whole}, {"file_content", Whole}, {"code_content", Whole},
+
+	{"edits", Edits}, {"replacements", Edits}, {"replacement_chunks", Edits},
+
+	{"command", Command}, {"cmd", Command}, {"script", Command}, {"commands", Command}, {"command_line", Command},
+	{"code", Command | Whole}, {"input", Command | Patch}, {"chars", Command}, {"args", Command},
+	{"patch", Patch}, {"diff", Patch}, {"patch_text", Patch}, {"unified_diff", Patch},
+
+	{"pattern", Query}, {"query", Query}, {"regex", Query}, {"glob", Query}, {"url", Query}, {"search_term", Query},
+	{"question", Query | Prose}, {"subject", Query | Prose}, {"description", Query | Prose}, {"name", Name}, {"id", Name},
+
+	{"text", New | Prose}, {"prompt", Prose}, {"plan", Prose}, {"todos", Prose}, {"thought", Prose}, {"active_form", Prose},
+	{"message", Prose}, {"result", Prose}, {"reason", Prose},
+}
+
+type row struct {
+	role Role
+	rank int
+}
+
+var byName = func() map[string]row {
+	all := make(map[string]row, len(parameters))
+	for i, p := range parameters {
+		all[fold(p.name)] = row{p.role, i}
+	}
+	return all
+}()
+
+// fold returns the spelling of a name in which names are compared.
+func fold(name string) string {
+	folded := true
+	for i := range len(name) {
+		if c := name[i]; c == '_' || c == '-' || 'A' <= c && c <= 'Z' {
+			folded = false
+			break
+		}
+	}
+	if folded {
+		return name
+	}
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
+}
+
+// RoleOf returns the roles of the parameter with this name; 0 for one that is not known.
+func RoleOf(name string) Role { return byName[fold(name)].role }
+
+// Names returns the folded names of the parameters with one of the roles: in lower case, without hyphens and underscores.
+func Names(roles Role) (names []string) {
+	for _, p := range parameters {
+		if p.role&roles != 0 {
+			names = append(names, fold(p.name))
+		}
+	}
+	return names
+}
+
+// First returns the text of the preferred parameter with one of the roles in a call's arguments, a JSON object; "" if none is a text
+// with characters.
+func First(args []byte, roles Role) string {
+	best, found := len(parameters), ""
+	for name, value := range rawjson.Fields(args) {
+		r := byName[fold(string(name))]
+		if r.role&roles == 0 || r.rank > best {
+			continue
+		}
+		if text := rawjson.Text(value); text != "" { // of two with a name the last one counts, as for parsers
+			best, found = r.rank, text
+		}
+	}
+	return found
+}
+
+// Values returns the values of all parameters with one of the roles, in the order of a call's arguments, a JSON object.
+func Values(args []byte, roles Role) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for name, value := range rawjson.Fields(args) {
+			if RoleOf(string(name))&roles != 0 && !yield(value) {
+				return
+			}
+		}
+	}
+}
+
+// CleanPath returns a path in the form in which paths are compared: with slashes and without "./"; of Windows with a small letter for
+// the drive, also if it is written as WSL mounts it.
+func CleanPath(name string) string {
+	name = path.Clean(strings.ReplaceAll(strings.TrimSpace(name), `\`, "/"))
+	if rest, ok := strings.CutPrefix(name, "/mnt/"); ok && len(rest) > 1 && rest[1] == '/' {
+		name = rest[:1] + ":" + rest[1:]
+	}
+	if len(name) > 2 && name[1] == ':' && name[2] == '/' && 'A' <= name[0] && name[0] <= 'Z' {
+		name = string(name[0]+'a'-'A') + name[1:]
+	}
+	return name
+}
