@@ -174,7 +174,8 @@ func TestStrangersFileShortensLessOnly(t *testing.T) {
 					v = int64(7)
 				}
 			}
-			if !asks(p, v) && !(at == inProvider && slices.Contains([]string{"folder", "sha256", "env"}, f.key)) { // without a plugin they are refused
+			refused := at == inProvider && slices.Contains([]string{"folder", "sha256", "env"}, f.key) // without a plugin
+			if !refused && !asks(p, v) {
 				t.Errorf("%s: %v needs no trust: decide whether it shortens less", p, v)
 			}
 		}
@@ -186,8 +187,8 @@ func TestStrangersFileShortensLessOnly(t *testing.T) {
 
 // nested returns a value at a place of nested mappings.
 func nested(p tree.Path, v any) any {
-	for i := len(p) - 1; i >= 0; i-- {
-		v = map[string]any{p[i]: v}
+	for _, key := range slices.Backward(p) {
+		v = map[string]any{key: v}
 	}
 	return v
 }

@@ -98,9 +98,10 @@ func (c *Claims) Names() []string {
 }
 
 // Skipped returns the claims without the parts that are used all the same, see [Claim.Tunes].
-func (c Claims) Skipped() Claims {
-	c.Parts = slices.DeleteFunc(slices.Clone(c.Parts), func(p Claim) bool { return p.Tunes })
-	return c
+func (c *Claims) Skipped() Claims {
+	skipped := *c
+	skipped.Parts = slices.DeleteFunc(slices.Clone(c.Parts), func(p Claim) bool { return p.Tunes })
+	return skipped
 }
 
 // TrustDir returns the folder with the user's agreements, see package internal/trust. It is

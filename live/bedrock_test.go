@@ -252,9 +252,15 @@ func TestOnlyModelCallsAreSigned(t *testing.T) {
 	const arn = "arn%3Aaws%3Abedrock%3Aus-east-1%3A123456789012%3Ainference-profile%2Fus.x.y-v1%3A0"
 	for _, prefix := range prefixes {
 		for _, call := range [][2]string{
-			{"POST", "/model/a.b/invoke"}, {"POST", "/model/a.b/invoke-with-response-stream"}, {"POST", "/model/a.b-v1:0/converse"},
-			{"POST", "/model/a.b-v1%3A0/converse-stream"}, {"POST", "/model/a.b/count-tokens"}, {"POST", "/model/" + arn + "/converse"},
-			{"GET", "/foundation-models"}, {"GET", "/foundation-models?byProvider=anthropic"}, {"GET", "/inference-profiles"},
+			{"POST", "/model/a.b/invoke"},
+			{"POST", "/model/a.b/invoke-with-response-stream"},
+			{"POST", "/model/a.b-v1:0/converse"},
+			{"POST", "/model/a.b-v1%3A0/converse-stream"},
+			{"POST", "/model/a.b/count-tokens"},
+			{"POST", "/model/" + arn + "/converse"},
+			{"GET", "/foundation-models"},
+			{"GET", "/foundation-models?byProvider=anthropic"},
+			{"GET", "/inference-profiles"},
 		} {
 			if status, body, got := ask(call[0], prefix+call[1]); status != http.StatusOK || len(got) != 1 {
 				t.Errorf("%s %s%s: %d %s, sent %q", call[0], prefix, call[1], status, body, got)

@@ -91,7 +91,7 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 	logStandard(g.log)
 	for _, w := range c.Warnings() {
 		if strings.HasPrefix(w.Key, "serve.") {
-			g.log.WarnContext(ctx, w.Error())
+			g.log.WarnContext(ctx, "a setting of the gateway", "setting", w.Key, "problem", w.Problem)
 		}
 	}
 	if g.orders, err = access.Orders(true); err != nil {
