@@ -288,7 +288,7 @@ func (h *Host) apply(ctx context.Context, c *config.Config) error {
 		return err
 	}
 	for _, claims := range c.Claims() {
-		if !claims.Trusted {
+		if claims = claims.Skipped(); !claims.Trusted && len(claims.Parts) > 0 {
 			h.opts.Logger.WarnContext(ctx, "parts of the configuration are not used", "parts", claims.Names(), "why", claims.Remedy())
 		}
 	}

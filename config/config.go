@@ -234,6 +234,7 @@ type builder struct {
 	errs    Errors
 
 	claims    []Claims
+	warnings  Errors
 	withheld  map[string]string
 	withholds bool // removes parts without trust; else they are only marked
 }
@@ -452,7 +453,7 @@ func (b *builder) build(c *Config) (*Config, error) {
 		"profiles": sortedKeys(values.Profiles), "modes": sortedKeys(values.Modes),
 		"providers": sortedKeys(values.Providers), "models": sortedKeys(values.Models),
 	}
-	v := validator{c: c, errs: b.errs, soft: b.soft}
+	v := validator{c: c, errs: b.errs, soft: b.soft, warnings: b.warnings}
 	v.validate()
 	if err := v.errs.ordered(); err != nil {
 		return nil, err

@@ -86,6 +86,7 @@ type field struct {
 	enum     []string
 	of       place
 	trust    string
+	less     string
 	restart  bool
 	example  string
 	doc      string
@@ -148,7 +149,7 @@ func fieldOf(at place, s registry.Setting) field {
 	tag := s.Tag.Get
 	f := field{
 		key: s.Name, at: at, kind: kindOf(s), of: place(tag("of")), refers: reference(tag("refers")), enum: s.Enum,
-		min: limit(tag("min")), max: limit(tag("max")), trust: tag("trust"), example: tag("example"), doc: s.Doc,
+		min: limit(tag("min")), max: limit(tag("max")), trust: tag("trust"), less: tag("less"), example: tag("example"), doc: s.Doc,
 	}
 	f.standard, f.has = s.Tag.Lookup("default")
 	switch f.kind { //nolint:exhaustive // the others have no limit

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,7 +15,7 @@ import (
 
 // Every tag of every setting is one that is read, and can be read.
 func TestTags(t *testing.T) {
-	known := []string{"json", "doc", "unit", "default", "min", "max", "enum", "refers", "of", "rule", "trust", "restart", "example"}
+	known := []string{"json", "doc", "unit", "default", "min", "max", "enum", "refers", "of", "rule", "trust", "less", "restart", "example"}
 	name := regexp.MustCompile(`(\w+):"(?:[^"\\]|\\.)*"`)
 	var check func(at string, settings []registry.Setting)
 	check = func(at string, settings []registry.Setting) {
@@ -113,4 +114,81 @@ func TestTable(t *testing.T) {
 	if !slices.IsSorted(secretKeys) {
 		t.Error("secretKeys is not sorted")
 	}
+}
+
+// What a stranger's file says of a gateway needs trust, whatever the key: who reads, keeps, deletes or pays, and all with which more
+// is shortened. A new key is on that side until it is known to shorten less; then it stands here, with a value that shortens less and one
+// that shortens more.
+func TestStrangersFileShortensLessOnly(t *testing.T) {
+	less := map[string][2]any{
+		"auto": {false, nil}, "threshold": {int64(95), int64(20)}, "buffer": {int64(5), int64(40)}, "min_gain": {int64(20), int64(1)},
+		"serve.observe": {true, nil}, "serve.deadline": {"10s", "1ms"}, "serve.max_body": {int64(1 << 20), int64(1 << 30)},
+		"serve.ingest.lossless": {false, nil}, "serve.epoch.cold": {false, nil}, "serve.epoch.payback": {false, nil}, "serve.epoch.boundary": {int64(10), nil},
+		"serve.account": {AccountOff, "cheap"},
+	}
+	asks := func(p tree.Path, v any) bool {
+		b := newBuilder(Options{Env: []string{}})
+		c := newChecker(&b.opts, ".", func(tree.Position) Origin { return Origin{} })
+		c.values, _ = nested(p, v).(map[string]any)
+		declared, gateway := b.claimsOf(c)
+		return slices.ContainsFunc(slices.Concat(declared, gateway), func(c Claim) bool { return strings.HasPrefix(c.path.ID(), p.ID()) })
+	}
+	keys := 0
+	for at, prefix := range map[place]tree.Path{
+		atTop: {}, inProfile: {"profiles", "p"}, inMode: {"modes", "m"}, inProvider: {"providers", "x"}, inModel: {"models", "gpt-4.1"}, inServe: {"serve"},
+		inUpstreams: {"serve", "upstreams"}, "serve.limits": {"serve", "limits"}, "serve.admin": {"serve", "admin"}, "serve.bedrock": {"serve", "bedrock"},
+		"serve.compaction": {"serve", "compaction"}, "serve.retention": {"serve", "retention"}, "serve.tls": {"serve", "tls"}, "serve.ingest": {"serve", "ingest"},
+		"serve.recall": {"serve", "recall"}, "serve.live": {"serve", "live"}, "serve.epoch": {"serve", "epoch"},
+	} {
+		for _, f := range fieldsAt(at) {
+			p := prefix.With(f.key)
+			if f.kind == kindObject || f.kind == kindSection {
+				if _, ok := fields.at[f.of]; !ok {
+					t.Errorf("%s: its settings are not looked at", p)
+				}
+				continue
+			}
+			keys++
+			key := p.String()
+			if at == inProfile || at == inMode {
+				key = f.key
+			}
+			values, free := less[key]
+			root, _ := tree.ParseYAML([]byte(f.example))
+			if free && f.at != "" {
+				if asks(p, values[0]) {
+					t.Errorf("%s: %v needs trust, and shortens less", p, values[0])
+				}
+				if values[1] != nil && !asks(p, values[1]) {
+					t.Errorf("%s: %v needs no trust, and shortens more", p, values[1])
+				}
+				continue
+			}
+			v := root.Plain()
+			if reflect.DeepEqual(v, f.def()) || f.kind == kindBool { // the default needs no trust
+				if b, ok := f.def().(bool); ok {
+					v = !b
+				} else if f.kind == kindEnum || f.kind == kindText || f.kind == kindName || f.kind == kindDuration || f.kind == kindAddress || f.kind == kindURL {
+					v = "other"
+				} else {
+					v = int64(7)
+				}
+			}
+			refused := at == inProvider && slices.Contains([]string{"folder", "sha256", "env"}, f.key) // without a plugin
+			if !refused && !asks(p, v) {
+				t.Errorf("%s: %v needs no trust: decide whether it shortens less", p, v)
+			}
+		}
+	}
+	if keys < 90 {
+		t.Errorf("%d keys were looked at", keys)
+	}
+}
+
+// nested returns a value at a place of nested mappings.
+func nested(p tree.Path, v any) any {
+	for _, key := range slices.Backward(p) {
+		v = map[string]any{key: v}
+	}
+	return v
 }

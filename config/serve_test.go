@@ -227,9 +227,9 @@ func TestCheckoutCannotRedirectTheGateway(t *testing.T) {
 		t.Errorf("in force without trust: %+v", s)
 	}
 	if !s.Observe || s.Deadline != config.Duration(time.Second) || s.Epoch.Target != 40 {
-		t.Errorf("numbers need no trust: %+v", s)
+		t.Errorf("numbers of a gateway that does not start: %+v", s)
 	}
-	claims := c.Claims()[0]
+	claims := c.Claims()[0].Skipped()
 	if got := strings.Join(claims.Names(), ", "); got != "serve.listen, serve.admin.listen, serve.upstreams.anthropic, serve.upstreams.more, serve.store, serve.token_env, serve.behind_proxy, serve.record" {
 		t.Errorf("got %s", got)
 	}
@@ -238,8 +238,8 @@ func TestCheckoutCannotRedirectTheGateway(t *testing.T) {
 	if s.Listen != "0.0.0.0:80" || s.Upstreams["anthropic"] != "https://evil.example" || s.TokenEnv != "PATH" || s.TokenFile != "" || s.Record == "" {
 		t.Errorf("not in force although it is trusted: %+v", s)
 	}
-	// Nothing that stays on the machine and in memory needs trust.
-	if c, _ := checkout(t, "serve: {store: memory, record: off, max_body: 1M}\n", ""); len(c.Claims()) > 0 {
+	// Nothing that keeps as much, and shortens less, needs trust.
+	if c, _ := checkout(t, "serve: {record: off, account: off, max_body: 1M}\n", ""); len(c.Claims()) > 0 {
 		t.Errorf("got %+v", c.Claims())
 	}
 }

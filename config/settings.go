@@ -19,6 +19,8 @@ import (
 //	of       the place of the settings of each entry
 //	rule     exceptions, see field
 //	trust    the effect of the setting, as a predicate: a project's file needs the user's trust for it
+//	less     the values with which a gateway shortens less than without the setting: true, false, more or fewer. A project's
+//	         file may set them for a gateway without trust, and nothing else
 //	restart  says that the gateway reads it at its start only
 //	example  a value for the documentation
 
@@ -38,13 +40,13 @@ type Values struct {
 // 100, of the context window; MinGain is of the tokens that can be removed. Chain is nil to
 // inherit; empty is truncation only.
 type Tuning struct {
-	Auto             *bool    `json:"auto,omitempty" default:"true" example:"true" doc:"Condense without a request. With false, the threshold and the caps are ignored, and no language model and no plugin is used; a conversation that exceeds the limit is still condensed, by providers that cost nothing."`
-	Threshold        *float64 `json:"threshold,omitempty" unit:"percent" min:"5" max:"100" default:"80" rule:"inherits soft" example:"80" doc:"Percent of the context window at which to condense. For a number of tokens use max_context_tokens."`
+	Auto             *bool    `json:"auto,omitempty" default:"true" example:"true" less:"false" doc:"Condense without a request. With false, the threshold and the caps are ignored, and no language model and no plugin is used; a conversation that exceeds the limit is still condensed, by providers that cost nothing."`
+	Threshold        *float64 `json:"threshold,omitempty" unit:"percent" min:"5" max:"100" default:"80" rule:"inherits soft" example:"80" less:"more" doc:"Percent of the context window at which to condense. For a number of tokens use max_context_tokens."`
 	Chain            []string `json:"chain,omitzero" default:"[]" refers:"provider" example:"[lossless, summary]" doc:"Providers to try, in this order. Truncation follows the last one and acts above the limit only; named as the last one, it acts at the threshold too, as it does alone: [truncation] or []. A declared provider with the name of the default one replaces it."`
 	Target           *float64 `json:"target,omitempty" unit:"percent" max:"99" default:"0" rule:"inherits" example:"40" doc:"Percent of the context window that a condensation should not exceed. 0 chooses the middle between the fixed tokens and the trigger. Must be below the threshold; if the limit or a cap triggers earlier, the target moves below that."`
-	Buffer           *float64 `json:"buffer,omitempty" unit:"percent" max:"90" default:"10" rule:"inherits fraction" example:"10" doc:"Percent of the context window to keep free, because counting is never exact. A number below 1 is a fraction: 0.1 is 10 %."`
+	Buffer           *float64 `json:"buffer,omitempty" unit:"percent" max:"90" default:"10" rule:"inherits fraction" example:"10" less:"fewer" doc:"Percent of the context window to keep free, because counting is never exact. A number below 1 is a fraction: 0.1 is 10 %."`
 	MaxContextTokens *Amount  `json:"max_context_tokens,omitempty" unit:"amount" default:"0" rule:"inherits" example:"150k" doc:"Condense above this number of tokens, whatever the percentage. 0 is no cap."`
-	MinGain          *float64 `json:"min_gain,omitempty" unit:"percent" max:"90" default:"10" rule:"inherits" example:"10" doc:"Percent of the removable tokens that a condensation must save to be used. The system prompt, tools and protected messages cannot be removed."`
+	MinGain          *float64 `json:"min_gain,omitempty" unit:"percent" max:"90" default:"10" rule:"inherits" example:"10" less:"more" doc:"Percent of the removable tokens that a condensation must save to be used. The system prompt, tools and protected messages cannot be removed."`
 	MinNewTokens     *Amount  `json:"min_new_tokens,omitempty" unit:"amount" default:"5%" rule:"inherits" example:"5%" doc:"Tokens that must be new since the last attempt to condense before the next automatic one. A conversation that exceeds the limit does not wait."`
 	MinSize          *Amount  `json:"min_size,omitempty" unit:"amount" default:"0" rule:"inherits" example:"20k" doc:"Tokens below which nothing is condensed automatically, unless it exceeds the limit. A lower target is raised to it. 0 is no minimum. Must not be above max_context_tokens."`
 	KeepFirst        *int     `json:"keep_first,omitempty" unit:"count" default:"0" rule:"inherits" example:"1" doc:"Number of messages at the beginning that nothing removes or changes: no provider, and not truncation. System prompts, which always stay, do not count."`

@@ -1,29 +1,26 @@
 package config
 
 import (
-	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 
-	"github.com/condensehq/condense/internal/catalog"
 	"github.com/condensehq/condense/internal/disk"
 	"github.com/condensehq/condense/internal/tree"
 	"github.com/condensehq/condense/internal/trust"
 )
 
-// Claims are the parts of one configuration file that need the user's trust, because they
-// start a program, name an address, or read a variable or a file. Strategies, numbers and
-// prompts need no trust, and neither does a model at its vendor's own address with its
-// vendor's own key.
+// Claims are the parts of one configuration file that need the user's trust: those that start a
+// program, name an address, read a variable or a file, or decide who reads, keeps, deletes or pays
+// for a conversation. For a gateway, that are all but those with which it shortens less.
 //
 // A file has two sets of them, which are trusted independently: one of its providers and
-// models, and one of its section serve.
+// models, and one of what a gateway does.
 type Claims struct {
 	File    string  `json:"file"`              // absolute, without links
-	Gateway bool    `json:"gateway,omitempty"` // of the section serve
+	Gateway bool    `json:"gateway,omitempty"` // of what a gateway does
 	Digest  string  `json:"sha256"`            // of the parts; other values may change
 	Trusted bool    `json:"trusted"`
 	Parts   []Claim `json:"parts"` // in the order of the settings
@@ -39,6 +36,10 @@ type Claim struct {
 	Value  string `json:"value"` // strings verbatim, everything else as JSON
 	Does   string `json:"does"`  // its effect, as a predicate of the key
 	Origin Origin `json:"origin"`
+	// Tunes means that the part decides only when, how far or by which strategy a gateway condenses. Its Value is empty:
+	// trust in it covers later values. All other commands use it without trust, and so does a gateway whose file is
+	// named by [Options.Path].
+	Tunes bool `json:"tunes,omitempty"`
 
 	path tree.Path
 }
@@ -81,19 +82,26 @@ func (c *Claims) Remedy() string {
 	return fmt.Sprintf("%s is not trusted: 'condense trust %s' shows what it would do and asks", disk.FromHere(c.File), disk.FromHere(c.File))
 }
 
-// Names returns the subjects of the claims: "provider ours", "model cheap", "serve.listen".
+// Names returns the subjects of the claims: "provider ours", "model cheap", "serve.listen", "profiles.code.chain".
 func (c *Claims) Names() []string {
 	var names []string
 	for _, part := range slices.Concat(c.Parts, c.Gone) {
-		name := strings.TrimSuffix(part.path[0], "s") + " " + part.path[1:2].String()
-		if part.path[0] == string(inServe) {
-			name = part.Key
+		name := part.Key
+		if !c.Gateway {
+			name = strings.TrimSuffix(part.path[0], "s") + " " + part.path[1:2].String()
 		}
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
 	return names
+}
+
+// Skipped returns the claims without the parts that are used all the same, see [Claim.Tunes].
+func (c *Claims) Skipped() Claims {
+	skipped := *c
+	skipped.Parts = slices.DeleteFunc(slices.Clone(c.Parts), func(p Claim) bool { return p.Tunes })
+	return skipped
 }
 
 // TrustDir returns the folder with the user's agreements, see package internal/trust. It is
@@ -137,6 +145,7 @@ func (b *builder) judge(file string, c *checker) {
 	if users(file, environment(b.opts.Env)) {
 		return
 	}
+	b.keepRetention(file, c)
 	declared, serve := b.claimsOf(c)
 	for _, claims := range []Claims{{Parts: declared}, {Parts: serve, Gateway: true}} {
 		if claims.File = trust.RealPath(file); len(claims.Parts) == 0 && !b.remember(&claims) {
@@ -149,6 +158,22 @@ func (b *builder) judge(file string, c *checker) {
 			b.keepFrom(c, &claims)
 		}
 	}
+}
+
+// keepRetention withholds how long a store keeps conversations from a file that does not name the store: it would delete those of
+// all other projects.
+func (b *builder) keepRetention(file string, c *checker) {
+	p := tree.Path{string(inServe), "retention"}
+	serve, _ := c.values[p[0]].(map[string]any)
+	if serve[p[1]] == nil || serve["store"] != nil {
+		return
+	}
+	b.warnings = append(b.warnings, &Error{
+		Key: p.String(), Origin: Origin{Kind: FromFile, File: disk.FromHere(file)},
+		Problem: "is not used: the file names no store (serve.store), and the store of another file has conversations of other projects",
+	})
+	delete(serve, p[1])
+	c.forget(p)
 }
 
 func (b *builder) trusts(claims *Claims) bool {
@@ -194,13 +219,14 @@ func (b *builder) unreadable(claims *Claims, err error) {
 func (b *builder) keepFrom(c *checker, claims *Claims) {
 	before := b.k.Raw()
 	for _, part := range claims.Parts {
-		entry := part.path[:2]
-		_, below := lookup(before, entry)
-		if !claims.Gateway && (!b.withholds || !below) {
-			b.withheld[entry.ID()] = disk.FromHere(claims.File) + " is not trusted ('condense trust')"
-			continue
+		if !claims.Gateway {
+			entry := part.path[:2]
+			if _, below := lookup(before, entry); !b.withholds || !below {
+				b.withheld[entry.ID()] = disk.FromHere(claims.File) + " is not trusted ('condense trust')"
+				continue
+			}
 		}
-		if !b.withholds {
+		if !b.withholds || part.Tunes { // a gateway without trust does not start
 			continue
 		}
 		if at, ok := lookup(c.values, part.path[:len(part.path)-1]); ok {
@@ -208,12 +234,13 @@ func (b *builder) keepFrom(c *checker, claims *Claims) {
 				delete(m, part.path[len(part.path)-1])
 			}
 		}
-		for id := range c.origins {
-			if id == part.path.ID() || strings.HasPrefix(id, part.path.ID()+tree.Sep) {
-				delete(c.origins, id)
-			}
-		}
+		c.forget(part.path)
 	}
+}
+
+// forget removes the origins of the values at a place.
+func (c *checker) forget(p tree.Path) {
+	maps.DeleteFunc(c.origins, func(id string, _ Origin) bool { return id == p.ID() || strings.HasPrefix(id, p.ID()+tree.Sep) })
 }
 
 // required returns an error if a part that must not be withheld has no trust. A part that a variable or a
@@ -234,7 +261,8 @@ func (c *Config) demanded(claims Claims, which func(Claim) bool) Claims {
 		v, _ := lookup(c.raw, p.path)
 		_, several := v.(map[string]any) // of which a variable may set some
 		replaced := !several && (kind == FromEnv || kind == FromFlag)
-		return c.opts.Require == nil || replaced || !c.opts.Require(p) || !which(p)
+		named := p.Tunes && c.opts.Path != "" && trust.RealPath(c.opts.Path) == claims.File
+		return c.opts.Require == nil || replaced || named || !c.opts.Require(p) || !which(p)
 	}
 	claims.Parts = slices.DeleteFunc(slices.Clone(claims.Parts), other)
 	claims.Gone = slices.DeleteFunc(slices.Clone(claims.Gone), other)
@@ -253,140 +281,4 @@ func (c *Config) dropped(after *Config) error {
 		}
 	}
 	return nil
-}
-
-// claimsOf returns the parts of a layer that need trust, given the layers below: of its
-// models and providers, and of its section serve.
-func (b *builder) claimsOf(c *checker) (declared, gateway []Claim) {
-	var parts []Claim
-	before := b.k.Raw()
-	add := func(p tree.Path, v any, does string) {
-		text, isText := v.(string)
-		if !isText {
-			raw, err := json.Marshal(v)
-			if err != nil {
-				raw = []byte(err.Error()) // not equal to any trusted value
-			}
-			text = string(raw)
-		}
-		parts = append(parts, Claim{Key: p.String(), Value: text, Does: does, Origin: c.origins[p.ID()], path: p})
-	}
-	for _, section := range []struct {
-		name   string
-		claims func(entry, below map[string]any, p tree.Path, add func(tree.Path, any, string))
-	}{{"models", modelClaims}, {"providers", providerClaims}} {
-		entries, _ := c.values[section.name].(map[string]any)
-		for _, name := range sortedKeys(entries) {
-			p := tree.Path{section.name, name}
-			entry, _ := entries[name].(map[string]any)
-			under, _ := lookup(before, p)
-			below, _ := under.(map[string]any)
-			section.claims(entry, below, p, add)
-		}
-	}
-	declared, parts = parts, nil
-	serve, _ := c.values[string(inServe)].(map[string]any)
-	serveClaims(inServe, tree.Path{string(inServe)}, serve, add)
-	return declared, parts
-}
-
-// accountDoes has the effects of the values of serve.account that are no models.
-var accountDoes = map[string]string{
-	AccountClient: "has the models of your agents write about your conversations, with your agents' API keys",
-	AccountPlan:   "has the models of your agents write about your conversations, with your agents' API keys and the logins of your plans",
-}
-
-// locks reports whether the value at p, of the gateway, lets in more callers or sends requests elsewhere if it is absent.
-func locks(p tree.Path) bool {
-	if len(p) < 2 || p[0] != string(inServe) { //nolint:mnd // section and key
-		return false
-	}
-	f, _ := fieldAt(inServe, p[1])
-	return f.lock
-}
-
-// serveClaims adds the values at a place of the section serve whose settings have the tag trust.
-func serveClaims(at place, p tree.Path, values map[string]any, add func(tree.Path, any, string)) {
-	for _, f := range fieldsAt(at) {
-		p := p.With(f.key)
-		switch v := values[f.key].(type) {
-		case nil:
-		case map[string]any:
-			if f.trust == "" {
-				serveClaims(f.of, p, v, add)
-				continue
-			}
-			for _, name := range sortedKeys(v) {
-				add(p.With(name), v[name], f.trust)
-			}
-		case string:
-			does := f.trust
-			if f.key == "account" {
-				does = either(accountDoes[v], does)
-			}
-			if does != "" && !slices.Contains(f.enum, v) && (f.key != "account" || v != AccountOff) {
-				add(p, v, does)
-			}
-		default:
-			if f.trust != "" && !reflect.DeepEqual(v, f.def()) {
-				add(p, v, f.trust)
-			}
-		}
-	}
-}
-
-// fileSetting ends the names of settings that are files to read. Case is ignored, as in the
-// decoding of JSON.
-const fileSetting = "_file"
-
-func providerClaims(entry, below map[string]any, p tree.Path, add func(tree.Path, any, string)) {
-	if entry["plugin"] != nil || entry["strategy"] == nil && below["plugin"] != nil {
-		for _, f := range fieldsAt(inProvider) {
-			if v, ok := entry[f.key]; ok && f.trust != "" { // settings too: condense does not know their effect on the program
-				add(p.With(f.key), v, f.trust)
-			}
-		}
-		return
-	}
-	settings, _ := entry["settings"].(map[string]any)
-	for _, name := range sortedKeys(settings) {
-		if v, ok := settings[name].(string); ok && strings.HasSuffix(strings.ToLower(name), fileSetting) && v != "" {
-			add(p.With("settings").With(name), v, "reads this file into what a model is sent")
-		}
-	}
-}
-
-// usualKeys are the variables with the keys of vendors, which are sent to the vendors' own
-// addresses by default.
-var usualKeys = map[string]string{"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
-
-func modelClaims(entry, below map[string]any, p tree.Path, add func(tree.Path, any, string)) {
-	text := func(key string) string {
-		s, _ := either(entry[key], below[key]).(string)
-		return s
-	}
-	api := text("api")
-	if known, err := catalog.Lookup(either(text("model"), p[1])); err == nil && api == "" {
-		api = known.Provider
-	}
-	own := entry["base_url"] == nil && entry["api_key_file"] == nil && entry["price"] == nil &&
-		(entry["api_key_env"] == nil || usualKeys[api] != "" && entry["api_key_env"] == usualKeys[api])
-	if own && below == nil {
-		return
-	}
-	to := either(text("base_url"), "the vendor of the API "+api)
-	for _, k := range []struct{ key, does string }{
-		{"api", "speaks this API"},
-		{"base_url", "sends conversations to this address"},
-		{"api_key_env", "sends the value of this environment variable to " + to},
-		{"api_key_file", "sends the content of this file to " + to},
-		{"price", "counts this as its price, also where you are asked before money is spent"},
-	} {
-		if v, ok := entry[k.key]; ok {
-			add(p.With(k.key), v, k.does)
-		}
-	}
-	if v, ok := entry["model"]; ok && below != nil {
-		add(p.With("model"), v, "asks for another model than yours")
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/testkit"
@@ -63,26 +64,117 @@ func agree(t *testing.T, c *config.Config) {
 func keys(c *config.Config) []string {
 	var all []string
 	for _, claims := range c.Claims() {
-		for _, p := range claims.Parts {
+		for _, p := range claims.Skipped().Parts {
 			all = append(all, p.Key)
 		}
 	}
 	return all
 }
 
-// TestCheckoutMayChooseStrategiesAndNumbers: what starts nothing and sends nothing elsewhere
-// needs no trust.
+// TestCheckoutMayChooseStrategiesAndNumbers: what starts nothing, sends nothing elsewhere and asks no model is used without trust
+// by all commands but the gateways, which do not start with it. A file that the user names with --config has the user's numbers.
 func TestCheckoutMayChooseStrategiesAndNumbers(t *testing.T) {
 	for _, text := range []string{
 		"threshold: 70\nprompt: Keep everything.\n",
 		"chain: [tidy]\nproviders: {tidy: {strategy: smart, timeout: 3s, settings: {preset: balanced}}}\n",
-		"models: {m: {api: anthropic, model: claude-haiku-4-5, api_key_env: ANTHROPIC_API_KEY, window: 1000}}\n",
-		"models: {m: {model: claude-haiku-4-5, api_key_env: ANTHROPIC_API_KEY}}\n",
-		"models: {gpt-4.1: {api_key_env: OPENAI_API_KEY}}\n",
+		"models: {m: {window: 1000}}\nprofiles: {p: {model: m}}\n",
+		"serve: {epoch: {target: 1}}\n", "serve: {deadline: 1ms}\n", "serve: {ingest: {max_result: 10}}\n", "serve: {recall: {mcp: false}}\n",
 	} {
-		if c, _ := checkout(t, text, ""); len(c.Claims()) > 0 {
-			t.Errorf("%s needs trust: %+v", text, c.Claims())
+		c, opts := checkout(t, text, "")
+		for _, claims := range c.Claims() {
+			if left := claims.Skipped().Parts; len(left) > 0 {
+				t.Errorf("%s needs trust: %+v", text, left)
+			}
 		}
+		if _, err := required(opts); !errors.As(err, new(*config.UntrustedError)) {
+			t.Errorf("%s: a gateway starts: %v", text, err)
+		}
+		named := opts
+		named.Path = filepath.Join(opts.Dir, "condense.yaml")
+		if _, err := required(named); err != nil {
+			t.Errorf("%s, named: %v", text, err)
+		}
+		agree(t, c)
+		if _, err := required(opts); err != nil {
+			t.Errorf("%s, trusted: %v", text, err)
+		}
+	}
+	for _, text := range []string{"", "threshold: 95\nauto: false\n", "serve: {observe: true, deadline: 30s, epoch: {cold: false, boundary: 9}}\n", "threshold: -1\n"} {
+		c, opts := checkout(t, text, "")
+		if _, err := required(opts); len(c.Claims()) > 0 || err != nil {
+			t.Errorf("%s shortens less, and needs trust: %+v %v", text, c.Claims(), err)
+		}
+	}
+	// Other numbers of a trusted file need no new trust: teams change them.
+	c, opts := checkout(t, "threshold: 60\n", "")
+	agree(t, c)
+	overwrite(t, filepath.Join(opts.Dir, "condense.yaml"), "threshold: 40\n")
+	if _, err := required(opts); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestStrangersFileAsksNoModel: a model that a project names has read a conversation, with the user's key, only after the user has agreed,
+// in whatever command. A model of the user's own configuration may be named.
+func TestStrangersFileAsksNoModel(t *testing.T) {
+	for text, want := range map[string]string{
+		"models: {x: {api: openai, model: gpt-5}}":                                                      "models.x.api models.x.model",
+		"models: {m: {model: claude-haiku-4-5, api_key_env: ANTHROPIC_API_KEY}}":                        "models.m.api_key_env models.m.model",
+		"models: {gpt-4.1: {api_key_env: OPENAI_API_KEY}}":                                              `models."gpt-4.1".api_key_env models."gpt-4.1".model`,
+		"models: {gpt-4.1: {window: 5000}}":                                                             `models."gpt-4.1".model`,
+		"providers: {acc: {strategy: native, settings: {model: openai/gpt-4.1}}}":                       "providers.acc.settings.model",
+		"providers: {acc: {strategy: native, settings: {model: client}}}":                               "providers.acc.settings.model",
+		"providers: {acc: {strategy: native, settings: {model: mine}}}":                                 "",
+		"providers: {acc: {strategy: native, settings: {model: extractive}}}":                           "",
+		"models: {mine: {window: 9000}}\nproviders: {acc: {strategy: native, settings: {model: mine}}}": "",
+	} {
+		c, _ := checkout(t, text+"\n", "models: {mine: {api: anthropic, model: claude-haiku-4-5}}\n")
+		var got []string
+		for _, claims := range c.Claims() {
+			for _, p := range claims.Skipped().Parts {
+				got = append(got, p.Key)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: got %q, want %s", text, got, want)
+		}
+		for _, name := range c.Models() {
+			if m, err := c.Model(name); err == nil && name != "mine" && m.Withheld == "" {
+				t.Errorf("%s: %s is in force", text, name)
+			}
+		}
+		if p, err := c.Provider("acc"); err == nil && (p.Withheld != "") != (want != "") {
+			t.Errorf("%s: %+v", text, p)
+		}
+	}
+}
+
+// TestStrangersFileDeletesNothing: how long the user's store keeps conversations of all projects is not for a project to say, with trust
+// neither; of a store of its own it may say it, and no less than a day.
+func TestStrangersFileDeletesNothing(t *testing.T) {
+	month := config.Duration(30 * 24 * time.Hour)
+	c, opts := checkout(t, "serve: {retention: {age: 1ms, size: 1Mi}}\n", "")
+	if r := c.Serve().Retention; r.Age != month || r.Size != 1<<30 || len(c.Warnings()) == 0 || !strings.Contains(c.Warnings().Error(), "serve.retention") {
+		t.Errorf("got %+v, %v", r, c.Warnings())
+	}
+	agree(t, c)
+	if r := reload(t, opts).Serve().Retention; r.Age != month {
+		t.Errorf("trusted, it deletes from the user's store: %+v", r)
+	}
+	c, opts = checkout(t, "serve: {store: ./own.db, retention: {age: 48h}}\n", "")
+	if r := c.Serve().Retention; r.Age != month {
+		t.Errorf("without trust: %+v", r)
+	}
+	if _, err := required(opts); err == nil || !strings.Contains(err.Error(), "serve.retention.age") {
+		t.Errorf("a gateway starts: %v", err)
+	}
+	agree(t, c)
+	if s := reload(t, opts).Serve(); s.Retention.Age != config.Duration(48*time.Hour) || !strings.HasSuffix(s.Store, "own.db") {
+		t.Errorf("trusted: %+v", s.Retention)
+	}
+	overwrite(t, filepath.Join(opts.Dir, "condense.yaml"), "serve: {store: ./own.db, retention: {age: 23h}}\n")
+	if _, err := config.Load(opts); err == nil || !strings.Contains(err.Error(), "24h or more") {
+		t.Errorf("less than a day: %v", err)
 	}
 }
 
@@ -94,14 +186,14 @@ func TestCheckoutNeedsTrust(t *testing.T) {
 		"providers: {x: {plugin: ./a/evil, folder: ./a, sha256: " + strings.Repeat("a", 64) + "}}":                           "providers.x.plugin providers.x.folder providers.x.sha256",
 		"providers: {x: {strategy: native, settings: {prompt_file: /etc/passwd}}}":                                           "providers.x.settings.prompt_file",
 		"providers: {x: {strategy: native, settings: {PROMPT_FILE: /etc/passwd}}}":                                           "providers.x.settings.PROMPT_FILE",
-		"models: {x: {api: anthropic, model: claude-haiku-4-5, base_url: \"http://evil\"}}":                                  "models.x.api models.x.base_url",
-		"models: {x: {api: anthropic, model: claude-haiku-4-5, api_key_env: AWS_SECRET_ACCESS_KEY}}":                         "models.x.api models.x.api_key_env",
-		"models: {x: {api: anthropic, model: claude-haiku-4-5, api_key_env: OPENAI_API_KEY}}":                                "models.x.api models.x.api_key_env",
-		"models: {x: {model: claude-haiku-4-5, api_key_env: OPENAI_API_KEY}}":                                                "models.x.api_key_env",
-		"models: {x: {api: anthropic, model: claude-haiku-4-5, price: {input: 0, output: 0}}}":                               "models.x.api models.x.price",
-		"models: {x: {api: openai, model: m, api_key_file: ~/.ssh/id_rsa}}":                                                  "models.x.api models.x.api_key_file",
-		"models: {x: {api: openai, base_url: \"https://evil\", api_key_env: OPENAI_API_KEY}}":                                "models.x.api models.x.base_url models.x.api_key_env",
-		"models: {anthropic/claude-haiku-4-5: {api: anthropic, base_url: \"https://evil\", api_key_env: ANTHROPIC_API_KEY}}": `models."anthropic/claude-haiku-4-5".api models."anthropic/claude-haiku-4-5".base_url models."anthropic/claude-haiku-4-5".api_key_env`,
+		"models: {x: {api: anthropic, model: claude-haiku-4-5, base_url: \"http://evil\"}}":                                  "models.x.api models.x.base_url models.x.model",
+		"models: {x: {api: anthropic, model: claude-haiku-4-5, api_key_env: AWS_SECRET_ACCESS_KEY}}":                         "models.x.api models.x.api_key_env models.x.model",
+		"models: {x: {api: anthropic, model: claude-haiku-4-5, api_key_env: OPENAI_API_KEY}}":                                "models.x.api models.x.api_key_env models.x.model",
+		"models: {x: {model: claude-haiku-4-5, api_key_env: OPENAI_API_KEY}}":                                                "models.x.api_key_env models.x.model",
+		"models: {x: {api: anthropic, model: claude-haiku-4-5, price: {input: 0, output: 0}}}":                               "models.x.api models.x.price models.x.model",
+		"models: {x: {api: openai, model: m, api_key_file: ~/.ssh/id_rsa}}":                                                  "models.x.api models.x.api_key_file models.x.model",
+		"models: {x: {api: openai, base_url: \"https://evil\", api_key_env: OPENAI_API_KEY}}":                                "models.x.api models.x.base_url models.x.api_key_env models.x.model",
+		"models: {anthropic/claude-haiku-4-5: {api: anthropic, base_url: \"https://evil\", api_key_env: ANTHROPIC_API_KEY}}": `models."anthropic/claude-haiku-4-5".api models."anthropic/claude-haiku-4-5".base_url models."anthropic/claude-haiku-4-5".api_key_env models."anthropic/claude-haiku-4-5".model`,
 	} {
 		c, opts := checkout(t, text+"\n", "")
 		if got := strings.Join(keys(c), " "); got != want {
@@ -192,7 +284,7 @@ func TestCheckoutCannotChangeTheUsersSettings(t *testing.T) {
 	if m.API != "openai" || m.ID != "gpt-4.1" || m.BaseURL != "https://mine.example" || m.APIKeyEnv != "MINE" || m.APIKeyFile != "" || m.Withheld != "" || m.Window != 5000 {
 		t.Errorf("got %+v", m)
 	}
-	if claims := c.Claims(); len(claims) != 1 || claims[0].Trusted {
+	if claims := c.Claims(); len(claims) != 2 || claims[0].Trusted || len(claims[1].Skipped().Parts) > 0 {
 		t.Errorf("got %+v", claims)
 	}
 	// A model of the user's own file without an address sends its key to its vendor only.
@@ -218,7 +310,7 @@ func TestUsersOwnFile(t *testing.T) {
 
 // required loads what a gateway needs.
 func required(opts config.Options) (*config.Config, error) {
-	opts.Require = func(p config.Claim) bool { return strings.HasPrefix(p.Key, "serve.") }
+	opts.Require = func(p config.Claim) bool { return p.Tunes || strings.HasPrefix(p.Key, "serve.") }
 	return config.Load(opts)
 }
 
@@ -296,7 +388,7 @@ func TestNearerFileDropsNoLock(t *testing.T) {
 	var n notebook
 	w := watch(t, opts, n.options(tick))
 	nearer := filepath.Join(root, "repo/sub/condense.yaml")
-	overwrite(t, nearer, "threshold: 50\n")
+	overwrite(t, nearer, "threshold: 90\n")
 	testkit.Eventually(t, "the loss is reported", func() bool { return errors.As(w.Err(), new(*config.UntrustedError)) })
 	if got := w.Err().Error(); !strings.Contains(got, "serve.token_env would no longer hold") || !strings.Contains(got, "start condense again") {
 		t.Errorf("got %s", got)

@@ -33,6 +33,9 @@ func (v *validator) serve() {
 	if (cert.Cert == "") != (cert.Key == "") {
 		v.fail(p.With("tls"), &fault{problem: "has no cert or no key", allowed: "set both"})
 	}
+	if age := p.With("retention").With("age"); s.Retention.Age < Duration(leastRetention) && v.c.origins[age.ID()].Kind != FromFlag {
+		v.fail(age, &fault{problem: "is less than a day", allowed: "keep conversations for 24h or more; 'condense store gc --age' deletes at once"})
+	}
 	for i, name := range s.Shadow {
 		at := p.With("shadow").With(strconv.Itoa(i))
 		if v.profile(at, name); i >= mostShadows {

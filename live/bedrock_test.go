@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -211,6 +212,84 @@ func TestOtherModelsOfAmazon(t *testing.T) {
 		}
 		if got := to.take(); len(got) != 1 || got[0].URL.EscapedPath() != "/model/us.amazon.nova-pro-v1%3A0/invoke" {
 			t.Errorf("%s: sent %v", body, got)
+		}
+	}
+}
+
+// With the machine's credentials only models are called, and the two lists read, however an upstream is addressed. Whoever reaches
+// the gateway cannot delete, start or buy anything with them.
+func TestOnlyModelCallsAreSigned(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var asked []string
+	vendor := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		asked = append(asked, r.Method+" "+r.RequestURI)
+		for name := range r.Header {
+			if strings.Contains(name, "Override") || name == "Cookie" || name == "X-Amz-Target" {
+				t.Errorf("%s %s: signed with the header %s", r.Method, r.RequestURI, name)
+			}
+		}
+		_, _ = w.Write([]byte("{}"))
+	}))
+	t.Cleanup(vendor.Close)
+	_, s := serveWith(t, vendor.URL, nil, func(o *live.Options) {
+		signing(machine{"AKIAGATEWAY", "gateway's secret", ""})(o)
+		o.Upstreams.URLs = map[string]string{"bedrock": vendor.URL, "ours": "bedrock+" + vendor.URL + "/base"}
+	})
+	ask := func(method, path string) (int, string, []string) {
+		mu.Lock()
+		asked = nil
+		mu.Unlock()
+		status, body := raw(t, s, method+" "+path+" HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nCookie: a=b\r\nX-Amz-Target: Delete\r\n"+
+			"X-HTTP-Method-Override: DELETE\r\nX-Method-Override: PUT\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+		mu.Lock()
+		defer mu.Unlock()
+		return status, body, asked
+	}
+	prefixes := []string{"", "/bedrock", "/ours", "/mode/m/bedrock", "/recall/0123456789abcdef0123456789abcdef", "/profile/p"}
+	const arn = "arn%3Aaws%3Abedrock%3Aus-east-1%3A123456789012%3Ainference-profile%2Fus.x.y-v1%3A0"
+	for _, prefix := range prefixes {
+		for _, call := range [][2]string{
+			{"POST", "/model/a.b/invoke"},
+			{"POST", "/model/a.b/invoke-with-response-stream"},
+			{"POST", "/model/a.b-v1:0/converse"},
+			{"POST", "/model/a.b-v1%3A0/converse-stream"},
+			{"POST", "/model/a.b/count-tokens"},
+			{"POST", "/model/" + arn + "/converse"},
+			{"GET", "/foundation-models"},
+			{"GET", "/foundation-models?byProvider=anthropic"},
+			{"GET", "/inference-profiles"},
+		} {
+			if status, body, got := ask(call[0], prefix+call[1]); status != http.StatusOK || len(got) != 1 {
+				t.Errorf("%s %s%s: %d %s, sent %q", call[0], prefix, call[1], status, body, got)
+			}
+		}
+		for _, path := range []string{
+			"/inference-profiles/x", "/inference-profiles", "/inference-profiles/", "/foundation-models/x", "/foundation-models", "/async-invoke",
+			"/guardrail/x/version/1/apply", "/guardrails", "/custom-models", "/imported-models/x", "/model-invocation-job", "/model-customization-jobs",
+			"/provisioned-model-throughput", "/model/x", "/model/x/other", "/model/x/y/converse", "/model/x/invoke/", "//model/x/invoke",
+			"/model//invoke", "/model/x//invoke", "/model/x%2Finvoke", "/model%2Fx/invoke", "/model/x%2Fy/invoke", "/model/x%252Finvoke/invoke",
+			"/model/x/invoke%2F..%2F..%2Fcustom-models", "/model/..%2Fcustom-models/invoke", "/model/x/../../custom-models", "/model/x;a/invoke",
+			"/%6Dodel/x/invoke", "/model/x/invoke?X-HTTP-Method-Override=DELETE", "/model/x/invoke?a=b", "/custom-models?/model/x/invoke",
+			"/model/x%3F/invoke", "/model/x%23/invoke", "/model/x%5C..%5Cy/invoke", "/foundation%2Dmodels", "/custom-models/model/x/invoke",
+			"/model/arn%3Aaws%3Abedrock%3A%3A%3Aa%2F..%2F..%2Fcustom-models/invoke", "/v1/model/x/invoke", "/",
+		} {
+			for _, method := range []string{"GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"} {
+				if method == "GET" && (path == "/foundation-models" || path == "/inference-profiles") {
+					continue
+				}
+				status, body, got := ask(method, prefix+path)
+				if len(got) > 0 || status != http.StatusForbidden && status != http.StatusBadRequest && status != http.StatusNotFound {
+					t.Errorf("%s %s%s: %d %s, sent %q", method, prefix, path, status, body, got)
+				}
+			}
+		}
+	}
+	for _, call := range [][2]string{{"DELETE", "/inference-profiles/x"}, {"PUT", "/foundation-models"}, {"POST", "/bedrock/custom-models"}} {
+		if status, body, _ := ask(call[0], call[1]); status != http.StatusForbidden || !strings.Contains(body, "serve.bedrock.sign") {
+			t.Errorf("%v: %d %s", call, status, body)
 		}
 	}
 }

@@ -28,7 +28,14 @@ type chained struct {
 
 // chain returns the chain of a request; nil if it has none, or an unknown one. header is the answer's.
 func (g *Gateway) chain(r *http.Request, s *settings, t *target, b *payload.Body, header http.Header) *chained {
-	if wire.API(t.api) != wire.Responses || t.compact || len(b.Decoded) == 0 {
+	if wire.API(t.api) != wire.Responses || t.compact {
+		return nil
+	}
+	owner := g.secrets.credentialOf(t.who, r) + " " + t.upstream.Name
+	t.unheard = func(res *http.Response) {
+		listen(res, s.Bounds.MaxBody, func(a *chain.Answer) { g.histories.Unknown(owner, a) })
+	}
+	if len(b.Decoded) == 0 {
 		return nil
 	}
 	l, previous := laneOf(r.Context()), chain.Previous(b.Decoded)
@@ -46,7 +53,6 @@ func (g *Gateway) chain(r *http.Request, s *settings, t *target, b *payload.Body
 		}
 		return nil
 	}
-	owner := g.secrets.tenantOf(t.who, credentials(t, r.Header), b.Decoded) + " " + t.upstream.Name
 	q, known := g.histories.Open(owner, b.Decoded, l != nil)
 	if !known {
 		if previous != "" {
@@ -54,7 +60,7 @@ func (g *Gateway) chain(r *http.Request, s *settings, t *target, b *payload.Body
 		}
 		return nil
 	}
-	return &chained{Request: q, g: g, s: s, send: t.sender(r.Context()), lane: l}
+	return &chained{Request: q, g: g, s: s, send: t.transport(r.Context()), lane: l}
 }
 
 // unknown notes that a request passes because the vendor has its history, and the gateway does not know it.
@@ -90,18 +96,32 @@ func (c *chained) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	if res.StatusCode == http.StatusOK {
-		c.listen(res, c.heard)
+		listen(res, c.s.Bounds.MaxBody, c.heard)
 	}
 	return res, nil
 }
 
+// An unheard sends a request whose history is not known, and notes the ID of its answer.
+type unheard struct {
+	send   http.RoundTripper
+	listen func(*http.Response)
+}
+
+// RoundTrip sends the request as it is.
+func (u *unheard) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := u.send.RoundTrip(r)
+	if err == nil && res.StatusCode == http.StatusOK {
+		u.listen(res)
+	}
+	return res, err
+}
+
 // listen gives the answer in a body to a function.
-func (c *chained) listen(res *http.Response, ended func(*chain.Answer)) {
+func listen(res *http.Response, most int64, ended func(*chain.Answer)) {
 	encoding := res.Header.Get("Content-Encoding")
 	if encoding != "" && strings.Contains(res.Header.Get("Content-Type"), "event-stream") {
 		return
 	}
-	most := c.s.Bounds.MaxBody
 	res.Body = &listened{ReadCloser: res.Body, to: chain.NewAnswer(most), encoding: encoding, most: most, ended: ended}
 }
 
@@ -114,9 +134,11 @@ func (c *chained) heard(a *chain.Answer) {
 
 // answered remembers an answer that the client got.
 func (c *chained) answered(a *chain.Answer) {
-	if c.lane == nil || !c.lane.disturbed.Load() {
-		c.Answered(a)
+	if c.lane != nil && c.lane.disturbed.Load() {
+		c.Lost(a)
+		return
 	}
+	c.Answered(a)
 }
 
 // letGo frees the memory of a request that cannot be sent again.
@@ -155,12 +177,15 @@ type listened struct {
 // Read reads from the vendor.
 func (l *listened) Read(p []byte) (int, error) {
 	n, err := l.ReadCloser.Read(p)
-	if l.encoding == "" {
+	switch {
+	case l.ended == nil:
+		return n, err
+	case l.encoding == "":
 		_, _ = l.to.Write(p[:n])
-	} else if l.packed.Len() <= mostPacked {
+	case l.packed.Len() <= mostPacked:
 		l.packed.Write(p[:n])
 	}
-	if err != nil {
+	if err != nil || l.encoding == "" && l.to.Complete() { // the client's next request must find it
 		l.end()
 	}
 	return n, err

@@ -347,7 +347,11 @@ func (x *turns) order(c *control.Conversation, n int) {
 	case do < 4 && no == nil:
 		err = d.Undo(ctx, c)
 	case do < 4:
-		o := live.Order{Percent: float64(n % 50)}
+		x.clock.Add(60) // no more than one in a minute
+		o := live.Order{}
+		if share := n % 50; share > 0 {
+			o.Percent = float64(max(10, share))
+		}
 		if n%5 == 0 {
 			o.Provider = []string{"slide", "summary", "brittle", "smart"}[n/5%4]
 		}

@@ -169,9 +169,10 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 	})
 	g.pages = &admin.Pages{
 		Host: host, Door: func() *access.Door { return &g.current.Load().door }, Desk: g.Desk, Stats: g.Stats,
-		Now: func() time.Time { return g.current.Load().Now() }, Log: func() *slog.Logger { return g.current.Load().Reports.Logger },
+		Orders: func() string { return g.current.Load().Access.Orders },
+		Now:    func() time.Time { return g.current.Load().Now() }, Log: func() *slog.Logger { return g.current.Load().Reports.Logger },
 		Audit: func(what string, who tenant.Caller, more ...any) { g.current.Load().audit(what, who, more...) },
-		Texts: func() bool { return g.current.Load().Reports.Texts }, Ready: g.storeReady, Draining: g.draining.Load,
+		Ready: g.storeReady, Draining: g.draining.Load,
 	}
 	g.library = library.New(opened, g.recalled, func(err error) { g.fault("store_damaged", err) })
 	g.mcp = g.newMCP()

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -106,6 +107,22 @@ func (s *secrets) tenantOf(c tenant.Caller, h http.Header, body []byte) string {
 	}
 	const size = 16
 	return name + hex.EncodeToString(mac.Sum(nil)[:size])
+}
+
+// ofAccess are the headers on which access to stored answers depends.
+var ofAccess = []string{
+	"Authorization", "X-Api-Key", "Api-Key", "Cookie", "Proxy-Authorization", "Chatgpt-Account-Id", "Openai-Organization", "Openai-Project",
+}
+
+// credentialOf returns a keyed hash of the credentials of a request themselves, whatever account they claim. Another token of
+// the same login has another hash: only the vendor could tell that they belong together.
+func (s *secrets) credentialOf(c tenant.Caller, r *http.Request) string {
+	mac := hmac.New(sha256.New, s.tenant)
+	fmt.Fprintf(mac, "access\x00%q%q", c.Tenant, r.URL.RawQuery)
+	for _, name := range ofAccess {
+		fmt.Fprintf(mac, "%q", r.Header[name])
+	}
+	return hex.EncodeToString(mac.Sum(nil))
 }
 
 // readerOf returns the identity that can recall the content of a request: a keyed hash of its recall secret. It is

@@ -50,8 +50,16 @@ func laneOf(ctx context.Context) *lane {
 // errMoved means that a reload has changed the address of a WebSocket's upstream.
 var errMoved = errors.New("the upstream has another address now: connect again")
 
-// sender returns the transport of a request: its WebSocket, or the upstream.
+// sender returns the transport of a request whose history is not known.
 func (t *target) sender(ctx context.Context) http.RoundTripper {
+	if t.unheard == nil {
+		return t.transport(ctx)
+	}
+	return &unheard{t.transport(ctx), t.unheard}
+}
+
+// transport returns the transport of a request: its WebSocket, or the upstream.
+func (t *target) transport(ctx context.Context) http.RoundTripper {
 	if l := laneOf(ctx); l != nil {
 		if *l.k.upstream.Base != *t.upstream.Base {
 			return nowhere{}

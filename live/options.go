@@ -91,6 +91,9 @@ type Access struct {
 	// Tokens, if not empty, replaces Token: the path of a file with hashes of tokens, each belonging to a tenant, as
 	// 'condense token new' writes it. The file is read again when it changes. Tenants share no state.
 	Tokens string
+	// Orders, if not empty, is a secret that stands for a token where none is needed: who sends it to [Gateway.Admin] may
+	// direct conversations, and is shown their names and texts. Without both, nobody may.
+	Orders string
 	// Names, if not empty, are the host names by which clients with a token may call the gateway; *.example.com stands
 	// for any name one level below example.com. IP addresses and loopback names are always allowed.
 	Names []string
@@ -130,9 +133,6 @@ type Reports struct {
 	// handler returned by Admin keeps the ones that were set when it was called.
 	Metrics http.Handler
 	Pages   http.Handler
-	// Texts makes the handler of [Gateway.Admin] show titles, folders and texts of conversations where no token is needed:
-	// only those who may read them reach it.
-	Texts bool
 	// Record is called with every condensable request after it was answered. It must neither change nor retain the
 	// Exchange: its bodies hold the conversation.
 	Record func(context.Context, *watching.Exchange)

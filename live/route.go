@@ -32,8 +32,9 @@ type target struct {
 	token    string
 	bearer   bool // token came in the Authorization header
 	who      tenant.Caller
-	changed  bool   // the gateway has changed the request
-	recall   string // the secret that permits recall
+	changed  bool                 // the gateway has changed the request
+	unheard  func(*http.Response) // notes the ID of an answer whose history is not known; nil for other APIs
+	recall   string               // the secret that permits recall
 
 	profile, mode string // as named by the request
 }
@@ -157,6 +158,12 @@ func (s *settings) direct(t *target, r *http.Request, named string) {
 	if u != nil && name == "openai" && r.Header.Get("Chatgpt-Account-Id") != "" && u.Base.String() == upstream.Vendors[name] {
 		u = s.upstreams[upstream.ChatGPT]
 	}
+	if u != nil && u.Signs(r.Header) {
+		if err := u.Unsignable(r.Method, t.path, r.URL.RawQuery); err != nil {
+			t.stray = &stray{why: "path", what: "of the machine's account, for " + u.Name, status: http.StatusForbidden, text: err.Error()}
+			return
+		}
+	}
 	if t.stray = misplaced(t, u, r); t.stray != nil || u == nil {
 		return
 	}
@@ -168,6 +175,17 @@ func (s *settings) direct(t *target, r *http.Request, named string) {
 				text: "the request carries " + c.Name + ", which is for " + string(c.Of) + ", and the upstream " + u.Name + " is " + u.Base.Host +
 					", so nothing was sent. Give the agent a key for this upstream, or the gateway the upstream that the key is for: --upstream NAME=URL",
 			}
+		}
+	}
+	headers, parameter := u.Host.Strange(r.Header, r.URL.RawQuery)
+	for _, name := range headers {
+		r.Header.Del(name)
+	}
+	if parameter != "" {
+		t.stray = &stray{
+			why: "credential", what: "a parameter that " + string(u.Host.Of) + " does not take", status: http.StatusBadRequest,
+			text: "the request carries the parameter " + plain.Clip(parameter) + ", which looks like a key and which " + u.Base.Host +
+				" does not take, so nothing was sent. Send keys in the header of their vendor",
 		}
 	}
 	signed := wire.SignedBy(r.Header, r.URL.RawQuery) != "" && u.Sign == nil

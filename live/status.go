@@ -40,7 +40,8 @@ func (g *Gateway) Desk() *control.Desk {
 //
 // With a token, every page but the first two needs it, or one of [Options.Tokens] for administrators: in the header
 // X-Condense-Token, as bearer token, or as the password of any user, for which browsers ask. Without a token, only
-// clients on this machine are answered.
+// clients on this machine are answered, and only those that send [Access.Orders] in its place direct conversations and are
+// shown texts.
 func (g *Gateway) Admin() http.Handler {
 	s := g.current.Load()
 	return g.pages.Handler(s.Reports.Metrics, s.Reports.Pages)

@@ -171,7 +171,7 @@ func (x *sending) answerCalls(r *http.Request, res *http.Response) (*http.Respon
 	otherwise := x.r.API == wire.Gemini || x.r.API == wire.Generate || x.t.framed() // in arrays, lines, frames
 	if strings.Contains(res.Header.Get("Content-Type"), "event-stream") || x.r.Stream && otherwise {
 		if res.Body = s; x.chain != nil && x.chain.lane != nil {
-			x.chain.listen(res, x.chain.answered)
+			listen(res, x.s.Bounds.MaxBody, x.chain.answered)
 		}
 		return res, nil
 	}

@@ -45,6 +45,7 @@ func TestGateway(t *testing.T) {
 	defer vendor.Close()
 	var g *live.Gateway
 	g, err = live.New(host, &live.Options{
+		Access:    live.Access{Orders: "the user's secret"},
 		Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": vendor.URL}}, Epoch: live.EpochOptions{Risk: 100},
 		Reports: live.Reports{
 			Watch: watch, Shadow: []string{"cut"},
@@ -113,7 +114,7 @@ func TestGateway(t *testing.T) {
 	tb.do(t, chromedp.Navigate(one))
 	press := func(button, said string) {
 		t.Helper()
-		tb.do(t, chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`window.confirm = (text) => { window.asked = text; return true; }; document.querySelector('button[data-do=%q]').focus(); void 0`, button)), chromedp.KeyEvent("\r"))
+		tb.do(t, chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`window.confirm = (text) => { window.asked = text; return true; }; window.prompt = () => "the user's secret"; document.querySelector('button[data-do=%q]').focus(); void 0`, button)), chromedp.KeyEvent("\r"))
 		until[bool](t, tb, fmt.Sprintf(`document.getElementById("said").textContent.startsWith(%q)`, said))
 	}
 	conversation := func() *control.Conversation {

@@ -24,12 +24,12 @@ import (
 type Pages struct {
 	Host     *condense.Host
 	Door     func() *access.Door
+	Orders   func() string // the secret of the user where no token is needed; empty for none
 	Desk     func() *control.Desk
 	Stats    func() stats.Stats
 	Now      func() time.Time
 	Log      func() *slog.Logger
 	Audit    func(what string, who tenant.Caller, more ...any)
-	Texts    func() bool                 // whether the readers may see texts though they need no token
 	Ready    func(context.Context) error // whether the store can be used
 	Draining func() bool
 }

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"cmp"
+	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,15 +40,13 @@ func (p *Pages) control(own *http.ServeMux) {
 			return
 		}
 		for _, c := range all {
-			p.withhold(c)
+			p.withhold(r, c)
 		}
 		controlAnswer(w, map[string]any{"conversations": all})
 	})
-	own.HandleFunc("GET /condense/live/{id}", p.found(func(w http.ResponseWriter, r *http.Request, d *control.Desk, c *control.Conversation) {
-		if !p.tellsTexts() {
-			controlFault(w, http.StatusForbidden, errors.New("texts are shown only where a token is needed; on this machine: condense live show"))
-			return
-		}
+	own.HandleFunc("GET /condense/live/{id}", p.ofUser("shown to its user only", func(w http.ResponseWriter, r *http.Request,
+		d *control.Desk, c *control.Conversation,
+	) {
 		v, err := d.Show(r.Context(), c)
 		if err != nil {
 			controlFault(w, http.StatusServiceUnavailable, errors.New("the conversation cannot be read now"))
@@ -65,7 +64,7 @@ func (p *Pages) control(own *http.ServeMux) {
 		}
 		controlAnswer(w, plan)
 	}))
-	own.HandleFunc("POST /condense/live/{id}/{action}", p.found(p.serveAction))
+	own.HandleFunc("POST /condense/live/{id}/{action}", p.ofUser("directed by its user only", p.serveAction))
 }
 
 // serveAction performs an action that a user asks for.
@@ -103,22 +102,38 @@ func (p *Pages) serveAction(w http.ResponseWriter, r *http.Request, d *control.D
 		controlFault(w, http.StatusConflict, err)
 		return
 	}
-	p.withhold(c)
 	controlAnswer(w, c)
 }
 
-// tellsTexts reports whether the pages may show texts of conversations. Without a token they may not, because anyone
-// on the machine can read them, unless something else keeps others away.
-func (p *Pages) tellsTexts() bool {
-	return !p.Door().Open() || p.Texts()
+// knowing says how a user is known.
+const knowing = "send the content of the file orders.key, in the gateway's folder for state (~/.local/state/condense), in the header " +
+	"X-Condense-Token, as 'condense live' does, or let the gateway need a token (serve.token_file)"
+
+// knows reports whether a request is of the gateway's user: it has a token, or else the secret of orders, because anyone on
+// the machine can send it.
+func (p *Pages) knows(r *http.Request) bool {
+	secret := p.Orders()
+	return !p.Door().Open() || secret != "" && subtle.ConstantTimeCompare([]byte(adminToken(r)), []byte(secret)) == 1
 }
 
-// withhold removes the texts from a conversation if the pages may not show them.
-func (p *Pages) withhold(c *control.Conversation) {
-	if p.tellsTexts() {
+// ofUser is found for the gateway's user only; done says so.
+func (p *Pages) ofUser(done string, f func(http.ResponseWriter, *http.Request, *control.Desk, *control.Conversation)) http.HandlerFunc {
+	next := p.found(f)
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !p.knows(r) {
+			controlFault(w, http.StatusForbidden, errors.New("a conversation is "+done+": "+knowing))
+			return
+		}
+		next(w, r)
+	}
+}
+
+// withhold removes from a conversation the names that only its user may know.
+func (p *Pages) withhold(r *http.Request, c *control.Conversation) {
+	if p.knows(r) {
 		return
 	}
-	c.Title, c.Folder = "", ""
+	c.Title, c.Folder, c.Session = "", "", ""
 	c.Protections = slices.Clone(c.Protections)
 	for i := range c.Protections {
 		if c.Protections[i].Text != "" {
@@ -138,12 +153,10 @@ func (p *Pages) found(f func(http.ResponseWriter, *http.Request, *control.Desk, 
 		}
 		c, err := control.Find(all, r.PathValue("id"))
 		if err != nil {
-			if !p.tellsTexts() {
-				for _, c := range all {
-					p.withhold(c)
-				}
-				_, err = control.Find(all, r.PathValue("id"))
+			for _, c := range all {
+				p.withhold(r, c)
 			}
+			_, err = control.Find(all, r.PathValue("id"))
 			controlFault(w, http.StatusNotFound, err)
 			return
 		}

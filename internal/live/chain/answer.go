@@ -16,6 +16,7 @@ type Answer struct {
 	stream bool
 	over   bool // too large
 	id     string
+	any    string // the ID, also of an answer that is not complete
 	items  [][]byte
 }
 
@@ -60,6 +61,9 @@ func (a *Answer) readLine(line []byte) {
 
 // read reads an event.
 func (a *Answer) read(event []byte) {
+	if a.any == "" {
+		a.any = rawjson.Text(rawjson.Field(rawjson.Field(event, "response"), "id"))
+	}
 	switch rawjson.Text(rawjson.Field(event, "type")) {
 	case "response.output_item.done":
 		if item := asInput(rawjson.Field(event, "item")); item != nil {
@@ -84,10 +88,14 @@ func (a *Answer) end(response []byte) {
 	}
 }
 
+// Complete reports whether the last event of a stream was written: nothing can follow it but the client's next request.
+func (a *Answer) Complete() bool { return a.id != "" }
+
 // Response returns the ID of the response and its items as a client would send them back; no ID if the answer is not
 // complete, or is none. Nothing can be written afterwards.
 func (a *Answer) Response() (id string, items [][]byte) {
 	if !a.over && !a.stream && len(a.line) > 0 {
+		a.any = rawjson.Text(rawjson.Field(a.line, "id"))
 		switch rawjson.Text(rawjson.Field(a.line, "status")) {
 		case "completed", "incomplete":
 			a.end(a.line)

@@ -24,6 +24,8 @@ type turn struct {
 	length int      // items of the history
 	vendor state
 	of     *conversation
+	// unknown means that a request without a known history, or another one than this turn, has got an answer with the same ID.
+	unknown bool
 }
 
 // A state is a history as the vendor has it, which a view may have replaced and calls of the gateway's own tool extended.
@@ -87,8 +89,11 @@ func (h *Histories) add(k key, t *turn) {
 	size += overhead + int64(len(k.id))
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.turns[k] != nil {
-		return
+	if old := h.turns[k]; old != nil {
+		if old.unknown || !t.unknown && old.before == t.before && slices.EqualFunc(old.own, t.own, bytes.Equal) {
+			return
+		}
+		t = &turn{unknown: true} // the server gives an ID twice: nobody can say which history a request means
 	}
 	if t.before != nil {
 		t.of = t.before.of
@@ -121,7 +126,9 @@ func (h *Histories) add(k key, t *turn) {
 
 func (h *Histories) forget(c *conversation) {
 	for _, k := range c.ids {
-		delete(h.turns, k)
+		if t := h.turns[k]; t != nil && t.of == c {
+			delete(h.turns, k)
+		}
 	}
 	h.bytes -= c.bytes
 	if h.owned[c.owner] -= c.bytes; h.owned[c.owner] <= 0 {
@@ -144,7 +151,8 @@ type Request struct {
 	sum        maphash.Hash
 }
 
-// Open returns the request with a body from owner. Known is false if the history is unknown or the body malformed, and
+// Open returns the request with a body from owner, which must stand for a proof of access to the answers, such as the hash of
+// a credential: a history is continued for its owner only. Known is false if the history is unknown or the body malformed, and
 // for clients that send answers back over HTTP, because they never name a response. Frame marks the body as a client's
 // event on a WebSocket, whose type is not part of Whole.
 func (h *Histories) Open(owner string, body []byte, frame bool) (r *Request, known bool) {
@@ -155,7 +163,7 @@ func (h *Histories) Open(owner string, body []byte, frame bool) (r *Request, kno
 			h.recent.MoveToFront(r.before.of.place)
 		}
 		h.mu.Unlock()
-		if r.before == nil {
+		if r.before == nil || r.before.unknown {
 			return nil, false
 		}
 		r.vendor = r.before.vendor
@@ -281,6 +289,7 @@ func (r *Request) Heard(a *Answer) {
 func (r *Request) Answered(a *Answer) {
 	id, output := a.Response()
 	if id == "" {
+		r.Lost(a)
 		return
 	}
 	t := &turn{before: r.before, own: slices.Concat(r.own, output), vendor: r.vendor}
@@ -289,4 +298,16 @@ func (r *Request) Answered(a *Answer) {
 		t.length += r.before.length
 	}
 	r.histories.add(key{r.owner, id}, t)
+}
+
+// Lost notes that the client goes on from an answer with more than the answer says.
+func (r *Request) Lost(a *Answer) { r.histories.Unknown(r.owner, a) }
+
+// Unknown notes that an answer for owner belongs to a history that is not known, so that no request continues its ID: a
+// server may number the responses of each connection.
+func (h *Histories) Unknown(owner string, a *Answer) {
+	a.Response() // reads it
+	if a.any != "" {
+		h.add(key{owner, a.any}, &turn{unknown: true})
+	}
 }

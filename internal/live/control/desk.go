@@ -271,17 +271,34 @@ func (d *Desk) change(ctx context.Context, c *Conversation, f func(*session.Cont
 	return nil
 }
 
+// Bounds of orders: each one costs a write of the vendor's cache, and what it removes the model lacks.
+const (
+	leastTarget = 10.0        // percent of the window
+	leastPause  = time.Minute // between two condensations by order
+)
+
 // Now orders a condensation before the next request, with the profile, provider and target of o. It replaces an order
-// that still waits. The error says if the target is not valid.
+// that still waits. The error says if the target is not valid, or the last order too recent.
 func (d *Desk) Now(ctx context.Context, c *Conversation, o session.Order) error {
 	switch {
 	case o.Tokens < 0 || o.Percent < 0 || o.Percent >= 100 || o.Tokens > 0 && o.Percent > 0:
 		return errors.New("the target is a number of tokens, or percent of the window below 100")
 	case o.Tokens > 0 && c.Window > 0 && o.Tokens >= c.Window:
 		return fmt.Errorf("the target is %d tokens, and the window has %d", o.Tokens, c.Window)
+	case o.Percent > 0 && o.Percent < leastTarget:
+		return fmt.Errorf("the target is %v%% of the window, and at least %v%% are kept", o.Percent, leastTarget)
+	case o.Tokens > 0 && float64(o.Tokens) < leastTarget/100*float64(c.Window):
+		return fmt.Errorf("the target is %d tokens, and at least %v%% of the window of %d are kept", o.Tokens, leastTarget, c.Window)
 	}
 	o = session.Order{Do: session.OrderNow, Profile: o.Profile, Provider: o.Provider, Tokens: o.Tokens, Percent: o.Percent}
-	return d.change(ctx, c, func(all *session.Control) error { return all.Put(&o, d.now()) })
+	return d.change(ctx, c, func(all *session.Control) error {
+		if l := all.Last; l != nil && l.Changed && l.Do == session.OrderNow {
+			if left := leastPause - d.now().Sub(l.Done); left > 0 && left <= leastPause {
+				return fmt.Errorf("it was condensed by order just now: undo that, or order it again in %s", left.Round(time.Second))
+			}
+		}
+		return all.Put(&o, d.now())
+	})
 }
 
 // An UndoPlan describes the consequences of undoing the last epoch. Sizes are tokens and costs US dollars, both

@@ -8,18 +8,37 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
+
+	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A Signer signs a request to an upstream in place of its client: it sets headers. The hash is that of the body, a
 // SHA-256 in hexadecimal. It is called for every request, from several goroutines.
 type Signer func(r *http.Request, hash string) error
 
-// ofSignature are the headers of the client's own signature, which holds only for the body and the host that it sent.
-var ofSignature = []string{"Authorization", "X-Amz-Date", "X-Amz-Security-Token", "X-Amz-Content-Sha256"}
+// ofCalls are the headers of a signed request that are the client's. All others stay here: its own signature holds only for the
+// host that it called, and who signs must know what is asked.
+var ofCalls = []string{"Accept", "Accept-Encoding", "Content-Encoding", "Content-Type", "User-Agent", "Anthropic-Beta", "Traceparent", "Tracestate"}
 
 // mostSigned is the most bytes of a body that is signed: Amazon Bedrock takes 25,000,000.
 const mostSigned = 32 << 20
+
+// Signs reports whether the gateway signs a request: with its own credentials, so that the client needs no key.
+func (u *Upstream) Signs(h http.Header) bool { return u.Sign != nil && !hasBearer(h) }
+
+// Unsignable returns why a request is not signed, which has this escaped path at the upstream; nil if it is. The machine's account
+// may do more than call models, and its owner has agreed to no more.
+func (u *Upstream) Unsignable(method, path, query string) error {
+	if wire.MayOwn(method, path, query) {
+		return nil
+	}
+	return fmt.Errorf("%w: with the credentials of this machine (serve.bedrock.sign) only models are called (POST /model/ID/invoke, "+
+		"invoke-with-response-stream, converse, converse-stream, count-tokens) and listed (GET /foundation-models, "+
+		"/inference-profiles); this is %s %s", ErrUnsigned, plain.Clip(method), plain.Clip(path))
+}
 
 // hasBearer reports whether a request carries a key, which needs no signature.
 func hasBearer(h http.Header) bool {
@@ -29,10 +48,15 @@ func hasBearer(h http.Header) bool {
 
 // signed returns a copy of a request with the gateway's signature in place of the client's.
 func (u *Upstream) signed(r *http.Request) (*http.Request, error) {
+	if err := u.Unsignable(r.Method, strings.TrimPrefix(r.URL.EscapedPath(), u.Base.EscapedPath()), r.URL.RawQuery); err != nil {
+		return nil, err
+	}
 	out := r.WithContext(r.Context())
-	out.Header = r.Header.Clone()
-	for _, name := range ofSignature {
-		out.Header.Del(name)
+	out.Header = http.Header{}
+	for name, values := range r.Header {
+		if slices.Contains(ofCalls, name) || strings.HasPrefix(name, "X-Amzn-Bedrock-") || strings.HasPrefix(name, "Amz-Sdk-") {
+			out.Header[name] = slices.Clone(values)
+		}
 	}
 	hash := sha256.New()
 	switch {

@@ -3,11 +3,15 @@ package wire
 import (
 	"cmp"
 	"encoding/base64"
+	"iter"
 	"net/http"
 	"net/url"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/condensehq/condense/internal/rawjson"
 )
@@ -73,62 +77,144 @@ var shapes = []shape{
 	{prefix: "tid=", is: Credential{"a token of GitHub Copilot", gitHub, false}},
 }
 
-// carriers are the headers with keys and tokens, and parameters likewise.
+// carriers are the headers with keys and tokens, and parameters likewise, that vendors take. Those of one vendor begin with its prefix.
 var (
 	carriers = []string{
 		"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "X-Amz-Security-Token", "Chatgpt-Account-Id", "Ocp-Apim-Subscription-Key",
 	}
 	parameters = []string{"key", "api_key", "api-key", "access_token", "subscription-key", "X-Amz-Signature", "X-Amz-Security-Token"}
+	prefixes   = map[Vendor][]string{
+		Anthropic: {"Anthropic-", "X-Claude-"}, Google: {"X-Goog-"}, Amazon: {"X-Amz-"}, Azure: {"X-Ms-", "Ocp-Apim-"}, gitHub: {"X-Github-", "Copilot-"},
+		OpenAI: {"Openai-", "X-Openai-", "Oai-", "X-Oai-", "X-Codex-", "Chatgpt-", "Cookie"}, // chatgpt.com sets cookies
+	}
 )
 
-// Credentials returns the credentials of a request whose shape identifies their issuer, from its headers and its
-// query.
+// secretive matches names of headers and parameters that may have a credential.
+var secretive = regexp.MustCompile(`(?i)(^|[-_])(auth|authorization|authentication|bearer|cookie|credentials?|jwt|passw(or)?d|secret|sig|signature|` +
+	`token|apikey|(api|access|auth|client|private|secret|subscription)[-_]?key)$`)
+
+// harmless are headers without credentials; so are those to the gateway, which are not sent.
+var harmless = rawjson.Set("Accept", "Accept-Encoding", "Accept-Language", "Anthropic-Beta", "Anthropic-Version", "Content-Encoding", "Content-Length",
+	"Content-Type", "Openai-Beta", "Traceparent", "Tracestate", "User-Agent")
+
+const toGateway = "X-Condense-"
+
+// Credentials returns the credentials of a request whose shape identifies their issuer, from whatever part of its headers and
+// its query.
 func Credentials(h http.Header, query string) []Credential {
 	var found []Credential
 	see := func(value string, of func(*shape) bool) {
+		text := value
+		if _, packed, ok := strings.Cut(value, "Basic "); ok {
+			plain, _ := base64.StdEncoding.DecodeString(strings.TrimSpace(packed))
+			text += " " + string(plain)
+		}
 		for i := range shapes {
-			if s := &shapes[i]; of(s) && s.fits(value) {
+			if s := &shapes[i]; of(s) && s.fits(text) {
 				found = append(found, s.is)
 			}
 		}
 	}
-	for _, name := range carriers {
-		for _, value := range h[name] {
+	for name, values := range h {
+		if harmless[name] || strings.HasPrefix(name, toGateway) {
+			continue
+		}
+		for _, value := range values {
 			see(value, func(s *shape) bool { return s.header == name || s.header == "" && s.parameter == "" })
 		}
 	}
-	for pair := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == ';' }) {
-		raw, value, _ := strings.Cut(pair, "=")
-		name, err := url.QueryUnescape(raw)
-		if err != nil {
-			continue
-		}
-		if plain, err := url.QueryUnescape(value); err == nil {
-			value = plain
-		}
-		for _, known := range parameters {
-			if strings.EqualFold(name, known) {
-				see(value, func(s *shape) bool { return s.parameter == known || s.header == "" && s.parameter == "" })
-			}
-		}
+	for name, value := range inQuery(query) {
+		see(value, func(s *shape) bool {
+			return s.parameter != "" && strings.EqualFold(name, s.parameter) || s.header == "" && s.parameter == ""
+		})
 	}
 	return found
 }
 
-// fits reports whether a value has the shape: one of its words, because it can follow a scheme.
-func (s *shape) fits(value string) bool {
-	if s.issuer != "" {
-		return strings.HasPrefix(issuerOf(value), s.issuer)
-	}
-	if s.prefix == "" {
-		return strings.TrimSpace(value) != ""
-	}
-	for word := range strings.FieldsSeq(value) {
-		if strings.HasPrefix(word, s.prefix) && strings.Contains(word, s.within) {
-			return true
+// inQuery returns the parameters of a query, decoded as far as they can be.
+func inQuery(query string) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for pair := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == ';' }) {
+			raw, value, _ := strings.Cut(pair, "=")
+			name, err := url.QueryUnescape(raw)
+			if err != nil {
+				name = raw
+			}
+			if plain, err := url.QueryUnescape(value); err == nil {
+				value = plain
+			}
+			if !yield(name, value) {
+				return
+			}
 		}
 	}
-	return false
+}
+
+// Strange returns the headers of a request that look like credentials, and are none that a vendor's host is known to take, and the
+// first such parameter. They must not reach it: nobody can say whose they are. Hosts of the user's own may take any.
+func (o Host) Strange(h http.Header, query string) (headers []string, parameter string) {
+	if o.Of == "" {
+		return nil, ""
+	}
+	for name := range h {
+		own := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+		if secretive.MatchString(name) && !slices.Contains(carriers, name) && !slices.ContainsFunc(prefixes[o.Of], own) && !own(toGateway) {
+			headers = append(headers, name)
+		}
+	}
+	for name := range inQuery(query) {
+		known := func(p string) bool { return strings.EqualFold(p, name) }
+		if secretive.MatchString(name) && !paging.MatchString(name) && !slices.ContainsFunc(parameters, known) && o.Of != Azure {
+			return headers, name
+		}
+	}
+	return headers, ""
+}
+
+// paging matches names of parameters with the place in a list.
+var paging = regexp.MustCompile(`(?i)(page|next|continuation|sync)[-_]?token$`)
+
+// fits reports whether a text has the shape somewhere: keys follow a scheme, or stand in quotes, lists and assignments.
+func (s *shape) fits(text string) bool {
+	switch {
+	case s.issuer != "":
+		for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !inToken(r) }) {
+			for parts := strings.Split(word, "."); len(parts) >= inJWT; parts = parts[1:] {
+				if strings.HasPrefix(issuerOf(parts), s.issuer) {
+					return true
+				}
+			}
+		}
+		return false
+	case s.prefix == "":
+		return strings.TrimSpace(text) != ""
+	}
+	for rest := text; ; {
+		i := strings.Index(rest, s.prefix)
+		if i < 0 {
+			return false
+		}
+		before := text[:len(text)-len(rest)+i]
+		rest = rest[i:]
+		word := rest
+		if end := strings.IndexFunc(rest[len(s.prefix):], func(r rune) bool { return !inToken(r) }); end >= 0 {
+			word = rest[:len(s.prefix)+end]
+		}
+		last, _ := utf8.DecodeLastRuneInString(before)
+		begins := before == "" || last != '-' && last != '_' && !unicode.IsLetter(last) && !unicode.IsDigit(last)
+		if strings.HasSuffix(s.prefix, "=") { // names of values end so, too
+			begins = before == "" || strings.ContainsRune(" \t\"'", last)
+		}
+		if begins && strings.Contains(word, s.within) {
+			return true
+		}
+		rest = rest[len(s.prefix):]
+	}
+}
+
+// inToken reports whether keys and tokens have a character.
+func inToken(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_.+/", r)
 }
 
 // SignedBy returns the ID of the access key with which a request is signed for Amazon; empty if it is not signed. The
@@ -146,10 +232,12 @@ func SignedBy(h http.Header, query string) string {
 	return cmp.Or(id, "?")
 }
 
-// issuerOf returns the issuer that a token of JSON names, which is the last word of a value; "" if that is none.
-func issuerOf(value string) string {
-	parts := strings.Split(value[strings.LastIndexByte(value, ' ')+1:], ".")
-	if len(parts) != 3 || !strings.HasPrefix(parts[0], "ey") { // header, claims and signature
+// inJWT are the parts of a token of JSON: header, claims and signature.
+const inJWT = 3
+
+// issuerOf returns the issuer that a token of JSON names, given its parts; "" if these begin with none.
+func issuerOf(parts []string) string {
+	if !strings.HasPrefix(parts[0], "ey") {
 		return ""
 	}
 	claims, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(parts[1], "="))

@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"net/url"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -52,6 +54,8 @@ type Endpoint struct {
 	Requires string
 	// Control means that the path is served by another host of the vendor, which answers no prompts.
 	Control bool
+	// Own are the methods with which a gateway may ask for the path in the name of its own machine.
+	Own []string
 
 	// Foreign is the name of an API that the gateway does not read, and Owner its vendor.
 	Foreign string
@@ -79,6 +83,7 @@ type row struct {
 
 var (
 	post      = []string{"POST"}
+	get       = []string{"GET"}
 	anthropic = []Vendor{Anthropic}
 	openAI    = []Vendor{OpenAI}
 	both      = []Vendor{Anthropic, OpenAI}
@@ -133,7 +138,9 @@ var clouds = slices.Concat(bedrocks("model/{model}/"), bedrocks("model/arn:*/{mo
 	{"v1/models/*:bidi*", Endpoint{Of: google}},
 	{"v1/models/*:async*", Endpoint{Of: google}},
 
-	{"foundation-models/**", Endpoint{Of: amazon, Control: true, Advice: adviceBedrock}}, // Amazon, to the next empty row
+	{"foundation-models", Endpoint{Of: amazon, Own: get, Control: true, Advice: adviceBedrock}}, // Amazon, to the next empty row
+	{"inference-profiles", Endpoint{Of: amazon, Own: get, Control: true, Advice: adviceBedrock}},
+	{"foundation-models/**", Endpoint{Of: amazon, Control: true, Advice: adviceBedrock}},
 	{"inference-profiles/**", Endpoint{Of: amazon, Control: true, Advice: adviceBedrock}},
 	{"guardrail/**", Endpoint{Of: amazon, Advice: adviceBedrock}},
 	{"async-invoke/**", Endpoint{Of: amazon, Advice: adviceBedrock}},
@@ -158,12 +165,13 @@ func geminis(version string) []row {
 func bedrocks(path string) []row {
 	const version = "anthropic_version" // of the models of Anthropic; those of others have bodies of their own
 	return []row{
-		{path + "invoke", Endpoint{Of: amazon, Methods: post, API: Messages, Requires: version, Advice: adviceBedrock}},
+		{path + "invoke", Endpoint{Of: amazon, Methods: post, Own: post, API: Messages, Requires: version, Advice: adviceBedrock}},
 		{path + "invoke-with-response-stream", Endpoint{
-			Of: amazon, Methods: post, API: Messages, Requires: version, Stream: true, Advice: adviceBedrock,
+			Of: amazon, Methods: post, Own: post, API: Messages, Requires: version, Stream: true, Advice: adviceBedrock,
 		}},
-		{path + "converse", Endpoint{Of: amazon, Methods: post, API: Converse, Advice: adviceBedrock}},
-		{path + "converse-stream", Endpoint{Of: amazon, Methods: post, API: Converse, Stream: true, Advice: adviceBedrock}},
+		{path + "converse", Endpoint{Of: amazon, Methods: post, Own: post, API: Converse, Advice: adviceBedrock}},
+		{path + "converse-stream", Endpoint{Of: amazon, Methods: post, Own: post, API: Converse, Stream: true, Advice: adviceBedrock}},
+		{path + "count-tokens", Endpoint{Of: amazon, Methods: post, Own: post, Advice: adviceBedrock}}, // of a body that is not read
 	}
 }
 
@@ -329,6 +337,22 @@ func Locate(clean string) Endpoint {
 		}
 	}
 	return Endpoint{}
+}
+
+// plainPath matches paths that every server reads alike, decoded once.
+var plainPath = regexp.MustCompile(`^(/[A-Za-z0-9][A-Za-z0-9._:-]*)+$`)
+
+// MayOwn reports whether a gateway may ask for a path, escaped, in the name of its own machine. It is strict about the form:
+// only the name of a model can be escaped, and only a list has a query.
+func MayOwn(method, escaped, query string) bool {
+	decoded, err := url.PathUnescape(escaped)
+	if err != nil || !plainPath.MatchString(decoded) {
+		return false
+	}
+	first, rest, _ := strings.Cut(escaped[1:], "/")
+	last := rest[strings.LastIndexByte(rest, '/')+1:]
+	e := Locate(decoded)
+	return slices.Contains(e.Own, method) && !strings.Contains(first+last, "%") && (query == "" || method == "GET")
 }
 
 // The places in patterns whose text is a field of the endpoint.

@@ -42,7 +42,9 @@ func TestShapesOfCredentials(t *testing.T) {
 		{"Authorization", "Bearer my-sk-ant-1", "", ""},
 		{"Authorization", "Bearer sk-1234", "", ""},
 		{"User-Agent", "sk-ant-1", "", ""},
-		{"", "", "model=sk-ant-1&key=", ""},
+		{"", "", "model=sk-ant-1&key=", "a key sk-ant-…"},
+		{"Authorization", `Token="sk-ant-1"`, "", "a key sk-ant-…"},
+		{"X-Unknown", "a=1,sk-ant-1", "", "a key sk-ant-…"},
 		{"Api-Key", "", "", ""},
 	} {
 		h := http.Header{}

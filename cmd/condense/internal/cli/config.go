@@ -196,7 +196,7 @@ func (a *App) reportOldLocks(declared []plugins.Plugin) {
 // reportUntrusted reports once which parts of the configuration are not used.
 func (a *App) reportUntrusted(c *config.Config) {
 	for _, claims := range c.Claims() {
-		if !claims.Trusted {
+		if claims = claims.Skipped(); !claims.Trusted && len(claims.Parts) > 0 {
 			a.reportOnce(claims.Digest, "condense: skipped: %s; %s\n", strings.Join(claims.Names(), ", "), claims.Remedy())
 		}
 	}

@@ -148,7 +148,7 @@ func trustFile(a *cli.App, cmd *cobra.Command, store trust.Store, file string, y
 		return err
 	}
 	if len(requests) == 0 {
-		term.Printf(a.Stdout, "nothing needs trust: the configuration names no program, address, variable or file\n")
+		term.Printf(a.Stdout, "nothing needs trust: the configuration names no program, address, variable, file or model, and tunes no gateway\n")
 		return nil
 	}
 	for i := range requests {
@@ -211,7 +211,7 @@ func printRequest(a *cli.App, r *trustRequest, known bool) {
 	file := visible(cli.FromHere(r.file))
 	if known || r.since.IsZero() {
 		term.Printf(a.Stdout, "%s\n", file)
-		for _, p := range r.parts {
+		for _, p := range together(r.parts) {
 			if p.change != removed {
 				printPart(a, r, p, unchanged)
 			}
@@ -220,7 +220,7 @@ func printRequest(a *cli.App, r *trustRequest, known bool) {
 	}
 	term.Printf(a.Stdout, "%s, changed since you agreed (%s)\n", file, r.since.Format(time.DateTime))
 	var same []string
-	for _, p := range r.parts {
+	for _, p := range together(r.parts) {
 		if ap := r.approvals[p.Key]; p.change == unchanged && (ap.is != ap.was || ap.why != nil) {
 			p.change = changed
 		}
@@ -235,12 +235,25 @@ func printRequest(a *cli.App, r *trustRequest, known bool) {
 	}
 }
 
+// together makes one of neighbors that have no value and the same effect.
+func together(parts []part) []part {
+	var all []part
+	for _, p := range parts {
+		if n := len(all) - 1; n >= 0 && p.Value == "" && all[n].Value == "" && all[n].Does == p.Does && all[n].change == p.change {
+			all[n].Key += ", " + p.Key
+			continue
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
 func printPart(a *cli.App, r *trustRequest, p part, sign change) {
 	does := visible(p.Does)
 	if sign == removed {
 		does = "no longer " + does
 	}
-	term.Printf(a.Stdout, "%s %s  %s\n      %s\n", sign, p.Key, visible(cli.FromHere(p.Value)), does)
+	term.Printf(a.Stdout, "%s %s\n      %s\n", sign, strings.TrimRight(p.Key+"  "+visible(cli.FromHere(p.Value)), " "), does)
 	if sign == changed && p.was != p.Value {
 		term.Printf(a.Stdout, "      was %s\n", visible(cli.FromHere(p.was)))
 	}

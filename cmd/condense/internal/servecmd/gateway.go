@@ -46,6 +46,7 @@ type gateway struct {
 	audit     *slog.Logger                    // nil if nothing is recorded
 	audited   io.Closer
 	key       []byte              // of the server; nil for the key in the store
+	orders    string              // the secret of the user where no token is needed
 	telemetry *telemetry          // nil if nothing is measured
 	tls       *access.Certified   // nil without a certificate
 	pages     *online.Watch       // shown unless a child process is alone
@@ -91,6 +92,15 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 		g.folder = "/" + rand.Text()
 	}
 	logStandard(g.log)
+	for _, w := range c.Warnings() {
+		if strings.HasPrefix(w.Key, "serve.") {
+			g.log.WarnContext(ctx, "a setting of the gateway", "setting", w.Key, "problem", w.Problem)
+		}
+	}
+	if g.orders, err = access.Orders(true); err != nil {
+		g.log.InfoContext(ctx, "without a token nobody directs conversations at the admin address", "err", err)
+		g.orders = rand.Text()
+	}
 	if err := g.openFiles(ctx); err != nil {
 		return nil, err
 	}
@@ -182,11 +192,11 @@ func (g *gateway) openFiles(ctx context.Context) (err error) {
 var doors = []string{"serve.listen", "serve.admin", "serve.tls", "serve.behind_proxy", "serve.token_env", "serve.token_file", "serve.tokens", "serve.audit"}
 
 // required reports which parts of a file must not be ignored for lack of trust: without them the gateway would be
-// open, or send conversations to other addresses than the file's.
+// open, or send conversations to other addresses than the file's. With parts that tune it, it would condense as a stranger says.
 func required(alone bool) func(config.Claim) bool {
 	return func(part config.Claim) bool {
 		isDoor := slices.ContainsFunc(doors, func(key string) bool { return part.Key == key || strings.HasPrefix(part.Key, key+".") })
-		return strings.HasPrefix(part.Key, "serve.") && (!alone || !isDoor)
+		return part.Tunes || strings.HasPrefix(part.Key, "serve.") && (!alone || !isDoor)
 	}
 }
 
@@ -282,7 +292,6 @@ func (g *gateway) watched(opts *live.Options) {
 		opts.Reports.Pages = g.pages.Pages("", func() live.Stats { return g.Stats() }, g.texts.Load)
 	} else if g.folder != "" {
 		opts.Reports.Pages = g.pages.Pages(g.folder, func() live.Stats { return g.Stats() }, func() bool { return true })
-		opts.Reports.Texts = true
 	}
 }
 

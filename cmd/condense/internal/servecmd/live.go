@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/live/access"
 	"github.com/condensehq/condense/internal/live/control"
 	"github.com/condensehq/condense/internal/live/store"
 )
@@ -32,7 +34,8 @@ func liveCommand(a *cli.App) *cobra.Command {
 that is done with the next request of a conversation, whichever gateway gets it, and survive a restart.
 
 It reads and writes the store that the gateways share (serve.store). For a gateway on another machine, or with --store memory, name its admin
-address with --admin; the token is from the configuration (serve.token_env or serve.token_file).
+address with --admin; the token is from the configuration (serve.token_env or serve.token_file). A gateway of this machine without one knows
+its user by a file in the user's folder for state.
 
 An ID can be shortened. Without one, the only running conversation is meant, or that of the Claude Code that runs the command, or the only one in
 this folder.`,
@@ -137,6 +140,11 @@ func (l *liveFlags) far(cmd *cobra.Command, f func(desk) error) error {
 	token, err := readToken(l.config.Serve())
 	if err != nil {
 		return err
+	}
+	if host := net.ParseIP(u.Hostname()); token == "" && (u.Hostname() == "localhost" || host != nil && host.IsLoopback()) {
+		if token, err = access.Orders(false); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
 	return f(&farDesk{base: strings.TrimRight(u.Scheme+"://"+u.Host, "/"), token: token})
 }

@@ -30,7 +30,7 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 	opts := &live.Options{
 		Upstreams: live.Upstreams{URLs: s.Upstreams, Compaction: map[string]live.Compaction{"openai": live.Compaction(s.Compaction.OpenAI)}},
 		Store:     live.Store{Path: s.Store, KeepFor: time.Duration(s.Retention.Age), KeepBytes: s.Retention.Size, Key: g.key},
-		Access:    live.Access{Token: token, Tokens: s.Tokens, Limits: limitsOf(s.Limits)},
+		Access:    live.Access{Token: token, Tokens: s.Tokens, Orders: g.orders, Limits: limitsOf(s.Limits)},
 		Reports:   live.Reports{Audit: g.audit, Logger: g.log},
 		Choice:    live.Choice{Profile: g.place.Profile, Mode: g.place.Mode},
 		Observe:   s.Observe,

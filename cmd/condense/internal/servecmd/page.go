@@ -16,6 +16,7 @@ import (
 // a name that no other page uses.
 type page struct {
 	secret, cookie, folder string
+	orders                 string // that the pages know the user by
 	pages                  http.Handler
 }
 
@@ -23,8 +24,8 @@ type page struct {
 const openPath = "/open/"
 
 // newPage returns the page of a port. Folder begins the paths of all pages, with a slash before it and none after.
-func newPage(pages http.Handler, port, folder string) *page {
-	return &page{rand.Text(), "condense-page-" + port, folder, http.StripPrefix(folder, pages)}
+func newPage(pages http.Handler, port, folder, orders string) *page {
+	return &page{rand.Text(), "condense-page-" + port, folder, orders, http.StripPrefix(folder, pages)}
 }
 
 // ServeHTTP answers with the pages to those with the cookie.
@@ -41,6 +42,7 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "open the address that condense wrap has printed", http.StatusForbidden)
 		return
 	}
+	r.Header.Set("X-Condense-Token", p.orders)
 	p.pages.ServeHTTP(w, r)
 }
 
@@ -58,7 +60,7 @@ func (g *gateway) servePage(ctx context.Context) (address string, end func() err
 	if err != nil {
 		return "", nil, errors.Join(err, l.Close())
 	}
-	p := newPage(g.Admin(), port, g.folder)
+	p := newPage(g.Admin(), port, g.folder, g.orders)
 	server := g.server(p)
 	go func() { _ = server.Serve(l) }() // it ends when it is closed
 	return "http://" + l.Addr().String() + openPath + p.secret, server.Close, nil

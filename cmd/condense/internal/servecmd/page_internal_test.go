@@ -24,7 +24,7 @@ func pageServer(t *testing.T, says string) (*page, *httptest.Server) {
 	}
 	p = newPage(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, says+" at "+r.URL.Path)
-	}), port, "/"+rand.Text())
+	}), port, "/"+rand.Text(), "orders")
 	return p, server
 }
 

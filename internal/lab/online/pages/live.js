@@ -36,10 +36,18 @@ async function refresh() {
   setTimeout(refresh, every);
 }
 
+// Fetches from the pages for users. Where no token is needed, the secret of the user stands for it, and only this page of the
+// browser keeps it.
+const kept = "condense-orders";
+const asked = (path, options = {}) => {
+  const secret = sessionStorage.getItem(kept);
+  return fetch(path, { ...options, headers: { ...options.headers, ...(secret && { "X-Condense-Token": secret }) }, credentials: "same-origin" });
+};
+
 // Says of each conversation when it is condensed next, or for what that waits.
 async function expect() {
   if (document.hidden) return;
-  const answer = await fetch(root + "live", { credentials: "same-origin" }).catch(() => null);
+  const answer = await asked(root + "live").catch(() => null);
   if (!answer?.ok) return;
   for (const c of (await answer.json()).conversations)
     for (const id of c.branches) {
@@ -52,18 +60,26 @@ async function expect() {
 async function ask(button) {
   const said = document.getElementById("said");
   const path = root + "live/" + encodeURIComponent(button.closest("[data-conversation]").dataset.conversation) + "/";
-  const answered = async (answer) => {
-    const body = await answer.json();
+  const answered = async (path, options) => {
+    let answer = await asked(path, options);
+    let body = await answer.json();
+    if (answer.status === 403) {
+      const secret = prompt(body.error);
+      if (secret) sessionStorage.setItem(kept, secret.trim());
+      else sessionStorage.removeItem(kept);
+      answer = await asked(path, options);
+      body = await answer.json();
+    }
     if (!answer.ok) throw new Error(body.error);
     return body;
   };
   try {
     if (button.dataset.do === "undo") {
-      const plan = await answered(await fetch(path + "undo", { credentials: "same-origin" }));
+      const plan = await answered(path + "undo");
       const cost = plan.priced ? `, for about $${plan.cost.toFixed(2)} in place of $${plan.instead.toFixed(2)}` : "";
       if (!confirm(`The next request sends about ${plan.size.toLocaleString("en")} tokens${cost}. Undo the last condensation?`)) return;
     }
-    await answered(await fetch(path + button.dataset.do, { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}", credentials: "same-origin" }));
+    await answered(path + button.dataset.do, { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}" });
     said.textContent = button.dataset.said;
     await expect();
   } catch (fault) {
