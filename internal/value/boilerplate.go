@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/toolcall"
 )
 
 // Agents and tools repeat themselves: the header of every shell result, reminders, "description: run the tests". If
@@ -90,6 +91,27 @@ func (c *Conversation) findReplaced() {
 		for i := range lines {
 			line := &lines[i]
 			line.replaced = isSwitch(line, pass.family) || put && (line.field == fieldOld || line.field == fieldNew && isPatch(lines) && strings.HasPrefix(line.Text, "-"))
+		}
+	}
+}
+
+// findSuperseded marks lines of files in results and in calls that write, which an edit or a newer read replaced later: a reader
+// would take them for the present.
+func (w *reading) findSuperseded() {
+	gone := w.replayed.Superseded()
+	if len(gone) == 0 {
+		return
+	}
+	for p := range w.c.Passages {
+		pass := &w.c.Passages[p]
+		if pass.Kind != dialog.KindToolResult && (pass.Kind != dialog.KindToolCall || pass.family != families[dialog.FamilyWrite] && pass.family != families[dialog.FamilyEdit]) {
+			continue
+		}
+		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
+			line := &w.c.Lines[l]
+			_, _, text := toolcall.Gutter(line.Text)
+			at, was := gone[strings.TrimSpace(text)]
+			line.superseded = was && at > pass.Message
 		}
 	}
 }

@@ -115,9 +115,6 @@ func joined(blocks []*fileBlock, root string) (out []*fileBlock) {
 
 // ledger returns the files as the conversation shows them. From then on paths are written relative to their folder.
 func (w *preface) ledger() *ledger.Ledger {
-	if w.replayed == nil {
-		w.replayed, w.folder = w.replay()
-	}
 	w.root = w.folder
 	return w.replayed
 }
@@ -405,7 +402,7 @@ func (w *preface) settleFiles(shown map[string]map[string]bool, hidden []bool) {
 // old text of edits qualify only once all other lines have room.
 func (w *choice) gone(l int) bool {
 	line := &w.c.Lines[l]
-	return line.outdated || w.out[l] || line.stale() && !w.filling && w.o.Only == nil
+	return line.outdated || line.superseded || w.out[l] || line.stale() && !w.filling && w.o.Only == nil
 }
 
 // renderFiles writes the blocks of files.

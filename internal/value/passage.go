@@ -66,15 +66,17 @@ type Line struct {
 	apart    bool
 	outdated bool // the account says the same; see heed
 	replaced bool // an edit replaced it; see findReplaced
-	repeated bool // a newer message has a line of the same shape; see findRepeated
-	demand   dialog.Demand
-	under    int32     // in search results, the line with the path that it belongs to; 0 if it needs none
-	mentions core.Span // in Conversation.mentions
-	phrases  core.Span // in Conversation.phrases
-	start    int       // bytes of all lines before it
-	shape    uint8     // see shapeOf
-	template bool      // see findTemplates
-	field    uint8     // of a call; see fieldOf
+	// superseded marks a line of a file that no file has any more: it is never shown.
+	superseded bool
+	repeated   bool // a newer message has a line of the same shape; see findRepeated
+	demand     dialog.Demand
+	under      int32     // in search results, the line with the path that it belongs to; 0 if it needs none
+	mentions   core.Span // in Conversation.mentions
+	phrases    core.Span // in Conversation.phrases
+	start      int       // bytes of all lines before it
+	shape      uint8     // see shapeOf
+	template   bool      // see findTemplates
+	field      uint8     // of a call; see fieldOf
 	lineUse
 }
 

@@ -3,7 +3,6 @@ package value
 import (
 	"context"
 
-	"github.com/condensehq/condense/internal/value/ledger"
 	"github.com/condensehq/condense/internal/value/parallel"
 )
 
@@ -11,16 +10,14 @@ import (
 // newest text of files.
 type preface struct {
 	rating
-	left     string     // the index of hidden messages
-	open     string     // the open work among them
-	opened   []int      // lines with the same content
-	files    []string   // blocks of files, see listFiles
-	filed    []int      // lines with the same content
-	out      []bool     // lines that are excluded from the choice because files has them
-	parts    []leftPart // of all messages; see leftParts
-	replayed *ledger.Ledger
-	folder   string // of its files; see rootOf
-	root     string // the same, once it is used
+	left   string     // the index of hidden messages
+	open   string     // the open work among them
+	opened []int      // lines with the same content
+	files  []string   // blocks of files, see listFiles
+	filed  []int      // lines with the same content
+	out    []bool     // lines that are excluded from the choice because files has them
+	parts  []leftPart // of all messages; see leftParts
+	root   string     // the folder of the files that the conversation shows, once it is used; see rootOf
 }
 
 // prepare rates r, and concurrently makes everything that does not depend on the values.
@@ -28,9 +25,6 @@ func prepare(ctx context.Context, r reading) (preface, error) {
 	w := preface{out: make([]bool, len(r.c.Lines))}
 	var err error
 	tasks := []func(){func() { w.rating, err = rate(ctx, r) }}
-	if r.o.Only == nil && r.o.Shares.Files > 0 {
-		tasks = append(tasks, func() { w.replayed, w.folder = r.replay() })
-	}
 	if r.o.Only == nil && r.o.Shares.Index > 0 && !r.o.NoHandles {
 		tasks = append(tasks, func() { w.parts = r.leftParts() })
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/value/ledger"
 )
 
 // A reading is a conversation divided into passages, with the facts about its messages that are known before rating
@@ -22,6 +23,8 @@ type reading struct {
 	recent   int                 // the first message that is unread or has one of the newest results
 	talks    bool                // it is talk; see isTalk
 	handles  map[*Passage]string // handles that were requested
+	replayed *ledger.Ledger      // the files as the conversation shows them
+	folder   string              // of these files; see rootOf
 }
 
 // readAll divides messages into passages. It completes o, with the shares of talk if the conversation is talk.
@@ -36,6 +39,8 @@ func readAll(messages []core.Message, o *Options) reading {
 	}
 	w.findRecent()
 	w.findBlocks()
+	w.replayed, w.folder = w.replay()
+	w.findSuperseded()
 	if w.talks = o.Only == nil && w.c.isTalk(); w.talks {
 		shares := *o.Shares
 		shares.Tail, shares.Index, shares.Open, shares.Files, shares.Demands = talkTail, 0, 0, 0, 0

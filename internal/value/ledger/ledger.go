@@ -37,17 +37,28 @@ type File struct {
 	Edited  int   // the last message that changed it; -1 if none
 	// Edits counts its changes, Found the changes whose old text was known.
 	Edits, Found int
-	former       map[string]bool // lines that were replaced or removed at some time, without the space around them
+	former       map[string]int // lines that were replaced or removed, without the space around them, with the message that did it last
 }
 
-// Superseded returns the lines, without the space around them, that the file had and no longer has.
-func (f *File) Superseded() map[string]bool {
-	for _, r := range f.Runs {
-		for i := range r.Lines {
-			delete(f.former, strings.TrimSpace(r.Lines[i].Text))
+// Superseded returns the lines, without the space around them, that files had and none has any more, with the last message that
+// replaced or removed each.
+func (l *Ledger) Superseded() map[string]int {
+	all := map[string]int{}
+	for _, f := range l.Files {
+		for t, m := range f.former {
+			all[t] = max(all[t], m)
 		}
 	}
-	return f.former
+	if len(all) > 0 {
+		for _, f := range l.Files {
+			for _, r := range f.Runs {
+				for i := range r.Lines {
+					delete(all, strings.TrimSpace(r.Lines[i].Text))
+				}
+			}
+		}
+	}
+	return all
 }
 
 // left notes lines that are no longer in their place.
@@ -55,9 +66,9 @@ func (f *File) left(lines []Line) {
 	for i := range lines {
 		if t := strings.TrimSpace(lines[i].Text); len(t) >= doubtLong {
 			if f.former == nil {
-				f.former = map[string]bool{}
+				f.former = map[string]int{}
 			}
-			f.former[t] = true
+			f.former[t] = f.Touched
 		}
 	}
 }
