@@ -38,8 +38,8 @@ type Report struct {
 	Messages  MessageReport `json:"messages"`
 	// Words are the tokens of the words that the user typed in the view before, and of those that are also in the view
 	// after, in messages or quoted. Zero if nothing was condensed.
-	Words Change `json:"words,omitzero"`
-	Usage     core.Usage    `json:"usage,omitzero"`
+	Words Change     `json:"words,omitzero"`
+	Usage core.Usage `json:"usage,omitzero"`
 	// Warnings are for the user: an option that had no effect, a target that
 	// had to be raised.
 	Warnings []string `json:"warnings,omitempty"`

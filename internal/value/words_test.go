@@ -14,8 +14,10 @@ import (
 // project, and the newest one is a message.
 func TestRequestBeforeRules(t *testing.T) {
 	system := core.Message{Role: core.RoleSystem, Parts: []core.Part{core.Text(strings.Repeat("Be kind. ", 2000))}}
-	messages := uniqueCalls(slices.Concat([]core.Message{system, coretest.User(core.Text(withRules["Codex"](rules("now", 300)))),
-		coretest.User(core.Text("Move the importer, but do not touch the public API."))}, session(30)[1:], []core.Message{coretest.User(core.Text("Merge it if there is no problem."))}))
+	messages := uniqueCalls(slices.Concat([]core.Message{
+		system, coretest.User(core.Text(withRules["Codex"](rules("now", 300)))),
+		coretest.User(core.Text("Move the importer, but do not touch the public API.")),
+	}, session(30)[1:], []core.Message{coretest.User(core.Text("Merge it if there is no problem."))}))
 	for _, left := range []int{80, 120, 200, 400, 800} {
 		got := shorten(t, messages, tokensOf(messages[:1])+left).Messages
 		if !strings.Contains(text(got), "do not touch the public API.") || !strings.HasSuffix(strings.TrimSpace(text(got)), "Merge it if there is no problem.") {
