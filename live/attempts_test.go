@@ -120,7 +120,10 @@ func TestModelThatFailsIsNotSilent(t *testing.T) {
 	if strings.Contains(p.log.String(), key) {
 		t.Error("the key is in the log")
 	}
-	if s := p.Stats(); len(s.Errors) > 0 || strings.Count(p.log.String(), `"level":"WARN"`) != 1 {
+	if got := p.lines(t, "a conversation is not condensed, because its epochs fail: at the limit it is truncated"); len(got) != 1 {
+		t.Errorf("the log has %v", got)
+	}
+	if s := p.Stats(); len(s.Errors) > 0 || strings.Count(p.log.String(), `"level":"WARN"`) != 2 {
 		t.Errorf("the same failure is another fault too: %v, %s", s.Errors, p.log.String())
 	}
 }

@@ -51,7 +51,7 @@ func (x *plan) replaceHurried(ctx context.Context) (bool, error) {
 		return true, nil
 	}
 	x.view = view
-	if err != nil && ctx.Err() == nil && !errors.Is(err, job.ErrQueue) {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, job.ErrQueue) && !errors.Is(err, context.DeadlineExceeded) {
 		x.fault("epoch", err)
 	}
 	return false, ctx.Err()
@@ -73,8 +73,8 @@ func (x *plan) condensedInstead(ctx context.Context, o *occasion) (bool, error) 
 		return false, err
 	}
 	trial := x.viewOf(next)
-	if trial.tokens > x.policy.Limit || x.check(&trial) != nil {
-		return false, nil
+	if err := x.check(&trial); err != nil || trial.tokens > x.policy.Limit {
+		return false, err
 	}
 	if x.handles {
 		kept, err := x.keep(ctx, next, x.messages)

@@ -64,7 +64,7 @@ func (c *Claim) First(name string) bool {
 	c.Session.mu.Lock()
 	defer c.Session.mu.Unlock()
 	if c.said == nil {
-		c.Entry.said = map[string]bool{}
+		c.said = map[string]bool{}
 	}
 	was := c.said[name]
 	c.said[name] = true
