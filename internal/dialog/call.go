@@ -3,7 +3,6 @@ package dialog
 import (
 	"cmp"
 	"encoding/json"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -135,13 +134,13 @@ func ParseCall(name, args string) CallInfo {
 	a := appendFields(known[:0], raw)
 	u.Family = refine(u.Family, rawjson.Text(a.get("command")))
 	if file := toolcall.First(raw, toolcall.Path); file != "" {
-		u.Files = append(u.Files, File{cleanPath(file), ranges(a)})
+		u.Files = append(u.Files, File{toolcall.CleanPath(file), ranges(a)})
 	}
 	if files := slices.Collect(rawjson.Elements(a.get("files"))); !slices.ContainsFunc(files, notObject) {
 		for _, raw := range files {
 			f := appendFields(nil, raw)
 			if p := toolcall.First(raw, toolcall.Path); p != "" {
-				u.Files = append(u.Files, File{cleanPath(p), ranges(f)})
+				u.Files = append(u.Files, File{toolcall.CleanPath(p), ranges(f)})
 			}
 		}
 	}
@@ -255,14 +254,6 @@ func parseRange(s string) LineRange {
 		return LineRange{}
 	}
 	return LineRange{first, last}
-}
-
-// cleanPath returns p in the form in which paths are compared: with slashes and without "./".
-func cleanPath(p string) string {
-	if strings.Contains(p, "\\") {
-		p = strings.ReplaceAll(p, "\\", "/")
-	}
-	return path.Clean(strings.TrimSpace(p))
 }
 
 // number reads 12 and "12".

@@ -109,3 +109,16 @@ var beginnings = []struct {
 		"Successfully created new task", "New instructions for task continuation:", "Tool result:", "The tool execution failed", "(see below for",
 	}},
 }
+
+// Programs returns the facts about texts that programs put into user messages: the names of elements, and beginnings.
+func Programs() (elements, begin []string) {
+	for _, b := range blocks {
+		if b.by != KindUser {
+			elements = append(elements, b.name)
+		}
+	}
+	for _, b := range beginnings {
+		begin = append(begin, b.with...)
+	}
+	return elements, begin
+}

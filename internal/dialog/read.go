@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/toolcall"
 )
 
 // A Dialog is a conversation that was read. It refers to the texts of its messages.
@@ -317,7 +318,7 @@ func (k *linker) find(s Segment) *Use {
 	}
 	info := CallInfo{Family: FamilyOf(s.Tool), Target: s.Target}
 	if s.Target != "" && info.Family == FamilyRead {
-		info.Files = []File{{Path: cleanPath(s.Target)}}
+		info.Files = []File{{Path: toolcall.CleanPath(s.Target)}}
 	}
 	u := k.use(s.Tool, info, false)
 	u.Message = 0
@@ -456,7 +457,7 @@ func fileOf(block string) (File, bool) {
 	if p == "" {
 		return File{}, false
 	}
-	f := File{Path: cleanPath(p)}
+	f := File{Path: toolcall.CleanPath(p)}
 	runs := strings.Count(block, "\n<content lines=\"")
 	_, lines, ok := strings.Cut(block, "<content lines=\"")
 	if !ok {

@@ -4,6 +4,8 @@ import (
 	"iter"
 	"maps"
 	"strings"
+
+	"github.com/condensehq/condense/internal/toolcall"
 )
 
 // A CallRun is a run of an assistant's text: a call if Tool is set, else prose.
@@ -119,7 +121,7 @@ func xmlUse(name, call string) CallInfo {
 		if !ok || p == "" {
 			break
 		}
-		u.Files = append(u.Files, File{Path: cleanPath(p), Range: lines})
+		u.Files = append(u.Files, File{Path: toolcall.CleanPath(p), Range: lines})
 		rest = after
 		if u.Family != FamilyRead {
 			break // the rest is the content of a file

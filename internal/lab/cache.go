@@ -13,7 +13,7 @@ import (
 )
 
 // cacheVersion changes whenever the same inputs give another row.
-const cacheVersion = "4"
+const cacheVersion = "5"
 
 // A cache is a folder of results by the hash of everything that they depend on. Processes may share
 // it: a file is written under another name and then renamed.

@@ -1,6 +1,9 @@
 package lab
 
-import "github.com/condensehq/condense/internal/lab/score"
+import (
+	"github.com/condensehq/condense/internal/lab/score"
+	"github.com/condensehq/condense/internal/truth"
+)
 
 // A Measure is one number of a [Row]. docs/comparing-measures.md has the formulas.
 type Measure struct {
@@ -57,6 +60,9 @@ var measures = []Measure{
 	{Name: "torn", Title: "messages torn", Unit: "share", Better: -1, Doc: "Typed messages of which sentences were moved, or closed up without a mark."},
 	{Name: "legible", Title: "results in readable units", Unit: "share", Better: 1, Doc: "Lines of tool results in runs of five or more as they were, or in whole results."},
 	{Name: "decisions", Title: "decisions", Unit: "share", Better: 1, Doc: "Sentences of the assistant that state a cause, a choice or a finding, verbatim, without those of the last twelve messages."},
+	{Name: "wrong_author", Title: "wrong author", Unit: "share", Better: -1, Doc: "Of the lines that the result gives as the user's, those that somebody else wrote."},
+	{Name: "superseded", Title: "superseded lines", Unit: "share", Better: -1, Doc: "Of the lines of files in the result, those that an edit or a newer read replaced, shown without the newer text."},
+	{Name: "outcomes", Title: "outcomes", Unit: "share", Better: 1, Doc: "Identifiers of what calls started or created (agents, jobs, issues, commits), while nobody saw its end."},
 	{Name: "recent", Title: "last ten messages", Unit: "share", Better: 1, Doc: "The share of the last ten messages that is kept verbatim."},
 	{Name: MeasureKept, Title: "tokens left", Unit: "share", Better: -1, Doc: "Tokens after, as a share of those before."},
 	{Name: MeasureSize, Title: "of the budget", Unit: "share", Better: 0, Doc: "Tokens after, as a share of the budget. Above 1.03 the strategy missed the budget."},
@@ -105,6 +111,17 @@ func scores(values map[string]float64, s score.Score) {
 		put(name, v, ok)
 	}
 	values["faults"] = float64(s.PairErrors)
+}
+
+// truths adds the shares of what is not so.
+func truths(values map[string]float64, t truth.Report) {
+	for name, share := range map[string][2]int{
+		"wrong_author": {t.WrongAuthor, t.Claims}, "superseded": {t.Superseded, t.Lines}, "outcomes": {t.Outcomes - t.OutcomesLost, t.Outcomes},
+	} {
+		if share[1] > 0 {
+			values[name] = float64(share[0]) / float64(share[1])
+		}
+	}
 }
 
 // continuation adds the measures that are not in the panel.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab/score"
+	"github.com/condensehq/condense/internal/truth"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -70,6 +71,7 @@ type trial struct {
 	seed    uint64
 	now     func() time.Time
 	outputs *outputs
+	truth   *truth.History // of the cut, once it is needed
 }
 
 func (b *trial) row(strategy string) Row {
@@ -302,6 +304,13 @@ func outcome(c *core.ChainResult) (core.Outcome, string) {
 func (b *trial) judge(r *Row, view []core.Message) {
 	b.measure(r, view)
 	continuation(r.Values, b.scorer.Continuation(view))
+	if b.truth == nil {
+		b.truth = truth.Read(b.task.cut.Prefix(), func(string) int { return 0 }, func(m, part int) bool {
+			o := b.session.Origin(m, part)
+			return o == score.OriginUser || o == score.OriginUnknown
+		})
+	}
+	truths(r.Values, b.truth.Measure(view))
 }
 
 // measure adds the measures of view to r that take little memory.

@@ -146,7 +146,9 @@ func labelIn(s string) bool {
 
 // announces reports whether text after a label may begin with a value: after the rest of a name, a quote and a sign, or after a space.
 func announces(rest string) bool {
-	rest = strings.TrimLeftFunc(rest, func(r rune) bool { return r == '_' || r == '-' || r == '.' || unicode.IsLetter(r) || unicode.IsDigit(r) })
+	rest = strings.TrimLeftFunc(rest, func(r rune) bool {
+		return r == '_' || r == '-' || r == '.' || unicode.IsLetter(r) || unicode.IsDigit(r)
+	})
 	rest = strings.TrimLeft(rest, `"'`)
 	if rest == "" {
 		return false

@@ -5,6 +5,7 @@ package toolcall
 
 import (
 	"iter"
+	"path"
 	"strings"
 
 	"github.com/condensehq/condense/internal/rawjson"
@@ -127,4 +128,17 @@ func Values(args []byte, roles Role) iter.Seq[[]byte] {
 			}
 		}
 	}
+}
+
+// CleanPath returns a path in the form in which paths are compared: with slashes and without "./"; of Windows with a small letter for
+// the drive, also if it is written as WSL mounts it.
+func CleanPath(name string) string {
+	name = path.Clean(strings.ReplaceAll(strings.TrimSpace(name), `\`, "/"))
+	if rest, ok := strings.CutPrefix(name, "/mnt/"); ok && len(rest) > 1 && rest[1] == '/' {
+		name = rest[:1] + ":" + rest[1:]
+	}
+	if len(name) > 2 && name[1] == ':' && name[2] == '/' && 'A' <= name[0] && name[0] <= 'Z' {
+		name = string(name[0]+'a'-'A') + name[1:]
+	}
+	return name
 }

@@ -1,0 +1,73 @@
+package truth
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+)
+
+// creates matches the names of tools, and commands, that start or create something whose result cannot be had again.
+var (
+	creates = regexp.MustCompile(`(?i)(?:^|[_.\-/ ])(?:create|start|launch|spawn|open|send|pay|post|upload|publish|deploy|submit|schedule|provision|book|task|agent|charge)`)
+	command = regexp.MustCompile(`(?i)\bgit commit\b|\bgh (?:issue|pr|release) create\b|\bnpm publish\b|\bkubectl (?:create|apply)\b|\bdocker run\b|&\s*$|\bnohup\b|"run_in_background":\s*true|\bcurl\b[^|]*-X ?POST`)
+	// identifier matches a name with a digit that a result gives with a label, as a key or in brackets.
+	identifier = regexp.MustCompile(`(?i)(?:\b(?:agent|task|job|run|shell|session|process|issue|ticket|order|payment|deployment|server|bash)?_?-?(?:id|key|number|ref|reference|pid)\b["']?\s*[:=#]?\s*["']?|\bsession(?: id)? |\bwith id:? ` +
+		`|\[[\w/.-]+ (?:\(root-commit\) )?|#|https?://\S+/)([A-Za-z0-9][A-Za-z0-9_.-]{2,63})`)
+	ended = regexp.MustCompile(`(?i)\b(?:completed|finished|exited|done|closed|killed|stopped|merged|deleted|cancell?ed|terminated|failed)\b`)
+)
+
+// readOutcomes returns the identifiers in results of calls that create something, whose end is not seen.
+func readOutcomes(history []core.Message) (all []string) {
+	open := map[string]bool{}
+	var order []string
+	calls := map[string]core.ToolCall{}
+	for i := range history {
+		for _, p := range history[i].Parts {
+			if c, ok := p.(core.ToolCall); ok {
+				calls[c.ID] = c
+				continue
+			}
+			made := false
+			if r, ok := p.(core.ToolResult); ok {
+				c := calls[r.CallID]
+				made = !r.IsError && (creates.MatchString(c.Name) && !strings.Contains(strings.ToLower(c.Name), "read") || command.MatchString(c.Args))
+			}
+			for s := range texts(p) {
+				for id := range open {
+					if !ended.MatchString(s) {
+						break
+					}
+					if at := strings.Index(s, id); at >= 0 && ended.MatchString(near(s, at)) {
+						delete(open, id)
+					}
+				}
+				if !made {
+					continue
+				}
+				const most = 3 // of a result
+				for _, f := range identifier.FindAllStringSubmatch(s, most) {
+					id := strings.TrimRight(f[1], ".-")
+					if strings.ContainsAny(id, "0123456789") && !open[id] {
+						open[id] = true
+						order = append(order, id)
+					}
+				}
+			}
+		}
+	}
+	for _, id := range order {
+		if !open[id] {
+			continue
+		}
+		open[id] = false // an identifier counts once
+		all = append(all, id)
+	}
+	return all
+}
+
+// near returns the text around a place.
+func near(s string, at int) string {
+	const around = 100 // bytes
+	return s[max(0, at-around):min(len(s), at+around)]
+}

@@ -1,0 +1,253 @@
+package truth
+
+import (
+	"hash/maphash"
+	"iter"
+	"regexp"
+	"strings"
+	"sync"
+	"unicode"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/rawjson"
+)
+
+// longestRun is the number of words of the runs by which texts are compared.
+const longestRun = 5
+
+// A text is searched for sentences and lines: it has each run of one to five words.
+type text struct {
+	seed maphash.Seed
+	runs map[uint64]bool
+}
+
+// newText returns the texts of messages.
+func newText(messages []core.Message) *text {
+	t := &text{seed: maphash.MakeSeed(), runs: map[uint64]bool{}}
+	for i := range messages {
+		for _, p := range messages[i].Parts {
+			for s := range texts(p) {
+				t.add(s)
+			}
+		}
+	}
+	return t
+}
+
+func (t *text) add(all ...string) {
+	for _, s := range all {
+		words := wordsOf(s)
+		for n := 1; n <= longestRun; n++ {
+			for i := 0; i+n <= len(words); i++ {
+				t.runs[t.hash(words[i:i+n])] = true
+			}
+		}
+	}
+}
+
+// has reports whether every run of s is in the text: s as a whole, if it is no longer than a run.
+func (t *text) has(s string) bool {
+	words := wordsOf(s)
+	n := min(longestRun, len(words))
+	for i := 0; i+n <= len(words); i++ {
+		if !t.runs[t.hash(words[i:i+n])] {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *text) hash(words []string) uint64 {
+	return maphash.String(t.seed, strings.Join(words, "\x00"))
+}
+
+// wordsOf returns the words and numbers of s in lower case; characters of languages without spaces are words of their own.
+func wordsOf(s string) (words []string) {
+	begin := -1
+	for i, r := range s {
+		switch {
+		case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai):
+			if begin >= 0 {
+				words = append(words, strings.ToLower(s[begin:i]))
+				begin = -1
+			}
+			words = append(words, string(r))
+		case unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_':
+			if begin < 0 {
+				begin = i
+			}
+		case begin >= 0:
+			words = append(words, strings.ToLower(s[begin:i]))
+			begin = -1
+		}
+	}
+	if begin >= 0 {
+		words = append(words, strings.ToLower(s[begin:]))
+	}
+	return words
+}
+
+// texts yields the texts of a part: of a call its name and the strings in its arguments.
+func texts(p core.Part) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		switch p := p.(type) {
+		case core.Text:
+			yield(string(p))
+		case core.ToolCall:
+			if yield(p.Name) {
+				values([]byte(p.Args), yield)
+			}
+		case core.ToolResult:
+			for _, c := range p.Content {
+				if t, ok := c.(core.Text); ok && !yield(string(t)) {
+					return
+				}
+			}
+		case core.Reasoning:
+			yield(p.Text)
+		case core.Image, core.Opaque:
+		}
+	}
+}
+
+// values yields the strings in a JSON value, and its numbers.
+func values(raw []byte, yield func(string) bool) bool {
+	switch {
+	case rawjson.IsString(raw):
+		return yield(rawjson.Text(raw))
+	case rawjson.IsArray(raw):
+		for e := range rawjson.Elements(raw) {
+			if !values(e, yield) {
+				return false
+			}
+		}
+	case rawjson.IsObject(raw):
+		for _, v := range rawjson.Fields(raw) {
+			if !values(v, yield) {
+				return false
+			}
+		}
+	default:
+		return yield(string(raw))
+	}
+	return true
+}
+
+// sentences yields the sentences and lines of s that have letters.
+func sentences(s string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for line := range strings.SplitSeq(s, "\n") {
+			for from := 0; from < len(line); {
+				end := len(line)
+				if at := sentenceEnd.FindStringIndex(line[from:]); at != nil {
+					end = from + at[1]
+				}
+				if one := strings.TrimSpace(line[from:end]); strings.ContainsFunc(one, unicode.IsLetter) && !yield(one) {
+					return
+				}
+				from = end
+			}
+		}
+	}
+}
+
+var sentenceEnd = regexp.MustCompile(`[.!?]+["')\]]*\s|[。！？]`)
+
+// marks are the elements and beginnings of programs' texts.
+var marks = sync.OnceValue(func() (m struct {
+	element *regexp.Regexp
+	begin   []string
+}) {
+	elements, begin := dialog.Programs()
+	var names []string
+	for _, e := range elements {
+		names = append(names, regexp.QuoteMeta(e))
+	}
+	// Go's expressions cannot refer back, so an element may end with another's tag: they are not nested.
+	list := strings.Join(names, "|")
+	m.element = regexp.MustCompile(`(?s)<(?:` + list + `)(?:\s[^>]*)?>.*?</(?:` + list + `)>`)
+	m.begin = begin
+	return m
+})
+
+// apart divides a text of a user message into the words of the user and those of programs.
+func apart(s string) (said, programs []string) {
+	for _, part := range marks().element.FindAllString(s, -1) {
+		programs = append(programs, part)
+	}
+	for _, rest := range marks().element.Split(s, -1) {
+		trimmed := strings.TrimSpace(rest)
+		program := dialog.Inserted(trimmed)
+		for _, b := range marks().begin {
+			program = program || strings.HasPrefix(trimmed, b)
+		}
+		switch {
+		case trimmed == "":
+		case program:
+			programs = append(programs, rest)
+		default:
+			said = append(said, rest)
+		}
+	}
+	return said, programs
+}
+
+// divide returns the words of the user in a part of a message, and those of others.
+func divide(m *core.Message, p core.Part, typed bool) (said, others []string) {
+	if t, ok := p.(core.Text); ok && typed && m.Role == core.RoleUser && m.Kind == core.KindOriginal {
+		return apart(string(t))
+	}
+	for s := range texts(p) {
+		others = append(others, s)
+	}
+	return nil, others
+}
+
+// heading matches a line that says who wrote the next ones: group 1 is its sign, group 2 the name.
+var heading = regexp.MustCompile(`^\s*([¶§#*\[>-]+)\s*[*\[]?(\w+)`)
+
+// claimed yields the lines that a message of a view gives as the user's: in an original message what is outside of programs' elements, in
+// a text of a provider what is under a heading with the user's name.
+func claimed(m *core.Message, original bool) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if m.Role != core.RoleUser {
+			return
+		}
+		for _, p := range m.Parts {
+			t, ok := p.(core.Text)
+			if !ok {
+				continue
+			}
+			users, sign := true, ""
+			all := []string{string(t)}
+			if original && m.Kind == core.KindOriginal {
+				all, _ = apart(string(t))
+			}
+			if m.Kind == core.KindSummary || dialog.Inserted(string(t)) {
+				users = false
+			}
+			for _, s := range all {
+				for line := range strings.SplitSeq(s, "\n") {
+					if h := heading.FindStringSubmatch(line); h != nil && (sign == "" || h[1] == sign) {
+						name := strings.ToLower(h[2])
+						is := name == "user" || name == "human" || name == "person"
+						if is {
+							sign = h[1]
+						}
+						if is || sign != "" {
+							users = is
+							continue
+						}
+					}
+					if users && len(wordsOf(line)) >= leastClaim && !yield(line) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// leastClaim is the number of words of a line whose author can be told.
+const leastClaim = 4

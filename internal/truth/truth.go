@@ -1,0 +1,130 @@
+// Package truth measures whether a view is true, whatever provider made it: from a history and a view it counts the words of the user
+// that are gone, passages under a wrong author, lines of files that are shown only as they were, and identifiers of things that were
+// started or created and whose end nobody saw. It shares facts with the strategies (the names of parameters, the tags of agents), and
+// no judgement: no provider imports it.
+package truth
+
+import (
+	"strings"
+
+	"github.com/condensehq/condense/core"
+)
+
+// A Report has what a view says that is not so, and what it no longer says.
+type Report struct {
+	// Sentences of the user in the history, and those that the view does not have verbatim, white space aside. Tokens likewise.
+	Sentences, SentencesGone int
+	Tokens, TokensGone       int
+	// Claims are lines that the view gives as the user's; WrongAuthor those that somebody else wrote.
+	Claims, WrongAuthor int
+	// Lines are lines of files in the view; Superseded those that an edit or a newer read replaced, without the newer text.
+	Lines, Superseded int
+	// Outcomes are identifiers of what calls started or created, while their end was not seen; OutcomesLost those not in the view.
+	Outcomes, OutcomesLost int
+
+	Examples []string // of each, a few
+}
+
+// mostExamples is the number of examples of each kind.
+const mostExamples = 3
+
+// A History is what views of it are held against. It is safe for concurrent use.
+type History struct {
+	count    func(string) int
+	said     []sentence
+	users    *text // the words of the user
+	others   *text // of everybody else
+	original map[string]bool
+	files    fileLines
+	outcomes []string
+}
+
+// A sentence is one of the user's.
+type sentence struct {
+	text   string
+	tokens int
+}
+
+// Read reads a history. Count counts tokens of a text. Typed says whether the user typed a part of a message of theirs, where the
+// source records it; nil, and parts that are typed, are read by the elements that programs use.
+func Read(messages []core.Message, count func(string) int, typed func(message, part int) bool) *History {
+	h := &History{count: count, users: newText(nil), others: newText(nil), original: map[string]bool{}}
+	asks := map[string]bool{}
+	for i := range messages {
+		m := &messages[i]
+		h.original[m.ID] = true
+		for j, p := range m.Parts {
+			said, others := divide(m, p, typed == nil || typed(i, j))
+			switch p := p.(type) {
+			case core.ToolCall:
+				name := strings.ToLower(p.Name)
+				asks[p.ID] = strings.Contains(name, "ask") && !strings.Contains(name, "task") || strings.Contains(name, "question") || strings.Contains(name, "input")
+			case core.ToolResult:
+				if asks[p.CallID] { // the answer is the user's
+					h.users.add(others...)
+				}
+			default:
+			}
+			h.users.add(said...)
+			h.others.add(others...)
+			for _, s := range said {
+				for one := range sentences(s) {
+					h.said = append(h.said, sentence{one, count(one)})
+				}
+			}
+		}
+	}
+	h.files, h.outcomes = readFiles(messages), readOutcomes(messages)
+	return h
+}
+
+// Measure compares a view with the history that it stands for. The cost is linear in both.
+func (h *History) Measure(view []core.Message) Report {
+	m := measure{shown: newText(view)}
+	for _, s := range h.said {
+		m.Sentences++
+		m.Tokens += s.tokens
+		if !m.shown.has(s.text) {
+			m.SentencesGone++
+			m.TokensGone += s.tokens
+			m.example("gone", s.text)
+		}
+	}
+	for i := range view {
+		for line := range claimed(&view[i], h.original[view[i].ID] && view[i].ID != "") {
+			m.Claims++
+			if !h.users.has(line) && h.others.has(line) {
+				m.WrongAuthor++
+				m.example("wrong author", line)
+			}
+		}
+	}
+	m.files(&h.files, view)
+	for _, id := range h.outcomes {
+		m.Outcomes++
+		if !m.shown.has(id) {
+			m.OutcomesLost++
+			m.example("outcome lost", id)
+		}
+	}
+	return m.Report
+}
+
+type measure struct {
+	Report
+	shown *text
+	found map[string]int // examples by kind
+}
+
+func (m *measure) example(kind, what string) {
+	if m.found == nil {
+		m.found = map[string]int{}
+	}
+	if m.found[kind]++; m.found[kind] <= mostExamples {
+		const long = 120
+		if len(what) > long {
+			what = strings.ToValidUTF8(what[:long], "") + "…"
+		}
+		m.Examples = append(m.Examples, kind+": "+what)
+	}
+}
