@@ -40,7 +40,7 @@ func repairs(t *testing.T, api upstream.API, passes bool, patience int) *play {
 			}
 			return "a.c:1: error: x\nmake: *** [Makefile:2: all] Error 1"
 		}
-		return upstream.Output(command)
+		return strings.ReplaceAll(upstream.Output(command), "error TS", "note TS") // other commands do not fail
 	}
 	p.client.History = append(p.client.History, map[string]any{"role": "user", "content": "Build it."})
 	return p

@@ -203,7 +203,9 @@ func TestCompressOfManyTinyMessagesIsLinear(t *testing.T) {
 		"words": func(i int) string {
 			return fmt.Sprintf(`{"role":%q,"content":"a 17"}`, []string{"user", "assistant"}[i%2])
 		},
-		"demands": func(i int) string { return fmt.Sprintf(`{"role":"user","content":"please fix file%d.go"}`, i) },
+		"demands": func(i int) string {
+			return fmt.Sprintf(`{"role":%q,"content":"please fix file%d.go"}`, []string{"user", "assistant"}[i%2], i)
+		},
 		"calls": func(i int) string {
 			if i%2 == 1 {
 				return fmt.Sprintf(`{"role":"tool","tool_call_id":"c%d","content":"x %d"}`, i-1, i)
