@@ -22,7 +22,16 @@ func TestShortenedRemindersKeepTheirTags(t *testing.T) {
 		return core.Text(b.String() + "</system-reminder>")
 	}
 	first := coretest.User(reminder(0, 10), reminder(1, 1), reminder(2, 20), reminder(3, 20), reminder(4, 12), reminder(5, 40), core.Text("Check the warehouse. Never delete stock."))
-	messages := coretest.Conversation(append([]core.Message{first}, session(30)[1:]...)...)
+	messages := []core.Message{first}
+	for k := range 14 {
+		var b strings.Builder
+		for i := range 110 {
+			fmt.Fprintf(&b, "%5d→def stock_%d_%d(x): return lookup(x, %d)\n", i+1, k, i, i*k)
+		}
+		id := fmt.Sprint("c", k)
+		messages = append(messages, coretest.Assistant(core.ToolCall{ID: id, Name: "Read", Args: fmt.Sprintf(`{"file_path":"/src/w%d.py"}`, k)}), coretest.User(coretest.Result(id, b.String())))
+	}
+	messages = coretest.Conversation(messages...)
 	tagged := regexp.MustCompile(`(?s)<system-reminder>.*?</system-reminder>`)
 	for share := 2; share <= 12; share++ {
 		left := shorten(t, messages, tokensOf(messages)*share/14).Messages
