@@ -179,7 +179,8 @@ func (r *reader) message(i int, m *core.Message, parts []dialog.Part) {
 				r.extractPart(i, j, body, mark) // from a file that does not record insertions
 				continue
 			}
-			if said && answered.name == "" && dialog.Inserted(string(p)) {
+			if said && answered.name == "" && dialog.Inserted(string(p)) ||
+				m.Role == core.RoleAssistant && dialog.Repeated(string(p), m.Kind == core.KindSummary) != nil {
 				r.inserted(at, string(p))
 				continue
 			}
