@@ -58,9 +58,11 @@ var faultForms = regexp.MustCompile(strings.Join([]string{
 var maybeForm = regexp.MustCompile(`(?i)\berror\b|error:|\bfail(?:ed|ure)?\b|panic:|exception\b|fatal:|not found|cannot |permission denied`)
 
 // faultHints are words, in lower case, of which every match of the forms above has one.
-var faultHints = []string{"err", "fail", "panic", "fatal", "exception", "traceback", "goroutine", "fault", "abort", "kill",
+var faultHints = []string{
+	"err", "fail", "panic", "fatal", "exception", "traceback", "goroutine", "fault", "abort", "kill",
 	"not ok", "not ", "no such", "denied", "directory", "undefined", "***", "elifecycle", "timed out", "stopped", "illegal", ".go:", "e: ", "curl:", "ssh:", "cannot ",
-	"could not ", "can't ", "conflict", "rejected", "halted", "lua", "no module", "reformatted", "graphql", "code style", "incomplete", "be resolved"}
+	"could not ", "can't ", "conflict", "rejected", "halted", "lua", "no module", "reformatted", "graphql", "code style", "incomplete", "be resolved",
+}
 
 // A Fault says whether a line reports a failure.
 type Fault int
