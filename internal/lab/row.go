@@ -71,7 +71,7 @@ type trial struct {
 	scorer  *score.Scorer
 	task    task
 	system  int // tokens
-	limit   int // tokens, at least; 0: the size of the conversation is the limit
+	limit   int // tokens; 0: the size of the conversation
 	seed    uint64
 	now     func() time.Time
 	outputs *outputs
@@ -96,7 +96,7 @@ func (b *trial) request(messages []core.Message) *core.Request {
 	for i := range b.task.cut.Before {
 		target += b.task.cut.Before[i].Tokens
 	}
-	limit := max(target, b.system+before, b.limit)
+	limit := max(target, cmp.Or(b.limit, b.system+before))
 	return &core.Request{
 		Messages: messages, Trigger: core.TriggerAutomatic, Mode: b.session.Mode, System: b.session.System, Typed: dialog.Typed, Counter: b.counter,
 		Budget: core.Budget{Window: limit, Overhead: b.system, Limit: limit, Target: target},
