@@ -2,7 +2,6 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -29,15 +28,15 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		term.Printf(stderr, "condense: %v\n", err)
 		return cli.ExitFailed
 	}
-	out := &output{Writer: stdout}
+	out := &term.Output{Writer: stdout}
 	stdout = out
 	root := root(&cli.App{Stdin: stdin, Stdout: stdout, Stderr: stderr, Strategies: strategies, Own: own})
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	if err = root.ExecuteContext(ctx); (err == nil || errors.Is(err, cli.ErrNothing)) && out.err != nil {
-		err = out.err
+	if err = root.ExecuteContext(ctx); (err == nil || errors.Is(err, cli.ErrNothing)) && out.Err != nil {
+		err = out.Err
 	}
 	exit := (*cli.ExitError)(nil)
 	switch usage := (*cli.UsageError)(nil); {
@@ -66,18 +65,6 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		term.Printf(stderr, "condense: %v\n", err)
 		return cli.ExitFailed
 	}
-}
-
-// An output remembers that its file could not be written, such as on a full disk: few commands look after every line.
-type output struct {
-	io.Writer
-	err error
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	n, err := o.Writer.Write(p)
-	o.err = cmp.Or(o.err, err)
-	return n, err
 }
 
 func root(a *cli.App) *cobra.Command {

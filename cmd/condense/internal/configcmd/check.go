@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -94,6 +95,7 @@ func checkConfig(ctx context.Context, a *cli.App, file string) (configListing, e
 		l.Files = append(l.Files, cli.FromHere(f))
 	}
 	l.Warnings = append(l.Warnings, c.Warnings()...)
+	l.Warnings = append(l.Warnings, tuning(c)...)
 	checker = a.Checker()
 	l.Faults, err = checker.Chains(c)
 	l.Warnings = append(l.Warnings, checker.Warnings(c)...)
@@ -103,6 +105,21 @@ func checkConfig(ctx context.Context, a *cli.App, file string) (configListing, e
 	pins, err := pinWarnings(c, examined.problems)
 	l.Warnings = append(l.Warnings, pins...)
 	return l, err
+}
+
+// tuning warns of parts that a gateway does not use before the file is trusted, though all other commands do.
+func tuning(c *config.Config) (warnings config.Errors) {
+	for _, claims := range c.Claims() {
+		claims.Parts = slices.DeleteFunc(claims.Parts, func(p config.Claim) bool { return !p.Tunes })
+		if claims.Trusted || len(claims.Parts) == 0 {
+			continue
+		}
+		warnings = append(warnings, &config.Error{
+			Key: strings.Join(claims.Names(), ", "), Origin: claims.Parts[0].Origin,
+			Problem: "serve and wrap do not start with it: " + claims.Remedy(),
+		})
+	}
+	return warnings
 }
 
 // The examinations of the plugins of a configuration, each started once although a configuration may be loaded twice.

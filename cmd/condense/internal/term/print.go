@@ -7,6 +7,7 @@ package term
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -113,8 +114,30 @@ func PrintData(w io.Writer, data []byte) error {
 
 // IsTerminal reports whether a stream is a terminal.
 func IsTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	return ok && isatty.IsTerminal(f.Fd())
+	f := File(stream)
+	return f != nil && isatty.IsTerminal(f.Fd())
+}
+
+// An Output remembers that its file could not be written, such as on a full disk: few commands look after every line.
+type Output struct {
+	io.Writer
+	Err error
+}
+
+// Write writes to the file.
+func (o *Output) Write(p []byte) (int, error) {
+	n, err := o.Writer.Write(p)
+	o.Err = cmp.Or(o.Err, err)
+	return n, err
+}
+
+// File returns the file that a standard stream is; nil if it is none.
+func File(stream any) *os.File {
+	if o, ok := stream.(*Output); ok {
+		stream = o.Writer
+	}
+	f, _ := stream.(*os.File)
+	return f
 }
 
 // Confirm asks a yes-or-no question. An answer that does not begin with y means no.

@@ -12,7 +12,7 @@ func Width(w io.Writer) int {
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
 		return n
 	}
-	if f, ok := w.(*os.File); ok {
+	if f := File(w); f != nil {
 		return terminalWidth(f)
 	}
 	return 0
