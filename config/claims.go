@@ -48,8 +48,12 @@ func (b *builder) claimsOf(c *checker) (declared, gateway []Claim) {
 	serve, _ := c.values[string(inServe)].(map[string]any)
 	under, _ := before[string(inServe)].(map[string]any)
 	serveClaims(inServe, tree.Path{string(inServe)}, serve, under, add)
+	known := map[string]bool{}
+	for _, part := range slices.Concat(declared, parts) {
+		known[part.path.ID()] = true
+	}
 	b.tunes(atTop, nil, c.values, before, func(p tree.Path) {
-		if !slices.ContainsFunc(slices.Concat(declared, parts), func(known Claim) bool { return known.path.ID() == p.ID() }) {
+		if !known[p.ID()] {
 			add(p, "", "changes when, how far and how a gateway condenses your conversations")
 			parts[len(parts)-1].Tunes = true
 		}

@@ -313,7 +313,8 @@ func TestWatchTrust(t *testing.T) {
 	file := filepath.Join(dir, "condense.yaml")
 	put := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		// Replaced at once: a file that is empty for as long as the machine is busy is rightly reported.
+		if err := errors.Join(os.WriteFile(file+".new", []byte(text), 0o600), os.Rename(file+".new", file)); err != nil {
 			t.Fatal(err)
 		}
 	}

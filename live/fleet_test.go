@@ -58,7 +58,7 @@ func TestCondensationsTakeTurns(t *testing.T) {
 	if got := g.Stats(); got.EpochCount != conversations || done.Load() < conversations {
 		t.Errorf("%d epochs of %d conversations: %v", got.EpochCount, conversations, got.Errors)
 	}
-	if limit := int64(runtime.GOMAXPROCS(0)); most.Load() > limit {
+	if limit := int64(max(2, runtime.GOMAXPROCS(0))); most.Load() > limit { // two also on one processor, as the runner allows
 		t.Errorf("%d condensations at a time, with %d processors", most.Load(), limit)
 	}
 }

@@ -10,71 +10,203 @@ import (
 
 // Scrub returns s without keys, for a store and for other readers than the user: without text in the form of a key, private keys,
 // passwords in addresses, values with a label such as password or token, and long random words. It finds more than [Redact], and
-// sometimes too much. It leaves hexadecimal numbers without a label, which look as the names of commits do, and passwords that
-// nothing announces.
+// sometimes too much. It leaves hexadecimal numbers and UUIDs without a label, which look as the names of commits do, and passwords
+// that nothing announces.
 func Scrub(s string) string {
 	var b strings.Builder
-	for {
-		begin := strings.Index(s, "-----BEGIN ")
-		if begin < 0 {
+	kept := 0
+	for at := 0; ; {
+		i := strings.Index(s[at:], "-----BEGIN ")
+		if i < 0 {
 			break
 		}
-		b.WriteString(scrubLines(s[:begin]))
+		begin := at + i
+		n := len(blockBegin().FindString(s[begin:min(len(s), begin+longestLabel)]))
+		if n == 0 { // a text about such blocks
+			at = begin + len("-----BEGIN ")
+			continue
+		}
+		at = begin + n
+		if end := blockEnd().FindStringIndex(s[at:min(len(s), at+longestBlock)]); end != nil {
+			at += end[1]
+		} else {
+			at += len(blockLines().FindString(s[at:]))
+		}
+		b.WriteString(scrubLines(s[kept:begin]))
 		b.WriteString(Redacted)
-		end := strings.Index(s[begin:], "-----END ")
-		if end < 0 {
-			return b.String()
-		}
-		s = s[begin+end+len("-----END "):]
-		if rest := strings.Index(s, "-----"); rest >= 0 && !strings.Contains(s[:rest], "\n") {
-			s = s[rest+len("-----"):]
-		}
+		kept = at
 	}
-	if b.Len() == 0 {
+	if kept == 0 {
 		return scrubLines(s)
 	}
-	b.WriteString(scrubLines(s))
+	b.WriteString(scrubLines(s[kept:]))
 	return b.String()
 }
+
+// The beginning of a block of text as of RFC 7468 with its first line, which may stand in a listing or as a text of a program; its end;
+// and the lines of one that has no end.
+var (
+	blockBegin = lazily(`^-----BEGIN [A-Z0-9 ]+-----` + blockMargin + `(?:[A-Za-z-]+: [^\n]*` + blockMargin + `)*[A-Za-z0-9+/=]{4,}\s*(?:["'\\\n]|$)`)
+	blockEnd   = lazily(`-----END [A-Z0-9 ]+(?:-----)?`)
+	blockLines = lazily(`^(?:` + blockMargin + `[A-Za-z0-9+/=]{16,}(?:\s|["'\\]|$))*`)
+)
+
+const longestBlock = 1 << 16 // bytes
+
+const blockMargin = `(?:[\s"'+,>|│→-]|\\+[nr]|\d+[:|→\t])*`
 
 func scrubLines(s string) string {
 	s = withoutKeys(s)
 	if strings.Contains(s, "://") {
 		s = userinfo.ReplaceAllString(s, "://"+Redacted+"@")
 	}
-	var b strings.Builder
-	kept, at := 0, 0
-	for line := range strings.Lines(s) {
-		if len(line) <= longestLine && labelIn(line) {
-			if short := withoutValues(line); short != line {
-				b.WriteString(s[kept:at])
-				b.WriteString(short)
-				kept = at + len(line)
-			}
-		}
-		at += len(line)
-	}
-	if kept > 0 {
-		b.WriteString(s[kept:])
-		s = b.String()
-	}
-	return randomWords(s)
+	return randomWords(withoutValues(s))
 }
 
-// longestLine is the length in bytes of the longest line in which labels are looked for: a longer one is data.
-const longestLine = 1 << 14
+// withoutValues returns s without the values of its labels.
+func withoutValues(s string) string {
+	var b strings.Builder
+	kept := 0
+	for i := 0; i < len(s); {
+		label, isProgram := labelAt(s, i)
+		if label == 0 {
+			i++
+			continue
+		}
+		from := i
+		if !isProgram {
+			from = beginOf(s, i, kept)
+		}
+		begin, end := valueIn(s[from:min(len(s), i+longestLabel)], isProgram)
+		if end == 0 {
+			i += label
+			continue
+		}
+		b.WriteString(s[kept : from+begin])
+		b.WriteString(Redacted)
+		kept = from + end
+		i = kept
+	}
+	if kept == 0 {
+		return s
+	}
+	b.WriteString(s[kept:])
+	return b.String()
+}
 
-// withoutValues returns a line without the values of its labels.
-func withoutValues(line string) string {
-	return labelled().ReplaceAllStringFunc(line, func(found string) string {
-		m := labelled().FindStringSubmatchIndex(found)
-		for k := 2; k < len(m); k += 2 {
-			if m[k] >= 0 && !expression().MatchString(found[m[k]:m[k+1]]) {
-				return found[:m[k]] + Redacted + found[m[k+1]:]
+// longestLabel is the length in bytes of a label with its value, and longestName that of the part before the word that makes it one.
+const (
+	longestLabel = 1 << 10
+	longestName  = 48
+)
+
+// beginOf returns where a label begins, with the sign, the call or the command before it that announces its value, given the place of the
+// word that makes it a label.
+func beginOf(s string, at, least int) int {
+	least = max(least, at-longestName)
+	back := func(from int, is func(byte) bool) int {
+		for from > least && is(s[from-1]) {
+			from--
+		}
+		return from
+	}
+	at = back(at, func(c byte) bool { return inName[c] })
+	blank := func(c byte) bool { return c == ' ' }
+	before := s[least:at]
+	switch {
+	case strings.HasSuffix(before, "<"):
+		return at - 1
+	case strings.HasSuffix(before, ":"):
+		if i := back(at-1, func(c byte) bool { return inName[c] }); i > least && s[i-1] == '<' {
+			return i - 1
+		}
+	case strings.HasSuffix(before, `"`), strings.HasSuffix(before, "'"):
+		if i := back(at-1, blank); i > least && s[i-1] == '(' {
+			return i - 1
+		}
+	case strings.HasSuffix(before, " "):
+		for _, command := range []string{"setx", "setenv", "set -x", "set -gx", "set -Ux", "login"} {
+			if i := strings.LastIndex(before, command+" "); i >= 0 && (command == "login" || strings.TrimSpace(before[i:]) == command) {
+				return least + i
 			}
 		}
-		return found
-	})
+	}
+	return at
+}
+
+// inName are the characters of names of variables, options and headers.
+var inName = func() (is [256]bool) {
+	for _, c := range []byte("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") {
+		is[c] = true
+	}
+	return is
+}()
+
+// valueIn returns where the value of the label at the beginning of s begins and ends; 0, 0 if there is none.
+func valueIn(s string, isProgram bool) (begin, end int) {
+	rules := names
+	switch {
+	case isProgram:
+		rules = options
+	case s[0] == '<' || s[0] == '(' || s[0] == '-':
+		rules = signs
+	}
+	for i := range rules {
+		m := rules[i].is().FindStringSubmatchIndex(s)
+		for k := 2; k < len(m); k += 2 {
+			if m[k] < 0 {
+				continue
+			}
+			value := s[m[k]:m[k+1]]
+			code := expression().MatchString(value) || prose().MatchString(s[:min(len(s), m[k+1]+2)])
+			if bare := !strings.ContainsAny(s[m[k]-1:m[k]], `"'`); bare && isName(value) {
+				code = true
+			}
+			if mixed(value) || !code && !rules[i].mixed {
+				return m[k], m[k+1]
+			}
+			return 0, 0
+		}
+	}
+	return 0, 0
+}
+
+// mixed reports whether a value has a long word of letters and digits, as no name of a variable is.
+func mixed(value string) bool {
+	for word := range strings.FieldsFuncSeq(value, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_' }) {
+		letters, digits := 0, 0
+		for _, r := range word {
+			if unicode.IsDigit(r) {
+				digits++
+			} else if unicode.IsLetter(r) {
+				letters++
+			}
+		}
+		if letters+digits >= 16 && letters >= 2 && digits >= 4 {
+			return true
+		}
+	}
+	return false
+}
+
+// isName reports whether a value is a variable named after a secret, such as readPassword.
+func isName(value string) bool {
+	small, hump := false, false
+	for i := range len(value) {
+		switch c := value[i]; {
+		case 'a' <= c && c <= 'z':
+			small = true
+		case 'A' <= c && c <= 'Z':
+			hump = hump || small
+		default:
+			return false
+		}
+	}
+	if value = strings.ToLower(value); !hump {
+		return value == "password" || value == "token" || value == "secret"
+	}
+	return strings.Contains(value, "pass") || strings.Contains(value, "token") || strings.Contains(value, "secret") || strings.Contains(value, "key") ||
+		strings.Contains(value, "auth")
 }
 
 // lazily compiles an expression when it is first used: all together would take longer than the shortest commands.
@@ -84,14 +216,15 @@ func lazily(expression string) func() *regexp.Regexp {
 
 var (
 	unfixedForm = lazily(`\b(?:` + unfixed + `)`)
-	userinfo    = regexp.MustCompile(`://[^\s/@:"']*:[^\s/@"']+@`)
+	userinfo    = regexp.MustCompile(`://(?:[^\s/@:"']*:[^\s/"']+|[A-Za-z0-9_-]{20,})@`)
 )
 
-// labels are parts of names of secrets, in lower case, and programs is what takes a password as an option of one letter. One of them is
-// in each match of labelled.
+// labels are parts of names of secrets, in lower case, and programs is what takes a password as an option of one letter or from a pipe.
+// One of them is in each match of labelled.
 var (
-	labels   = byFirstLetter("pass", "pwd", "secret", "token", "key", "auth", "cred", "cookie", "_pat", "bearer", "ssws")
-	programs = byFirstLetter("mysql", "mariadb", "redis-cli", "curl", "wget", "http ")
+	labels = byFirstLetter("pass", "pwd", "secret", "token", "key", "auth", "cred", "cookie", "_pat", "bearer", "ssws", "kennwort", "mot de passe",
+		"contrase", "senha", "wachtwoord", "identified by", "пароль", "Пароль", "密", "口令", "パスワード", "비밀번호", "hasło", "lösenord", "parola", "şifre")
+	programs = byFirstLetter("mysql", "mariadb", "redis-cli", "curl", "wget", "http ", "echo ", "sshpass")
 )
 
 func byFirstLetter(words ...string) (by [256][]string) {
@@ -102,46 +235,73 @@ func byFirstLetter(words ...string) (by [256][]string) {
 }
 
 const (
-	labelName = `[\w.-]*(?:pass(?:word|wd|phrase|code)?|pwd|secret|token|api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|account[_-]?key|` +
-		`encryption[_-]?key|signing[_-]?key|master[_-]?key|auth[_-]?key|x-[a-z-]*key|credentials?|authorization|cookie|_key|_pat|_auth)`
-	labelValue = `"((?:[^"\\\n]|\\.){4,})"|'([^'\n]{4,})'|([^\s"'` + "`" + `,;)}\]]{4,})`
+	labelWord = `(?:pass(?:word|wd|phrase|code|wort)?|pwd|secret|token|api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|account[_-]?key|` +
+		`encryption[_-]?key|signing[_-]?key|master[_-]?key|auth[_-]?key|x-[a-z-]*key|credentials?|authorization|cookie|(?-i:_KEY)|_pat|_auth)`
+	labelName  = `[\w.-]*` + labelWord
+	labelOther = `(?:kennwort|mot de passe|contrase[nñ]a|senha|wachtwoord|пароль|密码|密碼|密钥|密鑰|口令|パスワード|비밀번호|hasło|lösenord|parola|şifre)`
+	labelValue = `(?:\\+"([^"\\\n]{4,})|"((?:[^"\\\n]|\\.){4,})|'([^'\n]{4,})|([^\s"'` + "`" + `,;)}\]\\<]{4,}))`
+	scheme     = `(?:(?:basic|bearer|token|ssws|apikey|digest)\s+)?`
 )
 
-// labelled matches a label and its value: NAME=value, "name": "value", --name value, a header, the options of some programs, and "the
-// password is value". Each group is a value.
-var labelled = lazily(`(?i)(?:` +
-	`(?:\b|_|-|["'])` + labelName + `["']?\s*(?::=|=>|[:=])\s*(?:(?:basic|bearer|token|ssws|apikey|digest)\s+)?(?:` + labelValue + `)` +
-	`|--?[a-z-]*(?:pass(?:word|wd|phrase)?|secret|token|api-?key|access-?key|auth)(?:[ =]+)(?:` + labelValue + `)` +
-	`|\b(?:mysql|mysqldump|mysqladmin|mariadb|sshpass)\b[^\n|;&]*?\s-p\s?(?:` + labelValue + `)` +
-	`|\b(?:redis-cli)\b[^\n|;&]*?\s-a\s?(?:` + labelValue + `)` +
-	`|\b(?:curl|wget|http)\b[^\n|;&]*?\s(?:-u|--user)[ =]?["']?[^\s:"']+:([^\s"']+)` +
-	`|\b(?:password|passphrase|passcode|secret|token|api key|pin)\s+(?:is|was|ist|lautet|es|est)\s+(?:` + labelValue + `)` +
-	`|\b(?:bearer|ssws)\s+([A-Za-z0-9._~+/=-]{8,})` +
-	`)`)
+// A rule matches a label at the beginning of a text, and its value, which is a group.
+type rule struct {
+	is    func() *regexp.Regexp
+	mixed bool // another value is none
+}
 
-// expression matches a value that is code, a variable, a type or a word for the absence of a value.
-var expression = lazily(`(?i)^(?:[$<{%&*(\[]|\.\.\.|\\?\(|[a-z_]\w*(?:\.[a-z_]\w*)+\b|[a-z_]\w*(?:\(|\[|->|::)|(?:await|async|new|function|this|self|return|not|and|or|if|is|to|in|for|from|string|str|bool|boolean|int|number|bytes?|any|object|null|nil|none|undefined|` +
-	`true|false|required|optional|missing|invalid|expired|empty|unset|redacted|header|value|\[redacted\]|x{3,}|\*{3,})[,;.:!?)]*$)`)
+func ruleOf(expression string) rule { return rule{is: lazily(`^(?i:` + expression + `)`)} }
 
-// labelIn reports whether a line may have a label with a value.
-func labelIn(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		if 'A' <= c && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		for _, l := range labels[c] {
-			if len(s)-i > len(l) && strings.EqualFold(s[i:i+len(l)], l) && announces(s[i+len(l):]) {
-				return true
-			}
-		}
-		for _, p := range programs[c] {
-			if strings.HasPrefix(s[i:], p) {
-				return true
-			}
+// names are the rules for NAME=value, "name": "value", a header, a name and a value in two fields, and "the password is value"; signs
+// those for --name value, an element, and a call with a name and a value; options those for programs.
+var (
+	names = []rule{
+		ruleOf(labelName + `(?:\\*["'])?\]?[ \t]*(?::[ \t]*&?[a-z_<][\w<>.]*[ \t]+=|:=|=>|[:=])[ \t]*` + scheme + labelValue),
+		ruleOf(labelName + `[\w.-]*["']?,?\s*["']?value["']?\s*[:=]\s*` + labelValue),
+		ruleOf(`(?:setx|setenv|set\s+-\w+)\s+` + labelName + `\s+` + labelValue + `|login\s+\S+\s+password\s+` + labelValue),
+		ruleOf(`(?:password|passphrase|passwd|secret_?key|api_?key|identified by)\s+["']([^"'\n]{4,})["']` +
+			`|(?:password|passphrase|passcode|passwort|kennwort)\s+(?:is|was|ist|lautet)\s+` + labelValue +
+			`|(?:secret|token|api key|pin)\s+(?:is|was|ist|lautet)\s+["'` + "`" + `]?(\S*\d[^\s"'` + "`" + `]*)|(?:bearer|ssws)\s+([A-Za-z0-9._~+/=-]{8,})`),
+		ruleOf(labelOther + `\s*(?:[:=]|：|ist|lautet|est|es|é|is|—|это|是|为|は)\s*` + labelValue),
+		ruleOf(`secrets?\b[^\n|;&]*?\s(?:--body|-b|--from-literal)[ =](?:[\w.-]+=)?` + labelValue),
+		{ruleOf(`[\w.-]*(?:key|token|secret|password|credential)s?[ :="'` + "`" + `(]{1,4}([A-Za-z0-9_-]{20,})`).is, true},
+	}
+	signs = []rule{
+		ruleOf(`--?[a-z-]*(?:pass(?:word|wd|phrase)?|secret|token|api-?key|access-?key|auth)(?:["'],\s*|[ =]+)` + labelValue),
+		ruleOf(`<[\w:.-]*` + labelWord + `[\w.-]*>([^<\s]{4,})</`),
+		ruleOf(`\(\s*["']` + labelName + `["']\s*,\s*["']` + scheme + `([^"'\s]*\d[^"'\s]{3,}|[^"'\s]{12,})["']`),
+	}
+	options = []rule{
+		ruleOf(`(?:mysql|mysqldump|mysqladmin|mariadb|sshpass)\b[^\n|;&]*?\s-p\s?` + labelValue + `|redis-cli\b[^\n|;&]*?\s-a\s?` + labelValue),
+		ruleOf(`(?:curl|wget|http)\b[^\n|;&]*?\s(?:-u|--user)[ =]?["']?[^\s:"']+:([^\s"']+)`),
+		ruleOf(`echo\s+(?:-n\s+)?` + labelValue + `["']?\s*\|[^\n|]*(?:stdin|\blogin\b|sudo -S|passwd|secret)`),
+	}
+)
+
+// prose matches a label with a word that is no secret: "token: one of them", and passes of this program.
+var prose = lazily(`^(?:(?i:(?:[\w-]*(?:token|cookie|authorization)|credentials?): )[a-z]+ [a-z]|pass["']?: ?["']?[a-z]+(?:[^a-z]|$))`)
+
+// expression matches a value that is code, a variable, a type, a version or a word for the absence of a value.
+var expression = lazily(`(?i)^(?:[$<{%&*(\[]|/\^|[.~]{0,2}/[\w./-]*$|0x[0-9a-f]{1,8}$|\.\.\.|!?\\?\(|!*[a-z_]\w*(?:\.[a-z_]\w*)+\b|[a-z_]\w*(?:\(|\[|->|::)|[~^<>=v]*\d+(?:\.\d+)+(?:-[\w.]+)?$|` +
+	`(?:await|async|new|function|this|self|return|not|and|or|if|is|to|in|for|from|string|str|bool|boolean|int|number|bytes?|any|object|null|nil|none|undefined|` +
+	`true|false|required|optional|missing|invalid|expired|empty|unset|redacted|header|value|read|write|inherit|range|every|\[redacted\]|x{3,}|\*{3,})[,;.:!?)]*$)`)
+
+// labelAt returns the length of the part of a label at a place that may have a value, or of the program there.
+func labelAt(s string, at int) (length int, isProgram bool) {
+	c := s[at]
+	if 'A' <= c && c <= 'Z' {
+		c += 'a' - 'A'
+	}
+	for _, l := range labels[c] {
+		if len(s)-at > len(l) && strings.EqualFold(s[at:at+len(l)], l) && announces(s[at+len(l):]) {
+			return len(l), false
 		}
 	}
-	return false
+	for _, p := range programs[c] {
+		if strings.HasPrefix(s[at:], p) && (at == 0 || !inName[s[at-1]]) {
+			return len(p), true
+		}
+	}
+	return 0, false
 }
 
 // announces reports whether text after a label may begin with a value: after the rest of a name, a quote and a sign, or after a space.
@@ -149,15 +309,18 @@ func announces(rest string) bool {
 	rest = strings.TrimLeftFunc(rest, func(r rune) bool {
 		return r == '_' || r == '-' || r == '.' || unicode.IsLetter(r) || unicode.IsDigit(r)
 	})
-	rest = strings.TrimLeft(rest, `"'`)
-	if rest == "" {
+	quoted := strings.TrimLeft(rest, `"'\]`)
+	if quoted == "" {
 		return false
 	}
-	if rest[0] == ' ' || rest[0] == '\t' {
-		word := strings.TrimLeft(rest, " \t")
+	switch quoted[0] {
+	case ' ', '\t':
+		word := strings.TrimLeft(quoted, " \t")
 		return word != "" && word[0] != '\n'
+	case ',', '\n':
+		return len(quoted) < len(rest) || strings.HasPrefix(strings.TrimLeft(quoted, " \n\t\"'"), "value")
 	}
-	return rest[0] == ':' || rest[0] == '='
+	return strings.IndexByte(":=>(`", quoted[0]) >= 0 || strings.HasPrefix(quoted, "：")
 }
 
 const (

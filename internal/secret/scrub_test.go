@@ -41,6 +41,9 @@ func keys() map[string]string {
 		"Azure storage": of(b64, 86) + "==", "Z.ai": of(hex, 32) + "." + of(all, 16), "bcrypt": "$2b$12$" + of(all, 53), "AWS ID": "AKIA" + of(big, 16),
 		"AWS secret": of(all, 12) + "/K7x" + of(b64, 24), "JSON token": "eyJ" + of(all, 30) + "." + of(all, 60) + "." + of(wide, 43), "npm": "npm_" + of(all, 36),
 		"PyPI": "pypi-" + of(wide, 150), "SendGrid": "SG." + of(wide, 22) + "." + of(wide, 43), "Databricks": "dapi" + of(hex, 32),
+		"Airtable": "pat" + of(all, 14) + "." + of(hex, 64), "Dynatrace": "dt0c01." + of(big, 24) + "." + of(big, 64), "Linear OAuth": "lin_oauth_" + of(hex, 64),
+		"PayPal": "access_token$production$" + of(small, 16) + "$" + of(hex, 32), "Infisical": "st." + of(hex, 24) + "." + of(hex, 32) + "." + of(hex, 32),
+		"Sonar": "squ_" + of(hex, 40), "E2B": "e2b_" + of(hex, 40), "RunPod": "rpa_" + of(big, 42), "ElevenLabs": "sk_" + of(hex, 48), "Neon": "napi_" + of(small, 64),
 		"Cohere": of(all, 40), "Mistral": of(all, 32), "Cloudflare": of(wide, 40), "Vercel": of(all, 24),
 	}
 }
@@ -85,6 +88,16 @@ func TestPasswordsWithALabelAreFound(t *testing.T) {
 		{"Cookie: session=abcdef12345", "abcdef12345"}, {`aws_secret_access_key = "lowercaseonlysecret"`, "lowercaseonlysecret"}, {"PGPASSWORD=elephant99 psql", "elephant99"},
 		{"Das Passwort ist: password: geheim1234", "geheim1234"}, {`"apiKey" : "plain-text-key-1"`, "plain-text-key-1"}, {"--api-key=zyxwvut98", "zyxwvut98"},
 		{"X-Auth-Token: 1234abcd5678", "1234abcd5678"}, {"-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1r\nZXktdjEAAAAA\n-----END OPENSSH PRIVATE KEY-----\ndone", "b3BlbnNzaC1r"},
+		{`{"text":"{\"api_key\": \"plain-key-11\"}"}`, "plain-key-11"}, {`args: ["--token", "sesame-open"]`, "sesame-open"}, {"<password>sesame11</password>", "sesame11"},
+		{"machine x.example login ann password sesame11", "sesame11"}, {"os.environ['X_TOKEN'] = 'sesame11'", "sesame11"}, {"setx API_KEY sesame11", "sesame11"},
+		{"echo sesame11 | docker login --password-stdin", "sesame11"}, {"gh secret set NAME --body sesame11", "sesame11"},
+		{"- name: DB_PASSWORD\n  value: \"sesame11\"", "sesame11"}, {`{"name":"DB_PASSWORD","value":"sesame11"}`, "sesame11"},
+		{`headers.set("Authorization", "Bearer sesame11")`, "sesame11"}, {"ALTER USER ann IDENTIFIED BY 'sesame11'", "sesame11"}, {"$env:API_KEY = \"sesame11\"", "sesame11"},
+		{"mot de passe : sesame11", "sesame11"}, {"contraseña: sesame11", "sesame11"}, {"Das Passwort lautet sesame11", "sesame11"}, {"пароль: sesame11", "sesame11"},
+		{"密码：sesame11", "sesame11"}, {"パスワード: sesame11", "sesame11"}, {"const apiKey: string = 'sesame11'", "sesame11"},
+		{"invalid key 6fa459ea-ee8a-3ca4-894e-db77e160355e (401)", "ee8a-3ca4"}, {"redis://ann:se@same@db.example/0", "same"}, {"https://0123456789abcdef0123@x.example", "abcdef"},
+		{`TOKEN=mlsn.0123456789abcdef0123456789abcdef`, "0123456789"}, {"x: " + strings.Repeat("{\"a\":1},", 5000) + `"client_secret":"foobarbaz"`, "foobarbaz"},
+		{"ann:$apr1$abcdefgh$ABCDEFGHIJKLMNOPQRSTU.", "ABCDEFGHIJ"}, {`"-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkq\n-----END PRIVATE KEY-----\n"`, "MIIEvQ"},
 	} {
 		if got := secret.Scrub(c.text); strings.Contains(got, c.secret) || !strings.Contains(got, secret.Redacted) {
 			t.Errorf("%q is left of %q", got, c.text)
@@ -101,6 +114,9 @@ func TestOrdinaryTextStays(t *testing.T) {
 		"condense recall ~/.claude/projects/-p/1b4e28ba-2fa1-11d2-883f-0016d3cca427.jsonl 9f2c41d07a", "risk-free task-based", "key: value",
 		"/src/components/AuthTokenProvider/useAuthTokenProvider.test.tsx", "authorization: required", "monkey = 7", "Passed 12 tests",
 		"SHA-256 e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "http://localhost:8080/path?x=1", "author: Ann", "docker run -p 8080:80 nginx",
+		`"minipass": "^7.0.4"`, "password: password,", "creds.token = tokenReg", "  password: readPassword,", "the token is accessible to all", "for _, secret := range []string{a, b} {",
+		"passes: [{pass: mask, keep: 5}]", "id-token within a workflow", `log.info("token", "getting list")`, "exclude_key = list_key", "input token: leaving the prompt pays",
+		`const header = "-----BEGIN PRIVATE KEY-----"` + "\nif !strings.HasPrefix(text, header) {\n\treturn errors.New(`no -----END PRIVATE KEY-----`)\n}", "./node_modules/.bin/tsc -p .",
 	} {
 		if got := secret.Scrub(text); got != text {
 			t.Errorf("%q became %q", text, got)

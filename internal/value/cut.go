@@ -84,21 +84,27 @@ func (w extraction) gaps(text string, first, end int, k int32) []core.Span {
 	return wholeElements(text, out)
 }
 
-// wholeElements adjusts gaps so that both tags of an element are kept or both are removed.
+// wholeElements adjusts gaps so that the tags of an element are kept with any of its content: who wrote that is known by them only. An
+// element goes as a whole.
 func wholeElements(text string, gaps []core.Span) []core.Span {
 	if len(gaps) == 0 {
 		return nil
 	}
-	// in returns whether a tag is in a gap, and whether all of it is.
-	in := func(tag core.Span) (some, all bool) {
+	// in returns the gap with a part of a tag; nil if there is none.
+	in := func(tag core.Span) *core.Span {
 		k := sort.Search(len(gaps), func(k int) bool { return gaps[k].End > tag.Start })
-		return k < len(gaps) && gaps[k].Start < tag.End, k < len(gaps) && gaps[k].Start <= tag.Start && tag.End <= gaps[k].End
+		if k == len(gaps) || gaps[k].Start >= tag.End {
+			return nil
+		}
+		return &gaps[k]
 	}
 	var stay []core.Span
 	for _, e := range dialog.Pairs(text) {
-		some, all := in(e.Open)
-		more, whole := in(e.Close)
-		if (some || more) && (!all || !whole) {
+		open, end := in(e.Open), in(e.Close)
+		if open != nil && open == end && open.Start <= e.Open.Start && e.Close.End <= open.End {
+			continue // all of it goes
+		}
+		if open != nil || end != nil {
 			stay = append(stay, e.Open, e.Close)
 		}
 	}

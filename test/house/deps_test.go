@@ -58,7 +58,7 @@ var mayImport = map[string]string{
 	"compare":                          "internal/lab",
 	"internal/lab/canary":              "core", // nor this one: what it plants is not what a provider looks for
 	"internal/lab":                     "internal/truth internal/lab/canary internal/lab/score internal/recall internal/search internal/catalog internal/epoch internal/live/lineage internal/live/wire internal/promptcache model core core/history core/policy internal/dialog internal/size internal/suggest tokens transcript",
-	"internal/truth":                    "core internal/dialog internal/rawjson internal/toolcall", // judges: no provider imports it
+	"internal/truth":                   "core internal/dialog internal/rawjson internal/toolcall", // judges: no provider imports it
 	"internal/lab/report":              "internal/dialog internal/lab internal/lab/score internal/size core core/history tokens transcript",
 	"internal/lab/strategies":          ". config core core/policy internal/ingest internal/lab internal/plain internal/size internal/suggest model registry providers/slidingwindow providers/smart",
 	"internal/lab/score":               "core internal/rawjson github.com/klauspost/compress internal/toolcall", // and no provider imports it: see its documentation
@@ -139,7 +139,7 @@ var mayImport = map[string]string{
 
 	"internal/awssign":        "github.com/aws/aws-sdk-go-v2",
 	"internal/live/chain":     "internal/live/wire internal/rawjson", // plans need whole requests, and the vendor has most of them
-	"internal/live/wire":      "internal/rawjson internal/remote github.com/aws/aws-sdk-go-v2",
+	"internal/live/wire":      "internal/rawjson internal/remote internal/secret github.com/aws/aws-sdk-go-v2",
 	"internal/live/access":    "internal/disk internal/live/tenant internal/plain github.com/gofrs/flock",
 	"internal/live/store":     "github.com/jackc/pgx github.com/klauspost/compress github.com/sony/gobreaker modernc.org/sqlite",
 	"internal/live/admin":     ". config internal/live/access internal/live/audit internal/live/control internal/live/payload internal/live/session internal/live/stats internal/live/store internal/live/tenant internal/plain",

@@ -10,10 +10,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/internal/secret"
 )
 
 // A Credential is a request's proof of the paying account, by its shape.
@@ -27,25 +29,29 @@ type Credential struct {
 // value.
 type shape struct {
 	header, parameter string // empty: any that has a credential
-	prefix, within    string // of the value
+	prefix, within    string // of the value; forms of keys are in [secret.Forms]
 	issuer            string // the beginning of the issuer in a token of JSON (RFC 7519)
 	is                Credential
 }
 
-var shapes = []shape{
+// shapes returns the shapes of all vendors: those of the forms of keys that a vendor of models issues, and those that no form has.
+var shapes = sync.OnceValue(func() (all []shape) {
+	for _, f := range secret.Forms() {
+		if f.Issuer != "" {
+			all = append(all, shape{prefix: f.Begin, is: Credential{"a key " + f.Begin + "…", Vendor(f.Issuer), f.Cloud}})
+		}
+	}
+	return append(all, otherShapes...)
+})
+
+var otherShapes = []shape{
 	{header: "X-Goog-Api-Key", is: Credential{"the header x-goog-api-key", Google, true}},
-	{prefix: "ya29.", is: Credential{"a token ya29.…", Google, true}},
-	{prefix: "AIza", is: Credential{"a key AIza…", Google, false}},
 	{parameter: "key", is: Credential{"the parameter key", Google, false}},
 
 	{header: "Authorization", prefix: "AWS4-", is: Credential{"a signature of AWS", Amazon, true}},
 	{header: "X-Amz-Security-Token", is: Credential{"the header x-amz-security-token", Amazon, true}},
 	{parameter: "X-Amz-Signature", is: Credential{"a signature of AWS", Amazon, true}},
 	{parameter: "X-Amz-Security-Token", is: Credential{"a signature of AWS", Amazon, true}},
-	{prefix: "AKIA", is: Credential{"a key AKIA…", Amazon, true}},
-	{prefix: "ASIA", is: Credential{"a key ASIA…", Amazon, true}},
-	{prefix: "ABSK", is: Credential{"a key ABSK…", Amazon, false}},
-	{prefix: "bedrock-api-key-", is: Credential{"a key bedrock-api-key-…", Amazon, false}},
 
 	{header: "Api-Key", is: Credential{"the header api-key", Azure, false}},
 	{header: "Ocp-Apim-Subscription-Key", is: Credential{"the header ocp-apim-subscription-key", Azure, false}},
@@ -55,26 +61,8 @@ var shapes = []shape{
 	{issuer: "https://accounts.google.com", is: Credential{"a token of Google", Google, true}},
 	{issuer: "https://auth.openai.com", is: Credential{"the login of a ChatGPT plan", OpenAI, false}},
 
-	{prefix: "sk-ant-", is: Credential{"a key sk-ant-…", Anthropic, false}},
-	{prefix: "sk-proj-", is: Credential{"a key sk-proj-…", OpenAI, false}},
-	{prefix: "sk-svcacct-", is: Credential{"a key sk-svcacct-…", OpenAI, false}},
-	{prefix: "sk-admin-", is: Credential{"a key sk-admin-…", OpenAI, false}},
 	{prefix: "sk-", within: "T3BlbkFJ", is: Credential{"a key sk-…", OpenAI, false}}, // in all older ones; plain sk- has many issuers
 	{header: "Chatgpt-Account-Id", is: Credential{"the login of a ChatGPT plan", OpenAI, false}},
-	{prefix: "sk-or-", is: Credential{"a key sk-or-…", openRouter, false}},
-
-	{prefix: "gsk_", is: Credential{"a key gsk_…", "Groq", false}},
-	{prefix: "xai-", is: Credential{"a key xai-…", "xAI", false}},
-	{prefix: "pplx-", is: Credential{"a key pplx-…", "Perplexity", false}},
-	{prefix: "hf_", is: Credential{"a token hf_…", "Hugging Face", false}},
-	{prefix: "nvapi-", is: Credential{"a key nvapi-…", "NVIDIA", false}},
-	{prefix: "csk-", is: Credential{"a key csk-…", "Cerebras", false}},
-	{prefix: "ghp_", is: Credential{"a token ghp_…", gitHub, false}},
-	{prefix: "gho_", is: Credential{"a token gho_…", gitHub, false}},
-	{prefix: "ghu_", is: Credential{"a token ghu_…", gitHub, false}},
-	{prefix: "ghs_", is: Credential{"a token ghs_…", gitHub, false}},
-	{prefix: "github_pat_", is: Credential{"a token github_pat_…", gitHub, false}},
-	{prefix: "tid=", is: Credential{"a token of GitHub Copilot", gitHub, false}},
 }
 
 // carriers are the headers with keys and tokens, and parameters likewise, that vendors take. Those of one vendor begin with its prefix.
@@ -109,8 +97,8 @@ func Credentials(h http.Header, query string) []Credential {
 			plain, _ := base64.StdEncoding.DecodeString(strings.TrimSpace(packed))
 			text += " " + string(plain)
 		}
-		for i := range shapes {
-			if s := &shapes[i]; of(s) && s.fits(text) {
+		for i := range shapes() {
+			if s := &shapes()[i]; of(s) && s.fits(text) {
 				found = append(found, s.is)
 			}
 		}

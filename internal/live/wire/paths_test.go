@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/secret"
 )
 
 // IDs of models and of other things can hold signs that other vendors' APIs use.
@@ -37,7 +38,7 @@ func TestShapesOfCredentials(t *testing.T) {
 		{"Authorization", "sk-ant-1", "", "a key sk-ant-…"},
 		{"X-Api-Key", " sk-or-1 ", "", "a key sk-or-…"},
 		{"", "", "a=b;key=AIza1", "a key AIza…"},
-		{"", "", "Access_Token=ya29.1", "a token ya29.…"},
+		{"", "", "Access_Token=ya29.1", "a key ya29.…"},
 		{"", "", "X-Amz-Signature=0", "a signature of AWS"},
 		{"Authorization", "Bearer my-sk-ant-1", "", ""},
 		{"Authorization", "Bearer sk-1234", "", ""},
@@ -66,6 +67,38 @@ func TestShapesOfCredentials(t *testing.T) {
 	} {
 		if got := wire.HostOf(host).Of; got != of {
 			t.Errorf("%s is of %q, want %q", host, got, of)
+		}
+	}
+}
+
+// TestEachVendorsKeysHaveOneForm: the forms of keys are one table for redaction and for the rule that no vendor gets the key of another,
+// so that a vendor with a host and without a form, or with a form that names no such vendor, is a mistake.
+func TestEachVendorsKeysHaveOneForm(t *testing.T) {
+	hosts := map[wire.Vendor]string{
+		wire.Anthropic: "api.anthropic.com", wire.OpenAI: "api.openai.com", wire.Google: "generativelanguage.googleapis.com", wire.Amazon: "bedrock-runtime.us-east-1.amazonaws.com",
+		"OpenRouter": "openrouter.ai", "GitHub": "api.githubcopilot.com", "Groq": "api.groq.com", "xAI": "api.x.ai", "Perplexity": "api.perplexity.ai",
+		"Hugging Face": "router.huggingface.co", "NVIDIA": "integrate.api.nvidia.com", "Cerebras": "api.cerebras.ai", "Together": "api.together.xyz", "Fireworks": "api.fireworks.ai",
+	}
+	has := map[wire.Vendor]bool{}
+	for _, f := range secret.Forms() {
+		found := wire.Credentials(http.Header{"X-Api-Key": {f.Begin + "0123"}}, "")
+		if f.Issuer == "" {
+			if len(found) > 0 {
+				t.Errorf("a key %s… is %v, and its form names no vendor", f.Begin, found)
+			}
+			continue
+		}
+		of := wire.Vendor(f.Issuer)
+		if has[of] = true; len(found) == 0 || found[0].Of != of || found[0].Cloud != f.Cloud {
+			t.Errorf("a key %s… of %s is %v", f.Begin, of, found)
+		}
+		if got := wire.HostOf(hosts[of]).Of; got != of {
+			t.Errorf("a key %s…: %s has no host of this name, but %q", f.Begin, of, got)
+		}
+	}
+	for of := range hosts {
+		if !has[of] {
+			t.Errorf("no key of %s has a form", of)
 		}
 	}
 }

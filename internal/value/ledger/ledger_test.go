@@ -129,8 +129,8 @@ func TestReplay(t *testing.T) {
 func TestFormerLinesAreKnown(t *testing.T) {
 	const old, now = "value = queue.Next() # former", "value = jobs.Next() # present"
 	for name, calls := range map[string][][3]string{
-		"a newer read": {{"Read", `{"file_path":"/r/a.py"}`, "1→" + old}, {"Read", `{"file_path":"/r/a.py"}`, "1→" + now}},
-		"an edit":      {{"Read", `{"file_path":"/r/a.py"}`, "1→" + old}, {"Edit", `{"file_path":"a.py","old_string":"queue.Next() # former","new_string":"jobs.Next() # present"}`, "done"}},
+		"a newer read":                 {{"Read", `{"file_path":"/r/a.py"}`, "1→" + old}, {"Read", `{"file_path":"/r/a.py"}`, "1→" + now}},
+		"an edit":                      {{"Read", `{"file_path":"/r/a.py"}`, "1→" + old}, {"Edit", `{"file_path":"a.py","old_string":"queue.Next() # former","new_string":"jobs.Next() # present"}`, "done"}},
 		"an edit of what is not known": {{"Edit", `{"file_path":"a.py","old_string":"` + old + `","new_string":"` + now + `"}`, "done"}},
 		"a new file":                   {{"Write", `{"file_path":"a.py","content":"` + old + `"}`, "done"}, {"Write", `{"file_path":"a.py","content":"` + now + `"}`, "done"}},
 		"Windows":                      {{"Read", `{"file_path":"C:\\src\\a.py"}`, "1→" + old}, {"Read", `{"file_path":"c:/src/a.py"}`, "1→" + now}},

@@ -308,6 +308,7 @@ func TestNoKeysOfCommands(t *testing.T) {
 		"export DD_API_KEY=0123456789abcdef0123456789abcdef": "6789abcdef", "curl -X POST https://hooks.slack.com/services/T0AAAAAAA/B0BBBBBBB/abcdefghijklmnopqrstuvwx": "mnopqrst",
 		"curl -H 'X-Api-Key: 6fa459ea-ee8a-3ca4-894e-db77e160355e' https://api.heroku.com": "3ca4", "psql postgres://ann:opensesame@db/x": "opensesame",
 		"sshpass -p correcthorse ssh host": "correcthorse", "TOTP_SECRET=JBSWY3DPEHPK3PXP oathtool": "JBSWY3DP", "curl -u ann:sesame11 https://x.example": "sesame11",
+		"run " + strings.Repeat("all ", 45) + "ghp_Zm9vYmFyYmF6cXV4cXV1eGNvcmdlZ3JhdWx0": "Zm9vYmFy", // only its beginning would be kept
 	}
 	var messages []any
 	for command := range commands {

@@ -67,8 +67,10 @@ func conversation(data []byte, path string) (*recall.Conversation, error) {
 	return recall.New(d.Journal), nil
 }
 
-// maxSubject is the length of a command or a path that is kept, in bytes.
-const maxSubject = 200
+const (
+	maxSubject = 200 // bytes of a command or a path that are kept
+	longKey    = 512 // bytes of one that begins there
+)
 
 func (r *reader) read(ctx context.Context, f *File) (content, error) {
 	data, err := contentOf(ctx, f.Path)
@@ -111,7 +113,9 @@ func (r *reader) read(ctx context.Context, f *File) (content, error) {
 		if x.about = p.Path; x.about == "" {
 			x.about = about.Target
 		}
-		x.about = secret.Scrub(strings.ToValidUTF8(x.about[:min(len(x.about), maxSubject)], ""))
+		// More is scrubbed than is kept, for no part of a key is recognized as one.
+		x.about = secret.Scrub(strings.ToValidUTF8(x.about[:min(len(x.about), maxSubject+longKey)], ""))
+		x.about = strings.ToValidUTF8(x.about[:min(len(x.about), maxSubject)], "")
 		if x.isFile {
 			x.subject = hash(absolute(f, p.Path))
 		} else if x.about != "" {
