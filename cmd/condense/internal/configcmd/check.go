@@ -115,8 +115,7 @@ func tuning(c *config.Config) (warnings config.Errors) {
 			continue
 		}
 		warnings = append(warnings, &config.Error{
-			Key: strings.Join(claims.Names(), ", "), Origin: claims.Parts[0].Origin,
-			Problem: "serve and wrap do not start with it: " + claims.Remedy(),
+			Origin: claims.Parts[0].Origin, Problem: "serve and wrap do not start with this file: " + claims.Remedy(),
 		})
 	}
 	return warnings
