@@ -171,7 +171,7 @@ func TestBuild(t *testing.T) {
 		{"config check wrong.yaml", "wrong.yaml:3:37: providers.tidy.settings.kepe: unknown setting of tidy; did you mean \"keep\"?"},
 		{"config schema", `"Newest messages that stay."`},
 		{"config explain", "first"},
-		{"trust", "nothing needs trust"},
+		{"trust --yes", "chain, providers.first.strategy, providers.first.settings\n"},
 		{"run " + session + " --force -o out.json", "first       applied"},
 		{"run " + session + " --provider newest --force -o out.json", "newest      applied"},
 		{"compare " + session + " --strategies tidy,newest --cache none", "newest"},

@@ -294,22 +294,40 @@ func TestWrapInATerminal(t *testing.T) {
 	}
 }
 
-// SIGQUIT to wrap alone ends the agent in a terminal too, where it cannot be told from the terminal's own.
+// SIGQUIT to wrap alone reaches the agent in a terminal too, where it cannot be told from the terminal's own, and ends
+// what does not handle it.
 func TestQuitEndsWrap(t *testing.T) {
 	keys, out := terminal(t)
 	say(t, keys, "stty -echo\n")
 	out.wait(t, "prompt", 2)
+	started := regexp.MustCompile(`at (\d+)`)
+	quit := func(n int) {
+		t.Helper()
+		testkit.Eventually(t, "wrap has started", func() bool { return len(started.FindAllString(out.String(), -1)) == n })
+		pid, err := strconv.Atoi(started.FindAllStringSubmatch(out.String(), -1)[n-1][1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(pid, syscall.SIGQUIT); err != nil {
+			t.Fatal(err)
+		}
+	}
 	say(t, keys, "condense wrap -q --store memory -- agent & echo at $! ; fg\n")
 	out.wait(t, "ready", 1)
-	at := regexp.MustCompile(`at (\d+)`).FindStringSubmatch(out.String())
-	pid, err := strconv.Atoi(at[1])
-	if err != nil {
-		t.Fatal(err)
+	quit(1)
+	out.wait(t, "got quit", 1)
+	say(t, keys, "hello\nexit 3\n") // it is still there
+	out.wait(t, "repeated hello", 1)
+	say(t, keys, "echo code is $?\n")
+	out.wait(t, "code is 3", 1)
+	say(t, keys, "condense wrap -q --store memory -- sh -c 'echo asleep; exec sleep 1000' & echo at $! ; fg\n")
+	out.wait(t, "asleep", 1+1)
+	quit(2)
+	say(t, keys, "echo code is $?\n")
+	out.wait(t, "code is 131", 1)
+	if text := out.String(); strings.Contains(text, "got terminated") {
+		t.Errorf("the screen:\n%s", text)
 	}
-	if err := syscall.Kill(pid, syscall.SIGQUIT); err != nil {
-		t.Fatal(err)
-	}
-	out.wait(t, "got terminated", 1)
 }
 
 // The keys of the user are used for accounts only after a yes on a terminal, which shows the cost first and is

@@ -18,6 +18,9 @@ import (
 // another provider.
 const patience = time.Second
 
+// blink is a wait that is not worth an answer before the deadline of a call: the error is then that of the deadline.
+const blink = 50 * time.Millisecond
+
 // A starting is a start that calls wait for.
 type starting struct {
 	began time.Time
@@ -58,10 +61,12 @@ func (p *Process) acquire(ctx context.Context) (*instance, error) {
 func (p *Process) await(ctx context.Context, s *starting) error {
 	end, left := make(<-chan time.Time), time.Duration(0)
 	if deadline, ok := ctx.Deadline(); ok {
-		left = time.Until(deadline)
-		t := time.NewTimer(max(0, left-time.Since(s.began)))
-		defer t.Stop()
-		end = t.C
+		age := time.Since(s.began)
+		if left = time.Until(deadline); min(age, left) > blink {
+			t := time.NewTimer(max(0, left-age))
+			defer t.Stop()
+			end = t.C
+		}
 	}
 	select {
 	case <-s.done:

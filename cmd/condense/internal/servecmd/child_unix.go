@@ -51,15 +51,13 @@ func runChild(program string, argv, env []string, a *cli.App) (int, error) {
 		for {
 			select {
 			case s := <-received:
-				if s == unix.SIGQUIT {
+				if !fromTerminal(s) {
+					_ = child.Signal(s) // it may have ended
+				} else if s == unix.SIGQUIT { // the program has it already, if the terminal has sent it
 					late = time.After(afterQuit)
 				}
-				if fromTerminal(s) {
-					continue // the program has it already, if the terminal has sent it
-				}
-				_ = child.Signal(s) // it may have ended
 			case <-late:
-				_ = child.Signal(unix.SIGTERM)
+				_ = child.Signal(unix.SIGQUIT)
 			case <-ended:
 				return
 			}
@@ -77,8 +75,8 @@ func ownedByUser(info os.FileInfo) bool {
 	return ok && int(s.Uid) == os.Getuid()
 }
 
-// afterQuit is how long the program may take to end after SIGQUIT, before it gets SIGTERM: it may ignore the one, and a
-// signal to this process alone cannot be told from the terminal's.
+// afterQuit is how long the program may take to end by the terminal's SIGQUIT, before this process passes its own on: it
+// may have been sent to this process alone, which cannot be told. A program that handles SIGQUIT may get it twice.
 const afterQuit = time.Second
 
 // settle is how long a signal for the whole group may take to reach all of it.
