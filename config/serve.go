@@ -104,8 +104,7 @@ type upstreams struct {
 	Vertex    string `json:"vertex" unit:"url" rule:"secure spoken usual" example:"https://us-east5-aiplatform.googleapis.com" doc:"Google's Vertex AI, for models of Anthropic and of Google; usually the host of the region in the path of each request."`
 	Azure     string `json:"azure" unit:"url" rule:"secure spoken usual" example:"https://RESOURCE.openai.azure.com" doc:"A resource of Azure OpenAI or Microsoft Foundry, for clients whose endpoint is the gateway's with /azure."`
 	Bedrock   string `json:"bedrock" unit:"url" rule:"secure spoken usual" example:"https://bedrock-runtime.us-east-1.amazonaws.com" doc:"Amazon Bedrock in a region."`
-	Ollama    string `json:"ollama" unit:"url" rule:"secure spoken usual" example:"http://localhost:11434" doc:"A server of Ollama, for its own API."`
-	Other     string `json:"NAME" unit:"url" rule:"secure spoken" example:"openai+https://openrouter.ai/api/v1" doc:"An upstream of any other name, for clients whose base URL is the gateway's with /NAME. Its address begins with the API that it speaks, and a +: anthropic, openai, both (by the path), gemini, vertex, azure, bedrock, ollama, or pass for another API, all of which is forwarded unread."`
+	Other     string `json:"NAME" unit:"url" rule:"secure spoken" example:"openai+https://openrouter.ai/api/v1" doc:"An upstream of any other name, for clients whose base URL is the gateway's with /NAME. Its address begins with the API that it speaks, and a +: anthropic, openai, both (by the path), gemini, vertex, azure, bedrock, or pass for another API, all of which is forwarded unread."`
 }
 
 // The words that the keys store, record and account accept in place of a path or a model.
