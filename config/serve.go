@@ -48,7 +48,6 @@ type Serve struct {
 	Record     string                 `json:"record,omitempty" unit:"path" default:"off" enum:"off" trust:"writes your conversations into this folder" example:"./sessions" doc:"The folder in which every conversation is recorded as a journal that only you can read, for condense view, recall and compare. off records nothing. A folder needs trust."`
 	Account    string                 `json:"account,omitempty" default:"off" refers:"model" trust:"has this model read your conversations" example:"cheap" doc:"The model that writes an account of each conversation next to its requests, when an epoch comes near; off for none. client asks the agent's own model with the agent's own key, but not with the login of a plan; client-plan with that too. An epoch has the account if it is ready, next to verbatim parts; no request waits for it. All but off need trust."`
 	Source     string                 `json:"source,omitempty" unit:"path" trust:"reads files of this folder that agents have read" example:"/home/me/src" doc:"A folder: of the files that an agent has read below it, a strategy may show the model the outline after a condensation (folded_chars of native). The agent must name its working directory, as Claude Code and Codex do. Absent reads no file. Needs trust."`
-	Shadow     []string               `json:"shadow,omitzero" refers:"profile" restart:"true" example:"[default]" doc:"At most three profiles whose chains condense at each epoch too, without being sent: the gateway's page compares what they would have kept. A chain that asks a language model does not run."`
 	MaxBody    int64                  `json:"max_body" unit:"bytes" min:"1Ki" max:"1Gi" default:"32Mi" example:"32Mi" less:"fewer" doc:"Bytes of a request, uncompressed, up to which it is read and condensed; of a conversation that the gateway knows, eight times as many. A larger one is forwarded as it came."`
 	Deadline   Duration               `json:"deadline,omitzero" unit:"duration" default:"5s" example:"5s" less:"more" doc:"How long the condensation of a request may take that the vendor would refuse without it; it is less where so many wait that the last one would wait for 50s. After that the request is truncated. No other request waits for a condensation."`
 	Drain      Duration               `json:"drain,omitzero" unit:"duration" default:"30s" example:"30s" doc:"How long answers in progress may go on after the first signal to end. A second signal ends at once."`
@@ -146,7 +145,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 func (c *Config) Serve() Serve {
 	s := *c.values.Serve
 	s.Upstreams, s.Tenants = maps.Clone(s.Upstreams), maps.Clone(s.Tenants)
-	s.Shadow, s.Modes = slices.Clone(s.Shadow), slices.Clone(s.Modes)
+	s.Modes = slices.Clone(s.Modes)
 	return s
 }
 
