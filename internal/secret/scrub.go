@@ -292,7 +292,7 @@ func labelAt(s string, at int) (length int, isProgram bool) {
 		c += 'a' - 'A'
 	}
 	for _, l := range labels[c] {
-		if len(s)-at > len(l) && strings.EqualFold(s[at:at+len(l)], l) && announces(s[at+len(l):]) {
+		if len(s)-at > len(l) && s[at+1]|' ' == l[1]|' ' && strings.EqualFold(s[at:at+len(l)], l) && announces(s[at+len(l):]) {
 			return len(l), false
 		}
 	}

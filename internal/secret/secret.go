@@ -46,7 +46,7 @@ func nextKey(s string, from int) (begin, end int) {
 	for i := from; i < len(s); i++ {
 		if !inWord {
 			for _, f := range by[s[i]] {
-				if strings.HasPrefix(s[i:], f.head) {
+				if len(s)-i > len(f.head) && s[i+1] == f.head[1] && strings.HasPrefix(s[i:], f.head) { // the byte alone excludes most, fast
 					if n := len(f.all().FindString(s[i:])); n > 0 {
 						return i, i + n
 					}
