@@ -37,29 +37,6 @@ type File struct {
 	Edited  int   // the last message that changed it; -1 if none
 	// Edits counts its changes, Found the changes whose old text was known.
 	Edits, Found int
-	former       map[string]bool // lines that were replaced or removed at some time, without the space around them
-}
-
-// Superseded returns the lines, without the space around them, that the file had and no longer has.
-func (f *File) Superseded() map[string]bool {
-	for _, r := range f.Runs {
-		for i := range r.Lines {
-			delete(f.former, strings.TrimSpace(r.Lines[i].Text))
-		}
-	}
-	return f.former
-}
-
-// left notes lines that are no longer in their place.
-func (f *File) left(lines []Line) {
-	for i := range lines {
-		if t := strings.TrimSpace(lines[i].Text); len(t) >= doubtLong {
-			if f.former == nil {
-				f.former = map[string]bool{}
-			}
-			f.former[t] = true
-		}
-	}
 }
 
 // A Ledger is the known text of all files. The zero value is empty.
@@ -160,7 +137,6 @@ func (f *File) put(r Run) {
 			after = append(after, old)
 			continue
 		}
-		f.left(old.Lines[max(old.First, r.First)-old.First : min(last, end)-old.First])
 		for n := max(old.First, r.First); n < min(last, end); n++ {
 			if was, now := &old.Lines[n-old.First], &r.Lines[n-r.First]; was.Text == now.Text {
 				now.Times += was.Times
@@ -190,7 +166,6 @@ func (f *File) Write(text string, m int) {
 	f.Touched, f.Edited = m, m
 	was := map[string]Line{}
 	for _, r := range f.Runs {
-		f.left(r.Lines)
 		for _, l := range r.Lines {
 			was[l.Text] = l
 		}
@@ -230,9 +205,6 @@ func (f *File) Edit(old, text string, all bool, m int) bool {
 	if found {
 		f.Found++
 	} else {
-		for _, t := range linesOf(old) {
-			f.left([]Line{{Text: t}})
-		}
 		f.doubt(old)
 	}
 	if !found && strings.TrimSpace(text) != "" {
@@ -302,7 +274,6 @@ func (f *File) replace(i, from int, old, text string, m int) int {
 			continue
 		}
 		was := r.Lines[k : k+len(wants)]
-		f.left(was)
 		now := strings.Split(head+text+tail, "\n")
 		if head+text+tail == "" && (len(wants) > 1 || old == was[0].Text) {
 			now = nil

@@ -124,30 +124,6 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestFormerLinesAreKnown: a line that an edit, a newer read or a new file replaced is known to be gone, under each spelling of the
-// path, until it comes back.
-func TestFormerLinesAreKnown(t *testing.T) {
-	const old, now = "value = queue.Next() # former", "value = jobs.Next() # present"
-	for name, calls := range map[string][][3]string{
-		"a newer read": {{"Read", `{"file_path":"/r/a.py"}`, "1→" + old}, {"Read", `{"file_path":"/r/a.py"}`, "1→" + now}},
-		"an edit":      {{"Read", `{"file_path":"/r/a.py"}`, "1→" + old}, {"Edit", `{"file_path":"a.py","old_string":"queue.Next() # former","new_string":"jobs.Next() # present"}`, "done"}},
-		"an edit of what is not known": {{"Edit", `{"file_path":"a.py","old_string":"` + old + `","new_string":"` + now + `"}`, "done"}},
-		"a new file":                   {{"Write", `{"file_path":"a.py","content":"` + old + `"}`, "done"}, {"Write", `{"file_path":"a.py","content":"` + now + `"}`, "done"}},
-		"Windows":                      {{"Read", `{"file_path":"C:\\src\\a.py"}`, "1→" + old}, {"Read", `{"file_path":"c:/src/a.py"}`, "1→" + now}},
-		"WSL":                          {{"Read", `{"file_path":"C:/src/a.py"}`, "1→" + old}, {"Read", `{"file_path":"/mnt/c/src/a.py"}`, "1→" + now}},
-		"a patch":                      {{"Read", `{"file_path":"a.py"}`, "1→" + old}, {"apply_patch", `{"input":"*** Begin Patch\n*** Update File: a.py\n@@\n-` + old + `\n+` + now + `\n*** End Patch"}`, "ok"}},
-	} {
-		l := replay(calls...)
-		if len(l.Files) != 1 || !l.Files[0].Superseded()[old] || l.Files[0].Superseded()[now] {
-			t.Errorf("%s: %d files, former lines %v", name, len(l.Files), l.Files[0].Superseded())
-		}
-		back := replay(append(calls, [3]string{"Read", `{"file_path":"` + strings.ReplaceAll(l.Files[0].Path, `\`, "/") + `"}`, "1→" + old})...)
-		if back.Files[0].Superseded()[old] {
-			t.Errorf("%s: the line is back", name)
-		}
-	}
-}
-
 // TestWrittenIsKnown: after any edits of a file that was written, the ledger has the file, and each line that an edit
 // replaced is gone.
 func TestWrittenIsKnown(t *testing.T) {
