@@ -50,8 +50,12 @@ func TestTags(t *testing.T) {
 	for _, v := range []any{Values{}, ProfileValues{}, ModeValues{}, ProviderValues{}, ModelValues{}, upstreams{}, ServeRule{}} {
 		check(fmt.Sprintf("%T", v), registry.Settings[any](func() any { return v }).List())
 	}
-	if preset, _ := fieldAt(inProfile, "preset"); !slices.Equal(preset.enum, presetNames()) {
-		t.Errorf("preset: the tag has %q, and there are %q", preset.enum, presetNames())
+	var names []string
+	for _, p := range presets() {
+		names = append(names, p.name)
+	}
+	if preset, _ := fieldAt(inProfile, "preset"); !slices.Equal(preset.enum, names) {
+		t.Errorf("preset: the tag has %q, and there are %q", preset.enum, names)
 	}
 }
 

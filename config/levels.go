@@ -266,14 +266,6 @@ func presets() []preset {
 	}}
 }
 
-func presetNames() []string {
-	var names []string
-	for _, p := range presets() {
-		names = append(names, p.name)
-	}
-	return names
-}
-
 func presetNamed(name string) (preset, bool) {
 	for _, p := range presets() {
 		if p.name == name {

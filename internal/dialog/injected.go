@@ -1,5 +1,7 @@
 package dialog
 
+import "strings"
+
 // A block is an element that agents put into user messages, with the author of its content.
 type block struct {
 	name string
@@ -10,77 +12,36 @@ type block struct {
 // commands and their output, notices of tasks and of the editor), Codex (environment_context, user_instructions,
 // subagent_notification, skill), Copilot (current_datetime, system_reminder, workspace_info), Gemini CLI (session_context,
 // hook_context), and the words that a summary of native repeats.
-var blocks = []block{
-	{"environment_details", KindEnvironment},
-	{"environment_context", KindEnvironment},
-	{"system-reminder", KindInjected},
-	{"local-command-stdout", KindInjected},
-	{"local-command-caveat", KindInjected},
-	{"bash-stdout", KindInjected},
-	{"bash-stderr", KindInjected},
-	{"task-notification", KindInjected},
-	{"ide_opened_file", KindInjected},
-	{"ide_selection", KindInjected},
-	{"ide_diagnostics", KindInjected},
-	{"open_files", KindInjected},
-	{"manually_added_selection", KindInjected},
-	{"file_content", KindInjected},
-	{"folder_content", KindInjected},
-	{"files", KindInjected},
-	{"diagnostics", KindInjected},
-	{"url_content", KindInjected},
-	{"error_details", KindInjected},
-	{"tool_result", KindInjected},
-	{"tool_use_error", KindInjected},
-	{"permissions instructions", KindInjected},
-	{"collaboration_mode", KindInjected},
-	{"personality_spec", KindInjected},
-	{"apps_instructions", KindInjected},
-	{"skills_instructions", KindInjected},
-	{"plugins_instructions", KindInjected},
-	{"command-output", KindInjected},
-	{"local-command-stderr", KindInjected},
-	{"notice", KindInjected},
-	{"turn_aborted", KindInjected},
-	{"system_warning", KindInjected},
-	{"command", KindInjected},
-	{"user_words", KindInjected},
-	{"user-prompt-submit-hook", KindInjected},
-	{"session-start-hook", KindInjected},
-	{"bash-notification", KindInjected},
-	{"agent-notification", KindInjected},
-	{"teammate-message", KindInjected},
-	{"subagent_notification", KindInjected},
-	{"user_shell_command", KindInjected},
-	{"model_switch", KindInjected},
-	{"system_reminder", KindInjected},
-	{"system_notification", KindInjected},
-	{"current_datetime", KindEnvironment},
-	{"environment_info", KindEnvironment},
-	{"workspace_info", KindEnvironment},
-	{"reminderInstructions", KindInjected},
-	{"editorContext", KindEnvironment},
-	{"session_context", KindEnvironment},
-	{"hook_context", KindInjected},
-	{"user_instructions", KindProjectRules},
-	{"INSTRUCTIONS", KindProjectRules},
-	{"command-name", KindInjected},
-	{"command-message", KindInjected},
-	{"skill", KindInjected},                  // Codex
-	{"agent-message", KindInjected},          // of another agent
-	{"attached_files", KindInjected},         // Kilo, Copilot
-	{"new-diagnostics", KindInjected},        // Claude Code
-	{"ADDITIONAL_METADATA", KindInjected},    // Antigravity
-	{"SYSTEM_MESSAGE", KindInjected},         // Antigravity
-	{"EPHEMERAL_MESSAGE", KindInjected},      // Antigravity
-	{"conversation_summaries", KindInjected}, // Antigravity
-	{"user_information", KindEnvironment},    // Antigravity
-	{"command-args", KindUser},
-	{"bash-input", KindUser},
-	{"feedback", KindUser},
-	{"user_message", KindUser},
-	{"answer", KindUser},
-}
+var blocks = func() (all []block) {
+	for _, of := range []struct {
+		by    Kind
+		names string // with semicolons between them
+	}{
+		{KindEnvironment, "environment_details;environment_context"},
+		{KindInjected, "system-reminder;local-command-stdout;local-command-caveat;bash-stdout;bash-stderr;task-notification;" +
+			"ide_opened_file;ide_selection;ide_diagnostics;open_files;manually_added_selection;file_content;" +
+			"folder_content;files;diagnostics;url_content;error_details;tool_result;tool_use_error;" +
+			"permissions instructions;collaboration_mode;personality_spec;apps_instructions;skills_instructions;" +
+			"plugins_instructions;command-output;local-command-stderr;notice;turn_aborted;system_warning;command;" +
+			"user_words;user-prompt-submit-hook;session-start-hook;bash-notification;agent-notification;" +
+			"teammate-message;subagent_notification;user_shell_command;model_switch;system_reminder;" +
+			"system_notification"},
+		{KindEnvironment, "current_datetime;environment_info;workspace_info"},
+		{KindInjected, "reminderInstructions"},
+		{KindEnvironment, "editorContext;session_context"},
+		{KindInjected, "hook_context"},
+		{KindProjectRules, "user_instructions;INSTRUCTIONS"},
+		{KindInjected, "command-name;command-message;skill;agent-message;attached_files;new-diagnostics;ADDITIONAL_METADATA;" +
+			"SYSTEM_MESSAGE;EPHEMERAL_MESSAGE;conversation_summaries"},
+		{KindEnvironment, "user_information"},
+		{KindUser, "command-args;bash-input;feedback;user_message;answer"},
+	} {
+		for name := range strings.SplitSeq(of.names, ";") {
+			all = append(all, block{name, of.by})
+		}
+	}
+	return all
+}()
 
 // beginnings are how texts begin that programs put into user messages. The vendors publish
 // them, or any recorded session shows them.

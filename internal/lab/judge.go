@@ -39,27 +39,3 @@ func Judge(s *score.Session, at int, views []View, c *tokens.Counter) ([]Row, []
 	}
 	return rows, b.scorer.Needs(views[0].Messages)
 }
-
-// Judged returns the report on rows of [Judge], with the tables, differences and verdicts of [Run].
-func Judged(rows []Row, strategies []string, encoding string) *Report {
-	r := &Report{Format: ReportFormat, Encoding: encoding, Budgets: []string{liveBudget}, Rows: rows}
-	for _, name := range strategies {
-		r.Strategies = append(r.Strategies, StrategyInfo{Name: name})
-	}
-	of := map[string]int{}
-	for i := range rows {
-		row := &rows[i]
-		at, known := of[row.Session]
-		if !known {
-			at = len(r.Sessions)
-			of[row.Session] = at
-			r.Sessions = append(r.Sessions, SessionInfo{Name: row.Session, ID: row.Session, Source: row.Source, Mode: row.Mode})
-		}
-		s := &r.Sessions[at]
-		if len(s.Cuts) == 0 || s.Cuts[len(s.Cuts)-1] != row.Cut {
-			s.Cuts = append(s.Cuts, row.Cut)
-		}
-	}
-	r.conclude()
-	return r
-}
