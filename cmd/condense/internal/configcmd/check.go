@@ -114,8 +114,13 @@ func tuning(c *config.Config) (warnings config.Errors) {
 		if claims.Trusted || len(claims.Parts) == 0 {
 			continue
 		}
+		key := claims.Names()[0]
+		if n := len(claims.Parts) - 1; n > 0 {
+			key += fmt.Sprintf(" and %d more", n)
+		}
 		warnings = append(warnings, &config.Error{
-			Origin: claims.Parts[0].Origin, Problem: "serve and wrap do not start with this file: " + claims.Remedy(),
+			Key: key, Origin: claims.Parts[0].Origin,
+			Problem: "serve and wrap do not start with it: " + claims.Remedy(),
 		})
 	}
 	return warnings
