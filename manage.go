@@ -231,6 +231,7 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 	if !p.decision.Act {
 		return p, nil
 	}
+	p.keepLoaded()
 	p.keepAlways()
 	p.keepRecalled(c.journal.Appended())
 	// The exact floor takes a pass over all messages, so it is computed only when it matters.
@@ -270,6 +271,39 @@ func (p *plan) keepRecalled(newest int) {
 	}
 	for _, i := range fresh {
 		p.view[i].Protected = true
+	}
+}
+
+// keepLoaded protects, for this condensation, the definitions of tools that a search loaded: the vendor knows them by these messages only,
+// and a name is some fifteen tokens.
+func (p *plan) keepLoaded() {
+	calls := map[string]int{} // the messages with them
+	own := false
+	keep := func(i int) {
+		if !own {
+			p.view, own = slices.Clone(p.view), true
+		}
+		p.view[i].Protected = true
+	}
+	for i := range p.view {
+		for _, part := range p.view[i].Parts {
+			switch part := part.(type) {
+			case core.ToolCall:
+				calls[part.ID] = i
+			case core.ToolResult:
+				if slices.ContainsFunc(part.Content, func(c core.Part) bool { o, ok := c.(core.Opaque); return ok && o.Kind == "tool_reference" }) {
+					keep(i)
+					if at, ok := calls[part.CallID]; ok {
+						keep(at)
+					}
+				}
+			case core.Opaque:
+				if part.Kind == "tool_search_tool_result" {
+					keep(i)
+				}
+			case core.Text, core.Image, core.Reasoning:
+			}
+		}
 	}
 }
 

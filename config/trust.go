@@ -61,7 +61,11 @@ func (e *UntrustedError) Error() string {
 	case len(e.Claims.Gone) > 0:
 		return fmt.Sprintf("%s would no longer hold: %s", names, e.Claims.Remedy())
 	}
-	return fmt.Sprintf("%s would not be used: %s", names, e.Claims.Remedy())
+	text := fmt.Sprintf("%s would not be used: %s", names, e.Claims.Remedy())
+	if !slices.ContainsFunc(e.Claims.Parts, func(p Claim) bool { return !p.Tunes }) {
+		text += "; or name the file for this start: --config " + disk.FromHere(e.Claims.File)
+	}
+	return text
 }
 
 // Claims returns the parts of each file that need trust, whether or not they have it. It omits

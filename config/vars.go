@@ -225,9 +225,10 @@ func (s spelling) one(v variable, merged map[string]any) (tree.Path, *fault) {
 func (s spelling) noMatch(key string, merged map[string]any) *fault {
 	merged = maps.Clone(merged)
 	if providers, ok := merged["providers"].(map[string]any); ok { // nobody has written those of presets
-		merged["providers"] = maps.Clone(providers)
+		providers = maps.Clone(providers)
+		merged["providers"] = providers
 		for _, p := range presets() {
-			maps.DeleteFunc(merged["providers"].(map[string]any), func(name string, _ any) bool { return p.providers[name] != nil })
+			maps.DeleteFunc(providers, func(name string, _ any) bool { return p.providers[name] != nil })
 		}
 	}
 	known := s.known(merged)

@@ -123,6 +123,8 @@ func (p *pieces) collect(parts []Part, holds hold) {
 		case ok:
 			p.collect(r.Content, holdNothing)
 			continue
+		case isNote(part):
+			continue
 		}
 		p.sizes = append(p.sizes, p.counter.Count(part))
 	}
@@ -189,7 +191,7 @@ func (p *pieces) cutParts(parts []Part, size int, holds hold) []Part {
 			continue
 		}
 		n := p.counter.Count(part)
-		if n <= size {
+		if n <= size || isNote(part) {
 			out = append(out, part)
 			continue
 		}
@@ -220,6 +222,12 @@ func (p *pieces) cutPart(part Part, n, size int) Part {
 		// Reasoning is kept verbatim or dropped; results are cut through their content.
 	}
 	return nil
+}
+
+// isNote reports whether part is nothing but a note about an omission. A note about a note would say nothing of what is missing.
+func isNote(part Part) bool {
+	t, ok := part.(Text)
+	return ok && len(t) > 0 && len(t) <= maxMark && new(shortening).mark(string(t)) == len(t)
 }
 
 // noun returns the name of a block of that kind. Other kinds are not named, because a note

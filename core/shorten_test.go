@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -116,5 +117,18 @@ func TestChainFramesWhatIsInserted(t *testing.T) {
 				t.Errorf("got %q, want it to begin with %q", text, want)
 			}
 		}
+	}
+}
+
+// A note of an earlier cut says how much is missing. Cut again, it said how much of the note was.
+func TestNotesAreNotCutAgain(t *testing.T) {
+	long := []core.Message{{ID: "1", Role: core.RoleAssistant, Parts: []core.Part{core.Text(strings.Repeat("lines of a file\n", 400))}}}
+	core.Measure(coretest.Counter{}, long)
+	once, _ := core.Cut(coretest.Counter{}, long, 0)
+	if s := fmt.Sprint(once); !strings.Contains(s, "6400 of 6400 bytes") {
+		t.Fatalf("no note: %s", s)
+	}
+	if again, _ := core.Cut(coretest.Counter{}, once, 0); !core.EqualParts(again[0].Parts, once[0].Parts) {
+		t.Errorf("got  %v\nwant %v", again[0].Parts, once[0].Parts)
 	}
 }

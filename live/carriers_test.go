@@ -21,7 +21,7 @@ func carry(key string) (header map[string]string, query []string) {
 	packed := base64.StdEncoding.EncodeToString([]byte("user:" + key))
 	header = map[string]string{}
 	for i, value := range []string{
-		`Bearer "KEY"`, `Bearer 'KEY'`, "Bearer,KEY", "Bearer:KEY", "Bearer=KEY", "Token=KEY", "token KEY", "KEY", ` "KEY" `, "Key KEY;", "Bearer dummy, Bearer KEY", "ApiKey key=KEY,user=a", "Basic " + packed,
+		`Bearer "KEY"`, `Bearer 'KEY'`, "Bearer,KEY", "Bearer:KEY", "Bearer=KEY", "Token=KEY", "token KEY", "KEY", ` "KEY" `, "Key KEY;", "Bearer dummy, Bearer KEY", "ApiKey key=KEY,user=a", "Basic " + packed, "basic " + packed, "BASIC  " + strings.TrimRight(packed, "="),
 	} {
 		header[fmt.Sprintf("Authorization#%d", i)] = strings.ReplaceAll(value, "KEY", key)
 	}

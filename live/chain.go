@@ -13,7 +13,7 @@ import (
 )
 
 // mostHistories is how many bytes of histories are kept for requests that name an earlier response.
-const mostHistories = 256 << 20
+const mostHistories = 128 << 20
 
 // A chained sends a request of the Responses API whose history the gateway knows, or which can be continued by the ID
 // of its answer.

@@ -289,6 +289,61 @@ func TestWaitingFramesAreBounded(t *testing.T) {
 	})
 }
 
+// A client that has to wait with its frames gets no pings: a library whose writes block cannot answer them, and would end the
+// connection. Once there is room, everything arrives.
+func TestWaitingClientIsNotPinged(t *testing.T) {
+	testkit.Slow(t)
+	t.Parallel()
+	const frames, size = 12, 2 << 20
+	release := make(chan struct{})
+	url, got := talker(t, func(event map[string]any) []string {
+		<-release
+		return []string{fmt.Sprintf(`{"type":"response.completed","stream_id":%q,"response":{"id":"resp_1"}}`, event["stream_id"])}
+	})
+	g, server := serveWith(t, url, nil, nil)
+	const interval = 5 * time.Millisecond
+	live.Pulse(g, interval, time.Minute)
+	var pings atomic.Int64
+	c, _, err := websocket.Dial(t.Context(), server.URL+"/v1/responses", &websocket.DialOptions{ //nolint:bodyclose // the library's
+		OnPingReceived: func(context.Context, []byte) bool { pings.Add(1); return true },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.CloseNow() })
+	answers := make(chan error, frames)
+	go func() {
+		for range frames {
+			_, _, err := c.Read(t.Context())
+			answers <- err
+		}
+	}()
+	testkit.Eventually(t, "it is pinged", func() bool { return pings.Load() > 0 })
+	go func() {
+		text := strings.Repeat("x", size)
+		for i := range frames {
+			frame := fmt.Sprintf(`{"type":"response.create","stream_id":"%d","model":"gpt-5","store":false,"input":"%s"}`, i, text)
+			_ = c.Write(t.Context(), websocket.MessageText, []byte(frame))
+		}
+	}()
+	testkit.Eventually(t, "it waits", func() bool {
+		held, _ := live.Held(g)
+		return held > 8<<20 && strings.Contains(got.String(), "create")
+	})
+	time.Sleep(20 * interval) // for a ping that is under way
+	before := pings.Load()
+	time.Sleep(3 * time.Second) // the gateway looks every two seconds whether the client is there
+	if n := pings.Load() - before; n > 0 {
+		t.Errorf("%d pings while it waits", n)
+	}
+	close(release)
+	for range frames {
+		if err := <-answers; err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // A client that sends its next request as soon as it has the end of an answer gets no request beyond its limit of cost.
 func TestCostOfAnAnswerInProgressCounts(t *testing.T) {
 	t.Parallel()

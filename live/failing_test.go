@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -63,5 +66,44 @@ func TestFailingEpochsAreSaid(t *testing.T) {
 	}
 	if e := g.Stats().Epochs[0]; e.Provider != condense.Truncation || v.refused > 0 {
 		t.Errorf("an epoch by %s, %d refused", e.Provider, v.refused)
+	}
+}
+
+// TestForcedEpochsThatFailAreSaid: a vendor refuses a conversation whatever epoch is made of it. After the second time it is said in
+// the list and in the log, the client gets the vendor's own words, and the chain is not asked any more.
+func TestForcedEpochsThatFailAreSaid(t *testing.T) {
+	t.Parallel()
+	const window = 40_000
+	var asked atomic.Int32
+	host := dueAt(window, func(_ context.Context, r *core.Request) (*core.Result, error) {
+		asked.Add(1)
+		return keepEnds(r), nil
+	})
+	v := newSizing(t, 10)
+	var log lockedBuffer
+	g, s := serveWith(t, v.URL, host, func(o *live.Options) {
+		o.Reports.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	})
+	body, before, said := loop(1, window), int32(0), false
+	for range 6 {
+		before = asked.Load()
+		if res, text := send(t, http.MethodPost, s.URL+"/v1/messages", nil, body); res.StatusCode != http.StatusBadRequest || !strings.Contains(string(text), "prompt is too long: ") {
+			t.Errorf("the client gets %s %.200s", res.Status, text)
+		}
+		live.Settle(g)
+		all, err := g.Desk().Conversations(t.Context(), time.Time{})
+		said = said || err == nil && slices.ContainsFunc(all, func(c *control.Conversation) bool {
+			return c.Failing.Lasting() && strings.Contains(c.Next, "FAILS, ") && strings.Contains(c.Next, "what cannot be removed")
+		})
+		body = longer(body)
+	}
+	if !said {
+		t.Error("the list does not say it")
+	}
+	if n := asked.Load() - before; n > 0 {
+		t.Errorf("the chain is asked %d times more", n)
+	}
+	if text := log.String(); strings.Count(text, "its epochs fail") != 1 || !strings.Contains(text, "outcome=replaced") {
+		t.Errorf("the log: %s", text)
 	}
 }

@@ -88,12 +88,10 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 // grow waits for room for n more bytes of a frame: that of the socket until the client leaves, that of the process for a time.
 func (k *socket) grow(ctx context.Context, f *frame, n int64) error {
-	if !f.own.TryGrow(n) {
-		k.paused.Store(true)
-		defer k.paused.Store(false)
-		if err := f.own.Grow(k.ctx, n); err != nil {
-			return err
-		}
+	k.paused.Store(true)
+	defer k.paused.Store(false)
+	if err := f.own.Grow(k.ctx, n); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, payload.LongestRoom)
 	defer cancel()
@@ -219,7 +217,7 @@ func (k *socket) extra(event []byte) {
 }
 
 // probe reports to left that the token is not accepted any more, or that the client is away while the gateway reads no
-// frames, which would have shown it: a write to a connection that the other side has closed fails at the second attempt.
+// frames, which would have shown it.
 func (k *socket) probe(left chan<- error) {
 	const interval = 2 * time.Second
 	tick := time.NewTicker(interval)
@@ -231,12 +229,8 @@ func (k *socket) probe(left chan<- error) {
 		case <-tick.C:
 		}
 		err := k.admitted(k.g.current.Load())
-		if err == nil && k.paused.Load() {
-			ctx, cancel := context.WithTimeout(k.ctx, interval)
-			if err = k.client.Ping(ctx); errors.Is(err, context.DeadlineExceeded) {
-				err = nil
-			}
-			cancel()
+		if err == nil && k.paused.Load() && closed(k.raw) {
+			err = io.ErrUnexpectedEOF
 		}
 		if err != nil {
 			left <- err

@@ -1,10 +1,12 @@
 package live
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -43,6 +45,7 @@ type socket struct {
 	bodies   *payload.Budget // of the client's frames
 	upstream *upstream.Upstream
 	client   *websocket.Conn
+	raw      net.Conn // the client's connection
 	vendor   *websocket.Conn
 	ctx      context.Context //nolint:containedctx // ends with the socket
 	end      context.CancelFunc
@@ -52,7 +55,7 @@ type socket struct {
 	active   atomic.Int64  // requests that wait or are being answered
 	read     atomic.Int64  // events of the vendor
 	moved    atomic.Int64  // frames from and to the client
-	paused   atomic.Bool   // no frames are read, for want of room
+	paused   atomic.Bool   // no frames are read, for want of room: a client that writes cannot answer a ping
 
 	running sync.WaitGroup
 
@@ -215,13 +218,28 @@ func (k *socket) connect(w *audit.Outcome, handshake *http.Request, s *settings,
 		}
 	}
 	// The door has checked the origin.
-	if k.client, err = websocket.Accept(w, handshake, &websocket.AcceptOptions{InsecureSkipVerify: true}); err != nil {
+	over := &hijacked{ResponseWriter: w}
+	if k.client, err = websocket.Accept(over, handshake, &websocket.AcceptOptions{InsecureSkipVerify: true}); err != nil {
 		_ = vendor.Close(closedHere, "")
 		return false
 	}
+	k.raw = over.conn
 	vendor.SetReadLimit(s.Bounds.MaxBody)
 	k.client.SetReadLimit(s.Bounds.MaxBody)
 	return true
+}
+
+// A hijacked is the answer to a handshake, and keeps its connection.
+type hijacked struct {
+	http.ResponseWriter
+	conn net.Conn
+}
+
+// Hijack implements [http.Hijacker].
+func (h *hijacked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffers, err := http.NewResponseController(h.ResponseWriter).Hijack()
+	h.conn = conn
+	return conn, buffers, err
 }
 
 // here makes a redirection the answer: it may lead to another server.
@@ -357,6 +375,9 @@ func (k *socket) pulse(c *websocket.Conn, moved *atomic.Int64) {
 		case <-k.gone:
 			return
 		case <-tick.C:
+		}
+		if c == k.client && k.paused.Load() {
+			continue
 		}
 		before := moved.Load()
 		ctx, cancel := context.WithTimeout(k.ctx, k.g.sockets.patience)

@@ -11,7 +11,9 @@ import (
 	"io"
 	"log/slog"
 	"reflect"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/suggest"
@@ -98,7 +100,7 @@ func Define[C any](name, doc string, defaults func() C,
 	return Strategy{
 		Name:     name,
 		Doc:      doc,
-		settings: settings.List,
+		settings: sync.OnceValue(settings.List), // thousands of providers may use one strategy
 		removed:  removed(new(C)),
 		open: func(ctx context.Context, raw json.RawMessage, env Env) (core.CondensationProvider, error) {
 			c, err := settings.Decode(raw)
@@ -121,7 +123,7 @@ func (s Strategy) Settings() []Setting {
 	if s.settings == nil {
 		return nil
 	}
-	return s.settings()
+	return slices.Clone(s.settings())
 }
 
 // Removed explains the replacement of a setting of a former version; empty if there was none

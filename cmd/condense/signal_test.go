@@ -75,6 +75,33 @@ func TestSignalEndsACommandThatWaitsForStandardInput(t *testing.T) {
 	}
 }
 
+// A hook that waits ends with nothing said when the agent ends it, or after its own time: other codes are an objection for agents.
+func TestHookThatWaitsChangesNothing(t *testing.T) {
+	for _, s := range []syscall.Signal{syscall.SIGTERM, 0} {
+		if s == 0 {
+			testkit.Slow(t) // the ten seconds that a hook has
+		}
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var answer bytes.Buffer
+		cmd := started(t, r, &answer, "hook", "claude")
+		_ = r.Close()
+		if _, err := w.Write(opened); err != nil {
+			t.Fatal(err)
+		}
+		if s != 0 {
+			interrupt(t, cmd, s)
+		}
+		wantExit(t, cmd, 0)
+		if answer.Len() > 0 {
+			t.Errorf("the answer is %q", answer.String())
+		}
+		_ = w.Close()
+	}
+}
+
 func TestSignalEndsACommandThatWaitsForAFIFO(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {

@@ -280,6 +280,25 @@ func SplitFeedback(tool, text string) (result, said string) {
 	return text, ""
 }
 
+// SplitRemarks returns the segments of the text of a result: what the user said in it, the program's text around that, and the
+// tool's own text. Claude Code marks rejected calls as failed, so a text like its own counts as the user's only there. The content of a
+// file never does.
+func SplitRemarks(tool, text string, failed bool) []Segment {
+	family := FamilyOf(tool)
+	rejected := strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), told[0].begins)
+	switch {
+	case family == FamilyAsk && !failed, rejected && failed:
+		return SplitAnswer(text)
+	case family == FamilyRead, rejected:
+		return []Segment{{Kind: KindToolResult, Text: text}}
+	}
+	result, said := SplitFeedback(tool, text)
+	if said == "" {
+		return []Segment{{Kind: KindToolResult, Text: text}}
+	}
+	return []Segment{{Kind: KindToolResult, Text: result}, {Kind: KindUser, Text: said}}
+}
+
 // asks reports whether a tool of this name asks the user and returns the answer.
 func asks(tool string) bool {
 	return FamilyOf(tool) == FamilyAsk || tool == "attempt_completion"

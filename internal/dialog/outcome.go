@@ -18,12 +18,19 @@ var exitForm = regexp.MustCompile(`(?i)\b(?:exit(?:ed)?(?: with)?[ _]?(?:code|st
 var faultForms = regexp.MustCompile(strings.Join([]string{
 	// Programs and tools.
 	`^(?i:\[?(?:error|fatal|fatal error|mcp error|unhandled exception|uncaught exception)\]?(?:\[\w+\])?(?: \w*\d+)?:)(?:\s|$)`,
-	`^(?:\[ERROR\]|ERROR in|npm (?:ERR!|error)|error Command failed|fatal:|E:|curl: \(\d+\)|ssh:) `,
+	`^(?:\[ERROR\]|\[error\]|ERROR in|npm (?:ERR!|error)|error Command failed|fatal:|E:|curl: \(\d+\)|ssh:) `,
 	`^(?:Command|Process|Request|Tool)\b.* timed out\b`,
+	`^(?:docker: )?Error response from daemon: |^Cannot connect to the Docker daemon|^Error from server\b|^[│╷|] Error: |^ERROR \d+ \(`,
+	`^\s*ERR_PNPM_|^An error occurred \(\w+\) when calling |^GraphQL: | ERROR [45]\d\d: |^Your requirements could not be resolved`,
+	`^(?:Automatic merge failed|CONFLICT \()|^ ! \[(?:remote )?rejected\] |\bhunks? FAILED\b`,
+	`^(?:Add|Copy|Get|Import|Invoke|Move|New|Remove|Set|Start|Stop|Test)-\w+ ?: (?:Cannot|Could not|Access|The) `,
 	// Exceptions and crashes.
 	`^Traceback \(most recent call last\)`,
 	`^(?:Uncaught |Caused by: |E {3})?[A-Za-z_][\w.$]*(?:Error|Exception)(?: \[\w+\])?(?::|$)`,
 	`^(?:panic: |fatal error: |goroutine \d+ \[running\]|thread '.*' .*panicked at|Exception in thread |PHP (?:Fatal|Parse) error|Unhandled (?:exception|rejection))`,
+	`^(?:PHP )?(?:Fatal|Parse|Syntax) error\b`, `^\s*\*\* \([\w.]+(?:Error|Exception)\) `, `^\S+:\d+:in .* \([\w:]+(?:Error|Exception)\)$`,
+	`^Can't locate \S+ in @INC|^BEGIN failed--|^lua[\d.]*: \S+:\d+: |^Error in .* : |^Execution halted$|: No module named \S+$`,
+	`^==\d+== ?ERROR: `,
 	`(?:^|: )(?:Segmentation fault|Aborted|Killed|Bus error|Illegal instruction)(?: \(core dumped\))?$`,
 	// Tests: pytest, unittest, Go, Rust, Jest, Vitest, Mocha, RSpec, Maven, Gradle, TAP, ctest, Xcode, .NET.
 	`^=+ .*\b[1-9]\d* (?:failed|errors?)\b.*=$`, `^(?:\d+ \w+, )*[1-9]\d* failed\b`,
@@ -31,14 +38,19 @@ var faultForms = regexp.MustCompile(strings.Join([]string{
 	`^\s*(?:Tests|Test Files|Test Suites):? +[1-9]\d* failed\b`,
 	`^\s*[1-9]\d* failing$`, `^\s*[1-9]\d* fail$`, `^\d+ (?:examples?|tests?|runs),.*\b[1-9]\d* (?:failures?|errors?)\b`,
 	`\bTests run: \d+, Failures: (?:[1-9]|\d+, Errors: [1-9])`, `^(?:\[\w+\] )?BUILD FAIL`, `^not ok \d`, `^(?:#|ℹ) fail [1-9]`, `^The following tests FAILED`,
+	`^\s+[1-9]\d* failed$`, `^\s*[1-9]\d* tests? failed$`, `\b[1-9]\d* of \d+ failed \(`, `: Some tests failed\.$`,
 	`^\*\* (?:TEST|BUILD) FAILED \*\*`, `^Failed! `,
 	// Compilers, linters and builders.
 	`^\S+[:(]\d+(?:[:,]\d+)?\)?:? (?:- )?(?:fatal )?error\b(?: \w*\d+)?:`, `^(?:vet: )?[\w./-]+\.go:\d+:\d+: \S`,
+	`^\S+:\d+:(?:\d+:)? syntax error\b`, `^\S+:\d+:\d+: [EF]\d{4}: `, `^\s*error - \S+:\d+:\d+ - `,
+	`^CMake Error\b`, `^-- Configuring incomplete`,
+	`^Build FAILED\.`, `^\S+:\d+: \*\*\* `, `^\[warn\] Code style issues found`, `^\d+ files? would be reformatted`,
 	`^\s+\d+:\d+\s+error\s`, `^\S+: (?:fatal )?error: `,
 	`\bundefined reference to `, `^make(?:\[\d+\])?: \*\*\* `, `^ninja: build stopped`,
 	`^✖ \d+ problems? \([1-9]\d* error`, `^Found [1-9]\d* errors?\b`, `^\s*ELIFECYCLE\b`,
 	// Shells.
-	`: command not found(?:: \S+)?$`, `^\S+: (?:\d+: )?\S+: not found$`, `: (?:No such file or directory|[Pp]ermission denied|Is a directory|Not a directory)$`,
+	`: command not found(?:: \S+)?$`, `^\S+: (?:\d+: )?\S+: not found$`,
+	`: (?:No such file or directory|[Pp]ermission denied(?: \([\w,-]+\)\.)?|Is a directory|Not a directory)$`,
 	`is not recognized as (?:an internal|the name|a name)\b`,
 }, "|"))
 
@@ -46,8 +58,11 @@ var faultForms = regexp.MustCompile(strings.Join([]string{
 var maybeForm = regexp.MustCompile(`(?i)\berror\b|error:|\bfail(?:ed|ure)?\b|panic:|exception\b|fatal:|not found|cannot |permission denied`)
 
 // faultHints are words, in lower case, of which every match of the forms above has one.
-var faultHints = []string{"err", "fail", "panic", "fatal", "exception", "traceback", "goroutine", "fault", "abort", "kill",
-	"not ok", "not ", "no such", "denied", "directory", "undefined", "***", "elifecycle", "timed out", "stopped", "illegal", ".go:", "e: ", "curl:", "ssh:", "cannot "}
+var faultHints = []string{
+	"err", "fail", "panic", "fatal", "exception", "traceback", "goroutine", "fault", "abort", "kill",
+	"not ok", "not ", "no such", "denied", "directory", "undefined", "***", "elifecycle", "timed out", "stopped", "illegal", ".go:", "e: ", "curl:", "ssh:", "cannot ",
+	"could not ", "can't ", "conflict", "rejected", "halted", "lua", "no module", "reformatted", "graphql", "code style", "incomplete", "be resolved",
+}
 
 // A Fault says whether a line reports a failure.
 type Fault int
@@ -107,17 +122,13 @@ func Failed(family Family, command, text string) bool {
 	case runs && code != "" && !strings.ContainsAny(command, "|;\n"): // a pipe hides a failure
 		return false
 	case runs && onlyShows(command):
-		first, _, more := strings.Cut(text, "\n")
-		return !more && FaultOf(first) == SureFault // "cat: a.go: No such file or directory"
+		return !strings.Contains(text, "\n") && reports(text) // "cat: a.go: No such file or directory"
 	case strings.Contains(text[:min(len(text), head)], "The tool execution failed"), failedForm.MatchString(text[:min(len(text), head)]):
 		return true
 	}
-	first, _, _ := strings.Cut(text, "\n")
-	if FaultOf(first) == SureFault && !NamesExit(first) {
-		return true
-	}
 	if !runs {
-		return false
+		first, _, _ := strings.Cut(text, "\n")
+		return reports(first)
 	}
 	if len(text) > head+tail {
 		text = text[:head] + "\n" + text[len(text)-tail:]
@@ -130,17 +141,44 @@ func Failed(family Family, command, text string) bool {
 	return false
 }
 
+// found matches lines that searches find: they begin with a place in a file.
+var found = regexp.MustCompile(`^\S+[:(]\d+[:,)]`)
+
+// reports reports whether the only line of an answer says that its call failed.
+func reports(line string) bool {
+	return FaultOf(line) == SureFault && !NamesExit(line) && !found.MatchString(line)
+}
+
 // onlyShows reports whether all programs of a command show texts, whose lines say nothing about the command.
 func onlyShows(command string) bool {
-	shows := false
+	some := false
 	for part := range strings.FieldsFuncSeq(command, func(r rune) bool { return strings.ContainsRune("&;|\n", r) }) {
-		if program, _, _ := strings.Cut(BareCommand(part), " "); program != "" && !answering[program] {
+		words := strings.Fields(BareCommand(part))
+		if len(words) == 0 {
+			continue
+		}
+		if !textPrograms[words[0]] &&
+			(!workPrograms[words[0]] || !slices.ContainsFunc(words[1:], func(w string) bool { return textWords[w] })) {
 			return false
 		}
-		shows = true
+		some = true
 	}
-	return shows
+	return some
 }
+
+var (
+	// textPrograms are programs that show texts, and words of shells around them.
+	textPrograms = rawjson.Set(
+		"[", "ag", "awk", "bat", "cat", "cd", "cmp", "column", "command", "cut", "diff",
+		"echo", "egrep", "export", "file", "find", "for", "grep",
+		"head", "if", "journalctl", "jq", "less", "ls", "man", "more", "nl", "pgrep", "printf", "ps", "rg", "sed",
+		"set", "sleep", "sort", "source",
+		"stat", "strings", "tail", "test", "tr", "tree", "type", "uniq", "wc", "which", "while", "yq", "zcat", "zgrep",
+	)
+	// workPrograms are programs that show texts, too, if their command has one of these words.
+	workPrograms = rawjson.Set("docker", "docker-compose", "gh", "git", "glab", "kubectl", "podman")
+	textWords    = rawjson.Set("blame", "cat-file", "describe", "diff", "grep", "log", "logs", "show", "view")
+)
 
 // ExitCode returns the exit code that the result of a command names at one of its ends, one of a failure before 0; empty
 // if there is none.

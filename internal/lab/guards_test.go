@@ -34,12 +34,13 @@ func say(req *core.Request, text string) []core.Message {
 	for _, i := range core.Pending(req.Messages) {
 		out = append(out, req.Messages[i])
 	}
-	return out
+	return core.KeepRequest(req, out)
 }
 
-// fit cuts text to the room of req.
+// fit cuts text to the room of req that the fixed end leaves.
 func fit(req *core.Request, text string) string {
-	for len(text) > 8 && core.MessageTokens(req.Counter, core.Message{Parts: []core.Part{core.Text(text)}}) > req.Budget.Room() {
+	room := req.Budget.Room() - core.TotalTokens(say(req, ""))
+	for len(text) > 8 && core.MessageTokens(req.Counter, core.Message{Parts: []core.Part{core.Text(text)}}) > room {
 		text = text[:len(text)*9/10]
 	}
 	return text

@@ -71,6 +71,7 @@ type trial struct {
 	scorer  *score.Scorer
 	task    task
 	system  int // tokens
+	limit   int // tokens; 0: the size of the conversation
 	seed    uint64
 	now     func() time.Time
 	outputs *outputs
@@ -95,7 +96,7 @@ func (b *trial) request(messages []core.Message) *core.Request {
 	for i := range b.task.cut.Before {
 		target += b.task.cut.Before[i].Tokens
 	}
-	limit := max(target, b.system+before)
+	limit := max(target, cmp.Or(b.limit, b.system+before))
 	return &core.Request{
 		Messages: messages, Trigger: core.TriggerAutomatic, Mode: b.session.Mode, System: b.session.System, Typed: dialog.Typed, Counter: b.counter,
 		Budget: core.Budget{Window: limit, Overhead: b.system, Limit: limit, Target: target},
@@ -185,6 +186,8 @@ func (b *trial) run(ctx context.Context, s *Strategy) (Row, error) {
 	b.judge(&r, out.Messages)
 	b.outputs.result(b, s.Name, r.After, out.Messages)
 	if out.Usage.Calls == 0 {
+		b := *b
+		b.limit = b.request(b.shown()).Budget.Limit // the same budget
 		again, _, err := b.condense(ctx, s, out.Messages, 2)
 		if ctx.Err() != nil {
 			return r, ctx.Err()

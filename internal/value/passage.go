@@ -181,7 +181,8 @@ func (r *reader) message(i int, m *core.Message, parts []dialog.Part) {
 				r.extractPart(i, j, body, mark) // from a file that does not record insertions
 				continue
 			}
-			if said && answered.name == "" && dialog.Inserted(string(p)) {
+			if said && answered.name == "" && dialog.Inserted(string(p)) ||
+				m.Role == core.RoleAssistant && dialog.Repeated(string(p), m.Kind == core.KindSummary) != nil {
 				r.inserted(at, string(p))
 				continue
 			}
@@ -236,7 +237,7 @@ func (r *reader) segment(p Passage, s dialog.Segment, answered announced) announ
 	}
 	if s.Kind == dialog.KindToolResult {
 		p.Kind, p.Name, p.Target = dialog.KindToolResult, answered.name, answered.target
-		r.add(p, answered.target, s.Text)
+		r.answer(p, answered.target, s.Text, false)
 		return answered
 	}
 	p.Kind = dialog.KindUser
@@ -265,11 +266,8 @@ func (r *reader) result(i, j int, p *core.ToolResult, part *dialog.Part) {
 	if u := part.Use; u.Called {
 		of.Name, of.Target, file = u.Name, u.Info.Target, u.Info.File()
 	}
-	switch {
-	case p.IsError:
+	if p.IsError {
 		of.Kind = dialog.KindError
-	case dialog.FamilyOf(of.Name) == dialog.FamilyAsk:
-		of.Kind = dialog.KindUser // it answers something that the user said
 	}
 	for k, q := range p.Content {
 		of.content = k
@@ -279,19 +277,23 @@ func (r *reader) result(i, j int, p *core.ToolResult, part *dialog.Part) {
 			continue
 		}
 		for _, s := range part.Answer(k, t) {
-			switch {
-			case s.Kind == dialog.KindToolResult && of.Kind == dialog.KindUser:
-				for _, a := range dialog.SplitAnswer(s.Text) {
-					said := of
-					said.Kind = a.Kind
-					r.add(said, file, a.Text)
-				}
-			case s.Kind == dialog.KindToolResult:
-				r.add(of, file, s.Text)
-			default:
+			if s.Kind == dialog.KindToolResult {
+				r.answer(of, file, s.Text, p.IsError)
+			} else {
 				r.add(Passage{Kind: dialog.KindInjected, Message: i, part: j, content: k, call: p.CallID}, "", s.Text)
 			}
 		}
+	}
+}
+
+// answer adds the text of a result. What the user said in it is the user's.
+func (r *reader) answer(of Passage, file, text string, failed bool) {
+	for _, s := range dialog.SplitRemarks(of.Name, text, failed) {
+		p := of
+		if s.Kind != dialog.KindToolResult {
+			p.Kind = s.Kind
+		}
+		r.add(p, file, s.Text)
 	}
 }
 

@@ -149,36 +149,20 @@ func (p *plan) keepFirst(n, allowed int) {
 }
 
 // keepRequest keeps the user's words at the end that have no answer yet, whatever their size, with the results of
-// tools in the same message, and returns their tokens.
+// tools in the same group, and returns their tokens.
 func (p *plan) keepRequest() (tokens int) {
-	for i := len(p.groups) - 1; i >= 0; i-- {
-		g := &p.groups[i]
-		last := &p.req.Messages[g.End-1]
-		if !g.keep && asks(last) {
+	asked := p.req.Unanswered()
+	for i := range p.groups {
+		g, before := &p.groups[i], len(asked)
+		for len(asked) > 0 && asked[0] < g.End {
+			asked = asked[1:]
+		}
+		if !g.keep && len(asked) < before {
 			g.keep, g.asks = true, true
 			tokens += g.tokens
 		}
-		if !g.open && (last.Role == core.RoleAssistant || g.messages() > 1) {
-			return tokens
-		}
 	}
 	return tokens
-}
-
-// asks reports whether m holds something that the user typed or attached.
-func asks(m *core.Message) bool {
-	if m.Role != core.RoleUser || m.Kind != core.KindOriginal {
-		return false
-	}
-	attached := slices.ContainsFunc(m.Parts, func(p core.Part) bool {
-		switch p.(type) {
-		case core.Image, core.Opaque:
-			return true
-		case core.Text, core.ToolCall, core.ToolResult, core.Reasoning:
-		}
-		return false
-	})
-	return attached || typed(new(dialog.AuthorReader), m) != ""
 }
 
 // keepUnread keeps other messages after the last answer, such as results that an agent sends as text.

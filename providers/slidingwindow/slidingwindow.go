@@ -117,20 +117,12 @@ var modes = map[string]func(*window, Config) bool{
 }
 
 func budget(w *window, c Config) bool {
-	if w.fits() {
-		return false
-	}
-	w.fill(w.keepWords(c.KeepFirst > 0), func() { w.keepFirst(c.KeepFirst) })
-	return true
+	return w.fill(c.KeepFirst > 0, func() { w.keepFirst(c.KeepFirst) })
 }
 
 func recent(w *window, c Config) bool {
 	if c.Messages == 0 {
-		if w.fits() {
-			return false
-		}
-		w.fill(w.keepWords(false), func() {})
-		return true
+		return w.fill(false, func() {})
 	}
 	kept := 0
 	for i := len(w.groups) - 1; i >= 0 && kept < c.Messages; i-- {
@@ -144,10 +136,7 @@ func recent(w *window, c Config) bool {
 }
 
 func middleOut(w *window, c Config) bool {
-	if w.fits() {
-		return false
-	}
-	w.fill(w.keepWords(true), func() {
+	return w.fill(true, func() {
 		head := int(c.HeadShare * float64(w.left()))
 		for i := range w.groups {
 			g := &w.groups[i]
@@ -160,7 +149,6 @@ func middleOut(w *window, c Config) bool {
 			g.keep = true
 		}
 	})
-	return true
 }
 
 // half is the rule of Roo-Code's truncateConversation, on whole tool groups: of the n

@@ -419,6 +419,34 @@ func TestLastRequestStaysInTinyWindows(t *testing.T) {
 	}
 }
 
+// TestASecondRunChangesNothing holds wherever the target is below the limit, too: a conversation whose words of the user take more
+// than the target ends above it, and is not cut again for that.
+func TestASecondRunChangesNothing(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		messages := coretest.Random(rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0)), nil)
+		core.Measure(coretest.Counter{}, messages)
+		req := &core.Request{Messages: messages, Counter: coretest.Counter{}}
+		floor, total := core.FixedTokens(req), core.TotalTokens(messages)
+		req.Budget.Target = floor + rapid.IntRange(0, max(1, total-floor)).Draw(rt, "above the floor")
+		req.Budget.Limit = req.Budget.Target + rapid.IntRange(0, 2*total).Draw(rt, "above the target")
+		for _, mode := range []string{"budget", "recent", "middle_out"} {
+			c := slidingwindow.DefaultConfig()
+			c.Mode = mode
+			first, err := condense(t, c, req)
+			if err != nil {
+				rt.Fatalf("%s: %v", mode, err)
+			}
+			if first.TokensAfter > req.Budget.Limit {
+				rt.Fatalf("%s: %d tokens, limit %d", mode, first.TokensAfter, req.Budget.Limit)
+			}
+			again, err := condense(t, c, &core.Request{Messages: first.Messages, Counter: req.Counter, Budget: req.Budget})
+			if err != nil || !again.Edit.Empty() {
+				rt.Fatalf("%s: target %d, limit %d: a second run made %d tokens of %d, which were %d: %v", mode, req.Budget.Target, req.Budget.Limit, again.TokensAfter, first.TokensAfter, total, err)
+			}
+		}
+	})
+}
+
 // TestMoreRoomNeverMeansLessOfTheUser holds at every target and limit, whatever the conversation holds, for messages that are whole.
 func TestMoreRoomNeverMeansLessOfTheUser(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

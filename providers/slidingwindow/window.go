@@ -3,6 +3,7 @@ package slidingwindow
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -45,18 +46,24 @@ func (w *window) allow(extra int) {
 	w.room = max(w.req.Budget.Room(), min(most, extra-w.left()))
 }
 
-// largestMarker returns the tokens of the largest marker that can be needed.
+// mostMarker is above the tokens of any marker that is made here.
+const mostMarker = 64
+
+// largestMarker returns the tokens of the largest marker that can be needed, or that an earlier run has left.
 func largestMarker(counter core.Counter, messages []core.Message) int {
-	all := tally{again: true}
+	all, left := tally{again: true}, 0
 	for i := range messages {
 		all.add(&messages[i])
+		if messages[i].Kind == core.KindMarker {
+			left = max(left, min(messages[i].Tokens, mostMarker))
+		}
 	}
 	all.messages = max(all.messages, 2) // the plural is the longer
-	return core.MessageTokens(counter, all.marker())
+	return max(left, core.MessageTokens(counter, all.marker()))
 }
 
-// fits reports whether the conversation is on target already.
-func (w *window) fits() bool { return w.req.Tokens() <= w.req.Budget.Target }
+// fits reports whether the conversation needs no more than its room already.
+func (w *window) fits() bool { return core.TotalTokens(w.req.Messages) <= w.room }
 
 // left is the room that the marker and the kept groups leave.
 func (w *window) left() int {
@@ -143,18 +150,39 @@ func (w *window) keepSaid(g *group, share, left int) (tokens int, whole bool) {
 	if !g.Open && (g.Tokens < longPart || share < shortPart) {
 		return 0, false
 	}
-	return w.shrink(g, g.Least+share) - g.Least, false
+	return w.shrinkSaid(g, g.Least+share) - g.Least, false
 }
 
-// fill uses the room that the user's words leave: for what head keeps, and for the newest groups. If words are missing, nothing
-// else is kept but what must stay.
-func (w *window) fill(whole bool, head func()) {
+// shrinkSaid is shrink for a group whose words alone are too large: nothing is left of the results next to them.
+func (w *window) shrinkSaid(g *group, size int) int {
+	words, bare := *g.FixedGroup, *w.req
+	words.HoldWords(w.req, math.MaxInt)
+	bare.Messages, _ = words.Cut(w.req, 0)
+	fixed := *g.FixedGroup
+	fixed.Span = core.Span{End: len(bare.Messages)}
+	out, tokens := fixed.Cut(&bare, size)
+	if tokens > size && !g.Open {
+		return 0
+	}
+	g.cut, g.keep = out, true
+	return tokens
+}
+
+// fill keeps the user's words, and uses the room that they leave: for what head keeps, and for the newest groups. If words are
+// missing, nothing else is kept but what must stay. It returns false, and changes nothing, if the conversation fits: so a second run
+// leaves what a first has kept above the target.
+func (w *window) fill(first bool, head func()) bool {
+	whole := w.keepWords(first)
+	if w.fits() {
+		return false
+	}
 	room := 0
 	if whole {
 		head()
 		room = w.left()
 	}
 	w.keepTail(room)
+	return true
 }
 
 // keepFirst keeps the groups of the first n messages, which usually set the task, while they

@@ -12,6 +12,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/providers/smart"
 )
 
@@ -59,7 +60,7 @@ func checkWords(rt *rapid.T, p core.CondensationProvider, s saying) {
 	var before []string // the user's texts at the target before
 	for _, percent := range []int{1, 2, 4, 6, 8, 11, 15, 20, 30, 45, 70, 95} {
 		req := &core.Request{
-			Messages: messages, Counter: counter, Trigger: core.TriggerAutomatic,
+			Messages: messages, Counter: counter, Trigger: core.TriggerAutomatic, Typed: dialog.Typed,
 			Budget: core.Budget{Window: 2 * (all + overhead), Overhead: overhead, Limit: all + overhead, Target: overhead + all*percent/100},
 		}
 		res, err := p.Condense(context.Background(), req.Clone())
@@ -157,6 +158,13 @@ func drawTalk(rt *rapid.T) saying {
 			s.messages = append(s.messages,
 				coretest.Assistant(core.Text(other("I look at %s.")), core.ToolCall{ID: id, Name: "Read", Args: fmt.Sprintf(`{"file_path":"/w/%s.go"}`, id)}),
 				coretest.User(coretest.Result(id, strings.Repeat(other("%s := parse(line)\n"), 1+r.IntN(80)))))
+		}
+		if tools > 0 && !last && r.IntN(6) == 0 { // the user rejects a call, and says why
+			id := fmt.Sprint("r", len(s.messages))
+			rejected := "The user doesn't want to proceed with this tool use. The tool use was rejected. To tell you how to proceed, the user said:\n" + string(say())
+			s.messages = append(s.messages,
+				coretest.Assistant(core.Text(other("I change %s.")), core.ToolCall{ID: id, Name: "Edit", Args: `{"file_path":"/w/a.go"}`}),
+				coretest.User(core.ToolResult{CallID: id, IsError: true, Content: []core.Part{core.Text(rejected)}}))
 		}
 		if !last || rapid.Bool().Draw(rt, "answered") {
 			s.messages = append(s.messages, coretest.Assistant(core.Text(other("%s is done. ")+strings.Repeat("All of it works now. ", r.IntN(30)))))

@@ -29,18 +29,22 @@ func Orders(create bool) (string, error) {
 			return "", err
 		}
 	}
+	info, err := os.Lstat(path) // a link or a pipe could lead anywhere
+	if err != nil {
+		return "", err
+	}
+	const others, most = 0o077, 1 << 10
+	damaged := fmt.Errorf("%s: others can read it, or it is damaged; delete it and start the gateway again", disk.FromHere(path))
+	if !info.Mode().IsRegular() || info.Size() > most || runtime.GOOS != "windows" && info.Mode()&others != 0 {
+		return "", damaged
+	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return "", err
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", err
-	}
-	const others = 0o077
 	secret := strings.TrimSpace(string(text))
-	if runtime.GOOS != "windows" && info.Mode()&others != 0 || len(secret) < len(rand.Text()) {
-		return "", fmt.Errorf("%s: others can read it, or it is damaged; delete it and start the gateway again", disk.FromHere(path))
+	if len(secret) < len(rand.Text()) {
+		return "", damaged
 	}
 	return secret, nil
 }

@@ -69,9 +69,9 @@ type Histories struct {
 	seed   maphash.Seed
 }
 
-// New returns histories with so many bytes in all, of which an owner can have a half, and one conversation a quarter.
+// New returns histories with so many bytes in all, of which an owner can have a half, also with one conversation.
 func New(most int64) *Histories {
-	const share = 4
+	const share = 2
 	return &Histories{
 		most: most, longest: most / share, turns: map[key]*turn{}, recent: list.New(), owned: map[string]int64{}, seed: maphash.MakeSeed(),
 	}
@@ -115,7 +115,7 @@ func (h *Histories) add(k key, t *turn) {
 	if c.bytes > h.longest {
 		h.forget(c)
 	}
-	for e := h.recent.Back(); e != nil && (h.bytes > h.most || h.owned[k.owner] > h.most/2); {
+	for e := h.recent.Back(); e != nil && (h.bytes > h.most || h.owned[k.owner] > h.longest); {
 		old, _ := e.Value.(*conversation)
 		e = e.Prev()
 		if h.bytes > h.most || old.owner == k.owner {

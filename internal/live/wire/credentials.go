@@ -87,14 +87,20 @@ var harmless = rawjson.Set("Accept", "Accept-Encoding", "Accept-Language", "Anth
 
 const toGateway = "X-Condense-"
 
+// basic matches a name and a password in base64, of either alphabet; standard is for that of RFC 4648, 4.
+var (
+	basic    = regexp.MustCompile(`(?i)\bbasic[ \t,]+([0-9a-z+/_-]+)`)
+	standard = strings.NewReplacer("-", "+", "_", "/")
+)
+
 // Credentials returns the credentials of a request whose shape identifies their issuer, from whatever part of its headers and
 // its query.
 func Credentials(h http.Header, query string) []Credential {
 	var found []Credential
 	see := func(value string, of func(*shape) bool) {
 		text := value
-		if _, packed, ok := strings.Cut(value, "Basic "); ok {
-			plain, _ := base64.StdEncoding.DecodeString(strings.TrimSpace(packed))
+		for _, packed := range basic.FindAllStringSubmatch(value, -1) {
+			plain, _ := base64.RawStdEncoding.DecodeString(standard.Replace(packed[1]))
 			text += " " + string(plain)
 		}
 		for i := range shapes() {

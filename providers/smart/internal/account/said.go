@@ -1,6 +1,7 @@
 package account
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -10,10 +11,14 @@ import (
 // the request and its constraints, needs words of the user: it says of the user what one message of theirs says.
 
 // speaksForUser matches items about the user's will, in the languages in which models write them.
-var speaksForUser = lazily(`(?i)\busers?\s+(?:(?:has|have|also|now|explicitly|already)\s+)*(?:want|ask|sa(?:id|ys?)\b|approv|permit|allow|request|requir|t(?:old|ells?)\b|insist|prefer|agree|` +
-	`confirm|instruct|demand|authori[sz]|accept|forb|decid|wish|expect)|\b(?:by|from|of) the user\b|\bapprov(?:e|es|ed|al)\b|\bpermit(?:s|ted)?\b|\bconsent|\bpermission to\b|` +
-	`\ballowed to\b|\bauthori[sz]ed to\b|\b(?:Nutzer|Benutzer|Anwender)\w*\s+(?:will|hat|möchte|wünscht|erlaubt)|\b(?:genehmigt|zugestimmt)\b|usuario (?:quiere|pide|aprob)|` +
-	`utilisateur (?:veut|demande|approuv)|用户(?:要|想|同意|批准|说)`)
+var speaksForUser = lazily(`(?i)\b(?:user|customer|client|they)s?\s+(?:(?:has|have|also|now|explicitly|already|is|was|are|were)\s+)*(?:want|ask|sa(?:id|` +
+	`ys?)\b|approv|permit|allow|request|requir|t(?:old|ells?)\b|insist|prefer|agree|confirm|instruct|demand|authori[sz]|accept|` +
+	`forb|decid|wish|expect|sign(?:s|ed)? off|ok(?:s|ed|ay\w*)?\b|happy|fine\b|gave|gives|grant|green-?li|let\b)|^user:|\b(?:by|` +
+	`from|of) the user\b|\buser'?s?'? (?:request|approval|consent|permission)|\bas (?:requested|instructed|agreed|approved)\b|` +
+	`\bgreen-?li(?:t|ght)|\bgo-ahead\b|\b(?:was|were|is|are|been|has|have|and) approved\b|\bapprov(?:es|al)\b|\bpermit(?:s|` +
+	`ted)?\b|\bconsent|\bpermission to\b|\ballowed to\b|\bauthori[sz]ed to\b|\b(?:Nutzer|Benutzer|Anwender)(?:in|s|n)?\s+(?:will|` +
+	`wollte|hat|ist|möchte|wünscht|erlaubt)|\b(?:genehmigt|zugestimmt|einverstanden)\b|\busu[aá]ri[oa]|\butilisat(?:eur|` +
+	`rice)\b|\butente\b|пользовател|用户|使用者|ユーザー|사용자|المستخدم`)
 
 // denies matches words that turn a sentence round.
 var denies = lazily(`(?i)\b(?:not|never|no|none|don't|do not|doesn't|didn't|can't|cannot|mustn't|won't|without|avoid|stop|nicht|nie|niemals|kein\w*|ohne|jamais|ne|pas|sans|nunca|sin|nem)\b|不|禁止|ない`)
@@ -24,7 +29,7 @@ var common = func() map[string]bool {
 	for w := range strings.FieldsSeq(`the user wants want wanted asked asks said says told tells requires required requested requests request must should shall will would could
 may might can never always only also that this these those with from into for and but nor yet about before after when then than there here have has had been being are was were
 it its they them their he she his her you your our all any each every some everything anything now please make made keep not don't doesn't didn't can't cannot without do does
-done be is to of in on at by as or if so up out no none because while until unless explicitly explicit approval approve approves approved permission allow allows allowed permits
+done be is to of in on at by as or if so up out no none because while until unless explicitly explicit use approval approve approves approved permission allow allows allowed permits
 permitted consent agreed der die das den dem ein eine und oder nicht nie kein keine mit von für auf dass soll muss will wird ist sind nur immer el la los las un una que con para no
 le les des une dans pour est pas`) {
 		m[stem(w)] = true
@@ -50,23 +55,27 @@ func stem(w string) string {
 // content returns the stems of the words of text that say what it is about, in order.
 func content(text string) (all []string) {
 	for w := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\'' }) {
-		if s := stem(strings.Trim(w, "'")); utf8.RuneCountInString(s) > 1 && !common[s] {
+		runes := []rune(w)
+		if slices.ContainsFunc(runes, unspaced) { // a script without spaces: pairs of signs
+			for i := range len(runes) - 1 {
+				all = append(all, string(runes[i:i+2]))
+			}
+		} else if s := stem(strings.Trim(w, "'")); utf8.RuneCountInString(s) > 1 && !common[s] {
 			all = append(all, s)
 		}
 	}
 	return all
 }
 
-const (
-	leastShared = 0.5 // of an item's content words, that one message of the user must have
-	leastWords  = 2   // content words: a shorter item says nothing to check
-)
+func unspaced(r rune) bool {
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai)
+}
 
-// saidByUser reports whether one message of the user has the content of an item: half of its words, the word after its "never", and the
-// same direction in a sentence with these words.
+// saidByUser reports whether one message of the user has the content of an item: more than half of its words, all of its
+// numbers, the word after its "never", and the same direction in a sentence with most of these words.
 func (h *History) saidByUser(text string) bool {
 	words := content(text)
-	if len(words) < leastWords {
+	if len(words) == 0 {
 		return true
 	}
 	denied := denies().FindStringIndex(text)
@@ -75,30 +84,44 @@ func (h *History) saidByUser(text string) bool {
 		forbidden = content(text[denied[1]:])
 	}
 	for _, message := range h.messages {
-		has := map[string]bool{}
-		for _, w := range content(message) {
-			has[w] = true
-		}
-		n := 0
-		for _, w := range words {
-			if has[w] {
-				n++
-			}
-		}
-		if float64(n) < leastShared*float64(len(words)) || len(forbidden) > 0 && !has[forbidden[0]] {
+		n, numbers := shared(words, message)
+		if 2*n <= len(words) || !numbers || len(forbidden) > 0 && !slices.Contains(content(message), forbidden[0]) {
 			continue
 		}
-		for sentence := range strings.FieldsFuncSeq(message, func(r rune) bool { return strings.ContainsRune(".!?\n;。！？", r) }) {
-			shares := false
-			for _, w := range content(sentence) {
-				for _, own := range words {
-					shares = shares || w == own
-				}
+		most, same := 1, false
+		for sentence := range strings.FieldsFuncSeq(joinLines(message), func(r rune) bool { return strings.ContainsRune(".!?\n;。！？，", r) }) {
+			n, _ := shared(words, sentence)
+			if is := denies().MatchString(sentence) == (denied != nil); n > most {
+				most, same = n, is
+			} else if n == most {
+				same = same || is
 			}
-			if shares && denies().MatchString(sentence) == (denied != nil) {
-				return true
-			}
+		}
+		if same {
+			return true
 		}
 	}
 	return false
+}
+
+// joinLines returns text without the line breaks inside of sentences: those before a small letter.
+func joinLines(text string) string { return inSentence().ReplaceAllString(text, " $1") }
+
+var inSentence = lazily(`\r?\n(\p{Ll})`)
+
+// shared returns how many of words are in text, and whether all numbers among them are.
+func shared(words []string, text string) (n int, numbers bool) {
+	has := map[string]bool{}
+	for _, w := range content(text) {
+		has[w] = true
+	}
+	numbers = true
+	for _, w := range words {
+		if has[w] {
+			n++
+		} else if strings.ContainsAny(w, "0123456789") {
+			numbers = false
+		}
+	}
+	return n, numbers
 }
