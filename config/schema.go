@@ -81,7 +81,7 @@ const (
 	countPattern    = `^[0-9][0-9_]*(\.[0-9]+)?\s*([kKmM]i?)?$`
 	addressPattern  = `^(\[[0-9A-Fa-f:.%]+\]|[0-9A-Za-z._-]+):[0-9]{1,5}$`
 	securePattern   = `^(https://[^/@]+|http://(localhost|127(\.[0-9]+){3}|\[::1\])(:[0-9]+)?)(/.*)?$`
-	spokenPattern   = `^(anthropic|openai|both|gemini|vertex|azure|bedrock|ollama|pass)\+`
+	spokenPattern   = `^(anthropic|openai|both|gemini|vertex|azure|bedrock|pass)\+`
 	durationPattern = `^\+?([0-9]*\.?[0-9]+(ns|us|µs|μs|ms|s|m|h))+$`
 	namePattern     = `^\S(.*\S)?$` // badName, as far as a pattern can express it
 )

@@ -48,7 +48,6 @@ type Serve struct {
 	Record     string                 `json:"record,omitempty" unit:"path" default:"off" enum:"off" trust:"writes your conversations into this folder" example:"./sessions" doc:"The folder in which every conversation is recorded as a journal that only you can read, for condense view, recall and compare. off records nothing. A folder needs trust."`
 	Account    string                 `json:"account,omitempty" default:"off" refers:"model" trust:"has this model read your conversations" example:"cheap" doc:"The model that writes an account of each conversation next to its requests, when an epoch comes near; off for none. client asks the agent's own model with the agent's own key, but not with the login of a plan; client-plan with that too. An epoch has the account if it is ready, next to verbatim parts; no request waits for it. All but off need trust."`
 	Source     string                 `json:"source,omitempty" unit:"path" trust:"reads files of this folder that agents have read" example:"/home/me/src" doc:"A folder: of the files that an agent has read below it, a strategy may show the model the outline after a condensation (folded_chars of native). The agent must name its working directory, as Claude Code and Codex do. Absent reads no file. Needs trust."`
-	Shadow     []string               `json:"shadow,omitzero" refers:"profile" restart:"true" example:"[default]" doc:"At most three profiles whose chains condense at each epoch too, without being sent: the gateway's page compares what they would have kept. A chain that asks a language model does not run."`
 	MaxBody    int64                  `json:"max_body" unit:"bytes" min:"1Ki" max:"1Gi" default:"32Mi" example:"32Mi" less:"fewer" doc:"Bytes of a request, uncompressed, up to which it is read and condensed; of a conversation that the gateway knows, eight times as many. A larger one is forwarded as it came."`
 	Deadline   Duration               `json:"deadline,omitzero" unit:"duration" default:"5s" example:"5s" less:"more" doc:"How long the condensation of a request may take that the vendor would refuse without it; it is less where so many wait that the last one would wait for 50s. After that the request is truncated. No other request waits for a condensation."`
 	Drain      Duration               `json:"drain,omitzero" unit:"duration" default:"30s" example:"30s" doc:"How long answers in progress may go on after the first signal to end. A second signal ends at once."`
@@ -104,8 +103,7 @@ type upstreams struct {
 	Vertex    string `json:"vertex" unit:"url" rule:"secure spoken usual" example:"https://us-east5-aiplatform.googleapis.com" doc:"Google's Vertex AI, for models of Anthropic and of Google; usually the host of the region in the path of each request."`
 	Azure     string `json:"azure" unit:"url" rule:"secure spoken usual" example:"https://RESOURCE.openai.azure.com" doc:"A resource of Azure OpenAI or Microsoft Foundry, for clients whose endpoint is the gateway's with /azure."`
 	Bedrock   string `json:"bedrock" unit:"url" rule:"secure spoken usual" example:"https://bedrock-runtime.us-east-1.amazonaws.com" doc:"Amazon Bedrock in a region."`
-	Ollama    string `json:"ollama" unit:"url" rule:"secure spoken usual" example:"http://localhost:11434" doc:"A server of Ollama, for its own API."`
-	Other     string `json:"NAME" unit:"url" rule:"secure spoken" example:"openai+https://openrouter.ai/api/v1" doc:"An upstream of any other name, for clients whose base URL is the gateway's with /NAME. Its address begins with the API that it speaks, and a +: anthropic, openai, both (by the path), gemini, vertex, azure, bedrock, ollama, or pass for another API, all of which is forwarded unread."`
+	Other     string `json:"NAME" unit:"url" rule:"secure spoken" example:"openai+https://openrouter.ai/api/v1" doc:"An upstream of any other name, for clients whose base URL is the gateway's with /NAME. Its address begins with the API that it speaks, and a +: anthropic, openai, both (by the path), gemini, vertex, azure, bedrock, or pass for another API, all of which is forwarded unread."`
 }
 
 // The words that the keys store, record and account accept in place of a path or a model.
@@ -147,7 +145,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 func (c *Config) Serve() Serve {
 	s := *c.values.Serve
 	s.Upstreams, s.Tenants = maps.Clone(s.Upstreams), maps.Clone(s.Tenants)
-	s.Shadow, s.Modes = slices.Clone(s.Shadow), slices.Clone(s.Modes)
+	s.Modes = slices.Clone(s.Modes)
 	return s
 }
 

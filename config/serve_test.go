@@ -31,7 +31,6 @@ serve:
   limits: {requests: 120, bytes: 10Mi, cost: 20}
   tenants: {acme: {requests: 1k, cost: 0}, other: }
   observe: true
-  shadow: [default]
   record: sessions
   max_body: 16Mi
   deadline: 2s
@@ -88,7 +87,7 @@ func TestServeValues(t *testing.T) {
 		Tenants: map[string]config.ServeLimits{
 			"acme": {Requests: 1000, Bytes: 10 << 20}, "other": {Requests: 120, Bytes: 10 << 20, Cost: 20},
 		},
-		Observe: true, Shadow: []string{"default"}, Record: filepath.Join(filepath.Dir(file), "sessions"),
+		Observe: true, Record: filepath.Join(filepath.Dir(file), "sessions"),
 		MaxBody: 16 << 20, Deadline: config.Duration(2 * time.Second), Drain: config.Duration(time.Minute), DrainDelay: config.Duration(7 * time.Second),
 		Modes: []config.ServeRule{{Agent: "claude-code", System: "plan mode", Mode: "plan"}, {Model: "claude-haiku-*", Profile: "default"}},
 	}
@@ -159,7 +158,7 @@ func TestServeShown(t *testing.T) {
 	for _, e := range all {
 		keys = append(keys, e.Key)
 	}
-	if got := strings.Join(keys, " "); got != "serve.listen serve.admin.listen serve.upstreams.anthropic serve.upstreams.openai serve.upstreams.gemini serve.bedrock.sign serve.compaction.openai serve.store serve.retention.age serve.retention.size serve.token_env serve.tls.cert serve.tls.key serve.behind_proxy serve.key_file serve.audit serve.limits.requests serve.limits.bytes serve.limits.cost serve.tenants.acme.requests serve.tenants.acme.cost serve.tenants.other serve.observe serve.record serve.account serve.shadow serve.max_body serve.deadline serve.drain serve.drain_delay serve.ingest.lossless serve.ingest.max_result serve.recall.mcp serve.recall.tool serve.recall.max_size serve.recall.max_result serve.live.mcp serve.epoch.target serve.epoch.cold serve.epoch.payback serve.epoch.min_size serve.epoch.risk serve.epoch.boundary serve.modes" {
+	if got := strings.Join(keys, " "); got != "serve.listen serve.admin.listen serve.upstreams.anthropic serve.upstreams.openai serve.upstreams.gemini serve.bedrock.sign serve.compaction.openai serve.store serve.retention.age serve.retention.size serve.token_env serve.tls.cert serve.tls.key serve.behind_proxy serve.key_file serve.audit serve.limits.requests serve.limits.bytes serve.limits.cost serve.tenants.acme.requests serve.tenants.acme.cost serve.tenants.other serve.observe serve.record serve.account serve.max_body serve.deadline serve.drain serve.drain_delay serve.ingest.lossless serve.ingest.max_result serve.recall.mcp serve.recall.tool serve.recall.max_size serve.recall.max_result serve.live.mcp serve.epoch.target serve.epoch.cold serve.epoch.payback serve.epoch.min_size serve.epoch.risk serve.epoch.boundary serve.modes" {
 		t.Errorf("got %s", got)
 	}
 	one, err := c.ExplainKey("serve.epoch.target")
@@ -200,7 +199,7 @@ func TestServeReadAtStart(t *testing.T) {
 	at, was := load(t, serving).ReadAtStart(), load(t, "").ReadAtStart()
 	for key, want := range map[string][2]string{
 		"serve.listen": {"127.0.0.1:8765", "[::1]:9000"}, "serve.admin.listen": {"", "127.0.0.1:0"}, "serve.store": {"", "memory"},
-		"serve.tls.key": {"", "/run/tls.key"}, "serve.shadow": {"", `["default"]`},
+		"serve.tls.key": {"", "/run/tls.key"},
 	} {
 		if got := [2]string{was[key], at[key]}; got != want {
 			t.Errorf("%s: got %q, want %q", key, got, want)

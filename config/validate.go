@@ -240,7 +240,7 @@ func (v *validator) providers() {
 // unusedProfiles warns of profiles that nothing of the configuration names.
 func (v *validator) unusedProfiles() {
 	c := v.c
-	used := setOf(append([]string{c.values.DefaultProfile}, c.values.Serve.Shadow...)...)
+	used := setOf(c.values.DefaultProfile)
 	for _, m := range c.values.Modes {
 		used[m.Profile] = true
 	}

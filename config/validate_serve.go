@@ -13,8 +13,6 @@ import (
 var tenantName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // serve checks the section serve: its addresses and tokens, and the names of its rules.
-// mostShadows is how many profiles may condense for comparison.
-const mostShadows = 3
 
 func (v *validator) serve() {
 	s := v.c.values.Serve
@@ -35,12 +33,6 @@ func (v *validator) serve() {
 	}
 	if age := p.With("retention").With("age"); s.Retention.Age < Duration(leastRetention) && v.c.origins[age.ID()].Kind != FromFlag {
 		v.fail(age, &fault{problem: "is less than a day", allowed: "keep conversations for 24h or more; 'condense store gc --age' deletes at once"})
-	}
-	for i, name := range s.Shadow {
-		at := p.With("shadow").With(strconv.Itoa(i))
-		if v.profile(at, name); i >= mostShadows {
-			v.fail(at, &fault{problem: "is one too many", allowed: "name up to three profiles"})
-		}
 	}
 	encrypted := cert.Cert != "" || s.Proxied
 	if s.Proxied && tokens == "" {

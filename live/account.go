@@ -197,7 +197,7 @@ func (c *client) once(ctx context.Context, message string, most int) (*model.Ans
 	defer res.Body.Close() //nolint:errcheck // nothing can be done, and nothing depends on it
 	n.sent = res.StatusCode == http.StatusOK
 	w := wire.Watch(x.r.API)
-	s := wire.NewSplice(x.r.API, x.r.Stream, "", mostAccount)
+	s := wire.NewSplice(x.r.API, "", mostAccount)
 	in := io.LimitReader(res.Body, mostAccount+1)
 	buf := make([]byte, 8<<10)
 	size := 0
@@ -261,7 +261,7 @@ func (c *client) request(ctx context.Context, message string, most int) (*http.R
 		form = `{"role":"user","parts":[{"text":?}]}`
 	case wire.Converse:
 		form = `{"role":"user","content":[{"text":?}]}`
-	case wire.Chat, wire.Generate:
+	case wire.Chat:
 	}
 	body := r.With(append(messages.Raw(r.Messages), rawjson.Append(nil, form, message)))
 	if limit := most + thought(r); r.MaxOutput > limit { // this limit is not part of any vendor's cache key

@@ -262,14 +262,13 @@ func TestSlowBodies(t *testing.T) {
 // A panicking watcher panics whenever it is called.
 type panicking struct{}
 
-func (panicking) Turn(*live.Turn)                                   { panic("turn") }
-func (panicking) Shadow(string, time.Time, string, [][]byte, error) { panic("shadow") }
-func (panicking) Recall(string, time.Time, int)                     { panic("recall") }
-func (panicking) Answer(string, *live.Used)                         { panic("answer") }
+func (panicking) Turn(*live.Turn)               { panic("turn") }
+func (panicking) Recall(string, time.Time, int) { panic("recall") }
+func (panicking) Answer(string, *live.Used)     { panic("answer") }
 
 // Who watches a conversation cannot cost it anything: not its requests, nor its epochs, nor the process.
 func TestWatcherPanics(t *testing.T) {
-	p := newPlay(t, upstream.Options{}, claude("s"), func(o *live.Options) { o.Reports.Watch, o.Reports.Shadow = panicking{}, []string{""} })
+	p := newPlay(t, upstream.Options{}, claude("s"), func(o *live.Options) { o.Reports.Watch = panicking{} })
 	p.begin(t)
 	p.untilEpoch(t, 2)
 	testkit.Eventually(t, "each fault is counted", func() bool { s := p.Stats(); return s.Errors["watch"] > 2*s.Requests })

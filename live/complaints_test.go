@@ -42,10 +42,9 @@ func clients() []upstream.Client {
 	}
 }
 
-// everyAPI are clients of all APIs. Ollama's costs nothing, so that there is no epoch but for the window.
+// everyAPI are clients of all APIs.
 func everyAPI() []upstream.Client {
-	return append(clients(), upstream.Client{API: upstream.Gemini, Model: "gemini-3-pro-preview", Session: "s1"},
-		upstream.Client{API: upstream.Ollama, Model: "qwen3:32b", Session: "s1", Window: 12_000})
+	return append(clients(), upstream.Client{API: upstream.Gemini, Model: "gemini-3-pro-preview", Session: "s1"})
 }
 
 // say plays to the end.
@@ -77,7 +76,7 @@ func first(api upstream.API, text string) object {
 		return object{"role": "user", "parts": []any{object{"text": text}}}
 	case upstream.Converse:
 		return object{"role": "user", "content": []any{object{"text": text}}}
-	case upstream.Chat, upstream.Responses, upstream.Ollama:
+	case upstream.Chat, upstream.Responses:
 	}
 	return object{"role": "user", "content": text}
 }

@@ -114,7 +114,7 @@ func TestNothingReachesAnotherVendor(t *testing.T) {
 		{"openai": "http://mine.openai.azure.com/openai"},
 		{"openai": "http://llm.example.com", "anthropic": "http://llm.example.com", "lite": "both+http://llm.example.com"},
 		{
-			"azure": "http://mine.openai.azure.com", "ollama": "http://192.168.0.7:11434", "europe": "vertex+http://europe-west1-aiplatform.googleapis.com",
+			"azure": "http://mine.openai.azure.com", "ollama": "both+http://192.168.0.7:11434", "europe": "vertex+http://europe-west1-aiplatform.googleapis.com",
 			"google": "gemini+http://llm.example.com", "bedrock": "http://bedrock-runtime.eu-west-1.amazonaws.com",
 		},
 		{
@@ -186,11 +186,11 @@ func crosses(path, name, key string, cloud bool, host string, upstreams map[stri
 		return "only a cloud takes such a key"
 	case passes:
 		return ""
-	case path == "vertex" && !vertex, path == "google" && (vertex || owner != "google" && name != "google"), path == "ollama" && host != "192.168.0.7":
+	case path == "vertex" && !vertex, path == "google" && (vertex || owner != "google" && name != "google"), path == "ollama":
 		return "the vendor does not have the path"
 	case path == "amazon" && owner == "amazon" && (name == "" || name == "bedrock"):
 		return ""
-	case path == "vertex" || path == "google" || path == "ollama" || path == "assist" && owner == "google" || path == "azure" && owner == "azure":
+	case path == "vertex" || path == "google" || path == "assist" && owner == "google" || path == "azure" && owner == "azure":
 		return ""
 	case name == "" && path != "anthropic" && path != "openai" && path != "both":
 		return "no upstream has the path"

@@ -157,11 +157,7 @@ func (x *plan) beginEpoch(ctx context.Context, o *occasion) (again bool, err err
 		p = nil
 	}
 	taken := p != nil
-	x.shadowed = nil
-	switch {
-	case taken && x.s.compares():
-		x.shadowed = x.job(o.decision, o.overflow)
-	case !taken:
+	if !taken {
 		if p, err = x.condensation(ctx, o); p == nil || err != nil {
 			return false, err
 		}
@@ -208,9 +204,6 @@ func (x *plan) condensation(ctx context.Context, o *occasion) (*job.Prepared, er
 		}
 	}
 	j := x.job(o.decision, o.overflow)
-	if o.order == nil && x.s.compares() {
-		x.shadowed = j
-	}
 	if f := x.claim.Failing(); o.forced() && f.Stuck() {
 		return x.runner.Truncate(ctx, j, fmt.Sprintf("epochs failed %d times: %s", f.Count, f.Why))
 	}

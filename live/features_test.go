@@ -31,7 +31,7 @@ type house struct {
 func (h *house) as(tenant string) *upstream.Client {
 	c := upstream.Client{
 		URL: h.client.URL, API: h.client.API, Cloud: h.client.Cloud, Model: h.client.Model, Session: h.client.Session, Thinking: h.client.Thinking,
-		Stream: h.client.Stream, Window: h.client.Window, Header: http.Header{"X-Condense-Token": {h.tokens.of[tenant]}},
+		Stream: h.client.Stream, Header: http.Header{"X-Condense-Token": {h.tokens.of[tenant]}},
 	}
 	c.History = []object{first(c.API, task)}
 	return &c
@@ -40,7 +40,7 @@ func (h *house) as(tenant string) *upstream.Client {
 // refusals are the beginnings of the wires' answers of status 429.
 var refusals = map[upstream.API]string{
 	upstream.Messages: `{"type":"error","error":{"type":"rate_limit_error","message":"condense: tenant small `, upstream.Chat: `{"error":{"message":"condense: tenant small `,
-	upstream.Responses: `{"error":{"message":"condense: tenant small `, upstream.Gemini: `{"error":{"code":429,"message":"condense: tenant small `, upstream.Ollama: `{"error":"condense: tenant small `,
+	upstream.Responses: `{"error":{"message":"condense: tenant small `, upstream.Gemini: `{"error":{"code":429,"message":"condense: tenant small `,
 	upstream.Converse: `{"message":"condense: tenant small `,
 }
 
@@ -164,9 +164,6 @@ func TestEveryFeatureOnEveryWire(t *testing.T) {
 	t.Parallel()
 	for i, c := range wires {
 		c.Stream, c.Session = i%2 == 0, "s1"
-		if c.API == upstream.Ollama {
-			c.Window = 12_000
-		}
 		t.Run(nameOf(&c), func(t *testing.T) {
 			t.Parallel()
 			h := &house{tokens: tokensFile(t, "acme", "other", "small")}

@@ -66,7 +66,6 @@ type Gateway struct {
 	preparing *queue.Queue // admits condensations prepared for a later request, by the bytes of the request
 	pages     *admin.Pages
 	originals
-	comparing
 	findings
 	service
 	work
@@ -82,12 +81,6 @@ type originals struct {
 	passes  library.Passes
 	mcp     http.Handler
 	asking  chan struct{} // holds a value for each request to /mcp that is being answered
-}
-
-// comparing limits the condensations made only for comparison.
-type comparing struct {
-	waiting chan struct{} // holds a value for each of them
-	shading sync.Mutex    // held while one runs
 }
 
 // findings caches facts learned from earlier requests.
@@ -144,8 +137,8 @@ func New(host *condense.Host, opts *Options) (*Gateway, error) {
 func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, error) {
 	g := &Gateway{
 		host: host, store: opened, preparing: queue.New(mostPrepared), findings: findings{parsed: wire.NewCache(count.Message)},
-		originals: originals{asking: make(chan struct{}, mostAsking)}, comparing: comparing{waiting: make(chan struct{}, mostShadows)},
-		pauses: pauses{pingEvery, bodyPatience}, sockets: newSockets(), histories: chain.New(mostHistories), bodies: payload.NewBudget(s.mostHeld()),
+		originals: originals{asking: make(chan struct{}, mostAsking)},
+		pauses:    pauses{pingEvery, bodyPatience}, sockets: newSockets(), histories: chain.New(mostHistories), bodies: payload.NewBudget(s.mostHeld()),
 	}
 	g.life, g.stop = context.WithCancel(context.Background())
 	var err error

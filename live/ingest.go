@@ -58,7 +58,6 @@ var closing = map[wire.API]string{
 	wire.Messages:  `{"role":"assistant","content":"."}`,
 	wire.Chat:      `{"role":"assistant","content":"."}`,
 	wire.Gemini:    `{"role":"model","parts":[{"text":"."}]}`,
-	wire.Generate:  `{"role":"assistant","content":"."}`,
 	wire.Converse:  `{"role":"assistant","content":[{"text":"."}]}`,
 	wire.Responses: `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"."}]}`,
 }

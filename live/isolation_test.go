@@ -200,7 +200,7 @@ func leak(t *testing.T, address string, key []byte) (credentials []string, found
 	tokens := tokensFile(t, "acme")
 	tokens.add(t, &access.Token{Tenant: "ops", Admin: true})
 	logs, audit := &lockedBuffer{}, &lockedBuffer{}
-	pages, err := online.New(t.Context(), address, nil, slog.New(slog.DiscardHandler))
+	pages, err := online.New(t.Context(), address, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

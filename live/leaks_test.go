@@ -64,7 +64,7 @@ func ownerOf(host string) string {
 // upstreamSets are upstreams as users configure them, next to the vendors' own.
 var upstreamSets = []map[string]string{
 	{},
-	{"azure": "http://mine.openai.azure.com", "ollama": "http://192.168.0.7:11434"},
+	{"azure": "http://mine.openai.azure.com", "ollama": "both+http://192.168.0.7:11434"},
 	{"azure": "azure+http://mine.services.ai.azure.com", "router": "openai+http://openrouter.ai/api/v1", "groq": "openai+http://api.groq.com/openai/v1"},
 	{"gemini": "gemini+http://llm.example.com", "vertex": "vertex+http://europe-west1-aiplatform.googleapis.com", "mine": "both+http://llm.example.com"},
 	{"anthropic": "http://llm.example.com", "openai": "http://openrouter.ai/api/v1", "copilot": "openai+http://api.githubcopilot.com"},

@@ -97,7 +97,7 @@ func limitsOf(x *known) (limits, error) {
 		return limits{}, err
 	}
 	l := limits{profile: r.Profile, mode: r.Mode, resolved: r, listed: x.listed, declared: x.declared, tariff: x.tariff}
-	window := x.windowOf(r.Window, usersOwn(r)) // one that the user has set counts, even if it is too small
+	window := windowOf(x, r) // one that the user has set counts, even if it is too small
 	// Vendors accept a request whose longest answer would exceed the window, so a large limit says little about the
 	// answer: Claude Code asks for 128,000 tokens.
 	const share = 5

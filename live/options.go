@@ -136,11 +136,8 @@ type Reports struct {
 	// Record is called with every condensable request after it was answered. It must neither change nor retain the
 	// Exchange: its bodies hold the conversation.
 	Record func(context.Context, *watching.Exchange)
-	// Watch, if not nil, sees the turns of conversations. Shadow names profiles whose chains also condense at each
-	// epoch, only for Watch to compare the results, which are not sent; a chain that would ask a language model does
-	// not run. Options given to [Gateway.Reload] must repeat both, or watching ends.
-	Watch  watching.Watcher
-	Shadow []string
+	// Watch, if not nil, sees the turns of conversations. Options given to [Gateway.Reload] must repeat it, or watching ends.
+	Watch watching.Watcher
 }
 
 // A Rule chooses the profile or the mode of a request. All fields that are set must match.

@@ -107,8 +107,8 @@ func TestPromptsForOtherVendorsAreNotForwarded(t *testing.T) {
 		{"/anthropic/v1beta/models/m:generateContent", "path of Google's API", `"status":"NOT_FOUND"`},
 		{"/gemini/v1/messages", "path of Anthropic's API", `{"type":"error"`},
 		{"/openai/v1/projects/p/locations/us/publishers/anthropic/models/m:rawPredict", "path of Vertex AI's API", `{"type":"error"`},
-		{"/api/chat", "Ollama", `{"error":"condense: `},
-		{"/api/generate", "--upstream ollama=http://localhost:11434", `{"error":"`},
+		{"/api/chat", "Ollama", `{"error":{"message":"condense: `},
+		{"/api/generate", "with /ollama/v1 as base URL", `{"error":{"message":"`},
 		{"/api/v1/chat/completions", "openai=https://openrouter.ai/api/v1", `{"error":{"message":"`},
 		{"/v1/v1/messages", "remove it from the base URL", `{"error":{"message":"`},
 		{"/backend-api/wham/usage", "chatgpt_base_url", `{"error":{"message":"`},
@@ -145,7 +145,7 @@ func TestKeysOfOneVendorReachNoOther(t *testing.T) {
 	upstreams := public()
 	maps.Copy(upstreams, map[string]string{
 		"foundry": "azure+http://mine.services.ai.azure.com", "region": "vertex+http://europe-west1-aiplatform.googleapis.com",
-		"ollama": "http://192.168.0.7:11434", "google": "gemini+http://llm.example.com",
+		"ollama": "both+http://192.168.0.7:11434", "google": "gemini+http://llm.example.com",
 		"router": "openai+http://openrouter.ai/api/v1", "azure": "openai+http://mine.openai.azure.com/openai/v1",
 		"mine": "both+http://llm.example.com",
 		"pass": "pass+http://generativelanguage.googleapis.com", "copilot": "openai+http://api.githubcopilot.com",
@@ -208,8 +208,6 @@ func TestKeysOfOneVendorReachNoOther(t *testing.T) {
 		{"/foundry/anthropic/v1/messages", "X-Api-Key", "sk-ant-api03-1", ""},
 		{"/foundry/openai/deployments/d/chat/completions?api-version=1", "Api-Key", "k", "mine.services.ai.azure.com"},
 		{"/foundry/openai/v1/responses", "X-Goog-Api-Key", "k", ""},
-		{"/api/chat", "", "", "192.168.0.7:11434"},
-		{"/api/chat", "Authorization", "Bearer ya29.1", ""},
 		{"/ollama/v1/chat/completions", "Authorization", "Bearer ollama", "192.168.0.7:11434"},
 		{"/amazon/model/m/invoke", "Authorization", "Bearer ABSK1", "bedrock-runtime.eu-west-1.amazonaws.com"},
 		{"/amazon/model/m/converse", "Authorization", "Bearer bedrock-api-key-1", "bedrock-runtime.eu-west-1.amazonaws.com"},

@@ -26,14 +26,13 @@ type plan struct {
 	ingested int
 	kept     *store.Kept // originals to store with the state; nil for none
 
-	epoch    *stats.Epoch
-	next     *lineage.State // the state after the epoch
-	made     *job.Prepared  // the prepared condensation that next is made of
-	refused  *job.Prepared  // one that must not be made the view again
-	journal  []byte         // the epoch's, for Options.Watch
-	shadowed *job.Job       // the epoch's job, for Options.Shadow
-	undone   bool           // next undoes the last epoch
-	awaits   epoch.Wait     // for what an epoch waits that is due
+	epoch   *stats.Epoch
+	next    *lineage.State // the state after the epoch
+	made    *job.Prepared  // the prepared condensation that next is made of
+	refused *job.Prepared  // one that must not be made the view again
+	journal []byte         // the epoch's, for Options.Watch
+	undone  bool           // next undoes the last epoch
+	awaits  epoch.Wait     // for what an epoch waits that is due
 
 	obeys     *session.Order // the user's order with its outcome, still to be stored; nil if there is none
 	postponed *postponed     // preparation that starts after the answer; nil for none

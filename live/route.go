@@ -290,7 +290,7 @@ func owner(e *wire.Endpoint, who []wire.Credential, h http.Header) string {
 // upstreamOf are the names of the upstreams for paths that name none.
 var upstreamOf = map[wire.Vendor]string{
 	wire.Anthropic: "anthropic", wire.OpenAI: "openai", wire.Google: "gemini", wire.Vertex: "vertex", wire.Azure: "azure",
-	wire.Ollama: "ollama", wire.Amazon: "bedrock",
+	wire.Amazon: "bedrock",
 }
 
 // apiOf guesses from the headers which vendor's API a client speaks.

@@ -28,7 +28,7 @@ import (
 )
 
 // A soak is hours of a gateway in simulated time: conversations of all APIs that begin, pause for an hour, are left in the middle of an
-// answer and meet faults of the vendor; tokens that change; reloads; retention; shadows, and someone who looks at the pages.
+// answer and meet faults of the vendor; tokens that change; reloads; retention, and someone who looks at the pages.
 type soak struct {
 	t       *testing.T
 	g       *live.Gateway
@@ -299,13 +299,13 @@ func TestSoakGateway(t *testing.T) {
 	size, file, quiet := window, filepath.Join(dir, "gateway.db"), slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
 	host, err := condense.Open(t.Context(), &condense.Options{Values: &config.Values{
 		DefaultProfile: "small", Profiles: map[string]config.ProfileValues{
-			"small": {Window: &size}, "cut": {Window: &size, Tuning: config.Tuning{Chain: []string{}}},
+			"small": {Window: &size},
 		},
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	watch, err := online.New(t.Context(), file, []string{"cut"}, quiet)
+	watch, err := online.New(t.Context(), file, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,7 +316,7 @@ func TestSoakGateway(t *testing.T) {
 		Now:       s.now,
 		Bounds:    live.Bounds{Deadline: time.Minute},
 		Epoch:     live.EpochOptions{Risk: 100},
-		Reports:   live.Reports{Logger: quiet, Watch: soakWatcher{watch, &s.epochs}, Shadow: []string{"cut"}, Pages: watch.Pages("", func() live.Stats { return s.g.Stats() }, func() bool { return true })},
+		Reports:   live.Reports{Logger: quiet, Watch: soakWatcher{watch, &s.epochs}, Pages: watch.Pages("", func() live.Stats { return s.g.Stats() }, func() bool { return true })},
 	}
 	if s.g, err = live.New(host, &s.opts); err != nil {
 		t.Fatal(err)

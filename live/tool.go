@@ -166,9 +166,9 @@ func (x *sending) answerCalls(r *http.Request, res *http.Response) (*http.Respon
 	ctx, stop := context.WithCancel(r.Context())
 	s := &spliced{
 		x: x, r: r.WithContext(ctx), stop: stop, body: res.Body,
-		splice: wire.NewSplice(x.r.API, x.r.Stream, recallTool.Name, x.s.Bounds.MaxBody), buf: make([]byte, 32<<10),
+		splice: wire.NewSplice(x.r.API, recallTool.Name, x.s.Bounds.MaxBody), buf: make([]byte, 32<<10),
 	}
-	otherwise := x.r.API == wire.Gemini || x.r.API == wire.Generate || x.t.framed() // in arrays, lines, frames
+	otherwise := x.r.API == wire.Gemini || x.t.framed() // in arrays, frames
 	if strings.Contains(res.Header.Get("Content-Type"), "event-stream") || x.r.Stream && otherwise {
 		if res.Body = s; x.chain != nil && x.chain.lane != nil {
 			listen(res, x.s.Bounds.MaxBody, x.chain.answered)

@@ -2,11 +2,7 @@ package live
 
 import (
 	"cmp"
-	"context"
-	"errors"
-	"time"
 
-	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/watching"
 	"github.com/condensehq/condense/internal/live/wire"
@@ -43,62 +39,6 @@ func (x *plan) show() {
 	if x.epoch != nil {
 		e := *x.epoch
 		t.Epoch, t.View, t.Journal = &e, x.messages, x.journal
-		defer x.shadows(t)
 	}
 	x.s.Reports.Watch.Turn(t)
-}
-
-// compares reports whether the profiles of [Options.Shadow] condense too, for comparison.
-func (s *settings) compares() bool { return s.Reports.Watch != nil && len(s.Reports.Shadow) > 0 }
-
-// mostShadows limits the waiting condensations for comparison; further ones are skipped.
-const mostShadows = 16
-
-// errNoShadow means that a condensation for comparison was skipped.
-var errNoShadow = errors.New("too many epochs at the same time")
-
-// idle is the interval at which a condensation for comparison checks whether requests still wait for theirs.
-const idle = 20 * time.Millisecond
-
-// shadows repeats the condensation of an epoch with the chains of other profiles, in the background and one after the
-// other. Each begins when no request waits for a condensation.
-func (x *plan) shadows(t *watching.Turn) {
-	shadowed := x.shadowed
-	if shadowed == nil {
-		return
-	}
-	for _, profile := range x.s.Reports.Shadow {
-		report := func(view [][]byte, err error) { x.s.Reports.Watch.Shadow(t.Conversation, t.Time, profile, view, err) }
-		select {
-		case x.waiting <- struct{}{}:
-		default:
-			report(nil, errNoShadow)
-			continue
-		}
-		j := *shadowed
-		// Do not count the attempts: a comparison is not part of the statistics.
-		j.Turn.Profile, j.Turn.Mode, j.Journal, j.Tries = profile, "", false, nil
-		x.background.Go(func() {
-			defer func() { <-x.waiting }()
-			x.shading.Lock()
-			defer x.shading.Unlock()
-			for x.runner.Epochs.Busy() && x.life.Err() == nil {
-				select {
-				case <-time.After(idle):
-				case <-x.life.Done():
-				}
-			}
-			ctx, cancel := context.WithTimeout(x.life, job.BackgroundDeadline)
-			defer cancel()
-			var view [][]byte
-			err := x.safely("shadow", func() error {
-				p, err := j.Run(ctx, x.host, job.Inline) // a comparison is not worth the price of a language model
-				if err == nil {
-					view = messages.Raw(p.After)
-				}
-				return err
-			})
-			x.watched(func() { report(view, err) })
-		})
-	}
 }

@@ -31,7 +31,6 @@ type windowKey struct{ base, model string }
 type modelWindow struct {
 	stats.Window
 
-	holds int  // tokens that the server holds, learned from a prompt that it cut; 0 if it has cut none
 	most  int  // the longest prompt that the server has taken, by its count
 	cuts  int  // prompts without media that it has cut at that length, each of another size
 	said  bool // the warning is in the log
@@ -55,26 +54,12 @@ const (
 // elsewhere matches models that only their vendors run, so that no server nearby needs to be asked.
 var elsewhere = regexp.MustCompile(`^(?:.*/)?(?:claude|gpt-\d|chatgpt|o\d|gemini|grok)`)
 
-// windowOf returns the window, in tokens, of a request's model if the user has not set one, which is assumed. Ollama
-// gives a model the window that the request asks for, and less if it has cut a prompt that should have fitted.
-func (x *known) windowOf(assumed int, usersOwn bool) int {
-	n := assumed
-	switch {
-	case x.r.Window > 0 && usersOwn:
-		n = min(n, x.r.Window)
-	case x.r.Window > 0:
-		n = x.r.Window
-	case !usersOwn:
-		n = askedWindow(x, assumed)
+// windowOf returns the window, in tokens, of a request: the user's, else its model's, else the profile's.
+func windowOf(x *known, r *resolved) int {
+	if usersOwn(r) {
+		return r.Window
 	}
-	if x.r.API == wire.Generate && x.t.upstream != nil {
-		x.windows.mu.Lock()
-		defer x.windows.mu.Unlock()
-		if w := x.windows.of[windowKey{x.t.upstream.Base.String(), x.r.Model}]; w != nil && w.holds > 0 {
-			n = min(n, w.holds)
-		}
-	}
-	return n
+	return askedWindow(x, r.Window)
 }
 
 // askedWindow returns the window of a request's model: as reported by a server nearby, else from the table of models, else
@@ -197,7 +182,7 @@ func (x *sending) truncated(a wire.Answer) bool {
 	ours -= x.media
 	was := x.claim.SwapCounted(session.Counted{Ours: ours, Theirs: a.Input})
 	still := was.Theirs > 0 && ours-was.Ours >= stillTokens && a.Input <= was.Theirs+stillTokens/10 &&
-		(x.r.API == wire.Generate || float64(ours) >= stillRatio*float64(a.Input)) // in Ollama, nothing but a cut does that
+		float64(ours) >= stillRatio*float64(a.Input)
 	cut := still || ours >= cutRatio*a.Input && ours-a.Input >= cutTokens
 	ws := &x.windows
 	ws.mu.Lock()
@@ -217,10 +202,6 @@ func (x *sending) truncated(a wire.Answer) bool {
 		ws.cut = map[string]bool{}
 	}
 	ws.cut[x.claim.Conversation] = true
-	const step = 1024 // windows are multiples of it
-	if x.r.API == wire.Generate && ours < x.policy.Window-x.policy.Window/10 {
-		w.holds = (a.Input + step - 1) / step * step
-	}
 	if grown := ours - w.Counted; x.media == 0 && max(grown, -grown) >= stillTokens {
 		w.cuts++
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
-	"net/http/httptest"
 	"testing"
 
 	"github.com/condensehq/condense/internal/testkit/upstream"
@@ -22,7 +21,6 @@ var wires = []upstream.Client{
 	{API: upstream.Chat, Cloud: upstream.Azure, Model: "gpt-5.1"},
 	{API: upstream.Gemini, Model: "gemini-3-pro-preview"},
 	{API: upstream.Gemini, Cloud: upstream.Vertex, Model: "gemini-2.5-pro"},
-	{API: upstream.Ollama, Model: "qwen3:32b"},
 	{API: upstream.Messages, Cloud: upstream.Bedrock, Model: "us.anthropic.claude-opus-5-5-v1:0", Thinking: "adaptive"},
 	{API: upstream.Converse, Cloud: upstream.Bedrock, Model: "us.anthropic.claude-opus-5-5-v1:0", Thinking: "adaptive"},
 }
@@ -35,7 +33,7 @@ func nameOf(c *upstream.Client) string { return fmt.Sprint(c.API, c.Cloud, "/str
 // onEveryUpstream sends all APIs to one server.
 func onEveryUpstream(o *live.Options) {
 	vendor := o.Upstreams.URLs["openai"]
-	for _, name := range []string{"gemini", "vertex", "azure", "ollama", "bedrock"} {
+	for _, name := range []string{"gemini", "vertex", "azure", "bedrock"} {
 		o.Upstreams.URLs[name] = vendor
 	}
 }
@@ -72,8 +70,6 @@ func picture(api upstream.API, text string) map[string]any {
 		return map[string]any{"role": "user", "parts": []any{
 			map[string]any{"text": text}, map[string]any{"inlineData": map[string]any{"mimeType": "image/png", "data": data}},
 		}}
-	case upstream.Ollama:
-		return map[string]any{"role": "user", "content": text, "images": []any{data}}
 	case upstream.Converse:
 		return map[string]any{"role": "user", "content": []any{
 			map[string]any{"text": text}, map[string]any{"image": map[string]any{"format": "png", "source": map[string]any{"bytes": data}}},
@@ -112,17 +108,9 @@ func TestEveryWire(t *testing.T) {
 					t.Parallel()
 					c := c
 					c.Session, c.Stream = "s1", stream
-					if c.API == upstream.Ollama {
-						c.Window = l.window
-					}
 					p := playIn(t, l.window, upstream.Options{Window: l.window, Script: work(l.calls, l.size)}, c, onEveryUpstream)
 					p.works(t)
 					p.check(t, 1)
-					for _, r := range p.vendor.Records() {
-						if r.Cut {
-							t.Errorf("request %d with %d tokens was cut", r.N, r.Tokens)
-						}
-					}
 				})
 			}
 		}
@@ -155,47 +143,6 @@ func TestEveryWireObserved(t *testing.T) {
 			}
 			if s := p.Stats(); s.Observed == nil || s.Observed.Epochs == 0 || len(s.Errors) > 0 {
 				t.Errorf("nothing was observed: %+v", s.Observed)
-			}
-		})
-	}
-}
-
-// Ollama's window is the one that the request asks for, whatever else says; without it, the one of the server. A prompt that the server
-// cuts shows how much it holds.
-func TestWindowOfOllama(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name    string
-		asks    int // num_ctx
-		context int // the server's
-		cut     int // requests, at most
-	}{
-		{"the request's", window, 4096, 0},
-		{"learned", 0, window, 3},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			c := upstream.Client{API: upstream.Ollama, Model: "qwen3:32b", Stream: true, Session: "s1", Window: tt.asks}
-			v := upstream.New(upstream.Options{Context: tt.context, Script: upstream.Loop(25, 6000, nil)})
-			vendor := httptest.NewServer(v)
-			t.Cleanup(vendor.Close)
-			g, s := serveWith(t, vendor.URL, nil, func(o *live.Options) {
-				onEveryUpstream(o)
-				o.Epoch.Target, o.Epoch.MinSize = 14, 3500
-			})
-			s.Config.Handler = live.Settled(g)
-			c.URL = s.URL
-			if _, err := c.Say(t.Context(), task); err != nil {
-				t.Fatal(err)
-			}
-			cut := 0
-			for _, r := range v.Records() {
-				if r.Cut {
-					cut++
-				}
-			}
-			if got := g.Stats(); cut > tt.cut || got.EpochCount == 0 || len(v.Turns()) != 26 {
-				t.Errorf("%d of %d requests were cut, %d epochs, windows %+v", cut, len(v.Turns()), got.EpochCount, got.Windows)
 			}
 		})
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/condensehq/condense/transcript/internal/copilot"
 	"github.com/condensehq/condense/transcript/internal/gemini"
 	"github.com/condensehq/condense/transcript/internal/geminiapi"
-	"github.com/condensehq/condense/transcript/internal/ollama"
 	"github.com/condensehq/condense/transcript/internal/openai"
 	"github.com/condensehq/condense/transcript/internal/opencode"
 	"github.com/condensehq/condense/transcript/internal/pi"
@@ -44,7 +43,6 @@ var codecs = []codec.Codec{
 	responses.Codec,
 	geminiapi.Codec,
 	converse.Codec,
-	ollama.Codec,
 	openai.Codec,
 	anthropic.Codec,
 	aider.Codec,

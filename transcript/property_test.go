@@ -318,7 +318,7 @@ func shorter(parts []core.Part) []core.Part {
 }
 
 // unmarked are the formats that cannot mark a failure.
-var unmarked = map[string]bool{"openai": true, "ollama": true, "codex": true, "responses": true}
+var unmarked = map[string]bool{"openai": true, "codex": true, "responses": true}
 
 // Through any two formats in a row a conversation keeps who says what in which order, which
 // result answers which call, and which results are failures where both formats can say so.

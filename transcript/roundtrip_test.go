@@ -44,8 +44,6 @@ var odd = []struct{ name, format, data string }{
 {"role":"assistant","content":[{"reasoningContent":{"reasoningText":{"text":"hm","signature":"c2ln"}}},{"reasoningContent":{"redactedContent":"aaaa"}},{"text":"t"},{"toolUse":{"toolUseId":"c-1","name":"n","input":{"b":1,"a":[1,  2]}}},{"toolUse":{"toolUseId":"c-2","name":"n","input":{}}}]},
 {"role":"user","content":[{"toolResult":{"toolUseId":"c-1","content":[{"text":"x"},{"json":{"exit": 0}},{"image":{"format":"png","source":{"s3Location":{"uri":"s3://x"}}}}],"status":"success"}},{"toolResult":{"toolUseId":"c-2","content":[],"status":"error"}},{"cachePoint":{"type":"default","ttl":"1h"}}]},{"role":"assistant","content":[{"text":"b"}]} ],"toolConfig":{"tools":[{"toolSpec":{"name":"n","inputSchema":{"json":{}}}}]},"inferenceConfig":{"maxTokens":9}}` + "\n"},
 	{"converse messages", "bedrock-converse", "[{\"role\":\"user\",\"content\":[{\"text\":\"a\"}]},\n{\"role\":\"assistant\",\"content\":[{\"text\":\"b\"}],\"x\":1e400}]"},
-	{"ollama request", "ollama", `{"model":"m","options":{"num_ctx":4096,"num_predict":-1}, "messages":[{"role":"system","content":"s"} , {"role":"user","content":"a","images":["aaaa"]},
-{"role":"assistant","content":"","thinking":"hm","tool_calls":[{"function":{"name":"n","arguments":{"a": 1}}},{"id":"own","function":{"index":1,"name":"k","arguments":{}}}]},{"role":"tool","tool_name":"n","content":"x"},{"role":"tool","tool_call_id":"own","content":"y"},{"role":"assistant","content":"b"}],"tools":[{"type":"function","function":{"name":"n"}}],"stream":false}`},
 
 	{"chat", "openai", "[{\"role\":\"system\",\"content\":\"s\"},\n{\"role\":\"user\",\"content\":\"a\",\"name\":\"ann\"}]\n"},
 	{"chat request", "openai", `{"model":"gpt-4o","messages":[{"role":"developer","content":[{"type":"text","text":"s"}]}],"tools":[{"type":"function","function":{"name":"n"}}],"n":1}`},
@@ -161,7 +159,7 @@ func isResult(p core.Part) bool { _, ok := p.(core.ToolResult); return ok }
 func TestSourceSaysTheParts(t *testing.T) {
 	for _, test := range odd {
 		for _, m := range read(t, test.data, "").Journal.View() {
-			if slices.ContainsFunc(m.Parts, isResult) && (test.format == "ollama" || test.format == "gemini-api") {
+			if slices.ContainsFunc(m.Parts, isResult) && test.format == "gemini-api" {
 				continue // whose it is, the calls before it say
 			}
 			again := read(t, "["+string(m.Source)+"]", strings.Replace(test.format, "trace", "anthropic", 1)).Journal.View()[0]

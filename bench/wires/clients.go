@@ -13,7 +13,7 @@ type client struct {
 	wire, name string
 	pkg        string            // at npm
 	program    string            // below node_modules, as a pattern; "" runs node
-	args       []string          // {task}, {window}
+	args       []string          // {task}
 	env        []string          // besides the variables of where
 	home       map[string]string // files below the home folder; {url}
 	own        upstream.Client   // without pkg
@@ -46,7 +46,6 @@ const (
 	azure             = "Azure OpenAI"
 	gemini            = "Gemini"
 	vertexGemini      = "Vertex AI: Gemini"
-	ollama            = "Ollama"
 	invokeModel       = "Amazon Bedrock: InvokeModel"
 	converse          = "Amazon Bedrock: Converse"
 )
@@ -63,7 +62,6 @@ var where = map[string][]string{
 		"GEMINI_API_KEY=dummy", "GOOGLE_GEMINI_BASE_URL={url}", "GOOGLE_GENERATIVE_AI_API_KEY=dummy", "BASE_URL={url}/v1beta",
 	},
 	vertexGemini: {"ACCESS_TOKEN=" + google, "GOOGLE_VERTEX_BASE_URL={url}"},
-	ollama:       {"OLLAMA_HOST={url}"},
 	invokeModel:  {region, "ANTHROPIC_BEDROCK_BASE_URL={url}", "AWS_ENDPOINT_URL_BEDROCK_RUNTIME={url}"},
 	converse:     {region, "AWS_ENDPOINT_URL_BEDROCK_RUNTIME={url}"},
 }
@@ -114,7 +112,6 @@ var clients = byWire([]client{
 			`"privacy": {"usageStatisticsEnabled": false}, "general": {"disableAutoUpdate": true}}`},
 	},
 	sdk(vertexGemini, "@google/genai", "", "gemini-2.5-pro", "genai.mjs", "vertex"),
-	sdk(ollama, "ollama", "", "qwen3:32b", "ollama.mjs", "{window}"),
 	keyed(sdk(invokeModel, "@anthropic-ai/bedrock-sdk", "", profile, "anthropic.mjs", "bedrock")),
 	signed(sdk(invokeModel, "@anthropic-ai/bedrock-sdk", "", profile, "anthropic.mjs", "bedrock")),
 	keyed(sdk(invokeModel, "@aws-sdk/client-bedrock-runtime", "", profile, "bedrock.mjs", "invoke")),

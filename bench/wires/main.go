@@ -46,7 +46,6 @@ var wires = []struct {
 	{azure, upstream.Client{API: upstream.Chat, Cloud: upstream.Azure, Model: "gpt-5.1"}},
 	{gemini, upstream.Client{API: upstream.Gemini, Model: "gemini-3-pro-preview"}},
 	{vertexGemini, upstream.Client{API: upstream.Gemini, Cloud: upstream.Vertex, Model: "gemini-2.5-pro"}},
-	{ollama, upstream.Client{API: upstream.Ollama, Model: "qwen3:32b"}},
 	{invokeModel, upstream.Client{API: upstream.Messages, Cloud: upstream.Bedrock, Model: profile, Thinking: "adaptive"}},
 	{converse, upstream.Client{API: upstream.Converse, Cloud: upstream.Bedrock, Model: profile, Thinking: "adaptive"}},
 }
@@ -104,7 +103,7 @@ func gateway(ctx context.Context, vendor string, window int) (*live.Gateway, *ht
 		return nil, nil, err
 	}
 	urls := map[string]string{}
-	for _, name := range []string{"anthropic", "openai", "gemini", "vertex", "azure", "ollama", "bedrock"} {
+	for _, name := range []string{"anthropic", "openai", "gemini", "vertex", "azure", "bedrock"} {
 		urls[name] = vendor
 	}
 	g, err := live.New(host, &live.Options{ //nolint:contextcheck // the gateway outlives the call
@@ -119,27 +118,20 @@ func gateway(ctx context.Context, vendor string, window int) (*live.Gateway, *ht
 // added measures requests with so many tokens through a bare reverse proxy and through the gateway, by turns.
 func added(ctx context.Context, c upstream.Client, tokens int) (proxied, condensed time.Duration, err error) {
 	const results = 40
-	large := upstream.New(upstream.Options{Window: 1 << 30, Context: 1 << 30, Script: upstream.Loop(results, 4*tokens/results, nil)})
+	large := upstream.New(upstream.Options{Window: 1 << 30, Script: upstream.Loop(results, 4*tokens/results, nil)})
 	vendor := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.URL.Path = strings.TrimPrefix(r.URL.Path, "/azure") // the name of an upstream
 		large.ServeHTTP(w, r)
 	}))
 	defer vendor.Close()
-	c.URL, c.Session, c.Window = vendor.URL, "s", 0
-	if c.API == upstream.Ollama {
-		c.Window = 1 << 30
-	}
+	c.URL, c.Session = vendor.URL, "s"
 	if _, err := c.Say(ctx, "Read all the files."); err != nil {
 		return 0, 0, err
-	}
-	kind := "application/json"
-	if c.API == upstream.Ollama {
-		kind = "application/x-ndjson"
 	}
 	answer := slices.Clone(c.Answer)
 	quick := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // the same to everything, at once
 		_, _ = io.Copy(io.Discard, r.Body)
-		w.Header().Set("Content-Type", kind)
+		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(answer)
 	}))
 	defer quick.Close()

@@ -62,7 +62,7 @@ func (b *bench) serve(ctx context.Context, dir, vendor string, s scenario) (*pro
 	if s.recall {
 		args = append(args, "--recall", "tool")
 	}
-	for _, name := range []string{"anthropic", "openai", "gemini", "vertex", "azure", "ollama", "bedrock"} {
+	for _, name := range []string{"anthropic", "openai", "gemini", "vertex", "azure", "bedrock"} {
 		args = append(args, "--upstream", name+"="+vendor)
 	}
 	p, err := start(ctx, home, []string{"HOME=" + home, keyID, secret, region}, program, args...)

@@ -16,7 +16,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -215,9 +214,6 @@ func (b *bench) row(ctx context.Context, c *client, s scenario) result {
 	if c.pkg == "" {
 		own := c.own
 		own.URL, own.Session, own.Stream = url, "s", s.stream
-		if own.API == upstream.Ollama {
-			own.Window = s.window
-		}
 		_, err = own.Say(ctx, task)
 	} else {
 		err = b.play(ctx, c, s, url, dir)
@@ -245,7 +241,7 @@ func judge(v *upstream.Vendor, c *client, s scenario, epochs int) result {
 		}
 	}
 	for _, x := range all {
-		if x.Cut || x.Rule != "" && x.Rule != "path" { // the agents ask for more than the vendor has
+		if x.Rule != "" && x.Rule != "path" { // the agents ask for more than the vendor has
 			r.refused++
 		}
 		if bytes.Contains(x.Body, []byte(recalled)) {
@@ -304,7 +300,7 @@ func (b *bench) play(ctx context.Context, c *client, s scenario, url, dir string
 	if err != nil {
 		return err
 	}
-	fill := strings.NewReplacer("{url}", url, "{task}", task, "{window}", strconv.Itoa(s.window)).Replace
+	fill := strings.NewReplacer("{url}", url, "{task}", task).Replace
 	path := filepath.Dir(program) + ":/usr/local/bin:/usr/bin:/bin"
 	args := make([]string, 0, len(c.args))
 	for _, a := range c.args {

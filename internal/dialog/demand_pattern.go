@@ -89,9 +89,8 @@ var demands = sync.OnceValue(newLexicon)
 func newLexicon() *lexicon {
 	x := &lexicon{ids: map[string]uint16{}}
 	for _, t := range tongues {
-		x.learn(t.marks, t.subjects, t.soft, t.joins, t.asks, t.excuses, t.hedges, t.forbids, t.requires, t.prefers)
-		for _, c := range t.classes {
-			x.learn(c)
+		for _, list := range t.lists {
+			x.learn(list)
 		}
 	}
 	n := int(firstWord) + len(x.ids)
@@ -100,8 +99,8 @@ func newLexicon() *lexicon {
 	for i := range tongues {
 		t := &tongues[i]
 		bit := uint16(1) << i
-		for list, of := range map[string][]uint16{t.marks: x.marks, t.subjects: x.subjects, t.soft: x.soft, t.joins: x.joins} {
-			for w := range strings.FieldsSeq(list) {
+		for list, of := range map[string][]uint16{"marks": x.marks, "subjects": x.subjects, "soft": x.soft, "joins": x.joins} {
+			for w := range strings.FieldsSeq(t.lists[list]) {
 				of[x.id(w)] |= bit
 			}
 		}
@@ -113,13 +112,13 @@ func newLexicon() *lexicon {
 		default:
 			x.latin |= bit
 		}
-		c := compiler{x: x, tongue: i, classes: t.classes}
-		c.add(t.asks, roleAsk, NoDemand)
-		c.add(t.excuses, roleExcuse, NoDemand)
-		c.add(t.hedges, roleHedge, NoDemand)
-		c.add(t.forbids, roleDemand, Forbids)
-		c.add(t.requires, roleDemand, Requires)
-		c.add(t.prefers, roleDemand, Prefers)
+		c := compiler{x: x, tongue: i, lists: t.lists}
+		c.add("asks", roleAsk, NoDemand)
+		c.add("excuses", roleExcuse, NoDemand)
+		c.add("hedges", roleHedge, NoDemand)
+		c.add("forbids", roleDemand, Forbids)
+		c.add("requires", roleDemand, Requires)
+		c.add("prefers", roleDemand, Prefers)
 	}
 	return x
 }
@@ -149,13 +148,13 @@ func (x *lexicon) id(s string) uint16 {
 
 // A compiler reads the patterns of a tongue.
 type compiler struct {
-	x       *lexicon
-	tongue  int
-	classes map[string]string
+	x      *lexicon
+	tongue int
+	lists  map[string]string
 }
 
 func (c *compiler) add(list string, r role, is Demand) {
-	for text := range strings.SplitSeq(list, ",") {
+	for text := range strings.SplitSeq(c.lists[list], ",") {
 		text = strings.TrimSpace(text)
 		if text == "" {
 			continue
@@ -261,7 +260,7 @@ func (c *compiler) set(alternatives string) wordSet {
 	for a := range strings.SplitSeq(alternatives, "|") {
 		list := a
 		if name, ok := strings.CutPrefix(a, "{"); ok {
-			if list, ok = c.classes[strings.TrimSuffix(name, "}")]; !ok {
+			if list, ok = c.lists["{"+name]; !ok {
 				panic("dialog: no class of words " + a)
 			}
 		}

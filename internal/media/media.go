@@ -195,15 +195,7 @@ func (f *finder) form(o *object, key string, v []byte) bool {
 			m.Kind = Kind(o.around)
 		}
 		o.media++
-		switch {
-		case rawjson.IsArray(data) && form.Many:
-			for e := range rawjson.Elements(data) {
-				if rawjson.IsString(e) && len(e) > leastFile {
-					f.yield(e, m)
-				}
-			}
-			return !bytes.Contains(data, []byte{'{'})
-		case rawjson.IsString(data) && len(data) > len(`""`) && !form.Many:
+		if rawjson.IsString(data) && len(data) > len(`""`) {
 			f.yield(data, m)
 			return true
 		}

@@ -12,7 +12,6 @@ type Form struct {
 	// Data is the path of the data from the object: base64 or a data URL. Format is the path of its media type,
 	// extension or name, or several of them.
 	Data, Format string
-	Many         bool // Data is an array of files
 	Elsewhere    bool // Data is no data but where it is: an address or an ID
 	ByName       bool // the object around says the kind: {"type":"document","source":{…}}
 	// Page and Second are the tokens of a page and a second; 0 means the usual ones.
@@ -89,12 +88,6 @@ var Forms = []Form{
 	{API: "gemini", Kind: Document, Data: "inlineData.data", Format: "inlineData.mimeType inlineData.mime_type", Page: geminiPage},
 	{API: "gemini", Kind: Audio, Data: "inlineData.data", Format: "inlineData.mimeType inlineData.mime_type"},
 	{API: "gemini", Kind: Video, Data: "inlineData.data", Format: "inlineData.mimeType inlineData.mime_type"},
-
-	// Ollama's messages.
-	{API: "ollama", Kind: Image, Data: "images", Many: true},
-	{API: "ollama", Kind: Document},
-	{API: "ollama", Kind: Audio},
-	{API: "ollama", Kind: Video},
 
 	// Blocks of Amazon Bedrock's Converse, in results of tools, too.
 	{API: "converse", Kind: Image, Data: "image.source.bytes", Format: "image.format"},

@@ -133,7 +133,6 @@ var talks = map[string]talk{
 	"responses": {"/v1/responses", `{"model":"gpt-4o","store":false,"input":[`, `]}`, `{"type":"message","role":"user","content":%q}`,
 		`{"type":"message","role":"assistant","content":[{"type":"output_text","text":%q}]}`},
 	"gemini": {"/v1beta/models/gemini-2.5-pro:generateContent", `{"contents":[`, `]}`, `{"role":"user","parts":[{"text":%q}]}`, `{"role":"model","parts":[{"text":%q}]}`},
-	"ollama": {"/api/chat", `{"model":"qwen3:32b","options":{"num_ctx":200000},"messages":[`, `]}`, `{"role":"user","content":%q}`, `{"role":"assistant","content":%q}`},
 	"converse": {"/model/us.anthropic.claude-haiku-4-5-v1:0/converse", `{"inferenceConfig":{"maxTokens":1000},"messages":[`, `]}`,
 		`{"role":"user","content":[{"text":%q}]}`, `{"role":"assistant","content":[{"text":%q}]}`},
 }

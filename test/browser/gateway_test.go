@@ -26,13 +26,13 @@ import (
 func TestGateway(t *testing.T) {
 	window := 60_000
 	host, err := condense.Open(t.Context(), &condense.Options{Values: &config.Values{DefaultProfile: "small", Profiles: map[string]config.ProfileValues{
-		"small": {Window: &window}, "cut": {Window: &window, Tuning: config.Tuning{Chain: []string{}}},
+		"small": {Window: &window},
 	}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer host.Close()
-	watch, err := online.New(t.Context(), "", []string{"cut"}, slog.New(slog.DiscardHandler))
+	watch, err := online.New(t.Context(), "", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestGateway(t *testing.T) {
 		Access:    live.Access{Orders: "the user's secret"},
 		Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": vendor.URL}}, Epoch: live.EpochOptions{Risk: 100},
 		Reports: live.Reports{
-			Watch: watch, Shadow: []string{"cut"},
+			Watch: watch,
 			Pages: watch.Pages("", func() live.Stats { return g.Stats() }, func() bool { return true }),
 		},
 	})

@@ -110,7 +110,7 @@ var mayImport = map[string]string{
 	"internal/rawjson":               "",
 	"internal/apimessage":            "core internal/rawjson",
 	"internal/media":                 "internal/rawjson",
-	"transcript":                     "core/history internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/condense transcript/internal/claudecode transcript/internal/codex transcript/internal/pi transcript/internal/copilot transcript/internal/aisdk transcript/internal/aider transcript/internal/opencode transcript/internal/gemini transcript/internal/roo transcript/internal/trace transcript/internal/responses transcript/internal/geminiapi transcript/internal/ollama transcript/internal/openai transcript/internal/anthropic transcript/internal/converse",
+	"transcript":                     "core/history internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/condense transcript/internal/claudecode transcript/internal/codex transcript/internal/pi transcript/internal/copilot transcript/internal/aisdk transcript/internal/aider transcript/internal/opencode transcript/internal/gemini transcript/internal/roo transcript/internal/trace transcript/internal/responses transcript/internal/geminiapi transcript/internal/openai transcript/internal/anthropic transcript/internal/converse",
 	"transcript/internal/codec":      "core core/history internal/rawjson",
 	"transcript/internal/syntax":     "internal/rawjson",
 	"transcript/internal/jsonl":      "internal/rawjson transcript/internal/codec transcript/internal/syntax",
@@ -133,7 +133,6 @@ var mayImport = map[string]string{
 	"transcript/internal/responses":  "internal/apimessage core internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/blocks transcript/internal/convert transcript/internal/items transcript/internal/request",
 	"transcript/internal/geminiapi":  "internal/apimessage core internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/blocks transcript/internal/convert transcript/internal/request",
 	"transcript/internal/converse":   "internal/apimessage core internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/blocks transcript/internal/convert transcript/internal/request",
-	"transcript/internal/ollama":     "internal/apimessage core internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/blocks transcript/internal/convert transcript/internal/request",
 	"transcript/internal/openai":     "internal/apimessage core internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/blocks transcript/internal/convert transcript/internal/request",
 	"transcript/internal/anthropic":  "internal/apimessage core internal/rawjson transcript/internal/codec transcript/internal/blocks transcript/internal/convert transcript/internal/request",
 

@@ -16,7 +16,7 @@ import (
 
 // mediaFormats are the formats of the APIs' requests.
 var mediaFormats = map[string]string{
-	"messages": "anthropic", "chat": "openai", "responses": "responses", "gemini": "gemini-api", "ollama": "ollama", "converse": "bedrock-converse",
+	"messages": "anthropic", "chat": "openai", "responses": "responses", "gemini": "gemini-api", "converse": "bedrock-converse",
 }
 
 // A PDF among ten reads is not what makes a conversation due, and when the conversation is due the newest medium stays.

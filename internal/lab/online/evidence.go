@@ -4,17 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/live/store"
-	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/live"
-	"github.com/condensehq/condense/tokens"
 )
 
 // Evidence has the measurements of a conversation, without any of its text. It is the record in the store.
@@ -58,13 +54,12 @@ type Epoch struct {
 	Recalls  int     `json:"recalls"`
 	Recalled int     `json:"recalled"` // tokens
 
-	Followed int               `json:"followed"`          // turns after it by which it was measured; 0 if not measured yet
-	Needed   int               `json:"needed"`            // names needed in those turns
-	Missing  int               `json:"missing"`           // needed names that were neither visible nor reachable in the sent view
-	Rereads  int               `json:"rereads"`           // calls that brought back hidden content, see [lab.Rereads]
-	Reread   int               `json:"reread_tokens"`     // in their results
-	Rows     []lab.Row         `json:"rows,omitempty"`    // of the sent view and of the shadows
-	Refused  map[string]string `json:"refused,omitempty"` // by shadow: why it produced no view
+	Followed int       `json:"followed"`       // turns after it by which it was measured; 0 if not measured yet
+	Needed   int       `json:"needed"`         // names needed in those turns
+	Missing  int       `json:"missing"`        // needed names that were neither visible nor reachable in the sent view
+	Rereads  int       `json:"rereads"`        // calls that brought back hidden content, see [lab.Rereads]
+	Reread   int       `json:"reread_tokens"`  // in their results
+	Rows     []lab.Row `json:"rows,omitempty"` // of the sent view: one, once measured
 }
 
 // A Mode sums up the epochs of a mode.
@@ -90,53 +85,16 @@ type Mode struct {
 	Missing   int     `json:"missing"`
 	Rereads   int     `json:"rereads"`
 	Reread    int     `json:"reread_tokens"`
-	Chains    []Chain `json:"chains"` // the sent view first, then the shadows
-	Verdict   string  `json:"verdict,omitempty"`
-	Unfit     []Unfit `json:"unfit,omitempty"` // reasons against shadows
-
-	refused map[string]refusal // by shadow
 }
 
-// Unfit is the reason why a verdict leaves out a shadow, or the number of epochs for which the shadow produced no
-// view.
-type Unfit struct {
-	Name string `json:"name"`
-	Why  string `json:"why"`
-}
-
-// A Chain has the share of later needs that a chain kept, on the measured epochs.
-type Chain struct {
-	Name          string                  `json:"name"`
-	Conversations int                     `json:"conversations"`
-	Epochs        int                     `json:"epochs"`
-	Values        map[string]lab.Estimate `json:"values"` // measures as in package lab
-}
-
-// The measures of a row that are kept: those that are shown, and those that only a verdict needs.
-var (
-	shownMeasures = []string{lab.MeasurePanel, lab.MeasureReachable, lab.MeasureUser, lab.MeasureKept}
-	keptMeasures  = append([]string{lab.MeasureSize, "artefacts", "errors", "recent", "foretold", "plain", "grounded"}, shownMeasures...)
-)
+// keptMeasures are the measures of a row that are kept: those that are shown.
+var keptMeasures = []string{lab.MeasurePanel, lab.MeasureReachable, lab.MeasureUser, lab.MeasureKept}
 
 // Modes sums up epochs: first the effective ones, all together and by mode, then, if there are any, the observed ones
 // in the same way.
-func Modes(all []*Evidence) []Mode { return judge(all, nil)().sum(all) }
-
-// Verdicts are about sent views, and about views that observing gateways would have sent.
-type verdicts struct{ sent, observed *lab.Report }
-
-// judge returns a function that computes the verdicts on the current measurements.
-func judge(all []*Evidence, shadows []string) func() verdicts {
-	made, names := rowsOf(observed(all, false), shadows)
-	seen, others := rowsOf(observed(all, true), shadows)
-	return func() verdicts {
-		return verdicts{lab.Judged(made, names, tokens.O200kBase), lab.Judged(seen, others, tokens.O200kBase)}
-	}
-}
-
-func (v verdicts) sum(all []*Evidence) []Mode {
-	out := sum(observed(all, false), v.sent)
-	for _, m := range sum(observed(all, true), v.observed) {
+func Modes(all []*Evidence) []Mode {
+	out := sum(observed(all, false))
+	for _, m := range sum(observed(all, true)) {
 		if m.Epochs > 0 {
 			m.Observed = true
 			out = append(out, m)
@@ -150,25 +108,7 @@ func observed(all []*Evidence, is bool) []*Evidence {
 	return slices.DeleteFunc(slices.Clone(all), func(c *Evidence) bool { return c.Observe != is })
 }
 
-// rowsOf returns the rows of the sent views and of the shadows, and their names: the given shadows in order, then
-// others that the epochs have.
-func rowsOf(all []*Evidence, shadows []string) (rows []lab.Row, names []string) {
-	names = append([]string{Sent}, shadows...)
-	for _, c := range all {
-		for _, e := range c.Epochs {
-			for i := range e.Rows {
-				if !slices.Contains(names, e.Rows[i].Strategy) {
-					names = append(names, e.Rows[i].Strategy)
-				}
-			}
-			rows = append(rows, e.Rows...)
-		}
-	}
-	slices.Sort(names[1+len(shadows):])
-	return rows, names
-}
-
-func sum(all []*Evidence, report *lab.Report) []Mode {
+func sum(all []*Evidence) []Mode {
 	sums := map[string]*Mode{"": {}}
 	predicted, paid := map[string]int{}, map[string]int{}
 	for _, c := range all {
@@ -183,7 +123,6 @@ func sum(all []*Evidence, report *lab.Report) []Mode {
 					sums[mode] = &Mode{Mode: mode}
 				}
 				m := sums[mode]
-				m.refuse(e.Refused)
 				if !in[mode] {
 					in[mode] = true
 					m.Conversations++
@@ -205,61 +144,9 @@ func sum(all []*Evidence, report *lab.Report) []Mode {
 		m := sums[name]
 		m.Predicted /= float64(max(1, predicted[name]))
 		m.PaidAfter /= float64(max(1, paid[name]))
-		m.Chains = []Chain{} // not null in JSON
-		for _, shadow := range slices.Sorted(maps.Keys(m.refused)) {
-			r := m.refused[shadow]
-			m.Unfit = append(m.Unfit, Unfit{shadow, fmt.Sprintf("made nothing at %d of %s: %s", r.count, size.Plural(m.Epochs, "epoch"), r.why)})
-		}
-		for i := range report.Tables {
-			if report.Tables[i].Mode != name {
-				continue
-			}
-			m.Verdict = report.Verdicts[i].Text
-			for _, l := range report.Tables[i].Lines {
-				if l.Unfit {
-					m.Unfit = append(m.Unfit, unfit(report, l.Strategy)...)
-				}
-				c := Chain{l.Strategy, l.Sessions, l.Cuts, map[string]lab.Estimate{}}
-				for _, measure := range shownMeasures {
-					if v, ok := l.Values[measure]; ok {
-						c.Values[measure] = v
-					}
-				}
-				m.Chains = append(m.Chains, c)
-			}
-		}
 		out = append(out, *m)
 	}
 	return out
-}
-
-// liveWords replace words about recorded sessions by words about a gateway.
-var liveWords = strings.NewReplacer("over the budget", "larger than what was sent", "at that size", "at its own size", "of the budget", "of what was sent", "cuts", "epochs", "the cut", "the epoch")
-
-// unfit returns the reasons why a verdict leaves out a chain.
-func unfit(report *lab.Report, name string) (out []Unfit) {
-	for _, w := range report.Warnings {
-		if w.Strategy == name && w.Unfit {
-			out = append(out, Unfit{name, "not compared: " + liveWords.Replace(w.Text)})
-		}
-	}
-	return out
-}
-
-// A refusal counts how often a shadow produced no view, with the last reason.
-type refusal struct {
-	count int
-	why   string
-}
-
-// refuse counts the shadows that produced no view for an epoch.
-func (m *Mode) refuse(shadows map[string]string) {
-	for name, why := range shadows {
-		if m.refused == nil {
-			m.refused = map[string]refusal{}
-		}
-		m.refused[name] = refusal{m.refused[name].count + 1, why}
-	}
 }
 
 // add adds the measurements of an epoch.

@@ -1,7 +1,6 @@
 package online_test
 
 import (
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -11,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/lab/online"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/testkit"
@@ -23,7 +20,7 @@ var noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 
 func watch(t *testing.T, file string) *online.Watch {
 	t.Helper()
-	w, err := online.New(t.Context(), file, nil, slog.New(slog.DiscardHandler))
+	w, err := online.New(t.Context(), file, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,33 +39,6 @@ func turn(at time.Time, begins bool) *live.Turn {
 
 func answer(at time.Time, saved float64) *live.Used {
 	return &live.Used{Time: at, Epoch: noon, Input: 300, Read: 200, Cost: 1, Saved: saved, Priced: true}
-}
-
-// Two shadows are compared with what was sent. One left more than that, the other made nothing: the verdict says so,
-// and not that there is no other.
-func TestVerdictSaysWhyShadowsAreUnfit(t *testing.T) {
-	var all []*online.Evidence
-	for i := range 9 {
-		id := fmt.Sprint("C", i)
-		row := func(chain string, kept, size float64) lab.Row {
-			return lab.Row{Session: id, Source: id, Budget: "live", Cut: "1", Strategy: chain, Outcome: core.OutcomeApplied, Values: map[string]float64{lab.MeasurePanel: kept, lab.MeasureSize: size}}
-		}
-		all = append(all, &online.Evidence{ID: id, Epochs: []*online.Epoch{{
-			Epoch: live.Epoch{Time: noon, Before: 1000, After: 300}, Followed: 6, Needed: 10,
-			Rows: []lab.Row{row(online.Sent, 0.79, 1), row("balanced", 0.81, 1.2)}, Refused: map[string]string{"native": "the chain asks a language model"},
-		}}})
-	}
-	m := online.Modes(all)[0]
-	if want := "sent keeps 0.79 of what was needed later, and is compared with nothing: warnings rule out balanced"; m.Verdict != want {
-		t.Errorf("the verdict is %q", m.Verdict)
-	}
-	want := []online.Unfit{
-		{Name: "native", Why: "made nothing at 9 of 9 epochs: the chain asks a language model"},
-		{Name: "balanced", Why: "not compared: larger than what was sent at 9 of 9 epochs, and measured at its own size"},
-	}
-	if !reflect.DeepEqual(m.Unfit, want) {
-		t.Errorf("got %+v", m.Unfit)
-	}
 }
 
 // A reader of the pages sees who condensed, why not the first of the chain, which provider failed, and which vendor

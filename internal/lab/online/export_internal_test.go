@@ -12,10 +12,7 @@ func (w *Watch) Bytes() (is, counted int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, e := range w.epochs {
-		is += len(e.last) + len(e.history) + len(e.head) + len(e.journal)
-		for _, v := range e.views {
-			is += len(v)
-		}
+		is += len(e.last) + len(e.history) + len(e.head) + len(e.journal) + len(e.view)
 		for _, m := range e.future {
 			is += len(m)
 		}
@@ -25,10 +22,3 @@ func (w *Watch) Bytes() (is, counted int) {
 
 // MostBytes is the limit of them.
 const MostBytes = mostBytes
-
-// Reporting makes the next page wait while the report is made.
-func (w *Watch) Reporting(wait func()) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.report = func() verdicts { wait(); return judge(nil, nil)() }
-}

@@ -63,7 +63,7 @@ func (w *Watch) load(ctx context.Context, since time.Time) bool {
 	}
 	for id, c := range found {
 		if !strings.HasPrefix(id, w.source) {
-			w.others[id], w.report = c, nil
+			w.others[id] = c
 			w.changes++
 		}
 	}

@@ -33,7 +33,7 @@ func (w *Watch) measure(e *epoch) (err error) {
 		}
 	}()
 	w.mu.Lock()
-	c, head, history, future, seen, packed := e.conversation, e.head, e.history, slices.Clone(e.future), e.seen, maps.Clone(e.views)
+	c, head, history, future, seen, packed := e.conversation, e.head, e.history, slices.Clone(e.future), e.seen, e.view
 	w.mu.Unlock()
 	if history == nil {
 		return nil // dropped meanwhile
@@ -50,28 +50,20 @@ func (w *Watch) measure(e *epoch) (err error) {
 	if e.Mode != "" {
 		s.ID += " in " + e.Mode
 	}
-	var views []lab.View
-	for _, name := range append([]string{Sent}, w.shadows...) {
-		if packed[name] == nil {
-			continue
-		}
-		view, err := w.read(e.format, head, packed[name], nil)
-		if err != nil {
-			return err
-		}
-		views = append(views, lab.View{Strategy: name, Messages: view.Messages})
+	view, err := w.read(e.format, head, packed, nil)
+	if err != nil {
+		return err
 	}
-	rows, needs := lab.Judge(s, len(before.Messages), views, w.counter)
+	rows, needs := lab.Judge(s, len(before.Messages), []lab.View{{Strategy: "sent", Messages: view.Messages}}, w.counter)
 	for i := range rows {
 		rows[i].KindsBefore, rows[i].KindsAfter = nil, nil
 		maps.DeleteFunc(rows[i].Values, func(name string, _ float64) bool { return !slices.Contains(keptMeasures, name) })
 	}
 	needed := len(needs)
 	needs = slices.DeleteFunc(needs, func(n score.Need) bool { return n.Present || n.Verdict == score.Reachable })
-	rereads, reread := lab.Rereads(s.Messages, len(before.Messages), views[0].Messages, w.counter)
+	rereads, reread := lab.Rereads(s.Messages, len(before.Messages), view.Messages, w.counter)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.report = nil
 	e.Rereads, e.Reread = rereads, reread
 	e.Followed, e.Rows, e.Needed, e.Missing = seen, rows, needed, len(needs)
 	c.changed = true

@@ -1,6 +1,5 @@
 // Package online measures the epochs of a running gateway's conversations: which of the condensed content the agent
-// needed later and did not find, how much of it the condensations of other profiles would have kept, and how much
-// money was saved. It shows the results on pages. It measures as condense compare does: an ongoing conversation
+// needed later and did not find, and how much money was saved. It shows the results on pages. It measures as condense compare does: an ongoing conversation
 // is a recorded session without an end.
 //
 // Texts are in memory only, and bounded: it keeps the texts of the newest conversations that fit. The numbers are written to the
@@ -27,9 +26,6 @@ import (
 	"github.com/condensehq/condense/tokens"
 )
 
-// Sent is the name of the sent view, next to the names of the shadow profiles.
-const Sent = "sent"
-
 // Limits of memory.
 const (
 	mostConversations = 500
@@ -43,7 +39,6 @@ var milestones = []int{score.TurnsAfter, 12, 24, score.TurnsOfTheFuture}
 
 // A Watch is a [live.Watcher]. It is safe for concurrent use.
 type Watch struct {
-	shadows []string
 	counter *tokens.Counter
 	log     *slog.Logger
 	pack    *zstd.Encoder
@@ -60,7 +55,6 @@ type Watch struct {
 	bytes         int                  // of their texts
 	links         string               // begins the paths of the pages in links
 	changes       int                  // version of the data that the pages show
-	report        func() verdicts      // computes the verdicts once; nil after a change. Slow: do not call it with mu held
 
 	due             chan *epoch
 	hurry           context.Context //nolint:containedctx // done when no more epochs should be measured
@@ -84,21 +78,21 @@ type epoch struct {
 	format       string
 	conversation *conversation
 
-	at      int               // messages of the client that it condensed
-	last    []byte            // the last of these messages
-	history []byte            // these messages, compressed
-	head    []byte            // system prompt and tools as members of the request, compressed
-	views   map[string][]byte // the sent view and the shadows', compressed
-	journal []byte            // compressed
-	future  [][]byte          // later messages
-	seen    int               // turns of the assistant in future
-	due     int               // index in milestones
-	missing []score.Need      // needed names that the sent view does not have
+	at      int          // messages of the client that it condensed
+	last    []byte       // the last of these messages
+	history []byte       // these messages, compressed
+	head    []byte       // system prompt and tools as members of the request, compressed
+	view    []byte       // that was sent, compressed
+	journal []byte       // compressed
+	future  [][]byte     // later messages
+	seen    int          // turns of the assistant in future
+	due     int          // index in milestones
+	missing []score.Need // needed names that the sent view does not have
 }
 
-// New returns a watch that compares sent views with the views of shadows, which are names of profiles. It keeps the
+// New returns a watch that keeps the
 // numbers in the store at an address in the form of [live.Options]; empty or "memory" means memory.
-func New(ctx context.Context, address string, shadows []string, log *slog.Logger) (*Watch, error) {
+func New(ctx context.Context, address string, log *slog.Logger) (*Watch, error) {
 	encoding, err := tokens.Open(tokens.O200kBase)
 	if err != nil {
 		return nil, err
@@ -112,7 +106,7 @@ func New(ctx context.Context, address string, shadows []string, log *slog.Logger
 		return nil, err
 	}
 	w := &Watch{
-		shadows: shadows, counter: tokens.NewCounter(encoding), log: log, pack: pack, unpack: unpack, conversations: map[string]*conversation{},
+		counter: tokens.NewCounter(encoding), log: log, pack: pack, unpack: unpack, conversations: map[string]*conversation{},
 		due: make(chan *epoch, mostEpochs), source: strings.ToLower(rand.Text()[:firstSource]) + "-",
 	}
 	if address != "" && address != "memory" {
@@ -153,7 +147,7 @@ func (w *Watch) Turn(t *live.Turn) {
 	if t.Epoch != nil && len(t.Messages) > 0 { // compress before locking w, for which all requests wait
 		begins = &epoch{
 			format: t.Format, at: len(t.Messages), last: bytes.Clone(t.Messages[len(t.Messages)-1]), history: w.packed(t.Messages), head: w.compressed(headOf(t)),
-			journal: w.compressed(t.Journal), views: map[string][]byte{Sent: w.packed(t.View)},
+			journal: w.compressed(t.Journal), view: w.packed(t.View),
 		}
 	}
 	w.mu.Lock()
@@ -182,7 +176,7 @@ func (w *Watch) Turn(t *live.Turn) {
 		e.Epoch.Epoch, e.Profile, e.Mode = *t.Epoch, t.Profile, t.Mode
 		c.epochs = append(c.epochs, e)
 		w.epochs = append(w.epochs, e)
-		w.bytes += len(e.last) + len(e.history) + len(e.head) + len(e.journal) + len(e.views[Sent])
+		w.bytes += len(e.last) + len(e.history) + len(e.head) + len(e.journal) + len(e.view)
 	}
 	w.shrink()
 }
@@ -225,37 +219,6 @@ func (w *Watch) follow(e *epoch, messages [][]byte) {
 func isOutput(m []byte) bool {
 	t := rawjson.Text(rawjson.Field(m, "type"))
 	return t == "function_call" || t == "custom_tool_call" || t == "local_shell_call"
-}
-
-// Shadow implements [live.Watcher].
-func (w *Watch) Shadow(id string, at time.Time, profile string, view [][]byte, err error) {
-	var packed []byte
-	if err == nil {
-		packed = w.packed(view)
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.changes++
-	c := w.conversations[id]
-	if c == nil {
-		return
-	}
-	i := slices.IndexFunc(c.epochs, func(e *epoch) bool { return e.Time.Equal(at) })
-	if i < 0 {
-		return
-	}
-	e := c.epochs[i]
-	switch {
-	case err != nil:
-		if e.Refused == nil {
-			e.Refused = map[string]string{}
-		}
-		e.Refused[profile] = err.Error()
-	case e.history != nil:
-		e.views[profile] = packed
-		w.bytes += len(packed)
-		w.shrink()
-	}
 }
 
 // Answer implements [live.Watcher].
@@ -332,7 +295,6 @@ func (w *Watch) remove(c *conversation) {
 	}
 	w.epochs = slices.DeleteFunc(w.epochs, func(e *epoch) bool { return e.conversation == c })
 	delete(w.conversations, c.ID)
-	w.report = nil
 	w.changes++
 }
 
@@ -351,14 +313,11 @@ func (w *Watch) shrink() {
 
 // drop frees the texts of an epoch.
 func (w *Watch) drop(e *epoch) {
-	w.bytes -= len(e.last) + len(e.history) + len(e.head) + len(e.journal)
-	for _, v := range e.views {
-		w.bytes -= len(v)
-	}
+	w.bytes -= len(e.last) + len(e.history) + len(e.head) + len(e.journal) + len(e.view)
 	for _, m := range e.future {
 		w.bytes -= len(m)
 	}
-	e.last, e.history, e.head, e.journal, e.views, e.future, e.missing = nil, nil, nil, nil, nil, nil, nil
+	e.last, e.history, e.head, e.journal, e.view, e.future, e.missing = nil, nil, nil, nil, nil, nil, nil
 }
 
 // packed compresses messages.

@@ -6,11 +6,9 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
-	"sync"
 
 	decide "github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/lab"
@@ -171,7 +169,6 @@ type overviewPage struct {
 	Sentence      string // the verdict
 	Cards         []card // the latest conversations
 	Modes         []modeRow
-	Shadows       bool
 	Failed        bool // a provider did not condense
 	Tenants       bool
 	Conversations []conversationRow
@@ -200,14 +197,6 @@ type card struct {
 type modeRow struct {
 	Mode
 	Title, Expected, Measured, Share, Worth string
-	Lines                                   []line
-}
-
-type line struct {
-	Name                        string
-	Conversations, Epochs       int
-	Kept, Reachable, User, Left string
-	Why                         string // there is nothing
 }
 
 type conversationRow struct {
@@ -226,11 +215,10 @@ type epochRow struct {
 type epochDetail struct {
 	epochRow
 
-	N        int
-	ID, Text string
-	Turns    int // after which it was measured
-	Lines    []line
-	Missing  []score.Need
+	N                    int
+	ID, Text, User, Left string
+	Turns                int // after which it was measured
+	Missing              []score.Need
 }
 
 // How many conversations and epochs the tables of the overview have, and how many conversations it shows with their curves.
@@ -241,20 +229,13 @@ const (
 
 func (w *Watch) overview(stats live.Stats) any {
 	w.mu.Lock()
-	if w.report == nil {
-		w.report = sync.OnceValue(judge(w.all(), w.shadows))
-	}
-	report := w.report
-	w.mu.Unlock()
-	judged := report()
-	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := w.all()
 	p := &overviewPage{
 		base:  w.base("condense serve", "running", "Latest", "worth", "Worth", "needed", "Needed later", "conversations", "Conversations", "epochs", "Epochs", "providers", "Providers", "recalls", "Recalls"),
-		Stats: stats, Shadows: len(w.shadows) > 0, Failed: slices.ContainsFunc(stats.Attempts, func(a live.Attempt) bool { return a.Failed() }),
+		Stats: stats, Failed: slices.ContainsFunc(stats.Attempts, func(a live.Attempt) bool { return a.Failed() }),
 	}
-	modes := judged.sum(all)
+	modes := Modes(all)
 	p.Sentence = sentence(&stats, len(all), modes)
 	for _, m := range modes {
 		if m.Epochs > 0 {
@@ -343,12 +324,6 @@ func (m *Mode) row() modeRow {
 	if priced := m.Epochs - m.Unpriced; priced > 0 {
 		r.Share, r.Worth = fmt.Sprintf("%d of %d", m.Paid, priced), worth(m.Saved, m.Observed)
 	}
-	for _, c := range m.Chains {
-		r.Lines = append(r.Lines, line{
-			Name: c.Name, Conversations: c.Conversations, Epochs: c.Epochs,
-			Kept: estimate(c.Values, lab.MeasurePanel), Reachable: estimate(c.Values, lab.MeasureReachable), User: estimate(c.Values, lab.MeasureUser), Left: estimate(c.Values, lab.MeasureKept),
-		})
-	}
 	return r
 }
 
@@ -370,14 +345,8 @@ func (w *Watch) conversation(id string, texts bool) any {
 				d.Text = fmt.Sprintf("%sconversations/%s/%d", w.links, c.ID, n)
 			}
 		}
-		for i := range e.Rows {
-			r := &e.Rows[i]
-			d.Lines = append(d.Lines, line{Name: r.Strategy, Kept: one(r, lab.MeasurePanel), Reachable: one(r, lab.MeasureReachable), User: one(r, lab.MeasureUser), Left: one(r, lab.MeasureKept)})
-		}
-		for _, name := range slices.Sorted(maps.Keys(e.Refused)) {
-			if len(d.Lines) > 0 {
-				d.Lines = append(d.Lines, line{Name: name, Why: e.Refused[name]})
-			}
+		if len(e.Rows) > 0 {
+			d.User, d.Left = one(&e.Rows[0], lab.MeasureUser), one(&e.Rows[0], lab.MeasureKept)
 		}
 		p.Epochs = append(p.Epochs, d)
 	}
@@ -427,18 +396,6 @@ func one(r *lab.Row, measure string) string {
 		return "–"
 	}
 	return percent(v)
-}
-
-// estimate formats a mean with its interval.
-func estimate(values map[string]lab.Estimate, measure string) string {
-	e, ok := values[measure]
-	switch {
-	case !ok:
-		return "–"
-	case percent(e.Low) == percent(e.High):
-		return percent(e.Mean)
-	}
-	return fmt.Sprintf("%s (%s to %s)", percent(e.Mean), percent(e.Low), percent(e.High))
 }
 
 func percent(v float64) string { return strconv.FormatFloat(100*v, 'f', 0, 64) + "\u00a0%" } //nolint:mnd // percent

@@ -14,7 +14,7 @@ import (
 
 // Formats maps APIs to their names in package transcript.
 var Formats = map[wire.API]string{
-	wire.Messages: "anthropic", wire.Chat: "openai", wire.Responses: "responses", wire.Gemini: "gemini-api", wire.Generate: "ollama",
+	wire.Messages: "anthropic", wire.Chat: "openai", wire.Responses: "responses", wire.Gemini: "gemini-api",
 	wire.Converse: "bedrock-converse",
 }
 

@@ -255,9 +255,8 @@ func words(messages []core.Message) []core.Message {
 }
 
 // A request is read as one of its own API, also where nothing in it tells: thinking is kept as thinking.
-func TestThinkingOfOllamaIsRecorded(t *testing.T) {
+func TestThinkingIsRecordedInEachAPI(t *testing.T) {
 	for api, body := range map[string]string{
-		"ollama":   `{"model":"qwen3","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"ho","thinking":"hmm"},{"role":"user","content":"on"}]}`,
 		"gemini":   `{"contents":[{"role":"user","parts":[{"text":"hi"}]},{"role":"model","parts":[{"text":"hmm","thought":true},{"text":"ho"}]},{"role":"user","parts":[{"text":"on"}]}]}`,
 		"converse": `{"messages":[{"role":"user","content":[{"text":"hi"}]},{"role":"assistant","content":[{"reasoningContent":{"reasoningText":{"text":"hmm","signature":"s"}}},{"text":"ho"}]},{"role":"user","content":[{"text":"on"}]}]}`,
 	} {

@@ -44,13 +44,12 @@ const (
 	speaksGemini    = "gemini"
 	speaksVertex    = "vertex"
 	speaksAzure     = "azure"
-	speaksOllama    = "ollama"
 	SpeaksBedrock   = "bedrock"
 	SpeaksPass      = "pass" // another API, which the gateway does not interpret
 )
 
 var spoken = []string{
-	SpeaksAnthropic, SpeaksOpenAI, speaksBoth, speaksGemini, speaksVertex, speaksAzure, speaksOllama, SpeaksBedrock, SpeaksPass,
+	SpeaksAnthropic, SpeaksOpenAI, speaksBoth, speaksGemini, speaksVertex, speaksAzure, SpeaksBedrock, SpeaksPass,
 }
 
 // vendorsOf are the vendors whose paths an upstream takes, by its protocol.
@@ -61,7 +60,6 @@ var vendorsOf = map[string][]wire.Vendor{
 	speaksGemini:    {wire.Google},
 	speaksVertex:    {wire.Vertex},
 	speaksAzure:     {wire.Azure, wire.OpenAI},
-	speaksOllama:    {wire.Ollama, wire.OpenAI, wire.Anthropic}, // newer servers copy both APIs
 	SpeaksBedrock:   {wire.Amazon},
 }
 
@@ -69,7 +67,7 @@ var vendorsOf = map[string][]wire.Vendor{
 var (
 	fixed = map[string]string{"anthropic": SpeaksAnthropic, "openai": SpeaksOpenAI, ChatGPT: SpeaksOpenAI}
 	usual = map[string]string{
-		"gemini": speaksGemini, "vertex": speaksVertex, "azure": speaksAzure, "ollama": speaksOllama, "bedrock": SpeaksBedrock,
+		"gemini": speaksGemini, "vertex": speaksVertex, "azure": speaksAzure, "bedrock": SpeaksBedrock,
 	}
 )
 

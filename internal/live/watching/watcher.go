@@ -11,12 +11,9 @@ import (
 // methods are called while requests wait, so they must return soon, and from several goroutines. They must not modify
 // their arguments. They may keep the messages, but these are slices of request bodies, so keeping one keeps its whole
 // body in memory.
-type Watcher interface { //nolint:interfacebloat // the complete life of a conversation
+type Watcher interface {
 	// Turn is called before a turn is sent. If it has an epoch, this is the first turn sent with that condensation.
 	Turn(*Turn)
-	// Shadow is called with the view that another profile's chain would have sent at an epoch; see [Options.Shadow].
-	// Without a view, err is the reason.
-	Shadow(conversation string, epoch time.Time, profile string, view [][]byte, err error)
 	// Answer is called when the vendor has reported the usage of a turn.
 	Answer(conversation string, u *Used)
 	// Recall is called when an agent has recalled condensed content, with its size in tokens. epoch is the beginning

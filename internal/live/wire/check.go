@@ -126,8 +126,6 @@ func check(api API, r *Request, messages []Message) []RuleError {
 		c.items()
 	case Gemini:
 		c.contents()
-	case Generate:
-		c.exchanges()
 	}
 	return c.found
 }

@@ -138,8 +138,6 @@ func (p *parser) readMessage(own []member) {
 		p.readItem(own, content)
 	case Gemini:
 		p.readGemini(own)
-	case Generate:
-		p.readOllama(own, content)
 	}
 	m.Typed = m.Typed && m.Role == "user"
 }
@@ -339,8 +337,6 @@ func (p *parser) ofAPI(own []member) {
 		r.Session = rawjson.Text(conversation)
 	case Gemini:
 		p.geminiRequest(own)
-	case Generate:
-		p.ollamaRequest(own)
 	case Converse:
 		p.converseRequest(own)
 	}

@@ -114,7 +114,6 @@ var requestParts = map[API]map[string]place{
 	Chat:      {"messages": inMessages, "tools": inTools},
 	Responses: {"input": inMessages, "instructions": inContent, "tools": inTools},
 	Gemini:    {"contents": inMessages, "systemInstruction": inContent, "system_instruction": inContent, "tools": inTools},
-	Generate:  {"messages": inMessages, "tools": inTools},
 	Converse:  {"messages": inMessages, "system": inContent, "toolConfig": inTools},
 }
 
@@ -137,7 +136,7 @@ func (p *parser) of(at place, key []byte) place {
 		of = &geminiParts
 	case Converse:
 		of = &converseParts
-	case Messages, Chat, Responses, Generate:
+	case Messages, Chat, Responses:
 	}
 	if where, ok := of[at][string(key)]; ok || at == ignored {
 		return where

@@ -18,7 +18,6 @@ const (
 	Google    Vendor = "Google"    // the Gemini API
 	Vertex    Vendor = "Vertex AI" // Google Cloud: models of Google and of others
 	Azure     Vendor = "Microsoft Azure"
-	Ollama    Vendor = "Ollama"
 	Amazon    Vendor = "Amazon Bedrock"
 )
 
@@ -28,6 +27,7 @@ const (
 	gitHub     Vendor = "GitHub"
 	chatGPT    Vendor = "ChatGPT"
 	lmStudio   Vendor = "LM Studio"
+	ollama     Vendor = "Ollama"
 	anyVendor  Vendor = "" // a mistake in the path that clients of all vendors make
 )
 
@@ -90,7 +90,6 @@ var (
 	vertex    = []Vendor{Vertex}
 	azure     = []Vendor{Azure}
 	google    = []Vendor{Google}
-	ollama    = []Vendor{Ollama}
 	amazon    = []Vendor{Amazon}
 )
 
@@ -144,9 +143,7 @@ var clouds = slices.Concat(bedrocks("model/{model}/"), bedrocks("model/arn:*/{mo
 	{"inference-profiles/**", Endpoint{Of: amazon, Control: true, Advice: adviceBedrock}},
 	{"guardrail/**", Endpoint{Of: amazon, Advice: adviceBedrock}},
 	{"async-invoke/**", Endpoint{Of: amazon, Advice: adviceBedrock}},
-
-	{"api/chat", Endpoint{Of: ollama, Methods: post, API: Generate, Advice: adviceOllama}},
-}, ollamas("generate", "tags", "show", "embed", "embeddings", "pull", "push", "create", "copy", "delete", "ps", "version", "me", "blobs/**"))
+})
 
 // geminis are the paths of models of the Gemini API in a version.
 func geminis(version string) []row {
@@ -173,14 +170,6 @@ func bedrocks(path string) []row {
 		{path + "converse-stream", Endpoint{Of: amazon, Methods: post, Own: post, API: Converse, Stream: true, Advice: adviceBedrock}},
 		{path + "count-tokens", Endpoint{Of: amazon, Methods: post, Own: post, Advice: adviceBedrock}}, // of a body that is not read
 	}
-}
-
-func ollamas(names ...string) []row {
-	rows := make([]row, len(names))
-	for i, name := range names {
-		rows[i] = row{"api/" + name, Endpoint{Of: ollama, Advice: adviceOllama}}
-	}
-	return rows
 }
 
 // azures are the paths of deployments, below the root of a resource or below its /openai.
@@ -270,8 +259,9 @@ const (
 	adviceNoVersion = "Its paths have no /v1: remove it from the base URL"
 	adviceAzure     = "Set --upstream azure=https://RESOURCE.openai.azure.com (or .services.ai.azure.com), and this gateway with /azure as the endpoint"
 	adviceRoute     = "Set --upstream openai=https://openrouter.ai/api/v1, and this gateway with /v1 as base URL"
-	adviceOllama    = "Set --upstream ollama=http://localhost:11434"
-	adviceLocal     = "Use the server's API for clients of OpenAI: --upstream openai=http://localhost:1234/v1, and this gateway with /v1 as base URL. " +
+	adviceOllama    = "Its servers speak OpenAI's and Anthropic's APIs too: --upstream ollama=both+http://localhost:11434, and this gateway with " +
+		"/ollama/v1 as base URL"
+	adviceLocal = "Use the server's API for clients of OpenAI: --upstream openai=http://localhost:1234/v1, and this gateway with /v1 as base URL. " +
 		"To pass its own API unread: --upstream local=pass+http://localhost:1234, with /local in the base URL"
 	adviceChatGPT = "Codex needs only openai_base_url for condense; leave chatgpt_base_url as it was"
 	adviceTwice   = "The client adds /v1 itself: remove it from the base URL"
@@ -292,6 +282,8 @@ var foreigners = slices.Concat(
 	foreign(string(Amazon), Amazon, adviceNoVersion, "v1/model/**"),
 	foreign("OpenRouter", openRouter, adviceRoute, "api/v1/**", "api/alpha/**"),
 	foreign("LM Studio", lmStudio, adviceLocal, "api/v0/**"),
+	foreign(string(ollama), ollama, adviceOllama, "api/chat", "api/generate", "api/tags", "api/show", "api/embed", "api/embeddings", "api/pull",
+		"api/push", "api/create", "api/copy", "api/delete", "api/ps", "api/version", "api/me", "api/blobs/**"),
 	foreign("ChatGPT", chatGPT, adviceChatGPT, "backend-api/**", "api/codex/**", "wham/**"),
 	foreign("/v1 twice", anyVendor, adviceTwice, "v1/v1/**"),
 )

@@ -55,7 +55,7 @@ var foreignErrors = map[Vendor]string{
 }
 
 // forms are the APIs whose errors the clients of vendors read. Others have OpenAI's.
-var forms = map[Vendor]API{Anthropic: Messages, Google: Gemini, Vertex: Gemini, Ollama: Generate, Amazon: Converse}
+var forms = map[Vendor]API{Anthropic: Messages, Google: Gemini, Vertex: Gemini, Amazon: Converse}
 
 // Form returns the API whose errors the clients of the path read.
 func (e *Endpoint) Form() API {
@@ -93,8 +93,6 @@ func Refusal(api API, status int, message string) []byte {
 	case Gemini:
 		name := cmp.Or(googleStatus[status], "INTERNAL")
 		return rawjson.Append(nil, `{"error":{"code":?,"message":?,"status":?}}`, []byte(strconv.Itoa(status)), message, name)
-	case Generate:
-		return rawjson.Append(nil, `{"error":?}`, message)
 	case Converse:
 		return rawjson.Append(nil, `{"message":?}`, message)
 	case Messages, Chat, Responses:

@@ -62,10 +62,6 @@ func said(api API, messages []Message) (Hash, []string) {
 					keys = append(keys, keyOf(api, part))
 				}
 			}
-		case Generate:
-			for call := range rawjson.Elements(rawjson.Field(m.Raw, "tool_calls")) {
-				keys = append(keys, keyOf(api, call))
-			}
 		case Messages, Chat, Responses, Converse:
 			keys = append(keys, m.Calls...)
 		}
@@ -145,19 +141,6 @@ func (o *Round) results(r *Request, i int) ([][]byte, int) {
 	switch {
 	case len(o.Results) == 0:
 		return nil, i
-	case r.API == Generate:
-		var out [][]byte
-		left := o.Results
-		for call := range rawjson.Elements(rawjson.Field(o.Messages[len(o.Messages)-1], "tool_calls")) {
-			switch own := slices.Contains(o.Own, keyOf(r.API, call)); {
-			case !own && len(left) > 0:
-				out, left = append(out, left[0]), left[1:]
-			case own && i < len(r.Messages) && r.Messages[i].Role == "tool":
-				out = append(out, r.Messages[i].Raw)
-				i++
-			}
-		}
-		return append(out, left...), i
 	case !Marks(r.API) && r.API != Gemini:
 		return o.Results, i
 	}
@@ -257,12 +240,6 @@ func Result(api API, tool, call, text string, failed bool) []byte {
 			kind = "error"
 		}
 		return rawjson.Append(nil, `{"functionResponse":{?"name":?,"response":{?:?}}}`, []byte(id), tool, kind, text)
-	case Generate:
-		id := ""
-		if call != "" {
-			id = string(rawjson.Append(nil, `"tool_call_id":?,`, call))
-		}
-		return rawjson.Append(nil, `{"role":"tool",?"tool_name":?,"content":?}`, []byte(id), tool, text)
 	case Messages:
 		flag := ""
 		if failed {
@@ -289,7 +266,7 @@ func ResultMessages(api API, results [][]byte) [][]byte {
 		return [][]byte{rawjson.Append(nil, `{"role":"user","content":?}`, rawjson.Array(results))}
 	case Gemini:
 		return [][]byte{rawjson.Append(nil, `{"role":"user","parts":?}`, rawjson.Array(results))}
-	case Chat, Responses, Generate:
+	case Chat, Responses:
 	}
 	return results
 }
@@ -306,7 +283,6 @@ var toolForms = map[API]string{
 	Chat:      `{"type":"function","function":{"name":?,"description":?,"parameters":?}}`,
 	Responses: `{"type":"function","name":?,"description":?,"parameters":?,"strict":false}`,
 	Gemini:    `{"name":?,"description":?,"parametersJsonSchema":?}`,
-	Generate:  `{"type":"function","function":{"name":?,"description":?,"parameters":?}}`,
 	Converse:  `{"toolSpec":{"name":?,"description":?,"inputSchema":{"json":?}}}`,
 }
 

@@ -20,7 +20,6 @@ import (
 type Splice struct {
 	api    API
 	tool   string
-	lines  bool  // a streamed answer of this API is lines of JSON
 	left   int64 // bytes that may still come
 	begun  bool
 	frame  framing
@@ -28,11 +27,10 @@ type Splice struct {
 	passes bool   // the rest is not looked at
 	rest   []byte // the beginning of an event, or of a body
 
-	listed int    // elements of an array that the client has
-	gap    bool   // one was left out
-	closed bool   // the array has ended
-	crlf   bool   // events end with CR LF
-	pulse  []byte // a line that says nothing
+	listed int  // elements of an array that the client has
+	gap    bool // one was left out
+	closed bool // the array has ended
+	crlf   bool // events end with CR LF
 
 	rounds int  // that are over, all of them with calls of the tool
 	shown  int  // blocks, calls or items that the client has seen
@@ -46,21 +44,20 @@ type Splice struct {
 	parts []*part
 	usage []byte
 	stop  string
-	said  *part // the message of the Chat API or of Ollama, without calls
+	said  *part // the message of the Chat API, without calls
 	tail  []sseEvent
 	over  bool
 }
 
 // ends are the reasons for the end of an answer that let the model have its calls answered.
 var ends = map[API][]string{
-	Messages: {"tool_use"}, Chat: {"tool_calls", "stop"}, Responses: {"completed"}, Gemini: {"STOP"}, Generate: {"stop"},
+	Messages: {"tool_use"}, Chat: {"tool_calls", "stop"}, Responses: {"completed"}, Gemini: {"STOP"},
 	Converse: {"tool_use"},
 }
 
 // NewSplice returns a splice of answers, of together so many bytes, in which the gateway answers the calls of one tool.
-// Stream is whether the client asked for a stream: only Ollama's answers do not show it.
-func NewSplice(api API, stream bool, tool string, most int64) *Splice {
-	return &Splice{api: api, lines: api == Generate && stream, tool: tool, left: most}
+func NewSplice(api API, tool string, most int64) *Splice {
+	return &Splice{api: api, tool: tool, left: most}
 }
 
 // Broken reports whether the answers became too large after something was held back: the client gets an error in
@@ -118,7 +115,7 @@ func (s *Splice) Close() []byte {
 		}
 		s.tail = []sseEvent{{data: shown}}
 	case len(rest) > 0 && s.over:
-	case len(rest) > 0 && (s.frame == inLines || s.frame == inEvents && strings.IndexByte("\r\n", rest[len(rest)-1]) >= 0): // the vendor left out the last empty line
+	case len(rest) > 0 && s.frame == inEvents && strings.IndexByte("\r\n", rest[len(rest)-1]) >= 0: // the vendor left out the last empty line
 		out = s.event(nil, sseEvent{raw: rest})
 	default:
 		out = rest
@@ -176,9 +173,6 @@ func (s *Splice) Own() bool {
 // called reports whether the model stopped to have its calls answered.
 func (s *Splice) called() bool { return slices.Contains(ends[s.api], s.stop) }
 
-// joins reports whether an answer of the API has one text, which its pieces are parts of.
-func joins(api API) bool { return api == Chat || api == Generate }
-
 func (s *Splice) held() bool {
 	return s.rounds > 0 || slices.ContainsFunc(s.parts, func(p *part) bool { return p.shown < 0 })
 }
@@ -222,7 +216,7 @@ func (s *Splice) Message() [][]byte {
 func (s *Splice) Next() {
 	for _, p := range s.parts {
 		switch {
-		case p.shown < 0 || joins(s.api):
+		case p.shown < 0 || s.api == Chat:
 		case p.as != nil:
 			s.seen = append(s.seen, p.as)
 		default:
@@ -235,7 +229,7 @@ func (s *Splice) Next() {
 	if s.api == Gemini {
 		s.spoken = s.spoken || slices.ContainsFunc(s.parts, func(p *part) bool { return isPlain(p.raw) })
 	}
-	if joins(s.api) && s.said != nil {
+	if s.api == Chat && s.said != nil {
 		s.spoken = s.spoken || rawjson.Text(rawjson.Field(s.said.raw, "content")) != ""
 		s.seen = append(s.seen, s.said.raw)
 	}
@@ -267,7 +261,7 @@ func (s *Splice) Failed(status int, body []byte) []byte {
 		return failedFrame(status, body)
 	}
 	o := rawjson.Field(body, "error")
-	if !json.Valid(body) || !rawjson.IsObject(o) && s.api != Generate || len(o) == 0 {
+	if !json.Valid(body) || !rawjson.IsObject(o) || len(o) == 0 {
 		body = Refusal(s.api, status, "the vendor answered with status "+strconv.Itoa(status))
 		o = rawjson.Field(body, "error")
 	}
@@ -276,7 +270,7 @@ func (s *Splice) Failed(status int, body []byte) []byte {
 		return slices.Concat([]byte("event: error\ndata: "), oneLine(body), []byte("\n\n"))
 	case Chat:
 		return slices.Concat([]byte("data: "), oneLine(body), []byte("\n\n"))
-	case Gemini, Generate:
+	case Gemini:
 		return slices.Concat(s.render(sseEvent{}, oneLine(body)), s.close())
 	case Responses, Converse:
 	}
@@ -297,8 +291,6 @@ func (s *Splice) Ping() []byte {
 	switch s.api {
 	case Messages:
 		return []byte("event: ping\ndata: {\"type\": \"ping\"}\n\n")
-	case Generate:
-		return s.pulse
 	case Gemini: // some of Google's clients take a comment for a broken stream
 		return nil
 	case Chat, Responses, Converse:

@@ -18,7 +18,7 @@ type Call struct {
 // isCall reports whether a part is a call that a client answers.
 func isCall(api API, raw []byte) bool {
 	kind := rawjson.Text(rawjson.Field(raw, "type"))
-	return joins(api) || api == Messages && kind == "tool_use" || api == Responses && strings.HasSuffix(kind, "_call") && rawjson.Field(raw, "call_id") != nil ||
+	return api == Chat || api == Messages && kind == "tool_use" || api == Responses && strings.HasSuffix(kind, "_call") && rawjson.Field(raw, "call_id") != nil ||
 		api == Gemini && functionCall(raw) != nil || api == Converse && rawjson.Field(raw, toolUse) != nil
 }
 
@@ -32,8 +32,6 @@ func callOf(api API, raw []byte) (id string, arguments []byte) {
 	case Gemini:
 		f := functionCall(raw)
 		return rawjson.Text(rawjson.Field(f, "id")), rawjson.Field(f, "args")
-	case Generate:
-		return rawjson.Text(rawjson.Field(raw, "id")), rawjson.Field(rawjson.Field(raw, "function"), "arguments")
 	case Converse:
 		c := rawjson.Field(raw, toolUse)
 		return rawjson.Text(rawjson.Field(c, "toolUseId")), rawjson.Field(c, "input")
@@ -48,9 +46,6 @@ func keyOf(api API, raw []byte) string {
 	case Gemini:
 		f := functionCall(raw)
 		return nameKey(rawjson.Field(f, "name"), rawjson.Field(f, "args"))
-	case Generate:
-		f := rawjson.Field(raw, "function")
-		return nameKey(rawjson.Field(f, "name"), rawjson.Field(f, "arguments"))
 	case Messages, Chat, Responses, Converse:
 	}
 	id, _ := callOf(api, raw)

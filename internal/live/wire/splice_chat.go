@@ -71,7 +71,7 @@ func partedChunk(data []byte) (early, late []byte) {
 	return nil, data
 }
 
-// grow adds a delta to the message of the Chat API, or of Ollama, and returns the client's version.
+// grow adds a delta to the message of the Chat API, and returns the client's version.
 func (s *Splice) grow(delta []byte) []byte {
 	shown := delta
 	if s.said == nil {
@@ -83,8 +83,6 @@ func (s *Splice) grow(delta []byte) []byte {
 			if s.rounds > 0 {
 				shown = rawjson.CutField(shown, name)
 			}
-		case name == "tool_calls" && s.api == Generate:
-			shown = s.wholeCalls(shown, value)
 		case name == "tool_calls":
 			shown = s.growCalls(shown, value)
 		case rawjson.IsString(value):

@@ -33,7 +33,7 @@ func (s *Splice) last(data []byte) []byte {
 			break
 		}
 		return data
-	case Gemini, Generate:
+	case Gemini:
 		return s.total(data)
 	case Converse:
 		return s.lastConverse(data)
@@ -42,13 +42,11 @@ func (s *Splice) last(data []byte) []byte {
 	return set(s.sequenced(data), s.finished(rawjson.Field(data, "response")), "response")
 }
 
-// total returns the end of an answer of Google's or of Ollama's with the usage of all answers.
+// total returns the end of an answer of Google's with the usage of all answers.
 func (s *Splice) total(data []byte) []byte {
 	switch {
 	case s.rounds == 0 || s.usage == nil:
 		return data
-	case s.api == Generate:
-		return s.summed(data)
 	case rawjson.Field(data, "usageMetadata") == nil:
 		return data
 	}
@@ -77,8 +75,6 @@ func (s *Splice) body(body []byte) []byte {
 	switch s.api {
 	case Gemini:
 		shown, _ = s.candidate(body)
-	case Generate:
-		shown, _ = s.line(body)
 	case Messages, Chat, Responses, Converse:
 		s.typed(body)
 	}
@@ -110,7 +106,7 @@ func (s *Splice) typed(body []byte) {
 	case Converse:
 		parts = rawjson.Field(rawjson.Field(rawjson.Field(body, "output"), "message"), "content")
 		s.stop = rawjson.Text(rawjson.Field(body, "stopReason"))
-	case Gemini, Generate: // read by body
+	case Gemini: // read by body
 	}
 	for raw := range rawjson.Elements(parts) {
 		name := rawjson.Text(rawjson.Field(raw, "name"))
@@ -126,15 +122,6 @@ func (s *Splice) whole(body []byte) []byte {
 	switch s.api {
 	case Gemini:
 		return s.wholeCandidate(body)
-	case Generate:
-		if s.said == nil {
-			return body
-		}
-		message := s.joined(s.said.raw)
-		if calls := s.shownParts(); len(calls) > 0 {
-			message = set(message, rawjson.Array(calls), "tool_calls")
-		}
-		return s.total(rawjson.ReplaceValue(body, rawjson.Field(body, "message"), message))
 	case Messages, Chat, Responses, Converse:
 	}
 	if s.rounds > 0 && s.usage != nil && s.api != Responses {
@@ -155,7 +142,7 @@ func (s *Splice) whole(body []byte) []byte {
 		return set(s.lastConverse(body), rawjson.Array(append(slices.Clone(s.seen), kept...)), "output", "message", "content")
 	case Responses:
 		return s.finished(body)
-	case Chat, Gemini, Generate:
+	case Chat, Gemini:
 	}
 	for choice := range rawjson.Elements(rawjson.Field(body, "choices")) {
 		message := s.joined(s.said.raw)

@@ -15,7 +15,6 @@ type framing int
 const (
 	inWhole  framing = iota
 	inEvents         // server-sent events
-	inLines          // a line of JSON for each piece
 	inArray          // elements of a JSON array
 	inFrames         // AWS's binary frames
 )
@@ -23,8 +22,6 @@ const (
 // frameOf returns the framing of an answer that begins with a character, whatever its content type says.
 func (s *Splice) frameOf(first byte) framing {
 	switch {
-	case s.lines:
-		return inLines
 	case first == 0 && Marks(s.api): // of a length
 		return inFrames
 	case s.api == Gemini && first == '[':
@@ -38,8 +35,6 @@ func (s *Splice) frameOf(first byte) framing {
 // end returns the length of the first piece of data with its separator; 0 if the piece is incomplete.
 func (f framing) end(data []byte) int {
 	switch f {
-	case inLines:
-		return bytes.IndexByte(data, '\n') + 1
 	case inArray:
 		at := len(data) - len(bytes.TrimLeft(data, separators))
 		switch {
@@ -72,9 +67,6 @@ func (e *sseEvent) read(api API, f framing) {
 		if e.frame = readFrame(api, e.raw); e.frame != nil {
 			e.data = e.frame.data
 		}
-		return
-	case inLines:
-		e.data = bytes.TrimSpace(e.raw)
 		return
 	case inArray:
 		e.data = bytes.TrimLeft(e.raw, separators)
@@ -121,10 +113,6 @@ func (s *Splice) render(e sseEvent, data []byte) []byte {
 	case data == nil:
 		s.gap = true
 		return nil
-	case s.frame == inLines && e.raw != nil && bytes.Equal(data, e.data):
-		return e.raw
-	case s.frame == inLines:
-		return slices.Concat(data, []byte("\n"))
 	case s.frame == inArray:
 		s.listed++
 		if e.raw != nil && bytes.Equal(data, e.data) && s.rounds == 0 && !s.gap {
@@ -167,7 +155,7 @@ func eventEnd(data []byte) int {
 }
 
 // parted divide the last piece of an answer into one with its content, nil if it has none, and one with its end.
-var parted = map[API]func(data []byte) (early, late []byte){Chat: partedChunk, Gemini: partedCandidate, Generate: partedLine}
+var parted = map[API]func(data []byte) (early, late []byte){Chat: partedChunk, Gemini: partedCandidate}
 
 // event reads an event and appends the client's version of it to out.
 func (s *Splice) event(out []byte, e sseEvent) []byte {
@@ -199,8 +187,6 @@ func (s *Splice) event(out []byte, e sseEvent) []byte {
 		data, hold = s.response(e.data)
 	case Gemini:
 		data, hold = s.candidate(e.data)
-	case Generate:
-		data, hold = s.line(e.data)
 	case Converse:
 		data, hold = s.converse(e.frame, e.data)
 	}

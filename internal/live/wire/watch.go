@@ -92,9 +92,7 @@ func (w *Watcher) Write(p []byte) (int, error) {
 	} else if w.stream {
 		w.lines(p)
 	} else {
-		if w.api != Generate { // a line for each piece, most of which is no text
-			w.size += len(p)
-		}
+		w.size += len(p)
 		w.json.write(p)
 	}
 	return n, nil
@@ -221,7 +219,7 @@ func (w *Watcher) endLine(c byte) {
 
 // event ends an event, or an answer that is no stream.
 func (w *Watcher) event() {
-	a, kind := &w.answer, w.kind
+	a := &w.answer
 	failed := w.refused != ""
 	switch w.kind {
 	case "response.created", "response.in_progress", "response.queued", "message_start", "ping", "messageStart":
@@ -246,8 +244,6 @@ func (w *Watcher) event() {
 	switch {
 	case w.api == Gemini && w.stream:
 		a.Complete = a.Stop != ""
-	case w.api == Generate && !w.stream:
-		a.Complete = a.Complete || kind == "true" // the last line of a stream, or the only one
 	case !w.stream:
 		a.Complete = w.json.ended
 	}
@@ -307,7 +303,6 @@ var leaves = map[API]map[string]leaf{
 		"delta": leafText,
 	},
 	Gemini:   geminiLeaves,
-	Generate: ollamaLeaves,
 	Converse: converseLeaves,
 }
 
@@ -367,7 +362,7 @@ func (w *Watcher) leaf(path []byte, value string) {
 	case leafThought:
 		w.thought = n
 	case leafText:
-		if !w.stream && w.api != Generate {
+		if !w.stream {
 			return
 		}
 		w.size += w.json.size - 1 // without its quote

@@ -20,12 +20,11 @@ const (
 	Chat      API = "chat"      // OpenAI's Chat Completions API, and the many that copy it
 	Responses API = "responses" // OpenAI's Responses API
 	Gemini    API = "gemini"    // Google's generateContent, of the Gemini API and of Vertex AI
-	Generate  API = "ollama"    // Ollama's /api/chat
 	Converse  API = "converse"  // Amazon Bedrock's Converse
 )
 
 // APIs are all of them.
-var APIs = []API{Messages, Chat, Responses, Gemini, Generate, Converse}
+var APIs = []API{Messages, Chat, Responses, Gemini, Converse}
 
 // A Hash is the first half of a SHA-256.
 type Hash [16]byte
@@ -37,7 +36,6 @@ type Request struct {
 	Body      []byte // decoded
 	Model     string
 	MaxOutput int // in tokens; 0 if the request has no limit
-	Window    int // in tokens, that the server is to give the model; 0 if the request does not say
 	Stream    bool
 
 	System, Tools []byte    // raw values; nil if absent. In the Chat API the system prompt is a message

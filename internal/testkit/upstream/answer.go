@@ -16,8 +16,6 @@ func (a *answer) render(p *prompt, u usage) [][]byte {
 		return a.bedrock(p, u)
 	case p.api == Gemini:
 		return a.gemini(p, u)
-	case p.api == Ollama:
-		return a.ollama(p, u)
 	case p.count:
 		return [][]byte{encode(object{"input_tokens": u.Prompt})}
 	case p.api == Messages && !p.stream:

@@ -26,7 +26,6 @@ type usage struct {
 	writes bool // OpenAI: written tokens are reported
 	ideal  int
 	twice  string // of [Options.CountsTwice]
-	taken  int    // Ollama: tokens of the prompt, without those that the server has cut
 }
 
 // scope names the requests with which a prompt shares its cache.

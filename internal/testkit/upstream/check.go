@@ -16,7 +16,6 @@ func (v *Vendor) check(p *prompt) *refusal {
 		Chat:      {checkChat},
 		Responses: {checkItems, checkReasoning},
 		Gemini:    {checkContents, checkSignatures},
-		Ollama:    {checkExchanges},
 		Converse:  {checkMarkers, checkTexts, checkRoles, checkPairs, checkThinking},
 	}[p.api]
 	for _, rule := range rules {
@@ -32,7 +31,7 @@ func (v *Vendor) check(p *prompt) *refusal {
 
 func (v *Vendor) checkWindow(p *prompt) *refusal {
 	n := v.tokens(p.size)
-	if n <= v.o.Window || p.count || p.api == Ollama {
+	if n <= v.o.Window || p.count {
 		return nil
 	}
 	switch p.api {
@@ -45,7 +44,7 @@ func (v *Vendor) checkWindow(p *prompt) *refusal {
 		return &refusal{400, "window", "context_length_exceeded", "input", "Your input exceeds the context window of this model. Please adjust your input and try again."}
 	case Gemini:
 		return invalid("window", fmt.Sprintf("The input token count (%d) exceeds the maximum number of tokens allowed (%d).", n, v.o.Window))
-	case Messages, Ollama:
+	case Messages:
 	}
 	return invalid("window", fmt.Sprintf("prompt is too long: %d tokens > %d maximum", n, v.o.Window))
 }

@@ -33,7 +33,6 @@ type Client struct {
 	HTTP     *http.Client
 	Run      func(command string) string // nil is Output
 	Tools    []string                    // names of more tools, without arguments
-	Window   int                         // num_ctx of Ollama; 0 sends none
 	Array    bool                        // a stream of Gemini's is an array
 	More     map[string]any              // further members of each request
 
@@ -71,7 +70,7 @@ func (c *Client) Say(ctx context.Context, message string) (string, error) {
 		} else {
 			c.History = append(c.History, object{"role": "user", "content": []any{block}})
 		}
-	case Chat, Responses, Ollama:
+	case Chat, Responses:
 		c.History = append(c.History, object{"role": "user", "content": message})
 	}
 	for {
@@ -146,7 +145,7 @@ func (c *Client) Step(ctx context.Context) (answer string, calls bool, err error
 		return "", false, fmt.Errorf("%w: %d %s", ErrRefused, res.StatusCode, c.Answer)
 	}
 	var items []object
-	if c.Stream || c.API == Ollama {
+	if c.Stream {
 		items, err = c.assemble(c.Answer)
 	} else {
 		items, err = c.read(c.Answer)
@@ -167,8 +166,6 @@ func (c *Client) request() object {
 	switch c.API {
 	case Gemini:
 		return c.geminiRequest(system, schema)
-	case Ollama:
-		return c.ollamaRequest(system, schema)
 	case Converse:
 		return c.converseRequest(system, schema)
 	case Messages:
@@ -217,7 +214,7 @@ func (c *Client) request() object {
 	for _, name := range c.Tools {
 		more := object{"name": name, "input_schema": object{"type": "object"}}
 		switch c.API {
-		case Messages, Gemini, Ollama, Converse:
+		case Messages, Gemini, Converse:
 		case Chat:
 			more = object{"type": "function", "function": object{"name": name, "parameters": object{"type": "object"}}}
 		case Responses:
@@ -273,7 +270,7 @@ func (c *Client) read(body []byte) ([]object, error) {
 		output, _ := o["output"].(object)
 		message, _ := output["message"].(object)
 		return []object{message}, nil
-	case Responses, Ollama:
+	case Responses:
 	}
 	return objects(o["output"]), nil
 }
@@ -310,8 +307,6 @@ func (c *Client) assemble(stream []byte) ([]object, error) {
 	switch c.API {
 	case Gemini:
 		return c.geminiStream(stream)
-	case Ollama:
-		return c.ollamaAnswer(stream)
 	case Converse:
 		return c.converseStream(stream)
 	case Messages, Chat, Responses:
@@ -443,13 +438,6 @@ func (c *Client) remember(items []object) (answer string, calls bool) {
 					response := object{"output": command(call["args"])}
 					results = append(results, object{"functionResponse": object{"id": call["id"], "name": call["name"], "response": response}})
 				}
-			}
-		case c.API == Ollama:
-			answer += text(item["content"])
-			for _, call := range objects(item["tool_calls"]) {
-				f, _ := call["function"].(object)
-				c.History = append(c.History, object{"role": "tool", "tool_name": f["name"], "content": command(f["arguments"])})
-				calls = true
 			}
 		case c.API == Chat:
 			answer += text(item["content"])

@@ -67,8 +67,6 @@ func (c *Client) path() (path string, header map[string]string) {
 			return "/v1beta1/projects/p/locations/us-east5/publishers/google/models/" + c.Model + verb, cloudToken
 		}
 		return "/v1beta/models/" + c.Model + verb, map[string]string{"X-Goog-Api-Key": "dummy"}
-	case Ollama:
-		return "/api/chat", map[string]string{}
 	case Messages, Chat, Responses, Converse:
 	}
 	switch c.Cloud {

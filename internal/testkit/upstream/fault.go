@@ -41,8 +41,6 @@ func late(api API) []byte {
 		return event{"error", object{"type": "error", "code": "server_error", "message": "The server had an error while processing your request.", "param": nil, "sequence_number": 99}}.bytes()
 	case Gemini:
 		return event{data: (&refusal{status: 503, text: "The model is overloaded. Please try again later."}).google()}.bytes()
-	case Ollama:
-		return append(encode(object{"error": "an error was encountered while running the model"}), '\n')
 	case Converse:
 		kind := map[string]string{":exception-type": "modelStreamErrorException"}
 		return frame("exception", kind, encode(object{"message": "The model is overloaded."}))

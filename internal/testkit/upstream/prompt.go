@@ -35,7 +35,6 @@ type prompt struct {
 	forced   bool   // a tool, or none, is demanded
 	memory   *memory
 	raw      []byte // of the last block
-	window   int    // in tokens, that the request asks for
 	sse      bool   // the stream is one of events
 	cloud    Cloud
 }
@@ -110,8 +109,6 @@ func parse(r *Record, body []byte, h http.Header, m *memory) (*prompt, *refusal)
 	case Gemini:
 		p.stream, p.sse = r.route.stream, strings.Contains(r.Query, "alt=sse")
 		f = p.readGemini()
-	case Ollama:
-		f = p.readOllama()
 	case Converse:
 		f = p.readConverse()
 	}

@@ -163,7 +163,7 @@ func (v *Vendor) play(p *prompt, r *Record) *answer {
 			s = script[r.Step-1]
 		}
 		a.text = s.Text
-		prefix := map[API]string{Messages: "toolu", Chat: "call", Responses: "call", Gemini: "call", Ollama: "call", Converse: "tooluse"}[p.api]
+		prefix := map[API]string{Messages: "toolu", Chat: "call", Responses: "call", Gemini: "call", Converse: "tooluse"}[p.api]
 		add := func(t *tool, input object, raw string) {
 			id := fmt.Sprintf("%s_%s_%d_%d", prefix, r.Conversation, r.Step, len(a.calls))
 			a.calls, a.stop = append(a.calls, call{id, t, input, raw}), "tool_use"

@@ -110,9 +110,6 @@ func (v *Vendor) prompt(w http.ResponseWriter, req *http.Request, r *Record) {
 		r.Conversation, r.Step = v.next(p, r.N)
 	}
 	u := v.lookup(p, start)
-	if u.taken = v.cut(p, u.Prompt); p.api == Ollama && u.taken < u.Prompt {
-		r.Cut = true
-	}
 	a := v.play(p, r)
 	v.mu.Unlock()
 	if fault.Hold != nil && !wait(req.Context(), r, fault.Hold) {
@@ -137,8 +134,6 @@ func (p *prompt) contentType() string {
 	switch {
 	case p.cloud == Bedrock:
 		return amazonTypes[p.stream]
-	case p.api == Ollama:
-		return "application/x-ndjson"
 	case p.stream && !p.count && (p.api != Gemini || p.sse):
 		return "text/event-stream; charset=utf-8"
 	}

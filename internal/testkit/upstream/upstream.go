@@ -1,5 +1,5 @@
 // Package upstream is a vendor of language models for tests: an HTTP handler that speaks Anthropic Messages, OpenAI
-// Chat Completions and Responses, Google's generateContent, Ollama's chat API and Amazon Bedrock, plays an agent's loop
+// Chat Completions and Responses, Google's generateContent and Amazon Bedrock, plays an agent's loop
 // by a script, and is as strict as the vendors are.
 //
 // It refuses the same requests with the same texts: prompts above its window, calls without results, misplaced roles,
@@ -43,7 +43,6 @@ const (
 	Chat      API = "chat"      // OpenAI Chat Completions
 	Responses API = "responses" // OpenAI Responses
 	Gemini    API = "gemini"    // Google's generateContent
-	Ollama    API = "ollama"    // Ollama's /api/chat
 	Converse  API = "converse"  // Amazon Bedrock's Converse
 )
 
@@ -54,9 +53,6 @@ type Options struct {
 	Script []Step
 	// Window is the number of tokens that a prompt may have; 0 is 200,000.
 	Window int
-	// Context is the window in tokens that Ollama gives a model if the request does not say; 0 is 4,096. It cuts longer
-	// prompts and says nothing.
-	Context int
 	// BytesPerToken is the rule for counting; 0 is 4.
 	BytesPerToken float64
 	// CountsTwice lets the input tokens of the Messages API include those that were "read" from the cache, or "all"
@@ -168,7 +164,6 @@ type Record struct {
 	Rule         string // the rule that the request broke, such as "pairs" or "window"; "" if it was accepted
 	Error        string // the text of the refusal
 	Usage        Usage
-	Cut          bool            // the server took only a part of the prompt
 	Ideal        int             // tokens of the prompt that were sent before, by any request with the same credential, model and thinking
 	Gone         <-chan struct{} // closed when the client went away before the answer was complete
 	Finished     <-chan struct{} // closed when the request has been answered, or given up
@@ -297,8 +292,6 @@ func (f *refusal) render(api API, n int) []byte {
 	switch api {
 	case Gemini:
 		return encode(f.google())
-	case Ollama:
-		return encode(object{"error": f.text})
 	case Converse:
 		return encode(object{"message": f.text})
 	case Messages, Chat, Responses:
@@ -387,7 +380,6 @@ var paths = []struct {
 	{regexp.MustCompile(google + `:generateContent$`), route{api: Gemini}},
 	{regexp.MustCompile(google + `:streamGenerateContent$`), route{api: Gemini, stream: true}},
 	{regexp.MustCompile(google + `:countTokens$`), route{api: Gemini, count: true}},
-	{regexp.MustCompile(`^/api/chat$`), route{api: Ollama}},
 	{regexp.MustCompile(`^/model/(.+)/invoke$`), route{api: Messages, cloud: Bedrock}},
 	{regexp.MustCompile(`^/model/(.+)/invoke-with-response-stream$`), route{api: Messages, cloud: Bedrock, stream: true}},
 	{regexp.MustCompile(`^/model/(.+)/converse$`), route{api: Converse, cloud: Bedrock}},

@@ -114,11 +114,7 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 	if err := g.record(g.settings.Record, opts); err != nil {
 		return nil, err
 	}
-	var shadows []string
-	if !g.alone {
-		shadows = g.settings.Shadow
-	}
-	if g.pages, err = online.New(ctx, opts.Store.Path, shadows, g.log); err != nil {
+	if g.pages, err = online.New(ctx, opts.Store.Path, g.log); err != nil {
 		return nil, errors.Join(badStore(opts.Store.Path, err), g.closeRecorder())
 	}
 	g.watched(opts)
@@ -288,7 +284,6 @@ func (g *gateway) watched(opts *live.Options) {
 		return
 	}
 	if opts.Reports.Watch = g.pages; !g.alone {
-		opts.Reports.Shadow = g.settings.Shadow
 		opts.Reports.Pages = g.pages.Pages("", func() live.Stats { return g.Stats() }, g.texts.Load)
 	} else if g.folder != "" {
 		opts.Reports.Pages = g.pages.Pages(g.folder, func() live.Stats { return g.Stats() }, func() bool { return true })

@@ -15,7 +15,6 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
-	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/lab/online"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/size"
@@ -33,8 +32,7 @@ func statsCommand(a *cli.App) *cobra.Command {
 saved, and what agents recalled, the most frequent first, with the pass that had left it out.
 
 Of the epochs it shows by mode what the pages of condense serve show: tokens before and after, the turns after which they were
-expected to pay for themselves and did, money, recalls, what of the condensed history was needed in the turns after, and whether
-another chain (serve.shadow) would have kept more of it. Numbers are kept as long as conversations (serve.retention).
+expected to pay for themselves and did, money, recalls, and what of the condensed history was needed in the turns after. Numbers are kept as long as conversations (serve.retention).
 
 What gateways only observed (--observe) was not changed: it is shown apart, as what would have been.
 
@@ -167,8 +165,7 @@ func remarks(s *live.Stats) []string {
 // printModes prints the results of epochs, by mode.
 func printModes(w io.Writer, modes []online.Mode) {
 	worth := term.NewTable("epochs of", ">number", ">tokens before", ">after", ">turns to pay", ">measured", ">have paid", ">saved", ">recalls", ">re-reads")
-	later := term.NewTable("needed later", "chain", ">epochs", ">kept", ">reachable", ">user's words", ">tokens left")
-	var verdicts []string
+	var later []string
 	for i := range modes {
 		m := &modes[i]
 		if m.Epochs == 0 {
@@ -186,22 +183,16 @@ func printModes(w io.Writer, modes []online.Mode) {
 			saved = "would be " + saved
 		}
 		worth.Row(name, m.Epochs, m.Before, m.After, turns(m.Predicted), turns(m.PaidAfter), paid, saved, m.Recalls, m.Rereads)
-		for _, c := range m.Chains {
-			later.Row(name, c.Name, c.Epochs, interval(c.Values, lab.MeasurePanel), interval(c.Values, lab.MeasureReachable), interval(c.Values, lab.MeasureUser), interval(c.Values, lab.MeasureKept))
-		}
-		if len(m.Chains) > 0 {
-			verdicts = append(verdicts, fmt.Sprintf("%s: %s; of %s needed, %s could not be found any more", name, m.Verdict, size.Plural(m.Needed, "name"), size.Group(m.Missing)))
-			for _, u := range m.Unfit {
-				verdicts = append(verdicts, fmt.Sprintf("  %s: %s", u.Name, u.Why))
-			}
+		if m.Measured > 0 {
+			later = append(later, fmt.Sprintf("%s, after %s: of %s needed later, %s could not be found any more", name, size.Plural(m.Measured, "epoch"), size.Plural(m.Needed, "name"), size.Group(m.Missing)))
 		}
 	}
 	if !slices.ContainsFunc(modes, func(m online.Mode) bool { return m.Epochs > 0 }) {
 		return
 	}
 	_ = term.PrintText(w, "\n"+worth.Text("  ")+"\n")
-	if len(verdicts) > 0 {
-		_ = term.PrintText(w, "\n"+later.Text("  ")+"\n  "+strings.Join(verdicts, "\n  ")+"\n")
+	if len(later) > 0 {
+		_ = term.PrintText(w, "\n  "+strings.Join(later, "\n  ")+"\n")
 	}
 }
 
@@ -210,17 +201,4 @@ func turns(n float64) string {
 		return "-"
 	}
 	return fmt.Sprintf("%.1f", n)
-}
-
-// interval is a mean with its interval, in percent.
-func interval(values map[string]lab.Estimate, measure string) string {
-	const percent = 100
-	e, ok := values[measure]
-	switch {
-	case !ok:
-		return "-"
-	case e.Low == e.High:
-		return fmt.Sprintf("%.0f %%", percent*e.Mean)
-	}
-	return fmt.Sprintf("%.0f %% (%.0f to %.0f)", percent*e.Mean, percent*e.Low, percent*e.High)
 }

@@ -38,10 +38,9 @@ var apis = []api{
 	{"responses", "/v1/responses", "input", `{"type":"function","name":"condense_recall","parameters":{"type":"object"}}`, `{"object":"response","status":"completed","model":"m","output":[],"usage":{"input_tokens":%d,"output_tokens":1,"total_tokens":1}}`},
 }
 
-// TestShadowsAgreeWithCompare plays recorded sessions, turn by turn, through a gateway with shadows. What its pages
-// say of the epochs is what a comparison says of the same strategies at the same cuts and sizes: the numbers, and who
-// is shown to keep more.
-func TestShadowsAgreeWithCompare(t *testing.T) {
+// TestPagesAgreeWithCompare plays recorded sessions, turn by turn, through a gateway. The numbers of epochs on its pages
+// are those of a comparison at the same cuts and sizes.
+func TestPagesAgreeWithCompare(t *testing.T) {
 	testkit.Slow(t)
 	window, target := 12_000, 40.0
 	profile := func(chain ...string) config.ProfileValues {
@@ -49,12 +48,9 @@ func TestShadowsAgreeWithCompare(t *testing.T) {
 	}
 	values, err := config.New(config.Values{
 		DefaultProfile: "main",
-		Profiles:       map[string]config.ProfileValues{"main": profile("whole"), "head": profile("head"), "mask": profile("mask"), "slide": profile("slide")},
+		Profiles:       map[string]config.ProfileValues{"main": profile("whole")},
 		Providers: map[string]config.ProviderValues{
 			"whole": {Strategy: "smart"},
-			"head":  {Strategy: "smart", Settings: []byte(`{"passes": [{"pass": "headtail", "fit": true, "tokens": 40, "keep": 0}]}`)},
-			"mask":  {Strategy: "smart", Settings: []byte(`{"passes": ["mask"]}`)},
-			"slide": {Strategy: "slidingwindow", Settings: []byte(`{"mode": "budget"}`)},
 		},
 	}, config.Options{})
 	if err != nil {
@@ -76,12 +72,11 @@ func TestShadowsAgreeWithCompare(t *testing.T) {
 	}))
 	defer vendor.Close()
 	file := filepath.Join(t.TempDir(), "gateway.db")
-	shadows := []string{"head", "mask", "slide"}
-	watch, err := online.New(t.Context(), file, shadows, slog.New(slog.DiscardHandler))
+	watch, err := online.New(t.Context(), file, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := live.New(host, &live.Options{Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": vendor.URL, "openai": vendor.URL}}, Reports: live.Reports{Watch: watch, Shadow: shadows}, Recall: live.Recall{Own: true}, Epoch: live.EpochOptions{IgnoreCold: true, IgnorePayback: true}})
+	g, err := live.New(host, &live.Options{Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": vendor.URL, "openai": vendor.URL}}, Reports: live.Reports{Watch: watch}, Recall: live.Recall{Own: true}, Epoch: live.EpochOptions{IgnoreCold: true, IgnorePayback: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,12 +115,7 @@ func TestShadowsAgreeWithCompare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := append([]string{online.Sent}, shadows...)
-	var words []string
-	for _, name := range names {
-		profile := "profile:" + strings.Replace(name, online.Sent, "main", 1)
-		words = append(words, name+"=bare:"+profile, name+" and truncation="+profile)
-	}
+	words := []string{"sent=bare:profile:main", "sent and truncation=profile:main"}
 	opened, err := (&strategies.Opener{Host: host, Config: values, Registry: known, Models: resolver.NewModels(values, resolver.ModelOptions{})}).Open(t.Context(), words)
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +124,6 @@ func TestShadowsAgreeWithCompare(t *testing.T) {
 	for i := range opened.Strategies {
 		strategy[opened.Strategies[i].Name] = &opened.Strategies[i]
 	}
-	var shown, compared []lab.Row
 	differences := map[string][]float64{}
 	for _, c := range all {
 		counter := tokens.NewCounter(encoding)
@@ -175,12 +164,8 @@ func TestShadowsAgreeWithCompare(t *testing.T) {
 			if more := run(room + room/100); max(more.After, live.After)-min(more.After, live.After) < max(r.After, live.After)-min(r.After, live.After) {
 				r = more
 			}
-			r.Strategy, r.Room = live.Strategy, live.Room
-			r.Values[lab.MeasureSize] = float64(r.After) / float64(r.Room)
-			shown, compared = append(shown, live), append(compared, r)
 			for _, m := range []string{lab.MeasurePanel, lab.MeasureReachable, lab.MeasureUser, lab.MeasureKept} {
-				k := r.Strategy + " " + m
-				differences[k] = append(differences[k], live.Values[m]-r.Values[m])
+				differences[m] = append(differences[m], live.Values[m]-r.Values[m])
 			}
 		}
 	}
@@ -198,16 +183,8 @@ func TestShadowsAgreeWithCompare(t *testing.T) {
 			t.Errorf("%s: the pages say %+.3f more than a comparison, on average", k, mean)
 		}
 	}
-	a, b := lab.Judged(shown, names, tokens.O200kBase), lab.Judged(compared, names, tokens.O200kBase)
-	if len(a.Verdicts) == 0 || a.Verdicts[0].Few {
-		t.Fatalf("no verdict of %d sessions", len(all))
-	}
-	for i := range a.Verdicts {
-		p, c := &a.Verdicts[i], &b.Verdicts[i]
-		t.Logf("pages:      %s\ncomparison: %s", p.Text, c.Text)
-		if p.Best != c.Best || p.Shown != c.Shown || !slices.Equal(p.Ties, c.Ties) {
-			t.Errorf("the pages say: %s; the comparison: %s", p.Text, c.Text)
-		}
+	if len(differences) == 0 {
+		t.Fatal("no epoch was measured")
 	}
 }
 
