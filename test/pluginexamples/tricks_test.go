@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -372,9 +373,11 @@ func (m *once) Generate(_ context.Context, p *model.Prompt) (*model.Answer, erro
 
 func (m *once) Info() model.Info { return model.Info{} }
 
-// testHideRest checks the tool groups of the SDKs against the rules, on random histories.
+// testHideRest checks the tool groups of the SDKs against the rules, on random histories. The SDK of version 1 does not know the
+// newest request, which is a later rule: the host refuses an answer that hides it.
 func testHideRest(t *testing.T, _ *language, p *plugin) {
 	t.Helper()
+	former := strings.HasSuffix(path.Dir(t.Name()), "_of_version_1")
 	hidden := 0
 	for seed := range uint64(200) {
 		messages := coretest.Random(rand.New(rand.NewPCG(seed, 0)), nil)
@@ -388,7 +391,11 @@ func testHideRest(t *testing.T, _ *language, p *plugin) {
 			t.Fatal(err)
 		}
 		if err := core.Verify(req, res); err != nil {
-			t.Errorf("seed %d: %v", seed, err)
+			for fault := range strings.SplitSeq(err.Error(), "\n") {
+				if !former || !strings.HasPrefix(fault, "keep-request: ") {
+					t.Errorf("seed %d: %s", seed, fault)
+				}
+			}
 		}
 		hidden += len(messages) - len(res.Messages)
 	}
