@@ -69,7 +69,9 @@ func FixedGroups(req *Request) []FixedGroup {
 		if k < len(groups) && groups[k].Start <= i {
 			continue // another message of this group is held already
 		}
-		for k--; groups[k].Start > i; k-- {
+		k--
+		for groups[k].Start > i {
+			k--
 		}
 		if groups[k].Pinned {
 			continue

@@ -167,7 +167,7 @@ func (v *verifier) request() {
 		case o.Protected: // another rule has it
 		case k < 0 && (held[i] || newest):
 			v.fault(ruleRequest, o.ID, "the user's newest request is hidden, and nobody has answered it")
-		case k < 0, !held[i] && !(newest && v.uncut): // it is larger than the limit
+		case k < 0, !held[i] && (!newest || !v.uncut): // it is larger than the limit
 		case !v.req.says(o, &v.out[k]):
 			v.fault(ruleRequest, o.ID, "the user's newest request is changed, and nobody has answered it")
 		}

@@ -23,7 +23,7 @@ func closed(c net.Conn) bool {
 	}
 	gone := false
 	err = raw.Control(func(fd uintptr) {
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}, 0) //nolint:gosec // a descriptor
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}, 0)
 		gone = err == nil && n > 0
 	})
 	return err == nil && gone

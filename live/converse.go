@@ -41,7 +41,7 @@ type sending struct {
 // converse condenses a request with a conversation if necessary, forwards it, and records the answer.
 func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, t *target) {
 	t.endpoint.Stream = t.endpoint.Stream || laneOf(r.Context()) != nil
-	b, leave, err := g.takeBody(w, r, s, t, knownBody*s.Bounds.MaxBody) //nolint:contextcheck // that of the request
+	b, leave, err := g.takeBody(w, r, s, t, knownBody*s.Bounds.MaxBody)
 	defer leave()
 	if err != nil {
 		status, text := unread(w, err)

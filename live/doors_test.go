@@ -29,7 +29,7 @@ func heap() int64 {
 	var m runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc) //nolint:gosec // far below the largest
+	return int64(m.HeapAlloc)
 }
 
 // Connections that announce large bodies and send almost nothing take the memory of what they send, others are answered, and all get
@@ -86,7 +86,7 @@ func talker(t *testing.T, says func(event map[string]any) []string) (url string,
 		c.SetReadLimit(-1)
 		defer func() { _ = c.CloseNow() }()
 		for {
-			_, data, err := c.Read(t.Context())
+			_, data, err := c.Read(r.Context())
 			if err != nil {
 				return
 			}
@@ -94,7 +94,7 @@ func talker(t *testing.T, says func(event map[string]any) []string) (url string,
 			_ = json.Unmarshal(data, &event)
 			fmt.Fprintln(got, event["type"], event["stream_id"], len(data))
 			for _, e := range says(event) {
-				_ = c.Write(t.Context(), websocket.MessageText, []byte(e))
+				_ = c.Write(r.Context(), websocket.MessageText, []byte(e))
 			}
 		}
 	}))
@@ -374,7 +374,8 @@ func TestCostOfAnAnswerInProgressCounts(t *testing.T) {
 		return res
 	}
 	first := ask()
-	for lines := bufio.NewScanner(first.Body); lines.Scan() && !strings.Contains(lines.Text(), `"message_stop"`); {
+	lines := bufio.NewScanner(first.Body)
+	for more := true; more; more = lines.Scan() && !strings.Contains(lines.Text(), `"message_stop"`) {
 	}
 	if res := ask(); res.StatusCode != http.StatusTooManyRequests || res.Header.Get("X-Should-Retry") != "" || res.Header.Get("Retry-After") != "5" {
 		t.Errorf("the next request gets %s, %v", res.Status, res.Header)

@@ -42,13 +42,13 @@ func (f *frame) free() {
 	f.all.Close()
 }
 
-// A refusedFrame ends a WebSocket because of a frame of the client.
-type refusedFrame struct {
+// A frameError ends a WebSocket because of a frame of the client.
+type frameError struct {
 	code websocket.StatusCode
 	text string
 }
 
-func (f *refusedFrame) Error() string { return f.text }
+func (f *frameError) Error() string { return f.text }
 
 // next reads the next frame, whose size the connection limits. Without room for it in the memory of the socket it reads no further, so that the client has to
 // wait. After the time of patience without bytes it ends the connection.
@@ -76,7 +76,7 @@ func (k *socket) next() (kind websocket.MessageType, f *frame, err error) {
 	}
 	f.free()
 	if errors.Is(err, payload.ErrFull) && k.ctx.Err() == nil {
-		err = &refusedFrame{websocket.StatusTryAgainLater, "condense: " + payload.ErrFull.Error()}
+		err = &frameError{websocket.StatusTryAgainLater, "condense: " + payload.ErrFull.Error()}
 	}
 	return 0, nil, err
 }
@@ -90,7 +90,7 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 func (k *socket) grow(ctx context.Context, f *frame, n int64) error {
 	k.paused.Store(true)
 	defer k.paused.Store(false)
-	if err := f.own.Grow(k.ctx, n); err != nil {
+	if err := f.own.Grow(k.ctx, n); err != nil { //nolint:contextcheck // the socket's
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, payload.LongestRoom)
@@ -100,23 +100,23 @@ func (k *socket) grow(ctx context.Context, f *frame, n int64) error {
 
 // check returns the event of a frame, or why it ends the connection: a frame that the gateway reads otherwise than the vendor
 // would pass without token and limits. So must all unknown events if there are any.
-func (k *socket) check(s *settings, kind websocket.MessageType, data []byte) (event string, no *refusedFrame) {
+func (k *socket) check(s *settings, kind websocket.MessageType, data []byte) (event string, no *frameError) {
 	if kind != websocket.MessageText {
-		return "", &refusedFrame{websocket.StatusUnsupportedData, "condense: events are text, not binary frames"}
+		return "", &frameError{websocket.StatusUnsupportedData, "condense: events are text, not binary frames"}
 	}
 	if !utf8.Valid(data) || !json.Valid(data) || !rawjson.IsObject(bytes.TrimSpace(data)) {
-		return "", &refusedFrame{websocket.StatusInvalidFramePayloadData, "condense: the frame is not a JSON object in UTF-8"}
+		return "", &frameError{websocket.StatusInvalidFramePayloadData, "condense: the frame is not a JSON object in UTF-8"}
 	}
 	seen := map[string]bool{}
 	for key := range rawjson.Fields(data) {
 		if seen[string(key)] {
-			return "", &refusedFrame{websocket.StatusInvalidFramePayloadData, "condense: the event has two fields " + plain.Clip(string(key))}
+			return "", &frameError{websocket.StatusInvalidFramePayloadData, "condense: the event has two fields " + plain.Clip(string(key))}
 		}
 		seen[string(key)] = true
 	}
 	event = rawjson.Text(rawjson.Field(data, "type"))
 	if _, known := clientEvents[event]; !known && (!s.door.Open() || s.limitsFor(k.who.Tenant) != tenant.Limits{}) {
-		return "", &refusedFrame{websocket.StatusUnsupportedData, "condense: with tokens or limits only known events pass, not " + plain.Clip(event)}
+		return "", &frameError{websocket.StatusUnsupportedData, "condense: with tokens or limits only known events pass, not " + plain.Clip(event)}
 	}
 	return event, nil
 }
@@ -164,7 +164,7 @@ func (k *socket) admitted(s *settings) error {
 	r, span := k.g.began(k.r, &t)
 	t.refuse(out, status, text)
 	k.g.served(s, &t, r, out, time.Now(), span)
-	return errors.Join(&refusedFrame{websocket.StatusPolicyViolation, text}, w.finish())
+	return errors.Join(&frameError{websocket.StatusPolicyViolation, text}, w.finish())
 }
 
 // pass sends an event that is no request of its own. If the vendor may write more because of it, it counts as a request;
@@ -173,7 +173,7 @@ func (k *socket) pass(s *settings, event string, data []byte) error {
 	t := s.route(k.r)
 	t.who = k.who
 	if t.upstream == nil || *t.upstream.Base != *k.upstream.Base {
-		return &refusedFrame{websocket.StatusServiceRestart, "condense: " + errMoved.Error()}
+		return &frameError{websocket.StatusServiceRestart, "condense: " + errMoved.Error()}
 	}
 	k.g.received(k.who, len(data))
 	if clientEvents[event] {

@@ -41,7 +41,7 @@ func (g *Gateway) payerOf(r *http.Request, t *target) string {
 func (g *Gateway) takeBody(w http.ResponseWriter, r *http.Request, s *settings, t *target, most int64) (b *payload.Body, leave func(), err error) {
 	nothing := func() {}
 	payer := g.payerOf(r, t)
-	room := func(size int64) func() {
+	room := func(size int64) func() { //nolint:contextcheck // that of the request
 		if size < largeBody {
 			return nothing
 		}
@@ -58,7 +58,7 @@ func (g *Gateway) takeBody(w http.ResponseWriter, r *http.Request, s *settings, 
 		in := http.NewResponseController(w)
 		hold = g.bodies.Open(payer, func() { _ = in.SetReadDeadline(time.Unix(1, 0)) })
 	}
-	b, err = payload.Read(r, s.Bounds.MaxBody, most, hold, func(unpack func()) {
+	b, err = payload.Read(r, s.Bounds.MaxBody, most, hold, func(unpack func()) { //nolint:contextcheck // that of the request
 		defer room(unpacking)()
 		unpack()
 	})

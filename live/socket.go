@@ -331,7 +331,7 @@ func (k *socket) leave(err error) {
 	told := make(chan struct{})
 	go func() {
 		defer close(told)
-		if no := (*refusedFrame)(nil); errors.As(err, &no) {
+		if no := (*frameError)(nil); errors.As(err, &no) {
 			_ = k.client.Close(no.code, no.text[:min(len(no.text), longestReason)])
 		}
 	}()

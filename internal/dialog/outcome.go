@@ -144,7 +144,7 @@ func Failed(family Family, command, text string) bool {
 // found matches lines that searches find: they begin with a place in a file.
 var found = regexp.MustCompile(`^\S+[:(]\d+[:,)]`)
 
-// reports reports whether the only line of an answer says that its call failed.
+// reports is true if the only line of an answer says that its call failed.
 func reports(line string) bool {
 	return FaultOf(line) == SureFault && !NamesExit(line) && !found.MatchString(line)
 }

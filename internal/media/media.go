@@ -223,7 +223,7 @@ func (f *finder) yield(raw []byte, m Item) {
 		m.Kind = k
 	}
 	switch m.Kind {
-	case Image, Audio, Video:
+	case Image, Audio, Video, Document:
 	default:
 		m.Kind = Document
 	}

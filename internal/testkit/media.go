@@ -127,14 +127,20 @@ type talk struct {
 }
 
 var talks = map[string]talk{
-	"messages": {"/v1/messages", `{"model":"claude-sonnet-4-5","max_tokens":1000,"messages":[`, `]}`,
-		`{"role":"user","content":%q}`, `{"role":"assistant","content":%q}`},
+	"messages": {
+		"/v1/messages", `{"model":"claude-sonnet-4-5","max_tokens":1000,"messages":[`, `]}`,
+		`{"role":"user","content":%q}`, `{"role":"assistant","content":%q}`,
+	},
 	"chat": {"/v1/chat/completions", `{"model":"gpt-4o","messages":[`, `]}`, `{"role":"user","content":%q}`, `{"role":"assistant","content":%q}`},
-	"responses": {"/v1/responses", `{"model":"gpt-4o","store":false,"input":[`, `]}`, `{"type":"message","role":"user","content":%q}`,
-		`{"type":"message","role":"assistant","content":[{"type":"output_text","text":%q}]}`},
+	"responses": {
+		"/v1/responses", `{"model":"gpt-4o","store":false,"input":[`, `]}`, `{"type":"message","role":"user","content":%q}`,
+		`{"type":"message","role":"assistant","content":[{"type":"output_text","text":%q}]}`,
+	},
 	"gemini": {"/v1beta/models/gemini-2.5-pro:generateContent", `{"contents":[`, `]}`, `{"role":"user","parts":[{"text":%q}]}`, `{"role":"model","parts":[{"text":%q}]}`},
-	"converse": {"/model/us.anthropic.claude-haiku-4-5-v1:0/converse", `{"inferenceConfig":{"maxTokens":1000},"messages":[`, `]}`,
-		`{"role":"user","content":[{"text":%q}]}`, `{"role":"assistant","content":[{"text":%q}]}`},
+	"converse": {
+		"/model/us.anthropic.claude-haiku-4-5-v1:0/converse", `{"inferenceConfig":{"maxTokens":1000},"messages":[`, `]}`,
+		`{"role":"user","content":[{"text":%q}]}`, `{"role":"assistant","content":[{"text":%q}]}`,
+	},
 }
 
 // Path is the path of the API's requests.

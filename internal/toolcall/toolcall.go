@@ -32,34 +32,38 @@ const (
 // parameters are the names of parameters in the tools of Aider, Antigravity, Claude Code, Cline, Codex, Copilot, Cursor, Gemini CLI,
 // goose, Kilo, OpenCode, OpenHands, pi, Qwen Code, Roo Code, SWE-agent and Windsurf, in the order of preference where a call has
 // several with a role. Spelling does not count: oldString, old_string and OldString are one row.
-var parameters = []struct {
+var parameters = func() (flat []parameter) {
+	for _, row := range []struct {
+		role  Role
+		names string
+	}{
+		{Path, "file_path path filename file target_file absolute_path notebook_path relative_workspace_path relative_path uri"},
+		{Folder, "workdir cwd directory_path dir_path search_path target_directory"},
+		{Old, "old_string old_str old_text old_source old_content target_content search"},
+		{New, "new_string new_str new_text new_source new_content replacement_content replacement replace insert_text code_edit"},
+		{Whole, "content file_text contents file_content code_content"},
+		{Edits, "edits replacements replacement_chunks"},
+		{Command, "command cmd script commands command_line"},
+		{Command | Whole, "code"},
+		{Command | Patch, "input"},
+		{Command, "chars args"},
+		{Patch, "patch diff patch_text unified_diff"},
+		{Query, "pattern query regex glob url search_term"},
+		{Query | Prose, "question subject description"},
+		{Name, "name id"},
+		{New | Prose, "text"},
+		{Prose, "prompt plan todos thought active_form message result reason"},
+	} {
+		for name := range strings.FieldsSeq(row.names) {
+			flat = append(flat, parameter{name, row.role})
+		}
+	}
+	return flat
+}()
+
+type parameter struct {
 	name string
 	role Role
-}{
-	{"file_path", Path}, {"path", Path}, {"filename", Path}, {"file", Path}, {"target_file", Path}, {"absolute_path", Path},
-	{"notebook_path", Path}, {"relative_workspace_path", Path}, {"relative_path", Path}, {"uri", Path},
-
-	{"workdir", Folder}, {"cwd", Folder}, {"directory_path", Folder}, {"dir_path", Folder}, {"search_path", Folder}, {"target_directory", Folder},
-
-	{"old_string", Old}, {"old_str", Old}, {"old_text", Old}, {"old_source", Old}, {"old_content", Old}, {"target_content", Old},
-	{"search", Old},
-
-	{"new_string", New}, {"new_str", New}, {"new_text", New}, {"new_source", New}, {"new_content", New}, {"replacement_content", New},
-	{"replacement", New}, {"replace", New}, {"insert_text", New}, {"code_edit", New},
-
-	{"content", Whole}, {"file_text", Whole}, {"contents", Whole}, {"file_content", Whole}, {"code_content", Whole},
-
-	{"edits", Edits}, {"replacements", Edits}, {"replacement_chunks", Edits},
-
-	{"command", Command}, {"cmd", Command}, {"script", Command}, {"commands", Command}, {"command_line", Command},
-	{"code", Command | Whole}, {"input", Command | Patch}, {"chars", Command}, {"args", Command},
-	{"patch", Patch}, {"diff", Patch}, {"patch_text", Patch}, {"unified_diff", Patch},
-
-	{"pattern", Query}, {"query", Query}, {"regex", Query}, {"glob", Query}, {"url", Query}, {"search_term", Query},
-	{"question", Query | Prose}, {"subject", Query | Prose}, {"description", Query | Prose}, {"name", Name}, {"id", Name},
-
-	{"text", New | Prose}, {"prompt", Prose}, {"plan", Prose}, {"todos", Prose}, {"thought", Prose}, {"active_form", Prose},
-	{"message", Prose}, {"result", Prose}, {"reason", Prose},
 }
 
 type row struct {

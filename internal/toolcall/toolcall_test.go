@@ -58,8 +58,10 @@ func TestPatches(t *testing.T) {
 	hunks := toolcall.ApplyPatch("apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: a.go\n*** Move to: b.go\n@@ func f\n x\n-y\n+z\n@@\n-q\n" +
 		"*** Add File: c.go\n+one\n+two\n*** Delete File: d.go\n*** End Patch\nEOF")
 	want := []toolcall.Hunk{
-		{Path: "a.go", To: "b.go", Old: "x\ny", New: "x\nz"}, {Path: "a.go", To: "b.go", Old: "q"},
-		{Path: "c.go", New: "one\ntwo", Added: true}, {Path: "d.go", Deleted: true},
+		{Path: "a.go", To: "b.go", Old: "x\ny", New: "x\nz"},
+		{Path: "a.go", To: "b.go", Old: "q"},
+		{Path: "c.go", New: "one\ntwo", Added: true},
+		{Path: "d.go", Deleted: true},
 	}
 	if !slices.Equal(hunks, want) {
 		t.Errorf("%+v", hunks)

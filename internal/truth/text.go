@@ -158,7 +158,8 @@ var sentenceEnd = regexp.MustCompile(`[.!?]+["')\]]*\s|[。！？]`)
 var marks = sync.OnceValue(func() (m struct {
 	element *regexp.Regexp
 	begin   []string
-}) {
+},
+) {
 	elements, begin := dialog.Programs()
 	var names []string
 	for _, e := range elements {
@@ -173,9 +174,7 @@ var marks = sync.OnceValue(func() (m struct {
 
 // apart divides a text of a user message into the words of the user and those of programs.
 func apart(s string) (said, programs []string) {
-	for _, part := range marks().element.FindAllString(s, -1) {
-		programs = append(programs, part)
-	}
+	programs = append(programs, marks().element.FindAllString(s, -1)...)
 	for _, rest := range marks().element.Split(s, -1) {
 		trimmed := strings.TrimSpace(rest)
 		program := dialog.Inserted(trimmed)

@@ -42,6 +42,8 @@ func (w *reading) creates(p *Passage) bool {
 		return createsByCommand.MatchString(p.Target) || w.inBackground(p)
 	case dialog.FamilyDelegate:
 		return true
+	case dialog.FamilyUnknown, dialog.FamilyWeb:
+		return createsByTool.MatchString(p.Name)
 	case dialog.FamilyRead, dialog.FamilyList, dialog.FamilySearch, dialog.FamilyWrite, dialog.FamilyEdit, dialog.FamilyPlan, dialog.FamilyAsk, dialog.FamilyDone:
 		return false
 	default:

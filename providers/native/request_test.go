@@ -51,8 +51,17 @@ func TestPendingRequestStaysWhole(t *testing.T) {
 		window, rows int
 		tool         bool
 	}{
-		{20_000, 500, false}, {20_000, 1000, false}, {20_000, 1500, false}, {20_000, 2500, false}, {20_000, 4000, false}, {20_000, 7000, false},
-		{20_000, 500, true}, {20_000, 2500, true}, {20_000, 7000, true}, {200_000, 12_000, false}, {200_000, 50_000, true},
+		{20_000, 500, false},
+		{20_000, 1000, false},
+		{20_000, 1500, false},
+		{20_000, 2500, false},
+		{20_000, 4000, false},
+		{20_000, 7000, false},
+		{20_000, 500, true},
+		{20_000, 2500, true},
+		{20_000, 7000, true},
+		{200_000, 12_000, false},
+		{200_000, 50_000, true},
 	} {
 		req := pasted(c.window, rows(c.rows), c.tool)
 		last := req.Messages[len(req.Messages)-1]
@@ -86,9 +95,7 @@ func TestPendingRequestStaysWhole(t *testing.T) {
 // TestWordsOfTheUserGoLast: no word of the user is left out while something else than the summary stays, and where some
 // are, the report says how many tokens.
 func TestWordsOfTheUserGoLast(t *testing.T) {
-	t.Parallel()
 	forEachPreset(t, func(t *testing.T, preset string) {
-		t.Parallel()
 		rapid.Check(t, func(t *rapid.T) {
 			var m []core.Message
 			var said []string

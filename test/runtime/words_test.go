@@ -30,6 +30,7 @@ func ofSmart(c smart.Config) func() (core.CondensationProvider, error) {
 // TestUsersWordsGoLast: at every target no word of the user is missing while anything else is there that could go, the
 // newest request is whole, and a larger target keeps all words that a smaller one keeps.
 func TestUsersWordsGoLast(t *testing.T) {
+	t.Parallel()
 	for name, open := range keepers {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -88,7 +88,7 @@ func plainly(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(text + "\n")) //nolint:gosec // as plain text, with sniffing forbidden
+	_, _ = w.Write([]byte(text + "\n"))
 }
 
 // forAdmins serves next to administrators, and refuses all others.

@@ -98,13 +98,14 @@ var (
 func Credentials(h http.Header, query string) []Credential {
 	var found []Credential
 	see := func(value string, of func(*shape) bool) {
-		text := value
+		var text strings.Builder
+		text.WriteString(value)
 		for _, packed := range basic.FindAllStringSubmatch(value, -1) {
 			plain, _ := base64.RawStdEncoding.DecodeString(standard.Replace(packed[1]))
-			text += " " + string(plain)
+			text.WriteString(" " + string(plain))
 		}
 		for i := range shapes() {
-			if s := &shapes()[i]; of(s) && s.fits(text) {
+			if s := &shapes()[i]; of(s) && s.fits(text.String()) {
 				found = append(found, s.is)
 			}
 		}

@@ -116,6 +116,9 @@ type approval struct {
 	why    error  // why it cannot be read
 }
 
+// changed reports whether the program is not the approved one, or cannot be read.
+func (a *approval) changed() bool { return a.why != nil || a.is != a.was }
+
 // A trustRequest lists the parts of a file that need trust.
 type trustRequest struct {
 	file       string
@@ -221,7 +224,7 @@ func printRequest(a *cli.App, r *trustRequest, known bool) {
 	term.Printf(a.Stdout, "%s, changed since you agreed (%s)\n", file, r.since.Format(time.DateTime))
 	var same []string
 	for _, p := range together(r.parts) {
-		if ap := r.approvals[p.Key]; p.change == unchanged && (ap.is != ap.was || ap.why != nil) {
+		if ap := r.approvals[p.Key]; p.change == unchanged && ap.changed() {
 			p.change = changed
 		}
 		if p.change == unchanged {
@@ -402,7 +405,7 @@ func (r *trustRequest) known(store trust.Store) (bool, error) {
 		}
 	}
 	for _, ap := range r.approvals {
-		if unreadable := ap.why != nil; unreadable || ap.is != ap.was {
+		if ap.changed() {
 			return false, nil
 		}
 	}
