@@ -36,23 +36,23 @@ var budgets = []struct {
 	ceiling, goal int
 	measure       func(*house) (n int, worst []string)
 }{
-	{"lines of core and registry with their imports", 3_325, 3_200, closure("core", "registry")},
-	{"lines of plugin-sdk with its imports", 7_260, 5_500, closure("plugin-sdk")},
-	{"lines of the root package with its imports", 43_000, 30_000, closure(".")},
-	{"lines of live with its imports", 74_000, 58_000, closure("live")},
-	{"lines of the program with its imports, without the laboratory", 105_500, 74_000, closure("cmd/condense")},
-	{"lines in all", 131_000, 88_000, func(h *house) (int, []string) { return h.lines(slices.Collect(maps.Keys(h.packages))), nil }},
+	{"lines of core and registry with their imports", 3_620, 3_200, closure("core", "registry")},
+	{"lines of plugin-sdk with its imports", 7_540, 5_500, closure("plugin-sdk")},
+	{"lines of the root package with its imports", 45_020, 30_000, closure(".")},
+	{"lines of live with its imports", 76_880, 58_000, closure("live")},
+	{"lines of the program with its imports, without the laboratory", 107_400, 74_000, closure("cmd/condense")},
+	{"lines in all", 130_600, 88_000, func(h *house) (int, []string) { return h.lines(slices.Collect(maps.Keys(h.packages))), nil }},
 	{"foreign modules of core and registry", 1, 1, foreign("core", "registry")},
 	{"foreign modules of plugin-sdk", 15, 15, foreign("plugin-sdk")},
 	{"foreign modules of the root package", 10, 6, foreign(".")},
-	{"foreign modules of live", 48, 36, foreign("live")},
+	{"foreign modules of live", 40, 36, foreign("live")},
 	{"public import paths", 21, 18, (*house).public},
 	{"entries at the top of the repository, without hidden ones", 34, 24, (*house).top},
 	{"methods of a type", 48, mostMethods, func(h *house) (int, []string) { return most(h.methods, mostMethods) }},
 	{"fields of a struct", 32, mostFields, func(h *house) (int, []string) { return most(h.fields, mostFields) }},
 	{fmt.Sprintf("functions above %d lines", mostFunction), 0, 0, func(h *house) (int, []string) { return above(h.functions, mostFunction) }},
 	{fmt.Sprintf("files above %d lines", mostFile), 0, 0, func(h *house) (int, []string) { return above(h.files, mostFile) }},
-	{fmt.Sprintf("lines above %d characters, without tags", mostLine), 930, 0, func(h *house) (int, []string) { return sum(h.longLines) }},
+	{fmt.Sprintf("lines above %d characters, without tags", mostLine), 840, 0, func(h *house) (int, []string) { return sum(h.longLines) }},
 }
 
 // TestBudgets: nothing grows beyond its ceiling.

@@ -358,7 +358,6 @@ func FuzzSplice(f *testing.F) {
 	f.Add("[{\"candidates\":[{\"content\":{\"parts\":[{\"functionCall\":{\"name\":\"condense_recall\"}}]},\"finishReason\":\"STOP\"}]}\n,\r\n{\"usageMetadata\":{}}]", 2)
 	f.Fuzz(func(t *testing.T, text string, size int) {
 		for _, api := range wire.APIs {
-			stream := size%2 == 0
 			out := splice(api, func() int { return size }, []byte(text))
 			if !strings.Contains(text, "cond") && !strings.Contains(text, `\`) && string(out) != text {
 				t.Errorf("%s: %q became %q", api, text, out)
