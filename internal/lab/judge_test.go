@@ -53,7 +53,6 @@ func TestJudgeAgreesWithRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := tokens.NewCounter(encoding)
-	var rows []lab.Row
 	compared := 0
 	for _, it := range items {
 		s, err := it.Read(c)
@@ -75,7 +74,6 @@ func TestJudgeAgreesWithRun(t *testing.T) {
 				}
 			}
 			got, _ := lab.Judge(s, r.At, views, c)
-			rows = append(rows, got...)
 			for _, g := range got {
 				for k := range want.Rows {
 					w := &want.Rows[k]

@@ -131,7 +131,7 @@ func plain(t *testing.T, api wire.API, answer []byte) []byte {
 }
 
 // splice writes answers in pieces; all but the last are answered.
-func splice(api wire.API, stream bool, size func() int, bodies ...[]byte) []byte {
+func splice(api wire.API, size func() int, bodies ...[]byte) []byte {
 	s := wire.NewSplice(api, ours, 1<<30)
 	var out []byte
 	for i, body := range bodies {
@@ -184,11 +184,11 @@ func testSplice(t *testing.T, api wire.API, stream, isJSON bool, all [][]byte) {
 	t.Helper()
 	whole := func() int { return 1 << 30 }
 	for i, body := range all {
-		out := splice(api, stream, whole, body)
+		out := splice(api, whole, body)
 		if bytes.Contains(plain(t, api, body), []byte(ours)) == bytes.Equal(out, body) {
 			t.Errorf("%s/%v/%d: unexpected\n%s", api, stream, i, out)
 		}
-		two := splice(api, stream, whole, all[0], body)
+		two := splice(api, whole, all[0], body)
 		for _, got := range [][]byte{plain(t, api, out), plain(t, api, two)} {
 			if bytes.Contains(got, []byte(ours)) {
 				t.Errorf("%s/%v/%d: the client sees the tool\n%s", api, stream, i, got)
@@ -200,10 +200,10 @@ func testSplice(t *testing.T, api wire.API, stream, isJSON bool, all [][]byte) {
 		rapid.Check(t, func(t *rapid.T) {
 			most := rapid.IntRange(1, 300).Draw(t, "most")
 			some := func() int { return rapid.IntRange(1, most).Draw(t, "n") }
-			if got := splice(api, stream, some, body); !bytes.Equal(got, out) {
+			if got := splice(api, some, body); !bytes.Equal(got, out) {
 				t.Errorf("in pieces: %s", got)
 			}
-			if got := splice(api, stream, some, all[0], body); !bytes.Equal(got, two) {
+			if got := splice(api, some, all[0], body); !bytes.Equal(got, two) {
 				t.Errorf("in pieces: %s", got)
 			}
 		})
@@ -248,7 +248,7 @@ func TestSpliceGivesUp(t *testing.T) {
 func TestSpliceNumbers(t *testing.T) {
 	whole := func() int { return 1 << 30 }
 	for api, byStream := range played(t) {
-		out := splice(api, true, whole, byStream[true][0], byStream[true][0], byStream[true][2])
+		out := splice(api, whole, byStream[true][0], byStream[true][0], byStream[true][2])
 		next, calls, tokens := 0, 0, 0.0
 		if api == wire.Converse {
 			blocks := regexp.MustCompile(`"contentBlockIndex":(\d+),"p":"abcd","start"`).FindAllSubmatch(plain(t, api, out), -1)
@@ -358,12 +358,11 @@ func FuzzSplice(f *testing.F) {
 	f.Add("[{\"candidates\":[{\"content\":{\"parts\":[{\"functionCall\":{\"name\":\"condense_recall\"}}]},\"finishReason\":\"STOP\"}]}\n,\r\n{\"usageMetadata\":{}}]", 2)
 	f.Fuzz(func(t *testing.T, text string, size int) {
 		for _, api := range wire.APIs {
-			stream := size%2 == 0
-			out := splice(api, stream, func() int { return size }, []byte(text))
+			out := splice(api, func() int { return size }, []byte(text))
 			if !strings.Contains(text, "cond") && !strings.Contains(text, `\`) && string(out) != text {
 				t.Errorf("%s: %q became %q", api, text, out)
 			}
-			splice(api, stream, func() int { return size }, []byte(text), []byte(text))
+			splice(api, func() int { return size }, []byte(text), []byte(text))
 			s := wire.NewSplice(api, ours, 1<<30)
 			s.Write([]byte(text))
 			s.Close()
