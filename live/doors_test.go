@@ -373,11 +373,14 @@ func TestCostOfAnAnswerInProgressCounts(t *testing.T) {
 		t.Cleanup(func() { _ = res.Body.Close() })
 		return res
 	}
-	first := ask()
-	lines := bufio.NewScanner(first.Body)
-	for more := true; more; more = lines.Scan() && !strings.Contains(lines.Text(), `"message_stop"`) {
+	first := ask() //nolint:bodyclose // ask sees to it
+	for lines := bufio.NewScanner(first.Body); lines.Scan(); {
+		if strings.Contains(lines.Text(), `"message_stop"`) {
+			break
+		}
 	}
-	if res := ask(); res.StatusCode != http.StatusTooManyRequests || res.Header.Get("X-Should-Retry") != "" || res.Header.Get("Retry-After") != "5" {
+	if res := ask(); res.StatusCode != http.StatusTooManyRequests || //nolint:bodyclose // ask sees to it
+		res.Header.Get("X-Should-Retry") != "" || res.Header.Get("Retry-After") != "5" {
 		t.Errorf("the next request gets %s, %v", res.Status, res.Header)
 	}
 }
