@@ -35,7 +35,8 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if given, ok := strings.CutPrefix(r.URL.Path, openPath); ok && r.Method == http.MethodGet && p.is(given) {
 		// The loopback speaks no TLS.
 		http.SetCookie(w, &http.Cookie{Name: p.cookie, Value: p.secret, Path: p.folder + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode}) //nolint:gosec // see above
-		http.Redirect(w, r, p.folder+"/condense/", http.StatusSeeOther)                                                                           //nolint:gosec // the program chose the folder
+		//nolint:gosec // the program chose the folder
+		http.Redirect(w, r, p.folder+"/condense/", http.StatusSeeOther)
 		return
 	}
 	if c, err := r.Cookie(p.cookie); err != nil || !p.is(c.Value) {
