@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,7 +71,7 @@ func TestGateway(t *testing.T) {
 	if _, err := client.Say(t.Context(), "Read all the files. "+hostile); err != nil {
 		t.Fatal(err)
 	}
-	until[bool](t, tb, `document.querySelectorAll('section[aria-labelledby="needed"] tbody tr').length === 2`)
+	until[bool](t, tb, `document.querySelector('section[aria-labelledby="needed"] p:not(.faint):not(.hint)') !== null`)
 	if !evaluate[bool](t, tb, `window.same && document.activeElement.getAttribute("href") === "#epochs"`) {
 		t.Error("the page was loaded again, or lost the focus, instead of being brought up to date")
 	}
@@ -128,6 +129,14 @@ func TestGateway(t *testing.T) {
 	if press("pause", "It is condensed only where"); !conversation().Paused {
 		t.Error("the button pauses nothing")
 	}
+	// The first order of a page has no secret, and is refused: the browser says so, once.
+	tb.mu.Lock()
+	said := len(tb.faults)
+	tb.faults = slices.DeleteFunc(tb.faults, func(f string) bool { return strings.HasSuffix(f, "status of 403 (Forbidden)") })
+	if said != len(tb.faults)+1 {
+		t.Errorf("%d faults before and %d after an order without the secret", said, len(tb.faults))
+	}
+	tb.mu.Unlock()
 	if press("resume", "It is condensed as ever"); conversation().Paused {
 		t.Error("the button resumes nothing")
 	}
