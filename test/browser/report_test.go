@@ -103,6 +103,7 @@ func openStrategies() []lab.Strategy {
 				m.Parts = []core.Part{text[:100] + "\n…"}
 			}
 		}
+		res.Messages = core.KeepRequest(req, res.Messages)
 		return res, nil
 	})
 	return []lab.Strategy{
