@@ -216,8 +216,11 @@ func TestPlugin(t *testing.T) {
 	if err := os.Remove(p.program); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Reload(t.Context(), c); err == nil || !strings.Contains(err.Error(), "does not exist") {
+	if err := h.Reload(t.Context(), c); err == nil || !strings.Contains(err.Error(), "there is no file") {
 		t.Errorf("no program: got error %v", err)
+	}
+	if err := os.WriteFile(p.program, []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil {
+		t.Fatal(err)
 	}
 	approvals, err := os.ReadDir(p.store)
 	if err != nil || len(approvals) != 1 {

@@ -97,7 +97,7 @@ func TestLossOfTheUsersWordsIsSaid(t *testing.T) {
 		mark    bool
 	}{
 		{"And now?", []string{"s: ", " tokens of the user's words, the oldest first, have no room next to the summary; they stay in the originals"}, false},
-		{strings.Repeat("a row of data ", 8000) + "END", []string{"the user's request, which has no answer yet, was cut from 28,001 to "}, true},
+		{strings.Repeat("a row of data ", 8000) + "END", []string{"the user's request, which has no answer yet, was cut from 28,098 to "}, true},
 	} {
 		conv := dialogue(t, 17700)
 		if err := conv.Append(core.Message{ID: "q", Role: core.RoleUser, Parts: []core.Part{core.Text(c.request)}}); err != nil {
