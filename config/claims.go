@@ -12,7 +12,7 @@ import (
 )
 
 // claimsOf returns the parts of a layer that need trust, given the layers below: of its
-// models and providers, and of what a gateway does.
+// models and providers, and of the settings of a gateway.
 func (b *builder) claimsOf(c *checker) (declared, gateway []Claim) {
 	var parts []Claim
 	before := b.k.Raw()

@@ -110,7 +110,7 @@ func only(dir string, names []string) (string, *Error) {
 	var found []string
 	for _, name := range names {
 		file := filepath.Join(dir, name)
-		if _, err := os.Stat(file); err == nil { // whatever it is: readLimited refuses what is no file
+		if _, err := os.Stat(file); err == nil { // also a folder or a device: readLimited refuses those
 			if !slices.ContainsFunc(found, func(f string) bool { return sameFile(f, file) }) {
 				found = append(found, file)
 			}
@@ -198,7 +198,7 @@ func fileKind(m fs.FileMode) string {
 }
 
 // outside returns where a link leads that is a project's file and leads out of its repository or folder; empty for all other files. A
-// repository's link must not show what is in the user's files.
+// repository's link must not show the text of the user's files.
 func outside(file string, env environment) string {
 	if abs, err := filepath.Abs(file); err == nil {
 		file = abs

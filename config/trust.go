@@ -17,10 +17,10 @@ import (
 // for a conversation. For a gateway, that are all but those with which it shortens less.
 //
 // A file has two sets of them, which are trusted independently: one of its providers and
-// models, and one of what a gateway does.
+// models, and one of the settings of a gateway.
 type Claims struct {
 	File    string  `json:"file"`              // absolute, without links
-	Gateway bool    `json:"gateway,omitempty"` // of what a gateway does
+	Gateway bool    `json:"gateway,omitempty"` // of the settings of a gateway
 	Digest  string  `json:"sha256"`            // of the parts; other values may change
 	Trusted bool    `json:"trusted"`
 	Parts   []Claim `json:"parts"` // in the order of the settings

@@ -66,15 +66,11 @@ type parameter struct {
 	role Role
 }
 
-type row struct {
-	role Role
-	rank int
-}
-
-var byName = func() map[string]row {
-	all := make(map[string]row, len(parameters))
+// ranks are the indices of parameters, by folded name.
+var ranks = func() map[string]int {
+	all := make(map[string]int, len(parameters))
 	for i, p := range parameters {
-		all[fold(p.name)] = row{p.role, i}
+		all[fold(p.name)] = i
 	}
 	return all
 }()
@@ -95,7 +91,12 @@ func fold(name string) string {
 }
 
 // RoleOf returns the roles of the parameter with this name; 0 for one that is not known.
-func RoleOf(name string) Role { return byName[fold(name)].role }
+func RoleOf(name string) Role {
+	if rank, known := ranks[fold(name)]; known {
+		return parameters[rank].role
+	}
+	return 0
+}
 
 // Names returns the folded names of the parameters with one of the roles: in lower case, without hyphens and underscores.
 func Names(roles Role) (names []string) {
@@ -112,12 +113,12 @@ func Names(roles Role) (names []string) {
 func First(args []byte, roles Role) string {
 	best, found := len(parameters), ""
 	for name, value := range rawjson.Fields(args) {
-		r := byName[fold(string(name))]
-		if r.role&roles == 0 || r.rank > best {
+		rank, known := ranks[fold(string(name))]
+		if !known || parameters[rank].role&roles == 0 || rank > best {
 			continue
 		}
 		if text := rawjson.Text(value); text != "" { // of two with a name the last one counts, as for parsers
-			best, found = r.rank, text
+			best, found = rank, text
 		}
 	}
 	return found

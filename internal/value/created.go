@@ -37,7 +37,7 @@ func (w *reading) creates(p *Passage) bool {
 	if p.Kind != dialog.KindToolResult || p.partial {
 		return false
 	}
-	switch family := dialog.FamilyOf(p.Name); family {
+	switch dialog.FamilyOf(p.Name) {
 	case dialog.FamilyCommand:
 		return createsByCommand.MatchString(p.Target) || w.inBackground(p)
 	case dialog.FamilyDelegate:
@@ -45,10 +45,8 @@ func (w *reading) creates(p *Passage) bool {
 	case dialog.FamilyUnknown, dialog.FamilyWeb:
 		return createsByTool.MatchString(p.Name)
 	case dialog.FamilyRead, dialog.FamilyList, dialog.FamilySearch, dialog.FamilyWrite, dialog.FamilyEdit, dialog.FamilyPlan, dialog.FamilyAsk, dialog.FamilyDone:
-		return false
-	default:
-		return createsByTool.MatchString(p.Name)
 	}
+	return false
 }
 
 // inBackground reports whether the answer of a shell says that its command goes on running.

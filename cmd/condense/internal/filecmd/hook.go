@@ -44,7 +44,7 @@ agent goes on as it would without.`,
 				log.Error("condense hook: want one agent", "known", strings.Join(hook.Agents(), ", "), "got", strings.Join(args, " "))
 				return nil
 			}
-			// Whatever takes long, the agent goes on: this process ends with what it still does.
+			// However long the condensation takes, the agent goes on: this process ends, and the work in it.
 			ctx, cancel := context.WithTimeout(cmd.Context(), hookPatience)
 			defer cancel()
 			answer, err := cli.Await(ctx, func() ([]byte, error) { return answerHook(ctx, a, args[0], recall, int(most), log) })

@@ -191,7 +191,7 @@ func (p *statusPlace) find(all []*control.Conversation) *control.Conversation {
 	return all[i]
 }
 
-// unnamed reports whether there are conversations, and for none is known what the place names.
+// unnamed reports whether there are conversations, and the folder or session that the place names is known of none.
 func (p *statusPlace) unnamed(all []*control.Conversation) bool {
 	known := func(c *control.Conversation) bool { return c.Folder != "" || p.session != "" && c.Session != "" }
 	return len(all) > 0 && !slices.ContainsFunc(all, known)
