@@ -15,6 +15,7 @@ import (
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -156,7 +157,7 @@ func verify(rt *rapid.T, before, after []core.Message) {
 	if len(before) == 0 {
 		return
 	}
-	if err := core.Verify(&core.Request{Messages: before}, &core.Result{Messages: result}); err != nil {
+	if err := core.Verify(&core.Request{Messages: before, Typed: dialog.Typed}, &core.Result{Messages: result}); err != nil {
 		rt.Fatal(err)
 	}
 }
