@@ -38,6 +38,8 @@ type Turn struct {
 	// sent in addition to the messages. They count against the window.
 	System string
 	Tools  json.RawMessage
+	// Besides is the number of tokens of what else is sent with the messages, if its text is not known.
+	Besides int
 	// Window is the context window of the model and MaxOutput the longest answer that the
 	// request asks for, both in tokens. If not 0 they replace those of the configuration.
 	Window, MaxOutput int
@@ -219,6 +221,7 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 	c.measure(set.Tokenizer, set.counter)
 	p := &plan{settings: set, view: c.View(), skip: t.Skip}
 	p.system, p.tools = p.counter.Overhead(t.System, t.Tools)
+	p.system += t.Besides
 	trigger := t.Trigger
 	if trigger == "" {
 		trigger = core.TriggerAutomatic

@@ -7,13 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"math"
-	"os"
-
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/transcript/internal/codec"
 	"github.com/condensehq/condense/transcript/internal/syntax"
+	"io"
+	"math"
+	"os"
 )
 
 // A Document is a conversation and the file that it was in. The zero Document with a Journal
@@ -40,6 +39,7 @@ type Document struct {
 	// Warnings report repairs and ignored content of the file.
 	Warnings []Warning
 
+	counts   []codec.Counted
 	envelope codec.Envelope
 }
 
@@ -111,7 +111,7 @@ func decode(data []byte, format string) (*Document, error) {
 func documentOf(f *codec.File, format string) *Document {
 	d := &Document{
 		Format: format, Origin: f.Origin, Journal: f.Journal, System: f.System, Tools: f.Tools,
-		Model: f.Model, MaxOutput: f.MaxOutput, envelope: f.Envelope,
+		Model: f.Model, MaxOutput: f.MaxOutput, counts: f.Counts, envelope: f.Envelope,
 	}
 	for _, w := range f.Warnings {
 		d.Warnings = append(d.Warnings, Warning(w))

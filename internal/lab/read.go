@@ -75,7 +75,7 @@ func dropReasoning(s *score.Session, c core.Counter) {
 		}
 		if left := withoutReasoning([]core.Message{m}, c); len(left) > 0 {
 			if u, ok := was.Usage[i]; ok {
-				s.Usage[len(s.Messages)] = u
+				s.Usage[len(s.Messages)] = score.Usage(u)
 			}
 			s.Messages, s.Origins = append(s.Messages, left[0]), append(s.Origins, of)
 		}
@@ -127,11 +127,11 @@ func readJournal(d *transcript.Document, s *score.Session) {
 			continue
 		}
 		if e.Original.Role == core.RoleAssistant {
-			if u, ok := readUsage(e.Original.Source); ok {
+			if u, ok := transcript.ReadUsage(e.Original.Source); ok {
 				if s.Usage == nil {
 					s.Usage = map[int]score.Usage{}
 				}
-				s.Usage[len(s.Messages)] = u
+				s.Usage[len(s.Messages)] = score.Usage(u)
 			}
 		}
 		s.Messages = append(s.Messages, e.Original)

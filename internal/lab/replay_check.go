@@ -2,10 +2,7 @@ package lab
 
 import (
 	"context"
-	"encoding/json"
 	"time"
-
-	"github.com/condensehq/condense/internal/lab/score"
 )
 
 // A CacheCheck compares the simulated cache with the vendors' records: for every request but the first of a session,
@@ -105,54 +102,4 @@ func (g *game) recorded() (Tariff, []wanted, bool) {
 		}
 	}
 	return t, all, err == nil
-}
-
-// readUsage returns the usage that a line of a session file records for its request, in the forms of Claude Code, pi,
-// OpenCode and Gemini CLI.
-func readUsage(source json.RawMessage) (score.Usage, bool) {
-	type usage struct {
-		Input      int `json:"input_tokens"`
-		CacheRead  int `json:"cache_read_input_tokens"`
-		CacheWrite int `json:"cache_creation_input_tokens"`
-		Creation   struct {
-			Hour int `json:"ephemeral_1h_input_tokens"`
-		} `json:"cache_creation"`
-		PiInput int `json:"input"`
-		PiRead  int `json:"cacheRead"`
-		PiWrite int `json:"cacheWrite"`
-	}
-	type tokens struct {
-		Input  int `json:"input"`
-		Cached int `json:"cached"` // of Input
-		Cache  struct {
-			Read  int `json:"read"`
-			Write int `json:"write"`
-		} `json:"cache"`
-	}
-	type message struct {
-		ID      string `json:"id"`
-		Model   string `json:"model"`
-		ModelID string `json:"modelID"`
-		Usage   usage  `json:"usage"`
-		Tokens  tokens `json:"tokens"`
-	}
-	var line struct {
-		message
-		Message message `json:"message"`
-		Info    message `json:"info"`
-	}
-	if json.Unmarshal(source, &line) != nil {
-		return score.Usage{}, false
-	}
-	for _, m := range []message{line.Message, line.Info, line.message} {
-		u, t := m.Usage, m.Tokens
-		out := score.Usage{
-			ID: m.ID, Model: m.Model + m.ModelID, Hour: u.Creation.Hour, Read: u.CacheRead + u.PiRead + t.Cache.Read + t.Cached, Write: u.CacheWrite + u.PiWrite + t.Cache.Write,
-		}
-		out.Input = u.Input + u.PiInput + t.Input - t.Cached + out.Read + out.Write
-		if out.Input > 0 {
-			return out, true
-		}
-	}
-	return score.Usage{}, false
 }

@@ -58,10 +58,17 @@ type File struct {
 	Tools     json.RawMessage // the definitions of the tools, in the file's format
 	Model     string          // that answered last
 	MaxOutput int             // tokens that a request allows for the answer; 0 if unknown
+	Counts    []Counted       // by the vendor, that are in records of their own, in order
 	Warnings  []Warning
 	Envelope  Envelope
 	// Apart tells a writer not to merge user messages that a condensation made adjacent.
 	Apart bool
+}
+
+// Counted is a vendor's count of the messages up to the one with the ID, and of what else was sent with them.
+type Counted struct {
+	Message string
+	Tokens  int
 }
 
 // View returns the messages that would be sent.

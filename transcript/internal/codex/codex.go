@@ -130,6 +130,17 @@ func read(data []byte, f *codec.File) error {
 	if err := session.Append(f, messages[done:]); err != nil {
 		return err
 	}
+	next := 0
+	for i := range r.lines {
+		for next < len(messages) && messages[next].Line < i {
+			next++
+		}
+		said := rawjson.Field(rawjson.Field(r.lines[i].payload, "info"), "last_token_usage")
+		if n := rawjson.Int(rawjson.Field(said, "input_tokens")); n > 0 && next > 0 {
+			n += rawjson.Int(rawjson.Field(said, "output_tokens"))
+			f.Counts = append(f.Counts, codec.Counted{Message: messages[next-1].ID, Tokens: n})
+		}
+	}
 	f.Settle(data, places, jsonl.LineBreak(data))
 	return nil
 }

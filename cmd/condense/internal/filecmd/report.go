@@ -24,6 +24,8 @@ type checkListing struct {
 	File string `json:"file"`
 	// Request describes the window and the longest answer that the file, an API request, sets.
 	Request string `json:"request,omitempty"`
+	// Vendor is the size by the vendor's count, if that is known to be another one. The window of Decision is then in our tokens.
+	Vendor *vendorCount `json:"vendor,omitempty"`
 	policy.Decision
 	// Estimates are the highest costs of the providers of the chain.
 	Estimates []condense.Estimate `json:"estimates,omitempty"`
@@ -63,7 +65,7 @@ It exits with 0 if run would condense any of the files, with 3 if none.`,
 					return err
 				}
 				c := condense.ResumeConversation(d.Journal)
-				turn, request := sel.turn(d)
+				turn, request, vendor := sel.turn(d)
 				decision, err := cli.Await(cmd.Context(), func() (policy.Decision, error) { return h.Check(c, turn) })
 				if err != nil {
 					return fmt.Errorf("%s: %w", path, err)
@@ -73,7 +75,7 @@ It exits with 0 if run would condense any of the files, with 3 if none.`,
 					return fmt.Errorf("%s: %w", path, err)
 				}
 				due = due || decision.Act
-				list = append(list, checkListing{path, request, decision, estimates, sel.readers})
+				list = append(list, checkListing{path, request, vendor, decision, estimates, sel.readers})
 				if !asJSON {
 					printDecision(a.Stdout, &list[len(list)-1])
 				}
@@ -118,6 +120,9 @@ func printDecision(w io.Writer, l *checkListing) {
 	if l.Request != "" {
 		t.Row("request", l.Request)
 	}
+	if l.Vendor != nil {
+		t.Row("vendor", l.Vendor)
+	}
 	for _, reader := range l.Reads {
 		t.Row("reads", reader)
 	}
@@ -129,13 +134,16 @@ func printDecision(w io.Writer, l *checkListing) {
 
 // printReport prints the changes and their reasons, and the language models that could read the conversation. Request describes the
 // settings in the file itself; it may be empty.
-func printReport(w io.Writer, name, format, to, request string, readers []string, r *condense.Report) {
+func printReport(w io.Writer, name, format, to, request string, vendor *vendorCount, readers []string, r *condense.Report) {
 	b := r.Budget
 	term.Printf(w, "%s (%s): %s messages, %s tokens\n", name, format, size.Group(r.Messages.Before), size.Group(r.Tokens.Before))
 	term.Printf(w, "profile %s: window %s, limit %s (%s reserved for the answer), threshold %s %%, target %s\n",
 		profileAndMode(r), size.Group(b.Window), size.Group(b.Limit), size.Group(b.Reserve), term.Number(b.ThresholdPercent), size.Group(b.Target))
 	if request != "" {
 		term.Printf(w, "set by the request: %s\n", request)
+	}
+	if vendor != nil {
+		term.Printf(w, "vendor: %v\n", vendor)
 	}
 	term.Printf(w, "%v\n", r.Reason)
 	if len(r.Attempts) > 0 {

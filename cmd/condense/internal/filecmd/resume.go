@@ -141,7 +141,7 @@ func (r *resumption) do(cmd *cobra.Command, show, quiet bool) error {
 	if err != nil {
 		return err
 	}
-	turn, request := r.selection.turn(d)
+	turn, request, vendor := r.selection.turn(d)
 	turn.Instructions, turn.Estimate, turn.Trigger = r.turn.Instructions, r.turn.Estimate, r.turn.Trigger
 	turn.NoRecall = true // the agent does not know the file of the original
 	if dir, err := workingDir(s.Dir); s.Dir != "" && err == nil {
@@ -150,11 +150,11 @@ func (r *resumption) do(cmd *cobra.Command, show, quiet bool) error {
 	c := condense.ResumeConversation(d.Journal)
 	c.KeepOriginals(originalsDir(copied.Path))
 	if show {
-		return r.show(cmd, h, c, turn, request, copied)
+		return r.show(cmd, h, c, turn, request, vendor, copied)
 	}
 	report, err := h.Manage(w.listen(cmd.Context()), c, turn)
 	if report != nil && !quiet {
-		printReport(r.Stderr, s.Where(), d.Format, d.Format, request, r.readers, report)
+		printReport(r.Stderr, s.Where(), d.Format, d.Format, request, vendor, r.readers, report)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Where(), err)
@@ -171,7 +171,7 @@ func (r *resumption) do(cmd *cobra.Command, show, quiet bool) error {
 }
 
 // show prints the planned changes.
-func (r *resumption) show(cmd *cobra.Command, h *condense.Host, c *condense.Conversation, turn condense.Turn, request string, copied *sessions.Copy) error {
+func (r *resumption) show(cmd *cobra.Command, h *condense.Host, c *condense.Conversation, turn condense.Turn, request string, vendor *vendorCount, copied *sessions.Copy) error {
 	decision, err := cli.Await(cmd.Context(), func() (policy.Decision, error) { return h.Check(c, turn) })
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.session.Where(), err)
@@ -180,7 +180,7 @@ func (r *resumption) show(cmd *cobra.Command, h *condense.Host, c *condense.Conv
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.session.Where(), err)
 	}
-	printDecision(r.Stderr, &checkListing{r.session.Where(), request, decision, estimates, r.readers})
+	printDecision(r.Stderr, &checkListing{r.session.Where(), request, vendor, decision, estimates, r.readers})
 	if err := decision.Err(); err != nil {
 		return fmt.Errorf("%s: %w", r.session.Where(), err)
 	}

@@ -146,8 +146,9 @@ func (s *selection) chosen(cmd *cobra.Command, c *config.Config) (*config.Provid
 }
 
 // turn returns the next turn of a document, and a description of the settings in the document itself: the model's
-// window and the longest answer. The description is empty if neither is used.
-func (s *selection) turn(d *transcript.Document) (condense.Turn, string) {
+// window and the longest answer. The description is empty if neither is used. If the vendor counts other tokens than we do, the window
+// and the longest answer are in tokens of our count.
+func (s *selection) turn(d *transcript.Document) (condense.Turn, string, *vendorCount) {
 	t := condense.Turn{Profile: s.profile, Mode: s.mode, System: d.System, Tools: d.Tools}
 	var said []string
 	if d.Model != "" && d.IsRequest() && s.window == 0 && s.resolved.Origin("window").Kind == config.FromDefault {
@@ -162,7 +163,16 @@ func (s *selection) turn(d *transcript.Document) (condense.Turn, string) {
 		t.MaxOutput = d.MaxOutput
 		said = append(said, "max_output "+size.Group(d.MaxOutput))
 	}
-	return t, strings.Join(said, "; ")
+	encoding, err := tokens.Open(s.resolved.Tokenizer)
+	if err != nil || s.tokenizer != "" || s.resolved.Origin("tokenizer").Kind != config.FromDefault {
+		return t, strings.Join(said, "; "), nil // it is the user's choice what to count with
+	}
+	v := vendorCountOf(d, &t, tokens.NewCounter(encoding), cmp.Or(t.Window, int(s.window), s.resolved.Window))
+	if v != nil {
+		t.Window, t.Besides = v.ours(v.Window), v.ours(v.Besides)
+		t.MaxOutput = int(float64(cmp.Or(t.MaxOutput, int(s.maxOutput), s.resolved.MaxOutput)) / v.factor)
+	}
+	return t, strings.Join(said, "; "), v
 }
 
 func runCommand(a *cli.App) *cobra.Command {
@@ -272,7 +282,7 @@ func (r *runFlags) run(a *cli.App, cmd *cobra.Command) error {
 		return err
 	}
 	defer h.Close()
-	turn, request, err := r.turn(a, cmd)
+	turn, request, vendor, err := r.turn(a, cmd)
 	if err != nil {
 		return err
 	}
@@ -293,19 +303,19 @@ func (r *runFlags) run(a *cli.App, cmd *cobra.Command) error {
 	if err != nil {
 		err = fmt.Errorf("%s: %w", r.file.In, err)
 	}
-	return r.write(a, reportTo, request, result, err)
+	return r.write(a, reportTo, request, vendor, result, err)
 }
 
 // turn returns the turn to manage and, for the report, the settings that come from the document if it is a request.
-func (r *runFlags) turn(a *cli.App, cmd *cobra.Command) (turn condense.Turn, request string, err error) {
-	turn, request = r.sel.turn(r.file.Document)
+func (r *runFlags) turn(a *cli.App, cmd *cobra.Command) (turn condense.Turn, request string, vendor *vendorCount, err error) {
+	turn, request, vendor = r.sel.turn(r.file.Document)
 	turn.API = r.format()
 	// A handle is a promise: in a file with only the view it would lead nowhere.
 	turn.NoRecall = !cli.RecordCondensations[turn.API] && cmp.Or(r.sel.originals, r.sel.resolved.Originals) != config.OriginalsParts
 	turn.Instructions, turn.Estimate = r.ask, !r.quiet || r.report != ""
 	if r.dir != "" {
 		if turn.Dir, err = workingDir(r.dir); err != nil {
-			return turn, request, cli.Usage(cmd, "--dir: %w", err)
+			return turn, request, vendor, cli.Usage(cmd, "--dir: %w", err)
 		}
 	}
 	if r.dir == "" {
@@ -313,7 +323,7 @@ func (r *runFlags) turn(a *cli.App, cmd *cobra.Command) (turn condense.Turn, req
 	}
 	if r.environment != "" {
 		if turn.Environment, err = a.Text(cmd.Context(), r.environment); err != nil {
-			return turn, request, fmt.Errorf("--environment: %w", err)
+			return turn, request, vendor, fmt.Errorf("--environment: %w", err)
 		}
 	}
 	switch {
@@ -322,7 +332,7 @@ func (r *runFlags) turn(a *cli.App, cmd *cobra.Command) (turn condense.Turn, req
 	case r.overflow:
 		turn.Trigger = core.TriggerOverflow
 	}
-	return turn, request, nil
+	return turn, request, vendor, nil
 }
 
 // named returns the folder that the session names as the agent's, if it is the current one or below it: a session of
@@ -367,7 +377,7 @@ func (r *runFlags) conversation() *condense.Conversation {
 }
 
 // write writes the conversation and the report. A file is written before the report, whose reader may be gone.
-func (r *runFlags) write(a *cli.App, reportTo *cli.Output, request string, result *condense.Report, err error) error {
+func (r *runFlags) write(a *cli.App, reportTo *cli.Output, request string, vendor *vendorCount, result *condense.Report, err error) error {
 	finish := func() {
 		if err == nil && (result.Acted || !cli.SameFile(r.file.In, r.file.Out) || r.format() != r.file.Document.Format) {
 			err = r.file.Finish(a)
@@ -380,7 +390,7 @@ func (r *runFlags) write(a *cli.App, reportTo *cli.Output, request string, resul
 		err = errors.Join(err, printReportJSON(reportTo, result))
 	}
 	if result != nil && !r.quiet {
-		printReport(a.Stderr, r.file.In, r.file.Document.Format, r.format(), request, r.sel.readers, result)
+		printReport(a.Stderr, r.file.In, r.file.Document.Format, r.format(), request, vendor, r.sel.readers, result)
 	}
 	if !r.toFile() {
 		finish()
