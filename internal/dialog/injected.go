@@ -71,15 +71,18 @@ var beginnings = []struct {
 	}},
 }
 
-// Programs returns the facts about texts that programs put into user messages: the names of elements, and beginnings.
-func Programs() (elements, begin []string) {
+// Programs returns the facts about texts that programs put into user messages: the names of elements, of those that hold words of
+// the user, and beginnings.
+func Programs() (elements, users, begin []string) {
 	for _, b := range blocks {
 		if b.by != KindUser {
 			elements = append(elements, b.name)
+		} else {
+			users = append(users, b.name)
 		}
 	}
 	for _, b := range beginnings {
 		begin = append(begin, b.with...)
 	}
-	return elements, begin
+	return elements, users, begin
 }

@@ -154,21 +154,22 @@ func sentences(s string) iter.Seq[string] {
 
 var sentenceEnd = regexp.MustCompile(`[.!?]+["')\]]*\s|[。！？]`)
 
-// marks are the elements and beginnings of programs' texts.
+// marks are the elements and beginnings of programs' texts, and the elements in them that hold words of the user.
 var marks = sync.OnceValue(func() (m struct {
-	element *regexp.Regexp
-	begin   []string
+	element, user *regexp.Regexp
+	begin         []string
 },
 ) {
-	elements, begin := dialog.Programs()
-	var names []string
-	for _, e := range elements {
-		names = append(names, regexp.QuoteMeta(e))
-	}
+	elements, users, begin := dialog.Programs()
 	// Go's expressions cannot refer back, so an element may end with another's tag: they are not nested.
-	list := strings.Join(names, "|")
-	m.element = regexp.MustCompile(`(?s)<(?:` + list + `)(?:\s[^>]*)?>.*?</(?:` + list + `)>`)
-	m.begin = begin
+	of := func(names []string) *regexp.Regexp {
+		for i := range names {
+			names[i] = regexp.QuoteMeta(names[i])
+		}
+		list := strings.Join(names, "|")
+		return regexp.MustCompile(`(?s)<(?:` + list + `)(?:\s[^>]*)?>.*?</(?:` + list + `)>`)
+	}
+	m.element, m.user, m.begin = of(elements), of(users), begin
 	return m
 })
 
@@ -185,6 +186,7 @@ func apart(s string) (said, programs []string) {
 		case trimmed == "":
 		case program:
 			programs = append(programs, rest)
+			said = append(said, marks().user.FindAllString(rest, -1)...)
 		default:
 			said = append(said, rest)
 		}
@@ -198,9 +200,15 @@ func divide(m *core.Message, p core.Part, typed bool) (said, others []string) {
 		return apart(string(t))
 	}
 	for s := range texts(p) {
+		if _, ok := p.(core.ToolResult); ok {
+			result, words := dialog.SplitFeedback("", s)
+			if s = result; words != "" {
+				said = append(said, words)
+			}
+		}
 		others = append(others, s)
 	}
-	return nil, others
+	return said, others
 }
 
 // heading matches a line that says who wrote the next ones: group 1 is its sign, group 2 the name.

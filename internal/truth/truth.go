@@ -5,24 +5,49 @@
 package truth
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/size"
 )
 
 // A Report has what a view says that is not so, and what it no longer says.
 type Report struct {
 	// Sentences of the user in the history, and those that the view does not have verbatim, white space aside. Tokens likewise.
-	Sentences, SentencesGone int
-	Tokens, TokensGone       int
+	Sentences     int `json:"sentences"`
+	SentencesGone int `json:"sentences_gone"`
+	Tokens        int `json:"-"`
+	TokensGone    int `json:"-"`
 	// Claims are lines that the view gives as the user's; WrongAuthor those that somebody else wrote.
-	Claims, WrongAuthor int
+	Claims      int `json:"claims"`
+	WrongAuthor int `json:"wrong_author"`
 	// Lines are lines of files in the view; Superseded those that an edit or a newer read replaced, without the newer text.
-	Lines, Superseded int
+	Lines      int `json:"lines"`
+	Superseded int `json:"superseded"`
 	// Outcomes are identifiers of what calls started or created, while their end was not seen; OutcomesLost those not in the view.
-	Outcomes, OutcomesLost int
+	Outcomes     int `json:"outcomes"`
+	OutcomesLost int `json:"outcomes_lost"`
 
-	Examples []string // of each, a few
+	Examples []string `json:"-"` // of each, a few: text of the conversation
+}
+
+// Faults says in words what of a view is not so, or no longer said. The user's words are counted elsewhere.
+func (r *Report) Faults() []string {
+	var all []string
+	for _, f := range []struct {
+		n, of int
+		what  string
+	}{
+		{r.WrongAuthor, r.Claims, "lines given as the user's are not"},
+		{r.Superseded, r.Lines, "lines of files were replaced since"},
+		{r.OutcomesLost, r.Outcomes, "identifiers of started or created things are gone"},
+	} {
+		if f.n > 0 {
+			all = append(all, fmt.Sprintf("%s of %s %s", size.Group(f.n), size.Group(f.of), f.what))
+		}
+	}
+	return all
 }
 
 // mostExamples is the number of examples of each kind.

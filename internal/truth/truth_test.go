@@ -121,3 +121,27 @@ func TestOutcomes(t *testing.T) {
 		}
 	}
 }
+
+// TestWordsInProgramsTexts: what the user answered, asked for when a call was rejected, or wrote when a task was resumed stands in
+// results and in texts of programs, and is the user's.
+func TestWordsInProgramsTexts(t *testing.T) {
+	programs := []string{"The tool use was rejected.", "This task was interrupted."}
+	for i, m := range []core.Message{
+		{Role: core.RoleTool, Parts: []core.Part{core.ToolResult{CallID: "1", IsError: true, Content: []core.Part{
+			core.Text("The user doesn't want to proceed with this tool use. The tool use was rejected. To tell you how to proceed, the user said:\nUse the other table instead."),
+		}}}},
+		{Role: core.RoleUser, Parts: []core.Part{core.Text("[TASK RESUMPTION] This task was interrupted.\n<user_message>\nUse the other table instead.\n</user_message>")}},
+	} {
+		m.ID = "m1"
+		call := core.Message{ID: "m0", Role: core.RoleAssistant, Parts: []core.Part{core.ToolCall{ID: "1", Name: "bash", Args: `{"command":"rm x"}`}}}
+		h := truth.Read([]core.Message{call, m}, func(string) int { return 1 }, nil)
+		view := []core.Message{{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text("¶ user\nUse the other table instead.\n¶ result\nok")}}}
+		if r := h.Measure(view); r.WrongAuthor != 0 || r.Claims != 1 || r.Sentences == 0 || len(r.Faults()) > 0 {
+			t.Errorf("%+v", r)
+		}
+		view[0].Parts[0] = core.Text("¶ user\n" + programs[i])
+		if r := h.Measure(view); r.WrongAuthor != 1 || len(r.Faults()) != 1 {
+			t.Errorf("a program's line as the user's: %+v, %q", r, r.Faults())
+		}
+	}
+}

@@ -105,9 +105,9 @@ func (r *resumption) handOff(cmd *cobra.Command, to *sessions.Agent, quiet bool)
 	turn, request, _ := r.selection.turn(d)
 	turn.Window, turn.MaxOutput = 0, 0 // the other agent's model counts its own tokens
 	turn.Trigger, turn.NoRecall, turn.Dir = r.turn.Trigger, true, dir
-	report, err := h.Manage(cmd.Context(), condense.ResumeConversation(d.Journal), turn)
+	report, err := manage(cmd.Context(), h, condense.ResumeConversation(d.Journal), turn, nil)
 	if report != nil && !quiet {
-		printReport(r.Stderr, s.Where(), d.Format, to.Format, request, nil, r.readers, report)
+		printReport(r.Stderr, s.Where(), d.Format, to.Format, request, r.readers, report)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Where(), err)

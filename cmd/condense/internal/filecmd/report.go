@@ -2,6 +2,7 @@ package filecmd
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -16,6 +17,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/internal/size"
+	"github.com/condensehq/condense/internal/truth"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -132,18 +134,39 @@ func printDecision(w io.Writer, l *checkListing) {
 	_ = term.PrintText(w, t.Text("  "))
 }
 
+// A managed is a report with what the command knows besides.
+type managed struct {
+	*condense.Report
+	Vendor *vendorCount  `json:"vendor,omitempty"`
+	Truth  *truth.Report `json:"truth,omitempty"` // nil if nothing changed
+}
+
+// manage manages the conversation for its next turn, and holds the view against what was said.
+func manage(ctx context.Context, h *condense.Host, c *condense.Conversation, turn condense.Turn, v *vendorCount) (*managed, error) {
+	r, err := h.Manage(ctx, c, turn)
+	if r == nil {
+		return nil, err
+	}
+	m := &managed{Report: r, Vendor: v}
+	if r.Acted {
+		t := truth.Read(c.Journal().Messages(), func(string) int { return 0 }, nil).Measure(c.View())
+		m.Truth = &t
+	}
+	return m, err
+}
+
 // printReport prints the changes and their reasons, and the language models that could read the conversation. Request describes the
 // settings in the file itself; it may be empty.
-func printReport(w io.Writer, name, format, to, request string, vendor *vendorCount, readers []string, r *condense.Report) {
+func printReport(w io.Writer, name, format, to, request string, readers []string, r *managed) {
 	b := r.Budget
 	term.Printf(w, "%s (%s): %s messages, %s tokens\n", name, format, size.Group(r.Messages.Before), size.Group(r.Tokens.Before))
 	term.Printf(w, "profile %s: window %s, limit %s (%s reserved for the answer), threshold %s %%, target %s\n",
-		profileAndMode(r), size.Group(b.Window), size.Group(b.Limit), size.Group(b.Reserve), term.Number(b.ThresholdPercent), size.Group(b.Target))
+		profileAndMode(r.Report), size.Group(b.Window), size.Group(b.Limit), size.Group(b.Reserve), term.Number(b.ThresholdPercent), size.Group(b.Target))
 	if request != "" {
 		term.Printf(w, "set by the request: %s\n", request)
 	}
-	if vendor != nil {
-		term.Printf(w, "vendor: %v\n", vendor)
+	if r.Vendor != nil {
+		term.Printf(w, "vendor: %v\n", r.Vendor)
 	}
 	term.Printf(w, "%v\n", r.Reason)
 	if len(r.Attempts) > 0 {
@@ -180,6 +203,9 @@ func printReport(w io.Writer, name, format, to, request string, vendor *vendorCo
 			left = size.Group(r.Words.Before-r.Words.After) + " of the user's tokens left out"
 		}
 		t.Row("user's words", r.Words.Before, r.Words.After, left)
+	}
+	for _, fault := range r.Truth.Faults() {
+		t.Row("untrue", "", "", fault)
 	}
 	m := r.Messages
 	t.Row("messages", m.Before, m.After, fmt.Sprintf("%s hidden, %s rewritten, %s inserted", size.Group(m.Hidden), size.Group(m.Rewritten), size.Group(m.Inserted)))

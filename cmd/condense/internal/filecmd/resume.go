@@ -152,9 +152,9 @@ func (r *resumption) do(cmd *cobra.Command, show, quiet bool) error {
 	if show {
 		return r.show(cmd, h, c, turn, request, vendor, copied)
 	}
-	report, err := h.Manage(w.listen(cmd.Context()), c, turn)
+	report, err := manage(w.listen(cmd.Context()), h, c, turn, vendor)
 	if report != nil && !quiet {
-		printReport(r.Stderr, s.Where(), d.Format, d.Format, request, vendor, r.readers, report)
+		printReport(r.Stderr, s.Where(), d.Format, d.Format, request, r.readers, report)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Where(), err)

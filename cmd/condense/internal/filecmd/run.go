@@ -299,11 +299,11 @@ func (r *runFlags) run(a *cli.App, cmd *cobra.Command) error {
 		signal.Notify(gone, syscall.SIGPIPE)
 		defer signal.Stop(gone)
 	}
-	result, err := h.Manage(w.listen(cmd.Context()), conversation, turn)
+	result, err := manage(w.listen(cmd.Context()), h, conversation, turn, vendor)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", r.file.In, err)
 	}
-	return r.write(a, reportTo, request, vendor, result, err)
+	return r.write(a, reportTo, request, result, err)
 }
 
 // turn returns the turn to manage and, for the report, the settings that come from the document if it is a request.
@@ -377,7 +377,7 @@ func (r *runFlags) conversation() *condense.Conversation {
 }
 
 // write writes the conversation and the report. A file is written before the report, whose reader may be gone.
-func (r *runFlags) write(a *cli.App, reportTo *cli.Output, request string, vendor *vendorCount, result *condense.Report, err error) error {
+func (r *runFlags) write(a *cli.App, reportTo *cli.Output, request string, result *managed, err error) error {
 	finish := func() {
 		if err == nil && (result.Acted || !cli.SameFile(r.file.In, r.file.Out) || r.format() != r.file.Document.Format) {
 			err = r.file.Finish(a)
@@ -390,7 +390,7 @@ func (r *runFlags) write(a *cli.App, reportTo *cli.Output, request string, vendo
 		err = errors.Join(err, printReportJSON(reportTo, result))
 	}
 	if result != nil && !r.quiet {
-		printReport(a.Stderr, r.file.In, r.file.Document.Format, r.format(), request, vendor, r.sel.readers, result)
+		printReport(a.Stderr, r.file.In, r.file.Document.Format, r.format(), request, r.sel.readers, result)
 	}
 	if !r.toFile() {
 		finish()
@@ -416,7 +416,7 @@ func workingDir(dir string) (string, error) {
 	return filepath.Abs(dir)
 }
 
-func printReportJSON(o *cli.Output, r *condense.Report) error {
+func printReportJSON(o *cli.Output, r *managed) error {
 	var b bytes.Buffer
 	if err := term.PrintJSON(&b, r); err != nil {
 		return err
