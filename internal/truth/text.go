@@ -215,20 +215,21 @@ func divide(m *core.Message, p core.Part, typed bool) (said, others []string) {
 var heading = regexp.MustCompile(`^\s*([¶§#*\[>-]+)\s*[*\[]?(\w+)`)
 
 // claimed yields the lines that a message of a view gives as the user's: in an original message what is outside of programs' elements, in
-// a text of a provider what is under a heading with the user's name.
-func claimed(m *core.Message, original bool) iter.Seq[string] {
+// a text of a provider what is under a heading with the user's name. Original has the beginnings of the message's parts that programs
+// wrote; nil for a provider's message. A part that begins so still, and has its closing tag, says itself whose it is.
+func claimed(m *core.Message, original []string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if m.Role != core.RoleUser {
 			return
 		}
-		for _, p := range m.Parts {
+		for j, p := range m.Parts {
 			t, ok := p.(core.Text)
-			if !ok {
+			if !ok || j < len(original) && original[j] != "" && original[j] == firstLine(string(t)) && closed(string(t)) {
 				continue
 			}
 			users, sign := true, ""
 			all := []string{string(t)}
-			if original && m.Kind == core.KindOriginal {
+			if original != nil && m.Kind == core.KindOriginal {
 				all, _ = apart(string(t))
 			}
 			if m.Kind == core.KindSummary || dialog.Inserted(string(t)) {
@@ -254,6 +255,18 @@ func claimed(m *core.Message, original bool) iter.Seq[string] {
 			}
 		}
 	}
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
+}
+
+// closed reports whether s, if it begins with a tag, has its end.
+func closed(s string) bool {
+	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(s), "<"), ">")
+	name, _, _ = strings.Cut(name, " ")
+	return strings.TrimSpace(s)[0] != '<' || strings.Contains(s, "</"+name+">")
 }
 
 // leastClaim is the number of words of a line whose author can be told.

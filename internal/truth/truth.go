@@ -57,9 +57,9 @@ const mostExamples = 3
 type History struct {
 	count    func(string) int
 	said     []sentence
-	users    *text // the words of the user
-	others   *text // of everybody else
-	original map[string]bool
+	users    *text               // the words of the user
+	others   *text               // of everybody else
+	original map[string][]string // by ID: how the parts begin that programs wrote
 	files    fileLines
 	outcomes []string
 }
@@ -73,13 +73,17 @@ type sentence struct {
 // Read reads a history. Count counts tokens of a text. Typed says whether the user typed a part of a message of theirs, where the
 // source records it; nil, and parts that are typed, are read by the elements that programs use.
 func Read(messages []core.Message, count func(string) int, typed func(message, part int) bool) *History {
-	h := &History{count: count, users: newText(nil), others: newText(nil), original: map[string]bool{}}
+	h := &History{count: count, users: newText(nil), others: newText(nil), original: map[string][]string{}}
 	asks := map[string]bool{}
 	for i := range messages {
 		m := &messages[i]
-		h.original[m.ID] = true
+		h.original[m.ID] = make([]string, len(m.Parts))
 		for j, p := range m.Parts {
-			said, others := divide(m, p, typed == nil || typed(i, j))
+			own := typed == nil || typed(i, j)
+			if t, ok := p.(core.Text); ok && !own {
+				h.original[m.ID][j] = firstLine(string(t))
+			}
+			said, others := divide(m, p, own)
 			switch p := p.(type) {
 			case core.ToolCall:
 				name := strings.ToLower(p.Name)
@@ -116,7 +120,7 @@ func (h *History) Measure(view []core.Message) Report {
 		}
 	}
 	for i := range view {
-		for line := range claimed(&view[i], h.original[view[i].ID] && view[i].ID != "") {
+		for line := range claimed(&view[i], h.original[view[i].ID]) {
 			m.Claims++
 			if !h.users.has(line) && h.others.has(line) {
 				m.WrongAuthor++

@@ -78,6 +78,11 @@ type judgeMode struct {
 	Alone   *lab.Estimate  `json:"alone,omitempty"`
 	Left    *lab.Estimate  `json:"left,omitempty"`
 	Against []judgeAgainst `json:"against"`
+	// Shares of what its own views say: lines as the user's that are not, lines of files that were replaced since, and identifiers of
+	// started or created things that are still there. Null where there was nothing to tell by.
+	WrongAuthor *lab.Estimate `json:"wrong_author"`
+	Superseded  *lab.Estimate `json:"superseded"`
+	Outcomes    *lab.Estimate `json:"outcomes"`
 }
 
 // A judgeAgainst compares it with a built-in strategy: in the same chain, or both by themselves at the size that the plugin leaves.
@@ -142,6 +147,7 @@ func (c *judgeCard) measured(r *lab.Report) {
 		m := judgeMode{
 			Mode: t.Mode, Kept: judgeValue(t, judgedChain, lab.MeasurePanel), Own: judgeValue(t, judgedChain, lab.MeasureOwn),
 			Alone: judgeValue(t, judgedAlone, lab.MeasurePanel), Left: judgeValue(t, judgedAlone, lab.MeasureKept), Against: []judgeAgainst{},
+			WrongAuthor: judgeValue(t, judgedAlone, "wrong_author"), Superseded: judgeValue(t, judgedAlone, "superseded"), Outcomes: judgeValue(t, judgedAlone, "outcomes"),
 		}
 		for _, b := range judgeBuiltins {
 			m.against(r, t, judgedChain, b.name, b.name)
@@ -277,6 +283,9 @@ func (c *judgeCard) worth() string {
 		return "no recorded session could be measured"
 	}
 	text := fmt.Sprintf("by itself it leaves %.2f of the tokens, and %.2f of what was needed later", m.Left.Mean, m.Alone.Mean)
+	if w, s := mean(m.WrongAuthor), mean(m.Superseded); w > 0 || s > 0 {
+		text += fmt.Sprintf("; untrue: %.3f of the user's lines, %.3f of files' lines", w, s)
+	}
 	for _, a := range m.Against {
 		if a.Own {
 			return text + fmt.Sprintf("; %s at that size %.2f (%s)", a.Than, a.Kept.Mean, interval(a.Difference))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/internal/tree"
 )
@@ -90,18 +91,15 @@ var limits = map[string]struct {
 	value func(*judgeCard) (value float64, known bool)
 }{
 	"retention": {false, "of what was needed later is kept", func(c *judgeCard) (float64, bool) {
-		e := c.all().Kept
-		if e == nil {
-			return 0, false
-		}
-		return e.Mean, true
+		return mean(c.all().Kept), c.all().Kept != nil
 	}},
 	"own": {false, "of the saving is its own", func(c *judgeCard) (float64, bool) {
-		e := c.all().Own
-		if e == nil {
-			return 0, false
-		}
-		return e.Mean, true
+		return mean(c.all().Own), c.all().Own != nil
+	}},
+	"wrong_author": {true, "of the lines given as the user's are not", func(c *judgeCard) (float64, bool) { return mean(c.all().WrongAuthor), true }},
+	"superseded":   {true, "of the lines of files were replaced since", func(c *judgeCard) (float64, bool) { return mean(c.all().Superseded), true }},
+	"outcomes": {false, "of the identifiers of started or created things stay", func(c *judgeCard) (float64, bool) {
+		return mean(c.all().Outcomes), c.all().Outcomes != nil
 	}},
 	"acted":     {false, "conformance cases in which it acted", func(c *judgeCard) (float64, bool) { return float64(c.Conformance.Acted), true }},
 	"ms_per_mb": {true, "ms per MB at the 95th percentile", func(c *judgeCard) (float64, bool) { return c.Recorded.MSPerMB95, c.Recorded.MSPerMB95 > 0 }},
@@ -110,10 +108,18 @@ var limits = map[string]struct {
 	}},
 }
 
+// mean is 0 where nothing was measured.
+func mean(e *lab.Estimate) float64 {
+	if e == nil {
+		return 0
+	}
+	return e.Mean
+}
+
 const notWorse = "not_worse"
 
 // floorKeys are the keys of a file, in the order of the documentation.
-var floorKeys = []string{notWorse, "retention", "own", "acted", "ms_per_mb", "memory_mb"}
+var floorKeys = []string{notWorse, "retention", "own", "wrong_author", "superseded", "outcomes", "acted", "ms_per_mb", "memory_mb"}
 
 func (f *floors) add(p tree.Pair) error {
 	if p.Key == notWorse {
