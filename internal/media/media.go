@@ -7,6 +7,7 @@ package media
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -277,12 +278,12 @@ func (m Item) measure() measured {
 		}
 		return measured{maxImageTokens, "image"}
 	case Audio:
-		return m.timed(or(form.Second, secondOfAudio), leastAudioRate)
+		return m.timed(cmp.Or(form.Second, secondOfAudio), leastAudioRate)
 	case Video:
-		return m.timed(or(form.Second, secondOfVideo), leastVideoRate)
+		return m.timed(cmp.Or(form.Second, secondOfVideo), leastVideoRate)
 	case Document:
 	}
-	page := or(form.Page, pageTokens)
+	page := cmp.Or(form.Page, pageTokens)
 	if m.data == "" {
 		return measured{usualPages * page, "document"}
 	}
@@ -290,7 +291,7 @@ func (m Item) measure() measured {
 	n, known := pages(b)
 	switch {
 	case known:
-		return measured{n * page, plural("PDF, %d page", n)}
+		return measured{n * page, fmt.Sprintf("PDF, %d page%s", n, strings.Repeat("s", min(1, n-1)))}
 	case isPDF(b), extension(m.Format) == "pdf", m.Format == "application/pdf":
 		return measured{m.atMost(usualPages * page), "PDF"}
 	}
@@ -313,20 +314,6 @@ func (m Item) timed(second, least int) measured {
 
 // atMost limits an estimate for a file that cannot be read: it costs no more than its base64 would.
 func (m Item) atMost(tokens int) int { return min(tokens, len(m.data)/4+1) }
-
-func or(n, usual int) int {
-	if n > 0 {
-		return n
-	}
-	return usual
-}
-
-func plural(text string, n int) string {
-	if text = fmt.Sprintf(text, n); n != 1 {
-		text += "s"
-	}
-	return text
-}
 
 // bytes decodes the file of m, as far as it is base64.
 func (m Item) bytes() []byte {
