@@ -113,9 +113,9 @@ type finder struct {
 }
 
 const (
-	leastFile   = 64 // bytes of base64; a shorter string in a list is something else, such as a path
-	deepest     = 16 // levels of nesting: no API has media below, and each level is read again
-	mostMembers = 16 // media in one object, by its members: no form has more than one
+	unknownFile = 1 << 10 // bytes of base64; a shorter string in an unknown member may be something else
+	deepest     = 16      // levels of nesting: no API has media below, and each level is read again
+	mostMembers = 16      // media in one object, by its members: no form has more than one
 )
 
 // value searches a value that is a member called name, or is in an object of type name.
@@ -123,8 +123,10 @@ func (f *finder) value(raw []byte, name string, depth int) {
 	switch {
 	case depth > deepest:
 	case rawjson.IsString(raw):
-		if bytes.HasPrefix(raw, dataURL) {
-			f.yield(raw, Item{Kind: Kind(name)})
+		for begin, k := range files {
+			if bytes.HasPrefix(raw[1:], []byte(begin)) && (k == "" || len(raw) > unknownFile) {
+				f.yield(raw, Item{Kind: cmp.Or(k, Kind(name))})
+			}
 		}
 	case rawjson.IsArray(raw):
 		for e := range rawjson.Elements(raw) {
@@ -217,7 +219,7 @@ func (f *finder) yield(raw []byte, m Item) {
 		mime, _, _ := strings.Cut(string(head[len("data:"):]), ";")
 		m.Format = strings.ReplaceAll(mime, `\/`, "/")
 		data = data[len(head)+1:]
-	} else if m.form != nil && m.form.Elsewhere && (len(data) < longestURL || bytes.Contains(data[:maxHead], []byte("://"))) {
+	} else if m.form != nil && m.form.Elsewhere && (len(data) < longestURL || bytes.Contains(data[:min(len(data), maxHead)], []byte("://"))) {
 		data = nil
 	}
 	if k := kindOf(m.Format); k != "" {
@@ -244,7 +246,7 @@ func (f *finder) yield(raw []byte, m Item) {
 }
 
 const (
-	maxHead    = 200 // bytes of a data URL before its data
+	maxHead    = 4 << 10 // bytes of a data URL before its data
 	longestURL = 1 << 10
 )
 
