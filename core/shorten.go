@@ -146,14 +146,7 @@ func describes(in string) bool {
 	return true
 }
 
-func isNumber(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; (c < '0' || c > '9') && c != ',' && c != '.' && c != '%' {
-			return false
-		}
-	}
-	return true
-}
+func isNumber(s string) bool { return strings.Trim(s, "0123456789,.%") == "" }
 
 func isHandle(s string) bool {
 	s, ok := strings.CutPrefix(s, "h:")
