@@ -113,10 +113,10 @@ func owned(res *Result) *Result {
 // plausible returns u with impossible numbers replaced by 0, so that reports can be written
 // and added up.
 func plausible(u Usage) Usage {
-	u.Calls, u.InputTokens = max(u.Calls, 0), max(u.InputTokens, 0)
-	u.OutputTokens, u.CachedTokens = max(u.OutputTokens, 0), max(u.CachedTokens, 0)
-	u.Unpriced = max(u.Unpriced, 0)
-	if !(u.USD >= 0 && u.USD <= math.MaxFloat64) { // false for NaN too
+	for _, n := range []*int{&u.Calls, &u.InputTokens, &u.OutputTokens, &u.CachedTokens, &u.Unpriced} {
+		*n = min(max(*n, 0), math.MaxInt32) // a sum of many is a number, too
+	}
+	if !(u.USD >= 0 && u.USD <= math.MaxInt32) { // false for NaN too
 		u.USD = 0
 	}
 	return u

@@ -145,6 +145,21 @@ func TestChainSharesNothingWithProviders(t *testing.T) {
 	}
 }
 
+// A provider that claims to have spent more than there is makes no sum that is not a number.
+func TestUsageOfManyIsANumber(t *testing.T) {
+	all := core.Usage{Calls: math.MaxInt, InputTokens: math.MaxInt, OutputTokens: math.MaxInt, CachedTokens: math.MaxInt, Unpriced: math.MaxInt, USD: math.MaxFloat64}
+	liar := core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) {
+		return &core.Result{Messages: req.Messages, Usage: all}, nil
+	})
+	out, err := chainOf(t, nil, liar, liar, saves(3), saves(4)).Run(t.Context(), coretest.Request(talk(10), 500))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u := out.Usage; u.Calls <= 0 || u.InputTokens <= 0 || u.Unpriced <= 0 || math.IsInf(u.USD, 0) {
+		t.Errorf("%+v", u)
+	}
+}
+
 // Usage is the provider's word. It is added up, whatever came of the attempt, but not
 // if it cannot be true: a report must be written as JSON.
 func TestChainUsage(t *testing.T) {

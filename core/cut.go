@@ -233,9 +233,10 @@ func isNote(part Part) bool {
 // noun returns the name of a block of that kind. Other kinds are not named, because a note
 // may only hold the words that [Shortens] allows.
 func noun(kind string) string {
-	switch kind {
-	case "document", "file", "audio", "image":
-		return kind
+	for word := range strings.FieldsSeq("document file audio video image") {
+		if strings.Contains(kind, word) {
+			return word
+		}
 	}
 	return "block"
 }

@@ -109,7 +109,7 @@ func (f *framer) rewritten(m, o *Message) {
 // pieces with marks between them, and that is no mark: see [Shortens]. A line in brackets that has only words of marks is one, too. The
 // texts come in order.
 func (f *framer) foreign(before []Part) func(string) bool {
-	all := joinTexts(before)
+	all := joinTexts(before, nil)
 	lines := map[string]bool{"": true}
 	for line := range strings.Lines(all) {
 		lines[strings.TrimSpace(line)] = true

@@ -3,6 +3,7 @@ package core
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -72,16 +73,7 @@ func blankParts(parts []Part) bool {
 	return true
 }
 
-func blank(s string) bool {
-	for i := range len(s) {
-		switch s[i] {
-		case ' ', '\t', '\n', '\r':
-		default:
-			return false
-		}
-	}
-	return true
-}
+func blank(s string) bool { return strings.Trim(s, " \t\r\n") == "" }
 
 // A Part is one piece of a message's content. The set is closed: [Text], [ToolCall],
 // [ToolResult], [Image], [Reasoning] and [Opaque]. Parts are values: all but ToolResult

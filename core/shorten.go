@@ -23,7 +23,7 @@ var markWords = func() map[string]bool {
 	m := map[string]bool{}
 	for w := range strings.FieldsSeq(`
 		line lines element elements message messages byte bytes b kb mb token tokens character characters word words
-		image images file files document audio attachment attachments block blocks result results text error environment summary reasoning
+		image images file files document audio video attachment attachments block blocks result results text error environment summary reasoning
 		a about an and at by earlier here in is it its model more newer of older one or original originals other others reasoning out same said some stale than that the this to was were what with
 		call cleared content old output tool were
 		above below context duplicate fit left missing omitted recall redacted removed see shortened skipped truncated window`) {
@@ -146,14 +146,7 @@ func describes(in string) bool {
 	return true
 }
 
-func isNumber(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; (c < '0' || c > '9') && c != ',' && c != '.' && c != '%' {
-			return false
-		}
-	}
-	return true
-}
+func isNumber(s string) bool { return strings.Trim(s, "0123456789,.%") == "" }
 
 func isHandle(s string) bool {
 	s, ok := strings.CutPrefix(s, "h:")

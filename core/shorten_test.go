@@ -120,6 +120,20 @@ func TestChainFramesWhatIsInserted(t *testing.T) {
 	}
 }
 
+// A note says what kind of medium was left out, whatever the API calls its block.
+func TestNotesNameMedia(t *testing.T) {
+	for kind, want := range map[string]string{
+		"document": "document", "input_file": "file", "input_audio": "audio", "video": "video", "video_url": "video", "image_generation_call": "image", "search": "block",
+	} {
+		m := []core.Message{{ID: "1", Role: core.RoleUser, Parts: []core.Part{core.Opaque{Kind: kind, JSON: strings.Repeat("x", 4000)}}}}
+		core.Measure(coretest.Counter{}, m)
+		cut, _ := core.Cut(coretest.Counter{}, m, 0)
+		if s := fmt.Sprint(cut[0].Parts[0]); !strings.Contains(s, "[… "+want+" of ") || !core.Shortens("", s) {
+			t.Errorf("%s: %s", kind, s)
+		}
+	}
+}
+
 // A note of an earlier cut says how much is missing. Cut again, it said how much of the note was.
 func TestNotesAreNotCutAgain(t *testing.T) {
 	long := []core.Message{{ID: "1", Role: core.RoleAssistant, Parts: []core.Part{core.Text(strings.Repeat("lines of a file\n", 400))}}}

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,6 +20,9 @@ func (v *verifier) content() {
 			}
 			if slices.ContainsFunc(m.Parts, sealed) {
 				v.fault(ruleReasoning, m.ID, "signed or encrypted reasoning is in new message %d", i)
+			}
+			if slices.ContainsFunc(m.Parts, func(p Part) bool { return isMedia(p) && !isCompaction(p) }) {
+				v.fault(ruleMedia, m.ID, "an image or a block is in new message %d", i)
 			}
 			continue
 		}
@@ -50,6 +54,9 @@ func (v *verifier) results(m, o *Message) {
 			continue
 		}
 		after := is[r.CallID][0].Content
+		if is[r.CallID][0].IsError != r.IsError {
+			v.fault(ruleCalls, m.ID, "the result of call %s is a failure no more, or has become one", r.CallID)
+		}
 		is[r.CallID] = is[r.CallID][1:]
 		if blankParts(after) && !blankParts(r.Content) {
 			v.fault(ruleEmpty, m.ID, "the result of call %s says nothing any more", r.CallID)
@@ -58,28 +65,34 @@ func (v *verifier) results(m, o *Message) {
 	}
 }
 
-// media checks that images and blocks of unknown kind were not dropped silently: text must
-// replace them.
+// media checks that images and blocks of unknown kind were not dropped silently, since text must replace them, and not made up.
 func (v *verifier) media(id, where string, before, after []Part, text bool) {
 	kept := countParts(after)
 	for _, p := range before {
-		var what string
-		switch p := p.(type) {
-		case Image:
-			what = "an image"
-		case Opaque:
-			what = fmt.Sprintf("a block of kind %q", p.Kind)
-		case Text, ToolCall, ToolResult, Reasoning:
-			continue
-		default:
-			continue // not a part at all; see countParts
+		what := "an image"
+		if block, ok := p.(Opaque); ok {
+			what = fmt.Sprintf("a block of kind %q", block.Kind)
 		}
-		if kept[p] > 0 {
+		switch {
+		case !isMedia(p):
+		case kept[p] > 0:
 			kept[p]--
-		} else if !text {
+		case !text:
 			v.fault(ruleMedia, id, "%s is gone%s and no text replaces it", what, where)
 		}
 	}
+	for p, n := range kept {
+		if n > 0 && isMedia(p) {
+			v.fault(ruleMedia, id, "an image or a block is new%s", where)
+		}
+	}
+}
+
+// isCompaction reports whether p is what a vendor has made of a conversation.
+func isCompaction(p Part) bool {
+	var is struct{ Type string }
+	block, ok := p.(Opaque)
+	return ok && json.Unmarshal([]byte(block.JSON), &is) == nil && is.Type == "compaction"
 }
 
 // hasNewText reports whether after has a text that before has not.
@@ -139,7 +152,7 @@ func (v *verifier) words() {
 			v.fault(ruleSystem, o.ID, "is rewritten")
 		case v.out[i].Blank(): // which is a fault of its own
 		case o.Role == RoleUser && o.Kind == KindOriginal:
-			if !Shortens(joinTexts(o.Parts), joinTexts(v.out[i].Parts), v.req.Originals) {
+			if !Shortens(joinTexts(o.Parts, v.out[i].Parts), joinTexts(v.out[i].Parts, o.Parts), v.req.Originals) {
 				v.fault(ruleWords, o.ID, "has words that are not the user's, or lacks some without a mark")
 			}
 		}
@@ -188,7 +201,7 @@ func (r *Request) says(o, m *Message) bool {
 	if r.Typed == nil {
 		return true
 	}
-	rest := joinTexts(m.Parts)
+	rest := joinTexts(m.Parts, nil)
 	for _, text := range r.Typed(o) {
 		text = strings.TrimSpace(text)
 		at := strings.Index(rest, text)
@@ -200,12 +213,15 @@ func (r *Request) says(o, m *Message) bool {
 	return true
 }
 
-func joinTexts(parts []Part) string {
+// joinTexts returns the texts of parts, with marks for images and blocks that others have, too.
+func joinTexts(parts, others []Part) string {
 	var b strings.Builder
+	common := countParts(others)
 	for _, p := range parts {
 		if t, ok := p.(Text); ok {
-			b.WriteString(string(t))
-			b.WriteByte('\n')
+			b.WriteString(string(t) + "\n")
+		} else if isMedia(p) && common[p] > 0 {
+			b.WriteString("\x00" + Handle(p) + "\n")
 		}
 	}
 	return b.String()

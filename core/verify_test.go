@@ -243,7 +243,7 @@ var ruleTests = []struct {
 	{
 		"not-empty", "new message",
 		messages{user("1", hi), assistant("2", hi)},
-		messages{user("1", hi), summary(core.Image{URL: "u"})},
+		messages{user("1", hi), summary(core.Text("."))},
 		messages{user("1", hi), summary(core.Text("\r\n"))},
 	},
 	{
@@ -424,9 +424,9 @@ var ruleTests = []struct {
 	},
 	{
 		"keep-media", "one of two that are equal",
-		messages{user("1", hi, coretest.Image(1), coretest.Image(1))},
-		messages{user("1", hi, coretest.Image(1), note)},
-		messages{user("1", hi, coretest.Image(1))},
+		messages{user("0", hi), assistant("1", hi, coretest.Image(1), coretest.Image(1))},
+		messages{user("0", hi), assistant("1", hi, coretest.Image(1), note)},
+		messages{user("0", hi), assistant("1", hi, coretest.Image(1))},
 	},
 	{
 		"keep-media", "in a result",
@@ -445,6 +445,48 @@ var ruleTests = []struct {
 		messages{user("1", hi, core.Opaque{Kind: "document", JSON: "{}"})},
 		messages{user("1", note)},
 		messages{user("1", hi, core.Opaque{Kind: "document", JSON: "[]"})},
+	},
+	{
+		"keep-media", "put into a message",
+		messages{user("1", hi), assistant("2", hi)},
+		messages{user("1", hi), assistant("2", note)},
+		messages{user("1", hi), assistant("2", hi, core.Opaque{Kind: "tool_use", JSON: `{"type":"tool_use"}`})},
+	},
+	{
+		"keep-media", "put into what the user said",
+		messages{user("1", hi), assistant("2", hi)},
+		messages{user("1", hi), assistant("2", note)},
+		messages{user("1", hi, core.Opaque{Kind: "text", JSON: `{"type":"text","text":"Push."}`}), assistant("2", hi)},
+	},
+	{
+		"keep-media", "put into a result",
+		messages{assistant("1", call("a")), user("2", result("a", hi))},
+		messages{assistant("1", call("a")), user("2", result("a", note))},
+		messages{assistant("1", call("a")), user("2", result("a", hi, coretest.Image(1)))},
+	},
+	{
+		"keep-media", "a new message, but for a compaction",
+		messages{user("1", hi), assistant("2", hi)},
+		messages{user("1", hi), summary(core.Opaque{Kind: "compaction", JSON: `{"type":"compaction","encrypted_content":"x"}`})},
+		messages{user("1", hi), summary(core.Opaque{Kind: "compaction", JSON: `{"type":"text","text":"Push."}`})},
+	},
+	{
+		"keep-words", "images of the user in another order",
+		messages{user("1", hi, coretest.Image(1), note, coretest.Image(2))},
+		messages{user("1", hi, coretest.Image(1), note, core.Text("[… 1 image left out]"))},
+		messages{user("1", hi, coretest.Image(2), note, coretest.Image(1))},
+	},
+	{
+		"keep-words", "an image of the user before other words",
+		messages{user("1", hi, coretest.Image(1), note)},
+		messages{user("1", hi, coretest.Image(1), core.Text("[… 1 image left out]"))},
+		messages{user("1", coretest.Image(1), hi, note)},
+	},
+	{
+		"keep-calls", "a failure that is none any more",
+		messages{assistant("1", call("a")), user("2", core.ToolResult{CallID: "a", IsError: true, Content: []core.Part{hi}})},
+		messages{assistant("1", call("a")), user("2", core.ToolResult{CallID: "a", IsError: true, Content: []core.Part{note}})},
+		messages{assistant("1", call("a")), user("2", core.ToolResult{CallID: "a", Content: []core.Part{hi}})},
 	},
 	{
 		"keep-media", "hidden with its message",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -12,32 +13,45 @@ import (
 
 // keysOf are keys of vendors by their shapes.
 var keysOf = map[string]string{
-	"anthropic": "sk-ant-api03-Zm9vYmFyYmF6cXV4", "openai": "sk-proj-Zm9vYmFyYmF6cXV4", "openrouter": "sk-or-v1-0123456789abcdef", "google": "AIzaSyA0123456789abcdefghijklmnopqrstu",
-	"groq": "gsk_Zm9vYmFyYmF6cXV4", "amazon": "ABSKZm9vYmFyYmF6cXV4", "github": "ghu_Zm9vYmFyYmF6cXV4", "azure": token("https://sts.windows.net/t/")[len("Bearer "):],
+	"anthropic": "sk-ant-api03-Zm9vYmFyYmF6cXV4", "openai": "sk-proj-Zm9vYmFyYmF6cXV4", "openrouter": "sk-or-v1-0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", "google": "AIzaSyA0123456789abcdefghijklmnopqrstu",
+	"groq": "gsk_Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4", "amazon": "ABSKZm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4", "github": "ghu_Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9v", "azure": token("https://sts.windows.net/t/")[len("Bearer "):],
 }
 
 // carry returns requests that carry a key where a mistake has put it: left quotes of a file, lists, other schemes, headers and parameters.
 func carry(key string) (header map[string]string, query []string) {
 	packed := base64.StdEncoding.EncodeToString([]byte("user:" + key))
+	alone := base64.StdEncoding.EncodeToString([]byte(key))
 	header = map[string]string{}
 	for i, value := range []string{
 		`Bearer "KEY"`, `Bearer 'KEY'`, "Bearer,KEY", "Bearer:KEY", "Bearer=KEY", "Token=KEY", "token KEY", "KEY", ` "KEY" `, "Key KEY;", "Bearer dummy, Bearer KEY", "ApiKey key=KEY,user=a", "Basic " + packed, "basic " + packed, "BASIC  " + strings.TrimRight(packed, "="),
+		"Bearer " + alone, alone, base64.RawURLEncoding.EncodeToString([]byte(" " + key)), "Bearer%20" + strings.ReplaceAll(key, "-", "%2D"), "Bearer " + url.QueryEscape(`"`+key+`"`),
 	} {
 		header[fmt.Sprintf("Authorization#%d", i)] = strings.ReplaceAll(value, "KEY", key)
 	}
 	for _, name := range []string{
 		"X-Auth-Token", "X-Api-Token", "X-Access-Token", "Auth", "Token", "Apikey", "X-Apikey", "Proxy-Authorization", "X-Authorization", "X-Forwarded-Authorization",
 		"X-Original-Authorization", "Openai-Api-Key", "Anthropic-Api-Key", "X-Anthropic-Key", "X-Anything", "X-Custom-Secret", "Api-Key", "X-Goog-Api-Key", "Referer", "X-Openai-Key",
+		"User-Agent", "Anthropic-Beta", "Openai-Beta", "Accept-Language", "Tracestate",
 	} {
 		header[name] = key
 	}
 	header["Cookie"] = "a=b; session=" + key
+	header["User-Agent#q"] = "tool/1.0 (" + key + ")"
+	header["Anthropic-Beta#q"] = alone
 	header["X-Token#q"] = `"` + key + `"`
 	header["Sec-Websocket-Protocol"] = "realtime, openai-insecure-api-key." + key
 	for _, name := range []string{"token", "apikey", "api_key", "access_token", "auth", "key", "secret", "anything", "Authorization", "k%65y"} {
 		query = append(query, name+"="+key, "a=b&"+name+"=%22"+key+"%22")
 	}
 	return header, query
+}
+
+// written are the forms of a key in [carry].
+func written(key string) (all []string) {
+	for _, before := range []string{"", " ", "user:"} {
+		all = append(all, base64.RawStdEncoding.EncodeToString([]byte(before + key))[:20], base64.RawURLEncoding.EncodeToString([]byte(before + key))[:20])
+	}
+	return append(all, key[:12], strings.ReplaceAll(key, "-", "%2D")[:12])
 }
 
 // A key that a mistake has put into another header, parameter or form is recognized by its shape, and reaches no host of another vendor:
@@ -73,7 +87,7 @@ func TestOddCarriersReachNoOtherVendor(t *testing.T) {
 				var all strings.Builder
 				_ = got[0].Header.Write(&all)
 				all.WriteString(got[0].URL.String())
-				if host != of && strings.Contains(all.String(), keysOf[of][:12]) || host != of && strings.Contains(all.String(), base64.StdEncoding.EncodeToString([]byte("user:"+keysOf[of]))) {
+				if host != of && slices.ContainsFunc(written(keysOf[of]), func(s string) bool { return strings.Contains(all.String(), s) }) {
 					t.Errorf("the key of %s in %s arrived at %s", of, how, got[0].URL.Host)
 				}
 			}

@@ -327,7 +327,7 @@ func titleOf(r *wire.Request) string {
 }
 
 func shortName(text string) string {
-	text = strings.TrimSpace(secret.Redact(plain.Line(text[:min(len(text), mostRead)])))
+	text = strings.TrimSpace(secret.Scrub(plain.Line(text[:min(len(text), mostRead)])))
 	if len(text) > longestName {
 		text = strings.ToValidUTF8(text[:longestName], "") + "…"
 	}

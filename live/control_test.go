@@ -41,6 +41,27 @@ func only(t *testing.T, d *control.Desk) *control.Conversation {
 	return all[0]
 }
 
+// The list names a conversation by the user's first words, without what these say of passwords and keys.
+func TestTitlesHaveNoSecrets(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ text, gone string }{
+		{"Log in with password: hunter2longer", "hunter2longer"},
+		{"run deploy --token xyzzy-77-plugh", "xyzzy-77-plugh"},
+		{"export DB_PASSWORD=tr0ub4dor", "tr0ub4dor"},
+		{"curl -u admin:opensesame1 https://example.com", "opensesame1"},
+		{"see postgres://app:s3cretword@db/x", "s3cretword"},
+		{"My key is sk-ant-api03-" + strings.Repeat("aB3", 12), "aB3aB3"},
+		{"password:\n\thunter2longer", "hunter2longer"},
+	} {
+		p := newPlay(t, upstream.Options{}, upstream.Client{API: upstream.Messages, Model: "claude-sonnet-4-5"}, nil)
+		p.client.History = append(p.client.History, map[string]any{"role": "user", "content": []any{map[string]any{"type": "text", "text": tt.text}}})
+		steps(t, p, 1)
+		if c := only(t, p.Desk()); c.Title == "" || strings.Contains(c.Title, tt.gone) {
+			t.Errorf("%q is called %q", tt.text, c.Title)
+		}
+	}
+}
+
 // sent are the messages that the vendor got last.
 func sent(t *testing.T, p *play) (messages []json.RawMessage) {
 	t.Helper()

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/internal/testkit"
 )
 
@@ -38,33 +39,40 @@ func TestPhotoThroughConverseIsNotDropped(t *testing.T) {
 	}
 }
 
-// When a conversation is due, the newest medium stays, and an older one that is dropped leaves a line that says what it was.
+// When a conversation is due, the newest medium stays, and an older one that is dropped leaves a line that says what it was,
+// whoever drops it.
 func TestDroppedMediaLeaveALine(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
-	for _, m := range testkit.Media {
-		t.Run(m.API+"/"+m.Kind+"/"+m.Place, func(t *testing.T) {
-			t.Parallel()
-			v := newVendor(t)
-			_, s := serveWith(t, v.URL, withWindow(40_000), onEveryUpstream)
-			old, gone := m.With(100_001)
-			newest, stays := m.With(200_000)
-			for _, at := range []int{40, 36, 20} {
-				body := m.Request(40, 4_000, map[int]string{3: strings.ReplaceAll(old, "_9", "_8"), at: newest})
-				if res, got := send(t, http.MethodPost, s.URL+m.Path(), nil, body); res.StatusCode != http.StatusOK {
-					t.Fatalf("%s: %s", res.Status, got)
+	for _, by := range []string{"smart", condense.Truncation} {
+		for _, m := range testkit.Media {
+			t.Run(by+"/"+m.API+"/"+m.Kind+"/"+m.Place, func(t *testing.T) {
+				t.Parallel()
+				v := newVendor(t)
+				host := withWindow(40_000)
+				host.Values.Chain = []string{by}
+				_, s := serveWith(t, v.URL, host, onEveryUpstream)
+				old, gone := m.With(100_001)
+				newest, stays := m.With(200_000)
+				for _, at := range []int{40, 36, 20} {
+					body := m.Request(40, 4_000, map[int]string{3: strings.ReplaceAll(old, "_9", "_8"), at: newest})
+					if res, got := send(t, http.MethodPost, s.URL+m.Path(), nil, body); res.StatusCode != http.StatusOK {
+						t.Fatalf("%s: %s", res.Status, got)
+					}
+					got := v.last(t).body
+					if len(got) > len(body)-100_000 {
+						t.Fatalf("the vendor got %d bytes of %d", len(got), len(body))
+					}
+					if by == "smart" && !bytes.Contains(got, []byte(stays)) {
+						t.Errorf("the newest after round %d is gone", at)
+					}
+					for data, what := range map[string]string{gone: "older", stays: "newest"} {
+						if !bytes.Contains(got, []byte(data)) && !bytes.Contains(got, []byte(m.Label())) {
+							t.Errorf("no line says that the %s after round %d was dropped:\n%.3000s", what, at, bytes.ReplaceAll(got, []byte(stays), []byte("DATA")))
+						}
+					}
 				}
-				got := v.last(t).body
-				if len(got) > len(body)-100_000 {
-					t.Fatalf("the vendor got %d bytes of %d", len(got), len(body))
-				}
-				if !bytes.Contains(got, []byte(stays)) {
-					t.Errorf("the newest after round %d is gone", at)
-				}
-				if !bytes.Contains(got, []byte(gone)) && !bytes.Contains(got, []byte(m.Label())) {
-					t.Errorf("no line says what was dropped:\n%.3000s", bytes.ReplaceAll(got, []byte(stays), []byte("DATA")))
-				}
-			}
-		})
+			})
+		}
 	}
 }

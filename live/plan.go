@@ -47,8 +47,9 @@ func (x *known) planned(s *lineage.State) *plan {
 func (in *incoming) plan(ctx context.Context) *plan {
 	x := &known{incoming: *in}
 	p := &plan{known: x}
+	var err error
 	if x.weight == nil {
-		err := x.safely("request", func() error {
+		err = x.safely("request", func() error {
 			decided, err := x.read(ctx)
 			if decided != nil {
 				p = decided
@@ -65,7 +66,7 @@ func (in *incoming) plan(ctx context.Context) *plan {
 		if x.r == nil || x.unread {
 			x.weight = payload.Weigh(x.received)
 		}
-		if !x.unread {
+		if !x.unread && (err == nil || x.r != nil) { // what cannot be read is not read again
 			x.weight.Counted = count.Tokens(x.received)
 		}
 	}

@@ -7,6 +7,7 @@ package media
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -112,9 +113,9 @@ type finder struct {
 }
 
 const (
-	leastFile   = 64 // bytes of base64; a shorter string in a list is something else, such as a path
-	deepest     = 16 // levels of nesting: no API has media below, and each level is read again
-	mostMembers = 16 // media in one object, by its members: no form has more than one
+	unknownFile = 1 << 10 // bytes of base64; a shorter string in an unknown member may be something else
+	deepest     = 16      // levels of nesting: no API has media below, and each level is read again
+	mostMembers = 16      // media in one object, by its members: no form has more than one
 )
 
 // value searches a value that is a member called name, or is in an object of type name.
@@ -122,8 +123,10 @@ func (f *finder) value(raw []byte, name string, depth int) {
 	switch {
 	case depth > deepest:
 	case rawjson.IsString(raw):
-		if bytes.HasPrefix(raw, dataURL) {
-			f.yield(raw, Item{Kind: Kind(name)})
+		for begin, k := range files {
+			if bytes.HasPrefix(raw[1:], []byte(begin)) && (k == "" || len(raw) > unknownFile) {
+				f.yield(raw, Item{Kind: cmp.Or(k, Kind(name))})
+			}
 		}
 	case rawjson.IsArray(raw):
 		for e := range rawjson.Elements(raw) {
@@ -216,7 +219,7 @@ func (f *finder) yield(raw []byte, m Item) {
 		mime, _, _ := strings.Cut(string(head[len("data:"):]), ";")
 		m.Format = strings.ReplaceAll(mime, `\/`, "/")
 		data = data[len(head)+1:]
-	} else if m.form != nil && m.form.Elsewhere && (len(data) < longestURL || bytes.Contains(data[:maxHead], []byte("://"))) {
+	} else if m.form != nil && m.form.Elsewhere && (len(data) < longestURL || bytes.Contains(data[:min(len(data), maxHead)], []byte("://"))) {
 		data = nil
 	}
 	if k := kindOf(m.Format); k != "" {
@@ -243,7 +246,7 @@ func (f *finder) yield(raw []byte, m Item) {
 }
 
 const (
-	maxHead    = 200 // bytes of a data URL before its data
+	maxHead    = 4 << 10 // bytes of a data URL before its data
 	longestURL = 1 << 10
 )
 
@@ -277,12 +280,12 @@ func (m Item) measure() measured {
 		}
 		return measured{maxImageTokens, "image"}
 	case Audio:
-		return m.timed(or(form.Second, secondOfAudio), leastAudioRate)
+		return m.timed(cmp.Or(form.Second, secondOfAudio), leastAudioRate)
 	case Video:
-		return m.timed(or(form.Second, secondOfVideo), leastVideoRate)
+		return m.timed(cmp.Or(form.Second, secondOfVideo), leastVideoRate)
 	case Document:
 	}
-	page := or(form.Page, pageTokens)
+	page := cmp.Or(form.Page, pageTokens)
 	if m.data == "" {
 		return measured{usualPages * page, "document"}
 	}
@@ -290,7 +293,7 @@ func (m Item) measure() measured {
 	n, known := pages(b)
 	switch {
 	case known:
-		return measured{n * page, plural("PDF, %d page", n)}
+		return measured{n * page, fmt.Sprintf("PDF, %d page%s", n, strings.Repeat("s", min(1, n-1)))}
 	case isPDF(b), extension(m.Format) == "pdf", m.Format == "application/pdf":
 		return measured{m.atMost(usualPages * page), "PDF"}
 	}
@@ -313,20 +316,6 @@ func (m Item) timed(second, least int) measured {
 
 // atMost limits an estimate for a file that cannot be read: it costs no more than its base64 would.
 func (m Item) atMost(tokens int) int { return min(tokens, len(m.data)/4+1) }
-
-func or(n, usual int) int {
-	if n > 0 {
-		return n
-	}
-	return usual
-}
-
-func plural(text string, n int) string {
-	if text = fmt.Sprintf(text, n); n != 1 {
-		text += "s"
-	}
-	return text
-}
 
 // bytes decodes the file of m, as far as it is base64.
 func (m Item) bytes() []byte {

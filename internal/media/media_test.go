@@ -197,3 +197,27 @@ func TestAnyFile(t *testing.T) {
 		}
 	})
 }
+
+// A file in a member that no form has, and a data URL with a long head, cost no more by their bytes; what only a vendor can read stays
+// text.
+func TestUnknownFormsCostNoBytes(t *testing.T) {
+	b64 := func(b []byte) string { return base64.StdEncoding.EncodeToString(b) }
+	for _, tt := range []struct {
+		name, raw string
+		most      int
+	}{
+		{"a block of unknown type", `{"type":"input_video","input_video":{"data":"` + b64(testkit.MP4(20, 400_000)) + `","format":"mp4"}}`, 20*290 + 60},
+		{"an image of unknown form", `{"type":"picture","png":"` + b64(testkit.PNG(640, 480, 400_000)) + `"}`, 500},
+		{"escaped", `{"type":"picture","jpeg":"\/9j\/` + strings.Repeat("AbC1", 100_000) + `"}`, 1700},
+		{"a long address", `{"type":"image_url","image_url":{"url":"https://example.com/?` + strings.Repeat("q", 2000) + `"}}`, 2300},
+		{"a long name", `{"type":"image_url","image_url":{"url":"data:image/png;name=` + strings.Repeat("n", 1000) + `;base64,` + b64(testkit.PNG(640, 480, 400_000)) + `"}}`, 800},
+	} {
+		if n, _ := media.Count([]byte(tt.raw), quarter); n > tt.most {
+			t.Errorf("%s: %d tokens", tt.name, n)
+		}
+	}
+	sealed := `{"type":"reasoning","encrypted_content":"` + strings.Repeat("gAAAAABo", 1000) + `"}`
+	if n, found := media.Count([]byte(sealed), quarter); n != quarter([]byte(sealed)) || found != 0 {
+		t.Errorf("sealed: %d tokens, %d media", n, found)
+	}
+}

@@ -120,13 +120,23 @@ var (
 	arguments = map[string]bool{"input": true, "args": true, "arguments": true, "response": true, "json": true, "toolUse": true}
 )
 
+// files are the beginnings by which a file is known in a member that no form has: of data URLs, and of the base64 of PNG, JPEG, GIF,
+// PDF, RIFF, Ogg, FLAC, MP3, MP4 and WebM.
+var files = map[string]Kind{
+	"data:":    "",
+	"iVBORw0K": Image, "/9j/": Image, `\/9j\/`: Image, "R0lGOD": Image, "JVBERi0": Document, "UklGR": Audio, "T2dnUw": Audio, "ZkxhQ": Audio,
+	"SUQz": Audio, "AAAAIGZ0eX": Video, "AAAAHGZ0eX": Video, "AAAAGGZ0eX": Video, "AAAAFGZ0eX": Video, "GkXfo": Video,
+}
+
 // byMember are the forms by the member that has the medium. Marks are what follows a quote in any of them, by its first
 // byte.
 var byMember, marks = func() (map[string][]*Form, [256][][]byte) {
 	members := map[string][]*Form{}
 	var marks [256][][]byte
 	mark := func(s string) { marks[s[0]] = append(marks[s[0]], []byte(s)) }
-	mark(string(dataURL[1:]))
+	for begin := range files {
+		mark(begin)
+	}
 	for i := range Forms {
 		f := &Forms[i]
 		if f.Data == "" {

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -83,7 +84,7 @@ func (c *Client) try(ctx context.Context, p *model.Prompt, key string) (*Reply, 
 	r := &Reply{sent: len(body)}
 	err = c.read(r, resp.Header.Get("Content-Type"), in, textLimit(p))
 	if e := (*Error)(nil); errors.As(err, &e) {
-		e.Request = either(e.Request, resp.Header.Get("request-id"), resp.Header.Get("x-request-id"))
+		e.Request = cmp.Or(e.Request, resp.Header.Get("request-id"), resp.Header.Get("x-request-id"))
 		return r, e
 	}
 	if err != nil {

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -37,7 +38,7 @@ var (
 func New(v *Vendor, o Options) (*Client, error) {
 	at, err := o.check(v)
 	if err != nil {
-		return nil, fmt.Errorf("model %s: %w", either(o.Name, o.ID, "without a name"), err)
+		return nil, fmt.Errorf("model %s: %w", cmp.Or(o.Name, o.ID, "without a name"), err)
 	}
 	o.Retry = o.Retry.orDefault()
 	if o.Logger == nil {
@@ -57,15 +58,6 @@ func New(v *Vendor, o Options) (*Client, error) {
 func local(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-func either(all ...string) string {
-	for _, s := range all {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
 }
 
 // Info implements [model.Generator].
@@ -245,7 +237,7 @@ func (c *Client) learn(e *Error) bool {
 // advise adds advice to e.
 func (c *Client) advise(e *Error) *Error {
 	file, variable := c.opts.keyPlace(c.vendor)
-	source := either(file, variable)
+	source := cmp.Or(file, variable)
 	switch {
 	case e.Status == http.StatusUnauthorized && source == "":
 		e.Message += "; name the key with api_key_env or api_key_file"

@@ -52,14 +52,9 @@ const (
 // longer name a mark would cost more than about a dozen tokens.
 var labelForm = regexp.MustCompile(`^(?:[a-z_]{1,24}|PDF)(?: \d{1,6}x\d{1,6}|, \d{1,6} (?:pages?|s))?$`)
 
-// Label describes content without lines in a few words: "image 1024x768", "PDF, 3 pages", or its kind.
-func Label(p core.Part) string {
-	label, _ := labelOf(p)
-	return label
-}
-
-// labelOf describes a part, and reports whether it is a medium.
-func labelOf(p core.Part) (label string, medium bool) {
+// Label describes content without lines in a few words: "image 1024x768", "PDF, 3 pages", or its kind. It reports whether it is
+// a medium.
+func Label(p core.Part) (label string, medium bool) {
 	switch p := p.(type) {
 	case core.Image:
 		return media.OfImage(p.Data).String(), true
@@ -88,6 +83,6 @@ func readMark(line string) (mark string, ok bool) {
 
 // media adds content without lines that follows the last passage.
 func (r *reader) media(by Passage, p core.Part) {
-	label, medium := labelOf(p)
+	label, medium := Label(p)
 	r.c.Media = append(r.c.Media, Media{by: by, before: len(r.c.Passages), part: p, label: label, medium: medium})
 }

@@ -2,6 +2,7 @@ package slidingwindow_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/providers/slidingwindow"
 	"github.com/condensehq/condense/registry"
 )
@@ -168,6 +170,60 @@ func TestMarkerSaysWhatIsMissing(t *testing.T) {
 	}
 	if got, want := text(second.Messages[1]), "[… 4 earlier messages, with 1 tool call, and what an earlier note like this stood for left out here to fit the context window]"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// The marker names the newest media among the hidden messages, also those that an earlier marker named; with no room for names the
+// conversation is still within its limit.
+func TestMarkerNamesMedia(t *testing.T) {
+	shot := core.Image{MediaType: "image/png", Data: base64.StdEncoding.EncodeToString(testkit.PNG(640, 480, 3000))}
+	pdf := core.Opaque{Kind: "document", JSON: `{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"` +
+		base64.StdEncoding.EncodeToString(testkit.PDF(3, 2000, false)) + `"}}`}
+	shown := func(script string, what ...core.Part) []core.Message {
+		all := chat(script)
+		for i := range all {
+			if r, ok := all[i].Parts[0].(core.ToolResult); ok && len(what) > 0 {
+				r.Content = append(r.Content, what...)
+				all[i].Parts[0] = r
+			}
+		}
+		core.Measure(bytes4{}, all)
+		return all
+	}
+	marker := func(all []core.Message) string {
+		i := slices.IndexFunc(all, func(m core.Message) bool { return m.Kind == core.KindMarker })
+		if i < 0 {
+			t.Fatal("no marker")
+		}
+		return string(all[i].Parts[0].(core.Text))
+	}
+	first, err := condense(t, slidingwindow.DefaultConfig(), request(append(shown("ucr", shot, pdf), chat("___cruau")[3:]...), 530))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const ends = " left out here to fit the context window: image 640x480; PDF, 3 pages]"
+	if got := marker(first.Messages); !strings.HasSuffix(got, ends) {
+		t.Errorf("%s", got)
+	}
+	second, err := condense(t, slidingwindow.DefaultConfig(), request(append(first.Messages, chat("________auaua")[8:]...), 530))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := marker(second.Messages); !strings.HasSuffix(got, ends) {
+		t.Errorf("again: %s", got)
+	}
+	many, err := condense(t, slidingwindow.DefaultConfig(), request(shown("u"+strings.Repeat("cr", 30)+"uaua", shot), 2000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(marker(many.Messages), "image 640x480"); got != 8 {
+		t.Errorf("%d names: %s", got, marker(many.Messages))
+	}
+	least := request(append(shown("ucr", shot, pdf), chat("___uaua")[3:]...), 1)
+	least.Budget.Limit = core.FixedTokens(least)
+	least.Budget.Target = least.Budget.Limit
+	if _, err := condense(t, slidingwindow.DefaultConfig(), least); err != nil {
+		t.Error(err)
 	}
 }
 

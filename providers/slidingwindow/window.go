@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/value"
 )
 
 // A window is the view with the groups to keep.
@@ -16,6 +17,7 @@ type window struct {
 	groups []group
 	room   int // tokens that the messages may have
 	marker int // tokens of the largest marker
+	named  int // media that a marker names at most
 }
 
 // A group is a tool group of the view.
@@ -33,8 +35,12 @@ func newWindow(req *core.Request) *window {
 	for k := range fixed {
 		w.groups[k] = group{FixedGroup: &fixed[k], keep: fixed[k].Pinned}
 	}
-	w.marker = largestMarker(req.Counter, req.Messages)
-	w.allow(0)
+	const mostNamed, share = 8, 200 // a name takes some ten tokens
+	w.named = max(0, min(mostNamed, req.Budget.Room()/share))
+	if w.reserve(); w.left() < 0 { // the limit has no room for names
+		w.named = 0
+		w.reserve()
+	}
 	return w
 }
 
@@ -47,19 +53,22 @@ func (w *window) allow(extra int) {
 }
 
 // mostMarker is above the tokens of any marker that is made here.
-const mostMarker = 64
+const mostMarker = 256
 
-// largestMarker returns the tokens of the largest marker that can be needed, or that an earlier run has left.
-func largestMarker(counter core.Counter, messages []core.Message) int {
+// reserve sets the room, and in it that for the largest marker that can be needed, or that an earlier run has left.
+func (w *window) reserve() {
 	all, left := tally{again: true}, 0
-	for i := range messages {
-		all.add(&messages[i])
-		if messages[i].Kind == core.KindMarker {
-			left = max(left, min(messages[i].Tokens, mostMarker))
+	for i := range w.req.Messages {
+		m := &w.req.Messages[i]
+		all.add(m)
+		if m.Kind == core.KindMarker {
+			left = max(left, min(m.Tokens, mostMarker))
 		}
 	}
-	all.messages = max(all.messages, 2) // the plural is the longer
-	return max(left, core.MessageTokens(counter, all.marker()))
+	all.messages = max(all.messages, 2)                                                            // the plural is the longer
+	slices.SortStableFunc(all.media, func(a, b string) int { return cmp.Compare(len(a), len(b)) }) // the longest are named
+	w.marker = max(left, core.MessageTokens(w.req.Counter, all.marker(w.named))+min(w.named, len(all.media)))
+	w.allow(0)
 }
 
 // fits reports whether the conversation needs no more than its room already.
@@ -268,7 +277,7 @@ func (w *window) result() []core.Message {
 		case g.keep:
 			out = append(out, w.req.Messages[g.Start:g.End]...)
 		case !marked:
-			m := gone.marker()
+			m := gone.marker(w.named)
 			m.Tokens = core.MessageTokens(w.req.Counter, m)
 			out = append(out, m)
 			marked = true
@@ -280,7 +289,8 @@ func (w *window) result() []core.Message {
 // A tally counts hidden content.
 type tally struct {
 	messages, calls int
-	again           bool // a marker or summary of an earlier condensation is among it
+	again           bool     // a marker or summary of an earlier condensation is among it
+	media           []string // what each was
 }
 
 func (t *tally) add(m *core.Message) {
@@ -289,21 +299,39 @@ func (t *tally) add(m *core.Message) {
 	} else {
 		t.messages++
 	}
-	for _, p := range m.Parts {
-		if _, ok := p.(core.ToolCall); ok {
+	t.parts(m, m.Parts)
+}
+
+func (t *tally) parts(m *core.Message, parts []core.Part) {
+	for _, p := range parts {
+		switch p := p.(type) {
+		case core.ToolCall:
 			t.calls++
+		case core.ToolResult:
+			t.parts(m, p.Content)
+		case core.Text:
+			if _, names, ok := strings.Cut(string(p), leftOut+": "); ok && m.Kind == core.KindMarker {
+				t.media = append(t.media, strings.Split(strings.TrimSuffix(names, "]"), "; ")...)
+			}
+		case core.Image, core.Opaque, core.Reasoning:
+			if name, medium := value.Label(p); medium {
+				t.media = append(t.media, name)
+			}
 		}
 	}
 }
 
-// marker returns the message that describes the hidden messages.
-func (t *tally) marker() core.Message {
+// leftOut ends what a marker says, but for the names of media.
+const leftOut = " left out here to fit the context window"
+
+// marker returns the message that describes the hidden messages, and names the newest media in them.
+func (t *tally) marker(named int) core.Message {
 	var b strings.Builder
 	b.WriteString("[… ")
 	if t.messages > 0 {
-		b.WriteString(plural(t.messages, "earlier message", "earlier messages"))
+		b.WriteString(plural(t.messages, "earlier message"))
 		if t.calls > 0 {
-			b.WriteString(", with " + plural(t.calls, "tool call", "tool calls") + ",")
+			b.WriteString(", with " + plural(t.calls, "tool call") + ",")
 		}
 		if t.again {
 			b.WriteString(" and ")
@@ -312,15 +340,17 @@ func (t *tally) marker() core.Message {
 	if t.again {
 		b.WriteString("what an earlier note like this stood for")
 	}
-	b.WriteString(" left out here to fit the context window]")
+	b.WriteString(leftOut)
+	if names := t.media[max(0, len(t.media)-named):]; len(names) > 0 {
+		b.WriteString(": " + strings.Join(names, "; "))
+	}
+	b.WriteByte(']')
 	return core.Message{
 		Role: core.RoleUser, Kind: core.KindMarker, Parts: []core.Part{core.Text(b.String())},
 	}
 }
 
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
+// plural writes a count of one or more.
+func plural(n int, thing string) string {
+	return fmt.Sprint(n, " ", thing, strings.Repeat("s", min(1, n-1)))
 }

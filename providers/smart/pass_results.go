@@ -69,10 +69,10 @@ var resultsPass = define("results", classLossy, "",
 			return nil
 		}
 		res, err := value.Shorten(ctx, before, value.Options{
-			Room: size(before) - less, Counter: w.req.Counter, Reader: w.reader, Original: w.originalOf, NoHandles: w.req.NoRecall,
+			Room: core.TotalTokens(before) - less, Counter: w.req.Counter, Reader: w.reader, Original: w.originalOf, NoHandles: w.req.NoRecall,
 			Only: func(m *core.Message, part int) bool { return long[result{m, part}] },
 		})
-		if err != nil || res.Tokens >= size(before) {
+		if err != nil || res.Tokens >= core.TotalTokens(before) {
 			return err
 		}
 		chooser{w}.took(before, &res)

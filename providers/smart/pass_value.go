@@ -71,7 +71,7 @@ func (w chooser) chooseLines(ctx context.Context, c *valueSettings) error {
 			told = text
 		}
 	}
-	budget, above := w.req.Budget, size(head)
+	budget, above := w.req.Budget, core.TotalTokens(head)
 	o := value.Options{
 		Room: w.room - above, Words: budget.Room() - above, Limit: budget.Limit - budget.Overhead - above,
 		Account: told, Counter: w.req.Counter, Shares: &shares, Reader: w.reader, Original: w.originalOf, NoHandles: w.req.NoRecall,
@@ -86,7 +86,7 @@ func (w chooser) chooseLines(ctx context.Context, c *valueSettings) error {
 		return err
 	}
 	w.took(before, &res)
-	if res.Tokens >= size(before) {
+	if res.Tokens >= core.TotalTokens(before) {
 		return nil
 	}
 	w.continueWith(slices.Insert(res.Messages, systems(before), head...))
@@ -103,7 +103,7 @@ func (w chooser) took(before []core.Message, res *value.Result) {
 			w.step.Saved[kind] += gone
 		}
 	}
-	if res.Tokens >= size(before) {
+	if res.Tokens >= core.TotalTokens(before) {
 		return
 	}
 	w.step.Changed += max(1, changed) // at least 1: it may have removed only pictures

@@ -93,7 +93,7 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 	}
 	out := &core.Result{Messages: core.KeepRequest(req, w.result()), Usage: w.usage, Steps: done}
 	why := ""
-	switch gain := before - size(out.Messages); {
+	switch gain := before - core.TotalTokens(out.Messages); {
 	case gain <= 0:
 		why = "nothing to remove: 0 tokens, 0 % saved"
 	case !p.enough(gain, before, req):
@@ -242,14 +242,6 @@ func addStep(d *core.Step, s core.Step) *core.Step {
 	return d
 }
 
-func size(messages []core.Message) int {
-	n := 0
-	for i := range messages {
-		n += messages[i].Tokens
-	}
-	return n
-}
-
 // cacheStep reports how much of the conversation is unchanged before the first change: a
 // vendor's prompt cache still serves that prefix.
 func cacheStep(req *core.Request, after []core.Message) core.Step {
@@ -258,7 +250,7 @@ func cacheStep(req *core.Request, after []core.Message) core.Step {
 		tokens += req.Messages[kept].Tokens
 		kept++
 	}
-	all, left := max(1, size(req.Messages)), size(after)
+	all, left := max(1, core.TotalTokens(req.Messages)), core.TotalTokens(after)
 	share, rewriting := "", "nothing to rewrite"
 	if percent := 100 * tokens / all; percent > 0 {
 		share = fmt.Sprintf(" (%d %% of the tokens)", percent)

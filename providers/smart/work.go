@@ -266,7 +266,8 @@ func (w *work) mediaOf(b *box) string {
 	var all []string
 	for _, p := range r.Content {
 		if _, ok := p.(core.Text); !ok {
-			all = append(all, value.Label(p))
+			label, _ := value.Label(p)
+			all = append(all, label)
 		}
 	}
 	if len(all) > 1 {

@@ -38,7 +38,7 @@ var mayImport = map[string]string{
 	"providers":                        "registry providers/internal/vendor providers/native providers/slidingwindow providers/smart",
 	"providers/smart":                  "core registry model providers/smart/internal/account internal/dialog internal/toolcall internal/suggest internal/size internal/outline internal/prefix internal/value",
 	"providers/native":                 "core internal/dialog internal/toolcall registry model internal/outline internal/prefix internal/roo internal/size",
-	"providers/slidingwindow":          "core registry",
+	"providers/slidingwindow":          "core registry internal/value", // value: what the media were
 	"providers/internal/vendor":        "core registry model internal/value",
 	".":                                "config core core/history core/policy github.com/google/uuid internal/dialog internal/disk internal/plain internal/recall internal/remote internal/resolver internal/roo model model/extractive providers/slidingwindow registry tokens internal/size internal/value", // value: counts the user's words in a view, quoted ones too
 	"internal/ingest":                  ". config core providers/smart",

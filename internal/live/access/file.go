@@ -73,7 +73,7 @@ func (f *file[T]) get() T {
 	}
 	f.seen = seen
 	was := f.fault
-	switch value, err := f.read(); {
+	switch value, err := f.again(); {
 	case err == nil:
 		f.value, f.fault = value, ""
 	case err.Error() != was: // once
@@ -81,6 +81,16 @@ func (f *file[T]) get() T {
 		f.failed(err)
 	}
 	return f.value
+}
+
+// again reads the files, unless one has become a pipe: all requests would wait for its writer.
+func (f *file[T]) again() (value T, err error) {
+	for i := range f.seen {
+		if info := f.seen[i].info; info != nil && !info.Mode().IsRegular() {
+			return value, fmt.Errorf("%s is no file any more", f.paths[i])
+		}
+	}
+	return f.read()
 }
 
 // Certified are the settings of a server with a certificate.

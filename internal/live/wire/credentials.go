@@ -81,15 +81,15 @@ var (
 var secretive = regexp.MustCompile(`(?i)(^|[-_])(auth|authorization|authentication|bearer|cookie|credentials?|jwt|passw(or)?d|secret|sig|signature|` +
 	`token|apikey|(api|access|auth|client|private|secret|subscription)[-_]?key)$`)
 
-// harmless are headers without credentials; so are those to the gateway, which are not sent.
+// harmless are headers without credentials, except by mistake; those to the gateway are not sent.
 var harmless = rawjson.Set("Accept", "Accept-Encoding", "Accept-Language", "Anthropic-Beta", "Anthropic-Version", "Content-Encoding", "Content-Length",
 	"Content-Type", "Openai-Beta", "Traceparent", "Tracestate", "User-Agent")
 
 const toGateway = "X-Condense-"
 
-// basic matches a name and a password in base64, of either alphabet; standard is for that of RFC 4648, 4.
+// packed matches what may be a key in base64, of either alphabet; standard is for that of RFC 4648, 4.
 var (
-	basic    = regexp.MustCompile(`(?i)\bbasic[ \t,]+([0-9a-z+/_-]+)`)
+	packed   = regexp.MustCompile(`(?i)[0-9a-z+/_-]{16,}`)
 	standard = strings.NewReplacer("-", "+", "_", "/")
 )
 
@@ -97,29 +97,34 @@ var (
 // its query.
 func Credentials(h http.Header, query string) []Credential {
 	var found []Credential
-	see := func(value string, of func(*shape) bool) {
+	see := func(value string, usual bool, of func(*shape) bool) {
 		var text strings.Builder
 		text.WriteString(value)
-		for _, packed := range basic.FindAllStringSubmatch(value, -1) {
-			plain, _ := base64.RawStdEncoding.DecodeString(standard.Replace(packed[1]))
-			text.WriteString(" " + string(plain))
+		if escaped, err := url.QueryUnescape(value); err == nil && escaped != value {
+			text.WriteString(" " + escaped)
+		}
+		for _, word := range packed.FindAllString(text.String(), -1) {
+			plain, _ := base64.RawStdEncoding.DecodeString(standard.Replace(word))
+			if strings.IndexFunc(string(plain), func(r rune) bool { return r < ' ' || r > '~' }) < 0 { // else it is no text
+				text.WriteString(" " + string(plain))
+			}
 		}
 		for i := range shapes() {
-			if s := &shapes()[i]; of(s) && s.fits(text.String()) {
+			if s := &shapes()[i]; of(s) && (!usual || secret.Shown(text.String())) && s.fits(text.String()) {
 				found = append(found, s.is)
 			}
 		}
 	}
 	for name, values := range h {
-		if harmless[name] || strings.HasPrefix(name, toGateway) {
+		if strings.HasPrefix(name, toGateway) {
 			continue
 		}
 		for _, value := range values {
-			see(value, func(s *shape) bool { return s.header == name || s.header == "" && s.parameter == "" })
+			see(value, harmless[name], func(s *shape) bool { return s.header == name || s.header == "" && s.parameter == "" })
 		}
 	}
 	for name, value := range inQuery(query) {
-		see(value, func(s *shape) bool {
+		see(value, false, func(s *shape) bool {
 			return s.parameter != "" && strings.EqualFold(name, s.parameter) || s.header == "" && s.parameter == ""
 		})
 	}

@@ -1,6 +1,7 @@
 package request
 
 import (
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -100,14 +101,14 @@ func mergeRows(f *codec.File, records []record) []record {
 
 // hiddenMarker matches the stub that truncation inserts: see the marker of package
 // providers/slidingwindow.
-var hiddenMarker = regexp.MustCompile(`^\[(?:… )?(\d+) earlier messages?(?:, with (\d+) tool calls?,)?( and what an earlier note like this stood for)? left out here to fit the context window\]$`)
+var hiddenMarker = regexp.MustCompile(`^\[(?:… )?(\d+) earlier messages?(?:, with (\d+) tool calls?,)?( and what an earlier note like this stood for)? left out here to fit the context window(: [^\]]+)?\]$`)
 
 // joinMarkers merges the truncation stubs in raw into the last of them. The file no longer shows that the older ones
 // were inserted, so no provider can replace them, and every round would add one. The new stub has the sum of all
-// counts.
+// counts, and the newest names of media.
 func joinMarkers(raw []byte) []byte {
 	var kept [][]byte
-	messages, calls, again, last, n := 0, 0, false, none, 0
+	messages, calls, again, last, n, names := 0, 0, false, none, 0, ""
 	for block := range rawjson.Elements(rawjson.Field(raw, "content")) {
 		m := hiddenMarker.FindStringSubmatch(rawjson.Text(rawjson.Field(block, "text")))
 		if m == nil {
@@ -120,6 +121,7 @@ func joinMarkers(raw []byte) []byte {
 		last = len(kept)
 		kept = append(kept, block)
 		messages, calls, again = messages+rawjson.Int([]byte(m[1])), calls+rawjson.Int([]byte(m[2])), again || m[3] != ""
+		names = cmp.Or(m[4], names)
 	}
 	if n < 2 {
 		return raw
@@ -131,7 +133,7 @@ func joinMarkers(raw []byte) []byte {
 	if again {
 		words += " and what an earlier note like this stood for"
 	}
-	words += " left out here to fit the context window]"
+	words += " left out here to fit the context window" + names + "]"
 	kept[last] = rawjson.SetField(kept[last], "text", rawjson.AppendQuote(nil, words))
 	return rawjson.SetField(raw, "content", rawjson.Array(kept))
 }
