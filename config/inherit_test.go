@@ -318,3 +318,21 @@ func TestDefaultProfile(t *testing.T) {
 		}
 	}
 }
+
+// TestThousandsOfUnusedNamesAreAFewLines: the first names that nothing uses are listed, of the rest the number.
+func TestThousandsOfUnusedNamesAreAFewLines(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("default_profile: p0\nprofiles:\n")
+	for i := range 3000 {
+		fmt.Fprintf(&b, "  p%d: {window: 100000}\n", i)
+	}
+	b.WriteString("providers:\n")
+	for i := range 3000 {
+		fmt.Fprintf(&b, "  v%d: {strategy: native}\n", i)
+	}
+	all := load(t, b.String()).Warnings()
+	text := all.Error()
+	if n := len(all); n != 20 || !strings.Contains(text, "profiles.p1:") || !strings.Contains(text, "use it (and 2,989 more)") || !strings.Contains(text, "no chain names this provider (and 2,990 more)") {
+		t.Errorf("%d warnings: %s", n, text)
+	}
+}

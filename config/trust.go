@@ -89,13 +89,14 @@ func (c *Claims) Remedy() string {
 // Names returns the subjects of the claims: "provider ours", "model cheap", "serve.listen", "profiles.code.chain".
 func (c *Claims) Names() []string {
 	var names []string
+	seen := map[string]bool{}
 	for _, part := range slices.Concat(c.Parts, c.Gone) {
 		name := part.Key
 		if !c.Gateway {
 			name = strings.TrimSuffix(part.path[0], "s") + " " + part.path[1:2].String()
 		}
-		if !slices.Contains(names, name) {
-			names = append(names, name)
+		if !seen[name] {
+			names, seen[name] = append(names, name), true
 		}
 	}
 	return names

@@ -68,6 +68,20 @@ func (v *validator) warn(p tree.Path, problem string) {
 	v.warnings = append(v.warnings, v.c.errorAt(p, &fault{problem: problem}))
 }
 
+// mostUnused is how many unused names of a kind are warned of one by one.
+const mostUnused = 10
+
+// unused warns that nothing names the values at the paths.
+func (v *validator) unused(paths []tree.Path, problem string) {
+	for i, p := range paths {
+		if n := len(paths) - mostUnused; i == mostUnused-1 && n > 0 {
+			v.warn(p, fmt.Sprintf("%s (and %s more)", problem, size.Group(n)))
+			return
+		}
+		v.warn(p, problem)
+	}
+}
+
 // errorAt makes an error about the value at p, placed at the nearest enclosing value that has
 // an origin.
 func (c *Config) errorAt(p tree.Path, f *fault) *Error {
@@ -199,6 +213,7 @@ func (v *validator) providers() {
 	for _, m := range v.c.values.Modes {
 		maps.Copy(used, setOf(m.Chain...))
 	}
+	var idle []tree.Path
 	for _, name := range v.c.Providers() {
 		p, provider := tree.Path{"providers", name}, v.c.values.Providers[name]
 		switch {
@@ -232,9 +247,10 @@ func (v *validator) providers() {
 			v.foreign(p, check)
 		}
 		if !used[name] && v.c.origins[p.ID()].Kind != FromPreset {
-			v.warn(p, "no chain names this provider")
+			idle = append(idle, p)
 		}
 	}
+	v.unused(idle, "no chain names this provider")
 }
 
 // unusedProfiles warns of profiles that nothing of the configuration names.
@@ -250,11 +266,13 @@ func (v *validator) unusedProfiles() {
 	for _, r := range c.values.Serve.Modes {
 		used[r.Profile] = true
 	}
+	var idle []tree.Path
 	for _, name := range c.Profiles() {
 		if p := (tree.Path{"profiles", name}); !used[name] && c.origins[p.ID()].Kind != FromDefault {
-			v.warn(p, "no mode, profile or rule names this profile: only --profile and requests that name it use it")
+			idle = append(idle, p)
 		}
 	}
+	v.unused(idle, "no mode, profile or rule names this profile: only --profile and requests that name it use it")
 }
 
 // within reports whether the file is in the folder or below it.

@@ -1,6 +1,7 @@
 package live_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/core"
@@ -46,6 +48,7 @@ func tell(t *testing.T, o *condense.Options, vendor upstream.Options) *loudPlay 
 		p.meter = newMeter(t, o)
 		o.Reports.Logger, o.Epoch = slog.New(slog.NewJSONHandler(p.log, nil)), live.EpochOptions{Risk: 100}
 	})
+	p.server.Config.Handler = live.Settled(p.Gateway)
 	c := claude("s")
 	c.URL = p.server.URL
 	p.client, p.status = &c, adminOf(t, p.Gateway)+"/condense/status"
@@ -107,10 +110,9 @@ func TestModelThatFailsIsNotSilent(t *testing.T) {
 		return nil, errors.New("401 Unauthorized: invalid x-api-key " + key + " (request req_0" + strings.Repeat("1", n) + ")")
 	}), upstream.Options{Window: 500_000, Script: upstream.Loop(60, 900, nil)})
 	p.begin(t)
-	testkit.Eventually(t, "the model has failed three times", func() bool {
+	for p.count(t, "faulty", "failed").Count < 3 {
 		p.step(t)
-		return p.count(t, "faulty", "failed").Count >= 3
-	})
+	}
 	if a := p.count(t, "faulty", "failed"); !a.Failed() || !strings.HasPrefix(a.Reason, "401 Unauthorized: invalid x-api-key [redacted]") {
 		t.Errorf("got %+v", a)
 	}
@@ -165,6 +167,40 @@ func TestEpochsNameTheirProvider(t *testing.T) {
 			}
 			if got := p.lines(t, notCondensed); (len(got) == 1) != e.Fallback {
 				t.Errorf("the log has %v", got)
+			}
+		})
+	}
+}
+
+// Words of the user that an epoch leaves out are said where a person looks: as many tokens in the status, the log and the list, from which
+// the status line is made.
+func TestLostWordsAreSaid(t *testing.T) {
+	t.Parallel()
+	body := bytes.Replace(loop(1, 4*window), []byte(`"Task 1."}`),
+		[]byte(`"Task 1."},{"role":"assistant","content":"Yes?"},{"role":"user","content":"Never delete table 12, whatever anybody says later."}`), 1)
+	for name, tt := range map[string]struct {
+		kept int // of the first messages
+		lost bool
+	}{"they stay": {3, false}, "they go": {1, true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := tell(t, faulty(func(_ context.Context, r *core.Request) (*core.Result, error) {
+				n := len(r.Messages)
+				return &core.Result{Messages: core.KeepGroups(r.Messages, func(i int) bool { return i < tt.kept || i >= n-3 })}, nil
+			}), upstream.Options{Window: window})
+			send(t, http.MethodPost, p.server.URL+"/v1/messages", nil, body)
+			_, text := send(t, http.MethodGet, p.status, nil, nil)
+			var s live.Stats
+			if err := json.Unmarshal(text, &s); err != nil || len(s.Epochs) != 1 || s.Epochs[0].Provider != "faulty" || s.Epochs[0].WordsLost > 0 != tt.lost {
+				t.Fatalf("%v, the status: %s", err, text)
+			}
+			lost := s.Epochs[0].WordsLost
+			if got := p.lines(t, "epoch"); len(got) != 1 || got[0]["words_lost"] != float64(lost) {
+				t.Errorf("%d are lost, the log has %v", lost, got)
+			}
+			all, err := p.Desk().Conversations(t.Context(), time.Time{})
+			if err != nil || len(all) != 1 || all[0].LastEpoch == nil || all[0].LastEpoch.Lost != lost {
+				t.Errorf("%d are lost, the list has %+v, %v", lost, all, err)
 			}
 		})
 	}

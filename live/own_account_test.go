@@ -28,13 +28,20 @@ const wide = 40_000
 // ownAccount is a play whose gateway asks the client's own model for accounts.
 func ownAccount(t *testing.T, o upstream.Options, c upstream.Client, change func(*live.Options)) *play {
 	t.Helper()
+	return ownAccountOf(t, "smart", "{}", o, c, change)
+}
+
+// ownAccountOf is ownAccount with a chain and providers of its own.
+func ownAccountOf(t *testing.T, chain, providers string, o upstream.Options, c upstream.Client, change func(*live.Options)) *play {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "condense.yaml")
 	text := fmt.Sprintf(`
 default_profile: small
 profiles:
-  small: {window: %d, chain: [smart]}
+  small: {window: %d, chain: [%s]}
+providers: %s
 serve: {account: client}
-`, wide)
+`, wide, chain, providers)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -193,22 +200,19 @@ func TestOwnAccountThatFailsCostsOnlyItself(t *testing.T) {
 				}
 				return nil
 			}
-			p := ownAccount(t, o, claude("s"), nil)
+			// A request that waits for the account does not end before the test does.
+			const patient = "{patient: {strategy: handover, timeout: 24h, settings: {model: client}}}"
+			p := ownAccountOf(t, "patient, smart", patient, o, claude("s"), func(o *live.Options) { o.Bounds.Deadline = 24 * time.Hour })
 			p.begin(t)
-			slowest := time.Duration(0)
 			for n := 0; n < 200 && p.Stats().EpochCount < 3; n++ {
-				began := time.Now()
 				p.step(t)
-				slowest = max(slowest, time.Since(began))
+				testkit.Eventually(t, "what was begun has come to the vendor", func() bool { return !live.Preparing(p.Gateway) || p.waiting() })
 			}
 			s := p.Stats()
 			if s.EpochCount < 3 {
 				t.Errorf("%d epochs", s.EpochCount)
 			}
-			if slowest > 60*time.Second { // the deadline of the account is two minutes
-				t.Errorf("a request took %v", slowest)
-			}
-			t.Logf("%d epochs, %d requests, the slowest took %v", s.EpochCount, s.Requests, slowest)
+			t.Logf("%d epochs, %d requests", s.EpochCount, s.Requests)
 			live.Settle(p.Gateway)
 			if s = p.Stats(); s.Accounts == nil {
 				t.Fatal("the vendor was not asked: the test shows nothing")
@@ -237,6 +241,15 @@ func TestOwnAccountThatFailsCostsOnlyItself(t *testing.T) {
 			}
 		})
 	}
+}
+
+// waiting reports whether the vendor has a question for an account that it has not answered.
+func (p *play) waiting() bool {
+	ended := 0
+	if a := p.Stats().Accounts; a != nil {
+		ended = a.Asked
+	}
+	return len(p.asked()) > ended
 }
 
 // isQuestion reports whether the last message asks for an account.

@@ -24,8 +24,8 @@ import (
 // The vendors do not publish the cost of encoding the structure; [core.FramingTokens] for each message is the
 // estimate.
 //
-// Media cost the same here, in the gateway and in files. An image costs a token for every 750 pixels, after scaling to
-// at most 1568 pixels on the long edge and 1600 tokens (Anthropic's rule); its size is read from the header of PNG,
+// Media cost the same here, in the gateway and in files. An image costs a token for every 28 by 28 pixels, after scaling to
+// at most 2576 pixels on the long edge and 4784 tokens (Anthropic's rule); its size is read from the header of PNG,
 // JPEG, GIF and WebP data, and one of unknown size costs 1600 tokens. A PDF costs 2,500 tokens a page (560 in Gemini's
 // API), audio up to 32 and video 290 a second. Where pages or seconds cannot be read, four pages or a minute are
 // assumed. A document that is text costs as much as its text.

@@ -21,13 +21,14 @@ func TestImageTokens(t *testing.T) {
 	c := tokens.NewCounter(open(t, tokens.O200kBase))
 	for _, tt := range []struct{ width, height, want int }{
 		{1, 1, 1},
-		{200, 200, 54},     // 53.3
-		{1000, 1000, 1334}, // 1333.3
-		{1092, 1092, 1590}, // the largest square that is not scaled, says Anthropic
-		{1100, 1100, 1600}, // 1613.3
-		{3136, 200, 210},   // as 1568 by 100: 209.1
-		{200, 3136, 210},
-		{5000, 1, 1},
+		{200, 200, 8 * 8},
+		{1000, 1000, 36 * 36},
+		{1024, 1024, 37 * 37}, // measured with Claude Opus 5.5: 1446 with the 77 of a request
+		{1920, 1080, 69 * 39}, // 2768
+		{2560, 1600, 4784},    // 92 * 58 are more than the most
+		{5152, 280, 92 * 5},   // as 2576 by 140
+		{280, 5152, 5 * 92},
+		{5000, 1, 92},
 	} {
 		for format, encode := range formats {
 			if got := c.Count(core.Image{Data: encode(t, tt.width, tt.height)}); got != tt.want {

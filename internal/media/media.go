@@ -275,10 +275,15 @@ func (m Item) measure() measured {
 	}
 	switch m.Kind {
 	case Image:
-		if w, h := imageSize(m.data); w > 0 && h > 0 {
-			return measured{imageTokens(w, h), fmt.Sprintf("image %dx%d", w, h)}
+		sees, ok := sights[form.API]
+		if !ok {
+			sees = claude
 		}
-		return measured{maxImageTokens, "image"}
+		w, h := imageSize(m.data)
+		if w > 0 && h > 0 {
+			return measured{sees.tokens(w, h), fmt.Sprintf("image %dx%d", w, h)}
+		}
+		return measured{sees.tokens(0, 0), "image"}
 	case Audio:
 		return m.timed(cmp.Or(form.Second, secondOfAudio), leastAudioRate)
 	case Video:

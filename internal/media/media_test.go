@@ -1,9 +1,11 @@
 package media_test
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"math"
 	"strings"
 	"testing"
@@ -23,12 +25,16 @@ func TestMediaCostNoBytes(t *testing.T) {
 	for _, m := range testkit.Media {
 		t.Run(m.API+"/"+m.Kind+"/"+m.Place, func(t *testing.T) {
 			t.Parallel()
-			want := map[string]int{"image": 1049, "document": 3 * 2500, "audio": 12 * 32, "video": 20 * 290}[m.Kind]
+			want := map[string]int{"image": 37 * 28, "document": 3 * 2500, "audio": 12 * 32, "video": 20 * 290}[m.Kind]
 			switch {
 			case m.API == "gemini" && m.Kind == "document":
 				want = 3 * 560
 			case m.Kind == "audio" && (m.API == "chat" || m.API == "responses"):
 				want = 12 * 20
+			case m.Kind == "image" && (m.API == "chat" || m.API == "responses"):
+				want = 922 // 32 * 24 patches of 1.2 tokens
+			case m.Kind == "image" && m.API == "gemini":
+				want = 1120
 			}
 			for _, size := range []int{10_000, 100_001, 1_000_000, 5_000_001} {
 				if testing.Short() && size > 100_001 {
@@ -98,6 +104,38 @@ func TestTextCountsAsText(t *testing.T) {
 		n, of := media.Count(fmt.Appendf(nil, form, text), quarter)
 		if want := len(text) / 4; of != 0 || n < want || n > want+250 {
 			t.Errorf("%.60s: %d tokens, %d of media, want %d and a few", form, n, of, want)
+		}
+	}
+}
+
+// An image costs what was measured with the newest models of each vendor, less what a request without one costs.
+func TestImagesCostWhatVendorsCharge(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ width, height, claude, gpt, gemini int }{
+		{256, 256, 177 - 77, 77, 1090},
+		{768, 768, 861 - 77, 692, 1090},
+		{1280, 720, 1273 - 77, 1104, 1101},
+		{1920, 1080, 2768 - 77, 2448, 1101},
+		{3840, 2160, 4784, 9792, 1101},
+		{4032, 3024, 4784, 14_364, 1065},
+	} {
+		var png bytes.Buffer
+		png.WriteString("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR")
+		head := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, uint32(tt.width)), uint32(tt.height))
+		head = append(head, 8, 2, 0, 0, 0)
+		png.Write(binary.BigEndian.AppendUint32(head, crc32.ChecksumIEEE(append([]byte("IHDR"), head...))))
+		data := base64.StdEncoding.EncodeToString(png.Bytes())
+		for form, want := range map[string]int{
+			`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"%s"}}`: tt.claude,
+			`{"image":{"format":"png","source":{"bytes":"%s"}}}`:                               tt.claude,
+			`{"type":"image_url","image_url":{"url":"data:image/png;base64,%s"}}`:              tt.gpt,
+			`{"type":"input_image","image_url":"data:image/png;base64,%s"}`:                    tt.gpt,
+			`{"inlineData":{"mimeType":"image/png","data":"%s"}}`:                              tt.gemini,
+		} {
+			all := media.Find(fmt.Appendf(nil, form, data))
+			if len(all) != 1 || math.Abs(float64(all[0].Tokens()-want)) > .06*float64(want) {
+				t.Errorf("%dx%d as %s: %v, %d tokens, want %d", tt.width, tt.height, form, all, all[0].Tokens(), want)
+			}
 		}
 	}
 }

@@ -18,18 +18,17 @@ import (
 	"unicode/utf8"
 )
 
-// Anthropic's rule, https://docs.claude.com/en/docs/build-with-claude/vision: width times height over 750 tokens;
-// images above 1568 pixels on an edge, or of more than about 1600 tokens, are scaled down first.
-const (
-	pixelsPerToken = 750
-	maxEdge        = 1568
-	maxImageTokens = 1600
-)
-
-func imageTokens(width, height int) int {
+// tokens returns the cost of an image, whose sides are 0 if they are unknown.
+func (s sight) tokens(width, height int) int {
 	w, h := float64(width), float64(height)
-	scale := min(1, maxEdge/max(w, h))
-	return int(min(math.Ceil(w*scale*h*scale/pixelsPerToken), maxImageTokens))
+	switch {
+	case s.patch == 0:
+		return int(s.most)
+	case w <= 0 || h <= 0:
+		return usualImage
+	}
+	scale := min(1, s.edge/max(w, h))
+	return int(math.Ceil(min(math.Ceil(w*scale/s.patch)*math.Ceil(h*scale/s.patch), s.most) * s.weight))
 }
 
 // imageHead is how much of an image is read, in base64: in a JPEG file the size follows the metadata. A megabyte of it

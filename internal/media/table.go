@@ -47,6 +47,26 @@ const (
 	openAISecond = 20
 )
 
+// A sight is how the newest models of a vendor see an image: scaled down to an edge of so many pixels, in square patches, at most so many,
+// each of so many tokens. Without patches, every image costs the most.
+type sight struct{ patch, edge, most, weight float64 }
+
+// The vendors' rules agree with what was measured (https://huggingface.co/datasets/JOHNISKING/image-token-cost). Older models see less of
+// a large image: up to a third of it.
+var (
+	// Claude Opus 4.7 and later: https://platform.claude.com/docs/en/build-with-claude/vision.
+	claude = sight{28, 2576, 4784, 1}
+	// GPT-5.5 and later without detail; the most is what was measured.
+	gpt    = sight{32, 6000, 12_000, 1.2}
+	sights = map[string]sight{
+		"chat": gpt, "responses": gpt,
+		"gemini": {most: 1120}, // Gemini 3: https://ai.google.dev/gemini-api/docs/media-resolution
+	}
+)
+
+// usualImage is the cost of an image of unknown size, such as one at an address.
+const usualImage = 1600
+
 // Forms has, for each API, a row for each kind of medium; several if it has several ways to write it. A kind that does
 // not exist there has a row without data.
 var Forms = []Form{

@@ -63,10 +63,38 @@ func checkList(t failer, passes string, seed uint64, target int) {
 	if twin := condense(t, s, req); !equal(twin.Messages, res.Messages) {
 		t.Fatal("the same request got another answer")
 	}
+	noStubIsLonger(t, req, res)
 	next := again(req, res)
 	second := condense(t, s, next)
 	if at := differs(next.Messages, second.Messages); at != "" {
 		t.Fatalf("a second run changed something: %s", at)
+	}
+}
+
+// noStubIsLonger fails if a message, or one of its parts, is larger in the result, as the request counts: a stub that says more than
+// what it stands for is worse than the text.
+func noStubIsLonger(t failer, req *core.Request, res *core.Result) {
+	t.Helper()
+	was := map[string]core.Message{}
+	for _, m := range req.Messages {
+		was[m.ID] = m
+	}
+	for _, m := range res.Messages {
+		before, ok := was[m.ID]
+		if !ok || m.Equal(before) {
+			continue
+		}
+		if b, a := req.Counter.Count(before.Parts...), req.Counter.Count(m.Parts...); a > b {
+			t.Fatalf("%d tokens became %d:\n%v\n%v", b, a, before, m)
+		}
+		for i := range m.Parts {
+			if len(m.Parts) != len(before.Parts) {
+				break
+			}
+			if b, a := req.Counter.Count(before.Parts[i]), req.Counter.Count(m.Parts[i]); a > b {
+				t.Fatalf("part %d: %d tokens became %d:\n%v\n%v", i, b, a, before, m)
+			}
+		}
 	}
 }
 

@@ -236,8 +236,9 @@ func (w *work) clear(u *use) {
 		lines, size, tokens = lines+dialog.CountLines(p.text), size+len(p.text), tokens+w.exact(p)
 	}
 	if b.media && !b.mediaGone {
-		s.media = w.mediaOf(b)
-		tokens += max(0, b.tokens-tokens)
+		more := 0
+		s.media, more = w.mediaOf(b)
+		tokens += more
 	}
 	s.lines, s.bytes = lines, size
 	w.describe(first, &s)
@@ -260,20 +261,20 @@ func (w *work) clear(u *use) {
 	b.mediaGone = b.media
 }
 
-// mediaOf describes the images and other blocks of a result.
-func (w *work) mediaOf(b *box) string {
+// mediaOf describes the images and other blocks of a result, and counts their tokens.
+func (w *work) mediaOf(b *box) (label string, tokens int) {
 	r, _ := w.msgs[b.msg].Parts[b.part].(core.ToolResult)
 	var all []string
 	for _, p := range r.Content {
 		if _, ok := p.(core.Text); !ok {
 			label, _ := value.Label(p)
-			all = append(all, label)
+			all, tokens = append(all, label), tokens+w.req.Counter.Count(p)
 		}
 	}
 	if len(all) > 1 {
-		return fmt.Sprintf("%s and %d more", all[0], len(all)-1)
+		return fmt.Sprintf("%s and %d more", all[0], len(all)-1), tokens
 	}
-	return strings.Join(all, "")
+	return strings.Join(all, ""), tokens
 }
 
 // describe completes the stub of piece i.

@@ -49,6 +49,7 @@ func TestPagesNameWhatFailed(t *testing.T) {
 	begins := turn(noon, true)
 	begins.Profile, begins.Mode = "main", ""
 	begins.Epoch.Provider, begins.Epoch.Fallback, begins.Epoch.Cause = "truncation", true, "y failed: exit status 7"
+	begins.Epoch.WordsLost = 1240
 	w.Turn(begins)
 	pages := httptest.NewServer(w.Pages("", func() live.Stats {
 		return live.Stats{
@@ -67,6 +68,7 @@ func TestPagesNameWhatFailed(t *testing.T) {
 		{overview, `<th scope="row">y</th><td class="words">main</td><td class="words">failed</td><td>3</td><td class="words">11-23 12:00:00</td><td class="words">exit status 7</td>`},
 		{overview, `anthropic at http://127.0.0.1:9 could not be reached by 8 requests, the last time at 2026-11-23 12:00:00: connection refused`},
 		{conversation, `Condensed by truncation in place of another provider: y failed: exit status 7`},
+		{conversation, `1,240 tokens of the user’s words left out`},
 		{conversation, `<dt>Mode</dt><dd>–</dd></div>` + "\n" + `<div><dt>Profile</dt><dd>main</dd>`},
 	} {
 		if !strings.Contains(tt.page, tt.has) {

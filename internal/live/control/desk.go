@@ -102,6 +102,7 @@ type LastEpoch struct {
 	Reason string    `json:"reason,omitempty"`
 	Before int       `json:"before"`
 	After  int       `json:"after"`
+	Lost   int       `json:"words_lost,omitempty"` // tokens of the user's words that it left out
 }
 
 // mostListed is how many records of each API are read for a list.
@@ -193,7 +194,7 @@ func conversationOf(r *store.Record, controls map[string]*session.Control) *Conv
 	}
 	if e := data.Epoch; e != nil {
 		c.Epochs = e.N
-		c.LastEpoch = &LastEpoch{N: e.N, Time: e.Time, Reason: string(e.Reason), Before: e.Before, After: e.After}
+		c.LastEpoch = &LastEpoch{N: e.N, Time: e.Time, Reason: string(e.Reason), Before: e.Before, After: e.After, Lost: e.Lost}
 	}
 	if data.About != nil {
 		a := data.About

@@ -244,7 +244,7 @@ type Maker struct {
 
 // makerOf returns the provider that condensed, according to a report.
 func makerOf(r *condense.Report) Maker {
-	m := Maker{Lost: r.Words.Before - r.Words.After}
+	m := Maker{Lost: max(0, r.Words.Before-r.Words.After)}
 	for i := range r.Attempts {
 		a := &r.Attempts[i]
 		switch {

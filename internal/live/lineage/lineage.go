@@ -93,6 +93,7 @@ type Epoch struct {
 	Payback float64      `json:"payback,omitempty"` // predicted number of turns until the epoch pays for itself
 	Usage   []Usage      `json:"usage,omitempty"`   // of the first two requests with this epoch
 	Our     int          `json:"our,omitempty"`     // our token count of Block
+	Lost    int          `json:"lost,omitempty"`    // tokens of the user's words that the epoch left out
 }
 
 // A Usage is a vendor's report about one request, in tokens.

@@ -140,8 +140,12 @@ func lastEpoch(c *control.Conversation, where string) string {
 	if e == nil || !c.Condensed || c.Undone {
 		return ""
 	}
-	return fmt.Sprintf("%s→%s by %s; undo: condense live undo %s%s",
-		size.Short(e.Before), size.Short(e.After), cmp.Or(c.Provider, "truncation"), c.Short(), where)
+	lost := ""
+	if e.Lost > 0 {
+		lost = ", without " + size.Plural(e.Lost, "token") + " of your words"
+	}
+	return fmt.Sprintf("%s→%s by %s%s; undo: condense live undo %s%s",
+		size.Short(e.Before), size.Short(e.After), cmp.Or(c.Provider, "truncation"), lost, c.Short(), where)
 }
 
 // A statusPlace selects the conversation to show.

@@ -23,6 +23,10 @@ func TestStatusOfAConversation(t *testing.T) {
 			c.Size, c.Condensed, c.Priced, c.Saved = 52_104, true, true, .84
 			c.LastEpoch = &control.LastEpoch{N: 1, Before: 171_300, After: 52_100}
 		},
+		"condense 52k/200k 26% · condenses at 160k, in ~6 · last 171k→52k by smart, without 1,240 tokens of your words; undo: condense live undo 3kq7n2xa": func(c *control.Conversation) {
+			c.Size, c.Condensed = 52_104, true
+			c.LastEpoch = &control.LastEpoch{N: 1, Before: 171_300, After: 52_100, Lost: 1240}
+		},
 		"condense 171k/1.0M 17% · last condensation undone": func(c *control.Conversation) {
 			c.Size, c.Window, c.DueAt, c.Undone = 171_300, 1_000_000, 0, true
 			c.LastEpoch = &control.LastEpoch{N: 2}
