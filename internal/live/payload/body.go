@@ -101,14 +101,20 @@ func Read(r *http.Request, usual, most int64, h *Hold, enter turn) (b *Body, lea
 	if err := grow(size); err != nil { // without a turn, which may be that of the body which has the room
 		return nil, leave, err
 	}
-	leave = enter(max(size, mostWindow))
 	b.Decoded = make([]byte, size)
+	err = fill(b.Decoded, raw, encoding, enter)
+	return b, enter(size), err
+}
+
+// fill decompresses raw, of which the size is known.
+func fill(to, raw []byte, encoding string, enter turn) error {
+	defer enter(mostWindow)()
 	from, err := Decoder(raw, encoding)
-	if err == nil {
-		_, err = io.ReadFull(from, b.Decoded)
-		err = errors.Join(err, from.Close())
+	if err != nil {
+		return err
 	}
-	return b, leave, err
+	_, err = io.ReadFull(from, to)
+	return errors.Join(err, from.Close())
 }
 
 // take returns the body of r, without a copy of one that this package has set.

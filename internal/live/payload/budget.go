@@ -24,7 +24,7 @@ type Budget struct {
 	over  *Hold            // the one that may exceed the room; nil for none
 	freed chan struct{}    // closed when bytes are given back
 	given time.Time        // when that was
-	burst bool             // much was held since memory was given back to the system
+	burst func()           // ends a burst; nil if there is none
 }
 
 // A Hold is the share of one body. A nil Hold counts nothing.
@@ -134,10 +134,8 @@ func (b *Budget) grow(h *Hold, n int64) (freed <-chan struct{}, ok bool) {
 	h.size += n
 	b.used += n
 	b.owned[h.payer] += n
-	if b.patience > 0 && !b.burst && b.used > b.room/burstBegins {
-		b.burst = true
-		bursts.Add(1)
-		go press() // it waits for a collection that is under way
+	if b.patience > 0 && b.burst == nil && b.used > b.room/burstBegins {
+		b.burst = Burst()
 	}
 	return nil, true
 }
@@ -221,18 +219,14 @@ func (h *Hold) Close() {
 	}
 	b.given = time.Now()
 	b.wake()
-	if b.burst && b.used < b.room/burstEnds {
-		b.burst = false
-		bursts.Add(-1)
-		time.AfterFunc(afterBurst, func() {
-			press()
-			debug.FreeOSMemory() // the runtime keeps the memory of a burst for minutes
-		})
+	if b.burst != nil && b.used < b.room/burstEnds {
+		b.burst()
+		b.burst = nil
 	}
 }
 
 var (
-	bursts  atomic.Int32 // of all budgets
+	bursts  atomic.Int32
 	pressed struct {
 		sync.Mutex
 		on    bool
@@ -240,8 +234,21 @@ var (
 	}
 )
 
-// press makes the garbage of requests wait less long for the collector during bursts: by default it would take as much memory
-// as they do. Bodies cost the collector next to nothing.
+// Burst begins work that needs much memory, and returns how to end it. Meanwhile garbage waits less long for its collection: by
+// default it would take as much memory as what is in use. Afterwards the memory is given back, which the runtime does only in minutes.
+func Burst() (end func()) {
+	bursts.Add(1)
+	go press() // it waits for a collection that is under way
+	return func() {
+		bursts.Add(-1)
+		time.AfterFunc(afterBurst, func() {
+			if press(); bursts.Load() == 0 {
+				debug.FreeOSMemory()
+			}
+		})
+	}
+}
+
 func press() {
 	const percent = 25
 	pressed.Lock()
