@@ -93,8 +93,6 @@ func (k *socket) grow(ctx context.Context, f *frame, n int64) error {
 	if err := f.own.Grow(k.ctx, n); err != nil { //nolint:contextcheck // the socket's
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, payload.LongestRoom)
-	defer cancel()
 	return f.all.Grow(ctx, n)
 }
 

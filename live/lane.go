@@ -25,7 +25,8 @@ type lane struct {
 	k         *socket
 	name      string
 	frames    chan *frame
-	disturbed atomic.Bool // the client has sent something besides requests
+	held      *payload.Hold // of the frame that is being answered, in the memory of the process
+	disturbed atomic.Bool   // the client has sent something besides requests
 
 	mu  sync.Mutex
 	now *flow // the answer that gets the lane's events; nil for none
@@ -119,7 +120,7 @@ func (l *lane) answer(f *frame) (err error) {
 	r := l.k.r.Clone(context.WithValue(l.k.answers, laneKey{}, l))
 	r.Header.Set("Content-Type", "application/json")
 	r.Body, r.ContentLength = payload.Once(f.data), int64(len(f.data))
-	f.data = nil
+	f.data, l.held = nil, f.all
 	w := l.writer()
 	defer func() {
 		if p := recover(); p != nil {

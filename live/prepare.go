@@ -9,6 +9,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/job"
+	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/stats"
 )
@@ -64,6 +65,9 @@ func (x *known) prepareWith(j *job.Job, run func(context.Context) (*job.Prepared
 // called when it has ended.
 func (x *known) begin(j *job.Job, leave func(), run func(context.Context) (*job.Prepared, error)) bool {
 	safe := func(ctx context.Context) (p *job.Prepared, err error) {
+		if len(j.Body) >= largeBody {
+			defer payload.Burst()()
+		}
 		err = x.safely("preparation", func() (err error) {
 			p, err = run(ctx)
 			return err

@@ -2,14 +2,12 @@ package live
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"net/http"
 	"os"
 	"strconv"
 	"time"
 
-	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/tenant"
 	"github.com/condensehq/condense/internal/live/upstream"
@@ -21,8 +19,6 @@ const (
 	mostLooked = 16 << 20
 	// largeBody is the size in bytes from which a request counts towards mostLooked. Smaller requests do not wait.
 	largeBody = payload.Small
-	// unpacking is the weight of a decompression in mostLooked: the memory of its window.
-	unpacking = mostLooked / 2
 	// Bytes of requests that are held from their arrival until the vendor answers: heldBodies times the largest body,
 	// at least leastHeld.
 	heldBodies, leastHeld = 4, 128 << 20
@@ -39,34 +35,26 @@ func (g *Gateway) payerOf(r *http.Request, t *target) string {
 // takeBody reads the body of a request up to most bytes. A large one waits for room to be inspected: leave is never nil, and must be
 // called after that; further calls do nothing. The caller closes the body's Hold.
 func (g *Gateway) takeBody(w http.ResponseWriter, r *http.Request, s *settings, t *target, most int64) (b *payload.Body, leave func(), err error) {
-	nothing := func() {}
 	payer := g.payerOf(r, t)
-	room := func(size int64) func() { //nolint:contextcheck // that of the request
-		if size < largeBody {
-			return nothing
-		}
-		ctx, cancel := context.WithTimeout(r.Context(), job.LongestWait)
-		defer cancel()
-		leave, err := g.runner.Bodies.Enter(ctx, payer, size)
-		if err != nil {
-			return nothing // the client has gone, or has waited long enough
-		}
-		return leave
-	}
 	var hold *payload.Hold
-	if laneOf(r.Context()) == nil { // otherwise its socket counts it
+	if l := laneOf(r.Context()); l != nil { // its frame has come
+		hold = l.held
+	} else {
 		in := http.NewResponseController(w)
 		hold = g.bodies.Open(payer, func() { _ = in.SetReadDeadline(time.Unix(1, 0)) })
 	}
-	b, err = payload.Read(r, s.Bounds.MaxBody, most, hold, func(unpack func()) { //nolint:contextcheck // that of the request
-		defer room(unpacking)()
-		unpack()
+	b, leave, err = payload.Read(r, s.Bounds.MaxBody, most, hold, func(size int64) func() { //nolint:contextcheck // that of the request
+		if size >= largeBody {
+			if leave, err := g.runner.Bodies.Enter(r.Context(), payer, size); err == nil {
+				return leave
+			}
+		}
+		return func() {} // it is small, or the client has gone
 	})
 	if err != nil {
 		hold.Close()
-		return nil, nothing, err
 	}
-	return b, room(int64(len(b.Decoded))), nil
+	return b, leave, err
 }
 
 // unread returns the status and the text for a client whose request could not be read.

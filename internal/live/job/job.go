@@ -213,7 +213,7 @@ func (j *Job) prepared(doc *transcript.Document, report *condense.Report) (*Prep
 	if _, err := doc.WriteWith(&out, &transcript.WriteOptions{Format: messages.Formats[j.API], Apart: apart}); err != nil {
 		return nil, err
 	}
-	after, err := wire.Parse(j.API, out.Bytes(), &wire.Options{Volatile: j.Volatile})
+	after, err := wire.Parse(j.API, bytes.Clone(out.Bytes()), &wire.Options{Volatile: j.Volatile}) // it is kept, and the buffer is twice as large
 	if err != nil {
 		return nil, err
 	}

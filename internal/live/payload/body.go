@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"compress/gzip"
 	"compress/zlib"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -69,46 +68,76 @@ func (w *Weight) Tokens() int {
 // mostPacked limits how much a body above the usual size may grow by decompression. Conversations shrink to a fifth at most.
 const mostPacked = 16
 
+// A turn admits work that needs so many bytes of memory, and returns how to end it.
+type turn = func(size int64) (leave func())
+
 // Read reads the body of r, whose bytes h counts. The body is not decoded if it exceeds most bytes, before or after
-// decompression, exceeds usual by a decompression to more than 16 times its size, or has an unknown encoding. Unpack, if not nil,
-// runs a decompression, which needs some memory of its own. The error is a read error, or wraps [ErrFull].
-func Read(r *http.Request, usual, most int64, h *Hold, unpack func(func())) (*Body, error) {
-	grow := func(n int64) error {
-		ctx, cancel := context.WithTimeout(r.Context(), LongestRoom)
-		defer cancel()
-		return h.Grow(ctx, n)
-	}
-	raw, err := readUpTo(&moving{r.Body, h}, most, r.ContentLength, grow)
+// decompression, exceeds usual by a decompression to more than 16 times its size, or has an unknown encoding. It waits for a turn
+// before a body is decoded, which the caller must leave. The error is a read error, or wraps [ErrFull].
+func Read(r *http.Request, usual, most int64, h *Hold, enter turn) (b *Body, leave func(), err error) {
+	leave = func() {}
+	grow := func(n int64) error { return h.Grow(r.Context(), n) }
+	raw, err := take(r, most, h, grow)
 	h.arrived(true)
 	if err != nil {
-		return nil, err
+		return nil, leave, err
 	}
-	b := &Body{Raw: raw, Hold: h}
-	encoding := r.Header.Get("Content-Encoding")
-	if int64(len(raw)) > most {
+	b = &Body{Raw: raw, Hold: h}
+	size := int64(len(raw))
+	if size > most {
 		b.Weight = Weigh(raw)
 		b.Rest = io.TeeReader(r.Body, b.Weight)
-		return b, nil
+		return b, leave, nil
 	}
-	var decoded []byte
-	decode := func() { decoded, err = decode(raw, encoding, min(most, max(usual, mostPacked*int64(len(raw)))), grow) }
-	if unpack == nil || packed(encoding) == "" {
-		decode()
-	} else {
-		unpack(decode)
+	encoding := packed(r.Header.Get("Content-Encoding"))
+	if encoding == "" {
+		b.Decoded = raw
+		return b, enter(size), nil
 	}
-	switch {
-	case errors.Is(err, ErrFull):
-		return nil, err
-	case err == nil:
-		b.Decoded = decoded
-		return b, nil
+	size, b.Weight = weighed(raw, encoding, min(most, max(usual, mostPacked*size)), enter)
+	if b.Weight != nil { // it is forwarded unchanged
+		return b, leave, nil
 	}
-	if len(decoded) == 0 {
-		decoded = raw
+	if err := grow(size); err != nil { // without a turn, which may be that of the body which has the room
+		return nil, leave, err
 	}
-	b.Weight = Weigh(decoded) // it is forwarded unchanged
-	return b, nil
+	b.Decoded = make([]byte, size)
+	err = fill(b.Decoded, raw, encoding, enter)
+	return b, enter(size), err
+}
+
+// fill decompresses raw, of which the size is known.
+func fill(to, raw []byte, encoding string, enter turn) error {
+	defer enter(mostWindow)()
+	from, err := Decoder(raw, encoding)
+	if err != nil {
+		return err
+	}
+	_, err = io.ReadFull(from, to)
+	return errors.Join(err, from.Close())
+}
+
+// take returns the body of r, without a copy of one that this package has set.
+func take(r *http.Request, most int64, h *Hold, grow func(n int64) error) ([]byte, error) {
+	if _, ok := r.Body.(*passing); ok {
+		return Bytes(r)
+	}
+	return readUpTo(&moving{r.Body, h}, most, r.ContentLength, grow)
+}
+
+// weighed returns the size of a compressed body, whose content it does not hold. If that exceeds limit or cannot be decompressed, it returns
+// its weight.
+func weighed(raw []byte, encoding string, limit int64, enter turn) (int64, *Weight) {
+	defer enter(mostWindow)()
+	size, err := unpack(io.Discard, raw, encoding, limit)
+	if err == nil {
+		return size, nil
+	}
+	w := &Weight{}
+	if size, _ := unpack(w, raw, encoding, limit); size == 0 {
+		return 0, Weigh(raw)
+	}
+	return 0, w
 }
 
 // A moving body notes what has come.
@@ -200,12 +229,13 @@ func ReadHeld(r io.Reader, limit int64, h *Hold, grow func(n int64) error) ([]by
 }
 
 func readUpTo(r io.Reader, limit, size int64, grow func(n int64) error) ([]byte, error) {
-	const first = 8 << 10
+	const first, announced = 8 << 10, 4
 	var buf []byte
 	for {
 		if len(buf) == cap(buf) {
 			next := min(max(first, 2*int64(cap(buf))), limit+1)
-			if end := size + 1; end > int64(cap(buf)) && end < next { // a byte more, to find the end in it
+			// A byte more, to find the end in it. From a quarter on, the rest is sure enough not to copy all again.
+			if end := size + 1; end > int64(cap(buf)) && end <= min(max(first, announced*int64(cap(buf))), limit+1) {
 				next = end
 			}
 			if err := grow(next - int64(cap(buf))); err != nil {
@@ -228,23 +258,26 @@ func readUpTo(r io.Reader, limit, size int64, grow func(n int64) error) ([]byte,
 
 // Decode decompresses at most limit bytes. After an error it returns the bytes decoded so far.
 func Decode(raw []byte, encoding string, limit int64) ([]byte, error) {
-	return decode(raw, encoding, limit, func(int64) error { return nil })
-}
-
-func decode(raw []byte, encoding string, limit int64, grow func(n int64) error) ([]byte, error) {
-	from, err := Decoder(raw, encoding)
-	switch {
-	case err != nil:
-		return nil, err
-	case from == nil:
+	if packed(encoding) == "" {
 		return raw, nil
 	}
+	var out bytes.Buffer
+	_, err := unpack(&out, raw, encoding, limit)
+	return out.Bytes(), err
+}
+
+// unpack writes what raw is decompressed to, up to limit bytes, and returns their number.
+func unpack(to io.Writer, raw []byte, encoding string, limit int64) (int64, error) {
+	from, err := Decoder(raw, encoding)
+	if err != nil {
+		return 0, err
+	}
 	defer func() { _ = from.Close() }()
-	out, err := readUpTo(from, limit, -1, grow)
-	if err == nil && int64(len(out)) > limit {
+	n, err := io.Copy(to, io.LimitReader(from, limit+1))
+	if err == nil && n > limit {
 		err = fmt.Errorf("more than %d bytes after decompression", limit)
 	}
-	return out, err
+	return n, err
 }
 
 // mostWindow is the largest window in bytes that every decoder of zstd must accept (RFC 8878, 3.1.1.1.2). It is allocated
@@ -301,6 +334,9 @@ type ReadCloser struct {
 // Patiently returns the body of r so that a read fails if the client sends nothing for the time of patience. The server waits
 // as long for what is left of a body that is not read.
 func Patiently(r *http.Request, w http.ResponseWriter, patience time.Duration) io.ReadCloser {
+	if _, ok := r.Body.(*passing); ok {
+		return r.Body
+	}
 	p := &patient{r.Body, http.NewResponseController(w), patience}
 	if r.ContentLength != 0 {
 		_ = p.w.SetReadDeadline(time.Now().Add(patience))

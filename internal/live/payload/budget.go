@@ -6,14 +6,16 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // A Budget limits the bytes of bodies and frames that are held at the same time. They are counted as they arrive,
 // whatever length was announced. Its methods are safe for concurrent use.
 type Budget struct {
-	room  int64
-	stall time.Duration
+	room     int64
+	stall    time.Duration
+	patience time.Duration // how long a body waits while no room is given back; 0: without end
 
 	mu    sync.Mutex
 	used  int64
@@ -21,7 +23,8 @@ type Budget struct {
 	holds []*Hold          // in order of arrival
 	over  *Hold            // the one that may exceed the room; nil for none
 	freed chan struct{}    // closed when bytes are given back
-	burst bool             // much was held since memory was given back to the system
+	given time.Time        // when that was
+	burst func()           // ends a burst; nil if there is none
 }
 
 // A Hold is the share of one body. A nil Hold counts nothing.
@@ -33,7 +36,7 @@ type Hold struct {
 	size    int64
 	moved   time.Time // of the last growth, or the last bytes that came
 	reading bool
-	waits   bool
+	wants   int64 // bytes that it waits for
 }
 
 // ErrFull means that there was no room for a body in time.
@@ -42,20 +45,27 @@ var ErrFull = errors.New("the gateway holds as many bytes of requests as it may"
 const (
 	// Small is the size in bytes up to which a body never waits for room. It still counts.
 	Small = 256 << 10
-	// LongestRoom is how long a body waits for room.
-	LongestRoom = 30 * time.Second
+	// longestRoom is how long a body waits for room while nobody gives any back: as long as others come to their end, so will it.
+	longestRoom = 30 * time.Second
 	// stalled is the time after which a body that does not move is cut if others wait for room.
 	stalled = 10 * time.Second
-	// A burst is over when the bytes held have fallen from one share of the room to a share of that.
-	burstShare = 8
-	afterBurst = time.Second
+	// A burst begins above one share of the room, and is over below another.
+	burstBegins, burstEnds = 16, 64
+	afterBurst             = time.Second
 	// payers share the room so that one of them gets at most three quarters of it.
 	payerShare, payerShares = 3, 4
 )
 
-// NewBudget returns a budget with room for so many bytes. One body at a time may exceed it, so that a body that has
+// NewBudget returns the budget of a process, with room for so many bytes. One body at a time may exceed it, so that a body that has
 // come in part can always come to its end.
 func NewBudget(room int64) *Budget {
+	b := NewShare(room)
+	b.patience = longestRoom
+	return b
+}
+
+// NewShare returns the budget of one client, which waits as long as it likes.
+func NewShare(room int64) *Budget {
 	return &Budget{room: room, stall: stalled, owned: map[string]int64{}, freed: make(chan struct{})}
 }
 
@@ -69,13 +79,14 @@ func (b *Budget) Open(payer string, cut func()) *Hold {
 	return h
 }
 
-// Grow adds n bytes to a share. It waits for room until ctx ends; then the error wraps [ErrFull].
+// Grow adds n bytes to a share. It waits for room in the order of [Budget.Open], until ctx ends or no room has been given back for a time;
+// then the error wraps [ErrFull].
 func (h *Hold) Grow(ctx context.Context, n int64) error {
 	if h == nil {
 		return nil
 	}
 	b := h.of
-	for {
+	for began := time.Now(); ; {
 		freed, ok := b.grow(h, n)
 		if ok {
 			return nil
@@ -83,46 +94,73 @@ func (h *Hold) Grow(ctx context.Context, n int64) error {
 		const look = time.Second // for bodies that have stalled meanwhile
 		select {
 		case <-freed:
+			continue
 		case <-time.After(look):
+			if !b.stuck(began) {
+				continue
+			}
 		case <-ctx.Done():
-			b.mu.Lock()
-			h.waits = false
-			b.mu.Unlock()
-			return errors.Join(ErrFull, ctx.Err())
 		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		h.wants = 0
+		b.wake()
+		return errors.Join(ErrFull, ctx.Err())
 	}
 }
 
-// TryGrow is Grow without waiting. It reports whether there was room.
-func (h *Hold) TryGrow(n int64) bool {
-	if h == nil {
-		return true
-	}
-	_, ok := h.of.grow(h, n)
-	return ok
+// stuck reports whether a body that waits since then waits too long.
+func (b *Budget) stuck(since time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.patience > 0 && time.Since(since) > b.patience && time.Since(b.given) > b.patience
+}
+
+// wake lets those that wait look again. The caller holds b.mu, as for the functions below.
+func (b *Budget) wake() {
+	close(b.freed)
+	b.freed = make(chan struct{})
 }
 
 func (b *Budget) grow(h *Hold, n int64) (freed <-chan struct{}, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	fits := b.used+n <= b.room && b.owned[h.payer]+n <= b.room/payerShares*payerShare
-	if !fits && h.size+n > Small && !b.mayExceed(h) {
-		h.waits = true
+	if h.size+n > Small && !b.fits(h, n) && !b.mayExceed(h) {
+		h.wants = n
 		b.cutStalled()
 		return b.freed, false
 	}
-	h.waits, h.moved = false, time.Now()
+	h.wants, h.moved = 0, time.Now()
 	h.size += n
 	b.used += n
 	b.owned[h.payer] += n
-	b.burst = b.burst || b.used > b.room/burstShare
+	if b.patience > 0 && b.burst == nil && b.used > b.room/burstBegins {
+		b.burst = Burst()
+	}
 	return nil, true
+}
+
+// fits reports whether there is room for n more bytes of h, and no earlier body waits for that.
+func (b *Budget) fits(h *Hold, n int64) bool {
+	most := b.room / payerShares * payerShare
+	if b.used+n > b.room || b.owned[h.payer]+n > most {
+		return false
+	}
+	for _, o := range b.holds {
+		switch {
+		case o == h:
+			return true
+		case o.wants > 0 && (o.payer == h.payer || b.owned[o.payer]+o.wants <= most):
+			return false
+		}
+	}
+	return true
 }
 
 // mayExceed reports whether h is the one that may exceed the room: the first of those that wait.
 func (b *Budget) mayExceed(h *Hold) bool {
 	if b.over == nil {
-		if i := slices.IndexFunc(b.holds, func(o *Hold) bool { return o == h || o.waits }); i >= 0 && b.holds[i] == h {
+		if i := slices.IndexFunc(b.holds, func(o *Hold) bool { return o == h || o.wants > 0 }); i >= 0 && b.holds[i] == h {
 			b.over = h
 		}
 	}
@@ -133,7 +171,7 @@ func (b *Budget) mayExceed(h *Hold) bool {
 func (b *Budget) cutStalled() {
 	var last *Hold
 	for _, h := range b.holds {
-		if h.reading && !h.waits && time.Since(h.moved) > b.stall && (last == nil || h.moved.Before(last.moved)) {
+		if h.reading && h.wants == 0 && time.Since(h.moved) > b.stall && (last == nil || h.moved.Before(last.moved)) {
 			last = h
 		}
 	}
@@ -179,10 +217,52 @@ func (h *Hold) Close() {
 	if b.over == h {
 		b.over = nil
 	}
-	close(b.freed)
-	b.freed = make(chan struct{})
-	if b.burst && b.used < b.room/burstShare/burstShare {
-		b.burst = false
-		time.AfterFunc(afterBurst, debug.FreeOSMemory) // the runtime keeps the memory of a burst for minutes
+	b.given = time.Now()
+	b.wake()
+	if b.burst != nil && b.used < b.room/burstEnds {
+		b.burst()
+		b.burst = nil
 	}
+}
+
+var (
+	bursts  atomic.Int32
+	pressed struct {
+		sync.Mutex
+		on    bool
+		usual int // percent
+	}
+)
+
+// Burst begins work that needs much memory, and returns how to end it. Meanwhile garbage waits less long for its collection: by
+// default it would take as much memory as what is in use. Afterwards the memory is given back, which the runtime does only in minutes.
+func Burst() (end func()) {
+	bursts.Add(1)
+	go press() // it waits for a collection that is under way
+	return func() {
+		bursts.Add(-1)
+		time.AfterFunc(afterBurst, func() {
+			if press(); bursts.Load() == 0 {
+				debug.FreeOSMemory()
+			}
+		})
+	}
+}
+
+func press() {
+	const percent = 25
+	pressed.Lock()
+	defer pressed.Unlock()
+	on := bursts.Load() > 0
+	switch {
+	case on == pressed.on:
+		return
+	case !on:
+		debug.SetGCPercent(pressed.usual)
+	default:
+		if pressed.usual = debug.SetGCPercent(percent); pressed.usual < percent { // or none: somebody knows better
+			debug.SetGCPercent(pressed.usual)
+		}
+	}
+	pressed.on = on
 }

@@ -30,7 +30,7 @@ func TestBodiesThatComeTogetherAllArrive(t *testing.T) {
 			all.Go(func() {
 				defer h.Close()
 				r := &http.Request{Body: io.NopCloser(bytes.NewReader(make([]byte, size))), ContentLength: size - int64(rand.IntN(2))*(size+1)}
-				body, err := Read(r.WithContext(t.Context()), 4*room, 4*room, h, nil)
+				body, _, err := Read(r.WithContext(t.Context()), 4*room, 4*room, h, func(int64) func() { return func() {} })
 				if err != nil || int64(len(body.Raw)) != size {
 					t.Errorf("%v", err)
 				}
