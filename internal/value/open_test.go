@@ -103,22 +103,34 @@ func TestOpenForms(t *testing.T) {
 	tasks := append(did("1", "TaskCreate", `{"subject":"Sort names"}`, "Task #7 created successfully: Sort names", false), did("2", "TaskCreate", `{"subject":"Print names"}`, "Task #8 created successfully: Print names", false)...)
 	tasks = append(tasks, did("3", "TaskUpdate", `{"taskId":"7","status":"completed"}`, "Updated task #7 status", false)...)
 	plan := did("1", "update_plan", `{"plan":[{"step":"Sort names","status":"completed"},{"step":"Print names","status":"pending"}]}`, "Plan updated", false)
+	say := func(text string) []core.Message { return []core.Message{coretest.Assistant(core.Text(text))} }
 	for name, c := range map[string]struct {
 		messages []core.Message
 		want     string
 	}{
-		"tasks": {tasks, "todo: #8 Print names"},
-		"plan":  {plan, "todo: Print names"},
-		"boxes": {did("1", "update_todo_list", `{"todos":"[x] Sort names\n[-] Print names"}`, "ok", false), "doing: Print names"},
-		"words": {[]core.Message{coretest.Assistant(core.Text("My plan:\n- [x] Sort names\n- [ ] Print names"))}, "todo: Print names"},
-		"fence": {[]core.Message{coretest.Assistant(core.Text("The file:\n```\n- [x] Sort names\n- [ ] Print names\n```"))}, ""},
-		"bad":   {did("1", "TodoWrite", `{"todos":[3,{"content":["x"]},`, "ok", false), ""},
+		"tasks":        {tasks, "todo: #8 Print names"},
+		"plan":         {plan, "todo: Print names"},
+		"boxes":        {did("1", "update_todo_list", `{"todos":"[x] Sort names\n[-] Print names"}`, "ok", false), "doing: Print names"},
+		"later":        {slices.Concat(say("- [ ] Sort names\n- [ ] Print names"), say("Sorted:\n- [x] Sort names")), "todo: Print names"},
+		"renew":        {slices.Concat(say("- [x] Sort names\n- [ ] Print names"), say("Left:\n- [ ] Print names\n- [ ] Print dates")), "todo: Print names\ntodo: Print dates"},
+		"never ticked": {say("Before every answer:\n- [ ] The task is within the scope\n- [ ] The version is one"), ""},
+		"questions":    {slices.Concat(say("- [ ] Is it in scope?\n- [ ] Is it one?\n- [ ] Print names"), say("- [x] Is it in scope?\n- [ ] Is it one?\n- [x] Sort names\n- [ ] Print names")), "todo: Print names"},
+		"words":        {say("My plan:\n- [x] Sort names\n- [ ] Print names"), "todo: Print names"},
+		"fence":        {say("The file:\n```\n- [x] Sort names\n- [ ] Print names\n```"), ""},
+		"bad":          {did("1", "TodoWrite", `{"todos":[3,{"content":["x"]},`, "ok", false), ""},
 	} {
 		old := reading(40)
 		messages := measured(append(append(old[:1:1], c.messages...), old[1:]...))
 		if got := openIn(t, shortenWith(t, messages, tokensOf(messages)/8, value.Options{})); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+	}
+	old := reading(40)
+	messages := measured(slices.Concat(old[:1], say("My plan:\n- [x] Sort names\n- [ ] Print names\n- [ ] Print dates"), old[1:]))
+	view := shortenWith(t, messages, tokensOf(messages)/8, value.Options{})
+	next := measured(slices.Concat(view, say("- [x] Print names"), reading(30)[1:]))
+	if got := openIn(t, shortenWith(t, next, tokensOf(messages)/8, value.Options{})); got != "todo: Print dates" {
+		t.Errorf("ticked after an epoch: %q", got)
 	}
 	visible := measured(append(append(plan[:0:0], reading(40)...), plan...))
 	if got := openIn(t, shortenWith(t, visible, tokensOf(visible)/8, value.Options{})); got != "" {
