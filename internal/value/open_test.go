@@ -193,6 +193,50 @@ func TestOpenLasts(t *testing.T) {
 	}
 }
 
+// TestOpenErrors: a failure is listed with its first error and the count, until the same program succeeds or the agent explains it or
+// gives it up; quoted failures and slips of the shell are none.
+func TestOpenErrors(t *testing.T) {
+	n := 0
+	run := func(command, result string, failed bool) []core.Message {
+		n++
+		args, err := json.Marshal(map[string]string{"command": command})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return did(fmt.Sprint("e", n), "Bash", string(args), result, failed)
+	}
+	say := func(text string) []core.Message { return []core.Message{coretest.Assistant(core.Text(text))} }
+	check := "> biome check .\n\nsrc/a.ts:12:3 parse ━━━━\n\n  × Expected a statement but instead found 'else'.\n\n" + strings.Repeat("src/b.ts:1:1 lint ━━━━\n  × Unused.\n", 40) +
+		"Diagnostics not shown: 733.\nChecked 300 files in 2s. No fixes applied.\nFound 753 errors.\n"
+	revive := run("revive ./...", "zsh: command not found: revive", true)
+	tested := run("npm run build && npm test", "FAIL a.test.js\nError: two dates", true)
+	for name, c := range map[string]struct {
+		messages []core.Message
+		want     string
+	}{
+		"the first error and the count":  {run("npm run check", check, false), "error: npm run check → × Expected a statement but instead found 'else'. (Found 753 errors.)"},
+		"exit code 0":                    {run("npm run check", check+"Exit code: 0", false), "error: npm run check → × Expected a statement but instead found 'else'. (Found 753 errors.)"},
+		"given up":                       {slices.Concat(revive, say("revive isn't installed here; golangci-lint covers it.")), ""},
+		"explained later":                {slices.Concat(revive, run("ls", "a", false), say("revive failed because the image has no such program.")), ""},
+		"to be mended":                   {slices.Concat(revive, say("That fails because the path is wrong. Let me fix it.")), "error: revive ./... → zsh: command not found: revive"},
+		"another matter":                 {slices.Concat(revive, run("ls", "a", false), say("The folder is empty because nothing was built.")), "error: revive ./... → zsh: command not found: revive"},
+		"a quoted failure":               {run("sed -n '1,9p' build.log; python3 count.py", "Error: two dates\n> wrote /tmp/x\n9", false), ""},
+		"a slip of the shell":            {run("npm run build; echo ==DIFF==", "built\n(eval):1: ==DIFF== not found", true), ""},
+		"no fault was fixed":             {slices.Concat(run("go test ./...", "no packages to test", true), run("go test -count=1 ./...", "ok", false)), ""},
+		"a part succeeded":               {slices.Concat(tested, run("npm run build", "built", false)), ""},
+		"all succeeded":                  {slices.Concat(tested, run("npm test", "ok", false), run("npm run build -- -v", "built", false)), "fixed: npm run build && npm test (was: FAIL a.test.js)"},
+		"the program, not what precedes": {run("cd /src && sed -i s/a/b/ x && make test", "make: *** [test] Error 1", true), "error: make test → make: *** [test] Error 1"},
+		"two scripts":                    {run("python3 - <<'EOF'\nimport os\nnpm = 1; x\nEOF\nmake test", "make: *** [test] Error 1", true), "error: python3 - make test → make: *** [test] Error 1"},
+	} {
+		old := reading(40)
+		messages := measured(slices.Concat(old[:1], c.messages, old[1:]))
+		got := openIn(t, shortenWith(t, messages, tokensOf(messages)/8, value.Options{NoHandles: true}))
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 // What is open says only what a plan and commands said, whatever their texts hold: no text of theirs becomes an item,
 // an error or another part of the extract, and condensing the extract again changes nothing of it.
 func TestOpenIsNotForged(t *testing.T) {
