@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/toolcall"
 )
 
@@ -77,12 +76,13 @@ func (f *File) left(lines []Line) {
 type Ledger struct {
 	Files  []*File // in the order in which they were first touched
 	byBase map[string][]*File
+	folder string // in which the session works, if it is known
 }
 
-// File returns the file at a path, which may be relative: a file is the same if one path ends with the other. It adds
+// File returns the file at a path, which may be relative: see [toolcall.SameFile]. It adds
 // a file that is new.
 func (l *Ledger) File(name string) *File {
-	name = clean(name)
+	name = toolcall.CleanPath(name)
 	if f := l.known(name); f != nil {
 		if len(name) > len(f.Path) {
 			f.Path = name
@@ -98,27 +98,18 @@ func (l *Ledger) File(name string) *File {
 	return f
 }
 
-// everywhere are names that many folders of a project have. Without a folder, such a name is the file in the working
-// folder.
-var everywhere = rawjson.Set(".env", ".gitignore", "AGENTS.md", "CLAUDE.md", "Cargo.toml", "Dockerfile", "Makefile", "README.md", "__init__.py", "config.json", "go.mod",
-	"index.html", "index.js", "index.ts", "index.tsx", "lib.rs", "main.go", "main.py", "main.rs", "mod.rs", "package.json", "page.tsx", "pyproject.toml", "tsconfig.json")
-
-// known returns the file at a path; nil if it is new.
-func (l *Ledger) known(name string) *File {
-	name = clean(name)
+// known returns the file at a clean path; nil if it is new.
+func (l *Ledger) known(name string) (near *File) {
 	for _, f := range l.byBase[path.Base(name)] {
-		long, short := f.Path, name
-		if len(long) < len(short) {
-			long, short = short, long
-		}
-		if long == short || (strings.Contains(short, "/") || !everywhere[short]) && strings.HasSuffix(long, "/"+strings.TrimPrefix(short, "/")) {
+		switch is, sure := toolcall.SameFile(l.folder, f.Path, name); {
+		case sure:
 			return f
+		case is && near == nil:
+			near = f
 		}
 	}
-	return nil
+	return near
 }
-
-func clean(name string) string { return toolcall.CleanPath(name) }
 
 // fewestKnown is the share of the lines of a run without a place that a read must show to have shown that run.
 const fewestKnown = 0.6

@@ -26,8 +26,10 @@ func shown(f *ledger.File) string {
 	return b.String()
 }
 
-func replay(calls ...[3]string) *ledger.Ledger {
-	messages := []core.Message{coretest.User(core.Text("Go on."))}
+func replay(calls ...[3]string) *ledger.Ledger { return replayAfter("Go on.", calls...) }
+
+func replayAfter(text string, calls ...[3]string) *ledger.Ledger {
+	messages := []core.Message{coretest.User(core.Text(text))}
 	for i, c := range calls {
 		id := fmt.Sprint("c", i)
 		messages = append(messages, coretest.Assistant(core.ToolCall{ID: id, Name: c[0], Args: c[1]}), coretest.User(coretest.Result(id, c[2])))
@@ -135,6 +137,7 @@ func TestFormerLinesAreKnown(t *testing.T) {
 		"a new file":                   {{"Write", `{"file_path":"a.py","content":"` + old + `"}`, "done"}, {"Write", `{"file_path":"a.py","content":"` + now + `"}`, "done"}},
 		"Windows":                      {{"Read", `{"file_path":"C:\\src\\a.py"}`, "1→" + old}, {"Read", `{"file_path":"c:/src/a.py"}`, "1→" + now}},
 		"WSL":                          {{"Read", `{"file_path":"C:/src/a.py"}`, "1→" + old}, {"Read", `{"file_path":"/mnt/c/src/a.py"}`, "1→" + now}},
+		"the shell of Git":             {{"Read", `{"file_path":"/c/src/a.py"}`, "1→" + old}, {"Read", `{"file_path":"C:\\src\\a.py"}`, "1→" + now}},
 		"a patch":                      {{"Read", `{"file_path":"a.py"}`, "1→" + old}, {"apply_patch", `{"input":"*** Begin Patch\n*** Update File: a.py\n@@\n-` + old + `\n+` + now + `\n*** End Patch"}`, "ok"}},
 	} {
 		l := replay(calls...)
@@ -144,6 +147,19 @@ func TestFormerLinesAreKnown(t *testing.T) {
 		back := replay(append(calls, [3]string{"Read", `{"file_path":"` + strings.ReplaceAll(l.Files[0].Path, `\`, "/") + `"}`, "1→" + old})...)
 		if back.Superseded()[old] > 0 {
 			t.Errorf("%s: the line is back", name)
+		}
+	}
+}
+
+// TestRelativePathsBeginInTheFolder: where the session says in which folder it works, a relative path is the file there.
+func TestRelativePathsBeginInTheFolder(t *testing.T) {
+	for name, folder := range map[string]string{"Claude Code": "<env>\nWorking directory: /r\n</env>", "Codex": "<environment_context>\n  <cwd>/r</cwd>"} {
+		l := replayAfter(folder, [][3]string{
+			{"Read", `{"file_path":"/r/sub/a.py"}`, "1→the other file"}, {"Read", `{"file_path":"/r/a.py"}`, "1→the former text"},
+			{"Read", `{"file_path":"README.md"}`, "1→the former words"}, {"Read", `{"file_path":"a.py"}`, "1→the present text"}, {"Read", `{"file_path":"/r/README.md"}`, "1→the present words"},
+		}...)
+		if gone := l.Superseded(); len(l.Files) != 3 || gone["the former text"] == 0 || gone["the former words"] == 0 || len(gone) != 2 {
+			t.Errorf("%s: %d files, former lines %v", name, len(l.Files), gone)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 // Replay applies the calls and results of messages, which were read as d, to the files. Messages are numbered by
 // their index. An edit counts once its result has come and is not an error.
 func (l *Ledger) Replay(messages []core.Message, d *dialog.Dialog) {
+	l.folder = dialog.Folder(messages)
 	calls := map[string]core.ToolCall{}
 	for i := range messages {
 		for j, p := range messages[i].Parts {
@@ -255,7 +256,7 @@ func (l *Ledger) removed(command string) {
 		}
 		for _, w := range words[1:] {
 			if w = strings.Trim(w, `'"`); !strings.HasPrefix(w, "-") && strings.Contains(w, ".") {
-				if f := l.known(w); f != nil {
+				if f := l.known(toolcall.CleanPath(w)); f != nil {
 					f.Runs = nil
 				}
 			}
