@@ -31,12 +31,12 @@ type Run struct {
 // A File is the known text of a file.
 type File struct {
 	Path    string
-	Runs    []Run // runs with numbers first, by number
-	Touched int   // the last message that read or changed it
-	Edited  int   // the last message that changed it; -1 if none
-	// Edits counts its changes, Found the changes whose old text was known.
-	Edits, Found int
-	former       map[string]int // lines that were replaced or removed, without the space around them, with the message that did it last
+	Runs    []Run          // runs with numbers first, by number
+	Touched int            // the last message that read or changed it
+	Edited  int            // the last message that changed it; -1 if none
+	Unsure  int            // the last message that changed it in a way that is not known
+	Edits   int            // the number of its changes
+	former  map[string]int // lines that were replaced or removed, without the space around them, with the message that did it last
 }
 
 // Superseded returns the lines, without the space around them, that files had and none has any more, with the last message that
@@ -229,13 +229,12 @@ func (f *File) Edit(old, text string, all bool, m int) bool {
 			break
 		}
 	}
-	if found {
-		f.Found++
-	} else {
+	if !found {
 		for _, t := range linesOf(old) {
 			f.left([]Line{{Text: t}})
 		}
 		f.doubt(old)
+		f.Unsure = m
 	}
 	if !found && strings.TrimSpace(text) != "" {
 		r := Run{}

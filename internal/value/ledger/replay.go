@@ -80,7 +80,7 @@ func (l *Ledger) result(c *core.ToolCall, info *dialog.CallInfo, part *dialog.Pa
 			l.edits(l.File(info.File()), args, m)
 		}
 	case dialog.FamilyCommand:
-		l.removed(info.Target)
+		l.runs(info.Target, m)
 		if file, first, ok := displayed(info.Target); ok {
 			_, body, cut := strings.Cut(text, "\nOutput:\n") // Codex begins with how the command ended
 			if !cut {
@@ -244,21 +244,45 @@ func (l *Ledger) shows(file string, first int, text string, m int) {
 	}
 }
 
-// removed forgets the files that a command removes or resets to an unknown state.
-func (l *Ledger) removed(command string) {
-	if !strings.Contains(command, "rm ") && !strings.Contains(command, "git ") {
-		return
+var (
+	// writers are programs that change the files they are given; inPlace those that do so with one of the options of placeForm.
+	writers   = rawjson.Set("black", "cp", "dos2unix", "isort", "mv", "patch", "rustfmt", "tee")
+	inPlace   = rawjson.Set("autopep8", "clang-format", "gofmt", "goimports", "perl", "ruby", "sed", "yapf")
+	placeForm = regexp.MustCompile(`\s-(?:i|pi|w)\b`)
+	everyForm = regexp.MustCompile(`\s--(?:write|fix|in-place)\b`)
+	// writeForm matches a script that writes a file.
+	writeForm = regexp.MustCompile(`\bopen\([^)\n]*,\s*(?:mode=)?['"][wa]|\bwrite_text\(|\bwriteFile(?:Sync)?\(`)
+)
+
+// runs forgets the files that a command removes or resets to an unknown state, and notes those that it changes.
+func (l *Ledger) runs(command string, m int) {
+	changed := func(w string) {
+		if f := l.known(toolcall.CleanPath(strings.Trim(w, `'"`))); f != nil {
+			f.Touched, f.Edited, f.Unsure = m, m, m
+			f.Edits++
+		}
+	}
+	if writeForm.MatchString(command) {
+		for w := range strings.FieldsFuncSeq(command, func(r rune) bool { return r == '\'' || r == '"' }) {
+			changed(w)
+		}
 	}
 	for part := range strings.FieldsFuncSeq(command, func(r rune) bool { return r == '&' || r == ';' || r == '|' || r == '\n' }) {
 		words := strings.Fields(part)
-		if len(words) < 2 || words[0] != "rm" && (words[0] != "git" || words[1] != "rm" && words[1] != "checkout" && words[1] != "restore") {
+		if len(words) < 2 {
 			continue
 		}
-		for _, w := range words[1:] {
-			if w = strings.Trim(w, `'"`); !strings.HasPrefix(w, "-") && strings.Contains(w, ".") {
-				if f := l.known(toolcall.CleanPath(w)); f != nil {
-					f.Runs = nil
-				}
+		gone := words[0] == "rm" || words[0] == "git" && (words[1] == "rm" || words[1] == "checkout" || words[1] == "restore")
+		changes := writers[words[0]] || inPlace[words[0]] && placeForm.MatchString(part) || everyForm.MatchString(part)
+		for i, w := range words[1:] {
+			if w = strings.Trim(w, `'"`); strings.HasPrefix(w, "-") || !strings.Contains(w, ".") {
+				continue
+			}
+			if f := l.known(toolcall.CleanPath(w)); f != nil && gone {
+				f.Runs = nil
+			}
+			if changes || strings.HasSuffix(words[i], ">") {
+				changed(w)
 			}
 		}
 	}
