@@ -145,6 +145,22 @@ func (f *File) Show(first int, texts []string, m int) {
 	f.put(Run{First: first, Lines: lines})
 }
 
+// end removes what was known below line last, which a read of the whole file showed to be its last, and text without a place.
+func (f *File) end(last int) {
+	f.Runs = slices.DeleteFunc(f.Runs, func(r Run) bool {
+		keep := 0
+		if r.First > 0 {
+			keep = min(max(0, last+1-r.First), len(r.Lines))
+		}
+		f.left(r.Lines[keep:])
+		return keep == 0
+	})
+	if n := len(f.Runs); n > 0 {
+		r := &f.Runs[n-1]
+		r.Lines = r.Lines[:min(len(r.Lines), last+1-r.First)]
+	}
+}
+
 // put places a run over the previous text. Lines that did not change keep their history.
 func (f *File) put(r Run) {
 	end := r.First + len(r.Lines)
@@ -235,13 +251,13 @@ func (f *File) Edit(old, text string, all bool, m int) bool {
 		}
 		f.doubt(old)
 		f.Unsure = m
-	}
-	if !found && strings.TrimSpace(text) != "" {
-		r := Run{}
-		for _, t := range linesOf(text) {
-			r.Lines = append(r.Lines, Line{Text: t, Seen: m, Times: 1, Edited: m})
+		if strings.TrimSpace(text) != "" {
+			r := Run{}
+			for _, t := range linesOf(text) {
+				r.Lines = append(r.Lines, Line{Text: t, Seen: m, Times: 1, Edited: m})
+			}
+			f.Runs = append(f.Runs, r)
 		}
-		f.Runs = append(f.Runs, r)
 	}
 	return found
 }

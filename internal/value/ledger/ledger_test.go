@@ -84,8 +84,12 @@ func TestReplay(t *testing.T) {
 			{"Write", `{"file_path":"src/a.go","content":"one"}`, "done"},
 			{"apply_patch", `{"input":"*** Begin Patch\n*** Delete File: src/a.go\n*** End Patch"}`, "Success."},
 		}, ""},
-		"a cell of a notebook, whose old lines nobody named": {[][3]string{
+		"a cell of a notebook": {[][3]string{
 			{"Read", `{"file_path":"/r/a.ipynb"}`, "<cell id=\"1\">import os</cell id=\"1\">\n<cell id=\"2\">old = 1</cell id=\"2\">"},
+			{"NotebookEdit", `{"notebook_path":"/r/a.ipynb","cell_id":"2","new_source":"new = 2"}`, "Updated cell 2 with new = 2"},
+		}, "@1\n<cell id=\"1\">import os</cell id=\"1\">\n<cell id=\"2\">new = 2</cell id=\"2\">\n"},
+		"a cell that nobody showed": {[][3]string{
+			{"Read", `{"file_path":"/r/a.ipynb"}`, "<cell id=\"1\">import os</cell id=\"1\">"},
 			{"NotebookEdit", `{"notebook_path":"/r/a.ipynb","cell_id":"2","new_source":"new = 2"}`, "Updated cell 2 with new = 2"},
 		}, "@0\nnew = 2\n"},
 		"a new cell of a notebook": {[][3]string{
@@ -138,6 +142,9 @@ func TestFormerLinesAreKnown(t *testing.T) {
 		"Windows":                      {{"Read", `{"file_path":"C:\\src\\a.py"}`, "1→" + old}, {"Read", `{"file_path":"c:/src/a.py"}`, "1→" + now}},
 		"WSL":                          {{"Read", `{"file_path":"C:/src/a.py"}`, "1→" + old}, {"Read", `{"file_path":"/mnt/c/src/a.py"}`, "1→" + now}},
 		"the shell of Git":             {{"Read", `{"file_path":"/c/src/a.py"}`, "1→" + old}, {"Read", `{"file_path":"C:\\src\\a.py"}`, "1→" + now}},
+		"a shorter file":               {{"Read", `{"file_path":"a.py"}`, "1→first\n2→" + old}, {"Read", `{"file_path":"a.py"}`, "1→" + now}},
+		"a shorter file, no numbers":   {{"read_file", `{"path":"a.py"}`, "first\n" + old}, {"read_file", `{"path":"a.py"}`, now}},
+		"a cell of a notebook":         {{"Read", `{"file_path":"/r/a.ipynb"}`, "<cell id=\"c1\">import os</cell id=\"c1\">\n<cell id=\"c2\">import x\n" + old + "\nlast()</cell id=\"c2\">"}, {"NotebookEdit", `{"notebook_path":"/r/a.ipynb","cell_id":"c2","new_source":"` + now + `"}`, "done"}},
 		"a patch":                      {{"Read", `{"file_path":"a.py"}`, "1→" + old}, {"apply_patch", `{"input":"*** Begin Patch\n*** Update File: a.py\n@@\n-` + old + `\n+` + now + `\n*** End Patch"}`, "ok"}},
 	} {
 		l := replay(calls...)

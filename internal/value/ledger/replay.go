@@ -69,7 +69,7 @@ func (l *Ledger) result(c *core.ToolCall, info *dialog.CallInfo, part *dialog.Pa
 	switch info.Family {
 	case dialog.FamilyRead:
 		if len(info.Files) == 1 && info.Files[0].Range != dialog.SeveralRanges {
-			l.shows(info.Files[0].Path, info.Files[0].Range.First, text, m)
+			l.shows(info.Files[0].Path, info.Files[0].Range.First, text, info.Files[0].Range == dialog.LineRange{}, m)
 		}
 	case dialog.FamilyWrite:
 		if content := toolcall.First(args, toolcall.Whole|toolcall.New); info.File() != "" && content != "" {
@@ -89,7 +89,7 @@ func (l *Ledger) result(c *core.ToolCall, info *dialog.CallInfo, part *dialog.Pa
 			if failed(info, body) {
 				return
 			}
-			l.shows(file, first, body, m)
+			l.shows(file, first, body, false, m)
 		}
 	case dialog.FamilyUnknown, dialog.FamilyList, dialog.FamilySearch, dialog.FamilyWeb, dialog.FamilyPlan, dialog.FamilyAsk, dialog.FamilyDelegate, dialog.FamilyDone:
 	}
@@ -118,10 +118,31 @@ func (l *Ledger) edits(f *File, args []byte, m int) {
 		return
 	}
 	if mode := rawjson.Text(rawjson.Field(args, "edit_mode")); old == "" && mode != "insert" && rawjson.Field(args, "notebook_path") != nil {
-		f.Runs = nil // a cell of a notebook is replaced by its number: which lines it had is not known
+		if old = f.cell(rawjson.Text(rawjson.Field(args, "cell_id"))); old == "" {
+			f.Runs = nil // which lines the cell had is not known
+		}
 	}
 	all := string(rawjson.Field(args, "replace_all")) == "true" || string(rawjson.Field(args, "replaceAll")) == "true"
 	f.Edit(strings.ReplaceAll(old, "\r\n", "\n"), strings.ReplaceAll(text, "\r\n", "\n"), all, m)
+}
+
+// cell returns the known source of a cell of a notebook; "" if it is not known.
+func (f *File) cell(id string) string {
+	for _, r := range f.Runs {
+		var text strings.Builder
+		for i := range r.Lines {
+			text.WriteString(r.Lines[i].Text + "\n")
+		}
+		_, body, _ := strings.Cut(text.String(), `<cell id="`+id+`">`)
+		if source, _, ok := strings.Cut(body, `</cell id="`+id+`">`); ok {
+			_, rest, typed := strings.Cut(source, "</cell_type>")
+			if typed {
+				source = rest
+			}
+			return source
+		}
+	}
+	return ""
 }
 
 // patchIn returns the changes by the patch in the arguments of a call, of apply_patch or of a shell that runs it.
@@ -191,13 +212,18 @@ func numbered(line string) (n int, text string) {
 	return n, text
 }
 
-// shows applies the result of a read: its lines go to their numbers, or else to first and below.
-func (l *Ledger) shows(file string, first int, text string, m int) {
+// moreForm matches the last line of a read that shows the beginning of a file.
+var moreForm = regexp.MustCompile(`(?i)truncat|more lines|omitted`)
+
+// shows applies the result of a read, of the whole file or of a part: its lines go to their numbers, or else to first and below.
+func (l *Ledger) shows(file string, first int, text string, whole bool, m int) {
 	lines := linesOf(text)
 	if text == "" || len(lines) > 20_000 {
 		return
 	}
 	const most = 0.6
+	const page = 1000 // lines; of a file with more, tools may show a part
+	whole = whole && len(lines) < page && !slices.ContainsFunc(lines, isCut) && !moreForm.MatchString(lines[len(lines)-1])
 	var numbers []int
 	count := 0
 	for _, line := range lines {
@@ -221,6 +247,9 @@ func (l *Ledger) shows(file string, first int, text string, m int) {
 				from, number = i+1, 0
 			}
 		}
+		if whole {
+			f.end(len(lines))
+		}
 		return
 	}
 	var run []string
@@ -241,6 +270,9 @@ func (l *Ledger) shows(file string, first int, text string, m int) {
 	}
 	if run != nil {
 		f.Show(start, run, m)
+	}
+	if whole && numbers[0] == 1 {
+		f.end(last)
 	}
 }
 
