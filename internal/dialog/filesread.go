@@ -3,10 +3,12 @@ package dialog
 import (
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/toolcall"
 )
 
 // FilesRead returns the files below dir that the agent read in messages, which are oldest
@@ -110,7 +112,7 @@ func join(dir, name string) string {
 
 // below returns name relative to dir, and whether it is below. It does not follow links.
 func below(dir, name string) (string, bool) {
-	name = filepath.FromSlash(name)
+	name = filepath.FromSlash(strings.TrimPrefix(name, toolcall.CleanPath(dir)+"/")) // which may be another spelling
 	if filepath.IsAbs(name) {
 		abs, err := filepath.Abs(dir)
 		if err != nil {
@@ -122,4 +124,24 @@ func below(dir, name string) (string, bool) {
 	}
 	name = filepath.Clean(name)
 	return filepath.ToSlash(name), filepath.IsLocal(name) && name != "."
+}
+
+// folderForm matches how agents tell the folder in which a session works.
+var folderForm = regexp.MustCompile("(?i)(?:\\bworking directory|\\bcwd)(?: is)?[:>] *[\"'`]?((?:/|[a-z]:[/\\\\])[^\\s<>\"'`]+)")
+
+// Folder returns the folder in which the session works, as [toolcall.CleanPath] writes it; "" if no message of the system or in the
+// user's role tells.
+func Folder(messages []core.Message) string {
+	for i := range messages {
+		for _, p := range messages[i].Parts {
+			t, ok := p.(core.Text)
+			if !ok || messages[i].Role == core.RoleAssistant || !HoldsFold(string(t), "working dir") && !HoldsFold(string(t), "cwd") {
+				continue
+			}
+			if found := folderForm.FindStringSubmatch(string(t)); found != nil {
+				return toolcall.CleanPath(found[1])
+			}
+		}
+	}
+	return ""
 }

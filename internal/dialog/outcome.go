@@ -111,6 +111,7 @@ func Failed(family Family, command, text string) bool {
 	text = strings.TrimSpace(text)
 	const head, tail = 400, 800 // bytes
 	runs, code := family == FamilyCommand || family == FamilyUnknown, ""
+	onlyShows, quotes := shows(command)
 	if runs {
 		code = ExitCode(text)
 	}
@@ -119,10 +120,12 @@ func Failed(family Family, command, text string) bool {
 		return false
 	case runs && failedCode(code):
 		return true
-	case runs && code != "" && !strings.ContainsAny(command, "|;\n"): // a pipe hides a failure
+	case runs && onlyShows:
+		return code == "" && !strings.Contains(text, "\n") && reports(text) // "cat: a.go: No such file or directory"
+	case runs && quotes: // whose failure a line tells cannot be known
 		return false
-	case runs && onlyShows(command):
-		return !strings.Contains(text, "\n") && reports(text) // "cat: a.go: No such file or directory"
+	case runs && code != "" && !strings.ContainsAny(command, "|;\n"): // a pipe hides a failure
+		return slices.ContainsFunc(strings.Split(text[max(0, len(text)-tail):], "\n"), Counts)
 	case strings.Contains(text[:min(len(text), head)], "The tool execution failed"), failedForm.MatchString(text[:min(len(text), head)]):
 		return true
 	}
@@ -149,31 +152,37 @@ func reports(line string) bool {
 	return FaultOf(line) == SureFault && !NamesExit(line) && !found.MatchString(line)
 }
 
-// onlyShows reports whether all programs of a command show texts, whose lines say nothing about the command.
-func onlyShows(command string) bool {
+// shows reports whether all programs of a command show texts, whose lines say nothing about the command, and whether one shows a text of
+// others.
+func shows(command string) (all, quotes bool) {
+	all = true
 	some := false
-	for part := range strings.FieldsFuncSeq(command, func(r rune) bool { return strings.ContainsRune("&;|\n", r) }) {
-		words := strings.Fields(BareCommand(part))
-		if len(words) == 0 {
-			continue
+	for step := range strings.FieldsFuncSeq(command, func(r rune) bool { return strings.ContainsRune("&;\n", r) }) {
+		only, quote := true, false
+		for part := range strings.SplitSeq(step, "|") {
+			words := strings.Fields(BareCommand(part))
+			if len(words) == 0 {
+				continue
+			}
+			has := func(is func(string) bool) bool { return slices.ContainsFunc(words[1:], is) }
+			lines := quotePrograms[words[0]] || workPrograms[words[0]] && has(func(w string) bool { return textWords[w] })
+			quote = quote || lines && !has(func(w string) bool { return w == "-i" || w[0] == '>' })
+			some, only = true, only && (lines || textPrograms[words[0]])
 		}
-		if !textPrograms[words[0]] &&
-			(!workPrograms[words[0]] || !slices.ContainsFunc(words[1:], func(w string) bool { return textWords[w] })) {
-			return false
-		}
-		some = true
+		all, quotes = all && only, quotes || only && quote
 	}
-	return some
+	return all && some, quotes
 }
 
 var (
-	// textPrograms are programs that show texts, and words of shells around them.
+	// quotePrograms are programs that show lines of files, textPrograms others that show texts, and words of shells around them.
+	quotePrograms = rawjson.Set(
+		"ag", "awk", "bat", "cat", "diff", "egrep", "grep", "head", "journalctl", "jq", "less", "more", "nl", "rg", "sed", "strings", "tail",
+		"zcat", "zgrep",
+	)
 	textPrograms = rawjson.Set(
-		"[", "ag", "awk", "bat", "cat", "cd", "cmp", "column", "command", "cut", "diff",
-		"echo", "egrep", "export", "file", "find", "for", "grep",
-		"head", "if", "journalctl", "jq", "less", "ls", "man", "more", "nl", "pgrep", "printf", "ps", "rg", "sed",
-		"set", "sleep", "sort", "source",
-		"stat", "strings", "tail", "test", "tr", "tree", "type", "uniq", "wc", "which", "while", "yq", "zcat", "zgrep",
+		"[", "cd", "cmp", "column", "command", "cut", "echo", "export", "file", "find", "for", "if", "ls", "man", "pgrep", "printf", "ps",
+		"set", "sleep", "sort", "source", "stat", "test", "tr", "tree", "type", "uniq", "wc", "which", "while", "yq",
 	)
 	// workPrograms are programs that show texts, too, if their command has one of these words.
 	workPrograms = rawjson.Set("docker", "docker-compose", "gh", "git", "glab", "kubectl", "podman")
@@ -202,6 +211,12 @@ func exitCode(text string) (code string) {
 	}
 	return code
 }
+
+// countForm matches the number of failures in the line of a program that counts them.
+var countForm = regexp.MustCompile(`(?i)\b[1-9][\d.,]*\s(?:\w+ )?(?:errors?|failed|failing|failures?|problems?|tests? failed)\b|\b(?:failed|failures|errors)[=:] ?[1-9]`)
+
+// Counts reports whether a line is that of a program that counts failures, such as "Found 753 errors."
+func Counts(line string) bool { return countForm.MatchString(line) && FaultOf(line) == SureFault }
 
 // NamesExit reports whether text names the exit code of a failed program.
 func NamesExit(text string) bool { return failedCode(exitCode(text)) }
@@ -254,21 +269,47 @@ func BareCommand(command string) string {
 	}
 }
 
-// CommandKey names the purpose of a command: the program and its subcommand, such as "go test" and "npm build". It is
-// empty if a failure cannot be fixed. A later run with the same key replaces an earlier one, whatever its other
-// arguments. A command may end with the ellipsis of one that was shortened.
-func CommandKey(command string) string {
+// CommandKeys names the purposes of a command: each program and its subcommand, such as "go test" and "npm build", without those whose
+// failure cannot be fixed. A later run with the same key replaces an earlier one, whatever its other arguments. Shown is the command
+// from the first of them on. A command may end with the ellipsis of one that was shortened.
+func CommandKeys(command string) (keys []string, shown string) {
+	var program strings.Builder // without scripts in it
+	for rest, more := command, true; more; {
+		var before, mark string
+		before, rest, more = strings.Cut(rest, "<<")
+		_, _ = program.WriteString(before + "\n")
+		mark, _, _ = strings.Cut(strings.TrimLeft(rest, "- "), "\n")
+		mark, _, _ = strings.Cut(mark, " ")
+		_, rest, _ = strings.Cut(rest, "\n"+strings.Trim(mark, `'"`))
+	}
+	command = inQuotes.ReplaceAllStringFunc(program.String(), func(s string) string {
+		if strings.ContainsAny(s, "&;\n") {
+			return ""
+		}
+		return s
+	})
 	for part := range strings.FieldsFuncSeq(command, func(r rune) bool { return r == '&' || r == ';' || r == '\n' }) {
-		part, _, _ = strings.Cut(BareCommand(part), "|")
+		first, _, _ := strings.Cut(BareCommand(part), "|")
 		var words []string
-		for f := range strings.FieldsSeq(part) {
+		for f := range strings.FieldsSeq(first) {
 			if len(words) < 2 && f[0] != '-' && f != "run" && f != "exec" && strings.Trim(f, "0123456789<>") != "" {
 				words = append(words, strings.TrimSuffix(f, "…"))
 			}
 		}
-		if len(words) > 0 && !answering[words[0]] {
-			return strings.Join(words, " ")
+		if len(words) == 0 || answering[words[0]] {
+			continue
+		}
+		if keys = append(keys, strings.Join(words, " ")); len(keys) == 1 {
+			shown = BareCommand(command[strings.Index(command, part):])
 		}
 	}
-	return ""
+	return keys, shown
+}
+
+var inQuotes = regexp.MustCompile(`"[^"]*"|'[^']*'`)
+
+// CommandKey returns the first of [CommandKeys]; empty if there is none.
+func CommandKey(command string) string {
+	keys, _ := CommandKeys(command)
+	return append(keys, "")[0]
 }

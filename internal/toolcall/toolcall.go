@@ -135,15 +135,40 @@ func Values(args []byte, roles Role) iter.Seq[[]byte] {
 	}
 }
 
-// CleanPath returns a path in the form in which paths are compared: with slashes and without "./"; of Windows with a small letter for
-// the drive, also if it is written as WSL mounts it.
+// CleanPath returns a path in the form in which paths are compared: with slashes and without "./" and "file://"; of Windows with a small
+// letter for the drive, also if it is written as WSL mounts it.
 func CleanPath(name string) string {
-	name = path.Clean(strings.ReplaceAll(strings.TrimSpace(name), `\`, "/"))
+	name = path.Clean(strings.ReplaceAll(strings.TrimPrefix(strings.TrimSpace(name), "file://"), `\`, "/"))
 	if rest, ok := strings.CutPrefix(name, "/mnt/"); ok && len(rest) > 1 && rest[1] == '/' {
 		name = rest[:1] + ":" + rest[1:]
 	}
-	if len(name) > 2 && name[1] == ':' && name[2] == '/' && 'A' <= name[0] && name[0] <= 'Z' {
-		name = string(name[0]+'a'-'A') + name[1:]
+	if drive := strings.TrimPrefix(name, "/"); len(drive) > 2 && drive[1] == ':' && drive[2] == '/' {
+		name = strings.ToLower(drive[:1]) + drive[1:]
+	}
+	return name
+}
+
+// everywhere are names that many folders of a project have. Without a folder, such a name is the file in the working folder.
+var everywhere = rawjson.Set(".env", ".gitignore", "AGENTS.md", "CLAUDE.md", "Cargo.toml", "Dockerfile", "Makefile", "README.md", "__init__.py", "config.json", "go.mod",
+	"index.html", "index.js", "index.ts", "index.tsx", "lib.rs", "main.go", "main.py", "main.rs", "mod.rs", "package.json", "page.tsx", "pyproject.toml", "tsconfig.json")
+
+// SameFile reports whether two clean paths may be one file: they are the same from the folder in which the session works, which may be
+// unknown (sure), or one ends with the other.
+func SameFile(folder, a, b string) (is, sure bool) {
+	long, short := mounted(a), mounted(b)
+	if len(long) < len(short) {
+		long, short = short, long
+	}
+	if long == short || folder != "" && short[0] != '/' && path.Join(mounted(folder), short) == long {
+		return true, true
+	}
+	return (strings.Contains(short, "/") || !everywhere[short]) && strings.HasSuffix(long, "/"+strings.TrimPrefix(short, "/")), false
+}
+
+// mounted returns a path of Windows as the shell of Git mounts it, and any other as it is.
+func mounted(name string) string {
+	if len(name) > 2 && name[1] == ':' {
+		return "/" + name[:1] + name[2:]
 	}
 	return name
 }

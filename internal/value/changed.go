@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/condensehq/condense/internal/outline"
 	"github.com/condensehq/condense/internal/value/ledger"
 )
 
@@ -12,7 +13,7 @@ import (
 const changedNames = 4
 
 // changed returns an entry for each file that the conversation changed, most recently changed first: its path, the
-// number of changes, and the names that changed lines define. Entries of an earlier extract about other files follow.
+// number of changes, and the names of the changed definitions. Entries of an earlier extract about other files follow.
 func (w *preface) changed() (out []string) {
 	l := w.ledger()
 	root := w.root
@@ -51,29 +52,30 @@ func (w *preface) changed() (out []string) {
 	return out[:min(len(out), openChanged)]
 }
 
-// definedIn returns names that the changed lines of a file define, most recently changed first.
+// definedIn returns the names of the definitions whose lines were changed, most recently changed first. The outline has them: a word
+// after "type" may be one of a comment, a string or the key of an object.
 func definedIn(f *ledger.File) (out []string) {
-	type defined struct {
-		name   string
-		edited int
-	}
-	var all []defined
+	edited := map[string]int{}
 	for _, r := range f.Runs {
+		var text strings.Builder
 		for i := range r.Lines {
-			if line := &r.Lines[i]; line.Edited >= 0 {
-				for name, before := range names(line.Text) {
-					if defining[before] {
-						all = append(all, defined{name, line.Edited})
-					}
+			text.WriteString(r.Lines[i].Text + "\n")
+		}
+		owner := make([]string, len(r.Lines)) // the innermost definition with each line
+		for _, d := range outline.Definitions(outline.Language(f.Path), text.String()) {
+			for i := d.Start - 1; i < min(d.End, len(owner)); i++ {
+				owner[i] = d.Name
+			}
+		}
+		for i, name := range owner {
+			if at := r.Lines[i].Edited; at >= 0 && name != "" {
+				if _, known := edited[name]; !known {
+					out = append(out, name)
 				}
+				edited[name] = max(edited[name], at)
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b defined) int { return b.edited - a.edited })
-	for _, d := range all {
-		if len(out) < changedNames && !slices.Contains(out, d.name) {
-			out = append(out, d.name)
-		}
-	}
-	return out
+	slices.SortStableFunc(out, func(a, b string) int { return edited[b] - edited[a] })
+	return out[:min(len(out), changedNames)]
 }

@@ -12,84 +12,112 @@ import (
 // A failure is a command that failed when it was last run.
 type failure struct {
 	entry   string
-	passage int    // of its result; -1 if only a former extract has it
-	key     string // see dialog.CommandKey
+	passage int // of its result; -1 if only a former extract has it
 }
 
-// failures returns, newest first, the last commands that failed and did not succeed since, and the commands that
+// A trial is the failures that are listed, while commands are looked at from the newest on.
+type trial struct {
+	out, fixed []failure
+	last       map[string]bool // whether the newest run of each key succeeded; see dialog.CommandKeys
+	mended     map[string]bool // the first keys of fixed
+}
+
+// solved reports whether everything that a command runs succeeded later, and whether any of it was run.
+func (t *trial) solved(keys []string) (all, some bool) {
+	all = true
+	for _, key := range keys {
+		ok, known := t.last[key]
+		all, some = all && ok, some || known
+	}
+	return all, some
+}
+
+// fix lists a command that failed with the error was, and succeeded later.
+func (t *trial) fix(shown, key, was string, passage int) {
+	if !t.mended[key] && len(t.fixed) < openFixed && dialog.FaultOf(was) != dialog.NoFault {
+		t.mended[key] = true
+		t.fixed = append(t.fixed, failure{fixedName + oneLine(shown, openLong/2) + " (was: " + oneLine(was, openLong/2) + ")", passage})
+	}
+}
+
+// failures returns, newest first, the last commands that failed, did not succeed since and were not explained, and the commands that
 // were fixed.
 func (w *reading) failures() (out, fixed []failure) {
-	seen := map[string]bool{}
-	mended := map[string]bool{}
+	t := trial{last: map[string]bool{}, mended: map[string]bool{}}
 	looked := 0
 	for p, pass := range slices.Backward(w.c.Passages) {
-		if len(out) == openErrors || looked == openLook {
-			return out, fixed
+		if len(t.out) == openErrors || looked == openLook {
+			return t.out, t.fixed
 		}
 		if !pass.answers() || pass.partial || pass.family != families[dialog.FamilyCommand] {
 			continue
 		}
-		key := dialog.CommandKey(pass.Target)
-		if key == "" {
+		keys, shown := dialog.CommandKeys(pass.Target)
+		if len(keys) == 0 {
 			continue
 		}
-		if looked++; seen[key] && (mended[key] || len(fixed) == openFixed) {
-			continue
-		}
+		looked++
 		text := w.original(&pass)
-		if seen[key] {
-			if pass.failed(text) && !dialog.Refused(text) && !slices.ContainsFunc(out, func(f failure) bool { return f.key == key }) {
-				mended[key] = true
-				fixed = append(fixed, failure{entry: fixedName + oneLine(dialog.BareCommand(pass.Target), openLong/2) + " (was: " + oneLine(errorLine(text), openLong/2) + ")", passage: p, key: key})
-			}
-			continue
-		}
-		if dialog.Refused(text) {
-			continue
-		}
 		line := errorLine(text)
-		if endMark(text) != "" && dialog.FaultOf(line) == dialog.NoFault && w.saidOpen(key) {
-			continue // a former extract has the error, of which nothing is left here
+		failed := pass.failed(text)
+		if dialog.Refused(text) || failed && slipForm.MatchString(line) {
+			continue
 		}
-		seen[key] = true
-		if pass.failed(text) {
-			e := errorName + oneLine(dialog.BareCommand(pass.Target), openLong/2)
+		all, some := t.solved(keys)
+		switch {
+		case failed && all:
+			t.fix(shown, keys[0], line, p)
+		case failed && some:
+		case endMark(text) != "" && dialog.FaultOf(line) == dialog.NoFault && w.saidOpen(keys[0]):
+			// a former extract has the error, of which nothing is left here
+		default:
+			for _, key := range keys {
+				if _, known := t.last[key]; !known {
+					t.last[key] = !failed
+				}
+			}
+			if !failed || w.explained(p+1, shown+" "+line) {
+				continue
+			}
+			e := errorName + oneLine(shown, openLong/2)
 			if line != "" {
-				e += errorSign + oneLine(line, openLong)
+				e += errorSign + line
 			}
 			if h := w.handle(&pass); h != "" && !dialog.Brief(text) {
 				e += " " + handleMark + h
 			}
-			out = append(out, failure{entry: e, passage: p, key: key})
+			t.out = append(t.out, failure{e, p})
 		}
 	}
 	for _, line := range slices.Backward(w.c.open) {
 		e, ok := strings.CutPrefix(line, errorName)
 		command, was, _ := strings.Cut(e, errorSign)
-		key := dialog.CommandKey(command)
-		if ok && seen[key] && !mended[key] && len(fixed) < openFixed && !slices.ContainsFunc(out, func(f failure) bool { return f.key == key }) {
-			mended[key] = true
-			was, _ = cutHandle(was)
-			fixed = append(fixed, failure{entry: fixedName + command + " (was: " + was + ")", passage: -1, key: key})
+		keys, _ := dialog.CommandKeys(command)
+		if !ok || len(keys) == 0 {
+			continue
 		}
-		if ok && !seen[key] && len(out) < openErrors {
-			seen[key] = true
+		switch all, some := t.solved(keys); {
+		case all:
+			was, _ = cutHandle(was)
+			t.fix(command, keys[0], was, -1)
+		case !some && len(t.out) < openErrors && !w.explained(0, e):
+			t.last[keys[0]] = false
 			if rest, h := cutHandle(line); h != "" && w.o.NoHandles {
 				line = rest
 			}
-			out = append(out, failure{entry: line, passage: -1, key: key})
+			t.out = append(t.out, failure{line, -1})
 		}
 	}
 	for _, line := range slices.Backward(w.c.open) {
 		e, ok := strings.CutPrefix(line, fixedName)
-		command, _, _ := strings.Cut(e, " (was: ")
-		key := dialog.CommandKey(command)
-		if ok && !mended[key] && len(fixed) < openFixed && !slices.ContainsFunc(out, func(f failure) bool { return f.key == key }) {
-			mended[key] = true
-			fixed = append(fixed, failure{entry: line, passage: -1, key: key})
+		command, was, _ := strings.Cut(e, " (was: ")
+		if key := dialog.CommandKey(command); ok && key != "" {
+			if good, known := t.last[key]; good || !known {
+				t.fix(command, key, strings.TrimSuffix(was, ")"), -1)
+			}
 		}
 	}
-	return out, fixed
+	return t.out, t.fixed
 }
 
 // saidOpen reports whether a former extract lists a command with that key as failed.
@@ -101,24 +129,67 @@ func (w *reading) saidOpen(key string) bool {
 	})
 }
 
-// errorLine returns the line of a result that best describes the failure: the first in the form of an error, or with a
-// word for one, or the last.
+var (
+	// slipForm matches the complaint of a shell about how a command was written: nothing ran that could be mended.
+	slipForm = regexp.MustCompile(`^(?:\(eval\)|zsh|bash|sh)(?::\d+|: line \d+)*: (?:no matches found|parse error|syntax error|bad substitution|unmatched|=\S* not found)`)
+	// dropForm matches words that give a failure up; causeForm those that explain one, unless promiseForm says that it will be mended.
+	dropForm = regexp.MustCompile(`(?i)\b(?:pre-?existing|unrelated|not related|nothing to do with|(?:is|are|was|were|as) expected|expected (?:here|failures?|errors?|since|because)|harmless|` +
+		`false (?:alarm|positive)|not an? (?:\w+ )?(?:problem|fault|bug|issue|regression)|not (?:installed|available|needed|necessary|matter)|unavailable|skip(?:ping)?|` +
+		`ignor(?:e|ing)|without (?:it|them)|giv(?:e|ing) up|leave (?:it|that|this)|known (?:issue|failure|problem)|flaky|already (?:failing|broken|failed))\b|\binstead(?:[.,;:!]|$)|n't (?:installed|available|needed|necessary|matter)\b`)
+	causeForm   = regexp.MustCompile(`(?i)\b(?:because|caused by|due to|comes? from|the (?:reason|cause))\b`)
+	promiseForm = regexp.MustCompile(`(?i)\b(?:fix|mend|repair|correct|resolve|retry|again|let me|need|must|should|will|now)\b|'ll\b`)
+)
+
+// explained reports whether the agent's next text, from passage p on, explains a failure or gives it up. The text follows it, or names
+// something of it.
+func (w *reading) explained(p int, failure string) bool {
+	near := p > 0
+	for ; p < len(w.c.Passages); p++ {
+		switch pass := &w.c.Passages[p]; {
+		case pass.partial:
+		case pass.Kind == dialog.KindToolCall:
+			near = false
+		case pass.Kind == dialog.KindAssistant:
+			text := w.original(pass)
+			for name := range names(failure) {
+				near = near || dialog.FaultOf(name) == dialog.NoFault && strings.Contains(text, name)
+			}
+			return near && (dropForm.MatchString(text) || causeForm.MatchString(text) && !promiseForm.MatchString(text))
+		}
+	}
+	return false
+}
+
+// crosses begin the lines of programs that report one failure of many.
+const crosses = "×✕✖✗✘"
+
+// errorLine returns the line of a result that best describes the failure, shortened: the first in the form of an error, or with a word
+// for one, or the last; with the count of all if there is one.
 func errorLine(text string) string {
-	last, maybe := "", ""
+	sure, maybe, last, count := "", "", "", ""
 	for line := range strings.SplitSeq(text, "\n") {
 		if !says(line) || dialog.NamesExit(line) || strings.HasPrefix(line, markStart) || readGap(line) > 0 {
 			continue
 		}
-		switch dialog.FaultOf(line) {
-		case dialog.SureFault:
-			return line
-		case dialog.MaybeFault:
+		switch fault := dialog.FaultOf(line); {
+		case dialog.Counts(line):
+			count = line
+		case fault == dialog.SureFault || strings.IndexAny(line, crosses) == len(line)-len(strings.TrimLeft(line, " \t")):
+			sure = cmp.Or(sure, line)
+		case fault == dialog.MaybeFault:
 			maybe = cmp.Or(maybe, line)
-		case dialog.NoFault:
+		default:
 			last = line
 		}
 	}
-	return cmp.Or(maybe, last)
+	first := cmp.Or(sure, maybe)
+	switch {
+	case count == "":
+		return oneLine(cmp.Or(first, last), openLong)
+	case first == "":
+		return oneLine(count, openLong)
+	}
+	return oneLine(first, openLong*3/4) + " (" + oneLine(count, openLong/4) + ")"
 }
 
 var colours = regexp.MustCompile(`\x1b\[[0-9;]*[A-Za-z]`)

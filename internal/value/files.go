@@ -24,6 +24,8 @@ import (
 const (
 	// fileName is the name of the tool in the headers of these blocks.
 	fileName = "file"
+	// sinceMark ends the header of a block of a file that was changed in a way that is not known.
+	sinceMark = ", edited since"
 
 	filesMost  = 2500 // tokens
 	filesLeast = 300  // with less room there is none
@@ -137,7 +139,12 @@ func (w *reading) replay() (files *ledger.Ledger, folder string) {
 				lines = append(lines, strings.Split(text, "\n")...)
 			}
 		}
-		l.File(path).Show(first, lines, pass.Message)
+		f, seen := l.File(path), pass.Message
+		if strings.HasSuffix(pass.Target, sinceMark) {
+			f.Unsure = seen
+			seen--
+		}
+		f.Show(first, lines, seen)
 	}
 	l.Replay(w.messages, w.said)
 	return l, rootOf(l)
@@ -148,6 +155,7 @@ var placeForm = regexp.MustCompile(`:(\d{1,7})(?:-\d{1,7})?$`)
 // splitPlace splits the target of a block, such as a/b.go:12-40, into the path and the number of the first line; 0
 // without lines.
 func splitPlace(target string) (path string, first int) {
+	target = strings.TrimSuffix(target, sinceMark)
 	at := placeForm.FindStringSubmatchIndex(target)
 	if at == nil {
 		return target, 0
@@ -185,6 +193,9 @@ func (b *fileBlock) write(root string) string {
 	name := shortPath(b.File.Path, root)
 	if b.First > 0 {
 		name += ":" + strconv.Itoa(b.First) + "-" + strconv.Itoa(b.First+len(b.Lines)-1)
+	}
+	if b.Past() {
+		name += sinceMark
 	}
 	var s strings.Builder
 	size := len(name) + 20

@@ -2,6 +2,7 @@ package value_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,6 +42,43 @@ func TestFilesUnderWork(t *testing.T) {
 			t.Errorf("round %d: a line is there %d times", round, n)
 		}
 		messages = uniqueCalls(append(res.Messages, session(20)[1:]...))
+	}
+}
+
+// TestBlocksSayTheirAge: a block of a file that a command or an edit of unknown text changed since says so, in each condensation, until
+// the file is read again.
+func TestBlocksSayTheirAge(t *testing.T) {
+	var file strings.Builder
+	for i := range 24 {
+		fmt.Fprintf(&file, "%4d→\tzebra%d := okapi%d(walrus%d)\n", i+100, i, i, i)
+	}
+	read := did("r", "Read", `{"file_path":"/r/src/zoo.go","offset":100}`, file.String(), false)
+	bash := func(command string) []core.Message { return did("b", "Bash", `{"command":"`+command+`"}`, "", false) }
+	for name, c := range map[string]struct {
+		change []core.Message
+		marked bool
+	}{
+		"sed":                     {bash(`cd /r && sed -i 's/okapi/tapir/' src/zoo.go`), true},
+		"a script":                {bash(`python3 -c \"open('src/zoo.go', 'w').write(x)\"`), true},
+		"a redirection":           {bash(`./generate > src/zoo.go`), true},
+		"a formatter":             {bash(`npx prettier --write src/zoo.go`), true},
+		"an edit of unknown text": {did("b", "Edit", `{"file_path":"/r/src/zoo.go","old_string":"\tunseen := heron(walrus)","new_string":"\tseen := heron(walrus)"}`, "done", false), true},
+		"a known edit":            {did("b", "Edit", `{"file_path":"/r/src/zoo.go","old_string":"zebra1 :=","new_string":"zebra1 ="}`, "done", false), false},
+		"a search":                {bash(`grep -i -w okapi src/zoo.go`), false},
+		"a later read":            {slices.Concat(bash(`sed -i 's/okapi/tapir/' src/zoo.go`), read), false},
+	} {
+		s := session(40)
+		messages := uniqueCalls(slices.Concat(s[:len(s)/2], read, c.change, []core.Message{coretest.Assistant(core.Text("In zoo.go I go on with zebra7."))}, s[len(s)/2:], []core.Message{coretest.User(core.Text("Now go on in zoo.go."))}))
+		room := tokensOf(messages) / 4
+		for round := range 3 {
+			res := shorten(t, messages, room)
+			got := text(res.Messages)
+			_, header, ok := strings.Cut(got, "¶ result file /r/src/zoo.go:100-123")
+			if header, _, _ = strings.Cut(header, "\n"); !ok || (header == ", edited since") != c.marked || !c.marked && header != "" {
+				t.Errorf("%s, round %d: %v, %q", name, round, ok, header)
+			}
+			messages = uniqueCalls(append(res.Messages, session(20)[1:]...))
+		}
 	}
 }
 

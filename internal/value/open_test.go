@@ -103,22 +103,34 @@ func TestOpenForms(t *testing.T) {
 	tasks := append(did("1", "TaskCreate", `{"subject":"Sort names"}`, "Task #7 created successfully: Sort names", false), did("2", "TaskCreate", `{"subject":"Print names"}`, "Task #8 created successfully: Print names", false)...)
 	tasks = append(tasks, did("3", "TaskUpdate", `{"taskId":"7","status":"completed"}`, "Updated task #7 status", false)...)
 	plan := did("1", "update_plan", `{"plan":[{"step":"Sort names","status":"completed"},{"step":"Print names","status":"pending"}]}`, "Plan updated", false)
+	say := func(text string) []core.Message { return []core.Message{coretest.Assistant(core.Text(text))} }
 	for name, c := range map[string]struct {
 		messages []core.Message
 		want     string
 	}{
-		"tasks": {tasks, "todo: #8 Print names"},
-		"plan":  {plan, "todo: Print names"},
-		"boxes": {did("1", "update_todo_list", `{"todos":"[x] Sort names\n[-] Print names"}`, "ok", false), "doing: Print names"},
-		"words": {[]core.Message{coretest.Assistant(core.Text("My plan:\n- [x] Sort names\n- [ ] Print names"))}, "todo: Print names"},
-		"fence": {[]core.Message{coretest.Assistant(core.Text("The file:\n```\n- [x] Sort names\n- [ ] Print names\n```"))}, ""},
-		"bad":   {did("1", "TodoWrite", `{"todos":[3,{"content":["x"]},`, "ok", false), ""},
+		"tasks":        {tasks, "todo: #8 Print names"},
+		"plan":         {plan, "todo: Print names"},
+		"boxes":        {did("1", "update_todo_list", `{"todos":"[x] Sort names\n[-] Print names"}`, "ok", false), "doing: Print names"},
+		"later":        {slices.Concat(say("- [ ] Sort names\n- [ ] Print names"), say("Sorted:\n- [x] Sort names")), "todo: Print names"},
+		"renew":        {slices.Concat(say("- [x] Sort names\n- [ ] Print names"), say("Left:\n- [ ] Print names\n- [ ] Print dates")), "todo: Print names\ntodo: Print dates"},
+		"never ticked": {say("Before every answer:\n- [ ] The task is within the scope\n- [ ] The version is one"), ""},
+		"questions":    {slices.Concat(say("- [ ] Is it in scope?\n- [ ] Is it one?\n- [ ] Print names"), say("- [x] Is it in scope?\n- [ ] Is it one?\n- [x] Sort names\n- [ ] Print names")), "todo: Print names"},
+		"words":        {say("My plan:\n- [x] Sort names\n- [ ] Print names"), "todo: Print names"},
+		"fence":        {say("The file:\n```\n- [x] Sort names\n- [ ] Print names\n```"), ""},
+		"bad":          {did("1", "TodoWrite", `{"todos":[3,{"content":["x"]},`, "ok", false), ""},
 	} {
 		old := reading(40)
 		messages := measured(append(append(old[:1:1], c.messages...), old[1:]...))
 		if got := openIn(t, shortenWith(t, messages, tokensOf(messages)/8, value.Options{})); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+	}
+	old := reading(40)
+	messages := measured(slices.Concat(old[:1], say("My plan:\n- [x] Sort names\n- [ ] Print names\n- [ ] Print dates"), old[1:]))
+	view := shortenWith(t, messages, tokensOf(messages)/8, value.Options{})
+	next := measured(slices.Concat(view, say("- [x] Print names"), reading(30)[1:]))
+	if got := openIn(t, shortenWith(t, next, tokensOf(messages)/8, value.Options{})); got != "todo: Print dates" {
+		t.Errorf("ticked after an epoch: %q", got)
 	}
 	visible := measured(append(append(plan[:0:0], reading(40)...), plan...))
 	if got := openIn(t, shortenWith(t, visible, tokensOf(visible)/8, value.Options{})); got != "" {
@@ -177,6 +189,50 @@ func TestOpenLasts(t *testing.T) {
 		messages = measured(messages)
 		if got := openIn(t, shortenWith(t, messages, tokensOf(messages)/8, value.Options{})); !strings.HasPrefix(got, "error: ./check.sh dates → ") {
 			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// TestOpenErrors: a failure is listed with its first error and the count, until the same program succeeds or the agent explains it or
+// gives it up; quoted failures and slips of the shell are none.
+func TestOpenErrors(t *testing.T) {
+	n := 0
+	run := func(command, result string, failed bool) []core.Message {
+		n++
+		args, err := json.Marshal(map[string]string{"command": command})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return did(fmt.Sprint("e", n), "Bash", string(args), result, failed)
+	}
+	say := func(text string) []core.Message { return []core.Message{coretest.Assistant(core.Text(text))} }
+	check := "> biome check .\n\nsrc/a.ts:12:3 parse ━━━━\n\n  × Expected a statement but instead found 'else'.\n\n" + strings.Repeat("src/b.ts:1:1 lint ━━━━\n  × Unused.\n", 40) +
+		"Diagnostics not shown: 733.\nChecked 300 files in 2s. No fixes applied.\nFound 753 errors.\n"
+	revive := run("revive ./...", "zsh: command not found: revive", true)
+	tested := run("npm run build && npm test", "FAIL a.test.js\nError: two dates", true)
+	for name, c := range map[string]struct {
+		messages []core.Message
+		want     string
+	}{
+		"the first error and the count":  {run("npm run check", check, false), "error: npm run check → × Expected a statement but instead found 'else'. (Found 753 errors.)"},
+		"exit code 0":                    {run("npm run check", check+"Exit code: 0", false), "error: npm run check → × Expected a statement but instead found 'else'. (Found 753 errors.)"},
+		"given up":                       {slices.Concat(revive, say("revive isn't installed here; golangci-lint covers it.")), ""},
+		"explained later":                {slices.Concat(revive, run("ls", "a", false), say("revive failed because the image has no such program.")), ""},
+		"to be mended":                   {slices.Concat(revive, say("That fails because the path is wrong. Let me fix it.")), "error: revive ./... → zsh: command not found: revive"},
+		"another matter":                 {slices.Concat(revive, run("ls", "a", false), say("The folder is empty because nothing was built.")), "error: revive ./... → zsh: command not found: revive"},
+		"a quoted failure":               {run("sed -n '1,9p' build.log; python3 count.py", "Error: two dates\n> wrote /tmp/x\n9", false), ""},
+		"a slip of the shell":            {run("npm run build; echo ==DIFF==", "built\n(eval):1: ==DIFF== not found", true), ""},
+		"no fault was fixed":             {slices.Concat(run("go test ./...", "no packages to test", true), run("go test -count=1 ./...", "ok", false)), ""},
+		"a part succeeded":               {slices.Concat(tested, run("npm run build", "built", false)), ""},
+		"all succeeded":                  {slices.Concat(tested, run("npm test", "ok", false), run("npm run build -- -v", "built", false)), "fixed: npm run build && npm test (was: FAIL a.test.js)"},
+		"the program, not what precedes": {run("cd /src && sed -i s/a/b/ x && make test", "make: *** [test] Error 1", true), "error: make test → make: *** [test] Error 1"},
+		"two scripts":                    {run("python3 - <<'EOF'\nimport os\nnpm = 1; x\nEOF\nmake test", "make: *** [test] Error 1", true), "error: python3 - make test → make: *** [test] Error 1"},
+	} {
+		old := reading(40)
+		messages := measured(slices.Concat(old[:1], c.messages, old[1:]))
+		got := openIn(t, shortenWith(t, messages, tokensOf(messages)/8, value.Options{NoHandles: true}))
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func (t *todo) entry() string {
 }
 
 // plan returns the newest plan: the list that a call gave last, with the changes by later calls; without such calls
-// the last list of checkboxes in the agent's text.
+// its list of checkboxes.
 func (w *reading) plan() []todo {
 	var list []todo
 	for _, line := range w.c.open {
@@ -49,7 +49,7 @@ func (w *reading) plan() []todo {
 		}
 		list = append(list, t)
 	}
-	planned := len(list) > 0
+	planned := false
 	made := map[string]int{} // items by the call that created them
 	for p := range w.c.Passages {
 		pass := &w.c.Passages[p]
@@ -88,35 +88,53 @@ func (w *reading) plan() []todo {
 		}
 	}
 	if !planned {
-		return w.boxes()
+		return w.boxes(list)
 	}
 	return list
 }
 
-// boxes returns the last list of checkboxes in the agent's texts.
-func (w *reading) boxes() []todo {
+// boxes returns the list of checkboxes in the agent's texts that is its plan, without questions; was, the plan of a former extract,
+// if there is none. A list that nobody ticks is not worked off: it may be one for every answer.
+func (w *reading) boxes(was []todo) []todo {
 	const few = 2
-	for p, pass := range slices.Backward(w.c.Passages) {
+	lists, plan := [][]todo{was}, 0
+	in := map[string]int{} // the newest list with each item
+	for i := range was {
+		in[was[i].text] = 0
+	}
+	for p := range w.c.Passages {
+		pass := &w.c.Passages[p]
 		if pass.Kind != dialog.KindAssistant || pass.partial || w.messages[pass.Message].Role != core.RoleAssistant {
 			continue
 		}
-		text := w.original(&pass)
+		text := w.original(pass)
 		if !strings.Contains(text, "[ ]") && !strings.Contains(text, "[x]") {
 			continue
 		}
-		if list := dialog.Element(text, "todos"); list != "" { // a call in the text
-			text = list
-		} else if dialog.SplitCalls(text) != nil {
-			continue // they may be in a file that it writes
+		now := readBoxes(dialog.Element(text, "todos")) // a call in the text
+		is := len(now) > 0
+		if !is && dialog.SplitCalls(text) == nil { // in another call they may be in a file that it writes
+			now = slices.DeleteFunc(readBoxes(text), func(t todo) bool { return strings.HasSuffix(t.text, "?") })
 		}
-		if list := readBoxes(text); len(list) >= few {
-			for i := range list {
-				list[i].passage = p
+		for i := range now {
+			t := &now[i]
+			t.passage = p
+			before, known := in[t.text]
+			ticked := t.done || t.doing
+			if is = is || ticked || known && before == plan; known && ticked {
+				old := &lists[before][slices.IndexFunc(lists[before], func(o todo) bool { return o.text == t.text })]
+				plan, old.doing, old.done = before, t.doing, t.done
 			}
-			return list
+		}
+		if is && len(now) >= few {
+			plan = len(lists)
+		}
+		lists = append(lists, now)
+		for i := range now {
+			in[now[i].text] = len(lists) - 1
 		}
 	}
-	return nil
+	return lists[plan]
 }
 
 var (

@@ -122,6 +122,12 @@ func TestSuperseded(t *testing.T) {
 		gone     []int // results that become stubs
 	}{
 		{"the whole file again", join(tool("1", "Read", `{"file_path":"a"}`, body), tool("2", "Read", `{"file_path":"./a"}`, body+"\nnew")), []int{0}},
+		{"Windows", join(tool("1", "Read", `{"file_path":"C:\\src\\a.py"}`, body), tool("2", "Read", `{"file_path":"c:/src/a.py"}`, body+"\nnew")), []int{0}},
+		{"the shell of Git", join(tool("1", "Read", `{"file_path":"/c/src/a.py"}`, body), tool("2", "Read", `{"file_path":"C:\\src\\a.py"}`, body+"\nnew")), []int{0}},
+		{"WSL", join(tool("1", "Read", `{"file_path":"/mnt/c/src/a.py"}`, body), tool("2", "Read", `{"file_path":"file:///C:/src/a.py"}`, body+"\nnew")), []int{0}},
+		{"relative", join(tool("1", "Read", `{"file_path":"src/a.py"}`, body), tool("2", "Read", `{"file_path":"/home/me/src/a.py"}`, body+"\nnew")), []int{0}},
+		{"in the folder of the session", join(say("<env>\nWorking directory: /home/me\n</env>"), tool("1", "Read", `{"file_path":"README.md"}`, body), tool("2", "Read", `{"file_path":"/home/me/README.md"}`, body+"\nnew")), []int{0}},
+		{"of another folder", join(say("<env>\nWorking directory: /home/me\n</env>"), tool("1", "Read", `{"file_path":"README.md"}`, body), tool("2", "Read", `{"file_path":"/home/me/docs/README.md"}`, body+"\nnew")), nil},
 		{"another file", join(tool("1", "Read", `{"file_path":"a"}`, body), tool("2", "Read", `{"file_path":"b"}`, body+"\nnew")), nil},
 		{"a part after the whole", join(tool("1", "Read", `{"file_path":"a"}`, body), tool("2", "Read", `{"file_path":"a","offset":10,"limit":5}`, short)), nil},
 		{"the whole after a part", join(tool("1", "Read", `{"file_path":"a","offset":10,"limit":5}`, short), tool("2", "Read", `{"file_path":"a"}`, body)), []int{0}},

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"path"
 	"strings"
 
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/toolcall"
 )
 
 type nearSettings struct {
@@ -159,13 +161,15 @@ var supersededPass = referring(define("superseded", classSuperseded, "",
 	func(_ context.Context, w *work, c supersededSettings) error {
 		// From the newest on: which lines of each file are shown below, and where.
 		type sight struct {
-			lines dialog.LineRange
-			at    int
+			file dialog.File
+			at   int
 		}
-		below := map[string][]sight{}
+		folder := dialog.Folder(w.msgs)
+		below := map[string][]sight{} // by the last element of the path
 		covered := func(f dialog.File) int {
-			for _, s := range below[f.Path] {
-				if s.lines.Covers(f.Range) {
+			for _, s := range below[path.Base(f.Path)] {
+				is, sure := toolcall.SameFile(folder, s.file.Path, f.Path)
+				if is && (sure || strings.Contains(s.file.Path, "/") && strings.Contains(f.Path, "/")) && s.file.Range.Covers(f.Range) {
 					return s.at
 				}
 			}
@@ -194,8 +198,8 @@ var supersededPass = referring(define("superseded", classSuperseded, "",
 					w.leave(i, stub{where: referrer{w}.refer(i, what, at)})
 					continue
 				}
-				if p.of.File.Range != dialog.SeveralRanges && !unreadable(p.text) && len(below[p.of.File.Path]) < maxSights {
-					below[p.of.File.Path] = append(below[p.of.File.Path], sight{p.of.File.Range, i})
+				if base := path.Base(p.of.File.Path); p.of.File.Range != dialog.SeveralRanges && !unreadable(p.text) && len(below[base]) < maxSights {
+					below[base] = append(below[base], sight{p.of.File, i})
 				}
 			case p.kind == dialog.KindToolCall && u.Info.Family == dialog.FamilyWrite && len(u.Info.Files) == 1 && !u.IsError:
 				w.looked(1)
@@ -205,7 +209,7 @@ var supersededPass = referring(define("superseded", classSuperseded, "",
 					continue
 				}
 				if u.results.Start < u.results.End && c.By {
-					below[f.Path] = append(below[f.Path], sight{dialog.LineRange{}, i})
+					below[path.Base(f.Path)] = append(below[path.Base(f.Path)], sight{f, i})
 				}
 			}
 		}

@@ -172,7 +172,7 @@ var mayImport = map[string]string{
 	"examples/plugins/redact":                     "core registry",
 	"examples/plugins/redact/cmd/condense-redact": "plugin-sdk example.com/condense-redact",
 	"internal/value/ledger":                       "core internal/dialog internal/rawjson internal/toolcall",
-	"internal/value":                              "core internal/dialog internal/media internal/value/ledger internal/value/parallel internal/rawjson internal/toolcall",
+	"internal/value":                              "core internal/dialog internal/media internal/outline internal/value/ledger internal/value/parallel internal/rawjson internal/toolcall",
 	"bench/train":                                 "core internal/lab internal/lab/score internal/value tokens",
 	"tools/protogen":                              "github.com/bufbuild/protocompile google.golang.org/protobuf", // a module of its own
 	"tools/sessions":                              "",

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -46,6 +47,11 @@ func (f *File) Blocks() []Block {
 		add(len(r.Lines))
 	}
 	return out
+}
+
+// Past reports whether the file was changed, in a way that is not known, since b was seen.
+func (b *Block) Past() bool {
+	return slices.ContainsFunc(b.Lines, func(l Line) bool { return l.Times > 0 && l.Seen < b.File.Unsure })
 }
 
 // trimmed returns b without blank lines at its ends.

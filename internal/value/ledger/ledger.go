@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/toolcall"
 )
 
@@ -32,12 +31,12 @@ type Run struct {
 // A File is the known text of a file.
 type File struct {
 	Path    string
-	Runs    []Run // runs with numbers first, by number
-	Touched int   // the last message that read or changed it
-	Edited  int   // the last message that changed it; -1 if none
-	// Edits counts its changes, Found the changes whose old text was known.
-	Edits, Found int
-	former       map[string]int // lines that were replaced or removed, without the space around them, with the message that did it last
+	Runs    []Run          // runs with numbers first, by number
+	Touched int            // the last message that read or changed it
+	Edited  int            // the last message that changed it; -1 if none
+	Unsure  int            // the last message that changed it in a way that is not known
+	Edits   int            // the number of its changes
+	former  map[string]int // lines that were replaced or removed, without the space around them, with the message that did it last
 }
 
 // Superseded returns the lines, without the space around them, that files had and none has any more, with the last message that
@@ -77,12 +76,13 @@ func (f *File) left(lines []Line) {
 type Ledger struct {
 	Files  []*File // in the order in which they were first touched
 	byBase map[string][]*File
+	folder string // in which the session works, if it is known
 }
 
-// File returns the file at a path, which may be relative: a file is the same if one path ends with the other. It adds
+// File returns the file at a path, which may be relative: see [toolcall.SameFile]. It adds
 // a file that is new.
 func (l *Ledger) File(name string) *File {
-	name = clean(name)
+	name = toolcall.CleanPath(name)
 	if f := l.known(name); f != nil {
 		if len(name) > len(f.Path) {
 			f.Path = name
@@ -98,27 +98,18 @@ func (l *Ledger) File(name string) *File {
 	return f
 }
 
-// everywhere are names that many folders of a project have. Without a folder, such a name is the file in the working
-// folder.
-var everywhere = rawjson.Set(".env", ".gitignore", "AGENTS.md", "CLAUDE.md", "Cargo.toml", "Dockerfile", "Makefile", "README.md", "__init__.py", "config.json", "go.mod",
-	"index.html", "index.js", "index.ts", "index.tsx", "lib.rs", "main.go", "main.py", "main.rs", "mod.rs", "package.json", "page.tsx", "pyproject.toml", "tsconfig.json")
-
-// known returns the file at a path; nil if it is new.
-func (l *Ledger) known(name string) *File {
-	name = clean(name)
+// known returns the file at a clean path; nil if it is new.
+func (l *Ledger) known(name string) (near *File) {
 	for _, f := range l.byBase[path.Base(name)] {
-		long, short := f.Path, name
-		if len(long) < len(short) {
-			long, short = short, long
-		}
-		if long == short || (strings.Contains(short, "/") || !everywhere[short]) && strings.HasSuffix(long, "/"+strings.TrimPrefix(short, "/")) {
+		switch is, sure := toolcall.SameFile(l.folder, f.Path, name); {
+		case sure:
 			return f
+		case is && near == nil:
+			near = f
 		}
 	}
-	return nil
+	return near
 }
-
-func clean(name string) string { return toolcall.CleanPath(name) }
 
 // fewestKnown is the share of the lines of a run without a place that a read must show to have shown that run.
 const fewestKnown = 0.6
@@ -152,6 +143,22 @@ func (f *File) Show(first int, texts []string, m int) {
 		return
 	}
 	f.put(Run{First: first, Lines: lines})
+}
+
+// end removes what was known below line last, which a read of the whole file showed to be its last, and text without a place.
+func (f *File) end(last int) {
+	f.Runs = slices.DeleteFunc(f.Runs, func(r Run) bool {
+		keep := 0
+		if r.First > 0 {
+			keep = min(max(0, last+1-r.First), len(r.Lines))
+		}
+		f.left(r.Lines[keep:])
+		return keep == 0
+	})
+	if n := len(f.Runs); n > 0 {
+		r := &f.Runs[n-1]
+		r.Lines = r.Lines[:min(len(r.Lines), last+1-r.First)]
+	}
 }
 
 // put places a run over the previous text. Lines that did not change keep their history.
@@ -238,20 +245,19 @@ func (f *File) Edit(old, text string, all bool, m int) bool {
 			break
 		}
 	}
-	if found {
-		f.Found++
-	} else {
+	if !found {
 		for _, t := range linesOf(old) {
 			f.left([]Line{{Text: t}})
 		}
 		f.doubt(old)
-	}
-	if !found && strings.TrimSpace(text) != "" {
-		r := Run{}
-		for _, t := range linesOf(text) {
-			r.Lines = append(r.Lines, Line{Text: t, Seen: m, Times: 1, Edited: m})
+		f.Unsure = m
+		if strings.TrimSpace(text) != "" {
+			r := Run{}
+			for _, t := range linesOf(text) {
+				r.Lines = append(r.Lines, Line{Text: t, Seen: m, Times: 1, Edited: m})
+			}
+			f.Runs = append(f.Runs, r)
 		}
-		f.Runs = append(f.Runs, r)
 	}
 	return found
 }

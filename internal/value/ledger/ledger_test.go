@@ -26,8 +26,10 @@ func shown(f *ledger.File) string {
 	return b.String()
 }
 
-func replay(calls ...[3]string) *ledger.Ledger {
-	messages := []core.Message{coretest.User(core.Text("Go on."))}
+func replay(calls ...[3]string) *ledger.Ledger { return replayAfter("Go on.", calls...) }
+
+func replayAfter(text string, calls ...[3]string) *ledger.Ledger {
+	messages := []core.Message{coretest.User(core.Text(text))}
 	for i, c := range calls {
 		id := fmt.Sprint("c", i)
 		messages = append(messages, coretest.Assistant(core.ToolCall{ID: id, Name: c[0], Args: c[1]}), coretest.User(coretest.Result(id, c[2])))
@@ -82,8 +84,12 @@ func TestReplay(t *testing.T) {
 			{"Write", `{"file_path":"src/a.go","content":"one"}`, "done"},
 			{"apply_patch", `{"input":"*** Begin Patch\n*** Delete File: src/a.go\n*** End Patch"}`, "Success."},
 		}, ""},
-		"a cell of a notebook, whose old lines nobody named": {[][3]string{
+		"a cell of a notebook": {[][3]string{
 			{"Read", `{"file_path":"/r/a.ipynb"}`, "<cell id=\"1\">import os</cell id=\"1\">\n<cell id=\"2\">old = 1</cell id=\"2\">"},
+			{"NotebookEdit", `{"notebook_path":"/r/a.ipynb","cell_id":"2","new_source":"new = 2"}`, "Updated cell 2 with new = 2"},
+		}, "@1\n<cell id=\"1\">import os</cell id=\"1\">\n<cell id=\"2\">new = 2</cell id=\"2\">\n"},
+		"a cell that nobody showed": {[][3]string{
+			{"Read", `{"file_path":"/r/a.ipynb"}`, "<cell id=\"1\">import os</cell id=\"1\">"},
 			{"NotebookEdit", `{"notebook_path":"/r/a.ipynb","cell_id":"2","new_source":"new = 2"}`, "Updated cell 2 with new = 2"},
 		}, "@0\nnew = 2\n"},
 		"a new cell of a notebook": {[][3]string{
@@ -135,6 +141,10 @@ func TestFormerLinesAreKnown(t *testing.T) {
 		"a new file":                   {{"Write", `{"file_path":"a.py","content":"` + old + `"}`, "done"}, {"Write", `{"file_path":"a.py","content":"` + now + `"}`, "done"}},
 		"Windows":                      {{"Read", `{"file_path":"C:\\src\\a.py"}`, "1→" + old}, {"Read", `{"file_path":"c:/src/a.py"}`, "1→" + now}},
 		"WSL":                          {{"Read", `{"file_path":"C:/src/a.py"}`, "1→" + old}, {"Read", `{"file_path":"/mnt/c/src/a.py"}`, "1→" + now}},
+		"the shell of Git":             {{"Read", `{"file_path":"/c/src/a.py"}`, "1→" + old}, {"Read", `{"file_path":"C:\\src\\a.py"}`, "1→" + now}},
+		"a shorter file":               {{"Read", `{"file_path":"a.py"}`, "1→first\n2→" + old}, {"Read", `{"file_path":"a.py"}`, "1→" + now}},
+		"a shorter file, no numbers":   {{"read_file", `{"path":"a.py"}`, "first\n" + old}, {"read_file", `{"path":"a.py"}`, now}},
+		"a cell of a notebook":         {{"Read", `{"file_path":"/r/a.ipynb"}`, "<cell id=\"c1\">import os</cell id=\"c1\">\n<cell id=\"c2\">import x\n" + old + "\nlast()</cell id=\"c2\">"}, {"NotebookEdit", `{"notebook_path":"/r/a.ipynb","cell_id":"c2","new_source":"` + now + `"}`, "done"}},
 		"a patch":                      {{"Read", `{"file_path":"a.py"}`, "1→" + old}, {"apply_patch", `{"input":"*** Begin Patch\n*** Update File: a.py\n@@\n-` + old + `\n+` + now + `\n*** End Patch"}`, "ok"}},
 	} {
 		l := replay(calls...)
@@ -144,6 +154,19 @@ func TestFormerLinesAreKnown(t *testing.T) {
 		back := replay(append(calls, [3]string{"Read", `{"file_path":"` + strings.ReplaceAll(l.Files[0].Path, `\`, "/") + `"}`, "1→" + old})...)
 		if back.Superseded()[old] > 0 {
 			t.Errorf("%s: the line is back", name)
+		}
+	}
+}
+
+// TestRelativePathsBeginInTheFolder: where the session says in which folder it works, a relative path is the file there.
+func TestRelativePathsBeginInTheFolder(t *testing.T) {
+	for name, folder := range map[string]string{"Claude Code": "<env>\nWorking directory: /r\n</env>", "Codex": "<environment_context>\n  <cwd>/r</cwd>"} {
+		l := replayAfter(folder, [][3]string{
+			{"Read", `{"file_path":"/r/sub/a.py"}`, "1→the other file"}, {"Read", `{"file_path":"/r/a.py"}`, "1→the former text"},
+			{"Read", `{"file_path":"README.md"}`, "1→the former words"}, {"Read", `{"file_path":"a.py"}`, "1→the present text"}, {"Read", `{"file_path":"/r/README.md"}`, "1→the present words"},
+		}...)
+		if gone := l.Superseded(); len(l.Files) != 3 || gone["the former text"] == 0 || gone["the former words"] == 0 || len(gone) != 2 {
+			t.Errorf("%s: %d files, former lines %v", name, len(l.Files), gone)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 // Replay applies the calls and results of messages, which were read as d, to the files. Messages are numbered by
 // their index. An edit counts once its result has come and is not an error.
 func (l *Ledger) Replay(messages []core.Message, d *dialog.Dialog) {
+	l.folder = dialog.Folder(messages)
 	calls := map[string]core.ToolCall{}
 	for i := range messages {
 		for j, p := range messages[i].Parts {
@@ -68,7 +69,7 @@ func (l *Ledger) result(c *core.ToolCall, info *dialog.CallInfo, part *dialog.Pa
 	switch info.Family {
 	case dialog.FamilyRead:
 		if len(info.Files) == 1 && info.Files[0].Range != dialog.SeveralRanges {
-			l.shows(info.Files[0].Path, info.Files[0].Range.First, text, m)
+			l.shows(info.Files[0].Path, info.Files[0].Range.First, text, info.Files[0].Range == dialog.LineRange{}, m)
 		}
 	case dialog.FamilyWrite:
 		if content := toolcall.First(args, toolcall.Whole|toolcall.New); info.File() != "" && content != "" {
@@ -79,7 +80,7 @@ func (l *Ledger) result(c *core.ToolCall, info *dialog.CallInfo, part *dialog.Pa
 			l.edits(l.File(info.File()), args, m)
 		}
 	case dialog.FamilyCommand:
-		l.removed(info.Target)
+		l.runs(info.Target, m)
 		if file, first, ok := displayed(info.Target); ok {
 			_, body, cut := strings.Cut(text, "\nOutput:\n") // Codex begins with how the command ended
 			if !cut {
@@ -88,7 +89,7 @@ func (l *Ledger) result(c *core.ToolCall, info *dialog.CallInfo, part *dialog.Pa
 			if failed(info, body) {
 				return
 			}
-			l.shows(file, first, body, m)
+			l.shows(file, first, body, false, m)
 		}
 	case dialog.FamilyUnknown, dialog.FamilyList, dialog.FamilySearch, dialog.FamilyWeb, dialog.FamilyPlan, dialog.FamilyAsk, dialog.FamilyDelegate, dialog.FamilyDone:
 	}
@@ -117,10 +118,31 @@ func (l *Ledger) edits(f *File, args []byte, m int) {
 		return
 	}
 	if mode := rawjson.Text(rawjson.Field(args, "edit_mode")); old == "" && mode != "insert" && rawjson.Field(args, "notebook_path") != nil {
-		f.Runs = nil // a cell of a notebook is replaced by its number: which lines it had is not known
+		if old = f.cell(rawjson.Text(rawjson.Field(args, "cell_id"))); old == "" {
+			f.Runs = nil // which lines the cell had is not known
+		}
 	}
 	all := string(rawjson.Field(args, "replace_all")) == "true" || string(rawjson.Field(args, "replaceAll")) == "true"
 	f.Edit(strings.ReplaceAll(old, "\r\n", "\n"), strings.ReplaceAll(text, "\r\n", "\n"), all, m)
+}
+
+// cell returns the known source of a cell of a notebook; "" if it is not known.
+func (f *File) cell(id string) string {
+	for _, r := range f.Runs {
+		var text strings.Builder
+		for i := range r.Lines {
+			text.WriteString(r.Lines[i].Text + "\n")
+		}
+		_, body, _ := strings.Cut(text.String(), `<cell id="`+id+`">`)
+		if source, _, ok := strings.Cut(body, `</cell id="`+id+`">`); ok {
+			_, rest, typed := strings.Cut(source, "</cell_type>")
+			if typed {
+				source = rest
+			}
+			return source
+		}
+	}
+	return ""
 }
 
 // patchIn returns the changes by the patch in the arguments of a call, of apply_patch or of a shell that runs it.
@@ -190,13 +212,18 @@ func numbered(line string) (n int, text string) {
 	return n, text
 }
 
-// shows applies the result of a read: its lines go to their numbers, or else to first and below.
-func (l *Ledger) shows(file string, first int, text string, m int) {
+// moreForm matches the last line of a read that shows the beginning of a file.
+var moreForm = regexp.MustCompile(`(?i)truncat|more lines|omitted`)
+
+// shows applies the result of a read, of the whole file or of a part: its lines go to their numbers, or else to first and below.
+func (l *Ledger) shows(file string, first int, text string, whole bool, m int) {
 	lines := linesOf(text)
 	if text == "" || len(lines) > 20_000 {
 		return
 	}
 	const most = 0.6
+	const page = 1000 // lines; of a file with more, tools may show a part
+	whole = whole && len(lines) < page && !slices.ContainsFunc(lines, isCut) && !moreForm.MatchString(lines[len(lines)-1])
 	var numbers []int
 	count := 0
 	for _, line := range lines {
@@ -220,6 +247,9 @@ func (l *Ledger) shows(file string, first int, text string, m int) {
 				from, number = i+1, 0
 			}
 		}
+		if whole {
+			f.end(len(lines))
+		}
 		return
 	}
 	var run []string
@@ -241,23 +271,50 @@ func (l *Ledger) shows(file string, first int, text string, m int) {
 	if run != nil {
 		f.Show(start, run, m)
 	}
+	if whole && numbers[0] == 1 {
+		f.end(last)
+	}
 }
 
-// removed forgets the files that a command removes or resets to an unknown state.
-func (l *Ledger) removed(command string) {
-	if !strings.Contains(command, "rm ") && !strings.Contains(command, "git ") {
-		return
+var (
+	// writers are programs that change the files they are given; inPlace those that do so with one of the options of placeForm.
+	writers   = rawjson.Set("black", "cp", "dos2unix", "isort", "mv", "patch", "rustfmt", "tee")
+	inPlace   = rawjson.Set("autopep8", "clang-format", "gofmt", "goimports", "perl", "ruby", "sed", "yapf")
+	placeForm = regexp.MustCompile(`\s-(?:i|pi|w)\b`)
+	everyForm = regexp.MustCompile(`\s--(?:write|fix|in-place)\b`)
+	// writeForm matches a script that writes a file.
+	writeForm = regexp.MustCompile(`\bopen\([^)\n]*,\s*(?:mode=)?['"][wa]|\bwrite_text\(|\bwriteFile(?:Sync)?\(`)
+)
+
+// runs forgets the files that a command removes or resets to an unknown state, and notes those that it changes.
+func (l *Ledger) runs(command string, m int) {
+	changed := func(w string) {
+		if f := l.known(toolcall.CleanPath(strings.Trim(w, `'"`))); f != nil {
+			f.Touched, f.Edited, f.Unsure = m, m, m
+			f.Edits++
+		}
+	}
+	if writeForm.MatchString(command) {
+		for w := range strings.FieldsFuncSeq(command, func(r rune) bool { return r == '\'' || r == '"' }) {
+			changed(w)
+		}
 	}
 	for part := range strings.FieldsFuncSeq(command, func(r rune) bool { return r == '&' || r == ';' || r == '|' || r == '\n' }) {
 		words := strings.Fields(part)
-		if len(words) < 2 || words[0] != "rm" && (words[0] != "git" || words[1] != "rm" && words[1] != "checkout" && words[1] != "restore") {
+		if len(words) < 2 {
 			continue
 		}
-		for _, w := range words[1:] {
-			if w = strings.Trim(w, `'"`); !strings.HasPrefix(w, "-") && strings.Contains(w, ".") {
-				if f := l.known(w); f != nil {
-					f.Runs = nil
-				}
+		gone := words[0] == "rm" || words[0] == "git" && (words[1] == "rm" || words[1] == "checkout" || words[1] == "restore")
+		changes := writers[words[0]] || inPlace[words[0]] && placeForm.MatchString(part) || everyForm.MatchString(part)
+		for i, w := range words[1:] {
+			if w = strings.Trim(w, `'"`); strings.HasPrefix(w, "-") || !strings.Contains(w, ".") {
+				continue
+			}
+			if f := l.known(toolcall.CleanPath(w)); f != nil && gone {
+				f.Runs = nil
+			}
+			if changes || strings.HasSuffix(words[i], ">") {
+				changed(w)
 			}
 		}
 	}
