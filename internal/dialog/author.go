@@ -18,6 +18,7 @@ type Segment struct {
 	Kind         Kind
 	Text         string
 	Tool, Target string // of a header
+	Unknown      bool   // an element that no table has: a program's, or something that the user pasted
 }
 
 // An AuthorReader splits the user's messages of a conversation by author, in order. The zero
@@ -78,15 +79,21 @@ func (r *AuthorReader) Message(m *core.Message) [][]Segment {
 }
 
 // Typed returns the texts in a message of the user that the user typed, in order: see [core.Request]. It is read without the
-// messages before it, so the output of a command that aider ran counts as typed.
+// messages before it, so the output of a command that aider ran counts as typed; so does an unknown element next to words.
 func Typed(m *core.Message) []string {
 	var typed []string
+	words := false
 	for _, segments := range new(AuthorReader).Message(m) {
 		for _, s := range segments {
 			if s.Kind == KindUser && strings.TrimSpace(s.Text) != "" {
+				typed, words = append(typed, s.Text), true
+			} else if s.Unknown {
 				typed = append(typed, s.Text)
 			}
 		}
+	}
+	if !words {
+		return nil
 	}
 	return typed
 }
@@ -128,6 +135,9 @@ func appendWords(out []Segment, text string) []Segment {
 		return appendWords(out, rest)
 	}
 	by := begins(text)
+	if by == KindUser && denies(text) {
+		by = KindInjected
+	}
 	if by == KindUser {
 		return appendSaid(out, text)
 	}
@@ -147,6 +157,17 @@ func begins(text string) Kind {
 		}
 	}
 	return KindUser
+}
+
+// denials are what programs write in the first line of a text to say that no person wrote it.
+var denials = lazily(`^\W*(?i:the following|this)\b[^.]*\bnot (?:actually )?(?:sent|written|typed|entered) by the user\b|` +
+	`^\W*[A-Z_ -]+\bNOT (?:A )?USER (?:INPUT|MESSAGE)\b|^\W*(?i:(?:this is an )?automat(?:ed|ic) (?:message|notice|notification|reminder))\s*[\].:!]`)
+
+func denies(text string) bool {
+	const look = 300
+	text = strings.TrimLeft(text, " \n\t\r")
+	line, _, _ := strings.Cut(text[:min(len(text), look)], "\n")
+	return denials().MatchString(line)
 }
 
 // ruleFiles are the names of the files that hold a project's rules.

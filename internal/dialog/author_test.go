@@ -400,3 +400,30 @@ func TestRules(t *testing.T) {
 		}
 	}
 }
+
+// TestUnknownElementsAreNotThePersons: a block that begins with an element in the form of programs, or says that no person wrote it, is
+// nobody's request. What a person writes, wrapped or not, and what they paste below their own words, stays theirs.
+func TestUnknownElementsAreNotThePersons(t *testing.T) {
+	for _, tt := range []struct{ text, typed string }{
+		{"<world-state>\nclock: 10:11\n</world-state>", ""},
+		{"<world-state>\nclock: 10:11\n</world-state>\n<open_tabs count=\"2\">\na.go\n</open_tabs>", ""},
+		{"<WORKSPACE>\na.go\n</WORKSPACE>", ""},
+		{"The following is a <STATUS_ROW> not actually sent by the user.\nrow 1", ""},
+		{"[SYSTEM NOTIFICATION - NOT USER INPUT]\nThe task ended.", ""},
+		{"Automated message: the build of main is green.", ""},
+		{"<open_tabs>\na.go\n</open_tabs>\nFix a.go.", "<open_tabs>\na.go\n</open_tabs>|\nFix a.go."},
+		{"<user_request>\nFix a.go.\n</user_request>", "<user_request>\nFix a.go.\n</user_request>"},
+		{"<my-task>Fix a.go.</my-task>", "<my-task>Fix a.go.</my-task>"},
+		{"<Button kind=\"a\">Go</Button>", "<Button kind=\"a\">Go</Button>"},
+		{"<div>\nx\n</div>\nWhy is this red?", "<div>\nx\n</div>\nWhy is this red?"},
+		{"Why is this red?\n<my-button>\nx\n</my-button>", "Why is this red?\n<my-button>\nx\n</my-button>"},
+		{"<some_name> is never set.", "<some_name> is never set."},
+		{"The invoice was not sent by the user service.", "The invoice was not sent by the user service."},
+		{"Automatic messages are too long: shorten them.", "Automatic messages are too long: shorten them."},
+	} {
+		m := core.Message{Role: core.RoleUser, Parts: []core.Part{core.Text(tt.text)}}
+		if got := strings.Join(dialog.Typed(&m), "|"); got != tt.typed {
+			t.Errorf("%q: typed %q, want %q", tt.text, got, tt.typed)
+		}
+	}
+}

@@ -70,6 +70,25 @@ func opens(text string, at int) (b block, ok bool) {
 	return b, ok
 }
 
+// own are words in the names of elements that hold what a person wrote.
+var own = strings.Fields("user human person query question request prompt task instruct requirement goal issue message feedback answer input said word")
+
+// foreign returns an element that no table has, if its tag is at text[at:] and its name is like one that programs make up: in
+// parts, or in capitals.
+func foreign(text string, at int) (b block, ok bool) {
+	rest := text[at+1 : min(len(text), at+1+longestName)]
+	n := strings.IndexAny(rest, "> \t\n")
+	if n < 3 || strings.Trim(rest[:n], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" || rest[n] == '\n' {
+		return block{}, false
+	}
+	name := rest[:n]
+	low := strings.ToLower(name)
+	if !strings.ContainsAny(name, "_-") && name != strings.ToUpper(name) || slices.ContainsFunc(own, func(w string) bool { return strings.Contains(low, w) }) {
+		return block{}, false
+	}
+	return block{name, KindInjected}, true
+}
+
 // startsLine reports whether a tag at text[at:] is where programs put it: at the start of
 // a line, indented or not, or after the end of another element.
 func startsLine(text string, at int) bool {
@@ -138,7 +157,11 @@ func (s *splitter) words(text string) (rest string) {
 		i += at
 		at = i + 1
 		b, ok := opens(text, i)
-		if !ok || !startsLine(text, i) {
+		unknown := false
+		if !ok && strings.TrimSpace(text[from:i]) == "" {
+			b, unknown = foreign(text, i)
+		}
+		if !ok && !unknown || !startsLine(text, i) {
 			continue
 		}
 		end := s.end(text, i, b.name)
@@ -149,6 +172,7 @@ func (s *splitter) words(text string) (rest string) {
 		from = end
 		at = from
 		s.add(authorOf(b, text[i:from]), text[i:from])
+		s.out[len(s.out)-1].Unknown = unknown
 		if h.found && h.at < from {
 			h = nextHeader(text, from)
 		}

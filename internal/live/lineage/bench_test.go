@@ -32,7 +32,7 @@ func long(tb testing.TB, tokens int) (*wire.Request, []wire.Hash) {
 func condensed(tb testing.TB, r *wire.Request, rolling []wire.Hash) *lineage.State {
 	tb.Helper()
 	s := &lineage.State{}
-	s.Bind(r, rolling)
+	s.Adapt(r, rolling, true)
 	after := append([]wire.Message{{Raw: []byte(`{"role":"user","content":"Summary."}`), Role: "user"}}, r.Messages[len(r.Messages)/4*3/2*2+1:]...)
 	s, err := s.Freeze(r, rolling, lineage.Condensed{After: after}, begin)
 	if err != nil {

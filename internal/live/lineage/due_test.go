@@ -295,7 +295,7 @@ func TestCountAsksOnceForEachMessage(t *testing.T) {
 func TestL1UntouchedIsUntouched(t *testing.T) {
 	r, rolling := parse(t, conversation(9), marked)
 	s, _ := lineage.Follow(nil, r, rolling)
-	s.Bind(r, rolling)
+	s.Adapt(r, rolling, true)
 	s.Sent(r, rolling, begin)
 	if got := r.With(s.View(r, rolling)); &got[0] != &r.Body[0] {
 		t.Error("a request that needs nothing must be the client's own bytes")

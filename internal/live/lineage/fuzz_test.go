@@ -23,7 +23,7 @@ func FuzzStateFromStore(f *testing.F) {
 		}
 		r, rolling := parse(t, conversation(9), marked)
 		use := func(s *lineage.State) {
-			s.Bind(r, rolling)
+			s.Adapt(r, rolling, true)
 			s.Shorten(r, rolling, func(i int) []byte { return r.Messages[i].Raw })
 			s.View(r, rolling)
 			s.Estimate(s.Count(r, rolling, func(raw []byte) int { return len(raw) }))

@@ -44,6 +44,7 @@ type State struct {
 	Effort string               `json:"effort,omitempty"`
 	Tool   bool                 `json:"tool,omitempty"`   // requests have a tool that the gateway has added
 	Bound  bool                 `json:"binds,omitempty"`  // that model binds its thinking to the messages before it
+	Loose  bool                 `json:"loose,omitempty"`  // thinking is sent that a model may find bound to other messages
 	Turns  int                  `json:"turns,omitempty"`  // answers of the model, including the one to the last request
 	Waits  int                  `json:"waits,omitempty"`  // Turns when an epoch began to wait for a boundary; 0 if none waits
 	Last   time.Time            `json:"last,omitzero"`    // beginning of the last request
@@ -220,7 +221,7 @@ func Follow(states []*State, r *wire.Request, rolling []wire.Hash) (*State, Kind
 		}
 	}
 	s.doubt(states, rolling, longest)
-	s.Adapt(r, rolling, false)
+	s.follow(r, rolling, false)
 	return &s, kind
 }
 

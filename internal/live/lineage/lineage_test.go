@@ -56,7 +56,7 @@ func frozen(tb testing.TB, cut int, bound bool) *lineage.State {
 		tb.Fatalf("got kind %v, want New", kind)
 	}
 	if bound {
-		s.Bind(r, rolling)
+		s.Adapt(r, rolling, true)
 	}
 	s.Sent(r, rolling, begin)
 	s.ID = "old"
@@ -105,12 +105,58 @@ func TestViewAfterAnEpoch(t *testing.T) {
 	}
 }
 
+// TestThinkingAfterAChangeOfModelAndBack: an epoch on a model that takes any thinking keeps it. The first model, which refuses
+// thinking after other messages, is sent none of it, and its later answers keep theirs.
+func TestThinkingAfterAChangeOfModelAndBack(t *testing.T) {
+	const other = `"model":"claude-sonnet-4-5"`
+	all := conversation(11)
+	var s *lineage.State
+	for _, turn := range []struct {
+		n     int
+		model string
+		bound bool
+		want  string // whose thinking is sent
+	}{
+		{9, `"model":"claude-opus-5-5"`, true, "s1 s3 s5 s7 "},
+		{9, other, false, "s5 s7 "},
+		{9, `"model":"claude-opus-5-5"`, true, ""},
+		{11, `"model":"claude-opus-5-5"`, true, "s9 "},
+		{11, other, false, "s9 "},
+	} {
+		r, rolling := parse(t, all[:turn.n], turn.model)
+		var known []*lineage.State
+		if s != nil {
+			known = append(known, s)
+		}
+		s, _ = lineage.Follow(known, r, rolling)
+		s.Adapt(r, rolling, turn.bound)
+		if !turn.bound && s.Epoch == nil {
+			after, _ := parse(t, append([]string{`{"role":"user","content":"Summary."}`}, all[5:9]...))
+			var err error
+			if s, err = s.Freeze(r, rolling, lineage.Condensed{After: after.Messages}, begin); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.ID = "one"
+		got := ""
+		for _, m := range s.View(r, rolling) {
+			if _, after, ok := strings.Cut(string(m), `"signature":"`); ok {
+				got += after[:strings.Index(after, `"`)] + " "
+			}
+		}
+		if got != turn.want {
+			t.Errorf("%d messages, %s: thinking %q is sent, want %q", turn.n, turn.model, got, turn.want)
+		}
+		s.Sent(r, rolling, begin)
+	}
+}
+
 // TestAnswersInDoubt: a request was sent, and after an epoch again. Two branches go on, each with one of the answers, and none
 // of them tells which. Both have the epoch, and leave the thinking of these answers out.
 func TestAnswersInDoubt(t *testing.T) {
 	r, rolling := parse(t, conversation(9))
 	old, _ := lineage.Follow(nil, r, rolling)
-	old.Bind(r, rolling)
+	old.Adapt(r, rolling, true)
 	old.Sent(r, rolling, begin)
 	old.ID = "old"
 	after, _ := parse(t, append([]string{`{"role":"user","content":"Summary."}`}, conversation(9)[5:]...))

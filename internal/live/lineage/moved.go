@@ -64,7 +64,7 @@ func moved(states []*State, best *State, r *wire.Request, rolling []wire.Hash) *
 		}
 	}
 	s.ID, s.Epoch, s.Rolling, s.Ends, s.Lengths, s.Doubts, s.Ingest, s.Counts, s.counted = "", &e, rolling[:cut:cut], nil, nil, nil, nil, nil, nil
-	s.Adapt(r, rolling, false)
+	s.follow(r, rolling, false)
 	return &s
 }
 

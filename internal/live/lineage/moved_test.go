@@ -77,7 +77,7 @@ func TestChangeOfModel(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r, rolling := parse(t, tt.was)
 			s, _ := lineage.Follow(nil, r, rolling)
-			s.Bind(r, rolling)
+			s.Adapt(r, rolling, true)
 			s.Sent(r, rolling, begin)
 			after, _ := parse(t, append([]string{summary, reminder}, tt.was[len(tt.was)-tt.kept:]...))
 			e, err := s.Freeze(r, rolling, lineage.Condensed{After: after.Messages}, begin)

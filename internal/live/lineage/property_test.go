@@ -98,9 +98,7 @@ func (g *gateway) send(call growing.Call) (growing.Answer, bool) {
 	g.now = g.now.Add(time.Minute)
 	rolling := lineage.Roll(r.Messages)
 	s, kind := lineage.Follow(g.states(), r, rolling)
-	if r.Model == growing.Bound {
-		s.Bind(r, rolling)
-	}
+	s.Adapt(r, rolling, r.Model == growing.Bound)
 	g.counts[kind]++
 	g.ingest++
 	s.Shorten(r, rolling, func(i int) []byte {

@@ -46,6 +46,8 @@ func (s *State) Undo(former *State, r *wire.Request, rolling []wire.Hash, now ti
 	}
 	if s.Bound {
 		n.bare(r, rolling, valid, len(r.Messages))
+	} else {
+		n.Loose = n.Loose || anyThinking(r.Messages[valid:])
 	}
 	return &n, nil
 }
