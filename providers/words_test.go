@@ -64,10 +64,11 @@ func said(messages []core.Message) string {
 				b.WriteString(strings.Join(dialog.Repeated(string(t), m.Kind == core.KindSummary), "\n") + "\n")
 			}
 		}
+		segments := talk.Message(m)
 		if m.Role != core.RoleUser || m.Kind != core.KindOriginal && !dialog.HoldsInserted(m) {
 			continue
 		}
-		for _, segments := range talk.Message(m) {
+		for _, segments := range segments {
 			for _, s := range segments {
 				if s.Kind == dialog.KindUser {
 					b.WriteString(s.Text + "\n")

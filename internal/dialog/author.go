@@ -21,26 +21,30 @@ type Segment struct {
 	Unknown      bool   // an element that no table has: a program's, or something that the user pasted
 }
 
-// An AuthorReader splits the user's messages of a conversation by author, in order. The zero
-// value is ready.
+// An AuthorReader splits the user's messages of a conversation by author. It must get every message of the user and of the
+// assistant, in order. The zero value is ready.
 type AuthorReader struct {
-	aider aiderReader
+	aider   aiderReader
+	command bool // the previous text is the tag of a command
+	skills  int  // launched skills whose text is still to come
 }
 
-// Message returns the segments of every text in m, the next message of the user's, by part. Joined, the segments of a
-// part are its text.
+// Message returns the segments of every text in m, the next message, by part; nil for the assistant's. Joined, the segments of a
+// part are its text. Session files hold the text of a command or skill in a message of its own.
 func (r *AuthorReader) Message(m *core.Message) [][]Segment {
 	r.aider.ran = false
+	if m.Role == core.RoleAssistant {
+		r.command, r.skills = false, 0
+		return nil
+	}
 	out := make([][]Segment, len(m.Parts))
 	var answers answer // the header whose result the next unmarked text is
 	result := false    // an earlier part is a result
-	command := false   // the previous text is the tag of a command
-	skills := 0        // launched skills whose text is still to come
 	for i, p := range m.Parts {
-		if r, ok := p.(core.ToolResult); ok {
+		if p, ok := p.(core.ToolResult); ok {
 			result = true
-			if launches(r) {
-				skills++
+			if launches(p) {
+				r.skills++
 			}
 		}
 		t, ok := p.(core.Text)
@@ -48,18 +52,14 @@ func (r *AuthorReader) Message(m *core.Message) [][]Segment {
 			continue
 		}
 		text := string(t)
-		if answers.tool == "" && Inserted(text) {
-			out[i] = []Segment{{Kind: KindInjected, Text: text}}
-			continue
-		}
-		if r.aider.wrote(text) && answers.tool == "" {
+		if answers.tool == "" && Inserted(text) || r.aider.wrote(text) && answers.tool == "" {
 			out[i] = []Segment{{Kind: KindInjected, Text: text}}
 			continue
 		}
 		inResult := answers.tool != ""
 		out[i] = split(text, &answers)
-		if skills > 0 && !inResult && slices.ContainsFunc(out[i], func(s Segment) bool { return s.Kind == KindUser }) {
-			skills--
+		if r.skills > 0 && !inResult && slices.ContainsFunc(out[i], func(s Segment) bool { return s.Kind == KindUser }) {
+			r.skills--
 			out[i], answers = []Segment{{Kind: KindInjected, Text: text}}, answer{}
 			continue
 		}
@@ -69,11 +69,11 @@ func (r *AuthorReader) Message(m *core.Message) [][]Segment {
 			case s.Kind != KindUser:
 			case result && isJSON(s.Text): // a second result, without a part of its own
 				s.Kind = KindToolResult
-			case command && len(out[i]) == 1: // the text of a command that the user named
+			case r.command && len(out[i]) == 1: // the text of a command that the user named
 				s.Kind = KindInjected
 			}
 		}
-		command = strings.HasPrefix(strings.TrimSpace(text), "<command-message>")
+		r.command = strings.HasPrefix(strings.TrimSpace(text), "<command-message>")
 	}
 	return out
 }

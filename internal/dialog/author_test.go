@@ -1,12 +1,14 @@
 package dialog_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/testkit"
 )
@@ -267,6 +269,42 @@ func TestMessage(t *testing.T) {
 				t.Errorf("who wrote what (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestTextInNextMessage: session files hold the text of a command or of a skill in the message after its name. What the user types
+// after the assistant's answer is the user's.
+func TestTextInNextMessage(t *testing.T) {
+	name := coretest.User(core.Text("<command-message>review</command-message>\n<command-name>/review</command-name>\n<command-args>the parser</command-args>"))
+	launched := coretest.User(core.ToolResult{CallID: "a", Content: []core.Part{core.Text("Launching skill: review")}})
+	answer, prompt, typed := coretest.Assistant(core.Text("Done.")), coretest.User(core.Text("# Review\n\nNever push.")), coretest.User(core.Text("Merge it."))
+	for title, messages := range map[string][]core.Message{
+		"command": {name, prompt, typed}, "skill": {launched, prompt, typed}, "answered": {name, prompt, answer, typed},
+		"command without a text": {name, answer, typed}, "skill without a text": {launched, answer, typed},
+	} {
+		var r dialog.AuthorReader
+		var said []string
+		for i := range messages {
+			for _, segments := range r.Message(&messages[i]) {
+				for _, s := range segments {
+					if s.Kind == dialog.KindUser && !strings.Contains(s.Text, "the parser") {
+						said = append(said, s.Text)
+					}
+				}
+			}
+		}
+		var shared dialog.Reader
+		for range 2 { // the second time from what is known
+			d := shared.Read(messages)
+			for i := range messages {
+				if messages[i].Parts[0] == prompt.Parts[0] && d.Messages[i][0].Passages[0].Kind == dialog.KindUser {
+					t.Errorf("%s: the text is read as the user's", title)
+				}
+			}
+		}
+		if !slices.Equal(said, []string{"Merge it."}) {
+			t.Errorf("%s: the user said %q", title, said)
+		}
 	}
 }
 

@@ -93,7 +93,7 @@ type message struct {
 
 type userMessage struct {
 	segments      [][]Segment // of texts, by part
-	before, after aiderReader
+	before, after AuthorReader
 }
 
 // index adds the messages in fresh to known.
@@ -126,19 +126,22 @@ func (r *Reader) message(m *core.Message, talk *AuthorReader, room int) *message
 		return &message{}
 	}
 	talk.aider.ran = false // it is about one message
+	if m.Role == core.RoleAssistant {
+		talk.Message(m)
+	}
 	key := &m.Parts[0]
-	if k := r.known[key]; k != nil && k.role == m.Role && k.parts == len(m.Parts) && (k.user == nil || k.user.before == talk.aider) {
+	if k := r.known[key]; k != nil && k.role == m.Role && k.parts == len(m.Parts) && (k.user == nil || k.user.before == *talk) {
 		if k.user != nil {
-			talk.aider = k.user.after
+			*talk = k.user.after
 		}
 		return k
 	}
 	r.parsed++
 	k := r.add(message{key: key, role: m.Role, parts: len(m.Parts)}, room)
 	if m.Role == core.RoleUser {
-		k.user = &userMessage{before: talk.aider}
+		k.user = &userMessage{before: *talk}
 		k.user.segments = talk.Message(m)
-		k.user.after = talk.aider
+		k.user.after = *talk
 	}
 	if cap(r.calls)-len(r.calls) < len(m.Parts) {
 		r.calls = make([]CallInfo, 0, max(64, len(m.Parts)))

@@ -274,7 +274,7 @@ func toolNames(definitions json.RawMessage) []string {
 
 // origins returns the authors of the parts of m, for formats that do not record them.
 func origins(talk *dialog.AuthorReader, m *core.Message) []score.Origin {
-	if m.Role != core.RoleUser {
+	if m.Role != core.RoleUser && m.Role != core.RoleAssistant {
 		return nil
 	}
 	out := make([]score.Origin, len(m.Parts))

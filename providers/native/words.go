@@ -26,10 +26,8 @@ func (p *plan) userWords() (words []string) {
 	var talk dialog.AuthorReader
 	p.hidden(func(_ int, m *core.Message) {
 		words = append(words, wordsAgain(m)...)
-		if m.Role != core.RoleUser || m.Kind != core.KindOriginal && !dialog.HoldsInserted(m) {
-			return
-		}
-		if t := typed(&talk, m); t != "" {
+		t := typed(&talk, m)
+		if t != "" && m.Role == core.RoleUser && (m.Kind == core.KindOriginal || dialog.HoldsInserted(m)) {
 			words = append(words, t)
 		}
 	})
