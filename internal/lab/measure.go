@@ -2,7 +2,7 @@ package lab
 
 import (
 	"github.com/condensehq/condense/internal/lab/score"
-	"github.com/condensehq/condense/internal/truth"
+	"github.com/condensehq/condense/internal/lab/truth"
 )
 
 // A Measure is one number of a [Row]. docs/comparing-measures.md has the formulas.

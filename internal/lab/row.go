@@ -12,7 +12,7 @@ import (
 	"github.com/condensehq/condense/internal/catalog"
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/lab/score"
-	"github.com/condensehq/condense/internal/truth"
+	"github.com/condensehq/condense/internal/lab/truth"
 	"github.com/condensehq/condense/tokens"
 )
 

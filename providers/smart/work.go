@@ -267,8 +267,8 @@ func (w *work) mediaOf(b *box) (label string, tokens int) {
 	var all []string
 	for _, p := range r.Content {
 		if _, ok := p.(core.Text); !ok {
-			label, _ := value.Label(p)
-			all, tokens = append(all, label), tokens+w.req.Counter.Count(p)
+			one, _ := value.Label(p)
+			all, tokens = append(all, one), tokens+w.req.Counter.Count(p)
 		}
 	}
 	if len(all) > 1 {

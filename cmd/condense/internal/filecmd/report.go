@@ -17,7 +17,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/internal/size"
-	"github.com/condensehq/condense/internal/truth"
+	"github.com/condensehq/condense/internal/lab/truth"
 	"github.com/condensehq/condense/tokens"
 )
 

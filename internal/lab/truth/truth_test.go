@@ -6,7 +6,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
-	"github.com/condensehq/condense/internal/truth"
+	"github.com/condensehq/condense/internal/lab/truth"
 )
 
 func measure(history, view []core.Message) truth.Report {
