@@ -62,6 +62,17 @@ func TestTitlesHaveNoSecrets(t *testing.T) {
 	}
 }
 
+// A key in the place of the model's name is in no list.
+func TestKeysAreNoNamesOfModels(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t, upstream.Options{}, upstream.Client{API: upstream.Messages, Model: "sk-ant-api03-" + strings.Repeat("aB3", 12)}, nil)
+	steps(t, p, 6)
+	all, err := p.Desk().Conversations(t.Context(), time.Time{})
+	if text, _ := json.Marshal([]any{all, p.Stats()}); err != nil || bytes.Contains(text, []byte("aB3aB3")) {
+		t.Errorf("%v %s", err, text)
+	}
+}
+
 // sent are the messages that the vendor got last.
 func sent(t *testing.T, p *play) (messages []json.RawMessage) {
 	t.Helper()

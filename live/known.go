@@ -17,6 +17,7 @@ import (
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/secret"
 )
 
 // A request passes through five values, each made from the one before: incoming, known, plan, sending, bill.
@@ -96,8 +97,8 @@ func (x *known) read(ctx context.Context) (*plan, error) {
 		x.media += request.Messages[i].Media
 	}
 	x.priced(request.Model)
-	if n := len(request.Messages); n == 0 || n > mostMessages || request.Stateful || len(request.Model) > longestModel {
-		return nil, nil //nolint:nilnil // nothing to condense
+	if n := len(request.Messages); n == 0 || n > mostMessages || request.Stateful || len(request.Model) > longestModel || secret.Shown(request.Model) {
+		return nil, nil //nolint:nilnil // nothing to condense, or a key in the place of a name, which lists and the log would show
 	}
 	x.compacts = x.t.compact || asksToCompact(request.Messages)
 	side := x.side()

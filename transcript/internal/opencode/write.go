@@ -2,6 +2,7 @@ package opencode
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -194,7 +195,7 @@ func (w *writer) add(g *session.Group) {
 		return
 	}
 	info := rawjson.Append(nil, `{"id":?,"sessionID":?,"role":"user","time":{"created":?},"agent":?,"model":{"providerID":?,"modelID":?}}`,
-		w.prefix, w.session, millis(w.when), or(w.agent, "build"), or(w.provider, "unknown"), or(w.model, "unknown"))
+		w.prefix, w.session, millis(w.when), cmp.Or(w.agent, "build"), cmp.Or(w.provider, "unknown"), cmp.Or(w.model, "unknown"))
 	if g.Role == core.RoleAssistant {
 		finish := "stop"
 		for _, p := range g.Entries[0].Message.Parts {
@@ -204,19 +205,12 @@ func (w *writer) add(g *session.Group) {
 		}
 		info = rawjson.Append(nil, `{"id":?,"sessionID":?,"role":"assistant","time":{"created":?,"completed":?},"parentID":?,"modelID":?,"providerID":?,"mode":?,"agent":?,`+
 			`"path":{"cwd":?,"root":?},"cost":0,"tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}},"finish":?}`,
-			w.prefix, w.session, millis(w.when), millis(w.when), or(w.user, w.prefix), or(w.model, "unknown"), or(w.provider, "unknown"), or(w.agent, "build"), or(w.agent, "build"),
-			or(w.dir, "/"), or(w.dir, "/"), finish)
+			w.prefix, w.session, millis(w.when), millis(w.when), cmp.Or(w.user, w.prefix), cmp.Or(w.model, "unknown"), cmp.Or(w.provider, "unknown"), cmp.Or(w.agent, "build"), cmp.Or(w.agent, "build"),
+			cmp.Or(w.dir, "/"), cmp.Or(w.dir, "/"), finish)
 	}
 	raw := rawjson.Append(nil, `{"info":?,"parts":?}`, info, parts)
 	w.Add(raw, "")
 	w.note(raw)
-}
-
-func or(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }
 
 func millis(t time.Time) []byte { return strconv.AppendInt(nil, max(0, t.UnixMilli()), 10) }
@@ -333,7 +327,7 @@ func (w *writer) part(g *session.Group, was []byte, p core.Part) []byte {
 }
 
 func file(img core.Image) []byte {
-	return rawjson.Append(nil, `{"type":"file","mime":?,"url":?}`, or(img.MediaType, "image/png"), apimessage.ImageURL(img))
+	return rawjson.Append(nil, `{"type":"file","mime":?,"url":?}`, cmp.Or(img.MediaType, "image/png"), apimessage.ImageURL(img))
 }
 
 // call returns a call with its result. Unchanged content keeps every byte.
