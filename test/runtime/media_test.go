@@ -44,7 +44,8 @@ func TestPDFIsNotDroppedByTheLibrary(t *testing.T) {
 						}
 					}
 				}
-				if want == 0 || got < want || got > want+120 {
+				// Without an API, an image costs what it costs with Claude.
+				if least := want * 9 / 10; want == 0 || got < least || got > want+120 {
 					t.Errorf("%d tokens, and the gateway counts %d", got, want)
 				}
 				h := start(t, nil)
