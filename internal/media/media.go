@@ -7,6 +7,7 @@ package media
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -272,22 +273,19 @@ func (m Item) measure() measured {
 	}
 	switch m.Kind {
 	case Image:
-		sees, ok := sights[form.API]
-		if !ok {
-			sees = claude
-		}
 		w, h := imageSize(m.data)
+		n, text := cmp.Or(sights[form.API], claude).tokens(w, h), "image"
 		if w > 0 && h > 0 {
-			return measured{sees.tokens(w, h), fmt.Sprintf("image %dx%d", w, h)}
+			text = fmt.Sprintf("image %dx%d", w, h)
 		}
-		return measured{sees.tokens(0, 0), "image"}
+		return measured{n, text}
 	case Audio:
-		return m.timed(or(form.Second, secondOfAudio), leastAudioRate)
+		return m.timed(cmp.Or(form.Second, secondOfAudio), leastAudioRate)
 	case Video:
-		return m.timed(or(form.Second, secondOfVideo), leastVideoRate)
+		return m.timed(cmp.Or(form.Second, secondOfVideo), leastVideoRate)
 	case Document:
 	}
-	page := or(form.Page, pageTokens)
+	page := cmp.Or(form.Page, pageTokens)
 	if m.data == "" {
 		return measured{usualPages * page, "document"}
 	}
@@ -318,13 +316,6 @@ func (m Item) timed(second, least int) measured {
 
 // atMost limits an estimate for a file that cannot be read: it costs no more than its base64 would.
 func (m Item) atMost(tokens int) int { return min(tokens, len(m.data)/4+1) }
-
-func or(n, usual int) int {
-	if n > 0 {
-		return n
-	}
-	return usual
-}
 
 func plural(text string, n int) string {
 	if text = fmt.Sprintf(text, n); n != 1 {
