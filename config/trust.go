@@ -88,8 +88,7 @@ func (c *Claims) Remedy() string {
 
 // Names returns the subjects of the claims: "provider ours", "model cheap", "serve.listen", "profiles.code.chain".
 func (c *Claims) Names() []string {
-	var names []string
-	seen := map[string]bool{}
+	names, seen := []string{}, map[string]bool{}
 	for _, part := range slices.Concat(c.Parts, c.Gone) {
 		name := part.Key
 		if !c.Gateway {

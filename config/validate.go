@@ -73,10 +73,9 @@ const mostUnused = 10
 
 // unused warns that nothing names the values at the paths.
 func (v *validator) unused(paths []tree.Path, problem string) {
-	for i, p := range paths {
+	for i, p := range paths[:min(len(paths), mostUnused)] {
 		if n := len(paths) - mostUnused; i == mostUnused-1 && n > 0 {
-			v.warn(p, fmt.Sprintf("%s (and %s more)", problem, size.Group(n)))
-			return
+			problem += fmt.Sprintf(" (and %s more)", size.Group(n))
 		}
 		v.warn(p, problem)
 	}

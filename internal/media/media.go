@@ -275,15 +275,12 @@ func (m Item) measure() measured {
 	}
 	switch m.Kind {
 	case Image:
-		sees, ok := sights[form.API]
-		if !ok {
-			sees = claude
-		}
 		w, h := imageSize(m.data)
+		n, text := cmp.Or(sights[form.API], claude).tokens(w, h), "image"
 		if w > 0 && h > 0 {
-			return measured{sees.tokens(w, h), fmt.Sprintf("image %dx%d", w, h)}
+			text = fmt.Sprintf("image %dx%d", w, h)
 		}
-		return measured{sees.tokens(0, 0), "image"}
+		return measured{n, text}
 	case Audio:
 		return m.timed(cmp.Or(form.Second, secondOfAudio), leastAudioRate)
 	case Video:

@@ -108,7 +108,8 @@ func TestTextCountsAsText(t *testing.T) {
 	}
 }
 
-// An image costs what was measured with the newest models of each vendor, less what a request without one costs.
+// An image costs what was measured with the newest models of each vendor, less what a request without one costs; with Claude above 1920
+// pixels what its documents say.
 func TestImagesCostWhatVendorsCharge(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ width, height, claude, gpt, gemini int }{

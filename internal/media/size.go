@@ -21,10 +21,7 @@ import (
 // tokens returns the cost of an image, whose sides are 0 if they are unknown.
 func (s sight) tokens(width, height int) int {
 	w, h := float64(width), float64(height)
-	switch {
-	case s.patch == 0:
-		return int(s.most)
-	case w <= 0 || h <= 0:
+	if w <= 0 || h <= 0 {
 		return usualImage
 	}
 	scale := min(1, s.edge/max(w, h))

@@ -48,24 +48,22 @@ const (
 )
 
 // A sight is how the newest models of a vendor see an image: scaled down to an edge of so many pixels, in square patches, at most so many,
-// each of so many tokens. Without patches, every image costs the most.
+// each of so many tokens.
 type sight struct{ patch, edge, most, weight float64 }
 
-// The vendors' rules agree with what was measured (https://huggingface.co/datasets/JOHNISKING/image-token-cost). Older models see less of
-// a large image: up to a third of it.
+// Measured by https://huggingface.co/datasets/JOHNISKING/image-token-cost. Older models see as little as a third of a large image.
 var (
-	// Claude Opus 4.7 and later: https://platform.claude.com/docs/en/build-with-claude/vision.
+	// Claude Opus 4.7 and later by its rule, https://platform.claude.com/docs/en/build-with-claude/vision. It was measured up to
+	// 1920 pixels; larger images cost less there (3,000 to 3,900).
 	claude = sight{28, 2576, 4784, 1}
-	// GPT-5.5 and later without detail; the most is what was measured.
-	gpt    = sight{32, 6000, 12_000, 1.2}
-	sights = map[string]sight{
-		"chat": gpt, "responses": gpt,
-		"gemini": {most: 1120}, // Gemini 3: https://ai.google.dev/gemini-api/docs/media-resolution
-	}
+	// GPT-5.5 and later, if the request says no detail: measured up to 11,970 patches (GPT-5.5: 9,890).
+	gpt = sight{32, anySize, 12_000, 1.2}
+	// Gemini 3 sees a patch, whatever the size: https://ai.google.dev/gemini-api/docs/media-resolution.
+	sights = map[string]sight{"chat": gpt, "responses": gpt, "gemini": {anySize, anySize, 1, 1120}}
 )
 
-// usualImage is the cost of an image of unknown size, such as one at an address.
-const usualImage = 1600
+// The pixels of no image, and the cost of one of unknown size, such as one at an address.
+const anySize, usualImage = 1 << 30, 1600
 
 // Forms has, for each API, a row for each kind of medium; several if it has several ways to write it. A kind that does
 // not exist there has a row without data.

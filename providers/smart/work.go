@@ -236,9 +236,8 @@ func (w *work) clear(u *use) {
 		lines, size, tokens = lines+dialog.CountLines(p.text), size+len(p.text), tokens+w.exact(p)
 	}
 	if b.media && !b.mediaGone {
-		more := 0
-		s.media, more = w.mediaOf(b)
-		tokens += more
+		label, n := w.mediaOf(b)
+		s.media, tokens = label, tokens+n
 	}
 	s.lines, s.bytes = lines, size
 	w.describe(first, &s)

@@ -230,17 +230,9 @@ var contexts = []string{
 
 // contextual reports whether a message of the user was written by Codex.
 func contextual(parts []core.Part) bool {
-	for _, p := range parts {
+	return slices.ContainsFunc(parts, func(p core.Part) bool {
 		t, ok := p.(core.Text)
-		if !ok {
-			continue
-		}
 		s := strings.TrimLeft(string(t), " \t\r\n")
-		for _, c := range contexts {
-			if len(s) >= len(c) && strings.EqualFold(s[:len(c)], c) {
-				return true
-			}
-		}
-	}
-	return false
+		return ok && slices.ContainsFunc(contexts, func(c string) bool { return len(s) >= len(c) && strings.EqualFold(s[:len(c)], c) })
+	})
 }

@@ -114,6 +114,7 @@ type approval struct {
 	is     string // its current checksum; empty if it cannot be read
 	was    string // the approved checksum; empty if there is none
 	why    error  // why it cannot be read
+	of     *config.Provider
 }
 
 // changed reports whether the program is not the approved one, or cannot be read.
@@ -180,6 +181,12 @@ func trustFile(a *cli.App, cmd *cobra.Command, store trust.Store, file string, y
 			return err
 		}
 		term.Printf(a.Stdout, "%s is trusted\n", visible(cli.FromHere(r.file)))
+		for _, key := range slices.Sorted(maps.Keys(r.approvals)) {
+			ap := r.approvals[key]
+			if _, err := plugins.Examine(cmd.Context(), *ap.of, ap.is); err != nil {
+				term.Printf(a.Stderr, "condense: warning: %s: the approved program does not start: %v\n", key, err)
+			}
+		}
 	}
 	return nil
 }
@@ -334,7 +341,7 @@ func requestsOf(c *config.Config, store trust.Store) ([]trustRequest, error) {
 			if p.Plugin == "" || p.SHA256 != "" {
 				continue
 			}
-			ap := approval{target: cmp.Or(p.Folder, p.Plugin), folder: p.Folder != ""}
+			ap := approval{target: cmp.Or(p.Folder, p.Plugin), folder: p.Folder != "", of: p}
 			if ap.was, err = store.Pin(ap.target, ap.folder); err != nil {
 				return nil, err
 			}
