@@ -7,12 +7,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/condensehq/condense/core/history"
-	"github.com/condensehq/condense/transcript/internal/codec"
-	"github.com/condensehq/condense/transcript/internal/syntax"
 	"io"
 	"math"
 	"os"
+
+	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/transcript/internal/codec"
+	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
 // A Document is a conversation and the file that it was in. The zero Document with a Journal

@@ -75,7 +75,7 @@ func dropReasoning(s *score.Session, c core.Counter) {
 		}
 		if left := withoutReasoning([]core.Message{m}, c); len(left) > 0 {
 			if u, ok := was.Usage[i]; ok {
-				s.Usage[len(s.Messages)] = score.Usage(u)
+				s.Usage[len(s.Messages)] = u
 			}
 			s.Messages, s.Origins = append(s.Messages, left[0]), append(s.Origins, of)
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
-	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/internal/lab/truth"
+	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/tokens"
 )
 
