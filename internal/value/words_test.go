@@ -100,8 +100,8 @@ func TestNoRequestIsBeheaded(t *testing.T) {
 				last, end := []string{"", "", "-1"}, 0
 				for _, at := range numberedForm.FindAllStringIndex(block, -1) {
 					now := numberedForm.FindStringSubmatch(block[at[0]:])
-					was, _ := strconv.Atoi(last[2]) //nolint:errcheck // digits, as all that follow
-					is, _ := strconv.Atoi(now[2])   //nolint:errcheck // the same
+					was, _ := strconv.Atoi(last[2])
+					is, _ := strconv.Atoi(now[2])
 					if now[1] != last[1] && is != 0 || is != 0 && is != was+1 && !strings.Contains(block[end:at[0]], value.GapMark) {
 						rt.Errorf("round %d: %s after %q:\n%s", round, now[0], last[0], block)
 					}

@@ -50,7 +50,7 @@ func (f *File) Blocks() []Block {
 }
 
 // Past reports whether the file was changed, in a way that is not known, since b was seen.
-func (b *Block) Past() bool {
+func (b Block) Past() bool {
 	return slices.ContainsFunc(b.Lines, func(l Line) bool { return l.Times > 0 && l.Seen < b.File.Unsure })
 }
 
