@@ -213,9 +213,9 @@ func exitCode(text string) (code string) {
 }
 
 // countForm matches the number of failures in the line of a program that counts them.
-var countForm = regexp.MustCompile(`(?i)\b[1-9][\d.,]*\s(?:\w+ )?(?:errors?|failed|failing|failures?|problems?|tests? failed)\b|\b(?:failed|failures|errors)[=:] ?[1-9]`)
+var countForm = regexp.MustCompile(`(?i)\b[1-9][\d.,]*\s(?:\w+ )?(?:errors?|fail(?:ed|ing|ures?)|problems?)\b|\b(?:failures|errors)[=:] ?[1-9]`)
 
-// Counts reports whether a line is that of a program that counts failures, as in "Found 753 errors".
+// Counts reports whether a line is that of a program that counts failures, such as "Found 753 errors".
 func Counts(line string) bool { return countForm.MatchString(line) && FaultOf(line) == SureFault }
 
 // NamesExit reports whether text names the exit code of a failed program.

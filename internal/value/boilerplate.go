@@ -111,7 +111,7 @@ func (w *reading) findSuperseded() {
 			line := &w.c.Lines[l]
 			_, _, text := toolcall.Gutter(line.Text)
 			at, was := gone[strings.TrimSpace(text)]
-			line.superseded = was && at > pass.Message
+			line.void = line.void || was && at > pass.Message
 		}
 	}
 }

@@ -131,11 +131,13 @@ func (w *reading) saidOpen(key string) bool {
 
 var (
 	// slipForm matches the complaint of a shell about how a command was written: nothing ran that could be mended.
-	slipForm = regexp.MustCompile(`^(?:\(eval\)|zsh|bash|sh)(?::\d+|: line \d+)*: (?:no matches found|parse error|syntax error|bad substitution|unmatched|=\S* not found)`)
+	slipForm = regexp.MustCompile(`^(?:\(eval\)|zsh|bash|sh)(?::\d+|: line \d+)*: ` +
+		`(?:no matches found|parse error|syntax error|bad substitution|unmatched|=\S* not found)`)
 	// dropForm matches words that give a failure up; causeForm those that explain one, unless promiseForm says that it will be mended.
-	dropForm = regexp.MustCompile(`(?i)\b(?:pre-?existing|unrelated|not related|nothing to do with|(?:is|are|was|were|as) expected|expected (?:here|failures?|errors?|since|because)|harmless|` +
-		`false (?:alarm|positive)|not an? (?:\w+ )?(?:problem|fault|bug|issue|regression)|not (?:installed|available|needed|necessary|matter)|unavailable|skip(?:ping)?|` +
-		`ignor(?:e|ing)|without (?:it|them)|giv(?:e|ing) up|leave (?:it|that|this)|known (?:issue|failure|problem)|flaky|already (?:failing|broken|failed))\b|\binstead(?:[.,;:!]|$)|n't (?:installed|available|needed|necessary|matter)\b`)
+	dropForm = regexp.MustCompile(`(?i)\b(?:pre-?existing|unrelated|not related|nothing to do with|(?:is|are|was|were|as) expected|` +
+		`expected (?:here|failures?|errors?|since|because)|harmless|false (?:alarm|positive)|not an? (?:\w+ )?(?:problem|fault|bug|issue)|` +
+		`unavailable|skip(?:ping)?|ignor(?:e|ing)|without (?:it|them)|giv(?:e|ing) up|leave (?:it|that|this)|known (?:issue|failure|problem)|` +
+		`flaky|already (?:failing|broken|failed))\b|\binstead(?:[.,;:!]|$)|(?:\bnot|n't) (?:installed|available|needed|necessary|matter)\b`)
 	causeForm   = regexp.MustCompile(`(?i)\b(?:because|caused by|due to|comes? from|the (?:reason|cause))\b`)
 	promiseForm = regexp.MustCompile(`(?i)\b(?:fix|mend|repair|correct|resolve|retry|again|let me|need|must|should|will|now)\b|'ll\b`)
 )

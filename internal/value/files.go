@@ -413,7 +413,7 @@ func (w *preface) settleFiles(shown map[string]map[string]bool, hidden []bool) {
 // old text of edits qualify only once all other lines have room.
 func (w *choice) gone(l int) bool {
 	line := &w.c.Lines[l]
-	return line.outdated || line.superseded || w.out[l] || line.stale() && !w.filling && w.o.Only == nil
+	return line.outdated || line.void || w.out[l] || line.stale() && !w.filling && w.o.Only == nil
 }
 
 // renderFiles writes the blocks of files.

@@ -138,7 +138,11 @@ func (x *finder) next(b *block) {
 	if line.Gap > 0 || l == 0 || line.Passage != x.c.Lines[l-1].Passage {
 		x.words = 0
 	}
-	x.lexer.read(line.Text)
+	text := line.Text
+	if line.void {
+		text = ""
+	}
+	x.lexer.read(text)
 	line.shape = shapeOf(line.Text, len(x.lexer.tokens))
 	line.mentions.Start = x.mentions
 	for _, m := range x.lexer.mentions {

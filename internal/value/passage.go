@@ -6,6 +6,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/toolcall"
 )
 
 // kinds is the number of kinds of passages: the first ones of package dialog, up to errors. Project rules and
@@ -66,17 +67,17 @@ type Line struct {
 	apart    bool
 	outdated bool // the account says the same; see heed
 	replaced bool // an edit replaced it; see findReplaced
-	// superseded marks a line of a file that no file has any more: it is never shown.
-	superseded bool
-	repeated   bool // a newer message has a line of the same shape; see findRepeated
-	demand     dialog.Demand
-	under      int32     // in search results, the line with the path that it belongs to; 0 if it needs none
-	mentions   core.Span // in Conversation.mentions
-	phrases    core.Span // in Conversation.phrases
-	start      int       // bytes of all lines before it
-	shape      uint8     // see shapeOf
-	template   bool      // see findTemplates
-	field      uint8     // of a call; see fieldOf
+	// void marks a line that is never shown: one that no file has any more, an opaque run, the wrapper of a file.
+	void     bool
+	repeated bool // a newer message has a line of the same shape; see findRepeated
+	demand   dialog.Demand
+	under    int32     // in search results, the line with the path that it belongs to; 0 if it needs none
+	mentions core.Span // in Conversation.mentions
+	phrases  core.Span // in Conversation.phrases
+	start    int       // bytes of all lines before it
+	shape    uint8     // see shapeOf
+	template bool      // see findTemplates
+	field    uint8     // of a call; see fieldOf
 	lineUse
 }
 
@@ -324,6 +325,7 @@ func (r *reader) close(at int) {
 	if p.Lines.Start == p.Lines.End {
 		r.c.Passages = r.c.Passages[:at]
 	}
+	r.avoid(p)
 }
 
 // findPaths finds, in search results, the lines that belong to a line with their path.
@@ -412,12 +414,70 @@ func (r *reader) lines(s string, at int32) {
 			continue
 		}
 		first := true
-		pieces(line, func(piece string) {
+		add := func(piece string) {
 			if says(piece) {
 				r.line(Line{Text: piece, Passage: at, joins: !first})
 				first = false
 			}
-		})
+		}
+		for from, end := opaque(line, opaqueLeast); end > 0; from, end = opaque(line, opaqueLeast) {
+			pieces(line[:from], add)
+			add(line[from:end])
+			line = line[end:]
+		}
+		pieces(line, add)
+	}
+}
+
+// Bounds of opaque runs, in bytes. What the user wrote may be a key.
+const (
+	opaqueLeast = 256
+	opaqueUser  = 4096
+	opaqueLine  = 60 // of a divided run
+)
+
+// opaque returns the first run of at least so many bytes of base64 or hexadecimal digits in s; 0, 0 if there is none.
+func opaque(s string, least int) (from, end int) {
+	seen, hex := uint8(0), true
+	for i := 0; i <= len(s); i++ {
+		if i < len(s) && (bytesOf[s[i]]&isWord != 0 || strings.IndexByte("+/=-", s[i]) >= 0) {
+			seen |= bytesOf[s[i]]
+			hex = hex && strings.IndexByte("0123456789abcdefABCDEF", s[i]) >= 0
+			continue
+		}
+		if all := uint8(isLower | isUpper | isDigit); i-from >= least && (seen&all == all || hex && seen&isDigit != 0) {
+			return from, i
+		}
+		from, seen, hex = i+1, 0, true
+	}
+	return 0, 0
+}
+
+// avoid marks the lines of a passage that are worth nothing.
+func (r *reader) avoid(p *Passage) {
+	least, size := opaqueLeast, 0 // size: bytes of the lines of a divided run
+	if p.Kind == dialog.KindUser {
+		least = opaqueUser
+	}
+	for l := p.Lines.Start; l < p.Lines.End; l++ {
+		line := &r.c.Lines[l]
+		line.void = p.answers() && p.family == families[dialog.FamilyRead] && toolcall.Wraps(line.Text)
+		shortest := opaqueLine
+		if size >= least {
+			shortest = 4 // the end of the run
+		}
+		if _, end := opaque(line.Text, shortest); end < max(shortest, len(line.Text)) {
+			size = 0
+			continue
+		}
+		if size += len(line.Text); size < least {
+			continue
+		}
+		for k, left := l, size; left > 0; k-- {
+			r.c.Lines[k].void = true
+			left -= len(r.c.Lines[k].Text)
+		}
+		size = least // the lines before are marked
 	}
 }
 

@@ -85,7 +85,7 @@ func (w *rating) price() {
 	for l := range w.lines {
 		line := &w.lines[l]
 		line.terms = int32(len(w.items))
-		if of := &w.c.Lines[l]; of.outdated || of.superseded || of.stale() && w.o.Only == nil {
+		if of := &w.c.Lines[l]; of.outdated || of.void || of.stale() && w.o.Only == nil {
 			line.phrases, line.end = line.terms, line.terms
 			continue
 		}

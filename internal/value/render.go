@@ -1,6 +1,7 @@
 package value
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -178,7 +179,7 @@ var fieldLabels = [fieldCount]string{fieldOld: "old_string: " + GapMark + "\n", 
 // it omits the common indentation.
 func (w extraction) renderLines(b *strings.Builder, pass *Passage, k int32, extract *extractWriter) {
 	gap, above := 0, "" // lines left out since the last line written, and that line
-	alike := 0          // lines of templates in the gap
+	alike, runs := 0, 0 // lines of templates in the gap, bytes of opaque runs
 	began, last := false, 0
 	edits, field := pass.family == families[dialog.FamilyEdit], uint8(0)
 	path := int32(0) // the line with the path for the lines below it
@@ -196,9 +197,14 @@ func (w extraction) renderLines(b *strings.Builder, pass *Passage, k int32, extr
 			if line.template {
 				alike++
 			}
+			if line.void && len(line.Text) >= opaqueLine {
+				runs += len(line.Text)
+			}
 			continue
 		}
 		switch {
+		case began && runs >= opaqueLeast:
+			fmt.Fprintf(b, "\n[base64, %d kB]\n", (runs+999)/1000)
 		case began && gap > 0:
 			b.WriteString("\n" + gapOf(gap, alike, above, line.Text) + "\n")
 		case gap > 0 && extract != nil && pass.Kind == dialog.KindUser: // a text of the user shows that its beginning is missing
@@ -234,7 +240,7 @@ func (w extraction) renderLines(b *strings.Builder, pass *Passage, k int32, extr
 		if extract != nil {
 			b.WriteString(w.closing(l, k))
 		}
-		began, gap, alike, above, last = true, 0, 0, line.Text, l
+		began, gap, alike, runs, above, last = true, 0, 0, 0, line.Text, l
 	}
 	if extract != nil && began && w.halfBelow(last, k) {
 		b.WriteString(GapMark)

@@ -1,9 +1,14 @@
 package value_test
 
 import (
+	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
@@ -66,4 +71,44 @@ func TestSaid(t *testing.T) {
 	if gone := (coretest.Counter{}).Count(core.Text("Never delete table 12.")); was-left < gone-2 || was-left > gone+2 {
 		t.Errorf("%d tokens are gone, want %d", was-left, gone)
 	}
+}
+
+var numberedForm = regexp.MustCompile(`m(\d+)s(\d+)`)
+
+// TestNoRequestIsBeheaded: whatever the room, of a message of the user no sentence is kept without the first, and a mark stands where
+// sentences are missing.
+func TestNoRequestIsBeheaded(t *testing.T) {
+	first := rapid.SampledFrom([]string{"good morning m%ds%d.", "Hello: the file m%ds%d is wrong.", "Do it now, m%ds%d!", "m%ds%d ok"})
+	next := rapid.SampledFrom([]string{" Please look at m%ds%d once more.", "\nNever touch the file m%ds%d again.", "\n- item m%ds%d: a_b", " and then m%ds%d of them,", "\n\nIt said m%ds%d, error: none; what now?"})
+	rapid.Check(t, func(rt *rapid.T) {
+		old := reading(30)
+		var view []core.Message
+		n := rapid.IntRange(1, 9).Draw(rt, "messages")
+		for i := range n {
+			text := fmt.Sprintf(first.Draw(rt, "first"), i, 0)
+			for s := range rapid.IntRange(1, 30).Draw(rt, "sentences") {
+				text += fmt.Sprintf(next.Draw(rt, "next"), i, s+1)
+			}
+			view = append(append(view, coretest.User(core.Text(text))), old[1+3*i:4+3*i]...)
+		}
+		view = measured(append(view, old[1+3*n:]...))
+		room := max(100, tokensOf(view)/rapid.IntRange(3, 200).Draw(rt, "share"))
+		for round := range 2 {
+			view = shortenWith(t, view, room, value.Options{})
+			for _, block := range strings.Split(viewText(view), "¶ user")[1:] {
+				block, _, _ = strings.Cut(block, "¶ ")
+				last, end := []string{"", "", "-1"}, 0
+				for _, at := range numberedForm.FindAllStringIndex(block, -1) {
+					now := numberedForm.FindStringSubmatch(block[at[0]:])
+					was, _ := strconv.Atoi(last[2])
+					is, _ := strconv.Atoi(now[2])
+					if now[1] != last[1] && is != 0 || is != 0 && is != was+1 && !strings.Contains(block[end:at[0]], value.GapMark) {
+						rt.Errorf("round %d: %s after %q:\n%s", round, now[0], last[0], block)
+					}
+					last, end = now, at[1]
+				}
+			}
+			view = measured(append(view, reading(20)[1:]...))
+		}
+	})
 }

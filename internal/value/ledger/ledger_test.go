@@ -161,13 +161,17 @@ func TestFormerLinesAreKnown(t *testing.T) {
 // TestRelativePathsBeginInTheFolder: where the session says in which folder it works, a relative path is the file there.
 func TestRelativePathsBeginInTheFolder(t *testing.T) {
 	for name, folder := range map[string]string{"Claude Code": "<env>\nWorking directory: /r\n</env>", "Codex": "<environment_context>\n  <cwd>/r</cwd>"} {
-		l := replayAfter(folder, [][3]string{
-			{"Read", `{"file_path":"/r/sub/a.py"}`, "1→the other file"},
-			{"Read", `{"file_path":"/r/a.py"}`, "1→the former text"},
-			{"Read", `{"file_path":"README.md"}`, "1→the former words"},
-			{"Read", `{"file_path":"a.py"}`, "1→the present text"},
-			{"Read", `{"file_path":"/r/README.md"}`, "1→the present words"},
-		}...)
+		var calls [][3]string
+		for _, read := range [][2]string{
+			{"/r/sub/a.py", "the other file"},
+			{"/r/a.py", "the former text"},
+			{"README.md", "the former words"},
+			{"a.py", "the present text"},
+			{"/r/README.md", "the present words"},
+		} {
+			calls = append(calls, [3]string{"Read", `{"file_path":"` + read[0] + `"}`, "1→" + read[1]})
+		}
+		l := replayAfter(folder, calls...)
 		if gone := l.Superseded(); len(l.Files) != 3 || gone["the former text"] == 0 || gone["the former words"] == 0 || len(gone) != 2 {
 			t.Errorf("%s: %d files, former lines %v", name, len(l.Files), gone)
 		}

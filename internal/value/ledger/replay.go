@@ -217,8 +217,8 @@ var moreForm = regexp.MustCompile(`(?i)truncat|more lines|omitted`)
 
 // shows applies the result of a read, of the whole file or of a part: its lines go to their numbers, or else to first and below.
 func (l *Ledger) shows(file string, first int, text string, whole bool, m int) {
-	lines := linesOf(text)
-	if text == "" || len(lines) > 20_000 {
+	lines := slices.DeleteFunc(linesOf(text), toolcall.Wraps)
+	if len(lines) == 0 || text == "" || len(lines) > 20_000 {
 		return
 	}
 	const most = 0.6
