@@ -155,7 +155,7 @@ func (g *Gateway) serveSocket(w http.ResponseWriter, handshake *http.Request, s 
 	}
 	defer leave()
 	k := &socket{
-		g: g, r: r, who: t.who, payer: payer, bodies: payload.NewShare(mostFrames), upstream: t.upstream, gone: make(chan struct{}),
+		g: g, r: r, who: t.who, payer: payer, bodies: payload.NewBudget(mostFrames, 0), upstream: t.upstream, gone: make(chan struct{}),
 		lanes: map[string]*lane{},
 	}
 	k.ctx, k.end = context.WithCancel(context.WithoutCancel(r.Context()))

@@ -68,76 +68,51 @@ func (w *Weight) Tokens() int {
 // mostPacked limits how much a body above the usual size may grow by decompression. Conversations shrink to a fifth at most.
 const mostPacked = 16
 
-// A turn admits work that needs so many bytes of memory, and returns how to end it.
-type turn = func(size int64) (leave func())
-
 // Read reads the body of r, whose bytes h counts. The body is not decoded if it exceeds most bytes, before or after
-// decompression, exceeds usual by a decompression to more than 16 times its size, or has an unknown encoding. It waits for a turn
-// before a body is decoded, which the caller must leave. The error is a read error, or wraps [ErrFull].
-func Read(r *http.Request, usual, most int64, h *Hold, enter turn) (b *Body, leave func(), err error) {
-	leave = func() {}
+// decompression, exceeds usual by a decompression to more than 16 times its size, or has an unknown encoding. Enter waits for a turn
+// with so many bytes of memory; the caller ends that of a decoded body by leave. The error is a read error, or wraps [ErrFull].
+func Read(r *http.Request, usual, most int64, h *Hold, enter func(size int64) (leave func())) (b *Body, leave func(), err error) {
 	grow := func(n int64) error { return h.Grow(r.Context(), n) }
-	raw, err := take(r, most, h, grow)
-	h.arrived(true)
-	if err != nil {
-		return nil, leave, err
+	var raw []byte
+	if _, ok := r.Body.(*passing); ok {
+		raw, err = Bytes(r)
+	} else {
+		raw, err = readUpTo(&moving{r.Body, h}, most, r.ContentLength, grow)
 	}
-	b = &Body{Raw: raw, Hold: h}
-	size := int64(len(raw))
-	if size > most {
+	h.arrived(true)
+	leave, b = func() {}, &Body{Raw: raw, Hold: h}
+	size, encoding := int64(len(raw)), packed(r.Header.Get("Content-Encoding"))
+	switch {
+	case err != nil:
+		return nil, leave, err
+	case size > most:
 		b.Weight = Weigh(raw)
 		b.Rest = io.TeeReader(r.Body, b.Weight)
 		return b, leave, nil
-	}
-	encoding := packed(r.Header.Get("Content-Encoding"))
-	if encoding == "" {
+	case encoding == "":
 		b.Decoded = raw
 		return b, enter(size), nil
 	}
-	size, b.Weight = weighed(raw, encoding, min(most, max(usual, mostPacked*size)), enter)
-	if b.Weight != nil { // it is forwarded unchanged
+	limit := min(most, max(usual, mostPacked*size))
+	decode := func(to io.Writer) (int64, error) {
+		defer enter(mostWindow)()
+		return unpack(to, raw, encoding, limit)
+	}
+	// It is measured first, so that it takes the memory of its text, and none if it is not decoded.
+	if size, err = decode(io.Discard); err != nil {
+		b.Weight = &Weight{} // it is forwarded unchanged
+		if size, _ = decode(b.Weight); size == 0 {
+			b.Weight = Weigh(raw)
+		}
 		return b, leave, nil
 	}
-	if err := grow(size); err != nil { // without a turn, which may be that of the body which has the room
+	if err = grow(size); err != nil { // without a turn: the body that has the room may wait for one
 		return nil, leave, err
 	}
-	b.Decoded = make([]byte, size)
-	err = fill(b.Decoded, raw, encoding, enter)
+	out := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))
+	_, err = decode(out)
+	b.Decoded = out.Bytes()
 	return b, enter(size), err
-}
-
-// fill decompresses raw, of which the size is known.
-func fill(to, raw []byte, encoding string, enter turn) error {
-	defer enter(mostWindow)()
-	from, err := Decoder(raw, encoding)
-	if err != nil {
-		return err
-	}
-	_, err = io.ReadFull(from, to)
-	return errors.Join(err, from.Close())
-}
-
-// take returns the body of r, without a copy of one that this package has set.
-func take(r *http.Request, most int64, h *Hold, grow func(n int64) error) ([]byte, error) {
-	if _, ok := r.Body.(*passing); ok {
-		return Bytes(r)
-	}
-	return readUpTo(&moving{r.Body, h}, most, r.ContentLength, grow)
-}
-
-// weighed returns the size of a compressed body, whose content it does not hold. If that exceeds limit or cannot be decompressed, it returns
-// its weight.
-func weighed(raw []byte, encoding string, limit int64, enter turn) (int64, *Weight) {
-	defer enter(mostWindow)()
-	size, err := unpack(io.Discard, raw, encoding, limit)
-	if err == nil {
-		return size, nil
-	}
-	w := &Weight{}
-	if size, _ := unpack(w, raw, encoding, limit); size == 0 {
-		return 0, Weigh(raw)
-	}
-	return 0, w
 }
 
 // A moving body notes what has come.

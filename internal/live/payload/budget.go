@@ -1,6 +1,7 @@
 package payload
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime/debug"
@@ -15,7 +16,7 @@ import (
 type Budget struct {
 	room     int64
 	stall    time.Duration
-	patience time.Duration // how long a body waits while no room is given back; 0: without end
+	patience time.Duration
 
 	mu    sync.Mutex
 	used  int64
@@ -45,8 +46,8 @@ var ErrFull = errors.New("the gateway holds as many bytes of requests as it may"
 const (
 	// Small is the size in bytes up to which a body never waits for room. It still counts.
 	Small = 256 << 10
-	// longestRoom is how long a body waits for room while nobody gives any back: as long as others come to their end, so will it.
-	longestRoom = 30 * time.Second
+	// LongestRoom is how long a body waits for room while nobody gives any back: as long as others come to their end, so will it.
+	LongestRoom = 30 * time.Second
 	// stalled is the time after which a body that does not move is cut if others wait for room.
 	stalled = 10 * time.Second
 	// A burst begins above one share of the room, and is over below another.
@@ -56,17 +57,10 @@ const (
 	payerShare, payerShares = 3, 4
 )
 
-// NewBudget returns the budget of a process, with room for so many bytes. One body at a time may exceed it, so that a body that has
-// come in part can always come to its end.
-func NewBudget(room int64) *Budget {
-	b := NewShare(room)
-	b.patience = longestRoom
-	return b
-}
-
-// NewShare returns the budget of one client, which waits as long as it likes.
-func NewShare(room int64) *Budget {
-	return &Budget{room: room, stall: stalled, owned: map[string]int64{}, freed: make(chan struct{})}
+// NewBudget returns a budget with room for so many bytes. One body at a time may exceed it, so that a body that has
+// come in part can always come to its end. Patience is how long a body waits while no room is given back: 0 without end.
+func NewBudget(room int64, patience time.Duration) *Budget {
+	return &Budget{room: room, stall: stalled, patience: patience, owned: map[string]int64{}, freed: make(chan struct{})}
 }
 
 // Open returns the share of a body that will be read. The function cut ends the reading. It is called, perhaps
@@ -96,24 +90,24 @@ func (h *Hold) Grow(ctx context.Context, n int64) error {
 		case <-freed:
 			continue
 		case <-time.After(look):
-			if !b.stuck(began) {
-				continue
-			}
 		case <-ctx.Done():
 		}
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		h.wants = 0
-		b.wake()
-		return errors.Join(ErrFull, ctx.Err())
+		if b.leaves(h, began, ctx.Err() != nil) {
+			return errors.Join(ErrFull, ctx.Err())
+		}
 	}
 }
 
-// stuck reports whether a body that waits since then waits too long.
-func (b *Budget) stuck(since time.Time) bool {
+// leaves reports whether a body waits no longer: it has gone, or nothing has moved since for too long.
+func (b *Budget) leaves(h *Hold, since time.Time, gone bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.patience > 0 && time.Since(since) > b.patience && time.Since(b.given) > b.patience
+	if !gone && (b.patience == 0 || time.Since(since) < b.patience || time.Since(b.given) < b.patience) {
+		return false
+	}
+	h.wants = 0
+	b.wake()
+	return true
 }
 
 // wake lets those that wait look again. The caller holds b.mu, as for the functions below.
@@ -125,7 +119,7 @@ func (b *Budget) wake() {
 func (b *Budget) grow(h *Hold, n int64) (freed <-chan struct{}, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if h.size+n > Small && !b.fits(h, n) && !b.mayExceed(h) {
+	if h.size+n > Small && !b.admits(h, n) {
 		h.wants = n
 		b.cutStalled()
 		return b.freed, false
@@ -140,31 +134,21 @@ func (b *Budget) grow(h *Hold, n int64) (freed <-chan struct{}, ok bool) {
 	return nil, true
 }
 
-// fits reports whether there is room for n more bytes of h, and no earlier body waits for that.
-func (b *Budget) fits(h *Hold, n int64) bool {
-	most := b.room / payerShares * payerShare
-	if b.used+n > b.room || b.owned[h.payer]+n > most {
-		return false
-	}
-	for _, o := range b.holds {
-		switch {
-		case o == h:
-			return true
-		case o.wants > 0 && (o.payer == h.payer || b.owned[o.payer]+o.wants <= most):
-			return false
+// admits reports whether n more bytes of h have room for which no earlier body waits, or h may exceed it, as the first of those
+// that wait.
+func (b *Budget) admits(h *Hold, n int64) bool {
+	most, first := b.room/payerShares*payerShare, true
+	room := b.used+n <= b.room && b.owned[h.payer]+n <= most
+	for _, o := range b.holds[:max(0, slices.Index(b.holds, h))] {
+		if o.wants > 0 {
+			first = false
+			room = room && o.payer != h.payer && b.owned[o.payer]+o.wants > most
 		}
 	}
-	return true
-}
-
-// mayExceed reports whether h is the one that may exceed the room: the first of those that wait.
-func (b *Budget) mayExceed(h *Hold) bool {
-	if b.over == nil {
-		if i := slices.IndexFunc(b.holds, func(o *Hold) bool { return o == h || o.wants > 0 }); i >= 0 && b.holds[i] == h {
-			b.over = h
-		}
+	if !room && first && b.over == nil {
+		b.over = h
 	}
-	return b.over == h
+	return room || b.over == h
 }
 
 // cutStalled cuts the body that has not moved for the longest time, if that is too long.
@@ -253,16 +237,11 @@ func press() {
 	const percent = 25
 	pressed.Lock()
 	defer pressed.Unlock()
-	on := bursts.Load() > 0
-	switch {
-	case on == pressed.on:
-		return
-	case !on:
-		debug.SetGCPercent(pressed.usual)
-	default:
-		if pressed.usual = debug.SetGCPercent(percent); pressed.usual < percent { // or none: somebody knows better
-			debug.SetGCPercent(pressed.usual)
+	if on := bursts.Load() > 0; on != pressed.on {
+		pressed.on = on
+		before := debug.SetGCPercent(cmp.Or(pressed.usual, percent))
+		if pressed.usual = 0; on {
+			pressed.usual = before
 		}
 	}
-	pressed.on = on
 }
