@@ -252,7 +252,11 @@ func TestSocketsAreShared(t *testing.T) {
 func TestWaitingFramesAreBounded(t *testing.T) {
 	t.Parallel()
 	const size, most = 2 << 20, 12 << 20
-	url, got := talker(t, func(map[string]any) []string { return nil })
+	release := make(chan struct{})
+	url, got := talker(t, func(event map[string]any) []string {
+		<-release
+		return []string{fmt.Sprintf(`{"type":"response.completed","stream_id":%q,"response":{"id":"resp_1"}}`, event["stream_id"])}
+	})
 	g, server := serveWith(t, url, nil, nil)
 	s := dial(t, server.URL, nil)
 	var sent atomic.Int64
@@ -271,7 +275,7 @@ func TestWaitingFramesAreBounded(t *testing.T) {
 	testkit.Eventually(t, "the vendor has some, and the client waits", func() bool {
 		held, _ := live.Held(g)
 		highest = max(highest, held)
-		return highest > 8<<20 && strings.Count(got.String(), "create") > 1
+		return highest > 8<<20 && strings.Contains(got.String(), "create")
 	})
 	for range 100 {
 		held, _ := live.Held(g)
@@ -281,8 +285,9 @@ func TestWaitingFramesAreBounded(t *testing.T) {
 	if highest > most || sent.Load() > 40 {
 		t.Errorf("%d bytes are held, of %d frames", highest, sent.Load())
 	}
-	_ = s.CloseNow()
+	_ = s.CloseNow() // the gateway sees it behind what the client had written, so not before the vendor answers
 	writing.Wait()
+	close(release)
 	testkit.Eventually(t, "nothing is held", func() bool {
 		held, bodies := live.Held(g)
 		return held == 0 && bodies == 0
