@@ -56,7 +56,8 @@ func ReadUsage(source json.RawMessage) (Usage, bool) {
 	for _, m := range []message{line.Message, line.Info, line.message} {
 		u, t := m.Usage, m.Tokens
 		out := Usage{
-			ID: m.ID, Model: m.Model + m.ModelID, Hour: u.Creation.Hour, Read: u.CacheRead + u.PiRead + t.Cache.Read + t.Cached, Write: u.CacheWrite + u.PiWrite + t.Cache.Write,
+			ID: m.ID, Model: m.Model + m.ModelID, Hour: u.Creation.Hour, Read: u.CacheRead + u.PiRead + t.Cache.Read + t.Cached,
+			Write: u.CacheWrite + u.PiWrite + t.Cache.Write,
 		}
 		out.Input = u.Input + u.PiInput + t.Input - t.Cached + out.Read + out.Write
 		if out.Input > 0 {

@@ -71,7 +71,8 @@ func opens(text string, at int) (b block, ok bool) {
 }
 
 // own are words in the names of elements that hold what a person wrote.
-var own = strings.Fields("user human person query question request prompt task instruct requirement goal issue message feedback answer input said word")
+var own = strings.Fields("user human person query question request prompt task instruct requirement goal issue message feedback answer " +
+	"input said word")
 
 // foreign returns an element that no table has, if its tag is at text[at:] and its name is like one that programs make up: in
 // parts, or in capitals.
@@ -83,7 +84,8 @@ func foreign(text string, at int) (b block, ok bool) {
 	}
 	name := rest[:n]
 	low := strings.ToLower(name)
-	if !strings.ContainsAny(name, "_-") && name != strings.ToUpper(name) || slices.ContainsFunc(own, func(w string) bool { return strings.Contains(low, w) }) {
+	persons := slices.ContainsFunc(own, func(w string) bool { return strings.Contains(low, w) })
+	if persons || !strings.ContainsAny(name, "_-") && name != strings.ToUpper(name) {
 		return block{}, false
 	}
 	return block{name, KindInjected}, true

@@ -171,7 +171,9 @@ func (r *resumption) do(cmd *cobra.Command, show, quiet bool) error {
 }
 
 // show prints the planned changes.
-func (r *resumption) show(cmd *cobra.Command, h *condense.Host, c *condense.Conversation, turn condense.Turn, request string, vendor *vendorCount, copied *sessions.Copy) error {
+func (r *resumption) show(cmd *cobra.Command, h *condense.Host, c *condense.Conversation, turn condense.Turn, request string, vendor *vendorCount,
+	copied *sessions.Copy,
+) error {
 	decision, err := cli.Await(cmd.Context(), func() (policy.Decision, error) { return h.Check(c, turn) })
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.session.Where(), err)

@@ -147,7 +147,8 @@ func (c *judgeCard) measured(r *lab.Report) {
 		m := judgeMode{
 			Mode: t.Mode, Kept: judgeValue(t, judgedChain, lab.MeasurePanel), Own: judgeValue(t, judgedChain, lab.MeasureOwn),
 			Alone: judgeValue(t, judgedAlone, lab.MeasurePanel), Left: judgeValue(t, judgedAlone, lab.MeasureKept), Against: []judgeAgainst{},
-			WrongAuthor: judgeValue(t, judgedAlone, "wrong_author"), Superseded: judgeValue(t, judgedAlone, "superseded"), Outcomes: judgeValue(t, judgedAlone, "outcomes"),
+			WrongAuthor: judgeValue(t, judgedAlone, "wrong_author"), Superseded: judgeValue(t, judgedAlone, "superseded"),
+			Outcomes: judgeValue(t, judgedAlone, "outcomes"),
 		}
 		for _, b := range judgeBuiltins {
 			m.against(r, t, judgedChain, b.name, b.name)

@@ -96,8 +96,12 @@ var limits = map[string]struct {
 	"own": {false, "of the saving is its own", func(c *judgeCard) (float64, bool) {
 		return mean(c.all().Own), c.all().Own != nil
 	}},
-	"wrong_author": {true, "of the lines given as the user's are not", func(c *judgeCard) (float64, bool) { return mean(c.all().WrongAuthor), true }},
-	"superseded":   {true, "of the lines of files were replaced since", func(c *judgeCard) (float64, bool) { return mean(c.all().Superseded), true }},
+	"wrong_author": {true, "of the lines given as the user's are not", func(c *judgeCard) (float64, bool) {
+		return mean(c.all().WrongAuthor), true
+	}},
+	"superseded": {true, "of the lines of files were replaced since", func(c *judgeCard) (float64, bool) {
+		return mean(c.all().Superseded), true
+	}},
 	"outcomes": {false, "of the identifiers of started or created things stay", func(c *judgeCard) (float64, bool) {
 		return mean(c.all().Outcomes), c.all().Outcomes != nil
 	}},
