@@ -1,0 +1,167 @@
+package agents_test
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab/truth"
+	"github.com/condensehq/condense/internal/testkit/upstream"
+	"github.com/condensehq/condense/transcript"
+)
+
+// TestDeferredTools: Claude Code has sixty tools of a server of MCP, which it lets the model search for, and reminders of four kinds. However often
+// its history is condensed, the vendor has the references by which it knows the two tools in use, and no other text than the user's is given as theirs.
+func TestDeferredTools(t *testing.T) {
+	t.Parallel()
+	for _, model := range []string{"claude-opus-5-5", "claude-sonnet-4-5"} { // reminders in messages of the system; in the user's
+		t.Run(model, func(t *testing.T) {
+			t.Parallel()
+			used := []string{"mcp__tracker__ticket_7", "mcp__tracker__ticket_31"}
+			var use []upstream.Call
+			for _, name := range used {
+				use = append(use, upstream.Call{Tool: name, Input: map[string]any{"queue": "night"}})
+			}
+			o := scenario()
+			o.Script = slices.Insert(upstream.Loop(40, 20_000, nil), 2,
+				upstream.Step{Calls: []upstream.Call{{Tool: "ToolSearch", Input: map[string]any{"query": "select:" + strings.Join(used, ","), "max_results": 5}}}},
+				upstream.Step{Calls: use})
+			d := newDesk(t, o)
+			d.place(t, "tickets.mjs")
+			write(t, filepath.Join(d.dir, "CLAUDE.md"), "# Notes\n\nNever ask before deleting branches.\n\nThe deploys of this project are on Fridays only.\n")
+			a := all[0]
+			a.content = `{"env": {"ANTHROPIC_BASE_URL": "{anthropic}"},
+				"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "echo The freeze of the release begins at noon."}]}]}}`
+			a.args = slices.Clone(a.args)
+			a.args[slices.Index(a.args, "claude-opus-5-5")] = model
+			a.args = slices.Concat([]string{"--mcp-config", `{"mcpServers":{"tracker":{"command":"node","args":["tickets.mjs"]}}}`, "--allowedTools", "mcp__tracker"}, a.args)
+			d.true(t, &a, func(r upstream.Record, view []core.Message) {
+				for _, name := range used {
+					if r.Step > 3 && !bytes.Contains(r.Body, []byte(`{"type":"tool_reference","tool_name":"`+name+`"}`)) {
+						t.Errorf("request %d, step %d: the vendor no longer has %s", r.N, r.Step, name)
+					}
+				}
+				for _, line := range given(view) {
+					if line != task && line != "Tool loaded." {
+						t.Errorf("request %d, step %d: %q is given as the user's", r.N, r.Step, line)
+					}
+				}
+			})
+		})
+	}
+}
+
+// given returns the lines that a view gives as the user's: in an extract what is below the user's heading, elsewhere what is outside of reminders.
+func given(view []core.Message) (all []string) {
+	for i := range view {
+		for _, p := range view[i].Parts {
+			text, ok := p.(core.Text)
+			if !ok || view[i].Role != core.RoleUser {
+				continue
+			}
+			s, users := reminder.ReplaceAllString(string(text), ""), true
+			for line := range strings.SplitSeq(s, "\n") {
+				switch {
+				case strings.HasPrefix(line, extract):
+					users = false
+				case strings.HasPrefix(line, "¶ "):
+					users = strings.HasPrefix(line, "¶ user")
+				case users && strings.TrimSpace(line) != "":
+					all = append(all, line)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// extract is how the text of one begins.
+const extract = "[Extract of the conversation so far"
+
+var reminder = regexp.MustCompile(`(?s)<system-reminder>.*?</system-reminder>`)
+
+// true runs an agent through condense serve until its history has been condensed six times. Each view that the vendor receives is held against the history
+// that the agent sent, and given to check.
+func (d *desk) true(t *testing.T, a *agent, check func(upstream.Record, []core.Message)) {
+	t.Helper()
+	g := d.serve(t, "127.0.0.1:0")
+	address, sent := tap(t, g.url)
+	got := d.direct(t, a, address, task)
+	const least = 6
+	if n := g.epochs(t); n < least || got.code != 0 || len(d.over()) > 0 {
+		t.Errorf("%d epochs, exit code %d\n%s\n%s", n, got.code, tail(got.out), d.list())
+	}
+	d.accept(t)
+	histories := map[string][]byte{}
+	for _, body := range sent() {
+		histories[newest(body)] = body
+	}
+	for _, r := range d.vendor.Turns() {
+		view := messages(t, r.Body)
+		report := truth.Read(messages(t, histories[newest(r.Body)]), func(string) int { return 1 }, nil).Measure(apart(view))
+		if faults := report.Faults(); len(faults) > 0 || report.SentencesGone > 0 {
+			t.Errorf("request %d, step %d, is not true: %d sentences gone, %q, as in %q", r.N, r.Step, report.SentencesGone, faults, report.Examples)
+		}
+		check(r, view)
+	}
+}
+
+// apart returns a view with each part as a message, and extracts as what they are: in a request they may stand next to what was sent.
+func apart(view []core.Message) (all []core.Message) {
+	for i := range view {
+		for _, p := range view[i].Parts {
+			m := core.Message{ID: view[0].ID, Role: view[i].Role, Kind: core.KindOriginal, Parts: []core.Part{p}}
+			if text, ok := p.(core.Text); ok && strings.HasPrefix(string(text), extract) {
+				m.ID, m.Kind = "", core.KindSummary
+			}
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+var callID = regexp.MustCompile(`"tool_use_id":"(\w+)"`)
+
+// newest returns the identifier of the last call in a request.
+func newest(body []byte) string {
+	if all := callID.FindAllSubmatch(body, -1); len(all) > 0 {
+		return string(all[len(all)-1][1])
+	}
+	return ""
+}
+
+// messages returns those of a request.
+func messages(t *testing.T, body []byte) []core.Message {
+	t.Helper()
+	d, err := transcript.Read(bytes.NewReader(body), &transcript.ReadOptions{Format: "anthropic"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.Journal.View()
+}
+
+// TestReplacedLines: OpenCode reads and edits files again and again. No view that the vendor receives shows a line that an edit replaced, other than
+// next to what replaced it.
+func TestReplacedLines(t *testing.T) {
+	t.Parallel()
+	at := slices.IndexFunc(all, func(a agent) bool { return a.name == "opencode" })
+	files := []string{"checkout.py", "invoice.py", "refund.py"}
+	block := func(file, version int) string {
+		var b strings.Builder
+		for n := range 6 {
+			fmt.Fprintf(&b, "    amount_%d = ledger.collect(%q, step=%d, rule=\"edition-%d\")\n", n, files[file], n, version)
+		}
+		return b.String()
+	}
+	o := scenario()
+	d := newDesk(t, o)
+	for i, name := range files {
+		write(t, filepath.Join(d.dir, name), strings.Replace(source(i), "    seen = {}\n", block(i, 0), 1))
+	}
+	_ = at
+}
