@@ -145,23 +145,68 @@ func messages(t *testing.T, body []byte) []core.Message {
 	return d.Journal.View()
 }
 
-// TestReplacedLines: OpenCode reads and edits files again and again. No view that the vendor receives shows a line that an edit replaced, other than
-// next to what replaced it.
+// TestReplacedLines: OpenCode reads files, and edits the same lines of them again and again. No extract that the vendor receives has a line
+// that was replaced by then.
 func TestReplacedLines(t *testing.T) {
 	t.Parallel()
-	at := slices.IndexFunc(all, func(a agent) bool { return a.name == "opencode" })
 	files := []string{"checkout.py", "invoice.py", "refund.py"}
-	block := func(file, version int) string {
-		var b strings.Builder
+	lines := func(file, edition int) []string {
+		var all []string
 		for n := range 6 {
-			fmt.Fprintf(&b, "    amount_%d = ledger.collect(%q, step=%d, rule=\"edition-%d\")\n", n, files[file], n, version)
+			all = append(all, fmt.Sprintf("        amount_%d = ledger.collect(%q, step=%d, rule=%d)", n, files[file], n, edition))
 		}
-		return b.String()
+		return all
 	}
+	var d *desk
+	var gone []string
+	goneBy := []int{0} // the number of them, by step
 	o := scenario()
-	d := newDesk(t, o)
-	for i, name := range files {
-		write(t, filepath.Join(d.dir, name), strings.Replace(source(i), "    seen = {}\n", block(i, 0), 1))
+	o.Script = nil
+	step := func(s upstream.Step) {
+		o.Script = append(o.Script, s)
+		goneBy = append(goneBy, len(gone))
 	}
-	_ = at
+	use := func(tool string, file int, input map[string]any) {
+		step(upstream.Step{Make: func([]byte) []upstream.Call {
+			input["filePath"] = filepath.Join(d.dir, files[file])
+			return []upstream.Call{{Tool: tool, Input: input}}
+		}})
+	}
+	for i, loop := range upstream.Loop(40, 20_000, nil) {
+		file, edition := i%len(files), i/len(files)
+		if edition%3 == 0 {
+			use("read", file, map[string]any{})
+		}
+		before, after := lines(file, edition), lines(file, edition+1)
+		gone = append(gone, before...)
+		if edition%4 == 3 {
+			step(upstream.Step{Commands: []string{fmt.Sprintf("sed -i 's/rule=%d)/rule=%d)/' %s", edition, edition+1, files[file])}})
+			use("read", file, map[string]any{"offset": 1, "limit": 60})
+		} else {
+			use("edit", file, map[string]any{"oldString": strings.Join(before, "\n"), "newString": strings.Join(after, "\n")})
+		}
+		step(loop)
+	}
+	d = newDesk(t, o)
+	for i, name := range files {
+		write(t, filepath.Join(d.dir, name), strings.Replace(source(i), "    seen = {}", strings.Join(lines(i, 0), "\n"), 1))
+	}
+	last := ""
+	d.true(t, &all[slices.IndexFunc(all, func(a agent) bool { return a.name == "opencode" })], func(r upstream.Record, view []core.Message) {
+		text := ""
+		for _, m := range apart(view) {
+			if m.Kind == core.KindSummary {
+				text += fmt.Sprint(m.Parts)
+			}
+		}
+		if text == last {
+			return // what was edited since stands behind it
+		}
+		last = text
+		for _, line := range gone[:goneBy[r.Step-1]] {
+			if strings.Contains(text, strings.TrimSpace(line)) {
+				t.Errorf("request %d, step %d: the extract has %q", r.N, r.Step, line)
+			}
+		}
+	})
 }
