@@ -28,7 +28,7 @@ func TestDeferredTools(t *testing.T) {
 				use = append(use, upstream.Call{Tool: name, Input: map[string]any{"queue": "night"}})
 			}
 			o := scenario()
-			o.Script = slices.Insert(upstream.Loop(40, 20_000, nil), 2,
+			o.Script = slices.Insert(upstream.Loop(38, 20_000, nil), 2,
 				upstream.Step{Calls: []upstream.Call{{Tool: "ToolSearch", Input: map[string]any{"query": "select:" + strings.Join(used, ","), "max_results": 5}}}},
 				upstream.Step{Calls: use})
 			d := newDesk(t, o)
@@ -40,15 +40,15 @@ func TestDeferredTools(t *testing.T) {
 			a.args = slices.Clone(a.args)
 			a.args[slices.Index(a.args, "claude-opus-5-5")] = model
 			a.args = slices.Concat([]string{"--mcp-config", `{"mcpServers":{"tracker":{"command":"node","args":["tickets.mjs"]}}}`, "--allowedTools", "mcp__tracker"}, a.args)
-			d.true(t, &a, func(r upstream.Record, view []core.Message) {
+			d.true(t, &a, func(v *condensedView) {
 				for _, name := range used {
-					if r.Step > 3 && !bytes.Contains(r.Body, []byte(`{"type":"tool_reference","tool_name":"`+name+`"}`)) {
-						t.Errorf("request %d, step %d: the vendor no longer has %s", r.N, r.Step, name)
+					if v.Step > 3 && !bytes.Contains(v.Body, []byte(`{"type":"tool_reference","tool_name":"`+name+`"}`)) {
+						t.Errorf("request %d, step %d: the vendor no longer has %s", v.N, v.Step, name)
 					}
 				}
-				for _, line := range given(view) {
+				for _, line := range given(v.messages) {
 					if line != task && line != "Tool loaded." {
-						t.Errorf("request %d, step %d: %q is given as the user's", r.N, r.Step, line)
+						t.Errorf("request %d, step %d: %q is given as the user's", v.N, v.Step, line)
 					}
 				}
 			})
@@ -85,9 +85,17 @@ const extract = "[Extract of the conversation so far"
 
 var reminder = regexp.MustCompile(`(?s)<system-reminder>.*?</system-reminder>`)
 
-// true runs an agent through condense serve until its history has been condensed six times. Each view that the vendor receives is held against the history
-// that the agent sent, and given to check.
-func (d *desk) true(t *testing.T, a *agent, check func(upstream.Record, []core.Message)) {
+// A condensed view is what the vendor received after a condensation, or in the turns after it.
+type condensedView struct {
+	upstream.Record
+	messages []core.Message
+	extract  string
+	fresh    bool // the extract is new
+}
+
+// true runs an agent through condense serve until its history has been condensed six times. What the vendor receives is given to check, and, after each
+// condensation, held against the history that the agent sent.
+func (d *desk) true(t *testing.T, a *agent, check func(*condensedView)) {
 	t.Helper()
 	g := d.serve(t, "127.0.0.1:0")
 	address, sent := tap(t, g.url)
@@ -101,13 +109,22 @@ func (d *desk) true(t *testing.T, a *agent, check func(upstream.Record, []core.M
 	for _, body := range sent() {
 		histories[newest(body)] = body
 	}
+	last := ""
 	for _, r := range d.vendor.Turns() {
-		view := messages(t, r.Body)
-		report := truth.Read(messages(t, histories[newest(r.Body)]), func(string) int { return 1 }, nil).Measure(apart(view))
+		v := condensedView{Record: r, messages: apart(messages(t, r.Body))}
+		for i := range v.messages {
+			if v.messages[i].Kind == core.KindSummary {
+				v.extract += fmt.Sprint(v.messages[i].Parts)
+			}
+		}
+		v.fresh, last = v.extract != last, v.extract
+		if check(&v); !v.fresh {
+			continue // what was done since stands behind it
+		}
+		report := truth.Read(messages(t, histories[newest(r.Body)]), func(string) int { return 1 }, nil).Measure(v.messages)
 		if faults := report.Faults(); len(faults) > 0 || report.SentencesGone > 0 {
 			t.Errorf("request %d, step %d, is not true: %d sentences gone, %q, as in %q", r.N, r.Step, report.SentencesGone, faults, report.Examples)
 		}
-		check(r, view)
 	}
 }
 
@@ -172,7 +189,7 @@ func TestReplacedLines(t *testing.T) {
 			return []upstream.Call{{Tool: tool, Input: input}}
 		}})
 	}
-	for i, loop := range upstream.Loop(40, 20_000, nil) {
+	for i, loop := range upstream.Loop(34, 20_000, nil) {
 		file, edition := i%len(files), i/len(files)
 		if edition%3 == 0 {
 			use("read", file, map[string]any{})
@@ -191,21 +208,10 @@ func TestReplacedLines(t *testing.T) {
 	for i, name := range files {
 		write(t, filepath.Join(d.dir, name), strings.Replace(source(i), "    seen = {}", strings.Join(lines(i, 0), "\n"), 1))
 	}
-	last := ""
-	d.true(t, &all[slices.IndexFunc(all, func(a agent) bool { return a.name == "opencode" })], func(r upstream.Record, view []core.Message) {
-		text := ""
-		for _, m := range apart(view) {
-			if m.Kind == core.KindSummary {
-				text += fmt.Sprint(m.Parts)
-			}
-		}
-		if text == last {
-			return // what was edited since stands behind it
-		}
-		last = text
-		for _, line := range gone[:goneBy[r.Step-1]] {
-			if strings.Contains(text, strings.TrimSpace(line)) {
-				t.Errorf("request %d, step %d: the extract has %q", r.N, r.Step, line)
+	d.true(t, &all[slices.IndexFunc(all, func(a agent) bool { return a.name == "opencode" })], func(v *condensedView) {
+		for _, line := range gone[:goneBy[v.Step-1]] {
+			if v.fresh && strings.Contains(v.extract, strings.TrimSpace(line)) {
+				t.Errorf("request %d, step %d: the extract has %q", v.N, v.Step, line)
 			}
 		}
 	})
