@@ -111,6 +111,9 @@ func (w *reading) findSuperseded() {
 			line := &w.c.Lines[l]
 			_, _, text := toolcall.Gutter(line.Text)
 			at, was := gone[strings.TrimSpace(text)]
+			if _, value, labelled := strings.Cut(text, ": "); !was && labelled && pass.Kind == dialog.KindToolCall {
+				at, was = gone[strings.TrimSpace(value)]
+			}
 			line.void = line.void || was && at > pass.Message
 		}
 	}

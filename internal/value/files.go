@@ -123,7 +123,15 @@ func (w *preface) ledger() *ledger.Ledger {
 
 // replay replays the conversation, and returns the files and their common folder.
 func (w *reading) replay() (files *ledger.Ledger, folder string) {
-	l := new(ledger.Ledger)
+	l, at := new(ledger.Ledger), -1
+	for i := range w.messages { // a former extract stands in front, and has the files as they were behind the results that were shortened with it
+		for _, p := range w.messages[i].Parts {
+			if r, ok := p.(core.ToolResult); ok && slices.ContainsFunc(r.Content, func(p core.Part) bool { t, ok := p.(core.Text); return ok && endMark(string(t)) != "" }) {
+				at = i
+			}
+		}
+	}
+	l.Replay(w.messages, w.said, 0, at+1)
 	for p := range w.c.Passages { // blocks of a former extract
 		pass := &w.c.Passages[p]
 		if !pass.partial || pass.Name != fileName {
@@ -139,14 +147,14 @@ func (w *reading) replay() (files *ledger.Ledger, folder string) {
 				lines = append(lines, strings.Split(text, "\n")...)
 			}
 		}
-		f, seen := l.File(path), pass.Message
+		f, seen := l.File(path), max(at, pass.Message)
 		if strings.HasSuffix(pass.Target, sinceMark) {
 			f.Unsure = seen
 			seen--
 		}
 		f.Show(first, lines, seen)
 	}
-	l.Replay(w.messages, w.said)
+	l.Replay(w.messages, w.said, at+1, len(w.messages))
 	return l, rootOf(l)
 }
 

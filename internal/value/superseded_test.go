@@ -61,3 +61,70 @@ func TestFormerTextOfAFileIsNotShown(t *testing.T) {
 		}
 	}
 }
+
+// TestFormerTextStaysAway: files are edited again and again, by tools and by commands, and read in parts, while the conversation is
+// shortened six times. No extract has a line that was replaced when it was made.
+func TestFormerTextStaysAway(t *testing.T) {
+	files := []string{"checkout.py", "invoice.py", "refund.py"}
+	lines := func(file, edition int) string {
+		var b strings.Builder
+		for n := range 6 {
+			fmt.Fprintf(&b, "        amount_%d = ledger.collect(%q, step=%d, rule=%d)\n", n, files[file], n, edition)
+		}
+		return b.String()
+	}
+	text := func(file, edition, last int) string { // as a tool shows it
+		s := "<content>\n"
+		for i, line := range strings.Split("import logging\n\n"+lines(file, edition)+strings.Repeat("def other_"+files[file][:4]+"(order, limit):\n    return order[:limit]\n\n", 40), "\n")[:last] {
+			s += fmt.Sprintf("%d: %s\n", i+1, line)
+		}
+		return s + "</content>"
+	}
+	const whole, limit = 120, 30_000
+	messages := coretest.Conversation(coretest.User(core.Text("Raise the rule of each file, one after the other.")))
+	count := 0
+	call := func(name, args, result string) {
+		count++
+		id := fmt.Sprint("c", count)
+		added := coretest.Conversation(coretest.Assistant(core.ToolCall{ID: id, Name: name, Args: args}), coretest.User(coretest.Result(id, result)))
+		for i := range added {
+			added[i].ID = fmt.Sprint(id, "-", i)
+		}
+		messages = append(messages, added...)
+	}
+	var gone []string
+	times := 0
+	for i := range 60 {
+		file, edition := i%len(files), i/len(files)
+		if edition%3 == 0 {
+			call("read", fmt.Sprintf(`{"filePath":"/r/%s"}`, files[file]), text(file, edition, whole))
+		}
+		if edition%4 == 3 {
+			call("bash", fmt.Sprintf(`{"command":"sed -i 's/rule=%d)/rule=%d)/' %s"}`, edition, edition+1, files[file]), "(no output)")
+			call("read", fmt.Sprintf(`{"filePath":"/r/%s","offset":1,"limit":60}`, files[file]), text(file, edition+1, 60))
+		} else {
+			call("edit", fmt.Sprintf(`{"filePath":"/r/%s","oldString":%q,"newString":%q}`, files[file], lines(file, edition), lines(file, edition+1)), "Edit applied successfully.")
+		}
+		gone = append(gone, strings.Split(strings.TrimSpace(lines(file, edition)), "\n")...)
+		call("bash", fmt.Sprintf(`{"command":"seq %d"}`, 900+i), strings.Repeat(fmt.Sprintf("worker %d: job finished, 118 rows read, 7 rows written\n", i), 300))
+		if tokensOf(messages) < limit {
+			continue
+		}
+		times++
+		messages = shorten(t, messages, limit/3).Messages
+		for k := range messages {
+			if messages[k].Kind != core.KindSummary {
+				continue
+			}
+			messages[k].ID = fmt.Sprint("extract", times, "-", k)
+			for _, line := range gone {
+				if strings.Contains(fmt.Sprint(messages[k].Parts), strings.TrimSpace(line)) {
+					t.Errorf("after step %d, shortened %d times: %s", i, times, line)
+				}
+			}
+		}
+	}
+	if times < 6 {
+		t.Errorf("shortened %d times", times)
+	}
+}

@@ -124,21 +124,20 @@ func tapped(w http.ResponseWriter, r *http.Request, to string, record func([]byt
 	pass(down, up, record)
 }
 
-// tap is a server that passes requests on and records the checksums of their bodies and frames, in order of arrival.
-func tap(t *testing.T, to string) (address string, sums func() []string) {
+// tap is a server that passes requests on and records their bodies and frames, in order of arrival.
+func tap(t *testing.T, to string) (address string, bodies func() [][]byte) {
 	t.Helper()
 	target, err := url.Parse(to)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var mu sync.Mutex
-	var all []string
+	var all [][]byte
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, FlushInterval: -1}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		record := func(body []byte) {
-			sum := sha256.Sum256(body)
 			mu.Lock()
-			all = append(all, hex.EncodeToString(sum[:]))
+			all = append(all, body)
 			mu.Unlock()
 		}
 		if r.Header.Get("Upgrade") != "" {
@@ -154,7 +153,7 @@ func tap(t *testing.T, to string) (address string, sums func() []string) {
 		proxy.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
-	return server.URL, func() []string {
+	return server.URL, func() [][]byte {
 		mu.Lock()
 		defer mu.Unlock()
 		return slices.Clone(all)
@@ -184,7 +183,11 @@ func TestObserve(t *testing.T) {
 					reached = append(reached, r.Sum)
 				}
 			}
-			from := sent()
+			var from []string
+			for _, body := range sent() {
+				sum := sha256.Sum256(body)
+				from = append(from, hex.EncodeToString(sum[:]))
+			}
 			slices.Sort(from)
 			slices.Sort(reached)
 			if !slices.Equal(from, reached) {

@@ -246,6 +246,10 @@ func TestMessages(t *testing.T) {
 		{"a shorter result without thinking after it", func(o object) { strip(o, 3, 9); obj(o, "messages", 2, "content", 0)["content"] = "x" }, "", ""},
 		{"other system prompt", func(o object) { obj(o, "system", 0)["text"] = "x" }, "binding", "messages.1.content.0"},
 		{"other tool", func(o object) { obj(o, "tools", 0)["description"] = "x" }, "binding", "messages.1.content.0"},
+		{"a tool to be found by search", func(o object) {
+			tools, _ := o["tools"].([]any)
+			o["tools"] = append(tools, object{"name": "x", "defer_loading": true, "input_schema": object{"type": "object"}})
+		}, "", ""},
 		{"other tool without thinking", func(o object) { strip(o, 0, 9); obj(o, "tools", 0)["description"] = "x" }, "", ""},
 		{"other input", func(o object) { obj(o, "messages", 1, "content", -1)["input"] = object{"command": "ls"} }, "binding", "messages.3"},
 		{"a message removed", func(o object) { cut(o, "messages", 0); cut(o, "messages", 0); cut(o, "messages", 0) }, "role", ""},

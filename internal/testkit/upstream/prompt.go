@@ -150,7 +150,9 @@ func (p *prompt) readTools() {
 	for i, v := range list {
 		o, _ := v.(object)
 		p.readTool(o)
-		p.add(fmt.Sprintf("tools[%d]", i), "tools", -1, o)
+		if o["defer_loading"] != true { // the model sees it where a result refers to it
+			p.add(fmt.Sprintf("tools[%d]", i), "tools", -1, o)
+		}
 	}
 	items, _ := p.doc["input"].([]any)
 	for _, v := range items { // Codex' code mode

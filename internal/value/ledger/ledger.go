@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/condensehq/condense/internal/toolcall"
 )
@@ -121,9 +122,21 @@ func (f *File) Show(first int, texts []string, m int) {
 		return
 	}
 	lines := make([]Line, len(texts))
-	shown := make(map[string]bool, len(texts))
 	for i, t := range texts {
 		lines[i] = Line{Text: t, Seen: m, Times: 1, Edited: -1}
+	}
+	f.overtake(texts)
+	if first <= 0 {
+		f.Runs = append(f.Runs, Run{Lines: lines})
+		return
+	}
+	f.put(Run{First: first, Lines: lines})
+}
+
+// overtake removes the runs without a place that newer lines show, as they were or, after a change that is not known, as they are now.
+func (f *File) overtake(texts []string) {
+	shown := make(map[string]bool, len(texts))
+	for _, t := range texts {
 		shown[t] = true
 	}
 	f.Runs = slices.DeleteFunc(f.Runs, func(r Run) bool {
@@ -131,18 +144,46 @@ func (f *File) Show(first int, texts []string, m int) {
 			return false
 		}
 		n := 0
+		var changed []Line
 		for _, l := range r.Lines {
 			if shown[l.Text] {
 				n++
+			} else if l.Seen < f.Unsure && slices.ContainsFunc(texts, func(t string) bool { return alike(t, l.Text) }) {
+				changed = append(changed, l)
 			}
 		}
-		return float64(n) >= fewestKnown*float64(len(r.Lines))
+		known := float64(n+len(changed)) >= fewestKnown*float64(len(r.Lines))
+		if known {
+			f.left(changed)
+		}
+		return known
 	})
-	if first <= 0 {
-		f.Runs = append(f.Runs, Run{Lines: lines})
-		return
+}
+
+// alike reports whether two lines differ in words only, and in half of them at most.
+func alike(a, b string) bool {
+	words, same := 0, 0
+	for a, b = strings.TrimSpace(a), strings.TrimSpace(b); a != "" && b != ""; {
+		i, j := wordLen(a), wordLen(b)
+		switch {
+		case i > 0 && j > 0:
+			words++
+			if a[:i] == b[:j] {
+				same++
+			}
+		case a[0] != b[0]:
+			return false
+		default:
+			i, j = 1, 1
+		}
+		a, b = a[i:], b[j:]
 	}
-	f.put(Run{First: first, Lines: lines})
+	return a == b && 2*same >= words
+}
+
+// wordLen is the length of the name or number that s begins with.
+func wordLen(s string) int {
+	return len(s) - len(strings.TrimLeftFunc(s, func(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }))
 }
 
 // end removes what was known below line last, which a read of the whole file showed to be its last, and text without a place.
@@ -229,6 +270,10 @@ func (f *File) Write(text string, m int) {
 func (f *File) Edit(old, text string, all bool, m int) bool {
 	f.Touched, f.Edited = m, m
 	f.Edits++
+	applied := len(text) >= doubtLong && f.has(text) && !f.has(old) // a former extract, which is newer, has it
+	if applied {
+		f.overtake(linesOf(old))
+	}
 	found := false
 	for i := 0; i < len(f.Runs); i++ {
 		for from := 0; old != ""; {
@@ -249,6 +294,10 @@ func (f *File) Edit(old, text string, all bool, m int) bool {
 		for _, t := range linesOf(old) {
 			f.left([]Line{{Text: t}})
 		}
+		if applied {
+			return true
+		}
+		f.overtake(linesOf(old))
 		f.doubt(old)
 		f.Unsure = m
 		if strings.TrimSpace(text) != "" {
@@ -313,11 +362,7 @@ func (r *Run) part(from, to int) Run {
 func (f *File) replace(i, from int, old, text string, m int) int {
 	r := &f.Runs[i]
 	wants := strings.Split(old, "\n")
-	for k := from; k+len(wants) <= len(r.Lines); k++ {
-		head, tail, ok := matches(r.Lines[k:k+len(wants)], wants)
-		if !ok {
-			continue
-		}
+	if k, head, tail := r.find(wants, from); k >= 0 {
 		was := r.Lines[k : k+len(wants)]
 		f.left(was)
 		now := strings.Split(head+text+tail, "\n")
@@ -351,6 +396,24 @@ func (f *File) replace(i, from int, old, text string, m int) int {
 		return k + len(fresh)
 	}
 	return -1
+}
+
+// has reports whether the file has a text at a known place.
+func (f *File) has(text string) bool {
+	return slices.ContainsFunc(f.Runs, func(r Run) bool {
+		k, _, _ := r.find(strings.Split(text, "\n"), 0)
+		return r.First > 0 && k >= 0
+	})
+}
+
+// find returns the first line, from one on, where lines match wants, and what matches returns; -1 if there is none.
+func (r *Run) find(wants []string, from int) (k int, head, tail string) {
+	for k := from; k+len(wants) <= len(r.Lines); k++ {
+		if head, tail, ok := matches(r.Lines[k:k+len(wants)], wants); ok {
+			return k, head, tail
+		}
+	}
+	return -1, "", ""
 }
 
 // matches reports whether lines match wants, whose first element may be the end of a line and whose last may be the

@@ -36,7 +36,7 @@ func replayAfter(text string, calls ...[3]string) *ledger.Ledger {
 	}
 	messages = coretest.Conversation(messages...)
 	l := new(ledger.Ledger)
-	l.Replay(messages, dialog.Read(messages))
+	l.Replay(messages, dialog.Read(messages), 0, len(messages))
 	return l
 }
 
@@ -145,7 +145,12 @@ func TestFormerLinesAreKnown(t *testing.T) {
 		"a shorter file":               {{"Read", `{"file_path":"a.py"}`, "1→first\n2→" + old}, {"Read", `{"file_path":"a.py"}`, "1→" + now}},
 		"a shorter file, no numbers":   {{"read_file", `{"path":"a.py"}`, "first\n" + old}, {"read_file", `{"path":"a.py"}`, now}},
 		"a cell of a notebook":         {{"Read", `{"file_path":"/r/a.ipynb"}`, "<cell id=\"c1\">import os</cell id=\"c1\">\n<cell id=\"c2\">import x\n" + old + "\nlast()</cell id=\"c2\">"}, {"NotebookEdit", `{"notebook_path":"/r/a.ipynb","cell_id":"c2","new_source":"` + now + `"}`, "done"}},
-		"a patch":                      {{"Read", `{"file_path":"a.py"}`, "1→" + old}, {"apply_patch", `{"input":"*** Begin Patch\n*** Update File: a.py\n@@\n-` + old + `\n+` + now + `\n*** End Patch"}`, "ok"}},
+		"a command, then a part": {
+			{"Edit", `{"file_path":"/r/a.py","old_string":"x","new_string":"` + old + `"}`, "done"},
+			{"Bash", `{"command":"sed -i -e s/queue/jobs/ -e s/former/present/ /r/a.py"}`, ""},
+			{"Read", `{"file_path":"/r/a.py","offset":7,"limit":2}`, "7→with pool:\n8→" + now},
+		},
+		"a patch": {{"Read", `{"file_path":"a.py"}`, "1→" + old}, {"apply_patch", `{"input":"*** Begin Patch\n*** Update File: a.py\n@@\n-` + old + `\n+` + now + `\n*** End Patch"}`, "ok"}},
 	} {
 		l := replay(calls...)
 		if gone := l.Superseded(); len(l.Files) != 1 || gone[old] == 0 || gone[now] > 0 {

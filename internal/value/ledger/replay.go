@@ -13,19 +13,19 @@ import (
 	"github.com/condensehq/condense/internal/toolcall"
 )
 
-// Replay applies the calls and results of messages, which were read as d, to the files. Messages are numbered by
+// Replay applies the results in messages from one to another, which were read as d, to the files. Messages are numbered by
 // their index. An edit counts once its result has come and is not an error.
-func (l *Ledger) Replay(messages []core.Message, d *dialog.Dialog) {
+func (l *Ledger) Replay(messages []core.Message, d *dialog.Dialog, from, to int) {
 	l.folder = dialog.Folder(messages)
 	calls := map[string]core.ToolCall{}
-	for i := range messages {
+	for i := range messages[:to] {
 		for j, p := range messages[i].Parts {
 			switch p := p.(type) {
 			case core.ToolCall:
 				calls[p.ID] = p
 			case core.ToolResult:
 				part := &d.Messages[i][j]
-				if c, ok := calls[p.CallID]; ok && !p.IsError && part.Use != nil && part.Use.Called {
+				if c, ok := calls[p.CallID]; ok && i >= from && !p.IsError && part.Use != nil && part.Use.Called {
 					l.result(&c, &part.Use.Info, part, &p, i)
 				}
 			case core.Text, core.Image, core.Reasoning, core.Opaque:
