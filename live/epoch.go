@@ -9,6 +9,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/job"
@@ -30,15 +31,16 @@ type occasion struct {
 func (o *occasion) forced() bool { return o.decision.Reason == epoch.Forced }
 
 // replaceHurried replaces a truncation for want of time by an epoch of the chain, made of the messages before it, and reports
-// whether it did. Nothing changes if that has no time either, or would ask a language model.
-func (x *plan) replaceHurried(ctx context.Context) (bool, error) {
+// whether it did. No request waits for that: it is prepared in the background, and begins with the next request that finds it.
+func (x *plan) replaceHurried(ctx context.Context) bool {
 	c, was, view := x.claim, x.claim.State, x.view
-	if was.Epoch == nil || !was.Epoch.Hurried || x.s.Observe || x.sessions.Outage.Now() || x.order(session.OrderUndo) != nil {
-		return false, nil
+	if was.Epoch == nil || !was.Epoch.Hurried || x.s.Observe || x.sessions.Outage.Now() || x.order(session.OrderUndo) != nil ||
+		x.tokens < c.TriedAt() {
+		return false
 	}
 	next, err := was.Undo(c.Former(), x.r, x.rolling, x.start)
 	if err != nil {
-		return false, nil //nolint:nilerr // in a turn that needs its thinking: after it
+		return false // in a turn that needs its thinking: after it
 	}
 	next.Held = was.Held
 	next.Epoch.Over = was.Epoch.Over
@@ -46,27 +48,30 @@ func (x *plan) replaceHurried(ctx context.Context) (bool, error) {
 	x.view = x.viewOf(next)
 	o := &occasion{decision: epoch.Decide(x.facts(false), x.policy), began: time.Now()}
 	o.decision.Reason = epoch.Forced
-	done, err := x.condensedInstead(ctx, o)
-	if c.State = was; done {
-		return true, nil
+	retry, done := x.policy.RetryAfter(view.tokens), false
+	if p := c.TakePrepared(x.rolling, false); p != nil {
+		if done, err = x.adoptInstead(ctx, p, o); !done {
+			c.Tried(retry)
+		}
+	} else if !c.Busy() {
+		j := x.job(o.decision, false)
+		j.Retry = retry
+		x.prepareWith(j, func(ctx context.Context) (*job.Prepared, error) { return x.runner.Alongside(ctx, j, job.Whole) })
 	}
-	x.view = view
-	if err != nil && ctx.Err() == nil && !errors.Is(err, job.ErrQueue) && !errors.Is(err, context.DeadlineExceeded) {
+	if c.State = was; !done {
+		x.view = view
+	}
+	if err != nil && ctx.Err() == nil {
 		x.fault("epoch", err)
 	}
-	return false, ctx.Err()
+	return done
 }
 
-// condensedInstead makes an epoch of the chain, or else of the built-in one, the plan of the request, and reports whether it
-// did. It does not truncate.
-func (x *plan) condensedInstead(ctx context.Context, o *occasion) (bool, error) {
-	j := x.job(o.decision, false)
-	p, err := x.runner.InTurn(ctx, j, false)
-	if errors.Is(err, job.ErrAsks) {
-		p, err = x.runner.NextTurn(ctx, j, func(ctx context.Context) (*job.Prepared, error) { return x.runner.RunBuiltin(ctx, j) })
-	}
-	if err != nil {
-		return false, err
+// adoptInstead makes a prepared epoch the plan of the request if it is no truncation again and its view is in order and below the
+// limit, and reports whether it did.
+func (x *plan) adoptInstead(ctx context.Context, p *job.Prepared, o *occasion) (bool, error) {
+	if p.Maker.Provider == condense.Truncation {
+		return false, nil
 	}
 	next, err := x.frozenBy(p, o)
 	if next == nil || err != nil {
@@ -93,10 +98,8 @@ func (x *plan) condensedInstead(ctx context.Context, o *occasion) (bool, error) 
 // that the vendor would refuse, and calls of /v1/compress, which ask for it. Every other epoch is prepared in the
 // background, and begins with a later request.
 func (x *plan) epochIfDue(ctx context.Context, overflow bool) error {
-	if !overflow {
-		if done, err := x.replaceHurried(ctx); done || err != nil {
-			return err
-		}
+	if !overflow && x.replaceHurried(ctx) {
+		return nil
 	}
 	for {
 		o, err := x.occasion(ctx, overflow)
@@ -343,4 +346,5 @@ func (x *plan) announce() {
 		"agent", e.Agent, "model", e.Model, "reason", e.Reason, "before", e.Before, "after",
 		e.After, "words_lost", e.WordsLost, "ms", e.Millis, "observed", e.Observed,
 	}, by...)...)
+	x.replaceHurried(x.life) // so that the next request finds it
 }

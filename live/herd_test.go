@@ -3,11 +3,14 @@ package live_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"regexp"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -253,18 +256,89 @@ func TestNobodyIsTruncatedForWantOfSeconds(t *testing.T) {
 	}
 }
 
-// TestTruncationForWantOfTimeIsReplaced: what was truncated because there was no time is condensed by the chain with the next
-// request, from the messages before the truncation.
+// programs are the plugins of a test: each does what it wants.
+type programs struct{ core.ProviderFunc }
+
+func (programs) Approved(*config.Config, config.Provider) (string, error) { return "", nil }
+func (programs) RefusesSettings(error) bool                               { return false }
+func (programs) Ping(context.Context) error                               { return nil }
+
+func (p programs) Open(config.Provider, string, condense.PluginEnv) (condense.Plugin, error) {
+	return p, nil
+}
+
+// TestTurnsBoundProcessors: of many conversations over the limit as many are condensed at once as compute on the processors, or as
+// wait for another process, and no more. All the others wait for their turn, and are condensed by the chain.
+func TestTurnsBoundProcessors(t *testing.T) {
+	const window, n = 20_000, 40
+	processors := max(2, runtime.GOMAXPROCS(0))
+	for name, c := range map[string]struct {
+		plugin bool
+		atOnce int
+	}{"a plugin": {true, max(16, processors)}, "a strategy": {false, processors}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var inside, most atomic.Int32
+			release := make(chan struct{})
+			do := func(ctx context.Context, r *core.Request) (*core.Result, error) {
+				now := inside.Add(1)
+				defer inside.Add(-1)
+				for was := most.Load(); now > was && !most.CompareAndSwap(was, now); was = most.Load() {
+				}
+				select {
+				case <-release:
+					return keepEnds(r), nil
+				case <-ctx.Done():
+					return nil, ctx.Err()
+				}
+			}
+			host := dueAt(window, do)
+			if c.plugin {
+				host.Plugins, host.Values.Providers = programs{do}, map[string]config.ProviderValues{"faulty": {Plugin: os.Args[0]}}
+			}
+			v := newSizing(t, window)
+			g, s := serveWith(t, v.URL, host, func(o *live.Options) { o.Bounds.Deadline = time.Hour })
+			var bodies [][]byte
+			for i := range n {
+				bodies = append(bodies, loop(i, 2*window*4))
+			}
+			go func() {
+				testkit.Eventually(t, "all have come, and some are in their turn", func() bool {
+					waiting, underWay := live.Turns(g)
+					return waiting+underWay == n && int(inside.Load()) == underWay
+				})
+				close(release)
+			}()
+			together(t, s.URL, bodies)
+			if int(most.Load()) != min(n, c.atOnce) {
+				t.Errorf("%d at once, want %d", most.Load(), c.atOnce)
+			}
+			got := g.Stats()
+			if v.refused > 0 || got.EpochCount != n || len(got.Errors) > 0 {
+				t.Errorf("%d refused, %d epochs, faults %v", v.refused, got.EpochCount, got.Errors)
+			}
+			for _, e := range got.Epochs {
+				if e.Provider != "faulty" || e.Fallback {
+					t.Errorf("an epoch by %s: %s", e.Provider, e.Cause)
+				}
+			}
+		})
+	}
+}
+
+// TestTruncationForWantOfTimeIsReplaced: what was truncated because there was no time is condensed by the chain in the background,
+// from the messages before the truncation. No request waits for that, and the next one after it has it.
 func TestTruncationForWantOfTimeIsReplaced(t *testing.T) {
 	t.Parallel()
 	const window, n = 20_000, 4
-	var ready atomic.Bool
+	release := make(chan struct{})
 	host := dueAt(window, func(ctx context.Context, r *core.Request) (*core.Result, error) {
-		if !ready.Load() {
-			<-ctx.Done()
+		select {
+		case <-release:
+			return keepEnds(r), nil
+		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-		return keepEnds(r), nil
 	})
 	file := t.TempDir() + "/live.db"
 	v := newSizing(t, window)
@@ -273,19 +347,25 @@ func TestTruncationForWantOfTimeIsReplaced(t *testing.T) {
 	for i := range n {
 		bodies = append(bodies, loop(i, 2*window*4))
 	}
-	together(t, s.URL, bodies)
-	for _, e := range g.Stats().Epochs {
-		if e.Provider != condense.Truncation {
-			t.Fatalf("an epoch by %s: %s", e.Provider, e.Cause)
-		}
-	}
-	ready.Store(true)
-	for round := 0; round < 40 && g.Stats().EpochCount < 2*n; round++ { // until the chain, which was slow, is trusted again
+	next := func() {
 		for i := range bodies {
 			bodies[i] = longer(bodies[i])
 		}
 		together(t, s.URL, bodies)
 	}
+	together(t, s.URL, bodies)
+	next() // while the chain is at work
+	if all := g.Stats().Epochs; len(all) != n {
+		t.Fatalf("%d epochs while the chain is at work", len(all))
+	}
+	for _, e := range g.Stats().Epochs {
+		if e.Provider != condense.Truncation {
+			t.Fatalf("an epoch by %s: %s", e.Provider, e.Cause)
+		}
+	}
+	close(release)
+	live.Settle(g)
+	next()
 	got := g.Stats()
 	if got.EpochCount != 2*n || v.refused > 0 {
 		t.Fatalf("%d epochs, %d refused, faults %v", got.EpochCount, v.refused, got.Errors)
@@ -299,5 +379,38 @@ func TestTruncationForWantOfTimeIsReplaced(t *testing.T) {
 	together(t, s.URL, [][]byte{longer(bodies[0])})
 	if after := g.Stats(); after.EpochCount != 2*n || v.last["0"] < sent {
 		t.Errorf("it does not stay: %d epochs, %d and then %d bytes", after.EpochCount, sent, v.last["0"])
+	}
+}
+
+// TestAReplacementThatFailsIsNotTriedWithEachRequest: a chain that fails with a conversation is asked again when that has grown.
+func TestAReplacementThatFailsIsNotTriedWithEachRequest(t *testing.T) {
+	t.Parallel()
+	const window = 20_000
+	var asked atomic.Int32
+	var fail atomic.Bool
+	host := dueAt(window, func(ctx context.Context, _ *core.Request) (*core.Result, error) {
+		if asked.Add(1); fail.Load() {
+			return nil, errors.New("a fault")
+		}
+		<-ctx.Done()
+		fail.Store(true)
+		return nil, ctx.Err()
+	})
+	v := newSizing(t, window)
+	g, s := serveWith(t, v.URL, host, func(o *live.Options) { o.Bounds.Deadline = 200 * time.Millisecond })
+	body := loop(1, 2*window*4)
+	together(t, s.URL, [][]byte{body})
+	live.Settle(g)
+	before := asked.Load()
+	for range 5 {
+		body = longer(body)
+		together(t, s.URL, [][]byte{body})
+		live.Settle(g)
+	}
+	if now := asked.Load(); before < 2 || now != before {
+		t.Errorf("asked %d times after the truncation, and %d with the requests after it", before, now)
+	}
+	if got := g.Stats(); got.EpochCount != 1 || v.refused > 0 {
+		t.Errorf("%d epochs, %d refused", got.EpochCount, v.refused)
 	}
 }

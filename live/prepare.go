@@ -83,8 +83,7 @@ func (x *known) begin(j *job.Job, leave func(), run func(context.Context) (*job.
 		return p, err
 	}
 	return x.claim.Prepare(x.life, &x.background, session.Preparation{
-		Run: safe, Leave: leave, Retry: x.policy.RetryAfter(j.Tokens),
-		Order: j.Order,
+		Run: safe, Leave: leave, Retry: j.Retry, Order: j.Order,
 	})
 }
 
@@ -117,7 +116,7 @@ func (x *plan) job(d epoch.Decision, overflow bool) *job.Job {
 			API: x.holds(), Dir: x.s.folder(x.r),
 		},
 		Basis: x.claim.State.Basis(x.rolling), Pins: x.protected(), Protected: x.claim.Control().Protected(),
-		Journal: x.s.Reports.Watch != nil, Tries: x.tries(),
+		Journal: x.s.Reports.Watch != nil, Tries: x.tries(), Retry: x.policy.RetryAfter(x.tokens),
 		Owner: job.Owner{
 			Payer: x.payer(), Mode: cmp.Or(x.mode, x.profile), Deadline: x.s.Bounds.Deadline, Chain: &x.resolved.Learned,
 			MayAsk: x.mayAsk,

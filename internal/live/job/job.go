@@ -45,6 +45,7 @@ type Job struct {
 	Order     int    // number of the user's order; 0 for none
 	Journal   bool
 	Forced    bool // the vendor would refuse body
+	Retry     int  // size in tokens below which another attempt is useless, if it fails in the background
 
 	Owner  Owner
 	Client asker                  // may ask the client's own model; nil if that is not allowed

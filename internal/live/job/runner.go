@@ -24,6 +24,8 @@ const (
 	LongestWait = 50 * time.Second
 	// leastTurns is the number of simultaneous condensations for waiting requests on machines with fewer processors.
 	leastTurns = 2
+	// waitersAtOnce is the number if their chains wait for another process. Their memory has its own limit: that of the bodies.
+	waitersAtOnce = 16
 	// usualDeadline is the least time that truncation gets.
 	usualDeadline = 5 * time.Second
 )
@@ -54,7 +56,10 @@ type Events struct {
 
 // New returns a runner whose jobs are condensed by host, which must stay open.
 func New(ctx context.Context, host *condense.Host, bodies *queue.Queue, e Events) (*Runner, error) {
-	r := &Runner{host: host, Bodies: bodies, Epochs: queue.New(turnsAtOnce()), idle: queue.New(alongsideAtOnce()), Events: e}
+	r := &Runner{
+		host: host, Bodies: bodies, Events: e,
+		Epochs: queue.New(turnsAtOnce() * computes()), idle: queue.New(alongsideAtOnce() * computes()),
+	}
 	var err error
 	if r.builtin, err = condense.Open(ctx, nil); err != nil {
 		return nil, err
@@ -75,9 +80,22 @@ func (r *Runner) Close() error {
 // Learned holds the findings of earlier jobs about a chain of providers.
 type Learned struct {
 	Names []string // of the providers
+	Waits bool     // the first of them is another process, which does the work
 	// Whether the chain asks a language model other than the client's own; both false until known.
 	Asks, AsksNot atomic.Bool
+	busy          atomic.Bool // it waits, but so many at once were too slow: that process needs the processors
 	pace          pace
+}
+
+// waits reports whether the chain hardly uses a processor of this process.
+func (l *Learned) waits() bool { return l.Waits && !l.busy.Load() }
+
+// weight returns how much of the turns a job with this chain takes.
+func (l *Learned) weight() int64 {
+	if l.waits() {
+		return turnsAtOnce()
+	}
+	return computes()
 }
 
 // first returns the name of the first provider; empty if there is none.
@@ -91,34 +109,52 @@ func (l *Learned) first() string {
 // ErrQueue means that too many other condensations were running.
 var ErrQueue = errors.New("too many condensations at the same time")
 
-// turnsAtOnce limits the simultaneous condensations: more would only slow down all of them.
+// turnsAtOnce limits the simultaneous condensations that compute: more would only slow down all of them.
 func turnsAtOnce() int64 { return int64(max(leastTurns, runtime.GOMAXPROCS(0))) }
 
-// A pace is a chain's speed, averaged over the conversations that it has condensed.
-type pace struct{ perThousand atomic.Int64 } // nanoseconds per thousand tokens; 0 if unknown
+// computes is the weight of one of them: so many that wait have room in place of turnsAtOnce that compute.
+func computes() int64 { return max(waitersAtOnce, turnsAtOnce()) }
 
-// of returns the expected time for a conversation of so many tokens.
-func (p *pace) of(tokens int) time.Duration {
-	return time.Duration(p.perThousand.Load() * int64(tokens) / 1000)
+// A pace is a chain's speed, averaged over the conversations that it has condensed.
+type pace struct{ thousand, one atomic.Int64 } // nanoseconds per thousand tokens, and per conversation; 0 if unknown
+
+// of returns the expected time for a conversation of so many tokens. For one that waits for another process it is not more than
+// the others took: such a process is not always slower with a longer one.
+func (p *pace) of(tokens int, waits bool) time.Duration {
+	d := time.Duration(p.thousand.Load() * int64(tokens) / 1000)
+	if waits {
+		d = min(d, time.Duration(p.one.Load()))
+	}
+	return d
 }
 
 // took records the time that a conversation took.
 func (p *pace) took(tokens int, d time.Duration) {
 	const weight = 4 // of the previous average, against 1 for the new time
-	n := int64(d) * 1000 / int64(max(1, tokens))
-	if known := p.perThousand.Load(); known > 0 {
-		n = ((weight-1)*known + n) / weight
+	average := func(of *atomic.Int64, n int64) {
+		if known := of.Load(); known > 0 {
+			n = ((weight-1)*known + n) / weight
+		}
+		of.Store(max(1, n))
 	}
-	p.perThousand.Store(max(1, n))
+	average(&p.thousand, perThousand(tokens, d))
+	average(&p.one, int64(d))
 }
 
 // stopped records that a conversation was not finished within d.
 func (p *pace) stopped(tokens int, d time.Duration) {
-	p.perThousand.Store(max(p.perThousand.Load(), 2*int64(d)*1000/int64(max(1, tokens))))
+	p.thousand.Store(max(p.thousand.Load(), 2*perThousand(tokens, d)))
+	p.one.Store(max(p.one.Load(), 2*int64(d)))
 }
 
+func perThousand(tokens int, d time.Duration) int64 { return int64(d) * 1000 / int64(max(1, tokens)) }
+
 // doubt makes a pace that was too slow for a job a little faster: the machine was perhaps busy, so it is tried again.
-func (p *pace) doubt() { p.perThousand.Store(p.perThousand.Load() * 7 / 8) }
+func (p *pace) doubt() {
+	for _, of := range []*atomic.Int64{&p.thousand, &p.one} {
+		of.Store(of.Load() * 7 / 8)
+	}
+}
 
 // InTurn runs a job that the request waits for. It first waits for its turn; then the chain has the deadline, or less if
 // the last of the waiting requests would otherwise wait for more than [LongestWait]. A forced job must succeed, or the
@@ -127,16 +163,17 @@ func (p *pace) doubt() { p.perThousand.Store(p.perThousand.Load() * 7 / 8) }
 // time.
 func (r *Runner) InTurn(all context.Context, j *Job, forced bool) (*Prepared, error) {
 	came := time.Now()
-	leave, err := r.turnOf(all, j, forced)
+	weight := j.Owner.Chain.weight()
+	leave, err := r.turnOf(all, j, weight, forced)
 	if forced && errors.Is(err, ErrQueue) {
 		return r.truncate(all, j)
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer leave()
+	defer func() { leave() }()
 	waiting, _ := r.Bodies.Waiting()
-	share := min(j.Owner.Deadline, r.Epochs.Share(max(j.Owner.Deadline, LongestWait-time.Since(came)), waiting))
+	share := min(j.Owner.Deadline, r.Epochs.Share(max(j.Owner.Deadline, LongestWait-time.Since(came)), int64(waiting)*weight))
 	ctx, cancel := context.WithTimeout(all, share)
 	defer cancel()
 	p, err := r.paced(ctx, j, r.host, Inline, &j.Owner.Chain.pace)
@@ -156,7 +193,13 @@ func (r *Runner) InTurn(all context.Context, j *Job, forced bool) (*Prepared, er
 		r.Fault("chain", err)
 	}
 	if !late(err) {
-		p, err = r.RunBuiltin(ctx, j)
+		if err = nil; weight < computes() { // the built-in chain computes
+			leave()
+			leave, err = r.Epochs.Enter(ctx, j.Owner.Payer, computes())
+		}
+		if err == nil {
+			p, err = r.RunBuiltin(ctx, j)
+		}
 	}
 	if late(err) && all.Err() == nil {
 		return r.truncate(all, j)
@@ -171,15 +214,15 @@ func (j *Job) learn() {
 	}
 }
 
-// turnOf waits until a job may run. leave must be called when the job is done.
-func (r *Runner) turnOf(ctx context.Context, j *Job, forced bool) (leave func(), err error) {
+// turnOf waits until a job of a weight may run. leave must be called when the job is done.
+func (r *Runner) turnOf(ctx context.Context, j *Job, weight int64, forced bool) (leave func(), err error) {
 	wait := j.Owner.Deadline
 	if forced {
 		wait = max(wait, LongestWait)
 	}
 	limited, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	if leave, err = r.Epochs.Enter(limited, j.Owner.Payer, 1); err != nil && ctx.Err() == nil {
+	if leave, err = r.Epochs.Enter(limited, j.Owner.Payer, weight); err != nil && ctx.Err() == nil {
 		r.Crowded()
 		err = ErrQueue
 	}
@@ -188,7 +231,7 @@ func (r *Runner) turnOf(ctx context.Context, j *Job, forced bool) (leave func(),
 
 // NextTurn runs another step for a caller of /v1/compress that names no session, in a turn and a deadline of its own.
 func (r *Runner) NextTurn(ctx context.Context, j *Job, run func(context.Context) (*Prepared, error)) (*Prepared, error) {
-	leave, err := r.turnOf(ctx, j, false)
+	leave, err := r.turnOf(ctx, j, computes(), false)
 	if err != nil {
 		return nil, err
 	}
@@ -207,15 +250,20 @@ func late(err error) bool {
 func (r *Runner) paced(ctx context.Context, j *Job, host *condense.Host, to Extent, known *pace) (*Prepared, error) {
 	end, _ := ctx.Deadline()
 	began := time.Now()
-	if known.of(j.Tokens) > end.Sub(began) {
+	waits := host == r.host && j.Owner.Chain.waits()
+	if known.of(j.Tokens, waits) > end.Sub(began) {
 		known.doubt()
 		return nil, ErrQueue
 	}
 	p, err := j.Run(ctx, host, to)
-	switch took := time.Since(began); {
+	took := time.Since(began)
+	switch _, crowd := r.Epochs.Waiting(); {
 	case err == nil:
 		known.took(j.Tokens, took)
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+	case !errors.Is(ctx.Err(), context.DeadlineExceeded):
+	case waits && int64(crowd) > turnsAtOnce():
+		j.Owner.Chain.busy.Store(true)
+	default:
 		known.stopped(j.Tokens, took)
 	}
 	return p, err
@@ -285,10 +333,10 @@ func alongsideAtOnce() int64 { return int64(max(1, runtime.GOMAXPROCS(0)/2)) }
 var ErrNotEarly = errors.New("not early")
 
 // Alongside condenses in the background. Work on a processor waits for its turn; work that waits for a language model
-// does not occupy one.
+// does not occupy one, and for another process only a little of one.
 func (r *Runner) Alongside(ctx context.Context, j *Job, to Extent) (*Prepared, error) {
-	inTurn := func(run func() (*Prepared, error)) (*Prepared, error) {
-		leave, err := r.idle.Enter(ctx, j.Owner.Payer, 1)
+	inTurn := func(weight int64, run func() (*Prepared, error)) (*Prepared, error) {
+		leave, err := r.idle.Enter(ctx, j.Owner.Payer, weight)
 		if err != nil {
 			return nil, err
 		}
@@ -309,7 +357,7 @@ func (r *Runner) Alongside(ctx context.Context, j *Job, to Extent) (*Prepared, e
 		if to == Probe {
 			try = Probe
 		}
-		p, err := inTurn(func() (*Prepared, error) { return j.Run(ctx, r.host, try) })
+		p, err := inTurn(j.Owner.Chain.weight(), func() (*Prepared, error) { return j.Run(ctx, r.host, try) })
 		switch {
 		case errors.Is(err, ErrAsks):
 			j.learn()
@@ -326,7 +374,7 @@ func (r *Runner) Alongside(ctx context.Context, j *Job, to Extent) (*Prepared, e
 	case to == Probe:
 		return nil, ErrNotEarly
 	}
-	return inTurn(func() (*Prepared, error) {
+	return inTurn(computes(), func() (*Prepared, error) {
 		limited, cancel := context.WithTimeout(ctx, BackgroundDeadline)
 		defer cancel()
 		return r.RunBuiltin(limited, j)

@@ -16,6 +16,7 @@ type Queue struct {
 
 	mu    sync.Mutex
 	used  int64
+	due   int64            // weight of the waiting work
 	lines map[string]*line // by tenant; only tenants with waiting or running work
 	count int              // number of waiters
 	work  int              // number of running pieces of work
@@ -39,17 +40,17 @@ func New(room int64) *Queue {
 	return &Queue{room: max(1, room), lines: map[string]*line{}}
 }
 
-// Enter waits for room until ctx is done. leave must be called when the work is done; further calls do nothing.
+// Enter waits for room until ctx is done. leave, which is never nil, must be called when the work is done; further calls do nothing.
 func (q *Queue) Enter(ctx context.Context, tenant string, weight int64) (leave func(), err error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return func() {}, err
 	}
 	p := q.join(tenant, weight)
 	select {
 	case <-p.ready:
 	case <-ctx.Done():
 		if q.quit(tenant, p) {
-			return nil, ctx.Err()
+			return func() {}, ctx.Err()
 		}
 	}
 	return sync.OnceFunc(func() { q.done(tenant, p.weight) }), nil
@@ -76,6 +77,7 @@ func (q *Queue) join(tenant string, weight int64) *place {
 	}
 	l.waits = append(l.waits, p)
 	q.count++
+	q.due += p.weight
 	q.admit()
 	return p
 }
@@ -94,6 +96,7 @@ func (q *Queue) quit(tenant string, p *place) bool {
 	}
 	l.waits = slices.Delete(l.waits, i, i+1)
 	q.count--
+	q.due -= p.weight
 	q.forget(tenant, l)
 	q.admit() // the work behind it may be smaller, and fit
 	return true
@@ -137,6 +140,7 @@ func (q *Queue) admit() {
 		next.used += p.weight
 		q.used += p.weight
 		q.count--
+		q.due -= p.weight
 		q.work++
 		close(p.ready)
 	}
@@ -162,8 +166,9 @@ func (q *Queue) Busy() bool {
 }
 
 // Share returns the part of a time limit that one piece of work may take so that all waiting work finishes in time.
-// before is additional work ahead. Running work counts as if it had not begun.
-func (q *Queue) Share(of time.Duration, before int) time.Duration {
-	waiting, underWay := q.Waiting()
-	return min(of, of*time.Duration(q.room)/time.Duration(max(1, waiting+underWay+before)))
+// before is the weight of additional work ahead. Running work counts as if it had not begun.
+func (q *Queue) Share(of time.Duration, before int64) time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return min(of, of*time.Duration(q.room)/time.Duration(max(1, q.due+q.used+before)))
 }

@@ -129,7 +129,7 @@ func TestQueueProperty(t *testing.T) {
 				tenant := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "tenant")
 				all = append(all, piece{tenant, q.join(tenant, rapid.Int64Range(0, 30).Draw(t, "weight"))})
 			}
-			var used int64
+			var used, due int64
 			of, waits := map[string]int64{}, 0
 			for _, p := range all {
 				if began(p) {
@@ -137,6 +137,7 @@ func TestQueueProperty(t *testing.T) {
 					of[p.tenant] += p.weight
 				} else {
 					waits++
+					due += p.weight
 				}
 			}
 			for _, p := range all {
@@ -146,6 +147,9 @@ func TestQueueProperty(t *testing.T) {
 			}
 			if w, n := q.Waiting(); used > 2*q.room || used != q.used || w != waits || n != len(all)-waits {
 				t.Fatalf("%d in use, room %d, counted %d; %d and %d wait", used, q.room, q.used, w, waits)
+			}
+			if got, want := q.Share(time.Hour, 3), min(time.Hour, time.Hour*time.Duration(q.room)/time.Duration(used+due+3)); got != want {
+				t.Fatalf("a share of %s, want %s", got, want)
 			}
 		}
 	})

@@ -147,7 +147,7 @@ type Spec struct {
 
 // Limits bound the resources of a plugin. The zero value of a field means its default.
 type Limits struct {
-	Calls  int           // at once, default 4; more wait
+	Calls  int           // at once, default 32; more wait
 	Memory int64         // bytes of private memory, default 1 GiB, negative for no limit; Linux only
 	Files  int           // open files, default 256, negative for no limit; Linux only
 	Start  time.Duration // from launch to readiness, default 10 s
@@ -159,7 +159,7 @@ type Limits struct {
 // Defaults of [Limits]. Memory counts data as the kernel does, writable private mappings: 50 MB for a plugin in Go
 // with a history of 10 MB, 150 MB for an idle one in Node.
 const (
-	defaultCalls  = 4
+	defaultCalls  = 32 // more than the turns that a gateway has for plugins
 	defaultMemory = 1 << 30
 	defaultFiles  = 256
 	defaultStart  = 10 * time.Second
