@@ -270,6 +270,7 @@ func (p programs) Open(config.Provider, string, condense.PluginEnv) (condense.Pl
 // TestTurnsBoundProcessors: of many conversations over the limit as many are condensed at once as compute on the processors, or as
 // wait for another process, and no more. All the others wait for their turn, and are condensed by the chain.
 func TestTurnsBoundProcessors(t *testing.T) {
+	t.Parallel()
 	const window, n = 20_000, 40
 	processors := max(2, runtime.GOMAXPROCS(0))
 	for name, c := range map[string]struct {
@@ -283,7 +284,10 @@ func TestTurnsBoundProcessors(t *testing.T) {
 			do := func(ctx context.Context, r *core.Request) (*core.Result, error) {
 				now := inside.Add(1)
 				defer inside.Add(-1)
-				for was := most.Load(); now > was && !most.CompareAndSwap(was, now); was = most.Load() {
+				for was := most.Load(); now > was; was = most.Load() {
+					if most.CompareAndSwap(was, now) {
+						break
+					}
 				}
 				select {
 				case <-release:

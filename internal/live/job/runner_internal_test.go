@@ -9,7 +9,7 @@ import (
 )
 
 // An over context has a deadline that comes while the work is done, without a clock.
-type over struct{ context.Context }
+type over struct{ context.Context } //nolint:containedctx // it is a context
 
 func (over) Deadline() (time.Time, bool) { return time.Now().Add(time.Hour), true }
 func (over) Err() error                  { return context.DeadlineExceeded }
