@@ -91,7 +91,7 @@ type report struct {
 	Tokens struct{ Before, After int }
 }
 
-// condense runs the program and returns what it wrote.
+// condense runs the program and returns what it wrote. The encoding is named, so that the tokens are those of the file alone.
 func condense(t *testing.T, program, session, format string, window int) ([]byte, report) {
 	t.Helper()
 	session, err := filepath.Abs(session)
@@ -100,7 +100,7 @@ func condense(t *testing.T, program, session, format string, window int) ([]byte
 	}
 	dir := t.TempDir() // no configuration is in or above it
 	cmd := exec.CommandContext(t.Context(), program, "run", session, "--to", format,
-		"--window", strconv.Itoa(window), "--max-output", "1", "--quiet", "-o", "out.json", "--report", "report.json")
+		"--window", strconv.Itoa(window), "--max-output", "1", "--tokenizer", "o200k_base", "--quiet", "-o", "out.json", "--report", "report.json")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+dir)
 	const nothingToDo = 3 // the output is written anyway
