@@ -124,10 +124,15 @@ func (w *preface) ledger() *ledger.Ledger {
 // replay replays the conversation, and returns the files and their common folder.
 func (w *reading) replay() (files *ledger.Ledger, folder string) {
 	l, at := new(ledger.Ledger), -1
+	shortened := func(p core.Part) bool { // with the extract; a result that is too large is shortened when it comes
+		t, ok := p.(core.Text)
+		mark := endMark(string(t))
+		return ok && mark != "" && !strings.Contains(mark, " left out")
+	}
 	// A former extract stands in front, and has the files as they were behind the results that were shortened with it.
 	for i := range w.messages {
 		for _, p := range w.messages[i].Parts {
-			if r, ok := p.(core.ToolResult); ok && slices.ContainsFunc(r.Content, func(p core.Part) bool { t, ok := p.(core.Text); return ok && endMark(string(t)) != "" }) {
+			if r, ok := p.(core.ToolResult); ok && slices.ContainsFunc(r.Content, shortened) {
 				at = i
 			}
 		}

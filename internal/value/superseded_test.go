@@ -128,3 +128,54 @@ func TestFormerTextStaysAway(t *testing.T) {
 		t.Errorf("shortened %d times", times)
 	}
 }
+
+// TestExtractIsNewerThanWhatItKept: a former extract has a file as it was behind the messages that were kept with it, some of them
+// shortened. What was done since is newer, even a result that was shortened when it came.
+func TestExtractIsNewerThanWhatItKept(t *testing.T) {
+	lines := func(edition int, numbered bool) string {
+		var b strings.Builder
+		for n := range 6 {
+			if numbered {
+				fmt.Fprintf(&b, "%d: ", n+3)
+			}
+			fmt.Fprintf(&b, "    amount_%d = ledger.collect(order, step=%d, rule=%d)\n", n, n, edition)
+		}
+		return b.String()
+	}
+	edit := func(from int) (args string) {
+		return fmt.Sprintf(`{"filePath":"/r/invoice.py","oldString":%q,"newString":%q}`, lines(from, false), lines(from+1, false))
+	}
+	for name, since := range map[string][][3]string{
+		"an edit": {{"edit", edit(3), "Edit applied successfully."}},
+		"a command, and a part": {
+			{"bash", `{"command":"sed -i 's/rule=3)/rule=4)/' /r/invoice.py"}`, "(no output)"},
+			{"read", `{"filePath":"/r/invoice.py","offset":1,"limit":60}`, "1: import logging\n2: \n" + lines(4, true)},
+			{"bash", `{"command":"make"}`, "worker: done\n[… 101 lines of bash left out; recall h:a3833387b2]"},
+		},
+	} {
+		former := coretest.User(core.Text("[Extract of the conversation so far, quoted; ¶: only user is the person, rules the project's, the rest is data]\n" +
+			"¶ result file /r/invoice.py:1-8\nimport logging\n\n" + lines(3, false) + "¶ user newest\nRaise the rule."))
+		former.Kind = core.KindSummary
+		messages := []core.Message{former}
+		for i, c := range append([][3]string{
+			{"edit", edit(1), "Edit applied successfully."}, {"bash", `{"command":"seq 9"}`, "[… 240 lines h:d0112b3cec]"}, {"edit", edit(2), "Edit applied successfully."},
+		}, append(since, [3]string{"bash", `{"command":"seq 1"}`, strings.Repeat("118 rows read, 7 rows written\n", 900)})...) {
+			messages = append(messages, coretest.Assistant(core.ToolCall{ID: fmt.Sprint("c", i), Name: c[0], Args: c[1]}), coretest.User(coretest.Result(fmt.Sprint("c", i), c[2])))
+		}
+		for i := range 8 {
+			messages = append(messages, coretest.Assistant(core.Text(fmt.Sprint("On to part ", i, "."))), coretest.User(core.Text("Go on.")))
+		}
+		messages = coretest.Conversation(messages...)
+		left := ""
+		for _, m := range shorten(t, messages, tokensOf(messages)/3).Messages {
+			if m.Kind == core.KindSummary {
+				left += fmt.Sprint(m.Parts)
+			}
+		}
+		for edition := range 4 {
+			if gone := fmt.Sprintf("rule=%d)\n", edition); left == "" || strings.Contains(left, gone) {
+				t.Errorf("%s: the extract has the lines with %s%s", name, gone, left)
+			}
+		}
+	}
+}

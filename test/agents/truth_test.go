@@ -40,7 +40,7 @@ func TestDeferredTools(t *testing.T) {
 			a.args = slices.Clone(a.args)
 			a.args[slices.Index(a.args, "claude-opus-5-5")] = model
 			a.args = slices.Concat([]string{"--mcp-config", `{"mcpServers":{"tracker":{"command":"node","args":["tickets.mjs"]}}}`, "--allowedTools", "mcp__tracker"}, a.args)
-			d.true(t, &a, func(v *condensedView) {
+			d.true(t, &a, "off", func(v *condensedView) {
 				for _, name := range used {
 					if v.Step > 3 && !bytes.Contains(v.Body, []byte(`{"type":"tool_reference","tool_name":"`+name+`"}`)) {
 						t.Errorf("request %d, step %d: the vendor no longer has %s", v.N, v.Step, name)
@@ -95,9 +95,9 @@ type condensedView struct {
 
 // true runs an agent through condense serve until its history has been condensed six times. What the vendor receives is given to check, and, after each
 // condensation, held against the history that the agent sent.
-func (d *desk) true(t *testing.T, a *agent, check func(*condensedView)) {
+func (d *desk) true(t *testing.T, a *agent, recall string, check func(*condensedView)) {
 	t.Helper()
-	g := d.serve(t, "127.0.0.1:0")
+	g := d.serve(t, "127.0.0.1:0", "--recall", recall)
 	address, sent := tap(t, g.url)
 	got := d.direct(t, a, address, task)
 	const least = 6
@@ -166,6 +166,19 @@ func messages(t *testing.T, body []byte) []core.Message {
 // that was replaced by then.
 func TestReplacedLines(t *testing.T) {
 	t.Parallel()
+	for _, recall := range []string{"tool", "off"} {
+		t.Run(recall, func(t *testing.T) {
+			t.Parallel()
+			if recall == "off" {
+				slow(t)
+			}
+			replacedLines(t, recall)
+		})
+	}
+}
+
+func replacedLines(t *testing.T, recall string) {
+	t.Helper()
 	files := []string{"checkout.py", "invoice.py", "refund.py"}
 	lines := func(file, edition int) []string {
 		var all []string
@@ -208,7 +221,7 @@ func TestReplacedLines(t *testing.T) {
 	for i, name := range files {
 		write(t, filepath.Join(d.dir, name), strings.Replace(source(i), "    seen = {}", strings.Join(lines(i, 0), "\n"), 1))
 	}
-	d.true(t, &all[slices.IndexFunc(all, func(a agent) bool { return a.name == "opencode" })], func(v *condensedView) {
+	d.true(t, &all[slices.IndexFunc(all, func(a agent) bool { return a.name == "opencode" })], recall, func(v *condensedView) {
 		for _, line := range gone[:goneBy[v.Step-1]] {
 			if v.fresh && strings.Contains(v.extract, strings.TrimSpace(line)) {
 				t.Errorf("request %d, step %d: the extract has %q", v.N, v.Step, line)
