@@ -264,13 +264,13 @@ func (p *pieces) cutText(s string, n, size int) string {
 	return strings.TrimSpace(note(0))
 }
 
-// ends returns the first and last bytes of s, keep in all or a little less, without splitting a word or a rune.
+// ends returns the first and last bytes of s, keep in all, without splitting a rune.
 func ends(s string, keep int) (head, tail string) {
 	i, j := keep-keep/2, len(s)-keep/2
-	for i > 0 && (!utf8.RuneStart(s[i]) || inWord(s, i)) {
+	for i > 0 && !utf8.RuneStart(s[i]) {
 		i--
 	}
-	for j < len(s) && (!utf8.RuneStart(s[j]) || inWord(s, j)) {
+	for j < len(s) && !utf8.RuneStart(s[j]) {
 		j++
 	}
 	return s[:i], s[j:]

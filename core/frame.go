@@ -18,8 +18,8 @@ const (
 )
 
 // Frame returns the first line of the texts that the provider of that name puts into a conversation. A [Chain] adds it to
-// every text of a new message, and to the new texts of a result or of the model that are not what the tool or the model wrote, visibly
-// shortened, unless the provider is a [Framer]. Formats that do not record the author of a text keep it, so that such a text is never
+// every text of a new message, and to every text of a result or of the model that has lines which the tool or the model did not
+// write, unless the provider is a [Framer]. Formats that do not record the author of a text keep it, so that such a text is never
 // taken for the user's or a tool's.
 func Frame(provider string) string { return frameStart + Label(provider) + frameEnd }
 
@@ -93,25 +93,43 @@ func (f *framer) rewritten(m, o *Message) {
 		}
 	}
 	if m.Role == RoleAssistant || m.Role == RoleTool {
-		m.Parts = f.texts(m.Parts, f.foreign(o.Parts, m.Parts))
+		m.Parts = f.texts(m.Parts, f.foreign(o.Parts))
 	} else {
 		m.Parts = slices.Clone(m.Parts)
 	}
 	for i, p := range m.Parts {
 		if r, ok := p.(ToolResult); ok && !EqualParts(r.Content, results[r.CallID]) {
-			r.Content = f.texts(r.Content, f.foreign(results[r.CallID], r.Content))
+			r.Content = f.texts(r.Content, f.foreign(results[r.CallID]))
 			m.Parts[i] = r
 		}
 	}
 }
 
-// foreign returns a function that reports whether a text of after needs a frame: those of before are not visibly shortened there, see
-// [Shortens], and the text is new, or none is. For a mark, words of marks in brackets are enough.
-func (f *framer) foreign(before, after []Part) func(string) bool {
-	s := shortening{text: spaced(joinTexts(before, nil)), paths: []string{f.req.Originals}, loose: true}
-	shortened := s.pieces(spaced(joinTexts(after, nil)))
-	was, changed := countParts(before), hasNewText(before, after)
-	return func(t string) bool { return !shortened && (!changed || was[Text(t)] == 0) && !blank(t) }
+// foreign returns a function that reports whether a text has a line that is in none of the texts of before, whole or as
+// pieces with marks between them, and that is no mark: see [Shortens]. A line in brackets that has only words of marks is one, too. The
+// texts come in order.
+func (f *framer) foreign(before []Part) func(string) bool {
+	all := joinTexts(before, nil)
+	lines := map[string]bool{"": true}
+	for line := range strings.Lines(all) {
+		lines[strings.TrimSpace(line)] = true
+	}
+	s := shortening{rest: spaced(all), paths: []string{f.req.Originals}}
+	return func(text string) bool {
+		for line := range strings.Lines(text) {
+			line = strings.TrimSpace(line)
+			stub, opens := strings.CutPrefix(line, "[")
+			stub, closes := strings.CutSuffix(stub, "]")
+			if lines[line] || opens && closes && describes(stub) {
+				continue
+			}
+			if marked, ok := s.pieces(spaced(line), true); !marked || !ok {
+				s.rest = "" // so that not every text is looked for in all of before
+				return true
+			}
+		}
+		return false
+	}
 }
 
 // maxLabel is in bytes.

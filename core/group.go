@@ -76,7 +76,6 @@ type use struct {
 	message int    // index of its message
 	call    string // ID of the call
 	tool    string // of a call; empty for a result
-	args    string // of a call
 	result  bool
 	partner int // index of the matching result or call; -1 if there is none
 }
@@ -88,6 +87,8 @@ func (u *use) String() string {
 	}
 	return "call " + u.call
 }
+
+func sameCall(a, b use) bool { return a.call == b.call && a.result == b.result }
 
 // A pairing matches calls and results.
 type pairing struct {
@@ -114,7 +115,7 @@ func pairUp(messages []Message) *pairing {
 			k := len(p.uses)
 			switch part := part.(type) {
 			case ToolCall:
-				p.uses = append(p.uses, use{message: i, call: part.ID, tool: part.Name, args: part.Args, partner: -1})
+				p.uses = append(p.uses, use{message: i, call: part.ID, tool: part.Name, partner: -1})
 				open.call(part.ID, k)
 			case ToolResult:
 				p.uses = append(p.uses, use{message: i, call: part.CallID, result: true, partner: -1})

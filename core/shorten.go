@@ -2,7 +2,6 @@ package core
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -34,7 +33,7 @@ var markWords = func() map[string]bool {
 }()
 
 // Shortens reports whether after is before, visibly shortened, as the rule keep-words requires of users' texts:
-// pieces of before that end at borders of words (but at [redacted]), in their order, with a mark for every omission. White space does not count, as long as there is
+// pieces of before, in their order, with a mark for every omission. White space does not count, as long as there is
 // some wherever before has some. A mark is
 //
 //   - the sign … alone,
@@ -46,8 +45,12 @@ var markWords = func() map[string]bool {
 // the user is read as the user's words. The cost is linear.
 func Shortens(before, after string, paths ...string) bool {
 	before, after = spaced(before), spaced(after)
-	s := shortening{text: before, paths: paths}
-	return before == after || s.pieces(after)
+	if before == after {
+		return true
+	}
+	s := shortening{rest: before, paths: paths}
+	_, ok := s.pieces(after, false)
+	return ok
 }
 
 // spaced returns s with one blank wherever it has white space, and none at its ends.
@@ -55,84 +58,52 @@ func spaced(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // A shortening is a search for pieces of a text.
 type shortening struct {
-	text  string
-	at    int // end of the pieces that were found
+	rest  string // after the pieces that were found
 	paths []string
-	loose bool // the text is not the user's: a piece may end inside of a word, and a mark needs no sign
 }
 
-// pieces reports whether after consists of marks, and of pieces of the text between them.
-func (s *shortening) pieces(after string) bool {
-	from, marked := 0, ""
-	for i := 0; i < len(after); {
-		end := i + s.mark(after[i:])
+// pieces reports whether text consists of marks, and of pieces of the rest between them, and whether it has a mark. If it is only
+// a part of a text, more may be missing at its ends.
+func (s *shortening) pieces(text string, part bool) (marked, ok bool) {
+	from := 0
+	for i := 0; i < len(text); {
+		end := i + s.mark(text[i:])
 		if end == i {
-			_, n := utf8.DecodeRuneInString(after[i:])
+			_, n := utf8.DecodeRuneInString(text[i:])
 			i += n
 			continue
 		}
-		if !s.piece(after[from:i], marked, after[i:end]) {
+		if !s.piece(text[from:i], part || marked, true) {
+			return marked, false
+		}
+		from, marked, i = end, true, end
+	}
+	return marked, s.piece(text[from:], part || marked, part)
+}
+
+// piece finds the next piece. The text between it and the previous piece is missing, which only marks allow.
+func (s *shortening) piece(p string, markBefore, markAfter bool) bool {
+	p = strings.TrimSpace(p)
+	if p == "" {
+		return markBefore || markAfter || s.rest == ""
+	}
+	at := 0
+	switch {
+	case !markBefore && !markAfter:
+		return p == s.rest
+	case !markBefore:
+		if !strings.HasPrefix(s.rest, p) {
 			return false
 		}
-		from, marked, i = end, after[i:end], end
-	}
-	return s.piece(after[from:], marked, "")
-}
-
-// mostPlaces limits the places where a piece is looked for of which it is only a part of the words, so that the cost is linear.
-const mostPlaces = 100
-
-// piece finds the next piece, which is between two marks; empty for none. The text between it and the previous piece is missing,
-// which only marks allow. Inside of a word, only a secret may be missing.
-func (s *shortening) piece(p, before, after string) bool {
-	if p = strings.TrimSpace(p); p == "" {
-		return before != "" || after != "" || s.at == len(s.text)
-	}
-	at := s.at
-	if after == "" {
-		at = max(at, len(s.text)-len(p))
-	}
-	for n := 0; n < mostPlaces; n, at = n+1, at+1 {
-		i := strings.Index(s.text[at:], p)
-		if i < 0 || before == "" && at+i > s.at {
+	case !markAfter:
+		return strings.HasSuffix(s.rest, p)
+	default:
+		if at = strings.Index(s.rest, p); at < 0 {
 			return false
 		}
-		at += i
-		if end := at + len(p); s.loose || (before == Redacted || !inWord(s.text, at)) && (after == Redacted || !inWord(s.text, end)) {
-			s.at = end
-			return true
-		}
 	}
-	return false
-}
-
-// longestWord is in bytes: what is longer is a key or data.
-const longestWord = 64
-
-// inWord reports whether s must not be cut at a byte because it is inside of a word: "can" is the opposite of "cannot", and of "can't".
-// In scripts without spaces between words, only what belongs to one character stays together.
-func inWord(s string, at int) bool {
-	left, right := s[max(0, at-longestWord):at], s[at:min(len(s), at+longestWord)]
-	a, n := utf8.DecodeLastRuneInString(left)
-	b, m := utf8.DecodeRuneInString(right)
-	const joiner, marks = '\u200d', "'’-.,"
-	if unicode.Is(unicode.M, b) || a == joiner || b == joiner {
-		return n > 0
-	}
-	if strings.ContainsRune(marks, b) {
-		b, _ = utf8.DecodeRuneInString(right[m:])
-	} else if strings.ContainsRune(marks, a) {
-		a, _ = utf8.DecodeLastRuneInString(left[:len(left)-n])
-	}
-	inside := func(r rune) bool { return r != utf8.RuneError && !unicode.IsSpace(r) }
-	long := len(left)-len(strings.TrimRightFunc(left, inside))+len(right)-len(strings.TrimLeftFunc(right, inside)) >= longestWord
-	return !long && ofWord(a) && ofWord(b)
-}
-
-// ofWord reports whether words consist of such runes, in a script that has spaces between them.
-func ofWord(r rune) bool {
-	return (r == '_' || unicode.In(r, unicode.L, unicode.N, unicode.M)) && !unicode.In(r,
-		unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+	s.rest = s.rest[at+len(p):]
+	return true
 }
 
 // mark returns the bytes of the mark that text begins with; 0 if it begins with none.
@@ -142,10 +113,10 @@ func (s *shortening) mark(text string) int {
 		return len(Redacted)
 	case strings.HasPrefix(text, gapSign):
 		return len(gapSign)
-	case !strings.HasPrefix(text, markStart) && !(s.loose && strings.HasPrefix(text, "[")):
+	case !strings.HasPrefix(text, markStart):
 		return 0
 	}
-	in, skipped := text[1:], 1
+	in, skipped := text[len(markStart):], len(markStart)
 	for _, path := range s.paths {
 		// The path may have characters that end a mark.
 		if path = spaced(path); path == "" {

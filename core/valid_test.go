@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"pgregory.net/rapid"
 
@@ -119,11 +118,10 @@ func (e *editor) shorten(parts []core.Part) []core.Part {
 		switch p := p.(type) {
 		case core.Text:
 			if len(p) > 8 { // marked as an answer has to be
-				head := p[:(len(p)-4)/2]
-				out[i] = head[:strings.LastIndexByte(string(head), ' ')+1] + "…" // at the border of a word
+				out[i] = p[:(len(p)-4)/2] + "…"
 			}
 		case core.ToolCall:
-			p.Args = "{}"
+			p.Args = ""
 			out[i] = p
 		case core.ToolResult:
 			p.Content = e.shorten(p.Content)

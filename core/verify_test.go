@@ -165,7 +165,7 @@ var ruleTests = []struct {
 	{
 		"keep-protected", "a result in it shortened",
 		messages{assistant("1", call("a")), protected(user("2", result("a", hi)))},
-		messages{assistant("1", core.ToolCall{ID: "a", Name: call("a").Name, Args: "{}"}), user("2", result("a", hi))},
+		messages{assistant("1", core.ToolCall{ID: "a", Name: call("a").Name}), user("2", result("a", hi))},
 		messages{assistant("1", call("a")), user("2", result("a", note))},
 	},
 	{
@@ -299,24 +299,6 @@ var ruleTests = []struct {
 		messages{assistant("1", call("a")), user("2", result("a", hi))},
 		messages{assistant("1", core.ToolCall{ID: "a", Name: call("a").Name, Args: "{}"}), user("2", result("a", hi))},
 		messages{assistant("1", core.ToolCall{ID: "a", Name: "other"}), user("2", result("a", hi))},
-	},
-	{
-		"keep-calls", "with arguments that are no JSON any more",
-		messages{assistant("1", call("a")), user("2", result("a", hi))},
-		messages{assistant("1", core.ToolCall{ID: "a", Name: call("a").Name, Args: `{"path": "…"}`}), user("2", result("a", hi))},
-		messages{assistant("1", core.ToolCall{ID: "a", Name: call("a").Name, Args: `{"path": "sr…`}), user("2", result("a", hi))},
-	},
-	{
-		"keep-calls", "with arguments that are no object any more",
-		messages{assistant("1", call("a")), user("2", result("a", hi))},
-		nil,
-		messages{assistant("1", core.ToolCall{ID: "a", Name: call("a").Name, Args: `"…"`}), user("2", result("a", hi))},
-	},
-	{
-		"keep-calls", "with arguments that never were JSON",
-		messages{assistant("1", core.ToolCall{ID: "a", Name: "x", Args: "{"}), user("2", result("a", hi))},
-		messages{assistant("1", core.ToolCall{ID: "a", Name: "x", Args: "["}), user("2", result("a", hi))},
-		messages{assistant("1", core.ToolCall{ID: "a", Name: "y", Args: "["}), user("2", result("a", hi))},
 	},
 	{
 		"keep-calls", "moved to another message",

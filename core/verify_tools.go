@@ -1,9 +1,6 @@
 package core
 
-import (
-	"encoding/json"
-	"strings"
-)
+import "slices"
 
 // tools checks the pairing of calls and results.
 func (v *verifier) tools() {
@@ -17,8 +14,6 @@ func (v *verifier) tools() {
 			v.fault(ruleCalls, id, "%s is in new message %d", u, u.message)
 		case b < 0:
 			v.fault(ruleCalls, id, "%s was not there", u)
-		case worse(before.uses[b].args, u.args):
-			v.fault(ruleCalls, id, "the arguments of %s are no JSON any more, or no object", u)
 		case before.uses[b].tool != u.tool:
 			v.fault(ruleCalls, id, "%s was of tool %q, is of %q", u, before.uses[b].tool, u.tool)
 		default:
@@ -27,12 +22,6 @@ func (v *verifier) tools() {
 	}
 	v.split(before, after, was)
 	v.pending(before, was)
-}
-
-// worse reports whether args are no JSON any more, or no object.
-func worse(was, args string) bool {
-	object := func(s string) bool { return strings.HasPrefix(strings.TrimSpace(s), "{") }
-	return was != args && json.Valid([]byte(was)) && (!json.Valid([]byte(args)) || object(was) && !object(args))
 }
 
 // match returns, for each use in the result, the index of the use in the request; -1 if there is none. A use is
@@ -51,14 +40,24 @@ func (v *verifier) match(before, after *pairing) []int {
 			continue
 		}
 		first := before.starts[v.from[i]]
-		left := map[use][]int{}
-		for n, u := range before.uses[first:before.starts[v.from[i]+1]] {
-			id := use{call: u.call, result: u.result}
-			left[id] = append(left[id], first+n)
+		there := before.uses[first:before.starts[v.from[i]+1]]
+		if slices.EqualFunc(after.uses[start:end], there, sameCall) {
+			for k := start; k < end; k++ {
+				was[k] = first + k - start
+			}
+			continue
+		}
+		type key struct {
+			call   string
+			result bool
+		}
+		left := map[key][]int{}
+		for n, u := range there {
+			left[key{u.call, u.result}] = append(left[key{u.call, u.result}], first+n)
 		}
 		for k := start; k < end; k++ {
 			was[k] = -1
-			id := use{call: after.uses[k].call, result: after.uses[k].result}
+			id := key{after.uses[k].call, after.uses[k].result}
 			if l := left[id]; len(l) > 0 {
 				was[k], left[id] = l[0], l[1:]
 			}

@@ -55,7 +55,7 @@ func makeRoom(m []core.Message) {
 		}
 	}
 	if best != nil {
-		best[0] = core.Text(core.LeftOut)
+		best[0] = best[0].(core.Text)[:10] + core.LeftOut //nolint:errcheck // seen above
 	}
 }
 

@@ -217,7 +217,7 @@ var breakingRules = []Misbehavior{
 	})},
 	// Rewrites a protected message.
 	{"EditsProtected", "keep-protected", core.OutcomeRejected, rewriter(func(m *core.Message) bool {
-		return m.Protected && replace(m, func(core.Text) core.Part { return core.Text("…") })
+		return m.Protected && replace(m, func(t core.Text) core.Part { return t[:len(t)/2] + "…" })
 	})},
 	// Hides a protected message.
 	{"HidesProtected", "keep-protected", core.OutcomeRejected, editor(func(m []core.Message) []core.Message {
@@ -246,7 +246,7 @@ var breakingRules = []Misbehavior{
 	// Cuts the user's newest request, with a mark.
 	{"CutsRequest", "keep-request", core.OutcomeRejected, editor(func(m []core.Message) []core.Message {
 		for _, i := range (&core.Request{Messages: m}).Unanswered() {
-			replace(&m[i], func(core.Text) core.Part { return core.Text(core.LeftOut) })
+			replace(&m[i], func(t core.Text) core.Part { return t[:min(len(t), 3)] + core.LeftOut })
 		}
 		return m
 	})},
