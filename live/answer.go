@@ -77,7 +77,7 @@ func (x *sending) retry(r *http.Request, res *http.Response) (*http.Response, er
 	if err != nil {
 		x.fault("repair", err)
 		if why == tooLong {
-			x.failed(ctx, err, true)
+			x.failed(ctx, x.r.Model, err, true)
 		}
 		return res, nil
 	}

@@ -131,7 +131,7 @@ func (x *known) trial(ctx context.Context, mark session.Mark) *plan {
 	p.view = x.viewOf(x.claim.State)
 	if err := x.safely("epoch", func() error { return p.epochIfDue(ctx, false) }); err != nil {
 		x.fault("epoch", err)
-		p.failed(ctx, err, p.tokens > p.policy.Limit)
+		p.failed(ctx, p.r.Model, err, p.tokens > p.policy.Limit)
 	}
 	return p
 }
@@ -177,7 +177,7 @@ func (x *known) conclude(ctx context.Context, p *plan, mark session.Mark, again 
 	if f := (*wire.RuleError)(nil); !x.guessed || !errors.As(err, &f) {
 		x.fault("commit", err)
 		if p.epoch != nil {
-			p.failed(ctx, err, p.made != nil && p.next != nil && p.next.Epoch.Before > p.policy.Limit)
+			p.failed(ctx, p.r.Model, err, p.made != nil && p.next != nil && p.next.Epoch.Before > p.policy.Limit)
 		}
 	}
 	return p.unchanged(ctx, err)

@@ -64,6 +64,7 @@ func (x *known) prepareWith(j *job.Job, run func(context.Context) (*job.Prepared
 // begin runs a condensation in the background, unless the lineage has one, and reports whether it started. leave is
 // called when it has ended.
 func (x *known) begin(j *job.Job, leave func(), run func(context.Context) (*job.Prepared, error)) bool {
+	model := x.r.Model // x.r changes while the preparation runs
 	safe := func(ctx context.Context) (p *job.Prepared, err error) {
 		if len(j.Body) >= largeBody {
 			defer payload.Burst()()
@@ -78,7 +79,7 @@ func (x *known) begin(j *job.Job, leave func(), run func(context.Context) (*job.
 			x.fault("preparation", err)
 		}
 		if why := j.Setback(); faulty || why != nil && err != nil && !abandoned {
-			x.failed(ctx, cmp.Or(why, err), false)
+			x.failed(ctx, model, cmp.Or(why, err), false)
 		}
 		return p, err
 	}
