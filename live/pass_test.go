@@ -413,7 +413,7 @@ func TestReloadKeepsConnections(t *testing.T) {
 }
 
 // A vendor closes connections that were idle. A request that meets one, at the moment when it is closed, reaches the vendor whole over
-// another; where it may have been seen, the client decides.
+// another; where the vendor may have seen all of it, the client decides.
 func TestStaleConnection(t *testing.T) {
 	body := loop(1, 300_000)
 	for _, c := range []struct {
@@ -446,8 +446,16 @@ func TestStaleConnection(t *testing.T) {
 						got = append(got, text)
 						fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")
 						if n == 1 { // the next one meets the end of the connection
-							_, _ = in.ReadByte()
-							fmt.Fprint(conn, c.answer)
+							if _, err = in.Peek(1); c.answer != "" { // no answer begins before the request is whole: what is not can be sent again
+								r, err = http.ReadRequest(in)
+								if err == nil {
+									_, err = io.Copy(io.Discard, r.Body)
+								}
+								fmt.Fprint(conn, c.answer)
+							}
+							if err != nil {
+								t.Error(err)
+							}
 							break
 						}
 					}

@@ -125,7 +125,7 @@ func New(name, address string) (*Upstream, error) {
 const soon = 5 * time.Second
 
 // RoundTrip sends a request. If the connection turns out to be closed because it was idle, it sends the request again,
-// if that has a GetBody: the vendor has not seen the first attempt. The body is held until the answer begins.
+// if that has a GetBody: the vendor has not seen all of the first attempt. The body is held until the answer begins.
 func (u *Upstream) RoundTrip(r *http.Request) (*http.Response, error) {
 	if u.Signs(r.Header) {
 		var err error
