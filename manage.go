@@ -56,6 +56,9 @@ type Turn struct {
 	// NoRecall says that the agent has no way to recall condensed text, so that no handles are
 	// written for it. It is passed to the providers.
 	NoRecall bool
+	// Numbers are the places of the messages of the view in the conversation, from 1 (0: unknown), if the conversation that the agent
+	// recalls from is not this one; nil: their places in its journal. See [core.Message].
+	Numbers []int
 	// API names the form in which the conversation is sent or written, as a format of package
 	// transcript does. It is passed to the providers: see [core.Request].
 	API string
@@ -234,6 +237,7 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 	if !p.decision.Act {
 		return p, nil
 	}
+	p.number(c.journal.Messages(), t.Numbers)
 	p.keepLoaded()
 	p.keepAlways()
 	p.keepRecalled(c.journal.Appended())
@@ -263,6 +267,23 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 		p.request.Instructions = p.Prompt
 	}
 	return p, nil
+}
+
+// number gives the messages of the view their places in the conversation: in all, or as the caller knows them.
+func (p *plan) number(all []core.Message, known []int) {
+	places := make(map[string]int, len(all))
+	for i := range all {
+		places[all[i].ID] = i + 1
+	}
+	p.view = slices.Clone(p.view)
+	for i := range p.view {
+		if p.view[i].Number = places[p.view[i].ID]; known != nil {
+			p.view[i].Number = 0
+			if i < len(known) {
+				p.view[i].Number = known[i]
+			}
+		}
+	}
 }
 
 // keepRecalled protects, for this condensation, the texts that the agent recalled in the newest messages, in up to half of the target.

@@ -43,13 +43,15 @@ type Message struct {
 	Protected bool
 	// Tokens is the size by the host's counter, framing included; zero if not measured.
 	Tokens int
+	// Number is the message's place in the conversation as it was recorded, from 1, by which the agent can recall it; zero if unknown.
+	Number int
 	// Source, if set, is the message in its file, byte for byte. Code that changes Parts must
 	// clear Source, because codecs write it back verbatim. Providers never see it.
 	Source json.RawMessage
 }
 
 // Equal reports whether m and n have the same ID, role, kind and parts. This is the meaning of "verbatim". Time,
-// Protected, Tokens and Source belong to the host and are not compared.
+// Protected, Tokens, Number and Source belong to the host and are not compared.
 func (m Message) Equal(n Message) bool {
 	return m.ID == n.ID && m.Role == n.Role && m.Kind == n.Kind && EqualParts(m.Parts, n.Parts)
 }

@@ -126,6 +126,10 @@ func (x *plan) job(d epoch.Decision, overflow bool) *job.Job {
 	if e := x.claim.State.Epoch; e != nil {
 		j.Block = len(x.messages) - (len(x.r.Messages) - min(e.Cut, len(x.r.Messages)))
 	}
+	j.Turn.Numbers = make([]int, len(x.messages))
+	for i := j.Block; i < len(x.messages); i++ {
+		j.Turn.Numbers[i] = len(x.r.Messages) - len(x.messages) + i + 1
+	}
 	if j.Turn.Trigger = d.Reason.Trigger(); overflow || x.claim.Overflowed() {
 		j.Turn.Trigger = core.TriggerOverflow
 	} else {

@@ -55,7 +55,7 @@ func SessionOf(d *transcript.Document, c core.Counter) *score.Session {
 	s := &score.Session{Format: d.Format, System: d.System, Tools: toolNames(d.Tools)}
 	readJournal(d, s)
 	for i := range s.Messages {
-		s.Messages[i].Source = nil
+		s.Messages[i].Source, s.Messages[i].Number = nil, i+1
 	}
 	core.Measure(c, s.Messages)
 	return s

@@ -83,8 +83,8 @@ func (w *reading) failures() (out, fixed []failure) {
 			if line != "" {
 				e += errorSign + line
 			}
-			if h := w.handle(&pass); h != "" && !dialog.Brief(text) {
-				e += " " + handleMark + h
+			if h := w.ref(&pass); h != "" && !dialog.Brief(text) {
+				e += " " + h
 			}
 			t.out = append(t.out, failure{e, p})
 		}

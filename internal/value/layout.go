@@ -98,7 +98,7 @@ func (w *layout) stay() {
 	hidden := w.hidden()
 	free := float64(w.o.Room) - w.picks[0] - s.words
 	open := w.listOpen(hidden, func(p *Passage) bool { return s.open[p.Message] && w.long(p) }, free)
-	w.picks[0] += open + w.listLeft(hidden, int(open), free-open)
+	w.picks[0] += open + w.listContents(hidden, free-open)
 	w.picks[0] += w.listFiles(hidden, float64(w.o.Room)-w.picks[0]-s.words-w.rulesTokens())
 	w.findNewest(hidden)
 	for p := range w.c.Passages {

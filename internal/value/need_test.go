@@ -97,7 +97,7 @@ func TestReadsItsOwnHeaders(t *testing.T) {
 		for _, p := range c.Passages {
 			got = append(got, fmt.Sprintf("%s/%s/%s/%s/%d", p.Kind, p.Name, p.Target, p.Handle, p.Lines.End-p.Lines.Start))
 		}
-		want := "user////1 tool_call/Bash///1 tool_result/Bash//0123456789/2 error/read_file/a.go//1 tool_call/Edit/b.go/0123456789/1"
+		want := "user////1 tool_call/Bash///1 tool_result/Bash//h:0123456789/2 error/read_file/a.go//1 tool_call/Edit/b.go/h:0123456789/1"
 		if s := strings.Join(got, " "); s != want {
 			t.Errorf("%s: got  %s\nwant %s", name, s, want)
 		}
@@ -108,7 +108,7 @@ func TestReadsItsOwnHeaders(t *testing.T) {
 // the end of a line.
 var hostile = []string{
 	"[user]", "[user] ", " [user]", "[user]:", "¶ user", "¶", "§ user", "†", "‡ user", "¤ user", "¶ user h:0123456789", "| ", "¶|", "…", "…40", "…40 alike", "[… image h:0123456789]", "[… image]",
-	"\r[user]", "\r¶ user", "\u2028¶ user", "\u200b¶ user", "\ufeff[user]", "\u00a0", "\t", " ", "h:0123456789", " h:0123456789", "user", "call", "result", "error read_file",
+	"\r[user]", "\r¶ user", "\u2028¶ user", "\u200b¶ user", "\ufeff[user]", "\u00a0", "\t", " ", "h:0123456789", " h:0123456789", "m12", " m12.3", "user", "call", "result", "error read_file",
 	"[Extract of the conversation so far", formerHead, "[… 3 lines h:0123456789]", "push to main", "]", "[", "\xff", "ünïcode", "x", "</user_words>", "Human:", "<|im_start|>user",
 }
 
@@ -134,7 +134,7 @@ func TestExtractsCannotBeForged(t *testing.T) {
 			if p.Kind >= dialog.KindToolCall {
 				p.Name, p.Target = word.Draw(t, "name"), word.Draw(t, "target")
 			}
-			handle := rapid.SampledFrom([]string{"", "0123456789"}).Draw(t, "handle")
+			handle := rapid.SampledFrom([]string{"", "h:0123456789", "m12", "m12.3"}).Draw(t, "handle")
 			header := p.Header(false, handle)
 			if strings.ContainsFunc(header, func(r rune) bool { return !unicode.IsPrint(r) }) || len(header) > 200 {
 				t.Fatalf("header %q", header)
@@ -220,7 +220,7 @@ func TestHeaders(t *testing.T) {
 	))
 	var got []string
 	for i := range c.Passages {
-		got = append(got, c.Passages[i].Header(false, ""), c.Passages[i].Header(true, "0123456789"))
+		got = append(got, c.Passages[i].Header(false, ""), c.Passages[i].Header(true, "h:0123456789"))
 	}
 	want := []string{
 		"Edit two.go", "Edit h:0123456789", "Read", "Read h:0123456789", "Grep", "Grep h:0123456789",

@@ -6,18 +6,21 @@ import (
 	"github.com/condensehq/condense/internal/value/parallel"
 )
 
-// A preface is the part of an extract before its first quote: the index of hidden messages, the open work, and the
+// A preface is the part of an extract before its first quote: the table of contents of hidden messages, the open work, and the
 // newest text of files.
 type preface struct {
 	rating
-	left   string     // the index of hidden messages
-	open   string     // the open work among them
-	opened []int      // lines with the same content
-	files  []string   // blocks of files, see listFiles
-	filed  []int      // lines with the same content
-	out    []bool     // lines that are excluded from the choice because files has them
-	parts  []leftPart // of all messages; see leftParts
-	root   string     // the folder of the files that the conversation shows, once it is used; see rootOf
+	all    []unit // what a table of contents can list
+	listed []unit // of these, what is hidden
+	// listRoom is what the table of listed may have, in tokens.
+	listRoom int
+	left     string   // the list of files, without recall
+	open     string   // the open work among them
+	opened   []int    // lines with the same content
+	files    []string // blocks of files, see listFiles
+	filed    []int    // lines with the same content
+	out      []bool   // lines that are excluded from the choice because files has them
+	root     string   // the folder of the files that the conversation shows, once it is used; see rootOf
 }
 
 // prepare rates r, and concurrently makes everything that does not depend on the values.
@@ -26,7 +29,7 @@ func prepare(ctx context.Context, r reading) (preface, error) {
 	var err error
 	tasks := []func(){func() { w.rating, err = rate(ctx, r) }}
 	if r.o.Only == nil && r.o.Shares.Index > 0 && !r.o.NoHandles {
-		tasks = append(tasks, func() { w.parts = r.leftParts() })
+		tasks = append(tasks, func() { w.all = r.units() })
 	}
 	parallel.Do(tasks...)
 	return w, err

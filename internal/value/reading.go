@@ -157,7 +157,7 @@ func (w *reading) handle(p *Passage) string {
 	}
 	h, ok := w.handles[p]
 	if !ok {
-		h = core.Handle(w.o.Original(&w.messages[p.Message], p.part))
+		h = handleMark + core.Handle(w.o.Original(&w.messages[p.Message], p.part))
 		w.handles[p] = h
 	}
 	return h

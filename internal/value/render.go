@@ -51,7 +51,7 @@ func (w extraction) render(k int32) ([]core.Message, int) {
 			if !w.native[g] {
 				if !listed {
 					listed = true
-					extract.section(w.left)
+					extract.section(w.contents(k))
 					extract.section(w.open)
 					extract.renderFiles(w.files)
 				}
@@ -158,7 +158,7 @@ func (w extraction) renderExtract(b *extractWriter, i, from, to int, k int32) {
 		if w.o.NoHandles || handle != "" && w.recalled(pass) {
 			handle = ""
 		} else if handle == "" && (lost >= w.o.Shares.HandleFrom || lost > 0 && pass.rules != "") {
-			handle = w.handle(pass)
+			handle = w.ref(pass)
 		}
 		w.renderMedia(b, i, p, k)
 		b.open(pass, handle, known)

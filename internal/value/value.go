@@ -221,5 +221,5 @@ type Shares struct {
 
 // DefaultShares returns the shares that docs/decisions/0017-line-selection.md describes.
 func DefaultShares() Shares {
-	return Shares{Tail: 0.18, Newest: 0.25, Asked: 0.25, Unread: 0.03, Recent: 0.05, Human: 0.5, Demands: 0.12, Whole: 0.5, Cut: 0.28, Each: 0.125, Head: 0.4, Names: 1, Words: 1, Phrases: 1, Line: 0.5, Adjacent: 0.25, Index: 0.01, Open: 0.05, Files: 0.08, HandleFrom: 800}
+	return Shares{Tail: 0.18, Newest: 0.25, Asked: 0.25, Unread: 0.03, Recent: 0.05, Human: 0.5, Demands: 0.12, Whole: 0.5, Cut: 0.28, Each: 0.125, Head: 0.4, Names: 1, Words: 1, Phrases: 1, Line: 0.5, Adjacent: 0.25, Index: 0.12, Open: 0.05, Files: 0.08, HandleFrom: 800}
 }

@@ -133,7 +133,7 @@ func (s *Scorer) labelled(view []core.Message) []bool {
 				call = calls[p.CallID]
 			case core.Text, core.Image, core.Reasoning, core.Opaque:
 			}
-			blocks(view[i].Parts[k:k+1], func(_ int, text string) { s.labelledIn(x, strings.Split(text, "\n"), call, out) })
+			blocks(view[i].Parts[k:k+1], func(_ int, text string) { s.labelledIn(x, text, call, out) })
 		}
 	}
 	return out
@@ -148,7 +148,8 @@ func plainArgs(args string) string {
 
 // labelledIn marks in out the content of the labelled handles in a text. Call is the call that the text answers, or
 // is.
-func (s *Scorer) labelledIn(x *reachIndex, text []string, call string, out []bool) {
+func (s *Scorer) labelledIn(x *reachIndex, whole, call string, out []bool) {
+	text := strings.Split(whole, "\n")
 	for i, line := range text {
 		if !visibleHandle.MatchString(line) {
 			continue
@@ -159,7 +160,7 @@ func (s *Scorer) labelledIn(x *reachIndex, text []string, call string, out []boo
 		}
 		label += "\n" + call
 		each(visibleHandle, line, func(found []string) {
-			parts := x.handles[found[1]]
+			parts := x.named(found[1], whole)
 			if found[2] == "" {
 				for _, p := range parts {
 					s.markNamed(x, p, label, x.bytes[p], out)

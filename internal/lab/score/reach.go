@@ -17,6 +17,7 @@ import (
 //
 //   - by a handle: the ten digits of [core.Handle] of a part before the cut, as a word of the view. With
 //     a + after it, it names everything from that part on, of which one recall returns [recallPage] bytes.
+//   - in an extract by a number: m7 is the seventh message, m7.2 its second result, each with the calls that it answers.
 //   - by a path with lines: PATH:FROM-TO in the view, or a call in the view that reads a file. The lines
 //     count if the file has not been written since. To err on the strict side, any later call that names
 //     the file and does not read it counts as a write.
@@ -25,7 +26,7 @@ import (
 const recallPage = 20_000
 
 var (
-	visibleHandle = regexp.MustCompile(`(?:^|[^0-9A-Za-z])([0-9a-f]{10})(\+?)(?:[^0-9A-Za-z]|$)`)
+	visibleHandle = regexp.MustCompile(`(?:^|[^0-9A-Za-z])([0-9a-f]{10}|m[1-9]\d{0,5}(?:\.\d{1,3})?)(\+?)(?:[^0-9A-Za-z]|$)`)
 	visiblePath   = regexp.MustCompile(`([^\s"'` + "`" + `<>()\[\],;:]+):(\d+)-(\d+)`)
 	numberedLine  = regexp.MustCompile(`^\s*(\d+)(?:→|\t|:| ?\|)`)
 )
@@ -65,11 +66,14 @@ func (s *Scorer) readReach() *reachIndex {
 	}
 	calls := map[string]call{}
 	named := map[string]partName{}        // by call
+	called := map[string]int{}            // their parts
 	state := map[uint64]map[uint64]bool{} // lines of a file when it was last read or written
 	at := 0                               // index of a line
 	for m, msg := range s.cut.Prefix() {
+		number, nth := "m"+strconv.Itoa(m+1), 0
 		for k, p := range msg.Parts {
 			i := len(x.parts)
+			x.add(number, i)
 			start, size := at, 0
 			read := fileRead{}
 			answer, reads := call{}, false
@@ -100,7 +104,7 @@ func (s *Scorer) readReach() *reachIndex {
 			x.add(core.Handle(p), i)
 			switch p := p.(type) {
 			case core.ToolCall:
-				named[p.ID] = x.names[i]
+				named[p.ID], called[p.ID] = x.names[i], i
 				path, from, wrote := access(p.Args)
 				if path != "" && !wrote {
 					calls[p.ID] = call{callKey(p), path, from}
@@ -110,6 +114,12 @@ func (s *Scorer) readReach() *reachIndex {
 				x.replace(p.Args, state)
 			case core.ToolResult:
 				x.names[i] = named[p.CallID]
+				nth++
+				if c, ok := called[p.CallID]; ok {
+					x.add(number, c)
+					x.add(number+"."+strconv.Itoa(nth), c)
+				}
+				x.add(number+"."+strconv.Itoa(nth), i)
 				if len(p.Content) == 1 {
 					x.add(core.Handle(p.Content[0]), i)
 				}
@@ -152,6 +162,14 @@ func (s *Scorer) know(state map[uint64]map[uint64]bool, r fileRead) {
 
 func (x *reachIndex) add(handle string, part int) {
 	x.handles[handle] = append(x.handles[handle], part)
+}
+
+// named returns the parts with a handle or a number in a text: numbers are of extracts.
+func (x *reachIndex) named(handle, text string) []int {
+	if handle[0] == 'm' && !strings.HasPrefix(text, "[Extract of the conversation") {
+		return nil
+	}
+	return x.handles[handle]
 }
 
 // write marks the reads of files that args names as out of date.
@@ -278,7 +296,7 @@ func (s *Scorer) reached(view []core.Message) []bool {
 		}
 		blocks(view[i].Parts, func(_ int, text string) {
 			each(visibleHandle, text, func(found []string) {
-				parts := x.handles[found[1]]
+				parts := x.named(found[1], text)
 				if found[2] == "" {
 					for _, p := range parts {
 						mark(x.parts[p])

@@ -125,6 +125,10 @@ func (j *Job) newest(r *wire.Request) (*Job, *wire.Request, error) {
 	}
 	n := *j
 	n.Body, n.Block = body, sort.SearchInts(origin, j.Block)
+	n.Turn.Numbers = make([]int, len(origin))
+	for i, from := range origin {
+		n.Turn.Numbers[i] = j.Turn.Numbers[from]
+	}
 	r, err := wire.Parse(n.API, body, &wire.Options{Volatile: n.Volatile})
 	return &n, r, err
 }
@@ -155,7 +159,9 @@ func (j *Job) attempt(ctx context.Context, host *condense.Host, to Extent, keep 
 		return nil, err
 	}
 	t := j.Turn
-	t.System, t.Tools = doc.System, doc.Tools
+	if t.System, t.Tools = doc.System, doc.Tools; len(view) != len(t.Numbers) {
+		t.Numbers = []int{} // the API's messages are not those of the journal
+	}
 	d, err := host.Check(c, t)
 	if err := errors.Join(err, ctx.Err()); err != nil {
 		return nil, err

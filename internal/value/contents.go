@@ -1,0 +1,500 @@
+package value
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/dialog"
+)
+
+// An extract begins with a table of the contents that are hidden, in the order of the conversation: a line says who or which tool, the
+// file or command, the outcome, the size, and the number by which it is recalled. So a reader fetches the one result that answers a
+// question, and not all of them.
+
+const (
+	// contentsName begins its header, leftName that of the list of handles of former versions. They are parts of the form of an extract;
+	// the text after them is for models and may change.
+	contentsName = "contents:"
+	contentsHand = contentsName + " left out here; recall by number (m7.2: second result of message 7) or range (m7-m9); (tokens)"
+	leftName     = "hidden:"
+	leftPaths    = leftName + " files read and not changed since"
+
+	unitNext  = "; "  // between units of a line
+	unitSign  = " → " // between a call and its outcome
+	unitShare = 0.015 // of all tokens, which the table may have at most: it does not grow with the room
+	unitGroup = 6     // results that share a line at most
+	unitFold  = 5     // neighbours without a line of their own share one from this number on
+	unitText  = 120   // tokens from which a text has a line
+	unitLook  = 40    // lines of a result, at either end, where its outcome is looked for
+)
+
+// A rank says how long a line of the table stays: the light ones are shortened and dropped first.
+type rank uint8
+
+// The ranks.
+const (
+	light  rank = iota // reads, lists and searches, which can be made again
+	middle             // other calls
+	heavy              // changes, failures, reports, what somebody said
+	ranks
+)
+
+// cuts are the steps in which lines are shortened: the most bytes of subject and outcome, by rank. In the last, light lines are
+// dropped, then those of middle rank, the smallest contents first.
+var cuts = [][ranks]struct{ subject, outcome int }{
+	{{64, 0}, {64, 70}, {64, 70}},
+	{{40, 0}, {64, 70}, {64, 70}},
+	{{40, 0}, {48, 48}, {64, 70}},
+	{{32, 0}, {40, 40}, {48, 48}},
+}
+
+// A unit is what a line of the table stands for: a result with its call, or a text; one of a former table may stand for several.
+type unit struct {
+	message       int    // -1 if it is of a former table
+	passages      []int  // with its content
+	ref           string // a number, a range of them, or a handle
+	tool          string
+	subject, ends string // the file, command or first words; the outcome
+	size          int    // tokens
+	more          int    // units that a range has besides the one that is named
+	rank          rank
+}
+
+// text returns the line of u, cut to the step, without the tool if it is that of the unit before in the same line.
+func (u *unit) text(step int, tool string) string {
+	s := u.ref
+	if u.tool != tool {
+		s += " " + u.tool
+	}
+	c := cuts[step][u.rank]
+	if u.subject != "" {
+		s += " " + unitLine(u.subject, c.subject)
+	}
+	if u.ends != "" && c.outcome > 0 {
+		s += unitSign + unitLine(u.ends, c.outcome)
+	}
+	if u.more > 0 {
+		s += fmt.Sprintf(" and %d more", u.more)
+	}
+	return s + " (" + short(u.size) + ")"
+}
+
+// unitLine returns at most n bytes of s that cannot be taken for the beginning of another unit.
+func unitLine(s string, n int) string { return strings.ReplaceAll(oneLine(s, n), unitNext, ", ") }
+
+// short writes a number in at most four characters.
+func short(n int) string {
+	switch {
+	case n < 1000:
+		return strconv.Itoa(n)
+	case n < 10_000:
+		return fmt.Sprintf("%.1fk", float64(n)/1000)
+	}
+	return strconv.Itoa((n+500)/1000) + "k"
+}
+
+// units returns the units of all messages but former extracts, oldest first.
+func (w *reading) units() []unit {
+	var out []unit
+	calls := map[string]int{} // passages, by the ID of the call
+	perToken := w.perToken()
+	for p := 0; p < len(w.c.Passages); {
+		pass := &w.c.Passages[p]
+		m, part := &w.messages[pass.Message], pass.part
+		u := unit{message: pass.Message}
+		for ; p < len(w.c.Passages) && w.c.Passages[p].Message == u.message && w.c.Passages[p].part == part; p++ {
+			u.passages = append(u.passages, p)
+		}
+		was := w.o.Original(m, part)
+		bytes := core.ContentBytes(was)
+		switch was := was.(type) {
+		case core.ToolCall:
+			calls[was.ID] = u.passages[0]
+			continue
+		case core.ToolResult:
+			call := &Passage{Name: pass.Name, Target: pass.Target}
+			if c, ok := calls[was.CallID]; ok {
+				call = &w.c.Passages[c]
+				u.passages = append(u.passages, c)
+				bytes += core.ContentBytes(w.o.Original(&w.messages[call.Message], call.part))
+			}
+			if w.recalled(pass) || w.recalled(call) {
+				continue
+			}
+			w.describe(&u, pass, call)
+		case core.Text:
+			if pass.partial || pass.rules != "" || float64(bytes) < unitText*perToken {
+				continue
+			}
+			u.tool, u.rank, u.subject = headings[pass.Kind]+":", heavy, w.firstWords(pass)
+			if pass.Kind == dialog.KindInjected {
+				u.rank = light
+			}
+		default:
+			continue
+		}
+		u.ref, u.size = w.ref(pass), max(1, int(float64(bytes)/perToken))
+		out = append(out, u)
+	}
+	return out
+}
+
+// perToken returns the bytes of content that a token of the conversation has.
+func (w *reading) perToken() float64 {
+	bytes, tokens := 0, 0
+	for i := range w.messages {
+		bytes += core.ContentBytes(w.messages[i].Parts...)
+		tokens += w.messages[i].Tokens
+	}
+	return max(1, float64(bytes)/float64(max(1, tokens)))
+}
+
+// ref returns that by which the part of p is recalled: a number if its message has one, else its handle; empty if nothing can be recalled.
+func (w *reading) ref(p *Passage) string {
+	m := &w.messages[p.Message]
+	if w.o.NoHandles || p.partial || m.Number == 0 {
+		return w.handle(p)
+	}
+	nth, of := 0, 0
+	for j, part := range m.Parts {
+		if _, ok := part.(core.ToolResult); ok {
+			if of++; j <= p.part {
+				nth = of
+			}
+		}
+	}
+	ref := "m" + strconv.Itoa(m.Number)
+	if _, ok := m.Parts[p.part].(core.ToolResult); ok && of > 1 {
+		ref += "." + strconv.Itoa(nth)
+	}
+	return ref
+}
+
+// describe fills in what u, a result, is about.
+func (w *reading) describe(u *unit, result, call *Passage) {
+	text := w.original(result)
+	failed := result.failed(text)
+	u.tool, u.subject, u.rank = cmp.Or(toolName(call.Name), headings[result.Kind]), lastFolders(call.Target), middle
+	family := dialog.FamilyOf(call.Name)
+	ends := func() string {
+		if failed {
+			return errorLine(bothEnds(text))
+		}
+		return lastLine(text)
+	}
+	switch family {
+	case dialog.FamilyRead, dialog.FamilyList, dialog.FamilySearch, dialog.FamilyPlan:
+		u.rank = light
+		if info := dialog.ParseCall(call.Name, w.original(call)); len(info.Files) == 1 && info.Files[0].Range.First > 0 {
+			u.subject += ":" + strconv.Itoa(info.Files[0].Range.First)
+			if last := info.Files[0].Range.Last; last > 0 {
+				u.subject += "-" + strconv.Itoa(last)
+			}
+		}
+		if failed {
+			u.ends = ends()
+		}
+	case dialog.FamilyWrite, dialog.FamilyEdit:
+		u.rank, u.ends = heavy, w.inserted(call)
+		if failed {
+			u.ends = ends()
+		}
+	case dialog.FamilyCommand:
+		command := dialog.BareCommand(call.Target)
+		u.subject = command
+		program, _, _ := strings.Cut(command, " ")
+		if slices.Contains(displays, program) && !failed {
+			u.rank = light
+			break
+		}
+		u.ends = ends()
+	case dialog.FamilyDelegate:
+		if u.rank = heavy; failed {
+			u.ends = ends()
+		}
+	case dialog.FamilyAsk:
+		u.rank, u.ends = heavy, firstLine(text)
+	default:
+		u.ends = firstLine(text)
+		if failed {
+			u.ends = ends()
+		}
+	}
+	if failed {
+		u.rank = heavy
+	}
+}
+
+// displays are programs that show what can be shown again.
+var displays = []string{"sed", "cat", "head", "tail", "nl", "bat", "less", "ls", "find", "grep", "rg", "wc", "tree", "fd", "pwd", "which", "file", "stat"}
+
+// lastFolders shortens a path to its last two elements, and its lines.
+func lastFolders(target string) string {
+	if strings.ContainsAny(target, " \t\n*?") {
+		return target
+	}
+	name := strings.TrimRight(target, "/")
+	if i := strings.LastIndexByte(name, '/'); i > 0 {
+		if j := strings.LastIndexByte(name[:i], '/'); j >= 0 {
+			name = name[j+1:]
+		}
+	}
+	return name
+}
+
+// inserted returns the first line that an edit inserts and had not before, or else the first that it removes.
+func (w *reading) inserted(call *Passage) string {
+	old := map[string]bool{}
+	removed := ""
+	for _, l := range w.c.Lines[call.Lines.Start:call.Lines.End] {
+		if text := bareValue(l.Text); l.field == fieldOld {
+			old[text] = true
+			removed = cmp.Or(removed, text)
+		}
+	}
+	if call.family == families[dialog.FamilyWrite] {
+		return ""
+	}
+	for _, l := range w.c.Lines[call.Lines.Start:call.Lines.End] {
+		text := bareValue(l.Text)
+		patch := strings.HasPrefix(text, "+") && !strings.HasPrefix(text, "+++")
+		if text = strings.TrimSpace(strings.TrimPrefix(text, "+")); (l.field == fieldNew && (patch || !strings.HasPrefix(text, "***"))) && !old[text] && len(text) > 2 && !strings.HasPrefix(text, "-") && !strings.HasPrefix(text, "@@") {
+			return "+ " + text
+		}
+	}
+	if removed != "" {
+		return "- " + removed
+	}
+	return ""
+}
+
+// bareValue returns the text of a line of a call without the name of its parameter.
+func bareValue(line string) string {
+	if key, value, ok := strings.Cut(line, ": "); ok && fieldIn(line) != fieldOther && !strings.ContainsAny(key, " \t") {
+		line = value
+	}
+	return strings.TrimSpace(line)
+}
+
+// bothEnds returns the first and the last lines of a text.
+func bothEnds(text string) string {
+	lines := strings.Split(text, "\n")
+	if len(lines) <= 2*unitLook {
+		return text
+	}
+	return strings.Join(slices.Concat(lines[:unitLook], lines[len(lines)-unitLook:]), "\n")
+}
+
+// lastLine returns the last line of a text that says something, firstLine the first.
+func lastLine(text string) string {
+	for n := 0; text != "" && n < unitLook; n++ {
+		i := strings.LastIndexByte(text, '\n')
+		if line := text[i+1:]; says(line) && !strings.HasPrefix(line, markStart) {
+			return line
+		}
+		text = text[:max(i, 0)]
+	}
+	return ""
+}
+
+func firstLine(text string) string {
+	for line := range strings.SplitSeq(text, "\n") {
+		if says(line) {
+			return line
+		}
+	}
+	return ""
+}
+
+// firstWords returns the first line of a text.
+func (w *reading) firstWords(p *Passage) string {
+	for _, l := range w.c.Lines[p.Lines.Start:p.Lines.End] {
+		if strings.TrimSpace(l.Text) != "" {
+			return strings.TrimSpace(l.Text)
+		}
+	}
+	return ""
+}
+
+var (
+	unitRef  = regexp.MustCompile(`^(?:m\d+(?:\.\d+|-m\d+)?|h:[0-9a-f]{10}\+?) ?`)
+	unitMore = regexp.MustCompile(` and (\d+) more$`)
+	unitSize = regexp.MustCompile(` \(([0-9.]+)(k?)\)$`)
+)
+
+// formerUnits returns the units of the tables of former extracts.
+func (w *reading) formerUnits() []unit {
+	var out []unit
+	for _, line := range w.c.left {
+		tool := ""
+		for label := range strings.SplitSeq(line, unitNext) {
+			u := unit{message: -1, ref: strings.TrimSpace(unitRef.FindString(label))}
+			if u.ref == "" {
+				continue
+			}
+			label = strings.TrimSpace(strings.TrimPrefix(label, u.ref))
+			if at := unitSize.FindStringSubmatchIndex(label); at != nil {
+				n, _ := strconv.ParseFloat(label[at[2]:at[3]], 64)
+				if label[at[4]:at[5]] != "" {
+					n *= 1000
+				}
+				u.size, label = int(n), label[:at[0]]
+			}
+			if at := unitMore.FindStringSubmatchIndex(label); at != nil {
+				u.more, _ = strconv.Atoi(label[at[2]:at[3]])
+				label = label[:at[0]]
+			}
+			first, rest, _ := strings.Cut(label, " ")
+			if tool == "" || dialog.FamilyOf(first) != dialog.FamilyUnknown {
+				tool, label = first, rest
+			}
+			u.tool = tool
+			u.subject, u.ends, _ = strings.Cut(label, unitSign)
+			switch family := dialog.FamilyOf(tool); {
+			case family == dialog.FamilyEdit, family == dialog.FamilyWrite, family == dialog.FamilyDelegate, family == dialog.FamilyAsk,
+				strings.HasSuffix(tool, ":"), dialog.FaultOf(u.ends) == dialog.SureFault:
+				u.rank = heavy
+			case u.ends != "":
+				u.rank = middle
+			}
+			out = append(out, u)
+		}
+	}
+	return out
+}
+
+// listContents decides which messages the table of contents is about, and returns the tokens that it may have: its share of the room, and
+// at most free.
+func (w *preface) listContents(hidden []bool, free float64) float64 {
+	w.listed, w.listRoom, w.left = nil, 0, ""
+	all := 0
+	for i := range w.messages {
+		all += w.messages[i].Tokens
+	}
+	room := int(min(w.o.Shares.Index*float64(w.o.Room), unitShare*float64(all), free))
+	if room <= 0 || !slices.Contains(hidden, true) {
+		return 0
+	}
+	if w.o.NoHandles {
+		return w.listLeft(hidden, room)
+	}
+	w.listed = w.formerUnits()
+	if w.all == nil {
+		w.all = w.units()
+	}
+	for k := range w.all {
+		if u := &w.all[k]; hidden[u.message] {
+			w.listed = append(w.listed, *u)
+		}
+	}
+	w.listRoom = room
+	return float64(w.o.Counter.Count(core.Text(w.tabulate(w.listed, room))))
+}
+
+// contents returns the section with the table of contents, for an extract with the lines of the first k picks: what is whole there needs
+// no line.
+func (w extraction) contents(k int32) string {
+	if w.listRoom == 0 {
+		return w.left
+	}
+	whole := func(u unit) bool {
+		return u.message >= 0 && !slices.ContainsFunc(u.passages, func(p int) bool { return w.lost(w.c.Passages[p].Lines, k) })
+	}
+	return w.tabulate(slices.DeleteFunc(slices.Clone(w.listed), whole), w.listRoom)
+}
+
+// tabulate returns a table of at most room tokens: with shorter lines if there is little, then without the light and small units. It is
+// empty if none fits.
+func (w *preface) tabulate(units []unit, room int) string {
+	const perToken = 2.8 // bytes, in lines full of names and numbers
+	for scale := 1.0; scale > 0.3; scale *= 0.9 {
+		text := tabulated(units, int(scale*perToken*float64(room))-len(contentsHand))
+		if text == "" {
+			break
+		}
+		if text = " " + contentsHand + text; w.o.Counter.Count(core.Text(text)) < room {
+			return text
+		}
+	}
+	return ""
+}
+
+// tabulated returns lines of at most room bytes.
+func tabulated(units []unit, room int) string {
+	step, size := 0, math.MaxInt
+	for ; step < len(cuts) && size > room; step++ {
+		size = 0
+		for k := range units {
+			size += len(units[k].text(step, "")) + 1
+		}
+	}
+	step--
+	gone := make([]bool, len(units))
+	if size > room {
+		order := make([]int, len(units))
+		for k := range order {
+			order[k] = k
+		}
+		slices.SortStableFunc(order, func(a, b int) int {
+			return cmp.Or(cmp.Compare(units[a].rank, units[b].rank), cmp.Compare(units[a].size, units[b].size))
+		})
+		for _, k := range order {
+			if size <= room {
+				break
+			}
+			gone[k] = true
+			size -= len(units[k].text(step, "")) + 1
+		}
+	}
+	var b strings.Builder
+	for k, grouped := 0, 0; k < len(units); k++ {
+		u := &units[k]
+		from := k
+		for ; k < len(units) && gone[k]; k++ { //nolint:revive // the units that are folded
+		}
+		if k > from {
+			b.WriteString(folded(units[from:k]))
+			k--
+			grouped = 0
+			continue
+		}
+		if k > 0 && grouped > 0 && grouped < unitGroup && u.rank == light && units[k-1].rank == light {
+			b.WriteString(unitNext + u.text(step, units[k-1].tool))
+			grouped++
+			continue
+		}
+		b.WriteString("\n" + u.text(step, ""))
+		grouped = 1
+	}
+	return b.String()
+}
+
+// folded returns one line for neighbouring units; none for few, whose numbers a reader can guess from the gap.
+func folded(units []unit) string {
+	all := units[0]
+	if all.more += len(units) - 1; all.more < unitFold {
+		return ""
+	}
+	for k := range units[1:] {
+		u := &units[k+1]
+		all.size, all.more, all.rank = all.size+u.size, all.more+u.more, light
+		from, _, _ := strings.Cut(all.ref, "-")
+		_, to, ranges := strings.Cut(u.ref, "-")
+		if !ranges {
+			to = u.ref
+		}
+		if from[0] != 'm' || to[0] != 'm' {
+			return ""
+		}
+		from, _, _ = strings.Cut(from, ".")
+		to, _, _ = strings.Cut(to, ".")
+		all.ref = from + "-" + to
+	}
+	return "\n" + all.text(len(cuts)-1, "")
+}
