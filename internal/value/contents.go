@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
@@ -29,6 +30,7 @@ const (
 	unitSign  = " → " // between a call and its outcome
 	unitShare = 0.015 // of all tokens, which the table may have at most: it does not grow with the room
 	unitGroup = 6     // results that share a line at most
+	unitNames = 4     // that an edit inserts
 	unitFold  = 5     // neighbours without a line of their own share one from this number on
 	unitText  = 120   // tokens from which a text has a line
 	unitLook  = 40    // lines of a result, at either end, where its outcome is looked for
@@ -248,38 +250,40 @@ func lastFolders(target string) string {
 	return name
 }
 
-// inserted returns the first line that an edit inserts and had not before, or else the first that it removes.
+// inserted says what an edit did: the first names that it inserts and that were not in the text before, else those that it removes. Whole
+// lines could be out of date.
 func (w *reading) inserted(call *Passage) string {
-	old := map[string]bool{}
-	removed := ""
-	for _, l := range w.c.Lines[call.Lines.Start:call.Lines.End] {
-		if text := bareValue(l.Text); l.field == fieldOld {
-			old[text] = true
-			removed = cmp.Or(removed, text)
-		}
-	}
 	if call.family == families[dialog.FamilyWrite] {
 		return ""
 	}
+	var names [2][]string // removed, inserted
 	for _, l := range w.c.Lines[call.Lines.Start:call.Lines.End] {
-		text := bareValue(l.Text)
-		patch := strings.HasPrefix(text, "+") && !strings.HasPrefix(text, "+++")
-		if text = strings.TrimSpace(strings.TrimPrefix(text, "+")); (l.field == fieldNew && (patch || !strings.HasPrefix(text, "***"))) && !old[text] && len(text) > 2 && !strings.HasPrefix(text, "-") && !strings.HasPrefix(text, "@@") {
-			return "+ " + text
+		text, at := l.Text, 0
+		if key, value, ok := strings.Cut(text, ": "); ok && fieldIn(text) != fieldOther && !strings.ContainsAny(key, " \t") {
+			text = value
+		}
+		switch {
+		case l.field == fieldNew && strings.HasPrefix(text, "***"), l.field == fieldNew && strings.HasPrefix(text, "@@"):
+			continue
+		case l.field == fieldNew && !strings.HasPrefix(text, "-"):
+			at = 1
+		case l.field != fieldOld && l.field != fieldNew:
+			continue
+		}
+		const least = 3 // letters of a name
+		for name := range strings.FieldsFuncSeq(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+			if len(name) >= least && !slices.Contains(names[at], name) {
+				names[at] = append(names[at], name)
+			}
 		}
 	}
-	if removed != "" {
-		return "- " + removed
+	for _, at := range []int{1, 0} {
+		own := slices.DeleteFunc(slices.Clone(names[at]), func(name string) bool { return slices.Contains(names[1-at], name) })
+		if len(own) > 0 {
+			return [2]string{"- ", "+ "}[at] + strings.Join(own[:min(len(own), unitNames)], " ")
+		}
 	}
 	return ""
-}
-
-// bareValue returns the text of a line of a call without the name of its parameter.
-func bareValue(line string) string {
-	if key, value, ok := strings.Cut(line, ": "); ok && fieldIn(line) != fieldOther && !strings.ContainsAny(key, " \t") {
-		line = value
-	}
-	return strings.TrimSpace(line)
 }
 
 // bothEnds returns the first and the last lines of a text.

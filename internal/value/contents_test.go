@@ -33,7 +33,7 @@ func readingOf(files, lines int) []core.Message {
 }
 
 var (
-	entryForm = regexp.MustCompile(`(?m)(?:^|; )(m\d+(?:\.\d+)?)(?:-(m\d+))? [^;\n]*\(\d`)
+	entryForm = regexp.MustCompile(`(?m)(?:^|; )(m\d+(?:\.\d+)?|h:[0-9a-f]{10})(?:-(m\d+))? [^;\n]*\(\d`)
 	contents  = regexp.MustCompile(`(?s)¶ contents:[^\n]*\n(.*?)\n¶`)
 )
 
@@ -142,7 +142,7 @@ func TestContentsLabels(t *testing.T) {
 	if table == nil {
 		t.Fatalf("no table in\n%.900s", view)
 	}
-	for _, want := range []string{"m3 Read server/file0.go:1-40 (", "Bash go test ./... → --- FAIL: TestStart", "Edit app/server.go → + port3 := listen() ("} {
+	for _, want := range []string{"m3 Read server/file0.go:1-40 (", "Bash go test ./... → --- FAIL: TestStart", "Edit app/server.go → + port3 listen ("} {
 		if !strings.Contains(table[1], want) {
 			t.Errorf("no %q in\n%s", want, table[1])
 		}
