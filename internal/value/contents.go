@@ -26,14 +26,16 @@ const (
 	leftName     = "hidden:"
 	leftPaths    = leftName + " files read and not changed since"
 
-	unitNext  = "; "  // between units of a line
-	unitSign  = " → " // between a call and its outcome
-	unitShare = 0.015 // of all tokens, which the table may have at most: it does not grow with the room
-	unitGroup = 6     // results that share a line at most
-	unitNames = 4     // that an edit inserts
-	unitFold  = 5     // neighbours without a line of their own share one from this number on
-	unitText  = 120   // tokens from which a text has a line
-	unitLook  = 40    // lines of a result, at either end, where its outcome is looked for
+	unitNext = "; "  // between units of a line
+	unitSign = " → " // between a call and its outcome
+	// unitShare is the most that the table may have of all tokens: it does not grow with the room. With it, and Index, readers are expected
+	// to find a third more by a label, and extracts lose .01 of what is needed later (docs/results.md).
+	unitShare = 0.010
+	unitGroup = 6   // results that share a line at most
+	unitNames = 4   // that an edit inserts
+	unitFold  = 5   // neighbours without a line of their own share one from this number on
+	unitText  = 120 // tokens from which a text has a line
+	unitLook  = 40  // lines of a result, at either end, where its outcome is looked for
 )
 
 // A rank says how long a line of the table stays: the light ones are shortened and dropped first.
@@ -373,15 +375,15 @@ func (w *reading) formerUnits() []unit {
 	return out
 }
 
-// listContents decides which messages the table of contents is about, and returns the tokens that it may have: its share of the room, and
-// at most free.
+// listContents decides which messages the table of contents is about, and returns its tokens: its share of the free room, and no more than
+// unitShare of all messages.
 func (w *preface) listContents(hidden []bool, free float64) float64 {
 	w.listed, w.listRoom, w.left = nil, 0, ""
 	all := 0
 	for i := range w.messages {
 		all += w.messages[i].Tokens
 	}
-	room := int(min(w.o.Shares.Index*float64(w.o.Room), unitShare*float64(all), free))
+	room := int(min(w.o.Shares.Index*free, unitShare*float64(all)))
 	if room <= 0 || !slices.Contains(hidden, true) {
 		return 0
 	}

@@ -2,6 +2,7 @@ package value
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -32,7 +33,7 @@ func (w extraction) render(k int32) ([]core.Message, int) {
 		extract.text.Reset()
 		extract.marks = extract.marks[:0]
 	}
-	hidden, listed := false, false
+	hidden, listed, last := false, false, w.lastHidden()
 	for g, group := range w.groups {
 		if w.native[g] {
 			if hidden && first && extract.text.Len() == 0 {
@@ -53,10 +54,11 @@ func (w extraction) render(k int32) ([]core.Message, int) {
 					listed = true
 					extract.section(w.contents(k))
 					extract.section(w.open)
-					extract.renderFiles(w.files)
 				}
 				hidden = true
-				w.renderExtract(&extract, i, from, p, k)
+				if w.renderExtract(&extract, i, from, p, k); i == last {
+					extract.renderFiles(w.files) // after the story: they are as they are now
+				}
 				continue
 			}
 			add(w.renderNative(i, from, p, k))
@@ -68,6 +70,16 @@ func (w extraction) render(k int32) ([]core.Message, int) {
 	}
 	flush()
 	return out, tokens
+}
+
+// lastHidden returns the last message that is not in the view itself; -1 if there is none.
+func (w extraction) lastHidden() int {
+	for g, group := range slices.Backward(w.groups) {
+		if !w.native[g] {
+			return group.End - 1
+		}
+	}
+	return -1
 }
 
 func (w extraction) kept(l int, k int32) bool { at := w.lines[l].at; return at != 0 && at <= k }

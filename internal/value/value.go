@@ -205,8 +205,8 @@ type Shares struct {
 	// Line is the share of a name's value that its line earns by itself; each adjacent line that is kept, or does not
 	// exist, adds Adjacent.
 	Line, Adjacent float64
-	// Index is the share of the room for handles that lead to everything hidden, with labels; without handles, for
-	// files with lines. None if it is not above 0.
+	// Index is the share of the room that is left for extracts for the table of contents; without recall, for files with lines.
+	// None if it is not above 0.
 	Index float64
 	// Open is the share of the room for the hidden state of the work: items of the newest plan that are not done,
 	// commands that failed last or were fixed, and changed files. None if it is not above 0.
@@ -221,5 +221,5 @@ type Shares struct {
 
 // DefaultShares returns the shares that docs/decisions/0017-line-selection.md describes.
 func DefaultShares() Shares {
-	return Shares{Tail: 0.18, Newest: 0.25, Asked: 0.25, Unread: 0.03, Recent: 0.05, Human: 0.5, Demands: 0.12, Whole: 0.5, Cut: 0.28, Each: 0.125, Head: 0.4, Names: 1, Words: 1, Phrases: 1, Line: 0.5, Adjacent: 0.25, Index: 0.12, Open: 0.05, Files: 0.08, HandleFrom: 800}
+	return Shares{Tail: 0.18, Newest: 0.25, Asked: 0.25, Unread: 0.03, Recent: 0.05, Human: 0.5, Demands: 0.12, Whole: 0.5, Cut: 0.28, Each: 0.125, Head: 0.4, Names: 1, Words: 1, Phrases: 1, Line: 0.5, Adjacent: 0.25, Index: 0.2, Open: 0.05, Files: 0.08, HandleFrom: 800}
 }
