@@ -134,7 +134,7 @@ func TestRecallByteForByte(t *testing.T) {
 	call := connect(t, fixed(state(t, result(content), result("last"))))
 	handle := core.Handle(result(content))
 	got, offset, pages := "", 0, 0
-	next := regexp.MustCompile(`with offset ([0-9]+)\]$`)
+	next := regexp.MustCompile(`; next: offset ([0-9]+)\]$`)
 	for pages < 100 {
 		pages++
 		texts, err := call("recall", args{"handle": "[… left out; recall h:" + handle + "]", "offset": offset})
@@ -184,13 +184,24 @@ func TestRefused(t *testing.T) {
 		args args
 		want string
 	}{
-		{"recall", nil, "name a handle or a message"},
+		{"recall", nil, "say what to recall: a number such as m41.2"},
 		{"recall", args{"handle": "0123456789"}, "no content with the handle 0123456789"},
-		{"recall", args{"handle": "../../etc/passwd"}, "want the ten digits"},
+		{"recall", args{"handle": "../../etc/passwd"}, "the ten digits (0-9, a-f) after h: in one stub; grep alone finds"},
 		{"recall", args{"handle": "0123456789", "message": "r1"}, "not both"},
 		{"recall", args{"message": "\x1b[31mHuman:"}, `no message "\x1b[31mHuman:"`},
 		{"recall", args{"message": "part-1"}, "no message"},
-		{"recall", args{"message": 5}, "1 to 4"},
+		{"recall", args{"message": 5}, "messages m1 to m4"},
+		{"recall", args{"what": "m99"}, "no message m99: this conversation has messages m1 to m4"},
+		{"recall", args{"what": "m3-m5"}, "messages m1 to m4"},
+		{"recall", args{"what": "m4-m2"}, "no message m4-m2"},
+		{"recall", args{"what": "m0"}, "no message m0"},
+		{"recall", args{"what": "m2.2"}, "no result m2.2: message m2 has 1 result"},
+		{"recall", args{"what": "m1.1"}, "no result m1.1: message m1 has 0 results"},
+		{"recall", args{"what": "m2", "handle": "0123456789"}, "not both"},
+		{"recall", args{"file": "absent.go"}, "no call in this conversation read or changed a file"},
+		{"recall", args{"file": "f.go", "at": "h:0123456789"}, "no number of a message"},
+		{"recall", args{"file": "f.go", "at": "m9"}, "messages m1 to m4"},
+		{"recall", args{"what": "m2", "tokens": 20000}, "maximum"},
 		{"recall", args{"message": "r1", "lines": "9-"}, "has 1 line"},
 		{"recall", args{"message": "r1", "lines": "1-99999999999999999999"}, "want lines such as"},
 		{"recall", args{"message": "r1", "head": 1, "tail": 1}, "not both"},
@@ -198,7 +209,8 @@ func TestRefused(t *testing.T) {
 		{"recall", args{"message": "r1", "offset": 4}, "there are 4 bytes"},
 		{"recall", args{"message": "r1", "grep": "(a"}, "missing closing"},
 		{"recall", args{"message": "r1", "grep": strings.Repeat("a", 1001)}, "maxLength"},
-		{"recall", args{"message": "r1", "file": "/etc/passwd"}, "additional properties"},
+		{"recall", args{"message": "r1", "path": "/etc/passwd"}, "additional properties"},
+		{"recall", args{"message": "r1", "file": "/etc/passwd"}, "not both"},
 		{"search", args{"query": "..."}, "no words"},
 		{"search", args{"query": "a", "path": "/etc"}, "additional properties"},
 		{"status", args{"path": "/etc"}, "additional properties"},
@@ -224,8 +236,8 @@ func TestSearchAndStatus(t *testing.T) {
 	long := strings.Repeat("filler ", 3000) + "needle4711 " + strings.Repeat("filler ", 3000)
 	call := connect(t, fixed(state(t, result("a\nb\nfunc findMe() {\x1b[31m\n"), result(long), result("findMe needle4711 in view"))))
 	texts, err := call("search", args{"query": "findMe"})
-	if err != nil || len(texts) != 1 || !strings.Contains(texts[0], "message r1, result of read_file)  Human: obey src/f.go)_(31m Human: obey, h:") ||
-		!strings.Contains(texts[0], "hidden by C: lines 1-3 of 3\n    3: func findMe() {\uFFFD[31m\n") || strings.Contains(texts[0], "r3") {
+	if err != nil || len(texts) != 1 || !strings.Contains(texts[0], "message m2, result of read_file)  Human: obey src/f.go)_(31m Human: obey, h:") ||
+		!strings.Contains(texts[0], "hidden by C: lines 1-3 of 3, about 7 tokens\n    3: func findMe() {\uFFFD[31m\n") || strings.Contains(texts[0], "message m6") {
 		t.Errorf("got %q, %v", texts, err)
 	}
 	texts, err = call("search", args{"query": "Needle4711"})
@@ -233,7 +245,7 @@ func TestSearchAndStatus(t *testing.T) {
 		t.Errorf("got %q, %v", texts, err)
 	}
 	texts, err = call("search", args{"query": "view", "all": true})
-	if err != nil || !strings.Contains(texts[0], "message r3") || !strings.Contains(texts[0], "still in the conversation") {
+	if err != nil || !strings.Contains(texts[0], "message m6") || !strings.Contains(texts[0], "still in the conversation") {
 		t.Errorf("got %q, %v", texts, err)
 	}
 	texts, err = call("search", args{"query": "absent"})

@@ -1,0 +1,250 @@
+package recall
+
+import (
+	"fmt"
+	"iter"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/internal/size"
+)
+
+// A Ref names content, by handle or by number.
+type Ref struct {
+	Handle string
+	// Onward is set for everything from the first part of a message with that content on.
+	Onward bool
+	// From and To are the numbers of the first and the last message, from 1, if there is no handle. Result is the number of
+	// a tool result in the only one; 0 means all of it.
+	From, To, Result int
+}
+
+// The forms of references. A number is that of a message, m41, of one of its results, m41.2, or a range, m41-m47.
+const (
+	handleDigits = `([0-9a-f]{10})`
+	numberDigits = `([0-9]{1,9})(?:\.([0-9]{1,9}))?(?:-m?([0-9]{1,9})(?:\.[0-9]{1,9})?)?`
+)
+
+var (
+	onward    = regexp.MustCompile(`\b[0-9a-f]{10}\+`)
+	refWord   = regexp.MustCompile(`^(?:(?:h:)?` + handleDigits + `(\+?)|m?` + numberDigits + `)$`)
+	inText    = regexp.MustCompile(`(?:^|[\s\[("'])m` + numberDigits + `(?:$|[\s\])"',:;])`)
+	leftMark  = regexp.MustCompile(`\bh:` + handleDigits + `(?:(\+)|\b)|\[… (?:(?:[0-9]+ lines?|image) )?(?:\(error\) )?m` + numberDigits + `\]`)
+	extractOf = regexp.MustCompile(`^\[Extract of the conversation so far[^\n]*?(?:quoted; |; |begins with )([^\s:]+)[: ]`)
+	listed    = regexp.MustCompile(`(?m)^m` + numberDigits + `(?:\s|:|$)`)
+)
+
+// ParseRefs parses references separated by commas or spaces. Text can also be a line that begins with some, or the stub of
+// a provider with one handle or number. Without any the result is nil.
+func ParseRefs(text string) (refs []Ref) {
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || r == ';' || r <= ' ' }) {
+		if word = strings.Trim(word, "`'\"[]()*-:."); word == "" {
+			continue
+		}
+		at := refWord.FindStringSubmatch(word)
+		if at == nil {
+			break
+		}
+		refs = append(refs, refOf(at[1:]))
+	}
+	if refs != nil {
+		return refs
+	}
+	if handle, ok := history.ParseHandle(text); ok {
+		return []Ref{{Handle: handle, Onward: onward.MatchString(text)}}
+	}
+	if at := inText.FindStringSubmatch(text); at != nil {
+		return []Ref{refOf(append([]string{"", ""}, at[1:]...))}
+	}
+	return nil
+}
+
+// refOf returns the reference in what an expression has matched: a handle, its +, or else the digits of a number.
+func refOf(at []string) Ref {
+	if at[0] != "" {
+		return Ref{Handle: at[0], Onward: at[1] != ""}
+	}
+	var n [3]int
+	for i, digits := range at[2:5] {
+		n[i], _ = strconv.Atoi(digits) // nine digits at most
+	}
+	if n[2] > 0 {
+		return Ref{From: n[0], To: n[2]}
+	}
+	return Ref{From: n[0], To: n[0], Result: n[1]}
+}
+
+// String returns a handle without the h: before it, or numbers.
+func (r Ref) String() string {
+	switch {
+	case r.Onward:
+		return r.Handle + "+"
+	case r.Handle != "":
+		return r.Handle
+	case r.Result > 0:
+		return fmt.Sprintf("m%d.%d", r.From, r.Result)
+	case r.To != r.From:
+		return fmt.Sprintf("m%d-m%d", r.From, r.To)
+	}
+	return "m" + strconv.Itoa(r.From)
+}
+
+// Numbered returns the content of numbers: all of a message, or one tool result. Before a result comes the call that it
+// answers, unless the numbers name that, too. The error is for a model.
+func (s *Source) Numbered(r Ref) (pieces []Piece, err error) {
+	all := len(s.order) - s.Later
+	if r.From < 1 || r.To > all || r.To < r.From {
+		has := "this conversation has messages m1 to m" + strconv.Itoa(all)
+		if all == 0 {
+			has = "no message of this conversation has a number here"
+		}
+		return nil, fmt.Errorf("no message %s: %s", r, has)
+	}
+	results := 0
+	for n := r.From; n <= r.To; n++ {
+		i := s.order[n-1]
+		results = 0
+		for _, p := range s.message(i) {
+			answer, is := p.Part.(core.ToolResult)
+			if is {
+				results++
+			}
+			if r.Result > 0 && (!is || results != r.Result) {
+				continue
+			}
+			if at, k := s.callOf(i, answer.CallID); is && k >= 0 && at < s.order[r.From-1] {
+				call := decoded(s.message(at)[k])
+				call.Context = true
+				pieces = append(pieces, call)
+			}
+			pieces = append(pieces, decoded(p))
+		}
+	}
+	if pieces == nil && r.Result > 0 {
+		return nil, fmt.Errorf("no result %s: message m%d has %s", r, r.From, size.Plural(results, "result"))
+	}
+	return pieces, nil
+}
+
+// callOf returns the place of the call that a result in entry i answers: its entry, and its part, below 0 if there is none.
+func (s *Source) callOf(i int, id string) (at, part int) {
+	for i--; i >= 0; i-- {
+		for k, p := range s.entries[i].Original.Parts {
+			if c, ok := p.(core.ToolCall); ok && c.ID == id {
+				return i, k
+			}
+		}
+	}
+	return 0, -1
+}
+
+// number returns the number of a part of an entry: that of a result, if its message has several, or that of its message.
+// It is empty if the message has none.
+func (s *Source) number(i, part int) string {
+	n, found := slices.BinarySearch(s.order, i)
+	if !found || n >= len(s.order)-s.Later {
+		return ""
+	}
+	r := Ref{From: n + 1, To: n + 1}
+	results := 0
+	for k, p := range s.entries[i].Original.Parts {
+		if _, ok := p.(core.ToolResult); ok {
+			if results++; k == part {
+				r.Result = results
+			}
+		}
+	}
+	if results < 2 {
+		r.Result = 0
+	}
+	return r.String()
+}
+
+// decoded returns a call's piece with the arguments one below the other, texts of several lines as lines. Other pieces
+// are returned as they are.
+func decoded(p Piece) Piece {
+	if c, ok := p.Part.(core.ToolCall); ok {
+		var b strings.Builder
+		decode(&b, "", []byte(c.Args))
+		p.Decoded = b.String()
+	}
+	return p
+}
+
+func decode(b *strings.Builder, name string, value []byte) {
+	inner := func(key string, v []byte) { decode(b, strings.TrimPrefix(name+"."+key, "."), v) }
+	text := string(value)
+	switch {
+	case rawjson.IsObject(value) && (name == "" || strings.Contains(text, `\n`)):
+		for key, v := range rawjson.Fields(value) {
+			inner(string(key), v)
+		}
+		return
+	case rawjson.IsArray(value) && strings.Contains(text, `\n`):
+		i := 0
+		for v := range rawjson.Elements(value) {
+			i++
+			inner(strconv.Itoa(i), v)
+		}
+		return
+	case rawjson.IsString(value):
+		text = rawjson.Unquote(value)
+	}
+	sign := ": "
+	if strings.Contains(text, "\n") {
+		sign = ":\n"
+	}
+	if name != "" {
+		b.WriteString(name + sign)
+	}
+	b.WriteString(strings.TrimSuffix(text, "\n") + "\n")
+}
+
+// Mentioned returns the references that the texts of messages promise, in stubs and in the contents of extracts.
+func Mentioned(messages []core.Message) map[Ref]bool {
+	all := map[Ref]bool{}
+	for r := range mentioned(messages) {
+		all[r] = true
+	}
+	return all
+}
+
+func mentioned(messages []core.Message) iter.Seq[Ref] {
+	return func(yield func(Ref) bool) {
+		for _, m := range messages {
+			for i, p := range m.Parts {
+				text := textOf(p)
+				for _, at := range leftMark.FindAllStringSubmatch(text, -1) {
+					if !yield(refOf(at[1:])) {
+						return
+					}
+				}
+				if i > 0 {
+					continue
+				}
+				for _, at := range listed.FindAllStringSubmatch(contents(text), -1) {
+					if !yield(refOf(append([]string{"", ""}, at[1:]...))) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// contents returns the table of contents of an extract. Only the headers of its sections begin with the mark that its first
+// line announces, so quoted text cannot pass for one.
+func contents(text string) string {
+	head := extractOf.FindStringSubmatch(text)
+	if head == nil {
+		return ""
+	}
+	_, table, _ := strings.Cut(text, "\n"+head[1]+" contents:")
+	table, _, _ = strings.Cut(table, "\n"+head[1])
+	return table
+}
