@@ -29,7 +29,7 @@ const (
 	// 10,000 tokens on (Claude Code warns, Codex cuts).
 	maxText   = 20_000
 	maxTokens = 10_000
-	perToken  = 4               // bytes, about
+	perToken  = 4 // bytes, about
 	maxHits   = 10
 	maxPlaces = 30              // in which a pattern is looked for everywhere
 	maxLine   = 200             // bytes of a line that search shows

@@ -301,3 +301,76 @@ func TestHugeMessageIsRefused(t *testing.T) {
 		t.Error("it was read")
 	}
 }
+
+// TestRecallByNumber: a number returns the call that was made and its result, under lines that name both; lines are those of the
+// result; and several, a pasted line and a file are found.
+func TestRecallByNumber(t *testing.T) {
+	j := history.New()
+	for i, c := range [][2]string{
+		{`{"file_path":"a.go","old_string":"one\ntwo","new_string":"1"}`, "done\nwith it"},
+		{`{"file_path":"b.go","content":"` + strings.Repeat(`grüße \\n `, 900) + `"}`, "written"},
+	} {
+		id := fmt.Sprint("c", i)
+		if err := j.Append(
+			core.Message{ID: "a" + id, Role: core.RoleAssistant, Parts: []core.Part{core.Text("Now."), core.ToolCall{ID: id, Name: []string{"Edit", "Write"}[i], Args: c[0]}}},
+			core.Message{ID: "r" + id, Role: core.RoleUser, Parts: []core.Part{core.ToolResult{CallID: id, Content: []core.Part{core.Text(c[1])}}}},
+		); err != nil {
+			t.Fatal(err)
+		}
+	}
+	call := connect(t, fixed(&mcpserver.State{Conversation: recall.New(j), Name: "session.jsonl", Format: "openai"}))
+	const edit = "file_path: a.go\nold_string:\none\ntwo\nnew_string: 1\n"
+	for _, tt := range []struct {
+		args args
+		want []string
+	}{
+		{args{"what": "m2"}, []string{"[condense recall: message m1, call of Edit a.go, ", edit, "[condense recall: message m2, result of Edit a.go, ", "done\nwith it"}},
+		{args{"what": 2}, []string{"[condense recall: message m1,", edit, "[condense recall: message m2,", "done\nwith it"}},
+		{args{"message": 2}, []string{"[condense recall: message m1,", edit, "[condense recall: message m2,", "done\nwith it"}},
+		{args{"handle": "m2.1 Edit a.go -> done (412)", "lines": 2}, []string{"[condense recall: message m2,", "with it"}},
+		{args{"what": "m2", "grep": "two"}, []string{"[condense recall: message m1,", "4:two\n"}},
+		{args{"what": "m1, m2", "grep": "^(Now|done)"}, []string{"[condense recall: message m1,", "1:Now.\n", "[condense recall: message m2,", "1:done\n"}},
+		{args{"what": "m1-m2"}, []string{"[condense recall: message m1, assistant text", "Now.", "[condense recall: message m1, call", edit, "[condense recall: message m2,", "done\nwith it"}},
+		{args{"file": "b.go", "head": 1, "tokens": 30}, []string{"[condense recall: message m4, file as it is known there, b.go; 1 line", `grüße`, "[condense recall: 12"}},
+		{args{"file": "a.go", "changes": true}, []string{"[condense recall: message m2, call of Edit a.go", edit}},
+	} {
+		texts, err := call("recall", tt.args)
+		if err != nil || len(texts) != len(tt.want) {
+			t.Errorf("%v: %q, %v", tt.args, texts, err)
+			continue
+		}
+		for i, want := range tt.want {
+			if !strings.HasPrefix(texts[i], want) {
+				t.Errorf("%v: text %d is %.200q, want %q", tt.args, i, texts[i], want)
+			}
+		}
+	}
+
+	// Of a call whose arguments are one long line, pages as small as one asks for are the whole, and none is longer.
+	got, next := "", regexp.MustCompile(`^\[condense recall: ([0-9,]+) of ([0-9,]+) bytes, from [0-9,]+; (?:next: offset ([0-9]+)|the end)\]$`)
+	for offset := 0; ; {
+		texts, err := call("recall", args{"what": "m4", "tokens": 400, "offset": offset})
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := 0
+		for _, text := range texts {
+			if size += len(text); !strings.HasPrefix(text, "[condense recall: ") {
+				got += text
+			}
+		}
+		m := next.FindStringSubmatch(texts[len(texts)-1])
+		if m == nil || size > 400*4+500 { // with the lines around the content
+			t.Fatalf("%d bytes, %q", size, texts[len(texts)-1])
+		}
+		if m[3] == "" {
+			break
+		}
+		if _, err := fmt.Sscan(m[3], &offset); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := "file_path: b.go\ncontent: " + strings.Repeat(`grüße \n `, 900) + "\nwritten"; got != want {
+		t.Errorf("the pages are %d bytes, want %d", len(got), len(want))
+	}
+}
