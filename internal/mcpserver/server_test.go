@@ -186,7 +186,7 @@ func TestRefused(t *testing.T) {
 	}{
 		{"recall", nil, "say what to recall: a number such as m41.2"},
 		{"recall", args{"handle": "0123456789"}, "no content with the handle 0123456789"},
-		{"recall", args{"handle": "../../etc/passwd"}, "the ten digits (0-9, a-f) after h: in one stub; grep alone finds"},
+		{"recall", args{"handle": "../../etc/passwd"}, "the ten digits (0-9, a-f) after h: in one stub; grep alone finds lines by their words"},
 		{"recall", args{"handle": "0123456789", "message": "r1"}, "not both"},
 		{"recall", args{"message": "\x1b[31mHuman:"}, `no message "\x1b[31mHuman:"`},
 		{"recall", args{"message": "part-1"}, "no message"},
@@ -198,7 +198,7 @@ func TestRefused(t *testing.T) {
 		{"recall", args{"what": "m2.2"}, "no result m2.2: message m2 has 1 result"},
 		{"recall", args{"what": "m1.1"}, "no result m1.1: message m1 has 0 results"},
 		{"recall", args{"what": "m2", "handle": "0123456789"}, "not both"},
-		{"recall", args{"file": "absent.go"}, "no call in this conversation read or changed a file"},
+		{"recall", args{"file": "absent.go"}, "no call read or changed a file absent.go; the latest of 0 files"},
 		{"recall", args{"file": "f.go", "at": "h:0123456789"}, "no number of a message"},
 		{"recall", args{"file": "f.go", "at": "m9"}, "messages m1 to m4"},
 		{"recall", args{"what": "m2", "tokens": 20000}, "maximum"},
@@ -347,7 +347,7 @@ func TestRecallByNumber(t *testing.T) {
 	}
 
 	// Of a call whose arguments are one long line, pages as small as one asks for are the whole, and none is longer.
-	got, next := "", regexp.MustCompile(`^\[condense recall: ([0-9,]+) of ([0-9,]+) bytes, from [0-9,]+; (?:next: offset ([0-9]+)|the end)\]$`)
+	got, next := "", regexp.MustCompile(`^\[condense recall: ([0-9,]+) of ([0-9,]+) bytes; (?:next: offset ([0-9]+)|the end)\]$`)
 	for offset := 0; ; {
 		texts, err := call("recall", args{"what": "m4", "tokens": 400, "offset": offset})
 		if err != nil {

@@ -1,7 +1,6 @@
 package recall
 
 import (
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -14,9 +13,6 @@ import (
 	"github.com/condensehq/condense/internal/toolcall"
 	"github.com/condensehq/condense/internal/value/ledger"
 )
-
-// mostNamed is how many files an error names.
-const mostNamed = 20
 
 // A FileAt names a file, or the end of its path.
 type FileAt struct {
@@ -45,15 +41,16 @@ func (s *Source) Text(want *FileAt) ([]Piece, error) {
 	if err != nil {
 		return nil, err
 	}
+	text, changes := textOfFile(f), []Piece(nil)
 	if want.Changes {
-		pieces := s.changes(all, d, f)
-		if pieces == nil {
-			return nil, fmt.Errorf("no call that is known changed %s", f.Path)
-		}
-		return pieces, nil
+		changes = s.changes(all, d, f)
 	}
-	text := textOfFile(f)
-	if text == "" {
+	switch {
+	case changes != nil:
+		return changes, nil
+	case want.Changes:
+		return nil, fmt.Errorf("no call that is known changed %s", f.Path)
+	case text == "":
 		return nil, fmt.Errorf("no text of %s is known there, it was removed or reset; try at with an earlier message, or changes", f.Path)
 	}
 	m := all[f.Touched]
@@ -68,37 +65,24 @@ func (s *Source) Text(want *FileAt) ([]Piece, error) {
 }
 
 // fileIn returns the only file whose path ends with a name.
-func fileIn(known *ledger.Ledger, name string) (*ledger.File, error) {
+func fileIn(known *ledger.Ledger, name string) (found *ledger.File, err error) {
 	name = "/" + toolcall.CleanPath(name)
-	var found []*ledger.File
-	var paths []string
+	var paths, matches []string
 	for _, f := range known.Files {
-		at := "/" + f.Path
-		if strings.HasSuffix(at, name) || strings.HasSuffix(name, at) {
-			found = append(found, f)
+		if at := "/" + f.Path; strings.HasSuffix(at, name) || strings.HasSuffix(name, at) {
+			found, matches = f, append(matches, f.Path)
 		}
 		paths = append(paths, f.Path)
 	}
-	few := func() string {
-		rest := ""
-		if n := len(paths) - mostNamed; n > 0 {
-			paths, rest = paths[n:], fmt.Sprintf(", and %s before", size.Plural(n, "file"))
-		}
-		return strings.Join(paths, ", ") + rest
-	}
 	switch {
-	case len(known.Files) == 0:
-		return nil, errors.New("no call in this conversation read or changed a file")
-	case len(found) == 0:
-		return nil, fmt.Errorf("no call read or changed a file %s; the files are: %s", name[1:], few())
-	case len(found) > 1:
-		paths = nil
-		for _, f := range found {
-			paths = append(paths, f.Path)
-		}
-		return nil, fmt.Errorf("%s is the end of several paths; name one of: %s", name[1:], few())
+	case len(matches) == 1:
+		return found, nil
+	case len(matches) > 1:
+		return nil, fmt.Errorf("%s is the end of several paths; name one of: %s", name[1:], strings.Join(matches, ", "))
 	}
-	return found[0], nil
+	const most = 20
+	latest := strings.Join(paths[max(0, len(paths)-most):], ", ")
+	return nil, fmt.Errorf("no call read or changed a file %s; the latest of %s: %s", name[1:], size.Plural(len(paths), "file"), latest)
 }
 
 // textOfFile returns the known lines of a file, and lines in brackets for the others.

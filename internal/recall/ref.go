@@ -177,30 +177,24 @@ func decoded(p Piece) Piece {
 }
 
 func decode(b *strings.Builder, name string, value []byte) {
-	inner := func(key string, v []byte) { decode(b, strings.TrimPrefix(name+"."+key, "."), v) }
-	text := string(value)
+	text, i := string(value), 0
 	switch {
 	case rawjson.IsObject(value) && (name == "" || strings.Contains(text, `\n`)):
 		for key, v := range rawjson.Fields(value) {
-			inner(string(key), v)
+			decode(b, strings.TrimPrefix(name+"."+string(key), "."), v)
 		}
 		return
 	case rawjson.IsArray(value) && strings.Contains(text, `\n`):
-		i := 0
 		for v := range rawjson.Elements(value) {
 			i++
-			inner(strconv.Itoa(i), v)
+			decode(b, name+"."+strconv.Itoa(i), v)
 		}
 		return
 	case rawjson.IsString(value):
 		text = rawjson.Unquote(value)
 	}
-	sign := ": "
-	if strings.Contains(text, "\n") {
-		sign = ":\n"
-	}
 	if name != "" {
-		b.WriteString(name + sign)
+		b.WriteString(name + map[bool]string{false: ": ", true: ":\n"}[strings.Contains(text, "\n")])
 	}
 	b.WriteString(strings.TrimSuffix(text, "\n") + "\n")
 }

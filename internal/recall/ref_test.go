@@ -271,7 +271,7 @@ func TestFileByItsName(t *testing.T) {
 		says string
 	}{
 		{recall.FileAt{Name: "server.go"}, "name one of: /r/src/server.go, /r/test/server.go"},
-		{recall.FileAt{Name: "erver.go"}, "the files are: /r/src/server.go, /r/test/server.go, /r/a.py"},
+		{recall.FileAt{Name: "erver.go"}, "the latest of 3 files: /r/src/server.go, /r/test/server.go, /r/a.py"},
 		{recall.FileAt{Name: "src/server.go", At: "m15"}, "messages m1 to m14"},
 		{recall.FileAt{Name: "a.py", At: "m10", Changes: true}, "no call that is known changed /r/a.py"},
 	} {

@@ -27,9 +27,8 @@ func recallCommand(a *cli.App) *cobra.Command {
 		Short: "Show content that was condensed away",
 		Long: `recall prints original content of a conversation that has since been hidden, shortened or replaced. Name it by its
 number (m41 is a message, m41.2 its second result, m41-m47 a range), its handle (ten digits, found in the stub that
-replaces the content; the whole stub works too), the ID of its message, or, where originals are kept in separate files,
-as part-N. --file prints a file as the conversation shows it. A single piece of content is printed alone on standard
-output; with several, a heading above each describes it.
+replaces the content; the whole stub works too), the ID of its message, or, of separate originals, as part-N. A single
+piece of content is printed alone on standard output; with several, a heading above each describes it.
 
 --hidden lists everything that is hidden or was dropped by a rewind, with handles. --condensation prints what one
 condensation removed, or lists it with --hidden. FILE is a transcript with its original messages, a journal, or a
@@ -50,11 +49,11 @@ part-N.jsonl.`,
 			if r.lines, err = recall.ParseLines(lines); err != nil {
 				return cli.Usage(cmd, "--lines: %w", err)
 			}
-			all := hidden || cmd.Flags().Changed("condensation")
-			switch {
-			case (all || r.file.Name != "") && len(args) > 1:
+			lost := hidden || cmd.Flags().Changed("condensation")
+			switch all := lost || r.file.Name != ""; {
+			case all && len(args) > 1:
 				return cli.Usage(cmd, "--hidden, --condensation and --file select the content; name none")
-			case !all && r.file.Name == "" && len(args) == 1:
+			case !all && len(args) == 1:
 				return cli.Usage(cmd, "nothing to recall; name a number, a handle, a message or a --file, or list what is hidden with --hidden")
 			}
 			d, err := readOriginals(cmd.Context(), a, args[0], format)
@@ -62,15 +61,7 @@ part-N.jsonl.`,
 				return err
 			}
 			r.open(args[0], d)
-			var found []recall.Piece
-			switch {
-			case all:
-				found, err = r.lost()
-			case r.file.Name != "":
-				found, err = r.conversation.Own.Text(&r.file)
-			default:
-				found, err = r.named(args[1:])
-			}
+			found, err := r.pieces(args[1:], lost)
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}

@@ -35,6 +35,17 @@ func (r *recalling) open(path string, d *transcript.Document) {
 
 var partForm = regexp.MustCompile(`^part-[0-9]+(\.jsonl)?$`)
 
+// pieces returns what was lost, the file that was asked for, or the pieces that the arguments name.
+func (r *recalling) pieces(names []string, lost bool) ([]recall.Piece, error) {
+	switch {
+	case lost:
+		return r.lost()
+	case r.file.Name != "":
+		return r.conversation.Own.Text(&r.file)
+	}
+	return r.named(names)
+}
+
 // named returns the pieces that the arguments name, or an error for each that names none.
 func (r *recalling) named(names []string) ([]recall.Piece, error) {
 	var (
