@@ -107,30 +107,22 @@ func textOfFile(f *ledger.File) string {
 // changes returns the calls that changed a file, in order, with the numbers of their results.
 func (s *Source) changes(all []core.Message, d *dialog.Dialog, f *ledger.File) (pieces []Piece) {
 	replay, done := new(ledger.Ledger), 0
-	base := path.Base(f.Path)
 	for i := range all {
-		at := s.at[all[i].ID]
 		for k, p := range all[i].Parts {
-			r, ok := p.(core.ToolResult)
-			if !ok || r.IsError {
+			r, is := p.(core.ToolResult)
+			use := d.Messages[i][k].Use
+			if !is || use == nil || use.IsError || use.Info.Family == dialog.FamilyRead {
 				continue
 			}
-			in, part := s.callOf(at, r.CallID)
-			if part < 0 {
+			at := s.at[all[i].ID]
+			_, call := s.callOf(at, r.CallID)
+			if call == nil || !strings.Contains(call.Text(), path.Base(f.Path)) {
 				continue
 			}
-			c := s.entries[in].Original.Parts[part].(core.ToolCall) //nolint:forcetypeassert // as callOf says
-			if dialog.FamilyOf(c.Name) == dialog.FamilyRead || !strings.Contains(c.Args, base) {
-				continue
-			}
-			if done <= i {
-				replay.Replay(all, d, done, i+1)
-				done = i + 1
-			}
-			if replay.File(f.Path).Edited == i {
-				call := decoded(s.message(in)[part])
+			replay.Replay(all, d, done, i+1)
+			if done = i + 1; replay.File(f.Path).Edited == i {
 				call.Numbers = []string{s.number(at, k)}
-				pieces = append(pieces, call)
+				pieces = append(pieces, *call)
 			}
 		}
 	}

@@ -339,7 +339,7 @@ func (c *Conversation) Elsewhere() []string {
 	own := c.Own.Journal
 	condensed := len(own.Condensations()) > 0
 	var found []string
-	for r := range mentioned(own.View()) {
+	for _, r := range mentioned(own.View()) {
 		h := r.Handle
 		// Only the journal knows intermediate forms.
 		if h != "" && !here[h] && (!condensed || own.Recall(h) == nil) {

@@ -2,7 +2,6 @@ package recall
 
 import (
 	"fmt"
-	"iter"
 	"regexp"
 	"slices"
 	"strconv"
@@ -33,10 +32,10 @@ const (
 var (
 	onward    = regexp.MustCompile(`\b[0-9a-f]{10}\+`)
 	refWord   = regexp.MustCompile(`^(?:(?:h:)?` + handleDigits + `(\+?)|m?` + numberDigits + `)$`)
-	inText    = regexp.MustCompile(`(?:^|[\s\[("'])m` + numberDigits + `(?:$|[\s\])"',:;])`)
+	inText    = regexp.MustCompile(`()()(?:^|[\s\[("'])m` + numberDigits + `(?:$|[\s\])"',:;])`)
 	leftMark  = regexp.MustCompile(`\bh:` + handleDigits + `(?:(\+)|\b)|\[… (?:(?:[0-9]+ lines?|image) )?(?:\(error\) )?m` + numberDigits + `\]`)
 	extractOf = regexp.MustCompile(`^\[Extract of the conversation so far[^\n]*?(?:quoted; |; |begins with )([^\s:]+)[: ]`)
-	listed    = regexp.MustCompile(`(?m)^m` + numberDigits + `(?:\s|:|$)`)
+	listed    = regexp.MustCompile(`(?m)()()^m` + numberDigits + `(?:\s|:|$)`)
 )
 
 // ParseRefs parses references separated by commas or spaces. Text can also be a line that begins with some, or the stub of
@@ -50,7 +49,7 @@ func ParseRefs(text string) (refs []Ref) {
 		if at == nil {
 			break
 		}
-		refs = append(refs, refOf(at[1:]))
+		refs = append(refs, refOf(at))
 	}
 	if refs != nil {
 		return refs
@@ -59,18 +58,18 @@ func ParseRefs(text string) (refs []Ref) {
 		return []Ref{{Handle: handle, Onward: onward.MatchString(text)}}
 	}
 	if at := inText.FindStringSubmatch(text); at != nil {
-		return []Ref{refOf(append([]string{"", ""}, at[1:]...))}
+		return []Ref{refOf(at)}
 	}
 	return nil
 }
 
-// refOf returns the reference in what an expression has matched: a handle, its +, or else the digits of a number.
+// refOf returns the reference in a match: a handle and its +, or else the digits of a number.
 func refOf(at []string) Ref {
-	if at[0] != "" {
-		return Ref{Handle: at[0], Onward: at[1] != ""}
+	if at[1] != "" {
+		return Ref{Handle: at[1], Onward: at[2] != ""}
 	}
 	var n [3]int
-	for i, digits := range at[2:5] {
+	for i, digits := range at[3:] {
 		n[i], _ = strconv.Atoi(digits) // nine digits at most
 	}
 	if n[2] > 0 {
@@ -117,10 +116,11 @@ func (s *Source) Numbered(r Ref) (pieces []Piece, err error) {
 			if r.Result > 0 && (!is || results != r.Result) {
 				continue
 			}
-			if at, k := s.callOf(i, answer.CallID); is && k >= 0 && at < s.order[r.From-1] {
-				call := decoded(s.message(at)[k])
-				call.Context = true
-				pieces = append(pieces, call)
+			if is {
+				if at, call := s.callOf(i, answer.CallID); call != nil && (r.Result > 0 || at < s.order[r.From-1]) {
+					call.Context = true
+					pieces = append(pieces, *call)
+				}
 			}
 			pieces = append(pieces, decoded(p))
 		}
@@ -131,16 +131,17 @@ func (s *Source) Numbered(r Ref) (pieces []Piece, err error) {
 	return pieces, nil
 }
 
-// callOf returns the place of the call that a result in entry i answers: its entry, and its part, below 0 if there is none.
-func (s *Source) callOf(i int, id string) (at, part int) {
-	for i--; i >= 0; i-- {
+// callOf returns the call that a result in entry i answers, and its entry; nil if there is none.
+func (s *Source) callOf(i int, id string) (at int, call *Piece) {
+	for ; i >= 0; i-- {
 		for k, p := range s.entries[i].Original.Parts {
 			if c, ok := p.(core.ToolCall); ok && c.ID == id {
-				return i, k
+				p := decoded(s.message(i)[k])
+				return i, &p
 			}
 		}
 	}
-	return 0, -1
+	return 0, nil
 }
 
 // number returns the number of a part of an entry: that of a result, if its message has several, or that of its message.
@@ -202,33 +203,26 @@ func decode(b *strings.Builder, name string, value []byte) {
 // Mentioned returns the references that the texts of messages promise, in stubs and in the contents of extracts.
 func Mentioned(messages []core.Message) map[Ref]bool {
 	all := map[Ref]bool{}
-	for r := range mentioned(messages) {
+	for _, r := range mentioned(messages) {
 		all[r] = true
 	}
 	return all
 }
 
-func mentioned(messages []core.Message) iter.Seq[Ref] {
-	return func(yield func(Ref) bool) {
-		for _, m := range messages {
-			for i, p := range m.Parts {
-				text := textOf(p)
-				for _, at := range leftMark.FindAllStringSubmatch(text, -1) {
-					if !yield(refOf(at[1:])) {
-						return
-					}
-				}
-				if i > 0 {
-					continue
-				}
-				for _, at := range listed.FindAllStringSubmatch(contents(text), -1) {
-					if !yield(refOf(append([]string{"", ""}, at[1:]...))) {
-						return
-					}
-				}
+func mentioned(messages []core.Message) (all []Ref) {
+	for _, m := range messages {
+		for i, p := range m.Parts {
+			text := textOf(p)
+			found := leftMark.FindAllStringSubmatch(text, -1)
+			if i == 0 {
+				found = append(found, listed.FindAllStringSubmatch(contents(text), -1)...)
+			}
+			for _, at := range found {
+				all = append(all, refOf(at))
 			}
 		}
 	}
+	return all
 }
 
 // contents returns the table of contents of an extract. Only the headers of its sections begin with the mark that its first
