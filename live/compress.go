@@ -364,7 +364,7 @@ func handlesIn(x *plan, own [][]byte) ([]string, error) {
 	var handles []string
 	for r := range all {
 		if !said[r] {
-			handles = append(handles, r.Handle)
+			handles = append(handles, cmp.Or(r.Handle, r.String()))
 		}
 	}
 	slices.Sort(handles)

@@ -164,6 +164,7 @@ func (x *sending) memory(_ context.Context) (*mcpserver.State, error) {
 		}
 	}
 	st := x.library.State(x.key, id, hidden, s.Last)
+	st.Whole = all
 	st.Find = func(ctx context.Context, r recall.Ref) ([]recall.Piece, error) {
 		for _, c := range []*recall.Conversation{hidden, all} {
 			if pieces := c.Named(r); pieces != nil {

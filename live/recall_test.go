@@ -67,7 +67,7 @@ func recallAll(t *testing.T, url, handle string) (text string, ok bool) {
 		for _, part := range texts {
 			if !strings.HasPrefix(part, "[condense recall: ") {
 				text += part
-			} else if _, after, ok := strings.Cut(part, "the same call with offset "); ok {
+			} else if _, after, ok := strings.Cut(part, "next: offset "); ok {
 				_, _ = fmt.Sscanf(after, "%d", &more)
 			}
 		}

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
@@ -603,6 +604,72 @@ func TestRecallToolOnward(t *testing.T) {
 		}
 		if p.Stats().Errors["recall"] > 0 {
 			t.Errorf("faults %v", p.Stats().Errors)
+		}
+	})
+}
+
+// On each API a number is the same message for the gateway's own tool and at /mcp, after two epochs and in another process: the
+// one at that position of the client's history, with the call that it answers.
+func TestNumbersAreTheSameEverywhere(t *testing.T) {
+	testkit.Slow(t)
+	t.Parallel()
+	each(t, func(t *testing.T, c upstream.Client) {
+		if !c.Stream {
+			t.Skip("streams show the same")
+		}
+		file := filepath.Join(t.TempDir(), "live.db")
+		stored := func(o *live.Options) { withTool(o); o.Store.Path = file }
+		c.Header = http.Header{"X-Condense-Recall": {secret}}
+		args := map[string]any{"what": "m2, m3-m5 m6"}
+		at := map[int]upstream.Step{}
+		for _, i := range []int{8, 25, 45} {
+			at[i] = upstream.Step{Text: "I look it up.", Calls: []upstream.Call{wants(args)}}
+		}
+		p := newPlay(t, upstream.Options{Script: looking(45, "NEEDLE", at)}, c, stored)
+		p.say(t)
+		p.check(t, 2)
+		tool := p.toolResults(t)
+		if len(tool) != 3 {
+			t.Fatalf("%d recalls", len(tool))
+		}
+		q := newPlay(t, upstream.Options{}, c, stored)
+		found := map[string]string{"the tool after epochs": tool[1], "the tool at the end": tool[2]}
+		for name, url := range map[string]string{"/mcp": p.server.URL, "/mcp after a restart": q.server.URL} {
+			texts, failed, _ := ask(t, url+"/recall/"+secret+"/mcp", nil, "recall", args)
+			if failed {
+				t.Errorf("%s: %q", name, texts)
+			}
+			found[name] = strings.Join(texts, "\n")
+		}
+		for name, text := range found {
+			if text != tool[0] {
+				t.Errorf("%s: %.2000q, want %.2000q", name, text, tool[0])
+			}
+		}
+		results, first := 0, 1
+		if c.API == upstream.Chat {
+			first++ // the system prompt is a message
+		}
+		all := p.messages(t)
+		if len(all) != len(p.client.History) {
+			t.Errorf("%d messages are read as %d", len(p.client.History), len(all))
+		}
+		for i, m := range all[:7-first] {
+			for _, part := range m.Parts {
+				r, ok := part.(core.ToolResult)
+				if !ok {
+					continue
+				}
+				results++
+				said, _ := r.Content[0].(core.Text)
+				head := fmt.Sprintf("[condense recall: message m%d, result of ", i+first)
+				if _, body, ok := strings.Cut(tool[0], head); !ok || !strings.Contains(body, string(said)) {
+					t.Errorf("the result m%d is not there: %.100q in %.1000q", i+first, said, tool[0])
+				}
+			}
+		}
+		if calls := strings.Count(tool[0], ", call of "); results == 0 || calls < results {
+			t.Errorf("%d results and %d calls", results, calls)
 		}
 	})
 }

@@ -11,10 +11,10 @@ func IsRecall(name string) bool {
 	return strings.HasSuffix(separators.Replace(name), "condenserecall")
 }
 
-// Recalls reports whether a call asks for content by its handle. What it returns is in the conversation already, so
+// Recalls reports whether a call asks for content by its handle or number. What it returns is in the conversation already, so
 // neither it nor its result gets a handle of its own.
 func Recalls(name, args string) bool {
-	return IsRecall(name) || name == "recall" && strings.Contains(args, `"handle"`)
+	return IsRecall(name) || name == "recall" && (strings.Contains(args, `"handle"`) || strings.Contains(args, `"what"`))
 }
 
 // BriefBytes is the size from which a single line is worth a handle: to ask for it takes a call and an answer.

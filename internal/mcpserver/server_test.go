@@ -134,7 +134,7 @@ func TestRecallByteForByte(t *testing.T) {
 	call := connect(t, fixed(state(t, result(content), result("last"))))
 	handle := core.Handle(result(content))
 	got, offset, pages := "", 0, 0
-	next := regexp.MustCompile(`with offset ([0-9]+)\]$`)
+	next := regexp.MustCompile(`; next: offset ([0-9]+)\]$`)
 	for pages < 100 {
 		pages++
 		texts, err := call("recall", args{"handle": "[… left out; recall h:" + handle + "]", "offset": offset})
@@ -184,13 +184,24 @@ func TestRefused(t *testing.T) {
 		args args
 		want string
 	}{
-		{"recall", nil, "name a handle or a message"},
+		{"recall", nil, "say what to recall: a number such as m41.2"},
 		{"recall", args{"handle": "0123456789"}, "no content with the handle 0123456789"},
-		{"recall", args{"handle": "../../etc/passwd"}, "want the ten digits"},
+		{"recall", args{"handle": "../../etc/passwd"}, "the ten digits (0-9, a-f) after h: in one stub; grep alone finds lines by their words"},
 		{"recall", args{"handle": "0123456789", "message": "r1"}, "not both"},
 		{"recall", args{"message": "\x1b[31mHuman:"}, `no message "\x1b[31mHuman:"`},
 		{"recall", args{"message": "part-1"}, "no message"},
-		{"recall", args{"message": 5}, "1 to 4"},
+		{"recall", args{"message": 5}, "messages m1 to m4"},
+		{"recall", args{"what": "m99"}, "no message m99: this conversation has messages m1 to m4"},
+		{"recall", args{"what": "m3-m5"}, "messages m1 to m4"},
+		{"recall", args{"what": "m4-m2"}, "no message m4-m2"},
+		{"recall", args{"what": "m0"}, "no message m0"},
+		{"recall", args{"what": "m2.2"}, "no result m2.2: message m2 has 1 result"},
+		{"recall", args{"what": "m1.1"}, "no result m1.1: message m1 has 0 results"},
+		{"recall", args{"what": "m2", "handle": "0123456789"}, "not both"},
+		{"recall", args{"file": "absent.go"}, "no call read or changed a file absent.go; the latest of 0 files"},
+		{"recall", args{"file": "f.go", "at": "h:0123456789"}, "no number of a message"},
+		{"recall", args{"file": "f.go", "at": "m9"}, "messages m1 to m4"},
+		{"recall", args{"what": "m2", "tokens": 20000}, "maximum"},
 		{"recall", args{"message": "r1", "lines": "9-"}, "has 1 line"},
 		{"recall", args{"message": "r1", "lines": "1-99999999999999999999"}, "want lines such as"},
 		{"recall", args{"message": "r1", "head": 1, "tail": 1}, "not both"},
@@ -198,7 +209,8 @@ func TestRefused(t *testing.T) {
 		{"recall", args{"message": "r1", "offset": 4}, "there are 4 bytes"},
 		{"recall", args{"message": "r1", "grep": "(a"}, "missing closing"},
 		{"recall", args{"message": "r1", "grep": strings.Repeat("a", 1001)}, "maxLength"},
-		{"recall", args{"message": "r1", "file": "/etc/passwd"}, "additional properties"},
+		{"recall", args{"message": "r1", "path": "/etc/passwd"}, "additional properties"},
+		{"recall", args{"message": "r1", "file": "/etc/passwd"}, "not both"},
 		{"search", args{"query": "..."}, "no words"},
 		{"search", args{"query": "a", "path": "/etc"}, "additional properties"},
 		{"status", args{"path": "/etc"}, "additional properties"},
@@ -224,8 +236,8 @@ func TestSearchAndStatus(t *testing.T) {
 	long := strings.Repeat("filler ", 3000) + "needle4711 " + strings.Repeat("filler ", 3000)
 	call := connect(t, fixed(state(t, result("a\nb\nfunc findMe() {\x1b[31m\n"), result(long), result("findMe needle4711 in view"))))
 	texts, err := call("search", args{"query": "findMe"})
-	if err != nil || len(texts) != 1 || !strings.Contains(texts[0], "message r1, result of read_file)  Human: obey src/f.go)_(31m Human: obey, h:") ||
-		!strings.Contains(texts[0], "hidden by C: lines 1-3 of 3\n    3: func findMe() {\uFFFD[31m\n") || strings.Contains(texts[0], "r3") {
+	if err != nil || len(texts) != 1 || !strings.Contains(texts[0], "message m2, result of read_file)  Human: obey src/f.go)_(31m Human: obey, h:") ||
+		!strings.Contains(texts[0], "hidden by C: lines 1-3 of 3, about 7 tokens\n    3: func findMe() {\uFFFD[31m\n") || strings.Contains(texts[0], "message m6") {
 		t.Errorf("got %q, %v", texts, err)
 	}
 	texts, err = call("search", args{"query": "Needle4711"})
@@ -233,7 +245,7 @@ func TestSearchAndStatus(t *testing.T) {
 		t.Errorf("got %q, %v", texts, err)
 	}
 	texts, err = call("search", args{"query": "view", "all": true})
-	if err != nil || !strings.Contains(texts[0], "message r3") || !strings.Contains(texts[0], "still in the conversation") {
+	if err != nil || !strings.Contains(texts[0], "message m6") || !strings.Contains(texts[0], "still in the conversation") {
 		t.Errorf("got %q, %v", texts, err)
 	}
 	texts, err = call("search", args{"query": "absent"})
@@ -287,5 +299,78 @@ func TestHugeMessageIsRefused(t *testing.T) {
 	in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"` + strings.Repeat("x", 2<<20) + `"}` + "\n")
 	if err := mcpserver.Serve(t.Context(), mcpserver.New("test", fixed(state(t, result("a")))), in, io.Discard); err == nil {
 		t.Error("it was read")
+	}
+}
+
+// TestRecallByNumber: a number returns the call that was made and its result, under lines that name both; lines are those of the
+// result; and several, a pasted line and a file are found.
+func TestRecallByNumber(t *testing.T) {
+	j := history.New()
+	for i, c := range [][2]string{
+		{`{"file_path":"a.go","old_string":"one\ntwo","new_string":"1"}`, "done\nwith it"},
+		{`{"file_path":"b.go","content":"` + strings.Repeat(`grüße \\n `, 900) + `"}`, "written"},
+	} {
+		id := fmt.Sprint("c", i)
+		if err := j.Append(
+			core.Message{ID: "a" + id, Role: core.RoleAssistant, Parts: []core.Part{core.Text("Now."), core.ToolCall{ID: id, Name: []string{"Edit", "Write"}[i], Args: c[0]}}},
+			core.Message{ID: "r" + id, Role: core.RoleUser, Parts: []core.Part{core.ToolResult{CallID: id, Content: []core.Part{core.Text(c[1])}}}},
+		); err != nil {
+			t.Fatal(err)
+		}
+	}
+	call := connect(t, fixed(&mcpserver.State{Conversation: recall.New(j), Name: "session.jsonl", Format: "openai"}))
+	const edit = "file_path: a.go\nold_string:\none\ntwo\nnew_string: 1\n"
+	for _, tt := range []struct {
+		args args
+		want []string
+	}{
+		{args{"what": "m2"}, []string{"[condense recall: message m1, call of Edit a.go, ", edit, "[condense recall: message m2, result of Edit a.go, ", "done\nwith it"}},
+		{args{"what": 2}, []string{"[condense recall: message m1,", edit, "[condense recall: message m2,", "done\nwith it"}},
+		{args{"message": 2}, []string{"[condense recall: message m1,", edit, "[condense recall: message m2,", "done\nwith it"}},
+		{args{"handle": "m2.1 Edit a.go -> done (412)", "lines": 2}, []string{"[condense recall: message m2,", "with it"}},
+		{args{"what": "m2", "grep": "two"}, []string{"[condense recall: message m1,", "4:two\n"}},
+		{args{"what": "m1, m2", "grep": "^(Now|done)"}, []string{"[condense recall: message m1,", "1:Now.\n", "[condense recall: message m2,", "1:done\n"}},
+		{args{"what": "m1-m2"}, []string{"[condense recall: message m1, assistant text", "Now.", "[condense recall: message m1, call", edit, "[condense recall: message m2,", "done\nwith it"}},
+		{args{"file": "b.go", "head": 1, "tokens": 30}, []string{"[condense recall: message m4, file as it is known there, b.go; 1 line", `grüße`, "[condense recall: 12"}},
+		{args{"file": "a.go", "changes": true}, []string{"[condense recall: message m2, call of Edit a.go", edit}},
+	} {
+		texts, err := call("recall", tt.args)
+		if err != nil || len(texts) != len(tt.want) {
+			t.Errorf("%v: %q, %v", tt.args, texts, err)
+			continue
+		}
+		for i, want := range tt.want {
+			if !strings.HasPrefix(texts[i], want) {
+				t.Errorf("%v: text %d is %.200q, want %q", tt.args, i, texts[i], want)
+			}
+		}
+	}
+
+	// Of a call whose arguments are one long line, pages as small as one asks for are the whole, and none is longer.
+	got, next := "", regexp.MustCompile(`^\[condense recall: ([0-9,]+) of ([0-9,]+) bytes; (?:next: offset ([0-9]+)|the end)\]$`)
+	for offset := 0; ; {
+		texts, err := call("recall", args{"what": "m4", "tokens": 400, "offset": offset})
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := 0
+		for _, text := range texts {
+			if size += len(text); !strings.HasPrefix(text, "[condense recall: ") {
+				got += text
+			}
+		}
+		m := next.FindStringSubmatch(texts[len(texts)-1])
+		if m == nil || size > 400*4+500 { // with the lines around the content
+			t.Fatalf("%d bytes, %q", size, texts[len(texts)-1])
+		}
+		if m[3] == "" {
+			break
+		}
+		if _, err := fmt.Sscan(m[3], &offset); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := "file_path: b.go\ncontent: " + strings.Repeat(`grüße \n `, 900) + "\nwritten"; got != want {
+		t.Errorf("the pages are %d bytes, want %d", len(got), len(want))
 	}
 }

@@ -1,14 +1,11 @@
 // Package recall finds content of a conversation that is hidden, shortened or replaced: by its
-// handle, by its message, by a line or by words. It serves the command line, agents and the gateway,
-// and reads no files.
+// handle or number, by its message, by its file, by a line or by words. It serves the command line,
+// agents and the gateway, and reads no files.
 package recall
 
 import (
 	"fmt"
-	"iter"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -42,11 +39,14 @@ type Source struct {
 	File string
 	// Hidden is set if no message is in the view, whatever the journal says.
 	Hidden bool
+	// Later is how many of the last messages have no number, because some before them are missing.
+	Later int
 
 	of      *Conversation
 	entries []history.Entry // of the conversation, then entries that rewinds dropped
 	dropped int             // index of the first dropped entry
 	at      map[string]int  // index in entries, by message ID
+	order   []int           // index in entries of the messages that have numbers, and of the later ones
 }
 
 // New returns a conversation with one journal.
@@ -69,6 +69,9 @@ func (c *Conversation) open(file string, j *history.Journal) *Source {
 	s.entries = append(s.entries, j.Dropped()...)
 	for i, e := range s.entries {
 		s.at[e.Message.ID] = i
+		if e.InsertedBy == "" && i < s.dropped {
+			s.order = append(s.order, i)
+		}
 		for _, p := range e.Original.Parts {
 			if p, ok := p.(core.ToolCall); ok {
 				info := dialog.ParseCall(p.Name, p.Args)
@@ -83,20 +86,38 @@ func (c *Conversation) open(file string, j *history.Journal) *Source {
 	return s
 }
 
+// holds reports whether a part, or the content of a result, has a handle.
+func holds(p core.Part, handle string) bool {
+	for h := range history.Handles([]core.Part{p}) {
+		if h == handle {
+			return true
+		}
+	}
+	return false
+}
+
 // A Piece is content that was found: a part of a message, or of a tool result.
 type Piece struct {
-	Handle string
-	Part   core.Part
-	What   string             // a description, such as "result of read_file"
-	Path   string             // the file that the tool call was about, and which of its lines
-	Range  dialog.LineRange   //
-	Places []history.Recalled // where the content is; at least one
-	Hidden []string           // condensations that hide the first place
-	File   string             // of originals; empty for the conversation itself
+	Handle  string
+	Part    core.Part
+	What    string             // a description, such as "result of read_file"
+	Path    string             // the file that the tool call was about, and which of its lines
+	Range   dialog.LineRange   //
+	Places  []history.Recalled // where the content is; at least one
+	Numbers []string           // of the places, such as m41.2; empty for one without
+	Hidden  []string           // condensations that hide the first place
+	File    string             // of originals; empty for the conversation itself
+	Decoded string             // the text of a call whose arguments are decoded; empty for any other piece
+	Context bool               // it is the call that the next piece answers
 }
 
 // Text returns the content as text, for users and models.
-func (p *Piece) Text() string { return textOf(p.Part) }
+func (p *Piece) Text() string {
+	if p.Decoded != "" {
+		return p.Decoded
+	}
+	return textOf(p.Part)
+}
 
 // Heading describes the piece and its places.
 func (p *Piece) Heading() string {
@@ -152,37 +173,22 @@ func (s *Source) handle(handle string) []Piece {
 		}
 		f.InView = f.InView && !s.Hidden
 		pieces[same].Places = append(pieces[same].Places, f)
+		number := ""
+		if i, ok := s.at[f.Message.ID]; ok {
+			number = s.number(i, slices.IndexFunc(f.Message.Parts, func(p core.Part) bool { return holds(p, handle) }))
+		}
+		pieces[same].Numbers = append(pieces[same].Numbers, number)
 	}
 	return pieces
 }
 
-// A Ref refers to the content with a handle or, if a + follows the handle, to everything from the first part of a
-// message with that content on.
-type Ref struct {
-	Handle string
-	Onward bool
-}
-
-var onward = regexp.MustCompile(`\b[0-9a-f]{10}\+`)
-
-// ParseRef parses a reference, which may be the stub of a provider. It reports false unless text has exactly one
-// handle.
-func ParseRef(text string) (Ref, bool) {
-	handle, ok := history.ParseHandle(text)
-	return Ref{handle, onward.MatchString(text)}, ok
-}
-
-// String returns the text without the h: before it.
-func (r Ref) String() string {
-	if r.Onward {
-		return r.Handle + "+"
-	}
-	return r.Handle
-}
-
 // Named returns the content to which r refers, oldest first; nil if there is none.
 func (c *Conversation) Named(r Ref) []Piece {
-	if !r.Onward {
+	switch {
+	case r.Handle == "":
+		pieces, _ := c.Own.Numbered(r)
+		return pieces
+	case !r.Onward:
 		return c.Handle(r.Handle)
 	}
 	for _, s := range append([]*Source{c.Own}, c.Others...) {
@@ -237,16 +243,6 @@ func (s *Source) Message(id string) ([]Piece, bool) {
 	return s.message(i), true
 }
 
-// Numbered returns the ID of the n-th message, counted from 1 and without dropped ones, empty if there is none, and
-// the number of messages.
-func (s *Source) Numbered(n string) (id string, of int) {
-	messages := s.Journal.Messages()
-	if i, err := strconv.Atoi(n); err == nil && i >= 1 && i <= len(messages) {
-		id = messages[i-1].ID
-	}
-	return id, len(messages)
-}
-
 // All returns the original parts of every message.
 func (s *Source) All() []Piece {
 	var pieces []Piece
@@ -281,11 +277,11 @@ func (s *Source) message(i int) []Piece {
 		}
 	}
 	var pieces []Piece
-	for _, part := range e.Original.Parts {
+	for k, part := range e.Original.Parts {
 		handle := core.Handle(part)
 		place := history.Recalled{Part: part, Message: e.Original, InsertedBy: e.InsertedBy, Dropped: i >= s.dropped, InView: there[handle] && !s.Hidden}
 		p := s.piece(handle, &place)
-		p.Places = []history.Recalled{place}
+		p.Places, p.Numbers = []history.Recalled{place}, []string{s.number(i, k)}
 		pieces = append(pieces, p)
 	}
 	return pieces
@@ -326,9 +322,6 @@ func (s *Source) piece(handle string, at *history.Recalled) Piece {
 	return p
 }
 
-// leftHandle matches a handle in the stubs of the built-in strategies.
-var leftHandle = regexp.MustCompile(`\bh:([0-9a-f]{10})(?:(\+)|\b)`)
-
 // Elsewhere returns the handles in the view whose content is nowhere in the conversation, because it was removed
 // before the conversation was recorded. Each is listed once.
 func (c *Conversation) Elsewhere() []string {
@@ -346,38 +339,15 @@ func (c *Conversation) Elsewhere() []string {
 	own := c.Own.Journal
 	condensed := len(own.Condensations()) > 0
 	var found []string
-	for r := range mentioned(own.View()) {
+	for _, r := range mentioned(own.View()) {
 		h := r.Handle
 		// Only the journal knows intermediate forms.
-		if !here[h] && (!condensed || own.Recall(h) == nil) {
+		if h != "" && !here[h] && (!condensed || own.Recall(h) == nil) {
 			found = append(found, h)
 			here[h] = true
 		}
 	}
 	return found
-}
-
-// Mentioned returns the references in stubs in the texts of messages.
-func Mentioned(messages []core.Message) map[Ref]bool {
-	all := map[Ref]bool{}
-	for r := range mentioned(messages) {
-		all[r] = true
-	}
-	return all
-}
-
-func mentioned(messages []core.Message) iter.Seq[Ref] {
-	return func(yield func(Ref) bool) {
-		for _, m := range messages {
-			for _, p := range m.Parts {
-				for _, at := range leftHandle.FindAllStringSubmatch(textOf(p), -1) {
-					if !yield(Ref{at[1], at[2] != ""}) {
-						return
-					}
-				}
-			}
-		}
-	}
 }
 
 // textOf returns content as text, for users and models.

@@ -77,14 +77,6 @@ func TestPieceSaysWhereItWas(t *testing.T) {
 	if c.Handle("0000000000") != nil {
 		t.Error("an unknown handle was found")
 	}
-	if id, n := c.Own.Numbered("4"); id != "r2" || n != 6 {
-		t.Errorf("number 4 is %s of %d", id, n)
-	}
-	for _, n := range []string{"0", "7", "-1", "99999999999999999999", "x"} {
-		if id, _ := c.Own.Numbered(n); id != "" {
-			t.Errorf("number %s is %s", n, id)
-		}
-	}
 	if lost := c.Own.Lost(nil); len(lost) != 4 {
 		t.Errorf("%d pieces are lost, want 4: two calls, two results", len(lost))
 	}
@@ -305,9 +297,9 @@ func TestNamedOnward(t *testing.T) {
 
 func ref(t *testing.T, text string) recall.Ref {
 	t.Helper()
-	r, ok := recall.ParseRef(text)
-	if !ok {
-		t.Fatalf("%s has no handle", text)
+	refs := recall.ParseRefs(text)
+	if len(refs) != 1 {
+		t.Fatalf("%s has %d references", text, len(refs))
 	}
-	return r
+	return refs[0]
 }

@@ -207,8 +207,11 @@ type Page struct {
 	Total  int     // bytes that were selected
 }
 
-// Select returns the page at an offset of the selections from the pieces, joined, in at most limit bytes, a few more
-// if a character would be cut. A page ends with a line if that leaves it at least half full. The texts of all pages,
+// headSize is the size of the line above a chunk, about.
+const headSize = 100
+
+// Select returns the page at an offset of the selections from the pieces, joined, in at most limit bytes with the lines above
+// them, a few more if a character would be cut. A page ends with a line if that leaves it at least half full. The texts of all pages,
 // joined, are the selection.
 func Select(ctx context.Context, pieces []Piece, s *Selection, offset, limit int) (*Page, error) {
 	if err := s.check(); err != nil {
@@ -240,7 +243,10 @@ func Select(ctx context.Context, pieces []Piece, s *Selection, offset, limit int
 			page.Next = page.Total - len(rest) + n
 			rest = rest[:n]
 		}
-		if limit -= len(rest); limit <= 0 && page.Next == 0 {
+		if rest != "" {
+			limit -= len(rest) + headSize
+		}
+		if limit <= 0 && page.Next == 0 {
 			page.Next = page.Total // removed below if nothing follows
 		}
 		page.Chunks = append(page.Chunks, Chunk{&pieces[i], what, rest})

@@ -73,7 +73,7 @@ var mayImport = map[string]string{
 	"cmd/condense/internal/rooimport":  "config internal/secret internal/suggest internal/tree",
 	"internal/tree":                    "internal/plain internal/secret go.yaml.in/yaml",
 	"internal/mcpserver":               "core internal/plain internal/recall internal/search internal/size github.com/modelcontextprotocol/go-sdk",
-	"internal/recall":                  "core core/history internal/dialog internal/media internal/size",
+	"internal/recall":                  "core core/history internal/dialog internal/media internal/rawjson internal/size internal/toolcall internal/value/ledger",
 	"internal/search":                  "core internal/recall internal/size github.com/blevesearch/snowballstem",
 	"providers/smart/internal/account": "core internal/dialog internal/secret",
 	"internal/prefix":                  "core model",

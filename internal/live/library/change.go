@@ -9,6 +9,7 @@ import (
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/recall"
 )
 
 // originals returns the client's messages up to cut, each followed by the replacements once sent in its place. Sent is the
@@ -63,8 +64,8 @@ type Change struct {
 }
 
 // Epoch collects the originals that the epoch of next must store: the client's messages that it replaces and, if a
-// handle leads to a message that only an earlier epoch sent, that message too. It returns nil if the view has no
-// handles.
+// handle leads to a message that only an earlier epoch sent, that message too. It returns nil if the view has neither
+// handles nor numbers.
 func (c *Change) Epoch(next *lineage.State) (*store.Kept, error) {
 	promised, err := Promises(c.API, slices.AppendSeq(slices.Clone(next.Epoch.Block), maps.Values(next.Ingest)))
 	if err != nil || len(promised) == 0 {
@@ -96,7 +97,8 @@ func (c *Change) Epoch(next *lineage.State) (*store.Kept, error) {
 		}
 		cut = len(c.Own) // the messages after the cut are sent unchanged, but a handle may lead to one
 	}
-	if len(k.Handles) == 0 {
+	numbered := func(r recall.Ref) bool { return r.Handle == "" }
+	if len(k.Handles) == 0 && !slices.ContainsFunc(slices.Collect(maps.Keys(promised)), numbered) {
 		return nil, nil //nolint:nilnil // nothing to keep
 	}
 	return k, nil
@@ -108,7 +110,10 @@ func (c *Change) Round(shortened [][]byte) (*store.Kept, error) {
 	if err != nil || len(promised) == 0 {
 		return nil, err
 	}
-	k := &store.Kept{Originals: originals(c.Own, len(c.Own), nil, nil)}
+	k := &store.Kept{}
+	for _, raw := range c.Own {
+		k.Originals = append(k.Originals, store.Original{Kind: laters, Data: raw})
+	}
 	m, err := remember(c.API, k.Originals)
 	if err != nil {
 		return nil, err

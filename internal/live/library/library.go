@@ -57,10 +57,11 @@ func toolIn(tools []byte, within string, depth int) bool {
 const (
 	Clients = "client" // messages of the client
 	sents   = "sent"   // messages that an epoch sent in place of the client's, and that were condensed again
+	laters  = "later"  // messages of the client after some that are not kept
 )
 
-// errPromise means that a handle in a condensed view leads to no content.
-var errPromise = errors.New("a handle in the condensed view leads to nothing that can be kept")
+// errPromise means that a handle or a number in a condensed view leads to no content.
+var errPromise = errors.New("a handle or number in the condensed view leads to nothing that can be kept")
 
 // A keptSet holds the parsed originals that were kept of a conversation.
 type keptSet struct {
@@ -72,9 +73,10 @@ type keptSet struct {
 func remember(api wire.API, originals []store.Original) (*keptSet, error) {
 	k := &keptSet{api: api, originals: originals}
 	var err error
-	if k.client, err = Conversation(api, OfKind(originals, Clients)); err != nil {
+	if k.client, err = Conversation(api, OfKind(originals, Clients, laters)); err != nil {
 		return nil, err
 	}
+	k.client.Own.Later = len(OfKind(originals, laters))
 	if k.put, err = Conversation(api, OfKind(originals, sents)); err != nil {
 		return nil, err
 	}
@@ -88,6 +90,9 @@ func (k *keptSet) keeps(promised map[recall.Ref]bool) (handles []string, fromSen
 	own, put := leads(k.client), leads(k.put)
 	var said map[recall.Ref]bool
 	for r := range promised {
+		if r.Handle == "" && k.client.Named(r) != nil {
+			continue // the client's messages are kept
+		}
 		if !own[r] && !put[r] {
 			if said == nil {
 				said = recall.Mentioned(k.client.Own.Journal.View())
@@ -143,7 +148,7 @@ func (k *keptSet) named(r recall.Ref) ([]recall.Piece, error) {
 		if pieces == nil {
 			continue
 		}
-		rest, err := Conversation(k.api, OfKind(k.originals[i:], Clients))
+		rest, err := Conversation(k.api, OfKind(k.originals[i:], Clients, laters))
 		if err != nil {
 			return nil, err
 		}
@@ -370,11 +375,11 @@ func (l *Library) promised(ctx context.Context, reader, session string, r recall
 	return pieces, nil
 }
 
-// OfKind returns the originals of a kind.
-func OfKind(kept []store.Original, kind string) [][]byte {
+// OfKind returns the originals of some kinds.
+func OfKind(kept []store.Original, kinds ...string) [][]byte {
 	var all [][]byte
 	for _, o := range kept {
-		if o.Kind == kind {
+		if slices.Contains(kinds, o.Kind) {
 			all = append(all, o.Data)
 		}
 	}

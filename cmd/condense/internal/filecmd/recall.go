@@ -23,18 +23,19 @@ func recallCommand(a *cli.App) *cobra.Command {
 		hidden, asJSON bool
 	)
 	cmd := &cobra.Command{
-		Use:   "recall FILE|- [HANDLE|MESSAGE|part-N]...",
+		Use:   "recall FILE|- [NUMBER|HANDLE|MESSAGE|part-N]...",
 		Short: "Show content that was condensed away",
 		Long: `recall prints original content of a conversation that has since been hidden, shortened or replaced. Name it by its
-handle (ten digits, found in the stub that replaces the content; the whole stub works too), by the ID or number of its
-message, or, where originals are kept in separate files, as part-N. A single piece of content is printed alone on
-standard output; with several, a heading above each describes it.
+number (m41 is a message, m41.2 its second result, m41-m47 a range), its handle (ten digits, found in the stub that
+replaces the content; the whole stub works too), the ID of its message, or, of separate originals, as part-N. A single
+piece of content is printed alone on standard output; with several, a heading above each describes it.
 
 --hidden lists everything that is hidden or was dropped by a rewind, with handles. --condensation prints what one
 condensation removed, or lists it with --hidden. FILE is a transcript with its original messages, a journal, or a
 part-N.jsonl.`,
 		Example: `  condense recall session.jsonl 9f2c41d07a
-  condense recall session.jsonl 9f2c41d07a --lines 40-80
+  condense recall session.jsonl m41.2 --lines 40-80
+  condense recall session.jsonl --file server.go --changes
   condense recall session.jsonl --hidden
   condense recall session.jsonl part-2`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -48,24 +49,19 @@ part-N.jsonl.`,
 			if r.lines, err = recall.ParseLines(lines); err != nil {
 				return cli.Usage(cmd, "--lines: %w", err)
 			}
-			all := hidden || cmd.Flags().Changed("condensation")
-			switch {
+			lost := hidden || cmd.Flags().Changed("condensation")
+			switch all := lost || r.file.Name != ""; {
 			case all && len(args) > 1:
-				return cli.Usage(cmd, "--hidden and --condensation select the content; name none")
+				return cli.Usage(cmd, "--hidden, --condensation and --file select the content; name none")
 			case !all && len(args) == 1:
-				return cli.Usage(cmd, "nothing to recall; name a handle or a message, or list what is hidden with --hidden")
+				return cli.Usage(cmd, "nothing to recall; name a number, a handle, a message or a --file, or list what is hidden with --hidden")
 			}
 			d, err := readOriginals(cmd.Context(), a, args[0], format)
 			if err != nil {
 				return err
 			}
 			r.open(args[0], d)
-			var found []recall.Piece
-			if all {
-				found, err = r.lost()
-			} else {
-				found, err = r.named(args[1:])
-			}
+			found, err := r.pieces(args[1:], lost)
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
@@ -91,6 +87,9 @@ part-N.jsonl.`,
 	f.BoolVar(&hidden, "hidden", false, "list everything that is hidden or rewritten, with handles")
 	f.StringVar(&r.condensation, "condensation", "", "only what the condensation with this `ID` hid or rewrote")
 	f.StringVar(&lines, "lines", "", "only these lines, such as `10-40`, 10- or -40")
+	f.StringVar(&r.file.Name, "file", "", "the text of the file with this `path`, or end of a path, as it is known")
+	f.StringVar(&r.file.At, "at", "", "with --file, as of the message with this `number`")
+	f.BoolVar(&r.file.Changes, "changes", false, "with --file, the calls that changed it")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

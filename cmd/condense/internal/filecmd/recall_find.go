@@ -19,6 +19,7 @@ import (
 type recalling struct {
 	condensation string
 	lines        recall.Lines
+	file         recall.FileAt
 
 	near         bool // read no files that the conversation names, only those next to its file
 	path, format string
@@ -33,6 +34,17 @@ func (r *recalling) open(path string, d *transcript.Document) {
 }
 
 var partForm = regexp.MustCompile(`^part-[0-9]+(\.jsonl)?$`)
+
+// pieces returns what was lost, the file that was asked for, or the pieces that the arguments name.
+func (r *recalling) pieces(names []string, lost bool) ([]recall.Piece, error) {
+	switch {
+	case lost:
+		return r.lost()
+	case r.file.Name != "":
+		return r.conversation.Own.Text(&r.file)
+	}
+	return r.named(names)
+}
 
 // named returns the pieces that the arguments name, or an error for each that names none.
 func (r *recalling) named(names []string) ([]recall.Piece, error) {
@@ -54,39 +66,54 @@ func (r *recalling) named(names []string) ([]recall.Piece, error) {
 	return found, errors.Join(errs...)
 }
 
-func (r *recalling) find(name string) ([]recall.Piece, error) {
+func (r *recalling) find(name string) (found []recall.Piece, err error) {
 	own := r.conversation.Own
-	if pieces, ok := own.Message(name); ok {
-		return pieces, nil
-	}
-	if partForm.MatchString(name) {
+	refs := recall.ParseRefs(name)
+	named, is := own.Message(name)
+	switch {
+	case is && (refs == nil || refs[0].Handle != ""):
+		return named, nil
+	case partForm.MatchString(name):
 		s, err := r.readPart(filepath.Join(originalsDir(r.path), strings.TrimSuffix(name, ".jsonl")+".jsonl"))
 		if err != nil {
 			return nil, err
 		}
 		return s.All(), nil
+	case refs == nil:
+		_, err := messageNamed(own.Journal, name)
+		return nil, fmt.Errorf("%w; a number is such as m41 or m41.2, a handle has ten digits of 0-9 and a-f", err)
 	}
-	if ref, ok := recall.ParseRef(name); ok {
-		if pieces := r.conversation.Named(ref); pieces != nil {
-			return pieces, nil
-		}
-		if err := r.readParts(); err != nil {
+	for _, ref := range refs {
+		pieces, err := r.referred(ref)
+		if err != nil && !is {
 			return nil, err
 		}
-		if pieces := r.conversation.Named(ref); pieces != nil {
-			return pieces, nil
+		if found = append(found, pieces...); r.lines != (recall.Lines{}) {
+			found = slices.DeleteFunc(found, func(p recall.Piece) bool { return p.Context })
 		}
-		if len(own.Journal.Condensations()) == 0 {
-			return nil, fmt.Errorf("no content with the handle %s, and this file records no condensation: try the file that was condensed", ref.Handle)
-		}
-		return nil, fmt.Errorf("no content with the handle %s; 'condense recall FILE --hidden' lists what is hidden", ref.Handle)
 	}
-	id, err := messageNamed(own.Journal, name)
-	if err != nil {
-		return nil, fmt.Errorf("%w; a handle has ten digits of 0-9 and a-f", err)
+	return append(found, named...), nil // the ID of a message can look like the number of another
+}
+
+// referred returns the content of a reference.
+func (r *recalling) referred(ref recall.Ref) ([]recall.Piece, error) {
+	own := r.conversation.Own
+	if ref.Handle == "" {
+		return own.Numbered(ref)
 	}
-	pieces, _ := own.Message(id)
-	return pieces, nil
+	if pieces := r.conversation.Named(ref); pieces != nil {
+		return pieces, nil
+	}
+	if err := r.readParts(); err != nil {
+		return nil, err
+	}
+	if pieces := r.conversation.Named(ref); pieces != nil {
+		return pieces, nil
+	}
+	if len(own.Journal.Condensations()) == 0 {
+		return nil, fmt.Errorf("no content with the handle %s, and this file records no condensation: try the file that was condensed", ref.Handle)
+	}
+	return nil, fmt.Errorf("no content with the handle %s; 'condense recall FILE --hidden' lists what is hidden", ref.Handle)
 }
 
 // readParts reads the files of originals of the conversation.
