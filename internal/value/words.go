@@ -3,6 +3,7 @@ package value
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
@@ -34,19 +35,30 @@ type words struct {
 }
 
 // findWords ranks the user's words. The newest request is what the user said after the model's last message, or else
-// the user's last message.
+// the user's last message. An extract says whether it has that: it may have lost it.
 func (w *rating) findWords() words {
 	out := words{tokens: make([]float64, len(w.messages)), from: len(w.messages)}
 	var said [][]int // passages by message; those of an extract one by one
+	known, last, quoted := true, &Passage{}, -1
 	for p := range w.c.Passages {
 		pass := &w.c.Passages[p]
 		if pass.Kind != dialog.KindUser {
 			continue
 		}
+		if !pass.demands {
+			known, last = !pass.partial || pass.newest, pass
+			if pass.newest {
+				pass.newest, quoted = false, len(said)
+			}
+		}
 		if n := len(said); n == 0 || pass.partial || w.c.Passages[said[n-1][0]].Message != pass.Message {
 			said = append(said, nil)
 		}
 		said[len(said)-1] = append(said[len(said)-1], p)
+	}
+	last.newest = known
+	if quoted >= 0 && w.repeats(said[quoted][0], said[len(said)-1]) {
+		said = slices.Delete(said, quoted, quoted+1)
 	}
 	_, fixed := w.musts()
 	left := float64(w.o.Limit) - w.emptyExtract() - fixed // for the newest request
@@ -61,9 +73,7 @@ func (w *rating) findWords() words {
 				continue
 			}
 			if request {
-				if !pass.partial { // the sum of lines is more than their text
-					n = min(n, float64(w.messages[pass.Message].Tokens))
-				}
+				n = min(n, w.apart(pass)) // the sum of lines is more than their text
 				left -= n
 				out.from = pass.Message
 			}
@@ -81,7 +91,7 @@ func (w *rating) findWords() words {
 		}
 	}
 	end := len(said)
-	for end > 0 && (end == len(said) || w.c.Passages[said[end-1][0]].Message >= w.unread) {
+	for end > 0 && (end == len(said) && known || w.c.Passages[said[end-1][0]].Message >= w.unread) {
 		end--
 		add(end, true, false, 0, math.Inf(1))
 	}
@@ -91,15 +101,55 @@ func (w *rating) findWords() words {
 	}
 	for _, size := range [][2]float64{{0, brief}, {brief, math.Inf(1)}} {
 		for k := end - 1; k > 0; k-- {
-			add(k, false, k == len(said)-2, size[0], size[1])
+			add(k, false, k >= len(said)-2, size[0], size[1])
 		}
 	}
 	return out
 }
 
+// repeats reports whether the words in passage p of an extract are in the passages of a message that is there still, and drops them: a
+// request that must stay is quoted if its message had no room.
+func (w *rating) repeats(p int, in []int) bool {
+	whole := map[string]bool{}
+	for _, q := range in {
+		if w.c.Passages[q].partial {
+			return false
+		}
+		for _, l := range w.c.Lines[w.c.Passages[q].Lines.Start:w.c.Passages[q].Lines.End] {
+			whole[l.Text] = true
+		}
+	}
+	lines := w.c.Lines[w.c.Passages[p].Lines.Start:w.c.Passages[p].Lines.End]
+	if slices.ContainsFunc(lines, func(l Line) bool { return !whole[l.Text] }) {
+		return false
+	}
+	for l := range lines {
+		lines[l].outdated = true
+	}
+	return true
+}
+
 // emptyExtract returns the tokens of an extract that quotes nothing.
-func (w *rating) emptyExtract() float64 {
-	return float64(core.MessageTokens(w.o.Counter, core.Message{Role: core.RoleUser, Parts: []core.Part{core.Text(Extract("", nil, false))}}))
+func (w *rating) emptyExtract() float64 { return w.extracted("", nil) }
+
+// extracted returns the tokens of an extract of body.
+func (w *rating) extracted(body string, marks []int) float64 {
+	return float64(core.MessageTokens(w.o.Counter, core.Message{Role: core.RoleUser, Parts: []core.Part{core.Text(Extract(body, marks, false))}}))
+}
+
+// apart returns the tokens of a passage of the user by itself: as its message, or as what it adds to an extract.
+func (w *rating) apart(pass *Passage) float64 {
+	if !pass.partial {
+		return float64(w.messages[pass.Message].Tokens)
+	}
+	body := "\n " + pass.Header(false, "")
+	for l := pass.Lines.Start; l < pass.Lines.End; l++ {
+		if !w.c.Lines[l].joins {
+			body += "\n"
+		}
+		body += w.c.Lines[l].Text + w.c.Lines[l].after
+	}
+	return w.extracted(body, []int{1}) - w.emptyExtract()
 }
 
 // keepWords keeps the user's words, each passage from its first sentence on. It records which picks are of the newest
@@ -153,7 +203,7 @@ func (w claims) markRequest() {
 	const most = 4
 	hidden := w.hidden()
 	for k, n := len(w.c.Media)-1, 0; k >= 0 && n < most && w.c.Media[k].by.Message >= w.words.from; k-- {
-		if by := &w.c.Media[k].by; hidden[by.Message] && by.Kind == dialog.KindUser && !by.partial {
+		if by := &w.c.Media[k].by; hidden[by.Message] && by.Kind == dialog.KindUser && (by.newest || !by.partial) {
 			w.mark(k, float64(w.o.Room))
 			n++
 		}

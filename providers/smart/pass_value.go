@@ -82,6 +82,12 @@ func (w chooser) chooseLines(ctx context.Context, c *valueSettings) error {
 		o.Room, o.Words, o.Limit, o.Account, o.Shares = o.Room+above, o.Words+above, o.Limit+above, "", &shares
 		res, err = value.Shorten(ctx, before, o)
 	}
+	for rest, n := w.besideRequest(before, res.Messages); err == nil && len(rest) > 0; rest, n = w.besideRequest(before, res.Messages) {
+		if before = rest; n < o.Limit {
+			o.Room, o.Words, o.Limit = max(1, o.Room-n), max(1, o.Words-n), o.Limit-n
+		}
+		res, err = value.Shorten(ctx, before, o)
+	}
 	if err != nil {
 		return err
 	}
@@ -91,6 +97,38 @@ func (w chooser) chooseLines(ctx context.Context, c *valueSettings) error {
 	}
 	w.continueWith(slices.Insert(res.Messages, systems(before), head...))
 	return nil
+}
+
+// besideRequest returns the messages before a choice of lines without what returns to its result, view, because it is the user's newest
+// request: cut as short as it must stay, or if it is that already, not at all, with the tokens of these. Rest is empty if nothing returns.
+func (w chooser) besideRequest(before, view []core.Message) (rest []core.Message, gone int) {
+	req := *w.req
+	req.Messages = before
+	has, back := map[string]int{}, map[string]*core.Message{}
+	for i := range view {
+		has[view[i].ID] = view[i].Tokens
+	}
+	kept := core.KeepRequest(&req, view)
+	for i := range kept {
+		if m := &kept[i]; m.ID != "" && m.Tokens > has[m.ID] {
+			back[m.ID] = m
+		}
+	}
+	if len(back) == 0 {
+		return nil, 0
+	}
+	shorter := slices.ContainsFunc(before, func(m core.Message) bool { return back[m.ID] != nil && back[m.ID].Tokens < m.Tokens })
+	for i := range before {
+		switch m := back[before[i].ID]; {
+		case m == nil:
+			rest = append(rest, before[i])
+		case shorter:
+			rest = append(rest, *m)
+		default:
+			gone += m.Tokens
+		}
+	}
+	return rest, gone
 }
 
 // took reports the effect of the choice of lines.
