@@ -3,7 +3,6 @@ package value
 import (
 	"context"
 	"math"
-	"slices"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
@@ -39,7 +38,7 @@ type words struct {
 func (w *rating) findWords() words {
 	out := words{tokens: make([]float64, len(w.messages)), from: len(w.messages)}
 	var said [][]int // passages by message; those of an extract one by one
-	known, last, quoted := true, &Passage{}, -1
+	known, last := true, &Passage{}
 	for p := range w.c.Passages {
 		pass := &w.c.Passages[p]
 		if pass.Kind != dialog.KindUser {
@@ -47,9 +46,7 @@ func (w *rating) findWords() words {
 		}
 		if !pass.demands {
 			known, last = !pass.partial || pass.newest, pass
-			if pass.newest {
-				pass.newest, quoted = false, len(said)
-			}
+			pass.newest = false
 		}
 		if n := len(said); n == 0 || pass.partial || w.c.Passages[said[n-1][0]].Message != pass.Message {
 			said = append(said, nil)
@@ -57,9 +54,6 @@ func (w *rating) findWords() words {
 		said[len(said)-1] = append(said[len(said)-1], p)
 	}
 	last.newest = known
-	if quoted >= 0 && w.repeats(said[quoted][0], said[len(said)-1]) {
-		said = slices.Delete(said, quoted, quoted+1)
-	}
 	_, fixed := w.musts()
 	left := float64(w.o.Limit) - w.emptyExtract() - fixed // for the newest request
 	add := func(k int, request, task bool, above, most float64) {
@@ -73,12 +67,14 @@ func (w *rating) findWords() words {
 				continue
 			}
 			if request {
-				n = min(n, w.apart(pass)) // the sum of lines is more than their text
+				if !pass.partial { // the sum of lines is more than their text
+					n = min(n, float64(w.messages[pass.Message].Tokens))
+				}
 				left -= n
 				out.from = pass.Message
 			}
 			switch {
-			case request && left < 0:
+			case request && left < 0 && !pass.partial: // what an extract has did fit
 				left += n
 				out.large = append(out.large, p)
 			case n <= pasted || request:
@@ -107,49 +103,9 @@ func (w *rating) findWords() words {
 	return out
 }
 
-// repeats reports whether the words in passage p of an extract are in the passages of a message that is there still, and drops them: a
-// request that must stay is quoted if its message had no room.
-func (w *rating) repeats(p int, in []int) bool {
-	whole := map[string]bool{}
-	for _, q := range in {
-		if w.c.Passages[q].partial {
-			return false
-		}
-		for _, l := range w.c.Lines[w.c.Passages[q].Lines.Start:w.c.Passages[q].Lines.End] {
-			whole[l.Text] = true
-		}
-	}
-	lines := w.c.Lines[w.c.Passages[p].Lines.Start:w.c.Passages[p].Lines.End]
-	if slices.ContainsFunc(lines, func(l Line) bool { return !whole[l.Text] }) {
-		return false
-	}
-	for l := range lines {
-		lines[l].outdated = true
-	}
-	return true
-}
-
 // emptyExtract returns the tokens of an extract that quotes nothing.
-func (w *rating) emptyExtract() float64 { return w.extracted("", nil) }
-
-// extracted returns the tokens of an extract of body.
-func (w *rating) extracted(body string, marks []int) float64 {
-	return float64(core.MessageTokens(w.o.Counter, core.Message{Role: core.RoleUser, Parts: []core.Part{core.Text(Extract(body, marks, false))}}))
-}
-
-// apart returns the tokens of a passage of the user by itself: as its message, or as what it adds to an extract.
-func (w *rating) apart(pass *Passage) float64 {
-	if !pass.partial {
-		return float64(w.messages[pass.Message].Tokens)
-	}
-	body := "\n " + pass.Header(false, "")
-	for l := pass.Lines.Start; l < pass.Lines.End; l++ {
-		if !w.c.Lines[l].joins {
-			body += "\n"
-		}
-		body += w.c.Lines[l].Text + w.c.Lines[l].after
-	}
-	return w.extracted(body, []int{1}) - w.emptyExtract()
+func (w *rating) emptyExtract() float64 {
+	return float64(core.MessageTokens(w.o.Counter, core.Message{Role: core.RoleUser, Parts: []core.Part{core.Text(Extract("", nil, false))}}))
 }
 
 // keepWords keeps the user's words, each passage from its first sentence on. It records which picks are of the newest
