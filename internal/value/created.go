@@ -1,6 +1,7 @@
 package value
 
 import (
+	"cmp"
 	"context"
 	"regexp"
 	"slices"
@@ -11,11 +12,14 @@ import (
 )
 
 // A call that started or created something cannot be made again to see its result: without the identifier, work is done twice. So the
-// line with it stays until its end is seen: some ten tokens each.
+// block of open work lists it until its end is seen, in some twenty tokens; where there is no such block, and in results that stay, its
+// line is kept.
 const (
-	createdShare = 0.08 // of the room, for lines with identifiers
-	createdLong  = 240  // bytes: a longer line is cut out of content
+	createdShare = 0.08 // of the room, for identifiers
+	createdLong  = 240  // bytes of a line that are looked at
 	createdLook  = 40   // lines of a result, at either end
+	createdShort = 80   // bytes of a line that is listed as it is
+	createdName  = "made: "
 )
 
 var (
@@ -28,44 +32,47 @@ var (
 	// identifierForm matches an identifier: after a label, after a sign, as a key with a number, a hash, or an address.
 	identifierForm = regexp.MustCompile(`(?i:\b(?:[a-z]*[_ -]?(?:id|key|number|ref|reference|token|pid|url|uri|address|name|hash|sha|tag|port)|agent|task|job|run|shell|session|process|issue|ticket|order|payment|deployment|server|build|pipeline|workflow|pull request|pr|commit|container)["']?\s*(?:is|:|=|#|\s)\s*["']?)` +
 		`#?([A-Za-z0-9][\w.\-/:@]{1,80})|\[[\w/.\-]+ (?:\(root-commit\) )?([0-9a-f]{7,40})\]|(https?://[^\s"'<>)\]]+)|\b([A-Z][A-Z0-9]{1,9}-\d+)\b|(?:^|\s)#(\d+)\b|^([0-9a-f]{12,64})$|^\[\d+\] (\d+)$`)
+	// commitForm matches what git says of a commit, and agentForm the identifier of an agent: what else its result says is a report.
+	commitForm = regexp.MustCompile(`^\[[\w/.\-]+ (?:\(root-commit\) )?([0-9a-f]{7,40})\]`)
+	agentForm  = regexp.MustCompile(`(?i)(?:\b|agent|task|session|thread|run|job)[_ -]?id["']?\s*[:=]\s*["']?([a-z0-9][\w\-]{2,80})`)
+	// standardForm matches names of standards.
+	standardForm = regexp.MustCompile(`^(?:UTF|SHA|ISO|RFC|HTTP|CVE|MD)-?\d`)
+	// namedForm matches the entry of an identifier whose line is long, and runsForm what shells say of a command that goes on.
+	namedForm = regexp.MustCompile(`^\S+ (\S+):(?: |$)`)
+	runsForm  = regexp.MustCompile(`running in (?:the )?background|session ID|Process running with session`)
 	// endForm matches the words of an end.
 	endForm = regexp.MustCompile(`(?i)\b(?:completed|finished|exited|done|closed|killed|stopped|merged|deleted|removed|cancell?ed|terminated|failed|no longer running|not running|shut down|beendet|abgeschlossen)\b`)
 )
 
-// creates reports whether p is the result of a call that started or created something.
-func (w *reading) creates(p *Passage) bool {
-	if p.Kind != dialog.KindToolResult || p.partial {
-		return false
-	}
-	switch dialog.FamilyOf(p.Name) {
-	case dialog.FamilyCommand:
-		return createsByCommand.MatchString(p.Target) || w.inBackground(p)
-	case dialog.FamilyDelegate:
-		return true
-	case dialog.FamilyUnknown, dialog.FamilyWeb:
-		return createsByTool.MatchString(p.Name)
-	case dialog.FamilyRead, dialog.FamilyList, dialog.FamilySearch, dialog.FamilyWrite, dialog.FamilyEdit, dialog.FamilyPlan, dialog.FamilyAsk, dialog.FamilyDone:
-	}
-	return false
+// A creation is the identifier of something that a call started or created, and whose end nobody saw.
+type creation struct {
+	id, entry string
+	line      int // with it; -1 if a former extract lists it
+}
+
+// creates reports whether p is the result of a call, with these arguments, that started or created something.
+func (w *reading) creates(p *Passage, args string) bool {
+	family := dialog.FamilyOf(p.Name)
+	return p.Kind == dialog.KindToolResult && !p.partial && (family == dialog.FamilyDelegate ||
+		family == dialog.FamilyCommand && (createsByCommand.MatchString(cmp.Or(p.Target, args)) || w.inBackground(p)) ||
+		(family == dialog.FamilyUnknown || family == dialog.FamilyWeb) && createsByTool.MatchString(p.Name))
 }
 
 // inBackground reports whether the answer of a shell says that its command goes on running.
 func (w *reading) inBackground(p *Passage) bool {
 	const look = 4 // lines
-	return slices.ContainsFunc(w.c.Lines[p.Lines.Start:min(p.Lines.End, p.Lines.Start+look)], func(l Line) bool {
-		return strings.Contains(l.Text, "running in background") || strings.Contains(l.Text, "running in the background") || strings.Contains(l.Text, "session ID") ||
-			strings.Contains(l.Text, "Process running with session")
-	})
+	return slices.ContainsFunc(w.c.Lines[p.Lines.Start:min(p.Lines.End, p.Lines.Start+look)], func(l Line) bool { return runsForm.MatchString(l.Text) })
 }
 
-// identifierIn returns the identifier in a line: with a digit, or an address; "" if there is none.
-func identifierIn(text string) string {
-	if len(text) > createdLong {
+// identifierIn returns the first identifier in a line: with a digit, or an address; "" if there is none.
+func identifierIn(text string, form *regexp.Regexp) string {
+	text = strings.ToValidUTF8(text[:min(len(text), createdLong)], "")
+	if strings.HasPrefix(text, "Chunk ID: ") { // of output
 		return ""
 	}
-	for _, m := range identifierForm.FindAllStringSubmatch(text, -1) {
+	for _, m := range form.FindAllStringSubmatch(text, -1) {
 		for _, id := range m[1:] {
-			if id = strings.TrimRight(id, ".,:-/"); len(id) > 1 && (hasDigit(id) || strings.HasPrefix(id, "http")) {
+			if id = strings.TrimRight(id, ".,:-/"); len(id) > 1 && (hasDigit(id) || strings.HasPrefix(id, "http")) && !standardForm.MatchString(id) {
 				return id
 			}
 		}
@@ -73,38 +80,56 @@ func identifierIn(text string) string {
 	return ""
 }
 
-// keepCreated keeps, newest first, the lines with identifiers of what calls started or created, while its end was not seen.
-func (w claims) keepCreated(context.Context) error {
-	limit := w.spent() + createdShare*float64(w.o.Room)
-	type created struct {
-		line int
-		id   string
-	}
-	var all []created
+// created returns what calls started or created, oldest first, without what ended.
+func (w *reading) created() (all []creation) {
 	at := map[string]int{} // the message that names an identifier first
+	for _, line := range w.c.open {
+		if e, ok := strings.CutPrefix(line, createdName); ok {
+			id := identifierIn(e, identifierForm)
+			if named := namedForm.FindStringSubmatch(e); named != nil {
+				id = named[1]
+			}
+			at[id] = -1
+			all = append(all, creation{id, line, -1})
+		}
+	}
+	args := map[string]int{} // the passages of calls
 	for p := range w.c.Passages {
 		pass := &w.c.Passages[p]
-		if !w.creates(pass) {
+		if pass.Kind == dialog.KindToolCall {
+			args[pass.call] = p
 			continue
 		}
+		call := ""
+		if c, ok := args[pass.call]; ok && pass.Target == "" && pass.Kind == dialog.KindToolResult {
+			call = w.original(&w.c.Passages[c])
+		}
+		if !w.creates(pass, call) {
+			continue
+		}
+		form, delegates := identifierForm, dialog.FamilyOf(pass.Name) == dialog.FamilyDelegate
+		if delegates {
+			form = agentForm
+		}
 		kept := 0
-		look := func(l int) {
+		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
 			const each = 3 // of a result
-			if id := identifierIn(w.c.Lines[l].Text); id != "" && kept < each {
-				kept++
-				w.c.Lines[l].repeated = false // it differs from the others in what counts
-				if _, known := at[id]; !known {
-					at[id] = pass.Message
-				}
-				all = append(all, created{l, id})
+			text := strings.TrimSpace(w.c.Lines[l].Text)
+			if kept == each || !delegates && l >= pass.Lines.Start+createdLook && l < pass.Lines.End-createdLook && !commitForm.MatchString(text) {
+				continue
 			}
-		}
-		head := min(pass.Lines.End, pass.Lines.Start+createdLook)
-		for l := pass.Lines.Start; l < head; l++ {
-			look(l)
-		}
-		for l := max(head, pass.Lines.End-createdLook); l < pass.Lines.End; l++ {
-			look(l)
+			id := identifierIn(text, form)
+			if _, known := at[id]; id == "" || known {
+				continue
+			}
+			kept++
+			w.c.Lines[l].repeated = false // it differs from the others in what counts
+			at[id] = pass.Message
+			entry := createdName + text
+			if !commitForm.MatchString(text) && (delegates || len(text) > createdShort || w.inBackground(pass)) {
+				entry = createdName + toolName(pass.Name) + " " + id + ": " + digest(pass.Target)
+			}
+			all = append(all, creation{id, oneLine(entry, openLong), l})
 		}
 	}
 	if len(all) == 0 {
@@ -117,16 +142,40 @@ func (w claims) keepCreated(context.Context) error {
 			continue
 		}
 		for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(" \t\"'`()[]{}<>,;=", r) }) {
-			if m, ok := at[strings.Trim(word, ".:#!?")]; ok && w.c.Passages[w.c.Lines[l].Passage].Message > m {
-				ended[strings.Trim(word, ".:#!?")] = true
+			word = strings.Trim(word, ".:#!?")
+			if m, ok := at[word]; ok && w.c.Passages[w.c.Lines[l].Passage].Message > m {
+				ended[word] = true
 			}
 		}
 	}
-	for _, c := range slices.Backward(all) {
-		if mode := w.passages[w.c.Lines[c.line].Passage].mode; !ended[c.id] && (mode == modeExtract || mode == modeOpen) {
-			if s := (core.Span{Start: c.line, End: c.line + 1}); w.spent()+w.cost(s) <= limit {
-				w.takeLine(c.line, limit)
-			}
+	return slices.DeleteFunc(all, func(c creation) bool { // a commit has no end, though a log may say what it finished
+		return ended[c.id] && !commitForm.MatchString(strings.TrimPrefix(c.entry, createdName))
+	})
+}
+
+// listCreated returns the entries of what calls in hidden messages made, oldest first, and their tokens: the newest that have room.
+func (w *preface) listCreated(hidden []bool, free float64) (entries []string, used float64) {
+	room := min(createdShare*float64(w.o.Room), free)
+	for _, c := range slices.Backward(w.made) {
+		n := float64(w.o.Counter.Count(core.Text(c.entry + "\n")))
+		if used+n <= room && (c.line < 0 || hidden[w.c.Passages[w.c.Lines[c.line].Passage].Message]) {
+			used += n
+			entries = append(entries, c.entry)
+		}
+	}
+	slices.Reverse(entries)
+	return entries, used
+}
+
+// keepCreated keeps, newest first, the lines with identifiers of what calls made that are in results that stay, or that no block lists.
+func (w claims) keepCreated(context.Context) error {
+	limit := w.spent() + createdShare*float64(w.o.Room)
+	for _, c := range slices.Backward(w.made) {
+		if c.line < 0 {
+			continue
+		}
+		if mode := w.passages[w.c.Lines[c.line].Passage].mode; mode == modeOpen || mode == modeExtract && w.o.Shares.Open <= 0 {
+			w.takeLine(c.line, limit)
 		}
 	}
 	return nil

@@ -51,6 +51,14 @@ func TestRunningAndCreatedThingsKeepTheirNames(t *testing.T) {
 		alive = append(alive, hash)
 		fill(1)
 	}
+	for i := range 5 { // the identifier comes after a report with numbers
+		id := fmt.Sprintf("b%de31c9f%d", i, i*7+1)
+		call("Agent", fmt.Sprintf(`{"description":"review service %d","prompt":"Review service %d."}`, i, i),
+			strings.Repeat(fmt.Sprintf("Read commit %d0aa9f1 of issue #%d and pull request #5%d, lines of page %d.\n", i, i+40, i, i), 50)+"agentId: "+id+" (use SendMessage with to: '"+id+"' to continue this agent)")
+		alive = append(alive, id)
+	}
+	call("Bash", `{"command":"go test ./...","run_in_background":true}`, "Command running in background with ID: bash_5y1. Output is being written to: /tmp/"+strings.Repeat("folder/", 30)+"bash_5y1.output")
+	alive = append(alive, "bash_5y1")
 	call("Bash", `{"command":"npm run dev","run_in_background":true}`, "Command running in background with ID: bash_7x2")
 	alive = append(alive, "bash_7x2")
 	messages = append(messages, coretest.User(core.Text("<task-notification>\nagent "+over[0]+" completed\n</task-notification>")))
@@ -59,7 +67,10 @@ func TestRunningAndCreatedThingsKeepTheirNames(t *testing.T) {
 	messages = coretest.Conversation(messages...)
 	for _, share := range []int{3, 6, 10} {
 		left := ""
-		for _, m := range shorten(t, messages, tokensOf(messages)/share).Messages {
+		res := shorten(t, messages, tokensOf(messages)/share)
+		// What an extract lists outlives the next one.
+		res = shorten(t, coretest.Conversation(append(res.Messages, messages[3:20]...)...), tokensOf(messages)/share)
+		for _, m := range res.Messages {
 			left += fmt.Sprint(m.Parts) + "\n"
 		}
 		var lost []string

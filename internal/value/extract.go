@@ -443,7 +443,7 @@ func readHeader(s string) Passage {
 		p.Kind, p.Name, p.Target = dialog.KindToolCall, who, rest
 		return p
 	}
-	p.demands = s == headings[dialog.KindUser]+" "+demandsName
+	p.demands, p.newest = s == headings[dialog.KindUser]+" "+demandsName, s == headings[dialog.KindUser]+" "+newestName
 	if p.Kind = dialog.Kind(k); p.Kind >= dialog.KindToolCall {
 		p.Name, p.Target, _ = strings.Cut(rest, " ")
 	}

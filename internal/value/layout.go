@@ -100,7 +100,6 @@ func (w *layout) stay() {
 	open := w.listOpen(hidden, func(p *Passage) bool { return s.open[p.Message] && w.long(p) }, free)
 	w.picks[0] += open + w.listContents(hidden, free-open)
 	w.picks[0] += w.listFiles(hidden, float64(w.o.Room)-w.picks[0]-s.words-w.rulesTokens())
-	w.findNewest(hidden)
 	for p := range w.c.Passages {
 		pass := &w.c.Passages[p]
 		switch {
@@ -167,16 +166,6 @@ func (w *layout) stayAll() {
 	}
 }
 
-// findNewest finds the user's last message, if it is hidden.
-func (w *layout) findNewest(hidden []bool) {
-	found := false
-	for p := len(w.c.Passages) - 1; p >= 0; p-- {
-		pass := &w.c.Passages[p]
-		pass.newest = !found && pass.Kind == dialog.KindUser && !pass.demands && hidden[pass.Message]
-		found = found || pass.Kind == dialog.KindUser && !pass.demands
-	}
-}
-
 // stays decides whether group g stays, and which parts of it may be shortened.
 func (w *layout) stays(s *staying, g int, must bool) {
 	group := w.groups[g]
@@ -195,15 +184,14 @@ func (w *layout) stays(s *staying, g int, must bool) {
 	cut := false
 	words := w.wordsIn(group)
 	fits := func(cost float64) bool { return s.base+s.fixed+cost+s.words-words <= float64(w.o.Room) }
-	asked, request := s.asked, false
+	asked, request := s.asked, newest && words > 0
 	if first := &w.messages[group.Start]; first.Role == core.RoleUser && first.Kind == core.KindOriginal && !answers {
 		asked *= 2 // a message, not a result
-		request = newest && words > 0
 	}
 	switch {
 	case must, newest && cost <= asked && fits(cost), s.tail && cost <= s.left && fits(cost):
-	case request && cost-words <= headerTokens && s.base-headTokens+w.emptyExtract()+s.fixed+cost <= float64(w.o.Limit): // it is nothing but the request
-	case request:
+	case request && (answers || cost-words <= headerTokens) && s.base-headTokens+w.emptyExtract()+s.fixed+cost <= float64(w.o.Limit): // it is nothing but the request, and results
+	case request && !answers:
 		w.tight = true
 		cost, cut, words = cost-w.textsIn(group), true, 0
 	case texts > 0 && fits(cost-texts+words) && (newest && cost-texts <= asked || s.tail && cost > s.most && cost-texts <= s.left):

@@ -7,8 +7,8 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// After the index an extract lists open work, if it is hidden: the items of the newest plan that are not done, and
-// commands that failed and did not succeed since. The next condensation updates it.
+// After the index an extract lists open work, if it is hidden: the items of the newest plan that are not done, commands
+// that failed and did not succeed since, and what calls made. The next condensation updates it.
 
 const (
 	// openName begins its header. It is part of the form of an extract; the text after it is for models.
@@ -38,13 +38,15 @@ const (
 // reports that lines of it may be dropped.
 func (w *preface) listOpen(hidden []bool, unsure func(*Passage) bool, free float64) float64 {
 	w.open, w.opened = "", nil
-	room := int(min(w.o.Shares.Open*float64(w.o.Room), free))
 	tokens := func(text string) int { return w.o.Counter.Count(core.Text(text + "\n")) }
-	if room < openLeast {
+	head := tokens(UsualMark + " " + openHand)
+	if free -= float64(head); w.o.Shares.Open <= 0 || free <= 0 || !slices.Contains(hidden, true) {
 		return 0
 	}
-	if room -= tokens(UsualMark + " " + openHand); room <= 0 || !slices.Contains(hidden, true) {
-		return 0
+	made, sum := w.listCreated(hidden, free)
+	room := int(min(w.o.Shares.Open*float64(w.o.Room)-float64(head), free-sum))
+	if room < openLeast-head {
+		room = 0
 	}
 	var items, errors, fixed []string
 	from := map[string]int{} // the passage of each entry
@@ -104,11 +106,14 @@ func (w *preface) listOpen(hidden []bool, unsure func(*Passage) bool, free float
 			}
 		}
 	}
+	for _, e := range made {
+		b.WriteString("\n" + e)
+	}
 	if b.Len() == 0 {
 		return 0
 	}
 	w.open = " " + openHand + b.String()
-	return float64(used + tokens(UsualMark+" "+openHand))
+	return float64(used+head) + sum
 }
 
 // settleOpen removes from the value of lines the terms and phrases that the block already has.

@@ -14,18 +14,20 @@ type preface struct {
 	listed []unit // of these, what is hidden
 	// listRoom is what the table of listed may have, in tokens.
 	listRoom int
-	left     string   // the list of files, without recall
-	open     string   // the open work among them
-	opened   []int    // lines with the same content
-	files    []string // blocks of files, see listFiles
-	filed    []int    // lines with the same content
-	out      []bool   // lines that are excluded from the choice because files has them
-	root     string   // the folder of the files that the conversation shows, once it is used; see rootOf
+	left     string     // the list of files, without recall
+	open     string     // the open work among them
+	opened   []int      // lines with the same content
+	made     []creation // what calls started or created
+	files    []string   // blocks of files, see listFiles
+	filed    []int      // lines with the same content
+	out      []bool     // lines that are excluded from the choice because files has them
+	root     string     // the folder of the files that the conversation shows, once it is used; see rootOf
 }
 
 // prepare rates r, and concurrently makes everything that does not depend on the values.
 func prepare(ctx context.Context, r reading) (preface, error) {
 	w := preface{out: make([]bool, len(r.c.Lines))}
+	w.made = r.created()
 	var err error
 	tasks := []func(){func() { w.rating, err = rate(ctx, r) }}
 	if r.o.Only == nil && r.o.Shares.Index > 0 && !r.o.NoHandles {

@@ -34,20 +34,26 @@ type words struct {
 }
 
 // findWords ranks the user's words. The newest request is what the user said after the model's last message, or else
-// the user's last message.
+// the user's last message. An extract says whether it has that: it may have lost it.
 func (w *rating) findWords() words {
 	out := words{tokens: make([]float64, len(w.messages)), from: len(w.messages)}
 	var said [][]int // passages by message; those of an extract one by one
+	known, last := true, &Passage{}
 	for p := range w.c.Passages {
 		pass := &w.c.Passages[p]
 		if pass.Kind != dialog.KindUser {
 			continue
+		}
+		if !pass.demands {
+			known, last = !pass.partial || pass.newest, pass
+			pass.newest = false
 		}
 		if n := len(said); n == 0 || pass.partial || w.c.Passages[said[n-1][0]].Message != pass.Message {
 			said = append(said, nil)
 		}
 		said[len(said)-1] = append(said[len(said)-1], p)
 	}
+	last.newest = known
 	_, fixed := w.musts()
 	left := float64(w.o.Limit) - w.emptyExtract() - fixed // for the newest request
 	add := func(k int, request, task bool, above, most float64) {
@@ -68,7 +74,7 @@ func (w *rating) findWords() words {
 				out.from = pass.Message
 			}
 			switch {
-			case request && left < 0:
+			case request && left < 0 && !pass.partial: // what an extract has did fit
 				left += n
 				out.large = append(out.large, p)
 			case n <= pasted || request:
@@ -81,7 +87,7 @@ func (w *rating) findWords() words {
 		}
 	}
 	end := len(said)
-	for end > 0 && (end == len(said) || w.c.Passages[said[end-1][0]].Message >= w.unread) {
+	for end > 0 && (end == len(said) && known || w.c.Passages[said[end-1][0]].Message >= w.unread) {
 		end--
 		add(end, true, false, 0, math.Inf(1))
 	}
@@ -91,7 +97,7 @@ func (w *rating) findWords() words {
 	}
 	for _, size := range [][2]float64{{0, brief}, {brief, math.Inf(1)}} {
 		for k := end - 1; k > 0; k-- {
-			add(k, false, k == len(said)-2, size[0], size[1])
+			add(k, false, k >= len(said)-2, size[0], size[1])
 		}
 	}
 	return out
@@ -153,7 +159,7 @@ func (w claims) markRequest() {
 	const most = 4
 	hidden := w.hidden()
 	for k, n := len(w.c.Media)-1, 0; k >= 0 && n < most && w.c.Media[k].by.Message >= w.words.from; k-- {
-		if by := &w.c.Media[k].by; hidden[by.Message] && by.Kind == dialog.KindUser && !by.partial {
+		if by := &w.c.Media[k].by; hidden[by.Message] && by.Kind == dialog.KindUser && (by.newest || !by.partial) {
 			w.mark(k, float64(w.o.Room))
 			n++
 		}

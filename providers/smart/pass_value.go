@@ -82,8 +82,22 @@ func (w chooser) chooseLines(ctx context.Context, c *valueSettings) error {
 		o.Room, o.Words, o.Limit, o.Account, o.Shares = o.Room+above, o.Words+above, o.Limit+above, "", &shares
 		res, err = value.Shorten(ctx, before, o)
 	}
+	held := map[string]core.Message{}
+	left := before
+	for rest, n := w.holdRequest(left, res.Messages, held); err == nil && rest != nil; rest, n = w.holdRequest(left, res.Messages, held) {
+		if left = rest; n < o.Limit {
+			o.Room, o.Words, o.Limit = max(1, o.Room-n), max(1, o.Words-n), o.Limit-n
+		}
+		res, err = value.Shorten(ctx, left, o)
+	}
 	if err != nil {
 		return err
+	}
+	for i := range res.Messages {
+		if m, ok := held[res.Messages[i].ID]; ok {
+			res.Tokens += m.Tokens - res.Messages[i].Tokens
+			res.Messages[i] = m
+		}
 	}
 	w.took(before, &res)
 	if res.Tokens >= core.TotalTokens(before) {
@@ -91,6 +105,44 @@ func (w chooser) chooseLines(ctx context.Context, c *valueSettings) error {
 	}
 	w.continueWith(slices.Insert(res.Messages, systems(before), head...))
 	return nil
+}
+
+// holdRequest returns the messages before a choice of lines with those of the user's newest request that would return to its result, view:
+// cut as short as they must stay, or if they are that already, held, with a mark in place of what the user said, and the tokens that this
+// takes from the room of all others. It returns nil if there are none.
+func (w chooser) holdRequest(before, view []core.Message, held map[string]core.Message) (rest []core.Message, taken int) {
+	req := *w.req
+	req.Messages = before
+	has, back := map[string]int{}, map[string]core.Message{}
+	for i := range view {
+		has[view[i].ID] = view[i].Tokens
+	}
+	for _, m := range core.KeepRequest(&req, view) {
+		if m.ID != "" && m.Tokens > has[m.ID] {
+			back[m.ID] = m
+		}
+	}
+	if len(back) == 0 {
+		return nil, 0
+	}
+	rest = slices.Clone(before)
+	shorter := slices.ContainsFunc(before, func(m core.Message) bool { return back[m.ID].Tokens > 0 && back[m.ID].Tokens < m.Tokens })
+	for i := range rest {
+		m, ok := back[rest[i].ID]
+		if !ok {
+			continue
+		}
+		if rest[i] = m; !shorter {
+			held[m.ID] = m
+			said := func(p core.Part) bool { _, result := p.(core.ToolResult); return !result }
+			if rest[i].Protected = true; m.Role == core.RoleUser && slices.ContainsFunc(m.Parts, said) {
+				rest[i].Parts = append(slices.DeleteFunc(slices.Clone(m.Parts), said), core.Text(value.GapMark))
+				rest[i].Tokens = core.MessageTokens(req.Counter, rest[i])
+				taken += m.Tokens - rest[i].Tokens
+			}
+		}
+	}
+	return rest, taken
 }
 
 // took reports the effect of the choice of lines.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/providers/smart"
 	"github.com/condensehq/condense/registry"
 )
@@ -104,24 +105,46 @@ func TestPresetsAreValidAndIdempotent(t *testing.T) {
 				r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 				messages := coretest.Random(r, &coretest.RandomOptions{Tidy: rapid.Bool().Draw(t, "tidy")})
 				req := coretest.Request(messages, rapid.IntRange(1, 4000).Draw(t, "target"))
+				req.Typed = dialog.Typed // as hosts do
 				res := condense(t, p, req)
 				for _, s := range res.Steps {
 					if s.Looked > 0 && s.Changed > s.Looked {
 						t.Fatalf("%s says that it changed %d of %d", s.Name, s.Changed, s.Looked)
 					}
 				}
-				next := again(req, res)
-				if was, now := sum(messages), sum(next.Messages); now > was {
+				if was, now := sum(messages), sum(again(req, res).Messages); now > was {
 					t.Fatalf("%d tokens became %d", was, now)
 				}
-				second := condense(t, p, next)
-				for i := range second.Messages {
-					if i >= len(next.Messages) || !second.Messages[i].Equal(next.Messages[i]) {
-						t.Fatalf("a second run changed message %d:\n%v\n%v", i, next.Messages[i], second.Messages[i])
-					}
-				}
+				isStable(t, p, req, res)
 			})
 		})
+	}
+}
+
+// isStable checks that a second run changes nothing in the result of the first.
+func isStable(t failer, p core.CondensationProvider, req *core.Request, res *core.Result) {
+	t.Helper()
+	next := again(req, res)
+	second := condense(t, p, next)
+	for i := range second.Messages {
+		if i >= len(next.Messages) || !second.Messages[i].Equal(next.Messages[i]) {
+			t.Fatalf("a second run changed message %d:\n%v\n%v", i, next.Messages[i], second.Messages[i])
+		}
+	}
+}
+
+// TestSecondRunKeepsWords: a second run keeps the lines of the user where the room is so small that the newest words are lost, that they
+// fit to the token, or that their message stands beside an extract.
+func TestSecondRunKeepsWords(t *testing.T) {
+	p := open(t, `{"preset": "gentle"}`)
+	for _, c := range []struct {
+		seed   uint64
+		tidy   bool
+		target int
+	}{{0x162a1d2e, false, 35}, {0x25242, false, 133}, {0x1e2f8d02, true, 80}, {1092, true, 108}, {1638, true, 171}, {2538, true, 174}, {23389, true, 195}} {
+		req := coretest.Request(coretest.Random(rand.New(rand.NewPCG(c.seed, 0)), &coretest.RandomOptions{Tidy: c.tidy}), c.target)
+		req.Typed = dialog.Typed
+		isStable(t, p, req, condense(t, p, req))
 	}
 }
 

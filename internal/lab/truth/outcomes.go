@@ -11,9 +11,10 @@ import (
 var (
 	creates = regexp.MustCompile(`(?i)(?:^|[_.\-/ ])(?:create|start|launch|spawn|open|send|pay|post|upload|publish|deploy|submit|schedule|provision|book|task|agent|charge)`)
 	command = regexp.MustCompile(`(?i)\bgit commit\b|\bgh (?:issue|pr|release) create\b|\bnpm publish\b|\bkubectl (?:create|apply)\b|\bdocker run\b|&\s*$|\bnohup\b|"run_in_background":\s*true|\bcurl\b[^|]*-X ?POST`)
-	// identifier matches a name with a digit that a result gives with a label, as a key or in brackets.
-	identifier = regexp.MustCompile(`(?i)(?:\b(?:agent|task|job|run|shell|session|process|issue|ticket|order|payment|deployment|server|bash)?_?-?(?:id|key|number|ref|reference|pid)\b["']?\s*[:=#]?\s*["']?|\bsession(?: id)? |\bwith id:? ` +
-		`|\[[\w/.-]+ (?:\(root-commit\) )?|#|https?://\S+/)([A-Za-z0-9][A-Za-z0-9_.-]{2,63})`)
+	// identifier matches a name with a digit that a result gives with a label, as a key, as git says a commit, or the number of an issue: "#D6002F"
+	// and "[line 287]" name nothing that was made. A chunk is a piece of output.
+	identifier = regexp.MustCompile(`(?i)(\bchunk )?(?:(?:\b(?:agent|task|job|run|shell|session|process|issue|ticket|order|payment|deployment|server|bash)?_?-?(?:id|key|number|ref|reference|pid)\b["']?\s*[:=#]?\s*["']?|\bsession(?: id)? |\bwith id:? ` +
+		`|https?://\S+/)([A-Za-z0-9][A-Za-z0-9_.-]{2,63})|\[[\w/.-]+ (?:\(root-commit\) )?([0-9a-f]{7,40})\]|#([1-9]\d{2,})\b)`)
 	ended = regexp.MustCompile(`(?i)\b(?:completed|finished|exited|done|closed|killed|stopped|merged|deleted|cancell?ed|terminated|failed)\b`)
 )
 
@@ -47,8 +48,8 @@ func readOutcomes(history []core.Message) (all []string) {
 				}
 				const most = 3 // of a result
 				for _, f := range identifier.FindAllStringSubmatch(s, most) {
-					id := strings.TrimRight(f[1], ".-")
-					if strings.ContainsAny(id, "0123456789") && !open[id] {
+					id := strings.TrimRight(f[2]+f[3]+f[4], ".-")
+					if f[1] == "" && strings.ContainsAny(id, "0123456789") && !open[id] {
 						open[id] = true
 						order = append(order, id)
 					}
