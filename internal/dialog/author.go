@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/toolcall"
 )
 
 // A Segment is a run of a user's text.
@@ -148,15 +149,8 @@ func appendWords(out []Segment, text string) []Segment {
 }
 
 func begins(text string) Kind {
-	text = strings.TrimLeft(text, " \n\t\r")
-	for _, b := range beginnings {
-		for _, s := range b.with {
-			if strings.HasPrefix(text, s) {
-				return b.by
-			}
-		}
-	}
-	return KindUser
+	e, _ := toolcall.Begins(strings.TrimLeft(text, " \n\t\r"))
+	return writers[e.By] // of none the user's
 }
 
 // denials are what programs write in the first line of a text to say that no person wrote it.
@@ -202,7 +196,7 @@ func RulesName(text string) string {
 			}
 		case n == 0 && line[0] == '<':
 			name, _, _ := strings.Cut(line[1:], ">")
-			if blockNamed[name].by == KindProjectRules {
+			if blocks[name].by == KindProjectRules {
 				return name
 			}
 		}

@@ -1,13 +1,13 @@
 package dialog
 
 import (
-	"iter"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/toolcall"
 )
 
 // wrapping matches the tags that programs put around the user's words.
@@ -29,45 +29,16 @@ func lazily(expression string) func() *regexp.Regexp {
 // Unwrap returns the user's words without the tags that programs put around them.
 func Unwrap(text string) string { return wrapping().ReplaceAllString(text, "") }
 
-// Elements yields the names of the elements that agents put into user messages.
-func Elements() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, b := range blocks {
-			if !yield(b.name) {
-				return
-			}
-		}
-	}
-}
-
-// blockNamed finds blocks by their names.
-var blockNamed = func() map[string]block {
-	m := map[string]block{}
-	for _, b := range blocks {
-		m[b.name] = b
-	}
-	return m
-}()
-
 // longestName is more bytes than the name of any block has.
 const longestName = 40
 
 // opens returns the block whose opening tag is at text[at:], with or without attributes.
 func opens(text string, at int) (b block, ok bool) {
-	rest := text[at+1 : min(len(text), at+1+longestName)]
-	n := strings.IndexAny(rest, "> \t\n")
-	if n < 0 {
-		return block{}, false
+	e, ok := toolcall.Opens(text[at:])
+	if e.Name == "command" { // without a name it is mentioned, not opened
+		ok = strings.HasPrefix(text[at:], "<command name=")
 	}
-	name := rest[:n]
-	if more, _, found := strings.Cut(rest, ">"); found && blockNamed[more].name != "" { // one has a space in it
-		name = more
-	}
-	b, ok = blockNamed[name]
-	if name == "command" { // without a name it is mentioned, not opened
-		ok = strings.HasPrefix(rest, "command name=")
-	}
-	return b, ok
+	return blocks[e.Name], ok
 }
 
 // own are words in the names of elements that hold what a person wrote.
@@ -356,7 +327,7 @@ func tails(text string) []core.Span {
 			break
 		}
 		i += max(0, len(s)-longestName)
-		b, ok := blockNamed[s[i+2:len(s)-1]]
+		b, ok := blocks[s[i+2:len(s)-1]]
 		if !ok {
 			break
 		}

@@ -14,7 +14,7 @@ var protocolTags = func() map[string]bool {
 	for n := range textTools() {
 		m[n] = true
 	}
-	for n := range Elements() {
+	for n := range blocks {
 		m[n] = true
 	}
 	for n := range strings.FieldsSeq(`path file files content diff args arguments result results regex file_pattern
