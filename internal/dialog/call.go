@@ -2,6 +2,7 @@ package dialog
 
 import (
 	"cmp"
+	_ "embed"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -30,33 +31,23 @@ const (
 	FamilyDone     Family = "done"     // says that something is done, or hands it on
 )
 
-// families names the tools of each family, in lower case without separators, so that
+// byName has the family of each tool; toolsText has a line for each family, the names in lower case without separators, so that
 // read_file, ReadFile and readFile are one. Sources: the tool definitions of Claude Code,
 // Antigravity, Codex, Cline, Roo-Code, Kilo, OpenHands, SWE-agent, Gemini CLI, Cursor, Copilot, opencode,
 // pi and aider, and their sessions.
-var families = map[Family]string{
-	FamilyRead:     "read readfile readfiles readmanyfiles view viewfile open openfile fsread cat notebookread getfile getfilecontents readtextfile goto",
-	FamilyWrite:    "write writefile writetofile writefiles createfile create createnewfile fswrite newfile",
-	FamilyEdit:     "edit editfile multiedit applydiff applypatch strreplace strreplaceeditor strreplacebasededittool strreplacebasededit insertcontent insertcodeblock searchandreplace searchreplace replace replaceinfile replacefilecontent multireplacefilecontent notebookedit editnotebook patch",
-	FamilyList:     "listfiles listdir listdirectory ls glob findfiles findfile filesearch globfilesearch listcodedefinitionnames",
-	FamilySearch:   "grep search searchfiles searchfile searchdir grepsearch searchfilecontent codebasesearch codesearch ripgrep rg",
-	FamilyCommand:  "bash shell executecommand execcommand executebash runcommand runinterminal runterminalcmd runshellcommand localshell terminal powershell execute exec localshellcall writestdin runpython executeipythoncell ipython",
-	FamilyWeb:      "webfetch websearch fetch browseraction fetchurl googlewebsearch browser",
-	FamilyPlan:     "todowrite todoread updatetodolist updateplan taskcreate taskupdate tasklist writetodos",
-	FamilyAsk:      "askfollowupquestion askuserquestion askuser askquestions question requestuserinput planmoderespond",
-	FamilyDelegate: "task agent spawnagent dispatchagent delegate delegatetask runsubagent invokesubagent callagent agentoutputtool taskoutput",
-	FamilyDone:     "attemptcompletion finish submit newtask switchmode exitplanmode enterplanmode think",
-}
-
 var byName = func() map[string]Family {
-	m := map[string]Family{}
-	for f, names := range families {
-		for n := range strings.FieldsSeq(names) {
-			m[n] = f
+	all := map[string]Family{}
+	for line := range strings.Lines(toolsText) {
+		words := strings.Fields(line)
+		for _, name := range words[1:] {
+			all[name] = Family(words[0])
 		}
 	}
-	return m
+	return all
 }()
+
+//go:embed tools.txt
+var toolsText string
 
 // FamilyOf returns the family of the tool called name. The prefix of a server, as in
 // mcp__files__read_file, is ignored.

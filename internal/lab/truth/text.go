@@ -207,6 +207,9 @@ func divide(m *core.Message, p core.Part, typed bool) (said, others []string) {
 				said = append(said, words)
 			}
 		}
+		if _, ok := p.(core.Text); ok && m.Role == core.RoleUser { // a program's text can hold words of the user
+			said = append(said, marks().user.FindAllString(s, -1)...)
+		}
 		others = append(others, s)
 	}
 	return said, others
